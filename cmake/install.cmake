@@ -1,0 +1,24 @@
+include(CMakePackageConfigHelpers)
+
+install(TARGETS collsim EXPORT collsim-targets)
+install(TARGETS collsim-command RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+foreach(layer sim models)
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/${layer}"
+    DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/collsim" FILES_MATCHING PATTERN "*.h")
+endforeach()
+foreach(data topologies scenarios recordings models/calibrations)
+  get_filename_component(parent "${data}" DIRECTORY)
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/${data}"
+    DESTINATION "${CMAKE_INSTALL_DATADIR}/collsim/${parent}")
+endforeach()
+
+set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/collsim")
+install(EXPORT collsim-targets NAMESPACE collsim:: DESTINATION "${package_dir}")
+configure_package_config_file(cmake/collsim-config.cmake.in
+  "${CMAKE_CURRENT_BINARY_DIR}/collsim-config.cmake" INSTALL_DESTINATION "${package_dir}")
+write_basic_package_version_file("${CMAKE_CURRENT_BINARY_DIR}/collsim-config-version.cmake"
+  COMPATIBILITY SameMinorVersion)
+install(FILES
+  "${CMAKE_CURRENT_BINARY_DIR}/collsim-config.cmake"
+  "${CMAKE_CURRENT_BINARY_DIR}/collsim-config-version.cmake"
+  "${PROJECT_SOURCE_DIR}/cmake/FindSimGrid.cmake" DESTINATION "${package_dir}")

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/collective.h"
+#include "sim/plan.h"
+
+namespace collsim {
+
+/// Where the ranks of a collective sit: node_of_rank[r] is the node of rank r. Nodes need not be
+/// equally full, and ranks of a node need not be consecutive.
+struct Placement {
+  std::vector<std::uint32_t> node_of_rank;
+
+  Rank ranks() const { return static_cast<Rank>(node_of_rank.size()); }
+  /// The ranks of every node that has any, nodes in order of their first rank, ranks ascending.
+  std::vector<std::vector<Rank>> ranks_by_node() const;
+};
+
+/// `ranks` ranks filling nodes of `per_node` in order.
+Placement uniform_placement(Rank ranks, Rank per_node = 1);
+
+/// One way to reach a collective. `algorithms()` is the only list of them: help texts, `list`,
+/// tests and docs iterate it.
+struct Algorithm {
+  std::string_view name;
+  Collective collective;
+  std::string_view description;  ///< one line
+  /// Nothing, or why it cannot run on this placement and what would do.
+  std::optional<std::string> (*unsupported)(const Placement& placement);
+  /// How many chunks one loop of the buffer is cut into.
+  std::uint32_t (*chunks)(const Placement& placement);
+  /// Emits the whole algorithm into a group of placement.ranks() ranks and chunks() chunks.
+  void (*emit)(class Group& group, const Placement& placement);
+};
+
+std::span<const Algorithm> algorithms();
+
+/// The plan of the algorithm of that name, the same on every channel. `name` may be
+/// "hierarchical:<inter-node algorithm>". Throws InputError when there is no such algorithm (naming
+/// those there are) or when it does not support the placement.
+Plan make_plan(Collective collective, std::string_view name, const Placement& placement,
+               std::uint32_t channels = 1);
+
+}  // namespace collsim

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "sim/units.h"
+
+namespace collsim {
+
+using ResourceId = std::uint32_t;
+using RouteId = std::uint32_t;
+/// Chosen by whoever starts a flow or a timer; handed back when it is over.
+using EventTag = std::uint32_t;
+
+/// Hears what happens in a Fabric. May start flows and timers from inside both calls.
+class FabricListener {
+ public:
+  virtual ~FabricListener() = default;
+  virtual void on_flow_done(EventTag tag) = 0;
+  virtual void on_timer(EventTag tag) = 0;
+};
+
+/// Moves bytes over shared capacities in simulated time: flows that run at once share every
+/// resource of their routes max-min fairly. It knows nothing of ranks or protocols; latency is the
+/// caller's, by timers.
+///
+/// Contract, the same for every engine (agreeing to 1e-9 relative):
+///  - rates are the unique max-min fair allocation, each flow also limited by its own rate cap;
+///  - a flow of zero bytes, or a timer of zero delay, is over at the instant it was started, but
+///    reported by run(), never from inside the call that started it;
+///  - events of one instant are all reported before time moves on; their order is deterministic,
+///    and the same program of calls gives the same order again;
+///  - a route may be empty: its flows are limited by their rate cap alone.
+class Fabric {
+ public:
+  virtual ~Fabric() = default;
+  virtual ResourceId add_resource(BytesPerSecond capacity) = 0;
+  /// A list of distinct resources that a flow loads all at once.
+  virtual RouteId add_route(std::span<const ResourceId> resources) = 0;
+  /// `rate_cap` may be `unlimited`, unless the route is empty or made of unlimited resources only.
+  virtual void start_flow(RouteId route, double bytes, BytesPerSecond rate_cap, EventTag tag) = 0;
+  virtual void start_timer(Seconds delay, EventTag tag) = 0;
+  /// Works off events until none is left. Resources and routes may be added only before.
+  virtual void run(FabricListener& listener) = 0;
+  virtual Seconds now() const = 0;
+};
+
+}  // namespace collsim

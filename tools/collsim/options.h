@@ -1,0 +1,25 @@
+#pragma once
+
+#include <boost/program_options.hpp>
+#include <cstdint>
+#include <iosfwd>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace collsim::command {
+
+/// Parses the arguments of a subcommand. On `--help` prints `usage`, the options and `epilogue` to
+/// `out` and returns nothing. Throws InputError for an unknown option, a missing or a bad value,
+/// saying which options there are. `positional` names the option that takes bare arguments.
+std::optional<boost::program_options::variables_map> parse_options(
+    const boost::program_options::options_description& options, std::string_view usage,
+    std::string_view epilogue, std::string_view positional, std::span<const std::string> args,
+    std::ostream& out);
+
+/// A size as nccl-tests takes it: "8", "32K", "1M", "8G" (powers of 1024) or with a unit ("4 MiB",
+/// "1 MB"). Throws InputError naming the option.
+std::int64_t parse_size(std::string_view option, std::string_view text);
+
+}  // namespace collsim::command

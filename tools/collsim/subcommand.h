@@ -1,0 +1,35 @@
+#pragma once
+
+#include <iosfwd>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace collsim::command {
+
+/// How the command ends. The same for every subcommand.
+enum ExitCode : int { exit_ok = 0, exit_answer_is_no = 1, exit_bad_input = 2, exit_internal = 3 };
+
+/// One `collsim <name>`. `args` is what follows the name. Data goes to `out`, messages to `err`;
+/// throws InputError for bad input.
+struct Subcommand {
+  std::string_view name;
+  std::string_view summary;  ///< one line, for `collsim --help`
+  int (*run)(std::span<const std::string> args, std::ostream& out, std::ostream& err);
+};
+
+/// Every subcommand, in the order of the help text.
+std::span<const Subcommand> subcommands();
+
+/// The whole command: picks the subcommand, turns exceptions into messages and exit codes.
+int run_command(std::span<const std::string> args, std::ostream& out, std::ostream& err);
+
+// One per subcommand, each in the file of its name.
+int run_check(std::span<const std::string> args, std::ostream& out, std::ostream& err);
+int run_estimate(std::span<const std::string> args, std::ostream& out, std::ostream& err);
+int run_list(std::span<const std::string> args, std::ostream& out, std::ostream& err);
+int run_run(std::span<const std::string> args, std::ostream& out, std::ostream& err);
+int run_steps(std::span<const std::string> args, std::ostream& out, std::ostream& err);
+int run_topo(std::span<const std::string> args, std::ostream& out, std::ostream& err);
+
+}  // namespace collsim::command
