@@ -1,0 +1,30 @@
+#pragma once
+
+#include "sim/algorithms/registry.h"
+#include "sim/binding.h"
+#include "sim/plan.h"
+#include "sim/topology.h"
+#include "sim/transfer_cost.h"
+#include "sim/units.h"
+#include "sim/wiring.h"
+
+namespace collsim {
+
+/// Times that no execution can beat. Derivations and sources: docs/algorithms.md.
+struct Bounds {
+  /// Of the machine: whatever the algorithm, the busiest cut must carry the data.
+  Seconds cut;
+  /// Of the plan: its busiest resource must carry all bytes that it puts there.
+  Seconds busiest_resource;
+  /// Launch and ceil(log2 N) hops over the fastest wire: no rank can know of all others sooner.
+  Seconds latency;
+
+  Seconds largest() const;
+};
+
+/// The bounds of one call. `gpus[r]` is the device of rank r.
+Bounds lower_bounds(const Plan& plan, const Binding& binding, const Wiring& wiring,
+                    const Topology& topology, std::span<const DeviceId> gpus,
+                    const TransferCost& cost, Protocol protocol);
+
+}  // namespace collsim

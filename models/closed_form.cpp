@@ -1,0 +1,176 @@
+#include "models/closed_form.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cassert>
+#include <vector>
+
+#include "sim/algorithms/patterns.h"
+
+namespace collsim {
+
+namespace {
+
+/// Time a sender is occupied by one message while `fan` of them share its port.
+double occupancy(const HopCost& hop, double bytes, double fan = 1) {
+  return hop.serial.value + bytes / std::min(hop.rate.value, hop.port.value / fan);
+}
+
+double store_time(const HopCost& hop, double bytes) {
+  return hop.serial.value + bytes / hop.store.value;
+}
+
+/// `steps` hops in lock step, every rank sending one chunk and receiving one per step, then storing
+/// the last. Slices let a step begin when the first slice of the one before has arrived.
+double lock_step(const HopCost& hop, double chunk, double steps) {
+  if (steps == 0) return 0;
+  const double message = chunk / hop.slices;
+  const double send = occupancy(hop, message);
+  const double store = store_time(hop, message);
+  const double period = std::max(hop.slices * send, send + hop.alpha.value);
+  return (steps - 1) * period + hop.alpha.value +
+         std::max(hop.slices * send + store, send + hop.slices * store);
+}
+
+/// When the last of `messages` starts that one sender pushes into a FIFO whose receiver forwards
+/// each at once: back to back, unless the credits run out.
+double last_start(const HopCost& hop, double send, double messages) {
+  const double round_trip = 2 * send + hop.alpha.value;
+  if (hop.credits * send >= round_trip) return (messages - 1) * send;
+  const auto last = static_cast<std::int64_t>(messages) - 1;
+  return static_cast<double>(last / hop.credits) * round_trip +
+         static_cast<double>(last % hop.credits) * send;
+}
+
+/// A tree of this depth, reducing up and broadcasting down in a pipeline of `loops` chunks.
+double pipelined_tree(const HopCost& hop, double depth, double chunk, double loops) {
+  if (depth == 0) return 0;
+  const double message = chunk / hop.slices;
+  const double send = occupancy(hop, message);
+  return 2 * depth * (send + hop.alpha.value) + store_time(hop, message) +
+         last_start(hop, send, loops * hop.slices);
+}
+
+double depth(const RootedTree& tree) { return static_cast<double>(edges_by_level(tree).size()); }
+
+double ring(const ClosedFormInput& in) {
+  const double n = in.placement.ranks();
+  const double loops = in.loops;
+  return loops * lock_step(in.inter, in.bytes / (n * loops), 2 * (n - 1));
+}
+
+double tree(const ClosedFormInput& in) {
+  const double loops = in.loops;
+  return pipelined_tree(in.inter, depth(binary_tree(in.placement.ranks())), in.bytes / loops, loops);
+}
+
+double double_binary_tree(const ClosedFormInput& in) {
+  const double loops = in.loops;
+  const double chunk = in.bytes / (2 * loops);
+  const auto nodes = in.placement.ranks_by_node();
+  const auto node_count = static_cast<Rank>(nodes.size());
+  const auto time = [&](const RootedTree& node_tree) {
+    return pipelined_tree(in.inter, depth(chain_in_nodes(node_tree, nodes)), chunk, loops);
+  };
+  return std::max(time(binary_tree(node_count)), time(second_binary_tree(node_count)));
+}
+
+double parameter_server(const ClosedFormInput& in) {
+  const double n = in.placement.ranks();
+  if (n == 1) return 0;
+  const double loops = in.loops;
+  const double shared = occupancy(in.inter, in.bytes / loops, n - 1);
+  return loops * (2 * (shared + in.inter.alpha.value) + store_time(in.inter, in.bytes / loops));
+}
+
+double all_to_all_broadcast(const ClosedFormInput& in) {
+  const double n = in.placement.ranks();
+  if (n == 1) return 0;
+  const double loops = in.loops;
+  const double piece = in.bytes / loops;
+  return loops * (occupancy(in.inter, piece, n - 1) + in.inter.alpha.value +
+                  store_time(in.inter, piece));
+}
+
+double recursive_halving_doubling(const ClosedFormInput& in) {
+  const Rank n = in.placement.ranks();
+  const double core = std::bit_floor(n);
+  const double loops = in.loops;
+  const double piece = in.bytes / loops;
+  const auto exchange = [&in](double bytes) {
+    return occupancy(in.inter, bytes) + in.inter.alpha.value + store_time(in.inter, bytes);
+  };
+  double time = 0;
+  for (double part = piece / 2, rest = core; rest > 1; part /= 2, rest /= 2) {
+    time += 2 * exchange(part);
+  }
+  if (static_cast<double>(n) > core) time += 2 * exchange(piece);
+  return loops * time;
+}
+
+double hierarchical(std::string_view inner, const ClosedFormInput& in) {
+  const auto nodes = in.placement.ranks_by_node();
+  const auto local = static_cast<double>(nodes.front().size());
+  const double loops = in.loops;
+  const double piece = in.bytes / loops;
+  // Reduce-scatter and all-gather are each half of a ring all-reduce. No store ends the first:
+  // its last receive is what the next phase begins with.
+  double time = 2 * lock_step(in.intra, piece / local, local - 1);
+  ClosedFormInput between;
+  between.placement = uniform_placement(static_cast<Rank>(nodes.size()));
+  between.bytes = piece / local;
+  between.inter = in.inter;
+  between.intra = in.inter;
+  const auto inter_time = closed_form(inner, between);
+  assert(inter_time);
+  time += inter_time->value;
+  return loops * time;
+}
+
+struct Form {
+  std::string_view algorithm;
+  bool needs_private_links;
+  double (*seconds)(const ClosedFormInput& input);
+};
+
+constexpr std::array forms{
+    Form{"ring", false, ring},
+    Form{"tree", true, tree},
+    Form{"double_binary_tree", true, double_binary_tree},
+    Form{"parameter_server", false, parameter_server},
+    Form{"all_to_all_broadcast", false, all_to_all_broadcast},
+    Form{"recursive_halving_doubling", false, recursive_halving_doubling},
+};
+
+const Form* find_form(std::string_view algorithm) {
+  const auto* form = std::find_if(forms.begin(), forms.end(),
+                                  [&](const Form& f) { return f.algorithm == algorithm; });
+  return form == forms.end() ? nullptr : form;
+}
+
+/// The inter-node algorithm of "hierarchical" or "hierarchical:<inner>"; nothing for others.
+std::optional<std::string_view> inner_algorithm(std::string_view algorithm) {
+  constexpr std::string_view composed = "hierarchical";
+  if (algorithm == composed) return "ring";
+  if (algorithm.starts_with(composed) && algorithm[composed.size()] == ':') {
+    return algorithm.substr(composed.size() + 1);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Seconds> closed_form(std::string_view algorithm, const ClosedFormInput& input) {
+  if (const auto inner = inner_algorithm(algorithm)) return Seconds{hierarchical(*inner, input)};
+  const Form* form = find_form(algorithm);
+  if (form == nullptr) return std::nullopt;
+  return Seconds{form->seconds(input)};
+}
+
+bool needs_private_links(std::string_view algorithm) {
+  const Form* form = find_form(inner_algorithm(algorithm).value_or(algorithm));
+  return form != nullptr && form->needs_private_links;
+}
+
+}  // namespace collsim

@@ -1,0 +1,76 @@
+#include "models/cost_model.h"
+
+#include <array>
+#include <string>
+
+#include "models/data_directory.h"
+#include "sim/yaml_reader.h"
+
+namespace collsim {
+
+namespace {
+
+constexpr std::array<std::string_view, link_kind_count> link_kinds{"nvlink", "pcie", "cpu",
+                                                                   "network"};
+constexpr std::array<std::string_view, protocol_count> protocols{"ll", "ll128", "simple"};
+
+void read_rate(const YamlMapping& mapping, std::string_view key, BytesPerSecond& rate) {
+  if (const auto value = mapping.find(key)) rate = value->rate();
+}
+
+ProtocolCost read_protocol(const YamlValue& value) {
+  const YamlMapping mapping =
+      value.mapping({"slice", "alpha", "channel", "reduce", "copy", "store", "wire_factor"});
+  ProtocolCost cost;
+  if (const auto slice = mapping.find("slice")) cost.slice = slice->time();
+  if (const auto alpha = mapping.find("alpha")) {
+    const YamlMapping kinds = alpha->mapping({"nvlink", "pcie", "cpu", "network"});
+    for (std::size_t kind = 0; kind < link_kind_count; ++kind) {
+      if (const auto time = kinds.find(link_kinds[kind])) cost.alpha[kind] = time->time();
+    }
+  }
+  read_rate(mapping, "channel", cost.channel);
+  read_rate(mapping, "reduce", cost.reduce);
+  read_rate(mapping, "copy", cost.copy);
+  read_rate(mapping, "store", cost.store);
+  if (const auto factor = mapping.find("wire_factor")) {
+    cost.wire_factor = factor->fraction(4);
+    if (cost.wire_factor < 1) factor->fail("a wire factor below 1", "a number from 1 to 4");
+  }
+  return cost;
+}
+
+}  // namespace
+
+TransferCost load_calibration(const std::filesystem::path& path) {
+  const YamlMapping root =
+      load_yaml(path, "calibration")
+          .mapping({"collsim", "name", "source", "date", "launch", "efficiency", "protocols"});
+  TransferCost cost;
+  cost.calibration = root.at("name").string();
+  static_cast<void>(root.at("source").string());
+  static_cast<void>(root.at("date").string());
+  if (const auto launch = root.find("launch")) cost.launch = launch->time();
+  if (const auto efficiency = root.find("efficiency")) {
+    const YamlMapping kinds = efficiency->mapping({"nvlink", "pcie", "cpu", "network"});
+    for (std::size_t kind = 0; kind < link_kind_count; ++kind) {
+      if (const auto share = kinds.find(link_kinds[kind])) cost.efficiency[kind] = share->fraction();
+    }
+  }
+  if (const auto per_protocol = root.find("protocols")) {
+    const YamlMapping costs = per_protocol->mapping({"ll", "ll128", "simple"});
+    for (std::size_t protocol = 0; protocol < protocol_count; ++protocol) {
+      if (const auto value = costs.find(protocols[protocol])) {
+        cost.protocols[protocol] = read_protocol(*value);
+      }
+    }
+  }
+  return cost;
+}
+
+TransferCost calibration_for(const Topology& topology) {
+  const std::string name = topology.calibration().empty() ? "default" : topology.calibration();
+  return load_calibration(find_data_file(name, "models/calibrations"));
+}
+
+}  // namespace collsim

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <filesystem>
+
+#include "sim/topology.h"
+#include "sim/transfer_cost.h"
+
+namespace collsim {
+
+/// Reads a calibration (`collsim: calibration/1`, docs/formats.md). Throws InputError.
+TransferCost load_calibration(const std::filesystem::path& path);
+
+/// The calibration that a topology asks for, or the shipped `default` where it names none.
+TransferCost calibration_for(const Topology& topology);
+
+}  // namespace collsim

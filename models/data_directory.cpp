@@ -1,0 +1,68 @@
+#include "models/data_directory.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "sim/input_error.h"
+
+namespace collsim {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+bool holds_data(const fs::path& folder) { return fs::is_directory(folder / "models/calibrations"); }
+
+std::string shipped_names(const fs::path& folder) {
+  std::vector<std::string> names;
+  std::error_code unreadable;
+  for (const auto& entry : fs::directory_iterator(folder, unreadable)) {
+    if (entry.path().extension() == ".yaml") names.push_back(entry.path().stem().string());
+  }
+  std::sort(names.begin(), names.end());
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+}  // namespace
+
+fs::path data_directory() {
+  // Not thread-safe against setenv, which nothing here calls.
+  if (const char* chosen = std::getenv("COLLSIM_DATA"); chosen != nullptr && *chosen != '\0') {
+    if (holds_data(chosen)) return chosen;
+    throw InputError(fmt::format("COLLSIM_DATA is '{}', which has no models/calibrations", chosen),
+                     "the root of collsim's source tree, or <prefix>/share/collsim");
+  }
+  std::error_code unreadable;
+  const fs::path program = fs::read_symlink("/proc/self/exe", unreadable);
+  for (fs::path folder = program.parent_path(); folder != folder.root_path();
+       folder = folder.parent_path()) {
+    for (const fs::path& candidate : std::array{folder, folder / "share/collsim"}) {
+      if (holds_data(candidate)) return candidate;
+    }
+  }
+  throw InputError("collsim's data files were not found near the program",
+                   "set COLLSIM_DATA to the root of collsim's source tree");
+}
+
+fs::path find_data_file(std::string_view name, std::string_view folder, const fs::path& base) {
+  const fs::path path(name);
+  const fs::path as_given = path.is_absolute() ? path : base / path;
+  if (fs::exists(as_given)) return as_given;
+  const bool bare = !path.has_parent_path() && !path.has_extension();
+  if (!bare) {
+    throw InputError(fmt::format("no such file: {}", as_given.string()),
+                     "a path that exists, or the bare name of a shipped file");
+  }
+  const fs::path shipped = data_directory() / folder;
+  const fs::path candidate = shipped / (std::string(name) + ".yaml");
+  if (fs::exists(candidate)) return candidate;
+  throw InputError(fmt::format("no file '{}', and none of that name is shipped", name),
+                   fmt::format("a path, or one of {}", shipped_names(shipped)));
+}
+
+}  // namespace collsim

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <filesystem>
+#include <string_view>
+
+namespace collsim {
+
+/// Where the library's own data files live (topologies/, models/calibrations/, recordings/):
+/// $COLLSIM_DATA if set; else the first folder above the running program that holds them, directly
+/// or in share/collsim. Throws InputError when there is none.
+std::filesystem::path data_directory();
+
+/// A file that a person names: a path as it stands (tried first, relative to `base`, which may be
+/// empty), or the bare name of a shipped one ("hgx-h200" for <data>/<folder>/hgx-h200.yaml).
+/// Throws InputError naming what was tried and, for a bare name, the shipped ones.
+std::filesystem::path find_data_file(std::string_view name, std::string_view folder,
+                                     const std::filesystem::path& base = {});
+
+}  // namespace collsim

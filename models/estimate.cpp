@@ -1,0 +1,156 @@
+#include "models/estimate.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "models/closed_form.h"
+#include "sim/executor.h"
+#include "sim/timeline.h"
+#include "sim/uncontended_fabric.h"
+
+namespace collsim {
+
+namespace {
+
+/// Who uses a resource, on all channels that carry data.
+struct Usage {
+  std::size_t at_once = 0;  ///< flows if every rank talks to one peer at a time
+  std::size_t channels = 0;
+  bool port = true;          ///< on every channel, all its users share one end
+  std::size_t connections = 0;
+};
+
+std::vector<Usage> count_usage(const Plan& plan, const Binding& binding, const Wiring& wiring) {
+  std::vector<Usage> usage(wiring.capacities.size());
+  std::vector<std::set<Rank>> sources(usage.size());
+  std::vector<std::set<Rank>> destinations(usage.size());
+  for (std::uint32_t channel = 0; channel < binding.channels(); ++channel) {
+    const auto connections = plan.schedule(channel).connections();
+    for (std::size_t i = 0; i < connections.size(); ++i) {
+      for (const ResourceId resource : wiring.wires[channel][i].resources) {
+        sources[resource].insert(connections[i].src);
+        destinations[resource].insert(connections[i].dst);
+        ++usage[resource].connections;
+      }
+    }
+    for (std::size_t resource = 0; resource < usage.size(); ++resource) {
+      const std::size_t at_once = std::min(sources[resource].size(), destinations[resource].size());
+      if (at_once == 0) continue;
+      usage[resource].at_once += at_once;
+      usage[resource].port = usage[resource].port && at_once == 1;
+      ++usage[resource].channels;
+      sources[resource].clear();
+      destinations[resource].clear();
+    }
+  }
+  return usage;
+}
+
+HopCost hop_of(const Wire& wire, const Wiring& wiring, const std::vector<Usage>& usage,
+               const ProtocolCost& cost, const Chunking& chunking) {
+  HopCost hop;
+  hop.alpha = wire.latency + cost.alpha[static_cast<std::size_t>(wire.kind)];
+  hop.serial = cost.slice;
+  hop.rate = std::min({cost.channel, cost.reduce, cost.copy});
+  hop.store = std::min(cost.store, cost.channel);
+  hop.slices = chunking.slices;
+  hop.credits = chunking.credits;
+  for (const ResourceId resource : wire.resources) {
+    const BytesPerSecond share =
+        (1.0 / static_cast<double>(usage[resource].at_once)) * wiring.capacities[resource];
+    BytesPerSecond& limit = usage[resource].port ? hop.port : hop.rate;
+    limit = std::min(limit, share);
+  }
+  return hop;
+}
+
+bool alike(const HopCost& a, const HopCost& b) {
+  const auto near = [](double x, double y) { return x == y || std::abs(x - y) <= 1e-12 * x; };
+  return near(a.alpha.value, b.alpha.value) && near(a.rate.value, b.rate.value) &&
+         near(a.port.value, b.port.value);
+}
+
+/// The hop costs within and between nodes, where each is the same for all connections.
+struct Levels {
+  std::optional<HopCost> intra;
+  std::optional<HopCost> inter;
+};
+
+std::optional<Levels> uniform_levels(const Plan& plan, const Placement& placement,
+                                     const Binding& binding, const Wiring& wiring,
+                                     const ProtocolCost& cost) {
+  const std::vector<Usage> usage = count_usage(plan, binding, wiring);
+  if (needs_private_links(plan.algorithm)) {
+    const bool shared = std::any_of(usage.begin(), usage.end(),
+                                    [](const Usage& use) { return use.connections > 1; });
+    // The lanes of a tree also compete for their thread block.
+    if (shared || cost.channel < unlimited) return std::nullopt;
+  }
+  Levels levels;
+  for (std::uint32_t channel = 0; channel < binding.channels(); ++channel) {
+    const auto connections = plan.schedule(channel).connections();
+    for (std::size_t i = 0; i < connections.size(); ++i) {
+      const bool within = placement.node_of_rank[connections[i].src] ==
+                          placement.node_of_rank[connections[i].dst];
+      std::optional<HopCost>& level = within ? levels.intra : levels.inter;
+      const HopCost hop =
+          hop_of(wiring.wires[channel][i], wiring, usage, cost, binding.chunking());
+      if (!level) level = hop;
+      if (!alike(*level, hop)) return std::nullopt;
+    }
+  }
+  return levels;
+}
+
+std::optional<Seconds> try_closed_form(const Plan& plan, const Placement& placement,
+                                       const Binding& binding, const Wiring& wiring,
+                                       const ProtocolCost& cost) {
+  const auto levels = uniform_levels(plan, placement, binding, wiring, cost);
+  if (!levels) return std::nullopt;
+  const bool two_levels = levels->intra && levels->inter;
+  const bool composed = plan.algorithm.starts_with("hierarchical");
+  if (two_levels && !composed && !alike(*levels->intra, *levels->inter)) return std::nullopt;
+  ClosedFormInput input;
+  input.placement = placement;
+  // Channel 0 has the largest share; where the data divide evenly, all are the same.
+  input.loops = std::max<std::uint32_t>(binding.loops(0), 1);
+  double bytes = 0;
+  const ChunkRange all{0, plan.schedule(0).chunks()};
+  for (std::uint32_t loop = 0; loop < binding.loops(0); ++loop) {
+    bytes += static_cast<double>(binding.chunk_bytes(0, loop, all).count);
+  }
+  input.bytes = cost.wire_factor * bytes;
+  input.inter = levels->inter ? *levels->inter : levels->intra.value_or(HopCost{});
+  input.intra = levels->intra.value_or(input.inter);
+  return closed_form(plan.algorithm, input);
+}
+
+}  // namespace
+
+CriticalPath uncontended_critical_path(const Plan& plan, const Binding& binding,
+                                       const Wiring& wiring, const TransferCost& cost,
+                                       Protocol protocol) {
+  UncontendedFabric fabric;
+  Timeline timeline;
+  execute({plan, binding, wiring, cost, protocol}, fabric, &timeline);
+  return critical_path(timeline, cost.launch);
+}
+
+Estimate estimate(const Plan& plan, const Placement& placement, const Binding& binding,
+                  const Wiring& wiring, const TransferCost& cost, Protocol protocol,
+                  const Bounds& bounds) {
+  if (binding.size().count == 0 || plan.ranks() == 1) return {cost.launch, {}};
+  if (const auto time =
+          try_closed_form(plan, placement, binding, wiring, cost.of(protocol))) {
+    return {cost.launch + *time, EstimateMethod::closed_form};
+  }
+  const CriticalPath path =
+      uncontended_critical_path(plan, binding, wiring, cost, protocol);
+  const Seconds busiest = bounds.busiest_resource - cost.launch;
+  return {path.total() - path.transfer + std::max(path.transfer, busiest),
+          EstimateMethod::critical_path};
+}
+
+}  // namespace collsim

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <span>
+
+#include "models/bounds.h"
+#include "models/critical_path.h"
+#include "sim/algorithms/registry.h"
+#include "sim/binding.h"
+#include "sim/plan.h"
+#include "sim/transfer_cost.h"
+#include "sim/wiring.h"
+
+namespace collsim {
+
+/// How an estimate came about.
+enum class EstimateMethod : std::uint8_t {
+  /// The algorithm's closed form; exact, since all hops of a level are alike.
+  closed_form,
+  /// The plan's critical path as if no link were shared, its transfer time raised to what the
+  /// busiest link needs. Exact without contention, else between the bound and the truth.
+  critical_path,
+};
+
+struct Estimate {
+  Seconds time;
+  EstimateMethod method = EstimateMethod::closed_form;
+};
+
+/// The time of one call without simulating contention. `bounds` are those of the same call.
+Estimate estimate(const Plan& plan, const Placement& placement, const Binding& binding,
+                  const Wiring& wiring, const TransferCost& cost, Protocol protocol,
+                  const Bounds& bounds);
+
+/// The critical path of the call, each flow at the rate it would have alone.
+CriticalPath uncontended_critical_path(const Plan& plan, const Binding& binding,
+                                       const Wiring& wiring, const TransferCost& cost,
+                                       Protocol protocol);
+
+}  // namespace collsim

@@ -1,0 +1,96 @@
+#include "models/predictor.h"
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+#include <utility>
+
+#include "models/wiring.h"
+#include "sim/executor.h"
+#include "sim/input_error.h"
+#include "sim/topologies/routing.h"
+
+namespace collsim {
+
+namespace {
+
+std::vector<DeviceId> first_gpus(const Topology& topology, Rank ranks) {
+  const auto gpus = topology.gpus();
+  if (ranks < 1 || ranks > gpus.size()) {
+    throw InputError(fmt::format("{} ranks on '{}'", ranks, topology.name()),
+                     fmt::format("1 to {} ranks, one per GPU", gpus.size()));
+  }
+  return {gpus.begin(), gpus.begin() + ranks};
+}
+
+Placement place(const Topology& topology, const std::vector<DeviceId>& gpus) {
+  Placement placement;
+  for (const DeviceId gpu : gpus) {
+    placement.node_of_rank.push_back(static_cast<std::uint32_t>(topology.device(gpu).node));
+  }
+  return placement;
+}
+
+}  // namespace
+
+Predictor::Predictor(const Topology& topology, const TransferCost& cost, Collective collective,
+                     const RunSpec& run, Rank ranks)
+    : topology_(&topology),
+      cost_(cost),
+      run_(run),
+      gpus_(first_gpus(topology, ranks)),
+      placement_(place(topology, gpus_)),
+      plan_(make_plan(collective, run.algorithm, placement_, run.channels)),
+      wiring_(wire(plan_, topology, Router(topology), gpus_, cost)) {}
+
+Binding Predictor::bind(Bytes size) const {
+  return Binding(plan_, size, element_size, run_.chunking);
+}
+
+Prediction Predictor::simulate(Bytes size, Engine engine) const {
+  const Binding binding = bind(size);
+  const auto fabric = make_fabric(engine);
+  const ExecutionResult result =
+      execute({plan_, binding, wiring_, cost_, run_.protocol}, *fabric);
+  Prediction prediction;
+  prediction.size = size;
+  prediction.time = result.time;
+  prediction.transfers = result.transfers;
+  return guarded(prediction, binding);
+}
+
+Prediction Predictor::estimate(Bytes size) const {
+  const Binding binding = bind(size);
+  const Bounds bounds =
+      lower_bounds(plan_, binding, wiring_, *topology_, gpus_, cost_, run_.protocol);
+  const Estimate estimate = collsim::estimate(plan_, placement_, binding, wiring_, cost_,
+                                              run_.protocol, bounds);
+  Prediction prediction;
+  prediction.size = size;
+  prediction.time = estimate.time;
+  prediction.method = estimate.method;
+  return guarded(prediction, binding);
+}
+
+CriticalPath Predictor::critical_path(Bytes size) const {
+  return uncontended_critical_path(plan_, bind(size), wiring_, cost_, run_.protocol);
+}
+
+Prediction Predictor::guarded(Prediction prediction, const Binding& binding) const {
+  prediction.channels = binding.channels();
+  prediction.bounds =
+      lower_bounds(plan_, binding, wiring_, *topology_, gpus_, cost_, run_.protocol);
+  // Rounding of a sum over millions of events; a wrong model is off by far more.
+  constexpr double rounding = 1e-9;
+  const double bound = prediction.bounds.largest().value;
+  if (prediction.time.value < bound * (1 - rounding)) {
+    throw std::logic_error(fmt::format(
+        "{} of {} on {} ranks came out as {:.3f} us, below its lower bound of {:.3f} us; this is "
+        "a bug in collsim",
+        plan_.algorithm, to_string(prediction.size), ranks(), in_microseconds(prediction.time),
+        in_microseconds(prediction.bounds.largest())));
+  }
+  return prediction;
+}
+
+}  // namespace collsim

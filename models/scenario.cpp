@@ -1,0 +1,142 @@
+#include "models/scenario.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "models/data_directory.h"
+#include "sim/algorithms/registry.h"
+#include "sim/yaml_reader.h"
+
+namespace collsim {
+
+namespace {
+
+constexpr std::int64_t most_channels = 64;  // NCCL's MAXCHANNELS since 2.25
+constexpr std::int64_t most_ranks = 16384;
+
+std::filesystem::path read_file(const YamlValue& value, std::string_view folder,
+                                const std::filesystem::path& base) {
+  try {
+    return find_data_file(value.string(), folder, base);
+  } catch (const InputError& error) {
+    value.fail(error.what(), fmt::format("a path relative to this file, or the name of one of the "
+                                         "shipped {}", folder));
+  }
+}
+
+Sizes read_sizes(const YamlValue& value) {
+  const YamlMapping mapping = value.mapping({"from", "to", "factor"});
+  Sizes sizes;
+  if (const auto from = mapping.find("from")) sizes.from = from->bytes();
+  if (const auto to = mapping.find("to")) sizes.to = to->bytes();
+  if (sizes.to < sizes.from) {
+    value.fail(fmt::format("sizes from {} to {}", to_string(sizes.from), to_string(sizes.to)),
+               "'to' at least as large as 'from'");
+  }
+  if (const auto factor = mapping.find("factor")) {
+    sizes.factor = static_cast<double>(factor->integer(2, 1024));
+  }
+  return sizes;
+}
+
+Protocol read_protocol(const YamlValue& value) {
+  const std::string name = value.string();
+  if (name == "ll") return Protocol::ll;
+  if (name == "ll128") return Protocol::ll128;
+  if (name == "simple") return Protocol::simple;
+  value.fail(fmt::format("unknown protocol '{}'", name), "ll, ll128 or simple");
+}
+
+std::string read_algorithm(const YamlValue& value, Collective collective) {
+  const std::string name = value.string();
+  try {
+    static_cast<void>(make_plan(collective, name, uniform_placement(1)));
+  } catch (const InputError& error) {
+    value.fail(fmt::format("unknown algorithm '{}'", name), error.what());
+  }
+  return name;
+}
+
+RunSpec read_run(const YamlValue& value, Collective collective,
+                 const std::filesystem::path& base) {
+  const YamlMapping mapping =
+      value.mapping({"algorithm", "protocol", "channels", "largest_chunk", "slices",
+                     "smallest_slice", "credits", "smallest_channel_share", "measured"});
+  RunSpec run;
+  run.algorithm = read_algorithm(mapping.at("algorithm"), collective);
+  if (const auto protocol = mapping.find("protocol")) run.protocol = read_protocol(*protocol);
+  if (const auto channels = mapping.find("channels")) {
+    run.channels = static_cast<std::uint32_t>(channels->integer(1, most_channels));
+  }
+  if (const auto chunk = mapping.find("largest_chunk")) {
+    run.chunking.largest_chunk = chunk->bytes();
+  }
+  if (const auto slices = mapping.find("slices")) {
+    run.chunking.slices = static_cast<std::uint32_t>(slices->integer(1, 64));
+  }
+  if (const auto smallest = mapping.find("smallest_slice")) {
+    run.chunking.smallest_slice = smallest->bytes();
+  }
+  if (const auto credits = mapping.find("credits")) {
+    run.chunking.credits = static_cast<std::uint32_t>(credits->integer(1, 1024));
+  }
+  if (const auto share = mapping.find("smallest_channel_share")) {
+    run.chunking.smallest_channel_share = share->bytes();
+  }
+  if (const auto measured = mapping.find("measured")) {
+    const YamlMapping source = measured->mapping({"file", "id"});
+    run.measured = MeasuredSource{read_file(source.at("file"), "recordings", base),
+                                  source.at("id").string()};
+  }
+  return run;
+}
+
+}  // namespace
+
+std::vector<Bytes> expand(const Sizes& sizes, Bytes element_size) {
+  std::vector<Bytes> expanded;
+  for (auto size = static_cast<double>(sizes.from.count);
+       size <= static_cast<double>(sizes.to.count); size *= sizes.factor) {
+    const auto elements = static_cast<std::int64_t>(size) / element_size.count;
+    expanded.push_back(elements * element_size);
+    if (size < 1) break;  // a sweep that starts at nothing stays there
+  }
+  return expanded;
+}
+
+Scenario load_scenario(const std::filesystem::path& path) {
+  const YamlMapping root = load_yaml(path, "scenario")
+                               .mapping({"collsim", "name", "topology", "collective", "ranks",
+                                         "sizes", "calibration", "runs"});
+  const std::filesystem::path base = path.parent_path();
+  Scenario scenario;
+  scenario.name = root.at("name").string();
+  scenario.topology = read_file(root.at("topology"), "topologies", base);
+  if (const auto collective = root.find("collective")) {
+    const auto found = find_collective(collective->string());
+    if (!found) {
+      std::string names;
+      for (const Collective known : all_collectives()) {
+        names += (names.empty() ? "" : ", ") + std::string(to_string(known));
+      }
+      collective->fail(fmt::format("unknown collective '{}'", collective->string()), names);
+    }
+    scenario.collective = *found;
+  }
+  if (const auto ranks = root.find("ranks")) {
+    scenario.ranks = static_cast<std::uint32_t>(ranks->integer(1, most_ranks));
+  }
+  if (const auto sizes = root.find("sizes")) scenario.sizes = read_sizes(*sizes);
+  if (const auto calibration = root.find("calibration")) {
+    scenario.calibration = read_file(*calibration, "models/calibrations", base);
+  }
+  const YamlValue runs = root.at("runs");
+  for (const YamlValue& run : runs.sequence()) {
+    scenario.runs.push_back(read_run(run, scenario.collective, base));
+  }
+  if (scenario.runs.empty()) runs.fail("no runs", "at least one run, such as { algorithm: ring }");
+  return scenario;
+}
+
+}  // namespace collsim

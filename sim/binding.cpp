@@ -1,0 +1,50 @@
+#include "sim/binding.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace collsim {
+
+namespace {
+
+std::int64_t divide_up(std::int64_t dividend, std::int64_t divisor) {
+  return (dividend + divisor - 1) / divisor;
+}
+
+std::uint32_t used_channels(std::uint32_t channels, Bytes size, Bytes smallest_share) {
+  if (smallest_share.count == 0) return channels;
+  return static_cast<std::uint32_t>(
+      std::clamp<std::int64_t>(size.count / smallest_share.count, 1, channels));
+}
+
+}  // namespace
+
+Binding::Binding(const Plan& plan, Bytes size, Bytes element_size, const Chunking& chunking)
+    : size_(size), element_size_(element_size), chunking_(chunking) {
+  assert(size.count >= 0 && element_size.count > 0 && size.count % element_size.count == 0);
+  assert(chunking.slices > 0 && chunking.credits > 0);
+  const std::int64_t elements = size.count / element_size.count;
+  const std::uint32_t channels =
+      used_channels(plan.channels(), size, chunking.smallest_channel_share);
+  shares_.resize(channels);
+  for (std::uint32_t channel = 0; channel < channels; ++channel) {
+    Share& share = shares_[channel];
+    const std::int64_t own = elements / channels + (channel < elements % channels ? 1 : 0);
+    if (own == 0) continue;
+    share.chunks = plan.schedule(channel).chunks();
+    const std::int64_t largest =
+        chunking.largest_chunk.count == 0
+            ? own
+            : std::max<std::int64_t>(1, chunking.largest_chunk.count / element_size.count);
+    share.loops = static_cast<std::uint32_t>(divide_up(divide_up(own, share.chunks), largest));
+    const std::int64_t pieces = std::int64_t{share.loops} * share.chunks;
+    share.per_chunk = own / pieces;
+    share.remainder = own % pieces;
+  }
+}
+
+std::int64_t Binding::slice_size(Bytes chunk) const {
+  return std::max(divide_up(chunk.count, chunking_.slices), chunking_.smallest_slice.count);
+}
+
+}  // namespace collsim

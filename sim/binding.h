@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/plan.h"
+#include "sim/units.h"
+
+namespace collsim {
+
+/// How large the pieces may be into which a call is cut. The defaults are the textbook's: one
+/// message per transfer, however large.
+struct Chunking {
+  /// The largest chunk; a larger buffer takes several loops over the program. 0 means no limit.
+  Bytes largest_chunk;
+  /// A chunk travels as this many slices, each a message of its own.
+  std::uint32_t slices = 1;
+  /// No slice but the last is smaller; chunks too small for that leave their last slices empty
+  /// (which are sent all the same, as NCCL does).
+  Bytes smallest_slice;
+  /// Slices that a sender may be ahead of its receiver.
+  std::uint32_t credits = 8;
+  /// Use fewer channels while a channel's share would be below this. 0 means always use all.
+  Bytes smallest_channel_share;
+
+  bool operator==(const Chunking&) const = default;
+};
+
+/// The bytes of one call, cut for a plan: which channels run, how often they loop, how large every
+/// chunk and slice is. The only place that splits remainders: whatever does not divide evenly goes,
+/// one element each, to the first channels, loops and chunks.
+class Binding {
+ public:
+  Binding(const Plan& plan, Bytes size, Bytes element_size, const Chunking& chunking);
+
+  Bytes size() const { return size_; }
+  const Chunking& chunking() const { return chunking_; }
+  /// Channels that carry data, at most the plan's; the others stay idle.
+  std::uint32_t channels() const { return static_cast<std::uint32_t>(shares_.size()); }
+  /// How often a channel runs its program; 0 where the call is empty.
+  std::uint32_t loops(std::uint32_t channel) const { return shares_[channel].loops; }
+
+  Bytes chunk_bytes(std::uint32_t channel, std::uint32_t loop, ChunkRange chunks) const {
+    const Share& share = shares_[channel];
+    const std::int64_t first = std::int64_t{loop} * share.chunks + chunks.first;
+    return {element_size_.count * (share.elements_before(first + chunks.count) -
+                                   share.elements_before(first))};
+  }
+
+  Bytes slice_bytes(Bytes chunk, std::uint32_t slice) const {
+    if (chunking_.slices == 1) return chunk;
+    const std::int64_t whole = slice_size(chunk);
+    const std::int64_t left = chunk.count - whole * slice;
+    return {left < 0 ? 0 : (left < whole ? left : whole)};
+  }
+
+ private:
+  struct Share {
+    std::uint32_t loops = 0;
+    std::uint32_t chunks = 1;
+    std::int64_t per_chunk = 0;  // elements of every chunk,
+    std::int64_t remainder = 0;  // and how many of the first chunks have one more
+
+    std::int64_t elements_before(std::int64_t chunk) const {
+      return chunk * per_chunk + (chunk < remainder ? chunk : remainder);
+    }
+  };
+
+  std::int64_t slice_size(Bytes chunk) const;
+
+  Bytes size_;
+  Bytes element_size_;
+  Chunking chunking_;
+  std::vector<Share> shares_;
+};
+
+}  // namespace collsim

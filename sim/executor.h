@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+
+#include "sim/binding.h"
+#include "sim/fabric.h"
+#include "sim/plan.h"
+#include "sim/timeline.h"
+#include "sim/transfer_cost.h"
+#include "sim/wiring.h"
+
+namespace collsim {
+
+/// One call of a collective, ready to run. References must outlive the call of execute().
+struct Execution {
+  const Plan& plan;
+  const Binding& binding;
+  const Wiring& wiring;
+  const TransferCost& cost;
+  Protocol protocol = Protocol::simple;
+};
+
+struct ExecutionResult {
+  Seconds time;                 ///< from the call until the last rank is done, launch included
+  std::uint64_t transfers = 0;  ///< messages sent over connections
+};
+
+/// Runs every rank's programs on the fabric (a fresh one).
+///
+/// A primitive waits for one slice on each connection that it receives from and for a credit on
+/// each that it sends to. Its thread block then pays the serial cost per slice, its bytes flow to
+/// all peers at once (or into the own buffer, where it only stores), and when the last has left the
+/// program goes on; the peer sees the slice an alpha later. Lanes of a rank run concurrently and
+/// share the channel's rate. `timeline`, if given, receives a record per slice and primitive.
+/// Asserts that every program ran to its end: a plan that passed check() always does.
+ExecutionResult execute(const Execution& execution, Fabric& fabric, Timeline* timeline = nullptr);
+
+}  // namespace collsim

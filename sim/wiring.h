@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "sim/fabric.h"
+#include "sim/topology.h"
+#include "sim/units.h"
+
+namespace collsim {
+
+/// What one connection of a plan runs over.
+struct Wire {
+  std::vector<ResourceId> resources;  ///< capacities that its bytes load, each once
+  Seconds latency;                    ///< of the links on the way
+  LinkKind kind = LinkKind::nvlink;   ///< of the slowest class of link on the way
+};
+
+/// A plan laid onto a machine: the machine's capacities, and for every channel and connection the
+/// wire it uses. `wires[channel][connection]` follows Schedule::connections().
+struct Wiring {
+  std::vector<BytesPerSecond> capacities;  ///< by ResourceId
+  std::vector<std::vector<Wire>> wires;
+};
+
+}  // namespace collsim

@@ -1,0 +1,87 @@
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <algorithm>
+#include <array>
+#include <exception>
+#include <ostream>
+
+#include "sim/input_error.h"
+#include "tools/collsim/subcommand.h"
+
+namespace collsim::command {
+
+namespace {
+
+constexpr std::array table{
+    Subcommand{"run", "how long does it take: simulate, beside recorded times if there are any",
+               run_run},
+    Subcommand{"estimate", "the same from the analytic model, with bounds and critical path",
+               run_estimate},
+    Subcommand{"steps", "watch an algorithm step by step: who sends what, what buffers hold",
+               run_steps},
+    Subcommand{"check", "prove that plans deliver every contribution exactly once", run_check},
+    Subcommand{"topo", "show and check machines", run_topo},
+    Subcommand{"list", "algorithms, engines, protocols, machines, scenarios", run_list},
+};
+
+void print_help(std::ostream& out) {
+  fmt::print(out,
+             "collsim {}: how long does a collective take on a GPU machine, and why\n\n"
+             "usage: collsim SUBCOMMAND [options]\n\n",
+             COLLSIM_VERSION);
+  for (const Subcommand& subcommand : subcommands()) {
+    fmt::print(out, "  {:<10} {}\n", subcommand.name, subcommand.summary);
+  }
+  fmt::print(out,
+             "\nTry `collsim SUBCOMMAND --help`, or one of\n"
+             "  collsim run scenarios/hgx-h200-all-reduce.yaml   ring and tree against real runs\n"
+             "  collsim steps --algorithm ring --ranks 4         ring all-reduce, step by step\n"
+             "  collsim topo show hgx-h200                       what a machine looks like\n\n"
+             "Exit codes: 0 fine, 1 the answer is no, 2 bad input, 3 a bug in collsim.\n");
+}
+
+int dispatch(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
+  if (args.empty()) {
+    print_help(err);
+    return exit_bad_input;
+  }
+  const std::string& name = args.front();
+  if (name == "--help" || name == "-h" || name == "help") {
+    print_help(out);
+    return exit_ok;
+  }
+  if (name == "--version") {
+    fmt::print(out, "collsim {}\n", COLLSIM_VERSION);
+    return exit_ok;
+  }
+  const auto* found = std::find_if(table.begin(), table.end(), [&](const Subcommand& subcommand) {
+    return subcommand.name == name;
+  });
+  if (found == table.end()) {
+    std::string names;
+    for (const Subcommand& subcommand : table) {
+      names += (names.empty() ? "" : ", ") + std::string(subcommand.name);
+    }
+    throw InputError(fmt::format("unknown subcommand '{}'", name), names);
+  }
+  return found->run(args.subspan(1), out, err);
+}
+
+}  // namespace
+
+std::span<const Subcommand> subcommands() { return table; }
+
+int run_command(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
+  try {
+    return dispatch(args, out, err);
+  } catch (const InputError& error) {
+    fmt::print(err, "collsim: {}\n", error.what());
+    return exit_bad_input;
+  } catch (const std::exception& error) {
+    fmt::print(err, "collsim: internal error: {}\n", error.what());
+    return exit_internal;
+  }
+}
+
+}  // namespace collsim::command

@@ -1,0 +1,172 @@
+#include "tools/collsim/question.h"
+
+#include <fmt/format.h>
+
+#include <sstream>
+#include <string_view>
+#include <vector>
+
+#include "models/cost_model.h"
+#include "models/data_directory.h"
+#include "sim/input_error.h"
+#include "sim/topologies/loader.h"
+#include "tools/collsim/options.h"
+
+namespace collsim::command {
+
+namespace po = boost::program_options;
+
+namespace {
+
+template <typename Value>
+std::optional<Value> given(const po::variables_map& values, const char* name) {
+  if (values.count(name) == 0) return std::nullopt;
+  return values[name].as<Value>();
+}
+
+std::vector<std::string> split_list(const std::string& text) {
+  std::vector<std::string> items;
+  std::istringstream stream(text);
+  for (std::string item; std::getline(stream, item, ',');) items.push_back(item);
+  return items;
+}
+
+Format parse_format(const std::string& name) {
+  if (name == "table") return Format::table;
+  if (name == "csv") return Format::csv;
+  if (name == "json") return Format::json;
+  throw InputError(fmt::format("--format: unknown format '{}'", name), "table, csv or json");
+}
+
+Protocol parse_protocol(const std::string& name) {
+  for (const Protocol protocol : {Protocol::ll, Protocol::ll128, Protocol::simple}) {
+    std::string known(to_string(protocol));
+    for (char& letter : known) letter = static_cast<char>(std::tolower(letter));
+    if (name == known || name == to_string(protocol)) return protocol;
+  }
+  throw InputError(fmt::format("--protocol: unknown protocol '{}'", name), "ll, ll128 or simple");
+}
+
+int positive(const char* option, int value) {
+  if (value < 1) throw InputError(fmt::format("--{}: {}", option, value), "1 or more");
+  return value;
+}
+
+void override_sizes(const po::variables_map& values, Sizes& sizes) {
+  const auto minimum = given<std::string>(values, "minbytes");
+  if (minimum) sizes.from.count = parse_size("minbytes", *minimum);
+  if (const auto maximum = given<std::string>(values, "maxbytes")) {
+    sizes.to.count = parse_size("maxbytes", *maximum);
+  } else if (minimum && sizes.to < sizes.from) {
+    sizes.to = sizes.from;
+  }
+  if (sizes.to < sizes.from) {
+    throw InputError(fmt::format("sizes from {} to {}", sizes.from.count, sizes.to.count),
+                     "-e at least as large as -b");
+  }
+  if (const auto factor = given<double>(values, "stepfactor")) {
+    if (!(*factor > 1 && *factor <= 1024)) {
+      throw InputError(fmt::format("--stepfactor: {}", *factor), "more than 1, at most 1024");
+    }
+    sizes.factor = *factor;
+  }
+}
+
+void override_runs(const po::variables_map& values, Scenario& scenario) {
+  if (const auto names = given<std::string>(values, "algorithm")) {
+    const RunSpec base = scenario.runs.empty() ? RunSpec{} : scenario.runs.front();
+    scenario.runs.clear();
+    for (const std::string& name : split_list(*names)) {
+      RunSpec run = base;
+      run.algorithm = name;
+      run.measured.reset();
+      scenario.runs.push_back(run);
+    }
+  }
+  if (scenario.runs.empty()) scenario.runs.emplace_back();
+  for (RunSpec& run : scenario.runs) {
+    if (const auto name = given<std::string>(values, "protocol")) {
+      run.protocol = parse_protocol(*name);
+    }
+    if (const auto channels = given<int>(values, "channels")) {
+      run.channels = static_cast<std::uint32_t>(positive("channels", *channels));
+      if (run.channels > 64) {
+        throw InputError(fmt::format("--channels: {}", run.channels), "1 to 64");
+      }
+    }
+    if (const auto chunk = given<std::string>(values, "chunk")) {
+      run.chunking.largest_chunk.count = parse_size("chunk", *chunk);
+    }
+  }
+}
+
+Scenario read_scenario(const po::variables_map& values) {
+  Scenario scenario;
+  if (const auto file = given<std::string>(values, "scenario")) {
+    scenario = load_scenario(find_data_file(*file, "scenarios"));
+  }
+  if (const auto topology = given<std::string>(values, "topology")) {
+    scenario.topology = find_data_file(*topology, "topologies");
+  } else if (scenario.topology.empty()) {
+    throw InputError("no machine is given", "a scenario file, or --topology FILE");
+  }
+  if (const auto name = given<std::string>(values, "collective")) {
+    const auto collective = find_collective(*name);
+    if (!collective) {
+      std::string names;
+      for (const Collective known : all_collectives()) {
+        names += (names.empty() ? "" : ", ") + std::string(to_string(known));
+      }
+      throw InputError(fmt::format("--collective: unknown collective '{}'", *name), names);
+    }
+    scenario.collective = *collective;
+  }
+  if (const auto ranks = given<int>(values, "ranks")) {
+    scenario.ranks = static_cast<std::uint32_t>(positive("ranks", *ranks));
+  }
+  if (const auto calibration = given<std::string>(values, "calibration")) {
+    scenario.calibration = find_data_file(*calibration, "models/calibrations");
+  }
+  override_sizes(values, scenario.sizes);
+  override_runs(values, scenario);
+  return scenario;
+}
+
+}  // namespace
+
+po::options_description question_options() {
+  po::options_description options("Question");
+  options.add_options()                                                                    //
+      ("scenario", po::value<std::string>(), "scenario file; may be given bare")           //
+      ("topology,t", po::value<std::string>(), "machine: a file, or a shipped name such as "
+                                               "hgx-h200")                                 //
+      ("ranks,n", po::value<int>(), "GPUs that take part (default: all)")                  //
+      ("collective,c", po::value<std::string>(), "default all_reduce; see `collsim list`") //
+      ("algorithm,a", po::value<std::string>(), "one or several, comma-separated (default ring); "
+                                                "see `collsim list`")                      //
+      ("protocol,p", po::value<std::string>(), "ll, ll128 or simple (default simple)")     //
+      ("channels", po::value<int>(), "channels that share the data (default 1)")           //
+      ("chunk", po::value<std::string>(), "largest chunk; larger buffers are pipelined in loops "
+                                          "(default: unlimited)")                          //
+      ("minbytes,b", po::value<std::string>(), "smallest size (default 8)")                //
+      ("maxbytes,e", po::value<std::string>(), "largest size (default 1G)")                //
+      ("stepfactor,f", po::value<double>(), "factor between sizes (default 2)")            //
+      ("calibration", po::value<std::string>(), "cost constants: a file, or a shipped name such as "
+                                                "ideal (default: the topology's)")         //
+      ("format", po::value<std::string>()->default_value("table"), "table, csv or json");
+  return options;
+}
+
+Question read_question(const po::variables_map& values) {
+  Question question;
+  question.format = parse_format(values["format"].as<std::string>());
+  question.scenario = read_scenario(values);
+  question.topology = load_topology(question.scenario.topology);
+  question.cost = question.scenario.calibration ? load_calibration(*question.scenario.calibration)
+                                                : calibration_for(question.topology);
+  question.ranks =
+      question.scenario.ranks.value_or(static_cast<Rank>(question.topology.gpus().size()));
+  return question;
+}
+
+}  // namespace collsim::command

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <iosfwd>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/predictor.h"
+#include "tools/collsim/question.h"
+
+namespace collsim::command {
+
+/// One answer of `run` or `estimate`.
+struct Row {
+  Prediction prediction;
+  std::optional<Seconds> measured;
+};
+
+/// What all rows of one run have in common.
+struct Section {
+  const Question* question = nullptr;
+  const RunSpec* run = nullptr;
+  std::string engine;  ///< "native", "simgrid", "analytic"
+};
+
+/// (predicted - measured) / measured.
+double relative_error(const Row& row);
+
+/// Writes answers as they come: sections one after another, rows within them.
+class Report {
+ public:
+  virtual ~Report() = default;
+  virtual void begin(const Section& section) = 0;
+  virtual void add(const Row& row) = 0;
+  /// After the last row of a section.
+  virtual void end() = 0;
+  /// After the last section.
+  virtual void finish() {}
+};
+
+/// `table` looks as nccl-tests prints; `csv` has one header and one line a row; `json` is one array
+/// of objects with the columns of the CSV as keys.
+std::unique_ptr<Report> make_report(Format format, std::ostream& out);
+
+}  // namespace collsim::command

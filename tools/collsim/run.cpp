@@ -1,0 +1,104 @@
+#include <fmt/format.h>
+
+#include <optional>
+#include <ostream>
+
+#include "models/predictor.h"
+#include "models/recording.h"
+#include "sim/engine.h"
+#include "sim/input_error.h"
+#include "tools/collsim/options.h"
+#include "tools/collsim/question.h"
+#include "tools/collsim/report.h"
+#include "tools/collsim/subcommand.h"
+
+namespace collsim::command {
+
+namespace po = boost::program_options;
+
+namespace {
+
+constexpr std::string_view usage = "collsim run [SCENARIO] [options]";
+constexpr std::string_view epilogue =
+    "How long the collective takes, simulated event by event. `bound` is what no schedule of these\n"
+    "transfers can beat. Where the scenario names a recording, its times and our error stand beside.\n"
+    "\n"
+    "  collsim run scenarios/hgx-h200-all-reduce.yaml\n"
+    "  collsim run -t hgx-h200 -a ring,tree -b 1M -e 1G -f 4\n"
+    "  collsim run -t switch-1024 -b 1G --format csv";
+
+/// What computes the answers; `analytic` is the model of `collsim estimate`.
+enum class Answerer : std::uint8_t { native, simgrid, analytic };
+
+Answerer parse_engine(const std::string& name) {
+  if (name == "auto" || name == "native") return Answerer::native;
+  if (name == "simgrid") return Answerer::simgrid;
+  if (name == "analytic") return Answerer::analytic;
+  throw InputError(fmt::format("--engine: unknown engine '{}'", name),
+                   "auto, native, simgrid or analytic");
+}
+
+std::string_view name_of(Answerer answerer) {
+  switch (answerer) {
+    case Answerer::native:
+      return "native";
+    case Answerer::simgrid:
+      return "simgrid";
+    case Answerer::analytic:
+      return "analytic";
+  }
+  return "";
+}
+
+Prediction predict(const Predictor& predictor, Bytes size, Answerer answerer) {
+  switch (answerer) {
+    case Answerer::native:
+      return predictor.simulate(size, Engine::native);
+    case Answerer::simgrid:
+      return predictor.simulate(size, Engine::simgrid);
+    case Answerer::analytic:
+      break;
+  }
+  return predictor.estimate(size);
+}
+
+std::optional<Seconds> measured_time(const std::optional<Recording>& recording, Bytes size) {
+  if (!recording) return std::nullopt;
+  const auto found = recording->times.find(size);
+  if (found == recording->times.end()) return std::nullopt;
+  return found->second;
+}
+
+void answer(const Question& question, const RunSpec& run, Answerer answerer, Report& report) {
+  const Scenario& scenario = question.scenario;
+  std::optional<Recording> recording;
+  if (run.measured) {
+    recording = load_recording(run.measured->file, run.measured->id, scenario.collective,
+                               question.ranks);
+  }
+  const Predictor predictor(question.topology, question.cost, scenario.collective, run,
+                            question.ranks);
+  report.begin({&question, &run, std::string(name_of(answerer))});
+  for (const Bytes size : expand(scenario.sizes, element_size)) {
+    report.add({predict(predictor, size, answerer), measured_time(recording, size)});
+  }
+  report.end();
+}
+
+}  // namespace
+
+int run_run(std::span<const std::string> args, std::ostream& out, std::ostream& /*err*/) {
+  po::options_description options = question_options();
+  options.add_options()("engine", po::value<std::string>()->default_value("auto"),
+                        "auto, native, simgrid or analytic");
+  const auto values = parse_options(options, usage, epilogue, "scenario", args, out);
+  if (!values) return exit_ok;
+  const Answerer answerer = parse_engine((*values)["engine"].as<std::string>());
+  const Question question = read_question(*values);
+  const auto report = make_report(question.format, out);
+  for (const RunSpec& run : question.scenario.runs) answer(question, run, answerer, *report);
+  report->finish();
+  return exit_ok;
+}
+
+}  // namespace collsim::command
