@@ -61,9 +61,11 @@ using ConnectionId = std::uint32_t;
 using PeerGroupId = std::uint32_t;
 using PhaseId = std::uint8_t;
 
-/// One instruction of a rank's program: wait for one message on every connection of `receives`,
-/// combine, send one message on every connection of `sends`. 16 bytes, since a 1,024-rank ring has
-/// two million of them.
+/// One instruction of a rank's program: wait for one message on every connection of
+/// `receive_group`, combine, send one message on every connection of `send_group`. A primitive that
+/// stores its result gives the received messages' credits back before it sends; one that does not,
+/// after. `phase` is that of its sends, if it has any, else that of its receives. 16 bytes, since a
+/// 1,024-rank ring has two million of them.
 struct Primitive {
   std::uint32_t first_chunk = 0;
   std::uint32_t chunk_count = 1;
@@ -95,6 +97,8 @@ class Schedule {
   }
   std::string_view phase_name(PhaseId phase) const { return phases_[phase]; }
   std::span<const std::string> phases() const { return phases_; }
+  /// A copy in which that one program is another; its primitives name groups of this schedule.
+  Schedule with_program(Rank rank, std::uint32_t lane, std::vector<Primitive> primitives) const;
 
  private:
   friend class ScheduleBuilder;
@@ -119,9 +123,7 @@ struct Plan {
   std::vector<std::uint32_t> schedule_of_channel;
 
   Rank ranks() const { return schedules.front().ranks(); }
-  std::uint32_t channels() const {
-    return static_cast<std::uint32_t>(schedule_of_channel.size());
-  }
+  std::uint32_t channels() const { return static_cast<std::uint32_t>(schedule_of_channel.size()); }
   const Schedule& schedule(std::uint32_t channel) const {
     return schedules[schedule_of_channel[channel]];
   }

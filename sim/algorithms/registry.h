@@ -12,6 +12,8 @@
 
 namespace collsim {
 
+class Group;
+
 /// Where the ranks of a collective sit: node_of_rank[r] is the node of rank r. Nodes need not be
 /// equally full, and ranks of a node need not be consecutive.
 struct Placement {
@@ -26,20 +28,33 @@ struct Placement {
 Placement uniform_placement(Rank ranks, Rank per_node = 1);
 
 /// One way to reach a collective. `algorithms()` is the only list of them: help texts, `list`,
-/// tests and docs iterate it.
+/// tests and docs iterate it. `inter` is the algorithm between nodes, given only to one that is
+/// `composed`.
 struct Algorithm {
   std::string_view name;
   Collective collective;
   std::string_view description;  ///< one line
   /// Nothing, or why it cannot run on this placement and what would do.
-  std::optional<std::string> (*unsupported)(const Placement& placement);
+  std::optional<std::string> (*unsupported)(const Placement& placement, const Algorithm* inter);
   /// How many chunks one loop of the buffer is cut into.
-  std::uint32_t (*chunks)(const Placement& placement);
+  std::uint32_t (*chunks)(const Placement& placement, const Algorithm* inter);
   /// Emits the whole algorithm into a group of placement.ranks() ranks and chunks() chunks.
-  void (*emit)(class Group& group, const Placement& placement);
+  void (*emit)(Group& group, const Placement& placement, const Algorithm* inter);
+  /// Made of another one: its full name is "<name>:<inter>", `default_inter` if only "<name>".
+  bool composed = false;
+  std::string_view default_inter = {};
 };
 
 std::span<const Algorithm> algorithms();
+
+/// The names that make_plan() takes for a collective, the composed ones with each of their inner
+/// algorithms ("hierarchical:tree"); in table order.
+std::vector<std::string> algorithm_names(Collective collective);
+
+/// Nothing, or why the algorithm of that name cannot run on the placement and what would do. Throws
+/// InputError when there is no such algorithm, naming those there are.
+std::optional<std::string> why_unsupported(Collective collective, std::string_view name,
+                                           const Placement& placement);
 
 /// The plan of the algorithm of that name, the same on every channel. `name` may be
 /// "hierarchical:<inter-node algorithm>". Throws InputError when there is no such algorithm (naming

@@ -1,0 +1,42 @@
+#include <fmt/format.h>
+
+#include "sim/algorithms/all_reduce.h"
+
+namespace collsim {
+
+namespace {
+
+// Every pair is a connection: 2,048 ranks already have four million.
+constexpr Rank most_ranks = 2048;
+
+std::optional<std::string> unsupported(const Placement& placement, const Algorithm* /*inter*/) {
+  if (placement.ranks() <= most_ranks) return std::nullopt;
+  return fmt::format("all_to_all_broadcast: {} ranks; at most {}, since every pair is connected",
+                     placement.ranks(), most_ranks);
+}
+
+void emit(Group& group, const Placement& /*placement*/, const Algorithm* /*inter*/) {
+  group.phase("broadcast");
+  group.step();
+  for (Rank from = 0; from < group.size(); ++from) {
+    for (Rank to = 0; to < group.size(); ++to) {
+      if (to != from) group.reduce(from, to, {0, 1});
+    }
+  }
+}
+
+std::uint32_t chunks(const Placement& /*placement*/, const Algorithm* /*inter*/) {
+  return 1;
+}
+
+}  // namespace
+
+constexpr Algorithm all_reduce_all_to_all_broadcast{
+    "all_to_all_broadcast",
+    Collective::all_reduce,
+    "everybody sends the whole buffer to everybody: 1 step, N(N-1) messages",
+    unsupported,
+    chunks,
+    emit};
+
+}  // namespace collsim
