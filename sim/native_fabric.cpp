@@ -1,0 +1,354 @@
+#include "sim/native_fabric.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <limits>
+
+namespace collsim {
+namespace {
+
+/// Times closer than this, relative to the clock, differ by rounding only: far above one rounding
+/// (1e-16), and so small that ten thousand steps of it stay below 1e-9.
+constexpr double same_instant = 1e-14;
+
+constexpr auto higher = [](const auto& a, const auto& b) {
+  return a.rate != b.rate ? a.rate > b.rate : a.id > b.id;
+};
+
+}  // namespace
+
+ResourceId NativeFabric::add_resource(BytesPerSecond capacity) {
+  assert(capacity.value > 0);
+  Resource resource;
+  resource.capacity = capacity.value;
+  resources_.push_back(resource);
+  return static_cast<ResourceId>(resources_.size() - 1);
+}
+
+RouteId NativeFabric::add_route(std::span<const ResourceId> resources) {
+  Route route;
+  route.first = static_cast<std::uint32_t>(route_resources_.size());
+  for (const ResourceId resource : resources) {
+    if (std::isfinite(resources_[resource].capacity)) {
+      route_resources_.push_back(resource);
+    }
+  }
+  route.length = static_cast<std::uint32_t>(route_resources_.size()) - route.first;
+  routes_.push_back(route);
+  return static_cast<RouteId>(routes_.size() - 1);
+}
+
+void NativeFabric::start_flow(RouteId route, double bytes, BytesPerSecond rate_cap, EventTag tag) {
+  assert(bytes >= 0 && std::isfinite(bytes) && rate_cap.value > 0);
+  const FlowId id = take_flow(route);
+  Flow& flow = flows_[id];
+  assert(flow.hops > 0 || std::isfinite(rate_cap.value) || bytes == 0);
+  flow.tag = tag;
+  flow.remaining = bytes;
+  flow.settled = now_;
+  flow.rate = 0;
+  flow.rate_cap = rate_cap.value;
+  flow.finish = now_;
+  if (bytes == 0) {
+    schedule(id);
+  } else {
+    link(id);
+    started_.push_back(id);
+  }
+}
+
+void NativeFabric::start_timer(Seconds delay, EventTag tag) {
+  assert(delay.value >= 0 && std::isfinite(delay.value));
+  queue_.push(now_ + delay.value, {tag, timer_version});
+}
+
+void NativeFabric::set_capacity(ResourceId resource, BytesPerSecond capacity) {
+  assert(capacity.value > 0 && std::isfinite(capacity.value));
+  assert(std::isfinite(resources_[resource].capacity));
+  resources_[resource].capacity = capacity.value;
+  changed_.push_back(resource);
+}
+
+void NativeFabric::run(FabricListener& listener) {
+  update_rates();
+  while (!queue_.empty()) {
+    if (is_stale(queue_.front())) {  // must not move the clock
+      queue_.pop();
+      continue;
+    }
+    now_ = queue_.time();
+    const double instant_end = now_ * (1 + same_instant);
+    while (!queue_.empty() && queue_.time() <= instant_end) {
+      dispatch(queue_.pop(), listener);
+    }
+    update_rates();
+  }
+}
+
+void NativeFabric::dispatch(Event event, FabricListener& listener) {
+  if (event.version == timer_version) {
+    listener.on_timer(event.id);
+    return;
+  }
+  Flow& flow = flows_[event.id];
+  if (flow.version != event.version) {
+    return;
+  }
+  const EventTag tag = flow.tag;
+  release(event.id);
+  listener.on_flow_done(tag);
+}
+
+NativeFabric::FlowId NativeFabric::take_flow(RouteId route_id) {
+  Route& route = routes_[route_id];
+  if (route.free_flow != none) {
+    const FlowId id = route.free_flow;
+    route.free_flow = flows_[id].next_free;
+    return id;
+  }
+  const auto id = static_cast<FlowId>(flows_.size());
+  Flow flow;
+  flow.route = route_id;
+  flow.first_hop = static_cast<HopId>(hops_.size());
+  flow.hops = route.length;
+  flow.version = timer_version + 1;
+  flows_.push_back(flow);
+  for (std::uint32_t i = 0; i < route.length; ++i) {
+    hops_.push_back({route_resources_[route.first + i], id, none, none});
+  }
+  return id;
+}
+
+void NativeFabric::release(FlowId id) {
+  Flow& flow = flows_[id];
+  cancel(flow);
+  if (flow.linked) {
+    unlink(flow);
+  }
+  flow.next_free = routes_[flow.route].free_flow;
+  routes_[flow.route].free_flow = id;
+}
+
+void NativeFabric::link(FlowId id) {
+  Flow& flow = flows_[id];
+  flow.linked = true;
+  for (HopId h = flow.first_hop; h != flow.first_hop + flow.hops; ++h) {
+    Hop& hop = hops_[h];
+    Resource& resource = resources_[hop.resource];
+    hop.previous = none;
+    hop.next = resource.first_hop;
+    if (hop.next != none) {
+      hops_[hop.next].previous = h;
+    }
+    resource.first_hop = h;
+    ++resource.flows;
+  }
+}
+
+void NativeFabric::unlink(Flow& flow) {
+  flow.linked = false;
+  for (const Hop& hop : hops_of(flow)) {
+    Resource& resource = resources_[hop.resource];
+    (hop.previous == none ? resource.first_hop : hops_[hop.previous].next) = hop.next;
+    if (hop.next != none) {
+      hops_[hop.next].previous = hop.previous;
+    }
+    if (--resource.flows > 0) {
+      changed_.push_back(hop.resource);
+    }
+  }
+}
+
+bool NativeFabric::is_alone(const Flow& flow) {
+  for (const Hop& hop : hops_of(flow)) {
+    if (resources_[hop.resource].flows > 1) {
+      return false;
+    }
+  }
+  return true;
+}
+
+void NativeFabric::update_rates() {
+  if (started_.empty() && changed_.empty()) {
+    return;
+  }
+  ++round_;
+  for (const FlowId id : started_) {
+    if (is_alone(flows_[id])) {
+      run_alone(id);
+    } else if (flows_[id].round != round_) {
+      collect_from(hops_[flows_[id].first_hop].resource);
+      solve_component();
+    }
+  }
+  for (const ResourceId resource : changed_) {
+    if (resources_[resource].flows > 0 && resources_[resource].round != round_) {
+      collect_from(resource);
+      solve_component();
+    }
+  }
+  started_.clear();
+  changed_.clear();
+}
+
+void NativeFabric::run_alone(FlowId id) {
+  Flow& flow = flows_[id];
+  double rate = flow.rate_cap;
+  for (const Hop& hop : hops_of(flow)) {
+    rate = std::min(rate, resources_[hop.resource].capacity);
+  }
+  flow.rate = rate;
+  flow.finish = now_ + flow.remaining / rate;
+  schedule(id);
+}
+
+/// Finds everything that is joined to the resource by flows.
+void NativeFabric::collect_from(ResourceId resource) {
+  component_flows_.clear();
+  component_resources_.assign(1, resource);
+  resources_[resource].round = round_;
+  for (std::size_t i = 0; i < component_resources_.size(); ++i) {
+    for (HopId h = resources_[component_resources_[i]].first_hop; h != none; h = hops_[h].next) {
+      Flow& flow = flows_[hops_[h].flow];
+      if (flow.round == round_) {
+        continue;
+      }
+      flow.round = round_;
+      component_flows_.push_back(hops_[h].flow);
+      for (const Hop& hop : hops_of(flow)) {
+        if (resources_[hop.resource].round != round_) {
+          resources_[hop.resource].round = round_;
+          component_resources_.push_back(hop.resource);
+        }
+      }
+    }
+  }
+}
+
+void NativeFabric::solve_component() {
+  open_component();
+  fill_component();
+  apply_rates();
+}
+
+void NativeFabric::open_component() {
+  resource_levels_.clear();
+  for (const ResourceId id : component_resources_) {
+    Resource& resource = resources_[id];
+    resource.left = resource.capacity;
+    resource.open = resource.flows;
+    resource_levels_.push_back({resource.left / resource.open, id});
+  }
+  std::make_heap(resource_levels_.begin(), resource_levels_.end(), higher);
+
+  cap_levels_.clear();
+  for (const FlowId id : component_flows_) {
+    Flow& flow = flows_[id];
+    flow.new_rate = -1;
+    if (can_bind(flow)) {
+      cap_levels_.push_back({flow.rate_cap, id});
+    }
+  }
+  std::make_heap(cap_levels_.begin(), cap_levels_.end(), higher);
+  open_flows_ = component_flows_.size();
+}
+
+/// Whether the flow's rate cap can be what limits it.
+bool NativeFabric::can_bind(const Flow& flow) {
+  const auto hops = hops_of(flow);
+  return std::all_of(hops.begin(), hops.end(), [&](const Hop& hop) {
+    return flow.rate_cap < resources_[hop.resource].capacity;
+  });
+}
+
+void NativeFabric::fill_component() {
+  while (open_flows_ > 0) {
+    if (cap_levels_.empty() || cap_levels_.front().rate > resource_levels_.front().rate) {
+      refresh_lowest_level();
+      continue;
+    }
+    const Level cap = cap_levels_.front();
+    std::pop_heap(cap_levels_.begin(), cap_levels_.end(), higher);
+    cap_levels_.pop_back();
+    if (flows_[cap.id].new_rate < 0) {
+      fix(cap.id, cap.rate);
+    }
+  }
+}
+
+/// A level in the heap may be outdated, but only too low: what a resource can still give to each
+/// open flow rises as flows are fixed below it.
+void NativeFabric::refresh_lowest_level() {
+  std::pop_heap(resource_levels_.begin(), resource_levels_.end(), higher);
+  Level& lowest = resource_levels_.back();
+  const Resource& resource = resources_[lowest.id];
+  const double share = resource.left / resource.open;
+  if (resource.open > 0 && share > lowest.rate) {
+    lowest.rate = share;
+    std::push_heap(resource_levels_.begin(), resource_levels_.end(), higher);
+    return;
+  }
+  fill_resource(lowest.id, lowest.rate);
+  resource_levels_.pop_back();
+}
+
+/// The resource is full at this rate: its open flows stay there.
+void NativeFabric::fill_resource(ResourceId id, double rate) {
+  for (HopId h = resources_[id].first_hop; resources_[id].open > 0; h = hops_[h].next) {
+    if (flows_[hops_[h].flow].new_rate < 0) {
+      fix(hops_[h].flow, rate);
+    }
+  }
+}
+
+void NativeFabric::fix(FlowId id, double rate) {
+  Flow& flow = flows_[id];
+  flow.new_rate = rate;
+  --open_flows_;
+  for (const Hop& hop : hops_of(flow)) {
+    Resource& resource = resources_[hop.resource];
+    resource.left = std::max(resource.left - rate, 0.0);
+    --resource.open;
+  }
+}
+
+/// Of a component only the next completion needs an event: it changes the component, so that all
+/// others are decided anew then.
+void NativeFabric::apply_rates() {
+  double next = std::numeric_limits<double>::infinity();
+  for (const FlowId id : component_flows_) {
+    Flow& flow = flows_[id];
+    if (flow.new_rate != flow.rate) {
+      flow.remaining = std::max(flow.remaining - flow.rate * (now_ - flow.settled), 0.0);
+      flow.settled = now_;
+      flow.rate = flow.new_rate;
+      flow.finish = now_ + flow.remaining / flow.rate;
+      cancel(flow);
+    }
+    next = std::min(next, flow.finish);
+  }
+  const double last = next * (1 + same_instant);
+  for (const FlowId id : component_flows_) {
+    if (!flows_[id].scheduled && flows_[id].finish <= last) {
+      schedule(id);
+    }
+  }
+}
+
+void NativeFabric::schedule(FlowId id) {
+  Flow& flow = flows_[id];
+  flow.scheduled = true;
+  queue_.push(flow.finish, {id, flow.version});
+}
+
+void NativeFabric::cancel(Flow& flow) {
+  if (flow.scheduled) {
+    flow.scheduled = false;
+    if (++flow.version == timer_version) {
+      ++flow.version;
+    }
+  }
+}
+
+}  // namespace collsim

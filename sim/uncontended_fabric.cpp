@@ -1,0 +1,56 @@
+#include "sim/uncontended_fabric.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+namespace collsim {
+namespace {
+
+// What an event's version says here.
+constexpr std::uint32_t timer = 0;
+constexpr std::uint32_t flow = 1;
+
+}  // namespace
+
+ResourceId UncontendedFabric::add_resource(BytesPerSecond capacity) {
+  assert(capacity.value > 0);
+  capacities_.push_back(capacity.value);
+  return static_cast<ResourceId>(capacities_.size() - 1);
+}
+
+RouteId UncontendedFabric::add_route(std::span<const ResourceId> resources) {
+  double rate = unlimited.value;
+  for (const ResourceId resource : resources) {
+    rate = std::min(rate, capacities_[resource]);
+  }
+  route_rates_.push_back(rate);
+  return static_cast<RouteId>(route_rates_.size() - 1);
+}
+
+void UncontendedFabric::start_flow(RouteId route, double bytes, BytesPerSecond rate_cap,
+                                   EventTag tag) {
+  const double rate = std::min(rate_cap.value, route_rates_[route]);
+  assert(bytes >= 0 && std::isfinite(bytes) && rate > 0);
+  assert(std::isfinite(rate) || bytes == 0);
+  queue_.push(now_ + bytes / rate, {tag, flow});
+}
+
+void UncontendedFabric::start_timer(Seconds delay, EventTag tag) {
+  assert(delay.value >= 0 && std::isfinite(delay.value));
+  queue_.push(now_ + delay.value, {tag, timer});
+}
+
+void UncontendedFabric::run(FabricListener& listener) {
+  while (!queue_.empty()) {
+    now_ = queue_.time();
+    const Event event = queue_.pop();
+    if (event.version == timer) {
+      listener.on_timer(event.id);
+    } else {
+      listener.on_flow_done(event.id);
+    }
+  }
+}
+
+}  // namespace collsim

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "sim/event_queue.h"
+#include "sim/fabric.h"
+
+namespace collsim {
+
+/// Every flow runs as if it were alone: at the least of its rate cap and the capacities of its
+/// route. The one Fabric that shares nothing; what runs on it takes its critical path's time.
+class UncontendedFabric final : public Fabric {
+ public:
+  ResourceId add_resource(BytesPerSecond capacity) override;
+  RouteId add_route(std::span<const ResourceId> resources) override;
+  void start_flow(RouteId route, double bytes, BytesPerSecond rate_cap, EventTag tag) override;
+  void start_timer(Seconds delay, EventTag tag) override;
+  void run(FabricListener& listener) override;
+  Seconds now() const override { return Seconds{now_}; }
+
+ private:
+  double now_ = 0;
+  EventQueue queue_;
+  std::vector<double> capacities_;
+  std::vector<double> route_rates_;
+};
+
+}  // namespace collsim
