@@ -1,8 +1,10 @@
 #include "models/bounds.h"
 
 #include <algorithm>
-#include <bit>
+#include <functional>
 #include <limits>
+#include <queue>
+#include <utility>
 #include <vector>
 
 namespace collsim {
@@ -103,18 +105,50 @@ double busiest_resource_bound(const Plan& plan, const Binding& binding, const Wi
   return busiest;
 }
 
-double latency_bound(const Plan& plan, const Binding& binding, const Wiring& wiring,
-                     const ProtocolCost& cost) {
-  double fastest = std::numeric_limits<double>::infinity();
-  for (std::uint32_t channel = 0; channel < binding.channels(); ++channel) {
-    if (binding.loops(channel) == 0) continue;
-    for (const Wire& wire : wiring.wires[channel]) {
-      const double alpha = cost.alpha[static_cast<std::size_t>(wire.kind)].value;
-      fastest = std::min(fastest, wire.latency.value + alpha + cost.slice.value);
+/// A connection seen from its sender: who hears, and how long after at the least.
+struct Edge {
+  Rank to;
+  double latency;
+};
+
+/// The least time in which something that `origin` knows reaches each rank.
+std::vector<double> reach(const std::vector<std::vector<Edge>>& edges, Rank origin) {
+  std::vector<double> time(edges.size(), std::numeric_limits<double>::infinity());
+  using Entry = std::pair<double, Rank>;
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
+  time[origin] = 0;
+  queue.emplace(0, origin);
+  while (!queue.empty()) {
+    const auto [at, rank] = queue.top();
+    queue.pop();
+    if (at > time[rank]) continue;
+    for (const Edge& edge : edges[rank]) {
+      if (at + edge.latency >= time[edge.to]) continue;
+      time[edge.to] = at + edge.latency;
+      queue.emplace(time[edge.to], edge.to);
     }
   }
-  if (plan.ranks() < 2 || binding.size().count == 0) return 0;
-  return std::bit_width(plan.ranks() - 1) * fastest;
+  return time;
+}
+
+/// What every rank contributes must reach every other over the plan's connections. Two sweeps find
+/// a far pair (in a tree the farthest): the rank farthest from rank 0, and the one farthest from it.
+double latency_bound(const Plan& plan, const Binding& binding, const Wiring& wiring,
+                     const ProtocolCost& cost) {
+  if (binding.channels() == 0 || binding.loops(0) == 0) return 0;
+  const auto connections = plan.schedule(0).connections();
+  std::vector<std::vector<Edge>> edges(plan.ranks());
+  for (std::size_t i = 0; i < connections.size(); ++i) {
+    const Wire& wire = wiring.wires[0][i];
+    const double alpha = cost.alpha[static_cast<std::size_t>(wire.kind)].value;
+    edges[connections[i].src].push_back(
+        {connections[i].dst, wire.latency.value + alpha + cost.slice.value});
+  }
+  const std::vector<double> from_first = reach(edges, 0);
+  const auto farthest = std::max_element(from_first.begin(), from_first.end());
+  const std::vector<double> times =
+      reach(edges, static_cast<Rank>(farthest - from_first.begin()));
+  return *std::max_element(times.begin(), times.end());
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #pragma once
 
-#include "sim/algorithms/registry.h"
+#include <span>
+
 #include "sim/binding.h"
 #include "sim/plan.h"
 #include "sim/topology.h"
@@ -10,13 +11,13 @@
 
 namespace collsim {
 
-/// Times that no execution can beat. Derivations and sources: docs/algorithms.md.
+/// Times that no execution can beat, launch included. Derivations and sources: docs/algorithms.md.
 struct Bounds {
   /// Of the machine: whatever the algorithm, the busiest cut must carry the data.
   Seconds cut;
   /// Of the plan: its busiest resource must carry all bytes that it puts there.
   Seconds busiest_resource;
-  /// Launch and ceil(log2 N) hops over the fastest wire: no rank can know of all others sooner.
+  /// Of the plan: what one rank contributes must reach a far one, hop by hop.
   Seconds latency;
 
   Seconds largest() const;
