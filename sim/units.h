@@ -3,6 +3,7 @@
 #include <compare>
 #include <cstdint>
 #include <limits>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 
@@ -29,19 +30,43 @@ struct BytesPerSecond {
 /// The rate of something that never limits a transfer.
 inline constexpr BytesPerSecond unlimited{std::numeric_limits<double>::infinity()};
 
-constexpr Seconds microseconds(double value) { return Seconds{value * 1e-6}; }
-constexpr BytesPerSecond gigabytes_per_second(double value) { return BytesPerSecond{value * 1e9}; }
-constexpr double in_microseconds(Seconds time) { return time.value * 1e6; }
-constexpr double in_gigabytes_per_second(BytesPerSecond rate) { return rate.value * 1e-9; }
+constexpr Seconds microseconds(double value) {
+  return Seconds{value * 1e-6};
+}
+constexpr BytesPerSecond gigabytes_per_second(double value) {
+  return BytesPerSecond{value * 1e9};
+}
+constexpr double in_microseconds(Seconds time) {
+  return time.value * 1e6;
+}
+constexpr double in_gigabytes_per_second(BytesPerSecond rate) {
+  return rate.value * 1e-9;
+}
 
-constexpr Bytes operator+(Bytes a, Bytes b) { return {a.count + b.count}; }
-constexpr Bytes operator-(Bytes a, Bytes b) { return {a.count - b.count}; }
-constexpr Bytes operator*(std::int64_t factor, Bytes bytes) { return {factor * bytes.count}; }
-constexpr Bytes& operator+=(Bytes& a, Bytes b) { return a = a + b; }
-constexpr Seconds operator+(Seconds a, Seconds b) { return {a.value + b.value}; }
-constexpr Seconds operator-(Seconds a, Seconds b) { return {a.value - b.value}; }
-constexpr Seconds operator*(double factor, Seconds time) { return {factor * time.value}; }
-constexpr Seconds& operator+=(Seconds& a, Seconds b) { return a = a + b; }
+constexpr Bytes operator+(Bytes a, Bytes b) {
+  return {a.count + b.count};
+}
+constexpr Bytes operator-(Bytes a, Bytes b) {
+  return {a.count - b.count};
+}
+constexpr Bytes operator*(std::int64_t factor, Bytes bytes) {
+  return {factor * bytes.count};
+}
+constexpr Bytes& operator+=(Bytes& a, Bytes b) {
+  return a = a + b;
+}
+constexpr Seconds operator+(Seconds a, Seconds b) {
+  return {a.value + b.value};
+}
+constexpr Seconds operator-(Seconds a, Seconds b) {
+  return {a.value - b.value};
+}
+constexpr Seconds operator*(double factor, Seconds time) {
+  return {factor * time.value};
+}
+constexpr Seconds& operator+=(Seconds& a, Seconds b) {
+  return a = a + b;
+}
 constexpr BytesPerSecond operator*(double factor, BytesPerSecond rate) {
   return {factor * rate.value};
 }
@@ -52,10 +77,22 @@ constexpr BytesPerSecond operator/(Bytes bytes, Seconds time) {
   return {static_cast<double>(bytes.count) / time.value};
 }
 
+/// A text that is no quantity. what() is "wrong; accepted".
+class QuantityError : public std::invalid_argument {
+ public:
+  QuantityError(std::string wrong, std::string accepted);
+  const std::string& wrong() const { return wrong_; }
+  const std::string& accepted() const { return accepted_; }
+
+ private:
+  std::string wrong_;
+  std::string accepted_;
+};
+
 /// Read a quantity with its unit, as people write it in YAML: "4 MiB", "25 GB/s", "400 Gb/s",
 /// "1.3 us". The space is optional. Decimal prefixes are powers of 1000, "Ki" and so on powers of
-/// 1024; "b" is bits and "B" bytes. Throws std::invalid_argument whose text names the offending
-/// value and what would be accepted: no unit, an unknown unit, a negative or not finite number.
+/// 1024; "b" is bits and "B" bytes. Throws QuantityError, which names the offending value and what
+/// would be accepted: no unit, an unknown unit, a negative or not finite number.
 Bytes parse_bytes(std::string_view text);
 BytesPerSecond parse_rate(std::string_view text);
 Seconds parse_time(std::string_view text);

@@ -13,20 +13,19 @@
 #include "sim/input_error.h"
 #include "sim/units.h"
 
-namespace YAML {
-class Node;
-}
-
 namespace collsim {
 
 class YamlMapping;
+/// A parsed file; private to yaml_reader.cpp.
+class YamlDocument;
 
 /// A value in a YAML file that knows where it stands, so that every complaint about it carries
 /// file:line:col. Each accessor throws InputError when the value is of another kind or out of
 /// range, naming the value and what would be accepted.
 class YamlValue {
  public:
-  YamlValue(std::shared_ptr<const std::string> file, const YAML::Node& node);
+  /// For the reader only: value number `node` of the document.
+  YamlValue(std::shared_ptr<const YamlDocument> document, std::uint32_t node);
 
   SourcePosition position() const;
   bool is_scalar() const;
@@ -42,7 +41,8 @@ class YamlValue {
   /// "10%" or "0.1"; from 0 (exclusive) to `most`.
   double fraction(double most = 1) const;
   std::vector<YamlValue> sequence() const;
-  /// The mapping, after checking that it has no key twice and none but those allowed.
+  /// The mapping, after checking that it has no key twice and none but those allowed. At the root,
+  /// `collsim` is always allowed.
   YamlMapping mapping(std::initializer_list<std::string_view> allowed_keys) const;
   /// The mapping with keys that the writer chooses (names); still none twice.
   YamlMapping free_mapping() const;
@@ -51,8 +51,10 @@ class YamlValue {
   [[noreturn]] void fail(const std::string& wrong, const std::string& accepted) const;
 
  private:
-  std::shared_ptr<const std::string> file_;
-  std::shared_ptr<const YAML::Node> node_;
+  void collect_entries(YamlMapping& mapping) const;
+
+  std::shared_ptr<const YamlDocument> document_;
+  std::uint32_t node_;
 };
 
 class YamlMapping {
@@ -72,8 +74,9 @@ class YamlMapping {
 };
 
 /// Reads a file that says `collsim: <kind>/1` at its top and returns the root. Throws InputError:
-/// no such file, not YAML, empty, several documents, nested deeper than 100, larger than 64 MiB,
-/// or another kind.
+/// no such file, not YAML, empty, several documents, nested deeper than 100, larger than 8 MiB, or
+/// another kind. Of YAML, block scalars (| and >), anchors, aliases, tags and directives are not
+/// accepted: nobody needs them here, and they are how a small file grows huge.
 YamlValue load_yaml(const std::filesystem::path& path, std::string_view kind);
 
 }  // namespace collsim

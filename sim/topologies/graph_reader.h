@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "sim/topology.h"
+#include "sim/yaml_reader.h"
+
+namespace collsim {
+
+/// A cable or trunk between two devices of a Graph, given by index.
+struct GraphLink {
+  std::uint32_t from = 0;
+  std::uint32_t to = 0;
+  LinkKind kind = LinkKind::nvlink;
+  std::uint32_t count = 1;
+  BytesPerSecond bandwidth;  ///< of all lanes together, per direction
+  Seconds latency;
+};
+
+/// One direction of a GraphLink.
+struct GraphDirection {
+  std::uint32_t link = 0;
+  bool reversed = false;
+};
+
+struct GraphShare {
+  std::string name;
+  BytesPerSecond bandwidth;
+  std::vector<GraphDirection> links;
+};
+
+/// Devices, links and shared resources as a file lists them: the inside of a node, or a custom
+/// fabric.
+struct Graph {
+  std::vector<Device> devices;
+  std::vector<GraphLink> links;
+  std::vector<GraphShare> shares;
+};
+
+/// Reads the lists `devices`, `links` and `shared` into a Graph. Several files can be read one
+/// after the other: after next_file(), what a file lists replaces what an earlier one listed under
+/// the same name (devices, shared resources) or between the same devices (links of one kind). Every
+/// mistake is an InputError at its place.
+class GraphReader {
+ public:
+  /// A device that is there before any list is read.
+  void add_known(Device device);
+  void next_file();
+  /// `inside_node`: network switches are refused, and `kind` must be said; otherwise devices are
+  /// network switches unless said otherwise, and links network links.
+  void read_devices(const YamlValue& list, bool inside_node);
+  void read_links(const YamlValue& list, bool inside_node);
+  void read_shares(const YamlValue& list);
+  Graph take() && { return std::move(graph_); }
+
+ private:
+  using LinkKey = std::tuple<std::uint32_t, std::uint32_t, LinkKind>;
+
+  std::uint32_t find_device(const YamlValue& where, const std::string& name) const;
+  void add_device(const YamlValue& where, Device device);
+  void add_link(const YamlValue& where, const GraphLink& link);
+  void read_share(const YamlValue& value);
+  std::vector<std::vector<GraphDirection>> read_covered(const YamlValue& value,
+                                                        const LinkKind* kind) const;
+  std::vector<GraphDirection> directions_between(const std::uint32_t* from, const std::uint32_t* to,
+                                                 const LinkKind* kind) const;
+
+  Graph graph_;
+  std::unordered_map<std::string, std::uint32_t> device_of_name_;
+  std::map<LinkKey, std::uint32_t> link_of_key_;
+  std::map<std::string, std::size_t> share_of_name_;
+  std::set<std::string> devices_of_file_;
+  std::set<LinkKey> links_of_file_;
+  std::set<std::string> shares_of_file_;
+};
+
+/// "gpu" and so on; throws InputError listing the kinds.
+DeviceKind read_device_kind(const YamlValue& value);
+LinkKind read_link_kind(const YamlValue& value);
+
+}  // namespace collsim

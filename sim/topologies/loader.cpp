@@ -1,0 +1,257 @@
+#include "sim/topologies/loader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sim/topologies/name_pattern.h"
+#include "sim/topologies/network.h"
+#include "sim/topologies/node_template.h"
+#include "sim/yaml_reader.h"
+
+namespace collsim {
+
+namespace {
+
+/// `count` equal nodes.
+struct NodeGroup {
+  YamlValue value;
+  NodeTemplate node;
+  std::uint32_t count = 1;
+};
+
+std::size_t count_of(const NodeTemplate& node, DeviceKind kind) {
+  return static_cast<std::size_t>(
+      std::count_if(node.devices.begin(), node.devices.end(),
+                    [kind](const Device& device) { return device.kind == kind; }));
+}
+
+NodeGroup read_group(const YamlValue& value, const std::filesystem::path& templates) {
+  const YamlMapping keys = value.mapping({"template", "count", "devices", "links", "shared"});
+  NodeGroup group{value, {}, 1};
+  if (const auto count = keys.find("count")) {
+    group.count = static_cast<std::uint32_t>(count->integer(1, gpu_limit));
+  }
+  const auto name = keys.find("template");
+  if (!name) {
+    if (!keys.find("devices")) {
+      value.fail("neither 'template' nor 'devices'", "one of them says what a node is");
+    }
+    group.node = read_inline_node(keys);
+    return group;
+  }
+  for (const std::string_view key : {"devices", "links", "shared"}) {
+    if (const auto list = keys.find(key)) {
+      list->fail(fmt::format("'{}' beside 'template'", key),
+                 "either of them; a template of its own can say 'extends'");
+    }
+  }
+  group.node = load_node_template(*name, templates);
+  return group;
+}
+
+std::vector<NodeGroup> read_groups(const YamlValue& nodes, const std::filesystem::path& templates) {
+  std::vector<NodeGroup> groups;
+  if (!nodes.is_sequence()) {
+    groups.push_back(read_group(nodes, templates));
+  } else {
+    for (const YamlValue& value : nodes.sequence()) groups.push_back(read_group(value, templates));
+  }
+  if (groups.empty()) nodes.fail("no nodes", "at least one group of nodes");
+  std::size_t gpus = 0;
+  for (const NodeGroup& group : groups) {
+    gpus += group.count * count_of(group.node, DeviceKind::gpu);
+    if (gpus > gpu_limit) {
+      group.value.fail(fmt::format("more than {} GPUs", gpu_limit), "a smaller cluster");
+    }
+  }
+  return groups;
+}
+
+/// Adds the nodes of all groups and counts what has been added.
+class NodeAdder {
+ public:
+  explicit NodeAdder(TopologyBuilder& builder) : builder_(builder) {}
+
+  void add(const NodeTemplate& node) {
+    DeviceId first_device = 0;
+    for (std::size_t i = 0; i < node.devices.size(); ++i) {
+      Device device = node.devices[i];
+      device.name = fmt::format("node{}/{}", nodes_, device.name);
+      device.node = nodes_;
+      const DeviceId id = builder_.add_device(std::move(device));
+      if (i == 0) first_device = id;
+    }
+    LinkId first_link = 0;
+    for (std::size_t i = 0; i < node.links.size(); ++i) {
+      const GraphLink& link = node.links[i];
+      const LinkId id = builder_.add_link(first_device + link.from, first_device + link.to,
+                                          link.kind, link.bandwidth, link.latency, link.count);
+      if (i == 0) first_link = id;
+    }
+    add_shares(node.shares, fmt::format("node{}/", nodes_), first_link);
+    first_devices_.push_back(first_device);
+    ++nodes_;
+  }
+
+  void add_shares(const std::vector<GraphShare>& shares, const std::string& prefix,
+                  LinkId first_link) {
+    for (const GraphShare& share : shares) {
+      SharedResource resource{prefix + share.name, share.bandwidth, {}};
+      for (const GraphDirection direction : share.links) {
+        resource.links.push_back(first_link + 2 * direction.link + (direction.reversed ? 1 : 0));
+      }
+      builder_.add_shared_resource(std::move(resource));
+    }
+  }
+
+  DeviceId first_device(std::size_t node) const { return first_devices_[node]; }
+
+ private:
+  TopologyBuilder& builder_;
+  std::int32_t nodes_ = 0;
+  std::vector<DeviceId> first_devices_;
+};
+
+/// `attach: nic` (unless said otherwise) or `attach: gpu`.
+DeviceKind read_attach(const YamlMapping& fabric) {
+  const auto value = fabric.find("attach");
+  if (!value || value->string() == "nic") return DeviceKind::nic;
+  if (value->string() == "gpu") return DeviceKind::gpu;
+  value->fail(fmt::format("'{}' cannot attach to a fabric", value->string()),
+              "nic, or gpu for GPUs that stand on the network themselves");
+}
+
+NodeEnds find_ends(const std::vector<NodeGroup>& groups, const NodeAdder& added, DeviceKind kind) {
+  NodeEnds ends;
+  for (const NodeGroup& group : groups) {
+    if (count_of(group.node, kind) == 0) {
+      group.value.fail("a node without a NIC in a cluster with a fabric",
+                       "give the node a device of kind nic, or the fabric 'attach: gpu'");
+    }
+    for (std::uint32_t i = 0; i < group.count; ++i) {
+      const DeviceId first = added.first_device(ends.size());
+      ends.emplace_back();
+      for (std::uint32_t d = 0; d < group.node.devices.size(); ++d) {
+        if (group.node.devices[d].kind == kind) ends.back().push_back(first + d);
+      }
+    }
+  }
+  return ends;
+}
+
+/// A fabric that the file draws itself: devices and links over the whole cluster.
+void build_custom(TopologyBuilder& builder, NodeAdder& added, const YamlValue& fabric,
+                  const std::vector<NodeGroup>& groups) {
+  const YamlMapping keys = fabric.mapping({"kind", "devices", "links", "shared"});
+  GraphReader reader;
+  std::size_t node = 0;
+  for (const NodeGroup& group : groups) {
+    for (std::uint32_t i = 0; i < group.count; ++i, ++node) {
+      for (Device device : group.node.devices) {
+        device.name = fmt::format("node{}/{}", node, device.name);
+        reader.add_known(std::move(device));
+      }
+    }
+  }
+  if (const auto devices = keys.find("devices")) reader.read_devices(*devices, false);
+  reader.read_links(keys.at("links"), false);
+  if (const auto shares = keys.find("shared")) reader.read_shares(*shares);
+
+  const Graph graph = std::move(reader).take();
+  for (const Device& device : graph.devices) {
+    if (device.kind == DeviceKind::network_switch || device.name.find('/') == std::string::npos) {
+      builder.add_device({device.name, device.kind, -1, device.model});
+    }
+  }
+  std::optional<LinkId> first_link;
+  for (const GraphLink& link : graph.links) {
+    const LinkId id =
+        builder.add_link(link.from, link.to, link.kind, link.bandwidth, link.latency, link.count);
+    if (!first_link) first_link = id;
+  }
+  added.add_shares(graph.shares, "", first_link.value_or(0));
+}
+
+void add_fabric(TopologyBuilder& builder, NodeAdder& added, const YamlValue& fabric,
+                const std::vector<NodeGroup>& groups) {
+  const YamlMapping keys = fabric.free_mapping();
+  const YamlValue kind = keys.at("kind");
+  const std::string name = kind.string();
+  std::string names = "none, custom";
+  if (name == "none") {
+    fabric.mapping({"kind"});
+    return;
+  }
+  if (name == "custom") return build_custom(builder, added, fabric, groups);
+  for (const NetworkKind& network : network_kinds()) {
+    if (network.name == name) {
+      return network.build(builder, fabric, find_ends(groups, added, read_attach(keys)));
+    }
+    names += fmt::format(", {}", network.name);
+  }
+  kind.fail(fmt::format("'{}' is not a kind of fabric", name), fmt::format("kinds are {}", names));
+}
+
+/// Some GPU that the first one cannot reach, if there is one.
+std::optional<DeviceId> unreachable_gpu(const Topology& topology) {
+  std::vector<bool> reached(topology.devices().size(), false);
+  std::vector<DeviceId> to_visit{topology.gpus().front()};
+  reached[to_visit.front()] = true;
+  while (!to_visit.empty()) {
+    const DeviceId device = to_visit.back();
+    to_visit.pop_back();
+    for (const LinkId link : topology.links_from(device)) {
+      const DeviceId next = topology.link(link).to;
+      if (reached[next]) continue;
+      reached[next] = true;
+      to_visit.push_back(next);
+    }
+  }
+  const auto gpus = topology.gpus();
+  const auto lost =
+      std::find_if(gpus.begin(), gpus.end(), [&](DeviceId id) { return !reached[id]; });
+  return lost == gpus.end() ? std::nullopt : std::optional(*lost);
+}
+
+std::string read_calibration(const YamlMapping& file) {
+  const auto value = file.find("calibration");
+  if (!value) return {};
+  if (!is_plain_name(value->string())) {
+    value->fail(fmt::format("'{}' is not a calibration's name", value->string()),
+                "a name like hgx-h200");
+  }
+  return value->string();
+}
+
+}  // namespace
+
+Topology load_topology(const std::filesystem::path& path) {
+  const YamlMapping file =
+      load_yaml(path, "topology").mapping({"name", "calibration", "nodes", "fabric"});
+  const YamlValue nodes = file.at("nodes");
+  const auto groups = read_groups(nodes, path.parent_path() / "nodes");
+
+  TopologyBuilder builder(file.at("name").string(), read_calibration(file));
+  NodeAdder added(builder);
+  for (const NodeGroup& group : groups) {
+    for (std::uint32_t i = 0; i < group.count; ++i) added.add(group.node);
+  }
+  const auto fabric = file.find("fabric");
+  if (fabric) add_fabric(builder, added, *fabric, groups);
+
+  Topology topology = std::move(builder).build();
+  if (const auto lost = unreachable_gpu(topology)) {
+    fabric.value_or(nodes).fail(
+        fmt::format("{} cannot reach {}", topology.device(topology.gpus().front()).name,
+                    topology.device(*lost).name),
+        "links or a fabric that join all GPUs");
+  }
+  return topology;
+}
+
+}  // namespace collsim

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <filesystem>
+
+#include "sim/topology.h"
+
+namespace collsim {
+
+/// GPUs that one topology may have.
+inline constexpr std::uint32_t gpu_limit = 16'384;
+
+/// Reads a topology file (`collsim: topology/1`, docs/formats.md) with the node templates that it
+/// names, found as nodes/<template>.yaml beside it. Devices of node n are named "node<n>/<id>"; ids
+/// count node by node, then come the fabric's. All GPUs of the result reach each other. Throws
+/// InputError, at its place, for everything that is wrong.
+Topology load_topology(const std::filesystem::path& path);
+
+}  // namespace collsim

@@ -1,0 +1,60 @@
+#include "sim/topologies/network.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+
+namespace collsim {
+
+std::vector<NetworkKind> network_kinds() {
+  return {
+      {"single_switch", "every end on one switch that never limits", build_single_switch},
+      {"fat_tree", "two or three levels of switches", build_fat_tree},
+      {"rails", "one switch for the i-th end of every node", build_rails},
+  };
+}
+
+Cable read_cable(const YamlMapping& fabric) {
+  const YamlMapping link = fabric.at("link").mapping({"bandwidth", "latency"});
+  return {link.at("bandwidth").rate(), link.at("latency").time()};
+}
+
+double read_oversubscription(const YamlMapping& fabric) {
+  const auto value = fabric.find("oversubscription");
+  if (!value) return 1;
+  const std::string text = value->string();
+  double ratio = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), ratio);
+  const std::string_view rest(end, text.data() + text.size());
+  const std::string accepted = "1 is full bisection, 4 (or 4:1) a quarter of it";
+  if (error != std::errc{} || !std::isfinite(ratio) || (!rest.empty() && rest != ":1")) {
+    value->fail(fmt::format("'{}' is not a ratio", text), accepted);
+  }
+  if (ratio < 1) value->fail(fmt::format("oversubscription {} is less than 1", text), accepted);
+  return ratio;
+}
+
+std::uint32_t read_count(const YamlMapping& fabric, std::string_view key, std::uint32_t fallback,
+                         std::uint32_t most) {
+  const auto value = fabric.find(key);
+  return value ? static_cast<std::uint32_t>(value->integer(1, most)) : fallback;
+}
+
+std::size_t equal_end_count(const YamlValue& fabric, const NodeEnds& ends) {
+  for (std::size_t node = 1; node < ends.size(); ++node) {
+    if (ends[node].size() != ends[0].size()) {
+      fabric.fail(fmt::format("node0 has {} ends on the fabric and node{} has {}", ends[0].size(),
+                              node, ends[node].size()),
+                  "rails need as many on every node");
+    }
+  }
+  return ends[0].size();
+}
+
+DeviceId add_network_switch(TopologyBuilder& builder, std::string_view name, std::size_t number) {
+  return builder.add_device(
+      {fmt::format("{}{}", name, number), DeviceKind::network_switch, -1, {}});
+}
+
+}  // namespace collsim

@@ -1,0 +1,90 @@
+#include "sim/topologies/node_template.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "sim/topologies/name_pattern.h"
+
+namespace collsim {
+
+namespace {
+
+/// The names of the templates in a directory, for messages.
+std::string templates_in(const std::filesystem::path& directory) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
+    if (entry.path().extension() == ".yaml") names.push_back(entry.path().stem().string());
+  }
+  std::sort(names.begin(), names.end());
+  if (names.empty()) return fmt::format("a file in {}", directory.string());
+  return fmt::format("templates there are {}", fmt::join(names, ", "));
+}
+
+void read_lists(GraphReader& reader, const YamlMapping& node) {
+  if (const auto devices = node.find("devices")) reader.read_devices(*devices, true);
+  if (const auto links = node.find("links")) reader.read_links(*links, true);
+  if (const auto shares = node.find("shared")) reader.read_shares(*shares);
+}
+
+void check_has_gpu(const YamlValue& where, const NodeTemplate& node) {
+  const bool has_gpu =
+      std::any_of(node.devices.begin(), node.devices.end(),
+                  [](const Device& device) { return device.kind == DeviceKind::gpu; });
+  if (!has_gpu) where.fail("a node without a GPU", "a node with at least one device of kind gpu");
+}
+
+/// `above`: the templates that are being read because of one another, the first one first.
+void read_template(GraphReader& reader, const YamlValue& name,
+                   const std::filesystem::path& directory, std::vector<std::string>& above) {
+  const std::string text = name.string();
+  if (!is_plain_name(text)) {
+    name.fail(fmt::format("'{}' is not a template's name", text), templates_in(directory));
+  }
+  if (std::find(above.begin(), above.end(), text) != above.end()) {
+    name.fail(fmt::format("template '{}' extends itself ({} -> {})", text, fmt::join(above, " -> "),
+                          text),
+              "templates that extend each other in one direction");
+  }
+  const std::filesystem::path path = directory / (text + ".yaml");
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) {
+    name.fail(fmt::format("there is no template '{}' ({})", text, path.string()),
+              templates_in(directory));
+  }
+  const YamlMapping node =
+      load_yaml(path, "node").mapping({"name", "extends", "devices", "links", "shared"});
+  if (const auto title = node.find("name")) title->string();
+  if (const auto base = node.find("extends")) {
+    above.push_back(text);
+    read_template(reader, *base, directory, above);
+    above.pop_back();
+  }
+  reader.next_file();
+  read_lists(reader, node);
+}
+
+}  // namespace
+
+NodeTemplate load_node_template(const YamlValue& name, const std::filesystem::path& directory) {
+  GraphReader reader;
+  std::vector<std::string> above;
+  read_template(reader, name, directory, above);
+  NodeTemplate node = std::move(reader).take();
+  check_has_gpu(name, node);
+  return node;
+}
+
+NodeTemplate read_inline_node(const YamlMapping& node) {
+  GraphReader reader;
+  read_lists(reader, node);
+  NodeTemplate graph = std::move(reader).take();
+  check_has_gpu(node.value(), graph);
+  return graph;
+}
+
+}  // namespace collsim

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <filesystem>
+
+#include "sim/topologies/graph_reader.h"
+#include "sim/yaml_reader.h"
+
+namespace collsim {
+
+/// The inside of one node: the graph of its devices, named "gpu0", "nvswitch0" and so on.
+using NodeTemplate = Graph;
+
+/// Reads the template that `name` names from `directory`/<name>.yaml, with all that it extends.
+NodeTemplate load_node_template(const YamlValue& name, const std::filesystem::path& directory);
+
+/// Reads a node whose devices stand in the topology file itself (keys devices, links, shared).
+NodeTemplate read_inline_node(const YamlMapping& node);
+
+}  // namespace collsim

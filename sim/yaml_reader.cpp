@@ -1,0 +1,344 @@
+#include "sim/yaml_reader.h"
+
+#include <fmt/format.h>
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/parser.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <system_error>
+#include <unordered_set>
+
+#include "sim/yaml_text_check.h"
+
+namespace collsim {
+
+namespace {
+
+enum class YamlKind : std::uint8_t { nothing, scalar, sequence, mapping };
+
+struct YamlNode {
+  YamlKind kind = YamlKind::nothing;
+  int line = 0;
+  int column = 0;
+  std::string text;
+  std::vector<std::uint32_t> children;  ///< of a mapping: key, value, key, value ...
+};
+
+std::string_view described(YamlKind kind) {
+  switch (kind) {
+    case YamlKind::nothing:
+      return "nothing";
+    case YamlKind::scalar:
+      return "a single value";
+    case YamlKind::sequence:
+      return "a list";
+    case YamlKind::mapping:
+      return "a mapping";
+  }
+  return "";
+}
+
+}  // namespace
+
+class YamlDocument {
+ public:
+  std::string file;
+  std::vector<YamlNode> nodes;
+};
+
+namespace {
+
+/// Builds a YamlDocument from the parser's events.
+class DocumentReader final : public YAML::EventHandler {
+ public:
+  explicit DocumentReader(YamlDocument& document) : document_(document) {}
+
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    if (++documents_ > 1) fail(mark, "a second document", "one document in a file");
+  }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t) override { add(YamlKind::nothing, mark); }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
+    fail(mark, "an alias (*)", "write the value out");
+  }
+  void OnScalar(const YAML::Mark& mark, const std::string&, YAML::anchor_t,
+                const std::string& value) override {
+    add(YamlKind::scalar, mark);
+    document_.nodes.back().text = value;
+  }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t,
+                       YAML::EmitterStyle::value) override {
+    open(YamlKind::sequence, mark);
+  }
+  void OnSequenceEnd() override { open_.pop_back(); }
+  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t,
+                  YAML::EmitterStyle::value) override {
+    open(YamlKind::mapping, mark);
+  }
+  void OnMapEnd() override { open_.pop_back(); }
+
+ private:
+  [[noreturn]] void fail(const YAML::Mark& mark, const std::string& wrong,
+                         const std::string& accepted) const {
+    throw InputError({document_.file, mark.line + 1, mark.column + 1}, wrong, accepted);
+  }
+
+  void add(YamlKind kind, const YAML::Mark& mark) {
+    const auto id = static_cast<std::uint32_t>(document_.nodes.size());
+    if (!open_.empty()) document_.nodes[open_.back()].children.push_back(id);
+    document_.nodes.push_back({kind, mark.line + 1, mark.column + 1, {}, {}});
+  }
+
+  void open(YamlKind kind, const YAML::Mark& mark) {
+    if (open_.size() >= yaml_depth_limit) {
+      fail(mark, fmt::format("nested deeper than {} levels", yaml_depth_limit),
+           "files are a few levels deep");
+    }
+    add(kind, mark);
+    open_.push_back(static_cast<std::uint32_t>(document_.nodes.size() - 1));
+  }
+
+  YamlDocument& document_;
+  std::vector<std::uint32_t> open_;
+  int documents_ = 0;
+};
+
+constexpr std::uintmax_t size_limit = std::uintmax_t{8} << 20;
+
+std::string read_text(const std::filesystem::path& path) {
+  const SourcePosition position{path.string()};
+  const std::string accepted = "the path of a YAML file";
+  std::error_code error;
+  const auto status = std::filesystem::status(path, error);
+  if (!std::filesystem::exists(status)) throw InputError(position, "no such file", accepted);
+  if (std::filesystem::is_directory(status)) {
+    throw InputError(position, "this is a directory", accepted);
+  }
+  std::ifstream stream(path, std::ios::binary);
+  if (!stream) throw InputError(position, "cannot be opened", "a file that can be read");
+  // Piece by piece, since a pipe or a device does not know its size.
+  std::string text;
+  std::array<char, 65'536> piece{};
+  while (text.size() <= size_limit &&
+         (stream.read(piece.data(), piece.size()) || stream.gcount() > 0)) {
+    text.append(piece.data(), static_cast<std::size_t>(stream.gcount()));
+  }
+  if (stream.bad()) throw InputError(position, "cannot be read", "a file that can be read");
+  if (text.size() > size_limit) throw InputError(position, "larger than 8 MiB", "a smaller file");
+  return text;
+}
+
+std::shared_ptr<const YamlDocument> parse(const std::filesystem::path& path) {
+  const std::string text = read_text(path);
+  auto document = std::make_shared<YamlDocument>();
+  document->file = path.string();
+  check_yaml_text(document->file, text);
+  try {
+    std::istringstream stream(text);
+    YAML::Parser parser(stream);
+    DocumentReader reader(*document);
+    while (parser.HandleNextDocument(reader)) {
+    }
+  } catch (const YAML::Exception& error) {
+    SourcePosition position{document->file};
+    if (!error.mark.is_null()) {
+      position.line = error.mark.line + 1;
+      position.column = error.mark.column + 1;
+    }
+    throw InputError(position, fmt::format("not YAML ({})", error.msg),
+                     "a mapping of keys to values");
+  }
+  return document;
+}
+
+std::string joined(std::initializer_list<std::string_view> names) {
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+}  // namespace
+
+YamlValue::YamlValue(std::shared_ptr<const YamlDocument> document, std::uint32_t node)
+    : document_(std::move(document)), node_(node) {}
+
+SourcePosition YamlValue::position() const {
+  const YamlNode& node = document_->nodes[node_];
+  return {document_->file, node.line, node.column};
+}
+
+bool YamlValue::is_scalar() const {
+  return document_->nodes[node_].kind == YamlKind::scalar;
+}
+bool YamlValue::is_sequence() const {
+  return document_->nodes[node_].kind == YamlKind::sequence;
+}
+bool YamlValue::is_mapping() const {
+  return document_->nodes[node_].kind == YamlKind::mapping;
+}
+
+void YamlValue::fail(const std::string& wrong, const std::string& accepted) const {
+  throw InputError(position(), wrong, accepted);
+}
+
+std::string YamlValue::string() const {
+  const YamlNode& node = document_->nodes[node_];
+  if (node.kind != YamlKind::scalar) {
+    fail(fmt::format("{} where a single value belongs", described(node.kind)), "write one value");
+  }
+  // Escapes such as "\0" can still make them.
+  const bool control = std::any_of(node.text.begin(), node.text.end(), [](char c) {
+    return static_cast<unsigned char>(c) < 0x20 || c == 0x7F;
+  });
+  if (control) fail("a control character in a value", "plain text");
+  return node.text;
+}
+
+std::int64_t YamlValue::integer(std::int64_t least, std::int64_t most) const {
+  const std::string text = string();
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const std::string accepted = fmt::format("a whole number from {} to {}", least, most);
+  if (error == std::errc::invalid_argument || end != text.data() + text.size()) {
+    fail(fmt::format("'{}' is not a whole number", text), accepted);
+  }
+  if (error != std::errc{} || number < least || number > most) {
+    fail(fmt::format("{} is out of range", text), accepted);
+  }
+  return number;
+}
+
+bool YamlValue::boolean() const {
+  const std::string text = string();
+  if (text == "true") return true;
+  if (text == "false") return false;
+  fail(fmt::format("'{}' is neither true nor false", text), "write true or false");
+}
+
+Bytes YamlValue::bytes() const {
+  try {
+    return parse_bytes(string());
+  } catch (const QuantityError& error) {
+    fail(error.wrong(), error.accepted());
+  }
+}
+
+BytesPerSecond YamlValue::rate() const {
+  try {
+    const std::string text = string();
+    const BytesPerSecond rate = parse_rate(text);
+    if (rate.value <= 0) fail(fmt::format("'{}' is zero", text), "a rate above zero");
+    return rate;
+  } catch (const QuantityError& error) {
+    fail(error.wrong(), error.accepted());
+  }
+}
+
+Seconds YamlValue::time() const {
+  try {
+    return parse_time(string());
+  } catch (const QuantityError& error) {
+    fail(error.wrong(), error.accepted());
+  }
+}
+
+double YamlValue::fraction(double most) const {
+  const std::string text = string();
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const std::string_view rest(end, text.data() + text.size());
+  const bool percent = rest == "%";
+  if (percent) number /= 100;
+  const std::string accepted = fmt::format("a share above 0 up to {}, like 0.1 or 10%", most);
+  if (error != std::errc{} || !std::isfinite(number) || (!rest.empty() && !percent)) {
+    fail(fmt::format("'{}' is not a share", text), accepted);
+  }
+  if (number <= 0 || number > most) fail(fmt::format("{} is out of range", text), accepted);
+  return number;
+}
+
+std::vector<YamlValue> YamlValue::sequence() const {
+  const YamlNode& node = document_->nodes[node_];
+  if (node.kind != YamlKind::sequence) {
+    fail(fmt::format("{} where a list belongs", described(node.kind)),
+         "write [ ... ] or lines that begin with '- '");
+  }
+  std::vector<YamlValue> values;
+  values.reserve(node.children.size());
+  for (const std::uint32_t child : node.children) values.emplace_back(document_, child);
+  return values;
+}
+
+void YamlValue::collect_entries(YamlMapping& mapping) const {
+  const YamlNode& node = document_->nodes[node_];
+  if (node.kind != YamlKind::mapping) {
+    fail(fmt::format("{} where a mapping belongs", described(node.kind)),
+         "write { key: value, ... } or lines of 'key: value'");
+  }
+  std::unordered_set<std::string> seen;
+  for (std::size_t i = 0; i < node.children.size(); i += 2) {
+    const YamlValue key(document_, node.children[i]);
+    if (!seen.insert(key.string()).second) {
+      key.fail(fmt::format("key '{}' is there twice", key.string()), "every key once");
+    }
+    mapping.entries_.emplace_back(key, YamlValue(document_, node.children[i + 1]));
+  }
+}
+
+YamlMapping YamlValue::mapping(std::initializer_list<std::string_view> allowed_keys) const {
+  YamlMapping mapping = free_mapping();
+  for (const auto& [key, value] : mapping.entries_) {
+    const std::string name = key.string();
+    const bool header = node_ == 0 && name == "collsim";
+    if (!header &&
+        std::find(allowed_keys.begin(), allowed_keys.end(), name) == allowed_keys.end()) {
+      key.fail(fmt::format("unknown key '{}'", name),
+               fmt::format("keys here are {}", joined(allowed_keys)));
+    }
+  }
+  return mapping;
+}
+
+YamlMapping YamlValue::free_mapping() const {
+  YamlMapping mapping(*this);
+  collect_entries(mapping);
+  return mapping;
+}
+
+std::optional<YamlValue> YamlMapping::find(std::string_view key) const {
+  for (const auto& [name, value] : entries_) {
+    if (name.string() == key) return value;
+  }
+  return std::nullopt;
+}
+
+YamlValue YamlMapping::at(std::string_view key) const {
+  if (const auto value = find(key)) return *value;
+  self_.fail(fmt::format("key '{}' is missing", key), fmt::format("add '{}: ...'", key));
+}
+
+YamlValue load_yaml(const std::filesystem::path& path, std::string_view kind) {
+  const auto document = parse(path);
+  const std::string header = fmt::format("collsim: {}/1", kind);
+  if (document->nodes.empty() || document->nodes.front().kind == YamlKind::nothing) {
+    throw InputError({document->file, 1, 1}, "the file is empty",
+                     fmt::format("a file that begins with '{}'", header));
+  }
+  YamlValue root(document, 0);
+  const auto version = root.free_mapping().find("collsim");
+  if (!version) {
+    root.fail("key 'collsim' is missing", fmt::format("begin the file with '{}'", header));
+  }
+  if (version->string() != header.substr(9)) {
+    version->fail(fmt::format("'{}' is not what is read here", version->string()),
+                  fmt::format("'{}'", header));
+  }
+  return root;
+}
+
+}  // namespace collsim
