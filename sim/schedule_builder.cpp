@@ -47,11 +47,22 @@ void ScheduleBuilder::TransfersByRank::append(Rank rank, std::uint32_t transfer)
   last_[rank] = transfer;
 }
 
+Primitive& ScheduleBuilder::Program::append(ChunkRange chunks) {
+  if (back_size == back.size()) empty_back();
+  Primitive& primitive = back.at(back_size++);
+  primitive = {};
+  primitive.first_chunk = chunks.first;
+  primitive.chunk_count = chunks.count;
+  return primitive;
+}
+
+void ScheduleBuilder::Program::empty_back() {
+  front.insert(front.end(), back.begin(), back.begin() + back_size);
+  back_size = 0;
+}
+
 ScheduleBuilder::ScheduleBuilder(Rank ranks, std::uint32_t chunks)
-    : by_rank_(ranks),
-      programs_(1, std::vector<Program>(ranks)),
-      producer_(std::size_t{ranks} * chunks, no_lane),
-      recent_(ranks, end_of_list) {
+    : by_rank_(ranks), programs_(1, std::vector<Program>(ranks)), recent_(ranks, end_of_list) {
   assert(ranks > 0 && ranks < (1U << 28) && chunks > 0);
   schedule_.ranks_ = ranks;
   schedule_.chunks_ = chunks;
@@ -68,6 +79,7 @@ void ScheduleBuilder::phase(std::string_view name) {
 
 void ScheduleBuilder::lane(std::uint32_t lane) {
   assert(lane < no_lane);
+  if (lane > 0 && producer_.empty()) track_producers();
   while (programs_.size() <= lane) programs_.emplace_back(schedule_.ranks_);
   lane_ = static_cast<std::uint8_t>(lane);
 }
@@ -136,7 +148,25 @@ void ScheduleBuilder::lower_sends(Rank rank) {
   }
 }
 
+// Until now there was lane 0 only, so what was received there is all that was written.
+void ScheduleBuilder::track_producers() {
+  producer_.assign(std::size_t{schedule_.ranks_} * schedule_.chunks_, no_lane);
+  for (Rank rank = 0; rank < schedule_.ranks_; ++rank) {
+    Program& program = programs_.front()[rank];
+    for (std::uint32_t i = 0; i < program.size(); ++i) {
+      if (receives(program.at(i).kind)) set_producer(rank, program.at(i).chunks(), 0);
+    }
+  }
+}
+
+void ScheduleBuilder::set_producer(Rank rank, ChunkRange chunks, std::uint8_t lane) {
+  if (producer_.empty()) return;
+  const std::size_t begin = std::size_t{rank} * schedule_.chunks_ + chunks.first;
+  std::fill_n(producer_.begin() + static_cast<std::ptrdiff_t>(begin), chunks.count, lane);
+}
+
 std::uint8_t ScheduleBuilder::lane_of_send(const Transfer& transfer) const {
+  if (producer_.empty()) return transfer.lane;
   const auto* const begin =
       producer_.data() + std::size_t{transfer.from} * schedule_.chunks_ + transfer.chunks.first;
   std::uint8_t lane = no_lane;
@@ -154,9 +184,7 @@ void ScheduleBuilder::place_send(Rank rank, std::uint8_t lane, const Transfer& t
   if (primitive != nullptr) {
     primitive->kind = with_send(primitive->kind);
   } else {
-    primitive = &program.primitives.emplace_back();
-    primitive->first_chunk = transfer.chunks.first;
-    primitive->chunk_count = transfer.chunks.count;
+    primitive = &program.append(transfer.chunks);
   }
   primitive->send_group = group_of_members() & largest_group_id;
   primitive->phase = transfer.phase;
@@ -165,10 +193,10 @@ void ScheduleBuilder::place_send(Rank rank, std::uint8_t lane, const Transfer& t
 
 Primitive* ScheduleBuilder::find_receive_to_fuse(Program& program, ChunkRange chunks) {
   for (std::uint32_t i = program.open_end; i-- > program.open_begin;) {
-    Primitive& candidate = program.primitives[i];
+    Primitive& candidate = program.at(i);
     if (!receives(candidate.kind) || !overlap(candidate.chunks(), chunks)) continue;
     if (!(candidate.chunks() == chunks) || sends(candidate.kind)) return nullptr;
-    const bool last = i + 1 == program.primitives.size();
+    const bool last = i + 1 == program.size();
     return last || members_idle_since(program.open_step) ? &candidate : nullptr;
   }
   return nullptr;
@@ -204,22 +232,17 @@ void ScheduleBuilder::lower_receives(Rank rank) {
 
 void ScheduleBuilder::append_receive(Rank rank, const Transfer& transfer) {
   Program& program = programs_[transfer.lane][rank];
-  const auto position = static_cast<std::uint32_t>(program.primitives.size());
+  const std::uint32_t position = program.size();
   if (program.open_step != step_) {
     program.open_step = step_;
     program.open_begin = position;
   }
   program.open_end = position + 1;
-  Primitive& primitive = program.primitives.emplace_back();
-  primitive.first_chunk = transfer.chunks.first;
-  primitive.chunk_count = transfer.chunks.count;
+  Primitive& primitive = program.append(transfer.chunks);
   primitive.receive_group = group_of_members() & largest_group_id;
   primitive.kind = transfer.reduce ? PrimitiveKind::recv_reduce_copy : PrimitiveKind::recv;
   primitive.phase = transfer.phase;
-  std::fill_n(
-      producer_.begin() + static_cast<std::ptrdiff_t>(std::size_t{rank} * schedule_.chunks_ +
-                                                      transfer.chunks.first),
-      transfer.chunks.count, transfer.lane);
+  set_producer(rank, transfer.chunks, transfer.lane);
 }
 
 PeerGroupId ScheduleBuilder::group_of_members() {
@@ -256,7 +279,8 @@ Schedule ScheduleBuilder::build() && {
   schedule_.programs_.reserve(std::size_t{schedule_.ranks_} * schedule_.lanes_);
   for (Rank rank = 0; rank < schedule_.ranks_; ++rank) {
     for (auto& programs : programs_) {
-      schedule_.programs_.push_back(std::move(programs[rank].primitives));
+      programs[rank].empty_back();
+      schedule_.programs_.push_back(std::move(programs[rank].front));
     }
   }
   return std::move(schedule_);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -57,13 +58,24 @@ class ScheduleBuilder {
     PhaseId phase;
     bool reduce;
   };
-  /// A program under construction. The receives of its latest receiving step, `open_step`, are
-  /// among primitives [open_begin, open_end): those a send can still be fused with.
+  /// A program under construction. Its end stays here, densely, until the array is full: the ends
+  /// of a thousand long vectors would fight for the same cache lines. The receives of its latest
+  /// receiving step, `open_step`, are among primitives [open_begin, open_end): those a send can
+  /// still be fused with.
   struct Program {
-    std::vector<Primitive> primitives;
+    std::vector<Primitive> front;
+    std::array<Primitive, 8> back;
+    std::uint32_t back_size = 0;
     std::uint32_t open_begin = 0;
     std::uint32_t open_end = 0;
     std::uint32_t open_step = 0;
+
+    std::uint32_t size() const { return static_cast<std::uint32_t>(front.size()) + back_size; }
+    Primitive& at(std::uint32_t i) {
+      return i < front.size() ? front[i] : back.at(i - front.size());
+    }
+    Primitive& append(ChunkRange chunks);
+    void empty_back();
   };
   struct ConnectionUse {
     std::uint32_t last_send_step = 0;
@@ -99,6 +111,8 @@ class ScheduleBuilder {
   bool members_idle_since(std::uint32_t step) const;
   void mark_sent(std::uint8_t lane);
   std::uint8_t lane_of_send(const Transfer& transfer) const;
+  void track_producers();
+  void set_producer(Rank rank, ChunkRange chunks, std::uint8_t lane);
   ConnectionId connection(Rank from, Rank to);
   PeerGroupId group_of_members();
   PeerGroupId append_group(std::span<const ConnectionId> members);
@@ -111,7 +125,8 @@ class ScheduleBuilder {
   TransfersByRank by_rank_;
   std::vector<ConnectionId> members_;           // of the primitive being made
   std::vector<std::vector<Program>> programs_;  // [lane][rank]
-  std::vector<std::uint8_t> producer_;          // [rank * chunks + chunk]: lane that last wrote it
+  std::vector<std::uint8_t> producer_;          // [rank * chunks + chunk]: lane that last wrote it;
+                                                // empty while there is only one lane
   std::vector<ConnectionUse> uses_;             // [connection]
   std::vector<ConnectionId> recent_;            // [rank]: its latest connection as a sender
   std::unordered_map<std::uint64_t, ConnectionId> connection_ids_;
