@@ -1,0 +1,134 @@
+// What each constant of a calibration does, on the smallest plans that show it.
+
+#include <gtest/gtest.h>
+
+#include "sim/algorithms/registry.h"
+#include "sim/binding.h"
+#include "sim/executor.h"
+#include "sim/native_fabric.h"
+#include "tests/support/machines.h"
+
+namespace collsim {
+namespace {
+
+constexpr BytesPerSecond rate = gigabytes_per_second(10);
+constexpr Seconds alpha = microseconds(1);
+
+double microseconds_of(const Plan& plan, Bytes size, const TransferCost& cost,
+                       const Chunking& chunking = {}) {
+  const Binding binding(plan, size, Bytes{4}, chunking);
+  const Wiring wiring = test::private_wiring(plan, rate, alpha);
+  NativeFabric fabric;
+  return in_microseconds(
+      execute({plan, binding, wiring, cost, Protocol::simple}, fabric).time);
+}
+
+ProtocolCost& simple(TransferCost& cost) {
+  return cost.protocols[static_cast<std::size_t>(Protocol::simple)];
+}
+
+class ExecutorCost : public testing::Test {
+ protected:
+  // Two ranks, 20,000 bytes: two hops of 10,000 bytes, 1 us at 10 GB/s, and 1 us of alpha each.
+  Plan plan_ = make_plan(Collective::all_reduce, "ring", uniform_placement(2));
+  Bytes size_{20000};
+  TransferCost cost_;
+};
+
+TEST_F(ExecutorCost, links_alone) { EXPECT_DOUBLE_EQ(microseconds_of(plan_, size_, cost_), 4); }
+
+TEST_F(ExecutorCost, launch_is_paid_once) {
+  cost_.launch = microseconds(7);
+  EXPECT_DOUBLE_EQ(microseconds_of(plan_, size_, cost_), 11);
+}
+
+TEST_F(ExecutorCost, alpha_of_the_link_kind_adds_to_the_links_latency) {
+  simple(cost_).alpha[static_cast<std::size_t>(LinkKind::network)] = microseconds(2);
+  simple(cost_).alpha[static_cast<std::size_t>(LinkKind::nvlink)] = microseconds(50);
+  EXPECT_DOUBLE_EQ(microseconds_of(plan_, size_, cost_), 8);
+}
+
+// Each rank runs send, receive-reduce-copy-send, receive: three primitives, three slices.
+TEST_F(ExecutorCost, slice_cost_is_serial_and_also_paid_by_the_last_receive) {
+  simple(cost_).slice = microseconds(0.5);
+  EXPECT_DOUBLE_EQ(microseconds_of(plan_, size_, cost_), 4 + 3 * 0.5);
+}
+
+// Twice the bytes: 2 us instead of 1 on each hop.
+TEST_F(ExecutorCost, wire_factor_multiplies_bytes) {
+  simple(cost_).wire_factor = 2;
+  EXPECT_DOUBLE_EQ(microseconds_of(plan_, size_, cost_), 6);
+}
+
+// The first send copies at 5 GB/s (2 us), the second reduces at 2 GB/s (5 us), the last receive
+// stores 10,000 bytes at 4 GB/s (2.5 us).
+TEST_F(ExecutorCost, each_operation_has_its_rate) {
+  simple(cost_).copy = gigabytes_per_second(5);
+  simple(cost_).reduce = gigabytes_per_second(2);
+  simple(cost_).store = gigabytes_per_second(4);
+  EXPECT_DOUBLE_EQ(microseconds_of(plan_, size_, cost_), 2 + 1 + 5 + 1 + 2.5);
+}
+
+// Slices of 5,000 bytes, 0.5 us each. Step 1: slice 0 arrives at 0.5 + 1 = 1.5, slice 1 at 2.0.
+// Step 2: they leave at 1.5..2.0 and 2.0..2.5 and arrive at 3.0 and 3.5.
+TEST_F(ExecutorCost, slices_overlap_latency) {
+  EXPECT_DOUBLE_EQ(microseconds_of(plan_, size_, cost_, {.slices = 2}), 3.5);
+}
+
+// A slice is at least 8,000 bytes: 8,000 then 2,000 (0.8 and 0.2 us). They arrive at 1.8 and 2.0;
+// leave again 1.8..2.6 and 2.6..2.8; arrive at 3.6 and 3.8.
+TEST_F(ExecutorCost, a_smallest_slice_makes_the_last_one_short) {
+  EXPECT_DOUBLE_EQ(
+      microseconds_of(plan_, size_, cost_, {.slices = 2, .smallest_slice = {8000}}), 3.8);
+}
+
+// Only one slice would be full; the second is empty, but its serial cost is paid all the same:
+// three primitives of two slices, 0.5 us each. Rank: send 0..0.5..1.5 and empty 1.5..2.0 (arrivals
+// 2.5 and 3.0). Forward from 2.5: 3.0..4.0, empty 4.0..4.5, arrivals 5.0 and 5.5. Last receive:
+// 5.0..5.5, 5.5..6.0.
+TEST_F(ExecutorCost, empty_slices_are_sent_and_cost_their_serial_time) {
+  simple(cost_).slice = microseconds(0.5);
+  EXPECT_DOUBLE_EQ(
+      microseconds_of(plan_, size_, cost_, {.slices = 2, .smallest_slice = {10000}}), 6);
+}
+
+// A chain of two ranks, up on lane 0 of rank 1 and down on lane 0 of rank 0: rank 0's one primitive
+// receives, reduces and sends on. Four chunks of 10,000 bytes, 1 us each, credits 1: chunk k may
+// leave only when chunk k-1 was forwarded, 1 (send) + 1 (alpha) + 1 (forward) = 3 us later. The
+// last starts at 9, and takes 2 hops of 2 us: 13. With 3 credits they leave 1 us apart: 3 + 4 = 7.
+TEST_F(ExecutorCost, credits_hold_the_sender_back) {
+  const Plan tree = make_plan(Collective::all_reduce, "tree", uniform_placement(2));
+  EXPECT_DOUBLE_EQ(
+      microseconds_of(tree, {40000}, cost_, {.largest_chunk = {10000}, .credits = 1}), 13);
+  EXPECT_DOUBLE_EQ(
+      microseconds_of(tree, {40000}, cost_, {.largest_chunk = {10000}, .credits = 3}), 7);
+}
+
+// Three ranks in a chain; rank 1's lanes send up and down at once. 8 chunks of 10,000 bytes: each
+// lane of rank 1 alone moves one per us; sharing a channel of 10 GB/s each gets half of it.
+// 10 GB/s is also the links' rate, so that only rank 1 feels the channel.
+TEST_F(ExecutorCost, lanes_share_the_channel) {
+  const Plan chain =
+      make_plan(Collective::all_reduce, "double_binary_tree", uniform_placement(3, 3));
+  const Chunking chunking{.largest_chunk = {10000}, .credits = 64};
+  const double free = microseconds_of(chain, {160000}, cost_, chunking);
+  simple(cost_).channel = rate;
+  const double shared = microseconds_of(chain, {160000}, cost_, chunking);
+  // Rank 1 sends 2 x 80,000 bytes up and as much down: 32 us of a 10 GB/s channel at the least.
+  EXPECT_LT(free, 28);
+  EXPECT_GE(shared, 32);
+}
+
+TEST_F(ExecutorCost, an_empty_call_costs_its_launch) {
+  cost_.launch = microseconds(7);
+  EXPECT_DOUBLE_EQ(microseconds_of(plan_, {0}, cost_), 7);
+}
+
+TEST_F(ExecutorCost, one_rank_costs_its_launch) {
+  cost_.launch = microseconds(7);
+  const Plan alone = make_plan(Collective::all_reduce, "ring", uniform_placement(1));
+  EXPECT_DOUBLE_EQ(microseconds_of(alone, {1 << 20}, cost_), 7);
+}
+
+}  // namespace
+}  // namespace collsim

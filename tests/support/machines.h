@@ -1,0 +1,15 @@
+#pragma once
+
+#include "sim/plan.h"
+#include "sim/wiring.h"
+
+namespace collsim::test {
+
+/// Every rank has one port into a switch that never limits: `rate` out, `rate` in, and `alpha` from
+/// any rank to any other.
+Wiring switch_wiring(const Plan& plan, BytesPerSecond rate, Seconds alpha);
+
+/// Every connection has a link of its own, shared with nobody.
+Wiring private_wiring(const Plan& plan, BytesPerSecond rate, Seconds alpha);
+
+}  // namespace collsim::test
