@@ -1,0 +1,487 @@
+#include "sim/checker.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+#include <optional>
+#include <random>
+#include <span>
+#include <utility>
+
+namespace collsim {
+
+namespace {
+
+constexpr std::uint32_t nobody = 0xffffffff;
+
+std::string words(ChunkRange chunks) {
+  return chunks.count == 1
+             ? fmt::format("chunk {}", chunks.first)
+             : fmt::format("chunks {}..{}", chunks.first, chunks.first + chunks.count - 1);
+}
+
+/// Which program uses each end of a connection; a program is rank * lanes + lane.
+struct ConnectionEnds {
+  std::vector<std::uint32_t> sender;
+  std::vector<std::uint32_t> receiver;
+};
+
+/// Collects violations of one schedule up to a number.
+class ViolationLog {
+ public:
+  ViolationLog(CheckReport& report, const CheckOptions& options, std::uint32_t channel)
+      : report_(report), most_(options.most_violations), channel_(channel) {}
+
+  std::uint32_t channel() const { return channel_; }
+  /// `text` makes the sentence; called only if there is room.
+  template <typename Text>
+  void add(Violation violation, Text&& text) {
+    ++report_.violation_count;
+    if (report_.violations.size() >= most_) return;
+    violation.channel = channel_;
+    violation.text = fmt::format("{}: {}", to_string(violation.kind), text());
+    report_.violations.push_back(std::move(violation));
+  }
+
+ private:
+  CheckReport& report_;
+  std::size_t most_;
+  std::uint32_t channel_;
+};
+
+/// One execution of a schedule: a random legal order under one credit depth.
+class Run {
+ public:
+  Run(const Schedule& schedule, const ConnectionEnds& ends, std::uint32_t loops,
+      std::uint32_t credits, std::uint64_t seed, ViolationLog& log);
+  /// Returns the number of messages.
+  std::uint64_t execute();
+
+ private:
+  using Count = std::uint8_t;
+  struct Message {
+    std::uint32_t loop;
+    ChunkRange chunks;
+    std::vector<Count> counts;  // [chunk in range][origin]
+  };
+  /// Where a program stands: in which loop, at which primitive, and whether this has received.
+  struct Progress {
+    std::uint32_t loop = 0;
+    std::uint32_t position = 0;
+    bool received = false;
+    bool queued = false;  // is in runnable_
+  };
+
+  Rank rank_of(std::uint32_t program) const { return program / schedule_.lanes(); }
+  std::span<const Primitive> primitives(std::uint32_t program) const {
+    return schedule_.program(rank_of(program), program % schedule_.lanes());
+  }
+  const Primitive& current(std::uint32_t program) const {
+    return primitives(program)[progress_[program].position];
+  }
+  bool finished(std::uint32_t program) const {
+    return progress_[program].loop == loops_ || primitives(program).empty();
+  }
+  Count* held(Rank rank, std::uint32_t loop, std::uint32_t chunk) {
+    const std::size_t chunks = std::size_t{loops_} * schedule_.chunks();
+    return &held_[(rank * chunks + std::size_t{loop} * schedule_.chunks() + chunk) *
+                  schedule_.ranks()];
+  }
+
+  std::optional<ConnectionId> blocking(std::uint32_t program);
+  void queue_if_runnable(std::uint32_t program);
+  std::uint32_t pick();
+  void advance(std::uint32_t program);
+  void receive(std::uint32_t program);
+  void take(std::uint32_t program, const Message& message);
+  void reduce_chunk(std::uint32_t program, std::uint32_t chunk, const Count* counts);
+  void copy_chunk(std::uint32_t program, std::uint32_t chunk, const Count* counts);
+  void send(std::uint32_t program);
+  void give_back_credits(const Primitive& primitive);
+  void finish_primitive(std::uint32_t program);
+
+  Violation violation_at(ViolationKind kind, std::uint32_t program) const;
+  std::string place(std::uint32_t program) const;
+  void report_deadlock();
+  std::string waiting_words(std::uint32_t program, ConnectionId id) const;
+  std::uint32_t waits_for(std::uint32_t program, ConnectionId id) const;
+  void report_unreceived();
+  void report_missing();
+
+  const Schedule& schedule_;
+  const ConnectionEnds& ends_;
+  std::uint32_t loops_;
+  std::uint32_t credits_;
+  std::mt19937_64 random_;
+  ViolationLog& log_;
+  std::vector<Progress> progress_;           // [program]
+  std::vector<std::uint32_t> runnable_;      // programs
+  std::vector<std::deque<Message>> queues_;  // [connection], sent and not yet received
+  std::vector<std::uint32_t> in_flight_;     // [connection], credits in use
+  std::vector<std::uint32_t> needed_;        // [connection], scratch of blocking()
+  std::vector<Count> held_;                  // [rank][loop][chunk][origin]
+  std::uint32_t last_ = nobody;              // the program that ran last
+  std::uint64_t messages_ = 0;
+};
+
+Run::Run(const Schedule& schedule, const ConnectionEnds& ends, std::uint32_t loops,
+         std::uint32_t credits, std::uint64_t seed, ViolationLog& log)
+    : schedule_(schedule),
+      ends_(ends),
+      loops_(loops),
+      credits_(credits),
+      random_(seed),
+      log_(log),
+      progress_(std::size_t{schedule.ranks()} * schedule.lanes()),
+      queues_(schedule.connections().size()),
+      in_flight_(schedule.connections().size()),
+      needed_(schedule.connections().size()),
+      held_(std::size_t{schedule.ranks()} * loops * schedule.chunks() * schedule.ranks()) {
+  for (Rank rank = 0; rank < schedule.ranks(); ++rank) {
+    for (std::uint32_t loop = 0; loop < loops; ++loop) {
+      for (std::uint32_t chunk = 0; chunk < schedule.chunks(); ++chunk) {
+        held(rank, loop, chunk)[rank] = 1;
+      }
+    }
+  }
+}
+
+std::uint64_t Run::execute() {
+  const auto programs = static_cast<std::uint32_t>(progress_.size());
+  for (std::uint32_t program = 0; program < programs; ++program) queue_if_runnable(program);
+  while (!runnable_.empty()) advance(pick());
+  for (std::uint32_t program = 0; program < programs; ++program) {
+    if (finished(program)) continue;
+    report_deadlock();
+    return messages_;
+  }
+  report_unreceived();
+  report_missing();
+  return messages_;
+}
+
+// The connection that the program has to wait for, if any. One that a group lists more than once
+// needs as many messages or credits.
+std::optional<ConnectionId> Run::blocking(std::uint32_t program) {
+  const Primitive& primitive = current(program);
+  const bool receiving = receives(primitive.kind) && !progress_[program].received;
+  const auto peers = schedule_.peers(receiving ? primitive.receive_group : primitive.send_group);
+  std::optional<ConnectionId> blocked;
+  std::size_t asked = 0;
+  for (; asked < peers.size() && !blocked; ++asked) {
+    const ConnectionId id = peers[asked];
+    const std::size_t ready = receiving ? queues_[id].size() : credits_ - in_flight_[id];
+    if (ready < ++needed_[id]) blocked = id;
+  }
+  for (const ConnectionId id : peers.first(asked)) needed_[id] = 0;
+  return blocked;
+}
+
+void Run::queue_if_runnable(std::uint32_t program) {
+  if (program == nobody || progress_[program].queued || finished(program)) return;
+  if (blocking(program)) return;
+  progress_[program].queued = true;
+  runnable_.push_back(program);
+}
+
+// Half the time the program that ran last goes on, so that both even and very uneven progress
+// occur.
+std::uint32_t Run::pick() {
+  const std::uint64_t draw = random_();
+  std::size_t index = (draw >> 1) % runnable_.size();
+  if ((draw & 1) != 0 && runnable_.back() == last_) index = runnable_.size() - 1;
+  const std::uint32_t program = runnable_[index];
+  runnable_[index] = runnable_.back();
+  runnable_.pop_back();
+  progress_[program].queued = false;
+  return last_ = program;
+}
+
+void Run::advance(std::uint32_t program) {
+  const Primitive& primitive = current(program);
+  Progress& progress = progress_[program];
+  if (receives(primitive.kind) && !progress.received) {
+    receive(program);
+    progress.received = true;
+    if (!sends(primitive.kind)) finish_primitive(program);
+  } else {
+    send(program);
+    finish_primitive(program);
+  }
+  queue_if_runnable(program);
+}
+
+void Run::finish_primitive(std::uint32_t program) {
+  Progress& progress = progress_[program];
+  progress.received = false;
+  if (++progress.position < primitives(program).size()) return;
+  progress.position = 0;
+  ++progress.loop;
+}
+
+void Run::receive(std::uint32_t program) {
+  const Primitive& primitive = current(program);
+  for (const ConnectionId id : schedule_.peers(primitive.receive_group)) {
+    const Message message = std::move(queues_[id].front());
+    queues_[id].pop_front();
+    if (message.loop == progress_[program].loop && message.chunks == primitive.chunks()) {
+      take(program, message);
+      continue;
+    }
+    log_.add(violation_at(ViolationKind::wrong_chunks, program), [&] {
+      return fmt::format("{} receives {} of loop {} from rank {}", place(program),
+                         words(message.chunks), message.loop, schedule_.connections()[id].src);
+    });
+  }
+  if (stores(primitive.kind)) give_back_credits(primitive);
+}
+
+void Run::take(std::uint32_t program, const Message& message) {
+  const Primitive& primitive = current(program);
+  for (std::uint32_t i = 0; i < message.chunks.count; ++i) {
+    const Count* counts = &message.counts[std::size_t{i} * schedule_.ranks()];
+    if (reduces(primitive.kind)) {
+      reduce_chunk(program, primitive.first_chunk + i, counts);
+    } else {
+      copy_chunk(program, primitive.first_chunk + i, counts);
+    }
+  }
+}
+
+void Run::reduce_chunk(std::uint32_t program, std::uint32_t chunk, const Count* counts) {
+  Count* own = held(rank_of(program), progress_[program].loop, chunk);
+  std::uint32_t doubled = nobody;
+  for (Rank origin = 0; origin < schedule_.ranks(); ++origin) {
+    const unsigned sum = unsigned{own[origin]} + counts[origin];
+    if (counts[origin] > 0 && own[origin] > 0) doubled = std::min(doubled, origin);
+    own[origin] = static_cast<Count>(std::min(sum, 255U));
+  }
+  if (doubled == nobody) return;
+  Violation violation = violation_at(ViolationKind::doubled_contribution, program);
+  violation.chunks = {chunk, 1};
+  log_.add(std::move(violation), [&] {
+    return fmt::format("{} adds the contribution of rank {} to chunk {}, which has it already",
+                       place(program), doubled, chunk);
+  });
+}
+
+void Run::copy_chunk(std::uint32_t program, std::uint32_t chunk, const Count* counts) {
+  Count* own = held(rank_of(program), progress_[program].loop, chunk);
+  if (std::equal(own, own + schedule_.ranks(), counts)) {
+    Violation violation = violation_at(ViolationKind::redundant_copy, program);
+    violation.chunks = {chunk, 1};
+    log_.add(std::move(violation), [&] {
+      return fmt::format("{} copies chunk {}, of which it holds just this already", place(program),
+                         chunk);
+    });
+  }
+  std::copy_n(counts, schedule_.ranks(), own);
+}
+
+void Run::send(std::uint32_t program) {
+  const Primitive& primitive = current(program);
+  const std::uint32_t loop = progress_[program].loop;
+  const Count* first = held(rank_of(program), loop, primitive.first_chunk);
+  const std::size_t length = std::size_t{primitive.chunk_count} * schedule_.ranks();
+  for (const ConnectionId id : schedule_.peers(primitive.send_group)) {
+    queues_[id].push_back({loop, primitive.chunks(), std::vector<Count>(first, first + length)});
+    ++in_flight_[id];
+    ++messages_;
+    queue_if_runnable(ends_.receiver[id]);
+  }
+  if (receives(primitive.kind) && !stores(primitive.kind)) give_back_credits(primitive);
+}
+
+void Run::give_back_credits(const Primitive& primitive) {
+  for (const ConnectionId id : schedule_.peers(primitive.receive_group)) {
+    --in_flight_[id];
+    queue_if_runnable(ends_.sender[id]);
+  }
+}
+
+Violation Run::violation_at(ViolationKind kind, std::uint32_t program) const {
+  Violation violation;
+  violation.kind = kind;
+  violation.rank = rank_of(program);
+  violation.loop = progress_[program].loop;
+  violation.chunks = current(program).chunks();
+  violation.lane = program % schedule_.lanes();
+  violation.step = progress_[program].position;
+  return violation;
+}
+
+std::string Run::place(std::uint32_t program) const {
+  const Primitive& primitive = current(program);
+  return fmt::format("rank {}, channel {}, lane {}, step {} of loop {} ({} {})", rank_of(program),
+                     log_.channel(), program % schedule_.lanes(), progress_[program].position,
+                     progress_[program].loop, to_string(primitive.kind), words(primitive.chunks()));
+}
+
+std::string Run::waiting_words(std::uint32_t program, ConnectionId id) const {
+  const Connection& connection = schedule_.connections()[id];
+  const bool receiving = receives(current(program).kind) && !progress_[program].received;
+  return receiving
+             ? fmt::format("{} waits for a message from rank {}", place(program), connection.src)
+             : fmt::format("{} waits for a credit of rank {}", place(program), connection.dst);
+}
+
+std::uint32_t Run::waits_for(std::uint32_t program, ConnectionId id) const {
+  const bool receiving = receives(current(program).kind) && !progress_[program].received;
+  const std::uint32_t other = receiving ? ends_.sender[id] : ends_.receiver[id];
+  return other == nobody || finished(other) ? nobody : other;
+}
+
+// Everybody left waits. Following the waiting from anyone ends at a cycle or at somebody whose peer
+// is gone.
+void Run::report_deadlock() {
+  std::uint32_t program = 0;
+  while (finished(program)) ++program;
+  std::vector<std::uint32_t> path;
+  std::optional<ConnectionId> id;
+  while (program != nobody && std::find(path.begin(), path.end(), program) == path.end()) {
+    path.push_back(program);
+    id = blocking(program);
+    program = waits_for(program, *id);
+  }
+  const bool cycle = program != nobody;
+  // What leads into the cycle is a consequence; where there is none, only the end matters.
+  path.erase(path.begin(), cycle ? std::find(path.begin(), path.end(), program) : path.end() - 1);
+  log_.add(violation_at(ViolationKind::deadlock, path.front()), [&] {
+    std::string text;
+    constexpr std::size_t most_places = 12;
+    for (std::size_t i = 0; i < std::min(path.size(), most_places); ++i) {
+      text += (i == 0 ? "" : "; ") + waiting_words(path[i], *blocking(path[i]));
+    }
+    if (path.size() > most_places) text += fmt::format("; {} more", path.size() - most_places);
+    return text + (cycle ? "; and so on round the cycle" : ", whose program has none left to give");
+  });
+}
+
+void Run::report_unreceived() {
+  for (ConnectionId id = 0; id < queues_.size(); ++id) {
+    const Connection& connection = schedule_.connections()[id];
+    for (const Message& message : queues_[id]) {
+      Violation violation;
+      violation.kind = ViolationKind::unreceived_message;
+      violation.rank = connection.dst;
+      violation.loop = message.loop;
+      violation.chunks = message.chunks;
+      violation.lane = connection.lane;
+      log_.add(std::move(violation), [&] {
+        return fmt::format("rank {}, channel {}, never receives {} of loop {} that rank {} sends",
+                           connection.dst, log_.channel(), words(message.chunks), message.loop,
+                           connection.src);
+      });
+    }
+  }
+}
+
+void Run::report_missing() {
+  for (Rank rank = 0; rank < schedule_.ranks(); ++rank) {
+    for (std::uint32_t loop = 0; loop < loops_; ++loop) {
+      for (std::uint32_t chunk = 0; chunk < schedule_.chunks(); ++chunk) {
+        const Count* counts = held(rank, loop, chunk);
+        const Count* end = counts + schedule_.ranks();
+        const auto missing = std::count(counts, end, Count{0});
+        if (missing == 0) continue;
+        Violation violation;
+        violation.kind = ViolationKind::missing_contribution;
+        violation.rank = rank;
+        violation.loop = loop;
+        violation.chunks = {chunk, 1};
+        violation.step = static_cast<std::uint32_t>(schedule_.program(rank, 0).size());
+        log_.add(std::move(violation), [&] {
+          const auto origin = std::find(counts, end, Count{0}) - counts;
+          return fmt::format(
+              "rank {}, channel {}, chunk {} of loop {} ends without the contribution of rank {}{}",
+              rank, log_.channel(), chunk, loop, origin,
+              missing == 1 ? "" : fmt::format(" and {} others", missing - 1));
+        });
+      }
+    }
+  }
+}
+
+// Notes who uses an end; a second program there is a violation.
+void note_end(std::vector<std::uint32_t>& end, ConnectionId id, std::uint32_t program,
+              const Schedule& schedule, ViolationLog& log) {
+  if (end[id] == nobody) end[id] = program;
+  if (end[id] == program) return;
+  Violation violation;
+  violation.kind = ViolationKind::shared_connection;
+  violation.rank = program / schedule.lanes();
+  violation.lane = program % schedule.lanes();
+  log.add(std::move(violation), [&] {
+    const Connection& connection = schedule.connections()[id];
+    return fmt::format("rank {}, channel {}, uses its connection {} -> {} from lanes {} and {}",
+                       program / schedule.lanes(), log.channel(), connection.src, connection.dst,
+                       end[id] % schedule.lanes(), program % schedule.lanes());
+  });
+}
+
+ConnectionEnds find_ends(const Schedule& schedule, ViolationLog& log) {
+  ConnectionEnds ends;
+  ends.sender.assign(schedule.connections().size(), nobody);
+  ends.receiver = ends.sender;
+  for (Rank rank = 0; rank < schedule.ranks(); ++rank) {
+    for (std::uint32_t lane = 0; lane < schedule.lanes(); ++lane) {
+      const std::uint32_t program = rank * schedule.lanes() + lane;
+      for (const Primitive& primitive : schedule.program(rank, lane)) {
+        for (const ConnectionId id : schedule.peers(primitive.send_group)) {
+          note_end(ends.sender, id, program, schedule, log);
+        }
+        for (const ConnectionId id : schedule.peers(primitive.receive_group)) {
+          note_end(ends.receiver, id, program, schedule, log);
+        }
+      }
+    }
+  }
+  return ends;
+}
+
+}  // namespace
+
+std::string_view to_string(ViolationKind kind) {
+  switch (kind) {
+    case ViolationKind::missing_contribution:
+      return "missing contribution";
+    case ViolationKind::doubled_contribution:
+      return "doubled contribution";
+    case ViolationKind::wrong_chunks:
+      return "wrong chunks";
+    case ViolationKind::unreceived_message:
+      return "unreceived message";
+    case ViolationKind::deadlock:
+      return "deadlock";
+    case ViolationKind::redundant_copy:
+      return "redundant copy";
+    case ViolationKind::shared_connection:
+      return "shared connection";
+  }
+  return "?";
+}
+
+CheckReport check(const Plan& plan, const CheckOptions& options) {
+  CheckReport report;
+  report.channels = plan.channels();
+  report.schedules = static_cast<std::uint32_t>(plan.schedules.size());
+  std::uint64_t seed = options.seed;
+  for (std::uint32_t s = 0; s < report.schedules; ++s) {
+    const auto& of_channel = plan.schedule_of_channel;
+    const auto channel = std::find(of_channel.begin(), of_channel.end(), s) - of_channel.begin();
+    ViolationLog log(report, options, static_cast<std::uint32_t>(channel));
+    const Schedule& schedule = plan.schedules[s];
+    const ConnectionEnds ends = find_ends(schedule, log);
+    if (!report.ok()) continue;  // without an order there is nothing to run
+    for (const std::uint32_t credits : options.credits) {
+      for (std::uint32_t order = 0; order < options.orders; ++order) {
+        report.messages += Run(schedule, ends, options.loops, credits, seed++, log).execute();
+        ++report.runs;
+      }
+    }
+  }
+  return report;
+}
+
+}  // namespace collsim
