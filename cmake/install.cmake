@@ -1,6 +1,7 @@
 include(CMakePackageConfigHelpers)
 
 install(TARGETS collsim EXPORT collsim-targets)
+install(TARGETS collsim-simgrid LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 install(TARGETS collsim-command RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
 foreach(layer sim models)
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/${layer}"
@@ -20,5 +21,4 @@ write_basic_package_version_file("${CMAKE_CURRENT_BINARY_DIR}/collsim-config-ver
   COMPATIBILITY SameMinorVersion)
 install(FILES
   "${CMAKE_CURRENT_BINARY_DIR}/collsim-config.cmake"
-  "${CMAKE_CURRENT_BINARY_DIR}/collsim-config-version.cmake"
-  "${PROJECT_SOURCE_DIR}/cmake/FindSimGrid.cmake" DESTINATION "${package_dir}")
+  "${CMAKE_CURRENT_BINARY_DIR}/collsim-config-version.cmake" DESTINATION "${package_dir}")

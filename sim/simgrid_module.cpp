@@ -1,0 +1,337 @@
+// The engine behind make_simgrid_fabric(), in a module of its own. The only file that includes
+// SimGrid.
+
+#include <dlfcn.h>
+#include <xbt/log.h>
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cmath>
+#include <csignal>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <simgrid/kernel/Timer.hpp>
+#include <simgrid/s4u.hpp>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/event_queue.h"
+#include "sim/fabric.h"
+
+namespace collsim {
+namespace {
+
+namespace s4u = simgrid::s4u;
+
+/// SimGrid compares times with an absolute precision made for seconds. Its clock runs in
+/// microseconds here, so that a collective of microseconds is as exact as one of hours.
+constexpr double clock_per_second = 1e6;
+
+/// SimGrid's sizes are integers; counting in this part of a byte, what is rounded off 128/120 bytes
+/// is a 1e-10th of them.
+constexpr double units_per_byte = 0x1p33;
+
+/// The most that one communication moves: the largest 64-bit size, with room. What is larger moves
+/// in several, one after the other.
+constexpr double largest_size = 0x1p62;
+
+/// SimGrid has one engine, one clock and one list of callbacks per process. The engine is made anew
+/// for each fabric: it costs 1.6 ms, and keeps neither hosts nor links of the last one.
+///
+/// A route is a sender ("host") whose only way to the one receiver leads over its links. Links have
+/// no latency: SimGrid would weight shares by it.
+class SimGridFabric final : public Fabric {
+ public:
+  SimGridFabric();
+  ~SimGridFabric() override;
+  SimGridFabric(const SimGridFabric&) = delete;
+  SimGridFabric& operator=(const SimGridFabric&) = delete;
+
+  ResourceId add_resource(BytesPerSecond capacity) override;
+  RouteId add_route(std::span<const ResourceId> resources) override;
+  void start_flow(RouteId route, double bytes, BytesPerSecond rate_cap, EventTag tag) override;
+  void start_timer(Seconds delay, EventTag tag) override;
+  void run(FabricListener& listener) override;
+  Seconds now() const override { return Seconds{clock() / clock_per_second}; }
+
+ private:
+  struct Resource {
+    double capacity = 0;
+    const s4u::Link* link = nullptr;  ///< null: unlimited
+  };
+  struct Route {
+    std::vector<s4u::LinkInRoute> links;
+    double capacity = unlimited.value;
+    s4u::Host* uncapped = nullptr;
+    std::map<double, s4u::Host*> capped;
+  };
+  struct Flow {
+    s4u::CommPtr communication;
+    s4u::Host* sender = nullptr;
+    double units_left = 0;  ///< beyond the present communication
+    EventTag tag = 0;
+  };
+
+  /// What an event's version says in queue_.
+  static constexpr std::uint32_t timer_event = 0;
+  static constexpr std::uint32_t flow_event = 1;
+
+  double clock() const { return s4u::Engine::get_clock() - origin_; }
+  s4u::Link* make_link(BytesPerSecond capacity);
+  s4u::Host* make_sender(std::vector<s4u::LinkInRoute> links);
+  s4u::Host* sender_of(Route& route, double rate_cap);
+  const s4u::Link* cap_link(double rate_cap);
+  std::size_t take_slot();
+  void communicate(std::size_t slot);
+  void finish_communication(std::size_t slot);
+  void push_event(double delay, Event event);
+  void set_alarm();
+  void ring();
+
+  static SimGridFabric*& alive();
+  static void on_completion(const s4u::Activity& activity);
+
+  std::unique_ptr<s4u::Engine> engine_;
+  s4u::NetZone* zone_ = nullptr;
+  s4u::Host* receiver_ = nullptr;
+  double origin_ = 0;
+  std::size_t names_ = 0;
+  std::vector<Resource> resources_;
+  std::vector<Route> routes_;
+  std::map<double, const s4u::Link*> cap_links_;
+  std::vector<Flow> flows_;
+  std::vector<std::size_t> free_slots_;
+  s4u::CommPtr last_finished_;
+  EventQueue queue_;
+  simgrid::kernel::timer::Timer* alarm_ = nullptr;  ///< set to queue_'s next event
+  bool ringing_ = false;
+  FabricListener* listener_ = nullptr;
+};
+
+/// The fabric that SimGrid's callbacks report to; they are registered for ever.
+SimGridFabric*& SimGridFabric::alive() {
+  static SimGridFabric* fabric = nullptr;
+  return fabric;
+}
+
+/// Keeps SimGrid from printing, and an engine from changing how the program takes signals.
+std::unique_ptr<s4u::Engine> make_engine() {
+  constexpr std::array signals{SIGINT, SIGSEGV, SIGBUS};
+  std::array<struct sigaction, signals.size()> actions{};
+  for (std::size_t i = 0; i < signals.size(); ++i) {
+    sigaction(signals[i], nullptr, &actions[i]);
+  }
+  auto engine = std::make_unique<s4u::Engine>("collsim");
+  for (std::size_t i = 0; i < signals.size(); ++i) {
+    sigaction(signals[i], &actions[i], nullptr);
+  }
+  return engine;
+}
+
+/// What can be set only once per process. The run of nothing is for SimGrid to seal what there is,
+/// which it does once per process: later hosts and links are added while time goes on.
+bool configure(void (*on_completion)(const s4u::Activity&)) {
+  xbt_log_control_set("root.thresh:critical");
+  const auto engine = make_engine();
+  s4u::Engine::set_config("network/model:CM02");
+  s4u::Engine::set_config("network/crosstraffic:0");
+  s4u::Engine::set_config("network/TCP-gamma:1e30");
+  s4u::Engine::set_config("surf/precision:1e-12");
+  s4u::Engine::set_config("maxmin/precision:1e-12");
+  s4u::Engine::set_config("debug/clean-atexit:0");
+  s4u::Activity::on_completion_cb(on_completion);
+  s4u::create_star_zone("empty");
+  engine->run();
+  return true;
+}
+
+/// SimGrid never sets its clock back, but far from 0 it has no digits left for a microsecond. Where
+/// the variable is not found the clock just goes on.
+void reset_clock() {
+  if (void* now = dlsym(RTLD_DEFAULT, "_ZN7simgrid6kernel10EngineImpl4now_E")) {
+    *static_cast<double*>(now) = 0;
+  }
+}
+
+SimGridFabric::SimGridFabric() {
+  assert(alive() == nullptr && "SimGrid has one engine per process");
+  [[maybe_unused]] static const bool configured = configure(on_completion);
+  alive() = this;
+  engine_ = make_engine();
+  reset_clock();
+  origin_ = s4u::Engine::get_clock();
+  zone_ = s4u::create_star_zone("fabric");
+  receiver_ = make_sender({});
+}
+
+SimGridFabric::~SimGridFabric() {
+  last_finished_.reset();
+  flows_.clear();
+  engine_.reset();
+  alive() = nullptr;
+}
+
+ResourceId SimGridFabric::add_resource(BytesPerSecond capacity) {
+  assert(capacity.value > 0);
+  resources_.push_back(
+      {capacity.value, std::isfinite(capacity.value) ? make_link(capacity)->seal() : nullptr});
+  return static_cast<ResourceId>(resources_.size() - 1);
+}
+
+RouteId SimGridFabric::add_route(std::span<const ResourceId> resources) {
+  Route route;
+  for (const ResourceId resource : resources) {
+    if (resources_[resource].link != nullptr) {
+      route.links.emplace_back(resources_[resource].link);
+      route.capacity = std::min(route.capacity, resources_[resource].capacity);
+    }
+  }
+  routes_.push_back(std::move(route));
+  return static_cast<RouteId>(routes_.size() - 1);
+}
+
+void SimGridFabric::start_flow(RouteId route_id, double bytes, BytesPerSecond rate_cap,
+                               EventTag tag) {
+  assert(bytes >= 0 && std::isfinite(bytes) && rate_cap.value > 0);
+  Route& route = routes_[route_id];
+  if (route.links.empty() || bytes == 0) {  // shares nothing; SimGrid would not take it
+    assert(std::isfinite(rate_cap.value) || bytes == 0);
+    push_event(bytes / rate_cap.value * clock_per_second, {tag, flow_event});
+    return;
+  }
+  const std::size_t slot = take_slot();
+  Flow& flow = flows_[slot];
+  flow.sender = sender_of(route, rate_cap.value);
+  flow.units_left = bytes * units_per_byte;
+  flow.tag = tag;
+  communicate(slot);
+}
+
+void SimGridFabric::start_timer(Seconds delay, EventTag tag) {
+  assert(delay.value >= 0 && std::isfinite(delay.value));
+  push_event(delay.value * clock_per_second, {tag, timer_event});
+}
+
+void SimGridFabric::run(FabricListener& listener) {
+  listener_ = &listener;
+  engine_->run();
+  listener_ = nullptr;
+  assert(free_slots_.size() == flows_.size() && "a flow never ended");
+}
+
+s4u::Link* SimGridFabric::make_link(BytesPerSecond capacity) {
+  const double units = capacity.value * units_per_byte / clock_per_second;
+  return zone_->create_link(std::to_string(names_++), units)->set_latency(0.0);
+}
+
+s4u::Host* SimGridFabric::make_sender(std::vector<s4u::LinkInRoute> links) {
+  s4u::Host* sender = zone_->create_host(std::to_string(names_++), 1.0)->seal();
+  zone_->add_route(sender->get_netpoint(), nullptr, nullptr, nullptr, links, links.empty());
+  return sender;
+}
+
+s4u::Host* SimGridFabric::sender_of(Route& route, double rate_cap) {
+  s4u::Host*& sender = rate_cap < route.capacity ? route.capped[rate_cap] : route.uncapped;
+  if (sender == nullptr) {
+    std::vector<s4u::LinkInRoute> links = route.links;
+    if (rate_cap < route.capacity) {
+      links.emplace_back(cap_link(rate_cap));
+    }
+    sender = make_sender(std::move(links));
+  }
+  return sender;
+}
+
+/// A "fat pipe" gives its whole bandwidth to each of its flows.
+const s4u::Link* SimGridFabric::cap_link(double rate_cap) {
+  const s4u::Link*& link = cap_links_[rate_cap];
+  if (link == nullptr) {
+    link = make_link(BytesPerSecond{rate_cap})
+               ->set_sharing_policy(s4u::Link::SharingPolicy::FATPIPE)
+               ->seal();
+  }
+  return link;
+}
+
+std::size_t SimGridFabric::take_slot() {
+  if (free_slots_.empty()) {
+    flows_.emplace_back();
+    return flows_.size() - 1;
+  }
+  const std::size_t slot = free_slots_.back();
+  free_slots_.pop_back();
+  return slot;
+}
+
+void SimGridFabric::communicate(std::size_t slot) {
+  Flow& flow = flows_[slot];
+  const double size = std::min(std::max(std::round(flow.units_left), 1.0), largest_size);
+  flow.units_left -= size;
+  flow.communication = s4u::Comm::sendto_init(flow.sender, receiver_);
+  flow.communication->set_payload_size(static_cast<std::uint64_t>(size));
+  flow.communication->set_data(reinterpret_cast<void*>(slot));
+  flow.communication->start();
+}
+
+void SimGridFabric::on_completion(const s4u::Activity& activity) {
+  const auto& communication = static_cast<const s4u::Comm&>(activity);
+  alive()->finish_communication(reinterpret_cast<std::size_t>(communication.get_data<void>()));
+}
+
+void SimGridFabric::finish_communication(std::size_t slot) {
+  Flow& flow = flows_[slot];
+  // SimGrid still uses the communication when this returns, but no more at the next call.
+  last_finished_ = std::move(flow.communication);
+  if (flow.units_left >= 1) {
+    communicate(slot);
+    return;
+  }
+  free_slots_.push_back(slot);
+  listener_->on_flow_done(flow.tag);
+}
+
+void SimGridFabric::push_event(double delay, Event event) {
+  const double time = clock() + delay;
+  const bool next = queue_.empty() || time < queue_.time();
+  queue_.push(time, event);
+  if (!next || ringing_) {  // ring() sets it once for all that was pushed meanwhile
+    return;
+  }
+  if (alarm_ != nullptr) {
+    alarm_->remove();
+  }
+  set_alarm();
+}
+
+void SimGridFabric::set_alarm() {
+  alarm_ = simgrid::kernel::timer::Timer::set(origin_ + queue_.time(), [this] { ring(); });
+}
+
+void SimGridFabric::ring() {
+  alarm_ = nullptr;
+  ringing_ = true;
+  while (!queue_.empty() && origin_ + queue_.time() <= s4u::Engine::get_clock()) {
+    const Event event = queue_.pop();
+    if (event.version == timer_event) {
+      listener_->on_timer(event.id);
+    } else {
+      listener_->on_flow_done(event.id);
+    }
+  }
+  ringing_ = false;
+  if (!queue_.empty()) {
+    set_alarm();
+  }
+}
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) Fabric* collsim_make_simgrid_fabric() {
+  return new SimGridFabric();
+}
+
+}  // namespace collsim
