@@ -8,7 +8,6 @@
 #include "models/wiring.h"
 #include "sim/executor.h"
 #include "sim/input_error.h"
-#include "sim/topologies/routing.h"
 
 namespace collsim {
 
@@ -41,7 +40,7 @@ Predictor::Predictor(const Topology& topology, const TransferCost& cost, Collect
       gpus_(first_gpus(topology, ranks)),
       placement_(place(topology, gpus_)),
       plan_(make_plan(collective, run.algorithm, placement_, run.channels)),
-      wiring_(wire(plan_, topology, Router(topology), gpus_, cost)) {}
+      wiring_(wire(plan_, topology, gpus_, cost)) {}
 
 Binding Predictor::bind(Bytes size) const {
   return Binding(plan_, size, element_size, run_.chunking);

@@ -4,6 +4,8 @@
 #include <limits>
 #include <vector>
 
+#include "sim/topologies/routing.h"
+
 namespace collsim {
 
 namespace {
@@ -59,8 +61,9 @@ class ResourceTable {
 
 }  // namespace
 
-Wiring wire(const Plan& plan, const Topology& topology, const Router& router,
-            std::span<const DeviceId> gpus, const TransferCost& cost) {
+Wiring wire(const Plan& plan, const Topology& topology, std::span<const DeviceId> gpus,
+            const TransferCost& cost) {
+  Router router(topology);
   ResourceTable table(topology, cost);
   Wiring wiring;
   wiring.wires.resize(plan.channels());

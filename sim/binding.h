@@ -12,16 +12,16 @@ namespace collsim {
 /// message per transfer, however large.
 struct Chunking {
   /// The largest chunk; a larger buffer takes several loops over the program. 0 means no limit.
-  Bytes largest_chunk;
+  Bytes largest_chunk{};
   /// A chunk travels as this many slices, each a message of its own.
   std::uint32_t slices = 1;
   /// No slice but the last is smaller; chunks too small for that leave their last slices empty
   /// (which are sent all the same, as NCCL does).
-  Bytes smallest_slice;
+  Bytes smallest_slice{};
   /// Slices that a sender may be ahead of its receiver.
   std::uint32_t credits = 8;
   /// Use fewer channels while a channel's share would be below this. 0 means always use all.
-  Bytes smallest_channel_share;
+  Bytes smallest_channel_share{};
 
   bool operator==(const Chunking&) const = default;
 };

@@ -48,7 +48,8 @@ struct Link {
 };
 
 /// A capacity that several links draw on at once, beyond their own: a GPU's NVLink egress, a
-/// socket's host memory. A transfer uses the share once for each listed link that it crosses.
+/// socket's host memory. A transfer loads it once, however many of the
+/// listed links it crosses.
 struct SharedResource {
   std::string name;
   BytesPerSecond bandwidth;

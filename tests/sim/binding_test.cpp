@@ -70,7 +70,9 @@ TEST(Binding, pieces_add_up) {
       for (std::uint32_t loop = 0; loop < binding.loops(channel); ++loop) {
         for (std::uint32_t chunk = 0; chunk < plan.schedule(channel).chunks(); ++chunk) {
           const Bytes bytes = binding.chunk_bytes(channel, loop, {chunk, 1});
-          if (chunking.largest_chunk.count >= 4) EXPECT_LE(bytes, chunking.largest_chunk);
+          if (chunking.largest_chunk.count >= 4) {
+            EXPECT_LE(bytes, chunking.largest_chunk);
+          }
           Bytes slices;
           for (std::uint32_t slice = 0; slice < chunking.slices; ++slice) {
             slices += binding.slice_bytes(bytes, slice);

@@ -54,7 +54,7 @@ TEST_P(ClosedForm, ring_on_a_switch) {
     const double expected =
         2.0 * (n - 1) * alpha.value +
         2.0 * (n - 1) / n * static_cast<double>(size.count) / rate.value;
-    EXPECT_NEAR(simulate(plan, switch_wiring(plan, rate, alpha), engine, size) / expected, 1,
+    EXPECT_NEAR(simulate(plan, test::switch_wiring(plan, rate, alpha), engine, size) / expected, 1,
                 agreement);
   }
 }
@@ -70,7 +70,7 @@ TEST_P(ClosedForm, tree_on_private_links) {
     const double hop = static_cast<double>(chunk) / rate.value;
     const double expected = 2 * depth * (alpha.value + hop) + (loops - 1) * hop;
     const Chunking chunking{.largest_chunk = {chunk}};
-    EXPECT_NEAR(simulate(plan, private_wiring(plan, rate, alpha), engine, loops * Bytes{chunk},
+    EXPECT_NEAR(simulate(plan, test::private_wiring(plan, rate, alpha), engine, loops * Bytes{chunk},
                          chunking) /
                     expected,
                 1, agreement);
@@ -87,7 +87,7 @@ TEST_P(ClosedForm, double_binary_tree_on_private_links) {
     const double hop = static_cast<double>(chunk) / rate.value;
     const double expected = 2 * depth * (alpha.value + hop) + (loops - 1) * hop;
     const Chunking chunking{.largest_chunk = {chunk}};
-    EXPECT_NEAR(simulate(plan, private_wiring(plan, rate, alpha), engine,
+    EXPECT_NEAR(simulate(plan, test::private_wiring(plan, rate, alpha), engine,
                          2 * (loops * Bytes{chunk}), chunking) /
                     expected,
                 1, agreement);
@@ -101,7 +101,7 @@ TEST_P(ClosedForm, parameter_server_on_a_switch) {
   const Bytes size{1 << 20};
   const double expected =
       2 * (alpha.value + (n - 1) * static_cast<double>(size.count) / rate.value);
-  EXPECT_NEAR(simulate(plan, switch_wiring(plan, rate, alpha), engine, size) / expected, 1,
+  EXPECT_NEAR(simulate(plan, test::switch_wiring(plan, rate, alpha), engine, size) / expected, 1,
               agreement);
 }
 
@@ -111,7 +111,7 @@ TEST_P(ClosedForm, all_to_all_broadcast_on_a_switch) {
   const Plan plan = make_plan(Collective::all_reduce, "all_to_all_broadcast", uniform_placement(n));
   const Bytes size{1 << 20};
   const double expected = alpha.value + (n - 1) * static_cast<double>(size.count) / rate.value;
-  EXPECT_NEAR(simulate(plan, switch_wiring(plan, rate, alpha), engine, size) / expected, 1,
+  EXPECT_NEAR(simulate(plan, test::switch_wiring(plan, rate, alpha), engine, size) / expected, 1,
               agreement);
 }
 
@@ -127,7 +127,7 @@ TEST_P(ClosedForm, recursive_halving_doubling_on_a_switch) {
   const double whole = static_cast<double>(size.count) / rate.value;
   const double fold = n > p ? 2 * (alpha.value + whole) : 0;
   const double expected = fold + 2 * k * alpha.value + 2 * (p - 1) / p * whole;
-  EXPECT_NEAR(simulate(plan, switch_wiring(plan, rate, alpha), engine, size) / expected, 1,
+  EXPECT_NEAR(simulate(plan, test::switch_wiring(plan, rate, alpha), engine, size) / expected, 1,
               agreement);
 }
 
@@ -142,7 +142,7 @@ TEST_P(ClosedForm, hierarchical_on_a_switch) {
   const double whole = static_cast<double>(size.count) / rate.value;
   const double expected =
       2 * (alpha.value + whole / 2) + 2 * (m - 1) * (alpha.value + whole / 2 / m);
-  EXPECT_NEAR(simulate(plan, switch_wiring(plan, rate, alpha), engine, size) / expected, 1,
+  EXPECT_NEAR(simulate(plan, test::switch_wiring(plan, rate, alpha), engine, size) / expected, 1,
               agreement);
 }
 

@@ -216,7 +216,7 @@ class JsonReport final : public Report {
   }
 
   void end() override {}
-  void finish() override { fmt::print(out_, first_ ? "[]\n" : "\n]\n"); }
+  void finish() override { out_ << (first_ ? "[]\n" : "\n]\n"); }
 
  private:
   std::ostream& out_;
