@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "sim/topology.h"
+
+namespace collsim {
+
+/// All shortest paths between devices that stand on the network, through switches only. Distances
+/// are kept per destination switch, made when first asked for: ends of one leaf share them, so that
+/// 16,384 ends on 512 leaves cost 512 searches over the switches.
+class NetworkPaths {
+ public:
+  static constexpr std::uint32_t unreachable = std::numeric_limits<std::uint32_t>::max();
+
+  explicit NetworkPaths(const Topology& topology);
+  /// Whether a device of a node has a link that leaves the node.
+  bool is_end(DeviceId device) const { return !ports_[device].empty(); }
+  /// Links from one end to another.
+  std::uint32_t hops(DeviceId from, DeviceId to);
+  /// How many paths have that many links, up to path_count_limit.
+  std::uint64_t count(DeviceId from, DeviceId to);
+  /// Appends the links of path number `index` < count().
+  void append_path(DeviceId from, DeviceId to, std::uint64_t index, std::vector<LinkId>& links);
+
+ private:
+  /// The way to one switch, from every switch.
+  struct Distances {
+    std::vector<std::uint32_t> hops;
+    std::vector<std::uint32_t> counts;
+  };
+
+  const Distances& distances_to(std::uint32_t switch_index);
+  Distances search(std::uint32_t switch_index) const;
+  std::uint32_t hops_by(LinkId first, LinkId last);
+  std::uint64_t count_by(LinkId first, LinkId last);
+
+  const Topology& topology_;
+  std::vector<std::vector<LinkId>> ports_;         // by device of a node
+  std::vector<std::uint32_t> switch_index_;        // by device
+  std::vector<std::vector<LinkId>> switch_links_;  // by switch: to other switches
+  std::vector<Distances> distances_;               // by switch; empty until asked for
+};
+
+}  // namespace collsim
