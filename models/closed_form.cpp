@@ -128,19 +128,23 @@ double hierarchical(std::string_view inner, const ClosedFormInput& in) {
   return loops * time;
 }
 
+bool never(Rank /*ranks*/) { return false; }
+bool always(Rank /*ranks*/) { return true; }
+bool unless_power_of_two(Rank ranks) { return !std::has_single_bit(ranks); }
+
 struct Form {
   std::string_view algorithm;
-  bool needs_private_links;
+  bool (*needs_private_links)(Rank ranks);
   double (*seconds)(const ClosedFormInput& input);
 };
 
 constexpr std::array forms{
-    Form{"ring", false, ring},
-    Form{"tree", true, tree},
-    Form{"double_binary_tree", true, double_binary_tree},
-    Form{"parameter_server", false, parameter_server},
-    Form{"all_to_all_broadcast", false, all_to_all_broadcast},
-    Form{"recursive_halving_doubling", false, recursive_halving_doubling},
+    Form{"ring", never, ring},
+    Form{"tree", always, tree},
+    Form{"double_binary_tree", always, double_binary_tree},
+    Form{"parameter_server", never, parameter_server},
+    Form{"all_to_all_broadcast", never, all_to_all_broadcast},
+    Form{"recursive_halving_doubling", unless_power_of_two, recursive_halving_doubling},
 };
 
 const Form* find_form(std::string_view algorithm) {
@@ -168,9 +172,12 @@ std::optional<Seconds> closed_form(std::string_view algorithm, const ClosedFormI
   return Seconds{form->seconds(input)};
 }
 
-bool needs_private_links(std::string_view algorithm) {
-  const Form* form = find_form(inner_algorithm(algorithm).value_or(algorithm));
-  return form != nullptr && form->needs_private_links;
+bool needs_private_links(std::string_view algorithm, const Placement& placement) {
+  const auto inner = inner_algorithm(algorithm);
+  const Rank ranks =
+      inner ? static_cast<Rank>(placement.ranks_by_node().size()) : placement.ranks();
+  const Form* form = find_form(inner.value_or(algorithm));
+  return form != nullptr && form->needs_private_links(ranks);
 }
 
 }  // namespace collsim

@@ -34,8 +34,9 @@ struct ClosedFormInput {
 /// then agrees to 1e-9. Nothing for an algorithm that has no closed form.
 std::optional<Seconds> closed_form(std::string_view algorithm, const ClosedFormInput& input);
 
-/// Whether the algorithm's form holds only where every connection has links of its own: the trees,
-/// whose inner ranks talk to several peers at a time that the form takes to be independent.
-bool needs_private_links(std::string_view algorithm);
+/// Whether the algorithm's form holds only where every connection has links of its own. So it is for
+/// the trees, whose inner ranks talk to several peers at a time, and for recursive halving and
+/// doubling on other than 2^k ranks, where the folding of the excess overlaps with the exchanges.
+bool needs_private_links(std::string_view algorithm, const Placement& placement);
 
 }  // namespace collsim

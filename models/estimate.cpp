@@ -82,7 +82,7 @@ std::optional<Levels> uniform_levels(const Plan& plan, const Placement& placemen
                                      const Binding& binding, const Wiring& wiring,
                                      const ProtocolCost& cost) {
   const std::vector<Usage> usage = count_usage(plan, binding, wiring);
-  if (needs_private_links(plan.algorithm)) {
+  if (needs_private_links(plan.algorithm, placement)) {
     const bool shared = std::any_of(usage.begin(), usage.end(),
                                     [](const Usage& use) { return use.connections > 1; });
     // The lanes of a tree also compete for their thread block.

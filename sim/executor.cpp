@@ -108,7 +108,9 @@ class Executor final : public FabricListener {
   void arrive(FifoId id);
   void advance(Worker& worker);
 
+  /// Only who waits can be woken; who does not looks around by itself when its work is done.
   void wake(WorkerId worker, Cause cause, RecordId caused_by) {
+    if (workers_[worker].state != Worker::State::waiting) return;
     wakeups_.push_back({worker, cause, caused_by});
   }
   void work_off_wakeups() {

@@ -1,0 +1,176 @@
+// The closed forms, the critical path and the bounds against the simulation of the same call.
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "models/bounds.h"
+#include "models/estimate.h"
+#include "sim/algorithms/registry.h"
+#include "sim/engine.h"
+#include "sim/executor.h"
+#include "tests/support/machines.h"
+
+namespace collsim {
+namespace {
+
+constexpr BytesPerSecond rate = gigabytes_per_second(20);
+constexpr Seconds alpha = microseconds(2);
+
+const std::vector<std::string> names{
+    "ring",         "tree",
+    "double_binary_tree",       "parameter_server",
+    "all_to_all_broadcast", "recursive_halving_doubling",
+    "hierarchical", "hierarchical:tree", "hierarchical:recursive_halving_doubling",
+};
+
+struct Call {
+  Plan plan;
+  Placement placement;
+  Binding binding;
+  Wiring wiring;
+  TransferCost cost;
+
+  double simulated() const {
+    const auto fabric = make_fabric(Engine::native);
+    return execute({plan, binding, wiring, cost, Protocol::simple}, *fabric).time.value;
+  }
+  /// No machine behind these wirings, so no cut of one either.
+  Bounds bounds() const {
+    return lower_bounds(plan, binding, wiring, TopologyBuilder("none").build(), {}, cost,
+                        Protocol::simple);
+  }
+  Estimate estimated() const {
+    return estimate(plan, placement, binding, wiring, cost, Protocol::simple, bounds());
+  }
+};
+
+Call make_call(const std::string& name, Rank ranks, Rank per_node, bool private_links, Bytes size,
+               const Chunking& chunking = {}) {
+  const Placement placement = uniform_placement(ranks, per_node);
+  const Plan plan = make_plan(Collective::all_reduce, name, placement);
+  const Binding binding(plan, size, Bytes{4}, chunking);
+  const Wiring wiring = private_links ? test::private_wiring(plan, rate, alpha)
+                                      : test::switch_wiring(plan, rate, alpha);
+  return {plan, placement, binding, wiring, TransferCost{}};
+}
+
+// Where no link is shared, every algorithm has a closed form and the simulation is it. S divides by
+// all chunk counts that occur.
+TEST(Estimate, equals_the_simulation_where_no_link_is_shared) {
+  for (const std::string& name : names) {
+    for (const Rank ranks : {2, 4, 6, 8, 12, 16, 32}) {
+      const Bytes size{ranks * 16384};
+      const Call call = make_call(name, ranks, 2, true, size);
+      const Estimate estimate = call.estimated();
+      EXPECT_EQ(estimate.method, EstimateMethod::closed_form) << name << " on " << ranks;
+      EXPECT_NEAR(estimate.time.value / call.simulated(), 1, 1e-9) << name << " on " << ranks;
+    }
+  }
+}
+
+TEST(Estimate, equals_the_simulation_behind_one_port_per_rank_where_it_says_closed_form) {
+  for (const std::string& name : names) {
+    for (const Rank ranks : {2, 4, 6, 8, 12, 16, 32}) {
+      const Call call = make_call(name, ranks, 2, false, Bytes{ranks * 16384});
+      const Estimate estimate = call.estimated();
+      if (estimate.method != EstimateMethod::closed_form) continue;
+      EXPECT_NEAR(estimate.time.value / call.simulated(), 1, 1e-9) << name << " on " << ranks;
+    }
+  }
+}
+
+// Pipelines of 1 to 33 chunks, with credits that do and do not cover a round trip.
+TEST(Estimate, equals_the_simulation_of_pipelined_trees) {
+  for (const std::string name : {"tree", "double_binary_tree"}) {
+    for (const std::uint32_t credits : {1, 2, 3, 8}) {
+      for (const int loops : {1, 2, 7, 33}) {
+        for (const std::int64_t chunk : {400, 40000}) {  // 0.02 us and 2 us, against alpha = 2 us
+          const int trees = name == "tree" ? 1 : 2;
+          const Chunking chunking{.largest_chunk = {chunk}, .credits = credits};
+          const Call call =
+              make_call(name, 12, 1, true, (trees * loops) * Bytes{chunk}, chunking);
+          EXPECT_NEAR(call.estimated().time.value / call.simulated(), 1, 1e-9)
+              << name << ", " << credits << " credits, " << loops << " chunks of " << chunk;
+        }
+      }
+    }
+  }
+}
+
+TEST(Estimate, equals_the_simulation_of_sliced_rings_with_costs) {
+  for (const std::uint32_t slices : {1, 2, 4}) {
+    for (const std::int64_t chunk : {400, 400000}) {
+      Call call = make_call("ring", 8, 1, true, 8 * (3 * Bytes{chunk}),
+                            {.largest_chunk = {chunk}, .slices = slices});
+      ProtocolCost& cost = call.cost.protocols[static_cast<std::size_t>(Protocol::simple)];
+      call.cost.launch = microseconds(5);
+      cost.slice = microseconds(0.3);
+      cost.alpha[static_cast<std::size_t>(LinkKind::network)] = microseconds(1);
+      cost.store = gigabytes_per_second(50);
+      EXPECT_NEAR(call.estimated().time.value / call.simulated(), 1, 1e-9)
+          << slices << " slices of chunks of " << chunk;
+    }
+  }
+}
+
+// Ring, N = 4: 6 hops of S/4. Critical path: 6 alphas, 6 transfers.
+TEST(CriticalPath, of_a_ring_holds_every_hop) {
+  const Call call = make_call("ring", 4, 1, true, Bytes{4 * 20000});
+  const CriticalPath path = uncontended_critical_path(call.plan, call.binding, call.wiring,
+                                                      call.cost, Protocol::simple);
+  EXPECT_EQ(path.hops, 6U);
+  EXPECT_NEAR(in_microseconds(path.latency), 12, 1e-9);
+  EXPECT_NEAR(in_microseconds(path.transfer), 6, 1e-9);  // 20,000 B at 20 GB/s each
+  EXPECT_NEAR(path.total().value, call.simulated(), 1e-15);
+}
+
+// The path's parts are the whole time, whatever the algorithm and costs.
+TEST(CriticalPath, parts_add_up_to_the_uncontended_time) {
+  for (const std::string& name : names) {
+    Call call = make_call(name, 12, 4, false, Bytes{12 * 4096}, {.largest_chunk = {1000}});
+    call.cost.launch = microseconds(3);
+    call.cost.protocols[static_cast<std::size_t>(Protocol::simple)].slice = microseconds(0.7);
+    const auto fabric = make_fabric(Engine::uncontended);
+    const double time =
+        execute({call.plan, call.binding, call.wiring, call.cost, Protocol::simple}, *fabric)
+            .time.value;
+    const CriticalPath path = uncontended_critical_path(call.plan, call.binding, call.wiring,
+                                                        call.cost, Protocol::simple);
+    EXPECT_NEAR(path.total().value / time, 1, 1e-9) << name;
+  }
+}
+
+// Nothing ends before its bounds, and for the ring the busiest link is tight but for latency:
+// 2(N-1)/N S/B, and N-1 hops.
+TEST(Bounds, hold_for_every_algorithm) {
+  for (const std::string& name : names) {
+    for (const Rank ranks : {2, 3, 4, 8, 12}) {
+      if (ranks % 2 != 0 && name.starts_with("hierarchical")) continue;
+      for (const bool private_links : {false, true}) {
+        for (const std::int64_t size : {4, 4096, 1 << 20}) {
+          const Call call = make_call(name, ranks, ranks % 2 == 0 ? 2 : 1, private_links, {size},
+                                      {.largest_chunk = {10000}});
+          EXPECT_LE(call.bounds().largest().value, call.simulated() * (1 + 1e-9))
+              << name << " on " << ranks << ", " << size;
+        }
+      }
+    }
+  }
+}
+
+TEST(Bounds, of_a_ring) {
+  const Call call = make_call("ring", 4, 1, false, Bytes{4 * 20000});
+  EXPECT_NEAR(in_microseconds(call.bounds().busiest_resource), 6, 1e-9);
+  EXPECT_NEAR(in_microseconds(call.bounds().latency), 6, 1e-9);
+}
+
+// A tree of depth 3 on 8 ranks: up and down is 6 hops.
+TEST(Bounds, latency_of_a_tree_is_up_and_down) {
+  const Call call = make_call("tree", 8, 1, true, Bytes{4});
+  EXPECT_NEAR(in_microseconds(call.bounds().latency), 6 * 2, 1e-9);
+}
+
+}  // namespace
+}  // namespace collsim
