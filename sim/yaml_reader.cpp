@@ -64,7 +64,17 @@ class DocumentReader final : public YAML::EventHandler {
     if (++documents_ > 1) fail(mark, "a second document", "one document in a file");
   }
   void OnDocumentEnd() override {}
-  void OnNull(const YAML::Mark& mark, YAML::anchor_t) override { add(YamlKind::nothing, mark); }
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t) override {
+    add(YamlKind::nothing, mark);
+    if (open_.empty()) return;
+    // The parser marks what follows; the key that has no value is where a person looks.
+    const YamlNode& parent = document_.nodes[open_.back()];
+    const bool is_value = parent.kind == YamlKind::mapping && parent.children.size() % 2 == 0;
+    if (!is_value) return;
+    const YamlNode& key = document_.nodes[parent.children[parent.children.size() - 2]];
+    document_.nodes.back().line = key.line;
+    document_.nodes.back().column = key.column;
+  }
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
     fail(mark, "an alias (*)", "write the value out");
   }
@@ -335,7 +345,7 @@ YamlValue load_yaml(const std::filesystem::path& path, std::string_view kind) {
     root.fail("key 'collsim' is missing", fmt::format("begin the file with '{}'", header));
   }
   if (version->string() != header.substr(9)) {
-    version->fail(fmt::format("'{}' is not what is read here", version->string()),
+    version->fail(fmt::format("'{}' is another kind of file", version->string()),
                   fmt::format("'{}'", header));
   }
   return root;

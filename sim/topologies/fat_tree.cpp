@@ -29,6 +29,7 @@ struct Pod {
   BytesPerSecond spine_downlinks;  ///< all of one spine
 };
 
+constexpr std::uint32_t switch_limit = 16'384;
 constexpr std::size_t link_limit = std::size_t{1} << 22;
 
 FatTree read_fat_tree(const YamlValue& fabric) {
@@ -41,16 +42,16 @@ FatTree read_fat_tree(const YamlValue& fabric) {
   if (const auto levels = keys.find("levels")) {
     tree.levels = static_cast<std::uint32_t>(levels->integer(2, 3));
   }
-  tree.ports = read_count(keys, "ports", tree.ports, 16'384);
-  tree.spines = read_count(keys, "spines", 0, 16'384);
+  tree.ports = read_count(keys, "ports", tree.ports, switch_limit);
+  tree.spines = read_count(keys, "spines", 0, switch_limit);
   if (const auto rails = keys.find("rail_optimised")) tree.rail_optimised = rails->boolean();
   for (const std::string_view key : {"pod_leaves", "cores"}) {
     if (tree.levels == 2 && keys.find(key)) {
       keys.at(key).fail(fmt::format("'{}' in a tree of two levels", key), "add 'levels: 3'");
     }
   }
-  tree.pod_leaves = read_count(keys, "pod_leaves", tree.ports, 16'384);
-  tree.cores = read_count(keys, "cores", 0, 16'384);
+  tree.pod_leaves = read_count(keys, "pod_leaves", tree.ports, switch_limit);
+  tree.cores = read_count(keys, "cores", 0, switch_limit);
   return tree;
 }
 
@@ -81,14 +82,15 @@ std::vector<std::vector<DeviceId>> assign_leaves(const FatTree& tree, const Yaml
 /// The smallest divisor of `cables` that is at least `least`: so many switches share the cables of
 /// each switch below them evenly.
 std::uint32_t even_switch_count(std::uint32_t cables, std::uint32_t least) {
+  if (cables > switch_limit) return least;
   for (std::uint32_t count = std::max(least, 1U); count < cables; ++count) {
     if (cables % count == 0) return count;
   }
   return std::max(cables, 1U);
 }
 
-std::uint32_t ceil_divide(std::uint32_t a, std::uint32_t b) {
-  return (a + b - 1) / b;
+std::uint32_t ceil_divide(std::uint64_t a, std::uint64_t b) {
+  return static_cast<std::uint32_t>((a + b - 1) / b);
 }
 
 class FatTreeBuilder {
@@ -125,27 +127,32 @@ class FatTreeBuilder {
     return std::max(1U, static_cast<std::uint32_t>(std::lround(cables)));
   }
 
-  void add_trunk(DeviceId below, DeviceId above, BytesPerSecond bandwidth) {
+  void add_counted_trunk(DeviceId below, DeviceId above, BytesPerSecond bandwidth) {
     if (++trunks_ > link_limit) {
       fabric_.fail("more than 4194304 links between switches", "fewer spines or cores");
     }
-    const auto count = std::lround(bandwidth.value / tree_.cable.bandwidth.value);
-    builder_.add_link(below, above, LinkKind::network, bandwidth, tree_.cable.latency,
-                      static_cast<std::uint32_t>(std::max(1L, count)));
+    add_trunk(builder_, below, above, bandwidth, tree_.cable);
   }
 
   Pod add_pod(std::span<const DeviceId> leaves, std::size_t full_size) {
     const std::uint32_t down_ports = tree_.levels == 2 ? 2 * tree_.ports : tree_.ports;
     const auto size = static_cast<std::uint32_t>(std::min(full_size, leaves_.size()));
     const std::uint32_t spine_count =
-        tree_.spines != 0 ? tree_.spines
-                          : even_switch_count(uplinks(), ceil_divide(size * uplinks(), down_ports));
+        tree_.spines != 0
+            ? tree_.spines
+            : even_switch_count(uplinks(),
+                                ceil_divide(std::uint64_t{size} * uplinks(), down_ports));
+    if (spine_count > uplinks()) {
+      fabric_.free_mapping().at("spines").fail(
+          fmt::format("{} spines for {} cables up from every leaf", spine_count, uplinks()),
+          "a spine needs at least one of them");
+    }
     const double cables = static_cast<double>(widest_leaf_) / tree_.oversubscription;
     const BytesPerSecond trunk = cables / spine_count * tree_.cable.bandwidth;
     Pod pod{{}, static_cast<double>(size) * trunk};
     for (std::uint32_t s = 0; s < spine_count; ++s) {
       pod.spines.push_back(add_network_switch(builder_, "spine", spines_++));
-      for (const DeviceId leaf : leaves) add_trunk(leaf, pod.spines.back(), trunk);
+      for (const DeviceId leaf : leaves) add_counted_trunk(leaf, pod.spines.back(), trunk);
     }
     return pod;
   }
@@ -156,19 +163,21 @@ class FatTreeBuilder {
     const auto groups = static_cast<std::uint32_t>(pods.front().spines.size());
     std::uint32_t group_size = tree_.cores / groups;
     if (tree_.cores % groups != 0) {
-      fabric_.fail(fmt::format("{} cores for {} spines in every pod", tree_.cores, groups),
-                   fmt::format("'cores' is a multiple of {}", groups));
+      fabric_.free_mapping().at("cores").fail(
+          fmt::format("{} cores for {} spines in every pod", tree_.cores, groups),
+          fmt::format("'cores' is a multiple of {}", groups));
     }
     if (tree_.cores == 0) {
       const auto cables =
           static_cast<std::uint32_t>(std::max<std::size_t>(1, pod_size * uplinks() / groups));
-      const auto all = static_cast<std::uint32_t>(pods.size()) * cables;
+      const std::uint64_t all = pods.size() * cables;
       group_size = even_switch_count(cables, ceil_divide(all, 2 * tree_.ports));
     }
     for (std::uint32_t core = 0; core < groups * group_size; ++core) {
       const DeviceId above = add_network_switch(builder_, "core", core);
       for (const Pod& pod : pods) {
-        add_trunk(pod.spines[core / group_size], above, (1.0 / group_size) * pod.spine_downlinks);
+        add_counted_trunk(pod.spines[core / group_size], above,
+                          (1.0 / group_size) * pod.spine_downlinks);
       }
     }
   }

@@ -164,7 +164,8 @@ void build_custom(TopologyBuilder& builder, NodeAdder& added, const YamlValue& f
 
   const Graph graph = std::move(reader).take();
   for (const Device& device : graph.devices) {
-    if (device.kind == DeviceKind::network_switch || device.name.find('/') == std::string::npos) {
+    // Only devices of nodes, which are there already, have a slash in their names.
+    if (device.name.find('/') == std::string::npos) {
       builder.add_device({device.name, device.kind, -1, device.model});
     }
   }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -55,6 +56,13 @@ std::size_t equal_end_count(const YamlValue& fabric, const NodeEnds& ends) {
 DeviceId add_network_switch(TopologyBuilder& builder, std::string_view name, std::size_t number) {
   return builder.add_device(
       {fmt::format("{}{}", name, number), DeviceKind::network_switch, -1, {}});
+}
+
+void add_trunk(TopologyBuilder& builder, DeviceId below, DeviceId above, BytesPerSecond bandwidth,
+               const Cable& cable) {
+  const auto count = std::max(1L, std::lround(bandwidth.value / cable.bandwidth.value));
+  builder.add_link(below, above, LinkKind::network, bandwidth, cable.latency,
+                   static_cast<std::uint32_t>(count));
 }
 
 }  // namespace collsim

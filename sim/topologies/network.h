@@ -47,4 +47,8 @@ std::size_t equal_end_count(const YamlValue& fabric, const NodeEnds& ends);
 
 DeviceId add_network_switch(TopologyBuilder& builder, std::string_view name, std::size_t number);
 
+/// Adds cables between two switches, `bandwidth` together.
+void add_trunk(TopologyBuilder& builder, DeviceId below, DeviceId above, BytesPerSecond bandwidth,
+               const Cable& cable);
+
 }  // namespace collsim

@@ -24,8 +24,8 @@ void build_rails(TopologyBuilder& builder, const YamlValue& fabric, const NodeEn
   for (std::int64_t s = 0; s < spine_count; ++s) {
     const DeviceId spine = add_network_switch(builder, "spine", static_cast<std::size_t>(s));
     for (const DeviceId rail : rails) {
-      builder.add_link(rail, spine, LinkKind::network,
-                       cables / static_cast<double>(spine_count) * cable.bandwidth, cable.latency);
+      add_trunk(builder, rail, spine, cables / static_cast<double>(spine_count) * cable.bandwidth,
+                cable);
     }
   }
 }

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <iosfwd>
+#include <string>
+
+#include "sim/topology.h"
+
+namespace collsim::command {
+
+/// "512 GPUs on 64 nodes, 1752 devices, 2752 links (5504 directions)".
+std::string topology_summary(const Topology& topology);
+
+/// Draws a machine for a terminal. Nodes that are wired alike are drawn once:
+///
+///   HGX H200, 8 GPUs on NVSwitch
+///   8 GPUs on 1 node, 11 devices, 17 links
+///   calibration: hgx-h200
+///
+///   node0
+///     gpu0 (H200)
+///       -> nvswitch0  nvlink   18 x 26.56 GB/s  0 s
+///       -> cpu0       pcie          48 GB/s     0 s
+///   ...
+///   bandwidth between GPUs, GB/s
+///            gpu0   gpu1
+///     gpu0      -  478.1
+void show_topology(const Topology& topology, std::ostream& out);
+
+}  // namespace collsim::command
