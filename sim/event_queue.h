@@ -43,13 +43,16 @@ class EventQueue {
     std::uint32_t last = none;
   };
   struct HeapEntry {
-    double time;
-    std::uint32_t order;  ///< of creation
-    std::uint32_t bucket;
+    double time = 0;
+    std::uint32_t order = 0;  ///< of creation
+    std::uint32_t bucket = 0;
   };
 
-  static bool later(const HeapEntry& a, const HeapEntry& b) {
-    return a.time != b.time ? a.time > b.time : a.order > b.order;
+  /// Without branches: in a heap they would be guessed wrong half of the time.
+  static bool earlier(const HeapEntry& a, const HeapEntry& b) {
+    return static_cast<bool>(
+        static_cast<int>(a.time < b.time) |
+        (static_cast<int>(a.time == b.time) & static_cast<int>(a.order < b.order)));
   }
   static std::size_t hash(double time) {
     return (std::bit_cast<std::uint64_t>(time) * 0x9e3779b97f4a7c15U) >> 58U;
@@ -57,8 +60,9 @@ class EventQueue {
   std::uint32_t add_node(Event event);
   void add_bucket(double time, std::uint32_t node);
   void remove_front_bucket();
+  std::size_t earliest_child(std::size_t parent) const;
 
-  std::vector<HeapEntry> heap_;
+  std::vector<HeapEntry> heap_;  ///< each entry is before its four children, 4 i + 1 to 4 i + 4
   std::vector<Bucket> buckets_;
   std::vector<std::uint32_t> free_buckets_;
   std::vector<Node> nodes_;

@@ -169,10 +169,15 @@ SimGridFabric::SimGridFabric() {
 }
 
 SimGridFabric::~SimGridFabric() {
+  alive() = nullptr;
+  for (const Flow& flow : flows_) {
+    if (flow.communication != nullptr) {  // never run to its end
+      flow.communication->cancel();
+    }
+  }
   last_finished_.reset();
   flows_.clear();
   engine_.reset();
-  alive() = nullptr;
 }
 
 ResourceId SimGridFabric::add_resource(BytesPerSecond capacity) {
@@ -278,6 +283,9 @@ void SimGridFabric::communicate(std::size_t slot) {
 }
 
 void SimGridFabric::on_completion(const s4u::Activity& activity) {
+  if (alive() == nullptr) {
+    return;
+  }
   const auto& communication = static_cast<const s4u::Comm&>(activity);
   alive()->finish_communication(reinterpret_cast<std::size_t>(communication.get_data<void>()));
 }

@@ -26,18 +26,20 @@ struct Workload {
   std::vector<std::vector<Step>> chains;
 };
 
+/// Every 50th has some hundred flows at once, the others a dozen.
 Workload random_workload(unsigned seed) {
   std::mt19937 random(seed);
   const auto draw = [&random](unsigned least, unsigned most) {
     return least + static_cast<unsigned>(random() % (most - least + 1));
   };
   Workload workload;
-  const unsigned resources = draw(1, 8);
+  const unsigned scale = seed % 50 == 49 ? 10 : 1;
+  const unsigned resources = draw(1, 8) * scale;
   for (unsigned r = 0; r < resources; ++r) {
     // A few different values only, so that equal shares and simultaneous ends do happen.
     workload.capacities.push_back(draw(0, 9) == 0 ? unlimited.value : 1e9 * draw(1, 12));
   }
-  const unsigned routes = draw(1, 10);
+  const unsigned routes = draw(1, 10) * scale;
   for (unsigned i = 0; i < routes; ++i) {
     std::vector<ResourceId> all(resources);
     for (unsigned r = 0; r < resources; ++r) all[r] = r;
@@ -45,7 +47,7 @@ Workload random_workload(unsigned seed) {
     all.resize(draw(0, std::min(resources, 4U)));
     workload.routes.push_back(all);
   }
-  workload.chains.resize(draw(1, 12));
+  workload.chains.resize(draw(1, 12) * scale);
   for (auto& chain : workload.chains) {
     chain.resize(draw(1, 5));
     for (Step& step : chain) {
