@@ -1,6 +1,7 @@
 #pragma once
 
 #include <span>
+#include <string_view>
 
 #include "sim/binding.h"
 #include "sim/plan.h"
@@ -27,5 +28,9 @@ struct Bounds {
 Bounds lower_bounds(const Plan& plan, const Binding& binding, const Wiring& wiring,
                     const Topology& topology, std::span<const DeviceId> gpus,
                     const TransferCost& cost, Protocol protocol);
+
+/// Throws std::logic_error where a time is below its largest bound by more than rounding: a bug of
+/// ours, and no answer to give anybody. `what` begins the message.
+void check_bounds(Seconds time, const Bounds& bounds, std::string_view what);
 
 }  // namespace collsim

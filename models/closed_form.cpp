@@ -22,15 +22,16 @@ double store_time(const HopCost& hop, double bytes) {
 }
 
 /// `steps` hops in lock step, every rank sending one chunk and receiving one per step, then storing
-/// the last. Slices let a step begin when the first slice of the one before has arrived.
+/// the last, which can begin neither before its own last send is out nor before a slice is there.
+/// Slices let a step begin when the first slice of the one before has arrived.
 double lock_step(const HopCost& hop, double chunk, double steps) {
   if (steps == 0) return 0;
   const double message = chunk / hop.slices;
   const double send = occupancy(hop, message);
   const double store = store_time(hop, message);
   const double period = std::max(hop.slices * send, send + hop.alpha.value);
-  return (steps - 1) * period + hop.alpha.value +
-         std::max(hop.slices * send + store, send + hop.slices * store);
+  return (steps - 1) * period +
+         std::max(hop.slices * send + hop.alpha.value + store, period + hop.slices * store);
 }
 
 /// When the last of `messages` starts that one sender pushes into a FIFO whose receiver forwards

@@ -18,8 +18,10 @@ namespace {
 struct Usage {
   std::size_t at_once = 0;  ///< flows if every rank talks to one peer at a time
   std::size_t channels = 0;
-  bool port = true;          ///< on every channel, all its users share one end
   std::size_t connections = 0;
+
+  /// A rank's own way in or out: all its users share one end.
+  bool port() const { return at_once == channels && connections > channels; }
 };
 
 std::vector<Usage> count_usage(const Plan& plan, const Binding& binding, const Wiring& wiring) {
@@ -39,7 +41,6 @@ std::vector<Usage> count_usage(const Plan& plan, const Binding& binding, const W
       const std::size_t at_once = std::min(sources[resource].size(), destinations[resource].size());
       if (at_once == 0) continue;
       usage[resource].at_once += at_once;
-      usage[resource].port = usage[resource].port && at_once == 1;
       ++usage[resource].channels;
       sources[resource].clear();
       destinations[resource].clear();
@@ -60,7 +61,7 @@ HopCost hop_of(const Wire& wire, const Wiring& wiring, const std::vector<Usage>&
   for (const ResourceId resource : wire.resources) {
     const BytesPerSecond share =
         (1.0 / static_cast<double>(usage[resource].at_once)) * wiring.capacities[resource];
-    BytesPerSecond& limit = usage[resource].port ? hop.port : hop.rate;
+    BytesPerSecond& limit = usage[resource].port() ? hop.port : hop.rate;
     limit = std::min(limit, share);
   }
   return hop;

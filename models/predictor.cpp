@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <stdexcept>
 #include <utility>
 
 #include "models/wiring.h"
@@ -79,16 +78,9 @@ Prediction Predictor::guarded(Prediction prediction, const Binding& binding) con
   prediction.channels = binding.channels();
   prediction.bounds =
       lower_bounds(plan_, binding, wiring_, *topology_, gpus_, cost_, run_.protocol);
-  // Rounding of a sum over millions of events; a wrong model is off by far more.
-  constexpr double rounding = 1e-9;
-  const double bound = prediction.bounds.largest().value;
-  if (prediction.time.value < bound * (1 - rounding)) {
-    throw std::logic_error(fmt::format(
-        "{} of {} on {} ranks came out as {:.3f} us, below its lower bound of {:.3f} us; this is "
-        "a bug in collsim",
-        plan_.algorithm, to_string(prediction.size), ranks(), in_microseconds(prediction.time),
-        in_microseconds(prediction.bounds.largest())));
-  }
+  check_bounds(prediction.time, prediction.bounds,
+               fmt::format("{} of {} on {} ranks", plan_.algorithm, to_string(prediction.size),
+                           ranks()));
   return prediction;
 }
 

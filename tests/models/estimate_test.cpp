@@ -60,7 +60,7 @@ Call make_call(const std::string& name, Rank ranks, Rank per_node, bool private_
 // all chunk counts that occur.
 TEST(Estimate, equals_the_simulation_where_no_link_is_shared) {
   for (const std::string& name : names) {
-    for (const Rank ranks : {2, 4, 6, 8, 12, 16, 32}) {
+    for (const Rank ranks : {2U, 4U, 6U, 8U, 12U, 16U, 32U}) {
       const Bytes size{ranks * 16384};
       const Call call = make_call(name, ranks, 2, true, size);
       const Estimate estimate = call.estimated();
@@ -72,7 +72,7 @@ TEST(Estimate, equals_the_simulation_where_no_link_is_shared) {
 
 TEST(Estimate, equals_the_simulation_behind_one_port_per_rank_where_it_says_closed_form) {
   for (const std::string& name : names) {
-    for (const Rank ranks : {2, 4, 6, 8, 12, 16, 32}) {
+    for (const Rank ranks : {2U, 4U, 6U, 8U, 12U, 16U, 32U}) {
       const Call call = make_call(name, ranks, 2, false, Bytes{ranks * 16384});
       const Estimate estimate = call.estimated();
       if (estimate.method != EstimateMethod::closed_form) continue;
@@ -84,7 +84,7 @@ TEST(Estimate, equals_the_simulation_behind_one_port_per_rank_where_it_says_clos
 // Pipelines of 1 to 33 chunks, with credits that do and do not cover a round trip.
 TEST(Estimate, equals_the_simulation_of_pipelined_trees) {
   for (const std::string name : {"tree", "double_binary_tree"}) {
-    for (const std::uint32_t credits : {1, 2, 3, 8}) {
+    for (const std::uint32_t credits : {1U, 2U, 3U, 8U}) {
       for (const int loops : {1, 2, 7, 33}) {
         for (const std::int64_t chunk : {400, 40000}) {  // 0.02 us and 2 us, against alpha = 2 us
           const int trees = name == "tree" ? 1 : 2;
@@ -100,7 +100,7 @@ TEST(Estimate, equals_the_simulation_of_pipelined_trees) {
 }
 
 TEST(Estimate, equals_the_simulation_of_sliced_rings_with_costs) {
-  for (const std::uint32_t slices : {1, 2, 4}) {
+  for (const std::uint32_t slices : {1U, 2U, 4U}) {
     for (const std::int64_t chunk : {400, 400000}) {
       Call call = make_call("ring", 8, 1, true, 8 * (3 * Bytes{chunk}),
                             {.largest_chunk = {chunk}, .slices = slices});
@@ -146,7 +146,7 @@ TEST(CriticalPath, parts_add_up_to_the_uncontended_time) {
 // 2(N-1)/N S/B, and N-1 hops.
 TEST(Bounds, hold_for_every_algorithm) {
   for (const std::string& name : names) {
-    for (const Rank ranks : {2, 3, 4, 8, 12}) {
+    for (const Rank ranks : {2U, 3U, 4U, 8U, 12U}) {
       if (ranks % 2 != 0 && name.starts_with("hierarchical")) continue;
       for (const bool private_links : {false, true}) {
         for (const std::int64_t size : {4, 4096, 1 << 20}) {
@@ -166,10 +166,18 @@ TEST(Bounds, of_a_ring) {
   EXPECT_NEAR(in_microseconds(call.bounds().latency), 6, 1e-9);
 }
 
-// A tree of depth 3 on 8 ranks: up and down is 6 hops.
-TEST(Bounds, latency_of_a_tree_is_up_and_down) {
+// NCCL's tree on 8 ranks: 0-4, 4-2, 4-6, 2-1, 2-3, 6-5, 6-7. The farthest two are leaves of
+// different halves: 1-2-4-6-7, 4 hops of 2 us.
+TEST(Bounds, latency_of_a_tree_is_the_way_between_its_farthest_ranks) {
   const Call call = make_call("tree", 8, 1, true, Bytes{4});
-  EXPECT_NEAR(in_microseconds(call.bounds().latency), 6 * 2, 1e-9);
+  EXPECT_NEAR(in_microseconds(call.bounds().latency), 8, 1e-9);
+}
+
+TEST(Bounds, stop_a_prediction_below_them) {
+  const Bounds bounds{.cut = microseconds(3), .busiest_resource = microseconds(5), .latency = {}};
+  EXPECT_NO_THROW(check_bounds(microseconds(5), bounds, "a call"));
+  EXPECT_NO_THROW(check_bounds(microseconds(5 - 1e-10), bounds, "a call"));
+  EXPECT_THROW(check_bounds(microseconds(4.999), bounds, "a call"), std::logic_error);
 }
 
 }  // namespace
