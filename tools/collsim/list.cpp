@@ -1,0 +1,110 @@
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <ostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "models/data_directory.h"
+#include "sim/algorithms/registry.h"
+#include "sim/engine.h"
+#include "sim/input_error.h"
+#include "sim/transfer_cost.h"
+#include "tools/collsim/options.h"
+#include "tools/collsim/subcommand.h"
+
+namespace collsim::command {
+
+namespace po = boost::program_options;
+
+namespace {
+
+/// Names of one kind that options and files take.
+struct NameList {
+  std::string kind;
+  std::vector<std::string> names;
+};
+
+std::vector<std::string> shipped_files(std::string_view folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(data_directory() / folder)) {
+    if (entry.path().extension() == ".yaml") names.push_back(entry.path().stem().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::vector<NameList> name_lists() {
+  std::vector<NameList> lists{{"collectives", {}},
+                              {"engines", {}},
+                              {"protocols", {}},
+                              {"topologies", shipped_files("topologies")},
+                              {"scenarios", shipped_files("scenarios")}};
+  for (const Collective each : all_collectives()) lists[0].names.emplace_back(to_string(each));
+  for (const Engine each : all_engines()) lists[1].names.emplace_back(to_string(each));
+  for (const Protocol each : {Protocol::ll, Protocol::ll128, Protocol::simple}) {
+    lists[2].names.emplace_back(to_string(each));
+  }
+  return lists;
+}
+
+/// "hierarchical[:A]" for one that takes another between nodes.
+std::string shown_name(const Algorithm& algorithm) {
+  return std::string(algorithm.name) + (algorithm.composed ? "[:A]" : "");
+}
+
+void print_table(std::ostream& out) {
+  fmt::print(out, "algorithms\n");
+  for (const Algorithm& each : algorithms()) {
+    fmt::print(out, "  {:<27} {:<11} {}\n", shown_name(each), to_string(each.collective),
+               each.description);
+    if (each.composed) {
+      fmt::print(out, "  {:<27} {:<11} (A: any other algorithm; {} if left out)\n", "", "",
+                 each.default_inter);
+    }
+  }
+  for (const NameList& list : name_lists()) {
+    fmt::print(out, "\n{}\n", list.kind);
+    for (const std::string& name : list.names) fmt::print(out, "  {}\n", name);
+  }
+}
+
+void print_json(std::ostream& out) {
+  auto document = nlohmann::ordered_json::object();
+  document["algorithms"] = nlohmann::ordered_json::array();
+  for (const Algorithm& each : algorithms()) {
+    nlohmann::ordered_json entry{{"name", each.name},
+                                 {"collective", to_string(each.collective)},
+                                 {"description", each.description}};
+    if (each.composed) entry["default_inter"] = each.default_inter;
+    document["algorithms"].push_back(std::move(entry));
+  }
+  for (const NameList& list : name_lists()) document[list.kind] = list.names;
+  out << document.dump(2) << "\n";
+}
+
+}  // namespace
+
+int run_list(std::span<const std::string> args, std::ostream& out, std::ostream& /*err*/) {
+  po::options_description options("options");
+  options.add_options()  //
+      ("format", po::value<std::string>()->default_value("table"), "table or json");
+  const auto values =
+      parse_options(options, "collsim list [--format table|json]", "", "", args, out);
+  if (!values) return exit_ok;
+  const auto& format = (*values)["format"].as<std::string>();
+  if (format == "table") {
+    print_table(out);
+  } else if (format == "json") {
+    print_json(out);
+  } else {
+    throw InputError(fmt::format("--format: there is no '{}'", format), "table or json");
+  }
+  return exit_ok;
+}
+
+}  // namespace collsim::command

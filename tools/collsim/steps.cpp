@@ -1,0 +1,226 @@
+#include "sim/steps.h"
+
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "sim/algorithms/registry.h"
+#include "sim/input_error.h"
+#include "tools/collsim/numbers.h"
+#include "tools/collsim/options.h"
+#include "tools/collsim/subcommand.h"
+
+namespace collsim::command {
+
+namespace po = boost::program_options;
+
+namespace {
+
+constexpr std::size_t widest_cell = 9;
+constexpr std::uint32_t chunks_per_table = 8;
+constexpr std::size_t line_width = 96;
+
+struct Request {
+  Plan plan;
+  std::uint32_t only_step = 0;  // 0: all
+};
+
+/// "a0+a1+a2"; with `runs`, three or more in a row as "a0..a2"; "+" and "a" as given.
+std::string list_contributions(Contributions set, Rank ranks, std::string_view separator,
+                               std::string_view prefix, bool runs) {
+  std::string text;
+  for (Rank first = 0; first < ranks; ++first) {
+    if (!set.contains(first)) continue;
+    Rank last = first;
+    while (runs && last + 1 < ranks && set.contains(last + 1)) ++last;
+    if (last < first + 2) last = first;
+    text += fmt::format("{}{}{}", text.empty() ? "" : separator, prefix, first);
+    if (last > first) text += fmt::format("..{}{}", prefix, last);
+    first = last;
+  }
+  return text;
+}
+
+/// The most explicit way to write the set that is not too wide.
+std::string cell(Contributions set, Rank ranks) {
+  const int count = std::popcount(set.bits);
+  if (count == static_cast<int>(ranks)) return ranks == 1 ? "a0" : "sum";
+  std::string text = list_contributions(set, ranks, "+", "a", false);
+  if (text.size() > widest_cell) text = list_contributions(set, ranks, "+", "a", true);
+  if (text.size() > widest_cell)
+    text = fmt::format("a{}", list_contributions(set, ranks, ",", "", true));
+  if (text.size() > widest_cell) text = fmt::format("{} of {}", count, ranks);
+  return text;
+}
+
+std::string words(ChunkRange chunks) {
+  return chunks.count == 1
+             ? fmt::format("chunk {}", chunks.first)
+             : fmt::format("chunks {}..{}", chunks.first, chunks.first + chunks.count - 1);
+}
+
+std::vector<Contributions> initial_buffers(Rank ranks, std::uint32_t chunks) {
+  std::vector<Contributions> buffers;
+  for (Rank rank = 0; rank < ranks; ++rank) {
+    buffers.insert(buffers.end(), chunks, Contributions{std::uint64_t{1} << rank});
+  }
+  return buffers;
+}
+
+/// The ranks' buffers, eight chunks side by side. Cells that differ from `before` get a star.
+void print_buffers(std::ostream& out, const std::vector<Contributions>& buffers,
+                   const std::vector<Contributions>& before, Rank ranks, std::uint32_t chunks) {
+  for (std::uint32_t begin = 0; begin < chunks; begin += chunks_per_table) {
+    const std::uint32_t end = std::min(chunks, begin + chunks_per_table);
+    std::string line(7, ' ');
+    for (std::uint32_t chunk = begin; chunk < end; ++chunk) {
+      line += fmt::format(" {:<{}}", fmt::format("chunk {}", chunk), widest_cell + 1);
+    }
+    fmt::print(out, "\n{}\n", line.substr(0, line.find_last_not_of(' ') + 1));
+    for (Rank rank = 0; rank < ranks; ++rank) {
+      line = fmt::format("rank {:<2}", rank);
+      for (std::uint32_t chunk = begin; chunk < end; ++chunk) {
+        const std::size_t i = std::size_t{rank} * chunks + chunk;
+        const std::string mark = buffers[i] == before[i] ? "" : "*";
+        line += fmt::format(" {:<{}}", cell(buffers[i], ranks) + mark, widest_cell + 1);
+      }
+      fmt::print(out, "{}\n", line.substr(0, line.find_last_not_of(' ') + 1));
+    }
+  }
+}
+
+/// One message a line; many of them in columns, read downwards.
+void print_transfers(std::ostream& out, const std::vector<StepTransfer>& transfers) {
+  std::vector<std::string> items;
+  std::size_t widest = 0;
+  for (const StepTransfer& each : transfers) {
+    items.push_back(fmt::format("  {:>2} -> {:<2}  {}  {}", each.from, each.to, words(each.chunks),
+                                each.reduce ? "reduce" : "copy"));
+    widest = std::max(widest, items.back().size());
+  }
+  constexpr std::size_t single_column_rows = 8;
+  const std::size_t most_columns = std::max<std::size_t>(1, line_width / (widest + 1));
+  const std::size_t columns =
+      items.size() <= single_column_rows
+          ? 1
+          : std::min(most_columns, (items.size() + single_column_rows - 1) / single_column_rows);
+  const std::size_t rows = (items.size() + columns - 1) / columns;
+  for (std::size_t row = 0; row < rows; ++row) {
+    std::string line;
+    for (std::size_t i = row; i < items.size(); i += rows) {
+      line += fmt::format("{:<{}}", items[i], widest + 1);
+    }
+    fmt::print(out, "{}\n", line.substr(0, line.find_last_not_of(' ') + 1));
+  }
+}
+
+/// "3/2 S", "S", "2 S".
+std::string share_of_buffer(std::uint32_t chunks_sent, std::uint32_t chunks) {
+  const std::uint32_t divisor = std::gcd(chunks_sent, chunks);
+  const std::uint32_t above = chunks_sent / divisor;
+  const std::uint32_t below = chunks / divisor;
+  if (below != 1) return fmt::format("{}/{} S", above, below);
+  return above == 1 ? "S" : fmt::format("{} S", above);
+}
+
+void print_summary(std::ostream& out, const std::vector<Step>& steps, Rank ranks,
+                   std::uint32_t chunks) {
+  std::size_t messages = 0;
+  std::vector<std::uint32_t> sent(ranks);
+  for (const Step& step : steps) {
+    messages += step.transfers.size();
+    for (const StepTransfer& each : step.transfers) sent[each.from] += each.chunks.count;
+  }
+  const auto [least, most] = std::minmax_element(sent.begin(), sent.end());
+  fmt::print(out, "\n{} step{}, {} messages. ", steps.size(), steps.size() == 1 ? "" : "s",
+             messages);
+  if (*least == *most) {
+    fmt::print(out, "Every rank sends {}", share_of_buffer(*most, chunks));
+  } else {
+    fmt::print(out, "Rank {} sends most, {}; rank {} least, {}", most - sent.begin(),
+               share_of_buffer(*most, chunks), least - sent.begin(),
+               share_of_buffer(*least, chunks));
+  }
+  fmt::print(out, ", where S is the whole buffer.\n");
+}
+
+void print_steps(std::ostream& out, const Request& request) {
+  const Rank ranks = request.plan.ranks();
+  const std::uint32_t chunks = request.plan.schedule(0).chunks();
+  const std::vector<Step> steps = replay_steps(request.plan);
+  if (request.only_step > steps.size()) {
+    throw InputError(fmt::format("--step: there is no step {}", request.only_step),
+                     fmt::format("1 to {}", steps.size()));
+  }
+  fmt::print(out, "{} {}: {} rank{}, {} chunk{}\n", request.plan.algorithm,
+             to_string(request.plan.collective), ranks, ranks == 1 ? "" : "s", chunks,
+             chunks == 1 ? "" : "s");
+  if (steps.empty()) {
+    fmt::print(out, "Nothing to do: one rank has the sum from the start.\n");
+    return;
+  }
+  fmt::print(out, "a2 is what rank 2 contributes, sum all of it; * marks what a step changed.\n");
+  std::vector<Contributions> before = initial_buffers(ranks, chunks);
+  if (request.only_step == 0) {
+    fmt::print(out, "\nstart\n");
+    print_buffers(out, before, before, ranks, chunks);
+  }
+  for (std::size_t s = 0; s < steps.size(); ++s) {
+    if (request.only_step == 0 || request.only_step == s + 1) {
+      fmt::print(out, "\nstep {} of {}: {}\n", s + 1, steps.size(), steps[s].phase);
+      print_transfers(out, steps[s].transfers);
+      print_buffers(out, steps[s].buffers, before, ranks, chunks);
+    }
+    before = steps[s].buffers;
+  }
+  if (request.only_step == 0) print_summary(out, steps, ranks, chunks);
+}
+
+Rank ranks_per_node(const po::variables_map& values, Rank ranks) {
+  if (values.count("nodes") == 0) {
+    return values.count("ranks-per-node") == 0
+               ? 1
+               : bounded_option(values, "ranks-per-node", 1, most_replayed_ranks);
+  }
+  if (values.count("ranks-per-node") != 0) {
+    throw InputError("both --nodes and --ranks-per-node", "one of them");
+  }
+  const std::uint32_t nodes = bounded_option(values, "nodes", 1, most_replayed_ranks);
+  if (ranks % nodes != 0) {
+    throw InputError(fmt::format("--nodes: {} ranks do not fill {} nodes equally", ranks, nodes),
+                     "a divisor of the ranks");
+  }
+  return ranks / nodes;
+}
+
+}  // namespace
+
+int run_steps(std::span<const std::string> args, std::ostream& out, std::ostream& /*err*/) {
+  po::options_description options("options");
+  options.add_options()                                                                       //
+      ("algorithm,a", po::value<std::string>()->default_value("ring"), "see `collsim list`")  //
+      ("ranks,n", po::value<std::int64_t>()->default_value(4), "1 to 64")                     //
+      ("nodes", po::value<std::int64_t>(),
+       "equally full nodes; default: every rank has its own")              //
+      ("ranks-per-node", po::value<std::int64_t>(), "instead of --nodes")  //
+      ("step", po::value<std::int64_t>(), "show this one only");
+  const auto values = parse_options(
+      options, "collsim steps [--algorithm A] [--ranks N] [options]",
+      "Shows who sends what in every step, and what every rank holds after it.", "", args, out);
+  if (!values) return exit_ok;
+  const Rank ranks = bounded_option(*values, "ranks", 1, most_replayed_ranks);
+  const Placement placement = uniform_placement(ranks, ranks_per_node(*values, ranks));
+  Request request{
+      make_plan(Collective::all_reduce, (*values)["algorithm"].as<std::string>(), placement), 0};
+  if (values->count("step") != 0) request.only_step = bounded_option(*values, "step", 1, 1U << 16);
+  print_steps(out, request);
+  return exit_ok;
+}
+
+}  // namespace collsim::command
