@@ -34,9 +34,9 @@ TEST(TopologyLoading, HgxH200HasEightGpusOnOneNvswitch) {
 Topology load_text(const std::string& text) {
   const std::filesystem::path folder =
       std::filesystem::temp_directory_path() / ("collsim-topology-" + std::to_string(getpid()));
-  std::filesystem::create_directories(folder / "nodes");
+  std::filesystem::create_directory(folder);
   std::filesystem::copy(shipped / "nodes", folder / "nodes",
-                        std::filesystem::copy_options::overwrite_existing);
+                        std::filesystem::copy_options::recursive);
   std::ofstream(folder / "topology.yaml") << "collsim: topology/1\nname: test\n" << text;
   Topology topology = load_topology(folder / "topology.yaml");
   std::filesystem::remove_all(folder);
