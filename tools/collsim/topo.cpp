@@ -79,8 +79,8 @@ int run_topo(std::span<const std::string> args, std::ostream& out, std::ostream&
   for (const std::string& arg : args.subspan(has_action ? 1 : 0)) {
     (arg.starts_with('-') ? options : files).push_back(arg);
   }
-  if (!parse_options(po::options_description("options"), "collsim topo <action> FILE...",
-                     action_help(), "", options, out)) {
+  if (!parse_options(po::options_description(), "collsim topo <action> FILE...", action_help(), "",
+                     options, out)) {
     return exit_ok;
   }
   if (!has_action) throw InputError("topo: no action", "collsim topo show FILE, or --help");

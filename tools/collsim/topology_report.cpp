@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <map>
 #include <ostream>
 #include <string_view>
@@ -35,34 +36,107 @@ std::string bandwidth_text(const Link& link) {
   return fmt::format("{} x {}", link.count, to_string((1.0 / link.count) * link.bandwidth));
 }
 
-/// Links from a device that are drawn with it: to others of its node once, at the device that comes
-/// first; to the fabric always.
-std::vector<LinkId> drawn_links(const Topology& topology, DeviceId device) {
-  std::vector<LinkId> drawn;
-  for (const LinkId id : topology.links_from(device)) {
-    const DeviceId to = topology.link(id).to;
-    const bool in_node = topology.device(to).node == topology.device(device).node;
-    if (!in_node || to > device) drawn.push_back(id);
+/// Names that count up: "gpu[0..7]", or one name.
+struct NameRun {
+  std::string stem;
+  int first = -1;  ///< -1: the name has no number
+  int last = -1;
+
+  std::string text() const {
+    if (first < 0) return stem;
+    return first == last ? fmt::format("{}{}", stem, first)
+                         : fmt::format("{}[{}..{}]", stem, first, last);
   }
+};
+
+NameRun run_of(std::string_view name) {
+  const auto digits = name.find_last_not_of("0123456789") + 1;
+  NameRun run{std::string(name.substr(0, digits)), -1, -1};
+  const std::string_view number = name.substr(digits);
+  std::from_chars(number.data(), number.data() + number.size(), run.first);
+  run.last = run.first;
+  // "gpu007", and numbers that no int holds, are names as they stand.
+  if (run.text() != name) return {std::string(name), -1, -1};
+  return run;
+}
+
+/// Links that stand in one line: their ends count up together, or one end does.
+struct LinkRun {
+  NameRun from;
+  NameRun to;
+  std::string properties;
+};
+
+bool try_extend(LinkRun& run, const LinkRun& next) {
+  if (run.properties != next.properties || run.from.stem != next.from.stem ||
+      run.to.stem != next.to.stem) {
+    return false;
+  }
+  const int from_step = next.from.first - run.from.last;
+  const int to_step = next.to.first - run.to.last;
+  const bool counts_up =
+      (from_step == 1 && (to_step == 0 || to_step == 1)) || (from_step == 0 && to_step == 1);
+  const bool from_moves = run.from.first != run.from.last;
+  const bool to_moves = run.to.first != run.to.last;
+  const bool same_way =
+      (from_moves == (from_step == 1) && to_moves == (to_step == 1)) || (!from_moves && !to_moves);
+  if (!counts_up || !same_way) return false;
+  run.from.last = next.from.first;
+  run.to.last = next.to.first;
+  return true;
+}
+
+/// "gpu[0..7] (H200), nvswitch0".
+std::string device_list(const Topology& topology, const std::vector<DeviceId>& devices) {
+  std::string text;
+  for (std::size_t i = 0; i < devices.size();) {
+    const std::string& model = topology.device(devices[i]).model;
+    NameRun run = run_of(name_in_node(topology.device(devices[i])));
+    for (++i; i < devices.size(); ++i) {
+      const NameRun next = run_of(name_in_node(topology.device(devices[i])));
+      if (next.stem != run.stem || next.first != run.last + 1 ||
+          topology.device(devices[i]).model != model) {
+        break;
+      }
+      run.last = next.first;
+    }
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", run.text());
+    if (!model.empty()) text += fmt::format(" ({})", model);
+  }
+  return text;
+}
+
+/// The links of a node, each once and in the order of the file; those to the fabric come last.
+std::vector<LinkId> drawn_links(const Topology& topology, const std::vector<DeviceId>& devices) {
+  std::vector<LinkId> drawn;
+  for (const DeviceId device : devices) {
+    for (const LinkId id : topology.links_from(device)) {
+      const bool in_node =
+          topology.device(topology.link(id).to).node == topology.device(device).node;
+      if (!in_node || id < topology.link(id).reverse) drawn.push_back(id);
+    }
+  }
+  std::sort(drawn.begin(), drawn.end());
   return drawn;
 }
 
 std::string node_drawing(const Topology& topology, const std::vector<DeviceId>& devices) {
-  std::string text;
-  for (const DeviceId id : devices) {
-    const Device& device = topology.device(id);
-    text += fmt::format("  {}", name_in_node(device));
-    if (!device.model.empty()) text += fmt::format(" ({})", device.model);
-    text += "\n";
-    for (const LinkId link_id : drawn_links(topology, id)) {
-      const Link& link = topology.link(link_id);
-      const Device& to = topology.device(link.to);
-      // Which leaf it is differs from node to node; that it is the network does not.
-      const std::string_view target =
-          to.node == device.node ? name_in_node(to) : std::string_view("(network)");
-      text += fmt::format("    -> {:<12} {:<8} {:>16}  {}\n", target, to_string(link.kind),
-                          bandwidth_text(link), to_string(link.latency));
-    }
+  std::vector<LinkRun> runs;
+  for (const LinkId id : drawn_links(topology, devices)) {
+    const Link& link = topology.link(id);
+    const Device& from = topology.device(link.from);
+    const Device& to = topology.device(link.to);
+    // Which leaf it is differs from node to node; that it is the network does not.
+    const NameRun target =
+        to.node == from.node ? run_of(name_in_node(to)) : NameRun{"network", -1, -1};
+    LinkRun next{run_of(name_in_node(from)), target,
+                 fmt::format("{:<8} {:>16}  {}", to_string(link.kind), bandwidth_text(link),
+                             to_string(link.latency))};
+    if (runs.empty() || !try_extend(runs.back(), next)) runs.push_back(std::move(next));
+  }
+  std::string text = fmt::format("  {}\n", device_list(topology, devices));
+  for (const LinkRun& run : runs) {
+    text += fmt::format("  {:<12} - {:<12} {}\n", run.from.text(), run.to.text(), run.properties);
   }
   return text;
 }
@@ -147,17 +221,21 @@ void show_matrix(const Topology& topology, std::ostream& out) {
     const Device& device = topology.device(id);
     return std::string(one_node ? name_in_node(device) : std::string_view(device.name));
   };
+  std::size_t width = 6;
+  for (const DeviceId id : gpus) width = std::max(width, label(id).size());
   Router router(topology);
   if (gpus.size() > 1) {
-    out << fmt::format("\nbandwidth between GPUs{}, GB/s\n  {:<11}", all ? "" : " of node0", "");
-    for (const DeviceId to : gpus) out << fmt::format(" {:>11}", label(to));
+    out << fmt::format("\nbandwidth between GPUs{}, GB/s\n  {:<{}}", all ? "" : " of node0", "",
+                       width);
+    for (const DeviceId to : gpus) out << fmt::format(" {:>{}}", label(to), width);
     out << "\n";
     for (const DeviceId from : gpus) {
-      out << fmt::format("  {:<11}", label(from));
+      out << fmt::format("  {:<{}}", label(from), width);
       for (const DeviceId to : gpus) {
-        out << (from == to ? fmt::format(" {:>11}", "-")
-                           : fmt::format(" {:>11.4g}", in_gigabytes_per_second(
-                                                           router.route(from, to).bandwidth)));
+        const BytesPerSecond rate = router.route(from, to).bandwidth;
+        const std::string text =
+            from == to ? "-" : fmt::format("{:.4g}", in_gigabytes_per_second(rate));
+        out << fmt::format(" {:>{}}", text, width);
       }
       out << "\n";
     }

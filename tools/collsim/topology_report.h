@@ -17,13 +17,14 @@ std::string topology_summary(const Topology& topology);
 ///   calibration: hgx-h200
 ///
 ///   node0
-///     gpu0 (H200)
-///       -> nvswitch0  nvlink   18 x 26.56 GB/s  0 s
-///       -> cpu0       pcie          48 GB/s     0 s
-///   ...
+///     gpu[0..7] (H200), nvswitch0, cpu[0..1]
+///     gpu[0..7]    - nvswitch0    nvlink    18 x 26.56 GB/s  0 s
+///     gpu[0..3]    - cpu0         pcie              48 GB/s  0 s
+///     ...
+///
 ///   bandwidth between GPUs, GB/s
-///            gpu0   gpu1
-///     gpu0      -  478.1
+///              gpu0   gpu1 ...
+///     gpu0        -  478.1 ...
 void show_topology(const Topology& topology, std::ostream& out);
 
 }  // namespace collsim::command
