@@ -27,7 +27,9 @@ class Ring final : public FabricListener {
       resources.push_back(fabric.add_resource(gigabytes_per_second(50)));
     }
     for (std::uint32_t rank = 0; rank < ranks; ++rank) {
-      const std::array route{resources[2 * rank], resources[2 * ((rank + 1) % ranks) + 1]};
+      const std::uint32_t next = (rank + 1) % ranks;
+      const std::array route{resources[std::size_t{2} * rank],
+                             resources[std::size_t{2} * next + 1]};
       routes_.push_back(fabric.add_route(route));
     }
     for (std::uint32_t rank = 0; rank < ranks; ++rank) {

@@ -9,7 +9,7 @@ namespace collsim {
 
 /// What is to happen: `id` is the owner's, `version` lets the owner tell an event that was
 /// overtaken by a later decision from one that still holds.
-struct Event {
+struct FabricEvent {
   std::uint32_t id = 0;
   std::uint32_t version = 0;
 };
@@ -22,19 +22,19 @@ struct Event {
 class EventQueue {
  public:
   /// `time` must not be a NaN.
-  void push(double time, Event event);
+  void push(double time, FabricEvent event);
   bool empty() const { return heap_.empty(); }
   /// The least time. Not when empty.
   double time() const { return heap_.front().time; }
   /// The event that pop() takes. Not when empty.
-  Event front() const { return nodes_[buckets_[heap_.front().bucket].first].event; }
-  Event pop();
+  FabricEvent front() const { return nodes_[buckets_[heap_.front().bucket].first].event; }
+  FabricEvent pop();
 
  private:
   static constexpr std::uint32_t none = UINT32_MAX;
 
   struct Node {
-    Event event;
+    FabricEvent event;
     std::uint32_t next = none;
   };
   struct Bucket {
@@ -57,7 +57,7 @@ class EventQueue {
   static std::size_t hash(double time) {
     return (std::bit_cast<std::uint64_t>(time) * 0x9e3779b97f4a7c15U) >> 58U;
   }
-  std::uint32_t add_node(Event event);
+  std::uint32_t add_node(FabricEvent event);
   void add_bucket(double time, std::uint32_t node);
   void remove_front_bucket();
   std::size_t earliest_child(std::size_t parent) const;
@@ -71,7 +71,7 @@ class EventQueue {
   std::array<std::uint32_t, 64> recent_{};  ///< bucket of a time, by hash; may be outdated
 };
 
-inline void EventQueue::push(double time, Event event) {
+inline void EventQueue::push(double time, FabricEvent event) {
   const std::uint32_t node = add_node(event);
   const std::uint32_t guess = recent_[hash(time)];
   if (guess < buckets_.size() && buckets_[guess].first != none && buckets_[guess].time == time) {
@@ -82,20 +82,20 @@ inline void EventQueue::push(double time, Event event) {
   add_bucket(time, node);
 }
 
-inline Event EventQueue::pop() {
+inline FabricEvent EventQueue::pop() {
   Bucket& bucket = buckets_[heap_.front().bucket];
   const std::uint32_t node = bucket.first;
   bucket.first = nodes_[node].next;
   nodes_[node].next = free_node_;
   free_node_ = node;
-  const Event event = nodes_[node].event;
+  const FabricEvent event = nodes_[node].event;
   if (bucket.first == none) {
     remove_front_bucket();
   }
   return event;
 }
 
-inline std::uint32_t EventQueue::add_node(Event event) {
+inline std::uint32_t EventQueue::add_node(FabricEvent event) {
   if (free_node_ == none) {
     nodes_.push_back({event, none});
     return static_cast<std::uint32_t>(nodes_.size() - 1);

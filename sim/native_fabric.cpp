@@ -86,7 +86,7 @@ void NativeFabric::run(FabricListener& listener) {
   }
 }
 
-void NativeFabric::dispatch(Event event, FabricListener& listener) {
+void NativeFabric::dispatch(FabricEvent event, FabricListener& listener) {
   if (event.version == timer_version) {
     listener.on_timer(event.id);
     return;

@@ -87,8 +87,8 @@ class NativeFabric final : public Fabric {
   void unlink(Flow& flow);
   void release(FlowId id);
   bool is_alone(const Flow& flow);
-  void dispatch(Event event, FabricListener& listener);
-  bool is_stale(Event event) const {
+  void dispatch(FabricEvent event, FabricListener& listener);
+  bool is_stale(FabricEvent event) const {
     return event.version != timer_version && flows_[event.id].version != event.version;
   }
 

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <csignal>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <simgrid/kernel/Timer.hpp>
@@ -82,13 +83,13 @@ class SimGridFabric final : public Fabric {
 
   double clock() const { return s4u::Engine::get_clock() - origin_; }
   s4u::Link* make_link(BytesPerSecond capacity);
-  s4u::Host* make_sender(std::vector<s4u::LinkInRoute> links);
+  s4u::Host* make_sender(const std::vector<s4u::LinkInRoute>& links);
   s4u::Host* sender_of(Route& route, double rate_cap);
   const s4u::Link* cap_link(double rate_cap);
-  std::size_t take_slot();
-  void communicate(std::size_t slot);
-  void finish_communication(std::size_t slot);
-  void push_event(double delay, Event event);
+  Flow& take_flow();
+  void communicate(Flow& flow);
+  void finish_communication(Flow& flow);
+  void push_event(double delay, FabricEvent event);
   void set_alarm();
   void ring();
 
@@ -103,8 +104,8 @@ class SimGridFabric final : public Fabric {
   std::vector<Resource> resources_;
   std::vector<Route> routes_;
   std::map<double, const s4u::Link*> cap_links_;
-  std::vector<Flow> flows_;
-  std::vector<std::size_t> free_slots_;
+  std::deque<Flow> flows_;  ///< SimGrid keeps their addresses
+  std::vector<Flow*> free_flows_;
   s4u::CommPtr last_finished_;
   EventQueue queue_;
   simgrid::kernel::timer::Timer* alarm_ = nullptr;  ///< set to queue_'s next event
@@ -208,12 +209,11 @@ void SimGridFabric::start_flow(RouteId route_id, double bytes, BytesPerSecond ra
     push_event(bytes / rate_cap.value * clock_per_second, {tag, flow_event});
     return;
   }
-  const std::size_t slot = take_slot();
-  Flow& flow = flows_[slot];
+  Flow& flow = take_flow();
   flow.sender = sender_of(route, rate_cap.value);
   flow.units_left = bytes * units_per_byte;
   flow.tag = tag;
-  communicate(slot);
+  communicate(flow);
 }
 
 void SimGridFabric::start_timer(Seconds delay, EventTag tag) {
@@ -225,7 +225,7 @@ void SimGridFabric::run(FabricListener& listener) {
   listener_ = &listener;
   engine_->run();
   listener_ = nullptr;
-  assert(free_slots_.size() == flows_.size() && "a flow never ended");
+  assert(free_flows_.size() == flows_.size() && "a flow never ended");
 }
 
 s4u::Link* SimGridFabric::make_link(BytesPerSecond capacity) {
@@ -233,7 +233,7 @@ s4u::Link* SimGridFabric::make_link(BytesPerSecond capacity) {
   return zone_->create_link(std::to_string(names_++), units)->set_latency(0.0);
 }
 
-s4u::Host* SimGridFabric::make_sender(std::vector<s4u::LinkInRoute> links) {
+s4u::Host* SimGridFabric::make_sender(const std::vector<s4u::LinkInRoute>& links) {
   s4u::Host* sender = zone_->create_host(std::to_string(names_++), 1.0)->seal();
   zone_->add_route(sender->get_netpoint(), nullptr, nullptr, nullptr, links, links.empty());
   return sender;
@@ -246,7 +246,7 @@ s4u::Host* SimGridFabric::sender_of(Route& route, double rate_cap) {
     if (rate_cap < route.capacity) {
       links.emplace_back(cap_link(rate_cap));
     }
-    sender = make_sender(std::move(links));
+    sender = make_sender(links);
   }
   return sender;
 }
@@ -262,47 +262,44 @@ const s4u::Link* SimGridFabric::cap_link(double rate_cap) {
   return link;
 }
 
-std::size_t SimGridFabric::take_slot() {
-  if (free_slots_.empty()) {
-    flows_.emplace_back();
-    return flows_.size() - 1;
+SimGridFabric::Flow& SimGridFabric::take_flow() {
+  if (free_flows_.empty()) {
+    return flows_.emplace_back();
   }
-  const std::size_t slot = free_slots_.back();
-  free_slots_.pop_back();
-  return slot;
+  Flow* flow = free_flows_.back();
+  free_flows_.pop_back();
+  return *flow;
 }
 
-void SimGridFabric::communicate(std::size_t slot) {
-  Flow& flow = flows_[slot];
+void SimGridFabric::communicate(Flow& flow) {
   const double size = std::min(std::max(std::round(flow.units_left), 1.0), largest_size);
   flow.units_left -= size;
   flow.communication = s4u::Comm::sendto_init(flow.sender, receiver_);
   flow.communication->set_payload_size(static_cast<std::uint64_t>(size));
-  flow.communication->set_data(reinterpret_cast<void*>(slot));
+  flow.communication->set_data(&flow);
   flow.communication->start();
 }
 
 void SimGridFabric::on_completion(const s4u::Activity& activity) {
-  if (alive() == nullptr) {
-    return;
+  if (alive() != nullptr) {
+    const auto& communication = static_cast<const s4u::Comm&>(activity);
+    alive()->finish_communication(*communication.get_data<Flow>());
   }
-  const auto& communication = static_cast<const s4u::Comm&>(activity);
-  alive()->finish_communication(reinterpret_cast<std::size_t>(communication.get_data<void>()));
 }
 
-void SimGridFabric::finish_communication(std::size_t slot) {
-  Flow& flow = flows_[slot];
+void SimGridFabric::finish_communication(Flow& flow) {
   // SimGrid still uses the communication when this returns, but no more at the next call.
   last_finished_ = std::move(flow.communication);
   if (flow.units_left >= 1) {
-    communicate(slot);
+    communicate(flow);
     return;
   }
-  free_slots_.push_back(slot);
-  listener_->on_flow_done(flow.tag);
+  const EventTag tag = flow.tag;
+  free_flows_.push_back(&flow);
+  listener_->on_flow_done(tag);
 }
 
-void SimGridFabric::push_event(double delay, Event event) {
+void SimGridFabric::push_event(double delay, FabricEvent event) {
   const double time = clock() + delay;
   const bool next = queue_.empty() || time < queue_.time();
   queue_.push(time, event);
@@ -323,7 +320,7 @@ void SimGridFabric::ring() {
   alarm_ = nullptr;
   ringing_ = true;
   while (!queue_.empty() && origin_ + queue_.time() <= s4u::Engine::get_clock()) {
-    const Event event = queue_.pop();
+    const FabricEvent event = queue_.pop();
     if (event.version == timer_event) {
       listener_->on_timer(event.id);
     } else {

@@ -44,7 +44,7 @@ void UncontendedFabric::start_timer(Seconds delay, EventTag tag) {
 void UncontendedFabric::run(FabricListener& listener) {
   while (!queue_.empty()) {
     now_ = queue_.time();
-    const Event event = queue_.pop();
+    const FabricEvent event = queue_.pop();
     if (event.version == timer) {
       listener.on_timer(event.id);
     } else {

@@ -18,7 +18,7 @@ TEST(FabricEventQueue, events_of_one_time_come_in_the_order_of_pushing) {
     const std::uint32_t id = i < 50 ? 2 * i : 2 * (i - 50) + 1;
     EXPECT_EQ(queue.time(), id % 2 == 0 ? 1.0 : 2.0);
     EXPECT_EQ(queue.front().id, id);
-    const Event event = queue.pop();
+    const FabricEvent event = queue.pop();
     EXPECT_EQ(event.id, id);
     EXPECT_EQ(event.version, id + 7);
   }

@@ -47,7 +47,7 @@ Workload random_workload(unsigned seed) {
     all.resize(draw(0, std::min(resources, 4U)));
     workload.routes.push_back(all);
   }
-  workload.chains.resize(draw(1, 12) * scale);
+  workload.chains.resize(std::size_t{draw(1, 12)} * scale);
   for (auto& chain : workload.chains) {
     chain.resize(draw(1, 5));
     for (Step& step : chain) {
