@@ -42,9 +42,9 @@ TEST(StepsReplay, a_message_is_listed_when_it_is_received) {
   EXPECT_EQ(steps[1].transfers.size(), 1U);
   EXPECT_EQ(steps[2].transfers.size(), 1U);
   EXPECT_EQ(steps[3].transfers.size(), 2U);
-  // N = 5 on one node of a chain hung below a tree: a shallow leaf could send at once, but its
-  // parent receives both children together. 0 -> 4 -> 2 -> {1, 3} has no such leaf, N = 6 does: 5
-  // hangs below 4 beside 2. So its message takes effect in step 2, with that of 2.
+  // A shallow leaf could send at once, but its
+  // parent receives both children together. N = 6: 0 -> 4 -> {2, 5}, 2 -> {1, 3}; 5
+  // is such a leaf. Its message takes effect in step 2, with that of 2.
   const auto six = replay("tree", 6);
   ASSERT_EQ(six[1].transfers.size(), 2U);
   EXPECT_EQ(six[1].transfers[0].from, 2U);

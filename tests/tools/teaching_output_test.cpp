@@ -1,0 +1,72 @@
+#include <gtest/gtest.h>
+
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "sim/input_error.h"
+#include "tools/collsim/subcommand.h"
+
+namespace collsim::command {
+namespace {
+
+using Runner = int (*)(std::span<const std::string>, std::ostream&, std::ostream&);
+
+std::string output_of(Runner run, const std::vector<std::string>& args) {
+  std::ostringstream out;
+  std::ostringstream err;
+  EXPECT_EQ(run(args, out, err), exit_ok);
+  EXPECT_EQ(err.str(), "");
+  return out.str();
+}
+
+// Step 1 brought chunk 0 to rank 2 via 1, chunk 1 to 0 via 2, chunk 2 to 1 via 0; in step 2 each
+// goes one rank on and is complete at the rank of its number.
+TEST(TeachingOutput, the_second_step_of_a_ring_of_three) {
+  EXPECT_EQ(output_of(run_steps, {"--ranks", "3", "--step", "2"}),
+            R"(ring all_reduce: 3 ranks, 3 chunks
+a2 is what rank 2 contributes, sum all of it; * marks what a step changed.
+
+step 2 of 4: reduce-scatter
+   0 -> 1   chunk 1  reduce
+   1 -> 2   chunk 2  reduce
+   2 -> 0   chunk 0  reduce
+
+        chunk 0    chunk 1    chunk 2
+rank 0  sum*       a0+a2      a0
+rank 1  a1         sum*       a0+a1
+rank 2  a1+a2      a2         sum*
+)");
+}
+
+TEST(TeachingOutput, eight_ranks_fit_a_hundred_columns) {
+  for (const char* algorithm : {"ring", "tree", "double_binary_tree", "hierarchical:tree",
+                                "recursive_halving_doubling", "all_to_all_broadcast"}) {
+    std::istringstream lines(
+        output_of(run_steps, {"-a", algorithm, "-n", "8", "--ranks-per-node", "2"}));
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100U) << line;
+  }
+}
+
+// 2 (N - 1) steps of N messages, each a third of the buffer.
+TEST(TeachingOutput, the_summary_counts_steps_messages_and_bytes) {
+  const std::string text = output_of(run_steps, {"--ranks", "3"});
+  EXPECT_NE(text.find("4 steps, 12 messages. Every rank sends 4/3 S"), std::string::npos) << text;
+}
+
+TEST(TeachingOutput, bad_options_are_refused) {
+  std::ostringstream out;
+  const std::vector<std::vector<std::string>> wrong{
+      {"--ranks", "65"}, {"--ranks", "-1"}, {"--step", "7"}, {"--nodes", "3"}};
+  for (const auto& args : wrong) EXPECT_THROW(run_steps(args, out, out), InputError) << args[1];
+}
+
+TEST(TeachingOutput, check_proves_and_says_what) {
+  const std::string text = output_of(run_check, {"-a", "ring", "-n", "1..3", "--orders", "1"});
+  // Three plans, four credit depths; two loops of 2 N (N - 1) messages: 4 x 2 x (0 + 4 + 12).
+  EXPECT_NE(text.find("proved     3 plans     12 runs       128 messages"), std::string::npos)
+      << text;
+}
+
+}  // namespace
+}  // namespace collsim::command
