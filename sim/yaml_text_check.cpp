@@ -81,7 +81,8 @@ class TextCheck {
 
   void take_token() {
     const char c = text_[place_];
-    if (is_blank(place_)) {
+    const bool indicator = c == ',' || ((c == '-' || c == '?' || c == ':') && is_blank(place_ + 1));
+    if (is_blank(place_) || indicator) {
       ++place_;
     } else if (c == '#') {
       skip_line();
@@ -95,8 +96,6 @@ class TextCheck {
       ++place_;
     } else if (c == ']' || c == '}') {
       depth_ = std::max(0, depth_ - 1);
-      ++place_;
-    } else if (c == ',' || ((c == '-' || c == '?' || c == ':') && is_blank(place_ + 1))) {
       ++place_;
     } else {
       reject_unwanted(c);

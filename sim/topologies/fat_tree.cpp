@@ -171,7 +171,7 @@ class FatTreeBuilder {
       const auto cables =
           static_cast<std::uint32_t>(std::max<std::size_t>(1, pod_size * uplinks() / groups));
       const std::uint64_t all = pods.size() * cables;
-      group_size = even_switch_count(cables, ceil_divide(all, 2 * tree_.ports));
+      group_size = even_switch_count(cables, ceil_divide(all, std::uint64_t{2} * tree_.ports));
     }
     for (std::uint32_t core = 0; core < groups * group_size; ++core) {
       const DeviceId above = add_network_switch(builder_, "core", core);

@@ -141,7 +141,7 @@ class Router::Search {
     Route route{std::move(links), {}, unlimited};
     for (const LinkId id : route.links) {
       route.latency += topology_.link(id).latency;
-      route.bandwidth = std::min(route.bandwidth, topology_.link(id).bandwidth);
+      route.bandwidth.value = std::min(route.bandwidth.value, topology_.link(id).bandwidth.value);
     }
     return route;
   }
@@ -163,11 +163,9 @@ Route Router::route(DeviceId from, DeviceId to, std::uint64_t flow) {
   if (from == to) return {};
   const std::uint64_t hash = scramble(scramble((std::uint64_t{from} << 32) | to) ^ scramble(flow));
   const std::vector<RouteGroup> groups = search_->best_groups(from, to);
-  if (groups.empty()) {
-    return search_->route_anyhow(to, hash % search_->count_anyhow(from, to));
-  }
   std::uint64_t total = 0;
   for (const RouteGroup& group : groups) total += group.count;
+  if (total == 0) return search_->route_anyhow(to, hash % search_->count_anyhow(from, to));
   std::uint64_t index = hash % total;
   for (const RouteGroup& group : groups) {
     if (index < group.count) return search_->route(from, to, group, index);

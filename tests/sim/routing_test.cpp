@@ -251,7 +251,7 @@ TEST_P(ShippedTopology, NeighboursAreJoinedByProperRoutes) {
         here = link.to;
         ASSERT_TRUE(visited.insert(here).second);
         ASSERT_TRUE(here == to || topology.device(here).kind != DeviceKind::gpu);
-        ASSERT_GE(link.bandwidth, route.bandwidth);
+        ASSERT_GE(link.bandwidth.value, route.bandwidth.value);
         latency += link.latency;
       }
       ASSERT_EQ(here, to);
