@@ -17,8 +17,8 @@ CriticalPath critical_path(const Timeline& timeline, Seconds launch) {
     path.records.push_back(id);
     path.serial += record.moving - record.begin;
     path.transfer += record.end - record.moving;
-    if (record.cause == Cause::message) {
-      ++path.hops;
+    if (record.cause == Cause::message) ++path.hops;
+    if (record.caused_by != no_record) {
       path.latency += record.begin - timeline.records[record.caused_by].end;
     }
     id = record.caused_by;

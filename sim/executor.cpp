@@ -1,7 +1,10 @@
 #include "sim/executor.h"
 
+#include <fmt/format.h>
+
 #include <cassert>
 #include <deque>
+#include <stdexcept>
 #include <vector>
 
 namespace collsim {
@@ -35,6 +38,7 @@ struct Worker {
   std::uint32_t slice = 0;
   std::uint32_t flows = 0;
   State state = State::waiting;
+  bool received = false;  // has taken its messages, waits for credits only
   RecordId record = no_record;
 };
 
@@ -72,7 +76,10 @@ class Executor final : public FabricListener {
     }
     work_off_wakeups();
     fabric_.run(*this);
-    assert(finished_ == workers_.size());
+    if (finished_ != workers_.size()) {
+      throw std::logic_error(fmt::format("{} of {} programs never ended: the plan deadlocks",
+                                         workers_.size() - finished_, workers_.size()));
+    }
     return {execution_.cost.launch + fabric_.now(), transfers_};
   }
 
@@ -101,7 +108,9 @@ class Executor final : public FabricListener {
   std::span<const ConnectionId> peers(const Worker& worker, PeerGroupId group) const {
     return worker.schedule->peers(group);
   }
-  bool ready(const Worker& worker, const Primitive& primitive) const;
+  bool messages_are_there(const Worker& worker, const Primitive& primitive) const;
+  bool credits_are_there(const Worker& worker, const Primitive& primitive) const;
+  void take_messages(Worker& worker, const Primitive& primitive, RecordId because_of);
   void try_begin(const Wakeup& wakeup);
   void move_bytes(WorkerId id);
   void complete(WorkerId id);
@@ -213,11 +222,15 @@ void Executor::add_workers(std::uint32_t channel, FifoId first_fifo,
   }
 }
 
-bool Executor::ready(const Worker& worker, const Primitive& primitive) const {
+bool Executor::messages_are_there(const Worker& worker, const Primitive& primitive) const {
   for (const ConnectionId peer : peers(worker, primitive.receive_group)) {
     const Fifo& fifo = fifos_[worker.first_fifo + peer];
     if (fifo.arrived == fifo.consumed) return false;
   }
+  return true;
+}
+
+bool Executor::credits_are_there(const Worker& worker, const Primitive& primitive) const {
   for (const ConnectionId peer : peers(worker, primitive.send_group)) {
     const Fifo& fifo = fifos_[worker.first_fifo + peer];
     if (fifo.sent - fifo.consumed >= credits_) return false;
@@ -225,11 +238,28 @@ bool Executor::ready(const Worker& worker, const Primitive& primitive) const {
   return true;
 }
 
+void Executor::take_messages(Worker& worker, const Primitive& primitive, RecordId because_of) {
+  worker.received = true;
+  for (const ConnectionId peer : peers(worker, primitive.receive_group)) {
+    Fifo& fifo = fifos_[worker.first_fifo + peer];
+    ++fifo.consumed;
+    wake(fifo.sender, Cause::credit, because_of);
+  }
+}
+
 void Executor::try_begin(const Wakeup& wakeup) {
   Worker& worker = workers_[wakeup.worker];
   if (worker.state != Worker::State::waiting) return;
   const Primitive& primitive = worker.program[worker.primitive];
-  if (!ready(worker, primitive)) return;
+  if (!worker.received && !messages_are_there(worker, primitive)) return;
+  if (!credits_are_there(worker, primitive)) {
+    // What is stored anyway need not block its sender meanwhile; else a ring whose FIFOs are all
+    // full would wait for itself.
+    if (!worker.received && stores(primitive.kind)) {
+      take_messages(worker, primitive, wakeup.caused_by);
+    }
+    return;
+  }
   worker.state = Worker::State::busy;
   if (timeline_ != nullptr) record_begin(worker, primitive, wakeup);
   if (cost_.slice.value > 0) {
@@ -269,11 +299,8 @@ void Executor::complete(WorkerId id) {
   Worker& worker = workers_[id];
   const Primitive& primitive = worker.program[worker.primitive];
   if (timeline_ != nullptr) timeline_->records[worker.record].end = fabric_.now();
-  for (const ConnectionId peer : peers(worker, primitive.receive_group)) {
-    Fifo& fifo = fifos_[worker.first_fifo + peer];
-    ++fifo.consumed;
-    wake(fifo.sender, Cause::credit, worker.record);
-  }
+  if (!worker.received) take_messages(worker, primitive, worker.record);
+  worker.received = false;
   for (const ConnectionId peer : peers(worker, primitive.send_group)) {
     const FifoId fifo = worker.first_fifo + peer;
     if (timeline_ != nullptr) on_the_way_[fifo].push_back(worker.record);

@@ -81,7 +81,7 @@ TEST(Scenario, names_the_place_of_what_is_wrong) {
   EXPECT_EQ(error_of(head + "runs: []\n"),
             "scenario.yaml:4:7: no runs; at least one run, such as { algorithm: ring }");
   EXPECT_TRUE(error_of(head + "runs:\n  - { algorithm: rign }\n")
-                  .starts_with("scenario.yaml:5:16: unknown algorithm 'rign'; "));
+                  .starts_with("scenario.yaml:5:18: unknown algorithm 'rign'; "));
   EXPECT_TRUE(error_of(head + "collective: all_redcue\nruns: [{ algorithm: ring }]\n")
                   .starts_with("scenario.yaml:4:13: unknown collective 'all_redcue'; all_reduce"));
   EXPECT_TRUE(error_of(head + "runs: [{ algorithm: ring, chanels: 3 }]\n")
