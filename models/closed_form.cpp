@@ -68,8 +68,9 @@ double tree(const ClosedFormInput& in) {
 
 double double_binary_tree(const ClosedFormInput& in) {
   const double loops = in.loops;
-  const double chunk = in.bytes / (2 * loops);
   const auto nodes = in.placement.ranks_by_node();
+  const double trees = nodes.size() > 1 ? 2 : 1;  // on one node both are the same chain
+  const double chunk = in.bytes / (trees * loops);
   const auto node_count = static_cast<Rank>(nodes.size());
   const auto time = [&](const RootedTree& node_tree) {
     return pipelined_tree(in.inter, depth(chain_in_nodes(node_tree, nodes)), chunk, loops);

@@ -81,6 +81,11 @@ RunSpec read_run(const YamlValue& value, Collective collective,
   if (const auto credits = mapping.find("credits")) {
     run.chunking.credits = static_cast<std::uint32_t>(credits->integer(1, 1024));
   }
+  if (run.chunking.credits < run.chunking.slices) {
+    value.fail(fmt::format("{} credits for chunks of {} slices", run.chunking.credits,
+                           run.chunking.slices),
+               "at least as many credits as slices");
+  }
   if (const auto share = mapping.find("smallest_channel_share")) {
     run.chunking.smallest_channel_share = share->bytes();
   }

@@ -22,7 +22,7 @@ std::uint32_t used_channels(std::uint32_t channels, Bytes size, Bytes smallest_s
 Binding::Binding(const Plan& plan, Bytes size, Bytes element_size, const Chunking& chunking)
     : size_(size), element_size_(element_size), chunking_(chunking) {
   assert(size.count >= 0 && element_size.count > 0 && size.count % element_size.count == 0);
-  assert(chunking.slices > 0 && chunking.credits > 0);
+  assert(chunking.slices > 0 && chunking.credits >= chunking.slices);
   const std::int64_t elements = size.count / element_size.count;
   const std::uint32_t channels =
       used_channels(plan.channels(), size, chunking.smallest_channel_share);

@@ -18,7 +18,8 @@ struct Chunking {
   /// No slice but the last is smaller; chunks too small for that leave their last slices empty
   /// (which are sent all the same, as NCCL does).
   Bytes smallest_slice{};
-  /// Slices that a sender may be ahead of its receiver.
+  /// Slices that a sender may be ahead of its receiver; at least as many as a chunk has, or two
+  /// ranks that first send to each other would wait for ever.
   std::uint32_t credits = 8;
   /// Use fewer channels while a channel's share would be below this. 0 means always use all.
   Bytes smallest_channel_share{};

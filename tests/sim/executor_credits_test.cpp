@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 
 #include "models/critical_path.h"
@@ -22,17 +23,16 @@ TEST(ExecutorCredits, every_algorithm_ends_at_every_depth) {
       const Plan plan = make_plan(Collective::all_reduce, name, placement, 2);
       const Wiring wiring =
           test::switch_wiring(plan, gigabytes_per_second(10), microseconds(1));
-      double slowest = 0;
       for (const std::uint32_t credits : {8U, 3U, 2U, 1U}) {
-        const Chunking chunking{.largest_chunk = {400}, .slices = 2, .credits = credits};
+        const Chunking chunking{.largest_chunk = {400},
+                                .slices = std::min(credits, 2U),
+                                .credits = credits};
         const Binding binding(plan, Bytes{4 * 1009}, Bytes{4}, chunking);
         const TransferCost cost;
         NativeFabric fabric;
         Timeline timeline;
         const double time =
             execute({plan, binding, wiring, cost, Protocol::simple}, fabric, &timeline).time.value;
-        EXPECT_GE(time, slowest) << name << " on " << ranks << ", " << credits;
-        slowest = time;
         // Whatever a program waited for, the path back to the beginning has no gap.
         EXPECT_NEAR(critical_path(timeline, cost.launch).total().value, time, 1e-12)
             << name << " on " << ranks << ", " << credits;
