@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "models/data_directory.h"
 #include "sim/input_error.h"
 #include "sim/topologies/loader.h"
 #include "tools/collsim/options.h"
@@ -25,8 +26,12 @@ struct TopoAction {
   int (*run)(std::span<const std::string> files, std::ostream& out, std::ostream& err);
 };
 
+Topology load(const std::string& name) {
+  return load_topology(find_data_file(name, "topologies"));
+}
+
 int show(std::span<const std::string> files, std::ostream& out, std::ostream&) {
-  show_topology(load_topology(files.front()), out);
+  show_topology(load(files.front()), out);
   return exit_ok;
 }
 
@@ -35,7 +40,7 @@ int check(std::span<const std::string> files, std::ostream& out, std::ostream& e
   int result = exit_ok;
   for (const std::string& file : files) {
     try {
-      out << fmt::format("{}: ok, {}\n", file, topology_summary(load_topology(file)));
+      out << fmt::format("{}: ok, {}\n", file, topology_summary(load(file)));
     } catch (const InputError& error) {
       err << error.what() << "\n";
       result = exit_bad_input;
@@ -55,7 +60,8 @@ std::string action_help() {
   for (const TopoAction& action : actions) {
     text += fmt::format("  {:<6} {}\n", action.name, action.summary);
   }
-  return text + "\nFILE is a topology (topologies/*.yaml); docs/formats.md has the format.";
+  return text + "\nFILE is a topology, or the name of a shipped one (collsim list); docs/formats.md has the "
+                "format.";
 }
 
 const TopoAction& find_action(const std::string& name) {

@@ -1,0 +1,161 @@
+// The command as a whole: exit codes, and where its output goes.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "tests/support/temporary_file.h"
+#include "tools/collsim/subcommand.h"
+
+namespace collsim::command {
+namespace {
+
+struct Outcome {
+  int status;
+  std::string out;
+  std::string err;
+};
+
+Outcome run(const std::vector<std::string>& args) {
+  std::ostringstream out;
+  std::ostringstream err;
+  const int status = run_command(args, out, err);
+  return {status, out.str(), err.str()};
+}
+
+std::size_t count_lines(const std::string& text) {
+  return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+TEST(Command, without_a_subcommand_says_how_it_is_used) {
+  const Outcome outcome = run({});
+  EXPECT_EQ(outcome.status, exit_bad_input);
+  EXPECT_TRUE(outcome.out.empty());
+  EXPECT_NE(outcome.err.find("usage: collsim"), std::string::npos);
+}
+
+TEST(Command, every_subcommand_has_help) {
+  const std::string help = run({"--help"}).out;
+  for (const Subcommand& subcommand : subcommands()) {
+    EXPECT_NE(help.find("\n  " + std::string(subcommand.name)), std::string::npos);
+    const Outcome outcome = run({std::string(subcommand.name), "--help"});
+    EXPECT_EQ(outcome.status, exit_ok) << subcommand.name;
+    EXPECT_NE(outcome.out.find("usage: collsim " + std::string(subcommand.name)),
+              std::string::npos);
+    EXPECT_TRUE(outcome.err.empty()) << subcommand.name;
+  }
+}
+
+// Nothing half-written: what cannot be answered leaves standard output empty.
+TEST(Command, bad_input_is_one_message_and_exit_code_2) {
+  const std::vector<std::vector<std::string>> calls{
+      {"nonsense"},
+      {"run"},
+      {"run", "no-such-file.yaml"},
+      {"run", "-t", "no-such-machine"},
+      {"run", "-t", "switch-8", "-a", "rign"},
+      {"run", "-t", "switch-8", "-a", "hierarchical:"},
+      {"run", "-t", "switch-8", "-n", "9"},
+      {"run", "-t", "switch-8", "-n", "0"},
+      {"run", "-t", "switch-8", "-n", "two"},
+      {"run", "-t", "switch-8", "-b", "8", "-e", "4"},
+      {"run", "-t", "switch-8", "-b", "-8"},
+      {"run", "-t", "switch-8", "-b", "8X"},
+      {"run", "-t", "switch-8", "-e", "99999999999999999999"},
+      {"run", "-t", "switch-8", "-f", "1"},
+      {"run", "-t", "switch-8", "-f", "nan"},
+      {"run", "-t", "switch-8", "--channels", "65"},
+      {"run", "-t", "switch-8", "-p", "ll256"},
+      {"run", "-t", "switch-8", "-c", "all_redcue"},
+      {"run", "-t", "switch-8", "--engine", "warp"},
+      {"run", "-t", "switch-8", "--format", "xml"},
+      {"run", "-t", "switch-8", "--calibration", "nobody"},
+      {"run", "-t", "switch-8", "--unknown"},
+      {"run", "-t", "switch-8", "--rank", "4"},
+      {"run", "-t", "switch-8", "one.yaml", "two.yaml"},
+      {"estimate"},
+      {"steps", "--ranks", "0"},
+      {"check", "--ranks", "x"},
+      {"topo"},
+      {"topo", "show"},
+      {"topo", "show", "no-such-machine"},
+  };
+  for (const auto& call : calls) {
+    const Outcome outcome = run(call);
+    std::string line;
+    for (const std::string& word : call) line += word + " ";
+    EXPECT_EQ(outcome.status, exit_bad_input) << line << outcome.err;
+    EXPECT_EQ(outcome.out, "") << line;
+    EXPECT_EQ(count_lines(outcome.err), 1U) << line << outcome.err;
+    EXPECT_TRUE(outcome.err.starts_with("collsim: ")) << line << outcome.err;
+  }
+}
+
+// The same through the command for every broken file of the loader's tests.
+TEST(Command, every_broken_machine_is_exit_code_2) {
+  namespace fs = std::filesystem;
+  int tried = 0;
+  for (const auto& entry : fs::directory_iterator(COLLSIM_SOURCE_DIR "/tests/bad")) {
+    if (entry.path().extension() != ".yaml") continue;
+    const Outcome outcome = run({"run", "-t", entry.path().string(), "--format", "csv"});
+    EXPECT_EQ(outcome.status, exit_bad_input) << entry.path();
+    EXPECT_EQ(outcome.out, "") << entry.path();
+    EXPECT_FALSE(outcome.err.empty()) << entry.path();
+    ++tried;
+  }
+  EXPECT_GE(tried, 60);
+}
+
+TEST(Command, csv_has_its_columns_and_a_line_a_size) {
+  const Outcome outcome =
+      run({"run", "-t", "switch-8", "-b", "1K", "-e", "4K", "-a", "ring,tree", "--format", "csv"});
+  EXPECT_EQ(outcome.status, exit_ok);
+  EXPECT_EQ(outcome.out.substr(0, outcome.out.find('\n')),
+            "size_bytes,count,type,redop,root,nranks,algorithm,protocol,channels,time_us,"
+            "algbw_GBps,busbw_GBps,bound_us,engine");
+  EXPECT_EQ(count_lines(outcome.out), 1U + 2 * 3);
+}
+
+// 8 ranks, 50 GB/s, 1 us: 14 hops of 1 us + 1 MiB / 8 / 50 GB/s = 2.62144 us: 50.70016 us.
+TEST(Command, json_is_one_array_with_the_columns_as_keys) {
+  const Outcome outcome = run({"run", "-t", "switch-8", "-b", "1M", "-e", "1M", "--calibration",
+                               "ideal", "--format", "json"});
+  const auto rows = nlohmann::json::parse(outcome.out);
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_NEAR(rows[0].at("time_us").get<double>(), 50.70016, 1e-6);
+  EXPECT_NEAR(rows[0].at("algbw_GBps").get<double>(), 1048576 / 50.70016e-6 * 1e-9, 1e-6);
+  EXPECT_NEAR(rows[0].at("busbw_GBps").get<double>(), 1.75 * 1048576 / 50.70016e-6 * 1e-9, 1e-6);
+  EXPECT_EQ(rows[0].at("engine"), "native");
+  EXPECT_EQ(rows[0].at("nranks"), 8);
+}
+
+TEST(Command, engines_give_the_same_answer) {
+  const auto time = [](const std::string& engine) {
+    const Outcome outcome = run({"run", "-t", "dgx-h100-x4", "-a", "hierarchical:tree", "-b", "1M",
+                                 "-e", "1M", "--format", "json", "--engine", engine});
+    EXPECT_EQ(outcome.status, exit_ok) << outcome.err;
+    return nlohmann::json::parse(outcome.out)[0].at("time_us").get<double>();
+  };
+  const double native = time("native");
+  EXPECT_NEAR(time("simgrid") / native, 1, 1e-9);
+  EXPECT_NEAR(time("auto") / native, 1, 1e-15);
+}
+
+TEST(Command, measured_times_stand_beside_predictions) {
+  const std::string scenario = COLLSIM_SOURCE_DIR "/scenarios/hgx-h200-all-reduce.yaml";
+  const Outcome outcome = run({"run", scenario, "-b", "1M", "-e", "1M", "--format", "json"});
+  const auto rows = nlohmann::json::parse(outcome.out);
+  ASSERT_EQ(rows.size(), 2U);
+  // recordings/h200.csv, Ring-Simple-8, 1048576.
+  EXPECT_DOUBLE_EQ(rows[0].at("measured_us").get<double>(), 69.877);
+  const double predicted = rows[0].at("time_us").get<double>();
+  EXPECT_NEAR(rows[0].at("error").get<double>(), predicted / 69.877 - 1, 1e-9);
+}
+
+}  // namespace
+}  // namespace collsim::command
