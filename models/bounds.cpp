@@ -31,8 +31,7 @@ Ports count_ports(const Topology& topology, const TransferCost& cost) {
   Ports ports{std::vector<Port>(topology.devices().size()),
               std::vector<Port>(topology.node_count())};
   for (const Link& link : topology.links()) {
-    const double rate =
-        cost.efficiency[static_cast<std::size_t>(link.kind)] * link.bandwidth.value;
+    const double rate = cost.efficiency[static_cast<std::size_t>(link.kind)] * link.bandwidth.value;
     ports.devices[link.from].out += rate;
     ports.devices[link.to].in += rate;
     const auto from = topology.device(link.from).node;
@@ -47,8 +46,8 @@ Ports count_ports(const Topology& topology, const TransferCost& cost) {
 /// An all-reduce moves its whole size out of and into every set of ranks that is not all of them:
 /// what the others lack of the set's sum, and what the set lacks of theirs. Tried are single GPUs
 /// and whole nodes.
-double cut_bound(const Topology& topology, std::span<const DeviceId> gpus,
-                 const TransferCost& cost, double bytes) {
+double cut_bound(const Topology& topology, std::span<const DeviceId> gpus, const TransferCost& cost,
+                 double bytes) {
   if (gpus.size() < 2) return 0;
   const Ports ports = count_ports(topology, cost);
   const auto node_of = [&](DeviceId gpu) {
@@ -75,8 +74,7 @@ std::vector<double> connection_bytes(const Schedule& schedule, const Binding& bi
         if (!sends(primitive.kind)) continue;
         double sent = 0;
         for (std::uint32_t loop = 0; loop < binding.loops(channel); ++loop) {
-          sent += static_cast<double>(
-              binding.chunk_bytes(channel, loop, primitive.chunks()).count);
+          sent += static_cast<double>(binding.chunk_bytes(channel, loop, primitive.chunks()).count);
         }
         for (const ConnectionId peer : schedule.peers(primitive.send_group)) bytes[peer] += sent;
       }
@@ -135,7 +133,8 @@ std::vector<double> reach(const std::vector<std::vector<Edge>>& edges, Rank orig
 }
 
 /// What every rank contributes must reach every other over the plan's connections. Two sweeps find
-/// a far pair (in a tree the farthest): the rank farthest from rank 0, and the one farthest from it.
+/// a far pair (in a tree the farthest): the rank farthest from rank 0, and the one farthest from
+/// it.
 double latency_bound(const Plan& plan, const Binding& binding, const Wiring& wiring,
                      const ProtocolCost& cost) {
   if (binding.channels() == 0 || binding.loops(0) == 0) return 0;
@@ -149,14 +148,15 @@ double latency_bound(const Plan& plan, const Binding& binding, const Wiring& wir
   }
   const std::vector<double> from_first = reach(edges, 0);
   const auto farthest = std::max_element(from_first.begin(), from_first.end());
-  const std::vector<double> times =
-      reach(edges, static_cast<Rank>(farthest - from_first.begin()));
+  const std::vector<double> times = reach(edges, static_cast<Rank>(farthest - from_first.begin()));
   return *std::max_element(times.begin(), times.end());
 }
 
 }  // namespace
 
-Seconds Bounds::largest() const { return std::max({cut, busiest_resource, latency}); }
+Seconds Bounds::largest() const {
+  return std::max({cut, busiest_resource, latency});
+}
 
 Bounds lower_bounds(const Plan& plan, const Binding& binding, const Wiring& wiring,
                     const Topology& topology, std::span<const DeviceId> gpus,
@@ -174,11 +174,12 @@ Bounds lower_bounds(const Plan& plan, const Binding& binding, const Wiring& wiri
 }
 
 void check_bounds(Seconds time, const Bounds& bounds, std::string_view what) {
-  constexpr double rounding = 1e-9;  // of a sum over millions of events; a wrong model is off by more
+  constexpr double rounding =
+      1e-9;  // of a sum over millions of events; a wrong model is off by more
   if (time.value >= bounds.largest().value * (1 - rounding)) return;
-  throw std::logic_error(fmt::format(
-      "{} came out as {:.6g} us, below its lower bound of {:.6g} us", what, in_microseconds(time),
-      in_microseconds(bounds.largest())));
+  throw std::logic_error(fmt::format("{} came out as {:.6g} us, below its lower bound of {:.6g} us",
+                                     what, in_microseconds(time),
+                                     in_microseconds(bounds.largest())));
 }
 
 }  // namespace collsim

@@ -53,7 +53,9 @@ double pipelined_tree(const HopCost& hop, double depth, double chunk, double loo
          last_start(hop, send, loops * hop.slices);
 }
 
-double depth(const RootedTree& tree) { return static_cast<double>(edges_by_level(tree).size()); }
+double depth(const RootedTree& tree) {
+  return static_cast<double>(edges_by_level(tree).size());
+}
 
 double ring(const ClosedFormInput& in) {
   const double n = in.placement.ranks();
@@ -63,7 +65,8 @@ double ring(const ClosedFormInput& in) {
 
 double tree(const ClosedFormInput& in) {
   const double loops = in.loops;
-  return pipelined_tree(in.inter, depth(binary_tree(in.placement.ranks())), in.bytes / loops, loops);
+  return pipelined_tree(in.inter, depth(binary_tree(in.placement.ranks())), in.bytes / loops,
+                        loops);
 }
 
 double double_binary_tree(const ClosedFormInput& in) {
@@ -91,8 +94,8 @@ double all_to_all_broadcast(const ClosedFormInput& in) {
   if (n == 1) return 0;
   const double loops = in.loops;
   const double piece = in.bytes / loops;
-  return loops * (occupancy(in.inter, piece, n - 1) + in.inter.alpha.value +
-                  store_time(in.inter, piece));
+  return loops *
+         (occupancy(in.inter, piece, n - 1) + in.inter.alpha.value + store_time(in.inter, piece));
 }
 
 double recursive_halving_doubling(const ClosedFormInput& in) {
@@ -130,9 +133,15 @@ double hierarchical(std::string_view inner, const ClosedFormInput& in) {
   return loops * time;
 }
 
-bool never(Rank /*ranks*/) { return false; }
-bool always(Rank /*ranks*/) { return true; }
-bool unless_power_of_two(Rank ranks) { return !std::has_single_bit(ranks); }
+bool never(Rank /*ranks*/) {
+  return false;
+}
+bool always(Rank /*ranks*/) {
+  return true;
+}
+bool unless_power_of_two(Rank ranks) {
+  return !std::has_single_bit(ranks);
+}
 
 struct Form {
   std::string_view algorithm;

@@ -11,13 +11,13 @@ namespace collsim {
 
 /// One hop of an algorithm on a machine whose hops are all alike: what the alpha-beta model knows.
 struct HopCost {
-  Seconds alpha;                       ///< from the last byte sent until the peer sees it
-  Seconds serial;                      ///< of the sender, per message
-  BytesPerSecond rate = unlimited;     ///< of one connection that is alone on its sender
-  BytesPerSecond port = unlimited;     ///< of all connections of one rank together, each direction
-  BytesPerSecond store = unlimited;    ///< of a receive that is not sent on
-  std::uint32_t slices = 1;            ///< messages per chunk
-  std::uint32_t credits = 8;           ///< messages that a sender may be ahead
+  Seconds alpha;                     ///< from the last byte sent until the peer sees it
+  Seconds serial;                    ///< of the sender, per message
+  BytesPerSecond rate = unlimited;   ///< of one connection that is alone on its sender
+  BytesPerSecond port = unlimited;   ///< of all connections of one rank together, each direction
+  BytesPerSecond store = unlimited;  ///< of a receive that is not sent on
+  std::uint32_t slices = 1;          ///< messages per chunk
+  std::uint32_t credits = 8;         ///< messages that a sender may be ahead
 };
 
 /// What a closed form is evaluated at.
@@ -34,8 +34,8 @@ struct ClosedFormInput {
 /// then agrees to 1e-9. Nothing for an algorithm that has no closed form.
 std::optional<Seconds> closed_form(std::string_view algorithm, const ClosedFormInput& input);
 
-/// Whether the algorithm's form holds only where every connection has links of its own. So it is for
-/// the trees, whose inner ranks talk to several peers at a time, and for recursive halving and
+/// Whether the algorithm's form holds only where every connection has links of its own. So it is
+/// for the trees, whose inner ranks talk to several peers at a time, and for recursive halving and
 /// doubling on other than 2^k ranks, where the folding of the excess overlaps with the exchanges.
 bool needs_private_links(std::string_view algorithm, const Placement& placement);
 

@@ -54,7 +54,8 @@ TransferCost load_calibration(const std::filesystem::path& path) {
   if (const auto efficiency = root.find("efficiency")) {
     const YamlMapping kinds = efficiency->mapping({"nvlink", "pcie", "cpu", "network"});
     for (std::size_t kind = 0; kind < link_kind_count; ++kind) {
-      if (const auto share = kinds.find(link_kinds[kind])) cost.efficiency[kind] = share->fraction();
+      if (const auto share = kinds.find(link_kinds[kind]))
+        cost.efficiency[kind] = share->fraction();
     }
   }
   if (const auto per_protocol = root.find("protocols")) {

@@ -13,9 +13,9 @@ namespace collsim {
 struct CriticalPath {
   std::vector<RecordId> records;  ///< first to last
   Seconds launch;
-  Seconds latency;   ///< alphas between a send and whoever waited for it
-  Seconds serial;    ///< per-slice work of thread blocks
-  Seconds transfer;  ///< bytes on the move
+  Seconds latency;         ///< alphas between a send and whoever waited for it
+  Seconds serial;          ///< per-slice work of thread blocks
+  Seconds transfer;        ///< bytes on the move
   std::uint32_t hops = 0;  ///< messages on the path
 
   Seconds total() const { return launch + latency + serial + transfer; }

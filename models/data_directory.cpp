@@ -16,7 +16,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
-bool holds_data(const fs::path& folder) { return fs::is_directory(folder / "models/calibrations"); }
+bool holds_data(const fs::path& folder) {
+  return fs::is_directory(folder / "models/calibrations");
+}
 
 std::string shipped_names(const fs::path& folder) {
   std::vector<std::string> names;

@@ -93,11 +93,10 @@ std::optional<Levels> uniform_levels(const Plan& plan, const Placement& placemen
   for (std::uint32_t channel = 0; channel < binding.channels(); ++channel) {
     const auto connections = plan.schedule(channel).connections();
     for (std::size_t i = 0; i < connections.size(); ++i) {
-      const bool within = placement.node_of_rank[connections[i].src] ==
-                          placement.node_of_rank[connections[i].dst];
+      const bool within =
+          placement.node_of_rank[connections[i].src] == placement.node_of_rank[connections[i].dst];
       std::optional<HopCost>& level = within ? levels.intra : levels.inter;
-      const HopCost hop =
-          hop_of(wiring.wires[channel][i], wiring, usage, cost, binding.chunking());
+      const HopCost hop = hop_of(wiring.wires[channel][i], wiring, usage, cost, binding.chunking());
       if (!level) level = hop;
       if (!alike(*level, hop)) return std::nullopt;
     }
@@ -143,12 +142,10 @@ Estimate estimate(const Plan& plan, const Placement& placement, const Binding& b
                   const Wiring& wiring, const TransferCost& cost, Protocol protocol,
                   const Bounds& bounds) {
   if (binding.size().count == 0 || plan.ranks() == 1) return {cost.launch, {}};
-  if (const auto time =
-          try_closed_form(plan, placement, binding, wiring, cost.of(protocol))) {
+  if (const auto time = try_closed_form(plan, placement, binding, wiring, cost.of(protocol))) {
     return {cost.launch + *time, EstimateMethod::closed_form};
   }
-  const CriticalPath path =
-      uncontended_critical_path(plan, binding, wiring, cost, protocol);
+  const CriticalPath path = uncontended_critical_path(plan, binding, wiring, cost, protocol);
   const Seconds busiest = bounds.busiest_resource - cost.launch;
   return {path.total() - path.transfer + std::max(path.transfer, busiest),
           EstimateMethod::critical_path};

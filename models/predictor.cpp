@@ -48,8 +48,7 @@ Binding Predictor::bind(Bytes size) const {
 Prediction Predictor::simulate(Bytes size, Engine engine) const {
   const Binding binding = bind(size);
   const auto fabric = make_fabric(engine);
-  const ExecutionResult result =
-      execute({plan_, binding, wiring_, cost_, run_.protocol}, *fabric);
+  const ExecutionResult result = execute({plan_, binding, wiring_, cost_, run_.protocol}, *fabric);
   Prediction prediction;
   prediction.size = size;
   prediction.time = result.time;
@@ -61,8 +60,8 @@ Prediction Predictor::estimate(Bytes size) const {
   const Binding binding = bind(size);
   const Bounds bounds =
       lower_bounds(plan_, binding, wiring_, *topology_, gpus_, cost_, run_.protocol);
-  const Estimate estimate = collsim::estimate(plan_, placement_, binding, wiring_, cost_,
-                                              run_.protocol, bounds);
+  const Estimate estimate =
+      collsim::estimate(plan_, placement_, binding, wiring_, cost_, run_.protocol, bounds);
   Prediction prediction;
   prediction.size = size;
   prediction.time = estimate.time;
@@ -78,9 +77,9 @@ Prediction Predictor::guarded(Prediction prediction, const Binding& binding) con
   prediction.channels = binding.channels();
   prediction.bounds =
       lower_bounds(plan_, binding, wiring_, *topology_, gpus_, cost_, run_.protocol);
-  check_bounds(prediction.time, prediction.bounds,
-               fmt::format("{} of {} on {} ranks", plan_.algorithm, to_string(prediction.size),
-                           ranks()));
+  check_bounds(
+      prediction.time, prediction.bounds,
+      fmt::format("{} of {} on {} ranks", plan_.algorithm, to_string(prediction.size), ranks()));
   return prediction;
 }
 

@@ -42,8 +42,7 @@ Number read_number(std::string_view field, const SourcePosition& position) {
   Number number{};
   const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), number);
   if (error != std::errc{} || end != field.data() + field.size() || !(number >= 0)) {
-    throw InputError(position, fmt::format("'{}' is not a number", field),
-                     "a number of 0 or more");
+    throw InputError(position, fmt::format("'{}' is not a number", field), "a number of 0 or more");
   }
   return number;
 }
@@ -85,10 +84,10 @@ Recording load_recording(const std::filesystem::path& path, std::string_view id,
   }
   if (recording.times.empty()) {
     position.line = 0;
-    throw InputError(position,
-                     fmt::format("no {} rows of id '{}' on {} ranks", to_string(collective), id,
-                                 ranks),
-                     fmt::format("ids are {}", fmt::join(ids, ", ")));
+    throw InputError(
+        position,
+        fmt::format("no {} rows of id '{}' on {} ranks", to_string(collective), id, ranks),
+        fmt::format("ids are {}", fmt::join(ids, ", ")));
   }
   return recording;
 }

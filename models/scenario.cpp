@@ -21,7 +21,8 @@ std::filesystem::path read_file(const YamlValue& value, std::string_view folder,
     return find_data_file(value.string(), folder, base);
   } catch (const InputError& error) {
     value.fail(error.what(), fmt::format("a path relative to this file, or the name of one of the "
-                                         "shipped {}", folder));
+                                         "shipped {}",
+                                         folder));
   }
 }
 
@@ -58,8 +59,7 @@ std::string read_algorithm(const YamlValue& value, Collective collective) {
   return name;
 }
 
-RunSpec read_run(const YamlValue& value, Collective collective,
-                 const std::filesystem::path& base) {
+RunSpec read_run(const YamlValue& value, Collective collective, const std::filesystem::path& base) {
   const YamlMapping mapping =
       value.mapping({"algorithm", "protocol", "channels", "largest_chunk", "slices",
                      "smallest_slice", "credits", "smallest_channel_share", "measured"});
@@ -91,8 +91,8 @@ RunSpec read_run(const YamlValue& value, Collective collective,
   }
   if (const auto measured = mapping.find("measured")) {
     const YamlMapping source = measured->mapping({"file", "id"});
-    run.measured = MeasuredSource{read_file(source.at("file"), "recordings", base),
-                                  source.at("id").string()};
+    run.measured =
+        MeasuredSource{read_file(source.at("file"), "recordings", base), source.at("id").string()};
   }
   return run;
 }

@@ -44,8 +44,8 @@ class Binding {
   Bytes chunk_bytes(std::uint32_t channel, std::uint32_t loop, ChunkRange chunks) const {
     const Share& share = shares_[channel];
     const std::int64_t first = std::int64_t{loop} * share.chunks + chunks.first;
-    return {element_size_.count * (share.elements_before(first + chunks.count) -
-                                   share.elements_before(first))};
+    return {element_size_.count *
+            (share.elements_before(first + chunks.count) - share.elements_before(first))};
   }
 
   Bytes slice_bytes(Bytes chunk, std::uint32_t slice) const {

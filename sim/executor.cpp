@@ -18,8 +18,12 @@ using FifoId = std::uint32_t;
 constexpr WorkerId no_worker = ~WorkerId{0};
 
 /// Event tags carry the kind of timer in their lowest bit.
-constexpr EventTag serial_tag(WorkerId worker) { return worker << 1; }
-constexpr EventTag arrival_tag(FifoId fifo) { return (fifo << 1) | 1; }
+constexpr EventTag serial_tag(WorkerId worker) {
+  return worker << 1;
+}
+constexpr EventTag arrival_tag(FifoId fifo) {
+  return (fifo << 1) | 1;
+}
 
 /// A rank's program on one channel and lane, and how far it is.
 struct Worker {
@@ -130,8 +134,8 @@ class Executor final : public FabricListener {
   void record_begin(Worker& worker, const Primitive& primitive, const Wakeup& wakeup);
   Bytes slice_bytes(const Worker& worker, const Primitive& primitive) const {
     const Binding& binding = execution_.binding;
-    return binding.slice_bytes(
-        binding.chunk_bytes(worker.channel, worker.loop, primitive.chunks()), worker.slice);
+    return binding.slice_bytes(binding.chunk_bytes(worker.channel, worker.loop, primitive.chunks()),
+                               worker.slice);
   }
 
   const Execution& execution_;
@@ -192,9 +196,8 @@ void Executor::add_workers(std::uint32_t channel, FifoId first_fifo,
   for (Rank rank = 0; rank < schedule.ranks(); ++rank) {
     RouteId store_route = 0;
     if (cost_.store < unlimited) {
-      store_route = thread_blocks.empty()
-                        ? fabric_.add_route({})
-                        : fabric_.add_route(std::span(&thread_blocks[rank], 1));
+      store_route = thread_blocks.empty() ? fabric_.add_route({})
+                                          : fabric_.add_route(std::span(&thread_blocks[rank], 1));
     }
     for (std::uint32_t lane = 0; lane < schedule.lanes(); ++lane) {
       const auto program = schedule.program(rank, lane);

@@ -113,7 +113,7 @@ class SimGridFabric final : public Fabric {
   FabricListener* listener_ = nullptr;
 };
 
-/// The fabric that SimGrid's callbacks report to; they are registered for ever.
+/// The fabric that SimGrid's callbacks report to.
 SimGridFabric*& SimGridFabric::alive() {
   static SimGridFabric* fabric = nullptr;
   return fabric;
@@ -135,7 +135,7 @@ std::unique_ptr<s4u::Engine> make_engine() {
 
 /// What can be set only once per process. The run of nothing is for SimGrid to seal what there is,
 /// which it does once per process: later hosts and links are added while time goes on.
-bool configure(void (*on_completion)(const s4u::Activity&)) {
+bool configure() {
   xbt_log_control_set("root.thresh:critical");
   const auto engine = make_engine();
   s4u::Engine::set_config("network/model:CM02");
@@ -144,25 +144,44 @@ bool configure(void (*on_completion)(const s4u::Activity&)) {
   s4u::Engine::set_config("surf/precision:1e-12");
   s4u::Engine::set_config("maxmin/precision:1e-12");
   s4u::Engine::set_config("debug/clean-atexit:0");
-  s4u::Activity::on_completion_cb(on_completion);
   s4u::create_star_zone("empty");
   engine->run();
   return true;
 }
 
+/// A variable of SimGrid's that its headers do not let us reach, by its mangled name; null where
+/// this SimGrid has none of that name.
+template <typename Variable>
+Variable* find_variable(const char* symbol) {
+  return static_cast<Variable*>(dlsym(RTLD_DEFAULT, symbol));
+}
+
 /// SimGrid never sets its clock back, but far from 0 it has no digits left for a microsecond. Where
 /// the variable is not found the clock just goes on.
 void reset_clock() {
-  if (void* now = dlsym(RTLD_DEFAULT, "_ZN7simgrid6kernel10EngineImpl4now_E")) {
-    *static_cast<double*>(now) = 0;
+  if (auto* now = find_variable<double>("_ZN7simgrid6kernel10EngineImpl4now_E")) *now = 0;
+}
+
+/// Every engine's model of virtual machines listens to every activity that ends, and still does
+/// when the engine is gone: after a thousand engines a communication would cost ten times as much.
+/// Nobody but us needs to hear. Where the signal is not found, all is just slower.
+void listen_alone(void (*on_completion)(const s4u::Activity&)) {
+  using Signal = simgrid::xbt::signal<void(const s4u::Activity&)>;
+  if (auto* signal = find_variable<Signal>("_ZN7simgrid3s4u8Activity13on_completionE")) {
+    signal->disconnect_slots();
+    signal->connect(on_completion);
+  } else {
+    [[maybe_unused]] static const bool connected =
+        (s4u::Activity::on_completion_cb(on_completion), true);
   }
 }
 
 SimGridFabric::SimGridFabric() {
   assert(alive() == nullptr && "SimGrid has one engine per process");
-  [[maybe_unused]] static const bool configured = configure(on_completion);
+  [[maybe_unused]] static const bool configured = configure();
   alive() = this;
   engine_ = make_engine();
+  listen_alone(on_completion);
   reset_clock();
   origin_ = s4u::Engine::get_clock();
   zone_ = s4u::create_star_zone("fabric");

@@ -23,8 +23,8 @@ Topology two_nodes() {
     const DeviceId nvswitch = builder.add_device({prefix + "sw", DeviceKind::nvswitch, node, ""});
     const DeviceId nic = builder.add_device({prefix + "nic", DeviceKind::nic, node, ""});
     for (int gpu = 0; gpu < 2; ++gpu) {
-      const DeviceId device = builder.add_device(
-          {prefix + "gpu" + std::to_string(gpu), DeviceKind::gpu, node, ""});
+      const DeviceId device =
+          builder.add_device({prefix + "gpu" + std::to_string(gpu), DeviceKind::gpu, node, ""});
       builder.add_link(device, nvswitch, LinkKind::nvlink, gigabytes_per_second(100), none);
       builder.add_link(device, nic, LinkKind::pcie, gigabytes_per_second(50), none);
     }

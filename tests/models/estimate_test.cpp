@@ -1,12 +1,13 @@
 // The closed forms, the critical path and the bounds against the simulation of the same call.
 
+#include "models/estimate.h"
+
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
 #include "models/bounds.h"
-#include "models/estimate.h"
 #include "sim/algorithms/registry.h"
 #include "sim/engine.h"
 #include "sim/executor.h"
@@ -19,10 +20,15 @@ constexpr BytesPerSecond rate = gigabytes_per_second(20);
 constexpr Seconds alpha = microseconds(2);
 
 const std::vector<std::string> names{
-    "ring",         "tree",
-    "double_binary_tree",       "parameter_server",
-    "all_to_all_broadcast", "recursive_halving_doubling",
-    "hierarchical", "hierarchical:tree", "hierarchical:recursive_halving_doubling",
+    "ring",
+    "tree",
+    "double_binary_tree",
+    "parameter_server",
+    "all_to_all_broadcast",
+    "recursive_halving_doubling",
+    "hierarchical",
+    "hierarchical:tree",
+    "hierarchical:recursive_halving_doubling",
 };
 
 struct Call {
@@ -89,8 +95,7 @@ TEST(Estimate, equals_the_simulation_of_pipelined_trees) {
         for (const std::int64_t chunk : {400, 40000}) {  // 0.02 us and 2 us, against alpha = 2 us
           const int trees = name == "tree" ? 1 : 2;
           const Chunking chunking{.largest_chunk = {chunk}, .credits = credits};
-          const Call call =
-              make_call(name, 12, 1, true, (trees * loops) * Bytes{chunk}, chunking);
+          const Call call = make_call(name, 12, 1, true, (trees * loops) * Bytes{chunk}, chunking);
           EXPECT_NEAR(call.estimated().time.value / call.simulated(), 1, 1e-9)
               << name << ", " << credits << " credits, " << loops << " chunks of " << chunk;
         }
@@ -118,8 +123,8 @@ TEST(Estimate, equals_the_simulation_of_sliced_rings_with_costs) {
 // Ring, N = 4: 6 hops of S/4. Critical path: 6 alphas, 6 transfers.
 TEST(CriticalPath, of_a_ring_holds_every_hop) {
   const Call call = make_call("ring", 4, 1, true, Bytes{4 * 20000});
-  const CriticalPath path = uncontended_critical_path(call.plan, call.binding, call.wiring,
-                                                      call.cost, Protocol::simple);
+  const CriticalPath path =
+      uncontended_critical_path(call.plan, call.binding, call.wiring, call.cost, Protocol::simple);
   EXPECT_EQ(path.hops, 6U);
   EXPECT_NEAR(in_microseconds(path.latency), 12, 1e-9);
   EXPECT_NEAR(in_microseconds(path.transfer), 6, 1e-9);  // 20,000 B at 20 GB/s each

@@ -1,9 +1,10 @@
+#include "sim/binding.h"
+
 #include <gtest/gtest.h>
 
 #include <random>
 
 #include "sim/algorithms/registry.h"
-#include "sim/binding.h"
 
 namespace collsim {
 namespace {

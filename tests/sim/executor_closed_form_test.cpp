@@ -51,9 +51,8 @@ TEST_P(ClosedForm, ring_on_a_switch) {
   const Plan plan = make_plan(Collective::all_reduce, "ring", uniform_placement(n));
   for (const std::int64_t chunk : {4LL, 4096LL, 4LL << 20}) {
     const Bytes size{n * chunk};
-    const double expected =
-        2.0 * (n - 1) * alpha.value +
-        2.0 * (n - 1) / n * static_cast<double>(size.count) / rate.value;
+    const double expected = 2.0 * (n - 1) * alpha.value +
+                            2.0 * (n - 1) / n * static_cast<double>(size.count) / rate.value;
     EXPECT_NEAR(simulate(plan, test::switch_wiring(plan, rate, alpha), engine, size) / expected, 1,
                 agreement);
   }
@@ -70,8 +69,8 @@ TEST_P(ClosedForm, tree_on_private_links) {
     const double hop = static_cast<double>(chunk) / rate.value;
     const double expected = 2 * depth * (alpha.value + hop) + (loops - 1) * hop;
     const Chunking chunking{.largest_chunk = {chunk}};
-    EXPECT_NEAR(simulate(plan, test::private_wiring(plan, rate, alpha), engine, loops * Bytes{chunk},
-                         chunking) /
+    EXPECT_NEAR(simulate(plan, test::private_wiring(plan, rate, alpha), engine,
+                         loops * Bytes{chunk}, chunking) /
                     expected,
                 1, agreement);
   }
@@ -128,8 +127,8 @@ TEST_P(ClosedForm, recursive_halving_doubling) {
   const double whole = static_cast<double>(size.count) / rate.value;
   const double fold = n > p ? 2 * (alpha.value + whole) : 0;
   const double expected = fold + 2 * k * alpha.value + 2 * (p - 1) / p * whole;
-  const Wiring wiring = n > p ? test::private_wiring(plan, rate, alpha)
-                              : test::switch_wiring(plan, rate, alpha);
+  const Wiring wiring =
+      n > p ? test::private_wiring(plan, rate, alpha) : test::switch_wiring(plan, rate, alpha);
   EXPECT_NEAR(simulate(plan, wiring, engine, size) / expected, 1, agreement);
 }
 

@@ -19,8 +19,7 @@ double microseconds_of(const Plan& plan, Bytes size, const TransferCost& cost,
   const Binding binding(plan, size, Bytes{4}, chunking);
   const Wiring wiring = test::private_wiring(plan, rate, alpha);
   NativeFabric fabric;
-  return in_microseconds(
-      execute({plan, binding, wiring, cost, Protocol::simple}, fabric).time);
+  return in_microseconds(execute({plan, binding, wiring, cost, Protocol::simple}, fabric).time);
 }
 
 ProtocolCost& simple(TransferCost& cost) {
@@ -35,7 +34,9 @@ class ExecutorCost : public testing::Test {
   TransferCost cost_;
 };
 
-TEST_F(ExecutorCost, links_alone) { EXPECT_DOUBLE_EQ(microseconds_of(plan_, size_, cost_), 4); }
+TEST_F(ExecutorCost, links_alone) {
+  EXPECT_DOUBLE_EQ(microseconds_of(plan_, size_, cost_), 4);
+}
 
 TEST_F(ExecutorCost, launch_is_paid_once) {
   cost_.launch = microseconds(7);
@@ -78,8 +79,8 @@ TEST_F(ExecutorCost, slices_overlap_latency) {
 // A slice is at least 8,000 bytes: 8,000 then 2,000 (0.8 and 0.2 us). They arrive at 1.8 and 2.0;
 // leave again 1.8..2.6 and 2.6..2.8; arrive at 3.6 and 3.8.
 TEST_F(ExecutorCost, a_smallest_slice_makes_the_last_one_short) {
-  EXPECT_DOUBLE_EQ(
-      microseconds_of(plan_, size_, cost_, {.slices = 2, .smallest_slice = {8000}}), 3.8);
+  EXPECT_DOUBLE_EQ(microseconds_of(plan_, size_, cost_, {.slices = 2, .smallest_slice = {8000}}),
+                   3.8);
 }
 
 // Only one slice would be full; the second is empty, but its serial cost is paid all the same:
@@ -88,8 +89,8 @@ TEST_F(ExecutorCost, a_smallest_slice_makes_the_last_one_short) {
 // 5.0..5.5, 5.5..6.0.
 TEST_F(ExecutorCost, empty_slices_are_sent_and_cost_their_serial_time) {
   simple(cost_).slice = microseconds(0.5);
-  EXPECT_DOUBLE_EQ(
-      microseconds_of(plan_, size_, cost_, {.slices = 2, .smallest_slice = {10000}}), 6);
+  EXPECT_DOUBLE_EQ(microseconds_of(plan_, size_, cost_, {.slices = 2, .smallest_slice = {10000}}),
+                   6);
 }
 
 // A chain of two ranks, up on lane 0 of rank 1 and down on lane 0 of rank 0: rank 0's one primitive
@@ -98,10 +99,10 @@ TEST_F(ExecutorCost, empty_slices_are_sent_and_cost_their_serial_time) {
 // last starts at 9, and takes 2 hops of 2 us: 13. With 3 credits they leave 1 us apart: 3 + 4 = 7.
 TEST_F(ExecutorCost, credits_hold_the_sender_back) {
   const Plan tree = make_plan(Collective::all_reduce, "tree", uniform_placement(2));
-  EXPECT_DOUBLE_EQ(
-      microseconds_of(tree, {40000}, cost_, {.largest_chunk = {10000}, .credits = 1}), 13);
-  EXPECT_DOUBLE_EQ(
-      microseconds_of(tree, {40000}, cost_, {.largest_chunk = {10000}, .credits = 3}), 7);
+  EXPECT_DOUBLE_EQ(microseconds_of(tree, {40000}, cost_, {.largest_chunk = {10000}, .credits = 1}),
+                   13);
+  EXPECT_DOUBLE_EQ(microseconds_of(tree, {40000}, cost_, {.largest_chunk = {10000}, .credits = 3}),
+                   7);
 }
 
 // Three ranks in a chain; rank 1's lanes send up and down at once. 8 chunks of 10,000 bytes: each

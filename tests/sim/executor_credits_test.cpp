@@ -21,12 +21,10 @@ TEST(ExecutorCredits, every_algorithm_ends_at_every_depth) {
       const Placement placement = uniform_placement(ranks, 2);
       if (why_unsupported(Collective::all_reduce, name, placement)) continue;
       const Plan plan = make_plan(Collective::all_reduce, name, placement, 2);
-      const Wiring wiring =
-          test::switch_wiring(plan, gigabytes_per_second(10), microseconds(1));
+      const Wiring wiring = test::switch_wiring(plan, gigabytes_per_second(10), microseconds(1));
       for (const std::uint32_t credits : {8U, 3U, 2U, 1U}) {
-        const Chunking chunking{.largest_chunk = {400},
-                                .slices = std::min(credits, 2U),
-                                .credits = credits};
+        const Chunking chunking{
+            .largest_chunk = {400}, .slices = std::min(credits, 2U), .credits = credits};
         const Binding binding(plan, Bytes{4 * 1009}, Bytes{4}, chunking);
         const TransferCost cost;
         NativeFabric fabric;

@@ -70,7 +70,9 @@ int dispatch(std::span<const std::string> args, std::ostream& out, std::ostream&
 
 }  // namespace
 
-std::span<const Subcommand> subcommands() { return table; }
+std::span<const Subcommand> subcommands() {
+  return table;
+}
 
 int run_command(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
   try {

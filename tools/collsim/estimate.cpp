@@ -18,8 +18,10 @@ namespace {
 constexpr std::string_view usage = "collsim estimate [SCENARIO] [options]";
 constexpr std::string_view epilogue =
     "The analytic model: an algorithm's closed form where all hops are alike, else the plan's\n"
-    "critical path with its transfer time raised to what the busiest link needs. The table adds the\n"
-    "lower bounds (of any algorithm on this machine: cut; of this plan: busiest link, latency) and\n"
+    "critical path with its transfer time raised to what the busiest link needs. The table adds "
+    "the\n"
+    "lower bounds (of any algorithm on this machine: cut; of this plan: busiest link, latency) "
+    "and\n"
     "what the critical path consists of. docs/algorithms.md derives every form.\n"
     "\n"
     "  collsim estimate -t hgx-h200 -a ring,tree -b 1M -e 1G -f 32\n"

@@ -13,8 +13,8 @@ namespace collsim::command {
 std::uint32_t bounded_option(const boost::program_options::variables_map& values,
                              const std::string& option, std::uint32_t least, std::uint32_t most);
 
-/// "1..17,32,64": numbers and ranges from `least` to `most`, in the order written. Throws InputError
-/// naming the option.
+/// "1..17,32,64": numbers and ranges from `least` to `most`, in the order written. Throws
+/// InputError naming the option.
 std::vector<std::uint32_t> parse_numbers(std::string_view option, std::string_view text,
                                          std::uint32_t least, std::uint32_t most);
 

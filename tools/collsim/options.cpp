@@ -37,7 +37,8 @@ std::optional<po::variables_map> parse_options(const po::options_description& op
   if (!positional.empty()) bare.add(std::string(positional).c_str(), 1);
   po::variables_map values;
   try {
-    // No guessing: with it, "--rank" would quietly mean "--ranks" today and something else tomorrow.
+    // No guessing: with it, "--rank" would quietly mean "--ranks" today and something else
+    // tomorrow.
     constexpr int style =
         po::command_line_style::default_style & ~po::command_line_style::allow_guessing;
     po::store(po::command_line_parser(std::vector<std::string>(args.begin(), args.end()))

@@ -136,23 +136,27 @@ Scenario read_scenario(const po::variables_map& values) {
 
 po::options_description question_options() {
   po::options_description options("Question");
-  options.add_options()                                                                    //
-      ("scenario", po::value<std::string>(), "scenario file; may be given bare")           //
-      ("topology,t", po::value<std::string>(), "machine: a file, or a shipped name such as "
-                                               "hgx-h200")                                 //
-      ("ranks,n", po::value<int>(), "GPUs that take part (default: all)")                  //
-      ("collective,c", po::value<std::string>(), "default all_reduce; see `collsim list`") //
-      ("algorithm,a", po::value<std::string>(), "one or several, comma-separated (default ring); "
-                                                "see `collsim list`")                      //
-      ("protocol,p", po::value<std::string>(), "ll, ll128 or simple (default simple)")     //
-      ("channels", po::value<int>(), "channels that share the data (default 1)")           //
-      ("chunk", po::value<std::string>(), "largest chunk; larger buffers are pipelined in loops "
-                                          "(default: unlimited)")                          //
-      ("minbytes,b", po::value<std::string>(), "smallest size (default 8)")                //
-      ("maxbytes,e", po::value<std::string>(), "largest size (default 1G)")                //
-      ("stepfactor,f", po::value<double>(), "factor between sizes (default 2)")            //
-      ("calibration", po::value<std::string>(), "cost constants: a file, or a shipped name such as "
-                                                "ideal (default: the topology's)")         //
+  options.add_options()                                                           //
+      ("scenario", po::value<std::string>(), "scenario file; may be given bare")  //
+      ("topology,t", po::value<std::string>(),
+       "machine: a file, or a shipped name such as "
+       "hgx-h200")                                                                          //
+      ("ranks,n", po::value<int>(), "GPUs that take part (default: all)")                   //
+      ("collective,c", po::value<std::string>(), "default all_reduce; see `collsim list`")  //
+      ("algorithm,a", po::value<std::string>(),
+       "one or several, comma-separated (default ring); "
+       "see `collsim list`")                                                            //
+      ("protocol,p", po::value<std::string>(), "ll, ll128 or simple (default simple)")  //
+      ("channels", po::value<int>(), "channels that share the data (default 1)")        //
+      ("chunk", po::value<std::string>(),
+       "largest chunk; larger buffers are pipelined in loops "
+       "(default: unlimited)")                                                   //
+      ("minbytes,b", po::value<std::string>(), "smallest size (default 8)")      //
+      ("maxbytes,e", po::value<std::string>(), "largest size (default 1G)")      //
+      ("stepfactor,f", po::value<double>(), "factor between sizes (default 2)")  //
+      ("calibration", po::value<std::string>(),
+       "cost constants: a file, or a shipped name such as "
+       "ideal (default: the topology's)")  //
       ("format", po::value<std::string>()->default_value("table"), "table, csv or json");
   return options;
 }

@@ -27,7 +27,9 @@ Rates rates_of(const Section& section, const Prediction& prediction) {
   return {algbw, algbw * busbw_factor(question.scenario.collective, question.ranks)};
 }
 
-std::string root_column() { return "-1"; }
+std::string root_column() {
+  return "-1";
+}
 
 /// Median, over the rows of a band of sizes, of the error's size.
 struct Band {
@@ -149,8 +151,8 @@ nlohmann::ordered_json fields(const Section& section, const Row& row) {
 void add_measured(nlohmann::ordered_json& json, const Row& row) {
   json["measured_us"] = row.measured ? nlohmann::ordered_json(in_microseconds(*row.measured))
                                      : nlohmann::ordered_json();
-  json["error"] = row.measured ? nlohmann::ordered_json(relative_error(row))
-                               : nlohmann::ordered_json();
+  json["error"] =
+      row.measured ? nlohmann::ordered_json(relative_error(row)) : nlohmann::ordered_json();
 }
 
 bool any_measured(const Section& section) {

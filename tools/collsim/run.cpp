@@ -20,8 +20,10 @@ namespace {
 
 constexpr std::string_view usage = "collsim run [SCENARIO] [options]";
 constexpr std::string_view epilogue =
-    "How long the collective takes, simulated event by event. `bound` is what no schedule of these\n"
-    "transfers can beat. Where the scenario names a recording, its times and our error stand beside.\n"
+    "How long the collective takes, simulated event by event. `bound` is what no schedule of "
+    "these\n"
+    "transfers can beat. Where the scenario names a recording, its times and our error stand "
+    "beside.\n"
     "\n"
     "  collsim run scenarios/hgx-h200-all-reduce.yaml\n"
     "  collsim run -t hgx-h200 -a ring,tree -b 1M -e 1G -f 4\n"
@@ -73,8 +75,8 @@ void answer(const Question& question, const RunSpec& run, Answerer answerer, Rep
   const Scenario& scenario = question.scenario;
   std::optional<Recording> recording;
   if (run.measured) {
-    recording = load_recording(run.measured->file, run.measured->id, scenario.collective,
-                               question.ranks);
+    recording =
+        load_recording(run.measured->file, run.measured->id, scenario.collective, question.ranks);
   }
   const Predictor predictor(question.topology, question.cost, scenario.collective, run,
                             question.ranks);

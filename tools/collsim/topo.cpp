@@ -60,8 +60,10 @@ std::string action_help() {
   for (const TopoAction& action : actions) {
     text += fmt::format("  {:<6} {}\n", action.name, action.summary);
   }
-  return text + "\nFILE is a topology, or the name of a shipped one (collsim list); docs/formats.md has the "
-                "format.";
+  return text +
+         "\nFILE is a topology, or the name of a shipped one (collsim list); docs/formats.md has "
+         "the "
+         "format.";
 }
 
 const TopoAction& find_action(const std::string& name) {

@@ -1,0 +1,59 @@
+// Transfers per second of a whole ring all-reduce: executor and fabric together, the plan and its
+// wiring made beforehand. items_per_second is transfers (one message, one hop) per second.
+
+#include <benchmark/benchmark.h>
+
+#include "sim/algorithms/registry.h"
+#include "sim/binding.h"
+#include "sim/engine.h"
+#include "sim/executor.h"
+#include "sim/wiring.h"
+
+namespace collsim {
+namespace {
+
+/// One port in and one out per rank, 50 GB/s, 1 us.
+Wiring switch_wiring(const Plan& plan) {
+  Wiring wiring;
+  wiring.capacities.assign(std::size_t{2} * plan.ranks(), gigabytes_per_second(50));
+  auto& wires = wiring.wires.emplace_back();
+  for (const Connection& connection : plan.schedule(0).connections()) {
+    wires.push_back(
+        {{connection.src, plan.ranks() + connection.dst}, microseconds(1), LinkKind::network});
+  }
+  return wiring;
+}
+
+void run_ring(benchmark::State& state, Engine engine) {
+  const auto ranks = static_cast<Rank>(state.range(0));
+  const Plan plan = make_plan(Collective::all_reduce, "ring", uniform_placement(ranks));
+  const Wiring wiring = switch_wiring(plan);
+  const Binding binding(plan, Bytes{std::int64_t{1} << 30}, Bytes{4}, {});
+  const TransferCost ideal;
+  std::uint64_t transfers = 0;
+  for (auto _ : state) {
+    const auto fabric = make_fabric(engine);
+    transfers += execute({plan, binding, wiring, ideal, Protocol::simple}, *fabric).transfers;
+  }
+  state.SetItemsProcessed(static_cast<std::int64_t>(transfers));
+}
+
+BENCHMARK_CAPTURE(run_ring, native, Engine::native)
+    ->Arg(8)
+    ->Arg(64)
+    ->Arg(256)
+    ->Arg(1024)
+    ->Unit(benchmark::kMillisecond);
+// 1,024 ranks are two million transfers: once is enough.
+BENCHMARK_CAPTURE(run_ring, simgrid, Engine::simgrid)
+    ->Arg(8)
+    ->Arg(64)
+    ->Arg(256)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(run_ring, simgrid, Engine::simgrid)
+    ->Arg(1024)
+    ->Iterations(1)
+    ->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace collsim
