@@ -81,10 +81,10 @@ RunSpec read_run(const YamlValue& value, Collective collective, const std::files
   if (const auto credits = mapping.find("credits")) {
     run.chunking.credits = static_cast<std::uint32_t>(credits->integer(1, 1024));
   }
-  if (run.chunking.credits < run.chunking.slices) {
+  if (run.chunking.credits < 2 * run.chunking.slices) {
     value.fail(fmt::format("{} credits for chunks of {} slices", run.chunking.credits,
                            run.chunking.slices),
-               "at least as many credits as slices");
+               "credits for two chunks at least, or rings would wait for themselves");
   }
   if (const auto share = mapping.find("smallest_channel_share")) {
     run.chunking.smallest_channel_share = share->bytes();

@@ -19,7 +19,7 @@ struct Chunking {
   /// (which are sent all the same, as NCCL does).
   Bytes smallest_slice{};
   /// Slices that a sender may be ahead of its receiver; at least as many as a chunk has, or two
-  /// ranks that first send to each other would wait for ever.
+  /// ranks that first send to each other would wait for ever, and for a ring twice as many.
   std::uint32_t credits = 8;
   /// Use fewer channels while a channel's share would be below this. 0 means always use all.
   Bytes smallest_channel_share{};

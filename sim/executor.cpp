@@ -42,7 +42,6 @@ struct Worker {
   std::uint32_t slice = 0;
   std::uint32_t flows = 0;
   State state = State::waiting;
-  bool received = false;  // has taken its messages, waits for credits only
   RecordId record = no_record;
 };
 
@@ -114,7 +113,6 @@ class Executor final : public FabricListener {
   }
   bool messages_are_there(const Worker& worker, const Primitive& primitive) const;
   bool credits_are_there(const Worker& worker, const Primitive& primitive) const;
-  void take_messages(Worker& worker, const Primitive& primitive, RecordId because_of);
   void try_begin(const Wakeup& wakeup);
   void move_bytes(WorkerId id);
   void complete(WorkerId id);
@@ -241,28 +239,11 @@ bool Executor::credits_are_there(const Worker& worker, const Primitive& primitiv
   return true;
 }
 
-void Executor::take_messages(Worker& worker, const Primitive& primitive, RecordId because_of) {
-  worker.received = true;
-  for (const ConnectionId peer : peers(worker, primitive.receive_group)) {
-    Fifo& fifo = fifos_[worker.first_fifo + peer];
-    ++fifo.consumed;
-    wake(fifo.sender, Cause::credit, because_of);
-  }
-}
-
 void Executor::try_begin(const Wakeup& wakeup) {
   Worker& worker = workers_[wakeup.worker];
   if (worker.state != Worker::State::waiting) return;
   const Primitive& primitive = worker.program[worker.primitive];
-  if (!worker.received && !messages_are_there(worker, primitive)) return;
-  if (!credits_are_there(worker, primitive)) {
-    // What is stored anyway need not block its sender meanwhile; else a ring whose FIFOs are all
-    // full would wait for itself.
-    if (!worker.received && stores(primitive.kind)) {
-      take_messages(worker, primitive, wakeup.caused_by);
-    }
-    return;
-  }
+  if (!messages_are_there(worker, primitive) || !credits_are_there(worker, primitive)) return;
   worker.state = Worker::State::busy;
   if (timeline_ != nullptr) record_begin(worker, primitive, wakeup);
   if (cost_.slice.value > 0) {
@@ -302,8 +283,11 @@ void Executor::complete(WorkerId id) {
   Worker& worker = workers_[id];
   const Primitive& primitive = worker.program[worker.primitive];
   if (timeline_ != nullptr) timeline_->records[worker.record].end = fabric_.now();
-  if (!worker.received) take_messages(worker, primitive, worker.record);
-  worker.received = false;
+  for (const ConnectionId peer : peers(worker, primitive.receive_group)) {
+    Fifo& fifo = fifos_[worker.first_fifo + peer];
+    ++fifo.consumed;
+    wake(fifo.sender, Cause::credit, worker.record);
+  }
   for (const ConnectionId peer : peers(worker, primitive.send_group)) {
     const FifoId fifo = worker.first_fifo + peer;
     if (timeline_ != nullptr) on_the_way_[fifo].push_back(worker.record);

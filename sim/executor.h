@@ -31,11 +31,12 @@ struct ExecutionResult {
 /// each that it sends to. Its thread block then pays the serial cost per slice, its bytes flow to
 /// all peers at once (or into the own buffer, where it only stores), and when the last has left the
 /// program goes on; the peer sees the slice an alpha later. Lanes of a rank run concurrently and
-/// share the channel's rate. A slot in the receiver's FIFO is free again when the primitive that
-/// took the message is done, or when it has stored the message and only waits for credits.
+/// share the channel's rate. A slot in the receiver's FIFO is free
+/// again when the primitive that took the message is done, so that a ring needs room for two chunks
+/// in its FIFOs, as NCCL has.
 ///
 /// `timeline`, if given, receives a record per slice and primitive. Throws std::logic_error where a
-/// program never ends; that cannot happen to a plan that passed check().
+/// program never ends, which cannot happen to a plan that passed check() with two chunks of credits.
 ExecutionResult execute(const Execution& execution, Fabric& fabric, Timeline* timeline = nullptr);
 
 }  // namespace collsim

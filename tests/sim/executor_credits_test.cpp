@@ -1,8 +1,8 @@
-// Every plan ends at every credit depth: the executor keeps the promise that check() proves.
+// Every plan ends where its FIFOs have room for two chunks; a ring with less waits for itself.
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
+#include <stdexcept>
 #include <string>
 
 #include "models/critical_path.h"
@@ -22,9 +22,8 @@ TEST(ExecutorCredits, every_algorithm_ends_at_every_depth) {
       if (why_unsupported(Collective::all_reduce, name, placement)) continue;
       const Plan plan = make_plan(Collective::all_reduce, name, placement, 2);
       const Wiring wiring = test::switch_wiring(plan, gigabytes_per_second(10), microseconds(1));
-      for (const std::uint32_t credits : {8U, 3U, 2U, 1U}) {
-        const Chunking chunking{
-            .largest_chunk = {400}, .slices = std::min(credits, 2U), .credits = credits};
+      for (const std::uint32_t credits : {8U, 4U, 3U, 2U}) {
+        const Chunking chunking{.largest_chunk = {400}, .slices = credits / 2, .credits = credits};
         const Binding binding(plan, Bytes{4 * 1009}, Bytes{4}, chunking);
         const TransferCost cost;
         NativeFabric fabric;
@@ -37,6 +36,17 @@ TEST(ExecutorCredits, every_algorithm_ends_at_every_depth) {
       }
     }
   }
+}
+
+// Every rank has sent one chunk and holds its FIFO's only slot until it can send on: into a FIFO
+// that is as full.
+TEST(ExecutorCredits, a_ring_with_one_credit_is_reported_as_a_deadlock) {
+  const Plan plan = make_plan(Collective::all_reduce, "ring", uniform_placement(3));
+  const Wiring wiring = test::switch_wiring(plan, gigabytes_per_second(10), microseconds(1));
+  const Binding binding(plan, Bytes{1200}, Bytes{4}, {.credits = 1});
+  const TransferCost cost;
+  NativeFabric fabric;
+  EXPECT_THROW(execute({plan, binding, wiring, cost, Protocol::simple}, fabric), std::logic_error);
 }
 
 }  // namespace
