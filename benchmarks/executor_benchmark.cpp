@@ -31,7 +31,7 @@ void run_ring(benchmark::State& state, Engine engine) {
   const Binding binding(plan, Bytes{std::int64_t{1} << 30}, Bytes{4}, {});
   const TransferCost ideal;
   std::uint64_t transfers = 0;
-  for (auto _ : state) {
+  while (state.KeepRunning()) {
     const auto fabric = make_fabric(engine);
     transfers += execute({plan, binding, wiring, ideal, Protocol::simple}, *fabric).transfers;
   }

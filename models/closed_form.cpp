@@ -40,8 +40,9 @@ double last_start(const HopCost& hop, double send, double messages) {
   const double round_trip = 2 * send + hop.alpha.value;
   if (hop.credits * send >= round_trip) return (messages - 1) * send;
   const auto last = static_cast<std::int64_t>(messages) - 1;
-  return static_cast<double>(last / hop.credits) * round_trip +
-         static_cast<double>(last % hop.credits) * send;
+  const std::int64_t groups = last / hop.credits;
+  const std::int64_t within = last % hop.credits;
+  return static_cast<double>(groups) * round_trip + static_cast<double>(within) * send;
 }
 
 /// A tree of this depth, reducing up and broadcasting down in a pipeline of `loops` chunks.
@@ -100,17 +101,19 @@ double all_to_all_broadcast(const ClosedFormInput& in) {
 
 double recursive_halving_doubling(const ClosedFormInput& in) {
   const Rank n = in.placement.ranks();
-  const double core = std::bit_floor(n);
+  const Rank core = std::bit_floor(n);
   const double loops = in.loops;
   const double piece = in.bytes / loops;
   const auto exchange = [&in](double bytes) {
     return occupancy(in.inter, bytes) + in.inter.alpha.value + store_time(in.inter, bytes);
   };
   double time = 0;
-  for (double part = piece / 2, rest = core; rest > 1; part /= 2, rest /= 2) {
+  double part = piece / 2;
+  for (Rank distance = core; distance > 1; distance /= 2) {
     time += 2 * exchange(part);
+    part /= 2;
   }
-  if (static_cast<double>(n) > core) time += 2 * exchange(piece);
+  if (n > core) time += 2 * exchange(piece);
   return loops * time;
 }
 

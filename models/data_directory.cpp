@@ -53,7 +53,7 @@ fs::path data_directory() {
 
 fs::path find_data_file(std::string_view name, std::string_view folder, const fs::path& base) {
   const fs::path path(name);
-  const fs::path as_given = path.is_absolute() ? path : base / path;
+  fs::path as_given = path.is_absolute() ? path : base / path;
   if (fs::exists(as_given)) return as_given;
   const bool bare = !path.has_parent_path() && !path.has_extension();
   if (!bare) {
@@ -61,7 +61,7 @@ fs::path find_data_file(std::string_view name, std::string_view folder, const fs
                      "a path that exists, or the bare name of a shipped file");
   }
   const fs::path shipped = data_directory() / folder;
-  const fs::path candidate = shipped / (std::string(name) + ".yaml");
+  fs::path candidate = shipped / (std::string(name) + ".yaml");
   if (fs::exists(candidate)) return candidate;
   throw InputError(fmt::format("no file '{}', and none of that name is shipped", name),
                    fmt::format("a path, or one of {}", shipped_names(shipped)));

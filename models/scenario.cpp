@@ -50,7 +50,7 @@ Protocol read_protocol(const YamlValue& value) {
 }
 
 std::string read_algorithm(const YamlValue& value, Collective collective) {
-  const std::string name = value.string();
+  std::string name = value.string();
   try {
     static_cast<void>(make_plan(collective, name, uniform_placement(1)));
   } catch (const InputError& error) {
@@ -101,11 +101,11 @@ RunSpec read_run(const YamlValue& value, Collective collective, const std::files
 
 std::vector<Bytes> expand(const Sizes& sizes, Bytes element_size) {
   std::vector<Bytes> expanded;
-  for (auto size = static_cast<double>(sizes.from.count);
-       size <= static_cast<double>(sizes.to.count); size *= sizes.factor) {
-    const auto elements = static_cast<std::int64_t>(size) / element_size.count;
-    expanded.push_back(elements * element_size);
+  auto size = static_cast<double>(sizes.from.count);
+  while (size <= static_cast<double>(sizes.to.count)) {
+    expanded.push_back((static_cast<std::int64_t>(size) / element_size.count) * element_size);
     if (size < 1) break;  // a sweep that starts at nothing stays there
+    size *= sizes.factor;
   }
   return expanded;
 }

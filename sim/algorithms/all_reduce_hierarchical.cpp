@@ -42,6 +42,7 @@ void emit(Group& group, const Placement& placement, const Algorithm* inter) {
   }
   for (std::uint32_t local = 0; local < per_node; ++local) {
     std::vector<Rank> equals;
+    equals.reserve(nodes.size());
     for (const auto& node : nodes) equals.push_back(node[local]);
     // Chunk `local` of the reduce-scatter has ended at local rank `local`.
     Group across = group.subgroup(equals, local * width, 1, true, "inter-node ");
