@@ -94,9 +94,9 @@ double busiest_resource_bound(const Plan& plan, const Binding& binding, const Wi
     for (std::size_t i = 0; i < bytes.size(); ++i) {
       const double on_wire = cost.wire_factor * bytes[i];
       thread_block[schedule.connections()[i].src] += on_wire;
-      for (const ResourceId resource : wiring.wires[channel][i].resources) {
-        load[resource] += on_wire;
-      }
+      const Wire& wire = wiring.wires[channel][i];
+      for (const ResourceId resource : wire.resources) load[resource] += on_wire;
+      for (const ResourceId resource : wire.network) load[resource] += on_wire;
     }
     for (const double sent : thread_block) busiest = std::max(busiest, sent / cost.channel.value);
   }

@@ -19,8 +19,8 @@ void read_rate(const YamlMapping& mapping, std::string_view key, BytesPerSecond&
 }
 
 ProtocolCost read_protocol(const YamlValue& value) {
-  const YamlMapping mapping =
-      value.mapping({"slice", "alpha", "channel", "reduce", "copy", "store", "wire_factor"});
+  const YamlMapping mapping = value.mapping(
+      {"slice", "alpha", "channel", "reduce", "copy", "store", "wire_factor", "granule"});
   ProtocolCost cost;
   if (const auto slice = mapping.find("slice")) cost.slice = slice->time();
   if (const auto alpha = mapping.find("alpha")) {
@@ -37,15 +37,25 @@ ProtocolCost read_protocol(const YamlValue& value) {
     cost.wire_factor = factor->fraction(4);
     if (cost.wire_factor < 1) factor->fail("a wire factor below 1", "a number from 1 to 4");
   }
+  if (const auto granule = mapping.find("granule")) cost.granule = granule->bytes();
+  return cost;
+}
+
+ProxyCost read_proxy(const YamlValue& value) {
+  const YamlMapping mapping = value.mapping({"message", "rate"});
+  ProxyCost cost;
+  cost.used = true;
+  cost.message = mapping.at("message").time();
+  read_rate(mapping, "rate", cost.rate);
   return cost;
 }
 
 }  // namespace
 
 TransferCost load_calibration(const std::filesystem::path& path) {
-  const YamlMapping root =
-      load_yaml(path, "calibration")
-          .mapping({"collsim", "name", "source", "date", "launch", "efficiency", "protocols"});
+  const YamlMapping root = load_yaml(path, "calibration")
+                               .mapping({"collsim", "name", "source", "date", "launch",
+                                         "efficiency", "proxy", "protocols"});
   TransferCost cost;
   cost.calibration = root.at("name").string();
   static_cast<void>(root.at("source").string());
@@ -58,6 +68,7 @@ TransferCost load_calibration(const std::filesystem::path& path) {
         cost.efficiency[kind] = share->fraction();
     }
   }
+  if (const auto proxy = root.find("proxy")) cost.proxy = read_proxy(*proxy);
   if (const auto per_protocol = root.find("protocols")) {
     const YamlMapping costs = per_protocol->mapping({"ll", "ll128", "simple"});
     for (std::size_t protocol = 0; protocol < protocol_count; ++protocol) {

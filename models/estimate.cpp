@@ -82,6 +82,8 @@ struct Levels {
 std::optional<Levels> uniform_levels(const Plan& plan, const Placement& placement,
                                      const Binding& binding, const Wiring& wiring,
                                      const ProtocolCost& cost) {
+  // No form knows granules or proxies.
+  if (cost.granule.count > 0) return std::nullopt;
   const std::vector<Usage> usage = count_usage(plan, binding, wiring);
   if (needs_private_links(plan.algorithm, placement)) {
     const bool shared = std::any_of(usage.begin(), usage.end(),
@@ -95,6 +97,7 @@ std::optional<Levels> uniform_levels(const Plan& plan, const Placement& placemen
     for (std::size_t i = 0; i < connections.size(); ++i) {
       const bool within =
           placement.node_of_rank[connections[i].src] == placement.node_of_rank[connections[i].dst];
+      if (!wiring.wires[channel][i].network.empty()) return std::nullopt;
       std::optional<HopCost>& level = within ? levels.intra : levels.inter;
       const HopCost hop = hop_of(wiring.wires[channel][i], wiring, usage, cost, binding.chunking());
       if (!level) level = hop;

@@ -72,9 +72,12 @@ Wiring wire(const Plan& plan, const Topology& topology, std::span<const DeviceId
       const Route route = router.route(gpus[connection.src], gpus[connection.dst], channel);
       Wire& wire = wiring.wires[channel].emplace_back();
       wire.latency = route.latency;
+      bool on_network = false;
       for (const LinkId link : route.links) {
-        wire.kind = std::max(wire.kind, topology.link(link).kind);
-        table.add_link(link, wire.resources);
+        const LinkKind kind = topology.link(link).kind;
+        wire.kind = std::max(wire.kind, kind);
+        on_network = on_network || (cost.proxy.used && kind == LinkKind::network);
+        table.add_link(link, on_network ? wire.network : wire.resources);
       }
     }
   }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cassert>
 #include <deque>
 #include <stdexcept>
@@ -17,11 +18,16 @@ using FifoId = std::uint32_t;
 
 constexpr WorkerId no_worker = ~WorkerId{0};
 
-/// Event tags carry the kind of timer in their lowest bit.
-constexpr EventTag serial_tag(WorkerId worker) {
+/// Event tags carry in their lowest bits whose event it is. Flows: a worker's or a proxy's. Timers:
+/// a worker's serial cost, an arrival, a proxy's serial cost.
+enum class TimerKind : std::uint8_t { serial, arrival, proxy };
+constexpr EventTag timer_tag(std::uint32_t id, TimerKind kind) {
+  return (id << 2) | static_cast<EventTag>(kind);
+}
+constexpr EventTag worker_flow(WorkerId worker) {
   return worker << 1;
 }
-constexpr EventTag arrival_tag(FifoId fifo) {
+constexpr EventTag proxy_flow(FifoId fifo) {
   return (fifo << 1) | 1;
 }
 
@@ -40,20 +46,41 @@ struct Worker {
   std::uint32_t loop = 0;
   std::uint32_t primitive = 0;
   std::uint32_t slice = 0;
+  std::uint32_t piece = 0;   // of the slice
+  std::uint32_t pieces = 1;  // that the slice has
   std::uint32_t flows = 0;
   State state = State::waiting;
   RecordId record = no_record;
 };
 
-/// Counts slices; the receiver's view lags the sender's by alpha.
+/// A slice travels in one or more pieces; credits count slices, arrivals pieces.
 struct Fifo {
-  std::uint32_t sent = 0;
-  std::uint32_t arrived = 0;
-  std::uint32_t consumed = 0;
+  std::uint32_t sent_slices = 0;
+  std::uint32_t freed_slices = 0;
+  std::uint32_t arrived_pieces = 0;
+  std::uint32_t taken_pieces = 0;
   WorkerId sender = no_worker;
   WorkerId receiver = no_worker;
   RouteId route = 0;
   Seconds alpha;
+  std::uint32_t proxy = 0;     // index + 1; 0 where there is none
+  bool route_is_free = false;  // has no resource that could limit
+};
+
+/// A piece on its way over the network.
+struct ProxyMessage {
+  double bytes;
+  bool ends_slice;
+  RecordId record;
+};
+
+/// Sends the messages of one FIFO one after the other. Its buffer has as many slices as the
+/// receiver's: the sender's slot is free when the message has left, the receiver's as always.
+struct Proxy {
+  RouteId route = 0;
+  std::deque<ProxyMessage> messages;  // the first is the one being sent, where `busy`
+  std::uint32_t left_slices = 0;
+  bool busy = false;
 };
 
 struct Wakeup {
@@ -87,16 +114,27 @@ class Executor final : public FabricListener {
   }
 
   void on_flow_done(EventTag tag) override {
-    Worker& worker = workers_[tag];
-    if (--worker.flows == 0) complete(tag);
+    if ((tag & 1) == 0) {
+      const WorkerId worker = tag >> 1;
+      if (--workers_[worker].flows == 0) complete(worker);
+    } else {
+      finish_proxy_message(tag >> 1);
+    }
     work_off_wakeups();
   }
 
   void on_timer(EventTag tag) override {
-    if ((tag & 1) == 0) {
-      move_bytes(tag >> 1);
-    } else {
-      arrive(tag >> 1);
+    const std::uint32_t id = tag >> 2;
+    switch (static_cast<TimerKind>(tag & 3)) {
+      case TimerKind::serial:
+        move_bytes(id);
+        break;
+      case TimerKind::arrival:
+        arrive(id);
+        break;
+      case TimerKind::proxy:
+        move_proxy_message(id);
+        break;
     }
     work_off_wakeups();
   }
@@ -116,6 +154,11 @@ class Executor final : public FabricListener {
   void try_begin(const Wakeup& wakeup);
   void move_bytes(WorkerId id);
   void complete(WorkerId id);
+  void hand_over(FifoId id, const ProxyMessage& message);
+  void start_proxy(FifoId id);
+  void move_proxy_message(FifoId id);
+  void finish_proxy_message(FifoId id);
+  void send_off(FifoId id);
   void arrive(FifoId id);
   void advance(Worker& worker);
 
@@ -136,6 +179,14 @@ class Executor final : public FabricListener {
                                worker.slice);
   }
 
+  std::uint32_t pieces_of(Bytes slice) const {
+    const std::int64_t granule = cost_.granule.count;
+    if (granule == 0 || slice.count <= granule) return 1;
+    return static_cast<std::uint32_t>((slice.count + granule - 1) / granule);
+  }
+  /// Of the piece that the worker is at.
+  double wire_bytes(const Worker& worker, const Primitive& primitive) const;
+
   const Execution& execution_;
   const ProtocolCost& cost_;
   Fabric& fabric_;
@@ -144,6 +195,7 @@ class Executor final : public FabricListener {
   const std::uint32_t slices_;
   std::vector<Worker> workers_;
   std::vector<Fifo> fifos_;
+  std::vector<Proxy> proxies_;
   std::vector<std::deque<RecordId>> on_the_way_;  // by fifo; only with a timeline
   std::vector<Wakeup> wakeups_;
   std::size_t finished_ = 0;
@@ -183,7 +235,12 @@ void Executor::add_fifos(std::uint32_t channel, const std::vector<ResourceId>& t
     if (!thread_blocks.empty()) route.push_back(thread_blocks[connections[i].src]);
     Fifo fifo;
     fifo.route = fabric_.add_route(route);
+    fifo.route_is_free = route.empty();
     fifo.alpha = wires[i].latency + cost_.alpha[static_cast<std::size_t>(wires[i].kind)];
+    if (!wires[i].network.empty()) {
+      proxies_.emplace_back().route = fabric_.add_route(wires[i].network);
+      fifo.proxy = static_cast<std::uint32_t>(proxies_.size());
+    }
     fifos_.push_back(fifo);
   }
 }
@@ -226,15 +283,18 @@ void Executor::add_workers(std::uint32_t channel, FifoId first_fifo,
 bool Executor::messages_are_there(const Worker& worker, const Primitive& primitive) const {
   for (const ConnectionId peer : peers(worker, primitive.receive_group)) {
     const Fifo& fifo = fifos_[worker.first_fifo + peer];
-    if (fifo.arrived == fifo.consumed) return false;
+    if (fifo.arrived_pieces == fifo.taken_pieces) return false;
   }
   return true;
 }
 
 bool Executor::credits_are_there(const Worker& worker, const Primitive& primitive) const {
+  if (worker.piece > 0) return true;  // the slice has its slot
   for (const ConnectionId peer : peers(worker, primitive.send_group)) {
     const Fifo& fifo = fifos_[worker.first_fifo + peer];
-    if (fifo.sent - fifo.consumed >= credits_) return false;
+    const std::uint32_t free_again =
+        fifo.proxy == 0 ? fifo.freed_slices : proxies_[fifo.proxy - 1].left_slices;
+    if (fifo.sent_slices - free_again >= credits_) return false;
   }
   return true;
 }
@@ -246,23 +306,36 @@ void Executor::try_begin(const Wakeup& wakeup) {
   if (!messages_are_there(worker, primitive) || !credits_are_there(worker, primitive)) return;
   worker.state = Worker::State::busy;
   if (timeline_ != nullptr) record_begin(worker, primitive, wakeup);
-  if (cost_.slice.value > 0) {
-    fabric_.start_timer(cost_.slice, serial_tag(wakeup.worker));
+  if (worker.piece == 0) {
+    worker.pieces = pieces_of(slice_bytes(worker, primitive));
+    for (const ConnectionId peer : peers(worker, primitive.send_group)) {
+      ++fifos_[worker.first_fifo + peer].sent_slices;
+    }
+  }
+  if (cost_.slice.value > 0 && worker.piece == 0) {
+    fabric_.start_timer(cost_.slice, timer_tag(wakeup.worker, TimerKind::serial));
   } else {
     move_bytes(wakeup.worker);
   }
 }
 
+double Executor::wire_bytes(const Worker& worker, const Primitive& primitive) const {
+  const std::int64_t slice = slice_bytes(worker, primitive).count;
+  if (worker.pieces == 1) return cost_.wire_factor * static_cast<double>(slice);
+  const std::int64_t granule = cost_.granule.count;
+  const std::int64_t left = slice - granule * worker.piece;
+  return cost_.wire_factor * static_cast<double>(std::min(left, granule));
+}
+
 void Executor::move_bytes(WorkerId id) {
   Worker& worker = workers_[id];
   const Primitive& primitive = worker.program[worker.primitive];
-  const double bytes =
-      cost_.wire_factor * static_cast<double>(slice_bytes(worker, primitive).count);
+  const double bytes = wire_bytes(worker, primitive);
   if (timeline_ != nullptr) timeline_->records[worker.record].moving = fabric_.now();
   if (!sends(primitive.kind)) {
     if (cost_.store < unlimited && bytes > 0) {
       worker.flows = 1;
-      fabric_.start_flow(worker.store_route, bytes, cost_.store, id);
+      fabric_.start_flow(worker.store_route, bytes, cost_.store, worker_flow(id));
     } else {
       complete(id);
     }
@@ -273,37 +346,89 @@ void Executor::move_bytes(WorkerId id) {
   worker.flows = static_cast<std::uint32_t>(group.size());
   transfers_ += group.size();
   for (const ConnectionId peer : group) {
-    Fifo& fifo = fifos_[worker.first_fifo + peer];
-    ++fifo.sent;
-    fabric_.start_flow(fifo.route, bytes, rate, id);
+    const Fifo& fifo = fifos_[worker.first_fifo + peer];
+    // A proxy's buffer that nothing limits takes all at once.
+    const bool at_once = fifo.route_is_free && !(rate < unlimited);
+    fabric_.start_flow(fifo.route, at_once ? 0 : bytes, rate, worker_flow(id));
   }
 }
 
 void Executor::complete(WorkerId id) {
   Worker& worker = workers_[id];
   const Primitive& primitive = worker.program[worker.primitive];
+  const bool ends_slice = worker.piece + 1 == worker.pieces;
   if (timeline_ != nullptr) timeline_->records[worker.record].end = fabric_.now();
   for (const ConnectionId peer : peers(worker, primitive.receive_group)) {
     Fifo& fifo = fifos_[worker.first_fifo + peer];
-    ++fifo.consumed;
+    ++fifo.taken_pieces;
+    if (!ends_slice) continue;
+    ++fifo.freed_slices;
+    if (fifo.proxy != 0) start_proxy(worker.first_fifo + peer);
     wake(fifo.sender, Cause::credit, worker.record);
   }
   for (const ConnectionId peer : peers(worker, primitive.send_group)) {
     const FifoId fifo = worker.first_fifo + peer;
     if (timeline_ != nullptr) on_the_way_[fifo].push_back(worker.record);
-    if (fifos_[fifo].alpha.value > 0) {
-      fabric_.start_timer(fifos_[fifo].alpha, arrival_tag(fifo));
-    } else {
-      arrive(fifo);
-    }
+    hand_over(fifo, {wire_bytes(worker, primitive), ends_slice, worker.record});
   }
   advance(worker);
   if (worker.state == Worker::State::waiting) wake(id, Cause::program_order, worker.record);
 }
 
+/// A piece has left the thread block: towards the peer, or into the proxy's buffer.
+void Executor::hand_over(FifoId id, const ProxyMessage& message) {
+  const Fifo& fifo = fifos_[id];
+  if (fifo.proxy == 0) {
+    send_off(id);
+    return;
+  }
+  proxies_[fifo.proxy - 1].messages.push_back(message);
+  start_proxy(id);
+}
+
+void Executor::start_proxy(FifoId id) {
+  const Fifo& fifo = fifos_[id];
+  Proxy& proxy = proxies_[fifo.proxy - 1];
+  if (proxy.busy || proxy.messages.empty()) return;
+  if (proxy.left_slices - fifo.freed_slices >= credits_) return;  // the receiver's buffer is full
+  proxy.busy = true;
+  if (execution_.cost.proxy.message.value > 0) {
+    fabric_.start_timer(execution_.cost.proxy.message, timer_tag(id, TimerKind::proxy));
+  } else {
+    move_proxy_message(id);
+  }
+}
+
+void Executor::move_proxy_message(FifoId id) {
+  const Proxy& proxy = proxies_[fifos_[id].proxy - 1];
+  fabric_.start_flow(proxy.route, proxy.messages.front().bytes, execution_.cost.proxy.rate,
+                     proxy_flow(id));
+}
+
+void Executor::finish_proxy_message(FifoId id) {
+  const Fifo& fifo = fifos_[id];
+  Proxy& proxy = proxies_[fifo.proxy - 1];
+  proxy.busy = false;
+  if (proxy.messages.front().ends_slice) {
+    ++proxy.left_slices;
+    wake(fifo.sender, Cause::credit, proxy.messages.front().record);
+  }
+  proxy.messages.pop_front();
+  send_off(id);
+  start_proxy(id);
+}
+
+void Executor::send_off(FifoId id) {
+  if (fifos_[id].alpha.value > 0) {
+    fabric_.start_timer(fifos_[id].alpha, timer_tag(id, TimerKind::arrival));
+  } else {
+    arrive(id);
+  }
+}
+
 void Executor::arrive(FifoId id) {
   Fifo& fifo = fifos_[id];
-  ++fifo.arrived;
+  ++fifo.arrived_pieces;
   RecordId sent_by = no_record;
   if (timeline_ != nullptr) {
     sent_by = on_the_way_[id].front();
@@ -314,6 +439,8 @@ void Executor::arrive(FifoId id) {
 
 void Executor::advance(Worker& worker) {
   worker.state = Worker::State::waiting;
+  if (++worker.piece < worker.pieces) return;
+  worker.piece = 0;
   if (++worker.slice < slices_) return;
   worker.slice = 0;
   if (++worker.primitive < worker.program.size()) return;

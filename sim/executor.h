@@ -30,13 +30,16 @@ struct ExecutionResult {
 /// A primitive waits for one slice on each connection that it receives from and for a credit on
 /// each that it sends to. Its thread block then pays the serial cost per slice, its bytes flow to
 /// all peers at once (or into the own buffer, where it only stores), and when the last has left the
-/// program goes on; the peer sees the slice an alpha later. Lanes of a rank run concurrently and
-/// share the channel's rate. A slot in the receiver's FIFO is free
-/// again when the primitive that took the message is done, so that a ring needs room for two chunks
-/// in its FIFOs, as NCCL has.
+/// program goes on; the peer sees the slice an alpha later. Protocols with a granule do this piece
+/// by piece within a slice. Where the machine has proxies, the bytes flow into a proxy's buffer,
+/// and the proxy sends them over the network while the thread block goes on. Lanes of a rank run
+/// concurrently and share the channel's rate. A slot in the receiver's FIFO is free again when the
+/// primitive that took the message is done, so that a ring needs room for two chunks in its FIFOs,
+/// as NCCL has.
 ///
 /// `timeline`, if given, receives a record per slice and primitive. Throws std::logic_error where a
-/// program never ends, which cannot happen to a plan that passed check() with two chunks of credits.
+/// program never ends, which cannot happen to a plan that passed check() with two chunks of
+/// credits.
 ExecutionResult execute(const Execution& execution, Fabric& fabric, Timeline* timeline = nullptr);
 
 }  // namespace collsim

@@ -31,6 +31,19 @@ struct ProtocolCost {
   BytesPerSecond store = unlimited;
   /// Bytes on the wire per byte of data: LL 2, LL128 128/120, Simple 1.
   double wire_factor = 1;
+  /// A receiver may go on with the first so many bytes of a slice before the rest is there; 0 means
+  /// that it needs the whole slice. LL and LL128 flag every line, so that a thread block forwards
+  /// as much as its threads handle at a time.
+  Bytes granule{};
+};
+
+/// The CPU thread that carries what a thread block has put into a buffer over the network, slice
+/// after slice, while the thread block goes on. Not used where a machine's network is part of its
+/// GPUs' links.
+struct ProxyCost {
+  bool used = false;
+  Seconds message;                  ///< serial, per slice and connection
+  BytesPerSecond rate = unlimited;  ///< of one connection (a TCP stream)
 };
 
 /// Everything that a calibration says about a machine.
@@ -38,6 +51,7 @@ struct TransferCost {
   std::string calibration = "ideal";  ///< name of the file it came from
   Seconds launch;                     ///< once per call
   std::array<ProtocolCost, protocol_count> protocols{};
+  ProxyCost proxy;
   /// What a link really carries, as a share of its nominal bandwidth.
   std::array<double, link_kind_count> efficiency{1, 1, 1, 1};
 

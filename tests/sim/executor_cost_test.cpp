@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "sim/algorithms/registry.h"
 #include "sim/binding.h"
 #include "sim/executor.h"
@@ -118,6 +120,61 @@ TEST_F(ExecutorCost, lanes_share_the_channel) {
   // Rank 1 sends 2 x 80,000 bytes up and as much down: 32 us of a 10 GB/s channel at the least.
   EXPECT_LT(free, 28);
   EXPECT_GE(shared, 32);
+}
+
+// Pieces of 5,000 bytes, 0.5 us each, in one slice, whose serial cost of 0.5 us is paid once. First
+// send: 0.5..1.0..1.5, arrivals at 2.0 and 2.5. Forward: serial from 2.0, 2.5..3.0..3.5, arrivals
+// at 4.0 and 4.5. Last receive: serial 4.0..4.5, by when the second piece is there.
+TEST_F(ExecutorCost, a_granule_lets_the_receiver_begin_within_a_slice) {
+  simple(cost_).slice = microseconds(0.5);
+  simple(cost_).granule = {5000};
+  EXPECT_DOUBLE_EQ(microseconds_of(plan_, size_, cost_), 4.5);
+}
+
+// Credits count slices: with one slice of credit all pieces of it may leave.
+TEST_F(ExecutorCost, pieces_of_a_slice_share_its_credit) {
+  simple(cost_).granule = {5000};
+  EXPECT_DOUBLE_EQ(microseconds_of(plan_, size_, cost_, {.credits = 2}), 3.5);
+}
+
+class ExecutorProxy : public ExecutorCost {
+ protected:
+  /// All links are networks behind proxies; nothing limits the way into a proxy's buffer.
+  double microseconds_with_proxies(const Plan& plan, Bytes size, const Chunking& chunking) {
+    Wiring wiring = test::private_wiring(plan, rate, alpha);
+    for (Wire& wire : wiring.wires[0]) std::swap(wire.resources, wire.network);
+    const Binding binding(plan, size, Bytes{4}, chunking);
+    NativeFabric fabric;
+    return in_microseconds(execute({plan, binding, wiring, cost_, Protocol::simple}, fabric).time);
+  }
+};
+
+// Each hop: 2 us of the proxy, 1 us on the wire, 1 us of alpha.
+TEST_F(ExecutorProxy, each_message_pays_the_proxys_serial_cost) {
+  cost_.proxy.message = microseconds(2);
+  EXPECT_DOUBLE_EQ(microseconds_with_proxies(plan_, size_, {}), 8);
+}
+
+// Slices of 0.5 us on the wire. They leave the proxy at 2.5 and 5.0 and arrive at 3.5 and 6.0. What is
+// forwarded goes behind them through the same proxy: 5.0..7.5 and 7.5..10.0, arriving at 11.0.
+TEST_F(ExecutorProxy, one_connections_messages_wait_for_each_other) {
+  cost_.proxy.message = microseconds(2);
+  EXPECT_DOUBLE_EQ(microseconds_with_proxies(plan_, size_, {.slices = 2}), 11);
+}
+
+// 10,000 bytes at 5 GB/s: 2 us a hop instead of 1.
+TEST_F(ExecutorProxy, a_connection_has_its_own_rate) {
+  cost_.proxy.rate = gigabytes_per_second(5);
+  EXPECT_DOUBLE_EQ(microseconds_with_proxies(plan_, size_, {}), 6);
+}
+
+// Three chunks up a tree of two, one credit. Chunk 0 is on the wire 0..1 and arrives at 2, when its
+// slot is free again; chunk 1, in the buffer since 1, can go only then: 2..3, arrives at 4; chunk 2
+// 4..5, arrives at 6. Down: 6..7, arrives at 8.
+TEST_F(ExecutorProxy, a_proxy_waits_for_the_receivers_buffer) {
+  const Plan tree = make_plan(Collective::all_reduce, "tree", uniform_placement(2));
+  EXPECT_DOUBLE_EQ(
+      microseconds_with_proxies(tree, {30000}, {.largest_chunk = {10000}, .credits = 1}), 8);
 }
 
 TEST_F(ExecutorCost, an_empty_call_costs_its_launch) {
