@@ -23,13 +23,15 @@ Binding::Binding(const Plan& plan, Bytes size, Bytes element_size, const Chunkin
     : size_(size), element_size_(element_size), chunking_(chunking) {
   assert(size.count >= 0 && element_size.count > 0 && size.count % element_size.count == 0);
   assert(chunking.slices > 0 && chunking.credits >= chunking.slices);
-  const std::int64_t elements = size.count / element_size.count;
+  const std::int64_t elements =
+      size.count / element_size.count * sizes_held(plan.collective, plan.ranks());
   const std::uint32_t channels =
       used_channels(plan.channels(), size, chunking.smallest_channel_share);
   shares_.resize(channels);
   for (std::uint32_t channel = 0; channel < channels; ++channel) {
     Share& share = shares_[channel];
     const std::int64_t own = elements / channels + (channel < elements % channels ? 1 : 0);
+    if (plan.collective == Collective::barrier && channel == 0) share.loops = 1;
     if (own == 0) continue;
     share.chunks = plan.schedule(channel).chunks();
     const std::int64_t largest =
@@ -43,8 +45,30 @@ Binding::Binding(const Plan& plan, Bytes size, Bytes element_size, const Chunkin
   }
 }
 
+Binding Binding::nccl(const Plan& plan, const NcclCall& call) {
+  const NcclCut cut = cut_nccl_call(plan.collective, plan.ranks(), plan.channels(), call);
+  assert(cut.credits > cut.slices && "a ring that forwards without storing would wait for itself");
+  Binding binding;
+  binding.is_nccl_ = true;
+  binding.size_ = call.size;
+  binding.element_size_ = call.element_size;
+  binding.chunking_ = {.largest_chunk = cut.chunk,
+                       .slices = cut.slices,
+                       .smallest_slice = cut.smallest_slice,
+                       .slice_unit = 16 * call.element_size,
+                       .credits = cut.credits};
+  for (const NcclShare& each : cut.shares) {
+    Share& share = binding.shares_.emplace_back();
+    share.loops = each.loops;
+    share.nccl = each;
+  }
+  return binding;
+}
+
 std::int64_t Binding::slice_size(Bytes chunk) const {
-  return std::max(divide_up(chunk.count, chunking_.slices), chunking_.smallest_slice.count);
+  const std::int64_t unit = chunking_.slice_unit.count;
+  const std::int64_t even = divide_up(chunk.count, chunking_.slices * unit) * unit;
+  return std::max(even, chunking_.smallest_slice.count);
 }
 
 }  // namespace collsim

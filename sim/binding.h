@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "sim/nccl_cut.h"
 #include "sim/plan.h"
 #include "sim/units.h"
 
@@ -18,6 +19,8 @@ struct Chunking {
   /// No slice but the last is smaller; chunks too small for that leave their last slices empty
   /// (which are sent all the same, as NCCL does).
   Bytes smallest_slice{};
+  /// Every slice but the last is a multiple of this.
+  Bytes slice_unit{1};
   /// Slices that a sender may be ahead of its receiver; at least as many as a chunk has, or two
   /// ranks that first send to each other would wait for ever, and for a ring twice as many.
   std::uint32_t credits = 8;
@@ -28,11 +31,14 @@ struct Chunking {
 };
 
 /// The bytes of one call, cut for a plan: which channels run, how often they loop, how large every
-/// chunk and slice is. The only place that splits remainders: whatever does not divide evenly goes,
-/// one element each, to the first channels, loops and chunks.
+/// chunk and slice is.
 class Binding {
  public:
+  /// The textbook's cut: even. Whatever does not divide goes, one element each, to the first
+  /// channels, loops and chunks. `size` is nccl-tests'; a barrier has one loop of empty messages.
   Binding(const Plan& plan, Bytes size, Bytes element_size, const Chunking& chunking);
+  /// NCCL's cut, for a plan of make_nccl_plan(), whose channels are those that the call may use.
+  static Binding nccl(const Plan& plan, const NcclCall& call);
 
   Bytes size() const { return size_; }
   const Chunking& chunking() const { return chunking_; }
@@ -43,6 +49,7 @@ class Binding {
 
   Bytes chunk_bytes(std::uint32_t channel, std::uint32_t loop, ChunkRange chunks) const {
     const Share& share = shares_[channel];
+    if (is_nccl_) return nccl_bytes(share.nccl, loop, chunks);
     const std::int64_t first = std::int64_t{loop} * share.chunks + chunks.first;
     return {element_size_.count *
             (share.elements_before(first + chunks.count) - share.elements_before(first))};
@@ -61,14 +68,24 @@ class Binding {
     std::uint32_t chunks = 1;
     std::int64_t per_chunk = 0;  // elements of every chunk,
     std::int64_t remainder = 0;  // and how many of the first chunks have one more
+    NcclShare nccl;              // in place of these three
 
     std::int64_t elements_before(std::int64_t chunk) const {
       return chunk * per_chunk + (chunk < remainder ? chunk : remainder);
     }
   };
 
+  Binding() = default;
+  static Bytes nccl_bytes(const NcclShare& share, std::uint32_t loop, ChunkRange chunks) {
+    Bytes bytes = share.chunk_bytes(loop, chunks.first);
+    for (std::uint32_t i = 1; i < chunks.count; ++i) {
+      bytes += share.chunk_bytes(loop, chunks.first + i);
+    }
+    return bytes;
+  }
   std::int64_t slice_size(Bytes chunk) const;
 
+  bool is_nccl_ = false;
   Bytes size_;
   Bytes element_size_;
   Chunking chunking_;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
 #include <deque>
 #include <optional>
 #include <random>
@@ -53,7 +54,7 @@ class ViolationLog {
 /// One execution of a schedule: a random legal order under one credit depth.
 class Run {
  public:
-  Run(const Schedule& schedule, const ConnectionEnds& ends, std::uint32_t loops,
+  Run(const Plan& plan, const Schedule& schedule, const ConnectionEnds& ends, std::uint32_t loops,
       std::uint32_t credits, std::uint64_t seed, ViolationLog& log);
   /// Returns the number of messages.
   std::uint64_t execute();
@@ -70,7 +71,8 @@ class Run {
     std::uint32_t loop = 0;
     std::uint32_t position = 0;
     bool received = false;
-    bool queued = false;  // is in runnable_
+    bool queued = false;         // is in runnable_
+    std::vector<Count> partial;  // what it has received and does not store, with its own part
   };
 
   Rank rank_of(std::uint32_t program) const { return program / schedule_.lanes(); }
@@ -95,8 +97,10 @@ class Run {
   void advance(std::uint32_t program);
   void receive(std::uint32_t program);
   void take(std::uint32_t program, const Message& message);
-  void reduce_chunk(std::uint32_t program, std::uint32_t chunk, const Count* counts);
-  void copy_chunk(std::uint32_t program, std::uint32_t chunk, const Count* counts);
+  Count* result(std::uint32_t program);
+  void begin_partial(std::uint32_t program);
+  void reduce_chunk(std::uint32_t program, std::uint32_t i, const Count* counts);
+  void copy_chunk(std::uint32_t program, std::uint32_t i, const Count* counts);
   void send(std::uint32_t program);
   void give_back_credits(const Primitive& primitive);
   void finish_primitive(std::uint32_t program);
@@ -107,8 +111,14 @@ class Run {
   std::string waiting_words(std::uint32_t program, ConnectionId id) const;
   std::uint32_t waits_for(std::uint32_t program, ConnectionId id) const;
   void report_unreceived();
-  void report_missing();
+  void report_results();
+  void report_result(Rank rank, std::uint32_t loop, std::uint32_t chunk, const Holding& wanted);
 
+  std::uint32_t block_of(std::uint32_t chunk) const {
+    return chunk / (schedule_.chunks() / blocks(plan_.collective, schedule_.ranks()));
+  }
+
+  const Plan& plan_;
   const Schedule& schedule_;
   const ConnectionEnds& ends_;
   std::uint32_t loops_;
@@ -125,9 +135,10 @@ class Run {
   std::uint64_t messages_ = 0;
 };
 
-Run::Run(const Schedule& schedule, const ConnectionEnds& ends, std::uint32_t loops,
-         std::uint32_t credits, std::uint64_t seed, ViolationLog& log)
-    : schedule_(schedule),
+Run::Run(const Plan& plan, const Schedule& schedule, const ConnectionEnds& ends,
+         std::uint32_t loops, std::uint32_t credits, std::uint64_t seed, ViolationLog& log)
+    : plan_(plan),
+      schedule_(schedule),
       ends_(ends),
       loops_(loops),
       credits_(credits),
@@ -138,11 +149,13 @@ Run::Run(const Schedule& schedule, const ConnectionEnds& ends, std::uint32_t loo
       in_flight_(schedule.connections().size()),
       needed_(schedule.connections().size()),
       held_(std::size_t{schedule.ranks()} * loops * schedule.chunks() * schedule.ranks()) {
+  assert(schedule.chunks() % blocks(plan.collective, schedule.ranks()) == 0);
   for (Rank rank = 0; rank < schedule.ranks(); ++rank) {
-    for (std::uint32_t loop = 0; loop < loops; ++loop) {
-      for (std::uint32_t chunk = 0; chunk < schedule.chunks(); ++chunk) {
-        held(rank, loop, chunk)[rank] = 1;
-      }
+    for (std::uint32_t chunk = 0; chunk < schedule.chunks(); ++chunk) {
+      const Holding own =
+          held_before(plan.collective, schedule.ranks(), plan.root, rank, block_of(chunk));
+      if (own.kind != Holding::Kind::one) continue;
+      for (std::uint32_t loop = 0; loop < loops; ++loop) held(rank, loop, chunk)[own.origin] = 1;
     }
   }
 }
@@ -157,7 +170,7 @@ std::uint64_t Run::execute() {
     return messages_;
   }
   report_unreceived();
-  report_missing();
+  report_results();
   return messages_;
 }
 
@@ -222,6 +235,7 @@ void Run::finish_primitive(std::uint32_t program) {
 
 void Run::receive(std::uint32_t program) {
   const Primitive& primitive = current(program);
+  if (!stores(primitive.kind)) begin_partial(program);
   for (const ConnectionId id : schedule_.peers(primitive.receive_group)) {
     const Message message = std::move(queues_[id].front());
     queues_[id].pop_front();
@@ -237,27 +251,44 @@ void Run::receive(std::uint32_t program) {
   if (stores(primitive.kind)) give_back_credits(primitive);
 }
 
+void Run::begin_partial(std::uint32_t program) {
+  const Primitive& primitive = current(program);
+  const Count* own = held(rank_of(program), progress_[program].loop, primitive.first_chunk);
+  const std::size_t length = std::size_t{primitive.chunk_count} * schedule_.ranks();
+  progress_[program].partial.assign(own, own + length);
+}
+
+// The chunks that the current primitive has made and sends: [chunk in range][origin].
+Run::Count* Run::result(std::uint32_t program) {
+  const Primitive& primitive = current(program);
+  if (receives(primitive.kind) && !stores(primitive.kind)) {
+    return progress_[program].partial.data();
+  }
+  return held(rank_of(program), progress_[program].loop, primitive.first_chunk);
+}
+
 void Run::take(std::uint32_t program, const Message& message) {
   const Primitive& primitive = current(program);
   for (std::uint32_t i = 0; i < message.chunks.count; ++i) {
     const Count* counts = &message.counts[std::size_t{i} * schedule_.ranks()];
     if (reduces(primitive.kind)) {
-      reduce_chunk(program, primitive.first_chunk + i, counts);
+      reduce_chunk(program, i, counts);
     } else {
-      copy_chunk(program, primitive.first_chunk + i, counts);
+      copy_chunk(program, i, counts);
     }
   }
 }
 
-void Run::reduce_chunk(std::uint32_t program, std::uint32_t chunk, const Count* counts) {
-  Count* own = held(rank_of(program), progress_[program].loop, chunk);
+void Run::reduce_chunk(std::uint32_t program, std::uint32_t i, const Count* counts) {
+  Count* own = result(program) + std::size_t{i} * schedule_.ranks();
   std::uint32_t doubled = nobody;
   for (Rank origin = 0; origin < schedule_.ranks(); ++origin) {
     const unsigned sum = unsigned{own[origin]} + counts[origin];
     if (counts[origin] > 0 && own[origin] > 0) doubled = std::min(doubled, origin);
     own[origin] = static_cast<Count>(std::min(sum, 255U));
   }
-  if (doubled == nobody) return;
+  if (doubled == nobody || !sums(plan_.collective)) return;
+  const std::uint32_t chunk = current(program).first_chunk + i;
   Violation violation = violation_at(ViolationKind::doubled_contribution, program);
   violation.chunks = {chunk, 1};
   log_.add(std::move(violation), [&] {
@@ -266,9 +297,10 @@ void Run::reduce_chunk(std::uint32_t program, std::uint32_t chunk, const Count* 
   });
 }
 
-void Run::copy_chunk(std::uint32_t program, std::uint32_t chunk, const Count* counts) {
-  Count* own = held(rank_of(program), progress_[program].loop, chunk);
+void Run::copy_chunk(std::uint32_t program, std::uint32_t i, const Count* counts) {
+  Count* own = result(program) + std::size_t{i} * schedule_.ranks();
   if (std::equal(own, own + schedule_.ranks(), counts)) {
+    const std::uint32_t chunk = current(program).first_chunk + i;
     Violation violation = violation_at(ViolationKind::redundant_copy, program);
     violation.chunks = {chunk, 1};
     log_.add(std::move(violation), [&] {
@@ -282,7 +314,7 @@ void Run::copy_chunk(std::uint32_t program, std::uint32_t chunk, const Count* co
 void Run::send(std::uint32_t program) {
   const Primitive& primitive = current(program);
   const std::uint32_t loop = progress_[program].loop;
-  const Count* first = held(rank_of(program), loop, primitive.first_chunk);
+  const Count* first = result(program);
   const std::size_t length = std::size_t{primitive.chunk_count} * schedule_.ranks();
   for (const ConnectionId id : schedule_.peers(primitive.send_group)) {
     queues_[id].push_back({loop, primitive.chunks(), std::vector<Count>(first, first + length)});
@@ -377,30 +409,46 @@ void Run::report_unreceived() {
   }
 }
 
-void Run::report_missing() {
+void Run::report_results() {
   for (Rank rank = 0; rank < schedule_.ranks(); ++rank) {
     for (std::uint32_t loop = 0; loop < loops_; ++loop) {
       for (std::uint32_t chunk = 0; chunk < schedule_.chunks(); ++chunk) {
-        const Count* counts = held(rank, loop, chunk);
-        const Count* end = counts + schedule_.ranks();
-        const auto missing = std::count(counts, end, Count{0});
-        if (missing == 0) continue;
-        Violation violation;
-        violation.kind = ViolationKind::missing_contribution;
-        violation.rank = rank;
-        violation.loop = loop;
-        violation.chunks = {chunk, 1};
-        violation.step = static_cast<std::uint32_t>(schedule_.program(rank, 0).size());
-        log_.add(std::move(violation), [&] {
-          const auto origin = std::find(counts, end, Count{0}) - counts;
-          return fmt::format(
-              "rank {}, channel {}, chunk {} of loop {} ends without the contribution of rank {}{}",
-              rank, log_.channel(), chunk, loop, origin,
-              missing == 1 ? "" : fmt::format(" and {} others", missing - 1));
-        });
+        const Holding wanted =
+            held_after(plan_.collective, schedule_.ranks(), plan_.root, rank, block_of(chunk));
+        if (wanted.kind != Holding::Kind::anything) report_result(rank, loop, chunk, wanted);
       }
     }
   }
+}
+
+void Run::report_result(Rank rank, std::uint32_t loop, std::uint32_t chunk, const Holding& wanted) {
+  std::vector<Rank> missing;
+  std::vector<Rank> foreign;
+  const Count* counts = held(rank, loop, chunk);
+  for (Rank origin = 0; origin < schedule_.ranks(); ++origin) {
+    const bool is_wanted = wanted.kind == Holding::Kind::all || origin == wanted.origin;
+    if (is_wanted && counts[origin] == 0) missing.push_back(origin);
+    if (!is_wanted && counts[origin] != 0) foreign.push_back(origin);
+  }
+  const auto report = [&](ViolationKind kind, const std::vector<Rank>& origins,
+                          std::string_view with) {
+    if (origins.empty()) return;
+    Violation violation;
+    violation.kind = kind;
+    violation.rank = rank;
+    violation.loop = loop;
+    violation.chunks = {chunk, 1};
+    violation.step = static_cast<std::uint32_t>(schedule_.program(rank, 0).size());
+    log_.add(std::move(violation), [&] {
+      return fmt::format(
+          "rank {}, channel {}, chunk {} of loop {} ends {} the contribution of "
+          "rank {}{}",
+          rank, log_.channel(), chunk, loop, with, origins.front(),
+          origins.size() == 1 ? "" : fmt::format(" and {} others", origins.size() - 1));
+    });
+  };
+  report(ViolationKind::missing_contribution, missing, "without");
+  report(ViolationKind::foreign_contribution, foreign, "with");
 }
 
 // Notes who uses an end; a second program there is a violation.
@@ -456,13 +504,29 @@ std::string_view to_string(ViolationKind kind) {
       return "deadlock";
     case ViolationKind::redundant_copy:
       return "redundant copy";
+    case ViolationKind::foreign_contribution:
+      return "foreign contribution";
     case ViolationKind::shared_connection:
       return "shared connection";
   }
   return "?";
 }
 
+std::vector<std::uint32_t> default_credits(const Plan& plan) {
+  for (const Schedule& schedule : plan.schedules) {
+    for (Rank rank = 0; rank < schedule.ranks(); ++rank) {
+      for (std::uint32_t lane = 0; lane < schedule.lanes(); ++lane) {
+        for (const Primitive& primitive : schedule.program(rank, lane)) {
+          if (receives(primitive.kind) && !stores(primitive.kind)) return {2, 3, 4, 8};
+        }
+      }
+    }
+  }
+  return {1, 2, 3, 8};
+}
+
 CheckReport check(const Plan& plan, const CheckOptions& options) {
+  const auto depths = options.credits.empty() ? default_credits(plan) : options.credits;
   CheckReport report;
   report.channels = plan.channels();
   report.schedules = static_cast<std::uint32_t>(plan.schedules.size());
@@ -474,9 +538,9 @@ CheckReport check(const Plan& plan, const CheckOptions& options) {
     const Schedule& schedule = plan.schedules[s];
     const ConnectionEnds ends = find_ends(schedule, log);
     if (!report.ok()) continue;  // without an order there is nothing to run
-    for (const std::uint32_t credits : options.credits) {
+    for (const std::uint32_t credits : depths) {
       for (std::uint32_t order = 0; order < options.orders; ++order) {
-        report.messages += Run(schedule, ends, options.loops, credits, seed++, log).execute();
+        report.messages += Run(plan, schedule, ends, options.loops, credits, seed++, log).execute();
         ++report.runs;
       }
     }

@@ -13,7 +13,7 @@ namespace collsim {
 /// What the checker tries. Every schedule of the plan runs under each credit depth, in `orders`
 /// random legal orders, for `loops` loops in a row.
 struct CheckOptions {
-  std::vector<std::uint32_t> credits = {1, 2, 3, 8};
+  std::vector<std::uint32_t> credits = {};  ///< none: default_credits() of the plan
   std::uint32_t orders = 3;
   std::uint32_t loops = 2;
   std::uint64_t seed = 1;
@@ -27,6 +27,7 @@ enum class ViolationKind : std::uint8_t {
   unreceived_message,    ///< a message is left when all programs are over
   deadlock,              ///< programs wait for each other, or for what nobody sends
   redundant_copy,        ///< a copy brings just what the receiver holds
+  foreign_contribution,  ///< the result has what a rank had for somebody else
   shared_connection,     ///< two programs use one end of a connection: its order is open
 };
 std::string_view to_string(ViolationKind kind);
@@ -54,14 +55,21 @@ struct CheckReport {
   bool ok() const { return violation_count == 0; }
 };
 
-/// Proves that a plan does what its collective promises. It runs the programs in random legal
-/// orders, bound only by what a machine guarantees (program order, FIFO connections, credits), and
-/// counts for every chunk at every rank how often each rank's contribution is in it. Counting finds
-/// what comparing sums does not: one contribution missing while another is doubled. A run ends at a
-/// deadlock and reports who waits for whom. Deterministic for equal options.
+/// The credit depths that a plan has to work with: 1, 2, 3 and 8; from 2 on where a primitive
+/// forwards a sum without storing it. Such a primitive keeps the message's slot until it has sent
+/// on, so that a ring of them with one slot each waits for itself. NCCL's have four or eight.
+std::vector<std::uint32_t> default_credits(const Plan& plan);
+
+/// Proves that a plan does what its collective promises (held_before(), held_after()). It runs the
+/// programs in random legal orders, bound only by what a machine guarantees (program order, FIFO
+/// connections, credits), and counts for every chunk at every rank how often each rank's
+/// contribution is in it. Counting finds what comparing sums does not: one contribution missing
+/// while another is doubled. A run ends at a deadlock and reports who waits for whom. Deterministic
+/// for equal options.
 ///
-/// A primitive waits for all its messages at once, then for credits on all its sends at once, which
-/// is the strictest reading of its contract.
+/// A primitive that does not store what it receives sends the sum with its own part on and leaves
+/// its own buffer as it is. A primitive waits for all its messages at once, then for credits on all
+/// its sends at once, which is the strictest reading of its contract.
 CheckReport check(const Plan& plan, const CheckOptions& options = {});
 
 }  // namespace collsim

@@ -102,6 +102,7 @@ class Schedule {
 
  private:
   friend class ScheduleBuilder;
+  friend class ScheduleWriter;
   Rank ranks_ = 0;
   std::uint32_t lanes_ = 1;
   std::uint32_t chunks_ = 1;

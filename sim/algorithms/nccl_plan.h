@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "sim/collective.h"
+#include "sim/nccl_call.h"
+#include "sim/nccl_channels.h"
+#include "sim/plan.h"
+
+namespace collsim {
+
+/// Nothing, or why NCCL has no such algorithm for the collective and which it has.
+std::optional<std::string> why_no_nccl_plan(Collective collective, NcclAlgorithm algorithm);
+
+/// What NCCL runs on the first `used_channels` channels, primitive for primitive (NCCL 2.30
+/// src/device/all_reduce.h, all_gather.h, reduce_scatter.h, broadcast.h, reduce.h); out of place,
+/// as nccl-tests' first columns. Channels with the same ring (or tree) share one schedule. `root`
+/// counts only where the collective has one.
+///
+/// Chunks of one loop: all_reduce on a ring one per rank, numbered by ring position from rank 0;
+/// all_gather and reduce_scatter one per rank, numbered by rank; else one.
+///
+/// A forwarded partial sum is not stored on the way (recv_reduce_send), so that a ring needs FIFOs
+/// of two messages at least; NCCL's hold four or eight. Throws InputError where
+/// why_no_nccl_plan().
+Plan make_nccl_plan(Collective collective, NcclAlgorithm algorithm, const NcclChannels& channels,
+                    std::uint32_t used_channels, Rank root = 0);
+
+}  // namespace collsim

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <cstdint>
+
+#include "sim/nccl_channels.h"
+
+namespace collsim::test {
+
+/// As on NVSwitch: on every channel the ring 0, 1, ..., N-1 and the chain of the same order.
+NcclChannels one_node_channels(Rank ranks, std::uint32_t count);
+
+/// Every channel has another ring, in random order, and another tree, with at most three children.
+NcclChannels random_channels(Rank ranks, std::uint32_t count, std::uint32_t seed);
+
+}  // namespace collsim::test
