@@ -19,10 +19,12 @@ void read_rate(const YamlMapping& mapping, std::string_view key, BytesPerSecond&
 }
 
 ProtocolCost read_protocol(const YamlValue& value) {
-  const YamlMapping mapping = value.mapping(
-      {"slice", "alpha", "channel", "reduce", "copy", "store", "wire_factor", "granule"});
+  const YamlMapping mapping = value.mapping({"setup", "slice", "slice_per_warp", "alpha", "channel",
+                                             "reduce", "copy", "store", "wire_factor", "granule"});
   ProtocolCost cost;
+  if (const auto setup = mapping.find("setup")) cost.setup = setup->time();
   if (const auto slice = mapping.find("slice")) cost.slice = slice->time();
+  if (const auto per_warp = mapping.find("slice_per_warp")) cost.slice_per_warp = per_warp->time();
   if (const auto alpha = mapping.find("alpha")) {
     const YamlMapping kinds = alpha->mapping({"nvlink", "pcie", "cpu", "network"});
     for (std::size_t kind = 0; kind < link_kind_count; ++kind) {

@@ -138,18 +138,19 @@ CriticalPath uncontended_critical_path(const Plan& plan, const Binding& binding,
   UncontendedFabric fabric;
   Timeline timeline;
   execute({plan, binding, wiring, cost, protocol}, fabric, &timeline);
-  return critical_path(timeline, cost.launch);
+  return critical_path(timeline, cost.launch + cost.of(protocol).setup);
 }
 
 Estimate estimate(const Plan& plan, const Placement& placement, const Binding& binding,
                   const Wiring& wiring, const TransferCost& cost, Protocol protocol,
                   const Bounds& bounds) {
-  if (binding.size().count == 0 || plan.ranks() == 1) return {cost.launch, {}};
+  const Seconds launch = cost.launch + cost.of(protocol).setup;
+  if (binding.size().count == 0 || plan.ranks() == 1) return {launch, {}};
   if (const auto time = try_closed_form(plan, placement, binding, wiring, cost.of(protocol))) {
-    return {cost.launch + *time, EstimateMethod::closed_form};
+    return {launch + *time, EstimateMethod::closed_form};
   }
   const CriticalPath path = uncontended_critical_path(plan, binding, wiring, cost, protocol);
-  const Seconds busiest = bounds.busiest_resource - cost.launch;
+  const Seconds busiest = bounds.busiest_resource - launch;
   return {path.total() - path.transfer + std::max(path.transfer, busiest),
           EstimateMethod::critical_path};
 }

@@ -94,6 +94,7 @@ class Executor final : public FabricListener {
   Executor(const Execution& execution, Fabric& fabric, Timeline* timeline)
       : execution_(execution),
         cost_(execution.cost.of(execution.protocol)),
+        slice_cost_(cost_.slice + execution.warps * cost_.slice_per_warp),
         fabric_(fabric),
         timeline_(timeline),
         credits_(execution.binding.chunking().credits),
@@ -110,7 +111,7 @@ class Executor final : public FabricListener {
       throw std::logic_error(fmt::format("{} of {} programs never ended: the plan deadlocks",
                                          workers_.size() - finished_, workers_.size()));
     }
-    return {execution_.cost.launch + fabric_.now(), transfers_};
+    return {execution_.cost.launch + cost_.setup + fabric_.now(), transfers_};
   }
 
   void on_flow_done(EventTag tag) override {
@@ -189,6 +190,7 @@ class Executor final : public FabricListener {
 
   const Execution& execution_;
   const ProtocolCost& cost_;
+  const Seconds slice_cost_;
   Fabric& fabric_;
   Timeline* timeline_;
   const std::uint32_t credits_;
@@ -312,8 +314,8 @@ void Executor::try_begin(const Wakeup& wakeup) {
       ++fifos_[worker.first_fifo + peer].sent_slices;
     }
   }
-  if (cost_.slice.value > 0 && worker.piece == 0) {
-    fabric_.start_timer(cost_.slice, timer_tag(wakeup.worker, TimerKind::serial));
+  if (slice_cost_.value > 0 && worker.piece == 0) {
+    fabric_.start_timer(slice_cost_, timer_tag(wakeup.worker, TimerKind::serial));
   } else {
     move_bytes(wakeup.worker);
   }

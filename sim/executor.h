@@ -18,6 +18,7 @@ struct Execution {
   const Wiring& wiring;
   const TransferCost& cost;
   Protocol protocol = Protocol::simple;
+  std::uint32_t warps = 0;  ///< of a thread block; 0 where there is none to speak of
 };
 
 struct ExecutionResult {

@@ -18,8 +18,12 @@ std::string_view to_string(Protocol protocol);
 /// What moving data costs a rank beyond its links, for one protocol. The zero-cost default is the
 /// textbook's alpha-beta machine: only links limit.
 struct ProtocolCost {
+  /// Once per call, on top of TransferCost::launch: what the kernel sets up for this protocol.
+  Seconds setup;
   /// Serial time of the sending thread block for every slice: barrier, fence, counter.
   Seconds slice;
+  /// And for each of its warps: the barrier waits for all.
+  Seconds slice_per_warp;
   /// Time from the last byte on the wire until the peer sees it, per kind of the slowest link on
   /// the way; on top of the links' own latency.
   std::array<Seconds, link_kind_count> alpha{};

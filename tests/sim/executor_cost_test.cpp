@@ -45,6 +45,12 @@ TEST_F(ExecutorCost, launch_is_paid_once) {
   EXPECT_DOUBLE_EQ(microseconds_of(plan_, size_, cost_), 11);
 }
 
+TEST_F(ExecutorCost, a_protocols_setup_is_paid_once_too) {
+  cost_.launch = microseconds(7);
+  simple(cost_).setup = microseconds(2);
+  EXPECT_DOUBLE_EQ(microseconds_of(plan_, size_, cost_), 13);
+}
+
 TEST_F(ExecutorCost, alpha_of_the_link_kind_adds_to_the_links_latency) {
   simple(cost_).alpha[static_cast<std::size_t>(LinkKind::network)] = microseconds(2);
   simple(cost_).alpha[static_cast<std::size_t>(LinkKind::nvlink)] = microseconds(50);
@@ -55,6 +61,17 @@ TEST_F(ExecutorCost, alpha_of_the_link_kind_adds_to_the_links_latency) {
 TEST_F(ExecutorCost, slice_cost_is_serial_and_also_paid_by_the_last_receive) {
   simple(cost_).slice = microseconds(0.5);
   EXPECT_DOUBLE_EQ(microseconds_of(plan_, size_, cost_), 4 + 3 * 0.5);
+}
+
+// Three slices of 0.5 us and 4 warps of 0.25 us each.
+TEST_F(ExecutorCost, warps_add_to_the_slice_cost) {
+  simple(cost_).slice = microseconds(0.5);
+  simple(cost_).slice_per_warp = microseconds(0.25);
+  const Binding binding(plan_, size_, Bytes{4}, {});
+  const Wiring wiring = test::private_wiring(plan_, rate, alpha);
+  NativeFabric fabric;
+  const Execution execution{plan_, binding, wiring, cost_, Protocol::simple, 4};
+  EXPECT_DOUBLE_EQ(in_microseconds(execute(execution, fabric).time), 4 + 3 * 1.5);
 }
 
 // Twice the bytes: 2 us instead of 1 on each hop.
@@ -155,8 +172,8 @@ TEST_F(ExecutorProxy, each_message_pays_the_proxys_serial_cost) {
   EXPECT_DOUBLE_EQ(microseconds_with_proxies(plan_, size_, {}), 8);
 }
 
-// Slices of 0.5 us on the wire. They leave the proxy at 2.5 and 5.0 and arrive at 3.5 and 6.0. What is
-// forwarded goes behind them through the same proxy: 5.0..7.5 and 7.5..10.0, arriving at 11.0.
+// Slices of 0.5 us on the wire. They leave the proxy at 2.5 and 5.0 and arrive at 3.5 and 6.0. What
+// is forwarded goes behind them through the same proxy: 5.0..7.5 and 7.5..10.0, arriving at 11.0.
 TEST_F(ExecutorProxy, one_connections_messages_wait_for_each_other) {
   cost_.proxy.message = microseconds(2);
   EXPECT_DOUBLE_EQ(microseconds_with_proxies(plan_, size_, {.slices = 2}), 11);
