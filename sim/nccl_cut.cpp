@@ -194,26 +194,6 @@ std::vector<NcclShare> split_rounds(std::int64_t bytes, std::uint32_t channels, 
 
 }  // namespace
 
-std::string_view to_string(NcclAlgorithm algorithm) {
-  switch (algorithm) {
-    case NcclAlgorithm::tree:
-      return "tree";
-    case NcclAlgorithm::ring:
-      return "ring";
-    case NcclAlgorithm::collnet_direct:
-      return "collnet_direct";
-    case NcclAlgorithm::collnet_chain:
-      return "collnet_chain";
-    case NcclAlgorithm::nvls:
-      return "nvls";
-    case NcclAlgorithm::nvls_tree:
-      return "nvls_tree";
-    case NcclAlgorithm::pat:
-      return "pat";
-  }
-  return "?";
-}
-
 Bytes bytes_per_rank(Collective collective, std::uint32_t ranks, Bytes size, Bytes element_size) {
   assert(size.count >= 0 && element_size.count > 0);
   const bool parted = blocks(collective, ranks) > 1 && collective != Collective::send_recv;
