@@ -46,7 +46,11 @@ Binding::Binding(const Plan& plan, Bytes size, Bytes element_size, const Chunkin
 }
 
 Binding Binding::nccl(const Plan& plan, const NcclCall& call) {
-  const NcclCut cut = cut_nccl_call(plan.collective, plan.ranks(), plan.channels(), call);
+  const std::uint32_t parts = plan.schedule(0).chunks() / blocks(plan.collective, plan.ranks());
+  const NcclCut cut =
+      plan.channels_divide_chunks
+          ? cut_nccl_messages(plan.collective, plan.ranks(), plan.channels(), parts, call)
+          : cut_nccl_call(plan.collective, plan.ranks(), plan.channels(), call);
   assert(cut.credits > cut.slices && "a ring that forwards without storing would wait for itself");
   Binding binding;
   binding.is_nccl_ = true;

@@ -54,8 +54,9 @@ class ViolationLog {
 /// One execution of a schedule: a random legal order under one credit depth.
 class Run {
  public:
-  Run(const Plan& plan, const Schedule& schedule, const ConnectionEnds& ends, std::uint32_t loops,
-      std::uint32_t credits, std::uint64_t seed, ViolationLog& log);
+  Run(const Plan& plan, const Schedule& schedule, const ConnectionEnds& ends,
+      const std::vector<bool>& judged, std::uint32_t loops, std::uint32_t credits,
+      std::uint64_t seed, ViolationLog& log);
   /// Returns the number of messages.
   std::uint64_t execute();
 
@@ -121,6 +122,7 @@ class Run {
   const Plan& plan_;
   const Schedule& schedule_;
   const ConnectionEnds& ends_;
+  const std::vector<bool>& judged_;  // [chunk]: whether its end counts
   std::uint32_t loops_;
   std::uint32_t credits_;
   std::mt19937_64 random_;
@@ -136,10 +138,12 @@ class Run {
 };
 
 Run::Run(const Plan& plan, const Schedule& schedule, const ConnectionEnds& ends,
-         std::uint32_t loops, std::uint32_t credits, std::uint64_t seed, ViolationLog& log)
+         const std::vector<bool>& judged, std::uint32_t loops, std::uint32_t credits,
+         std::uint64_t seed, ViolationLog& log)
     : plan_(plan),
       schedule_(schedule),
       ends_(ends),
+      judged_(judged),
       loops_(loops),
       credits_(credits),
       random_(seed),
@@ -413,6 +417,7 @@ void Run::report_results() {
   for (Rank rank = 0; rank < schedule_.ranks(); ++rank) {
     for (std::uint32_t loop = 0; loop < loops_; ++loop) {
       for (std::uint32_t chunk = 0; chunk < schedule_.chunks(); ++chunk) {
+        if (!judged_[chunk]) continue;
         const Holding wanted =
             held_after(plan_.collective, schedule_.ranks(), plan_.root, rank, block_of(chunk));
         if (wanted.kind != Holding::Kind::anything) report_result(rank, loop, chunk, wanted);
@@ -488,6 +493,47 @@ ConnectionEnds find_ends(const Schedule& schedule, ViolationLog& log) {
   return ends;
 }
 
+// Which chunks a schedule moves.
+std::vector<bool> carried_chunks(const Schedule& schedule) {
+  std::vector<bool> carried(schedule.chunks());
+  for (Rank rank = 0; rank < schedule.ranks(); ++rank) {
+    for (std::uint32_t lane = 0; lane < schedule.lanes(); ++lane) {
+      for (const Primitive& primitive : schedule.program(rank, lane)) {
+        const auto begin = carried.begin() + primitive.first_chunk;
+        std::fill(begin, begin + primitive.chunk_count, true);
+      }
+    }
+  }
+  return carried;
+}
+
+/// Which chunks must be right at the end of each schedule: all, or where channels divide them those
+/// that it carries, and those that nobody does.
+std::vector<std::vector<bool>> judged_chunks(const Plan& plan, CheckReport& report,
+                                             const CheckOptions& options) {
+  std::vector<std::vector<bool>> judged;
+  for (const Schedule& schedule : plan.schedules) {
+    judged.push_back(plan.channels_divide_chunks ? carried_chunks(schedule)
+                                                 : std::vector<bool>(schedule.chunks(), true));
+  }
+  if (!plan.channels_divide_chunks) return judged;
+  for (std::uint32_t chunk = 0; chunk < plan.schedule(0).chunks(); ++chunk) {
+    std::vector<std::uint32_t> carriers;
+    for (std::uint32_t channel = 0; channel < plan.channels(); ++channel) {
+      if (judged[plan.schedule_of_channel[channel]][chunk]) carriers.push_back(channel);
+    }
+    if (carriers.empty()) judged.front()[chunk] = true;
+    if (carriers.size() < 2) continue;
+    Violation violation;
+    violation.kind = ViolationKind::shared_chunk;
+    violation.chunks = {chunk, 1};
+    ViolationLog(report, options, carriers.front()).add(std::move(violation), [&] {
+      return fmt::format("channels {} and {} both carry chunk {}", carriers[0], carriers[1], chunk);
+    });
+  }
+  return judged;
+}
+
 }  // namespace
 
 std::string_view to_string(ViolationKind kind) {
@@ -506,6 +552,8 @@ std::string_view to_string(ViolationKind kind) {
       return "redundant copy";
     case ViolationKind::foreign_contribution:
       return "foreign contribution";
+    case ViolationKind::shared_chunk:
+      return "shared chunk";
     case ViolationKind::shared_connection:
       return "shared connection";
   }
@@ -530,6 +578,7 @@ CheckReport check(const Plan& plan, const CheckOptions& options) {
   CheckReport report;
   report.channels = plan.channels();
   report.schedules = static_cast<std::uint32_t>(plan.schedules.size());
+  const auto judged = judged_chunks(plan, report, options);
   std::uint64_t seed = options.seed;
   for (std::uint32_t s = 0; s < report.schedules; ++s) {
     const auto& of_channel = plan.schedule_of_channel;
@@ -540,7 +589,8 @@ CheckReport check(const Plan& plan, const CheckOptions& options) {
     if (!report.ok()) continue;  // without an order there is nothing to run
     for (const std::uint32_t credits : depths) {
       for (std::uint32_t order = 0; order < options.orders; ++order) {
-        report.messages += Run(plan, schedule, ends, options.loops, credits, seed++, log).execute();
+        report.messages +=
+            Run(plan, schedule, ends, judged[s], options.loops, credits, seed++, log).execute();
         ++report.runs;
       }
     }

@@ -28,6 +28,7 @@ enum class ViolationKind : std::uint8_t {
   deadlock,              ///< programs wait for each other, or for what nobody sends
   redundant_copy,        ///< a copy brings just what the receiver holds
   foreign_contribution,  ///< the result has what a rank had for somebody else
+  shared_chunk,          ///< two channels carry a chunk that belongs to one
   shared_connection,     ///< two programs use one end of a connection: its order is open
 };
 std::string_view to_string(ViolationKind kind);

@@ -1,24 +1,12 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 
+#include "sim/nccl_algorithm.h"
 #include "sim/transfer_cost.h"
 #include "sim/units.h"
 
 namespace collsim {
-
-/// NCCL's algorithms, in the order in which it tries them.
-enum class NcclAlgorithm : std::uint8_t {
-  tree,
-  ring,
-  collnet_direct,
-  collnet_chain,
-  nvls,
-  nvls_tree,
-  pat,
-};
-std::string_view to_string(NcclAlgorithm algorithm);
 
 /// What one connection holds per protocol (NCCL_LL_BUFFSIZE, NCCL_LL128_BUFFSIZE, NCCL_BUFFSIZE): 8
 /// steps. The bytes of LL and LL128 are those on the wire, flags included.

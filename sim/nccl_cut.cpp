@@ -194,24 +194,32 @@ std::vector<NcclShare> split_rounds(std::int64_t bytes, std::uint32_t channels, 
 
 }  // namespace
 
-std::string_view to_string(NcclAlgorithm algorithm) {
-  switch (algorithm) {
-    case NcclAlgorithm::tree:
-      return "tree";
-    case NcclAlgorithm::ring:
-      return "ring";
-    case NcclAlgorithm::collnet_direct:
-      return "collnet_direct";
-    case NcclAlgorithm::collnet_chain:
-      return "collnet_chain";
-    case NcclAlgorithm::nvls:
-      return "nvls";
-    case NcclAlgorithm::nvls_tree:
-      return "nvls_tree";
-    case NcclAlgorithm::pat:
-      return "pat";
-  }
-  return "?";
+std::uint32_t nccl_parts(Bytes bytes, std::uint32_t ranks, std::uint32_t channels,
+                         std::uint32_t per_peer, std::uint32_t nodes, Bytes step) {
+  const std::int64_t least = std::max<std::int64_t>(1, step.count / (nodes > 1 ? 2 : 8));
+  const std::int64_t most = step.count * (nodes > 1 ? 1 : 32);
+  std::uint32_t parts = per_peer;
+  while (parts > 1 && std::uint64_t{parts} * ranks > channels) parts /= 2;
+  const std::int64_t needed = std::max<std::int64_t>(1, divide_up(bytes.count, least));
+  parts = static_cast<std::uint32_t>(std::min<std::int64_t>(parts, needed));
+  while (divide_up(bytes.count, parts) > most && parts <= per_peer / 2) parts *= 2;
+  return parts;
+}
+
+NcclCut cut_nccl_messages(Collective collective, std::uint32_t ranks, std::uint32_t channels,
+                          std::uint32_t parts, const NcclCall& call) {
+  constexpr std::int64_t part_unit = 4096;
+  NcclCut cut;
+  cut.chunk.count = call.protocol == Protocol::simple ? call.buffers.point_to_point_chunk.count
+                                                      : step_bytes(call);
+  NcclShare share;
+  share.last_total = bytes_per_rank(collective, ranks, call.size, call.element_size);
+  share.stride.count = round_up(divide_up(share.last_total.count, parts), part_unit);
+  share.full = cut.chunk;
+  share.parts = parts;
+  share.loops = static_cast<std::uint32_t>(divide_up(share.stride.count, cut.chunk.count));
+  cut.shares.assign(channels, share);
+  return cut;
 }
 
 Bytes bytes_per_rank(Collective collective, std::uint32_t ranks, Bytes size, Bytes element_size) {

@@ -120,6 +120,9 @@ struct Plan {
   Collective collective = Collective::all_reduce;
   std::string algorithm;
   Rank root = 0;  ///< for collectives that have one
+  /// False: every channel has all chunks of its own piece of the buffer. True: the chunks are those
+  /// of the whole call, and every one belongs to one channel (NCCL's sends and receives).
+  bool channels_divide_chunks = false;
   std::vector<Schedule> schedules;
   std::vector<std::uint32_t> schedule_of_channel;
 

@@ -141,6 +141,9 @@ class Group {
   Group(ScheduleBuilder& builder, std::vector<Rank> ranks, std::uint32_t first_chunk = 0,
         std::uint32_t chunk_width = 1);
   Rank size() const { return static_cast<Rank>(ranks_.size()); }
+  /// The root of a collective that has one, in the group's numbers.
+  Rank root() const { return root_; }
+  void set_root(Rank root) { root_ = root; }
   void phase(std::string_view name);
   void lane(std::uint32_t lane);
   void step();
@@ -160,6 +163,7 @@ class Group {
   std::vector<Rank> ranks_;
   std::uint32_t first_chunk_;
   std::uint32_t chunk_width_;
+  Rank root_ = 0;
   bool single_lane_ = false;
   std::string phase_prefix_;
 };

@@ -19,6 +19,7 @@ struct Event {
   std::uint32_t time = 0;
   bool is_send = false;
   Rank rank = 0;
+  std::uint32_t program = 0;  // rank * lanes + lane
   const Primitive* primitive = nullptr;
 };
 
@@ -65,9 +66,9 @@ class Clockwork {
       progress.time = std::max(progress.time, arrivals_[id].front());
       arrivals_[id].pop_front();
     }
-    if (!incoming.empty()) events_.push_back({progress.time, false, rank, &primitive});
+    if (!incoming.empty()) events_.push_back({progress.time, false, rank, program, &primitive});
     if (sends(primitive.kind)) {
-      events_.push_back({progress.time, true, rank, &primitive});
+      events_.push_back({progress.time, true, rank, program, &primitive});
       ++progress.time;
       for (const ConnectionId id : schedule_.peers(primitive.send_group)) {
         arrivals_[id].push_back(progress.time);
@@ -86,15 +87,11 @@ class Clockwork {
 /// Plays events in order of time on the ranks' buffers.
 class Replay {
  public:
-  explicit Replay(const Schedule& schedule)
-      : schedule_(schedule),
-        buffers_(std::size_t{schedule.ranks()} * schedule.chunks()),
-        queues_(schedule.connections().size()) {
-    for (Rank rank = 0; rank < schedule.ranks(); ++rank) {
-      std::fill_n(&buffers_[std::size_t{rank} * schedule.chunks()], schedule.chunks(),
-                  Contributions{std::uint64_t{1} << rank});
-    }
-  }
+  explicit Replay(const Plan& plan)
+      : schedule_(plan.schedule(0)),
+        buffers_(initial_buffers(plan)),
+        partial_(std::size_t{plan.ranks()} * schedule_.lanes()),
+        queues_(schedule_.connections().size()) {}
 
   std::vector<Step> run(const std::vector<Event>& events) && {
     for (const Event& event : events) {
@@ -118,8 +115,14 @@ class Replay {
     return &buffers_[std::size_t{event.rank} * schedule_.chunks() + event.primitive->first_chunk];
   }
 
+  /// A primitive that forwards without storing works on a copy of its own part.
+  static bool is_partial(const Primitive& primitive) {
+    return receives(primitive.kind) && !stores(primitive.kind);
+  }
+
   void send(const Event& event) {
-    const Contributions* first = chunks_of(event);
+    const Contributions* first =
+        is_partial(*event.primitive) ? partial_[event.program].data() : chunks_of(event);
     for (const ConnectionId id : schedule_.peers(event.primitive->send_group)) {
       queues_[id].push_back({static_cast<PhaseId>(event.primitive->phase),
                              {first, first + event.primitive->chunk_count}});
@@ -133,6 +136,11 @@ class Replay {
     }
     const bool reduce = reduces(event.primitive->kind);
     Contributions* own = chunks_of(event);
+    if (is_partial(*event.primitive)) {
+      auto& partial = partial_[event.program];
+      partial.assign(own, own + event.primitive->chunk_count);
+      own = partial.data();
+    }
     for (const ConnectionId id : schedule_.peers(event.primitive->receive_group)) {
       const Message message = std::move(queues_[id].front());
       queues_[id].pop_front();
@@ -154,19 +162,34 @@ class Replay {
 
   const Schedule& schedule_;
   std::vector<Contributions> buffers_;
-  std::vector<std::deque<Message>> queues_;  // [connection]
+  std::vector<std::vector<Contributions>> partial_;  // [program]
+  std::vector<std::deque<Message>> queues_;          // [connection]
   std::vector<Step> steps_;
 };
 
 }  // namespace
+
+std::vector<Contributions> initial_buffers(const Plan& plan) {
+  const std::uint32_t chunks = plan.schedule(0).chunks();
+  const std::uint32_t per_block = chunks / blocks(plan.collective, plan.ranks());
+  std::vector<Contributions> buffers;
+  for (Rank rank = 0; rank < plan.ranks(); ++rank) {
+    for (std::uint32_t chunk = 0; chunk < chunks; ++chunk) {
+      const Holding own =
+          held_before(plan.collective, plan.ranks(), plan.root, rank, chunk / per_block);
+      const bool has_one = own.kind == Holding::Kind::one;
+      buffers.push_back({has_one ? std::uint64_t{1} << own.origin : 0});
+    }
+  }
+  return buffers;
+}
 
 std::vector<Step> replay_steps(const Plan& plan) {
   if (plan.ranks() > most_replayed_ranks) {
     throw InputError(fmt::format("{} ranks are too many to show step by step", plan.ranks()),
                      fmt::format("at most {}", most_replayed_ranks));
   }
-  const Schedule& schedule = plan.schedule(0);
-  auto steps = Replay(schedule).run(Clockwork(schedule).run());
+  auto steps = Replay(plan).run(Clockwork(plan.schedule(0)).run());
   for (Step& step : steps) {
     std::stable_sort(step.transfers.begin(), step.transfers.end(),
                      [](const StepTransfer& a, const StepTransfer& b) {

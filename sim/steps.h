@@ -35,6 +35,9 @@ struct Step {
   std::vector<Contributions> buffers;
 };
 
+/// What every rank holds before the call: [rank * chunks + chunk] of channel 0.
+std::vector<Contributions> initial_buffers(const Plan& plan);
+
 /// Runs one loop of channel 0 as a textbook shows it: every message takes one step, and a primitive
 /// sends in the step after the one in which it has received; unlimited credits. A message is listed
 /// in the step in which it is received, which for a child that has less to wait for than its

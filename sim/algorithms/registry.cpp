@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "sim/algorithms/all_reduce.h"
+#include "sim/algorithms/other_collectives.h"
 #include "sim/input_error.h"
 
 namespace collsim {
@@ -79,6 +80,17 @@ std::span<const Algorithm> algorithms() {
       all_reduce_recursive_halving_doubling,
       all_reduce_parameter_server,
       all_reduce_all_to_all_broadcast,
+      all_gather_ring,
+      reduce_scatter_ring,
+      broadcast_ring,
+      broadcast_tree,
+      reduce_ring,
+      reduce_tree,
+      send_recv_direct,
+      all_to_all_direct,
+      gather_direct,
+      scatter_direct,
+      barrier_dissemination,
   };
   return table;
 }
@@ -105,9 +117,13 @@ std::optional<std::string> why_unsupported(Collective collective, std::string_vi
 }
 
 Plan make_plan(Collective collective, std::string_view name, const Placement& placement,
-               std::uint32_t channels) {
+               std::uint32_t channels, Rank root) {
   if (placement.ranks() == 0 || channels == 0) {
     throw InputError("a plan without ranks or channels", "at least one of each");
+  }
+  if (has_root(collective) && root >= placement.ranks()) {
+    throw InputError(fmt::format("root {} of {} ranks", root, placement.ranks()),
+                     fmt::format("0 to {}", placement.ranks() - 1));
   }
   const auto [algorithm, inter] = choose(collective, name);
   if (const auto reason = algorithm->unsupported(placement, inter)) {
@@ -119,10 +135,12 @@ Plan make_plan(Collective collective, std::string_view name, const Placement& pl
   std::vector<Rank> ranks(placement.ranks());
   std::iota(ranks.begin(), ranks.end(), Rank{0});
   Group all(builder, std::move(ranks));
+  all.set_root(has_root(collective) ? root : 0);
   algorithm->emit(all, placement, inter);
 
   Plan plan;
   plan.collective = collective;
+  plan.root = all.root();
   plan.algorithm = inter == nullptr ? std::string(algorithm->name)
                                     : fmt::format("{}:{}", algorithm->name, inter->name);
   plan.schedules.push_back(std::move(builder).build());

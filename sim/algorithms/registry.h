@@ -38,7 +38,8 @@ struct Algorithm {
   std::optional<std::string> (*unsupported)(const Placement& placement, const Algorithm* inter);
   /// How many chunks one loop of the buffer is cut into.
   std::uint32_t (*chunks)(const Placement& placement, const Algorithm* inter);
-  /// Emits the whole algorithm into a group of placement.ranks() ranks and chunks() chunks.
+  /// Emits the whole algorithm into a group of placement.ranks() ranks and chunks() chunks, which
+  /// knows its root.
   void (*emit)(Group& group, const Placement& placement, const Algorithm* inter);
   /// Made of another one: its full name is "<name>:<inter>", `default_inter` if only "<name>".
   bool composed = false;
@@ -57,9 +58,10 @@ std::optional<std::string> why_unsupported(Collective collective, std::string_vi
                                            const Placement& placement);
 
 /// The plan of the algorithm of that name, the same on every channel. `name` may be
-/// "hierarchical:<inter-node algorithm>". Throws InputError when there is no such algorithm (naming
-/// those there are) or when it does not support the placement.
+/// "hierarchical:<inter-node algorithm>"; `root` counts only where the collective has one. Throws
+/// InputError when there is no such algorithm (naming those there are), when it does not support
+/// the placement, or when the root is no rank.
 Plan make_plan(Collective collective, std::string_view name, const Placement& placement,
-               std::uint32_t channels = 1);
+               std::uint32_t channels = 1, Rank root = 0);
 
 }  // namespace collsim

@@ -68,5 +68,23 @@ TEST(TeachingOutput, check_proves_and_says_what) {
       << text;
 }
 
+// Direct scatter of 1, 2 and 3 ranks: 2 loops of N - 1 messages from each of N roots, four credit
+// depths: 4 x 2 x (1 x 0 + 2 x 1 + 3 x 2).
+TEST(TeachingOutput, check_proves_any_collective_from_every_root) {
+  const std::string text = output_of(
+      run_check, {"--collective", "scatter", "--root", "all", "-n", "1..3", "--orders", "1"});
+  EXPECT_NE(text.find("proved     6 plans     24 runs        64 messages"), std::string::npos)
+      << text;
+}
+
+// Rank 1 is the root and has everything; rank 0 gets its part first.
+TEST(TeachingOutput, steps_show_who_has_nothing_yet) {
+  const std::string text =
+      output_of(run_steps, {"--collective", "scatter", "-n", "3", "--root", "1", "--step", "1"});
+  EXPECT_NE(text.find("rank 0  a1*        -          -\nrank 1  a1         a1         a1\n"),
+            std::string::npos)
+      << text;
+}
+
 }  // namespace
 }  // namespace collsim::command

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "sim/algorithms/registry.h"
 #include "sim/checker.h"
 #include "sim/input_error.h"
+#include "tools/collsim/collective_option.h"
 #include "tools/collsim/numbers.h"
 #include "tools/collsim/options.h"
 #include "tools/collsim/subcommand.h"
@@ -22,6 +24,8 @@ namespace {
 
 // Counts per origin take ranks^2 x chunks bytes: 64 MiB a loop for a ring of 400.
 constexpr Rank most_ranks = 400;
+// For an all-to-all ranks^4: 32 MiB a loop for 64.
+constexpr Rank most_ranks_all_to_all = 64;
 constexpr std::uint32_t most_channels = 64;
 
 struct Request {
@@ -29,6 +33,7 @@ struct Request {
   std::vector<std::uint32_t> rank_counts;
   Rank per_node = 1;
   std::uint32_t channels = 1;
+  std::optional<Rank> root = 0;  // nothing: every rank in turn
   CheckOptions options;
 };
 
@@ -43,26 +48,49 @@ struct Outcome {
   std::vector<std::string> violations;
 };
 
+void prove(const Plan& plan, const CheckOptions& options, Outcome& outcome) {
+  const CheckReport report = check(plan, options);
+  ++outcome.plans;
+  outcome.most_schedules = std::max(outcome.most_schedules, report.schedules);
+  outcome.runs += report.runs;
+  outcome.messages += report.messages;
+  outcome.violation_count += report.violation_count;
+  for (const Violation& violation : report.violations) {
+    const std::string root =
+        has_root(plan.collective) ? fmt::format(", root {}", plan.root) : std::string();
+    outcome.violations.push_back(fmt::format("{} ranks{}: {}", plan.ranks(), root, violation.text));
+  }
+}
+
+bool is_too_large(Collective collective, Rank ranks) {
+  return collective == Collective::all_to_all && ranks > most_ranks_all_to_all;
+}
+
 Outcome prove(const std::string& algorithm, const Request& request) {
   Outcome outcome;
   for (const Rank ranks : request.rank_counts) {
     const Placement placement = uniform_placement(ranks, request.per_node);
-    if (why_unsupported(request.collective, algorithm, placement)) {
+    if (is_too_large(request.collective, ranks) ||
+        why_unsupported(request.collective, algorithm, placement)) {
       ++outcome.unsupported;
       continue;
     }
-    const Plan plan = make_plan(request.collective, algorithm, placement, request.channels);
-    const CheckReport report = check(plan, request.options);
-    ++outcome.plans;
-    outcome.most_schedules = std::max(outcome.most_schedules, report.schedules);
-    outcome.runs += report.runs;
-    outcome.messages += report.messages;
-    outcome.violation_count += report.violation_count;
-    for (const Violation& violation : report.violations) {
-      outcome.violations.push_back(fmt::format("{} ranks: {}", ranks, violation.text));
+    const Rank first = request.root.value_or(0);
+    const Rank last = !request.root && has_root(request.collective) ? ranks - 1 : first;
+    for (Rank root = first; root <= last; ++root) {
+      prove(make_plan(request.collective, algorithm, placement, request.channels, root),
+            request.options, outcome);
     }
   }
   return outcome;
+}
+
+std::optional<Rank> read_root(const po::variables_map& values) {
+  const auto& text = values["root"].as<std::string>();
+  if (text == "all") return std::nullopt;
+  const auto roots = parse_numbers("root", text, 0, most_ranks - 1);
+  if (roots.size() != 1) throw InputError("--root: " + text, "one rank or all");
+  return roots.front();
 }
 
 void print_outcome(std::ostream& out, const std::string& algorithm, const Outcome& outcome) {
@@ -88,28 +116,20 @@ std::vector<std::string> chosen_algorithms(Collective collective, const std::str
   }
   auto names = algorithm_names(collective);
   for (const Algorithm& algorithm : algorithms()) {
-    if (algorithm.composed) names.erase(std::find(names.begin(), names.end(), algorithm.name));
+    if (algorithm.composed) std::erase(names, algorithm.name);
   }
   return names;
 }
 
 Request read_request(const po::variables_map& values) {
   Request request;
-  const auto& name = values["collective"].as<std::string>();
-  const auto collective = find_collective(name);
-  if (!collective) {
-    std::string names;
-    for (const Collective each : all_collectives()) {
-      names += (names.empty() ? "" : ", ") + std::string(to_string(each));
-    }
-    throw InputError(fmt::format("--collective: there is no '{}'", name), names);
-  }
-  request.collective = *collective;
+  request.collective = collective_option(values);
   request.rank_counts = parse_numbers("ranks", values["ranks"].as<std::string>(), 1, most_ranks);
   request.per_node = bounded_option(values, "ranks-per-node", 1, most_ranks);
   const auto channels =
       parse_numbers("channels", values["channels"].as<std::string>(), 1, most_channels);
   request.channels = *std::max_element(channels.begin(), channels.end());
+  request.root = read_root(values);
   request.options.orders = bounded_option(values, "orders", 1, 1000);
   request.options.seed = bounded_option(values, "seed", 0, 0x7fffffff);
   return request;
@@ -127,6 +147,7 @@ int run_check(std::span<const std::string> args, std::ostream& out, std::ostream
        "nodes are filled in order")                                                              //
       ("channels", po::value<std::string>()->default_value("1,4"), "channel counts")             //
       ("orders", po::value<std::int64_t>()->default_value(3), "random orders per credit depth")  //
+      ("root", po::value<std::string>()->default_value("0"), "a rank, or all in turn")           //
       ("seed", po::value<std::int64_t>()->default_value(1), "of the orders");
   const auto values = parse_options(
       options, "collsim check [--algorithm A|all] [options]",

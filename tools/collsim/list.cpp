@@ -60,10 +60,10 @@ std::string shown_name(const Algorithm& algorithm) {
 void print_table(std::ostream& out) {
   fmt::print(out, "algorithms\n");
   for (const Algorithm& each : algorithms()) {
-    fmt::print(out, "  {:<27} {:<11} {}\n", shown_name(each), to_string(each.collective),
+    fmt::print(out, "  {:<27} {:<14} {}\n", shown_name(each), to_string(each.collective),
                each.description);
     if (each.composed) {
-      fmt::print(out, "  {:<27} {:<11} (A: any other algorithm; {} if left out)\n", "", "",
+      fmt::print(out, "  {:<27} {:<14} (A: any other algorithm; {} if left out)\n", "", "",
                  each.default_inter);
     }
   }

@@ -12,6 +12,7 @@
 
 #include "sim/algorithms/registry.h"
 #include "sim/input_error.h"
+#include "tools/collsim/collective_option.h"
 #include "tools/collsim/numbers.h"
 #include "tools/collsim/options.h"
 #include "tools/collsim/subcommand.h"
@@ -50,6 +51,7 @@ std::string list_contributions(Contributions set, Rank ranks, std::string_view s
 /// The most explicit way to write the set that is not too wide.
 std::string cell(Contributions set, Rank ranks) {
   const int count = std::popcount(set.bits);
+  if (count == 0) return "-";
   if (count == static_cast<int>(ranks)) return ranks == 1 ? "a0" : "sum";
   std::string text = list_contributions(set, ranks, "+", "a", false);
   if (text.size() > widest_cell) text = list_contributions(set, ranks, "+", "a", true);
@@ -63,14 +65,6 @@ std::string words(ChunkRange chunks) {
   return chunks.count == 1
              ? fmt::format("chunk {}", chunks.first)
              : fmt::format("chunks {}..{}", chunks.first, chunks.first + chunks.count - 1);
-}
-
-std::vector<Contributions> initial_buffers(Rank ranks, std::uint32_t chunks) {
-  std::vector<Contributions> buffers;
-  for (Rank rank = 0; rank < ranks; ++rank) {
-    buffers.insert(buffers.end(), chunks, Contributions{std::uint64_t{1} << rank});
-  }
-  return buffers;
 }
 
 /// The ranks' buffers, eight chunks side by side. Cells that differ from `before` get a star.
@@ -129,8 +123,8 @@ std::string share_of_buffer(std::uint32_t chunks_sent, std::uint32_t chunks) {
   return above == 1 ? "S" : fmt::format("{} S", above);
 }
 
-void print_summary(std::ostream& out, const std::vector<Step>& steps, Rank ranks,
-                   std::uint32_t chunks) {
+void print_summary(std::ostream& out, const std::vector<Step>& steps, const Plan& plan) {
+  const Rank ranks = plan.ranks();
   std::size_t messages = 0;
   std::vector<std::uint32_t> sent(ranks);
   for (const Step& step : steps) {
@@ -140,6 +134,13 @@ void print_summary(std::ostream& out, const std::vector<Step>& steps, Rank ranks
   const auto [least, most] = std::minmax_element(sent.begin(), sent.end());
   fmt::print(out, "\n{} step{}, {} messages. ", steps.size(), steps.size() == 1 ? "" : "s",
              messages);
+  const std::uint32_t sizes = sizes_held(plan.collective, ranks);
+  if (sizes == 0) {
+    fmt::print(out, "They are empty.\n");
+    return;
+  }
+  // S, as nccl-tests counts it, may be one of several sizes that the chunks make up together.
+  const std::uint32_t chunks = plan.schedule(0).chunks() / sizes;
   if (*least == *most) {
     fmt::print(out, "Every rank sends {}", share_of_buffer(*most, chunks));
   } else {
@@ -162,11 +163,11 @@ void print_steps(std::ostream& out, const Request& request) {
              to_string(request.plan.collective), ranks, ranks == 1 ? "" : "s", chunks,
              chunks == 1 ? "" : "s");
   if (steps.empty()) {
-    fmt::print(out, "Nothing to do: one rank has the sum from the start.\n");
+    fmt::print(out, "Nothing to do: one rank has the result from the start.\n");
     return;
   }
   fmt::print(out, "a2 is what rank 2 contributes, sum all of it; * marks what a step changed.\n");
-  std::vector<Contributions> before = initial_buffers(ranks, chunks);
+  std::vector<Contributions> before = initial_buffers(request.plan);
   if (request.only_step == 0) {
     fmt::print(out, "\nstart\n");
     print_buffers(out, before, before, ranks, chunks);
@@ -179,7 +180,7 @@ void print_steps(std::ostream& out, const Request& request) {
     }
     before = steps[s].buffers;
   }
-  if (request.only_step == 0) print_summary(out, steps, ranks, chunks);
+  if (request.only_step == 0) print_summary(out, steps, request.plan);
 }
 
 Rank ranks_per_node(const po::variables_map& values, Rank ranks) {
@@ -203,9 +204,12 @@ Rank ranks_per_node(const po::variables_map& values, Rank ranks) {
 
 int run_steps(std::span<const std::string> args, std::ostream& out, std::ostream& /*err*/) {
   po::options_description options("options");
-  options.add_options()                                                                       //
-      ("algorithm,a", po::value<std::string>()->default_value("ring"), "see `collsim list`")  //
-      ("ranks,n", po::value<std::int64_t>()->default_value(4), "1 to 64")                     //
+  options.add_options()  //
+      ("algorithm,a", po::value<std::string>(),
+       "default: the collective's first in `collsim list`")(
+          "collective", po::value<std::string>()->default_value("all_reduce"), "what to reach")  //
+      ("root", po::value<std::int64_t>()->default_value(0), "where the collective has one")      //
+      ("ranks,n", po::value<std::int64_t>()->default_value(4), "1 to 64")                        //
       ("nodes", po::value<std::int64_t>(),
        "equally full nodes; default: every rank has its own")              //
       ("ranks-per-node", po::value<std::int64_t>(), "instead of --nodes")  //
@@ -216,8 +220,13 @@ int run_steps(std::span<const std::string> args, std::ostream& out, std::ostream
   if (!values) return exit_ok;
   const Rank ranks = bounded_option(*values, "ranks", 1, most_replayed_ranks);
   const Placement placement = uniform_placement(ranks, ranks_per_node(*values, ranks));
-  Request request{
-      make_plan(Collective::all_reduce, (*values)["algorithm"].as<std::string>(), placement), 0};
+  const Collective collective = collective_option(*values);
+  const std::string algorithm = values->count("algorithm") != 0
+                                    ? (*values)["algorithm"].as<std::string>()
+                                    : algorithm_names(collective).front();
+  Request request{make_plan(collective, algorithm, placement, 1,
+                            bounded_option(*values, "root", 0, most_replayed_ranks - 1)),
+                  0};
   if (values->count("step") != 0) request.only_step = bounded_option(*values, "step", 1, 1U << 16);
   print_steps(out, request);
   return exit_ok;

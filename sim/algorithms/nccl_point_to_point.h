@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+
+#include "sim/algorithms/registry.h"
+#include "sim/collective.h"
+#include "sim/plan.h"
+
+namespace collsim {
+
+/// A collective as one group of ncclSend and ncclRecv, the way nccl-tests does send_recv,
+/// all_to_all, gather and scatter (NCCL src/init.cc: p2pSchedule; src/enqueue.cc: addP2pToPlan,
+/// src/include/channel.h).
+///
+/// All ranks go through the pairs in the same rounds: in one node in round d from r to r + d, else
+/// group by group of at most 8 ranks of a node. A message is cut into `parts`, nccl_parts() of its
+/// size, each on a channel of its own: the first on the round's bits reversed, the others after it
+/// by theirs. A channel of a rank works on up to 8 peers at once, so its messages have lanes in
+/// turn: 2 i to send, 2 i + 1 to receive. What a rank sends to itself is no message.
+///
+/// Chunks: `parts` per block. `channels` is a power of two (NCCL rounds up). Throws InputError for
+/// another collective, for nodes that are not equally full, and for a root that is no rank.
+Plan make_nccl_point_to_point_plan(Collective collective, const Placement& placement,
+                                   std::uint32_t channels, std::uint32_t parts, Rank root = 0);
+
+}  // namespace collsim

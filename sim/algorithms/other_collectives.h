@@ -1,0 +1,32 @@
+#pragma once
+
+#include "sim/algorithms/registry.h"
+
+namespace collsim {
+
+// The entries of the table in registry.cpp for all but all_reduce. N ranks, S bytes (nccl-tests').
+
+/// N-1 steps; every rank sends S(N-1)/N.
+extern const Algorithm all_gather_ring;
+/// N-1 steps; every rank sends S(N-1)/N.
+extern const Algorithm reduce_scatter_ring;
+/// N-1 steps along the ring from the root; every rank but the last sends S.
+extern const Algorithm broadcast_ring;
+/// ceil(log2 N) steps; a rank sends at most 2S.
+extern const Algorithm broadcast_tree;
+/// N-1 steps along the ring to the root; every other rank sends S.
+extern const Algorithm reduce_ring;
+/// ceil(log2 N) steps; every rank but the root sends S.
+extern const Algorithm reduce_tree;
+/// 1 step; every rank sends S.
+extern const Algorithm send_recv_direct;
+/// N-1 steps; in step d rank r sends S/N to rank r + d.
+extern const Algorithm all_to_all_direct;
+/// 1 step; the root receives S(N-1)/N.
+extern const Algorithm gather_direct;
+/// N-1 steps; the root sends S(N-1)/N.
+extern const Algorithm scatter_direct;
+/// ceil(log2 N) steps; in step k rank r tells rank r + 2^k.
+extern const Algorithm barrier_dissemination;
+
+}  // namespace collsim

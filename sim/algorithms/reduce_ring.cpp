@@ -1,0 +1,29 @@
+#include "sim/algorithms/other_collectives.h"
+#include "sim/algorithms/rooted.h"
+
+namespace collsim {
+
+namespace {
+
+void emit(Group& group, const Placement& /*placement*/, const Algorithm* /*inter*/) {
+  group.phase("reduce");
+  for (Rank i = group.size() - 1; i > 0; --i) {
+    group.step();
+    group.reduce(after_root(group, i), after_root(group, i - 1), {0, 1});
+  }
+}
+
+std::uint32_t chunks(const Placement& /*placement*/, const Algorithm* /*inter*/) {
+  return 1;
+}
+
+}  // namespace
+
+constexpr Algorithm reduce_ring{"ring",
+                                Collective::reduce,
+                                "along the ring to the root: N-1 steps, streams at the full rate",
+                                supports_everything,
+                                chunks,
+                                emit};
+
+}  // namespace collsim

@@ -1,0 +1,71 @@
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "sim/algorithms/nccl_plan.h"
+#include "sim/algorithms/nccl_point_to_point.h"
+#include "sim/checker.h"
+#include "tests/support/nccl_channels.h"
+
+namespace collsim {
+namespace {
+
+bool is_caught(const Plan& plan, Rank rank, std::uint32_t lane, std::vector<Primitive> changed) {
+  Plan mutant = plan;
+  mutant.schedules[0] = plan.schedules[0].with_program(rank, lane, std::move(changed));
+  return !check(mutant, {.credits = {2, 8}, .orders = 1, .most_violations = 1}).ok();
+}
+
+/// Every primitive of the first schedule removed, repeated, or made to store what it must not or
+/// not to store what it must. Returns the number of mutants.
+int expect_all_caught(const Plan& plan) {
+  int mutants = 0;
+  const Schedule& schedule = plan.schedules[0];
+  for (Rank rank = 0; rank < schedule.ranks(); ++rank) {
+    for (std::uint32_t lane = 0; lane < schedule.lanes(); ++lane) {
+      const auto program = schedule.program(rank, lane);
+      const std::vector<Primitive> original(program.begin(), program.end());
+      for (std::size_t i = 0; i < original.size(); ++i) {
+        const auto at = static_cast<std::ptrdiff_t>(i);
+        auto removed = original;
+        removed.erase(removed.begin() + at);
+        EXPECT_TRUE(is_caught(plan, rank, lane, removed)) << "removed " << i << " of " << rank;
+        auto repeated = original;
+        repeated.insert(repeated.begin() + at, original[i]);
+        EXPECT_TRUE(is_caught(plan, rank, lane, repeated)) << "repeated " << i << " of " << rank;
+        mutants += 2;
+        if (original[i].kind != PrimitiveKind::recv_reduce_copy_send) continue;
+        auto unstored = original;
+        unstored[i].kind = PrimitiveKind::recv_reduce_send;
+        EXPECT_TRUE(is_caught(plan, rank, lane, unstored)) << "unstored " << i << " of " << rank;
+        ++mutants;
+      }
+    }
+  }
+  return mutants;
+}
+
+// 5 ranks: 5 x 9 primitives of which 5 store a sum and send it on; 5 + 4 in the tree's programs,
+// one fused; 5 x 5 in a gathering ring and a scattering one; 5 in a pipeline.
+TEST(CheckerNcclMutation, every_primitive_matters) {
+  const NcclChannels channels = test::random_channels(5, 1, 7);
+  const auto plan = [&](Collective collective, NcclAlgorithm algorithm) {
+    return make_nccl_plan(collective, algorithm, channels, 1, 3);
+  };
+  EXPECT_EQ(expect_all_caught(plan(Collective::all_reduce, NcclAlgorithm::ring)), 2 * 45 + 5);
+  EXPECT_EQ(expect_all_caught(plan(Collective::all_reduce, NcclAlgorithm::tree)), 2 * 9 + 1);
+  EXPECT_EQ(expect_all_caught(plan(Collective::all_gather, NcclAlgorithm::ring)), 2 * 25);
+  EXPECT_EQ(expect_all_caught(plan(Collective::reduce_scatter, NcclAlgorithm::ring)), 2 * 25);
+  EXPECT_EQ(expect_all_caught(plan(Collective::broadcast, NcclAlgorithm::ring)), 2 * 5);
+  EXPECT_EQ(expect_all_caught(plan(Collective::reduce, NcclAlgorithm::ring)), 2 * 5);
+}
+
+// An exchange of 4 on one channel: 12 messages, a send and a receive each.
+TEST(CheckerNcclMutation, every_send_and_receive_matters) {
+  EXPECT_EQ(expect_all_caught(make_nccl_point_to_point_plan(Collective::all_to_all,
+                                                            uniform_placement(4, 4), 1, 1)),
+            2 * 24);
+}
+
+}  // namespace
+}  // namespace collsim
