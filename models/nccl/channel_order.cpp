@@ -62,6 +62,7 @@ std::vector<std::uint32_t> ChannelSearch::next_gpus(std::uint32_t gpu, int towar
       });
   if (toward_net == -1 && all_alike) std::reverse(candidates.begin(), candidates.end());
   std::vector<std::uint32_t> next;
+  next.reserve(candidates.size());
   for (const Candidate& candidate : candidates) next.push_back(candidate.gpu);
   if (!system_->of_kind(NcclNodeKind::nvs).empty()) keep_neighbours(gpu, next);
   return next;

@@ -33,6 +33,8 @@ constexpr std::array model_capabilities{
     ModelCapability{"L4", 89},     ModelCapability{"L20", 89},    ModelCapability{"V100", 70},
     ModelCapability{"T4", 75},     ModelCapability{"P100", 60}};
 constexpr int default_capability = 90;
+/// GB/s, where the system does not say (NCCL src/transport/net_socket.cc).
+constexpr double unknown_net_bandwidth = 1.25;
 
 /// What NCCL takes a PCIe link of that many GB/s, nominal or effective, to carry.
 double effective_pci(double bandwidth) {
@@ -154,13 +156,14 @@ class HostReader {
     builder_.connect_both(nic, builder_.add(std::move(node)), NcclLinkKind::net, bandwidth);
   }
 
-  /// A GPU that is itself on the network stands for a host with a socket.
+  /// A GPU that is itself on the network stands for a host with a socket. What is slower than any
+  /// common Ethernet is a virtual or shaped link: NCCL cannot read its speed and takes 10 Gb/s.
   void add_net_of_gpu(DeviceId device) {
     const auto bandwidth = network_bandwidth(device);
     if (!bandwidth) return;
     const std::uint32_t nic = builder_.add(make_node(NcclNodeKind::nic, device));
     builder_.connect_both(cpus_.front(), nic, NcclLinkKind::pci, local_bandwidth);
-    add_net(nic, *bandwidth, false);
+    add_net(nic, std::max(*bandwidth, unknown_net_bandwidth), false);
   }
 
   void connect_pci() {
