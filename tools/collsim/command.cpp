@@ -20,6 +20,8 @@ constexpr std::array table{
                run_estimate},
     Subcommand{"steps", "watch an algorithm step by step: who sends what, what buffers hold",
                run_steps},
+    Subcommand{"choose", "what NCCL runs on a machine: rings, trees, algorithm by size",
+               run_choose},
     Subcommand{"check", "prove that plans deliver every contribution exactly once", run_check},
     Subcommand{"topo", "show and check machines", run_topo},
     Subcommand{"list", "algorithms, engines, protocols, machines, scenarios", run_list},

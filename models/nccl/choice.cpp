@@ -1,0 +1,123 @@
+#include "models/nccl/choice.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "models/nccl/channels.h"
+#include "models/nccl/system_topology.h"
+#include "models/nccl/system_xml.h"
+#include "sim/input_error.h"
+
+namespace collsim {
+
+namespace {
+
+/// Grouped calls that one launch of a channel takes at once (NCCL src/include/device.h).
+constexpr std::uint32_t operations_per_batch = 4;
+
+/// NCCL_TOPO_FILE replaces the machine that is there; NCCL_IB_HCA hides NICs of either.
+NcclSystem effective_system(NcclSystem detected, const NcclEnvironment& environment,
+                            NcclVersion version) {
+  if (!environment.topology_file.empty()) {
+    detected = read_nccl_topology(environment.topology_file, version);
+  }
+  return keep_nets(std::move(detected), environment.nets);
+}
+
+}  // namespace
+
+Nccl::Nccl(NcclSystem system, std::uint32_t nodes, const Variables& variables, NcclVersion version)
+    : environment_(parse_nccl_environment(variables, version)),
+      version_(version),
+      nodes_(nodes),
+      system_(effective_system(std::move(system), environment_, version)) {
+  const bool inter = nodes_ > 1;
+  if (inter && system_.of_kind(NcclNodeKind::net).empty()) {
+    throw InputError(fmt::format("{} nodes without a NIC", nodes_),
+                     "one node, or a machine with NICs that NCCL_IB_HCA allows");
+  }
+  const NcclPaths paths(system_, environment_, version_);
+  bandwidth_ = system_bandwidth(system_, paths, inter);
+  graphs_ = search_graphs(system_, paths, inter, environment_);
+  channels_ = connect_channels(system_, graphs_, nodes_, environment_, version_);
+  if (!graphs_.nvls.channels.empty()) {
+    nvls_channels_ = nvls_channel_count(system_.least_compute_capability(), nodes_, environment_);
+  }
+  table_ = tune({&system_, &graphs_, nodes_, &environment_, version_});
+}
+
+Nccl::Nccl(const Topology& topology, const Variables& variables, NcclVersion version,
+           std::optional<std::uint32_t> nodes)
+    : Nccl(system_from_topology(topology, version), nodes.value_or(host_count(topology)), variables,
+           version) {}
+
+std::optional<double> Nccl::estimate(NcclFunction function, NcclAlgorithm algorithm,
+                                     Protocol protocol, Bytes size,
+                                     std::uint32_t operations) const {
+  const Tuning& cell = tuning(function, algorithm, protocol);
+  if (cell.bandwidth <= 0) return std::nullopt;
+  double bandwidth = cell.bandwidth;
+  double latency = cell.latency;
+  const auto blocks = static_cast<std::uint64_t>(size.count) >> 6U;
+  const int log2_blocks = static_cast<int>(std::bit_width(blocks)) - 1;
+  const bool all_reduce = function == NcclFunction::all_reduce;
+  if (algorithm == NcclAlgorithm::tree && all_reduce) {
+    bandwidth *= tree_correction(protocol, log2_blocks);
+  }
+  // From 2.29 on, also on Blackwell behind x86 CPUs.
+  if (algorithm == NcclAlgorithm::nvls_tree && version_ >= NcclVersion{2, 29} &&
+      system_.least_compute_capability() >= 100 &&
+      system_.cpu().architecture == CpuArchitecture::x86) {
+    bandwidth *= tree_correction(protocol, log2_blocks);
+  }
+  const auto chunks =
+      static_cast<std::int64_t>(channels_.channels.size()) * static_cast<std::int64_t>(ranks());
+  if (algorithm == NcclAlgorithm::ring && protocol == Protocol::simple && nodes_ > 1 &&
+      all_reduce && size.count / chunks >= 64) {
+    latency *= system_.least_compute_capability() < 80 ? 1.9 : 1.4;  // the plateau of rings
+  }
+  const std::uint32_t waits = algorithm == NcclAlgorithm::ring
+                                  ? operations
+                                  : (operations + operations_per_batch - 1) / operations_per_batch;
+  return latency * waits + static_cast<double>(size.count) / (1000 * bandwidth);
+}
+
+LaunchSize Nccl::launch(NcclAlgorithm algorithm, Protocol protocol, Bytes size) const {
+  const LaunchInput input{&graphs_,
+                          &environment_,
+                          ranks(),
+                          nodes_,
+                          static_cast<std::uint32_t>(channels_.channels.size()),
+                          nvls_channels_};
+  return launch_size(algorithm, protocol, size, input);
+}
+
+Choice Nccl::choose(NcclFunction function, Bytes size, std::uint32_t operations) const {
+  Choice choice;
+  for (const NcclAlgorithm algorithm : all_nccl_algorithms) {
+    for (const Protocol protocol : all_nccl_protocols) {
+      const auto time = estimate(function, algorithm, protocol, size, operations);
+      if (time) choice.candidates.push_back({algorithm, protocol, *time});
+    }
+  }
+  if (choice.candidates.empty()) {
+    throw InputError(
+        fmt::format("NCCL_ALGO and NCCL_PROTO leave nothing for {}", nccl_name(function)),
+        "lists that keep an algorithm which the function has, such as Ring");
+  }
+  const auto least =
+      std::min_element(choice.candidates.begin(), choice.candidates.end(),
+                       [](const Candidate& a, const Candidate& b) { return a.time < b.time; });
+  choice.algorithm = least->algorithm;
+  choice.protocol = least->protocol;
+  choice.time = least->time;
+  const LaunchSize launch = this->launch(choice.algorithm, choice.protocol, size);
+  choice.channels = launch.channels;
+  choice.threads = launch.threads;
+  return choice;
+}
+
+}  // namespace collsim

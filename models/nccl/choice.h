@@ -1,0 +1,93 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/nccl/environment.h"
+#include "models/nccl/function.h"
+#include "models/nccl/graph_search.h"
+#include "models/nccl/launch_size.h"
+#include "models/nccl/paths.h"
+#include "models/nccl/system.h"
+#include "models/nccl/tuning.h"
+#include "models/nccl/version.h"
+#include "sim/nccl_channels.h"
+#include "sim/topology.h"
+#include "sim/units.h"
+
+namespace collsim {
+
+/// One pair that NCCL considers for a call.
+struct Candidate {
+  NcclAlgorithm algorithm = NcclAlgorithm::ring;
+  Protocol protocol = Protocol::simple;
+  double time = 0;  ///< NCCL's estimate, us
+};
+
+/// What NCCL runs for a call.
+struct Choice {
+  NcclAlgorithm algorithm = NcclAlgorithm::ring;
+  Protocol protocol = Protocol::simple;
+  std::uint32_t channels = 1;         ///< C', the first of channels()
+  std::uint32_t threads = 0;          ///< of one thread block
+  double time = 0;                    ///< NCCL's estimate, us: made to choose by, not to predict
+  std::vector<Candidate> candidates;  ///< all that were possible, in NCCL's order
+};
+
+/// One communicator of NCCL's over equal hosts: what its search finds when it is made, and what it
+/// chooses for each call.
+class Nccl {
+ public:
+  using Variables = std::map<std::string, std::string>;
+
+  /// `nodes` hosts like `system`, one rank per GPU. Throws InputError for bad variables.
+  Nccl(NcclSystem system, std::uint32_t nodes, const Variables& variables = {},
+       NcclVersion version = newest_nccl_version);
+  /// The hosts of a topology (read_nccl_system()), or `nodes` like its first one.
+  explicit Nccl(const Topology& topology, const Variables& variables = {},
+                NcclVersion version = newest_nccl_version,
+                std::optional<std::uint32_t> nodes = std::nullopt);
+
+  const NcclSystem& system() const { return system_; }
+  const NcclEnvironment& environment() const { return environment_; }
+  NcclVersion version() const { return version_; }
+  std::uint32_t nodes() const { return nodes_; }
+  std::uint32_t ranks() const { return nodes_ * static_cast<std::uint32_t>(system_.gpu_count()); }
+  SystemBandwidth bandwidth() const { return bandwidth_; }
+  const NcclGraphs& graphs() const { return graphs_; }
+  const NcclChannels& channels() const { return channels_; }
+  std::uint32_t nvls_channels() const { return nvls_channels_; }
+  const TuningTable& table() const { return table_; }
+  const Tuning& tuning(NcclFunction function, NcclAlgorithm algorithm, Protocol protocol) const {
+    return table_[index_of(function)][index_of(algorithm)][index_of(protocol)];
+  }
+
+  /// The pair with the least estimate, the first in NCCL's order among equals, with the channels
+  /// and threads for that size. `size` as tuning counts it: count * element size, for AllGather and
+  /// ReduceScatter times the ranks. `operations` are grouped calls per channel. Throws InputError
+  /// where NCCL_ALGO and NCCL_PROTO leave nothing.
+  Choice choose(NcclFunction function, Bytes size, std::uint32_t operations = 1) const;
+
+  /// NCCL's estimate for a pair, us; nothing if it is not used.
+  std::optional<double> estimate(NcclFunction function, NcclAlgorithm algorithm, Protocol protocol,
+                                 Bytes size, std::uint32_t operations = 1) const;
+  /// Channels and threads of a pair for a size, chosen or not.
+  LaunchSize launch(NcclAlgorithm algorithm, Protocol protocol, Bytes size) const;
+
+ private:
+  NcclEnvironment environment_;
+  NcclVersion version_;
+  std::uint32_t nodes_;
+  NcclSystem system_;
+  SystemBandwidth bandwidth_;
+  NcclGraphs graphs_;
+  NcclChannels channels_;
+  std::uint32_t nvls_channels_ = 0;
+  TuningTable table_{};
+};
+
+}  // namespace collsim

@@ -1,0 +1,249 @@
+#include "models/nccl/environment.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <functional>
+#include <sstream>
+
+#include "models/nccl/selection_list.h"
+#include "sim/input_error.h"
+
+namespace collsim {
+
+namespace {
+
+/// One variable as it was given.
+struct Setting {
+  const std::string& name;
+  const std::string& value;
+  NcclVersion version;
+
+  [[noreturn]] void reject(const std::string& accepted) const {
+    throw InputError(fmt::format("{}={}", name, value), accepted);
+  }
+
+  std::int64_t integer(std::int64_t least, std::int64_t most) const {
+    std::int64_t number = 0;
+    const char* end = value.data() + value.size();
+    const auto [stop, error] = std::from_chars(value.data(), end, number);
+    if (error != std::errc() || stop != end || number < least || number > most) {
+      reject(fmt::format("an integer from {} to {}", least, most));
+    }
+    return number;
+  }
+
+  std::uint32_t count(std::int64_t least, std::int64_t most) const {
+    return static_cast<std::uint32_t>(integer(least, most));
+  }
+
+  bool flag() const { return integer(0, 1) != 0; }
+
+  std::uint32_t thread_count(std::int64_t least, std::int64_t most) const {
+    const std::int64_t threads = integer(least, most);
+    if (threads % 32 != 0) reject(fmt::format("a multiple of 32 from {} to {}", least, most));
+    return static_cast<std::uint32_t>(threads);
+  }
+
+  /// A path type by name, or by number as NCCL 2.3 had them.
+  PathType level() const {
+    constexpr std::array by_number{PathType::loc, PathType::pix, PathType::pxb,
+                                   PathType::phb, PathType::sys, PathType::sys};
+    const auto named = find_path_type(value);
+    if (named && *named <= PathType::sys) return *named;
+    if (!value.empty() && value.front() >= '0' && value.front() <= '9') {
+      const auto number = static_cast<std::size_t>(integer(0, 1'000'000));
+      return by_number[std::min(number, by_number.size() - 1)];
+    }
+    reject("LOC, NVL, NVB, C2C, PIX, PXB, P2C, PXN, PHB, SYS or 0 to 5");
+  }
+
+  Bytes bytes() const {
+    const std::int64_t number = integer(1, std::int64_t{1} << 31);
+    return {number};
+  }
+};
+
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> parts;
+  std::istringstream stream(text);
+  for (std::string part; std::getline(stream, part, separator);) parts.push_back(part);
+  return parts;
+}
+
+NetFilter read_net_filter(const Setting& setting) {
+  NetFilter filter;
+  std::string text = setting.value;
+  const auto take = [&text](char mark) {
+    if (!text.starts_with(mark)) return false;
+    text.erase(0, 1);
+    return true;
+  };
+  filter.exclude = take('^');
+  filter.exact = take('=');
+  for (const std::string& entry : split(text, ',')) {
+    filter.names.push_back(entry.substr(0, entry.find(':')));  // the port does not matter
+  }
+  if (filter.names.empty()) setting.reject("names of NICs, as in mlx5_0,mlx5_1 or ^mlx5_2");
+  return filter;
+}
+
+void read_thread_thresholds(const Setting& setting, NcclEnvironment& environment) {
+  std::istringstream stream(setting.value);
+  std::int64_t number = 0;
+  std::size_t place = 0;
+  while (stream >> number) {
+    if (place == 2 * protocol_count) setting.reject("up to six numbers");
+    if (number >= 0) {
+      environment.thread_thresholds[place / protocol_count][place % protocol_count] = number;
+    }
+    ++place;
+  }
+  if (!stream.eof() || place == 0) {
+    setting.reject("up to six numbers with spaces between: tree LL, LL128, Simple, then ring");
+  }
+}
+
+void read_net(const Setting& setting, NcclEnvironment& environment) {
+  if (setting.value == "Socket") {
+    environment.socket_net = true;
+  } else if (setting.value != "IB") {
+    environment.warnings.push_back(fmt::format(
+        "NCCL_NET={}: this plugin is not known; the NICs of the machine are used", setting.value));
+  }
+}
+
+void keep_algorithms(const Setting& setting, NcclEnvironment& environment) {
+  const auto lists = parse_selection_list(
+      setting.name, setting.value, setting.version,
+      [](std::string_view name) -> std::optional<std::size_t> {
+        const auto found = find_nccl_algorithm(name);
+        return found ? std::optional(index_of(*found)) : std::nullopt;
+      },
+      "Tree, Ring, CollNetDirect, CollNetChain, NVLS, NVLSTree, PAT");
+  for (std::size_t f = 0; f < nccl_function_count; ++f) {
+    for (std::size_t a = 0; a < nccl_algorithm_count; ++a) {
+      if (lists[f]) environment.algorithm_allowed[f][a] = lists[f]->allows(a);
+    }
+  }
+}
+
+void keep_protocols(const Setting& setting, NcclEnvironment& environment) {
+  const auto lists = parse_selection_list(
+      setting.name, setting.value, setting.version,
+      [](std::string_view name) -> std::optional<std::size_t> {
+        const auto found = find_nccl_protocol(name);
+        return found ? std::optional(index_of(*found)) : std::nullopt;
+      },
+      "LL, LL128, Simple");
+  for (std::size_t f = 0; f < nccl_function_count; ++f) {
+    for (std::size_t p = 0; p < protocol_count; ++p) {
+      if (lists[f]) environment.protocol_allowed[f][p] = lists[f]->allows(p);
+    }
+  }
+}
+
+using Reader = std::function<void(const Setting&, NcclEnvironment&)>;
+
+/// Every variable that matters here. Channels are limited by either of two names, the stricter
+/// wins (NCCL src/graph/connect.cc).
+const std::map<std::string, Reader>& readers() {
+  const Reader at_least = [](const Setting& s, NcclEnvironment& e) {
+    e.min_channels = std::max(e.min_channels, s.count(0, 64));
+  };
+  const Reader at_most = [](const Setting& s, NcclEnvironment& e) {
+    e.max_channels = std::min(e.max_channels, s.count(1, 64));
+  };
+  static const std::map<std::string, Reader> table{
+      {"NCCL_ALGO", keep_algorithms},
+      {"NCCL_PROTO", keep_protocols},
+      {"NCCL_MIN_NCHANNELS", at_least},
+      {"NCCL_MIN_NRINGS", at_least},
+      {"NCCL_MIN_CTAS", at_least},
+      {"NCCL_MAX_NCHANNELS", at_most},
+      {"NCCL_MAX_NRINGS", at_most},
+      {"NCCL_MAX_CTAS", at_most},
+      {"NCCL_NTHREADS",
+       [](const Setting& s, NcclEnvironment& e) { e.threads = s.thread_count(64, 512); }},
+      {"NCCL_LL128_NTHREADS",
+       [](const Setting& s, NcclEnvironment& e) { e.ll128_threads = s.thread_count(160, 640); }},
+      {"NCCL_THREAD_THRESHOLDS", read_thread_thresholds},
+      {"NCCL_BUFFSIZE", [](const Setting& s, NcclEnvironment& e) { e.buffer_size[2] = s.bytes(); }},
+      {"NCCL_LL_BUFFSIZE",
+       [](const Setting& s, NcclEnvironment& e) { e.buffer_size[0] = s.bytes(); }},
+      {"NCCL_LL128_BUFFSIZE",
+       [](const Setting& s, NcclEnvironment& e) { e.buffer_size[1] = s.bytes(); }},
+      {"NCCL_P2P_LEVEL",
+       [](const Setting& s, NcclEnvironment& e) {
+         if (!e.p2p_level) e.p2p_level = s.level();
+       }},
+      {"NCCL_P2P_DISABLE",  // comes before NCCL_P2P_LEVEL, and wins
+       [](const Setting& s, NcclEnvironment& e) {
+         if (s.flag()) e.p2p_level = PathType::loc;
+       }},
+      {"NCCL_SHM_DISABLE", [](const Setting& s, NcclEnvironment& e) { e.shm_disabled = s.flag(); }},
+      {"NCCL_NVB_DISABLE", [](const Setting& s, NcclEnvironment& e) { e.nvb_disabled = s.flag(); }},
+      {"NCCL_CROSS_NIC",
+       [](const Setting& s, NcclEnvironment& e) {
+         e.cross_nic = static_cast<int>(s.integer(0, 2));
+       }},
+      {"NCCL_PXN_DISABLE", [](const Setting& s, NcclEnvironment& e) { e.pxn_disabled = s.flag(); }},
+      {"NCCL_NET_GDR_LEVEL", [](const Setting& s, NcclEnvironment& e) { e.gdr_level = s.level(); }},
+      {"NCCL_NVLS_ENABLE",
+       [](const Setting& s, NcclEnvironment& e) { e.nvls_enabled = s.integer(0, 2) != 0; }},
+      {"NCCL_NVLS_NCHANNELS",
+       [](const Setting& s, NcclEnvironment& e) { e.nvls_channels = s.count(1, 64); }},
+      {"NCCL_COLLNET_ENABLE",
+       [](const Setting& s, NcclEnvironment& e) { e.collnet_enabled = s.flag(); }},
+      {"NCCL_COLLNET_NODE_THRESHOLD",
+       [](const Setting& s, NcclEnvironment& e) {
+         e.collnet_node_threshold = s.count(0, 1 << 30);
+       }},
+      {"NCCL_PAT_ENABLE",
+       [](const Setting& s, NcclEnvironment& e) { e.pat = static_cast<int>(s.integer(0, 2)); }},
+      {"NCCL_NET_OVERHEAD",
+       [](const Setting& s, NcclEnvironment& e) {
+         e.net_overhead = static_cast<double>(s.integer(0, 1'000'000'000)) / 1000;
+       }},
+      {"NCCL_IB_HCA", [](const Setting& s, NcclEnvironment& e) { e.nets = read_net_filter(s); }},
+      {"NCCL_IB_DISABLE", [](const Setting& s, NcclEnvironment& e) { e.ib_disabled = s.flag(); }},
+      {"NCCL_NET", read_net},
+      {"NCCL_TOPO_FILE", [](const Setting& s, NcclEnvironment& e) { e.topology_file = s.value; }},
+      {"NCCL_GRAPH_FILE", [](const Setting& s, NcclEnvironment& e) { e.graph_file = s.value; }},
+  };
+  return table;
+}
+
+}  // namespace
+
+bool NetFilter::allows(const std::string& name) const {
+  if (names.empty()) return true;
+  const bool listed = std::any_of(names.begin(), names.end(), [&](const std::string& each) {
+    return exact ? name == each : name.starts_with(each);
+  });
+  return listed != exclude;
+}
+
+NcclEnvironment parse_nccl_environment(const std::map<std::string, std::string>& variables,
+                                       NcclVersion version) {
+  NcclEnvironment environment;
+  for (auto& algorithms : environment.algorithm_allowed) algorithms.fill(true);
+  // std::map hands them over by name, so that NCCL_P2P_DISABLE comes before NCCL_P2P_LEVEL.
+  for (const auto& [name, value] : variables) {
+    const auto reader = readers().find(name);
+    if (reader != readers().end()) {
+      reader->second({name, value, version}, environment);
+    } else {
+      environment.warnings.push_back(fmt::format("{}: not modelled, changes nothing here", name));
+    }
+  }
+  if (environment.min_channels > environment.max_channels) {
+    environment.warnings.push_back(fmt::format(
+        "at least {} channels of at most {}: NCCL cuts first, then duplicates, and runs {}",
+        environment.min_channels, environment.max_channels, environment.min_channels));
+  }
+  return environment;
+}
+
+}  // namespace collsim

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/nccl/function.h"
+#include "models/nccl/path_type.h"
+#include "models/nccl/version.h"
+#include "sim/units.h"
+
+namespace collsim {
+
+/// The NICs that NCCL_IB_HCA lets NCCL use.
+struct NetFilter {
+  bool exclude = false;  ///< "^": all but these
+  bool exact = false;    ///< "=": whole names, not how they begin
+  std::vector<std::string> names;
+
+  bool allows(const std::string& name) const;
+};
+
+/// What NCCL's variables ask for; NCCL's defaults where they are not set.
+struct NcclEnvironment {
+  /// Which pairs NCCL_ALGO and NCCL_PROTO leave. A protocol that NCCL_PROTO does not speak of is
+  /// NCCL's to decide.
+  PerFunction<PerAlgorithm<bool>> algorithm_allowed;
+  PerFunction<PerProtocol<std::optional<bool>>> protocol_allowed;
+
+  std::uint32_t min_channels = 0;
+  std::uint32_t max_channels = 64;
+  std::optional<std::uint32_t> threads;        ///< at most, LL and Simple
+  std::optional<std::uint32_t> ll128_threads;  ///< at most, LL128
+  /// Bytes a thread should have: [tree, ring][protocol].
+  std::array<PerProtocol<std::optional<std::int64_t>>, 2> thread_thresholds;
+  /// Of one connection, all eight steps together; by protocol.
+  PerProtocol<Bytes> buffer_size{Bytes{512 << 10}, Bytes{4'915'200}, Bytes{4 << 20}};
+
+  std::optional<PathType> p2p_level;  ///< the worst path on which GPUs use peer-to-peer
+  bool shm_disabled = false;
+  bool nvb_disabled = false;
+  int cross_nic = 2;  ///< 0: never, 1: freely, 2: in pairs if that helps
+  bool pxn_disabled = false;
+  std::optional<PathType> gdr_level;
+  bool nvls_enabled = true;
+  std::optional<std::uint32_t> nvls_channels;
+  bool collnet_enabled = false;
+  std::uint32_t collnet_node_threshold = 2;
+  int pat = 2;                         ///< 0: never, 1: always, 2: where it runs
+  std::optional<double> net_overhead;  ///< us a message costs the sender
+  NetFilter nets;
+  bool ib_disabled = false;
+  bool socket_net = false;  ///< NCCL_NET=Socket
+  std::filesystem::path topology_file;
+  std::filesystem::path graph_file;
+
+  /// Variables that were given but change nothing here, one sentence each.
+  std::vector<std::string> warnings;
+
+  /// No InfiniBand verbs, so no GPUDirect.
+  bool over_sockets() const { return ib_disabled || socket_net; }
+};
+
+/// Reads NCCL_* variables. Throws InputError for a value that NCCL would refuse or replace, saying
+/// what it takes. Variables that are not modelled are named in `warnings`.
+NcclEnvironment parse_nccl_environment(const std::map<std::string, std::string>& variables,
+                                       NcclVersion version);
+
+}  // namespace collsim

@@ -1,0 +1,34 @@
+#pragma once
+
+#include "models/nccl/environment.h"
+#include "models/nccl/graph.h"
+#include "models/nccl/paths.h"
+#include "models/nccl/system.h"
+
+namespace collsim {
+
+/// The widest that a channel can be on this host, and what a GPU can send in all, GB/s.
+struct SystemBandwidth {
+  float per_channel = 0;
+  float total = 0;
+};
+SystemBandwidth system_bandwidth(const NcclSystem& system, const NcclPaths& paths, bool inter);
+
+/// The graphs of a host: what NCCL prints as "Pattern ...". `inter`: there are other nodes.
+struct NcclGraphs {
+  NcclGraph ring;
+  NcclGraph tree;
+  NcclGraph collnet_chain;
+  NcclGraph collnet_direct;
+  NcclGraph nvls;
+};
+
+/// Searches for every graph, relaxing what is wanted as NCCL does: the same channels, then
+/// different ones, simpler trees, worse paths, pairs of NICs, less bandwidth; then more bandwidth
+/// again for the channels that were found (NCCL src/graph/search.cc). Graphs in NCCL_GRAPH_FILE are
+/// taken from there. Graphs that are switched off, or need hardware that is missing, have no
+/// channels.
+NcclGraphs search_graphs(const NcclSystem& system, const NcclPaths& paths, bool inter,
+                         const NcclEnvironment& environment);
+
+}  // namespace collsim

@@ -1,0 +1,75 @@
+#include "models/nccl/selection_list.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/input_error.h"
+
+namespace collsim {
+
+namespace {
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(separator), text.size());
+    if (end > 0) parts.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return parts;
+}
+
+}  // namespace
+
+bool Selection::allows(std::size_t member) const {
+  return (std::find(members.begin(), members.end(), member) != members.end()) != exclude;
+}
+
+PerFunction<std::optional<Selection>> parse_selection_list(
+    const std::string& variable, const std::string& text, NcclVersion version,
+    const std::function<std::optional<std::size_t>(std::string_view)>& find,
+    std::string_view members) {
+  const auto reject = [&](const std::string& why, std::string_view accepted) {
+    throw InputError(fmt::format("{}={}: {}", variable, text, why), std::string(accepted));
+  };
+  PerFunction<std::optional<Selection>> result;
+  const auto entries = split(text, ';');
+  if (entries.empty()) reject("empty", members);
+  for (const std::string_view& entry : entries) {
+    std::string_view list = entry;
+    std::optional<NcclFunction> only;
+    const std::size_t colon = entry.find(':');
+    if (colon != std::string_view::npos) {
+      if (version < NcclVersion{2, 24}) {
+        reject("functions can be named from NCCL 2.24 on", "one list for all functions");
+      }
+      only = find_nccl_function(entry.substr(0, colon));
+      list = entry.substr(colon + 1);
+      if (!only) {
+        reject(fmt::format("there is no function '{}'", entry.substr(0, colon)),
+               "AllReduce, AllGather, ReduceScatter, Broadcast, Reduce");
+      }
+    } else if (&entry != &entries.front()) {
+      reject("only the first list may be without a function", "function:list after each ;");
+    }
+    Selection selection;
+    selection.exclude = list.starts_with('^');
+    if (selection.exclude) list.remove_prefix(1);
+    for (const std::string_view name : split(list, ',')) {
+      const auto member = find(name);
+      if (!member) {
+        reject(fmt::format("there is no '{}'", name), members);
+      } else {
+        selection.members.push_back(*member);
+      }
+    }
+    if (selection.members.empty()) reject("empty list", members);
+    for (const NcclFunction function : all_nccl_functions) {
+      if (!only || *only == function) result[index_of(function)] = selection;
+    }
+  }
+  return result;
+}
+
+}  // namespace collsim

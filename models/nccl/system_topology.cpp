@@ -1,0 +1,264 @@
+#include "models/nccl/system_topology.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "models/nccl/link_bandwidth.h"
+#include "sim/input_error.h"
+
+namespace collsim {
+
+namespace {
+
+struct ModelCapability {
+  std::string_view model;
+  int capability;
+};
+
+/// What a model's name begins with, longer names first (NVIDIA, "CUDA GPU Compute Capability").
+constexpr std::array model_capabilities{
+    ModelCapability{"GB300", 103}, ModelCapability{"GB200", 100}, ModelCapability{"B300", 103},
+    ModelCapability{"B200", 100},  ModelCapability{"B100", 100},  ModelCapability{"GH200", 90},
+    ModelCapability{"H800", 90},   ModelCapability{"H200", 90},   ModelCapability{"H100", 90},
+    ModelCapability{"H20", 90},    ModelCapability{"A100", 80},   ModelCapability{"A800", 80},
+    ModelCapability{"A30", 80},    ModelCapability{"A40", 86},    ModelCapability{"A10", 86},
+    ModelCapability{"A6000", 86},  ModelCapability{"A16", 86},    ModelCapability{"L40", 89},
+    ModelCapability{"L4", 89},     ModelCapability{"L20", 89},    ModelCapability{"V100", 70},
+    ModelCapability{"T4", 75},     ModelCapability{"P100", 60}};
+constexpr int default_capability = 90;
+/// GB/s, where the system does not say (NCCL src/transport/net_socket.cc).
+constexpr double unknown_net_bandwidth = 1.25;
+
+/// What NCCL takes a PCIe link of that many GB/s, nominal or effective, to carry.
+double effective_pci(double bandwidth) {
+  for (const double full : {12.0, 24.0, 48.0, 96.0}) {
+    if (std::abs(bandwidth - full) < 0.01) return full;
+  }
+  // 128b/130b coding gives 15.75 GB/s to gen3 x16, of which 12 are usable.
+  const double generations = std::max(0.0, std::ceil(std::log2(bandwidth / 16.0)));
+  return bandwidth <= 8 ? bandwidth * 0.75 : pci_gen3_bandwidth * std::exp2(generations);
+}
+
+/// Links of a trunk, also where a file gives many lanes as one link.
+double nvlink_count(const Link& link, int capability, NcclVersion version) {
+  const double nominal = 1.25 * nvlink_bandwidth(capability, version);
+  const double lane = in_gigabytes_per_second(link.bandwidth) / link.count;
+  return link.count > 1 || lane < 1.6 * nominal
+             ? link.count
+             : std::max(1.0, std::round(in_gigabytes_per_second(link.bandwidth) / nominal));
+}
+
+NcclCpu cpu_of_model(const std::string& model, double bandwidth_between_cpus) {
+  const auto has = [&](std::string_view part) { return model.find(part) != std::string::npos; };
+  NcclCpu cpu = cpu_of_link_bandwidth(bandwidth_between_cpus);
+  if (has("Grace") || has("Arm") || has("Graviton")) {
+    cpu = {CpuArchitecture::arm, CpuVendor::other, 0, 0};
+  }
+  if (has("POWER")) cpu = {CpuArchitecture::power, CpuVendor::other, 0, 0};
+  if (has("AMD") || has("EPYC")) cpu = {CpuArchitecture::x86, CpuVendor::amd, 23, 49};
+  if ((has("Intel") || has("Xeon")) && cpu.vendor != CpuVendor::intel) {
+    cpu = cpu_of_link_bandwidth(0);
+  }
+  return cpu;
+}
+
+/// Translates the devices of one node, each link once.
+class HostReader {
+ public:
+  HostReader(const Topology& topology, std::int32_t node, NcclVersion version)
+      : topology_(topology), node_(node), version_(version) {}
+
+  NcclSystem read() {
+    add_cpus();
+    for (const DeviceKind kind : {DeviceKind::pcie_switch, DeviceKind::gpu, DeviceKind::nic}) {
+      for (DeviceId device = 0; device < topology_.devices().size(); ++device) {
+        if (belongs(device) && topology_.device(device).kind == kind) add_device(device);
+      }
+    }
+    connect_pci();
+    connect_nvlink();
+    return std::move(builder_).build(version_);
+  }
+
+ private:
+  bool belongs(DeviceId device) const { return topology_.device(device).node == node_; }
+
+  void add_cpus() {
+    double between = 0;
+    for (const Link& link : topology_.links()) {
+      if (link.kind == LinkKind::cpu && belongs(link.from)) {
+        between = in_gigabytes_per_second(link.bandwidth);
+      }
+    }
+    for (DeviceId device = 0; device < topology_.devices().size(); ++device) {
+      const Device& each = topology_.device(device);
+      if (!belongs(device) || each.kind != DeviceKind::cpu) continue;
+      NcclNode node = make_node(NcclNodeKind::cpu, cpus_.size());
+      node.cpu = cpu_of_model(each.model, between);
+      cpus_.push_back(nodes_[device] = builder_.add(std::move(node)));
+    }
+    if (cpus_.empty()) {
+      NcclNode node = make_node(NcclNodeKind::cpu);
+      node.cpu = cpu_of_model({}, 0);
+      cpus_.push_back(builder_.add(std::move(node)));
+    }
+  }
+
+  void add_device(DeviceId device) {
+    const Device& each = topology_.device(device);
+    if (each.kind == DeviceKind::pcie_switch) {
+      nodes_[device] = builder_.add(make_node(NcclNodeKind::pci, device));
+    } else if (each.kind == DeviceKind::gpu) {
+      NcclNode node = make_node(NcclNodeKind::gpu, device);
+      node.gpu = {gpus_, gpus_, compute_capability_of(each.model), true};
+      ++gpus_;
+      nodes_[device] = builder_.add(std::move(node));
+      add_net_of_gpu(device);
+    } else {
+      nodes_[device] = builder_.add(make_node(NcclNodeKind::nic, device));
+      add_net(nodes_[device], network_bandwidth(device).value_or(nic_bandwidth(device)), true);
+    }
+  }
+
+  /// GB/s of the link that leaves the host, if there is one.
+  std::optional<double> network_bandwidth(DeviceId device) const {
+    for (const LinkId id : topology_.links_from(device)) {
+      const Link& link = topology_.link(id);
+      if (link.kind == LinkKind::network) return in_gigabytes_per_second(link.bandwidth);
+    }
+    return std::nullopt;
+  }
+
+  /// Of a NIC that is on no network: what its name promises, else 100 Gb/s.
+  double nic_bandwidth(DeviceId device) const {
+    const std::string& model = topology_.device(device).model;
+    if (model.find("ConnectX-8") != std::string::npos) return 100;
+    if (model.find("ConnectX-7") != std::string::npos) return 50;
+    if (model.find("ConnectX-6") != std::string::npos) return 25;
+    return 12.5;
+  }
+
+  void add_net(std::uint32_t nic, double bandwidth, bool gdr) {
+    NcclNode node = make_node(NcclNodeKind::net);
+    node.net.device = nets_++;
+    node.id = static_cast<std::uint64_t>(node.net.device);
+    node.net.name = fmt::format("{}{}", gdr ? "mlx5_" : "eth", node.net.device);
+    node.net.asic = node.id + 1;
+    node.net.bandwidth = static_cast<float>(bandwidth);
+    node.net.gdr = gdr;
+    builder_.connect_both(nic, builder_.add(std::move(node)), NcclLinkKind::net, bandwidth);
+  }
+
+  /// A GPU that is itself on the network stands for a host with a socket. What is slower than any
+  /// common Ethernet is a virtual or shaped link: NCCL cannot read its speed and takes 10 Gb/s.
+  void add_net_of_gpu(DeviceId device) {
+    const auto bandwidth = network_bandwidth(device);
+    if (!bandwidth) return;
+    const std::uint32_t nic = builder_.add(make_node(NcclNodeKind::nic, device));
+    builder_.connect_both(cpus_.front(), nic, NcclLinkKind::pci, local_bandwidth);
+    add_net(nic, std::max(*bandwidth, unknown_net_bandwidth), false);
+  }
+
+  void connect_pci() {
+    std::set<DeviceId> attached;
+    for (LinkId id = 0; id < topology_.links().size(); ++id) {
+      const Link& link = topology_.link(id);
+      if (link.kind != LinkKind::pcie || !belongs(link.from) || link.reverse < id) continue;
+      builder_.connect_both(nodes_.at(link.from), nodes_.at(link.to), NcclLinkKind::pci,
+                            effective_pci(in_gigabytes_per_second(link.bandwidth)));
+      attached.insert(link.from);
+      attached.insert(link.to);
+    }
+    for (const auto& [device, node] : nodes_) {
+      if (topology_.device(device).kind == DeviceKind::cpu || attached.contains(device)) continue;
+      builder_.connect_both(node, cpus_.front(), NcclLinkKind::pci, unattached_pci(device));
+    }
+  }
+
+  /// The PCIe generation of the GPU's time.
+  double unattached_pci(DeviceId device) const {
+    const int capability = compute_capability_of(topology_.device(device).model);
+    const double doublings = capability >= 100  ? 3
+                             : capability >= 90 ? 2
+                             : capability >= 80 ? 1
+                                                : 0;
+    return pci_gen3_bandwidth * std::exp2(doublings);
+  }
+
+  void connect_nvlink() {
+    for (const Link& link : topology_.links()) {
+      if (link.kind != LinkKind::nvlink || !belongs(link.from)) continue;
+      if (topology_.device(link.from).kind != DeviceKind::gpu) continue;
+      const std::uint32_t gpu = nodes_.at(link.from);
+      const int capability = builder_.node(gpu).gpu.compute_capability;
+      const double bandwidth =
+          nvlink_count(link, capability, version_) * nvlink_bandwidth(capability, version_);
+      if (topology_.device(link.to).kind == DeviceKind::nvswitch) {
+        builder_.connect_to_nvswitch(gpu, bandwidth);
+      } else if (topology_.device(link.to).kind == DeviceKind::gpu) {
+        builder_.connect(gpu, nodes_.at(link.to), NcclLinkKind::nvl, bandwidth);
+      } else if (topology_.device(link.to).kind == DeviceKind::cpu) {
+        builder_.connect_both(gpu, nodes_.at(link.to), NcclLinkKind::c2c,
+                              in_gigabytes_per_second(link.bandwidth));
+      }
+    }
+  }
+
+  const Topology& topology_;
+  std::int32_t node_;
+  NcclVersion version_;
+  NcclSystemBuilder builder_;
+  std::map<DeviceId, std::uint32_t> nodes_;
+  std::vector<std::uint32_t> cpus_;
+  int gpus_ = 0;
+  int nets_ = 0;
+};
+
+std::map<std::int32_t, int> gpus_by_host(const Topology& topology) {
+  std::map<std::int32_t, int> count;
+  for (const DeviceId gpu : topology.gpus()) ++count[topology.device(gpu).node];
+  return count;
+}
+
+}  // namespace
+
+int compute_capability_of(std::string_view model) {
+  for (const ModelCapability& each : model_capabilities) {
+    if (model.find(each.model) != std::string_view::npos) return each.capability;
+  }
+  return default_capability;
+}
+
+NcclSystem system_from_topology(const Topology& topology, NcclVersion version) {
+  const auto hosts = gpus_by_host(topology);
+  for (const auto& [host, gpus] : hosts) {
+    if (gpus != hosts.begin()->second) {
+      throw InputError(fmt::format("node {} has {} GPUs, node {} has {}", host, gpus,
+                                   hosts.begin()->first, hosts.begin()->second),
+                       "nodes with equally many GPUs");
+    }
+  }
+  return HostReader(topology, hosts.begin()->first, version).read();
+}
+
+NcclSystem keep_nets(NcclSystem system, const NetFilter& filter) {
+  for (std::size_t index = system.of_kind(NcclNodeKind::net).size(); index-- > 0;) {
+    if (!filter.allows(system.node(system.of_kind(NcclNodeKind::net)[index]).net.name)) {
+      system.remove_net(index);
+    }
+  }
+  return system;
+}
+
+std::uint32_t host_count(const Topology& topology) {
+  return static_cast<std::uint32_t>(gpus_by_host(topology).size());
+}
+
+}  // namespace collsim

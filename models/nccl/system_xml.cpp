@@ -1,0 +1,237 @@
+#include "models/nccl/system_xml.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "models/nccl/link_bandwidth.h"
+#include "models/nccl/xml_file.h"
+
+namespace collsim {
+
+namespace {
+
+constexpr long long largest = std::numeric_limits<std::int32_t>::max();
+constexpr std::uint64_t without_function = ~std::uint64_t{0xf};
+
+/// "0000:1b:00.0" as a number; all that is not a hexadecimal digit is left out.
+std::uint64_t bus_id(const std::string& text) {
+  std::uint64_t id = 0;
+  for (const char letter : text) {
+    const std::size_t digit =
+        std::string_view("0123456789abcdef")
+            .find(static_cast<char>(std::tolower(static_cast<unsigned char>(letter))));
+    if (digit != std::string_view::npos) id = id * 16 + digit;
+  }
+  return id;
+}
+
+/// GB/s of one PCIe lane, by how Linux writes the speed of a link. Unknown: gen3.
+double lane_bandwidth(const std::string& speed) {
+  // NCCL src/graph/topo.cc: effective rate of a lane, in 1/80 GB/s.
+  static const std::map<std::string, double, std::less<>> by_speed{
+      {"2.5 GT/s", 15},   {"5 GT/s", 30},   {"5.0 GT/s", 30},   {"8 GT/s", 60},
+      {"8.0 GT/s", 60},   {"16 GT/s", 120}, {"16.0 GT/s", 120}, {"32 GT/s", 240},
+      {"32.0 GT/s", 240}, {"64 GT/s", 480}, {"64.0 GT/s", 480}};
+  std::string_view bare = speed;
+  if (bare.ends_with(" PCIe")) bare.remove_suffix(5);
+  const auto found = by_speed.find(bare);
+  return (found == by_speed.end() ? 60 : found->second) / 80;
+}
+
+NcclNodeKind kind_of_class(const std::string& pci_class) {
+  constexpr std::array<std::pair<std::string_view, NcclNodeKind>, 5> classes{
+      {{"0x060400", NcclNodeKind::pci},
+       {"0x068000", NcclNodeKind::nvs},
+       {"0x068001", NcclNodeKind::cpu},
+       {"0x03", NcclNodeKind::gpu},
+       {"0x02", NcclNodeKind::nic}}};
+  for (const auto& [prefix, kind] : classes) {
+    if (pci_class.starts_with(prefix)) return kind;
+  }
+  return NcclNodeKind::pci;
+}
+
+/// Walks the file twice: devices, then the NVLinks and chip-to-chip links between them.
+class TopologyReader {
+ public:
+  explicit TopologyReader(const std::filesystem::path& path) : file_(path, "system") {}
+
+  NcclSystem read(NcclVersion version) {
+    version_ = version;
+    ranked_ = file_.root().find_node([](const pugi::xml_node& element) {
+      return element.name() == std::string_view("gpu") && !element.attribute("rank").empty();
+    });
+    for (const pugi::xml_node& cpu : file_.root().children("cpu")) add_cpu(cpu);
+    if (gpus_.empty()) file_.reject(file_.root(), "no GPU", "at least one <gpu> below <cpu><pci>");
+    for (const auto& [element, gpu] : gpus_) add_fast_links(element, gpu);
+    return std::move(builder_).build(version);
+  }
+
+ private:
+  void add_cpu(const pugi::xml_node& element) {
+    NcclNode node = make_node(NcclNodeKind::cpu);
+    node.id = static_cast<std::uint64_t>(file_.integer(element, "numaid", -1, largest));
+    node.cpu = read_cpu(element);
+    const std::uint32_t cpu = builder_.add(std::move(node));
+    for (const pugi::xml_node& child : element.children()) {
+      const std::string_view name = child.name();
+      if (name == "pci") add_pci(child, cpu, cpu);
+      if (name == "nic") add_virtual_nic(child, cpu);
+    }
+  }
+
+  NcclCpu read_cpu(const pugi::xml_node& element) const {
+    NcclCpu cpu;
+    const std::string architecture = file_.text(element, "arch");
+    if (architecture == "arm64") cpu.architecture = CpuArchitecture::arm;
+    if (architecture == "ppc64") cpu.architecture = CpuArchitecture::power;
+    if (architecture != "x86_64") return cpu;
+    cpu.architecture = CpuArchitecture::x86;
+    const std::string vendor = file_.text(element, "vendor");
+    if (vendor == "GenuineIntel") cpu.vendor = CpuVendor::intel;
+    if (vendor == "AuthenticAMD") cpu.vendor = CpuVendor::amd;
+    if (vendor == "CentaurHauls" || vendor == "  Shanghai  ") cpu.vendor = CpuVendor::zhaoxin;
+    cpu.family = static_cast<int>(file_.integer_or(element, "familyid", 0, 0, largest));
+    cpu.model = static_cast<int>(file_.integer_or(element, "modelid", 0, 0, largest));
+    return cpu;
+  }
+
+  /// A NIC that is on no PCIe bus, of which a host has one for all its ports.
+  void add_virtual_nic(const pugi::xml_node& element, std::uint32_t cpu) {
+    if (!virtual_nic_) {
+      virtual_nic_ = builder_.add(make_node(NcclNodeKind::nic));
+      builder_.connect_both(cpu, *virtual_nic_, NcclLinkKind::pci, local_bandwidth);
+    }
+    add_nets(element, *virtual_nic_);
+  }
+
+  void add_pci(const pugi::xml_node& element, std::uint32_t parent, std::uint32_t cpu) {
+    const std::uint64_t id = bus_id(file_.text(element, "busid"));
+    std::optional<std::uint32_t> node;
+    if (const pugi::xml_node gpu = element.child("gpu")) {
+      if (ranked_ && gpu.attribute("rank").empty()) return;
+      node = add_gpu(gpu, id, cpu);
+    } else if (const pugi::xml_node nic = element.child("nic")) {
+      node = add_nic(nic, id & without_function);
+    } else if (kind_of_class(file_.text(element, "class")) == NcclNodeKind::pci) {
+      node = builder_.add(make_node(NcclNodeKind::pci, id));
+      builder_.node(*node).pci_device = device(element);
+      for (const pugi::xml_node& child : element.children("pci")) add_pci(child, *node, cpu);
+    }
+    if (!node) return;
+    long long width = file_.integer_or(element, "link_width", 0, 0, 64);
+    if (width == 0) width = 16;
+    builder_.connect_both(
+        *node, parent, NcclLinkKind::pci,
+        static_cast<double>(width) * lane_bandwidth(file_.text_or(element, "link_speed", "")));
+  }
+
+  std::uint64_t device(const pugi::xml_node& element) const {
+    std::uint64_t device = 0;
+    for (const char* part : {"vendor", "device", "subsystem_vendor", "subsystem_device"}) {
+      device =
+          device << 16 | static_cast<std::uint64_t>(file_.integer_or(element, part, 0, 0, 0xffff));
+    }
+    return device;
+  }
+
+  std::uint32_t add_gpu(const pugi::xml_node& element, std::uint64_t id, std::uint32_t cpu) {
+    NcclNode node = make_node(NcclNodeKind::gpu, id);
+    node.gpu.device = static_cast<int>(file_.integer(element, "dev", 0, largest));
+    node.gpu.rank = static_cast<int>(
+        file_.integer_or(element, "rank", static_cast<long long>(gpus_.size()), 0, largest));
+    node.gpu.compute_capability = static_cast<int>(file_.integer(element, "sm", 30, 999));
+    node.gpu.gdr = file_.integer_or(element, "gdr", 0, 0, 1) != 0;
+    const std::uint32_t gpu = builder_.add(std::move(node));
+    gpus_.emplace_back(element, gpu);
+    gpu_by_bus_[id] = gpu;
+    cpu_of_gpu_[gpu] = cpu;
+    return gpu;
+  }
+
+  /// The NIC's node if it is new: functions of one card share theirs.
+  std::optional<std::uint32_t> add_nic(const pugi::xml_node& element, std::uint64_t id) {
+    const auto known = nic_by_bus_.find(id);
+    if (known != nic_by_bus_.end()) {
+      add_nets(element, known->second);
+      return std::nullopt;
+    }
+    const std::uint32_t nic = builder_.add(make_node(NcclNodeKind::nic, id));
+    nic_by_bus_[id] = nic;
+    add_nets(element, nic);
+    return nic;
+  }
+
+  void add_nets(const pugi::xml_node& nic, std::uint32_t nic_node) {
+    for (const pugi::xml_node& element : nic.children("net")) {
+      if (element.attribute("dev").empty()) continue;
+      NcclNode node = make_node(NcclNodeKind::net);
+      node.net.device = static_cast<int>(file_.integer(element, "dev", 0, largest));
+      node.id = static_cast<std::uint64_t>(node.net.device);
+      node.net.name = file_.text_or(element, "name", fmt::format("net{}", node.net.device));
+      node.net.asic = bus_id(file_.text_or(element, "guid", std::to_string(node.net.device)));
+      node.net.port = static_cast<int>(file_.integer_or(element, "port", 0, 0, largest));
+      const long long speed = file_.integer_or(element, "speed", 0, -1, largest);
+      node.net.bandwidth = static_cast<float>(speed <= 0 ? 10'000 : speed) / 8000.0F;
+      node.net.latency = static_cast<float>(file_.number_or(element, "latency", 0));
+      node.net.gdr = file_.integer_or(element, "gdr", 0, 0, 1) != 0;
+      node.net.collnet = file_.integer_or(element, "coll", 0, 0, 1) != 0;
+      const double bandwidth = node.net.bandwidth;
+      builder_.connect_both(nic_node, builder_.add(std::move(node)), NcclLinkKind::net, bandwidth);
+    }
+  }
+
+  void add_fast_links(const pugi::xml_node& element, std::uint32_t gpu) {
+    const double per_link = nvlink_bandwidth(builder_.node(gpu).gpu.compute_capability, version_);
+    for (const pugi::xml_node& link : element.children("nvlink")) {
+      add_nvlink(link, gpu, per_link * static_cast<double>(file_.integer(link, "count", 1, 1024)));
+    }
+    for (const pugi::xml_node& link : element.children("c2c")) {
+      const double bandwidth = static_cast<double>(file_.integer(link, "count", 1, 1024)) *
+                               file_.number(link, "bw") / 1000;
+      builder_.connect_both(gpu, cpu_of_gpu_.at(gpu), NcclLinkKind::c2c, bandwidth);
+    }
+  }
+
+  void add_nvlink(const pugi::xml_node& link, std::uint32_t gpu, double bandwidth) {
+    switch (kind_of_class(file_.text(link, "tclass"))) {
+      case NcclNodeKind::gpu: {
+        // Each end states its own direction.
+        const auto peer = gpu_by_bus_.find(bus_id(file_.text(link, "target")));
+        if (peer != gpu_by_bus_.end()) {
+          builder_.connect(gpu, peer->second, NcclLinkKind::nvl, bandwidth);
+        }
+        break;
+      }
+      case NcclNodeKind::cpu:
+        builder_.connect_both(gpu, cpu_of_gpu_.at(gpu), NcclLinkKind::nvl, bandwidth);
+        break;
+      default:
+        builder_.connect_to_nvswitch(gpu, bandwidth);
+    }
+  }
+
+  XmlFile file_;
+  NcclVersion version_;
+  NcclSystemBuilder builder_;
+  bool ranked_ = false;
+  std::optional<std::uint32_t> virtual_nic_;
+  std::vector<std::pair<pugi::xml_node, std::uint32_t>> gpus_;
+  std::map<std::uint64_t, std::uint32_t> gpu_by_bus_;
+  std::map<std::uint64_t, std::uint32_t> nic_by_bus_;
+  std::map<std::uint32_t, std::uint32_t> cpu_of_gpu_;
+};
+
+}  // namespace
+
+NcclSystem read_nccl_topology(const std::filesystem::path& path, NcclVersion version) {
+  return TopologyReader(path).read(version);
+}
+
+}  // namespace collsim

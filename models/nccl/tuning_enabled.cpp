@@ -1,0 +1,107 @@
+#include "models/nccl/tuning_enabled.h"
+
+#include <algorithm>
+#include <set>
+
+namespace collsim {
+
+namespace {
+
+bool is_gather(NcclFunction function) {
+  return function == NcclFunction::all_gather || function == NcclFunction::reduce_scatter;
+}
+
+bool has_collnet(const TuningInput& input) {
+  return input.environment->collnet_enabled && input.nodes > 1 &&
+         input.nodes >= input.environment->collnet_node_threshold &&
+         !input.graphs->collnet_chain.channels.empty();
+}
+
+/// AllGather and ReduceScatter in the network need a NIC, and so a head, for every GPU.
+bool every_gpu_is_head(const TuningInput& input) {
+  std::set<std::uint32_t> heads;
+  for (const GraphChannel& channel : input.graphs->collnet_direct.channels) {
+    heads.insert(channel.gpus.front());
+  }
+  return heads.size() >= input.system->gpu_count();
+}
+
+/// LL128 relies on 128-byte stores staying whole, which NVLink and few other ways promise.
+bool ll128_is_safe(NcclAlgorithm algorithm, const TuningInput& input) {
+  const NcclGraph& graph = graph_of(algorithm, *input.graphs);
+  const int least = input.system->least_compute_capability();
+  const int greatest = input.system->greatest_compute_capability();
+  const PathType worst_inter = least >= 90 ? PathType::pxn : PathType::pxb;
+  const bool alike = least == greatest || least >= 90;
+  bool known = least >= 70;
+  if (input.version < NcclVersion{2, 21}) known = least == 70 || least == 80 || least == 90;
+  return known && alike && graph.inter_type <= worst_inter && graph.intra_type <= PathType::nvb;
+}
+
+bool pat_runs(const TuningInput& input) {
+  if (input.environment->pat != 2) return input.environment->pat == 1;
+  return input.system->gpu_count() == 1;
+}
+
+bool algorithm_is_enabled(NcclFunction function, NcclAlgorithm algorithm,
+                          const TuningInput& input) {
+  switch (algorithm) {
+    case NcclAlgorithm::tree:
+    case NcclAlgorithm::ring:
+    case NcclAlgorithm::pat:
+      return true;
+    case NcclAlgorithm::nvls_tree:
+      return input.nodes > 1;
+    case NcclAlgorithm::nvls:
+      return input.nodes == 1 ||
+             (has_collnet(input) && (!is_gather(function) || every_gpu_is_head(input)));
+    case NcclAlgorithm::collnet_chain:
+      return has_collnet(input);
+    case NcclAlgorithm::collnet_direct:
+      return has_collnet(input) && !input.system->of_kind(NcclNodeKind::nvs).empty() &&
+             input.system->gpu_count() <= 8 && (!is_gather(function) || every_gpu_is_head(input));
+  }
+  return false;
+}
+
+}  // namespace
+
+bool implements(NcclFunction function, NcclAlgorithm algorithm, Protocol protocol,
+                const TuningInput& input) {
+  const bool nvls = algorithm == NcclAlgorithm::nvls || algorithm == NcclAlgorithm::nvls_tree;
+  if (nvls && protocol != Protocol::simple) return false;
+  switch (function) {
+    case NcclFunction::all_reduce:
+      return algorithm != NcclAlgorithm::pat;
+    case NcclFunction::broadcast:
+    case NcclFunction::reduce:
+      return algorithm == NcclAlgorithm::ring;
+    case NcclFunction::all_gather:
+    case NcclFunction::reduce_scatter:
+      break;
+  }
+  switch (algorithm) {
+    case NcclAlgorithm::ring:
+      return true;
+    case NcclAlgorithm::nvls:
+      return input.version >= NcclVersion{2, 19};
+    case NcclAlgorithm::collnet_direct:
+      return input.version >= NcclVersion{2, 20};
+    case NcclAlgorithm::pat:
+      return input.version >= NcclVersion{2, 23} && protocol == Protocol::simple && pat_runs(input);
+    default:
+      return false;
+  }
+}
+
+bool is_enabled(NcclFunction function, NcclAlgorithm algorithm, Protocol protocol,
+                const TuningInput& input) {
+  const NcclEnvironment& environment = *input.environment;
+  if (!environment.algorithm_allowed[index_of(function)][index_of(algorithm)]) return false;
+  if (!algorithm_is_enabled(function, algorithm, input)) return false;
+  const auto asked = environment.protocol_allowed[index_of(function)][index_of(protocol)];
+  if (asked) return *asked;
+  return protocol != Protocol::ll128 || ll128_is_safe(algorithm, input);
+}
+
+}  // namespace collsim

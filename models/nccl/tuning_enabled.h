@@ -1,0 +1,16 @@
+#pragma once
+
+#include "models/nccl/function.h"
+#include "models/nccl/tuning.h"
+
+namespace collsim {
+
+/// Whether the release has code for the combination, so that its table has a figure.
+bool implements(NcclFunction function, NcclAlgorithm algorithm, Protocol protocol,
+                const TuningInput& input);
+
+/// Whether this machine and environment let NCCL choose it (NCCL src/graph/tuning.cc).
+bool is_enabled(NcclFunction function, NcclAlgorithm algorithm, Protocol protocol,
+                const TuningInput& input);
+
+}  // namespace collsim

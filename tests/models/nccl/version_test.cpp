@@ -1,0 +1,77 @@
+// What changed in NCCL's estimates from release to release.
+
+#include "models/nccl/version.h"
+
+#include <gtest/gtest.h>
+
+#include "sim/input_error.h"
+#include "tests/models/nccl/nccl_test_support.h"
+
+namespace collsim::test {
+namespace {
+
+const std::string h100 = golden_folder + "topologies/dgxh100.xml";
+const std::string a100 = golden_folder + "topologies/dgxa100.xml";
+
+Tuning all_reduce(const Nccl& nccl, NcclAlgorithm algorithm, Protocol protocol) {
+  return nccl.tuning(NcclFunction::all_reduce, algorithm, protocol);
+}
+
+TEST(NcclVersion, IsReadWithOrWithoutPatch) {
+  EXPECT_EQ(parse_nccl_version("2.28.9"), (NcclVersion{2, 28}));
+  EXPECT_EQ(parse_nccl_version("2.18"), (NcclVersion{2, 18}));
+  for (const char* bad :
+       {"", "2", "2.", "2.28.", "2.28.9.1", "two", "2.17", "2.99", "3.0", "-2.28"}) {
+    EXPECT_THROW(parse_nccl_version(bad), InputError) << bad;
+  }
+}
+
+TEST(NcclVersion, NvlsBefore228) {
+  // 8 channels of min(40, 60) GB/s, 5/6 of it; 25 us from 2.21 on, 23 before.
+  const Tuning new_one =
+      all_reduce(nccl_on(h100, 1, {}, "2.27"), NcclAlgorithm::nvls, Protocol::simple);
+  EXPECT_NEAR(new_one.bandwidth, 8 * 40 * 5.0 / 6, 0.01);
+  EXPECT_FLOAT_EQ(new_one.latency, 25);
+  const Tuning old_one =
+      all_reduce(nccl_on(h100, 1, {}, "2.20"), NcclAlgorithm::nvls, Protocol::simple);
+  EXPECT_FLOAT_EQ(old_one.latency, 23);
+}
+
+TEST(NcclVersion, RingLlBefore221) {
+  // A100 x 8: min(240 / 4, 87.7) * 8 / 14 for AllReduce, min(240 / 3, 87.7) * 8 / 7 for AllGather.
+  const Nccl nccl = nccl_on(a100, 1, {}, "2.20");
+  EXPECT_NEAR(all_reduce(nccl, NcclAlgorithm::ring, Protocol::ll).bandwidth, 60 * 8.0 / 14, 0.01);
+  EXPECT_NEAR(nccl.tuning(NcclFunction::all_gather, NcclAlgorithm::ring, Protocol::ll).bandwidth,
+              80 * 8.0 / 7, 0.01);
+}
+
+TEST(NcclVersion, TreeSimpleLatency) {
+  // A100 x 8 alone, depth 7 up and down: 14 hops of 4 us (2.18), 28 us (2.19 to 2.22), then 4 us
+  // and a base of 8.4 us.
+  const auto latency = [](std::string_view version) {
+    return all_reduce(nccl_on(a100, 1, {}, version), NcclAlgorithm::tree, Protocol::simple).latency;
+  };
+  EXPECT_FLOAT_EQ(latency("2.18"), 56);
+  EXPECT_FLOAT_EQ(latency("2.19"), 392);
+  EXPECT_FLOAT_EQ(latency("2.22"), 392);
+  EXPECT_FLOAT_EQ(latency("2.23"), 64.4F);
+}
+
+TEST(NcclVersion, AllGatherByNvlsCameWith219) {
+  const auto bandwidth = [](std::string_view version) {
+    return nccl_on(h100, 1, {}, version)
+        .tuning(NcclFunction::all_gather, NcclAlgorithm::nvls, Protocol::simple)
+        .bandwidth;
+  };
+  EXPECT_EQ(bandwidth("2.18"), 0);
+  EXPECT_GT(bandwidth("2.19"), 0);
+}
+
+TEST(NcclVersion, ChannelsWereAtMost32) {
+  const Nccl::Variables many{{"NCCL_MIN_NCHANNELS", "64"}};
+  EXPECT_EQ(nccl_on(a100, 1, many, "2.24").channels().channels.size(), 32U);
+  EXPECT_EQ(nccl_on(a100, 1, many, "2.25").channels().channels.size(), 64U);
+}
+
+}  // namespace
+}  // namespace collsim::test

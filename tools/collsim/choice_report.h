@@ -1,0 +1,38 @@
+#pragma once
+
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "models/nccl/choice.h"
+
+namespace collsim::command {
+
+/// Where the choice changes as messages grow.
+struct Switch {
+  int log2_size = 0;  ///< from 2^log2_size bytes on
+  NcclAlgorithm algorithm = NcclAlgorithm::ring;
+  Protocol protocol = Protocol::simple;
+  double time = 0;  ///< NCCL's estimate at that size, us
+};
+
+/// The choices for 8 B to 8 GiB by powers of two, where they change. Empty if nothing is possible.
+std::vector<Switch> selection_sweep(const Nccl& nccl, NcclFunction function);
+
+/// One case of tests/data/nccl-golden/selection.txt:
+///
+///   == dgxa100.xml nNodes 1 ngpus 8 nnets 8 maxBw 240.0 totalBw 240.0
+///   ring   pattern 4 crossNic 0 nCh 12 bwIntra 20.00 bwInter 20.00 typeIntra NVL ...
+///    ring ch 0: 0 1 2 3 4 5 6 7
+///   collChannels 24
+///   AllReduce     Tree       LL 15.20/29.053  LL128 31.50/85.867  Simple 64.40/110.400
+///   select AllReduce: 2^3=>Ring/LL(15.0us) 2^22=>Ring/LL128(73.8us) ...
+void print_golden(const Nccl& nccl, const std::string& name, std::ostream& out);
+
+/// The same for people: graphs, the rings and trees that run, the table, the sweep.
+void print_choice_table(const Nccl& nccl, const std::string& name, std::ostream& out);
+
+/// All of it for programs.
+void print_choice_json(const Nccl& nccl, const std::string& name, std::ostream& out);
+
+}  // namespace collsim::command

@@ -1,0 +1,101 @@
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <filesystem>
+#include <map>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "models/data_directory.h"
+#include "models/nccl/choice.h"
+#include "models/nccl/system_topology.h"
+#include "models/nccl/system_xml.h"
+#include "sim/input_error.h"
+#include "sim/topologies/loader.h"
+#include "tools/collsim/choice_report.h"
+#include "tools/collsim/numbers.h"
+#include "tools/collsim/options.h"
+#include "tools/collsim/subcommand.h"
+
+namespace collsim::command {
+
+namespace po = boost::program_options;
+
+namespace {
+
+constexpr std::uint32_t most_nodes = 16'384;
+
+po::options_description choose_options() {
+  po::options_description options("options");
+  options.add_options()  //
+      ("machine", po::value<std::string>(),
+       "a topology (*.yaml), a shipped one's name, or a topology file of NCCL's (*.xml)")  //
+      ("nodes", po::value<std::int64_t>(),
+       "that many nodes like the first; else as many as the machine has")  //
+      ("nccl-version", po::value<std::string>()->default_value(to_string(newest_nccl_version)),
+       "the release whose rules apply, 2.18 to 2.30")  //
+      ("env", po::value<std::vector<std::string>>()->composing(),
+       "NCCL's variables, as NCCL_ALGO=Ring; may be repeated")  //
+      ("format", po::value<std::string>()->default_value("table"), "table, json or golden");
+  return options;
+}
+
+Nccl::Variables read_variables(const po::variables_map& values) {
+  Nccl::Variables variables;
+  if (!values.contains("env")) return variables;
+  for (const std::string& setting : values["env"].as<std::vector<std::string>>()) {
+    const std::size_t equals = setting.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      throw InputError(fmt::format("--env {}: no value", setting), "NAME=VALUE");
+    }
+    variables[setting.substr(0, equals)] = setting.substr(equals + 1);
+  }
+  return variables;
+}
+
+Nccl make_nccl(const std::string& machine, const po::variables_map& values) {
+  const NcclVersion version = parse_nccl_version(values["nccl-version"].as<std::string>());
+  const Nccl::Variables variables = read_variables(values);
+  std::optional<std::uint32_t> nodes;
+  if (values.contains("nodes")) nodes = bounded_option(values, "nodes", 1, most_nodes);
+  if (std::filesystem::path(machine).extension() == ".xml") {
+    return {read_nccl_topology(machine, version), nodes.value_or(1), variables, version};
+  }
+  const Topology topology = load_topology(find_data_file(machine, "topologies"));
+  return Nccl(topology, variables, version, nodes);
+}
+
+}  // namespace
+
+int run_choose(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
+  const auto values = parse_options(
+      choose_options(), "collsim choose MACHINE [--nodes N] [--nccl-version V] [--env K=V ...]",
+      "What NCCL makes of a machine: channels, rings, trees, and which algorithm and\n"
+      "protocol it runs for which size. Estimates are NCCL's, made to choose by.",
+      "machine", args, out);
+  if (!values) return exit_ok;
+  if (!values->contains("machine")) {
+    throw InputError("choose: no machine", "collsim choose MACHINE, or --help");
+  }
+  const auto& format = (*values)["format"].as<std::string>();
+  if (format != "table" && format != "json" && format != "golden") {
+    throw InputError(fmt::format("--format: there is no '{}'", format), "table, json or golden");
+  }
+  const auto& machine = (*values)["machine"].as<std::string>();
+  const Nccl nccl = make_nccl(machine, *values);
+  for (const std::string& warning : nccl.environment().warnings) {
+    fmt::print(err, "collsim: {}\n", warning);
+  }
+  const std::string name = std::filesystem::path(machine).filename().string();
+  if (format == "json") {
+    print_choice_json(nccl, name, out);
+  } else if (format == "golden") {
+    print_golden(nccl, name, out);
+  } else {
+    print_choice_table(nccl, name, out);
+  }
+  return exit_ok;
+}
+
+}  // namespace collsim::command
