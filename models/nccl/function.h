@@ -5,6 +5,7 @@
 #include <optional>
 #include <string_view>
 
+#include "sim/nccl_algorithm.h"
 #include "sim/transfer_cost.h"
 
 namespace collsim {
@@ -22,16 +23,6 @@ inline constexpr std::array all_nccl_functions{NcclFunction::all_reduce, NcclFun
                                                NcclFunction::reduce_scatter,
                                                NcclFunction::broadcast, NcclFunction::reduce};
 
-/// In NCCL's order, which also breaks ties (NCCL src/include/nccl_common.h).
-enum class NcclAlgorithm : std::uint8_t {
-  tree,
-  ring,
-  collnet_direct,
-  collnet_chain,
-  nvls,
-  nvls_tree,
-  pat
-};
 inline constexpr std::size_t nccl_algorithm_count = 7;
 inline constexpr std::array all_nccl_algorithms{NcclAlgorithm::tree,
                                                 NcclAlgorithm::ring,
