@@ -64,7 +64,7 @@ std::optional<double> Nccl::estimate(NcclFunction function, NcclAlgorithm algori
   const auto blocks = static_cast<std::uint64_t>(size.count) >> 6U;
   const int log2_blocks = static_cast<int>(std::bit_width(blocks)) - 1;
   const bool all_reduce = function == NcclFunction::all_reduce;
-  if (algorithm == NcclAlgorithm::tree && all_reduce) {
+  if (algorithm == NcclAlgorithm::tree && all_reduce && log2_blocks < 23) {
     bandwidth *= tree_correction(protocol, log2_blocks);
   }
   // From 2.29 on, also on Blackwell behind x86 CPUs.
