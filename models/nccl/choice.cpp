@@ -15,8 +15,9 @@ namespace collsim {
 
 namespace {
 
-/// Grouped calls that one launch of a channel takes at once (NCCL src/include/device.h).
-constexpr std::uint32_t operations_per_batch = 4;
+/// Grouped calls whose latencies overlap but in Ring: 1024 bytes of descriptors of 96 bytes each
+/// (NCCL src/include/device.h).
+constexpr std::uint32_t operations_per_batch = 10;
 
 /// NCCL_TOPO_FILE replaces the machine that is there; NCCL_IB_HCA hides NICs of either.
 NcclSystem effective_system(NcclSystem detected, const NcclEnvironment& environment,
