@@ -15,8 +15,9 @@ namespace collsim {
 
 namespace {
 
-/// Grouped calls that one launch of a channel takes at once (NCCL src/include/device.h).
-constexpr std::uint32_t operations_per_batch = 4;
+/// Grouped calls whose latencies overlap but in Ring: 1024 bytes of descriptors of 96 bytes each
+/// (NCCL src/include/device.h).
+constexpr std::uint32_t operations_per_batch = 10;
 
 /// NCCL_TOPO_FILE replaces the machine that is there; NCCL_IB_HCA hides NICs of either.
 NcclSystem effective_system(NcclSystem detected, const NcclEnvironment& environment,
@@ -64,7 +65,7 @@ std::optional<double> Nccl::estimate(NcclFunction function, NcclAlgorithm algori
   const auto blocks = static_cast<std::uint64_t>(size.count) >> 6U;
   const int log2_blocks = static_cast<int>(std::bit_width(blocks)) - 1;
   const bool all_reduce = function == NcclFunction::all_reduce;
-  if (algorithm == NcclAlgorithm::tree && all_reduce) {
+  if (algorithm == NcclAlgorithm::tree && all_reduce && log2_blocks < 23) {
     bandwidth *= tree_correction(protocol, log2_blocks);
   }
   // From 2.29 on, also on Blackwell behind x86 CPUs.

@@ -1,7 +1,7 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
-#include <filesystem>
 #include <span>
 #include <string>
 #include <vector>
@@ -83,7 +83,7 @@ class NcclSystem {
   friend class NcclSystemBuilder;
   std::vector<NcclNode> nodes_;
   std::vector<NcclLink> links_;
-  std::vector<std::uint32_t> by_kind_[6];
+  std::array<std::vector<std::uint32_t>, 6> by_kind_;
 };
 
 /// Assembles a system in the order in which NCCL would, since that order breaks ties.

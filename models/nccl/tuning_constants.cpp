@@ -105,11 +105,11 @@ TuningConstants tuning_constants(NcclVersion version) {
 
 double tree_correction(Protocol protocol, int log2_of_size_over_64) {
   // NCCL src/graph/tuning.cc.
-  static constexpr PerProtocol<std::array<double, 23>> table{
-      {{1, 1, 1, 1, .9, .8, .7, .7, .7, .7, .6, .5, .4, .4, .5, .6, .7, .8, .9, 1, 1, 1, 1},
-       {1, 1, 1, 1, 1, .9, .8, .8, .8, .7, .6, .6, .6, .6, .6, .6, .8, .9, .9, .9, .9, 1, 1},
+  static constexpr PerProtocol<std::array<double, 24>> table{
+      {{1, 1, 1, 1, .9, .8, .7, .7, .7, .7, .6, .5, .4, .4, .5, .6, .7, .8, .9, 1, 1, 1, 1, 1},
+       {1, 1, 1, 1, 1, .9, .8, .8, .8, .7, .6, .6, .6, .6, .6, .6, .8, .9, .9, .9, .9, 1, 1, 1},
        {.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5,
-        .5, .5, .5, .6, .7, .8, .7, .7, .8, .9, .9}}};
+        .5, .5, .5, .6, .7, .8, .7, .7, .8, .9, .9, .9}}};
   const auto& row = table[index_of(protocol)];
   if (log2_of_size_over_64 < 0 || static_cast<std::size_t>(log2_of_size_over_64) >= row.size()) {
     return 1;

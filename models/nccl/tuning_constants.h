@@ -37,6 +37,7 @@ struct TuningConstants {
 TuningConstants tuning_constants(NcclVersion version);
 
 /// By which tree bandwidths are multiplied for sizes from 2^(6+i) bytes on; 1 beyond the table.
+/// Tree leaves out the last of its 24 entries, NVLSTree does not.
 double tree_correction(Protocol protocol, int log2_of_size_over_64);
 
 }  // namespace collsim

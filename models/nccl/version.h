@@ -1,6 +1,5 @@
 #pragma once
 
-#include <compare>
 #include <string>
 #include <string_view>
 
@@ -10,7 +9,12 @@ namespace collsim {
 struct NcclVersion {
   int major_number = 2;
   int minor_number = 30;
-  auto operator<=>(const NcclVersion&) const = default;
+
+  constexpr int order() const { return 1000 * major_number + minor_number; }
+  constexpr bool operator==(const NcclVersion& other) const { return order() == other.order(); }
+  constexpr bool operator<(const NcclVersion& other) const { return order() < other.order(); }
+  constexpr bool operator>(const NcclVersion& other) const { return other < *this; }
+  constexpr bool operator>=(const NcclVersion& other) const { return !(*this < other); }
 };
 
 /// The releases whose rules are known.

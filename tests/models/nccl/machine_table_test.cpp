@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <string>
 
 #include "tests/models/nccl/nccl_test_support.h"
@@ -72,6 +73,33 @@ TEST(MachineTable, CubeMeshOnTwoNodes) {
   EXPECT_FLOAT_EQ(nccl.graphs().ring.inter_bandwidth, 12);
   EXPECT_FLOAT_EQ(nccl.graphs().tree.intra_bandwidth, 20);
   EXPECT_EQ(nccl.channels().channels.size(), 8U);
+}
+
+TEST(MachineTable, BlackwellNvlsTreeIsCorrectedAsTreesAre) {
+  // NCCL 2.29 and later, Simple: 0.9 at 2^29 bytes, the last entry, and nothing from 2^30 on.
+  const Nccl nccl = nccl_on(machine_folder + "b200_8x400g.xml", 4);
+  const Tuning cell =
+      nccl.tuning(NcclFunction::all_reduce, NcclAlgorithm::nvls_tree, Protocol::simple);
+  const auto estimate = [&](int log2_size) {
+    return *nccl.estimate(NcclFunction::all_reduce, NcclAlgorithm::nvls_tree, Protocol::simple,
+                          Bytes{std::int64_t{1} << log2_size});
+  };
+  const auto expected = [&](int log2_size, double factor) {
+    return cell.latency + std::ldexp(1.0, log2_size) / (1000 * factor * cell.bandwidth);
+  };
+  EXPECT_NEAR(estimate(29), expected(29, 0.9), 1e-6 * expected(29, 0.9));
+  EXPECT_NEAR(estimate(30), expected(30, 1), 1e-6 * expected(30, 1));
+}
+
+TEST(MachineTable, GroupedCallsWaitOncePerBatch) {
+  // Ring waits for every call of a group, Tree once for ten: 15 us each and 15.2 us.
+  const Nccl nccl = nccl_on(golden_folder + "topologies/dgxa100.xml", 1);
+  const auto latency = [&](NcclAlgorithm algorithm, std::uint32_t calls) {
+    return *nccl.estimate(NcclFunction::all_reduce, algorithm, Protocol::ll, Bytes{0}, calls);
+  };
+  EXPECT_NEAR(latency(NcclAlgorithm::ring, 10), 150, 0.001);
+  EXPECT_NEAR(latency(NcclAlgorithm::tree, 10), 15.2, 0.001);
+  EXPECT_NEAR(latency(NcclAlgorithm::tree, 11), 30.4, 0.001);
 }
 
 TEST(MachineTable, BlackwellNvls) {
