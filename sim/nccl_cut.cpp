@@ -82,7 +82,9 @@ Traffic traffic_of(Collective collective, std::uint32_t ranks, const NcclCall& c
 /// Half the chunk while a channel would have fewer of them than `depth`, but not below `least`.
 std::int64_t halve_while_few(std::int64_t chunk, std::int64_t channel_bytes, double depth,
                              std::int64_t least) {
-  while (static_cast<double>(channel_bytes / chunk) < depth && chunk > least) chunk /= 2;
+  // NCCL counts whole chunks.
+  const auto chunks = [&] { return channel_bytes / chunk; };
+  while (static_cast<double>(chunks()) < depth && chunk > least) chunk /= 2;
   return chunk;
 }
 
@@ -98,7 +100,7 @@ std::int64_t tree_chunk(std::int64_t chunk, std::uint32_t ranks, std::uint32_t c
     chunk = halve_while_few(chunk, channel_bytes, depth * 16 / per_node, 32 << 10);
   }
   if (call.protocol == Protocol::simple && call.version < 20) {
-    const double depth = ranks / call.nodes - 1 + levels;
+    const std::uint32_t depth = ranks / call.nodes - 1 + levels;
     chunk = halve_while_few(chunk, channel_bytes, depth * 8, 128 << 10);
     chunk = halve_while_few(chunk, channel_bytes, depth * 4, 64 << 10);
     chunk = halve_while_few(chunk, channel_bytes, depth, 32 << 10);
