@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <limits>
 #include <queue>
@@ -18,8 +19,6 @@ namespace {
 struct Port {
   double out = 0;
   double in = 0;
-
-  double smaller() const { return std::min(out, in); }
 };
 
 struct Ports {
@@ -43,25 +42,66 @@ Ports count_ports(const Topology& topology, const TransferCost& cost) {
   return ports;
 }
 
-/// An all-reduce moves its whole size out of and into every set of ranks that is not all of them:
-/// what the others lack of the set's sum, and what the set lacks of theirs. Tried are single GPUs
-/// and whole nodes.
-double cut_bound(const Topology& topology, std::span<const DeviceId> gpus, const TransferCost& cost,
-                 double bytes) {
+/// Bytes that must leave and enter a set of `inside` of the `ranks` ranks, whatever the algorithm:
+/// what the others need to know of the set's data (a sum counts once), and what the set needs of
+/// theirs.
+Port cut_load(Collective collective, double ranks, double inside, bool has_root, double bytes) {
+  const double own = bytes * inside / ranks;
+  const double others = bytes - own;
+  switch (collective) {
+    case Collective::all_reduce:
+      return {bytes, bytes};
+    case Collective::all_gather:
+      return {own, others};
+    case Collective::reduce_scatter:
+      return {others, own};
+    case Collective::broadcast:
+      return has_root ? Port{bytes, 0} : Port{0, bytes};
+    case Collective::reduce:
+      return has_root ? Port{0, bytes} : Port{bytes, 0};
+    case Collective::scatter:
+      return has_root ? Port{others, 0} : Port{0, own};
+    case Collective::gather:
+      return has_root ? Port{0, others} : Port{own, 0};
+    case Collective::all_to_all:
+      return {inside * others, inside * others};
+    case Collective::send_recv:  // who of the set sends to whom is open
+      return inside == 1 ? Port{bytes, bytes} : Port{};
+    case Collective::barrier:
+      break;
+  }
+  return {};
+}
+
+double crossing_time(const Port& load, const Port& capacity) {
+  const double out = load.out > 0 ? load.out / capacity.out : 0;
+  const double in = load.in > 0 ? load.in / capacity.in : 0;
+  return std::max(out, in);
+}
+
+/// The sets of ranks tried are single GPUs and whole nodes.
+double cut_bound(const Plan& plan, const Topology& topology, std::span<const DeviceId> gpus,
+                 const TransferCost& cost, double bytes) {
   if (gpus.size() < 2) return 0;
   const Ports ports = count_ports(topology, cost);
   const auto node_of = [&](DeviceId gpu) {
     return static_cast<std::size_t>(topology.device(gpu).node);
   };
-  const bool several_nodes = std::any_of(gpus.begin(), gpus.end(), [&](DeviceId gpu) {
-    return node_of(gpu) != node_of(gpus.front());
-  });
-  double narrowest = std::numeric_limits<double>::infinity();
-  for (const DeviceId gpu : gpus) {
-    narrowest = std::min(narrowest, ports.devices[gpu].smaller());
-    if (several_nodes) narrowest = std::min(narrowest, ports.nodes[node_of(gpu)].smaller());
+  const auto ranks = static_cast<double>(gpus.size());
+  std::vector<double> ranks_of_node(topology.node_count());
+  for (const DeviceId gpu : gpus) ++ranks_of_node[node_of(gpu)];
+  const std::size_t root_node = node_of(gpus[plan.root]);
+  double bound = 0;
+  for (Rank rank = 0; rank < gpus.size(); ++rank) {
+    const Port load = cut_load(plan.collective, ranks, 1, rank == plan.root, bytes);
+    bound = std::max(bound, crossing_time(load, ports.devices[gpus[rank]]));
+    const std::size_t node = node_of(gpus[rank]);
+    if (ranks_of_node[node] == ranks) continue;
+    const Port node_load =
+        cut_load(plan.collective, ranks, ranks_of_node[node], node == root_node, bytes);
+    bound = std::max(bound, crossing_time(node_load, ports.nodes[node]));
   }
-  return bytes / narrowest;
+  return bound;
 }
 
 /// Bytes that every connection of one channel carries in the whole call.
@@ -132,24 +172,50 @@ std::vector<double> reach(const std::vector<std::vector<Edge>>& edges, Rank orig
   return time;
 }
 
-/// What every rank contributes must reach every other over the plan's connections. Two sweeps find
-/// a far pair (in a tree the farthest): the rank farthest from rank 0, and the one farthest from
-/// it.
-double latency_bound(const Plan& plan, const Binding& binding, const Wiring& wiring,
-                     const ProtocolCost& cost) {
-  if (binding.channels() == 0 || binding.loops(0) == 0) return 0;
-  const auto connections = plan.schedule(0).connections();
+std::vector<std::vector<Edge>> hops(const Plan& plan, const Wiring& wiring,
+                                    const ProtocolCost& cost, std::uint32_t channel,
+                                    bool backwards) {
+  const auto connections = plan.schedule(channel).connections();
   std::vector<std::vector<Edge>> edges(plan.ranks());
   for (std::size_t i = 0; i < connections.size(); ++i) {
-    const Wire& wire = wiring.wires[0][i];
+    const Wire& wire = wiring.wires[channel][i];
     const double alpha = cost.alpha[static_cast<std::size_t>(wire.kind)].value;
-    edges[connections[i].src].push_back(
-        {connections[i].dst, wire.latency.value + alpha + cost.slice.value});
+    const Rank from = backwards ? connections[i].dst : connections[i].src;
+    const Rank to = backwards ? connections[i].src : connections[i].dst;
+    edges[from].push_back({to, wire.latency.value + alpha + cost.slice.value});
   }
-  const std::vector<double> from_first = reach(edges, 0);
-  const auto farthest = std::max_element(from_first.begin(), from_first.end());
-  const std::vector<double> times = reach(edges, static_cast<Rank>(farthest - from_first.begin()));
-  return *std::max_element(times.begin(), times.end());
+  return edges;
+}
+
+/// The rank that `times` says is farthest, of those that are reached at all.
+Rank farthest_rank(const std::vector<double>& times) {
+  Rank farthest = 0;
+  double most = -1;
+  for (Rank rank = 0; rank < times.size(); ++rank) {
+    if (std::isinf(times[rank]) || times[rank] <= most) continue;
+    most = times[rank];
+    farthest = rank;
+  }
+  return farthest;
+}
+
+/// Hop by hop: a root's data must reach everybody, or everybody's the root; without a root, what
+/// every rank contributes must reach every other, of which two sweeps find a far pair (in a tree
+/// the farthest): the rank farthest from rank 0, and the one farthest from it.
+double latency_bound(const Plan& plan, const Binding& binding, const Wiring& wiring,
+                     const ProtocolCost& cost) {
+  std::uint32_t channel = 0;
+  while (channel < binding.channels() && binding.loops(channel) == 0) ++channel;
+  // Channels of a point-to-point plan each join some pairs only, and send_recv only neighbours.
+  if (channel == binding.channels() || plan.channels_divide_chunks) return 0;
+  if (plan.collective == Collective::send_recv) return 0;
+  const bool to_root =
+      plan.collective == Collective::reduce || plan.collective == Collective::gather;
+  const auto edges = hops(plan, wiring, cost, channel, to_root);
+  Rank origin = plan.root;
+  if (!has_root(plan.collective)) origin = farthest_rank(reach(edges, 0));
+  const std::vector<double> times = reach(edges, origin);
+  return times[farthest_rank(times)];
 }
 
 }  // namespace
@@ -164,7 +230,7 @@ Bounds lower_bounds(const Plan& plan, const Binding& binding, const Wiring& wiri
   const ProtocolCost& of_protocol = cost.of(protocol);
   const auto size = static_cast<double>(binding.size().count);
   Bounds bounds;
-  bounds.cut.value = cut_bound(topology, gpus, cost, of_protocol.wire_factor * size);
+  bounds.cut.value = cut_bound(plan, topology, gpus, cost, of_protocol.wire_factor * size);
   bounds.busiest_resource.value = busiest_resource_bound(plan, binding, wiring, of_protocol);
   bounds.latency.value = latency_bound(plan, binding, wiring, of_protocol);
   for (Seconds* bound : {&bounds.cut, &bounds.busiest_resource, &bounds.latency}) {

@@ -18,7 +18,7 @@ struct Bounds {
   Seconds cut;
   /// Of the plan: its busiest resource must carry all bytes that it puts there.
   Seconds busiest_resource;
-  /// Of the plan: what one rank contributes must reach a far one, hop by hop.
+  /// Of the plan: what one rank contributes must reach another, hop by hop.
   Seconds latency;
 
   Seconds largest() const;

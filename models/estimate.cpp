@@ -110,6 +110,7 @@ std::optional<Levels> uniform_levels(const Plan& plan, const Placement& placemen
 std::optional<Seconds> try_closed_form(const Plan& plan, const Placement& placement,
                                        const Binding& binding, const Wiring& wiring,
                                        const ProtocolCost& cost) {
+  if (plan.collective != Collective::all_reduce) return std::nullopt;
   const auto levels = uniform_levels(plan, placement, binding, wiring, cost);
   if (!levels) return std::nullopt;
   const bool two_levels = levels->intra && levels->inter;

@@ -32,13 +32,13 @@ Placement place(const Topology& topology, const std::vector<DeviceId>& gpus) {
 }  // namespace
 
 Predictor::Predictor(const Topology& topology, const TransferCost& cost, Collective collective,
-                     const RunSpec& run, Rank ranks)
+                     const RunSpec& run, Rank ranks, Rank root)
     : topology_(&topology),
       cost_(cost),
       run_(run),
       gpus_(first_gpus(topology, ranks)),
       placement_(place(topology, gpus_)),
-      plan_(make_plan(collective, run.algorithm, placement_, run.channels)),
+      plan_(make_plan(collective, run.algorithm, placement_, run.channels, root)),
       wiring_(wire(plan_, topology, gpus_, cost)) {}
 
 Binding Predictor::bind(Bytes size) const {

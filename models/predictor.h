@@ -31,10 +31,10 @@ struct Prediction {
 /// is a bug of ours and throws std::logic_error instead of being returned.
 class Predictor {
  public:
-  /// Uses the first `ranks` GPUs. Throws InputError where the machine has fewer, or the algorithm
-  /// does not run on that placement.
+  /// Uses the first `ranks` GPUs; `root` counts only where the collective has one. Throws
+  /// InputError where the machine has fewer, or the algorithm does not run on that placement.
   Predictor(const Topology& topology, const TransferCost& cost, Collective collective,
-            const RunSpec& run, Rank ranks);
+            const RunSpec& run, Rank ranks, Rank root = 0);
 
   /// By simulation. `engine` is native or simgrid.
   Prediction simulate(Bytes size, Engine engine) const;

@@ -113,7 +113,7 @@ std::vector<Bytes> expand(const Sizes& sizes, Bytes element_size) {
 Scenario load_scenario(const std::filesystem::path& path) {
   const YamlMapping root = load_yaml(path, "scenario")
                                .mapping({"collsim", "name", "topology", "collective", "ranks",
-                                         "sizes", "calibration", "runs"});
+                                         "root", "sizes", "calibration", "runs"});
   const std::filesystem::path base = path.parent_path();
   Scenario scenario;
   scenario.name = root.at("name").string();
@@ -131,6 +131,10 @@ Scenario load_scenario(const std::filesystem::path& path) {
   }
   if (const auto ranks = root.find("ranks")) {
     scenario.ranks = static_cast<std::uint32_t>(ranks->integer(1, most_ranks));
+  }
+  if (const auto rank = root.find("root")) {
+    const std::int64_t last = scenario.ranks.value_or(most_ranks) - std::int64_t{1};
+    scenario.root = static_cast<Rank>(rank->integer(0, last));
   }
   if (const auto sizes = root.find("sizes")) scenario.sizes = read_sizes(*sizes);
   if (const auto calibration = root.find("calibration")) {

@@ -44,6 +44,7 @@ struct Scenario {
   std::filesystem::path topology;
   Collective collective = Collective::all_reduce;
   std::optional<std::uint32_t> ranks;  ///< all GPUs where not given
+  Rank root = 0;                       ///< for collectives that have one
   Sizes sizes;
   std::optional<std::filesystem::path> calibration;  ///< the topology's where not given
   std::vector<RunSpec> runs;

@@ -33,7 +33,7 @@ std::string_view name_of(EstimateMethod method) {
 
 void print_table(const Question& question, const RunSpec& run, std::ostream& out) {
   const Predictor predictor(question.topology, question.cost, question.scenario.collective, run,
-                            question.ranks);
+                            question.ranks, question.scenario.root);
   fmt::print(out, "# {} on {}, {} ranks\n", to_string(question.scenario.collective),
              question.topology.name(), question.ranks);
   fmt::print(out, "# algorithm {}, protocol {}, {} channel{}; calibration {}\n#\n", run.algorithm,
@@ -63,7 +63,7 @@ void print_table(const Question& question, const RunSpec& run, std::ostream& out
 
 void write_rows(const Question& question, const RunSpec& run, Report& report) {
   const Predictor predictor(question.topology, question.cost, question.scenario.collective, run,
-                            question.ranks);
+                            question.ranks, question.scenario.root);
   report.begin({&question, &run, "analytic"});
   for (const Bytes size : expand(question.scenario.sizes, element_size)) {
     report.add({predictor.estimate(size), std::nullopt});

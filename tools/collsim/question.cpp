@@ -8,6 +8,7 @@
 
 #include "models/cost_model.h"
 #include "models/data_directory.h"
+#include "sim/algorithms/registry.h"
 #include "sim/input_error.h"
 #include "sim/topologies/loader.h"
 #include "tools/collsim/options.h"
@@ -83,7 +84,9 @@ void override_runs(const po::variables_map& values, Scenario& scenario) {
       scenario.runs.push_back(run);
     }
   }
-  if (scenario.runs.empty()) scenario.runs.emplace_back();
+  if (scenario.runs.empty()) {
+    scenario.runs.emplace_back().algorithm = algorithm_names(scenario.collective).front();
+  }
   for (RunSpec& run : scenario.runs) {
     if (const auto name = given<std::string>(values, "protocol")) {
       run.protocol = parse_protocol(*name);
@@ -124,6 +127,10 @@ Scenario read_scenario(const po::variables_map& values) {
   if (const auto ranks = given<int>(values, "ranks")) {
     scenario.ranks = static_cast<std::uint32_t>(positive("ranks", *ranks));
   }
+  if (const auto root = given<int>(values, "root")) {
+    if (*root < 0) throw InputError(fmt::format("--root: {}", *root), "a rank, 0 or more");
+    scenario.root = static_cast<Rank>(*root);
+  }
   if (const auto calibration = given<std::string>(values, "calibration")) {
     scenario.calibration = find_data_file(*calibration, "models/calibrations");
   }
@@ -143,8 +150,10 @@ po::options_description question_options() {
        "hgx-h200")                                                                          //
       ("ranks,n", po::value<int>(), "GPUs that take part (default: all)")                   //
       ("collective,c", po::value<std::string>(), "default all_reduce; see `collsim list`")  //
+      ("root,r", po::value<int>(),
+       "rank that a rooted collective starts or ends at (default 0)")  //
       ("algorithm,a", po::value<std::string>(),
-       "one or several, comma-separated (default ring); "
+       "one or several, comma-separated (default: the first of the collective); "
        "see `collsim list`")                                                            //
       ("protocol,p", po::value<std::string>(), "ll, ll128 or simple (default simple)")  //
       ("channels", po::value<int>(), "channels that share the data (default 1)")        //
@@ -170,6 +179,10 @@ Question read_question(const po::variables_map& values) {
                                                 : calibration_for(question.topology);
   question.ranks =
       question.scenario.ranks.value_or(static_cast<Rank>(question.topology.gpus().size()));
+  if (has_root(question.scenario.collective) && question.scenario.root >= question.ranks) {
+    throw InputError(fmt::format("root {} of {} ranks", question.scenario.root, question.ranks),
+                     fmt::format("0 to {}", question.ranks - 1));
+  }
   return question;
 }
 

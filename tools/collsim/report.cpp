@@ -27,8 +27,12 @@ Rates rates_of(const Section& section, const Prediction& prediction) {
   return {algbw, algbw * busbw_factor(question.scenario.collective, question.ranks)};
 }
 
-std::string root_column() {
-  return "-1";
+/// As nccl-tests prints them: root -1 and redop none where there is none.
+std::int64_t root_of(const Question& question) {
+  return has_root(question.scenario.collective) ? std::int64_t{question.scenario.root} : -1;
+}
+std::string_view redop_of(const Question& question) {
+  return sums(question.scenario.collective) ? "sum" : "none";
 }
 
 /// Median, over the rows of a band of sizes, of the error's size.
@@ -82,8 +86,9 @@ class TableReport final : public Report {
     const Prediction& prediction = row.prediction;
     const Rates rates = rates_of(section_, prediction);
     fmt::print(out_, " {:>12} {:>12} {:>7} {:>6} {:>5} {:>11.2f} {:>8.2f} {:>8.2f} {:>11.2f}",
-               prediction.size.count, prediction.size.count / element_size.count, "float", "sum",
-               root_column(), in_microseconds(prediction.time), rates.algbw, rates.busbw,
+               prediction.size.count, prediction.size.count / element_size.count, "float",
+               redop_of(*section_.question), root_of(*section_.question),
+               in_microseconds(prediction.time), rates.algbw, rates.busbw,
                in_microseconds(prediction.bounds.largest()));
     if (row.measured) {
       fmt::print(out_, " {:>11.2f} {:>+8.1f}", in_microseconds(*row.measured),
@@ -133,8 +138,8 @@ nlohmann::ordered_json fields(const Section& section, const Row& row) {
       {"size_bytes", prediction.size.count},
       {"count", prediction.size.count / element_size.count},
       {"type", "float"},
-      {"redop", "sum"},
-      {"root", -1},
+      {"redop", redop_of(question)},
+      {"root", root_of(question)},
       {"nranks", question.ranks},
       {"algorithm", section.run->algorithm},
       {"protocol", to_string(section.run->protocol)},

@@ -79,7 +79,7 @@ void answer(const Question& question, const RunSpec& run, Answerer answerer, Rep
         load_recording(run.measured->file, run.measured->id, scenario.collective, question.ranks);
   }
   const Predictor predictor(question.topology, question.cost, scenario.collective, run,
-                            question.ranks);
+                            question.ranks, question.scenario.root);
   report.begin({&question, &run, std::string(name_of(answerer))});
   for (const Bytes size : expand(scenario.sizes, element_size)) {
     report.add({predict(predictor, size, answerer), measured_time(recording, size)});
