@@ -131,6 +131,13 @@ std::optional<Seconds> try_closed_form(const Plan& plan, const Placement& placem
   return closed_form(plan.algorithm, input);
 }
 
+bool is_idle(const Binding& binding) {
+  for (std::uint32_t channel = 0; channel < binding.channels(); ++channel) {
+    if (binding.loops(channel) > 0) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 CriticalPath uncontended_critical_path(const Plan& plan, const Binding& binding,
@@ -146,7 +153,7 @@ Estimate estimate(const Plan& plan, const Placement& placement, const Binding& b
                   const Wiring& wiring, const TransferCost& cost, Protocol protocol,
                   const Bounds& bounds) {
   const Seconds launch = cost.launch + cost.of(protocol).setup;
-  if (binding.size().count == 0 || plan.ranks() == 1) return {launch, {}};
+  if (is_idle(binding) || plan.ranks() == 1) return {launch, {}};
   if (const auto time = try_closed_form(plan, placement, binding, wiring, cost.of(protocol))) {
     return {launch + *time, EstimateMethod::closed_form};
   }
