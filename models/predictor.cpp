@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <cctype>
+#include <string_view>
 #include <utility>
 
 #include "models/wiring.h"
+#include "sim/algorithms/nccl_plan.h"
 #include "sim/executor.h"
 #include "sim/input_error.h"
 
@@ -29,57 +32,186 @@ Placement place(const Topology& topology, const std::vector<DeviceId>& gpus) {
   return placement;
 }
 
+/// The function of NCCL's that a collective is. Throws InputError for those that NCCL does not
+/// tune.
+NcclFunction function_of(Collective collective) {
+  switch (collective) {
+    case Collective::all_reduce:
+      return NcclFunction::all_reduce;
+    case Collective::all_gather:
+      return NcclFunction::all_gather;
+    case Collective::reduce_scatter:
+      return NcclFunction::reduce_scatter;
+    case Collective::broadcast:
+      return NcclFunction::broadcast;
+    case Collective::reduce:
+      return NcclFunction::reduce;
+    default:
+      throw InputError(fmt::format("{} under NCCL's rules", to_string(collective)),
+                       "all_reduce, all_gather, reduce_scatter, broadcast or reduce; others with "
+                       "the textbook schedule");
+  }
+}
+
+/// As reports name it.
+std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  for (char& letter : lower) letter = static_cast<char>(std::tolower(letter));
+  return lower;
+}
+
 }  // namespace
 
 Predictor::Predictor(const Topology& topology, const TransferCost& cost, Collective collective,
                      const RunSpec& run, Rank ranks, Rank root)
     : topology_(&topology),
       cost_(cost),
+      collective_(collective),
       run_(run),
+      root_(root),
       gpus_(first_gpus(topology, ranks)),
-      placement_(place(topology, gpus_)),
-      plan_(make_plan(collective, run.algorithm, placement_, run.channels, root)),
-      wiring_(wire(plan_, topology, gpus_, cost)) {}
+      placement_(place(topology, gpus_)) {
+  if (run.schedule == ScheduleKind::nccl) {
+    prepare_nccl(topology);
+  } else {
+    prepare_textbook(root);
+  }
+}
 
-Binding Predictor::bind(Bytes size) const {
-  return Binding(plan_, size, element_size, run_.chunking);
+void Predictor::prepare_textbook(Rank root) {
+  Plan plan = make_plan(collective_, run_.algorithm, placement_, run_.channels, root);
+  Wiring wiring = wire(plan, *topology_, gpus_, cost_);
+  textbook_ = std::make_unique<const Layout>(Layout{std::move(plan), std::move(wiring)});
+}
+
+void Predictor::prepare_nccl(const Topology& topology) {
+  static_cast<void>(function_of(collective_));
+  if (run_.algorithm != "auto") run_.variables["NCCL_ALGO"] = run_.algorithm;
+  nccl_.emplace(topology, run_.variables, run_.nccl_version);
+  warnings_ = nccl_->environment().warnings;
+  if (nccl_->ranks() != ranks()) {
+    throw InputError(fmt::format("{} ranks under NCCL's rules on '{}'", ranks(), topology.name()),
+                     fmt::format("all {} of its GPUs", nccl_->ranks()));
+  }
+  warn_of_what_is_not_simulated();
+}
+
+void Predictor::warn_of_what_is_not_simulated() {
+  constexpr std::int64_t largest = std::int64_t{1} << 33;
+  for (std::int64_t size = 8; size <= largest; size *= 2) {
+    const NcclAlgorithm algorithm = nccl_->choose(function_of(collective_), Bytes{size}).algorithm;
+    if (!why_no_nccl_plan(collective_, algorithm)) continue;
+    warnings_.push_back(
+        fmt::format("from {} on NCCL would run {}, which is not simulated: the best of the others "
+                    "is taken",
+                    to_string(Bytes{size}), nccl_name(algorithm)));
+    return;
+  }
 }
 
 Prediction Predictor::simulate(Bytes size, Engine engine) const {
-  const Binding binding = bind(size);
+  const Call settled = call(size);
   const auto fabric = make_fabric(engine);
-  const ExecutionResult result = execute({plan_, binding, wiring_, cost_, run_.protocol}, *fabric);
-  Prediction prediction;
-  prediction.size = size;
-  prediction.time = result.time;
+  const ExecutionResult result =
+      execute({settled.layout->plan, settled.binding, settled.layout->wiring, cost_,
+               settled.protocol, settled.warps},
+              *fabric);
+  Prediction prediction = answer(settled, size, result.time);
   prediction.transfers = result.transfers;
-  return guarded(prediction, binding);
+  return prediction;
 }
 
 Prediction Predictor::estimate(Bytes size) const {
-  const Binding binding = bind(size);
-  const Bounds bounds =
-      lower_bounds(plan_, binding, wiring_, *topology_, gpus_, cost_, run_.protocol);
+  const Call settled = call(size);
   const Estimate estimate =
-      collsim::estimate(plan_, placement_, binding, wiring_, cost_, run_.protocol, bounds);
-  Prediction prediction;
-  prediction.size = size;
-  prediction.time = estimate.time;
+      collsim::estimate(settled.layout->plan, placement_, settled.binding, settled.layout->wiring,
+                        cost_, settled.protocol, bounds_of(settled));
+  Prediction prediction = answer(settled, size, estimate.time);
   prediction.method = estimate.method;
-  return guarded(prediction, binding);
+  return prediction;
 }
 
 CriticalPath Predictor::critical_path(Bytes size) const {
-  return uncontended_critical_path(plan_, bind(size), wiring_, cost_, run_.protocol);
+  const Call settled = call(size);
+  return uncontended_critical_path(settled.layout->plan, settled.binding, settled.layout->wiring,
+                                   cost_, settled.protocol);
 }
 
-Prediction Predictor::guarded(Prediction prediction, const Binding& binding) const {
-  prediction.channels = binding.channels();
-  prediction.bounds =
-      lower_bounds(plan_, binding, wiring_, *topology_, gpus_, cost_, run_.protocol);
-  check_bounds(
-      prediction.time, prediction.bounds,
-      fmt::format("{} of {} on {} ranks", plan_.algorithm, to_string(prediction.size), ranks()));
+Predictor::Call Predictor::call(Bytes size) const {
+  return nccl_ ? nccl_call(size) : textbook_call(size);
+}
+
+Predictor::Call Predictor::textbook_call(Bytes size) const {
+  return {textbook_.get(), Binding(textbook_->plan, size, element_size, run_.chunking),
+          run_.protocol,   0,
+          run_.algorithm,  std::nullopt};
+}
+
+/// What NCCL would choose of what is simulated here.
+Candidate Predictor::choose(Bytes size) const {
+  const Choice choice = nccl_->choose(function_of(collective_), size);
+  const Candidate* best = nullptr;
+  for (const Candidate& candidate : choice.candidates) {
+    if (why_no_nccl_plan(collective_, candidate.algorithm)) continue;
+    if (best == nullptr || candidate.time < best->time) best = &candidate;
+  }
+  if (best != nullptr) return *best;
+  throw InputError(fmt::format("NCCL would run {}", nccl_name(choice.algorithm)),
+                   *why_no_nccl_plan(collective_, choice.algorithm));
+}
+
+Predictor::Call Predictor::nccl_call(Bytes size) const {
+  const Candidate chosen = choose(size);
+  const LaunchSize launch = nccl_->launch(chosen.algorithm, chosen.protocol, size);
+  const Layout& layout = nccl_layout(chosen.algorithm, launch.channels);
+  NcclCall call;
+  call.size = size;
+  call.element_size = element_size;
+  call.algorithm = chosen.algorithm;
+  call.protocol = chosen.protocol;
+  call.nodes = nccl_->nodes();
+  call.threads = launch.threads;
+  call.version = static_cast<std::uint32_t>(nccl_->version().minor_number);
+  const PerProtocol<Bytes>& buffers = nccl_->environment().buffer_size;
+  call.buffers.ll = buffers[index_of(Protocol::ll)];
+  call.buffers.ll128 = buffers[index_of(Protocol::ll128)];
+  call.buffers.simple = buffers[index_of(Protocol::simple)];
+  constexpr std::uint32_t threads_per_warp = 32;
+  return {&layout,
+          Binding::nccl(layout.plan, call),
+          chosen.protocol,
+          launch.threads / threads_per_warp,
+          lower_case(nccl_name(chosen.algorithm)),
+          microseconds(chosen.time)};
+}
+
+const Predictor::Layout& Predictor::nccl_layout(NcclAlgorithm algorithm,
+                                                std::uint32_t channels) const {
+  const auto key = std::pair(algorithm, channels);
+  if (const auto found = nccl_layouts_.find(key); found != nccl_layouts_.end()) {
+    return found->second;
+  }
+  Plan plan = make_nccl_plan(collective_, algorithm, nccl_->channels(), channels, root_);
+  Wiring wiring = wire(plan, *topology_, gpus_, cost_);
+  return nccl_layouts_.emplace(key, Layout{std::move(plan), std::move(wiring)}).first->second;
+}
+
+Bounds Predictor::bounds_of(const Call& call) const {
+  return lower_bounds(call.layout->plan, call.binding, call.layout->wiring, *topology_, gpus_,
+                      cost_, call.protocol);
+}
+
+Prediction Predictor::answer(const Call& call, Bytes size, Seconds time) const {
+  Prediction prediction;
+  prediction.size = size;
+  prediction.time = time;
+  prediction.algorithm = call.algorithm;
+  prediction.protocol = call.protocol;
+  prediction.channels = call.binding.channels();
+  prediction.nccl_estimate = call.nccl_estimate;
+  prediction.bounds = bounds_of(call);
+  check_bounds(time, prediction.bounds,
+               fmt::format("{} of {} on {} ranks", call.algorithm, to_string(size), ranks()));
   return prediction;
 }
 

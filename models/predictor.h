@@ -1,10 +1,16 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "models/bounds.h"
 #include "models/estimate.h"
+#include "models/nccl/choice.h"
 #include "models/scenario.h"
 #include "sim/algorithms/registry.h"
 #include "sim/engine.h"
@@ -19,7 +25,10 @@ namespace collsim {
 struct Prediction {
   Bytes size;
   Seconds time;
-  std::uint32_t channels = 1;  ///< that carried data
+  std::string algorithm;
+  Protocol protocol = Protocol::simple;
+  std::uint32_t channels = 1;            ///< that carried data
+  std::optional<Seconds> nccl_estimate;  ///< what NCCL itself expects, under NCCL's rules
   Bounds bounds;
   EstimateMethod method = EstimateMethod::closed_form;  ///< of an estimate
   std::uint64_t transfers = 0;                          ///< messages simulated; 0 for an estimate
@@ -28,7 +37,8 @@ struct Prediction {
 /// One way of running a collective on one machine, laid out once and asked at many sizes.
 ///
 /// Every answer is checked against its lower bounds: one that is below them (by more than rounding)
-/// is a bug of ours and throws std::logic_error instead of being returned.
+/// is a bug of ours and throws std::logic_error instead of being returned. Keeps the plans that it
+/// has laid out; not for use by several threads at once.
 class Predictor {
  public:
   /// Uses the first `ranks` GPUs; `root` counts only where the collective has one. Throws
@@ -43,21 +53,49 @@ class Predictor {
   /// Where the time goes if no link were shared.
   CriticalPath critical_path(Bytes size) const;
 
-  Rank ranks() const { return plan_.ranks(); }
-  const RunSpec& run() const { return run_; }
-  const Plan& plan() const { return plan_; }
+  Rank ranks() const { return placement_.ranks(); }
+  /// What a person should know about the answers, one sentence each: variables that change nothing,
+  /// algorithms of NCCL's that are not simulated.
+  const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:
-  Binding bind(Bytes size) const;
-  Prediction guarded(Prediction prediction, const Binding& binding) const;
+  /// A plan on the machine.
+  struct Layout {
+    Plan plan;
+    Wiring wiring;
+  };
+  /// One call, settled.
+  struct Call {
+    const Layout* layout;
+    Binding binding;
+    Protocol protocol = Protocol::simple;
+    std::uint32_t warps = 0;
+    std::string algorithm;
+    std::optional<Seconds> nccl_estimate;
+  };
+
+  void prepare_textbook(Rank root);
+  void prepare_nccl(const Topology& topology);
+  void warn_of_what_is_not_simulated();
+  Candidate choose(Bytes size) const;
+  Call call(Bytes size) const;
+  Call textbook_call(Bytes size) const;
+  Call nccl_call(Bytes size) const;
+  const Layout& nccl_layout(NcclAlgorithm algorithm, std::uint32_t channels) const;
+  Bounds bounds_of(const Call& call) const;
+  Prediction answer(const Call& call, Bytes size, Seconds time) const;
 
   const Topology* topology_;
   TransferCost cost_;
+  Collective collective_;
   RunSpec run_;
+  Rank root_;
   std::vector<DeviceId> gpus_;
   Placement placement_;
-  Plan plan_;
-  Wiring wiring_;
+  std::unique_ptr<const Layout> textbook_;
+  std::optional<Nccl> nccl_;
+  mutable std::map<std::pair<NcclAlgorithm, std::uint32_t>, Layout> nccl_layouts_;
+  std::vector<std::string> warnings_;
 };
 
 /// What collsim's element type is: nccl-tests' default, float.

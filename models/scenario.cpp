@@ -59,9 +59,57 @@ std::string read_algorithm(const YamlValue& value, Collective collective) {
   return name;
 }
 
-RunSpec read_run(const YamlValue& value, Collective collective, const std::filesystem::path& base) {
+/// NCCL's rules: the keys that are NCCL's to choose are not taken.
+RunSpec read_nccl_run(const YamlValue& value) {
   const YamlMapping mapping =
-      value.mapping({"algorithm", "protocol", "channels", "largest_chunk", "slices",
+      value.mapping({"schedule", "algorithm", "nccl_version", "env", "measured"});
+  RunSpec run;
+  run.schedule = ScheduleKind::nccl;
+  run.algorithm = "auto";
+  if (const auto algorithm = mapping.find("algorithm")) {
+    run.algorithm = algorithm->string();
+    if (run.algorithm != "auto" && run.algorithm != "ring" && run.algorithm != "tree") {
+      algorithm->fail(fmt::format("NCCL algorithm '{}'", run.algorithm), "auto, ring or tree");
+    }
+  }
+  if (const auto version = mapping.find("nccl_version")) {
+    try {
+      run.nccl_version = parse_nccl_version(version->string());
+    } catch (const InputError& error) {
+      version->fail(error.what(), "a release such as \"2.28\"");
+    }
+  }
+  if (const auto env = mapping.find("env")) {
+    const YamlMapping variables = env->free_mapping();
+    for (const auto& [name, setting] : variables.entries()) {
+      run.variables[name.string()] = setting.string();
+    }
+  }
+  return run;
+}
+
+bool wants_nccl(const YamlValue& value) {
+  const YamlMapping keys = value.free_mapping();
+  const auto schedule = keys.find("schedule");
+  if (!schedule) return false;
+  const std::string kind = schedule->string();
+  if (kind != "textbook" && kind != "nccl") {
+    schedule->fail(fmt::format("unknown schedule '{}'", kind), "textbook or nccl");
+  }
+  return kind == "nccl";
+}
+
+std::optional<MeasuredSource> read_measured(const YamlMapping& run,
+                                            const std::filesystem::path& base) {
+  const auto measured = run.find("measured");
+  if (!measured) return std::nullopt;
+  const YamlMapping source = measured->mapping({"file", "id"});
+  return MeasuredSource{read_file(source.at("file"), "recordings", base), source.at("id").string()};
+}
+
+RunSpec read_textbook_run(const YamlValue& value, Collective collective) {
+  const YamlMapping mapping =
+      value.mapping({"schedule", "algorithm", "protocol", "channels", "largest_chunk", "slices",
                      "smallest_slice", "credits", "smallest_channel_share", "measured"});
   RunSpec run;
   run.algorithm = read_algorithm(mapping.at("algorithm"), collective);
@@ -89,11 +137,12 @@ RunSpec read_run(const YamlValue& value, Collective collective, const std::files
   if (const auto share = mapping.find("smallest_channel_share")) {
     run.chunking.smallest_channel_share = share->bytes();
   }
-  if (const auto measured = mapping.find("measured")) {
-    const YamlMapping source = measured->mapping({"file", "id"});
-    run.measured =
-        MeasuredSource{read_file(source.at("file"), "recordings", base), source.at("id").string()};
-  }
+  return run;
+}
+
+RunSpec read_run(const YamlValue& value, Collective collective, const std::filesystem::path& base) {
+  RunSpec run = wants_nccl(value) ? read_nccl_run(value) : read_textbook_run(value, collective);
+  run.measured = read_measured(value.free_mapping(), base);
   return run;
 }
 

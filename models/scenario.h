@@ -2,10 +2,12 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "models/nccl/version.h"
 #include "sim/binding.h"
 #include "sim/collective.h"
 #include "sim/transfer_cost.h"
@@ -29,9 +31,17 @@ struct MeasuredSource {
   std::string id;
 };
 
-/// One way of running the collective.
+/// Who decides what runs: the run itself, as textbooks have it, or NCCL's rules.
+enum class ScheduleKind : std::uint8_t { textbook, nccl };
+
+/// One way of running the collective. Under NCCL's rules only the algorithm ("ring", "tree" or
+/// "auto") and `variables` count of what follows; channels, protocol and chunking are NCCL's to
+/// choose.
 struct RunSpec {
+  ScheduleKind schedule = ScheduleKind::textbook;
   std::string algorithm = "ring";
+  NcclVersion nccl_version = newest_nccl_version;
+  std::map<std::string, std::string> variables;  ///< NCCL_*
   Protocol protocol = Protocol::simple;
   std::uint32_t channels = 1;
   Chunking chunking;

@@ -19,8 +19,11 @@ std::uint32_t chunks(const Placement& placement, const Algorithm* /*inter*/) {
 
 }  // namespace
 
-constexpr Algorithm scatter_direct{
-    "direct", Collective::scatter, "the root sends to one after the other: N-1 steps", supports_everything, chunks,
-    emit};
+constexpr Algorithm scatter_direct{"direct",
+                                   Collective::scatter,
+                                   "the root sends to one after the other: N-1 steps",
+                                   supports_everything,
+                                   chunks,
+                                   emit};
 
 }  // namespace collsim

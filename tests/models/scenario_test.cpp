@@ -76,6 +76,24 @@ runs:
   EXPECT_EQ(run.measured.value().id, "Ring-Simple-8");
 }
 
+TEST(Scenario, reads_runs_under_nccls_rules) {
+  const TemporaryFile file("scenario.yaml", R"(collsim: scenario/1
+name: nccl
+topology: hgx-h200
+runs:
+  - { schedule: nccl, algorithm: tree, nccl_version: "2.21", env: { NCCL_PROTO: LL } }
+  - { schedule: nccl }
+)");
+  const Scenario scenario = load_scenario(file.path());
+  ASSERT_EQ(scenario.runs.size(), 2U);
+  EXPECT_EQ(scenario.runs[0].schedule, ScheduleKind::nccl);
+  EXPECT_EQ(scenario.runs[0].algorithm, "tree");
+  EXPECT_EQ(to_string(scenario.runs[0].nccl_version), "2.21");
+  EXPECT_EQ(scenario.runs[0].variables.at("NCCL_PROTO"), "LL");
+  EXPECT_EQ(scenario.runs[1].algorithm, "auto");
+  EXPECT_EQ(to_string(scenario.runs[1].nccl_version), "2.30");
+}
+
 TEST(Scenario, names_the_place_of_what_is_wrong) {
   const std::string head = "collsim: scenario/1\nname: x\ntopology: switch-8\n";
   EXPECT_EQ(error_of(head + "runs: []\n"),
@@ -88,6 +106,14 @@ TEST(Scenario, names_the_place_of_what_is_wrong) {
                   .starts_with("scenario.yaml:4:27: "));
   EXPECT_TRUE(error_of(head + "runs: [{ algorithm: ring, protocol: LL }]\n")
                   .starts_with("scenario.yaml:4:37: unknown protocol 'LL'; ll, ll128 or simple"));
+  EXPECT_TRUE(error_of(head + "runs: [{ schedule: ncl }]\n")
+                  .starts_with("scenario.yaml:4:20: unknown schedule 'ncl'; textbook or nccl"));
+  EXPECT_TRUE(error_of(head + "runs: [{ schedule: nccl, channels: 3 }]\n")
+                  .starts_with("scenario.yaml:4:26: "));
+  EXPECT_TRUE(error_of(head + "runs: [{ schedule: nccl, nccl_version: \"2.3\" }]\n")
+                  .starts_with("scenario.yaml:4:40: "));
+  EXPECT_TRUE(error_of(head + "runs: [{ schedule: nccl, algorithm: nvls }]\n")
+                  .starts_with("scenario.yaml:4:37: NCCL algorithm 'nvls'; auto, ring or tree"));
   EXPECT_TRUE(error_of(head + "sizes: { from: 2 MiB, to: 1 MiB }\nruns: [{ algorithm: ring }]\n")
                   .starts_with("scenario.yaml:4:8: sizes from 2 MiB to 1 MiB"));
   EXPECT_TRUE(error_of(head + "sizes: { from: 8 }\nruns: [{ algorithm: ring }]\n")

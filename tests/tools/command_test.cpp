@@ -78,6 +78,14 @@ TEST(Command, bad_input_is_one_message_and_exit_code_2) {
       {"run", "-t", "switch-8", "--unknown"},
       {"run", "-t", "switch-8", "--rank", "4"},
       {"run", "-t", "switch-8", "one.yaml", "two.yaml"},
+      {"run", "-t", "hgx-h200", "--schedule", "ncl"},
+      {"run", "-t", "hgx-h200", "--schedule", "nccl", "-n", "4"},
+      {"run", "-t", "hgx-h200", "--schedule", "nccl", "-c", "barrier"},
+      {"run", "-t", "hgx-h200", "--schedule", "nccl", "--channels", "3"},
+      {"run", "-t", "hgx-h200", "--schedule", "nccl", "--env", "NCCL_ALGO"},
+      {"run", "-t", "hgx-h200", "--schedule", "nccl", "--env", "NCCL_ALGO=Rign"},
+      {"run", "-t", "hgx-h200", "--schedule", "nccl", "--nccl-version", "1.3"},
+      {"run", "-t", "hgx-h200", "-c", "broadcast", "--root", "8"},
       {"estimate"},
       {"steps", "--ranks", "0"},
       {"check", "--ranks", "x"},
@@ -144,6 +152,36 @@ TEST(Command, engines_give_the_same_answer) {
   const double native = time("native");
   EXPECT_NEAR(time("simgrid") / native, 1, 1e-9);
   EXPECT_NEAR(time("auto") / native, 1, 1e-15);
+}
+
+// NCCL 2.28 on 8 x H200 logs 24 channels, and LL for small all-reduces (recordings/nccl).
+TEST(Command, nccls_schedule_is_what_nccl_chooses) {
+  const Outcome outcome =
+      run({"run", "-t", "hgx-h200", "--schedule", "nccl", "--nccl-version", "2.28", "--env",
+           "NCCL_NVLS_ENABLE=0", "-b", "1K", "-e", "1M", "-f", "1024", "--format", "json"});
+  ASSERT_EQ(outcome.status, exit_ok) << outcome.err;
+  EXPECT_EQ(outcome.err, "");
+  const auto rows = nlohmann::json::parse(outcome.out);
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0].at("algorithm"), "ring");
+  EXPECT_EQ(rows[0].at("protocol"), "LL");
+  EXPECT_EQ(rows[0].at("channels"), 1);
+  EXPECT_EQ(rows[1].at("protocol"), "LL");
+  EXPECT_GT(rows[1].at("nccl_estimate_us").get<double>(), 0);
+}
+
+TEST(Command, what_nccl_would_run_but_we_do_not_simulate_is_named) {
+  const Outcome outcome =
+      run({"run", "-t", "hgx-h200", "--schedule", "nccl", "-b", "1G", "-e", "1G"});
+  EXPECT_EQ(outcome.status, exit_ok);
+  EXPECT_NE(outcome.err.find("NVLS"), std::string::npos) << outcome.err;
+}
+
+TEST(Command, an_nccl_variable_that_changes_nothing_is_named) {
+  const Outcome outcome = run({"run", "-t", "hgx-h200", "--schedule", "nccl", "-b", "8", "-e", "8",
+                               "--env", "NCCL_DEBUG=INFO", "--env", "NCCL_NO_SUCH_THING=1"});
+  EXPECT_EQ(outcome.status, exit_ok);
+  EXPECT_NE(outcome.err.find("NCCL_NO_SUCH_THING"), std::string::npos) << outcome.err;
 }
 
 TEST(Command, measured_times_stand_beside_predictions) {

@@ -36,9 +36,7 @@ void print_table(const Question& question, const RunSpec& run, std::ostream& out
                             question.ranks, question.scenario.root);
   fmt::print(out, "# {} on {}, {} ranks\n", to_string(question.scenario.collective),
              question.topology.name(), question.ranks);
-  fmt::print(out, "# algorithm {}, protocol {}, {} channel{}; calibration {}\n#\n", run.algorithm,
-             to_string(run.protocol), run.channels, run.channels == 1 ? "" : "s",
-             question.cost.calibration);
+  fmt::print(out, "# {}; calibration {}\n#\n", describe(run), question.cost.calibration);
   fmt::print(out, "#{:>12} {:>11} {:>14} | {:>10} {:>10} {:>10} | {:>5} {:>9} {:>9} {:>9} {:>9}\n",
              "size", "time", "", "cut", "busiest", "latency", "hops", "launch", "latency", "serial",
              "transfer");

@@ -73,6 +73,37 @@ void override_sizes(const po::variables_map& values, Sizes& sizes) {
   }
 }
 
+ScheduleKind parse_schedule(const std::string& name) {
+  if (name == "textbook") return ScheduleKind::textbook;
+  if (name == "nccl") return ScheduleKind::nccl;
+  throw InputError(fmt::format("--schedule: unknown schedule '{}'", name), "textbook or nccl");
+}
+
+void override_schedule(const po::variables_map& values, bool algorithm_given, RunSpec& run) {
+  if (const auto name = given<std::string>(values, "schedule")) {
+    run.schedule = parse_schedule(*name);
+    if (run.schedule == ScheduleKind::nccl && !algorithm_given) run.algorithm = "auto";
+  }
+  if (const auto version = given<std::string>(values, "nccl-version")) {
+    run.nccl_version = parse_nccl_version(*version);
+  }
+  for (const std::string& setting :
+       given<std::vector<std::string>>(values, "env").value_or(std::vector<std::string>())) {
+    const auto equals = setting.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      throw InputError(fmt::format("--env: '{}'", setting), "NAME=VALUE");
+    }
+    run.variables[setting.substr(0, equals)] = setting.substr(equals + 1);
+  }
+  if (run.schedule == ScheduleKind::nccl) {
+    for (const char* option : {"channels", "chunk", "protocol"}) {
+      if (values.count(option) == 0) continue;
+      throw InputError(fmt::format("--{} under NCCL's rules, which choose it", option),
+                       "--env NCCL_PROTO=..., NCCL_MAX_NCHANNELS=..., NCCL_BUFFSIZE=...");
+    }
+  }
+}
+
 void override_runs(const po::variables_map& values, Scenario& scenario) {
   if (const auto names = given<std::string>(values, "algorithm")) {
     const RunSpec base = scenario.runs.empty() ? RunSpec{} : scenario.runs.front();
@@ -87,6 +118,8 @@ void override_runs(const po::variables_map& values, Scenario& scenario) {
   if (scenario.runs.empty()) {
     scenario.runs.emplace_back().algorithm = algorithm_names(scenario.collective).front();
   }
+  const bool algorithm_given = values.count("algorithm") != 0;
+  for (RunSpec& run : scenario.runs) override_schedule(values, algorithm_given, run);
   for (RunSpec& run : scenario.runs) {
     if (const auto name = given<std::string>(values, "protocol")) {
       run.protocol = parse_protocol(*name);
@@ -156,7 +189,12 @@ po::options_description question_options() {
        "one or several, comma-separated (default: the first of the collective); "
        "see `collsim list`")                                                            //
       ("protocol,p", po::value<std::string>(), "ll, ll128 or simple (default simple)")  //
-      ("channels", po::value<int>(), "channels that share the data (default 1)")        //
+      ("schedule", po::value<std::string>(),
+       "textbook (default) or nccl: what NCCL would choose and run")  //
+      ("env", po::value<std::vector<std::string>>()->composing(),
+       "NCCL variable K=V for --schedule nccl; may be repeated")                  //
+      ("nccl-version", po::value<std::string>(), "2.18 to 2.30 (default 2.30)")   //
+      ("channels", po::value<int>(), "channels that share the data (default 1)")  //
       ("chunk", po::value<std::string>(),
        "largest chunk; larger buffers are pipelined in loops "
        "(default: unlimited)")                                                   //

@@ -66,18 +66,20 @@ class TableReport final : public Report {
     const RunSpec& run = *section.run;
     fmt::print(out_, "# {} on {}, {} ranks\n", to_string(question.scenario.collective),
                question.topology.name(), question.ranks);
-    fmt::print(out_, "# algorithm {}, protocol {}, {} channel{}; engine {}; calibration {}\n",
-               run.algorithm, to_string(run.protocol), run.channels, run.channels == 1 ? "" : "s",
-               section.engine, question.cost.calibration);
+    fmt::print(out_, "# {}; engine {}; calibration {}\n", describe(run), section.engine,
+               question.cost.calibration);
     if (run.measured) {
       fmt::print(out_, "# measured: {} in {}\n", run.measured->id,
                  run.measured->file.filename().string());
     }
     fmt::print(out_, "#\n#{:>12} {:>12} {:>7} {:>6} {:>5} {:>11} {:>8} {:>8} {:>11}", "size",
                "count", "type", "redop", "root", "time", "algbw", "busbw", "bound");
+    if (under_nccl())
+      fmt::print(out_, " {:>4} {:>6} {:>3} {:>11}", "algo", "proto", "ch", "nccl's");
     if (run.measured) fmt::print(out_, " {:>11} {:>8}", "measured", "error");
     fmt::print(out_, "\n#{:>12} {:>12} {:>7} {:>6} {:>5} {:>11} {:>8} {:>8} {:>11}", "(B)",
                "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "(us)");
+    if (under_nccl()) fmt::print(out_, " {:>4} {:>6} {:>3} {:>11}", "", "", "", "own (us)");
     if (run.measured) fmt::print(out_, " {:>11} {:>8}", "(us)", "(%)");
     fmt::print(out_, "\n");
   }
@@ -90,6 +92,11 @@ class TableReport final : public Report {
                redop_of(*section_.question), root_of(*section_.question),
                in_microseconds(prediction.time), rates.algbw, rates.busbw,
                in_microseconds(prediction.bounds.largest()));
+    if (under_nccl()) {
+      fmt::print(out_, " {:>4} {:>6} {:>3} {:>11.2f}", prediction.algorithm,
+                 to_string(prediction.protocol), prediction.channels,
+                 in_microseconds(prediction.nccl_estimate.value_or(Seconds{})));
+    }
     if (row.measured) {
       fmt::print(out_, " {:>11.2f} {:>+8.1f}", in_microseconds(*row.measured),
                  100 * relative_error(row));
@@ -107,6 +114,8 @@ class TableReport final : public Report {
   }
 
  private:
+  bool under_nccl() const { return section_.run->schedule == ScheduleKind::nccl; }
+
   void print_errors() {
     fmt::print(out_, "#\n# error against the measured times, median of |error| (worst):");
     for (const Band& band : bands) {
@@ -141,8 +150,8 @@ nlohmann::ordered_json fields(const Section& section, const Row& row) {
       {"redop", redop_of(question)},
       {"root", root_of(question)},
       {"nranks", question.ranks},
-      {"algorithm", section.run->algorithm},
-      {"protocol", to_string(section.run->protocol)},
+      {"algorithm", prediction.algorithm},
+      {"protocol", to_string(prediction.protocol)},
       {"channels", prediction.channels},
       {"time_us", in_microseconds(prediction.time)},
       {"algbw_GBps", rates.algbw},
@@ -153,17 +162,38 @@ nlohmann::ordered_json fields(const Section& section, const Row& row) {
   return json;
 }
 
+/// A value, or null.
+nlohmann::ordered_json microseconds_or_null(const std::optional<Seconds>& time) {
+  if (!time) return {};
+  return in_microseconds(*time);
+}
+
 void add_measured(nlohmann::ordered_json& json, const Row& row) {
-  json["measured_us"] = row.measured ? nlohmann::ordered_json(in_microseconds(*row.measured))
-                                     : nlohmann::ordered_json();
+  json["measured_us"] = microseconds_or_null(row.measured);
   json["error"] =
       row.measured ? nlohmann::ordered_json(relative_error(row)) : nlohmann::ordered_json();
 }
 
-bool any_measured(const Section& section) {
+/// Whether any run of the question is so: all its rows then have the same columns.
+template <typename Predicate>
+bool any_run(const Section& section, Predicate predicate) {
   const auto& runs = section.question->scenario.runs;
-  return std::any_of(runs.begin(), runs.end(),
-                     [](const RunSpec& run) { return run.measured.has_value(); });
+  return std::any_of(runs.begin(), runs.end(), predicate);
+}
+bool is_measured(const RunSpec& run) {
+  return run.measured.has_value();
+}
+bool is_under_nccl(const RunSpec& run) {
+  return run.schedule == ScheduleKind::nccl;
+}
+
+nlohmann::ordered_json all_fields(const Section& section, const Row& row) {
+  nlohmann::ordered_json json = fields(section, row);
+  if (any_run(section, is_under_nccl)) {
+    json["nccl_estimate_us"] = microseconds_or_null(row.prediction.nccl_estimate);
+  }
+  if (any_run(section, is_measured)) add_measured(json, row);
+  return json;
 }
 
 class CsvReport final : public Report {
@@ -173,8 +203,7 @@ class CsvReport final : public Report {
   void begin(const Section& section) override { section_ = section; }
 
   void add(const Row& row) override {
-    nlohmann::ordered_json json = fields(section_, row);
-    if (any_measured(section_)) add_measured(json, row);
+    const nlohmann::ordered_json json = all_fields(section_, row);
     if (!header_written_) {
       write_line(json, [](const auto& item) { return item.key(); });
       header_written_ = true;
@@ -215,8 +244,7 @@ class JsonReport final : public Report {
   void begin(const Section& section) override { section_ = section; }
 
   void add(const Row& row) override {
-    nlohmann::ordered_json json = fields(section_, row);
-    if (row.measured) add_measured(json, row);
+    const nlohmann::ordered_json json = all_fields(section_, row);
     fmt::print(out_, "{}  {}", first_ ? "[\n" : ",\n", json.dump());
     out_.flush();
     first_ = false;
@@ -232,6 +260,17 @@ class JsonReport final : public Report {
 };
 
 }  // namespace
+
+std::string describe(const RunSpec& run) {
+  if (run.schedule == ScheduleKind::textbook) {
+    return fmt::format("algorithm {}, protocol {}, {} channel{}", run.algorithm,
+                       to_string(run.protocol), run.channels, run.channels == 1 ? "" : "s");
+  }
+  std::string text = fmt::format("as NCCL {} runs it", to_string(run.nccl_version));
+  if (run.algorithm != "auto") text += fmt::format(", algorithm {}", run.algorithm);
+  for (const auto& [name, value] : run.variables) text += fmt::format(", {}={}", name, value);
+  return text;
+}
 
 double relative_error(const Row& row) {
   return (row.prediction.time.value - row.measured->value) / row.measured->value;

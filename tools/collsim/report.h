@@ -24,6 +24,9 @@ struct Section {
   std::string engine;  ///< "native", "simgrid", "analytic"
 };
 
+/// What a run asks for, in a line: "algorithm ring, protocol Simple, 4 channels".
+std::string describe(const RunSpec& run);
+
 /// (predicted - measured) / measured.
 double relative_error(const Row& row);
 

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ostream.h>
 
 #include <optional>
 #include <ostream>
@@ -71,7 +72,8 @@ std::optional<Seconds> measured_time(const std::optional<Recording>& recording, 
   return found->second;
 }
 
-void answer(const Question& question, const RunSpec& run, Answerer answerer, Report& report) {
+void answer(const Question& question, const RunSpec& run, Answerer answerer, Report& report,
+            std::ostream& err) {
   const Scenario& scenario = question.scenario;
   std::optional<Recording> recording;
   if (run.measured) {
@@ -80,6 +82,9 @@ void answer(const Question& question, const RunSpec& run, Answerer answerer, Rep
   }
   const Predictor predictor(question.topology, question.cost, scenario.collective, run,
                             question.ranks, question.scenario.root);
+  for (const std::string& warning : predictor.warnings()) {
+    fmt::print(err, "collsim: warning: {}\n", warning);
+  }
   report.begin({&question, &run, std::string(name_of(answerer))});
   for (const Bytes size : expand(scenario.sizes, element_size)) {
     report.add({predict(predictor, size, answerer), measured_time(recording, size)});
@@ -89,7 +94,7 @@ void answer(const Question& question, const RunSpec& run, Answerer answerer, Rep
 
 }  // namespace
 
-int run_run(std::span<const std::string> args, std::ostream& out, std::ostream& /*err*/) {
+int run_run(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
   po::options_description options = question_options();
   options.add_options()("engine", po::value<std::string>()->default_value("auto"),
                         "auto, native, simgrid or analytic");
@@ -98,7 +103,9 @@ int run_run(std::span<const std::string> args, std::ostream& out, std::ostream& 
   const Answerer answerer = parse_engine((*values)["engine"].as<std::string>());
   const Question question = read_question(*values);
   const auto report = make_report(question.format, out);
-  for (const RunSpec& run : question.scenario.runs) answer(question, run, answerer, *report);
+  for (const RunSpec& run : question.scenario.runs) {
+    answer(question, run, answerer, *report, err);
+  }
   report->finish();
   return exit_ok;
 }
