@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iostream>
 #include <string>
@@ -31,11 +32,11 @@ std::vector<Family> families() {
   std::vector<Family> all;
   for (const std::string algorithm : {"Ring", "Tree"}) {
     for (const std::string protocol : {"Simple", "LL", "LL128"}) {
-      all.push_back({algorithm + "-" + protocol + "-8", algorithm, protocol, ""});
+      all.push_back({fmt::format("{}-{}-8", algorithm, protocol), algorithm, protocol, ""});
     }
     for (const std::string channels : {"1", "4", "16"}) {
       all.push_back(
-          {"ch" + channels + "-" + algorithm + "-Simple-8", algorithm, "Simple", channels});
+          {fmt::format("ch{}-{}-Simple-8", channels, algorithm), algorithm, "Simple", channels});
     }
   }
   return all;
@@ -90,7 +91,9 @@ Errors errors_of(const Family& family) {
   const Predictor predictor(topology, calibration_for(topology), Collective::all_reduce,
                             run_of(family), 8);
   Errors errors;
-  for (const auto& [size, measured] : recording.times) {
+  for (const auto& recorded : recording.times) {
+    const Bytes size = recorded.first;
+    const Seconds measured = recorded.second;
     const Prediction prediction = predictor.simulate(size, Engine::native);
     const auto error = [&](Seconds time) { return std::abs(time.value / measured.value - 1); };
     errors.ours[band_of(size)].push_back(error(prediction.time));

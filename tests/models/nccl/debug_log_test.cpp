@@ -51,7 +51,7 @@ Log read_log(const std::string& name) {
       log.channels = std::stoi(found[1]);
     } else if (std::regex_search(line, found, call)) {
       log.calls.push_back({std::stoll(found[1]), found[2], found[3], std::stoi(found[4])});
-    } else if (line.find("/") != std::string::npos && line.find(" |") != std::string::npos &&
+    } else if (line.find('/') != std::string::npos && line.find(" |") != std::string::npos &&
                line.find("threadThresholds") == std::string::npos) {
       log.tuning.push_back(line.substr(line.find("NCCL INFO") + 9));
     }
