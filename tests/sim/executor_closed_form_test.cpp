@@ -138,7 +138,7 @@ TEST_P(ClosedForm, hierarchical_on_a_switch) {
   const auto [engine, n] = GetParam();
   if (n % 2 != 0) return;  // its nodes must be equally full
   const Plan plan = make_plan(Collective::all_reduce, "hierarchical", uniform_placement(n, 2));
-  const double m = n / 2;
+  const double m = 0.5 * n;
   const Bytes size{n * 4096};
   const double whole = static_cast<double>(size.count) / rate.value;
   const double expected =
