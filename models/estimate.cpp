@@ -142,22 +142,22 @@ bool is_idle(const Binding& binding) {
 
 CriticalPath uncontended_critical_path(const Plan& plan, const Binding& binding,
                                        const Wiring& wiring, const TransferCost& cost,
-                                       Protocol protocol) {
+                                       Protocol protocol, std::uint32_t warps) {
   UncontendedFabric fabric;
   Timeline timeline;
-  execute({plan, binding, wiring, cost, protocol}, fabric, &timeline);
+  execute({plan, binding, wiring, cost, protocol, warps}, fabric, &timeline);
   return critical_path(timeline, cost.launch + cost.of(protocol).setup);
 }
 
 Estimate estimate(const Plan& plan, const Placement& placement, const Binding& binding,
                   const Wiring& wiring, const TransferCost& cost, Protocol protocol,
-                  const Bounds& bounds) {
+                  const Bounds& bounds, std::uint32_t warps) {
   const Seconds launch = cost.launch + cost.of(protocol).setup;
   if (is_idle(binding) || plan.ranks() == 1) return {launch, {}};
   if (const auto time = try_closed_form(plan, placement, binding, wiring, cost.of(protocol))) {
     return {launch + *time, EstimateMethod::closed_form};
   }
-  const CriticalPath path = uncontended_critical_path(plan, binding, wiring, cost, protocol);
+  const CriticalPath path = uncontended_critical_path(plan, binding, wiring, cost, protocol, warps);
   const Seconds busiest = bounds.busiest_resource - launch;
   return {path.total() - path.transfer + std::max(path.transfer, busiest),
           EstimateMethod::critical_path};

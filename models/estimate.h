@@ -26,14 +26,15 @@ struct Estimate {
   EstimateMethod method = EstimateMethod::closed_form;
 };
 
-/// The time of one call without simulating contention. `bounds` are those of the same call.
+/// The time of one call without simulating contention. `bounds` are those of the same call; `warps`
+/// as in Execution.
 Estimate estimate(const Plan& plan, const Placement& placement, const Binding& binding,
                   const Wiring& wiring, const TransferCost& cost, Protocol protocol,
-                  const Bounds& bounds);
+                  const Bounds& bounds, std::uint32_t warps = 0);
 
 /// The critical path of the call, each flow at the rate it would have alone.
 CriticalPath uncontended_critical_path(const Plan& plan, const Binding& binding,
                                        const Wiring& wiring, const TransferCost& cost,
-                                       Protocol protocol);
+                                       Protocol protocol, std::uint32_t warps = 0);
 
 }  // namespace collsim

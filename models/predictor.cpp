@@ -125,7 +125,7 @@ Prediction Predictor::estimate(Bytes size) const {
   const Call settled = call(size);
   const Estimate estimate =
       collsim::estimate(settled.layout->plan, placement_, settled.binding, settled.layout->wiring,
-                        cost_, settled.protocol, bounds_of(settled));
+                        cost_, settled.protocol, bounds_of(settled), settled.warps);
   Prediction prediction = answer(settled, size, estimate.time);
   prediction.method = estimate.method;
   return prediction;
@@ -134,7 +134,7 @@ Prediction Predictor::estimate(Bytes size) const {
 CriticalPath Predictor::critical_path(Bytes size) const {
   const Call settled = call(size);
   return uncontended_critical_path(settled.layout->plan, settled.binding, settled.layout->wiring,
-                                   cost_, settled.protocol);
+                                   cost_, settled.protocol, settled.warps);
 }
 
 Predictor::Call Predictor::call(Bytes size) const {

@@ -131,6 +131,16 @@ TEST(CriticalPath, of_a_ring_holds_every_hop) {
   EXPECT_NEAR(path.total().value, call.simulated(), 1e-15);
 }
 
+// Send, forward, receive: three slices on the way, 2 warps of 0.25 us each.
+TEST(CriticalPath, counts_the_barriers_of_warps) {
+  Call call = make_call("ring", 2, 1, true, Bytes{2 * 20000});
+  call.cost.protocols[static_cast<std::size_t>(Protocol::simple)].slice_per_warp =
+      microseconds(0.25);
+  const CriticalPath path = uncontended_critical_path(call.plan, call.binding, call.wiring,
+                                                      call.cost, Protocol::simple, 2);
+  EXPECT_NEAR(in_microseconds(path.serial), 3 * 2 * 0.25, 1e-9);
+}
+
 // The path's parts are the whole time, whatever the algorithm and costs.
 TEST(CriticalPath, parts_add_up_to_the_uncontended_time) {
   for (const std::string& name : names) {
