@@ -182,7 +182,8 @@ std::vector<std::vector<Edge>> hops(const Plan& plan, const Wiring& wiring,
     const double alpha = cost.alpha[static_cast<std::size_t>(wire.kind)].value;
     const Rank from = backwards ? connections[i].dst : connections[i].src;
     const Rank to = backwards ? connections[i].src : connections[i].dst;
-    edges[from].push_back({to, wire.latency.value + alpha + cost.slice.value});
+    const double serial = cost.flags_lines() ? 0 : cost.slice.value;  // else not before the peer
+    edges[from].push_back({to, wire.latency.value + alpha + serial});
   }
   return edges;
 }

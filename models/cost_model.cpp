@@ -19,8 +19,8 @@ void read_rate(const YamlMapping& mapping, std::string_view key, BytesPerSecond&
 }
 
 ProtocolCost read_protocol(const YamlValue& value) {
-  const YamlMapping mapping = value.mapping({"setup", "slice", "slice_per_warp", "alpha", "channel",
-                                             "reduce", "copy", "store", "wire_factor", "granule"});
+  const YamlMapping mapping = value.mapping({"setup", "slice", "slice_per_warp", "alpha", "fan", "channel",
+                                             "reduce", "copy", "store", "wire_factor", "warp", "round"});
   ProtocolCost cost;
   if (const auto setup = mapping.find("setup")) cost.setup = setup->time();
   if (const auto slice = mapping.find("slice")) cost.slice = slice->time();
@@ -31,6 +31,7 @@ ProtocolCost read_protocol(const YamlValue& value) {
       if (const auto time = kinds.find(link_kinds[kind])) cost.alpha[kind] = time->time();
     }
   }
+  if (const auto fan = mapping.find("fan")) cost.fan = fan->time();
   read_rate(mapping, "channel", cost.channel);
   read_rate(mapping, "reduce", cost.reduce);
   read_rate(mapping, "copy", cost.copy);
@@ -39,7 +40,13 @@ ProtocolCost read_protocol(const YamlValue& value) {
     cost.wire_factor = factor->fraction(4);
     if (cost.wire_factor < 1) factor->fail("a wire factor below 1", "a number from 1 to 4");
   }
-  if (const auto granule = mapping.find("granule")) cost.granule = granule->bytes();
+  if (const auto warp = mapping.find("warp")) cost.warp_granule = warp->bytes();
+  if (const auto round = mapping.find("round")) {
+    const YamlMapping rounds = round->mapping({"reduce", "copy", "store"});
+    cost.reduce_round = rounds.at("reduce").time();
+    cost.copy_round = rounds.at("copy").time();
+    cost.store_round = rounds.at("store").time();
+  }
   return cost;
 }
 
@@ -54,10 +61,18 @@ ProxyCost read_proxy(const YamlValue& value) {
 
 }  // namespace
 
+std::string_view calibration_key(Protocol protocol) {
+  return protocols[static_cast<std::size_t>(protocol)];
+}
+
+std::string_view calibration_key(LinkKind kind) {
+  return link_kinds[static_cast<std::size_t>(kind)];
+}
+
 TransferCost load_calibration(const std::filesystem::path& path) {
   const YamlMapping root = load_yaml(path, "calibration")
                                .mapping({"collsim", "name", "source", "date", "launch",
-                                         "efficiency", "proxy", "protocols"});
+                                         "efficiency", "unevenness", "proxy", "protocols"});
   TransferCost cost;
   cost.calibration = root.at("name").string();
   static_cast<void>(root.at("source").string());
@@ -70,6 +85,7 @@ TransferCost load_calibration(const std::filesystem::path& path) {
         cost.efficiency[kind] = share->fraction();
     }
   }
+  if (const auto share = root.find("unevenness")) cost.unevenness = share->fraction();
   if (const auto proxy = root.find("proxy")) cost.proxy = read_proxy(*proxy);
   if (const auto per_protocol = root.find("protocols")) {
     const YamlMapping costs = per_protocol->mapping({"ll", "ll128", "simple"});

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string_view>
 
 #include "sim/topology.h"
 #include "sim/transfer_cost.h"
@@ -12,5 +13,9 @@ TransferCost load_calibration(const std::filesystem::path& path);
 
 /// The calibration that a topology asks for, or the shipped `default` where it names none.
 TransferCost calibration_for(const Topology& topology);
+
+/// The keys of a calibration file: "ll", "ll128", "simple"; "nvlink", "pcie", "cpu", "network".
+std::string_view calibration_key(Protocol protocol);
+std::string_view calibration_key(LinkKind kind);
 
 }  // namespace collsim

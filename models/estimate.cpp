@@ -82,8 +82,8 @@ struct Levels {
 std::optional<Levels> uniform_levels(const Plan& plan, const Placement& placement,
                                      const Binding& binding, const Wiring& wiring,
                                      const ProtocolCost& cost) {
-  // No form knows granules or proxies.
-  if (cost.granule.count > 0) return std::nullopt;
+  // No form knows rounds or proxies.
+  if (cost.flags_lines()) return std::nullopt;
   const std::vector<Usage> usage = count_usage(plan, binding, wiring);
   if (needs_private_links(plan.algorithm, placement)) {
     const bool shared = std::any_of(usage.begin(), usage.end(),

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cassert>
 #include <cctype>
 #include <string_view>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "sim/algorithms/nccl_plan.h"
 #include "sim/executor.h"
 #include "sim/input_error.h"
+#include "sim/warps.h"
 
 namespace collsim {
 
@@ -70,7 +72,9 @@ Predictor::Predictor(const Topology& topology, const TransferCost& cost, Collect
       run_(run),
       root_(root),
       gpus_(first_gpus(topology, ranks)),
-      placement_(place(topology, gpus_)) {
+      placement_(place(topology, gpus_)),
+      calls_(run.calls.value_or(has_root(collective) && run.schedule == ScheduleKind::nccl ? 20
+                                                                                          : 1)) {
   if (run.schedule == ScheduleKind::nccl) {
     prepare_nccl(topology);
   } else {
@@ -81,7 +85,7 @@ Predictor::Predictor(const Topology& topology, const TransferCost& cost, Collect
 void Predictor::prepare_textbook(Rank root) {
   Plan plan = make_plan(collective_, run_.algorithm, placement_, run_.channels, root);
   Wiring wiring = wire(plan, *topology_, gpus_, cost_);
-  textbook_ = std::make_unique<const Layout>(Layout{std::move(plan), std::move(wiring)});
+  textbook_ = std::make_unique<Layout>(Layout{std::move(plan), std::move(wiring)});
 }
 
 void Predictor::prepare_nccl(const Topology& topology) {
@@ -114,11 +118,27 @@ Prediction Predictor::simulate(Bytes size, Engine engine) const {
   const auto fabric = make_fabric(engine);
   const ExecutionResult result =
       execute({settled.layout->plan, settled.binding, settled.layout->wiring, cost_,
-               settled.protocol, settled.warps},
+               settled.protocol, settled.warps, calls_},
               *fabric);
   Prediction prediction = answer(settled, size, result.time);
   prediction.transfers = result.transfers;
   return prediction;
+}
+
+Seconds Predictor::time(Bytes size) const {
+  const Call settled = call(size);
+  const auto fabric = make_fabric(Engine::native);
+  return execute({settled.layout->plan, settled.binding, settled.layout->wiring, cost_,
+                  settled.protocol, settled.warps, calls_},
+                 *fabric)
+      .time;
+}
+
+void Predictor::set_cost(const TransferCost& cost) {
+  assert(cost.proxy.used == cost_.proxy.used);
+  cost_ = cost;
+  if (textbook_) set_efficiency(textbook_->wiring, cost_);
+  for (auto& [key, layout] : nccl_layouts_) set_efficiency(layout.wiring, cost_);
 }
 
 Prediction Predictor::estimate(Bytes size) const {
@@ -142,9 +162,9 @@ Predictor::Call Predictor::call(Bytes size) const {
 }
 
 Predictor::Call Predictor::textbook_call(Bytes size) const {
-  return {textbook_.get(), Binding(textbook_->plan, size, element_size, run_.chunking),
-          run_.protocol,   0,
-          run_.algorithm,  std::nullopt};
+  return {textbook_.get(),         Binding(textbook_->plan, size, element_size, run_.chunking),
+          run_.protocol,           full_warps(run_.protocol),
+          run_.algorithm,          std::nullopt};
 }
 
 /// What NCCL would choose of what is simulated here.
@@ -197,8 +217,11 @@ const Predictor::Layout& Predictor::nccl_layout(NcclAlgorithm algorithm,
 }
 
 Bounds Predictor::bounds_of(const Call& call) const {
-  return lower_bounds(call.layout->plan, call.binding, call.layout->wiring, *topology_, gpus_,
-                      cost_, call.protocol);
+  Bounds bounds = lower_bounds(call.layout->plan, call.binding, call.layout->wiring, *topology_,
+                               gpus_, cost_, call.protocol);
+  const Seconds launch = cost_.launch + cost_.of(call.protocol).setup;
+  bounds.latency = launch + (1.0 / calls_) * (bounds.latency - launch);
+  return bounds;
 }
 
 Prediction Predictor::answer(const Call& call, Bytes size, Seconds time) const {

@@ -48,6 +48,10 @@ class Predictor {
 
   /// By simulation. `engine` is native or simgrid.
   Prediction simulate(Bytes size, Engine engine) const;
+  /// The time of simulate() alone, on the native engine, not compared with bounds: for fitting.
+  Seconds time(Bytes size) const;
+  /// Answers that follow are with these costs. Whether there are proxies must stay as it was.
+  void set_cost(const TransferCost& cost);
   /// By the analytic model.
   Prediction estimate(Bytes size) const;
   /// Where the time goes if no link were shared.
@@ -92,7 +96,8 @@ class Predictor {
   Rank root_;
   std::vector<DeviceId> gpus_;
   Placement placement_;
-  std::unique_ptr<const Layout> textbook_;
+  std::uint32_t calls_;
+  std::unique_ptr<Layout> textbook_;
   std::optional<Nccl> nccl_;
   mutable std::map<std::pair<NcclAlgorithm, std::uint32_t>, Layout> nccl_layouts_;
   std::vector<std::string> warnings_;

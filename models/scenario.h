@@ -45,6 +45,9 @@ struct RunSpec {
   Protocol protocol = Protocol::simple;
   std::uint32_t channels = 1;
   Chunking chunking;
+  /// Calls in a row whose mean time is asked for, as nccl-tests' -n. Where not given: 20 under
+  /// NCCL's rules for collectives with a root, in which later calls overtake; else 1.
+  std::optional<std::uint32_t> calls;
   std::optional<MeasuredSource> measured;
 };
 

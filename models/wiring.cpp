@@ -15,9 +15,8 @@ constexpr ResourceId unused = std::numeric_limits<ResourceId>::max();
 /// Numbers links and shared resources as they come into use.
 class ResourceTable {
  public:
-  ResourceTable(const Topology& topology, const TransferCost& cost)
+  explicit ResourceTable(const Topology& topology)
       : topology_(topology),
-        cost_(cost),
         of_link_(topology.links().size(), unused),
         of_shared_(topology.shared_resources().size(), unused),
         shared_by_link_(topology.links().size()) {
@@ -32,13 +31,15 @@ class ResourceTable {
     const Link& link = topology_.link(id);
     if (of_link_[id] == unused) {
       of_link_[id] = next();
-      capacities.push_back(cost_.efficiency[static_cast<std::size_t>(link.kind)] * link.bandwidth);
+      nominal.push_back(link.bandwidth);
+      kinds.emplace_back(link.kind);
     }
     route.push_back(of_link_[id]);
     for (const SharedResourceId shared : shared_by_link_[id]) {
       if (of_shared_[shared] == unused) {
         of_shared_[shared] = next();
-        capacities.push_back(topology_.shared_resources()[shared].bandwidth);
+        nominal.push_back(topology_.shared_resources()[shared].bandwidth);
+        kinds.emplace_back(std::nullopt);
       }
       const ResourceId resource = of_shared_[shared];
       if (std::find(route.begin(), route.end(), resource) == route.end()) {
@@ -47,13 +48,13 @@ class ResourceTable {
     }
   }
 
-  std::vector<BytesPerSecond> capacities;
+  std::vector<BytesPerSecond> nominal;
+  std::vector<std::optional<LinkKind>> kinds;
 
  private:
-  ResourceId next() const { return static_cast<ResourceId>(capacities.size()); }
+  ResourceId next() const { return static_cast<ResourceId>(nominal.size()); }
 
   const Topology& topology_;
-  const TransferCost& cost_;
   std::vector<ResourceId> of_link_;
   std::vector<ResourceId> of_shared_;
   std::vector<std::vector<SharedResourceId>> shared_by_link_;
@@ -64,7 +65,7 @@ class ResourceTable {
 Wiring wire(const Plan& plan, const Topology& topology, std::span<const DeviceId> gpus,
             const TransferCost& cost) {
   Router router(topology);
-  ResourceTable table(topology, cost);
+  ResourceTable table(topology);
   Wiring wiring;
   wiring.wires.resize(plan.channels());
   for (std::uint32_t channel = 0; channel < plan.channels(); ++channel) {
@@ -81,8 +82,19 @@ Wiring wire(const Plan& plan, const Topology& topology, std::span<const DeviceId
       }
     }
   }
-  wiring.capacities = std::move(table.capacities);
+  wiring.nominal = std::move(table.nominal);
+  wiring.kinds = std::move(table.kinds);
+  set_efficiency(wiring, cost);
   return wiring;
+}
+
+void set_efficiency(Wiring& wiring, const TransferCost& cost) {
+  wiring.capacities.resize(wiring.nominal.size());
+  for (std::size_t i = 0; i < wiring.nominal.size(); ++i) {
+    const auto kind = wiring.kinds[i];
+    const double share = kind ? cost.efficiency[static_cast<std::size_t>(*kind)] : 1;
+    wiring.capacities[i] = share * wiring.nominal[i];
+  }
 }
 
 }  // namespace collsim

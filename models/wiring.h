@@ -16,4 +16,7 @@ namespace collsim {
 Wiring wire(const Plan& plan, const Topology& topology, std::span<const DeviceId> gpus,
             const TransferCost& cost);
 
+/// Gives every link the capacity that these costs say it really has.
+void set_efficiency(Wiring& wiring, const TransferCost& cost);
+
 }  // namespace collsim

@@ -41,6 +41,8 @@ class Binding {
   static Binding nccl(const Plan& plan, const NcclCall& call);
 
   Bytes size() const { return size_; }
+  /// Whether it is NCCL's cut, not the textbook's.
+  bool is_nccl() const { return is_nccl_; }
   const Chunking& chunking() const { return chunking_; }
   /// Channels that carry data, at most the plan's; the others stay idle.
   std::uint32_t channels() const { return static_cast<std::uint32_t>(shares_.size()); }

@@ -4,9 +4,13 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 #include <deque>
+#include <numbers>
 #include <stdexcept>
 #include <vector>
+
+#include "sim/warps.h"
 
 namespace collsim {
 
@@ -16,13 +20,23 @@ using WorkerId = std::uint32_t;
 /// A connection of one channel; numbers run through all channels.
 using FifoId = std::uint32_t;
 
+/// How finely a pipeline is cut matters while it fills and while it drains. In between, a slice of
+/// many rounds goes in few pieces: the time of each is that of its rounds, but there are fewer
+/// events.
+constexpr std::int64_t most_pieces_amid = 4;
+constexpr std::uint32_t loops_to_fill = 16;
+
+/// Warps of a full thread block that move data, under Simple.
+constexpr double data_warps = 16;
+
 constexpr WorkerId no_worker = ~WorkerId{0};
 
 /// Event tags carry in their lowest bits whose event it is. Flows: a worker's or a proxy's. Timers:
-/// a worker's serial cost, an arrival, a proxy's serial cost.
-enum class TimerKind : std::uint8_t { serial, arrival, proxy };
+/// a worker's serial cost before its bytes move or after, an arrival, a proxy's serial cost, a rank's
+/// next launch.
+enum class TimerKind : std::uint8_t { before, after, arrival, proxy, launch };
 constexpr EventTag timer_tag(std::uint32_t id, TimerKind kind) {
-  return (id << 2) | static_cast<EventTag>(kind);
+  return (id << 3) | static_cast<EventTag>(kind);
 }
 constexpr EventTag worker_flow(WorkerId worker) {
   return worker << 1;
@@ -38,7 +52,6 @@ struct Worker {
   std::span<const Primitive> program;
   const Schedule* schedule = nullptr;
   FifoId first_fifo = 0;  // of its channel
-  RouteId store_route = 0;
   std::uint32_t channel = 0;
   Rank rank = 0;
   std::uint32_t lane = 0;
@@ -48,28 +61,34 @@ struct Worker {
   std::uint32_t slice = 0;
   std::uint32_t piece = 0;   // of the slice
   std::uint32_t pieces = 1;  // that the slice has
+  std::int64_t round = 0;        // data of one round of its warps; 0: it moves slices whole
+  std::int64_t slice_bytes = 0;  // data of the slice that it is at,
+  std::int64_t piece_bytes = 0;  // and of every piece of it but the last
+  Seconds slice_cost;
+  double share = 1;  // of a full thread block's warps
   std::uint32_t flows = 0;
   State state = State::waiting;
   RecordId record = no_record;
 };
 
-/// A slice travels in one or more pieces; credits count slices, arrivals pieces.
+/// Credits count slices. Arrivals count slices too, or bytes of data where lines are flagged: the
+/// pieces in which a lane sends and in which its peer receives need not be the same.
 struct Fifo {
   std::uint32_t sent_slices = 0;
   std::uint32_t freed_slices = 0;
-  std::uint32_t arrived_pieces = 0;
-  std::uint32_t taken_pieces = 0;
+  std::int64_t there = 0;  // arrived and not taken
   WorkerId sender = no_worker;
   WorkerId receiver = no_worker;
   RouteId route = 0;
+  std::uint32_t channel = 0;
   Seconds alpha;
   std::uint32_t proxy = 0;     // index + 1; 0 where there is none
   bool route_is_free = false;  // has no resource that could limit
 };
 
-/// A piece on its way over the network.
-struct ProxyMessage {
-  double bytes;
+/// A piece on its way.
+struct Message {
+  std::int64_t bytes;  // of data
   bool ends_slice;
   RecordId record;
 };
@@ -78,9 +97,16 @@ struct ProxyMessage {
 /// receiver's: the sender's slot is free when the message has left, the receiver's as always.
 struct Proxy {
   RouteId route = 0;
-  std::deque<ProxyMessage> messages;  // the first is the one being sent, where `busy`
+  std::deque<Message> messages;  // the first is the one being sent, where `busy`
   std::uint32_t left_slices = 0;
   bool busy = false;
+};
+
+/// What one rank runs, and how many of its calls are over.
+struct Launch {
+  std::vector<WorkerId> workers;
+  std::size_t running = 0;
+  std::uint32_t calls = 0;
 };
 
 struct Wakeup {
@@ -89,12 +115,36 @@ struct Wakeup {
   RecordId caused_by;
 };
 
+std::int64_t divide_up(std::int64_t dividend, std::int64_t divisor) {
+  return (dividend + divisor - 1) / divisor;
+}
+
+/// Data of the piece that the worker is at.
+std::int64_t bytes_of_piece(const Worker& worker) {
+  return std::min(worker.slice_bytes - worker.piece_bytes * worker.piece, worker.piece_bytes);
+}
+
+/// Programs that a rank runs concurrently.
+std::uint32_t lanes_in_use(const Schedule& schedule, Rank rank) {
+  std::uint32_t lanes = 0;
+  for (std::uint32_t lane = 0; lane < schedule.lanes(); ++lane) {
+    if (!schedule.program(rank, lane).empty()) ++lanes;
+  }
+  return lanes;
+}
+
+/// From 1 to 1 + `unevenness`, spread evenly over any number of first channels (multiples of the
+/// golden ratio).
+double weight_of_channel(std::uint32_t channel, double unevenness) {
+  const double turns = channel * std::numbers::phi;
+  return 1 + unevenness * (turns - std::floor(turns));
+}
+
 class Executor final : public FabricListener {
  public:
   Executor(const Execution& execution, Fabric& fabric, Timeline* timeline)
       : execution_(execution),
         cost_(execution.cost.of(execution.protocol)),
-        slice_cost_(cost_.slice + execution.warps * cost_.slice_per_warp),
         fabric_(fabric),
         timeline_(timeline),
         credits_(execution.binding.chunking().credits),
@@ -102,16 +152,14 @@ class Executor final : public FabricListener {
 
   ExecutionResult run() {
     lay_out();
-    for (WorkerId worker = 0; worker < workers_.size(); ++worker) {
-      wake(worker, Cause::begin, no_record);
-    }
+    for (Rank rank = 0; rank < launches_.size(); ++rank) launch(rank);
     work_off_wakeups();
     fabric_.run(*this);
     if (finished_ != workers_.size()) {
       throw std::logic_error(fmt::format("{} of {} programs never ended: the plan deadlocks",
                                          workers_.size() - finished_, workers_.size()));
     }
-    return {execution_.cost.launch + cost_.setup + fabric_.now(), transfers_};
+    return {(1.0 / execution_.calls) * (launch_cost() + fabric_.now()), transfers_};
   }
 
   void on_flow_done(EventTag tag) override {
@@ -125,16 +173,22 @@ class Executor final : public FabricListener {
   }
 
   void on_timer(EventTag tag) override {
-    const std::uint32_t id = tag >> 2;
-    switch (static_cast<TimerKind>(tag & 3)) {
-      case TimerKind::serial:
+    const std::uint32_t id = tag >> 3;
+    switch (static_cast<TimerKind>(tag & 7)) {
+      case TimerKind::before:
         move_bytes(id);
+        break;
+      case TimerKind::after:
+        end_piece(id);
         break;
       case TimerKind::arrival:
         arrive(id);
         break;
       case TimerKind::proxy:
         move_proxy_message(id);
+        break;
+      case TimerKind::launch:
+        launch(id);
         break;
     }
     work_off_wakeups();
@@ -143,10 +197,11 @@ class Executor final : public FabricListener {
  private:
   void lay_out();
   void add_channel(std::uint32_t channel);
-  void add_workers(std::uint32_t channel, FifoId first_fifo,
-                   const std::vector<ResourceId>& thread_blocks);
+  void add_workers(std::uint32_t channel, FifoId first_fifo);
   void add_fifos(std::uint32_t channel, const std::vector<ResourceId>& thread_blocks);
 
+  /// Else a message is no more than that one came.
+  bool keeps_messages() const { return timeline_ != nullptr || cost_.flags_lines(); }
   std::span<const ConnectionId> peers(const Worker& worker, PeerGroupId group) const {
     return worker.schedule->peers(group);
   }
@@ -155,13 +210,19 @@ class Executor final : public FabricListener {
   void try_begin(const Wakeup& wakeup);
   void move_bytes(WorkerId id);
   void complete(WorkerId id);
-  void hand_over(FifoId id, const ProxyMessage& message);
+  void end_piece(WorkerId id);
+  void hand_over(FifoId id, const Message& message);
   void start_proxy(FifoId id);
   void move_proxy_message(FifoId id);
   void finish_proxy_message(FifoId id);
-  void send_off(FifoId id);
+  void send_off(FifoId id, const Message& message);
   void arrive(FifoId id);
+  void arrive(FifoId id, const Message& message);
   void advance(Worker& worker);
+  void begin_slice(Worker& worker) const;
+  void end_call(Rank rank);
+  void launch(Rank rank);
+  Seconds launch_cost() const { return execution_.cost.launch + cost_.setup; }
 
   /// Only who waits can be woken; who does not looks around by itself when its work is done.
   void wake(WorkerId worker, Cause cause, RecordId caused_by) {
@@ -173,33 +234,31 @@ class Executor final : public FabricListener {
     for (std::size_t i = 0; i < wakeups_.size(); ++i) try_begin(Wakeup(wakeups_[i]));
     wakeups_.clear();
   }
-  void record_begin(Worker& worker, const Primitive& primitive, const Wakeup& wakeup);
-  Bytes slice_bytes(const Worker& worker, const Primitive& primitive) const {
-    const Binding& binding = execution_.binding;
-    return binding.slice_bytes(binding.chunk_bytes(worker.channel, worker.loop, primitive.chunks()),
-                               worker.slice);
+  void record_begin(Worker& worker, const Wakeup& wakeup);
+  /// What an arrival counts, and a receive takes.
+  std::int64_t units(std::int64_t bytes) const {
+    if (!cost_.flags_lines()) return 1;
+    return execution_.binding.is_nccl() ? bytes : std::max<std::int64_t>(bytes, 1);
   }
-
-  std::uint32_t pieces_of(Bytes slice) const {
-    const std::int64_t granule = cost_.granule.count;
-    if (granule == 0 || slice.count <= granule) return 1;
-    return static_cast<std::uint32_t>((slice.count + granule - 1) / granule);
+  double on_wire(std::int64_t bytes, std::uint32_t channel) const {
+    return cost_.wire_factor * static_cast<double>(bytes) * weights_[channel];
   }
-  /// Of the piece that the worker is at.
-  double wire_bytes(const Worker& worker, const Primitive& primitive) const;
+  BytesPerSecond rate_of(const Worker& worker, PrimitiveKind kind, double bytes) const;
 
   const Execution& execution_;
   const ProtocolCost& cost_;
-  const Seconds slice_cost_;
   Fabric& fabric_;
   Timeline* timeline_;
   const std::uint32_t credits_;
   const std::uint32_t slices_;
   std::vector<Worker> workers_;
+  std::vector<Launch> launches_;  // by rank
   std::vector<Fifo> fifos_;
   std::vector<Proxy> proxies_;
-  std::vector<std::deque<RecordId>> on_the_way_;  // by fifo; only with a timeline
+  std::vector<std::deque<Message>> on_the_way_;  // by fifo; only where keeps_messages()
   std::vector<Wakeup> wakeups_;
+  RouteId store_route_ = 0;  // loads nothing: a store stays within its GPU
+  std::vector<double> weights_;  // by channel: what a byte of it loads
   std::size_t finished_ = 0;
   std::uint64_t transfers_ = 0;
 };
@@ -208,10 +267,15 @@ void Executor::lay_out() {
   for (const BytesPerSecond capacity : execution_.wiring.capacities) {
     fabric_.add_resource(capacity);
   }
+  launches_.resize(execution_.plan.ranks());
   for (std::uint32_t channel = 0; channel < execution_.binding.channels(); ++channel) {
     if (execution_.binding.loops(channel) > 0) add_channel(channel);
   }
-  if (timeline_ != nullptr) on_the_way_.resize(fifos_.size());
+  store_route_ = fabric_.add_route({});
+  for (std::uint32_t channel = 0; channel < execution_.binding.channels(); ++channel) {
+    weights_.push_back(weight_of_channel(channel, execution_.cost.unevenness));
+  }
+  if (keeps_messages()) on_the_way_.resize(fifos_.size());
 }
 
 void Executor::add_channel(std::uint32_t channel) {
@@ -224,7 +288,7 @@ void Executor::add_channel(std::uint32_t channel) {
   }
   const auto first_fifo = static_cast<FifoId>(fifos_.size());
   add_fifos(channel, thread_blocks);
-  add_workers(channel, first_fifo, thread_blocks);
+  add_workers(channel, first_fifo);
 }
 
 void Executor::add_fifos(std::uint32_t channel, const std::vector<ResourceId>& thread_blocks) {
@@ -236,9 +300,11 @@ void Executor::add_fifos(std::uint32_t channel, const std::vector<ResourceId>& t
     route = wires[i].resources;
     if (!thread_blocks.empty()) route.push_back(thread_blocks[connections[i].src]);
     Fifo fifo;
+    fifo.channel = channel;
     fifo.route = fabric_.add_route(route);
     fifo.route_is_free = route.empty();
     fifo.alpha = wires[i].latency + cost_.alpha[static_cast<std::size_t>(wires[i].kind)];
+    if (execution_.plan.fans_out) fifo.alpha += cost_.fan;
     if (!wires[i].network.empty()) {
       proxies_.emplace_back().route = fabric_.add_route(wires[i].network);
       fifo.proxy = static_cast<std::uint32_t>(proxies_.size());
@@ -247,15 +313,10 @@ void Executor::add_fifos(std::uint32_t channel, const std::vector<ResourceId>& t
   }
 }
 
-void Executor::add_workers(std::uint32_t channel, FifoId first_fifo,
-                           const std::vector<ResourceId>& thread_blocks) {
+void Executor::add_workers(std::uint32_t channel, FifoId first_fifo) {
   const Schedule& schedule = execution_.plan.schedule(channel);
   for (Rank rank = 0; rank < schedule.ranks(); ++rank) {
-    RouteId store_route = 0;
-    if (cost_.store < unlimited) {
-      store_route = thread_blocks.empty() ? fabric_.add_route({})
-                                          : fabric_.add_route(std::span(&thread_blocks[rank], 1));
-    }
+    const std::uint32_t lanes = lanes_in_use(schedule, rank);
     for (std::uint32_t lane = 0; lane < schedule.lanes(); ++lane) {
       const auto program = schedule.program(rank, lane);
       if (program.empty()) continue;
@@ -263,11 +324,15 @@ void Executor::add_workers(std::uint32_t channel, FifoId first_fifo,
       worker.program = program;
       worker.schedule = &schedule;
       worker.first_fifo = first_fifo;
-      worker.store_route = store_route;
       worker.channel = channel;
       worker.rank = rank;
       worker.lane = lane;
       worker.loops = execution_.binding.loops(channel);
+      const std::uint32_t warps =
+          warps_of_lane(execution_.protocol, execution_.warps, lanes, lane);
+      if (warps > 0) worker.share = std::min(1.0, warps / data_warps);
+      worker.round = warps * cost_.warp_granule.count;
+      worker.slice_cost = cost_.slice + warps * cost_.slice_per_warp;
       const auto id = static_cast<WorkerId>(workers_.size());
       for (const Primitive& primitive : program) {
         for (const ConnectionId peer : schedule.peers(primitive.receive_group)) {
@@ -277,15 +342,19 @@ void Executor::add_workers(std::uint32_t channel, FifoId first_fifo,
           fifos_[first_fifo + peer].sender = id;
         }
       }
+      begin_slice(worker);
       workers_.push_back(worker);
+      launches_[rank].workers.push_back(id);
     }
   }
 }
 
 bool Executor::messages_are_there(const Worker& worker, const Primitive& primitive) const {
+  // Flags are in the data: of an empty message a thread block sees nothing to wait for.
+  const std::int64_t needed = units(bytes_of_piece(worker));
   for (const ConnectionId peer : peers(worker, primitive.receive_group)) {
     const Fifo& fifo = fifos_[worker.first_fifo + peer];
-    if (fifo.arrived_pieces == fifo.taken_pieces) return false;
+    if (fifo.there < needed) return false;
   }
   return true;
 }
@@ -296,7 +365,7 @@ bool Executor::credits_are_there(const Worker& worker, const Primitive& primitiv
     const Fifo& fifo = fifos_[worker.first_fifo + peer];
     const std::uint32_t free_again =
         fifo.proxy == 0 ? fifo.freed_slices : proxies_[fifo.proxy - 1].left_slices;
-    if (fifo.sent_slices - free_again >= credits_) return false;
+    if (fifo.sent_slices >= free_again + credits_) return false;
   }
   return true;
 }
@@ -307,81 +376,101 @@ void Executor::try_begin(const Wakeup& wakeup) {
   const Primitive& primitive = worker.program[worker.primitive];
   if (!messages_are_there(worker, primitive) || !credits_are_there(worker, primitive)) return;
   worker.state = Worker::State::busy;
-  if (timeline_ != nullptr) record_begin(worker, primitive, wakeup);
+  if (timeline_ != nullptr) record_begin(worker, wakeup);
   if (worker.piece == 0) {
-    worker.pieces = pieces_of(slice_bytes(worker, primitive));
     for (const ConnectionId peer : peers(worker, primitive.send_group)) {
       ++fifos_[worker.first_fifo + peer].sent_slices;
     }
   }
-  if (slice_cost_.value > 0 && worker.piece == 0) {
-    fabric_.start_timer(slice_cost_, timer_tag(wakeup.worker, TimerKind::serial));
+  if (!cost_.flags_lines() && worker.slice_cost.value > 0) {
+    fabric_.start_timer(worker.slice_cost, timer_tag(wakeup.worker, TimerKind::before));
   } else {
     move_bytes(wakeup.worker);
   }
 }
 
-double Executor::wire_bytes(const Worker& worker, const Primitive& primitive) const {
-  const std::int64_t slice = slice_bytes(worker, primitive).count;
-  if (worker.pieces == 1) return cost_.wire_factor * static_cast<double>(slice);
-  const std::int64_t granule = cost_.granule.count;
-  const std::int64_t left = slice - granule * worker.piece;
-  return cost_.wire_factor * static_cast<double>(std::min(left, granule));
+/// The most at which a lane moves a piece that has so many bytes on the wire.
+BytesPerSecond Executor::rate_of(const Worker& worker, PrimitiveKind kind, double bytes) const {
+  const bool only_stores = !sends(kind);
+  if (!cost_.flags_lines()) {
+    return worker.share * (only_stores ? cost_.store : reduces(kind) ? cost_.reduce : cost_.copy);
+  }
+  const Seconds round =
+      only_stores ? cost_.store_round : reduces(kind) ? cost_.reduce_round : cost_.copy_round;
+  const std::int64_t rounds = divide_up(bytes_of_piece(worker), worker.round);
+  if (round.value <= 0 || rounds == 0) return unlimited;
+  return {bytes / (static_cast<double>(rounds) * round.value)};
 }
 
 void Executor::move_bytes(WorkerId id) {
   Worker& worker = workers_[id];
   const Primitive& primitive = worker.program[worker.primitive];
-  const double bytes = wire_bytes(worker, primitive);
+  const double bytes = on_wire(bytes_of_piece(worker), worker.channel);
+  const BytesPerSecond rate = rate_of(worker, primitive.kind, bytes);
   if (timeline_ != nullptr) timeline_->records[worker.record].moving = fabric_.now();
   if (!sends(primitive.kind)) {
-    if (cost_.store < unlimited && bytes > 0) {
+    if (rate < unlimited && bytes > 0) {
       worker.flows = 1;
-      fabric_.start_flow(worker.store_route, bytes, cost_.store, worker_flow(id));
+      fabric_.start_flow(store_route_, bytes, rate, worker_flow(id));
     } else {
       complete(id);
     }
     return;
   }
-  const BytesPerSecond rate = reduces(primitive.kind) ? cost_.reduce : cost_.copy;
   const auto group = peers(worker, primitive.send_group);
   worker.flows = static_cast<std::uint32_t>(group.size());
   transfers_ += group.size();
   for (const ConnectionId peer : group) {
     const Fifo& fifo = fifos_[worker.first_fifo + peer];
     // A proxy's buffer that nothing limits takes all at once.
-    const bool at_once = fifo.route_is_free && !(rate < unlimited);
-    fabric_.start_flow(fifo.route, at_once ? 0 : bytes, rate, worker_flow(id));
+    const bool at_once = bytes == 0 || (fifo.route_is_free && !(rate < unlimited));
+    fabric_.start_flow(fifo.route, at_once ? 0 : bytes, at_once ? unlimited : rate,
+                       worker_flow(id));
   }
 }
 
+/// The bytes of a piece have moved.
 void Executor::complete(WorkerId id) {
   Worker& worker = workers_[id];
   const Primitive& primitive = worker.program[worker.primitive];
   const bool ends_slice = worker.piece + 1 == worker.pieces;
   if (timeline_ != nullptr) timeline_->records[worker.record].end = fabric_.now();
+  const Message message{bytes_of_piece(worker), ends_slice, worker.record};
+  for (const ConnectionId peer : peers(worker, primitive.send_group)) {
+    const FifoId fifo = worker.first_fifo + peer;
+    hand_over(fifo, message);
+  }
+  if (ends_slice && cost_.flags_lines() && worker.slice_cost.value > 0) {
+    fabric_.start_timer(worker.slice_cost, timer_tag(id, TimerKind::after));
+  } else {
+    end_piece(id);
+  }
+}
+
+/// The worker has done all about a piece: what it took makes room, and the program goes on.
+void Executor::end_piece(WorkerId id) {
+  Worker& worker = workers_[id];
+  const Primitive& primitive = worker.program[worker.primitive];
+  const bool ends_slice = worker.piece + 1 == worker.pieces;
+  const std::int64_t taken = units(bytes_of_piece(worker));
+  if (timeline_ != nullptr) timeline_->records[worker.record].over = fabric_.now();
   for (const ConnectionId peer : peers(worker, primitive.receive_group)) {
     Fifo& fifo = fifos_[worker.first_fifo + peer];
-    ++fifo.taken_pieces;
+    fifo.there -= taken;
     if (!ends_slice) continue;
     ++fifo.freed_slices;
     if (fifo.proxy != 0) start_proxy(worker.first_fifo + peer);
     wake(fifo.sender, Cause::credit, worker.record);
-  }
-  for (const ConnectionId peer : peers(worker, primitive.send_group)) {
-    const FifoId fifo = worker.first_fifo + peer;
-    if (timeline_ != nullptr) on_the_way_[fifo].push_back(worker.record);
-    hand_over(fifo, {wire_bytes(worker, primitive), ends_slice, worker.record});
   }
   advance(worker);
   if (worker.state == Worker::State::waiting) wake(id, Cause::program_order, worker.record);
 }
 
 /// A piece has left the thread block: towards the peer, or into the proxy's buffer.
-void Executor::hand_over(FifoId id, const ProxyMessage& message) {
+void Executor::hand_over(FifoId id, const Message& message) {
   const Fifo& fifo = fifos_[id];
   if (fifo.proxy == 0) {
-    send_off(id);
+    send_off(id, message);
     return;
   }
   proxies_[fifo.proxy - 1].messages.push_back(message);
@@ -392,7 +481,7 @@ void Executor::start_proxy(FifoId id) {
   const Fifo& fifo = fifos_[id];
   Proxy& proxy = proxies_[fifo.proxy - 1];
   if (proxy.busy || proxy.messages.empty()) return;
-  if (proxy.left_slices - fifo.freed_slices >= credits_) return;  // the receiver's buffer is full
+  if (proxy.left_slices >= fifo.freed_slices + credits_) return;  // the receiver's buffer is full
   proxy.busy = true;
   if (execution_.cost.proxy.message.value > 0) {
     fabric_.start_timer(execution_.cost.proxy.message, timer_tag(id, TimerKind::proxy));
@@ -403,7 +492,7 @@ void Executor::start_proxy(FifoId id) {
 
 void Executor::move_proxy_message(FifoId id) {
   const Proxy& proxy = proxies_[fifos_[id].proxy - 1];
-  fabric_.start_flow(proxy.route, proxy.messages.front().bytes, execution_.cost.proxy.rate,
+  fabric_.start_flow(proxy.route, on_wire(proxy.messages.front().bytes, fifos_[id].channel), execution_.cost.proxy.rate,
                      proxy_flow(id));
 }
 
@@ -411,48 +500,99 @@ void Executor::finish_proxy_message(FifoId id) {
   const Fifo& fifo = fifos_[id];
   Proxy& proxy = proxies_[fifo.proxy - 1];
   proxy.busy = false;
-  if (proxy.messages.front().ends_slice) {
-    ++proxy.left_slices;
-    wake(fifo.sender, Cause::credit, proxy.messages.front().record);
-  }
+  const Message message = proxy.messages.front();
   proxy.messages.pop_front();
-  send_off(id);
+  if (message.ends_slice) {
+    ++proxy.left_slices;
+    wake(fifo.sender, Cause::credit, message.record);
+  }
+  send_off(id, message);
   start_proxy(id);
 }
 
-void Executor::send_off(FifoId id) {
+void Executor::send_off(FifoId id, const Message& message) {
   if (fifos_[id].alpha.value > 0) {
+    if (keeps_messages()) on_the_way_[id].push_back(message);
     fabric_.start_timer(fifos_[id].alpha, timer_tag(id, TimerKind::arrival));
   } else {
-    arrive(id);
+    arrive(id, message);
   }
 }
 
+/// The first message on the way.
 void Executor::arrive(FifoId id) {
-  Fifo& fifo = fifos_[id];
-  ++fifo.arrived_pieces;
-  RecordId sent_by = no_record;
-  if (timeline_ != nullptr) {
-    sent_by = on_the_way_[id].front();
+  Message message{0, true, no_record};
+  if (keeps_messages()) {
+    message = on_the_way_[id].front();
     on_the_way_[id].pop_front();
   }
-  wake(fifo.receiver, Cause::message, sent_by);
+  arrive(id, message);
+}
+
+void Executor::arrive(FifoId id, const Message& message) {
+  Fifo& fifo = fifos_[id];
+  fifo.there += units(message.bytes);
+  wake(fifo.receiver, Cause::message, message.record);
 }
 
 void Executor::advance(Worker& worker) {
   worker.state = Worker::State::waiting;
   if (++worker.piece < worker.pieces) return;
-  worker.piece = 0;
-  if (++worker.slice < slices_) return;
-  worker.slice = 0;
-  if (++worker.primitive < worker.program.size()) return;
-  worker.primitive = 0;
-  if (++worker.loop < worker.loops) return;
+  bool over = false;
+  if (++worker.slice == slices_) {
+    worker.slice = 0;
+    if (++worker.primitive == worker.program.size()) {
+      worker.primitive = 0;
+      over = ++worker.loop == worker.loops;
+      if (over) worker.loop = 0;
+    }
+  }
+  begin_slice(worker);
+  if (!over) return;
   worker.state = Worker::State::finished;
-  ++finished_;
+  if (--launches_[worker.rank].running == 0) end_call(worker.rank);
 }
 
-void Executor::record_begin(Worker& worker, const Primitive& primitive, const Wakeup& wakeup) {
+/// Sizes of the slice that the worker comes to.
+void Executor::begin_slice(Worker& worker) const {
+  const Binding& binding = execution_.binding;
+  const ChunkRange chunks = worker.program[worker.primitive].chunks();
+  const Bytes chunk = binding.chunk_bytes(worker.channel, worker.loop, chunks);
+  worker.slice_bytes = binding.slice_bytes(chunk, worker.slice).count;
+  worker.piece = 0;
+  worker.pieces = 1;
+  worker.piece_bytes = worker.slice_bytes;
+  if (worker.round == 0 || worker.slice_bytes <= worker.round) return;
+  const std::int64_t rounds = divide_up(worker.slice_bytes, worker.round);
+  const bool amid =
+      worker.loop >= loops_to_fill && worker.loop + loops_to_fill < worker.loops;
+  const std::int64_t rounds_of_piece = amid ? divide_up(rounds, most_pieces_amid) : 1;
+  worker.piece_bytes = rounds_of_piece * worker.round;
+  worker.pieces = static_cast<std::uint32_t>(divide_up(rounds, rounds_of_piece));
+}
+
+void Executor::end_call(Rank rank) {
+  Launch& launch = launches_[rank];
+  if (++launch.calls == execution_.calls) {
+    finished_ += launch.workers.size();
+  } else if (launch_cost().value > 0) {
+    fabric_.start_timer(launch_cost(), timer_tag(rank, TimerKind::launch));
+  } else {
+    this->launch(rank);
+  }
+}
+
+/// The rank's next call begins.
+void Executor::launch(Rank rank) {
+  Launch& launch = launches_[rank];
+  launch.running = launch.workers.size();
+  for (const WorkerId worker : launch.workers) {
+    workers_[worker].state = Worker::State::waiting;
+    wake(worker, Cause::begin, no_record);
+  }
+}
+
+void Executor::record_begin(Worker& worker, const Wakeup& wakeup) {
   worker.record = static_cast<RecordId>(timeline_->records.size());
   TimelineRecord record;
   record.channel = worker.channel;
@@ -461,7 +601,7 @@ void Executor::record_begin(Worker& worker, const Primitive& primitive, const Wa
   record.loop = worker.loop;
   record.primitive = worker.primitive;
   record.slice = worker.slice;
-  record.bytes = slice_bytes(worker, primitive);
+  record.bytes = {worker.slice_bytes};
   record.begin = fabric_.now();
   record.cause = wakeup.cause;
   record.caused_by = wakeup.caused_by;

@@ -19,11 +19,14 @@ struct Execution {
   const TransferCost& cost;
   Protocol protocol = Protocol::simple;
   std::uint32_t warps = 0;  ///< of a thread block; 0 where there is none to speak of
+  /// Calls in a row. A rank launches its next one as soon as its own part of the last is over, as
+  /// benchmarks do; whoever only sends may then be calls ahead of those who receive.
+  std::uint32_t calls = 1;
 };
 
 struct ExecutionResult {
-  Seconds time;                 ///< from the call until the last rank is done, launch included
-  std::uint64_t transfers = 0;  ///< messages sent over connections
+  Seconds time;  ///< per call, from the first until the last rank is done, launches included
+  std::uint64_t transfers = 0;  ///< messages sent over connections, in all calls
 };
 
 /// Runs every rank's programs on the fabric (a fresh one).

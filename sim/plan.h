@@ -123,6 +123,8 @@ struct Plan {
   /// False: every channel has all chunks of its own piece of the buffer. True: the chunks are those
   /// of the whole call, and every one belongs to one channel (NCCL's sends and receives).
   bool channels_divide_chunks = false;
+  /// Whether its primitives are made for several peers, as NCCL's trees are.
+  bool fans_out = false;
   std::vector<Schedule> schedules;
   std::vector<std::uint32_t> schedule_of_channel;
 

@@ -26,8 +26,9 @@ struct TimelineRecord {
   std::uint32_t slice = 0;
   Bytes bytes;     ///< of this slice
   Seconds begin;   ///< all that it waited for was there
-  Seconds moving;  ///< its serial cost is paid, bytes flow from here
+  Seconds moving;  ///< serial cost that comes first is paid, bytes flow from here
   Seconds end;     ///< its last byte has left
+  Seconds over;    ///< serial cost that comes last is paid, the program goes on from here
   Cause cause = Cause::begin;
   RecordId caused_by = no_record;  ///< the record that it waited for
 };

@@ -17,28 +17,41 @@ std::string_view to_string(Protocol protocol);
 
 /// What moving data costs a rank beyond its links, for one protocol. The zero-cost default is the
 /// textbook's alpha-beta machine: only links limit.
+///
+/// Simple moves slices at rates; a slice is seen by the peer when the thread block has paid its
+/// serial cost. LL and LL128 flag every line: each warp moves one granule per round, a round takes
+/// as long for a part of it as for all, the peer sees what a round has moved at once, and the
+/// serial cost follows (NCCL src/device/prims_ll.h, prims_ll128.h).
 struct ProtocolCost {
   /// Once per call, on top of TransferCost::launch: what the kernel sets up for this protocol.
   Seconds setup;
-  /// Serial time of the sending thread block for every slice: barrier, fence, counter.
+  /// Serial time of the thread block for every slice: barrier, fence, counter.
   Seconds slice;
-  /// And for each of its warps: the barrier waits for all.
+  /// And for each warp of the lane: the barrier waits for all.
   Seconds slice_per_warp;
   /// Time from the last byte on the wire until the peer sees it, per kind of the slowest link on
   /// the way; on top of the links' own latency.
   std::array<Seconds, link_kind_count> alpha{};
-  /// What the thread block of one (rank, channel) moves in all, shared by its lanes.
+  /// What such a hop takes longer where ranks have several peers at once: the code for trees looks
+  /// at three of them.
+  Seconds fan;
+  /// What the thread block of one (rank, channel) sends in all, shared by its lanes.
   BytesPerSecond channel = unlimited;
-  /// What one lane reaches while it reduces, copies onward, or only stores what came.
+  /// What a lane that has all warps reaches while it reduces, copies onward, or only stores what
+  /// came; one with fewer warps, as much less.
   BytesPerSecond reduce = unlimited;
   BytesPerSecond copy = unlimited;
   BytesPerSecond store = unlimited;
   /// Bytes on the wire per byte of data: LL 2, LL128 128/120, Simple 1.
   double wire_factor = 1;
-  /// A receiver may go on with the first so many bytes of a slice before the rest is there; 0 means
-  /// that it needs the whole slice. LL and LL128 flag every line, so that a thread block forwards
-  /// as much as its threads handle at a time.
-  Bytes granule{};
+  /// Data that one warp moves per round, for protocols that flag their lines; else 0.
+  Bytes warp_granule{};
+  /// How long a round takes that reduces, copies onward, or only stores what came.
+  Seconds reduce_round;
+  Seconds copy_round;
+  Seconds store_round;
+
+  bool flags_lines() const { return warp_granule.count > 0; }
 };
 
 /// The CPU thread that carries what a thread block has put into a buffer over the network, slice
@@ -56,6 +69,9 @@ struct TransferCost {
   Seconds launch;                     ///< once per call
   std::array<ProtocolCost, protocol_count> protocols{};
   ProxyCost proxy;
+  /// Thread blocks do not get equal shares of a link, so that channels do not stay in step and fill
+  /// each other's gaps: a byte of one loads links by up to this share more than one of another.
+  double unevenness = 0;
   /// What a link really carries, as a share of its nominal bandwidth.
   std::array<double, link_kind_count> efficiency{1, 1, 1, 1};
 

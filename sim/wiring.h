@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -24,6 +25,10 @@ struct Wire {
 /// wire it uses. `wires[channel][connection]` follows Schedule::connections().
 struct Wiring {
   std::vector<BytesPerSecond> capacities;  ///< by ResourceId
+  /// What the topology says of each resource, and the kind of link it is, if it is one: a link
+  /// carries its kind's efficiency times that, a shared resource all of it.
+  std::vector<BytesPerSecond> nominal{};
+  std::vector<std::optional<LinkKind>> kinds{};
   std::vector<std::vector<Wire>> wires;
 };
 

@@ -76,6 +76,7 @@ Plan make_nccl_plan(Collective collective, NcclAlgorithm algorithm, const NcclCh
   Plan plan;
   plan.collective = collective;
   plan.algorithm = fmt::format("nccl_{}", to_string(algorithm));
+  plan.fans_out = algorithm == NcclAlgorithm::tree;
   plan.root = has_root(collective) ? root : 0;
   std::map<std::vector<Rank>, std::uint32_t> known;
   for (std::uint32_t i = 0; i < used_channels; ++i) {

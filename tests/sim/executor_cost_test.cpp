@@ -139,19 +139,54 @@ TEST_F(ExecutorCost, lanes_share_the_channel) {
   EXPECT_GE(shared, 32);
 }
 
-// Pieces of 5,000 bytes, 0.5 us each, in one slice, whose serial cost of 0.5 us is paid once. First
-// send: 0.5..1.0..1.5, arrivals at 2.0 and 2.5. Forward: serial from 2.0, 2.5..3.0..3.5, arrivals
-// at 4.0 and 4.5. Last receive: serial 4.0..4.5, by when the second piece is there.
-TEST_F(ExecutorCost, a_granule_lets_the_receiver_begin_within_a_slice) {
-  simple(cost_).slice = microseconds(0.5);
-  simple(cost_).granule = {5000};
-  EXPECT_DOUBLE_EQ(microseconds_of(plan_, size_, cost_), 4.5);
+/// LL and LL128: two warps that move 2,500 bytes each per round.
+class ExecutorRounds : public ExecutorCost {
+ protected:
+  ExecutorRounds() { simple(cost_).warp_granule = {2500}; }
+
+  double microseconds_in_rounds(const Plan& plan, Bytes size, const Chunking& chunking = {}) {
+    const Binding binding(plan, size, Bytes{4}, chunking);
+    const Wiring wiring = test::private_wiring(plan, rate, alpha);
+    NativeFabric fabric;
+    return in_microseconds(
+        execute({plan, binding, wiring, cost_, Protocol::simple, 2}, fabric).time);
+  }
+};
+
+// Rounds of 5,000 bytes, 0.5 us on the wire each. First send: 0..0.5..1.0, arrivals at 1.5 and 2.0.
+// Forward: 1.5..2.0..2.5, arrivals at 3.0 and 3.5; nothing limits the last receive.
+TEST_F(ExecutorRounds, let_the_receiver_begin_within_a_slice) {
+  EXPECT_DOUBLE_EQ(microseconds_in_rounds(plan_, size_), 3.5);
 }
 
-// Credits count slices: with one slice of credit all pieces of it may leave.
-TEST_F(ExecutorCost, pieces_of_a_slice_share_its_credit) {
-  simple(cost_).granule = {5000};
-  EXPECT_DOUBLE_EQ(microseconds_of(plan_, size_, cost_, {.credits = 2}), 3.5);
+// A round of 0.8 us: 0.8 and 1.6 at the sender, arrivals at 1.8 and 2.6. Forward until 2.6 and 3.4,
+// arrivals at 3.6 and 4.4.
+TEST_F(ExecutorRounds, take_their_time_however_fast_the_link) {
+  simple(cost_).copy_round = microseconds(0.8);
+  simple(cost_).reduce_round = microseconds(0.8);
+  EXPECT_DOUBLE_EQ(microseconds_in_rounds(plan_, size_), 4.4);
+  // A chunk of 1,000 bytes takes a whole round: 0.8 + 1 + 0.8 + 1.
+  EXPECT_DOUBLE_EQ(microseconds_in_rounds(plan_, {2000}), 3.6);
+}
+
+// One round per chunk. The first send is over at 0.5 and its serial cost at 1.0, before its message
+// arrives at 1.5; forward until 2.0, arrival at 3.0. The cost of that is over at 2.5, that of the
+// last receive at 3.5.
+TEST_F(ExecutorRounds, are_seen_before_the_serial_cost_is_paid) {
+  simple(cost_).slice = microseconds(0.5);
+  EXPECT_DOUBLE_EQ(microseconds_in_rounds(plan_, {10000}), 3.5);
+}
+
+// The serial cost of the first send, 2 us, holds up the forward until 2.5: it arrives at 4.0. The
+// forward's own cost is over at 5.0, that of the last receive at 7.0.
+TEST_F(ExecutorRounds, serial_cost_holds_up_the_next_primitive) {
+  simple(cost_).slice = microseconds(2);
+  EXPECT_DOUBLE_EQ(microseconds_in_rounds(plan_, {10000}), 7);
+}
+
+// Credits count slices: with one slice of credit all rounds of it may leave.
+TEST_F(ExecutorRounds, of_a_slice_share_its_credit) {
+  EXPECT_DOUBLE_EQ(microseconds_in_rounds(plan_, size_, {.credits = 2}), 3.5);
 }
 
 class ExecutorProxy : public ExecutorCost {

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+namespace collsim {
+
+/// Residuals of a model as a function of its parameters; always as many, all finite.
+using ResidualFunction = std::function<std::vector<double>(const std::vector<double>& parameters)>;
+
+struct LeastSquaresOptions {
+  /// Residuals beyond this count less and less (Cauchy's loss), so that glitches of a recording do
+  /// not pull.
+  double scale = 0.05;
+  /// Step of the finite differences. The model is a simulation: its answers have small jumps, over
+  /// which a tiny step would stumble.
+  double difference = 0.02;
+  std::uint32_t most_steps = 30;
+  /// Ends when a step lowers the loss by less than this share.
+  double tolerance = 1e-3;
+  /// Called after every step with its number and the loss; returns false to stop early.
+  std::function<bool(std::uint32_t step, double loss)> progress;
+};
+
+struct LeastSquaresFit {
+  std::vector<double> parameters;
+  /// One standard deviation of each parameter, from the curvature at the end and the spread of the
+  /// weighted residuals; infinite where the residuals do not depend on the parameter.
+  std::vector<double> standard_errors;
+  double loss = 0;  ///< mean of log(1 + (residual / scale)^2)
+  std::uint32_t steps = 0;
+};
+
+/// Minimises the mean Cauchy loss of the residuals by Levenberg and Marquardt's method with
+/// iteratively reweighted rows (Triggs et al., Bundle adjustment, 2000, section 4.3, first-order
+/// correction). `start` has one value per parameter.
+LeastSquaresFit fit_least_squares(const ResidualFunction& residuals, std::vector<double> start,
+                                  const LeastSquaresOptions& options = {});
+
+}  // namespace collsim

@@ -1,0 +1,40 @@
+#include "sim/warps.h"
+
+#include <algorithm>
+
+namespace collsim {
+
+namespace {
+
+std::uint32_t warps_up(Protocol protocol, std::uint32_t warps) {
+  if (protocol != Protocol::simple) return warps * 7 / 10;
+  const std::uint32_t half = warps / 2;
+  return half >= 8 ? half + 2 : half;
+}
+
+}  // namespace
+
+std::uint32_t full_warps(Protocol protocol) {
+  switch (protocol) {
+    case Protocol::ll:
+      return 16;
+    case Protocol::ll128:
+      return 20;
+    case Protocol::simple:
+      return 17;
+  }
+  return 0;
+}
+
+std::uint32_t warps_of_lane(Protocol protocol, std::uint32_t warps, std::uint32_t lanes,
+                            std::uint32_t lane) {
+  if (lanes < 2 || warps < 2) return warps;
+  if (lanes == 2) {
+    const std::uint32_t up = warps_up(protocol, warps);
+    return lane == 0 ? up : warps - up;
+  }
+  constexpr std::uint32_t at_once = 8;
+  return std::max(1U, warps / std::min(lanes, at_once));
+}
+
+}  // namespace collsim

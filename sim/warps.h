@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+
+#include "sim/transfer_cost.h"
+
+namespace collsim {
+
+/// Warps of the largest thread block that NCCL starts for a protocol (NCCL src/include/device.h):
+/// 512 threads for LL, 640 for LL128, 512 and one more warp for Simple.
+std::uint32_t full_warps(Protocol protocol);
+
+/// The warps of a lane where a thread block of `warps` runs `lanes` programs at once.
+///
+/// Two (a tree's way up and its way down): LL and LL128 give 70 % of the threads, in whole warps, to
+/// the first; Simple gives it half, and two warps more where that is 256 threads or more (NCCL
+/// src/device/all_reduce.h, runTreeSplit). More (sends and receives): up to eight run at a time and
+/// share evenly, at least one warp each (src/device/sendrecv.h).
+std::uint32_t warps_of_lane(Protocol protocol, std::uint32_t warps, std::uint32_t lanes,
+                            std::uint32_t lane);
+
+}  // namespace collsim
