@@ -222,10 +222,11 @@ struct Entry {
 std::vector<Case> cases_of(const Entry& entry, int ranks) {
   std::vector<Case> cases;
   std::set<Case> seen;
-  for (const std::string& collective : entry.collectives) {
-    for (const bool in_place : entry.in_place) {
-      if (in_place && !has_in_place(collective)) continue;
-      for (const bool graph : entry.graph) {
+  // Graphs last: while one exists, NCCL launches plain calls in another way too.
+  for (const bool graph : entry.graph) {
+    for (const std::string& collective : entry.collectives) {
+      for (const bool in_place : entry.in_place) {
+        if (in_place && !has_in_place(collective)) continue;
         for (const std::int64_t size : entry.sizes) {
           const Case c{collective, real_size(collective, size, ranks), in_place, graph};
           if (c.bytes == 0 && collective != launch) continue;
@@ -277,7 +278,7 @@ Entry read_entry(const YamlValue& value) {
   entry.settings.iterations = read_count(map, "iterations", 1, 20);
   entry.settings.repeats = read_count(map, "repeats", 1, 10);
   entry.settings.case_seconds = read_seconds(map, "case_time", 0.1);
-  entry.settings.stall_seconds = std::max(1.0, read_seconds(map, "stall_time", 60));
+  entry.settings.stall_seconds = std::max(1.0, read_seconds(map, "stall_time", 30));
   return entry;
 }
 

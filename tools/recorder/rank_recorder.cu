@@ -119,7 +119,6 @@ class RankRecorder {
 
  private:
   void start_cuda() {
-    check(cudaSetDeviceFlags(cudaDeviceScheduleSpin), "cudaSetDeviceFlags");
     check(cudaSetDevice(run_.gpus.at(static_cast<std::size_t>(rank_))), "cudaSetDevice");
     std::int64_t bytes = 4096;
     for (const Case& c : run_.cases) bytes = std::max(bytes, c.bytes);
@@ -150,7 +149,18 @@ class RankRecorder {
     ++shared_.progress;
   }
 
-  void finish() { check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize"); }
+  /// Waits, spinning, for all that is on the stream; also looks for what NCCL's own threads met.
+  void finish() {
+    cudaError_t state = cudaErrorNotReady;
+    for (unsigned turns = 1; (state = cudaStreamQuery(stream_)) == cudaErrorNotReady; ++turns) {
+      if (turns % 1024 != 0) continue;
+      ncclResult_t result = ncclSuccess;
+      check(ncclCommGetAsyncError(communicator_, &result), "ncclCommGetAsyncError");
+      check(result, "NCCL's threads", communicator_);
+    }
+    check(state, "wait for the stream");
+    static_cast<void>(cudaGetLastError());  // forgets cudaErrorNotReady, which is no error
+  }
 
   NcclCall call_of(const Case& c) const { return lay_out(c, run_.ranks, rank_, first_, second_); }
 

@@ -96,11 +96,15 @@ class RunRecorder {
     return outcome.why;
   }
 
-  /// Leaves what is neither recorded nor has failed.
+  /// Leaves what is not recorded and not likely to fail in the same way: other sizes of the same
+  /// call, and the same call in another mode.
   void drop_failed(std::size_t failed) {
-    const Case failed_case = run_.cases.at(std::min(failed, run_.cases.size() - 1));
-    std::erase_if(run_.cases,
-                  [&](const Case& c) { return c == failed_case || file_.has(run_.name, c); });
+    const Case bad = run_.cases.at(std::min(failed, run_.cases.size() - 1));
+    std::erase_if(run_.cases, [&](const Case& c) {
+      const bool alike = c.collective == bad.collective && c.in_place == bad.in_place &&
+                         (c.graph == bad.graph || c.bytes == bad.bytes);
+      return alike || file_.has(run_.name, c);
+    });
   }
 
   Run run_;

@@ -37,8 +37,8 @@ enum class SweepEnd {
 Machine describe_machine(const SweepOptions& options, const RankWork& work, std::ostream& progress);
 
 /// Records all runs into the output, leaving out what is in it already, one line of progress per
-/// run. A case that fails is left out and the rest of its run goes on in new processes, up to a few
-/// times.
+/// run. When a case fails, it and what would fail alike are left out and the rest of the run goes
+/// on in new processes, up to a few times.
 SweepEnd sweep(const std::vector<Run>& runs, const Machine& machine, const SweepOptions& options,
                const RankWork& work, std::ostream& progress);
 
