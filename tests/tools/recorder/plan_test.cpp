@@ -20,7 +20,7 @@ class Plan : public ::testing::Test {
     path_ = std::filesystem::path(testing::TempDir()) /
             (std::string(testing::UnitTest::GetInstance()->current_test_info()->name()) + ".yaml");
   }
-  std::vector<Run> load(const std::string& text) {
+  std::vector<recorder::Run> load(const std::string& text) {
     std::ofstream(path_) << text;
     return load_plan(path_);
   }
@@ -86,7 +86,7 @@ TEST_F(Plan, PlaysHostsWithTheirRates) {
       "             slow: { host: 1, rate: 0.5 Gb/s }, uplink: 2.5 Gb/s }\n"
       "    collectives: all_reduce\n"
       "    sizes: { from: 1 KiB, to: 16 KiB, factor: 4 }\n");
-  const Run& run = runs.at(0);
+  const recorder::Run& run = runs.at(0);
   EXPECT_EQ(run.name, "tcp/2x2-5g-slow1-0.5g-uplink-2.5g");
   EXPECT_EQ(run.ranks, 4);
   const Hosts expected{2, 2, 5'000'000'000, 65536, SlowHost{1, 500'000'000}, 2'500'000'000};
@@ -134,7 +134,7 @@ TEST_F(Plan, ShippedOnesTakeLessThanFourMinutes) {
   for (const auto& entry :
        std::filesystem::directory_iterator(COLLSIM_SOURCE_DIR "/tools/recorder/plans")) {
     double seconds = 0;
-    for (const Run& run : load_plan(entry.path())) seconds += guessed_seconds(run);
+    for (const recorder::Run& run : load_plan(entry.path())) seconds += guessed_seconds(run);
     EXPECT_GT(seconds, 5) << entry.path();
     EXPECT_LT(seconds, 240) << entry.path();
   }

@@ -39,7 +39,7 @@ class RecordingFileTest : public ::testing::Test {
   }
   std::filesystem::path path_;
   Machine machine_{{{"gpu", "a \"b\""}}, "<system>\n</system>\n"};
-  Run run_;
+  recorder::Run run_;
 };
 
 TEST_F(RecordingFileTest, IsYamlOfItsKind) {

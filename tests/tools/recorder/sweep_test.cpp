@@ -40,7 +40,7 @@ class Sweep : public ::testing::Test {
   SweepEnd record(const Mischief& mischief) {
     const RankWork work{
         [](SharedState&, const RankWork::Tell& tell) { tell("done"); },
-        [&](const Run& run, const std::string&, int rank, SharedState& shared,
+        [&](const recorder::Run& run, const std::string&, int rank, SharedState& shared,
             const RankWork::Tell& tell) { pretend(run, rank, shared, tell, mischief); }};
     const SweepOptions options{folder_ / "out.yaml", folder_, "no-script", [] { return false; }};
     std::ostringstream progress;
@@ -58,11 +58,11 @@ class Sweep : public ::testing::Test {
   }
 
   std::filesystem::path folder_;
-  Run run_;
+  recorder::Run run_;
 
  private:
-  static void pretend(const Run& run, int rank, SharedState& shared, const RankWork::Tell& tell,
-                      const Mischief& mischief) {
+  static void pretend(const recorder::Run& run, int rank, SharedState& shared,
+                      const RankWork::Tell& tell, const Mischief& mischief) {
     for (std::size_t i = 0; i < run.cases.size(); ++i) {
       shared.wait_for_all();
       if (rank == 0) shared.current_case = static_cast<std::int64_t>(i);
