@@ -23,7 +23,8 @@ constexpr std::array<std::string_view, 10> collectives{
 /// One line, taken apart word by word.
 class Line {
  public:
-  Line(const std::string& text, SourcePosition position) : words_(text), position_(std::move(position)) {}
+  Line(const std::string& text, SourcePosition position)
+      : words_(text), position_(std::move(position)) {}
 
   [[noreturn]] void fail(const std::string& wrong, const std::string& accepted) const {
     throw InputError(position_, wrong, accepted);
