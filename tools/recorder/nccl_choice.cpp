@@ -1,0 +1,79 @@
+#include "tools/recorder/nccl_choice.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <cstddef>
+
+namespace collsim::recorder {
+
+namespace {
+
+std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return lower;
+}
+
+/// What follows `label` up to the next character of `ends`.
+std::string_view after(std::string_view line, std::string_view label, std::string_view ends) {
+  const auto start = line.find(label);
+  if (start == std::string_view::npos) return {};
+  line.remove_prefix(start + label.size());
+  return line.substr(0, line.find_first_of(ends));
+}
+
+std::optional<int> number(std::string_view text) {
+  int value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+/// A name, or the number that NCCL before 2.24 writes for it.
+template <std::size_t Count>
+std::string name_of(std::string_view text, const std::array<std::string_view, Count>& names) {
+  const auto index = number(text);
+  if (!index) return lower_case(text);
+  if (*index < 0 || *index >= static_cast<int>(Count)) return "none";
+  return std::string(names.at(static_cast<std::size_t>(*index)));
+}
+
+// NCCL src/include/nccl_common.h: NCCL_ALGO_* and NCCL_PROTO_*.
+constexpr std::array<std::string_view, 7> algorithms{
+    "tree", "ring", "collnet_direct", "collnet_chain", "nvls", "nvls_tree", "pat"};
+constexpr std::array<std::string_view, 3> protocols{"ll", "ll128", "simple"};
+
+std::string_view line_around(std::string_view log, std::size_t place) {
+  const auto before = log.rfind('\n', place);
+  const std::size_t start = before == std::string_view::npos ? 0 : before + 1;
+  return log.substr(start, log.find('\n', place) - start);
+}
+
+}  // namespace
+
+std::optional<NcclChoice> last_choice(std::string_view log) {
+  constexpr std::string_view label = "Bytes -> Algo ";
+  const auto place = log.rfind(label);
+  if (place == std::string_view::npos) return std::nullopt;
+  const std::string_view line = line_around(log, place);
+  NcclChoice choice{name_of(after(line, label, " \n"), algorithms),
+                    name_of(after(line, " proto ", " \n"), protocols), std::nullopt, std::nullopt};
+  constexpr std::string_view channels = "channel{Lo..Hi}={";
+  choice.first_channel = number(after(line, channels, "."));
+  const std::string_view range = after(line, channels, "}");
+  choice.last_channel = number(after(range, "..", "}"));
+  return choice;
+}
+
+std::string last_warning(std::string_view log) {
+  constexpr std::string_view label = "NCCL WARN ";
+  const auto place = log.rfind(label);
+  if (place == std::string_view::npos) return {};
+  const std::string_view line = log.substr(place + label.size());
+  return std::string(line.substr(0, line.find('\n')));
+}
+
+}  // namespace collsim::recorder
