@@ -88,6 +88,16 @@ std::uint32_t most_peers(Collective collective, Rank ranks) {
   return collective == Collective::send_recv ? 1 : ranks - 1;
 }
 
+/// Channels that carry data: of sends and receives only those that got a message.
+std::uint32_t busy_channels(const Plan& plan, const Binding& binding) {
+  if (!plan.channels_divide_chunks) return binding.channels();
+  std::uint32_t busy = 0;
+  for (std::uint32_t channel = 0; channel < binding.channels(); ++channel) {
+    if (!plan.schedule(channel).connections().empty()) ++busy;
+  }
+  return busy;
+}
+
 /// As reports name it.
 std::string lower_case(std::string_view text) {
   std::string lower(text);
@@ -127,7 +137,7 @@ void Predictor::prepare_nccl() {
   }
   if (ranks() == 1) {
     Plan plan = make_plan(collective_, algorithm_names(collective_).front(), placement_);
-    textbook_ = std::make_unique<const Layout>(Layout{std::move(plan), {{}, {{}}}});
+    textbook_ = std::make_unique<const Layout>(Layout{std::move(plan), {{}, {{}}, {}}});
     return;
   }
   nccl_.emplace(*topology_, run_.variables, run_.nccl_version, ranks() / per_node, per_node);
@@ -147,6 +157,7 @@ void Predictor::prepare_nccl() {
 }
 
 void Predictor::warn_of_what_is_not_simulated() {
+  if (collective_ == Collective::barrier) return;
   constexpr std::int64_t largest = std::int64_t{1} << 33;
   for (std::int64_t size = 8; size <= largest; size *= 2) {
     const NcclAlgorithm algorithm = nccl_->choose(*function_of(collective_), Bytes{size}).algorithm;
@@ -304,7 +315,7 @@ Prediction Predictor::answer(const Call& call, Bytes size, Seconds time,
   prediction.time = time;
   prediction.algorithm = call.algorithm;
   prediction.protocol = call.protocol;
-  prediction.channels = call.binding.channels();
+  prediction.channels = busy_channels(call.layout->plan, call.binding);
   prediction.nccl_estimate = call.nccl_estimate;
   if (call.nccl_algorithm) {
     prediction.wire_factor = wire_factor(collective_, *call.nccl_algorithm, ranks());

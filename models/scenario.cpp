@@ -110,10 +110,9 @@ std::optional<ScheduleKind> schedule_meant(const YamlValue& value) {
 
 /// A run that uses no key of one schedule alone.
 RunSpec read_open_run(const YamlValue& value, Collective collective) {
-  const YamlMapping mapping =
-      value.mapping({"schedule", "algorithm", "protocol", "measured", "nccl_version", "env",
-                     "channels", "largest_chunk", "slices", "smallest_slice", "credits",
-                     "smallest_channel_share"});
+  const YamlMapping mapping = value.mapping(
+      {"schedule", "algorithm", "protocol", "measured", "nccl_version", "env", "channels",
+       "largest_chunk", "slices", "smallest_slice", "credits", "smallest_channel_share"});
   RunSpec run;
   if (const auto algorithm = mapping.find("algorithm")) {
     run.algorithm = algorithm->string();

@@ -33,12 +33,14 @@ class ResourceTable {
     if (of_link_[id] == unused) {
       of_link_[id] = next();
       capacities.push_back(cost_.efficiency[static_cast<std::size_t>(link.kind)] * link.bandwidth);
+      origins.push_back({false, id});
     }
     route.push_back(of_link_[id]);
     for (const SharedResourceId shared : shared_by_link_[id]) {
       if (of_shared_[shared] == unused) {
         of_shared_[shared] = next();
         capacities.push_back(topology_.shared_resources()[shared].bandwidth);
+        origins.push_back({true, shared});
       }
       const ResourceId resource = of_shared_[shared];
       if (std::find(route.begin(), route.end(), resource) == route.end()) {
@@ -48,6 +50,7 @@ class ResourceTable {
   }
 
   std::vector<BytesPerSecond> capacities;
+  std::vector<ResourceOrigin> origins;
 
  private:
   ResourceId next() const { return static_cast<ResourceId>(capacities.size()); }
@@ -82,6 +85,7 @@ Wiring wire(const Plan& plan, const Topology& topology, std::span<const DeviceId
     }
   }
   wiring.capacities = std::move(table.capacities);
+  wiring.origins = std::move(table.origins);
   return wiring;
 }
 

@@ -9,6 +9,7 @@
 #include "models/nccl/channels.h"
 #include "models/nccl/system_topology.h"
 #include "models/nccl/system_xml.h"
+#include "models/nccl/tuning_enabled.h"
 #include "sim/input_error.h"
 
 namespace collsim {
@@ -89,6 +90,13 @@ std::optional<double> Nccl::estimate(NcclFunction function, NcclAlgorithm algori
                                   ? operations
                                   : (operations + operations_per_batch - 1) / operations_per_batch;
   return latency * waits + static_cast<double>(size.count) / (1000 * bandwidth);
+}
+
+std::optional<std::string> Nccl::why_not(NcclFunction function, NcclAlgorithm algorithm,
+                                         Protocol protocol) const {
+  if (tuning(function, algorithm, protocol).bandwidth > 0) return std::nullopt;
+  const TuningInput input{&system_, &graphs_, nodes_, &environment_, version_};
+  return collsim::why_not(function, algorithm, protocol, input).value_or("no channels are found");
 }
 
 LaunchSize Nccl::launch(NcclAlgorithm algorithm, Protocol protocol, Bytes size) const {

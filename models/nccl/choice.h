@@ -80,6 +80,9 @@ class Nccl {
   /// NCCL's estimate for a pair, us; nothing if it is not used.
   std::optional<double> estimate(NcclFunction function, NcclAlgorithm algorithm, Protocol protocol,
                                  Bytes size, std::uint32_t operations = 1) const;
+  /// Why a pair is not considered for a function; nothing where it is.
+  std::optional<std::string> why_not(NcclFunction function, NcclAlgorithm algorithm,
+                                     Protocol protocol) const;
   /// Channels and threads of a pair for a size, chosen or not.
   LaunchSize launch(NcclAlgorithm algorithm, Protocol protocol, Bytes size) const;
 

@@ -143,16 +143,17 @@ class TableReport final : public Report {
     constexpr std::size_t wirebw = 8;
     constexpr std::size_t algorithm = 10;
     constexpr std::size_t own = 13;
-    fmt::print(out_, "{}", first ? "#\n#" : "#");
+    std::string line = first ? "#\n#" : "#";
     for (std::size_t i = 0; i < titles.size(); ++i) {
       const bool shown = i == wirebw     ? shows_wirebw()
                          : i < algorithm ? true
                          : i < own       ? nccl
                          : i == own      ? estimate
                                          : measured;
-      if (shown) fmt::print(out_, "{}{:>{}}", i == 0 ? "" : " ", titles[i], widths[i]);
+      if (shown) line += fmt::format("{}{:>{}}", i == 0 ? "" : " ", titles[i], widths[i]);
     }
-    fmt::print(out_, "\n");
+    line.erase(line.find_last_not_of(' ') + 1);
+    fmt::print(out_, "{}\n", line);
   }
 
   bool shows_wirebw() const {
@@ -321,8 +322,8 @@ std::string describe(const RunSpec& run) {
 
 void print_head(const Section& section, std::ostream& out) {
   const Question& question = *section.question;
-  fmt::print(out, "# {} on {}, {} ranks\n", to_string(question.scenario.collective),
-             question.topology.name(), question.ranks);
+  fmt::print(out, "# {} on {}, {} rank{}\n", to_string(question.scenario.collective),
+             question.topology.name(), question.ranks, question.ranks == 1 ? "" : "s");
   fmt::print(out, "# {}; engine {}; calibration {}\n", describe(*section.run), section.engine,
              question.cost.calibration);
 }
