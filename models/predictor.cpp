@@ -41,29 +41,6 @@ Placement place(const Topology& topology, const std::vector<DeviceId>& gpus) {
   return placement;
 }
 
-/// The function of NCCL's that a collective is, if NCCL tunes it.
-std::optional<NcclFunction> function_of(Collective collective) {
-  switch (collective) {
-    case Collective::all_reduce:
-    case Collective::barrier:
-      return NcclFunction::all_reduce;
-    case Collective::all_gather:
-      return NcclFunction::all_gather;
-    case Collective::reduce_scatter:
-      return NcclFunction::reduce_scatter;
-    case Collective::broadcast:
-      return NcclFunction::broadcast;
-    case Collective::reduce:
-      return NcclFunction::reduce;
-    case Collective::send_recv:
-    case Collective::all_to_all:
-    case Collective::gather:
-    case Collective::scatter:
-      break;
-  }
-  return std::nullopt;
-}
-
 /// What NCCL runs in its place.
 Collective under_nccl(Collective collective) {
   return collective == Collective::barrier ? Collective::all_reduce : collective;
@@ -179,12 +156,16 @@ Prediction Predictor::simulate(Bytes size, Engine engine) const {
 }
 
 Prediction Predictor::simulate(Bytes size, Engine engine, const Candidate& candidate) const {
+  return simulate(call(size, candidate), size, engine);
+}
+
+Predictor::Call Predictor::call(Bytes size, const Candidate& candidate) const {
   if (!nccl_ || !function_of(collective_)) {
     throw InputError(
         fmt::format("{} by NCCL's {}", to_string(collective_), nccl_name(candidate.algorithm)),
         "a collective that NCCL tunes, of several ranks, under NCCL's rules");
   }
-  return simulate(nccl_call(size, candidate), size, engine);
+  return nccl_call(size, candidate);
 }
 
 Prediction Predictor::simulate(const Call& call, Bytes size, Engine engine) const {

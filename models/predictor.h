@@ -94,6 +94,8 @@ class Predictor {
   };
   /// What runs for a size; refers to this predictor.
   Call call(Bytes size) const;
+  /// The same had NCCL chosen that pair, as in simulate().
+  Call call(Bytes size, const Candidate& candidate) const;
   Bounds bounds_of(const Call& call) const;
 
  private:

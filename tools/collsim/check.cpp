@@ -150,13 +150,20 @@ Rank last_root(Collective collective, const std::optional<Rank>& root, Rank rank
   return !root && has_root(collective) ? ranks - 1 : root.value_or(0);
 }
 
-/// A collective that NCCL tunes: every algorithm that has a plan, on all channels. A call on fewer
-/// channels runs the first of the same schedules.
+bool considers(const Nccl& nccl, NcclFunction function, NcclAlgorithm algorithm) {
+  return std::any_of(all_nccl_protocols.begin(), all_nccl_protocols.end(), [&](Protocol protocol) {
+    return nccl.tuning(function, algorithm, protocol).bandwidth > 0;
+  });
+}
+
+/// A collective that NCCL tunes: every algorithm that it considers here and that has a plan, on all
+/// channels. A call on fewer channels runs the first of the same schedules.
 void prove_tuned(Collective collective, const Nccl& nccl, const NcclRequest& request,
                  std::ostream& out, std::uint64_t& wrong) {
   const auto channels = static_cast<std::uint32_t>(nccl.channels().channels.size());
   for (const NcclAlgorithm algorithm : all_nccl_algorithms) {
     if (why_no_nccl_plan(collective, algorithm)) continue;
+    if (!considers(nccl, *function_of(collective), algorithm)) continue;
     Outcome outcome;
     const Rank last = last_root(collective, request.root, nccl.ranks());
     for (Rank root = request.root.value_or(0); root <= last; ++root) {
@@ -186,11 +193,6 @@ void prove_messages(Collective collective, const Nccl& nccl, const NcclRequest& 
   wrong += outcome.violation_count;
 }
 
-bool is_exchange(Collective collective) {
-  return collective == Collective::send_recv || collective == Collective::all_to_all ||
-         collective == Collective::gather || collective == Collective::scatter;
-}
-
 /// Returns the number of violations.
 std::uint64_t prove_machine(const std::string& name, const NcclRequest& request,
                             std::ostream& out) {
@@ -207,10 +209,10 @@ std::uint64_t prove_machine(const std::string& name, const NcclRequest& request,
              nccl.channels().channels.size(), nccl.point_to_point().channels);
   std::uint64_t wrong = 0;
   for (const Collective collective : request.collectives) {
-    if (is_exchange(collective)) {
-      prove_messages(collective, nccl, request, out, wrong);
-    } else {
+    if (function_of(collective)) {
       prove_tuned(collective, nccl, request, out, wrong);
+    } else {
+      prove_messages(collective, nccl, request, out, wrong);
     }
   }
   return wrong;
@@ -223,7 +225,9 @@ int check_nccl(const po::variables_map& values, std::ostream& out) {
       if (each != Collective::barrier) request.collectives.push_back(each);
     }
   } else {
-    request.collectives.push_back(collective_option(values));
+    const Collective asked = collective_option(values);
+    // NCCL has no other barrier.
+    request.collectives.push_back(asked == Collective::barrier ? Collective::all_reduce : asked);
   }
   if (values.count("topology") != 0) {
     request.topologies.push_back(values["topology"].as<std::string>());
