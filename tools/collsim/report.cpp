@@ -35,15 +35,17 @@ bool is_under_nccl(const RunSpec& run) {
   return run.schedule == ScheduleKind::nccl;
 }
 
-/// Whether some algorithm that NCCL may run carries other bytes than busbw says.
-bool wire_differs(const Question& question) {
+/// Whether some algorithm that NCCL may run here carries other bytes than busbw says.
+bool wire_differs(const Question& question, const RunSpec& run) {
+  if (!is_under_nccl(run)) return false;
   const Collective collective = question.scenario.collective;
-  return std::any_of(all_nccl_algorithms.begin(), all_nccl_algorithms.end(),
-                     [&](NcclAlgorithm algorithm) {
-                       return !why_no_nccl_plan(collective, algorithm) &&
-                              wire_factor(collective, algorithm, question.ranks) !=
-                                  busbw_factor(collective, question.ranks);
-                     });
+  const auto forced = find_nccl_run(run.algorithm);
+  return std::any_of(
+      all_nccl_algorithms.begin(), all_nccl_algorithms.end(), [&](NcclAlgorithm algorithm) {
+        return (!forced || algorithm == *forced) && !why_no_nccl_plan(collective, algorithm) &&
+               wire_factor(collective, algorithm, question.ranks) !=
+                   busbw_factor(collective, question.ranks);
+      });
 }
 
 bool shows_estimate(const Question& question, const RunSpec& run) {
@@ -156,9 +158,7 @@ class TableReport final : public Report {
     fmt::print(out_, "{}\n", line);
   }
 
-  bool shows_wirebw() const {
-    return is_under_nccl(*section_.run) && wire_differs(*section_.question);
-  }
+  bool shows_wirebw() const { return wire_differs(*section_.question, *section_.run); }
 
   void print_errors() {
     fmt::print(out_, "#\n# error against the measured times, median of |error| (worst):");
@@ -232,7 +232,7 @@ bool is_measured(const RunSpec& run) {
 
 nlohmann::ordered_json all_fields(const Section& section, const Row& row) {
   nlohmann::ordered_json json = fields(section, row);
-  if (any_run(section, is_under_nccl) && wire_differs(*section.question)) {
+  if (any_run(section, [&](const RunSpec& run) { return wire_differs(*section.question, run); })) {
     json["wirebw_GBps"] = rates_of(section, row.prediction).wirebw;
   }
   if (any_run(section,
