@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "models/resource_load.h"
+
 namespace collsim {
 
 namespace {
@@ -104,44 +106,15 @@ double cut_bound(const Plan& plan, const Topology& topology, std::span<const Dev
   return bound;
 }
 
-/// Bytes that every connection of one channel carries in the whole call.
-std::vector<double> connection_bytes(const Schedule& schedule, const Binding& binding,
-                                     std::uint32_t channel) {
-  std::vector<double> bytes(schedule.connections().size());
-  for (Rank rank = 0; rank < schedule.ranks(); ++rank) {
-    for (std::uint32_t lane = 0; lane < schedule.lanes(); ++lane) {
-      for (const Primitive& primitive : schedule.program(rank, lane)) {
-        if (!sends(primitive.kind)) continue;
-        double sent = 0;
-        for (std::uint32_t loop = 0; loop < binding.loops(channel); ++loop) {
-          sent += static_cast<double>(binding.chunk_bytes(channel, loop, primitive.chunks()).count);
-        }
-        for (const ConnectionId peer : schedule.peers(primitive.send_group)) bytes[peer] += sent;
-      }
-    }
-  }
-  return bytes;
-}
-
 double busiest_resource_bound(const Plan& plan, const Binding& binding, const Wiring& wiring,
                               const ProtocolCost& cost) {
-  std::vector<double> load(wiring.capacities.size());
+  const ResourceLoad load = resource_load(plan, binding, wiring, cost);
   double busiest = 0;
-  for (std::uint32_t channel = 0; channel < binding.channels(); ++channel) {
-    const Schedule& schedule = plan.schedule(channel);
-    const std::vector<double> bytes = connection_bytes(schedule, binding, channel);
-    std::vector<double> thread_block(schedule.ranks());
-    for (std::size_t i = 0; i < bytes.size(); ++i) {
-      const double on_wire = cost.wire_factor * bytes[i];
-      thread_block[schedule.connections()[i].src] += on_wire;
-      const Wire& wire = wiring.wires[channel][i];
-      for (const ResourceId resource : wire.resources) load[resource] += on_wire;
-      for (const ResourceId resource : wire.network) load[resource] += on_wire;
-    }
-    for (const double sent : thread_block) busiest = std::max(busiest, sent / cost.channel.value);
+  for (const std::vector<double>& of_channel : load.thread_blocks) {
+    for (const double sent : of_channel) busiest = std::max(busiest, sent / cost.channel.value);
   }
-  for (std::size_t i = 0; i < load.size(); ++i) {
-    busiest = std::max(busiest, load[i] / wiring.capacities[i].value);
+  for (std::size_t i = 0; i < load.resources.size(); ++i) {
+    busiest = std::max(busiest, load.resources[i] / wiring.capacities[i].value);
   }
   return busiest;
 }

@@ -7,8 +7,10 @@
 #include <string_view>
 #include <utility>
 
+#include "models/nccl/point_to_point.h"
 #include "models/wiring.h"
 #include "sim/algorithms/nccl_plan.h"
+#include "sim/algorithms/nccl_point_to_point.h"
 #include "sim/executor.h"
 #include "sim/input_error.h"
 #include "sim/warps.h"
@@ -17,13 +19,20 @@ namespace collsim {
 
 namespace {
 
-std::vector<DeviceId> first_gpus(const Topology& topology, Rank ranks) {
-  const auto gpus = topology.gpus();
+/// The first `ranks` of those GPUs that are among the first `per_node` of their node.
+std::vector<DeviceId> first_gpus(const Topology& topology, Rank ranks,
+                                 std::optional<std::uint32_t> per_node) {
+  std::vector<DeviceId> gpus;
+  std::map<std::int32_t, std::uint32_t> of_node;
+  for (const DeviceId gpu : topology.gpus()) {
+    if (of_node[topology.device(gpu).node]++ < per_node.value_or(~0U)) gpus.push_back(gpu);
+  }
   if (ranks < 1 || ranks > gpus.size()) {
     throw InputError(fmt::format("{} ranks on '{}'", ranks, topology.name()),
                      fmt::format("1 to {} ranks, one per GPU", gpus.size()));
   }
-  return {gpus.begin(), gpus.begin() + ranks};
+  gpus.resize(ranks);
+  return gpus;
 }
 
 Placement place(const Topology& topology, const std::vector<DeviceId>& gpus) {
@@ -34,25 +43,45 @@ Placement place(const Topology& topology, const std::vector<DeviceId>& gpus) {
   return placement;
 }
 
-/// The function of NCCL's that a collective is. Throws InputError for those that NCCL does not
-/// tune.
-NcclFunction function_of(Collective collective) {
-  switch (collective) {
-    case Collective::all_reduce:
-      return NcclFunction::all_reduce;
-    case Collective::all_gather:
-      return NcclFunction::all_gather;
-    case Collective::reduce_scatter:
-      return NcclFunction::reduce_scatter;
-    case Collective::broadcast:
-      return NcclFunction::broadcast;
-    case Collective::reduce:
-      return NcclFunction::reduce;
-    default:
-      throw InputError(fmt::format("{} under NCCL's rules", to_string(collective)),
-                       "all_reduce, all_gather, reduce_scatter, broadcast or reduce; others with "
-                       "the textbook schedule");
+/// What NCCL runs in its place.
+Collective under_nccl(Collective collective) {
+  return collective == Collective::barrier ? Collective::all_reduce : collective;
+}
+
+/// Ranks of every node. Throws InputError where they differ: NCCL's rules are modelled for equal
+/// nodes.
+std::uint32_t ranks_of_each_node(const Placement& placement) {
+  const auto nodes = placement.ranks_by_node();
+  for (const auto& node : nodes) {
+    if (node.size() == nodes.front().size()) continue;
+    throw InputError(fmt::format("{} ranks on one node and {} on another under NCCL's rules",
+                                 nodes.front().size(), node.size()),
+                     "equally many on every node (--ranks, --ranks-per-node), or the textbook "
+                     "schedule");
   }
+  return static_cast<std::uint32_t>(nodes.front().size());
+}
+
+/// Peers that the busiest rank sends to or receives from.
+std::uint32_t most_peers(Collective collective, Rank ranks) {
+  return collective == Collective::send_recv ? 1 : ranks - 1;
+}
+
+/// Channels that carry data: of sends and receives only those that got a message.
+std::uint32_t busy_channels(const Plan& plan, const Binding& binding) {
+  if (!plan.channels_divide_chunks) return binding.channels();
+  std::uint32_t busy = 0;
+  for (std::uint32_t channel = 0; channel < binding.channels(); ++channel) {
+    if (!plan.schedule(channel).connections().empty()) ++busy;
+  }
+  return busy;
+}
+
+/// How many calls in a row the time is the mean of.
+std::uint32_t calls_of(const RunSpec& run, Collective collective) {
+  constexpr std::uint32_t iterations_of_benchmarks = 20;  // nccl-tests' -n
+  const bool overtake = has_root(collective) && run.schedule == ScheduleKind::nccl;
+  return run.calls.value_or(overtake ? iterations_of_benchmarks : 1);
 }
 
 /// As reports name it.
@@ -65,18 +94,18 @@ std::string lower_case(std::string_view text) {
 }  // namespace
 
 Predictor::Predictor(const Topology& topology, const TransferCost& cost, Collective collective,
-                     const RunSpec& run, Rank ranks, Rank root)
+                     const RunSpec& run, Rank ranks, Rank root,
+                     std::optional<std::uint32_t> ranks_per_node)
     : topology_(&topology),
       cost_(cost),
       collective_(collective),
-      run_(run),
+      run_(settled(run, collective, topology)),
       root_(root),
-      gpus_(first_gpus(topology, ranks)),
+      gpus_(first_gpus(topology, ranks, ranks_per_node)),
       placement_(place(topology, gpus_)),
-      calls_(run.calls.value_or(has_root(collective) && run.schedule == ScheduleKind::nccl ? 20
-                                                                                          : 1)) {
-  if (run.schedule == ScheduleKind::nccl) {
-    prepare_nccl(topology);
+      calls_(calls_of(run_, collective)) {
+  if (run_.schedule == ScheduleKind::nccl) {
+    prepare_nccl();
   } else {
     prepare_textbook(root);
   }
@@ -88,23 +117,38 @@ void Predictor::prepare_textbook(Rank root) {
   textbook_ = std::make_unique<Layout>(Layout{std::move(plan), std::move(wiring)});
 }
 
-void Predictor::prepare_nccl(const Topology& topology) {
-  static_cast<void>(function_of(collective_));
-  if (run_.algorithm != "auto") run_.variables["NCCL_ALGO"] = run_.algorithm;
-  nccl_.emplace(topology, run_.variables, run_.nccl_version);
+void Predictor::prepare_nccl() {
+  const std::uint32_t per_node = ranks_of_each_node(placement_);
+  if (const auto algorithm = find_nccl_run(run_.algorithm)) {
+    run_.variables["NCCL_ALGO"] = nccl_name(*algorithm);
+  }
+  if (ranks() == 1) {
+    Plan plan = make_plan(collective_, algorithm_names(collective_).front(), placement_);
+    textbook_ = std::make_unique<Layout>(Layout{std::move(plan), {.wires = {{}}}});
+    return;
+  }
+  nccl_.emplace(*topology_, run_.variables, run_.nccl_version, ranks() / per_node, per_node);
   warnings_ = nccl_->environment().warnings;
   if (nccl_->ranks() != ranks()) {
-    throw InputError(fmt::format("{} ranks under NCCL's rules on '{}'", ranks(), topology.name()),
-                     fmt::format("all {} of its GPUs", nccl_->ranks()));
+    throw InputError(
+        fmt::format("{} ranks on the {} GPUs of NCCL_TOPO_FILE", ranks(), nccl_->ranks()),
+        "a file of a machine with as many GPUs");
   }
-  warn_of_what_is_not_simulated();
+  if (function_of(collective_)) {
+    warn_of_what_is_not_simulated();
+  } else if (run_.algorithm != "auto") {
+    throw InputError(
+        fmt::format("NCCL algorithm '{}' for {}", run_.algorithm, to_string(collective_)),
+        "auto: sends and receives have no algorithms to choose from");
+  }
 }
 
 void Predictor::warn_of_what_is_not_simulated() {
+  if (collective_ == Collective::barrier) return;
   constexpr std::int64_t largest = std::int64_t{1} << 33;
   for (std::int64_t size = 8; size <= largest; size *= 2) {
-    const NcclAlgorithm algorithm = nccl_->choose(function_of(collective_), Bytes{size}).algorithm;
-    if (!why_no_nccl_plan(collective_, algorithm)) continue;
+    const NcclAlgorithm algorithm = nccl_->choose(*function_of(collective_), Bytes{size}).algorithm;
+    if (!why_no_nccl_plan(under_nccl(collective_), algorithm)) continue;
     warnings_.push_back(
         fmt::format("from {} on NCCL would run {}, which is not simulated: the best of the others "
                     "is taken",
@@ -113,14 +157,34 @@ void Predictor::warn_of_what_is_not_simulated() {
   }
 }
 
+std::optional<NcclFunction> Predictor::nccl_function() const {
+  return function_of(collective_);
+}
+
 Prediction Predictor::simulate(Bytes size, Engine engine) const {
-  const Call settled = call(size);
+  return simulate(call(size), size, engine);
+}
+
+Prediction Predictor::simulate(Bytes size, Engine engine, const Candidate& candidate) const {
+  return simulate(call(size, candidate), size, engine);
+}
+
+Predictor::Call Predictor::call(Bytes size, const Candidate& candidate) const {
+  if (!nccl_ || !function_of(collective_)) {
+    throw InputError(
+        fmt::format("{} by NCCL's {}", to_string(collective_), nccl_name(candidate.algorithm)),
+        "a collective that NCCL tunes, of several ranks, under NCCL's rules");
+  }
+  return nccl_call(size, candidate);
+}
+
+Prediction Predictor::simulate(const Call& call, Bytes size, Engine engine) const {
   const auto fabric = make_fabric(engine);
-  const ExecutionResult result =
-      execute({settled.layout->plan, settled.binding, settled.layout->wiring, cost_,
-               settled.protocol, settled.warps, calls_},
-              *fabric);
-  Prediction prediction = answer(settled, size, result.time);
+  const ExecutionResult result = execute(
+      {call.layout->plan, call.binding, call.layout->wiring, cost_, call.protocol, call.warps,
+       calls_},
+      *fabric);
+  Prediction prediction = answer(call, size, result.time, bounds_of(call));
   prediction.transfers = result.transfers;
   return prediction;
 }
@@ -139,14 +203,16 @@ void Predictor::set_cost(const TransferCost& cost) {
   cost_ = cost;
   if (textbook_) set_efficiency(textbook_->wiring, cost_);
   for (auto& [key, layout] : nccl_layouts_) set_efficiency(layout.wiring, cost_);
+  for (auto& [key, layout] : message_layouts_) set_efficiency(layout.wiring, cost_);
 }
 
 Prediction Predictor::estimate(Bytes size) const {
   const Call settled = call(size);
+  const Bounds bounds = bounds_of(settled);
   const Estimate estimate =
       collsim::estimate(settled.layout->plan, placement_, settled.binding, settled.layout->wiring,
-                        cost_, settled.protocol, bounds_of(settled), settled.warps);
-  Prediction prediction = answer(settled, size, estimate.time);
+                        cost_, settled.protocol, bounds, settled.warps);
+  Prediction prediction = answer(settled, size, estimate.time, bounds);
   prediction.method = estimate.method;
   return prediction;
 }
@@ -158,30 +224,33 @@ CriticalPath Predictor::critical_path(Bytes size) const {
 }
 
 Predictor::Call Predictor::call(Bytes size) const {
-  return nccl_ ? nccl_call(size) : textbook_call(size);
+  if (!nccl_) return textbook_call(size);
+  return function_of(collective_) ? nccl_call(size, choose(size)) : message_call(size);
 }
 
 Predictor::Call Predictor::textbook_call(Bytes size) const {
-  return {textbook_.get(),         Binding(textbook_->plan, size, element_size, run_.chunking),
-          run_.protocol,           full_warps(run_.protocol),
-          run_.algorithm,          std::nullopt};
+  const bool alone_under_nccl = run_.schedule == ScheduleKind::nccl;
+  return {textbook_.get(), Binding(textbook_->plan, size, element_size, run_.chunking),
+          run_.protocol.value_or(Protocol::simple),
+           full_warps(run_.protocol.value_or(Protocol::simple)), alone_under_nccl ? "none" : run_.algorithm};
 }
 
 /// What NCCL would choose of what is simulated here.
 Candidate Predictor::choose(Bytes size) const {
-  const Choice choice = nccl_->choose(function_of(collective_), size);
+  const Collective collective = under_nccl(collective_);
+  const Choice choice = nccl_->choose(*function_of(collective), size);
   const Candidate* best = nullptr;
   for (const Candidate& candidate : choice.candidates) {
-    if (why_no_nccl_plan(collective_, candidate.algorithm)) continue;
+    if (why_no_nccl_plan(collective, candidate.algorithm)) continue;
     if (best == nullptr || candidate.time < best->time) best = &candidate;
   }
   if (best != nullptr) return *best;
   throw InputError(fmt::format("NCCL would run {}", nccl_name(choice.algorithm)),
-                   *why_no_nccl_plan(collective_, choice.algorithm));
+                   *why_no_nccl_plan(collective, choice.algorithm));
 }
 
-Predictor::Call Predictor::nccl_call(Bytes size) const {
-  const Candidate chosen = choose(size);
+Predictor::Call Predictor::nccl_call(Bytes asked, const Candidate& chosen) const {
+  const Bytes size = collective_ == Collective::barrier ? element_size : asked;
   const LaunchSize launch = nccl_->launch(chosen.algorithm, chosen.protocol, size);
   const Layout& layout = nccl_layout(chosen.algorithm, launch.channels);
   NcclCall call;
@@ -202,7 +271,24 @@ Predictor::Call Predictor::nccl_call(Bytes size) const {
           chosen.protocol,
           launch.threads / threads_per_warp,
           lower_case(nccl_name(chosen.algorithm)),
-          microseconds(chosen.time)};
+          microseconds(chosen.time),
+          chosen.algorithm};
+}
+
+Predictor::Call Predictor::message_call(Bytes size) const {
+  const Bytes message = bytes_per_rank(collective_, ranks(), size, element_size);
+  const MessageLaunch launch = launch_messages(nccl_->point_to_point(), message, ranks(),
+                                               nccl_->nodes(), most_peers(collective_, ranks()));
+  const Layout& layout = message_layout(launch.parts);
+  NcclCall call;
+  call.size = size;
+  call.element_size = element_size;
+  call.protocol = launch.protocol;
+  call.nodes = nccl_->nodes();
+  call.version = static_cast<std::uint32_t>(nccl_->version().minor_number);
+  call.buffers.ll = nccl_->environment().buffer_size[index_of(Protocol::ll)];
+  call.buffers.point_to_point_chunk = launch.chunk;
+  return {&layout, Binding::nccl(layout.plan, call), launch.protocol, launch.warps, "p2p"};
 }
 
 const Predictor::Layout& Predictor::nccl_layout(NcclAlgorithm algorithm,
@@ -211,9 +297,20 @@ const Predictor::Layout& Predictor::nccl_layout(NcclAlgorithm algorithm,
   if (const auto found = nccl_layouts_.find(key); found != nccl_layouts_.end()) {
     return found->second;
   }
-  Plan plan = make_nccl_plan(collective_, algorithm, nccl_->channels(), channels, root_);
+  Plan plan =
+      make_nccl_plan(under_nccl(collective_), algorithm, nccl_->channels(), channels, root_);
   Wiring wiring = wire(plan, *topology_, gpus_, cost_);
   return nccl_layouts_.emplace(key, Layout{std::move(plan), std::move(wiring)}).first->second;
+}
+
+const Predictor::Layout& Predictor::message_layout(std::uint32_t parts) const {
+  if (const auto found = message_layouts_.find(parts); found != message_layouts_.end()) {
+    return found->second;
+  }
+  Plan plan = make_nccl_point_to_point_plan(collective_, placement_,
+                                            nccl_->point_to_point().channels, parts, root_);
+  Wiring wiring = wire(plan, *topology_, gpus_, cost_);
+  return message_layouts_.emplace(parts, Layout{std::move(plan), std::move(wiring)}).first->second;
 }
 
 Bounds Predictor::bounds_of(const Call& call) const {
@@ -224,15 +321,19 @@ Bounds Predictor::bounds_of(const Call& call) const {
   return bounds;
 }
 
-Prediction Predictor::answer(const Call& call, Bytes size, Seconds time) const {
+Prediction Predictor::answer(const Call& call, Bytes size, Seconds time,
+                             const Bounds& bounds) const {
   Prediction prediction;
   prediction.size = size;
   prediction.time = time;
   prediction.algorithm = call.algorithm;
   prediction.protocol = call.protocol;
-  prediction.channels = call.binding.channels();
+  prediction.channels = busy_channels(call.layout->plan, call.binding);
   prediction.nccl_estimate = call.nccl_estimate;
-  prediction.bounds = bounds_of(call);
+  if (call.nccl_algorithm) {
+    prediction.wire_factor = wire_factor(collective_, *call.nccl_algorithm, ranks());
+  }
+  prediction.bounds = bounds;
   check_bounds(time, prediction.bounds,
                fmt::format("{} of {} on {} ranks", call.algorithm, to_string(size), ranks()));
   return prediction;

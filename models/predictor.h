@@ -28,7 +28,8 @@ struct Prediction {
   std::string algorithm;
   Protocol protocol = Protocol::simple;
   std::uint32_t channels = 1;            ///< that carried data
-  std::optional<Seconds> nccl_estimate;  ///< what NCCL itself expects, under NCCL's rules
+  std::optional<Seconds> nccl_estimate;  ///< what NCCL itself expects, where it tunes the call
+  std::optional<double> wire_factor;     ///< of NCCL's algorithm (wire_factor()), under its rules
   Bounds bounds;
   EstimateMethod method = EstimateMethod::closed_form;  ///< of an estimate
   std::uint64_t transfers = 0;                          ///< messages simulated; 0 for an estimate
@@ -41,10 +42,17 @@ struct Prediction {
 /// has laid out; not for use by several threads at once.
 class Predictor {
  public:
-  /// Uses the first `ranks` GPUs; `root` counts only where the collective has one. Throws
-  /// InputError where the machine has fewer, or the algorithm does not run on that placement.
+  /// Uses the first `ranks` GPUs, counting only the first `ranks_per_node` of every node if given;
+  /// `root` counts only where the collective has one. What the run leaves open is settled().
+  /// Throws InputError where the machine has fewer GPUs, or the algorithm does not run on that
+  /// placement.
+  ///
+  /// Under NCCL's rules send_recv, all_to_all, gather and scatter are groups of sends and receives;
+  /// a barrier is an all_reduce of one element, which is how frameworks make one of NCCL; and a
+  /// single rank sends nothing.
   Predictor(const Topology& topology, const TransferCost& cost, Collective collective,
-            const RunSpec& run, Rank ranks, Rank root = 0);
+            const RunSpec& run, Rank ranks, Rank root = 0,
+            std::optional<std::uint32_t> ranks_per_node = std::nullopt);
 
   /// By simulation. `engine` is native or simgrid.
   Prediction simulate(Bytes size, Engine engine) const;
@@ -52,17 +60,27 @@ class Predictor {
   Seconds time(Bytes size) const;
   /// Answers that follow are with these costs. Whether there are proxies must stay as it was.
   void set_cost(const TransferCost& cost);
+  /// The same had NCCL chosen that pair. Throws InputError where NCCL has no such plan, or does not
+  /// run the call under its rules.
+  Prediction simulate(Bytes size, Engine engine, const Candidate& candidate) const;
   /// By the analytic model.
   Prediction estimate(Bytes size) const;
   /// Where the time goes if no link were shared.
   CriticalPath critical_path(Bytes size) const;
 
   Rank ranks() const { return placement_.ranks(); }
+  const Topology& topology() const { return *topology_; }
+  const TransferCost& cost() const { return cost_; }
+  /// The run as settled.
+  const RunSpec& run() const { return run_; }
+  /// What NCCL made of the machine; null for a textbook schedule and for a single rank.
+  const Nccl* nccl() const { return nccl_ ? &*nccl_ : nullptr; }
+  /// The function of NCCL's that it tunes for this collective; none for sends and receives.
+  std::optional<NcclFunction> nccl_function() const;
   /// What a person should know about the answers, one sentence each: variables that change nothing,
   /// algorithms of NCCL's that are not simulated.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
- private:
   /// A plan on the machine.
   struct Layout {
     Plan plan;
@@ -75,19 +93,27 @@ class Predictor {
     Protocol protocol = Protocol::simple;
     std::uint32_t warps = 0;
     std::string algorithm;
-    std::optional<Seconds> nccl_estimate;
+    std::optional<Seconds> nccl_estimate{};
+    std::optional<NcclAlgorithm> nccl_algorithm{};
   };
+  /// What runs for a size; refers to this predictor.
+  Call call(Bytes size) const;
+  /// The same had NCCL chosen that pair, as in simulate().
+  Call call(Bytes size, const Candidate& candidate) const;
+  Bounds bounds_of(const Call& call) const;
 
+ private:
   void prepare_textbook(Rank root);
-  void prepare_nccl(const Topology& topology);
+  void prepare_nccl();
   void warn_of_what_is_not_simulated();
   Candidate choose(Bytes size) const;
-  Call call(Bytes size) const;
   Call textbook_call(Bytes size) const;
-  Call nccl_call(Bytes size) const;
+  Call nccl_call(Bytes size, const Candidate& chosen) const;
+  Call message_call(Bytes size) const;
   const Layout& nccl_layout(NcclAlgorithm algorithm, std::uint32_t channels) const;
-  Bounds bounds_of(const Call& call) const;
-  Prediction answer(const Call& call, Bytes size, Seconds time) const;
+  const Layout& message_layout(std::uint32_t parts) const;
+  Prediction simulate(const Call& call, Bytes size, Engine engine) const;
+  Prediction answer(const Call& call, Bytes size, Seconds time, const Bounds& bounds) const;
 
   const Topology* topology_;
   TransferCost cost_;
@@ -100,6 +126,7 @@ class Predictor {
   std::unique_ptr<Layout> textbook_;
   std::optional<Nccl> nccl_;
   mutable std::map<std::pair<NcclAlgorithm, std::uint32_t>, Layout> nccl_layouts_;
+  mutable std::map<std::uint32_t, Layout> message_layouts_;  // by parts
   std::vector<std::string> warnings_;
 };
 

@@ -62,16 +62,18 @@ std::string read_algorithm(const YamlValue& value, Collective collective) {
 /// NCCL's rules: the keys that are NCCL's to choose are not taken.
 RunSpec read_nccl_run(const YamlValue& value) {
   const YamlMapping mapping =
-      value.mapping({"schedule", "algorithm", "nccl_version", "env", "measured"});
+      value.mapping({"schedule", "algorithm", "protocol", "nccl_version", "env", "measured"});
   RunSpec run;
   run.schedule = ScheduleKind::nccl;
   run.algorithm = "auto";
   if (const auto algorithm = mapping.find("algorithm")) {
     run.algorithm = algorithm->string();
-    if (run.algorithm != "auto" && run.algorithm != "ring" && run.algorithm != "tree") {
-      algorithm->fail(fmt::format("NCCL algorithm '{}'", run.algorithm), "auto, ring or tree");
+    if (run.algorithm != "auto" && !find_nccl_run(run.algorithm)) {
+      algorithm->fail(fmt::format("NCCL algorithm '{}'", run.algorithm),
+                      "auto, ring, tree, nvls, nvls_tree, collnet_direct, collnet_chain or pat");
     }
   }
+  if (const auto protocol = mapping.find("protocol")) run.protocol = read_protocol(*protocol);
   if (const auto version = mapping.find("nccl_version")) {
     try {
       run.nccl_version = parse_nccl_version(version->string());
@@ -88,15 +90,38 @@ RunSpec read_nccl_run(const YamlValue& value) {
   return run;
 }
 
-bool wants_nccl(const YamlValue& value) {
+/// Whose schedule a run means by its keys: what it says, or whose keys it uses. Else the machine
+/// decides.
+std::optional<ScheduleKind> schedule_meant(const YamlValue& value) {
   const YamlMapping keys = value.free_mapping();
-  const auto schedule = keys.find("schedule");
-  if (!schedule) return false;
-  const std::string kind = schedule->string();
-  if (kind != "textbook" && kind != "nccl") {
+  if (const auto schedule = keys.find("schedule")) {
+    const std::string kind = schedule->string();
+    if (kind == "textbook") return ScheduleKind::textbook;
+    if (kind == "nccl") return ScheduleKind::nccl;
     schedule->fail(fmt::format("unknown schedule '{}'", kind), "textbook or nccl");
   }
-  return kind == "nccl";
+  for (const char* key : {"channels", "largest_chunk", "slices", "smallest_slice", "credits",
+                          "smallest_channel_share"}) {
+    if (keys.find(key)) return ScheduleKind::textbook;
+  }
+  if (keys.find("env") || keys.find("nccl_version")) return ScheduleKind::nccl;
+  return std::nullopt;
+}
+
+/// A run that uses no key of one schedule alone.
+RunSpec read_open_run(const YamlValue& value, Collective collective) {
+  const YamlMapping mapping = value.mapping(
+      {"schedule", "algorithm", "protocol", "measured", "nccl_version", "env", "channels",
+       "largest_chunk", "slices", "smallest_slice", "credits", "smallest_channel_share"});
+  RunSpec run;
+  if (const auto algorithm = mapping.find("algorithm")) {
+    run.algorithm = algorithm->string();
+    if (run.algorithm != "auto" && !find_nccl_run(run.algorithm)) {
+      run.algorithm = read_algorithm(*algorithm, collective);
+    }
+  }
+  if (const auto protocol = mapping.find("protocol")) run.protocol = read_protocol(*protocol);
+  return run;
 }
 
 std::optional<MeasuredSource> read_measured(const YamlMapping& run,
@@ -112,7 +137,10 @@ RunSpec read_textbook_run(const YamlValue& value, Collective collective) {
       value.mapping({"schedule", "algorithm", "protocol", "channels", "largest_chunk", "slices",
                      "smallest_slice", "credits", "smallest_channel_share", "measured"});
   RunSpec run;
-  run.algorithm = read_algorithm(mapping.at("algorithm"), collective);
+  run.schedule = ScheduleKind::textbook;
+  if (const auto algorithm = mapping.find("algorithm")) {
+    run.algorithm = read_algorithm(*algorithm, collective);
+  }
   if (const auto protocol = mapping.find("protocol")) run.protocol = read_protocol(*protocol);
   if (const auto channels = mapping.find("channels")) {
     run.channels = static_cast<std::uint32_t>(channels->integer(1, most_channels));
@@ -141,7 +169,10 @@ RunSpec read_textbook_run(const YamlValue& value, Collective collective) {
 }
 
 RunSpec read_run(const YamlValue& value, Collective collective, const std::filesystem::path& base) {
-  RunSpec run = wants_nccl(value) ? read_nccl_run(value) : read_textbook_run(value, collective);
+  const auto schedule = schedule_meant(value);
+  RunSpec run = !schedule                         ? read_open_run(value, collective)
+                : *schedule == ScheduleKind::nccl ? read_nccl_run(value)
+                                                  : read_textbook_run(value, collective);
   run.measured = read_measured(value.free_mapping(), base);
   return run;
 }
@@ -162,7 +193,7 @@ std::vector<Bytes> expand(const Sizes& sizes, Bytes element_size) {
 Scenario load_scenario(const std::filesystem::path& path) {
   const YamlMapping root = load_yaml(path, "scenario")
                                .mapping({"collsim", "name", "topology", "collective", "ranks",
-                                         "root", "sizes", "calibration", "runs"});
+                                         "ranks_per_node", "root", "sizes", "calibration", "runs"});
   const std::filesystem::path base = path.parent_path();
   Scenario scenario;
   scenario.name = root.at("name").string();
@@ -180,6 +211,9 @@ Scenario load_scenario(const std::filesystem::path& path) {
   }
   if (const auto ranks = root.find("ranks")) {
     scenario.ranks = static_cast<std::uint32_t>(ranks->integer(1, most_ranks));
+  }
+  if (const auto ranks = root.find("ranks_per_node")) {
+    scenario.ranks_per_node = static_cast<std::uint32_t>(ranks->integer(1, most_ranks));
   }
   if (const auto rank = root.find("root")) {
     const std::int64_t last = scenario.ranks.value_or(most_ranks) - std::int64_t{1};

@@ -33,6 +33,7 @@ class ResourceTable {
       of_link_[id] = next();
       nominal.push_back(link.bandwidth);
       kinds.emplace_back(link.kind);
+      origins.push_back({false, id});
     }
     route.push_back(of_link_[id]);
     for (const SharedResourceId shared : shared_by_link_[id]) {
@@ -40,6 +41,7 @@ class ResourceTable {
         of_shared_[shared] = next();
         nominal.push_back(topology_.shared_resources()[shared].bandwidth);
         kinds.emplace_back(std::nullopt);
+        origins.push_back({true, shared});
       }
       const ResourceId resource = of_shared_[shared];
       if (std::find(route.begin(), route.end(), resource) == route.end()) {
@@ -50,6 +52,7 @@ class ResourceTable {
 
   std::vector<BytesPerSecond> nominal;
   std::vector<std::optional<LinkKind>> kinds;
+  std::vector<ResourceOrigin> origins;
 
  private:
   ResourceId next() const { return static_cast<ResourceId>(nominal.size()); }
@@ -84,6 +87,7 @@ Wiring wire(const Plan& plan, const Topology& topology, std::span<const DeviceId
   }
   wiring.nominal = std::move(table.nominal);
   wiring.kinds = std::move(table.kinds);
+  wiring.origins = std::move(table.origins);
   set_efficiency(wiring, cost);
   return wiring;
 }

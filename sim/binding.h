@@ -40,6 +40,7 @@ class Binding {
   /// NCCL's cut, for a plan of make_nccl_plan(), whose channels are those that the call may use.
   static Binding nccl(const Plan& plan, const NcclCall& call);
 
+  /// nccl-tests' size; of NCCL's cut only what makes whole elements for every rank.
   Bytes size() const { return size_; }
   /// Whether it is NCCL's cut, not the textbook's.
   bool is_nccl() const { return is_nccl_; }

@@ -21,15 +21,22 @@ struct Wire {
   std::vector<ResourceId> network{};
 };
 
+/// What of a machine a capacity stands for: a link, or a shared resource.
+struct ResourceOrigin {
+  bool shared = false;
+  std::uint32_t id = 0;  ///< LinkId or SharedResourceId
+};
+
 /// A plan laid onto a machine: the machine's capacities, and for every channel and connection the
 /// wire it uses. `wires[channel][connection]` follows Schedule::connections().
 struct Wiring {
-  std::vector<BytesPerSecond> capacities;  ///< by ResourceId
+  std::vector<BytesPerSecond> capacities{};  ///< by ResourceId
   /// What the topology says of each resource, and the kind of link it is, if it is one: a link
   /// carries its kind's efficiency times that, a shared resource all of it.
   std::vector<BytesPerSecond> nominal{};
   std::vector<std::optional<LinkKind>> kinds{};
-  std::vector<std::vector<Wire>> wires;
+  std::vector<std::vector<Wire>> wires{};
+  std::vector<ResourceOrigin> origins{};  ///< of the capacities; empty where there is no machine
 };
 
 }  // namespace collsim

@@ -9,6 +9,7 @@
 #include "models/nccl/channels.h"
 #include "models/nccl/system_topology.h"
 #include "models/nccl/system_xml.h"
+#include "models/nccl/tuning_enabled.h"
 #include "sim/input_error.h"
 
 namespace collsim {
@@ -21,20 +22,22 @@ constexpr std::uint32_t operations_per_batch = 10;
 
 /// NCCL_TOPO_FILE replaces the machine that is there; NCCL_IB_HCA hides NICs of either.
 NcclSystem effective_system(NcclSystem detected, const NcclEnvironment& environment,
-                            NcclVersion version) {
+                            NcclVersion version, std::optional<std::uint32_t> gpus) {
   if (!environment.topology_file.empty()) {
     detected = read_nccl_topology(environment.topology_file, version);
   }
+  if (gpus) detected.keep_first_gpus(*gpus);
   return keep_nets(std::move(detected), environment.nets);
 }
 
 }  // namespace
 
-Nccl::Nccl(NcclSystem system, std::uint32_t nodes, const Variables& variables, NcclVersion version)
+Nccl::Nccl(NcclSystem system, std::uint32_t nodes, const Variables& variables, NcclVersion version,
+           std::optional<std::uint32_t> gpus)
     : environment_(parse_nccl_environment(variables, version)),
       version_(version),
       nodes_(nodes),
-      system_(effective_system(std::move(system), environment_, version)) {
+      system_(effective_system(std::move(system), environment_, version, gpus)) {
   const bool inter = nodes_ > 1;
   if (inter && system_.of_kind(NcclNodeKind::net).empty()) {
     throw InputError(fmt::format("{} nodes without a NIC", nodes_),
@@ -47,13 +50,16 @@ Nccl::Nccl(NcclSystem system, std::uint32_t nodes, const Variables& variables, N
   if (!graphs_.nvls.channels.empty()) {
     nvls_channels_ = nvls_channel_count(system_.least_compute_capability(), nodes_, environment_);
   }
+  point_to_point_ = point_to_point_channels(system_, paths, nodes_,
+                                            static_cast<std::uint32_t>(channels_.channels.size()),
+                                            environment_, version_);
   table_ = tune({&system_, &graphs_, nodes_, &environment_, version_});
 }
 
 Nccl::Nccl(const Topology& topology, const Variables& variables, NcclVersion version,
-           std::optional<std::uint32_t> nodes)
+           std::optional<std::uint32_t> nodes, std::optional<std::uint32_t> gpus)
     : Nccl(system_from_topology(topology, version), nodes.value_or(host_count(topology)), variables,
-           version) {}
+           version, gpus) {}
 
 std::optional<double> Nccl::estimate(NcclFunction function, NcclAlgorithm algorithm,
                                      Protocol protocol, Bytes size,
@@ -84,6 +90,13 @@ std::optional<double> Nccl::estimate(NcclFunction function, NcclAlgorithm algori
                                   ? operations
                                   : (operations + operations_per_batch - 1) / operations_per_batch;
   return latency * waits + static_cast<double>(size.count) / (1000 * bandwidth);
+}
+
+std::optional<std::string> Nccl::why_not(NcclFunction function, NcclAlgorithm algorithm,
+                                         Protocol protocol) const {
+  if (tuning(function, algorithm, protocol).bandwidth > 0) return std::nullopt;
+  const TuningInput input{&system_, &graphs_, nodes_, &environment_, version_};
+  return collsim::why_not(function, algorithm, protocol, input).value_or("no channels are found");
 }
 
 LaunchSize Nccl::launch(NcclAlgorithm algorithm, Protocol protocol, Bytes size) const {

@@ -12,6 +12,7 @@
 #include "models/nccl/graph_search.h"
 #include "models/nccl/launch_size.h"
 #include "models/nccl/paths.h"
+#include "models/nccl/point_to_point.h"
 #include "models/nccl/system.h"
 #include "models/nccl/tuning.h"
 #include "models/nccl/version.h"
@@ -44,13 +45,15 @@ class Nccl {
  public:
   using Variables = std::map<std::string, std::string>;
 
-  /// `nodes` hosts like `system`, one rank per GPU. Throws InputError for bad variables.
+  /// `nodes` hosts like `system`, one rank per GPU, or only the first `gpus` of each. Throws
+  /// InputError for bad variables.
   Nccl(NcclSystem system, std::uint32_t nodes, const Variables& variables = {},
-       NcclVersion version = newest_nccl_version);
+       NcclVersion version = newest_nccl_version, std::optional<std::uint32_t> gpus = std::nullopt);
   /// The hosts of a topology (read_nccl_system()), or `nodes` like its first one.
   explicit Nccl(const Topology& topology, const Variables& variables = {},
                 NcclVersion version = newest_nccl_version,
-                std::optional<std::uint32_t> nodes = std::nullopt);
+                std::optional<std::uint32_t> nodes = std::nullopt,
+                std::optional<std::uint32_t> gpus = std::nullopt);
 
   const NcclSystem& system() const { return system_; }
   const NcclEnvironment& environment() const { return environment_; }
@@ -61,6 +64,8 @@ class Nccl {
   const NcclGraphs& graphs() const { return graphs_; }
   const NcclChannels& channels() const { return channels_; }
   std::uint32_t nvls_channels() const { return nvls_channels_; }
+  /// What sends and receives have.
+  const PointToPoint& point_to_point() const { return point_to_point_; }
   const TuningTable& table() const { return table_; }
   const Tuning& tuning(NcclFunction function, NcclAlgorithm algorithm, Protocol protocol) const {
     return table_[index_of(function)][index_of(algorithm)][index_of(protocol)];
@@ -75,6 +80,9 @@ class Nccl {
   /// NCCL's estimate for a pair, us; nothing if it is not used.
   std::optional<double> estimate(NcclFunction function, NcclAlgorithm algorithm, Protocol protocol,
                                  Bytes size, std::uint32_t operations = 1) const;
+  /// Why a pair is not considered for a function; nothing where it is.
+  std::optional<std::string> why_not(NcclFunction function, NcclAlgorithm algorithm,
+                                     Protocol protocol) const;
   /// Channels and threads of a pair for a size, chosen or not.
   LaunchSize launch(NcclAlgorithm algorithm, Protocol protocol, Bytes size) const;
 
@@ -87,6 +95,7 @@ class Nccl {
   NcclGraphs graphs_;
   NcclChannels channels_;
   std::uint32_t nvls_channels_ = 0;
+  PointToPoint point_to_point_;
   TuningTable table_{};
 };
 

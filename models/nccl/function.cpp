@@ -51,4 +51,26 @@ std::optional<Protocol> find_nccl_protocol(std::string_view name) {
   return find<Protocol>(protocol_names, name);
 }
 
+std::optional<NcclFunction> function_of(Collective collective) {
+  switch (collective) {
+    case Collective::all_reduce:
+    case Collective::barrier:
+      return NcclFunction::all_reduce;
+    case Collective::all_gather:
+      return NcclFunction::all_gather;
+    case Collective::reduce_scatter:
+      return NcclFunction::reduce_scatter;
+    case Collective::broadcast:
+      return NcclFunction::broadcast;
+    case Collective::reduce:
+      return NcclFunction::reduce;
+    case Collective::send_recv:
+    case Collective::all_to_all:
+    case Collective::gather:
+    case Collective::scatter:
+      break;
+  }
+  return std::nullopt;
+}
+
 }  // namespace collsim

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string_view>
 
+#include "sim/collective.h"
 #include "sim/nccl_algorithm.h"
 #include "sim/transfer_cost.h"
 
@@ -33,6 +34,10 @@ inline constexpr std::array all_nccl_algorithms{NcclAlgorithm::tree,
                                                 NcclAlgorithm::pat};
 
 inline constexpr std::array all_nccl_protocols{Protocol::ll, Protocol::ll128, Protocol::simple};
+
+/// The function that a collective is; nothing for those made of sends and receives. A barrier is an
+/// all_reduce of one element, which is how frameworks make one of NCCL.
+std::optional<NcclFunction> function_of(Collective collective);
 
 /// The names that NCCL's logs and variables use: "AllReduce", "CollNetDirect", "LL128".
 std::string_view nccl_name(NcclFunction function);

@@ -35,14 +35,20 @@ const NcclCpu& NcclSystem::cpu() const {
   return nodes_[of_kind(NcclNodeKind::cpu).front()].cpu;
 }
 
-void NcclSystem::remove_net(std::size_t index) {
-  auto& nets = by_kind_[static_cast<std::size_t>(NcclNodeKind::net)];
-  const std::uint32_t gone = nets[index];
+void NcclSystem::keep_first_gpus(std::size_t ranks) {
+  for (std::size_t index = gpu_count(); index-- > 0;) {
+    if (static_cast<std::size_t>(gpu(index).gpu.rank) >= ranks) remove(NcclNodeKind::gpu, index);
+  }
+}
+
+void NcclSystem::remove(NcclNodeKind kind, std::size_t index) {
+  auto& alike = by_kind_[static_cast<std::size_t>(kind)];
+  const std::uint32_t gone = alike[index];
   for (NcclNode& node : nodes_) {
     std::erase_if(node.links, [&](std::uint32_t id) { return links_[id].to == gone; });
   }
   nodes_[gone].links.clear();
-  nets.erase(nets.begin() + static_cast<std::ptrdiff_t>(index));
+  alike.erase(alike.begin() + static_cast<std::ptrdiff_t>(index));
 }
 
 std::uint32_t NcclSystemBuilder::add(NcclNode node) {

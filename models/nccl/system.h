@@ -77,10 +77,15 @@ class NcclSystem {
   int greatest_compute_capability() const;
   const NcclCpu& cpu() const;  ///< the first one; NCCL takes all to be alike
   /// Forgets a NIC, the index being among nets.
-  void remove_net(std::size_t index);
+  void remove_net(std::size_t index) { remove(NcclNodeKind::net, index); }
+  /// Forgets all GPUs but those of the first `ranks` ranks, as NCCL knows only the GPUs of its
+  /// communicator; NICs, switches and CPUs stay.
+  void keep_first_gpus(std::size_t ranks);
 
  private:
   friend class NcclSystemBuilder;
+  void remove(NcclNodeKind kind, std::size_t index);
+
   std::vector<NcclNode> nodes_;
   std::vector<NcclLink> links_;
   std::array<std::vector<std::uint32_t>, 6> by_kind_;

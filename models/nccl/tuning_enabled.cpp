@@ -104,4 +104,37 @@ bool is_enabled(NcclFunction function, NcclAlgorithm algorithm, Protocol protoco
   return protocol != Protocol::ll128 || ll128_is_safe(algorithm, input);
 }
 
+std::optional<std::string> why_not(NcclFunction function, NcclAlgorithm algorithm,
+                                   Protocol protocol, const TuningInput& input) {
+  const bool pat = algorithm == NcclAlgorithm::pat;
+  if (!implements(function, algorithm, protocol, input)) {
+    if (pat && is_gather(function) && protocol == Protocol::simple) {
+      return "from NCCL 2.23 on, with one GPU per node";
+    }
+    return "NCCL has no such kernel";
+  }
+  const NcclEnvironment& environment = *input.environment;
+  if (!environment.algorithm_allowed[index_of(function)][index_of(algorithm)]) {
+    return "NCCL_ALGO leaves it out";
+  }
+  if (!algorithm_is_enabled(function, algorithm, input)) {
+    if (algorithm == NcclAlgorithm::nvls_tree) return "for several nodes";
+    return "needs several nodes, NCCL_COLLNET_ENABLE=1 and NICs that reduce in the network";
+  }
+  const auto asked = environment.protocol_allowed[index_of(function)][index_of(protocol)];
+  if (asked && !*asked) return "NCCL_PROTO leaves it out";
+  if (!is_enabled(function, algorithm, protocol, input)) {
+    return "LL128 needs NVLink inside nodes and GPUDirect between them";
+  }
+  const bool ring_or_tree = algorithm == NcclAlgorithm::ring || algorithm == NcclAlgorithm::tree;
+  if (protocol != Protocol::simple && !ring_or_tree) return "NCCL has no such kernel";
+  const bool nvls = algorithm == NcclAlgorithm::nvls || algorithm == NcclAlgorithm::nvls_tree;
+  if (nvls && graph_of(algorithm, *input.graphs).channel_count() < 2) {
+    return environment.nvls_enabled
+               ? "needs an NVSwitch that reduces (Hopper or later) and three GPUs or more"
+               : "NCCL_NVLS_ENABLE=0";
+  }
+  return std::nullopt;
+}
+
 }  // namespace collsim

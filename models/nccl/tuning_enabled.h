@@ -13,4 +13,9 @@ bool implements(NcclFunction function, NcclAlgorithm algorithm, Protocol protoco
 bool is_enabled(NcclFunction function, NcclAlgorithm algorithm, Protocol protocol,
                 const TuningInput& input);
 
+/// Why NCCL does not consider a pair for the function, and what would change that; nothing where it
+/// does.
+std::optional<std::string> why_not(NcclFunction function, NcclAlgorithm algorithm,
+                                   Protocol protocol, const TuningInput& input);
+
 }  // namespace collsim

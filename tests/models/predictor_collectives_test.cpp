@@ -26,6 +26,7 @@ TEST(PredictorCollectives, all_are_answered_within_their_bounds) {
     for (const std::string& name : algorithm_names(collective)) {
       for (const Rank ranks : {1U, 2U, 7U, 8U, 16U, 19U}) {
         RunSpec run;
+        run.schedule = ScheduleKind::textbook;
         run.algorithm = name;
         run.chunking.largest_chunk = Bytes{100000};
         const Rank root = ranks / 2;

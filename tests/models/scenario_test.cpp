@@ -21,7 +21,7 @@ std::string error_of(const std::string& text) {
   return "no error";
 }
 
-TEST(Scenario, defaults_are_the_textbooks) {
+TEST(Scenario, leaves_open_what_a_run_does_not_say) {
   const TemporaryFile file("scenario.yaml", R"(collsim: scenario/1
 name: small
 topology: switch-8
@@ -35,7 +35,29 @@ runs:
   ASSERT_EQ(scenario.runs.size(), 1U);
   EXPECT_EQ(scenario.runs[0].channels, 1U);
   EXPECT_EQ(scenario.runs[0].chunking, Chunking{});
-  EXPECT_EQ(scenario.runs[0].protocol, Protocol::simple);
+  EXPECT_FALSE(scenario.runs[0].schedule);
+  EXPECT_FALSE(scenario.runs[0].protocol);
+  EXPECT_FALSE(scenario.ranks_per_node);
+}
+
+// Keys that only one schedule has say which one is meant.
+TEST(Scenario, knows_the_schedule_by_its_keys) {
+  const TemporaryFile file("scenario.yaml", R"(collsim: scenario/1
+name: keys
+topology: hgx-h200
+ranks_per_node: 4
+runs:
+  - { algorithm: ring, channels: 4 }
+  - { env: { NCCL_PROTO: LL } }
+  - { protocol: ll }
+)");
+  const Scenario scenario = load_scenario(file.path());
+  EXPECT_EQ(scenario.ranks_per_node, 4U);
+  ASSERT_EQ(scenario.runs.size(), 3U);
+  EXPECT_EQ(scenario.runs[0].schedule, ScheduleKind::textbook);
+  EXPECT_EQ(scenario.runs[1].schedule, ScheduleKind::nccl);
+  EXPECT_FALSE(scenario.runs[2].schedule);
+  EXPECT_EQ(scenario.runs[2].protocol, Protocol::ll);
 }
 
 TEST(Scenario, reads_every_key_of_a_run) {
@@ -112,8 +134,9 @@ TEST(Scenario, names_the_place_of_what_is_wrong) {
                   .starts_with("scenario.yaml:4:26: "));
   EXPECT_TRUE(error_of(head + "runs: [{ schedule: nccl, nccl_version: \"2.3\" }]\n")
                   .starts_with("scenario.yaml:4:40: "));
-  EXPECT_TRUE(error_of(head + "runs: [{ schedule: nccl, algorithm: nvls }]\n")
-                  .starts_with("scenario.yaml:4:37: NCCL algorithm 'nvls'; auto, ring or tree"));
+  EXPECT_TRUE(
+      error_of(head + "runs: [{ schedule: nccl, algorithm: nvsl }]\n")
+          .starts_with("scenario.yaml:4:37: NCCL algorithm 'nvsl'; auto, ring, tree, nvls"));
   EXPECT_TRUE(error_of(head + "sizes: { from: 2 MiB, to: 1 MiB }\nruns: [{ algorithm: ring }]\n")
                   .starts_with("scenario.yaml:4:8: sizes from 2 MiB to 1 MiB"));
   EXPECT_TRUE(error_of(head + "sizes: { from: 8 }\nruns: [{ algorithm: ring }]\n")

@@ -79,8 +79,18 @@ TEST(Command, bad_input_is_one_message_and_exit_code_2) {
       {"run", "-t", "switch-8", "--rank", "4"},
       {"run", "-t", "switch-8", "one.yaml", "two.yaml"},
       {"run", "-t", "hgx-h200", "--schedule", "ncl"},
-      {"run", "-t", "hgx-h200", "--schedule", "nccl", "-n", "4"},
-      {"run", "-t", "hgx-h200", "--schedule", "nccl", "-c", "barrier"},
+      {"run", "-t", "hgx-h200", "--ranks-per-node", "4", "-n", "5"},
+      {"run", "-t", "hgx-h200", "--ranks-per-node", "0"},
+      {"run", "-t", "dgx-h100-x4", "-n", "12"},
+      {"run", "-t", "hgx-h200", "-a", "nvls", "-c", "broadcast"},
+      {"run", "-t", "hgx-h200", "-a", "ring", "-c", "all_to_all"},
+      {"run", "-t", "hgx-h200", "-a", "parameter_server", "--env", "NCCL_PROTO=LL"},
+      {"run", "-t", "hgx-h200", "--schedule", "textbook", "--env", "NCCL_PROTO=LL"},
+      {"explain", "-t", "hgx-h200"},
+      {"explain", "-t", "hgx-h200", "-b", "1M", "--format", "csv"},
+      {"check", "-t", "hgx-h200"},
+      {"check", "--schedule", "ncl"},
+      {"check", "--schedule", "nccl", "-t", "no-such-machine"},
       {"run", "-t", "hgx-h200", "--schedule", "nccl", "--channels", "3"},
       {"run", "-t", "hgx-h200", "--schedule", "nccl", "--env", "NCCL_ALGO"},
       {"run", "-t", "hgx-h200", "--schedule", "nccl", "--env", "NCCL_ALGO=Rign"},
@@ -125,7 +135,7 @@ TEST(Command, csv_has_its_columns_and_a_line_a_size) {
   EXPECT_EQ(outcome.status, exit_ok);
   EXPECT_EQ(outcome.out.substr(0, outcome.out.find('\n')),
             "size_bytes,count,type,redop,root,nranks,algorithm,protocol,channels,time_us,"
-            "algbw_GBps,busbw_GBps,bound_us,engine");
+            "algbw_GBps,busbw_GBps,bound_us,engine,schedule,calibration");
   EXPECT_EQ(count_lines(outcome.out), 1U + 2 * 3);
 }
 
@@ -156,9 +166,9 @@ TEST(Command, engines_give_the_same_answer) {
 
 // NCCL 2.28 on 8 x H200 logs 24 channels, and LL for small all-reduces (recordings/nccl).
 TEST(Command, nccls_schedule_is_what_nccl_chooses) {
-  const Outcome outcome =
-      run({"run", "-t", "hgx-h200", "--schedule", "nccl", "--nccl-version", "2.28", "--env",
-           "NCCL_NVLS_ENABLE=0", "-b", "1K", "-e", "1M", "-f", "1024", "--format", "json"});
+  const Outcome outcome = run({"run", "-t", "hgx-h200", "--schedule", "nccl", "--nccl-version",
+                               "2.28", "--env", "NCCL_NVLS_ENABLE=0", "-b", "1K", "-e", "1M", "-f",
+                               "1024", "--format", "json", "--nccl-estimate"});
   ASSERT_EQ(outcome.status, exit_ok) << outcome.err;
   EXPECT_EQ(outcome.err, "");
   const auto rows = nlohmann::json::parse(outcome.out);
@@ -168,6 +178,48 @@ TEST(Command, nccls_schedule_is_what_nccl_chooses) {
   EXPECT_EQ(rows[0].at("channels"), 1);
   EXPECT_EQ(rows[1].at("protocol"), "LL");
   EXPECT_GT(rows[1].at("nccl_estimate_us").get<double>(), 0);
+}
+
+// Whose schedule is meant where nobody says: NCCL's, but for what only a textbook has.
+TEST(Command, the_schedule_is_nccls_unless_only_the_textbook_fits) {
+  const auto schedule = [](std::vector<std::string> args) {
+    args.insert(args.begin(), "run");
+    args.insert(args.end(), {"-b", "4K", "-e", "4K", "--format", "json"});
+    const Outcome outcome = run(args);
+    EXPECT_EQ(outcome.status, exit_ok) << outcome.err;
+    return nlohmann::json::parse(outcome.out)[0].at("schedule").get<std::string>();
+  };
+  EXPECT_EQ(schedule({"-t", "hgx-h200"}), "nccl");
+  EXPECT_EQ(schedule({"-t", "hgx-h200", "-a", "ring"}), "nccl");
+  EXPECT_EQ(schedule({"-t", "hgx-h200", "-a", "ring", "--schedule", "textbook"}), "textbook");
+  EXPECT_EQ(schedule({"-t", "hgx-h200", "-a", "recursive_halving_doubling"}), "textbook");
+  EXPECT_EQ(schedule({"-t", "hgx-h200", "-a", "tree", "-c", "broadcast"}), "textbook");
+  EXPECT_EQ(schedule({"-t", "hgx-h200", "-a", "ring", "--channels", "4"}), "textbook");
+  EXPECT_EQ(schedule({"-t", "hgx-h200", "-c", "all_to_all"}), "nccl");
+  EXPECT_EQ(schedule({"-t", "hgx-h200", "-c", "all_to_all", "-a", "direct"}), "textbook");
+  EXPECT_EQ(schedule({"-t", "switch-8"}), "textbook");
+  EXPECT_EQ(schedule({"-t", "switch-8", "--schedule", "nccl"}), "nccl");
+  EXPECT_EQ(schedule({"-t", "switch-8", "--env", "NCCL_PROTO=Simple"}), "nccl");
+}
+
+// Tree on 8 ranks: an inner rank's port carries 2 S, where a ring's would carry 14/8 S.
+TEST(Command, the_rate_on_the_wire_stands_beside_busbw) {
+  const Outcome outcome = run({"run", "-t", "hgx-h200", "-a", "tree", "-p", "simple", "-b", "1M",
+                               "-e", "1M", "--format", "json"});
+  const auto row = nlohmann::json::parse(outcome.out)[0];
+  const double algbw = row.at("algbw_GBps").get<double>();
+  EXPECT_NEAR(row.at("busbw_GBps").get<double>(), 1.75 * algbw, 1e-9 * algbw);
+  EXPECT_NEAR(row.at("wirebw_GBps").get<double>(), 2 * algbw, 1e-9 * algbw);
+  EXPECT_FALSE(row.contains("nccl_estimate_us"));
+}
+
+// An 8-byte barrier would be no other than the all_reduce of one float that stands for it.
+TEST(Command, a_barrier_is_an_all_reduce_of_one_element) {
+  const auto time = [](const std::vector<std::string>& args) {
+    return nlohmann::json::parse(run(args).out)[0].at("time_us").get<double>();
+  };
+  EXPECT_DOUBLE_EQ(time({"run", "-t", "hgx-h200", "-c", "barrier", "--format", "json"}),
+                   time({"run", "-t", "hgx-h200", "-b", "4", "-e", "4", "--format", "json"}));
 }
 
 TEST(Command, what_nccl_would_run_but_we_do_not_simulate_is_named) {

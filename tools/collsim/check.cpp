@@ -3,14 +3,20 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 #include <ostream>
 #include <string>
 #include <vector>
 
+#include "models/data_directory.h"
+#include "models/nccl/choice.h"
+#include "sim/algorithms/nccl_plan.h"
+#include "sim/algorithms/nccl_point_to_point.h"
 #include "sim/algorithms/registry.h"
 #include "sim/checker.h"
 #include "sim/input_error.h"
+#include "sim/topologies/loader.h"
 #include "tools/collsim/collective_option.h"
 #include "tools/collsim/numbers.h"
 #include "tools/collsim/options.h"
@@ -121,6 +127,124 @@ std::vector<std::string> chosen_algorithms(Collective collective, const std::str
   return names;
 }
 
+/// What NCCL's plans of one machine are proved with.
+struct NcclRequest {
+  std::vector<Collective> collectives;
+  std::vector<std::string> topologies;
+  Rank most_ranks = most_ranks_all_to_all;
+  std::optional<Rank> root = 0;
+  CheckOptions options;
+};
+
+/// Every shipped machine, but not those of a textbook.
+std::vector<std::string> shipped_machines() {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(data_directory() / "topologies")) {
+    if (entry.path().extension() == ".yaml") names.push_back(entry.path().stem().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+Rank last_root(Collective collective, const std::optional<Rank>& root, Rank ranks) {
+  return !root && has_root(collective) ? ranks - 1 : root.value_or(0);
+}
+
+bool considers(const Nccl& nccl, NcclFunction function, NcclAlgorithm algorithm) {
+  return std::any_of(all_nccl_protocols.begin(), all_nccl_protocols.end(), [&](Protocol protocol) {
+    return nccl.tuning(function, algorithm, protocol).bandwidth > 0;
+  });
+}
+
+/// A collective that NCCL tunes: every algorithm that it considers here and that has a plan, on all
+/// channels. A call on fewer channels runs the first of the same schedules.
+void prove_tuned(Collective collective, const Nccl& nccl, const NcclRequest& request,
+                 std::ostream& out, std::uint64_t& wrong) {
+  const auto channels = static_cast<std::uint32_t>(nccl.channels().channels.size());
+  for (const NcclAlgorithm algorithm : all_nccl_algorithms) {
+    if (why_no_nccl_plan(collective, algorithm)) continue;
+    if (!considers(nccl, *function_of(collective), algorithm)) continue;
+    Outcome outcome;
+    const Rank last = last_root(collective, request.root, nccl.ranks());
+    for (Rank root = request.root.value_or(0); root <= last; ++root) {
+      prove(make_nccl_plan(collective, algorithm, nccl.channels(), channels, root), request.options,
+            outcome);
+    }
+    print_outcome(out, fmt::format("  {} {}", to_string(collective), to_string(algorithm)),
+                  outcome);
+    wrong += outcome.violation_count;
+  }
+}
+
+/// Sends and receives: with every number of channels that a message may be spread over.
+void prove_messages(Collective collective, const Nccl& nccl, const NcclRequest& request,
+                    std::ostream& out, std::uint64_t& wrong) {
+  const PointToPoint& resources = nccl.point_to_point();
+  const Placement placement = uniform_placement(nccl.ranks(), nccl.ranks() / nccl.nodes());
+  Outcome outcome;
+  const Rank last = last_root(collective, request.root, nccl.ranks());
+  for (std::uint32_t parts = 1; parts <= resources.per_peer; parts *= 2) {
+    for (Rank root = request.root.value_or(0); root <= last; ++root) {
+      prove(make_nccl_point_to_point_plan(collective, placement, resources.channels, parts, root),
+            request.options, outcome);
+    }
+  }
+  print_outcome(out, fmt::format("  {} sends and receives", to_string(collective)), outcome);
+  wrong += outcome.violation_count;
+}
+
+/// Returns the number of violations.
+std::uint64_t prove_machine(const std::string& name, const NcclRequest& request,
+                            std::ostream& out) {
+  const Topology topology = load_topology(find_data_file(name, "topologies"));
+  const std::size_t gpus = topology.gpus().size();
+  if (topology.calibration() == "ideal" || gpus < 2 || gpus > request.most_ranks) {
+    fmt::print(out, "{}: {} GPUs, skipped: {}\n", name, gpus,
+               gpus > request.most_ranks ? "more than are proved in good time"
+                                         : "no machine that NCCL runs on");
+    return 0;
+  }
+  const Nccl nccl(topology);
+  fmt::print(out, "{}: {} ranks, {} channels, {} for sends and receives\n", name, nccl.ranks(),
+             nccl.channels().channels.size(), nccl.point_to_point().channels);
+  std::uint64_t wrong = 0;
+  for (const Collective collective : request.collectives) {
+    if (function_of(collective)) {
+      prove_tuned(collective, nccl, request, out, wrong);
+    } else {
+      prove_messages(collective, nccl, request, out, wrong);
+    }
+  }
+  return wrong;
+}
+
+int check_nccl(const po::variables_map& values, std::ostream& out) {
+  NcclRequest request;
+  if (values["collective"].defaulted()) {
+    for (const Collective each : all_collectives()) {
+      if (each != Collective::barrier) request.collectives.push_back(each);
+    }
+  } else {
+    const Collective asked = collective_option(values);
+    // NCCL has no other barrier.
+    request.collectives.push_back(asked == Collective::barrier ? Collective::all_reduce : asked);
+  }
+  if (values.count("topology") != 0) {
+    request.topologies.push_back(values["topology"].as<std::string>());
+    request.most_ranks = most_ranks;
+  } else {
+    request.topologies = shipped_machines();
+  }
+  request.root = read_root(values);
+  request.options.orders = bounded_option(values, "orders", 1, 1000);
+  request.options.seed = bounded_option(values, "seed", 0, 0x7fffffff);
+  std::uint64_t wrong = 0;
+  for (const std::string& topology : request.topologies) {
+    wrong += prove_machine(topology, request, out);
+  }
+  return wrong == 0 ? exit_ok : exit_answer_is_no;
+}
+
 Request read_request(const po::variables_map& values) {
   Request request;
   request.collective = collective_option(values);
@@ -148,13 +272,29 @@ int run_check(std::span<const std::string> args, std::ostream& out, std::ostream
       ("channels", po::value<std::string>()->default_value("1,4"), "channel counts")             //
       ("orders", po::value<std::int64_t>()->default_value(3), "random orders per credit depth")  //
       ("root", po::value<std::string>()->default_value("0"), "a rank, or all in turn")           //
-      ("seed", po::value<std::int64_t>()->default_value(1), "of the orders");
+      ("seed", po::value<std::int64_t>()->default_value(1), "of the orders")                     //
+      ("schedule", po::value<std::string>()->default_value("textbook"),
+       "textbook, or nccl: what NCCL runs on a machine, every collective and algorithm of it")  //
+      ("topology,t", po::value<std::string>(),
+       "the machine for nccl (default: every shipped one of up to 64 GPUs)");
   const auto values = parse_options(
       options, "collsim check [--algorithm A|all] [options]",
       "Runs every plan in random legal orders, under several credit depths, counting whose\n"
-      "contribution is where how often. Exits with 1 if a plan is wrong.",
+      "contribution is where how often. Exits with 1 if a plan is wrong.\n\n"
+      "  collsim check --algorithm ring --ranks 1..17\n"
+      "  collsim check --schedule nccl -t dgx-h100-x4",
       "", args, out);
   if (!values) return exit_ok;
+  const auto& schedule = (*values)["schedule"].as<std::string>();
+  if (schedule == "nccl") return check_nccl(*values, out);
+  if (schedule != "textbook") {
+    throw InputError(fmt::format("--schedule: unknown schedule '{}'", schedule),
+                     "textbook or nccl");
+  }
+  if (values->count("topology") != 0) {
+    throw InputError("--topology without --schedule nccl",
+                     "--ranks and --ranks-per-node, which is all that textbook plans depend on");
+  }
   const Request request = read_request(*values);
   std::uint64_t wrong = 0;
   std::uint32_t most_schedules = 0;

@@ -18,6 +18,8 @@ constexpr std::array table{
                run_run},
     Subcommand{"estimate", "the same from the analytic model, with bounds and critical path",
                run_estimate},
+    Subcommand{"explain", "one size taken apart: what was chosen and why, where the time goes",
+               run_explain},
     Subcommand{"steps", "watch an algorithm step by step: who sends what, what buffers hold",
                run_steps},
     Subcommand{"choose", "what NCCL runs on a machine: rings, trees, algorithm by size",

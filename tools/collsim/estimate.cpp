@@ -31,12 +31,12 @@ std::string_view name_of(EstimateMethod method) {
   return method == EstimateMethod::closed_form ? "closed form" : "critical path";
 }
 
-void print_table(const Question& question, const RunSpec& run, std::ostream& out) {
-  const Predictor predictor(question.topology, question.cost, question.scenario.collective, run,
-                            question.ranks, question.scenario.root);
-  fmt::print(out, "# {} on {}, {} ranks\n", to_string(question.scenario.collective),
-             question.topology.name(), question.ranks);
-  fmt::print(out, "# {}; calibration {}\n#\n", describe(run), question.cost.calibration);
+void print_table(const Question& question, const RunSpec& run, std::ostream& out,
+                 std::ostream& err) {
+  const Predictor predictor = make_predictor(question, run);
+  warn(predictor, err);
+  print_head({&question, &run, "analytic"}, out);
+  fmt::print(out, "#\n");
   fmt::print(out, "#{:>12} {:>11} {:>14} | {:>10} {:>10} {:>10} | {:>5} {:>9} {:>9} {:>9} {:>9}\n",
              "size", "time", "", "cut", "busiest", "latency", "hops", "launch", "latency", "serial",
              "transfer");
@@ -59,9 +59,9 @@ void print_table(const Question& question, const RunSpec& run, std::ostream& out
   fmt::print(out, "\n");
 }
 
-void write_rows(const Question& question, const RunSpec& run, Report& report) {
-  const Predictor predictor(question.topology, question.cost, question.scenario.collective, run,
-                            question.ranks, question.scenario.root);
+void write_rows(const Question& question, const RunSpec& run, Report& report, std::ostream& err) {
+  const Predictor predictor = make_predictor(question, run);
+  warn(predictor, err);
   report.begin({&question, &run, "analytic"});
   for (const Bytes size : expand(question.scenario.sizes, element_size)) {
     report.add({predictor.estimate(size), std::nullopt});
@@ -71,16 +71,16 @@ void write_rows(const Question& question, const RunSpec& run, Report& report) {
 
 }  // namespace
 
-int run_estimate(std::span<const std::string> args, std::ostream& out, std::ostream& /*err*/) {
+int run_estimate(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
   const auto values = parse_options(question_options(), usage, epilogue, "scenario", args, out);
   if (!values) return exit_ok;
   const Question question = read_question(*values);
   if (question.format == Format::table) {
-    for (const RunSpec& run : question.scenario.runs) print_table(question, run, out);
+    for (const RunSpec& run : question.scenario.runs) print_table(question, run, out, err);
     return exit_ok;
   }
   const auto report = make_report(question.format, out);
-  for (const RunSpec& run : question.scenario.runs) write_rows(question, run, *report);
+  for (const RunSpec& run : question.scenario.runs) write_rows(question, run, *report, err);
   report->finish();
   return exit_ok;
 }

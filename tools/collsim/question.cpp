@@ -1,6 +1,7 @@
 #include "tools/collsim/question.h"
 
 #include <fmt/format.h>
+#include <fmt/ostream.h>
 
 #include <sstream>
 #include <string_view>
@@ -8,7 +9,6 @@
 
 #include "models/cost_model.h"
 #include "models/data_directory.h"
-#include "sim/algorithms/registry.h"
 #include "sim/input_error.h"
 #include "sim/topologies/loader.h"
 #include "tools/collsim/options.h"
@@ -81,8 +81,10 @@ ScheduleKind parse_schedule(const std::string& name) {
 
 void override_schedule(const po::variables_map& values, bool algorithm_given, RunSpec& run) {
   if (const auto name = given<std::string>(values, "schedule")) {
-    run.schedule = parse_schedule(*name);
-    if (run.schedule == ScheduleKind::nccl && !algorithm_given) run.algorithm = "auto";
+    const ScheduleKind asked = parse_schedule(*name);
+    // A scenario's algorithm is that of its own schedule.
+    if (run.schedule && run.schedule != asked && !algorithm_given) run.algorithm.clear();
+    run.schedule = asked;
   }
   if (const auto version = given<std::string>(values, "nccl-version")) {
     run.nccl_version = parse_nccl_version(*version);
@@ -95,12 +97,15 @@ void override_schedule(const po::variables_map& values, bool algorithm_given, Ru
     }
     run.variables[setting.substr(0, equals)] = setting.substr(equals + 1);
   }
-  if (run.schedule == ScheduleKind::nccl) {
-    for (const char* option : {"channels", "chunk", "protocol"}) {
-      if (values.count(option) == 0) continue;
+  if (!run.schedule && values.count("nccl-version") != 0) run.schedule = ScheduleKind::nccl;
+  for (const char* option : {"channels", "chunk"}) {
+    if (values.count(option) == 0) continue;
+    if (run.schedule == ScheduleKind::nccl || !run.variables.empty()) {
       throw InputError(fmt::format("--{} under NCCL's rules, which choose it", option),
-                       "--env NCCL_PROTO=..., NCCL_MAX_NCHANNELS=..., NCCL_BUFFSIZE=...");
+                       "--env NCCL_MAX_NCHANNELS=..., --env NCCL_BUFFSIZE=..., or "
+                       "--schedule textbook");
     }
+    run.schedule = ScheduleKind::textbook;
   }
 }
 
@@ -115,9 +120,7 @@ void override_runs(const po::variables_map& values, Scenario& scenario) {
       scenario.runs.push_back(run);
     }
   }
-  if (scenario.runs.empty()) {
-    scenario.runs.emplace_back().algorithm = algorithm_names(scenario.collective).front();
-  }
+  if (scenario.runs.empty()) scenario.runs.emplace_back();
   const bool algorithm_given = values.count("algorithm") != 0;
   for (RunSpec& run : scenario.runs) override_schedule(values, algorithm_given, run);
   for (RunSpec& run : scenario.runs) {
@@ -134,6 +137,18 @@ void override_runs(const po::variables_map& values, Scenario& scenario) {
       run.chunking.largest_chunk.count = parse_size("chunk", *chunk);
     }
   }
+}
+
+/// GPUs among the first --ranks-per-node of their nodes.
+Rank usable_gpus(const Question& question) {
+  const Topology& topology = question.topology;
+  std::vector<std::uint32_t> of_node(topology.node_count());
+  Rank usable = 0;
+  for (const DeviceId gpu : topology.gpus()) {
+    std::uint32_t& seen = of_node[static_cast<std::size_t>(topology.device(gpu).node)];
+    if (seen++ < question.scenario.ranks_per_node.value_or(~0U)) ++usable;
+  }
+  return usable;
 }
 
 Scenario read_scenario(const po::variables_map& values) {
@@ -160,6 +175,9 @@ Scenario read_scenario(const po::variables_map& values) {
   if (const auto ranks = given<int>(values, "ranks")) {
     scenario.ranks = static_cast<std::uint32_t>(positive("ranks", *ranks));
   }
+  if (const auto ranks = given<int>(values, "ranks-per-node")) {
+    scenario.ranks_per_node = static_cast<std::uint32_t>(positive("ranks-per-node", *ranks));
+  }
   if (const auto root = given<int>(values, "root")) {
     if (*root < 0) throw InputError(fmt::format("--root: {}", *root), "a rank, 0 or more");
     scenario.root = static_cast<Rank>(*root);
@@ -181,22 +199,26 @@ po::options_description question_options() {
       ("topology,t", po::value<std::string>(),
        "machine: a file, or a shipped name such as "
        "hgx-h200")                                                                          //
-      ("ranks,n", po::value<int>(), "GPUs that take part (default: all)")                   //
+      ("ranks,n", po::value<int>(), "GPUs that take part, the first ones (default: all)")   //
+      ("ranks-per-node", po::value<int>(), "of every node, the first ones (default: all)")  //
       ("collective,c", po::value<std::string>(), "default all_reduce; see `collsim list`")  //
       ("root,r", po::value<int>(),
        "rank that a rooted collective starts or ends at (default 0)")  //
       ("algorithm,a", po::value<std::string>(),
-       "one or several, comma-separated (default: the first of the collective); "
-       "see `collsim list`")                                                            //
-      ("protocol,p", po::value<std::string>(), "ll, ll128 or simple (default simple)")  //
+       "one or several, comma-separated (default: NCCL's choice, or the textbook's first of "
+       "the collective); see `collsim list`")  //
+      ("protocol,p", po::value<std::string>(),
+       "ll, ll128 or simple (default: NCCL's choice; textbook: simple)")  //
       ("schedule", po::value<std::string>(),
-       "textbook (default) or nccl: what NCCL would choose and run")  //
+       "nccl: what NCCL would choose and run (default); textbook: default for algorithms that only "
+       "it has and on machines whose calibration is ideal")  //
       ("env", po::value<std::vector<std::string>>()->composing(),
-       "NCCL variable K=V for --schedule nccl; may be repeated")                  //
-      ("nccl-version", po::value<std::string>(), "2.18 to 2.30 (default 2.30)")   //
-      ("channels", po::value<int>(), "channels that share the data (default 1)")  //
+       "NCCL variable K=V; may be repeated")                                     //
+      ("nccl-version", po::value<std::string>(), "2.18 to 2.30 (default 2.30)")  //
+      ("channels", po::value<int>(),
+       "textbook only: channels that share the data (default 1)")  //
       ("chunk", po::value<std::string>(),
-       "largest chunk; larger buffers are pipelined in loops "
+       "textbook only: largest chunk; larger buffers are pipelined in loops "
        "(default: unlimited)")                                                   //
       ("minbytes,b", po::value<std::string>(), "smallest size (default 8)")      //
       ("maxbytes,e", po::value<std::string>(), "largest size (default 1G)")      //
@@ -204,6 +226,8 @@ po::options_description question_options() {
       ("calibration", po::value<std::string>(),
        "cost constants: a file, or a shipped name such as "
        "ideal (default: the topology's)")  //
+      ("nccl-estimate", po::bool_switch(),
+       "also show the time that NCCL itself expects, by which it chooses")  //
       ("format", po::value<std::string>()->default_value("table"), "table, csv or json");
   return options;
 }
@@ -211,17 +235,35 @@ po::options_description question_options() {
 Question read_question(const po::variables_map& values) {
   Question question;
   question.format = parse_format(values["format"].as<std::string>());
+  question.nccl_estimate = values["nccl-estimate"].as<bool>();
   question.scenario = read_scenario(values);
   question.topology = load_topology(question.scenario.topology);
   question.cost = question.scenario.calibration ? load_calibration(*question.scenario.calibration)
                                                 : calibration_for(question.topology);
-  question.ranks =
-      question.scenario.ranks.value_or(static_cast<Rank>(question.topology.gpus().size()));
+  question.ranks = question.scenario.ranks.value_or(usable_gpus(question));
+  for (RunSpec& run : question.scenario.runs) {
+    run = settled(run, question.scenario.collective, question.topology);
+  }
+  if (question.scenario.collective == Collective::barrier) {
+    question.scenario.sizes = {Bytes{0}, Bytes{0}, 2};  // it carries nothing
+  }
   if (has_root(question.scenario.collective) && question.scenario.root >= question.ranks) {
     throw InputError(fmt::format("root {} of {} ranks", question.scenario.root, question.ranks),
                      fmt::format("0 to {}", question.ranks - 1));
   }
   return question;
+}
+
+Predictor make_predictor(const Question& question, const RunSpec& run) {
+  const Scenario& scenario = question.scenario;
+  return {question.topology, question.cost, scenario.collective,    run,
+          question.ranks,    scenario.root, scenario.ranks_per_node};
+}
+
+void warn(const Predictor& predictor, std::ostream& err) {
+  for (const std::string& warning : predictor.warnings()) {
+    fmt::print(err, "collsim: warning: {}\n", warning);
+  }
 }
 
 }  // namespace collsim::command

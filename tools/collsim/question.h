@@ -1,8 +1,10 @@
 #pragma once
 
 #include <boost/program_options.hpp>
+#include <iosfwd>
 #include <string>
 
+#include "models/predictor.h"
 #include "models/scenario.h"
 #include "sim/topology.h"
 #include "sim/transfer_cost.h"
@@ -19,6 +21,7 @@ struct Question {
   TransferCost cost;
   Rank ranks = 1;
   Format format = Format::table;
+  bool nccl_estimate = false;  ///< show what NCCL itself expects, also where nothing was measured
 };
 
 /// The options that make a question.
@@ -26,5 +29,11 @@ boost::program_options::options_description question_options();
 
 /// Reads the scenario file if one is given; options given besides override it. Throws InputError.
 Question read_question(const boost::program_options::variables_map& values);
+
+/// What answers a run of the question, which it refers to.
+Predictor make_predictor(const Question& question, const RunSpec& run);
+
+/// Prints what a person should know about a predictor's answers.
+void warn(const Predictor& predictor, std::ostream& err);
 
 }  // namespace collsim::command

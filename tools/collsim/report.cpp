@@ -9,6 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "models/nccl/function.h"
+#include "sim/algorithms/nccl_plan.h"
 #include "sim/collective.h"
 
 namespace collsim::command {
@@ -18,13 +20,36 @@ namespace {
 struct Rates {
   double algbw = 0;  // GB/s
   double busbw = 0;
+  double wirebw = 0;
 };
 
 Rates rates_of(const Section& section, const Prediction& prediction) {
   if (prediction.size.count == 0 || prediction.time.value == 0) return {};
   const double algbw = in_gigabytes_per_second(prediction.size / prediction.time);
   const Question& question = *section.question;
-  return {algbw, algbw * busbw_factor(question.scenario.collective, question.ranks)};
+  const double busbw = algbw * busbw_factor(question.scenario.collective, question.ranks);
+  return {algbw, busbw, prediction.wire_factor ? algbw * *prediction.wire_factor : busbw};
+}
+
+bool is_under_nccl(const RunSpec& run) {
+  return run.schedule == ScheduleKind::nccl;
+}
+
+/// Whether some algorithm that NCCL may run here carries other bytes than busbw says.
+bool wire_differs(const Question& question, const RunSpec& run) {
+  if (!is_under_nccl(run)) return false;
+  const Collective collective = question.scenario.collective;
+  const auto forced = find_nccl_run(run.algorithm);
+  return std::any_of(
+      all_nccl_algorithms.begin(), all_nccl_algorithms.end(), [&](NcclAlgorithm algorithm) {
+        return (!forced || algorithm == *forced) && !why_no_nccl_plan(collective, algorithm) &&
+               wire_factor(collective, algorithm, question.ranks) !=
+                   busbw_factor(collective, question.ranks);
+      });
+}
+
+bool shows_estimate(const Question& question, const RunSpec& run) {
+  return is_under_nccl(run) && (question.nccl_estimate || run.measured);
 }
 
 /// As nccl-tests prints them: root -1 and redop none where there is none.
@@ -62,40 +87,36 @@ class TableReport final : public Report {
   void begin(const Section& section) override {
     section_ = section;
     rows_.clear();
-    const Question& question = *section.question;
     const RunSpec& run = *section.run;
-    fmt::print(out_, "# {} on {}, {} ranks\n", to_string(question.scenario.collective),
-               question.topology.name(), question.ranks);
-    fmt::print(out_, "# {}; engine {}; calibration {}\n", describe(run), section.engine,
-               question.cost.calibration);
+    print_head(section, out_);
     if (run.measured) {
       fmt::print(out_, "# measured: {} in {}\n", run.measured->id,
                  run.measured->file.filename().string());
     }
-    fmt::print(out_, "#\n#{:>12} {:>12} {:>7} {:>6} {:>5} {:>11} {:>8} {:>8} {:>11}", "size",
-               "count", "type", "redop", "root", "time", "algbw", "busbw", "bound");
-    if (under_nccl())
-      fmt::print(out_, " {:>4} {:>6} {:>3} {:>11}", "algo", "proto", "ch", "nccl's");
-    if (run.measured) fmt::print(out_, " {:>11} {:>8}", "measured", "error");
-    fmt::print(out_, "\n#{:>12} {:>12} {:>7} {:>6} {:>5} {:>11} {:>8} {:>8} {:>11}", "(B)",
-               "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "(us)");
-    if (under_nccl()) fmt::print(out_, " {:>4} {:>6} {:>3} {:>11}", "", "", "", "own (us)");
-    if (run.measured) fmt::print(out_, " {:>11} {:>8}", "(us)", "(%)");
-    fmt::print(out_, "\n");
+    print_titles({"size", "count", "type", "redop", "root", "time", "algbw", "busbw", "wirebw",
+                  "bound", "algo", "proto", "ch", "nccl's", "measured", "error"});
+    print_titles({"(B)", "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "(GB/s)", "(us)", "",
+                  "", "", "own (us)", "(us)", "(%)"});
   }
 
   void add(const Row& row) override {
     const Prediction& prediction = row.prediction;
     const Rates rates = rates_of(section_, prediction);
-    fmt::print(out_, " {:>12} {:>12} {:>7} {:>6} {:>5} {:>11.2f} {:>8.2f} {:>8.2f} {:>11.2f}",
+    fmt::print(out_, " {:>12} {:>12} {:>7} {:>6} {:>5} {:>11.2f} {:>8.2f} {:>8.2f}",
                prediction.size.count, prediction.size.count / element_size.count, "float",
                redop_of(*section_.question), root_of(*section_.question),
-               in_microseconds(prediction.time), rates.algbw, rates.busbw,
-               in_microseconds(prediction.bounds.largest()));
-    if (under_nccl()) {
-      fmt::print(out_, " {:>4} {:>6} {:>3} {:>11.2f}", prediction.algorithm,
-                 to_string(prediction.protocol), prediction.channels,
-                 in_microseconds(prediction.nccl_estimate.value_or(Seconds{})));
+               in_microseconds(prediction.time), rates.algbw, rates.busbw);
+    if (shows_wirebw()) fmt::print(out_, " {:>8.2f}", rates.wirebw);
+    fmt::print(out_, " {:>11.2f}", in_microseconds(prediction.bounds.largest()));
+    if (is_under_nccl(*section_.run)) {
+      fmt::print(out_, " {:>14} {:>6} {:>3}", prediction.algorithm, to_string(prediction.protocol),
+                 prediction.channels);
+    }
+    if (shows_estimate(*section_.question, *section_.run)) {
+      fmt::print(out_, " {:>11}",
+                 prediction.nccl_estimate
+                     ? fmt::format("{:.2f}", in_microseconds(*prediction.nccl_estimate))
+                     : "-");
     }
     if (row.measured) {
       fmt::print(out_, " {:>11.2f} {:>+8.1f}", in_microseconds(*row.measured),
@@ -114,7 +135,30 @@ class TableReport final : public Report {
   }
 
  private:
-  bool under_nccl() const { return section_.run->schedule == ScheduleKind::nccl; }
+  /// One line of titles, one for every column that there may be.
+  void print_titles(const std::array<std::string_view, 16>& titles) {
+    const bool nccl = is_under_nccl(*section_.run);
+    const bool estimate = shows_estimate(*section_.question, *section_.run);
+    const bool measured = section_.run->measured.has_value();
+    const bool first = titles[0] == "size";
+    constexpr std::array widths{12, 12, 7, 6, 5, 11, 8, 8, 8, 11, 14, 6, 3, 11, 11, 8};
+    constexpr std::size_t wirebw = 8;
+    constexpr std::size_t algorithm = 10;
+    constexpr std::size_t own = 13;
+    std::string line = first ? "#\n#" : "#";
+    for (std::size_t i = 0; i < titles.size(); ++i) {
+      const bool shown = i == wirebw     ? shows_wirebw()
+                         : i < algorithm ? true
+                         : i < own       ? nccl
+                         : i == own      ? estimate
+                                         : measured;
+      if (shown) line += fmt::format("{}{:>{}}", i == 0 ? "" : " ", titles[i], widths[i]);
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    fmt::print(out_, "{}\n", line);
+  }
+
+  bool shows_wirebw() const { return wire_differs(*section_.question, *section_.run); }
 
   void print_errors() {
     fmt::print(out_, "#\n# error against the measured times, median of |error| (worst):");
@@ -158,6 +202,8 @@ nlohmann::ordered_json fields(const Section& section, const Row& row) {
       {"busbw_GBps", rates.busbw},
       {"bound_us", in_microseconds(prediction.bounds.largest())},
       {"engine", section.engine},
+      {"schedule", to_string(*section.run->schedule)},
+      {"calibration", question.cost.calibration},
   };
   return json;
 }
@@ -183,13 +229,14 @@ bool any_run(const Section& section, Predicate predicate) {
 bool is_measured(const RunSpec& run) {
   return run.measured.has_value();
 }
-bool is_under_nccl(const RunSpec& run) {
-  return run.schedule == ScheduleKind::nccl;
-}
 
 nlohmann::ordered_json all_fields(const Section& section, const Row& row) {
   nlohmann::ordered_json json = fields(section, row);
-  if (any_run(section, is_under_nccl)) {
+  if (any_run(section, [&](const RunSpec& run) { return wire_differs(*section.question, run); })) {
+    json["wirebw_GBps"] = rates_of(section, row.prediction).wirebw;
+  }
+  if (any_run(section,
+              [&](const RunSpec& run) { return shows_estimate(*section.question, run); })) {
     json["nccl_estimate_us"] = microseconds_or_null(row.prediction.nccl_estimate);
   }
   if (any_run(section, is_measured)) add_measured(json, row);
@@ -263,13 +310,22 @@ class JsonReport final : public Report {
 
 std::string describe(const RunSpec& run) {
   if (run.schedule == ScheduleKind::textbook) {
-    return fmt::format("algorithm {}, protocol {}, {} channel{}", run.algorithm,
-                       to_string(run.protocol), run.channels, run.channels == 1 ? "" : "s");
+    return fmt::format("textbook schedule, algorithm {}, protocol {}, {} channel{}", run.algorithm,
+                       to_string(run.protocol.value_or(Protocol::simple)), run.channels,
+                       run.channels == 1 ? "" : "s");
   }
   std::string text = fmt::format("as NCCL {} runs it", to_string(run.nccl_version));
   if (run.algorithm != "auto") text += fmt::format(", algorithm {}", run.algorithm);
   for (const auto& [name, value] : run.variables) text += fmt::format(", {}={}", name, value);
   return text;
+}
+
+void print_head(const Section& section, std::ostream& out) {
+  const Question& question = *section.question;
+  fmt::print(out, "# {} on {}, {} rank{}\n", to_string(question.scenario.collective),
+             question.topology.name(), question.ranks, question.ranks == 1 ? "" : "s");
+  fmt::print(out, "# {}; engine {}; calibration {}\n", describe(*section.run), section.engine,
+             question.cost.calibration);
 }
 
 double relative_error(const Row& row) {

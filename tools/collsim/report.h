@@ -24,8 +24,12 @@ struct Section {
   std::string engine;  ///< "native", "simgrid", "analytic"
 };
 
-/// What a run asks for, in a line: "algorithm ring, protocol Simple, 4 channels".
+/// What a settled run asks for, in a line: "textbook schedule, algorithm ring, protocol Simple, 4
+/// channels", "as NCCL 2.30 runs it, NCCL_PROTO=LL".
 std::string describe(const RunSpec& run);
+
+/// The first lines of a table: what is asked on which machine; schedule, engine and calibration.
+void print_head(const Section& section, std::ostream& out);
 
 /// (predicted - measured) / measured.
 double relative_error(const Row& row);
@@ -43,7 +47,9 @@ class Report {
 };
 
 /// `table` looks as nccl-tests prints; `csv` has one header and one line a row; `json` is one array
-/// of objects with the columns of the CSV as keys.
+/// of objects with the columns of the CSV as keys. Under NCCL's rules `wirebw` stands beside busbw
+/// where some algorithm of the collective carries more or less than nccl-tests takes it to; NCCL's
+/// own estimate only if asked for, or where measured times are shown.
 std::unique_ptr<Report> make_report(Format format, std::ostream& out);
 
 }  // namespace collsim::command

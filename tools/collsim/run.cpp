@@ -28,6 +28,7 @@ constexpr std::string_view epilogue =
     "\n"
     "  collsim run scenarios/hgx-h200-all-reduce.yaml\n"
     "  collsim run -t hgx-h200 -a ring,tree -b 1M -e 1G -f 4\n"
+    "  collsim run -t hgx-h200 --schedule textbook -a ring -b 1M -e 1G -f 4\n"
     "  collsim run -t switch-1024 -b 1G --format csv";
 
 /// What computes the answers; `analytic` is the model of `collsim estimate`.
@@ -80,11 +81,8 @@ void answer(const Question& question, const RunSpec& run, Answerer answerer, Rep
     recording =
         load_recording(run.measured->file, run.measured->id, scenario.collective, question.ranks);
   }
-  const Predictor predictor(question.topology, question.cost, scenario.collective, run,
-                            question.ranks, question.scenario.root);
-  for (const std::string& warning : predictor.warnings()) {
-    fmt::print(err, "collsim: warning: {}\n", warning);
-  }
+  const Predictor predictor = make_predictor(question, run);
+  warn(predictor, err);
   report.begin({&question, &run, std::string(name_of(answerer))});
   for (const Bytes size : expand(scenario.sizes, element_size)) {
     report.add({predict(predictor, size, answerer), measured_time(recording, size)});

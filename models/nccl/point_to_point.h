@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+
+#include "models/nccl/environment.h"
+#include "models/nccl/paths.h"
+#include "models/nccl/system.h"
+#include "models/nccl/version.h"
+#include "sim/transfer_cost.h"
+#include "sim/units.h"
+
+namespace collsim {
+
+/// What a communicator has for sends and receives.
+struct PointToPoint {
+  std::uint32_t channels = 1;  ///< a power of two
+  std::uint32_t per_peer = 1;  ///< of them, at most, for one message; a power of two
+  Bytes step;                  ///< of one connection's buffer, with Simple
+};
+
+/// Channels for sends and receives: as many as for collectives, rounded up to a power of two. One
+/// message gets at most what the weakest pair of ranks has a use for: over NVLink two per link,
+/// over PCIe two, over the network one per 14 GB/s of the NICs beside the GPU (two before 2.20),
+/// fewer where the peers of a many-node communicator would not fit at once. A step is 512 KiB where
+/// all GPUs of the only node have NVLink, else 128 KiB (NCCL src/graph/paths.cc,
+/// ncclTopoComputeP2pChannels; src/init.cc, computeBuffSizes).
+PointToPoint point_to_point_channels(const NcclSystem& system, const NcclPaths& paths,
+                                     std::uint32_t nodes, std::uint32_t collective_channels,
+                                     const NcclEnvironment& environment, NcclVersion version);
+
+/// How one size of message goes.
+struct MessageLaunch {
+  std::uint32_t parts = 1;  ///< channels that one message is spread over
+  Protocol protocol = Protocol::simple;
+  Bytes chunk;              ///< with Simple
+  std::uint32_t warps = 1;  ///< that one direction of one message has
+};
+
+/// What a group of messages of `bytes` each, every rank to `peers` others, runs on (NCCL
+/// src/enqueue.cc, addP2pToPlan; src/device/sendrecv.h). LL up to 16 KiB a channel inside one node,
+/// since connections over the network have no LL buffers; over it a chunk is a quarter of a step
+/// for messages below one, half below eight. Of a communicator over several nodes all messages are
+/// taken to be alike, those inside nodes too.
+MessageLaunch launch_messages(const PointToPoint& resources, Bytes bytes, std::uint32_t ranks,
+                              std::uint32_t nodes, std::uint32_t peers);
+
+}  // namespace collsim

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <vector>
+
+#include "sim/binding.h"
+#include "sim/plan.h"
+#include "sim/transfer_cost.h"
+#include "sim/wiring.h"
+
+namespace collsim {
+
+/// Bytes on the wire, the protocol's overhead included, that a whole call puts on what carries it.
+struct ResourceLoad {
+  std::vector<double> resources;                   ///< by ResourceId
+  std::vector<std::vector<double>> thread_blocks;  ///< [channel][rank]: what it sends
+};
+
+/// Of one call, by its plan: no execution can carry less.
+ResourceLoad resource_load(const Plan& plan, const Binding& binding, const Wiring& wiring,
+                           const ProtocolCost& cost);
+
+}  // namespace collsim

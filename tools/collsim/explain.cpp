@@ -1,0 +1,66 @@
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <algorithm>
+#include <ostream>
+
+#include "models/explanation.h"
+#include "models/scenario.h"
+#include "sim/engine.h"
+#include "sim/input_error.h"
+#include "tools/collsim/explanation_report.h"
+#include "tools/collsim/options.h"
+#include "tools/collsim/question.h"
+#include "tools/collsim/report.h"
+#include "tools/collsim/subcommand.h"
+
+namespace collsim::command {
+
+namespace po = boost::program_options;
+
+namespace {
+
+constexpr std::string_view usage = "collsim explain [SCENARIO] -b SIZE [options]";
+constexpr std::string_view epilogue =
+    "One size, taken apart: what was chosen out of what, how the call is cut, what its time went\n"
+    "into, the way through the machine that decided it, and what was busiest.\n"
+    "\n"
+    "  collsim explain -t hgx-h200 -b 4M\n"
+    "  collsim explain -t dgx-h100-x4 -c all_to_all -b 64M\n"
+    "  collsim explain -t hgx-h200 -a tree -b 64K --format json";
+
+Bytes only_size(const Question& question) {
+  if (question.scenario.collective == Collective::barrier) return {};
+  return expand({question.scenario.sizes.from, question.scenario.sizes.from, 2}, element_size)
+      .front();
+}
+
+}  // namespace
+
+int run_explain(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
+  const auto values = parse_options(question_options(), usage, epilogue, "scenario", args, out);
+  if (!values) return exit_ok;
+  const Question question = read_question(*values);
+  if (values->count("minbytes") == 0 && question.scenario.collective != Collective::barrier) {
+    throw InputError("no size to explain", "-b SIZE");
+  }
+  if (question.format == Format::csv) {
+    throw InputError("--format: an explanation is no list of rows", "table or json");
+  }
+  std::vector<Explanation> explanations;
+  for (const RunSpec& run : question.scenario.runs) {
+    const Predictor predictor = make_predictor(question, run);
+    warn(predictor, err);
+    const Section section{&question, &predictor.run(), "native"};
+    const Explanation explanation = explain(predictor, only_size(question), Engine::native);
+    if (question.format == Format::json) {
+      explanations.push_back(explanation);
+    } else {
+      print_explanation(section, predictor, explanation, out);
+    }
+  }
+  if (question.format == Format::json) print_explanations_json(question, explanations, out);
+  return exit_ok;
+}
+
+}  // namespace collsim::command

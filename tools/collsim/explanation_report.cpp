@@ -1,0 +1,241 @@
+#include "tools/collsim/explanation_report.h"
+
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <ostream>
+#include <string>
+
+namespace collsim::command {
+
+namespace {
+
+constexpr std::size_t most_stations = 40;
+
+struct Share {
+  std::string_view name;
+  Seconds time;
+  std::string_view meaning;
+};
+
+std::array<Share, 5> named_shares(const TimeShares& shares) {
+  return {Share{"launch", shares.launch, "once per call"},
+          Share{"latency", shares.latency, "from a send until its receiver sees it"},
+          Share{"thread blocks", shares.serial, "work per slice"},
+          Share{"bandwidth", shares.bandwidth, "what the busiest resource needs in any case"},
+          Share{"rest", shares.rest, "filling the pipeline, contention"}};
+}
+
+std::string_view words(Cause cause) {
+  switch (cause) {
+    case Cause::begin:
+      return "the call";
+    case Cause::program_order:
+      return "itself";
+    case Cause::message:
+      return "a message";
+    case Cause::credit:
+      return "a credit";
+  }
+  return "";
+}
+
+std::string microseconds_or_dash(const std::optional<Seconds>& time) {
+  return time ? fmt::format("{:.2f}", in_microseconds(*time)) : "-";
+}
+
+bool same_answer(const CandidateTime& a, const CandidateTime& b) {
+  return a.algorithm == b.algorithm && a.why_not == b.why_not && !a.nccl_estimate &&
+         !b.nccl_estimate;
+}
+
+void print_candidates(const Explanation& explanation, std::ostream& out) {
+  if (explanation.candidates.empty()) return;
+  fmt::print(out, "{:<26} {:>3} {:>7} {:>12} {:>12}\n", "candidates", "ch", "threads", "nccl's own",
+             "simulated");
+  fmt::print(out, "{:<26} {:>3} {:>7} {:>12} {:>12}\n", "", "", "", "(us)", "(us)");
+  const auto& candidates = explanation.candidates;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    const CandidateTime& each = candidates[i];
+    if (each.nccl_estimate) {
+      const std::string_view note = each.chosen ? "chosen" : std::string_view(each.why_not);
+      fmt::print(out, "  {:<14} {:<9} {:>3} {:>7} {:>12} {:>12}{}{}\n", to_string(each.algorithm),
+                 to_string(each.protocol), each.launch.channels, each.launch.threads,
+                 microseconds_or_dash(each.nccl_estimate), microseconds_or_dash(each.simulated),
+                 note.empty() ? "" : "  ", note);
+      continue;
+    }
+    // Protocols that are left out for the same reason share a line.
+    std::string protocols(to_string(each.protocol));
+    while (i + 1 < candidates.size() && same_answer(each, candidates[i + 1])) {
+      protocols += fmt::format(", {}", to_string(candidates[++i].protocol));
+    }
+    fmt::print(out, "  {:<14} {}: {}\n", to_string(each.algorithm), protocols, each.why_not);
+  }
+  fmt::print(out, "\n");
+}
+
+void print_shape(const Explanation& explanation, std::ostream& out) {
+  const CallShape& shape = explanation.shape;
+  const Prediction& prediction = explanation.prediction;
+  fmt::print(out, "{} {}: {} channel{}", prediction.algorithm, to_string(prediction.protocol),
+             shape.channels, shape.channels == 1 ? "" : "s");
+  if (shape.threads > 0) fmt::print(out, " of {} threads", shape.threads);
+  fmt::print(out, "; {} loop{} of chunks up to {} B in {} slice{} up to {} B; {} credits\n\n",
+             shape.loops, shape.loops == 1 ? "" : "s", shape.chunk.count, shape.slices,
+             shape.slices == 1 ? "" : "s", shape.slice.count, shape.credits);
+}
+
+void print_shares(const Explanation& explanation, std::ostream& out) {
+  fmt::print(out, "{:<26} {:>12} {:>7}\n", "where the time goes", "(us)", "(%)");
+  for (const Share& share : named_shares(explanation.shares)) {
+    const double whole = explanation.prediction.time.value;
+    fmt::print(out, "  {:<24} {:>12.2f} {:>7.1f}  {}\n", share.name, in_microseconds(share.time),
+               whole > 0 ? 100 * share.time.value / whole : 0, share.meaning);
+  }
+  fmt::print(out, "\n");
+}
+
+void print_path(const Explanation& explanation, std::ostream& out) {
+  fmt::print(out, "critical path: {} hops, {} slices; times without the launch\n",
+             explanation.path.hops, explanation.path.records.size());
+  fmt::print(out, "  {:>5} {:>7} {:<16} {:>7} {:>12} {:>10} {:>10}  {}\n", "rank", "channel",
+             "phase", "slices", "bytes", "from (us)", "to (us)", "after");
+  const auto& stations = explanation.stations;
+  for (std::size_t i = 0; i < std::min(stations.size(), most_stations); ++i) {
+    const Station& station = stations[i];
+    fmt::print(out, "  {:>5} {:>7} {:<16} {:>7} {:>12} {:>10.2f} {:>10.2f}  {}\n", station.rank,
+               station.channel, station.phase, station.slices, station.bytes.count,
+               in_microseconds(station.begin), in_microseconds(station.end), words(station.cause));
+  }
+  if (stations.size() > most_stations) {
+    fmt::print(out, "  and {} more\n", stations.size() - most_stations);
+  }
+  fmt::print(out, "\n");
+}
+
+void print_busiest(const Explanation& explanation, std::ostream& out) {
+  fmt::print(out, "{:<46} {:>7} {:>14} {:>9} {:>7}\n", "busiest", "alike", "bytes", "(GB/s)",
+             "used");
+  for (const ResourceUse& use : explanation.busiest) {
+    fmt::print(out, "  {:<44} {:>7} {:>14.0f} {:>9.2f} {:>5.1f} %\n", use.name, use.alike,
+               use.bytes, in_gigabytes_per_second(use.capacity), 100 * use.utilisation);
+  }
+  fmt::print(out, "\n");
+}
+
+nlohmann::ordered_json time_or_null(const std::optional<Seconds>& time) {
+  if (!time) return {};
+  return in_microseconds(*time);
+}
+
+nlohmann::ordered_json candidate_json(const CandidateTime& candidate) {
+  nlohmann::ordered_json json{{"algorithm", to_string(candidate.algorithm)},
+                              {"protocol", to_string(candidate.protocol)},
+                              {"chosen", candidate.chosen},
+                              {"nccl_estimate_us", time_or_null(candidate.nccl_estimate)},
+                              {"simulated_us", time_or_null(candidate.simulated)}};
+  if (candidate.nccl_estimate) {
+    json["channels"] = candidate.launch.channels;
+    json["threads"] = candidate.launch.threads;
+  }
+  if (!candidate.why_not.empty()) json["why_not"] = candidate.why_not;
+  return json;
+}
+
+nlohmann::ordered_json shape_json(const CallShape& shape) {
+  return {{"channels", shape.channels}, {"threads", shape.threads},
+          {"loops", shape.loops},       {"chunk_bytes", shape.chunk.count},
+          {"slices", shape.slices},     {"slice_bytes", shape.slice.count},
+          {"credits", shape.credits}};
+}
+
+nlohmann::ordered_json station_json(const Station& station) {
+  return {{"rank", station.rank},
+          {"channel", station.channel},
+          {"phase", station.phase},
+          {"slices", station.slices},
+          {"bytes", station.bytes.count},
+          {"from_us", in_microseconds(station.begin)},
+          {"to_us", in_microseconds(station.end)},
+          {"after", words(station.cause)}};
+}
+
+nlohmann::ordered_json explanation_json(const Question& question, const RunSpec& run,
+                                        const Explanation& explanation) {
+  const Prediction& prediction = explanation.prediction;
+  nlohmann::ordered_json json{{"collective", to_string(question.scenario.collective)},
+                              {"topology", question.topology.name()},
+                              {"nranks", question.ranks},
+                              {"schedule", to_string(*run.schedule)},
+                              {"engine", "native"},
+                              {"calibration", question.cost.calibration},
+                              {"size_bytes", prediction.size.count},
+                              {"time_us", in_microseconds(prediction.time)},
+                              {"bound_us", in_microseconds(prediction.bounds.largest())},
+                              {"algorithm", prediction.algorithm},
+                              {"protocol", to_string(prediction.protocol)},
+                              {"shape", shape_json(explanation.shape)}};
+  json["candidates"] = nlohmann::ordered_json::array();
+  for (const CandidateTime& each : explanation.candidates) {
+    json["candidates"].push_back(candidate_json(each));
+  }
+  for (const Share& share : named_shares(explanation.shares)) {
+    json["time_shares_us"][std::string(share.name)] = in_microseconds(share.time);
+  }
+  json["hops"] = explanation.path.hops;
+  json["critical_path"] = nlohmann::ordered_json::array();
+  for (const Station& each : explanation.stations) {
+    json["critical_path"].push_back(station_json(each));
+  }
+  json["busiest"] = nlohmann::ordered_json::array();
+  for (const ResourceUse& use : explanation.busiest) {
+    json["busiest"].push_back({{"name", use.name},
+                               {"alike", use.alike},
+                               {"bytes", use.bytes},
+                               {"capacity_GBps", in_gigabytes_per_second(use.capacity)},
+                               {"utilisation", use.utilisation}});
+  }
+  return json;
+}
+
+}  // namespace
+
+void print_explanation(const Section& section, const Predictor& predictor,
+                       const Explanation& explanation, std::ostream& out) {
+  const Prediction& prediction = explanation.prediction;
+  print_head(section, out);
+  fmt::print(out,
+             "\n{} B in {:.2f} us; the bounds of what runs: machine {:.2f}, busiest resource "
+             "{:.2f}, latency {:.2f} us\n\n",
+             prediction.size.count, in_microseconds(prediction.time),
+             in_microseconds(prediction.bounds.cut),
+             in_microseconds(prediction.bounds.busiest_resource),
+             in_microseconds(prediction.bounds.latency));
+  print_candidates(explanation, out);
+  if (predictor.nccl() != nullptr && !predictor.nccl_function()) {
+    const PointToPoint& resources = predictor.nccl()->point_to_point();
+    fmt::print(out,
+               "sends and receives: nothing to choose from; {} channels, at most {} per message; "
+               "LL up to 16 KiB a channel inside a node\n",
+               resources.channels, resources.per_peer);
+  }
+  print_shape(explanation, out);
+  print_shares(explanation, out);
+  print_path(explanation, out);
+  print_busiest(explanation, out);
+}
+
+void print_explanations_json(const Question& question, std::span<const Explanation> explanations,
+                             std::ostream& out) {
+  auto document = nlohmann::ordered_json::array();
+  for (std::size_t i = 0; i < explanations.size(); ++i) {
+    document.push_back(explanation_json(question, question.scenario.runs[i], explanations[i]));
+  }
+  out << document.dump(2) << "\n";
+}
+
+}  // namespace collsim::command

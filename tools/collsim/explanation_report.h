@@ -1,0 +1,36 @@
+#pragma once
+
+#include <iosfwd>
+#include <span>
+
+#include "models/explanation.h"
+#include "tools/collsim/question.h"
+#include "tools/collsim/report.h"
+
+namespace collsim::command {
+
+/// For people:
+///
+///   # all_reduce on HGX H200, 8 GPUs on NVSwitch, 8 ranks
+///   # as NCCL 2.30 runs it; engine native; calibration hgx-h200
+///
+///   4194304 B in 47.16 us: algbw 88.94, busbw 155.64 GB/s; no less than 30.73 us is possible
+///
+///   candidates              ch  threads  nccl's own (us)  simulated (us)
+///     ring            LL128 24      640            52.10           47.16  chosen
+///     ...
+///     nvls            LL     -        -                -               -  NCCL has no such kernel
+///
+///   24 channels, 640 threads, chunks of ...
+///
+///   where the time goes: launch, latency, thread blocks, bandwidth, rest
+///   critical path
+///   busiest
+void print_explanation(const Section& section, const Predictor& predictor,
+                       const Explanation& explanation, std::ostream& out);
+
+/// For programs: an array with one object per run of the question.
+void print_explanations_json(const Question& question, std::span<const Explanation> explanations,
+                             std::ostream& out);
+
+}  // namespace collsim::command
