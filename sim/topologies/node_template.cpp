@@ -4,26 +4,13 @@
 
 #include <algorithm>
 #include <string>
-#include <system_error>
 #include <vector>
 
-#include "sim/topologies/name_pattern.h"
+#include "sim/topologies/template_path.h"
 
 namespace collsim {
 
 namespace {
-
-/// The names of the templates in a directory, for messages.
-std::string templates_in(const std::filesystem::path& directory) {
-  std::vector<std::string> names;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
-    if (entry.path().extension() == ".yaml") names.push_back(entry.path().stem().string());
-  }
-  std::sort(names.begin(), names.end());
-  if (names.empty()) return fmt::format("a file in {}", directory.string());
-  return fmt::format("templates there are {}", fmt::join(names, ", "));
-}
 
 void read_lists(GraphReader& reader, const YamlMapping& node) {
   if (const auto devices = node.find("devices")) reader.read_devices(*devices, true);
@@ -41,20 +28,12 @@ void check_has_gpu(const YamlValue& where, const NodeTemplate& node) {
 /// `above`: the templates that are being read because of one another, the first one first.
 void read_template(GraphReader& reader, const YamlValue& name,
                    const std::filesystem::path& directory, std::vector<std::string>& above) {
+  const std::filesystem::path path = template_path(name, directory);
   const std::string text = name.string();
-  if (!is_plain_name(text)) {
-    name.fail(fmt::format("'{}' is not a template's name", text), templates_in(directory));
-  }
   if (std::find(above.begin(), above.end(), text) != above.end()) {
     name.fail(fmt::format("template '{}' extends itself ({} -> {})", text, fmt::join(above, " -> "),
                           text),
               "templates that extend each other in one direction");
-  }
-  const std::filesystem::path path = directory / (text + ".yaml");
-  std::error_code error;
-  if (!std::filesystem::exists(path, error)) {
-    name.fail(fmt::format("there is no template '{}' ({})", text, path.string()),
-              templates_in(directory));
   }
   const YamlMapping node =
       load_yaml(path, "node").mapping({"name", "extends", "devices", "links", "shared"});
