@@ -63,4 +63,10 @@ const GpuModel* gpu_model_of_pci_device(std::uint16_t device) {
   return found == pci_devices.end() ? nullptr : find_gpu_model(found->second);
 }
 
+std::uint16_t pci_device_of(const GpuModel& model) {
+  const auto found = std::find_if(pci_devices.begin(), pci_devices.end(),
+                                  [&](const auto& entry) { return entry.second == model.name; });
+  return found == pci_devices.end() ? std::uint16_t{0} : found->first;
+}
+
 }  // namespace collsim

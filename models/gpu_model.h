@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string_view>
 
@@ -24,5 +23,8 @@ const GpuModel* find_gpu_model(std::string_view text);
 
 /// The model with that PCI device id of NVIDIA's (vendor 0x10de).
 const GpuModel* gpu_model_of_pci_device(std::uint16_t device);
+
+/// One of the ids of a model; 0 where we know none.
+std::uint16_t pci_device_of(const GpuModel& model);
 
 }  // namespace collsim

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -55,6 +56,13 @@ NcclCpu cpu_of_model(const std::string& model, double bandwidth_between_cpus) {
   return cpu;
 }
 
+std::uint64_t pci_device_of_gpu(const std::string& model) {
+  constexpr std::uint64_t nvidia = 0x10de;
+  const GpuModel* known = find_gpu_model(model);
+  if (known == nullptr) return 0;
+  return nvidia << 48U | std::uint64_t{pci_device_of(*known)} << 32U;
+}
+
 /// Translates the devices of one node, each link once.
 class HostReader {
  public:
@@ -104,6 +112,7 @@ class HostReader {
     } else if (each.kind == DeviceKind::gpu) {
       NcclNode node = make_node(NcclNodeKind::gpu, device);
       node.gpu = {gpus_, gpus_, compute_capability_of(each.model), true};
+      node.pci_device = pci_device_of_gpu(each.model);
       ++gpus_;
       nodes_[device] = builder_.add(std::move(node));
       add_net_of_gpu(device);
@@ -235,6 +244,12 @@ std::map<std::int32_t, int> gpus_by_host(const Topology& topology) {
 }  // namespace
 
 int compute_capability_of(std::string_view model) {
+  int capability = default_capability;
+  if (model.starts_with("sm_")) {
+    const auto [end, error] =
+        std::from_chars(model.data() + 3, model.data() + model.size(), capability);
+    return error == std::errc{} ? capability : default_capability;
+  }
   const GpuModel* known = find_gpu_model(model);
   return known == nullptr ? default_capability : known->compute_capability;
 }

@@ -241,8 +241,13 @@ std::string read_calibration(const YamlMapping& file) {
 }  // namespace
 
 Topology load_topology(const std::filesystem::path& path) {
+  return read_topology(read_text_file(path, "a YAML file"));
+}
+
+Topology read_topology(const TextFile& text) {
+  const std::filesystem::path path(text.name);
   const YamlMapping file =
-      load_yaml(path, "topology").mapping({"name", "calibration", "nodes", "fabric"});
+      read_yaml(text, "topology").mapping({"name", "calibration", "nodes", "fabric"});
   const YamlValue nodes = file.at("nodes");
   const auto groups = read_groups(nodes, path.parent_path() / "nodes");
 

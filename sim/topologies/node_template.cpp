@@ -25,7 +25,24 @@ void check_has_gpu(const YamlValue& where, const NodeTemplate& node) {
   if (!has_gpu) where.fail("a node without a GPU", "a node with at least one device of kind gpu");
 }
 
-/// `above`: the templates that are being read because of one another, the first one first.
+void read_template(GraphReader& reader, const YamlValue& name,
+                   const std::filesystem::path& directory, std::vector<std::string>& above);
+
+/// `above`: the templates that are being read because of one another, the first one first, this
+/// one last. Returns the file's root.
+YamlValue read_template_file(GraphReader& reader, const std::filesystem::path& path,
+                             std::vector<std::string>& above) {
+  const YamlMapping node =
+      load_yaml(path, "node").mapping({"name", "extends", "devices", "links", "shared"});
+  if (const auto title = node.find("name")) title->string();
+  if (const auto base = node.find("extends")) {
+    read_template(reader, *base, path.parent_path(), above);
+  }
+  reader.next_file();
+  read_lists(reader, node);
+  return node.value();
+}
+
 void read_template(GraphReader& reader, const YamlValue& name,
                    const std::filesystem::path& directory, std::vector<std::string>& above) {
   const std::filesystem::path path = template_path(name, directory);
@@ -35,16 +52,9 @@ void read_template(GraphReader& reader, const YamlValue& name,
                           text),
               "templates that extend each other in one direction");
   }
-  const YamlMapping node =
-      load_yaml(path, "node").mapping({"name", "extends", "devices", "links", "shared"});
-  if (const auto title = node.find("name")) title->string();
-  if (const auto base = node.find("extends")) {
-    above.push_back(text);
-    read_template(reader, *base, directory, above);
-    above.pop_back();
-  }
-  reader.next_file();
-  read_lists(reader, node);
+  above.push_back(text);
+  read_template_file(reader, path, above);
+  above.pop_back();
 }
 
 }  // namespace
@@ -55,6 +65,15 @@ NodeTemplate load_node_template(const YamlValue& name, const std::filesystem::pa
   read_template(reader, name, directory, above);
   NodeTemplate node = std::move(reader).take();
   check_has_gpu(name, node);
+  return node;
+}
+
+NodeTemplate load_node_template(const std::filesystem::path& path) {
+  GraphReader reader;
+  std::vector<std::string> above{path.stem().string()};
+  const YamlValue root = read_template_file(reader, path, above);
+  NodeTemplate node = std::move(reader).take();
+  check_has_gpu(root, node);
   return node;
 }
 
