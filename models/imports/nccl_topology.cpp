@@ -57,6 +57,8 @@ class SystemReader {
   }
 
  private:
+  using Counts = std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t>;
+
   std::uint32_t add(Device device, std::uint32_t node) {
     const auto index = static_cast<std::uint32_t>(graph_.devices.size());
     graph_.devices.push_back(std::move(device));
@@ -122,14 +124,10 @@ class SystemReader {
 
   /// NCCL lists each direction; ours go both ways, as wide as the wider one.
   void add_nvlinks() {
-    std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> counts;
+    Counts counts;
     for (const std::uint32_t gpu : system_.of_kind(NcclNodeKind::gpu)) {
       for (const std::uint32_t id : system_.node(gpu).links) {
         const NcclLink& link = system_.links()[id];
-        if (link.kind == NcclLinkKind::c2c) {
-          add_link(devices_[gpu].front(), devices_[link.to].front(), LinkKind::nvlink,
-                   link.bandwidth);
-        }
         if (link.kind != NcclLinkKind::nvl) continue;
         std::uint32_t from = devices_[gpu].front();
         std::uint32_t to = devices_[link.to].front();
@@ -141,6 +139,19 @@ class SystemReader {
     }
     for (const auto& [ends, count] : counts) {
       add_link(ends.first, ends.second, LinkKind::nvlink, rates_[ends], count);
+    }
+    add_chip_links(counts);
+  }
+
+  /// NVLink-C2C is NVLink for us; a CPU that has NVLinks too keeps those.
+  void add_chip_links(const Counts& nvlinks) {
+    for (const std::uint32_t gpu : system_.of_kind(NcclNodeKind::gpu)) {
+      for (const std::uint32_t id : system_.node(gpu).links) {
+        const NcclLink& link = system_.links()[id];
+        const auto ends = std::pair(devices_[gpu].front(), devices_[link.to].front());
+        if (link.kind != NcclLinkKind::c2c || nvlinks.contains(ends)) continue;
+        add_link(ends.first, ends.second, LinkKind::nvlink, link.bandwidth);
+      }
     }
   }
 

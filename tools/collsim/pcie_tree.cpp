@@ -61,7 +61,6 @@ void print(const std::vector<Branch>& branches, const std::string& indent, std::
   for (std::size_t i = 0; i < branches.size(); ++i) {
     const bool last = i + 1 == branches.size();
     const std::string name = branches[i].name.text();
-    // Each stroke is one column wide, though several bytes long.
     const std::size_t used = indent.size() + 3 + name.size();
     text += fmt::format("{}{} {}{:>{}}\n", indent, last ? "`-" : "|-", name, branches[i].link,
                         used + 2 < width ? width - used + 8 : 10);

@@ -11,9 +11,9 @@ namespace collsim::command {
 /// Branches that are alike share lines:
 ///
 ///     cpu0
-///     └─ pcie[0..1]       24 GB/s
-///        ├─ gpu[0..3]     24 GB/s
-///        └─ nic[0..1]     24 GB/s
+///     `- pcie[0..1]          24 GB/s
+///        |- gpu[0..3]        24 GB/s
+///        `- nic[0..1]        24 GB/s
 ///
 /// Empty where no CPU has PCIe.
 std::string pcie_tree_text(const Topology& topology, const std::vector<DeviceId>& devices);
