@@ -143,7 +143,7 @@ ImportedNode import_nccl_graph(const TextFile& text, const ImportOptions& option
     if (!graph || graph->channels.empty()) continue;
     for (const double bandwidth : {graph->intra_bandwidth, graph->inter_bandwidth}) {
       if (bandwidth <= 0 || bandwidth > bandwidth_limit) {
-        file.reject(file.root(), fmt::format("a channel of {} GB/s", bandwidth),
+        file.reject(file.root(), fmt::format("a channel of {:.6g} GB/s", bandwidth),
                     "speedintra and speedinter above zero and at most 1000000");
       }
     }

@@ -225,7 +225,8 @@ class Groups {
 
 class HostMaker {
  public:
-  HostMaker(const Matrix& matrix, const GpuModel& gpu) : matrix_(matrix), gpu_(gpu) {}
+  HostMaker(const TextFile& text, const Matrix& matrix, const GpuModel& gpu)
+      : file_(text.name), matrix_(matrix), gpu_(gpu) {}
 
   NodeTemplate make() {
     for (std::size_t i = 0; i < matrix_.names.size(); ++i) {
@@ -276,8 +277,8 @@ class HostMaker {
     for (std::size_t gpu = 0; gpu < matrix_.gpus; ++gpu) {
       const auto [sum, most] = links_of(gpu);
       if (most > gpu_.nvlinks) {
-        throw InputError(fmt::format("{} NVLinks between GPUs, but one {} has {}", most, gpu_.name,
-                                     gpu_.nvlinks),
+        throw InputError(fmt::format("{}: {} NVLinks between GPUs, but one {} has {}", file_, most,
+                                     gpu_.name, gpu_.nvlinks),
                          "another GPU model");
       }
       switched = switched || sum > gpu_.nvlinks;
@@ -378,6 +379,7 @@ class HostMaker {
     }
   }
 
+  const std::string& file_;
   const Matrix& matrix_;
   const GpuModel& gpu_;
   NodeTemplate node_;
@@ -391,7 +393,7 @@ ImportedNode import_nvidia_smi(const TextFile& text, const ImportOptions& option
     throw InputError(fmt::format("{}: the matrix does not say which GPUs these are", text.name),
                      fmt::format("--gpu NAME, one of {}", gpu_model_names()));
   }
-  return {HostMaker(matrix, *options.gpu).make(),
+  return {HostMaker(text, matrix, *options.gpu).make(),
           {fmt::format("PCIe is taken to be gen{} x16 everywhere, and sockets of the same time.",
                        options.gpu->pcie_generation)}};
 }
