@@ -16,10 +16,14 @@ namespace {
 
 constexpr std::uint64_t nvidia = 0x10de;
 
-/// The model that NCCL's `vendor` and `device` of the GPU's PCI function name.
+/// The model that the ids of the GPU's PCI function name, unless its architecture is another: files
+/// that are written by hand copy ids.
 const GpuModel* model_of(const NcclNode& gpu) {
   if (gpu.pci_device >> 48U != nvidia) return nullptr;
-  return gpu_model_of_pci_device(static_cast<std::uint16_t>(gpu.pci_device >> 32U));
+  const GpuModel* model =
+      gpu_model_of_pci_device(static_cast<std::uint16_t>(gpu.pci_device >> 32U));
+  const bool fits = model != nullptr && model->compute_capability == gpu.gpu.compute_capability;
+  return fits ? model : nullptr;
 }
 
 /// GB/s of an NVLink by architecture, for GPUs that we do not know.
@@ -162,18 +166,16 @@ class SystemReader {
     return static_cast<std::uint32_t>(std::clamp(links, 1.0, 65'536.0));
   }
 
-  /// The last link of every device but a CPU leads up the PCIe tree.
   void add_pcie_links() {
     for (const NcclNodeKind kind : {NcclNodeKind::gpu, NcclNodeKind::nic, NcclNodeKind::pci}) {
       for (const std::uint32_t node : system_.of_kind(kind)) {
-        if (system_.node(node).links.empty()) continue;
-        const NcclLink& up = system_.links()[system_.node(node).links.back()];
-        if (up.kind != NcclLinkKind::pci) continue;
+        const NcclLink* up = system_.link_up(node);
+        if (up == nullptr) continue;
         const auto first = static_cast<std::uint32_t>(graph_.links.size());
         for (const std::uint32_t device : devices_[node]) {
-          add_link(device, devices_[up.to].front(), LinkKind::pcie, up.bandwidth);
+          add_link(device, devices_[up->to].front(), LinkKind::pcie, up->bandwidth);
         }
-        if (devices_[node].size() > 1) share_card(node, first, up.bandwidth);
+        if (devices_[node].size() > 1) share_card(node, first, up->bandwidth);
       }
     }
   }

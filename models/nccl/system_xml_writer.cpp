@@ -104,10 +104,8 @@ class SystemWriter {
   /// Devices whose way to the CPU begins with a link to `parent`.
   void write_below(pugi::xml_node element, std::uint32_t parent) {
     for (std::uint32_t index = 0; index < system_.nodes().size(); ++index) {
-      const NcclNode& node = system_.node(index);
-      if (node.kind == NcclNodeKind::cpu || node.links.empty()) continue;
-      const NcclLink& up = system_.links()[node.links.back()];
-      if (up.kind == NcclLinkKind::pci && up.to == parent) write_device(element, index, up);
+      const NcclLink* up = system_.link_up(index);
+      if (up != nullptr && up->to == parent) write_device(element, index, *up);
     }
   }
 

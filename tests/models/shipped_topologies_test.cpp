@@ -62,7 +62,7 @@ TEST(ShippedTopologies, AllReduceByEveryAlgorithm) {
       RunSpec run;
       run.algorithm = name;
       const Predictor predictor(topology, cost, Collective::all_reduce, run, ranks);
-      const Prediction prediction = predictor.estimate(Bytes{1 << 20});
+      const Prediction prediction = predictor.simulate(Bytes{1 << 18}, Engine::native);
       EXPECT_GT(prediction.time.value, 0) << name;
       ++answered;
     }
@@ -76,21 +76,24 @@ std::string seen_by_nccl(const Topology& topology) {
          (host_count(topology) > 1 ? "several" : "one");
 }
 
-// The channels together carry no more than a GPU has, and at least half of what the narrower of
-// NVLink or PCIe and the network allows: NCCL leaves some on the table, but never most of it.
+// Rings fit into what NCCL takes a GPU to have, and larger calls take longer, on no fewer channels.
 TEST(ShippedTopologies, NcclUsesTheMachine) {
   std::set<std::string> known;
   for (const fs::path& file : shipped()) {
     SCOPED_TRACE(file.stem());
     const Topology topology = load_topology(file);
     if (!known.insert(seen_by_nccl(topology)).second) continue;
+    // NCCL's search over several racks of 72 takes seconds; one rack is searched.
+    if (gpus_of_first_node(topology).size() > 16 && topology.node_count() > 1) continue;
     const Nccl nccl(topology);
     const NcclGraph& ring = nccl.graphs().ring;
-    const double channels = ring.channel_count();
-    const double widest = nccl.nodes() > 1 ? ring.inter_bandwidth : ring.intra_bandwidth;
-    EXPECT_GT(channels, 0);
-    EXPECT_GT(widest, 0);
-    EXPECT_LE(channels * ring.intra_bandwidth, 1.01 * nccl.bandwidth().total * 2);
+    EXPECT_GT(ring.channel_count(), 0U);
+    EXPECT_GT(ring.inter_bandwidth, 0);
+    // A ring over several nodes has one hop less inside each.
+    const auto gpus = static_cast<float>(nccl.system().gpu_count());
+    const float hops = nccl.nodes() > 1 ? gpus - 1 : gpus;
+    EXPECT_LE(static_cast<float>(ring.channel_count()) * ring.intra_bandwidth * hops / gpus,
+              1.001F * nccl.bandwidth().total);
     for (const NcclFunction function : all_nccl_functions) {
       const Choice small = nccl.choose(function, Bytes{1 << 10});
       const Choice large = nccl.choose(function, Bytes{1 << 30});
