@@ -148,6 +148,7 @@ std::vector<TextFile> read_seeds() {
   }
   std::sort(files.begin(), files.end());
   std::vector<TextFile> seeds;
+  seeds.reserve(files.size());
   for (const fs::path& file : files) seeds.push_back(read_text_file(file, "a seed"));
   return seeds;
 }
