@@ -30,8 +30,10 @@ std::string_view to_string(LinkKind kind);
 struct Device {
   std::string name;  ///< unique in the topology: "node3/gpu7", "leaf0"
   DeviceKind kind = DeviceKind::gpu;
-  std::int32_t node = -1;  ///< -1: part of the fabric
-  std::string model;       ///< "H200"; may be empty
+  std::int32_t node = -1;      ///< -1: part of the fabric
+  std::string model;           ///< "H200"; may be empty
+  BytesPerSecond port_rate{};  ///< of a NIC, where no fabric says it; 0: not known
+  bool gpudirect = true;       ///< of a NIC: it reads and writes the memory of GPUs itself
 };
 
 /// One direction of a cable or trunk. Links come in pairs: `reverse` is the other direction, with

@@ -120,38 +120,12 @@ class DocumentReader final : public YAML::EventHandler {
   int documents_ = 0;
 };
 
-constexpr std::uintmax_t size_limit = std::uintmax_t{8} << 20;
-
-std::string read_text(const std::filesystem::path& path) {
-  const SourcePosition position{path.string()};
-  const std::string accepted = "the path of a YAML file";
-  std::error_code error;
-  const auto status = std::filesystem::status(path, error);
-  if (!std::filesystem::exists(status)) throw InputError(position, "no such file", accepted);
-  if (std::filesystem::is_directory(status)) {
-    throw InputError(position, "this is a directory", accepted);
-  }
-  std::ifstream stream(path, std::ios::binary);
-  if (!stream) throw InputError(position, "cannot be opened", "a file that can be read");
-  // Piece by piece, since a pipe or a device does not know its size.
-  std::string text;
-  std::array<char, 65'536> piece{};
-  while (text.size() <= size_limit &&
-         (stream.read(piece.data(), piece.size()) || stream.gcount() > 0)) {
-    text.append(piece.data(), static_cast<std::size_t>(stream.gcount()));
-  }
-  if (stream.bad()) throw InputError(position, "cannot be read", "a file that can be read");
-  if (text.size() > size_limit) throw InputError(position, "larger than 8 MiB", "a smaller file");
-  return text;
-}
-
-std::shared_ptr<const YamlDocument> parse(const std::filesystem::path& path) {
-  const std::string text = read_text(path);
+std::shared_ptr<const YamlDocument> parse(const TextFile& text) {
   auto document = std::make_shared<YamlDocument>();
-  document->file = path.string();
-  check_yaml_text(document->file, text);
+  document->file = text.name;
+  check_yaml_text(document->file, text.content);
   try {
-    std::istringstream stream(text);
+    std::istringstream stream(text.content);
     YAML::Parser parser(stream);
     DocumentReader reader(*document);
     while (parser.HandleNextDocument(reader)) {
@@ -333,7 +307,11 @@ YamlValue YamlMapping::at(std::string_view key) const {
 }
 
 YamlValue load_yaml(const std::filesystem::path& path, std::string_view kind) {
-  const auto document = parse(path);
+  return read_yaml(read_text_file(path, "a YAML file"), kind);
+}
+
+YamlValue read_yaml(const TextFile& text, std::string_view kind) {
+  const auto document = parse(text);
   const std::string header = fmt::format("collsim: {}/1", kind);
   if (document->nodes.empty() || document->nodes.front().kind == YamlKind::nothing) {
     throw InputError({document->file, 1, 1}, "the file is empty",

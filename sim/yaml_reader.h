@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "sim/input_error.h"
+#include "sim/text_file.h"
 #include "sim/units.h"
 
 namespace collsim {
@@ -78,5 +79,7 @@ class YamlMapping {
 /// another kind. Of YAML, block scalars (| and >), anchors, aliases, tags and directives are not
 /// accepted: nobody needs them here, and they are how a small file grows huge.
 YamlValue load_yaml(const std::filesystem::path& path, std::string_view kind);
+/// The same for a text that is at hand.
+YamlValue read_yaml(const TextFile& text, std::string_view kind);
 
 }  // namespace collsim

@@ -64,7 +64,13 @@ GraphChannel read_channel(const XmlFile& file, const pugi::xml_node& element, bo
 std::optional<NcclGraph> read_nccl_graph(const std::filesystem::path& path, GraphUse use,
                                          const NcclSystem& system,
                                          const NcclEnvironment& environment) {
-  const XmlFile file(path, "graphs");
+  return read_nccl_graph(read_text_file(path, "an XML file"), use, system, environment);
+}
+
+std::optional<NcclGraph> read_nccl_graph(const TextFile& text, GraphUse use,
+                                         const NcclSystem& system,
+                                         const NcclEnvironment& environment) {
+  const XmlFile file(text, "graphs");
   for (const pugi::xml_node& element : file.root().children("graph")) {
     if (file.integer(element, "id", 0, 4) != static_cast<long long>(use)) continue;
     NcclGraph graph;

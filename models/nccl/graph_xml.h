@@ -6,6 +6,7 @@
 #include "models/nccl/environment.h"
 #include "models/nccl/graph.h"
 #include "models/nccl/system.h"
+#include "sim/text_file.h"
 
 namespace collsim {
 
@@ -13,6 +14,10 @@ namespace collsim {
 /// has none for that use, one without channels, or one that NCCL_CROSS_NIC=0 forbids. Throws
 /// InputError at the element that is wrong.
 std::optional<NcclGraph> read_nccl_graph(const std::filesystem::path& path, GraphUse use,
+                                         const NcclSystem& system,
+                                         const NcclEnvironment& environment);
+/// The same for a text that is at hand.
+std::optional<NcclGraph> read_nccl_graph(const TextFile& text, GraphUse use,
                                          const NcclSystem& system,
                                          const NcclEnvironment& environment);
 

@@ -15,6 +15,16 @@ NcclNode make_node(NcclNodeKind kind, std::uint64_t id) {
   return node;
 }
 
+const NcclLink* NcclSystem::link_up(std::uint32_t index) const {
+  const NcclNode& node = nodes_[index];
+  if (node.kind == NcclNodeKind::cpu) return nullptr;
+  // After those down the tree, which only switches have.
+  const auto up = std::find_if(node.links.rbegin(), node.links.rend(), [&](std::uint32_t id) {
+    return links_[id].kind == NcclLinkKind::pci;
+  });
+  return up == node.links.rend() ? nullptr : &links_[*up];
+}
+
 int NcclSystem::least_compute_capability() const {
   int least = gpu(0).gpu.compute_capability;
   for (const std::uint32_t index : by_kind_[0]) {

@@ -3,13 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <charconv>
 #include <cmath>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
 
+#include "models/gpu_model.h"
 #include "models/nccl/link_bandwidth.h"
 #include "sim/input_error.h"
 
@@ -17,27 +18,13 @@ namespace collsim {
 
 namespace {
 
-struct ModelCapability {
-  std::string_view model;
-  int capability;
-};
-
-/// What a model's name begins with, longer names first (NVIDIA, "CUDA GPU Compute Capability").
-constexpr std::array model_capabilities{
-    ModelCapability{"GB300", 103}, ModelCapability{"GB200", 100}, ModelCapability{"B300", 103},
-    ModelCapability{"B200", 100},  ModelCapability{"B100", 100},  ModelCapability{"GH200", 90},
-    ModelCapability{"H800", 90},   ModelCapability{"H200", 90},   ModelCapability{"H100", 90},
-    ModelCapability{"H20", 90},    ModelCapability{"A100", 80},   ModelCapability{"A800", 80},
-    ModelCapability{"A30", 80},    ModelCapability{"A40", 86},    ModelCapability{"A10", 86},
-    ModelCapability{"A6000", 86},  ModelCapability{"A16", 86},    ModelCapability{"L40", 89},
-    ModelCapability{"L4", 89},     ModelCapability{"L20", 89},    ModelCapability{"V100", 70},
-    ModelCapability{"T4", 75},     ModelCapability{"P100", 60}};
 constexpr int default_capability = 90;
 /// GB/s, where the system does not say (NCCL src/transport/net_socket.cc).
 constexpr double unknown_net_bandwidth = 1.25;
 
 /// What NCCL takes a PCIe link of that many GB/s, nominal or effective, to carry.
 double effective_pci(double bandwidth) {
+  if (bandwidth >= local_bandwidth) return local_bandwidth;
   for (const double full : {12.0, 24.0, 48.0, 96.0}) {
     if (std::abs(bandwidth - full) < 0.01) return full;
   }
@@ -67,6 +54,13 @@ NcclCpu cpu_of_model(const std::string& model, double bandwidth_between_cpus) {
     cpu = cpu_of_link_bandwidth(0);
   }
   return cpu;
+}
+
+std::uint64_t pci_device_of_gpu(const std::string& model) {
+  constexpr std::uint64_t nvidia = 0x10de;
+  const GpuModel* known = find_gpu_model(model);
+  if (known == nullptr) return 0;
+  return nvidia << 48U | std::uint64_t{pci_device_of(*known)} << 32U;
 }
 
 /// Translates the devices of one node, each link once.
@@ -118,12 +112,14 @@ class HostReader {
     } else if (each.kind == DeviceKind::gpu) {
       NcclNode node = make_node(NcclNodeKind::gpu, device);
       node.gpu = {gpus_, gpus_, compute_capability_of(each.model), true};
+      node.pci_device = pci_device_of_gpu(each.model);
       ++gpus_;
       nodes_[device] = builder_.add(std::move(node));
       add_net_of_gpu(device);
     } else {
       nodes_[device] = builder_.add(make_node(NcclNodeKind::nic, device));
-      add_net(nodes_[device], network_bandwidth(device).value_or(nic_bandwidth(device)), true);
+      add_net(nodes_[device], network_bandwidth(device).value_or(nic_bandwidth(device)),
+              each.gpudirect);
     }
   }
 
@@ -136,9 +132,11 @@ class HostReader {
     return std::nullopt;
   }
 
-  /// Of a NIC that is on no network: what its name promises, else 100 Gb/s.
+  /// Of a NIC that is on no network: its own rate, else what its name promises, else 100 Gb/s.
   double nic_bandwidth(DeviceId device) const {
     const std::string& model = topology_.device(device).model;
+    const BytesPerSecond rate = topology_.device(device).port_rate;
+    if (rate.value > 0) return in_gigabytes_per_second(rate);
     if (model.find("ConnectX-8") != std::string::npos) return 100;
     if (model.find("ConnectX-7") != std::string::npos) return 50;
     if (model.find("ConnectX-6") != std::string::npos) return 25;
@@ -178,8 +176,18 @@ class HostReader {
     }
     for (const auto& [device, node] : nodes_) {
       if (topology_.device(device).kind == DeviceKind::cpu || attached.contains(device)) continue;
-      builder_.connect_both(node, cpus_.front(), NcclLinkKind::pci, unattached_pci(device));
+      builder_.connect_both(node, cpu_beside(device), NcclLinkKind::pci, unattached_pci(device));
     }
+  }
+
+  /// The CPU that the device has an NVLink to (Grace, POWER), else the first one.
+  std::uint32_t cpu_beside(DeviceId device) const {
+    for (const LinkId id : topology_.links_from(device)) {
+      const Link& link = topology_.link(id);
+      if (link.kind != LinkKind::nvlink) continue;
+      if (topology_.device(link.to).kind == DeviceKind::cpu) return nodes_.at(link.to);
+    }
+    return cpus_.front();
   }
 
   /// The PCIe generation of the GPU's time.
@@ -205,10 +213,16 @@ class HostReader {
       } else if (topology_.device(link.to).kind == DeviceKind::gpu) {
         builder_.connect(gpu, nodes_.at(link.to), NcclLinkKind::nvl, bandwidth);
       } else if (topology_.device(link.to).kind == DeviceKind::cpu) {
-        builder_.connect_both(gpu, nodes_.at(link.to), NcclLinkKind::c2c,
-                              in_gigabytes_per_second(link.bandwidth));
+        connect_to_cpu(gpu, nodes_.at(link.to), link, bandwidth);
       }
     }
+  }
+
+  /// POWER speaks NVLink; anything else is taken to be NVLink-C2C, as fast as the file says.
+  void connect_to_cpu(std::uint32_t gpu, std::uint32_t cpu, const Link& link, double nvlink) {
+    const bool power = builder_.node(cpu).cpu.architecture == CpuArchitecture::power;
+    builder_.connect_both(gpu, cpu, power ? NcclLinkKind::nvl : NcclLinkKind::c2c,
+                          power ? nvlink : in_gigabytes_per_second(link.bandwidth));
   }
 
   const Topology& topology_;
@@ -230,10 +244,14 @@ std::map<std::int32_t, int> gpus_by_host(const Topology& topology) {
 }  // namespace
 
 int compute_capability_of(std::string_view model) {
-  for (const ModelCapability& each : model_capabilities) {
-    if (model.find(each.model) != std::string_view::npos) return each.capability;
+  int capability = default_capability;
+  if (model.starts_with("sm_")) {
+    const auto [end, error] =
+        std::from_chars(model.data() + 3, model.data() + model.size(), capability);
+    return error == std::errc{} ? capability : default_capability;
   }
-  return default_capability;
+  const GpuModel* known = find_gpu_model(model);
+  return known == nullptr ? default_capability : known->compute_capability;
 }
 
 NcclSystem system_from_topology(const Topology& topology, NcclVersion version) {

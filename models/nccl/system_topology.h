@@ -10,7 +10,8 @@
 
 namespace collsim {
 
-/// 10 major + minor of a GPU model ("H100": 90); 90 for one that is not known or not named.
+/// 10 major + minor of a GPU model ("H100": 90); what it says in "sm_86"; 90 for one that is not
+/// known or not named.
 int compute_capability_of(std::string_view model);
 
 /// The first host of a topology as NCCL would detect it: GPUs, NICs and switches in file order;

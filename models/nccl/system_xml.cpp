@@ -17,6 +17,10 @@ namespace collsim {
 namespace {
 
 constexpr long long largest = std::numeric_limits<std::int32_t>::max();
+/// More than any machine has; NCCL itself reads 256 elements.
+constexpr std::size_t device_limit = 4'096;
+constexpr std::size_t cpu_limit = 256;
+constexpr int depth_limit = 16;
 constexpr std::uint64_t without_function = ~std::uint64_t{0xf};
 
 /// "0000:1b:00.0" as a number; all that is not a hexadecimal digit is left out.
@@ -60,7 +64,7 @@ NcclNodeKind kind_of_class(const std::string& pci_class) {
 /// Walks the file twice: devices, then the NVLinks and chip-to-chip links between them.
 class TopologyReader {
  public:
-  explicit TopologyReader(const std::filesystem::path& path) : file_(path, "system") {}
+  explicit TopologyReader(const TextFile& text) : file_(text, "system") {}
 
   NcclSystem read(NcclVersion version) {
     version_ = version;
@@ -74,14 +78,24 @@ class TopologyReader {
   }
 
  private:
+  std::uint32_t add(const pugi::xml_node& element, NcclNode node) {
+    if (builder_.system().nodes().size() >= device_limit) {
+      file_.reject(element, fmt::format("more than {} devices", device_limit), "a smaller machine");
+    }
+    return builder_.add(std::move(node));
+  }
+
   void add_cpu(const pugi::xml_node& element) {
     NcclNode node = make_node(NcclNodeKind::cpu);
     node.id = static_cast<std::uint64_t>(file_.integer(element, "numaid", -1, largest));
     node.cpu = read_cpu(element);
-    const std::uint32_t cpu = builder_.add(std::move(node));
+    const std::uint32_t cpu = add(element, std::move(node));
+    if (++cpus_ > cpu_limit) {
+      file_.reject(element, fmt::format("more than {} CPUs", cpu_limit), "a smaller machine");
+    }
     for (const pugi::xml_node& child : element.children()) {
       const std::string_view name = child.name();
-      if (name == "pci") add_pci(child, cpu, cpu);
+      if (name == "pci") add_pci(child, cpu, cpu, 1);
       if (name == "nic") add_virtual_nic(child, cpu);
     }
   }
@@ -111,18 +125,24 @@ class TopologyReader {
     add_nets(element, *virtual_nic_);
   }
 
-  void add_pci(const pugi::xml_node& element, std::uint32_t parent, std::uint32_t cpu) {
+  void add_pci(const pugi::xml_node& element, std::uint32_t parent, std::uint32_t cpu, int depth) {
+    if (depth > depth_limit) {
+      file_.reject(element, fmt::format("more than {} <pci> inside each other", depth_limit),
+                   "a PCIe tree that a machine can have");
+    }
     const std::uint64_t id = bus_id(file_.text(element, "busid"));
     std::optional<std::uint32_t> node;
     if (const pugi::xml_node gpu = element.child("gpu")) {
       if (ranked_ && gpu.attribute("rank").empty()) return;
       node = add_gpu(gpu, id, cpu);
+      builder_.node(*node).pci_device = device(element);
     } else if (const pugi::xml_node nic = element.child("nic")) {
       node = add_nic(nic, id & without_function);
     } else if (kind_of_class(file_.text(element, "class")) == NcclNodeKind::pci) {
-      node = builder_.add(make_node(NcclNodeKind::pci, id));
+      node = add(element, make_node(NcclNodeKind::pci, id));
       builder_.node(*node).pci_device = device(element);
-      for (const pugi::xml_node& child : element.children("pci")) add_pci(child, *node, cpu);
+      for (const pugi::xml_node& child : element.children("pci"))
+        add_pci(child, *node, cpu, depth + 1);
     }
     if (!node) return;
     long long width = file_.integer_or(element, "link_width", 0, 0, 64);
@@ -148,7 +168,7 @@ class TopologyReader {
         file_.integer_or(element, "rank", static_cast<long long>(gpus_.size()), 0, largest));
     node.gpu.compute_capability = static_cast<int>(file_.integer(element, "sm", 30, 999));
     node.gpu.gdr = file_.integer_or(element, "gdr", 0, 0, 1) != 0;
-    const std::uint32_t gpu = builder_.add(std::move(node));
+    const std::uint32_t gpu = add(element, std::move(node));
     gpus_.emplace_back(element, gpu);
     gpu_by_bus_[id] = gpu;
     cpu_of_gpu_[gpu] = cpu;
@@ -162,7 +182,7 @@ class TopologyReader {
       add_nets(element, known->second);
       return std::nullopt;
     }
-    const std::uint32_t nic = builder_.add(make_node(NcclNodeKind::nic, id));
+    const std::uint32_t nic = add(element, make_node(NcclNodeKind::nic, id));
     nic_by_bus_[id] = nic;
     add_nets(element, nic);
     return nic;
@@ -183,7 +203,7 @@ class TopologyReader {
       node.net.gdr = file_.integer_or(element, "gdr", 0, 0, 1) != 0;
       node.net.collnet = file_.integer_or(element, "coll", 0, 0, 1) != 0;
       const double bandwidth = node.net.bandwidth;
-      builder_.connect_both(nic_node, builder_.add(std::move(node)), NcclLinkKind::net, bandwidth);
+      builder_.connect_both(nic_node, add(element, std::move(node)), NcclLinkKind::net, bandwidth);
     }
   }
 
@@ -194,7 +214,7 @@ class TopologyReader {
     }
     for (const pugi::xml_node& link : element.children("c2c")) {
       const double bandwidth = static_cast<double>(file_.integer(link, "count", 1, 1024)) *
-                               file_.number(link, "bw") / 1000;
+                               static_cast<double>(file_.integer(link, "bw", 1, largest)) / 1000;
       builder_.connect_both(gpu, cpu_of_gpu_.at(gpu), NcclLinkKind::c2c, bandwidth);
     }
   }
@@ -204,7 +224,7 @@ class TopologyReader {
       case NcclNodeKind::gpu: {
         // Each end states its own direction.
         const auto peer = gpu_by_bus_.find(bus_id(file_.text(link, "target")));
-        if (peer != gpu_by_bus_.end()) {
+        if (peer != gpu_by_bus_.end() && peer->second != gpu) {
           builder_.connect(gpu, peer->second, NcclLinkKind::nvl, bandwidth);
         }
         break;
@@ -220,6 +240,7 @@ class TopologyReader {
   XmlFile file_;
   NcclVersion version_;
   NcclSystemBuilder builder_;
+  std::size_t cpus_ = 0;
   bool ranked_ = false;
   std::optional<std::uint32_t> virtual_nic_;
   std::vector<std::pair<pugi::xml_node, std::uint32_t>> gpus_;
@@ -231,7 +252,11 @@ class TopologyReader {
 }  // namespace
 
 NcclSystem read_nccl_topology(const std::filesystem::path& path, NcclVersion version) {
-  return TopologyReader(path).read(version);
+  return read_nccl_topology(read_text_file(path, "an XML file"), version);
+}
+
+NcclSystem read_nccl_topology(const TextFile& text, NcclVersion version) {
+  return TopologyReader(text).read(version);
 }
 
 }  // namespace collsim

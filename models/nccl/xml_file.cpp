@@ -5,40 +5,30 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <fstream>
-#include <iterator>
+#include <utility>
 
 namespace collsim {
 
 namespace {
 
-SourcePosition position_of(const std::string& file, const std::string& content,
-                           std::ptrdiff_t offset) {
-  if (offset < 0 || offset > std::ssize(content)) return {file, 0, 0};
-  const std::string_view before = std::string_view(content).substr(0, static_cast<size_t>(offset));
+SourcePosition position_of(const TextFile& text, std::ptrdiff_t offset) {
+  if (offset < 0 || offset > std::ssize(text.content)) return {text.name, 0, 0};
+  const std::string_view before =
+      std::string_view(text.content).substr(0, static_cast<size_t>(offset));
   const auto lines = std::count(before.begin(), before.end(), '\n');
   const std::size_t line_start = before.find_last_of('\n');
   const std::size_t column =
       line_start == std::string_view::npos ? before.size() + 1 : before.size() - line_start;
-  return {file, static_cast<int>(lines) + 1, static_cast<int>(column)};
-}
-
-std::string read_file(const std::filesystem::path& path) {
-  std::ifstream stream(path, std::ios::binary);
-  if (!stream || std::filesystem::is_directory(path)) {
-    throw InputError(SourcePosition{path.string()}, "cannot be read", "a readable XML file");
-  }
-  return {std::istreambuf_iterator<char>(stream), {}};
+  return {text.name, static_cast<int>(lines) + 1, static_cast<int>(column)};
 }
 
 }  // namespace
 
-XmlFile::XmlFile(const std::filesystem::path& path, const char* root)
-    : file_(path.string()), content_(read_file(path)) {
-  const pugi::xml_parse_result result = document_.load_buffer(content_.data(), content_.size());
+XmlFile::XmlFile(TextFile text, const char* root) : text_(std::move(text)) {
+  const pugi::xml_parse_result result =
+      document_.load_buffer(text_.content.data(), text_.content.size());
   if (!result) {
-    throw InputError(position_of(file_, content_, result.offset), result.description(),
-                     "well-formed XML");
+    throw InputError(position_of(text_, result.offset), result.description(), "well-formed XML");
   }
   root_ = document_.document_element();
   if (std::string_view(root_.name()) != root) {
@@ -47,7 +37,7 @@ XmlFile::XmlFile(const std::filesystem::path& path, const char* root)
 }
 
 SourcePosition XmlFile::position(const pugi::xml_node& element) const {
-  return position_of(file_, content_, element.offset_debug());
+  return position_of(text_, element.offset_debug());
 }
 
 void XmlFile::reject(const pugi::xml_node& element, const std::string& wrong,

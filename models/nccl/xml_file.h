@@ -1,18 +1,18 @@
 #pragma once
 
-#include <filesystem>
 #include <pugixml.hpp>
 #include <string>
 
 #include "sim/input_error.h"
+#include "sim/text_file.h"
 
 namespace collsim {
 
 /// An XML file that knows where its elements stand, so that every complaint carries file:line:col.
 class XmlFile {
  public:
-  /// Reads the file; its root element has to be `root`. Throws InputError.
-  XmlFile(const std::filesystem::path& path, const char* root);
+  /// Parses the text; its root element has to be `root`. Throws InputError.
+  XmlFile(TextFile text, const char* root);
 
   pugi::xml_node root() const { return root_; }
   SourcePosition position(const pugi::xml_node& element) const;
@@ -33,8 +33,7 @@ class XmlFile {
                            const std::string& accepted) const;
 
  private:
-  std::string file_;
-  std::string content_;
+  TextFile text_;
   pugi::xml_document document_;
   pugi::xml_node root_;
 };

@@ -55,6 +55,18 @@ Arrow parse_arrow(const YamlValue& value, std::string_view text) {
           both != std::string_view::npos};
 }
 
+/// The keys that only a NIC has.
+void read_nic(const YamlMapping& entry, Device& device) {
+  for (const std::string_view key : {"rate", "gpudirect"}) {
+    if (device.kind != DeviceKind::nic && entry.find(key)) {
+      entry.at(key).fail(fmt::format("'{}' of a {}", key, to_string(device.kind)),
+                         "it belongs to devices of kind nic");
+    }
+  }
+  if (const auto rate = entry.find("rate")) device.port_rate = rate->rate();
+  if (const auto direct = entry.find("gpudirect")) device.gpudirect = direct->boolean();
+}
+
 }  // namespace
 
 DeviceKind read_device_kind(const YamlValue& value) {
@@ -78,7 +90,7 @@ void GraphReader::next_file() {
 
 void GraphReader::read_devices(const YamlValue& list, bool inside_node) {
   for (const YamlValue& value : list.sequence()) {
-    const YamlMapping entry = value.mapping({"id", "kind", "model"});
+    const YamlMapping entry = value.mapping({"id", "kind", "model", "rate", "gpudirect"});
     const YamlValue id = entry.at("id");
     Device device;
     if (inside_node || entry.find("kind")) {
@@ -95,6 +107,7 @@ void GraphReader::read_devices(const YamlValue& list, bool inside_node) {
                             "a fabric has devices of kind network_switch and nvswitch");
     }
     if (const auto model = entry.find("model")) device.model = model->string();
+    read_nic(entry, device);
     for (std::string& name : expand_names(id, id.string())) {
       if (!is_plain_name(name)) {
         id.fail(fmt::format("'{}' is not a name", name),

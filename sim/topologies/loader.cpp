@@ -11,6 +11,7 @@
 #include "sim/topologies/name_pattern.h"
 #include "sim/topologies/network.h"
 #include "sim/topologies/node_template.h"
+#include "sim/topologies/template_path.h"
 #include "sim/yaml_reader.h"
 
 namespace collsim {
@@ -178,6 +179,14 @@ void build_custom(TopologyBuilder& builder, NodeAdder& added, const YamlValue& f
   added.add_shares(graph.shares, "", first_link.value_or(0));
 }
 
+/// What a file says itself, or the file of fabrics/ that it names.
+YamlValue find_fabric(const YamlValue& fabric, const std::filesystem::path& templates) {
+  const auto name = fabric.free_mapping().find("template");
+  if (!name) return fabric;
+  fabric.mapping({"template"});
+  return load_yaml(template_path(*name, templates), "fabric");
+}
+
 void add_fabric(TopologyBuilder& builder, NodeAdder& added, const YamlValue& fabric,
                 const std::vector<NodeGroup>& groups) {
   const YamlMapping keys = fabric.free_mapping();
@@ -232,8 +241,13 @@ std::string read_calibration(const YamlMapping& file) {
 }  // namespace
 
 Topology load_topology(const std::filesystem::path& path) {
+  return read_topology(read_text_file(path, "a YAML file"));
+}
+
+Topology read_topology(const TextFile& text) {
+  const std::filesystem::path path(text.name);
   const YamlMapping file =
-      load_yaml(path, "topology").mapping({"name", "calibration", "nodes", "fabric"});
+      read_yaml(text, "topology").mapping({"name", "calibration", "nodes", "fabric"});
   const YamlValue nodes = file.at("nodes");
   const auto groups = read_groups(nodes, path.parent_path() / "nodes");
 
@@ -243,7 +257,10 @@ Topology load_topology(const std::filesystem::path& path) {
     for (std::uint32_t i = 0; i < group.count; ++i) added.add(group.node);
   }
   const auto fabric = file.find("fabric");
-  if (fabric) add_fabric(builder, added, *fabric, groups);
+  if (fabric) {
+    const YamlValue said = find_fabric(*fabric, path.parent_path() / "fabrics");
+    add_fabric(builder, added, said, groups);
+  }
 
   Topology topology = std::move(builder).build();
   if (const auto lost = unreachable_gpu(topology)) {

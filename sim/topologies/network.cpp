@@ -12,6 +12,7 @@ std::vector<NetworkKind> network_kinds() {
   return {
       {"single_switch", "every end on one switch that never limits", build_single_switch},
       {"fat_tree", "two or three levels of switches", build_fat_tree},
+      {"dragonfly", "groups of fully joined switches, all groups joined", build_dragonfly},
       {"rails", "one switch for the i-th end of every node", build_rails},
   };
 }

@@ -26,6 +26,7 @@ std::vector<NetworkKind> network_kinds();
 
 void build_single_switch(TopologyBuilder& builder, const YamlValue& fabric, const NodeEnds& ends);
 void build_fat_tree(TopologyBuilder& builder, const YamlValue& fabric, const NodeEnds& ends);
+void build_dragonfly(TopologyBuilder& builder, const YamlValue& fabric, const NodeEnds& ends);
 void build_rails(TopologyBuilder& builder, const YamlValue& fabric, const NodeEnds& ends);
 
 /// `link: { bandwidth: 50 GB/s, latency: 0.6 us }`, the cable of an end.

@@ -4,26 +4,13 @@
 
 #include <algorithm>
 #include <string>
-#include <system_error>
 #include <vector>
 
-#include "sim/topologies/name_pattern.h"
+#include "sim/topologies/template_path.h"
 
 namespace collsim {
 
 namespace {
-
-/// The names of the templates in a directory, for messages.
-std::string templates_in(const std::filesystem::path& directory) {
-  std::vector<std::string> names;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
-    if (entry.path().extension() == ".yaml") names.push_back(entry.path().stem().string());
-  }
-  std::sort(names.begin(), names.end());
-  if (names.empty()) return fmt::format("a file in {}", directory.string());
-  return fmt::format("templates there are {}", fmt::join(names, ", "));
-}
 
 void read_lists(GraphReader& reader, const YamlMapping& node) {
   if (const auto devices = node.find("devices")) reader.read_devices(*devices, true);
@@ -38,34 +25,36 @@ void check_has_gpu(const YamlValue& where, const NodeTemplate& node) {
   if (!has_gpu) where.fail("a node without a GPU", "a node with at least one device of kind gpu");
 }
 
-/// `above`: the templates that are being read because of one another, the first one first.
+void read_template(GraphReader& reader, const YamlValue& name,
+                   const std::filesystem::path& directory, std::vector<std::string>& above);
+
+/// `above`: the templates that are being read because of one another, the first one first, this
+/// one last. Returns the file's root.
+YamlValue read_template_file(GraphReader& reader, const std::filesystem::path& path,
+                             std::vector<std::string>& above) {
+  const YamlMapping node =
+      load_yaml(path, "node").mapping({"name", "extends", "devices", "links", "shared"});
+  if (const auto title = node.find("name")) title->string();
+  if (const auto base = node.find("extends")) {
+    read_template(reader, *base, path.parent_path(), above);
+  }
+  reader.next_file();
+  read_lists(reader, node);
+  return node.value();
+}
+
 void read_template(GraphReader& reader, const YamlValue& name,
                    const std::filesystem::path& directory, std::vector<std::string>& above) {
+  const std::filesystem::path path = template_path(name, directory);
   const std::string text = name.string();
-  if (!is_plain_name(text)) {
-    name.fail(fmt::format("'{}' is not a template's name", text), templates_in(directory));
-  }
   if (std::find(above.begin(), above.end(), text) != above.end()) {
     name.fail(fmt::format("template '{}' extends itself ({} -> {})", text, fmt::join(above, " -> "),
                           text),
               "templates that extend each other in one direction");
   }
-  const std::filesystem::path path = directory / (text + ".yaml");
-  std::error_code error;
-  if (!std::filesystem::exists(path, error)) {
-    name.fail(fmt::format("there is no template '{}' ({})", text, path.string()),
-              templates_in(directory));
-  }
-  const YamlMapping node =
-      load_yaml(path, "node").mapping({"name", "extends", "devices", "links", "shared"});
-  if (const auto title = node.find("name")) title->string();
-  if (const auto base = node.find("extends")) {
-    above.push_back(text);
-    read_template(reader, *base, directory, above);
-    above.pop_back();
-  }
-  reader.next_file();
-  read_lists(reader, node);
+  above.push_back(text);
+  read_template_file(reader, path, above);
+  above.pop_back();
 }
 
 }  // namespace
@@ -76,6 +65,15 @@ NodeTemplate load_node_template(const YamlValue& name, const std::filesystem::pa
   read_template(reader, name, directory, above);
   NodeTemplate node = std::move(reader).take();
   check_has_gpu(name, node);
+  return node;
+}
+
+NodeTemplate load_node_template(const std::filesystem::path& path) {
+  GraphReader reader;
+  std::vector<std::string> above{path.stem().string()};
+  const YamlValue root = read_template_file(reader, path, above);
+  NodeTemplate node = std::move(reader).take();
+  check_has_gpu(root, node);
   return node;
 }
 

@@ -13,6 +13,9 @@ using NodeTemplate = Graph;
 /// Reads the template that `name` names from `directory`/<name>.yaml, with all that it extends.
 NodeTemplate load_node_template(const YamlValue& name, const std::filesystem::path& directory);
 
+/// The same from a file; what it extends stands beside it.
+NodeTemplate load_node_template(const std::filesystem::path& path);
+
 /// Reads a node whose devices stand in the topology file itself (keys devices, links, shared).
 NodeTemplate read_inline_node(const YamlMapping& node);
 

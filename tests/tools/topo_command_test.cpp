@@ -1,10 +1,12 @@
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "sim/input_error.h"
+#include "tests/support/temporary_file.h"
 #include "tools/collsim/subcommand.h"
 
 namespace collsim::command {
@@ -68,6 +70,108 @@ TEST(TopoCommand, ShowDrawsEqualNodesOnceAndCountsTheFabric) {
       << outcome.out;
   EXPECT_NE(outcome.out.find("     128 x leaf - spine  4 x 50 GB/s  600 ns\n"), std::string::npos)
       << outcome.out;
+}
+
+TEST(TopoCommand, ShowDrawsPcieAsATree) {
+  // Four switches a socket, each with a GPU and a NIC.
+  const Outcome outcome = topo({"show", source + "/topologies/dgx-h100.yaml"});
+  EXPECT_NE(outcome.out.find("  cpu1\n"
+                             "  `- pcie[4..7]          48 GB/s\n"
+                             "     |- gpu[4..7]        48 GB/s\n"
+                             "     `- nic[4..7]        48 GB/s\n"),
+            std::string::npos)
+      << outcome.out;
+}
+
+TEST(TopoCommand, MatrixIsDataToo) {
+  const std::string file = source + "/topologies/rtx3090-2-bridged.yaml";
+  // Four links of 14.06 GB/s.
+  EXPECT_EQ(topo({"show", file, "--matrix", "--format", "csv"}).out,
+            "from,gpu0,gpu1\ngpu0,0,56.24\ngpu1,56.24,0\n");
+  const auto document =
+      nlohmann::json::parse(topo({"show", file, "--matrix", "--format", "json"}).out);
+  EXPECT_EQ(document["gpus"], (std::vector<std::string>{"gpu0", "gpu1"}));
+  EXPECT_DOUBLE_EQ(document["bandwidth"][0][1].get<double>(), 56.24);
+  EXPECT_NE(topo({"show", file, "--matrix"}).out.find("  gpu1    56.24      -\n"),
+            std::string::npos);
+}
+
+TEST(TopoCommand, MatrixOfSeveralNodesNamesThem) {
+  const std::string file = source + "/topologies/switch-8.yaml";
+  EXPECT_TRUE(topo({"show", file, "--matrix", "--format", "csv"})
+                  .out.starts_with("from,node0/gpu0,node1/gpu0,"));
+  EXPECT_THROW(topo({"show", source + "/topologies/dgx-h100-x2048.yaml", "--matrix"}), InputError);
+}
+
+TEST(TopoCommand, DotHasEveryDeviceAndLink) {
+  const std::string file = source + "/topologies/hgx-h200.yaml";
+  const std::string dot = topo({"show", file, "--format", "dot"}).out;
+  const auto count = [&](const std::string& part) {
+    std::size_t found = 0;
+    for (auto at = dot.find(part); at != std::string::npos; at = dot.find(part, at + 1)) ++found;
+    return found;
+  };
+  EXPECT_EQ(count("fillcolor="), 11U);
+  EXPECT_EQ(count(" -- "), 17U);
+  EXPECT_EQ(count("18 x 26.56 GB/s"), 8U);
+  EXPECT_THROW(topo({"show", source + "/topologies/dgx-h100-x2048.yaml", "--format", "dot"}),
+               InputError);
+}
+
+TEST(TopoCommand, SvgIsLaidOut) {
+  const std::string svg =
+      topo({"show", source + "/topologies/hgx-h200.yaml", "--format", "svg"}).out;
+  EXPECT_NE(svg.find("<svg "), std::string::npos);
+  EXPECT_NE(svg.find("</svg>"), std::string::npos);
+  for (const char* name : {"gpu0", "gpu7", "nvswitch0", "cpu1"}) {
+    EXPECT_NE(svg.find(name), std::string::npos) << name;
+  }
+}
+
+TEST(TopoCommand, ImportMultipliesOneMachine) {
+  const std::string dump = source + "/recordings/nccl/h200x8-topo.xml";
+  const Outcome outcome = topo(
+      {"import", dump, "--nodes", "4", "--fabric", source + "/topologies/fabrics/ndr-rails.yaml"});
+  const test::TemporaryFile file("imported.yaml", outcome.out);
+  // Four nodes of 8 GPUs, an NVSwitch, a NIC and a CPU; one rail. 8 + 8 + 1 links a node, and its
+  // cable.
+  EXPECT_EQ(topo({"check", file.path().string()}).out,
+            file.path().string() + ": ok, 32 GPUs on 4 nodes, 45 devices, 72 links\n");
+  EXPECT_THROW(topo({"import", dump, "--nodes", "4"}), InputError);
+  EXPECT_THROW(topo({"import", dump, "--gpu", "abacus"}), InputError);
+}
+
+TEST(TopoCommand, ImportWritesAFile) {
+  const test::TemporaryFile file("imported.yaml", "");
+  const Outcome outcome = topo({"import", source + "/tests/data/nvidia-smi/hgx-h200.txt", "--gpu",
+                                "H200", "-o", file.path().string()});
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_EQ(topo({"check", file.path().string()}).code, exit_ok);
+  EXPECT_THROW(topo({"import", source + "/recordings/nccl/h200x8-topo.xml", "-o", "/nowhere/x"}),
+               InputError);
+}
+
+TEST(TopoCommand, AFabricNeedsNics) {
+  // Two sockets with eight H200, as the matrix has them, and no NIC until some are added.
+  const std::string matrix = source + "/tests/data/nvidia-smi/hgx-h200.txt";
+  const std::string fabric = source + "/topologies/fabrics/ndr-rail-optimised.yaml";
+  const std::vector<std::string> args{"import",  matrix, "--gpu",    "H200",
+                                      "--nodes", "2",    "--fabric", fabric};
+  EXPECT_THROW(topo(args), InputError);
+  std::vector<std::string> with_nics = args;
+  with_nics.insert(with_nics.end(), {"--nics", "8"});
+  EXPECT_EQ(topo(with_nics).code, exit_ok);
+}
+
+TEST(TopoCommand, ComposeJoinsANodeAndAFabric) {
+  const Outcome composed =
+      topo({"compose", source + "/topologies/nodes/dgx-h100.yaml", "--nodes", "16", "--fabric",
+            source + "/topologies/fabrics/ndr-fat-tree.yaml"});
+  const test::TemporaryFile file("composed.yaml", composed.out);
+  const std::string shipped = source + "/topologies/dgx-h100-x16.yaml";
+  const auto without_name = [](const std::string& text) { return text.substr(text.find(": ok")); };
+  EXPECT_EQ(without_name(topo({"check", file.path().string()}).out),
+            without_name(topo({"check", shipped}).out));
 }
 
 TEST(TopoCommand, HelpExplainsEveryAction) {

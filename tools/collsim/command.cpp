@@ -25,7 +25,7 @@ constexpr std::array table{
     Subcommand{"choose", "what NCCL runs on a machine: rings, trees, algorithm by size",
                run_choose},
     Subcommand{"check", "prove that plans deliver every contribution exactly once", run_check},
-    Subcommand{"topo", "show and check machines", run_topo},
+    Subcommand{"topo", "show, check, list, import and compose machines", run_topo},
     Subcommand{"list", "algorithms, engines, protocols, machines, scenarios", run_list},
 };
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <ostream>
 #include <string_view>
@@ -11,7 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include "sim/topologies/name_run.h"
 #include "sim/topologies/routing.h"
+#include "tools/collsim/bandwidth_matrix.h"
+#include "tools/collsim/pcie_tree.h"
 
 namespace collsim::command {
 
@@ -34,56 +36,6 @@ std::string_view name_in_node(const Device& device) {
 std::string bandwidth_text(const Link& link) {
   if (link.count == 1) return to_string(link.bandwidth);
   return fmt::format("{} x {}", link.count, to_string((1.0 / link.count) * link.bandwidth));
-}
-
-/// Names that count up: "gpu[0..7]", or one name.
-struct NameRun {
-  std::string stem;
-  int first = -1;  ///< -1: the name has no number
-  int last = -1;
-
-  std::string text() const {
-    if (first < 0) return stem;
-    return first == last ? fmt::format("{}{}", stem, first)
-                         : fmt::format("{}[{}..{}]", stem, first, last);
-  }
-};
-
-NameRun run_of(std::string_view name) {
-  const auto digits = name.find_last_not_of("0123456789") + 1;
-  NameRun run{std::string(name.substr(0, digits)), -1, -1};
-  const std::string_view number = name.substr(digits);
-  std::from_chars(number.data(), number.data() + number.size(), run.first);
-  run.last = run.first;
-  // "gpu007", and numbers that no int holds, are names as they stand.
-  if (run.text() != name) return {std::string(name), -1, -1};
-  return run;
-}
-
-/// Links that stand in one line: their ends count up together, or one end does.
-struct LinkRun {
-  NameRun from;
-  NameRun to;
-  std::string properties;
-};
-
-bool try_extend(LinkRun& run, const LinkRun& next) {
-  if (run.properties != next.properties || run.from.stem != next.from.stem ||
-      run.to.stem != next.to.stem) {
-    return false;
-  }
-  const int from_step = next.from.first - run.from.last;
-  const int to_step = next.to.first - run.to.last;
-  const bool counts_up =
-      (from_step == 1 && (to_step == 0 || to_step == 1)) || (from_step == 0 && to_step == 1);
-  const bool from_moves = run.from.first != run.from.last;
-  const bool to_moves = run.to.first != run.to.last;
-  const bool same_way =
-      (from_moves == (from_step == 1) && to_moves == (to_step == 1)) || (!from_moves && !to_moves);
-  if (!counts_up || !same_way) return false;
-  run.from.last = next.from.first;
-  run.to.last = next.to.first;
-  return true;
 }
 
 /// "gpu[0..7] (H200), nvswitch0".
@@ -138,7 +90,7 @@ std::string node_drawing(const Topology& topology, const std::vector<DeviceId>& 
   for (const LinkRun& run : runs) {
     text += fmt::format("  {:<12} - {:<12} {}\n", run.from.text(), run.to.text(), run.properties);
   }
-  return text;
+  return text + pcie_tree_text(topology, devices);
 }
 
 /// Each way a node can be wired, with the nodes that are wired so.
@@ -216,34 +168,14 @@ void show_matrix(const Topology& topology, std::ostream& out) {
     std::erase_if(gpus, [&](DeviceId id) { return topology.device(id).node != node; });
     gpus.resize(std::min(gpus.size(), matrix_limit));
   }
-  const bool one_node = topology.node_count() == 1 || !all;
-  const auto label = [&](DeviceId id) {
-    const Device& device = topology.device(id);
-    return std::string(one_node ? name_in_node(device) : std::string_view(device.name));
-  };
-  std::size_t width = 6;
-  for (const DeviceId id : gpus) width = std::max(width, label(id).size());
-  Router router(topology);
   if (gpus.size() > 1) {
-    out << fmt::format("\nbandwidth between GPUs{}, GB/s\n  {:<{}}", all ? "" : " of node0", "",
-                       width);
-    for (const DeviceId to : gpus) out << fmt::format(" {:>{}}", label(to), width);
-    out << "\n";
-    for (const DeviceId from : gpus) {
-      out << fmt::format("  {:<{}}", label(from), width);
-      for (const DeviceId to : gpus) {
-        const BytesPerSecond rate = router.route(from, to).bandwidth;
-        const std::string text =
-            from == to ? "-" : fmt::format("{:.4g}", in_gigabytes_per_second(rate));
-        out << fmt::format(" {:>{}}", text, width);
-      }
-      out << "\n";
-    }
+    out << fmt::format("\nbandwidth between GPUs{}, GB/s\n", all ? "" : " of node0")
+        << matrix_text(bandwidth_matrix(topology, gpus));
   }
   if (!all) {
     const DeviceId first = topology.gpus().front();
     const DeviceId last = topology.gpus().back();
-    const Route route = router.route(first, last);
+    const Route route = Router(topology).route(first, last);
     out << fmt::format("\n{} to {}: {}, {}, {}\n", topology.device(first).name,
                        topology.device(last).name, to_string(route.bandwidth),
                        to_string(route.latency), plural(route.links.size(), "link"));

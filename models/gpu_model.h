@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace collsim {
+
+/// What is known of a GPU by its name.
+struct GpuModel {
+  std::string_view name;    ///< what the names that people and tools use contain: "H100"
+  int compute_capability;   ///< 10 major + minor
+  std::uint32_t nvlinks;    ///< that one GPU has; 0: none
+  double nvlink_bandwidth;  ///< GB/s of one NVLink in one direction, nominal
+  int pcie_generation;      ///< of its x16 slot
+};
+
+/// All of them, longer names before those that they contain.
+std::span<const GpuModel> gpu_models();
+
+/// The model whose name the text contains ("NVIDIA A100-SXM4-80GB": A100).
+const GpuModel* find_gpu_model(std::string_view text);
+
+/// The model with that PCI device id of NVIDIA's (vendor 0x10de).
+const GpuModel* gpu_model_of_pci_device(std::uint16_t device);
+
+/// One of the ids of a model; 0 where we know none.
+std::uint16_t pci_device_of(const GpuModel& model);
+
+}  // namespace collsim

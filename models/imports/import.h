@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/gpu_model.h"
+#include "sim/text_file.h"
+#include "sim/topologies/node_template.h"
+
+namespace collsim {
+
+/// One host as a tool of NVIDIA's describes it.
+struct ImportedNode {
+  NodeTemplate node;
+  std::vector<std::string> notes;  ///< what the tool does not say and we assume, a sentence each
+};
+
+/// What a person adds to a description.
+struct ImportOptions {
+  const GpuModel* gpu = nullptr;  ///< what the GPUs are; overrides what the file says
+  std::uint32_t added_nics = 0;   ///< NICs to add, shared out evenly beside the GPUs
+};
+
+/// Reads one host from a topology file of NCCL's (NCCL_TOPO_DUMP_FILE), a graph file of NCCL's
+/// (NCCL_GRAPH_DUMP_FILE) or what `nvidia-smi topo -m` prints; which of them it is shows in the
+/// text. The result makes a topology that loads: at least one GPU, all of them joined. Throws
+/// InputError for everything that is wrong; nothing in a text makes it crash, hang or take more
+/// memory than a few hundred bytes for each of the text's.
+ImportedNode import_node(const TextFile& text, const ImportOptions& options = {});
+
+/// By the system that NCCL makes of the file: PCIe as fast as NCCL takes it to be, NVLinks as many
+/// as it counts, each as fast as the data sheet says.
+ImportedNode import_nccl_topology(const TextFile& text, const ImportOptions& options);
+
+/// Only what NCCL found: GPUs that follow one another on a ring or tree of its search have a link
+/// as wide as all channels together, and a GPU at the end of one has one to the NIC there.
+ImportedNode import_nccl_graph(const TextFile& text, const ImportOptions& options);
+
+/// By the matrix: NVLinks by their number, direct or, where a GPU would need more links than its
+/// model has, through an NVSwitch; PCIe switches where pairs are PIX or PXB, sockets where they are
+/// SYS. `options.gpu` is required, since the matrix says no speeds.
+ImportedNode import_nvidia_smi(const TextFile& text, const ImportOptions& options);
+
+/// "A100, H100, ...", for messages.
+std::string gpu_model_names();
+
+}  // namespace collsim

@@ -1,0 +1,224 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "models/imports/import.h"
+#include "models/nccl/link_bandwidth.h"
+#include "models/nccl/system_xml.h"
+
+namespace collsim {
+
+namespace {
+
+constexpr std::uint64_t nvidia = 0x10de;
+
+/// The model that the ids of the GPU's PCI function name, unless its architecture is another: files
+/// that are written by hand copy ids.
+const GpuModel* model_of(const NcclNode& gpu) {
+  if (gpu.pci_device >> 48U != nvidia) return nullptr;
+  const GpuModel* model =
+      gpu_model_of_pci_device(static_cast<std::uint16_t>(gpu.pci_device >> 32U));
+  const bool fits = model != nullptr && model->compute_capability == gpu.gpu.compute_capability;
+  return fits ? model : nullptr;
+}
+
+/// GB/s of an NVLink by architecture, for GPUs that we do not know.
+double nominal_nvlink(int compute_capability) {
+  if (compute_capability >= 100) return 50;
+  if (compute_capability >= 90) return 26.56;
+  if (compute_capability == 86) return 14.06;
+  return compute_capability >= 70 ? 25 : 20;
+}
+
+std::string cpu_text(const NcclCpu& cpu) {
+  if (cpu.architecture == CpuArchitecture::arm) return "Arm";
+  if (cpu.architecture == CpuArchitecture::power) return "POWER";
+  if (cpu.architecture == CpuArchitecture::x86 && cpu.vendor == CpuVendor::amd) return "AMD";
+  if (cpu.architecture == CpuArchitecture::x86 && cpu.vendor == CpuVendor::intel) return "Intel";
+  return {};
+}
+
+/// Turns a system of NCCL's back into devices and links.
+class SystemReader {
+ public:
+  SystemReader(const NcclSystem& system, const ImportOptions& options)
+      : system_(system), options_(options) {}
+
+  NodeTemplate read() {
+    add_gpus();
+    add_all(NcclNodeKind::nvs, DeviceKind::nvswitch, "nvswitch");
+    add_all(NcclNodeKind::pci, DeviceKind::pcie_switch, "pcie");
+    add_nics();
+    add_all(NcclNodeKind::cpu, DeviceKind::cpu, "cpu");
+    add_nvlinks();
+    add_pcie_links();
+    add_cpu_links();
+    return std::move(graph_);
+  }
+
+ private:
+  using Counts = std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t>;
+
+  std::uint32_t add(Device device, std::uint32_t node) {
+    const auto index = static_cast<std::uint32_t>(graph_.devices.size());
+    graph_.devices.push_back(std::move(device));
+    devices_[node].push_back(index);
+    return index;
+  }
+
+  /// In the order of ranks, which is the order of GPUs in ours.
+  void add_gpus() {
+    const auto nodes = system_.of_kind(NcclNodeKind::gpu);
+    std::vector<std::uint32_t> gpus(nodes.begin(), nodes.end());
+    std::stable_sort(gpus.begin(), gpus.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return system_.node(a).gpu.rank < system_.node(b).gpu.rank;
+    });
+    for (std::size_t i = 0; i < gpus.size(); ++i) {
+      const NcclNode& node = system_.node(gpus[i]);
+      const GpuModel* model = options_.gpu != nullptr ? options_.gpu : model_of(node);
+      Device device;
+      device.name = fmt::format("gpu{}", i);
+      device.model = model != nullptr ? std::string(model->name)
+                                      : fmt::format("sm_{}", node.gpu.compute_capability);
+      nvlink_rate_[gpus[i]] = model != nullptr && model->nvlink_bandwidth > 0
+                                  ? model->nvlink_bandwidth
+                                  : nominal_nvlink(node.gpu.compute_capability);
+      add(std::move(device), gpus[i]);
+    }
+  }
+
+  void add_all(NcclNodeKind kind, DeviceKind ours, std::string_view stem) {
+    std::size_t number = 0;
+    for (const std::uint32_t node : system_.of_kind(kind)) {
+      Device device;
+      device.name = fmt::format("{}{}", stem, number++);
+      device.kind = ours;
+      if (kind == NcclNodeKind::cpu) device.model = cpu_text(system_.node(node).cpu);
+      add(std::move(device), node);
+    }
+  }
+
+  /// One of ours for every port, since each has a cable of its own.
+  void add_nics() {
+    std::size_t number = 0;
+    for (const std::uint32_t node : system_.of_kind(NcclNodeKind::nic)) {
+      for (const std::uint32_t id : system_.node(node).links) {
+        const NcclNode& port = system_.node(system_.links()[id].to);
+        if (port.kind != NcclNodeKind::net) continue;
+        Device device;
+        device.name = fmt::format("nic{}", number++);
+        device.kind = DeviceKind::nic;
+        device.model = port.net.name;
+        device.port_rate = gigabytes_per_second(port.net.bandwidth);
+        device.gpudirect = port.net.gdr;
+        add(std::move(device), node);
+      }
+    }
+  }
+
+  void add_link(std::uint32_t from, std::uint32_t to, LinkKind kind, double bandwidth,
+                std::uint32_t count = 1) {
+    if (bandwidth <= 0) return;
+    graph_.links.push_back({from, to, kind, count, count * gigabytes_per_second(bandwidth), {}});
+  }
+
+  /// NCCL lists each direction; ours go both ways, as wide as the wider one.
+  void add_nvlinks() {
+    Counts counts;
+    for (const std::uint32_t gpu : system_.of_kind(NcclNodeKind::gpu)) {
+      for (const std::uint32_t id : system_.node(gpu).links) {
+        const NcclLink& link = system_.links()[id];
+        if (link.kind != NcclLinkKind::nvl) continue;
+        std::uint32_t from = devices_[gpu].front();
+        std::uint32_t to = devices_[link.to].front();
+        if (system_.node(link.to).kind == NcclNodeKind::gpu && to < from) std::swap(from, to);
+        std::uint32_t& count = counts[{from, to}];
+        count = std::max(count, nvlink_count(gpu, link));
+        rates_[{from, to}] = nvlink_rate_.at(gpu);
+      }
+    }
+    for (const auto& [ends, count] : counts) {
+      add_link(ends.first, ends.second, LinkKind::nvlink, rates_[ends], count);
+    }
+    add_chip_links(counts);
+  }
+
+  /// NVLink-C2C is NVLink for us; a CPU that has NVLinks too keeps those.
+  void add_chip_links(const Counts& nvlinks) {
+    for (const std::uint32_t gpu : system_.of_kind(NcclNodeKind::gpu)) {
+      for (const std::uint32_t id : system_.node(gpu).links) {
+        const NcclLink& link = system_.links()[id];
+        const auto ends = std::pair(devices_[gpu].front(), devices_[link.to].front());
+        if (link.kind != NcclLinkKind::c2c || nvlinks.contains(ends)) continue;
+        add_link(ends.first, ends.second, LinkKind::nvlink, link.bandwidth);
+      }
+    }
+  }
+
+  std::uint32_t nvlink_count(std::uint32_t gpu, const NcclLink& link) const {
+    const int capability = system_.node(gpu).gpu.compute_capability;
+    const double links =
+        std::round(link.bandwidth / nvlink_bandwidth(capability, newest_nccl_version));
+    return static_cast<std::uint32_t>(std::clamp(links, 1.0, 65'536.0));
+  }
+
+  void add_pcie_links() {
+    for (const NcclNodeKind kind : {NcclNodeKind::gpu, NcclNodeKind::nic, NcclNodeKind::pci}) {
+      for (const std::uint32_t node : system_.of_kind(kind)) {
+        const NcclLink* up = system_.link_up(node);
+        if (up == nullptr) continue;
+        const auto first = static_cast<std::uint32_t>(graph_.links.size());
+        for (const std::uint32_t device : devices_[node]) {
+          add_link(device, devices_[up->to].front(), LinkKind::pcie, up->bandwidth);
+        }
+        if (devices_[node].size() > 1) share_card(node, first, up->bandwidth);
+      }
+    }
+  }
+
+  /// The ports of one card are as wide as its slot, together.
+  void share_card(std::uint32_t node, std::uint32_t first_link, double bandwidth) {
+    for (const bool reversed : {false, true}) {
+      GraphShare share{fmt::format("{}-card-{}", graph_.devices[devices_[node].front()].name,
+                                   reversed ? "in" : "out"),
+                       gigabytes_per_second(bandwidth),
+                       {}};
+      for (std::uint32_t i = 0; i < devices_[node].size(); ++i) {
+        share.links.push_back({first_link + i, reversed});
+      }
+      graph_.shares.push_back(std::move(share));
+    }
+  }
+
+  void add_cpu_links() {
+    for (const std::uint32_t cpu : system_.of_kind(NcclNodeKind::cpu)) {
+      for (const std::uint32_t id : system_.node(cpu).links) {
+        const NcclLink& link = system_.links()[id];
+        if (link.kind != NcclLinkKind::sys || link.to < cpu) continue;
+        add_link(devices_[cpu].front(), devices_[link.to].front(), LinkKind::cpu, link.bandwidth);
+      }
+    }
+  }
+
+  const NcclSystem& system_;
+  const ImportOptions& options_;
+  NodeTemplate graph_;
+  std::map<std::uint32_t, std::vector<std::uint32_t>> devices_;  // ours, by node of NCCL's
+  std::map<std::uint32_t, double> nvlink_rate_;                  // by node of NCCL's
+  std::map<std::pair<std::uint32_t, std::uint32_t>, double> rates_;
+};
+
+}  // namespace
+
+ImportedNode import_nccl_topology(const TextFile& text, const ImportOptions& options) {
+  const NcclSystem system = read_nccl_topology(text, newest_nccl_version);
+  return {SystemReader(system, options).read(),
+          {"PCIe and links between sockets carry what NCCL takes them to carry (NCCL 2.30, "
+           "src/graph/topo.h)."}};
+}
+
+}  // namespace collsim

@@ -1,0 +1,401 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <numeric>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "models/imports/import.h"
+#include "models/nccl/link_bandwidth.h"
+#include "sim/input_error.h"
+
+namespace collsim {
+
+namespace {
+
+constexpr std::size_t column_limit = 256;
+constexpr std::uint32_t most_nvlinks = 64;
+
+/// How `nvidia-smi topo -m` says that two devices are joined, nearest first.
+enum class Relation : std::uint8_t { self, nvlink, pix, pxb, phb, node, sys };
+
+struct Cell {
+  Relation relation = Relation::self;
+  std::uint32_t nvlinks = 0;
+};
+
+/// The matrix as it stands in the text.
+struct Matrix {
+  std::vector<std::string> names;
+  std::size_t gpus = 0;                  ///< the first so many columns
+  std::vector<std::vector<Cell>> cells;  ///< [row][column]
+  std::vector<std::optional<int>> numa;  ///< of each row, where it says one
+};
+
+struct Word {
+  std::string_view text;
+  int column = 1;
+};
+
+/// The words of a line, without the escape sequences by which nvidia-smi underlines its header.
+std::vector<Word> words_of(std::string_view line) {
+  std::vector<Word> words;
+  for (std::size_t i = 0; i < line.size();) {
+    if (line[i] == '\x1b') {
+      while (i < line.size() && line[i] != 'm') ++i;
+      ++i;
+    } else if (std::string_view(" \t\r").find(line[i]) != std::string_view::npos) {
+      ++i;
+    } else {
+      const std::size_t end = std::min(line.find_first_of(" \t\r\x1b", i), line.size());
+      words.push_back({line.substr(i, end - i), static_cast<int>(i) + 1});
+      i = end;
+    }
+  }
+  return words;
+}
+
+std::optional<std::uint32_t> number_after(std::string_view text, std::string_view stem) {
+  if (!text.starts_with(stem)) return std::nullopt;
+  text.remove_prefix(stem.size());
+  std::uint32_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+std::optional<Cell> read_cell(std::string_view text) {
+  constexpr std::pair<std::string_view, Relation> relations[] = {
+      {"X", Relation::self},  {"PIX", Relation::pix},   {"PXB", Relation::pxb},
+      {"PHB", Relation::phb}, {"NODE", Relation::node}, {"SYS", Relation::sys}};
+  for (const auto& [name, relation] : relations) {
+    if (text == name) return Cell{relation, 0};
+  }
+  const auto links = number_after(text, "NV");
+  if (!links || *links == 0 || *links > most_nvlinks) return std::nullopt;
+  return Cell{Relation::nvlink, *links};
+}
+
+class MatrixReader {
+ public:
+  explicit MatrixReader(const TextFile& text) : text_(text) {}
+
+  Matrix read() {
+    std::string_view rest = text_.content;
+    while (!rest.empty()) {
+      const std::size_t end = std::min(rest.find('\n'), rest.size());
+      ++line_;
+      read_line(words_of(rest.substr(0, end)));
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+    if (matrix_.names.empty()) {
+      throw InputError(SourcePosition{text_.name, 1, 1}, "no matrix of GPUs",
+                       "what `nvidia-smi topo -m` prints, or an XML file of NCCL's");
+    }
+    for (std::size_t i = 0; i < matrix_.names.size(); ++i) {
+      if (matrix_.cells[i].empty()) {
+        throw InputError(header_, fmt::format("column {} has no row", matrix_.names[i]),
+                         "a row for every column");
+      }
+    }
+    check_symmetry();
+    return std::move(matrix_);
+  }
+
+ private:
+  [[noreturn]] void fail(const Word& word, const std::string& wrong,
+                         const std::string& accepted) const {
+    throw InputError(SourcePosition{text_.name, line_, word.column}, wrong, accepted);
+  }
+
+  void read_line(const std::vector<Word>& words) {
+    if (words.empty()) return;
+    const bool of_gpu = number_after(words.front().text, "GPU").has_value();
+    if (matrix_.names.empty()) {
+      if (of_gpu && (words.size() < 2 || !read_cell(words[1].text))) read_header(words);
+      return;
+    }
+    const auto name =
+        std::find(matrix_.names.begin(), matrix_.names.end(), std::string(words.front().text));
+    if (name != matrix_.names.end()) {
+      read_row(static_cast<std::size_t>(name - matrix_.names.begin()), words);
+    }
+  }
+
+  void read_header(const std::vector<Word>& words) {
+    header_ = {text_.name, line_, words.front().column};
+    for (const Word& word : words) {
+      if (word.text == "CPU") break;
+      if (matrix_.names.size() == column_limit) {
+        fail(word, fmt::format("more than {} columns", column_limit), "one host");
+      }
+      const bool gpu = number_after(word.text, "GPU").has_value();
+      if (std::find(matrix_.names.begin(), matrix_.names.end(), word.text) != matrix_.names.end()) {
+        fail(word, fmt::format("column {} is there twice", word.text), "every device once");
+      }
+      if (gpu && matrix_.gpus != matrix_.names.size()) {
+        fail(word, fmt::format("{} after a NIC", word.text), "the GPUs first");
+      }
+      matrix_.names.emplace_back(word.text);
+      if (gpu) ++matrix_.gpus;
+    }
+    matrix_.cells.resize(matrix_.names.size());
+    matrix_.numa.resize(matrix_.names.size());
+  }
+
+  void read_row(std::size_t row, const std::vector<Word>& words) {
+    std::vector<Cell>& cells = matrix_.cells[row];
+    // The legend names NICs again, with a colon; a row comes once.
+    if (!cells.empty()) fail(words.front(), "a second row of this name", "every device once");
+    for (std::size_t i = 0; i < matrix_.names.size(); ++i) {
+      if (i + 1 >= words.size()) {
+        fail(words.back(), fmt::format("{} of {} columns", i, matrix_.names.size()),
+             "a relation for every column");
+      }
+      const Word& word = words[i + 1];
+      const auto cell = read_cell(word.text);
+      const bool fits = cell && (cell->relation == Relation::self) == (i == row) &&
+                        (cell->relation != Relation::nvlink || std::max(i, row) < matrix_.gpus);
+      if (!fits) {
+        fail(word,
+             fmt::format("'{}' between {} and {}", word.text, matrix_.names[row], matrix_.names[i]),
+             "X of a device with itself; PIX, PXB, PHB, NODE, SYS; NV1 to NV64 between GPUs");
+      }
+      cells.push_back(*cell);
+    }
+    // After the relations: the CPUs, then the NUMA node.
+    const std::size_t place = matrix_.names.size() + 2;
+    if (place < words.size()) {
+      const std::string_view text = words[place].text;
+      int node = 0;
+      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), node);
+      if (error == std::errc{} && end != text.data() && node >= 0) matrix_.numa[row] = node;
+    }
+  }
+
+  void check_symmetry() const {
+    for (std::size_t a = 0; a < matrix_.names.size(); ++a) {
+      for (std::size_t b = a + 1; b < matrix_.names.size(); ++b) {
+        const Cell& there = matrix_.cells[a][b];
+        const Cell& back = matrix_.cells[b][a];
+        if (there.relation != back.relation || there.nvlinks != back.nvlinks) {
+          throw InputError(header_,
+                           fmt::format("{} and {} are joined in one way there and in another back",
+                                       matrix_.names[a], matrix_.names[b]),
+                           "a matrix that is the same both ways");
+        }
+      }
+    }
+  }
+
+  const TextFile& text_;
+  int line_ = 0;
+  SourcePosition header_;
+  Matrix matrix_;
+};
+
+/// Sets of devices that some relation puts together.
+class Groups {
+ public:
+  explicit Groups(std::size_t count) : parent_(count) {
+    std::iota(parent_.begin(), parent_.end(), std::size_t{0});
+  }
+  std::size_t of(std::size_t device) const {
+    while (parent_[device] != device) device = parent_[device];
+    return device;
+  }
+  /// The smaller number stands for the group.
+  void join(std::size_t a, std::size_t b) {
+    const std::size_t first = of(a);
+    const std::size_t second = of(b);
+    parent_[std::max(first, second)] = std::min(first, second);
+  }
+  std::size_t size(std::size_t device) const {
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < parent_.size(); ++i) count += of(i) == of(device) ? 1U : 0U;
+    return count;
+  }
+
+ private:
+  std::vector<std::size_t> parent_;
+};
+
+class HostMaker {
+ public:
+  HostMaker(const TextFile& text, const Matrix& matrix, const GpuModel& gpu)
+      : file_(text.name), matrix_(matrix), gpu_(gpu) {}
+
+  NodeTemplate make() {
+    for (std::size_t i = 0; i < matrix_.names.size(); ++i) {
+      const bool gpu = i < matrix_.gpus;
+      Device device;
+      device.name = fmt::format("{}{}", gpu ? "gpu" : "nic", gpu ? i : i - matrix_.gpus);
+      device.kind = gpu ? DeviceKind::gpu : DeviceKind::nic;
+      if (gpu) device.model = gpu_.name;
+      node_.devices.push_back(std::move(device));
+    }
+    add_nvlinks();
+    add_pcie();
+    return std::move(node_);
+  }
+
+ private:
+  std::uint32_t add(DeviceKind kind, std::string name) {
+    Device device;
+    device.name = std::move(name);
+    device.kind = kind;
+    node_.devices.push_back(std::move(device));
+    return static_cast<std::uint32_t>(node_.devices.size() - 1);
+  }
+
+  void add_link(std::size_t from, std::size_t to, LinkKind kind, double bandwidth,
+                std::uint32_t count = 1) {
+    node_.links.push_back({static_cast<std::uint32_t>(from),
+                           static_cast<std::uint32_t>(to),
+                           kind,
+                           count,
+                           count * gigabytes_per_second(bandwidth),
+                           {}});
+  }
+
+  /// NVLinks of a GPU, if every pair had its own, and the most to one peer.
+  std::pair<std::uint32_t, std::uint32_t> links_of(std::size_t gpu) const {
+    std::uint32_t sum = 0;
+    std::uint32_t most = 0;
+    for (std::size_t peer = 0; peer < matrix_.gpus; ++peer) {
+      sum += matrix_.cells[gpu][peer].nvlinks;
+      most = std::max(most, matrix_.cells[gpu][peer].nvlinks);
+    }
+    return {sum, most};
+  }
+
+  void add_nvlinks() {
+    bool switched = false;
+    for (std::size_t gpu = 0; gpu < matrix_.gpus; ++gpu) {
+      const auto [sum, most] = links_of(gpu);
+      if (most > gpu_.nvlinks) {
+        throw InputError(fmt::format("{}: {} NVLinks between GPUs, but one {} has {}", file_, most,
+                                     gpu_.name, gpu_.nvlinks),
+                         "another GPU model");
+      }
+      switched = switched || sum > gpu_.nvlinks;
+    }
+    if (switched) {
+      const std::uint32_t nvswitch = add(DeviceKind::nvswitch, "nvswitch0");
+      for (std::size_t gpu = 0; gpu < matrix_.gpus; ++gpu) {
+        const std::uint32_t links = links_of(gpu).second;
+        if (links > 0) add_link(gpu, nvswitch, LinkKind::nvlink, gpu_.nvlink_bandwidth, links);
+      }
+      return;
+    }
+    for (std::size_t a = 0; a < matrix_.gpus; ++a) {
+      for (std::size_t b = a + 1; b < matrix_.gpus; ++b) {
+        const std::uint32_t links = matrix_.cells[a][b].nvlinks;
+        if (links > 0) add_link(a, b, LinkKind::nvlink, gpu_.nvlink_bandwidth, links);
+      }
+    }
+  }
+
+  Groups groups_up_to(Relation worst) const {
+    Groups groups(matrix_.names.size());
+    for (std::size_t a = 0; a < matrix_.names.size(); ++a) {
+      for (std::size_t b = a + 1; b < matrix_.names.size(); ++b) {
+        const Relation relation = matrix_.cells[a][b].relation;
+        if (relation != Relation::nvlink && relation <= worst) groups.join(a, b);
+      }
+    }
+    return groups;
+  }
+
+  /// What is nearer than SYS or has the same NUMA node. NVLink hides how two GPUs are joined
+  /// besides; what nothing is known of is with the first GPU.
+  Groups sockets() const {
+    Groups groups = groups_up_to(Relation::node);
+    for (std::size_t a = 0; a < matrix_.names.size(); ++a) {
+      bool known = matrix_.numa[a].has_value() || a >= matrix_.gpus;
+      for (std::size_t b = 0; b < matrix_.names.size(); ++b) {
+        if (matrix_.numa[a] && matrix_.numa[a] == matrix_.numa[b]) groups.join(a, b);
+        const Relation relation = matrix_.cells[a][b].relation;
+        known = known || relation > Relation::nvlink;
+      }
+      if (!known) groups.join(0, a);
+    }
+    return groups;
+  }
+
+  void add_pcie() {
+    const Groups sockets_of = sockets();
+    const Groups bridged = groups_up_to(Relation::pxb);
+    const Groups switched = groups_up_to(Relation::pix);
+    const double bandwidth = pci_gen3_bandwidth * std::exp2(gpu_.pcie_generation - 3);
+    std::vector<std::optional<std::uint32_t>> above(matrix_.names.size());
+    std::vector<std::optional<std::uint32_t>> lower(matrix_.names.size());
+    std::vector<std::optional<std::uint32_t>> cpus(matrix_.names.size());
+    std::vector<std::uint32_t> made;
+    std::size_t switches = 0;
+    const auto add_switch = [&] {
+      return add(DeviceKind::pcie_switch, fmt::format("pcie{}", switches++));
+    };
+    for (std::size_t i = 0; i < matrix_.names.size(); ++i) {
+      auto& cpu = cpus[sockets_of.of(i)];
+      if (!cpu) {
+        cpu = add(DeviceKind::cpu, fmt::format("cpu{}", made.size()));
+        made.push_back(*cpu);
+      }
+      if (bridged.size(i) == 1) {
+        add_link(i, *cpu, LinkKind::pcie, bandwidth);
+        continue;
+      }
+      // PXB alone: a switch of its own for each set of PIX, below one that joins them.
+      auto& upper = above[bridged.of(i)];
+      if (!upper) {
+        upper = add_switch();
+        add_link(*upper, *cpu, LinkKind::pcie, bandwidth);
+      }
+      std::uint32_t parent = *upper;
+      if (switched.size(i) != bridged.size(i)) {
+        auto& own = lower[switched.of(i)];
+        if (!own) {
+          own = add_switch();
+          add_link(*own, *upper, LinkKind::pcie, bandwidth);
+        }
+        parent = *own;
+      }
+      add_link(i, parent, LinkKind::pcie, bandwidth);
+    }
+    join_cpus(made);
+  }
+
+  /// Sockets of the GPU's time: Skylake, Rome, Sapphire Rapids (NCCL 2.30, src/graph/topo.h).
+  void join_cpus(const std::vector<std::uint32_t>& cpus) {
+    const double bandwidth = gpu_.pcie_generation <= 3 ? 10 : gpu_.pcie_generation == 4 ? 16 : 22;
+    for (std::size_t a = 0; a < cpus.size(); ++a) {
+      for (std::size_t b = a + 1; b < cpus.size(); ++b) {
+        add_link(cpus[a], cpus[b], LinkKind::cpu, bandwidth);
+      }
+    }
+  }
+
+  const std::string& file_;
+  const Matrix& matrix_;
+  const GpuModel& gpu_;
+  NodeTemplate node_;
+};
+
+}  // namespace
+
+ImportedNode import_nvidia_smi(const TextFile& text, const ImportOptions& options) {
+  const Matrix matrix = MatrixReader(text).read();
+  if (options.gpu == nullptr) {
+    throw InputError(fmt::format("{}: the matrix does not say which GPUs these are", text.name),
+                     fmt::format("--gpu NAME, one of {}", gpu_model_names()));
+  }
+  return {HostMaker(text, matrix, *options.gpu).make(),
+          {fmt::format("PCIe is taken to be gen{} x16 everywhere, and sockets of the same time.",
+                       options.gpu->pcie_generation)}};
+}
+
+}  // namespace collsim

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/topologies/node_template.h"
+#include "sim/yaml_reader.h"
+
+namespace collsim {
+
+/// A cluster of equal nodes, to be written down.
+struct ClusterText {
+  std::string name;
+  std::vector<std::string> comments;  ///< lines above it all, without their #
+  NodeTemplate node;
+  std::uint32_t count = 1;
+  std::string fabric;  ///< a flow mapping, as flow_text() makes them; may be empty
+};
+
+/// The cluster as a topology file (`collsim: topology/1`), which read_topology() takes:
+///
+///   # imported from machine.xml
+///   collsim: topology/1
+///   name: "machine"
+///   nodes:
+///     devices:
+///       - { id: "gpu[0..7]", kind: gpu, model: "H200" }
+///     ...
+///
+/// Device and link names that count up share a line. Characters of names and models that YAML or we
+/// do not take become '_'.
+std::string topology_text(const ClusterText& cluster);
+
+/// A value as YAML in flow style, on one line: `{ kind: rails, spines: 4 }`. Leaves out the key
+/// `collsim`.
+std::string flow_text(const YamlValue& value);
+
+}  // namespace collsim

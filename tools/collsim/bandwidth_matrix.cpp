@@ -1,0 +1,84 @@
+#include "tools/collsim/bandwidth_matrix.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "sim/input_error.h"
+#include "sim/topologies/routing.h"
+
+namespace collsim::command {
+
+namespace {
+
+constexpr std::size_t gpu_limit_of_matrix = 1'024;
+
+BandwidthMatrix whole_matrix(const Topology& topology) {
+  if (topology.gpus().size() > gpu_limit_of_matrix) {
+    throw InputError(fmt::format("a matrix of {} GPUs", topology.gpus().size()),
+                     "at most 1024; without --matrix every machine is shown");
+  }
+  return bandwidth_matrix(topology, {topology.gpus().begin(), topology.gpus().end()});
+}
+
+}  // namespace
+
+BandwidthMatrix bandwidth_matrix(const Topology& topology, const std::vector<DeviceId>& gpus) {
+  const bool one_node = std::all_of(gpus.begin(), gpus.end(), [&](DeviceId id) {
+    return topology.device(id).node == topology.device(gpus.front()).node;
+  });
+  BandwidthMatrix matrix;
+  Router router(topology);
+  for (const DeviceId from : gpus) {
+    const std::string& name = topology.device(from).name;
+    matrix.gpus.push_back(one_node ? name.substr(name.find('/') + 1) : name);
+    matrix.gigabytes.emplace_back();
+    for (const DeviceId to : gpus) {
+      const double rate =
+          from == to ? 0 : in_gigabytes_per_second(router.route(from, to).bandwidth);
+      matrix.gigabytes.back().push_back(rate);
+    }
+  }
+  return matrix;
+}
+
+std::string matrix_text(const BandwidthMatrix& matrix) {
+  std::size_t width = 6;
+  for (const std::string& name : matrix.gpus) width = std::max(width, name.size());
+  std::string text = fmt::format("  {:<{}}", "", width);
+  for (const std::string& name : matrix.gpus) text += fmt::format(" {:>{}}", name, width);
+  text += "\n";
+  for (std::size_t from = 0; from < matrix.gpus.size(); ++from) {
+    text += fmt::format("  {:<{}}", matrix.gpus[from], width);
+    for (std::size_t to = 0; to < matrix.gpus.size(); ++to) {
+      const std::string rate = from == to ? "-" : fmt::format("{:.4g}", matrix.gigabytes[from][to]);
+      text += fmt::format(" {:>{}}", rate, width);
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+void print_matrix_table(const Topology& topology, std::ostream& out) {
+  out << "bandwidth between GPUs, GB/s\n" << matrix_text(whole_matrix(topology));
+}
+
+void print_matrix_csv(const Topology& topology, std::ostream& out) {
+  const BandwidthMatrix matrix = whole_matrix(topology);
+  out << fmt::format("from,{}\n", fmt::join(matrix.gpus, ","));
+  for (std::size_t from = 0; from < matrix.gpus.size(); ++from) {
+    out << fmt::format("{},{:.6g}\n", matrix.gpus[from], fmt::join(matrix.gigabytes[from], ","));
+  }
+}
+
+void print_matrix_json(const Topology& topology, std::ostream& out) {
+  const BandwidthMatrix matrix = whole_matrix(topology);
+  const nlohmann::ordered_json document{
+      {"unit", "GB/s"}, {"gpus", matrix.gpus}, {"bandwidth", matrix.gigabytes}};
+  out << document.dump(2) << "\n";
+}
+
+}  // namespace collsim::command

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "sim/topology.h"
+
+namespace collsim::command {
+
+/// What one transfer at a time gets between GPUs: the least of the links on its route.
+struct BandwidthMatrix {
+  std::vector<std::string> gpus;               ///< names, without the node where there is one
+  std::vector<std::vector<double>> gigabytes;  ///< GB/s, [from][to]; 0 from a GPU to itself
+};
+
+/// Between these GPUs.
+BandwidthMatrix bandwidth_matrix(const Topology& topology, const std::vector<DeviceId>& gpus);
+
+/// As text, indented:
+///
+///              gpu0   gpu1
+///     gpu0        -  478.1
+///     gpu1    478.1      -
+std::string matrix_text(const BandwidthMatrix& matrix);
+
+// Of all GPUs. Throw InputError for more than 1024.
+void print_matrix_table(const Topology& topology, std::ostream& out);
+/// First line: "from" and the GPUs; then a line for every GPU.
+void print_matrix_csv(const Topology& topology, std::ostream& out);
+/// {"unit": "GB/s", "gpus": [...], "bandwidth": [[...], ...]}
+void print_matrix_json(const Topology& topology, std::ostream& out);
+
+}  // namespace collsim::command

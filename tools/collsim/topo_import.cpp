@@ -1,0 +1,131 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <ostream>
+#include <string>
+#include <utility>
+
+#include "models/data_directory.h"
+#include "models/imports/import.h"
+#include "models/nccl/system_topology.h"
+#include "models/nccl/system_xml.h"
+#include "sim/input_error.h"
+#include "sim/topologies/loader.h"
+#include "sim/topologies/node_template.h"
+#include "sim/topologies/topology_writer.h"
+#include "tools/collsim/numbers.h"
+#include "tools/collsim/options.h"
+#include "tools/collsim/subcommand.h"
+#include "tools/collsim/topo_actions.h"
+
+namespace collsim::command {
+
+namespace po = boost::program_options;
+
+namespace {
+
+constexpr std::uint32_t most_nics = 256;
+
+void add_cluster_options(po::options_description& options) {
+  options.add_options()                                                               //
+      ("nodes", po::value<std::int64_t>()->default_value(1), "that many such nodes")  //
+      ("fabric", po::value<std::string>(),
+       "what joins them: a file, or one of topologies/fabrics by its name")  //
+      ("output,o", po::value<std::string>()->default_value(""), "write to this file");
+}
+
+/// Makes a cluster of a node, and loads it to be sure that it is one.
+void write_cluster(ClusterText cluster, const po::variables_map& values, std::ostream& out) {
+  cluster.count = bounded_option(values, "nodes", 1, gpu_limit);
+  if (values.contains("fabric")) {
+    const auto& name = values["fabric"].as<std::string>();
+    cluster.fabric = flow_text(load_yaml(find_data_file(name, "topologies/fabrics"), "fabric"));
+    cluster.comments.push_back(fmt::format("Fabric: {}.", name));
+  } else if (cluster.count > 1) {
+    throw InputError(fmt::format("--nodes {}: nothing joins them", cluster.count),
+                     "--fabric NAME, such as ndr-fat-tree");
+  }
+  const std::string text = topology_text(cluster);
+  read_topology({"the machine that is asked for", text});
+  write_text(text, values["output"].as<std::string>(), out);
+}
+
+const GpuModel* read_gpu(const po::variables_map& values) {
+  if (!values.contains("gpu")) return nullptr;
+  const auto& name = values["gpu"].as<std::string>();
+  const GpuModel* model = find_gpu_model(name);
+  if (model == nullptr) {
+    throw InputError(fmt::format("--gpu {}: not known", name),
+                     fmt::format("a name with one of {}", gpu_model_names()));
+  }
+  return model;
+}
+
+}  // namespace
+
+int topo_import(std::span<const std::string> args, std::ostream& out, std::ostream& /*err*/) {
+  po::options_description options("options");
+  options.add_options()  //
+      ("file", po::value<std::string>(),
+       "what NCCL_TOPO_DUMP_FILE or NCCL_GRAPH_DUMP_FILE got, or `nvidia-smi topo -m` printed")  //
+      ("gpu", po::value<std::string>(),
+       "what the GPUs are, such as H200; needed for nvidia-smi's matrix")  //
+      ("nics", po::value<std::int64_t>()->default_value(0), "add that many NICs to a node");
+  add_cluster_options(options);
+  const auto values = parse_options(
+      options, "collsim topo import FILE [--gpu NAME] [--nodes N --fabric F] [-o OUT]",
+      "Makes a topology of one real machine, or of a cluster of its like.", "file", args, out);
+  if (!values) return exit_ok;
+  if (!values->contains("file")) throw InputError("topo import: no file", "one file");
+  const auto& file = (*values)["file"].as<std::string>();
+  const ImportOptions import{read_gpu(*values), bounded_option(*values, "nics", 0, most_nics)};
+  ImportedNode imported =
+      import_node(read_text_file(file, "a file of NCCL's or nvidia-smi's"), import);
+  const std::filesystem::path path(file);
+  ClusterText cluster{path.stem().string(),
+                      {fmt::format("Imported from {}.", path.filename().string())},
+                      std::move(imported.node),
+                      1,
+                      {}};
+  cluster.comments.insert(cluster.comments.end(), imported.notes.begin(), imported.notes.end());
+  write_cluster(std::move(cluster), *values, out);
+  return exit_ok;
+}
+
+int topo_compose(std::span<const std::string> args, std::ostream& out, std::ostream& /*err*/) {
+  po::options_description options("options");
+  options.add_options()("node", po::value<std::string>(),
+                        "a node template: a file, or one of topologies/nodes by its name");
+  add_cluster_options(options);
+  const auto values = parse_options(
+      options, "collsim topo compose NODE [--nodes N --fabric F] [-o OUT]", "", "node", args, out);
+  if (!values) return exit_ok;
+  if (!values->contains("node")) throw InputError("topo compose: no node", "a node template");
+  const auto& name = (*values)["node"].as<std::string>();
+  ClusterText cluster{name,
+                      {fmt::format("Node: {}.", name)},
+                      load_node_template(find_data_file(name, "topologies/nodes")),
+                      1,
+                      {}};
+  write_cluster(std::move(cluster), *values, out);
+  return exit_ok;
+}
+
+int topo_export(std::span<const std::string> args, std::ostream& out, std::ostream& /*err*/) {
+  po::options_description options("options");
+  options.add_options()                                                                  //
+      ("machine", po::value<std::string>(), "a topology, or the name of a shipped one")  //
+      ("output,o", po::value<std::string>()->default_value(""), "write to this file");
+  const auto values = parse_options(
+      options, "collsim topo export MACHINE [-o OUT]",
+      "Writes the machine's first node as NCCL would dump it: NCCL_TOPO_FILE takes it.", "machine",
+      args, out);
+  if (!values) return exit_ok;
+  if (!values->contains("machine")) throw InputError("topo export: no machine", "one file or name");
+  const Topology topology = load_machine((*values)["machine"].as<std::string>());
+  const NcclSystem system = system_from_topology(topology, newest_nccl_version);
+  write_text(nccl_topology_text(system), (*values)["output"].as<std::string>(), out);
+  return exit_ok;
+}
+
+}  // namespace collsim::command

@@ -1,0 +1,212 @@
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "models/data_directory.h"
+#include "sim/input_error.h"
+#include "sim/topologies/loader.h"
+#include "sim/topologies/routing.h"
+#include "sim/yaml_reader.h"
+#include "tools/collsim/options.h"
+#include "tools/collsim/subcommand.h"
+#include "tools/collsim/topo_actions.h"
+
+namespace collsim::command {
+
+namespace po = boost::program_options;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// A shipped machine in one line.
+struct MachineRow {
+  std::string name;
+  std::string title;
+  std::size_t gpus = 0;
+  std::size_t nodes = 0;
+  std::size_t links = 0;
+  double nearest = 0;   ///< GB/s from the first GPU to the best joined of its node; 0: it is alone
+  double farthest = 0;  ///< to the worst joined of its node
+  double network = 0;   ///< GB/s that a node's cables have for each of its GPUs; 0: no fabric
+  std::string node;     ///< its template; empty: inline
+  std::string fabric;   ///< its template or kind
+};
+
+/// The .yaml files of a folder of topologies/, by name.
+std::vector<fs::path> yaml_files(const fs::path& folder) {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(data_directory() / "topologies" / folder)) {
+    if (entry.path().extension() == ".yaml") files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+/// The text under the first of these keys that the mapping has.
+std::string named(const YamlValue& value, std::initializer_list<const char*> keys) {
+  if (!value.is_mapping()) return {};
+  const YamlMapping mapping = value.free_mapping();
+  for (const char* key : keys) {
+    if (const auto found = mapping.find(key)) return found->string();
+  }
+  return {};
+}
+
+void measure(const Topology& topology, MachineRow& row) {
+  const DeviceId first = topology.gpus().front();
+  const std::int32_t node = topology.device(first).node;
+  Router router(topology);
+  std::size_t gpus_of_node = 0;
+  for (const DeviceId gpu : topology.gpus()) {
+    if (topology.device(gpu).node != node) continue;
+    if (++gpus_of_node == 1) continue;
+    const double rate = in_gigabytes_per_second(router.route(first, gpu).bandwidth);
+    row.nearest = std::max(row.nearest, rate);
+    row.farthest = gpus_of_node == 2 ? rate : std::min(row.farthest, rate);
+  }
+  for (const Link& link : topology.links()) {
+    if (link.kind != LinkKind::network || topology.device(link.from).node != node) continue;
+    row.network += in_gigabytes_per_second(link.bandwidth) / static_cast<double>(gpus_of_node);
+  }
+}
+
+MachineRow row_of(const fs::path& file) {
+  const Topology topology = load_topology(file);
+  MachineRow row;
+  row.name = file.stem().string();
+  row.title = topology.name();
+  row.gpus = topology.gpus().size();
+  row.nodes = topology.node_count();
+  row.links = topology.links().size() / 2;
+  const YamlMapping keys = load_yaml(file, "topology").free_mapping();
+  row.node = named(keys.at("nodes"), {"template"});
+  if (const auto fabric = keys.find("fabric")) row.fabric = named(*fabric, {"template", "kind"});
+  measure(topology, row);
+  return row;
+}
+
+std::string inside_text(const MachineRow& row) {
+  if (row.nearest <= 0) return "-";
+  return row.nearest == row.farthest ? fmt::format("{:.4g}", row.nearest)
+                                     : fmt::format("{:.4g} to {:.4g}", row.farthest, row.nearest);
+}
+
+std::string network_text(const MachineRow& row) {
+  return row.network > 0 ? fmt::format("{:.4g}", row.network) : "-";
+}
+
+std::vector<MachineRow> all_rows() {
+  std::vector<MachineRow> rows;
+  for (const fs::path& file : yaml_files("")) rows.push_back(row_of(file));
+  return rows;
+}
+
+void print_table(std::ostream& out) {
+  fmt::print(out,
+             "{:<27} {:>6} {:>6} {:>8} {:>15} {:>9}  {}\n{:<27} {:>6} {:>6} {:>8} {:>15} {:>9}\n",
+             "name", "GPUs", "nodes", "links", "GPU to GPU", "network", "what it is", "", "", "",
+             "", "(GB/s)", "(GB/s)");
+  for (const MachineRow& row : all_rows()) {
+    fmt::print(out, "{:<27} {:>6} {:>6} {:>8} {:>15} {:>9}  {}\n", row.name, row.gpus, row.nodes,
+               row.links, inside_text(row), network_text(row), row.title);
+  }
+}
+
+void print_csv(std::ostream& out) {
+  out << "name,gpus,nodes,links,farthest_gpu_gb_per_s,nearest_gpu_gb_per_s,"
+         "network_gb_per_s_per_gpu,node,fabric\n";
+  for (const MachineRow& row : all_rows()) {
+    fmt::print(out, "{},{},{},{},{:.6g},{:.6g},{:.6g},{},{}\n", row.name, row.gpus, row.nodes,
+               row.links, row.farthest, row.nearest, row.network, row.node, row.fabric);
+  }
+}
+
+void print_json(std::ostream& out) {
+  auto document = nlohmann::ordered_json::array();
+  for (const MachineRow& row : all_rows()) {
+    document.push_back({{"name", row.name},
+                        {"title", row.title},
+                        {"gpus", row.gpus},
+                        {"nodes", row.nodes},
+                        {"links", row.links},
+                        {"farthest_gpu_gb_per_s", row.farthest},
+                        {"nearest_gpu_gb_per_s", row.nearest},
+                        {"network_gb_per_s_per_gpu", row.network},
+                        {"node", row.node},
+                        {"fabric", row.fabric}});
+  }
+  out << document.dump(2) << "\n";
+}
+
+/// What a file says of itself before it begins: its first lines of comment.
+std::string opening_comment(const fs::path& file) {
+  std::ifstream stream(file);
+  std::string comment;
+  for (std::string line; std::getline(stream, line) && line.starts_with("# ");) {
+    if (!comment.empty()) comment += ' ';
+    comment.append(line, 2);
+  }
+  return comment;
+}
+
+void print_templates(const char* title, const char* folder, std::ostream& out) {
+  fmt::print(out, "\n## {}\n\n| name | what, and where its numbers come from |\n|---|---|\n",
+             title);
+  for (const fs::path& file : yaml_files(folder)) {
+    fmt::print(out, "| [{0}](../topologies/{1}/{0}.yaml) | {2} |\n", file.stem().string(), folder,
+               opening_comment(file));
+  }
+}
+
+void print_markdown(std::ostream& out) {
+  out << "# Machines\n\n"
+         "What `topologies/` ships, made by `tools/update-topologies-page` from the files\n"
+         "themselves. *GPU to GPU* is what one transfer gets inside a node, from the first GPU to\n"
+         "the others; *network* is what a node's cables have for each of its GPUs. Both in GB/s,\n"
+         "one direction. `collsim topo compose` makes more machines of these nodes and fabrics.\n\n"
+         "| name | what | GPUs | nodes | links | GPU to GPU | network | node | fabric |\n"
+         "|---|---|---|---|---|---|---|---|---|\n";
+  for (const MachineRow& row : all_rows()) {
+    fmt::print(
+        out, "| [{0}](../topologies/{0}.yaml) | {1} | {2} | {3} | {4} | {5} | {6} | {7} | {8} |\n",
+        row.name, row.title, row.gpus, row.nodes, row.links, inside_text(row), network_text(row),
+        row.node, row.fabric);
+  }
+  print_templates("Nodes", "nodes", out);
+  print_templates("Fabrics", "fabrics", out);
+}
+
+struct ListFormat {
+  std::string_view name;
+  void (*print)(std::ostream& out);
+};
+constexpr std::array formats{ListFormat{"table", print_table}, ListFormat{"csv", print_csv},
+                             ListFormat{"json", print_json},
+                             ListFormat{"markdown", print_markdown}};
+
+}  // namespace
+
+int topo_list(std::span<const std::string> args, std::ostream& out, std::ostream& /*err*/) {
+  po::options_description options("options");
+  options.add_options()("format", po::value<std::string>()->default_value("table"),
+                        "table, csv, json or markdown");
+  const auto values = parse_options(options, "collsim topo list [--format F]", "", "", args, out);
+  if (!values) return exit_ok;
+  const auto& name = (*values)["format"].as<std::string>();
+  for (const ListFormat& format : formats) {
+    if (format.name != name) continue;
+    format.print(out);
+    return exit_ok;
+  }
+  throw InputError(fmt::format("--format: there is no '{}'", name), "table, csv, json or markdown");
+}
+
+}  // namespace collsim::command

@@ -1,0 +1,62 @@
+#include <fmt/format.h>
+
+#include <array>
+#include <ostream>
+#include <string>
+
+#include "sim/input_error.h"
+#include "tools/collsim/bandwidth_matrix.h"
+#include "tools/collsim/options.h"
+#include "tools/collsim/subcommand.h"
+#include "tools/collsim/topo_actions.h"
+#include "tools/collsim/topology_graphviz.h"
+#include "tools/collsim/topology_report.h"
+
+namespace collsim::command {
+
+namespace po = boost::program_options;
+
+namespace {
+
+/// A way to show a machine, or only the bandwidth between its GPUs.
+struct ShowFormat {
+  std::string_view name;
+  bool matrix;
+  void (*print)(const Topology& topology, std::ostream& out);
+};
+
+constexpr std::array formats{
+    ShowFormat{"table", false, show_topology}, ShowFormat{"dot", false, print_dot},
+    ShowFormat{"svg", false, print_svg},       ShowFormat{"table", true, print_matrix_table},
+    ShowFormat{"csv", true, print_matrix_csv}, ShowFormat{"json", true, print_matrix_json},
+};
+
+}  // namespace
+
+int topo_show(std::span<const std::string> args, std::ostream& out, std::ostream& /*err*/) {
+  po::options_description options("options");
+  options.add_options()                                                                         //
+      ("machine", po::value<std::string>(), "a topology, or the name of a shipped one")         //
+      ("matrix", po::bool_switch(), "only the bandwidth between all GPUs, up to 1024 of them")  //
+      ("format", po::value<std::string>()->default_value("table"),
+       "table, dot (Graphviz) or svg (which needs Graphviz); with --matrix table, csv or json");
+  const auto values = parse_options(options, "collsim topo show MACHINE [--matrix] [--format F]",
+                                    "", "machine", args, out);
+  if (!values) return exit_ok;
+  if (!values->contains("machine")) throw InputError("topo show: no machine", "one file or name");
+  const bool matrix = (*values)["matrix"].as<bool>();
+  const auto& format = (*values)["format"].as<std::string>();
+  std::string names;
+  for (const ShowFormat& each : formats) {
+    if (each.matrix != matrix) continue;
+    if (each.name == format) {
+      each.print(load_machine((*values)["machine"].as<std::string>()), out);
+      return exit_ok;
+    }
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", each.name);
+  }
+  throw InputError(
+      fmt::format("--format: there is no '{}'{}", format, matrix ? " of a matrix" : ""), names);
+}
+
+}  // namespace collsim::command

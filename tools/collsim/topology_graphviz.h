@@ -1,0 +1,16 @@
+#pragma once
+
+#include <iosfwd>
+
+#include "sim/topology.h"
+
+namespace collsim::command {
+
+/// The machine in Graphviz' language: a box per node, devices in it, links labelled with what they
+/// carry. Throws InputError for more than 2000 devices, which nobody could look at.
+void print_dot(const Topology& topology, std::ostream& out);
+
+/// The same, laid out by Graphviz' program `dot`. Throws InputError where it is not installed.
+void print_svg(const Topology& topology, std::ostream& out);
+
+}  // namespace collsim::command
