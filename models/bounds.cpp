@@ -201,7 +201,7 @@ Seconds Bounds::largest() const {
 Bounds lower_bounds(const Plan& plan, const Binding& binding, const Wiring& wiring,
                     const Topology& topology, std::span<const DeviceId> gpus,
                     const TransferCost& cost, Protocol protocol) {
-  const ProtocolCost& of_protocol = cost.of(protocol);
+  const ProtocolCost of_protocol = cost.fastest(protocol);
   const auto size = static_cast<double>(binding.size().count);
   Bounds bounds;
   bounds.cut.value = cut_bound(plan, topology, gpus, cost, of_protocol.wire_factor * size);

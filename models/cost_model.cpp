@@ -2,6 +2,7 @@
 
 #include <array>
 #include <string>
+#include <vector>
 
 #include "models/data_directory.h"
 #include "sim/yaml_reader.h"
@@ -18,36 +19,57 @@ void read_rate(const YamlMapping& mapping, std::string_view key, BytesPerSecond&
   if (const auto value = mapping.find(key)) rate = value->rate();
 }
 
-ProtocolCost read_protocol(const YamlValue& value) {
-  const YamlMapping mapping = value.mapping({"setup", "slice", "slice_per_warp", "alpha", "fan", "channel",
-                                             "reduce", "copy", "store", "wire_factor", "warp", "round"});
-  ProtocolCost cost;
-  if (const auto setup = mapping.find("setup")) cost.setup = setup->time();
+/// What may differ by the kind of the slowest link.
+void read_thread_block(const YamlMapping& mapping, ProtocolCost& cost) {
   if (const auto slice = mapping.find("slice")) cost.slice = slice->time();
   if (const auto per_warp = mapping.find("slice_per_warp")) cost.slice_per_warp = per_warp->time();
-  if (const auto alpha = mapping.find("alpha")) {
-    const YamlMapping kinds = alpha->mapping({"nvlink", "pcie", "cpu", "network"});
-    for (std::size_t kind = 0; kind < link_kind_count; ++kind) {
-      if (const auto time = kinds.find(link_kinds[kind])) cost.alpha[kind] = time->time();
-    }
-  }
   if (const auto fan = mapping.find("fan")) cost.fan = fan->time();
   read_rate(mapping, "channel", cost.channel);
   read_rate(mapping, "reduce", cost.reduce);
   read_rate(mapping, "copy", cost.copy);
   read_rate(mapping, "store", cost.store);
-  if (const auto factor = mapping.find("wire_factor")) {
-    cost.wire_factor = factor->fraction(4);
-    if (cost.wire_factor < 1) factor->fail("a wire factor below 1", "a number from 1 to 4");
-  }
-  if (const auto warp = mapping.find("warp")) cost.warp_granule = warp->bytes();
   if (const auto round = mapping.find("round")) {
     const YamlMapping rounds = round->mapping({"reduce", "copy", "store"});
     cost.reduce_round = rounds.at("reduce").time();
     cost.copy_round = rounds.at("copy").time();
     cost.store_round = rounds.at("store").time();
   }
+}
+
+ProtocolCost read_protocol(const YamlMapping& mapping) {
+  ProtocolCost cost;
+  if (const auto setup = mapping.find("setup")) cost.setup = setup->time();
+  if (const auto alpha = mapping.find("alpha")) {
+    const YamlMapping kinds = alpha->mapping({"nvlink", "pcie", "cpu", "network"});
+    for (std::size_t kind = 0; kind < link_kind_count; ++kind) {
+      if (const auto time = kinds.find(link_kinds[kind])) cost.alpha[kind] = time->time();
+    }
+  }
+  if (const auto factor = mapping.find("wire_factor")) {
+    cost.wire_factor = factor->fraction(4);
+    if (cost.wire_factor < 1) factor->fail("a wire factor below 1", "a number from 1 to 4");
+  }
+  if (const auto warp = mapping.find("warp")) cost.warp_granule = warp->bytes();
+  read_thread_block(mapping, cost);
   return cost;
+}
+
+void read_protocol(const YamlValue& value, std::size_t protocol, TransferCost& cost) {
+  const YamlMapping mapping =
+      value.mapping({"setup", "alpha", "wire_factor", "warp", "over", "slice", "slice_per_warp",
+                     "fan", "channel", "reduce", "copy", "store", "round"});
+  cost.protocols[protocol] = read_protocol(mapping);
+  const auto over = mapping.find("over");
+  if (!over) return;
+  const YamlMapping kinds = over->mapping({"nvlink", "pcie", "cpu", "network"});
+  for (std::size_t kind = 0; kind < link_kind_count; ++kind) {
+    const auto own = kinds.find(link_kinds[kind]);
+    if (!own) continue;
+    cost.over[protocol][kind] = cost.protocols[protocol];
+    read_thread_block(own->mapping({"slice", "slice_per_warp", "fan", "channel", "reduce", "copy",
+                                    "store", "round"}),
+                      *cost.over[protocol][kind]);
+  }
 }
 
 ProxyCost read_proxy(const YamlValue& value) {
@@ -91,7 +113,7 @@ TransferCost load_calibration(const std::filesystem::path& path) {
     const YamlMapping costs = per_protocol->mapping({"ll", "ll128", "simple"});
     for (std::size_t protocol = 0; protocol < protocol_count; ++protocol) {
       if (const auto value = costs.find(protocols[protocol])) {
-        cost.protocols[protocol] = read_protocol(*value);
+        read_protocol(*value, protocol, cost);
       }
     }
   }

@@ -131,6 +131,12 @@ std::optional<Seconds> try_closed_form(const Plan& plan, const Placement& placem
   return closed_form(plan.algorithm, input);
 }
 
+/// No form knows thread blocks that differ by their links.
+bool has_kinds_of_its_own(const TransferCost& cost, Protocol protocol) {
+  const auto& over = cost.over[static_cast<std::size_t>(protocol)];
+  return std::any_of(over.begin(), over.end(), [](const auto& own) { return own.has_value(); });
+}
+
 bool is_idle(const Binding& binding) {
   for (std::uint32_t channel = 0; channel < binding.channels(); ++channel) {
     if (binding.loops(channel) > 0) return false;
@@ -154,7 +160,10 @@ Estimate estimate(const Plan& plan, const Placement& placement, const Binding& b
                   const Bounds& bounds, std::uint32_t warps) {
   const Seconds launch = cost.launch + cost.of(protocol).setup;
   if (is_idle(binding) || plan.ranks() == 1) return {launch, {}};
-  if (const auto time = try_closed_form(plan, placement, binding, wiring, cost.of(protocol))) {
+  const auto time = has_kinds_of_its_own(cost, protocol)
+                        ? std::nullopt
+                        : try_closed_form(plan, placement, binding, wiring, cost.of(protocol));
+  if (time) {
     return {launch + *time, EstimateMethod::closed_form};
   }
   const CriticalPath path = uncontended_critical_path(plan, binding, wiring, cost, protocol, warps);

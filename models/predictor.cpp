@@ -299,7 +299,7 @@ const Predictor::Layout& Predictor::nccl_layout(NcclAlgorithm algorithm,
   }
   Plan plan =
       make_nccl_plan(under_nccl(collective_), algorithm, nccl_->channels(), channels, root_);
-  Wiring wiring = wire(plan, *topology_, gpus_, cost_);
+  Wiring wiring = wire(plan, *topology_, gpus_, cost_, through_host_memory());
   return nccl_layouts_.emplace(key, Layout{std::move(plan), std::move(wiring)}).first->second;
 }
 
@@ -309,8 +309,16 @@ const Predictor::Layout& Predictor::message_layout(std::uint32_t parts) const {
   }
   Plan plan = make_nccl_point_to_point_plan(collective_, placement_,
                                             nccl_->point_to_point().channels, parts, root_);
-  Wiring wiring = wire(plan, *topology_, gpus_, cost_);
+  Wiring wiring = wire(plan, *topology_, gpus_, cost_, through_host_memory());
   return message_layouts_.emplace(parts, Layout{std::move(plan), std::move(wiring)}).first->second;
+}
+
+ThroughHostMemory Predictor::through_host_memory() const {
+  return [this](Rank from, Rank to) {
+    const Rank per_node = ranks() / nccl_->nodes();
+    return from / per_node == to / per_node &&
+           nccl_->through_host_memory(from % per_node, to % per_node);
+  };
 }
 
 Bounds Predictor::bounds_of(const Call& call) const {

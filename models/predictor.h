@@ -12,6 +12,7 @@
 #include "models/estimate.h"
 #include "models/nccl/choice.h"
 #include "models/scenario.h"
+#include "models/wiring.h"
 #include "sim/algorithms/registry.h"
 #include "sim/engine.h"
 #include "sim/plan.h"
@@ -110,6 +111,7 @@ class Predictor {
   Call textbook_call(Bytes size) const;
   Call nccl_call(Bytes size, const Candidate& chosen) const;
   Call message_call(Bytes size) const;
+  ThroughHostMemory through_host_memory() const;
   const Layout& nccl_layout(NcclAlgorithm algorithm, std::uint32_t channels) const;
   const Layout& message_layout(std::uint32_t parts) const;
   Prediction simulate(const Call& call, Bytes size, Engine engine) const;

@@ -63,17 +63,48 @@ class ResourceTable {
   std::vector<std::vector<SharedResourceId>> shared_by_link_;
 };
 
+/// The CPU to which a GPU has the fewest links; nothing where its node has none.
+std::optional<DeviceId> nearest_cpu(const Topology& topology, Router& router, DeviceId gpu) {
+  std::optional<DeviceId> nearest;
+  std::size_t fewest = std::numeric_limits<std::size_t>::max();
+  for (DeviceId id = 0; id < topology.devices().size(); ++id) {
+    const Device& device = topology.device(id);
+    if (device.kind != DeviceKind::cpu || device.node != topology.device(gpu).node) continue;
+    const std::size_t links = router.route(gpu, id).links.size();
+    if (links >= fewest) continue;
+    fewest = links;
+    nearest = id;
+  }
+  return nearest;
+}
+
+/// NCCL's buffer in host memory lies on the receiver's side (NCCL_SHM_LOCALITY's default).
+Route route_through_host(const Topology& topology, Router& router, DeviceId from, DeviceId to) {
+  const auto cpu = nearest_cpu(topology, router, to);
+  if (!cpu) return router.route(from, to);
+  Route route = router.route(from, *cpu);
+  const Route rest = router.route(*cpu, to);
+  route.links.insert(route.links.end(), rest.links.begin(), rest.links.end());
+  route.latency += rest.latency;
+  return route;
+}
+
 }  // namespace
 
 Wiring wire(const Plan& plan, const Topology& topology, std::span<const DeviceId> gpus,
-            const TransferCost& cost) {
+            const TransferCost& cost, const ThroughHostMemory& through_host_memory) {
   Router router(topology);
   ResourceTable table(topology);
   Wiring wiring;
   wiring.wires.resize(plan.channels());
   for (std::uint32_t channel = 0; channel < plan.channels(); ++channel) {
     for (const Connection& connection : plan.schedule(channel).connections()) {
-      const Route route = router.route(gpus[connection.src], gpus[connection.dst], channel);
+      const DeviceId from = gpus[connection.src];
+      const DeviceId to = gpus[connection.dst];
+      const bool staged =
+          through_host_memory && through_host_memory(connection.src, connection.dst);
+      const Route route =
+          staged ? route_through_host(topology, router, from, to) : router.route(from, to, channel);
       Wire& wire = wiring.wires[channel].emplace_back();
       wire.latency = route.latency;
       bool on_network = false;

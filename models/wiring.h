@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <span>
 
 #include "sim/plan.h"
@@ -9,12 +10,15 @@
 
 namespace collsim {
 
+/// Whether what one rank sends another of its node goes through the receiver's host memory.
+using ThroughHostMemory = std::function<bool(Rank from, Rank to)>;
+
 /// Lays a plan onto a machine: rank r runs on gpus[r], every connection takes the route that a
 /// Router gives it (channels are different flows, so equal-cost paths spread them), links carry
 /// their bandwidth times the calibrated efficiency. Only links that are used become resources.
 /// Throws InputError where two ranks that talk have no way to each other.
 Wiring wire(const Plan& plan, const Topology& topology, std::span<const DeviceId> gpus,
-            const TransferCost& cost);
+            const TransferCost& cost, const ThroughHostMemory& through_host_memory = {});
 
 /// Gives every link the capacity that these costs say it really has.
 void set_efficiency(Wiring& wiring, const TransferCost& cost);

@@ -51,6 +51,7 @@ struct Worker {
 
   std::span<const Primitive> program;
   const Schedule* schedule = nullptr;
+  const ProtocolCost* cost = nullptr;
   FifoId first_fifo = 0;  // of its channel
   std::uint32_t channel = 0;
   Rank rank = 0;
@@ -133,6 +134,27 @@ std::uint32_t lanes_in_use(const Schedule& schedule, Rank rank) {
   return lanes;
 }
 
+/// By rank: the slowest kind of link that its thread block works with.
+std::vector<LinkKind> slowest_links(const Schedule& schedule, const std::vector<Wire>& wires) {
+  std::vector<LinkKind> slowest(schedule.ranks(), LinkKind::nvlink);
+  const auto connections = schedule.connections();
+  for (std::size_t i = 0; i < connections.size(); ++i) {
+    for (const Rank rank : {connections[i].src, connections[i].dst}) {
+      slowest[rank] = std::max(slowest[rank], wires[i].kind);
+    }
+  }
+  return slowest;
+}
+
+/// Whether thread blocks of any kind have a rate of their own.
+bool limits_thread_blocks(const Execution& execution) {
+  if (execution.cost.of(execution.protocol).channel < unlimited) return true;
+  for (const auto& own : execution.cost.over[static_cast<std::size_t>(execution.protocol)]) {
+    if (own && own->channel < unlimited) return true;
+  }
+  return false;
+}
+
 /// From 1 to 1 + `unevenness`, spread evenly over any number of first channels (multiples of the
 /// golden ratio).
 double weight_of_channel(std::uint32_t channel, double unevenness) {
@@ -197,7 +219,10 @@ class Executor final : public FabricListener {
  private:
   void lay_out();
   void add_channel(std::uint32_t channel);
-  void add_workers(std::uint32_t channel, FifoId first_fifo);
+  void add_workers(std::uint32_t channel, FifoId first_fifo, const std::vector<LinkKind>& kinds);
+  const ProtocolCost& cost_of(LinkKind slowest) const {
+    return execution_.cost.of(execution_.protocol, slowest);
+  }
   void add_fifos(std::uint32_t channel, const std::vector<ResourceId>& thread_blocks);
 
   /// Else a message is no more than that one came.
@@ -281,14 +306,15 @@ void Executor::lay_out() {
 void Executor::add_channel(std::uint32_t channel) {
   const Schedule& schedule = execution_.plan.schedule(channel);
   std::vector<ResourceId> thread_blocks;  // by rank; empty where they never limit
-  if (cost_.channel < unlimited) {
+  const std::vector<LinkKind> kinds = slowest_links(schedule, execution_.wiring.wires[channel]);
+  if (limits_thread_blocks(execution_)) {
     for (Rank rank = 0; rank < schedule.ranks(); ++rank) {
-      thread_blocks.push_back(fabric_.add_resource(cost_.channel));
+      thread_blocks.push_back(fabric_.add_resource(cost_of(kinds[rank]).channel));
     }
   }
   const auto first_fifo = static_cast<FifoId>(fifos_.size());
   add_fifos(channel, thread_blocks);
-  add_workers(channel, first_fifo);
+  add_workers(channel, first_fifo, kinds);
 }
 
 void Executor::add_fifos(std::uint32_t channel, const std::vector<ResourceId>& thread_blocks) {
@@ -304,7 +330,7 @@ void Executor::add_fifos(std::uint32_t channel, const std::vector<ResourceId>& t
     fifo.route = fabric_.add_route(route);
     fifo.route_is_free = route.empty();
     fifo.alpha = wires[i].latency + cost_.alpha[static_cast<std::size_t>(wires[i].kind)];
-    if (execution_.plan.fans_out) fifo.alpha += cost_.fan;
+    if (execution_.plan.fans_out) fifo.alpha += cost_of(wires[i].kind).fan;
     if (!wires[i].network.empty()) {
       proxies_.emplace_back().route = fabric_.add_route(wires[i].network);
       fifo.proxy = static_cast<std::uint32_t>(proxies_.size());
@@ -313,7 +339,8 @@ void Executor::add_fifos(std::uint32_t channel, const std::vector<ResourceId>& t
   }
 }
 
-void Executor::add_workers(std::uint32_t channel, FifoId first_fifo) {
+void Executor::add_workers(std::uint32_t channel, FifoId first_fifo,
+                           const std::vector<LinkKind>& kinds) {
   const Schedule& schedule = execution_.plan.schedule(channel);
   for (Rank rank = 0; rank < schedule.ranks(); ++rank) {
     const std::uint32_t lanes = lanes_in_use(schedule, rank);
@@ -332,7 +359,8 @@ void Executor::add_workers(std::uint32_t channel, FifoId first_fifo) {
           warps_of_lane(execution_.protocol, execution_.warps, lanes, lane);
       if (warps > 0) worker.share = std::min(1.0, warps / data_warps);
       worker.round = warps * cost_.warp_granule.count;
-      worker.slice_cost = cost_.slice + warps * cost_.slice_per_warp;
+      worker.cost = &cost_of(kinds[rank]);
+      worker.slice_cost = worker.cost->slice + warps * worker.cost->slice_per_warp;
       const auto id = static_cast<WorkerId>(workers_.size());
       for (const Primitive& primitive : program) {
         for (const ConnectionId peer : schedule.peers(primitive.receive_group)) {
@@ -392,11 +420,12 @@ void Executor::try_begin(const Wakeup& wakeup) {
 /// The most at which a lane moves a piece that has so many bytes on the wire.
 BytesPerSecond Executor::rate_of(const Worker& worker, PrimitiveKind kind, double bytes) const {
   const bool only_stores = !sends(kind);
+  const ProtocolCost& cost = *worker.cost;
   if (!cost_.flags_lines()) {
-    return worker.share * (only_stores ? cost_.store : reduces(kind) ? cost_.reduce : cost_.copy);
+    return worker.share * (only_stores ? cost.store : reduces(kind) ? cost.reduce : cost.copy);
   }
   const Seconds round =
-      only_stores ? cost_.store_round : reduces(kind) ? cost_.reduce_round : cost_.copy_round;
+      only_stores ? cost.store_round : reduces(kind) ? cost.reduce_round : cost.copy_round;
   const std::int64_t rounds = divide_up(bytes_of_piece(worker), worker.round);
   if (round.value <= 0 || rounds == 0) return unlimited;
   return {bytes / (static_cast<double>(rounds) * round.value)};

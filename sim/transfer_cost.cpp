@@ -1,5 +1,7 @@
 #include "sim/transfer_cost.h"
 
+#include <algorithm>
+
 namespace collsim {
 
 std::string_view to_string(Protocol protocol) {
@@ -12,6 +14,24 @@ std::string_view to_string(Protocol protocol) {
       return "Simple";
   }
   return "";
+}
+
+ProtocolCost TransferCost::fastest(Protocol protocol) const {
+  ProtocolCost least = of(protocol);
+  for (const auto& own : over[static_cast<std::size_t>(protocol)]) {
+    if (!own) continue;
+    least.slice = std::min(least.slice, own->slice);
+    least.slice_per_warp = std::min(least.slice_per_warp, own->slice_per_warp);
+    least.fan = std::min(least.fan, own->fan);
+    least.channel = std::max(least.channel, own->channel);
+    least.reduce = std::max(least.reduce, own->reduce);
+    least.copy = std::max(least.copy, own->copy);
+    least.store = std::max(least.store, own->store);
+    least.reduce_round = std::min(least.reduce_round, own->reduce_round);
+    least.copy_round = std::min(least.copy_round, own->copy_round);
+    least.store_round = std::min(least.store_round, own->store_round);
+  }
+  return least;
 }
 
 }  // namespace collsim

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -75,9 +76,19 @@ struct TransferCost {
   /// What a link really carries, as a share of its nominal bandwidth.
   std::array<double, link_kind_count> efficiency{1, 1, 1, 1};
 
+  /// What replaces `protocols` for thread blocks whose slowest link is of a kind: rounds through
+  /// host memory take longer, say. Setup, alphas, wire factor and granule are as in `protocols`.
+  std::array<std::array<std::optional<ProtocolCost>, link_kind_count>, protocol_count> over{};
+
   const ProtocolCost& of(Protocol protocol) const {
     return protocols[static_cast<std::size_t>(protocol)];
   }
+  const ProtocolCost& of(Protocol protocol, LinkKind slowest) const {
+    const auto& own = over[static_cast<std::size_t>(protocol)][static_cast<std::size_t>(slowest)];
+    return own ? *own : of(protocol);
+  }
+  /// At least as fast as any thread block: for bounds.
+  ProtocolCost fastest(Protocol protocol) const;
 };
 
 }  // namespace collsim

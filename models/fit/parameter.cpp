@@ -11,41 +11,58 @@ namespace collsim {
 
 namespace {
 
-void add_protocol(std::vector<Parameter>& parameters, Protocol protocol) {
-  const auto index = static_cast<std::size_t>(protocol);
-  const auto name = [&](std::string_view key) {
-    return fmt::format("{}.{}", calibration_key(protocol), key);
-  };
+/// Where a protocol's constants stand: in general, or for thread blocks with such links.
+using Place = std::function<ProtocolCost&(TransferCost&)>;
+
+void add_thread_block(std::vector<Parameter>& parameters, const std::string& prefix,
+                      const Place& place) {
   const auto time = [&](std::string_view key, Seconds ProtocolCost::*member) {
-    parameters.push_back({name(key), Quantity::time, [index, member](TransferCost& cost) -> double& {
-                            return (cost.protocols[index].*member).value;
-                          }});
+    parameters.push_back(
+        {fmt::format("{}.{}", prefix, key), Quantity::time,
+         [place, member](TransferCost& cost) -> double& { return (place(cost).*member).value; }});
   };
   const auto rate = [&](std::string_view key, BytesPerSecond ProtocolCost::*member) {
-    parameters.push_back({name(key), Quantity::rate, [index, member](TransferCost& cost) -> double& {
-                            return (cost.protocols[index].*member).value;
-                          }});
+    parameters.push_back(
+        {fmt::format("{}.{}", prefix, key), Quantity::rate,
+         [place, member](TransferCost& cost) -> double& { return (place(cost).*member).value; }});
   };
-  time("setup", &ProtocolCost::setup);
   time("slice", &ProtocolCost::slice);
   time("slice_per_warp", &ProtocolCost::slice_per_warp);
-  for (std::size_t kind = 0; kind < link_kind_count; ++kind) {
-    parameters.push_back({name(fmt::format("alpha.{}", calibration_key(static_cast<LinkKind>(kind)))), Quantity::time,
-                          [index, kind](TransferCost& cost) -> double& {
-                            return cost.protocols[index].alpha[kind].value;
-                          }});
-  }
   time("fan", &ProtocolCost::fan);
   rate("channel", &ProtocolCost::channel);
   rate("reduce", &ProtocolCost::reduce);
   rate("copy", &ProtocolCost::copy);
   rate("store", &ProtocolCost::store);
-  parameters.push_back({name("wire_factor"), Quantity::share, [index](TransferCost& cost) -> double& {
-                          return cost.protocols[index].wire_factor;
-                        }});
   time("round.reduce", &ProtocolCost::reduce_round);
   time("round.copy", &ProtocolCost::copy_round);
   time("round.store", &ProtocolCost::store_round);
+}
+
+void add_protocol(std::vector<Parameter>& parameters, Protocol protocol) {
+  const auto index = static_cast<std::size_t>(protocol);
+  const std::string name(calibration_key(protocol));
+  parameters.push_back(
+      {name + ".setup", Quantity::time,
+       [index](TransferCost& cost) -> double& { return cost.protocols[index].setup.value; }});
+  parameters.push_back(
+      {name + ".wire_factor", Quantity::share,
+       [index](TransferCost& cost) -> double& { return cost.protocols[index].wire_factor; }});
+  add_thread_block(parameters, name,
+                   [index](TransferCost& cost) -> ProtocolCost& { return cost.protocols[index]; });
+  for (std::size_t kind = 0; kind < link_kind_count; ++kind) {
+    const std::string_view key = calibration_key(static_cast<LinkKind>(kind));
+    parameters.push_back({fmt::format("{}.alpha.{}", name, key), Quantity::time,
+                          [index, kind](TransferCost& cost) -> double& {
+                            return cost.protocols[index].alpha[kind].value;
+                          }});
+    // Where a calibration says nothing of the kind, its own begin as the protocol's.
+    add_thread_block(parameters, fmt::format("{}.over.{}", name, key),
+                     [index, kind](TransferCost& cost) -> ProtocolCost& {
+                       auto& own = cost.over[index][kind];
+                       if (!own) own = cost.protocols[index];
+                       return *own;
+                     });
+  }
 }
 
 }  // namespace

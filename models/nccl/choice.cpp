@@ -45,6 +45,11 @@ Nccl::Nccl(NcclSystem system, std::uint32_t nodes, const Variables& variables, N
   }
   const NcclPaths paths(system_, environment_, version_);
   bandwidth_ = system_bandwidth(system_, paths, inter);
+  for (const std::uint32_t from : system_.of_kind(NcclNodeKind::gpu)) {
+    for (const std::uint32_t to : system_.of_kind(NcclNodeKind::gpu)) {
+      through_host_memory_.push_back(paths.between(from, to).type >= PathType::phb);
+    }
+  }
   graphs_ = search_graphs(system_, paths, inter, environment_);
   channels_ = connect_channels(system_, graphs_, nodes_, environment_, version_);
   if (!graphs_.nvls.channels.empty()) {

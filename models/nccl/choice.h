@@ -64,6 +64,11 @@ class Nccl {
   const NcclGraphs& graphs() const { return graphs_; }
   const NcclChannels& channels() const { return channels_; }
   std::uint32_t nvls_channels() const { return nvls_channels_; }
+  /// Whether two GPUs of a node, by their place among its GPUs, talk through host memory: NCCL uses
+  /// no peer-to-peer between them (NCCL src/graph/paths.cc, ncclTopoCheckP2p).
+  bool through_host_memory(std::uint32_t from, std::uint32_t to) const {
+    return through_host_memory_[from * system_.gpu_count() + to];
+  }
   /// What sends and receives have.
   const PointToPoint& point_to_point() const { return point_to_point_; }
   const TuningTable& table() const { return table_; }
@@ -92,6 +97,7 @@ class Nccl {
   std::uint32_t nodes_;
   NcclSystem system_;
   SystemBandwidth bandwidth_;
+  std::vector<bool> through_host_memory_;  // [from * GPUs + to]
   NcclGraphs graphs_;
   NcclChannels channels_;
   std::uint32_t nvls_channels_ = 0;
