@@ -108,7 +108,7 @@ double cut_bound(const Plan& plan, const Topology& topology, std::span<const Dev
 std::vector<double> connection_bytes(const Schedule& schedule, const Binding& binding,
                                      std::uint32_t channel) {
   std::vector<double> bytes(schedule.connections().size());
-  for (Rank rank = 0; rank < schedule.ranks(); ++rank) {
+  for (Rank rank = 0; rank < schedule.participants(); ++rank) {
     for (std::uint32_t lane = 0; lane < schedule.lanes(); ++lane) {
       for (const Primitive& primitive : schedule.program(rank, lane)) {
         if (!sends(primitive.kind)) continue;
@@ -130,7 +130,7 @@ double busiest_resource_bound(const Plan& plan, const Binding& binding, const Wi
   for (std::uint32_t channel = 0; channel < binding.channels(); ++channel) {
     const Schedule& schedule = plan.schedule(channel);
     const std::vector<double> bytes = connection_bytes(schedule, binding, channel);
-    std::vector<double> thread_block(schedule.ranks());
+    std::vector<double> thread_block(schedule.participants());
     for (std::size_t i = 0; i < bytes.size(); ++i) {
       const double on_wire = cost.wire_factor * bytes[i];
       thread_block[schedule.connections()[i].src] += on_wire;
@@ -138,6 +138,7 @@ double busiest_resource_bound(const Plan& plan, const Binding& binding, const Wi
       for (const ResourceId resource : wire.resources) load[resource] += on_wire;
       for (const ResourceId resource : wire.network) load[resource] += on_wire;
     }
+    thread_block.resize(schedule.ranks());  // agents have none
     for (const double sent : thread_block) busiest = std::max(busiest, sent / cost.channel.value);
   }
   for (std::size_t i = 0; i < load.size(); ++i) {
@@ -152,8 +153,9 @@ struct Edge {
   double latency;
 };
 
-/// The least time in which something that `origin` knows reaches each rank.
-std::vector<double> reach(const std::vector<std::vector<Edge>>& edges, Rank origin) {
+/// The least time in which something that `origin` knows reaches each of the `ranks` first
+/// participants.
+std::vector<double> reach(const std::vector<std::vector<Edge>>& edges, Rank origin, Rank ranks) {
   std::vector<double> time(edges.size(), std::numeric_limits<double>::infinity());
   using Entry = std::pair<double, Rank>;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
@@ -169,20 +171,23 @@ std::vector<double> reach(const std::vector<std::vector<Edge>>& edges, Rank orig
       queue.emplace(time[edge.to], edge.to);
     }
   }
+  time.resize(ranks);
   return time;
 }
 
 std::vector<std::vector<Edge>> hops(const Plan& plan, const Wiring& wiring,
                                     const ProtocolCost& cost, std::uint32_t channel,
                                     bool backwards) {
-  const auto connections = plan.schedule(channel).connections();
-  std::vector<std::vector<Edge>> edges(plan.ranks());
+  const Schedule& schedule = plan.schedule(channel);
+  const auto connections = schedule.connections();
+  std::vector<std::vector<Edge>> edges(schedule.participants());
   for (std::size_t i = 0; i < connections.size(); ++i) {
     const Wire& wire = wiring.wires[channel][i];
-    const double alpha = cost.alpha[static_cast<std::size_t>(wire.kind)].value;
+    const Seconds alpha = hop_alpha(schedule, connections[i], wire.kind, cost);
+    const Seconds serial = schedule.is_agent(connections[i].src) ? Seconds{} : cost.slice;
     const Rank from = backwards ? connections[i].dst : connections[i].src;
     const Rank to = backwards ? connections[i].src : connections[i].dst;
-    edges[from].push_back({to, wire.latency.value + alpha + cost.slice.value});
+    edges[from].push_back({to, (wire.latency + alpha + serial).value});
   }
   return edges;
 }
@@ -213,8 +218,8 @@ double latency_bound(const Plan& plan, const Binding& binding, const Wiring& wir
       plan.collective == Collective::reduce || plan.collective == Collective::gather;
   const auto edges = hops(plan, wiring, cost, channel, to_root);
   Rank origin = plan.root;
-  if (!has_root(plan.collective)) origin = farthest_rank(reach(edges, 0));
-  const std::vector<double> times = reach(edges, origin);
+  if (!has_root(plan.collective)) origin = farthest_rank(reach(edges, 0, plan.ranks()));
+  const std::vector<double> times = reach(edges, origin, plan.ranks());
   return times[farthest_rank(times)];
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cctype>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -93,19 +94,19 @@ void Predictor::prepare_nccl(const Topology& topology) {
     throw InputError(fmt::format("{} ranks under NCCL's rules on '{}'", ranks(), topology.name()),
                      fmt::format("all {} of its GPUs", nccl_->ranks()));
   }
-  warn_of_what_is_not_simulated();
+  warn_of_what_is_uncalibrated();
 }
 
-void Predictor::warn_of_what_is_not_simulated() {
+void Predictor::warn_of_what_is_uncalibrated() {
   constexpr std::int64_t largest = std::int64_t{1} << 33;
+  std::set<NcclAlgorithm> named{NcclAlgorithm::ring, NcclAlgorithm::tree};
   for (std::int64_t size = 8; size <= largest; size *= 2) {
     const NcclAlgorithm algorithm = nccl_->choose(function_of(collective_), Bytes{size}).algorithm;
-    if (!why_no_nccl_plan(collective_, algorithm)) continue;
-    warnings_.push_back(
-        fmt::format("from {} on NCCL would run {}, which is not simulated: the best of the others "
-                    "is taken",
-                    to_string(Bytes{size}), nccl_name(algorithm)));
-    return;
+    if (!named.insert(algorithm).second) continue;
+    warnings_.push_back(fmt::format(
+        "from {} on NCCL runs {}, which is uncalibrated: nothing measured it, its times use what "
+        "was found for Ring and Tree",
+        to_string(Bytes{size}), nccl_name(algorithm)));
   }
 }
 
@@ -147,40 +148,30 @@ Predictor::Call Predictor::textbook_call(Bytes size) const {
           run_.algorithm,  std::nullopt};
 }
 
-/// What NCCL would choose of what is simulated here.
-Candidate Predictor::choose(Bytes size) const {
-  const Choice choice = nccl_->choose(function_of(collective_), size);
-  const Candidate* best = nullptr;
-  for (const Candidate& candidate : choice.candidates) {
-    if (why_no_nccl_plan(collective_, candidate.algorithm)) continue;
-    if (best == nullptr || candidate.time < best->time) best = &candidate;
-  }
-  if (best != nullptr) return *best;
-  throw InputError(fmt::format("NCCL would run {}", nccl_name(choice.algorithm)),
-                   *why_no_nccl_plan(collective_, choice.algorithm));
-}
-
 Predictor::Call Predictor::nccl_call(Bytes size) const {
-  const Candidate chosen = choose(size);
-  const LaunchSize launch = nccl_->launch(chosen.algorithm, chosen.protocol, size);
-  const Layout& layout = nccl_layout(chosen.algorithm, launch.channels);
+  const Choice chosen = nccl_->choose(function_of(collective_), size);
+  const Layout& layout = nccl_layout(chosen.algorithm, chosen.channels);
   NcclCall call;
   call.size = size;
   call.element_size = element_size;
   call.algorithm = chosen.algorithm;
   call.protocol = chosen.protocol;
   call.nodes = nccl_->nodes();
-  call.threads = launch.threads;
+  call.stripes = chosen.algorithm == NcclAlgorithm::collnet_direct
+                     ? nccl_->channels().collnet.stripes()
+                     : nccl_->channels().nvls.stripes();
+  call.threads = chosen.threads;
   call.version = static_cast<std::uint32_t>(nccl_->version().minor_number);
   const PerProtocol<Bytes>& buffers = nccl_->environment().buffer_size;
   call.buffers.ll = buffers[index_of(Protocol::ll)];
   call.buffers.ll128 = buffers[index_of(Protocol::ll128)];
   call.buffers.simple = buffers[index_of(Protocol::simple)];
+  call.buffers.nvls_chunk = nccl_->nvls_chunk(chosen.algorithm);
   constexpr std::uint32_t threads_per_warp = 32;
   return {&layout,
           Binding::nccl(layout.plan, call),
           chosen.protocol,
-          launch.threads / threads_per_warp,
+          chosen.threads / threads_per_warp,
           lower_case(nccl_name(chosen.algorithm)),
           microseconds(chosen.time)};
 }

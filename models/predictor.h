@@ -55,7 +55,7 @@ class Predictor {
 
   Rank ranks() const { return placement_.ranks(); }
   /// What a person should know about the answers, one sentence each: variables that change nothing,
-  /// algorithms of NCCL's that are not simulated.
+  /// algorithms that nothing was measured for.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:
@@ -76,8 +76,7 @@ class Predictor {
 
   void prepare_textbook(Rank root);
   void prepare_nccl(const Topology& topology);
-  void warn_of_what_is_not_simulated();
-  Candidate choose(Bytes size) const;
+  void warn_of_what_is_uncalibrated();
   Call call(Bytes size) const;
   Call textbook_call(Bytes size) const;
   Call nccl_call(Bytes size) const;

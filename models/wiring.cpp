@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
+#include <utility>
 #include <vector>
 
+#include "models/agent_sites.h"
 #include "sim/topologies/routing.h"
 
 namespace collsim {
@@ -59,24 +62,105 @@ class ResourceTable {
   std::vector<std::vector<SharedResourceId>> shared_by_link_;
 };
 
+/// The links of every connection of one channel, in order.
+using Ways = std::vector<std::vector<LinkId>>;
+
+/// Finds the ways of one channel's connections; a switch agent is where AgentSites puts it.
+class WayFinder {
+ public:
+  WayFinder(const Topology& topology, std::span<const DeviceId> gpus)
+      : topology_(topology), gpus_(gpus), router_(topology), sites_(topology, gpus) {}
+
+  Ways find(const Plan& plan, std::uint32_t channel) {
+    const Schedule& schedule = plan.schedule(channel);
+    const std::vector<DeviceId> sites = sites_.of(plan, channel);
+    const auto device_of = [&](Rank participant) {
+      return schedule.is_agent(participant) ? sites[participant - schedule.ranks()]
+                                            : gpus_[participant];
+    };
+    Ways ways;
+    for (const Connection& connection : schedule.connections()) {
+      const DeviceId from = device_of(connection.src);
+      const DeviceId to = device_of(connection.dst);
+      ways.push_back(schedule.is_agent(connection.dst)
+                         ? reversed(router_.route(to, from, channel).links)
+                         : router_.route(from, to, channel).links);
+    }
+    return ways;
+  }
+
+ private:
+  /// Sums go back on the way that copies come.
+  std::vector<LinkId> reversed(const std::vector<LinkId>& way) const {
+    std::vector<LinkId> back;
+    for (auto link = way.rbegin(); link != way.rend(); ++link) {
+      back.push_back(topology_.link(*link).reverse);
+    }
+    return back;
+  }
+
+  const Topology& topology_;
+  std::span<const DeviceId> gpus_;
+  Router router_;
+  AgentSites sites_;
+};
+
+/// Takes links out of the ways of a group's later members that an earlier one has.
+void merge_group(std::span<const ConnectionId> group, Ways& ways, std::vector<bool>& merged) {
+  std::set<LinkId> used;
+  for (const ConnectionId id : group) {
+    if (!merged[id]) {
+      std::erase_if(ways[id], [&](LinkId link) { return used.contains(link); });
+      merged[id] = true;
+    }
+    used.insert(ways[id].begin(), ways[id].end());
+  }
+}
+
+/// The switches on the way to the network's agent add up as well, and those on the way from it
+/// copy: where ways of one group share a link, it carries one message for all.
+void merge_at_switches(const Schedule& schedule, Ways& ways) {
+  std::vector<bool> merged(ways.size());
+  for (Rank agent = schedule.ranks(); agent < schedule.participants(); ++agent) {
+    if (schedule.agents()[agent - schedule.ranks()] != SwitchAgent::network) continue;
+    for (std::uint32_t lane = 0; lane < schedule.lanes(); ++lane) {
+      for (const Primitive& primitive : schedule.program(agent, lane)) {
+        merge_group(schedule.peers(primitive.receive_group), ways, merged);
+        merge_group(schedule.peers(primitive.send_group), ways, merged);
+      }
+    }
+  }
+}
+
+/// What the whole way says: latency and the slowest kind of link.
+Wire wire_along(const Topology& topology, const std::vector<LinkId>& way) {
+  Wire wire;
+  for (const LinkId link : way) {
+    wire.latency += topology.link(link).latency;
+    wire.kind = std::max(wire.kind, topology.link(link).kind);
+  }
+  return wire;
+}
+
 }  // namespace
 
 Wiring wire(const Plan& plan, const Topology& topology, std::span<const DeviceId> gpus,
             const TransferCost& cost) {
-  Router router(topology);
+  WayFinder finder(topology, gpus);
   ResourceTable table(topology, cost);
   Wiring wiring;
   wiring.wires.resize(plan.channels());
   for (std::uint32_t channel = 0; channel < plan.channels(); ++channel) {
-    for (const Connection& connection : plan.schedule(channel).connections()) {
-      const Route route = router.route(gpus[connection.src], gpus[connection.dst], channel);
-      Wire& wire = wiring.wires[channel].emplace_back();
-      wire.latency = route.latency;
+    const Schedule& schedule = plan.schedule(channel);
+    Ways ways = finder.find(plan, channel);
+    for (const auto& way : ways) wiring.wires[channel].push_back(wire_along(topology, way));
+    merge_at_switches(schedule, ways);
+    for (std::size_t i = 0; i < ways.size(); ++i) {
+      Wire& wire = wiring.wires[channel][i];
+      const bool has_proxy = cost.proxy.used && !schedule.is_agent(schedule.connections()[i].src);
       bool on_network = false;
-      for (const LinkId link : route.links) {
-        const LinkKind kind = topology.link(link).kind;
-        wire.kind = std::max(wire.kind, kind);
-        on_network = on_network || (cost.proxy.used && kind == LinkKind::network);
+      for (const LinkId link : ways[i]) {
+        on_network = on_network || (has_proxy && topology.link(link).kind == LinkKind::network);
         table.add_link(link, on_network ? wire.network : wire.resources);
       }
     }

@@ -22,7 +22,7 @@ std::string words(ChunkRange chunks) {
              : fmt::format("chunks {}..{}", chunks.first, chunks.first + chunks.count - 1);
 }
 
-/// Which program uses each end of a connection; a program is rank * lanes + lane.
+/// Which program uses each end of a connection; a program is participant * lanes + lane.
 struct ConnectionEnds {
   std::vector<std::uint32_t> sender;
   std::vector<std::uint32_t> receiver;
@@ -76,7 +76,7 @@ class Run {
     std::vector<Count> partial;  // what it has received and does not store, with its own part
   };
 
-  Rank rank_of(std::uint32_t program) const { return program / schedule_.lanes(); }
+  Rank rank_of(std::uint32_t program) const { return program / schedule_.lanes(); }  // or agent
   std::span<const Primitive> primitives(std::uint32_t program) const {
     return schedule_.program(rank_of(program), program % schedule_.lanes());
   }
@@ -97,17 +97,18 @@ class Run {
   std::uint32_t pick();
   void advance(std::uint32_t program);
   void receive(std::uint32_t program);
-  void take(std::uint32_t program, const Message& message);
+  void take(std::uint32_t program, const Message& message, bool from_agent);
   Count* result(std::uint32_t program);
   void begin_partial(std::uint32_t program);
   void reduce_chunk(std::uint32_t program, std::uint32_t i, const Count* counts);
-  void copy_chunk(std::uint32_t program, std::uint32_t i, const Count* counts);
+  void copy_chunk(std::uint32_t program, std::uint32_t i, const Count* counts, bool from_agent);
   void send(std::uint32_t program);
   void give_back_credits(const Primitive& primitive);
   void finish_primitive(std::uint32_t program);
 
   Violation violation_at(ViolationKind kind, std::uint32_t program) const;
   std::string place(std::uint32_t program) const;
+  std::string name_of(Rank participant) const { return participant_name(schedule_, participant); }
   void report_deadlock();
   std::string waiting_words(std::uint32_t program, ConnectionId id) const;
   std::uint32_t waits_for(std::uint32_t program, ConnectionId id) const;
@@ -132,7 +133,7 @@ class Run {
   std::vector<std::deque<Message>> queues_;  // [connection], sent and not yet received
   std::vector<std::uint32_t> in_flight_;     // [connection], credits in use
   std::vector<std::uint32_t> needed_;        // [connection], scratch of blocking()
-  std::vector<Count> held_;                  // [rank][loop][chunk][origin]
+  std::vector<Count> held_;                  // [participant][loop][chunk][origin]
   std::uint32_t last_ = nobody;              // the program that ran last
   std::uint64_t messages_ = 0;
 };
@@ -148,11 +149,11 @@ Run::Run(const Plan& plan, const Schedule& schedule, const ConnectionEnds& ends,
       credits_(credits),
       random_(seed),
       log_(log),
-      progress_(std::size_t{schedule.ranks()} * schedule.lanes()),
+      progress_(std::size_t{schedule.participants()} * schedule.lanes()),
       queues_(schedule.connections().size()),
       in_flight_(schedule.connections().size()),
       needed_(schedule.connections().size()),
-      held_(std::size_t{schedule.ranks()} * loops * schedule.chunks() * schedule.ranks()) {
+      held_(std::size_t{schedule.participants()} * loops * schedule.chunks() * schedule.ranks()) {
   assert(schedule.chunks() % blocks(plan.collective, schedule.ranks()) == 0);
   for (Rank rank = 0; rank < schedule.ranks(); ++rank) {
     for (std::uint32_t chunk = 0; chunk < schedule.chunks(); ++chunk) {
@@ -244,12 +245,12 @@ void Run::receive(std::uint32_t program) {
     const Message message = std::move(queues_[id].front());
     queues_[id].pop_front();
     if (message.loop == progress_[program].loop && message.chunks == primitive.chunks()) {
-      take(program, message);
+      take(program, message, schedule_.is_agent(schedule_.connections()[id].src));
       continue;
     }
     log_.add(violation_at(ViolationKind::wrong_chunks, program), [&] {
-      return fmt::format("{} receives {} of loop {} from rank {}", place(program),
-                         words(message.chunks), message.loop, schedule_.connections()[id].src);
+      return fmt::format("{} receives {} of loop {} from {}", place(program), words(message.chunks),
+                         message.loop, name_of(schedule_.connections()[id].src));
     });
   }
   if (stores(primitive.kind)) give_back_credits(primitive);
@@ -259,7 +260,11 @@ void Run::begin_partial(std::uint32_t program) {
   const Primitive& primitive = current(program);
   const Count* own = held(rank_of(program), progress_[program].loop, primitive.first_chunk);
   const std::size_t length = std::size_t{primitive.chunk_count} * schedule_.ranks();
-  progress_[program].partial.assign(own, own + length);
+  if (primitive.kind == PrimitiveKind::recv_send) {
+    progress_[program].partial.assign(length, 0);
+  } else {
+    progress_[program].partial.assign(own, own + length);
+  }
 }
 
 // The chunks that the current primitive has made and sends: [chunk in range][origin].
@@ -271,14 +276,14 @@ Run::Count* Run::result(std::uint32_t program) {
   return held(rank_of(program), progress_[program].loop, primitive.first_chunk);
 }
 
-void Run::take(std::uint32_t program, const Message& message) {
+void Run::take(std::uint32_t program, const Message& message, bool from_agent) {
   const Primitive& primitive = current(program);
   for (std::uint32_t i = 0; i < message.chunks.count; ++i) {
     const Count* counts = &message.counts[std::size_t{i} * schedule_.ranks()];
     if (reduces(primitive.kind)) {
       reduce_chunk(program, i, counts);
     } else {
-      copy_chunk(program, i, counts);
+      copy_chunk(program, i, counts, from_agent);
     }
   }
 }
@@ -301,9 +306,10 @@ void Run::reduce_chunk(std::uint32_t program, std::uint32_t i, const Count* coun
   });
 }
 
-void Run::copy_chunk(std::uint32_t program, std::uint32_t i, const Count* counts) {
+// A switch's multicast reaches everybody, also the one who has what it brings.
+void Run::copy_chunk(std::uint32_t program, std::uint32_t i, const Count* counts, bool from_agent) {
   Count* own = result(program) + std::size_t{i} * schedule_.ranks();
-  if (std::equal(own, own + schedule_.ranks(), counts)) {
+  if (!from_agent && std::equal(own, own + schedule_.ranks(), counts)) {
     const std::uint32_t chunk = current(program).first_chunk + i;
     Violation violation = violation_at(ViolationKind::redundant_copy, program);
     violation.chunks = {chunk, 1};
@@ -349,17 +355,18 @@ Violation Run::violation_at(ViolationKind kind, std::uint32_t program) const {
 
 std::string Run::place(std::uint32_t program) const {
   const Primitive& primitive = current(program);
-  return fmt::format("rank {}, channel {}, lane {}, step {} of loop {} ({} {})", rank_of(program),
-                     log_.channel(), program % schedule_.lanes(), progress_[program].position,
-                     progress_[program].loop, to_string(primitive.kind), words(primitive.chunks()));
+  return fmt::format("{}, channel {}, lane {}, step {} of loop {} ({} {})",
+                     name_of(rank_of(program)), log_.channel(), program % schedule_.lanes(),
+                     progress_[program].position, progress_[program].loop,
+                     to_string(primitive.kind), words(primitive.chunks()));
 }
 
 std::string Run::waiting_words(std::uint32_t program, ConnectionId id) const {
   const Connection& connection = schedule_.connections()[id];
   const bool receiving = receives(current(program).kind) && !progress_[program].received;
   return receiving
-             ? fmt::format("{} waits for a message from rank {}", place(program), connection.src)
-             : fmt::format("{} waits for a credit of rank {}", place(program), connection.dst);
+             ? fmt::format("{} waits for a message from {}", place(program), name_of(connection.src))
+             : fmt::format("{} waits for a credit of {}", place(program), name_of(connection.dst));
 }
 
 std::uint32_t Run::waits_for(std::uint32_t program, ConnectionId id) const {
@@ -405,9 +412,9 @@ void Run::report_unreceived() {
       violation.chunks = message.chunks;
       violation.lane = connection.lane;
       log_.add(std::move(violation), [&] {
-        return fmt::format("rank {}, channel {}, never receives {} of loop {} that rank {} sends",
-                           connection.dst, log_.channel(), words(message.chunks), message.loop,
-                           connection.src);
+        return fmt::format("{}, channel {}, never receives {} of loop {} that {} sends",
+                           name_of(connection.dst), log_.channel(), words(message.chunks),
+                           message.loop, name_of(connection.src));
       });
     }
   }
@@ -467,9 +474,10 @@ void note_end(std::vector<std::uint32_t>& end, ConnectionId id, std::uint32_t pr
   violation.lane = program % schedule.lanes();
   log.add(std::move(violation), [&] {
     const Connection& connection = schedule.connections()[id];
-    return fmt::format("rank {}, channel {}, uses its connection {} -> {} from lanes {} and {}",
-                       program / schedule.lanes(), log.channel(), connection.src, connection.dst,
-                       end[id] % schedule.lanes(), program % schedule.lanes());
+    return fmt::format("{}, channel {}, uses its connection {} -> {} from lanes {} and {}",
+                       participant_name(schedule, program / schedule.lanes()), log.channel(),
+                       connection.src, connection.dst, end[id] % schedule.lanes(),
+                       program % schedule.lanes());
   });
 }
 
@@ -477,7 +485,7 @@ ConnectionEnds find_ends(const Schedule& schedule, ViolationLog& log) {
   ConnectionEnds ends;
   ends.sender.assign(schedule.connections().size(), nobody);
   ends.receiver = ends.sender;
-  for (Rank rank = 0; rank < schedule.ranks(); ++rank) {
+  for (Rank rank = 0; rank < schedule.participants(); ++rank) {
     for (std::uint32_t lane = 0; lane < schedule.lanes(); ++lane) {
       const std::uint32_t program = rank * schedule.lanes() + lane;
       for (const Primitive& primitive : schedule.program(rank, lane)) {
@@ -496,7 +504,7 @@ ConnectionEnds find_ends(const Schedule& schedule, ViolationLog& log) {
 // Which chunks a schedule moves.
 std::vector<bool> carried_chunks(const Schedule& schedule) {
   std::vector<bool> carried(schedule.chunks());
-  for (Rank rank = 0; rank < schedule.ranks(); ++rank) {
+  for (Rank rank = 0; rank < schedule.participants(); ++rank) {
     for (std::uint32_t lane = 0; lane < schedule.lanes(); ++lane) {
       for (const Primitive& primitive : schedule.program(rank, lane)) {
         const auto begin = carried.begin() + primitive.first_chunk;
@@ -534,6 +542,19 @@ std::vector<std::vector<bool>> judged_chunks(const Plan& plan, CheckReport& repo
   return judged;
 }
 
+bool forwards_partial_sums(const Plan& plan) {
+  for (const Schedule& schedule : plan.schedules) {
+    for (Rank rank = 0; rank < schedule.participants(); ++rank) {
+      for (std::uint32_t lane = 0; lane < schedule.lanes(); ++lane) {
+        for (const Primitive& primitive : schedule.program(rank, lane)) {
+          if (receives(primitive.kind) && !stores(primitive.kind)) return true;
+        }
+      }
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 std::string_view to_string(ViolationKind kind) {
@@ -561,16 +582,12 @@ std::string_view to_string(ViolationKind kind) {
 }
 
 std::vector<std::uint32_t> default_credits(const Plan& plan) {
-  for (const Schedule& schedule : plan.schedules) {
-    for (Rank rank = 0; rank < schedule.ranks(); ++rank) {
-      for (std::uint32_t lane = 0; lane < schedule.lanes(); ++lane) {
-        for (const Primitive& primitive : schedule.program(rank, lane)) {
-          if (receives(primitive.kind) && !stores(primitive.kind)) return {2, 3, 4, 8};
-        }
-      }
-    }
+  const auto least = std::max<std::uint32_t>(plan.least_credits, forwards_partial_sums(plan) ? 2 : 1);
+  std::vector<std::uint32_t> depths{least};
+  for (const std::uint32_t depth : {2U, 3U, 4U, 8U}) {
+    if (depth > least && (least > 1 || depth != 4)) depths.push_back(depth);
   }
-  return {1, 2, 3, 8};
+  return depths;
 }
 
 CheckReport check(const Plan& plan, const CheckOptions& options) {

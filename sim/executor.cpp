@@ -31,7 +31,7 @@ constexpr EventTag proxy_flow(FifoId fifo) {
   return (fifo << 1) | 1;
 }
 
-/// A rank's program on one channel and lane, and how far it is.
+/// A participant's program on one channel and lane, and how far it is.
 struct Worker {
   enum class State : std::uint8_t { waiting, busy, finished };
 
@@ -40,7 +40,8 @@ struct Worker {
   FifoId first_fifo = 0;  // of its channel
   RouteId store_route = 0;
   std::uint32_t channel = 0;
-  Rank rank = 0;
+  Rank rank = 0;  // or the agent
+  bool is_agent = false;
   std::uint32_t lane = 0;
   std::uint32_t loops = 0;
   std::uint32_t loop = 0;
@@ -185,6 +186,13 @@ class Executor final : public FabricListener {
     if (granule == 0 || slice.count <= granule) return 1;
     return static_cast<std::uint32_t>((slice.count + granule - 1) / granule);
   }
+  /// The most at which the worker moves bytes. A switch is as fast as its links.
+  BytesPerSecond rate_of(const Worker& worker, const Primitive& primitive) const {
+    if (worker.is_agent) return unlimited;
+    const bool only_passes_on = primitive.kind == PrimitiveKind::recv_send &&
+                                peers(worker, primitive.receive_group).size() == 1;
+    return reduces(primitive.kind) && !only_passes_on ? cost_.reduce : cost_.copy;
+  }
   /// Of the piece that the worker is at.
   double wire_bytes(const Worker& worker, const Primitive& primitive) const;
 
@@ -229,16 +237,19 @@ void Executor::add_channel(std::uint32_t channel) {
 
 void Executor::add_fifos(std::uint32_t channel, const std::vector<ResourceId>& thread_blocks) {
   const std::vector<Wire>& wires = execution_.wiring.wires[channel];
-  const auto connections = execution_.plan.schedule(channel).connections();
+  const Schedule& schedule = execution_.plan.schedule(channel);
+  const auto connections = schedule.connections();
   assert(wires.size() == connections.size());
   std::vector<ResourceId> route;
   for (std::size_t i = 0; i < connections.size(); ++i) {
     route = wires[i].resources;
-    if (!thread_blocks.empty()) route.push_back(thread_blocks[connections[i].src]);
+    if (connections[i].src < thread_blocks.size()) {
+      route.push_back(thread_blocks[connections[i].src]);
+    }
     Fifo fifo;
     fifo.route = fabric_.add_route(route);
     fifo.route_is_free = route.empty();
-    fifo.alpha = wires[i].latency + cost_.alpha[static_cast<std::size_t>(wires[i].kind)];
+    fifo.alpha = wires[i].latency + hop_alpha(schedule, connections[i], wires[i].kind, cost_);
     if (!wires[i].network.empty()) {
       proxies_.emplace_back().route = fabric_.add_route(wires[i].network);
       fifo.proxy = static_cast<std::uint32_t>(proxies_.size());
@@ -250,9 +261,10 @@ void Executor::add_fifos(std::uint32_t channel, const std::vector<ResourceId>& t
 void Executor::add_workers(std::uint32_t channel, FifoId first_fifo,
                            const std::vector<ResourceId>& thread_blocks) {
   const Schedule& schedule = execution_.plan.schedule(channel);
-  for (Rank rank = 0; rank < schedule.ranks(); ++rank) {
+  for (Rank rank = 0; rank < schedule.participants(); ++rank) {
+    const bool is_agent = schedule.is_agent(rank);
     RouteId store_route = 0;
-    if (cost_.store < unlimited) {
+    if (cost_.store < unlimited && !is_agent) {
       store_route = thread_blocks.empty() ? fabric_.add_route({})
                                           : fabric_.add_route(std::span(&thread_blocks[rank], 1));
     }
@@ -266,6 +278,7 @@ void Executor::add_workers(std::uint32_t channel, FifoId first_fifo,
       worker.store_route = store_route;
       worker.channel = channel;
       worker.rank = rank;
+      worker.is_agent = is_agent;
       worker.lane = lane;
       worker.loops = execution_.binding.loops(channel);
       const auto id = static_cast<WorkerId>(workers_.size());
@@ -314,7 +327,7 @@ void Executor::try_begin(const Wakeup& wakeup) {
       ++fifos_[worker.first_fifo + peer].sent_slices;
     }
   }
-  if (slice_cost_.value > 0 && worker.piece == 0) {
+  if (slice_cost_.value > 0 && worker.piece == 0 && !worker.is_agent) {
     fabric_.start_timer(slice_cost_, timer_tag(wakeup.worker, TimerKind::serial));
   } else {
     move_bytes(wakeup.worker);
@@ -343,7 +356,7 @@ void Executor::move_bytes(WorkerId id) {
     }
     return;
   }
-  const BytesPerSecond rate = reduces(primitive.kind) ? cost_.reduce : cost_.copy;
+  const BytesPerSecond rate = rate_of(worker, primitive);
   const auto group = peers(worker, primitive.send_group);
   worker.flows = static_cast<std::uint32_t>(group.size());
   transfers_ += group.size();

@@ -32,6 +32,9 @@ struct Device {
   DeviceKind kind = DeviceKind::gpu;
   std::int32_t node = -1;  ///< -1: part of the fabric
   std::string model;       ///< "H200"; may be empty
+  /// Of a switch: adds up what several senders send and copies a message to many, on the way. An
+  /// NVSwitch with multicast (NVLink SHARP, Hopper and later), a network switch with SHARP.
+  bool reduces = false;
 };
 
 /// One direction of a cable or trunk. Links come in pairs: `reverse` is the other direction, with
@@ -97,6 +100,8 @@ class TopologyBuilder {
   LinkId add_link(DeviceId from, DeviceId to, LinkKind kind, BytesPerSecond bandwidth,
                   Seconds latency, std::uint32_t count = 1);
   SharedResourceId add_shared_resource(SharedResource resource);
+  /// Gives every network switch so far Device::reduces.
+  void let_network_reduce();
   Topology build() &&;
 
  private:

@@ -61,6 +61,8 @@ class Nccl {
   const NcclGraphs& graphs() const { return graphs_; }
   const NcclChannels& channels() const { return channels_; }
   std::uint32_t nvls_channels() const { return nvls_channels_; }
+  /// The largest chunk of NVLS or NVLSTree.
+  Bytes nvls_chunk(NcclAlgorithm algorithm) const;
   const TuningTable& table() const { return table_; }
   const Tuning& tuning(NcclFunction function, NcclAlgorithm algorithm, Protocol protocol) const {
     return table_[index_of(function)][index_of(algorithm)][index_of(protocol)];
@@ -88,6 +90,9 @@ class Nccl {
   NcclChannels channels_;
   std::uint32_t nvls_channels_ = 0;
   TuningTable table_{};
+
+  /// Throws InputError where the environment leaves no pair to choose.
+  [[noreturn]] void complain_of_nothing(NcclFunction function) const;
 };
 
 }  // namespace collsim

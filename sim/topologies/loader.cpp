@@ -147,7 +147,7 @@ NodeEnds find_ends(const std::vector<NodeGroup>& groups, const NodeAdder& added,
 /// A fabric that the file draws itself: devices and links over the whole cluster.
 void build_custom(TopologyBuilder& builder, NodeAdder& added, const YamlValue& fabric,
                   const std::vector<NodeGroup>& groups) {
-  const YamlMapping keys = fabric.mapping({"kind", "devices", "links", "shared"});
+  const YamlMapping keys = fabric.mapping({"kind", "sharp", "devices", "links", "shared"});
   GraphReader reader;
   std::size_t node = 0;
   for (const NodeGroup& group : groups) {
@@ -166,7 +166,7 @@ void build_custom(TopologyBuilder& builder, NodeAdder& added, const YamlValue& f
   for (const Device& device : graph.devices) {
     // Only devices of nodes, which are there already, have a slash in their names.
     if (device.name.find('/') == std::string::npos) {
-      builder.add_device({device.name, device.kind, -1, device.model});
+      builder.add_device({device.name, device.kind, -1, device.model, device.reduces});
     }
   }
   std::optional<LinkId> first_link;
@@ -178,7 +178,7 @@ void build_custom(TopologyBuilder& builder, NodeAdder& added, const YamlValue& f
   added.add_shares(graph.shares, "", first_link.value_or(0));
 }
 
-void add_fabric(TopologyBuilder& builder, NodeAdder& added, const YamlValue& fabric,
+void build_fabric(TopologyBuilder& builder, NodeAdder& added, const YamlValue& fabric,
                 const std::vector<NodeGroup>& groups) {
   const YamlMapping keys = fabric.free_mapping();
   const YamlValue kind = keys.at("kind");
@@ -196,6 +196,14 @@ void add_fabric(TopologyBuilder& builder, NodeAdder& added, const YamlValue& fab
     names += fmt::format(", {}", network.name);
   }
   kind.fail(fmt::format("'{}' is not a kind of fabric", name), fmt::format("kinds are {}", names));
+}
+
+/// With `sharp: true` its switches reduce.
+void add_fabric(TopologyBuilder& builder, NodeAdder& added, const YamlValue& fabric,
+                const std::vector<NodeGroup>& groups) {
+  build_fabric(builder, added, fabric, groups);
+  const auto sharp = fabric.free_mapping().find("sharp");
+  if (sharp && sharp->boolean()) builder.let_network_reduce();
 }
 
 /// Some GPU that the first one cannot reach, if there is one.
