@@ -105,28 +105,36 @@ class WayFinder {
   AgentSites sites_;
 };
 
-/// Takes links out of the ways of a group's later members that an earlier one has.
-void merge_group(std::span<const ConnectionId> group, Ways& ways, std::vector<bool>& merged) {
-  std::set<LinkId> used;
-  for (const ConnectionId id : group) {
-    if (!merged[id]) {
-      std::erase_if(ways[id], [&](LinkId link) { return used.contains(link); });
-      merged[id] = true;
+/// The connections of an agent that are used together with others: their messages are one sum, or
+/// copies of one.
+std::set<ConnectionId> joint_connections(const Schedule& schedule, Rank agent,
+                                         PeerGroupId (*group_of)(const Primitive& primitive)) {
+  std::set<ConnectionId> joint;
+  for (std::uint32_t lane = 0; lane < schedule.lanes(); ++lane) {
+    for (const Primitive& primitive : schedule.program(agent, lane)) {
+      const auto group = schedule.peers(group_of(primitive));
+      if (group.size() > 1) joint.insert(group.begin(), group.end());
     }
-    used.insert(ways[id].begin(), ways[id].end());
   }
+  return joint;
+}
+
+PeerGroupId receive_group(const Primitive& primitive) {
+  return primitive.receive_group;
+}
+PeerGroupId send_group(const Primitive& primitive) {
+  return primitive.send_group;
 }
 
 /// The switches on the way to the network's agent add up as well, and those on the way from it
-/// copy: where ways of one group share a link, it carries one message for all.
+/// copy: a link that several ways share carries one message for all, and is the first one's.
 void merge_at_switches(const Schedule& schedule, Ways& ways) {
-  std::vector<bool> merged(ways.size());
   for (Rank agent = schedule.ranks(); agent < schedule.participants(); ++agent) {
     if (schedule.agents()[agent - schedule.ranks()] != SwitchAgent::network) continue;
-    for (std::uint32_t lane = 0; lane < schedule.lanes(); ++lane) {
-      for (const Primitive& primitive : schedule.program(agent, lane)) {
-        merge_group(schedule.peers(primitive.receive_group), ways, merged);
-        merge_group(schedule.peers(primitive.send_group), ways, merged);
+    for (const auto group_of : {receive_group, send_group}) {
+      std::set<LinkId> used;
+      for (const ConnectionId id : joint_connections(schedule, agent, group_of)) {
+        std::erase_if(ways[id], [&](LinkId link) { return !used.insert(link).second; });
       }
     }
   }

@@ -54,7 +54,7 @@ Binding Binding::nccl(const Plan& plan, const NcclCall& call) {
   assert(cut.credits > cut.slices && "a ring that forwards without storing would wait for itself");
   Binding binding;
   binding.is_nccl_ = true;
-  binding.size_ = call.size;
+  binding.size_ = rounded_size(plan.collective, plan.ranks(), call.size, call.element_size);
   binding.element_size_ = call.element_size;
   binding.chunking_ = {.largest_chunk = cut.chunk,
                        .slices = cut.slices,

@@ -40,6 +40,7 @@ class Binding {
   /// NCCL's cut, for a plan of make_nccl_plan(), whose channels are those that the call may use.
   static Binding nccl(const Plan& plan, const NcclCall& call);
 
+  /// nccl-tests' size; of NCCL's cut without what does not divide into elements.
   Bytes size() const { return size_; }
   const Chunking& chunking() const { return chunking_; }
   /// Channels that carry data, at most the plan's; the others stay idle.

@@ -263,6 +263,11 @@ std::vector<NcclShare> split_rounds(std::int64_t bytes, std::uint32_t channels, 
   return shares;
 }
 
+/// Into how many parts, of one rank each, nccl-tests divides its size.
+std::int64_t parts_of_size(Collective collective, std::uint32_t ranks) {
+  return blocks(collective, ranks) > 1 && collective != Collective::send_recv ? ranks : 1;
+}
+
 }  // namespace
 
 std::uint32_t nccl_parts(Bytes bytes, std::uint32_t ranks, std::uint32_t channels,
@@ -295,9 +300,12 @@ NcclCut cut_nccl_messages(Collective collective, std::uint32_t ranks, std::uint3
 
 Bytes bytes_per_rank(Collective collective, std::uint32_t ranks, Bytes size, Bytes element_size) {
   assert(size.count >= 0 && element_size.count > 0);
-  const bool parted = blocks(collective, ranks) > 1 && collective != Collective::send_recv;
-  const std::int64_t elements = size.count / element_size.count / (parted ? ranks : 1);
-  return elements * element_size;
+  return size.count / element_size.count / parts_of_size(collective, ranks) * element_size;
+}
+
+Bytes rounded_size(Collective collective, std::uint32_t ranks, Bytes size, Bytes element_size) {
+  return parts_of_size(collective, ranks) *
+         bytes_per_rank(collective, ranks, size, element_size);
 }
 
 NcclCut cut_nccl_call(Collective collective, std::uint32_t ranks, std::uint32_t channels,

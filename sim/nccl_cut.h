@@ -70,5 +70,7 @@ std::uint32_t nccl_parts(Bytes bytes, std::uint32_t ranks, std::uint32_t channel
 /// Bytes of one rank's contribution, or of what it gets where that is less: nccl-tests' count times
 /// the element size, from its size. Rounded down to whole elements, as nccl-tests does.
 Bytes bytes_per_rank(Collective collective, std::uint32_t ranks, Bytes size, Bytes element_size);
+/// nccl-tests' size for these: times the ranks where each has a part of its own.
+Bytes rounded_size(Collective collective, std::uint32_t ranks, Bytes size, Bytes element_size);
 
 }  // namespace collsim

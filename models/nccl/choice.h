@@ -81,6 +81,9 @@ class Nccl {
   LaunchSize launch(NcclAlgorithm algorithm, Protocol protocol, Bytes size) const;
 
  private:
+  /// Throws InputError where the environment leaves no pair to choose.
+  [[noreturn]] void complain_of_nothing(NcclFunction function) const;
+
   NcclEnvironment environment_;
   NcclVersion version_;
   std::uint32_t nodes_;
@@ -90,9 +93,6 @@ class Nccl {
   NcclChannels channels_;
   std::uint32_t nvls_channels_ = 0;
   TuningTable table_{};
-
-  /// Throws InputError where the environment leaves no pair to choose.
-  [[noreturn]] void complain_of_nothing(NcclFunction function) const;
 };
 
 }  // namespace collsim

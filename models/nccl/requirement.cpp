@@ -14,10 +14,11 @@ namespace {
 std::string missing_in_network(const TuningInput& input) {
   const NcclEnvironment& environment = *input.environment;
   const std::uint32_t least = std::max<std::uint32_t>(2, environment.collnet_node_threshold);
-  if (input.nodes < least) return fmt::format("{} nodes or more", least);
-  if (!environment.collnet_enabled) return "NCCL_COLLNET_ENABLE=1";
-  if (input.graphs->collnet_chain.channels.empty()) return "a fabric with 'sharp: true'";
-  return {};
+  const bool there = input.nodes >= least && environment.collnet_enabled &&
+                     !input.graphs->collnet_chain.channels.empty();
+  if (there) return {};
+  return fmt::format(
+      "{} nodes or more on a fabric with 'sharp: true', and NCCL_COLLNET_ENABLE=1", least);
 }
 
 std::string missing_in_node(const TuningInput& input) {
