@@ -365,7 +365,8 @@ std::string Run::waiting_words(std::uint32_t program, ConnectionId id) const {
   const Connection& connection = schedule_.connections()[id];
   const bool receiving = receives(current(program).kind) && !progress_[program].received;
   return receiving
-             ? fmt::format("{} waits for a message from {}", place(program), name_of(connection.src))
+             ? fmt::format("{} waits for a message from {}", place(program),
+                           name_of(connection.src))
              : fmt::format("{} waits for a credit of {}", place(program), name_of(connection.dst));
 }
 
@@ -582,7 +583,8 @@ std::string_view to_string(ViolationKind kind) {
 }
 
 std::vector<std::uint32_t> default_credits(const Plan& plan) {
-  const auto least = std::max<std::uint32_t>(plan.least_credits, forwards_partial_sums(plan) ? 2 : 1);
+  const auto least =
+      std::max<std::uint32_t>(plan.least_credits, forwards_partial_sums(plan) ? 2 : 1);
   std::vector<std::uint32_t> depths{least};
   for (const std::uint32_t depth : {2U, 3U, 4U, 8U}) {
     if (depth > least && (least > 1 || depth != 4)) depths.push_back(depth);

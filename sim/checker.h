@@ -57,8 +57,9 @@ struct CheckReport {
 };
 
 /// The credit depths that a plan has to work with: 1, 2, 3 and 8, but none below its least_credits;
-/// from 2 on, and 4 too, where a primitive forwards a sum without storing it. Such a primitive keeps the message's slot until it has sent
-/// on, so that a ring of them with one slot each waits for itself. NCCL's have four or eight.
+/// from 2 on, and 4 too, where a primitive forwards a sum without storing it. Such a primitive
+/// keeps the message's slot until it has sent on, so that a ring of them with one slot each waits
+/// for itself. NCCL's have four or eight.
 std::vector<std::uint32_t> default_credits(const Plan& plan);
 
 /// Proves that a plan does what its collective promises (held_before(), held_after()). It runs the
@@ -69,8 +70,9 @@ std::vector<std::uint32_t> default_credits(const Plan& plan);
 /// for equal options.
 ///
 /// A primitive that does not store what it receives sends the sum with its own part on and leaves
-/// its own buffer as it is. Switch agents run like ranks that have nothing and need nothing. A primitive waits for all its messages at once, then for credits on all
-/// its sends at once, which is the strictest reading of its contract.
+/// its own buffer as it is. Switch agents run like ranks that have nothing and need nothing. A
+/// primitive waits for all its messages at once, then for credits on all its sends at once, which
+/// is the strictest reading of its contract.
 CheckReport check(const Plan& plan, const CheckOptions& options = {});
 
 }  // namespace collsim

@@ -123,7 +123,8 @@ struct ChunkStep {
 
 /// NVLS' and NVLSTree's chunk: smaller for small calls, each step by what the one before has left.
 std::int64_t nvls_chunk(std::uint32_t channels, const NcclCall& call) {
-  constexpr std::array nvls{ChunkStep{64, 64 << 10}, ChunkStep{8, 32 << 10}, ChunkStep{2, 16 << 10}};
+  constexpr std::array nvls{ChunkStep{64, 64 << 10}, ChunkStep{8, 32 << 10},
+                            ChunkStep{2, 16 << 10}};
   constexpr std::array nvls_tree{ChunkStep{32, 256 << 10}, ChunkStep{16, 128 << 10},
                                  ChunkStep{4, 64 << 10}, ChunkStep{1, 32 << 10}};
   const std::int64_t at_once = std::int64_t{channels} * call.stripes;
@@ -304,8 +305,7 @@ Bytes bytes_per_rank(Collective collective, std::uint32_t ranks, Bytes size, Byt
 }
 
 Bytes rounded_size(Collective collective, std::uint32_t ranks, Bytes size, Bytes element_size) {
-  return parts_of_size(collective, ranks) *
-         bytes_per_rank(collective, ranks, size, element_size);
+  return parts_of_size(collective, ranks) * bytes_per_rank(collective, ranks, size, element_size);
 }
 
 NcclCut cut_nccl_call(Collective collective, std::uint32_t ranks, std::uint32_t channels,

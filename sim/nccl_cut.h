@@ -50,7 +50,8 @@ struct NcclCut {
 ///   sends everywhere (two slices each), less where the other algorithms shrink it.
 /// - Since 2.22 channels fill in order with whole cells, the last takes the rest; so a small call
 ///   touches few channels. 2.20 and 2.21 give every channel one range; that these are even is our
-///   assumption, and that what reduces in switches is split like the others, too. Before, loops go round all channels and the last one is evened out.
+///   assumption, and that what reduces in switches is split like the others, too. Before, loops go
+///   round all channels and the last one is evened out.
 ///
 /// Throws InputError for a version before 2.18.
 NcclCut cut_nccl_call(Collective collective, std::uint32_t ranks, std::uint32_t channels,

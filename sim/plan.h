@@ -90,9 +90,9 @@ struct Primitive {
 };
 static_assert(sizeof(Primitive) == 16);
 
-/// The programs of all participants on one channel. A rank runs one program per lane, concurrently (NCCL's
-/// tree reduces up and broadcasts down at the same time); a program runs strictly in order. A
-/// program covers one loop: large buffers repeat it, each time on the next piece of the buffer.
+/// The programs of all participants on one channel. A rank runs one program per lane, concurrently
+/// (NCCL's tree reduces up and broadcasts down at the same time); a program runs strictly in order.
+/// A program covers one loop: large buffers repeat it, each time on the next piece of the buffer.
 class Schedule {
  public:
   Rank ranks() const { return ranks_; }

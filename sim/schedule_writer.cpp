@@ -54,8 +54,8 @@ PeerGroupId ScheduleWriter::group(std::span<const Connection> members) {
   return entry->second;
 }
 
-void ScheduleWriter::append(Rank participant, std::uint32_t lane, PrimitiveKind kind, ChunkRange chunks,
-                            PeerGroupId receive_group, PeerGroupId send_group) {
+void ScheduleWriter::append(Rank participant, std::uint32_t lane, PrimitiveKind kind,
+                            ChunkRange chunks, PeerGroupId receive_group, PeerGroupId send_group) {
   assert(receives(kind) == (receive_group != 0) && sends(kind) == (send_group != 0));
   assert(chunks.first + chunks.count <= schedule_.chunks_);
   assert(!schedule_.is_agent(participant) || kind == PrimitiveKind::recv_send);

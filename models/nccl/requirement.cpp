@@ -17,8 +17,8 @@ std::string missing_in_network(const TuningInput& input) {
   const bool there = input.nodes >= least && environment.collnet_enabled &&
                      !input.graphs->collnet_chain.channels.empty();
   if (there) return {};
-  return fmt::format(
-      "{} nodes or more on a fabric with 'sharp: true', and NCCL_COLLNET_ENABLE=1", least);
+  return fmt::format("{} nodes or more on a fabric with 'sharp: true', and NCCL_COLLNET_ENABLE=1",
+                     least);
 }
 
 std::string missing_in_node(const TuningInput& input) {

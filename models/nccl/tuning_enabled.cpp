@@ -55,8 +55,8 @@ bool algorithm_is_enabled(NcclFunction function, NcclAlgorithm algorithm,
     case NcclAlgorithm::nvls:
       if (input.nodes > 1 && !has_collnet(input)) return false;
       return !is_gather(function) ||
-             every_gpu_is_head(
-                 input.nodes == 1 ? input.graphs->nvls : input.graphs->collnet_direct, input);
+             every_gpu_is_head(input.nodes == 1 ? input.graphs->nvls : input.graphs->collnet_direct,
+                               input);
     case NcclAlgorithm::collnet_chain:
       return has_collnet(input);
     case NcclAlgorithm::collnet_direct:

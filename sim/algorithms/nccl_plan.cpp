@@ -96,11 +96,11 @@ void require_heads(Collective collective, NcclAlgorithm algorithm, const NcclCha
   const bool every_rank =
       !stripes.heads.empty() && stripes.stripes() == stripes.nodes.front().size();
   if (stripes.heads.empty() || (collective != Collective::all_reduce && !every_rank)) {
-    throw InputError(fmt::format("{} of {} ranks a node head stripes for {} with NCCL's {}",
-                                 stripes.stripes(),
-                                 stripes.nodes.empty() ? 0 : stripes.nodes.front().size(),
-                                 to_string(collective), to_string(algorithm)),
-                     "one at least; all, but for all_reduce");
+    throw InputError(
+        fmt::format("{} of {} ranks a node head stripes for {} with NCCL's {}", stripes.stripes(),
+                    stripes.nodes.empty() ? 0 : stripes.nodes.front().size(), to_string(collective),
+                    to_string(algorithm)),
+        "one at least; all, but for all_reduce");
   }
 }
 
@@ -115,8 +115,8 @@ std::string list_of(std::span<const NcclAlgorithm> algorithms) {
 }
 
 constexpr std::array all_reduce_algorithms{
-    NcclAlgorithm::ring,           NcclAlgorithm::tree,          NcclAlgorithm::nvls,
-    NcclAlgorithm::nvls_tree,      NcclAlgorithm::collnet_direct, NcclAlgorithm::collnet_chain};
+    NcclAlgorithm::ring,      NcclAlgorithm::tree,           NcclAlgorithm::nvls,
+    NcclAlgorithm::nvls_tree, NcclAlgorithm::collnet_direct, NcclAlgorithm::collnet_chain};
 constexpr std::array gather_algorithms{NcclAlgorithm::ring, NcclAlgorithm::nvls,
                                        NcclAlgorithm::collnet_direct, NcclAlgorithm::pat};
 constexpr std::array rooted_algorithms{NcclAlgorithm::ring};
@@ -141,10 +141,10 @@ std::span<const NcclAlgorithm> algorithms_of(Collective collective) {
 std::optional<std::string> why_no_nccl_plan(Collective collective, NcclAlgorithm algorithm) {
   const auto known = algorithms_of(collective);
   if (std::find(known.begin(), known.end(), algorithm) != known.end()) return std::nullopt;
-  return fmt::format(
-      "no plan for {} with NCCL's {}; {}", to_string(collective), to_string(algorithm),
-      known.empty() ? "all_reduce, all_gather, reduce_scatter, broadcast or reduce"
-                    : list_of(known));
+  return fmt::format("no plan for {} with NCCL's {}; {}", to_string(collective),
+                     to_string(algorithm),
+                     known.empty() ? "all_reduce, all_gather, reduce_scatter, broadcast or reduce"
+                                   : list_of(known));
 }
 
 Plan make_nccl_plan(Collective collective, NcclAlgorithm algorithm, const NcclChannels& channels,

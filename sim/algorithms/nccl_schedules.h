@@ -20,9 +20,9 @@ Schedule nccl_ring_schedule(Collective collective, std::span<const Rank> ring, R
 Schedule nccl_tree_schedule(const RootedTree& tree);
 
 /// All-reduce, all-gather or reduce-scatter by the NVSwitches and, between nodes, the network's
-/// switches. A loop of an all-reduce has one chunk per stripe; that of the others one per rank, each
-/// of which must be a head. The ranks' thread blocks hand all stripes in and out at once; those of
-/// heads besides have the switch's sum multicast.
+/// switches. A loop of an all-reduce has one chunk per stripe; that of the others one per rank,
+/// each of which must be a head. The ranks' thread blocks hand all stripes in and out at once;
+/// those of heads besides have the switch's sum multicast.
 Schedule nccl_nvls_schedule(Collective collective, const NcclStripes& stripes);
 
 /// All-reduce by the NVSwitches inside nodes and a tree over nodes, the same one for every stripe.

@@ -179,7 +179,7 @@ void build_custom(TopologyBuilder& builder, NodeAdder& added, const YamlValue& f
 }
 
 void build_fabric(TopologyBuilder& builder, NodeAdder& added, const YamlValue& fabric,
-                const std::vector<NodeGroup>& groups) {
+                  const std::vector<NodeGroup>& groups) {
   const YamlMapping keys = fabric.free_mapping();
   const YamlValue kind = keys.at("kind");
   const std::string name = kind.string();

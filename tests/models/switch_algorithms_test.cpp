@@ -44,7 +44,8 @@ std::string three_nodes(std::string_view multicast, std::string_view sharp) {
       "    - {{ id: \"nic[0..3]\", kind: nic, model: ConnectX-7 }}\n"
       "    - {{ id: cpu0, kind: cpu }}\n"
       "  links:\n"
-      "    - {{ from: \"gpu[0..3]\", to: nvswitch0, kind: nvlink, count: 18, bandwidth: 25 GB/s }}\n"
+      "    - {{ from: \"gpu[0..3]\", to: nvswitch0, kind: nvlink, count: 18, bandwidth: 25 GB/s "
+      "}}\n"
       "    - {{ from: \"gpu[0..3]\", to: \"pcie[0..3]\", kind: pcie, bandwidth: 48 GB/s }}\n"
       "    - {{ from: \"nic[0..3]\", to: \"pcie[0..3]\", kind: pcie, bandwidth: 48 GB/s }}\n"
       "    - {{ from: \"pcie[0..3]\", to: cpu0, kind: pcie, bandwidth: 48 GB/s }}\n"
@@ -101,8 +102,8 @@ TEST(SwitchAlgorithms, nvls_loads_a_port_with_its_buffer_and_one_stripe) {
 }
 
 // Between nodes every NIC carries a stripe, S/4 each way, over PCIe of 48 GB/s: 64 MiB / 4 / 48
-// GB/s = 349.525 us. The network sums, so that it is not more with three nodes. Of CollNetChain's 12
-// channels three have the same head; 4,096 cells of 16 KiB make 342 a channel: 350.208 us.
+// GB/s = 349.525 us. The network sums, so that it is not more with three nodes. Of CollNetChain's
+// 12 channels three have the same head; 4,096 cells of 16 KiB make 342 a channel: 350.208 us.
 TEST(SwitchAlgorithms, a_nic_carries_one_stripe) {
   const Topology machine = load_text(three_nodes("true", "true"));
   const auto busiest = [&](std::string_view algorithm) {
@@ -151,9 +152,9 @@ TEST(SwitchAlgorithms, agents_sit_where_their_ranks_meet) {
   for (const DeviceId site : AgentSites(machine, machine.gpus()).of(plan, 0)) {
     names.push_back(machine.device(site).name);
   }
-  EXPECT_EQ(names, (std::vector<std::string>{"node0/nvswitch0", "node1/nvswitch0",
-                                             "node2/nvswitch0", "rail0", "rail1", "rail2",
-                                             "rail3"}));
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"node0/nvswitch0", "node1/nvswitch0", "node2/nvswitch0",
+                                      "rail0", "rail1", "rail2", "rail3"}));
 }
 
 TEST(SwitchAlgorithms, are_refused_where_the_switches_cannot) {
@@ -182,8 +183,8 @@ TEST(SwitchAlgorithms, choice_and_simulation_agree) {
     const Predictor predictor(topology, TransferCost{}, collective, nccl_run("auto"),
                               all_of(topology));
     const Nccl nccl(topology, nccl_run("auto").variables);
-    const auto function = collective == Collective::all_reduce ? NcclFunction::all_reduce
-                                                               : NcclFunction::all_gather;
+    const auto function =
+        collective == Collective::all_reduce ? NcclFunction::all_reduce : NcclFunction::all_gather;
     std::set<std::string> seen;
     for (std::int64_t size = 8; size <= 1 << 28; size *= 8) {
       const Prediction prediction = predictor.simulate(Bytes{size}, Engine::native);
@@ -230,16 +231,16 @@ TEST(SwitchAlgorithms, answer_every_size) {
     Collective collective;
     std::string_view algorithm;
   };
-  for (const Case& each : {Case{&nodes, Collective::all_reduce, "nvls"},
-                           Case{&nodes, Collective::all_gather, "nvls"},
-                           Case{&nodes, Collective::reduce_scatter, "nvls"},
-                           Case{&nodes, Collective::all_reduce, "nvlstree"},
-                           Case{&nodes, Collective::all_reduce, "collnetdirect"},
-                           Case{&nodes, Collective::all_gather, "collnetdirect"},
-                           Case{&nodes, Collective::reduce_scatter, "collnetdirect"},
-                           Case{&nodes, Collective::all_reduce, "collnetchain"},
-                           Case{&hosts, Collective::all_gather, "pat"},
-                           Case{&hosts, Collective::reduce_scatter, "pat"}}) {
+  for (const Case& each :
+       {Case{&nodes, Collective::all_reduce, "nvls"}, Case{&nodes, Collective::all_gather, "nvls"},
+        Case{&nodes, Collective::reduce_scatter, "nvls"},
+        Case{&nodes, Collective::all_reduce, "nvlstree"},
+        Case{&nodes, Collective::all_reduce, "collnetdirect"},
+        Case{&nodes, Collective::all_gather, "collnetdirect"},
+        Case{&nodes, Collective::reduce_scatter, "collnetdirect"},
+        Case{&nodes, Collective::all_reduce, "collnetchain"},
+        Case{&hosts, Collective::all_gather, "pat"},
+        Case{&hosts, Collective::reduce_scatter, "pat"}}) {
     const Predictor predictor(*each.machine, TransferCost{}, each.collective,
                               nccl_run(each.algorithm), all_of(*each.machine));
     for (const std::int64_t size : {0LL, 1LL, 7LL, 4096LL, 1000003LL, 64LL << 20}) {

@@ -83,8 +83,8 @@ TEST(ExecutorSwitchAgents, a_switch_costs_nothing_of_its_own) {
   EXPECT_NEAR(in_microseconds(machine.run().time), 10 + 3 * 3 + 2 * 7, 1e-9);
 }
 
-// Two nodes of one rank: up, the sum down; a network's switch is reached like any peer, so that both
-// messages pay the alpha.
+// Two nodes of one rank: up, the sum down; a network's switch is reached like any peer, so that
+// both messages pay the alpha.
 TEST(ExecutorSwitchAgents, a_message_into_the_network_pays_its_alpha) {
   Machine machine{make_nccl_plan(Collective::all_reduce, NcclAlgorithm::collnet_chain,
                                  test::node_channels(2, 1, 1), 1),
@@ -107,15 +107,13 @@ TEST(ExecutorSwitchAgents, all_end) {
     Rank per_node;
   };
   using enum NcclAlgorithm;
-  for (const Kind& kind : {Kind{Collective::all_reduce, nvls, 1, 8},
-                           Kind{Collective::all_gather, nvls, 1, 3},
-                           Kind{Collective::reduce_scatter, nvls, 2, 3},
-                           Kind{Collective::all_reduce, nvls_tree, 5, 4},
-                           Kind{Collective::all_reduce, collnet_direct, 3, 4},
-                           Kind{Collective::all_gather, collnet_direct, 3, 4},
-                           Kind{Collective::all_reduce, collnet_chain, 3, 4},
-                           Kind{Collective::all_gather, pat, 17, 1},
-                           Kind{Collective::reduce_scatter, pat, 6, 1}}) {
+  for (const Kind& kind :
+       {Kind{Collective::all_reduce, nvls, 1, 8}, Kind{Collective::all_gather, nvls, 1, 3},
+        Kind{Collective::reduce_scatter, nvls, 2, 3}, Kind{Collective::all_reduce, nvls_tree, 5, 4},
+        Kind{Collective::all_reduce, collnet_direct, 3, 4},
+        Kind{Collective::all_gather, collnet_direct, 3, 4},
+        Kind{Collective::all_reduce, collnet_chain, 3, 4}, Kind{Collective::all_gather, pat, 17, 1},
+        Kind{Collective::reduce_scatter, pat, 6, 1}}) {
     const NcclChannels channels = test::node_channels(kind.nodes, kind.per_node, 2);
     Machine machine{make_nccl_plan(kind.collective, kind.algorithm, channels, 2), {}};
     machine.call.algorithm = kind.algorithm;

@@ -68,8 +68,8 @@ TEST(NcclCut, collnet_chunks_shrink_until_the_pipeline_is_full) {
   EXPECT_EQ(chunk_kib(NcclAlgorithm::collnet_chain, 4, 0), 32);
 }
 
-// 2 channels: all_gather halves 512 KiB while 2 x 32 chunks are more than the call, so below 32 MiB;
-// reduce_scatter below 16 MiB; not below 64 KiB.
+// 2 channels: all_gather halves 512 KiB while 2 x 32 chunks are more than the call, so below 32
+// MiB; reduce_scatter below 16 MiB; not below 64 KiB.
 TEST(NcclCut, pat_chunks_shrink_with_the_call) {
   const auto chunk = [](Collective collective, std::int64_t size) {
     NcclCall call;
@@ -88,8 +88,8 @@ TEST(NcclCut, pat_chunks_shrink_with_the_call) {
 // 100,000 bytes in 4 stripes on one channel: chunks of 16 KiB, so that a loop covers 65,536. The
 // other 34,464 bytes are 8,616 a stripe, rounded up to 16: 8,624, and 8,592 for the last.
 TEST(NcclCut, a_last_loop_is_evened_out_over_stripes) {
-  const Plan plan = make_nccl_plan(Collective::all_reduce, NcclAlgorithm::nvls,
-                                   test::node_channels(1, 4, 1), 1);
+  const Plan plan =
+      make_nccl_plan(Collective::all_reduce, NcclAlgorithm::nvls, test::node_channels(1, 4, 1), 1);
   NcclCall call;
   call.size.count = 100000;
   call.algorithm = NcclAlgorithm::nvls;

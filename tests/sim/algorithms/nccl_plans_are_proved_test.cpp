@@ -181,8 +181,8 @@ TEST(nccl_plan, a_broadcast_ends_before_the_root) {
 // NVLS on 3: every rank hands in and takes out 3 stripes, and the head of one passes its sum back;
 // the switch adds up and copies each stripe in lanes of their own.
 TEST(nccl_plan, nvls_on_three) {
-  const Plan plan = make_nccl_plan(Collective::all_reduce, NcclAlgorithm::nvls,
-                                   test::node_channels(1, 3, 1), 1);
+  const Plan plan =
+      make_nccl_plan(Collective::all_reduce, NcclAlgorithm::nvls, test::node_channels(1, 3, 1), 1);
   using enum PrimitiveKind;
   const Schedule& schedule = plan.schedule(0);
   ASSERT_EQ(schedule.participants(), 4U);
@@ -244,9 +244,9 @@ TEST(nccl_plan, what_nccl_does_not_have_is_refused) {
   EXPECT_THROW(make_nccl_plan(Collective::broadcast, NcclAlgorithm::tree, channels, 1), InputError);
   EXPECT_THROW(make_nccl_plan(Collective::all_reduce, NcclAlgorithm::pat, channels, 1), InputError);
   // These channels have neither heads nor chains.
-  for (const NcclAlgorithm algorithm : {NcclAlgorithm::nvls, NcclAlgorithm::nvls_tree,
-                                        NcclAlgorithm::collnet_direct,
-                                        NcclAlgorithm::collnet_chain}) {
+  for (const NcclAlgorithm algorithm :
+       {NcclAlgorithm::nvls, NcclAlgorithm::nvls_tree, NcclAlgorithm::collnet_direct,
+        NcclAlgorithm::collnet_chain}) {
     EXPECT_THROW(make_nccl_plan(Collective::all_reduce, algorithm, channels, 1), InputError);
   }
   NcclChannels one_head = test::node_channels(1, 4, 1);
