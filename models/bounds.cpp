@@ -125,8 +125,9 @@ struct Edge {
   double latency;
 };
 
-/// The least time in which something that `origin` knows reaches each rank.
-std::vector<double> reach(const std::vector<std::vector<Edge>>& edges, Rank origin) {
+/// The least time in which something that `origin` knows reaches each of the `ranks` first
+/// participants.
+std::vector<double> reach(const std::vector<std::vector<Edge>>& edges, Rank origin, Rank ranks) {
   std::vector<double> time(edges.size(), std::numeric_limits<double>::infinity());
   using Entry = std::pair<double, Rank>;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
@@ -142,21 +143,25 @@ std::vector<double> reach(const std::vector<std::vector<Edge>>& edges, Rank orig
       queue.emplace(time[edge.to], edge.to);
     }
   }
+  time.resize(ranks);
   return time;
 }
 
 std::vector<std::vector<Edge>> hops(const Plan& plan, const Wiring& wiring,
                                     const ProtocolCost& cost, std::uint32_t channel,
                                     bool backwards) {
-  const auto connections = plan.schedule(channel).connections();
-  std::vector<std::vector<Edge>> edges(plan.ranks());
+  const Schedule& schedule = plan.schedule(channel);
+  const auto connections = schedule.connections();
+  std::vector<std::vector<Edge>> edges(schedule.participants());
   for (std::size_t i = 0; i < connections.size(); ++i) {
     const Wire& wire = wiring.wires[channel][i];
-    const double alpha = cost.alpha[static_cast<std::size_t>(wire.kind)].value;
+    const Seconds alpha = hop_alpha(schedule, connections[i], wire.kind, cost);
     const Rank from = backwards ? connections[i].dst : connections[i].src;
     const Rank to = backwards ? connections[i].src : connections[i].dst;
-    const double serial = cost.flags_lines() ? 0 : cost.slice.value;  // else not before the peer
-    edges[from].push_back({to, wire.latency.value + alpha + serial});
+    // Where lines are flagged, the serial cost is not before the peer sees them.
+    const bool counts = !schedule.is_agent(connections[i].src) && !cost.flags_lines();
+    const Seconds serial = counts ? cost.slice : Seconds{};
+    edges[from].push_back({to, (wire.latency + alpha + serial).value});
   }
   return edges;
 }
@@ -187,8 +192,8 @@ double latency_bound(const Plan& plan, const Binding& binding, const Wiring& wir
       plan.collective == Collective::reduce || plan.collective == Collective::gather;
   const auto edges = hops(plan, wiring, cost, channel, to_root);
   Rank origin = plan.root;
-  if (!has_root(plan.collective)) origin = farthest_rank(reach(edges, 0));
-  const std::vector<double> times = reach(edges, origin);
+  if (!has_root(plan.collective)) origin = farthest_rank(reach(edges, 0, plan.ranks()));
+  const std::vector<double> times = reach(edges, origin, plan.ranks());
   return times[farthest_rank(times)];
 }
 

@@ -111,6 +111,7 @@ std::optional<Seconds> try_closed_form(const Plan& plan, const Placement& placem
                                        const Binding& binding, const Wiring& wiring,
                                        const ProtocolCost& cost) {
   if (plan.collective != Collective::all_reduce) return std::nullopt;
+  if (!plan.schedule(0).agents().empty()) return std::nullopt;  // no form knows switches that add
   const auto levels = uniform_levels(plan, placement, binding, wiring, cost);
   if (!levels) return std::nullopt;
   const bool two_levels = levels->intra && levels->inter;

@@ -4,6 +4,7 @@
 
 #include <cassert>
 #include <cctype>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -135,7 +136,7 @@ void Predictor::prepare_nccl() {
         "a file of a machine with as many GPUs");
   }
   if (function_of(collective_)) {
-    warn_of_what_is_not_simulated();
+    warn_of_what_is_uncalibrated();
   } else if (run_.algorithm != "auto") {
     throw InputError(
         fmt::format("NCCL algorithm '{}' for {}", run_.algorithm, to_string(collective_)),
@@ -143,17 +144,17 @@ void Predictor::prepare_nccl() {
   }
 }
 
-void Predictor::warn_of_what_is_not_simulated() {
+void Predictor::warn_of_what_is_uncalibrated() {
   if (collective_ == Collective::barrier) return;
   constexpr std::int64_t largest = std::int64_t{1} << 33;
+  std::set<NcclAlgorithm> named{NcclAlgorithm::ring, NcclAlgorithm::tree};
   for (std::int64_t size = 8; size <= largest; size *= 2) {
     const NcclAlgorithm algorithm = nccl_->choose(*function_of(collective_), Bytes{size}).algorithm;
-    if (!why_no_nccl_plan(under_nccl(collective_), algorithm)) continue;
-    warnings_.push_back(
-        fmt::format("from {} on NCCL would run {}, which is not simulated: the best of the others "
-                    "is taken",
-                    to_string(Bytes{size}), nccl_name(algorithm)));
-    return;
+    if (!named.insert(algorithm).second) continue;
+    warnings_.push_back(fmt::format(
+        "from {} on NCCL runs {}, which is uncalibrated: nothing measured it, its times use what "
+        "was found for Ring and Tree",
+        to_string(Bytes{size}), nccl_name(algorithm)));
   }
 }
 
@@ -180,10 +181,9 @@ Predictor::Call Predictor::call(Bytes size, const Candidate& candidate) const {
 
 Prediction Predictor::simulate(const Call& call, Bytes size, Engine engine) const {
   const auto fabric = make_fabric(engine);
-  const ExecutionResult result = execute(
-      {call.layout->plan, call.binding, call.layout->wiring, cost_, call.protocol, call.warps,
-       calls_},
-      *fabric);
+  const ExecutionResult result = execute({call.layout->plan, call.binding, call.layout->wiring,
+                                          cost_, call.protocol, call.warps, calls_},
+                                         *fabric);
   Prediction prediction = answer(call, size, result.time, bounds_of(call));
   prediction.transfers = result.transfers;
   return prediction;
@@ -232,21 +232,13 @@ Predictor::Call Predictor::textbook_call(Bytes size) const {
   const bool alone_under_nccl = run_.schedule == ScheduleKind::nccl;
   return {textbook_.get(), Binding(textbook_->plan, size, element_size, run_.chunking),
           run_.protocol.value_or(Protocol::simple),
-           full_warps(run_.protocol.value_or(Protocol::simple)), alone_under_nccl ? "none" : run_.algorithm};
+          full_warps(run_.protocol.value_or(Protocol::simple)),
+          alone_under_nccl ? "none" : run_.algorithm};
 }
 
-/// What NCCL would choose of what is simulated here.
 Candidate Predictor::choose(Bytes size) const {
-  const Collective collective = under_nccl(collective_);
-  const Choice choice = nccl_->choose(*function_of(collective), size);
-  const Candidate* best = nullptr;
-  for (const Candidate& candidate : choice.candidates) {
-    if (why_no_nccl_plan(collective, candidate.algorithm)) continue;
-    if (best == nullptr || candidate.time < best->time) best = &candidate;
-  }
-  if (best != nullptr) return *best;
-  throw InputError(fmt::format("NCCL would run {}", nccl_name(choice.algorithm)),
-                   *why_no_nccl_plan(collective, choice.algorithm));
+  const Choice choice = nccl_->choose(*function_of(under_nccl(collective_)), size);
+  return {choice.algorithm, choice.protocol, choice.time};
 }
 
 Predictor::Call Predictor::nccl_call(Bytes asked, const Candidate& chosen) const {
@@ -259,12 +251,16 @@ Predictor::Call Predictor::nccl_call(Bytes asked, const Candidate& chosen) const
   call.algorithm = chosen.algorithm;
   call.protocol = chosen.protocol;
   call.nodes = nccl_->nodes();
+  call.stripes = chosen.algorithm == NcclAlgorithm::collnet_direct
+                     ? nccl_->channels().collnet.stripes()
+                     : nccl_->channels().nvls.stripes();
   call.threads = launch.threads;
   call.version = static_cast<std::uint32_t>(nccl_->version().minor_number);
   const PerProtocol<Bytes>& buffers = nccl_->environment().buffer_size;
   call.buffers.ll = buffers[index_of(Protocol::ll)];
   call.buffers.ll128 = buffers[index_of(Protocol::ll128)];
   call.buffers.simple = buffers[index_of(Protocol::simple)];
+  call.buffers.nvls_chunk = nccl_->nvls_chunk(chosen.algorithm);
   constexpr std::uint32_t threads_per_warp = 32;
   return {&layout,
           Binding::nccl(layout.plan, call),

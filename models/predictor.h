@@ -79,7 +79,7 @@ class Predictor {
   /// The function of NCCL's that it tunes for this collective; none for sends and receives.
   std::optional<NcclFunction> nccl_function() const;
   /// What a person should know about the answers, one sentence each: variables that change nothing,
-  /// algorithms of NCCL's that are not simulated.
+  /// algorithms that nothing was measured for.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
   /// A plan on the machine.
@@ -106,7 +106,7 @@ class Predictor {
  private:
   void prepare_textbook(Rank root);
   void prepare_nccl();
-  void warn_of_what_is_not_simulated();
+  void warn_of_what_is_uncalibrated();
   Candidate choose(Bytes size) const;
   Call textbook_call(Bytes size) const;
   Call nccl_call(Bytes size, const Candidate& chosen) const;

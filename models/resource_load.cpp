@@ -1,6 +1,7 @@
 #include "models/resource_load.h"
 
 #include <cstddef>
+#include <utility>
 
 namespace collsim {
 
@@ -10,7 +11,7 @@ namespace {
 std::vector<double> connection_bytes(const Schedule& schedule, const Binding& binding,
                                      std::uint32_t channel) {
   std::vector<double> bytes(schedule.connections().size());
-  for (Rank rank = 0; rank < schedule.ranks(); ++rank) {
+  for (Rank rank = 0; rank < schedule.participants(); ++rank) {
     for (std::uint32_t lane = 0; lane < schedule.lanes(); ++lane) {
       for (const Primitive& primitive : schedule.program(rank, lane)) {
         if (!sends(primitive.kind)) continue;
@@ -34,14 +35,16 @@ ResourceLoad resource_load(const Plan& plan, const Binding& binding, const Wirin
   for (std::uint32_t channel = 0; channel < binding.channels(); ++channel) {
     const Schedule& schedule = plan.schedule(channel);
     const std::vector<double> bytes = connection_bytes(schedule, binding, channel);
-    std::vector<double>& thread_block = load.thread_blocks.emplace_back(schedule.ranks());
+    std::vector<double> sent(schedule.participants());
     for (std::size_t i = 0; i < bytes.size(); ++i) {
       const double on_wire = cost.wire_factor * bytes[i];
-      thread_block[schedule.connections()[i].src] += on_wire;
+      sent[schedule.connections()[i].src] += on_wire;
       const Wire& wire = wiring.wires[channel][i];
       for (const ResourceId resource : wire.resources) load.resources[resource] += on_wire;
       for (const ResourceId resource : wire.network) load.resources[resource] += on_wire;
     }
+    sent.resize(schedule.ranks());  // switch agents have no thread blocks
+    load.thread_blocks.push_back(std::move(sent));
   }
   return load;
 }

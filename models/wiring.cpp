@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
+#include <utility>
 #include <vector>
 
+#include "models/agent_sites.h"
 #include "sim/topologies/routing.h"
 
 namespace collsim {
@@ -89,29 +92,129 @@ Route route_through_host(const Topology& topology, Router& router, DeviceId from
   return route;
 }
 
+/// The links of every connection of one channel, in order.
+using Ways = std::vector<std::vector<LinkId>>;
+
+/// Finds the ways of one channel's connections; a switch agent is where AgentSites puts it.
+class WayFinder {
+ public:
+  WayFinder(const Topology& topology, std::span<const DeviceId> gpus,
+            const ThroughHostMemory& through_host_memory)
+      : topology_(topology),
+        gpus_(gpus),
+        through_host_memory_(through_host_memory),
+        router_(topology),
+        sites_(topology, gpus) {}
+
+  Ways find(const Plan& plan, std::uint32_t channel) {
+    const Schedule& schedule = plan.schedule(channel);
+    const std::vector<DeviceId> sites = sites_.of(plan, channel);
+    const auto device_of = [&](Rank participant) {
+      return schedule.is_agent(participant) ? sites[participant - schedule.ranks()]
+                                            : gpus_[participant];
+    };
+    Ways ways;
+    for (const Connection& connection : schedule.connections()) {
+      const DeviceId from = device_of(connection.src);
+      const DeviceId to = device_of(connection.dst);
+      if (is_staged(schedule, connection)) {
+        ways.push_back(route_through_host(topology_, router_, from, to).links);
+        continue;
+      }
+      ways.push_back(schedule.is_agent(connection.dst)
+                         ? reversed(router_.route(to, from, channel).links)
+                         : router_.route(from, to, channel).links);
+    }
+    return ways;
+  }
+
+ private:
+  bool is_staged(const Schedule& schedule, const Connection& connection) const {
+    return through_host_memory_ && !schedule.is_agent(connection.src) &&
+           !schedule.is_agent(connection.dst) &&
+           through_host_memory_(connection.src, connection.dst);
+  }
+
+  /// Sums go back on the way that copies come.
+  std::vector<LinkId> reversed(const std::vector<LinkId>& way) const {
+    std::vector<LinkId> back;
+    for (auto link = way.rbegin(); link != way.rend(); ++link) {
+      back.push_back(topology_.link(*link).reverse);
+    }
+    return back;
+  }
+
+  const Topology& topology_;
+  std::span<const DeviceId> gpus_;
+  const ThroughHostMemory& through_host_memory_;
+  Router router_;
+  AgentSites sites_;
+};
+
+/// The connections of an agent that are used together with others: their messages are one sum, or
+/// copies of one.
+std::set<ConnectionId> joint_connections(const Schedule& schedule, Rank agent,
+                                         PeerGroupId (*group_of)(const Primitive& primitive)) {
+  std::set<ConnectionId> joint;
+  for (std::uint32_t lane = 0; lane < schedule.lanes(); ++lane) {
+    for (const Primitive& primitive : schedule.program(agent, lane)) {
+      const auto group = schedule.peers(group_of(primitive));
+      if (group.size() > 1) joint.insert(group.begin(), group.end());
+    }
+  }
+  return joint;
+}
+
+PeerGroupId receive_group(const Primitive& primitive) {
+  return primitive.receive_group;
+}
+PeerGroupId send_group(const Primitive& primitive) {
+  return primitive.send_group;
+}
+
+/// The switches on the way to the network's agent add up as well, and those on the way from it
+/// copy: a link that several ways share carries one message for all, and is the first one's.
+void merge_at_switches(const Schedule& schedule, Ways& ways) {
+  for (Rank agent = schedule.ranks(); agent < schedule.participants(); ++agent) {
+    if (schedule.agents()[agent - schedule.ranks()] != SwitchAgent::network) continue;
+    for (const auto group_of : {receive_group, send_group}) {
+      std::set<LinkId> used;
+      for (const ConnectionId id : joint_connections(schedule, agent, group_of)) {
+        std::erase_if(ways[id], [&](LinkId link) { return !used.insert(link).second; });
+      }
+    }
+  }
+}
+
+/// What the whole way says: latency and the slowest kind of link.
+Wire wire_along(const Topology& topology, const std::vector<LinkId>& way) {
+  Wire wire;
+  for (const LinkId link : way) {
+    wire.latency += topology.link(link).latency;
+    wire.kind = std::max(wire.kind, topology.link(link).kind);
+  }
+  return wire;
+}
+
 }  // namespace
 
 Wiring wire(const Plan& plan, const Topology& topology, std::span<const DeviceId> gpus,
             const TransferCost& cost, const ThroughHostMemory& through_host_memory) {
-  Router router(topology);
+  WayFinder finder(topology, gpus, through_host_memory);
   ResourceTable table(topology);
   Wiring wiring;
   wiring.wires.resize(plan.channels());
   for (std::uint32_t channel = 0; channel < plan.channels(); ++channel) {
-    for (const Connection& connection : plan.schedule(channel).connections()) {
-      const DeviceId from = gpus[connection.src];
-      const DeviceId to = gpus[connection.dst];
-      const bool staged =
-          through_host_memory && through_host_memory(connection.src, connection.dst);
-      const Route route =
-          staged ? route_through_host(topology, router, from, to) : router.route(from, to, channel);
-      Wire& wire = wiring.wires[channel].emplace_back();
-      wire.latency = route.latency;
+    const Schedule& schedule = plan.schedule(channel);
+    Ways ways = finder.find(plan, channel);
+    for (const auto& way : ways) wiring.wires[channel].push_back(wire_along(topology, way));
+    merge_at_switches(schedule, ways);
+    for (std::size_t i = 0; i < ways.size(); ++i) {
+      Wire& wire = wiring.wires[channel][i];
+      const bool has_proxy = cost.proxy.used && !schedule.is_agent(schedule.connections()[i].src);
       bool on_network = false;
-      for (const LinkId link : route.links) {
-        const LinkKind kind = topology.link(link).kind;
-        wire.kind = std::max(wire.kind, kind);
-        on_network = on_network || (cost.proxy.used && kind == LinkKind::network);
+      for (const LinkId link : ways[i]) {
+        on_network = on_network || (has_proxy && topology.link(link).kind == LinkKind::network);
         table.add_link(link, on_network ? wire.network : wire.resources);
       }
     }

@@ -17,13 +17,6 @@ std::uint32_t used_channels(std::uint32_t channels, Bytes size, Bytes smallest_s
       std::clamp<std::int64_t>(size.count / smallest_share.count, 1, channels));
 }
 
-/// nccl-tests' size as far as it is whole elements for every rank: what is left over nobody moves.
-Bytes whole_size(Collective collective, std::uint32_t ranks, const NcclCall& call) {
-  const Bytes own = bytes_per_rank(collective, ranks, call.size, call.element_size);
-  const bool parted = blocks(collective, ranks) > 1 && collective != Collective::send_recv;
-  return std::int64_t{parted ? ranks : 1} * own;
-}
-
 }  // namespace
 
 Binding::Binding(const Plan& plan, Bytes size, Bytes element_size, const Chunking& chunking)
@@ -61,7 +54,7 @@ Binding Binding::nccl(const Plan& plan, const NcclCall& call) {
   assert(cut.credits > cut.slices && "a ring that forwards without storing would wait for itself");
   Binding binding;
   binding.is_nccl_ = true;
-  binding.size_ = whole_size(plan.collective, plan.ranks(), call);
+  binding.size_ = rounded_size(plan.collective, plan.ranks(), call.size, call.element_size);
   binding.element_size_ = call.element_size;
   binding.chunking_ = {.largest_chunk = cut.chunk,
                        .slices = cut.slices,

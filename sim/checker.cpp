@@ -22,9 +22,10 @@ void note_end(std::vector<std::uint32_t>& end, ConnectionId id, std::uint32_t pr
   violation.lane = program % schedule.lanes();
   log.add(std::move(violation), [&] {
     const Connection& connection = schedule.connections()[id];
-    return fmt::format("rank {}, channel {}, uses its connection {} -> {} from lanes {} and {}",
-                       program / schedule.lanes(), log.channel(), connection.src, connection.dst,
-                       end[id] % schedule.lanes(), program % schedule.lanes());
+    return fmt::format("{}, channel {}, uses its connection {} -> {} from lanes {} and {}",
+                       participant_name(schedule, program / schedule.lanes()), log.channel(),
+                       connection.src, connection.dst, end[id] % schedule.lanes(),
+                       program % schedule.lanes());
   });
 }
 
@@ -32,7 +33,7 @@ ConnectionEnds find_ends(const Schedule& schedule, ViolationLog& log) {
   ConnectionEnds ends;
   ends.sender.assign(schedule.connections().size(), nobody);
   ends.receiver = ends.sender;
-  for (Rank rank = 0; rank < schedule.ranks(); ++rank) {
+  for (Rank rank = 0; rank < schedule.participants(); ++rank) {
     for (std::uint32_t lane = 0; lane < schedule.lanes(); ++lane) {
       const std::uint32_t program = rank * schedule.lanes() + lane;
       for (const Primitive& primitive : schedule.program(rank, lane)) {
@@ -51,7 +52,7 @@ ConnectionEnds find_ends(const Schedule& schedule, ViolationLog& log) {
 // Which chunks a schedule moves.
 std::vector<bool> carried_chunks(const Schedule& schedule) {
   std::vector<bool> carried(schedule.chunks());
-  for (Rank rank = 0; rank < schedule.ranks(); ++rank) {
+  for (Rank rank = 0; rank < schedule.participants(); ++rank) {
     for (std::uint32_t lane = 0; lane < schedule.lanes(); ++lane) {
       for (const Primitive& primitive : schedule.program(rank, lane)) {
         const auto begin = carried.begin() + primitive.first_chunk;
@@ -89,6 +90,19 @@ std::vector<std::vector<bool>> judged_chunks(const Plan& plan, CheckReport& repo
   return judged;
 }
 
+bool forwards_partial_sums(const Plan& plan) {
+  for (const Schedule& schedule : plan.schedules) {
+    for (Rank rank = 0; rank < schedule.participants(); ++rank) {
+      for (std::uint32_t lane = 0; lane < schedule.lanes(); ++lane) {
+        for (const Primitive& primitive : schedule.program(rank, lane)) {
+          if (receives(primitive.kind) && !stores(primitive.kind)) return true;
+        }
+      }
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 std::string_view to_string(ViolationKind kind) {
@@ -116,16 +130,13 @@ std::string_view to_string(ViolationKind kind) {
 }
 
 std::vector<std::uint32_t> default_credits(const Plan& plan) {
-  for (const Schedule& schedule : plan.schedules) {
-    for (Rank rank = 0; rank < schedule.ranks(); ++rank) {
-      for (std::uint32_t lane = 0; lane < schedule.lanes(); ++lane) {
-        for (const Primitive& primitive : schedule.program(rank, lane)) {
-          if (receives(primitive.kind) && !stores(primitive.kind)) return {2, 3, 4, 8};
-        }
-      }
-    }
+  const auto least =
+      std::max<std::uint32_t>(plan.least_credits, forwards_partial_sums(plan) ? 2 : 1);
+  std::vector<std::uint32_t> depths{least};
+  for (const std::uint32_t depth : {2U, 3U, 4U, 8U}) {
+    if (depth > least && (least > 1 || depth != 4)) depths.push_back(depth);
   }
-  return {1, 2, 3, 8};
+  return depths;
 }
 
 CheckReport check(const Plan& plan, const CheckOptions& options) {

@@ -36,7 +36,7 @@ std::string_view to_string(ViolationKind kind);
 struct Violation {
   ViolationKind kind = ViolationKind::missing_contribution;
   std::uint32_t channel = 0;  ///< the first channel with the schedule
-  Rank rank = 0;
+  Rank rank = 0;              ///< or the agent
   std::uint32_t loop = 0;
   ChunkRange chunks;
   std::uint32_t lane = 0;
@@ -56,9 +56,10 @@ struct CheckReport {
   bool ok() const { return violation_count == 0; }
 };
 
-/// The credit depths that a plan has to work with: 1, 2, 3 and 8; from 2 on where a primitive
-/// forwards a sum without storing it. Such a primitive keeps the message's slot until it has sent
-/// on, so that a ring of them with one slot each waits for itself. NCCL's have four or eight.
+/// The credit depths that a plan has to work with: 1, 2, 3 and 8, but none below its least_credits;
+/// from 2 on, and 4 too, where a primitive forwards a sum without storing it. Such a primitive
+/// keeps the message's slot until it has sent on, so that a ring of them with one slot each waits
+/// for itself. NCCL's have four or eight.
 std::vector<std::uint32_t> default_credits(const Plan& plan);
 
 /// Proves that a plan does what its collective promises (held_before(), held_after()). It runs the
@@ -69,8 +70,9 @@ std::vector<std::uint32_t> default_credits(const Plan& plan);
 /// for equal options.
 ///
 /// A primitive that does not store what it receives sends the sum with its own part on and leaves
-/// its own buffer as it is. A primitive waits for all its messages at once, then for credits on all
-/// its sends at once, which is the strictest reading of its contract.
+/// its own buffer as it is. Switch agents run like ranks that have nothing and need nothing. A
+/// primitive waits for all its messages at once, then for credits on all its sends at once, which
+/// is the strictest reading of its contract.
 CheckReport check(const Plan& plan, const CheckOptions& options = {});
 
 }  // namespace collsim

@@ -28,11 +28,11 @@ CheckerRun::CheckerRun(const Plan& plan, const Schedule& schedule, const Connect
       credits_(credits),
       random_(seed),
       log_(log),
-      progress_(std::size_t{schedule.ranks()} * schedule.lanes()),
+      progress_(std::size_t{schedule.participants()} * schedule.lanes()),
       queues_(schedule.connections().size()),
       in_flight_(schedule.connections().size()),
       needed_(schedule.connections().size()),
-      held_(std::size_t{schedule.ranks()} * loops * schedule.chunks() * schedule.ranks()) {
+      held_(std::size_t{schedule.participants()} * loops * schedule.chunks() * schedule.ranks()) {
   assert(schedule.chunks() % blocks(plan.collective, schedule.ranks()) == 0);
   for (Rank rank = 0; rank < schedule.ranks(); ++rank) {
     for (std::uint32_t chunk = 0; chunk < schedule.chunks(); ++chunk) {
@@ -124,12 +124,12 @@ void CheckerRun::receive(std::uint32_t program) {
     const Message message = std::move(queues_[id].front());
     queues_[id].pop_front();
     if (message.loop == progress_[program].loop && message.chunks == primitive.chunks()) {
-      take(program, message);
+      take(program, message, schedule_.is_agent(schedule_.connections()[id].src));
       continue;
     }
     log_.add(violation_at(ViolationKind::wrong_chunks, program), [&] {
-      return fmt::format("{} receives {} of loop {} from rank {}", place(program),
-                         words(message.chunks), message.loop, schedule_.connections()[id].src);
+      return fmt::format("{} receives {} of loop {} from {}", place(program), words(message.chunks),
+                         message.loop, name_of(schedule_.connections()[id].src));
     });
   }
   if (stores(primitive.kind)) give_back_credits(primitive);
@@ -139,7 +139,11 @@ void CheckerRun::begin_partial(std::uint32_t program) {
   const Primitive& primitive = current(program);
   const Count* own = held(rank_of(program), progress_[program].loop, primitive.first_chunk);
   const std::size_t length = std::size_t{primitive.chunk_count} * schedule_.ranks();
-  progress_[program].partial.assign(own, own + length);
+  if (primitive.kind == PrimitiveKind::recv_send) {
+    progress_[program].partial.assign(length, 0);
+  } else {
+    progress_[program].partial.assign(own, own + length);
+  }
 }
 
 // The chunks that the current primitive has made and sends: [chunk in range][origin].
@@ -151,14 +155,14 @@ CheckerRun::Count* CheckerRun::result(std::uint32_t program) {
   return held(rank_of(program), progress_[program].loop, primitive.first_chunk);
 }
 
-void CheckerRun::take(std::uint32_t program, const Message& message) {
+void CheckerRun::take(std::uint32_t program, const Message& message, bool from_agent) {
   const Primitive& primitive = current(program);
   for (std::uint32_t i = 0; i < message.chunks.count; ++i) {
     const Count* counts = &message.counts[std::size_t{i} * schedule_.ranks()];
     if (reduces(primitive.kind)) {
       reduce_chunk(program, i, counts);
     } else {
-      copy_chunk(program, i, counts);
+      copy_chunk(program, i, counts, from_agent);
     }
   }
 }
@@ -181,9 +185,11 @@ void CheckerRun::reduce_chunk(std::uint32_t program, std::uint32_t i, const Coun
   });
 }
 
-void CheckerRun::copy_chunk(std::uint32_t program, std::uint32_t i, const Count* counts) {
+// A switch's multicast reaches everybody, also the one who has what it brings.
+void CheckerRun::copy_chunk(std::uint32_t program, std::uint32_t i, const Count* counts,
+                            bool from_agent) {
   Count* own = result(program) + std::size_t{i} * schedule_.ranks();
-  if (std::equal(own, own + schedule_.ranks(), counts)) {
+  if (!from_agent && std::equal(own, own + schedule_.ranks(), counts)) {
     const std::uint32_t chunk = current(program).first_chunk + i;
     Violation violation = violation_at(ViolationKind::redundant_copy, program);
     violation.chunks = {chunk, 1};
@@ -229,17 +235,19 @@ Violation CheckerRun::violation_at(ViolationKind kind, std::uint32_t program) co
 
 std::string CheckerRun::place(std::uint32_t program) const {
   const Primitive& primitive = current(program);
-  return fmt::format("rank {}, channel {}, lane {}, step {} of loop {} ({} {})", rank_of(program),
-                     log_.channel(), program % schedule_.lanes(), progress_[program].position,
-                     progress_[program].loop, to_string(primitive.kind), words(primitive.chunks()));
+  return fmt::format("{}, channel {}, lane {}, step {} of loop {} ({} {})",
+                     name_of(rank_of(program)), log_.channel(), program % schedule_.lanes(),
+                     progress_[program].position, progress_[program].loop,
+                     to_string(primitive.kind), words(primitive.chunks()));
 }
 
 std::string CheckerRun::waiting_words(std::uint32_t program, ConnectionId id) const {
   const Connection& connection = schedule_.connections()[id];
   const bool receiving = receives(current(program).kind) && !progress_[program].received;
   return receiving
-             ? fmt::format("{} waits for a message from rank {}", place(program), connection.src)
-             : fmt::format("{} waits for a credit of rank {}", place(program), connection.dst);
+             ? fmt::format("{} waits for a message from {}", place(program),
+                           name_of(connection.src))
+             : fmt::format("{} waits for a credit of {}", place(program), name_of(connection.dst));
 }
 
 std::uint32_t CheckerRun::waits_for(std::uint32_t program, ConnectionId id) const {
@@ -285,9 +293,9 @@ void CheckerRun::report_unreceived() {
       violation.chunks = message.chunks;
       violation.lane = connection.lane;
       log_.add(std::move(violation), [&] {
-        return fmt::format("rank {}, channel {}, never receives {} of loop {} that rank {} sends",
-                           connection.dst, log_.channel(), words(message.chunks), message.loop,
-                           connection.src);
+        return fmt::format("{}, channel {}, never receives {} of loop {} that {} sends",
+                           name_of(connection.dst), log_.channel(), words(message.chunks),
+                           message.loop, name_of(connection.src));
       });
     }
   }

@@ -18,7 +18,7 @@ namespace collsim {
 /// No program.
 inline constexpr std::uint32_t nobody = 0xffffffff;
 
-/// Which program uses each end of a connection; a program is rank * lanes + lane.
+/// Which program uses each end of a connection; a program is participant * lanes + lane.
 struct ConnectionEnds {
   std::vector<std::uint32_t> sender;
   std::vector<std::uint32_t> receiver;
@@ -72,7 +72,7 @@ class CheckerRun {
     std::vector<Count> partial;  // what it has received and does not store, with its own part
   };
 
-  Rank rank_of(std::uint32_t program) const { return program / schedule_.lanes(); }
+  Rank rank_of(std::uint32_t program) const { return program / schedule_.lanes(); }  // or agent
   std::span<const Primitive> primitives(std::uint32_t program) const {
     return schedule_.program(rank_of(program), program % schedule_.lanes());
   }
@@ -93,17 +93,18 @@ class CheckerRun {
   std::uint32_t pick();
   void advance(std::uint32_t program);
   void receive(std::uint32_t program);
-  void take(std::uint32_t program, const Message& message);
+  void take(std::uint32_t program, const Message& message, bool from_agent);
   Count* result(std::uint32_t program);
   void begin_partial(std::uint32_t program);
   void reduce_chunk(std::uint32_t program, std::uint32_t i, const Count* counts);
-  void copy_chunk(std::uint32_t program, std::uint32_t i, const Count* counts);
+  void copy_chunk(std::uint32_t program, std::uint32_t i, const Count* counts, bool from_agent);
   void send(std::uint32_t program);
   void give_back_credits(const Primitive& primitive);
   void finish_primitive(std::uint32_t program);
 
   Violation violation_at(ViolationKind kind, std::uint32_t program) const;
   std::string place(std::uint32_t program) const;
+  std::string name_of(Rank participant) const { return participant_name(schedule_, participant); }
   void report_deadlock();
   std::string waiting_words(std::uint32_t program, ConnectionId id) const;
   std::uint32_t waits_for(std::uint32_t program, ConnectionId id) const;
@@ -128,7 +129,7 @@ class CheckerRun {
   std::vector<std::deque<Message>> queues_;  // [connection], sent and not yet received
   std::vector<std::uint32_t> in_flight_;     // [connection], credits in use
   std::vector<std::uint32_t> needed_;        // [connection], scratch of blocking()
-  std::vector<Count> held_;                  // [rank][loop][chunk][origin]
+  std::vector<Count> held_;                  // [participant][loop][chunk][origin]
   std::uint32_t last_ = nobody;              // the program that ran last
   std::uint64_t messages_ = 0;
 };

@@ -32,8 +32,8 @@ constexpr double data_warps = 16;
 constexpr WorkerId no_worker = ~WorkerId{0};
 
 /// Event tags carry in their lowest bits whose event it is. Flows: a worker's or a proxy's. Timers:
-/// a worker's serial cost before its bytes move or after, an arrival, a proxy's serial cost, a rank's
-/// next launch.
+/// a worker's serial cost before its bytes move or after, an arrival, a proxy's serial cost, a
+/// rank's next launch.
 enum class TimerKind : std::uint8_t { before, after, arrival, proxy, launch };
 constexpr EventTag timer_tag(std::uint32_t id, TimerKind kind) {
   return (id << 3) | static_cast<EventTag>(kind);
@@ -45,7 +45,7 @@ constexpr EventTag proxy_flow(FifoId fifo) {
   return (fifo << 1) | 1;
 }
 
-/// A rank's program on one channel and lane, and how far it is.
+/// A participant's program on one channel and lane, and how far it is.
 struct Worker {
   enum class State : std::uint8_t { waiting, busy, finished };
 
@@ -54,14 +54,15 @@ struct Worker {
   const ProtocolCost* cost = nullptr;
   FifoId first_fifo = 0;  // of its channel
   std::uint32_t channel = 0;
-  Rank rank = 0;
+  Rank rank = 0;  // or the agent
+  bool is_agent = false;
   std::uint32_t lane = 0;
   std::uint32_t loops = 0;
   std::uint32_t loop = 0;
   std::uint32_t primitive = 0;
   std::uint32_t slice = 0;
-  std::uint32_t piece = 0;   // of the slice
-  std::uint32_t pieces = 1;  // that the slice has
+  std::uint32_t piece = 0;       // of the slice
+  std::uint32_t pieces = 1;      // that the slice has
   std::int64_t round = 0;        // data of one round of its warps; 0: it moves slices whole
   std::int64_t slice_bytes = 0;  // data of the slice that it is at,
   std::int64_t piece_bytes = 0;  // and of every piece of it but the last
@@ -103,7 +104,7 @@ struct Proxy {
   bool busy = false;
 };
 
-/// What one rank runs, and how many of its calls are over.
+/// What one rank (or agent, which needs no launch) runs, and how many of its calls are over.
 struct Launch {
   std::vector<WorkerId> workers;
   std::size_t running = 0;
@@ -134,9 +135,9 @@ std::uint32_t lanes_in_use(const Schedule& schedule, Rank rank) {
   return lanes;
 }
 
-/// By rank: the slowest kind of link that its thread block works with.
+/// By rank or agent: the slowest kind of link that it works with.
 std::vector<LinkKind> slowest_links(const Schedule& schedule, const std::vector<Wire>& wires) {
-  std::vector<LinkKind> slowest(schedule.ranks(), LinkKind::nvlink);
+  std::vector<LinkKind> slowest(schedule.participants(), LinkKind::nvlink);
   const auto connections = schedule.connections();
   for (std::size_t i = 0; i < connections.size(); ++i) {
     for (const Rank rank : {connections[i].src, connections[i].dst}) {
@@ -268,7 +269,7 @@ class Executor final : public FabricListener {
   double on_wire(std::int64_t bytes, std::uint32_t channel) const {
     return cost_.wire_factor * static_cast<double>(bytes) * weights_[channel];
   }
-  BytesPerSecond rate_of(const Worker& worker, PrimitiveKind kind, double bytes) const;
+  BytesPerSecond rate_of(const Worker& worker, const Primitive& primitive, double bytes) const;
 
   const Execution& execution_;
   const ProtocolCost& cost_;
@@ -277,12 +278,12 @@ class Executor final : public FabricListener {
   const std::uint32_t credits_;
   const std::uint32_t slices_;
   std::vector<Worker> workers_;
-  std::vector<Launch> launches_;  // by rank
+  std::vector<Launch> launches_;  // by rank, then by agent
   std::vector<Fifo> fifos_;
   std::vector<Proxy> proxies_;
   std::vector<std::deque<Message>> on_the_way_;  // by fifo; only where keeps_messages()
   std::vector<Wakeup> wakeups_;
-  RouteId store_route_ = 0;  // loads nothing: a store stays within its GPU
+  RouteId store_route_ = 0;      // loads nothing: a store stays within its GPU
   std::vector<double> weights_;  // by channel: what a byte of it loads
   std::size_t finished_ = 0;
   std::uint64_t transfers_ = 0;
@@ -292,7 +293,9 @@ void Executor::lay_out() {
   for (const BytesPerSecond capacity : execution_.wiring.capacities) {
     fabric_.add_resource(capacity);
   }
-  launches_.resize(execution_.plan.ranks());
+  for (const Schedule& schedule : execution_.plan.schedules) {
+    if (launches_.size() < schedule.participants()) launches_.resize(schedule.participants());
+  }
   for (std::uint32_t channel = 0; channel < execution_.binding.channels(); ++channel) {
     if (execution_.binding.loops(channel) > 0) add_channel(channel);
   }
@@ -319,17 +322,20 @@ void Executor::add_channel(std::uint32_t channel) {
 
 void Executor::add_fifos(std::uint32_t channel, const std::vector<ResourceId>& thread_blocks) {
   const std::vector<Wire>& wires = execution_.wiring.wires[channel];
-  const auto connections = execution_.plan.schedule(channel).connections();
+  const Schedule& schedule = execution_.plan.schedule(channel);
+  const auto connections = schedule.connections();
   assert(wires.size() == connections.size());
   std::vector<ResourceId> route;
   for (std::size_t i = 0; i < connections.size(); ++i) {
     route = wires[i].resources;
-    if (!thread_blocks.empty()) route.push_back(thread_blocks[connections[i].src]);
+    if (connections[i].src < thread_blocks.size()) {
+      route.push_back(thread_blocks[connections[i].src]);
+    }
     Fifo fifo;
     fifo.channel = channel;
     fifo.route = fabric_.add_route(route);
     fifo.route_is_free = route.empty();
-    fifo.alpha = wires[i].latency + cost_.alpha[static_cast<std::size_t>(wires[i].kind)];
+    fifo.alpha = wires[i].latency + hop_alpha(schedule, connections[i], wires[i].kind, cost_);
     if (execution_.plan.fans_out) fifo.alpha += cost_of(wires[i].kind).fan;
     if (!wires[i].network.empty()) {
       proxies_.emplace_back().route = fabric_.add_route(wires[i].network);
@@ -342,7 +348,8 @@ void Executor::add_fifos(std::uint32_t channel, const std::vector<ResourceId>& t
 void Executor::add_workers(std::uint32_t channel, FifoId first_fifo,
                            const std::vector<LinkKind>& kinds) {
   const Schedule& schedule = execution_.plan.schedule(channel);
-  for (Rank rank = 0; rank < schedule.ranks(); ++rank) {
+  for (Rank rank = 0; rank < schedule.participants(); ++rank) {
+    const bool is_agent = schedule.is_agent(rank);
     const std::uint32_t lanes = lanes_in_use(schedule, rank);
     for (std::uint32_t lane = 0; lane < schedule.lanes(); ++lane) {
       const auto program = schedule.program(rank, lane);
@@ -353,10 +360,10 @@ void Executor::add_workers(std::uint32_t channel, FifoId first_fifo,
       worker.first_fifo = first_fifo;
       worker.channel = channel;
       worker.rank = rank;
+      worker.is_agent = is_agent;
       worker.lane = lane;
       worker.loops = execution_.binding.loops(channel);
-      const std::uint32_t warps =
-          warps_of_lane(execution_.protocol, execution_.warps, lanes, lane);
+      const std::uint32_t warps = warps_of_lane(execution_.protocol, execution_.warps, lanes, lane);
       if (warps > 0) worker.share = std::min(1.0, warps / data_warps);
       worker.round = warps * cost_.warp_granule.count;
       worker.cost = &cost_of(kinds[rank]);
@@ -410,22 +417,27 @@ void Executor::try_begin(const Wakeup& wakeup) {
       ++fifos_[worker.first_fifo + peer].sent_slices;
     }
   }
-  if (!cost_.flags_lines() && worker.slice_cost.value > 0) {
+  if (!cost_.flags_lines() && worker.slice_cost.value > 0 && !worker.is_agent) {
     fabric_.start_timer(worker.slice_cost, timer_tag(wakeup.worker, TimerKind::before));
   } else {
     move_bytes(wakeup.worker);
   }
 }
 
-/// The most at which a lane moves a piece that has so many bytes on the wire.
-BytesPerSecond Executor::rate_of(const Worker& worker, PrimitiveKind kind, double bytes) const {
-  const bool only_stores = !sends(kind);
+/// The most at which a worker moves a piece that has so many bytes on the wire. A switch is as fast
+/// as its links.
+BytesPerSecond Executor::rate_of(const Worker& worker, const Primitive& primitive,
+                                 double bytes) const {
+  if (worker.is_agent) return unlimited;
+  const bool only_stores = !sends(primitive.kind);
+  const bool only_passes_on = primitive.kind == PrimitiveKind::recv_send &&
+                              peers(worker, primitive.receive_group).size() == 1;
+  const bool adds = reduces(primitive.kind) && !only_passes_on;
   const ProtocolCost& cost = *worker.cost;
   if (!cost_.flags_lines()) {
-    return worker.share * (only_stores ? cost.store : reduces(kind) ? cost.reduce : cost.copy);
+    return worker.share * (only_stores ? cost.store : adds ? cost.reduce : cost.copy);
   }
-  const Seconds round =
-      only_stores ? cost.store_round : reduces(kind) ? cost.reduce_round : cost.copy_round;
+  const Seconds round = only_stores ? cost.store_round : adds ? cost.reduce_round : cost.copy_round;
   const std::int64_t rounds = divide_up(bytes_of_piece(worker), worker.round);
   if (round.value <= 0 || rounds == 0) return unlimited;
   return {bytes / (static_cast<double>(rounds) * round.value)};
@@ -435,7 +447,7 @@ void Executor::move_bytes(WorkerId id) {
   Worker& worker = workers_[id];
   const Primitive& primitive = worker.program[worker.primitive];
   const double bytes = on_wire(bytes_of_piece(worker), worker.channel);
-  const BytesPerSecond rate = rate_of(worker, primitive.kind, bytes);
+  const BytesPerSecond rate = rate_of(worker, primitive, bytes);
   if (timeline_ != nullptr) timeline_->records[worker.record].moving = fabric_.now();
   if (!sends(primitive.kind)) {
     if (rate < unlimited && bytes > 0) {
@@ -521,8 +533,8 @@ void Executor::start_proxy(FifoId id) {
 
 void Executor::move_proxy_message(FifoId id) {
   const Proxy& proxy = proxies_[fifos_[id].proxy - 1];
-  fabric_.start_flow(proxy.route, on_wire(proxy.messages.front().bytes, fifos_[id].channel), execution_.cost.proxy.rate,
-                     proxy_flow(id));
+  fabric_.start_flow(proxy.route, on_wire(proxy.messages.front().bytes, fifos_[id].channel),
+                     execution_.cost.proxy.rate, proxy_flow(id));
 }
 
 void Executor::finish_proxy_message(FifoId id) {
@@ -593,8 +605,7 @@ void Executor::begin_slice(Worker& worker) const {
   worker.piece_bytes = worker.slice_bytes;
   if (worker.round == 0 || worker.slice_bytes <= worker.round) return;
   const std::int64_t rounds = divide_up(worker.slice_bytes, worker.round);
-  const bool amid =
-      worker.loop >= loops_to_fill && worker.loop + loops_to_fill < worker.loops;
+  const bool amid = worker.loop >= loops_to_fill && worker.loop + loops_to_fill < worker.loops;
   const std::int64_t rounds_of_piece = amid ? divide_up(rounds, most_pieces_amid) : 1;
   worker.piece_bytes = rounds_of_piece * worker.round;
   worker.pieces = static_cast<std::uint32_t>(divide_up(rounds, rounds_of_piece));
@@ -604,7 +615,7 @@ void Executor::end_call(Rank rank) {
   Launch& launch = launches_[rank];
   if (++launch.calls == execution_.calls) {
     finished_ += launch.workers.size();
-  } else if (launch_cost().value > 0) {
+  } else if (launch_cost().value > 0 && rank < execution_.plan.ranks()) {
     fabric_.start_timer(launch_cost(), timer_tag(rank, TimerKind::launch));
   } else {
     this->launch(rank);

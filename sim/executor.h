@@ -39,7 +39,8 @@ struct ExecutionResult {
 /// and the proxy sends them over the network while the thread block goes on. Lanes of a rank run
 /// concurrently and share the channel's rate. A slot in the receiver's FIFO is free again when the
 /// primitive that took the message is done, so that a ring needs room for two chunks in its FIFOs,
-/// as NCCL has.
+/// as NCCL has. Switch agents do the same at no cost of their own: they have no thread block, no
+/// serial cost, and pass on at what their links carry (hop_alpha() for what their messages cost).
 ///
 /// `timeline`, if given, receives a record per slice and primitive. Throws std::logic_error where a
 /// program never ends, which cannot happen to a plan that passed check() with two chunks of

@@ -16,6 +16,9 @@ struct NcclBuffers {
   Bytes simple{4 << 20};
   /// A step of a send or receive to a peer (NCCL_P2P_NVL_CHUNKSIZE; 128 KiB over PCIe or network).
   Bytes point_to_point_chunk{512 << 10};
+  /// The largest chunk of NVLS and NVLSTree (NCCL_NVLS_CHUNKSIZE); on Hopper, NVLSTree over four
+  /// nodes or more has 64 KiB.
+  Bytes nvls_chunk{128 << 10};
 
   bool operator==(const NcclBuffers&) const = default;
 };
@@ -27,6 +30,7 @@ struct NcclCall {
   NcclAlgorithm algorithm = NcclAlgorithm::ring;
   Protocol protocol = Protocol::simple;
   std::uint32_t nodes = 1;
+  std::uint32_t stripes = 1;  ///< heads of a node, of NVLS, NVLSTree and CollNetDirect
   /// Of a thread block as launched: Ring with Simple has a warp more than it copies with. Only
   /// versions before 2.20 round by it.
   std::uint32_t threads = 544;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cassert>
 
@@ -60,6 +61,11 @@ bool has_long_chunks(Collective collective, const NcclCall& call) {
           collective == Collective::reduce_scatter);
 }
 
+bool is_striped(NcclAlgorithm algorithm) {
+  return algorithm == NcclAlgorithm::nvls || algorithm == NcclAlgorithm::nvls_tree ||
+         algorithm == NcclAlgorithm::collnet_direct;
+}
+
 /// The data that a channel's loop covers beyond its chunk, and the traffic per byte of a rank.
 struct Traffic {
   std::uint32_t chunks = 1;          // that share one piece of the buffer
@@ -71,6 +77,7 @@ Traffic traffic_of(Collective collective, std::uint32_t ranks, const NcclCall& c
   if (collective == Collective::all_reduce) {
     traffic.bytes_per_byte = 2;
     if (call.algorithm == NcclAlgorithm::ring) traffic.chunks = ranks;
+    if (is_striped(call.algorithm)) traffic.chunks = call.stripes;
   }
   if (collective == Collective::all_gather || collective == Collective::reduce_scatter) {
     traffic.bytes_per_byte = ranks;
@@ -108,10 +115,73 @@ std::int64_t tree_chunk(std::int64_t chunk, std::uint32_t ranks, std::uint32_t c
   return chunk;
 }
 
+/// A chunk size, and how many of them on all channels and stripes a call must not fall short of.
+struct ChunkStep {
+  std::int64_t depth;
+  std::int64_t chunk;
+};
+
+/// NVLS' and NVLSTree's chunk: smaller for small calls, each step by what the one before has left.
+std::int64_t nvls_chunk(std::uint32_t channels, const NcclCall& call) {
+  constexpr std::array nvls{ChunkStep{64, 64 << 10}, ChunkStep{8, 32 << 10},
+                            ChunkStep{2, 16 << 10}};
+  constexpr std::array nvls_tree{ChunkStep{32, 256 << 10}, ChunkStep{16, 128 << 10},
+                                 ChunkStep{4, 64 << 10}, ChunkStep{1, 32 << 10}};
+  const std::int64_t at_once = std::int64_t{channels} * call.stripes;
+  std::int64_t chunk = std::min(step_bytes(call), call.buffers.nvls_chunk.count);
+  const auto shrink = [&](const ChunkStep& step) {
+    if (call.size.count < step.depth * at_once * chunk) chunk = std::min(chunk, step.chunk);
+  };
+  if (call.algorithm == NcclAlgorithm::nvls) {
+    std::for_each(nvls.begin(), nvls.end(), shrink);
+  } else {
+    std::for_each(nvls_tree.begin(), nvls_tree.end(), shrink);
+  }
+  return chunk;
+}
+
+/// CollNet's: halved while the pipeline, over the chain or the scatter and gather, is not filled
+/// often enough.
+std::int64_t collnet_chunk(std::uint32_t ranks, std::uint32_t channels, const NcclCall& call) {
+  const bool direct = call.algorithm == NcclAlgorithm::collnet_direct;
+  const double depth = direct ? (call.stripes == 1 ? 1 : 2) : ranks / call.nodes;
+  const std::int64_t bytes = call.size.count / channels / (direct ? call.stripes : 1);
+  std::int64_t chunk = halve_while_few(step_bytes(call), bytes, depth * 64, 128 << 10);
+  chunk = halve_while_few(chunk, bytes, depth * 8, 64 << 10);
+  return halve_while_few(chunk, bytes, depth, 32 << 10);
+}
+
+/// PAT's: halved while a call has few of them, since its linear part takes one step per chunk.
+std::int64_t pat_chunk(Collective collective, std::uint32_t channels, const NcclCall& call) {
+  const std::int64_t few = collective == Collective::all_gather ? 32 : 16;
+  std::int64_t chunk = step_bytes(call);
+  while (chunk * channels * few > call.size.count && chunk > 64 << 10) chunk /= 2;
+  return chunk;
+}
+
+/// Before it is rounded to whole grains.
+std::int64_t wanted_chunk(Collective collective, std::uint32_t ranks, std::uint32_t channels,
+                          const NcclCall& call) {
+  switch (call.algorithm) {
+    case NcclAlgorithm::tree:
+      return tree_chunk(step_bytes(call), ranks, channels, call);
+    case NcclAlgorithm::ring:
+      return step_bytes(call) * (has_long_chunks(collective, call) ? 4 : 1);
+    case NcclAlgorithm::nvls:
+    case NcclAlgorithm::nvls_tree:
+      return nvls_chunk(channels, call);
+    case NcclAlgorithm::collnet_direct:
+    case NcclAlgorithm::collnet_chain:
+      return collnet_chunk(ranks, channels, call);
+    case NcclAlgorithm::pat:
+      break;
+  }
+  return pat_chunk(collective, channels, call);
+}
+
 std::int64_t chunk_bytes(Collective collective, std::uint32_t ranks, std::uint32_t channels,
                          const NcclCall& call) {
-  std::int64_t chunk = step_bytes(call) * (has_long_chunks(collective, call) ? 4 : 1);
-  if (call.algorithm == NcclAlgorithm::tree) chunk = tree_chunk(chunk, ranks, channels, call);
+  const std::int64_t chunk = wanted_chunk(collective, ranks, channels, call);
   return std::max<std::int64_t>(1, chunk / grain(call.protocol)) * grain(call.protocol);
 }
 
@@ -194,6 +264,11 @@ std::vector<NcclShare> split_rounds(std::int64_t bytes, std::uint32_t channels, 
   return shares;
 }
 
+/// Into how many parts, of one rank each, nccl-tests divides its size.
+std::int64_t parts_of_size(Collective collective, std::uint32_t ranks) {
+  return blocks(collective, ranks) > 1 && collective != Collective::send_recv ? ranks : 1;
+}
+
 }  // namespace
 
 std::uint32_t nccl_parts(Bytes bytes, std::uint32_t ranks, std::uint32_t channels,
@@ -226,9 +301,11 @@ NcclCut cut_nccl_messages(Collective collective, std::uint32_t ranks, std::uint3
 
 Bytes bytes_per_rank(Collective collective, std::uint32_t ranks, Bytes size, Bytes element_size) {
   assert(size.count >= 0 && element_size.count > 0);
-  const bool parted = blocks(collective, ranks) > 1 && collective != Collective::send_recv;
-  const std::int64_t elements = size.count / element_size.count / (parted ? ranks : 1);
-  return elements * element_size;
+  return size.count / element_size.count / parts_of_size(collective, ranks) * element_size;
+}
+
+Bytes rounded_size(Collective collective, std::uint32_t ranks, Bytes size, Bytes element_size) {
+  return parts_of_size(collective, ranks) * bytes_per_rank(collective, ranks, size, element_size);
 }
 
 NcclCut cut_nccl_call(Collective collective, std::uint32_t ranks, std::uint32_t channels,

@@ -47,11 +47,11 @@ struct NcclCut {
 /// src/enqueue.cc: scheduleCollTasksToPlan, calcCollChunking; 2.18 and 2.19 src/device/*.h).
 ///
 /// - A chunk is one step of the connection's buffer, four with Ring and Simple where everybody
-/// sends
-///   everywhere (two slices each), less where Tree shrinks it.
+///   sends everywhere (two slices each), less where the other algorithms shrink it.
 /// - Since 2.22 channels fill in order with whole cells, the last takes the rest; so a small call
 ///   touches few channels. 2.20 and 2.21 give every channel one range; that these are even is our
-///   assumption. Before, loops go round all channels and the last one is evened out.
+///   assumption, and that what reduces in switches is split like the others, too. Before, loops go
+///   round all channels and the last one is evened out.
 ///
 /// Throws InputError for a version before 2.18.
 NcclCut cut_nccl_call(Collective collective, std::uint32_t ranks, std::uint32_t channels,
@@ -71,5 +71,7 @@ std::uint32_t nccl_parts(Bytes bytes, std::uint32_t ranks, std::uint32_t channel
 /// Bytes of one rank's contribution, or of what it gets where that is less: nccl-tests' count times
 /// the element size, from its size. Rounded down to whole elements, as nccl-tests does.
 Bytes bytes_per_rank(Collective collective, std::uint32_t ranks, Bytes size, Bytes element_size);
+/// nccl-tests' size for these: times the ranks where each has a part of its own.
+Bytes rounded_size(Collective collective, std::uint32_t ranks, Bytes size, Bytes element_size);
 
 }  // namespace collsim

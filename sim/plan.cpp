@@ -1,5 +1,7 @@
 #include "sim/plan.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 namespace collsim {
@@ -20,15 +22,22 @@ std::string_view to_string(PrimitiveKind kind) {
       return "recv_reduce_copy";
     case PrimitiveKind::recv_reduce_copy_send:
       return "recv_reduce_copy_send";
+    case PrimitiveKind::recv_send:
+      return "recv_send";
   }
   return "?";
 }
 
-Schedule Schedule::with_program(Rank rank, std::uint32_t lane,
+std::string participant_name(const Schedule& schedule, Rank participant) {
+  return schedule.is_agent(participant) ? fmt::format("switch {}", participant - schedule.ranks())
+                                        : fmt::format("rank {}", participant);
+}
+
+Schedule Schedule::with_program(Rank participant, std::uint32_t lane,
                                 std::vector<Primitive> primitives) const {
-  assert(rank < ranks_ && lane < lanes_);
+  assert(participant < participants() && lane < lanes_);
   Schedule changed = *this;
-  changed.programs_[rank * lanes_ + lane] = std::move(primitives);
+  changed.programs_[participant * lanes_ + lane] = std::move(primitives);
   return changed;
 }
 

@@ -21,7 +21,8 @@ struct ChunkRange {
 };
 
 /// What one primitive does, in NCCL's words: receive, reduce with the own buffer, copy into the own
-/// buffer, send on, in this order.
+/// buffer, send on, in this order. `recv_send` leaves the own buffer out: it adds up what came,
+/// which may be one message, and sends that on.
 enum class PrimitiveKind : std::uint8_t {
   send,
   copy_send,
@@ -30,6 +31,7 @@ enum class PrimitiveKind : std::uint8_t {
   recv_reduce_send,
   recv_reduce_copy,
   recv_reduce_copy_send,
+  recv_send,
 };
 
 constexpr bool receives(PrimitiveKind kind) {
@@ -38,18 +40,28 @@ constexpr bool receives(PrimitiveKind kind) {
 constexpr bool sends(PrimitiveKind kind) {
   return kind != PrimitiveKind::recv && kind != PrimitiveKind::recv_reduce_copy;
 }
+/// Whether what comes is added up. Of a `recv_send` it need not be more than one message.
 constexpr bool reduces(PrimitiveKind kind) {
   return kind == PrimitiveKind::recv_reduce_send || kind == PrimitiveKind::recv_reduce_copy ||
-         kind == PrimitiveKind::recv_reduce_copy_send;
+         kind == PrimitiveKind::recv_reduce_copy_send || kind == PrimitiveKind::recv_send;
 }
 /// Whether the result stays in the own buffer (a bare `recv` stores what came).
 constexpr bool stores(PrimitiveKind kind) {
-  return kind != PrimitiveKind::send && kind != PrimitiveKind::recv_reduce_send;
+  return kind != PrimitiveKind::send && kind != PrimitiveKind::recv_reduce_send &&
+         kind != PrimitiveKind::recv_send;
 }
 std::string_view to_string(PrimitiveKind kind);
 
-/// A FIFO from one rank to another: the k-th send on it meets the k-th receive. A sender may be a
-/// bounded number of messages (the credits) ahead of its receiver.
+/// A switch that takes part: it adds up what ranks send it and copies a message to many. Its
+/// programs are made of `recv_send` alone, since it has nothing to contribute and keeps no result.
+enum class SwitchAgent : std::uint8_t {
+  nvswitch,  ///< of the node whose ranks it talks to: multimem loads and stores of NVLink SHARP
+  network,   ///< the switches that join the ranks it talks to: SHARP of InfiniBand
+};
+
+/// A FIFO from one participant to another: the k-th send on it meets the k-th receive. A sender may
+/// be a bounded number of messages (the credits) ahead of its receiver. Participants are the ranks
+/// 0 to N-1 and, numbered from N on, the switch agents.
 struct Connection {
   Rank src = 0;
   Rank dst = 0;
@@ -78,17 +90,22 @@ struct Primitive {
 };
 static_assert(sizeof(Primitive) == 16);
 
-/// The programs of all ranks on one channel. A rank runs one program per lane, concurrently (NCCL's
-/// tree reduces up and broadcasts down at the same time); a program runs strictly in order. A
-/// program covers one loop: large buffers repeat it, each time on the next piece of the buffer.
+/// The programs of all participants on one channel. A rank runs one program per lane, concurrently
+/// (NCCL's tree reduces up and broadcasts down at the same time); a program runs strictly in order.
+/// A program covers one loop: large buffers repeat it, each time on the next piece of the buffer.
 class Schedule {
  public:
   Rank ranks() const { return ranks_; }
+  /// The switches that take part; agents()[i] is participant ranks() + i.
+  std::span<const SwitchAgent> agents() const { return agents_; }
+  /// Ranks and agents.
+  Rank participants() const { return ranks_ + static_cast<Rank>(agents_.size()); }
+  bool is_agent(Rank participant) const { return participant >= ranks_; }
   std::uint32_t lanes() const { return lanes_; }
   /// Chunks of one loop. Every chunk of a loop has the same size but for remainders.
   std::uint32_t chunks() const { return chunks_; }
-  std::span<const Primitive> program(Rank rank, std::uint32_t lane) const {
-    return programs_[rank * lanes_ + lane];
+  std::span<const Primitive> program(Rank participant, std::uint32_t lane) const {
+    return programs_[participant * lanes_ + lane];
   }
   std::span<const Connection> connections() const { return connections_; }
   std::span<const ConnectionId> peers(PeerGroupId group) const {
@@ -98,20 +115,25 @@ class Schedule {
   std::string_view phase_name(PhaseId phase) const { return phases_[phase]; }
   std::span<const std::string> phases() const { return phases_; }
   /// A copy in which that one program is another; its primitives name groups of this schedule.
-  Schedule with_program(Rank rank, std::uint32_t lane, std::vector<Primitive> primitives) const;
+  Schedule with_program(Rank participant, std::uint32_t lane,
+                        std::vector<Primitive> primitives) const;
 
  private:
   friend class ScheduleBuilder;
   friend class ScheduleWriter;
   Rank ranks_ = 0;
+  std::vector<SwitchAgent> agents_;
   std::uint32_t lanes_ = 1;
   std::uint32_t chunks_ = 1;
-  std::vector<std::vector<Primitive>> programs_;  // [rank * lanes + lane]
+  std::vector<std::vector<Primitive>> programs_;  // [participant * lanes + lane]
   std::vector<Connection> connections_;
   std::vector<ConnectionId> group_members_;
   std::vector<std::uint32_t> group_begin_;  // groups + 1; group 0 is empty
   std::vector<std::string> phases_;
 };
+
+/// "rank 3"; "switch 0" for the first agent.
+std::string participant_name(const Schedule& schedule, Rank participant);
 
 /// What every rank does, on every channel: the one type between algorithms on one side and checker,
 /// executor, model and reports on the other. Dependencies are never written: they follow from
@@ -125,6 +147,8 @@ struct Plan {
   bool channels_divide_chunks = false;
   /// Whether its primitives are made for several peers, as NCCL's trees are.
   bool fans_out = false;
+  /// Messages that its FIFOs must hold, or it waits for itself.
+  std::uint32_t least_credits = 1;
   std::vector<Schedule> schedules;
   std::vector<std::uint32_t> schedule_of_channel;
 

@@ -12,12 +12,14 @@ constexpr std::uint32_t largest_group_id = (1U << 24) - 1;
 
 }  // namespace
 
-ScheduleWriter::ScheduleWriter(Rank ranks, std::uint32_t lanes, std::uint32_t chunks) {
+ScheduleWriter::ScheduleWriter(Rank ranks, std::uint32_t lanes, std::uint32_t chunks,
+                               std::vector<SwitchAgent> agents) {
   assert(ranks > 0 && lanes > 0 && chunks > 0);
   schedule_.ranks_ = ranks;
+  schedule_.agents_ = std::move(agents);
   schedule_.lanes_ = lanes;
   schedule_.chunks_ = chunks;
-  schedule_.programs_.resize(std::size_t{ranks} * lanes);
+  schedule_.programs_.resize(std::size_t{schedule_.participants()} * lanes);
   schedule_.group_begin_ = {0, 0};
   group_ids_[{}] = 0;
 }
@@ -31,7 +33,7 @@ void ScheduleWriter::phase(std::string_view name) {
 }
 
 ConnectionId ScheduleWriter::connection(const Connection& wanted) {
-  assert(wanted.src < schedule_.ranks_ && wanted.dst < schedule_.ranks_);
+  assert(wanted.src < schedule_.participants() && wanted.dst < schedule_.participants());
   const auto [entry, added] =
       connection_ids_.try_emplace({wanted.src, wanted.dst, wanted.lane},
                                   static_cast<ConnectionId>(schedule_.connections_.size()));
@@ -52,10 +54,11 @@ PeerGroupId ScheduleWriter::group(std::span<const Connection> members) {
   return entry->second;
 }
 
-void ScheduleWriter::append(Rank rank, std::uint32_t lane, PrimitiveKind kind, ChunkRange chunks,
-                            PeerGroupId receive_group, PeerGroupId send_group) {
+void ScheduleWriter::append(Rank participant, std::uint32_t lane, PrimitiveKind kind,
+                            ChunkRange chunks, PeerGroupId receive_group, PeerGroupId send_group) {
   assert(receives(kind) == (receive_group != 0) && sends(kind) == (send_group != 0));
   assert(chunks.first + chunks.count <= schedule_.chunks_);
+  assert(!schedule_.is_agent(participant) || kind == PrimitiveKind::recv_send);
   if (schedule_.phases_.empty()) phase("");
   Primitive primitive;
   primitive.first_chunk = chunks.first;
@@ -64,7 +67,7 @@ void ScheduleWriter::append(Rank rank, std::uint32_t lane, PrimitiveKind kind, C
   primitive.kind = kind;
   primitive.send_group = send_group & largest_group_id;
   primitive.phase = phase_;
-  schedule_.programs_[std::size_t{rank} * schedule_.lanes_ + lane].push_back(primitive);
+  schedule_.programs_[std::size_t{participant} * schedule_.lanes_ + lane].push_back(primitive);
 }
 
 Schedule ScheduleWriter::build() && {

@@ -15,15 +15,17 @@ namespace collsim {
 /// kernels are such programs). The counterpart of ScheduleBuilder, which lowers a textbook's steps.
 class ScheduleWriter {
  public:
-  ScheduleWriter(Rank ranks, std::uint32_t lanes, std::uint32_t chunks);
+  ScheduleWriter(Rank ranks, std::uint32_t lanes, std::uint32_t chunks,
+                 std::vector<SwitchAgent> agents = {});
 
   /// Name what follows ("reduce").
   void phase(std::string_view name);
   /// The group of these connections; equal lists are one group, the empty list is group 0.
   PeerGroupId group(std::span<const Connection> members);
   PeerGroupId group(const Connection& member) { return group(std::span(&member, 1)); }
-  /// Put a primitive at the end of a program. Group 0 where its kind does not receive or send.
-  void append(Rank rank, std::uint32_t lane, PrimitiveKind kind, ChunkRange chunks,
+  /// Put a primitive at the end of a program. Group 0 where its kind does not receive or send. An
+  /// agent's are recv_send.
+  void append(Rank participant, std::uint32_t lane, PrimitiveKind kind, ChunkRange chunks,
               PeerGroupId receive_group, PeerGroupId send_group);
 
   Schedule build() &&;

@@ -28,7 +28,7 @@ class Clockwork {
  public:
   explicit Clockwork(const Schedule& schedule)
       : schedule_(schedule),
-        programs_(std::size_t{schedule.ranks()} * schedule.lanes()),
+        programs_(std::size_t{schedule.participants()} * schedule.lanes()),
         arrivals_(schedule.connections().size()) {}
 
   /// In order of time; at one time receives come first.
@@ -90,7 +90,7 @@ class Replay {
   explicit Replay(const Plan& plan)
       : schedule_(plan.schedule(0)),
         buffers_(initial_buffers(plan)),
-        partial_(std::size_t{plan.ranks()} * schedule_.lanes()),
+        partial_(std::size_t{schedule_.participants()} * schedule_.lanes()),
         queues_(schedule_.connections().size()) {}
 
   std::vector<Step> run(const std::vector<Event>& events) && {
@@ -134,14 +134,17 @@ class Replay {
       if (!steps_.empty()) steps_.back().buffers = buffers_;
       steps_.emplace_back();
     }
-    const bool reduce = reduces(event.primitive->kind);
+    const auto incoming = schedule_.peers(event.primitive->receive_group);
+    const bool alone = event.primitive->kind == PrimitiveKind::recv_send;
+    const bool reduce = reduces(event.primitive->kind) && !(alone && incoming.size() == 1);
     Contributions* own = chunks_of(event);
     if (is_partial(*event.primitive)) {
       auto& partial = partial_[event.program];
       partial.assign(own, own + event.primitive->chunk_count);
+      if (alone) std::fill(partial.begin(), partial.end(), Contributions{});
       own = partial.data();
     }
-    for (const ConnectionId id : schedule_.peers(event.primitive->receive_group)) {
+    for (const ConnectionId id : incoming) {
       const Message message = std::move(queues_[id].front());
       queues_[id].pop_front();
       for (std::size_t i = 0; i < message.chunks.size(); ++i) {
@@ -151,6 +154,9 @@ class Replay {
       steps_.back().transfers.push_back(
           {connection.src, connection.dst, connection.lane, event.primitive->chunks(), reduce});
       add_phase(schedule_.phase_name(message.phase));
+    }
+    if (schedule_.is_agent(event.rank)) {
+      std::copy_n(own, event.primitive->chunk_count, chunks_of(event));
     }
   }
 
@@ -181,6 +187,7 @@ std::vector<Contributions> initial_buffers(const Plan& plan) {
       buffers.push_back({has_one ? std::uint64_t{1} << own.origin : 0});
     }
   }
+  buffers.resize(std::size_t{plan.schedule(0).participants()} * chunks);
   return buffers;
 }
 

@@ -18,7 +18,7 @@ struct Contributions {
   bool operator==(const Contributions&) const = default;
 };
 
-/// A message that is received in a step.
+/// A message that is received in a step. Switch agents are numbered after the ranks.
 struct StepTransfer {
   Rank from = 0;
   Rank to = 0;
@@ -31,11 +31,11 @@ struct StepTransfer {
 struct Step {
   std::string phase;  ///< of its messages; "a + b" where phases overlap
   std::vector<StepTransfer> transfers;
-  /// After the step: [rank * chunks + chunk].
+  /// After the step: [participant * chunks + chunk]. Of a switch agent: what it has passed on last.
   std::vector<Contributions> buffers;
 };
 
-/// What every rank holds before the call: [rank * chunks + chunk] of channel 0.
+/// What every participant holds before the call: [participant * chunks + chunk] of channel 0.
 std::vector<Contributions> initial_buffers(const Plan& plan);
 
 /// Runs one loop of channel 0 as a textbook shows it: every message takes one step, and a primitive

@@ -79,6 +79,12 @@ SharedResourceId TopologyBuilder::add_shared_resource(SharedResource resource) {
   return static_cast<SharedResourceId>(topology_.shared_resources_.size() - 1);
 }
 
+void TopologyBuilder::let_network_reduce() {
+  for (Device& device : topology_.devices_) {
+    if (device.kind == DeviceKind::network_switch) device.reduces = true;
+  }
+}
+
 Topology TopologyBuilder::build() && {
   Topology& topology = topology_;
   topology.outgoing_begin_.assign(topology.devices_.size() + 1, 0);

@@ -34,6 +34,9 @@ struct Device {
   std::string model;           ///< "H200"; may be empty
   BytesPerSecond port_rate{};  ///< of a NIC, where no fabric says it; 0: not known
   bool gpudirect = true;       ///< of a NIC: it reads and writes the memory of GPUs itself
+  /// Of a switch: adds up what several senders send and copies a message to many, on the way. An
+  /// NVSwitch with multicast (NVLink SHARP, Hopper and later), a network switch with SHARP.
+  bool reduces = false;
 };
 
 /// One direction of a cable or trunk. Links come in pairs: `reverse` is the other direction, with
@@ -99,6 +102,8 @@ class TopologyBuilder {
   LinkId add_link(DeviceId from, DeviceId to, LinkKind kind, BytesPerSecond bandwidth,
                   Seconds latency, std::uint32_t count = 1);
   SharedResourceId add_shared_resource(SharedResource resource);
+  /// Gives every network switch so far Device::reduces.
+  void let_network_reduce();
   Topology build() &&;
 
  private:

@@ -12,8 +12,8 @@ std::uint32_t full_warps(Protocol protocol);
 
 /// The warps of a lane where a thread block of `warps` runs `lanes` programs at once.
 ///
-/// Two (a tree's way up and its way down): LL and LL128 give 70 % of the threads, in whole warps, to
-/// the first; Simple gives it half, and two warps more where that is 256 threads or more (NCCL
+/// Two (a tree's way up and its way down): LL and LL128 give 70 % of the threads, in whole warps,
+/// to the first; Simple gives it half, and two warps more where that is 256 threads or more (NCCL
 /// src/device/all_reduce.h, runTreeSplit). More (sends and receives): up to eight run at a time and
 /// share evenly, at least one warp each (src/device/sendrecv.h).
 std::uint32_t warps_of_lane(Protocol protocol, std::uint32_t warps, std::uint32_t lanes,

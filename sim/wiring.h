@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "sim/fabric.h"
+#include "sim/plan.h"
 #include "sim/topology.h"
+#include "sim/transfer_cost.h"
 #include "sim/units.h"
 
 namespace collsim {
@@ -38,5 +40,16 @@ struct Wiring {
   std::vector<std::vector<Wire>> wires{};
   std::vector<ResourceOrigin> origins{};  ///< of the capacities; empty where there is no machine
 };
+
+/// How long after its last byte has left the peer of a connection sees a message, the links' own
+/// latency aside. An NVSwitch sees nothing: it is part of the load or store of a GPU, which alone
+/// has a flag to poll. A network's switch is reached by NIC and proxy like any peer.
+inline Seconds hop_alpha(const Schedule& schedule, const Connection& connection, LinkKind kind,
+                         const ProtocolCost& cost) {
+  const bool into_nvswitch =
+      schedule.is_agent(connection.dst) &&
+      schedule.agents()[connection.dst - schedule.ranks()] == SwitchAgent::nvswitch;
+  return into_nvswitch ? Seconds{} : cost.alpha[static_cast<std::size_t>(kind)];
+}
 
 }  // namespace collsim

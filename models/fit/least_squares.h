@@ -20,7 +20,7 @@ struct LeastSquaresOptions {
   /// Ends when a step lowers the loss by less than this share.
   double tolerance = 1e-3;
   /// Called after every step with its number and the loss; returns false to stop early.
-  std::function<bool(std::uint32_t step, double loss)> progress;
+  std::function<bool(std::uint32_t step, double loss)> progress{};
 };
 
 struct LeastSquaresFit {

@@ -41,9 +41,9 @@ void add_thread_block(std::vector<Parameter>& parameters, const std::string& pre
 void add_protocol(std::vector<Parameter>& parameters, Protocol protocol) {
   const auto index = static_cast<std::size_t>(protocol);
   const std::string name(calibration_key(protocol));
-  parameters.push_back(
-      {name + ".setup", Quantity::time,
-       [index](TransferCost& cost) -> double& { return cost.protocols[index].setup.value; }});
+  parameters.push_back({name + ".setup", Quantity::time, [index](TransferCost& cost) -> double& {
+                          return cost.protocols[index].setup.value;
+                        }});
   parameters.push_back(
       {name + ".wire_factor", Quantity::share,
        [index](TransferCost& cost) -> double& { return cost.protocols[index].wire_factor; }});
@@ -69,11 +69,12 @@ void add_protocol(std::vector<Parameter>& parameters, Protocol protocol) {
 
 std::vector<Parameter> fit_parameters() {
   std::vector<Parameter> parameters;
-  parameters.push_back({"launch", Quantity::time,
-                        [](TransferCost& cost) -> double& { return cost.launch.value; }});
+  parameters.push_back(
+      {"launch", Quantity::time, [](TransferCost& cost) -> double& { return cost.launch.value; }});
   for (std::size_t kind = 0; kind < link_kind_count; ++kind) {
-    parameters.push_back({fmt::format("efficiency.{}", calibration_key(static_cast<LinkKind>(kind))), Quantity::share,
-                          [kind](TransferCost& cost) -> double& { return cost.efficiency[kind]; }});
+    parameters.push_back(
+        {fmt::format("efficiency.{}", calibration_key(static_cast<LinkKind>(kind))),
+         Quantity::share, [kind](TransferCost& cost) -> double& { return cost.efficiency[kind]; }});
   }
   parameters.push_back({"unevenness", Quantity::share,
                         [](TransferCost& cost) -> double& { return cost.unevenness; }});

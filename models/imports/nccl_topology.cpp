@@ -42,6 +42,9 @@ std::string cpu_text(const NcclCpu& cpu) {
   return {};
 }
 
+/// NVSwitches of Hopper's generation and later add up on the way (NVLink SHARP).
+constexpr int first_with_multicast = 90;
+
 /// Turns a system of NCCL's back into devices and links.
 class SystemReader {
  public:
@@ -57,6 +60,10 @@ class SystemReader {
     add_nvlinks();
     add_pcie_links();
     add_cpu_links();
+    const bool reduces = system_.least_compute_capability() >= first_with_multicast;
+    for (Device& device : graph_.devices) {
+      device.reduces = reduces && device.kind == DeviceKind::nvswitch;
+    }
     return std::move(graph_);
   }
 

@@ -284,7 +284,9 @@ class HostMaker {
       switched = switched || sum > gpu_.nvlinks;
     }
     if (switched) {
+      constexpr int first_with_multicast = 90;  // NVLink SHARP came with Hopper
       const std::uint32_t nvswitch = add(DeviceKind::nvswitch, "nvswitch0");
+      node_.devices[nvswitch].reduces = gpu_.compute_capability >= first_with_multicast;
       for (std::size_t gpu = 0; gpu < matrix_.gpus; ++gpu) {
         const std::uint32_t links = links_of(gpu).second;
         if (links > 0) add_link(gpu, nvswitch, LinkKind::nvlink, gpu_.nvlink_bandwidth, links);

@@ -34,6 +34,36 @@ class Connector {
     return ring;
   }
 
+  /// CollNetChain's, the one of the search channel or of the first if there are fewer.
+  std::vector<std::vector<Rank>> chains(std::uint32_t channel) const {
+    const auto& found = graphs_.collnet_chain.channels;
+    std::vector<std::vector<Rank>> chains;
+    for (std::uint32_t node = 0; !found.empty() && node < nodes_; ++node) {
+      std::vector<Rank>& chain = chains.emplace_back();
+      for (const std::uint32_t gpu : found[channel % found.size()].gpus) {
+        chain.push_back(rank(node, gpu));
+      }
+    }
+    return chains;
+  }
+
+  /// The stripes of a graph whose channels list their heads.
+  NcclStripes stripes(const NcclGraph& graph) const {
+    NcclStripes stripes;
+    for (std::uint32_t node = 0; node < nodes_; ++node) {
+      std::vector<Rank>& ranks = stripes.nodes.emplace_back();
+      for (std::uint32_t gpu = 0; gpu < gpus_; ++gpu) ranks.push_back(rank(node, gpu));
+    }
+    for (const GraphChannel& channel : graph.channels) {
+      const std::uint32_t head = channel.gpus.front();
+      const auto& heads = stripes.heads;
+      if (std::find(heads.begin(), heads.end(), head) == heads.end()) {
+        stripes.heads.push_back(head);
+      }
+    }
+    return stripes;
+  }
+
   /// Chains inside nodes, joined by the first or the second binary tree over nodes.
   RootedTree tree(std::uint32_t channel, bool second) const {
     const std::vector<std::uint32_t>& chain = graphs_.tree.channels[channel].gpus;
@@ -112,9 +142,11 @@ NcclChannels connect_channels(const NcclSystem& system, const NcclGraphs& graphs
   std::vector<NcclChannel>& channels = result.channels;
   for (const bool second : {false, true}) {
     for (std::uint32_t c = 0; c < connector.search_channels(); ++c) {
-      channels.push_back({connector.ring(c), connector.tree(c, second)});
+      channels.push_back({connector.ring(c), connector.tree(c, second), connector.chains(c)});
     }
   }
+  result.nvls = connector.stripes(graphs.nvls);
+  result.collnet = connector.stripes(graphs.collnet_direct);
   if (channels.size() > limit) channels.resize(limit);
 
   const bool several_gpus = system.gpu_count() > 1;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "models/nccl/channels.h"
+#include "models/nccl/requirement.h"
 #include "models/nccl/system_topology.h"
 #include "models/nccl/system_xml.h"
 #include "models/nccl/tuning_enabled.h"
@@ -66,6 +67,13 @@ Nccl::Nccl(const Topology& topology, const Variables& variables, NcclVersion ver
     : Nccl(system_from_topology(topology, version), nodes.value_or(host_count(topology)), variables,
            version, gpus) {}
 
+Bytes Nccl::nvls_chunk(NcclAlgorithm algorithm) const {
+  // NCCL src/transport/nvls.cc.
+  const bool short_of_buffer = algorithm == NcclAlgorithm::nvls_tree && nodes_ >= 4 &&
+                               system_.least_compute_capability() < 100;
+  return Bytes{short_of_buffer ? 64 << 10 : 128 << 10};
+}
+
 std::optional<double> Nccl::estimate(NcclFunction function, NcclAlgorithm algorithm,
                                      Protocol protocol, Bytes size,
                                      std::uint32_t operations) const {
@@ -114,6 +122,24 @@ LaunchSize Nccl::launch(NcclAlgorithm algorithm, Protocol protocol, Bytes size) 
   return launch_size(algorithm, protocol, size, input);
 }
 
+void Nccl::complain_of_nothing(NcclFunction function) const {
+  const auto& allowed = environment_.algorithm_allowed[index_of(function)];
+  const auto only = std::find(allowed.begin(), allowed.end(), true);
+  if (std::count(allowed.begin(), allowed.end(), true) == 1) {
+    const auto algorithm = static_cast<NcclAlgorithm>(only - allowed.begin());
+    const std::string missing = missing_requirement(
+        function, algorithm, {&system_, &graphs_, nodes_, &environment_, version_});
+    if (!missing.empty()) {
+      throw InputError(
+          fmt::format("NCCL cannot run {} by {} here", nccl_name(function), nccl_name(algorithm)),
+          fmt::format("{} needs {}", nccl_name(algorithm), missing));
+    }
+  }
+  throw InputError(
+      fmt::format("NCCL_ALGO and NCCL_PROTO leave nothing for {}", nccl_name(function)),
+      "lists that keep an algorithm which the function has, such as Ring");
+}
+
 Choice Nccl::choose(NcclFunction function, Bytes size, std::uint32_t operations) const {
   Choice choice;
   for (const NcclAlgorithm algorithm : all_nccl_algorithms) {
@@ -122,11 +148,7 @@ Choice Nccl::choose(NcclFunction function, Bytes size, std::uint32_t operations)
       if (time) choice.candidates.push_back({algorithm, protocol, *time});
     }
   }
-  if (choice.candidates.empty()) {
-    throw InputError(
-        fmt::format("NCCL_ALGO and NCCL_PROTO leave nothing for {}", nccl_name(function)),
-        "lists that keep an algorithm which the function has, such as Ring");
-  }
+  if (choice.candidates.empty()) complain_of_nothing(function);
   const auto least =
       std::min_element(choice.candidates.begin(), choice.candidates.end(),
                        [](const Candidate& a, const Candidate& b) { return a.time < b.time; });

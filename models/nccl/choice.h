@@ -71,6 +71,8 @@ class Nccl {
   }
   /// What sends and receives have.
   const PointToPoint& point_to_point() const { return point_to_point_; }
+  /// The largest chunk of NVLS or NVLSTree.
+  Bytes nvls_chunk(NcclAlgorithm algorithm) const;
   const TuningTable& table() const { return table_; }
   const Tuning& tuning(NcclFunction function, NcclAlgorithm algorithm, Protocol protocol) const {
     return table_[index_of(function)][index_of(algorithm)][index_of(protocol)];
@@ -92,6 +94,9 @@ class Nccl {
   LaunchSize launch(NcclAlgorithm algorithm, Protocol protocol, Bytes size) const;
 
  private:
+  /// Throws InputError where the environment leaves no pair to choose.
+  [[noreturn]] void complain_of_nothing(NcclFunction function) const;
+
   NcclEnvironment environment_;
   NcclVersion version_;
   std::uint32_t nodes_;

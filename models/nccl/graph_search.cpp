@@ -63,7 +63,9 @@ class GraphSearch {
   }
 
  private:
-  bool has_nvls() const { return !system_.of_kind(NcclNodeKind::nvs).empty() && capability_ >= 90; }
+  bool has_nvls() const {
+    return !system_.of_kind(NcclNodeKind::nvs).empty() && system_.multicast() && capability_ >= 90;
+  }
 
   void prepare() {
     const bool pairs_nics = best_.pattern == GraphPattern::ring ||

@@ -78,6 +78,9 @@ class NcclSystem {
   int least_compute_capability() const;
   int greatest_compute_capability() const;
   const NcclCpu& cpu() const;  ///< the first one; NCCL takes all to be alike
+  /// Whether its NVSwitches add up and copy. NCCL asks the driver; a dump of its does not say, so
+  /// that only the GPUs' generation counts then.
+  bool multicast() const { return multicast_; }
   /// Forgets a NIC, the index being among nets.
   void remove_net(std::size_t index) { remove(NcclNodeKind::net, index); }
   /// Forgets all GPUs but those of the first `ranks` ranks, as NCCL knows only the GPUs of its
@@ -88,6 +91,7 @@ class NcclSystem {
   friend class NcclSystemBuilder;
   void remove(NcclNodeKind kind, std::size_t index);
 
+  bool multicast_ = true;
   std::vector<NcclNode> nodes_;
   std::vector<NcclLink> links_;
   std::array<std::vector<std::uint32_t>, 6> by_kind_;
@@ -104,6 +108,7 @@ class NcclSystemBuilder {
   void connect_both(std::uint32_t a, std::uint32_t b, NcclLinkKind kind, double bandwidth);
   /// NVLinks of a GPU to the (single) NVSwitch node, which is made when missing.
   void connect_to_nvswitch(std::uint32_t gpu, double bandwidth);
+  void without_multicast() { system_.multicast_ = false; }
   /// Merges the halves of Broadcom PCIe switches, joins CPUs, orders links, numbers ranks from 0.
   NcclSystem build(NcclVersion version) &&;
 

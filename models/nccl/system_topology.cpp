@@ -119,7 +119,7 @@ class HostReader {
     } else {
       nodes_[device] = builder_.add(make_node(NcclNodeKind::nic, device));
       add_net(nodes_[device], network_bandwidth(device).value_or(nic_bandwidth(device)),
-              each.gpudirect);
+              each.gpudirect, is_on_reducing_switch(device));
     }
   }
 
@@ -130,6 +130,14 @@ class HostReader {
       if (link.kind == LinkKind::network) return in_gigabytes_per_second(link.bandwidth);
     }
     return std::nullopt;
+  }
+
+  bool is_on_reducing_switch(DeviceId device) const {
+    const auto links = topology_.links_from(device);
+    return std::any_of(links.begin(), links.end(), [&](LinkId id) {
+      const Link& link = topology_.link(id);
+      return link.kind == LinkKind::network && topology_.device(link.to).reduces;
+    });
   }
 
   /// Of a NIC that is on no network: its own rate, else what its name promises, else 100 Gb/s.
@@ -143,7 +151,7 @@ class HostReader {
     return 12.5;
   }
 
-  void add_net(std::uint32_t nic, double bandwidth, bool gdr) {
+  void add_net(std::uint32_t nic, double bandwidth, bool gdr, bool collnet) {
     NcclNode node = make_node(NcclNodeKind::net);
     node.net.device = nets_++;
     node.id = static_cast<std::uint64_t>(node.net.device);
@@ -151,6 +159,7 @@ class HostReader {
     node.net.asic = node.id + 1;
     node.net.bandwidth = static_cast<float>(bandwidth);
     node.net.gdr = gdr;
+    node.net.collnet = collnet;
     builder_.connect_both(nic, builder_.add(std::move(node)), NcclLinkKind::net, bandwidth);
   }
 
@@ -161,7 +170,7 @@ class HostReader {
     if (!bandwidth) return;
     const std::uint32_t nic = builder_.add(make_node(NcclNodeKind::nic, device));
     builder_.connect_both(cpus_.front(), nic, NcclLinkKind::pci, local_bandwidth);
-    add_net(nic, std::max(*bandwidth, unknown_net_bandwidth), false);
+    add_net(nic, std::max(*bandwidth, unknown_net_bandwidth), false, is_on_reducing_switch(device));
   }
 
   void connect_pci() {
@@ -210,6 +219,7 @@ class HostReader {
           nvlink_count(link, capability, version_) * nvlink_bandwidth(capability, version_);
       if (topology_.device(link.to).kind == DeviceKind::nvswitch) {
         builder_.connect_to_nvswitch(gpu, bandwidth);
+        if (!topology_.device(link.to).reduces) builder_.without_multicast();
       } else if (topology_.device(link.to).kind == DeviceKind::gpu) {
         builder_.connect(gpu, nodes_.at(link.to), NcclLinkKind::nvl, bandwidth);
       } else if (topology_.device(link.to).kind == DeviceKind::cpu) {

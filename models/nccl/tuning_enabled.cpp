@@ -17,10 +17,10 @@ bool has_collnet(const TuningInput& input) {
          !input.graphs->collnet_chain.channels.empty();
 }
 
-/// AllGather and ReduceScatter in the network need a NIC, and so a head, for every GPU.
-bool every_gpu_is_head(const TuningInput& input) {
+/// AllGather and ReduceScatter need a head for every GPU; in the network, so a NIC.
+bool every_gpu_is_head(const NcclGraph& graph, const TuningInput& input) {
   std::set<std::uint32_t> heads;
-  for (const GraphChannel& channel : input.graphs->collnet_direct.channels) {
+  for (const GraphChannel& channel : graph.channels) {
     heads.insert(channel.gpus.front());
   }
   return heads.size() >= input.system->gpu_count();
@@ -53,13 +53,16 @@ bool algorithm_is_enabled(NcclFunction function, NcclAlgorithm algorithm,
     case NcclAlgorithm::nvls_tree:
       return input.nodes > 1;
     case NcclAlgorithm::nvls:
-      return input.nodes == 1 ||
-             (has_collnet(input) && (!is_gather(function) || every_gpu_is_head(input)));
+      if (input.nodes > 1 && !has_collnet(input)) return false;
+      return !is_gather(function) ||
+             every_gpu_is_head(input.nodes == 1 ? input.graphs->nvls : input.graphs->collnet_direct,
+                               input);
     case NcclAlgorithm::collnet_chain:
       return has_collnet(input);
     case NcclAlgorithm::collnet_direct:
       return has_collnet(input) && !input.system->of_kind(NcclNodeKind::nvs).empty() &&
-             input.system->gpu_count() <= 8 && (!is_gather(function) || every_gpu_is_head(input));
+             input.system->gpu_count() <= 8 &&
+             (!is_gather(function) || every_gpu_is_head(input.graphs->collnet_direct, input));
   }
   return false;
 }

@@ -34,7 +34,7 @@ constexpr std::size_t link_limit = std::size_t{1} << 22;
 
 FatTree read_fat_tree(const YamlValue& fabric) {
   const YamlMapping keys =
-      fabric.mapping({"kind", "attach", "link", "oversubscription", "levels", "ports",
+      fabric.mapping({"kind", "attach", "link", "sharp", "oversubscription", "levels", "ports",
                       "rail_optimised", "spines", "pod_leaves", "cores"});
   FatTree tree;
   tree.cable = read_cable(keys);

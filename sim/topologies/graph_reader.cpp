@@ -90,7 +90,8 @@ void GraphReader::next_file() {
 
 void GraphReader::read_devices(const YamlValue& list, bool inside_node) {
   for (const YamlValue& value : list.sequence()) {
-    const YamlMapping entry = value.mapping({"id", "kind", "model", "rate", "gpudirect"});
+    const YamlMapping entry =
+        value.mapping({"id", "kind", "model", "rate", "gpudirect", "multicast"});
     const YamlValue id = entry.at("id");
     Device device;
     if (inside_node || entry.find("kind")) {
@@ -108,6 +109,13 @@ void GraphReader::read_devices(const YamlValue& list, bool inside_node) {
     }
     if (const auto model = entry.find("model")) device.model = model->string();
     read_nic(entry, device);
+    if (const auto multicast = entry.find("multicast")) {
+      device.reduces = multicast->boolean();
+      if (device.kind != DeviceKind::nvswitch) {
+        multicast->fail(fmt::format("'multicast' of a {}", to_string(device.kind)),
+                        "it is for devices of kind nvswitch; 'sharp' for a fabric");
+      }
+    }
     for (std::string& name : expand_names(id, id.string())) {
       if (!is_plain_name(name)) {
         id.fail(fmt::format("'{}' is not a name", name),

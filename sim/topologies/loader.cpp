@@ -148,7 +148,7 @@ NodeEnds find_ends(const std::vector<NodeGroup>& groups, const NodeAdder& added,
 /// A fabric that the file draws itself: devices and links over the whole cluster.
 void build_custom(TopologyBuilder& builder, NodeAdder& added, const YamlValue& fabric,
                   const std::vector<NodeGroup>& groups) {
-  const YamlMapping keys = fabric.mapping({"kind", "devices", "links", "shared"});
+  const YamlMapping keys = fabric.mapping({"kind", "sharp", "devices", "links", "shared"});
   GraphReader reader;
   std::size_t node = 0;
   for (const NodeGroup& group : groups) {
@@ -167,7 +167,10 @@ void build_custom(TopologyBuilder& builder, NodeAdder& added, const YamlValue& f
   for (const Device& device : graph.devices) {
     // Only devices of nodes, which are there already, have a slash in their names.
     if (device.name.find('/') == std::string::npos) {
-      builder.add_device({device.name, device.kind, -1, device.model});
+      builder.add_device({.name = device.name,
+                          .kind = device.kind,
+                          .model = device.model,
+                          .reduces = device.reduces});
     }
   }
   std::optional<LinkId> first_link;
@@ -187,8 +190,8 @@ YamlValue find_fabric(const YamlValue& fabric, const std::filesystem::path& temp
   return load_yaml(template_path(*name, templates), "fabric");
 }
 
-void add_fabric(TopologyBuilder& builder, NodeAdder& added, const YamlValue& fabric,
-                const std::vector<NodeGroup>& groups) {
+void build_fabric(TopologyBuilder& builder, NodeAdder& added, const YamlValue& fabric,
+                  const std::vector<NodeGroup>& groups) {
   const YamlMapping keys = fabric.free_mapping();
   const YamlValue kind = keys.at("kind");
   const std::string name = kind.string();
@@ -205,6 +208,14 @@ void add_fabric(TopologyBuilder& builder, NodeAdder& added, const YamlValue& fab
     names += fmt::format(", {}", network.name);
   }
   kind.fail(fmt::format("'{}' is not a kind of fabric", name), fmt::format("kinds are {}", names));
+}
+
+/// With `sharp: true` its switches reduce.
+void add_fabric(TopologyBuilder& builder, NodeAdder& added, const YamlValue& fabric,
+                const std::vector<NodeGroup>& groups) {
+  build_fabric(builder, added, fabric, groups);
+  const auto sharp = fabric.free_mapping().find("sharp");
+  if (sharp && sharp->boolean()) builder.let_network_reduce();
 }
 
 /// Some GPU that the first one cannot reach, if there is one.

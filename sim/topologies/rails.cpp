@@ -3,7 +3,8 @@
 namespace collsim {
 
 void build_rails(TopologyBuilder& builder, const YamlValue& fabric, const NodeEnds& ends) {
-  const YamlMapping keys = fabric.mapping({"kind", "attach", "link", "spines", "oversubscription"});
+  const YamlMapping keys =
+      fabric.mapping({"kind", "attach", "link", "sharp", "spines", "oversubscription"});
   const Cable cable = read_cable(keys);
   const auto spine_count = keys.find("spines") ? keys.at("spines").integer(0, 1024) : 0;
   const double oversubscription = read_oversubscription(keys);

@@ -41,6 +41,7 @@ std::string device_properties(const Device& device) {
     text += fmt::format(", rate: {:.9g} Gb/s", 8 * in_gigabytes_per_second(device.port_rate));
   }
   if (!device.gpudirect) text += ", gpudirect: false";
+  if (device.reduces) text += ", multicast: true";
   return text;
 }
 

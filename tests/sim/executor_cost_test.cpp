@@ -139,6 +139,44 @@ TEST_F(ExecutorCost, lanes_share_the_channel) {
   EXPECT_GE(shared, 32);
 }
 
+// Two ranks, 10,000 bytes: the broadcast's send takes 1 us on the wire (and 1 us to arrive); nothing
+// holds the root up. Root: launch 0..5, send 5..6, launch 6..11, send 11..12, and so on. Rank 1 is
+// over when the third message has arrived at 19, three launches of its own in: 5, then it waits.
+TEST_F(ExecutorCost, calls_in_a_row_overlap_where_nobody_waits) {
+  const Plan plan = make_plan(Collective::broadcast, "ring", uniform_placement(2));
+  const Bytes size{10000};
+  cost_.launch = microseconds(5);
+  const Binding binding(plan, size, Bytes{4}, {});
+  const Wiring wiring = test::private_wiring(plan, rate, alpha);
+  const auto mean_of = [&](std::uint32_t calls) {
+    NativeFabric fabric;
+    return in_microseconds(
+        execute({plan, binding, wiring, cost_, Protocol::simple, 0, calls}, fabric).time);
+  };
+  EXPECT_DOUBLE_EQ(mean_of(1), 7);
+  EXPECT_DOUBLE_EQ(mean_of(3), 19.0 / 3);
+}
+
+// A ring's next call begins when both ranks have the result: nothing overlaps.
+TEST_F(ExecutorCost, calls_in_a_row_add_up_where_all_wait_for_all) {
+  cost_.launch = microseconds(5);
+  const Binding binding(plan_, size_, Bytes{4}, {});
+  const Wiring wiring = test::private_wiring(plan_, rate, alpha);
+  NativeFabric fabric;
+  const auto result = execute({plan_, binding, wiring, cost_, Protocol::simple, 0, 4}, fabric);
+  EXPECT_DOUBLE_EQ(in_microseconds(result.time), 5 + 4);
+}
+
+// 4 us of links alone; thread blocks of network links pay 0.5 us per slice, three of them.
+TEST_F(ExecutorCost, the_slowest_kind_of_link_may_have_costs_of_its_own) {
+  simple(cost_).slice = microseconds(100);
+  auto& own = cost_.over[static_cast<std::size_t>(Protocol::simple)]
+                        [static_cast<std::size_t>(LinkKind::network)];
+  own = simple(cost_);
+  own->slice = microseconds(0.5);
+  EXPECT_DOUBLE_EQ(microseconds_of(plan_, size_, cost_), 5.5);
+}
+
 /// LL and LL128: two warps that move 2,500 bytes each per round.
 class ExecutorRounds : public ExecutorCost {
  protected:

@@ -30,6 +30,13 @@ TEST(TopologyLoading, HgxH200HasEightGpusOnOneNvswitch) {
   EXPECT_DOUBLE_EQ(in_gigabytes_per_second(nvlink.bandwidth), 478.08);
 }
 
+bool reduces(const Topology& topology, std::string_view name) {
+  const auto devices = topology.devices();
+  const auto found = std::find_if(devices.begin(), devices.end(),
+                                  [&](const Device& device) { return device.name == name; });
+  return found != devices.end() && found->reduces;
+}
+
 /// Loads a topology written here; templates are those that ship.
 Topology load_text(const std::string& text) {
   const std::filesystem::path folder =
@@ -146,6 +153,18 @@ TEST(TopologyLoading, SharedResourcesCoverDirections) {
   EXPECT_EQ(topology.link_name(out.links[0]), "node1/gpu1 -> node1/hub");
   // Two links, both directions.
   EXPECT_EQ(topology.shared_resources()[5].links.size(), 4U);
+}
+
+// Hopper's NVSwitches add up, Ampere's do not; a fabric's switches where it says so.
+TEST(TopologyLoading, SwitchesReduceWhereTheFileSaysSo) {
+  EXPECT_TRUE(reduces(load_topology(shipped / "dgx-h100.yaml"), "node0/nvswitch0"));
+  EXPECT_FALSE(reduces(load_topology(shipped / "dgx-a100.yaml"), "node0/nvswitch0"));
+  const std::string fabric =
+      "nodes: { template: one-gpu, count: 4 }\n"
+      "fabric: { kind: single_switch, attach: gpu, link: { bandwidth: 5 GB/s, latency: 1 us }";
+  EXPECT_FALSE(reduces(load_text(fabric + " }\n"), "switch0"));
+  EXPECT_FALSE(reduces(load_text(fabric + ", sharp: false }\n"), "switch0"));
+  EXPECT_TRUE(reduces(load_text(fabric + ", sharp: true }\n"), "switch0"));
 }
 
 TEST(TopologyLoading, CustomFabricIsAnyGraph) {

@@ -8,7 +8,11 @@ Wiring switch_wiring(const Plan& plan, BytesPerSecond rate, Seconds alpha) {
   for (std::uint32_t channel = 0; channel < plan.channels(); ++channel) {
     auto& wires = wiring.wires.emplace_back();
     for (const Connection& connection : plan.schedule(channel).connections()) {
-      wires.push_back({{connection.src, plan.ranks() + connection.dst}, alpha, LinkKind::network});
+      Wire& wire = wires.emplace_back();
+      wire.latency = alpha;
+      wire.kind = LinkKind::network;
+      if (connection.src < plan.ranks()) wire.resources.push_back(connection.src);
+      if (connection.dst < plan.ranks()) wire.resources.push_back(plan.ranks() + connection.dst);
     }
   }
   return wiring;

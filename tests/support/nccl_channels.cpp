@@ -39,4 +39,25 @@ NcclChannels random_channels(Rank ranks, std::uint32_t count, std::uint32_t seed
   return channels;
 }
 
+NcclChannels node_channels(std::uint32_t nodes, Rank per_node, std::uint32_t count,
+                           std::uint32_t seed) {
+  std::mt19937 random(seed);
+  NcclChannels channels = one_node_channels(nodes * per_node, count);
+  NcclStripes stripes;
+  for (std::uint32_t node = 0; node < nodes; ++node) {
+    std::vector<Rank>& ranks = stripes.nodes.emplace_back(per_node);
+    std::iota(ranks.begin(), ranks.end(), node * per_node);
+  }
+  stripes.heads.resize(per_node);
+  std::iota(stripes.heads.begin(), stripes.heads.end(), 0U);
+  std::shuffle(stripes.heads.begin(), stripes.heads.end(), random);
+  channels.nvls = stripes;
+  channels.collnet = stripes;
+  for (NcclChannel& channel : channels.channels) {
+    channel.chains = stripes.nodes;
+    for (auto& chain : channel.chains) std::shuffle(chain.begin(), chain.end(), random);
+  }
+  return channels;
+}
+
 }  // namespace collsim::test

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <optional>
 #include <ostream>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "sim/input_error.h"
 #include "sim/topologies/loader.h"
 #include "tools/collsim/collective_option.h"
+#include "tools/collsim/named_plan.h"
 #include "tools/collsim/numbers.h"
 #include "tools/collsim/options.h"
 #include "tools/collsim/subcommand.h"
@@ -52,10 +54,13 @@ struct Outcome {
   std::uint64_t messages = 0;
   std::uint64_t violation_count = 0;
   std::vector<std::string> violations;
+  std::set<std::uint32_t> credits;  // that were tried
 };
 
 void prove(const Plan& plan, const CheckOptions& options, Outcome& outcome) {
   const CheckReport report = check(plan, options);
+  const auto credits = default_credits(plan);
+  outcome.credits.insert(credits.begin(), credits.end());
   ++outcome.plans;
   outcome.most_schedules = std::max(outcome.most_schedules, report.schedules);
   outcome.runs += report.runs;
@@ -77,14 +82,14 @@ Outcome prove(const std::string& algorithm, const Request& request) {
   for (const Rank ranks : request.rank_counts) {
     const Placement placement = uniform_placement(ranks, request.per_node);
     if (is_too_large(request.collective, ranks) ||
-        why_unsupported(request.collective, algorithm, placement)) {
+        why_no_named_plan(request.collective, algorithm, placement)) {
       ++outcome.unsupported;
       continue;
     }
     const Rank first = request.root.value_or(0);
     const Rank last = !request.root && has_root(request.collective) ? ranks - 1 : first;
     for (Rank root = first; root <= last; ++root) {
-      prove(make_plan(request.collective, algorithm, placement, request.channels, root),
+      prove(named_plan(request.collective, algorithm, placement, request.channels, root),
             request.options, outcome);
     }
   }
@@ -117,7 +122,7 @@ void print_outcome(std::ostream& out, const std::string& algorithm, const Outcom
 std::vector<std::string> chosen_algorithms(Collective collective, const std::string& name) {
   if (name != "all") {
     // Complains of an unknown name.
-    static_cast<void>(why_unsupported(collective, name, uniform_placement(1)));
+    static_cast<void>(why_no_named_plan(collective, name, uniform_placement(1)));
     return {name};
   }
   auto names = algorithm_names(collective);
@@ -263,10 +268,11 @@ Request read_request(const po::variables_map& values) {
 
 int run_check(std::span<const std::string> args, std::ostream& out, std::ostream& /*err*/) {
   po::options_description options("options");
-  options.add_options()                                                                       //
-      ("algorithm,a", po::value<std::string>()->default_value("all"), "see `collsim list`")   //
-      ("collective", po::value<std::string>()->default_value("all_reduce"), "what to reach")  //
-      ("ranks,n", po::value<std::string>()->default_value("1..17,32,64,100"), "rank counts")  //
+  options.add_options()  //
+      ("algorithm,a", po::value<std::string>()->default_value("all"),
+       "see `collsim list`; also NCCL's nvls, nvls_tree, collnet_direct, collnet_chain, pat")  //
+      ("collective", po::value<std::string>()->default_value("all_reduce"), "what to reach")   //
+      ("ranks,n", po::value<std::string>()->default_value("1..17,32,64,100"), "rank counts")   //
       ("ranks-per-node", po::value<std::int64_t>()->default_value(1),
        "nodes are filled in order")                                                              //
       ("channels", po::value<std::string>()->default_value("1,4"), "channel counts")             //
@@ -298,15 +304,17 @@ int run_check(std::span<const std::string> args, std::ostream& out, std::ostream
   const Request request = read_request(*values);
   std::uint64_t wrong = 0;
   std::uint32_t most_schedules = 0;
+  std::set<std::uint32_t> credits;
   for (const auto& algorithm :
        chosen_algorithms(request.collective, (*values)["algorithm"].as<std::string>())) {
     const Outcome outcome = prove(algorithm, request);
     print_outcome(out, algorithm, outcome);
     wrong += outcome.violation_count;
     most_schedules = std::max(most_schedules, outcome.most_schedules);
+    credits.insert(outcome.credits.begin(), outcome.credits.end());
   }
-  fmt::print(out, "credits 1, 2, 3, 8; {} orders each; {} loops", request.options.orders,
-             request.options.loops);
+  fmt::print(out, "credits {}; {} orders each; {} loops", fmt::join(credits, ", "),
+             request.options.orders, request.options.loops);
   if (request.channels > 1 && most_schedules == 1) {
     fmt::print(out, "; up to {} channels share one schedule, proved once", request.channels);
   }

@@ -13,6 +13,7 @@
 #include "sim/algorithms/registry.h"
 #include "sim/input_error.h"
 #include "tools/collsim/collective_option.h"
+#include "tools/collsim/named_plan.h"
 #include "tools/collsim/numbers.h"
 #include "tools/collsim/options.h"
 #include "tools/collsim/subcommand.h"
@@ -67,9 +68,23 @@ std::string words(ChunkRange chunks) {
              : fmt::format("chunks {}..{}", chunks.first, chunks.first + chunks.count - 1);
 }
 
-/// The ranks' buffers, eight chunks side by side. Cells that differ from `before` get a star.
+/// "3" for a rank, "sw" for the only switch that takes part, "s0" for the first of several.
+std::string short_name(const Schedule& schedule, Rank participant) {
+  if (!schedule.is_agent(participant)) return std::to_string(participant);
+  return schedule.agents().size() == 1 ? "sw" : fmt::format("s{}", participant - schedule.ranks());
+}
+
+std::string row_name(const Schedule& schedule, Rank participant) {
+  if (!schedule.is_agent(participant)) return fmt::format("rank {}", participant);
+  return schedule.agents().size() == 1 ? "switch" : short_name(schedule, participant);
+}
+
+/// The participants' buffers, eight chunks side by side. Cells that differ from `before` get a
+/// star.
 void print_buffers(std::ostream& out, const std::vector<Contributions>& buffers,
-                   const std::vector<Contributions>& before, Rank ranks, std::uint32_t chunks) {
+                   const std::vector<Contributions>& before, const Schedule& schedule) {
+  const Rank ranks = schedule.ranks();
+  const std::uint32_t chunks = schedule.chunks();
   for (std::uint32_t begin = 0; begin < chunks; begin += chunks_per_table) {
     const std::uint32_t end = std::min(chunks, begin + chunks_per_table);
     std::string line(7, ' ');
@@ -77,8 +92,8 @@ void print_buffers(std::ostream& out, const std::vector<Contributions>& buffers,
       line += fmt::format(" {:<{}}", fmt::format("chunk {}", chunk), widest_cell + 1);
     }
     fmt::print(out, "\n{}\n", line.substr(0, line.find_last_not_of(' ') + 1));
-    for (Rank rank = 0; rank < ranks; ++rank) {
-      line = fmt::format("rank {:<2}", rank);
+    for (Rank rank = 0; rank < schedule.participants(); ++rank) {
+      line = fmt::format("{:<7}", row_name(schedule, rank));
       for (std::uint32_t chunk = begin; chunk < end; ++chunk) {
         const std::size_t i = std::size_t{rank} * chunks + chunk;
         const std::string mark = buffers[i] == before[i] ? "" : "*";
@@ -90,11 +105,13 @@ void print_buffers(std::ostream& out, const std::vector<Contributions>& buffers,
 }
 
 /// One message a line; many of them in columns, read downwards.
-void print_transfers(std::ostream& out, const std::vector<StepTransfer>& transfers) {
+void print_transfers(std::ostream& out, const std::vector<StepTransfer>& transfers,
+                     const Schedule& schedule) {
   std::vector<std::string> items;
   std::size_t widest = 0;
   for (const StepTransfer& each : transfers) {
-    items.push_back(fmt::format("  {:>2} -> {:<2}  {}  {}", each.from, each.to, words(each.chunks),
+    items.push_back(fmt::format("  {:>2} -> {:<2}  {}  {}", short_name(schedule, each.from),
+                                short_name(schedule, each.to), words(each.chunks),
                                 each.reduce ? "reduce" : "copy"));
     widest = std::max(widest, items.back().size());
   }
@@ -126,11 +143,12 @@ std::string share_of_buffer(std::uint32_t chunks_sent, std::uint32_t chunks) {
 void print_summary(std::ostream& out, const std::vector<Step>& steps, const Plan& plan) {
   const Rank ranks = plan.ranks();
   std::size_t messages = 0;
-  std::vector<std::uint32_t> sent(ranks);
+  std::vector<std::uint32_t> sent(plan.schedule(0).participants());
   for (const Step& step : steps) {
     messages += step.transfers.size();
     for (const StepTransfer& each : step.transfers) sent[each.from] += each.chunks.count;
   }
+  sent.resize(ranks);
   const auto [least, most] = std::minmax_element(sent.begin(), sent.end());
   fmt::print(out, "\n{} step{}, {} messages. ", steps.size(), steps.size() == 1 ? "" : "s",
              messages);
@@ -153,7 +171,8 @@ void print_summary(std::ostream& out, const std::vector<Step>& steps, const Plan
 
 void print_steps(std::ostream& out, const Request& request) {
   const Rank ranks = request.plan.ranks();
-  const std::uint32_t chunks = request.plan.schedule(0).chunks();
+  const Schedule& schedule = request.plan.schedule(0);
+  const std::uint32_t chunks = schedule.chunks();
   const std::vector<Step> steps = replay_steps(request.plan);
   if (request.only_step > steps.size()) {
     throw InputError(fmt::format("--step: there is no step {}", request.only_step),
@@ -167,26 +186,29 @@ void print_steps(std::ostream& out, const Request& request) {
     return;
   }
   fmt::print(out, "a2 is what rank 2 contributes, sum all of it; * marks what a step changed.\n");
+  if (!schedule.agents().empty()) {
+    fmt::print(out, "A switch shows what it has added up or copied last.\n");
+  }
   std::vector<Contributions> before = initial_buffers(request.plan);
   if (request.only_step == 0) {
     fmt::print(out, "\nstart\n");
-    print_buffers(out, before, before, ranks, chunks);
+    print_buffers(out, before, before, schedule);
   }
   for (std::size_t s = 0; s < steps.size(); ++s) {
     if (request.only_step == 0 || request.only_step == s + 1) {
       fmt::print(out, "\nstep {} of {}: {}\n", s + 1, steps.size(), steps[s].phase);
-      print_transfers(out, steps[s].transfers);
-      print_buffers(out, steps[s].buffers, before, ranks, chunks);
+      print_transfers(out, steps[s].transfers, schedule);
+      print_buffers(out, steps[s].buffers, before, schedule);
     }
     before = steps[s].buffers;
   }
   if (request.only_step == 0) print_summary(out, steps, request.plan);
 }
 
-Rank ranks_per_node(const po::variables_map& values, Rank ranks) {
+Rank ranks_per_node(const po::variables_map& values, Rank ranks, Rank unless_said) {
   if (values.count("nodes") == 0) {
     return values.count("ranks-per-node") == 0
-               ? 1
+               ? unless_said
                : bounded_option(values, "ranks-per-node", 1, most_replayed_ranks);
   }
   if (values.count("ranks-per-node") != 0) {
@@ -206,26 +228,29 @@ int run_steps(std::span<const std::string> args, std::ostream& out, std::ostream
   po::options_description options("options");
   options.add_options()  //
       ("algorithm,a", po::value<std::string>(),
-       "default: the collective's first in `collsim list`")(
+       "default: the collective's first in `collsim list`; also NCCL's nvls, nvls_tree, "
+       "collnet_direct, collnet_chain, pat")(
           "collective", po::value<std::string>()->default_value("all_reduce"), "what to reach")  //
       ("root", po::value<std::int64_t>()->default_value(0), "where the collective has one")      //
       ("ranks,n", po::value<std::int64_t>()->default_value(4), "1 to 64")                        //
       ("nodes", po::value<std::int64_t>(),
-       "equally full nodes; default: every rank has its own")              //
-      ("ranks-per-node", po::value<std::int64_t>(), "instead of --nodes")  //
+       "equally full nodes; default: every rank has its own, for nvls one in all")  //
+      ("ranks-per-node", po::value<std::int64_t>(), "instead of --nodes")           //
       ("step", po::value<std::int64_t>(), "show this one only");
   const auto values = parse_options(
       options, "collsim steps [--algorithm A] [--ranks N] [options]",
       "Shows who sends what in every step, and what every rank holds after it.", "", args, out);
   if (!values) return exit_ok;
   const Rank ranks = bounded_option(*values, "ranks", 1, most_replayed_ranks);
-  const Placement placement = uniform_placement(ranks, ranks_per_node(*values, ranks));
   const Collective collective = collective_option(*values);
   const std::string algorithm = values->count("algorithm") != 0
                                     ? (*values)["algorithm"].as<std::string>()
                                     : algorithm_names(collective).front();
-  Request request{make_plan(collective, algorithm, placement, 1,
-                            bounded_option(*values, "root", 0, most_replayed_ranks - 1)),
+  // A node's NVSwitch is what NVLS shows.
+  const Rank per_node = ranks_per_node(*values, ranks, algorithm == "nvls" ? ranks : 1);
+  const Placement placement = uniform_placement(ranks, per_node);
+  Request request{named_plan(collective, algorithm, placement, 1,
+                             bounded_option(*values, "root", 0, most_replayed_ranks - 1)),
                   0};
   if (values->count("step") != 0) request.only_step = bounded_option(*values, "step", 1, 1U << 16);
   print_steps(out, request);
