@@ -93,13 +93,14 @@ std::string_view calibration_key(LinkKind kind) {
 
 TransferCost load_calibration(const std::filesystem::path& path) {
   const YamlMapping root = load_yaml(path, "calibration")
-                               .mapping({"collsim", "name", "source", "date", "launch",
+                               .mapping({"collsim", "name", "source", "date", "launch", "issue",
                                          "efficiency", "unevenness", "proxy", "protocols"});
   TransferCost cost;
   cost.calibration = root.at("name").string();
   static_cast<void>(root.at("source").string());
   static_cast<void>(root.at("date").string());
   if (const auto launch = root.find("launch")) cost.launch = launch->time();
+  if (const auto issue = root.find("issue")) cost.issue = issue->time();
   if (const auto efficiency = root.find("efficiency")) {
     const YamlMapping kinds = efficiency->mapping({"nvlink", "pcie", "cpu", "network"});
     for (std::size_t kind = 0; kind < link_kind_count; ++kind) {

@@ -175,6 +175,7 @@ class Executor final : public FabricListener {
 
   ExecutionResult run() {
     lay_out();
+    if (workers_.empty()) return {std::max(launch_cost(), execution_.cost.issue), 0};
     for (Rank rank = 0; rank < launches_.size(); ++rank) launch(rank);
     work_off_wakeups();
     fabric_.run(*this);
@@ -182,7 +183,8 @@ class Executor final : public FabricListener {
       throw std::logic_error(fmt::format("{} of {} programs never ended: the plan deadlocks",
                                          workers_.size() - finished_, workers_.size()));
     }
-    return {(1.0 / execution_.calls) * (launch_cost() + fabric_.now()), transfers_};
+    const Seconds mean = (1.0 / execution_.calls) * (launch_cost() + fabric_.now());
+    return {std::max(mean, execution_.cost.issue), transfers_};
   }
 
   void on_flow_done(EventTag tag) override {

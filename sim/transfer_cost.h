@@ -68,6 +68,7 @@ struct ProxyCost {
 struct TransferCost {
   std::string calibration = "ideal";  ///< name of the file it came from
   Seconds launch;                     ///< once per call
+  Seconds issue;                      ///< no call takes less: the CPU's time to issue the next one
   std::array<ProtocolCost, protocol_count> protocols{};
   ProxyCost proxy;
   /// Thread blocks do not get equal shares of a link, so that channels do not stay in step and fill
