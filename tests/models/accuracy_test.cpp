@@ -86,12 +86,12 @@ double mean(const std::vector<double>& values) {
 
 Errors errors_of(const Family& family) {
   const Topology topology = load_topology(find_data_file("hgx-h200", "topologies"));
-  const Recording recording = load_recording(data_directory() / "recordings/h200.csv", family.id,
-                                             Collective::all_reduce, 8);
+  const auto times = measured_times(read_recording(data_directory() / "recordings/h200.csv"),
+                                    family.id, Collective::all_reduce, 8);
   const Predictor predictor(topology, calibration_for(topology), Collective::all_reduce,
                             run_of(family), 8);
   Errors errors;
-  for (const auto& recorded : recording.times) {
+  for (const auto& recorded : times) {
     const Bytes size = recorded.first;
     const Seconds measured = recorded.second;
     const Prediction prediction = predictor.simulate(size, Engine::native);
