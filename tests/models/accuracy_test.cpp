@@ -124,12 +124,12 @@ double mean(const std::vector<double>& values) {
 
 Errors errors_of(const Family& family) {
   const Topology topology = load_topology(find_data_file("hgx-h200", "topologies"));
-  const Recording recording = load_recording(data_directory() / "recordings/h200.csv", family.id,
-                                             family.collective, family.ranks);
+  const auto times = measured_times(read_recording(data_directory() / "recordings/h200.csv"),
+                                    family.id, family.collective, family.ranks);
   const Predictor predictor(topology, calibration_for(topology), family.collective, run_of(family),
                             family.ranks);
   Errors errors;
-  for (const auto& [size, measured] : recording.times) {
+  for (const auto& [size, measured] : times) {
     // Larger calls of LL only repeat what these show, and take seconds.
     if (size > Bytes{256 << 20}) break;
     const Prediction prediction = predictor.simulate(size, Engine::native);

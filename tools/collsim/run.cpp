@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ostream.h>
 
+#include <map>
 #include <optional>
 #include <ostream>
 
@@ -66,26 +67,25 @@ Prediction predict(const Predictor& predictor, Bytes size, Answerer answerer) {
   return predictor.estimate(size);
 }
 
-std::optional<Seconds> measured_time(const std::optional<Recording>& recording, Bytes size) {
-  if (!recording) return std::nullopt;
-  const auto found = recording->times.find(size);
-  if (found == recording->times.end()) return std::nullopt;
+std::optional<Seconds> measured_time(const std::map<Bytes, Seconds>& times, Bytes size) {
+  const auto found = times.find(size);
+  if (found == times.end()) return std::nullopt;
   return found->second;
 }
 
 void answer(const Question& question, const RunSpec& run, Answerer answerer, Report& report,
             std::ostream& err) {
   const Scenario& scenario = question.scenario;
-  std::optional<Recording> recording;
+  std::map<Bytes, Seconds> recorded;
   if (run.measured) {
-    recording =
-        load_recording(run.measured->file, run.measured->id, scenario.collective, question.ranks);
+    recorded = measured_times(read_recording(run.measured->file), run.measured->id,
+                              scenario.collective, question.ranks);
   }
   const Predictor predictor = make_predictor(question, run);
   warn(predictor, err);
   report.begin({&question, &run, std::string(name_of(answerer))});
   for (const Bytes size : expand(scenario.sizes, element_size)) {
-    report.add({predict(predictor, size, answerer), measured_time(recording, size)});
+    report.add({predict(predictor, size, answerer), measured_time(recorded, size)});
   }
   report.end();
 }

@@ -1,0 +1,202 @@
+// What nccl-tests writes with -J (2.17.3 and later). Numbers may stand in quotes.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "models/recordings/readers.h"
+
+namespace collsim {
+
+namespace {
+
+using nlohmann::json;
+
+SourcePosition position_of(const TextFile& text, std::size_t byte) {
+  const std::string_view before =
+      std::string_view(text.content).substr(0, byte == 0 ? 0 : byte - 1);
+  const auto lines = std::count(before.begin(), before.end(), '\n');
+  const auto line_begin = before.rfind('\n') + 1;  // npos + 1 is 0
+  return {text.name, static_cast<int>(lines) + 1, static_cast<int>(before.size() - line_begin) + 1};
+}
+
+json parse(const TextFile& text) {
+  try {
+    return json::parse(text.content);
+  } catch (const json::parse_error& error) {
+    throw InputError(position_of(text, error.byte), "not JSON", "what nccl-tests writes with -J");
+  }
+}
+
+class JsonReader {
+ public:
+  explicit JsonReader(const TextFile& text) : file_(text.name), root_(parse(text)) {
+    read_run();
+    const json& results = at(root_, "results", "");
+    if (!results.is_array()) fail("results", "not a list", "a list of results");
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      read_result(results[i], fmt::format("results[{}]", i));
+    }
+    name_rows();
+  }
+
+  Recording take() { return std::move(recording_); }
+
+ private:
+  [[noreturn]] void fail(const std::string& place, const std::string& wrong,
+                         const std::string& accepted) const {
+    throw InputError(SourcePosition{file_, 0, 0}, fmt::format("{}: {}", place, wrong), accepted);
+  }
+
+  const json& at(const json& object, const char* key, const std::string& place) const {
+    if (!object.is_object() || !object.contains(key)) {
+      fail(place.empty() ? "file" : place, fmt::format("no '{}'", key),
+           "what nccl-tests writes with -J");
+    }
+    return object[key];
+  }
+
+  /// A string as it is, a number as written.
+  static std::string text_of(const json& value) {
+    return value.is_string() ? value.get<std::string>() : value.dump();
+  }
+
+  double number(const json& value, const std::string& place) const {
+    const auto read = decimal_number(text_of(value));
+    if (!read)
+      fail(place, fmt::format("{} is not a number", value.dump()), "a number of 0 or more");
+    return *read;
+  }
+
+  std::int64_t whole(const json& value, const std::string& place) const {
+    const auto read = whole_number(text_of(value));
+    if (!read) fail(place, fmt::format("{} is no whole number", value.dump()), "0 or more");
+    return *read;
+  }
+
+  void read_run() {
+    if (root_.contains("args")) benchmark_ = benchmark_name(root_["args"].dump());
+    if (root_.contains("nccl_version")) read_version(text_of(root_["nccl_version"]));
+    if (root_.contains("env")) read_environment(root_["env"]);
+    const json& config = at(root_, "config", "");
+    if (config.contains("iterations")) {
+      common_.iterations = static_cast<std::uint32_t>(
+          std::min<std::int64_t>(whole(config["iterations"], "config.iterations"), 1'000'000'000));
+    }
+    if (config.contains("graph") && whole(config["graph"], "config.graph") > 0) {
+      common_.mode = CallMode::graph;
+    }
+    if (config.contains("devices")) read_devices(config["devices"]);
+  }
+
+  // "2.28.9+cuda13.0", or 22809.
+  void read_version(const std::string& version) {
+    const auto code = whole_number(version);
+    recording_.machine["nccl"] =
+        code ? fmt::format("{}.{}.{}", *code / 10000, *code / 100 % 100, *code % 100)
+             : version.substr(0, version.find('+'));
+  }
+
+  // An object, or a list of "NAME=VALUE".
+  void read_environment(const json& environment) {
+    for (const auto& [key, value] : environment.items()) {
+      const std::string text = text_of(value);
+      const auto equals = text.find('=');
+      const bool listed = environment.is_array();
+      if (listed && equals == std::string::npos) continue;
+      const std::string name = listed ? text.substr(0, equals) : key;
+      if (!name.starts_with("NCCL_") || !changes_what_nccl_does(name)) continue;
+      common_.variables[name] = listed ? text.substr(equals + 1) : text;
+    }
+  }
+
+  void read_devices(const json& devices) {
+    std::set<std::string> hosts;
+    for (const json& device : devices) {
+      hosts.insert(text_of(at(device, "hostname", "config.devices")));
+      if (device.contains("device_info")) {
+        recording_.machine["gpu"] = text_of(device["device_info"]);
+      }
+    }
+    common_.ranks = static_cast<Rank>(devices.size());
+    common_.nodes = std::max<std::uint32_t>(1, static_cast<std::uint32_t>(hosts.size()));
+  }
+
+  void read_result(const json& result, const std::string& place) {
+    RecordedRow row = common_;
+    row.size.count = whole(at(result, "size", place), place + ".size");
+    row.type = text_of(at(result, "type", place));
+    row.redop = result.contains("redop") ? text_of(result["redop"]) : "none";
+    if (result.contains("root")) {
+      const auto root = whole_number(text_of(result["root"]));
+      has_root_ = root.has_value();
+      row.root = static_cast<Rank>(root.value_or(0));
+    }
+    if (result.contains("actual_iterations")) {
+      const auto made = whole(result["actual_iterations"], place + ".actual_iterations");
+      if (made > 0) row.iterations = static_cast<std::uint32_t>(made);
+    }
+    for (const char* key : {"out_of_place", "in_place"}) {
+      if (!result.contains(key) || !result[key].is_object()) continue;
+      row.in_place = key == std::string_view("in_place");
+      read_place(result[key], place + "." + key, row);
+    }
+  }
+
+  void read_place(const json& figures, const std::string& place, RecordedRow row) {
+    if (figures.contains("cpu_time")) {
+      fail(place, "the CPU's times (-C 1)", "nccl-tests' wall times, without -C");
+    }
+    row.time = microseconds(number(at(figures, "time", place), place + ".time"));
+    if (figures.contains("nwrong")) {
+      row.wrong = whole_number(text_of(figures["nwrong"])).value_or(0) != 0;
+    }
+    if (figures.contains("alg_bw") && figures.contains("bus_bw")) {
+      const double algbw = number(figures["alg_bw"], place + ".alg_bw");
+      if (algbw > fastest_) {
+        fastest_ = algbw;
+        busbw_per_algbw_ = number(figures["bus_bw"], place + ".bus_bw") / algbw;
+      }
+    }
+    recording_.rows.push_back(std::move(row));
+  }
+
+  void name_rows() {
+    if (recording_.rows.empty()) {
+      fail("results", "no measured times", "what nccl-tests writes with -J");
+    }
+    const RecordedRow& last = recording_.rows.back();
+    if (benchmark_.empty()) {
+      benchmark_ = infer_benchmark(last.redop != "none", has_root_, busbw_per_algbw_, last.ranks);
+    }
+    for (RecordedRow& row : recording_.rows) {
+      row.id = benchmark_.empty() ? "table" : benchmark_;
+      row.collective_name = benchmark_;
+      row.collective = find_recorded_collective(benchmark_);
+    }
+  }
+
+  std::string file_;
+  json root_;
+  Recording recording_;
+  RecordedRow common_;
+  std::string benchmark_;
+  bool has_root_ = false;
+  double fastest_ = 0;  ///< algbw of the fastest row, least rounded
+  double busbw_per_algbw_ = 0;
+};
+
+}  // namespace
+
+Recording read_nccl_tests_json(const TextFile& text) {
+  try {
+    return JsonReader(text).take();
+  } catch (const json::exception& error) {
+    throw InputError(SourcePosition{text.name, 0, 0}, error.what(),
+                     "what nccl-tests writes with -J");
+  }
+}
+
+}  // namespace collsim

@@ -1,0 +1,327 @@
+// What nccl-tests prints, of every version since 2.0: lines of `#` say how it ran and name the
+// columns, which differ between versions and tests, so that they are found by name. Whatever else
+// stands between the lines (launchers, NCCL's log) is passed over, save what it says of the run.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <set>
+
+#include "models/recordings/readers.h"
+
+namespace collsim {
+
+namespace {
+
+constexpr std::array<std::string_view, 17> types{
+    "int8",  "char",   "uint8",   "int32",   "int",     "uint32",   "int64",    "uint64", "half",
+    "float", "double", "float16", "float32", "float64", "bfloat16", "fp8_e4m3", "f8e4m3"};
+
+bool is_type(std::string_view word) {
+  return std::find(types.begin(), types.end(), word) != types.end() || word == "f8e5m2" ||
+         word == "fp8_e5m2";
+}
+
+/// What launchers put before a line: "[1,0]<stdout>:" (Open MPI), "0: " (Slurm).
+std::size_t launcher_prefix(std::string_view line) {
+  const auto begin = line.find_first_not_of(' ');
+  if (begin == std::string_view::npos) return 0;
+  const auto colon = line.find(':', begin);
+  if (colon == std::string_view::npos) return 0;
+  const std::string_view prefix = line.substr(begin, colon - begin);
+  if (prefix.front() == '[' && prefix.find("<std") != std::string_view::npos) return colon + 1;
+  return whole_number(prefix) ? colon + 1 : 0;
+}
+
+/// Where the columns of a table stand; `none` where it has no such.
+struct Columns {
+  static constexpr std::size_t none = ~std::size_t{0};
+  std::size_t count = 0;
+  std::size_t redop = none;
+  std::size_t root = none;
+  std::array<std::size_t, 2> time{none, none};  ///< out of place, in place
+  double to_microseconds = 1;
+};
+
+class TextReader {
+ public:
+  explicit TextReader(const TextFile& text) : position_{text.name, 0, 0} {
+    file_benchmark_ = benchmark_name(text.name.substr(text.name.find_last_of('/') + 1));
+    const auto lines = split_lines(text.content);
+    for (const std::string_view line : lines) {
+      ++position_.line;
+      is_last_ = static_cast<std::size_t>(position_.line) == lines.size();
+      const std::size_t prefix = launcher_prefix(line);
+      column_offset_ = static_cast<int>(prefix);
+      read_line(line.substr(prefix));
+    }
+    finish_table();
+    if (recording_.rows.empty()) {
+      throw InputError(SourcePosition{position_.file, 0, 0}, "no measured times are found",
+                       "collsim's recording/1 or its CSV, or the text or JSON of nccl-tests");
+    }
+  }
+
+  Recording take() { return std::move(recording_); }
+
+ private:
+  void read_line(std::string_view line) {
+    const auto words = split_words(line);
+    if (words.empty()) return;
+    if (words.front().text.front() == '#') {
+      read_comment(line, words);
+    } else if (columns_.count > 0 && looks_like_row(words)) {
+      read_row(words);
+    } else {
+      read_noise(line, words);
+    }
+  }
+
+  void read_comment(std::string_view line, const std::vector<Word>& words) {
+    if (line.find("nThread") != std::string_view::npos) {
+      begin_run();
+      iterations_ = number_after(words, "iters:");
+      const auto graph = number_after(words, "graph:");
+      mode_ = graph && *graph > 0 ? CallMode::graph : CallMode::plain;
+    } else if (line.find("Using devices") != std::string_view::npos) {
+      begin_devices();
+    } else if (line.find("nccl-library=") != std::string_view::npos) {
+      read_library(words);
+    } else if (is_rank(words)) {
+      read_rank(line, words);
+    } else if (const auto name = benchmark_name(line); !name.empty()) {
+      finish_table();
+      benchmark_ = name;  // "# Collective test starting: all_reduce_perf"
+    } else {
+      read_header(words);
+    }
+  }
+
+  // "# nThread 1 nGpus 8 ...", the first line of a run.
+  void begin_run() {
+    finish_table();
+    variables_ = command_variables_;
+    begin_devices();
+  }
+
+  void begin_devices() {
+    if (columns_.count > 0) finish_table();
+    columns_ = {};
+    ranks_ = 0;
+    hosts_.clear();
+  }
+
+  /// The last number after that word: "iters:" comes after "warmup iters:".
+  static std::optional<std::uint32_t> number_after(const std::vector<Word>& words,
+                                                   std::string_view name) {
+    for (std::size_t i = 1; i + 1 < words.size(); ++i) {
+      const bool other = words[i - 1].text == "warmup" || words[i - 1].text == "agg";
+      if (words[i].text != name || other) continue;
+      const auto number = whole_number(words[i + 1].text);
+      if (number && *number < std::int64_t{1} << 31) return static_cast<std::uint32_t>(*number);
+    }
+    return std::nullopt;
+  }
+
+  // "# nccl-tests version 2.17.4 nccl-headers=22807 nccl-library=22807": 2.28.7.
+  void read_library(const std::vector<Word>& words) {
+    constexpr std::string_view name = "nccl-library=";
+    for (const Word& word : words) {
+      if (!word.text.starts_with(name)) continue;
+      if (const auto code = whole_number(word.text.substr(name.size()))) {
+        recording_.machine["nccl"] =
+            fmt::format("{}.{}.{}", *code / 10000, *code / 100 % 100, *code % 100);
+      }
+    }
+  }
+
+  // "#  Rank  0 Group  0 Pid  1234 on  host-1 device  0 [0x07] NVIDIA H200"
+  static bool is_rank(const std::vector<Word>& words) {
+    return words.size() > 3 && words[1].text == "Rank" && whole_number(words[2].text);
+  }
+  void read_rank(std::string_view line, const std::vector<Word>& words) {
+    if (columns_.count > 0) begin_devices();
+    ++ranks_;
+    for (std::size_t i = 3; i + 1 < words.size(); ++i) {
+      if (words[i].text == "on") hosts_.emplace(words[i + 1].text);
+    }
+    const auto bracket = line.rfind("] ");
+    if (bracket == std::string_view::npos) return;
+    const std::string_view gpu = line.substr(bracket + 2);
+    const auto last = gpu.find_last_not_of(' ');
+    if (last != std::string_view::npos) recording_.machine["gpu"] = gpu.substr(0, last + 1);
+  }
+
+  void read_header(std::vector<Word> words) {
+    std::vector<std::string_view> names;
+    for (const Word& word : words) names.push_back(word.text);
+    if (names.front() == "#") {
+      names.erase(names.begin());
+    } else {
+      names.front().remove_prefix(1);
+    }
+    if (names.empty()) return;
+    if (columns_.count > 0 && (names.front() == "(B)" || names.front() == "(bytes)")) {
+      if (std::find(names.begin(), names.end(), "(ms)") != names.end()) {
+        columns_.to_microseconds = 1000;
+      }
+      return;
+    }
+    if (names.front() != "size" && names.front() != "bytes") return;
+    if (std::find(names.begin(), names.end(), "cputime") != names.end()) {
+      throw InputError(position_, "a table of the CPU's times (-C 1)",
+                       "nccl-tests' wall times, without -C");
+    }
+    finish_table();
+    columns_ = {};
+    std::size_t places = 0;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      if (names[i] == "redop" || names[i] == "op") columns_.redop = i;
+      if (names[i] == "root") columns_.root = i;
+      if (names[i] == "time" && places < columns_.time.size()) columns_.time[places++] = i;
+    }
+    if (places == 0) return;
+    // A time stamp (-S) has a column of its own, in words of no fixed number.
+    columns_.count = columns_.time[places - 1] + 3;
+  }
+
+  static bool looks_like_row(const std::vector<Word>& words) {
+    return words.size() >= 3 && whole_number(words[0].text) && whole_number(words[1].text) &&
+           is_type(words[2].text);
+  }
+
+  [[noreturn]] void fail(const Word& word, const std::string& wrong,
+                         const std::string& accepted) const {
+    throw InputError({position_.file, position_.line, word.column + column_offset_}, wrong,
+                     accepted);
+  }
+
+  void read_row(const std::vector<Word>& words) {
+    if (words.size() < columns_.count) {
+      if (is_last_) return;  // the run was stopped while it printed
+      fail(words.back(), fmt::format("a row of {} columns", words.size()),
+           fmt::format("{} or more, as the table's header has", columns_.count));
+    }
+    RecordedRow row;
+    row.line = position_.line;
+    row.nodes = std::max<std::uint32_t>(1, static_cast<std::uint32_t>(hosts_.size()));
+    row.ranks = ranks_;
+    row.variables = variables_;
+    row.size.count = *whole_number(words[0].text);
+    row.type = words[2].text;
+    row.redop = columns_.redop == Columns::none ? "none" : words[columns_.redop].text;
+    if (columns_.root != Columns::none) {
+      const auto root = whole_number(words[columns_.root].text);  // -1 where there is none
+      has_root_ = root.has_value();
+      row.root = static_cast<Rank>(root.value_or(0));
+    }
+    row.mode = mode_;
+    row.iterations = iterations_;
+    for (std::size_t place = 0; place < columns_.time.size(); ++place) {
+      if (columns_.time[place] == Columns::none) continue;
+      row.in_place = place == 1;
+      add(row, words);
+    }
+  }
+
+  void add(RecordedRow row, const std::vector<Word>& words) {
+    const std::size_t column = columns_.time[row.in_place ? 1 : 0];
+    const Word& word = words[column];
+    if (word.text == "N/A") return;
+    const auto time = decimal_number(word.text);
+    if (!time) fail(word, fmt::format("'{}' is not a time", word.text), "a number of 0 or more");
+    row.time = microseconds(*time * columns_.to_microseconds);
+    const auto algbw = decimal_number(words[column + 1].text);
+    const auto busbw = decimal_number(words[column + 2].text);
+    if (algbw && busbw && *algbw > fastest_) {
+      fastest_ = *algbw;
+      busbw_per_algbw_ = *busbw / *algbw;
+    }
+    recording_.rows.push_back(std::move(row));
+  }
+
+  /// Names the rows of the table that ends here.
+  void finish_table() {
+    if (table_begin_ < recording_.rows.size()) {
+      std::string name = benchmark_.empty() ? file_benchmark_ : benchmark_;
+      const RecordedRow& last = recording_.rows.back();
+      if (name.empty()) {
+        name = infer_benchmark(last.redop != "none", has_root_, busbw_per_algbw_, last.ranks);
+      }
+      const std::string id = fmt::format("{}#{}", name.empty() ? "table" : name, ++tables_);
+      for (std::size_t i = table_begin_; i < recording_.rows.size(); ++i) {
+        recording_.rows[i].id = id;
+        recording_.rows[i].collective_name = name;
+        recording_.rows[i].collective = find_recorded_collective(name);
+      }
+    }
+    table_begin_ = recording_.rows.size();
+    fastest_ = 0;
+    busbw_per_algbw_ = 0;
+    has_root_ = false;
+  }
+
+  // A command line, "NCCL version 2.28.9+cuda13.0", "NCCL INFO NCCL_ALGO set by environment to
+  // Ring."
+  void read_noise(std::string_view line, const std::vector<Word>& words) {
+    if (const auto name = benchmark_name(line); !name.empty()) {
+      finish_table();
+      benchmark_ = name;
+      columns_ = {};
+      command_variables_.clear();
+      for (const Word& word : words) add_setting(word.text, command_variables_);
+      return;
+    }
+    for (std::size_t i = 0; i + 2 < words.size(); ++i) {
+      if (words[i].text == "NCCL" && words[i + 1].text == "version") {
+        const std::string_view version = words[i + 2].text;
+        recording_.machine["nccl"] = version.substr(0, version.find('+'));
+      }
+    }
+    constexpr std::string_view set = " set by environment to ";
+    const auto at = line.find(set);
+    if (at == std::string_view::npos) return;
+    const auto before = split_words(line.substr(0, at));
+    std::string_view value = line.substr(at + set.size());
+    if (value.ends_with('.')) value.remove_suffix(1);
+    if (!before.empty()) {
+      add_setting(fmt::format("{}={}", before.back().text, value), variables_);
+    }
+  }
+
+  static void add_setting(std::string_view setting, std::map<std::string, std::string>& variables) {
+    const auto equals = setting.find('=');
+    if (!setting.starts_with("NCCL_") || equals == std::string_view::npos) return;
+    const std::string name(setting.substr(0, equals));
+    if (changes_what_nccl_does(name)) variables[name] = setting.substr(equals + 1);
+  }
+
+  SourcePosition position_;
+  int column_offset_ = 0;  ///< what a launcher put before the line
+  bool is_last_ = false;
+  Recording recording_;
+  std::string file_benchmark_;                            ///< that the file is named after
+  std::string benchmark_;                                 ///< that the file said last
+  std::map<std::string, std::string> command_variables_;  ///< of the last command line
+  std::map<std::string, std::string> variables_;
+  std::optional<std::uint32_t> iterations_;
+  CallMode mode_ = CallMode::plain;
+  Rank ranks_ = 0;
+  std::set<std::string, std::less<>> hosts_;
+  Columns columns_;
+  std::size_t table_begin_ = 0;
+  int tables_ = 0;
+  bool has_root_ = false;
+  double fastest_ = 0;  ///< algbw of the table's fastest row, least rounded
+  double busbw_per_algbw_ = 0;
+};
+
+}  // namespace
+
+Recording read_nccl_tests_text(const TextFile& text) {
+  return TextReader(text).take();
+}
+
+}  // namespace collsim

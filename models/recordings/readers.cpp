@@ -1,0 +1,89 @@
+#include "models/recordings/readers.h"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+
+namespace collsim {
+
+namespace {
+
+template <typename Number>
+std::optional<Number> read_number(std::string_view text) {
+  Number number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size() || !(number >= 0)) {
+    return std::nullopt;
+  }
+  return number;
+}
+
+}  // namespace
+
+std::optional<std::int64_t> whole_number(std::string_view text) {
+  return read_number<std::int64_t>(text);
+}
+
+std::optional<double> decimal_number(std::string_view text) {
+  const auto number = read_number<double>(text);
+  return number && std::isfinite(*number) ? number : std::nullopt;
+}
+
+std::optional<Collective> find_recorded_collective(std::string_view name) {
+  if (name == "alltoall") return Collective::all_to_all;
+  if (name == "sendrecv") return Collective::send_recv;
+  return find_collective(name);
+}
+
+std::string benchmark_name(std::string_view text) {
+  constexpr std::string_view suffix = "_perf";
+  const auto end = text.find(suffix);
+  if (end == std::string_view::npos) return {};
+  std::size_t begin = end;
+  while (begin > 0 &&
+         ((text[begin - 1] >= 'a' && text[begin - 1] <= 'z') || text[begin - 1] == '_')) {
+    --begin;
+  }
+  return std::string(text.substr(begin, end - begin));
+}
+
+std::string infer_benchmark(bool reduces, bool rooted, double busbw_per_algbw, Rank ranks) {
+  if (rooted) return reduces ? "reduce" : "";  // broadcast, or gather and scatter by a hair
+  if (!reduces || ranks < 2) return {};
+  constexpr double tolerance = 0.05;  // figures are rounded to hundredths
+  for (const Collective collective : {Collective::all_reduce, Collective::reduce_scatter}) {
+    if (std::abs(busbw_per_algbw - busbw_factor(collective, ranks)) < tolerance) {
+      return std::string(to_string(collective));
+    }
+  }
+  return {};
+}
+
+bool changes_what_nccl_does(std::string_view variable) {
+  return !variable.starts_with("NCCL_DEBUG") && variable != "NCCL_VERSION";
+}
+
+std::vector<Word> split_words(std::string_view line) {
+  constexpr std::string_view blanks = " \t\r";
+  std::vector<Word> words;
+  for (std::size_t begin = line.find_first_not_of(blanks); begin != std::string_view::npos;) {
+    const std::size_t end = std::min(line.find_first_of(blanks, begin), line.size());
+    words.push_back({line.substr(begin, end - begin), static_cast<int>(begin) + 1});
+    begin = line.find_first_not_of(blanks, end);
+  }
+  return words;
+}
+
+std::vector<std::string_view> split_lines(std::string_view text) {
+  std::vector<std::string_view> lines;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    lines.push_back(line);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
+}
+
+}  // namespace collsim

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "models/recording.h"
+#include "sim/input_error.h"
+#include "sim/text_file.h"
+
+namespace collsim {
+
+// The readers behind read_recording(), one per format.
+Recording read_recorder_yaml(const TextFile& text);
+Recording read_recording_csv(const TextFile& text);
+Recording read_nccl_tests_text(const TextFile& text);
+Recording read_nccl_tests_json(const TextFile& text);
+
+/// The collective that a benchmark calls so: our names, and nccl-tests' "alltoall", "sendrecv".
+std::optional<Collective> find_recorded_collective(std::string_view name);
+/// The first "<name>_perf" of a text, without "_perf"; empty where there is none.
+std::string benchmark_name(std::string_view text);
+/// nccl-tests' collective by what a row shows: whether it reduces, whether it has a root, and
+/// busbw / algbw, which is busbw_factor(). Empty where several fit.
+std::string infer_benchmark(bool reduces, bool rooted, double busbw_per_algbw, Rank ranks);
+/// Whether a variable of NCCL's can change what it does: not those for logs, nor NCCL_VERSION,
+/// which images set for themselves.
+bool changes_what_nccl_does(std::string_view variable);
+
+/// A word of a line and its column, from 1.
+struct Word {
+  std::string_view text;
+  int column = 1;
+};
+std::vector<Word> split_words(std::string_view line);
+/// The lines of a text, without ends of line ("\n", "\r\n").
+std::vector<std::string_view> split_lines(std::string_view text);
+
+/// A whole number or decimal of 0 or more; nothing for anything else.
+std::optional<std::int64_t> whole_number(std::string_view text);
+std::optional<double> decimal_number(std::string_view text);
+
+}  // namespace collsim

@@ -1,0 +1,165 @@
+// `collsim: recording/1`, what collsim-recorder writes (docs/formats.md).
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "models/nccl/function.h"
+#include "models/recordings/readers.h"
+#include "sim/yaml_reader.h"
+
+namespace collsim {
+
+namespace {
+
+constexpr std::int64_t most_ranks = 16384;
+constexpr std::int64_t most_iterations = 1'000'000'000;
+constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
+
+/// The columns of a run, by what we read of them.
+struct Columns {
+  std::size_t collective, bytes, place, mode, algorithm, protocol, first_channel, last_channel,
+      iterations, time, estimate, wrong;
+  std::size_t count;
+};
+
+std::size_t find_column(const std::vector<std::string>& names, std::string_view name,
+                        const YamlValue& columns) {
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) {
+    columns.fail(fmt::format("no column '{}'", name), "the columns that the recorder writes");
+  }
+  return static_cast<std::size_t>(found - names.begin());
+}
+
+Columns read_columns(const YamlValue& value) {
+  std::vector<std::string> names;
+  for (const YamlValue& name : value.sequence()) names.push_back(name.string());
+  const auto find = [&](std::string_view name) { return find_column(names, name, value); };
+  return {find("collective"), find("bytes"),    find("place"),         find("mode"),
+          find("algorithm"),  find("protocol"), find("first_channel"), find("last_channel"),
+          find("iterations"), find("time_us"),  find("estimate_us"),   find("wrong"),
+          names.size()};
+}
+
+/// A decimal of 0 or more; nothing for `none`.
+std::optional<double> number_or_none(const YamlValue& value) {
+  const std::string text = value.string();
+  if (text == "none") return std::nullopt;
+  const auto number = decimal_number(text);
+  if (!number) value.fail(fmt::format("'{}' is not a number", text), "a number of 0 or more");
+  return number;
+}
+
+template <typename Kind>
+std::optional<Kind> kind_or_none(const YamlValue& value,
+                                 std::optional<Kind> (*find)(std::string_view),
+                                 const std::string& accepted) {
+  const std::string text = value.string();
+  if (text == "none") return std::nullopt;
+  const auto kind = find(text);
+  if (!kind) value.fail(fmt::format("unknown '{}'", text), accepted);
+  return kind;
+}
+
+bool either(const YamlValue& value, std::string_view no, std::string_view yes) {
+  const std::string text = value.string();
+  if (text != no && text != yes) {
+    value.fail(fmt::format("unknown '{}'", text), fmt::format("{} or {}", no, yes));
+  }
+  return text == yes;
+}
+
+std::optional<NcclAlgorithm> find_algorithm(std::string_view name) {
+  for (const NcclAlgorithm algorithm : all_nccl_algorithms) {
+    if (to_string(algorithm) == name) return algorithm;
+  }
+  return find_nccl_algorithm(name);
+}
+
+void read_row(const YamlValue& value, const Columns& columns, RecordedRow& row) {
+  const std::vector<YamlValue> fields = value.sequence();
+  if (fields.size() != columns.count) {
+    value.fail(fmt::format("{} fields", fields.size()),
+               fmt::format("{}, as there are columns", columns.count));
+  }
+  row.line = value.position().line;
+  row.collective_name = fields[columns.collective].string();
+  row.collective = find_recorded_collective(row.collective_name);
+  row.size.count = fields[columns.bytes].integer(0, largest);
+  row.in_place = either(fields[columns.place], "out", "in");
+  row.mode = either(fields[columns.mode], "plain", "graph") ? CallMode::graph : CallMode::plain;
+  row.algorithm = kind_or_none<NcclAlgorithm>(fields[columns.algorithm], find_algorithm,
+                                              "an algorithm of NCCL's, or none");
+  row.protocol = kind_or_none<Protocol>(fields[columns.protocol], find_nccl_protocol,
+                                        "ll, ll128, simple or none");
+  const auto first = number_or_none(fields[columns.first_channel]);
+  const auto last = number_or_none(fields[columns.last_channel]);
+  if (first && last && *last < *first) {
+    fields[columns.last_channel].fail("the last channel comes before the first", "first to last");
+  }
+  if (first && last) row.channels = static_cast<std::uint32_t>(*last - *first) + 1;
+  row.iterations =
+      static_cast<std::uint32_t>(fields[columns.iterations].integer(1, most_iterations));
+  const auto time = number_or_none(fields[columns.time]);
+  if (!time) fields[columns.time].fail("no time", "a time in microseconds");
+  row.time = microseconds(*time);
+  if (const auto estimate = number_or_none(fields[columns.estimate])) {
+    row.nccl_estimate = microseconds(*estimate);
+  }
+  row.wrong = fields[columns.wrong].integer(0, largest) != 0;
+}
+
+/// What the rows of a run have in common.
+RecordedRow read_common(const YamlMapping& run) {
+  RecordedRow row;
+  row.id = run.at("run").string();
+  row.ranks = static_cast<Rank>(run.at("ranks").integer(1, most_ranks));
+  if (const auto hosts = run.find("hosts")) {
+    const YamlMapping mapping =
+        hosts->mapping({"count", "gpus", "rate", "burst", "slow", "uplink"});
+    row.nodes = static_cast<std::uint32_t>(mapping.at("count").integer(1, most_ranks));
+    row.host_rate = mapping.at("rate").rate();
+    row.hosts_alike = !mapping.find("slow") && !mapping.find("uplink");
+  }
+  const YamlMapping environment = run.at("environment").free_mapping();
+  for (const auto& [name, value] : environment.entries()) {
+    const std::string variable = name.string();
+    if (changes_what_nccl_does(variable)) row.variables[variable] = value.string();
+  }
+  return row;
+}
+
+}  // namespace
+
+Recording read_recorder_yaml(const TextFile& text) {
+  const YamlMapping root =
+      read_yaml(text, "recording").mapping({"machine", "type", "redop", "topology", "runs"});
+  Recording recording;
+  const YamlMapping machine = root.at("machine").free_mapping();
+  for (const auto& [name, value] : machine.entries()) {
+    recording.machine[name.string()] = value.string();
+  }
+  const std::string type = root.at("type").string();
+  const std::string redop = root.at("redop").string();
+  for (const YamlValue& value : root.at("runs").sequence()) {
+    const YamlMapping run = value.mapping(
+        {"run", "recorded", "ranks", "gpus", "hosts", "environment", "columns", "rows", "end"});
+    RecordedRow row = read_common(run);
+    row.type = type;
+    row.redop = redop;
+    const auto rows = run.find("rows");
+    if (!rows || !rows->is_sequence()) continue;  // stopped before its first row
+    const Columns columns = read_columns(run.at("columns"));
+    for (const YamlValue& fields : rows->sequence()) {
+      read_row(fields, columns, row);
+      recording.rows.push_back(row);
+      row.channels.reset();
+      row.nccl_estimate.reset();
+    }
+  }
+  return recording;
+}
+
+}  // namespace collsim

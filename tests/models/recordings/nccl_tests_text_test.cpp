@@ -1,0 +1,156 @@
+// nccl-tests' text output, of several versions. Figures are made up; layouts are those of the
+// versions' printf.
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "models/recording.h"
+#include "sim/input_error.h"
+
+namespace collsim {
+namespace {
+
+Recording read(const std::string& text, const std::string& name = "log.txt") {
+  return read_recording(TextFile{name, text});
+}
+
+const std::string two_ranks =
+    "# Using devices\n"
+    "#  Rank  0 Group  0 Pid   1200 on     node-a device  0 [0000:18:00] NVIDIA H100 80GB HBM3\n"
+    "#  Rank  1 Group  0 Pid   1300 on     node-b device  0 [0000:18:00] NVIDIA H100 80GB HBM3\n"
+    "#\n";
+
+// 2.0: no root, `error`; the collective follows from busbw: 2 (n-1)/n is 1 for two ranks.
+TEST(NcclTestsText, of_2_0_has_no_root_and_an_error) {
+  const Recording recording = read(
+      "# nThread 1 nGpus 2 minBytes 8 maxBytes 1024 step: 2(factor) warmup iters: 5 iters: 7 "
+      "validation: 1 \n#\n# Using devices\n"
+      "#   Rank  0 Pid  91 on      host device  0 [0x06] Tesla P100-SXM2-16GB\n"
+      "#   Rank  1 Pid  91 on      host device  1 [0x07] Tesla P100-SXM2-16GB\n"
+      "#\n"
+      "#                                                     out-of-place                    "
+      "in-place\n"
+      "#       size         count    type   redop     time   algbw   busbw  error     time   algbw "
+      "  busbw  error\n"
+      "#        (B)    (elements)                     (us)  (GB/s)  (GB/s)            (us)  (GB/s) "
+      " (GB/s)\n"
+      "           8             2   float     sum    28.57    0.00    0.00  0e+00    28.36    0.00 "
+      "   0.00  0e+00\n"
+      "     1048576        262144   float     sum    104.9   10.00   10.00  0e+00    104.0   10.08 "
+      "  10.08  0e+00\n"
+      " Out of bounds values : 0 OK\n"
+      " Avg bus bandwidth    : 5.02\n");
+  ASSERT_EQ(recording.rows.size(), 4U);
+  EXPECT_EQ(recording.machine.at("gpu"), "Tesla P100-SXM2-16GB");
+  const RecordedRow& row = recording.rows[3];
+  EXPECT_EQ(row.collective, Collective::all_reduce);
+  EXPECT_EQ(row.ranks, 2U);
+  EXPECT_EQ(row.nodes, 1U);
+  EXPECT_EQ(row.size.count, 1048576);
+  EXPECT_TRUE(row.in_place);
+  EXPECT_EQ(row.iterations, 7U);  // not the 5 of the warm-up
+  EXPECT_DOUBLE_EQ(row.time.value, 104.0e-6);
+  EXPECT_DOUBLE_EQ(recording.rows[0].time.value, 28.57e-6);
+}
+
+// Today's: redop and root everywhere, the collective by name, hosts by the ranks, variables by
+// NCCL's log, N/A where a place does not exist, time stamps behind.
+TEST(NcclTestsText, of_today_between_noise) {
+  const Recording recording = read(
+      "+ mpirun -np 2 -x NCCL_PROTO=Simple -x NCCL_DEBUG=INFO ./build/broadcast_perf -b 1M\n"
+      "# nccl-tests version 2.17.6 nccl-headers=22807 nccl-library=22809\n"
+      "# Collective test starting: sendrecv_perf\n"
+      "# nThread 1 nGpus 1 minBytes 8 maxBytes 8 step: 1048576(bytes) warmup iters: 1 iters: 20 "
+      "agg iters: 1 validation: 1 graph: 3\n#\n" +
+      two_ranks +
+      "node-a:1200:1211 [0] NCCL INFO NCCL_ALGO set by environment to Ring.\n"
+      "#                                                              out-of-place\n"
+      "#       size         count      type   redop    root     time   algbw   busbw  #wrong     "
+      "time   algbw   busbw  #wrong  timestamp\n"
+      "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)             "
+      "(us)  (GB/s)  (GB/s)\n"
+      "node-b:1300:1311 [0] NCCL INFO comm 0x1 rank 1\n"
+      "[1,0]<stdout>:  1048576  262144     float    none      -1    37.25   28.15   28.15       0  "
+      "    N/A     N/A     N/A     N/A  2026-01-01 00:00:00\n"
+      "# Out of bounds values : 0 OK\n");
+  ASSERT_EQ(recording.rows.size(), 1U);
+  const RecordedRow& row = recording.rows[0];
+  EXPECT_EQ(row.collective, Collective::send_recv);
+  EXPECT_EQ(row.nodes, 2U);
+  EXPECT_EQ(row.mode, CallMode::graph);
+  EXPECT_EQ(recording.machine.at("nccl"), "2.28.9");
+  EXPECT_EQ(row.variables,
+            (std::map<std::string, std::string>{{"NCCL_ALGO", "Ring"}, {"NCCL_PROTO", "Simple"}}));
+}
+
+const std::string new_header =
+    "#       size         count      type   redop    root     time   algbw   busbw  #wrong     "
+    "time   algbw   busbw  #wrong\n";
+
+// Several tables in a file: each has its own ranks and collective. 4 ranks: reduce_scatter's busbw
+// is 3/4 of algbw, all_reduce's 3/2.
+TEST(NcclTestsText, several_tables_are_told_apart) {
+  std::string four_ranks = "# Using devices\n";
+  for (const char* rank : {"0", "1", "2", "3"}) {
+    four_ranks += std::string("#  Rank  ") + rank + " Group 0 Pid 5 on host device 0 [0x1] A100\n";
+  }
+  const std::string row = "  4096  1024  float  sum  -1  10.0  4.00  ";
+  const Recording recording =
+      read(four_ranks + new_header + row + "6.00  0  11.0  3.60  5.40  0\n" + four_ranks +
+           new_header + row + "3.00  0  11.0  3.60  2.70  0\n" + two_ranks + new_header +
+           "  4096  1024  float  sum  0  10.0  4.00  4.00  0  11.0  3.60  3.60  0\n");
+  ASSERT_EQ(recording.rows.size(), 6U);
+  EXPECT_EQ(recording.rows[0].collective, Collective::all_reduce);
+  EXPECT_EQ(recording.rows[0].id, "all_reduce#1");
+  EXPECT_EQ(recording.rows[2].collective, Collective::reduce_scatter);
+  EXPECT_EQ(recording.rows[4].collective, Collective::reduce);
+  EXPECT_EQ(recording.rows[4].id, "reduce#3");
+  EXPECT_EQ(recording.rows[4].ranks, 2U);
+}
+
+// all_gather, alltoall, gather and scatter have the same busbw: nothing tells, but a file's name.
+TEST(NcclTestsText, what_nothing_tells_stays_unknown) {
+  const std::string text = two_ranks + new_header +
+                           "  4096  1024  float  none  -1  10.0  4.00  2.00  0  11.0  3.60  1.80  "
+                           "0\n";
+  EXPECT_FALSE(read(text).rows[0].collective);
+  EXPECT_EQ(read(text, "runs/all_gather_perf.log").rows[0].collective, Collective::all_gather);
+}
+
+TEST(NcclTestsText, per_iteration_columns_stand_between_the_places) {
+  const Recording recording =
+      read(two_ranks +
+           "#  size  count  type  redop  root  time  algbw  busbw  #wrong  i_min  i_max  i_p99  "
+           "i_cv%  time  algbw  busbw  #wrong  i_min  i_max  i_p99  i_cv%\n"
+           "  64  16  float  sum  -1  10.5  0.01  0.01  0  9  12  12  3.1  20.5  0.01  0.01  0  9  "
+           "12  12  3.1\n");
+  ASSERT_EQ(recording.rows.size(), 2U);
+  EXPECT_DOUBLE_EQ(recording.rows[0].time.value, 10.5e-6);
+  EXPECT_DOUBLE_EQ(recording.rows[1].time.value, 20.5e-6);
+}
+
+void expect_error(const std::string& text, const std::string& begin) {
+  try {
+    read(text);
+    FAIL() << text;
+  } catch (const InputError& error) {
+    EXPECT_TRUE(std::string(error.what()).starts_with(begin)) << error.what();
+  }
+}
+
+TEST(NcclTestsText, what_cannot_be_read_is_told_by_line_and_column) {
+  const std::string good = "  64  16  float  sum  -1  1.5  0.1  0.1  0  1.5  0.1  0.1  0\n";
+  // Lines 1 to 5: devices and header.
+  expect_error(two_ranks + new_header + "  64  16  float  sum  -1  oops  0  0  0  1  0  0  0\n",
+               "log.txt:6:28: 'oops'");
+  expect_error(two_ranks + new_header + "  64  16  float  sum\n" + good, "log.txt:6:19: ");
+  expect_error("hello\n", "log.txt: no measured times");
+  expect_error("", "log.txt: no measured times");
+  expect_error("# size count type cputime algbw busbw #wrong\n", "log.txt:1: ");
+  // A run that was stopped while it printed its last line is no mistake.
+  EXPECT_EQ(read(two_ranks + new_header + good + "  128  32  float").rows.size(), 2U);
+}
+
+}  // namespace
+}  // namespace collsim

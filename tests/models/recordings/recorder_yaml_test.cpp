@@ -1,0 +1,107 @@
+// Our recorder's YAML, by a file written here and by the shipped ones.
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "models/data_directory.h"
+#include "models/recording.h"
+#include "sim/input_error.h"
+
+namespace collsim {
+namespace {
+
+const std::string head =
+    "collsim: recording/1\n"
+    "machine: { gpu: \"NVIDIA H200\", nccl: \"2.28.9\" }\n"
+    "type: float\n"
+    "redop: sum\n"
+    "runs:\n"
+    "  - run: \"tcp/2x2-5g\"\n"
+    "    ranks: 4\n"
+    "    gpus: [0, 1, 2, 3]\n"
+    "    hosts: {count: 2, gpus: 2, rate: 5 Gb/s, burst: 65536 B}\n"
+    "    environment: {NCCL_ALGO: \"Ring\", NCCL_VERSION: \"2.28.3-1\"}\n"
+    "    columns: [collective, bytes, place, mode, algorithm, protocol, first_channel, "
+    "last_channel, iterations, time_us, estimate_us, wrong]\n"
+    "    rows:\n";
+
+Recording read(const std::string& rows) {
+  return read_recording(TextFile{"a.yaml", head + rows});
+}
+
+TEST(RecorderYaml, rows_have_what_the_run_and_the_row_say) {
+  const Recording recording = read(
+      "      - [all_reduce, 1024, in, graph, ring, ll128, 2, 5, 20, 12.5, 7.25, 0]\n"
+      "      - [launch, 0, out, plain, none, none, none, none, 20, 3.0, none, 1]\n");
+  ASSERT_EQ(recording.rows.size(), 2U);
+  EXPECT_EQ(recording.machine.at("nccl"), "2.28.9");
+  const RecordedRow& row = recording.rows[0];
+  EXPECT_EQ(row.id, "tcp/2x2-5g");
+  EXPECT_EQ(row.line, 13);  // 12 lines of head
+  EXPECT_EQ(row.collective, Collective::all_reduce);
+  EXPECT_EQ(row.nodes, 2U);
+  EXPECT_EQ(row.ranks, 4U);
+  EXPECT_EQ(row.algorithm, NcclAlgorithm::ring);
+  EXPECT_EQ(row.protocol, Protocol::ll128);
+  EXPECT_EQ(row.channels, 4U);  // 2, 3, 4, 5
+  EXPECT_EQ(row.variables, (std::map<std::string, std::string>{{"NCCL_ALGO", "Ring"}}));
+  EXPECT_EQ(row.size.count, 1024);
+  EXPECT_TRUE(row.in_place);
+  EXPECT_EQ(row.mode, CallMode::graph);
+  EXPECT_EQ(row.iterations, 20U);
+  EXPECT_DOUBLE_EQ(row.time.value, 12.5e-6);
+  EXPECT_DOUBLE_EQ(row.nccl_estimate.value().value, 7.25e-6);
+  EXPECT_DOUBLE_EQ(row.host_rate.value().value, 0.625e9);
+  EXPECT_TRUE(row.hosts_alike);
+  EXPECT_FALSE(row.wrong);
+  const RecordedRow& launch = recording.rows[1];
+  EXPECT_FALSE(launch.collective || launch.algorithm || launch.protocol || launch.channels);
+  EXPECT_FALSE(launch.nccl_estimate);
+  EXPECT_EQ(launch.collective_name, "launch");
+  EXPECT_TRUE(launch.wrong);
+}
+
+TEST(RecorderYaml, bad_rows_are_told_by_line_and_column) {
+  struct Case {
+    std::string row;
+    std::string message;
+  };
+  const std::vector<Case> cases{
+      {"[all_reduce, 8, out]", "a.yaml:13:9: 3 fields"},
+      {"[all_reduce, 8, beside, plain, ring, ll, 0, 0, 20, 1, 1, 0]", "a.yaml:13:25: "},
+      {"[all_reduce, 8, out, plain, bus, ll, 0, 0, 20, 1, 1, 0]", "a.yaml:13:37: "},
+      {"[all_reduce, 8, out, plain, ring, ll, 3, 0, 20, 1, 1, 0]", "a.yaml:13:50: "},
+      {"[all_reduce, 8, out, plain, ring, ll, 0, 0, 20, fast, 1, 0]", "a.yaml:13:57: 'fast'"},
+      {"[all_reduce, 8, out, plain, ring, ll, 0, 0, 20, none, 1, 0]", "a.yaml:13:57: no time"},
+  };
+  for (const Case& each : cases) {
+    try {
+      read("      - " + each.row + "\n");
+      FAIL() << each.row;
+    } catch (const InputError& error) {
+      EXPECT_TRUE(std::string(error.what()).starts_with(each.message)) << error.what();
+    }
+  }
+}
+
+// grep -c "^      - \[" of each file.
+TEST(RecorderYaml, shipped_recordings_are_read_whole) {
+  const std::map<std::string, std::size_t> rows{
+      {"nvlink", 2240}, {"forced-2-ranks", 504}, {"forced-4-ranks", 504}, {"host-memory", 661},
+      {"tcp", 344},     {"one-gpu", 174},
+  };
+  for (const auto& [name, count] : rows) {
+    const Recording recording =
+        read_recording(data_directory() / ("recordings/h200x4/" + name + ".yaml"));
+    EXPECT_EQ(recording.rows.size(), count) << name;
+    EXPECT_EQ(recording.machine.at("gpu"), "NVIDIA H200");
+    for (const RecordedRow& row : recording.rows) {
+      EXPECT_GT(row.time.value, 0) << name << row.line;
+      EXPECT_FALSE(row.wrong) << name << row.line;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace collsim
