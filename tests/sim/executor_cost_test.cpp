@@ -139,9 +139,10 @@ TEST_F(ExecutorCost, lanes_share_the_channel) {
   EXPECT_GE(shared, 32);
 }
 
-// Two ranks, 10,000 bytes: the broadcast's send takes 1 us on the wire (and 1 us to arrive); nothing
-// holds the root up. Root: launch 0..5, send 5..6, launch 6..11, send 11..12, and so on. Rank 1 is
-// over when the third message has arrived at 19, three launches of its own in: 5, then it waits.
+// Two ranks, 10,000 bytes: the broadcast's send takes 1 us on the wire (and 1 us to arrive);
+// nothing holds the root up. Root: launch 0..5, send 5..6, launch 6..11, send 11..12, and so on.
+// Rank 1 is over when the third message has arrived at 19, three launches of its own in: 5, then it
+// waits.
 TEST_F(ExecutorCost, calls_in_a_row_overlap_where_nobody_waits) {
   const Plan plan = make_plan(Collective::broadcast, "ring", uniform_placement(2));
   const Bytes size{10000};
