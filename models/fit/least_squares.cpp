@@ -121,7 +121,8 @@ class Fit {
 
 }  // namespace
 
-LeastSquaresFit fit_least_squares(const ResidualFunction& residuals, std::vector<double> start,
+LeastSquaresFit fit_least_squares(const ResidualFunction& residuals,
+                                  const std::vector<double>& start,
                                   const LeastSquaresOptions& options) {
   return Fit(residuals, options).run(start);
 }

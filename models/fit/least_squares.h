@@ -35,7 +35,8 @@ struct LeastSquaresFit {
 /// Minimises the mean Cauchy loss of the residuals by Levenberg and Marquardt's method with
 /// iteratively reweighted rows (Triggs et al., Bundle adjustment, 2000, section 4.3, first-order
 /// correction). `start` has one value per parameter.
-LeastSquaresFit fit_least_squares(const ResidualFunction& residuals, std::vector<double> start,
+LeastSquaresFit fit_least_squares(const ResidualFunction& residuals,
+                                  const std::vector<double>& start,
                                   const LeastSquaresOptions& options = {});
 
 }  // namespace collsim
