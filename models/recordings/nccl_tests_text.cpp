@@ -154,8 +154,9 @@ class TextReader {
     if (last != std::string_view::npos) recording_.machine["gpu"] = gpu.substr(0, last + 1);
   }
 
-  void read_header(std::vector<Word> words) {
+  void read_header(const std::vector<Word>& words) {
     std::vector<std::string_view> names;
+    names.reserve(words.size());
     for (const Word& word : words) names.push_back(word.text);
     if (names.front() == "#") {
       names.erase(names.begin());
