@@ -24,6 +24,8 @@ constexpr std::array table{
                run_steps},
     Subcommand{"choose", "what NCCL runs on a machine: rings, trees, algorithm by size",
                run_choose},
+    Subcommand{"validate", "predictions against recorded runs: errors, choices, crossovers",
+               run_validate},
     Subcommand{"check", "prove that plans deliver every contribution exactly once", run_check},
     Subcommand{"topo", "show, check, list, import and compose machines", run_topo},
     Subcommand{"list", "algorithms, engines, protocols, machines, scenarios", run_list},

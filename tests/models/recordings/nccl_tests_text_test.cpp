@@ -143,8 +143,8 @@ TEST(NcclTestsText, what_cannot_be_read_is_told_by_line_and_column) {
   const std::string good = "  64  16  float  sum  -1  1.5  0.1  0.1  0  1.5  0.1  0.1  0\n";
   // Lines 1 to 5: devices and header.
   expect_error(two_ranks + new_header + "  64  16  float  sum  -1  oops  0  0  0  1  0  0  0\n",
-               "log.txt:6:28: 'oops'");
-  expect_error(two_ranks + new_header + "  64  16  float  sum\n" + good, "log.txt:6:19: ");
+               "log.txt:6:27: 'oops'");
+  expect_error(two_ranks + new_header + "  64  16  float  sum\n" + good, "log.txt:6:18: ");
   expect_error("hello\n", "log.txt: no measured times");
   expect_error("", "log.txt: no measured times");
   expect_error("# size count type cputime algbw busbw #wrong\n", "log.txt:1: ");
