@@ -21,7 +21,7 @@ std::string lower_case(std::string_view text) {
 }
 
 std::string recorded_algorithm(const RecordedRow& row) {
-  return lower_case(nccl_name(*row.algorithm));
+  return nccl_report_name(*row.algorithm);
 }
 
 std::optional<std::string> variable(const RecordedRow& row, const char* name) {
@@ -53,12 +53,18 @@ std::uint32_t forced_channels(const RecordedRow& row) {
   return channels;
 }
 
+/// Which network is used: said by the shape, or the same for a whole recording.
+constexpr std::array<std::string_view, 4> network_variables{"NCCL_IB_DISABLE", "NCCL_MNNVL_ENABLE",
+                                                            "NCCL_NET", "NCCL_SOCKET_IFNAME"};
+
 /// What else was set and tells families apart. NVLS off is said by the algorithm.
 std::string environment_of(const RecordedRow& row) {
   std::string environment;
   for (const auto& [name, value] : row.variables) {
     if (name == "NCCL_ALGO" || name == "NCCL_PROTO" || name == "NCCL_NVLS_ENABLE" ||
-        name.ends_with("_NCHANNELS")) {
+        name.ends_with("_NCHANNELS") ||
+        std::find(network_variables.begin(), network_variables.end(), name) !=
+            network_variables.end()) {
       continue;
     }
     environment += environment.empty() ? "" : " ";

@@ -3,13 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
-#include <exception>
-#include <limits>
+#include <cctype>
+#include <cmath>
 #include <mutex>
-#include <thread>
-#include <tuple>
 
+#include "models/parallel.h"
 #include "models/predictor.h"
 #include "sim/input_error.h"
 
@@ -33,8 +31,8 @@ using RowsBySize = std::map<Bytes, std::vector<std::size_t>>;
 
 /// What became of a row.
 struct Answer {
-  std::optional<Prediction> prediction;
-  std::string left_out;  ///< why there is none
+  std::optional<Prediction> prediction;  ///< what ran in it is what we think NCCL chooses
+  std::string left_out;                  ///< why there is none
 };
 
 /// What a topology's hosts are like.
@@ -114,6 +112,17 @@ Predictor make_predictor(const Family& family, const Topology& topology, const T
           family.ranks, family.root, family.ranks / family.nodes};
 }
 
+/// Where NCCL chooses an algorithm that is not simulated, another's time stands for it.
+void set_choice(const Predictor& predictor, Prediction& prediction) {
+  if (predictor.nccl() == nullptr || !predictor.nccl_function()) return;
+  const Choice choice = predictor.nccl()->choose(*predictor.nccl_function(), prediction.size);
+  const std::string algorithm = nccl_report_name(choice.algorithm);
+  if (algorithm == prediction.algorithm && choice.protocol == prediction.protocol) return;
+  prediction.algorithm = algorithm;
+  prediction.protocol = choice.protocol;
+  prediction.channels = choice.channels;
+}
+
 /// Predicts families on several threads. Each answer has a place of its own.
 class Evaluation {
  public:
@@ -122,16 +131,12 @@ class Evaluation {
       : topology_(topology), cost_(cost), options_(options), answers_(answers) {}
 
   void run(const std::map<Family, RowsBySize>& families) {
-    for (const auto& family : families) work_.push_back(&family);
-    std::stable_sort(work_.begin(), work_.end(), [](const auto* a, const auto* b) {
+    std::vector<const Work*> work;
+    for (const auto& family : families) work.push_back(&family);
+    std::stable_sort(work.begin(), work.end(), [](const Work* a, const Work* b) {
       return cost_of(*a) > cost_of(*b);  // the longest first, so that no thread ends late
     });
-    std::vector<std::thread> threads;
-    const std::size_t most = std::min<std::size_t>(options_.threads, work_.size());
-    for (std::size_t i = 1; i < most; ++i) threads.emplace_back([this] { work(); });
-    work();
-    for (std::thread& thread : threads) thread.join();
-    if (failure_) std::rethrow_exception(failure_);
+    for_each_in_parallel(work.size(), options_.threads, [&](std::size_t i) { answer(*work[i]); });
   }
 
   const std::set<std::string>& warnings() const { return warnings_; }
@@ -144,16 +149,6 @@ class Evaluation {
     double bytes = 0;
     for (const auto& [size, rows] : work.second) bytes += static_cast<double>(size.count);
     return bytes * work.first.ranks * std::max(1U, work.first.calls);
-  }
-
-  void work() {
-    try {
-      for (std::size_t i = next_++; i < work_.size(); i = next_++) answer(*work_[i]);
-    } catch (...) {
-      const std::scoped_lock lock(mutex_);
-      failure_ = std::current_exception();
-      next_ = work_.size();
-    }
   }
 
   void answer(const Work& work) {
@@ -172,7 +167,8 @@ class Evaluation {
 
   void predict(const Predictor& predictor, Bytes size, const std::vector<std::size_t>& rows) {
     try {
-      const Prediction prediction = predictor.simulate(size, Engine::native);
+      Prediction prediction = predictor.simulate(size, Engine::native);
+      set_choice(predictor, prediction);
       for (const std::size_t row : rows) answers_[row].prediction = prediction;
     } catch (const InputError& error) {
       leave_out(rows, error.what());
@@ -189,11 +185,8 @@ class Evaluation {
   const TransferCost& cost_;
   const ValidationOptions& options_;
   std::vector<Answer>& answers_;
-  std::vector<const Work*> work_;
-  std::atomic<std::size_t> next_ = 0;
   std::mutex mutex_;
   std::set<std::string> warnings_;
-  std::exception_ptr failure_;
 };
 
 ValidatedRow validated(const RecordedRow& row, const Prediction& prediction) {
@@ -206,6 +199,12 @@ ValidatedRow validated(const RecordedRow& row, const Prediction& prediction) {
 }
 
 }  // namespace
+
+std::string nccl_report_name(NcclAlgorithm algorithm) {
+  std::string name(nccl_name(algorithm));
+  for (char& letter : name) letter = static_cast<char>(std::tolower(letter));
+  return name;
+}
 
 Validation validate(const Recording& recording, const Topology& topology, const TransferCost& cost,
                     const ValidationOptions& options) {

@@ -18,7 +18,7 @@ namespace collsim {
 struct ValidatedRow {
   RecordedRow recorded;
   Seconds predicted;
-  std::string algorithm;  ///< that we think NCCL runs, as Prediction has it
+  std::string algorithm;  ///< that we think NCCL runs: nccl_report_name(), "p2p" or "none"
   Protocol protocol = Protocol::simple;
   std::uint32_t channels = 1;
   std::optional<Seconds> nccl_estimate;  ///< the recorded one, or else what we think it is
@@ -26,6 +26,9 @@ struct ValidatedRow {
   /// (predicted - measured) / measured.
   double error() const { return predicted.value / recorded.time.value - 1; }
 };
+
+/// An algorithm of NCCL's as Prediction::algorithm has it.
+std::string nccl_report_name(NcclAlgorithm algorithm);
 
 /// Recorded rows that are not compared.
 struct LeftOut {

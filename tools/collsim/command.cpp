@@ -24,6 +24,7 @@ constexpr std::array table{
                run_steps},
     Subcommand{"choose", "what NCCL runs on a machine: rings, trees, algorithm by size",
                run_choose},
+    Subcommand{"crossover", "sizes at which algorithms and protocols change places", run_crossover},
     Subcommand{"validate", "predictions against recorded runs: errors, choices, crossovers",
                run_validate},
     Subcommand{"check", "prove that plans deliver every contribution exactly once", run_check},

@@ -27,6 +27,7 @@ int run_command(std::span<const std::string> args, std::ostream& out, std::ostre
 // One per subcommand, each in the file of its name.
 int run_check(std::span<const std::string> args, std::ostream& out, std::ostream& err);
 int run_choose(std::span<const std::string> args, std::ostream& out, std::ostream& err);
+int run_crossover(std::span<const std::string> args, std::ostream& out, std::ostream& err);
 int run_estimate(std::span<const std::string> args, std::ostream& out, std::ostream& err);
 int run_explain(std::span<const std::string> args, std::ostream& out, std::ostream& err);
 int run_list(std::span<const std::string> args, std::ostream& out, std::ostream& err);
