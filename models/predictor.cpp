@@ -180,9 +180,10 @@ Predictor::Call Predictor::call(Bytes size, const Candidate& candidate) const {
 
 Prediction Predictor::simulate(const Call& call, Bytes size, Engine engine) const {
   const auto fabric = make_fabric(engine);
-  const ExecutionResult result = execute({call.layout->plan, call.binding, call.layout->wiring,
-                                          cost_, call.protocol, call.warps, calls_},
-                                         *fabric);
+  const ExecutionResult result = execute(
+      {call.layout->plan, call.binding, call.layout->wiring, cost_, call.protocol, call.warps,
+       calls_},
+      *fabric);
   Prediction prediction = answer(call, size, result.time, bounds_of(call));
   prediction.transfers = result.transfers;
   return prediction;
@@ -231,8 +232,7 @@ Predictor::Call Predictor::textbook_call(Bytes size) const {
   const bool alone_under_nccl = run_.schedule == ScheduleKind::nccl;
   return {textbook_.get(), Binding(textbook_->plan, size, element_size, run_.chunking),
           run_.protocol.value_or(Protocol::simple),
-          full_warps(run_.protocol.value_or(Protocol::simple)),
-          alone_under_nccl ? "none" : run_.algorithm};
+           full_warps(run_.protocol.value_or(Protocol::simple)), alone_under_nccl ? "none" : run_.algorithm};
 }
 
 /// What NCCL would choose of what is simulated here.

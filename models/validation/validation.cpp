@@ -6,6 +6,7 @@
 #include <cctype>
 #include <cmath>
 #include <mutex>
+#include <stdexcept>
 
 #include "models/parallel.h"
 #include "models/predictor.h"
@@ -172,6 +173,9 @@ class Evaluation {
       for (const std::size_t row : rows) answers_[row].prediction = prediction;
     } catch (const InputError& error) {
       leave_out(rows, error.what());
+    } catch (const std::logic_error& error) {
+      // Below its bounds, a bug of ours: the other rows are worth showing all the same.
+      leave_out(rows, fmt::format("a bug in collsim: {}", error.what()));
     }
   }
 
