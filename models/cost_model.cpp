@@ -19,9 +19,8 @@ void read_rate(const YamlMapping& mapping, std::string_view key, BytesPerSecond&
 }
 
 ProtocolCost read_protocol(const YamlValue& value) {
-  const YamlMapping mapping =
-      value.mapping({"setup", "slice", "slice_per_warp", "alpha", "fan", "channel", "reduce",
-                     "copy", "store", "wire_factor", "warp", "round"});
+  const YamlMapping mapping = value.mapping({"setup", "slice", "slice_per_warp", "alpha", "fan", "channel",
+                                             "reduce", "copy", "store", "wire_factor", "warp", "round"});
   ProtocolCost cost;
   if (const auto setup = mapping.find("setup")) cost.setup = setup->time();
   if (const auto slice = mapping.find("slice")) cost.slice = slice->time();
