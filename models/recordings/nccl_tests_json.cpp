@@ -76,14 +76,18 @@ class JsonReader {
     return *read;
   }
 
+  /// A number of iterations.
+  static std::uint32_t clamped(std::int64_t iterations) {
+    return static_cast<std::uint32_t>(std::min<std::int64_t>(iterations, 1'000'000'000));
+  }
+
   void read_run() {
     if (root_.contains("args")) benchmark_ = benchmark_name(root_["args"].dump());
     if (root_.contains("nccl_version")) read_version(text_of(root_["nccl_version"]));
     if (root_.contains("env")) read_environment(root_["env"]);
     const json& config = at(root_, "config", "");
     if (config.contains("iterations")) {
-      common_.iterations = static_cast<std::uint32_t>(
-          std::min<std::int64_t>(whole(config["iterations"], "config.iterations"), 1'000'000'000));
+      common_.iterations = clamped(whole(config["iterations"], "config.iterations"));
     }
     if (config.contains("graph") && whole(config["graph"], "config.graph") > 0) {
       common_.mode = CallMode::graph;
@@ -136,7 +140,7 @@ class JsonReader {
     }
     if (result.contains("actual_iterations")) {
       const auto made = whole(result["actual_iterations"], place + ".actual_iterations");
-      if (made > 0) row.iterations = static_cast<std::uint32_t>(made);
+      if (made > 0) row.iterations = clamped(made);
     }
     for (const char* key : {"out_of_place", "in_place"}) {
       if (!result.contains(key) || !result[key].is_object()) continue;

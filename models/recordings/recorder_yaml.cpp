@@ -96,8 +96,10 @@ void read_row(const YamlValue& value, const Columns& columns, RecordedRow& row) 
                                         "ll, ll128, simple or none");
   const auto first = number_or_none(fields[columns.first_channel]);
   const auto last = number_or_none(fields[columns.last_channel]);
-  if (first && last && *last < *first) {
-    fields[columns.last_channel].fail("the last channel comes before the first", "first to last");
+  constexpr double most_channels = 1024;
+  if (first && last && (*last < *first || *last >= most_channels)) {
+    fields[columns.last_channel].fail("not the last of the channels from the first on",
+                                      "a channel's number, at least the first one's");
   }
   if (first && last) row.channels = static_cast<std::uint32_t>(*last - *first) + 1;
   row.iterations =

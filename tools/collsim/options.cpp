@@ -34,7 +34,11 @@ std::optional<po::variables_map> parse_options(const po::options_description& op
   po::options_description all;
   all.add(options).add_options()("help,h", "print this and stop");
   po::positional_options_description bare;
-  if (!positional.empty()) bare.add(std::string(positional).c_str(), 1);
+  if (!positional.empty()) {
+    const std::string name(positional);
+    const bool takes_several = options.find(name, false).semantic()->is_composing();
+    bare.add(name.c_str(), takes_several ? -1 : 1);
+  }
   po::variables_map values;
   try {
     // No guessing: with it, "--rank" would quietly mean "--ranks" today and something else

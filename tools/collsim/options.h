@@ -12,7 +12,8 @@ namespace collsim::command {
 
 /// Parses the arguments of a subcommand. On `--help` prints `usage`, the options and `epilogue` to
 /// `out` and returns nothing. Throws InputError for an unknown option, a missing or a bad value,
-/// saying which options there are. `positional` names the option that takes bare arguments.
+/// saying which options there are. `positional` names the option that takes bare
+/// arguments: one, or any number where it is composing.
 std::optional<boost::program_options::variables_map> parse_options(
     const boost::program_options::options_description& options, std::string_view usage,
     std::string_view epilogue, std::string_view positional, std::span<const std::string> args,

@@ -27,11 +27,13 @@ int run_command(std::span<const std::string> args, std::ostream& out, std::ostre
 // One per subcommand, each in the file of its name.
 int run_check(std::span<const std::string> args, std::ostream& out, std::ostream& err);
 int run_choose(std::span<const std::string> args, std::ostream& out, std::ostream& err);
+int run_crossover(std::span<const std::string> args, std::ostream& out, std::ostream& err);
 int run_estimate(std::span<const std::string> args, std::ostream& out, std::ostream& err);
 int run_explain(std::span<const std::string> args, std::ostream& out, std::ostream& err);
 int run_list(std::span<const std::string> args, std::ostream& out, std::ostream& err);
 int run_run(std::span<const std::string> args, std::ostream& out, std::ostream& err);
 int run_steps(std::span<const std::string> args, std::ostream& out, std::ostream& err);
 int run_topo(std::span<const std::string> args, std::ostream& out, std::ostream& err);
+int run_validate(std::span<const std::string> args, std::ostream& out, std::ostream& err);
 
 }  // namespace collsim::command

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "models/nccl/version.h"
+#include "models/recording.h"
+#include "sim/topology.h"
+#include "sim/transfer_cost.h"
+
+namespace collsim {
+
+/// A recorded time beside the predicted one.
+struct ValidatedRow {
+  RecordedRow recorded;
+  Seconds predicted;
+  std::string algorithm;  ///< that we think NCCL runs: nccl_report_name(), "p2p" or "none"
+  Protocol protocol = Protocol::simple;
+  std::uint32_t channels = 1;
+  std::optional<Seconds> nccl_estimate;  ///< the recorded one, or else what we think it is
+
+  /// (predicted - measured) / measured.
+  double error() const { return predicted.value / recorded.time.value - 1; }
+};
+
+/// An algorithm of NCCL's as Prediction::algorithm has it.
+std::string nccl_report_name(NcclAlgorithm algorithm);
+
+/// Recorded rows that are not compared.
+struct LeftOut {
+  std::size_t rows = 0;
+  std::string first_id;  ///< of one of them
+};
+
+/// All rows of a recording, each of them in one of the two.
+struct Validation {
+  std::vector<ValidatedRow> rows;           ///< in the recording's order
+  std::map<std::string, LeftOut> left_out;  ///< by the reason
+  std::set<std::string> warnings;           ///< of the predictors
+};
+
+/// Which rows are compared, and by which rules.
+struct ValidationOptions {
+  std::optional<Collective> collective;            ///< all where not given
+  std::string id;                                  ///< begins the ids of the rows; all where empty
+  std::optional<bool> in_place;                    ///< both where not given
+  std::optional<CallMode> mode = CallMode::plain;  ///< launches in graphs are not modelled
+  NcclVersion nccl_version = newest_nccl_version;
+  std::uint32_t threads = 1;
+};
+
+/// Simulates every row of the recording as NCCL would run it, in the row's environment and on its
+/// ranks: the first of the topology's GPUs, on as many nodes as the row had hosts. Collectives with
+/// a root as often in a row as was measured. Rows that the options exclude are in neither list.
+/// Families of rows are shared out over the threads; the result does not depend on their number.
+Validation validate(const Recording& recording, const Topology& topology, const TransferCost& cost,
+                    const ValidationOptions& options);
+
+}  // namespace collsim

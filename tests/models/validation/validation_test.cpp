@@ -1,0 +1,141 @@
+// Recorded rows against predictions: every row is compared or left out with a reason.
+
+#include "models/validation/validation.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "models/cost_model.h"
+#include "models/data_directory.h"
+#include "models/predictor.h"
+#include "sim/topologies/loader.h"
+
+namespace collsim {
+namespace {
+
+RecordedRow row_of(Collective collective, Rank ranks, std::int64_t size) {
+  RecordedRow row;
+  row.id = "x";
+  row.collective_name = to_string(collective);
+  row.collective = collective;
+  row.ranks = ranks;
+  row.size.count = size;
+  row.time = microseconds(20);
+  row.iterations = 5;
+  row.variables = {{"NCCL_NVLS_ENABLE", "0"}};
+  return row;
+}
+
+class ValidationOfH200 : public testing::Test {
+ protected:
+  Validation validated(std::vector<RecordedRow> rows, const ValidationOptions& options = {}) const {
+    Recording recording;
+    recording.rows = std::move(rows);
+    return validate(recording, topology_, cost_, options);
+  }
+
+  Topology topology_ = load_topology(find_data_file("hgx-h200", "topologies"));
+  TransferCost cost_ = calibration_for(topology_);
+};
+
+// As a predictor of the same run says; for a collective with a root with as many calls in a row.
+TEST_F(ValidationOfH200, predictions_are_those_of_the_rows_run) {
+  RecordedRow forced = row_of(Collective::all_reduce, 2, 1 << 20);
+  forced.variables["NCCL_ALGO"] = "Tree";
+  ValidationOptions options;
+  options.nccl_version = {2, 28};
+  const Validation validation =
+      validated({forced, row_of(Collective::broadcast, 4, 1 << 20)}, options);
+  ASSERT_EQ(validation.rows.size(), 2U);
+  RunSpec run;
+  run.schedule = ScheduleKind::nccl;
+  run.algorithm = "auto";
+  run.nccl_version = {2, 28};
+  run.variables = forced.variables;
+  const Predictor tree(topology_, cost_, Collective::all_reduce, run, 2);
+  EXPECT_EQ(validation.rows[0].predicted, tree.simulate(Bytes{1 << 20}, Engine::native).time);
+  EXPECT_EQ(validation.rows[0].algorithm, "tree");
+  run.variables.erase("NCCL_ALGO");
+  run.calls = 5;
+  const Predictor broadcast(topology_, cost_, Collective::broadcast, run, 4);
+  EXPECT_EQ(validation.rows[1].predicted, broadcast.simulate(Bytes{1 << 20}, Engine::native).time);
+}
+
+TEST_F(ValidationOfH200, rows_without_a_prediction_are_counted_by_reason) {
+  std::vector<RecordedRow> rows(7, row_of(Collective::all_reduce, 8, 64));
+  rows[0].collective.reset();
+  rows[0].collective_name = "launch";
+  rows[1].mode = CallMode::graph;
+  rows[2].ranks = 16;
+  rows[3].nodes = 4;
+  rows[4].wrong = true;
+  rows[5].variables["NCCL_ALGO"] = "NVLS";  // switched off besides
+  const Validation validation = validated(rows);
+  EXPECT_EQ(validation.rows.size(), 1U);
+  std::size_t left_out = 0;
+  for (const auto& [reason, count] : validation.left_out) {
+    EXPECT_FALSE(reason.empty());
+    left_out += count.rows;
+  }
+  EXPECT_EQ(left_out, 6U);
+  EXPECT_EQ(validation.left_out.size(), 6U);
+  EXPECT_EQ(validation.left_out.at("4 hosts of 2 GPUs, which the machine has not").first_id, "x");
+}
+
+// A machine of hosts on 5 Gb/s links: rows of slower or unlike hosts are others' rows.
+TEST(Validation, hosts_must_be_those_of_the_machine) {
+  const Topology topology = load_topology(find_data_file("one-gpu-ethernet-5g", "topologies"));
+  std::vector<RecordedRow> rows(4, row_of(Collective::all_reduce, 4, 64));
+  for (RecordedRow& row : rows) row.nodes = 4;
+  rows[1].host_rate = BytesPerSecond{5e9 / 8};
+  rows[2].host_rate = BytesPerSecond{20e9 / 8};
+  rows[3].hosts_alike = false;
+  Recording recording;
+  recording.rows = rows;
+  const Validation validation = validate(recording, topology, calibration_for(topology), {});
+  EXPECT_EQ(validation.rows.size(), 2U);
+  EXPECT_EQ(validation.left_out.size(), 2U);
+}
+
+TEST_F(ValidationOfH200, threads_change_nothing) {
+  std::vector<RecordedRow> rows;
+  for (const Rank ranks : {2U, 3U, 4U, 8U}) {
+    for (const Collective collective : {Collective::all_reduce, Collective::all_gather}) {
+      for (const std::int64_t size : {8, 1 << 16, 1 << 20}) {
+        rows.push_back(row_of(collective, ranks, size));
+      }
+    }
+  }
+  ValidationOptions several;
+  several.threads = 5;
+  const Validation one = validated(rows);
+  const Validation five = validated(rows, several);
+  ASSERT_EQ(one.rows.size(), rows.size());
+  ASSERT_EQ(five.rows.size(), rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    EXPECT_EQ(one.rows[i].predicted, five.rows[i].predicted);
+    EXPECT_EQ(five.rows[i].recorded.size, rows[i].size);
+  }
+}
+
+TEST_F(ValidationOfH200, options_pick_rows) {
+  std::vector<RecordedRow> rows(3, row_of(Collective::all_reduce, 2, 64));
+  rows[0].id = "forced/4";
+  rows[1].in_place = true;
+  rows[2].collective = Collective::broadcast;
+  ValidationOptions options;
+  options.id = "forced";
+  EXPECT_EQ(validated(rows, options).rows.size(), 1U);
+  options = {};
+  options.in_place = true;
+  EXPECT_EQ(validated(rows, options).rows.size(), 1U);
+  options = {};
+  options.collective = Collective::broadcast;
+  const Validation broadcasts = validated(rows, options);
+  EXPECT_EQ(broadcasts.rows.size(), 1U);
+  EXPECT_TRUE(broadcasts.left_out.empty());
+}
+
+}  // namespace
+}  // namespace collsim

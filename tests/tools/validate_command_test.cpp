@@ -1,0 +1,139 @@
+// collsim validate: formats, requirements, exit codes.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "sim/input_error.h"
+#include "tests/support/temporary_file.h"
+#include "tools/collsim/requirement.h"
+#include "tools/collsim/subcommand.h"
+#include "tools/collsim/validation_report.h"
+
+namespace collsim::command {
+namespace {
+
+const std::string recordings = std::string(COLLSIM_SOURCE_DIR) + "/recordings/";
+
+struct Outcome {
+  int status;
+  std::string out;
+  std::string err;
+};
+
+Outcome validate(std::vector<std::string> args) {
+  args.insert(args.begin(), "validate");
+  std::ostringstream out;
+  std::ostringstream err;
+  const int status = run_command(args, out, err);
+  return {status, out.str(), err.str()};
+}
+
+const std::vector<std::string> small{recordings + "h200x4/forced-4-ranks.yaml", "--id",
+                                     "forced/4/Ring/Simple/ch4"};
+
+std::vector<std::string> small_and(const std::vector<std::string>& more) {
+  std::vector<std::string> args = small;
+  args.insert(args.end(), more.begin(), more.end());
+  return args;
+}
+
+// 14 sizes of one run, and a header.
+TEST(ValidateCommand, csv_is_a_line_per_row) {
+  const Outcome outcome = validate(small_and({"--format", "csv"}));
+  EXPECT_EQ(outcome.status, exit_ok) << outcome.err;
+  EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 15);
+  EXPECT_TRUE(outcome.out.starts_with(
+      "id,nranks,collective,algorithm,protocol,channels,size_bytes,measured_us,predicted_us,"
+      "nccl_estimate_us,error\nforced/4/Ring/Simple/ch4,4,all_reduce,ring,Simple,"));
+}
+
+TEST(ValidateCommand, json_has_rows_and_scores) {
+  const Outcome outcome = validate(small_and({"--format", "json"}));
+  ASSERT_EQ(outcome.status, exit_ok) << outcome.err;
+  const auto root = nlohmann::json::parse(outcome.out);
+  ASSERT_EQ(root["rows"].size(), 14U);
+  const auto& row = root["rows"][0];
+  EXPECT_NEAR(row["error"].get<double>(),
+              row["predicted_us"].get<double>() / row["measured_us"].get<double>() - 1, 1e-3);
+  ASSERT_EQ(root["scores"].size(), 1U);
+  EXPECT_EQ(root["scores"][0]["channels"], 4);
+  EXPECT_EQ(root["scores"][0]["all"]["rows"], 14);
+}
+
+TEST(ValidateCommand, requirements_decide_the_exit_code) {
+  EXPECT_EQ(validate(small_and({"--require", "worst=1000,median=1000"})).status, exit_ok);
+  const Outcome failed = validate(small_and({"--require", "worst=0.001"}));
+  EXPECT_EQ(failed.status, exit_answer_is_no);
+  EXPECT_NE(failed.err.find("worst is "), std::string::npos);
+  EXPECT_FALSE(failed.out.empty());
+  const Outcome no_rows = validate(small_and({"-c", "broadcast", "--require", "worst=50"}));
+  EXPECT_EQ(no_rows.status, exit_answer_is_no);
+}
+
+TEST(ValidateCommand, several_recordings_are_scored_together) {
+  const Outcome outcome = validate({recordings + "h200x4/forced-4-ranks.yaml",
+                                    recordings + "h200x4/forced-2-ranks.yaml", "--id", "forced/",
+                                    "--format", "csv", "-c", "broadcast"});
+  EXPECT_EQ(outcome.status, exit_ok) << outcome.err;
+  EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 1);  // no such rows
+}
+
+TEST(ValidateCommand, a_machine_that_is_not_known_must_be_given) {
+  const test::TemporaryFile log(
+      "all_reduce_perf.log",
+      "#  Rank  0 Pid 1 on a device 0 [0x1] Tesla K80\n"
+      "#  Rank  1 Pid 1 on a device 1 [0x2] Tesla K80\n"
+      "#  size  count  type  redop  time  algbw  busbw  error  time  algbw  busbw  error\n"
+      "   1024  256  float  sum  20.0  0.05  0.05  0e+00  20.0  0.05  0.05  0e+00\n");
+  const Outcome unknown = validate({log.path().string()});
+  EXPECT_EQ(unknown.status, exit_bad_input);
+  EXPECT_NE(unknown.err.find("--topology"), std::string::npos);
+  const Outcome given =
+      validate({log.path().string(), "-t", "pcie-8", "--place", "in", "--format", "csv"});
+  EXPECT_EQ(given.status, exit_ok) << given.err;
+  EXPECT_EQ(std::count(given.out.begin(), given.out.end(), '\n'), 2);
+}
+
+TEST(ValidateCommand, bad_input_is_told) {
+  for (const std::vector<std::string>& args :
+       std::vector<std::vector<std::string>>{{},
+                                             {"no-such-recording.yaml"},
+                                             small_and({"--require", "modus=3"}),
+                                             small_and({"--require", "median"}),
+                                             small_and({"--place", "beside"}),
+                                             small_and({"--mode", "fast"}),
+                                             small_and({"--format", "golden"}),
+                                             small_and({"--threads", "-1"}),
+                                             small_and({"-c", "shuffle"})}) {
+    const Outcome outcome = validate(args);
+    EXPECT_EQ(outcome.status, exit_bad_input);
+    EXPECT_TRUE(outcome.out.empty());
+    EXPECT_FALSE(outcome.err.empty());
+  }
+}
+
+TEST(Requirement, choice_is_a_least_and_bias_has_no_sign) {
+  ValidatedRow row;
+  row.recorded.collective = Collective::all_reduce;
+  row.recorded.time = microseconds(100);
+  row.predicted = microseconds(80);  // bias -20 %
+  EXPECT_TRUE(failures(parse_requirements("bias=21,choice=100"), {row}).empty());
+  EXPECT_EQ(failures(parse_requirements("bias=19"), {row}).size(), 1U);
+}
+
+TEST(ValidationReport, sizes_and_crossovers_are_said_shortly) {
+  EXPECT_EQ(rounded_size(512), "512 B");
+  EXPECT_EQ(rounded_size(1536), "1.5 KiB");
+  EXPECT_EQ(rounded_size(3.5 * 1024 * 1024), "3.5 MiB");
+  EXPECT_EQ(describe({true, false, 2048}, "ring", "tree"), "ring < 2 KiB < tree");
+  EXPECT_EQ(describe({false, false, std::nullopt}, "ring", "tree"), "tree always");
+  EXPECT_EQ(describe({true, true, 2048}, "ring", "tree"), "ring at both ends, and from 2 KiB on");
+}
+
+}  // namespace
+}  // namespace collsim::command

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/validation/validation.h"
+
+namespace collsim::command {
+
+/// One of `--require`: a figure over all rows, in percent, and its limit.
+struct Requirement {
+  std::string figure;  ///< median, mean, p90, worst, bias: at most; choice: at least
+  double percent = 0;
+};
+
+/// "median=5,mean=12". Throws InputError naming the figures there are.
+std::vector<Requirement> parse_requirements(std::string_view text);
+
+/// One sentence for each that does not hold. Of no rows, none holds.
+std::vector<std::string> failures(const std::vector<Requirement>& requirements,
+                                  const std::vector<ValidatedRow>& rows);
+
+}  // namespace collsim::command

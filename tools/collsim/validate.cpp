@@ -1,0 +1,174 @@
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <ostream>
+#include <thread>
+
+#include "models/cost_model.h"
+#include "models/data_directory.h"
+#include "models/recording.h"
+#include "sim/input_error.h"
+#include "sim/topologies/loader.h"
+#include "tools/collsim/collective_option.h"
+#include "tools/collsim/numbers.h"
+#include "tools/collsim/options.h"
+#include "tools/collsim/requirement.h"
+#include "tools/collsim/subcommand.h"
+#include "tools/collsim/validation_report.h"
+
+namespace collsim::command {
+
+namespace po = boost::program_options;
+
+namespace {
+
+constexpr std::string_view usage = "collsim validate RECORDING... [options]";
+constexpr std::string_view epilogue =
+    "Every recorded time beside what is predicted for it, under NCCL's rules and in the row's\n"
+    "environment: errors by family and size, whether NCCL chose what we think, where algorithms\n"
+    "and protocols change places. A recording is what collsim-recorder wrote, a CSV like\n"
+    "recordings/h200.csv, or nccl-tests' text or JSON (-J) output.\n"
+    "\n"
+    "Without --topology, recordings of an H200 server are held against hgx-h200. Exit code 1\n"
+    "where --require fails.\n"
+    "\n"
+    "  collsim validate recordings/h200x4/forced-4-ranks.yaml\n"
+    "  collsim validate recordings/h200x4/tcp.yaml -t one-gpu-ethernet-5g --id tcp-forced/4x1\n"
+    "  collsim validate my-nccl-tests.log -t dgx-h100 --require median=10,choice=95";
+
+po::options_description validate_options() {
+  po::options_description options("options");
+  options.add_options()  //
+      ("recording", po::value<std::vector<std::string>>()->composing(),
+       "recordings; may be given bare")  //
+      ("topology,t", po::value<std::string>(),
+       "machine: a file, or a shipped name (default: by the recorded GPU, where it is known)")  //
+      ("calibration", po::value<std::string>(),
+       "cost constants: a file, or a shipped name (default: the topology's)")  //
+      ("collective,c", po::value<std::string>(), "only rows of this one")      //
+      ("id", po::value<std::string>()->default_value(""),
+       "only rows whose id begins so, such as forced/4/Ring")  //
+      ("place", po::value<std::string>()->default_value("all"),
+       "only rows out of place or in place: out, in or all")  //
+      ("mode", po::value<std::string>()->default_value("plain"),
+       "plain, graph (whose launch is not modelled) or all")  //
+      ("nccl-version", po::value<std::string>(),
+       "the release whose rules apply (default: the recorded one)")  //
+      ("require", po::value<std::string>()->default_value(""),
+       "what must hold over all rows, in percent: median=5,mean=12,p90=30,worst=60,bias=5 at most, "
+       "choice=95 at least")                                                                //
+      ("threads", po::value<std::int64_t>()->default_value(0), "default: 0, one per core")  //
+      ("format", po::value<std::string>()->default_value("table"), "table, csv or json");
+  return options;
+}
+
+void check_word(const po::variables_map& values, const std::string& option,
+                const std::vector<std::string>& words) {
+  const auto& word = values[option].as<std::string>();
+  if (std::find(words.begin(), words.end(), word) != words.end()) return;
+  throw InputError(fmt::format("--{}: there is no '{}'", option, word),
+                   fmt::format("{}", fmt::join(words, ", ")));
+}
+
+ValidationOptions read_options(const po::variables_map& values) {
+  ValidationOptions options;
+  if (values.contains("collective")) options.collective = collective_option(values);
+  options.id = values["id"].as<std::string>();
+  check_word(values, "place", {"out", "in", "all"});
+  const auto& place = values["place"].as<std::string>();
+  if (place != "all") options.in_place = place == "in";
+  check_word(values, "mode", {"plain", "graph", "all"});
+  const auto& mode = values["mode"].as<std::string>();
+  options.mode.reset();
+  if (mode != "all") options.mode = mode == "graph" ? CallMode::graph : CallMode::plain;
+  constexpr std::uint32_t most_threads = 1024;
+  options.threads = bounded_option(values, "threads", 0, most_threads);
+  if (options.threads == 0) options.threads = std::max(1U, std::thread::hardware_concurrency());
+  return options;
+}
+
+/// The release that the options name, or else the recording; the newest where neither does.
+NcclVersion version_of(const Recording& recording, const po::variables_map& values) {
+  if (values.contains("nccl-version")) {
+    return parse_nccl_version(values["nccl-version"].as<std::string>());
+  }
+  const auto recorded = recording.machine.find("nccl");
+  return recorded == recording.machine.end() ? newest_nccl_version
+                                             : parse_nccl_version(recorded->second);
+}
+
+/// A shipped machine that a recording is surely of.
+std::string machine_of(const Recording& recording) {
+  constexpr Rank gpus_of_a_server = 8;
+  const auto gpu = recording.machine.find("gpu");
+  const bool is_server = std::any_of(
+      recording.rows.begin(), recording.rows.end(),
+      [&](const RecordedRow& row) { return row.nodes == 1 && row.ranks <= gpus_of_a_server; });
+  if (gpu != recording.machine.end() && gpu->second.ends_with("H200") && is_server) {
+    return "hgx-h200";
+  }
+  throw InputError(SourcePosition{recording.file.string(), 0, 0},
+                   "which machine it was recorded on is not known", "--topology FILE");
+}
+
+void append(Validation& all, Validation more) {
+  std::move(more.rows.begin(), more.rows.end(), std::back_inserter(all.rows));
+  for (const auto& [reason, rows] : more.left_out) {
+    LeftOut& left_out = all.left_out[reason];
+    if (left_out.rows == 0) left_out.first_id = rows.first_id;
+    left_out.rows += rows.rows;
+  }
+  all.warnings.merge(more.warnings);
+}
+
+void validate_file(const std::string& file, const po::variables_map& values,
+                   ValidationOptions options, ValidationReport& report) {
+  const Recording recording = read_recording(find_data_file(file, "recordings"));
+  const std::string machine =
+      values.contains("topology") ? values["topology"].as<std::string>() : machine_of(recording);
+  const Topology topology = load_topology(find_data_file(machine, "topologies"));
+  const TransferCost cost =
+      values.contains("calibration")
+          ? load_calibration(
+                find_data_file(values["calibration"].as<std::string>(), "models/calibrations"))
+          : calibration_for(topology);
+  options.nccl_version = version_of(recording, values);
+  report.files.push_back(std::filesystem::path(file).filename().string());
+  report.machines.push_back(topology.name());
+  append(report.validation, validate(recording, topology, cost, options));
+}
+
+}  // namespace
+
+int run_validate(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
+  const auto values = parse_options(validate_options(), usage, epilogue, "recording", args, out);
+  if (!values) return exit_ok;
+  if (!values->contains("recording")) {
+    throw InputError("validate: no recording", "collsim validate RECORDING..., or --help");
+  }
+  check_word(*values, "format", {"table", "csv", "json"});
+  const auto requirements = parse_requirements((*values)["require"].as<std::string>());
+  const ValidationOptions options = read_options(*values);
+  ValidationReport report;
+  for (const std::string& file : (*values)["recording"].as<std::vector<std::string>>()) {
+    validate_file(file, *values, options, report);
+  }
+  for (const std::string& warning : report.validation.warnings) {
+    fmt::print(err, "collsim: warning: {}\n", warning);
+  }
+  const auto& format = (*values)["format"].as<std::string>();
+  if (format == "csv") {
+    print_validation_csv(report, out);
+  } else if (format == "json") {
+    print_validation_json(report, out);
+  } else {
+    print_validation_table(report, out);
+  }
+  const auto failed = failures(requirements, report.validation.rows);
+  for (const std::string& failure : failed) fmt::print(err, "collsim: {}\n", failure);
+  return failed.empty() ? exit_ok : exit_answer_is_no;
+}
+
+}  // namespace collsim::command
