@@ -41,6 +41,34 @@ Seconds time_with(const Predictor& predictor, const Predictor::Call& call,
   return execute(execution, fabric).time;
 }
 
+/// Slices that the whole call sends, or a little more.
+std::uint64_t transfers_of(const Predictor::Call& call) {
+  std::uint64_t transfers = 0;
+  for (std::uint32_t channel = 0; channel < call.binding.channels(); ++channel) {
+    const Schedule& schedule = call.layout->plan.schedule(channel);
+    std::uint64_t sends_of_loop = 0;
+    for (Rank rank = 0; rank < schedule.ranks(); ++rank) {
+      for (std::uint32_t lane = 0; lane < schedule.lanes(); ++lane) {
+        for (const Primitive& primitive : schedule.program(rank, lane)) {
+          if (sends(primitive.kind)) sends_of_loop += schedule.peers(primitive.send_group).size();
+        }
+      }
+    }
+    transfers += sends_of_loop * call.binding.loops(channel);
+  }
+  return transfers * call.binding.chunking().slices;
+}
+
+Prediction at_least(const Predictor& predictor, const Predictor::Call& call) {
+  Prediction prediction;
+  prediction.size = call.binding.size();
+  prediction.algorithm = call.algorithm;
+  prediction.protocol = call.protocol;
+  prediction.bounds = predictor.bounds_of(call);
+  prediction.time = prediction.bounds.largest();
+  return prediction;
+}
+
 /// Runs `work(0)` to `work(count - 1)`, in any order. What one throws is thrown when all are over.
 template <typename Work>
 void in_threads(unsigned threads, std::size_t count, const Work& work) {
@@ -70,8 +98,9 @@ FaultRanking rank_links(const Predictor& predictor, Bytes size, double share,
                         const RankingEffort& effort) {
   FaultRanking ranking;
   ranking.share = share;
-  ranking.healthy = predictor.simulate(size, Engine::native);
   const Predictor::Call call = predictor.call(size);
+  const bool small = transfers_of(call) <= effort.healthy;
+  ranking.healthy = small ? predictor.simulate(size, Engine::native) : at_least(predictor, call);
   const Wiring& wiring = call.layout->wiring;
   const ProtocolCost& cost = predictor.cost().of(call.protocol);
   const CableResources resources = resources_of_cables(wiring, predictor.topology());
@@ -96,7 +125,7 @@ FaultRanking rank_links(const Predictor& predictor, Bytes size, double share,
   const auto worse = [](const RankedLink& a, const RankedLink& b) { return a.time > b.time; };
   std::stable_sort(ranking.links.begin(), ranking.links.end(), worse);
   const std::uint64_t affordable =
-      effort.transfers / std::max<std::uint64_t>(ranking.healthy.transfers, 1);
+      small ? effort.transfers / std::max<std::uint64_t>(ranking.healthy.transfers, 1) : 0;
   const std::size_t simulated = std::min<std::uint64_t>(ranking.links.size(), affordable);
   in_threads(effort.threads, simulated, [&](std::size_t i) {
     RankedLink& ranked = ranking.links[i];

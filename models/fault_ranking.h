@@ -18,7 +18,7 @@ struct RankedLink {
 };
 
 struct FaultRanking {
-  Prediction healthy;
+  Prediction healthy;  ///< where that was too much to simulate: no transfers, the bound as its time
   double share = 1;               ///< of the bandwidth that a degraded cable has left
   std::vector<RankedLink> links;  ///< worst first
   std::size_t idle_cables = 0;    ///< that the call does not use: they slow nothing down
@@ -26,12 +26,14 @@ struct FaultRanking {
 
 /// How much work a ranking may be.
 struct RankingEffort {
-  std::uint64_t transfers = 60'000'000;  ///< simulated in all, beside the healthy call
+  std::uint64_t healthy = 40'000'000;    ///< transfers of the healthy call, to be simulated at all
+  std::uint64_t transfers = 30'000'000;  ///< simulated in all beside it
   unsigned threads = 1;
 };
 
 /// Degrades every cable that the call uses, one of each class, and simulates the call anew: those
-/// that cannot but cost most first, as many as the effort allows.
+/// that cannot but cost most first, as many as the effort allows. A call that is too large even when
+/// healthy is compared by lower bounds alone.
 FaultRanking rank_links(const Predictor& predictor, Bytes size, double share,
                         const RankingEffort& effort);
 

@@ -179,7 +179,7 @@ std::string error_of(const char* text) {
 TEST(BadFault, says_what_would_be_accepted) {
   EXPECT_EQ(error_of("{link: node3/nci1, bandwidth: 10%}"),
             "--fault:1:8: '4 x DGX H100, NDR fat-tree, rail optimised' has no device 'node3/nci1'; "
-            "a device of it, such as node3/nic1, node0/nic1, node1/nic1");
+            "a device of it, such as node3/nic1, node3/pcie1, node0/nic1");
   EXPECT_EQ(error_of("{link: node0/nic0 - node0/nic1, dead: true}"),
             "--fault:1:8: no link joins node0/nic0 and node0/nic1; one of node0/nic0's: to "
             "node0/pcie0, leaf0");

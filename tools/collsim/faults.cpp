@@ -24,7 +24,8 @@ constexpr std::string_view epilogue =
     "Degrades every cable of the machine in turn, both ways, and ranks them by what the collective\n"
     "loses. Cables that the call puts to the same use are tried once. `busy` is how much of the\n"
     "healthy call's time a cable works. Where trying all would take too long, the busiest are\n"
-    "simulated, and of the others a time stands that they take at least.\n"
+    "simulated, and of the others a time stands that they take at least. A call that is too large\n"
+    "even when healthy is compared by lower bounds alone.\n"
     "\n"
     "  collsim faults -t dgx-h100-x4 -b 1G\n"
     "  collsim faults -t dgx-h100-x4 -b 1G -a tree --degrade 50% --format csv";
@@ -75,10 +76,11 @@ std::string_view how(const RankedLink& ranked) {
 void print_table(const Question& question, const Predictor& predictor, const FaultRanking& ranking,
                  std::size_t rows, std::ostream& out) {
   const Prediction& healthy = ranking.healthy;
-  fmt::print(out, "# {} of {} on {} ({} ranks), {} {}: {:.2f} us when healthy\n",
+  fmt::print(out, "# {} of {} on {} ({} ranks), {} {}: {}{:.2f} us when healthy\n",
              to_string(question.scenario.collective), to_string(healthy.size),
              question.topology.name(), predictor.ranks(), healthy.algorithm,
-             to_string(healthy.protocol), in_microseconds(healthy.time));
+             to_string(healthy.protocol), healthy.transfers == 0 ? "at least " : "",
+             in_microseconds(healthy.time));
   fmt::print(out, "# one cable at {:g} % of its bandwidth, both ways\n", 100 * ranking.share);
   fmt::print(out, "{:>8}  {:>12}  {:>6}  {:>6}  {:<10} {}\n", "slowdown", "time us", "busy %",
              "cables", "how", "such as");
