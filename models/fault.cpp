@@ -75,13 +75,14 @@ void read_bandwidth(const YamlValue& value, Fault& fault) {
 
 /// The keys that this kind of fault has no use for.
 void refuse_others(const YamlMapping& keys, const Fault& fault) {
-  constexpr std::array of_links{"bandwidth", "traffic",   "dead", "latency", "jitter",
-                                "from",      "direction", "until"};
+  constexpr std::array of_links{"bandwidth", "traffic", "dead",      "latency",
+                                "jitter",    "from",    "direction", "until"};
   constexpr std::array of_ranks{"late", "speed"};
   if (fault.target == Fault::Target::rank) {
     for (const char* key : of_links) {
       if (const auto found = keys.find(key)) {
-        found->fail(fmt::format("'{}' of a rank", key), "late or speed; others of a link or device");
+        found->fail(fmt::format("'{}' of a rank", key),
+                    "late or speed; others of a link or device");
       }
     }
   } else {
@@ -121,9 +122,9 @@ void read_times(const YamlMapping& keys, Fault& fault) {
   if (const auto until = keys.find("until")) {
     fault.until = until->time();
     if (*fault.until <= fault.from) {
-      until->fail(fmt::format("a fault from {} until {}", to_string(fault.from),
-                              to_string(*fault.until)),
-                  "'until' after 'from'");
+      until->fail(
+          fmt::format("a fault from {} until {}", to_string(fault.from), to_string(*fault.until)),
+          "'until' after 'from'");
     }
   }
   if (const auto detect = keys.find("detect")) {

@@ -33,17 +33,17 @@ struct Fault {
   Direction direction = Direction::both;
   Rank rank = 0;
 
-  std::optional<double> share;         ///< of the bandwidth that is left
-  std::optional<BytesPerSecond> rate;  ///< the bandwidth that is left
+  std::optional<double> share;            ///< of the bandwidth that is left
+  std::optional<BytesPerSecond> rate;     ///< the bandwidth that is left
   std::optional<BytesPerSecond> traffic;  ///< what others take of it
   bool dead = false;
-  Seconds latency;  ///< on top of the link's
-  Seconds jitter;   ///< every message is late by a random part of it
-  Seconds late;     ///< a rank begins so long after the others
+  Seconds latency;   ///< on top of the link's
+  Seconds jitter;    ///< every message is late by a random part of it
+  Seconds late;      ///< a rank begins so long after the others
   double speed = 1;  ///< of a rank's thread blocks when they move data
 
-  Seconds from;                  ///< since the call began; 0: before it
-  std::optional<Seconds> until;  ///< for good where not given
+  Seconds from;                           ///< since the call began; 0: before it
+  std::optional<Seconds> until;           ///< for good where not given
   Seconds detection = default_detection;  ///< after which traffic leaves a dead link
 };
 

@@ -37,8 +37,7 @@ class NameTable {
   DeviceId find(const std::string& name, const Fault& fault) const {
     const auto found = ids_.find(name);
     if (found != ids_.end()) return found->second;
-    throw InputError(fault.where,
-                     fmt::format("'{}' has no device '{}'", topology_.name(), name),
+    throw InputError(fault.where, fmt::format("'{}' has no device '{}'", topology_.name(), name),
                      "a device of it, such as " + nearest(name));
   }
 
@@ -93,13 +92,12 @@ std::vector<LinkId> outgoing(const Fault& fault, const std::pair<std::string, st
         }
       }
       if (links.empty() || topology.device(device).node < 0) {
-        throw InputError(fault.where,
-                         fmt::format("{} is not a port of a node on the network", names.first),
-                         fmt::format("a NIC; 'link: {0} - {1}' for one link of it, 'device: {0}' "
-                                     "for all",
-                                     names.first,
-                                     topology.device(topology.link(topology.links_from(device)[0]).to)
-                                         .name));
+        throw InputError(
+            fault.where, fmt::format("{} is not a port of a node on the network", names.first),
+            fmt::format("a NIC; 'link: {0} - {1}' for one link of it, 'device: {0}' "
+                        "for all",
+                        names.first,
+                        topology.device(topology.link(topology.links_from(device)[0]).to).name));
       }
       break;
     case Fault::Target::device:
@@ -124,11 +122,11 @@ LinkFault find_links(const Fault& fault, const NameTable& table, const Topology&
   if (fault.traffic) {
     for (const LinkId link : found.links) {
       if (*fault.traffic < topology.link(link).bandwidth) continue;
-      throw InputError(fault.where,
-                       fmt::format("traffic of {} on {}, which has {}", to_string(*fault.traffic),
-                                   topology.link_name(link),
-                                   to_string(topology.link(link).bandwidth)),
-                       "less than the link has; or dead: true");
+      throw InputError(
+          fault.where,
+          fmt::format("traffic of {} on {}, which has {}", to_string(*fault.traffic),
+                      topology.link_name(link), to_string(topology.link(link).bandwidth)),
+          "less than the link has; or dead: true");
     }
   }
   found.share = fault.share.value_or(1);

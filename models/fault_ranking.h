@@ -19,7 +19,7 @@ struct RankedLink {
 
 struct FaultRanking {
   Prediction healthy;  ///< where that was too much to simulate: no transfers, the bound as its time
-  double share = 1;               ///< of the bandwidth that a degraded cable has left
+  double share = 1;    ///< of the bandwidth that a degraded cable has left
   std::vector<RankedLink> links;  ///< worst first
   std::size_t idle_cables = 0;    ///< that the call does not use: they slow nothing down
 };
@@ -32,8 +32,8 @@ struct RankingEffort {
 };
 
 /// Degrades every cable that the call uses, one of each class, and simulates the call anew: those
-/// that cannot but cost most first, as many as the effort allows. A call that is too large even when
-/// healthy is compared by lower bounds alone.
+/// that cannot but cost most first, as many as the effort allows. A call that is too large even
+/// when healthy is compared by lower bounds alone.
 FaultRanking rank_links(const Predictor& predictor, Bytes size, double share,
                         const RankingEffort& effort);
 

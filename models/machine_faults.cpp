@@ -141,9 +141,8 @@ class FaultLayer {
     for (std::uint32_t channel = 0; channel < wiring.wires.size(); ++channel) {
       for (std::uint32_t i = 0; i < wiring.wires[channel].size(); ++i) {
         bool crosses = false;
-        for_each_link(wiring.wires[channel][i], wiring, [&](LinkId link) {
-          crosses = crosses || states_.front().count(link) != 0;
-        });
+        for_each_link(wiring.wires[channel][i], wiring,
+                      [&](LinkId link) { crosses = crosses || states_.front().count(link) != 0; });
         if (crosses) affected_.emplace_back(channel, i);
       }
     }

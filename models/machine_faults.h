@@ -17,8 +17,8 @@ namespace collsim {
 /// A fault of links, found on a machine.
 struct LinkFault {
   std::vector<LinkId> links;
-  double share = 1;                      ///< of each link's bandwidth that is left
-  std::optional<BytesPerSecond> rate{};  ///< in place of a share
+  double share = 1;                         ///< of each link's bandwidth that is left
+  std::optional<BytesPerSecond> rate{};     ///< in place of a share
   std::optional<BytesPerSecond> traffic{};  ///< what others take
   bool dead = false;
   Seconds latency{};

@@ -58,8 +58,7 @@ class Predictor {
   /// are older than faults.
   Predictor(const Topology& topology, const TransferCost& cost, Collective collective,
             const RunSpec& run, Rank ranks, Rank root = 0,
-            std::optional<std::uint32_t> ranks_per_node = std::nullopt,
-            MachineFaults faults = {});
+            std::optional<std::uint32_t> ranks_per_node = std::nullopt, MachineFaults faults = {});
 
   /// By simulation. `engine` is native or simgrid.
   Prediction simulate(Bytes size, Engine engine) const;

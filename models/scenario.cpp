@@ -192,10 +192,10 @@ std::vector<Bytes> expand(const Sizes& sizes, Bytes element_size) {
 }
 
 Scenario load_scenario(const std::filesystem::path& path) {
-  const YamlMapping root = load_yaml(path, "scenario")
-                               .mapping({"collsim", "name", "topology", "collective", "ranks",
-                                         "ranks_per_node", "root", "sizes", "calibration", "runs",
-                                         "faults", "seed"});
+  const YamlMapping root =
+      load_yaml(path, "scenario")
+          .mapping({"collsim", "name", "topology", "collective", "ranks", "ranks_per_node", "root",
+                    "sizes", "calibration", "runs", "faults", "seed"});
   const std::filesystem::path base = path.parent_path();
   Scenario scenario;
   scenario.name = root.at("name").string();

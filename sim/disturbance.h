@@ -21,7 +21,7 @@ struct WireChange {
   std::uint32_t connection = 0;  ///< as in Schedule::connections()
   Wire wire;
   bool moves = true;  ///< it loads other resources than before
-  Seconds jitter;  ///< every message arrives later by a random part of this
+  Seconds jitter;     ///< every message arrives later by a random part of this
 };
 
 /// What happens to a machine at one instant of a call.

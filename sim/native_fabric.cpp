@@ -335,9 +335,7 @@ void NativeFabric::settle(Flow& flow) const {
 
 void NativeFabric::set_rate(Flow& flow, double rate) const {
   flow.rate = rate;
-  flow.finish = rate > 0              ? now_ + flow.remaining / rate
-                : flow.remaining > 0 ? infinity
-                                     : now_;
+  flow.finish = rate > 0 ? now_ + flow.remaining / rate : flow.remaining > 0 ? infinity : now_;
 }
 
 /// Of a component only the next completion needs an event: it changes the component, so that all

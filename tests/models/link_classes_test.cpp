@@ -33,15 +33,25 @@ TEST_P(LinkClasses, members_are_worth_the_same) {
   const Bytes size{GetParam().bytes};
   const Predictor predictor(topology, cost, Collective::all_reduce, run, ranks);
   const FaultRanking ranking = rank_links(predictor, size, 0.3, {});
+  const Predictor::Call call = predictor.call(size);
+  const Wiring& wiring = call.layout->wiring;
   std::size_t tried = 0;
   for (const RankedLink& ranked : ranking.links) {
     ASSERT_TRUE(ranked.simulated);
     for (const LinkId cable : ranked.links.cables) {
-      MachineFaults faults;
-      faults.links.push_back({.links = {cable, topology.link(cable).reverse}, .share = 0.3});
-      const Predictor faulty(topology, cost, Collective::all_reduce, run, ranks, 0, std::nullopt,
-                             faults);
-      const double time = faulty.simulate(size, Engine::native).time.value;
+      Disturbance disturbance;
+      MachineChange& change = disturbance.changes.emplace_back();
+      for (ResourceId id = 0; id < wiring.origins.size(); ++id) {
+        const ResourceOrigin& origin = wiring.origins[id];
+        if (origin.shared || (origin.id != cable && topology.link(cable).reverse != origin.id)) {
+          continue;
+        }
+        change.capacities.push_back({id, 0.3 * wiring.capacities[id]});
+      }
+      Execution execution = predictor.execution(call);
+      execution.disturbance = &disturbance;
+      const auto fabric = make_fabric(Engine::native);
+      const double time = execute(execution, *fabric).time.value;
       EXPECT_NEAR(time, ranked.time.value, 1e-9 * time) << topology.link_name(cable);
       ++tried;
     }

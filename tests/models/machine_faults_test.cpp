@@ -1,8 +1,7 @@
 // Faults on small machines whose times can be worked out by hand: a send between two GPUs, a ring.
 
-#include <gtest/gtest.h>
-
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include "models/cost_model.h"
 #include "models/data_directory.h"
@@ -61,7 +60,9 @@ class MachineFaultsTest : public testing::TestWithParam<Engine> {
 };
 
 // 1 GB at 1 GB/s.
-TEST_P(MachineFaultsTest, healthy) { expect_time(time_of(one_way, {}), 1); }
+TEST_P(MachineFaultsTest, healthy) {
+  expect_time(time_of(one_way, {}), 1);
+}
 
 // At a tenth of the rate it takes ten times as long, by share, by rate, and by what others take.
 TEST_P(MachineFaultsTest, a_degraded_port) {
@@ -80,10 +81,10 @@ TEST_P(MachineFaultsTest, one_direction) {
 
 // Of two faults of one link the worse counts; traffic takes of what is left: 0.5 - 0.3 = 0.2.
 TEST_P(MachineFaultsTest, several_on_one_link) {
-  expect_time(time_of(one_way, {"link: node0/gpu0, bandwidth: 50%",
-                                "link: node0/gpu0, bandwidth: 80%",
-                                "link: node0/gpu0, traffic: 300 MB/s"}),
-              5);
+  expect_time(
+      time_of(one_way, {"link: node0/gpu0, bandwidth: 50%", "link: node0/gpu0, bandwidth: 80%",
+                        "link: node0/gpu0, traffic: 300 MB/s"}),
+      5);
 }
 
 // 0.2 GB by 0.2 s, then 0.1 GB/s until 1.2 s: 0.3 GB; the other 0.7 GB at 1 GB/s: over at 1.9 s.
@@ -120,23 +121,24 @@ TEST_P(MachineFaultsTest, traffic_leaves_a_dead_link) {
 TEST_P(MachineFaultsTest, the_way_round_may_be_degraded_too) {
   const double first = time_of(two_ways, {"device: leaf0, dead: true, from: 200 ms, detect: 300 ms",
                                           "device: leaf1, bandwidth: 50%"});
-  const double second =
-      time_of(two_ways, {"device: leaf1, dead: true, from: 200 ms, detect: 300 ms",
-                         "device: leaf0, bandwidth: 50%"});
+  const double second = time_of(
+      two_ways,
+      {"device: leaf1, dead: true, from: 200 ms, detect: 300 ms", "device: leaf0, bandwidth: 50%"});
   expect_time(std::max(first, second), 2.1);
   expect_time(std::min(first, second), 2);
 }
 
 TEST_P(MachineFaultsTest, without_another_way_the_call_hangs) {
-  for (const char* fault : {"device: leaf0, dead: true",
-                            "device: leaf0, dead: true, from: 100 ms, detect: 1 ms"}) {
+  for (const char* fault :
+       {"device: leaf0, dead: true", "device: leaf0, dead: true, from: 100 ms, detect: 1 ms"}) {
     try {
       time_of(one_way, {fault});
       FAIL() << fault;
     } catch (const HangError& error) {
       EXPECT_EQ(error.rank(), 0U);
-      EXPECT_NE(std::string(error.what()).find("hangs at step 1 of 1 of rank 0 (channel 0), "
-                                               "waiting for its bytes to reach rank 1"),
+      EXPECT_NE(std::string(error.what())
+                    .find("hangs at step 1 of 1 of rank 0 (channel 0), "
+                          "waiting for its bytes to reach rank 1"),
                 std::string::npos)
           << error.what();
     }

@@ -21,7 +21,8 @@ namespace {
 
 constexpr std::string_view usage = "collsim faults [SCENARIO] -b SIZE [options]";
 constexpr std::string_view epilogue =
-    "Degrades every cable of the machine in turn, both ways, and ranks them by what the collective\n"
+    "Degrades every cable of the machine in turn, both ways, and ranks them by what the "
+    "collective\n"
     "loses. Cables that the call puts to the same use are tried once. `busy` is how much of the\n"
     "healthy call's time a cable works. Where trying all would take too long, the busiest are\n"
     "simulated, and of the others a time stands that they take at least. A call that is too large\n"
@@ -128,7 +129,7 @@ po::options_description faults_options() {
   po::options_description options = question_options();
   options.add_options()  //
       ("degrade", po::value<std::string>()->default_value("10%"),
-       "what a cable has left of its bandwidth")  //
+       "what a cable has left of its bandwidth")                                  //
       ("top", po::value<std::int64_t>()->default_value(20), "rows of the table")  //
       ("threads", po::value<std::int64_t>(), "default: as many as there are processors");
   return options;

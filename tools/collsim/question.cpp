@@ -236,7 +236,7 @@ po::options_description question_options() {
        "ideal (default: the topology's)")  //
       ("fault", po::value<std::vector<std::string>>()->composing(),
        "what is wrong with the machine, such as 'link: node0/nic0, bandwidth: 10%'; may be "
-       "repeated; docs/formats.md lists the keys")                           //
+       "repeated; docs/formats.md lists the keys")                            //
       ("seed", po::value<std::int64_t>(), "of a fault's jitter (default 0)")  //
       ("nccl-estimate", po::bool_switch(),
        "also show the time that NCCL itself expects, by which it chooses")  //
@@ -270,7 +270,7 @@ Question read_question(const po::variables_map& values) {
 
 Predictor make_predictor(const Question& question, const RunSpec& run) {
   const Scenario& scenario = question.scenario;
-  return {question.topology, question.cost, scenario.collective,    run,
+  return {question.topology, question.cost, scenario.collective,     run,
           question.ranks,    scenario.root, scenario.ranks_per_node, question.faults};
 }
 
