@@ -221,7 +221,7 @@ Explanation explain(const Predictor& predictor, Bytes size, Engine engine) {
   const auto fabric = make_fabric(engine);
   Timeline timeline;
   execute({call.layout->plan, call.binding, call.layout->wiring, predictor.cost(), call.protocol,
-           call.warps},
+           call.warps, 1, &call.layout->disturbance},
           *fabric, &timeline);
   const Seconds launch = predictor.cost().launch + predictor.cost().of(call.protocol).setup;
   explanation.path = critical_path(timeline, launch);

@@ -96,7 +96,7 @@ std::string lower_case(std::string_view text) {
 
 Predictor::Predictor(const Topology& topology, const TransferCost& cost, Collective collective,
                      const RunSpec& run, Rank ranks, Rank root,
-                     std::optional<std::uint32_t> ranks_per_node)
+                     std::optional<std::uint32_t> ranks_per_node, MachineFaults faults)
     : topology_(&topology),
       cost_(cost),
       collective_(collective),
@@ -104,7 +104,8 @@ Predictor::Predictor(const Topology& topology, const TransferCost& cost, Collect
       root_(root),
       gpus_(first_gpus(topology, ranks, ranks_per_node)),
       placement_(place(topology, gpus_)),
-      calls_(calls_of(run_, collective)) {
+      calls_(calls_of(run_, collective)),
+      faults_(std::move(faults)) {
   if (run_.schedule == ScheduleKind::nccl) {
     prepare_nccl();
   } else {
@@ -114,8 +115,21 @@ Predictor::Predictor(const Topology& topology, const TransferCost& cost, Collect
 
 void Predictor::prepare_textbook(Rank root) {
   Plan plan = make_plan(collective_, run_.algorithm, placement_, run_.channels, root);
-  Wiring wiring = wire(plan, *topology_, gpus_, cost_);
-  textbook_ = std::make_unique<Layout>(Layout{std::move(plan), std::move(wiring)});
+  textbook_ = std::make_unique<Layout>(lay(std::move(plan)));
+}
+
+Predictor::Layout Predictor::lay(Plan plan) const {
+  Wiring wiring = wire(plan, *topology_, gpus_, cost_, through_host_memory());
+  if (faults_.empty()) return {std::move(plan), std::move(wiring)};
+  FaultyLayout faulty = lay_faults(faults_, plan, *topology_, gpus_, cost_, std::move(wiring));
+  return {std::move(plan), std::move(faulty.wiring), std::move(faulty.disturbance),
+          faulty.reroutes};
+}
+
+Execution Predictor::execution(const Call& call) const {
+  const Layout& layout = *call.layout;
+  return {layout.plan,   call.binding, layout.wiring, cost_,
+          call.protocol, call.warps,   calls_,        &layout.disturbance};
 }
 
 void Predictor::prepare_nccl() {
@@ -181,25 +195,28 @@ Predictor::Call Predictor::call(Bytes size, const Candidate& candidate) const {
 
 Prediction Predictor::simulate(const Call& call, Bytes size, Engine engine) const {
   const auto fabric = make_fabric(engine);
-  const ExecutionResult result = execute({call.layout->plan, call.binding, call.layout->wiring,
-                                          cost_, call.protocol, call.warps, calls_},
-                                         *fabric);
-  Prediction prediction = answer(call, size, result.time, bounds_of(call));
-  prediction.transfers = result.transfers;
-  return prediction;
+  try {
+    const ExecutionResult result = execute(execution(call), *fabric);
+    Prediction prediction = answer(call, size, result.time, bounds_of(call));
+    prediction.transfers = result.transfers;
+    return prediction;
+  } catch (const HangError& error) {
+    const Layout& layout = *call.layout;
+    const auto dead = links_that_stay_dead(layout.wiring, layout.disturbance, *topology_);
+    throw HangError(error.channel(), error.rank(), error.step(),
+                    fmt::format("{} of {} {}; dead: {}", call.algorithm, to_string(size),
+                                error.what(), fmt::join(dead, ", ")));
+  }
 }
 
 Seconds Predictor::time(Bytes size) const {
   const Call settled = call(size);
   const auto fabric = make_fabric(Engine::native);
-  return execute({settled.layout->plan, settled.binding, settled.layout->wiring, cost_,
-                  settled.protocol, settled.warps, calls_},
-                 *fabric)
-      .time;
+  return execute(execution(settled), *fabric).time;
 }
 
 void Predictor::set_cost(const TransferCost& cost) {
-  assert(cost.proxy.used == cost_.proxy.used);
+  assert(cost.proxy.used == cost_.proxy.used && faults_.empty());
   cost_ = cost;
   if (textbook_) set_efficiency(textbook_->wiring, cost_);
   for (auto& [key, layout] : nccl_layouts_) set_efficiency(layout.wiring, cost_);
@@ -208,10 +225,11 @@ void Predictor::set_cost(const TransferCost& cost) {
 
 Prediction Predictor::estimate(Bytes size) const {
   const Call settled = call(size);
-  const Bounds bounds = bounds_of(settled);
+  const Wiring wiring = wiring_as_it_begins(settled.layout->wiring, settled.layout->disturbance);
+  const Bounds bounds = bounds_on(settled, wiring);
   const Estimate estimate =
-      collsim::estimate(settled.layout->plan, placement_, settled.binding, settled.layout->wiring,
-                        cost_, settled.protocol, bounds, settled.warps);
+      collsim::estimate(settled.layout->plan, placement_, settled.binding, wiring, cost_,
+                        settled.protocol, bounds, settled.warps);
   Prediction prediction = answer(settled, size, estimate.time, bounds);
   prediction.method = estimate.method;
   return prediction;
@@ -219,8 +237,10 @@ Prediction Predictor::estimate(Bytes size) const {
 
 CriticalPath Predictor::critical_path(Bytes size) const {
   const Call settled = call(size);
-  return uncontended_critical_path(settled.layout->plan, settled.binding, settled.layout->wiring,
-                                   cost_, settled.protocol, settled.warps);
+  return uncontended_critical_path(
+      settled.layout->plan, settled.binding,
+      wiring_as_it_begins(settled.layout->wiring, settled.layout->disturbance), cost_,
+      settled.protocol, settled.warps);
 }
 
 Predictor::Call Predictor::call(Bytes size) const {
@@ -295,8 +315,7 @@ const Predictor::Layout& Predictor::nccl_layout(NcclAlgorithm algorithm,
   }
   Plan plan =
       make_nccl_plan(under_nccl(collective_), algorithm, nccl_->channels(), channels, root_);
-  Wiring wiring = wire(plan, *topology_, gpus_, cost_, through_host_memory());
-  return nccl_layouts_.emplace(key, Layout{std::move(plan), std::move(wiring)}).first->second;
+  return nccl_layouts_.emplace(key, lay(std::move(plan))).first->second;
 }
 
 const Predictor::Layout& Predictor::message_layout(std::uint32_t parts) const {
@@ -305,11 +324,11 @@ const Predictor::Layout& Predictor::message_layout(std::uint32_t parts) const {
   }
   Plan plan = make_nccl_point_to_point_plan(collective_, placement_,
                                             nccl_->point_to_point().channels, parts, root_);
-  Wiring wiring = wire(plan, *topology_, gpus_, cost_, through_host_memory());
-  return message_layouts_.emplace(parts, Layout{std::move(plan), std::move(wiring)}).first->second;
+  return message_layouts_.emplace(parts, lay(std::move(plan))).first->second;
 }
 
 ThroughHostMemory Predictor::through_host_memory() const {
+  if (!nccl_) return {};
   return [this](Rank from, Rank to) {
     const Rank per_node = ranks() / nccl_->nodes();
     return from / per_node == to / per_node &&
@@ -318,10 +337,18 @@ ThroughHostMemory Predictor::through_host_memory() const {
 }
 
 Bounds Predictor::bounds_of(const Call& call) const {
-  Bounds bounds = lower_bounds(call.layout->plan, call.binding, call.layout->wiring, *topology_,
-                               gpus_, cost_, call.protocol);
+  return bounds_on(call, call.layout->wiring);
+}
+
+Bounds Predictor::bounds_on(const Call& call, const Wiring& wiring) const {
+  Bounds bounds = lower_bounds(call.layout->plan, call.binding, wiring, *topology_, gpus_, cost_,
+                               call.protocol);
   const Seconds launch = cost_.launch + cost_.of(call.protocol).setup;
   bounds.latency = launch + (1.0 / calls_) * (bounds.latency - launch);
+  if (call.layout->reroutes) {  // what each link will carry is not known
+    bounds.busiest_resource = launch;
+    bounds.latency = launch;
+  }
   return bounds;
 }
 

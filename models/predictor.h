@@ -10,11 +10,13 @@
 
 #include "models/bounds.h"
 #include "models/estimate.h"
+#include "models/machine_faults.h"
 #include "models/nccl/choice.h"
 #include "models/scenario.h"
 #include "models/wiring.h"
 #include "sim/algorithms/registry.h"
 #include "sim/engine.h"
+#include "sim/executor.h"
 #include "sim/plan.h"
 #include "sim/topology.h"
 #include "sim/transfer_cost.h"
@@ -51,9 +53,13 @@ class Predictor {
   /// Under NCCL's rules send_recv, all_to_all, gather and scatter are groups of sends and receives;
   /// a barrier is an all_reduce of one element, which is how frameworks make one of NCCL; and a
   /// single rank sends nothing.
+  ///
+  /// With `faults` answers are of the faulty machine, and simulate() throws HangError where a call
+  /// never ends. Plans, and what NCCL chooses, are still made for the healthy one: communicators
+  /// are older than faults.
   Predictor(const Topology& topology, const TransferCost& cost, Collective collective,
             const RunSpec& run, Rank ranks, Rank root = 0,
-            std::optional<std::uint32_t> ranks_per_node = std::nullopt);
+            std::optional<std::uint32_t> ranks_per_node = std::nullopt, MachineFaults faults = {});
 
   /// By simulation. `engine` is native or simgrid.
   Prediction simulate(Bytes size, Engine engine) const;
@@ -86,6 +92,8 @@ class Predictor {
   struct Layout {
     Plan plan;
     Wiring wiring;
+    Disturbance disturbance{};
+    bool reroutes = false;  ///< as in FaultyLayout
   };
   /// One call, settled.
   struct Call {
@@ -102,8 +110,12 @@ class Predictor {
   /// The same had NCCL chosen that pair, as in simulate().
   Call call(Bytes size, const Candidate& candidate) const;
   Bounds bounds_of(const Call& call) const;
+  /// The call as execute() takes it; refers to both.
+  Execution execution(const Call& call) const;
 
  private:
+  Layout lay(Plan plan) const;
+  Bounds bounds_on(const Call& call, const Wiring& wiring) const;
   void prepare_textbook(Rank root);
   void prepare_nccl();
   void warn_of_what_is_uncalibrated();
@@ -125,6 +137,7 @@ class Predictor {
   std::vector<DeviceId> gpus_;
   Placement placement_;
   std::uint32_t calls_;
+  MachineFaults faults_;
   std::unique_ptr<Layout> textbook_;
   std::optional<Nccl> nccl_;
   mutable std::map<std::pair<NcclAlgorithm, std::uint32_t>, Layout> nccl_layouts_;

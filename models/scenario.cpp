@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::int64_t most_channels = 64;  // NCCL's MAXCHANNELS since 2.25
 constexpr std::int64_t most_ranks = 16384;
+constexpr std::int64_t most_seeds = 1'000'000'000;
 
 std::filesystem::path read_file(const YamlValue& value, std::string_view folder,
                                 const std::filesystem::path& base) {
@@ -191,9 +192,10 @@ std::vector<Bytes> expand(const Sizes& sizes, Bytes element_size) {
 }
 
 Scenario load_scenario(const std::filesystem::path& path) {
-  const YamlMapping root = load_yaml(path, "scenario")
-                               .mapping({"collsim", "name", "topology", "collective", "ranks",
-                                         "ranks_per_node", "root", "sizes", "calibration", "runs"});
+  const YamlMapping root =
+      load_yaml(path, "scenario")
+          .mapping({"collsim", "name", "topology", "collective", "ranks", "ranks_per_node", "root",
+                    "sizes", "calibration", "runs", "faults", "seed"});
   const std::filesystem::path base = path.parent_path();
   Scenario scenario;
   scenario.name = root.at("name").string();
@@ -226,6 +228,12 @@ Scenario load_scenario(const std::filesystem::path& path) {
   const YamlValue runs = root.at("runs");
   for (const YamlValue& run : runs.sequence()) {
     scenario.runs.push_back(read_run(run, scenario.collective, base));
+  }
+  if (const auto faults = root.find("faults")) {
+    for (const YamlValue& fault : faults->sequence()) scenario.faults.push_back(read_fault(fault));
+  }
+  if (const auto seed = root.find("seed")) {
+    scenario.seed = static_cast<std::uint64_t>(seed->integer(0, most_seeds));
   }
   if (scenario.runs.empty()) runs.fail("no runs", "at least one run, such as { algorithm: ring }");
   return scenario;

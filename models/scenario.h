@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "models/fault.h"
 #include "models/run_spec.h"
 #include "sim/collective.h"
 #include "sim/units.h"
@@ -34,6 +35,8 @@ struct Scenario {
   Sizes sizes;
   std::optional<std::filesystem::path> calibration;  ///< the topology's where not given
   std::vector<RunSpec> runs;
+  std::vector<Fault> faults;  ///< of the machine
+  std::uint64_t seed = 0;     ///< of jitter
 };
 
 /// Reads `collsim: scenario/1` (docs/formats.md). Paths in it are relative to it, or bare names of

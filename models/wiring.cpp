@@ -7,64 +7,12 @@
 #include <vector>
 
 #include "models/agent_sites.h"
+#include "models/resource_table.h"
 #include "sim/topologies/routing.h"
 
 namespace collsim {
 
 namespace {
-
-constexpr ResourceId unused = std::numeric_limits<ResourceId>::max();
-
-/// Numbers links and shared resources as they come into use.
-class ResourceTable {
- public:
-  explicit ResourceTable(const Topology& topology)
-      : topology_(topology),
-        of_link_(topology.links().size(), unused),
-        of_shared_(topology.shared_resources().size(), unused),
-        shared_by_link_(topology.links().size()) {
-    for (SharedResourceId id = 0; id < topology.shared_resources().size(); ++id) {
-      for (const LinkId link : topology.shared_resources()[id].links) {
-        shared_by_link_[link].push_back(id);
-      }
-    }
-  }
-
-  void add_link(LinkId id, std::vector<ResourceId>& route) {
-    const Link& link = topology_.link(id);
-    if (of_link_[id] == unused) {
-      of_link_[id] = next();
-      nominal.push_back(link.bandwidth);
-      kinds.emplace_back(link.kind);
-      origins.push_back({false, id});
-    }
-    route.push_back(of_link_[id]);
-    for (const SharedResourceId shared : shared_by_link_[id]) {
-      if (of_shared_[shared] == unused) {
-        of_shared_[shared] = next();
-        nominal.push_back(topology_.shared_resources()[shared].bandwidth);
-        kinds.emplace_back(std::nullopt);
-        origins.push_back({true, shared});
-      }
-      const ResourceId resource = of_shared_[shared];
-      if (std::find(route.begin(), route.end(), resource) == route.end()) {
-        route.push_back(resource);
-      }
-    }
-  }
-
-  std::vector<BytesPerSecond> nominal;
-  std::vector<std::optional<LinkKind>> kinds;
-  std::vector<ResourceOrigin> origins;
-
- private:
-  ResourceId next() const { return static_cast<ResourceId>(nominal.size()); }
-
-  const Topology& topology_;
-  std::vector<ResourceId> of_link_;
-  std::vector<ResourceId> of_shared_;
-  std::vector<std::vector<SharedResourceId>> shared_by_link_;
-};
 
 /// The CPU to which a GPU has the fewest links; nothing where its node has none.
 std::optional<DeviceId> nearest_cpu(const Topology& topology, Router& router, DeviceId gpu) {
@@ -186,42 +134,25 @@ void merge_at_switches(const Schedule& schedule, Ways& ways) {
   }
 }
 
-/// What the whole way says: latency and the slowest kind of link.
-Wire wire_along(const Topology& topology, const std::vector<LinkId>& way) {
-  Wire wire;
-  for (const LinkId link : way) {
-    wire.latency += topology.link(link).latency;
-    wire.kind = std::max(wire.kind, topology.link(link).kind);
-  }
-  return wire;
-}
-
 }  // namespace
 
 Wiring wire(const Plan& plan, const Topology& topology, std::span<const DeviceId> gpus,
             const TransferCost& cost, const ThroughHostMemory& through_host_memory) {
   WayFinder finder(topology, gpus, through_host_memory);
-  ResourceTable table(topology);
   Wiring wiring;
+  ResourceTable table(topology, wiring);
   wiring.wires.resize(plan.channels());
   for (std::uint32_t channel = 0; channel < plan.channels(); ++channel) {
     const Schedule& schedule = plan.schedule(channel);
     Ways ways = finder.find(plan, channel);
-    for (const auto& way : ways) wiring.wires[channel].push_back(wire_along(topology, way));
+    std::vector<Wire>& wires = wiring.wires[channel];
+    for (const auto& way : ways) wires.push_back(wire_along(topology, way));
     merge_at_switches(schedule, ways);
     for (std::size_t i = 0; i < ways.size(); ++i) {
-      Wire& wire = wiring.wires[channel][i];
       const bool has_proxy = cost.proxy.used && !schedule.is_agent(schedule.connections()[i].src);
-      bool on_network = false;
-      for (const LinkId link : ways[i]) {
-        on_network = on_network || (has_proxy && topology.link(link).kind == LinkKind::network);
-        table.add_link(link, on_network ? wire.network : wire.resources);
-      }
+      table.load(wires[i], ways[i], has_proxy);
     }
   }
-  wiring.nominal = std::move(table.nominal);
-  wiring.kinds = std::move(table.kinds);
-  wiring.origins = std::move(table.origins);
   set_efficiency(wiring, cost);
   return wiring;
 }

@@ -30,11 +30,12 @@ constexpr std::uint32_t loops_to_fill = 16;
 constexpr double data_warps = 16;
 
 constexpr WorkerId no_worker = ~WorkerId{0};
+constexpr FifoId no_fifo = ~FifoId{0};
 
 /// Event tags carry in their lowest bits whose event it is. Flows: a worker's or a proxy's. Timers:
 /// a worker's serial cost before its bytes move or after, an arrival, a proxy's serial cost, a
-/// rank's next launch.
-enum class TimerKind : std::uint8_t { before, after, arrival, proxy, launch };
+/// rank's next launch, a change of the machine.
+enum class TimerKind : std::uint8_t { before, after, arrival, proxy, launch, change };
 constexpr EventTag timer_tag(std::uint32_t id, TimerKind kind) {
   return (id << 3) | static_cast<EventTag>(kind);
 }
@@ -68,8 +69,9 @@ struct Worker {
   std::int64_t piece_bytes = 0;  // and of every piece of it but the last
   Seconds slice_cost;
   double share = 1;  // of a full thread block's warps
+  double speed = 1;  // of the rank's thread blocks
   std::uint32_t flows = 0;
-  State state = State::waiting;
+  State state = State::finished;  // until its rank launches it
   RecordId record = no_record;
 };
 
@@ -86,6 +88,20 @@ struct Fifo {
   Seconds alpha;
   std::uint32_t proxy = 0;     // index + 1; 0 where there is none
   bool route_is_free = false;  // has no resource that could limit
+};
+
+/// What a disturbance does to one FIFO. Messages stay in order, whatever they are late by.
+struct Lateness {
+  Seconds jitter;
+  Seconds last_arrival;
+  std::uint64_t messages = 0;
+};
+
+/// The routes of a WireChange.
+struct ChangedRoutes {
+  RouteId route = 0;
+  RouteId network = 0;
+  bool route_is_free = false;
 };
 
 /// A piece on its way.
@@ -171,19 +187,23 @@ class Executor final : public FabricListener {
         fabric_(fabric),
         timeline_(timeline),
         credits_(execution.binding.chunking().credits),
-        slices_(execution.binding.chunking().slices) {}
+        slices_(execution.binding.chunking().slices) {
+    if (execution.disturbance != nullptr) disturbance_ = *execution.disturbance;
+  }
 
   ExecutionResult run() {
     lay_out();
     if (workers_.empty()) return {std::max(launch_cost(), execution_.cost.issue), 0};
-    for (Rank rank = 0; rank < launches_.size(); ++rank) launch(rank);
+    disturb();
+    for (Rank rank = 0; rank < launches_.size(); ++rank) begin(rank);
     work_off_wakeups();
     fabric_.run(*this);
     if (finished_ != workers_.size()) {
+      if (!disturbance_.empty()) fail_hanging();
       throw std::logic_error(fmt::format("{} of {} programs never ended: the plan deadlocks",
                                          workers_.size() - finished_, workers_.size()));
     }
-    const Seconds mean = (1.0 / execution_.calls) * (launch_cost() + fabric_.now());
+    const Seconds mean = (1.0 / execution_.calls) * (launch_cost() + over_);
     return {std::max(mean, execution_.cost.issue), transfers_};
   }
 
@@ -215,6 +235,9 @@ class Executor final : public FabricListener {
       case TimerKind::launch:
         launch(id);
         break;
+      case TimerKind::change:
+        change_machine(id);
+        break;
     }
     work_off_wakeups();
   }
@@ -227,6 +250,7 @@ class Executor final : public FabricListener {
     return execution_.cost.of(execution_.protocol, slowest);
   }
   void add_fifos(std::uint32_t channel, const std::vector<ResourceId>& thread_blocks);
+  Seconds alpha_of(const Schedule& schedule, const Connection& connection, const Wire& wire) const;
 
   /// Else a message is no more than that one came.
   bool keeps_messages() const { return timeline_ != nullptr || cost_.flags_lines(); }
@@ -249,6 +273,8 @@ class Executor final : public FabricListener {
   void advance(Worker& worker);
   void begin_slice(Worker& worker) const;
   void end_call(Rank rank);
+  /// Launches the rank's first call, later where it is late.
+  void begin(Rank rank);
   void launch(Rank rank);
   Seconds launch_cost() const { return execution_.cost.launch + cost_.setup; }
 
@@ -263,6 +289,16 @@ class Executor final : public FabricListener {
     wakeups_.clear();
   }
   void record_begin(Worker& worker, const Wakeup& wakeup);
+  double speed_of(Rank rank) const {
+    return rank < disturbance_.speed.size() ? disturbance_.speed[rank] : 1;
+  }
+  void add_changed_routes();
+  void disturb();
+  void change_machine(std::size_t number);
+  void change_wire(const WireChange& change, const ChangedRoutes& routes);
+  Seconds delay_of_next(FifoId id);
+  [[noreturn]] void fail_hanging() const;
+  std::string what_is_awaited(const Worker& worker) const;
   /// What an arrival counts, and a receive takes.
   std::int64_t units(std::int64_t bytes) const {
     if (!cost_.flags_lines()) return 1;
@@ -287,6 +323,12 @@ class Executor final : public FabricListener {
   std::vector<Wakeup> wakeups_;
   RouteId store_route_ = 0;      // loads nothing: a store stays within its GPU
   std::vector<double> weights_;  // by channel: what a byte of it loads
+  Disturbance disturbance_;
+  std::vector<std::vector<ChangedRoutes>> changed_routes_;  // [change][wire]
+  std::vector<FifoId> first_fifos_;                         // by channel
+  std::vector<std::vector<ResourceId>> thread_blocks_;      // by channel and rank
+  std::vector<Lateness> lateness_;                          // by fifo; empty: alpha is all
+  Seconds over_;                                            // when the last program ended
   std::size_t finished_ = 0;
   std::uint64_t transfers_ = 0;
 };
@@ -298,9 +340,12 @@ void Executor::lay_out() {
   for (const Schedule& schedule : execution_.plan.schedules) {
     if (launches_.size() < schedule.participants()) launches_.resize(schedule.participants());
   }
+  first_fifos_.assign(execution_.binding.channels(), no_fifo);
+  thread_blocks_.resize(execution_.binding.channels());
   for (std::uint32_t channel = 0; channel < execution_.binding.channels(); ++channel) {
     if (execution_.binding.loops(channel) > 0) add_channel(channel);
   }
+  add_changed_routes();
   store_route_ = fabric_.add_route({});
   for (std::uint32_t channel = 0; channel < execution_.binding.channels(); ++channel) {
     weights_.push_back(weight_of_channel(channel, execution_.cost.unevenness));
@@ -314,11 +359,13 @@ void Executor::add_channel(std::uint32_t channel) {
   const std::vector<LinkKind> kinds = slowest_links(schedule, execution_.wiring.wires[channel]);
   if (limits_thread_blocks(execution_)) {
     for (Rank rank = 0; rank < schedule.ranks(); ++rank) {
-      thread_blocks.push_back(fabric_.add_resource(cost_of(kinds[rank]).channel));
+      thread_blocks.push_back(fabric_.add_resource(speed_of(rank) * cost_of(kinds[rank]).channel));
     }
   }
   const auto first_fifo = static_cast<FifoId>(fifos_.size());
+  first_fifos_[channel] = first_fifo;
   add_fifos(channel, thread_blocks);
+  thread_blocks_[channel] = std::move(thread_blocks);
   add_workers(channel, first_fifo, kinds);
 }
 
@@ -337,14 +384,20 @@ void Executor::add_fifos(std::uint32_t channel, const std::vector<ResourceId>& t
     fifo.channel = channel;
     fifo.route = fabric_.add_route(route);
     fifo.route_is_free = route.empty();
-    fifo.alpha = wires[i].latency + hop_alpha(schedule, connections[i], wires[i].kind, cost_);
-    if (execution_.plan.fans_out) fifo.alpha += cost_of(wires[i].kind).fan;
+    fifo.alpha = alpha_of(schedule, connections[i], wires[i]);
     if (!wires[i].network.empty()) {
       proxies_.emplace_back().route = fabric_.add_route(wires[i].network);
       fifo.proxy = static_cast<std::uint32_t>(proxies_.size());
     }
     fifos_.push_back(fifo);
   }
+}
+
+/// Until the first byte of a message has come over the wire.
+Seconds Executor::alpha_of(const Schedule& schedule, const Connection& connection,
+                           const Wire& wire) const {
+  const Seconds alpha = wire.latency + hop_alpha(schedule, connection, wire.kind, cost_);
+  return execution_.plan.fans_out ? alpha + cost_of(wire.kind).fan : alpha;
 }
 
 void Executor::add_workers(std::uint32_t channel, FifoId first_fifo,
@@ -367,6 +420,7 @@ void Executor::add_workers(std::uint32_t channel, FifoId first_fifo,
       worker.loops = execution_.binding.loops(channel);
       const std::uint32_t warps = warps_of_lane(execution_.protocol, execution_.warps, lanes, lane);
       if (warps > 0) worker.share = std::min(1.0, warps / data_warps);
+      worker.speed = speed_of(rank);
       worker.round = warps * cost_.warp_granule.count;
       worker.cost = &cost_of(kinds[rank]);
       worker.slice_cost = worker.cost->slice + warps * worker.cost->slice_per_warp;
@@ -437,12 +491,15 @@ BytesPerSecond Executor::rate_of(const Worker& worker, const Primitive& primitiv
   const bool adds = reduces(primitive.kind) && !only_passes_on;
   const ProtocolCost& cost = *worker.cost;
   if (!cost_.flags_lines()) {
-    return worker.share * (only_stores ? cost.store : adds ? cost.reduce : cost.copy);
+    return worker.speed * worker.share *
+           (only_stores ? cost.store
+            : adds      ? cost.reduce
+                        : cost.copy);
   }
   const Seconds round = only_stores ? cost.store_round : adds ? cost.reduce_round : cost.copy_round;
   const std::int64_t rounds = divide_up(bytes_of_piece(worker), worker.round);
   if (round.value <= 0 || rounds == 0) return unlimited;
-  return {bytes / (static_cast<double>(rounds) * round.value)};
+  return {worker.speed * bytes / (static_cast<double>(rounds) * round.value)};
 }
 
 void Executor::move_bytes(WorkerId id) {
@@ -554,9 +611,10 @@ void Executor::finish_proxy_message(FifoId id) {
 }
 
 void Executor::send_off(FifoId id, const Message& message) {
-  if (fifos_[id].alpha.value > 0) {
+  const Seconds delay = lateness_.empty() ? fifos_[id].alpha : delay_of_next(id);
+  if (delay.value > 0) {
     if (keeps_messages()) on_the_way_[id].push_back(message);
-    fabric_.start_timer(fifos_[id].alpha, timer_tag(id, TimerKind::arrival));
+    fabric_.start_timer(delay, timer_tag(id, TimerKind::arrival));
   } else {
     arrive(id, message);
   }
@@ -617,10 +675,20 @@ void Executor::end_call(Rank rank) {
   Launch& launch = launches_[rank];
   if (++launch.calls == execution_.calls) {
     finished_ += launch.workers.size();
+    over_ = fabric_.now();  // changes of the machine may be still to come
   } else if (launch_cost().value > 0 && rank < execution_.plan.ranks()) {
     fabric_.start_timer(launch_cost(), timer_tag(rank, TimerKind::launch));
   } else {
     this->launch(rank);
+  }
+}
+
+void Executor::begin(Rank rank) {
+  const Seconds late = rank < disturbance_.late.size() ? disturbance_.late[rank] : Seconds{};
+  if (late.value > 0) {
+    fabric_.start_timer(late, timer_tag(rank, TimerKind::launch));
+  } else {
+    launch(rank);
   }
 }
 
@@ -632,6 +700,121 @@ void Executor::launch(Rank rank) {
     workers_[worker].state = Worker::State::waiting;
     wake(worker, Cause::begin, no_record);
   }
+}
+
+void Executor::add_changed_routes() {
+  for (const MachineChange& change : disturbance_.changes) {
+    std::vector<ChangedRoutes>& routes = changed_routes_.emplace_back();
+    for (const WireChange& wire : change.wires) {
+      ChangedRoutes& added = routes.emplace_back();
+      if (first_fifos_[wire.channel] == no_fifo || !wire.moves) continue;
+      const Connection& connection =
+          execution_.plan.schedule(wire.channel).connections()[wire.connection];
+      std::vector<ResourceId> route = wire.wire.resources;
+      const auto& thread_blocks = thread_blocks_[wire.channel];
+      if (connection.src < thread_blocks.size()) route.push_back(thread_blocks[connection.src]);
+      added.route = fabric_.add_route(route);
+      added.route_is_free = route.empty();
+      if (!wire.wire.network.empty()) added.network = fabric_.add_route(wire.wire.network);
+    }
+  }
+}
+
+/// What was so before the call begins at once, the rest in its time.
+void Executor::disturb() {
+  if (disturbance_.changes.empty()) return;
+  lateness_.resize(fifos_.size());
+  for (std::size_t i = 0; i < disturbance_.changes.size(); ++i) {
+    const Seconds delay = disturbance_.changes[i].at - launch_cost();
+    if (delay.value <= 0) {
+      change_machine(i);
+    } else {
+      fabric_.start_timer(delay, timer_tag(static_cast<std::uint32_t>(i), TimerKind::change));
+    }
+  }
+}
+
+void Executor::change_machine(std::size_t number) {
+  const MachineChange& change = disturbance_.changes[number];
+  for (const CapacityChange& capacity : change.capacities) {
+    fabric_.set_capacity(capacity.resource, capacity.capacity);
+  }
+  for (std::size_t i = 0; i < change.wires.size(); ++i) {
+    if (first_fifos_[change.wires[i].channel] == no_fifo) continue;
+    change_wire(change.wires[i], changed_routes_[number][i]);
+  }
+}
+
+void Executor::change_wire(const WireChange& change, const ChangedRoutes& routes) {
+  const FifoId id = first_fifos_[change.channel] + change.connection;
+  Fifo& fifo = fifos_[id];
+  lateness_[id].jitter = change.jitter;
+  const Schedule& schedule = execution_.plan.schedule(change.channel);
+  fifo.alpha = alpha_of(schedule, schedule.connections()[change.connection], change.wire);
+  if (!change.moves) return;
+  if (!fifo.route_is_free && !routes.route_is_free) fabric_.redirect(fifo.route, routes.route);
+  fifo.route = routes.route;
+  fifo.route_is_free = routes.route_is_free;
+  if (fifo.proxy == 0) return;
+  Proxy& proxy = proxies_[fifo.proxy - 1];
+  fabric_.redirect(proxy.route, routes.network);
+  proxy.route = routes.network;
+}
+
+/// Until the message that leaves now is there: not before the one that left before it.
+Seconds Executor::delay_of_next(FifoId id) {
+  Lateness& lateness = lateness_[id];
+  Seconds delay = fifos_[id].alpha;
+  if (lateness.jitter.value > 0) {
+    delay += jitter_of(disturbance_.seed, id, lateness.messages) * lateness.jitter;
+  }
+  ++lateness.messages;
+  delay = std::max(delay, lateness.last_arrival - fabric_.now());
+  lateness.last_arrival = fabric_.now() + delay;
+  return delay;
+}
+
+/// Names the rank that others wait for: one whose bytes stand still, the earliest in its program.
+void Executor::fail_hanging() const {
+  const Worker* first = nullptr;
+  const auto stands = [](const Worker& worker) { return worker.flows > 0; };
+  const auto is_before = [&](const Worker& a, const Worker& b) {
+    if (stands(a) != stands(b)) return stands(a);
+    return std::pair(a.loop, a.primitive) < std::pair(b.loop, b.primitive);
+  };
+  std::size_t waiting = 0;
+  for (const Worker& worker : workers_) {
+    if (worker.state == Worker::State::finished) continue;
+    ++waiting;
+    if (first == nullptr || is_before(worker, *first)) first = &worker;
+  }
+  if (first == nullptr) throw std::logic_error("calls never ended whose programs did");
+  throw HangError(
+      first->channel, first->rank, first->primitive,
+      fmt::format("hangs at step {} of {} of rank {} (channel {}), waiting for {}; {} of {} "
+                  "programs never end",
+                  first->primitive + 1, first->program.size(), first->rank, first->channel,
+                  what_is_awaited(*first), waiting, workers_.size()));
+}
+
+std::string Executor::what_is_awaited(const Worker& worker) const {
+  const Primitive& primitive = worker.program[worker.primitive];
+  const auto connections = worker.schedule->connections();
+  if (worker.flows > 0) {
+    const ConnectionId peer = peers(worker, primitive.send_group).front();
+    return fmt::format("its bytes to reach rank {}", connections[peer].dst);
+  }
+  const std::int64_t needed = units(bytes_of_piece(worker));
+  for (const ConnectionId peer : peers(worker, primitive.receive_group)) {
+    if (fifos_[worker.first_fifo + peer].there >= needed) continue;
+    return fmt::format("a message from rank {}", connections[peer].src);
+  }
+  for (const ConnectionId peer : peers(worker, primitive.send_group)) {
+    const Fifo& fifo = fifos_[worker.first_fifo + peer];
+    if (fifo.sent_slices < fifo.freed_slices + credits_ && fifo.proxy == 0) continue;
+    return fmt::format("room at rank {}", connections[peer].dst);
+  }
+  return "its turn";
 }
 
 void Executor::record_begin(Worker& worker, const Wakeup& wakeup) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "sim/binding.h"
+#include "sim/disturbance.h"
 #include "sim/fabric.h"
 #include "sim/plan.h"
 #include "sim/timeline.h"
@@ -22,6 +23,7 @@ struct Execution {
   /// Calls in a row. A rank launches its next one as soon as its own part of the last is over, as
   /// benchmarks do; whoever only sends may then be calls ahead of those who receive.
   std::uint32_t calls = 1;
+  const Disturbance* disturbance = nullptr;  ///< what is wrong with the machine; null: nothing
 };
 
 struct ExecutionResult {
@@ -44,7 +46,8 @@ struct ExecutionResult {
 ///
 /// `timeline`, if given, receives a record per slice and primitive. Throws std::logic_error where a
 /// program never ends, which cannot happen to a plan that passed check() with two chunks of
-/// credits.
+/// credits. Where a disturbance stops a program for ever, throws HangError: which rank waits, at
+/// which step, for whom.
 ExecutionResult execute(const Execution& execution, Fabric& fabric, Timeline* timeline = nullptr);
 
 }  // namespace collsim

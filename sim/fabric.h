@@ -30,7 +30,9 @@ class FabricListener {
 ///    reported by run(), never from inside the call that started it;
 ///  - events of one instant are all reported before time moves on; their order is deterministic,
 ///    and the same program of calls gives the same order again;
-///  - a route may be empty: its flows are limited by their rate cap alone.
+///  - a route may be empty: its flows are limited by their rate cap alone;
+///  - a flow over a resource whose capacity is 0 stands still; run() returns when nothing else can
+///    happen, and flows that stand still then never end.
 class Fabric {
  public:
   virtual ~Fabric() = default;
@@ -40,6 +42,13 @@ class Fabric {
   /// `rate_cap` may be `unlimited`, unless the route is empty or made of unlimited resources only.
   virtual void start_flow(RouteId route, double bytes, BytesPerSecond rate_cap, EventTag tag) = 0;
   virtual void start_timer(Seconds delay, EventTag tag) = 0;
+  /// From now on the resource has this capacity, finite and zero or more. Not for a resource that
+  /// was added as unlimited. Flows in progress go on at their new rates. May be called from a
+  /// listener's on_timer() and before run(); `uncontended` takes it only before run().
+  virtual void set_capacity(ResourceId resource, BytesPerSecond capacity) = 0;
+  /// Flows in progress on `from` go on over `to`, keeping what they have moved. Both have a limited
+  /// resource. May be called from on_timer(); not on `uncontended`.
+  virtual void redirect(RouteId from, RouteId to) = 0;
   /// Works off events until none is left. Resources and routes may be added only before.
   virtual void run(FabricListener& listener) = 0;
   virtual Seconds now() const = 0;

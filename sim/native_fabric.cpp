@@ -11,6 +11,7 @@ namespace {
 /// Times closer than this, relative to the clock, differ by rounding only: far above one rounding
 /// (1e-16), and so small that ten thousand steps of it stay below 1e-9.
 constexpr double same_instant = 1e-14;
+constexpr double infinity = std::numeric_limits<double>::infinity();
 
 constexpr auto higher = [](const auto& a, const auto& b) {
   return a.rate != b.rate ? a.rate > b.rate : a.id > b.id;
@@ -49,10 +50,11 @@ void NativeFabric::start_flow(RouteId route, double bytes, BytesPerSecond rate_c
   flow.settled = now_;
   flow.rate = 0;
   flow.rate_cap = rate_cap.value;
-  flow.finish = now_;
   if (bytes == 0) {
+    flow.finish = now_;
     schedule(id);
   } else {
+    flow.finish = infinity;
     link(id);
     started_.push_back(id);
   }
@@ -64,10 +66,22 @@ void NativeFabric::start_timer(Seconds delay, EventTag tag) {
 }
 
 void NativeFabric::set_capacity(ResourceId resource, BytesPerSecond capacity) {
-  assert(capacity.value > 0 && std::isfinite(capacity.value));
+  assert(capacity.value >= 0 && std::isfinite(capacity.value));
   assert(std::isfinite(resources_[resource].capacity));
   resources_[resource].capacity = capacity.value;
   changed_.push_back(resource);
+}
+
+void NativeFabric::redirect(RouteId from, RouteId to) {
+  assert(from != to && routes_[from].length > 0 && routes_[to].length > 0);
+  const auto flows = static_cast<FlowId>(flows_.size());
+  for (FlowId id = 0; id < flows; ++id) {
+    if (flows_[id].route != from || !flows_[id].linked) continue;
+    settle(flows_[id]);
+    const Flow flow = flows_[id];
+    release(id);
+    start_flow(to, flow.remaining, BytesPerSecond{flow.rate_cap}, flow.tag);
+  }
 }
 
 void NativeFabric::run(FabricListener& listener) {
@@ -175,6 +189,7 @@ void NativeFabric::update_rates() {
   }
   ++round_;
   for (const FlowId id : started_) {
+    if (!flows_[id].linked) continue;  // it was redirected since
     if (is_alone(flows_[id])) {
       run_alone(id);
     } else if (flows_[id].round != round_) {
@@ -198,9 +213,8 @@ void NativeFabric::run_alone(FlowId id) {
   for (const Hop& hop : hops_of(flow)) {
     rate = std::min(rate, resources_[hop.resource].capacity);
   }
-  flow.rate = rate;
-  flow.finish = now_ + flow.remaining / rate;
-  schedule(id);
+  set_rate(flow, rate);
+  if (std::isfinite(flow.finish)) schedule(id);
 }
 
 /// Finds everything that is joined to the resource by flows.
@@ -313,21 +327,31 @@ void NativeFabric::fix(FlowId id, double rate) {
   }
 }
 
+/// Takes off what the flow has moved until now.
+void NativeFabric::settle(Flow& flow) const {
+  flow.remaining = std::max(flow.remaining - flow.rate * (now_ - flow.settled), 0.0);
+  flow.settled = now_;
+}
+
+void NativeFabric::set_rate(Flow& flow, double rate) const {
+  flow.rate = rate;
+  flow.finish = rate > 0 ? now_ + flow.remaining / rate : flow.remaining > 0 ? infinity : now_;
+}
+
 /// Of a component only the next completion needs an event: it changes the component, so that all
 /// others are decided anew then.
 void NativeFabric::apply_rates() {
-  double next = std::numeric_limits<double>::infinity();
+  double next = infinity;
   for (const FlowId id : component_flows_) {
     Flow& flow = flows_[id];
     if (flow.new_rate != flow.rate) {
-      flow.remaining = std::max(flow.remaining - flow.rate * (now_ - flow.settled), 0.0);
-      flow.settled = now_;
-      flow.rate = flow.new_rate;
-      flow.finish = now_ + flow.remaining / flow.rate;
+      settle(flow);
+      set_rate(flow, flow.new_rate);
       cancel(flow);
     }
     next = std::min(next, flow.finish);
   }
+  if (next == infinity) return;  // all stand still
   const double last = next * (1 + same_instant);
   for (const FlowId id : component_flows_) {
     if (!flows_[id].scheduled && flows_[id].finish <= last) {

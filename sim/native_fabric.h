@@ -23,10 +23,8 @@ class NativeFabric final : public Fabric {
   void start_timer(Seconds delay, EventTag tag) override;
   void run(FabricListener& listener) override;
   Seconds now() const override { return Seconds{now_}; }
-
-  /// From now on the resource has this capacity, positive and finite. Not for a resource that was
-  /// added as unlimited. May be called from a listener.
-  void set_capacity(ResourceId resource, BytesPerSecond capacity);
+  void set_capacity(ResourceId resource, BytesPerSecond capacity) override;
+  void redirect(RouteId from, RouteId to) override;
 
  private:
   using FlowId = std::uint32_t;
@@ -53,7 +51,7 @@ class NativeFabric final : public Fabric {
     double remaining = 0;  ///< bytes, at time `settled`
     double settled = 0;
     double rate = 0;
-    double finish = 0;  ///< if the rate stays
+    double finish = 0;  ///< if the rate stays; infinite where it is 0
     double rate_cap = 0;
     double new_rate = 0;  ///< while solving; negative: not known yet
     EventTag tag = 0;
@@ -102,6 +100,8 @@ class NativeFabric final : public Fabric {
   void fix(FlowId id, double rate);
   void fill_resource(ResourceId resource, double rate);
   void refresh_lowest_level();
+  void settle(Flow& flow) const;
+  void set_rate(Flow& flow, double rate) const;
   void apply_rates();
   void schedule(FlowId id);
   void cancel(Flow& flow);

@@ -58,14 +58,17 @@ class SimGridFabric final : public Fabric {
   void start_timer(Seconds delay, EventTag tag) override;
   void run(FabricListener& listener) override;
   Seconds now() const override { return Seconds{clock() / clock_per_second}; }
+  void set_capacity(ResourceId resource, BytesPerSecond capacity) override;
+  void redirect(RouteId from, RouteId to) override;
 
  private:
   struct Resource {
     double capacity = 0;
-    const s4u::Link* link = nullptr;  ///< null: unlimited
+    s4u::Link* link = nullptr;  ///< null: unlimited
   };
   struct Route {
     std::vector<s4u::LinkInRoute> links;
+    std::vector<ResourceId> resources;  ///< of the links
     double capacity = unlimited.value;
     s4u::Host* uncapped = nullptr;
     std::map<double, s4u::Host*> capped;
@@ -75,6 +78,9 @@ class SimGridFabric final : public Fabric {
     s4u::Host* sender = nullptr;
     double units_left = 0;  ///< beyond the present communication
     EventTag tag = 0;
+    RouteId route = 0;
+    double rate_cap = 0;
+    bool running = false;
   };
 
   /// What an event's version says in queue_.
@@ -87,6 +93,8 @@ class SimGridFabric final : public Fabric {
   s4u::Host* sender_of(Route& route, double rate_cap);
   const s4u::Link* cap_link(double rate_cap);
   Flow& take_flow();
+  void stop(Flow& flow);
+  void go_on(Flow& flow);
   void communicate(Flow& flow);
   void finish_communication(Flow& flow);
   void push_event(double delay, FabricEvent event);
@@ -107,6 +115,7 @@ class SimGridFabric final : public Fabric {
   std::deque<Flow> flows_;  ///< SimGrid keeps their addresses
   std::vector<Flow*> free_flows_;
   s4u::CommPtr last_finished_;
+  std::vector<s4u::CommPtr> stopped_;  ///< SimGrid may still speak of them
   EventQueue queue_;
   simgrid::kernel::timer::Timer* alarm_ = nullptr;  ///< set to queue_'s next event
   bool ringing_ = false;
@@ -196,6 +205,7 @@ SimGridFabric::~SimGridFabric() {
     }
   }
   last_finished_.reset();
+  stopped_.clear();
   flows_.clear();
   engine_.reset();
 }
@@ -203,7 +213,8 @@ SimGridFabric::~SimGridFabric() {
 ResourceId SimGridFabric::add_resource(BytesPerSecond capacity) {
   assert(capacity.value > 0);
   resources_.push_back(
-      {capacity.value, std::isfinite(capacity.value) ? make_link(capacity)->seal() : nullptr});
+      {capacity.value, std::isfinite(capacity.value) ? make_link(capacity) : nullptr});
+  if (resources_.back().link != nullptr) resources_.back().link->seal();
   return static_cast<ResourceId>(resources_.size() - 1);
 }
 
@@ -212,6 +223,7 @@ RouteId SimGridFabric::add_route(std::span<const ResourceId> resources) {
   for (const ResourceId resource : resources) {
     if (resources_[resource].link != nullptr) {
       route.links.emplace_back(resources_[resource].link);
+      route.resources.push_back(resource);
       route.capacity = std::min(route.capacity, resources_[resource].capacity);
     }
   }
@@ -229,10 +241,68 @@ void SimGridFabric::start_flow(RouteId route_id, double bytes, BytesPerSecond ra
     return;
   }
   Flow& flow = take_flow();
-  flow.sender = sender_of(route, rate_cap.value);
   flow.units_left = bytes * units_per_byte;
   flow.tag = tag;
+  flow.route = route_id;
+  flow.rate_cap = rate_cap.value;
+  flow.running = true;
+  go_on(flow);
+}
+
+/// Takes the flow off its route; `units_left` is all that it has still to move.
+void SimGridFabric::stop(Flow& flow) {
+  if (flow.communication == nullptr) return;  // it stood still
+  flow.units_left += flow.communication->get_remaining();
+  stopped_.push_back(std::move(flow.communication));
+  stopped_.back()->set_data(nullptr);
+  stopped_.back()->cancel();
+}
+
+/// Moves on what a flow has left, unless its route is shut. Before run() nothing moves yet.
+void SimGridFabric::go_on(Flow& flow) {
+  Route& route = routes_[flow.route];
+  if (route.capacity <= 0 || listener_ == nullptr) return;
+  flow.sender = sender_of(route, flow.rate_cap);
   communicate(flow);
+}
+
+/// SimGrid ignores that a link becomes faster while a communication runs: it keeps the bound that
+/// it started with. So all over this link are stopped and started anew.
+void SimGridFabric::set_capacity(ResourceId id, BytesPerSecond capacity) {
+  assert(capacity.value >= 0 && std::isfinite(capacity.value));
+  Resource& resource = resources_[id];
+  assert(resource.link != nullptr);
+  std::vector<Flow*> crossing;
+  for (Flow& flow : flows_) {
+    if (!flow.running) continue;
+    const auto& route = routes_[flow.route].resources;
+    if (std::find(route.begin(), route.end(), id) != route.end()) crossing.push_back(&flow);
+  }
+  for (Flow* flow : crossing) stop(*flow);
+  resource.capacity = capacity.value;
+  if (capacity.value > 0) {
+    resource.link->set_bandwidth(capacity.value * units_per_byte / clock_per_second);
+  }
+  for (Route& route : routes_) {
+    if (std::find(route.resources.begin(), route.resources.end(), id) == route.resources.end()) {
+      continue;
+    }
+    route.capacity = unlimited.value;
+    for (const ResourceId one : route.resources) {
+      route.capacity = std::min(route.capacity, resources_[one].capacity);
+    }
+  }
+  for (Flow* flow : crossing) go_on(*flow);
+}
+
+void SimGridFabric::redirect(RouteId from, RouteId to) {
+  assert(from != to && !routes_[from].links.empty() && !routes_[to].links.empty());
+  for (Flow& flow : flows_) {
+    if (!flow.running || flow.route != from) continue;
+    stop(flow);
+    flow.route = to;
+    go_on(flow);
+  }
 }
 
 void SimGridFabric::start_timer(Seconds delay, EventTag tag) {
@@ -242,9 +312,14 @@ void SimGridFabric::start_timer(Seconds delay, EventTag tag) {
 
 void SimGridFabric::run(FabricListener& listener) {
   listener_ = &listener;
+  for (Flow& flow : flows_) {
+    if (flow.running && flow.communication == nullptr) go_on(flow);
+  }
   engine_->run();
   listener_ = nullptr;
-  assert(free_flows_.size() == flows_.size() && "a flow never ended");
+  assert(std::all_of(flows_.begin(), flows_.end(),
+                     [](const Flow& flow) { return flow.communication == nullptr; }) &&
+         "a flow that moves never ended");
 }
 
 s4u::Link* SimGridFabric::make_link(BytesPerSecond capacity) {
@@ -302,7 +377,8 @@ void SimGridFabric::communicate(Flow& flow) {
 void SimGridFabric::on_completion(const s4u::Activity& activity) {
   if (alive() != nullptr) {
     const auto& communication = static_cast<const s4u::Comm&>(activity);
-    alive()->finish_communication(*communication.get_data<Flow>());
+    auto* flow = communication.get_data<Flow>();
+    if (flow != nullptr) alive()->finish_communication(*flow);  // else we stopped it
   }
 }
 
@@ -314,6 +390,7 @@ void SimGridFabric::finish_communication(Flow& flow) {
     return;
   }
   const EventTag tag = flow.tag;
+  flow.running = false;
   free_flows_.push_back(&flow);
   listener_->on_flow_done(tag);
 }

@@ -20,25 +20,35 @@ ResourceId UncontendedFabric::add_resource(BytesPerSecond capacity) {
 }
 
 RouteId UncontendedFabric::add_route(std::span<const ResourceId> resources) {
-  double rate = unlimited.value;
-  for (const ResourceId resource : resources) {
-    rate = std::min(rate, capacities_[resource]);
-  }
-  route_rates_.push_back(rate);
-  return static_cast<RouteId>(route_rates_.size() - 1);
+  routes_.emplace_back(resources.begin(), resources.end());
+  return static_cast<RouteId>(routes_.size() - 1);
 }
 
 void UncontendedFabric::start_flow(RouteId route, double bytes, BytesPerSecond rate_cap,
                                    EventTag tag) {
-  const double rate = std::min(rate_cap.value, route_rates_[route]);
-  assert(bytes >= 0 && std::isfinite(bytes) && rate > 0);
+  double rate = rate_cap.value;
+  for (const ResourceId resource : routes_[route]) rate = std::min(rate, capacities_[resource]);
+  assert(bytes >= 0 && std::isfinite(bytes));
   assert(std::isfinite(rate) || bytes == 0);
-  queue_.push(now_ + bytes / rate, {tag, flow});
+  if (bytes == 0) {
+    queue_.push(now_, {tag, flow});
+  } else if (rate > 0) {
+    queue_.push(now_ + bytes / rate, {tag, flow});
+  }
 }
 
 void UncontendedFabric::start_timer(Seconds delay, EventTag tag) {
   assert(delay.value >= 0 && std::isfinite(delay.value));
   queue_.push(now_ + delay.value, {tag, timer});
+}
+
+void UncontendedFabric::set_capacity(ResourceId resource, BytesPerSecond capacity) {
+  assert(now_ == 0 && "rates do not change while flows run here");
+  capacities_[resource] = capacity.value;
+}
+
+void UncontendedFabric::redirect(RouteId /*from*/, RouteId /*to*/) {
+  assert(false && "flows do not move here");
 }
 
 void UncontendedFabric::run(FabricListener& listener) {

@@ -18,12 +18,14 @@ class UncontendedFabric final : public Fabric {
   void start_timer(Seconds delay, EventTag tag) override;
   void run(FabricListener& listener) override;
   Seconds now() const override { return Seconds{now_}; }
+  void set_capacity(ResourceId resource, BytesPerSecond capacity) override;
+  void redirect(RouteId from, RouteId to) override;
 
  private:
   double now_ = 0;
   EventQueue queue_;
   std::vector<double> capacities_;
-  std::vector<double> route_rates_;
+  std::vector<std::vector<ResourceId>> routes_;
 };
 
 }  // namespace collsim

@@ -89,7 +89,7 @@ RunSpec run_of(const Family& family) {
   run.algorithm = "auto";
   run.nccl_version = {2, 28};
   run.variables = family.variables;
-  run.variables["NCCL_NVLS_ENABLE"] = "0";
+  run.variables.emplace("NCCL_NVLS_ENABLE", "0");
   return run;
 }
 

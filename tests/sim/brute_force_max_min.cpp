@@ -68,18 +68,32 @@ RouteId BruteForceFabric::add_route(std::span<const ResourceId> resources) {
 
 void BruteForceFabric::start_flow(RouteId route, double bytes, BytesPerSecond rate_cap,
                                   EventTag tag) {
-  flows_.push_back({bytes, {routes_[route], rate_cap.value}, tag});
+  flows_.push_back({bytes, {routes_[route], rate_cap.value}, tag, route});
 }
 
 void BruteForceFabric::start_timer(Seconds delay, EventTag tag) {
   timers_.push_back({now_ + delay.value, tag});
 }
 
+void BruteForceFabric::set_capacity(ResourceId resource, BytesPerSecond capacity) {
+  capacities_[resource] = capacity.value;
+}
+
+void BruteForceFabric::redirect(RouteId from, RouteId to) {
+  for (Flow& flow : flows_) {
+    if (flow.route != from) continue;
+    flow.route = to;
+    flow.demand.resources = routes_[to];
+  }
+}
+
 void BruteForceFabric::run(FabricListener& listener) {
   while (!flows_.empty() || !timers_.empty()) {
     const std::vector<double> now_rates = rates();
     note_load(now_rates);
-    report_all_due(now_rates, time_of_next_event(now_rates), listener);
+    const double next = time_of_next_event(now_rates);
+    if (next == infinity) return;  // all that is left stands still
+    report_all_due(now_rates, next, listener);
   }
 }
 
@@ -102,14 +116,18 @@ void BruteForceFabric::note_load(std::span<const double> rates) {
     }
   }
   for (std::size_t r = 0; r < load.size(); ++r) {
-    highest_load_ = std::max(highest_load_, load[r] / capacities_[r]);
+    if (load[r] > 0) highest_load_ = std::max(highest_load_, load[r] / capacities_[r]);
   }
+}
+
+double BruteForceFabric::end_of(double remaining, double rate) const {
+  return remaining == 0 ? now_ : rate == 0 ? infinity : now_ + remaining / rate;
 }
 
 double BruteForceFabric::time_of_next_event(std::span<const double> rates) const {
   double next = infinity;
   for (std::size_t f = 0; f < flows_.size(); ++f) {
-    next = std::min(next, now_ + flows_[f].remaining / rates[f]);
+    next = std::min(next, end_of(flows_[f].remaining, rates[f]));
   }
   for (const Timer& timer : timers_) {
     next = std::min(next, timer.time);
@@ -124,7 +142,7 @@ void BruteForceFabric::report_all_due(std::vector<double> rates, double next,
   std::vector<Flow> left;
   for (std::size_t f = 0; f < flows_.size(); ++f) {
     Flow flow = flows_[f];
-    if (now_ + flow.remaining / rates[f] <= last) {
+    if (end_of(flow.remaining, rates[f]) <= last) {
       done.push_back(flow.tag);
     } else {
       flow.remaining -= rates[f] * (next - now_);

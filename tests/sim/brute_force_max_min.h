@@ -29,6 +29,8 @@ class BruteForceFabric final : public Fabric {
   void start_timer(Seconds delay, EventTag tag) override;
   void run(FabricListener& listener) override;
   Seconds now() const override { return Seconds{now_}; }
+  void set_capacity(ResourceId resource, BytesPerSecond capacity) override;
+  void redirect(RouteId from, RouteId to) override;
 
   /// The largest load / capacity that any resource has had.
   double highest_load() const { return highest_load_; }
@@ -38,12 +40,14 @@ class BruteForceFabric final : public Fabric {
     double remaining;
     Demand demand;
     EventTag tag;
+    RouteId route;
   };
   struct Timer {
     double time;
     EventTag tag;
   };
   std::vector<double> rates();
+  double end_of(double remaining, double rate) const;
   void note_load(std::span<const double> rates);
   double time_of_next_event(std::span<const double> rates) const;
   void report_all_due(std::vector<double> rates, double next, FabricListener& listener);

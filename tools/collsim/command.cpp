@@ -6,6 +6,7 @@
 #include <exception>
 #include <ostream>
 
+#include "sim/disturbance.h"
 #include "sim/input_error.h"
 #include "tools/collsim/subcommand.h"
 
@@ -28,6 +29,8 @@ constexpr std::array table{
     Subcommand{"validate", "predictions against recorded runs: errors, choices, crossovers",
                run_validate},
     Subcommand{"check", "prove that plans deliver every contribution exactly once", run_check},
+    Subcommand{"faults", "degrade every link in turn: which one slows the collective down most",
+               run_faults},
     Subcommand{"topo", "show, check, list, import and compose machines", run_topo},
     Subcommand{"list", "algorithms, engines, protocols, machines, scenarios", run_list},
 };
@@ -87,6 +90,9 @@ int run_command(std::span<const std::string> args, std::ostream& out, std::ostre
   } catch (const InputError& error) {
     fmt::print(err, "collsim: {}\n", error.what());
     return exit_bad_input;
+  } catch (const HangError& error) {
+    fmt::print(err, "collsim: {}\n", error.what());
+    return exit_answer_is_no;
   } catch (const std::exception& error) {
     fmt::print(err, "collsim: internal error: {}\n", error.what());
     return exit_internal;

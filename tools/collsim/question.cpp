@@ -11,6 +11,7 @@
 #include "models/data_directory.h"
 #include "sim/input_error.h"
 #include "sim/topologies/loader.h"
+#include "tools/collsim/numbers.h"
 #include "tools/collsim/options.h"
 
 namespace collsim::command {
@@ -185,6 +186,13 @@ Scenario read_scenario(const po::variables_map& values) {
   if (const auto calibration = given<std::string>(values, "calibration")) {
     scenario.calibration = find_data_file(*calibration, "models/calibrations");
   }
+  for (const std::string& fault :
+       given<std::vector<std::string>>(values, "fault").value_or(std::vector<std::string>())) {
+    scenario.faults.push_back(parse_fault(fault));
+  }
+  if (values.count("seed") != 0) {
+    scenario.seed = bounded_option(values, "seed", 0, 1'000'000'000);
+  }
   override_sizes(values, scenario.sizes);
   override_runs(values, scenario);
   return scenario;
@@ -226,6 +234,10 @@ po::options_description question_options() {
       ("calibration", po::value<std::string>(),
        "cost constants: a file, or a shipped name such as "
        "ideal (default: the topology's)")  //
+      ("fault", po::value<std::vector<std::string>>()->composing(),
+       "what is wrong with the machine, such as 'link: node0/nic0, bandwidth: 10%'; may be "
+       "repeated; docs/formats.md lists the keys")                            //
+      ("seed", po::value<std::int64_t>(), "of a fault's jitter (default 0)")  //
       ("nccl-estimate", po::bool_switch(),
        "also show the time that NCCL itself expects, by which it chooses")  //
       ("format", po::value<std::string>()->default_value("table"), "table, csv or json");
@@ -241,6 +253,8 @@ Question read_question(const po::variables_map& values) {
   question.cost = question.scenario.calibration ? load_calibration(*question.scenario.calibration)
                                                 : calibration_for(question.topology);
   question.ranks = question.scenario.ranks.value_or(usable_gpus(question));
+  question.faults = find_faults(question.scenario.faults, question.topology, question.ranks,
+                                question.scenario.seed);
   for (RunSpec& run : question.scenario.runs) {
     run = settled(run, question.scenario.collective, question.topology);
   }
@@ -256,8 +270,8 @@ Question read_question(const po::variables_map& values) {
 
 Predictor make_predictor(const Question& question, const RunSpec& run) {
   const Scenario& scenario = question.scenario;
-  return {question.topology, question.cost, scenario.collective,    run,
-          question.ranks,    scenario.root, scenario.ranks_per_node};
+  return {question.topology, question.cost, scenario.collective,     run,
+          question.ranks,    scenario.root, scenario.ranks_per_node, question.faults};
 }
 
 void warn(const Predictor& predictor, std::ostream& err) {

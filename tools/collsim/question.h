@@ -20,6 +20,7 @@ struct Question {
   Topology topology;
   TransferCost cost;
   Rank ranks = 1;
+  MachineFaults faults;
   Format format = Format::table;
   bool nccl_estimate = false;  ///< show what NCCL itself expects, also where nothing was measured
 };

@@ -1,0 +1,182 @@
+#include "models/link_classes.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "models/resource_load.h"
+
+namespace collsim {
+
+namespace {
+
+/// Equal for equal surroundings; different ones collide once in 2^64.
+using Colour = std::uint64_t;
+
+/// The finaliser of Steele, Lea and Flood's SplitMix64, over a pair.
+Colour mix(Colour a, Colour b) {
+  Colour bits = a + 0x9E3779B97F4A7C15 * (b + 1);
+  bits = (bits ^ (bits >> 30)) * 0xBF58476D1CE4E5B9;
+  bits = (bits ^ (bits >> 27)) * 0x94D049BB133111EB;
+  return bits ^ (bits >> 31);
+}
+
+Colour colour_of(double value) {
+  return std::bit_cast<std::uint64_t>(value);
+}
+
+class Refinement {
+ public:
+  Refinement(const Plan& plan, const Binding& binding, const Wiring& wiring,
+             const Topology& topology, const ResourceLoad& load)
+      : plan_(plan), binding_(binding), wiring_(wiring) {
+    colour_programs();
+    colour_wires();
+    colour_resources(topology, load);
+  }
+
+  /// False if there came to be more than `most` colours of resources.
+  bool refine(std::size_t most) {
+    std::size_t before = 0;
+    std::size_t now = count();
+    while (now > before) {
+      if (std::set<Colour>(resources_.begin(), resources_.end()).size() > most) return false;
+      step();
+      before = now;
+      now = count();
+    }
+    return true;
+  }
+
+  Colour of_resource(ResourceId resource) const { return resources_[resource]; }
+
+ private:
+  bool used(std::uint32_t channel) const { return binding_.loops(channel) > 0; }
+
+  void colour_programs() {
+    ranks_.resize(plan_.ranks());
+    for (std::uint32_t channel = 0; channel < binding_.channels(); ++channel) {
+      if (!used(channel)) continue;
+      const Schedule& schedule = plan_.schedule(channel);
+      for (Rank rank = 0; rank < schedule.ranks(); ++rank) {
+        Colour colour = mix(binding_.loops(channel), 0);
+        for (std::uint32_t lane = 0; lane < schedule.lanes(); ++lane) {
+          colour = mix(colour, lane);
+          for (const Primitive& primitive : schedule.program(rank, lane)) {
+            const Bytes bytes = binding_.chunk_bytes(channel, 0, primitive.chunks());
+            colour = mix(colour, static_cast<Colour>(bytes.count));
+            colour = mix(colour, static_cast<Colour>(primitive.kind));
+            colour = mix(colour, schedule.peers(primitive.receive_group).size());
+            colour = mix(colour, schedule.peers(primitive.send_group).size());
+          }
+        }
+        ranks_[rank] += colour;  // channels in no order
+      }
+    }
+  }
+
+  void colour_wires() {
+    for (std::uint32_t channel = 0; channel < binding_.channels(); ++channel) {
+      std::vector<Colour>& wires = wires_.emplace_back();
+      if (!used(channel)) continue;
+      for (const Wire& wire : wiring_.wires[channel]) {
+        wires.push_back(mix(colour_of(wire.latency.value), static_cast<Colour>(wire.kind)));
+      }
+    }
+  }
+
+  void colour_resources(const Topology& topology, const ResourceLoad& load) {
+    for (ResourceId id = 0; id < wiring_.capacities.size(); ++id) {
+      Colour colour = mix(colour_of(wiring_.capacities[id].value), colour_of(load.resources[id]));
+      const ResourceOrigin& origin = wiring_.origins[id];
+      if (!origin.shared) {
+        const Link& link = topology.link(origin.id);
+        colour = mix(colour, static_cast<Colour>(topology.device(link.from).kind));
+        colour = mix(colour, static_cast<Colour>(topology.device(link.to).kind));
+      }
+      resources_.push_back(colour);
+    }
+  }
+
+  /// Every colour takes in those around it, lists in order and crowds as sums.
+  void step() {
+    std::vector<Colour> ranks(ranks_.size());
+    std::vector<Colour> resources(resources_.size());
+    for (std::uint32_t channel = 0; channel < binding_.channels(); ++channel) {
+      if (!used(channel)) continue;
+      const auto connections = plan_.schedule(channel).connections();
+      for (std::size_t i = 0; i < connections.size(); ++i) {
+        const Wire& wire = wiring_.wires[channel][i];
+        Colour& colour = wires_[channel][i];
+        colour = mix(mix(colour, ranks_[connections[i].src]), ranks_[connections[i].dst]);
+        for (const auto* list : {&wire.resources, &wire.network}) {
+          for (const ResourceId resource : *list) colour = mix(colour, resources_[resource]);
+          colour = mix(colour, list->size());
+        }
+        ranks[connections[i].src] += mix(colour, 1);
+        ranks[connections[i].dst] += mix(colour, 2);
+        std::uint64_t place = 0;
+        for (const auto* list : {&wire.resources, &wire.network}) {
+          for (const ResourceId resource : *list) resources[resource] += mix(colour, 3 + place++);
+        }
+      }
+    }
+    for (std::size_t i = 0; i < ranks.size(); ++i) ranks_[i] = mix(ranks_[i], ranks[i]);
+    for (std::size_t i = 0; i < resources.size(); ++i) {
+      resources_[i] = mix(resources_[i], resources[i]);
+    }
+  }
+
+  /// Different colours there are, of all.
+  std::size_t count() const {
+    std::size_t colours = std::set<Colour>(ranks_.begin(), ranks_.end()).size() +
+                          std::set<Colour>(resources_.begin(), resources_.end()).size();
+    std::set<Colour> wires;
+    for (const auto& of_channel : wires_) wires.insert(of_channel.begin(), of_channel.end());
+    return colours + wires.size();
+  }
+
+  const Plan& plan_;
+  const Binding& binding_;
+  const Wiring& wiring_;
+  std::vector<Colour> ranks_;
+  std::vector<std::vector<Colour>> wires_;  // by channel and connection
+  std::vector<Colour> resources_;
+};
+
+}  // namespace
+
+std::vector<LinkClass> link_classes(const Plan& plan, const Binding& binding, const Wiring& wiring,
+                                    const Topology& topology, const ProtocolCost& cost,
+                                    std::size_t most) {
+  const ResourceLoad load = resource_load(plan, binding, wiring, cost);
+  Refinement refinement(plan, binding, wiring, topology, load);
+  const bool symmetric = refinement.refine(most);
+  // Of a cable: the colours of its directions, and what it carries.
+  std::map<LinkId, std::pair<std::vector<Colour>, double>> cables;
+  for (ResourceId id = 0; id < wiring.origins.size(); ++id) {
+    const ResourceOrigin& origin = wiring.origins[id];
+    if (origin.shared || load.resources[id] == 0) continue;
+    auto& [colours, bytes] = cables[std::min(origin.id, topology.link(origin.id).reverse)];
+    colours.push_back(refinement.of_resource(id));
+    bytes = std::max(bytes, load.resources[id]);
+  }
+  std::vector<LinkClass> classes;
+  std::map<std::vector<Colour>, std::size_t> known;
+  for (auto& [cable, entry] : cables) {
+    auto& [colours, bytes] = entry;
+    std::sort(colours.begin(), colours.end());
+    const auto [found, added] = known.emplace(colours, classes.size());
+    if (added || !symmetric) {
+      classes.push_back({{cable}, bytes});
+    } else {
+      classes[found->second].cables.push_back(cable);
+    }
+  }
+  return classes;
+}
+
+}  // namespace collsim

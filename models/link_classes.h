@@ -1,0 +1,31 @@
+#pragma once
+
+#include <vector>
+
+#include "sim/binding.h"
+#include "sim/plan.h"
+#include "sim/topology.h"
+#include "sim/transfer_cost.h"
+#include "sim/wiring.h"
+
+namespace collsim {
+
+/// Cables that a call puts to the same use. A cable is named by its forward link, the one with the
+/// lower id.
+struct LinkClass {
+  std::vector<LinkId> cables;
+  double load = 0;  ///< bytes that the call puts on a cable, the busier direction
+};
+
+/// Every cable that the call loads, class by class in the order of their first members.
+///
+/// Two cables are of one class where colour refinement (Weisfeiler and Leman) cannot tell them
+/// apart: ranks are coloured by their programs, wires by their bytes, costs and ends, resources by
+/// their capacity, the devices that they join and the bytes that they carry; then each by the
+/// colours around it, until nothing changes. Where there are more than `most` colours of resources
+/// the machine has no symmetry worth using, and every cable is a class of its own.
+std::vector<LinkClass> link_classes(const Plan& plan, const Binding& binding, const Wiring& wiring,
+                                    const Topology& topology, const ProtocolCost& cost,
+                                    std::size_t most = 1024);
+
+}  // namespace collsim

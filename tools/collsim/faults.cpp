@@ -1,0 +1,171 @@
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <ostream>
+#include <thread>
+
+#include "models/fault_ranking.h"
+#include "sim/input_error.h"
+#include "tools/collsim/numbers.h"
+#include "tools/collsim/options.h"
+#include "tools/collsim/question.h"
+#include "tools/collsim/subcommand.h"
+
+namespace collsim::command {
+
+namespace po = boost::program_options;
+
+namespace {
+
+constexpr std::string_view usage = "collsim faults [SCENARIO] -b SIZE [options]";
+constexpr std::string_view epilogue =
+    "Degrades every cable of the machine in turn, both ways, and ranks them by what the "
+    "collective\n"
+    "loses. Cables that the call puts to the same use are tried once. `busy` is how much of the\n"
+    "healthy call's time a cable works. Where trying all would take too long, the busiest are\n"
+    "simulated, and of the others a time stands that they take at least. A call that is too large\n"
+    "even when healthy is compared by lower bounds alone.\n"
+    "\n"
+    "  collsim faults -t dgx-h100-x4 -b 1G\n"
+    "  collsim faults -t dgx-h100-x4 -b 1G -a tree --degrade 50% --format csv";
+
+constexpr std::uint32_t most_rows = 1'000'000;
+constexpr std::uint32_t most_threads = 256;
+
+/// "10%" or "0.1".
+double parse_share(const std::string& text) {
+  std::string digits = text;
+  double scale = 1;
+  if (digits.ends_with('%')) {
+    digits.pop_back();
+    scale = 0.01;
+  }
+  const auto refuse = [&] {
+    throw InputError(fmt::format("--degrade: '{}'", text),
+                     "the share of the bandwidth that is left, such as 10% or 0.1");
+  };
+  double value = 0;
+  try {
+    std::size_t end = 0;
+    value = std::stod(digits, &end);
+    if (end != digits.size()) refuse();
+  } catch (const std::logic_error&) {
+    refuse();
+  }
+  if (!(value > 0 && value * scale <= 1)) refuse();
+  return value * scale;
+}
+
+Bytes only_size(const po::variables_map& values, const Question& question) {
+  if (question.scenario.collective == Collective::barrier) return {};
+  if (values.count("minbytes") == 0) throw InputError("no size to try", "-b SIZE");
+  const Bytes size = question.scenario.sizes.from;
+  return expand({size, size, 2}, element_size).front();
+}
+
+std::string cable_name(const RankedLink& ranked, const Topology& topology) {
+  const Link& link = topology.link(ranked.links.cables.front());
+  return fmt::format("{} - {}", topology.device(link.from).name, topology.device(link.to).name);
+}
+
+std::string_view how(const RankedLink& ranked) {
+  return ranked.simulated ? "simulated" : "at least";
+}
+
+void print_table(const Question& question, const Predictor& predictor, const FaultRanking& ranking,
+                 std::size_t rows, std::ostream& out) {
+  const Prediction& healthy = ranking.healthy;
+  fmt::print(out, "# {} of {} on {} ({} ranks), {} {}: {}{:.2f} us when healthy\n",
+             to_string(question.scenario.collective), to_string(healthy.size),
+             question.topology.name(), predictor.ranks(), healthy.algorithm,
+             to_string(healthy.protocol), healthy.transfers == 0 ? "at least " : "",
+             in_microseconds(healthy.time));
+  fmt::print(out, "# one cable at {:g} % of its bandwidth, both ways\n", 100 * ranking.share);
+  fmt::print(out, "{:>8}  {:>12}  {:>6}  {:>6}  {:<10} {}\n", "slowdown", "time us", "busy %",
+             "cables", "how", "such as");
+  for (std::size_t i = 0; i < std::min(rows, ranking.links.size()); ++i) {
+    const RankedLink& ranked = ranking.links[i];
+    fmt::print(out, "{:>8.3f}  {:>12.2f}  {:>6.1f}  {:>6}  {:<10} {}\n", ranked.slowdown,
+               in_microseconds(ranked.time), 100 * ranked.busy, ranked.links.cables.size(),
+               how(ranked), cable_name(ranked, question.topology));
+  }
+  if (ranking.links.size() > rows) {
+    fmt::print(out, "# {} more kinds of cables (--top)\n", ranking.links.size() - rows);
+  }
+  fmt::print(out, "# {} cables are not used and slow nothing down\n", ranking.idle_cables);
+}
+
+void print_csv(const Question& question, const FaultRanking& ranking, std::ostream& out) {
+  fmt::print(out, "algorithm,size,healthy_us,share,slowdown,time_us,busy,cables,how,cable\n");
+  for (const RankedLink& ranked : ranking.links) {
+    fmt::print(out, "{},{},{:.3f},{:g},{:.6f},{:.3f},{:.6f},{},{},{}\n", ranking.healthy.algorithm,
+               ranking.healthy.size.count, in_microseconds(ranking.healthy.time), ranking.share,
+               ranked.slowdown, in_microseconds(ranked.time), ranked.busy,
+               ranked.links.cables.size(), how(ranked), cable_name(ranked, question.topology));
+  }
+}
+
+nlohmann::ordered_json as_json(const Question& question, const FaultRanking& ranking) {
+  nlohmann::ordered_json links = nlohmann::ordered_json::array();
+  for (const RankedLink& ranked : ranking.links) {
+    links.push_back({{"slowdown", ranked.slowdown},
+                     {"time_us", in_microseconds(ranked.time)},
+                     {"busy", ranked.busy},
+                     {"cables", ranked.links.cables.size()},
+                     {"simulated", ranked.simulated},
+                     {"cable", cable_name(ranked, question.topology)}});
+  }
+  return {{"algorithm", ranking.healthy.algorithm},
+          {"size", ranking.healthy.size.count},
+          {"healthy_us", in_microseconds(ranking.healthy.time)},
+          {"share", ranking.share},
+          {"idle_cables", ranking.idle_cables},
+          {"links", std::move(links)}};
+}
+
+po::options_description faults_options() {
+  po::options_description options = question_options();
+  options.add_options()  //
+      ("degrade", po::value<std::string>()->default_value("10%"),
+       "what a cable has left of its bandwidth")                                  //
+      ("top", po::value<std::int64_t>()->default_value(20), "rows of the table")  //
+      ("threads", po::value<std::int64_t>(), "default: as many as there are processors");
+  return options;
+}
+
+}  // namespace
+
+int run_faults(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
+  const auto values = parse_options(faults_options(), usage, epilogue, "scenario", args, out);
+  if (!values) return exit_ok;
+  const double share = parse_share((*values)["degrade"].as<std::string>());
+  const std::uint32_t rows = bounded_option(*values, "top", 1, most_rows);
+  RankingEffort effort;
+  effort.threads = values->count("threads") != 0
+                       ? bounded_option(*values, "threads", 1, most_threads)
+                       : std::max(std::thread::hardware_concurrency(), 1U);
+  const Question question = read_question(*values);
+  if (!question.faults.empty()) {
+    throw InputError("faults besides those that are tried", "a machine without faults");
+  }
+  const Bytes size = only_size(*values, question);
+  nlohmann::ordered_json rankings = nlohmann::ordered_json::array();
+  for (const RunSpec& run : question.scenario.runs) {
+    const Predictor predictor = make_predictor(question, run);
+    warn(predictor, err);
+    const FaultRanking ranking = rank_links(predictor, size, share, effort);
+    if (question.format == Format::json) {
+      rankings.push_back(as_json(question, ranking));
+    } else if (question.format == Format::csv) {
+      print_csv(question, ranking, out);
+    } else {
+      print_table(question, predictor, ranking, rows, out);
+    }
+  }
+  if (question.format == Format::json) fmt::print(out, "{}\n", rankings.dump(2));
+  return exit_ok;
+}
+
+}  // namespace collsim::command
