@@ -17,10 +17,11 @@ namespace collsim {
 
 namespace {
 
-/// Capacity that leaves and that enters something.
+/// Capacity that leaves and that enters something, or what must cross it.
 struct Port {
   double out = 0;
   double in = 0;
+  double bursts = 0;  ///< that the links of a capacity pass at once
 };
 
 struct Ports {
@@ -35,9 +36,15 @@ Ports count_ports(const Topology& topology, const TransferCost& cost) {
     const double rate = cost.efficiency[static_cast<std::size_t>(link.kind)] * link.bandwidth.value;
     ports.devices[link.from].out += rate;
     ports.devices[link.to].in += rate;
+    const auto burst = static_cast<double>(link.burst.size.count);
+    ports.devices[link.from].bursts += burst;
+    ports.devices[link.to].bursts += burst;
     const auto from = topology.device(link.from).node;
     const auto to = topology.device(link.to).node;
     if (from == to) continue;
+    for (const auto node : {from, to}) {
+      if (node >= 0) ports.nodes[static_cast<std::size_t>(node)].bursts += burst;
+    }
     if (from >= 0) ports.nodes[static_cast<std::size_t>(from)].out += rate;
     if (to >= 0) ports.nodes[static_cast<std::size_t>(to)].in += rate;
   }
@@ -76,9 +83,9 @@ Port cut_load(Collective collective, double ranks, double inside, bool has_root,
 }
 
 double crossing_time(const Port& load, const Port& capacity) {
-  const double out = load.out > 0 ? load.out / capacity.out : 0;
-  const double in = load.in > 0 ? load.in / capacity.in : 0;
-  return std::max(out, in);
+  const double out = load.out > 0 ? (load.out - capacity.bursts) / capacity.out : 0;
+  const double in = load.in > 0 ? (load.in - capacity.bursts) / capacity.in : 0;
+  return std::max({out, in, 0.0});
 }
 
 /// The sets of ranks tried are single GPUs and whole nodes.
@@ -114,7 +121,9 @@ double busiest_resource_bound(const Plan& plan, const Binding& binding, const Wi
     for (const double sent : of_channel) busiest = std::max(busiest, sent / cost.channel.value);
   }
   for (std::size_t i = 0; i < load.resources.size(); ++i) {
-    busiest = std::max(busiest, load.resources[i] / wiring.capacities[i].value);
+    const double burst =
+        i < wiring.bursts.size() ? static_cast<double>(wiring.bursts[i].size.count) : 0;
+    busiest = std::max(busiest, (load.resources[i] - burst) / wiring.capacities[i].value);
   }
   return busiest;
 }
@@ -209,7 +218,10 @@ Bounds lower_bounds(const Plan& plan, const Binding& binding, const Wiring& wiri
   const ProtocolCost of_protocol = cost.fastest(protocol);
   const auto size = static_cast<double>(binding.size().count);
   Bounds bounds;
-  bounds.cut.value = cut_bound(plan, topology, gpus, cost, of_protocol.wire_factor * size);
+  const double factor = cost.proxy.used
+                            ? std::min(of_protocol.wire_factor, of_protocol.proxy_factor)
+                            : of_protocol.wire_factor;
+  bounds.cut.value = cut_bound(plan, topology, gpus, cost, factor * size);
   bounds.busiest_resource.value = busiest_resource_bound(plan, binding, wiring, of_protocol);
   bounds.latency.value = latency_bound(plan, binding, wiring, of_protocol);
   for (Seconds* bound : {&bounds.cut, &bounds.busiest_resource, &bounds.latency}) {

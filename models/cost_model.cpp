@@ -36,8 +36,7 @@ void read_thread_block(const YamlMapping& mapping, ProtocolCost& cost) {
   }
 }
 
-ProtocolCost read_protocol(const YamlMapping& mapping) {
-  ProtocolCost cost;
+void read_protocol(const YamlMapping& mapping, ProtocolCost& cost) {
   if (const auto setup = mapping.find("setup")) cost.setup = setup->time();
   if (const auto alpha = mapping.find("alpha")) {
     const YamlMapping kinds = alpha->mapping({"nvlink", "pcie", "cpu", "network"});
@@ -51,21 +50,20 @@ ProtocolCost read_protocol(const YamlMapping& mapping) {
   }
   if (const auto warp = mapping.find("warp")) cost.warp_granule = warp->bytes();
   read_thread_block(mapping, cost);
-  return cost;
 }
 
 void read_protocol(const YamlValue& value, std::size_t protocol, TransferCost& cost) {
   const YamlMapping mapping =
       value.mapping({"setup", "alpha", "wire_factor", "warp", "over", "slice", "slice_per_warp",
                      "fan", "channel", "reduce", "copy", "store", "round"});
-  cost.protocols[protocol] = read_protocol(mapping);
+  read_protocol(mapping, cost.protocols[protocol]);
   const auto over = mapping.find("over");
   if (!over) return;
   const YamlMapping kinds = over->mapping({"nvlink", "pcie", "cpu", "network"});
   for (std::size_t kind = 0; kind < link_kind_count; ++kind) {
     const auto own = kinds.find(link_kinds[kind]);
     if (!own) continue;
-    cost.over[protocol][kind] = cost.protocols[protocol];
+    if (!cost.over[protocol][kind]) cost.over[protocol][kind] = cost.protocols[protocol];
     read_thread_block(own->mapping({"slice", "slice_per_warp", "fan", "channel", "reduce", "copy",
                                     "store", "round"}),
                       *cost.over[protocol][kind]);
@@ -73,11 +71,25 @@ void read_protocol(const YamlValue& value, std::size_t protocol, TransferCost& c
 }
 
 ProxyCost read_proxy(const YamlValue& value) {
-  const YamlMapping mapping = value.mapping({"message", "rate"});
+  const YamlMapping mapping = value.mapping({"send", "receive", "copy", "rate", "socket"});
   ProxyCost cost;
   cost.used = true;
-  cost.message = mapping.at("message").time();
+  cost.send = mapping.at("send").time();
+  cost.receive = mapping.at("receive").time();
+  read_rate(mapping, "copy", cost.copy);
   read_rate(mapping, "rate", cost.rate);
+  if (const auto socket = mapping.find("socket")) cost.socket = socket->bytes();
+  return cost;
+}
+
+/// What a calibration extends: a shipped one, which extends nothing itself.
+TransferCost load_base(const YamlValue& value, const std::filesystem::path& path) {
+  const auto base = find_data_file(value.string(), "models/calibrations");
+  if (std::filesystem::equivalent(base, path)) {
+    value.fail("a calibration that extends itself", "another one's name");
+  }
+  TransferCost cost = load_calibration(base);
+  cost.over_tcp.clear();
   return cost;
 }
 
@@ -92,13 +104,19 @@ std::string_view calibration_key(LinkKind kind) {
 }
 
 TransferCost load_calibration(const std::filesystem::path& path) {
-  const YamlMapping root = load_yaml(path, "calibration")
-                               .mapping({"collsim", "name", "source", "date", "launch", "issue",
-                                         "efficiency", "unevenness", "proxy", "protocols"});
+  const YamlMapping root =
+      load_yaml(path, "calibration")
+          .mapping({"collsim", "name", "source", "date", "extends", "over_tcp", "launch", "issue",
+                    "efficiency", "unevenness", "proxy", "protocols"});
   TransferCost cost;
+  for (const Protocol protocol : {Protocol::ll, Protocol::ll128, Protocol::simple}) {
+    cost.protocols[static_cast<std::size_t>(protocol)].proxy_factor = bytes_per_byte(protocol);
+  }
+  if (const auto base = root.find("extends")) cost = load_base(*base, path);
   cost.calibration = root.at("name").string();
   static_cast<void>(root.at("source").string());
   static_cast<void>(root.at("date").string());
+  if (const auto name = root.find("over_tcp")) cost.over_tcp = name->string();
   if (const auto launch = root.find("launch")) cost.launch = launch->time();
   if (const auto issue = root.find("issue")) cost.issue = issue->time();
   if (const auto efficiency = root.find("efficiency")) {
@@ -119,6 +137,11 @@ TransferCost load_calibration(const std::filesystem::path& path) {
     }
   }
   return cost;
+}
+
+TransferCost over_tcp(const TransferCost& cost) {
+  if (cost.over_tcp.empty()) return cost;
+  return load_calibration(find_data_file(cost.over_tcp, "models/calibrations"));
 }
 
 TransferCost calibration_for(const Topology& topology) {

@@ -11,6 +11,10 @@ namespace collsim {
 /// Reads a calibration (`collsim: calibration/1`, docs/formats.md). Throws InputError.
 TransferCost load_calibration(const std::filesystem::path& path);
 
+/// The calibration of the same machines when hosts talk TCP: the one itself where no other was
+/// measured.
+TransferCost over_tcp(const TransferCost& cost);
+
 /// The calibration that a topology asks for, or the shipped `default` where it names none.
 TransferCost calibration_for(const Topology& topology);
 

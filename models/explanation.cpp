@@ -107,8 +107,9 @@ Seconds latency_before(const Predictor& predictor, const Predictor::Call& call,
   const Wire* wire = wire_from(call, record, before.rank);
   if (wire == nullptr || wire->network.empty()) return gap;
   const ProtocolCost& cost = predictor.cost().of(call.protocol);
-  const Seconds alpha = wire->latency + cost.alpha[static_cast<std::size_t>(wire->kind)] +
-                        predictor.cost().proxy.message;
+  const ProxyCost& proxy = predictor.cost().proxy;
+  const Seconds alpha =
+      wire->latency + cost.alpha[static_cast<std::size_t>(wire->kind)] + proxy.send + proxy.receive;
   return std::min(gap, alpha);
 }
 

@@ -194,11 +194,15 @@ Predictor::Call Predictor::call(Bytes size, const Candidate& candidate) const {
 }
 
 Prediction Predictor::simulate(const Call& call, Bytes size, Engine engine) const {
+  if (engine == Engine::simgrid && !call.layout->wiring.bursts.empty()) {
+    throw InputError("links with a burst on engine simgrid", "engine native");
+  }
   const auto fabric = make_fabric(engine);
   try {
     const ExecutionResult result = execute(execution(call), *fabric);
     Prediction prediction = answer(call, size, result.time, bounds_of(call));
     prediction.transfers = result.transfers;
+    prediction.mean_over_ranks = result.mean_over_ranks;
     return prediction;
   } catch (const HangError& error) {
     const Layout& layout = *call.layout;
@@ -212,7 +216,7 @@ Prediction Predictor::simulate(const Call& call, Bytes size, Engine engine) cons
 Seconds Predictor::time(Bytes size) const {
   const Call settled = call(size);
   const auto fabric = make_fabric(Engine::native);
-  return execute(execution(settled), *fabric).time;
+  return execute(execution(settled), *fabric).mean_over_ranks;
 }
 
 void Predictor::set_cost(const TransferCost& cost) {

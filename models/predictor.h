@@ -27,7 +27,8 @@ namespace collsim {
 /// How long one call takes, and how far that is from what is possible.
 struct Prediction {
   Bytes size;
-  Seconds time;
+  Seconds time;             ///< until the last rank is done
+  Seconds mean_over_ranks;  ///< of their own ends, as benchmarks print it; 0 for an estimate
   std::string algorithm;
   Protocol protocol = Protocol::simple;
   std::uint32_t channels = 1;            ///< that carried data
@@ -63,7 +64,8 @@ class Predictor {
 
   /// By simulation. `engine` is native or simgrid.
   Prediction simulate(Bytes size, Engine engine) const;
-  /// The time of simulate() alone, on the native engine, not compared with bounds: for fitting.
+  /// The `mean_over_ranks` of simulate() alone, on the native engine, not compared with bounds: for
+  /// fitting.
   Seconds time(Bytes size) const;
   /// Answers that follow are with these costs. Whether there are proxies must stay as it was.
   void set_cost(const TransferCost& cost);

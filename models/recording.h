@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "models/played_hosts.h"
 #include "sim/collective.h"
 #include "sim/nccl_algorithm.h"
 #include "sim/text_file.h"
@@ -41,10 +42,8 @@ struct RecordedRow {
   std::optional<std::uint32_t> iterations;  ///< calls in a row whose mean time it is
   Seconds time;
   std::optional<Seconds> nccl_estimate;
-  bool wrong = false;  ///< the results were not as expected
-  /// Of every host's link, where hosts were played on one machine.
-  std::optional<BytesPerSecond> host_rate{};
-  bool hosts_alike = true;  ///< false: one is slow, or a narrow link joins two halves
+  bool wrong = false;                  ///< the results were not as expected
+  std::optional<PlayedHosts> hosts{};  ///< where hosts were played on one machine
 };
 
 /// Measured times of one file, whatever wrote it.

@@ -41,7 +41,8 @@ ResourceLoad resource_load(const Plan& plan, const Binding& binding, const Wirin
       sent[schedule.connections()[i].src] += on_wire;
       const Wire& wire = wiring.wires[channel][i];
       for (const ResourceId resource : wire.resources) load.resources[resource] += on_wire;
-      for (const ResourceId resource : wire.network) load.resources[resource] += on_wire;
+      const double on_network = cost.proxy_factor * bytes[i];
+      for (const ResourceId resource : wire.network) load.resources[resource] += on_network;
     }
     sent.resize(schedule.ranks());  // switch agents have no thread blocks
     load.thread_blocks.push_back(std::move(sent));

@@ -49,6 +49,10 @@ void ResourceTable::add_link(LinkId id, std::vector<ResourceId>& route) {
   if (of_link_[id] == unused) {
     const Link& link = topology_.link(id);
     of_link_[id] = add(link.bandwidth, link.kind, {false, id});
+    if (link.burst.size.count > 0) {
+      wiring_.bursts.resize(wiring_.nominal.size());
+      wiring_.bursts.back() = link.burst;
+    }
   }
   route.push_back(of_link_[id]);
   for (const SharedResourceId shared : shared_by_link_[id]) {

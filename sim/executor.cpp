@@ -7,9 +7,11 @@
 #include <cmath>
 #include <deque>
 #include <numbers>
+#include <optional>
 #include <stdexcept>
 #include <vector>
 
+#include "sim/proxies.h"
 #include "sim/warps.h"
 
 namespace collsim {
@@ -86,8 +88,9 @@ struct Fifo {
   RouteId route = 0;
   std::uint32_t channel = 0;
   Seconds alpha;
-  std::uint32_t proxy = 0;     // index + 1; 0 where there is none
-  bool route_is_free = false;  // has no resource that could limit
+  std::optional<ProxyId> proxy{};
+  std::int64_t handed_over = 0;  // to the proxy, of a slice that is not complete
+  bool route_is_free = false;    // has no resource that could limit
 };
 
 /// What a disturbance does to one FIFO. Messages stay in order, whatever they are late by.
@@ -102,22 +105,6 @@ struct ChangedRoutes {
   RouteId route = 0;
   RouteId network = 0;
   bool route_is_free = false;
-};
-
-/// A piece on its way.
-struct Message {
-  std::int64_t bytes;  // of data
-  bool ends_slice;
-  RecordId record;
-};
-
-/// Sends the messages of one FIFO one after the other. Its buffer has as many slices as the
-/// receiver's: the sender's slot is free when the message has left, the receiver's as always.
-struct Proxy {
-  RouteId route = 0;
-  std::deque<Message> messages;  // the first is the one being sent, where `busy`
-  std::uint32_t left_slices = 0;
-  bool busy = false;
 };
 
 /// What one rank (or agent, which needs no launch) runs, and how many of its calls are over.
@@ -187,13 +174,17 @@ class Executor final : public FabricListener {
         fabric_(fabric),
         timeline_(timeline),
         credits_(execution.binding.chunking().credits),
-        slices_(execution.binding.chunking().slices) {
+        slices_(execution.binding.chunking().slices),
+        proxies_(execution.cost.proxy, execution.cost.of(execution.protocol).proxy_factor, fabric) {
     if (execution.disturbance != nullptr) disturbance_ = *execution.disturbance;
   }
 
   ExecutionResult run() {
     lay_out();
-    if (workers_.empty()) return {std::max(launch_cost(), execution_.cost.issue), 0};
+    if (workers_.empty()) {
+      const Seconds time = std::max(launch_cost(), execution_.cost.issue);
+      return {time, time, 0};
+    }
     disturb();
     for (Rank rank = 0; rank < launches_.size(); ++rank) begin(rank);
     work_off_wakeups();
@@ -203,8 +194,7 @@ class Executor final : public FabricListener {
       throw std::logic_error(fmt::format("{} of {} programs never ended: the plan deadlocks",
                                          workers_.size() - finished_, workers_.size()));
     }
-    const Seconds mean = (1.0 / execution_.calls) * (launch_cost() + over_);
-    return {std::max(mean, execution_.cost.issue), transfers_};
+    return result();
   }
 
   void on_flow_done(EventTag tag) override {
@@ -212,7 +202,7 @@ class Executor final : public FabricListener {
       const WorkerId worker = tag >> 1;
       if (--workers_[worker].flows == 0) complete(worker);
     } else {
-      finish_proxy_message(tag >> 1);
+      leave_proxy(tag >> 1);
     }
     work_off_wakeups();
   }
@@ -230,7 +220,7 @@ class Executor final : public FabricListener {
         arrive(id);
         break;
       case TimerKind::proxy:
-        move_proxy_message(id);
+        finish_proxy_task(id);
         break;
       case TimerKind::launch:
         launch(id);
@@ -253,7 +243,9 @@ class Executor final : public FabricListener {
   Seconds alpha_of(const Schedule& schedule, const Connection& connection, const Wire& wire) const;
 
   /// Else a message is no more than that one came.
-  bool keeps_messages() const { return timeline_ != nullptr || cost_.flags_lines(); }
+  bool keeps_messages() const {
+    return timeline_ != nullptr || cost_.flags_lines() || !fifo_of_proxy_.empty();
+  }
   std::span<const ConnectionId> peers(const Worker& worker, PeerGroupId group) const {
     return worker.schedule->peers(group);
   }
@@ -264,11 +256,11 @@ class Executor final : public FabricListener {
   void complete(WorkerId id);
   void end_piece(WorkerId id);
   void hand_over(FifoId id, const Message& message);
-  void start_proxy(FifoId id);
-  void move_proxy_message(FifoId id);
-  void finish_proxy_message(FifoId id);
+  void leave_proxy(FifoId id);
+  void finish_proxy_task(Rank rank);
   void send_off(FifoId id, const Message& message);
   void arrive(FifoId id);
+  void reach(FifoId id, const Message& message);
   void arrive(FifoId id, const Message& message);
   void advance(Worker& worker);
   void begin_slice(Worker& worker) const;
@@ -297,6 +289,7 @@ class Executor final : public FabricListener {
   void change_machine(std::size_t number);
   void change_wire(const WireChange& change, const ChangedRoutes& routes);
   Seconds delay_of_next(FifoId id);
+  ExecutionResult result() const;
   [[noreturn]] void fail_hanging() const;
   std::string what_is_awaited(const Worker& worker) const;
   /// What an arrival counts, and a receive takes.
@@ -318,7 +311,8 @@ class Executor final : public FabricListener {
   std::vector<Worker> workers_;
   std::vector<Launch> launches_;  // by rank, then by agent
   std::vector<Fifo> fifos_;
-  std::vector<Proxy> proxies_;
+  Proxies proxies_;
+  std::vector<FifoId> fifo_of_proxy_;
   std::vector<std::deque<Message>> on_the_way_;  // by fifo; only where keeps_messages()
   std::vector<Wakeup> wakeups_;
   RouteId store_route_ = 0;      // loads nothing: a store stays within its GPU
@@ -328,14 +322,27 @@ class Executor final : public FabricListener {
   std::vector<FifoId> first_fifos_;                         // by channel
   std::vector<std::vector<ResourceId>> thread_blocks_;      // by channel and rank
   std::vector<Lateness> lateness_;                          // by fifo; empty: alpha is all
-  Seconds over_;                                            // when the last program ended
+  Seconds over_;                                            // when the last rank ended
+  Seconds sum_of_ends_;                                     // over ranks
   std::size_t finished_ = 0;
   std::uint64_t transfers_ = 0;
 };
 
+ExecutionResult Executor::result() const {
+  const auto per_call = [&](Seconds end) {
+    return std::max((1.0 / execution_.calls) * (launch_cost() + end), execution_.cost.issue);
+  };
+  const double ranks = execution_.plan.ranks();
+  return {per_call(over_), per_call((1 / ranks) * sum_of_ends_), transfers_};
+}
+
 void Executor::lay_out() {
-  for (const BytesPerSecond capacity : execution_.wiring.capacities) {
-    fabric_.add_resource(capacity);
+  const Wiring& wiring = execution_.wiring;
+  for (std::size_t i = 0; i < wiring.capacities.size(); ++i) {
+    const ResourceId resource = fabric_.add_resource(wiring.capacities[i]);
+    if (i < wiring.bursts.size() && wiring.bursts[i].size.count > 0) {
+      fabric_.let_burst(resource, wiring.bursts[i]);
+    }
   }
   for (const Schedule& schedule : execution_.plan.schedules) {
     if (launches_.size() < schedule.participants()) launches_.resize(schedule.participants());
@@ -386,8 +393,13 @@ void Executor::add_fifos(std::uint32_t channel, const std::vector<ResourceId>& t
     fifo.route_is_free = route.empty();
     fifo.alpha = alpha_of(schedule, connections[i], wires[i]);
     if (!wires[i].network.empty()) {
-      proxies_.emplace_back().route = fabric_.add_route(wires[i].network);
-      fifo.proxy = static_cast<std::uint32_t>(proxies_.size());
+      const auto id = static_cast<FifoId>(fifos_.size());
+      fifo.proxy = proxies_.add(connections[i].src, connections[i].dst,
+                                fabric_.add_route(wires[i].network), credits_, proxy_flow(id));
+      fifo_of_proxy_.push_back(id);
+      for (const Rank rank : {connections[i].src, connections[i].dst}) {
+        proxies_.set_timer(rank, timer_tag(rank, TimerKind::proxy));
+      }
     }
     fifos_.push_back(fifo);
   }
@@ -454,9 +466,9 @@ bool Executor::credits_are_there(const Worker& worker, const Primitive& primitiv
   if (worker.piece > 0) return true;  // the slice has its slot
   for (const ConnectionId peer : peers(worker, primitive.send_group)) {
     const Fifo& fifo = fifos_[worker.first_fifo + peer];
-    const std::uint32_t free_again =
-        fifo.proxy == 0 ? fifo.freed_slices : proxies_[fifo.proxy - 1].left_slices;
-    if (fifo.sent_slices >= free_again + credits_) return false;
+    const bool has_slot = fifo.proxy ? proxies_.has_slot(*fifo.proxy, fifo.sent_slices)
+                                     : fifo.sent_slices < fifo.freed_slices + credits_;
+    if (!has_slot) return false;
   }
   return true;
 }
@@ -559,55 +571,44 @@ void Executor::end_piece(WorkerId id) {
     fifo.there -= taken;
     if (!ends_slice) continue;
     ++fifo.freed_slices;
-    if (fifo.proxy != 0) start_proxy(worker.first_fifo + peer);
-    wake(fifo.sender, Cause::credit, worker.record);
+    if (fifo.proxy) {
+      proxies_.free_slot(*fifo.proxy);
+    } else {
+      wake(fifo.sender, Cause::credit, worker.record);
+    }
   }
   advance(worker);
   if (worker.state == Worker::State::waiting) wake(id, Cause::program_order, worker.record);
 }
 
-/// A piece has left the thread block: towards the peer, or into the proxy's buffer.
+/// A piece has left the thread block: towards the peer, or into the proxy's buffer, from where
+/// whole slices go on.
 void Executor::hand_over(FifoId id, const Message& message) {
-  const Fifo& fifo = fifos_[id];
-  if (fifo.proxy == 0) {
+  Fifo& fifo = fifos_[id];
+  if (!fifo.proxy) {
     send_off(id, message);
     return;
   }
-  proxies_[fifo.proxy - 1].messages.push_back(message);
-  start_proxy(id);
+  fifo.handed_over += message.bytes;
+  if (!message.ends_slice) return;
+  proxies_.hand_over(*fifo.proxy, {fifo.handed_over, true, message.record});
+  fifo.handed_over = 0;
 }
 
-void Executor::start_proxy(FifoId id) {
-  const Fifo& fifo = fifos_[id];
-  Proxy& proxy = proxies_[fifo.proxy - 1];
-  if (proxy.busy || proxy.messages.empty()) return;
-  if (proxy.left_slices >= fifo.freed_slices + credits_) return;  // the receiver's buffer is full
-  proxy.busy = true;
-  if (execution_.cost.proxy.message.value > 0) {
-    fabric_.start_timer(execution_.cost.proxy.message, timer_tag(id, TimerKind::proxy));
-  } else {
-    move_proxy_message(id);
-  }
-}
-
-void Executor::move_proxy_message(FifoId id) {
-  const Proxy& proxy = proxies_[fifos_[id].proxy - 1];
-  fabric_.start_flow(proxy.route, on_wire(proxy.messages.front().bytes, fifos_[id].channel),
-                     execution_.cost.proxy.rate, proxy_flow(id));
-}
-
-void Executor::finish_proxy_message(FifoId id) {
-  const Fifo& fifo = fifos_[id];
-  Proxy& proxy = proxies_[fifo.proxy - 1];
-  proxy.busy = false;
-  const Message message = proxy.messages.front();
-  proxy.messages.pop_front();
-  if (message.ends_slice) {
-    ++proxy.left_slices;
-    wake(fifo.sender, Cause::credit, message.record);
-  }
+void Executor::leave_proxy(FifoId id) {
+  const Message message = proxies_.leave(*fifos_[id].proxy);
+  if (!proxies_.is_eager()) wake(fifos_[id].sender, Cause::credit, message.record);
   send_off(id, message);
-  start_proxy(id);
+}
+
+void Executor::finish_proxy_task(Rank rank) {
+  const Proxies::Done done = proxies_.finish_task(rank);
+  const FifoId id = fifo_of_proxy_[done.connection];
+  if (done.received) {
+    arrive(id, done.message);
+  } else if (proxies_.is_eager()) {
+    wake(fifos_[id].sender, Cause::credit, done.message.record);
+  }
 }
 
 void Executor::send_off(FifoId id, const Message& message) {
@@ -616,7 +617,7 @@ void Executor::send_off(FifoId id, const Message& message) {
     if (keeps_messages()) on_the_way_[id].push_back(message);
     fabric_.start_timer(delay, timer_tag(id, TimerKind::arrival));
   } else {
-    arrive(id, message);
+    reach(id, message);
   }
 }
 
@@ -627,7 +628,16 @@ void Executor::arrive(FifoId id) {
     message = on_the_way_[id].front();
     on_the_way_[id].pop_front();
   }
-  arrive(id, message);
+  reach(id, message);
+}
+
+/// It is at the peer, or at the peer's proxy.
+void Executor::reach(FifoId id, const Message& message) {
+  if (fifos_[id].proxy) {
+    proxies_.reach(*fifos_[id].proxy, message);
+  } else {
+    arrive(id, message);
+  }
 }
 
 void Executor::arrive(FifoId id, const Message& message) {
@@ -675,7 +685,10 @@ void Executor::end_call(Rank rank) {
   Launch& launch = launches_[rank];
   if (++launch.calls == execution_.calls) {
     finished_ += launch.workers.size();
-    over_ = fabric_.now();  // changes of the machine may be still to come
+    if (rank < execution_.plan.ranks()) {
+      over_ = fabric_.now();  // changes of the machine may be still to come
+      sum_of_ends_ += over_;
+    }
   } else if (launch_cost().value > 0 && rank < execution_.plan.ranks()) {
     fabric_.start_timer(launch_cost(), timer_tag(rank, TimerKind::launch));
   } else {
@@ -755,10 +768,7 @@ void Executor::change_wire(const WireChange& change, const ChangedRoutes& routes
   if (!fifo.route_is_free && !routes.route_is_free) fabric_.redirect(fifo.route, routes.route);
   fifo.route = routes.route;
   fifo.route_is_free = routes.route_is_free;
-  if (fifo.proxy == 0) return;
-  Proxy& proxy = proxies_[fifo.proxy - 1];
-  fabric_.redirect(proxy.route, routes.network);
-  proxy.route = routes.network;
+  if (fifo.proxy) proxies_.redirect(*fifo.proxy, routes.network);
 }
 
 /// Until the message that leaves now is there: not before the one that left before it.
@@ -811,7 +821,7 @@ std::string Executor::what_is_awaited(const Worker& worker) const {
   }
   for (const ConnectionId peer : peers(worker, primitive.send_group)) {
     const Fifo& fifo = fifos_[worker.first_fifo + peer];
-    if (fifo.sent_slices < fifo.freed_slices + credits_ && fifo.proxy == 0) continue;
+    if (fifo.sent_slices < fifo.freed_slices + credits_ && !fifo.proxy) continue;
     return fmt::format("room at rank {}", connections[peer].dst);
   }
   return "its turn";

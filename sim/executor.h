@@ -28,6 +28,8 @@ struct Execution {
 
 struct ExecutionResult {
   Seconds time;  ///< per call, from the first until the last rank is done, launches included
+  /// The same with every rank's own end: the mean over ranks, as benchmarks print it.
+  Seconds mean_over_ranks;
   std::uint64_t transfers = 0;  ///< messages sent over connections, in all calls
 };
 

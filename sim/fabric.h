@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <span>
 
+#include "sim/topology.h"
 #include "sim/units.h"
 
 namespace collsim {
@@ -37,6 +38,10 @@ class Fabric {
  public:
   virtual ~Fabric() = default;
   virtual ResourceId add_resource(BytesPerSecond capacity) = 0;
+  /// The resource may exceed its capacity as Burst says; the bucket begins empty, as if calls had
+  /// gone before. Only before routes are added, and not on `simgrid`. On `uncontended` flows have
+  /// the peak for ever.
+  virtual void let_burst(ResourceId resource, const Burst& burst) = 0;
   /// A list of distinct resources that a flow loads all at once.
   virtual RouteId add_route(std::span<const ResourceId> resources) = 0;
   /// `rate_cap` may be `unlimited`, unless the route is empty or made of unlimited resources only.

@@ -27,6 +27,18 @@ ResourceId NativeFabric::add_resource(BytesPerSecond capacity) {
   return static_cast<ResourceId>(resources_.size() - 1);
 }
 
+void NativeFabric::let_burst(ResourceId resource, const Burst& burst) {
+  Resource& limited = resources_[resource];
+  assert(burst.peak.value > limited.capacity);
+  buckets_.resize(resources_.size());
+  Bucket& bucket = buckets_[resource];
+  bucket.size = static_cast<double>(burst.size.count);
+  bucket.peak = burst.peak.value;
+  bucket.sustained = limited.capacity;
+  bucket.empty_at = infinity;
+  bucket.left = 0;
+}
+
 RouteId NativeFabric::add_route(std::span<const ResourceId> resources) {
   Route route;
   route.first = static_cast<std::uint32_t>(route_resources_.size());
@@ -70,6 +82,12 @@ void NativeFabric::set_capacity(ResourceId resource, BytesPerSecond capacity) {
   assert(std::isfinite(resources_[resource].capacity));
   resources_[resource].capacity = capacity.value;
   changed_.push_back(resource);
+  if (Bucket* bucket = bucket_of(resource)) {
+    settle_bucket(resource);
+    bucket->sustained = capacity.value;
+    bucket->left = 0;
+    resources_[resource].capacity = capacity.value;
+  }
 }
 
 void NativeFabric::redirect(RouteId from, RouteId to) {
@@ -100,9 +118,20 @@ void NativeFabric::run(FabricListener& listener) {
   }
 }
 
+/// Must be known before the clock moves to the front of the queue.
+bool NativeFabric::is_stale(FabricEvent event) const {
+  if (event.version == timer_version) return false;
+  if (event.version == bucket_version) return buckets_[event.id].empty_at != queue_.time();
+  return flows_[event.id].version != event.version;
+}
+
 void NativeFabric::dispatch(FabricEvent event, FabricListener& listener) {
   if (event.version == timer_version) {
     listener.on_timer(event.id);
+    return;
+  }
+  if (event.version == bucket_version) {
+    empty_bucket(event.id);
     return;
   }
   Flow& flow = flows_[event.id];
@@ -170,6 +199,10 @@ void NativeFabric::unlink(Flow& flow) {
     }
     if (--resource.flows > 0) {
       changed_.push_back(hop.resource);
+    } else if (Bucket* bucket = bucket_of(hop.resource)) {
+      settle_bucket(hop.resource);
+      bucket->used = 0;
+      bucket->empty_at = infinity;
     }
   }
 }
@@ -181,6 +214,44 @@ bool NativeFabric::is_alone(const Flow& flow) {
     }
   }
   return true;
+}
+
+/// Takes off what was used until now; says what the resource carries from now on.
+void NativeFabric::settle_bucket(ResourceId id) {
+  // A bucket opens again when there is something in it to speak of: at a full load rounding alone
+  // must not do it.
+  constexpr double share_to_open = 0x1p-7;
+  Bucket& bucket = buckets_[id];
+  const double gained = (bucket.sustained - bucket.used) * (now_ - bucket.settled);
+  bucket.left = std::clamp(bucket.left + gained, 0.0, bucket.size);
+  bucket.settled = now_;
+  if (bucket.left > share_to_open * bucket.size && bucket.sustained > 0) {
+    resources_[id].capacity = std::max(bucket.peak, bucket.sustained);
+  }
+}
+
+/// The rates of its flows have changed.
+void NativeFabric::use_bucket(ResourceId id) {
+  Bucket& bucket = buckets_[id];
+  bucket.used = 0;
+  for (HopId h = resources_[id].first_hop; h != none; h = hops_[h].next) {
+    bucket.used += flows_[hops_[h].flow].rate;
+  }
+  bucket.empty_at = infinity;
+  const bool is_open = resources_[id].capacity > bucket.sustained;
+  if (!is_open || bucket.used <= bucket.sustained) return;
+  bucket.empty_at = now_ + bucket.left / (bucket.used - bucket.sustained);
+  queue_.push(bucket.empty_at, {id, bucket_version});
+}
+
+void NativeFabric::empty_bucket(ResourceId id) {
+  Bucket& bucket = buckets_[id];
+  if (bucket.empty_at > now_ * (1 + same_instant)) return;  // used otherwise since
+  bucket.left = 0;
+  bucket.settled = now_;
+  bucket.empty_at = infinity;
+  resources_[id].capacity = bucket.sustained;
+  changed_.push_back(id);
 }
 
 void NativeFabric::update_rates() {
@@ -211,10 +282,14 @@ void NativeFabric::run_alone(FlowId id) {
   Flow& flow = flows_[id];
   double rate = flow.rate_cap;
   for (const Hop& hop : hops_of(flow)) {
+    if (bucket_of(hop.resource) != nullptr) settle_bucket(hop.resource);
     rate = std::min(rate, resources_[hop.resource].capacity);
   }
   set_rate(flow, rate);
   if (std::isfinite(flow.finish)) schedule(id);
+  for (const Hop& hop : hops_of(flow)) {
+    if (bucket_of(hop.resource) != nullptr) use_bucket(hop.resource);
+  }
 }
 
 /// Finds everything that is joined to the resource by flows.
@@ -241,9 +316,15 @@ void NativeFabric::collect_from(ResourceId resource) {
 }
 
 void NativeFabric::solve_component() {
+  for (const ResourceId resource : component_resources_) {
+    if (bucket_of(resource) != nullptr) settle_bucket(resource);
+  }
   open_component();
   fill_component();
   apply_rates();
+  for (const ResourceId resource : component_resources_) {
+    if (bucket_of(resource) != nullptr) use_bucket(resource);
+  }
 }
 
 void NativeFabric::open_component() {
@@ -369,8 +450,8 @@ void NativeFabric::schedule(FlowId id) {
 void NativeFabric::cancel(Flow& flow) {
   if (flow.scheduled) {
     flow.scheduled = false;
-    if (++flow.version == timer_version) {
-      ++flow.version;
+    if (++flow.version == bucket_version) {
+      flow.version = timer_version + 1;
     }
   }
 }

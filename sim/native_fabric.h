@@ -18,6 +18,7 @@ namespace collsim {
 class NativeFabric final : public Fabric {
  public:
   ResourceId add_resource(BytesPerSecond capacity) override;
+  void let_burst(ResourceId resource, const Burst& burst) override;
   RouteId add_route(std::span<const ResourceId> resources) override;
   void start_flow(RouteId route, double bytes, BytesPerSecond rate_cap, EventTag tag) override;
   void start_timer(Seconds delay, EventTag tag) override;
@@ -32,12 +33,22 @@ class NativeFabric final : public Fabric {
   static constexpr std::uint32_t none = UINT32_MAX;
 
   struct Resource {
-    double capacity = 0;
+    double capacity = 0;     ///< at this instant
     double left = 0;         ///< while solving: not yet given to a flow
     HopId first_hop = none;  ///< of the list of flows that load it
     std::uint32_t flows = 0;
     std::uint32_t open = 0;   ///< while solving: flows whose rate is not known yet
     std::uint64_t round = 0;  ///< the last solve that saw it
+  };
+  /// A resource that may exceed its capacity for a while.
+  struct Bucket {
+    double size = 0;
+    double peak = 0;
+    double sustained = 0;  ///< the capacity when it is empty
+    double left = 0;       ///< at time `settled`
+    double settled = 0;
+    double used = 0;      ///< by all flows, since then
+    double empty_at = 0;  ///< if it is used like this; infinite where it fills
   };
   /// One resource of one flow's route; a member of the resource's list of flows.
   struct Hop {
@@ -76,6 +87,8 @@ class NativeFabric final : public Fabric {
 
   /// The version of events that are timers; flows use all others.
   static constexpr std::uint32_t timer_version = 0;
+  /// The version of events that are buckets running empty.
+  static constexpr std::uint32_t bucket_version = UINT32_MAX;
 
   FlowId take_flow(RouteId route);
   std::span<Hop> hops_of(const Flow& flow) {
@@ -86,10 +99,15 @@ class NativeFabric final : public Fabric {
   void release(FlowId id);
   bool is_alone(const Flow& flow);
   void dispatch(FabricEvent event, FabricListener& listener);
-  bool is_stale(FabricEvent event) const {
-    return event.version != timer_version && flows_[event.id].version != event.version;
-  }
+  bool is_stale(FabricEvent event) const;
 
+  Bucket* bucket_of(ResourceId resource) {
+    return resource < buckets_.size() && buckets_[resource].size > 0 ? &buckets_[resource]
+                                                                     : nullptr;
+  }
+  void settle_bucket(ResourceId resource);
+  void use_bucket(ResourceId resource);
+  void empty_bucket(ResourceId resource);
   void update_rates();
   void run_alone(FlowId id);
   void collect_from(ResourceId resource);
@@ -109,6 +127,7 @@ class NativeFabric final : public Fabric {
   double now_ = 0;
   EventQueue queue_;
   std::vector<Resource> resources_;
+  std::vector<Bucket> buckets_;  ///< by ResourceId; shorter where no others have one
   std::vector<Route> routes_;
   std::vector<ResourceId> route_resources_;
   std::vector<Flow> flows_;

@@ -53,6 +53,7 @@ class SimGridFabric final : public Fabric {
   SimGridFabric& operator=(const SimGridFabric&) = delete;
 
   ResourceId add_resource(BytesPerSecond capacity) override;
+  void let_burst(ResourceId resource, const Burst& burst) override;
   RouteId add_route(std::span<const ResourceId> resources) override;
   void start_flow(RouteId route, double bytes, BytesPerSecond rate_cap, EventTag tag) override;
   void start_timer(Seconds delay, EventTag tag) override;
@@ -216,6 +217,10 @@ ResourceId SimGridFabric::add_resource(BytesPerSecond capacity) {
       {capacity.value, std::isfinite(capacity.value) ? make_link(capacity) : nullptr});
   if (resources_.back().link != nullptr) resources_.back().link->seal();
   return static_cast<ResourceId>(resources_.size() - 1);
+}
+
+void SimGridFabric::let_burst(ResourceId /*resource*/, const Burst& /*burst*/) {
+  assert(false && "SimGrid's links have no bursts");
 }
 
 RouteId SimGridFabric::add_route(std::span<const ResourceId> resources) {

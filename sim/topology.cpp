@@ -64,11 +64,12 @@ DeviceId TopologyBuilder::add_device(Device device) {
 }
 
 LinkId TopologyBuilder::add_link(DeviceId from, DeviceId to, LinkKind kind,
-                                 BytesPerSecond bandwidth, Seconds latency, std::uint32_t count) {
+                                 BytesPerSecond bandwidth, Seconds latency, std::uint32_t count,
+                                 Burst burst) {
   assert(from < topology_.devices_.size() && to < topology_.devices_.size() && from != to);
   const auto forward = static_cast<LinkId>(topology_.links_.size());
-  topology_.links_.push_back({from, to, kind, count, bandwidth, latency, forward + 1});
-  topology_.links_.push_back({to, from, kind, count, bandwidth, latency, forward});
+  topology_.links_.push_back({from, to, kind, count, bandwidth, latency, forward + 1, burst});
+  topology_.links_.push_back({to, from, kind, count, bandwidth, latency, forward, burst});
   return forward;
 }
 

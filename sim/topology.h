@@ -32,11 +32,18 @@ struct Device {
   DeviceKind kind = DeviceKind::gpu;
   std::int32_t node = -1;      ///< -1: part of the fabric
   std::string model;           ///< "H200"; may be empty
-  BytesPerSecond port_rate{};  ///< of a NIC, where no fabric says it; 0: not known
+  BytesPerSecond port_rate{};  ///< that a NIC reports; 0: that of its network
   bool gpudirect = true;       ///< of a NIC: it reads and writes the memory of GPUs itself
   /// Of a switch: adds up what several senders send and copies a message to many, on the way. An
   /// NVSwitch with multicast (NVLink SHARP, Hopper and later), a network switch with SHARP.
   bool reduces = false;
+};
+
+/// A shaper (a token bucket) lets a link that was idle pass this many bytes at `peak` before it
+/// holds it to its bandwidth; they come back at the bandwidth, while less is used.
+struct Burst {
+  Bytes size;  ///< 0: no shaper
+  BytesPerSecond peak;
 };
 
 /// One direction of a cable or trunk. Links come in pairs: `reverse` is the other direction, with
@@ -50,6 +57,7 @@ struct Link {
   BytesPerSecond bandwidth;  ///< of all lanes together, in this direction
   Seconds latency;
   LinkId reverse = 0;
+  Burst burst{};
 };
 
 /// A capacity that several links draw on at once, beyond their own: a GPU's NVLink egress, a
@@ -100,7 +108,7 @@ class TopologyBuilder {
   DeviceId add_device(Device device);
   /// Adds both directions and returns the id of `from` to `to`; the other is the next id.
   LinkId add_link(DeviceId from, DeviceId to, LinkKind kind, BytesPerSecond bandwidth,
-                  Seconds latency, std::uint32_t count = 1);
+                  Seconds latency, std::uint32_t count = 1, Burst burst = {});
   SharedResourceId add_shared_resource(SharedResource resource);
   /// Gives every network switch so far Device::reduces.
   void let_network_reduce();

@@ -16,6 +16,18 @@ std::string_view to_string(Protocol protocol) {
   return "";
 }
 
+double bytes_per_byte(Protocol protocol) {
+  switch (protocol) {
+    case Protocol::ll:
+      return 2;
+    case Protocol::ll128:
+      return 128.0 / 120;
+    case Protocol::simple:
+      return 1;
+  }
+  return 1;
+}
+
 ProtocolCost TransferCost::fastest(Protocol protocol) const {
   ProtocolCost least = of(protocol);
   for (const auto& own : over[static_cast<std::size_t>(protocol)]) {

@@ -16,6 +16,10 @@ enum class Protocol : std::uint8_t { ll, ll128, simple };
 inline constexpr std::size_t protocol_count = 3;
 std::string_view to_string(Protocol protocol);
 
+/// Bytes that the protocol makes of a byte of data: LL 2 (a flag to 4 bytes), LL128 128/120 (a flag
+/// to a line), Simple 1.
+double bytes_per_byte(Protocol protocol);
+
 /// What moving data costs a rank beyond its links, for one protocol. The zero-cost default is the
 /// textbook's alpha-beta machine: only links limit.
 ///
@@ -45,6 +49,8 @@ struct ProtocolCost {
   BytesPerSecond store = unlimited;
   /// Bytes on the wire per byte of data: LL 2, LL128 128/120, Simple 1.
   double wire_factor = 1;
+  /// The same where a proxy carries them: without what links inside a node lose to short stores.
+  double proxy_factor = 1;
   /// Data that one warp moves per round, for protocols that flag their lines; else 0.
   Bytes warp_granule{};
   /// How long a round takes that reduces, copies onward, or only stores what came.
@@ -55,20 +61,24 @@ struct ProtocolCost {
   bool flags_lines() const { return warp_granule.count > 0; }
 };
 
-/// The CPU thread that carries what a thread block has put into a buffer over the network, slice
-/// after slice, while the thread block goes on. Not used where a machine's network is part of its
-/// GPUs' links.
+/// The CPU threads that carry what thread blocks have put into a buffer over the network, slice
+/// after slice, while the thread blocks go on (Proxies). Not used where a machine's network is part
+/// of its GPUs' links.
 struct ProxyCost {
   bool used = false;
-  Seconds message;                  ///< serial, per slice and connection
+  Seconds send;                     ///< of the sender's thread, per slice
+  Seconds receive;                  ///< of the receiver's thread, per slice
+  BytesPerSecond copy = unlimited;  ///< at which both copy, on top
   BytesPerSecond rate = unlimited;  ///< of one connection (a TCP stream)
+  Bytes socket{};                   ///< what one connection's sockets hold; 0: there are none
 };
 
 /// Everything that a calibration says about a machine.
 struct TransferCost {
   std::string calibration = "ideal";  ///< name of the file it came from
-  Seconds launch;                     ///< once per call
-  Seconds issue;                      ///< no call takes less: the CPU's time to issue the next one
+  std::string over_tcp;  ///< calibration of the same machines when hosts talk TCP; may be empty
+  Seconds launch;        ///< once per call
+  Seconds issue;         ///< no call takes less: the CPU's time to issue the next one
   std::array<ProtocolCost, protocol_count> protocols{};
   ProxyCost proxy;
   /// Thread blocks do not get equal shares of a link, so that channels do not stay in step and fill

@@ -19,6 +19,10 @@ ResourceId UncontendedFabric::add_resource(BytesPerSecond capacity) {
   return static_cast<ResourceId>(capacities_.size() - 1);
 }
 
+void UncontendedFabric::let_burst(ResourceId resource, const Burst& burst) {
+  capacities_[resource] = burst.peak.value;
+}
+
 RouteId UncontendedFabric::add_route(std::span<const ResourceId> resources) {
   routes_.emplace_back(resources.begin(), resources.end());
   return static_cast<RouteId>(routes_.size() - 1);

@@ -13,6 +13,7 @@ namespace collsim {
 class UncontendedFabric final : public Fabric {
  public:
   ResourceId add_resource(BytesPerSecond capacity) override;
+  void let_burst(ResourceId resource, const Burst& burst) override;
   RouteId add_route(std::span<const ResourceId> resources) override;
   void start_flow(RouteId route, double bytes, BytesPerSecond rate_cap, EventTag tag) override;
   void start_timer(Seconds delay, EventTag tag) override;

@@ -37,6 +37,7 @@ struct Wiring {
   /// carries its kind's efficiency times that, a shared resource all of it.
   std::vector<BytesPerSecond> nominal{};
   std::vector<std::optional<LinkKind>> kinds{};
+  std::vector<Burst> bursts{};  ///< by ResourceId, or shorter: no others have one
   std::vector<std::vector<Wire>> wires{};
   std::vector<ResourceOrigin> origins{};  ///< of the capacities; empty where there is no machine
 };

@@ -78,8 +78,12 @@ std::vector<Parameter> fit_parameters() {
   }
   parameters.push_back({"unevenness", Quantity::share,
                         [](TransferCost& cost) -> double& { return cost.unevenness; }});
-  parameters.push_back({"proxy.message", Quantity::time,
-                        [](TransferCost& cost) -> double& { return cost.proxy.message.value; }});
+  parameters.push_back({"proxy.send", Quantity::time,
+                        [](TransferCost& cost) -> double& { return cost.proxy.send.value; }});
+  parameters.push_back({"proxy.receive", Quantity::time,
+                        [](TransferCost& cost) -> double& { return cost.proxy.receive.value; }});
+  parameters.push_back({"proxy.copy", Quantity::rate,
+                        [](TransferCost& cost) -> double& { return cost.proxy.copy.value; }});
   parameters.push_back({"proxy.rate", Quantity::rate,
                         [](TransferCost& cost) -> double& { return cost.proxy.rate.value; }});
   for (const Protocol protocol : {Protocol::ll, Protocol::ll128, Protocol::simple}) {

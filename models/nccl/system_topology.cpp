@@ -118,8 +118,7 @@ class HostReader {
       add_net_of_gpu(device);
     } else {
       nodes_[device] = builder_.add(make_node(NcclNodeKind::nic, device));
-      add_net(nodes_[device], network_bandwidth(device).value_or(nic_bandwidth(device)),
-              each.gpudirect, is_on_reducing_switch(device));
+      add_net(nodes_[device], nic_bandwidth(device), each.gpudirect, is_on_reducing_switch(device));
     }
   }
 
@@ -140,11 +139,13 @@ class HostReader {
     });
   }
 
-  /// Of a NIC that is on no network: its own rate, else what its name promises, else 100 Gb/s.
+  /// What the NIC is said to report, else what its network has; of a NIC that is on none: what its
+  /// name promises, else 100 Gb/s.
   double nic_bandwidth(DeviceId device) const {
     const std::string& model = topology_.device(device).model;
     const BytesPerSecond rate = topology_.device(device).port_rate;
     if (rate.value > 0) return in_gigabytes_per_second(rate);
+    if (const auto network = network_bandwidth(device)) return *network;
     if (model.find("ConnectX-8") != std::string::npos) return 100;
     if (model.find("ConnectX-7") != std::string::npos) return 50;
     if (model.find("ConnectX-6") != std::string::npos) return 25;

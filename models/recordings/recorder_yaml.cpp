@@ -113,6 +113,21 @@ void read_row(const YamlValue& value, const Columns& columns, RecordedRow& row) 
   row.wrong = fields[columns.wrong].integer(0, largest) != 0;
 }
 
+PlayedHosts read_hosts(const YamlMapping& mapping, std::uint32_t count) {
+  PlayedHosts hosts;
+  hosts.count = count;
+  hosts.gpus = static_cast<std::uint32_t>(mapping.at("gpus").integer(1, most_ranks));
+  hosts.rate = mapping.at("rate").rate();
+  if (const auto burst = mapping.find("burst")) hosts.burst = burst->bytes();
+  if (const auto slow = mapping.find("slow")) {
+    const YamlMapping host = slow->mapping({"host", "rate"});
+    hosts.slow = {static_cast<std::uint32_t>(host.at("host").integer(0, count - 1)),
+                  host.at("rate").rate()};
+  }
+  if (const auto uplink = mapping.find("uplink")) hosts.uplink = uplink->rate();
+  return hosts;
+}
+
 /// What the rows of a run have in common.
 RecordedRow read_common(const YamlMapping& run) {
   RecordedRow row;
@@ -122,8 +137,7 @@ RecordedRow read_common(const YamlMapping& run) {
     const YamlMapping mapping =
         hosts->mapping({"count", "gpus", "rate", "burst", "slow", "uplink"});
     row.nodes = static_cast<std::uint32_t>(mapping.at("count").integer(1, most_ranks));
-    row.host_rate = mapping.at("rate").rate();
-    row.hosts_alike = !mapping.find("slow") && !mapping.find("uplink");
+    row.hosts = read_hosts(mapping, row.nodes);
   }
   const YamlMapping environment = run.at("environment").free_mapping();
   for (const auto& [name, value] : environment.entries()) {

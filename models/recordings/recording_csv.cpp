@@ -119,14 +119,6 @@ class CsvReader {
     row.nodes = static_cast<std::uint32_t>(*nodes);
   }
 
-  /// What recordings/README.md says that ids of shaped networks mean.
-  static void read_network(RecordedRow& row) {
-    if (!row.id.starts_with("net")) return;
-    if (row.id.find("-5g") != std::string::npos) row.host_rate = BytesPerSecond{5e9 / 8};
-    row.hosts_alike =
-        row.id.find("-slow") == std::string::npos && row.id.find("-oversub") == std::string::npos;
-  }
-
   void read_row() {
     constexpr std::int64_t most_ranks = 16384;
     constexpr std::int64_t most_iterations = 1'000'000'000;
@@ -143,7 +135,7 @@ class CsvReader {
       row.iterations = static_cast<std::uint32_t>(whole(field("iterations"), most_iterations));
     }
     read_shape(row);
-    read_network(row);
+    row.hosts = played_hosts_of_id(row.id);
     row.nccl_estimate = time("nccl_own_estimate_us");
     const auto plain = time("time_us_mean_over_ranks");
     if (!plain) fail(field("time_us_mean_over_ranks"), "a time in microseconds");

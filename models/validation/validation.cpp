@@ -8,6 +8,7 @@
 #include <mutex>
 #include <stdexcept>
 
+#include "models/cost_model.h"
 #include "models/parallel.h"
 #include "models/predictor.h"
 #include "sim/input_error.h"
@@ -24,6 +25,7 @@ struct Family {
   Rank ranks;
   Rank root;
   std::uint32_t calls;
+  std::optional<PlayedHosts> hosts;
   auto operator<=>(const Family&) const = default;
 };
 
@@ -39,20 +41,17 @@ struct Answer {
 /// What a topology's hosts are like.
 struct Hosts {
   std::vector<std::uint32_t> gpus;  ///< of each node
-  std::optional<BytesPerSecond> rate;
 
   explicit Hosts(const Topology& topology) : gpus(topology.node_count()) {
     for (const DeviceId gpu : topology.gpus()) {
       ++gpus[static_cast<std::size_t>(topology.device(gpu).node)];
     }
-    for (const Link& link : topology.links()) {
-      if (link.kind == LinkKind::network) rate = std::min(rate.value_or(unlimited), link.bandwidth);
-    }
   }
 
-  bool hold(std::uint32_t nodes, std::uint32_t per_node) const {
-    return nodes <= gpus.size() &&
-           *std::min_element(gpus.begin(), gpus.begin() + static_cast<std::ptrdiff_t>(nodes)) >=
+  bool hold(const RecordedRow& row, std::uint32_t per_node) const {
+    if (row.hosts) return gpus.front() >= row.hosts->gpus && row.hosts->count == row.nodes;
+    return row.nodes <= gpus.size() &&
+           *std::min_element(gpus.begin(), gpus.begin() + static_cast<std::ptrdiff_t>(row.nodes)) >=
                per_node;
   }
 };
@@ -79,26 +78,20 @@ std::string why_left_out(const RecordedRow& row, const Hosts& hosts,
   if (row.ranks == 0) return "how many ranks it had is not known";
   const std::uint32_t per_node = row.ranks / row.nodes;
   if (per_node * row.nodes != row.ranks) return "hosts of different numbers of ranks";
-  if (!hosts.hold(row.nodes, per_node)) {
+  if (!hosts.hold(row, per_node)) {
     return fmt::format("{} host{} of {} GPU{}, which the machine has not", row.nodes,
                        row.nodes == 1 ? "" : "s", per_node, per_node == 1 ? "" : "s");
   }
   if (row.root >= row.ranks) return "a root that is no rank";
-  if (!row.hosts_alike) return "hosts whose links are not alike";
-  constexpr double tolerance = 0.02;
-  if (row.host_rate && hosts.rate &&
-      std::abs(hosts.rate->value / row.host_rate->value - 1) > tolerance) {
-    return fmt::format("hosts on links of {}; the machine's have {}", to_string(*row.host_rate),
-                       to_string(*hosts.rate));
-  }
   return {};
 }
 
 Family family_of(const RecordedRow& row) {
   constexpr std::uint32_t iterations_of_benchmarks = 20;  // nccl-tests' -n
-  const std::uint32_t calls =
-      has_root(*row.collective) ? row.iterations.value_or(iterations_of_benchmarks) : 0;
-  return {*row.collective, row.variables, row.nodes, row.ranks, row.root, calls};
+  // Elsewhere ranks hardly part, so that one call tells as much.
+  const bool ranks_part = has_root(*row.collective) || row.hosts;
+  const std::uint32_t calls = ranks_part ? row.iterations.value_or(iterations_of_benchmarks) : 0;
+  return {*row.collective, row.variables, row.nodes, row.ranks, row.root, calls, row.hosts};
 }
 
 Predictor make_predictor(const Family& family, const Topology& topology, const TransferCost& cost,
@@ -129,7 +122,11 @@ class Evaluation {
  public:
   Evaluation(const Topology& topology, const TransferCost& cost, const ValidationOptions& options,
              std::vector<Answer>& answers)
-      : topology_(topology), cost_(cost), options_(options), answers_(answers) {}
+      : topology_(topology),
+        cost_(cost),
+        cost_over_tcp_(over_tcp(cost)),
+        options_(options),
+        answers_(answers) {}
 
   void run(const std::map<Family, RowsBySize>& families) {
     std::vector<const Work*> work;
@@ -155,7 +152,11 @@ class Evaluation {
   void answer(const Work& work) {
     const auto& [family, sizes] = work;
     try {
-      const Predictor predictor = make_predictor(family, topology_, cost_, options_.nccl_version);
+      const auto played =
+          family.hosts ? std::optional(play_hosts(*family.hosts, topology_)) : std::nullopt;
+      const Predictor predictor =
+          make_predictor(family, played ? *played : topology_, played ? cost_over_tcp_ : cost_,
+                         options_.nccl_version);
       {
         const std::scoped_lock lock(mutex_);
         warnings_.insert(predictor.warnings().begin(), predictor.warnings().end());
@@ -187,6 +188,7 @@ class Evaluation {
 
   const Topology& topology_;
   const TransferCost& cost_;
+  const TransferCost cost_over_tcp_;
   const ValidationOptions& options_;
   std::vector<Answer>& answers_;
   std::mutex mutex_;
@@ -195,7 +197,7 @@ class Evaluation {
 
 ValidatedRow validated(const RecordedRow& row, const Prediction& prediction) {
   return {row,
-          prediction.time,
+          prediction.mean_over_ranks,
           prediction.algorithm,
           prediction.protocol,
           prediction.channels,

@@ -67,8 +67,7 @@ class DragonflyBuilder {
     for (const auto& of_node : ends) {
       for (const DeviceId end : of_node) {
         const std::size_t router = place++ / dragonfly_.ports;
-        builder_.add_link(end, groups_[router / size][router % size], LinkKind::network,
-                          dragonfly_.cable.bandwidth, dragonfly_.cable.latency);
+        add_cable(builder_, end, groups_[router / size][router % size], dragonfly_.cable);
       }
     }
   }

@@ -102,8 +102,7 @@ class FatTreeBuilder {
       leaves_.push_back(add_network_switch(builder, "leaf", leaves_.size()));
       widest_leaf_ = std::max(widest_leaf_, ends_of_leaf.size());
       for (const DeviceId end : ends_of_leaf) {
-        builder.add_link(end, leaves_.back(), LinkKind::network, tree.cable.bandwidth,
-                         tree.cable.latency);
+        add_cable(builder, end, leaves_.back(), tree.cable);
       }
     }
   }

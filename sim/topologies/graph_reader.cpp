@@ -6,6 +6,7 @@
 #include <array>
 #include <optional>
 
+#include "sim/topologies/burst_reader.h"
 #include "sim/topologies/name_pattern.h"
 
 namespace collsim {
@@ -155,7 +156,7 @@ std::uint32_t GraphReader::find_device(const YamlValue& where, const std::string
 void GraphReader::read_links(const YamlValue& list, bool inside_node) {
   for (const YamlValue& value : list.sequence()) {
     const YamlMapping entry =
-        value.mapping({"from", "to", "kind", "count", "bandwidth", "latency"});
+        value.mapping({"from", "to", "kind", "count", "bandwidth", "latency", "burst"});
     GraphLink link;
     link.kind =
         inside_node || entry.find("kind") ? read_link_kind(entry.at("kind")) : LinkKind::network;
@@ -164,6 +165,7 @@ void GraphReader::read_links(const YamlValue& list, bool inside_node) {
     }
     link.bandwidth = static_cast<double>(link.count) * entry.at("bandwidth").rate();
     if (const auto latency = entry.find("latency")) link.latency = latency->time();
+    link.burst = read_burst(entry, link.bandwidth);
     const YamlValue from = entry.at("from");
     const YamlValue to = entry.at("to");
     for (const auto& [from_name, to_name] :

@@ -22,6 +22,7 @@ struct GraphLink {
   std::uint32_t count = 1;
   BytesPerSecond bandwidth;  ///< of all lanes together, per direction
   Seconds latency;
+  Burst burst{};
 };
 
 /// One direction of a GraphLink.

@@ -90,8 +90,9 @@ class NodeAdder {
     LinkId first_link = 0;
     for (std::size_t i = 0; i < node.links.size(); ++i) {
       const GraphLink& link = node.links[i];
-      const LinkId id = builder_.add_link(first_device + link.from, first_device + link.to,
-                                          link.kind, link.bandwidth, link.latency, link.count);
+      const LinkId id =
+          builder_.add_link(first_device + link.from, first_device + link.to, link.kind,
+                            link.bandwidth, link.latency, link.count, link.burst);
       if (i == 0) first_link = id;
     }
     add_shares(node.shares, fmt::format("node{}/", nodes_), first_link);
@@ -175,8 +176,8 @@ void build_custom(TopologyBuilder& builder, NodeAdder& added, const YamlValue& f
   }
   std::optional<LinkId> first_link;
   for (const GraphLink& link : graph.links) {
-    const LinkId id =
-        builder.add_link(link.from, link.to, link.kind, link.bandwidth, link.latency, link.count);
+    const LinkId id = builder.add_link(link.from, link.to, link.kind, link.bandwidth, link.latency,
+                                       link.count, link.burst);
     if (!first_link) first_link = id;
   }
   added.add_shares(graph.shares, "", first_link.value_or(0));

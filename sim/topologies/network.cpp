@@ -6,6 +6,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "sim/topologies/burst_reader.h"
+
 namespace collsim {
 
 std::vector<NetworkKind> network_kinds() {
@@ -18,8 +20,9 @@ std::vector<NetworkKind> network_kinds() {
 }
 
 Cable read_cable(const YamlMapping& fabric) {
-  const YamlMapping link = fabric.at("link").mapping({"bandwidth", "latency"});
-  return {link.at("bandwidth").rate(), link.at("latency").time()};
+  const YamlMapping link = fabric.at("link").mapping({"bandwidth", "latency", "burst"});
+  const BytesPerSecond bandwidth = link.at("bandwidth").rate();
+  return {bandwidth, link.at("latency").time(), read_burst(link, bandwidth)};
 }
 
 double read_oversubscription(const YamlMapping& fabric) {
@@ -57,6 +60,10 @@ std::size_t equal_end_count(const YamlValue& fabric, const NodeEnds& ends) {
 DeviceId add_network_switch(TopologyBuilder& builder, std::string_view name, std::size_t number) {
   return builder.add_device(
       {fmt::format("{}{}", name, number), DeviceKind::network_switch, -1, {}});
+}
+
+void add_cable(TopologyBuilder& builder, DeviceId end, DeviceId above, const Cable& cable) {
+  builder.add_link(end, above, LinkKind::network, cable.bandwidth, cable.latency, 1, cable.burst);
 }
 
 void add_trunk(TopologyBuilder& builder, DeviceId below, DeviceId above, BytesPerSecond bandwidth,

@@ -29,10 +29,11 @@ void build_fat_tree(TopologyBuilder& builder, const YamlValue& fabric, const Nod
 void build_dragonfly(TopologyBuilder& builder, const YamlValue& fabric, const NodeEnds& ends);
 void build_rails(TopologyBuilder& builder, const YamlValue& fabric, const NodeEnds& ends);
 
-/// `link: { bandwidth: 50 GB/s, latency: 0.6 us }`, the cable of an end.
+/// `link: { bandwidth: 50 GB/s, latency: 0.6 us }`, the cable of an end; it may have a `burst`.
 struct Cable {
   BytesPerSecond bandwidth;
   Seconds latency;
+  Burst burst{};
 };
 Cable read_cable(const YamlMapping& fabric);
 
@@ -47,6 +48,9 @@ std::uint32_t read_count(const YamlMapping& fabric, std::string_view key, std::u
 std::size_t equal_end_count(const YamlValue& fabric, const NodeEnds& ends);
 
 DeviceId add_network_switch(TopologyBuilder& builder, std::string_view name, std::size_t number);
+
+/// Adds the cable of an end.
+void add_cable(TopologyBuilder& builder, DeviceId end, DeviceId above, const Cable& cable);
 
 /// Adds cables between two switches, `bandwidth` together.
 void add_trunk(TopologyBuilder& builder, DeviceId below, DeviceId above, BytesPerSecond bandwidth,

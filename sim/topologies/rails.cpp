@@ -17,8 +17,7 @@ void build_rails(TopologyBuilder& builder, const YamlValue& fabric, const NodeEn
   for (std::size_t i = 0; i < rail_count; ++i) {
     rails.push_back(add_network_switch(builder, "rail", i));
     for (const auto& ends_of_node : ends) {
-      builder.add_link(ends_of_node[i], rails.back(), LinkKind::network, cable.bandwidth,
-                       cable.latency);
+      add_cable(builder, ends_of_node[i], rails.back(), cable);
     }
   }
   const double cables = static_cast<double>(ends.size()) / oversubscription;

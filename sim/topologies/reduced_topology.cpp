@@ -16,8 +16,8 @@ ReducedTopology without_links(const Topology& topology, const std::vector<bool>&
   for (LinkId id = 0; id < topology.links().size(); ++id) {
     const Link& link = topology.link(id);
     if (link.reverse < id || dead[id] || dead[link.reverse]) continue;
-    reduced[id] =
-        builder.add_link(link.from, link.to, link.kind, link.bandwidth, link.latency, link.count);
+    reduced[id] = builder.add_link(link.from, link.to, link.kind, link.bandwidth, link.latency,
+                                   link.count, link.burst);
     reduced[link.reverse] = reduced[id] + 1;
     original.push_back(id);
     original.push_back(link.reverse);

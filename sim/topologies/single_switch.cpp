@@ -8,7 +8,7 @@ void build_single_switch(TopologyBuilder& builder, const YamlValue& fabric, cons
   const DeviceId hub = add_network_switch(builder, "switch", 0);
   for (const auto& ends_of_node : ends) {
     for (const DeviceId end : ends_of_node) {
-      builder.add_link(end, hub, LinkKind::network, cable.bandwidth, cable.latency);
+      add_cable(builder, end, hub, cable);
     }
   }
 }

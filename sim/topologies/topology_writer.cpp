@@ -74,6 +74,10 @@ std::string links_text(const NodeTemplate& node) {
     if (link.latency.value > 0) {
       properties += fmt::format(", latency: {:.9g} us", in_microseconds(link.latency));
     }
+    if (link.burst.size.count > 0) {
+      properties += fmt::format(", burst: {{ size: {} B, peak: {} }}", link.burst.size.count,
+                                rate_text(link.burst.peak));
+    }
     LinkRun next{run_of(node.devices[link.from].name), run_of(node.devices[link.to].name),
                  std::move(properties)};
     if (runs.empty() || !try_extend(runs.back(), next)) runs.push_back(std::move(next));

@@ -19,6 +19,7 @@
 #include "models/data_directory.h"
 #include "models/predictor.h"
 #include "models/recording.h"
+#include "models/validation/validation.h"
 #include "sim/topologies/loader.h"
 
 namespace collsim {
@@ -186,6 +187,34 @@ TEST(Accuracy, of_forced_ring_and_tree_through_host_memory) {
   const Errors errors = compare("host memory", host_memory_families());
   EXPECT_LE(median(errors.all()), 0.15);
   EXPECT_LE(mean(errors.all()), mean(errors.nccls));
+}
+
+// recordings/h200.csv: healthy networks, a host at a tenth of the rate, two halves behind one link.
+TEST(Accuracy, over_shaped_tcp) {
+  const Topology topology = load_topology(find_data_file("hgx-h200", "topologies"));
+  ValidationOptions options;
+  options.id = "net";
+  options.nccl_version = {2, 28};
+  const Validation validation = validate(read_recording(data_directory() / "recordings/h200.csv"),
+                                         topology, calibration_for(topology), options);
+  std::vector<double> small;
+  std::vector<double> large;
+  std::vector<double> faulty;  // from 1 MiB
+  for (const ValidatedRow& row : validation.rows) {
+    const bool is_large = row.recorded.size >= Bytes{1 << 20};
+    (is_large ? large : small).push_back(std::abs(row.error()));
+    const PlayedHosts& hosts = row.recorded.hosts.value();
+    if (is_large && (hosts.slow || hosts.uplink)) faulty.push_back(std::abs(row.error()));
+  }
+  std::cout << fmt::format(
+      "TCP: median |error| {:.1f} % from 1 MiB, {:.1f} % below; worst of the "
+      "faulty networks {:.1f} % from 1 MiB\n",
+      100 * median(large), 100 * median(small),
+      100 * *std::max_element(faulty.begin(), faulty.end()));
+  EXPECT_LE(median(large), 0.04);
+  EXPECT_LE(median(small), 0.15);
+  EXPECT_EQ(faulty.size(), 12U);  // 3 sizes, ring and tree, two faults
+  EXPECT_LE(*std::max_element(faulty.begin(), faulty.end()), 0.10);
 }
 
 }  // namespace

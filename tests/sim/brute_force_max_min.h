@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cassert>
 #include <span>
 #include <vector>
 
@@ -24,6 +25,7 @@ std::vector<double> max_min_rates(std::span<const double> capacities,
 class BruteForceFabric final : public Fabric {
  public:
   ResourceId add_resource(BytesPerSecond capacity) override;
+  void let_burst(ResourceId /*resource*/, const Burst& /*burst*/) override { assert(false); }
   RouteId add_route(std::span<const ResourceId> resources) override;
   void start_flow(RouteId route, double bytes, BytesPerSecond rate_cap, EventTag tag) override;
   void start_timer(Seconds delay, EventTag tag) override;

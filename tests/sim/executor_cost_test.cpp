@@ -240,17 +240,27 @@ class ExecutorProxy : public ExecutorCost {
   }
 };
 
-// Each hop: 2 us of the proxy, 1 us on the wire, 1 us of alpha.
-TEST_F(ExecutorProxy, each_message_pays_the_proxys_serial_cost) {
-  cost_.proxy.message = microseconds(2);
+// Each hop: 1.5 us of the sender's thread, 1 us on the wire, 1 us of alpha, 0.5 us of the
+// receiver's.
+TEST_F(ExecutorProxy, each_message_pays_both_threads) {
+  cost_.proxy.send = microseconds(1.5);
+  cost_.proxy.receive = microseconds(0.5);
   EXPECT_DOUBLE_EQ(microseconds_with_proxies(plan_, size_, {}), 8);
 }
 
-// Slices of 0.5 us on the wire. They leave the proxy at 2.5 and 5.0 and arrive at 3.5 and 6.0. What
-// is forwarded goes behind them through the same proxy: 5.0..7.5 and 7.5..10.0, arriving at 11.0.
-TEST_F(ExecutorProxy, one_connections_messages_wait_for_each_other) {
-  cost_.proxy.message = microseconds(2);
-  EXPECT_DOUBLE_EQ(microseconds_with_proxies(plan_, size_, {.slices = 2}), 11);
+// 10,000 bytes at 10 GB/s: 1 us at each end besides the 2 us between them, and two hops.
+TEST_F(ExecutorProxy, both_threads_copy_the_bytes) {
+  cost_.proxy.copy = gigabytes_per_second(10);
+  EXPECT_DOUBLE_EQ(microseconds_with_proxies(plan_, size_, {}), 8);
+}
+
+// Two slices, 0.5 us on the wire each. A thread takes 2 us to send and no time to receive, but
+// receives only between two sends. First hop: the threads send until 2 and 4, the slices are there
+// at 3.5, which the thread sees at 4, and at 5.5. Second: sent until 6, while the other slice waits
+// until then, and until 8; there at 7.5, seen at 8, and at 9.5.
+TEST_F(ExecutorProxy, a_thread_does_one_thing_at_a_time) {
+  cost_.proxy.send = microseconds(2);
+  EXPECT_DOUBLE_EQ(microseconds_with_proxies(plan_, size_, {.slices = 2}), 9.5);
 }
 
 // 10,000 bytes at 5 GB/s: 2 us a hop instead of 1.
@@ -266,6 +276,16 @@ TEST_F(ExecutorProxy, a_proxy_waits_for_the_receivers_buffer) {
   const Plan tree = make_plan(Collective::all_reduce, "tree", uniform_placement(2));
   EXPECT_DOUBLE_EQ(
       microseconds_with_proxies(tree, {30000}, {.largest_chunk = {10000}, .credits = 1}), 8);
+}
+
+// The same with sockets that hold two chunks and a half. Chunks 0 and 1 are in them at 0, on the
+// wire until 1 and 2; chunk 2 has room when chunk 0 is received at 2: on the wire 2..3, there at 4.
+// Down: 4..5, arrives at 6.
+TEST_F(ExecutorProxy, sockets_take_what_the_receiver_has_no_room_for) {
+  const Plan tree = make_plan(Collective::all_reduce, "tree", uniform_placement(2));
+  cost_.proxy.socket = {25000};
+  EXPECT_DOUBLE_EQ(
+      microseconds_with_proxies(tree, {30000}, {.largest_chunk = {10000}, .credits = 1}), 6);
 }
 
 TEST_F(ExecutorCost, an_empty_call_costs_its_launch) {

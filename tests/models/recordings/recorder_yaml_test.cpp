@@ -52,8 +52,9 @@ TEST(RecorderYaml, rows_have_what_the_run_and_the_row_say) {
   EXPECT_EQ(row.iterations, 20U);
   EXPECT_DOUBLE_EQ(row.time.value, 12.5e-6);
   EXPECT_DOUBLE_EQ(row.nccl_estimate.value().value, 7.25e-6);
-  EXPECT_DOUBLE_EQ(row.host_rate.value().value, 0.625e9);
-  EXPECT_TRUE(row.hosts_alike);
+  EXPECT_EQ(row.hosts.value().count, 2U);
+  EXPECT_DOUBLE_EQ(row.hosts.value().rate.value, 0.625e9);
+  EXPECT_FALSE(row.hosts.value().slow || row.hosts.value().uplink);
   EXPECT_FALSE(row.wrong);
   const RecordedRow& launch = recording.rows[1];
   EXPECT_FALSE(launch.collective || launch.algorithm || launch.protocol || launch.channels);

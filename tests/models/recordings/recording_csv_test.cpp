@@ -42,9 +42,8 @@ TEST(RecordingCsv, ids_of_shaped_networks_tell_the_hosts) {
   const Recording recording = read(
       "net8x1-5g-auto,8x1,8,all_reduce,64,1,1,,,20,\n"
       "net8x1-5g-slow3-500m-Ring-Simple,8x1,8,all_reduce,64,1,1,,,20,\n");
-  EXPECT_DOUBLE_EQ(recording.rows[0].host_rate.value().value, 0.625e9);
-  EXPECT_TRUE(recording.rows[0].hosts_alike);
-  EXPECT_FALSE(recording.rows[1].hosts_alike);
+  EXPECT_EQ(recording.rows[0].hosts.value(), played_hosts_of_id("net8x1-5g-auto"));
+  EXPECT_EQ(recording.rows[1].hosts.value().slow.value().host, 3U);
 }
 
 TEST(RecordingCsv, times_of_one_sweep_by_size) {
