@@ -81,6 +81,13 @@ ProxyCost read_proxy(const YamlValue& value) {
   return cost;
 }
 
+/// Where fitted constants come from is for people: only its keys must be right.
+void check_provenance(const YamlValue& value) {
+  static_cast<void>(
+      value.mapping({"command", "version", "topology", "machine", "start", "recordings", "rows",
+                     "median_error", "held_out", "stopped", "fitted", "kept", "correlated"}));
+}
+
 }  // namespace
 
 std::string_view calibration_key(Protocol protocol) {
@@ -92,13 +99,19 @@ std::string_view calibration_key(LinkKind kind) {
 }
 
 TransferCost load_calibration(const std::filesystem::path& path) {
-  const YamlMapping root = load_yaml(path, "calibration")
-                               .mapping({"collsim", "name", "source", "date", "launch", "issue",
-                                         "efficiency", "unevenness", "proxy", "protocols"});
+  return read_calibration(read_text_file(path, "a YAML file"));
+}
+
+TransferCost read_calibration(const TextFile& text) {
+  const YamlMapping root =
+      read_yaml(text, "calibration")
+          .mapping({"collsim", "name", "source", "date", "launch", "issue", "efficiency",
+                    "unevenness", "proxy", "protocols", "provenance"});
   TransferCost cost;
   cost.calibration = root.at("name").string();
   static_cast<void>(root.at("source").string());
   static_cast<void>(root.at("date").string());
+  if (const auto provenance = root.find("provenance")) check_provenance(*provenance);
   if (const auto launch = root.find("launch")) cost.launch = launch->time();
   if (const auto issue = root.find("issue")) cost.issue = issue->time();
   if (const auto efficiency = root.find("efficiency")) {

@@ -27,6 +27,8 @@ constexpr std::array table{
     Subcommand{"crossover", "sizes at which algorithms and protocols change places", run_crossover},
     Subcommand{"validate", "predictions against recorded runs: errors, choices, crossovers",
                run_validate},
+    Subcommand{"calibrate", "fit a machine's cost constants to recorded runs, with intervals",
+               run_calibrate},
     Subcommand{"check", "prove that plans deliver every contribution exactly once", run_check},
     Subcommand{"topo", "show, check, list, import and compose machines", run_topo},
     Subcommand{"list", "algorithms, engines, protocols, machines, scenarios", run_list},
