@@ -11,6 +11,7 @@
 #include "models/fit/fit_sample.h"
 #include "models/fit/least_squares.h"
 #include "models/fit/name_pattern.h"
+#include "models/fit/parameter_meaning.h"
 #include "sim/input_error.h"
 
 namespace collsim {
@@ -173,8 +174,9 @@ class CalibrationSearch {
   void set_interval(const Parameter& parameter, double standard_error) {
     FittedConstant& each = constant(parameter);
     const double factor = std::exp(deviations_of_95_percent * standard_error);
-    each.least = each.value / factor;
-    each.most = each.value * factor;
+    const ParameterRange range = range_of(parameter);
+    each.least = std::max(range.least, each.value / factor);
+    each.most = std::min(range.most, each.value * factor);
   }
 
   void name_pairs(const Uncertainty& uncertainty) {

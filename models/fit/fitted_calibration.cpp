@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <string_view>
 
 #include "models/fit/parameter_meaning.h"
@@ -69,18 +68,18 @@ void print_constants(const CalibrationFit& fit, std::string& out) {
 
 std::string interval_of(const FittedConstant& constant) {
   if (constant.most == 0) return "-";
-  if (std::isinf(constant.most)) return "any";
   return fmt::format("{} to {}", text_of(constant.parameter, constant.least),
                      text_of(constant.parameter, constant.most));
 }
 
 std::string why_kept(const FittedConstant& constant) {
+  constexpr double most_shown = 100;
   switch (constant.determination) {
     case Determination::hidden:
       return "no row depends on it";
     case Determination::undetermined:
-      return std::isinf(constant.most)
-                 ? "not determined: rows hardly depend on it"
+      return constant.most > most_shown * constant.least
+                 ? "not determined: nearly any value would do"
                  : fmt::format("not determined: {} would do", interval_of(constant));
     case Determination::fitted:
     case Determination::not_asked:

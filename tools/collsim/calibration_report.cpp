@@ -33,14 +33,30 @@ void print_constant(const FittedConstant& constant, std::ostream& out) {
              fitted ? interval_of(constant) : "kept: " + why_kept(constant));
 }
 
+void print_hidden(const std::vector<FittedConstant>& constants, std::ostream& out) {
+  constexpr std::size_t widest = 100;
+  std::string line = "\nkept, since no row depends on them:";
+  bool any = false;
+  for (const FittedConstant& constant : constants) {
+    if (constant.determination != Determination::hidden) continue;
+    any = true;
+    if (line.size() + constant.parameter.name.size() + 1 > widest) {
+      fmt::print(out, "{}\n", line);
+      line = " ";
+    }
+    line += " " + constant.parameter.name;
+  }
+  if (any) fmt::print(out, "{}\n", line);
+}
+
 void print_fit(const CalibrationReport& report, std::ostream& out) {
   fmt::print(out, "{:<32} {:>12} {:>12}  {}\n", "constant", "value", "start", "95 % interval");
-  for (const Determination determination :
-       {Determination::fitted, Determination::undetermined, Determination::hidden}) {
+  for (const Determination determination : {Determination::fitted, Determination::undetermined}) {
     for (const FittedConstant& constant : report.fit.constants) {
       if (constant.determination == determination) print_constant(constant, out);
     }
   }
+  print_hidden(report.fit.constants, out);
   if (report.fit.correlated.empty()) return;
   fmt::print(out, "\nhardly told apart by these rows (correlation)\n");
   for (const CorrelatedPair& pair : report.fit.correlated) {

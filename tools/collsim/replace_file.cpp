@@ -18,23 +18,37 @@ namespace {
   throw InputError(fmt::format("cannot write {}", path.string()), "a file in a writable folder");
 }
 
+void write(const fs::path& path, std::string_view text) {
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+  file.close();
+  if (!file) fail(path);
+}
+
 }  // namespace
 
 void check_writable(const fs::path& path) {
   const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
-  if (fs::is_directory(path) || access(folder.c_str(), W_OK) != 0) fail(path);
+  const bool is_special = fs::exists(path) && !fs::is_regular_file(path);
+  const fs::path& asked = is_special ? path : folder;
+  if (fs::is_directory(path) || access(asked.c_str(), W_OK) != 0) fail(path);
 }
 
-void replace_file(const fs::path& path, std::string_view text) {
-  const fs::path beside = fmt::format("{}.{}.tmp", path.string(), getpid());
+void replace_file(const fs::path& named, std::string_view text) {
   std::error_code error;
-  {
-    std::ofstream file(beside, std::ios::binary);
-    file << text;
-    file.close();
-    if (!file) error = std::make_error_code(std::errc::io_error);
+  const fs::path path = fs::weakly_canonical(named, error);  // a link stays one
+  if (error) fail(named);
+  if (fs::exists(path) && !fs::is_regular_file(path)) {  // a device must not be replaced
+    write(path, text);
+    return;
   }
-  if (!error) fs::rename(beside, path, error);
+  const fs::path beside = fmt::format("{}.{}.tmp", path.string(), getpid());
+  try {
+    write(beside, text);
+    fs::rename(beside, path, error);
+  } catch (const InputError&) {
+    error = std::make_error_code(std::errc::io_error);
+  }
   if (!error) return;
   std::error_code ignored;
   fs::remove(beside, ignored);
