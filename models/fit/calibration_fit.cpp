@@ -39,6 +39,33 @@ std::vector<std::size_t> undetermined(const LeastSquaresFit& fit) {
   return dropped;
 }
 
+double cauchy_loss(const std::vector<double>& residuals) {
+  double loss = 0;
+  for (const double residual : residuals) {
+    const double scaled = residual / LeastSquaresOptions{}.scale;
+    loss += std::log1p(scaled * scaled);
+  }
+  return loss;
+}
+
+/// How far a constant's logarithm may move until the loss rises by half of what it does at the end
+/// of the 95 % interval of a constant that stands alone. No less than its own standard error says,
+/// but more where the model bends: a cost that another one hides has no effect to one side.
+/// Infinite beyond the widest factor.
+double reach(const LeastSquaresFit& fit, std::size_t place, double standard_error, double direction,
+             FitResiduals& residuals) {
+  const double scale = LeastSquaresOptions{}.scale;
+  const double deviations = deviations_of_95_percent;
+  const double rise = 0.5 * deviations * deviations * fit.variance / (scale * scale);
+  const double at_best = cauchy_loss(residuals(fit.parameters));
+  for (double shift = deviations * standard_error; shift <= std::log(widest_factor); shift *= 1.4) {
+    std::vector<double> moved = fit.parameters;
+    moved[place] += direction * shift;
+    if (cauchy_loss(residuals(moved)) - at_best >= rise) return shift;
+  }
+  return std::numeric_limits<double>::infinity();
+}
+
 class CalibrationSearch {
  public:
   CalibrationSearch(FitRows& rows, const CalibrationText& start, const TransferCost& cost,
@@ -136,7 +163,7 @@ class CalibrationSearch {
         return true;
       };
       const LeastSquaresFit fit = fit_least_squares(std::ref(residuals), starts_, options);
-      return take(fit);
+      return take(fit, residuals);
     } catch (const FitStopped&) {
       if (!residuals.best().empty()) take_values(residuals.best());
       throw;
@@ -153,13 +180,26 @@ class CalibrationSearch {
     }
   }
 
-  bool take(const LeastSquaresFit& fit) {
-    const std::vector<std::size_t> dropped = undetermined(fit);
+  bool take(const LeastSquaresFit& fit, FitResiduals& residuals) {
     take_values(fit.parameters);
     std::vector<std::size_t> all(moved_.size());
     for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
     const Uncertainty uncertainty = uncertainty_of(fit, all);
-    for (const std::size_t i : all) set_interval(moved_[i], uncertainty.standard_errors[i]);
+    std::vector<std::size_t> dropped = undetermined(fit);
+    std::vector<std::size_t> kept;
+    for (const std::size_t i : all) {
+      const double width = deviations_of_95_percent * uncertainty.standard_errors[i];
+      set_interval(moved_[i], {width, width});
+      if (std::find(dropped.begin(), dropped.end(), i) == dropped.end()) kept.push_back(i);
+    }
+    // As if those that are dropped were known: they are, from now on.
+    const std::vector<double> errors = uncertainty_of(fit, kept).standard_errors;
+    for (std::size_t i = 0; i < kept.size(); ++i) {
+      const Interval interval{reach(fit, kept[i], errors[i], -1, residuals),
+                              reach(fit, kept[i], errors[i], 1, residuals)};
+      set_interval(moved_[kept[i]], interval);
+      if (std::isinf(interval.below) || std::isinf(interval.above)) dropped.push_back(kept[i]);
+    }
     for (const std::size_t i : dropped) {
       FittedConstant& each = constant(moved_[i]);
       each.value = each.start;
@@ -171,12 +211,17 @@ class CalibrationSearch {
     return dropped.empty();
   }
 
-  void set_interval(const Parameter& parameter, double standard_error) {
+  /// In logarithms, from the best on.
+  struct Interval {
+    double below;
+    double above;
+  };
+
+  void set_interval(const Parameter& parameter, const Interval& interval) {
     FittedConstant& each = constant(parameter);
-    const double factor = std::exp(deviations_of_95_percent * standard_error);
     const ParameterRange range = range_of(parameter);
-    each.least = std::max(range.least, each.value / factor);
-    each.most = std::min(range.most, each.value * factor);
+    each.least = std::max(range.least, each.value / std::exp(interval.below));
+    each.most = std::min(range.most, each.value * std::exp(interval.above));
   }
 
   void name_pairs(const Uncertainty& uncertainty) {

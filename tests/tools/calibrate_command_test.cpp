@@ -50,7 +50,7 @@ class CalibrateCommand : public testing::Test {
                                   "--id",
                                   "forced/4/Ring/Simple",
                                   "-e",
-                                  "256K",
+                                  "4M",
                                   "--fit",
                                   "simple.slice,simple.alpha.*"};
     args.insert(args.end(), more.begin(), more.end());
@@ -131,7 +131,7 @@ TEST_F(CalibrateCommand, bad_input_is_told) {
       {{of_another.path().string(), "-t", "hgx-h200", "-o", output()}, "Tesla K80"},
       {{recording, "-t", "hgx-h200", "-o", "/no/such/folder/x.yaml"}, "cannot write"},
       {small_and({"--hold-out", "color=red"}), "color=red"},
-      {small_and({"-b", "4M"}), "sizes from"},
+      {small_and({"-b", "8M"}), "sizes from"},
       {small_and({"-c", "shuffle"}), "shuffle"},
       {small_and({"-c", "broadcast"}), "no recorded rows"},
       {small_and({"--from", "nowhere"}), "nowhere"},

