@@ -49,7 +49,7 @@ struct CalibrationFitOptions {
   /// Names or patterns of the constants to fit; where empty, all that the start file states and
   /// that some row depends on.
   std::vector<std::string> names{};
-  /// Sizes of each way of running each call that are fitted to, spread over all; 0: all.
+  /// Sizes of each way of running each call that are fitted to (FitSample); 0: all.
   std::uint32_t sizes = 8;
   std::uint32_t threads = 1;
   /// Asked before every simulation; where true, the fit ends with what it has.

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "models/cost_model.h"
 #include "models/fit/least_squares.h"
 #include "models/fit/parameter_meaning.h"
 
@@ -31,6 +32,28 @@ double moved(const Parameter& parameter, double logarithm) {
   return logarithm + slower;
 }
 
+/// The largest size that is sampled of a protocol.
+Bytes most_sampled(Protocol protocol) {
+  switch (protocol) {
+    case Protocol::ll:
+      return Bytes{4 << 20};
+    case Protocol::ll128:
+      return Bytes{16 << 20};
+    case Protocol::simple:
+      break;
+  }
+  return Bytes{std::numeric_limits<std::int64_t>::max()};
+}
+
+/// A protocol's constants do nothing to another one.
+bool concerns(const Parameter& parameter, Protocol protocol) {
+  const std::string first = parameter.name.substr(0, parameter.name.find('.'));
+  for (const Protocol each : {Protocol::ll, Protocol::ll128, Protocol::simple}) {
+    if (first == calibration_key(each)) return each == protocol;
+  }
+  return true;
+}
+
 }  // namespace
 
 FitSample::FitSample(const FitRows& rows, std::uint32_t sizes) {
@@ -41,6 +64,7 @@ FitSample::FitSample(const FitRows& rows, std::uint32_t sizes) {
   std::map<std::tuple<std::size_t, std::string, Protocol>, FitClass> classes;
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     const FitPoint& point = rows.points()[i];
+    if (sizes > 0 && point.size > most_sampled(point.protocol)) continue;
     if (wanted[i]) classes[{point.predictor, point.algorithm, point.protocol}].push_back(i);
   }
   std::vector<bool> sampled(wanted.size());
@@ -49,6 +73,7 @@ FitSample::FitSample(const FitRows& rows, std::uint32_t sizes) {
       return rows.points()[a].size < rows.points()[b].size;
     });
     classes_.push_back(spread(points, sizes));
+    protocols_.push_back(std::get<Protocol>(key));
     for (const std::size_t point : classes_.back()) sampled[point] = true;
   }
   for (std::size_t i = 0; i < rows.rows().size(); ++i) {
@@ -60,32 +85,37 @@ FitSample::FitSample(const FitRows& rows, std::uint32_t sizes) {
 std::vector<std::vector<bool>> dependence(const FitMachine& machine, const FitSample& sample,
                                           const FitConstants& constants,
                                           const std::function<void(std::size_t)>& progress) {
-  std::vector<std::size_t> points;
-  for (const FitClass& of_class : sample.classes()) {
-    points.insert(points.end(), of_class.begin(), of_class.end());
-  }
-  const auto times_at = [&](const std::vector<double>& logarithms) {
+  const std::vector<double> start = constants.start();
+  const auto times_at = [&](const std::vector<double>& logarithms,
+                            const std::vector<std::size_t>& points) {
     return machine.rows.times(constants.at(logarithms), points, machine.threads, machine.stop);
   };
-  const std::vector<double> start = constants.start();
-  const std::vector<Seconds> before = times_at(start);
+  FitClass all;
+  for (const FitClass& each : sample.classes()) all.insert(all.end(), each.begin(), each.end());
+  std::map<std::size_t, double> before;  // by point
+  const std::vector<Seconds> at_start = times_at(start, all);
+  for (std::size_t i = 0; i < all.size(); ++i) before[all[i]] = at_start[i].value;
+
   std::vector<std::vector<bool>> depends;
   for (std::size_t i = 0; i < start.size(); ++i) {
     if (progress) progress(i);
+    std::vector<std::size_t> concerned;
+    FitClass points;
+    for (std::size_t k = 0; k < sample.classes().size(); ++k) {
+      if (!concerns(constants.moved()[i], sample.protocol(k))) continue;
+      concerned.insert(concerned.end(), sample.classes()[k].size(), k);
+      points.insert(points.end(), sample.classes()[k].begin(), sample.classes()[k].end());
+    }
     std::vector<double> changed = start;
     changed[i] = moved(constants.moved()[i], start[i]);
-    const std::vector<Seconds> after = times_at(changed);
+    const std::vector<Seconds> after = times_at(changed, points);
+    std::vector<bool>& of_class = depends.emplace_back(sample.classes().size());
     constexpr double least_change = 1e-4;
-    std::vector<bool> of_class;
-    std::size_t point = 0;
-    for (const FitClass& each : sample.classes()) {
-      bool any = false;
-      for (std::size_t k = 0; k < each.size(); ++k, ++point) {
-        any = any || std::abs(after[point].value / before[point].value - 1) > least_change;
+    for (std::size_t k = 0; k < points.size(); ++k) {
+      if (std::abs(after[k].value / before[points[k]] - 1) > least_change) {
+        of_class[concerned[k]] = true;
       }
-      of_class.push_back(any);
     }
-    depends.push_back(std::move(of_class));
   }
   return depends;
 }

@@ -23,11 +23,13 @@ class FitSample {
   FitSample(const FitRows& rows, std::uint32_t sizes);
 
   const std::vector<FitClass>& classes() const { return classes_; }
+  Protocol protocol(std::size_t of_class) const { return protocols_[of_class]; }
   /// Indices into FitRows::rows().
   const std::vector<std::size_t>& rows() const { return rows_; }
 
  private:
   std::vector<FitClass> classes_;
+  std::vector<Protocol> protocols_;
   std::vector<std::size_t> rows_;
 };
 

@@ -199,18 +199,19 @@ class ProgressLine {
   explicit ProgressLine(std::ostream& err)
       : err_(err), shown_(&err == &std::cerr && isatty(STDERR_FILENO) == 1) {}
   ~ProgressLine() {
-    if (shown_) fmt::print(err_, "\r\x1b[K");
+    if (shown_) err_.write(clear_line.data(), clear_line.size());
   }
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
 
   void show(const std::string& text) {
     if (!shown_) return;
-    fmt::print(err_, "\r\x1b[K{}", text);
+    fmt::print(err_, "{}{}", clear_line, text);
     err_.flush();
   }
 
  private:
+  static constexpr std::string_view clear_line = "\r\x1b[K";
   std::ostream& err_;
   bool shown_;
 };
