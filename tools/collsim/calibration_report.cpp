@@ -88,7 +88,7 @@ void print_errors(std::string_view what, const std::vector<ValidatedRow>& rows, 
     fmt::print(out, "{}\n", line);
   }
   if (systematic) {
-    fmt::print(out, "!: off by more than scatter explains; no choice of these constants helps\n");
+    fmt::print(out, "!: leans to one side by more than scatter explains\n");
   }
 }
 
