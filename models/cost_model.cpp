@@ -85,12 +85,19 @@ ProxyCost read_proxy(const YamlValue& value) {
 /// What a calibration extends: a shipped one, which extends nothing itself.
 TransferCost load_base(const YamlValue& value, const std::filesystem::path& path) {
   const auto base = find_data_file(value.string(), "models/calibrations");
-  if (std::filesystem::equivalent(base, path)) {
+  if (std::filesystem::exists(path) && std::filesystem::equivalent(base, path)) {
     value.fail("a calibration that extends itself", "another one's name");
   }
   TransferCost cost = load_calibration(base);
   cost.over_tcp.clear();
   return cost;
+}
+
+/// Where fitted constants come from is for people: only its keys must be right.
+void check_provenance(const YamlValue& value) {
+  static_cast<void>(
+      value.mapping({"command", "version", "topology", "machine", "start", "recordings", "rows",
+                     "median_error", "held_out", "stopped", "fitted", "kept", "correlated"}));
 }
 
 }  // namespace
@@ -104,19 +111,24 @@ std::string_view calibration_key(LinkKind kind) {
 }
 
 TransferCost load_calibration(const std::filesystem::path& path) {
+  return read_calibration(read_text_file(path, "a YAML file"));
+}
+
+TransferCost read_calibration(const TextFile& text) {
   const YamlMapping root =
-      load_yaml(path, "calibration")
+      read_yaml(text, "calibration")
           .mapping({"collsim", "name", "source", "date", "extends", "over_tcp", "launch", "issue",
-                    "efficiency", "unevenness", "proxy", "protocols"});
+                    "efficiency", "unevenness", "proxy", "protocols", "provenance"});
   TransferCost cost;
   for (const Protocol protocol : {Protocol::ll, Protocol::ll128, Protocol::simple}) {
     cost.protocols[static_cast<std::size_t>(protocol)].proxy_factor = bytes_per_byte(protocol);
   }
-  if (const auto base = root.find("extends")) cost = load_base(*base, path);
+  if (const auto base = root.find("extends")) cost = load_base(*base, text.name);
   cost.calibration = root.at("name").string();
   static_cast<void>(root.at("source").string());
   static_cast<void>(root.at("date").string());
   if (const auto name = root.find("over_tcp")) cost.over_tcp = name->string();
+  if (const auto provenance = root.find("provenance")) check_provenance(*provenance);
   if (const auto launch = root.find("launch")) cost.launch = launch->time();
   if (const auto issue = root.find("issue")) cost.issue = issue->time();
   if (const auto efficiency = root.find("efficiency")) {

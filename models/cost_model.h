@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <string_view>
 
+#include "sim/text_file.h"
 #include "sim/topology.h"
 #include "sim/transfer_cost.h"
 
@@ -10,6 +11,8 @@ namespace collsim {
 
 /// Reads a calibration (`collsim: calibration/1`, docs/formats.md). Throws InputError.
 TransferCost load_calibration(const std::filesystem::path& path);
+/// The same for a text that is at hand.
+TransferCost read_calibration(const TextFile& text);
 
 /// The calibration of the same machines when hosts talk TCP: the one itself where no other was
 /// measured.

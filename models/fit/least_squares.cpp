@@ -3,6 +3,7 @@
 #include <Eigen/Dense>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 namespace collsim {
@@ -18,6 +19,11 @@ Vector to_eigen(const std::vector<double>& values) {
 
 std::vector<double> to_std(const Vector& values) {
   return {values.data(), values.data() + values.size()};
+}
+
+/// Parameters that residuals depend on less stay where they are.
+double least_curvature(const Matrix& curvature) {
+  return 1e-6 * std::max(curvature.diagonal().maxCoeff(), 1e-12);
 }
 
 class Fit {
@@ -39,7 +45,12 @@ class Fit {
       if (!better || before - loss_ < options_.tolerance * before) break;
     }
     linearise();
-    return {to_std(parameters_), standard_errors(), loss_, step};
+    LeastSquaresFit fit{to_std(parameters_), {},    to_std(Vector(curvature_.reshaped())),
+                        variance(),          loss_, step};
+    std::vector<std::size_t> all(fit.parameters.size());
+    std::iota(all.begin(), all.end(), 0);
+    fit.standard_errors = uncertainty_of(fit, all).standard_errors;
+    return fit;
   }
 
  private:
@@ -87,23 +98,12 @@ class Fit {
     return false;
   }
 
-  /// Keeps parameters that no residual depends on where they are.
-  double floor() const { return 1e-6 * std::max(curvature_.diagonal().maxCoeff(), 1e-12); }
+  double floor() const { return least_curvature(curvature_); }
 
-  std::vector<double> standard_errors() const {
+  double variance() const {
     const double freedom =
         std::max<double>(1, static_cast<double>(row_.size() - parameters_.size()));
-    const double variance = (weights_.array() * row_.array().square()).sum() / freedom;
-    Matrix damped = curvature_;
-    damped.diagonal().array() += 1e-6 * floor();
-    const Matrix covariance = damped.inverse() * variance;
-    std::vector<double> errors;
-    for (Eigen::Index i = 0; i < parameters_.size(); ++i) {
-      const bool matters = curvature_(i, i) > floor();
-      errors.push_back(matters ? std::sqrt(std::max(0.0, covariance(i, i)))
-                               : std::numeric_limits<double>::infinity());
-    }
-    return errors;
+    return (weights_.array() * row_.array().square()).sum() / freedom;
   }
 
   static constexpr double largest_move = 0.7;
@@ -125,6 +125,29 @@ LeastSquaresFit fit_least_squares(const ResidualFunction& residuals,
                                   const std::vector<double>& start,
                                   const LeastSquaresOptions& options) {
   return Fit(residuals, options).run(start);
+}
+
+Uncertainty uncertainty_of(const LeastSquaresFit& fit, const std::vector<std::size_t>& parameters) {
+  const auto of_fit = static_cast<Eigen::Index>(fit.parameters.size());
+  const auto count = static_cast<Eigen::Index>(parameters.size());
+  const Eigen::Map<const Matrix> whole(fit.curvature.data(), of_fit, of_fit);
+  const std::vector<Eigen::Index> chosen(parameters.begin(), parameters.end());
+  Matrix curvature = whole(chosen, chosen);
+  const double floor = least_curvature(whole);
+  const Vector diagonal = curvature.diagonal();
+  curvature.diagonal().array() += 1e-6 * floor;
+  const Matrix covariance = curvature.inverse() * fit.variance;
+  Uncertainty uncertainty;
+  for (Eigen::Index i = 0; i < count; ++i) {
+    uncertainty.standard_errors.push_back(diagonal[i] > floor
+                                              ? std::sqrt(std::max(0.0, covariance(i, i)))
+                                              : std::numeric_limits<double>::infinity());
+    for (Eigen::Index j = 0; j < count; ++j) {
+      const double scale = std::sqrt(covariance(i, i) * covariance(j, j));
+      uncertainty.correlations.push_back(scale > 0 ? covariance(i, j) / scale : 0);
+    }
+  }
+  return uncertainty;
 }
 
 }  // namespace collsim

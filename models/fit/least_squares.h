@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <vector>
@@ -28,7 +29,10 @@ struct LeastSquaresFit {
   /// One standard deviation of each parameter, from the curvature at the end and the spread of the
   /// weighted residuals; infinite where the residuals do not depend on the parameter.
   std::vector<double> standard_errors;
-  double loss = 0;  ///< mean of log(1 + (residual / scale)^2)
+  /// Row by row: how the weighted squares curve with two parameters each, at the end.
+  std::vector<double> curvature;
+  double variance = 0;  ///< of the weighted residuals
+  double loss = 0;      ///< mean of log(1 + (residual / scale)^2)
   std::uint32_t steps = 0;
 };
 
@@ -38,5 +42,12 @@ struct LeastSquaresFit {
 LeastSquaresFit fit_least_squares(const ResidualFunction& residuals,
                                   const std::vector<double>& start,
                                   const LeastSquaresOptions& options = {});
+
+/// What a fit would say of some of its parameters, had the others been known from the start.
+struct Uncertainty {
+  std::vector<double> standard_errors;  ///< infinite where nothing depends on it
+  std::vector<double> correlations;     ///< row by row
+};
+Uncertainty uncertainty_of(const LeastSquaresFit& fit, const std::vector<std::size_t>& parameters);
 
 }  // namespace collsim

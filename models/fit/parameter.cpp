@@ -71,6 +71,8 @@ std::vector<Parameter> fit_parameters() {
   std::vector<Parameter> parameters;
   parameters.push_back(
       {"launch", Quantity::time, [](TransferCost& cost) -> double& { return cost.launch.value; }});
+  parameters.push_back(
+      {"issue", Quantity::time, [](TransferCost& cost) -> double& { return cost.issue.value; }});
   for (std::size_t kind = 0; kind < link_kind_count; ++kind) {
     parameters.push_back(
         {fmt::format("efficiency.{}", calibration_key(static_cast<LinkKind>(kind))),

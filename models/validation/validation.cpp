@@ -4,32 +4,20 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cmath>
 #include <mutex>
 #include <stdexcept>
 
 #include "models/cost_model.h"
 #include "models/parallel.h"
 #include "models/predictor.h"
+#include "models/validation/recorded_call.h"
 #include "sim/input_error.h"
 
 namespace collsim {
 
 namespace {
 
-/// Rows that one predictor answers.
-struct Family {
-  Collective collective;
-  std::map<std::string, std::string> variables;
-  std::uint32_t nodes;
-  Rank ranks;
-  Rank root;
-  std::uint32_t calls;
-  std::optional<PlayedHosts> hosts;
-  auto operator<=>(const Family&) const = default;
-};
-
-/// A family's rows by size, as indices into the recording.
+/// A call's rows by size, as indices into the recording.
 using RowsBySize = std::map<Bytes, std::vector<std::size_t>>;
 
 /// What became of a row.
@@ -37,74 +25,6 @@ struct Answer {
   std::optional<Prediction> prediction;  ///< what ran in it is what we think NCCL chooses
   std::string left_out;                  ///< why there is none
 };
-
-/// What a topology's hosts are like.
-struct Hosts {
-  std::vector<std::uint32_t> gpus;  ///< of each node
-
-  explicit Hosts(const Topology& topology) : gpus(topology.node_count()) {
-    for (const DeviceId gpu : topology.gpus()) {
-      ++gpus[static_cast<std::size_t>(topology.device(gpu).node)];
-    }
-  }
-
-  bool hold(const RecordedRow& row, std::uint32_t per_node) const {
-    if (row.hosts) return gpus.front() >= row.hosts->gpus && row.hosts->count == row.nodes;
-    return row.nodes <= gpus.size() &&
-           *std::min_element(gpus.begin(), gpus.begin() + static_cast<std::ptrdiff_t>(row.nodes)) >=
-               per_node;
-  }
-};
-
-bool excluded(const RecordedRow& row, const ValidationOptions& options) {
-  return (options.collective && row.collective != options.collective) ||
-         !row.id.starts_with(options.id) || (options.in_place && row.in_place != *options.in_place);
-}
-
-/// Why a row has no prediction on these hosts; empty where it can have one.
-std::string why_left_out(const RecordedRow& row, const Hosts& hosts,
-                         const ValidationOptions& options) {
-  if (!row.collective) {
-    return row.collective_name.empty()
-               ? "which collective it is cannot be told"
-               : fmt::format("'{}' is no collective of ours", row.collective_name);
-  }
-  if (options.mode && row.mode != *options.mode) {
-    return row.mode == CallMode::graph ? "in a CUDA graph, whose launch is not modelled"
-                                       : "not in a CUDA graph";
-  }
-  if (row.wrong) return "its results were wrong";
-  if (row.time.value <= 0 || row.size.count <= 0) return "no time or no bytes";
-  if (row.ranks == 0) return "how many ranks it had is not known";
-  const std::uint32_t per_node = row.ranks / row.nodes;
-  if (per_node * row.nodes != row.ranks) return "hosts of different numbers of ranks";
-  if (!hosts.hold(row, per_node)) {
-    return fmt::format("{} host{} of {} GPU{}, which the machine has not", row.nodes,
-                       row.nodes == 1 ? "" : "s", per_node, per_node == 1 ? "" : "s");
-  }
-  if (row.root >= row.ranks) return "a root that is no rank";
-  return {};
-}
-
-Family family_of(const RecordedRow& row) {
-  constexpr std::uint32_t iterations_of_benchmarks = 20;  // nccl-tests' -n
-  // Elsewhere ranks hardly part, so that one call tells as much.
-  const bool ranks_part = has_root(*row.collective) || row.hosts;
-  const std::uint32_t calls = ranks_part ? row.iterations.value_or(iterations_of_benchmarks) : 0;
-  return {*row.collective, row.variables, row.nodes, row.ranks, row.root, calls, row.hosts};
-}
-
-Predictor make_predictor(const Family& family, const Topology& topology, const TransferCost& cost,
-                         NcclVersion version) {
-  RunSpec run;
-  run.schedule = ScheduleKind::nccl;
-  run.algorithm = "auto";
-  run.nccl_version = version;
-  run.variables = family.variables;
-  if (family.calls > 0) run.calls = family.calls;
-  return {topology,     cost,        family.collective,          run,
-          family.ranks, family.root, family.ranks / family.nodes};
-}
 
 /// Where NCCL chooses an algorithm that is not simulated, another's time stands for it.
 void set_choice(const Predictor& predictor, Prediction& prediction) {
@@ -128,7 +48,7 @@ class Evaluation {
         options_(options),
         answers_(answers) {}
 
-  void run(const std::map<Family, RowsBySize>& families) {
+  void run(const std::map<RecordedCall, RowsBySize>& families) {
     std::vector<const Work*> work;
     for (const auto& family : families) work.push_back(&family);
     std::stable_sort(work.begin(), work.end(), [](const Work* a, const Work* b) {
@@ -140,7 +60,7 @@ class Evaluation {
   const std::set<std::string>& warnings() const { return warnings_; }
 
  private:
-  using Work = std::map<Family, RowsBySize>::value_type;
+  using Work = std::map<RecordedCall, RowsBySize>::value_type;
 
   /// About how long it takes: what all ranks send.
   static double cost_of(const Work& work) {
@@ -150,12 +70,12 @@ class Evaluation {
   }
 
   void answer(const Work& work) {
-    const auto& [family, sizes] = work;
+    const auto& [call, sizes] = work;
     try {
       const auto played =
-          family.hosts ? std::optional(play_hosts(*family.hosts, topology_)) : std::nullopt;
+          call.hosts ? std::optional(play_hosts(*call.hosts, topology_)) : std::nullopt;
       const Predictor predictor =
-          make_predictor(family, played ? *played : topology_, played ? cost_over_tcp_ : cost_,
+          make_predictor(call, played ? *played : topology_, played ? cost_over_tcp_ : cost_,
                          options_.nccl_version);
       {
         const std::scoped_lock lock(mutex_);
@@ -216,12 +136,12 @@ Validation validate(const Recording& recording, const Topology& topology, const 
                     const ValidationOptions& options) {
   const Hosts hosts(topology);
   std::vector<Answer> answers(recording.rows.size());
-  std::map<Family, RowsBySize> families;
+  std::map<RecordedCall, RowsBySize> families;
   for (std::size_t i = 0; i < recording.rows.size(); ++i) {
     const RecordedRow& row = recording.rows[i];
     if (excluded(row, options)) continue;
     answers[i].left_out = why_left_out(row, hosts, options);
-    if (answers[i].left_out.empty()) families[family_of(row)][row.size].push_back(i);
+    if (answers[i].left_out.empty()) families[call_of(row)][row.size].push_back(i);
   }
   Evaluation evaluation(topology, cost, options, answers);
   evaluation.run(families);

@@ -28,6 +28,8 @@ constexpr std::array table{
     Subcommand{"crossover", "sizes at which algorithms and protocols change places", run_crossover},
     Subcommand{"validate", "predictions against recorded runs: errors, choices, crossovers",
                run_validate},
+    Subcommand{"calibrate", "fit a machine's cost constants to recorded runs, with intervals",
+               run_calibrate},
     Subcommand{"check", "prove that plans deliver every contribution exactly once", run_check},
     Subcommand{"faults", "degrade every link in turn: which one slows the collective down most",
                run_faults},

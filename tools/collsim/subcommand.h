@@ -35,6 +35,7 @@ int run_list(std::span<const std::string> args, std::ostream& out, std::ostream&
 int run_run(std::span<const std::string> args, std::ostream& out, std::ostream& err);
 int run_steps(std::span<const std::string> args, std::ostream& out, std::ostream& err);
 int run_topo(std::span<const std::string> args, std::ostream& out, std::ostream& err);
+int run_calibrate(std::span<const std::string> args, std::ostream& out, std::ostream& err);
 int run_validate(std::span<const std::string> args, std::ostream& out, std::ostream& err);
 
 }  // namespace collsim::command

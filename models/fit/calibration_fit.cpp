@@ -1,0 +1,280 @@
+#include "models/fit/calibration_fit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "models/fit/fit_constants.h"
+#include "models/fit/fit_sample.h"
+#include "models/fit/least_squares.h"
+#include "models/fit/name_pattern.h"
+#include "models/fit/parameter_meaning.h"
+#include "sim/input_error.h"
+
+namespace collsim {
+
+namespace {
+
+constexpr double deviations_of_95_percent = 1.96;
+constexpr double widest_factor = 2;
+constexpr double strong_correlation = 0.95;
+
+/// Those that the fit says least of, one after the other, until all others are determined.
+std::vector<std::size_t> undetermined(const LeastSquaresFit& fit) {
+  std::vector<std::size_t> kept(fit.parameters.size());
+  for (std::size_t i = 0; i < kept.size(); ++i) kept[i] = i;
+  std::vector<std::size_t> dropped;
+  const double largest = std::log(widest_factor) / deviations_of_95_percent;
+  while (!kept.empty()) {
+    const std::vector<double> errors = uncertainty_of(fit, kept).standard_errors;
+    const auto worst = std::max_element(errors.begin(), errors.end());
+    if (*worst <= largest) break;
+    const auto place = kept.begin() + (worst - errors.begin());
+    dropped.push_back(*place);
+    kept.erase(place);
+  }
+  return dropped;
+}
+
+double cauchy_loss(const std::vector<double>& residuals) {
+  double loss = 0;
+  for (const double residual : residuals) {
+    const double scaled = residual / LeastSquaresOptions{}.scale;
+    loss += std::log1p(scaled * scaled);
+  }
+  return loss;
+}
+
+/// How far a constant's logarithm may move until the loss rises by half of what it does at the end
+/// of the 95 % interval of a constant that stands alone. No less than its own standard error says,
+/// but more where the model bends: a cost that another one hides has no effect to one side.
+/// Infinite beyond the widest factor.
+double reach(const LeastSquaresFit& fit, std::size_t place, double standard_error, double direction,
+             FitResiduals& residuals) {
+  const double scale = LeastSquaresOptions{}.scale;
+  const double deviations = deviations_of_95_percent;
+  const double rise = 0.5 * deviations * deviations * fit.variance / (scale * scale);
+  const double at_best = cauchy_loss(residuals(fit.parameters));
+  for (double shift = deviations * standard_error; shift <= std::log(widest_factor); shift *= 1.4) {
+    std::vector<double> moved = fit.parameters;
+    moved[place] += direction * shift;
+    if (cauchy_loss(residuals(moved)) - at_best >= rise) return shift;
+  }
+  return std::numeric_limits<double>::infinity();
+}
+
+class CalibrationSearch {
+ public:
+  CalibrationSearch(FitRows& rows, const CalibrationText& start, const TransferCost& cost,
+                    const CalibrationFitOptions& options)
+      : machine_{rows, options.threads, options.stop},
+        start_(start),
+        cost_(cost),
+        options_(options),
+        sample_(rows, options.sizes) {
+    if (sample_.rows().empty()) {
+      throw InputError("no recorded rows are left to fit to", "rows that are not held out");
+    }
+    const FitConstants stated(start, cost, {});
+    for (const Parameter& parameter : fit_parameters()) {
+      const double value = stated.stated(parameter);
+      result_.constants.push_back({parameter, value, value});
+    }
+    result_.rows = sample_.rows().size();
+  }
+
+  CalibrationFit run() {
+    try {
+      screen();
+      while (!moved_.empty() && !settle()) {
+      }
+    } catch (const FitStopped&) {
+      result_.stopped = true;
+    }
+    return std::move(result_);
+  }
+
+ private:
+  using Dependence = std::vector<std::vector<bool>>;
+
+  FittedConstant& constant(const Parameter& parameter) {
+    return *std::find_if(
+        result_.constants.begin(), result_.constants.end(),
+        [&](const FittedConstant& each) { return each.parameter.name == parameter.name; });
+  }
+
+  std::vector<Parameter> candidates() const {
+    if (!options_.names.empty()) return parameters_named(options_.names);
+    std::vector<Parameter> stated;
+    for (const FittedConstant& each : result_.constants) {
+      const bool costs = each.start > 0 && std::isfinite(each.start);
+      if (costs && start_.states(each.parameter.name)) stated.push_back(each.parameter);
+    }
+    return stated;
+  }
+
+  void say(const std::string& what) const {
+    if (options_.progress) options_.progress(what);
+  }
+
+  /// Leaves the constants that matter to some row.
+  void screen() {
+    const FitConstants constants(start_, cost_, candidates());
+    const std::size_t count = constants.moved().size();
+    dependence_ = dependence(machine_, sample_, constants, [&](std::size_t i) {
+      say(fmt::format("which constants matter: {} of {}", i + 1, count));
+    });
+    starts_ = constants.start();
+    moved_ = constants.moved();
+    std::vector<std::size_t> hidden;
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto& classes = dependence_[i];
+      if (std::find(classes.begin(), classes.end(), true) == classes.end()) hidden.push_back(i);
+    }
+    for (const std::size_t i : hidden) {
+      constant(moved_[i]).determination = Determination::hidden;
+    }
+    leave_out(hidden);
+  }
+
+  void leave_out(std::vector<std::size_t> places) {
+    std::sort(places.rbegin(), places.rend());
+    for (const std::size_t place : places) {
+      const auto offset = static_cast<std::ptrdiff_t>(place);
+      moved_.erase(moved_.begin() + offset);
+      starts_.erase(starts_.begin() + offset);
+      dependence_.erase(dependence_.begin() + offset);
+    }
+  }
+
+  /// Fits what is left; true where all of it is determined.
+  bool settle() {
+    const FitConstants constants(start_, cost_, moved_);
+    FitResiduals residuals(machine_, sample_, constants, dependence_);
+    try {
+      LeastSquaresOptions options;
+      options.progress = [&](std::uint32_t step, double loss) {
+        ++result_.steps;
+        say(fmt::format("{} constants, {} rows: step {}, loss {:.4f}", moved_.size(),
+                        sample_.rows().size(), step, loss));
+        return true;
+      };
+      const LeastSquaresFit fit = fit_least_squares(std::ref(residuals), starts_, options);
+      return take(fit, residuals);
+    } catch (const FitStopped&) {
+      if (!residuals.best().empty()) take_values(residuals.best());
+      throw;
+    }
+  }
+
+  void take_values(const std::vector<double>& logarithms) {
+    const FitConstants constants(start_, cost_, moved_);
+    TransferCost cost = constants.at(logarithms);
+    for (const Parameter& parameter : moved_) {
+      FittedConstant& each = constant(parameter);
+      each.value = parameter.in(cost);
+      each.determination = Determination::fitted;
+    }
+  }
+
+  bool take(const LeastSquaresFit& fit, FitResiduals& residuals) {
+    take_values(fit.parameters);
+    std::vector<std::size_t> all(moved_.size());
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
+    const Uncertainty uncertainty = uncertainty_of(fit, all);
+    std::vector<std::size_t> dropped = undetermined(fit);
+    std::vector<std::size_t> kept;
+    for (const std::size_t i : all) {
+      const double width = deviations_of_95_percent * uncertainty.standard_errors[i];
+      set_interval(moved_[i], {width, width});
+      if (std::find(dropped.begin(), dropped.end(), i) == dropped.end()) kept.push_back(i);
+    }
+    // As if those that are dropped were known: they are, from now on.
+    const std::vector<double> errors = uncertainty_of(fit, kept).standard_errors;
+    for (std::size_t i = 0; i < kept.size(); ++i) {
+      const Interval interval{reach(fit, kept[i], errors[i], -1, residuals),
+                              reach(fit, kept[i], errors[i], 1, residuals)};
+      set_interval(moved_[kept[i]], interval);
+      if (std::isinf(interval.below) || std::isinf(interval.above)) dropped.push_back(kept[i]);
+    }
+    for (const std::size_t i : dropped) {
+      FittedConstant& each = constant(moved_[i]);
+      each.value = each.start;
+      each.determination = Determination::undetermined;
+    }
+    if (dropped.empty()) name_pairs(uncertainty);
+    starts_ = fit.parameters;
+    leave_out(dropped);
+    return dropped.empty();
+  }
+
+  /// In logarithms, from the best on.
+  struct Interval {
+    double below;
+    double above;
+  };
+
+  void set_interval(const Parameter& parameter, const Interval& interval) {
+    FittedConstant& each = constant(parameter);
+    const ParameterRange range = range_of(parameter);
+    each.least = std::max(range.least, each.value / std::exp(interval.below));
+    each.most = std::min(range.most, each.value * std::exp(interval.above));
+  }
+
+  void name_pairs(const Uncertainty& uncertainty) {
+    const std::size_t count = moved_.size();
+    for (std::size_t i = 0; i < count; ++i) {
+      for (std::size_t j = i + 1; j < count; ++j) {
+        const double correlation = uncertainty.correlations[i * count + j];
+        if (std::abs(correlation) <= strong_correlation) continue;
+        result_.correlated.push_back({moved_[i].name, moved_[j].name, correlation});
+      }
+    }
+  }
+
+  FitMachine machine_;
+  const CalibrationText& start_;
+  const TransferCost& cost_;
+  const CalibrationFitOptions& options_;
+  FitSample sample_;
+  std::vector<Parameter> moved_;
+  std::vector<double> starts_;
+  Dependence dependence_;
+  CalibrationFit result_;
+};
+
+}  // namespace
+
+std::vector<Parameter> parameters_named(const std::vector<std::string>& names) {
+  const std::vector<Parameter> all = fit_parameters();
+  std::vector<bool> chosen(all.size());
+  for (const std::string& name : names) {
+    bool any = false;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (!matches(name, all[i].name)) continue;
+      chosen[i] = true;
+      any = true;
+    }
+    if (!any) {
+      throw InputError(
+          fmt::format("no constant is called '{}'", name),
+          "names or patterns such as launch, simple.*, *.alpha.nvlink; --list has all");
+    }
+  }
+  std::vector<Parameter> parameters;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (chosen[i]) parameters.push_back(all[i]);
+  }
+  return parameters;
+}
+
+CalibrationFit fit_calibration(FitRows& rows, const CalibrationText& start,
+                               const TransferCost& start_cost,
+                               const CalibrationFitOptions& options) {
+  return CalibrationSearch(rows, start, start_cost, options).run();
+}
+
+}  // namespace collsim

@@ -1,0 +1,115 @@
+#include "models/fit/calibration_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "models/cost_model.h"
+#include "sim/transfer_cost.h"
+#include "sim/yaml_reader.h"
+
+namespace collsim {
+
+namespace {
+
+/// The keys that lead to a constant: those of a protocol stand under "protocols".
+std::vector<std::string> way_to(std::string_view parameter) {
+  std::vector<std::string> way;
+  for (std::size_t begin = 0; begin <= parameter.size();) {
+    const std::size_t end = std::min(parameter.find('.', begin), parameter.size());
+    way.emplace_back(parameter.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  for (const Protocol protocol : {Protocol::ll, Protocol::ll128, Protocol::simple}) {
+    if (way.front() == calibration_key(protocol)) {
+      way.insert(way.begin(), "protocols");
+      break;
+    }
+  }
+  return way;
+}
+
+}  // namespace
+
+CalibrationText::CalibrationText(const TextFile& text) {
+  const YamlMapping root = read_yaml(text, "calibration").free_mapping();
+  name_ = root.at("name").string();
+  source_ = root.at("source").string();
+  date_ = root.at("date").string();
+  entries_ = read_entries(root);
+  std::erase_if(entries_, [](const Entry& entry) {
+    return entry.key == "collsim" || entry.key == "name" || entry.key == "source" ||
+           entry.key == "date" || entry.key == "provenance";
+  });
+}
+
+std::vector<CalibrationText::Entry> CalibrationText::read_entries(const YamlMapping& mapping) {
+  std::vector<Entry> entries;
+  for (const auto& [key, value] : mapping.entries()) {
+    Entry entry{key.string(), {}};
+    if (value.is_mapping()) entry.entries = read_entries(value.free_mapping());
+    if (value.is_scalar()) entry.text = value.string();
+    entries.push_back(std::move(entry));
+  }
+  return entries;
+}
+
+bool CalibrationText::states(std::string_view parameter) const {
+  const std::vector<Entry>* entries = &entries_;
+  for (const std::string& key : way_to(parameter)) {
+    const auto found = std::find_if(entries->begin(), entries->end(),
+                                    [&](const Entry& entry) { return entry.key == key; });
+    if (found == entries->end()) return false;
+    entries = &found->entries;
+  }
+  return true;
+}
+
+void CalibrationText::set(std::string_view parameter, const std::string& text) {
+  std::vector<Entry>* entries = &entries_;
+  Entry* last = nullptr;
+  const std::vector<std::string> way = way_to(parameter);
+  for (const std::string& key : way) {
+    auto found = std::find_if(entries->begin(), entries->end(),
+                              [&](const Entry& entry) { return entry.key == key; });
+    if (found == entries->end()) {
+      // Values before mappings, as people write them.
+      if (&key == &way.back()) {
+        found = std::find_if(entries->begin(), entries->end(),
+                             [](const Entry& entry) { return !entry.entries.empty(); });
+      }
+      found = entries->insert(found, Entry{key, {}});
+    }
+    last = &*found;
+    entries = &last->entries;
+  }
+  last->text = text;
+}
+
+void CalibrationText::print(const Entry& entry, const std::string& indent, std::string& out) {
+  if (entry.entries.empty()) {
+    out += fmt::format("{}{}: {}\n", indent, entry.key, entry.text);
+    return;
+  }
+  const bool flat = std::all_of(entry.entries.begin(), entry.entries.end(),
+                                [](const Entry& each) { return each.entries.empty(); });
+  constexpr std::size_t most_in_a_line = 5;
+  if (flat && entry.entries.size() <= most_in_a_line) {
+    std::string values;
+    for (const Entry& each : entry.entries) {
+      values += fmt::format("{}{}: {}", values.empty() ? "" : ", ", each.key, each.text);
+    }
+    out += fmt::format("{}{}: {{ {} }}\n", indent, entry.key, values);
+    return;
+  }
+  out += fmt::format("{}{}:\n", indent, entry.key);
+  for (const Entry& each : entry.entries) print(each, indent + "  ", out);
+}
+
+std::string CalibrationText::constants() const {
+  std::string out;
+  for (const Entry& entry : entries_) print(entry, "", out);
+  return out;
+}
+
+}  // namespace collsim

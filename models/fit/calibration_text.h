@@ -1,0 +1,46 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/text_file.h"
+
+namespace collsim {
+
+/// The constants of a calibration file as texts, in the order of the file: one can be changed and
+/// all others stay as they were written. Knows nothing of what they mean, so that whatever
+/// load_calibration() takes is carried over. Comments and provenance are not.
+class CalibrationText {
+ public:
+  /// Throws InputError where it is no calibration file.
+  explicit CalibrationText(const TextFile& text);
+
+  const std::string& name() const { return name_; }
+  const std::string& source() const { return source_; }
+  const std::string& date() const { return date_; }
+
+  /// Whether the file says something of a constant, or of a group of them, called as Parameter is:
+  /// "ll.alpha.nvlink", "ll.over.pcie".
+  bool states(std::string_view parameter) const;
+  /// Changes or adds what it says.
+  void set(std::string_view parameter, const std::string& text);
+  /// The lines of the constants.
+  std::string constants() const;
+
+ private:
+  struct Entry {
+    std::string key;
+    std::string text;
+    std::vector<Entry> entries{};  ///< of a mapping, which has no text
+  };
+  static std::vector<Entry> read_entries(const class YamlMapping& mapping);
+  static void print(const Entry& entry, const std::string& indent, std::string& out);
+
+  std::string name_;
+  std::string source_;
+  std::string date_;
+  std::vector<Entry> entries_;
+};
+
+}  // namespace collsim

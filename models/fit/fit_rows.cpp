@@ -1,0 +1,142 @@
+#include "models/fit/fit_rows.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "models/parallel.h"
+#include "sim/input_error.h"
+
+namespace collsim {
+
+namespace {
+
+std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  for (char& letter : lower) letter = static_cast<char>(std::tolower(letter));
+  return lower;
+}
+
+/// What is said of one that ran: "ring/simple".
+std::string describe(std::string_view algorithm, Protocol protocol) {
+  return fmt::format("{}/{}", algorithm, lower_case(to_string(protocol)));
+}
+
+/// Why a row's time is not that of the point; empty where it is.
+std::string why_another(const RecordedRow& row, const FitPoint& point) {
+  const bool same_algorithm = !row.algorithm || point.algorithm == "p2p" ||
+                              point.algorithm == "none" ||
+                              nccl_report_name(*row.algorithm) == point.algorithm;
+  if (same_algorithm && (!row.protocol || *row.protocol == point.protocol)) return {};
+  return fmt::format("NCCL ran {}, where we think {}",
+                     describe(row.algorithm ? nccl_report_name(*row.algorithm) : point.algorithm,
+                              row.protocol.value_or(point.protocol)),
+                     describe(point.algorithm, point.protocol));
+}
+
+}  // namespace
+
+void FitRows::add(const Recording& recording, const FitSelection& selection) {
+  for (const RecordedRow& row : recording.rows) {
+    if (excluded(row, selection.rows)) continue;
+    if (selection.sizes && !selection.sizes->matches(row)) continue;
+    std::string reason = why_left_out(row, hosts_, selection.rows);
+    if (reason.empty()) {
+      const bool held_out =
+          std::any_of(selection.held_out.begin(), selection.held_out.end(),
+                      [&](const RowPattern& pattern) { return pattern.matches(row); });
+      reason = add_row(row, recordings_, held_out, selection.rows.nccl_version);
+    }
+    if (reason.empty()) continue;
+    LeftOut& left_out = left_out_[reason];
+    if (left_out.rows++ == 0) left_out.first_id = row.id;
+  }
+  ++recordings_;
+}
+
+const Topology& FitRows::machine_of(const RecordedCall& call) {
+  if (!call.hosts) return *topology_;
+  if (!cost_.proxy.used) {
+    throw InputError("over TCP", "a calibration to start from that has a proxy, such as h200-tcp");
+  }
+  const auto [place, is_new] = played_.try_emplace(*call.hosts);
+  if (is_new) place->second = std::make_unique<Topology>(play_hosts(*call.hosts, *topology_));
+  return *place->second;
+}
+
+std::optional<std::size_t> FitRows::predictor_of(const RecordedCall& call, NcclVersion version,
+                                                 std::string& refusal) {
+  const auto [place, is_new] = calls_.try_emplace({call, version.order()});
+  Laid& laid = place->second;
+  if (is_new) {
+    try {
+      predictors_.push_back(
+          std::make_unique<Predictor>(make_predictor(call, machine_of(call), cost_, version)));
+      laid.predictor = predictors_.size() - 1;
+      const auto& warnings = predictors_.back()->warnings();
+      warnings_.insert(warnings.begin(), warnings.end());
+    } catch (const InputError& error) {
+      laid.refusal = error.what();
+    }
+  }
+  refusal = laid.refusal;
+  return laid.predictor;
+}
+
+std::string FitRows::add_row(const RecordedRow& row, std::size_t recording, bool held_out,
+                             NcclVersion version) {
+  const RecordedCall call = call_of(row);
+  std::string refusal;
+  const auto predictor = predictor_of(call, version, refusal);
+  if (!predictor) return refusal;
+  const auto key = std::pair(*predictor, row.size);
+  auto found = point_of_.find(key);
+  if (found == point_of_.end()) {
+    try {
+      // Lays the plan out, so that asking for its time later changes nothing in the predictor.
+      const Predictor::Call settled = predictors_[*predictor]->call(row.size);
+      const double work =
+          static_cast<double>(row.size.count) * call.ranks * std::max(1U, call.calls);
+      found = point_of_.emplace(key, points_.size()).first;
+      points_.push_back({*predictor, row.size, settled.algorithm, settled.protocol, work});
+    } catch (const InputError& error) {
+      return error.what();
+    }
+  }
+  std::string another = why_another(row, points_[found->second]);
+  if (another.empty()) rows_.push_back({row, recording, found->second, held_out});
+  return another;
+}
+
+std::vector<Seconds> FitRows::times(const TransferCost& cost,
+                                    const std::vector<std::size_t>& points, std::uint32_t threads,
+                                    const std::function<bool()>& stop) {
+  std::vector<std::size_t> order(points.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return points_[points[a]].work > points_[points[b]].work;  // so that no thread ends late
+  });
+  for (const auto& predictor : predictors_) predictor->set_cost(cost);
+  std::vector<Seconds> times(points.size());
+  for_each_in_parallel(order.size(), threads, [&](std::size_t i) {
+    if (stop && stop()) throw FitStopped();
+    const FitPoint& point = points_[points[order[i]]];
+    times[order[i]] = predictors_[point.predictor]->time(point.size);
+  });
+  return times;
+}
+
+std::vector<ValidatedRow> FitRows::validated(const std::vector<Seconds>& times,
+                                             bool held_out) const {
+  std::vector<ValidatedRow> validated;
+  for (const FitRow& row : rows_) {
+    if (row.held_out != held_out) continue;
+    const FitPoint& point = points_[row.point];
+    validated.push_back({row.recorded, times[row.point], point.algorithm, point.protocol,
+                         row.recorded.channels.value_or(0), row.recorded.nccl_estimate});
+  }
+  return validated;
+}
+
+}  // namespace collsim

@@ -1,0 +1,105 @@
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "models/fit/row_pattern.h"
+#include "models/predictor.h"
+#include "models/recording.h"
+#include "models/validation/recorded_call.h"
+#include "models/validation/validation.h"
+#include "sim/topology.h"
+#include "sim/transfer_cost.h"
+
+namespace collsim {
+
+/// A recorded time, and which simulation answers it.
+struct FitRow {
+  RecordedRow recorded;
+  std::size_t recording = 0;  ///< in the order of add()
+  std::size_t point = 0;
+  bool held_out = false;  ///< scored, but not fitted to
+};
+
+/// One size of one call.
+struct FitPoint {
+  std::size_t predictor = 0;
+  Bytes size;
+  std::string algorithm;
+  Protocol protocol = Protocol::simple;
+  double work = 0;  ///< about how long it takes to simulate; no unit
+};
+
+/// Which rows of a recording are used.
+struct FitSelection {
+  ValidationOptions rows;             ///< as validate() takes them
+  std::optional<RowPattern> sizes{};  ///< others are not used
+  std::vector<RowPattern> held_out{};
+};
+
+/// Recorded rows of one machine, laid out to be simulated many times with changing costs.
+class FitRows {
+ public:
+  /// Refers to the topology.
+  FitRows(const Topology& topology, const TransferCost& cost)
+      : topology_(&topology), cost_(cost), hosts_(topology) {}
+
+  /// Adds the rows that are meant and can be predicted; what NCCL ran in them must be what we think
+  /// it chose, since the time is of that.
+  void add(const Recording& recording, const FitSelection& selection);
+
+  const std::vector<FitRow>& rows() const { return rows_; }
+  const std::vector<FitPoint>& points() const { return points_; }
+  const std::map<std::string, LeftOut>& left_out() const { return left_out_; }
+  const std::set<std::string>& warnings() const { return warnings_; }
+
+  /// Simulated times of some points with these costs. The longest begin first; `stop` is asked
+  /// before each of them, and where it says so FitStopped is thrown.
+  std::vector<Seconds> times(const TransferCost& cost, const std::vector<std::size_t>& points,
+                             std::uint32_t threads, const std::function<bool()>& stop = {});
+  /// The rows that are held out, or those that are not, beside the times of all points.
+  std::vector<ValidatedRow> validated(const std::vector<Seconds>& times, bool held_out) const;
+
+ private:
+  /// A call's predictor, or why there is none.
+  struct Laid {
+    std::optional<std::size_t> predictor;
+    std::string refusal;
+  };
+  std::string add_row(const RecordedRow& row, std::size_t recording, bool held_out,
+                      NcclVersion version);
+  /// The topology, or that of hosts which were played on it. Throws InputError where the constants
+  /// say nothing of networks.
+  const Topology& machine_of(const RecordedCall& call);
+  std::optional<std::size_t> predictor_of(const RecordedCall& call, NcclVersion version,
+                                          std::string& refusal);
+
+  const Topology* topology_;
+  TransferCost cost_;
+  Hosts hosts_;
+  std::map<PlayedHosts, std::unique_ptr<Topology>> played_;
+  std::size_t recordings_ = 0;
+  std::vector<std::unique_ptr<Predictor>> predictors_;
+  std::map<std::pair<RecordedCall, int>, Laid> calls_;  // by the order of NCCL's version too
+  std::map<std::pair<std::size_t, Bytes>, std::size_t> point_of_;
+  std::vector<FitPoint> points_;
+  std::vector<FitRow> rows_;
+  std::map<std::string, LeftOut> left_out_;
+  std::set<std::string> warnings_;
+};
+
+/// Somebody asked to stop.
+class FitStopped : public std::exception {
+ public:
+  const char* what() const noexcept override { return "stopped"; }
+};
+
+}  // namespace collsim

@@ -1,0 +1,182 @@
+#include "models/fit/fit_sample.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "models/cost_model.h"
+#include "models/fit/least_squares.h"
+#include "models/fit/parameter_meaning.h"
+
+namespace collsim {
+
+namespace {
+
+/// `count` of them, evenly spread, both ends among them.
+FitClass spread(const FitClass& points, std::size_t count) {
+  if (count == 0 || points.size() <= count) return points;
+  FitClass chosen;
+  for (std::size_t i = 0; i < count; ++i) {
+    chosen.push_back(points[count == 1 ? 0 : i * (points.size() - 1) / (count - 1)]);
+  }
+  return chosen;
+}
+
+/// A quarter slower, or faster where the range ends there.
+double moved(const Parameter& parameter, double logarithm) {
+  const double step = std::log(1.25);
+  const double slower =
+      parameter.quantity == Quantity::time || range_of(parameter).most > 1 ? step : -step;
+  return logarithm + slower;
+}
+
+/// The largest size that is sampled of a protocol.
+Bytes most_sampled(Protocol protocol) {
+  switch (protocol) {
+    case Protocol::ll:
+      return Bytes{4 << 20};
+    case Protocol::ll128:
+      return Bytes{16 << 20};
+    case Protocol::simple:
+      break;
+  }
+  return Bytes{std::numeric_limits<std::int64_t>::max()};
+}
+
+/// A protocol's constants do nothing to another one.
+bool concerns(const Parameter& parameter, Protocol protocol) {
+  const std::string first = parameter.name.substr(0, parameter.name.find('.'));
+  for (const Protocol each : {Protocol::ll, Protocol::ll128, Protocol::simple}) {
+    if (first == calibration_key(each)) return each == protocol;
+  }
+  return true;
+}
+
+}  // namespace
+
+FitSample::FitSample(const FitRows& rows, std::uint32_t sizes) {
+  std::vector<bool> wanted(rows.points().size());
+  for (const FitRow& row : rows.rows()) {
+    if (!row.held_out) wanted[row.point] = true;
+  }
+  std::map<std::tuple<std::size_t, std::string, Protocol>, FitClass> classes;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const FitPoint& point = rows.points()[i];
+    if (sizes > 0 && point.size > most_sampled(point.protocol)) continue;
+    if (wanted[i]) classes[{point.predictor, point.algorithm, point.protocol}].push_back(i);
+  }
+  std::vector<bool> sampled(wanted.size());
+  for (auto& [key, points] : classes) {
+    std::sort(points.begin(), points.end(), [&](std::size_t a, std::size_t b) {
+      return rows.points()[a].size < rows.points()[b].size;
+    });
+    classes_.push_back(spread(points, sizes));
+    protocols_.push_back(std::get<Protocol>(key));
+    for (const std::size_t point : classes_.back()) sampled[point] = true;
+  }
+  for (std::size_t i = 0; i < rows.rows().size(); ++i) {
+    const FitRow& row = rows.rows()[i];
+    if (!row.held_out && sampled[row.point]) rows_.push_back(i);
+  }
+}
+
+std::vector<std::vector<bool>> dependence(const FitMachine& machine, const FitSample& sample,
+                                          const FitConstants& constants,
+                                          const std::function<void(std::size_t)>& progress) {
+  const std::vector<double> start = constants.start();
+  const auto times_at = [&](const std::vector<double>& logarithms,
+                            const std::vector<std::size_t>& points) {
+    return machine.rows.times(constants.at(logarithms), points, machine.threads, machine.stop);
+  };
+  FitClass all;
+  for (const FitClass& each : sample.classes()) all.insert(all.end(), each.begin(), each.end());
+  std::map<std::size_t, double> before;  // by point
+  const std::vector<Seconds> at_start = times_at(start, all);
+  for (std::size_t i = 0; i < all.size(); ++i) before[all[i]] = at_start[i].value;
+
+  std::vector<std::vector<bool>> depends;
+  for (std::size_t i = 0; i < start.size(); ++i) {
+    if (progress) progress(i);
+    std::vector<std::size_t> concerned;
+    FitClass points;
+    for (std::size_t k = 0; k < sample.classes().size(); ++k) {
+      if (!concerns(constants.moved()[i], sample.protocol(k))) continue;
+      concerned.insert(concerned.end(), sample.classes()[k].size(), k);
+      points.insert(points.end(), sample.classes()[k].begin(), sample.classes()[k].end());
+    }
+    std::vector<double> changed = start;
+    changed[i] = moved(constants.moved()[i], start[i]);
+    const std::vector<Seconds> after = times_at(changed, points);
+    std::vector<bool>& of_class = depends.emplace_back(sample.classes().size());
+    constexpr double least_change = 1e-4;
+    for (std::size_t k = 0; k < points.size(); ++k) {
+      if (std::abs(after[k].value / before[points[k]] - 1) > least_change) {
+        of_class[concerned[k]] = true;
+      }
+    }
+  }
+  return depends;
+}
+
+FitResiduals::FitResiduals(FitMachine machine, const FitSample& sample,
+                           const FitConstants& constants, std::vector<std::vector<bool>> dependence)
+    : machine_(std::move(machine)),
+      sample_(sample),
+      constants_(constants),
+      dependence_(std::move(dependence)),
+      known_(sample.classes().size()) {}
+
+std::vector<double> FitResiduals::relevant(std::size_t of_class,
+                                           const std::vector<double>& logarithms) const {
+  std::vector<double> relevant;
+  for (std::size_t i = 0; i < logarithms.size(); ++i) {
+    if (dependence_[i][of_class]) relevant.push_back(logarithms[i]);
+  }
+  return relevant;
+}
+
+void FitResiduals::simulate(const std::vector<double>& logarithms) {
+  std::vector<std::size_t> points;
+  std::vector<std::size_t> missing;
+  for (std::size_t i = 0; i < known_.size(); ++i) {
+    if (known_[i].contains(relevant(i, logarithms))) continue;
+    missing.push_back(i);
+    points.insert(points.end(), sample_.classes()[i].begin(), sample_.classes()[i].end());
+  }
+  if (points.empty()) return;
+  const std::vector<Seconds> times =
+      machine_.rows.times(constants_.at(logarithms), points, machine_.threads, machine_.stop);
+  std::size_t next = 0;
+  for (const std::size_t i : missing) {
+    const std::size_t most_known = 4 * logarithms.size() + 16;
+    if (known_[i].size() >= most_known) known_[i].clear();
+    Times& answers = known_[i][relevant(i, logarithms)];
+    while (answers.size() < sample_.classes()[i].size()) answers.push_back(times[next++].value);
+  }
+}
+
+std::vector<double> FitResiduals::operator()(const std::vector<double>& logarithms) {
+  simulate(logarithms);
+  std::vector<double> times(machine_.rows.points().size());
+  for (std::size_t i = 0; i < known_.size(); ++i) {
+    const Times& answers = known_[i].at(relevant(i, logarithms));
+    for (std::size_t k = 0; k < answers.size(); ++k) times[sample_.classes()[i][k]] = answers[k];
+  }
+  std::vector<double> residuals;
+  double loss = 0;
+  for (const std::size_t i : sample_.rows()) {
+    const FitRow& row = machine_.rows.rows()[i];
+    residuals.push_back(std::log(times[row.point] / row.recorded.time.value));
+    const double scaled = residuals.back() / LeastSquaresOptions{}.scale;
+    loss += std::log1p(scaled * scaled);
+  }
+  if (loss < best_loss_) {
+    best_loss_ = loss;
+    best_ = logarithms;
+  }
+  return residuals;
+}
+
+}  // namespace collsim

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <map>
+#include <vector>
+
+#include "models/fit/fit_constants.h"
+#include "models/fit/fit_rows.h"
+#include "sim/transfer_cost.h"
+
+namespace collsim {
+
+/// Points that one algorithm and protocol of one call answers: constants matter to all or to none.
+using FitClass = std::vector<std::size_t>;
+
+/// Of the rows that are not held out, those that a fit looks at: of each class so many sizes,
+/// spread over all that there are, the smallest and the largest among them; all where `sizes` is 0.
+class FitSample {
+ public:
+  FitSample(const FitRows& rows, std::uint32_t sizes);
+
+  const std::vector<FitClass>& classes() const { return classes_; }
+  Protocol protocol(std::size_t of_class) const { return protocols_[of_class]; }
+  /// Indices into FitRows::rows().
+  const std::vector<std::size_t>& rows() const { return rows_; }
+
+ private:
+  std::vector<FitClass> classes_;
+  std::vector<Protocol> protocols_;
+  std::vector<std::size_t> rows_;
+};
+
+/// How sampled rows are answered.
+struct FitMachine {
+  FitRows& rows;
+  std::uint32_t threads = 1;
+  std::function<bool()> stop{};
+};
+
+/// By moved constant, then by class: whether making the constant a quarter worse changes a time.
+std::vector<std::vector<bool>> dependence(const FitMachine& machine, const FitSample& sample,
+                                          const FitConstants& constants,
+                                          const std::function<void(std::size_t)>& progress);
+
+/// Residuals of the sampled rows, log(predicted / measured). Classes are simulated again only where
+/// a constant changed that they depend on, which makes the columns of a Jacobian cheap.
+class FitResiduals {
+ public:
+  FitResiduals(FitMachine machine, const FitSample& sample, const FitConstants& constants,
+               std::vector<std::vector<bool>> dependence);
+
+  std::vector<double> operator()(const std::vector<double>& logarithms);
+
+  /// The constants with the least Cauchy loss of all that were asked for; empty before the first.
+  const std::vector<double>& best() const { return best_; }
+
+ private:
+  using Times = std::vector<double>;
+  std::vector<double> relevant(std::size_t of_class, const std::vector<double>& logarithms) const;
+  void simulate(const std::vector<double>& logarithms);
+
+  FitMachine machine_;
+  const FitSample& sample_;
+  const FitConstants& constants_;
+  std::vector<std::vector<bool>> dependence_;
+  std::vector<std::map<std::vector<double>, Times>> known_;  // by class
+  std::vector<double> best_;
+  double best_loss_ = std::numeric_limits<double>::infinity();
+};
+
+}  // namespace collsim

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/fit/calibration_fit.h"
+#include "models/fit/calibration_text.h"
+#include "models/validation/score.h"
+
+namespace collsim {
+
+/// What people must know of a calibration to trust it.
+struct Provenance {
+  struct Recording {
+    std::string file;
+    std::size_t rows = 0;  ///< that were used
+    std::size_t held_out = 0;
+  };
+  std::string name;                            ///< of the calibration
+  std::string date;                            ///< "2026-11-21"
+  std::string command;                         ///< that made it
+  std::string version;                         ///< of collsim
+  std::string topology;                        ///< its name
+  std::map<std::string, std::string> machine;  ///< `gpu`, `nccl`, as recorded
+  std::vector<Recording> recordings;
+};
+
+/// The start file's constants with those that were fitted in their place.
+CalibrationText with_fitted(CalibrationText start, const CalibrationFit& fit);
+
+/// A whole calibration file (docs/formats.md): constants, then where they come from. `used` scores
+/// the rows that are not held out, `held_out` the others.
+std::string fitted_calibration(const CalibrationText& start, const CalibrationFit& fit,
+                               const Provenance& provenance, const Score& used,
+                               const Score& held_out);
+
+/// Why a constant is as the start file has it; empty where it was fitted or nobody asked.
+std::string why_kept(const FittedConstant& constant);
+/// Its 95 % interval: "3.9 us to 4.06 us".
+std::string interval_of(const FittedConstant& constant);
+
+}  // namespace collsim

@@ -1,0 +1,105 @@
+#include "models/fit/parameter_meaning.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <string_view>
+
+#include "models/cost_model.h"
+
+namespace collsim {
+
+namespace {
+
+struct Meaning {
+  std::string_view end;  ///< of the name, from a dot on
+  std::string_view text;
+};
+
+/// The first that ends a name, less the link kind, says what it means.
+constexpr std::array<Meaning, 21> meanings{{
+    {"launch", "once per call"},
+    {"issue", "least time of a call: the CPU issues the next"},
+    {"efficiency", "what a link carries of its bandwidth"},
+    {"unevenness", "how unequally channels share links"},
+    {"proxy.send", "CPU time of the sender's network thread per slice"},
+    {"proxy.receive", "CPU time of the receiver's network thread per slice"},
+    {"proxy.copy", "rate at which network threads copy"},
+    {"proxy.rate", "rate of one connection of the network"},
+    {"setup", "once per call of this protocol"},
+    {"wire_factor", "bytes on the wire per byte of data"},
+    {"alpha", "from the wire until the peer sees it"},
+    {"fan", "on top of alpha in trees"},
+    {"slice", "serial time per slice"},
+    {"slice_per_warp", "more of it for each warp"},
+    {"channel", "rate at which a thread block sends"},
+    {"round.reduce", "a round that reduces"},
+    {"round.copy", "a round that copies onward"},
+    {"round.store", "a round that only stores"},
+    {"reduce", "rate of reducing, all warps"},
+    {"copy", "rate of copying onward, all warps"},
+    {"store", "rate of storing, all warps"},
+}};
+
+bool ends_in(std::string_view name, std::string_view end) {
+  return name == end || (name.ends_with(end) && name[name.size() - end.size() - 1] == '.');
+}
+
+/// "efficiency.nvlink" is efficiency.
+std::string_view without_link_kind(std::string_view name) {
+  for (std::size_t kind = 0; kind < link_kind_count; ++kind) {
+    const std::string_view key = calibration_key(static_cast<LinkKind>(kind));
+    if (ends_in(name, key)) return name.substr(0, name.size() - key.size() - 1);
+  }
+  return name;
+}
+
+}  // namespace
+
+ParameterRange range_of(const Parameter& parameter) {
+  constexpr double most = std::numeric_limits<double>::infinity();
+  if (parameter.quantity != Quantity::share) return {0, most};
+  if (parameter.name.ends_with("wire_factor")) return {1, 4};
+  return {0, 1};
+}
+
+std::string_view meaning_of(const Parameter& parameter) {
+  const std::string_view name = without_link_kind(parameter.name);
+  const auto* found = std::find_if(meanings.begin(), meanings.end(), [&](const Meaning& meaning) {
+    return ends_in(name, meaning.end);
+  });
+  return found == meanings.end() ? std::string_view() : found->text;
+}
+
+std::string text_of(const Parameter& parameter, double value) {
+  switch (parameter.quantity) {
+    case Quantity::time:
+      return fmt::format("{:.4g} us", 1e6 * value);
+    case Quantity::rate:
+      return std::isinf(value) ? "no limit" : fmt::format("{:.4g} GB/s", 1e-9 * value);
+    case Quantity::share:
+      return range_of(parameter).most > 1 ? fmt::format("{:.4g}", value)
+                                          : fmt::format("{:.4g}%", 100 * value);
+  }
+  return {};
+}
+
+double nominal_value(const Parameter& parameter) {
+  constexpr double time = 0.5e-6;
+  constexpr double rate = 50e9;
+  constexpr double share = 0.05;
+  switch (parameter.quantity) {
+    case Quantity::time:
+      return time;
+    case Quantity::rate:
+      return rate;
+    case Quantity::share:
+      return std::max(range_of(parameter).least, share);
+  }
+  return time;
+}
+
+}  // namespace collsim

@@ -1,0 +1,71 @@
+#include "models/validation/recorded_call.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace collsim {
+
+RecordedCall call_of(const RecordedRow& row) {
+  constexpr std::uint32_t iterations_of_benchmarks = 20;  // nccl-tests' -n
+  // Elsewhere ranks hardly part, so that one call tells as much.
+  const bool ranks_part = has_root(*row.collective) || row.hosts;
+  const std::uint32_t calls = ranks_part ? row.iterations.value_or(iterations_of_benchmarks) : 0;
+  return {*row.collective, row.variables, row.nodes, row.ranks, row.root, calls, row.hosts};
+}
+
+Predictor make_predictor(const RecordedCall& call, const Topology& topology,
+                         const TransferCost& cost, NcclVersion version) {
+  RunSpec run;
+  run.schedule = ScheduleKind::nccl;
+  run.algorithm = "auto";
+  run.nccl_version = version;
+  run.variables = call.variables;
+  if (call.calls > 0) run.calls = call.calls;
+  return {topology, cost, call.collective, run, call.ranks, call.root, call.ranks / call.nodes};
+}
+
+Hosts::Hosts(const Topology& topology) : gpus_(topology.node_count()) {
+  for (const DeviceId gpu : topology.gpus()) {
+    ++gpus_[static_cast<std::size_t>(topology.device(gpu).node)];
+  }
+}
+
+bool Hosts::hold(const RecordedRow& row) const {
+  if (row.hosts) return gpus_.front() >= row.hosts->gpus && row.hosts->count == row.nodes;
+  const auto last = gpus_.begin() + static_cast<std::ptrdiff_t>(row.nodes);
+  return row.nodes <= gpus_.size() &&
+         *std::min_element(gpus_.begin(), last) >= row.ranks / row.nodes;
+}
+
+bool excluded(const RecordedRow& row, const ValidationOptions& options) {
+  return (options.collective && row.collective != options.collective) ||
+         !row.id.starts_with(options.id) || (options.in_place && row.in_place != *options.in_place);
+}
+
+std::string why_left_out(const RecordedRow& row, const Hosts& hosts,
+                         const ValidationOptions& options) {
+  if (!row.collective) {
+    return row.collective_name.empty()
+               ? "which collective it is cannot be told"
+               : fmt::format("'{}' is no collective of ours", row.collective_name);
+  }
+  if (options.mode && row.mode != *options.mode) {
+    return row.mode == CallMode::graph ? "in a CUDA graph, whose launch is not modelled"
+                                       : "not in a CUDA graph";
+  }
+  if (row.wrong) return "its results were wrong";
+  if (row.time.value <= 0 || row.size.count <= 0) return "no time or no bytes";
+  if (row.ranks == 0) return "how many ranks it had is not known";
+  const std::uint32_t per_node = row.ranks / row.nodes;
+  if (per_node * row.nodes != row.ranks) return "hosts of different numbers of ranks";
+  if (!hosts.hold(row)) {
+    return fmt::format("{} host{} of {} GPU{}, which the machine has not", row.nodes,
+                       row.nodes == 1 ? "" : "s", per_node, per_node == 1 ? "" : "s");
+  }
+  if (row.root >= row.ranks) return "a root that is no rank";
+  return {};
+}
+
+}  // namespace collsim

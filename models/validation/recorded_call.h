@@ -1,0 +1,57 @@
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/nccl/version.h"
+#include "models/predictor.h"
+#include "models/recording.h"
+#include "models/validation/validation.h"
+
+namespace collsim {
+
+/// What recorded rows that one predictor answers have in common: all but size, place and time.
+struct RecordedCall {
+  Collective collective = Collective::all_reduce;
+  std::map<std::string, std::string> variables;
+  std::uint32_t nodes = 1;
+  Rank ranks = 0;
+  Rank root = 0;
+  std::uint32_t calls = 0;  ///< in a row; 0: it does not matter
+  std::optional<PlayedHosts> hosts{};
+  auto operator<=>(const RecordedCall&) const = default;
+};
+
+/// Of a row whose collective and ranks are known. Where ranks may end far apart, because there is a
+/// root or hosts are slow, the calls in a row matter; a recording that does not say how many it
+/// timed is taken to have timed 20, as nccl-tests does (-n).
+RecordedCall call_of(const RecordedRow& row);
+/// Runs the call under NCCL's rules, on played hosts if `topology` is theirs. Refers to the
+/// topology. Throws InputError as Predictor does.
+Predictor make_predictor(const RecordedCall& call, const Topology& topology,
+                         const TransferCost& cost, NcclVersion version);
+
+/// What a topology's hosts are like.
+class Hosts {
+ public:
+  explicit Hosts(const Topology& topology);
+
+  /// Whether the first ones have as many GPUs as the row's, or the first one has those of each host
+  /// that was played.
+  bool hold(const RecordedRow& row) const;
+
+ private:
+  std::vector<std::uint32_t> gpus_;  // of each node
+};
+
+/// Whether the options say that a row is not wanted.
+bool excluded(const RecordedRow& row, const ValidationOptions& options);
+/// Why a row has no prediction on these hosts; empty where it can have one.
+std::string why_left_out(const RecordedRow& row, const Hosts& hosts,
+                         const ValidationOptions& options);
+
+}  // namespace collsim

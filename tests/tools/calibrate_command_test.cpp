@@ -1,0 +1,160 @@
+// collsim calibrate: what it writes and prints, and what it refuses.
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "models/cost_model.h"
+#include "sim/input_error.h"
+#include "tests/support/temporary_file.h"
+#include "tools/collsim/interruption.h"
+#include "tools/collsim/replace_file.h"
+#include "tools/collsim/subcommand.h"
+
+namespace collsim::command {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string recording =
+    std::string(COLLSIM_SOURCE_DIR) + "/recordings/h200x4/forced-4-ranks.yaml";
+
+struct Outcome {
+  int status;
+  std::string out;
+  std::string err;
+};
+
+Outcome calibrate(std::vector<std::string> args) {
+  args.insert(args.begin(), "calibrate");
+  std::ostringstream out;
+  std::ostringstream err;
+  const int status = run_command(args, out, err);
+  return {status, out.str(), err.str()};
+}
+
+class CalibrateCommand : public testing::Test {
+ protected:
+  /// A fit of few constants to few rows.
+  std::vector<std::string> small_and(const std::vector<std::string>& more) const {
+    std::vector<std::string> args{recording,
+                                  "-t",
+                                  "hgx-h200",
+                                  "-o",
+                                  output(),
+                                  "--id",
+                                  "forced/4/Ring/Simple",
+                                  "-e",
+                                  "4M",
+                                  "--fit",
+                                  "simple.slice,simple.alpha.*"};
+    args.insert(args.end(), more.begin(), more.end());
+    return args;
+  }
+  std::string output() const { return folder().string() + "/mine.yaml"; }
+  fs::path folder() const { return place_.path().parent_path(); }
+  std::string written() const {
+    std::ifstream file(output());
+    std::ostringstream text;
+    text << file.rdbuf();
+    return text.str();
+  }
+
+  test::TemporaryFile place_{"place", ""};
+};
+
+TEST_F(CalibrateCommand, writes_a_calibration_with_its_provenance) {
+  const Outcome outcome = calibrate(small_and({"--hold-out", "id=*/ch1"}));
+  ASSERT_EQ(outcome.status, exit_ok) << outcome.err;
+  const std::string text = written();
+  for (const char* line :
+       {"name: \"mine\"", "gpu: \"NVIDIA H200\"", "nccl: \"2.28.9\"", "start: { name: \"hgx-h200\"",
+        "    simple.slice: [", "    simple.alpha.pcie: \"no row depends on it\"",
+        "file: \"forced-4-ranks.yaml\", rows: "}) {
+    EXPECT_NE(text.find(line), std::string::npos) << line;
+  }
+  EXPECT_EQ(load_calibration(output()).calibration, "mine");
+  for (const char* part : {"simple.alpha.nvlink", "95 % interval", "before, with hgx-h200",
+                           "held out", "no row depends on them: simple.alpha.pcie"}) {
+    EXPECT_NE(outcome.out.find(part), std::string::npos) << part;
+  }
+  // Nothing is left beside it.
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder()), fs::directory_iterator()), 2);
+}
+
+TEST_F(CalibrateCommand, lists_constants) {
+  const Outcome outcome = calibrate({"-t", "hgx-h200", "--list"});
+  EXPECT_EQ(outcome.status, exit_ok) << outcome.err;
+  EXPECT_NE(outcome.out.find("* simple.alpha.nvlink"), std::string::npos);
+  EXPECT_NE(outcome.out.find("  simple.fan"), std::string::npos);  // not stated
+}
+
+TEST_F(CalibrateCommand, begins_where_it_is_told) {
+  const Outcome outcome = calibrate({"-t", "dgx-h100", "--from", "hgx-h200", "--list"});
+  EXPECT_NE(outcome.out.find("# constants of hgx-h200"), std::string::npos);
+}
+
+TEST_F(CalibrateCommand, ends_early_when_interrupted_and_says_so) {
+  const Interruption interruption;  // so that the signal waits until the command asks
+  ASSERT_EQ(std::raise(SIGINT), 0);
+  const Outcome outcome = calibrate(small_and({}));
+  EXPECT_EQ(outcome.status, exit_answer_is_no);
+  EXPECT_NE(outcome.err.find("stopped early"), std::string::npos);
+  EXPECT_NE(written().find("stopped: true"), std::string::npos);
+  EXPECT_EQ(load_calibration(output()).calibration, "mine");
+  EXPECT_FALSE(Interruption::asked());  // it has been taken
+}
+
+TEST_F(CalibrateCommand, bad_input_is_told) {
+  const test::TemporaryFile of_another(
+      "all_reduce_perf.log",
+      "#  Rank  0 Pid 1 on a device 0 [0x1] Tesla K80\n"
+      "#  Rank  1 Pid 1 on a device 1 [0x2] Tesla K80\n"
+      "#  size  count  type  redop  time  algbw  busbw  error  time  algbw  busbw  error\n"
+      "   1024  256  float  sum  20.0  0.05  0.05  0e+00  20.0  0.05  0.05  0e+00\n");
+  const test::TemporaryFile garbage("garbage.yaml", "collsim: recording/1\nmachine: 3\n");
+  struct Case {
+    std::vector<std::string> args;
+    std::string message;
+  };
+  const std::vector<Case> cases{
+      {{recording, "-o", output()}, "no topology"},
+      {{"-t", "hgx-h200", "-o", output()}, "no recording"},
+      {{recording, "-t", "hgx-h200"}, "no output"},
+      {{"no-such.log", "-t", "hgx-h200", "-o", output()}, "no such file"},
+      {{garbage.path().string(), "-t", "hgx-h200", "-o", output()}, "garbage.yaml:2"},
+      {{of_another.path().string(), "-t", "hgx-h200", "-o", output()}, "Tesla K80"},
+      {{recording, "-t", "hgx-h200", "-o", "/no/such/folder/x.yaml"}, "cannot write"},
+      {small_and({"--hold-out", "color=red"}), "color=red"},
+      {small_and({"-b", "8M"}), "sizes from"},
+      {small_and({"-c", "shuffle"}), "shuffle"},
+      {small_and({"-c", "broadcast"}), "no recorded rows"},
+      {small_and({"--from", "nowhere"}), "nowhere"},
+      {{recording, "-t", "hgx-h200", "-o", output(), "--fit", "simple.alhpa"}, "simple.alhpa"},
+      {{recording, "-t", "one-gpu-ethernet-5g", "-o", output()}, "no recorded rows"}};
+  for (const Case& each : cases) {
+    const Outcome outcome = calibrate(each.args);
+    EXPECT_EQ(outcome.status, exit_bad_input) << each.message;
+    EXPECT_NE(outcome.err.find(each.message), std::string::npos) << outcome.err;
+    EXPECT_FALSE(fs::exists(output())) << each.message;
+  }
+}
+
+TEST(ReplaceFile, leaves_the_old_one_where_it_fails) {
+  const test::TemporaryFile file("old.txt", "old");
+  replace_file(file.path(), "new");
+  std::ifstream stream(file.path());
+  std::string word;
+  stream >> word;
+  EXPECT_EQ(word, "new");
+  EXPECT_THROW(replace_file(file.path() / "below", "x"), InputError);
+  EXPECT_THROW(check_writable(file.path().parent_path()), InputError);  // a folder
+}
+
+}  // namespace
+}  // namespace collsim::command

@@ -1,0 +1,309 @@
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <chrono>
+#include <filesystem>
+#include <iostream>
+#include <ostream>
+#include <set>
+#include <sstream>
+#include <thread>
+
+#include "models/cost_model.h"
+#include "models/data_directory.h"
+#include "models/fit/calibration_fit.h"
+#include "models/fit/calibration_text.h"
+#include "models/fit/fit_rows.h"
+#include "models/fit/fitted_calibration.h"
+#include "models/recording.h"
+#include "sim/input_error.h"
+#include "sim/topologies/loader.h"
+#include "tools/collsim/calibration_report.h"
+#include "tools/collsim/collective_option.h"
+#include "tools/collsim/interruption.h"
+#include "tools/collsim/numbers.h"
+#include "tools/collsim/options.h"
+#include "tools/collsim/replace_file.h"
+#include "tools/collsim/subcommand.h"
+
+namespace collsim::command {
+
+namespace po = boost::program_options;
+
+namespace {
+
+constexpr std::string_view usage = "collsim calibrate RECORDING... -t TOPOLOGY -o FILE [options]";
+constexpr std::string_view epilogue =
+    "Fits the constants of a cost model to recorded runs and writes a calibration file: every\n"
+    "constant with its 95 % interval; what the rows do not determine stays as it was, with a "
+    "note.\n"
+    "Recordings are what `collsim validate` takes. Rows that are held out are scored all the "
+    "same,\n"
+    "and say how far to trust the rest. Ctrl-C ends early with the best so far, exit code 1.\n"
+    "\n"
+    "  collsim calibrate my.log -t dgx-h100 --from hgx-h200 -o my-dgx.yaml\n"
+    "  collsim calibrate my.log -t dgx-h100 --fit 'launch,simple.*' --hold-out ranks=3 -o my.yaml\n"
+    "  collsim calibrate -t hgx-h200 --list";
+
+po::options_description calibrate_options() {
+  po::options_description options("options");
+  options.add_options()  //
+      ("recording", po::value<std::vector<std::string>>()->composing(),
+       "recordings; may be given bare")                                               //
+      ("topology,t", po::value<std::string>(), "machine: a file, or a shipped name")  //
+      ("output,o", po::value<std::string>(), "the calibration file to write")         //
+      ("name", po::value<std::string>(), "of the calibration (default: the file's)")  //
+      ("from", po::value<std::string>(),
+       "calibration that the search begins at: a file, or a shipped name (default: the "
+       "topology's)")  //
+      ("fit", po::value<std::string>()->default_value(""),
+       "constants to fit, names or patterns: launch,simple.*,*.alpha.nvlink (default: all that the "
+       "start states and some row depends on)")                                               //
+      ("list", po::bool_switch(), "print the constants with meaning and value, and stop")     //
+      ("collective,c", po::value<std::string>(), "only rows of this one")                     //
+      ("id", po::value<std::string>()->default_value(""), "only rows whose id begins so")     //
+      ("minbytes,b", po::value<std::string>()->default_value("1"), "smallest size of rows")   //
+      ("maxbytes,e", po::value<std::string>()->default_value("64M"), "largest size of rows")  //
+      ("hold-out", po::value<std::vector<std::string>>()->composing(),
+       "rows that are scored but not fitted to: id=PATTERN, collective=PATTERN, ranks=A..B or "
+       "size=A..B; several times")  //
+      ("sizes", po::value<std::int64_t>()->default_value(8),
+       "sizes of each run that are fitted to, spread over all; 0: all")  //
+      ("threads", po::value<std::int64_t>()->default_value(0), "default: 0, one per core");
+  return options;
+}
+
+std::vector<std::string> split_list(const std::string& text) {
+  std::vector<std::string> items;
+  std::istringstream stream(text);
+  for (std::string item; std::getline(stream, item, ',');) {
+    if (!item.empty()) items.push_back(item);
+  }
+  return items;
+}
+
+/// A machine's calibration to begin from, as text and as costs.
+struct Start {
+  CalibrationText text;
+  TransferCost cost;
+};
+
+Start read_start(const po::variables_map& values, const Topology& topology) {
+  const std::string own = topology.calibration().empty() ? "default" : topology.calibration();
+  const std::string name = values.contains("from") ? values["from"].as<std::string>() : own;
+  const TextFile file =
+      read_text_file(find_data_file(name, "models/calibrations"), "a calibration file");
+  return {CalibrationText(file), read_calibration(file)};
+}
+
+FitSelection read_selection(const po::variables_map& values) {
+  FitSelection selection;
+  if (values.contains("collective")) selection.rows.collective = collective_option(values);
+  selection.rows.id = values["id"].as<std::string>();
+  const std::int64_t least = parse_size("minbytes", values["minbytes"].as<std::string>());
+  const std::int64_t most = parse_size("maxbytes", values["maxbytes"].as<std::string>());
+  if (most < least) {
+    throw InputError(fmt::format("sizes from {} to {}", least, most), "-e at least as large as -b");
+  }
+  selection.sizes = RowPattern(fmt::format("size={}..{}", least, most));
+  if (values.contains("hold-out")) {
+    for (const std::string& text : values["hold-out"].as<std::vector<std::string>>()) {
+      for (const std::string& item : split_list(text)) selection.held_out.emplace_back(item);
+    }
+  }
+  return selection;
+}
+
+std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  for (char& letter : lower) letter = static_cast<char>(std::tolower(letter));
+  return lower;
+}
+
+/// Whether a GPU's full name has the model as a word: "NVIDIA H100 80GB HBM3" is an H100.
+bool is_model(const std::string& gpu, const std::string& model) {
+  const std::string name = lower_case(gpu);
+  const std::string word = lower_case(model);
+  const auto ends_word = [&](std::size_t place) {
+    return place >= name.size() || std::isalnum(static_cast<unsigned char>(name[place])) == 0;
+  };
+  for (auto at = name.find(word); at != std::string::npos; at = name.find(word, at + 1)) {
+    if ((at == 0 || ends_word(at - 1)) && ends_word(at + word.size())) return true;
+  }
+  return false;
+}
+
+/// Times of another GPU would make a calibration of no machine.
+void check_machine(const Recording& recording, const Topology& topology) {
+  const auto gpu = recording.machine.find("gpu");
+  const std::string& model = topology.device(topology.gpus().front()).model;
+  if (gpu == recording.machine.end() || model.empty() || model.starts_with("sm_")) return;
+  if (is_model(gpu->second, model)) return;
+  throw InputError(
+      SourcePosition{recording.file.string(), 0, 0},
+      fmt::format("recorded on {}, and '{}' has GPUs {}", gpu->second, topology.name(), model),
+      "recordings of the topology's machine");
+}
+
+NcclVersion version_of(const Recording& recording) {
+  const auto recorded = recording.machine.find("nccl");
+  return recorded == recording.machine.end() ? newest_nccl_version
+                                             : parse_nccl_version(recorded->second);
+}
+
+/// What recordings say of the machine, each different value once.
+void add_machine(const Recording& recording, std::map<std::string, std::string>& machine) {
+  for (const char* key : {"gpu", "nccl", "driver"}) {
+    const auto found = recording.machine.find(key);
+    if (found == recording.machine.end()) continue;
+    std::string& values = machine[key];
+    if (values.empty()) {
+      values = found->second;
+    } else if (values.find(found->second) == std::string::npos) {
+      values += ", " + found->second;
+    }
+  }
+}
+
+FitRows read_rows(const po::variables_map& values, const Topology& topology,
+                  const TransferCost& cost, Provenance& provenance) {
+  FitSelection selection = read_selection(values);
+  FitRows rows(topology, cost);
+  for (const std::string& name : values["recording"].as<std::vector<std::string>>()) {
+    const Recording recording = read_recording(find_data_file(name, "recordings"));
+    check_machine(recording, topology);
+    selection.rows.nccl_version = version_of(recording);
+    rows.add(recording, selection);
+    provenance.recordings.push_back({recording.file.filename().string(), 0, 0});
+    add_machine(recording, provenance.machine);
+  }
+  for (const FitRow& row : rows.rows()) {
+    Provenance::Recording& recording = provenance.recordings[row.recording];
+    ++(row.held_out ? recording.held_out : recording.rows);
+  }
+  return rows;
+}
+
+std::string today() {
+  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  return fmt::format("{:%Y-%m-%d}", fmt::gmtime(now));
+}
+
+/// One line that is written over and over, on a terminal only.
+class ProgressLine {
+ public:
+  explicit ProgressLine(std::ostream& err)
+      : err_(err), shown_(&err == &std::cerr && isatty(STDERR_FILENO) == 1) {}
+  ~ProgressLine() {
+    if (shown_) err_.write(clear_line.data(), clear_line.size());
+  }
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+
+  void show(const std::string& text) {
+    if (!shown_) return;
+    fmt::print(err_, "{}{}", clear_line, text);
+    err_.flush();
+  }
+
+ private:
+  static constexpr std::string_view clear_line = "\r\x1b[K";
+  std::ostream& err_;
+  bool shown_;
+};
+
+CalibrationFit fit(const po::variables_map& values, FitRows& rows, const Start& start,
+                   std::uint32_t threads, std::ostream& err) {
+  CalibrationFitOptions options;
+  options.names = split_list(values["fit"].as<std::string>());
+  constexpr std::uint32_t most_sizes = 1 << 20;
+  options.sizes = bounded_option(values, "sizes", 0, most_sizes);
+  options.threads = threads;
+  ProgressLine line(err);
+  const Interruption interruption;
+  options.stop = [] { return Interruption::asked(); };
+  options.progress = [&](const std::string& text) { line.show(text); };
+  return fit_calibration(rows, start.text, start.cost, options);
+}
+
+std::uint32_t thread_count(const po::variables_map& values) {
+  constexpr std::uint32_t most_threads = 1024;
+  const std::uint32_t threads = bounded_option(values, "threads", 0, most_threads);
+  return threads > 0 ? threads : std::max(1U, std::thread::hardware_concurrency());
+}
+
+void require(const po::variables_map& values, const char* option, std::string_view accepted) {
+  if (values.contains(option)) return;
+  throw InputError(fmt::format("calibrate: no {}", option), std::string(accepted));
+}
+
+/// All rows with the costs of a calibration file's text.
+std::vector<Seconds> times_of(FitRows& rows, const TransferCost& cost, std::uint32_t threads) {
+  std::vector<std::size_t> points(rows.points().size());
+  for (std::size_t i = 0; i < points.size(); ++i) points[i] = i;
+  return rows.times(cost, points, threads);
+}
+
+/// Fits, scores what the written file will say, writes it.
+CalibrationReport calibrate(const po::variables_map& values, const Topology& topology,
+                            const Start& start, Provenance& provenance, std::ostream& err) {
+  const std::filesystem::path output = values["output"].as<std::string>();
+  const std::uint32_t threads = thread_count(values);
+  FitRows rows = read_rows(values, topology, start.cost, provenance);
+  for (const std::string& warning : rows.warnings()) {
+    fmt::print(err, "collsim: warning: {}\n", warning);
+  }
+  if (rows.rows().empty()) print_unused(rows.left_out(), err);
+  CalibrationReport report{start.text.name(), fit(values, rows, start, threads, err), {}, {}, {},
+                           rows.left_out()};
+  report.before = rows.validated(times_of(rows, start.cost, threads), false);
+  const auto text = [&] {
+    return fitted_calibration(start.text, report.fit, provenance, total_score(report.used).all,
+                              total_score(report.held_out).all);
+  };
+  const TransferCost fitted = read_calibration({output.string(), text()});
+  const std::vector<Seconds> times = times_of(rows, fitted, threads);
+  report.used = rows.validated(times, false);
+  report.held_out = rows.validated(times, true);
+  replace_file(output, text());
+  return report;
+}
+
+}  // namespace
+
+int run_calibrate(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
+  const auto values = parse_options(calibrate_options(), usage, epilogue, "recording", args, out);
+  if (!values) return exit_ok;
+  require(*values, "topology", "-t TOPOLOGY, the machine that was recorded");
+  const Topology topology =
+      load_topology(find_data_file((*values)["topology"].as<std::string>(), "topologies"));
+  const Start start = read_start(*values, topology);
+  if ((*values)["list"].as<bool>()) {
+    print_constants(start.text, start.cost, out);
+    return exit_ok;
+  }
+  require(*values, "recording", "collsim calibrate RECORDING..., or --help");
+  require(*values, "output", "-o FILE, the calibration to write");
+  const std::filesystem::path output = (*values)["output"].as<std::string>();
+  check_writable(output);
+  static_cast<void>(parameters_named(split_list((*values)["fit"].as<std::string>())));
+  Provenance provenance;
+  provenance.name =
+      values->contains("name") ? (*values)["name"].as<std::string>() : output.stem().string();
+  provenance.date = today();
+  provenance.command = fmt::format("collsim calibrate {}", fmt::join(args, " "));
+  provenance.version = COLLSIM_VERSION;
+  provenance.topology = topology.name();
+  const CalibrationReport report = calibrate(*values, topology, start, provenance, err);
+  print_calibration(report, out);
+  if (!report.fit.stopped) return exit_ok;
+  fmt::print(err, "collsim: stopped early; {} has the best so far, without intervals\n",
+             output.string());
+  return exit_answer_is_no;
+}
+
+}  // namespace collsim::command

@@ -1,0 +1,136 @@
+#include "tools/collsim/calibration_report.h"
+
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <algorithm>
+#include <ostream>
+#include <string_view>
+
+#include "models/fit/band_error.h"
+#include "models/fit/fit_constants.h"
+#include "models/fit/fitted_calibration.h"
+#include "models/fit/parameter_meaning.h"
+#include "models/validation/score.h"
+
+namespace collsim::command {
+
+namespace {
+
+std::string describe(const ValidationFamily& family) {
+  std::string text =
+      fmt::format("{} {} {}/{}", to_string(family.collective), shape_of(family.nodes, family.ranks),
+                  family.algorithm, family.protocol);
+  if (!family.environment.empty()) text += " " + family.environment;
+  return text;
+}
+
+void print_constant(const FittedConstant& constant, std::ostream& out) {
+  const Parameter& parameter = constant.parameter;
+  const bool fitted = constant.determination == Determination::fitted;
+  fmt::print(out, "{:<32} {:>12} {:>12}  {}\n", parameter.name, text_of(parameter, constant.value),
+             text_of(parameter, constant.start),
+             fitted ? interval_of(constant) : "kept: " + why_kept(constant));
+}
+
+void print_hidden(const std::vector<FittedConstant>& constants, std::ostream& out) {
+  constexpr std::size_t widest = 100;
+  std::string line = "\nkept, since no row depends on them:";
+  bool any = false;
+  for (const FittedConstant& constant : constants) {
+    if (constant.determination != Determination::hidden) continue;
+    any = true;
+    if (line.size() + constant.parameter.name.size() + 1 > widest) {
+      fmt::print(out, "{}\n", line);
+      line = " ";
+    }
+    line += " " + constant.parameter.name;
+  }
+  if (any) fmt::print(out, "{}\n", line);
+}
+
+void print_fit(const CalibrationReport& report, std::ostream& out) {
+  fmt::print(out, "{:<32} {:>12} {:>12}  {}\n", "constant", "value", "start", "95 % interval");
+  for (const Determination determination : {Determination::fitted, Determination::undetermined}) {
+    for (const FittedConstant& constant : report.fit.constants) {
+      if (constant.determination == determination) print_constant(constant, out);
+    }
+  }
+  print_hidden(report.fit.constants, out);
+  if (report.fit.correlated.empty()) return;
+  fmt::print(out, "\nhardly told apart by these rows (correlation)\n");
+  for (const CorrelatedPair& pair : report.fit.correlated) {
+    fmt::print(out, "  {} and {} ({:.3f})\n", pair.first, pair.second, pair.correlation);
+  }
+}
+
+std::string text_of_band(const BandError& band) {
+  if (band.rows == 0) return "-";
+  return fmt::format("{:.1f} {:>+6.1f}{}", 100 * band.median, 100 * band.bias,
+                     band.systematic ? "!" : " ");
+}
+
+void print_errors(std::string_view what, const std::vector<ValidatedRow>& rows, std::ostream& out) {
+  const std::vector<FamilyError> errors = family_errors(rows);
+  std::size_t width = what.size();
+  for (const FamilyError& each : errors) width = std::max(width, describe(each.family).size());
+  std::string head = fmt::format("{:<{}} {:>5}", what, width, "rows");
+  for (const std::string_view band : size_band_names) head += fmt::format(" {:>14} ", band);
+  fmt::print(out, "\n{}\n", head);
+  bool systematic = false;
+  for (const FamilyError& each : errors) {
+    std::string line = fmt::format("{:<{}} {:>5}", describe(each.family), width, each.rows);
+    for (const BandError& band : each.bands) {
+      line += fmt::format(" {:>15}", text_of_band(band));
+      systematic = systematic || band.systematic;
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    fmt::print(out, "{}\n", line);
+  }
+  if (systematic) {
+    fmt::print(out, "!: leans to one side by more than scatter explains\n");
+  }
+}
+
+void print_total(std::string_view what, const std::vector<ValidatedRow>& rows, std::ostream& out) {
+  if (rows.empty()) return;
+  const Score score = total_score(rows).all;
+  fmt::print(out, "{:<28} {:>6} {:>8.1f} {:>8.1f} {:>8.1f} {:>8.1f} {:>8.1f}\n", what, score.rows,
+             100 * score.median, 100 * score.mean, 100 * score.p90, 100 * score.worst,
+             100 * score.bias);
+}
+
+}  // namespace
+
+void print_unused(const std::map<std::string, LeftOut>& left_out, std::ostream& out) {
+  for (const auto& [reason, rows] : left_out) {
+    fmt::print(out, "  {:>5} rows of {}{}: {}\n", rows.rows, rows.first_id,
+               rows.rows > 1 ? " and others" : "", reason);
+  }
+}
+
+void print_calibration(const CalibrationReport& report, std::ostream& out) {
+  print_fit(report, out);
+  print_errors("error in %: median, bias", report.used, out);
+  if (!report.held_out.empty()) print_errors("held out", report.held_out, out);
+  fmt::print(out, "\n{:<28} {:>6} {:>8} {:>8} {:>8} {:>8} {:>8}\n", "error in %", "rows", "median",
+             "mean", "p90", "worst", "bias");
+  print_total(fmt::format("before, with {}", report.start), report.before, out);
+  print_total("fitted", report.used, out);
+  print_total("held out", report.held_out, out);
+  if (report.left_out.empty()) return;
+  fmt::print(out, "\nnot used\n");
+  print_unused(report.left_out, out);
+}
+
+void print_constants(const CalibrationText& start, const TransferCost& cost, std::ostream& out) {
+  fmt::print(out, "# constants of {}; * says that it states them\n", start.name());
+  const FitConstants constants(start, cost, {});
+  for (const Parameter& parameter : fit_parameters()) {
+    const double value = constants.stated(parameter);
+    fmt::print(out, "{} {:<32} {:>12}  {}\n", start.states(parameter.name) ? '*' : ' ',
+               parameter.name, text_of(parameter, value), meaning_of(parameter));
+  }
+}
+
+}  // namespace collsim::command
