@@ -24,6 +24,7 @@ struct Family {
   Rank ranks;
   Rank root;
   std::uint32_t calls;
+  std::uint32_t gpus_per_process;
   auto operator<=>(const Family&) const = default;
 };
 
@@ -98,7 +99,8 @@ Family family_of(const RecordedRow& row) {
   constexpr std::uint32_t iterations_of_benchmarks = 20;  // nccl-tests' -n
   const std::uint32_t calls =
       has_root(*row.collective) ? row.iterations.value_or(iterations_of_benchmarks) : 0;
-  return {*row.collective, row.variables, row.nodes, row.ranks, row.root, calls};
+  return {*row.collective, row.variables, row.nodes, row.ranks, row.root, calls,
+          row.gpus_per_process};
 }
 
 Predictor make_predictor(const Family& family, const Topology& topology, const TransferCost& cost,
@@ -109,8 +111,10 @@ Predictor make_predictor(const Family& family, const Topology& topology, const T
   run.nccl_version = version;
   run.variables = family.variables;
   if (family.calls > 0) run.calls = family.calls;
-  return {topology,     cost,        family.collective,          run,
-          family.ranks, family.root, family.ranks / family.nodes};
+  TransferCost cost_of_process = cost;
+  cost_of_process.issue.value *= family.gpus_per_process;  // it issues for each in turn
+  return {topology,     cost_of_process, family.collective,          run,
+          family.ranks, family.root,     family.ranks / family.nodes};
 }
 
 /// Where NCCL chooses an algorithm that is not simulated, another's time stands for it.

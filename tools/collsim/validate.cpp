@@ -94,13 +94,15 @@ NcclVersion version_of(const Recording& recording, const po::variables_map& valu
   if (values.contains("nccl-version")) {
     return parse_nccl_version(values["nccl-version"].as<std::string>());
   }
+  if (recording.nccl_rules) return *recording.nccl_rules;
   const auto recorded = recording.machine.find("nccl");
   return recorded == recording.machine.end() ? newest_nccl_version
                                              : parse_nccl_version(recorded->second);
 }
 
-/// A shipped machine that a recording is surely of.
+/// The shipped machine that a recording names, or is surely of.
 std::string machine_of(const Recording& recording) {
+  if (!recording.topology.empty()) return recording.topology;
   constexpr Rank gpus_of_a_server = 8;
   const auto gpu = recording.machine.find("gpu");
   const bool is_server = std::any_of(
@@ -126,6 +128,14 @@ void append(Validation& all, Validation more) {
 void validate_file(const std::string& file, const po::variables_map& values,
                    ValidationOptions options, ValidationReport& report) {
   const Recording recording = read_recording(find_data_file(file, "recordings"));
+  report.files.push_back(std::filesystem::path(file).filename().string());
+  if (!recording.left_out.empty() && !values.contains("topology")) {
+    report.machines.push_back("no machine of ours");
+    LeftOut& left_out = report.validation.left_out[recording.left_out];
+    if (left_out.rows == 0) left_out.first_id = recording.rows.front().id;
+    left_out.rows += recording.rows.size();
+    return;
+  }
   const std::string machine =
       values.contains("topology") ? values["topology"].as<std::string>() : machine_of(recording);
   const Topology topology = load_topology(find_data_file(machine, "topologies"));
@@ -135,7 +145,6 @@ void validate_file(const std::string& file, const po::variables_map& values,
                 find_data_file(values["calibration"].as<std::string>(), "models/calibrations"))
           : calibration_for(topology);
   options.nccl_version = version_of(recording, values);
-  report.files.push_back(std::filesystem::path(file).filename().string());
   report.machines.push_back(topology.name());
   append(report.validation, validate(recording, topology, cost, options));
 }
