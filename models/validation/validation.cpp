@@ -60,7 +60,8 @@ struct Hosts {
 
 bool excluded(const RecordedRow& row, const ValidationOptions& options) {
   return (options.collective && row.collective != options.collective) ||
-         !row.id.starts_with(options.id) || (options.in_place && row.in_place != *options.in_place);
+         !row.id.starts_with(options.id) || (options.in_place && row.in_place != *options.in_place) ||
+         (options.largest && row.size > *options.largest);
 }
 
 /// Why a row has no prediction on these hosts; empty where it can have one.

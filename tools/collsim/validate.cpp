@@ -29,10 +29,10 @@ constexpr std::string_view epilogue =
     "Every recorded time beside what is predicted for it, under NCCL's rules and in the row's\n"
     "environment: errors by family and size, whether NCCL chose what we think, where algorithms\n"
     "and protocols change places. A recording is what collsim-recorder wrote, a CSV like\n"
-    "recordings/h200.csv, or nccl-tests' text or JSON (-J) output.\n"
+    "recordings/h200.csv, nccl-tests' text or JSON (-J) output, or one of recordings/published.\n"
     "\n"
-    "Without --topology, recordings of an H200 server are held against hgx-h200. Exit code 1\n"
-    "where --require fails.\n"
+    "Without --topology, a published run is held against the machine that it names, and recordings\n"
+    "of an H200 server against hgx-h200. Exit code 1 where --require fails.\n"
     "\n"
     "  collsim validate recordings/h200x4/forced-4-ranks.yaml\n"
     "  collsim validate recordings/h200x4/tcp.yaml -t one-gpu-ethernet-5g --id tcp-forced/4x1\n"
@@ -52,6 +52,7 @@ po::options_description validate_options() {
        "only rows whose id begins so, such as forced/4/Ring")  //
       ("place", po::value<std::string>()->default_value("all"),
        "only rows out of place or in place: out, in or all")  //
+      ("largest", po::value<std::string>(), "only rows up to this size: 64M (default: all)")  //
       ("mode", po::value<std::string>()->default_value("plain"),
        "plain, graph (whose launch is not modelled) or all")  //
       ("nccl-version", po::value<std::string>(),
@@ -79,6 +80,9 @@ ValidationOptions read_options(const po::variables_map& values) {
   check_word(values, "place", {"out", "in", "all"});
   const auto& place = values["place"].as<std::string>();
   if (place != "all") options.in_place = place == "in";
+  if (values.contains("largest")) {
+    options.largest = Bytes{parse_size("largest", values["largest"].as<std::string>())};
+  }
   check_word(values, "mode", {"plain", "graph", "all"});
   const auto& mode = values["mode"].as<std::string>();
   options.mode.reset();
