@@ -42,7 +42,7 @@ struct RecordedRow {
   std::optional<std::uint32_t> iterations;  ///< calls in a row whose mean time it is
   Seconds time;
   std::optional<Seconds> nccl_estimate;
-  bool wrong = false;  ///< the results were not as expected
+  bool wrong = false;                  ///< the results were not as expected
   std::uint32_t gpus_per_process = 1;  ///< whose calls one CPU thread issues, one after the other
   /// Of every host's link, where hosts were played on one machine.
   std::optional<BytesPerSecond> host_rate{};

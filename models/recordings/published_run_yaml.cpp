@@ -93,7 +93,8 @@ void add_time(const YamlValue& value, bool in_place, RecordedRow row, Recording&
   const std::string text = value.string();
   if (text == "none") return;
   const auto time = decimal_number(text);
-  if (!time || *time <= 0) value.fail(fmt::format("'{}' is no time", text), "microseconds, or none");
+  if (!time || *time <= 0)
+    value.fail(fmt::format("'{}' is no time", text), "microseconds, or none");
   row.time = microseconds(*time);
   row.in_place = in_place;
   recording.rows.push_back(std::move(row));
@@ -102,11 +103,11 @@ void add_time(const YamlValue& value, bool in_place, RecordedRow row, Recording&
 }  // namespace
 
 Recording read_published_run_yaml(const TextFile& text) {
-  const YamlMapping root = read_yaml(text, "published-run")
-                               .mapping({"source", "machine", "note", "topology", "left_out",
-                                         "nccl_rules", "collective", "nodes", "ranks",
-                                         "gpus_per_process", "iterations", "environment",
-                                         "simulated_environment", "rows"});
+  const YamlMapping root =
+      read_yaml(text, "published-run")
+          .mapping({"source", "machine", "note", "topology", "left_out", "nccl_rules", "collective",
+                    "nodes", "ranks", "gpus_per_process", "iterations", "environment",
+                    "simulated_environment", "rows"});
   Recording recording;
   read_source(root.at("source"), recording);
   read_machine(root.at("machine"), recording);

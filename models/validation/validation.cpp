@@ -60,7 +60,8 @@ struct Hosts {
 
 bool excluded(const RecordedRow& row, const ValidationOptions& options) {
   return (options.collective && row.collective != options.collective) ||
-         !row.id.starts_with(options.id) || (options.in_place && row.in_place != *options.in_place) ||
+         !row.id.starts_with(options.id) ||
+         (options.in_place && row.in_place != *options.in_place) ||
          (options.largest && row.size > *options.largest);
 }
 
@@ -100,8 +101,8 @@ Family family_of(const RecordedRow& row) {
   constexpr std::uint32_t iterations_of_benchmarks = 20;  // nccl-tests' -n
   const std::uint32_t calls =
       has_root(*row.collective) ? row.iterations.value_or(iterations_of_benchmarks) : 0;
-  return {*row.collective, row.variables, row.nodes, row.ranks, row.root, calls,
-          row.gpus_per_process};
+  return {*row.collective, row.variables, row.nodes,           row.ranks,
+          row.root,        calls,         row.gpus_per_process};
 }
 
 Predictor make_predictor(const Family& family, const Topology& topology, const TransferCost& cost,

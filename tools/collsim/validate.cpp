@@ -31,11 +31,14 @@ constexpr std::string_view epilogue =
     "and protocols change places. A recording is what collsim-recorder wrote, a CSV like\n"
     "recordings/h200.csv, nccl-tests' text or JSON (-J) output, or one of recordings/published.\n"
     "\n"
-    "Without --topology, a published run is held against the machine that it names, and recordings\n"
+    "Without --topology, a published run is held against the machine that it names, and "
+    "recordings\n"
     "of an H200 server against hgx-h200. Exit code 1 where --require fails.\n"
     "\n"
     "  collsim validate recordings/h200x4/forced-4-ranks.yaml\n"
     "  collsim validate recordings/h200x4/tcp.yaml -t one-gpu-ethernet-5g --id tcp-forced/4x1\n"
+    "  collsim validate recordings/published/a100x8-80gb-mpi-allreduce.yaml --format html > "
+    "a.html\n"
     "  collsim validate my-nccl-tests.log -t dgx-h100 --require median=10,choice=95";
 
 po::options_description validate_options() {
@@ -51,7 +54,7 @@ po::options_description validate_options() {
       ("id", po::value<std::string>()->default_value(""),
        "only rows whose id begins so, such as forced/4/Ring")  //
       ("place", po::value<std::string>()->default_value("all"),
-       "only rows out of place or in place: out, in or all")  //
+       "only rows out of place or in place: out, in or all")                                  //
       ("largest", po::value<std::string>(), "only rows up to this size: 64M (default: all)")  //
       ("mode", po::value<std::string>()->default_value("plain"),
        "plain, graph (whose launch is not modelled) or all")  //
@@ -61,7 +64,8 @@ po::options_description validate_options() {
        "what must hold over all rows, in percent: median=5,mean=12,p90=30,worst=60,bias=5 at most, "
        "choice=95 at least")                                                                //
       ("threads", po::value<std::int64_t>()->default_value(0), "default: 0, one per core")  //
-      ("format", po::value<std::string>()->default_value("table"), "table, csv or json");
+      ("format", po::value<std::string>()->default_value("table"),
+       "table, csv, json, or html: a page with charts");
   return options;
 }
 
@@ -161,7 +165,7 @@ int run_validate(std::span<const std::string> args, std::ostream& out, std::ostr
   if (!values->contains("recording")) {
     throw InputError("validate: no recording", "collsim validate RECORDING..., or --help");
   }
-  check_word(*values, "format", {"table", "csv", "json"});
+  check_word(*values, "format", {"table", "csv", "json", "html"});
   const auto requirements = parse_requirements((*values)["require"].as<std::string>());
   const ValidationOptions options = read_options(*values);
   ValidationReport report;
@@ -176,6 +180,8 @@ int run_validate(std::span<const std::string> args, std::ostream& out, std::ostr
     print_validation_csv(report, out);
   } else if (format == "json") {
     print_validation_json(report, out);
+  } else if (format == "html") {
+    print_validation_html(report, out);
   } else {
     print_validation_table(report, out);
   }

@@ -62,14 +62,14 @@ TEST(PublishedRun, rows_have_what_the_file_says) {
 TEST(PublishedRun, says_what_is_wrong) {
   const std::string good = "topology: dgx-a100-x4\n" + run;
   for (const std::string& text :
-       {head + run + "  - [8, 1, 1]\n",                           // no machine, and no reason
-        head + "left_out: why\n" + good + "  - [8, 1, 1]\n",      // a machine and a reason
-        head + good + "  - [8, 1]\n",                             // a field too few
-        head + good + "  - [8, 1, 1, 1]\n",                       // a field too many
-        head + good + "  - [0, 1, 1]\n",                          // no bytes
-        head + good + "  - [8, 0, 1]\n",                          // no time
-        head + good + "  - [8, fast, 1]\n",                       // not a time
-        head + "speed: 1\n" + good + "  - [8, 1, 1]\n",           // a key that is none
+       {head + run + "  - [8, 1, 1]\n",                              // no machine, and no reason
+        head + "left_out: why\n" + good + "  - [8, 1, 1]\n",         // a machine and a reason
+        head + good + "  - [8, 1]\n",                                // a field too few
+        head + good + "  - [8, 1, 1, 1]\n",                          // a field too many
+        head + good + "  - [0, 1, 1]\n",                             // no bytes
+        head + good + "  - [8, 0, 1]\n",                             // no time
+        head + good + "  - [8, fast, 1]\n",                          // not a time
+        head + "speed: 1\n" + good + "  - [8, 1, 1]\n",              // a key that is none
         "collsim: published-run/1\n" + good + "  - [8, 1, 1]\n"}) {  // no source
     EXPECT_THROW(read(text), InputError) << text;
   }
