@@ -146,7 +146,7 @@ TEST(ValidateCommand, html_needs_nothing_but_itself) {
   const auto root =
       nlohmann::json::parse(outcome.out.substr(data, outcome.out.find("</script>", data) - data));
   ASSERT_EQ(root["families"].size(), 1U);
-  EXPECT_EQ(root["families"][0]["name"], "all_reduce 4 ring/Simple ch4");
+  EXPECT_EQ(root["families"][0]["name"], "all_reduce 4 ring/simple ch4");
   ASSERT_EQ(root["families"][0]["points"].size(), 14U);
   EXPECT_EQ(root["families"][0]["points"][0].size(), 4U);
   EXPECT_NE(outcome.out.find("var charts="), std::string::npos);

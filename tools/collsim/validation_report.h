@@ -21,7 +21,7 @@ struct ValidationReport {
 /// A size as people say it, rounded: "1.3 MiB".
 std::string rounded_size(double bytes);
 
-/// A family as reports name it: "all_reduce 8 ring/Simple".
+/// A family as reports name it: "all_reduce 8 ring/simple".
 std::string describe(const ValidationFamily& family);
 
 /// Where two change places: "ring/ll < 96 KiB < ring/simple", "ring/ll always".

@@ -34,8 +34,11 @@ Recording read(const std::string& text) {
 }
 
 TEST(PublishedRun, rows_have_what_the_file_says) {
-  const Recording recording =
-      read(head + "topology: dgx-a100-x4\n" + run + "  - [1024, 12.5, none]\n  - [4096, 20, 21]\n");
+  std::string text = head;
+  text += "topology: dgx-a100-x4\n";
+  text += run;
+  text += "  - [1024, 12.5, none]\n  - [4096, 20, 21]\n";
+  const Recording recording = read(text);
   EXPECT_EQ(recording.topology, "dgx-a100-x4");
   EXPECT_EQ(recording.left_out, "");
   EXPECT_EQ(recording.nccl_rules, (NcclVersion{2, 18}));
@@ -60,17 +63,25 @@ TEST(PublishedRun, rows_have_what_the_file_says) {
 }
 
 TEST(PublishedRun, says_what_is_wrong) {
-  const std::string good = "topology: dgx-a100-x4\n" + run;
+  const std::string machine = "topology: dgx-a100-x4\n";
+  const std::string reason = "left_out: why\n";
+  const std::string row = "  - [8, 1, 1]\n";
+  const auto file = [](std::initializer_list<std::string_view> parts) {
+    std::string text;
+    for (const std::string_view part : parts) text += part;
+    return text;
+  };
+  EXPECT_NO_THROW(read(file({head, machine, run, row})));
   for (const std::string& text :
-       {head + run + "  - [8, 1, 1]\n",                              // no machine, and no reason
-        head + "left_out: why\n" + good + "  - [8, 1, 1]\n",         // a machine and a reason
-        head + good + "  - [8, 1]\n",                                // a field too few
-        head + good + "  - [8, 1, 1, 1]\n",                          // a field too many
-        head + good + "  - [0, 1, 1]\n",                             // no bytes
-        head + good + "  - [8, 0, 1]\n",                             // no time
-        head + good + "  - [8, fast, 1]\n",                          // not a time
-        head + "speed: 1\n" + good + "  - [8, 1, 1]\n",              // a key that is none
-        "collsim: published-run/1\n" + good + "  - [8, 1, 1]\n"}) {  // no source
+       {file({head, run, row}),                                      // no machine, and no reason
+        file({head, reason, machine, run, row}),                     // a machine and a reason
+        file({head, machine, run, "  - [8, 1]\n"}),                  // a field too few
+        file({head, machine, run, "  - [8, 1, 1, 1]\n"}),            // a field too many
+        file({head, machine, run, "  - [0, 1, 1]\n"}),               // no bytes
+        file({head, machine, run, "  - [8, 0, 1]\n"}),               // no time
+        file({head, machine, run, "  - [8, fast, 1]\n"}),            // not a time
+        file({head, "speed: 1\n", machine, run, row}),               // a key that is none
+        file({"collsim: published-run/1\n", machine, run, row})}) {  // no source
     EXPECT_THROW(read(text), InputError) << text;
   }
 }
