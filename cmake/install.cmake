@@ -13,6 +13,10 @@ foreach(data topologies scenarios recordings models/calibrations)
     DESTINATION "${CMAKE_INSTALL_DATADIR}/collsim/${parent}")
 endforeach()
 
+install(FILES "${PROJECT_SOURCE_DIR}/tools/charts/plot.min.js"
+  "${PROJECT_SOURCE_DIR}/tools/charts/validation.js"
+  DESTINATION "${CMAKE_INSTALL_DATADIR}/collsim/tools/charts")
+
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/collsim")
 install(EXPORT collsim-targets NAMESPACE collsim:: DESTINATION "${package_dir}")
 configure_package_config_file(cmake/collsim-config.cmake.in

@@ -29,7 +29,9 @@ std::string_view to_string(CallMode mode) {
 Recording read_recording(const TextFile& text) {
   const std::string_view line = first_line(text.content);
   Recording recording;
-  if (line.starts_with("collsim:")) {
+  if (line.starts_with("collsim: published-run")) {
+    recording = read_published_run_yaml(text);
+  } else if (line.starts_with("collsim:")) {
     recording = read_recorder_yaml(text);
   } else if (split_words(line).empty() ? false : split_words(line).front().text.front() == '{') {
     recording = read_nccl_tests_json(text);

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "models/nccl/version.h"
 #include "models/played_hosts.h"
 #include "sim/collective.h"
 #include "sim/nccl_algorithm.h"
@@ -43,6 +44,7 @@ struct RecordedRow {
   Seconds time;
   std::optional<Seconds> nccl_estimate;
   bool wrong = false;                  ///< the results were not as expected
+  std::uint32_t gpus_per_process = 1;  ///< whose calls one CPU thread issues, one after the other
   std::optional<PlayedHosts> hosts{};  ///< where hosts were played on one machine
 };
 
@@ -51,11 +53,14 @@ struct Recording {
   std::filesystem::path file;
   /// What is known of the machine; `gpu` ("NVIDIA H200"), `gpus`, `nccl` ("2.28.9") and more.
   std::map<std::string, std::string> machine;
+  std::string topology;  ///< the shipped machine that it says it fits; may be empty
+  std::string left_out;  ///< why no machine fits it; mostly empty
+  std::optional<NcclVersion> nccl_rules;  ///< where the recorded release is not to be taken
   std::vector<RecordedRow> rows;
 };
 
 /// Reads any of the formats of docs/formats.md ("Recordings"), which it tells by the content: our
-/// recorder's YAML, a CSV, nccl-tests' text output, nccl-tests' JSON. Throws InputError.
+/// recorder's YAML, a published run's, a CSV, nccl-tests' text output, its JSON. Throws InputError.
 Recording read_recording(const std::filesystem::path& path);
 /// The same for a text that is at hand.
 Recording read_recording(const TextFile& text);

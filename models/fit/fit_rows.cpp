@@ -117,7 +117,9 @@ std::vector<Seconds> FitRows::times(const TransferCost& cost,
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     return points_[points[a]].work > points_[points[b]].work;  // so that no thread ends late
   });
-  for (const auto& predictor : predictors_) predictor->set_cost(cost);
+  for (const auto& [key, laid] : calls_) {
+    if (laid.predictor) predictors_[*laid.predictor]->set_cost(cost_of(key.first, cost));
+  }
   std::vector<Seconds> times(points.size());
   for_each_in_parallel(order.size(), threads, [&](std::size_t i) {
     if (stop && stop()) throw FitStopped();

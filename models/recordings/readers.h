@@ -14,6 +14,7 @@ namespace collsim {
 
 // The readers behind read_recording(), one per format.
 Recording read_recorder_yaml(const TextFile& text);
+Recording read_published_run_yaml(const TextFile& text);
 Recording read_recording_csv(const TextFile& text);
 Recording read_nccl_tests_text(const TextFile& text);
 Recording read_nccl_tests_json(const TextFile& text);

@@ -12,7 +12,8 @@ RecordedCall call_of(const RecordedRow& row) {
   // Elsewhere ranks hardly part, so that one call tells as much.
   const bool ranks_part = has_root(*row.collective) || row.hosts;
   const std::uint32_t calls = ranks_part ? row.iterations.value_or(iterations_of_benchmarks) : 0;
-  return {*row.collective, row.variables, row.nodes, row.ranks, row.root, calls, row.hosts};
+  return {*row.collective, row.variables,        row.nodes, row.ranks, row.root,
+          calls,           row.gpus_per_process, row.hosts};
 }
 
 Predictor make_predictor(const RecordedCall& call, const Topology& topology,
@@ -23,7 +24,14 @@ Predictor make_predictor(const RecordedCall& call, const Topology& topology,
   run.nccl_version = version;
   run.variables = call.variables;
   if (call.calls > 0) run.calls = call.calls;
-  return {topology, cost, call.collective, run, call.ranks, call.root, call.ranks / call.nodes};
+  return {topology,   cost_of(call, cost), call.collective,        run,
+          call.ranks, call.root,           call.ranks / call.nodes};
+}
+
+TransferCost cost_of(const RecordedCall& call, const TransferCost& cost) {
+  TransferCost own = cost;
+  own.issue.value *= call.gpus_per_process;
+  return own;
 }
 
 Hosts::Hosts(const Topology& topology) : gpus_(topology.node_count()) {
@@ -41,7 +49,9 @@ bool Hosts::hold(const RecordedRow& row) const {
 
 bool excluded(const RecordedRow& row, const ValidationOptions& options) {
   return (options.collective && row.collective != options.collective) ||
-         !row.id.starts_with(options.id) || (options.in_place && row.in_place != *options.in_place);
+         !row.id.starts_with(options.id) ||
+         (options.in_place && row.in_place != *options.in_place) ||
+         (options.largest && row.size > *options.largest);
 }
 
 std::string why_left_out(const RecordedRow& row, const Hosts& hosts,

@@ -22,6 +22,7 @@ struct RecordedCall {
   Rank ranks = 0;
   Rank root = 0;
   std::uint32_t calls = 0;  ///< in a row; 0: it does not matter
+  std::uint32_t gpus_per_process = 1;
   std::optional<PlayedHosts> hosts{};
   auto operator<=>(const RecordedCall&) const = default;
 };
@@ -34,6 +35,9 @@ RecordedCall call_of(const RecordedRow& row);
 /// topology. Throws InputError as Predictor does.
 Predictor make_predictor(const RecordedCall& call, const Topology& topology,
                          const TransferCost& cost, NcclVersion version);
+
+/// The costs of that call: a process that drives several GPUs issues for each in turn.
+TransferCost cost_of(const RecordedCall& call, const TransferCost& cost);
 
 /// What a topology's hosts are like.
 class Hosts {

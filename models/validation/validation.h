@@ -48,6 +48,7 @@ struct ValidationOptions {
   std::optional<Collective> collective;            ///< all where not given
   std::string id;                                  ///< begins the ids of the rows; all where empty
   std::optional<bool> in_place;                    ///< both where not given
+  std::optional<Bytes> largest;                    ///< rows up to it; all where not given
   std::optional<CallMode> mode = CallMode::plain;  ///< launches in graphs are not modelled
   NcclVersion nccl_version = newest_nccl_version;
   std::uint32_t threads = 1;

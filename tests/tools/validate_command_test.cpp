@@ -135,5 +135,39 @@ TEST(ValidationReport, sizes_and_crossovers_are_said_shortly) {
   EXPECT_EQ(describe({true, true, 2048}, "ring", "tree"), "ring at both ends, and from 2 KiB on");
 }
 
+// The page is whole: 14 points of one family, the library and our script, and nothing from
+// elsewhere.
+TEST(ValidateCommand, html_needs_nothing_but_itself) {
+  const Outcome outcome = validate(small_and({"--format", "html"}));
+  ASSERT_EQ(outcome.status, exit_ok) << outcome.err;
+  EXPECT_TRUE(outcome.out.starts_with("<!DOCTYPE html>"));
+  const std::string begin = "<script id=\"validation\" type=\"application/json\">";
+  const std::size_t data = outcome.out.find(begin) + begin.size();
+  const auto root =
+      nlohmann::json::parse(outcome.out.substr(data, outcome.out.find("</script>", data) - data));
+  ASSERT_EQ(root["families"].size(), 1U);
+  EXPECT_EQ(root["families"][0]["name"], "all_reduce 4 ring/simple ch4");
+  ASSERT_EQ(root["families"][0]["points"].size(), 14U);
+  EXPECT_EQ(root["families"][0]["points"][0].size(), 4U);
+  EXPECT_NE(outcome.out.find("var charts="), std::string::npos);
+  EXPECT_NE(outcome.out.find("Plot.plot("), std::string::npos);
+  EXPECT_EQ(outcome.out.find("<script src"), std::string::npos);
+  EXPECT_EQ(outcome.out.find("<link"), std::string::npos);
+  EXPECT_EQ(outcome.out.find("@import"), std::string::npos);
+}
+
+TEST(ValidateCommand, a_published_run_names_its_machine_or_why_none) {
+  const std::string published = recordings + "published/";
+  const Outcome fits =
+      validate({published + "h100x2-gpu01-ring-nvlink-allreduce.yaml", "--largest", "256M"});
+  EXPECT_EQ(fits.status, exit_ok);
+  EXPECT_NE(fits.out.find("allreduce.yaml on DGX H100"), std::string::npos) << fits.out;
+  const Outcome none = validate({published + "h100x2x2-cnh-allreduce.yaml"});
+  EXPECT_EQ(none.status, exit_ok);
+  EXPECT_NE(none.out.find("64 rows of h100x2x2-cnh-allreduce and others: its network is not"),
+            std::string::npos)
+      << none.out;
+}
+
 }  // namespace
 }  // namespace collsim::command

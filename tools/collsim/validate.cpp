@@ -29,13 +29,16 @@ constexpr std::string_view epilogue =
     "Every recorded time beside what is predicted for it, under NCCL's rules and in the row's\n"
     "environment: errors by family and size, whether NCCL chose what we think, where algorithms\n"
     "and protocols change places. A recording is what collsim-recorder wrote, a CSV like\n"
-    "recordings/h200.csv, or nccl-tests' text or JSON (-J) output.\n"
+    "recordings/h200.csv, nccl-tests' text or JSON (-J) output, or one of recordings/published.\n"
     "\n"
-    "Without --topology, recordings of an H200 server are held against hgx-h200. Exit code 1\n"
-    "where --require fails.\n"
+    "Without --topology, a published run is held against the machine that it names, and "
+    "recordings\n"
+    "of an H200 server against hgx-h200. Exit code 1 where --require fails.\n"
     "\n"
     "  collsim validate recordings/h200x4/forced-4-ranks.yaml\n"
     "  collsim validate recordings/h200x4/tcp.yaml -t one-gpu-ethernet-5g --id tcp-forced/4x1\n"
+    "  collsim validate recordings/published/a100x8-80gb-mpi-allreduce.yaml --format html > "
+    "a.html\n"
     "  collsim validate my-nccl-tests.log -t dgx-h100 --require median=10,choice=95";
 
 po::options_description validate_options() {
@@ -51,7 +54,8 @@ po::options_description validate_options() {
       ("id", po::value<std::string>()->default_value(""),
        "only rows whose id begins so, such as forced/4/Ring")  //
       ("place", po::value<std::string>()->default_value("all"),
-       "only rows out of place or in place: out, in or all")  //
+       "only rows out of place or in place: out, in or all")                                  //
+      ("largest", po::value<std::string>(), "only rows up to this size: 64M (default: all)")  //
       ("mode", po::value<std::string>()->default_value("plain"),
        "plain, graph (whose launch is not modelled) or all")  //
       ("nccl-version", po::value<std::string>(),
@@ -60,7 +64,8 @@ po::options_description validate_options() {
        "what must hold over all rows, in percent: median=5,mean=12,p90=30,worst=60,bias=5 at most, "
        "choice=95 at least")                                                                //
       ("threads", po::value<std::int64_t>()->default_value(0), "default: 0, one per core")  //
-      ("format", po::value<std::string>()->default_value("table"), "table, csv or json");
+      ("format", po::value<std::string>()->default_value("table"),
+       "table, csv, json, or html: a page with charts");
   return options;
 }
 
@@ -79,6 +84,9 @@ ValidationOptions read_options(const po::variables_map& values) {
   check_word(values, "place", {"out", "in", "all"});
   const auto& place = values["place"].as<std::string>();
   if (place != "all") options.in_place = place == "in";
+  if (values.contains("largest")) {
+    options.largest = Bytes{parse_size("largest", values["largest"].as<std::string>())};
+  }
   check_word(values, "mode", {"plain", "graph", "all"});
   const auto& mode = values["mode"].as<std::string>();
   options.mode.reset();
@@ -94,13 +102,15 @@ NcclVersion version_of(const Recording& recording, const po::variables_map& valu
   if (values.contains("nccl-version")) {
     return parse_nccl_version(values["nccl-version"].as<std::string>());
   }
+  if (recording.nccl_rules) return *recording.nccl_rules;
   const auto recorded = recording.machine.find("nccl");
   return recorded == recording.machine.end() ? newest_nccl_version
                                              : parse_nccl_version(recorded->second);
 }
 
-/// A shipped machine that a recording is surely of.
+/// The shipped machine that a recording names, or is surely of.
 std::string machine_of(const Recording& recording) {
+  if (!recording.topology.empty()) return recording.topology;
   constexpr Rank gpus_of_a_server = 8;
   const auto gpu = recording.machine.find("gpu");
   const bool is_server = std::any_of(
@@ -126,6 +136,14 @@ void append(Validation& all, Validation more) {
 void validate_file(const std::string& file, const po::variables_map& values,
                    ValidationOptions options, ValidationReport& report) {
   const Recording recording = read_recording(find_data_file(file, "recordings"));
+  report.files.push_back(std::filesystem::path(file).filename().string());
+  if (!recording.left_out.empty() && !values.contains("topology")) {
+    report.machines.push_back("no machine of ours");
+    LeftOut& left_out = report.validation.left_out[recording.left_out];
+    if (left_out.rows == 0) left_out.first_id = recording.rows.front().id;
+    left_out.rows += recording.rows.size();
+    return;
+  }
   const std::string machine =
       values.contains("topology") ? values["topology"].as<std::string>() : machine_of(recording);
   const Topology topology = load_topology(find_data_file(machine, "topologies"));
@@ -135,7 +153,6 @@ void validate_file(const std::string& file, const po::variables_map& values,
                 find_data_file(values["calibration"].as<std::string>(), "models/calibrations"))
           : calibration_for(topology);
   options.nccl_version = version_of(recording, values);
-  report.files.push_back(std::filesystem::path(file).filename().string());
   report.machines.push_back(topology.name());
   append(report.validation, validate(recording, topology, cost, options));
 }
@@ -148,7 +165,7 @@ int run_validate(std::span<const std::string> args, std::ostream& out, std::ostr
   if (!values->contains("recording")) {
     throw InputError("validate: no recording", "collsim validate RECORDING..., or --help");
   }
-  check_word(*values, "format", {"table", "csv", "json"});
+  check_word(*values, "format", {"table", "csv", "json", "html"});
   const auto requirements = parse_requirements((*values)["require"].as<std::string>());
   const ValidationOptions options = read_options(*values);
   ValidationReport report;
@@ -163,6 +180,8 @@ int run_validate(std::span<const std::string> args, std::ostream& out, std::ostr
     print_validation_csv(report, out);
   } else if (format == "json") {
     print_validation_json(report, out);
+  } else if (format == "html") {
+    print_validation_html(report, out);
   } else {
     print_validation_table(report, out);
   }

@@ -10,16 +10,6 @@ namespace collsim::command {
 
 namespace {
 
-std::string describe(const ValidationFamily& family) {
-  std::string text =
-      fmt::format("{} {}", to_string(family.collective), shape_of(family.nodes, family.ranks));
-  if (!family.algorithm.empty()) text += fmt::format(" {}/{}", family.algorithm, family.protocol);
-  if (family.channels > 0) text += fmt::format(" ch{}", family.channels);
-  if (family.mode == CallMode::graph) text += " graph";
-  if (!family.environment.empty()) text += " " + family.environment;
-  return text;
-}
-
 std::string percent(const Score& score, double Score::*figure) {
   return score.rows == 0 ? "-" : fmt::format("{:.1f}", 100 * (score.*figure));
 }
@@ -104,6 +94,16 @@ void print_left_out(const std::map<std::string, LeftOut>& left_out, std::ostream
 }
 
 }  // namespace
+
+std::string describe(const ValidationFamily& family) {
+  std::string text =
+      fmt::format("{} {}", to_string(family.collective), shape_of(family.nodes, family.ranks));
+  if (!family.algorithm.empty()) text += fmt::format(" {}/{}", family.algorithm, family.protocol);
+  if (family.channels > 0) text += fmt::format(" ch{}", family.channels);
+  if (family.mode == CallMode::graph) text += " graph";
+  if (!family.environment.empty()) text += " " + family.environment;
+  return text;
+}
 
 std::string rounded_size(double bytes) {
   constexpr double unit = 1024;

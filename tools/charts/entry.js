@@ -1,0 +1,1 @@
+export * as Plot from "@observablehq/plot";
