@@ -22,7 +22,9 @@ std::string_view to_string(TimeOrigin origin);
 struct RankedLink {
   LinkClass links;  ///< any one of these
   double busy = 0;  ///< of the healthy call's time: the busier direction at its full rate
-  Seconds time;     ///< with the fault, or its lower bound: what the degraded cable has to carry
+  /// With the fault. Where it is a lower bound: what the degraded cable has to carry, and the
+  /// healthy call, which fair sharing may undercut by a per cent where a cable holds others back.
+  Seconds time;
   /// An upper bound, where `time` is a lower one: the healthy call, slowed down for as long as it
   /// gives the cable more than the cable now carries. That is a way in which the degraded machine
   /// could run the call; sharing links fairly is taken to do no worse. Infinite where the healthy
@@ -45,7 +47,7 @@ struct FaultRanking {
 /// How much work a ranking may be.
 struct RankingEffort {
   std::uint64_t healthy = 40'000'000;    ///< messages of the healthy call
-  std::uint64_t transfers = 30'000'000;  ///< messages of all others
+  std::uint64_t transfers = 60'000'000;  ///< messages of all others
   std::uint32_t threads = 1;
 };
 

