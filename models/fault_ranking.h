@@ -47,7 +47,7 @@ struct FaultRanking {
 /// How much work a ranking may be.
 struct RankingEffort {
   std::uint64_t healthy = 40'000'000;    ///< messages of the healthy call
-  std::uint64_t transfers = 60'000'000;  ///< messages of all others
+  std::uint64_t transfers = 30'000'000;  ///< messages of all others
   std::uint32_t threads = 1;
 };
 

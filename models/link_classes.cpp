@@ -60,7 +60,9 @@ class Refinement {
   bool used(std::uint32_t channel) const { return binding_.loops(channel) > 0; }
 
   void colour_programs() {
-    ranks_.resize(plan_.ranks());
+    for (const Schedule& schedule : plan_.schedules) {
+      ranks_.resize(std::max<std::size_t>(ranks_.size(), schedule.participants()));
+    }
     // Of every schedule, those of the last channel that ran it: most are cut alike.
     std::map<std::uint32_t, std::pair<std::uint32_t, std::vector<Colour>>> known;
     for (std::uint32_t channel = 0; channel < binding_.channels(); ++channel) {
@@ -70,11 +72,11 @@ class Refinement {
         other = channel;
         colours = colours_of_programs(channel);
       }
-      for (Rank rank = 0; rank < plan_.ranks(); ++rank) ranks_[rank] += colours[rank];
+      for (Rank rank = 0; rank < colours.size(); ++rank) ranks_[rank] += colours[rank];
     }
   }
 
-  /// By rank.
+  /// By rank, then by agent.
   std::vector<Colour> colours_of_programs(std::uint32_t channel) const {
     const Schedule& schedule = plan_.schedule(channel);
     std::vector<std::int64_t> bytes;  // by chunk
@@ -82,8 +84,8 @@ class Refinement {
       bytes.push_back(binding_.chunk_bytes(channel, 0, {chunk, 1}).count);
     }
     std::vector<Colour> colours;
-    for (Rank rank = 0; rank < schedule.ranks(); ++rank) {
-      Colour colour = mix(binding_.loops(channel), 0);
+    for (Rank rank = 0; rank < schedule.participants(); ++rank) {
+      Colour colour = mix(binding_.loops(channel), schedule.is_agent(rank) ? 1 : 0);
       for (std::uint32_t lane = 0; lane < schedule.lanes(); ++lane) {
         colour = mix(mix(colour, lane), colour_of_program(schedule, rank, lane, bytes));
       }
@@ -190,7 +192,7 @@ class Refinement {
   const Plan& plan_;
   const Binding& binding_;
   const Wiring& wiring_;
-  std::vector<Colour> ranks_;
+  std::vector<Colour> ranks_;               // agents after them
   std::vector<std::vector<Colour>> wires_;  // by channel and connection
   std::vector<Colour> resources_;
 };

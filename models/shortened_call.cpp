@@ -17,7 +17,7 @@ namespace collsim {
 namespace {
 
 /// What the period's own drift may change of the whole call's time.
-constexpr double tolerance = 1e-3;
+constexpr double tolerance = 1e-2;
 /// Runs shorter than this are not worth cutting.
 constexpr std::uint32_t shortest_run = 128;
 /// What the first few probes keep of a run.

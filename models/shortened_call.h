@@ -20,7 +20,7 @@ struct CallTime {
 /// What repeats are the loops over the programs (every channel loses as many), or, within one loop,
 /// the equal primitives that follow each other in every program (a ring's steps). Three calls with
 /// b, b + k and b + 2k repeats are simulated, all ranks and links in place. Where the second k take
-/// as long as the first, to what changes the whole call's time by less than 0.1 %, so does every
+/// as long as the first, to what changes the whole call's time by less than 1 %, so does every
 /// further one; else b and k are doubled. Against whole simulations that is right to a per cent:
 /// the slow hops of a small window of a ring's steps weigh a little more than those of a whole
 /// turn.
