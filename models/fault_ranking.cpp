@@ -1,15 +1,14 @@
 #include "models/fault_ranking.h"
 
 #include <algorithm>
-#include <atomic>
-#include <exception>
+#include <limits>
 #include <map>
-#include <mutex>
-#include <thread>
+#include <optional>
 #include <utility>
 
+#include "models/parallel.h"
 #include "models/resource_load.h"
-#include "sim/native_fabric.h"
+#include "models/shortened_call.h"
 
 namespace collsim {
 
@@ -28,116 +27,159 @@ CableResources resources_of_cables(const Wiring& wiring, const Topology& topolog
   return resources;
 }
 
-Seconds time_with(const Predictor& predictor, const Predictor::Call& call,
-                  const std::vector<ResourceId>& degraded, double share) {
-  Disturbance disturbance;
-  MachineChange& change = disturbance.changes.emplace_back();
-  for (const ResourceId resource : degraded) {
-    change.capacities.push_back({resource, share * call.layout->wiring.capacities[resource]});
+/// Colour refinement takes a round over all connections for every few colours that it finds.
+std::size_t most_colours(const Plan& plan) {
+  constexpr std::size_t most = 1024;
+  constexpr std::size_t least = 64;
+  constexpr std::size_t work = std::size_t{1} << 24;
+  std::size_t connections = 1;
+  for (std::uint32_t channel = 0; channel < plan.channels(); ++channel) {
+    connections += plan.schedule(channel).connections().size();
   }
-  Execution execution = predictor.execution(call);
-  execution.disturbance = &disturbance;
-  NativeFabric fabric;
-  return execute(execution, fabric).time;
+  return std::clamp(work / connections, least, most);
 }
 
-/// Slices that the whole call sends, or a little more.
-std::uint64_t transfers_of(const Predictor::Call& call) {
-  std::uint64_t transfers = 0;
-  for (std::uint32_t channel = 0; channel < call.binding.channels(); ++channel) {
-    const Schedule& schedule = call.layout->plan.schedule(channel);
-    std::uint64_t sends_of_loop = 0;
-    for (Rank rank = 0; rank < schedule.ranks(); ++rank) {
-      for (std::uint32_t lane = 0; lane < schedule.lanes(); ++lane) {
-        for (const Primitive& primitive : schedule.program(rank, lane)) {
-          if (sends(primitive.kind)) sends_of_loop += schedule.peers(primitive.send_group).size();
-        }
-      }
-    }
-    transfers += sends_of_loop * call.binding.loops(channel);
+class Ranker {
+ public:
+  Ranker(const Predictor& predictor, Bytes size, double share, const RankingEffort& effort)
+      : predictor_(predictor),
+        call_(predictor.call(size)),
+        execution_(predictor.execution(call_)),
+        long_call_(execution_),
+        resources_(resources_of_cables(call_.layout->wiring, predictor.topology())),
+        effort_(effort) {
+    ranking_.share = share;
   }
-  return transfers * call.binding.chunking().slices;
-}
 
-Prediction at_least(const Predictor& predictor, const Predictor::Call& call) {
-  Prediction prediction;
-  prediction.size = call.binding.size();
-  prediction.algorithm = call.algorithm;
-  prediction.protocol = call.protocol;
-  prediction.bounds = predictor.bounds_of(call);
-  prediction.time = prediction.bounds.largest();
-  return prediction;
-}
-
-/// Runs `work(0)` to `work(count - 1)`, in any order. What one throws is thrown when all are over.
-template <typename Work>
-void in_threads(unsigned threads, std::size_t count, const Work& work) {
-  std::atomic<std::size_t> next = 0;
-  std::exception_ptr failure;
-  std::mutex failing;
-  const auto loop = [&] {
-    for (std::size_t i = next++; i < count; i = next++) {
-      try {
-        work(i);
-      } catch (...) {
-        const std::lock_guard lock(failing);
-        failure = std::current_exception();
-      }
+  FaultRanking rank() && {
+    find_healthy();
+    find_classes();
+    bound();
+    sort();
+    simulate();
+    for (RankedLink& ranked : ranking_.links) {
+      ranked.slowdown = ranked.time.value / ranking_.healthy.time.value;
+      ranked.slowdown_at_most = ranked.at_most.value / ranking_.healthy.time.value;
     }
-  };
-  std::vector<std::thread> others;
-  for (unsigned i = 1; i < threads; ++i) others.emplace_back(loop);
-  loop();
-  for (std::thread& other : others) other.join();
-  if (failure) std::rethrow_exception(failure);
-}
+    sort();
+    return std::move(ranking_);
+  }
+
+ private:
+  void find_healthy() {
+    Prediction& healthy = ranking_.healthy;
+    healthy.size = call_.binding.size();
+    healthy.algorithm = call_.algorithm;
+    healthy.protocol = call_.protocol;
+    healthy.bounds = predictor_.bounds_of(call_);
+    const auto found = long_call_.time({}, effort_.healthy, effort_.threads);
+    if (!found) {
+      ranking_.origin = TimeOrigin::bounds;
+      healthy.time = healthy.bounds.largest();
+      return;
+    }
+    ranking_.origin = found->whole ? TimeOrigin::simulated : TimeOrigin::steady_state;
+    healthy.time = found->time;
+    messages_ = found->messages;
+    if (found->whole) healthy.transfers = found->messages;
+  }
+
+  void find_classes() {
+    const ProtocolCost& cost = predictor_.cost().of(call_.protocol);
+    load_ = resource_load(call_.layout->plan, call_.binding, call_.layout->wiring, cost);
+    std::size_t used = 0;
+    for (LinkClass& links :
+         link_classes(call_.layout->plan, call_.binding, call_.layout->wiring,
+                      predictor_.topology(), load_, most_colours(call_.layout->plan))) {
+      used += links.cables.size();
+      ranking_.links.emplace_back().links = std::move(links);
+    }
+    ranking_.idle_cables = predictor_.topology().links().size() / 2 - used;
+  }
+
+  /// What holds of every cable without simulation.
+  void bound() {
+    const Seconds launch = predictor_.cost().launch + predictor_.cost().of(call_.protocol).setup;
+    const Seconds healthy = ranking_.healthy.time;
+    const double factor = 1 / ranking_.share;
+    for (RankedLink& ranked : ranking_.links) {
+      double busier = 0;
+      double both = 0;
+      for (const ResourceId id : resources_.at(ranked.links.cables.front())) {
+        const double seconds = load_.resources[id] / call_.layout->wiring.capacities[id].value;
+        busier = std::max(busier, seconds);
+        both += seconds;
+      }
+      ranked.busy = busier / healthy.value;
+      ranked.origin = TimeOrigin::bounds;
+      ranked.time = std::max(healthy, launch + Seconds{factor * busier});
+      ranked.at_most = {std::numeric_limits<double>::infinity()};
+      if (ranking_.origin == TimeOrigin::bounds) continue;
+      ranked.at_most = std::min(factor * healthy, healthy + Seconds{(factor - 1) * both});
+      ranked.at_most = std::max(ranked.at_most, ranked.time);
+    }
+  }
+
+  void sort() {
+    std::stable_sort(ranking_.links.begin(), ranking_.links.end(),
+                     [](const RankedLink& a, const RankedLink& b) {
+                       return std::pair(a.time, a.at_most) > std::pair(b.time, b.at_most);
+                     });
+  }
+
+  void simulate() {
+    if (ranking_.origin == TimeOrigin::bounds) return;
+    const std::uint64_t affordable = effort_.transfers / std::max<std::uint64_t>(messages_, 1);
+    const std::size_t count = std::min<std::uint64_t>(ranking_.links.size(), affordable);
+    constexpr std::uint64_t patience = 3;  // a fault's steady state may come later
+    for_each_in_parallel(count, effort_.threads, [&](std::size_t i) {
+      RankedLink& ranked = ranking_.links[i];
+      const Disturbance disturbance = degraded(ranked.links.cables.front());
+      const auto found = long_call_.time(disturbance, patience * messages_);
+      if (!found) return;
+      ranked.time = ranked.at_most = found->time;
+      ranked.origin = found->whole ? TimeOrigin::simulated : TimeOrigin::steady_state;
+    });
+  }
+
+  Disturbance degraded(LinkId cable) const {
+    Disturbance disturbance;
+    MachineChange& change = disturbance.changes.emplace_back();
+    for (const ResourceId resource : resources_.at(cable)) {
+      const BytesPerSecond healthy = call_.layout->wiring.capacities[resource];
+      change.capacities.push_back({resource, ranking_.share * healthy});
+    }
+    return disturbance;
+  }
+
+  const Predictor& predictor_;
+  Predictor::Call call_;
+  Execution execution_;
+  LongCall long_call_;
+  CableResources resources_;
+  RankingEffort effort_;
+  ResourceLoad load_;
+  std::uint64_t messages_ = 0;  // simulated for the healthy call
+  FaultRanking ranking_;
+};
 
 }  // namespace
 
+std::string_view to_string(TimeOrigin origin) {
+  switch (origin) {
+    case TimeOrigin::simulated:
+      return "simulated";
+    case TimeOrigin::steady_state:
+      return "steady state";
+    case TimeOrigin::bounds:
+      return "bounds";
+  }
+  return "?";
+}
+
 FaultRanking rank_links(const Predictor& predictor, Bytes size, double share,
                         const RankingEffort& effort) {
-  FaultRanking ranking;
-  ranking.share = share;
-  const Predictor::Call call = predictor.call(size);
-  const bool small = transfers_of(call) <= effort.healthy;
-  ranking.healthy = small ? predictor.simulate(size, Engine::native) : at_least(predictor, call);
-  const Wiring& wiring = call.layout->wiring;
-  const ProtocolCost& cost = predictor.cost().of(call.protocol);
-  const CableResources resources = resources_of_cables(wiring, predictor.topology());
-  const ResourceLoad load = resource_load(call.layout->plan, call.binding, wiring, cost);
-  const Seconds launch = predictor.cost().launch + cost.setup;
-  std::size_t used = 0;
-  for (LinkClass& links :
-       link_classes(call.layout->plan, call.binding, wiring, predictor.topology(), cost)) {
-    used += links.cables.size();
-    RankedLink& ranked = ranking.links.emplace_back();
-    double seconds = 0;
-    for (const ResourceId id : resources.at(links.cables.front())) {
-      seconds = std::max(seconds, load.resources[id] / wiring.capacities[id].value);
-    }
-    ranked.busy = seconds / ranking.healthy.time.value;
-    ranked.time = launch + Seconds{seconds / share};
-    ranked.simulated = false;
-    ranked.links = std::move(links);
-  }
-  ranking.idle_cables = predictor.topology().links().size() / 2 - used;
-
-  const auto worse = [](const RankedLink& a, const RankedLink& b) { return a.time > b.time; };
-  std::stable_sort(ranking.links.begin(), ranking.links.end(), worse);
-  const std::uint64_t affordable =
-      small ? effort.transfers / std::max<std::uint64_t>(ranking.healthy.transfers, 1) : 0;
-  const std::size_t simulated = std::min<std::uint64_t>(ranking.links.size(), affordable);
-  in_threads(effort.threads, simulated, [&](std::size_t i) {
-    RankedLink& ranked = ranking.links[i];
-    ranked.time = time_with(predictor, call, resources.at(ranked.links.cables.front()), share);
-    ranked.simulated = true;
-  });
-  for (RankedLink& ranked : ranking.links) {
-    if (!ranked.simulated) ranked.time = std::max(ranked.time, ranking.healthy.time);
-    ranked.slowdown = ranked.time.value / ranking.healthy.time.value;
-  }
-  std::stable_sort(ranking.links.begin(), ranking.links.end(), worse);
-  return ranking;
+  return Ranker(predictor, size, share, effort).rank();
 }
 
 }  // namespace collsim

@@ -4,7 +4,6 @@
 #include <bit>
 #include <cstdint>
 #include <map>
-#include <set>
 #include <utility>
 
 #include "models/resource_load.h"
@@ -38,13 +37,17 @@ class Refinement {
     colour_resources(topology, load);
   }
 
-  /// False if there came to be more than `most` colours of resources.
+  /// False if it stopped since there would be more than `most` colours of resources.
   bool refine(std::size_t most) {
     std::size_t before = 0;
     std::size_t now = count();
     while (now > before) {
-      if (std::set<Colour>(resources_.begin(), resources_.end()).size() > most) return false;
+      const std::vector<Colour> coarser = resources_;
       step();
+      if (colours_of(resources_) > most) {
+        resources_ = coarser;
+        return false;
+      }
       before = now;
       now = count();
     }
@@ -57,25 +60,66 @@ class Refinement {
   bool used(std::uint32_t channel) const { return binding_.loops(channel) > 0; }
 
   void colour_programs() {
-    ranks_.resize(plan_.ranks());
+    for (const Schedule& schedule : plan_.schedules) {
+      ranks_.resize(std::max<std::size_t>(ranks_.size(), schedule.participants()));
+    }
+    // Of every schedule, those of the last channel that ran it: most are cut alike.
+    std::map<std::uint32_t, std::pair<std::uint32_t, std::vector<Colour>>> known;
     for (std::uint32_t channel = 0; channel < binding_.channels(); ++channel) {
       if (!used(channel)) continue;
-      const Schedule& schedule = plan_.schedule(channel);
-      for (Rank rank = 0; rank < schedule.ranks(); ++rank) {
-        Colour colour = mix(binding_.loops(channel), 0);
-        for (std::uint32_t lane = 0; lane < schedule.lanes(); ++lane) {
-          colour = mix(colour, lane);
-          for (const Primitive& primitive : schedule.program(rank, lane)) {
-            const Bytes bytes = binding_.chunk_bytes(channel, 0, primitive.chunks());
-            colour = mix(colour, static_cast<Colour>(bytes.count));
-            colour = mix(colour, static_cast<Colour>(primitive.kind));
-            colour = mix(colour, schedule.peers(primitive.receive_group).size());
-            colour = mix(colour, schedule.peers(primitive.send_group).size());
-          }
-        }
-        ranks_[rank] += colour;  // channels in no order
+      auto& [other, colours] = known[plan_.schedule_of_channel[channel]];
+      if (colours.empty() || !binding_.alike(channel, other)) {
+        other = channel;
+        colours = colours_of_programs(channel);
       }
+      for (Rank rank = 0; rank < colours.size(); ++rank) ranks_[rank] += colours[rank];
     }
+  }
+
+  /// By rank, then by agent.
+  std::vector<Colour> colours_of_programs(std::uint32_t channel) const {
+    const Schedule& schedule = plan_.schedule(channel);
+    std::vector<std::int64_t> bytes;  // by chunk
+    for (std::uint32_t chunk = 0; chunk < schedule.chunks(); ++chunk) {
+      bytes.push_back(binding_.chunk_bytes(channel, 0, {chunk, 1}).count);
+    }
+    std::vector<Colour> colours;
+    for (Rank rank = 0; rank < schedule.participants(); ++rank) {
+      Colour colour = mix(binding_.loops(channel), schedule.is_agent(rank) ? 1 : 0);
+      for (std::uint32_t lane = 0; lane < schedule.lanes(); ++lane) {
+        colour = mix(mix(colour, lane), colour_of_program(schedule, rank, lane, bytes));
+      }
+      colours.push_back(colour);
+    }
+    return colours;
+  }
+
+  /// Runs of equal primitives count at once: a ring's programs are long.
+  static Colour colour_of_program(const Schedule& schedule, Rank rank, std::uint32_t lane,
+                                  const std::vector<std::int64_t>& bytes) {
+    Colour colour = 0;
+    const Primitive* last = nullptr;
+    std::int64_t last_bytes = 0;
+    std::uint64_t run = 0;
+    for (const Primitive& primitive : schedule.program(rank, lane)) {
+      std::int64_t own = 0;
+      for (std::uint32_t i = 0; i < primitive.chunk_count; ++i) {
+        own += bytes[primitive.first_chunk + i];
+      }
+      const bool again = last != nullptr && own == last_bytes && primitive.kind == last->kind &&
+                         primitive.receive_group == last->receive_group &&
+                         primitive.send_group == last->send_group;
+      last = &primitive;
+      last_bytes = own;
+      ++run;
+      if (again) continue;
+      colour = mix(mix(colour, run), static_cast<Colour>(own));
+      colour = mix(colour, static_cast<Colour>(primitive.kind));
+      colour = mix(colour, schedule.peers(primitive.receive_group).size());
+      colour = mix(colour, schedule.peers(primitive.send_group).size());
+      run = 0;
+    }
+    return mix(colour, run);
   }
 
   void colour_wires() {
@@ -130,19 +174,25 @@ class Refinement {
     }
   }
 
+  static std::size_t colours_of(std::vector<Colour> colours) {
+    std::sort(colours.begin(), colours.end());
+    const auto last = std::unique(colours.begin(), colours.end());
+    return static_cast<std::size_t>(last - colours.begin());
+  }
+
   /// Different colours there are, of all.
   std::size_t count() const {
-    std::size_t colours = std::set<Colour>(ranks_.begin(), ranks_.end()).size() +
-                          std::set<Colour>(resources_.begin(), resources_.end()).size();
-    std::set<Colour> wires;
-    for (const auto& of_channel : wires_) wires.insert(of_channel.begin(), of_channel.end());
-    return colours + wires.size();
+    std::vector<Colour> wires;
+    for (const auto& of_channel : wires_) {
+      wires.insert(wires.end(), of_channel.begin(), of_channel.end());
+    }
+    return colours_of(ranks_) + colours_of(resources_) + colours_of(std::move(wires));
   }
 
   const Plan& plan_;
   const Binding& binding_;
   const Wiring& wiring_;
-  std::vector<Colour> ranks_;
+  std::vector<Colour> ranks_;               // agents after them
   std::vector<std::vector<Colour>> wires_;  // by channel and connection
   std::vector<Colour> resources_;
 };
@@ -150,9 +200,8 @@ class Refinement {
 }  // namespace
 
 std::vector<LinkClass> link_classes(const Plan& plan, const Binding& binding, const Wiring& wiring,
-                                    const Topology& topology, const ProtocolCost& cost,
+                                    const Topology& topology, const ResourceLoad& load,
                                     std::size_t most) {
-  const ResourceLoad load = resource_load(plan, binding, wiring, cost);
   Refinement refinement(plan, binding, wiring, topology, load);
   const bool symmetric = refinement.refine(most);
   // Of a cable: the colours of its directions, and what it carries.
@@ -170,10 +219,12 @@ std::vector<LinkClass> link_classes(const Plan& plan, const Binding& binding, co
     auto& [colours, bytes] = entry;
     std::sort(colours.begin(), colours.end());
     const auto [found, added] = known.emplace(colours, classes.size());
-    if (added || !symmetric) {
-      classes.push_back({{cable}, bytes});
+    if (added) {
+      classes.push_back({{cable}, bytes, symmetric});
     } else {
-      classes[found->second].cables.push_back(cable);
+      LinkClass& links = classes[found->second];
+      links.cables.push_back(cable);
+      links.load = std::max(links.load, bytes);
     }
   }
   return classes;

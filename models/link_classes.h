@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "models/resource_load.h"
 #include "sim/binding.h"
 #include "sim/plan.h"
 #include "sim/topology.h"
@@ -15,6 +16,8 @@ namespace collsim {
 struct LinkClass {
   std::vector<LinkId> cables;
   double load = 0;  ///< bytes that the call puts on a cable, the busier direction
+  /// Whether nothing tells them apart; else nothing in their nearer surroundings does.
+  bool exact = true;
 };
 
 /// Every cable that the call loads, class by class in the order of their first members.
@@ -22,10 +25,11 @@ struct LinkClass {
 /// Two cables are of one class where colour refinement (Weisfeiler and Leman) cannot tell them
 /// apart: ranks are coloured by their programs, wires by their bytes, costs and ends, resources by
 /// their capacity, the devices that they join and the bytes that they carry; then each by the
-/// colours around it, until nothing changes. Where there are more than `most` colours of resources
-/// the machine has no symmetry worth using, and every cable is a class of its own.
+/// colours around it, until nothing changes. Before there are more than `most` colours of resources
+/// it stops: then cables are alike in what they carry and in what is some messages away, and their
+/// classes are not `exact`.
 std::vector<LinkClass> link_classes(const Plan& plan, const Binding& binding, const Wiring& wiring,
-                                    const Topology& topology, const ProtocolCost& cost,
+                                    const Topology& topology, const ResourceLoad& load,
                                     std::size_t most = 1024);
 
 }  // namespace collsim

@@ -94,8 +94,14 @@ void for_each_link(const Wire& wire, const Wiring& wiring, const Visit& visit) {
 class FaultLayer {
  public:
   FaultLayer(const MachineFaults& faults, const Plan& plan, const Topology& topology,
-             std::span<const DeviceId> gpus, const TransferCost& cost, Wiring wiring)
-      : faults_(faults), plan_(plan), topology_(topology), gpus_(gpus), cost_(cost) {
+             std::span<const DeviceId> gpus, const TransferCost& cost, Wiring wiring,
+             const ThroughHostMemory& through_host_memory)
+      : faults_(faults),
+        plan_(plan),
+        topology_(topology),
+        gpus_(gpus),
+        cost_(cost),
+        through_host_memory_(through_host_memory) {
     layout_.wiring = std::move(wiring);
     for (const Seconds at : instants_of(faults)) {
       instants_.push_back(at);
@@ -180,15 +186,27 @@ class FaultLayer {
       const Connection& connection = schedule.connections()[number];
       if (schedule.is_agent(connection.src) || schedule.is_agent(connection.dst)) continue;
       try {
-        std::vector<LinkId> way =
-            router.route(gpus_[connection.src], gpus_[connection.dst], channel).links;
+        std::vector<LinkId> way = way_around(reduced.topology, router, connection, channel);
         for (LinkId& link : way) link = reduced.original[link];
+        // The proxy that serves a connection stays the one it has, or has not.
+        const bool has_proxy = !wires[w].network.empty();
         wires[w] = wire_along(topology_, way);
-        table.load(wires[w], way, cost_.proxy.used);
+        table.load(wires[w], way, has_proxy);
+        if (has_proxy && wires[w].network.empty()) wires[w].network.swap(wires[w].resources);
       } catch (const InputError&) {
         // No way is left: what is sent stands still where it always went.
       }
     }
+  }
+
+  std::vector<LinkId> way_around(const Topology& topology, Router& router,
+                                 const Connection& connection, std::uint32_t channel) const {
+    const DeviceId from = gpus_[connection.src];
+    const DeviceId to = gpus_[connection.dst];
+    const bool is_staged =
+        through_host_memory_ && through_host_memory_(connection.src, connection.dst);
+    return is_staged ? route_through_host(topology, router, from, to).links
+                     : router.route(from, to, channel).links;
   }
 
   void add_lateness(std::size_t instant, WireChange& change) const {
@@ -248,6 +266,7 @@ class FaultLayer {
   const Topology& topology_;
   std::span<const DeviceId> gpus_;
   const TransferCost& cost_;
+  const ThroughHostMemory& through_host_memory_;
   FaultyLayout layout_;
   std::vector<Seconds> instants_;
   std::vector<LinkStates> states_;  // by instant
@@ -259,8 +278,10 @@ class FaultLayer {
 }  // namespace
 
 FaultyLayout lay_faults(const MachineFaults& faults, const Plan& plan, const Topology& topology,
-                        std::span<const DeviceId> gpus, const TransferCost& cost, Wiring wiring) {
-  return FaultLayer(faults, plan, topology, gpus, cost, std::move(wiring)).lay();
+                        std::span<const DeviceId> gpus, const TransferCost& cost, Wiring wiring,
+                        const ThroughHostMemory& through_host_memory) {
+  return FaultLayer(faults, plan, topology, gpus, cost, std::move(wiring), through_host_memory)
+      .lay();
 }
 
 Wiring wiring_as_it_begins(const Wiring& wiring, const Disturbance& disturbance) {

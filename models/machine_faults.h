@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "models/fault.h"
+#include "models/wiring.h"
 #include "sim/disturbance.h"
 #include "sim/plan.h"
 #include "sim/topology.h"
@@ -60,9 +61,11 @@ struct FaultyLayout {
 
 /// Traffic of dead links takes the best route that is left (as a Router finds it) once the fault is
 /// noticed, at once if it is older than the call, and comes back when the link does; where there is
-/// no way, it stands still. `wiring` is that of the healthy machine.
+/// no way, it stands still. `wiring` is that of the healthy machine, made with the same
+/// `through_host_memory`.
 FaultyLayout lay_faults(const MachineFaults& faults, const Plan& plan, const Topology& topology,
-                        std::span<const DeviceId> gpus, const TransferCost& cost, Wiring wiring);
+                        std::span<const DeviceId> gpus, const TransferCost& cost, Wiring wiring,
+                        const ThroughHostMemory& through_host_memory = {});
 
 /// The wiring with all that was wrong before the call. Throws InputError where that is not all:
 /// analytic models know no other faults.

@@ -119,9 +119,11 @@ void Predictor::prepare_textbook(Rank root) {
 }
 
 Predictor::Layout Predictor::lay(Plan plan) const {
-  Wiring wiring = wire(plan, *topology_, gpus_, cost_, through_host_memory());
+  const ThroughHostMemory through_host = through_host_memory();
+  Wiring wiring = wire(plan, *topology_, gpus_, cost_, through_host);
   if (faults_.empty()) return {std::move(plan), std::move(wiring)};
-  FaultyLayout faulty = lay_faults(faults_, plan, *topology_, gpus_, cost_, std::move(wiring));
+  FaultyLayout faulty =
+      lay_faults(faults_, plan, *topology_, gpus_, cost_, std::move(wiring), through_host);
   return {std::move(plan), std::move(faulty.wiring), std::move(faulty.disturbance),
           faulty.reroutes};
 }

@@ -1,23 +1,38 @@
 #include "models/resource_load.h"
 
 #include <cstddef>
+#include <map>
 #include <utility>
 
 namespace collsim {
 
 namespace {
 
+/// Bytes of every chunk of one channel in all loops.
+std::vector<double> chunk_bytes(const Schedule& schedule, const Binding& binding,
+                                std::uint32_t channel) {
+  std::vector<double> bytes(schedule.chunks());
+  for (std::uint32_t chunk = 0; chunk < schedule.chunks(); ++chunk) {
+    for (std::uint32_t loop = 0; loop < binding.loops(channel); ++loop) {
+      const Bytes once = binding.chunk_bytes(channel, loop, {chunk, 1});
+      bytes[chunk] += static_cast<double>(once.count);
+    }
+  }
+  return bytes;
+}
+
 /// Bytes that every connection of one channel carries in the whole call.
 std::vector<double> connection_bytes(const Schedule& schedule, const Binding& binding,
                                      std::uint32_t channel) {
+  const std::vector<double> of_chunk = chunk_bytes(schedule, binding, channel);
   std::vector<double> bytes(schedule.connections().size());
   for (Rank rank = 0; rank < schedule.participants(); ++rank) {
     for (std::uint32_t lane = 0; lane < schedule.lanes(); ++lane) {
       for (const Primitive& primitive : schedule.program(rank, lane)) {
         if (!sends(primitive.kind)) continue;
         double sent = 0;
-        for (std::uint32_t loop = 0; loop < binding.loops(channel); ++loop) {
-          sent += static_cast<double>(binding.chunk_bytes(channel, loop, primitive.chunks()).count);
+        for (std::uint32_t i = 0; i < primitive.chunk_count; ++i) {
+          sent += of_chunk[primitive.first_chunk + i];
         }
         for (const ConnectionId peer : schedule.peers(primitive.send_group)) bytes[peer] += sent;
       }
@@ -32,9 +47,14 @@ ResourceLoad resource_load(const Plan& plan, const Binding& binding, const Wirin
                            const ProtocolCost& cost) {
   ResourceLoad load;
   load.resources.resize(wiring.capacities.size());
+  std::map<std::uint32_t, std::pair<std::uint32_t, std::vector<double>>> known;  // by schedule
   for (std::uint32_t channel = 0; channel < binding.channels(); ++channel) {
     const Schedule& schedule = plan.schedule(channel);
-    const std::vector<double> bytes = connection_bytes(schedule, binding, channel);
+    auto& [other, bytes] = known[plan.schedule_of_channel[channel]];
+    if (bytes.empty() || !binding.alike(channel, other)) {
+      other = channel;
+      bytes = connection_bytes(schedule, binding, channel);
+    }
     std::vector<double> sent(schedule.participants());
     for (std::size_t i = 0; i < bytes.size(); ++i) {
       const double on_wire = cost.wire_factor * bytes[i];

@@ -29,7 +29,8 @@ std::optional<DeviceId> nearest_cpu(const Topology& topology, Router& router, De
   return nearest;
 }
 
-/// NCCL's buffer in host memory lies on the receiver's side (NCCL_SHM_LOCALITY's default).
+}  // namespace
+
 Route route_through_host(const Topology& topology, Router& router, DeviceId from, DeviceId to) {
   const auto cpu = nearest_cpu(topology, router, to);
   if (!cpu) return router.route(from, to);
@@ -39,6 +40,8 @@ Route route_through_host(const Topology& topology, Router& router, DeviceId from
   route.latency += rest.latency;
   return route;
 }
+
+namespace {
 
 /// The links of every connection of one channel, in order.
 using Ways = std::vector<std::vector<LinkId>>;

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "sim/plan.h"
+#include "sim/topologies/routing.h"
 #include "sim/topology.h"
 #include "sim/transfer_cost.h"
 #include "sim/wiring.h"
@@ -22,6 +23,10 @@ using ThroughHostMemory = std::function<bool(Rank from, Rank to)>;
 /// switches of the plan.
 Wiring wire(const Plan& plan, const Topology& topology, std::span<const DeviceId> gpus,
             const TransferCost& cost, const ThroughHostMemory& through_host_memory = {});
+
+/// The way from one GPU to another of its node through host memory: NCCL's buffer lies on the
+/// receiver's side (NCCL_SHM_LOCALITY's default). The direct one where there is no CPU.
+Route route_through_host(const Topology& topology, Router& router, DeviceId from, DeviceId to);
 
 /// Gives every link the capacity that these costs say it really has.
 void set_efficiency(Wiring& wiring, const TransferCost& cost);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <tuple>
 
 namespace collsim {
 
@@ -67,6 +68,28 @@ Binding Binding::nccl(const Plan& plan, const NcclCall& call) {
     share.nccl = each;
   }
   return binding;
+}
+
+bool Binding::alike(std::uint32_t channel, std::uint32_t other) const {
+  const auto all = [](const Share& share) {
+    return std::tie(share.loops, share.chunks, share.per_chunk, share.remainder, share.nccl.loops,
+                    share.nccl.parts, share.nccl.full, share.nccl.last, share.nccl.stride,
+                    share.nccl.last_total);
+  };
+  return all(shares_[channel]) == all(shares_[other]);
+}
+
+Binding Binding::without_loops(std::uint32_t loops) const {
+  Binding shorter = *this;
+  for (Share& share : shorter.shares_) {
+    assert(share.nccl.parts == 0);
+    const std::uint32_t taken = std::min(loops, std::max(share.loops, 1U) - 1);
+    share.loops -= taken;
+    share.nccl.loops -= std::min(taken, share.nccl.loops);
+    share.remainder =
+        std::max<std::int64_t>(share.remainder - std::int64_t{taken} * share.chunks, 0);
+  }
+  return shorter;
 }
 
 std::int64_t Binding::slice_size(Bytes chunk) const {

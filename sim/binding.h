@@ -50,6 +50,12 @@ class Binding {
   /// How often a channel runs its program; 0 where the call is empty.
   std::uint32_t loops(std::uint32_t channel) const { return shares_[channel].loops; }
 
+  /// Whether two channels are cut alike.
+  bool alike(std::uint32_t channel, std::uint32_t other) const;
+  /// The same cut without `loops` loops of every channel's; each that has any keeps one at least,
+  /// the last. Not for sends and receives, whose loops differ.
+  Binding without_loops(std::uint32_t loops) const;
+
   Bytes chunk_bytes(std::uint32_t channel, std::uint32_t loop, ChunkRange chunks) const {
     const Share& share = shares_[channel];
     if (is_nccl_) return nccl_bytes(share.nccl, loop, chunks);

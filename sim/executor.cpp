@@ -347,8 +347,9 @@ void Executor::lay_out() {
   for (const Schedule& schedule : execution_.plan.schedules) {
     if (launches_.size() < schedule.participants()) launches_.resize(schedule.participants());
   }
-  first_fifos_.assign(execution_.binding.channels(), no_fifo);
-  thread_blocks_.resize(execution_.binding.channels());
+  // A disturbance may name channels that a small call leaves out.
+  first_fifos_.assign(execution_.plan.channels(), no_fifo);
+  thread_blocks_.resize(execution_.plan.channels());
   for (std::uint32_t channel = 0; channel < execution_.binding.channels(); ++channel) {
     if (execution_.binding.loops(channel) > 0) add_channel(channel);
   }

@@ -2,6 +2,7 @@
 #include <fmt/ostream.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <thread>
@@ -24,9 +25,9 @@ constexpr std::string_view epilogue =
     "Degrades every cable of the machine in turn, both ways, and ranks them by what the "
     "collective\n"
     "loses. Cables that the call puts to the same use are tried once. `busy` is how much of the\n"
-    "healthy call's time a cable works. Where trying all would take too long, the busiest are\n"
-    "simulated, and of the others a time stands that they take at least. A call that is too large\n"
-    "even when healthy is compared by lower bounds alone.\n"
+    "healthy call's time a cable works. A long call is simulated until it repeats itself, and\n"
+    "continued (`steady state`). Where trying all would take too long, the busiest cables are\n"
+    "simulated, and the others stand by their lower `bounds`; `at most` is the upper one.\n"
     "\n"
     "  collsim faults -t dgx-h100-x4 -b 1G\n"
     "  collsim faults -t dgx-h100-x4 -b 1G -a tree --degrade 50% --format csv";
@@ -70,26 +71,34 @@ std::string cable_name(const RankedLink& ranked, const Topology& topology) {
   return fmt::format("{} - {}", topology.device(link.from).name, topology.device(link.to).name);
 }
 
-std::string_view how(const RankedLink& ranked) {
-  return ranked.simulated ? "simulated" : "at least";
+bool exact(const FaultRanking& ranking) {
+  return std::all_of(ranking.links.begin(), ranking.links.end(),
+                     [](const RankedLink& ranked) { return ranked.links.exact; });
 }
 
 void print_table(const Question& question, const Predictor& predictor, const FaultRanking& ranking,
                  std::size_t rows, std::ostream& out) {
   const Prediction& healthy = ranking.healthy;
-  fmt::print(out, "# {} of {} on {} ({} ranks), {} {}: {}{:.2f} us when healthy\n",
+  fmt::print(out, "# {} of {} on {} ({} ranks), {} {}: {}{:.2f} us when healthy{}\n",
              to_string(question.scenario.collective), to_string(healthy.size),
              question.topology.name(), predictor.ranks(), healthy.algorithm,
-             to_string(healthy.protocol), healthy.transfers == 0 ? "at least " : "",
-             in_microseconds(healthy.time));
+             to_string(healthy.protocol), ranking.origin == TimeOrigin::bounds ? "at least " : "",
+             in_microseconds(healthy.time),
+             ranking.origin == TimeOrigin::steady_state ? " (steady state)" : "");
   fmt::print(out, "# one cable at {:g} % of its bandwidth, both ways\n", 100 * ranking.share);
-  fmt::print(out, "{:>8}  {:>12}  {:>6}  {:>6}  {:<10} {}\n", "slowdown", "time us", "busy %",
-             "cables", "how", "such as");
+  if (!exact(ranking)) {
+    fmt::print(out,
+               "# too large to tell all roles apart: cables that carry as much, and whose nearer\n"
+               "# surroundings are alike, count as one kind\n");
+  }
+  fmt::print(out, "{:>8}  {:>8}  {:>12}  {:>6}  {:>6}  {:<12}  {}\n", "slowdown", "at most",
+             "time us", "busy %", "cables", "how", "such as");
   for (std::size_t i = 0; i < std::min(rows, ranking.links.size()); ++i) {
     const RankedLink& ranked = ranking.links[i];
-    fmt::print(out, "{:>8.3f}  {:>12.2f}  {:>6.1f}  {:>6}  {:<10} {}\n", ranked.slowdown,
-               in_microseconds(ranked.time), 100 * ranked.busy, ranked.links.cables.size(),
-               how(ranked), cable_name(ranked, question.topology));
+    fmt::print(out, "{:>8.3f}  {:>8.3f}  {:>12.2f}  {:>6.1f}  {:>6}  {:<12}  {}\n", ranked.slowdown,
+               ranked.slowdown_at_most, in_microseconds(ranked.time), 100 * ranked.busy,
+               ranked.links.cables.size(), to_string(ranked.origin),
+               cable_name(ranked, question.topology));
   }
   if (ranking.links.size() > rows) {
     fmt::print(out, "# {} more kinds of cables (--top)\n", ranking.links.size() - rows);
@@ -98,28 +107,40 @@ void print_table(const Question& question, const Predictor& predictor, const Fau
 }
 
 void print_csv(const Question& question, const FaultRanking& ranking, std::ostream& out) {
-  fmt::print(out, "algorithm,size,healthy_us,share,slowdown,time_us,busy,cables,how,cable\n");
+  fmt::print(out,
+             "algorithm,size,healthy_us,share,slowdown,at_most,time_us,busy,cables,how,cable\n");
   for (const RankedLink& ranked : ranking.links) {
-    fmt::print(out, "{},{},{:.3f},{:g},{:.6f},{:.3f},{:.6f},{},{},{}\n", ranking.healthy.algorithm,
-               ranking.healthy.size.count, in_microseconds(ranking.healthy.time), ranking.share,
-               ranked.slowdown, in_microseconds(ranked.time), ranked.busy,
-               ranked.links.cables.size(), how(ranked), cable_name(ranked, question.topology));
+    fmt::print(out, "{},{},{:.3f},{:g},{:.6f},{:.6f},{:.3f},{:.6f},{},{},{}\n",
+               ranking.healthy.algorithm, ranking.healthy.size.count,
+               in_microseconds(ranking.healthy.time), ranking.share, ranked.slowdown,
+               ranked.slowdown_at_most, in_microseconds(ranked.time), ranked.busy,
+               ranked.links.cables.size(), to_string(ranked.origin),
+               cable_name(ranked, question.topology));
   }
+}
+
+/// Null where it is not known.
+nlohmann::ordered_json at_most(const RankedLink& ranked) {
+  if (std::isinf(ranked.slowdown_at_most)) return nullptr;
+  return ranked.slowdown_at_most;
 }
 
 nlohmann::ordered_json as_json(const Question& question, const FaultRanking& ranking) {
   nlohmann::ordered_json links = nlohmann::ordered_json::array();
   for (const RankedLink& ranked : ranking.links) {
     links.push_back({{"slowdown", ranked.slowdown},
+                     {"at_most", at_most(ranked)},
                      {"time_us", in_microseconds(ranked.time)},
                      {"busy", ranked.busy},
                      {"cables", ranked.links.cables.size()},
-                     {"simulated", ranked.simulated},
+                     {"how", to_string(ranked.origin)},
+                     {"exact_class", ranked.links.exact},
                      {"cable", cable_name(ranked, question.topology)}});
   }
   return {{"algorithm", ranking.healthy.algorithm},
           {"size", ranking.healthy.size.count},
           {"healthy_us", in_microseconds(ranking.healthy.time)},
+          {"how", to_string(ranking.origin)},
           {"share", ranking.share},
           {"idle_cables", ranking.idle_cables},
           {"links", std::move(links)}};
