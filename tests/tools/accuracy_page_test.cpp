@@ -24,8 +24,8 @@ std::string output_of(const std::string& command) {
   return output;
 }
 
-// A run that fits a machine, one that fits none, and a recording of ours; tools/update-golden rewrites
-// the page.
+// A run that fits a machine, one that fits none, and a recording of ours; tools/update-golden
+// rewrites the page.
 TEST(AccuracyPage, of_a_few_recordings_is_as_before) {
   std::ifstream file(source + "/tests/golden/accuracy-page.md");
   std::ostringstream page;

@@ -54,7 +54,8 @@ TEST_F(ValidationOfH200, predictions_are_those_of_the_rows_run) {
   run.nccl_version = {2, 28};
   run.variables = forced.variables;
   const Predictor tree(topology_, cost_, Collective::all_reduce, run, 2);
-  EXPECT_EQ(validation.rows[0].predicted, tree.simulate(Bytes{1 << 20}, Engine::native).mean_over_ranks);
+  EXPECT_EQ(validation.rows[0].predicted,
+            tree.simulate(Bytes{1 << 20}, Engine::native).mean_over_ranks);
   EXPECT_EQ(validation.rows[0].algorithm, "tree");
   run.variables.erase("NCCL_ALGO");
   run.calls = 5;
