@@ -140,12 +140,14 @@ std::vector<FamilyScore> family_scores(const std::vector<ValidatedRow>& rows) {
   std::map<ValidationFamily, std::vector<const ValidatedRow*>> families;
   for (const ValidatedRow& row : rows) families[family_of(row)].push_back(&row);
   std::vector<FamilyScore> scores;
+  scores.reserve(families.size());
   for (const auto& [family, members] : families) scores.push_back(score_rows(family, members));
   return scores;
 }
 
 FamilyScore total_score(const std::vector<ValidatedRow>& rows) {
   std::vector<const ValidatedRow*> members;
+  members.reserve(rows.size());
   for (const ValidatedRow& row : rows) members.push_back(&row);
   return score_rows({}, members);
 }

@@ -50,6 +50,7 @@ class Evaluation {
 
   void run(const std::map<RecordedCall, RowsBySize>& families) {
     std::vector<const Work*> work;
+    work.reserve(families.size());
     for (const auto& family : families) work.push_back(&family);
     std::stable_sort(work.begin(), work.end(), [](const Work* a, const Work* b) {
       return cost_of(*a) > cost_of(*b);  // the longest first, so that no thread ends late
