@@ -25,6 +25,7 @@ void read_thread_block(const YamlMapping& mapping, ProtocolCost& cost) {
   if (const auto per_warp = mapping.find("slice_per_warp")) cost.slice_per_warp = per_warp->time();
   if (const auto fan = mapping.find("fan")) cost.fan = fan->time();
   read_rate(mapping, "channel", cost.channel);
+  read_rate(mapping, "messages", cost.messages);
   read_rate(mapping, "reduce", cost.reduce);
   read_rate(mapping, "copy", cost.copy);
   read_rate(mapping, "store", cost.store);
@@ -38,6 +39,7 @@ void read_thread_block(const YamlMapping& mapping, ProtocolCost& cost) {
 
 void read_protocol(const YamlMapping& mapping, ProtocolCost& cost) {
   if (const auto setup = mapping.find("setup")) cost.setup = setup->time();
+  if (const auto setup = mapping.find("message_setup")) cost.message_setup = setup->time();
   if (const auto alpha = mapping.find("alpha")) {
     const YamlMapping kinds = alpha->mapping({"nvlink", "pcie", "cpu", "network"});
     for (std::size_t kind = 0; kind < link_kind_count; ++kind) {
@@ -53,9 +55,9 @@ void read_protocol(const YamlMapping& mapping, ProtocolCost& cost) {
 }
 
 void read_protocol(const YamlValue& value, std::size_t protocol, TransferCost& cost) {
-  const YamlMapping mapping =
-      value.mapping({"setup", "alpha", "wire_factor", "warp", "over", "slice", "slice_per_warp",
-                     "fan", "channel", "reduce", "copy", "store", "round"});
+  const YamlMapping mapping = value.mapping(
+      {"setup", "message_setup", "alpha", "wire_factor", "warp", "over", "slice", "slice_per_warp",
+       "fan", "channel", "messages", "reduce", "copy", "store", "round"});
   read_protocol(mapping, cost.protocols[protocol]);
   const auto over = mapping.find("over");
   if (!over) return;
@@ -64,8 +66,8 @@ void read_protocol(const YamlValue& value, std::size_t protocol, TransferCost& c
     const auto own = kinds.find(link_kinds[kind]);
     if (!own) continue;
     if (!cost.over[protocol][kind]) cost.over[protocol][kind] = cost.protocols[protocol];
-    read_thread_block(own->mapping({"slice", "slice_per_warp", "fan", "channel", "reduce", "copy",
-                                    "store", "round"}),
+    read_thread_block(own->mapping({"slice", "slice_per_warp", "fan", "channel", "messages",
+                                    "reduce", "copy", "store", "round"}),
                       *cost.over[protocol][kind]);
   }
 }

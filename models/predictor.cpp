@@ -63,11 +63,6 @@ std::uint32_t ranks_of_each_node(const Placement& placement) {
   return static_cast<std::uint32_t>(nodes.front().size());
 }
 
-/// Peers that the busiest rank sends to or receives from.
-std::uint32_t most_peers(Collective collective, Rank ranks) {
-  return collective == Collective::send_recv ? 1 : ranks - 1;
-}
-
 /// Channels that carry data: of sends and receives only those that got a message.
 std::uint32_t busy_channels(const Plan& plan, const Binding& binding) {
   if (!plan.channels_divide_chunks) return binding.channels();
@@ -85,6 +80,12 @@ std::uint32_t calls_of(const RunSpec& run, Collective collective) {
   return run.calls.value_or(overtake ? iterations_of_benchmarks : 1);
 }
 
+/// What counts for the run of what a calibration says.
+TransferCost cost_of_run(const TransferCost& cost, Collective collective, const RunSpec& run) {
+  const bool is_messages = run.schedule == ScheduleKind::nccl && !function_of(collective);
+  return is_messages ? cost.of_messages() : cost;
+}
+
 /// As reports name it.
 std::string lower_case(std::string_view text) {
   std::string lower(text);
@@ -98,9 +99,9 @@ Predictor::Predictor(const Topology& topology, const TransferCost& cost, Collect
                      const RunSpec& run, Rank ranks, Rank root,
                      std::optional<std::uint32_t> ranks_per_node, MachineFaults faults)
     : topology_(&topology),
-      cost_(cost),
       collective_(collective),
       run_(settled(run, collective, topology)),
+      cost_(cost_of_run(cost, collective, run_)),
       root_(root),
       gpus_(first_gpus(topology, ranks, ranks_per_node)),
       placement_(place(topology, gpus_)),
@@ -223,7 +224,7 @@ Seconds Predictor::time(Bytes size) const {
 
 void Predictor::set_cost(const TransferCost& cost) {
   assert(cost.proxy.used == cost_.proxy.used && faults_.empty());
-  cost_ = cost;
+  cost_ = cost_of_run(cost, collective_, run_);
   if (textbook_) set_efficiency(textbook_->wiring, cost_);
   for (auto& [key, layout] : nccl_layouts_) set_efficiency(layout.wiring, cost_);
   for (auto& [key, layout] : message_layouts_) set_efficiency(layout.wiring, cost_);
@@ -299,8 +300,8 @@ Predictor::Call Predictor::nccl_call(Bytes asked, const Candidate& chosen) const
 
 Predictor::Call Predictor::message_call(Bytes size) const {
   const Bytes message = bytes_per_rank(collective_, ranks(), size, element_size);
-  const MessageLaunch launch = launch_messages(nccl_->point_to_point(), message, ranks(),
-                                               nccl_->nodes(), most_peers(collective_, ranks()));
+  const MessageLaunch launch =
+      launch_messages(nccl_->point_to_point(), message, ranks(), nccl_->nodes());
   const Layout& layout = message_layout(launch.parts);
   NcclCall call;
   call.size = size;
@@ -310,7 +311,8 @@ Predictor::Call Predictor::message_call(Bytes size) const {
   call.version = static_cast<std::uint32_t>(nccl_->version().minor_number);
   call.buffers.ll = nccl_->environment().buffer_size[index_of(Protocol::ll)];
   call.buffers.point_to_point_chunk = launch.chunk;
-  return {&layout, Binding::nccl(layout.plan, call), launch.protocol, launch.warps, "p2p"};
+  constexpr std::uint32_t warps_of_kernel = 20;  // NCCL's sends and receives always launch all
+  return {&layout, Binding::nccl(layout.plan, call), launch.protocol, warps_of_kernel, "p2p"};
 }
 
 const Predictor::Layout& Predictor::nccl_layout(NcclAlgorithm algorithm,

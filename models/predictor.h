@@ -132,9 +132,9 @@ class Predictor {
   Prediction answer(const Call& call, Bytes size, Seconds time, const Bounds& bounds) const;
 
   const Topology* topology_;
-  TransferCost cost_;
   Collective collective_;
   RunSpec run_;
+  TransferCost cost_;  // of this run
   Rank root_;
   std::vector<DeviceId> gpus_;
   Placement placement_;

@@ -70,8 +70,9 @@ struct Worker {
   std::int64_t slice_bytes = 0;  // data of the slice that it is at,
   std::int64_t piece_bytes = 0;  // and of every piece of it but the last
   Seconds slice_cost;
-  double share = 1;  // of a full thread block's warps
-  double speed = 1;  // of the rank's thread blocks
+  RouteId store_route = 0;  // of what it keeps
+  double share = 1;         // of a full thread block's warps
+  double speed = 1;         // of the rank's thread blocks
   std::uint32_t flows = 0;
   State state = State::finished;  // until its rank launches it
   RecordId record = no_record;
@@ -136,6 +137,16 @@ std::uint32_t lanes_in_use(const Schedule& schedule, Rank rank) {
     if (!schedule.program(rank, lane).empty()) ++lanes;
   }
   return lanes;
+}
+
+/// Peers with which a rank exchanges messages concurrently: lanes come in pairs, to send and to
+/// receive.
+std::uint32_t peers_in_use(const Schedule& schedule, Rank rank) {
+  std::uint32_t peers = 0;
+  for (std::uint32_t lane = 0; lane + 1 < schedule.lanes(); lane += 2) {
+    if (!schedule.program(rank, lane).empty() || !schedule.program(rank, lane + 1).empty()) ++peers;
+  }
+  return peers;
 }
 
 /// By rank or agent: the slowest kind of link that it works with.
@@ -235,6 +246,7 @@ class Executor final : public FabricListener {
  private:
   void lay_out();
   void add_channel(std::uint32_t channel);
+  RouteId add_store_route(std::uint32_t channel, Rank rank);
   void add_workers(std::uint32_t channel, FifoId first_fifo, const std::vector<LinkKind>& kinds);
   const ProtocolCost& cost_of(LinkKind slowest) const {
     return execution_.cost.of(execution_.protocol, slowest);
@@ -315,7 +327,7 @@ class Executor final : public FabricListener {
   std::vector<FifoId> fifo_of_proxy_;
   std::vector<std::deque<Message>> on_the_way_;  // by fifo; only where keeps_messages()
   std::vector<Wakeup> wakeups_;
-  RouteId store_route_ = 0;      // loads nothing: a store stays within its GPU
+  RouteId free_route_ = 0;       // loads nothing
   std::vector<double> weights_;  // by channel: what a byte of it loads
   Disturbance disturbance_;
   std::vector<std::vector<ChangedRoutes>> changed_routes_;  // [change][wire]
@@ -348,13 +360,13 @@ void Executor::lay_out() {
     if (launches_.size() < schedule.participants()) launches_.resize(schedule.participants());
   }
   // A disturbance may name channels that a small call leaves out.
+  free_route_ = fabric_.add_route({});
   first_fifos_.assign(execution_.plan.channels(), no_fifo);
   thread_blocks_.resize(execution_.plan.channels());
   for (std::uint32_t channel = 0; channel < execution_.binding.channels(); ++channel) {
     if (execution_.binding.loops(channel) > 0) add_channel(channel);
   }
   add_changed_routes();
-  store_route_ = fabric_.add_route({});
   for (std::uint32_t channel = 0; channel < execution_.binding.channels(); ++channel) {
     weights_.push_back(weight_of_channel(channel, execution_.cost.unevenness));
   }
@@ -413,12 +425,25 @@ Seconds Executor::alpha_of(const Schedule& schedule, const Connection& connectio
   return execution_.plan.fans_out ? alpha + cost_of(wire.kind).fan : alpha;
 }
 
+/// What a rank keeps stays within its GPU; of messages, the thread block sends and stores with the
+/// same warps.
+RouteId Executor::add_store_route(std::uint32_t channel, Rank rank) {
+  const auto& thread_blocks = thread_blocks_[channel];
+  if (!execution_.plan.channels_divide_chunks || rank >= thread_blocks.size()) {
+    return free_route_;
+  }
+  return fabric_.add_route(std::span(&thread_blocks[rank], 1));
+}
+
 void Executor::add_workers(std::uint32_t channel, FifoId first_fifo,
                            const std::vector<LinkKind>& kinds) {
   const Schedule& schedule = execution_.plan.schedule(channel);
+  const bool exchanges = execution_.plan.channels_divide_chunks;
   for (Rank rank = 0; rank < schedule.participants(); ++rank) {
     const bool is_agent = schedule.is_agent(rank);
     const std::uint32_t lanes = lanes_in_use(schedule, rank);
+    const std::uint32_t peers = peers_in_use(schedule, rank);
+    const RouteId store_route = add_store_route(channel, rank);
     for (std::uint32_t lane = 0; lane < schedule.lanes(); ++lane) {
       const auto program = schedule.program(rank, lane);
       if (program.empty()) continue;
@@ -431,8 +456,12 @@ void Executor::add_workers(std::uint32_t channel, FifoId first_fifo,
       worker.is_agent = is_agent;
       worker.lane = lane;
       worker.loops = execution_.binding.loops(channel);
-      const std::uint32_t warps = warps_of_lane(execution_.protocol, execution_.warps, lanes, lane);
-      if (warps > 0) worker.share = std::min(1.0, warps / data_warps);
+      const std::uint32_t warps =
+          exchanges ? warps_of_message(execution_.warps, peers)
+                    : warps_of_lane(execution_.protocol, execution_.warps, lanes, lane);
+      // Copies of several messages slow each other down by what the thread block does in all.
+      if (warps > 0 && !exchanges) worker.share = std::min(1.0, warps / data_warps);
+      worker.store_route = store_route;
       worker.speed = speed_of(rank);
       worker.round = warps * cost_.warp_granule.count;
       worker.cost = &cost_of(kinds[rank]);
@@ -524,7 +553,7 @@ void Executor::move_bytes(WorkerId id) {
   if (!sends(primitive.kind)) {
     if (rate < unlimited && bytes > 0) {
       worker.flows = 1;
-      fabric_.start_flow(store_route_, bytes, rate, worker_flow(id));
+      fabric_.start_flow(worker.store_route, bytes, rate, worker_flow(id));
     } else {
       complete(id);
     }

@@ -271,21 +271,23 @@ std::int64_t parts_of_size(Collective collective, std::uint32_t ranks) {
 
 }  // namespace
 
+namespace {
+constexpr std::int64_t part_unit = 4096;  // of messages
+}
+
 std::uint32_t nccl_parts(Bytes bytes, std::uint32_t ranks, std::uint32_t channels,
                          std::uint32_t per_peer, std::uint32_t nodes, Bytes step) {
-  const std::int64_t least = std::max<std::int64_t>(1, step.count / (nodes > 1 ? 2 : 8));
   const std::int64_t most = step.count * (nodes > 1 ? 1 : 32);
   std::uint32_t parts = per_peer;
   while (parts > 1 && std::uint64_t{parts} * ranks > channels) parts /= 2;
-  const std::int64_t needed = std::max<std::int64_t>(1, divide_up(bytes.count, least));
-  parts = static_cast<std::uint32_t>(std::min<std::int64_t>(parts, needed));
+  const std::int64_t filled = std::max<std::int64_t>(1, divide_up(bytes.count, part_unit));
+  parts = static_cast<std::uint32_t>(std::min<std::int64_t>(parts, filled));
   while (divide_up(bytes.count, parts) > most && parts <= per_peer / 2) parts *= 2;
   return parts;
 }
 
 NcclCut cut_nccl_messages(Collective collective, std::uint32_t ranks, std::uint32_t channels,
                           std::uint32_t parts, const NcclCall& call) {
-  constexpr std::int64_t part_unit = 4096;
   NcclCut cut;
   cut.chunk.count = call.protocol == Protocol::simple ? call.buffers.point_to_point_chunk.count
                                                       : step_bytes(call);

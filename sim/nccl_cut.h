@@ -63,8 +63,8 @@ NcclCut cut_nccl_messages(Collective collective, std::uint32_t ranks, std::uint3
                           std::uint32_t parts, const NcclCall& call);
 
 /// How many channels a message of `bytes` is spread over: at first as many as all peers together
-/// leave to each, but no part below an eighth of a step (several nodes: half a step); more, up to
-/// `per_peer`, where a part would exceed 32 steps (several nodes: one).
+/// leave to each, but no more than it has 4 KiB for; more, up to `per_peer`, where a part would
+/// exceed 32 steps (several nodes: one).
 std::uint32_t nccl_parts(Bytes bytes, std::uint32_t ranks, std::uint32_t channels,
                          std::uint32_t per_peer, std::uint32_t nodes, Bytes step);
 

@@ -28,6 +28,21 @@ double bytes_per_byte(Protocol protocol) {
   return 1;
 }
 
+TransferCost TransferCost::of_messages() const {
+  const auto replace = [](ProtocolCost& cost) {
+    cost.setup = cost.message_setup.value_or(cost.setup);
+    cost.channel = cost.messages;
+  };
+  TransferCost cost = *this;
+  for (ProtocolCost& protocol : cost.protocols) replace(protocol);
+  for (auto& kinds : cost.over) {
+    for (auto& own : kinds) {
+      if (own) replace(*own);
+    }
+  }
+  return cost;
+}
+
 ProtocolCost TransferCost::fastest(Protocol protocol) const {
   ProtocolCost least = of(protocol);
   for (const auto& own : over[static_cast<std::size_t>(protocol)]) {
@@ -36,6 +51,7 @@ ProtocolCost TransferCost::fastest(Protocol protocol) const {
     least.slice_per_warp = std::min(least.slice_per_warp, own->slice_per_warp);
     least.fan = std::min(least.fan, own->fan);
     least.channel = std::max(least.channel, own->channel);
+    least.messages = std::max(least.messages, own->messages);
     least.reduce = std::max(least.reduce, own->reduce);
     least.copy = std::max(least.copy, own->copy);
     least.store = std::max(least.store, own->store);

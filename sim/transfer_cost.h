@@ -42,6 +42,10 @@ struct ProtocolCost {
   Seconds fan;
   /// What the thread block of one (rank, channel) sends in all, shared by its lanes.
   BytesPerSecond channel = unlimited;
+  /// Of sends and receives, which have kernels of their own: what takes the place of `setup`, and
+  /// what the thread block sends and stores in all, in place of `channel`.
+  std::optional<Seconds> message_setup;
+  BytesPerSecond messages = unlimited;
   /// What a lane that has all warps reaches while it reduces, copies onward, or only stores what
   /// came; one with fewer warps, as much less.
   BytesPerSecond reduce = unlimited;
@@ -98,6 +102,8 @@ struct TransferCost {
     const auto& own = over[static_cast<std::size_t>(protocol)][static_cast<std::size_t>(slowest)];
     return own ? *own : of(protocol);
   }
+  /// The costs of sends and receives: theirs in place of the collectives'.
+  TransferCost of_messages() const;
   /// At least as fast as any thread block: for bounds.
   ProtocolCost fastest(Protocol protocol) const;
 };

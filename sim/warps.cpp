@@ -33,8 +33,14 @@ std::uint32_t warps_of_lane(Protocol protocol, std::uint32_t warps, std::uint32_
     const std::uint32_t up = warps_up(protocol, warps);
     return lane == 0 ? up : warps - up;
   }
-  constexpr std::uint32_t at_once = 8;
-  return std::max(1U, warps / std::min(lanes, at_once));
+  return std::max(1U, warps / lanes);
+}
+
+std::uint32_t warps_of_message(std::uint32_t warps, std::uint32_t peers) {
+  constexpr std::uint32_t most_at_once = 8;
+  const std::uint32_t at_once = std::clamp(peers, 1U, most_at_once);
+  const std::uint32_t share = (warps + at_once - 1) / at_once;
+  return std::max(1U, (share <= 4 ? share : share - 1) / 2);
 }
 
 }  // namespace collsim

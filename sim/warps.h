@@ -14,9 +14,13 @@ std::uint32_t full_warps(Protocol protocol);
 ///
 /// Two (a tree's way up and its way down): LL and LL128 give 70 % of the threads, in whole warps,
 /// to the first; Simple gives it half, and two warps more where that is 256 threads or more (NCCL
-/// src/device/all_reduce.h, runTreeSplit). More (sends and receives): up to eight run at a time and
-/// share evenly, at least one warp each (src/device/sendrecv.h).
+/// src/device/all_reduce.h, runTreeSplit). More share evenly, at least one warp each.
 std::uint32_t warps_of_lane(Protocol protocol, std::uint32_t warps, std::uint32_t lanes,
                             std::uint32_t lane);
+
+/// Warps that send a message, and as many receive one, where a thread block exchanges messages with
+/// `peers` at once: up to eight share the block, and of each share of more than four warps one is
+/// kept for the fence (NCCL src/device/sendrecv.h).
+std::uint32_t warps_of_message(std::uint32_t warps, std::uint32_t peers);
 
 }  // namespace collsim

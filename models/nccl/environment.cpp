@@ -174,6 +174,20 @@ const std::map<std::string, Reader>& readers() {
        [](const Setting& s, NcclEnvironment& e) { e.buffer_size[0] = s.bytes(); }},
       {"NCCL_LL128_BUFFSIZE",
        [](const Setting& s, NcclEnvironment& e) { e.buffer_size[1] = s.bytes(); }},
+      {"NCCL_MIN_P2P_NCHANNELS",
+       [](const Setting& s, NcclEnvironment& e) { e.min_message_channels = s.count(1, 64); }},
+      {"NCCL_MAX_P2P_NCHANNELS",
+       [](const Setting& s, NcclEnvironment& e) { e.max_message_channels = s.count(1, 64); }},
+      {"NCCL_P2P_NVL_CHUNKSIZE",
+       [](const Setting& s, NcclEnvironment& e) { e.nvlink_message_step = s.bytes(); }},
+      {"NCCL_P2P_PCI_CHUNKSIZE",
+       [](const Setting& s, NcclEnvironment& e) { e.pcie_message_step = s.bytes(); }},
+      {"NCCL_P2P_NET_CHUNKSIZE",
+       [](const Setting& s, NcclEnvironment& e) { e.network_message_step = s.bytes(); }},
+      {"NCCL_P2P_LL_THRESHOLD",
+       [](const Setting& s, NcclEnvironment& e) {
+         e.message_ll_threshold.count = s.integer(0, 1 << 30);
+       }},
       {"NCCL_P2P_LEVEL",
        [](const Setting& s, NcclEnvironment& e) {
          if (!e.p2p_level) e.p2p_level = s.level();

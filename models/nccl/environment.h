@@ -40,6 +40,14 @@ struct NcclEnvironment {
   /// Of one connection, all eight steps together; by protocol.
   PerProtocol<Bytes> buffer_size{Bytes{512 << 10}, Bytes{4'915'200}, Bytes{4 << 20}};
 
+  std::uint32_t min_message_channels = 1;  ///< of sends and receives
+  std::uint32_t max_message_channels = 64;
+  /// A step of sends and receives where all of a node has NVLink, where not, and over the network.
+  Bytes nvlink_message_step{512 << 10};
+  Bytes pcie_message_step{128 << 10};
+  Bytes network_message_step{128 << 10};
+  Bytes message_ll_threshold{16 << 10};  ///< a channel sends no more by LL
+
   std::optional<PathType> p2p_level;  ///< the worst path on which GPUs use peer-to-peer
   bool shm_disabled = false;
   bool nvb_disabled = false;

@@ -11,12 +11,8 @@ namespace collsim {
 
 namespace {
 
-constexpr std::uint32_t peers_at_once = 8;  // of one channel
-constexpr std::uint32_t warps_of_kernel = 20;
+constexpr std::uint32_t peers_at_once = 8;        // of one channel
 constexpr double channel_network_bandwidth = 14;  // GB/s
-constexpr std::int64_t nvlink_step = 512 << 10;
-constexpr std::int64_t other_step = 128 << 10;
-constexpr std::int64_t most_ll_bytes = 16 << 10;  // per channel
 constexpr std::int64_t steps_per_buffer = 8;
 
 /// Channels that a pair of one node's GPUs has a use for.
@@ -72,9 +68,12 @@ PointToPoint point_to_point_channels(const NcclSystem& system, const NcclPaths& 
                                      std::uint32_t nodes, std::uint32_t collective_channels,
                                      const NcclEnvironment& environment, NcclVersion version) {
   PointToPoint result;
-  result.channels = std::bit_ceil(collective_channels);
-  result.per_peer = std::bit_ceil(
-      std::min(collective_channels, channels_per_peer(system, paths, nodes, version)));
+  const std::uint32_t channels =
+      std::max(std::min(collective_channels, environment.max_message_channels),
+               environment.min_message_channels);
+  result.channels = std::bit_ceil(channels);
+  result.per_peer =
+      std::bit_ceil(std::min(channels, channels_per_peer(system, paths, nodes, version)));
   if (nodes > 1) {
     const auto ranks = nodes * static_cast<std::uint32_t>(system.gpu_count());
     const std::uint32_t rounds = (ranks + peers_at_once - 1) / peers_at_once;
@@ -82,28 +81,27 @@ PointToPoint point_to_point_channels(const NcclSystem& system, const NcclPaths& 
   }
   const bool all_nvlink = nodes == 1 && paths.worst_type(NcclNodeKind::gpu) < PathType::pix;
   const std::int64_t buffer = environment.buffer_size[index_of(Protocol::simple)].count;
-  result.step.count = std::min(all_nvlink ? nvlink_step : other_step, buffer / steps_per_buffer);
+  const Bytes step = nodes > 1    ? environment.network_message_step
+                     : all_nvlink ? environment.nvlink_message_step
+                                  : environment.pcie_message_step;
+  result.step.count = std::min(step.count, buffer / steps_per_buffer);
+  result.ll_threshold = environment.message_ll_threshold;
   return result;
 }
 
 MessageLaunch launch_messages(const PointToPoint& resources, Bytes bytes, std::uint32_t ranks,
-                              std::uint32_t nodes, std::uint32_t peers) {
+                              std::uint32_t nodes) {
   MessageLaunch launch;
   launch.parts =
       nccl_parts(bytes, ranks, resources.channels, resources.per_peer, nodes, resources.step);
-  if (nodes == 1 && bytes.count <= launch.parts * most_ll_bytes) launch.protocol = Protocol::ll;
+  if (nodes == 1 && bytes.count <= launch.parts * resources.ll_threshold.count)
+    launch.protocol = Protocol::ll;
   launch.chunk = resources.step;
   if (nodes > 1 && bytes < resources.step) {
     launch.chunk.count /= 4;
   } else if (nodes > 1 && bytes.count < steps_per_buffer * resources.step.count) {
     launch.chunk.count /= 2;
   }
-  const std::uint32_t messages = peers * launch.parts;
-  const std::uint32_t at_once =
-      std::clamp((messages + resources.channels - 1) / resources.channels, 1U, peers_at_once);
-  // Send and receive of a message share its warps; one is kept for the fence.
-  const std::uint32_t of_message = (warps_of_kernel + at_once - 1) / at_once;
-  launch.warps = std::max(1U, (of_message <= 4 ? of_message : of_message - 1) / 2);
   return launch;
 }
 

@@ -13,9 +13,10 @@ namespace collsim {
 
 /// What a communicator has for sends and receives.
 struct PointToPoint {
-  std::uint32_t channels = 1;  ///< a power of two
-  std::uint32_t per_peer = 1;  ///< of them, at most, for one message; a power of two
-  Bytes step;                  ///< of one connection's buffer, with Simple
+  std::uint32_t channels = 1;    ///< a power of two
+  std::uint32_t per_peer = 1;    ///< of them, at most, for one message; a power of two
+  Bytes step;                    ///< of one connection's buffer, with Simple
+  Bytes ll_threshold{16 << 10};  ///< a channel sends no more of a message by LL
 };
 
 /// Channels for sends and receives: as many as for collectives, rounded up to a power of two. One
@@ -32,16 +33,14 @@ PointToPoint point_to_point_channels(const NcclSystem& system, const NcclPaths& 
 struct MessageLaunch {
   std::uint32_t parts = 1;  ///< channels that one message is spread over
   Protocol protocol = Protocol::simple;
-  Bytes chunk;              ///< with Simple
-  std::uint32_t warps = 1;  ///< that one direction of one message has
+  Bytes chunk;  ///< with Simple
 };
 
-/// What a group of messages of `bytes` each, every rank to `peers` others, runs on (NCCL
-/// src/enqueue.cc, addP2pToPlan; src/device/sendrecv.h). LL up to 16 KiB a channel inside one node,
-/// since connections over the network have no LL buffers; over it a chunk is a quarter of a step
-/// for messages below one, half below eight. Of a communicator over several nodes all messages are
-/// taken to be alike, those inside nodes too.
+/// What a group of messages of `bytes` each runs on (NCCL src/enqueue.cc, addP2pToPlan). LL up to
+/// 16 KiB a channel inside one node, since connections over the network have no LL buffers; over it
+/// a chunk is a quarter of a step for messages below one, half below eight. Of a communicator over
+/// several nodes all messages are taken to be alike, those inside nodes too.
 MessageLaunch launch_messages(const PointToPoint& resources, Bytes bytes, std::uint32_t ranks,
-                              std::uint32_t nodes, std::uint32_t peers);
+                              std::uint32_t nodes);
 
 }  // namespace collsim

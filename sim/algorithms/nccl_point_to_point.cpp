@@ -153,7 +153,7 @@ Plan make_nccl_point_to_point_plan(Collective collective, const Placement& place
   for (std::uint32_t round = 0; round < rounds.size(); ++round) {
     const std::uint32_t base = base_channel(round, per_node, nodes, channels);
     for (std::uint32_t part = 0; part < parts; ++part) {
-      Channel& channel = writers[(base + reversed_bits(part, channels)) % channels];
+      Channel& channel = writers[(base + part) % channels];
       const std::uint32_t place = channel.next_place();
       for (Rank from = 0; from < ranks; ++from) {
         const Rank to = rounds[round][from];

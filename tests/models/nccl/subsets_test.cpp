@@ -67,18 +67,17 @@ TEST(Subsets, have_channels_for_sends_and_receives) {
   EXPECT_EQ(four.step, Bytes{128 << 10});
 }
 
-// 32 channels, 8 ranks: 4 for each message; LL up to 16 KiB on each of them. Below 64 KiB, an
-// eighth of a step, a message has one.
+// 32 channels, 8 ranks: 4 for each message; LL up to 16 KiB on each of them.
 TEST(Messages, choose_protocol_and_chunk_by_size) {
   const PointToPoint one{32, 32, Bytes{512 << 10}};
-  EXPECT_EQ(launch_messages(one, Bytes{16 << 10}, 8, 1, 7).protocol, Protocol::ll);
-  EXPECT_EQ(launch_messages(one, Bytes{(16 << 10) + 4}, 8, 1, 7).protocol, Protocol::simple);
-  EXPECT_EQ(launch_messages(one, Bytes{256 << 10}, 8, 1, 7).parts, 4U);
+  EXPECT_EQ(launch_messages(one, Bytes{64 << 10}, 8, 1).protocol, Protocol::ll);
+  EXPECT_EQ(launch_messages(one, Bytes{(64 << 10) + 4}, 8, 1).protocol, Protocol::simple);
+  EXPECT_EQ(launch_messages(one, Bytes{256 << 10}, 8, 1).parts, 4U);
   const PointToPoint four{16, 4, Bytes{128 << 10}};
-  EXPECT_EQ(launch_messages(four, Bytes{8}, 32, 4, 31).protocol, Protocol::simple);
-  EXPECT_EQ(launch_messages(four, Bytes{64 << 10}, 32, 4, 31).chunk, Bytes{32 << 10});
-  EXPECT_EQ(launch_messages(four, Bytes{512 << 10}, 32, 4, 31).chunk, Bytes{64 << 10});
-  EXPECT_EQ(launch_messages(four, Bytes{1 << 20}, 32, 4, 31).chunk, Bytes{128 << 10});
+  EXPECT_EQ(launch_messages(four, Bytes{8}, 32, 4).protocol, Protocol::simple);
+  EXPECT_EQ(launch_messages(four, Bytes{64 << 10}, 32, 4).chunk, Bytes{32 << 10});
+  EXPECT_EQ(launch_messages(four, Bytes{512 << 10}, 32, 4).chunk, Bytes{64 << 10});
+  EXPECT_EQ(launch_messages(four, Bytes{1 << 20}, 32, 4).chunk, Bytes{128 << 10});
 }
 
 }  // namespace

@@ -76,14 +76,14 @@ TEST(nccl_point_to_point, a_chunk_on_no_channel_is_found) {
   EXPECT_EQ(report.violations.front().kind, ViolationKind::missing_contribution);
 }
 
-// 8 ranks on 32 channels leave 4 to each peer. With steps of 512 KiB, a part has at least 64 KiB:
-// 100 KiB take two. 100 MiB in 4 are 25 MiB each, more than 32 x 512 KiB = 16 MiB: 8.
-// On several nodes at least half a step and at most one: 8 MiB in 2 would be 4 MiB each, and only 4
-// are allowed.
+// 8 ranks on 32 channels leave 4 to each peer; 8 KiB fill two, of 4 KiB. 100 MiB in 4 are 25 MiB
+// each, more than 32 x 512 KiB = 16 MiB: 8. On several nodes a part has at most one step: 8 MiB in 2
+// would be 4 MiB each, and only 4 are allowed.
 TEST(nccl_point_to_point, parts_grow_with_the_message) {
   const Bytes step{512 * kib};
   EXPECT_EQ(nccl_parts(Bytes{0}, 8, 32, 32, 1, step), 1U);
-  EXPECT_EQ(nccl_parts(Bytes{100 * kib}, 8, 32, 32, 1, step), 2U);
+  EXPECT_EQ(nccl_parts(Bytes{8 * kib}, 8, 32, 32, 1, step), 2U);
+  EXPECT_EQ(nccl_parts(Bytes{100 * kib}, 8, 32, 32, 1, step), 4U);
   EXPECT_EQ(nccl_parts(Bytes{8192 * kib}, 8, 32, 32, 1, step), 4U);
   EXPECT_EQ(nccl_parts(Bytes{102400 * kib}, 8, 32, 32, 1, step), 8U);
   EXPECT_EQ(nccl_parts(Bytes{8192 * kib}, 8, 16, 4, 2, Bytes{128 * kib}), 4U);
