@@ -6,6 +6,8 @@ namespace collsim {
 
 namespace {
 
+constexpr std::uint32_t most_at_once = 8;
+
 std::uint32_t warps_up(Protocol protocol, std::uint32_t warps) {
   if (protocol != Protocol::simple) return warps * 7 / 10;
   const std::uint32_t half = warps / 2;
@@ -33,11 +35,10 @@ std::uint32_t warps_of_lane(Protocol protocol, std::uint32_t warps, std::uint32_
     const std::uint32_t up = warps_up(protocol, warps);
     return lane == 0 ? up : warps - up;
   }
-  return std::max(1U, warps / lanes);
+  return std::max(1U, warps / std::min(lanes, most_at_once));
 }
 
 std::uint32_t warps_of_message(std::uint32_t warps, std::uint32_t peers) {
-  constexpr std::uint32_t most_at_once = 8;
   const std::uint32_t at_once = std::clamp(peers, 1U, most_at_once);
   const std::uint32_t share = (warps + at_once - 1) / at_once;
   return std::max(1U, (share <= 4 ? share : share - 1) / 2);

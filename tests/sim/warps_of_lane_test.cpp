@@ -25,10 +25,20 @@ TEST(WarpsOfLane, a_tree_with_simple_reduces_with_half_and_a_little) {
   EXPECT_EQ(warps_of_lane(Protocol::simple, 8, 2, 0), 4);
 }
 
-TEST(WarpsOfLane, many_messages_share_among_eight) {
+TEST(WarpsOfLane, many_lanes_share_among_eight) {
   EXPECT_EQ(warps_of_lane(Protocol::simple, 20, 4, 3), 5);
   EXPECT_EQ(warps_of_lane(Protocol::simple, 20, 16, 9), 2);
   EXPECT_EQ(warps_of_lane(Protocol::ll, 3, 16, 0), 1);
+}
+
+// 20 warps in 1, 3, 4 and 8 shares: 20, 7, 5, 3. Of 20, 7 and 5 one is kept, the rest is halved.
+TEST(WarpsOfMessage, send_and_receive_halve_the_share_of_a_peer) {
+  EXPECT_EQ(warps_of_message(20, 1), 9);
+  EXPECT_EQ(warps_of_message(20, 3), 3);
+  EXPECT_EQ(warps_of_message(20, 4), 2);
+  EXPECT_EQ(warps_of_message(20, 8), 1);
+  EXPECT_EQ(warps_of_message(20, 30), 1);
+  EXPECT_EQ(warps_of_message(0, 2), 1);
 }
 
 TEST(WarpsOfLane, without_thread_blocks_there_are_none) {

@@ -46,17 +46,20 @@ INSTANTIATE_TEST_SUITE_P(all, NcclPointToPoint,
                                          Collective::gather, Collective::scatter),
                          [](const auto& each) { return std::string(to_string(each.param)); });
 
-// Rounds 0 to 3 on 4 channels begin at 0, 2, 1, 3 (bits reversed); the second part two further.
+// Rounds 0 to 3 on 4 channels begin at 0, 2, 1, 3 (bits reversed); the second part one further.
 TEST(nccl_point_to_point, rounds_and_parts_are_spread_over_the_channels) {
   const Plan plan =
       make_nccl_point_to_point_plan(Collective::all_to_all, uniform_placement(4, 4), 4, 2);
-  // Rank 0 sends to 1 in round 1: block 1, chunks 2 (channel 2) and 3 (channel 0). In both it has
-  // the second place, hence lane 2: the first is round 0's, in which it sends to itself.
-  ASSERT_EQ(plan.schedule(2).program(0, 2).size(), 1U);
-  EXPECT_EQ(plan.schedule(2).program(0, 2).front().first_chunk, 2U);
-  ASSERT_EQ(plan.schedule(0).program(0, 2).size(), 1U);
-  EXPECT_EQ(plan.schedule(0).program(0, 2).front().first_chunk, 3U);
+  // Rank 0 sends to 1 in round 1: block 1, chunks 2 (channel 2) and 3 (channel 3). On both it has
+  // the first place, hence lane 0. Channel 0's first place is round 0's, in which it sends to
+  // itself, its second that of round 3's second part: to rank 3, block 3, chunk 7.
+  ASSERT_EQ(plan.schedule(2).program(0, 0).size(), 1U);
+  EXPECT_EQ(plan.schedule(2).program(0, 0).front().first_chunk, 2U);
+  ASSERT_EQ(plan.schedule(3).program(0, 0).size(), 1U);
+  EXPECT_EQ(plan.schedule(3).program(0, 0).front().first_chunk, 3U);
   EXPECT_TRUE(plan.schedule(0).program(0, 0).empty());
+  ASSERT_EQ(plan.schedule(0).program(0, 2).size(), 1U);
+  EXPECT_EQ(plan.schedule(0).program(0, 2).front().first_chunk, 7U);
 }
 
 TEST(nccl_point_to_point, a_chunk_on_two_channels_is_found) {
@@ -77,8 +80,8 @@ TEST(nccl_point_to_point, a_chunk_on_no_channel_is_found) {
 }
 
 // 8 ranks on 32 channels leave 4 to each peer; 8 KiB fill two, of 4 KiB. 100 MiB in 4 are 25 MiB
-// each, more than 32 x 512 KiB = 16 MiB: 8. On several nodes a part has at most one step: 8 MiB in 2
-// would be 4 MiB each, and only 4 are allowed.
+// each, more than 32 x 512 KiB = 16 MiB: 8. On several nodes a part has at most one step: 8 MiB in
+// 2 would be 4 MiB each, and only 4 are allowed.
 TEST(nccl_point_to_point, parts_grow_with_the_message) {
   const Bytes step{512 * kib};
   EXPECT_EQ(nccl_parts(Bytes{0}, 8, 32, 32, 1, step), 1U);
