@@ -344,8 +344,9 @@ ExecutionResult Executor::result() const {
   const auto per_call = [&](Seconds end) {
     return std::max((1.0 / execution_.calls) * (launch_cost() + end), execution_.cost.issue);
   };
-  const double ranks = execution_.plan.ranks();
-  return {per_call(over_), per_call((1 / ranks) * sum_of_ends_), transfers_};
+  // Of one call, the next one's launch would wait for the last rank too.
+  const Seconds mean = (1.0 / execution_.plan.ranks()) * sum_of_ends_;
+  return {per_call(over_), per_call(execution_.calls == 1 ? over_ : mean), transfers_};
 }
 
 void Executor::lay_out() {

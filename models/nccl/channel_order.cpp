@@ -85,7 +85,17 @@ void ChannelSearch::keep_neighbours(std::uint32_t gpu, std::vector<std::uint32_t
   next = std::move(wanted);
 }
 
-std::vector<std::uint32_t> ChannelSearch::nets_to_try(std::optional<std::uint32_t> gpu) const {
+/// The preferred one first.
+std::vector<std::uint32_t> ChannelSearch::order_gpus_beside(std::uint32_t net) const {
+  std::vector<std::uint32_t> gpus;
+  if (const auto preferred = paths_->preferred_gpu(net)) gpus.push_back(*preferred);
+  for (const std::uint32_t gpu : paths_->closest(net_node(net), NcclNodeKind::gpu)) {
+    add_once(gpus, gpu);
+  }
+  return gpus;
+}
+
+std::vector<std::uint32_t> ChannelSearch::order_nets(std::optional<std::uint32_t> gpu) const {
   std::vector<std::uint32_t> nets;
   const std::uint32_t first = gpu.value_or(0);
   const std::uint32_t last = gpu.value_or(gpus_ - 1);

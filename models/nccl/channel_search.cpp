@@ -25,6 +25,13 @@ int ChannelSearch::run(const NcclGraph& wanted, NcclGraph& best, int steps) {
   done_ = 0;
   used_.assign(gpus_, 0);
   budget_ = LinkBudget(*system_);
+  nets_.clear();
+  for (std::uint32_t gpu = 0; gpu < gpus_; ++gpu) nets_.push_back(order_nets(gpu));
+  nets_.push_back(order_nets({}));
+  gpus_beside_.clear();
+  for (std::uint32_t net = 0; net < system_->of_kind(NcclNodeKind::net).size(); ++net) {
+    gpus_beside_.push_back(order_gpus_beside(net));
+  }
   best_ = &best;
   next_channel(&steps);
   return steps;
@@ -70,7 +77,7 @@ void ChannelSearch::channel_in_node(int* steps) {
 void ChannelSearch::channel_from_nets(int* steps) {
   // NCCL keeps whole GB/s when it counts what NICs have left.
   const auto bandwidth = static_cast<float>(static_cast<int>(graph_.inter_bandwidth));
-  const auto nets = nets_to_try({});
+  const auto& nets = nets_to_try({});
   const bool heads_only =
       graph_.pattern == GraphPattern::nvls || graph_.pattern == GraphPattern::collnet_direct;
   for (std::size_t i = 0; i < nets.size(); ++i) {
@@ -105,11 +112,7 @@ void ChannelSearch::channel_from_net(std::uint32_t net, int* steps) {
     start_at(net, 0, course(Order::by_index, &steps_by_index));
     if (steps_by_index == -1) *steps = -1;
   }
-  const auto preferred = paths_->preferred_gpu(net);
-  if (preferred) start_at(net, *preferred, course(Order::any, steps));
-  for (const std::uint32_t gpu : paths_->closest(net_node(net), NcclNodeKind::gpu)) {
-    if (gpu != preferred) start_at(net, gpu, course(Order::any, steps));
-  }
+  for (const std::uint32_t gpu : gpus_beside_[net]) start_at(net, gpu, course(Order::any, steps));
 }
 
 /// NVLS and CollNetDirect need only a GPU beside every NIC, each GPU once.

@@ -50,7 +50,12 @@ class ChannelSearch {
 
   std::vector<std::uint32_t> next_gpus(std::uint32_t gpu, int toward_net) const;
   void keep_neighbours(std::uint32_t gpu, std::vector<std::uint32_t>& next) const;
-  std::vector<std::uint32_t> nets_to_try(std::optional<std::uint32_t> gpu) const;
+  std::vector<std::uint32_t> order_gpus_beside(std::uint32_t net) const;
+  std::vector<std::uint32_t> order_nets(std::optional<std::uint32_t> gpu) const;
+  /// By which a channel may come in, or leave from a GPU.
+  const std::vector<std::uint32_t>& nets_to_try(std::optional<std::uint32_t> gpu) const {
+    return nets_[gpu.value_or(gpus_)];
+  }
   bool may_leave_by(std::uint32_t net, std::uint32_t position) const;
   float pci_bandwidth(std::uint32_t gpu) const;
 
@@ -83,6 +88,9 @@ class ChannelSearch {
   bool inter_;
   std::uint32_t gpus_;
   LinkBudget budget_;
+  // What a search asks at every step.
+  std::vector<std::vector<std::uint32_t>> nets_;         // to try, by GPU, then those of all GPUs
+  std::vector<std::vector<std::uint32_t>> gpus_beside_;  // to try, by NIC
   NcclGraph graph_;                     ///< what is wanted, with the hops taken so far
   std::vector<GraphChannel> channels_;  ///< done_ complete ones, then the one that is being laid
   std::uint32_t done_ = 0;

@@ -117,7 +117,8 @@ std::string machine_of(const Recording& recording) {
       recording.rows.begin(), recording.rows.end(),
       [&](const RecordedRow& row) { return row.nodes == 1 && row.ranks <= gpus_of_a_server; });
   if (gpu != recording.machine.end() && gpu->second.ends_with("H200") && is_server) {
-    return "hgx-h200";
+    const auto gpus = recording.machine.find("gpus");
+    return gpus != recording.machine.end() && gpus->second == "4" ? "hgx-h200-4" : "hgx-h200";
   }
   throw InputError(SourcePosition{recording.file.string(), 0, 0},
                    "which machine it was recorded on is not known", "--topology FILE");
