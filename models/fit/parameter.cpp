@@ -30,6 +30,7 @@ void add_thread_block(std::vector<Parameter>& parameters, const std::string& pre
   time("slice_per_warp", &ProtocolCost::slice_per_warp);
   time("fan", &ProtocolCost::fan);
   rate("channel", &ProtocolCost::channel);
+  rate("messages", &ProtocolCost::messages);
   rate("reduce", &ProtocolCost::reduce);
   rate("copy", &ProtocolCost::copy);
   rate("store", &ProtocolCost::store);
@@ -44,6 +45,12 @@ void add_protocol(std::vector<Parameter>& parameters, Protocol protocol) {
   parameters.push_back({name + ".setup", Quantity::time, [index](TransferCost& cost) -> double& {
                           return cost.protocols[index].setup.value;
                         }});
+  parameters.push_back(
+      {name + ".message_setup", Quantity::time, [index](TransferCost& cost) -> double& {
+         ProtocolCost& own = cost.protocols[index];
+         if (!own.message_setup) own.message_setup = own.setup;
+         return own.message_setup->value;
+       }});
   parameters.push_back(
       {name + ".wire_factor", Quantity::share,
        [index](TransferCost& cost) -> double& { return cost.protocols[index].wire_factor; }});

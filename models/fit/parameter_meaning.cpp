@@ -20,7 +20,7 @@ struct Meaning {
 };
 
 /// The first that ends a name, less the link kind, says what it means.
-constexpr std::array<Meaning, 21> meanings{{
+constexpr std::array<Meaning, 23> meanings{{
     {"launch", "once per call"},
     {"issue", "least time of a call: the CPU issues the next"},
     {"efficiency", "what a link carries of its bandwidth"},
@@ -30,12 +30,14 @@ constexpr std::array<Meaning, 21> meanings{{
     {"proxy.copy", "rate at which network threads copy"},
     {"proxy.rate", "rate of one connection of the network"},
     {"setup", "once per call of this protocol"},
+    {"message_setup", "once per call of sends and receives"},
     {"wire_factor", "bytes on the wire per byte of data"},
     {"alpha", "from the wire until the peer sees it"},
     {"fan", "on top of alpha in trees"},
     {"slice", "serial time per slice"},
     {"slice_per_warp", "more of it for each warp"},
     {"channel", "rate at which a thread block sends"},
+    {"messages", "rate at which a thread block sends and stores messages"},
     {"round.reduce", "a round that reduces"},
     {"round.copy", "a round that copies onward"},
     {"round.store", "a round that only stores"},

@@ -189,6 +189,28 @@ TEST(Accuracy, of_forced_ring_and_tree_through_host_memory) {
   EXPECT_LE(mean(errors.all()), mean(errors.nccls));
 }
 
+// The constants of messages come from the same rows; the rule how they spread, from others.
+TEST(Accuracy, of_sends_and_receives_over_nvlink) {
+  const Topology topology = load_topology(find_data_file("hgx-h200-4", "topologies"));
+  ValidationOptions options;
+  options.id = "nvlink-p2p";
+  options.nccl_version = {2, 28};
+  const Validation validation =
+      validate(read_recording(data_directory() / "recordings/h200x4/nvlink.yaml"), topology,
+               calibration_for(topology), options);
+  std::vector<double> small;
+  std::vector<double> large;
+  for (const ValidatedRow& row : validation.rows) {
+    const bool is_large = row.recorded.size >= Bytes{1 << 20};
+    (is_large ? large : small).push_back(std::abs(row.error()));
+  }
+  std::cout << fmt::format("messages: median |error| {:.1f} % from 1 MiB, {:.1f} % below\n",
+                           100 * median(large), 100 * median(small));
+  EXPECT_GE(large.size(), 100U);
+  EXPECT_LE(median(large), 0.06);
+  EXPECT_LE(median(small), 0.06);
+}
+
 // recordings/h200.csv: healthy networks, a host at a tenth of the rate, two halves behind one link.
 TEST(Accuracy, over_shaped_tcp) {
   const Topology topology = load_topology(find_data_file("hgx-h200", "topologies"));

@@ -80,5 +80,23 @@ TEST(Messages, choose_protocol_and_chunk_by_size) {
   EXPECT_EQ(launch_messages(four, Bytes{1 << 20}, 32, 4).chunk, Bytes{128 << 10});
 }
 
+// 4 channels of at most 2 for a peer of 2 ranks; LL up to 1 KiB on each of the two, chunks of 64
+// KiB.
+TEST(Messages, obey_the_variables_for_sends_and_receives) {
+  const Nccl nccl(load_topology(find_data_file("hgx-h200", "topologies")),
+                  {{"NCCL_MIN_P2P_NCHANNELS", "3"},
+                   {"NCCL_MAX_P2P_NCHANNELS", "3"},
+                   {"NCCL_P2P_NVL_CHUNKSIZE", "65536"},
+                   {"NCCL_P2P_LL_THRESHOLD", "1024"}},
+                  newest_nccl_version, 1, 2);
+  EXPECT_TRUE(nccl.environment().warnings.empty());
+  const PointToPoint resources = nccl.point_to_point();
+  EXPECT_EQ(resources.channels, 4U);
+  EXPECT_EQ(launch_messages(resources, Bytes{8192}, 2, 1).parts, 2U);
+  EXPECT_EQ(launch_messages(resources, Bytes{2048}, 2, 1).protocol, Protocol::simple);
+  EXPECT_EQ(launch_messages(resources, Bytes{1024}, 2, 1).protocol, Protocol::ll);
+  EXPECT_EQ(launch_messages(resources, Bytes{1 << 20}, 2, 1).chunk, Bytes{65536});
+}
+
 }  // namespace
 }  // namespace collsim
