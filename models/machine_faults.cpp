@@ -95,13 +95,8 @@ class FaultLayer {
  public:
   FaultLayer(const MachineFaults& faults, const Plan& plan, const Topology& topology,
              std::span<const DeviceId> gpus, const TransferCost& cost, Wiring wiring,
-             const ThroughHostMemory& through_host_memory)
-      : faults_(faults),
-        plan_(plan),
-        topology_(topology),
-        gpus_(gpus),
-        cost_(cost),
-        through_host_memory_(through_host_memory) {
+             const HopRules& rules)
+      : faults_(faults), plan_(plan), topology_(topology), gpus_(gpus), cost_(cost), rules_(rules) {
     layout_.wiring = std::move(wiring);
     for (const Seconds at : instants_of(faults)) {
       instants_.push_back(at);
@@ -186,7 +181,8 @@ class FaultLayer {
       const Connection& connection = schedule.connections()[number];
       if (schedule.is_agent(connection.src) || schedule.is_agent(connection.dst)) continue;
       try {
-        std::vector<LinkId> way = way_around(reduced.topology, router, connection, channel);
+        std::vector<LinkId> way = links_of_hop(reduced.topology, router, gpus_, rules_, channel,
+                                               connection.src, connection.dst);
         for (LinkId& link : way) link = reduced.original[link];
         // The proxy that serves a connection stays the one it has, or has not.
         const bool has_proxy = !wires[w].network.empty();
@@ -197,16 +193,6 @@ class FaultLayer {
         // No way is left: what is sent stands still where it always went.
       }
     }
-  }
-
-  std::vector<LinkId> way_around(const Topology& topology, Router& router,
-                                 const Connection& connection, std::uint32_t channel) const {
-    const DeviceId from = gpus_[connection.src];
-    const DeviceId to = gpus_[connection.dst];
-    const bool is_staged =
-        through_host_memory_ && through_host_memory_(connection.src, connection.dst);
-    return is_staged ? route_through_host(topology, router, from, to).links
-                     : router.route(from, to, channel).links;
   }
 
   void add_lateness(std::size_t instant, WireChange& change) const {
@@ -266,7 +252,7 @@ class FaultLayer {
   const Topology& topology_;
   std::span<const DeviceId> gpus_;
   const TransferCost& cost_;
-  const ThroughHostMemory& through_host_memory_;
+  const HopRules& rules_;
   FaultyLayout layout_;
   std::vector<Seconds> instants_;
   std::vector<LinkStates> states_;  // by instant
@@ -279,9 +265,8 @@ class FaultLayer {
 
 FaultyLayout lay_faults(const MachineFaults& faults, const Plan& plan, const Topology& topology,
                         std::span<const DeviceId> gpus, const TransferCost& cost, Wiring wiring,
-                        const ThroughHostMemory& through_host_memory) {
-  return FaultLayer(faults, plan, topology, gpus, cost, std::move(wiring), through_host_memory)
-      .lay();
+                        const HopRules& rules) {
+  return FaultLayer(faults, plan, topology, gpus, cost, std::move(wiring), rules).lay();
 }
 
 Wiring wiring_as_it_begins(const Wiring& wiring, const Disturbance& disturbance) {

@@ -61,11 +61,10 @@ struct FaultyLayout {
 
 /// Traffic of dead links takes the best route that is left (as a Router finds it) once the fault is
 /// noticed, at once if it is older than the call, and comes back when the link does; where there is
-/// no way, it stands still. `wiring` is that of the healthy machine, made with the same
-/// `through_host_memory`.
+/// no way, it stands still. `wiring` is that of the healthy machine, made with the same rules.
 FaultyLayout lay_faults(const MachineFaults& faults, const Plan& plan, const Topology& topology,
                         std::span<const DeviceId> gpus, const TransferCost& cost, Wiring wiring,
-                        const ThroughHostMemory& through_host_memory = {});
+                        const HopRules& rules = {});
 
 /// The wiring with all that was wrong before the call. Throws InputError where that is not all:
 /// analytic models know no other faults.

@@ -86,6 +86,23 @@ TransferCost cost_of_run(const TransferCost& cost, Collective collective, const 
   return is_messages ? cost.of_messages() : cost;
 }
 
+/// The NICs of every node, in the order in which NCCL numbers them.
+std::map<std::int32_t, std::vector<DeviceId>> nics_by_node(const Topology& topology) {
+  std::map<std::int32_t, std::vector<DeviceId>> nics;
+  for (DeviceId id = 0; id < topology.devices().size(); ++id) {
+    const Device& device = topology.device(id);
+    if (device.kind == DeviceKind::nic) nics[device.node].push_back(id);
+  }
+  return nics;
+}
+
+/// By which NICs the algorithm's channels reach other nodes, where that is modelled.
+const ChannelNets* nets_of(const Nccl& nccl, NcclAlgorithm algorithm) {
+  if (algorithm == NcclAlgorithm::ring) return &nccl.ring_nets();
+  if (algorithm == NcclAlgorithm::tree) return &nccl.tree_nets();
+  return nullptr;
+}
+
 /// As reports name it.
 std::string lower_case(std::string_view text) {
   std::string lower(text);
@@ -116,15 +133,14 @@ Predictor::Predictor(const Topology& topology, const TransferCost& cost, Collect
 
 void Predictor::prepare_textbook(Rank root) {
   Plan plan = make_plan(collective_, run_.algorithm, placement_, run_.channels, root);
-  textbook_ = std::make_unique<Layout>(lay(std::move(plan)));
+  textbook_ = std::make_unique<Layout>(lay(std::move(plan), {}));
 }
 
-Predictor::Layout Predictor::lay(Plan plan) const {
-  const ThroughHostMemory through_host = through_host_memory();
-  Wiring wiring = wire(plan, *topology_, gpus_, cost_, through_host);
+Predictor::Layout Predictor::lay(Plan plan, const HopRules& rules) const {
+  Wiring wiring = wire(plan, *topology_, gpus_, cost_, rules);
   if (faults_.empty()) return {std::move(plan), std::move(wiring)};
   FaultyLayout faulty =
-      lay_faults(faults_, plan, *topology_, gpus_, cost_, std::move(wiring), through_host);
+      lay_faults(faults_, plan, *topology_, gpus_, cost_, std::move(wiring), rules);
   return {std::move(plan), std::move(faulty.wiring), std::move(faulty.disturbance),
           faulty.reroutes};
 }
@@ -323,7 +339,8 @@ const Predictor::Layout& Predictor::nccl_layout(NcclAlgorithm algorithm,
   }
   Plan plan =
       make_nccl_plan(under_nccl(collective_), algorithm, nccl_->channels(), channels, root_);
-  return nccl_layouts_.emplace(key, lay(std::move(plan))).first->second;
+  return nccl_layouts_.emplace(key, lay(std::move(plan), hop_rules(nets_of(*nccl_, algorithm))))
+      .first->second;
 }
 
 const Predictor::Layout& Predictor::message_layout(std::uint32_t parts) const {
@@ -332,16 +349,39 @@ const Predictor::Layout& Predictor::message_layout(std::uint32_t parts) const {
   }
   Plan plan = make_nccl_point_to_point_plan(collective_, placement_,
                                             nccl_->point_to_point().channels, parts, root_);
-  return message_layouts_.emplace(parts, lay(std::move(plan))).first->second;
+  return message_layouts_.emplace(parts, lay(std::move(plan), hop_rules(nullptr))).first->second;
 }
 
-ThroughHostMemory Predictor::through_host_memory() const {
-  if (!nccl_) return {};
-  return [this](Rank from, Rank to) {
-    const Rank per_node = ranks() / nccl_->nodes();
+HopRules Predictor::hop_rules(const ChannelNets* nets) const {
+  const Rank per_node = ranks() / nccl_->nodes();
+  HopRules rules;
+  rules.through_host_memory = [this, per_node](Rank from, Rank to) {
     return from / per_node == to / per_node &&
            nccl_->through_host_memory(from % per_node, to % per_node);
   };
+  // The NICs of a topology file are another machine's.
+  if (nets == nullptr || !nccl_->environment().topology_file.empty()) return rules;
+  rules.nics = [nets, per_node, gpus = gpus_, topology = topology_,
+                nics = nics_by_node(*topology_)](std::uint32_t channel, Rank from,
+                                                 Rank to) -> std::optional<HopNics> {
+    if (from / per_node == to / per_node) return std::nullopt;
+    const auto out = nets->of(channel, from % per_node);
+    const auto in = nets->of(channel, to % per_node);
+    if (!out || !in) return std::nullopt;
+    const auto nic_of = [&](Rank rank, const ChannelNet& net) -> std::optional<DeviceId> {
+      const auto found = nics.find(topology->device(gpus[rank]).node);
+      const auto index = static_cast<std::size_t>(net.device);
+      if (found == nics.end() || index >= found->second.size()) return std::nullopt;
+      return found->second[index];
+    };
+    const auto out_nic = nic_of(from, *out);
+    const auto in_nic = nic_of(to, *in);
+    if (!out_nic || !in_nic) return std::nullopt;
+    HopNics hop{std::nullopt, *out_nic, *in_nic};
+    if (out->relay) hop.relay = gpus[from / per_node * per_node + *out->relay];
+    return hop;
+  };
+  return rules;
 }
 
 Bounds Predictor::bounds_of(const Call& call) const {

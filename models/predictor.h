@@ -116,7 +116,7 @@ class Predictor {
   Execution execution(const Call& call) const;
 
  private:
-  Layout lay(Plan plan) const;
+  Layout lay(Plan plan, const HopRules& rules) const;
   Bounds bounds_on(const Call& call, const Wiring& wiring) const;
   void prepare_textbook(Rank root);
   void prepare_nccl();
@@ -125,7 +125,8 @@ class Predictor {
   Call textbook_call(Bytes size) const;
   Call nccl_call(Bytes size, const Candidate& chosen) const;
   Call message_call(Bytes size) const;
-  ThroughHostMemory through_host_memory() const;
+  /// How NCCL's hops go; `nets` may be null.
+  HopRules hop_rules(const ChannelNets* nets) const;
   const Layout& nccl_layout(NcclAlgorithm algorithm, std::uint32_t channels) const;
   const Layout& message_layout(std::uint32_t parts) const;
   Prediction simulate(const Call& call, Bytes size, Engine engine) const;

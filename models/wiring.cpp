@@ -8,6 +8,7 @@
 
 #include "models/agent_sites.h"
 #include "models/resource_table.h"
+#include "sim/input_error.h"
 #include "sim/topologies/routing.h"
 
 namespace collsim {
@@ -29,16 +30,49 @@ std::optional<DeviceId> nearest_cpu(const Topology& topology, Router& router, De
   return nearest;
 }
 
+void append(std::vector<LinkId>& links, const Route& route) {
+  links.insert(links.end(), route.links.begin(), route.links.end());
+}
+
+std::vector<LinkId> links_through_host(const Topology& topology, Router& router, DeviceId from,
+                                       DeviceId to) {
+  const auto cpu = nearest_cpu(topology, router, to);
+  if (!cpu) return router.route(from, to).links;
+  std::vector<LinkId> links = router.route(from, *cpu).links;
+  append(links, router.route(*cpu, to));
+  return links;
+}
+
+/// Nothing where the NICs are not joined.
+std::optional<std::vector<LinkId>> links_by_nics(Router& router, DeviceId from, const HopNics& nics,
+                                                 DeviceId to, std::uint32_t channel) {
+  try {
+    std::vector<LinkId> links;
+    if (nics.relay) append(links, router.route(from, *nics.relay, channel));
+    append(links, router.route(nics.relay.value_or(from), nics.out, channel));
+    append(links, router.route(nics.out, nics.in, channel));
+    append(links, router.route(nics.in, to, channel));
+    return links;
+  } catch (const InputError&) {
+    return std::nullopt;
+  }
+}
+
 }  // namespace
 
-Route route_through_host(const Topology& topology, Router& router, DeviceId from, DeviceId to) {
-  const auto cpu = nearest_cpu(topology, router, to);
-  if (!cpu) return router.route(from, to);
-  Route route = router.route(from, *cpu);
-  const Route rest = router.route(*cpu, to);
-  route.links.insert(route.links.end(), rest.links.begin(), rest.links.end());
-  route.latency += rest.latency;
-  return route;
+std::vector<LinkId> links_of_hop(const Topology& topology, Router& router,
+                                 std::span<const DeviceId> gpus, const HopRules& rules,
+                                 std::uint32_t channel, Rank from, Rank to) {
+  if (rules.through_host_memory && rules.through_host_memory(from, to)) {
+    return links_through_host(topology, router, gpus[from], gpus[to]);
+  }
+  if (rules.nics) {
+    if (const auto nics = rules.nics(channel, from, to)) {
+      auto links = links_by_nics(router, gpus[from], *nics, gpus[to], channel);
+      if (links) return *links;
+    }
+  }
+  return router.route(gpus[from], gpus[to], channel).links;
 }
 
 namespace {
@@ -49,11 +83,10 @@ using Ways = std::vector<std::vector<LinkId>>;
 /// Finds the ways of one channel's connections; a switch agent is where AgentSites puts it.
 class WayFinder {
  public:
-  WayFinder(const Topology& topology, std::span<const DeviceId> gpus,
-            const ThroughHostMemory& through_host_memory)
+  WayFinder(const Topology& topology, std::span<const DeviceId> gpus, const HopRules& rules)
       : topology_(topology),
         gpus_(gpus),
-        through_host_memory_(through_host_memory),
+        rules_(rules),
         router_(topology),
         sites_(topology, gpus) {}
 
@@ -65,27 +98,19 @@ class WayFinder {
                                             : gpus_[participant];
     };
     Ways ways;
-    for (const Connection& connection : schedule.connections()) {
-      const DeviceId from = device_of(connection.src);
-      const DeviceId to = device_of(connection.dst);
-      if (is_staged(schedule, connection)) {
-        ways.push_back(route_through_host(topology_, router_, from, to).links);
-        continue;
+    for (const auto& [src, dst, lane] : schedule.connections()) {
+      if (schedule.is_agent(dst)) {
+        ways.push_back(reversed(router_.route(device_of(dst), device_of(src), channel).links));
+      } else if (schedule.is_agent(src)) {
+        ways.push_back(router_.route(device_of(src), device_of(dst), channel).links);
+      } else {
+        ways.push_back(links_of_hop(topology_, router_, gpus_, rules_, channel, src, dst));
       }
-      ways.push_back(schedule.is_agent(connection.dst)
-                         ? reversed(router_.route(to, from, channel).links)
-                         : router_.route(from, to, channel).links);
     }
     return ways;
   }
 
  private:
-  bool is_staged(const Schedule& schedule, const Connection& connection) const {
-    return through_host_memory_ && !schedule.is_agent(connection.src) &&
-           !schedule.is_agent(connection.dst) &&
-           through_host_memory_(connection.src, connection.dst);
-  }
-
   /// Sums go back on the way that copies come.
   std::vector<LinkId> reversed(const std::vector<LinkId>& way) const {
     std::vector<LinkId> back;
@@ -97,7 +122,7 @@ class WayFinder {
 
   const Topology& topology_;
   std::span<const DeviceId> gpus_;
-  const ThroughHostMemory& through_host_memory_;
+  const HopRules& rules_;
   Router router_;
   AgentSites sites_;
 };
@@ -140,8 +165,8 @@ void merge_at_switches(const Schedule& schedule, Ways& ways) {
 }  // namespace
 
 Wiring wire(const Plan& plan, const Topology& topology, std::span<const DeviceId> gpus,
-            const TransferCost& cost, const ThroughHostMemory& through_host_memory) {
-  WayFinder finder(topology, gpus, through_host_memory);
+            const TransferCost& cost, const HopRules& rules) {
+  WayFinder finder(topology, gpus, rules);
   Wiring wiring;
   ResourceTable table(topology, wiring);
   wiring.wires.resize(plan.channels());

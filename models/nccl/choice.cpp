@@ -53,6 +53,11 @@ Nccl::Nccl(NcclSystem system, std::uint32_t nodes, const Variables& variables, N
   }
   graphs_ = search_graphs(system_, paths, inter, environment_);
   channels_ = connect_channels(system_, graphs_, nodes_, environment_, version_);
+  if (inter) {
+    const auto searched = std::min(graphs_.ring.channel_count(), graphs_.tree.channel_count());
+    ring_nets_ = ChannelNets(system_, paths, graphs_.ring, searched);
+    tree_nets_ = ChannelNets(system_, paths, graphs_.tree, searched);
+  }
   if (!graphs_.nvls.channels.empty()) {
     nvls_channels_ = nvls_channel_count(system_.least_compute_capability(), nodes_, environment_);
   }

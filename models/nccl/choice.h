@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "models/nccl/channel_nets.h"
 #include "models/nccl/environment.h"
 #include "models/nccl/function.h"
 #include "models/nccl/graph_search.h"
@@ -69,6 +70,9 @@ class Nccl {
   bool through_host_memory(std::uint32_t from, std::uint32_t to) const {
     return through_host_memory_[from * system_.gpu_count() + to];
   }
+  /// By which NICs Ring and Tree reach other nodes.
+  const ChannelNets& ring_nets() const { return ring_nets_; }
+  const ChannelNets& tree_nets() const { return tree_nets_; }
   /// What sends and receives have.
   const PointToPoint& point_to_point() const { return point_to_point_; }
   /// The largest chunk of NVLS or NVLSTree.
@@ -105,6 +109,8 @@ class Nccl {
   std::vector<bool> through_host_memory_;  // [from * GPUs + to]
   NcclGraphs graphs_;
   NcclChannels channels_;
+  ChannelNets ring_nets_;
+  ChannelNets tree_nets_;
   std::uint32_t nvls_channels_ = 0;
   PointToPoint point_to_point_;
   TuningTable table_{};

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "models/nccl/graph.h"
+#include "models/nccl/paths.h"
+#include "models/nccl/system.h"
+
+namespace collsim {
+
+/// How a GPU of a channel reaches other nodes.
+struct ChannelNet {
+  int device = 0;                      ///< NcclNet::device
+  std::optional<std::uint32_t> relay;  ///< local rank of the GPU through which it sends (PXN)
+  bool operator==(const ChannelNet&) const = default;
+};
+
+/// By which NIC each GPU of a node reaches other nodes, by search channel. The first GPU of a
+/// channel takes the NIC that the channel begins at, every other one the NIC that it ends at (NCCL
+/// src/graph/topo.cc, ncclTopoGetNetDev). None where the graph has no NICs.
+class ChannelNets {
+ public:
+  ChannelNets() = default;
+  /// The first `channels` of the graph.
+  ChannelNets(const NcclSystem& system, const NcclPaths& paths, const NcclGraph& graph,
+              std::uint32_t channels);
+
+  /// Of the GPU with that rank in its node; channels that run repeat those of the search.
+  std::optional<ChannelNet> of(std::uint32_t channel, std::uint32_t local_rank) const {
+    if (nets_.empty()) return std::nullopt;
+    return nets_[channel % nets_.size()][local_rank];
+  }
+
+ private:
+  std::vector<std::vector<std::optional<ChannelNet>>> nets_;  // [channel][local rank]
+};
+
+}  // namespace collsim
