@@ -14,7 +14,8 @@ std::uint32_t full_warps(Protocol protocol);
 ///
 /// Two (a tree's way up and its way down): LL and LL128 give 70 % of the threads, in whole warps,
 /// to the first; Simple gives it half, and two warps more where that is 256 threads or more (NCCL
-/// src/device/all_reduce.h, runTreeSplit). More share evenly as if they were eight at most, at least one warp each.
+/// src/device/all_reduce.h, runTreeSplit). More share evenly as if they were eight at most, at
+/// least one warp each.
 std::uint32_t warps_of_lane(Protocol protocol, std::uint32_t warps, std::uint32_t lanes,
                             std::uint32_t lane);
 
