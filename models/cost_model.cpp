@@ -22,15 +22,19 @@ void read_rate(const YamlMapping& mapping, std::string_view key, BytesPerSecond&
 /// What may differ by the kind of the slowest link.
 void read_thread_block(const YamlMapping& mapping, ProtocolCost& cost) {
   if (const auto slice = mapping.find("slice")) cost.slice = slice->time();
+  if (const auto sent = mapping.find("send_slice")) cost.send_slice = sent->time();
+  if (const auto copied = mapping.find("copy_slice")) cost.copy_slice = copied->time();
   if (const auto per_warp = mapping.find("slice_per_warp")) cost.slice_per_warp = per_warp->time();
   if (const auto fan = mapping.find("fan")) cost.fan = fan->time();
   read_rate(mapping, "channel", cost.channel);
+  if (const auto crowding = mapping.find("crowding")) cost.crowding = crowding->fraction();
   read_rate(mapping, "messages", cost.messages);
   read_rate(mapping, "reduce", cost.reduce);
   read_rate(mapping, "copy", cost.copy);
   read_rate(mapping, "store", cost.store);
   if (const auto round = mapping.find("round")) {
-    const YamlMapping rounds = round->mapping({"reduce", "copy", "store"});
+    const YamlMapping rounds = round->mapping({"reduce", "copy", "store", "least"});
+    if (const auto least = rounds.find("least")) cost.least_round = least->fraction();
     cost.reduce_round = rounds.at("reduce").time();
     cost.copy_round = rounds.at("copy").time();
     cost.store_round = rounds.at("store").time();
@@ -39,6 +43,8 @@ void read_thread_block(const YamlMapping& mapping, ProtocolCost& cost) {
 
 void read_protocol(const YamlMapping& mapping, ProtocolCost& cost) {
   if (const auto setup = mapping.find("setup")) cost.setup = setup->time();
+  if (const auto per_warp = mapping.find("setup_per_warp")) cost.setup_per_warp = per_warp->time();
+  if (const auto direct = mapping.find("direct_setup")) cost.direct_setup = direct->time();
   if (const auto setup = mapping.find("message_setup")) cost.message_setup = setup->time();
   if (const auto alpha = mapping.find("alpha")) {
     const YamlMapping kinds = alpha->mapping({"nvlink", "pcie", "cpu", "network"});
@@ -55,9 +61,11 @@ void read_protocol(const YamlMapping& mapping, ProtocolCost& cost) {
 }
 
 void read_protocol(const YamlValue& value, std::size_t protocol, TransferCost& cost) {
-  const YamlMapping mapping = value.mapping(
-      {"setup", "message_setup", "alpha", "wire_factor", "warp", "over", "slice", "slice_per_warp",
-       "fan", "channel", "messages", "reduce", "copy", "store", "round"});
+  const YamlMapping mapping =
+      value.mapping({"setup",       "setup_per_warp", "direct_setup", "message_setup", "alpha",
+                     "wire_factor", "warp",           "over",         "slice",         "send_slice",
+                     "copy_slice",  "slice_per_warp", "fan",          "crowding",      "channel",
+                     "messages",    "reduce",         "copy",         "store",         "round"});
   read_protocol(mapping, cost.protocols[protocol]);
   const auto over = mapping.find("over");
   if (!over) return;
@@ -66,9 +74,10 @@ void read_protocol(const YamlValue& value, std::size_t protocol, TransferCost& c
     const auto own = kinds.find(link_kinds[kind]);
     if (!own) continue;
     if (!cost.over[protocol][kind]) cost.over[protocol][kind] = cost.protocols[protocol];
-    read_thread_block(own->mapping({"slice", "slice_per_warp", "fan", "channel", "messages",
-                                    "reduce", "copy", "store", "round"}),
-                      *cost.over[protocol][kind]);
+    read_thread_block(
+        own->mapping({"slice", "send_slice", "copy_slice", "slice_per_warp", "fan", "crowding",
+                      "channel", "messages", "reduce", "copy", "store", "round"}),
+        *cost.over[protocol][kind]);
   }
 }
 

@@ -82,8 +82,9 @@ struct Levels {
 std::optional<Levels> uniform_levels(const Plan& plan, const Placement& placement,
                                      const Binding& binding, const Wiring& wiring,
                                      const ProtocolCost& cost) {
-  // No form knows rounds or proxies.
+  // No form knows rounds, proxies, or slices that cost as what is done with them.
   if (cost.flags_lines()) return std::nullopt;
+  if (cost.send_slice.value > 0 || cost.copy_slice.value > 0) return std::nullopt;
   const std::vector<Usage> usage = count_usage(plan, binding, wiring);
   if (needs_private_links(plan.algorithm, placement)) {
     const bool shared = std::any_of(usage.begin(), usage.end(),
@@ -153,13 +154,13 @@ CriticalPath uncontended_critical_path(const Plan& plan, const Binding& binding,
   UncontendedFabric fabric;
   Timeline timeline;
   execute({plan, binding, wiring, cost, protocol, warps}, fabric, &timeline);
-  return critical_path(timeline, cost.launch + cost.of(protocol).setup);
+  return critical_path(timeline, cost.startup(protocol, plan.collective, warps));
 }
 
 Estimate estimate(const Plan& plan, const Placement& placement, const Binding& binding,
                   const Wiring& wiring, const TransferCost& cost, Protocol protocol,
                   const Bounds& bounds, std::uint32_t warps) {
-  const Seconds launch = cost.launch + cost.of(protocol).setup;
+  const Seconds launch = cost.startup(protocol, plan.collective, warps);
   if (is_idle(binding) || plan.ranks() == 1) return {launch, {}};
   const auto time = has_kinds_of_its_own(cost, protocol)
                         ? std::nullopt

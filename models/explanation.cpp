@@ -224,7 +224,8 @@ Explanation explain(const Predictor& predictor, Bytes size, Engine engine) {
   execute({call.layout->plan, call.binding, call.layout->wiring, predictor.cost(), call.protocol,
            call.warps, 1, &call.layout->disturbance},
           *fabric, &timeline);
-  const Seconds launch = predictor.cost().launch + predictor.cost().of(call.protocol).setup;
+  const Seconds launch =
+      predictor.cost().startup(call.protocol, call.layout->plan.collective, call.warps);
   explanation.path = critical_path(timeline, launch);
   explanation.shares = shares_of(predictor, call, timeline, explanation.path, prediction);
   explanation.stations = stations_of(call.layout->plan, timeline, explanation.path);

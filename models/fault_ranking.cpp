@@ -99,7 +99,8 @@ class Ranker {
 
   /// What holds of every cable without simulation.
   void bound() {
-    const Seconds launch = predictor_.cost().launch + predictor_.cost().of(call_.protocol).setup;
+    const Seconds launch =
+        predictor_.cost().startup(call_.protocol, call_.layout->plan.collective, 0);
     const Seconds healthy = ranking_.healthy.time;
     const double factor = 1 / ranking_.share;
     for (RankedLink& ranked : ranking_.links) {

@@ -391,7 +391,7 @@ Bounds Predictor::bounds_of(const Call& call) const {
 Bounds Predictor::bounds_on(const Call& call, const Wiring& wiring) const {
   Bounds bounds = lower_bounds(call.layout->plan, call.binding, wiring, *topology_, gpus_, cost_,
                                call.protocol);
-  const Seconds launch = cost_.launch + cost_.of(call.protocol).setup;
+  const Seconds launch = cost_.startup(call.protocol, collective_, 0);
   bounds.latency = launch + (1.0 / calls_) * (bounds.latency - launch);
   if (call.layout->reroutes) {  // what each link will carry is not known
     bounds.busiest_resource = launch;

@@ -70,6 +70,11 @@ bool sums(Collective collective) {
          collective == Collective::reduce;
 }
 
+bool uses_direct_primitives(Collective collective) {
+  return collective == Collective::all_reduce || collective == Collective::all_gather ||
+         collective == Collective::broadcast;
+}
+
 std::uint32_t blocks(Collective collective, Rank ranks) {
   switch (collective) {
     case Collective::all_gather:

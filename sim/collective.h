@@ -33,6 +33,9 @@ std::span<const Collective> all_collectives();
 bool has_root(Collective collective);
 /// Whether it adds up, so that a contribution must not come twice.
 bool sums(Collective collective);
+/// Whether NCCL runs it by primitives that may read or write a peer's buffer itself, where that is
+/// registered (`Direct` in NCCL src/device/*.h), which costs a little where it is not.
+bool uses_direct_primitives(Collective collective);
 
 /// How many blocks the data of a call has that are treated differently: N for all_gather,
 /// reduce_scatter, gather, scatter and send_recv (that of rank r is number r), N^2 for all_to_all

@@ -246,6 +246,9 @@ class Executor final : public FabricListener {
  private:
   void lay_out();
   void add_channel(std::uint32_t channel);
+  void count_thread_blocks();
+  std::vector<double> crowded_shares(std::uint32_t channel,
+                                     const std::vector<LinkKind>& kinds) const;
   RouteId add_store_route(std::uint32_t channel, Rank rank);
   void add_workers(std::uint32_t channel, FifoId first_fifo, const std::vector<LinkKind>& kinds);
   const ProtocolCost& cost_of(LinkKind slowest) const {
@@ -280,7 +283,10 @@ class Executor final : public FabricListener {
   /// Launches the rank's first call, later where it is late.
   void begin(Rank rank);
   void launch(Rank rank);
-  Seconds launch_cost() const { return execution_.cost.launch + cost_.setup; }
+  Seconds launch_cost() const {
+    return execution_.cost.startup(execution_.protocol, execution_.plan.collective,
+                                   execution_.warps);
+  }
 
   /// Only who waits can be woken; who does not looks around by itself when its work is done.
   void wake(WorkerId worker, Cause cause, RecordId caused_by) {
@@ -312,6 +318,8 @@ class Executor final : public FabricListener {
   double on_wire(std::int64_t bytes, std::uint32_t channel) const {
     return cost_.wire_factor * static_cast<double>(bytes) * weights_[channel];
   }
+  Work work_of(const Worker& worker, const Primitive& primitive) const;
+  Seconds slice_cost(const Worker& worker, const Primitive& primitive) const;
   BytesPerSecond rate_of(const Worker& worker, const Primitive& primitive, double bytes) const;
 
   const Execution& execution_;
@@ -327,8 +335,9 @@ class Executor final : public FabricListener {
   std::vector<FifoId> fifo_of_proxy_;
   std::vector<std::deque<Message>> on_the_way_;  // by fifo; only where keeps_messages()
   std::vector<Wakeup> wakeups_;
-  RouteId free_route_ = 0;       // loads nothing
-  std::vector<double> weights_;  // by channel: what a byte of it loads
+  std::vector<std::uint32_t> senders_;  // by resource: thread blocks
+  RouteId free_route_ = 0;              // loads nothing
+  std::vector<double> weights_;         // by channel: what a byte of it loads
   Disturbance disturbance_;
   std::vector<std::vector<ChangedRoutes>> changed_routes_;  // [change][wire]
   std::vector<FifoId> first_fifos_;                         // by channel
@@ -362,6 +371,7 @@ void Executor::lay_out() {
   }
   // A disturbance may name channels that a small call leaves out.
   free_route_ = fabric_.add_route({});
+  count_thread_blocks();
   first_fifos_.assign(execution_.plan.channels(), no_fifo);
   thread_blocks_.resize(execution_.plan.channels());
   for (std::uint32_t channel = 0; channel < execution_.binding.channels(); ++channel) {
@@ -374,13 +384,51 @@ void Executor::lay_out() {
   if (keeps_messages()) on_the_way_.resize(fifos_.size());
 }
 
+/// How many thread blocks send through each resource of the wiring.
+void Executor::count_thread_blocks() {
+  senders_.resize(execution_.wiring.capacities.size());
+  std::vector<std::pair<ResourceId, Rank>> of_channel;
+  for (std::uint32_t channel = 0; channel < execution_.binding.channels(); ++channel) {
+    if (execution_.binding.loops(channel) == 0) continue;
+    of_channel.clear();
+    const auto connections = execution_.plan.schedule(channel).connections();
+    for (std::size_t i = 0; i < connections.size(); ++i) {
+      for (const ResourceId resource : execution_.wiring.wires[channel][i].resources) {
+        of_channel.emplace_back(resource, connections[i].src);
+      }
+    }
+    std::sort(of_channel.begin(), of_channel.end());
+    of_channel.erase(std::unique(of_channel.begin(), of_channel.end()), of_channel.end());
+    for (const auto& [resource, rank] : of_channel) ++senders_[resource];
+  }
+}
+
+/// By rank: what is left of a thread block's rate beside those that it shares its links with.
+std::vector<double> Executor::crowded_shares(std::uint32_t channel,
+                                             const std::vector<LinkKind>& kinds) const {
+  const Schedule& schedule = execution_.plan.schedule(channel);
+  std::vector<double> shares(schedule.participants(), 1);
+  const auto connections = schedule.connections();
+  for (std::size_t i = 0; i < connections.size(); ++i) {
+    const Rank src = connections[i].src;
+    for (const ResourceId resource : execution_.wiring.wires[channel][i].resources) {
+      const BytesPerSecond link = execution_.wiring.capacities[resource];
+      shares[src] =
+          std::min(shares[src], cost_of(kinds[src]).crowded_share(senders_[resource], link));
+    }
+  }
+  return shares;
+}
+
 void Executor::add_channel(std::uint32_t channel) {
   const Schedule& schedule = execution_.plan.schedule(channel);
   std::vector<ResourceId> thread_blocks;  // by rank; empty where they never limit
   const std::vector<LinkKind> kinds = slowest_links(schedule, execution_.wiring.wires[channel]);
   if (limits_thread_blocks(execution_)) {
+    const std::vector<double> shares = crowded_shares(channel, kinds);
     for (Rank rank = 0; rank < schedule.ranks(); ++rank) {
-      thread_blocks.push_back(fabric_.add_resource(speed_of(rank) * cost_of(kinds[rank]).channel));
+      const BytesPerSecond rate = shares[rank] * cost_of(kinds[rank]).channel;
+      thread_blocks.push_back(fabric_.add_resource(speed_of(rank) * rate));
     }
   }
   const auto first_fifo = static_cast<FifoId>(fifos_.size());
@@ -516,11 +564,30 @@ void Executor::try_begin(const Wakeup& wakeup) {
       ++fifos_[worker.first_fifo + peer].sent_slices;
     }
   }
-  if (!cost_.flags_lines() && worker.slice_cost.value > 0 && !worker.is_agent) {
-    fabric_.start_timer(worker.slice_cost, timer_tag(wakeup.worker, TimerKind::before));
+  const Seconds serial = slice_cost(worker, primitive);
+  if (!cost_.flags_lines() && serial.value > 0) {
+    fabric_.start_timer(serial, timer_tag(wakeup.worker, TimerKind::before));
   } else {
     move_bytes(wakeup.worker);
   }
+}
+
+Work Executor::work_of(const Worker& worker, const Primitive& primitive) const {
+  const bool only_passes_on = primitive.kind == PrimitiveKind::recv_send &&
+                              peers(worker, primitive.receive_group).size() == 1;
+  if (reduces(primitive.kind) && !only_passes_on) return Work::reduce;
+  return sends(primitive.kind) ? Work::copy : Work::store;
+}
+
+/// What the thread block pays for a slice; a switch has none.
+Seconds Executor::slice_cost(const Worker& worker, const Primitive& primitive) const {
+  if (worker.is_agent) return {};
+  Seconds serial = worker.slice_cost;
+  if (!sends(primitive.kind)) return serial;
+  serial += worker.cost->send_slice;
+  const bool received = !peers(worker, primitive.receive_group).empty();
+  if (received && work_of(worker, primitive) == Work::copy) serial += worker.cost->copy_slice;
+  return serial;
 }
 
 /// The most at which a worker moves a piece that has so many bytes on the wire. A switch is as fast
@@ -528,21 +595,11 @@ void Executor::try_begin(const Wakeup& wakeup) {
 BytesPerSecond Executor::rate_of(const Worker& worker, const Primitive& primitive,
                                  double bytes) const {
   if (worker.is_agent) return unlimited;
-  const bool only_stores = !sends(primitive.kind);
-  const bool only_passes_on = primitive.kind == PrimitiveKind::recv_send &&
-                              peers(worker, primitive.receive_group).size() == 1;
-  const bool adds = reduces(primitive.kind) && !only_passes_on;
-  const ProtocolCost& cost = *worker.cost;
-  if (!cost_.flags_lines()) {
-    return worker.speed * worker.share *
-           (only_stores ? cost.store
-            : adds      ? cost.reduce
-                        : cost.copy);
-  }
-  const Seconds round = only_stores ? cost.store_round : adds ? cost.reduce_round : cost.copy_round;
-  const std::int64_t rounds = divide_up(bytes_of_piece(worker), worker.round);
-  if (round.value <= 0 || rounds == 0) return unlimited;
-  return {worker.speed * bytes / (static_cast<double>(rounds) * round.value)};
+  const Work work = work_of(worker, primitive);
+  if (!cost_.flags_lines()) return worker.speed * worker.share * worker.cost->rate(work);
+  const Seconds time = worker.cost->rounds(work, bytes_of_piece(worker), worker.round);
+  if (time.value <= 0) return unlimited;
+  return {worker.speed * bytes / time.value};
 }
 
 void Executor::move_bytes(WorkerId id) {
@@ -583,8 +640,9 @@ void Executor::complete(WorkerId id) {
     const FifoId fifo = worker.first_fifo + peer;
     hand_over(fifo, message);
   }
-  if (ends_slice && cost_.flags_lines() && worker.slice_cost.value > 0) {
-    fabric_.start_timer(worker.slice_cost, timer_tag(id, TimerKind::after));
+  const Seconds serial = slice_cost(worker, primitive);
+  if (ends_slice && cost_.flags_lines() && serial.value > 0) {
+    fabric_.start_timer(serial, timer_tag(id, TimerKind::after));
   } else {
     end_piece(id);
   }

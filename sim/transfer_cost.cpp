@@ -28,9 +28,36 @@ double bytes_per_byte(Protocol protocol) {
   return 1;
 }
 
+BytesPerSecond ProtocolCost::rate(Work work) const {
+  return work == Work::reduce ? reduce : work == Work::copy ? copy : store;
+}
+
+Seconds ProtocolCost::rounds(Work work, std::int64_t bytes, std::int64_t round) const {
+  const Seconds full = work == Work::reduce ? reduce_round
+                       : work == Work::copy ? copy_round
+                                            : store_round;
+  const auto rest = static_cast<double>(bytes % round) / static_cast<double>(round);
+  const double last = rest > 0 ? least_round + (1 - least_round) * rest : 0;
+  return (static_cast<double>(bytes / round) + last) * full;
+}
+
+double ProtocolCost::crowded_share(std::uint32_t thread_blocks, BytesPerSecond link) const {
+  if (crowding == 0 || !(channel < unlimited)) return 1;
+  const double load = std::min(1.0, thread_blocks * channel.value / link.value);
+  return 1 - crowding * load * load * load;
+}
+
+Seconds TransferCost::startup(Protocol protocol, Collective collective, std::uint32_t warps) const {
+  const ProtocolCost& cost = of(protocol);
+  const Seconds direct = uses_direct_primitives(collective) ? cost.direct_setup : Seconds{};
+  return launch + cost.setup + warps * cost.setup_per_warp + direct;
+}
+
 TransferCost TransferCost::of_messages() const {
   const auto replace = [](ProtocolCost& cost) {
     cost.setup = cost.message_setup.value_or(cost.setup);
+    cost.setup_per_warp = {};
+    cost.direct_setup = {};
     cost.channel = cost.messages;
   };
   TransferCost cost = *this;
@@ -48,13 +75,17 @@ ProtocolCost TransferCost::fastest(Protocol protocol) const {
   for (const auto& own : over[static_cast<std::size_t>(protocol)]) {
     if (!own) continue;
     least.slice = std::min(least.slice, own->slice);
+    least.send_slice = std::min(least.send_slice, own->send_slice);
+    least.copy_slice = std::min(least.copy_slice, own->copy_slice);
     least.slice_per_warp = std::min(least.slice_per_warp, own->slice_per_warp);
     least.fan = std::min(least.fan, own->fan);
+    least.crowding = std::min(least.crowding, own->crowding);
     least.channel = std::max(least.channel, own->channel);
     least.messages = std::max(least.messages, own->messages);
     least.reduce = std::max(least.reduce, own->reduce);
     least.copy = std::max(least.copy, own->copy);
     least.store = std::max(least.store, own->store);
+    least.least_round = std::min(least.least_round, own->least_round);
     least.reduce_round = std::min(least.reduce_round, own->reduce_round);
     least.copy_round = std::min(least.copy_round, own->copy_round);
     least.store_round = std::min(least.store_round, own->store_round);

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "sim/collective.h"
 #include "sim/topology.h"
 #include "sim/units.h"
 
@@ -20,6 +21,10 @@ std::string_view to_string(Protocol protocol);
 /// to a line), Simple 1.
 double bytes_per_byte(Protocol protocol);
 
+/// What a thread block does with bytes, which costs go by: adds them up, copies them onward, or
+/// only stores what came.
+enum class Work : std::uint8_t { reduce, copy, store };
+
 /// What moving data costs a rank beyond its links, for one protocol. The zero-cost default is the
 /// textbook's alpha-beta machine: only links limit.
 ///
@@ -30,8 +35,17 @@ double bytes_per_byte(Protocol protocol);
 struct ProtocolCost {
   /// Once per call, on top of TransferCost::launch: what the kernel sets up for this protocol.
   Seconds setup;
-  /// Serial time of the thread block for every slice: barrier, fence, counter.
+  /// And for each warp of the thread block.
+  Seconds setup_per_warp;
+  /// And for collectives whose primitives may reach into a peer's buffer
+  /// (uses_direct_primitives()).
+  Seconds direct_setup;
+  /// Serial time of the thread block for every slice: barrier, counter.
   Seconds slice;
+  /// And for a slice that it sends: the fence.
+  Seconds send_slice;
+  /// And for a slice that it sends on as it came.
+  Seconds copy_slice;
   /// And for each warp of the lane: the barrier waits for all.
   Seconds slice_per_warp;
   /// Time from the last byte on the wire until the peer sees it, per kind of the slowest link on
@@ -42,7 +56,10 @@ struct ProtocolCost {
   Seconds fan;
   /// What the thread block of one (rank, channel) sends in all, shared by its lanes.
   BytesPerSecond channel = unlimited;
-  /// Of sends and receives, which have kernels of their own: what takes the place of `setup`, and
+  /// By which share of `channel` thread blocks slow each other down that could fill a link of
+  /// theirs together; by an eighth of it where they could fill half of the link (crowded_share()).
+  double crowding = 0;
+  /// Of sends and receives, which have kernels of their own: what takes the place of all setup, and
   /// what the thread block sends and stores in all, in place of `channel`.
   std::optional<Seconds> message_setup;
   BytesPerSecond messages = unlimited;
@@ -61,8 +78,18 @@ struct ProtocolCost {
   Seconds reduce_round;
   Seconds copy_round;
   Seconds store_round;
+  /// What a round takes of that where next to none of its warps has data; in between, as much more
+  /// as more of them have.
+  double least_round = 1;
 
+  BytesPerSecond rate(Work work) const;
+  /// Time of the rounds that so much data takes, each of at most `round` bytes.
+  Seconds rounds(Work work, std::int64_t bytes, std::int64_t round) const;
   bool flags_lines() const { return warp_granule.count > 0; }
+  /// What is left of `channel` for each of so many thread blocks that share a link: stores take
+  /// longer to be taken in the busier the link is, so that rates fall before it is full (measured:
+  /// recordings/h200x4/forced-2-ranks.yaml, Ring/Simple on 1 to 24 channels).
+  double crowded_share(std::uint32_t thread_blocks, BytesPerSecond link) const;
 };
 
 /// The CPU threads that carry what thread blocks have put into a buffer over the network, slice
@@ -102,6 +129,8 @@ struct TransferCost {
     const auto& own = over[static_cast<std::size_t>(protocol)][static_cast<std::size_t>(slowest)];
     return own ? *own : of(protocol);
   }
+  /// Once per call, before the first slice moves: launch and setup. Warps are a thread block's.
+  Seconds startup(Protocol protocol, Collective collective, std::uint32_t warps) const;
   /// The costs of sends and receives: theirs in place of the collectives'.
   TransferCost of_messages() const;
   /// At least as fast as any thread block: for bounds.

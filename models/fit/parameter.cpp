@@ -26,17 +26,26 @@ void add_thread_block(std::vector<Parameter>& parameters, const std::string& pre
         {fmt::format("{}.{}", prefix, key), Quantity::rate,
          [place, member](TransferCost& cost) -> double& { return (place(cost).*member).value; }});
   };
+  const auto share = [&](std::string_view key, double ProtocolCost::*member) {
+    parameters.push_back(
+        {fmt::format("{}.{}", prefix, key), Quantity::share,
+         [place, member](TransferCost& cost) -> double& { return place(cost).*member; }});
+  };
   time("slice", &ProtocolCost::slice);
+  time("send_slice", &ProtocolCost::send_slice);
+  time("copy_slice", &ProtocolCost::copy_slice);
   time("slice_per_warp", &ProtocolCost::slice_per_warp);
   time("fan", &ProtocolCost::fan);
   rate("channel", &ProtocolCost::channel);
   rate("messages", &ProtocolCost::messages);
+  share("crowding", &ProtocolCost::crowding);
   rate("reduce", &ProtocolCost::reduce);
   rate("copy", &ProtocolCost::copy);
   rate("store", &ProtocolCost::store);
   time("round.reduce", &ProtocolCost::reduce_round);
   time("round.copy", &ProtocolCost::copy_round);
   time("round.store", &ProtocolCost::store_round);
+  share("round.least", &ProtocolCost::least_round);
 }
 
 void add_protocol(std::vector<Parameter>& parameters, Protocol protocol) {
@@ -45,6 +54,14 @@ void add_protocol(std::vector<Parameter>& parameters, Protocol protocol) {
   parameters.push_back({name + ".setup", Quantity::time, [index](TransferCost& cost) -> double& {
                           return cost.protocols[index].setup.value;
                         }});
+  parameters.push_back(
+      {name + ".setup_per_warp", Quantity::time, [index](TransferCost& cost) -> double& {
+         return cost.protocols[index].setup_per_warp.value;
+       }});
+  parameters.push_back(
+      {name + ".direct_setup", Quantity::time, [index](TransferCost& cost) -> double& {
+         return cost.protocols[index].direct_setup.value;
+       }});
   parameters.push_back(
       {name + ".message_setup", Quantity::time, [index](TransferCost& cost) -> double& {
          ProtocolCost& own = cost.protocols[index];

@@ -20,7 +20,7 @@ struct Meaning {
 };
 
 /// The first that ends a name, less the link kind, says what it means.
-constexpr std::array<Meaning, 23> meanings{{
+constexpr std::array<Meaning, 29> meanings{{
     {"launch", "once per call"},
     {"issue", "least time of a call: the CPU issues the next"},
     {"efficiency", "what a link carries of its bandwidth"},
@@ -30,16 +30,22 @@ constexpr std::array<Meaning, 23> meanings{{
     {"proxy.copy", "rate at which network threads copy"},
     {"proxy.rate", "rate of one connection of the network"},
     {"setup", "once per call of this protocol"},
+    {"setup_per_warp", "and for each warp of the thread block"},
+    {"direct_setup", "and where primitives may reach into peers' buffers"},
     {"message_setup", "once per call of sends and receives"},
     {"wire_factor", "bytes on the wire per byte of data"},
     {"alpha", "from the wire until the peer sees it"},
     {"fan", "on top of alpha in trees"},
     {"slice", "serial time per slice"},
+    {"send_slice", "more of it where it is sent"},
+    {"copy_slice", "more of it where it is sent on as it came"},
     {"slice_per_warp", "more of it for each warp"},
     {"channel", "rate at which a thread block sends"},
+    {"crowding", "by which thread blocks slow each other down at a full link"},
     {"messages", "rate at which a thread block sends and stores messages"},
     {"round.reduce", "a round that reduces"},
     {"round.copy", "a round that copies onward"},
+    {"round.least", "what a round takes of that where few warps have data"},
     {"round.store", "a round that only stores"},
     {"reduce", "rate of reducing, all warps"},
     {"copy", "rate of copying onward, all warps"},
