@@ -90,26 +90,31 @@ ProxyCost read_proxy(const YamlValue& value) {
   return cost;
 }
 
-MemoryCost read_memory(const YamlValue& value) {
+/// What it leaves out is as in the calibration that it extends, and has to be there if none says
+/// so.
+void read_memory(const YamlValue& value, MemoryCost& cost) {
   const YamlMapping mapping = value.mapping({"cached", "rate", "cache", "both_ways"});
-  MemoryCost cost;
-  cost.used = true;
-  cost.cached = mapping.at("cached").rate();
-  const YamlValue rate = mapping.at("rate");
-  cost.rate = rate.rate();
-  if (cost.rate > cost.cached) {
-    rate.fail(fmt::format("{}, above the rate 'cached'", rate.string()),
-              fmt::format("at most {}", mapping.at("cached").string()));
+  const auto states = [&](std::string_view key) { return !cost.used || mapping.find(key); };
+  if (states("cached")) cost.cached = mapping.at("cached").rate();
+  if (states("rate")) cost.rate = mapping.at("rate").rate();
+  if (states("cache")) {
+    const YamlValue cache = mapping.at("cache");
+    cost.cache = cache.bytes();
+    if (cost.cache.count == 0) cache.fail("a cache of 0 bytes", "a size above 0, like 40 MiB");
   }
-  const YamlValue cache = mapping.at("cache");
-  cost.cache = cache.bytes();
-  if (cost.cache.count == 0) cache.fail("a cache of 0 bytes", "a size above 0, like 40 MiB");
+  if (cost.rate > cost.cached) {
+    const YamlValue wrong = mapping.find("rate") ? mapping.at("rate") : mapping.at("cached");
+    wrong.fail(
+        fmt::format("'rate' is {:.4g} GB/s and 'cached' {:.4g} GB/s",
+                    in_gigabytes_per_second(cost.rate), in_gigabytes_per_second(cost.cached)),
+        "a 'rate' of at most 'cached'");
+  }
   if (const auto both_ways = mapping.find("both_ways")) {
     const YamlMapping ways = both_ways->mapping({"at_once", "in_turn"});
     cost.at_once = ways.at("at_once").rate();
     cost.in_turn = ways.at("in_turn").rate();
   }
-  return cost;
+  cost.used = true;
 }
 
 /// What a calibration extends: a shipped one, which extends nothing itself.
@@ -170,7 +175,7 @@ TransferCost read_calibration(const TextFile& text) {
   }
   if (const auto share = root.find("unevenness")) cost.unevenness = share->fraction();
   if (const auto proxy = root.find("proxy")) cost.proxy = read_proxy(*proxy);
-  if (const auto memory = root.find("memory")) cost.memory = read_memory(*memory);
+  if (const auto memory = root.find("memory")) read_memory(*memory, cost.memory);
   if (const auto per_protocol = root.find("protocols")) {
     const YamlMapping costs = per_protocol->mapping({"ll", "ll128", "simple"});
     for (std::size_t protocol = 0; protocol < protocol_count; ++protocol) {

@@ -211,9 +211,20 @@ TEST(MemoryKeys, are_read) {
   EXPECT_FALSE(read_with("launch: 1 us").memory.used);
 }
 
+// hgx-h200-4 says the same of memory as hgx-h200.
+TEST(MemoryKeys, that_are_left_out_are_as_in_what_is_extended) {
+  const TransferCost base = load_calibration(find_data_file("hgx-h200", "models/calibrations"));
+  const MemoryCost memory = read_with("extends: hgx-h200\nmemory: { rate: 1 GB/s }").memory;
+  EXPECT_EQ(memory.rate, gigabytes_per_second(1));
+  EXPECT_EQ(memory.cached, base.memory.cached);
+  EXPECT_EQ(memory.cache, base.memory.cache);
+  EXPECT_EQ(memory.at_once, base.memory.at_once);
+  EXPECT_EQ(memory.in_turn, base.memory.in_turn);
+}
+
 TEST(MemoryKeys, are_refused_where_they_are_wrong) {
   EXPECT_EQ(error_of("memory: { cached: 90 GB/s, rate: 91 GB/s, cache: 40 MiB }"),
-            "c.yaml:5:33: 91 GB/s, above the rate 'cached'; at most 90 GB/s");
+            "c.yaml:5:34: 'rate' is 91 GB/s and 'cached' 90 GB/s; a 'rate' of at most 'cached'");
   EXPECT_EQ(error_of("memory: { cached: 90 GB/s, rate: 9 GB/s, cache: 0 B }"),
             "c.yaml:5:49: a cache of 0 bytes; a size above 0, like 40 MiB");
   EXPECT_EQ(
