@@ -5,8 +5,11 @@
 
 #include <gtest/gtest.h>
 
-#include <map>
+#include <algorithm>
+#include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "models/cost_model.h"
 #include "models/data_directory.h"
@@ -172,6 +175,29 @@ TEST_F(HostMemory, that_was_not_measured_changes_nothing) {
   const Predictor::Call call = predictor({}, false).call(Bytes{mebi});
   EXPECT_FALSE(loads_host_memory(call.wiring()));
   EXPECT_EQ(call.own_wiring, nullptr);
+}
+
+// Around a dead link the way leads over NVLink to another GPU's, and into the same memory.
+TEST_F(HostMemory, is_loaded_around_dead_links_too) {
+  const Topology topology = load_topology(find_data_file("hgx-h200-4", "topologies"));
+  TransferCost cost = calibration_for(topology);
+  cost.memory = some_memory();
+  RunSpec run;
+  run.variables = {{"NCCL_P2P_DISABLE", "1"}, {"NCCL_ALGO", "Ring"}};
+  const Fault dead = parse_fault("link: node0/gpu3 - node0/cpu0, dead: true");
+  const std::vector<Fault> faults{dead};
+  const Predictor predictor(topology, cost, Collective::all_reduce, run, 4, 0, std::nullopt,
+                            find_faults(faults, topology, 4));
+  const Predictor::Call call = predictor.call(Bytes{mebi});
+  for (const auto& wires : call.wiring().wires) {
+    for (const Wire& wire : wires) {
+      EXPECT_EQ(std::count_if(wire.resources.begin(), wire.resources.end(),
+                              [&](ResourceId id) {
+                                return call.wiring().origins[id].host == HostShare::memory;
+                              }),
+                1);
+    }
+  }
 }
 
 /// A calibration with that line at line 5, column 1.
