@@ -1,5 +1,7 @@
 #include "models/cost_model.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <string>
 #include <vector>
@@ -14,6 +16,10 @@ namespace {
 constexpr std::array<std::string_view, link_kind_count> link_kinds{"nvlink", "pcie", "cpu",
                                                                    "network"};
 constexpr std::array<std::string_view, protocol_count> protocols{"ll", "ll128", "simple"};
+
+/// Topologies say of PCIe what NCCL takes for usable, and good hosts exceed that.
+constexpr auto pcie = static_cast<std::size_t>(LinkKind::pcie);
+constexpr double most_of_pcie = 1.5;
 
 void read_rate(const YamlMapping& mapping, std::string_view key, BytesPerSecond& rate) {
   if (const auto value = mapping.find(key)) rate = value->rate();
@@ -93,6 +99,33 @@ ProxyCost read_proxy(const YamlValue& value) {
   return cost;
 }
 
+/// What it leaves out is as in the calibration that it extends, and has to be there if none says
+/// so.
+void read_memory(const YamlValue& value, MemoryCost& cost) {
+  const YamlMapping mapping = value.mapping({"cached", "rate", "cache", "both_ways"});
+  const auto states = [&](std::string_view key) { return !cost.used || mapping.find(key); };
+  if (states("cached")) cost.cached = mapping.at("cached").rate();
+  if (states("rate")) cost.rate = mapping.at("rate").rate();
+  if (states("cache")) {
+    const YamlValue cache = mapping.at("cache");
+    cost.cache = cache.bytes();
+    if (cost.cache.count == 0) cache.fail("a cache of 0 bytes", "a size above 0, like 40 MiB");
+  }
+  if (cost.rate > cost.cached) {
+    const YamlValue wrong = mapping.find("rate") ? mapping.at("rate") : mapping.at("cached");
+    wrong.fail(
+        fmt::format("'rate' is {:.4g} GB/s and 'cached' {:.4g} GB/s",
+                    in_gigabytes_per_second(cost.rate), in_gigabytes_per_second(cost.cached)),
+        "a 'rate' of at most 'cached'");
+  }
+  if (const auto both_ways = mapping.find("both_ways")) {
+    const YamlMapping ways = both_ways->mapping({"at_once", "in_turn"});
+    cost.at_once = ways.at("at_once").rate();
+    cost.in_turn = ways.at("in_turn").rate();
+  }
+  cost.used = true;
+}
+
 /// What a calibration extends: a shipped one, which extends nothing itself.
 TransferCost load_base(const YamlValue& value, const std::filesystem::path& path) {
   const auto base = find_data_file(value.string(), "models/calibrations");
@@ -129,7 +162,7 @@ TransferCost read_calibration(const TextFile& text) {
   const YamlMapping root =
       read_yaml(text, "calibration")
           .mapping({"collsim", "name", "source", "date", "extends", "over_tcp", "launch", "issue",
-                    "efficiency", "unevenness", "proxy", "protocols", "provenance"});
+                    "efficiency", "unevenness", "proxy", "memory", "protocols", "provenance"});
   TransferCost cost;
   for (const Protocol protocol : {Protocol::ll, Protocol::ll128, Protocol::simple}) {
     cost.protocols[static_cast<std::size_t>(protocol)].proxy_factor = bytes_per_byte(protocol);
@@ -146,11 +179,12 @@ TransferCost read_calibration(const TextFile& text) {
     const YamlMapping kinds = efficiency->mapping({"nvlink", "pcie", "cpu", "network"});
     for (std::size_t kind = 0; kind < link_kind_count; ++kind) {
       if (const auto share = kinds.find(link_kinds[kind]))
-        cost.efficiency[kind] = share->fraction();
+        cost.efficiency[kind] = share->fraction(kind == pcie ? most_of_pcie : 1);
     }
   }
   if (const auto share = root.find("unevenness")) cost.unevenness = share->fraction();
   if (const auto proxy = root.find("proxy")) cost.proxy = read_proxy(*proxy);
+  if (const auto memory = root.find("memory")) read_memory(*memory, cost.memory);
   if (const auto per_protocol = root.find("protocols")) {
     const YamlMapping costs = per_protocol->mapping({"ll", "ll128", "simple"});
     for (std::size_t protocol = 0; protocol < protocol_count; ++protocol) {

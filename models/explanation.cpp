@@ -91,8 +91,7 @@ const Wire* wire_from(const Predictor::Call& call, const TimelineRecord& record,
   const Schedule& schedule = call.layout->plan.schedule(record.channel);
   const Primitive& primitive = schedule.program(record.rank, record.lane)[record.primitive];
   for (const ConnectionId id : schedule.peers(primitive.receive_group)) {
-    if (schedule.connections()[id].src == from)
-      return &call.layout->wiring.wires[record.channel][id];
+    if (schedule.connections()[id].src == from) return &call.wiring().wires[record.channel][id];
   }
   return nullptr;
 }
@@ -163,6 +162,10 @@ std::vector<Station> stations_of(const Plan& plan, const Timeline& timeline,
 }
 
 std::string name_of(const Topology& topology, const ResourceOrigin& origin) {
+  if (origin.host == HostShare::memory) return fmt::format("host memory of node {}", origin.id);
+  if (origin.host == HostShare::gpu) {
+    return fmt::format("{} <-> host memory", topology.device(origin.id).name);
+  }
   if (origin.shared) return topology.shared_resources()[origin.id].name;
   return fmt::format("{} ({})", topology.link_name(origin.id),
                      to_string(topology.link(origin.id).kind));
@@ -183,7 +186,7 @@ void add_use(std::vector<ResourceUse>& uses, ResourceUse use) {
 
 std::vector<ResourceUse> busiest_resources(const Predictor& predictor, const Predictor::Call& call,
                                            Seconds time) {
-  const Wiring& wiring = call.layout->wiring;
+  const Wiring& wiring = call.wiring();
   const ProtocolCost& cost = predictor.cost().of(call.protocol);
   const ResourceLoad load = resource_load(call.layout->plan, call.binding, wiring, cost);
   std::vector<ResourceUse> links;
@@ -221,7 +224,7 @@ Explanation explain(const Predictor& predictor, Bytes size, Engine engine) {
   explanation.shape = shape_of(call, prediction.channels);
   const auto fabric = make_fabric(engine);
   Timeline timeline;
-  execute({call.layout->plan, call.binding, call.layout->wiring, predictor.cost(), call.protocol,
+  execute({call.layout->plan, call.binding, call.wiring(), predictor.cost(), call.protocol,
            call.warps, 1, &call.layout->disturbance},
           *fabric, &timeline);
   const Seconds launch =

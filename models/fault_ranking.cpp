@@ -46,7 +46,7 @@ class Ranker {
         call_(predictor.call(size)),
         execution_(predictor.execution(call_)),
         long_call_(execution_),
-        resources_(resources_of_cables(call_.layout->wiring, predictor.topology())),
+        resources_(resources_of_cables(call_.wiring(), predictor.topology())),
         effort_(effort) {
     ranking_.share = share;
   }
@@ -86,11 +86,11 @@ class Ranker {
 
   void find_classes() {
     const ProtocolCost& cost = predictor_.cost().of(call_.protocol);
-    load_ = resource_load(call_.layout->plan, call_.binding, call_.layout->wiring, cost);
+    load_ = resource_load(call_.layout->plan, call_.binding, call_.wiring(), cost);
     std::size_t used = 0;
     for (LinkClass& links :
-         link_classes(call_.layout->plan, call_.binding, call_.layout->wiring,
-                      predictor_.topology(), load_, most_colours(call_.layout->plan))) {
+         link_classes(call_.layout->plan, call_.binding, call_.wiring(), predictor_.topology(),
+                      load_, most_colours(call_.layout->plan))) {
       used += links.cables.size();
       ranking_.links.emplace_back().links = std::move(links);
     }
@@ -107,7 +107,7 @@ class Ranker {
       double busier = 0;
       double both = 0;
       for (const ResourceId id : resources_.at(ranked.links.cables.front())) {
-        const double seconds = load_.resources[id] / call_.layout->wiring.capacities[id].value;
+        const double seconds = load_.resources[id] / call_.wiring().capacities[id].value;
         busier = std::max(busier, seconds);
         both += seconds;
       }
@@ -147,7 +147,7 @@ class Ranker {
     Disturbance disturbance;
     MachineChange& change = disturbance.changes.emplace_back();
     for (const ResourceId resource : resources_.at(cable)) {
-      const BytesPerSecond healthy = call_.layout->wiring.capacities[resource];
+      const BytesPerSecond healthy = call_.wiring().capacities[resource];
       change.capacities.push_back({resource, ranking_.share * healthy});
     }
     return disturbance;

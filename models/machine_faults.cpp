@@ -91,6 +91,15 @@ void for_each_link(const Wire& wire, const Wiring& wiring, const Visit& visit) {
   }
 }
 
+/// What a hop through host memory loads whatever its links are.
+std::vector<ResourceId> host_shares(const Wire& wire, const Wiring& wiring) {
+  std::vector<ResourceId> shares;
+  for (const ResourceId resource : wire.resources) {
+    if (wiring.origins[resource].host) shares.push_back(resource);
+  }
+  return shares;
+}
+
 class FaultLayer {
  public:
   FaultLayer(const MachineFaults& faults, const Plan& plan, const Topology& topology,
@@ -186,8 +195,10 @@ class FaultLayer {
         for (LinkId& link : way) link = reduced.original[link];
         // The proxy that serves a connection stays the one it has, or has not.
         const bool has_proxy = !wires[w].network.empty();
+        const std::vector<ResourceId> shares = host_shares(wires[w], layout_.wiring);
         wires[w] = wire_along(topology_, way);
         table.load(wires[w], way, has_proxy);
+        wires[w].resources.insert(wires[w].resources.end(), shares.begin(), shares.end());
         if (has_proxy && wires[w].network.empty()) wires[w].network.swap(wires[w].resources);
       } catch (const InputError&) {
         // No way is left: what is sent stands still where it always went.

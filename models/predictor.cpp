@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "models/host_memory.h"
 #include "models/nccl/point_to_point.h"
 #include "models/wiring.h"
 #include "sim/algorithms/nccl_plan.h"
@@ -147,7 +148,7 @@ Predictor::Layout Predictor::lay(Plan plan, const HopRules& rules) const {
 
 Execution Predictor::execution(const Call& call) const {
   const Layout& layout = *call.layout;
-  return {layout.plan,   call.binding, layout.wiring, cost_,
+  return {layout.plan,   call.binding, call.wiring(), cost_,
           call.protocol, call.warps,   calls_,        &layout.disturbance};
 }
 
@@ -213,7 +214,7 @@ Predictor::Call Predictor::call(Bytes size, const Candidate& candidate) const {
 }
 
 Prediction Predictor::simulate(const Call& call, Bytes size, Engine engine) const {
-  if (engine == Engine::simgrid && !call.layout->wiring.bursts.empty()) {
+  if (engine == Engine::simgrid && !call.wiring().bursts.empty()) {
     throw InputError("links with a burst on engine simgrid", "engine native");
   }
   const auto fabric = make_fabric(engine);
@@ -225,7 +226,7 @@ Prediction Predictor::simulate(const Call& call, Bytes size, Engine engine) cons
     return prediction;
   } catch (const HangError& error) {
     const Layout& layout = *call.layout;
-    const auto dead = links_that_stay_dead(layout.wiring, layout.disturbance, *topology_);
+    const auto dead = links_that_stay_dead(call.wiring(), layout.disturbance, *topology_);
     throw HangError(error.channel(), error.rank(), error.step(),
                     fmt::format("{} of {} {}; dead: {}", call.algorithm, to_string(size),
                                 error.what(), fmt::join(dead, ", ")));
@@ -248,7 +249,7 @@ void Predictor::set_cost(const TransferCost& cost) {
 
 Prediction Predictor::estimate(Bytes size) const {
   const Call settled = call(size);
-  const Wiring wiring = wiring_as_it_begins(settled.layout->wiring, settled.layout->disturbance);
+  const Wiring wiring = wiring_as_it_begins(settled.wiring(), settled.layout->disturbance);
   const Bounds bounds = bounds_on(settled, wiring);
   const Estimate estimate =
       collsim::estimate(settled.layout->plan, placement_, settled.binding, wiring, cost_,
@@ -262,8 +263,8 @@ CriticalPath Predictor::critical_path(Bytes size) const {
   const Call settled = call(size);
   return uncontended_critical_path(
       settled.layout->plan, settled.binding,
-      wiring_as_it_begins(settled.layout->wiring, settled.layout->disturbance), cost_,
-      settled.protocol, settled.warps);
+      wiring_as_it_begins(settled.wiring(), settled.layout->disturbance), cost_, settled.protocol,
+      settled.warps);
 }
 
 Predictor::Call Predictor::call(Bytes size) const {
@@ -305,13 +306,18 @@ Predictor::Call Predictor::nccl_call(Bytes asked, const Candidate& chosen) const
   call.buffers.simple = buffers[index_of(Protocol::simple)];
   call.buffers.nvls_chunk = nccl_->nvls_chunk(chosen.algorithm);
   constexpr std::uint32_t threads_per_warp = 32;
-  return {&layout,
-          Binding::nccl(layout.plan, call),
-          chosen.protocol,
-          launch.threads / threads_per_warp,
-          lower_case(nccl_name(chosen.algorithm)),
-          microseconds(chosen.time),
-          chosen.algorithm};
+  return with_host_memory({&layout, Binding::nccl(layout.plan, call), chosen.protocol,
+                           launch.threads / threads_per_warp,
+                           lower_case(nccl_name(chosen.algorithm)), microseconds(chosen.time),
+                           chosen.algorithm});
+}
+
+Predictor::Call Predictor::with_host_memory(Call call) const {
+  if (!loads_host_memory(call.layout->wiring)) return call;
+  Wiring wiring = call.layout->wiring;
+  set_host_memory(wiring, call.layout->plan, call.binding, gpus_, call.protocol, cost_);
+  call.own_wiring = std::make_shared<const Wiring>(std::move(wiring));
+  return call;
 }
 
 Predictor::Call Predictor::message_call(Bytes size) const {
@@ -328,7 +334,8 @@ Predictor::Call Predictor::message_call(Bytes size) const {
   call.buffers.ll = nccl_->environment().buffer_size[index_of(Protocol::ll)];
   call.buffers.point_to_point_chunk = launch.chunk;
   constexpr std::uint32_t warps_of_kernel = 20;  // NCCL's sends and receives always launch all
-  return {&layout, Binding::nccl(layout.plan, call), launch.protocol, warps_of_kernel, "p2p"};
+  return with_host_memory(
+      {&layout, Binding::nccl(layout.plan, call), launch.protocol, warps_of_kernel, "p2p"});
 }
 
 const Predictor::Layout& Predictor::nccl_layout(NcclAlgorithm algorithm,
@@ -385,7 +392,7 @@ HopRules Predictor::hop_rules(const ChannelNets* nets) const {
 }
 
 Bounds Predictor::bounds_of(const Call& call) const {
-  return bounds_on(call, call.layout->wiring);
+  return bounds_on(call, call.wiring());
 }
 
 Bounds Predictor::bounds_on(const Call& call, const Wiring& wiring) const {

@@ -106,6 +106,10 @@ class Predictor {
     std::string algorithm;
     std::optional<Seconds> nccl_estimate{};
     std::optional<NcclAlgorithm> nccl_algorithm{};
+    /// In place of the layout's where capacities depend on the call: what host memory carries.
+    std::shared_ptr<const Wiring> own_wiring{};
+
+    const Wiring& wiring() const { return own_wiring ? *own_wiring : layout->wiring; }
   };
   /// What runs for a size; refers to this predictor.
   Call call(Bytes size) const;
@@ -125,6 +129,8 @@ class Predictor {
   Call textbook_call(Bytes size) const;
   Call nccl_call(Bytes size, const Candidate& chosen) const;
   Call message_call(Bytes size) const;
+  /// The call, with the capacities that host memory has for it.
+  Call with_host_memory(Call call) const;
   /// How NCCL's hops go; `nets` may be null.
   HopRules hop_rules(const ChannelNets* nets) const;
   const Layout& nccl_layout(NcclAlgorithm algorithm, std::uint32_t channels) const;

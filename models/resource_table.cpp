@@ -33,6 +33,7 @@ ResourceTable::ResourceTable(const Topology& topology, Wiring& wiring)
   }
   for (ResourceId id = 0; id < wiring.origins.size(); ++id) {
     const ResourceOrigin& origin = wiring.origins[id];
+    if (origin.host) continue;  // not of the topology
     (origin.shared ? of_shared_ : of_link_)[origin.id] = id;
   }
 }

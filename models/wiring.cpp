@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "models/agent_sites.h"
+#include "models/host_memory.h"
 #include "models/resource_table.h"
 #include "sim/input_error.h"
 #include "sim/topologies/routing.h"
@@ -181,6 +182,7 @@ Wiring wire(const Plan& plan, const Topology& topology, std::span<const DeviceId
       table.load(wires[i], ways[i], has_proxy);
     }
   }
+  if (cost.memory.used) load_host_memory(wiring, plan, topology, gpus, rules);
   set_efficiency(wiring, cost);
   return wiring;
 }

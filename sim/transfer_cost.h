@@ -104,6 +104,21 @@ struct ProxyCost {
   Bytes socket{};                   ///< what one connection's sockets hold; 0: there are none
 };
 
+/// Host memory through which the GPUs of a node reach each other where they have no peer-to-peer:
+/// one writes into a buffer there over its PCIe link, the other reads over its own. A byte counts
+/// once. Not used where it was not measured: links are then all that limits.
+struct MemoryCost {
+  bool used = false;
+  BytesPerSecond cached = unlimited;  ///< of a node, all its GPUs together, out of the CPU's cache
+  BytesPerSecond rate = unlimited;    ///< the same with every buffer out of the cache
+  Bytes cache{};                      ///< buffers of a node that stay in the cache
+  /// What a GPU's link carries both ways together while thread blocks receive and send on at once.
+  BytesPerSecond at_once = unlimited;
+  /// The same while they send and receive in turn: ranks keep step, so that now the one way lies
+  /// idle, then the other.
+  BytesPerSecond in_turn = unlimited;
+};
+
 /// Everything that a calibration says about a machine.
 struct TransferCost {
   std::string calibration = "ideal";  ///< name of the file it came from
@@ -112,6 +127,7 @@ struct TransferCost {
   Seconds issue;         ///< no call takes less: the CPU's time to issue the next one
   std::array<ProtocolCost, protocol_count> protocols{};
   ProxyCost proxy;
+  MemoryCost memory;
   /// Thread blocks do not get equal shares of a link, so that channels do not stay in step and fill
   /// each other's gaps: a byte of one loads links by up to this share more than one of another.
   double unevenness = 0;

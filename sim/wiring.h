@@ -23,10 +23,17 @@ struct Wire {
   std::vector<ResourceId> network{};
 };
 
+/// What hops through host memory share beyond links.
+enum class HostShare : std::uint8_t {
+  memory,  ///< of a node
+  gpu,     ///< a GPU's link, both ways together
+};
+
 /// What of a machine a capacity stands for: a link, or a shared resource.
 struct ResourceOrigin {
   bool shared = false;
-  std::uint32_t id = 0;  ///< LinkId or SharedResourceId
+  std::uint32_t id = 0;  ///< LinkId or SharedResourceId; of a HostShare the node or DeviceId
+  std::optional<HostShare> host{};  ///< then `shared`
 };
 
 /// A plan laid onto a machine: the machine's capacities, and for every channel and connection the

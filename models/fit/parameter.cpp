@@ -112,6 +112,14 @@ std::vector<Parameter> fit_parameters() {
                         [](TransferCost& cost) -> double& { return cost.proxy.copy.value; }});
   parameters.push_back({"proxy.rate", Quantity::rate,
                         [](TransferCost& cost) -> double& { return cost.proxy.rate.value; }});
+  parameters.push_back({"memory.cached", Quantity::rate,
+                        [](TransferCost& cost) -> double& { return cost.memory.cached.value; }});
+  parameters.push_back({"memory.rate", Quantity::rate,
+                        [](TransferCost& cost) -> double& { return cost.memory.rate.value; }});
+  parameters.push_back({"memory.both_ways.at_once", Quantity::rate,
+                        [](TransferCost& cost) -> double& { return cost.memory.at_once.value; }});
+  parameters.push_back({"memory.both_ways.in_turn", Quantity::rate,
+                        [](TransferCost& cost) -> double& { return cost.memory.in_turn.value; }});
   for (const Protocol protocol : {Protocol::ll, Protocol::ll128, Protocol::simple}) {
     add_protocol(parameters, protocol);
   }

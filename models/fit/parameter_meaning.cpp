@@ -20,7 +20,7 @@ struct Meaning {
 };
 
 /// The first that ends a name, less the link kind, says what it means.
-constexpr std::array<Meaning, 29> meanings{{
+constexpr std::array<Meaning, 33> meanings{{
     {"launch", "once per call"},
     {"issue", "least time of a call: the CPU issues the next"},
     {"efficiency", "what a link carries of its bandwidth"},
@@ -29,6 +29,10 @@ constexpr std::array<Meaning, 29> meanings{{
     {"proxy.receive", "CPU time of the receiver's network thread per slice"},
     {"proxy.copy", "rate at which network threads copy"},
     {"proxy.rate", "rate of one connection of the network"},
+    {"memory.cached", "rate of a node's host memory out of the cache"},
+    {"memory.rate", "the same with buffers beyond the cache"},
+    {"both_ways.at_once", "a GPU to and from host memory while it receives and sends at once"},
+    {"both_ways.in_turn", "the same while it sends and receives in turn"},
     {"setup", "once per call of this protocol"},
     {"setup_per_warp", "and for each warp of the thread block"},
     {"direct_setup", "and where primitives may reach into peers' buffers"},
@@ -65,12 +69,17 @@ std::string_view without_link_kind(std::string_view name) {
   return name;
 }
 
+bool is_factor(const Parameter& parameter) {
+  return parameter.name.ends_with("wire_factor");
+}
+
 }  // namespace
 
 ParameterRange range_of(const Parameter& parameter) {
   constexpr double most = std::numeric_limits<double>::infinity();
   if (parameter.quantity != Quantity::share) return {0, most};
-  if (parameter.name.ends_with("wire_factor")) return {1, 4};
+  if (is_factor(parameter)) return {1, 4};
+  if (parameter.name == "efficiency.pcie") return {0, 1.5};
   return {0, 1};
 }
 
@@ -89,8 +98,8 @@ std::string text_of(const Parameter& parameter, double value) {
     case Quantity::rate:
       return std::isinf(value) ? "no limit" : fmt::format("{:.4g} GB/s", 1e-9 * value);
     case Quantity::share:
-      return range_of(parameter).most > 1 ? fmt::format("{:.4g}", value)
-                                          : fmt::format("{:.4g}%", 100 * value);
+      return is_factor(parameter) ? fmt::format("{:.4g}", value)
+                                  : fmt::format("{:.4g}%", 100 * value);
   }
   return {};
 }
