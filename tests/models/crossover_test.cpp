@@ -48,7 +48,7 @@ class CrossoverOfH200 : public testing::Test {
 TEST_F(CrossoverOfH200, sides_of_a_crossover_are_led_as_it_says) {
   const Predictor four = predictor(Collective::all_reduce);
   const CrossoverReport report =
-      find_crossovers(four, {Bytes{1 << 10}, Bytes{1 << 16}, Bytes{1 << 22}});
+      find_crossovers(four, {Bytes{1 << 10}, Bytes{1 << 16}, Bytes{1 << 24}});
   ASSERT_EQ(report.pairs.size(), 4U);  // tree, ring; ll, ll128; ll, simple; ll128, simple
   const PairCrossover& pair = report.pairs[2];
   ASSERT_EQ(pair.first + pair.second, "llsimple");

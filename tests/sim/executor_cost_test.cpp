@@ -51,6 +51,23 @@ TEST_F(ExecutorCost, a_protocols_setup_is_paid_once_too) {
   EXPECT_DOUBLE_EQ(microseconds_of(plan_, size_, cost_), 13);
 }
 
+// 2 us, half a microsecond for each of 4 warps, and 1 us more for all_reduce, but not for reduce.
+TEST(Startup, adds_what_warps_and_direct_primitives_cost) {
+  TransferCost cost;
+  cost.launch = microseconds(7);
+  simple(cost).setup = microseconds(2);
+  simple(cost).setup_per_warp = microseconds(0.5);
+  simple(cost).direct_setup = microseconds(1);
+  const auto startup = [&](Collective collective, std::uint32_t warps) {
+    return in_microseconds(cost.startup(Protocol::simple, collective, warps));
+  };
+  EXPECT_DOUBLE_EQ(startup(Collective::all_reduce, 4), 7 + 2 + 2 + 1);
+  EXPECT_DOUBLE_EQ(startup(Collective::reduce, 4), 7 + 2 + 2);
+  EXPECT_DOUBLE_EQ(startup(Collective::reduce_scatter, 0), 7 + 2);
+  EXPECT_EQ(cost.of_messages().startup(Protocol::simple, Collective::send_recv, 4),
+            microseconds(7 + 2));
+}
+
 TEST_F(ExecutorCost, alpha_of_the_link_kind_adds_to_the_links_latency) {
   simple(cost_).alpha[static_cast<std::size_t>(LinkKind::network)] = microseconds(2);
   simple(cost_).alpha[static_cast<std::size_t>(LinkKind::nvlink)] = microseconds(50);
@@ -72,6 +89,49 @@ TEST_F(ExecutorCost, warps_add_to_the_slice_cost) {
   NativeFabric fabric;
   const Execution execution{plan_, binding, wiring, cost_, Protocol::simple, 4};
   EXPECT_DOUBLE_EQ(in_microseconds(execute(execution, fabric).time), 4 + 3 * 1.5);
+}
+
+// Of the three slices two are sent; the second is added to on the way.
+TEST_F(ExecutorCost, slices_that_are_sent_cost_more) {
+  simple(cost_).send_slice = microseconds(0.5);
+  simple(cost_).copy_slice = microseconds(50);
+  EXPECT_DOUBLE_EQ(microseconds_of(plan_, size_, cost_), 4 + 2 * 0.5);
+}
+
+// Three ranks gather 10,000 bytes of each: two hops of 1 us and alpha, and the second hop's slice
+// is sent on as it came.
+TEST_F(ExecutorCost, slices_that_are_sent_on_cost_more_again) {
+  const Plan gather = make_plan(Collective::all_gather, "ring", uniform_placement(3));
+  simple(cost_).copy_slice = microseconds(0.25);
+  EXPECT_DOUBLE_EQ(microseconds_of(gather, {30000}, cost_), 4 + 0.25);
+}
+
+// One thread block of 10 GB/s could fill its link alone: 8 % slower, 9.2 GB/s.
+TEST_F(ExecutorCost, thread_blocks_that_fill_a_link_are_slowed_down) {
+  simple(cost_).channel = rate;
+  simple(cost_).crowding = 0.08;
+  EXPECT_NEAR(microseconds_of(plan_, size_, cost_), 2 * (10 / 9.2 + 1), 1e-9);
+}
+
+// At half of the link's rate an eighth of 8 %, at a multiple of it no more than 8 %.
+TEST(CrowdedShare, falls_with_the_cube_of_the_load) {
+  ProtocolCost cost;
+  cost.crowding = 0.08;
+  EXPECT_EQ(cost.crowded_share(1, rate), 1) << "without a rate of its own nothing is known";
+  cost.channel = rate;
+  EXPECT_DOUBLE_EQ(cost.crowded_share(1, gigabytes_per_second(20)), 0.99);
+  EXPECT_DOUBLE_EQ(cost.crowded_share(2, gigabytes_per_second(20)), 0.92);
+  EXPECT_DOUBLE_EQ(cost.crowded_share(9, gigabytes_per_second(20)), 0.92);
+}
+
+// 1,000 bytes in rounds of 400: two full ones, and one of which half of the warps have data.
+TEST(Rounds, take_less_where_few_warps_have_data) {
+  ProtocolCost cost;
+  cost.copy_round = microseconds(2);
+  EXPECT_DOUBLE_EQ(in_microseconds(cost.rounds(Work::copy, 1000, 400)), 6);
+  cost.least_round = 0.25;
+  EXPECT_DOUBLE_EQ(in_microseconds(cost.rounds(Work::copy, 1000, 400)), 2 * (2 + 0.25 + 0.75 / 2));
+  EXPECT_DOUBLE_EQ(in_microseconds(cost.rounds(Work::copy, 800, 400)), 4);
 }
 
 // Twice the bytes: 2 us instead of 1 on each hop.
