@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <cmath>
 #include <deque>
@@ -177,11 +178,35 @@ double weight_of_channel(std::uint32_t channel, double unevenness) {
   return 1 + unevenness * (turns - std::floor(turns));
 }
 
+/// The rounds of a thread block that has fewer warps than the largest one: as if the others had no
+/// data.
+ProtocolCost with_warps(ProtocolCost cost, Protocol protocol, std::uint32_t warps) {
+  if (warps == 0) return cost;
+  const double share = std::min(1.0, static_cast<double>(warps) / full_warps(protocol));
+  const double full = cost.least_round + (1 - cost.least_round) * share;
+  for (Seconds* round : {&cost.reduce_round, &cost.copy_round, &cost.store_round}) {
+    *round = full * *round;
+  }
+  cost.least_round /= full;
+  return cost;
+}
+
+/// What a call's thread blocks cost, by the slowest kind of their links.
+std::array<ProtocolCost, link_kind_count> costs_of_call(const Execution& execution) {
+  std::array<ProtocolCost, link_kind_count> costs;
+  for (std::size_t kind = 0; kind < link_kind_count; ++kind) {
+    const ProtocolCost& own = execution.cost.of(execution.protocol, static_cast<LinkKind>(kind));
+    costs[kind] = with_warps(own, execution.protocol, execution.warps);
+  }
+  return costs;
+}
+
 class Executor final : public FabricListener {
  public:
   Executor(const Execution& execution, Fabric& fabric, Timeline* timeline)
       : execution_(execution),
         cost_(execution.cost.of(execution.protocol)),
+        costs_(costs_of_call(execution)),
         fabric_(fabric),
         timeline_(timeline),
         credits_(execution.binding.chunking().credits),
@@ -252,7 +277,7 @@ class Executor final : public FabricListener {
   RouteId add_store_route(std::uint32_t channel, Rank rank);
   void add_workers(std::uint32_t channel, FifoId first_fifo, const std::vector<LinkKind>& kinds);
   const ProtocolCost& cost_of(LinkKind slowest) const {
-    return execution_.cost.of(execution_.protocol, slowest);
+    return costs_[static_cast<std::size_t>(slowest)];
   }
   void add_fifos(std::uint32_t channel, const std::vector<ResourceId>& thread_blocks);
   Seconds alpha_of(const Schedule& schedule, const Connection& connection, const Wire& wire) const;
@@ -324,6 +349,7 @@ class Executor final : public FabricListener {
 
   const Execution& execution_;
   const ProtocolCost& cost_;
+  const std::array<ProtocolCost, link_kind_count> costs_;
   Fabric& fabric_;
   Timeline* timeline_;
   const std::uint32_t credits_;

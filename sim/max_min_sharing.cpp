@@ -125,7 +125,7 @@ void MaxMinSharing::bound(Flow& flow) {
   for (Hop& hop : hops_of(flow)) {
     const double limit = resources_[hop.resource].limit;
     const double part = limit > 0 ? flow.bound / limit : 1;
-    hop.share = static_cast<std::uint64_t>(part * static_cast<double>(whole) + 0.5);
+    hop.share = static_cast<std::uint64_t>(std::llround(part * static_cast<double>(whole)));
   }
 }
 

@@ -54,6 +54,10 @@ PeerGroupId ScheduleWriter::group(std::span<const Connection> members) {
   return entry->second;
 }
 
+void ScheduleWriter::reserve(Rank participant, std::uint32_t lane, std::size_t primitives) {
+  schedule_.programs_[std::size_t{participant} * schedule_.lanes_ + lane].reserve(primitives);
+}
+
 void ScheduleWriter::append(Rank participant, std::uint32_t lane, PrimitiveKind kind,
                             ChunkRange chunks, PeerGroupId receive_group, PeerGroupId send_group) {
   assert(receives(kind) == (receive_group != 0) && sends(kind) == (send_group != 0));

@@ -23,6 +23,8 @@ class ScheduleWriter {
   /// The group of these connections; equal lists are one group, the empty list is group 0.
   PeerGroupId group(std::span<const Connection> members);
   PeerGroupId group(const Connection& member) { return group(std::span(&member, 1)); }
+  /// A program will have about so many primitives: long ones then grow without being moved.
+  void reserve(Rank participant, std::uint32_t lane, std::size_t primitives);
   /// Put a primitive at the end of a program. Group 0 where its kind does not receive or send. An
   /// agent's are recv_send.
   void append(Rank participant, std::uint32_t lane, PrimitiveKind kind, ChunkRange chunks,

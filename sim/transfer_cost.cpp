@@ -38,7 +38,8 @@ Seconds ProtocolCost::rounds(Work work, std::int64_t bytes, std::int64_t round) 
                                             : store_round;
   const auto rest = static_cast<double>(bytes % round) / static_cast<double>(round);
   const double last = rest > 0 ? least_round + (1 - least_round) * rest : 0;
-  return (static_cast<double>(bytes / round) + last) * full;
+  const std::int64_t full_rounds = bytes / round;
+  return (static_cast<double>(full_rounds) + last) * full;
 }
 
 double ProtocolCost::crowded_share(std::uint32_t thread_blocks, BytesPerSecond link) const {

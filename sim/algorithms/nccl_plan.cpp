@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <future>
 #include <map>
 #include <span>
+#include <vector>
 
 #include "sim/algorithms/nccl_schedules.h"
 #include "sim/input_error.h"
@@ -171,13 +174,21 @@ Plan make_nccl_plan(Collective collective, NcclAlgorithm algorithm, const NcclCh
   plan.fans_out = algorithm == NcclAlgorithm::tree;
   plan.root = has_root(collective) ? root : 0;
   if (algorithm == NcclAlgorithm::pat) plan.least_credits = nccl_pat_aggregation(ranks);
+  // Equal schedules are one; of many ranks each takes seconds.
+  constexpr Rank many_ranks = 1024;
+  const auto policy = ranks >= many_ranks ? std::launch::async : std::launch::deferred;
   std::map<std::vector<Rank>, std::uint32_t> known;
+  std::vector<std::future<Schedule>> schedules;
   for (std::uint32_t i = 0; i < used_channels; ++i) {
-    const auto next = static_cast<std::uint32_t>(plan.schedules.size());
+    const auto next = static_cast<std::uint32_t>(schedules.size());
     const auto [entry, added] = known.try_emplace(key_of(channels, i, algorithm), next);
-    if (added) plan.schedules.push_back(schedule_of(collective, algorithm, channels, i, root));
+    if (added) {
+      schedules.push_back(
+          std::async(policy, schedule_of, collective, algorithm, std::cref(channels), i, root));
+    }
     plan.schedule_of_channel.push_back(entry->second);
   }
+  for (std::future<Schedule>& schedule : schedules) plan.schedules.push_back(schedule.get());
   return plan;
 }
 

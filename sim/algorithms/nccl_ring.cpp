@@ -104,6 +104,10 @@ Schedule nccl_ring_schedule(Collective collective, std::span<const Rank> ring, R
   const auto ranks = static_cast<Rank>(ring.size());
   ScheduleWriter writer(ranks, 1, is_cut_by_rank(collective) ? ranks : 1);
   for (Rank position = 0; ranks > 1 && position < ranks; ++position) {
+    if (is_cut_by_rank(collective)) {
+      const std::size_t turns = collective == Collective::all_reduce ? 2 : 1;
+      writer.reserve(ring[position], 0, turns * ranks);
+    }
     RingProgram program(writer, ring, position);
     switch (collective) {
       case Collective::all_reduce:

@@ -134,6 +134,21 @@ TEST(Rounds, take_less_where_few_warps_have_data) {
   EXPECT_DOUBLE_EQ(in_microseconds(cost.rounds(Work::copy, 800, 400)), 4);
 }
 
+// LL has 16 warps at most; 8 of them move 800 bytes in a round, which takes half of 0.8 us and a
+// quarter more. Two hops of one round and 1 us of alpha.
+TEST_F(ExecutorCost, rounds_of_fewer_warps_take_less) {
+  ProtocolCost& ll = cost_.protocols[static_cast<std::size_t>(Protocol::ll)];
+  ll.warp_granule = {100};
+  ll.copy_round = microseconds(0.8);
+  ll.reduce_round = microseconds(0.8);
+  ll.least_round = 0.5;
+  const Binding binding(plan_, {1600}, Bytes{4}, {});
+  const Wiring wiring = test::private_wiring(plan_, rate, alpha);
+  NativeFabric fabric;
+  const Execution execution{plan_, binding, wiring, cost_, Protocol::ll, 8};
+  EXPECT_DOUBLE_EQ(in_microseconds(execute(execution, fabric).time), 2 * (0.6 + 1));
+}
+
 // Twice the bytes: 2 us instead of 1 on each hop.
 TEST_F(ExecutorCost, wire_factor_multiplies_bytes) {
   simple(cost_).wire_factor = 2;
