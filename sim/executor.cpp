@@ -183,7 +183,7 @@ double weight_of_channel(std::uint32_t channel, double unevenness) {
 ProtocolCost with_warps(ProtocolCost cost, Protocol protocol, std::uint32_t warps) {
   if (warps == 0) return cost;
   const double share = std::min(1.0, static_cast<double>(warps) / full_warps(protocol));
-  const double full = cost.least_round + (1 - cost.least_round) * share;
+  const double full = cost.share_of_round(share);
   for (Seconds* round : {&cost.reduce_round, &cost.copy_round, &cost.store_round}) {
     *round = full * *round;
   }

@@ -37,7 +37,7 @@ Seconds ProtocolCost::rounds(Work work, std::int64_t bytes, std::int64_t round) 
                        : work == Work::copy ? copy_round
                                             : store_round;
   const auto rest = static_cast<double>(bytes % round) / static_cast<double>(round);
-  const double last = rest > 0 ? least_round + (1 - least_round) * rest : 0;
+  const double last = rest > 0 ? share_of_round(rest) : 0;
   const std::int64_t full_rounds = bytes / round;
   return (static_cast<double>(full_rounds) + last) * full;
 }

@@ -83,6 +83,8 @@ struct ProtocolCost {
   double least_round = 1;
 
   BytesPerSecond rate(Work work) const;
+  /// What a round takes of a full one's time where such a share of it (0 to 1) has data.
+  double share_of_round(double filled) const { return least_round + (1 - least_round) * filled; }
   /// Time of the rounds that so much data takes, each of at most `round` bytes.
   Seconds rounds(Work work, std::int64_t bytes, std::int64_t round) const;
   bool flags_lines() const { return warp_granule.count > 0; }
