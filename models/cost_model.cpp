@@ -28,7 +28,6 @@ void read_rate(const YamlMapping& mapping, std::string_view key, BytesPerSecond&
 /// What may differ by the kind of the slowest link.
 void read_thread_block(const YamlMapping& mapping, ProtocolCost& cost) {
   if (const auto slice = mapping.find("slice")) cost.slice = slice->time();
-  if (const auto sent = mapping.find("send_slice")) cost.send_slice = sent->time();
   if (const auto copied = mapping.find("copy_slice")) cost.copy_slice = copied->time();
   if (const auto per_warp = mapping.find("slice_per_warp")) cost.slice_per_warp = per_warp->time();
   if (const auto fan = mapping.find("fan")) cost.fan = fan->time();
@@ -68,10 +67,9 @@ void read_protocol(const YamlMapping& mapping, ProtocolCost& cost) {
 
 void read_protocol(const YamlValue& value, std::size_t protocol, TransferCost& cost) {
   const YamlMapping mapping =
-      value.mapping({"setup",       "setup_per_warp", "direct_setup", "message_setup", "alpha",
-                     "wire_factor", "warp",           "over",         "slice",         "send_slice",
-                     "copy_slice",  "slice_per_warp", "fan",          "crowding",      "channel",
-                     "messages",    "reduce",         "copy",         "store",         "round"});
+      value.mapping({"setup", "setup_per_warp", "direct_setup", "message_setup", "alpha",
+                     "wire_factor", "warp", "over", "slice", "copy_slice", "slice_per_warp", "fan",
+                     "crowding", "channel", "messages", "reduce", "copy", "store", "round"});
   read_protocol(mapping, cost.protocols[protocol]);
   const auto over = mapping.find("over");
   if (!over) return;
@@ -80,10 +78,9 @@ void read_protocol(const YamlValue& value, std::size_t protocol, TransferCost& c
     const auto own = kinds.find(link_kinds[kind]);
     if (!own) continue;
     if (!cost.over[protocol][kind]) cost.over[protocol][kind] = cost.protocols[protocol];
-    read_thread_block(
-        own->mapping({"slice", "send_slice", "copy_slice", "slice_per_warp", "fan", "crowding",
-                      "channel", "messages", "reduce", "copy", "store", "round"}),
-        *cost.over[protocol][kind]);
+    read_thread_block(own->mapping({"slice", "copy_slice", "slice_per_warp", "fan", "crowding",
+                                    "channel", "messages", "reduce", "copy", "store", "round"}),
+                      *cost.over[protocol][kind]);
   }
 }
 

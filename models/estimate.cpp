@@ -84,7 +84,7 @@ std::optional<Levels> uniform_levels(const Plan& plan, const Placement& placemen
                                      const ProtocolCost& cost) {
   // No form knows rounds, proxies, or slices that cost as what is done with them.
   if (cost.flags_lines()) return std::nullopt;
-  if (cost.send_slice.value > 0 || cost.copy_slice.value > 0) return std::nullopt;
+  if (cost.copy_slice.value > 0) return std::nullopt;
   const std::vector<Usage> usage = count_usage(plan, binding, wiring);
   if (needs_private_links(plan.algorithm, placement)) {
     const bool shared = std::any_of(usage.begin(), usage.end(),

@@ -610,7 +610,6 @@ Seconds Executor::slice_cost(const Worker& worker, const Primitive& primitive) c
   if (worker.is_agent) return {};
   Seconds serial = worker.slice_cost;
   if (!sends(primitive.kind)) return serial;
-  serial += worker.cost->send_slice;
   const bool received = !peers(worker, primitive.receive_group).empty();
   if (received && work_of(worker, primitive) == Work::copy) serial += worker.cost->copy_slice;
   return serial;

@@ -76,7 +76,6 @@ ProtocolCost TransferCost::fastest(Protocol protocol) const {
   for (const auto& own : over[static_cast<std::size_t>(protocol)]) {
     if (!own) continue;
     least.slice = std::min(least.slice, own->slice);
-    least.send_slice = std::min(least.send_slice, own->send_slice);
     least.copy_slice = std::min(least.copy_slice, own->copy_slice);
     least.slice_per_warp = std::min(least.slice_per_warp, own->slice_per_warp);
     least.fan = std::min(least.fan, own->fan);

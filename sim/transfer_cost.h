@@ -40,10 +40,8 @@ struct ProtocolCost {
   /// And for collectives whose primitives may reach into a peer's buffer
   /// (uses_direct_primitives()).
   Seconds direct_setup;
-  /// Serial time of the thread block for every slice: barrier, counter.
+  /// Serial time of the thread block for every slice: barrier, counter, fence.
   Seconds slice;
-  /// And for a slice that it sends: the fence.
-  Seconds send_slice;
   /// And for a slice that it sends on as it came.
   Seconds copy_slice;
   /// And for each warp of the lane: the barrier waits for all.

@@ -32,7 +32,6 @@ void add_thread_block(std::vector<Parameter>& parameters, const std::string& pre
          [place, member](TransferCost& cost) -> double& { return place(cost).*member; }});
   };
   time("slice", &ProtocolCost::slice);
-  time("send_slice", &ProtocolCost::send_slice);
   time("copy_slice", &ProtocolCost::copy_slice);
   time("slice_per_warp", &ProtocolCost::slice_per_warp);
   time("fan", &ProtocolCost::fan);

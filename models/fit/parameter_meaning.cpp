@@ -20,7 +20,7 @@ struct Meaning {
 };
 
 /// The first that ends a name, less the link kind, says what it means.
-constexpr std::array<Meaning, 33> meanings{{
+constexpr std::array<Meaning, 32> meanings{{
     {"launch", "once per call"},
     {"issue", "least time of a call: the CPU issues the next"},
     {"efficiency", "what a link carries of its bandwidth"},
@@ -41,7 +41,6 @@ constexpr std::array<Meaning, 33> meanings{{
     {"alpha", "from the wire until the peer sees it"},
     {"fan", "on top of alpha in trees"},
     {"slice", "serial time per slice"},
-    {"send_slice", "more of it where it is sent"},
     {"copy_slice", "more of it where it is sent on as it came"},
     {"slice_per_warp", "more of it for each warp"},
     {"channel", "rate at which a thread block sends"},

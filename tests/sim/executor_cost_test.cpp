@@ -91,16 +91,15 @@ TEST_F(ExecutorCost, warps_add_to_the_slice_cost) {
   EXPECT_DOUBLE_EQ(in_microseconds(execute(execution, fabric).time), 4 + 3 * 1.5);
 }
 
-// Of the three slices two are sent; the second is added to on the way.
-TEST_F(ExecutorCost, slices_that_are_sent_cost_more) {
-  simple(cost_).send_slice = microseconds(0.5);
+// Of the three slices two are sent, but the second is added to on the way.
+TEST_F(ExecutorCost, slices_that_are_sent_cost_no_more) {
   simple(cost_).copy_slice = microseconds(50);
-  EXPECT_DOUBLE_EQ(microseconds_of(plan_, size_, cost_), 4 + 2 * 0.5);
+  EXPECT_DOUBLE_EQ(microseconds_of(plan_, size_, cost_), 4);
 }
 
 // Three ranks gather 10,000 bytes of each: two hops of 1 us and alpha, and the second hop's slice
 // is sent on as it came.
-TEST_F(ExecutorCost, slices_that_are_sent_on_cost_more_again) {
+TEST_F(ExecutorCost, slices_that_are_sent_on_as_they_came_cost_more) {
   const Plan gather = make_plan(Collective::all_gather, "ring", uniform_placement(3));
   simple(cost_).copy_slice = microseconds(0.25);
   EXPECT_DOUBLE_EQ(microseconds_of(gather, {30000}, cost_), 4 + 0.25);
