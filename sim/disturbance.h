@@ -39,6 +39,8 @@ struct Disturbance {
   std::vector<double> speed{};
   std::uint64_t seed = 0;  ///< of jitter
 
+  Seconds late_by(Rank rank) const { return rank < late.size() ? late[rank] : Seconds{}; }
+  double speed_of(Rank rank) const { return rank < speed.size() ? speed[rank] : 1; }
   bool empty() const { return changes.empty() && late.empty() && speed.empty(); }
 };
 

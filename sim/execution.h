@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+
+#include "sim/binding.h"
+#include "sim/disturbance.h"
+#include "sim/plan.h"
+#include "sim/transfer_cost.h"
+#include "sim/wiring.h"
+
+namespace collsim {
+
+/// One call of a collective, ready to run. References must outlive the call of execute().
+struct Execution {
+  const Plan& plan;
+  const Binding& binding;
+  const Wiring& wiring;
+  const TransferCost& cost;
+  Protocol protocol = Protocol::simple;
+  std::uint32_t warps = 0;  ///< of a thread block; 0 where there is none to speak of
+  /// Calls in a row. A rank launches its next one as soon as its own part of the last is over, as
+  /// benchmarks do; whoever only sends may then be calls ahead of those who receive.
+  std::uint32_t calls = 1;
+  const Disturbance* disturbance = nullptr;  ///< what is wrong with the machine; null: nothing
+
+  /// What goes before the first slice of each call.
+  Seconds startup() const { return cost.startup(protocol, plan.collective, warps); }
+};
+
+}  // namespace collsim

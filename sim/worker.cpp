@@ -1,0 +1,61 @@
+#include "sim/worker.h"
+
+namespace collsim {
+
+namespace {
+
+/// How finely a pipeline is cut matters while it fills and while it drains. In between, a slice of
+/// many rounds goes in few pieces: the time of each is that of its rounds, but there are fewer
+/// events.
+constexpr std::int64_t most_pieces_amid = 4;
+constexpr std::uint32_t loops_to_fill = 16;
+
+std::int64_t divide_up(std::int64_t dividend, std::int64_t divisor) {
+  return (dividend + divisor - 1) / divisor;
+}
+
+}  // namespace
+
+void begin_slice(Worker& worker, const Binding& binding) {
+  const ChunkRange chunks = worker.current().chunks();
+  const Bytes chunk = binding.chunk_bytes(worker.channel, worker.loop, chunks);
+  worker.slice_bytes = binding.slice_bytes(chunk, worker.slice).count;
+  worker.piece = 0;
+  worker.pieces = 1;
+  worker.piece_bytes = worker.slice_bytes;
+  if (worker.round == 0 || worker.slice_bytes <= worker.round) return;
+  const std::int64_t rounds = divide_up(worker.slice_bytes, worker.round);
+  const bool amid = worker.loop >= loops_to_fill && worker.loop + loops_to_fill < worker.loops;
+  const std::int64_t rounds_of_piece = amid ? divide_up(rounds, most_pieces_amid) : 1;
+  worker.piece_bytes = rounds_of_piece * worker.round;
+  worker.pieces = static_cast<std::uint32_t>(divide_up(rounds, rounds_of_piece));
+}
+
+bool advance(Worker& worker, const Binding& binding) {
+  if (++worker.piece < worker.pieces) return false;
+  bool over = false;
+  if (++worker.slice == binding.chunking().slices) {
+    worker.slice = 0;
+    if (++worker.primitive == worker.program.size()) {
+      worker.primitive = 0;
+      over = ++worker.loop == worker.loops;
+      if (over) worker.loop = 0;
+    }
+  }
+  begin_slice(worker, binding);
+  return over;
+}
+
+TimelineRecord record_of(const Worker& worker) {
+  TimelineRecord record;
+  record.channel = worker.channel;
+  record.rank = worker.rank;
+  record.lane = worker.lane;
+  record.loop = worker.loop;
+  record.primitive = worker.primitive;
+  record.slice = worker.slice;
+  record.bytes = {worker.slice_bytes};
+  return record;
+}
+
+}  // namespace collsim

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+
+#include "sim/binding.h"
+#include "sim/event_tags.h"
+#include "sim/plan.h"
+#include "sim/timeline.h"
+#include "sim/transfer_cost.h"
+
+namespace collsim {
+
+/// A participant's program on one channel and lane, and how far it is.
+struct Worker {
+  enum class State : std::uint8_t { waiting, busy, finished };
+
+  std::span<const Primitive> program;
+  const Schedule* schedule = nullptr;
+  const ProtocolCost* cost = nullptr;
+  FifoId first_fifo = 0;  ///< of its channel
+  std::uint32_t channel = 0;
+  Rank rank = 0;  ///< or the agent
+  bool is_agent = false;
+  std::uint32_t lane = 0;
+  std::uint32_t loops = 0;
+  std::uint32_t loop = 0;
+  std::uint32_t primitive = 0;
+  std::uint32_t slice = 0;
+  std::uint32_t piece = 0;       ///< of the slice
+  std::uint32_t pieces = 1;      ///< that the slice has
+  std::int64_t round = 0;        ///< data of one round of its warps; 0: it moves slices whole
+  std::int64_t slice_bytes = 0;  ///< data of the slice that it is at,
+  std::int64_t piece_bytes = 0;  ///< and of every piece of it but the last
+  Seconds slice_cost;
+  RouteId store_route = 0;  ///< of what it keeps
+  double share = 1;         ///< of a full thread block's warps
+  double speed = 1;         ///< of the rank's thread blocks
+  std::uint32_t flows = 0;
+  State state = State::finished;  ///< until its rank launches it
+  RecordId record = no_record;
+
+  /// What it is at.
+  const Primitive& current() const { return program[primitive]; }
+  std::span<const ConnectionId> peers(PeerGroupId group) const { return schedule->peers(group); }
+  bool ends_slice() const { return piece + 1 == pieces; }
+  /// Data of the piece that it is at.
+  std::int64_t bytes_of_piece() const {
+    return std::min(slice_bytes - piece_bytes * piece, piece_bytes);
+  }
+};
+
+/// Sizes of the slice that the worker comes to.
+void begin_slice(Worker& worker, const Binding& binding);
+
+/// On to the next piece, slice, primitive, loop; after the last of all the first again. Whether all
+/// loops are over.
+bool advance(Worker& worker, const Binding& binding);
+
+/// What a timeline says of the slice that the worker is at, times and causes aside.
+TimelineRecord record_of(const Worker& worker);
+
+}  // namespace collsim
