@@ -20,6 +20,8 @@ constexpr std::array<std::string_view, protocol_count> protocols{"ll", "ll128", 
 /// Topologies say of PCIe what NCCL takes for usable, and good hosts exceed that.
 constexpr auto pcie = static_cast<std::size_t>(LinkKind::pcie);
 constexpr double most_of_pcie = 1.5;
+/// Thread blocks that fill half of a link would halve their rates.
+constexpr double most_crowding = 4;
 
 void read_rate(const YamlMapping& mapping, std::string_view key, BytesPerSecond& rate) {
   if (const auto value = mapping.find(key)) rate = value->rate();
@@ -32,11 +34,18 @@ void read_thread_block(const YamlMapping& mapping, ProtocolCost& cost) {
   if (const auto per_warp = mapping.find("slice_per_warp")) cost.slice_per_warp = per_warp->time();
   if (const auto fan = mapping.find("fan")) cost.fan = fan->time();
   read_rate(mapping, "channel", cost.channel);
-  if (const auto crowding = mapping.find("crowding")) cost.crowding = crowding->fraction();
+  if (const auto crowding = mapping.find("crowding")) {
+    cost.crowding = crowding->fraction(most_crowding);
+  }
   read_rate(mapping, "messages", cost.messages);
   read_rate(mapping, "reduce", cost.reduce);
   read_rate(mapping, "copy", cost.copy);
   read_rate(mapping, "store", cost.store);
+  if (const auto cold = mapping.find("cold")) {
+    const YamlMapping rounds = cold->mapping({"reduce", "copy"});
+    cost.cold_reduce = rounds.at("reduce").time();
+    cost.cold_copy = rounds.at("copy").time();
+  }
   if (const auto round = mapping.find("round")) {
     const YamlMapping rounds = round->mapping({"reduce", "copy", "store", "least"});
     if (const auto least = rounds.find("least")) cost.least_round = least->fraction();
@@ -67,9 +76,11 @@ void read_protocol(const YamlMapping& mapping, ProtocolCost& cost) {
 
 void read_protocol(const YamlValue& value, std::size_t protocol, TransferCost& cost) {
   const YamlMapping mapping =
-      value.mapping({"setup", "setup_per_warp", "direct_setup", "message_setup", "alpha",
-                     "wire_factor", "warp", "over", "slice", "copy_slice", "slice_per_warp", "fan",
-                     "crowding", "channel", "messages", "reduce", "copy", "store", "round"});
+      value.mapping({"setup",    "setup_per_warp", "direct_setup",   "message_setup",
+                     "alpha",    "wire_factor",    "warp",           "over",
+                     "slice",    "copy_slice",     "slice_per_warp", "fan",
+                     "crowding", "channel",        "messages",       "reduce",
+                     "copy",     "store",          "cold",           "round"});
   read_protocol(mapping, cost.protocols[protocol]);
   const auto over = mapping.find("over");
   if (!over) return;
@@ -78,9 +89,10 @@ void read_protocol(const YamlValue& value, std::size_t protocol, TransferCost& c
     const auto own = kinds.find(link_kinds[kind]);
     if (!own) continue;
     if (!cost.over[protocol][kind]) cost.over[protocol][kind] = cost.protocols[protocol];
-    read_thread_block(own->mapping({"slice", "copy_slice", "slice_per_warp", "fan", "crowding",
-                                    "channel", "messages", "reduce", "copy", "store", "round"}),
-                      *cost.over[protocol][kind]);
+    read_thread_block(
+        own->mapping({"slice", "copy_slice", "slice_per_warp", "fan", "crowding", "channel",
+                      "messages", "reduce", "copy", "store", "cold", "round"}),
+        *cost.over[protocol][kind]);
   }
 }
 
@@ -156,10 +168,10 @@ TransferCost load_calibration(const std::filesystem::path& path) {
 }
 
 TransferCost read_calibration(const TextFile& text) {
-  const YamlMapping root =
-      read_yaml(text, "calibration")
-          .mapping({"collsim", "name", "source", "date", "extends", "over_tcp", "launch", "issue",
-                    "efficiency", "unevenness", "proxy", "memory", "protocols", "provenance"});
+  const YamlMapping root = read_yaml(text, "calibration")
+                               .mapping({"collsim", "name", "source", "date", "extends", "over_tcp",
+                                         "launch", "issue", "efficiency", "unevenness", "cache",
+                                         "proxy", "memory", "protocols", "provenance"});
   TransferCost cost;
   for (const Protocol protocol : {Protocol::ll, Protocol::ll128, Protocol::simple}) {
     cost.protocols[static_cast<std::size_t>(protocol)].proxy_factor = bytes_per_byte(protocol);
@@ -180,6 +192,7 @@ TransferCost read_calibration(const TextFile& text) {
     }
   }
   if (const auto share = root.find("unevenness")) cost.unevenness = share->fraction();
+  if (const auto cache = root.find("cache")) cost.cache = cache->bytes();
   if (const auto proxy = root.find("proxy")) cost.proxy = read_proxy(*proxy);
   if (const auto memory = root.find("memory")) read_memory(*memory, cost.memory);
   if (const auto per_protocol = root.find("protocols")) {

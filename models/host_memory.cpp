@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "sim/gpu_cache.h"
+
 namespace collsim {
 
 namespace {
@@ -100,9 +102,7 @@ SentChunks sent_chunks(const Schedule& schedule, Rank rank) {
 }  // namespace
 
 BytesPerSecond memory_rate(const MemoryCost& cost, Bytes footprint) {
-  if (footprint <= cost.cache) return cost.cached;
-  const double fits = static_cast<double>(cost.cache.count) / static_cast<double>(footprint.count);
-  const double cached = fits * fits;
+  const double cached = cached_share(static_cast<double>(footprint.count), cost.cache);
   return {1 / (cached / cost.cached.value + (1 - cached) / cost.rate.value)};
 }
 

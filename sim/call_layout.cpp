@@ -1,20 +1,15 @@
 #include "sim/call_layout.h"
 
 #include <cassert>
-#include <cmath>
-#include <numbers>
 #include <span>
 #include <utility>
 
-#include "sim/crowding.h"
+#include "sim/gpu_cache.h"
 #include "sim/warps.h"
 
 namespace collsim {
 
 namespace {
-
-/// Warps of a full thread block that move data, under Simple.
-constexpr double data_warps = 16;
 
 /// Programs that a rank runs concurrently.
 std::uint32_t lanes_in_use(const Schedule& schedule, Rank rank) {
@@ -35,11 +30,10 @@ std::uint32_t peers_in_use(const Schedule& schedule, Rank rank) {
   return peers;
 }
 
-/// From 1 to 1 + `unevenness`, spread evenly over any number of first channels (multiples of the
-/// golden ratio).
-double weight_of_channel(std::uint32_t channel, double unevenness) {
-  const double turns = channel * std::numbers::phi;
-  return 1 + unevenness * (turns - std::floor(turns));
+/// What a byte that is only stored takes of a thread block, beside one that is sent.
+double store_load_of(const ProtocolCost& cost) {
+  if (!(cost.channel < unlimited) || !(cost.store < unlimited)) return 1;
+  return cost.channel.value / cost.store.value;
 }
 
 /// Fills a layout, channel by channel.
@@ -52,7 +46,7 @@ class LayoutBuilder {
         fabric_(fabric),
         proxies_(proxies),
         limits_thread_blocks_(limits_thread_blocks(execution.cost, execution.protocol)),
-        senders_(count_senders(execution.plan, execution.binding, execution.wiring)) {}
+        cold_(cold_shares(execution.plan, execution.binding, execution.cost.cache)) {}
 
   CallLayout build();
 
@@ -80,8 +74,8 @@ class LayoutBuilder {
   Fabric& fabric_;
   Proxies& proxies_;
   const bool limits_thread_blocks_;
-  const std::vector<std::uint32_t> senders_;
-  RouteId free_route_ = 0;  // loads nothing
+  const std::vector<double> cold_;  // by rank
+  RouteId free_route_ = 0;          // loads nothing
   CallLayout layout_;
 };
 
@@ -101,7 +95,6 @@ CallLayout LayoutBuilder::build() {
   layout_.thread_blocks.resize(execution_.plan.channels());
   for (std::uint32_t channel = 0; channel < binding.channels(); ++channel) {
     if (binding.loops(channel) > 0) add_channel(channel);
-    layout_.weights.push_back(weight_of_channel(channel, execution_.cost.unevenness));
   }
   return std::move(layout_);
 }
@@ -127,12 +120,9 @@ void LayoutBuilder::add_channel(std::uint32_t channel) {
 
 void LayoutBuilder::add_thread_blocks(std::uint32_t channel, const std::vector<LinkKind>& kinds) {
   const Schedule& schedule = execution_.plan.schedule(channel);
-  const Wiring& wiring = execution_.wiring;
-  const std::vector<double> shares =
-      crowded_shares(schedule, wiring.wires[channel], wiring.capacities, senders_, kinds, costs_);
   for (Rank rank = 0; rank < schedule.ranks(); ++rank) {
-    const BytesPerSecond rate = shares[rank] * cost_of(kinds[rank]).channel;
-    layout_.thread_blocks[channel].push_back(fabric_.add_resource(speed_of(rank) * rate));
+    layout_.thread_blocks[channel].push_back(
+        fabric_.add_resource(speed_of(rank) * cost_of(kinds[rank]).channel));
   }
 }
 
@@ -167,13 +157,10 @@ void LayoutBuilder::add_proxy(FifoId id, const Connection& connection, const Wir
   }
 }
 
-/// What a rank keeps stays within its GPU; of messages, the thread block sends and stores with the
-/// same warps.
+/// What a rank keeps stays within its GPU, but the thread block's lanes share what it can do.
 RouteId LayoutBuilder::add_store_route(std::uint32_t channel, Rank rank) {
   const auto& thread_blocks = layout_.thread_blocks[channel];
-  if (!execution_.plan.channels_divide_chunks || rank >= thread_blocks.size()) {
-    return free_route_;
-  }
+  if (cost().flags_lines() || rank >= thread_blocks.size()) return free_route_;
   return fabric_.add_route(std::span(&thread_blocks[rank], 1));
 }
 
@@ -206,17 +193,18 @@ Worker LayoutBuilder::worker_of(std::uint32_t channel, Rank rank, LinkKind slowe
   worker.channel = channel;
   worker.rank = rank;
   worker.is_agent = schedule.is_agent(rank);
+  worker.crowds = !worker.is_agent && worker.cost->crowding > 0 && worker.cost->channel < unlimited;
+  if (rank < cold_.size()) worker.cold = cold_[rank];
   worker.loops = execution_.binding.loops(channel);
   worker.store_route = add_store_route(channel, rank);
+  if (!execution_.plan.channels_divide_chunks) worker.store_load = store_load_of(*worker.cost);
   worker.speed = speed_of(rank);
   return worker;
 }
 
 void LayoutBuilder::give_warps(Worker& worker, std::uint32_t warps) const {
-  // Copies of several messages slow each other down by what the thread block does in all.
-  if (warps > 0 && !execution_.plan.channels_divide_chunks) {
-    worker.share = std::min(1.0, warps / data_warps);
-  }
+  if (warps > 0 && execution_.plan.channels_divide_chunks)
+    worker.part = std::min(1.0, static_cast<double>(warps) / execution_.warps);
   worker.round = warps * cost().warp_granule.count;
   worker.slice_cost = worker.cost->slice + warps * worker.cost->slice_per_warp;
 }

@@ -46,7 +46,6 @@ struct CallLayout {
   std::vector<FifoId> first_fifos;                     ///< by channel; no_fifo: it is idle
   std::vector<FifoId> fifo_of_proxy;                   ///< by ProxyId
   std::vector<std::vector<ResourceId>> thread_blocks;  ///< by channel and rank; where they limit
-  std::vector<double> weights;                         ///< by channel: what a byte of it loads
   bool counts_bytes = false;                           ///< of arrivals; else slices
   std::int64_t least_units = 1;                        ///< of an arrival
 

@@ -1,46 +1,36 @@
 #include "sim/crowding.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace collsim {
 
-std::vector<std::uint32_t> count_senders(const Plan& plan, const Binding& binding,
-                                         const Wiring& wiring) {
-  std::vector<std::uint32_t> senders(wiring.capacities.size());
-  std::vector<std::pair<ResourceId, Rank>> of_channel;
-  for (std::uint32_t channel = 0; channel < binding.channels(); ++channel) {
-    if (binding.loops(channel) == 0) continue;
-    of_channel.clear();
-    const auto connections = plan.schedule(channel).connections();
-    for (std::size_t i = 0; i < connections.size(); ++i) {
-      for (const ResourceId resource : wiring.wires[channel][i].resources) {
-        of_channel.emplace_back(resource, connections[i].src);
-      }
-    }
-    std::sort(of_channel.begin(), of_channel.end());
-    of_channel.erase(std::unique(of_channel.begin(), of_channel.end()), of_channel.end());
-    for (const auto& [resource, rank] : of_channel) ++senders[resource];
+namespace {
+
+/// Calls visit(resource, part of a thread block) for all that the worker sends over.
+template <typename Visit>
+void for_each_link(const Worker& worker, const Wiring& wiring, const Visit& visit) {
+  const auto group = worker.peers(worker.current().send_group);
+  const double part = worker.part / static_cast<double>(group.size());
+  for (const ConnectionId peer : group) {
+    for (const ResourceId link : wiring.wires[worker.channel][peer].resources) visit(link, part);
   }
-  return senders;
 }
 
-std::vector<double> crowded_shares(const Schedule& schedule, const std::vector<Wire>& wires,
-                                   const std::vector<BytesPerSecond>& capacities,
-                                   const std::vector<std::uint32_t>& senders,
-                                   const std::vector<LinkKind>& kinds,
-                                   const ThreadBlockCosts& costs) {
-  std::vector<double> shares(schedule.participants(), 1);
-  const auto connections = schedule.connections();
-  for (std::size_t i = 0; i < connections.size(); ++i) {
-    const Rank src = connections[i].src;
-    const ProtocolCost& cost = costs[static_cast<std::size_t>(kinds[src])];
-    for (const ResourceId resource : wires[i].resources) {
-      const double share = cost.crowded_share(senders[resource], capacities[resource]);
-      shares[src] = std::min(shares[src], share);
-    }
-  }
-  return shares;
+}  // namespace
+
+double Crowding::join(const Worker& worker) {
+  for_each_link(worker, wiring_, [&](ResourceId link, double part) { senders_[link] += part; });
+  double fullest = 0;
+  for_each_link(worker, wiring_, [&](ResourceId link, double) {
+    fullest = std::max(fullest, senders_[link] / wiring_.capacities[link].value);
+  });
+  return worker.cost->crowded_share(fullest, {1});
+}
+
+void Crowding::leave(const Worker& worker) {
+  for_each_link(worker, wiring_, [&](ResourceId link, double part) {
+    senders_[link] = std::max(senders_[link] - part, 0.0);
+  });
 }
 
 }  // namespace collsim

@@ -1,25 +1,29 @@
 #pragma once
 
-#include <cstdint>
 #include <vector>
 
-#include "sim/binding.h"
-#include "sim/plan.h"
-#include "sim/thread_block_cost.h"
 #include "sim/wiring.h"
+#include "sim/worker.h"
 
 namespace collsim {
 
-/// By resource of the wiring: how many thread blocks send through it in a call.
-std::vector<std::uint32_t> count_senders(const Plan& plan, const Binding& binding,
-                                         const Wiring& wiring);
+/// How many thread blocks are sending over each link at this moment, and what they leave of its
+/// rate to one that joins them.
+class Crowding {
+ public:
+  /// Refers to the wiring.
+  explicit Crowding(const Wiring& wiring)
+      : wiring_(wiring), senders_(wiring.capacities.size(), 0) {}
 
-/// By rank of a channel: what is left of its thread block's rate beside those that it shares its
-/// links with. `kinds` are slowest_links(), `senders` count_senders().
-std::vector<double> crowded_shares(const Schedule& schedule, const std::vector<Wire>& wires,
-                                   const std::vector<BytesPerSecond>& capacities,
-                                   const std::vector<std::uint32_t>& senders,
-                                   const std::vector<LinkKind>& kinds,
-                                   const ThreadBlockCosts& costs);
+  /// The worker begins to send to the peers of what it is at. What is left to it of its rate
+  /// (ProtocolCost::crowded_share()) on the fullest of its links, which are the wiring's, also
+  /// where a change of the machine has led its bytes elsewhere.
+  double join(const Worker& worker);
+  void leave(const Worker& worker);
+
+ private:
+  const Wiring& wiring_;
+  std::vector<double> senders_;  // by resource; lanes are parts of one
+};
 
 }  // namespace collsim

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sim/call_layout.h"
+#include "sim/crowding.h"
 #include "sim/event_tags.h"
 #include "sim/hang.h"
 #include "sim/machine_changes.h"
@@ -38,6 +39,7 @@ class Executor final : public FabricListener {
         credits_(execution.binding.chunking().credits),
         proxies_(execution.cost.proxy, cost_.proxy_factor, fabric),
         call_(lay_out(execution, costs_, fabric, proxies_)),
+        crowding_(execution.wiring),
         changes_(execution, costs_, call_, fabric, proxies_) {
     if (keeps_messages()) on_the_way_.resize(call_.fifos.size());
   }
@@ -115,8 +117,9 @@ class Executor final : public FabricListener {
   }
   ExecutionResult result() const;
   [[noreturn]] void fail() const;
-  double on_wire(std::int64_t bytes, std::uint32_t channel) const {
-    return cost_.wire_factor * static_cast<double>(bytes) * call_.weights[channel];
+  double load_of_piece(const Worker& worker) const {
+    return cost_.wire_factor * static_cast<double>(worker.bytes_of_piece()) *
+           uneven_load(worker, execution_.cost.unevenness);
   }
 
   const Execution& execution_;
@@ -128,6 +131,7 @@ class Executor final : public FabricListener {
   const std::uint32_t credits_;
   Proxies proxies_;
   CallLayout call_;
+  Crowding crowding_;
   MachineChanges changes_;
   std::vector<std::deque<Message>> on_the_way_;  // by fifo; only where keeps_messages()
   std::vector<Wakeup> wakeups_;
@@ -217,12 +221,15 @@ void Executor::record_begin(Worker& worker, const Wakeup& wakeup) {
 
 void Executor::move_bytes(WorkerId id) {
   Worker& worker = call_.workers[id];
-  const double bytes = on_wire(worker.bytes_of_piece(), worker.channel);
-  const BytesPerSecond rate = rate_of(worker, bytes);
+  const double bytes = load_of_piece(worker);
+  BytesPerSecond rate = rate_of(worker, bytes);
   if (timeline_ != nullptr) timeline_->records[worker.record].moving = fabric_.now();
   if (!sends(worker.current().kind)) {
     store_bytes(id, bytes, rate);
     return;
+  }
+  if (worker.crowds) {
+    rate = std::min(rate, crowding_.join(worker) * worker.speed * worker.cost->channel);
   }
   const auto group = worker.peers(worker.current().send_group);
   worker.flows = static_cast<std::uint32_t>(group.size());
@@ -240,7 +247,8 @@ void Executor::store_bytes(WorkerId id, double bytes, BytesPerSecond rate) {
   Worker& worker = call_.workers[id];
   if (rate < unlimited && bytes > 0) {
     worker.flows = 1;
-    fabric_.start_flow(worker.store_route, bytes, rate, worker_flow(id));
+    const double load = worker.store_load;
+    fabric_.start_flow(worker.store_route, load * bytes, load * rate, worker_flow(id));
   } else {
     complete(id);
   }
@@ -251,6 +259,7 @@ void Executor::complete(WorkerId id) {
   Worker& worker = call_.workers[id];
   if (timeline_ != nullptr) timeline_->records[worker.record].end = fabric_.now();
   const Message message{worker.bytes_of_piece(), worker.ends_slice(), worker.record};
+  if (worker.crowds && sends(worker.current().kind)) crowding_.leave(worker);
   for (const ConnectionId peer : worker.peers(worker.current().send_group)) {
     hand_over(worker.first_fifo + peer, message);
   }

@@ -45,6 +45,11 @@ constexpr bool reduces(PrimitiveKind kind) {
   return kind == PrimitiveKind::recv_reduce_send || kind == PrimitiveKind::recv_reduce_copy ||
          kind == PrimitiveKind::recv_reduce_copy_send || kind == PrimitiveKind::recv_send;
 }
+/// Whether it reads the rank's own buffer.
+constexpr bool reads_own(PrimitiveKind kind) {
+  return kind == PrimitiveKind::send || kind == PrimitiveKind::copy_send ||
+         (reduces(kind) && kind != PrimitiveKind::recv_send);
+}
 /// Whether the result stays in the own buffer (a bare `recv` stores what came).
 constexpr bool stores(PrimitiveKind kind) {
   return kind != PrimitiveKind::send && kind != PrimitiveKind::recv_reduce_send &&

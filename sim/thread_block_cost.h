@@ -54,8 +54,12 @@ inline Seconds slice_cost(const Worker& worker) {
 inline BytesPerSecond rate_of(const Worker& worker, double bytes) {
   if (worker.is_agent) return unlimited;
   const Work work = work_of(*worker.schedule, worker.current());
-  if (worker.round == 0) return worker.speed * worker.share * worker.cost->rate(work);
-  const Seconds time = worker.cost->rounds(work, worker.bytes_of_piece(), worker.round);
+  if (worker.round == 0) return worker.speed * worker.cost->rate(work);
+  const std::int64_t bytes_of_data = worker.bytes_of_piece();
+  Seconds time = worker.cost->rounds(work, bytes_of_data, worker.round);
+  if (worker.cold > 0 && reads_own(worker.current().kind)) {
+    time += worker.cost->cold_rounds(work, bytes_of_data, worker.round, worker.cold);
+  }
   if (time.value <= 0) return unlimited;
   return {worker.speed * bytes / time.value};
 }

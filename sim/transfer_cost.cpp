@@ -1,6 +1,7 @@
 #include "sim/transfer_cost.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace collsim {
 
@@ -42,10 +43,17 @@ Seconds ProtocolCost::rounds(Work work, std::int64_t bytes, std::int64_t round) 
   return (static_cast<double>(full_rounds) + last) * full;
 }
 
-double ProtocolCost::crowded_share(std::uint32_t thread_blocks, BytesPerSecond link) const {
+Seconds ProtocolCost::cold_rounds(Work work, std::int64_t bytes, std::int64_t round,
+                                  double cold) const {
+  const Seconds longer = work == Work::reduce ? cold_reduce : cold_copy;
+  return cold * static_cast<double>(bytes) / static_cast<double>(round) * longer;
+}
+
+double ProtocolCost::crowded_share(double thread_blocks, BytesPerSecond link) const {
   if (crowding == 0 || !(channel < unlimited)) return 1;
-  const double load = std::min(1.0, thread_blocks * channel.value / link.value);
-  return 1 - crowding * load * load * load;
+  constexpr double sharpness = 2.5;
+  const double load = crowding * thread_blocks * channel.value / link.value;
+  return std::pow(1 + std::pow(load, sharpness), -1 / sharpness);
 }
 
 Seconds TransferCost::startup(Protocol protocol, Collective collective, std::uint32_t warps) const {
@@ -86,6 +94,8 @@ ProtocolCost TransferCost::fastest(Protocol protocol) const {
     least.copy = std::max(least.copy, own->copy);
     least.store = std::max(least.store, own->store);
     least.least_round = std::min(least.least_round, own->least_round);
+    least.cold_reduce = std::min(least.cold_reduce, own->cold_reduce);
+    least.cold_copy = std::min(least.cold_copy, own->cold_copy);
     least.reduce_round = std::min(least.reduce_round, own->reduce_round);
     least.copy_round = std::min(least.copy_round, own->copy_round);
     least.store_round = std::min(least.store_round, own->store_round);

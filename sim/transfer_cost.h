@@ -54,8 +54,7 @@ struct ProtocolCost {
   Seconds fan;
   /// What the thread block of one (rank, channel) sends in all, shared by its lanes.
   BytesPerSecond channel = unlimited;
-  /// By which share of `channel` thread blocks slow each other down that could fill a link of
-  /// theirs together; by an eighth of it where they could fill half of the link (crowded_share()).
+  /// How much thread blocks slow each other down on links that they share (crowded_share()).
   double crowding = 0;
   /// Of sends and receives, which have kernels of their own: what takes the place of all setup, and
   /// what the thread block sends and stores in all, in place of `channel`.
@@ -72,6 +71,10 @@ struct ProtocolCost {
   double proxy_factor = 1;
   /// Data that one warp moves per round, for protocols that flag their lines; else 0.
   Bytes warp_granule{};
+  /// What a round takes longer that reduces the rank's own data, or sends it, where all of that has
+  /// left the GPU's cache (TransferCost::cache).
+  Seconds cold_reduce;
+  Seconds cold_copy;
   /// How long a round takes that reduces, copies onward, or only stores what came.
   Seconds reduce_round;
   Seconds copy_round;
@@ -85,11 +88,15 @@ struct ProtocolCost {
   double share_of_round(double filled) const { return least_round + (1 - least_round) * filled; }
   /// Time of the rounds that so much data takes, each of at most `round` bytes.
   Seconds rounds(Work work, std::int64_t bytes, std::int64_t round) const;
+  /// What they take longer where that share of a rank's own data has left the cache.
+  Seconds cold_rounds(Work work, std::int64_t bytes, std::int64_t round, double cold) const;
   bool flags_lines() const { return warp_granule.count > 0; }
-  /// What is left of `channel` for each of so many thread blocks that share a link: stores take
-  /// longer to be taken in the busier the link is, so that rates fall before it is full (measured:
-  /// recordings/h200x4/forced-2-ranks.yaml, Ring/Simple on 1 to 24 channels).
-  double crowded_share(std::uint32_t thread_blocks, BytesPerSecond link) const;
+  /// What is left of its rate to a thread block that begins to send a slice while so many send over
+  /// a link of its own, itself included (lanes count as parts of one): stores take longer to be
+  /// taken in the busier the link is, so that rates fall before it is full. With x the part of the
+  /// link that they could fill alone, times `crowding`: (1 + x^2.5)^(-1/2.5). The form was found
+  /// on 1 to 24 channels of Ring/Simple (recordings/h200x4/forced-2-ranks.yaml).
+  double crowded_share(double thread_blocks, BytesPerSecond link) const;
 };
 
 /// The CPU threads that carry what thread blocks have put into a buffer over the network, slice
@@ -128,9 +135,13 @@ struct TransferCost {
   std::array<ProtocolCost, protocol_count> protocols{};
   ProxyCost proxy;
   MemoryCost memory;
-  /// Thread blocks do not get equal shares of a link, so that channels do not stay in step and fill
-  /// each other's gaps: a byte of one loads links by up to this share more than one of another.
+  /// Links do not serve thread blocks evenly, so that channels fall out of step, further and
+  /// further, and fill each other's gaps: a slice loads links by up to this share more than its
+  /// bytes, by chance (uneven_load()).
   double unevenness = 0;
+  /// What a GPU's cache holds of a call's own buffers from one call to the next (cold_shares()). 0:
+  /// not known, nothing waits for memory.
+  Bytes cache{};
   /// What a link really carries, as a share of its nominal bandwidth.
   std::array<double, link_kind_count> efficiency{1, 1, 1, 1};
 

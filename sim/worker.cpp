@@ -1,5 +1,7 @@
 #include "sim/worker.h"
 
+#include "sim/disturbance.h"
+
 namespace collsim {
 
 namespace {
@@ -44,6 +46,13 @@ bool advance(Worker& worker, const Binding& binding) {
   }
   begin_slice(worker, binding);
   return over;
+}
+
+double uneven_load(const Worker& worker, double unevenness) {
+  if (unevenness == 0) return 1;
+  const std::uint64_t place =
+      (std::uint64_t{worker.loop} << 32U) ^ (std::uint64_t{worker.primitive} << 8U) ^ worker.slice;
+  return 1 + unevenness * jitter_of(0, worker.channel, place);
 }
 
 TimelineRecord record_of(const Worker& worker) {

@@ -35,7 +35,10 @@ struct Worker {
   std::int64_t piece_bytes = 0;  ///< and of every piece of it but the last
   Seconds slice_cost;
   RouteId store_route = 0;  ///< of what it keeps
-  double share = 1;         ///< of a full thread block's warps
+  double store_load = 1;    ///< of its thread block, by a byte that it only stores
+  double part = 1;          ///< of the warps of its own thread block
+  double cold = 0;          ///< of the rank's own data, the share that has left the cache
+  bool crowds = false;      ///< whether it and others slow each other down
   double speed = 1;         ///< of the rank's thread blocks
   std::uint32_t flows = 0;
   State state = State::finished;  ///< until its rank launches it
@@ -57,6 +60,10 @@ void begin_slice(Worker& worker, const Binding& binding);
 /// On to the next piece, slice, primitive, loop; after the last of all the first again. Whether all
 /// loops are over.
 bool advance(Worker& worker, const Binding& binding);
+
+/// What the slice that the worker is at loads links with for each of its bytes: from 1 to 1 +
+/// `unevenness`, by chance, though always the same for the same slice of the same channel.
+double uneven_load(const Worker& worker, double unevenness);
 
 /// What a timeline says of the slice that the worker is at, times and causes aside.
 TimelineRecord record_of(const Worker& worker);

@@ -41,6 +41,8 @@ void add_thread_block(std::vector<Parameter>& parameters, const std::string& pre
   rate("reduce", &ProtocolCost::reduce);
   rate("copy", &ProtocolCost::copy);
   rate("store", &ProtocolCost::store);
+  time("cold.reduce", &ProtocolCost::cold_reduce);
+  time("cold.copy", &ProtocolCost::cold_copy);
   time("round.reduce", &ProtocolCost::reduce_round);
   time("round.copy", &ProtocolCost::copy_round);
   time("round.store", &ProtocolCost::store_round);

@@ -20,11 +20,11 @@ struct Meaning {
 };
 
 /// The first that ends a name, less the link kind, says what it means.
-constexpr std::array<Meaning, 32> meanings{{
+constexpr std::array<Meaning, 34> meanings{{
     {"launch", "once per call"},
     {"issue", "least time of a call: the CPU issues the next"},
     {"efficiency", "what a link carries of its bandwidth"},
-    {"unevenness", "how unequally channels share links"},
+    {"unevenness", "how unevenly links serve slices"},
     {"proxy.send", "CPU time of the sender's network thread per slice"},
     {"proxy.receive", "CPU time of the receiver's network thread per slice"},
     {"proxy.copy", "rate at which network threads copy"},
@@ -44,8 +44,10 @@ constexpr std::array<Meaning, 32> meanings{{
     {"copy_slice", "more of it where it is sent on as it came"},
     {"slice_per_warp", "more of it for each warp"},
     {"channel", "rate at which a thread block sends"},
-    {"crowding", "by which thread blocks slow each other down at a full link"},
+    {"crowding", "how much thread blocks slow each other down on a link"},
     {"messages", "rate at which a thread block sends and stores messages"},
+    {"cold.reduce", "more of a round that reduces what has left the cache"},
+    {"cold.copy", "more of one that sends what has left the cache"},
     {"round.reduce", "a round that reduces"},
     {"round.copy", "a round that copies onward"},
     {"round.least", "what a round takes of that where few warps have data"},

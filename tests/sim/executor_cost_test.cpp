@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <utility>
 
 #include "sim/algorithms/registry.h"
@@ -105,22 +106,81 @@ TEST_F(ExecutorCost, slices_that_are_sent_on_as_they_came_cost_more) {
   EXPECT_DOUBLE_EQ(microseconds_of(gather, {30000}, cost_), 4 + 0.25);
 }
 
-// One thread block of 10 GB/s could fill its link alone: 8 % slower, 9.2 GB/s.
+// One thread block of 10 GB/s could fill its link alone; times 0.5: (1 + 0.5^2.5)^-0.4 of its rate.
+constexpr double share_at_half = 0.936967;
+
 TEST_F(ExecutorCost, thread_blocks_that_fill_a_link_are_slowed_down) {
   simple(cost_).channel = rate;
-  simple(cost_).crowding = 0.08;
-  EXPECT_NEAR(microseconds_of(plan_, size_, cost_), 2 * (10 / 9.2 + 1), 1e-9);
+  simple(cost_).crowding = 0.5;
+  EXPECT_NEAR(microseconds_of(plan_, size_, cost_), 2 * (1 / share_at_half + 1), 1e-5);
 }
 
-// At half of the link's rate an eighth of 8 %, at a multiple of it no more than 8 %.
-TEST(CrowdedShare, falls_with_the_cube_of_the_load) {
+// Two channels of 5,000 bytes a hop on one link of 100 GB/s: the first to begin is alone, the other
+// finds it there. Thread blocks of 10 GB/s, 0.5 us when alone: the link counts for 10 x 10 GB/s.
+TEST_F(ExecutorCost, thread_blocks_are_slowed_down_by_those_that_send_when_they_begin) {
+  const Plan plan = make_plan(Collective::broadcast, "ring", uniform_placement(2, 2));
+  simple(cost_).channel = rate;
+  simple(cost_).crowding = 10;
+  Wiring wiring = test::private_wiring(plan, gigabytes_per_second(100), alpha);
+  wiring.wires[1] = wiring.wires[0];
+  const Binding binding(plan, {10000}, Bytes{4}, {});
+  NativeFabric fabric;
+  const double second = std::pow(1 + std::pow(2, 2.5), -0.4);
+  EXPECT_NEAR(
+      in_microseconds(execute({plan, binding, wiring, cost_, Protocol::simple}, fabric).time),
+      0.5 / second + 1, 1e-9);
+}
+
+TEST(CrowdedShare, falls_as_the_link_fills) {
   ProtocolCost cost;
-  cost.crowding = 0.08;
+  cost.crowding = 0.5;
   EXPECT_EQ(cost.crowded_share(1, rate), 1) << "without a rate of its own nothing is known";
   cost.channel = rate;
-  EXPECT_DOUBLE_EQ(cost.crowded_share(1, gigabytes_per_second(20)), 0.99);
-  EXPECT_DOUBLE_EQ(cost.crowded_share(2, gigabytes_per_second(20)), 0.92);
-  EXPECT_DOUBLE_EQ(cost.crowded_share(9, gigabytes_per_second(20)), 0.92);
+  EXPECT_NEAR(cost.crowded_share(1, rate), share_at_half, 1e-6);
+  EXPECT_NEAR(cost.crowded_share(2, gigabytes_per_second(20)), share_at_half, 1e-6);
+  EXPECT_NEAR(cost.crowded_share(2, rate), std::pow(2, -0.4), 1e-9);
+  EXPECT_NEAR(1000 * cost.crowded_share(1000, rate), 2, 1e-4) << "all of them: rate / crowding";
+}
+
+// 4 us of links alone, of which 2 are bytes: no fewer than these, and at most half more.
+TEST_F(ExecutorCost, unevenness_lets_slices_load_links_more) {
+  cost_.unevenness = 0.5;
+  const double time = microseconds_of(plan_, size_, cost_);
+  EXPECT_GT(time, 4);
+  EXPECT_LT(time, 5);
+  EXPECT_EQ(microseconds_of(plan_, size_, cost_), time) << "by chance, but always the same";
+}
+
+// Two and a half rounds, half of whose data has left the cache: 2 us more for each of that.
+TEST(Rounds, take_longer_where_data_has_left_the_cache) {
+  ProtocolCost cost;
+  cost.cold_reduce = microseconds(2);
+  cost.cold_copy = microseconds(1);
+  EXPECT_DOUBLE_EQ(in_microseconds(cost.cold_rounds(Work::reduce, 1000, 400, 0.5)), 2.5);
+  EXPECT_DOUBLE_EQ(in_microseconds(cost.cold_rounds(Work::copy, 1000, 400, 0.5)), 1.25);
+}
+
+// The first hop sends the rank's own data, the second adds to it, the last receive touches none
+// that was there. A rank reads and writes 1,600 bytes each: of 1,600 in the cache a quarter of the
+// 3,200 is still there. Two hops of a round of 0.8 us, an alpha, and 0.4 and 0.8 us x 3/4 more.
+TEST_F(ExecutorCost, rounds_wait_for_own_data_that_has_left_the_cache) {
+  ProtocolCost& ll = cost_.protocols[static_cast<std::size_t>(Protocol::ll)];
+  ll.warp_granule = {50};
+  ll.copy_round = ll.reduce_round = microseconds(0.8);
+  ll.cold_copy = microseconds(0.4);
+  ll.cold_reduce = microseconds(0.8);
+  const Binding binding(plan_, {1600}, Bytes{4}, {});
+  const Wiring wiring = test::private_wiring(plan_, rate, alpha);
+  const auto time = [&] {
+    NativeFabric fabric;
+    const Execution execution{plan_, binding, wiring, cost_, Protocol::ll, 16};
+    return in_microseconds(execute(execution, fabric).time);
+  };
+  EXPECT_DOUBLE_EQ(time(), 2 * (0.8 + 1)) << "nothing is known of a cache";
+  cost_.cache = {3200};
+  EXPECT_DOUBLE_EQ(time(), 2 * (0.8 + 1));
+  cost_.cache = {1600};
+  EXPECT_DOUBLE_EQ(time(), 2 * (0.8 + 1) + 0.75 * (0.4 + 0.8));
 }
 
 // 1,000 bytes in rounds of 400: two full ones, and one of which half of the warps have data.

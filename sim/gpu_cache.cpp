@@ -1,0 +1,57 @@
+#include "sim/gpu_cache.h"
+
+#include <algorithm>
+
+namespace collsim {
+
+namespace {
+
+/// How many of a primitive's bytes a rank reads of its own buffers, or writes there.
+double touches(PrimitiveKind kind) {
+  const bool reads = reads_own(kind);
+  return (reads ? 1.0 : 0.0) + (stores(kind) ? 1.0 : 0.0);
+}
+
+/// Whether the rank's thread blocks turn from one chunk to another as they go through a loop.
+bool turns(const Schedule& schedule, Rank rank) {
+  if (schedule.chunks() == 1 || schedule.program(rank, 0).empty()) return false;
+  for (std::uint32_t lane = 1; lane < schedule.lanes(); ++lane) {
+    if (!schedule.program(rank, lane).empty()) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+double cached_share(double footprint, Bytes cache) {
+  const double fits = static_cast<double>(cache.count) / footprint;
+  return fits < 1 ? fits * fits : 1;
+}
+
+double own_footprint(const Plan& plan, const Binding& binding, Rank rank) {
+  if (binding.channels() == 0) return 0;
+  const double of_channel = static_cast<double>(binding.size().count) / binding.channels();
+  double bytes = 0;
+  for (std::uint32_t channel = 0; channel < binding.channels(); ++channel) {
+    const Schedule& schedule = plan.schedule(channel);
+    const double of_chunk = of_channel / schedule.chunks();
+    for (std::uint32_t lane = 0; lane < schedule.lanes(); ++lane) {
+      for (const Primitive& primitive : schedule.program(rank, lane)) {
+        bytes += touches(primitive.kind) * primitive.chunks().count * of_chunk;
+      }
+    }
+  }
+  return bytes;
+}
+
+std::vector<double> cold_shares(const Plan& plan, const Binding& binding, Bytes cache) {
+  const Schedule& first = plan.schedules.front();
+  std::vector<double> shares(first.ranks(), 0);
+  for (Rank rank = 0; rank < first.ranks(); ++rank) {
+    if (!turns(first, rank)) continue;
+    shares[rank] = 1 - cached_share(own_footprint(plan, binding, rank), cache);
+  }
+  return shares;
+}
+
+}  // namespace collsim
