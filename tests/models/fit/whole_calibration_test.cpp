@@ -15,9 +15,6 @@
 namespace collsim {
 namespace {
 
-constexpr const char* head =
-    "collsim: calibration/1\nsource: a test\ndate: 2026-11-21\nname: mine\n";
-
 TextFile shipped(const std::string& name) {
   return read_text_file(find_data_file(name, "models/calibrations"), "a calibration");
 }
