@@ -2,11 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <filesystem>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "models/data_directory.h"
+#include "models/pace.h"
+#include "sim/input_error.h"
 #include "sim/yaml_reader.h"
 
 namespace collsim {
@@ -20,8 +25,9 @@ constexpr std::array<std::string_view, protocol_count> protocols{"ll", "ll128", 
 /// Topologies say of PCIe what NCCL takes for usable, and good hosts exceed that.
 constexpr auto pcie = static_cast<std::size_t>(LinkKind::pcie);
 constexpr double most_of_pcie = 1.5;
-/// Thread blocks that fill half of a link would halve their rates.
-constexpr double most_crowding = 4;
+constexpr double slowest_pace = 10;
+
+constexpr std::string_view calibrations = "models/calibrations";
 
 void read_rate(const YamlMapping& mapping, std::string_view key, BytesPerSecond& rate) {
   if (const auto value = mapping.find(key)) rate = value->rate();
@@ -34,9 +40,7 @@ void read_thread_block(const YamlMapping& mapping, ProtocolCost& cost) {
   if (const auto per_warp = mapping.find("slice_per_warp")) cost.slice_per_warp = per_warp->time();
   if (const auto fan = mapping.find("fan")) cost.fan = fan->time();
   read_rate(mapping, "channel", cost.channel);
-  if (const auto crowding = mapping.find("crowding")) {
-    cost.crowding = crowding->fraction(most_crowding);
-  }
+  if (const auto crowding = mapping.find("crowding")) cost.crowding = crowding->share();
   read_rate(mapping, "messages", cost.messages);
   read_rate(mapping, "reduce", cost.reduce);
   read_rate(mapping, "copy", cost.copy);
@@ -111,6 +115,14 @@ ProxyCost read_proxy(const YamlValue& value) {
 /// What it leaves out is as in the calibration that it extends, and has to be there if none says
 /// so.
 void read_memory(const YamlValue& value, MemoryCost& cost) {
+  if (value.is_scalar()) {
+    if (value.string() != "none") {
+      value.fail(fmt::format("'{}' is no host memory", value.string()),
+                 "none, or { cached: ..., rate: ..., cache: ... }");
+    }
+    cost = {};
+    return;
+  }
   const YamlMapping mapping = value.mapping({"cached", "rate", "cache", "both_ways"});
   const auto states = [&](std::string_view key) { return !cost.used || mapping.find(key); };
   if (states("cached")) cost.cached = mapping.at("cached").rate();
@@ -135,22 +147,99 @@ void read_memory(const YamlValue& value, MemoryCost& cost) {
   cost.used = true;
 }
 
-/// What a calibration extends: a shipped one, which extends nothing itself.
-TransferCost load_base(const YamlValue& value, const std::filesystem::path& path) {
-  const auto base = find_data_file(value.string(), "models/calibrations");
-  if (std::filesystem::exists(path) && std::filesystem::equivalent(base, path)) {
-    value.fail("a calibration that extends itself", "another one's name");
-  }
-  TransferCost cost = load_calibration(base);
-  cost.over_tcp.clear();
-  return cost;
-}
-
 /// Where fitted constants come from is for people: only its keys must be right.
 void check_provenance(const YamlValue& value) {
   static_cast<void>(
       value.mapping({"command", "version", "topology", "machine", "start", "recordings", "rows",
                      "median_error", "held_out", "stopped", "fitted", "kept", "correlated"}));
+}
+
+/// A calibration's file and those that lead to it, each by what it extends.
+using Lineage = std::vector<std::filesystem::path>;
+
+TransferCost read_lineage(const TextFile& text, const Lineage& lineage);
+
+std::filesystem::path find_base(const YamlValue& value) {
+  const std::string name = value.string();
+  try {
+    return find_data_file(name, calibrations);
+  } catch (const InputError&) {
+    value.fail(fmt::format("there is no calibration '{}'", name),
+               fmt::format("a path, or one of {}", shipped_names(calibrations)));
+  }
+}
+
+/// What the last of the lineage extends.
+TransferCost load_base(const YamlValue& value, Lineage lineage) {
+  const std::filesystem::path base = find_base(value);
+  const bool is_circle = std::any_of(lineage.begin(), lineage.end(), [&](const auto& file) {
+    std::error_code not_a_file;
+    return std::filesystem::equivalent(file, base, not_a_file);
+  });
+  lineage.push_back(base);
+  if (is_circle) {
+    std::vector<std::string> names;
+    for (const auto& file : lineage) names.push_back(file.stem().string());
+    value.fail(fmt::format("a calibration that extends itself: {}", fmt::join(names, ", ")),
+               "one that does not lead back here");
+  }
+  TransferCost cost = read_lineage(read_text_file(base, "a YAML file"), lineage);
+  cost.over_tcp.clear();
+  return cost;
+}
+
+/// What a calibration begins from: what it extends, or machines of which only links cost anything.
+TransferCost read_start(const YamlMapping& root, const Lineage& lineage) {
+  const auto base = root.find("extends");
+  const auto pace = root.find("pace");
+  if (base) {
+    const TransferCost cost = load_base(*base, lineage);
+    return pace ? at_pace(cost, pace->fraction(slowest_pace)) : cost;
+  }
+  if (pace) pace->fail("'pace' without a calibration to scale", "'extends: ...' beside it");
+  TransferCost cost;
+  for (const Protocol protocol : {Protocol::ll, Protocol::ll128, Protocol::simple}) {
+    cost.protocols[static_cast<std::size_t>(protocol)].proxy_factor = bytes_per_byte(protocol);
+  }
+  return cost;
+}
+
+void read_efficiency(const YamlValue& value, TransferCost& cost) {
+  const YamlMapping kinds = value.mapping({"nvlink", "pcie", "cpu", "network"});
+  for (std::size_t kind = 0; kind < link_kind_count; ++kind) {
+    if (const auto share = kinds.find(link_kinds[kind])) {
+      cost.efficiency[kind] = share->fraction(kind == pcie ? most_of_pcie : 1);
+    }
+  }
+}
+
+TransferCost read_lineage(const TextFile& text, const Lineage& lineage) {
+  const YamlMapping root = read_yaml(text, "calibration")
+                               .mapping({"collsim", "name", "source", "date", "extends", "pace",
+                                         "over_tcp", "launch", "issue", "efficiency", "unevenness",
+                                         "cache", "proxy", "memory", "protocols", "provenance"});
+  TransferCost cost = read_start(root, lineage);
+  cost.calibration = root.at("name").string();
+  static_cast<void>(root.at("source").string());
+  static_cast<void>(root.at("date").string());
+  if (const auto name = root.find("over_tcp")) cost.over_tcp = name->string();
+  if (const auto provenance = root.find("provenance")) check_provenance(*provenance);
+  if (const auto launch = root.find("launch")) cost.launch = launch->time();
+  if (const auto issue = root.find("issue")) cost.issue = issue->time();
+  if (const auto efficiency = root.find("efficiency")) read_efficiency(*efficiency, cost);
+  if (const auto share = root.find("unevenness")) cost.unevenness = share->share();
+  if (const auto cache = root.find("cache")) cost.cache = cache->bytes();
+  if (const auto proxy = root.find("proxy")) cost.proxy = read_proxy(*proxy);
+  if (const auto memory = root.find("memory")) read_memory(*memory, cost.memory);
+  if (const auto per_protocol = root.find("protocols")) {
+    const YamlMapping costs = per_protocol->mapping({"ll", "ll128", "simple"});
+    for (std::size_t protocol = 0; protocol < protocol_count; ++protocol) {
+      if (const auto value = costs.find(protocols[protocol])) {
+        read_protocol(*value, protocol, cost);
+      }
+    }
+  }
+  return cost;
 }
 
 }  // namespace
@@ -168,52 +257,17 @@ TransferCost load_calibration(const std::filesystem::path& path) {
 }
 
 TransferCost read_calibration(const TextFile& text) {
-  const YamlMapping root = read_yaml(text, "calibration")
-                               .mapping({"collsim", "name", "source", "date", "extends", "over_tcp",
-                                         "launch", "issue", "efficiency", "unevenness", "cache",
-                                         "proxy", "memory", "protocols", "provenance"});
-  TransferCost cost;
-  for (const Protocol protocol : {Protocol::ll, Protocol::ll128, Protocol::simple}) {
-    cost.protocols[static_cast<std::size_t>(protocol)].proxy_factor = bytes_per_byte(protocol);
-  }
-  if (const auto base = root.find("extends")) cost = load_base(*base, text.name);
-  cost.calibration = root.at("name").string();
-  static_cast<void>(root.at("source").string());
-  static_cast<void>(root.at("date").string());
-  if (const auto name = root.find("over_tcp")) cost.over_tcp = name->string();
-  if (const auto provenance = root.find("provenance")) check_provenance(*provenance);
-  if (const auto launch = root.find("launch")) cost.launch = launch->time();
-  if (const auto issue = root.find("issue")) cost.issue = issue->time();
-  if (const auto efficiency = root.find("efficiency")) {
-    const YamlMapping kinds = efficiency->mapping({"nvlink", "pcie", "cpu", "network"});
-    for (std::size_t kind = 0; kind < link_kind_count; ++kind) {
-      if (const auto share = kinds.find(link_kinds[kind]))
-        cost.efficiency[kind] = share->fraction(kind == pcie ? most_of_pcie : 1);
-    }
-  }
-  if (const auto share = root.find("unevenness")) cost.unevenness = share->fraction();
-  if (const auto cache = root.find("cache")) cost.cache = cache->bytes();
-  if (const auto proxy = root.find("proxy")) cost.proxy = read_proxy(*proxy);
-  if (const auto memory = root.find("memory")) read_memory(*memory, cost.memory);
-  if (const auto per_protocol = root.find("protocols")) {
-    const YamlMapping costs = per_protocol->mapping({"ll", "ll128", "simple"});
-    for (std::size_t protocol = 0; protocol < protocol_count; ++protocol) {
-      if (const auto value = costs.find(protocols[protocol])) {
-        read_protocol(*value, protocol, cost);
-      }
-    }
-  }
-  return cost;
+  return read_lineage(text, {text.name});
 }
 
 TransferCost over_tcp(const TransferCost& cost) {
   if (cost.over_tcp.empty()) return cost;
-  return load_calibration(find_data_file(cost.over_tcp, "models/calibrations"));
+  return load_calibration(find_data_file(cost.over_tcp, calibrations));
 }
 
 TransferCost calibration_for(const Topology& topology) {
   const std::string name = topology.calibration().empty() ? "default" : topology.calibration();
-  return load_calibration(find_data_file(name, "models/calibrations"));
+  return load_calibration(find_data_file(name, calibrations));
 }
 
 }  // namespace collsim

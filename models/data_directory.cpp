@@ -20,17 +20,17 @@ bool holds_data(const fs::path& folder) {
   return fs::is_directory(folder / "models/calibrations");
 }
 
-std::string shipped_names(const fs::path& folder) {
+}  // namespace
+
+std::string shipped_names(std::string_view folder) {
   std::vector<std::string> names;
   std::error_code unreadable;
-  for (const auto& entry : fs::directory_iterator(folder, unreadable)) {
+  for (const auto& entry : fs::directory_iterator(data_directory() / folder, unreadable)) {
     if (entry.path().extension() == ".yaml") names.push_back(entry.path().stem().string());
   }
   std::sort(names.begin(), names.end());
   return fmt::format("{}", fmt::join(names, ", "));
 }
-
-}  // namespace
 
 fs::path data_directory() {
   // Not thread-safe against setenv, which nothing here calls.
@@ -60,11 +60,10 @@ fs::path find_data_file(std::string_view name, std::string_view folder, const fs
     throw InputError(fmt::format("no such file: {}", as_given.string()),
                      "a path that exists, or the bare name of a shipped file");
   }
-  const fs::path shipped = data_directory() / folder;
-  fs::path candidate = shipped / (std::string(name) + ".yaml");
+  fs::path candidate = data_directory() / folder / (std::string(name) + ".yaml");
   if (fs::exists(candidate)) return candidate;
   throw InputError(fmt::format("no file '{}', and none of that name is shipped", name),
-                   fmt::format("a path, or one of {}", shipped_names(shipped)));
+                   fmt::format("a path, or one of {}", shipped_names(folder)));
 }
 
 }  // namespace collsim

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 #include <string_view>
 
 namespace collsim {
@@ -9,6 +10,9 @@ namespace collsim {
 /// $COLLSIM_DATA if set; else the first folder above the running program that holds them, directly
 /// or in share/collsim. Throws InputError when there is none.
 std::filesystem::path data_directory();
+
+/// Names of the shipped files of a folder such as "models/calibrations", for messages: "a, b, c".
+std::string shipped_names(std::string_view folder);
 
 /// A file that a person names: a path as it stands (tried first, relative to `base`, which may be
 /// empty), or the bare name of a shipped one ("hgx-h200" for <data>/<folder>/hgx-h200.yaml).

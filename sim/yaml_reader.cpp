@@ -232,18 +232,29 @@ Seconds YamlValue::time() const {
 }
 
 double YamlValue::fraction(double most) const {
+  const std::string accepted = fmt::format("a share above 0 up to {}, like 0.1 or 10%", most);
+  const double number = number_or_percent(accepted);
+  if (number <= 0 || number > most) fail(fmt::format("{} is out of range", string()), accepted);
+  return number;
+}
+
+double YamlValue::share() const {
+  const std::string accepted = "a share from 0 to 1, like 0.1 or 10%";
+  const double number = number_or_percent(accepted);
+  if (number < 0 || number > 1) fail(fmt::format("{} is out of range", string()), accepted);
+  return number;
+}
+
+double YamlValue::number_or_percent(const std::string& accepted) const {
   const std::string text = string();
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   const std::string_view rest(end, text.data() + text.size());
   const bool percent = rest == "%";
-  if (percent) number /= 100;
-  const std::string accepted = fmt::format("a share above 0 up to {}, like 0.1 or 10%", most);
   if (error != std::errc{} || !std::isfinite(number) || (!rest.empty() && !percent)) {
     fail(fmt::format("'{}' is not a share", text), accepted);
   }
-  if (number <= 0 || number > most) fail(fmt::format("{} is out of range", text), accepted);
-  return number;
+  return percent ? number / 100 : number;
 }
 
 std::vector<YamlValue> YamlValue::sequence() const {

@@ -41,6 +41,7 @@ class YamlValue {
   Seconds time() const;         ///< zero or more
   /// "10%" or "0.1"; from 0 (exclusive) to `most`.
   double fraction(double most = 1) const;
+  double share() const;  ///< the same from 0 (inclusive) to 1
   std::vector<YamlValue> sequence() const;
   /// The mapping, after checking that it has no key twice and none but those allowed. At the root,
   /// `collsim` is always allowed.
@@ -52,6 +53,7 @@ class YamlValue {
   [[noreturn]] void fail(const std::string& wrong, const std::string& accepted) const;
 
  private:
+  double number_or_percent(const std::string& accepted) const;
   void collect_entries(YamlMapping& mapping) const;
 
   std::shared_ptr<const YamlDocument> document_;

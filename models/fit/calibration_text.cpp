@@ -29,6 +29,11 @@ std::vector<std::string> way_to(std::string_view parameter) {
   return way;
 }
 
+/// Whether what a file says of it replaces all that the calibration says which it extends.
+bool is_stated_whole(std::string_view key) {
+  return key == "proxy" || key == "both_ways";
+}
+
 }  // namespace
 
 CalibrationText::CalibrationText(const TextFile& text) {
@@ -54,6 +59,49 @@ std::vector<CalibrationText::Entry> CalibrationText::read_entries(const YamlMapp
   return entries;
 }
 
+std::vector<CalibrationText::Entry>::iterator CalibrationText::find(std::vector<Entry>& entries,
+                                                                    std::string_view key) {
+  return std::find_if(entries.begin(), entries.end(),
+                      [&](const Entry& entry) { return entry.key == key; });
+}
+
+std::vector<CalibrationText::Entry>::iterator CalibrationText::first_mapping(
+    std::vector<Entry>& entries) {
+  return std::find_if(entries.begin(), entries.end(),
+                      [](const Entry& entry) { return !entry.entries.empty(); });
+}
+
+/// Values before mappings, as people write them.
+void CalibrationText::add(std::vector<Entry>& entries, Entry entry) {
+  const auto place = entry.entries.empty() ? first_mapping(entries) : entries.end();
+  entries.insert(place, std::move(entry));
+}
+
+void CalibrationText::complete(std::vector<Entry>& own, const std::vector<Entry>& base) {
+  for (const Entry& entry : base) {
+    const auto found = find(own, entry.key);
+    if (found == own.end()) {
+      add(own, entry);
+    } else if (!found->entries.empty() && !is_stated_whole(entry.key)) {
+      complete(found->entries, entry.entries);
+    }
+  }
+}
+
+std::optional<std::string> CalibrationText::base() const {
+  const auto found = std::find_if(entries_.begin(), entries_.end(),
+                                  [](const Entry& entry) { return entry.key == "extends"; });
+  return found == entries_.end() ? std::nullopt : std::optional(found->text);
+}
+
+void CalibrationText::take_from(const CalibrationText& base) {
+  std::erase_if(entries_,
+                [](const Entry& entry) { return entry.key == "extends" || entry.key == "pace"; });
+  std::vector<Entry> inherited = base.entries_;
+  std::erase_if(inherited, [](const Entry& entry) { return entry.key == "over_tcp"; });
+  complete(entries_, inherited);
+}
+
 bool CalibrationText::states(std::string_view parameter) const {
   const std::vector<Entry>* entries = &entries_;
   for (const std::string& key : way_to(parameter)) {
@@ -70,14 +118,10 @@ void CalibrationText::set(std::string_view parameter, const std::string& text) {
   Entry* last = nullptr;
   const std::vector<std::string> way = way_to(parameter);
   for (const std::string& key : way) {
-    auto found = std::find_if(entries->begin(), entries->end(),
-                              [&](const Entry& entry) { return entry.key == key; });
+    auto found = find(*entries, key);
     if (found == entries->end()) {
       // Values before mappings, as people write them.
-      if (&key == &way.back()) {
-        found = std::find_if(entries->begin(), entries->end(),
-                             [](const Entry& entry) { return !entry.entries.empty(); });
-      }
+      if (&key == &way.back()) found = first_mapping(*entries);
       found = entries->insert(found, Entry{key, {}});
     }
     last = &*found;

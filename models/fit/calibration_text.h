@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,11 @@ class CalibrationText {
   const std::string& source() const { return source_; }
   const std::string& date() const { return date_; }
 
+  /// The calibration that it extends.
+  std::optional<std::string> base() const;
+  /// Adds what it does not state itself, as `base` states it; then it extends nothing any more.
+  void take_from(const CalibrationText& base);
+
   /// Whether the file says something of a constant, or of a group of them, called as Parameter is:
   /// "ll.alpha.nvlink", "ll.over.pcie".
   bool states(std::string_view parameter) const;
@@ -34,6 +40,10 @@ class CalibrationText {
     std::string text;
     std::vector<Entry> entries{};  ///< of a mapping, which has no text
   };
+  static std::vector<Entry>::iterator find(std::vector<Entry>& entries, std::string_view key);
+  static std::vector<Entry>::iterator first_mapping(std::vector<Entry>& entries);
+  static void add(std::vector<Entry>& entries, Entry entry);
+  static void complete(std::vector<Entry>& own, const std::vector<Entry>& base);
   static std::vector<Entry> read_entries(const class YamlMapping& mapping);
   static void print(const Entry& entry, const std::string& indent, std::string& out);
 

@@ -14,8 +14,8 @@
 #include "models/cost_model.h"
 #include "models/data_directory.h"
 #include "models/predictor.h"
-#include "sim/input_error.h"
 #include "sim/topologies/loader.h"
+#include "tests/support/small_calibration.h"
 
 namespace collsim {
 namespace {
@@ -200,47 +200,30 @@ TEST_F(HostMemory, is_loaded_around_dead_links_too) {
   }
 }
 
-/// A calibration with that line at line 5, column 1.
-TransferCost read_with(const std::string& line) {
-  return read_calibration({"c.yaml",
-                           "collsim: calibration/1\n"
-                           "name: small\n"
-                           "source: a test\n"
-                           "date: 2026-11-21\n" +
-                               line + "\n"});
-}
-
-std::string error_of(const std::string& line) {
-  try {
-    read_with(line);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
-}
-
 TEST(MemoryKeys, are_read) {
   const MemoryCost memory =
-      read_with("memory: { cached: 140 GB/s, rate: 90 GB/s, cache: 40 MiB }").memory;
+      test::cost_of_small_calibration("memory: { cached: 140 GB/s, rate: 90 GB/s, cache: 40 MiB }")
+          .memory;
   EXPECT_TRUE(memory.used);
   EXPECT_EQ(memory.cached, gigabytes_per_second(140));
   EXPECT_EQ(memory.rate, gigabytes_per_second(90));
   EXPECT_EQ(memory.cache, Bytes{40 * mebi});
   EXPECT_EQ(memory.at_once, unlimited);
   EXPECT_EQ(memory.in_turn, unlimited);
-  const MemoryCost ways = read_with(
+  const MemoryCost ways = test::cost_of_small_calibration(
                               "memory: { cached: 140 GB/s, rate: 90 GB/s, cache: 40 MiB, "
                               "both_ways: { at_once: 75 GB/s, in_turn: 60 GB/s } }")
                               .memory;
   EXPECT_EQ(ways.at_once, gigabytes_per_second(75));
   EXPECT_EQ(ways.in_turn, gigabytes_per_second(60));
-  EXPECT_FALSE(read_with("launch: 1 us").memory.used);
+  EXPECT_FALSE(test::cost_of_small_calibration("launch: 1 us").memory.used);
 }
 
 // hgx-h200-4 says the same of memory as hgx-h200.
 TEST(MemoryKeys, that_are_left_out_are_as_in_what_is_extended) {
   const TransferCost base = load_calibration(find_data_file("hgx-h200", "models/calibrations"));
-  const MemoryCost memory = read_with("extends: hgx-h200\nmemory: { rate: 1 GB/s }").memory;
+  const MemoryCost memory =
+      test::cost_of_small_calibration("extends: hgx-h200\nmemory: { rate: 1 GB/s }").memory;
   EXPECT_EQ(memory.rate, gigabytes_per_second(1));
   EXPECT_EQ(memory.cached, base.memory.cached);
   EXPECT_EQ(memory.cache, base.memory.cache);
@@ -249,24 +232,31 @@ TEST(MemoryKeys, that_are_left_out_are_as_in_what_is_extended) {
 }
 
 TEST(MemoryKeys, are_refused_where_they_are_wrong) {
-  EXPECT_EQ(error_of("memory: { cached: 90 GB/s, rate: 91 GB/s, cache: 40 MiB }"),
-            "c.yaml:5:34: 'rate' is 91 GB/s and 'cached' 90 GB/s; a 'rate' of at most 'cached'");
-  EXPECT_EQ(error_of("memory: { cached: 90 GB/s, rate: 9 GB/s, cache: 0 B }"),
-            "c.yaml:5:49: a cache of 0 bytes; a size above 0, like 40 MiB");
   EXPECT_EQ(
-      error_of("memory: { cached: 90 GB/s, rate: 9 us, cache: 1 MiB }").rfind("c.yaml:5:34", 0),
+      test::error_in_small_calibration("memory: { cached: 90 GB/s, rate: 91 GB/s, cache: 40 MiB }"),
+      "c.yaml:5:34: 'rate' is 91 GB/s and 'cached' 90 GB/s; a 'rate' of at most 'cached'");
+  EXPECT_EQ(
+      test::error_in_small_calibration("memory: { cached: 90 GB/s, rate: 9 GB/s, cache: 0 B }"),
+      "c.yaml:5:49: a cache of 0 bytes; a size above 0, like 40 MiB");
+  EXPECT_EQ(
+      test::error_in_small_calibration("memory: { cached: 90 GB/s, rate: 9 us, cache: 1 MiB }")
+          .rfind("c.yaml:5:34", 0),
       0U);
-  EXPECT_EQ(error_of("memory: { cached: 90 GB/s, cache: 1 MiB }").rfind("c.yaml:5:9", 0), 0U);
-  EXPECT_EQ(error_of("memory: { cached: 9 GB/s, rate: 9 GB/s, cache: 1 MiB, size: 1 B }")
+  EXPECT_EQ(test::error_in_small_calibration("memory: { cached: 90 GB/s, cache: 1 MiB }")
+                .rfind("c.yaml:5:9", 0),
+            0U);
+  EXPECT_EQ(test::error_in_small_calibration(
+                "memory: { cached: 9 GB/s, rate: 9 GB/s, cache: 1 MiB, size: 1 B }")
                 .rfind("c.yaml:5:55", 0),
             0U);
 }
 
 // What topologies say of PCIe is what NCCL takes for usable.
 TEST(MemoryKeys, efficiency_of_pcie_alone_may_exceed_all) {
-  EXPECT_DOUBLE_EQ(read_with("efficiency: { pcie: 108% }").efficiency[1], 1.08);
-  EXPECT_NE(error_of("efficiency: { pcie: 151% }"), "");
-  EXPECT_NE(error_of("efficiency: { nvlink: 101% }"), "");
+  EXPECT_DOUBLE_EQ(test::cost_of_small_calibration("efficiency: { pcie: 108% }").efficiency[1],
+                   1.08);
+  EXPECT_NE(test::error_in_small_calibration("efficiency: { pcie: 151% }"), "");
+  EXPECT_NE(test::error_in_small_calibration("efficiency: { nvlink: 101% }"), "");
 }
 
 }  // namespace

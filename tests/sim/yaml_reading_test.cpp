@@ -113,6 +113,10 @@ TEST(YamlReading, FractionsMayBePercentages) {
   EXPECT_THROW(root.at("d").fraction(), InputError);
   EXPECT_DOUBLE_EQ(root.at("d").fraction(2), 1.1);
   EXPECT_THROW(root.at("e").fraction(), InputError);
+  EXPECT_DOUBLE_EQ(root.at("a").share(), 0.1);
+  EXPECT_EQ(root.at("c").share(), 0);
+  EXPECT_THROW(root.at("d").share(), InputError);
+  EXPECT_THROW(root.at("e").share(), InputError);
 }
 
 /// Whatever a file holds, reading it ends in a value or an InputError.

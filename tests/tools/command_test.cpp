@@ -114,6 +114,20 @@ TEST(Command, bad_input_is_one_message_and_exit_code_2) {
   }
 }
 
+TEST(Command, a_calibration_that_extends_wrongly_is_exit_code_2) {
+  const test::TemporaryFile file("c.yaml", "");
+  for (const std::string& wrong :
+       std::vector<std::string>{"extends: nobody", "extends: " + file.path().string(), "pace: 140%",
+                                "extends: h100\npace: 0%"}) {
+    const test::TemporaryFile content(
+        file.path(), "collsim: calibration/1\nname: c\nsource: s\ndate: d\n" + wrong + "\n");
+    const Outcome outcome = run({"run", "-t", "switch-8", "--calibration", file.path().string()});
+    EXPECT_EQ(outcome.status, exit_bad_input) << wrong;
+    EXPECT_EQ(outcome.out, "") << wrong;
+    EXPECT_TRUE(outcome.err.starts_with("collsim: " + file.path().string() + ":")) << outcome.err;
+  }
+}
+
 // The same through the command for every broken file of the loader's tests.
 TEST(Command, every_broken_machine_is_exit_code_2) {
   namespace fs = std::filesystem;

@@ -19,6 +19,7 @@
 #include "models/fit/calibration_text.h"
 #include "models/fit/fit_rows.h"
 #include "models/fit/fitted_calibration.h"
+#include "models/fit/whole_calibration.h"
 #include "models/recording.h"
 #include "sim/input_error.h"
 #include "sim/topologies/loader.h"
@@ -97,7 +98,7 @@ Start read_start(const po::variables_map& values, const Topology& topology) {
   const std::string name = values.contains("from") ? values["from"].as<std::string>() : own;
   const TextFile file =
       read_text_file(find_data_file(name, "models/calibrations"), "a calibration file");
-  return {CalibrationText(file), read_calibration(file)};
+  return {whole_calibration(file), read_calibration(file)};
 }
 
 FitSelection read_selection(const po::variables_map& values) {

@@ -1,0 +1,43 @@
+#include "models/pace.h"
+
+#include <array>
+
+namespace collsim {
+
+namespace {
+
+constexpr std::array times{
+    &ProtocolCost::setup,       &ProtocolCost::setup_per_warp, &ProtocolCost::direct_setup,
+    &ProtocolCost::slice,       &ProtocolCost::copy_slice,     &ProtocolCost::slice_per_warp,
+    &ProtocolCost::fan,         &ProtocolCost::reduce_round,   &ProtocolCost::copy_round,
+    &ProtocolCost::store_round, &ProtocolCost::cold_reduce,    &ProtocolCost::cold_copy,
+};
+
+constexpr std::array rates{
+    &ProtocolCost::channel, &ProtocolCost::messages, &ProtocolCost::reduce,
+    &ProtocolCost::copy,    &ProtocolCost::store,
+};
+
+void set_pace(ProtocolCost& cost, double pace) {
+  for (const auto time : times) cost.*time = pace * (cost.*time);
+  for (const auto rate : rates) cost.*rate = (1 / pace) * (cost.*rate);
+  if (cost.message_setup) cost.message_setup = pace * *cost.message_setup;
+  for (std::size_t kind = 0; kind < link_kind_count; ++kind) {
+    if (kind == static_cast<std::size_t>(LinkKind::network)) continue;
+    cost.alpha[kind] = pace * cost.alpha[kind];
+  }
+}
+
+}  // namespace
+
+TransferCost at_pace(TransferCost cost, double pace) {
+  for (ProtocolCost& protocol : cost.protocols) set_pace(protocol, pace);
+  for (auto& kinds : cost.over) {
+    for (auto& own : kinds) {
+      if (own) set_pace(*own, pace);
+    }
+  }
+  return cost;
+}
+
+}  // namespace collsim

@@ -1,0 +1,77 @@
+// What a fit begins from where a calibration extends another: all constants, as they are there.
+
+#include "models/fit/whole_calibration.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+
+#include "models/cost_model.h"
+#include "models/data_directory.h"
+#include "models/fit/parameter.h"
+#include "tests/support/small_calibration.h"
+
+namespace collsim {
+namespace {
+
+TextFile shipped(const std::string& name) {
+  return read_text_file(find_data_file(name, "models/calibrations"), "a calibration");
+}
+
+/// The same costs by its own constants alone.
+void expect_whole(const TextFile& file) {
+  const CalibrationText text = whole_calibration(file);
+  EXPECT_EQ(text.constants().find("extends"), std::string::npos);
+  EXPECT_EQ(text.constants().find("pace"), std::string::npos);
+  TransferCost cost = read_calibration(file);
+  TransferCost own = test::cost_of_small_calibration(text.constants());
+  for (const Parameter& parameter : fit_parameters()) {
+    const double expected = parameter.in(cost);
+    if (std::isinf(expected)) {
+      EXPECT_EQ(parameter.in(own), expected) << file.name << " " << parameter.name;
+    } else {
+      EXPECT_NEAR(parameter.in(own), expected, 5.1e-4 * expected)
+          << file.name << " " << parameter.name;
+    }
+  }
+  EXPECT_EQ(own.of(Protocol::ll128).warp_granule, cost.of(Protocol::ll128).warp_granule);
+  EXPECT_EQ(own.proxy.used, cost.proxy.used);
+  EXPECT_EQ(own.proxy.socket, cost.proxy.socket);
+  EXPECT_EQ(own.memory.used, cost.memory.used);
+  EXPECT_EQ(own.memory.cache, cost.memory.cache);
+  EXPECT_EQ(own.over_tcp, cost.over_tcp);
+}
+
+TEST(WholeCalibration, costs_the_same) {
+  for (const char* name :
+       {"hgx-h200", "hgx-h200-4", "h200-4-tcp", "a100", "v100", "pcie", "ideal"}) {
+    expect_whole(shipped(name));
+  }
+}
+
+// Scaled constants are printed as they are here, all others as they are written there.
+TEST(WholeCalibration, states_what_it_inherits) {
+  const CalibrationText text = whole_calibration(shipped("a100"));
+  EXPECT_EQ(text.name(), "a100");
+  EXPECT_TRUE(text.states("simple.over.pcie.slice"));
+  EXPECT_FALSE(text.states("simple.over.nvlink.slice")) << "as for all links";
+  EXPECT_NE(text.constants().find("warp: 256 B"), std::string::npos);
+  EXPECT_NE(text.constants().find("setup: 5.348 us"), std::string::npos);
+}
+
+// A protocol's own constant does not count for links that inherit one.
+TEST(WholeCalibration, keeps_what_links_inherit) {
+  expect_whole(test::small_calibration(
+      "extends: hgx-h200\nprotocols: { simple: { fan: 9 us, slice: 1 us } }"));
+}
+
+// What is stated of proxies replaces all of them.
+TEST(WholeCalibration, mixes_no_proxies) {
+  expect_whole(
+      test::small_calibration("extends: h200-tcp\nproxy: { send: 1 us, receive: 2 us }\n"
+                              "memory: { both_ways: { at_once: 9 GB/s, in_turn: 8 GB/s } }"));
+}
+
+}  // namespace
+}  // namespace collsim
