@@ -180,11 +180,11 @@ RunSpec read_run(const YamlValue& value, Collective collective, const std::files
 
 }  // namespace
 
-std::vector<Bytes> expand(const Sizes& sizes, Bytes element_size) {
+std::vector<Bytes> expand(const Sizes& sizes, Bytes element) {
   std::vector<Bytes> expanded;
   auto size = static_cast<double>(sizes.from.count);
   while (size <= static_cast<double>(sizes.to.count)) {
-    expanded.push_back((static_cast<std::int64_t>(size) / element_size.count) * element_size);
+    expanded.push_back((static_cast<std::int64_t>(size) / element.count) * element);
     if (size < 1) break;  // a sweep that starts at nothing stays there
     size *= sizes.factor;
   }

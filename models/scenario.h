@@ -21,7 +21,7 @@ struct Sizes {
 };
 
 /// Every size of the sweep, each cut down to whole elements as nccl-tests does.
-std::vector<Bytes> expand(const Sizes& sizes, Bytes element_size);
+std::vector<Bytes> expand(const Sizes& sizes, Bytes element);
 
 /// A question: which collective, on which machine, at which sizes, run how.
 struct Scenario {

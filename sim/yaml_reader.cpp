@@ -19,8 +19,6 @@
 
 namespace collsim {
 
-namespace {
-
 enum class YamlKind : std::uint8_t { nothing, scalar, sequence, mapping };
 
 struct YamlNode {
@@ -30,6 +28,14 @@ struct YamlNode {
   std::string text;
   std::vector<std::uint32_t> children;  ///< of a mapping: key, value, key, value ...
 };
+
+class YamlDocument {
+ public:
+  std::string file;
+  std::vector<YamlNode> nodes;
+};
+
+namespace {
 
 std::string_view described(YamlKind kind) {
   switch (kind) {
@@ -44,16 +50,6 @@ std::string_view described(YamlKind kind) {
   }
   return "";
 }
-
-}  // namespace
-
-class YamlDocument {
- public:
-  std::string file;
-  std::vector<YamlNode> nodes;
-};
-
-namespace {
 
 /// Builds a YamlDocument from the parser's events.
 class DocumentReader final : public YAML::EventHandler {

@@ -35,14 +35,14 @@ struct Matrix {
   std::vector<std::optional<int>> numa;  ///< of each row, where it says one
 };
 
-struct Word {
+struct MatrixWord {
   std::string_view text;
   int column = 1;
 };
 
 /// The words of a line, without the escape sequences by which nvidia-smi underlines its header.
-std::vector<Word> words_of(std::string_view line) {
-  std::vector<Word> words;
+std::vector<MatrixWord> words_of(std::string_view line) {
+  std::vector<MatrixWord> words;
   for (std::size_t i = 0; i < line.size();) {
     if (line[i] == '\x1b') {
       while (i < line.size() && line[i] != 'm') ++i;
@@ -106,12 +106,12 @@ class MatrixReader {
   }
 
  private:
-  [[noreturn]] void fail(const Word& word, const std::string& wrong,
+  [[noreturn]] void fail(const MatrixWord& word, const std::string& wrong,
                          const std::string& accepted) const {
     throw InputError(SourcePosition{text_.name, line_, word.column}, wrong, accepted);
   }
 
-  void read_line(const std::vector<Word>& words) {
+  void read_line(const std::vector<MatrixWord>& words) {
     if (words.empty()) return;
     const bool of_gpu = number_after(words.front().text, "GPU").has_value();
     if (matrix_.names.empty()) {
@@ -125,9 +125,9 @@ class MatrixReader {
     }
   }
 
-  void read_header(const std::vector<Word>& words) {
+  void read_header(const std::vector<MatrixWord>& words) {
     header_ = {text_.name, line_, words.front().column};
-    for (const Word& word : words) {
+    for (const MatrixWord& word : words) {
       if (word.text == "CPU") break;
       if (matrix_.names.size() == column_limit) {
         fail(word, fmt::format("more than {} columns", column_limit), "one host");
@@ -146,7 +146,7 @@ class MatrixReader {
     matrix_.numa.resize(matrix_.names.size());
   }
 
-  void read_row(std::size_t row, const std::vector<Word>& words) {
+  void read_row(std::size_t row, const std::vector<MatrixWord>& words) {
     std::vector<Cell>& cells = matrix_.cells[row];
     // The legend names NICs again, with a colon; a row comes once.
     if (!cells.empty()) fail(words.front(), "a second row of this name", "every device once");
@@ -155,7 +155,7 @@ class MatrixReader {
         fail(words.back(), fmt::format("{} of {} columns", i, matrix_.names.size()),
              "a relation for every column");
       }
-      const Word& word = words[i + 1];
+      const MatrixWord& word = words[i + 1];
       const auto cell = read_cell(word.text);
       const bool fits = cell && (cell->relation == Relation::self) == (i == row) &&
                         (cell->relation != Relation::nvlink || std::max(i, row) < matrix_.gpus);

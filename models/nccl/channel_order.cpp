@@ -21,7 +21,7 @@ void add_once(std::vector<std::uint32_t>& list, std::uint32_t value) {
 /// goes to the NIC, so nearness to it counts most; -1: a later one does, so if all are alike the
 /// near ones are kept for later.
 std::vector<std::uint32_t> ChannelSearch::next_gpus(std::uint32_t gpu, int toward_net) const {
-  struct Candidate {
+  struct NextGpu {
     std::uint32_t gpu;
     int net_bandwidth = 0;
     int net_pci_bandwidth = 0;
@@ -34,16 +34,16 @@ std::vector<std::uint32_t> ChannelSearch::next_gpus(std::uint32_t gpu, int towar
       return std::tuple(-net_bandwidth, -net_pci_bandwidth, net_hops, -bandwidth, hops, distance);
     }
   };
-  std::vector<Candidate> candidates;
+  std::vector<NextGpu> candidates;
   const std::uint64_t mark = std::uint64_t{1} << done_;
   for (std::uint32_t distance = 1; distance < gpus_; ++distance) {
     const std::uint32_t other = (gpu + distance) % gpus_;
     const NcclPath& path = paths_->between(gpu_node(gpu), gpu_node(other));
     if (path.links.empty() || (used_[other] & mark) != 0) continue;
-    Candidate candidate{.gpu = other,
-                        .bandwidth = static_cast<int>(path.bandwidth),
-                        .hops = path.links.size(),
-                        .distance = distance};
+    NextGpu candidate{.gpu = other,
+                      .bandwidth = static_cast<int>(path.bandwidth),
+                      .hops = path.links.size(),
+                      .distance = distance};
     if (toward_net != 0) {
       const NcclPath& from_net =
           paths_->between(net_node(*channel(done_).first_net), gpu_node(other));
@@ -54,16 +54,16 @@ std::vector<std::uint32_t> ChannelSearch::next_gpus(std::uint32_t gpu, int towar
     candidates.push_back(candidate);
   }
   std::sort(candidates.begin(), candidates.end(),
-            [](const Candidate& a, const Candidate& b) { return a.key() < b.key(); });
+            [](const NextGpu& a, const NextGpu& b) { return a.key() < b.key(); });
   const bool all_alike =
-      std::all_of(candidates.begin(), candidates.end(), [&](const Candidate& each) {
+      std::all_of(candidates.begin(), candidates.end(), [&](const NextGpu& each) {
         return each.bandwidth == candidates.front().bandwidth &&
                each.hops == candidates.front().hops;
       });
   if (toward_net == -1 && all_alike) std::reverse(candidates.begin(), candidates.end());
   std::vector<std::uint32_t> next;
   next.reserve(candidates.size());
-  for (const Candidate& candidate : candidates) next.push_back(candidate.gpu);
+  for (const NextGpu& candidate : candidates) next.push_back(candidate.gpu);
   if (!system_->of_kind(NcclNodeKind::nvs).empty()) keep_neighbours(gpu, next);
   return next;
 }
