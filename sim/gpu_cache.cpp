@@ -47,6 +47,7 @@ double own_footprint(const Plan& plan, const Binding& binding, Rank rank) {
 std::vector<double> cold_shares(const Plan& plan, const Binding& binding, Bytes cache) {
   const Schedule& first = plan.schedules.front();
   std::vector<double> shares(first.ranks(), 0);
+  if (cache.count == 0) return shares;
   for (Rank rank = 0; rank < first.ranks(); ++rank) {
     if (!turns(first, rank)) continue;
     shares[rank] = 1 - cached_share(own_footprint(plan, binding, rank), cache);

@@ -60,8 +60,10 @@ struct ProtocolCost {
   /// what the thread block sends and stores in all, in place of `channel`.
   std::optional<Seconds> message_setup;
   BytesPerSecond messages = unlimited;
-  /// What a lane that has all warps reaches while it reduces, copies onward, or only stores what
-  /// came; one with fewer warps, as much less.
+  /// What a thread block reaches while it reduces, copies onward, or only stores what came. A lane
+  /// of it reaches that too while the others rest, however few warps it has (recordings/h200x4/
+  /// forced-2-ranks.yaml, Tree/Simple on one chunk a channel); where both are given, its stores
+  /// take channel / store of `channel` per byte.
   BytesPerSecond reduce = unlimited;
   BytesPerSecond copy = unlimited;
   BytesPerSecond store = unlimited;

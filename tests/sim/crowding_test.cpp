@@ -1,8 +1,10 @@
-// How many thread blocks send through a link, and what it costs them.
+// What thread blocks that are sending leave to those that join them.
 
 #include "sim/crowding.h"
 
 #include <gtest/gtest.h>
+
+#include <cmath>
 
 #include "sim/algorithms/registry.h"
 #include "tests/support/machines.h"
@@ -10,40 +12,63 @@
 namespace collsim {
 namespace {
 
-/// A ring of two on two channels, each rank with a port out and a port in.
-class Crowding : public testing::Test {
+/// A ring of two on two channels; both ranks' first primitive sends.
+class CrowdingOfRings : public testing::Test {
  protected:
-  Crowding() { plan_.schedule_of_channel = {0, 0}; }
+  CrowdingOfRings() {
+    cost_.channel = gigabytes_per_second(10);
+    cost_.crowding = 1;
+  }
 
-  Plan plan_ = make_plan(Collective::all_reduce, "ring", uniform_placement(2));
+  static Plan ring_on_two_channels() {
+    Plan plan = make_plan(Collective::all_reduce, "ring", uniform_placement(2));
+    plan.schedule_of_channel = {0, 0};
+    return plan;
+  }
+  Worker worker_on(std::uint32_t channel, Rank rank = 0) const {
+    Worker worker;
+    worker.schedule = &plan_.schedule(channel);
+    worker.program = worker.schedule->program(rank, 0);
+    worker.cost = &cost_;
+    worker.channel = channel;
+    worker.rank = rank;
+    return worker;
+  }
+  /// Where so many thread blocks of 10 GB/s are on a link of 10 GB/s.
+  static double share_among(double thread_blocks) {
+    return std::pow(1 + std::pow(thread_blocks, 2.5), -0.4);
+  }
+
+  Plan plan_ = ring_on_two_channels();
+  Wiring wiring_ = test::switch_wiring(plan_, gigabytes_per_second(10), {});
+  ProtocolCost cost_;
 };
 
-// Rank 0's port out has its thread blocks of both channels, and rank 1's port in the same ones.
-TEST_F(Crowding, counts_a_thread_block_of_each_channel) {
-  const Wiring wiring = test::switch_wiring(plan_, gigabytes_per_second(10), {});
-  const Binding binding(plan_, {40000}, Bytes{4}, {});
-  for (const std::uint32_t senders : count_senders(plan_, binding, wiring)) EXPECT_EQ(senders, 2U);
-  const Binding empty(plan_, {0}, Bytes{4}, {});
-  for (const std::uint32_t senders : count_senders(plan_, empty, wiring)) EXPECT_EQ(senders, 0U);
+// Both channels of a rank leave by its port; the other rank has another.
+TEST_F(CrowdingOfRings, counts_those_who_are_sending) {
+  Crowding crowding(wiring_);
+  EXPECT_DOUBLE_EQ(crowding.join(worker_on(0)), share_among(1));
+  EXPECT_DOUBLE_EQ(crowding.join(worker_on(1)), share_among(2));
+  EXPECT_DOUBLE_EQ(crowding.join(worker_on(0, 1)), share_among(1));
+  crowding.leave(worker_on(0));
+  crowding.leave(worker_on(1));
+  EXPECT_DOUBLE_EQ(crowding.join(worker_on(1)), share_among(1));
 }
 
-// Thread blocks of 10 GB/s: one fills a link of 10 GB/s, and where its rank has a link of 20 GB/s
-// it is an eighth of that.
-TEST_F(Crowding, takes_the_most_crowded_link) {
-  ThreadBlockCosts costs;
-  costs[0].channel = gigabytes_per_second(10);
-  costs[0].crowding = 0.08;
-  const Schedule& schedule = plan_.schedule(0);
-  ASSERT_EQ(schedule.connections().size(), 2U);
-  std::vector<Wire> wires(2);
-  const Rank first = schedule.connections()[0].src;
-  wires[0].resources = {0, 1};
-  wires[1].resources = {0};
-  const std::vector<double> shares =
-      crowded_shares(schedule, wires, {gigabytes_per_second(20), gigabytes_per_second(10)}, {1, 1},
-                     {LinkKind::nvlink, LinkKind::nvlink}, costs);
-  EXPECT_DOUBLE_EQ(shares[first], 0.92);
-  EXPECT_DOUBLE_EQ(shares[1 - first], 0.99);
+TEST_F(CrowdingOfRings, counts_parts_of_thread_blocks) {
+  Crowding crowding(wiring_);
+  Worker half = worker_on(0);
+  half.part = 0.5;
+  EXPECT_DOUBLE_EQ(crowding.join(half), share_among(0.5));
+}
+
+// The port in has a quarter of the bandwidth.
+TEST_F(CrowdingOfRings, goes_by_the_fullest_link) {
+  const Wire& wire = wiring_.wires[0][worker_on(0).peers(worker_on(0).current().send_group)[0]];
+  ASSERT_GE(wire.resources.size(), 2U);
+  wiring_.capacities[wire.resources.back()] = gigabytes_per_second(2.5);
+  Crowding crowding(wiring_);
+  EXPECT_DOUBLE_EQ(crowding.join(worker_on(0)), share_among(4));
 }
 
 }  // namespace

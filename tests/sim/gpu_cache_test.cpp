@@ -4,22 +4,32 @@
 
 #include <gtest/gtest.h>
 
-#include "sim/algorithms/registry.h"
+#include "sim/algorithms/nccl_plan.h"
+#include "tests/support/nccl_channels.h"
 
 namespace collsim {
 namespace {
 
 constexpr Bytes size{1 << 20};
 
-double footprint(Collective collective, std::string_view algorithm, Rank rank, Rank ranks = 4) {
-  const Plan plan = make_plan(collective, algorithm, uniform_placement(ranks, 2));
-  const Binding binding(plan, size, Bytes{4}, {});
-  return own_footprint(plan, binding, rank) / static_cast<double>(size.count);
+/// Of 4 ranks on 2 channels.
+struct Call {
+  Call(Collective collective, NcclAlgorithm algorithm)
+      : plan(make_nccl_plan(collective, algorithm, test::one_node_channels(4, 2), 2)),
+        binding(Binding::nccl(
+            plan, {.size = size, .algorithm = algorithm, .protocol = Protocol::simple})) {}
+  Plan plan;
+  Binding binding;
+};
+
+double footprint(Collective collective, Rank rank) {
+  const Call call(collective, NcclAlgorithm::ring);
+  return own_footprint(call.plan, call.binding, rank) / static_cast<double>(size.count);
 }
 
-std::vector<double> cold(Collective collective, std::string_view algorithm, std::int64_t cache) {
-  const Plan plan = make_plan(collective, algorithm, uniform_placement(4, 2));
-  return cold_shares(plan, Binding(plan, size, Bytes{4}, {}), {cache});
+std::vector<double> cold(Collective collective, NcclAlgorithm algorithm, std::int64_t cache) {
+  const Call call(collective, algorithm);
+  return cold_shares(call.plan, call.binding, {cache});
 }
 
 TEST(CachedShare, is_the_square_of_what_fits) {
@@ -33,22 +43,26 @@ TEST(CachedShare, is_the_square_of_what_fits) {
 // scattered it reads, and writes a quarter. A broadcast's root reads, and out of place writes, all;
 // the others write it.
 TEST(OwnFootprint, is_what_a_rank_reads_and_writes) {
-  EXPECT_DOUBLE_EQ(footprint(Collective::all_reduce, "ring", 2), 2);
-  EXPECT_DOUBLE_EQ(footprint(Collective::all_gather, "ring", 2), 1.25);
-  EXPECT_DOUBLE_EQ(footprint(Collective::reduce_scatter, "ring", 2), 1.25);
-  EXPECT_DOUBLE_EQ(footprint(Collective::broadcast, "ring", 0), 2);
-  EXPECT_DOUBLE_EQ(footprint(Collective::broadcast, "ring", 1), 1);
+  EXPECT_DOUBLE_EQ(footprint(Collective::all_reduce, 2), 2);
+  EXPECT_DOUBLE_EQ(footprint(Collective::all_gather, 2), 1.25);
+  EXPECT_DOUBLE_EQ(footprint(Collective::reduce_scatter, 2), 1.25);
+  EXPECT_DOUBLE_EQ(footprint(Collective::broadcast, 0), 2);
+  EXPECT_DOUBLE_EQ(footprint(Collective::broadcast, 1), 1);
 }
 
 // Twice the size in a cache of the size: a quarter is there.
 TEST(ColdShares, of_rings_that_turn_from_chunk_to_chunk) {
-  EXPECT_EQ(cold(Collective::all_reduce, "ring", size.count), std::vector<double>(4, 0.75));
-  EXPECT_EQ(cold(Collective::all_reduce, "ring", 2 * size.count), std::vector<double>(4, 0));
+  EXPECT_EQ(cold(Collective::all_reduce, NcclAlgorithm::ring, size.count),
+            std::vector<double>(4, 0.75));
+  EXPECT_EQ(cold(Collective::all_reduce, NcclAlgorithm::ring, 2 * size.count),
+            std::vector<double>(4, 0));
+  EXPECT_EQ(cold(Collective::all_reduce, NcclAlgorithm::ring, 0), std::vector<double>(4, 0))
+      << "nothing is known of a cache";
 }
 
 TEST(ColdShares, are_none_where_thread_blocks_stream) {
-  EXPECT_EQ(cold(Collective::broadcast, "ring", 1), std::vector<double>(4, 0));
-  EXPECT_EQ(cold(Collective::all_reduce, "double_binary_tree", 1), std::vector<double>(4, 0));
+  EXPECT_EQ(cold(Collective::broadcast, NcclAlgorithm::ring, 1), std::vector<double>(4, 0));
+  EXPECT_EQ(cold(Collective::all_reduce, NcclAlgorithm::tree, 1), std::vector<double>(4, 0));
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ CalibrationFit moved_by_a_tenth(const CalibrationText& text, const TransferCost&
   for (const Parameter& parameter : fit_parameters()) {
     const double start = stated.stated(parameter);
     const bool is_stated = text.states(parameter.name);
-    const double value = is_stated ? 0.9 * start : start;
+    const double value = is_stated ? std::max(0.9 * start, range_of(parameter).least) : start;
     fit.constants.push_back({parameter, start, value, 0.8 * value, value * 1.1,
                              is_stated ? Determination::fitted : Determination::hidden});
   }
