@@ -36,6 +36,10 @@ double store_load_of(const ProtocolCost& cost) {
   return cost.channel.value / cost.store.value;
 }
 
+bool waits_for_memory(const ProtocolCost& cost) {
+  return cost.cold_reduce.value > 0 || cost.cold_copy.value > 0;
+}
+
 /// Fills a layout, channel by channel.
 class LayoutBuilder {
  public:
@@ -46,7 +50,9 @@ class LayoutBuilder {
         fabric_(fabric),
         proxies_(proxies),
         limits_thread_blocks_(limits_thread_blocks(execution.cost, execution.protocol)),
-        cold_(cold_shares(execution.plan, execution.binding, execution.cost.cache)) {}
+        cold_(waits_for_memory(cost())
+                  ? cold_shares(execution.plan, execution.binding, execution.cost.cache)
+                  : std::vector<double>{}) {}
 
   CallLayout build();
 
@@ -74,7 +80,7 @@ class LayoutBuilder {
   Fabric& fabric_;
   Proxies& proxies_;
   const bool limits_thread_blocks_;
-  const std::vector<double> cold_;  // by rank
+  const std::vector<double> cold_;  // by rank; empty: nobody waits for memory
   RouteId free_route_ = 0;          // loads nothing
   CallLayout layout_;
 };
@@ -203,8 +209,9 @@ Worker LayoutBuilder::worker_of(std::uint32_t channel, Rank rank, LinkKind slowe
 }
 
 void LayoutBuilder::give_warps(Worker& worker, std::uint32_t warps) const {
-  if (warps > 0 && execution_.plan.channels_divide_chunks)
+  if (warps > 0 && execution_.plan.channels_divide_chunks) {
     worker.part = std::min(1.0, static_cast<double>(warps) / execution_.warps);
+  }
   worker.round = warps * cost().warp_granule.count;
   worker.slice_cost = worker.cost->slice + warps * worker.cost->slice_per_warp;
 }

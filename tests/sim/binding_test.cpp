@@ -61,7 +61,7 @@ TEST(Binding, pieces_add_up) {
   for (int round = 0; round < 500; ++round) {
     const Plan plan = ring(static_cast<Rank>(draw(1, 17)), static_cast<std::uint32_t>(draw(1, 9)));
     const Bytes size{4LL * draw(0, 1000003)};
-    const Chunking chunking{.largest_chunk = {draw(0, 1) * draw(1, 5000)},
+    const Chunking chunking{.largest_chunk = {std::int64_t{draw(0, 1)} * draw(1, 5000)},
                             .slices = static_cast<std::uint32_t>(draw(1, 4)),
                             .smallest_slice = {draw(0, 3000)},
                             .smallest_channel_share = {draw(0, 100000)}};

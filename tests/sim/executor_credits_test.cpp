@@ -24,7 +24,7 @@ TEST(ExecutorCredits, every_algorithm_ends_at_every_depth) {
       const Wiring wiring = test::switch_wiring(plan, gigabytes_per_second(10), microseconds(1));
       for (const std::uint32_t credits : {8U, 4U, 3U, 2U}) {
         const Chunking chunking{.largest_chunk = {400}, .slices = credits / 2, .credits = credits};
-        const Binding binding(plan, Bytes{4 * 1009}, Bytes{4}, chunking);
+        const Binding binding(plan, 1009 * Bytes{4}, Bytes{4}, chunking);
         const TransferCost cost;
         NativeFabric fabric;
         Timeline timeline;
