@@ -67,7 +67,7 @@ Call make_call(const std::string& name, Rank ranks, Rank per_node, bool private_
 TEST(Estimate, equals_the_simulation_where_no_link_is_shared) {
   for (const std::string& name : names) {
     for (const Rank ranks : {2U, 4U, 6U, 8U, 12U, 16U, 32U}) {
-      const Bytes size{ranks * 16384};
+      const Bytes size = ranks * Bytes{16384};
       const Call call = make_call(name, ranks, 2, true, size);
       const Estimate estimate = call.estimated();
       EXPECT_EQ(estimate.method, EstimateMethod::closed_form) << name << " on " << ranks;
@@ -79,7 +79,7 @@ TEST(Estimate, equals_the_simulation_where_no_link_is_shared) {
 TEST(Estimate, equals_the_simulation_behind_one_port_per_rank_where_it_says_closed_form) {
   for (const std::string& name : names) {
     for (const Rank ranks : {2U, 4U, 6U, 8U, 12U, 16U, 32U}) {
-      const Call call = make_call(name, ranks, 2, false, Bytes{ranks * 16384});
+      const Call call = make_call(name, ranks, 2, false, ranks * Bytes{16384});
       const Estimate estimate = call.estimated();
       if (estimate.method != EstimateMethod::closed_form) continue;
       EXPECT_NEAR(estimate.time.value / call.simulated(), 1, 1e-9) << name << " on " << ranks;
@@ -95,7 +95,7 @@ TEST(Estimate, equals_the_simulation_of_pipelined_trees) {
         for (const std::int64_t chunk : {400, 40000}) {  // 0.02 us and 2 us, against alpha = 2 us
           const int trees = name == "tree" ? 1 : 2;
           const Chunking chunking{.largest_chunk = {chunk}, .credits = credits};
-          const Call call = make_call(name, 12, 1, true, (trees * loops) * Bytes{chunk}, chunking);
+          const Call call = make_call(name, 12, 1, true, trees * (loops * Bytes{chunk}), chunking);
           EXPECT_NEAR(call.estimated().time.value / call.simulated(), 1, 1e-9)
               << name << ", " << credits << " credits, " << loops << " chunks of " << chunk;
         }
@@ -122,7 +122,7 @@ TEST(Estimate, equals_the_simulation_of_sliced_rings_with_costs) {
 
 // Ring, N = 4: 6 hops of S/4. Critical path: 6 alphas, 6 transfers.
 TEST(CriticalPath, of_a_ring_holds_every_hop) {
-  const Call call = make_call("ring", 4, 1, true, Bytes{4 * 20000});
+  const Call call = make_call("ring", 4, 1, true, 4 * Bytes{20000});
   const CriticalPath path =
       uncontended_critical_path(call.plan, call.binding, call.wiring, call.cost, Protocol::simple);
   EXPECT_EQ(path.hops, 6U);
@@ -133,7 +133,7 @@ TEST(CriticalPath, of_a_ring_holds_every_hop) {
 
 // Send, forward, receive: three slices on the way, 2 warps of 0.25 us each.
 TEST(CriticalPath, counts_the_barriers_of_warps) {
-  Call call = make_call("ring", 2, 1, true, Bytes{2 * 20000});
+  Call call = make_call("ring", 2, 1, true, 2 * Bytes{20000});
   call.cost.protocols[static_cast<std::size_t>(Protocol::simple)].slice_per_warp =
       microseconds(0.25);
   const CriticalPath path = uncontended_critical_path(call.plan, call.binding, call.wiring,
@@ -176,7 +176,7 @@ TEST(Bounds, hold_for_every_algorithm) {
 }
 
 TEST(Bounds, of_a_ring) {
-  const Call call = make_call("ring", 4, 1, false, Bytes{4 * 20000});
+  const Call call = make_call("ring", 4, 1, false, 4 * Bytes{20000});
   EXPECT_NEAR(in_microseconds(call.bounds().busiest_resource), 6, 1e-9);
   EXPECT_NEAR(in_microseconds(call.bounds().latency), 6, 1e-9);
 }

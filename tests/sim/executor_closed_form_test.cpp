@@ -123,7 +123,7 @@ TEST_P(ClosedForm, recursive_halving_doubling) {
       make_plan(Collective::all_reduce, "recursive_halving_doubling", uniform_placement(n));
   const double k = std::floor(std::log2(n));
   const double p = std::exp2(k);
-  const Bytes size{64 * 4096};
+  const Bytes size = 64 * Bytes{4096};
   const double whole = static_cast<double>(size.count) / rate.value;
   const double fold = n > p ? 2 * (alpha.value + whole) : 0;
   const double expected = fold + 2 * k * alpha.value + 2 * (p - 1) / p * whole;
@@ -139,7 +139,7 @@ TEST_P(ClosedForm, hierarchical_on_a_switch) {
   if (n % 2 != 0) return;  // its nodes must be equally full
   const Plan plan = make_plan(Collective::all_reduce, "hierarchical", uniform_placement(n, 2));
   const double m = 0.5 * n;
-  const Bytes size{n * 4096};
+  const Bytes size = n * Bytes{4096};
   const double whole = static_cast<double>(size.count) / rate.value;
   const double expected =
       2 * (alpha.value + whole / 2) + 2 * (m - 1) * (alpha.value + whole / 2 / m);

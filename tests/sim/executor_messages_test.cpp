@@ -17,7 +17,7 @@ double microseconds_of_exchange(const TransferCost& cost) {
   const Plan plan =
       make_nccl_point_to_point_plan(Collective::send_recv, uniform_placement(2), 1, 1);
   NcclCall call;
-  call.size = Bytes{2 * 20480};
+  call.size = 2 * Bytes{20480};
   call.buffers.point_to_point_chunk = Bytes{20480};
   const Binding binding = Binding::nccl(plan, call);
   const Wiring wiring = test::private_wiring(plan, gigabytes_per_second(10), microseconds(1));

@@ -119,7 +119,7 @@ class RandomHistory {
     for (ResourceId link = 0; link < history.links; ++link) {
       network_.add_link(1e9 * draw(1, 12));
       if (history.bursts && draw(0, 1) == 0) {
-        network_.let_burst(link, {Bytes{1000 * draw(1, 30)}, per_second(1e9 * draw(13, 20))});
+        network_.let_burst(link, {draw(1, 30) * Bytes{1000}, per_second(1e9 * draw(13, 20))});
       }
     }
   }

@@ -71,7 +71,7 @@ TEST(NcclBinding, cells_depend_on_the_version) {
   EXPECT_EQ(Binding::nccl(plan, call).channels(), 8U);
   call.version = 22;
   EXPECT_EQ(Binding::nccl(plan, call).channels(), 24U);
-  EXPECT_EQ(channel_bytes(plan, Binding::nccl(plan, call), 0), Bytes{11 * 256});
+  EXPECT_EQ(channel_bytes(plan, Binding::nccl(plan, call), 0), 11 * Bytes{256});
   call.version = 20;
   EXPECT_EQ(channel_bytes(plan, Binding::nccl(plan, call), 0), Bytes{2736});
   call.version = 17;
@@ -125,7 +125,7 @@ TEST(NcclBinding, buffers_can_be_set) {
   call.buffers.simple.count = 8 * mib;
   EXPECT_EQ(Binding::nccl(ring(2, 1), call).chunking().largest_chunk, Bytes{4 * mib});
   call.buffers.simple.count = 1000000;
-  EXPECT_EQ(Binding::nccl(ring(2, 1), call).chunking().largest_chunk, Bytes{976 * 512});
+  EXPECT_EQ(Binding::nccl(ring(2, 1), call).chunking().largest_chunk, 976 * Bytes{512});
 }
 
 // Tree with Simple: 512 KiB at a time, and a share below that is passed on whole.
@@ -191,7 +191,7 @@ TEST(NcclBinding, an_all_gather_cuts_what_one_rank_gives) {
   const Binding binding = Binding::nccl(plan, ring_call(64 * mib, Protocol::simple));
   EXPECT_EQ(binding.loops(0), 2U);
   EXPECT_EQ(binding.chunk_bytes(0, 0, {5, 1}), Bytes{2 * mib});
-  EXPECT_EQ(binding.chunk_bytes(0, 1, {5, 1}), Bytes{683 * 4096 - 2 * mib});
+  EXPECT_EQ(binding.chunk_bytes(0, 1, {5, 1}), 683 * Bytes{4096} - Bytes{2 * mib});
 }
 
 // A broadcast is a pipeline of single steps.
