@@ -163,7 +163,8 @@ void LayoutBuilder::add_proxy(FifoId id, const Connection& connection, const Wir
   }
 }
 
-/// What a rank keeps stays within its GPU, but the thread block's lanes share what it can do.
+/// What a rank keeps stays within its GPU, but the thread block's lanes share what it can do;
+/// rounds go by the warps that each lane has.
 RouteId LayoutBuilder::add_store_route(std::uint32_t channel, Rank rank) {
   const auto& thread_blocks = layout_.thread_blocks[channel];
   if (cost().flags_lines() || rank >= thread_blocks.size()) return free_route_;

@@ -1,7 +1,5 @@
 #include "sim/gpu_cache.h"
 
-#include <algorithm>
-
 namespace collsim {
 
 namespace {
