@@ -117,8 +117,8 @@ double busiest_resource_bound(const Plan& plan, const Binding& binding, const Wi
                               const ProtocolCost& cost) {
   const ResourceLoad load = resource_load(plan, binding, wiring, cost);
   double busiest = 0;
-  for (const std::vector<double>& of_channel : load.thread_blocks) {
-    for (const double sent : of_channel) busiest = std::max(busiest, sent / cost.channel.value);
+  for (const std::vector<ThreadBlockLoad>& of_channel : load.thread_blocks) {
+    for (const ThreadBlockLoad& block : of_channel) busiest = std::max(busiest, block.busy.value);
   }
   for (std::size_t i = 0; i < load.resources.size(); ++i) {
     const double burst =

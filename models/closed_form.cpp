@@ -17,10 +17,6 @@ double occupancy(const HopCost& hop, double bytes, double fan = 1) {
   return hop.serial.value + bytes / std::min(hop.rate.value, hop.port.value / fan);
 }
 
-double store_time(const HopCost& hop, double bytes) {
-  return hop.serial.value + bytes / hop.store.value;
-}
-
 /// `steps` hops in lock step, every rank sending one chunk and receiving one per step, then storing
 /// the last, which can begin neither before its own last send is out nor before a slice is there.
 /// Slices let a step begin when the first slice of the one before has arrived.
@@ -28,7 +24,7 @@ double lock_step(const HopCost& hop, double chunk, double steps) {
   if (steps == 0) return 0;
   const double message = chunk / hop.slices;
   const double send = occupancy(hop, message);
-  const double store = store_time(hop, message);
+  const double store = hop.serial.value;
   const double period = std::max(hop.slices * send, send + hop.alpha.value);
   return (steps - 1) * period +
          std::max(hop.slices * send + hop.alpha.value + store, period + hop.slices * store);
@@ -50,7 +46,7 @@ double pipelined_tree(const HopCost& hop, double depth, double chunk, double loo
   if (depth == 0) return 0;
   const double message = chunk / hop.slices;
   const double send = occupancy(hop, message);
-  return 2 * depth * (send + hop.alpha.value) + store_time(hop, message) +
+  return 2 * depth * (send + hop.alpha.value) + hop.serial.value +
          last_start(hop, send, loops * hop.slices);
 }
 
@@ -87,7 +83,7 @@ double parameter_server(const ClosedFormInput& in) {
   if (n == 1) return 0;
   const double loops = in.loops;
   const double shared = occupancy(in.inter, in.bytes / loops, n - 1);
-  return loops * (2 * (shared + in.inter.alpha.value) + store_time(in.inter, in.bytes / loops));
+  return loops * (2 * (shared + in.inter.alpha.value) + in.inter.serial.value);
 }
 
 double all_to_all_broadcast(const ClosedFormInput& in) {
@@ -95,8 +91,7 @@ double all_to_all_broadcast(const ClosedFormInput& in) {
   if (n == 1) return 0;
   const double loops = in.loops;
   const double piece = in.bytes / loops;
-  return loops *
-         (occupancy(in.inter, piece, n - 1) + in.inter.alpha.value + store_time(in.inter, piece));
+  return loops * (occupancy(in.inter, piece, n - 1) + in.inter.alpha.value + in.inter.serial.value);
 }
 
 double recursive_halving_doubling(const ClosedFormInput& in) {
@@ -105,7 +100,7 @@ double recursive_halving_doubling(const ClosedFormInput& in) {
   const double loops = in.loops;
   const double piece = in.bytes / loops;
   const auto exchange = [&in](double bytes) {
-    return occupancy(in.inter, bytes) + in.inter.alpha.value + store_time(in.inter, bytes);
+    return occupancy(in.inter, bytes) + in.inter.alpha.value + in.inter.serial.value;
   };
   double time = 0;
   double part = piece / 2;

@@ -11,13 +11,12 @@ namespace collsim {
 
 /// One hop of an algorithm on a machine whose hops are all alike: what the alpha-beta model knows.
 struct HopCost {
-  Seconds alpha;                     ///< from the last byte sent until the peer sees it
-  Seconds serial;                    ///< of the sender, per message
-  BytesPerSecond rate = unlimited;   ///< of one connection that is alone on its sender
-  BytesPerSecond port = unlimited;   ///< of all connections of one rank together, each direction
-  BytesPerSecond store = unlimited;  ///< of a receive that is not sent on
-  std::uint32_t slices = 1;          ///< messages per chunk
-  std::uint32_t credits = 8;         ///< messages that a sender may be ahead
+  Seconds alpha;                    ///< from the last byte sent until the peer sees it
+  Seconds serial;                   ///< of the sender, per message
+  BytesPerSecond rate = unlimited;  ///< of one connection that is alone on its sender
+  BytesPerSecond port = unlimited;  ///< of all connections of one rank together, each direction
+  std::uint32_t slices = 1;         ///< messages per chunk
+  std::uint32_t credits = 8;        ///< messages that a sender may be ahead
 };
 
 /// What a closed form is evaluated at.

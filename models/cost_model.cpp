@@ -33,30 +33,42 @@ void read_rate(const YamlMapping& mapping, std::string_view key, BytesPerSecond&
   if (const auto value = mapping.find(key)) rate = value->rate();
 }
 
+void read_rates(const YamlValue& value, PerTouch<BytesPerSecond>& rates) {
+  const YamlMapping mapping = value.mapping({"load", "receive", "store", "send"});
+  read_rate(mapping, "load", rates.load);
+  read_rate(mapping, "receive", rates.receive);
+  read_rate(mapping, "store", rates.store);
+  read_rate(mapping, "send", rates.send);
+}
+
+void read_rounds(const YamlValue& value, ProtocolCost& cost) {
+  const YamlMapping mapping = value.mapping({"load", "receive", "store", "send", "least", "lane"});
+  const auto read = [&](std::string_view key, Seconds& time) {
+    if (const auto given = mapping.find(key)) time = given->time();
+  };
+  read("load", cost.round.load);
+  read("receive", cost.round.receive);
+  read("store", cost.round.store);
+  read("send", cost.round.send);
+  if (const auto least = mapping.find("least")) cost.least_round = least->fraction();
+  if (const auto lane = mapping.find("lane")) cost.least_of_lane = lane->fraction();
+}
+
 /// What may differ by the kind of the slowest link.
 void read_thread_block(const YamlMapping& mapping, ProtocolCost& cost) {
   if (const auto slice = mapping.find("slice")) cost.slice = slice->time();
   if (const auto copied = mapping.find("copy_slice")) cost.copy_slice = copied->time();
   if (const auto per_warp = mapping.find("slice_per_warp")) cost.slice_per_warp = per_warp->time();
   if (const auto fan = mapping.find("fan")) cost.fan = fan->time();
-  read_rate(mapping, "channel", cost.channel);
   if (const auto crowding = mapping.find("crowding")) cost.crowding = crowding->share();
-  read_rate(mapping, "messages", cost.messages);
-  read_rate(mapping, "reduce", cost.reduce);
-  read_rate(mapping, "copy", cost.copy);
-  read_rate(mapping, "store", cost.store);
+  if (const auto rates = mapping.find("rate")) read_rates(*rates, cost.rate);
+  read_rate(mapping, "fetch", cost.fetch);
   if (const auto cold = mapping.find("cold")) {
-    const YamlMapping rounds = cold->mapping({"reduce", "copy"});
-    cost.cold_reduce = rounds.at("reduce").time();
-    cost.cold_copy = rounds.at("copy").time();
+    const YamlMapping rounds = cold->mapping({"load", "receive"});
+    if (const auto load = rounds.find("load")) cost.cold_load = load->time();
+    if (const auto receive = rounds.find("receive")) cost.cold_receive = receive->time();
   }
-  if (const auto round = mapping.find("round")) {
-    const YamlMapping rounds = round->mapping({"reduce", "copy", "store", "least"});
-    if (const auto least = rounds.find("least")) cost.least_round = least->fraction();
-    cost.reduce_round = rounds.at("reduce").time();
-    cost.copy_round = rounds.at("copy").time();
-    cost.store_round = rounds.at("store").time();
-  }
+  if (const auto rounds = mapping.find("round")) read_rounds(*rounds, cost);
 }
 
 void read_protocol(const YamlMapping& mapping, ProtocolCost& cost) {
@@ -80,11 +92,9 @@ void read_protocol(const YamlMapping& mapping, ProtocolCost& cost) {
 
 void read_protocol(const YamlValue& value, std::size_t protocol, TransferCost& cost) {
   const YamlMapping mapping =
-      value.mapping({"setup",    "setup_per_warp", "direct_setup",   "message_setup",
-                     "alpha",    "wire_factor",    "warp",           "over",
-                     "slice",    "copy_slice",     "slice_per_warp", "fan",
-                     "crowding", "channel",        "messages",       "reduce",
-                     "copy",     "store",          "cold",           "round"});
+      value.mapping({"setup", "setup_per_warp", "direct_setup", "message_setup", "alpha",
+                     "wire_factor", "warp", "over", "slice", "copy_slice", "slice_per_warp", "fan",
+                     "crowding", "rate", "fetch", "cold", "round"});
   read_protocol(mapping, cost.protocols[protocol]);
   const auto over = mapping.find("over");
   if (!over) return;
@@ -93,10 +103,9 @@ void read_protocol(const YamlValue& value, std::size_t protocol, TransferCost& c
     const auto own = kinds.find(link_kinds[kind]);
     if (!own) continue;
     if (!cost.over[protocol][kind]) cost.over[protocol][kind] = cost.protocols[protocol];
-    read_thread_block(
-        own->mapping({"slice", "copy_slice", "slice_per_warp", "fan", "crowding", "channel",
-                      "messages", "reduce", "copy", "store", "cold", "round"}),
-        *cost.over[protocol][kind]);
+    read_thread_block(own->mapping({"slice", "copy_slice", "slice_per_warp", "fan", "crowding",
+                                    "rate", "fetch", "cold", "round"}),
+                      *cost.over[protocol][kind]);
   }
 }
 

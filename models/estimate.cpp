@@ -54,8 +54,7 @@ HopCost hop_of(const Wire& wire, const Wiring& wiring, const std::vector<Usage>&
   HopCost hop;
   hop.alpha = wire.latency + cost.alpha[static_cast<std::size_t>(wire.kind)];
   hop.serial = cost.slice;
-  hop.rate = std::min({cost.channel, cost.reduce, cost.copy});
-  hop.store = std::min(cost.store, cost.channel);
+  hop.rate = cost.rate.send;
   hop.slices = chunking.slices;
   hop.credits = chunking.credits;
   for (const ResourceId resource : wire.resources) {
@@ -73,6 +72,11 @@ bool alike(const HopCost& a, const HopCost& b) {
          near(a.port.value, b.port.value);
 }
 
+/// Whether data take a thread block longer than to send them.
+bool cost_by_touch(const ProtocolCost& cost) {
+  return cost.rate.load < unlimited || cost.rate.receive < unlimited || cost.rate.store < unlimited;
+}
+
 /// The hop costs within and between nodes, where each is the same for all connections.
 struct Levels {
   std::optional<HopCost> intra;
@@ -83,14 +87,13 @@ std::optional<Levels> uniform_levels(const Plan& plan, const Placement& placemen
                                      const Binding& binding, const Wiring& wiring,
                                      const ProtocolCost& cost) {
   // No form knows rounds, proxies, or slices that cost as what is done with them.
-  if (cost.flags_lines()) return std::nullopt;
-  if (cost.copy_slice.value > 0) return std::nullopt;
+  if (cost.flags_lines() || cost.copy_slice.value > 0 || cost_by_touch(cost)) return std::nullopt;
   const std::vector<Usage> usage = count_usage(plan, binding, wiring);
   if (needs_private_links(plan.algorithm, placement)) {
     const bool shared = std::any_of(usage.begin(), usage.end(),
                                     [](const Usage& use) { return use.connections > 1; });
     // The lanes of a tree also compete for their thread block.
-    if (shared || cost.channel < unlimited) return std::nullopt;
+    if (shared || cost.rate.send < unlimited) return std::nullopt;
   }
   Levels levels;
   for (std::uint32_t channel = 0; channel < binding.channels(); ++channel) {

@@ -198,10 +198,12 @@ std::vector<ResourceUse> busiest_resources(const Predictor& predictor, const Pre
   std::vector<ResourceUse> thread_blocks;
   for (std::size_t channel = 0; channel < load.thread_blocks.size(); ++channel) {
     for (std::size_t rank = 0; rank < load.thread_blocks[channel].size(); ++rank) {
-      const double bytes = load.thread_blocks[channel][rank];
-      if (bytes == 0 || !(cost.channel < unlimited)) continue;
-      add_use(thread_blocks, {fmt::format("thread block of rank {}, channel {}", rank, channel), 1,
-                              bytes, cost.channel});
+      const auto& [sent, busy] = load.thread_blocks[channel][rank];
+      if (sent == 0 || busy.value == 0) continue;
+      add_use(thread_blocks, {fmt::format("thread block of rank {}, channel {}", rank, channel),
+                              1,
+                              sent,
+                              {sent / busy.value}});
     }
   }
   links.insert(links.end(), thread_blocks.begin(), thread_blocks.end());

@@ -7,20 +7,22 @@ namespace collsim {
 namespace {
 
 constexpr std::array times{
-    &ProtocolCost::setup,       &ProtocolCost::setup_per_warp, &ProtocolCost::direct_setup,
-    &ProtocolCost::slice,       &ProtocolCost::copy_slice,     &ProtocolCost::slice_per_warp,
-    &ProtocolCost::fan,         &ProtocolCost::reduce_round,   &ProtocolCost::copy_round,
-    &ProtocolCost::store_round, &ProtocolCost::cold_reduce,    &ProtocolCost::cold_copy,
+    &ProtocolCost::setup, &ProtocolCost::setup_per_warp, &ProtocolCost::direct_setup,
+    &ProtocolCost::slice, &ProtocolCost::copy_slice,     &ProtocolCost::slice_per_warp,
+    &ProtocolCost::fan,   &ProtocolCost::cold_load,      &ProtocolCost::cold_receive,
 };
 
-constexpr std::array rates{
-    &ProtocolCost::channel, &ProtocolCost::messages, &ProtocolCost::reduce,
-    &ProtocolCost::copy,    &ProtocolCost::store,
-};
+template <typename Value>
+void scale(PerTouch<Value>& values, double factor) {
+  values = {factor * values.load, factor * values.receive, factor * values.store,
+            factor * values.send};
+}
 
 void set_pace(ProtocolCost& cost, double pace) {
   for (const auto time : times) cost.*time = pace * (cost.*time);
-  for (const auto rate : rates) cost.*rate = (1 / pace) * (cost.*rate);
+  scale(cost.rate, 1 / pace);
+  cost.fetch = (1 / pace) * cost.fetch;
+  scale(cost.round, pace);
   if (cost.message_setup) cost.message_setup = pace * *cost.message_setup;
   for (std::size_t kind = 0; kind < link_kind_count; ++kind) {
     if (kind == static_cast<std::size_t>(LinkKind::network)) continue;

@@ -30,16 +30,6 @@ std::uint32_t peers_in_use(const Schedule& schedule, Rank rank) {
   return peers;
 }
 
-/// What a byte that is only stored takes of a thread block, beside one that is sent.
-double store_load_of(const ProtocolCost& cost) {
-  if (!(cost.channel < unlimited) || !(cost.store < unlimited)) return 1;
-  return cost.channel.value / cost.store.value;
-}
-
-bool waits_for_memory(const ProtocolCost& cost) {
-  return cost.cold_reduce.value > 0 || cost.cold_copy.value > 0;
-}
-
 /// Fills a layout, channel by channel.
 class LayoutBuilder {
  public:
@@ -49,8 +39,7 @@ class LayoutBuilder {
         costs_(costs),
         fabric_(fabric),
         proxies_(proxies),
-        limits_thread_blocks_(limits_thread_blocks(execution.cost, execution.protocol)),
-        cold_(waits_for_memory(cost())
+        cold_(cost().cold_load.value > 0
                   ? cold_shares(execution.plan, execution.binding, execution.cost.cache)
                   : std::vector<double>{}) {}
 
@@ -79,7 +68,6 @@ class LayoutBuilder {
   const ThreadBlockCosts& costs_;
   Fabric& fabric_;
   Proxies& proxies_;
-  const bool limits_thread_blocks_;
   const std::vector<double> cold_;  // by rank; empty: nobody waits for memory
   RouteId free_route_ = 0;          // loads nothing
   CallLayout layout_;
@@ -118,17 +106,22 @@ void LayoutBuilder::add_capacities() {
 void LayoutBuilder::add_channel(std::uint32_t channel) {
   const std::vector<LinkKind> kinds =
       slowest_links(execution_.plan.schedule(channel), execution_.wiring.wires[channel]);
-  if (limits_thread_blocks_) add_thread_blocks(channel, kinds);
+  add_thread_blocks(channel, kinds);
   layout_.first_fifos[channel] = static_cast<FifoId>(layout_.fifos.size());
   add_fifos(channel);
   add_workers(channel, kinds);
 }
 
+/// Lanes share what their thread block can do, but rounds go by the warps that each of them has.
 void LayoutBuilder::add_thread_blocks(std::uint32_t channel, const std::vector<LinkKind>& kinds) {
   const Schedule& schedule = execution_.plan.schedule(channel);
+  std::vector<std::optional<ThreadBlock>>& blocks = layout_.thread_blocks[channel];
+  blocks.resize(schedule.participants());
+  if (cost().flags_lines()) return;
   for (Rank rank = 0; rank < schedule.ranks(); ++rank) {
-    layout_.thread_blocks[channel].push_back(
-        fabric_.add_resource(speed_of(rank) * cost_of(kinds[rank]).channel));
+    const BytesPerSecond rate = shared_rate(schedule, rank, cost_of(kinds[rank]));
+    if (!(rate < unlimited)) continue;
+    blocks[rank] = ThreadBlock{fabric_.add_resource(speed_of(rank) * rate), rate};
   }
 }
 
@@ -163,12 +156,10 @@ void LayoutBuilder::add_proxy(FifoId id, const Connection& connection, const Wir
   }
 }
 
-/// What a rank keeps stays within its GPU, but the thread block's lanes share what it can do;
-/// rounds go by the warps that each lane has.
+/// What a rank keeps stays within its GPU.
 RouteId LayoutBuilder::add_store_route(std::uint32_t channel, Rank rank) {
-  const auto& thread_blocks = layout_.thread_blocks[channel];
-  if (cost().flags_lines() || rank >= thread_blocks.size()) return free_route_;
-  return fabric_.add_route(std::span(&thread_blocks[rank], 1));
+  const auto& block = layout_.thread_blocks[channel][rank];
+  return block ? fabric_.add_route(std::span(&block->resource, 1)) : free_route_;
 }
 
 void LayoutBuilder::add_workers(std::uint32_t channel, const std::vector<LinkKind>& kinds) {
@@ -178,6 +169,7 @@ void LayoutBuilder::add_workers(std::uint32_t channel, const std::vector<LinkKin
     const std::uint32_t lanes = lanes_in_use(schedule, rank);
     const std::uint32_t peers = peers_in_use(schedule, rank);
     Worker worker = worker_of(channel, rank, kinds[rank]);
+    worker.adds_slices = worker.shared < unlimited && lanes == 2 && !exchanges;
     for (std::uint32_t lane = 0; lane < schedule.lanes(); ++lane) {
       worker.program = schedule.program(rank, lane);
       if (worker.program.empty()) continue;
@@ -200,21 +192,27 @@ Worker LayoutBuilder::worker_of(std::uint32_t channel, Rank rank, LinkKind slowe
   worker.channel = channel;
   worker.rank = rank;
   worker.is_agent = schedule.is_agent(rank);
-  worker.crowds = !worker.is_agent && worker.cost->crowding > 0 && worker.cost->channel < unlimited;
   if (rank < cold_.size()) worker.cold = cold_[rank];
   worker.loops = execution_.binding.loops(channel);
   worker.store_route = add_store_route(channel, rank);
-  if (!execution_.plan.channels_divide_chunks) worker.store_load = store_load_of(*worker.cost);
+  if (const auto& block = layout_.thread_blocks[channel][rank]) worker.shared = block->rate;
   worker.speed = speed_of(rank);
   return worker;
 }
 
 void LayoutBuilder::give_warps(Worker& worker, std::uint32_t warps) const {
-  if (warps > 0 && execution_.plan.channels_divide_chunks) {
-    worker.part = std::min(1.0, static_cast<double>(warps) / execution_.warps);
-  }
   worker.round = warps * cost().warp_granule.count;
   worker.slice_cost = worker.cost->slice + warps * worker.cost->slice_per_warp;
+  worker.sending = sending_rate(worker);
+  if (warps > 0) {
+    const double part = std::min(1.0, static_cast<double>(warps) / execution_.warps);
+    if (execution_.plan.channels_divide_chunks) {
+      worker.sending = part * worker.sending;
+    } else {
+      worker.part_of_round = worker.cost->share_of_lane(part);
+    }
+  }
+  worker.crowds = !worker.is_agent && worker.cost->crowding > 0 && worker.sending < unlimited;
 }
 
 void LayoutBuilder::add_worker(Worker worker) {
@@ -248,8 +246,8 @@ Seconds alpha_of(const Execution& execution, const ThreadBlockCosts& costs,
 
 void add_thread_block(std::vector<ResourceId>& route, const CallLayout& layout,
                       std::uint32_t channel, Rank rank) {
-  const auto& thread_blocks = layout.thread_blocks[channel];
-  if (rank < thread_blocks.size()) route.push_back(thread_blocks[rank]);
+  const auto& block = layout.thread_blocks[channel][rank];
+  if (block) route.push_back(block->resource);
 }
 
 }  // namespace collsim

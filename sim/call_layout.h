@@ -38,16 +38,23 @@ struct Launch {
   std::uint32_t calls = 0;
 };
 
+/// What several lanes of one rank share on a channel.
+struct ThreadBlock {
+  ResourceId resource = 0;
+  BytesPerSecond rate = unlimited;  ///< shared_rate()
+};
+
 /// A call as it stands on a fabric: who runs which program, and what joins them.
 struct CallLayout {
   std::vector<Worker> workers;
   std::vector<Launch> launches;  ///< by rank, then by agent
   std::vector<Fifo> fifos;
-  std::vector<FifoId> first_fifos;                     ///< by channel; no_fifo: it is idle
-  std::vector<FifoId> fifo_of_proxy;                   ///< by ProxyId
-  std::vector<std::vector<ResourceId>> thread_blocks;  ///< by channel and rank; where they limit
-  bool counts_bytes = false;                           ///< of arrivals; else slices
-  std::int64_t least_units = 1;                        ///< of an arrival
+  std::vector<FifoId> first_fifos;    ///< by channel; no_fifo: it is idle
+  std::vector<FifoId> fifo_of_proxy;  ///< by ProxyId
+  /// By channel and rank or agent; where lanes share one.
+  std::vector<std::vector<std::optional<ThreadBlock>>> thread_blocks;
+  bool counts_bytes = false;     ///< of arrivals; else slices
+  std::int64_t least_units = 1;  ///< of an arrival
 
   /// What a message of so many bytes counts when it arrives, and a receive of so many takes.
   std::int64_t units(std::int64_t bytes) const {
@@ -65,8 +72,8 @@ CallLayout lay_out(const Execution& execution, const ThreadBlockCosts& costs, Fa
 Seconds alpha_of(const Execution& execution, const ThreadBlockCosts& costs,
                  const Schedule& schedule, const Connection& connection, const Wire& wire);
 
-/// Adds to a route what limits the rank's messages before any link: its thread block on the
-/// channel.
+/// Adds to a route what the rank's messages share before any link: its thread block on the channel,
+/// where that has several lanes.
 void add_thread_block(std::vector<ResourceId>& route, const CallLayout& layout,
                       std::uint32_t channel, Rank rank);
 

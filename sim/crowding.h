@@ -7,13 +7,12 @@
 
 namespace collsim {
 
-/// How many thread blocks are sending over each link at this moment, and what they leave of its
-/// rate to one that joins them.
+/// What thread blocks that are sending at this moment could put on each link, and what they leave
+/// of its rate to one that joins them.
 class Crowding {
  public:
   /// Refers to the wiring.
-  explicit Crowding(const Wiring& wiring)
-      : wiring_(wiring), senders_(wiring.capacities.size(), 0) {}
+  explicit Crowding(const Wiring& wiring) : wiring_(wiring), demand_(wiring.capacities.size(), 0) {}
 
   /// The worker begins to send to the peers of what it is at. What is left to it of its rate
   /// (ProtocolCost::crowded_share()) on the fullest of its links, which are the wiring's, also
@@ -23,7 +22,7 @@ class Crowding {
 
  private:
   const Wiring& wiring_;
-  std::vector<double> senders_;  // by resource; lanes are parts of one
+  std::vector<double> demand_;  // by resource, in bytes per second
 };
 
 }  // namespace collsim

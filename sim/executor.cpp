@@ -11,6 +11,7 @@
 #include "sim/call_layout.h"
 #include "sim/crowding.h"
 #include "sim/event_tags.h"
+#include "sim/gpu_cache.h"
 #include "sim/hang.h"
 #include "sim/machine_changes.h"
 #include "sim/proxies.h"
@@ -41,6 +42,8 @@ class Executor final : public FabricListener {
         call_(lay_out(execution, costs_, fabric, proxies_)),
         crowding_(execution.wiring),
         changes_(execution, costs_, call_, fabric, proxies_) {
+    const bool fetches = cost_.cold_receive.value > 0 || cost_.fetch < unlimited;
+    if (fetches && execution.cost.cache.count > 0) unread_.resize(call_.launches.size());
     if (keeps_messages()) on_the_way_.resize(call_.fifos.size());
   }
 
@@ -51,7 +54,7 @@ class Executor final : public FabricListener {
       leave_proxy(id_of_flow(tag));
     } else {
       const WorkerId worker = id_of_flow(tag);
-      if (--call_.workers[worker].flows == 0) complete(worker);
+      if (--call_.workers[worker].flows == 0) end_flows(worker);
     }
     work_off_wakeups();
   }
@@ -84,13 +87,18 @@ class Executor final : public FabricListener {
  private:
   /// Else a message is no more than that one came.
   bool keeps_messages() const {
-    return timeline_ != nullptr || cost_.flags_lines() || !call_.fifo_of_proxy.empty();
+    return timeline_ != nullptr || cost_.flags_lines() || !unread_.empty() ||
+           !call_.fifo_of_proxy.empty();
   }
   bool messages_are_there(const Worker& worker) const;
   bool credits_are_there(const Worker& worker) const;
   void try_begin(const Wakeup& wakeup);
   void record_begin(Worker& worker, const Wakeup& wakeup);
+  void prepare(WorkerId id, Seconds serial);
+  void end_flows(WorkerId id);
   void move_bytes(WorkerId id);
+  double cold_received(const Worker& worker) const;
+  void send_bytes(WorkerId id, double bytes, BytesPerSecond rate);
   void store_bytes(WorkerId id, double bytes, BytesPerSecond rate);
   void complete(WorkerId id);
   void end_piece(WorkerId id);
@@ -117,10 +125,6 @@ class Executor final : public FabricListener {
   }
   ExecutionResult result() const;
   [[noreturn]] void fail() const;
-  double load_of_piece(const Worker& worker) const {
-    return cost_.wire_factor * static_cast<double>(worker.bytes_of_piece()) *
-           uneven_load(worker, execution_.cost.unevenness);
-  }
 
   const Execution& execution_;
   const ProtocolCost& cost_;
@@ -134,6 +138,7 @@ class Executor final : public FabricListener {
   Crowding crowding_;
   MachineChanges changes_;
   std::vector<std::deque<Message>> on_the_way_;  // by fifo; only where keeps_messages()
+  std::vector<std::int64_t> unread_;             // bytes, by rank; empty: nobody waits for them
   std::vector<Wakeup> wakeups_;
   Seconds over_;         // when the last rank ended
   Seconds sum_of_ends_;  // over ranks
@@ -204,9 +209,33 @@ void Executor::try_begin(const Wakeup& wakeup) {
   }
   const Seconds serial = slice_cost(worker);
   if (!cost_.flags_lines() && serial.value > 0) {
-    fabric_.start_timer(serial, timer_tag(wakeup.worker, TimerKind::before));
+    prepare(wakeup.worker, serial);
   } else {
     move_bytes(wakeup.worker);
+  }
+}
+
+/// What slices cost the lanes of a tree adds up, as all that they do (recordings/h200x2/
+/// two-ranks.yaml, Tree/Simple with buffers of 1, 4 and 16 MiB).
+void Executor::prepare(WorkerId id, Seconds serial) {
+  Worker& worker = call_.workers[id];
+  if (!worker.adds_slices) {
+    fabric_.start_timer(serial, timer_tag(id, TimerKind::before));
+    return;
+  }
+  worker.state = Worker::State::preparing;
+  worker.flows = 1;
+  const BytesPerSecond rate = worker.speed * worker.shared;
+  fabric_.start_flow(worker.store_route, rate.value * serial.value, rate, worker_flow(id));
+}
+
+void Executor::end_flows(WorkerId id) {
+  Worker& worker = call_.workers[id];
+  if (worker.state == Worker::State::preparing) {
+    worker.state = Worker::State::busy;
+    move_bytes(id);
+  } else {
+    complete(id);
   }
 }
 
@@ -221,16 +250,28 @@ void Executor::record_begin(Worker& worker, const Wakeup& wakeup) {
 
 void Executor::move_bytes(WorkerId id) {
   Worker& worker = call_.workers[id];
-  const double bytes = load_of_piece(worker);
-  BytesPerSecond rate = rate_of(worker, bytes);
+  const double bytes = cost_.wire_factor * static_cast<double>(worker.bytes_of_piece());
+  const BytesPerSecond rate = rate_of(worker, bytes, cold_received(worker));
   if (timeline_ != nullptr) timeline_->records[worker.record].moving = fabric_.now();
-  if (!sends(worker.current().kind)) {
+  if (sends(worker.current().kind)) {
+    send_bytes(id, bytes, rate);
+  } else {
     store_bytes(id, bytes, rate);
-    return;
   }
-  if (worker.crowds) {
-    rate = std::min(rate, crowding_.join(worker) * worker.speed * worker.cost->channel);
-  }
+}
+
+/// Of what came, the share that has left the cache of the worker's GPU: the less, the more there is
+/// that nobody has taken yet.
+double Executor::cold_received(const Worker& worker) const {
+  if (unread_.empty() || !receives(worker.current().kind)) return 0;
+  const auto unread = static_cast<double>(unread_[worker.rank]);
+  return 1 - cached_share(cost_.wire_factor * unread, execution_.cost.cache);
+}
+
+void Executor::send_bytes(WorkerId id, double bytes, BytesPerSecond rate) {
+  Worker& worker = call_.workers[id];
+  if (worker.crowds) rate = crowding_.join(worker) * rate;
+  const double load = worker.is_agent ? 1 : uneven_load(worker, execution_.cost.unevenness);
   const auto group = worker.peers(worker.current().send_group);
   worker.flows = static_cast<std::uint32_t>(group.size());
   transfers_ += group.size();
@@ -238,17 +279,19 @@ void Executor::move_bytes(WorkerId id) {
     const Fifo& fifo = call_.fifos[worker.first_fifo + peer];
     // A proxy's buffer that nothing limits takes all at once.
     const bool at_once = bytes == 0 || (fifo.route_is_free && !(rate < unlimited));
-    fabric_.start_flow(fifo.route, at_once ? 0 : bytes, at_once ? unlimited : rate,
+    fabric_.start_flow(fifo.route, at_once ? 0 : load * bytes, at_once ? unlimited : load * rate,
                        worker_flow(id));
   }
 }
 
+/// Takes what it takes of what the thread block's lanes share.
 void Executor::store_bytes(WorkerId id, double bytes, BytesPerSecond rate) {
   Worker& worker = call_.workers[id];
   if (rate < unlimited && bytes > 0) {
     worker.flows = 1;
-    const double load = worker.store_load;
-    fabric_.start_flow(worker.store_route, load * bytes, load * rate, worker_flow(id));
+    const BytesPerSecond whole = worker.shared < unlimited ? worker.speed * worker.shared : rate;
+    fabric_.start_flow(worker.store_route, whole.value / rate.value * bytes, whole,
+                       worker_flow(id));
   } else {
     complete(id);
   }
@@ -279,6 +322,7 @@ void Executor::end_piece(WorkerId id) {
   for (const ConnectionId peer : worker.peers(worker.current().receive_group)) {
     Fifo& fifo = call_.fifos[worker.first_fifo + peer];
     fifo.there -= taken;
+    if (!unread_.empty()) unread_[worker.rank] -= worker.bytes_of_piece();
     if (!worker.ends_slice()) continue;
     ++fifo.freed_slices;
     if (fifo.proxy) {
@@ -355,6 +399,7 @@ void Executor::reach(FifoId id, const Message& message) {
 void Executor::arrive(FifoId id, const Message& message) {
   Fifo& fifo = call_.fifos[id];
   fifo.there += call_.units(message.bytes);
+  if (!unread_.empty()) unread_[call_.workers[fifo.receiver].rank] += message.bytes;
   wake(fifo.receiver, Cause::message, message.record);
 }
 

@@ -10,15 +10,6 @@ double touches(PrimitiveKind kind) {
   return (reads ? 1.0 : 0.0) + (stores(kind) ? 1.0 : 0.0);
 }
 
-/// Whether the rank's thread blocks turn from one chunk to another as they go through a loop.
-bool turns(const Schedule& schedule, Rank rank) {
-  if (schedule.chunks() == 1 || schedule.program(rank, 0).empty()) return false;
-  for (std::uint32_t lane = 1; lane < schedule.lanes(); ++lane) {
-    if (!schedule.program(rank, lane).empty()) return false;
-  }
-  return true;
-}
-
 }  // namespace
 
 double cached_share(double footprint, Bytes cache) {
@@ -47,7 +38,6 @@ std::vector<double> cold_shares(const Plan& plan, const Binding& binding, Bytes 
   std::vector<double> shares(first.ranks(), 0);
   if (cache.count == 0) return shares;
   for (Rank rank = 0; rank < first.ranks(); ++rank) {
-    if (!turns(first, rank)) continue;
     shares[rank] = 1 - cached_share(own_footprint(plan, binding, rank), cache);
   }
   return shares;

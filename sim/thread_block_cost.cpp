@@ -1,6 +1,7 @@
 #include "sim/thread_block_cost.h"
 
 #include <algorithm>
+#include <span>
 
 #include "sim/warps.h"
 
@@ -19,18 +20,61 @@ ProtocolCost with_warps(ProtocolCost cost, Protocol protocol, std::uint32_t warp
   if (warps == 0) return cost;
   const double share = std::min(1.0, static_cast<double>(warps) / full_warps(protocol));
   const double full = cost.share_of_round(share);
-  for (Seconds* round : {&cost.reduce_round, &cost.copy_round, &cost.store_round}) {
-    *round = full * *round;
-  }
+  cost.round = {full * cost.round.load, full * cost.round.receive, full * cost.round.store,
+                full * cost.round.send};
   cost.least_round /= full;
   return cost;
 }
 
-bool limits_thread_blocks(const TransferCost& cost, Protocol protocol) {
-  if (cost.of(protocol).channel < unlimited) return true;
-  const auto& over = cost.over[static_cast<std::size_t>(protocol)];
-  return std::any_of(over.begin(), over.end(),
-                     [](const auto& own) { return own && own->channel < unlimited; });
+namespace {
+
+/// What a byte of a lane makes of flows and takes of time: of what it sends, or of what it only
+/// keeps.
+struct LaneLoad {
+  double flows = 0;
+  double seconds = 0;
+};
+
+LaneLoad load_of(const Schedule& schedule, std::span<const Primitive> program,
+                 const ProtocolCost& cost, bool sent) {
+  double chunks = 0;
+  LaneLoad load;
+  for (const Primitive& primitive : program) {
+    if (sends(primitive.kind) != sent) continue;
+    const Touches touches = touches_of(schedule, primitive);
+    chunks += primitive.chunk_count;
+    load.flows += primitive.chunk_count * (sent ? touches.send : 1);
+    load.seconds += primitive.chunk_count / cost.rate_of(touches).value;
+  }
+  return chunks > 0 ? LaneLoad{load.flows / chunks, load.seconds / chunks} : LaneLoad{};
+}
+
+}  // namespace
+
+BytesPerSecond shared_rate(const Schedule& schedule, Rank rank, const ProtocolCost& cost) {
+  std::size_t lanes = 0;
+  LaneLoad sent;
+  LaneLoad kept;
+  for (std::uint32_t lane = 0; lane < schedule.lanes(); ++lane) {
+    const auto program = schedule.program(rank, lane);
+    if (program.empty()) continue;
+    ++lanes;
+    const LaneLoad out = load_of(schedule, program, cost, true);
+    const LaneLoad in = load_of(schedule, program, cost, false);
+    sent = {sent.flows + out.flows, sent.seconds + out.seconds};
+    kept = {kept.flows + in.flows, kept.seconds + in.seconds};
+  }
+  const LaneLoad& load = sent.flows > 0 ? sent : kept;
+  if (lanes < 2 || load.seconds == 0) return unlimited;
+  return BytesPerSecond{load.flows / load.seconds};
+}
+
+BytesPerSecond sending_rate(const Worker& worker) {
+  const Touches own_data{1, 0, 0, 1};
+  if (worker.round == 0) return worker.cost->rate_of(own_data);
+  const Seconds time = worker.cost->rounds(own_data, worker.round, worker.round);
+  if (time.value <= 0) return unlimited;
+  return {worker.cost->wire_factor * static_cast<double>(worker.round) / time.value};
 }
 
 std::vector<LinkKind> slowest_links(const Schedule& schedule, const std::vector<Wire>& wires) {

@@ -22,46 +22,57 @@ ThreadBlockCosts thread_block_costs(const TransferCost& cost, Protocol protocol,
 /// data.
 ProtocolCost with_warps(ProtocolCost cost, Protocol protocol, std::uint32_t warps);
 
-/// Whether thread blocks of any kind have a rate of their own.
-bool limits_thread_blocks(const TransferCost& cost, Protocol protocol);
+/// How often a primitive touches its data.
+inline Touches touches_of(const Schedule& schedule, const Primitive& primitive) {
+  const PrimitiveKind kind = primitive.kind;
+  const auto peers = [&](bool any, PeerGroupId group) {
+    return any ? static_cast<std::uint32_t>(schedule.peers(group).size()) : 0U;
+  };
+  return {reads_own(kind) ? 1U : 0U, peers(receives(kind), primitive.receive_group),
+          stores(kind) ? 1U : 0U, peers(sends(kind), primitive.send_group)};
+}
+
+/// What the lanes of a rank's thread block send to all peers while every one of them is busy, so
+/// that those that send get on alike; where none does, what they keep. Unlimited where there is one
+/// lane, or nothing that limits them.
+BytesPerSecond shared_rate(const Schedule& schedule, Rank rank, const ProtocolCost& cost);
+
+/// What a worker reaches that sends own data: what it could put on a link.
+BytesPerSecond sending_rate(const Worker& worker);
 
 /// By rank or agent: the slowest kind of link that it works with. `wires` as the connections.
 std::vector<LinkKind> slowest_links(const Schedule& schedule, const std::vector<Wire>& wires);
 
 // What follows is inline since it is asked for every slice.
 
-/// What a thread block does in a primitive.
-inline Work work_of(const Schedule& schedule, const Primitive& primitive) {
-  const bool only_passes_on = primitive.kind == PrimitiveKind::recv_send &&
-                              schedule.peers(primitive.receive_group).size() == 1;
-  if (reduces(primitive.kind) && !only_passes_on) return Work::reduce;
-  return sends(primitive.kind) ? Work::copy : Work::store;
+/// Whether a thread block sends on as it came what a peer sent.
+inline bool passes_on(const Schedule& schedule, const Primitive& primitive) {
+  if (!sends(primitive.kind) || !receives(primitive.kind)) return false;
+  return !reduces(primitive.kind) || (primitive.kind == PrimitiveKind::recv_send &&
+                                      schedule.peers(primitive.receive_group).size() == 1);
 }
 
 /// What the thread block pays for the slice that it is at; a switch has none.
 inline Seconds slice_cost(const Worker& worker) {
   if (worker.is_agent) return {};
-  const Primitive& primitive = worker.current();
-  if (!sends(primitive.kind) || worker.peers(primitive.receive_group).empty()) {
-    return worker.slice_cost;
-  }
-  const bool copies = work_of(*worker.schedule, primitive) == Work::copy;
+  const bool copies = passes_on(*worker.schedule, worker.current());
   return copies ? worker.slice_cost + worker.cost->copy_slice : worker.slice_cost;
 }
 
-/// The most at which a worker moves the piece that it is at, which has so many bytes on the wire. A
-/// switch is as fast as its links.
-inline BytesPerSecond rate_of(const Worker& worker, double bytes) {
+/// The most at which a worker moves the piece that it is at, which has so many bytes on the wire,
+/// while that share of what its rank received has left the cache. A switch is as fast as its links.
+inline BytesPerSecond rate_of(const Worker& worker, double bytes, double cold_received) {
   if (worker.is_agent) return unlimited;
-  const Work work = work_of(*worker.schedule, worker.current());
-  if (worker.round == 0) return worker.speed * worker.cost->rate(work);
+  const Touches touches = touches_of(*worker.schedule, worker.current());
+  if (worker.round == 0) return worker.speed * worker.cost->rate_of(touches, cold_received);
   const std::int64_t bytes_of_data = worker.bytes_of_piece();
-  Seconds time = worker.cost->rounds(work, bytes_of_data, worker.round);
-  if (worker.cold > 0 && reads_own(worker.current().kind)) {
-    time += worker.cost->cold_rounds(work, bytes_of_data, worker.round, worker.cold);
+  Seconds time = worker.cost->rounds(touches, bytes_of_data, worker.round);
+  if (worker.cold > 0 || cold_received > 0) {
+    time +=
+        worker.cost->cold_rounds(touches, bytes_of_data, worker.round, worker.cold, cold_received);
   }
   if (time.value <= 0) return unlimited;
-  return {worker.speed * bytes / time.value};
+  return {worker.speed * bytes / (worker.part_of_round * time.value)};
 }
 
 }  // namespace collsim

@@ -29,32 +29,48 @@ double bytes_per_byte(Protocol protocol) {
   return 1;
 }
 
-BytesPerSecond ProtocolCost::rate(Work work) const {
-  return work == Work::reduce ? reduce : work == Work::copy ? copy : store;
+BytesPerSecond ProtocolCost::rate_of(const Touches& touches, double cold_received) const {
+  const double per_byte = touches.load / rate.load.value +
+                          touches.receive * (1 / rate.receive.value + cold_received / fetch.value) +
+                          touches.store / rate.store.value + touches.send / rate.send.value;
+  return per_byte > 0 ? BytesPerSecond{1 / per_byte} : unlimited;
 }
 
-Seconds ProtocolCost::rounds(Work work, std::int64_t bytes, std::int64_t round) const {
-  const Seconds full = work == Work::reduce ? reduce_round
-                       : work == Work::copy ? copy_round
-                                            : store_round;
-  const auto rest = static_cast<double>(bytes % round) / static_cast<double>(round);
+Seconds ProtocolCost::rounds(const Touches& touches, std::int64_t bytes,
+                             std::int64_t round_bytes) const {
+  const Seconds full = touches.load * round.load + touches.receive * round.receive +
+                       touches.store * round.store + touches.send * round.send;
+  const auto rest = static_cast<double>(bytes % round_bytes) / static_cast<double>(round_bytes);
   const double last = rest > 0 ? share_of_round(rest) : 0;
-  const std::int64_t full_rounds = bytes / round;
+  const std::int64_t full_rounds = bytes / round_bytes;
   return (static_cast<double>(full_rounds) + last) * full;
 }
 
-Seconds ProtocolCost::cold_rounds(Work work, std::int64_t bytes, std::int64_t round,
-                                  double cold) const {
-  const Seconds longer = work == Work::reduce ? cold_reduce : cold_copy;
-  return cold * static_cast<double>(bytes) / static_cast<double>(round) * longer;
+Seconds ProtocolCost::cold_rounds(const Touches& touches, std::int64_t bytes,
+                                  std::int64_t round_bytes, double own, double received) const {
+  const double number = static_cast<double>(bytes) / static_cast<double>(round_bytes);
+  return number * (own * touches.load * cold_load + received * touches.receive * cold_receive);
 }
 
-double ProtocolCost::crowded_share(double thread_blocks, BytesPerSecond link) const {
-  if (crowding == 0 || !(channel < unlimited)) return 1;
+double ProtocolCost::crowded_share(double demand) const {
   constexpr double sharpness = 2.5;
-  const double load = crowding * thread_blocks * channel.value / link.value;
-  return std::pow(1 + std::pow(load, sharpness), -1 / sharpness);
+  return std::pow(1 + std::pow(crowding * demand, sharpness), -1 / sharpness);
 }
+
+namespace {
+
+PerTouch<BytesPerSecond> faster(const PerTouch<BytesPerSecond>& a,
+                                const PerTouch<BytesPerSecond>& b) {
+  return {std::max(a.load, b.load), std::max(a.receive, b.receive), std::max(a.store, b.store),
+          std::max(a.send, b.send)};
+}
+
+PerTouch<Seconds> shorter(const PerTouch<Seconds>& a, const PerTouch<Seconds>& b) {
+  return {std::min(a.load, b.load), std::min(a.receive, b.receive), std::min(a.store, b.store),
+          std::min(a.send, b.send)};
+}
+
+}  // namespace
 
 Seconds TransferCost::startup(Protocol protocol, Collective collective, std::uint32_t warps) const {
   const ProtocolCost& cost = of(protocol);
@@ -67,7 +83,6 @@ TransferCost TransferCost::of_messages() const {
     cost.setup = cost.message_setup.value_or(cost.setup);
     cost.setup_per_warp = {};
     cost.direct_setup = {};
-    cost.channel = cost.messages;
   };
   TransferCost cost = *this;
   for (ProtocolCost& protocol : cost.protocols) replace(protocol);
@@ -88,17 +103,13 @@ ProtocolCost TransferCost::fastest(Protocol protocol) const {
     least.slice_per_warp = std::min(least.slice_per_warp, own->slice_per_warp);
     least.fan = std::min(least.fan, own->fan);
     least.crowding = std::min(least.crowding, own->crowding);
-    least.channel = std::max(least.channel, own->channel);
-    least.messages = std::max(least.messages, own->messages);
-    least.reduce = std::max(least.reduce, own->reduce);
-    least.copy = std::max(least.copy, own->copy);
-    least.store = std::max(least.store, own->store);
+    least.rate = faster(least.rate, own->rate);
+    least.fetch = std::max(least.fetch, own->fetch);
+    least.round = shorter(least.round, own->round);
     least.least_round = std::min(least.least_round, own->least_round);
-    least.cold_reduce = std::min(least.cold_reduce, own->cold_reduce);
-    least.cold_copy = std::min(least.cold_copy, own->cold_copy);
-    least.reduce_round = std::min(least.reduce_round, own->reduce_round);
-    least.copy_round = std::min(least.copy_round, own->copy_round);
-    least.store_round = std::min(least.store_round, own->store_round);
+    least.least_of_lane = std::min(least.least_of_lane, own->least_of_lane);
+    least.cold_load = std::min(least.cold_load, own->cold_load);
+    least.cold_receive = std::min(least.cold_receive, own->cold_receive);
   }
   return least;
 }

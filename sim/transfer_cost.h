@@ -21,17 +21,28 @@ std::string_view to_string(Protocol protocol);
 /// to a line), Simple 1.
 double bytes_per_byte(Protocol protocol);
 
-/// What a thread block does with bytes, which costs go by: adds them up, copies them onward, or
-/// only stores what came.
-enum class Work : std::uint8_t { reduce, copy, store };
+/// A value for each thing that a thread block does with data.
+template <typename Value>
+struct PerTouch {
+  Value load{};     ///< reads the rank's own buffer
+  Value receive{};  ///< reads what a peer sent
+  Value store{};    ///< writes into the rank's own buffer
+  Value send{};     ///< writes to a peer
+};
+
+/// How often each byte is touched so.
+using Touches = PerTouch<std::uint32_t>;
 
 /// What moving data costs a rank beyond its links, for one protocol. The zero-cost default is the
 /// textbook's alpha-beta machine: only links limit.
 ///
-/// Simple moves slices at rates; a slice is seen by the peer when the thread block has paid its
-/// serial cost. LL and LL128 flag every line: each warp moves one granule per round, a round takes
-/// as long for a part of it as for all, the peer sees what a round has moved at once, and the
-/// serial cost follows (NCCL src/device/prims_ll.h, prims_ll128.h).
+/// A thread block takes as long for data as all that it does with them takes, one after the other:
+/// what it loads, receives, stores and sends (found on 1 to 8 channels of two ranks, where every
+/// collective is another sum of these four; recordings/h200x2/two-ranks.yaml). Simple does each at
+/// a rate; a slice is seen by the peer when the thread block has paid its serial cost. LL and LL128
+/// flag every line: each warp moves one granule per round, a round takes as long for a part of it
+/// as for all, the peer sees what a round has moved at once, and the serial cost follows (NCCL
+/// src/device/prims_ll.h, prims_ll128.h).
 struct ProtocolCost {
   /// Once per call, on top of TransferCost::launch: what the kernel sets up for this protocol.
   Seconds setup;
@@ -52,53 +63,56 @@ struct ProtocolCost {
   /// What such a hop takes longer where ranks have several peers at once: the code for trees looks
   /// at three of them.
   Seconds fan;
-  /// What the thread block of one (rank, channel) sends in all, shared by its lanes.
-  BytesPerSecond channel = unlimited;
   /// How much thread blocks slow each other down on links that they share (crowded_share()).
   double crowding = 0;
-  /// Of sends and receives, which have kernels of their own: what takes the place of all setup, and
-  /// what the thread block sends and stores in all, in place of `channel`.
+  /// Of sends and receives, which have kernels of their own: what takes the place of all setup.
   std::optional<Seconds> message_setup;
-  BytesPerSecond messages = unlimited;
-  /// What a thread block reaches while it reduces, copies onward, or only stores what came. A lane
-  /// of it reaches that too while the others rest, however few warps it has (recordings/h200x4/
-  /// forced-2-ranks.yaml, Tree/Simple on one chunk a channel); where both are given, its stores
-  /// take channel / store of `channel` per byte.
-  BytesPerSecond reduce = unlimited;
-  BytesPerSecond copy = unlimited;
-  BytesPerSecond store = unlimited;
+  /// What a thread block touches in a second, for protocols that move slices. A lane of it reaches
+  /// that too while the others rest, however few warps it has (recordings/h200x4/
+  /// forced-2-ranks.yaml, Tree/Simple on one chunk a channel).
+  PerTouch<BytesPerSecond> rate{unlimited, unlimited, unlimited, unlimited};
+  /// At which it fetches, before it receives them, bytes that have left the GPU's cache
+  /// (TransferCost::cache).
+  BytesPerSecond fetch = unlimited;
   /// Bytes on the wire per byte of data: LL 2, LL128 128/120, Simple 1.
   double wire_factor = 1;
   /// The same where a proxy carries them: without what links inside a node lose to short stores.
   double proxy_factor = 1;
   /// Data that one warp moves per round, for protocols that flag their lines; else 0.
   Bytes warp_granule{};
-  /// What a round takes longer that reduces the rank's own data, or sends it, where all of that has
+  /// What a round takes longer to load the rank's own data, or to receive, where all of that has
   /// left the GPU's cache (TransferCost::cache).
-  Seconds cold_reduce;
-  Seconds cold_copy;
-  /// How long a round takes that reduces, copies onward, or only stores what came.
-  Seconds reduce_round;
-  Seconds copy_round;
-  Seconds store_round;
+  Seconds cold_load;
+  Seconds cold_receive;
+  /// What a round takes for each thing that it does.
+  PerTouch<Seconds> round;
   /// What a round takes of that where next to none of its warps has data; in between, as much more
   /// as more of them have.
   double least_round = 1;
+  /// What a round takes of that of a whole thread block in a lane that has next to none of its
+  /// warps; in between, as much more as it has more of them.
+  double least_of_lane = 1;
 
-  BytesPerSecond rate(Work work) const;
+  /// At which data move that a thread block touches so, where that share of what it received has
+  /// left the cache.
+  BytesPerSecond rate_of(const Touches& touches, double cold_received = 0) const;
   /// What a round takes of a full one's time where such a share of it (0 to 1) has data.
   double share_of_round(double filled) const { return least_round + (1 - least_round) * filled; }
+  /// The same for a lane with such a share of the warps.
+  double share_of_lane(double warps) const { return least_of_lane + (1 - least_of_lane) * warps; }
   /// Time of the rounds that so much data takes, each of at most `round` bytes.
-  Seconds rounds(Work work, std::int64_t bytes, std::int64_t round) const;
-  /// What they take longer where that share of a rank's own data has left the cache.
-  Seconds cold_rounds(Work work, std::int64_t bytes, std::int64_t round, double cold) const;
+  Seconds rounds(const Touches& touches, std::int64_t bytes, std::int64_t round_bytes) const;
+  /// What they take longer where that share of a rank's own data, and of what it received, has left
+  /// the cache.
+  Seconds cold_rounds(const Touches& touches, std::int64_t bytes, std::int64_t round_bytes,
+                      double own, double received) const;
   bool flags_lines() const { return warp_granule.count > 0; }
-  /// What is left of its rate to a thread block that begins to send a slice while so many send over
-  /// a link of its own, itself included (lanes count as parts of one): stores take longer to be
-  /// taken in the busier the link is, so that rates fall before it is full. With x the part of the
-  /// link that they could fill alone, times `crowding`: (1 + x^2.5)^(-1/2.5). The form was found
-  /// on 1 to 24 channels of Ring/Simple (recordings/h200x4/forced-2-ranks.yaml).
-  double crowded_share(double thread_blocks, BytesPerSecond link) const;
+  /// What is left of its rate to a thread block that begins to send a slice while those that send
+  /// over a link of its own, itself included, could fill so many of it: stores take longer to be
+  /// taken in the busier the link is, so that rates fall before it is full. With x that number
+  /// times `crowding`: (1 + x^2.5)^(-1/2.5). The form was found on 1 to 24 channels of Ring/Simple
+  /// (recordings/h200x4/forced-2-ranks.yaml).
+  double crowded_share(double demand) const;
 };
 
 /// The CPU threads that carry what thread blocks have put into a buffer over the network, slice

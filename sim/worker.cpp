@@ -52,7 +52,7 @@ double uneven_load(const Worker& worker, double unevenness) {
   if (unevenness == 0) return 1;
   const std::uint64_t place =
       (std::uint64_t{worker.loop} << 32U) ^ (std::uint64_t{worker.primitive} << 8U) ^ worker.slice;
-  return 1 + unevenness * jitter_of(0, worker.channel, place);
+  return 1 + unevenness * (2 * jitter_of(0, worker.channel, place) - 1);
 }
 
 TimelineRecord record_of(const Worker& worker) {

@@ -14,7 +14,7 @@ namespace collsim {
 
 /// A participant's program on one channel and lane, and how far it is.
 struct Worker {
-  enum class State : std::uint8_t { waiting, busy, finished };
+  enum class State : std::uint8_t { waiting, preparing, busy, finished };
 
   std::span<const Primitive> program;
   const Schedule* schedule = nullptr;
@@ -34,12 +34,14 @@ struct Worker {
   std::int64_t slice_bytes = 0;  ///< data of the slice that it is at,
   std::int64_t piece_bytes = 0;  ///< and of every piece of it but the last
   Seconds slice_cost;
-  RouteId store_route = 0;  ///< of what it keeps
-  double store_load = 1;    ///< of its thread block, by a byte that it only stores
-  double part = 1;          ///< of the warps of its own thread block
-  double cold = 0;          ///< of the rank's own data, the share that has left the cache
-  bool crowds = false;      ///< whether it and others slow each other down
-  double speed = 1;         ///< of the rank's thread blocks
+  RouteId store_route = 0;             ///< of what it keeps
+  BytesPerSecond shared = unlimited;   ///< what the lanes of its thread block send in all
+  BytesPerSecond sending = unlimited;  ///< what it could put on a link, were it alone
+  double cold = 0;           ///< of the rank's own data, the share that has left the cache
+  double part_of_round = 1;  ///< what its round takes of that of its whole thread block
+  bool adds_slices = false;  ///< whether the two lanes of a tree wait for each other's slice costs
+  bool crowds = false;       ///< whether it and others slow each other down
+  double speed = 1;          ///< of the rank's thread blocks
   std::uint32_t flows = 0;
   State state = State::finished;  ///< until its rank launches it
   RecordId record = no_record;
@@ -61,7 +63,7 @@ void begin_slice(Worker& worker, const Binding& binding);
 /// loops are over.
 bool advance(Worker& worker, const Binding& binding);
 
-/// What the slice that the worker is at loads links with for each of its bytes: from 1 to 1 +
+/// What the slice that the worker is at loads links with for each of its bytes: 1, give or take
 /// `unevenness`, by chance, though always the same for the same slice of the same channel.
 double uneven_load(const Worker& worker, double unevenness);
 

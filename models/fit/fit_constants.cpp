@@ -12,12 +12,12 @@ namespace {
 
 constexpr std::string_view over = ".over.";
 
-/// "ll.over.pcie" of "ll.over.pcie.round.copy".
+/// "ll.over.pcie" of "ll.over.pcie.round.send".
 std::string group_of(const std::string& name) {
   return name.substr(0, name.find('.', name.find(over) + over.size()));
 }
 
-/// "ll.round.copy" of "ll.over.pcie.round.copy".
+/// "ll.round.send" of "ll.over.pcie.round.send".
 std::string general_name(const std::string& name) {
   return name.substr(0, name.find(over)) + name.substr(group_of(name).size());
 }

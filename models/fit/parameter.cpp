@@ -21,10 +21,17 @@ void add_thread_block(std::vector<Parameter>& parameters, const std::string& pre
         {fmt::format("{}.{}", prefix, key), Quantity::time,
          [place, member](TransferCost& cost) -> double& { return (place(cost).*member).value; }});
   };
-  const auto rate = [&](std::string_view key, BytesPerSecond ProtocolCost::*member) {
-    parameters.push_back(
-        {fmt::format("{}.{}", prefix, key), Quantity::rate,
-         [place, member](TransferCost& cost) -> double& { return (place(cost).*member).value; }});
+  const auto rate = [&](std::string_view key, BytesPerSecond PerTouch<BytesPerSecond>::*touch) {
+    parameters.push_back({fmt::format("{}.rate.{}", prefix, key), Quantity::rate,
+                          [place, touch](TransferCost& cost) -> double& {
+                            return (place(cost).rate.*touch).value;
+                          }});
+  };
+  const auto round = [&](std::string_view key, Seconds PerTouch<Seconds>::*touch) {
+    parameters.push_back({fmt::format("{}.round.{}", prefix, key), Quantity::time,
+                          [place, touch](TransferCost& cost) -> double& {
+                            return (place(cost).round.*touch).value;
+                          }});
   };
   const auto share = [&](std::string_view key, double ProtocolCost::*member) {
     parameters.push_back(
@@ -35,18 +42,22 @@ void add_thread_block(std::vector<Parameter>& parameters, const std::string& pre
   time("copy_slice", &ProtocolCost::copy_slice);
   time("slice_per_warp", &ProtocolCost::slice_per_warp);
   time("fan", &ProtocolCost::fan);
-  rate("channel", &ProtocolCost::channel);
-  rate("messages", &ProtocolCost::messages);
   share("crowding", &ProtocolCost::crowding);
-  rate("reduce", &ProtocolCost::reduce);
-  rate("copy", &ProtocolCost::copy);
-  rate("store", &ProtocolCost::store);
-  time("cold.reduce", &ProtocolCost::cold_reduce);
-  time("cold.copy", &ProtocolCost::cold_copy);
-  time("round.reduce", &ProtocolCost::reduce_round);
-  time("round.copy", &ProtocolCost::copy_round);
-  time("round.store", &ProtocolCost::store_round);
+  rate("load", &PerTouch<BytesPerSecond>::load);
+  rate("receive", &PerTouch<BytesPerSecond>::receive);
+  rate("store", &PerTouch<BytesPerSecond>::store);
+  rate("send", &PerTouch<BytesPerSecond>::send);
+  parameters.push_back(
+      {fmt::format("{}.fetch", prefix), Quantity::rate,
+       [place](TransferCost& cost) -> double& { return place(cost).fetch.value; }});
+  time("cold.load", &ProtocolCost::cold_load);
+  time("cold.receive", &ProtocolCost::cold_receive);
+  round("load", &PerTouch<Seconds>::load);
+  round("receive", &PerTouch<Seconds>::receive);
+  round("store", &PerTouch<Seconds>::store);
+  round("send", &PerTouch<Seconds>::send);
   share("round.least", &ProtocolCost::least_round);
+  share("round.lane", &ProtocolCost::least_of_lane);
 }
 
 void add_protocol(std::vector<Parameter>& parameters, Protocol protocol) {

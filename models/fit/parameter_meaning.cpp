@@ -20,7 +20,7 @@ struct Meaning {
 };
 
 /// The first that ends a name, less the link kind, says what it means.
-constexpr std::array<Meaning, 34> meanings{{
+constexpr std::array<Meaning, 36> meanings{{
     {"launch", "once per call"},
     {"issue", "least time of a call: the CPU issues the next"},
     {"efficiency", "what a link carries of its bandwidth"},
@@ -43,18 +43,20 @@ constexpr std::array<Meaning, 34> meanings{{
     {"slice", "serial time per slice"},
     {"copy_slice", "more of it where it is sent on as it came"},
     {"slice_per_warp", "more of it for each warp"},
-    {"channel", "rate at which a thread block sends"},
     {"crowding", "how much thread blocks slow each other down on a link"},
-    {"messages", "rate at which a thread block sends and stores messages"},
-    {"cold.reduce", "more of a round that reduces what has left the cache"},
-    {"cold.copy", "more of one that sends what has left the cache"},
-    {"round.reduce", "a round that reduces"},
-    {"round.copy", "a round that copies onward"},
+    {"rate.load", "rate of a thread block that reads own data"},
+    {"rate.receive", "the same of what a peer sent"},
+    {"rate.store", "rate at which it writes into the own buffer"},
+    {"rate.send", "rate at which it writes to a peer"},
+    {"fetch", "rate of reading what a peer sent and has left the cache"},
+    {"cold.load", "more of a round to read own data that has left the cache"},
+    {"cold.receive", "more of one to read what a peer sent, if it has"},
+    {"round.load", "a round's reading of own data"},
+    {"round.receive", "a round's reading of what a peer sent"},
+    {"round.store", "a round's writing into the own buffer"},
+    {"round.send", "a round's writing to a peer"},
     {"round.least", "what a round takes of that where few warps have data"},
-    {"round.store", "a round that only stores"},
-    {"reduce", "rate of reducing, all warps"},
-    {"copy", "rate of copying onward, all warps"},
-    {"store", "rate of storing, all warps"},
+    {"round.lane", "what it takes in a lane that has few warps"},
 }};
 
 bool ends_in(std::string_view name, std::string_view end) {

@@ -97,7 +97,7 @@ TEST(Pace, scales_what_is_extended) {
           "extends: hgx-h200\npace: 150%\nprotocols: { simple: { setup: 3 us } }")
           .of(Protocol::simple);
   EXPECT_DOUBLE_EQ(cost.slice.value, 1.5 * base.slice.value);
-  EXPECT_DOUBLE_EQ(cost.channel.value, base.channel.value / 1.5);
+  EXPECT_DOUBLE_EQ(cost.rate.send.value, base.rate.send.value / 1.5);
   EXPECT_EQ(cost.setup, microseconds(3));
   EXPECT_DOUBLE_EQ(test::cost_of_small_calibration("extends: hgx-h200\npace: 0.5")
                        .of(Protocol::simple)

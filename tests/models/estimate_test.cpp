@@ -113,7 +113,7 @@ TEST(Estimate, equals_the_simulation_of_sliced_rings_with_costs) {
       call.cost.launch = microseconds(5);
       cost.slice = microseconds(0.3);
       cost.alpha[static_cast<std::size_t>(LinkKind::network)] = microseconds(1);
-      cost.store = gigabytes_per_second(50);
+      cost.rate.send = gigabytes_per_second(5);
       EXPECT_NEAR(call.estimated().time.value / call.simulated(), 1, 1e-9)
           << slices << " slices of chunks of " << chunk;
     }

@@ -58,8 +58,8 @@ TransferCost some_cost() {
   for (ProtocolCost& each : cost.protocols) {
     each.slice = microseconds(0.5);
     each.alpha.fill(microseconds(1));
-    each.channel = gigabytes_per_second(20);
-    each.reduce = gigabytes_per_second(15);
+    each.rate = {gigabytes_per_second(200), gigabytes_per_second(200), gigabytes_per_second(60),
+                 gigabytes_per_second(30)};
   }
   cost.protocols[0].wire_factor = 2;
   cost.protocols[1].wire_factor = 128.0 / 120;

@@ -36,7 +36,7 @@ TEST(AtPace, scales_what_thread_blocks_do) {
 
 TEST(AtPace, leaves_alone_what_has_no_limit) {
   const TransferCost cost = at_pace({}, 2);
-  EXPECT_EQ(cost.of(Protocol::simple).channel, unlimited);
+  EXPECT_EQ(cost.of(Protocol::simple).rate.send, unlimited);
   EXPECT_FALSE(cost.of(Protocol::simple).message_setup.has_value());
 }
 

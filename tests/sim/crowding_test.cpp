@@ -15,10 +15,7 @@ namespace {
 /// A ring of two on two channels; both ranks' first primitive sends.
 class CrowdingOfRings : public testing::Test {
  protected:
-  CrowdingOfRings() {
-    cost_.channel = gigabytes_per_second(10);
-    cost_.crowding = 1;
-  }
+  CrowdingOfRings() { cost_.crowding = 1; }
 
   static Plan ring_on_two_channels() {
     Plan plan = make_plan(Collective::all_reduce, "ring", uniform_placement(2));
@@ -32,6 +29,7 @@ class CrowdingOfRings : public testing::Test {
     worker.cost = &cost_;
     worker.channel = channel;
     worker.rank = rank;
+    worker.sending = gigabytes_per_second(10);
     return worker;
   }
   /// Where so many thread blocks of 10 GB/s are on a link of 10 GB/s.
@@ -58,7 +56,7 @@ TEST_F(CrowdingOfRings, counts_those_who_are_sending) {
 TEST_F(CrowdingOfRings, counts_parts_of_thread_blocks) {
   Crowding crowding(wiring_);
   Worker half = worker_on(0);
-  half.part = 0.5;
+  half.sending = gigabytes_per_second(5);
   EXPECT_DOUBLE_EQ(crowding.join(half), share_among(0.5));
 }
 

@@ -40,9 +40,8 @@ TEST(ExecutorMessages, links_alone) {
 // 15.36. Then chunk 2 is there, and is stored at 20.48. The share of warps limits nothing.
 TEST(ExecutorMessages, sends_and_stores_share_the_thread_block) {
   TransferCost cost;
-  simple(cost).messages = gigabytes_per_second(4);
-  simple(cost).channel = gigabytes_per_second(1);  // of collectives
-  simple(cost).store = gigabytes_per_second(8);
+  simple(cost).rate.send = gigabytes_per_second(4);
+  simple(cost).rate.store = gigabytes_per_second(4);
   EXPECT_DOUBLE_EQ(microseconds_of_exchange(cost.of_messages()), 20.48);
 }
 

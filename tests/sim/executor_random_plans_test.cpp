@@ -106,10 +106,10 @@ TransferCost random_cost(Dice& dice) {
   if (dice.whole(0, 1) == 0) return cost;
   cost.launch = microseconds(dice.real(0, 10));
   simple.slice = microseconds(dice.real(0, 2));
-  simple.channel = gigabytes_per_second(dice.real(5, 50));
-  simple.reduce = gigabytes_per_second(dice.real(5, 50));
-  simple.copy = gigabytes_per_second(dice.real(5, 50));
-  simple.store = gigabytes_per_second(dice.real(5, 50));
+  for (BytesPerSecond* each :
+       {&simple.rate.load, &simple.rate.receive, &simple.rate.store, &simple.rate.send}) {
+    *each = gigabytes_per_second(dice.real(20, 200));
+  }
   simple.wire_factor = dice.whole(0, 1) == 0 ? 1 : 128.0 / 120;
   return cost;
 }

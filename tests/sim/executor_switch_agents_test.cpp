@@ -75,7 +75,7 @@ TEST(ExecutorSwitchAgents, loops_of_nvls_overlap) {
 TEST(ExecutorSwitchAgents, a_switch_costs_nothing_of_its_own) {
   Machine machine = nvls_machine(Collective::all_reduce);
   ProtocolCost& simple = machine.cost.protocols[static_cast<std::size_t>(Protocol::simple)];
-  simple.channel = gigabytes_per_second(rate);
+  simple.rate.send = gigabytes_per_second(rate);
   EXPECT_NEAR(in_microseconds(machine.run().time), 10, 1e-9);
   simple.slice = microseconds(3);
   EXPECT_NEAR(in_microseconds(machine.run().time), 10 + 3 * 3, 1e-9);

@@ -51,18 +51,13 @@ TEST(OwnFootprint, is_what_a_rank_reads_and_writes) {
 }
 
 // Twice the size in a cache of the size: a quarter is there.
-TEST(ColdShares, of_rings_that_turn_from_chunk_to_chunk) {
+TEST(ColdShares, are_of_what_a_call_goes_through) {
   EXPECT_EQ(cold(Collective::all_reduce, NcclAlgorithm::ring, size.count),
             std::vector<double>(4, 0.75));
   EXPECT_EQ(cold(Collective::all_reduce, NcclAlgorithm::ring, 2 * size.count),
             std::vector<double>(4, 0));
   EXPECT_EQ(cold(Collective::all_reduce, NcclAlgorithm::ring, 0), std::vector<double>(4, 0))
       << "nothing is known of a cache";
-}
-
-TEST(ColdShares, are_none_where_thread_blocks_stream) {
-  EXPECT_EQ(cold(Collective::broadcast, NcclAlgorithm::ring, 1), std::vector<double>(4, 0));
-  EXPECT_EQ(cold(Collective::all_reduce, NcclAlgorithm::tree, 1), std::vector<double>(4, 0));
 }
 
 }  // namespace

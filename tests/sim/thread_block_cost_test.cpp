@@ -4,8 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <vector>
+
+#include "sim/algorithms/nccl_plan.h"
 #include "sim/algorithms/registry.h"
 #include "sim/collective.h"
+#include "tests/support/nccl_channels.h"
 
 namespace collsim {
 namespace {
@@ -13,10 +18,10 @@ namespace {
 TEST(WithWarps, a_full_thread_block_costs_as_calibrated) {
   ProtocolCost cost;
   cost.least_round = 0.5;
-  cost.reduce_round = microseconds(2);
-  EXPECT_EQ(with_warps(cost, Protocol::ll, 16).reduce_round, cost.reduce_round);
-  EXPECT_EQ(with_warps(cost, Protocol::ll, 99).reduce_round, cost.reduce_round);
-  EXPECT_EQ(with_warps(cost, Protocol::ll, 0).reduce_round, cost.reduce_round);
+  cost.round.load = microseconds(2);
+  EXPECT_EQ(with_warps(cost, Protocol::ll, 16).round.load, cost.round.load);
+  EXPECT_EQ(with_warps(cost, Protocol::ll, 99).round.load, cost.round.load);
+  EXPECT_EQ(with_warps(cost, Protocol::ll, 0).round.load, cost.round.load);
 }
 
 // Half of LL's 16 warps: rounds take three quarters, and next to nothing in them still the half of
@@ -24,10 +29,10 @@ TEST(WithWarps, a_full_thread_block_costs_as_calibrated) {
 TEST(WithWarps, others_have_shorter_rounds) {
   ProtocolCost cost;
   cost.least_round = 0.5;
-  cost.reduce_round = microseconds(2);
+  cost.round.load = microseconds(2);
   const ProtocolCost half = with_warps(cost, Protocol::ll, 8);
-  EXPECT_DOUBLE_EQ(in_microseconds(half.reduce_round), 1.5);
-  EXPECT_DOUBLE_EQ(in_microseconds(half.least_round * half.reduce_round), 1);
+  EXPECT_DOUBLE_EQ(in_microseconds(half.round.load), 1.5);
+  EXPECT_DOUBLE_EQ(in_microseconds(half.least_round * half.round.load), 1);
 }
 
 TEST(ThreadBlockCosts, are_those_of_the_kind_of_link) {
@@ -42,16 +47,47 @@ TEST(ThreadBlockCosts, are_those_of_the_kind_of_link) {
   EXPECT_EQ(costs[static_cast<std::size_t>(LinkKind::nvlink)].slice, microseconds(1));
 }
 
-TEST(ThreadBlocks, limit_where_any_kind_has_a_rate) {
-  TransferCost cost;
-  EXPECT_FALSE(limits_thread_blocks(cost, Protocol::simple));
-  auto& own = cost.over[static_cast<std::size_t>(Protocol::simple)]
-                       [static_cast<std::size_t>(LinkKind::cpu)];
-  own.emplace();
-  EXPECT_FALSE(limits_thread_blocks(cost, Protocol::simple));
-  own->channel = gigabytes_per_second(20);
-  EXPECT_TRUE(limits_thread_blocks(cost, Protocol::simple));
-  EXPECT_FALSE(limits_thread_blocks(cost, Protocol::ll));
+/// Loads take 1 us per 10,000 bytes, receives 2, stores 4, sends 5.
+ProtocolCost cost_by_touch() {
+  ProtocolCost cost;
+  cost.rate = {gigabytes_per_second(10), gigabytes_per_second(5), gigabytes_per_second(2.5),
+               gigabytes_per_second(2)};
+  return cost;
+}
+
+/// What a rank's thread block sends in all in a chain of three, 0 being the root.
+double shared_in_chain(Rank rank) {
+  const Plan plan =
+      make_nccl_plan(Collective::all_reduce, NcclAlgorithm::tree, test::node_channels(1, 3, 1), 1);
+  return in_gigabytes_per_second(shared_rate(plan.schedule(0), rank, cost_by_touch()));
+}
+
+// The middle one passes sums up, 8 us, and results down, 11: both lanes get on with 20,000 bytes in
+// 19 us. Of the leaf's two lanes one sends own data, 6 us. The root has one.
+TEST(SharedRate, lets_all_lanes_that_send_get_on_alike) {
+  EXPECT_EQ(shared_in_chain(0), in_gigabytes_per_second(unlimited));
+  EXPECT_DOUBLE_EQ(shared_in_chain(1), 20.0 / 19);
+  EXPECT_DOUBLE_EQ(shared_in_chain(2), 10.0 / 6);
+}
+
+TEST(SharedRate, is_not_limited_where_nothing_costs_anything) {
+  const Plan plan = make_plan(Collective::all_reduce, "tree", uniform_placement(2));
+  EXPECT_EQ(shared_rate(plan.schedule(0), 1, {}), unlimited);
+}
+
+// A round of 400 bytes of data, 500 on the wire, in 1 us; in slices, 4 GB/s of loads and sends.
+TEST(SendingRate, is_that_of_own_data) {
+  ProtocolCost cost;
+  Worker worker;
+  worker.cost = &cost;
+  EXPECT_EQ(sending_rate(worker), unlimited);
+  cost.rate.load = cost.rate.send = gigabytes_per_second(8);
+  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(sending_rate(worker)), 4);
+  worker.round = 400;
+  EXPECT_EQ(sending_rate(worker), unlimited);
+  cost.wire_factor = 1.25;
+  cost.round.load = cost.round.send = microseconds(0.5);
+  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(sending_rate(worker)), 0.5);
 }
 
 // A ring of three whose connection from rank 0 goes over a network: rank 2 has none to do with it.
@@ -76,9 +112,10 @@ class SliceCost : public testing::Test {
  protected:
   SliceCost() {
     cost_.copy_slice = microseconds(0.25);
-    cost_.copy = gigabytes_per_second(8);
-    cost_.store = gigabytes_per_second(4);
-    cost_.copy_round = microseconds(2);
+    cost_.rate.load = gigabytes_per_second(16);
+    cost_.rate.send = gigabytes_per_second(16);
+    cost_.rate.store = gigabytes_per_second(8);
+    cost_.round.send = microseconds(2);
     worker_.schedule = &plan_.schedule(0);
     worker_.program = worker_.schedule->program(0, 0);
     worker_.cost = &cost_;
@@ -93,27 +130,25 @@ class SliceCost : public testing::Test {
 
 TEST_F(SliceCost, is_more_for_what_is_sent_on_as_it_came) {
   ASSERT_EQ(worker_.program.size(), 3U);
-  EXPECT_EQ(work_of(*worker_.schedule, worker_.current()), Work::copy);
   EXPECT_EQ(slice_cost(worker_), microseconds(1));
   worker_.primitive = 1;
-  EXPECT_EQ(work_of(*worker_.schedule, worker_.current()), Work::copy);
   EXPECT_EQ(slice_cost(worker_), microseconds(1.25));
   worker_.primitive = 2;
-  EXPECT_EQ(work_of(*worker_.schedule, worker_.current()), Work::store);
   EXPECT_EQ(slice_cost(worker_), microseconds(1));
 }
 
 TEST_F(SliceCost, and_rate_are_nothing_to_a_switch) {
   worker_.is_agent = true;
   EXPECT_EQ(slice_cost(worker_), Seconds{});
-  EXPECT_EQ(rate_of(worker_, 1000), unlimited);
+  EXPECT_EQ(rate_of(worker_, 1000, 0), unlimited);
 }
 
 TEST_F(SliceCost, rates_fall_with_speed) {
+  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, 0)), 8) << "loads and sends";
   worker_.speed = 0.5;
-  EXPECT_EQ(rate_of(worker_, 1000), gigabytes_per_second(4));
+  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, 0)), 4);
   worker_.primitive = 2;
-  EXPECT_EQ(rate_of(worker_, 1000), gigabytes_per_second(2));
+  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, 0)), 4) << "stores";
 }
 
 // The first send reads the rank's own data, all of which has left the cache: 4 us for 1,000 bytes
@@ -121,18 +156,18 @@ TEST_F(SliceCost, rates_fall_with_speed) {
 TEST_F(SliceCost, rounds_that_wait_for_memory_take_longer) {
   worker_.round = 1000;
   worker_.cold = 1;
-  cost_.cold_copy = microseconds(2);
-  EXPECT_EQ(rate_of(worker_, 1000), gigabytes_per_second(0.25));
+  cost_.cold_load = microseconds(2);
+  EXPECT_EQ(rate_of(worker_, 1000, 0), gigabytes_per_second(0.25));
   worker_.primitive = 1;
-  EXPECT_EQ(rate_of(worker_, 1000), gigabytes_per_second(0.5));
+  EXPECT_EQ(rate_of(worker_, 1000, 0), gigabytes_per_second(0.5));
 }
 
 // 1,000 bytes in one round of 2 us, 2,000 on the wire; rounds that take no time limit nothing.
 TEST_F(SliceCost, rounds_make_the_rate_of_flagged_lines) {
   worker_.round = 1000;
-  EXPECT_EQ(rate_of(worker_, 2000), gigabytes_per_second(1));
+  EXPECT_EQ(rate_of(worker_, 2000, 0), gigabytes_per_second(1));
   worker_.primitive = 2;
-  EXPECT_EQ(rate_of(worker_, 2000), unlimited);
+  EXPECT_EQ(rate_of(worker_, 2000, 0), unlimited);
 }
 
 }  // namespace

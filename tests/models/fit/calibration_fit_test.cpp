@@ -89,8 +89,8 @@ class CalibrationFitOfH200 : public testing::Test {
 TEST_F(CalibrationFitOfH200, finds_the_constants_that_made_a_recording) {
   const std::map<std::string, double> factors{{"simple.slice", 1.4},
                                               {"simple.alpha.nvlink", 1.5},
-                                              {"simple.channel", 0.6},
-                                              {"ll.round.copy", 1.4}};
+                                              {"simple.rate.send", 0.6},
+                                              {"ll.round.send", 1.4}};
   const TransferCost truth = changed(factors);
   CalibrationFitOptions options;
   for (const auto& [name, factor] : factors) options.names.push_back(name);
@@ -118,20 +118,20 @@ TEST_F(CalibrationFitOfH200, does_not_trust_the_slope_at_a_bend) {
   EXPECT_EQ(constant(fit, "simple.alpha.nvlink").determination, Determination::undetermined);
 }
 
-// Over NVLink nothing shows what PCIe costs, nor LL128 where it does not run. No row hangs on a
-// rate that a lower one hides.
+// Over NVLink nothing shows what PCIe costs, nor LL128 where it does not run. Nothing of so little
+// data leaves the cache.
 TEST_F(CalibrationFitOfH200, names_what_rows_do_not_determine) {
   CalibrationFitOptions options;
-  options.names = {"simple.slice", "simple.copy", "simple.alpha.pcie", "ll128.slice"};
-  const CalibrationFit fit = fitted(recorded(changed({{"simple.copy", 30}}), {"Simple"}), options);
+  options.names = {"simple.slice", "simple.fetch", "simple.alpha.pcie", "ll128.slice"};
+  const CalibrationFit fit = fitted(recorded(changed({{"simple.fetch", 30}}), {"Simple"}), options);
   EXPECT_EQ(constant(fit, "simple.slice").determination, Determination::fitted);
   EXPECT_EQ(constant(fit, "simple.alpha.pcie").determination, Determination::hidden);
   EXPECT_EQ(constant(fit, "ll128.slice").determination, Determination::hidden);
   EXPECT_EQ(constant(fit, "launch").determination, Determination::not_asked);
-  const FittedConstant& copy = constant(fit, "simple.copy");
-  EXPECT_EQ(copy.determination, Determination::hidden);
-  EXPECT_EQ(copy.value, copy.start);
-  EXPECT_FALSE(why_kept(copy).empty());
+  const FittedConstant& fetch = constant(fit, "simple.fetch");
+  EXPECT_EQ(fetch.determination, Determination::hidden);
+  EXPECT_EQ(fetch.value, fetch.start);
+  EXPECT_FALSE(why_kept(fetch).empty());
 }
 
 // Launch and setup are paid together, once per call: under one protocol only their sum is known.
