@@ -420,7 +420,7 @@ Prediction Predictor::answer(const Call& call, Bytes size, Seconds time,
     prediction.wire_factor = wire_factor(collective_, *call.nccl_algorithm, ranks());
   }
   prediction.bounds = bounds;
-  check_bounds(time, prediction.bounds,
+  check_bounds(time, prediction.bounds, cost_.unevenness,
                fmt::format("{} of {} on {} ranks", call.algorithm, to_string(size), ranks()));
   return prediction;
 }

@@ -216,7 +216,7 @@ void Executor::try_begin(const Wakeup& wakeup) {
 }
 
 /// What slices cost the lanes of a tree adds up, as all that they do (recordings/h200x2/
-/// two-ranks.yaml, Tree/Simple with buffers of 1, 4 and 16 MiB).
+/// two-ranks-buffers.yaml, Tree/Simple with buffers of 1 and 16 MiB).
 void Executor::prepare(WorkerId id, Seconds serial) {
   Worker& worker = call_.workers[id];
   if (!worker.adds_slices) {

@@ -152,8 +152,8 @@ struct TransferCost {
   ProxyCost proxy;
   MemoryCost memory;
   /// Links do not serve thread blocks evenly, so that channels fall out of step, further and
-  /// further, and fill each other's gaps: a slice loads links by up to this share more than its
-  /// bytes, by chance (uneven_load()).
+  /// further, and fill each other's gaps: a slice loads links by up to this share more or less than
+  /// its bytes, by chance (uneven_load()).
   double unevenness = 0;
   /// What a GPU's cache holds of a call's own buffers from one call to the next (cold_shares()). 0:
   /// not known, nothing waits for memory.
