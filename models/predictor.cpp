@@ -344,8 +344,8 @@ const Predictor::Layout& Predictor::nccl_layout(NcclAlgorithm algorithm,
   if (const auto found = nccl_layouts_.find(key); found != nccl_layouts_.end()) {
     return found->second;
   }
-  Plan plan =
-      make_nccl_plan(under_nccl(collective_), algorithm, nccl_->channels(), channels, root_);
+  Plan plan = make_nccl_plan(under_nccl(collective_), algorithm, nccl_->channels(), channels, root_,
+                             run_.in_place);
   return nccl_layouts_.emplace(key, lay(std::move(plan), hop_rules(nets_of(*nccl_, algorithm))))
       .first->second;
 }

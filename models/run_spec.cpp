@@ -31,8 +31,9 @@ ScheduleKind schedule_meant(const RunSpec& run, Collective collective, const Top
   const bool only_textbook =
       !run.algorithm.empty() && !nccl_has(collective, run.algorithm) &&
       (textbook_has(collective, run.algorithm) || !find_nccl_run(run.algorithm));
-  const bool only_nccl = !run.variables.empty() || (!run.algorithm.empty() && !only_textbook &&
-                                                    !textbook_has(collective, run.algorithm));
+  const bool only_nccl =
+      !run.variables.empty() || run.in_place ||
+      (!run.algorithm.empty() && !only_textbook && !textbook_has(collective, run.algorithm));
   if (only_textbook) return ScheduleKind::textbook;
   return topology.calibration() == "ideal" && !only_nccl ? ScheduleKind::textbook
                                                          : ScheduleKind::nccl;
@@ -43,6 +44,10 @@ void settle_textbook(RunSpec& run, Collective collective) {
     throw InputError(fmt::format("{} in a textbook schedule of {}", run.variables.begin()->first,
                                  run.algorithm.empty() ? "textbook algorithms" : run.algorithm),
                      "NCCL's variables with NCCL's schedule and algorithms");
+  }
+  if (run.in_place) {
+    throw InputError("in place in a textbook schedule, which copies nothing besides",
+                     "that with NCCL's schedule and algorithms");
   }
   if (run.algorithm.empty()) run.algorithm = algorithm_names(collective).front();
   if (!run.protocol) run.protocol = Protocol::simple;

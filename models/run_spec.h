@@ -39,6 +39,7 @@ struct RunSpec {
   /// Calls in a row whose mean time is asked for, as nccl-tests' -n. Where not given: 20 under
   /// NCCL's rules for collectives with a root, in which later calls overtake; else 1.
   std::optional<std::uint32_t> calls;
+  bool in_place = false;  ///< under NCCL's rules: send and receive buffer are one
   std::optional<MeasuredSource> measured;
 };
 
@@ -48,8 +49,8 @@ std::optional<NcclAlgorithm> find_nccl_run(std::string_view name);
 /// The run with everything decided. Where it does not say whose schedule it means: the textbook's
 /// for an algorithm that only the textbook has, and on a machine that is a textbook's itself
 /// (calibration `ideal`); else NCCL's. Under NCCL's rules a protocol becomes NCCL_PROTO. Throws
-/// InputError for NCCL's variables in a textbook schedule, and for algorithms that NCCL does not
-/// have under its own.
+/// InputError for NCCL's variables and calls in place in a textbook schedule, and for algorithms
+/// that NCCL does not have under its own.
 RunSpec settled(RunSpec run, Collective collective, const Topology& topology);
 
 }  // namespace collsim

@@ -62,8 +62,8 @@ std::string read_algorithm(const YamlValue& value, Collective collective) {
 
 /// NCCL's rules: the keys that are NCCL's to choose are not taken.
 RunSpec read_nccl_run(const YamlValue& value) {
-  const YamlMapping mapping =
-      value.mapping({"schedule", "algorithm", "protocol", "nccl_version", "env", "measured"});
+  const YamlMapping mapping = value.mapping(
+      {"schedule", "algorithm", "protocol", "nccl_version", "env", "in_place", "measured"});
   RunSpec run;
   run.schedule = ScheduleKind::nccl;
   run.algorithm = "auto";
@@ -88,6 +88,7 @@ RunSpec read_nccl_run(const YamlValue& value) {
       run.variables[name.string()] = setting.string();
     }
   }
+  if (const auto in_place = mapping.find("in_place")) run.in_place = in_place->boolean();
   return run;
 }
 
@@ -105,15 +106,18 @@ std::optional<ScheduleKind> schedule_meant(const YamlValue& value) {
                           "smallest_channel_share"}) {
     if (keys.find(key)) return ScheduleKind::textbook;
   }
-  if (keys.find("env") || keys.find("nccl_version")) return ScheduleKind::nccl;
+  if (keys.find("env") || keys.find("nccl_version") || keys.find("in_place")) {
+    return ScheduleKind::nccl;
+  }
   return std::nullopt;
 }
 
 /// A run that uses no key of one schedule alone.
 RunSpec read_open_run(const YamlValue& value, Collective collective) {
-  const YamlMapping mapping = value.mapping(
-      {"schedule", "algorithm", "protocol", "measured", "nccl_version", "env", "channels",
-       "largest_chunk", "slices", "smallest_slice", "credits", "smallest_channel_share"});
+  const YamlMapping mapping =
+      value.mapping({"schedule", "algorithm", "protocol", "measured", "nccl_version", "env",
+                     "in_place", "channels", "largest_chunk", "slices", "smallest_slice", "credits",
+                     "smallest_channel_share"});
   RunSpec run;
   if (const auto algorithm = mapping.find("algorithm")) {
     run.algorithm = algorithm->string();

@@ -12,8 +12,17 @@ RecordedCall call_of(const RecordedRow& row) {
   // Elsewhere ranks hardly part, so that one call tells as much.
   const bool ranks_part = has_root(*row.collective) || row.hosts;
   const std::uint32_t calls = ranks_part ? row.iterations.value_or(iterations_of_benchmarks) : 0;
-  return {*row.collective, row.variables,        row.nodes, row.ranks, row.root,
-          calls,           row.gpus_per_process, row.hosts};
+  const bool copies =
+      *row.collective == Collective::all_gather || *row.collective == Collective::broadcast;
+  return {*row.collective,
+          row.variables,
+          row.nodes,
+          row.ranks,
+          row.root,
+          calls,
+          row.gpus_per_process,
+          row.hosts,
+          copies && row.in_place};
 }
 
 Predictor make_predictor(const RecordedCall& call, const Topology& topology,
@@ -23,6 +32,7 @@ Predictor make_predictor(const RecordedCall& call, const Topology& topology,
   run.algorithm = "auto";
   run.nccl_version = version;
   run.variables = call.variables;
+  run.in_place = call.in_place;
   if (call.calls > 0) run.calls = call.calls;
   return {topology,   cost_of(call, cost), call.collective,        run,
           call.ranks, call.root,           call.ranks / call.nodes};

@@ -14,7 +14,7 @@
 
 namespace collsim {
 
-/// What recorded rows that one predictor answers have in common: all but size, place and time.
+/// What recorded rows that one predictor answers have in common: all but size and time.
 struct RecordedCall {
   Collective collective = Collective::all_reduce;
   std::map<std::string, std::string> variables;
@@ -24,6 +24,7 @@ struct RecordedCall {
   std::uint32_t calls = 0;  ///< in a row; 0: it does not matter
   std::uint32_t gpus_per_process = 1;
   std::optional<PlayedHosts> hosts{};
+  bool in_place = false;  ///< where it matters: to what is handed out
   auto operator<=>(const RecordedCall&) const = default;
 };
 

@@ -43,8 +43,8 @@ std::vector<Rank> offsets_downwards(Rank ranks, Rank at_once) {
 /// One rank's place in the trees.
 class PatProgram {
  public:
-  PatProgram(ScheduleWriter& writer, Rank ranks, Rank rank)
-      : writer_(writer), ranks_(ranks), rank_(rank) {}
+  PatProgram(ScheduleWriter& writer, Rank ranks, Rank rank, bool in_place)
+      : writer_(writer), ranks_(ranks), rank_(rank), in_place_(in_place) {}
 
   void all_gather(Rank offset) {
     std::vector<Connection> children;
@@ -52,7 +52,8 @@ class PatProgram {
       children.push_back({rank_, (rank_ + distance) % ranks_, 0});
     }
     if (offset == 0) {
-      append(PrimitiveKind::copy_send, offset, 0, writer_.group(children));
+      append(in_place_ ? PrimitiveKind::send : PrimitiveKind::copy_send, offset, 0,
+             writer_.group(children));
       return;
     }
     const Rank parent = (rank_ + ranks_ - lowest_bit(offset)) % ranks_;
@@ -83,6 +84,7 @@ class PatProgram {
   ScheduleWriter& writer_;
   Rank ranks_;
   Rank rank_;
+  bool in_place_;
 };
 
 }  // namespace
@@ -92,7 +94,7 @@ Rank nccl_pat_aggregation(Rank ranks) {
   return std::min(steps_per_buffer, std::bit_ceil(ranks / 2));
 }
 
-Schedule nccl_pat_schedule(Collective collective, Rank ranks) {
+Schedule nccl_pat_schedule(Collective collective, Rank ranks, bool in_place) {
   ScheduleWriter writer(ranks, 1, ranks);
   if (ranks == 1) return std::move(writer).build();
   const bool gathers = collective == Collective::all_gather;
@@ -100,7 +102,7 @@ Schedule nccl_pat_schedule(Collective collective, Rank ranks) {
   if (!gathers) std::reverse(offsets.begin(), offsets.end());
   writer.phase(gathers ? "all-gather" : "reduce-scatter");
   for (Rank rank = 0; rank < ranks; ++rank) {
-    PatProgram program(writer, ranks, rank);
+    PatProgram program(writer, ranks, rank, in_place);
     for (const Rank offset : offsets) {
       if (gathers) {
         program.all_gather(offset);

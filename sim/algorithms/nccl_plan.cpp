@@ -66,12 +66,13 @@ std::vector<Rank> key_of(const NcclChannels& channels, std::uint32_t number,
 }
 
 Schedule schedule_of(Collective collective, NcclAlgorithm algorithm, const NcclChannels& channels,
-                     std::uint32_t number, Rank root) {
+                     std::uint32_t number, Rank root, bool in_place) {
   switch (algorithm) {
     case NcclAlgorithm::tree:
       return nccl_tree_schedule(channels.channels[number].tree);
     case NcclAlgorithm::ring:
-      return nccl_ring_schedule(collective, from_rank_zero(channels.channels[number].ring), root);
+      return nccl_ring_schedule(collective, from_rank_zero(channels.channels[number].ring), root,
+                                in_place);
     case NcclAlgorithm::collnet_direct:
       return nccl_collnet_direct_schedule(collective, channels.collnet);
     case NcclAlgorithm::collnet_chain:
@@ -86,7 +87,7 @@ Schedule schedule_of(Collective collective, NcclAlgorithm algorithm, const NcclC
     case NcclAlgorithm::pat:
       break;
   }
-  return nccl_pat_schedule(collective, ranks_of(channels));
+  return nccl_pat_schedule(collective, ranks_of(channels), in_place);
 }
 
 /// Throws InputError where the machine has not what the algorithm runs on.
@@ -151,7 +152,7 @@ std::optional<std::string> why_no_nccl_plan(Collective collective, NcclAlgorithm
 }
 
 Plan make_nccl_plan(Collective collective, NcclAlgorithm algorithm, const NcclChannels& channels,
-                    std::uint32_t used_channels, Rank root) {
+                    std::uint32_t used_channels, Rank root, bool in_place) {
   if (const auto reason = why_no_nccl_plan(collective, algorithm)) {
     const std::size_t semicolon = reason->find("; ");
     throw InputError(reason->substr(0, semicolon), reason->substr(semicolon + 2));
@@ -183,8 +184,8 @@ Plan make_nccl_plan(Collective collective, NcclAlgorithm algorithm, const NcclCh
     const auto next = static_cast<std::uint32_t>(schedules.size());
     const auto [entry, added] = known.try_emplace(key_of(channels, i, algorithm), next);
     if (added) {
-      schedules.push_back(
-          std::async(policy, schedule_of, collective, algorithm, std::cref(channels), i, root));
+      schedules.push_back(std::async(policy, schedule_of, collective, algorithm,
+                                     std::cref(channels), i, root, in_place));
     }
     plan.schedule_of_channel.push_back(entry->second);
   }

@@ -15,10 +15,12 @@ namespace collsim {
 std::optional<std::string> why_no_nccl_plan(Collective collective, NcclAlgorithm algorithm);
 
 /// What NCCL runs on the first `used_channels` channels, primitive for primitive (NCCL 2.30
-/// src/device/all_reduce.h, all_gather.h, reduce_scatter.h, broadcast.h, reduce.h); out of place,
-/// as nccl-tests' first columns. Channels with the same ring, tree or chains share one schedule; of
-/// the other algorithms all do, of nvls_tree the even ones (the first tree) and the odd ones (the
-/// second). `root` counts only where the collective has one.
+/// src/device/all_reduce.h, all_gather.h, reduce_scatter.h, broadcast.h, reduce.h): out of place,
+/// as nccl-tests' first columns, or in place, where an all_gather and the root of a broadcast do
+/// not copy what they send (but with nvls and collnet_direct, whose switches hand it back).
+/// Channels with the same ring, tree or chains share one schedule; of the other algorithms all do,
+/// of nvls_tree the even ones (the first tree) and the odd ones (the second). `root` counts only
+/// where the collective has one.
 ///
 /// Chunks of one loop: all_reduce on a ring one per rank, numbered by ring position from rank 0, in
 /// stripes one per stripe; all_gather and reduce_scatter one per rank, numbered by rank; else one.
@@ -27,6 +29,6 @@ std::optional<std::string> why_no_nccl_plan(Collective collective, NcclAlgorithm
 /// of two messages at least; NCCL's hold four or eight. PAT's need nccl_pat_aggregation() messages.
 /// Throws InputError where why_no_nccl_plan(), or where the channels have no heads for it.
 Plan make_nccl_plan(Collective collective, NcclAlgorithm algorithm, const NcclChannels& channels,
-                    std::uint32_t used_channels, Rank root = 0);
+                    std::uint32_t used_channels, Rank root = 0, bool in_place = false);
 
 }  // namespace collsim

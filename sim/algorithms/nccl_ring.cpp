@@ -49,10 +49,15 @@ void all_reduce(RingProgram& program) {
   program.append(PrimitiveKind::recv, program.back(n - 1));
 }
 
-void all_gather(RingProgram& program) {
+/// How a rank sends its own block.
+PrimitiveKind first_send(bool in_place) {
+  return in_place ? PrimitiveKind::send : PrimitiveKind::copy_send;
+}
+
+void all_gather(RingProgram& program, bool in_place) {
   const Rank n = program.size();
   program.phase("all-gather");
-  program.append(PrimitiveKind::copy_send, program.rank());
+  program.append(first_send(in_place), program.rank());
   for (Rank s = 1; s + 1 < n; ++s) {
     program.append(PrimitiveKind::recv_copy_send, program.rank_back(s));
   }
@@ -70,10 +75,10 @@ void reduce_scatter(RingProgram& program) {
 }
 
 // A pipeline that ends before it comes round to the root again.
-void broadcast(RingProgram& program, Rank root) {
+void broadcast(RingProgram& program, Rank root, bool in_place) {
   program.phase("broadcast");
   if (program.rank() == root) {
-    program.append(PrimitiveKind::copy_send, 0);
+    program.append(first_send(in_place), 0);
   } else if (program.rank_back(program.size() - 1) == root) {
     program.append(PrimitiveKind::recv, 0);
   } else {
@@ -100,7 +105,8 @@ bool is_cut_by_rank(Collective collective) {
 
 }  // namespace
 
-Schedule nccl_ring_schedule(Collective collective, std::span<const Rank> ring, Rank root) {
+Schedule nccl_ring_schedule(Collective collective, std::span<const Rank> ring, Rank root,
+                            bool in_place) {
   const auto ranks = static_cast<Rank>(ring.size());
   ScheduleWriter writer(ranks, 1, is_cut_by_rank(collective) ? ranks : 1);
   for (Rank position = 0; ranks > 1 && position < ranks; ++position) {
@@ -114,13 +120,13 @@ Schedule nccl_ring_schedule(Collective collective, std::span<const Rank> ring, R
         all_reduce(program);
         break;
       case Collective::all_gather:
-        all_gather(program);
+        all_gather(program, in_place);
         break;
       case Collective::reduce_scatter:
         reduce_scatter(program);
         break;
       case Collective::broadcast:
-        broadcast(program, root);
+        broadcast(program, root, in_place);
         break;
       case Collective::reduce:
         reduce(program, root);

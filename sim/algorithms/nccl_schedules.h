@@ -13,7 +13,8 @@ namespace collsim {
 // The schedules of which make_nccl_plan() puts its plans together, one file per algorithm.
 
 /// The programs of one channel on a ring of at least one rank. `ring` begins at rank 0.
-Schedule nccl_ring_schedule(Collective collective, std::span<const Rank> ring, Rank root);
+Schedule nccl_ring_schedule(Collective collective, std::span<const Rank> ring, Rank root,
+                            bool in_place);
 
 /// All-reduce over one tree: lane 0 reduces up, lane 1 broadcasts down, at the root one primitive
 /// in lane 0 does both.
@@ -42,7 +43,7 @@ Schedule nccl_collnet_chain_schedule(std::span<const std::vector<Rank>> chains);
 /// is at another place in each tree. nccl_pat_aggregation() subtrees of a block advance together,
 /// which is how many messages a FIFO must hold. NCCL sends several small blocks as one message;
 /// here every block is one.
-Schedule nccl_pat_schedule(Collective collective, Rank ranks);
+Schedule nccl_pat_schedule(Collective collective, Rank ranks, bool in_place);
 /// Doubled as long as it is less than half of the ranks, up to the steps of a buffer (NCCL
 /// src/include/collectives.h).
 Rank nccl_pat_aggregation(Rank ranks);

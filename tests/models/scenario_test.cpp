@@ -105,15 +105,19 @@ topology: hgx-h200
 runs:
   - { schedule: nccl, algorithm: tree, nccl_version: "2.21", env: { NCCL_PROTO: LL } }
   - { schedule: nccl }
+  - { in_place: true }
 )");
   const Scenario scenario = load_scenario(file.path());
-  ASSERT_EQ(scenario.runs.size(), 2U);
+  ASSERT_EQ(scenario.runs.size(), 3U);
   EXPECT_EQ(scenario.runs[0].schedule, ScheduleKind::nccl);
   EXPECT_EQ(scenario.runs[0].algorithm, "tree");
   EXPECT_EQ(to_string(scenario.runs[0].nccl_version), "2.21");
   EXPECT_EQ(scenario.runs[0].variables.at("NCCL_PROTO"), "LL");
   EXPECT_EQ(scenario.runs[1].algorithm, "auto");
   EXPECT_EQ(to_string(scenario.runs[1].nccl_version), "2.30");
+  EXPECT_FALSE(scenario.runs[1].in_place);
+  EXPECT_EQ(scenario.runs[2].schedule, ScheduleKind::nccl);
+  EXPECT_TRUE(scenario.runs[2].in_place);
 }
 
 TEST(Scenario, names_the_place_of_what_is_wrong) {
@@ -132,6 +136,8 @@ TEST(Scenario, names_the_place_of_what_is_wrong) {
                   .starts_with("scenario.yaml:4:20: unknown schedule 'ncl'; textbook or nccl"));
   EXPECT_TRUE(error_of(head + "runs: [{ schedule: nccl, channels: 3 }]\n")
                   .starts_with("scenario.yaml:4:26: "));
+  EXPECT_TRUE(error_of(head + "runs: [{ schedule: textbook, in_place: true }]\n")
+                  .starts_with("scenario.yaml:4:30: "));
   EXPECT_TRUE(error_of(head + "runs: [{ schedule: nccl, nccl_version: \"2.3\" }]\n")
                   .starts_with("scenario.yaml:4:40: "));
   EXPECT_TRUE(

@@ -98,7 +98,9 @@ void override_schedule(const po::variables_map& values, bool algorithm_given, Ru
     }
     run.variables[setting.substr(0, equals)] = setting.substr(equals + 1);
   }
-  if (!run.schedule && values.count("nccl-version") != 0) run.schedule = ScheduleKind::nccl;
+  if (values["in-place"].as<bool>()) run.in_place = true;
+  const bool under_nccl = values.count("nccl-version") != 0 || run.in_place;
+  if (!run.schedule && under_nccl) run.schedule = ScheduleKind::nccl;
   for (const char* option : {"channels", "chunk"}) {
     if (values.count(option) == 0) continue;
     if (run.schedule == ScheduleKind::nccl || !run.variables.empty()) {
@@ -223,6 +225,8 @@ po::options_description question_options() {
       ("env", po::value<std::vector<std::string>>()->composing(),
        "NCCL variable K=V; may be repeated")                                     //
       ("nccl-version", po::value<std::string>(), "2.18 to 2.30 (default 2.30)")  //
+      ("in-place", po::bool_switch(),
+       "NCCL only: send and receive buffer are one, so that nothing is copied besides")  //
       ("channels", po::value<int>(),
        "textbook only: channels that share the data (default 1)")  //
       ("chunk", po::value<std::string>(),

@@ -107,6 +107,17 @@ TEST_F(ValidationOfH200, played_hosts_are_played) {
   EXPECT_NEAR(validation.rows[2].predicted.value / healthy, 10, 1);
 }
 
+// Out of place an all_gather's ranks also copy their own block; an all_reduce does the same.
+TEST_F(ValidationOfH200, rows_in_place_are_predicted_in_place) {
+  std::vector<RecordedRow> rows(2, row_of(Collective::all_gather, 2, 64 << 20));
+  rows.resize(4, row_of(Collective::all_reduce, 2, 1 << 20));
+  rows[1].in_place = rows[3].in_place = true;
+  const Validation validation = validated(rows);
+  ASSERT_EQ(validation.rows.size(), 4U);
+  EXPECT_LT(validation.rows[1].predicted, validation.rows[0].predicted);
+  EXPECT_EQ(validation.rows[3].predicted, validation.rows[2].predicted);
+}
+
 TEST_F(ValidationOfH200, threads_change_nothing) {
   std::vector<RecordedRow> rows;
   for (const Rank ranks : {2U, 3U, 4U, 8U}) {

@@ -38,9 +38,14 @@ TEST_P(NcclPlans, are_proved_in_random_orders) {
     const NcclChannels channels = test::random_channels(n, channel_count, n);
     const Rank roots = has_root(collective) && n <= 17 ? n : 1;
     for (Rank root = 0; root < roots; ++root) {
-      const Plan plan = make_nccl_plan(collective, algorithm, channels, channel_count, root);
-      const CheckReport report = check(plan, {.seed = n});
-      ASSERT_TRUE(report.ok()) << n << " ranks, root " << root << "\n" << first_sentence(report);
+      for (const bool in_place : {false, true}) {
+        const Plan plan =
+            make_nccl_plan(collective, algorithm, channels, channel_count, root, in_place);
+        const CheckReport report = check(plan, {.seed = n});
+        ASSERT_TRUE(report.ok()) << n << " ranks, root " << root << (in_place ? " in" : " out of")
+                                 << " place\n"
+                                 << first_sentence(report);
+      }
     }
   }
 }
@@ -50,6 +55,29 @@ TEST_P(NcclPlans, share_a_schedule_where_channels_are_equal) {
   const Plan plan = make_nccl_plan(collective, algorithm, test::one_node_channels(8, 24), 24, 0);
   EXPECT_EQ(plan.channels(), 24U);
   EXPECT_EQ(plan.schedules.size(), 1U);
+}
+
+/// How often a plan's ranks copy their own data while they send it.
+std::size_t copies_of_own_data(Collective collective, NcclAlgorithm algorithm, bool in_place) {
+  const Plan plan =
+      make_nccl_plan(collective, algorithm, test::one_node_channels(5, 1), 1, 2, in_place);
+  std::size_t copies = 0;
+  for (Rank rank = 0; rank < 5; ++rank) {
+    for (const Primitive& primitive : plan.schedule(0).program(rank, 0)) {
+      if (primitive.kind == PrimitiveKind::copy_send) ++copies;
+    }
+  }
+  return copies;
+}
+
+// Each of five ranks its block, or the root all.
+TEST(NcclPlansInPlace, copy_no_own_data) {
+  EXPECT_EQ(copies_of_own_data(Collective::all_gather, NcclAlgorithm::ring, false), 5U);
+  EXPECT_EQ(copies_of_own_data(Collective::all_gather, NcclAlgorithm::ring, true), 0U);
+  EXPECT_EQ(copies_of_own_data(Collective::all_gather, NcclAlgorithm::pat, false), 5U);
+  EXPECT_EQ(copies_of_own_data(Collective::all_gather, NcclAlgorithm::pat, true), 0U);
+  EXPECT_EQ(copies_of_own_data(Collective::broadcast, NcclAlgorithm::ring, false), 1U);
+  EXPECT_EQ(copies_of_own_data(Collective::broadcast, NcclAlgorithm::ring, true), 0U);
 }
 
 std::string test_name(const testing::TestParamInfo<Kind>& kind) {
