@@ -34,15 +34,18 @@ void read_rate(const YamlMapping& mapping, std::string_view key, BytesPerSecond&
 }
 
 void read_rates(const YamlValue& value, PerTouch<BytesPerSecond>& rates) {
-  const YamlMapping mapping = value.mapping({"load", "receive", "store", "send"});
+  const YamlMapping mapping = value.mapping({"load", "receive", "store", "send", "root", "other"});
   read_rate(mapping, "load", rates.load);
   read_rate(mapping, "receive", rates.receive);
   read_rate(mapping, "store", rates.store);
   read_rate(mapping, "send", rates.send);
+  read_rate(mapping, "root", rates.root);
+  read_rate(mapping, "other", rates.other);
 }
 
 void read_rounds(const YamlValue& value, ProtocolCost& cost) {
-  const YamlMapping mapping = value.mapping({"load", "receive", "store", "send", "least", "lane"});
+  const YamlMapping mapping =
+      value.mapping({"load", "receive", "store", "send", "root", "other", "least", "lane"});
   const auto read = [&](std::string_view key, Seconds& time) {
     if (const auto given = mapping.find(key)) time = given->time();
   };
@@ -50,6 +53,8 @@ void read_rounds(const YamlValue& value, ProtocolCost& cost) {
   read("receive", cost.round.receive);
   read("store", cost.round.store);
   read("send", cost.round.send);
+  read("root", cost.round.root);
+  read("other", cost.round.other);
   if (const auto least = mapping.find("least")) cost.least_round = least->fraction();
   if (const auto lane = mapping.find("lane")) cost.least_of_lane = lane->fraction();
 }

@@ -15,7 +15,7 @@ constexpr std::array times{
 template <typename Value>
 void scale(PerTouch<Value>& values, double factor) {
   values = {factor * values.load, factor * values.receive, factor * values.store,
-            factor * values.send};
+            factor * values.send, factor * values.root,    factor * values.other};
 }
 
 void set_pace(ProtocolCost& cost, double pace) {

@@ -20,6 +20,19 @@ std::uint32_t lanes_in_use(const Schedule& schedule, Rank rank) {
   return lanes;
 }
 
+/// Programs that send, of those that a rank runs concurrently; 1 where none does.
+std::uint32_t sending_lanes(const Schedule& schedule, Rank rank) {
+  std::uint32_t lanes = 0;
+  for (std::uint32_t lane = 0; lane < schedule.lanes(); ++lane) {
+    const auto program = schedule.program(rank, lane);
+    if (std::any_of(program.begin(), program.end(),
+                    [](const Primitive& primitive) { return sends(primitive.kind); })) {
+      ++lanes;
+    }
+  }
+  return std::max(lanes, 1U);
+}
+
 /// Peers with which a rank exchanges messages concurrently: lanes come in pairs, to send and to
 /// receive.
 std::uint32_t peers_in_use(const Schedule& schedule, Rank rank) {
@@ -39,7 +52,7 @@ class LayoutBuilder {
         costs_(costs),
         fabric_(fabric),
         proxies_(proxies),
-        cold_(cost().cold_load.value > 0
+        cold_(cost().cold_load.value > 0 || cost().fetch < unlimited
                   ? cold_shares(execution.plan, execution.binding, execution.cost.cache)
                   : std::vector<double>{}) {}
 
@@ -119,7 +132,9 @@ void LayoutBuilder::add_thread_blocks(std::uint32_t channel, const std::vector<L
   blocks.resize(schedule.participants());
   if (cost().flags_lines()) return;
   for (Rank rank = 0; rank < schedule.ranks(); ++rank) {
-    const BytesPerSecond rate = shared_rate(schedule, rank, cost_of(kinds[rank]));
+    const Cold cold{rank < cold_.size() ? cold_[rank] : 0, 0};
+    const BytesPerSecond rate = shared_rate(schedule, rank, cost_of(kinds[rank]),
+                                            execution_.binding.channels() - 1.0, cold);
     if (!(rate < unlimited)) continue;
     blocks[rank] = ThreadBlock{fabric_.add_resource(speed_of(rank) * rate), rate};
   }
@@ -169,6 +184,8 @@ void LayoutBuilder::add_workers(std::uint32_t channel, const std::vector<LinkKin
     const std::uint32_t lanes = lanes_in_use(schedule, rank);
     const std::uint32_t peers = peers_in_use(schedule, rank);
     Worker worker = worker_of(channel, rank, kinds[rank]);
+    if (lanes > 0) worker.weight = 1.0 / lanes;
+    worker.is_root = execution_.plan.fans_out && lanes == 1 && !worker.is_agent;
     worker.adds_slices = worker.shared < unlimited && lanes == 2 && !exchanges;
     for (std::uint32_t lane = 0; lane < schedule.lanes(); ++lane) {
       worker.program = schedule.program(rank, lane);
@@ -195,24 +212,21 @@ Worker LayoutBuilder::worker_of(std::uint32_t channel, Rank rank, LinkKind slowe
   if (rank < cold_.size()) worker.cold = cold_[rank];
   worker.loops = execution_.binding.loops(channel);
   worker.store_route = add_store_route(channel, rank);
-  if (const auto& block = layout_.thread_blocks[channel][rank]) worker.shared = block->rate;
+  if (const auto& block = layout_.thread_blocks[channel][rank]) {
+    worker.shared = block->rate;
+    worker.part = (1.0 / sending_lanes(schedule, rank)) * block->rate;
+  }
   worker.speed = speed_of(rank);
+  worker.crowds = !worker.is_agent && worker.cost->crowding > 0;
   return worker;
 }
 
 void LayoutBuilder::give_warps(Worker& worker, std::uint32_t warps) const {
   worker.round = warps * cost().warp_granule.count;
   worker.slice_cost = worker.cost->slice + warps * worker.cost->slice_per_warp;
-  worker.sending = sending_rate(worker);
-  if (warps > 0) {
-    const double part = std::min(1.0, static_cast<double>(warps) / execution_.warps);
-    if (execution_.plan.channels_divide_chunks) {
-      worker.sending = part * worker.sending;
-    } else {
-      worker.part_of_round = worker.cost->share_of_lane(part);
-    }
-  }
-  worker.crowds = !worker.is_agent && worker.cost->crowding > 0 && worker.sending < unlimited;
+  if (warps == 0 || execution_.plan.channels_divide_chunks) return;
+  worker.part_of_round =
+      worker.cost->share_of_lane(std::min(1.0, static_cast<double>(warps) / execution_.warps));
 }
 
 void LayoutBuilder::add_worker(Worker worker) {

@@ -7,22 +7,29 @@
 
 namespace collsim {
 
-/// What thread blocks that are sending at this moment could put on each link, and what they leave
-/// of its rate to one that joins them.
+/// What the thread blocks that move bytes at this moment are in each other's way: on their GPU, and
+/// on the links that they share.
 class Crowding {
  public:
-  /// Refers to the wiring.
-  explicit Crowding(const Wiring& wiring) : wiring_(wiring), demand_(wiring.capacities.size(), 0) {}
+  /// Refers to the wiring. Participants are ranks and agents.
+  Crowding(const Wiring& wiring, std::size_t participants)
+      : wiring_(wiring), demand_(wiring.capacities.size(), 0), busy_(participants, 0) {}
 
-  /// The worker begins to send to the peers of what it is at. What is left to it of its rate
-  /// (ProtocolCost::crowded_share()) on the fullest of its links, which are the wiring's, also
+  /// Thread blocks of the participant that move bytes.
+  double busy(Rank participant) const { return busy_[participant]; }
+  void begin(const Worker& worker) { busy_[worker.rank] += worker.weight; }
+  void end(const Worker& worker);
+
+  /// The worker begins to send at a rate to the peers of what it is at. What is left to it of that
+  /// rate (ProtocolCost::crowded_share()) on the fullest of its links, which are the wiring's, also
   /// where a change of the machine has led its bytes elsewhere.
-  double join(const Worker& worker);
+  double join(Worker& worker, BytesPerSecond rate);
   void leave(const Worker& worker);
 
  private:
   const Wiring& wiring_;
   std::vector<double> demand_;  // by resource, in bytes per second
+  std::vector<double> busy_;    // by rank, then by agent
 };
 
 }  // namespace collsim

@@ -40,7 +40,7 @@ class Executor final : public FabricListener {
         credits_(execution.binding.chunking().credits),
         proxies_(execution.cost.proxy, cost_.proxy_factor, fabric),
         call_(lay_out(execution, costs_, fabric, proxies_)),
-        crowding_(execution.wiring),
+        crowding_(execution.wiring, call_.launches.size()),
         changes_(execution, costs_, call_, fabric, proxies_) {
     const bool fetches = cost_.cold_receive.value > 0 || cost_.fetch < unlimited;
     if (fetches && execution.cost.cache.count > 0) unread_.resize(call_.launches.size());
@@ -87,8 +87,7 @@ class Executor final : public FabricListener {
  private:
   /// Else a message is no more than that one came.
   bool keeps_messages() const {
-    return timeline_ != nullptr || cost_.flags_lines() || !unread_.empty() ||
-           !call_.fifo_of_proxy.empty();
+    return timeline_ != nullptr || cost_.flags_lines() || !call_.fifo_of_proxy.empty();
   }
   bool messages_are_there(const Worker& worker) const;
   bool credits_are_there(const Worker& worker) const;
@@ -138,7 +137,7 @@ class Executor final : public FabricListener {
   Crowding crowding_;
   MachineChanges changes_;
   std::vector<std::deque<Message>> on_the_way_;  // by fifo; only where keeps_messages()
-  std::vector<std::int64_t> unread_;             // bytes, by rank; empty: nobody waits for them
+  std::vector<std::int64_t> unread_;  // Fifo::there, by receiving rank; empty: nobody waits
   std::vector<Wakeup> wakeups_;
   Seconds over_;         // when the last rank ended
   Seconds sum_of_ends_;  // over ranks
@@ -251,7 +250,9 @@ void Executor::record_begin(Worker& worker, const Wakeup& wakeup) {
 void Executor::move_bytes(WorkerId id) {
   Worker& worker = call_.workers[id];
   const double bytes = cost_.wire_factor * static_cast<double>(worker.bytes_of_piece());
-  const BytesPerSecond rate = rate_of(worker, bytes, cold_received(worker));
+  const BytesPerSecond rate =
+      rate_of(worker, bytes, crowding_.busy(worker.rank), cold_received(worker));
+  crowding_.begin(worker);
   if (timeline_ != nullptr) timeline_->records[worker.record].moving = fabric_.now();
   if (sends(worker.current().kind)) {
     send_bytes(id, bytes, rate);
@@ -264,14 +265,16 @@ void Executor::move_bytes(WorkerId id) {
 /// that nobody has taken yet.
 double Executor::cold_received(const Worker& worker) const {
   if (unread_.empty() || !receives(worker.current().kind)) return 0;
-  const auto unread = static_cast<double>(unread_[worker.rank]);
+  const std::int64_t unit = call_.counts_bytes ? 1 : worker.slice_bytes;
+  const auto unread = static_cast<double>(unread_[worker.rank] * unit);
   return 1 - cached_share(cost_.wire_factor * unread, execution_.cost.cache);
 }
 
 void Executor::send_bytes(WorkerId id, double bytes, BytesPerSecond rate) {
   Worker& worker = call_.workers[id];
-  if (worker.crowds) rate = crowding_.join(worker) * rate;
-  const double load = worker.is_agent ? 1 : uneven_load(worker, execution_.cost.unevenness);
+  double load = worker.is_agent ? 1 : uneven_load(worker, execution_.cost.unevenness);
+  rate = load * rate;
+  if (worker.crowds && rate < unlimited) load /= crowding_.join(worker, rate);
   const auto group = worker.peers(worker.current().send_group);
   worker.flows = static_cast<std::uint32_t>(group.size());
   transfers_ += group.size();
@@ -279,7 +282,7 @@ void Executor::send_bytes(WorkerId id, double bytes, BytesPerSecond rate) {
     const Fifo& fifo = call_.fifos[worker.first_fifo + peer];
     // A proxy's buffer that nothing limits takes all at once.
     const bool at_once = bytes == 0 || (fifo.route_is_free && !(rate < unlimited));
-    fabric_.start_flow(fifo.route, at_once ? 0 : load * bytes, at_once ? unlimited : load * rate,
+    fabric_.start_flow(fifo.route, at_once ? 0 : load * bytes, at_once ? unlimited : rate,
                        worker_flow(id));
   }
 }
@@ -302,7 +305,11 @@ void Executor::complete(WorkerId id) {
   Worker& worker = call_.workers[id];
   if (timeline_ != nullptr) timeline_->records[worker.record].end = fabric_.now();
   const Message message{worker.bytes_of_piece(), worker.ends_slice(), worker.record};
-  if (worker.crowds && sends(worker.current().kind)) crowding_.leave(worker);
+  crowding_.end(worker);
+  if (worker.demand > 0) {
+    crowding_.leave(worker);
+    worker.demand = 0;
+  }
   for (const ConnectionId peer : worker.peers(worker.current().send_group)) {
     hand_over(worker.first_fifo + peer, message);
   }
@@ -322,7 +329,7 @@ void Executor::end_piece(WorkerId id) {
   for (const ConnectionId peer : worker.peers(worker.current().receive_group)) {
     Fifo& fifo = call_.fifos[worker.first_fifo + peer];
     fifo.there -= taken;
-    if (!unread_.empty()) unread_[worker.rank] -= worker.bytes_of_piece();
+    if (!unread_.empty()) unread_[worker.rank] -= taken;
     if (!worker.ends_slice()) continue;
     ++fifo.freed_slices;
     if (fifo.proxy) {
@@ -398,8 +405,9 @@ void Executor::reach(FifoId id, const Message& message) {
 
 void Executor::arrive(FifoId id, const Message& message) {
   Fifo& fifo = call_.fifos[id];
-  fifo.there += call_.units(message.bytes);
-  if (!unread_.empty()) unread_[call_.workers[fifo.receiver].rank] += message.bytes;
+  const std::int64_t units = call_.units(message.bytes);
+  fifo.there += units;
+  if (!unread_.empty()) unread_[call_.workers[fifo.receiver].rank] += units;
   wake(fifo.receiver, Cause::message, message.record);
 }
 

@@ -21,7 +21,7 @@ ProtocolCost with_warps(ProtocolCost cost, Protocol protocol, std::uint32_t warp
   const double share = std::min(1.0, static_cast<double>(warps) / full_warps(protocol));
   const double full = cost.share_of_round(share);
   cost.round = {full * cost.round.load, full * cost.round.receive, full * cost.round.store,
-                full * cost.round.send};
+                full * cost.round.send, full * cost.round.root,    full * cost.round.other};
   cost.least_round /= full;
   return cost;
 }
@@ -36,22 +36,24 @@ struct LaneLoad {
 };
 
 LaneLoad load_of(const Schedule& schedule, std::span<const Primitive> program,
-                 const ProtocolCost& cost, bool sent) {
+                 const ProtocolCost& cost, double others, const Cold& cold, bool sent) {
   double chunks = 0;
   LaneLoad load;
   for (const Primitive& primitive : program) {
     if (sends(primitive.kind) != sent) continue;
-    const Touches touches = touches_of(schedule, primitive);
+    Touches touches = touches_of(schedule, primitive);
+    touches.other = others;
     chunks += primitive.chunk_count;
     load.flows += primitive.chunk_count * (sent ? touches.send : 1);
-    load.seconds += primitive.chunk_count / cost.rate_of(touches).value;
+    load.seconds += primitive.chunk_count / cost.rate_of(touches, cold).value;
   }
   return chunks > 0 ? LaneLoad{load.flows / chunks, load.seconds / chunks} : LaneLoad{};
 }
 
 }  // namespace
 
-BytesPerSecond shared_rate(const Schedule& schedule, Rank rank, const ProtocolCost& cost) {
+BytesPerSecond shared_rate(const Schedule& schedule, Rank rank, const ProtocolCost& cost,
+                           double others, const Cold& cold) {
   std::size_t lanes = 0;
   LaneLoad sent;
   LaneLoad kept;
@@ -59,22 +61,14 @@ BytesPerSecond shared_rate(const Schedule& schedule, Rank rank, const ProtocolCo
     const auto program = schedule.program(rank, lane);
     if (program.empty()) continue;
     ++lanes;
-    const LaneLoad out = load_of(schedule, program, cost, true);
-    const LaneLoad in = load_of(schedule, program, cost, false);
+    const LaneLoad out = load_of(schedule, program, cost, others, cold, true);
+    const LaneLoad in = load_of(schedule, program, cost, others, cold, false);
     sent = {sent.flows + out.flows, sent.seconds + out.seconds};
     kept = {kept.flows + in.flows, kept.seconds + in.seconds};
   }
   const LaneLoad& load = sent.flows > 0 ? sent : kept;
   if (lanes < 2 || load.seconds == 0) return unlimited;
   return BytesPerSecond{load.flows / load.seconds};
-}
-
-BytesPerSecond sending_rate(const Worker& worker) {
-  const Touches own_data{1, 0, 0, 1};
-  if (worker.round == 0) return worker.cost->rate_of(own_data);
-  const Seconds time = worker.cost->rounds(own_data, worker.round, worker.round);
-  if (time.value <= 0) return unlimited;
-  return {worker.cost->wire_factor * static_cast<double>(worker.round) / time.value};
 }
 
 std::vector<LinkKind> slowest_links(const Schedule& schedule, const std::vector<Wire>& wires) {

@@ -26,19 +26,17 @@ ProtocolCost with_warps(ProtocolCost cost, Protocol protocol, std::uint32_t warp
 inline Touches touches_of(const Schedule& schedule, const Primitive& primitive) {
   const PrimitiveKind kind = primitive.kind;
   const auto peers = [&](bool any, PeerGroupId group) {
-    return any ? static_cast<std::uint32_t>(schedule.peers(group).size()) : 0U;
+    return any ? static_cast<double>(schedule.peers(group).size()) : 0.0;
   };
-  return {reads_own(kind) ? 1U : 0U, peers(receives(kind), primitive.receive_group),
-          stores(kind) ? 1U : 0U, peers(sends(kind), primitive.send_group)};
+  return {reads_own(kind) ? 1.0 : 0.0, peers(receives(kind), primitive.receive_group),
+          stores(kind) ? 1.0 : 0.0, peers(sends(kind), primitive.send_group)};
 }
 
 /// What the lanes of a rank's thread block send to all peers while every one of them is busy, so
-/// that those that send get on alike; where none does, what they keep. Unlimited where there is one
-/// lane, or nothing that limits them.
-BytesPerSecond shared_rate(const Schedule& schedule, Rank rank, const ProtocolCost& cost);
-
-/// What a worker reaches that sends own data: what it could put on a link.
-BytesPerSecond sending_rate(const Worker& worker);
+/// that those that send get on alike; where none does, what they keep. So many others of the GPU
+/// are busy too. Unlimited where there is one lane, or nothing that limits them.
+BytesPerSecond shared_rate(const Schedule& schedule, Rank rank, const ProtocolCost& cost,
+                           double others, const Cold& cold);
 
 /// By rank or agent: the slowest kind of link that it works with. `wires` as the connections.
 std::vector<LinkKind> slowest_links(const Schedule& schedule, const std::vector<Wire>& wires);
@@ -60,16 +58,22 @@ inline Seconds slice_cost(const Worker& worker) {
 }
 
 /// The most at which a worker moves the piece that it is at, which has so many bytes on the wire,
-/// while that share of what its rank received has left the cache. A switch is as fast as its links.
-inline BytesPerSecond rate_of(const Worker& worker, double bytes, double cold_received) {
+/// while so many other thread blocks of its GPU move some too, and that share of what its rank
+/// received has left the cache. A switch is as fast as its links.
+inline BytesPerSecond rate_of(const Worker& worker, double bytes, double others,
+                              double cold_received) {
   if (worker.is_agent) return unlimited;
-  const Touches touches = touches_of(*worker.schedule, worker.current());
-  if (worker.round == 0) return worker.speed * worker.cost->rate_of(touches, cold_received);
+  Touches touches = touches_of(*worker.schedule, worker.current());
+  if (worker.is_root && receives(worker.current().kind) && sends(worker.current().kind)) {
+    touches.root = 1;
+  }
+  touches.other = others;
+  const Cold cold{worker.cold, cold_received};
+  if (worker.round == 0) return worker.speed * worker.cost->rate_of(touches, cold);
   const std::int64_t bytes_of_data = worker.bytes_of_piece();
   Seconds time = worker.cost->rounds(touches, bytes_of_data, worker.round);
-  if (worker.cold > 0 || cold_received > 0) {
-    time +=
-        worker.cost->cold_rounds(touches, bytes_of_data, worker.round, worker.cold, cold_received);
+  if (cold.own > 0 || cold.received > 0) {
+    time += worker.cost->cold_rounds(touches, bytes_of_data, worker.round, cold);
   }
   if (time.value <= 0) return unlimited;
   return {worker.speed * bytes / (worker.part_of_round * time.value)};

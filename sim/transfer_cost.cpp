@@ -29,17 +29,19 @@ double bytes_per_byte(Protocol protocol) {
   return 1;
 }
 
-BytesPerSecond ProtocolCost::rate_of(const Touches& touches, double cold_received) const {
-  const double per_byte = touches.load / rate.load.value +
-                          touches.receive * (1 / rate.receive.value + cold_received / fetch.value) +
-                          touches.store / rate.store.value + touches.send / rate.send.value;
+BytesPerSecond ProtocolCost::rate_of(const Touches& touches, const Cold& cold) const {
+  const double per_byte = touches.load * (1 / rate.load.value + cold.own / fetch.value) +
+                          touches.receive * (1 / rate.receive.value + cold.received / fetch.value) +
+                          touches.store / rate.store.value + touches.send / rate.send.value +
+                          touches.root / rate.root.value + touches.other / rate.other.value;
   return per_byte > 0 ? BytesPerSecond{1 / per_byte} : unlimited;
 }
 
 Seconds ProtocolCost::rounds(const Touches& touches, std::int64_t bytes,
                              std::int64_t round_bytes) const {
   const Seconds full = touches.load * round.load + touches.receive * round.receive +
-                       touches.store * round.store + touches.send * round.send;
+                       touches.store * round.store + touches.send * round.send +
+                       touches.root * round.root + touches.other * round.other;
   const auto rest = static_cast<double>(bytes % round_bytes) / static_cast<double>(round_bytes);
   const double last = rest > 0 ? share_of_round(rest) : 0;
   const std::int64_t full_rounds = bytes / round_bytes;
@@ -47,14 +49,16 @@ Seconds ProtocolCost::rounds(const Touches& touches, std::int64_t bytes,
 }
 
 Seconds ProtocolCost::cold_rounds(const Touches& touches, std::int64_t bytes,
-                                  std::int64_t round_bytes, double own, double received) const {
+                                  std::int64_t round_bytes, const Cold& cold) const {
   const double number = static_cast<double>(bytes) / static_cast<double>(round_bytes);
-  return number * (own * touches.load * cold_load + received * touches.receive * cold_receive);
+  return number *
+         (cold.own * touches.load * cold_load + cold.received * touches.receive * cold_receive);
 }
 
 double ProtocolCost::crowded_share(double demand) const {
-  constexpr double sharpness = 2.5;
-  return std::pow(1 + std::pow(crowding * demand, sharpness), -1 / sharpness);
+  const double balance = std::min(demand, 1 / demand);
+  const double sharpness = std::log(2) / -std::log(1 - crowding);
+  return std::pow(1 + std::pow(balance, sharpness), -1 / sharpness);
 }
 
 namespace {
@@ -62,12 +66,12 @@ namespace {
 PerTouch<BytesPerSecond> faster(const PerTouch<BytesPerSecond>& a,
                                 const PerTouch<BytesPerSecond>& b) {
   return {std::max(a.load, b.load), std::max(a.receive, b.receive), std::max(a.store, b.store),
-          std::max(a.send, b.send)};
+          std::max(a.send, b.send), std::max(a.root, b.root),       std::max(a.other, b.other)};
 }
 
 PerTouch<Seconds> shorter(const PerTouch<Seconds>& a, const PerTouch<Seconds>& b) {
   return {std::min(a.load, b.load), std::min(a.receive, b.receive), std::min(a.store, b.store),
-          std::min(a.send, b.send)};
+          std::min(a.send, b.send), std::min(a.root, b.root),       std::min(a.other, b.other)};
 }
 
 }  // namespace

@@ -28,10 +28,19 @@ struct PerTouch {
   Value receive{};  ///< reads what a peer sent
   Value store{};    ///< writes into the rank's own buffer
   Value send{};     ///< writes to a peer
+  Value root{};     ///< has come to the root of a tree, in code for several peers both ways
+  Value other{};    ///< stands in line behind another thread block of the GPU
 };
 
 /// How often each byte is touched so.
-using Touches = PerTouch<std::uint32_t>;
+using Touches = PerTouch<double>;
+
+/// Shares of what is touched that have left the GPU's cache: of the rank's own data, and of what it
+/// received.
+struct Cold {
+  double own = 0;
+  double received = 0;
+};
 
 /// What moving data costs a rank beyond its links, for one protocol. The zero-cost default is the
 /// textbook's alpha-beta machine: only links limit.
@@ -70,8 +79,8 @@ struct ProtocolCost {
   /// What a thread block touches in a second, for protocols that move slices. A lane of it reaches
   /// that too while the others rest, however few warps it has (recordings/h200x4/
   /// forced-2-ranks.yaml, Tree/Simple on one chunk a channel).
-  PerTouch<BytesPerSecond> rate{unlimited, unlimited, unlimited, unlimited};
-  /// At which it fetches, before it receives them, bytes that have left the GPU's cache
+  PerTouch<BytesPerSecond> rate{unlimited, unlimited, unlimited, unlimited, unlimited, unlimited};
+  /// At which it fetches, before it loads or receives them, bytes that have left the GPU's cache
   /// (TransferCost::cache).
   BytesPerSecond fetch = unlimited;
   /// Bytes on the wire per byte of data: LL 2, LL128 128/120, Simple 1.
@@ -93,19 +102,17 @@ struct ProtocolCost {
   /// warps; in between, as much more as it has more of them.
   double least_of_lane = 1;
 
-  /// At which data move that a thread block touches so, where that share of what it received has
-  /// left the cache.
-  BytesPerSecond rate_of(const Touches& touches, double cold_received = 0) const;
+  /// At which data move that a thread block touches so.
+  BytesPerSecond rate_of(const Touches& touches, const Cold& cold = {}) const;
   /// What a round takes of a full one's time where such a share of it (0 to 1) has data.
   double share_of_round(double filled) const { return least_round + (1 - least_round) * filled; }
   /// The same for a lane with such a share of the warps.
   double share_of_lane(double warps) const { return least_of_lane + (1 - least_of_lane) * warps; }
   /// Time of the rounds that so much data takes, each of at most `round` bytes.
   Seconds rounds(const Touches& touches, std::int64_t bytes, std::int64_t round_bytes) const;
-  /// What they take longer where that share of a rank's own data, and of what it received, has left
-  /// the cache.
+  /// What they take longer for what has left the cache.
   Seconds cold_rounds(const Touches& touches, std::int64_t bytes, std::int64_t round_bytes,
-                      double own, double received) const;
+                      const Cold& cold) const;
   bool flags_lines() const { return warp_granule.count > 0; }
   /// What is left of its rate to a thread block that begins to send a slice while those that send
   /// over a link of its own, itself included, could fill so many of it: stores take longer to be

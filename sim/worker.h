@@ -23,6 +23,7 @@ struct Worker {
   std::uint32_t channel = 0;
   Rank rank = 0;  ///< or the agent
   bool is_agent = false;
+  bool is_root = false;  ///< of a tree, so that all warps serve both ways
   std::uint32_t lane = 0;
   std::uint32_t loops = 0;
   std::uint32_t loop = 0;
@@ -34,9 +35,11 @@ struct Worker {
   std::int64_t slice_bytes = 0;  ///< data of the slice that it is at,
   std::int64_t piece_bytes = 0;  ///< and of every piece of it but the last
   Seconds slice_cost;
-  RouteId store_route = 0;             ///< of what it keeps
-  BytesPerSecond shared = unlimited;   ///< what the lanes of its thread block send in all
-  BytesPerSecond sending = unlimited;  ///< what it could put on a link, were it alone
+  RouteId store_route = 0;            ///< of what it keeps
+  BytesPerSecond shared = unlimited;  ///< what the lanes of its thread block send in all
+  double weight = 1;                  ///< what of its thread block it is
+  BytesPerSecond part = unlimited;    ///< what of that is its own while all of them send
+  double demand = 0;         ///< what it could put on links, in bytes per second, while it sends
   double cold = 0;           ///< of the rank's own data, the share that has left the cache
   double part_of_round = 1;  ///< what its round takes of that of its whole thread block
   bool adds_slices = false;  ///< whether the two lanes of a tree wait for each other's slice costs

@@ -47,6 +47,8 @@ void add_thread_block(std::vector<Parameter>& parameters, const std::string& pre
   rate("receive", &PerTouch<BytesPerSecond>::receive);
   rate("store", &PerTouch<BytesPerSecond>::store);
   rate("send", &PerTouch<BytesPerSecond>::send);
+  rate("root", &PerTouch<BytesPerSecond>::root);
+  rate("other", &PerTouch<BytesPerSecond>::other);
   parameters.push_back(
       {fmt::format("{}.fetch", prefix), Quantity::rate,
        [place](TransferCost& cost) -> double& { return place(cost).fetch.value; }});
@@ -56,6 +58,8 @@ void add_thread_block(std::vector<Parameter>& parameters, const std::string& pre
   round("receive", &PerTouch<Seconds>::receive);
   round("store", &PerTouch<Seconds>::store);
   round("send", &PerTouch<Seconds>::send);
+  round("root", &PerTouch<Seconds>::root);
+  round("other", &PerTouch<Seconds>::other);
   share("round.least", &ProtocolCost::least_round);
   share("round.lane", &ProtocolCost::least_of_lane);
 }

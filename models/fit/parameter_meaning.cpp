@@ -20,7 +20,7 @@ struct Meaning {
 };
 
 /// The first that ends a name, less the link kind, says what it means.
-constexpr std::array<Meaning, 36> meanings{{
+constexpr std::array<Meaning, 40> meanings{{
     {"launch", "once per call"},
     {"issue", "least time of a call: the CPU issues the next"},
     {"efficiency", "what a link carries of its bandwidth"},
@@ -48,13 +48,17 @@ constexpr std::array<Meaning, 36> meanings{{
     {"rate.receive", "the same of what a peer sent"},
     {"rate.store", "rate at which it writes into the own buffer"},
     {"rate.send", "rate at which it writes to a peer"},
-    {"fetch", "rate of reading what a peer sent and has left the cache"},
+    {"rate.root", "at the root of a tree, as if once more at this rate"},
+    {"rate.other", "and as if once more at this rate for each other one of its GPU"},
+    {"fetch", "rate of reading what has left the cache"},
     {"cold.load", "more of a round to read own data that has left the cache"},
     {"cold.receive", "more of one to read what a peer sent, if it has"},
     {"round.load", "a round's reading of own data"},
     {"round.receive", "a round's reading of what a peer sent"},
     {"round.store", "a round's writing into the own buffer"},
     {"round.send", "a round's writing to a peer"},
+    {"round.root", "more of a round at the root of a tree"},
+    {"round.other", "and for each other thread block of its GPU"},
     {"round.least", "what a round takes of that where few warps have data"},
     {"round.lane", "what it takes in a lane that has few warps"},
 }};

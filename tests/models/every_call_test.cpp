@@ -59,7 +59,7 @@ TransferCost some_cost() {
     each.slice = microseconds(0.5);
     each.alpha.fill(microseconds(1));
     each.rate = {gigabytes_per_second(200), gigabytes_per_second(200), gigabytes_per_second(60),
-                 gigabytes_per_second(30)};
+                 gigabytes_per_second(30),  gigabytes_per_second(250), gigabytes_per_second(4000)};
   }
   cost.protocols[0].wire_factor = 2;
   cost.protocols[1].wire_factor = 128.0 / 120;

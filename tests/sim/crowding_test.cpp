@@ -1,10 +1,8 @@
-// What thread blocks that are sending leave to those that join them.
+// How thread blocks that move bytes are in each other's way.
 
 #include "sim/crowding.h"
 
 #include <gtest/gtest.h>
-
-#include <cmath>
 
 #include "sim/algorithms/registry.h"
 #include "tests/support/machines.h"
@@ -15,7 +13,7 @@ namespace {
 /// A ring of two on two channels; both ranks' first primitive sends.
 class CrowdingOfRings : public testing::Test {
  protected:
-  CrowdingOfRings() { cost_.crowding = 1; }
+  CrowdingOfRings() { cost_.crowding = 0.5; }
 
   static Plan ring_on_two_channels() {
     Plan plan = make_plan(Collective::all_reduce, "ring", uniform_placement(2));
@@ -29,12 +27,11 @@ class CrowdingOfRings : public testing::Test {
     worker.cost = &cost_;
     worker.channel = channel;
     worker.rank = rank;
-    worker.sending = gigabytes_per_second(10);
     return worker;
   }
-  /// Where so many thread blocks of 10 GB/s are on a link of 10 GB/s.
-  static double share_among(double thread_blocks) {
-    return std::pow(1 + std::pow(thread_blocks, 2.5), -0.4);
+  /// What a worker that sends at 10 GB/s finds.
+  static double share_left(Crowding& crowding, Worker& worker) {
+    return crowding.join(worker, gigabytes_per_second(10));
   }
 
   Plan plan_ = ring_on_two_channels();
@@ -42,31 +39,49 @@ class CrowdingOfRings : public testing::Test {
   ProtocolCost cost_;
 };
 
-// Both channels of a rank leave by its port; the other rank has another.
+// Both channels of a rank leave by its port of 10 GB/s; the other rank has another. With half lost
+// where the link could just be filled, the share is 1 / (1 + x) and x the demand, or its inverse.
 TEST_F(CrowdingOfRings, counts_those_who_are_sending) {
-  Crowding crowding(wiring_);
-  EXPECT_DOUBLE_EQ(crowding.join(worker_on(0)), share_among(1));
-  EXPECT_DOUBLE_EQ(crowding.join(worker_on(1)), share_among(2));
-  EXPECT_DOUBLE_EQ(crowding.join(worker_on(0, 1)), share_among(1));
-  crowding.leave(worker_on(0));
-  crowding.leave(worker_on(1));
-  EXPECT_DOUBLE_EQ(crowding.join(worker_on(1)), share_among(1));
+  Crowding crowding(wiring_, 2);
+  Worker first = worker_on(0);
+  Worker second = worker_on(1);
+  Worker of_the_other_rank = worker_on(0, 1);
+  EXPECT_DOUBLE_EQ(share_left(crowding, first), 1 / 2.0);
+  EXPECT_DOUBLE_EQ(share_left(crowding, second), 1 / 1.5);
+  EXPECT_DOUBLE_EQ(share_left(crowding, of_the_other_rank), 1 / 2.0);
+  crowding.leave(first);
+  crowding.leave(second);
+  EXPECT_DOUBLE_EQ(share_left(crowding, second), 1 / 2.0);
 }
 
+// Of a lane only what it gets while all lanes send.
 TEST_F(CrowdingOfRings, counts_parts_of_thread_blocks) {
-  Crowding crowding(wiring_);
+  Crowding crowding(wiring_, 2);
   Worker half = worker_on(0);
-  half.sending = gigabytes_per_second(5);
-  EXPECT_DOUBLE_EQ(crowding.join(half), share_among(0.5));
+  half.part = gigabytes_per_second(5);
+  EXPECT_DOUBLE_EQ(share_left(crowding, half), 1 / 1.5);
+}
+
+TEST_F(CrowdingOfRings, counts_the_busy_thread_blocks_of_each_rank) {
+  Crowding crowding(wiring_, 2);
+  Worker lane = worker_on(1);
+  lane.weight = 0.5;
+  crowding.begin(worker_on(0));
+  crowding.begin(lane);
+  EXPECT_EQ(crowding.busy(0), 1.5);
+  EXPECT_EQ(crowding.busy(1), 0);
+  crowding.end(worker_on(0));
+  EXPECT_EQ(crowding.busy(0), 0.5);
 }
 
 // The port in has a quarter of the bandwidth.
 TEST_F(CrowdingOfRings, goes_by_the_fullest_link) {
-  const Wire& wire = wiring_.wires[0][worker_on(0).peers(worker_on(0).current().send_group)[0]];
+  Worker worker = worker_on(0);
+  const Wire& wire = wiring_.wires[0][worker.peers(worker.current().send_group)[0]];
   ASSERT_GE(wire.resources.size(), 2U);
   wiring_.capacities[wire.resources.back()] = gigabytes_per_second(2.5);
-  Crowding crowding(wiring_);
-  EXPECT_DOUBLE_EQ(crowding.join(worker_on(0)), share_among(4));
+  Crowding crowding(wiring_, 2);
+  EXPECT_DOUBLE_EQ(share_left(crowding, worker), 1 / 1.25) << "four times what it carries";
 }
 
 }  // namespace

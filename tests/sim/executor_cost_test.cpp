@@ -106,39 +106,39 @@ TEST_F(ExecutorCost, slices_that_are_sent_on_as_they_came_cost_more) {
   EXPECT_DOUBLE_EQ(microseconds_of(gather, {30000}, cost_), 4 + 0.25);
 }
 
-// One thread block of 10 GB/s could fill its link alone; times 0.5: (1 + 0.5^2.5)^-0.4 of its rate.
-constexpr double share_at_half = 0.936963;
-
-TEST_F(ExecutorCost, thread_blocks_that_fill_a_link_are_slowed_down) {
+// One thread block of 10 GB/s could just fill its link: a fifth is lost.
+TEST_F(ExecutorCost, thread_blocks_that_fill_a_link_lose_some_of_it) {
   simple(cost_).rate.send = rate;
-  simple(cost_).crowding = 0.5;
-  EXPECT_NEAR(microseconds_of(plan_, size_, cost_), 2 * (1 / share_at_half + 1), 1e-5);
+  simple(cost_).crowding = 0.2;
+  EXPECT_NEAR(microseconds_of(plan_, size_, cost_), 2 * (1 / 0.8 + 1), 1e-9);
 }
 
-// Two channels of 5,000 bytes a hop on one link of 100 GB/s: the first to begin is alone, the other
-// finds it there. Thread blocks of 10 GB/s, 0.5 us when alone: the link counts for 10 x 10 GB/s.
+// Two channels of 5,000 bytes a hop on one link of 20 GB/s: the first to begin is alone, the other
+// finds it there. Thread blocks of 10 GB/s, 0.5 us when alone.
 TEST_F(ExecutorCost, thread_blocks_are_slowed_down_by_those_that_send_when_they_begin) {
   Plan plan = make_plan(Collective::broadcast, "ring", uniform_placement(2));
   plan.schedule_of_channel = {0, 0};
   simple(cost_).rate.send = rate;
-  simple(cost_).crowding = 10;
-  Wiring wiring = test::private_wiring(plan, gigabytes_per_second(100), alpha);
+  simple(cost_).crowding = 0.5;
+  Wiring wiring = test::private_wiring(plan, gigabytes_per_second(20), alpha);
   wiring.wires[1] = wiring.wires[0];
   const Binding binding(plan, {10000}, Bytes{4}, {});
   NativeFabric fabric;
-  const double second = std::pow(1 + std::pow(2, 2.5), -0.4);
   EXPECT_NEAR(
       in_microseconds(execute({plan, binding, wiring, cost_, Protocol::simple}, fabric).time),
-      0.5 / second + 1, 1e-9);
+      0.5 * 2 + 1, 1e-9)
+      << "1 / (1 + 1): half of the rate, while the first takes 1.5 times as long";
 }
 
-TEST(CrowdedShare, falls_as_the_link_fills) {
+// A quarter lost makes the exponent ln 2 / -ln 0.75 = 2.40942; 2 to it is 5.31261.
+TEST(CrowdedShare, is_least_where_thread_blocks_just_fill_the_link) {
   ProtocolCost cost;
-  cost.crowding = 0.5;
-  EXPECT_EQ(cost.crowded_share(0), 1);
-  EXPECT_NEAR(cost.crowded_share(1), share_at_half, 1e-6);
-  EXPECT_NEAR(cost.crowded_share(2), std::pow(2, -0.4), 1e-9);
-  EXPECT_NEAR(1000 * cost.crowded_share(1000), 2, 1e-4) << "all of them: the link / crowding";
+  cost.crowding = 0.25;
+  EXPECT_DOUBLE_EQ(cost.crowded_share(1), 0.75);
+  EXPECT_NEAR(cost.crowded_share(0.5), 0.930922, 1e-6) << "(1 + 1 / 5.31261)^(-1 / 2.40942)";
+  EXPECT_DOUBLE_EQ(cost.crowded_share(2), cost.crowded_share(0.5));
+  EXPECT_NEAR(cost.crowded_share(0.001), 1, 1e-6);
+  EXPECT_NEAR(cost.crowded_share(1000), 1, 1e-6) << "who waits for the link leaves no gaps";
 }
 
 // 4 us of links alone, of which 2 are bytes: these take up to half more or less.
@@ -164,8 +164,8 @@ TEST(Rounds, take_longer_where_data_has_left_the_cache) {
   ProtocolCost cost;
   cost.cold_load = microseconds(2);
   cost.cold_receive = microseconds(1);
-  EXPECT_DOUBLE_EQ(in_microseconds(cost.cold_rounds({1, 0, 0, 1}, 1000, 400, 0.5, 0.25)), 2.5);
-  EXPECT_DOUBLE_EQ(in_microseconds(cost.cold_rounds({0, 2, 1, 0}, 1000, 400, 0.5, 0.25)), 1.25);
+  EXPECT_DOUBLE_EQ(in_microseconds(cost.cold_rounds({1, 0, 0, 1}, 1000, 400, {0.5, 0.25})), 2.5);
+  EXPECT_DOUBLE_EQ(in_microseconds(cost.cold_rounds({0, 2, 1, 0}, 1000, 400, {0.5, 0.25})), 1.25);
 }
 
 // A byte that is loaded, received twice, stored and sent takes what each of these takes.
@@ -173,12 +173,16 @@ TEST(RateOf, adds_up_what_is_done_with_a_byte) {
   ProtocolCost cost;
   EXPECT_EQ(cost.rate_of({1, 2, 1, 1}), unlimited);
   cost.rate = {gigabytes_per_second(10), gigabytes_per_second(20), gigabytes_per_second(5),
-               gigabytes_per_second(2)};
+               gigabytes_per_second(2),  gigabytes_per_second(4),  gigabytes_per_second(40)};
   EXPECT_DOUBLE_EQ(in_gigabytes_per_second(cost.rate_of({1, 2, 1, 1})), 1 / 0.9);
   EXPECT_DOUBLE_EQ(in_gigabytes_per_second(cost.rate_of({1, 0, 0, 0})), 10);
+  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(cost.rate_of({1, 0, 0, 0, 1, 10})), 1 / 0.6)
+      << "at the root, with ten other thread blocks";
   cost.fetch = gigabytes_per_second(4);
-  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(cost.rate_of({0, 2, 0, 1}, 0.5)), 1 / 0.85)
+  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(cost.rate_of({0, 2, 0, 1}, {1, 0.5})), 1 / 0.85)
       << "half of what was received comes from memory";
+  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(cost.rate_of({1, 0, 0, 0}, {1, 0.5})), 1 / 0.35)
+      << "all of what is loaded";
 }
 
 // The first hop sends the rank's own data, the second adds to it, the last receive touches none
@@ -237,22 +241,27 @@ TEST_F(ExecutorCost, wire_factor_multiplies_bytes) {
 // 10,000 bytes take 1 us to load, 2 to receive, 2.5 to store and 5 to send. The first primitive
 // loads and sends, the second does all four, the last receives and stores.
 TEST_F(ExecutorCost, each_primitive_takes_as_long_as_all_that_it_does) {
-  simple(cost_).rate = {gigabytes_per_second(10), gigabytes_per_second(5), gigabytes_per_second(4),
-                        gigabytes_per_second(2)};
+  simple(cost_).rate = {gigabytes_per_second(10),
+                        gigabytes_per_second(5),
+                        gigabytes_per_second(4),
+                        gigabytes_per_second(2),
+                        unlimited,
+                        unlimited};
   EXPECT_DOUBLE_EQ(microseconds_of(plan_, size_, cost_), 6 + 1 + 10.5 + 1 + 4.5);
 }
 
-// A cache of 10,000 bytes, and as many arrive as fit in: nothing is fetched. In one of 5,000 a
-// quarter of them is still there when the second primitive comes to them, and when the last one
-// does: 3/4 of 2 us more, twice.
-TEST_F(ExecutorCost, what_was_received_is_fetched_where_it_has_left_the_cache) {
+// Each rank reads its own data twice and writes as much, 40,000 bytes: a cache of 10,000 has a
+// sixteenth left from the call before, and as many arrive as fit in. One of 5,000 has a 64th left;
+// of what has arrived a quarter is still there when the second primitive comes to it, and when the
+// last one does. Each of the four takes 2 us for the rest.
+TEST_F(ExecutorCost, data_are_fetched_where_they_have_left_the_cache) {
   simple(cost_).fetch = gigabytes_per_second(5);
   simple(cost_).rate.send = rate;
   EXPECT_DOUBLE_EQ(microseconds_of(plan_, size_, cost_), 4) << "nothing is known of a cache";
   cost_.cache = {10000};
-  EXPECT_DOUBLE_EQ(microseconds_of(plan_, size_, cost_), 4);
+  EXPECT_DOUBLE_EQ(microseconds_of(plan_, size_, cost_), 4 + 2 * (2 * 15 / 16.0));
   cost_.cache = {5000};
-  EXPECT_DOUBLE_EQ(microseconds_of(plan_, size_, cost_), 4 + 2 * 0.75 * 2);
+  EXPECT_DOUBLE_EQ(microseconds_of(plan_, size_, cost_), 4 + 2 * (2 * 63 / 64.0) + 2 * (0.75 * 2));
 }
 
 // Slices of 5,000 bytes, 0.5 us each. Step 1: slice 0 arrives at 0.5 + 1 = 1.5, slice 1 at 2.0.

@@ -50,16 +50,22 @@ TEST(ThreadBlockCosts, are_those_of_the_kind_of_link) {
 /// Loads take 1 us per 10,000 bytes, receives 2, stores 4, sends 5.
 ProtocolCost cost_by_touch() {
   ProtocolCost cost;
-  cost.rate = {gigabytes_per_second(10), gigabytes_per_second(5), gigabytes_per_second(2.5),
-               gigabytes_per_second(2)};
+  cost.rate = {gigabytes_per_second(10),
+               gigabytes_per_second(5),
+               gigabytes_per_second(2.5),
+               gigabytes_per_second(2),
+               unlimited,
+               unlimited};
   return cost;
 }
 
 /// What a rank's thread block sends in all in a chain of three, 0 being the root.
-double shared_in_chain(Rank rank) {
+double shared_in_chain(Rank rank, double others = 0) {
   const Plan plan =
       make_nccl_plan(Collective::all_reduce, NcclAlgorithm::tree, test::node_channels(1, 3, 1), 1);
-  return in_gigabytes_per_second(shared_rate(plan.schedule(0), rank, cost_by_touch()));
+  ProtocolCost cost = cost_by_touch();
+  cost.rate.other = gigabytes_per_second(10);
+  return in_gigabytes_per_second(shared_rate(plan.schedule(0), rank, cost, others, {}));
 }
 
 // The middle one passes sums up, 8 us, and results down, 11: both lanes get on with 20,000 bytes in
@@ -70,24 +76,14 @@ TEST(SharedRate, lets_all_lanes_that_send_get_on_alike) {
   EXPECT_DOUBLE_EQ(shared_in_chain(2), 10.0 / 6);
 }
 
-TEST(SharedRate, is_not_limited_where_nothing_costs_anything) {
-  const Plan plan = make_plan(Collective::all_reduce, "tree", uniform_placement(2));
-  EXPECT_EQ(shared_rate(plan.schedule(0), 1, {}), unlimited);
+// Each lane of the middle one stands in line behind two others, 2 us.
+TEST(SharedRate, is_less_among_other_thread_blocks) {
+  EXPECT_DOUBLE_EQ(shared_in_chain(1, 2), 20.0 / 23);
 }
 
-// A round of 400 bytes of data, 500 on the wire, in 1 us; in slices, 4 GB/s of loads and sends.
-TEST(SendingRate, is_that_of_own_data) {
-  ProtocolCost cost;
-  Worker worker;
-  worker.cost = &cost;
-  EXPECT_EQ(sending_rate(worker), unlimited);
-  cost.rate.load = cost.rate.send = gigabytes_per_second(8);
-  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(sending_rate(worker)), 4);
-  worker.round = 400;
-  EXPECT_EQ(sending_rate(worker), unlimited);
-  cost.wire_factor = 1.25;
-  cost.round.load = cost.round.send = microseconds(0.5);
-  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(sending_rate(worker)), 0.5);
+TEST(SharedRate, is_not_limited_where_nothing_costs_anything) {
+  const Plan plan = make_plan(Collective::all_reduce, "tree", uniform_placement(2));
+  EXPECT_EQ(shared_rate(plan.schedule(0), 1, {}, 0, {}), unlimited);
 }
 
 // A ring of three whose connection from rank 0 goes over a network: rank 2 has none to do with it.
@@ -140,15 +136,28 @@ TEST_F(SliceCost, is_more_for_what_is_sent_on_as_it_came) {
 TEST_F(SliceCost, and_rate_are_nothing_to_a_switch) {
   worker_.is_agent = true;
   EXPECT_EQ(slice_cost(worker_), Seconds{});
-  EXPECT_EQ(rate_of(worker_, 1000, 0), unlimited);
+  EXPECT_EQ(rate_of(worker_, 1000, 0, 0), unlimited);
 }
 
 TEST_F(SliceCost, rates_fall_with_speed) {
-  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, 0)), 8) << "loads and sends";
+  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, 0, 0)), 8) << "loads and sends";
   worker_.speed = 0.5;
-  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, 0)), 4);
+  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, 0, 0)), 4);
   worker_.primitive = 2;
-  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, 0)), 4) << "stores";
+  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, 0, 0)), 4) << "stores";
+}
+
+// The first send, 2 us for 16,000 bytes, stands in line behind four others, 1 us each. A root that
+// receives and sends takes 3 us besides the 3 of store and send, not so where it only receives.
+TEST_F(SliceCost, rates_fall_with_company_and_at_the_root) {
+  cost_.rate.other = gigabytes_per_second(16);
+  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, 4, 0)), 16.0 / 6);
+  cost_.rate.root = gigabytes_per_second(16.0 / 3);
+  worker_.is_root = true;
+  worker_.primitive = 1;
+  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, 0, 0)), 16.0 / 6);
+  worker_.primitive = 2;
+  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, 0, 0)), 8);
 }
 
 // The first send reads the rank's own data, all of which has left the cache: 4 us for 1,000 bytes
@@ -157,17 +166,17 @@ TEST_F(SliceCost, rounds_that_wait_for_memory_take_longer) {
   worker_.round = 1000;
   worker_.cold = 1;
   cost_.cold_load = microseconds(2);
-  EXPECT_EQ(rate_of(worker_, 1000, 0), gigabytes_per_second(0.25));
+  EXPECT_EQ(rate_of(worker_, 1000, 0, 0), gigabytes_per_second(0.25));
   worker_.primitive = 1;
-  EXPECT_EQ(rate_of(worker_, 1000, 0), gigabytes_per_second(0.5));
+  EXPECT_EQ(rate_of(worker_, 1000, 0, 0), gigabytes_per_second(0.5));
 }
 
 // 1,000 bytes in one round of 2 us, 2,000 on the wire; rounds that take no time limit nothing.
 TEST_F(SliceCost, rounds_make_the_rate_of_flagged_lines) {
   worker_.round = 1000;
-  EXPECT_EQ(rate_of(worker_, 2000, 0), gigabytes_per_second(1));
+  EXPECT_EQ(rate_of(worker_, 2000, 0, 0), gigabytes_per_second(1));
   worker_.primitive = 2;
-  EXPECT_EQ(rate_of(worker_, 2000, 0), unlimited);
+  EXPECT_EQ(rate_of(worker_, 2000, 0, 0), unlimited);
 }
 
 }  // namespace

@@ -118,20 +118,21 @@ TEST_F(CalibrationFitOfH200, does_not_trust_the_slope_at_a_bend) {
   EXPECT_EQ(constant(fit, "simple.alpha.nvlink").determination, Determination::undetermined);
 }
 
-// Over NVLink nothing shows what PCIe costs, nor LL128 where it does not run. Nothing of so little
-// data leaves the cache.
+// Over NVLink nothing shows what PCIe costs, nor LL128 where it does not run, nor rings what the
+// root of a tree takes.
 TEST_F(CalibrationFitOfH200, names_what_rows_do_not_determine) {
   CalibrationFitOptions options;
-  options.names = {"simple.slice", "simple.fetch", "simple.alpha.pcie", "ll128.slice"};
-  const CalibrationFit fit = fitted(recorded(changed({{"simple.fetch", 30}}), {"Simple"}), options);
+  options.names = {"simple.slice", "simple.rate.root", "simple.alpha.pcie", "ll128.slice"};
+  const CalibrationFit fit =
+      fitted(recorded(changed({{"simple.rate.root", 30}}), {"Simple"}), options);
   EXPECT_EQ(constant(fit, "simple.slice").determination, Determination::fitted);
   EXPECT_EQ(constant(fit, "simple.alpha.pcie").determination, Determination::hidden);
   EXPECT_EQ(constant(fit, "ll128.slice").determination, Determination::hidden);
   EXPECT_EQ(constant(fit, "launch").determination, Determination::not_asked);
-  const FittedConstant& fetch = constant(fit, "simple.fetch");
-  EXPECT_EQ(fetch.determination, Determination::hidden);
-  EXPECT_EQ(fetch.value, fetch.start);
-  EXPECT_FALSE(why_kept(fetch).empty());
+  const FittedConstant& root = constant(fit, "simple.rate.root");
+  EXPECT_EQ(root.determination, Determination::hidden);
+  EXPECT_EQ(root.value, root.start);
+  EXPECT_FALSE(why_kept(root).empty());
 }
 
 // Launch and setup are paid together, once per call: under one protocol only their sum is known.
