@@ -65,7 +65,9 @@ void read_thread_block(const YamlMapping& mapping, ProtocolCost& cost) {
   if (const auto copied = mapping.find("copy_slice")) cost.copy_slice = copied->time();
   if (const auto per_warp = mapping.find("slice_per_warp")) cost.slice_per_warp = per_warp->time();
   if (const auto fan = mapping.find("fan")) cost.fan = fan->time();
-  if (const auto crowding = mapping.find("crowding")) cost.crowding = crowding->share();
+  if (const auto crowding = mapping.find("crowding")) {
+    cost.crowding = crowding->share(most_crowding);
+  }
   if (const auto rates = mapping.find("rate")) read_rates(*rates, cost.rate);
   read_rate(mapping, "fetch", cost.fetch);
   if (const auto cold = mapping.find("cold")) {

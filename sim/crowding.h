@@ -20,9 +20,9 @@ class Crowding {
   void begin(const Worker& worker) { busy_[worker.rank] += worker.weight; }
   void end(const Worker& worker);
 
-  /// The worker begins to send at a rate to the peers of what it is at. What is left to it of that
-  /// rate (ProtocolCost::crowded_share()) on the fullest of its links, which are the wiring's, also
-  /// where a change of the machine has led its bytes elsewhere.
+  /// The worker begins to send at a rate to the peers of what it is at. What it can make of the
+  /// fullest of its links (ProtocolCost::crowded_share()), which are the wiring's, also where a
+  /// change of the machine has led its bytes elsewhere.
   double join(Worker& worker, BytesPerSecond rate);
   void leave(const Worker& worker);
 

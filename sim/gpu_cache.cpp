@@ -10,6 +10,17 @@ double touches(PrimitiveKind kind) {
   return (reads ? 1.0 : 0.0) + (stores(kind) ? 1.0 : 0.0);
 }
 
+/// How many chunks a rank reads of its own buffers, or writes there, in a loop of a channel.
+double chunks_touched(const Schedule& schedule, Rank rank) {
+  double chunks = 0;
+  for (std::uint32_t lane = 0; lane < schedule.lanes(); ++lane) {
+    for (const Primitive& primitive : schedule.program(rank, lane)) {
+      chunks += touches(primitive.kind) * primitive.chunk_count;
+    }
+  }
+  return chunks;
+}
+
 }  // namespace
 
 double cached_share(double footprint, Bytes cache) {
@@ -19,16 +30,17 @@ double cached_share(double footprint, Bytes cache) {
 
 double own_footprint(const Plan& plan, const Binding& binding, Rank rank) {
   if (binding.channels() == 0) return 0;
+  // Programs are long, and most channels share one schedule.
+  std::vector<std::uint32_t> channels(plan.schedules.size(), 0);
+  for (std::uint32_t channel = 0; channel < binding.channels(); ++channel) {
+    ++channels[plan.schedule_of_channel[channel]];
+  }
   const double of_channel = static_cast<double>(binding.size().count) / binding.channels();
   double bytes = 0;
-  for (std::uint32_t channel = 0; channel < binding.channels(); ++channel) {
-    const Schedule& schedule = plan.schedule(channel);
-    const double of_chunk = of_channel / schedule.chunks();
-    for (std::uint32_t lane = 0; lane < schedule.lanes(); ++lane) {
-      for (const Primitive& primitive : schedule.program(rank, lane)) {
-        bytes += touches(primitive.kind) * primitive.chunks().count * of_chunk;
-      }
-    }
+  for (std::size_t i = 0; i < channels.size(); ++i) {
+    if (channels[i] == 0) continue;
+    const Schedule& schedule = plan.schedules[i];
+    bytes += channels[i] * of_channel / schedule.chunks() * chunks_touched(schedule, rank);
   }
   return bytes;
 }

@@ -17,10 +17,7 @@ double cached_share(double footprint, Bytes cache);
 double own_footprint(const Plan& plan, const Binding& binding, Rank rank);
 
 /// By rank: of what it reads of its own buffers, the share that has left a GPU's cache since the
-/// last call. None where nothing is known of a cache (0 bytes), and none where thread blocks stream
-/// through one part of them (chains, trees), so that reading ahead hides how far away it is: only
-/// rings that turn from chunk to chunk wait for it (recordings/h200x4/forced-collectives.yaml, LL
-/// on 16 to 64 MiB).
+/// last call. None where nothing is known of a cache (0 bytes).
 std::vector<double> cold_shares(const Plan& plan, const Binding& binding, Bytes cache);
 
 }  // namespace collsim

@@ -42,6 +42,9 @@ struct Cold {
   double received = 0;
 };
 
+/// As much as ProtocolCost::crowding can be.
+inline constexpr double most_crowding = 0.5;
+
 /// What moving data costs a rank beyond its links, for one protocol. The zero-cost default is the
 /// textbook's alpha-beta machine: only links limit.
 ///
@@ -72,7 +75,8 @@ struct ProtocolCost {
   /// What such a hop takes longer where ranks have several peers at once: the code for trees looks
   /// at three of them.
   Seconds fan;
-  /// How much thread blocks slow each other down on links that they share (crowded_share()).
+  /// What is lost on a link that thread blocks can just fill (crowded_share()); at most
+  /// most_crowding.
   double crowding = 0;
   /// Of sends and receives, which have kernels of their own: what takes the place of all setup.
   std::optional<Seconds> message_setup;
@@ -114,11 +118,11 @@ struct ProtocolCost {
   Seconds cold_rounds(const Touches& touches, std::int64_t bytes, std::int64_t round_bytes,
                       const Cold& cold) const;
   bool flags_lines() const { return warp_granule.count > 0; }
-  /// What is left of its rate to a thread block that begins to send a slice while those that send
-  /// over a link of its own, itself included, could fill so many of it: stores take longer to be
-  /// taken in the busier the link is, so that rates fall before it is full. With x that number
-  /// times `crowding`: (1 + x^2.5)^(-1/2.5). The form was found on 1 to 24 channels of Ring/Simple
-  /// (recordings/h200x4/forced-2-ranks.yaml).
+  /// What thread blocks make of a link that those which send over it could fill so many times:
+  /// where they can just fill it, some wait for it while it lies idle for others, and `crowding` of
+  /// it is lost; far below nobody waits, far above it never lies idle. (1 + min(x, 1/x)^p)^(-1/p),
+  /// which is the p-norm of rates and bandwidth put for the lesser of the two (recordings/h200x2/
+  /// thread-blocks.csv, recv_reduce_copy_send on 8 to 32 thread blocks).
   double crowded_share(double demand) const;
 };
 

@@ -37,8 +37,8 @@ struct Worker {
   Seconds slice_cost;
   RouteId store_route = 0;            ///< of what it keeps
   BytesPerSecond shared = unlimited;  ///< what the lanes of its thread block send in all
-  double weight = 1;                  ///< what of its thread block it is
   BytesPerSecond part = unlimited;    ///< what of that is its own while all of them send
+  double weight = 1;                  ///< what of its thread block it is
   double demand = 0;         ///< what it could put on links, in bytes per second, while it sends
   double cold = 0;           ///< of the rank's own data, the share that has left the cache
   double part_of_round = 1;  ///< what its round takes of that of its whole thread block

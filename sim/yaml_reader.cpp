@@ -234,10 +234,10 @@ double YamlValue::fraction(double most) const {
   return number;
 }
 
-double YamlValue::share() const {
-  const std::string accepted = "a share from 0 to 1, like 0.1 or 10%";
+double YamlValue::share(double most) const {
+  const std::string accepted = fmt::format("a share from 0 to {}, like 0.1 or 10%", most);
   const double number = number_or_percent(accepted);
-  if (number < 0 || number > 1) fail(fmt::format("{} is out of range", string()), accepted);
+  if (number < 0 || number > most) fail(fmt::format("{} is out of range", string()), accepted);
   return number;
 }
 

@@ -41,7 +41,7 @@ class YamlValue {
   Seconds time() const;         ///< zero or more
   /// "10%" or "0.1"; from 0 (exclusive) to `most`.
   double fraction(double most = 1) const;
-  double share() const;  ///< the same from 0 (inclusive) to 1
+  double share(double most = 1) const;  ///< the same from 0 (inclusive)
   std::vector<YamlValue> sequence() const;
   /// The mapping, after checking that it has no key twice and none but those allowed. At the root,
   /// `collsim` is always allowed.

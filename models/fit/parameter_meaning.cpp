@@ -87,6 +87,7 @@ ParameterRange range_of(const Parameter& parameter) {
   if (parameter.quantity != Quantity::share) return {0, most};
   if (is_factor(parameter)) return {1, 4};
   if (parameter.name == "efficiency.pcie") return {0, 1.5};
+  if (parameter.name.ends_with(".crowding")) return {0, most_crowding};
   return {0, 1};
 }
 
