@@ -230,10 +230,11 @@ Bounds lower_bounds(const Plan& plan, const Binding& binding, const Wiring& wiri
   return bounds;
 }
 
-void check_bounds(Seconds time, const Bounds& bounds, double unevenness, std::string_view what) {
+void check_bounds(Seconds time, const Bounds& bounds, const Unevenness& unevenness,
+                  std::string_view what) {
   constexpr double rounding =
       1e-9;  // of a sum over millions of events; a wrong model is off by more
-  if (time.value >= bounds.largest().value * (1 - unevenness - rounding)) return;
+  if (time.value >= bounds.largest().value * (1 - unevenness.most() - rounding)) return;
   throw std::logic_error(fmt::format("{} came out as {:.6g} us, below its lower bound of {:.6g} us",
                                      what, in_microseconds(time),
                                      in_microseconds(bounds.largest())));

@@ -30,8 +30,9 @@ Bounds lower_bounds(const Plan& plan, const Binding& binding, const Wiring& wiri
                     const TransferCost& cost, Protocol protocol);
 
 /// Throws std::logic_error where a time is below its largest bound by more than rounding and by
-/// more than luck with links that serve slices unevenly (TransferCost::unevenness): a bug of ours,
+/// more than luck with links that serve slices unevenly (Unevenness): a bug of ours,
 /// and no answer to give anybody. `what` begins the message.
-void check_bounds(Seconds time, const Bounds& bounds, double unevenness, std::string_view what);
+void check_bounds(Seconds time, const Bounds& bounds, const Unevenness& unevenness,
+                  std::string_view what);
 
 }  // namespace collsim

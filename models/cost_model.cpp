@@ -68,6 +68,7 @@ void read_thread_block(const YamlMapping& mapping, ProtocolCost& cost) {
   if (const auto crowding = mapping.find("crowding")) {
     cost.crowding = crowding->share(most_crowding);
   }
+  if (const auto mixing = mapping.find("mixing")) cost.mixing = mixing->share(most_crowding);
   if (const auto rates = mapping.find("rate")) read_rates(*rates, cost.rate);
   read_rate(mapping, "fetch", cost.fetch);
   if (const auto cold = mapping.find("cold")) {
@@ -101,7 +102,7 @@ void read_protocol(const YamlValue& value, std::size_t protocol, TransferCost& c
   const YamlMapping mapping =
       value.mapping({"setup", "setup_per_warp", "direct_setup", "message_setup", "alpha",
                      "wire_factor", "warp", "over", "slice", "copy_slice", "slice_per_warp", "fan",
-                     "crowding", "rate", "fetch", "cold", "round"});
+                     "crowding", "mixing", "rate", "fetch", "cold", "round"});
   read_protocol(mapping, cost.protocols[protocol]);
   const auto over = mapping.find("over");
   if (!over) return;
@@ -111,7 +112,7 @@ void read_protocol(const YamlValue& value, std::size_t protocol, TransferCost& c
     if (!own) continue;
     if (!cost.over[protocol][kind]) cost.over[protocol][kind] = cost.protocols[protocol];
     read_thread_block(own->mapping({"slice", "copy_slice", "slice_per_warp", "fan", "crowding",
-                                    "rate", "fetch", "cold", "round"}),
+                                    "mixing", "rate", "fetch", "cold", "round"}),
                       *cost.over[protocol][kind]);
   }
 }
@@ -220,6 +221,12 @@ TransferCost read_start(const YamlMapping& root, const Lineage& lineage) {
   return cost;
 }
 
+void read_unevenness(const YamlValue& value, Unevenness& unevenness) {
+  const YamlMapping parts = value.mapping({"slice", "channel"});
+  if (const auto share = parts.find("slice")) unevenness.slice = share->share(most_unevenness);
+  if (const auto share = parts.find("channel")) unevenness.channel = share->share(most_unevenness);
+}
+
 void read_efficiency(const YamlValue& value, TransferCost& cost) {
   const YamlMapping kinds = value.mapping({"nvlink", "pcie", "cpu", "network"});
   for (std::size_t kind = 0; kind < link_kind_count; ++kind) {
@@ -243,7 +250,8 @@ TransferCost read_lineage(const TextFile& text, const Lineage& lineage) {
   if (const auto launch = root.find("launch")) cost.launch = launch->time();
   if (const auto issue = root.find("issue")) cost.issue = issue->time();
   if (const auto efficiency = root.find("efficiency")) read_efficiency(*efficiency, cost);
-  if (const auto share = root.find("unevenness")) cost.unevenness = share->share();
+  if (const auto unevenness = root.find("unevenness"))
+    read_unevenness(*unevenness, cost.unevenness);
   if (const auto cache = root.find("cache")) cost.cache = cache->bytes();
   if (const auto proxy = root.find("proxy")) cost.proxy = read_proxy(*proxy);
   if (const auto memory = root.find("memory")) read_memory(*memory, cost.memory);

@@ -217,7 +217,7 @@ Worker LayoutBuilder::worker_of(std::uint32_t channel, Rank rank, LinkKind slowe
     worker.part = (1.0 / sending_lanes(schedule, rank)) * block->rate;
   }
   worker.speed = speed_of(rank);
-  worker.crowds = !worker.is_agent && worker.cost->crowding > 0;
+  worker.crowds = !worker.is_agent && (worker.cost->crowding > 0 || worker.cost->mixing > 0);
   return worker;
 }
 
@@ -225,7 +225,7 @@ void LayoutBuilder::give_warps(Worker& worker, std::uint32_t warps) const {
   worker.round = warps * cost().warp_granule.count;
   worker.slice_cost = worker.cost->slice + warps * worker.cost->slice_per_warp;
   if (warps == 0 || execution_.plan.channels_divide_chunks) return;
-  worker.part_of_round =
+  worker.part_of_writes =
       worker.cost->share_of_lane(std::min(1.0, static_cast<double>(warps) / execution_.warps));
 }
 

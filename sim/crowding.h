@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
+#include "sim/plan.h"
 #include "sim/wiring.h"
 #include "sim/worker.h"
 
@@ -11,9 +13,8 @@ namespace collsim {
 /// on the links that they share.
 class Crowding {
  public:
-  /// Refers to the wiring. Participants are ranks and agents.
-  Crowding(const Wiring& wiring, std::size_t participants)
-      : wiring_(wiring), demand_(wiring.capacities.size(), 0), busy_(participants, 0) {}
+  /// Participants are ranks and agents.
+  Crowding(const Plan& plan, const Wiring& wiring, std::size_t participants);
 
   /// Thread blocks of the participant that move bytes.
   double busy(Rank participant) const { return busy_[participant]; }
@@ -21,15 +22,37 @@ class Crowding {
   void end(const Worker& worker);
 
   /// The worker begins to send at a rate to the peers of what it is at. What it can make of the
-  /// fullest of its links (ProtocolCost::crowded_share()), which are the wiring's, also where a
-  /// change of the machine has led its bytes elsewhere.
+  /// fullest of its links (ProtocolCost::crowded_share()) and of the one that serves other ranks
+  /// most (ProtocolCost::mixing). Links are the wiring's, also where a change of the machine has
+  /// led its bytes elsewhere.
   double join(Worker& worker, BytesPerSecond rate);
   void leave(const Worker& worker);
 
  private:
-  const Wiring& wiring_;
-  std::vector<double> demand_;  // by resource, in bytes per second
-  std::vector<double> busy_;    // by rank, then by agent
+  struct Link {
+    double demand = 0;    // in bytes per second
+    double capacity = 0;  // in bytes per second
+  };
+  /// A link that a connection goes over, and what of the demand there is its rank's.
+  struct Hop {
+    ResourceId link = 0;
+    std::uint32_t of_rank = 0;
+  };
+
+  void add_routes(const Plan& plan, const Wiring& wiring);
+  /// Calls visit(link, what of its demand is the worker's rank's) for every peer that the worker
+  /// sends to over it.
+  template <typename Visit>
+  void for_each_link(const Worker& worker, const Visit& visit);
+
+  std::vector<Link> links_;       // by resource
+  std::vector<double> of_ranks_;  // in bytes per second, by link and rank that sends over it
+  // The hops of all connections, one after the other, and where those of a connection begin: they
+  // are looked up for every slice.
+  std::vector<Hop> hops_;
+  std::vector<std::uint32_t> begins_;            // by connection of all channels, and the end
+  std::vector<std::uint32_t> first_connection_;  // by channel
+  std::vector<double> busy_;                     // by rank, then by agent
 };
 
 }  // namespace collsim

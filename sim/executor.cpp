@@ -40,7 +40,7 @@ class Executor final : public FabricListener {
         credits_(execution.binding.chunking().credits),
         proxies_(execution.cost.proxy, cost_.proxy_factor, fabric),
         call_(lay_out(execution, costs_, fabric, proxies_)),
-        crowding_(execution.wiring, call_.launches.size()),
+        crowding_(execution.plan, execution.wiring, call_.launches.size()),
         changes_(execution, costs_, call_, fabric, proxies_) {
     const bool fetches = cost_.cold_receive.value > 0 || cost_.fetch < unlimited;
     if (fetches && execution.cost.cache.count > 0) unread_.resize(call_.launches.size());

@@ -70,13 +70,15 @@ inline BytesPerSecond rate_of(const Worker& worker, double bytes, double others,
   touches.other = others;
   const Cold cold{worker.cold, cold_received};
   if (worker.round == 0) return worker.speed * worker.cost->rate_of(touches, cold);
+  touches.store *= worker.part_of_writes;
+  touches.send *= worker.part_of_writes;
   const std::int64_t bytes_of_data = worker.bytes_of_piece();
   Seconds time = worker.cost->rounds(touches, bytes_of_data, worker.round);
   if (cold.own > 0 || cold.received > 0) {
     time += worker.cost->cold_rounds(touches, bytes_of_data, worker.round, cold);
   }
   if (time.value <= 0) return unlimited;
-  return {worker.speed * bytes / (worker.part_of_round * time.value)};
+  return {worker.speed * bytes / time.value};
 }
 
 }  // namespace collsim

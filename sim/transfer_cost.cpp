@@ -57,8 +57,9 @@ Seconds ProtocolCost::cold_rounds(const Touches& touches, std::int64_t bytes,
 
 double ProtocolCost::crowded_share(double demand) const {
   const double balance = std::min(demand, 1 / demand);
-  const double sharpness = std::log(2) / -std::log(1 - crowding);
-  return std::pow(1 + std::pow(balance, sharpness), -1 / sharpness);
+  const double sharpness = std::log(2) / -std::log1p(-crowding);
+  const double crowd = std::pow(balance, sharpness);
+  return crowd > 0 ? std::exp(-std::log1p(crowd) / sharpness) : 1;
 }
 
 namespace {
@@ -107,6 +108,7 @@ ProtocolCost TransferCost::fastest(Protocol protocol) const {
     least.slice_per_warp = std::min(least.slice_per_warp, own->slice_per_warp);
     least.fan = std::min(least.fan, own->fan);
     least.crowding = std::min(least.crowding, own->crowding);
+    least.mixing = std::min(least.mixing, own->mixing);
     least.rate = faster(least.rate, own->rate);
     least.fetch = std::max(least.fetch, own->fetch);
     least.round = shorter(least.round, own->round);

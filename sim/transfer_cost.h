@@ -78,6 +78,10 @@ struct ProtocolCost {
   /// What is lost on a link that thread blocks can just fill (crowded_share()); at most
   /// most_crowding.
   double crowding = 0;
+  /// What is lost on a link of what it carries for other GPUs than the one that looks: a switch
+  /// that has to bring several GPUs' data to one keeps some of them waiting for nothing
+  /// (recordings/h200x4/nvlink.yaml, all_to_all on 2 to 4 GPUs). At most most_crowding.
+  double mixing = 0;
   /// Of sends and receives, which have kernels of their own: what takes the place of all setup.
   std::optional<Seconds> message_setup;
   /// What a thread block touches in a second, for protocols that move slices. A lane of it reaches
@@ -102,15 +106,18 @@ struct ProtocolCost {
   /// What a round takes of that where next to none of its warps has data; in between, as much more
   /// as more of them have.
   double least_round = 1;
-  /// What a round takes of that of a whole thread block in a lane that has next to none of its
-  /// warps; in between, as much more as it has more of them.
+  /// What a round's stores and sends take of those of a whole thread block in a lane that has next
+  /// to none of its warps; in between, as much more as it has more of them. To load and to receive
+  /// is to wait, which takes few warps as long as many (recordings/h200x4/four-ranks.yaml,
+  /// Tree/LL128 on 1 channel: lanes that receive and store, of two ranks, and receive, store and
+  /// send, of four).
   double least_of_lane = 1;
 
   /// At which data move that a thread block touches so.
   BytesPerSecond rate_of(const Touches& touches, const Cold& cold = {}) const;
   /// What a round takes of a full one's time where such a share of it (0 to 1) has data.
   double share_of_round(double filled) const { return least_round + (1 - least_round) * filled; }
-  /// The same for a lane with such a share of the warps.
+  /// The same of the writes of a lane with such a share of the warps.
   double share_of_lane(double warps) const { return least_of_lane + (1 - least_of_lane) * warps; }
   /// Time of the rounds that so much data takes, each of at most `round` bytes.
   Seconds rounds(const Touches& touches, std::int64_t bytes, std::int64_t round_bytes) const;
@@ -153,6 +160,18 @@ struct MemoryCost {
   BytesPerSecond in_turn = unlimited;
 };
 
+/// As much as each part of Unevenness can be.
+inline constexpr double most_unevenness = 0.4;
+
+/// Links do not serve thread blocks evenly, so that channels fall out of step, further and further,
+/// and fill each other's gaps. Shares of its bytes by which a slice loads links more or less
+/// (uneven_load()).
+struct Unevenness {
+  double slice = 0;    ///< at most, by chance, of every slice
+  double channel = 0;  ///< at most, of all slices of a channel
+  double most() const { return slice + channel; }
+};
+
 /// Everything that a calibration says about a machine.
 struct TransferCost {
   std::string calibration = "ideal";  ///< name of the file it came from
@@ -162,10 +181,7 @@ struct TransferCost {
   std::array<ProtocolCost, protocol_count> protocols{};
   ProxyCost proxy;
   MemoryCost memory;
-  /// Links do not serve thread blocks evenly, so that channels fall out of step, further and
-  /// further, and fill each other's gaps: a slice loads links by up to this share more or less than
-  /// its bytes, by chance (uneven_load()).
-  double unevenness = 0;
+  Unevenness unevenness;
   /// What a GPU's cache holds of a call's own buffers from one call to the next (cold_shares()). 0:
   /// not known, nothing waits for memory.
   Bytes cache{};

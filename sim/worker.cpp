@@ -1,5 +1,7 @@
 #include "sim/worker.h"
 
+#include <cmath>
+
 #include "sim/disturbance.h"
 
 namespace collsim {
@@ -48,11 +50,17 @@ bool advance(Worker& worker, const Binding& binding) {
   return over;
 }
 
-double uneven_load(const Worker& worker, double unevenness) {
-  if (unevenness == 0) return 1;
+double uneven_load(const Worker& worker, const Unevenness& unevenness) {
+  if (unevenness.most() == 0) return 1;
   const std::uint64_t place =
       (std::uint64_t{worker.loop} << 32U) ^ (std::uint64_t{worker.primitive} << 8U) ^ worker.slice;
-  return 1 + unevenness * (2 * jitter_of(0, worker.channel, place) - 1);
+  const std::uint64_t sender = (std::uint64_t{worker.rank} << 8U) ^ worker.lane;
+  // Multiples of the golden ratio, modulo 1, are spread evenly, however many there are.
+  const double spread = 0.6180339887 * worker.channel;
+  const double of_slice = jitter_of(0, sender, place) + spread;
+  const double of_channel = 0.5 + spread;
+  const auto offset = [](double turns) { return 2 * (turns - std::floor(turns)) - 1; };
+  return 1 + unevenness.slice * offset(of_slice) + unevenness.channel * offset(of_channel);
 }
 
 TimelineRecord record_of(const Worker& worker) {

@@ -39,12 +39,12 @@ struct Worker {
   BytesPerSecond shared = unlimited;  ///< what the lanes of its thread block send in all
   BytesPerSecond part = unlimited;    ///< what of that is its own while all of them send
   double weight = 1;                  ///< what of its thread block it is
-  double demand = 0;         ///< what it could put on links, in bytes per second, while it sends
-  double cold = 0;           ///< of the rank's own data, the share that has left the cache
-  double part_of_round = 1;  ///< what its round takes of that of its whole thread block
-  bool adds_slices = false;  ///< whether the two lanes of a tree wait for each other's slice costs
-  bool crowds = false;       ///< whether it and others slow each other down
-  double speed = 1;          ///< of the rank's thread blocks
+  double demand = 0;          ///< what it could put on links, in bytes per second, while it sends
+  double cold = 0;            ///< of the rank's own data, the share that has left the cache
+  double part_of_writes = 1;  ///< what its stores and sends take of its whole thread block's
+  bool adds_slices = false;   ///< whether the two lanes of a tree wait for each other's slice costs
+  bool crowds = false;        ///< whether it and others slow each other down
+  double speed = 1;           ///< of the rank's thread blocks
   std::uint32_t flows = 0;
   State state = State::finished;  ///< until its rank launches it
   RecordId record = no_record;
@@ -67,8 +67,9 @@ void begin_slice(Worker& worker, const Binding& binding);
 bool advance(Worker& worker, const Binding& binding);
 
 /// What the slice that the worker is at loads links with for each of its bytes: 1, give or take
-/// `unevenness`, by chance, though always the same for the same slice of the same channel.
-double uneven_load(const Worker& worker, double unevenness);
+/// `unevenness`, by chance, though always the same for the same slice. It evens out over the
+/// channels of a rank, which share its links.
+double uneven_load(const Worker& worker, const Unevenness& unevenness);
 
 /// What a timeline says of the slice that the worker is at, times and causes aside.
 TimelineRecord record_of(const Worker& worker);

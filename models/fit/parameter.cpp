@@ -43,6 +43,7 @@ void add_thread_block(std::vector<Parameter>& parameters, const std::string& pre
   time("slice_per_warp", &ProtocolCost::slice_per_warp);
   time("fan", &ProtocolCost::fan);
   share("crowding", &ProtocolCost::crowding);
+  share("mixing", &ProtocolCost::mixing);
   rate("load", &PerTouch<BytesPerSecond>::load);
   rate("receive", &PerTouch<BytesPerSecond>::receive);
   rate("store", &PerTouch<BytesPerSecond>::store);
@@ -118,8 +119,10 @@ std::vector<Parameter> fit_parameters() {
         {fmt::format("efficiency.{}", calibration_key(static_cast<LinkKind>(kind))),
          Quantity::share, [kind](TransferCost& cost) -> double& { return cost.efficiency[kind]; }});
   }
-  parameters.push_back({"unevenness", Quantity::share,
-                        [](TransferCost& cost) -> double& { return cost.unevenness; }});
+  parameters.push_back({"unevenness.slice", Quantity::share,
+                        [](TransferCost& cost) -> double& { return cost.unevenness.slice; }});
+  parameters.push_back({"unevenness.channel", Quantity::share,
+                        [](TransferCost& cost) -> double& { return cost.unevenness.channel; }});
   parameters.push_back({"proxy.send", Quantity::time,
                         [](TransferCost& cost) -> double& { return cost.proxy.send.value; }});
   parameters.push_back({"proxy.receive", Quantity::time,

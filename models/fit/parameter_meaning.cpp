@@ -20,11 +20,12 @@ struct Meaning {
 };
 
 /// The first that ends a name, less the link kind, says what it means.
-constexpr std::array<Meaning, 40> meanings{{
+constexpr std::array<Meaning, 42> meanings{{
     {"launch", "once per call"},
     {"issue", "least time of a call: the CPU issues the next"},
     {"efficiency", "what a link carries of its bandwidth"},
-    {"unevenness", "how unevenly links serve slices"},
+    {"unevenness.slice", "how unevenly links serve slices, by chance"},
+    {"unevenness.channel", "how unevenly links serve channels"},
     {"proxy.send", "CPU time of the sender's network thread per slice"},
     {"proxy.receive", "CPU time of the receiver's network thread per slice"},
     {"proxy.copy", "rate at which network threads copy"},
@@ -44,6 +45,7 @@ constexpr std::array<Meaning, 40> meanings{{
     {"copy_slice", "more of it where it is sent on as it came"},
     {"slice_per_warp", "more of it for each warp"},
     {"crowding", "how much thread blocks slow each other down on a link"},
+    {"mixing", "what links lose of what they carry for several GPUs"},
     {"rate.load", "rate of a thread block that reads own data"},
     {"rate.receive", "the same of what a peer sent"},
     {"rate.store", "rate at which it writes into the own buffer"},
@@ -60,7 +62,7 @@ constexpr std::array<Meaning, 40> meanings{{
     {"round.root", "more of a round at the root of a tree"},
     {"round.other", "and for each other thread block of its GPU"},
     {"round.least", "what a round takes of that where few warps have data"},
-    {"round.lane", "what it takes in a lane that has few warps"},
+    {"round.lane", "what its writes take in a lane that has few warps"},
 }};
 
 bool ends_in(std::string_view name, std::string_view end) {
@@ -87,7 +89,9 @@ ParameterRange range_of(const Parameter& parameter) {
   if (parameter.quantity != Quantity::share) return {0, most};
   if (is_factor(parameter)) return {1, 4};
   if (parameter.name == "efficiency.pcie") return {0, 1.5};
-  if (parameter.name.ends_with(".crowding")) return {0, most_crowding};
+  if (parameter.name.ends_with(".crowding") || parameter.name.ends_with(".mixing")) {
+    return {0, most_crowding};
+  }
   return {0, 1};
 }
 

@@ -27,18 +27,19 @@ TEST(Extends, takes_what_the_file_does_not_say) {
   EXPECT_EQ(cost.calibration, "small");
   EXPECT_EQ(cost.over_tcp, "") << "its hosts are others";
   EXPECT_EQ(cost.launch, base.launch);
-  EXPECT_EQ(cost.unevenness, base.unevenness);
+  EXPECT_EQ(cost.unevenness.slice, base.unevenness.slice);
+  EXPECT_EQ(cost.unevenness.channel, base.unevenness.channel);
   EXPECT_EQ(cost.of(Protocol::ll).fan, microseconds(9));
   EXPECT_EQ(cost.of(Protocol::ll).slice, base.of(Protocol::ll).slice);
 }
 
 // Both would be inherited.
 TEST(Extends, can_take_back_memory_and_unevenness) {
-  const TransferCost cost =
-      test::cost_of_small_calibration("extends: hgx-h200\nmemory: none\nunevenness: 0%");
+  const TransferCost cost = test::cost_of_small_calibration(
+      "extends: hgx-h200\nmemory: none\nunevenness: { slice: 0%, channel: 0% }");
   EXPECT_FALSE(cost.memory.used);
   EXPECT_EQ(cost.memory.at_once, unlimited);
-  EXPECT_EQ(cost.unevenness, 0);
+  EXPECT_EQ(cost.unevenness.most(), 0);
   EXPECT_FALSE(test::cost_of_small_calibration("memory: none").memory.used);
   EXPECT_EQ(test::error_in_small_calibration("memory: all"),
             "c.yaml:5:9: 'all' is no host memory; none, or { cached: ..., rate: ..., cache: ... }");
@@ -127,7 +128,7 @@ TEST(ShippedCalibrations, follow_the_h200_by_their_clocks) {
     const TransferCost cost = shipped(name);
     EXPECT_EQ(cost.launch, base.launch) << name;
     EXPECT_EQ(cost.issue, microseconds(5)) << name;
-    EXPECT_EQ(cost.unevenness, 0) << name;
+    EXPECT_EQ(cost.unevenness.most(), 0) << name;
     EXPECT_FALSE(cost.memory.used) << name;
     for (const Protocol protocol : {Protocol::ll, Protocol::ll128, Protocol::simple}) {
       const ProtocolCost& own = cost.of(protocol, LinkKind::pcie);

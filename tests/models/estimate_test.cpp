@@ -190,11 +190,11 @@ TEST(Bounds, latency_of_a_tree_is_the_way_between_its_farthest_ranks) {
 
 TEST(Bounds, stop_a_prediction_below_them) {
   const Bounds bounds{.cut = microseconds(3), .busiest_resource = microseconds(5), .latency = {}};
-  EXPECT_NO_THROW(check_bounds(microseconds(5), bounds, 0, "a call"));
-  EXPECT_NO_THROW(check_bounds(microseconds(5 - 1e-10), bounds, 0, "a call"));
-  EXPECT_THROW(check_bounds(microseconds(4.999), bounds, 0, "a call"), std::logic_error);
-  EXPECT_NO_THROW(check_bounds(microseconds(4.9), bounds, 0.03, "a call"));
-  EXPECT_THROW(check_bounds(microseconds(4.8), bounds, 0.03, "a call"), std::logic_error);
+  EXPECT_NO_THROW(check_bounds(microseconds(5), bounds, {}, "a call"));
+  EXPECT_NO_THROW(check_bounds(microseconds(5 - 1e-10), bounds, {}, "a call"));
+  EXPECT_THROW(check_bounds(microseconds(4.999), bounds, {}, "a call"), std::logic_error);
+  EXPECT_NO_THROW(check_bounds(microseconds(4.9), bounds, {0.02, 0.01}, "a call"));
+  EXPECT_THROW(check_bounds(microseconds(4.8), bounds, {0.02, 0.01}, "a call"), std::logic_error);
 }
 
 }  // namespace

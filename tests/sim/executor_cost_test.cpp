@@ -143,7 +143,7 @@ TEST(CrowdedShare, is_least_where_thread_blocks_just_fill_the_link) {
 
 // 4 us of links alone, of which 2 are bytes: these take up to half more or less.
 TEST_F(ExecutorCost, unevenness_lets_slices_load_links_unlike) {
-  cost_.unevenness = 0.5;
+  cost_.unevenness.slice = 0.5;
   const double time = microseconds_of(plan_, size_, cost_);
   EXPECT_GT(time, 3);
   EXPECT_LT(time, 5);
@@ -153,7 +153,7 @@ TEST_F(ExecutorCost, unevenness_lets_slices_load_links_unlike) {
 
 // Slices of a thread block that has its link for itself take as long as alone, however uneven.
 TEST_F(ExecutorCost, unevenness_is_of_links_alone) {
-  cost_.unevenness = 0.5;
+  cost_.unevenness.slice = 0.5;
   simple(cost_).rate.send = gigabytes_per_second(1);
   EXPECT_DOUBLE_EQ(microseconds_of(plan_, size_, cost_), 2 * (10 + 1));
 }
