@@ -30,20 +30,19 @@ class Crowding {
 
  private:
   struct Link {
-    double demand = 0;    // in bytes per second
-    double capacity = 0;  // in bytes per second
+    double demand = 0;        // in bytes per second
+    double per_capacity = 0;  // in seconds per byte
   };
   /// A link that a connection goes over, and what of the demand there is its rank's.
   struct Hop {
     ResourceId link = 0;
     std::uint32_t of_rank = 0;
   };
+  static constexpr std::uint32_t alone = 0xffffffff;  // no other rank ever sends over the link
 
-  void add_routes(const Plan& plan, const Wiring& wiring);
-  /// Calls visit(link, what of its demand is the worker's rank's) for every peer that the worker
-  /// sends to over it.
+  /// Calls visit(hop) for every peer that the worker sends to over it.
   template <typename Visit>
-  void for_each_link(const Worker& worker, const Visit& visit);
+  void for_each_hop_of(const Worker& worker, const Visit& visit) const;
 
   std::vector<Link> links_;       // by resource
   std::vector<double> of_ranks_;  // in bytes per second, by link and rank that sends over it
