@@ -22,9 +22,9 @@ class Crowding {
   void end(const Worker& worker);
 
   /// The worker begins to send at a rate to the peers of what it is at. What it can make of the
-  /// fullest of its links (ProtocolCost::crowded_share()) and of the one that serves other ranks
-  /// most (ProtocolCost::mixing). Links are the wiring's, also where a change of the machine has
-  /// led its bytes elsewhere.
+  /// fullest of its links (ProtocolCost::crowded_share()) and behind what others have for the same
+  /// rank, and it for others (ProtocolCost::mixing). Links are the wiring's, also where a change of
+  /// the machine has led its bytes elsewhere.
   double join(Worker& worker, BytesPerSecond rate);
   void leave(const Worker& worker);
 
@@ -33,19 +33,25 @@ class Crowding {
     double demand = 0;        // in bytes per second
     double per_capacity = 0;  // in seconds per byte
   };
-  /// A link that a connection goes over, and what of the demand there is its rank's.
+  /// A link that a connection goes over, and which of the demands there are its ends'.
   struct Hop {
     ResourceId link = 0;
-    std::uint32_t of_rank = 0;
+    std::uint32_t source = 0;
+    std::uint32_t destination = 0;
   };
-  static constexpr std::uint32_t alone = 0xffffffff;  // no other rank ever sends over the link
+  static constexpr std::uint32_t alone =
+      0xffffffff;  // the link has no other source, or destination
+
+  void add_hops(const Plan& plan, const Wiring& wiring);
 
   /// Calls visit(hop) for every peer that the worker sends to over it.
   template <typename Visit>
   void for_each_hop_of(const Worker& worker, const Visit& visit) const;
 
-  std::vector<Link> links_;       // by resource
-  std::vector<double> of_ranks_;  // in bytes per second, by link and rank that sends over it
+  std::vector<Link> links_;  // by resource
+  // In bytes per second, by link and by rank that sends over it, or that it leads to.
+  std::vector<double> from_source_;
+  std::vector<double> to_destination_;
   // The hops of all connections, one after the other, and where those of a connection begin: they
   // are looked up for every slice.
   std::vector<Hop> hops_;

@@ -78,9 +78,11 @@ struct ProtocolCost {
   /// What is lost on a link that thread blocks can just fill (crowded_share()); at most
   /// most_crowding.
   double crowding = 0;
-  /// What is lost on a link of what it carries for other GPUs than the one that looks: a switch
-  /// that has to bring several GPUs' data to one keeps some of them waiting for nothing
-  /// (recordings/h200x4/nvlink.yaml, all_to_all on 2 to 4 GPUs). At most most_crowding.
+  /// What is lost where all that a link carries to a GPU is other GPUs', and all that the sender
+  /// has on the way is for other GPUs: what waits in a switch for a GPU that several write to keeps
+  /// waiting what stands behind it for another; of both shares, the product. Links that lead
+  /// several GPUs' data to one lose nothing, nor do those that lead one GPU's to several
+  /// (recordings/h200x4/ link-patterns.csv: to_one, from_one, all). At most most_crowding.
   double mixing = 0;
   /// Of sends and receives, which have kernels of their own: what takes the place of all setup.
   std::optional<Seconds> message_setup;

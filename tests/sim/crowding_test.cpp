@@ -4,7 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include <array>
+#include <deque>
+#include <span>
 
 #include "sim/algorithms/registry.h"
 #include "tests/support/machines.h"
@@ -86,48 +87,72 @@ TEST_F(CrowdingOfRings, goes_by_the_fullest_link) {
   EXPECT_DOUBLE_EQ(share_left(crowding, worker), 1 / 1.25) << "four times what it carries";
 }
 
-/// A ring of three on one channel, wired by hand.
+/// All to all of three on one channel, by a switch: rank r sends over link r, receives over 3 + r.
 class Mixing : public testing::Test {
  protected:
   Mixing() {
-    cost_.mixing = 0.3;
-    wiring_.capacities.assign(4, gigabytes_per_second(100));
+    cost_.mixing = 0.5;
+    wiring_.capacities.assign(6, gigabytes_per_second(1000));
+    wiring_.wires.resize(1);
+    for (const Connection& connection : plan_.schedule(0).connections()) {
+      wiring_.wires[0].push_back(Wire{{connection.src, 3 + connection.dst}, {}});
+    }
   }
 
-  /// What a rank finds that sends at so many GB/s.
-  double share_left(Crowding& crowding, Rank rank, double rate) {
-    Worker& worker = workers_[rank];
-    worker.schedule = &plan_.schedule(0);
-    worker.program = worker.schedule->program(rank, 0);
+  /// What rank `source` finds that sends so many GB/s to `destination`.
+  double share_left(Crowding& crowding, Rank source, Rank destination, double rate) {
+    const Schedule& schedule = plan_.schedule(0);
+    workers_.emplace_back();
+    Worker& worker = workers_.back();
+    worker.schedule = &schedule;
     worker.cost = &cost_;
-    worker.rank = rank;
-    return crowding.join(worker, gigabytes_per_second(rate));
+    worker.rank = source;
+    for (std::uint32_t lane = 0; lane < schedule.lanes(); ++lane) {
+      for (const Primitive& primitive : schedule.program(source, lane)) {
+        if (!sends(primitive.kind)) continue;
+        const ConnectionId peer = schedule.peers(primitive.send_group)[0];
+        if (schedule.connections()[peer].dst != destination) continue;
+        worker.program = std::span(&primitive, 1);
+        return crowding.join(worker, gigabytes_per_second(rate));
+      }
+    }
+    ADD_FAILURE() << source << " sends nothing to " << destination;
+    return 0;
   }
 
-  Plan plan_ = make_plan(Collective::all_reduce, "ring", uniform_placement(3));
+  Plan plan_ = make_plan(Collective::all_to_all, "direct", uniform_placement(3));
   Wiring wiring_;
   ProtocolCost cost_;
-  std::array<Worker, 3> workers_;
+  std::deque<Worker> workers_;
 };
 
-// All three go over link 3 after one of their own. Of 40 GB/s a quarter is the second's.
-TEST_F(Mixing, costs_by_what_a_link_carries_for_other_ranks) {
-  wiring_.wires = {{Wire{{0, 3}, {}}, Wire{{1, 3}, {}}, Wire{{2, 3}, {}}}};
+// Rank 0 has 30 GB/s for 1 and 10 for 2, which gets 20 from 1 as well: of what 0 sends, three
+// quarters are not for 2, and of what 2 receives, two thirds are not 0's. Half of both is lost.
+TEST_F(Mixing, costs_where_a_rank_sends_to_several_and_its_peer_receives_from_several) {
   Crowding crowding(plan_, wiring_, 3);
-  EXPECT_DOUBLE_EQ(share_left(crowding, 0, 30), 1);
-  EXPECT_DOUBLE_EQ(share_left(crowding, 1, 10), 1 - 0.3 * 0.75);
-  EXPECT_DOUBLE_EQ(share_left(crowding, 2, 40), 1 - 0.3 * 0.5);
-  crowding.leave(workers_[0]);
-  crowding.leave(workers_[2]);
-  crowding.leave(workers_[1]);
-  EXPECT_DOUBLE_EQ(share_left(crowding, 1, 10), 1) << "alone again";
+  EXPECT_DOUBLE_EQ(share_left(crowding, 0, 1, 30), 1);
+  EXPECT_DOUBLE_EQ(share_left(crowding, 1, 2, 20), 1);
+  EXPECT_DOUBLE_EQ(share_left(crowding, 0, 2, 10), 1 - 0.5 * (3.0 / 4) * (2.0 / 3));
 }
 
-TEST_F(Mixing, costs_nothing_where_each_has_links_of_its_own) {
-  wiring_.wires = {{Wire{{0}, {}}, Wire{{1}, {}}, Wire{{2}, {}}}};
+TEST_F(Mixing, costs_nothing_where_several_send_to_one) {
   Crowding crowding(plan_, wiring_, 3);
-  EXPECT_DOUBLE_EQ(share_left(crowding, 0, 30), 1);
-  EXPECT_DOUBLE_EQ(share_left(crowding, 1, 10), 1);
+  EXPECT_DOUBLE_EQ(share_left(crowding, 0, 2, 30), 1);
+  EXPECT_DOUBLE_EQ(share_left(crowding, 1, 2, 30), 1);
+}
+
+TEST_F(Mixing, costs_nothing_where_one_sends_to_several) {
+  Crowding crowding(plan_, wiring_, 3);
+  EXPECT_DOUBLE_EQ(share_left(crowding, 0, 1, 30), 1);
+  EXPECT_DOUBLE_EQ(share_left(crowding, 0, 2, 30), 1);
+}
+
+TEST_F(Mixing, ends_with_those_who_leave) {
+  Crowding crowding(plan_, wiring_, 3);
+  share_left(crowding, 0, 1, 30);
+  share_left(crowding, 1, 2, 20);
+  for (const Worker& worker : workers_) crowding.leave(worker);
+  EXPECT_DOUBLE_EQ(share_left(crowding, 0, 2, 10), 1);
 }
 
 }  // namespace
