@@ -250,8 +250,7 @@ TransferCost read_lineage(const TextFile& text, const Lineage& lineage) {
   if (const auto launch = root.find("launch")) cost.launch = launch->time();
   if (const auto issue = root.find("issue")) cost.issue = issue->time();
   if (const auto efficiency = root.find("efficiency")) read_efficiency(*efficiency, cost);
-  if (const auto unevenness = root.find("unevenness"))
-    read_unevenness(*unevenness, cost.unevenness);
+  if (const auto parts = root.find("unevenness")) read_unevenness(*parts, cost.unevenness);
   if (const auto cache = root.find("cache")) cost.cache = cache->bytes();
   if (const auto proxy = root.find("proxy")) cost.proxy = read_proxy(*proxy);
   if (const auto memory = root.find("memory")) read_memory(*memory, cost.memory);

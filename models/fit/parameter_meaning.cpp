@@ -45,7 +45,7 @@ constexpr std::array<Meaning, 42> meanings{{
     {"copy_slice", "more of it where it is sent on as it came"},
     {"slice_per_warp", "more of it for each warp"},
     {"crowding", "how much thread blocks slow each other down on a link"},
-    {"mixing", "what links lose of what they carry for several GPUs"},
+    {"mixing", "what is lost behind data for other GPUs"},
     {"rate.load", "rate of a thread block that reads own data"},
     {"rate.receive", "the same of what a peer sent"},
     {"rate.store", "rate at which it writes into the own buffer"},
@@ -92,6 +92,7 @@ ParameterRange range_of(const Parameter& parameter) {
   if (parameter.name.ends_with(".crowding") || parameter.name.ends_with(".mixing")) {
     return {0, most_crowding};
   }
+  if (parameter.name.starts_with("unevenness.")) return {0, most_unevenness};
   return {0, 1};
 }
 

@@ -5,12 +5,11 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
-#include <cstdint>
 #include <cstdio>
 #include <exception>
+#include <numeric>
 #include <stdexcept>
 #include <string>
-#include <thread>
 #include <vector>
 
 namespace {
@@ -134,25 +133,29 @@ void launch(const std::vector<Gpu>& gpus, int gpu, const std::vector<int>& peers
   check(cudaLaunchKernelEx(&config, write_to_peers, targets, gpus[gpu].written), "launch");
 }
 
+/// GB/s that a GPU has written, once its kernel is over.
+double rate_of(const Gpu& gpu, unsigned blocks) {
+  std::vector<unsigned long long> written(blocks);
+  check(cudaMemcpy(written.data(), gpu.written, blocks * sizeof(written[0]),
+                   cudaMemcpyDeviceToHost),
+        "read the counts");
+  const auto bytes = std::accumulate(written.begin(), written.end(), 0ULL);
+  return static_cast<double>(bytes) / static_cast<double>(duration);
+}
+
 /// GB/s that each GPU writes.
 std::vector<double> measure(const std::vector<Gpu>& gpus, const Pattern& pattern, unsigned blocks) {
-  std::vector<double> rates(gpus.size(), 0);
-  std::vector<std::thread> launches;
   for (std::size_t gpu = 0; gpu < gpus.size(); ++gpu) {
     if (pattern.peers[gpu].empty()) continue;
-    launches.emplace_back([&, gpu] {
-      check(cudaSetDevice(static_cast<int>(gpu)), "choose a GPU");
-      launch(gpus, static_cast<int>(gpu), pattern.peers[gpu], blocks);
-      std::vector<unsigned long long> written(blocks);
-      check(cudaMemcpy(written.data(), gpus[gpu].written, blocks * sizeof(written[0]),
-                       cudaMemcpyDeviceToHost),
-            "read the counts");
-      for (const unsigned long long bytes : written) {
-        rates[gpu] += static_cast<double>(bytes) / static_cast<double>(duration);
-      }
-    });
+    check(cudaSetDevice(static_cast<int>(gpu)), "choose a GPU");
+    launch(gpus, static_cast<int>(gpu), pattern.peers[gpu], blocks);
   }
-  for (std::thread& each : launches) each.join();
+  std::vector<double> rates(gpus.size(), 0);
+  for (std::size_t gpu = 0; gpu < gpus.size(); ++gpu) {
+    if (pattern.peers[gpu].empty()) continue;
+    check(cudaSetDevice(static_cast<int>(gpu)), "choose a GPU");
+    rates[gpu] = rate_of(gpus[gpu], blocks);
+  }
   return rates;
 }
 
