@@ -180,9 +180,9 @@ Crossover bisect_crossover(const std::vector<Bytes>& sizes,
     Bytes low = sizes[i - 1];
     Bytes high = sizes[i];
     constexpr std::int64_t percent = 100;
-    while (high.count - low.count > std::max(element_size.count, low.count / percent)) {
+    while (high.count - low.count > std::max(float_size.count, low.count / percent)) {
       const std::int64_t middle = (low.count + high.count) / 2;
-      const Bytes size{middle / element_size.count * element_size.count};
+      const Bytes size{middle / float_size.count * float_size.count};
       if (!(low < size)) break;
       (first_leads(size) == crossover.first_after ? high : low) = size;
     }

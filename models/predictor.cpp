@@ -274,7 +274,7 @@ Predictor::Call Predictor::call(Bytes size) const {
 
 Predictor::Call Predictor::textbook_call(Bytes size) const {
   const bool alone_under_nccl = run_.schedule == ScheduleKind::nccl;
-  return {textbook_.get(), Binding(textbook_->plan, size, element_size, run_.chunking),
+  return {textbook_.get(), Binding(textbook_->plan, size, float_size, run_.chunking),
           run_.protocol.value_or(Protocol::simple),
           full_warps(run_.protocol.value_or(Protocol::simple)),
           alone_under_nccl ? "none" : run_.algorithm};
@@ -286,12 +286,12 @@ Candidate Predictor::choose(Bytes size) const {
 }
 
 Predictor::Call Predictor::nccl_call(Bytes asked, const Candidate& chosen) const {
-  const Bytes size = collective_ == Collective::barrier ? element_size : asked;
+  const Bytes size = collective_ == Collective::barrier ? float_size : asked;
   const LaunchSize launch = nccl_->launch(chosen.algorithm, chosen.protocol, size);
   const Layout& layout = nccl_layout(chosen.algorithm, launch.channels);
   NcclCall call;
   call.size = size;
-  call.element_size = element_size;
+  call.element_size = float_size;
   call.algorithm = chosen.algorithm;
   call.protocol = chosen.protocol;
   call.nodes = nccl_->nodes();
@@ -321,13 +321,13 @@ Predictor::Call Predictor::with_host_memory(Call call) const {
 }
 
 Predictor::Call Predictor::message_call(Bytes size) const {
-  const Bytes message = bytes_per_rank(collective_, ranks(), size, element_size);
+  const Bytes message = bytes_per_rank(collective_, ranks(), size, float_size);
   const MessageLaunch launch =
       launch_messages(nccl_->point_to_point(), message, ranks(), nccl_->nodes());
   const Layout& layout = message_layout(launch.parts);
   NcclCall call;
   call.size = size;
-  call.element_size = element_size;
+  call.element_size = float_size;
   call.protocol = launch.protocol;
   call.nodes = nccl_->nodes();
   call.version = static_cast<std::uint32_t>(nccl_->version().minor_number);

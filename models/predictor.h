@@ -155,6 +155,6 @@ class Predictor {
 };
 
 /// What collsim's element type is: nccl-tests' default, float.
-inline constexpr Bytes element_size{4};
+inline constexpr Bytes float_size{4};
 
 }  // namespace collsim

@@ -73,10 +73,10 @@ std::int64_t bytes_to_move(const Plan& plan, Bytes size, bool under_nccl) {
     const std::int64_t messages = plan.collective == Collective::all_to_all  ? ranks * (ranks - 1)
                                   : plan.collective == Collective::send_recv ? ranks
                                                                              : ranks - 1;
-    return messages * bytes_per_rank(plan.collective, ranks, size, element_size).count;
+    return messages * bytes_per_rank(plan.collective, ranks, size, float_size).count;
   }
   if (!under_nccl) return size.count * sizes_held(plan.collective, ranks);
-  const std::int64_t per_block = bytes_per_rank(plan.collective, ranks, size, element_size).count;
+  const std::int64_t per_block = bytes_per_rank(plan.collective, ranks, size, float_size).count;
   return per_block * blocks(plan.collective, ranks);
 }
 
@@ -106,7 +106,7 @@ std::int64_t bytes_bound(const Plan& plan, const Binding& binding) {
 void expect_sound_answers(const Predictor& predictor, Collective collective,
                           const Candidate* candidate = nullptr) {
   for (const std::int64_t asked : sizes) {
-    const Bytes size{asked / element_size.count * element_size.count};
+    const Bytes size{asked / float_size.count * float_size.count};
     const Prediction prediction = candidate == nullptr
                                       ? predictor.simulate(size, Engine::native)
                                       : predictor.simulate(size, Engine::native, *candidate);
@@ -117,7 +117,7 @@ void expect_sound_answers(const Predictor& predictor, Collective collective,
         candidate == nullptr ? predictor.call(size) : predictor.call(size, *candidate);
     const bool under_nccl = predictor.nccl() != nullptr;
     const bool nccl_barrier = under_nccl && collective == Collective::barrier;
-    const Bytes moved = nccl_barrier ? element_size : size;
+    const Bytes moved = nccl_barrier ? float_size : size;
     EXPECT_EQ(bytes_bound(call.layout->plan, call.binding),
               bytes_to_move(call.layout->plan, moved, under_nccl))
         << asked;
@@ -170,7 +170,7 @@ int expect_sound_candidates(const Predictor& predictor, Collective collective,
     if (why_no_nccl_plan(planned, algorithm)) continue;
     for (const Protocol protocol : protocols) {
       const NcclFunction function = *function_of(collective);
-      if (!predictor.nccl()->estimate(function, algorithm, protocol, element_size)) continue;
+      if (!predictor.nccl()->estimate(function, algorithm, protocol, float_size)) continue;
       SCOPED_TRACE(std::string(to_string(algorithm)) + " " + std::string(to_string(protocol)) +
                    place);
       const Candidate candidate{algorithm, protocol, 0};

@@ -40,7 +40,7 @@ constexpr Bytes largest_by_default{256 << 20};
 std::vector<CrossoverReport> find_reports(const Question& question, const RunSpec& run,
                                           const std::vector<std::uint32_t>& ranks,
                                           std::ostream& err) {
-  const std::vector<Bytes> sizes = expand(question.scenario.sizes, element_size);
+  const std::vector<Bytes> sizes = expand(question.scenario.sizes, float_size);
   std::vector<CrossoverReport> reports(ranks.size());
   std::vector<Predictor> predictors;
   for (const std::uint32_t count : ranks) {

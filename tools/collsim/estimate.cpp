@@ -42,7 +42,7 @@ void print_table(const Question& question, const RunSpec& run, std::ostream& out
              "transfer");
   fmt::print(out, "#{:>12} {:>11} {:>14} | {:>32} | {:>45}\n", "(B)", "(us)", "method",
              "lower bounds (us)", "critical path without contention (us)");
-  for (const Bytes size : expand(question.scenario.sizes, element_size)) {
+  for (const Bytes size : expand(question.scenario.sizes, float_size)) {
     const Prediction prediction = predictor.estimate(size);
     const CriticalPath path = predictor.critical_path(size);
     const Bounds& bounds = prediction.bounds;
@@ -63,7 +63,7 @@ void write_rows(const Question& question, const RunSpec& run, Report& report, st
   const Predictor predictor = make_predictor(question, run);
   warn(predictor, err);
   report.begin({&question, &run, "analytic"});
-  for (const Bytes size : expand(question.scenario.sizes, element_size)) {
+  for (const Bytes size : expand(question.scenario.sizes, float_size)) {
     report.add({predictor.estimate(size), std::nullopt});
   }
   report.end();

@@ -63,7 +63,7 @@ Bytes only_size(const po::variables_map& values, const Question& question) {
   if (question.scenario.collective == Collective::barrier) return {};
   if (values.count("minbytes") == 0) throw InputError("no size to try", "-b SIZE");
   const Bytes size = question.scenario.sizes.from;
-  return expand({size, size, 2}, element_size).front();
+  return expand({size, size, 2}, float_size).front();
 }
 
 std::string cable_name(const RankedLink& ranked, const Topology& topology) {

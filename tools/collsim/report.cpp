@@ -103,7 +103,7 @@ class TableReport final : public Report {
     const Prediction& prediction = row.prediction;
     const Rates rates = rates_of(section_, prediction);
     fmt::print(out_, " {:>12} {:>12} {:>7} {:>6} {:>5} {:>11.2f} {:>8.2f} {:>8.2f}",
-               prediction.size.count, prediction.size.count / element_size.count, "float",
+               prediction.size.count, prediction.size.count / float_size.count, "float",
                redop_of(*section_.question), root_of(*section_.question),
                in_microseconds(prediction.time), rates.algbw, rates.busbw);
     if (shows_wirebw()) fmt::print(out_, " {:>8.2f}", rates.wirebw);
@@ -189,7 +189,7 @@ nlohmann::ordered_json fields(const Section& section, const Row& row) {
   const Rates rates = rates_of(section, prediction);
   nlohmann::ordered_json json{
       {"size_bytes", prediction.size.count},
-      {"count", prediction.size.count / element_size.count},
+      {"count", prediction.size.count / float_size.count},
       {"type", "float"},
       {"redop", redop_of(question)},
       {"root", root_of(question)},
