@@ -94,8 +94,9 @@ MessageLaunch launch_messages(const PointToPoint& resources, Bytes bytes, std::u
   MessageLaunch launch;
   launch.parts =
       nccl_parts(bytes, ranks, resources.channels, resources.per_peer, nodes, resources.step);
-  if (nodes == 1 && bytes.count <= launch.parts * resources.ll_threshold.count)
+  if (nodes == 1 && bytes.count <= resources.per_peer * resources.ll_threshold.count) {
     launch.protocol = Protocol::ll;
+  }
   launch.chunk = resources.step;
   if (nodes > 1 && bytes < resources.step) {
     launch.chunk.count /= 4;

@@ -16,7 +16,7 @@ struct PointToPoint {
   std::uint32_t channels = 1;    ///< a power of two
   std::uint32_t per_peer = 1;    ///< of them, at most, for one message; a power of two
   Bytes step;                    ///< of one connection's buffer, with Simple
-  Bytes ll_threshold{16 << 10};  ///< a channel sends no more of a message by LL
+  Bytes ll_threshold{16 << 10};  ///< times `per_peer`: the most that a message has with LL
 };
 
 /// Channels for sends and receives: as many as for collectives, rounded up to a power of two. One
@@ -37,9 +37,11 @@ struct MessageLaunch {
 };
 
 /// What a group of messages of `bytes` each runs on (NCCL src/enqueue.cc, addP2pToPlan). LL up to
-/// 16 KiB a channel inside one node, since connections over the network have no LL buffers; over it
-/// a chunk is a quarter of a step for messages below one, half below eight. Of a communicator over
-/// several nodes all messages are taken to be alike, those inside nodes too.
+/// 16 KiB for each channel that a message could get, however many it gets (recordings/h200x4/
+/// cache.yaml: beyond 512 KiB messages take less time again), inside one node, since connections
+/// over the network have no LL buffers; over it a chunk is a quarter of a step for messages below
+/// one, half below eight. Of a communicator over several nodes all messages are taken to be alike,
+/// those inside nodes too.
 MessageLaunch launch_messages(const PointToPoint& resources, Bytes bytes, std::uint32_t ranks,
                               std::uint32_t nodes);
 

@@ -67,11 +67,11 @@ TEST(Subsets, have_channels_for_sends_and_receives) {
   EXPECT_EQ(four.step, Bytes{128 << 10});
 }
 
-// 32 channels, 8 ranks: 4 for each message; LL up to 16 KiB on each of them.
+// 32 channels, 8 ranks: 4 for each message; LL up to 16 KiB for each of the 32 that one could get.
 TEST(Messages, choose_protocol_and_chunk_by_size) {
   const PointToPoint one{32, 32, Bytes{512 << 10}};
-  EXPECT_EQ(launch_messages(one, Bytes{64 << 10}, 8, 1).protocol, Protocol::ll);
-  EXPECT_EQ(launch_messages(one, Bytes{(64 << 10) + 4}, 8, 1).protocol, Protocol::simple);
+  EXPECT_EQ(launch_messages(one, Bytes{512 << 10}, 8, 1).protocol, Protocol::ll);
+  EXPECT_EQ(launch_messages(one, Bytes{(512 << 10) + 4}, 8, 1).protocol, Protocol::simple);
   EXPECT_EQ(launch_messages(one, Bytes{256 << 10}, 8, 1).parts, 4U);
   const PointToPoint four{16, 4, Bytes{128 << 10}};
   EXPECT_EQ(launch_messages(four, Bytes{8}, 32, 4).protocol, Protocol::simple);
@@ -80,8 +80,7 @@ TEST(Messages, choose_protocol_and_chunk_by_size) {
   EXPECT_EQ(launch_messages(four, Bytes{1 << 20}, 32, 4).chunk, Bytes{128 << 10});
 }
 
-// 4 channels of at most 2 for a peer of 2 ranks; LL up to 1 KiB on each of the two, chunks of 64
-// KiB.
+// 4 channels, 2 for a message of 2 ranks; LL up to 1 KiB for each of the four, chunks of 64 KiB.
 TEST(Messages, obey_the_variables_for_sends_and_receives) {
   const Nccl nccl(load_topology(find_data_file("hgx-h200", "topologies")),
                   {{"NCCL_MIN_P2P_NCHANNELS", "3"},
@@ -93,8 +92,8 @@ TEST(Messages, obey_the_variables_for_sends_and_receives) {
   const PointToPoint resources = nccl.point_to_point();
   EXPECT_EQ(resources.channels, 4U);
   EXPECT_EQ(launch_messages(resources, Bytes{8192}, 2, 1).parts, 2U);
-  EXPECT_EQ(launch_messages(resources, Bytes{2048}, 2, 1).protocol, Protocol::simple);
-  EXPECT_EQ(launch_messages(resources, Bytes{1024}, 2, 1).protocol, Protocol::ll);
+  EXPECT_EQ(launch_messages(resources, Bytes{4100}, 2, 1).protocol, Protocol::simple);
+  EXPECT_EQ(launch_messages(resources, Bytes{4096}, 2, 1).protocol, Protocol::ll);
   EXPECT_EQ(launch_messages(resources, Bytes{1 << 20}, 2, 1).chunk, Bytes{65536});
 }
 
