@@ -225,7 +225,7 @@ Bounds lower_bounds(const Plan& plan, const Binding& binding, const Wiring& wiri
   bounds.busiest_resource.value = busiest_resource_bound(plan, binding, wiring, of_protocol);
   bounds.latency.value = latency_bound(plan, binding, wiring, of_protocol);
   for (Seconds* bound : {&bounds.cut, &bounds.busiest_resource, &bounds.latency}) {
-    *bound += cost.startup(protocol, plan.collective, 0);
+    *bound += cost.startup(protocol, plan.collective, 1, 0);
   }
   return bounds;
 }

@@ -45,7 +45,7 @@ void read_rates(const YamlValue& value, PerTouch<BytesPerSecond>& rates) {
 
 void read_rounds(const YamlValue& value, ProtocolCost& cost) {
   const YamlMapping mapping =
-      value.mapping({"load", "receive", "store", "send", "root", "other", "least", "lane"});
+      value.mapping({"load", "receive", "store", "send", "root", "other", "least"});
   const auto read = [&](std::string_view key, Seconds& time) {
     if (const auto given = mapping.find(key)) time = given->time();
   };
@@ -56,7 +56,6 @@ void read_rounds(const YamlValue& value, ProtocolCost& cost) {
   read("root", cost.round.root);
   read("other", cost.round.other);
   if (const auto least = mapping.find("least")) cost.least_round = least->fraction();
-  if (const auto lane = mapping.find("lane")) cost.least_of_lane = lane->fraction();
 }
 
 /// What may differ by the kind of the slowest link.
@@ -77,6 +76,11 @@ void read_thread_block(const YamlMapping& mapping, ProtocolCost& cost) {
     if (const auto receive = rounds.find("receive")) cost.cold_receive = receive->time();
   }
   if (const auto rounds = mapping.find("round")) read_rounds(*rounds, cost);
+  if (const auto lane = mapping.find("lane")) {
+    const YamlMapping shares = lane->mapping({"store", "send"});
+    if (const auto store = shares.find("store")) cost.lane_store = store->fraction();
+    if (const auto send = shares.find("send")) cost.lane_send = send->fraction();
+  }
 }
 
 void read_protocol(const YamlMapping& mapping, ProtocolCost& cost) {
@@ -102,7 +106,7 @@ void read_protocol(const YamlValue& value, std::size_t protocol, TransferCost& c
   const YamlMapping mapping =
       value.mapping({"setup", "setup_per_warp", "direct_setup", "message_setup", "alpha",
                      "wire_factor", "warp", "over", "slice", "copy_slice", "slice_per_warp", "fan",
-                     "crowding", "mixing", "rate", "fetch", "cold", "round"});
+                     "crowding", "mixing", "rate", "fetch", "cold", "round", "lane"});
   read_protocol(mapping, cost.protocols[protocol]);
   const auto over = mapping.find("over");
   if (!over) return;
@@ -112,7 +116,7 @@ void read_protocol(const YamlValue& value, std::size_t protocol, TransferCost& c
     if (!own) continue;
     if (!cost.over[protocol][kind]) cost.over[protocol][kind] = cost.protocols[protocol];
     read_thread_block(own->mapping({"slice", "copy_slice", "slice_per_warp", "fan", "crowding",
-                                    "mixing", "rate", "fetch", "cold", "round"}),
+                                    "mixing", "rate", "fetch", "cold", "round", "lane"}),
                       *cost.over[protocol][kind]);
   }
 }
@@ -237,10 +241,11 @@ void read_efficiency(const YamlValue& value, TransferCost& cost) {
 }
 
 TransferCost read_lineage(const TextFile& text, const Lineage& lineage) {
-  const YamlMapping root = read_yaml(text, "calibration")
-                               .mapping({"collsim", "name", "source", "date", "extends", "pace",
-                                         "over_tcp", "launch", "issue", "efficiency", "unevenness",
-                                         "cache", "proxy", "memory", "protocols", "provenance"});
+  const YamlMapping root =
+      read_yaml(text, "calibration")
+          .mapping({"collsim", "name", "source", "date", "extends", "pace", "over_tcp", "launch",
+                    "launch_per_doubling", "issue", "issue_per_operation", "efficiency",
+                    "unevenness", "cache", "proxy", "memory", "protocols", "provenance"});
   TransferCost cost = read_start(root, lineage);
   cost.calibration = root.at("name").string();
   static_cast<void>(root.at("source").string());
@@ -248,7 +253,13 @@ TransferCost read_lineage(const TextFile& text, const Lineage& lineage) {
   if (const auto name = root.find("over_tcp")) cost.over_tcp = name->string();
   if (const auto provenance = root.find("provenance")) check_provenance(*provenance);
   if (const auto launch = root.find("launch")) cost.launch = launch->time();
+  if (const auto doubling = root.find("launch_per_doubling")) {
+    cost.launch_per_doubling = doubling->time();
+  }
   if (const auto issue = root.find("issue")) cost.issue = issue->time();
+  if (const auto operation = root.find("issue_per_operation")) {
+    cost.issue_per_operation = operation->time();
+  }
   if (const auto efficiency = root.find("efficiency")) read_efficiency(*efficiency, cost);
   if (const auto parts = root.find("unevenness")) read_unevenness(*parts, cost.unevenness);
   if (const auto cache = root.find("cache")) cost.cache = cache->bytes();

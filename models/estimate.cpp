@@ -158,13 +158,15 @@ CriticalPath uncontended_critical_path(const Plan& plan, const Binding& binding,
   UncontendedFabric fabric;
   Timeline timeline;
   execute({plan, binding, wiring, cost, protocol, warps}, fabric, &timeline);
-  return critical_path(timeline, cost.startup(protocol, plan.collective, warps));
+  return critical_path(
+      timeline, cost.startup(protocol, plan.collective, busy_channels(plan, binding), warps));
 }
 
 Estimate estimate(const Plan& plan, const Placement& placement, const Binding& binding,
                   const Wiring& wiring, const TransferCost& cost, Protocol protocol,
                   const Bounds& bounds, std::uint32_t warps) {
-  const Seconds launch = cost.startup(protocol, plan.collective, warps);
+  const Seconds launch =
+      cost.startup(protocol, plan.collective, busy_channels(plan, binding), warps);
   if (is_idle(binding) || plan.ranks() == 1) return {launch, {}};
   const auto time = has_kinds_of_its_own(cost, protocol)
                         ? std::nullopt

@@ -230,7 +230,8 @@ Explanation explain(const Predictor& predictor, Bytes size, Engine engine) {
            call.warps, 1, &call.layout->disturbance},
           *fabric, &timeline);
   const Seconds launch =
-      predictor.cost().startup(call.protocol, call.layout->plan.collective, call.warps);
+      predictor.cost().startup(call.protocol, call.layout->plan.collective,
+                               busy_channels(call.layout->plan, call.binding), call.warps);
   explanation.path = critical_path(timeline, launch);
   explanation.shares = shares_of(predictor, call, timeline, explanation.path, prediction);
   explanation.stations = stations_of(call.layout->plan, timeline, explanation.path);

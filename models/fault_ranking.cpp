@@ -100,7 +100,7 @@ class Ranker {
   /// What holds of every cable without simulation.
   void bound() {
     const Seconds launch =
-        predictor_.cost().startup(call_.protocol, call_.layout->plan.collective, 0);
+        predictor_.cost().startup(call_.protocol, call_.layout->plan.collective, 1, 0);
     const Seconds healthy = ranking_.healthy.time;
     const double factor = 1 / ranking_.share;
     for (RankedLink& ranked : ranking_.links) {

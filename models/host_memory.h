@@ -14,8 +14,8 @@ namespace collsim {
 
 /// What a node's host memory carries, all its GPUs together, while their buffers there have so many
 /// bytes. They are filled in turn, so that of those that outgrow the cache ever fewer are still in
-/// it when their turn comes: a share (cache / footprint)^2 of the bytes, as measured on two H200
-/// hosts (recordings/h200x4, recordings/h200.csv).
+/// it when their turn comes (cached_share()), as measured on two H200 hosts (recordings/h200x4,
+/// recordings/h200.csv).
 BytesPerSecond memory_rate(const MemoryCost& cost, Bytes footprint);
 
 /// What a GPU's link carries both ways together, where that share of what it sends, from 0 to 1, is

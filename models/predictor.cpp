@@ -64,16 +64,6 @@ std::uint32_t ranks_of_each_node(const Placement& placement) {
   return static_cast<std::uint32_t>(nodes.front().size());
 }
 
-/// Channels that carry data: of sends and receives only those that got a message.
-std::uint32_t busy_channels(const Plan& plan, const Binding& binding) {
-  if (!plan.channels_divide_chunks) return binding.channels();
-  std::uint32_t busy = 0;
-  for (std::uint32_t channel = 0; channel < binding.channels(); ++channel) {
-    if (!plan.schedule(channel).connections().empty()) ++busy;
-  }
-  return busy;
-}
-
 /// How many calls in a row the time is the mean of.
 std::uint32_t calls_of(const RunSpec& run, Collective collective) {
   constexpr std::uint32_t iterations_of_benchmarks = 20;  // nccl-tests' -n
@@ -398,7 +388,7 @@ Bounds Predictor::bounds_of(const Call& call) const {
 Bounds Predictor::bounds_on(const Call& call, const Wiring& wiring) const {
   Bounds bounds = lower_bounds(call.layout->plan, call.binding, wiring, *topology_, gpus_, cost_,
                                call.protocol);
-  const Seconds launch = cost_.startup(call.protocol, collective_, 0);
+  const Seconds launch = cost_.startup(call.protocol, collective_, 1, 0);
   bounds.latency = launch + (1.0 / calls_) * (bounds.latency - launch);
   if (call.layout->reroutes) {  // what each link will carry is not known
     bounds.busiest_resource = launch;

@@ -98,4 +98,13 @@ std::int64_t Binding::slice_size(Bytes chunk) const {
   return std::max(even, chunking_.smallest_slice.count);
 }
 
+std::uint32_t busy_channels(const Plan& plan, const Binding& binding) {
+  if (!plan.channels_divide_chunks) return binding.channels();
+  std::uint32_t busy = 0;
+  for (std::uint32_t channel = 0; channel < binding.channels(); ++channel) {
+    if (!plan.schedule(channel).connections().empty()) ++busy;
+  }
+  return busy;
+}
+
 }  // namespace collsim

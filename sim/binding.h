@@ -101,4 +101,7 @@ class Binding {
   std::vector<Share> shares_;
 };
 
+/// Channels that carry data: of sends and receives only those that got a message.
+std::uint32_t busy_channels(const Plan& plan, const Binding& binding);
+
 }  // namespace collsim

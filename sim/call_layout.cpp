@@ -225,8 +225,9 @@ void LayoutBuilder::give_warps(Worker& worker, std::uint32_t warps) const {
   worker.round = warps * cost().warp_granule.count;
   worker.slice_cost = worker.cost->slice + warps * worker.cost->slice_per_warp;
   if (warps == 0 || execution_.plan.channels_divide_chunks) return;
-  worker.part_of_writes =
-      worker.cost->share_of_lane(std::min(1.0, static_cast<double>(warps) / execution_.warps));
+  const double share = std::min(1.0, static_cast<double>(warps) / execution_.warps);
+  worker.part_of_stores = worker.cost->share_of_stores(share);
+  worker.part_of_sends = worker.cost->share_of_sends(share);
 }
 
 void LayoutBuilder::add_worker(Worker worker) {

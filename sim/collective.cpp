@@ -75,6 +75,20 @@ bool uses_direct_primitives(Collective collective) {
          collective == Collective::broadcast;
 }
 
+std::uint32_t operations(Collective collective, Rank ranks) {
+  switch (collective) {
+    case Collective::all_to_all:
+      return 2 * ranks;
+    case Collective::gather:
+    case Collective::scatter:
+      return ranks + 1;
+    case Collective::send_recv:
+      return 2;
+    default:
+      return 1;
+  }
+}
+
 std::uint32_t blocks(Collective collective, Rank ranks) {
   switch (collective) {
     case Collective::all_gather:

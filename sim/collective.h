@@ -37,6 +37,10 @@ bool sums(Collective collective);
 /// registered (`Direct` in NCCL src/device/*.h), which costs a little where it is not.
 bool uses_direct_primitives(Collective collective);
 
+/// Sends and receives that NCCL makes of it, at most, on one rank, as one group; 1 where it has an
+/// operation for all of it.
+std::uint32_t operations(Collective collective, Rank ranks);
+
 /// How many blocks the data of a call has that are treated differently: N for all_gather,
 /// reduce_scatter, gather, scatter and send_recv (that of rank r is number r), N^2 for all_to_all
 /// (from i to j: i N + j), else 1. A plan has the same number of chunks for each, block by block.

@@ -111,8 +111,8 @@ double Crowding::join(Worker& worker, BytesPerSecond rate) {
           std::max(other_destinations, add(to_destination_[hop.destination], link.demand));
     }
   });
-  const double kept_waiting = worker.cost->mixing * other_sources * other_destinations;
-  return worker.cost->crowded_share(fullest) * (1 - kept_waiting);
+  const double of_link = 1 - worker.cost->mixing * other_sources * other_destinations;
+  return worker.cost->crowded_share(fullest, of_link);
 }
 
 void Crowding::leave(const Worker& worker) {

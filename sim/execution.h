@@ -23,8 +23,12 @@ struct Execution {
   std::uint32_t calls = 1;
   const Disturbance* disturbance = nullptr;  ///< what is wrong with the machine; null: nothing
 
+  /// What no call takes less than, however little it moves.
+  Seconds issue() const { return cost.issue_of(plan.collective, plan.ranks()); }
   /// What goes before the first slice of each call.
-  Seconds startup() const { return cost.startup(protocol, plan.collective, warps); }
+  Seconds startup() const {
+    return cost.startup(protocol, plan.collective, busy_channels(plan, binding), warps);
+  }
 };
 
 }  // namespace collsim

@@ -147,7 +147,7 @@ class Executor final : public FabricListener {
 
 ExecutionResult Executor::run() {
   if (call_.workers.empty()) {
-    const Seconds time = std::max(startup_, execution_.cost.issue);
+    const Seconds time = std::max(startup_, execution_.issue());
     return {time, time, 0};
   }
   changes_.begin();
@@ -160,7 +160,7 @@ ExecutionResult Executor::run() {
 
 ExecutionResult Executor::result() const {
   const auto per_call = [&](Seconds end) {
-    return std::max((1.0 / execution_.calls) * (startup_ + end), execution_.cost.issue);
+    return std::max((1.0 / execution_.calls) * (startup_ + end), execution_.issue());
   };
   // Of one call, the next one's launch would wait for the last rank too.
   const Seconds mean = (1.0 / execution_.plan.ranks()) * sum_of_ends_;
@@ -267,7 +267,7 @@ double Executor::cold_received(const Worker& worker) const {
   if (unread_.empty() || !receives(worker.current().kind)) return 0;
   const std::int64_t unit = call_.counts_bytes ? 1 : worker.slice_bytes;
   const auto unread = static_cast<double>(unread_[worker.rank] * unit);
-  return 1 - cached_share(cost_.wire_factor * unread, execution_.cost.cache);
+  return 1 - kept_share(cost_.wire_factor * unread, execution_.cost.cache);
 }
 
 void Executor::send_bytes(WorkerId id, double bytes, BytesPerSecond rate) {

@@ -1,5 +1,7 @@
 #include "sim/gpu_cache.h"
 
+#include <cmath>
+
 namespace collsim {
 
 namespace {
@@ -23,9 +25,22 @@ double chunks_touched(const Schedule& schedule, Rank rank) {
 
 }  // namespace
 
+double kept_share(double bytes, Bytes cache) {
+  return std::exp(-bytes / static_cast<double>(cache.count));
+}
+
 double cached_share(double footprint, Bytes cache) {
-  const double fits = static_cast<double>(cache.count) / footprint;
-  return fits < 1 ? fits * fits : 1;
+  const double fills = footprint / static_cast<double>(cache.count);
+  if (fills <= 1) return 1;
+  // The missed share m solves m = 1 - exp(-fills m), above log(fills) / fills.
+  double low = std::log(fills) / fills;
+  double high = 1;
+  constexpr int halvings = 40;
+  for (int i = 0; i < halvings; ++i) {
+    const double middle = (low + high) / 2;
+    (middle < -std::expm1(-fills * middle) ? low : high) = middle;
+  }
+  return 1 - high;
 }
 
 double own_footprint(const Plan& plan, const Binding& binding, Rank rank) {

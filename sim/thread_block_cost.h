@@ -70,8 +70,8 @@ inline BytesPerSecond rate_of(const Worker& worker, double bytes, double others,
   touches.other = others;
   const Cold cold{worker.cold, cold_received};
   if (worker.round == 0) return worker.speed * worker.cost->rate_of(touches, cold);
-  touches.store *= worker.part_of_writes;
-  touches.send *= worker.part_of_writes;
+  touches.store *= worker.part_of_stores;
+  touches.send *= worker.part_of_sends;
   const std::int64_t bytes_of_data = worker.bytes_of_piece();
   Seconds time = worker.cost->rounds(touches, bytes_of_data, worker.round);
   if (cold.own > 0 || cold.received > 0) {

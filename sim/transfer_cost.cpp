@@ -55,11 +55,12 @@ Seconds ProtocolCost::cold_rounds(const Touches& touches, std::int64_t bytes,
          (cold.own * touches.load * cold_load + cold.received * touches.receive * cold_receive);
 }
 
-double ProtocolCost::crowded_share(double demand) const {
-  const double balance = std::min(demand, 1 / demand);
+double ProtocolCost::crowded_share(double demand, double of_link) const {
+  const double balance = std::min(demand / of_link, of_link / demand);
   const double sharpness = std::log(2) / -std::log1p(-crowding);
   const double crowd = std::pow(balance, sharpness);
-  return crowd > 0 ? std::exp(-std::log1p(crowd) / sharpness) : 1;
+  const double share = crowd > 0 ? std::exp(-std::log1p(crowd) / sharpness) : 1;
+  return share * std::clamp(of_link / demand, of_link, 1.0);
 }
 
 namespace {
@@ -77,10 +78,13 @@ PerTouch<Seconds> shorter(const PerTouch<Seconds>& a, const PerTouch<Seconds>& b
 
 }  // namespace
 
-Seconds TransferCost::startup(Protocol protocol, Collective collective, std::uint32_t warps) const {
+Seconds TransferCost::startup(Protocol protocol, Collective collective, std::uint32_t channels,
+                              std::uint32_t warps) const {
   const ProtocolCost& cost = of(protocol);
   const Seconds direct = uses_direct_primitives(collective) ? cost.direct_setup : Seconds{};
-  return launch + cost.setup + warps * cost.setup_per_warp + direct;
+  const double doublings = std::log2(std::max(channels, 1U));
+  return launch + doublings * launch_per_doubling + cost.setup + warps * cost.setup_per_warp +
+         direct;
 }
 
 TransferCost TransferCost::of_messages() const {
@@ -113,7 +117,8 @@ ProtocolCost TransferCost::fastest(Protocol protocol) const {
     least.fetch = std::max(least.fetch, own->fetch);
     least.round = shorter(least.round, own->round);
     least.least_round = std::min(least.least_round, own->least_round);
-    least.least_of_lane = std::min(least.least_of_lane, own->least_of_lane);
+    least.lane_store = std::min(least.lane_store, own->lane_store);
+    least.lane_send = std::min(least.lane_send, own->lane_send);
     least.cold_load = std::min(least.cold_load, own->cold_load);
     least.cold_receive = std::min(least.cold_receive, own->cold_receive);
   }

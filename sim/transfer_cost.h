@@ -108,19 +108,21 @@ struct ProtocolCost {
   /// What a round takes of that where next to none of its warps has data; in between, as much more
   /// as more of them have.
   double least_round = 1;
-  /// What a round's stores and sends take of those of a whole thread block in a lane that has next
-  /// to none of its warps; in between, as much more as it has more of them. To load and to receive
-  /// is to wait, which takes few warps as long as many (recordings/h200x4/four-ranks.yaml,
-  /// Tree/LL128 on 1 channel: lanes that receive and store, of two ranks, and receive, store and
-  /// send, of four).
-  double least_of_lane = 1;
+  /// What a round's stores, and its sends, take of those of a whole thread block in a lane that has
+  /// next to none of its warps; in between, as much more as it has more of them. To load and to
+  /// receive is to wait, which takes few warps as long as many (recordings/h200x4/four-ranks.yaml,
+  /// trees on 1 channel: lanes that receive and store, of two ranks, and receive, store and send,
+  /// of three and four).
+  double lane_store = 1;
+  double lane_send = 1;
 
   /// At which data move that a thread block touches so.
   BytesPerSecond rate_of(const Touches& touches, const Cold& cold = {}) const;
   /// What a round takes of a full one's time where such a share of it (0 to 1) has data.
   double share_of_round(double filled) const { return least_round + (1 - least_round) * filled; }
-  /// The same of the writes of a lane with such a share of the warps.
-  double share_of_lane(double warps) const { return least_of_lane + (1 - least_of_lane) * warps; }
+  /// The same of the stores, and of the sends, of a lane with such a share of the warps.
+  double share_of_stores(double warps) const { return lane_store + (1 - lane_store) * warps; }
+  double share_of_sends(double warps) const { return lane_send + (1 - lane_send) * warps; }
   /// Time of the rounds that so much data takes, each of at most `round` bytes.
   Seconds rounds(const Touches& touches, std::int64_t bytes, std::int64_t round_bytes) const;
   /// What they take longer for what has left the cache.
@@ -132,7 +134,9 @@ struct ProtocolCost {
   /// it is lost; far below nobody waits, far above it never lies idle. (1 + min(x, 1/x)^p)^(-1/p),
   /// which is the p-norm of rates and bandwidth put for the lesser of the two (recordings/h200x2/
   /// thread-blocks.csv, recv_reduce_copy_send on 8 to 32 thread blocks).
-  double crowded_share(double demand) const;
+  /// Where so little of the link is there for them (see `mixing`), the same of that, and a share of
+  /// what they can make of all of it: nothing is lost on a link with so much to spare.
+  double crowded_share(double demand, double of_link = 1) const;
 };
 
 /// The CPU threads that carry what thread blocks have put into a buffer over the network, slice
@@ -179,13 +183,17 @@ struct TransferCost {
   std::string calibration = "ideal";  ///< name of the file it came from
   std::string over_tcp;  ///< calibration of the same machines when hosts talk TCP; may be empty
   Seconds launch;        ///< once per call
-  Seconds issue;         ///< no call takes less: the CPU's time to issue the next one
+  /// And for each doubling of its thread blocks: the last one to begin, and to end, is what counts
+  /// (recordings/h200x4/nvlink.yaml, as many bytes on each of 1 to 16 channels).
+  Seconds launch_per_doubling;
+  Seconds issue;                ///< no call takes less: the CPU's time to issue the next one
+  Seconds issue_per_operation;  ///< and for each further send or receive of its group
   std::array<ProtocolCost, protocol_count> protocols{};
   ProxyCost proxy;
   MemoryCost memory;
   Unevenness unevenness;
-  /// What a GPU's cache holds of a call's own buffers from one call to the next (cold_shares()). 0:
-  /// not known, nothing waits for memory.
+  /// Of what comes and goes while a call runs, how much a GPU's cache holds (kept_share(),
+  /// cached_share()). 0: not known, nothing waits for memory.
   Bytes cache{};
   /// What a link really carries, as a share of its nominal bandwidth.
   std::array<double, link_kind_count> efficiency{1, 1, 1, 1};
@@ -201,8 +209,14 @@ struct TransferCost {
     const auto& own = over[static_cast<std::size_t>(protocol)][static_cast<std::size_t>(slowest)];
     return own ? *own : of(protocol);
   }
-  /// Once per call, before the first slice moves: launch and setup. Warps are a thread block's.
-  Seconds startup(Protocol protocol, Collective collective, std::uint32_t warps) const;
+  /// Once per call, before the first slice moves: launch and setup. Warps are a thread block's, of
+  /// which a GPU runs one for each channel.
+  Seconds startup(Protocol protocol, Collective collective, std::uint32_t channels,
+                  std::uint32_t warps) const;
+  /// What no call takes less than.
+  Seconds issue_of(Collective collective, Rank ranks) const {
+    return issue + (operations(collective, ranks) - 1) * issue_per_operation;
+  }
   /// The costs of sends and receives: theirs in place of the collectives'.
   TransferCost of_messages() const;
   /// At least as fast as any thread block: for bounds.

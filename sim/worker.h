@@ -41,7 +41,8 @@ struct Worker {
   double weight = 1;                  ///< what of its thread block it is
   double demand = 0;          ///< what it could put on links, in bytes per second, while it sends
   double cold = 0;            ///< of the rank's own data, the share that has left the cache
-  double part_of_writes = 1;  ///< what its stores and sends take of its whole thread block's
+  double part_of_stores = 1;  ///< what its stores take of its whole thread block's
+  double part_of_sends = 1;   ///< what its sends take of those
   bool adds_slices = false;   ///< whether the two lanes of a tree wait for each other's slice costs
   bool crowds = false;        ///< whether it and others slow each other down
   double speed = 1;           ///< of the rank's thread blocks

@@ -62,7 +62,8 @@ void add_thread_block(std::vector<Parameter>& parameters, const std::string& pre
   round("root", &PerTouch<Seconds>::root);
   round("other", &PerTouch<Seconds>::other);
   share("round.least", &ProtocolCost::least_round);
-  share("round.lane", &ProtocolCost::least_of_lane);
+  share("lane.store", &ProtocolCost::lane_store);
+  share("lane.send", &ProtocolCost::lane_send);
 }
 
 void add_protocol(std::vector<Parameter>& parameters, Protocol protocol) {
@@ -112,8 +113,14 @@ std::vector<Parameter> fit_parameters() {
   std::vector<Parameter> parameters;
   parameters.push_back(
       {"launch", Quantity::time, [](TransferCost& cost) -> double& { return cost.launch.value; }});
+  parameters.push_back({"launch_per_doubling", Quantity::time, [](TransferCost& cost) -> double& {
+                          return cost.launch_per_doubling.value;
+                        }});
   parameters.push_back(
       {"issue", Quantity::time, [](TransferCost& cost) -> double& { return cost.issue.value; }});
+  parameters.push_back({"issue_per_operation", Quantity::time, [](TransferCost& cost) -> double& {
+                          return cost.issue_per_operation.value;
+                        }});
   for (std::size_t kind = 0; kind < link_kind_count; ++kind) {
     parameters.push_back(
         {fmt::format("efficiency.{}", calibration_key(static_cast<LinkKind>(kind))),

@@ -20,9 +20,11 @@ struct Meaning {
 };
 
 /// The first that ends a name, less the link kind, says what it means.
-constexpr std::array<Meaning, 42> meanings{{
+constexpr std::array<Meaning, 45> meanings{{
     {"launch", "once per call"},
+    {"launch_per_doubling", "and for each doubling of its thread blocks"},
     {"issue", "least time of a call: the CPU issues the next"},
+    {"issue_per_operation", "and for each further send or receive of its group"},
     {"efficiency", "what a link carries of its bandwidth"},
     {"unevenness.slice", "how unevenly links serve slices, by chance"},
     {"unevenness.channel", "how unevenly links serve channels"},
@@ -62,7 +64,8 @@ constexpr std::array<Meaning, 42> meanings{{
     {"round.root", "more of a round at the root of a tree"},
     {"round.other", "and for each other thread block of its GPU"},
     {"round.least", "what a round takes of that where few warps have data"},
-    {"round.lane", "what its writes take in a lane that has few warps"},
+    {"lane.store", "what a round's stores take in a lane that has few warps"},
+    {"lane.send", "what its sends take there"},
 }};
 
 bool ends_in(std::string_view name, std::string_view end) {

@@ -41,6 +41,7 @@ Predictor make_predictor(const RecordedCall& call, const Topology& topology,
 TransferCost cost_of(const RecordedCall& call, const TransferCost& cost) {
   TransferCost own = cost;
   own.issue.value *= call.gpus_per_process;
+  own.issue_per_operation.value *= call.gpus_per_process;
   return own;
 }
 

@@ -92,7 +92,7 @@ class Mixing : public testing::Test {
  protected:
   Mixing() {
     cost_.mixing = 0.5;
-    wiring_.capacities.assign(6, gigabytes_per_second(1000));
+    wiring_.capacities.assign(6, gigabytes_per_second(40));
     wiring_.wires.resize(1);
     for (const Connection& connection : plan_.schedule(0).connections()) {
       wiring_.wires[0].push_back(Wire{{connection.src, 3 + connection.dst}, {}});
@@ -127,12 +127,27 @@ class Mixing : public testing::Test {
 };
 
 // Rank 0 has 30 GB/s for 1 and 10 for 2, which gets 20 from 1 as well: of what 0 sends, three
-// quarters are not for 2, and of what 2 receives, two thirds are not 0's. Half of both is lost.
+// quarters are not for 2, and of what 2 receives, two thirds are not 0's. Half of both is lost of
+// the link of 40 GB/s, which rank 0 could fill.
 TEST_F(Mixing, costs_where_a_rank_sends_to_several_and_its_peer_receives_from_several) {
   Crowding crowding(plan_, wiring_, 3);
   EXPECT_DOUBLE_EQ(share_left(crowding, 0, 1, 30), 1);
   EXPECT_DOUBLE_EQ(share_left(crowding, 1, 2, 20), 1);
   EXPECT_DOUBLE_EQ(share_left(crowding, 0, 2, 10), 1 - 0.5 * (3.0 / 4) * (2.0 / 3));
+}
+
+// The same on links of 50 GB/s: rank 0 can use 40 of them, and gets 50 x 3/4.
+TEST_F(Mixing, costs_only_what_thread_blocks_could_have_used) {
+  wiring_.capacities.assign(6, gigabytes_per_second(50));
+  Crowding crowding(plan_, wiring_, 3);
+  EXPECT_DOUBLE_EQ(share_left(crowding, 0, 1, 30), 1);
+  EXPECT_DOUBLE_EQ(share_left(crowding, 1, 2, 20), 1);
+  EXPECT_DOUBLE_EQ(share_left(crowding, 0, 2, 10), 50 * 0.75 / 40);
+  wiring_.capacities.assign(6, gigabytes_per_second(60));
+  Crowding idle(plan_, wiring_, 3);
+  EXPECT_DOUBLE_EQ(share_left(idle, 0, 1, 30), 1);
+  EXPECT_DOUBLE_EQ(share_left(idle, 1, 2, 20), 1);
+  EXPECT_DOUBLE_EQ(share_left(idle, 0, 2, 10), 1) << "45 GB/s are more than 40";
 }
 
 TEST_F(Mixing, costs_nothing_where_several_send_to_one) {

@@ -60,12 +60,12 @@ TEST(Startup, adds_what_warps_and_direct_primitives_cost) {
   simple(cost).setup_per_warp = microseconds(0.5);
   simple(cost).direct_setup = microseconds(1);
   const auto startup = [&](Collective collective, std::uint32_t warps) {
-    return in_microseconds(cost.startup(Protocol::simple, collective, warps));
+    return in_microseconds(cost.startup(Protocol::simple, collective, 1, warps));
   };
   EXPECT_DOUBLE_EQ(startup(Collective::all_reduce, 4), 7 + 2 + 2 + 1);
   EXPECT_DOUBLE_EQ(startup(Collective::reduce, 4), 7 + 2 + 2);
   EXPECT_DOUBLE_EQ(startup(Collective::reduce_scatter, 0), 7 + 2);
-  EXPECT_EQ(cost.of_messages().startup(Protocol::simple, Collective::send_recv, 4),
+  EXPECT_EQ(cost.of_messages().startup(Protocol::simple, Collective::send_recv, 1, 4),
             microseconds(7 + 2));
 }
 
@@ -130,6 +130,15 @@ TEST_F(ExecutorCost, thread_blocks_are_slowed_down_by_those_that_send_when_they_
       << "1 / (1 + 1): half of the rate, while the first takes 1.5 times as long";
 }
 
+// Of three quarters of a link that is filled twice, with nothing lost to crowding: all of that.
+// Filled to 90 %: 0.75 of 0.9. To a half: nothing is lost.
+TEST(CrowdedShare, goes_by_what_is_there_of_the_link) {
+  ProtocolCost cost;
+  EXPECT_DOUBLE_EQ(cost.crowded_share(2, 0.75), 0.75);
+  EXPECT_DOUBLE_EQ(cost.crowded_share(0.9, 0.75), 0.75 / 0.9);
+  EXPECT_DOUBLE_EQ(cost.crowded_share(0.5, 0.75), 1);
+}
+
 // A quarter lost makes the exponent ln 2 / -ln 0.75 = 2.40942; 2 to it is 5.31261.
 TEST(CrowdedShare, is_least_where_thread_blocks_just_fill_the_link) {
   ProtocolCost cost;
@@ -186,8 +195,9 @@ TEST(RateOf, adds_up_what_is_done_with_a_byte) {
 }
 
 // The first hop sends the rank's own data, the second adds to it, the last receive touches none
-// that was there. A rank reads and writes 1,600 bytes each: of 1,600 in the cache a quarter of the
-// 3,200 is still there. Two hops of a round of 0.8 us, an alpha, and 0.4 us x 3/4 more.
+// that was there. A rank reads and writes 1,600 bytes each, twice what a cache of 1,600 holds: of
+// that 0.7968 has left it (1 - exp(-2 x 0.7968)). Two hops of a round of 0.8 us, an alpha, and
+// 0.4 us x 0.7968 more.
 TEST_F(ExecutorCost, rounds_wait_for_own_data_that_has_left_the_cache) {
   ProtocolCost& ll = cost_.protocols[static_cast<std::size_t>(Protocol::ll)];
   ll.warp_granule = {50};
@@ -204,7 +214,7 @@ TEST_F(ExecutorCost, rounds_wait_for_own_data_that_has_left_the_cache) {
   cost_.cache = {3200};
   EXPECT_DOUBLE_EQ(time(), 2 * (0.8 + 1));
   cost_.cache = {1600};
-  EXPECT_DOUBLE_EQ(time(), 2 * (0.8 + 1 + 0.75 * 0.4));
+  EXPECT_NEAR(time(), 2 * (0.8 + 1 + 0.79681 * 0.4), 1e-5);
 }
 
 // 1,000 bytes in rounds of 400: two full ones, and one of which half of the warps have data.
@@ -250,18 +260,16 @@ TEST_F(ExecutorCost, each_primitive_takes_as_long_as_all_that_it_does) {
   EXPECT_DOUBLE_EQ(microseconds_of(plan_, size_, cost_), 6 + 1 + 10.5 + 1 + 4.5);
 }
 
-// Each rank reads its own data twice and writes as much, 40,000 bytes: a cache of 10,000 has a
-// sixteenth left from the call before, and as many arrive as fit in. One of 5,000 has a 64th left;
-// of what has arrived a quarter is still there when the second primitive comes to it, and when the
-// last one does. Each of the four takes 2 us for the rest.
+// Each rank reads its own data twice and writes as much, 40,000 bytes: of that 0.98017 has left a
+// cache of 10,000 since the call before (1 - exp(-4 x 0.98017)), and of 10,000 that arrive
+// 1 - exp(-1) when the second primitive comes to them, and when the last one does. Each of the four
+// takes 2 us for all.
 TEST_F(ExecutorCost, data_are_fetched_where_they_have_left_the_cache) {
   simple(cost_).fetch = gigabytes_per_second(5);
   simple(cost_).rate.send = rate;
   EXPECT_DOUBLE_EQ(microseconds_of(plan_, size_, cost_), 4) << "nothing is known of a cache";
   cost_.cache = {10000};
-  EXPECT_DOUBLE_EQ(microseconds_of(plan_, size_, cost_), 4 + 2 * (2 * 15 / 16.0));
-  cost_.cache = {5000};
-  EXPECT_DOUBLE_EQ(microseconds_of(plan_, size_, cost_), 4 + 2 * (2 * 63 / 64.0) + 2 * (0.75 * 2));
+  EXPECT_NEAR(microseconds_of(plan_, size_, cost_), 4 + 2 * 2 * 0.98017 + 2 * 2 * 0.63212, 1e-4);
 }
 
 // Slices of 5,000 bytes, 0.5 us each. Step 1: slice 0 arrives at 0.5 + 1 = 1.5, slice 1 at 2.0.

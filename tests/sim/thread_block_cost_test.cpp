@@ -187,7 +187,8 @@ TEST_F(SliceCost, few_warps_write_faster_but_wait_as_long) {
   cost_.round.receive = microseconds(4);
   cost_.round.store = microseconds(2);
   cost_.round.other = microseconds(1);
-  worker_.part_of_writes = 0.5;
+  worker_.part_of_stores = 0.5;
+  worker_.part_of_sends = 0.5;
   EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, 0, 0)), 1.0 / 6);
   EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, 2, 0)), 1.0 / 8);
 }
