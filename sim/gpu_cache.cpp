@@ -1,5 +1,6 @@
 #include "sim/gpu_cache.h"
 
+#include <cassert>
 #include <cmath>
 
 namespace collsim {
@@ -30,6 +31,7 @@ double kept_share(double bytes, Bytes cache) {
 }
 
 double cached_share(double footprint, Bytes cache) {
+  assert(cache.count > 0);
   const double fills = footprint / static_cast<double>(cache.count);
   if (fills <= 1) return 1;
   // The missed share m solves m = 1 - exp(-fills m), above log(fills) / fills.

@@ -134,8 +134,8 @@ struct ProtocolCost {
   /// it is lost; far below nobody waits, far above it never lies idle. (1 + min(x, 1/x)^p)^(-1/p),
   /// which is the p-norm of rates and bandwidth put for the lesser of the two (recordings/h200x2/
   /// thread-blocks.csv, recv_reduce_copy_send on 8 to 32 thread blocks).
-  /// Where so little of the link is there for them (see `mixing`), the same of that, and a share of
-  /// what they can make of all of it: nothing is lost on a link with so much to spare.
+  /// Where only such a share of the link is there for them (see `mixing`), they lose what they
+  /// could have used of the rest, too: nothing on a link that has that much to spare.
   double crowded_share(double demand, double of_link = 1) const;
 };
 

@@ -46,7 +46,7 @@ struct NcclEnvironment {
   Bytes nvlink_message_step{512 << 10};
   Bytes pcie_message_step{128 << 10};
   Bytes network_message_step{128 << 10};
-  Bytes message_ll_threshold{16 << 10};  ///< a channel sends no more by LL
+  Bytes message_ll_threshold{16 << 10};  ///< for each channel that a message could get
 
   std::optional<PathType> p2p_level;  ///< the worst path on which GPUs use peer-to-peer
   bool shm_disabled = false;

@@ -73,6 +73,16 @@ TEST(Collective, wire_factors) {
   EXPECT_DOUBLE_EQ(wire_factor(Collective::all_gather, NcclAlgorithm::nvls, 8), 1);
 }
 
+// nccl-tests' groups: every rank sends to all and receives from all, itself too; a root receives
+// from all and sends itself its own.
+TEST(Collective, operations_of_a_rank) {
+  EXPECT_EQ(operations(Collective::all_to_all, 8), 16U);
+  EXPECT_EQ(operations(Collective::gather, 8), 9U);
+  EXPECT_EQ(operations(Collective::scatter, 8), 9U);
+  EXPECT_EQ(operations(Collective::send_recv, 8), 2U);
+  EXPECT_EQ(operations(Collective::all_reduce, 8), 1U);
+}
+
 // 1,001 bytes of 4-byte elements on 8 ranks: 250 elements in all, or 31 for each.
 TEST(Collective, bytes_of_a_rank_are_whole_elements) {
   EXPECT_EQ(bytes_per_rank(Collective::all_reduce, 8, Bytes{1001}, Bytes{4}), Bytes{1000});

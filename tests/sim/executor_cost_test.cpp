@@ -69,6 +69,29 @@ TEST(Startup, adds_what_warps_and_direct_primitives_cost) {
             microseconds(7 + 2));
 }
 
+// 8 channels are three doublings, 24 log2(24) = 4.585.
+TEST(Startup, takes_longer_with_every_doubling_of_the_channels) {
+  TransferCost cost;
+  cost.launch = microseconds(7);
+  cost.launch_per_doubling = microseconds(0.5);
+  const auto startup = [&](std::uint32_t channels) {
+    return in_microseconds(cost.startup(Protocol::simple, Collective::reduce, channels, 0));
+  };
+  EXPECT_DOUBLE_EQ(startup(0), 7);
+  EXPECT_DOUBLE_EQ(startup(1), 7);
+  EXPECT_DOUBLE_EQ(startup(8), 7 + 1.5);
+  EXPECT_NEAR(startup(24), 7 + 4.585 / 2, 1e-3);
+}
+
+// Two ranks: a call of one operation, and a group of two sends and two receives.
+TEST_F(ExecutorCost, no_call_takes_less_than_the_cpu_to_issue_it) {
+  cost_.issue = microseconds(50);
+  cost_.issue_per_operation = microseconds(3);
+  EXPECT_DOUBLE_EQ(microseconds_of(plan_, size_, cost_), 50);
+  const Plan group = make_plan(Collective::all_to_all, "direct", uniform_placement(2));
+  EXPECT_DOUBLE_EQ(microseconds_of(group, size_, cost_), 50 + 3 * 3);
+}
+
 TEST_F(ExecutorCost, alpha_of_the_link_kind_adds_to_the_links_latency) {
   simple(cost_).alpha[static_cast<std::size_t>(LinkKind::network)] = microseconds(2);
   simple(cost_).alpha[static_cast<std::size_t>(LinkKind::nvlink)] = microseconds(50);

@@ -111,6 +111,15 @@ TEST(nccl_point_to_point, a_message_is_cut_into_parts) {
   EXPECT_EQ(binding.chunk_bytes(0, 3, {3, 1}), Bytes{102976});
 }
 
+// Two ranks have one peer each, and two parts go over two of the eight channels.
+TEST(nccl_point_to_point, channels_without_a_message_are_idle) {
+  const Plan plan =
+      make_nccl_point_to_point_plan(Collective::send_recv, uniform_placement(2), 8, 2);
+  const Binding binding = Binding::nccl(plan, {.size = {4000000}});
+  EXPECT_EQ(binding.channels(), 8U);
+  EXPECT_EQ(busy_channels(plan, binding), 2U);
+}
+
 TEST(nccl_point_to_point, what_is_no_exchange_is_refused) {
   EXPECT_THROW(make_nccl_point_to_point_plan(Collective::all_reduce, uniform_placement(4), 4, 1),
                InputError);
