@@ -53,36 +53,7 @@ TEST_F(ExecutorCost, a_protocols_setup_is_paid_once_too) {
 }
 
 // 2 us, half a microsecond for each of 4 warps, and 1 us more for all_reduce, but not for reduce.
-TEST(Startup, adds_what_warps_and_direct_primitives_cost) {
-  TransferCost cost;
-  cost.launch = microseconds(7);
-  simple(cost).setup = microseconds(2);
-  simple(cost).setup_per_warp = microseconds(0.5);
-  simple(cost).direct_setup = microseconds(1);
-  const auto startup = [&](Collective collective, std::uint32_t warps) {
-    return in_microseconds(cost.startup(Protocol::simple, collective, 1, warps));
-  };
-  EXPECT_DOUBLE_EQ(startup(Collective::all_reduce, 4), 7 + 2 + 2 + 1);
-  EXPECT_DOUBLE_EQ(startup(Collective::reduce, 4), 7 + 2 + 2);
-  EXPECT_DOUBLE_EQ(startup(Collective::reduce_scatter, 0), 7 + 2);
-  EXPECT_EQ(cost.of_messages().startup(Protocol::simple, Collective::send_recv, 1, 4),
-            microseconds(7 + 2));
-}
-
 // 8 channels are three doublings, 24 log2(24) = 4.585.
-TEST(Startup, takes_longer_with_every_doubling_of_the_channels) {
-  TransferCost cost;
-  cost.launch = microseconds(7);
-  cost.launch_per_doubling = microseconds(0.5);
-  const auto startup = [&](std::uint32_t channels) {
-    return in_microseconds(cost.startup(Protocol::simple, Collective::reduce, channels, 0));
-  };
-  EXPECT_DOUBLE_EQ(startup(0), 7);
-  EXPECT_DOUBLE_EQ(startup(1), 7);
-  EXPECT_DOUBLE_EQ(startup(8), 7 + 1.5);
-  EXPECT_NEAR(startup(24), 7 + 4.585 / 2, 1e-3);
-}
-
 // Two ranks: a call of one operation, and a group of two sends and two receives.
 TEST_F(ExecutorCost, no_call_takes_less_than_the_cpu_to_issue_it) {
   cost_.issue = microseconds(50);
@@ -155,24 +126,7 @@ TEST_F(ExecutorCost, thread_blocks_are_slowed_down_by_those_that_send_when_they_
 
 // Of three quarters of a link that is filled twice, with nothing lost to crowding: all of that.
 // Filled to 90 %: 0.75 of 0.9. To a half: nothing is lost.
-TEST(CrowdedShare, goes_by_what_is_there_of_the_link) {
-  ProtocolCost cost;
-  EXPECT_DOUBLE_EQ(cost.crowded_share(2, 0.75), 0.75);
-  EXPECT_DOUBLE_EQ(cost.crowded_share(0.9, 0.75), 0.75 / 0.9);
-  EXPECT_DOUBLE_EQ(cost.crowded_share(0.5, 0.75), 1);
-}
-
 // A quarter lost makes the exponent ln 2 / -ln 0.75 = 2.40942; 2 to it is 5.31261.
-TEST(CrowdedShare, is_least_where_thread_blocks_just_fill_the_link) {
-  ProtocolCost cost;
-  cost.crowding = 0.25;
-  EXPECT_DOUBLE_EQ(cost.crowded_share(1), 0.75);
-  EXPECT_NEAR(cost.crowded_share(0.5), 0.930922, 1e-6) << "(1 + 1 / 5.31261)^(-1 / 2.40942)";
-  EXPECT_DOUBLE_EQ(cost.crowded_share(2), cost.crowded_share(0.5));
-  EXPECT_NEAR(cost.crowded_share(0.001), 1, 1e-6);
-  EXPECT_NEAR(cost.crowded_share(1000), 1, 1e-6) << "who waits for the link leaves no gaps";
-}
-
 // 4 us of links alone, of which 2 are bytes: these take up to half more or less.
 TEST_F(ExecutorCost, unevenness_lets_slices_load_links_unlike) {
   cost_.unevenness.slice = 0.5;
@@ -192,31 +146,7 @@ TEST_F(ExecutorCost, unevenness_is_of_links_alone) {
 
 // Two and a half rounds that load half of their data from memory, and receive from two peers of
 // whom a quarter comes from there.
-TEST(Rounds, take_longer_where_data_has_left_the_cache) {
-  ProtocolCost cost;
-  cost.cold_load = microseconds(2);
-  cost.cold_receive = microseconds(1);
-  EXPECT_DOUBLE_EQ(in_microseconds(cost.cold_rounds({1, 0, 0, 1}, 1000, 400, {0.5, 0.25})), 2.5);
-  EXPECT_DOUBLE_EQ(in_microseconds(cost.cold_rounds({0, 2, 1, 0}, 1000, 400, {0.5, 0.25})), 1.25);
-}
-
 // A byte that is loaded, received twice, stored and sent takes what each of these takes.
-TEST(RateOf, adds_up_what_is_done_with_a_byte) {
-  ProtocolCost cost;
-  EXPECT_EQ(cost.rate_of({1, 2, 1, 1}), unlimited);
-  cost.rate = {gigabytes_per_second(10), gigabytes_per_second(20), gigabytes_per_second(5),
-               gigabytes_per_second(2),  gigabytes_per_second(4),  gigabytes_per_second(40)};
-  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(cost.rate_of({1, 2, 1, 1})), 1 / 0.9);
-  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(cost.rate_of({1, 0, 0, 0})), 10);
-  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(cost.rate_of({1, 0, 0, 0, 1, 10})), 1 / 0.6)
-      << "at the root, with ten other thread blocks";
-  cost.fetch = gigabytes_per_second(4);
-  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(cost.rate_of({0, 2, 0, 1}, {1, 0.5})), 1 / 0.85)
-      << "half of what was received comes from memory";
-  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(cost.rate_of({1, 0, 0, 0}, {1, 0.5})), 1 / 0.35)
-      << "all of what is loaded";
-}
-
 // The first hop sends the rank's own data, the second adds to it, the last receive touches none
 // that was there. A rank reads and writes 1,600 bytes each, twice what a cache of 1,600 holds: of
 // that 0.7968 has left it (1 - exp(-2 x 0.7968)). Two hops of a round of 0.8 us, an alpha, and
@@ -241,16 +171,6 @@ TEST_F(ExecutorCost, rounds_wait_for_own_data_that_has_left_the_cache) {
 }
 
 // 1,000 bytes in rounds of 400: two full ones, and one of which half of the warps have data.
-TEST(Rounds, take_less_where_few_warps_have_data) {
-  ProtocolCost cost;
-  cost.round.send = microseconds(2);
-  const Touches send{1, 0, 0, 1};
-  EXPECT_DOUBLE_EQ(in_microseconds(cost.rounds(send, 1000, 400)), 6);
-  cost.least_round = 0.25;
-  EXPECT_DOUBLE_EQ(in_microseconds(cost.rounds(send, 1000, 400)), 2 * (2 + 0.25 + 0.75 / 2));
-  EXPECT_DOUBLE_EQ(in_microseconds(cost.rounds(send, 800, 400)), 4);
-}
-
 // LL has 16 warps at most; 8 of them move 800 bytes in a round, which takes half of 0.8 us and a
 // quarter more. Two hops of one round and 1 us of alpha.
 TEST_F(ExecutorCost, rounds_of_fewer_warps_take_less) {

@@ -1,0 +1,95 @@
+// What single costs of a calibration come to, by hand.
+
+#include "sim/transfer_cost.h"
+
+#include <gtest/gtest.h>
+
+namespace collsim {
+namespace {
+
+ProtocolCost& simple(TransferCost& cost) {
+  return cost.protocols[static_cast<std::size_t>(Protocol::simple)];
+}
+
+TEST(Startup, adds_what_warps_and_direct_primitives_cost) {
+  TransferCost cost;
+  cost.launch = microseconds(7);
+  simple(cost).setup = microseconds(2);
+  simple(cost).setup_per_warp = microseconds(0.5);
+  simple(cost).direct_setup = microseconds(1);
+  const auto startup = [&](Collective collective, std::uint32_t warps) {
+    return in_microseconds(cost.startup(Protocol::simple, collective, 1, warps));
+  };
+  EXPECT_DOUBLE_EQ(startup(Collective::all_reduce, 4), 7 + 2 + 2 + 1);
+  EXPECT_DOUBLE_EQ(startup(Collective::reduce, 4), 7 + 2 + 2);
+  EXPECT_DOUBLE_EQ(startup(Collective::reduce_scatter, 0), 7 + 2);
+  EXPECT_EQ(cost.of_messages().startup(Protocol::simple, Collective::send_recv, 1, 4),
+            microseconds(7 + 2));
+}
+
+TEST(Startup, takes_longer_with_every_doubling_of_the_channels) {
+  TransferCost cost;
+  cost.launch = microseconds(7);
+  cost.launch_per_doubling = microseconds(0.5);
+  const auto startup = [&](std::uint32_t channels) {
+    return in_microseconds(cost.startup(Protocol::simple, Collective::reduce, channels, 0));
+  };
+  EXPECT_DOUBLE_EQ(startup(0), 7);
+  EXPECT_DOUBLE_EQ(startup(1), 7);
+  EXPECT_DOUBLE_EQ(startup(8), 7 + 1.5);
+  EXPECT_NEAR(startup(24), 7 + 4.585 / 2, 1e-3);
+}
+
+TEST(CrowdedShare, goes_by_what_is_there_of_the_link) {
+  ProtocolCost cost;
+  EXPECT_DOUBLE_EQ(cost.crowded_share(2, 0.75), 0.75);
+  EXPECT_DOUBLE_EQ(cost.crowded_share(0.9, 0.75), 0.75 / 0.9);
+  EXPECT_DOUBLE_EQ(cost.crowded_share(0.5, 0.75), 1);
+}
+
+TEST(CrowdedShare, is_least_where_thread_blocks_just_fill_the_link) {
+  ProtocolCost cost;
+  cost.crowding = 0.25;
+  EXPECT_DOUBLE_EQ(cost.crowded_share(1), 0.75);
+  EXPECT_NEAR(cost.crowded_share(0.5), 0.930922, 1e-6) << "(1 + 1 / 5.31261)^(-1 / 2.40942)";
+  EXPECT_DOUBLE_EQ(cost.crowded_share(2), cost.crowded_share(0.5));
+  EXPECT_NEAR(cost.crowded_share(0.001), 1, 1e-6);
+  EXPECT_NEAR(cost.crowded_share(1000), 1, 1e-6) << "who waits for the link leaves no gaps";
+}
+
+TEST(Rounds, take_longer_where_data_has_left_the_cache) {
+  ProtocolCost cost;
+  cost.cold_load = microseconds(2);
+  cost.cold_receive = microseconds(1);
+  EXPECT_DOUBLE_EQ(in_microseconds(cost.cold_rounds({1, 0, 0, 1}, 1000, 400, {0.5, 0.25})), 2.5);
+  EXPECT_DOUBLE_EQ(in_microseconds(cost.cold_rounds({0, 2, 1, 0}, 1000, 400, {0.5, 0.25})), 1.25);
+}
+
+TEST(RateOf, adds_up_what_is_done_with_a_byte) {
+  ProtocolCost cost;
+  EXPECT_EQ(cost.rate_of({1, 2, 1, 1}), unlimited);
+  cost.rate = {gigabytes_per_second(10), gigabytes_per_second(20), gigabytes_per_second(5),
+               gigabytes_per_second(2),  gigabytes_per_second(4),  gigabytes_per_second(40)};
+  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(cost.rate_of({1, 2, 1, 1})), 1 / 0.9);
+  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(cost.rate_of({1, 0, 0, 0})), 10);
+  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(cost.rate_of({1, 0, 0, 0, 1, 10})), 1 / 0.6)
+      << "at the root, with ten other thread blocks";
+  cost.fetch = gigabytes_per_second(4);
+  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(cost.rate_of({0, 2, 0, 1}, {1, 0.5})), 1 / 0.85)
+      << "half of what was received comes from memory";
+  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(cost.rate_of({1, 0, 0, 0}, {1, 0.5})), 1 / 0.35)
+      << "all of what is loaded";
+}
+
+TEST(Rounds, take_less_where_few_warps_have_data) {
+  ProtocolCost cost;
+  cost.round.send = microseconds(2);
+  const Touches send{1, 0, 0, 1};
+  EXPECT_DOUBLE_EQ(in_microseconds(cost.rounds(send, 1000, 400)), 6);
+  cost.least_round = 0.25;
+  EXPECT_DOUBLE_EQ(in_microseconds(cost.rounds(send, 1000, 400)), 2 * (2 + 0.25 + 0.75 / 2));
+  EXPECT_DOUBLE_EQ(in_microseconds(cost.rounds(send, 800, 400)), 4);
+}
+
+}  // namespace
+}  // namespace collsim
