@@ -44,8 +44,7 @@ void read_rates(const YamlValue& value, PerTouch<BytesPerSecond>& rates) {
 }
 
 void read_rounds(const YamlValue& value, ProtocolCost& cost) {
-  const YamlMapping mapping =
-      value.mapping({"load", "receive", "store", "send", "root", "other", "least"});
+  const YamlMapping mapping = value.mapping({"load", "receive", "store", "send", "root", "other"});
   const auto read = [&](std::string_view key, Seconds& time) {
     if (const auto given = mapping.find(key)) time = given->time();
   };
@@ -55,14 +54,15 @@ void read_rounds(const YamlValue& value, ProtocolCost& cost) {
   read("send", cost.round.send);
   read("root", cost.round.root);
   read("other", cost.round.other);
-  if (const auto least = mapping.find("least")) cost.least_round = least->fraction();
 }
 
 /// What may differ by the kind of the slowest link.
 void read_thread_block(const YamlMapping& mapping, ProtocolCost& cost) {
   if (const auto slice = mapping.find("slice")) cost.slice = slice->time();
+  if (const auto fence = mapping.find("fence")) cost.fence = fence->time();
   if (const auto copied = mapping.find("copy_slice")) cost.copy_slice = copied->time();
   if (const auto per_warp = mapping.find("slice_per_warp")) cost.slice_per_warp = per_warp->time();
+  if (const auto half = mapping.find("half_block")) cost.half_block = half->time();
   if (const auto fan = mapping.find("fan")) cost.fan = fan->time();
   if (const auto crowding = mapping.find("crowding")) {
     cost.crowding = crowding->share(most_crowding);
@@ -76,11 +76,13 @@ void read_thread_block(const YamlMapping& mapping, ProtocolCost& cost) {
     if (const auto receive = rounds.find("receive")) cost.cold_receive = receive->time();
   }
   if (const auto rounds = mapping.find("round")) read_rounds(*rounds, cost);
-  if (const auto lane = mapping.find("lane")) {
-    const YamlMapping shares = lane->mapping({"store", "send"});
-    if (const auto store = shares.find("store")) cost.lane_store = store->fraction();
-    if (const auto send = shares.find("send")) cost.lane_send = send->fraction();
+  if (const auto few = mapping.find("few_warps")) {
+    const YamlMapping shares = few->mapping({"store", "send"});
+    if (const auto store = shares.find("store")) cost.few_warps_store = store->share();
+    if (const auto send = shares.find("send")) cost.few_warps_send = send->share();
   }
+  if (const auto last = mapping.find("last_store")) cost.last_store = last->share();
+  if (const auto longer = mapping.find("misaligned")) cost.misaligned = longer->share();
 }
 
 void read_protocol(const YamlMapping& mapping, ProtocolCost& cost) {
@@ -104,9 +106,11 @@ void read_protocol(const YamlMapping& mapping, ProtocolCost& cost) {
 
 void read_protocol(const YamlValue& value, std::size_t protocol, TransferCost& cost) {
   const YamlMapping mapping =
-      value.mapping({"setup", "setup_per_warp", "direct_setup", "message_setup", "alpha",
-                     "wire_factor", "warp", "over", "slice", "copy_slice", "slice_per_warp", "fan",
-                     "crowding", "mixing", "rate", "fetch", "cold", "round", "lane"});
+      value.mapping({"setup",       "setup_per_warp", "direct_setup", "message_setup", "alpha",
+                     "wire_factor", "warp",           "over",         "slice",         "fence",
+                     "copy_slice",  "slice_per_warp", "half_block",   "fan",           "crowding",
+                     "mixing",      "rate",           "fetch",        "cold",          "round",
+                     "few_warps",   "last_store",     "misaligned"});
   read_protocol(mapping, cost.protocols[protocol]);
   const auto over = mapping.find("over");
   if (!over) return;
@@ -115,8 +119,9 @@ void read_protocol(const YamlValue& value, std::size_t protocol, TransferCost& c
     const auto own = kinds.find(link_kinds[kind]);
     if (!own) continue;
     if (!cost.over[protocol][kind]) cost.over[protocol][kind] = cost.protocols[protocol];
-    read_thread_block(own->mapping({"slice", "copy_slice", "slice_per_warp", "fan", "crowding",
-                                    "mixing", "rate", "fetch", "cold", "round", "lane"}),
+    read_thread_block(own->mapping({"slice", "fence", "copy_slice", "slice_per_warp", "half_block",
+                                    "fan", "crowding", "mixing", "rate", "fetch", "cold", "round",
+                                    "few_warps", "last_store", "misaligned"}),
                       *cost.over[protocol][kind]);
   }
 }
@@ -244,8 +249,9 @@ TransferCost read_lineage(const TextFile& text, const Lineage& lineage) {
   const YamlMapping root =
       read_yaml(text, "calibration")
           .mapping({"collsim", "name", "source", "date", "extends", "pace", "over_tcp", "launch",
-                    "launch_per_doubling", "issue", "issue_per_operation", "efficiency",
-                    "unevenness", "cache", "proxy", "memory", "protocols", "provenance"});
+                    "launch_per_doubling", "graph_launch", "issue", "issue_per_operation",
+                    "efficiency", "unevenness", "cache", "proxy", "memory", "protocols",
+                    "provenance"});
   TransferCost cost = read_start(root, lineage);
   cost.calibration = root.at("name").string();
   static_cast<void>(root.at("source").string());
@@ -256,6 +262,7 @@ TransferCost read_lineage(const TextFile& text, const Lineage& lineage) {
   if (const auto doubling = root.find("launch_per_doubling")) {
     cost.launch_per_doubling = doubling->time();
   }
+  if (const auto launch = root.find("graph_launch")) cost.graph_launch = launch->time();
   if (const auto issue = root.find("issue")) cost.issue = issue->time();
   if (const auto operation = root.find("issue_per_operation")) {
     cost.issue_per_operation = operation->time();

@@ -88,7 +88,8 @@ std::optional<Levels> uniform_levels(const Plan& plan, const Placement& placemen
                                      const Binding& binding, const Wiring& wiring,
                                      const ProtocolCost& cost) {
   // No form knows rounds, proxies, or slices that cost as what is done with them.
-  if (cost.flags_lines() || cost.copy_slice.value > 0 || cost_by_touch(cost)) return std::nullopt;
+  const Seconds by_slice = cost.fence + cost.copy_slice + cost.half_block;
+  if (cost.flags_lines() || by_slice.value > 0 || cost_by_touch(cost)) return std::nullopt;
   const std::vector<Usage> usage = count_usage(plan, binding, wiring);
   if (needs_private_links(plan.algorithm, placement)) {
     const bool shared = std::any_of(usage.begin(), usage.end(),

@@ -7,9 +7,10 @@ namespace collsim {
 namespace {
 
 constexpr std::array times{
-    &ProtocolCost::setup, &ProtocolCost::setup_per_warp, &ProtocolCost::direct_setup,
-    &ProtocolCost::slice, &ProtocolCost::copy_slice,     &ProtocolCost::slice_per_warp,
-    &ProtocolCost::fan,   &ProtocolCost::cold_load,      &ProtocolCost::cold_receive,
+    &ProtocolCost::setup,          &ProtocolCost::setup_per_warp, &ProtocolCost::direct_setup,
+    &ProtocolCost::slice,          &ProtocolCost::fence,          &ProtocolCost::copy_slice,
+    &ProtocolCost::slice_per_warp, &ProtocolCost::half_block,     &ProtocolCost::fan,
+    &ProtocolCost::cold_load,      &ProtocolCost::cold_receive,
 };
 
 template <typename Value>

@@ -74,7 +74,8 @@ std::uint32_t calls_of(const RunSpec& run, Collective collective) {
 /// What counts for the run of what a calibration says.
 TransferCost cost_of_run(const TransferCost& cost, Collective collective, const RunSpec& run) {
   const bool is_messages = run.schedule == ScheduleKind::nccl && !function_of(collective);
-  return is_messages ? cost.of_messages() : cost;
+  const TransferCost own = is_messages ? cost.of_messages() : cost;
+  return run.graph ? own.of_graph() : own;
 }
 
 /// The NICs of every node, in the order in which NCCL numbers them.

@@ -40,6 +40,7 @@ struct RunSpec {
   /// NCCL's rules for collectives with a root, in which later calls overtake; else 1.
   std::optional<std::uint32_t> calls;
   bool in_place = false;  ///< under NCCL's rules: send and receive buffer are one
+  bool graph = false;     ///< the calls are those of a CUDA graph
   std::optional<MeasuredSource> measured;
 };
 

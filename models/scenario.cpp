@@ -62,8 +62,8 @@ std::string read_algorithm(const YamlValue& value, Collective collective) {
 
 /// NCCL's rules: the keys that are NCCL's to choose are not taken.
 RunSpec read_nccl_run(const YamlValue& value) {
-  const YamlMapping mapping = value.mapping(
-      {"schedule", "algorithm", "protocol", "nccl_version", "env", "in_place", "measured"});
+  const YamlMapping mapping = value.mapping({"schedule", "algorithm", "protocol", "nccl_version",
+                                             "env", "in_place", "graph", "measured"});
   RunSpec run;
   run.schedule = ScheduleKind::nccl;
   run.algorithm = "auto";
@@ -116,8 +116,8 @@ std::optional<ScheduleKind> schedule_meant(const YamlValue& value) {
 RunSpec read_open_run(const YamlValue& value, Collective collective) {
   const YamlMapping mapping =
       value.mapping({"schedule", "algorithm", "protocol", "measured", "nccl_version", "env",
-                     "in_place", "channels", "largest_chunk", "slices", "smallest_slice", "credits",
-                     "smallest_channel_share"});
+                     "in_place", "graph", "channels", "largest_chunk", "slices", "smallest_slice",
+                     "credits", "smallest_channel_share"});
   RunSpec run;
   if (const auto algorithm = mapping.find("algorithm")) {
     run.algorithm = algorithm->string();
@@ -140,7 +140,7 @@ std::optional<MeasuredSource> read_measured(const YamlMapping& run,
 RunSpec read_textbook_run(const YamlValue& value, Collective collective) {
   const YamlMapping mapping =
       value.mapping({"schedule", "algorithm", "protocol", "channels", "largest_chunk", "slices",
-                     "smallest_slice", "credits", "smallest_channel_share", "measured"});
+                     "smallest_slice", "credits", "smallest_channel_share", "graph", "measured"});
   RunSpec run;
   run.schedule = ScheduleKind::textbook;
   if (const auto algorithm = mapping.find("algorithm")) {
@@ -178,6 +178,7 @@ RunSpec read_run(const YamlValue& value, Collective collective, const std::files
   RunSpec run = !schedule                         ? read_open_run(value, collective)
                 : *schedule == ScheduleKind::nccl ? read_nccl_run(value)
                                                   : read_textbook_run(value, collective);
+  if (const auto graph = value.free_mapping().find("graph")) run.graph = graph->boolean();
   run.measured = read_measured(value.free_mapping(), base);
   return run;
 }

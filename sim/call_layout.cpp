@@ -216,6 +216,8 @@ Worker LayoutBuilder::worker_of(std::uint32_t channel, Rank rank, LinkKind slowe
     worker.shared = block->rate;
     worker.part = (1.0 / sending_lanes(schedule, rank)) * block->rate;
   }
+  worker.misaligned = misalignment(execution_.plan.collective, execution_.plan.ranks(),
+                                   execution_.binding.size(), cost().warp_granule);
   worker.speed = speed_of(rank);
   worker.crowds = !worker.is_agent && (worker.cost->crowding > 0 || worker.cost->mixing > 0);
   return worker;
@@ -224,10 +226,11 @@ Worker LayoutBuilder::worker_of(std::uint32_t channel, Rank rank, LinkKind slowe
 void LayoutBuilder::give_warps(Worker& worker, std::uint32_t warps) const {
   worker.round = warps * cost().warp_granule.count;
   worker.slice_cost = worker.cost->slice + warps * worker.cost->slice_per_warp;
-  if (warps == 0 || execution_.plan.channels_divide_chunks) return;
-  const double share = std::min(1.0, static_cast<double>(warps) / execution_.warps);
-  worker.part_of_stores = worker.cost->share_of_stores(share);
-  worker.part_of_sends = worker.cost->share_of_sends(share);
+  if (is_half_block(execution_.protocol, execution_.warps)) {
+    worker.slice_cost += worker.cost->half_block;
+  }
+  if (warps == 0) return;
+  worker.warps = std::min(1.0, static_cast<double>(warps) / full_warps(execution_.protocol));
 }
 
 void LayoutBuilder::add_worker(Worker worker) {

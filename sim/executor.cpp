@@ -33,7 +33,7 @@ class Executor final : public FabricListener {
   Executor(const Execution& execution, Fabric& fabric, Timeline* timeline)
       : execution_(execution),
         cost_(execution.cost.of(execution.protocol)),
-        costs_(thread_block_costs(execution.cost, execution.protocol, execution.warps)),
+        costs_(thread_block_costs(execution.cost, execution.protocol)),
         startup_(execution.startup()),
         fabric_(fabric),
         timeline_(timeline),

@@ -1,29 +1,19 @@
 #include "sim/thread_block_cost.h"
 
 #include <algorithm>
+#include <numeric>
 #include <span>
 
 #include "sim/warps.h"
 
 namespace collsim {
 
-ThreadBlockCosts thread_block_costs(const TransferCost& cost, Protocol protocol,
-                                    std::uint32_t warps) {
+ThreadBlockCosts thread_block_costs(const TransferCost& cost, Protocol protocol) {
   ThreadBlockCosts costs;
   for (std::size_t kind = 0; kind < link_kind_count; ++kind) {
-    costs[kind] = with_warps(cost.of(protocol, static_cast<LinkKind>(kind)), protocol, warps);
+    costs[kind] = cost.of(protocol, static_cast<LinkKind>(kind));
   }
   return costs;
-}
-
-ProtocolCost with_warps(ProtocolCost cost, Protocol protocol, std::uint32_t warps) {
-  if (warps == 0) return cost;
-  const double share = std::min(1.0, static_cast<double>(warps) / full_warps(protocol));
-  const double full = cost.share_of_round(share);
-  cost.round = {full * cost.round.load, full * cost.round.receive, full * cost.round.store,
-                full * cost.round.send, full * cost.round.root,    full * cost.round.other};
-  cost.least_round /= full;
-  return cost;
 }
 
 namespace {
@@ -69,6 +59,13 @@ BytesPerSecond shared_rate(const Schedule& schedule, Rank rank, const ProtocolCo
   const LaneLoad& load = sent.flows > 0 ? sent : kept;
   if (lanes < 2 || load.seconds == 0) return unlimited;
   return BytesPerSecond{load.flows / load.seconds};
+}
+
+double misalignment(Collective collective, Rank ranks, Bytes size, Bytes granule) {
+  if (collective != Collective::all_gather || granule.count == 0) return 0;
+  const std::int64_t aligned = std::gcd(size.count / ranks, granule.count);
+  const double off = 1 - static_cast<double>(aligned) / static_cast<double>(granule.count);
+  return off * off;
 }
 
 std::vector<LinkKind> slowest_links(const Schedule& schedule, const std::vector<Wire>& wires) {

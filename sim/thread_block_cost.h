@@ -14,13 +14,7 @@ namespace collsim {
 /// What the thread blocks of a call cost, by the slowest kind of link that they work with.
 using ThreadBlockCosts = std::array<ProtocolCost, link_kind_count>;
 
-/// Those of thread blocks of so many warps; 0 where there are none to speak of.
-ThreadBlockCosts thread_block_costs(const TransferCost& cost, Protocol protocol,
-                                    std::uint32_t warps);
-
-/// The rounds of a thread block that has fewer warps than the largest one: as if the others had no
-/// data.
-ProtocolCost with_warps(ProtocolCost cost, Protocol protocol, std::uint32_t warps);
+ThreadBlockCosts thread_block_costs(const TransferCost& cost, Protocol protocol);
 
 /// How often a primitive touches its data.
 inline Touches touches_of(const Schedule& schedule, const Primitive& primitive) {
@@ -31,6 +25,13 @@ inline Touches touches_of(const Schedule& schedule, const Primitive& primitive) 
   return {reads_own(kind) ? 1.0 : 0.0, peers(receives(kind), primitive.receive_group),
           stores(kind) ? 1.0 : 0.0, peers(sends(kind), primitive.send_group)};
 }
+
+/// How badly warps that store so many bytes at once line up with the parts of ranks that an
+/// all_gather of `size` bytes puts side by side: 0 where every part begins at a multiple of
+/// `granule`, next to 1 where hardly one does. The share of parts that do not, by how far they are
+/// off: (1 - g/granule)^2, where g is the greatest common divisor of both (recordings/h200x4/
+/// alignment.yaml, all_gather with LL; reduce_scatter, which only loads so, does not mind).
+double misalignment(Collective collective, Rank ranks, Bytes size, Bytes granule);
 
 /// What the lanes of a rank's thread block send to all peers while every one of them is busy, so
 /// that those that send get on alike; where none does, what they keep. So many others of the GPU
@@ -53,8 +54,10 @@ inline bool passes_on(const Schedule& schedule, const Primitive& primitive) {
 /// What the thread block pays for the slice that it is at; a switch has none.
 inline Seconds slice_cost(const Worker& worker) {
   if (worker.is_agent) return {};
+  if (worker.slice_bytes == 0) return worker.slice_cost;
+  const Seconds cost = worker.slice_cost + worker.cost->fence;
   const bool copies = passes_on(*worker.schedule, worker.current());
-  return copies ? worker.slice_cost + worker.cost->copy_slice : worker.slice_cost;
+  return copies ? cost + worker.cost->copy_slice : cost;
 }
 
 /// The most at which a worker moves the piece that it is at, which has so many bytes on the wire,
@@ -70,10 +73,10 @@ inline BytesPerSecond rate_of(const Worker& worker, double bytes, double others,
   touches.other = others;
   const Cold cold{worker.cold, cold_received};
   if (worker.round == 0) return worker.speed * worker.cost->rate_of(touches, cold);
-  touches.store *= worker.part_of_stores;
-  touches.send *= worker.part_of_sends;
+  touches.store *= 1 + worker.misaligned * worker.cost->misaligned;
   const std::int64_t bytes_of_data = worker.bytes_of_piece();
-  Seconds time = worker.cost->rounds(touches, bytes_of_data, worker.round);
+  Seconds time = worker.cost->rounds(
+      touches, {bytes_of_data, worker.round, worker.warps, worker.ends_slice()});
   if (cold.own > 0 || cold.received > 0) {
     time += worker.cost->cold_rounds(touches, bytes_of_data, worker.round, cold);
   }

@@ -37,15 +37,22 @@ BytesPerSecond ProtocolCost::rate_of(const Touches& touches, const Cold& cold) c
   return per_byte > 0 ? BytesPerSecond{1 / per_byte} : unlimited;
 }
 
-Seconds ProtocolCost::rounds(const Touches& touches, std::int64_t bytes,
-                             std::int64_t round_bytes) const {
-  const Seconds full = touches.load * round.load + touches.receive * round.receive +
-                       touches.store * round.store + touches.send * round.send +
-                       touches.root * round.root + touches.other * round.other;
-  const auto rest = static_cast<double>(bytes % round_bytes) / static_cast<double>(round_bytes);
-  const double last = rest > 0 ? share_of_round(rest) : 0;
-  const std::int64_t full_rounds = bytes / round_bytes;
-  return (static_cast<double>(full_rounds) + last) * full;
+Seconds ProtocolCost::rounds(const Touches& touches, const Rounds& of) const {
+  const std::int64_t number = (of.bytes + of.most - 1) / of.most;
+  const auto time = [&](std::int64_t rounds, std::int64_t bytes, double few) {
+    const double full = of.warps * static_cast<double>(bytes) / static_cast<double>(of.most);
+    return few * static_cast<double>(rounds) + (1 - few) * full;
+  };
+  double stored = time(number, of.bytes, few_warps_store);
+  if (of.end_slice && number > 0) {
+    const std::int64_t before = (number - 1) * of.most;
+    stored -= (1 - last_store) * time(1, of.bytes - before, few_warps_store);
+  }
+  return static_cast<double>(number) *
+             (touches.load * round.load + touches.receive * round.receive +
+              touches.root * round.root + touches.other * round.other) +
+         stored * touches.store * round.store +
+         time(number, of.bytes, few_warps_send) * touches.send * round.send;
 }
 
 Seconds ProtocolCost::cold_rounds(const Touches& touches, std::int64_t bytes,
@@ -103,22 +110,33 @@ TransferCost TransferCost::of_messages() const {
   return cost;
 }
 
+TransferCost TransferCost::of_graph() const {
+  TransferCost cost = *this;
+  cost.launch = graph_launch.value_or(launch);
+  cost.issue = {};
+  cost.issue_per_operation = {};
+  return cost;
+}
+
 ProtocolCost TransferCost::fastest(Protocol protocol) const {
   ProtocolCost least = of(protocol);
   for (const auto& own : over[static_cast<std::size_t>(protocol)]) {
     if (!own) continue;
     least.slice = std::min(least.slice, own->slice);
+    least.fence = std::min(least.fence, own->fence);
     least.copy_slice = std::min(least.copy_slice, own->copy_slice);
     least.slice_per_warp = std::min(least.slice_per_warp, own->slice_per_warp);
+    least.half_block = std::min(least.half_block, own->half_block);
     least.fan = std::min(least.fan, own->fan);
     least.crowding = std::min(least.crowding, own->crowding);
     least.mixing = std::min(least.mixing, own->mixing);
     least.rate = faster(least.rate, own->rate);
     least.fetch = std::max(least.fetch, own->fetch);
     least.round = shorter(least.round, own->round);
-    least.least_round = std::min(least.least_round, own->least_round);
-    least.lane_store = std::min(least.lane_store, own->lane_store);
-    least.lane_send = std::min(least.lane_send, own->lane_send);
+    least.few_warps_store = std::min(least.few_warps_store, own->few_warps_store);
+    least.few_warps_send = std::min(least.few_warps_send, own->few_warps_send);
+    least.last_store = std::min(least.last_store, own->last_store);
+    least.misaligned = std::min(least.misaligned, own->misaligned);
     least.cold_load = std::min(least.cold_load, own->cold_load);
     least.cold_receive = std::min(least.cold_receive, own->cold_receive);
   }

@@ -42,6 +42,14 @@ struct Cold {
   double received = 0;
 };
 
+/// What warps move a round at a time.
+struct Rounds {
+  std::int64_t bytes = 0;  ///< of data, all together
+  std::int64_t most = 0;   ///< what a round moves
+  double warps = 1;        ///< that move it: a share of those of the largest thread block
+  bool end_slice = false;  ///< whether a slice ends with them
+};
+
 /// As much as ProtocolCost::crowding can be.
 inline constexpr double most_crowding = 0.5;
 
@@ -65,10 +73,17 @@ struct ProtocolCost {
   Seconds direct_setup;
   /// Serial time of the thread block for every slice: barrier, counter, fence.
   Seconds slice;
-  /// And for a slice that it sends on as it came.
+  /// And for a slice that has data: empty ones need no fence (NCCL src/device/prims_simple.h,
+  /// postPeer).
+  Seconds fence;
+  /// And for one that it sends on as it came.
   Seconds copy_slice;
   /// And for each warp of the lane: the barrier waits for all.
   Seconds slice_per_warp;
+  /// And in thread blocks of about half the warps of the largest one, 256 threads for Simple and
+  /// 320 for LL128: steps take longer there than with either more or fewer threads
+  /// (recordings/h200x4/ small-blocks.yaml; why is not known).
+  Seconds half_block;
   /// Time from the last byte on the wire until the peer sees it, per kind of the slowest link on
   /// the way; on top of the links' own latency.
   std::array<Seconds, link_kind_count> alpha{};
@@ -105,26 +120,27 @@ struct ProtocolCost {
   Seconds cold_receive;
   /// What a round takes for each thing that it does.
   PerTouch<Seconds> round;
-  /// What a round takes of that where next to none of its warps has data; in between, as much more
-  /// as more of them have.
-  double least_round = 1;
-  /// What a round's stores, and its sends, take of those of a whole thread block in a lane that has
-  /// next to none of its warps; in between, as much more as it has more of them. To load and to
-  /// receive is to wait, which takes few warps as long as many (recordings/h200x4/four-ranks.yaml,
-  /// trees on 1 channel: lanes that receive and store, of two ranks, and receive, store and send,
-  /// of three and four).
-  double lane_store = 1;
-  double lane_send = 1;
+  /// What its stores, and its sends, take of that where next to no warp of the largest thread block
+  /// (full_warps()) has data, be it that there are no more, that the others run another lane, or
+  /// that so little is left; in between, as much more as more of them have. To load and to receive
+  /// is to wait, which takes few warps as long as many (recordings/h200x4/four-ranks.yaml, trees on
+  /// 1 channel: lanes that receive and store, of two ranks, and receive, store and send, of three
+  /// and four; forced-collectives.yaml below 64 KiB).
+  double few_warps_store = 1;
+  double few_warps_send = 1;
+  /// What the stores of a slice's last round take of those of another: nobody but the next round
+  /// waits for what others do not see (recordings/h200x4/few-channels.yaml, graphs: with LL, a step
+  /// of one round of an all_gather takes no longer than one of a reduce_scatter, which stores
+  /// nothing; LL128 passes what it stores through shared memory first, which is work).
+  double last_store = 1;
+  /// How much longer a round's stores take where the parts of ranks that it gathers begin nowhere
+  /// near a multiple of warp_granule (misalignment()).
+  double misaligned = 0;
 
   /// At which data move that a thread block touches so.
   BytesPerSecond rate_of(const Touches& touches, const Cold& cold = {}) const;
-  /// What a round takes of a full one's time where such a share of it (0 to 1) has data.
-  double share_of_round(double filled) const { return least_round + (1 - least_round) * filled; }
-  /// The same of the stores, and of the sends, of a lane with such a share of the warps.
-  double share_of_stores(double warps) const { return lane_store + (1 - lane_store) * warps; }
-  double share_of_sends(double warps) const { return lane_send + (1 - lane_send) * warps; }
-  /// Time of the rounds that so much data takes, each of at most `round` bytes.
-  Seconds rounds(const Touches& touches, std::int64_t bytes, std::int64_t round_bytes) const;
+  /// Time of the rounds of protocols that flag their lines.
+  Seconds rounds(const Touches& touches, const Rounds& rounds) const;
   /// What they take longer for what has left the cache.
   Seconds cold_rounds(const Touches& touches, std::int64_t bytes, std::int64_t round_bytes,
                       const Cold& cold) const;
@@ -186,6 +202,8 @@ struct TransferCost {
   /// And for each doubling of its thread blocks: the last one to begin, and to end, is what counts
   /// (recordings/h200x4/nvlink.yaml, as many bytes on each of 1 to 16 channels).
   Seconds launch_per_doubling;
+  /// What takes the place of `launch` in a CUDA graph; not known: the same.
+  std::optional<Seconds> graph_launch;
   Seconds issue;                ///< no call takes less: the CPU's time to issue the next one
   Seconds issue_per_operation;  ///< and for each further send or receive of its group
   std::array<ProtocolCost, protocol_count> protocols{};
@@ -219,6 +237,8 @@ struct TransferCost {
   }
   /// The costs of sends and receives: theirs in place of the collectives'.
   TransferCost of_messages() const;
+  /// The costs of calls in a CUDA graph, which no CPU issues one by one.
+  TransferCost of_graph() const;
   /// At least as fast as any thread block: for bounds.
   ProtocolCost fastest(Protocol protocol) const;
 };

@@ -28,6 +28,10 @@ std::uint32_t full_warps(Protocol protocol) {
   return 0;
 }
 
+bool is_half_block(Protocol protocol, std::uint32_t warps) {
+  return warps == (full_warps(protocol) + 1) / 2;
+}
+
 std::uint32_t warps_of_lane(Protocol protocol, std::uint32_t warps, std::uint32_t lanes,
                             std::uint32_t lane) {
   if (lanes < 2 || warps < 2) return warps;

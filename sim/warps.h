@@ -10,6 +10,9 @@ namespace collsim {
 /// 512 threads for LL, 640 for LL128, 512 and one more warp for Simple.
 std::uint32_t full_warps(Protocol protocol);
 
+/// Whether a thread block has about half of them: one of Simple has one more for fences.
+bool is_half_block(Protocol protocol, std::uint32_t warps);
+
 /// The warps of a lane where a thread block of `warps` runs `lanes` programs at once.
 ///
 /// Two (a tree's way up and its way down): LL and LL128 give 70 % of the threads, in whole warps,

@@ -39,8 +39,10 @@ void add_thread_block(std::vector<Parameter>& parameters, const std::string& pre
          [place, member](TransferCost& cost) -> double& { return place(cost).*member; }});
   };
   time("slice", &ProtocolCost::slice);
+  time("fence", &ProtocolCost::fence);
   time("copy_slice", &ProtocolCost::copy_slice);
   time("slice_per_warp", &ProtocolCost::slice_per_warp);
+  time("half_block", &ProtocolCost::half_block);
   time("fan", &ProtocolCost::fan);
   share("crowding", &ProtocolCost::crowding);
   share("mixing", &ProtocolCost::mixing);
@@ -61,9 +63,10 @@ void add_thread_block(std::vector<Parameter>& parameters, const std::string& pre
   round("send", &PerTouch<Seconds>::send);
   round("root", &PerTouch<Seconds>::root);
   round("other", &PerTouch<Seconds>::other);
-  share("round.least", &ProtocolCost::least_round);
-  share("lane.store", &ProtocolCost::lane_store);
-  share("lane.send", &ProtocolCost::lane_send);
+  share("few_warps.store", &ProtocolCost::few_warps_store);
+  share("few_warps.send", &ProtocolCost::few_warps_send);
+  share("last_store", &ProtocolCost::last_store);
+  share("misaligned", &ProtocolCost::misaligned);
 }
 
 void add_protocol(std::vector<Parameter>& parameters, Protocol protocol) {
@@ -115,6 +118,10 @@ std::vector<Parameter> fit_parameters() {
       {"launch", Quantity::time, [](TransferCost& cost) -> double& { return cost.launch.value; }});
   parameters.push_back({"launch_per_doubling", Quantity::time, [](TransferCost& cost) -> double& {
                           return cost.launch_per_doubling.value;
+                        }});
+  parameters.push_back({"graph_launch", Quantity::time, [](TransferCost& cost) -> double& {
+                          if (!cost.graph_launch) cost.graph_launch = cost.launch;
+                          return cost.graph_launch->value;
                         }});
   parameters.push_back(
       {"issue", Quantity::time, [](TransferCost& cost) -> double& { return cost.issue.value; }});

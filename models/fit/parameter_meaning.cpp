@@ -20,9 +20,10 @@ struct Meaning {
 };
 
 /// The first that ends a name, less the link kind, says what it means.
-constexpr std::array<Meaning, 45> meanings{{
+constexpr std::array<Meaning, 49> meanings{{
     {"launch", "once per call"},
     {"launch_per_doubling", "and for each doubling of its thread blocks"},
+    {"graph_launch", "in place of launch in a CUDA graph"},
     {"issue", "least time of a call: the CPU issues the next"},
     {"issue_per_operation", "and for each further send or receive of its group"},
     {"efficiency", "what a link carries of its bandwidth"},
@@ -44,8 +45,10 @@ constexpr std::array<Meaning, 45> meanings{{
     {"alpha", "from the wire until the peer sees it"},
     {"fan", "on top of alpha in trees"},
     {"slice", "serial time per slice"},
+    {"fence", "more of it for a slice that has data"},
     {"copy_slice", "more of it where it is sent on as it came"},
     {"slice_per_warp", "more of it for each warp"},
+    {"half_block", "more of it in thread blocks of half the warps"},
     {"crowding", "how much thread blocks slow each other down on a link"},
     {"mixing", "what is lost behind data for other GPUs"},
     {"rate.load", "rate of a thread block that reads own data"},
@@ -63,9 +66,10 @@ constexpr std::array<Meaning, 45> meanings{{
     {"round.send", "a round's writing to a peer"},
     {"round.root", "more of a round at the root of a tree"},
     {"round.other", "and for each other thread block of its GPU"},
-    {"round.least", "what a round takes of that where few warps have data"},
-    {"lane.store", "what a round's stores take in a lane that has few warps"},
-    {"lane.send", "what its sends take there"},
+    {"few_warps.store", "what a round's stores take where few warps have data"},
+    {"few_warps.send", "what its sends take there"},
+    {"last_store", "what the stores of a slice's last round take"},
+    {"misaligned", "how much longer stores to parts of ranks take that begin off lines"},
 }};
 
 bool ends_in(std::string_view name, std::string_view end) {

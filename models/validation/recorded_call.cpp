@@ -22,7 +22,8 @@ RecordedCall call_of(const RecordedRow& row) {
           calls,
           row.gpus_per_process,
           row.hosts,
-          copies && row.in_place};
+          copies && row.in_place,
+          row.mode == CallMode::graph};
 }
 
 Predictor make_predictor(const RecordedCall& call, const Topology& topology,
@@ -33,6 +34,7 @@ Predictor make_predictor(const RecordedCall& call, const Topology& topology,
   run.nccl_version = version;
   run.variables = call.variables;
   run.in_place = call.in_place;
+  run.graph = call.graph;
   if (call.calls > 0) run.calls = call.calls;
   return {topology,   cost_of(call, cost), call.collective,        run,
           call.ranks, call.root,           call.ranks / call.nodes};
@@ -73,8 +75,7 @@ std::string why_left_out(const RecordedRow& row, const Hosts& hosts,
                : fmt::format("'{}' is no collective of ours", row.collective_name);
   }
   if (options.mode && row.mode != *options.mode) {
-    return row.mode == CallMode::graph ? "in a CUDA graph, whose launch is not modelled"
-                                       : "not in a CUDA graph";
+    return row.mode == CallMode::graph ? "in a CUDA graph (--mode graph)" : "not in a CUDA graph";
   }
   if (row.wrong) return "its results were wrong";
   if (row.time.value <= 0 || row.size.count <= 0) return "no time or no bytes";

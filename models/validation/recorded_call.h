@@ -25,6 +25,7 @@ struct RecordedCall {
   std::uint32_t gpus_per_process = 1;
   std::optional<PlayedHosts> hosts{};
   bool in_place = false;  ///< where it matters: to what is handed out
+  bool graph = false;     ///< in a CUDA graph
   auto operator<=>(const RecordedCall&) const = default;
 };
 

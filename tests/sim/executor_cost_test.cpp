@@ -170,19 +170,34 @@ TEST_F(ExecutorCost, rounds_wait_for_own_data_that_has_left_the_cache) {
   EXPECT_NEAR(time(), 2 * (0.8 + 1 + 0.79681 * 0.4), 1e-5);
 }
 
-// 1,000 bytes in rounds of 400: two full ones, and one of which half of the warps have data.
-// LL has 16 warps at most; 8 of them move 800 bytes in a round, which takes half of 0.8 us and a
-// quarter more. Two hops of one round and 1 us of alpha.
+// 1,600 bytes are 800 for each of two ranks. LL has 16 warps at most; 8 of them move 800 bytes in a
+// round, which takes half of 0.8 us and a quarter more. Two hops of one round and 1 us of alpha.
 TEST_F(ExecutorCost, rounds_of_fewer_warps_take_less) {
   ProtocolCost& ll = cost_.protocols[static_cast<std::size_t>(Protocol::ll)];
   ll.warp_granule = {100};
   ll.round.send = microseconds(0.8);
-  ll.least_round = 0.5;
+  ll.few_warps_send = 0.5;
   const Binding binding(plan_, {1600}, Bytes{4}, {});
   const Wiring wiring = test::private_wiring(plan_, rate, alpha);
   NativeFabric fabric;
   const Execution execution{plan_, binding, wiring, cost_, Protocol::ll, 8};
   EXPECT_DOUBLE_EQ(in_microseconds(execute(execution, fabric).time), 2 * (0.6 + 1));
+}
+
+// Two hops of 1 us and 1 us of alpha; three primitives of 0.5 us each, of which two are on the way,
+// and of 0.75 us in thread blocks of half the warps.
+TEST_F(ExecutorCost, thread_blocks_of_half_the_warps_take_longer_for_a_slice) {
+  simple(cost_).slice = microseconds(0.5);
+  simple(cost_).half_block = microseconds(0.25);
+  const Binding binding(plan_, size_, Bytes{4}, {});
+  const Wiring wiring = test::private_wiring(plan_, rate, alpha);
+  const auto time = [&](std::uint32_t warps) {
+    NativeFabric fabric;
+    const Execution execution{plan_, binding, wiring, cost_, Protocol::simple, warps};
+    return in_microseconds(execute(execution, fabric).time);
+  };
+  EXPECT_NEAR(time(9) - time(17), 3 * 0.25, 1e-9);
+  EXPECT_DOUBLE_EQ(time(5), time(17));
 }
 
 // Twice the bytes: 2 us instead of 1 on each hop.

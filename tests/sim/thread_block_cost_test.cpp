@@ -15,24 +15,16 @@
 namespace collsim {
 namespace {
 
-TEST(WithWarps, a_full_thread_block_costs_as_calibrated) {
-  ProtocolCost cost;
-  cost.least_round = 0.5;
-  cost.round.load = microseconds(2);
-  EXPECT_EQ(with_warps(cost, Protocol::ll, 16).round.load, cost.round.load);
-  EXPECT_EQ(with_warps(cost, Protocol::ll, 99).round.load, cost.round.load);
-  EXPECT_EQ(with_warps(cost, Protocol::ll, 0).round.load, cost.round.load);
-}
-
-// Half of LL's 16 warps: rounds take three quarters, and next to nothing in them still the half of
-// a full thread block's.
-TEST(WithWarps, others_have_shorter_rounds) {
-  ProtocolCost cost;
-  cost.least_round = 0.5;
-  cost.round.load = microseconds(2);
-  const ProtocolCost half = with_warps(cost, Protocol::ll, 8);
-  EXPECT_DOUBLE_EQ(in_microseconds(half.round.load), 1.5);
-  EXPECT_DOUBLE_EQ(in_microseconds(half.least_round * half.round.load), 1);
+// Parts of 512, 640 and 528 bytes.
+TEST(Misalignment, is_how_far_gathered_parts_begin_from_whole_granules) {
+  const auto of = [](Collective collective, std::int64_t size) {
+    return misalignment(collective, 4, {size}, {256});
+  };
+  EXPECT_EQ(of(Collective::all_gather, 2048), 0);
+  EXPECT_DOUBLE_EQ(of(Collective::all_gather, 2560), 0.5 * 0.5);
+  EXPECT_DOUBLE_EQ(of(Collective::all_gather, 2112), 0.9375 * 0.9375);
+  EXPECT_EQ(of(Collective::reduce_scatter, 2112), 0);
+  EXPECT_EQ(misalignment(Collective::all_gather, 4, {2112}, {}), 0) << "no granules";
 }
 
 TEST(ThreadBlockCosts, are_those_of_the_kind_of_link) {
@@ -42,7 +34,7 @@ TEST(ThreadBlockCosts, are_those_of_the_kind_of_link) {
   cost.protocols[simple].slice = microseconds(1);
   cost.over[simple][pcie] = cost.protocols[simple];
   cost.over[simple][pcie]->slice = microseconds(2);
-  const ThreadBlockCosts costs = thread_block_costs(cost, Protocol::simple, 17);
+  const ThreadBlockCosts costs = thread_block_costs(cost, Protocol::simple);
   EXPECT_EQ(costs[pcie].slice, microseconds(2));
   EXPECT_EQ(costs[static_cast<std::size_t>(LinkKind::nvlink)].slice, microseconds(1));
 }
@@ -133,6 +125,13 @@ TEST_F(SliceCost, is_more_for_what_is_sent_on_as_it_came) {
   EXPECT_EQ(slice_cost(worker_), microseconds(1));
 }
 
+TEST_F(SliceCost, is_more_for_what_has_data) {
+  cost_.fence = microseconds(0.5);
+  EXPECT_EQ(slice_cost(worker_), microseconds(1.5));
+  worker_.slice_bytes = 0;
+  EXPECT_EQ(slice_cost(worker_), microseconds(1));
+}
+
 TEST_F(SliceCost, and_rate_are_nothing_to_a_switch) {
   worker_.is_agent = true;
   EXPECT_EQ(slice_cost(worker_), Seconds{});
@@ -179,21 +178,42 @@ TEST_F(SliceCost, rounds_make_the_rate_of_flagged_lines) {
   EXPECT_EQ(rate_of(worker_, 2000, 0, 0), unlimited);
 }
 
-// Receive-copy-send of 1,000 bytes in a lane whose few warps write in half of the time: 4 us to
-// receive, and 1 each to store and to send. Others in line take what they take. Sends in a quarter:
-// half a microsecond less.
+// Receive-copy-send of 1,000 bytes in a lane of half of the warps: 4 us to receive, 1 of 2 to send,
+// since nothing is left of that without warps, and 1.5 of 2 to store, half of which is. Others in
+// line take what they take.
 TEST_F(SliceCost, few_warps_write_faster_but_wait_as_long) {
   worker_.round = 1000;
+  worker_.warps = 0.5;
   worker_.primitive = 1;
   cost_.round.receive = microseconds(4);
   cost_.round.store = microseconds(2);
   cost_.round.other = microseconds(1);
-  worker_.part_of_stores = 0.5;
-  worker_.part_of_sends = 0.5;
-  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, 0, 0)), 1.0 / 6);
-  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, 2, 0)), 1.0 / 8);
-  worker_.part_of_sends = 0.25;
-  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, 0, 0)), 1.0 / 5.5);
+  cost_.few_warps_store = 0.5;
+  cost_.few_warps_send = 0;
+  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, 0, 0)), 1.0 / 6.5);
+  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, 2, 0)), 1.0 / 8.5);
+}
+
+// 2 us to send and 2 to store 1,000 bytes, and as much again where warps line up with nothing.
+TEST_F(SliceCost, stores_off_whole_granules_take_longer) {
+  worker_.round = 1000;
+  worker_.primitive = 1;
+  worker_.misaligned = 0.5;
+  cost_.round.store = microseconds(2);
+  cost_.misaligned = 1;
+  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, 0, 0)), 1.0 / 5);
+}
+
+// The slice's first half waits for its stores, the second does not.
+TEST_F(SliceCost, the_last_stores_of_a_slice_are_not_waited_for) {
+  worker_.round = 1000;
+  worker_.primitive = 1;
+  worker_.pieces = 2;
+  cost_.round.store = microseconds(2);
+  cost_.last_store = 0;
+  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, 0, 0)), 1.0 / 4);
+  worker_.pieces = 1;
+  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, 0, 0)), 1.0 / 2);
 }
 
 }  // namespace

@@ -40,6 +40,17 @@ TEST(Startup, takes_longer_with_every_doubling_of_the_channels) {
   EXPECT_NEAR(startup(24), 7 + 4.585 / 2, 1e-3);
 }
 
+TEST(CudaGraph, has_a_launch_of_its_own_and_no_cpu) {
+  TransferCost cost;
+  cost.launch = microseconds(7);
+  cost.issue = microseconds(9);
+  cost.issue_per_operation = microseconds(1);
+  EXPECT_EQ(cost.of_graph().launch, microseconds(7)) << "where it is not known";
+  cost.graph_launch = microseconds(6);
+  EXPECT_EQ(cost.of_graph().launch, microseconds(6));
+  EXPECT_EQ(cost.of_graph().issue_of(Collective::all_to_all, 8), Seconds{});
+}
+
 TEST(CrowdedShare, goes_by_what_is_there_of_the_link) {
   ProtocolCost cost;
   EXPECT_DOUBLE_EQ(cost.crowded_share(2, 0.75), 0.75);
@@ -81,14 +92,38 @@ TEST(RateOf, adds_up_what_is_done_with_a_byte) {
       << "all of what is loaded";
 }
 
-TEST(Rounds, take_less_where_few_warps_have_data) {
+// Two rounds in which all warps have data, and one in which half of them have. Of a lane of half of
+// the warps it is two halves and a quarter.
+TEST(Rounds, send_sooner_where_few_warps_have_data) {
   ProtocolCost cost;
-  cost.round.send = microseconds(2);
-  const Touches send{1, 0, 0, 1};
-  EXPECT_DOUBLE_EQ(in_microseconds(cost.rounds(send, 1000, 400)), 6);
-  cost.least_round = 0.25;
-  EXPECT_DOUBLE_EQ(in_microseconds(cost.rounds(send, 1000, 400)), 2 * (2 + 0.25 + 0.75 / 2));
-  EXPECT_DOUBLE_EQ(in_microseconds(cost.rounds(send, 800, 400)), 4);
+  cost.round = {microseconds(1), {}, {}, microseconds(2)};
+  const auto time = [&](const Rounds& rounds) {
+    return in_microseconds(cost.rounds({1, 0, 0, 1}, rounds));
+  };
+  EXPECT_DOUBLE_EQ(time({1000, 400}), 3 * (1 + 2));
+  cost.few_warps_send = 0.25;
+  EXPECT_DOUBLE_EQ(time({1000, 400}), 3 + 2 * (2 + 0.25 + 0.75 / 2));
+  EXPECT_DOUBLE_EQ(time({800, 400}), 2 * (1 + 2));
+  EXPECT_DOUBLE_EQ(time({1000, 400, 0.5}), 3 + 2 * (3 * 0.25 + 0.75 * (0.5 + 0.5 + 0.25)));
+}
+
+// The last of the three rounds has stores as well, of half of the warps.
+TEST(Rounds, need_not_wait_for_the_last_stores_of_a_slice) {
+  ProtocolCost cost;
+  cost.round.receive = microseconds(1);
+  cost.round.store = microseconds(2);
+  cost.few_warps_store = 0.5;
+  const auto time = [&](const Rounds& rounds) {
+    return in_microseconds(cost.rounds({0, 1, 1, 0}, rounds));
+  };
+  EXPECT_DOUBLE_EQ(time({1000, 400, 1}), 3 + 2 * (2 + 0.75));
+  EXPECT_DOUBLE_EQ(time({1000, 400, 1, true}), 3 + 2 * (2 + 0.75)) << "not known better";
+  cost.last_store = 0.5;
+  EXPECT_DOUBLE_EQ(time({1000, 400, 1, true}), 3 + 2 * (2 + 0.75 / 2));
+  cost.last_store = 0;
+  EXPECT_DOUBLE_EQ(time({1000, 400, 1, true}), 3 + 2 * 2);
+  EXPECT_DOUBLE_EQ(time({100, 400, 1, true}), 1);
+  EXPECT_DOUBLE_EQ(time({0, 400, 1, true}), 0);
 }
 
 }  // namespace

@@ -45,5 +45,14 @@ TEST(WarpsOfLane, without_thread_blocks_there_are_none) {
   EXPECT_EQ(warps_of_lane(Protocol::simple, 0, 2, 1), 0);
 }
 
+TEST(IsHalfBlock, counts_the_warp_for_fences) {
+  EXPECT_TRUE(is_half_block(Protocol::simple, 9));
+  EXPECT_FALSE(is_half_block(Protocol::simple, 8));
+  EXPECT_FALSE(is_half_block(Protocol::simple, 17));
+  EXPECT_TRUE(is_half_block(Protocol::ll, 8));
+  EXPECT_TRUE(is_half_block(Protocol::ll128, 10));
+  EXPECT_FALSE(is_half_block(Protocol::ll128, 0));
+}
+
 }  // namespace
 }  // namespace collsim

@@ -99,6 +99,7 @@ void override_schedule(const po::variables_map& values, bool algorithm_given, Ru
     run.variables[setting.substr(0, equals)] = setting.substr(equals + 1);
   }
   if (values["in-place"].as<bool>()) run.in_place = true;
+  if (values["graph"].as<bool>()) run.graph = true;
   const bool under_nccl = values.count("nccl-version") != 0 || run.in_place;
   if (!run.schedule && under_nccl) run.schedule = ScheduleKind::nccl;
   for (const char* option : {"channels", "chunk"}) {
@@ -226,7 +227,8 @@ po::options_description question_options() {
        "NCCL variable K=V; may be repeated")                                     //
       ("nccl-version", po::value<std::string>(), "2.18 to 2.30 (default 2.30)")  //
       ("in-place", po::bool_switch(),
-       "NCCL only: send and receive buffer are one, so that nothing is copied besides")  //
+       "NCCL only: send and receive buffer are one, so that nothing is copied besides")      //
+      ("graph", po::bool_switch(), "calls of a CUDA graph, which no CPU issues one by one")  //
       ("channels", po::value<int>(),
        "textbook only: channels that share the data (default 1)")  //
       ("chunk", po::value<std::string>(),

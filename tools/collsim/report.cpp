@@ -317,6 +317,7 @@ std::string describe(const RunSpec& run) {
   std::string text = fmt::format("as NCCL {} runs it", to_string(run.nccl_version));
   if (run.algorithm != "auto") text += fmt::format(", algorithm {}", run.algorithm);
   if (run.in_place) text += ", in place";
+  if (run.graph) text += ", in a CUDA graph";
   for (const auto& [name, value] : run.variables) text += fmt::format(", {}={}", name, value);
   return text;
 }

@@ -57,7 +57,7 @@ po::options_description validate_options() {
        "only rows out of place or in place: out, in or all")                                  //
       ("largest", po::value<std::string>(), "only rows up to this size: 64M (default: all)")  //
       ("mode", po::value<std::string>()->default_value("plain"),
-       "plain, graph (whose launch is not modelled) or all")  //
+       "plain, graph (calls of a CUDA graph) or all")  //
       ("nccl-version", po::value<std::string>(),
        "the release whose rules apply (default: the recorded one)")  //
       ("require", po::value<std::string>()->default_value(""),
