@@ -49,7 +49,7 @@ struct ValidationOptions {
   std::string id;                                  ///< begins the ids of the rows; all where empty
   std::optional<bool> in_place;                    ///< both where not given
   std::optional<Bytes> largest;                    ///< rows up to it; all where not given
-  std::optional<CallMode> mode = CallMode::plain;  ///< launches in graphs are not modelled
+  std::optional<CallMode> mode = CallMode::plain;  ///< both where not given
   NcclVersion nccl_version = newest_nccl_version;
   std::uint32_t threads = 1;
 };

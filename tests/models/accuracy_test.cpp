@@ -229,6 +229,28 @@ TEST(Accuracy, of_all_that_goes_through_host_memory) {
   }
 }
 
+// What NCCL chooses on 8 and on 2 GPUs below 1 MiB, in CUDA graphs, which wait for no CPU: of these
+// calls no calibration has seen any, of forced ones those of 8 ranks.
+TEST(Accuracy, of_small_calls_in_cuda_graphs) {
+  const Topology topology = load_topology(find_data_file("hgx-h200", "topologies"));
+  for (const char* id : {"auto8", "auto2"}) {
+    ValidationOptions options;
+    options.id = id;
+    options.mode = CallMode::graph;
+    options.largest = Bytes{(1 << 20) - 1};
+    options.nccl_version = {2, 28};
+    const Validation validation =
+        validate(read_recording(data_directory() / "recordings/h200.csv"), topology,
+                 calibration_for(topology), options);
+    std::vector<double> errors;
+    for (const ValidatedRow& row : validation.rows) errors.push_back(std::abs(row.error()));
+    std::cout << fmt::format("{} in graphs: median |error| {:.1f} % below 1 MiB\n", id,
+                             100 * median(errors));
+    ASSERT_GE(errors.size(), 15U);
+    EXPECT_LE(median(errors), 0.05) << id;
+  }
+}
+
 // The constants of messages come from the same rows; the rule how they spread, from others.
 // No calibration has seen a row of these: 5 to 8 ranks, every collective, on a host of its own.
 TEST(Accuracy, of_five_to_eight_gpus_of_another_host) {

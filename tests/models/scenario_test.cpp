@@ -105,7 +105,7 @@ topology: hgx-h200
 runs:
   - { schedule: nccl, algorithm: tree, nccl_version: "2.21", env: { NCCL_PROTO: LL } }
   - { schedule: nccl }
-  - { in_place: true }
+  - { in_place: true, graph: true }
 )");
   const Scenario scenario = load_scenario(file.path());
   ASSERT_EQ(scenario.runs.size(), 3U);
@@ -116,6 +116,8 @@ runs:
   EXPECT_EQ(scenario.runs[1].algorithm, "auto");
   EXPECT_EQ(to_string(scenario.runs[1].nccl_version), "2.30");
   EXPECT_FALSE(scenario.runs[1].in_place);
+  EXPECT_FALSE(scenario.runs[1].graph);
+  EXPECT_TRUE(scenario.runs[2].graph);
   EXPECT_EQ(scenario.runs[2].schedule, ScheduleKind::nccl);
   EXPECT_TRUE(scenario.runs[2].in_place);
 }
