@@ -239,9 +239,8 @@ TEST(Accuracy, of_small_calls_in_cuda_graphs) {
     options.mode = CallMode::graph;
     options.largest = Bytes{(1 << 20) - 1};
     options.nccl_version = {2, 28};
-    const Validation validation =
-        validate(read_recording(data_directory() / "recordings/h200.csv"), topology,
-                 calibration_for(topology), options);
+    const Validation validation = validate(read_recording(data_directory() / "recordings/h200.csv"),
+                                           topology, calibration_for(topology), options);
     std::vector<double> errors;
     for (const ValidatedRow& row : validation.rows) errors.push_back(std::abs(row.error()));
     std::cout << fmt::format("{} in graphs: median |error| {:.1f} % below 1 MiB\n", id,
