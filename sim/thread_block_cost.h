@@ -29,8 +29,8 @@ inline Touches touches_of(const Schedule& schedule, const Primitive& primitive) 
 /// How badly warps that store so many bytes at once line up with the parts of ranks that an
 /// all_gather of `size` bytes puts side by side: 0 where every part begins at a multiple of
 /// `granule`, next to 1 where hardly one does. The share of parts that do not, by how far they are
-/// off: (1 - g/granule)^2, where g is the greatest common divisor of both (recordings/h200x4/
-/// alignment.yaml, all_gather with LL; reduce_scatter, which only loads so, does not mind).
+/// off: (1 - g/granule)^2, where g is the greatest common divisor of both. Loads, as those of a
+/// reduce_scatter, do not mind (recordings/h200x4/alignment.yaml).
 double misalignment(Collective collective, Rank ranks, Bytes size, Bytes granule);
 
 /// What the lanes of a rank's thread block send to all peers while every one of them is busy, so

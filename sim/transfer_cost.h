@@ -81,8 +81,8 @@ struct ProtocolCost {
   /// And for each warp of the lane: the barrier waits for all.
   Seconds slice_per_warp;
   /// And in thread blocks of about half the warps of the largest one, 256 threads for Simple and
-  /// 320 for LL128: steps take longer there than with either more or fewer threads
-  /// (recordings/h200x4/ small-blocks.yaml; why is not known).
+  /// 320 for LL128: a step takes longer there than with either more or fewer threads. Why is not
+  /// known (recordings/h200x4/small-blocks.yaml).
   Seconds half_block;
   /// Time from the last byte on the wire until the peer sees it, per kind of the slowest link on
   /// the way; on top of the links' own latency.
