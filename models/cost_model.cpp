@@ -34,26 +34,26 @@ void read_rate(const YamlMapping& mapping, std::string_view key, BytesPerSecond&
 }
 
 void read_rates(const YamlValue& value, PerTouch<BytesPerSecond>& rates) {
-  const YamlMapping mapping = value.mapping({"load", "receive", "store", "send", "root", "other"});
+  const YamlMapping mapping = value.mapping({"load", "receive", "store", "send", "fan", "other"});
   read_rate(mapping, "load", rates.load);
   read_rate(mapping, "receive", rates.receive);
   read_rate(mapping, "store", rates.store);
   read_rate(mapping, "send", rates.send);
-  read_rate(mapping, "root", rates.root);
+  read_rate(mapping, "fan", rates.fan);
   read_rate(mapping, "other", rates.other);
 }
 
-void read_rounds(const YamlValue& value, ProtocolCost& cost) {
-  const YamlMapping mapping = value.mapping({"load", "receive", "store", "send", "root", "other"});
+void read_rounds(const YamlValue& value, PerTouch<Seconds>& rounds) {
+  const YamlMapping mapping = value.mapping({"load", "receive", "store", "send", "fan", "other"});
   const auto read = [&](std::string_view key, Seconds& time) {
     if (const auto given = mapping.find(key)) time = given->time();
   };
-  read("load", cost.round.load);
-  read("receive", cost.round.receive);
-  read("store", cost.round.store);
-  read("send", cost.round.send);
-  read("root", cost.round.root);
-  read("other", cost.round.other);
+  read("load", rounds.load);
+  read("receive", rounds.receive);
+  read("store", rounds.store);
+  read("send", rounds.send);
+  read("fan", rounds.fan);
+  read("other", rounds.other);
 }
 
 /// What may differ by the kind of the slowest link.
@@ -67,7 +67,7 @@ void read_thread_block(const YamlMapping& mapping, ProtocolCost& cost) {
   if (const auto crowding = mapping.find("crowding")) {
     cost.crowding = crowding->share(most_crowding);
   }
-  if (const auto mixing = mapping.find("mixing")) cost.mixing = mixing->share(most_crowding);
+  if (const auto mixing = mapping.find("mixing")) cost.mixing = mixing->share(most_mixing);
   if (const auto rates = mapping.find("rate")) read_rates(*rates, cost.rate);
   read_rate(mapping, "fetch", cost.fetch);
   if (const auto cold = mapping.find("cold")) {
@@ -75,12 +75,9 @@ void read_thread_block(const YamlMapping& mapping, ProtocolCost& cost) {
     if (const auto load = rounds.find("load")) cost.cold_load = load->time();
     if (const auto receive = rounds.find("receive")) cost.cold_receive = receive->time();
   }
-  if (const auto rounds = mapping.find("round")) read_rounds(*rounds, cost);
-  if (const auto few = mapping.find("few_warps")) {
-    const YamlMapping shares = few->mapping({"store", "send"});
-    if (const auto store = shares.find("store")) cost.few_warps_store = store->share();
-    if (const auto send = shares.find("send")) cost.few_warps_send = send->share();
-  }
+  if (const auto rounds = mapping.find("round")) read_rounds(*rounds, cost.round);
+  if (const auto work = mapping.find("work")) read_rounds(*work, cost.work);
+  if (const auto first = mapping.find("first")) read_rounds(*first, cost.first);
   if (const auto last = mapping.find("last_store")) cost.last_store = last->share();
   if (const auto longer = mapping.find("misaligned")) cost.misaligned = longer->share();
 }
@@ -110,7 +107,7 @@ void read_protocol(const YamlValue& value, std::size_t protocol, TransferCost& c
                      "wire_factor", "warp",           "over",         "slice",         "fence",
                      "copy_slice",  "slice_per_warp", "half_block",   "fan",           "crowding",
                      "mixing",      "rate",           "fetch",        "cold",          "round",
-                     "few_warps",   "last_store",     "misaligned"});
+                     "work",        "first",          "last_store",   "misaligned"});
   read_protocol(mapping, cost.protocols[protocol]);
   const auto over = mapping.find("over");
   if (!over) return;
@@ -121,7 +118,7 @@ void read_protocol(const YamlValue& value, std::size_t protocol, TransferCost& c
     if (!cost.over[protocol][kind]) cost.over[protocol][kind] = cost.protocols[protocol];
     read_thread_block(own->mapping({"slice", "fence", "copy_slice", "slice_per_warp", "half_block",
                                     "fan", "crowding", "mixing", "rate", "fetch", "cold", "round",
-                                    "few_warps", "last_store", "misaligned"}),
+                                    "work", "first", "last_store", "misaligned"}),
                       *cost.over[protocol][kind]);
   }
 }

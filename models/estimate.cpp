@@ -75,7 +75,7 @@ bool alike(const HopCost& a, const HopCost& b) {
 /// Whether data take a thread block longer than to send them.
 bool cost_by_touch(const ProtocolCost& cost) {
   return cost.rate.load < unlimited || cost.rate.receive < unlimited ||
-         cost.rate.store < unlimited || cost.rate.root < unlimited || cost.rate.other < unlimited;
+         cost.rate.store < unlimited || cost.rate.fan < unlimited || cost.rate.other < unlimited;
 }
 
 /// The hop costs within and between nodes, where each is the same for all connections.

@@ -16,7 +16,7 @@ constexpr std::array times{
 template <typename Value>
 void scale(PerTouch<Value>& values, double factor) {
   values = {factor * values.load, factor * values.receive, factor * values.store,
-            factor * values.send, factor * values.root,    factor * values.other};
+            factor * values.send, factor * values.fan,     factor * values.other};
 }
 
 void set_pace(ProtocolCost& cost, double pace) {
@@ -24,6 +24,8 @@ void set_pace(ProtocolCost& cost, double pace) {
   scale(cost.rate, 1 / pace);
   cost.fetch = (1 / pace) * cost.fetch;
   scale(cost.round, pace);
+  scale(cost.work, pace);
+  scale(cost.first, pace);
   if (cost.message_setup) cost.message_setup = pace * *cost.message_setup;
   for (std::size_t kind = 0; kind < link_kind_count; ++kind) {
     if (kind == static_cast<std::size_t>(LinkKind::network)) continue;

@@ -11,6 +11,7 @@
 #include "models/parallel.h"
 #include "sim/native_fabric.h"
 #include "sim/schedule_writer.h"
+#include "sim/worker.h"
 
 namespace collsim {
 
@@ -155,16 +156,18 @@ bool has_even_chunks(const Plan& plan, const Binding& binding, std::uint32_t cha
   return true;
 }
 
-/// Pieces in which the slices of a call go, or a few more: those of most loops.
+/// Pieces in which the slices of a call go: those of most loops.
 std::uint64_t pieces_of(const Execution& call) {
-  const std::int64_t round = call.warps * call.cost.of(call.protocol).warp_granule.count;
+  const ProtocolCost& cost = call.cost.of(call.protocol);
+  const std::int64_t round = call.warps * cost.warp_granule.count;
   if (round == 0 || call.binding.channels() == 0) return 1;
-  constexpr std::int64_t few = 4;
   constexpr std::uint32_t many_loops = 64;
+  const bool amid = call.binding.loops(0) > many_loops;
   const Bytes slice = call.binding.slice_bytes(call.binding.chunk_bytes(0, 0, {0, 1}), 0);
-  const std::int64_t rounds = std::max<std::int64_t>((slice.count + round - 1) / round, 1);
-  return static_cast<std::uint64_t>(call.binding.loops(0) > many_loops ? std::min(rounds, few)
-                                                                       : rounds);
+  if (slice.count == 0) return 1;
+  const std::int64_t granule = cost.granule_of(call.warps);
+  const std::int64_t piece = bytes_of_pieces(slice.count, round, granule, amid);
+  return static_cast<std::uint64_t>((slice.count + piece - 1) / piece);
 }
 
 }  // namespace

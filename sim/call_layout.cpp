@@ -20,6 +20,19 @@ std::uint32_t lanes_in_use(const Schedule& schedule, Rank rank) {
   return lanes;
 }
 
+/// Thread blocks of each rank that have something to do.
+std::vector<double> count_thread_blocks(const Plan& plan, const Binding& binding) {
+  std::vector<double> blocks(plan.ranks(), 0);
+  for (std::uint32_t channel = 0; channel < binding.channels(); ++channel) {
+    if (binding.loops(channel) == 0) continue;
+    const Schedule& schedule = plan.schedule(channel);
+    for (Rank rank = 0; rank < plan.ranks(); ++rank) {
+      if (lanes_in_use(schedule, rank) > 0) ++blocks[rank];
+    }
+  }
+  return blocks;
+}
+
 /// Programs that send, of those that a rank runs concurrently; 1 where none does.
 std::uint32_t sending_lanes(const Schedule& schedule, Rank rank) {
   std::uint32_t lanes = 0;
@@ -54,7 +67,8 @@ class LayoutBuilder {
         proxies_(proxies),
         cold_(cost().cold_load.value > 0 || cost().fetch < unlimited
                   ? cold_shares(execution.plan, execution.binding, execution.cost.cache)
-                  : std::vector<double>{}) {}
+                  : std::vector<double>{}),
+        thread_blocks_(count_thread_blocks(execution.plan, execution.binding)) {}
 
   CallLayout build();
 
@@ -81,8 +95,9 @@ class LayoutBuilder {
   const ThreadBlockCosts& costs_;
   Fabric& fabric_;
   Proxies& proxies_;
-  const std::vector<double> cold_;  // by rank; empty: nobody waits for memory
-  RouteId free_route_ = 0;          // loads nothing
+  const std::vector<double> cold_;           // by rank; empty: nobody waits for memory
+  const std::vector<double> thread_blocks_;  // by rank
+  RouteId free_route_ = 0;                   // loads nothing
   CallLayout layout_;
 };
 
@@ -125,16 +140,19 @@ void LayoutBuilder::add_channel(std::uint32_t channel) {
   add_workers(channel, kinds);
 }
 
-/// Lanes share what their thread block can do, but rounds go by the warps that each of them has.
+/// Lanes share what their thread block can do.
 void LayoutBuilder::add_thread_blocks(std::uint32_t channel, const std::vector<LinkKind>& kinds) {
   const Schedule& schedule = execution_.plan.schedule(channel);
   std::vector<std::optional<ThreadBlock>>& blocks = layout_.thread_blocks[channel];
   blocks.resize(schedule.participants());
-  if (cost().flags_lines()) return;
+  BlockSetting setting;
+  setting.full_round =
+      full_warps(execution_.protocol) * static_cast<double>(cost().warp_granule.count);
+  setting.fans_out = execution_.plan.fans_out;
   for (Rank rank = 0; rank < schedule.ranks(); ++rank) {
-    const Cold cold{rank < cold_.size() ? cold_[rank] : 0, 0};
-    const BytesPerSecond rate = shared_rate(schedule, rank, cost_of(kinds[rank]),
-                                            execution_.binding.channels() - 1.0, cold);
+    setting.others = std::max(thread_blocks_[rank] - 1, 0.0);
+    setting.cold.own = rank < cold_.size() ? cold_[rank] : 0;
+    const BytesPerSecond rate = shared_rate(schedule, rank, cost_of(kinds[rank]), setting);
     if (!(rate < unlimited)) continue;
     blocks[rank] = ThreadBlock{fabric_.add_resource(speed_of(rank) * rate), rate};
   }
@@ -185,6 +203,7 @@ void LayoutBuilder::add_workers(std::uint32_t channel, const std::vector<LinkKin
     const std::uint32_t peers = peers_in_use(schedule, rank);
     Worker worker = worker_of(channel, rank, kinds[rank]);
     if (lanes > 0) worker.weight = 1.0 / lanes;
+    worker.fans_out = execution_.plan.fans_out && !worker.is_agent;
     worker.is_root = execution_.plan.fans_out && lanes == 1 && !worker.is_agent;
     worker.adds_slices = worker.shared < unlimited && lanes == 2 && !exchanges;
     for (std::uint32_t lane = 0; lane < schedule.lanes(); ++lane) {
@@ -225,6 +244,7 @@ Worker LayoutBuilder::worker_of(std::uint32_t channel, Rank rank, LinkKind slowe
 
 void LayoutBuilder::give_warps(Worker& worker, std::uint32_t warps) const {
   worker.round = warps * cost().warp_granule.count;
+  worker.granule = worker.cost->granule_of(warps);
   worker.slice_cost = worker.cost->slice + warps * worker.cost->slice_per_warp;
   if (is_half_block(execution_.protocol, execution_.warps)) {
     worker.slice_cost += worker.cost->half_block;

@@ -250,14 +250,16 @@ void Executor::record_begin(Worker& worker, const Wakeup& wakeup) {
 void Executor::move_bytes(WorkerId id) {
   Worker& worker = call_.workers[id];
   const double bytes = cost_.wire_factor * static_cast<double>(worker.bytes_of_piece());
-  const BytesPerSecond rate =
-      rate_of(worker, bytes, crowding_.busy(worker.rank), cold_received(worker));
+  const double others = crowding_.busy(worker.rank);
+  const double cold = cold_received(worker);
+  const BytesPerSecond rate = rate_of(worker, bytes, others, cold);
   crowding_.begin(worker);
   if (timeline_ != nullptr) timeline_->records[worker.record].moving = fabric_.now();
   if (sends(worker.current().kind)) {
     send_bytes(id, bytes, rate);
   } else {
-    store_bytes(id, bytes, rate);
+    const double load = worker.shared < unlimited ? load_of_block(worker, others, cold) : 1;
+    store_bytes(id, load * bytes, load * rate);
   }
 }
 
@@ -287,14 +289,12 @@ void Executor::send_bytes(WorkerId id, double bytes, BytesPerSecond rate) {
   }
 }
 
-/// Takes what it takes of what the thread block's lanes share.
+/// Bytes are what the thread block's lanes share.
 void Executor::store_bytes(WorkerId id, double bytes, BytesPerSecond rate) {
   Worker& worker = call_.workers[id];
   if (rate < unlimited && bytes > 0) {
     worker.flows = 1;
-    const BytesPerSecond whole = worker.shared < unlimited ? worker.speed * worker.shared : rate;
-    fabric_.start_flow(worker.store_route, whole.value / rate.value * bytes, whole,
-                       worker_flow(id));
+    fabric_.start_flow(worker.store_route, bytes, rate, worker_flow(id));
   } else {
     complete(id);
   }

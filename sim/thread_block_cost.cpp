@@ -26,16 +26,18 @@ struct LaneLoad {
 };
 
 LaneLoad load_of(const Schedule& schedule, std::span<const Primitive> program,
-                 const ProtocolCost& cost, double others, const Cold& cold, bool sent) {
+                 const ProtocolCost& cost, const BlockSetting& setting, bool sent) {
   double chunks = 0;
   LaneLoad load;
   for (const Primitive& primitive : program) {
     if (sends(primitive.kind) != sent) continue;
     Touches touches = touches_of(schedule, primitive);
-    touches.other = others;
+    touches.fan = setting.fans_out ? 1 : 0;
+    touches.other = setting.others;
+    const BytesPerSecond rate = busy_rate_of(cost, touches, setting.cold, setting.full_round);
     chunks += primitive.chunk_count;
     load.flows += primitive.chunk_count * (sent ? touches.send : 1);
-    load.seconds += primitive.chunk_count / cost.rate_of(touches, cold).value;
+    load.seconds += primitive.chunk_count / rate.value;
   }
   return chunks > 0 ? LaneLoad{load.flows / chunks, load.seconds / chunks} : LaneLoad{};
 }
@@ -43,7 +45,7 @@ LaneLoad load_of(const Schedule& schedule, std::span<const Primitive> program,
 }  // namespace
 
 BytesPerSecond shared_rate(const Schedule& schedule, Rank rank, const ProtocolCost& cost,
-                           double others, const Cold& cold) {
+                           const BlockSetting& setting) {
   std::size_t lanes = 0;
   LaneLoad sent;
   LaneLoad kept;
@@ -51,8 +53,8 @@ BytesPerSecond shared_rate(const Schedule& schedule, Rank rank, const ProtocolCo
     const auto program = schedule.program(rank, lane);
     if (program.empty()) continue;
     ++lanes;
-    const LaneLoad out = load_of(schedule, program, cost, others, cold, true);
-    const LaneLoad in = load_of(schedule, program, cost, others, cold, false);
+    const LaneLoad out = load_of(schedule, program, cost, setting, true);
+    const LaneLoad in = load_of(schedule, program, cost, setting, false);
     sent = {sent.flows + out.flows, sent.seconds + out.seconds};
     kept = {kept.flows + in.flows, kept.seconds + in.seconds};
   }

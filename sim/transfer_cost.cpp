@@ -33,33 +33,33 @@ BytesPerSecond ProtocolCost::rate_of(const Touches& touches, const Cold& cold) c
   const double per_byte = touches.load * (1 / rate.load.value + cold.own / fetch.value) +
                           touches.receive * (1 / rate.receive.value + cold.received / fetch.value) +
                           touches.store / rate.store.value + touches.send / rate.send.value +
-                          touches.root / rate.root.value + touches.other / rate.other.value;
+                          touches.fan / rate.fan.value + touches.other / rate.other.value;
   return per_byte > 0 ? BytesPerSecond{1 / per_byte} : unlimited;
 }
 
-Seconds ProtocolCost::rounds(const Touches& touches, const Rounds& of) const {
-  const std::int64_t number = (of.bytes + of.most - 1) / of.most;
-  const auto time = [&](std::int64_t rounds, std::int64_t bytes, double few) {
-    const double full = of.warps * static_cast<double>(bytes) / static_cast<double>(of.most);
-    return few * static_cast<double>(rounds) + (1 - few) * full;
-  };
-  double stored = time(number, of.bytes, few_warps_store);
-  if (of.end_slice && number > 0) {
-    const std::int64_t before = (number - 1) * of.most;
-    stored -= (1 - last_store) * time(1, of.bytes - before, few_warps_store);
-  }
-  return static_cast<double>(number) *
-             (touches.load * round.load + touches.receive * round.receive +
-              touches.root * round.root + touches.other * round.other) +
-         stored * touches.store * round.store +
-         time(number, of.bytes, few_warps_send) * touches.send * round.send;
+Seconds ProtocolCost::work_of(const Touches& touches, const Cold& cold) const {
+  return touches.load * (work.load + cold.own * cold_load) +
+         touches.receive * (work.receive + cold.received * cold_receive) +
+         touches.store * work.store + touches.send * work.send + touches.fan * work.fan +
+         touches.other * work.other;
 }
 
-Seconds ProtocolCost::cold_rounds(const Touches& touches, std::int64_t bytes,
-                                  std::int64_t round_bytes, const Cold& cold) const {
-  const double number = static_cast<double>(bytes) / static_cast<double>(round_bytes);
-  return number *
-         (cold.own * touches.load * cold_load + cold.received * touches.receive * cold_receive);
+Seconds ProtocolCost::rounds(const Touches& touches, const Rounds& of, const Cold& cold) const {
+  const std::int64_t number = (of.bytes + of.most - 1) / of.most;
+  const double full = of.warps / static_cast<double>(of.most);  // of all warps, per byte
+  Seconds time =
+      static_cast<double>(number) * (touches.load * round.load + touches.receive * round.receive +
+                                     touches.store * round.store + touches.send * round.send) +
+      full * static_cast<double>(of.bytes) * work_of(touches, cold);
+  if (of.begin_slice && number > 0) {
+    time += touches.load * first.load + touches.receive * first.receive +
+            touches.store * first.store + touches.send * first.send;
+  }
+  if (of.end_slice && number > 0) {
+    const double last = static_cast<double>(of.bytes - (number - 1) * of.most);
+    time += (last_store - 1) * touches.store * (round.store + full * last * work.store);
+  }
+  return time;
 }
 
 double ProtocolCost::crowded_share(double demand, double of_link) const {
@@ -75,12 +75,13 @@ namespace {
 PerTouch<BytesPerSecond> faster(const PerTouch<BytesPerSecond>& a,
                                 const PerTouch<BytesPerSecond>& b) {
   return {std::max(a.load, b.load), std::max(a.receive, b.receive), std::max(a.store, b.store),
-          std::max(a.send, b.send), std::max(a.root, b.root),       std::max(a.other, b.other)};
+          std::max(a.send, b.send), std::max(a.fan, b.fan),         std::max(a.other, b.other)};
 }
 
-PerTouch<Seconds> shorter(const PerTouch<Seconds>& a, const PerTouch<Seconds>& b) {
+template <typename Value>
+PerTouch<Value> lesser(const PerTouch<Value>& a, const PerTouch<Value>& b) {
   return {std::min(a.load, b.load), std::min(a.receive, b.receive), std::min(a.store, b.store),
-          std::min(a.send, b.send), std::min(a.root, b.root),       std::min(a.other, b.other)};
+          std::min(a.send, b.send), std::min(a.fan, b.fan),         std::min(a.other, b.other)};
 }
 
 }  // namespace
@@ -132,9 +133,9 @@ ProtocolCost TransferCost::fastest(Protocol protocol) const {
     least.mixing = std::min(least.mixing, own->mixing);
     least.rate = faster(least.rate, own->rate);
     least.fetch = std::max(least.fetch, own->fetch);
-    least.round = shorter(least.round, own->round);
-    least.few_warps_store = std::min(least.few_warps_store, own->few_warps_store);
-    least.few_warps_send = std::min(least.few_warps_send, own->few_warps_send);
+    least.round = lesser(least.round, own->round);
+    least.work = lesser(least.work, own->work);
+    least.first = lesser(least.first, own->first);
     least.last_store = std::min(least.last_store, own->last_store);
     least.misaligned = std::min(least.misaligned, own->misaligned);
     least.cold_load = std::min(least.cold_load, own->cold_load);

@@ -28,7 +28,7 @@ struct PerTouch {
   Value receive{};  ///< reads what a peer sent
   Value store{};    ///< writes into the rank's own buffer
   Value send{};     ///< writes to a peer
-  Value root{};     ///< has come to the root of a tree, in code for several peers both ways
+  Value fan{};      ///< goes through code that looks at several peers, a tree's: a way
   Value other{};    ///< stands in line behind another thread block of the GPU
 };
 
@@ -44,14 +44,16 @@ struct Cold {
 
 /// What warps move a round at a time.
 struct Rounds {
-  std::int64_t bytes = 0;  ///< of data, all together
-  std::int64_t most = 0;   ///< what a round moves
-  double warps = 1;        ///< that move it: a share of those of the largest thread block
-  bool end_slice = false;  ///< whether a slice ends with them
+  std::int64_t bytes = 0;    ///< of data, all together
+  std::int64_t most = 0;     ///< what a round moves
+  double warps = 1;          ///< that move it: a share of those of the largest thread block
+  bool begin_slice = false;  ///< whether a slice begins with them,
+  bool end_slice = false;    ///< and ends
 };
 
-/// As much as ProtocolCost::crowding can be.
+/// As much as ProtocolCost::crowding and ProtocolCost::mixing can be.
 inline constexpr double most_crowding = 0.5;
+inline constexpr double most_mixing = 0.9;
 
 /// What moving data costs a rank beyond its links, for one protocol. The zero-cost default is the
 /// textbook's alpha-beta machine: only links limit.
@@ -60,9 +62,9 @@ inline constexpr double most_crowding = 0.5;
 /// what it loads, receives, stores and sends (found on 1 to 8 channels of two ranks, where every
 /// collective is another sum of these four; recordings/h200x2/two-ranks.yaml). Simple does each at
 /// a rate; a slice is seen by the peer when the thread block has paid its serial cost. LL and LL128
-/// flag every line: each warp moves one granule per round, a round takes as long for a part of it
-/// as for all, the peer sees what a round has moved at once, and the serial cost follows (NCCL
-/// src/device/prims_ll.h, prims_ll128.h).
+/// flag every line: each warp moves one granule per round, the peer sees at once what it has moved,
+/// and the serial cost follows (NCCL src/device/prims_ll.h, prims_ll128.h). What they do is in part
+/// the multiprocessor's work, so much for a byte, whichever warps do it, and in part waiting.
 struct ProtocolCost {
   /// Once per call, on top of TransferCost::launch: what the kernel sets up for this protocol.
   Seconds setup;
@@ -97,7 +99,7 @@ struct ProtocolCost {
   /// has on the way is for other GPUs: what waits in a switch for a GPU that several write to keeps
   /// waiting what stands behind it for another; of both shares, the product. Links that lead
   /// several GPUs' data to one lose nothing, nor do those that lead one GPU's to several
-  /// (recordings/h200x4/ link-patterns.csv: to_one, from_one, all). At most most_crowding.
+  /// (recordings/h200x4/ link-patterns.csv: to_one, from_one, all). At most most_mixing.
   double mixing = 0;
   /// Of sends and receives, which have kernels of their own: what takes the place of all setup.
   std::optional<Seconds> message_setup;
@@ -118,16 +120,16 @@ struct ProtocolCost {
   /// left the GPU's cache (TransferCost::cache).
   Seconds cold_load;
   Seconds cold_receive;
-  /// What a round takes for each thing that it does.
+  /// What a round takes for each thing that it does, however few warps have data: it waits.
   PerTouch<Seconds> round;
-  /// What its stores, and its sends, take of that where next to no warp of the largest thread block
-  /// (full_warps()) has data, be it that there are no more, that the others run another lane, or
-  /// that so little is left; in between, as much more as more of them have. To load and to receive
-  /// is to wait, which takes few warps as long as many (recordings/h200x4/four-ranks.yaml, trees on
-  /// 1 channel: lanes that receive and store, of two ranks, and receive, store and send, of three
-  /// and four; forced-collectives.yaml below 64 KiB).
-  double few_warps_store = 1;
-  double few_warps_send = 1;
+  /// And what it keeps the multiprocessor busy where all warps of the largest thread block
+  /// (full_warps()) have data; where fewer have, be it that there are no more or that so little is
+  /// left, so much less. What the lanes of a thread block do so adds up (trees with LL128 on one
+  /// channel take as long with 320 threads as with 640: recordings/h200x4/few-threads.yaml).
+  PerTouch<Seconds> work;
+  /// What the first round of a slice takes longer for each: later, some warps work while others
+  /// wait (recordings/h200x4/small-blocks.yaml: what 4 KiB more a step take is the work of them).
+  PerTouch<Seconds> first;
   /// What the stores of a slice's last round take of those of another: nobody but the next round
   /// waits for what others do not see (recordings/h200x4/few-channels.yaml, graphs: with LL, a step
   /// of one round of an all_gather takes no longer than one of a reduce_scatter, which stores
@@ -139,11 +141,16 @@ struct ProtocolCost {
 
   /// At which data move that a thread block touches so.
   BytesPerSecond rate_of(const Touches& touches, const Cold& cold = {}) const;
+  /// What a round of all warps of the largest thread block keeps its multiprocessor busy.
+  Seconds work_of(const Touches& touches, const Cold& cold = {}) const;
+  /// Data that goes on by itself: what so many warps move in a round where they wait in it; else
+  /// what each of them does.
+  std::int64_t granule_of(std::uint32_t warps) const {
+    const bool waits = (round.load + round.receive + round.store + round.send).value > 0;
+    return (waits ? warps : 1) * warp_granule.count;
+  }
   /// Time of the rounds of protocols that flag their lines.
-  Seconds rounds(const Touches& touches, const Rounds& rounds) const;
-  /// What they take longer for what has left the cache.
-  Seconds cold_rounds(const Touches& touches, std::int64_t bytes, std::int64_t round_bytes,
-                      const Cold& cold) const;
+  Seconds rounds(const Touches& touches, const Rounds& rounds, const Cold& cold = {}) const;
   bool flags_lines() const { return warp_granule.count > 0; }
   /// What thread blocks make of a link that those which send over it could fill so many times:
   /// where they can just fill it, some wait for it while it lies idle for others, and `crowding` of

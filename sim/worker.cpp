@@ -1,5 +1,6 @@
 #include "sim/worker.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "sim/disturbance.h"
@@ -12,6 +13,7 @@ namespace {
 /// many rounds goes in few pieces: the time of each is that of its rounds, but there are fewer
 /// events.
 constexpr std::int64_t most_pieces_amid = 4;
+constexpr std::int64_t pieces_of_few_warps = 8;
 constexpr std::uint32_t loops_to_fill = 16;
 
 std::int64_t divide_up(std::int64_t dividend, std::int64_t divisor) {
@@ -20,19 +22,25 @@ std::int64_t divide_up(std::int64_t dividend, std::int64_t divisor) {
 
 }  // namespace
 
+std::int64_t bytes_of_pieces(std::int64_t slice, std::int64_t round, std::int64_t granule,
+                             bool amid) {
+  if (round == 0 || slice <= granule) return slice;
+  const std::int64_t granules = divide_up(slice, granule);
+  const std::int64_t few = std::min(divide_up(granules, pieces_of_few_warps), round / granule);
+  return granule * (amid ? divide_up(granules, most_pieces_amid) : few);
+}
+
 void begin_slice(Worker& worker, const Binding& binding) {
   const ChunkRange chunks = worker.current().chunks();
   const Bytes chunk = binding.chunk_bytes(worker.channel, worker.loop, chunks);
-  worker.slice_bytes = binding.slice_bytes(chunk, worker.slice).count;
-  worker.piece = 0;
-  worker.pieces = 1;
-  worker.piece_bytes = worker.slice_bytes;
-  if (worker.round == 0 || worker.slice_bytes <= worker.round) return;
-  const std::int64_t rounds = divide_up(worker.slice_bytes, worker.round);
   const bool amid = worker.loop >= loops_to_fill && worker.loop + loops_to_fill < worker.loops;
-  const std::int64_t rounds_of_piece = amid ? divide_up(rounds, most_pieces_amid) : 1;
-  worker.piece_bytes = rounds_of_piece * worker.round;
-  worker.pieces = static_cast<std::uint32_t>(divide_up(rounds, rounds_of_piece));
+  worker.slice_bytes = binding.slice_bytes(chunk, worker.slice).count;
+  worker.piece_bytes = bytes_of_pieces(worker.slice_bytes, worker.round, worker.granule, amid);
+  worker.piece = 0;
+  worker.pieces =
+      worker.slice_bytes == 0
+          ? 1
+          : static_cast<std::uint32_t>(divide_up(worker.slice_bytes, worker.piece_bytes));
 }
 
 bool advance(Worker& worker, const Binding& binding) {

@@ -23,7 +23,8 @@ struct Worker {
   std::uint32_t channel = 0;
   Rank rank = 0;  ///< or the agent
   bool is_agent = false;
-  bool is_root = false;  ///< of a tree, so that all warps serve both ways
+  bool fans_out = false;  ///< runs a tree's code, which looks at several peers
+  bool is_root = false;   ///< of a tree, so that all warps serve both ways
   std::uint32_t lane = 0;
   std::uint32_t loops = 0;
   std::uint32_t loop = 0;
@@ -32,6 +33,7 @@ struct Worker {
   std::uint32_t piece = 0;       ///< of the slice
   std::uint32_t pieces = 1;      ///< that the slice has
   std::int64_t round = 0;        ///< data of one round of its warps; 0: it moves slices whole
+  std::int64_t granule = 0;      ///< of what goes on by itself: a warp's, or a round
   std::int64_t slice_bytes = 0;  ///< data of the slice that it is at,
   std::int64_t piece_bytes = 0;  ///< and of every piece of it but the last
   Seconds slice_cost;
@@ -59,6 +61,11 @@ struct Worker {
     return std::min(slice_bytes - piece_bytes * piece, piece_bytes);
   }
 };
+
+/// Data of every piece but the last that a slice of so much goes in, by Worker::round and
+/// Worker::granule; `amid` a long call.
+std::int64_t bytes_of_pieces(std::int64_t slice, std::int64_t round, std::int64_t granule,
+                             bool amid);
 
 /// Sizes of the slice that the worker comes to.
 void begin_slice(Worker& worker, const Binding& binding);

@@ -27,11 +27,21 @@ void add_thread_block(std::vector<Parameter>& parameters, const std::string& pre
                             return (place(cost).rate.*touch).value;
                           }});
   };
-  const auto round = [&](std::string_view key, Seconds PerTouch<Seconds>::*touch) {
-    parameters.push_back({fmt::format("{}.round.{}", prefix, key), Quantity::time,
-                          [place, touch](TransferCost& cost) -> double& {
-                            return (place(cost).round.*touch).value;
+  const auto each = [&](std::string_view table, PerTouch<Seconds> ProtocolCost::*member,
+                        std::string_view key, Seconds PerTouch<Seconds>::*touch) {
+    parameters.push_back({fmt::format("{}.{}.{}", prefix, table, key), Quantity::time,
+                          [place, member, touch](TransferCost& cost) -> double& {
+                            return (place(cost).*member.*touch).value;
                           }});
+  };
+  const auto round = [&](std::string_view key, Seconds PerTouch<Seconds>::*touch) {
+    each("round", &ProtocolCost::round, key, touch);
+  };
+  const auto work = [&](std::string_view key, Seconds PerTouch<Seconds>::*touch) {
+    each("work", &ProtocolCost::work, key, touch);
+  };
+  const auto first = [&](std::string_view key, Seconds PerTouch<Seconds>::*touch) {
+    each("first", &ProtocolCost::first, key, touch);
   };
   const auto share = [&](std::string_view key, double ProtocolCost::*member) {
     parameters.push_back(
@@ -50,7 +60,7 @@ void add_thread_block(std::vector<Parameter>& parameters, const std::string& pre
   rate("receive", &PerTouch<BytesPerSecond>::receive);
   rate("store", &PerTouch<BytesPerSecond>::store);
   rate("send", &PerTouch<BytesPerSecond>::send);
-  rate("root", &PerTouch<BytesPerSecond>::root);
+  rate("fan", &PerTouch<BytesPerSecond>::fan);
   rate("other", &PerTouch<BytesPerSecond>::other);
   parameters.push_back(
       {fmt::format("{}.fetch", prefix), Quantity::rate,
@@ -61,10 +71,16 @@ void add_thread_block(std::vector<Parameter>& parameters, const std::string& pre
   round("receive", &PerTouch<Seconds>::receive);
   round("store", &PerTouch<Seconds>::store);
   round("send", &PerTouch<Seconds>::send);
-  round("root", &PerTouch<Seconds>::root);
-  round("other", &PerTouch<Seconds>::other);
-  share("few_warps.store", &ProtocolCost::few_warps_store);
-  share("few_warps.send", &ProtocolCost::few_warps_send);
+  work("load", &PerTouch<Seconds>::load);
+  work("receive", &PerTouch<Seconds>::receive);
+  work("store", &PerTouch<Seconds>::store);
+  work("send", &PerTouch<Seconds>::send);
+  work("fan", &PerTouch<Seconds>::fan);
+  work("other", &PerTouch<Seconds>::other);
+  first("load", &PerTouch<Seconds>::load);
+  first("receive", &PerTouch<Seconds>::receive);
+  first("store", &PerTouch<Seconds>::store);
+  first("send", &PerTouch<Seconds>::send);
   share("last_store", &ProtocolCost::last_store);
   share("misaligned", &ProtocolCost::misaligned);
 }

@@ -20,7 +20,7 @@ struct Meaning {
 };
 
 /// The first that ends a name, less the link kind, says what it means.
-constexpr std::array<Meaning, 49> meanings{{
+constexpr std::array<Meaning, 55> meanings{{
     {"launch", "once per call"},
     {"launch_per_doubling", "and for each doubling of its thread blocks"},
     {"graph_launch", "in place of launch in a CUDA graph"},
@@ -55,19 +55,25 @@ constexpr std::array<Meaning, 49> meanings{{
     {"rate.receive", "the same of what a peer sent"},
     {"rate.store", "rate at which it writes into the own buffer"},
     {"rate.send", "rate at which it writes to a peer"},
-    {"rate.root", "at the root of a tree, as if once more at this rate"},
+    {"rate.fan", "a tree's way up or down, as if once more at this rate"},
     {"rate.other", "and as if once more at this rate for each other one of its GPU"},
     {"fetch", "rate of reading what has left the cache"},
-    {"cold.load", "more of a round to read own data that has left the cache"},
+    {"cold.load", "more of a full round to read own data that has left the cache"},
     {"cold.receive", "more of one to read what a peer sent, if it has"},
-    {"round.load", "a round's reading of own data"},
-    {"round.receive", "a round's reading of what a peer sent"},
-    {"round.store", "a round's writing into the own buffer"},
-    {"round.send", "a round's writing to a peer"},
-    {"round.root", "more of a round at the root of a tree"},
-    {"round.other", "and for each other thread block of its GPU"},
-    {"few_warps.store", "what a round's stores take where few warps have data"},
-    {"few_warps.send", "what its sends take there"},
+    {"round.load", "what a round waits for own data"},
+    {"round.receive", "for what a peer sent"},
+    {"round.store", "to write into the own buffer"},
+    {"round.send", "to write to a peer"},
+    {"work.load", "a full round's work to read own data"},
+    {"work.receive", "its work to read what a peer sent"},
+    {"work.store", "its work to write into the own buffer"},
+    {"work.send", "its work to write to a peer"},
+    {"work.fan", "more of it on a tree's way up or down"},
+    {"work.other", "and for each other thread block of its GPU"},
+    {"first.load", "more of a slice's first round, to read own data"},
+    {"first.receive", "more of it to read what a peer sent"},
+    {"first.store", "more of it to write into the own buffer"},
+    {"first.send", "more of it to write to a peer"},
     {"last_store", "what the stores of a slice's last round take"},
     {"misaligned", "how much longer stores to parts of ranks take that begin off lines"},
 }};
@@ -96,9 +102,8 @@ ParameterRange range_of(const Parameter& parameter) {
   if (parameter.quantity != Quantity::share) return {0, most};
   if (is_factor(parameter)) return {1, 4};
   if (parameter.name == "efficiency.pcie") return {0, 1.5};
-  if (parameter.name.ends_with(".crowding") || parameter.name.ends_with(".mixing")) {
-    return {0, most_crowding};
-  }
+  if (parameter.name.ends_with(".crowding")) return {0, most_crowding};
+  if (parameter.name.ends_with(".mixing")) return {0, most_mixing};
   if (parameter.name.starts_with("unevenness.")) return {0, most_unevenness};
   return {0, 1};
 }

@@ -33,19 +33,19 @@ TEST(Extends, takes_what_the_file_does_not_say) {
   EXPECT_EQ(cost.of(Protocol::ll).slice, base.of(Protocol::ll).slice);
 }
 
-TEST(Calibration, says_what_launches_and_few_warps_cost) {
+TEST(Calibration, says_what_launches_and_rounds_cost) {
   const TransferCost cost = test::cost_of_small_calibration(
       "launch_per_doubling: 0.5 us\ngraph_launch: 2 us\nissue_per_operation: 3 us\n"
-      "protocols: { ll: { warp: 256 B, few_warps: { store: 50%, send: 0% }, misaligned: 70% } }");
+      "protocols: { ll: { warp: 256 B, work: { store: 0.5 us }, first: { load: 4 us }, misaligned: "
+      "70% } }");
   EXPECT_EQ(cost.launch_per_doubling, microseconds(0.5));
   EXPECT_EQ(cost.graph_launch, microseconds(2));
   EXPECT_EQ(cost.issue_per_operation, microseconds(3));
-  EXPECT_EQ(cost.of(Protocol::ll).few_warps_store, 0.5);
-  EXPECT_EQ(cost.of(Protocol::ll).few_warps_send, 0);
+  EXPECT_EQ(cost.of(Protocol::ll).work.store, microseconds(0.5));
+  EXPECT_EQ(cost.of(Protocol::ll).first.load, microseconds(4));
   EXPECT_EQ(cost.of(Protocol::ll).misaligned, 0.7);
-  EXPECT_EQ(cost.of(Protocol::ll128).few_warps_send, 1);
-  EXPECT_EQ(test::error_in_small_calibration("protocols: { ll: { few_warps: { send: 120% } } }"),
-            "c.yaml:5:39: 120% is out of range; a share from 0 to 1, like 0.1 or 10%");
+  EXPECT_EQ(test::error_in_small_calibration("protocols: { ll: { misaligned: 120% } }"),
+            "c.yaml:5:32: 120% is out of range; a share from 0 to 1, like 0.1 or 10%");
 }
 
 // Both would be inherited.

@@ -14,10 +14,10 @@ TEST(Crowding, takes_half_of_a_link_at_most) {
             "c.yaml:5:34: 51% is out of range; a share from 0 to 0.5, like 0.1 or 10%");
 }
 
-TEST(Mixing, takes_half_of_a_link_at_most) {
-  EXPECT_EQ(test::error_in_small_calibration("protocols: { simple: { mixing: 50% } }"), "");
-  EXPECT_EQ(test::error_in_small_calibration("protocols: { simple: { mixing: 51% } }"),
-            "c.yaml:5:32: 51% is out of range; a share from 0 to 0.5, like 0.1 or 10%");
+TEST(Mixing, leaves_something_of_a_link) {
+  EXPECT_EQ(test::error_in_small_calibration("protocols: { simple: { mixing: 90% } }"), "");
+  EXPECT_EQ(test::error_in_small_calibration("protocols: { simple: { mixing: 91% } }"),
+            "c.yaml:5:32: 91% is out of range; a share from 0 to 0.9, like 0.1 or 10%");
 }
 
 TEST(UnevennessLimits, leave_something_of_a_slice) {

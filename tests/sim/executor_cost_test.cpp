@@ -171,12 +171,12 @@ TEST_F(ExecutorCost, rounds_wait_for_own_data_that_has_left_the_cache) {
 }
 
 // 1,600 bytes are 800 for each of two ranks. LL has 16 warps at most; 8 of them move 800 bytes in a
-// round, which takes half of 0.8 us and a quarter more. Two hops of one round and 1 us of alpha.
+// round, which waits 0.4 us and works half of 0.4. Two hops of one round and 1 us of alpha.
 TEST_F(ExecutorCost, rounds_of_fewer_warps_take_less) {
   ProtocolCost& ll = cost_.protocols[static_cast<std::size_t>(Protocol::ll)];
   ll.warp_granule = {100};
-  ll.round.send = microseconds(0.8);
-  ll.few_warps_send = 0.5;
+  ll.round.send = microseconds(0.4);
+  ll.work.send = microseconds(0.4);
   const Binding binding(plan_, {1600}, Bytes{4}, {});
   const Wiring wiring = test::private_wiring(plan_, rate, alpha);
   NativeFabric fabric;
@@ -333,14 +333,15 @@ TEST_F(ExecutorCost, the_slowest_kind_of_link_may_have_costs_of_its_own) {
 /// LL and LL128: two warps that move 2,500 bytes each per round.
 class ExecutorRounds : public ExecutorCost {
  protected:
-  ExecutorRounds() { simple(cost_).warp_granule = {2500}; }
+  ExecutorRounds() { simple(cost_).warp_granule = {5000}; }
 
-  double microseconds_in_rounds(const Plan& plan, Bytes size, const Chunking& chunking = {}) {
+  double microseconds_in_rounds(const Plan& plan, Bytes size, const Chunking& chunking = {},
+                                std::uint32_t warps = 1) {
     const Binding binding(plan, size, Bytes{4}, chunking);
     const Wiring wiring = test::private_wiring(plan, rate, alpha);
     NativeFabric fabric;
     return in_microseconds(
-        execute({plan, binding, wiring, cost_, Protocol::simple, 2}, fabric).time);
+        execute({plan, binding, wiring, cost_, Protocol::simple, warps}, fabric).time);
   }
 };
 
@@ -348,6 +349,15 @@ class ExecutorRounds : public ExecutorCost {
 // Forward: 1.5..2.0..2.5, arrivals at 3.0 and 3.5; nothing limits the last receive.
 TEST_F(ExecutorRounds, let_the_receiver_begin_within_a_slice) {
   EXPECT_DOUBLE_EQ(microseconds_in_rounds(plan_, size_), 3.5);
+}
+
+// Four pieces of one warp, 0.25 us each. The last one leaves at 1.0, arrives at 2.0, is forwarded
+// until 2.25 and arrives at 3.25. Rounds that wait keep both warps together.
+TEST_F(ExecutorRounds, go_warp_by_warp_where_none_waits) {
+  simple(cost_).warp_granule = {2500};
+  EXPECT_DOUBLE_EQ(microseconds_in_rounds(plan_, size_, {}, 2), 3.25);
+  simple(cost_).round.load = microseconds(1e-6);
+  EXPECT_NEAR(microseconds_in_rounds(plan_, size_, {}, 2), 3.5, 1e-5);
 }
 
 // A round of 0.8 us: 0.8 and 1.6 at the sender, arrivals at 1.8 and 2.6. Forward until 2.6 and 3.4,

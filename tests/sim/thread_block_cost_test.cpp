@@ -57,7 +57,9 @@ double shared_in_chain(Rank rank, double others = 0) {
       make_nccl_plan(Collective::all_reduce, NcclAlgorithm::tree, test::node_channels(1, 3, 1), 1);
   ProtocolCost cost = cost_by_touch();
   cost.rate.other = gigabytes_per_second(10);
-  return in_gigabytes_per_second(shared_rate(plan.schedule(0), rank, cost, others, {}));
+  BlockSetting setting;
+  setting.others = others;
+  return in_gigabytes_per_second(shared_rate(plan.schedule(0), rank, cost, setting));
 }
 
 // The middle one passes sums up, 8 us, and results down, 11: both lanes get on with 20,000 bytes in
@@ -73,9 +75,36 @@ TEST(SharedRate, is_less_among_other_thread_blocks) {
   EXPECT_DOUBLE_EQ(shared_in_chain(1, 2), 20.0 / 23);
 }
 
+// Each lane's code looks at several peers, 1 us more for 10,000 bytes.
+TEST(SharedRate, is_less_in_code_for_several_peers) {
+  const Plan plan =
+      make_nccl_plan(Collective::all_reduce, NcclAlgorithm::tree, test::node_channels(1, 3, 1), 1);
+  ProtocolCost cost = cost_by_touch();
+  cost.rate.fan = gigabytes_per_second(10);
+  BlockSetting setting;
+  setting.fans_out = true;
+  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(shared_rate(plan.schedule(0), 1, cost, setting)),
+                   20.0 / 21);
+}
+
+// As above, of rounds of 1,000 bytes: 8 us to pass sums up and 11 to pass results down. What warps
+// wait for is no work.
+TEST(SharedRate, is_what_rounds_of_all_warps_leave_of_the_multiprocessor) {
+  const Plan plan =
+      make_nccl_plan(Collective::all_reduce, NcclAlgorithm::tree, test::node_channels(1, 3, 1), 1);
+  ProtocolCost cost;
+  cost.warp_granule = {100};
+  cost.work = {microseconds(1), microseconds(2), microseconds(4), microseconds(5), {}, {}};
+  cost.round.send = microseconds(3);
+  BlockSetting setting;
+  setting.full_round = 1000;
+  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(shared_rate(plan.schedule(0), 1, cost, setting)),
+                   2.0 / 19);
+}
+
 TEST(SharedRate, is_not_limited_where_nothing_costs_anything) {
   const Plan plan = make_plan(Collective::all_reduce, "tree", uniform_placement(2));
-  EXPECT_EQ(shared_rate(plan.schedule(0), 1, {}, 0, {}), unlimited);
+  EXPECT_EQ(shared_rate(plan.schedule(0), 1, {}, {}), unlimited);
 }
 
 // A ring of three whose connection from rank 0 goes over a network: rank 2 has none to do with it.
@@ -146,17 +175,23 @@ TEST_F(SliceCost, rates_fall_with_speed) {
   EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, 0, 0)), 4) << "stores";
 }
 
-// The first send, 2 us for 16,000 bytes, stands in line behind four others, 1 us each. A root that
-// receives and sends takes 3 us besides the 3 of store and send, not so where it only receives.
-TEST_F(SliceCost, rates_fall_with_company_and_at_the_root) {
+// The first send, 2 us for 16,000 bytes, stands in line behind four others, 1 us each.
+TEST_F(SliceCost, rates_fall_with_company) {
   cost_.rate.other = gigabytes_per_second(16);
   EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, 4, 0)), 16.0 / 6);
-  cost_.rate.root = gigabytes_per_second(16.0 / 3);
-  worker_.is_root = true;
+}
+
+// A tree's code takes 1.5 us a way besides the 3 of store and send, or the 2 of store; a root that
+// receives and sends goes both ways at once.
+TEST_F(SliceCost, rates_fall_in_code_for_several_peers) {
+  cost_.rate.fan = gigabytes_per_second(16 / 1.5);
+  worker_.fans_out = true;
   worker_.primitive = 1;
+  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, 0, 0)), 16.0 / 4.5);
+  worker_.is_root = true;
   EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, 0, 0)), 16.0 / 6);
   worker_.primitive = 2;
-  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, 0, 0)), 8);
+  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, 0, 0)), 16.0 / 3.5);
 }
 
 // The first send reads the rank's own data, all of which has left the cache: 4 us for 1,000 bytes
@@ -178,20 +213,30 @@ TEST_F(SliceCost, rounds_make_the_rate_of_flagged_lines) {
   EXPECT_EQ(rate_of(worker_, 2000, 0, 0), unlimited);
 }
 
-// Receive-copy-send of 1,000 bytes in a lane of half of the warps: 4 us to receive, 1 of 2 to send,
-// since nothing is left of that without warps, and 1.5 of 2 to store, half of which is. Others in
-// line take what they take.
-TEST_F(SliceCost, few_warps_write_faster_but_wait_as_long) {
+// Receive-copy-send of 1,000 bytes in a lane of half of the warps waits 4 us to receive and 2 to
+// send, and works half of 2 us to store, and of 1 for each of two others in line.
+TEST_F(SliceCost, few_warps_work_less_but_wait_as_long) {
   worker_.round = 1000;
   worker_.warps = 0.5;
   worker_.primitive = 1;
   cost_.round.receive = microseconds(4);
-  cost_.round.store = microseconds(2);
-  cost_.round.other = microseconds(1);
-  cost_.few_warps_store = 0.5;
-  cost_.few_warps_send = 0;
-  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, 0, 0)), 1.0 / 6.5);
-  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, 2, 0)), 1.0 / 8.5);
+  cost_.work.store = microseconds(2);
+  cost_.work.other = microseconds(1);
+  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, 0, 0)), 1.0 / 7);
+  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, 2, 0)), 1.0 / 8);
+}
+
+// The receive keeps 1,000 bytes: 2 us of a multiprocessor that sends 1,000 in 4; the 3 us that it
+// waits leave it to the other lane.
+TEST_F(SliceCost, what_a_lane_keeps_takes_of_the_block_what_it_works) {
+  worker_.round = 500;
+  worker_.warps = 0.5;
+  worker_.primitive = 2;
+  worker_.shared = gigabytes_per_second(0.25);
+  cost_.warp_granule = {50};
+  cost_.round.receive = microseconds(3);
+  cost_.work.store = microseconds(2);
+  EXPECT_DOUBLE_EQ(load_of_block(worker_, 0, 0), 0.5);
 }
 
 // 2 us to send and 2 to store 1,000 bytes, and as much again where warps line up with nothing.

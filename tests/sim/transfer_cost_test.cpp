@@ -68,12 +68,16 @@ TEST(CrowdedShare, is_least_where_thread_blocks_just_fill_the_link) {
   EXPECT_NEAR(cost.crowded_share(1000), 1, 1e-6) << "who waits for the link leaves no gaps";
 }
 
+// Two and a half full rounds.
 TEST(Rounds, take_longer_where_data_has_left_the_cache) {
   ProtocolCost cost;
   cost.cold_load = microseconds(2);
   cost.cold_receive = microseconds(1);
-  EXPECT_DOUBLE_EQ(in_microseconds(cost.cold_rounds({1, 0, 0, 1}, 1000, 400, {0.5, 0.25})), 2.5);
-  EXPECT_DOUBLE_EQ(in_microseconds(cost.cold_rounds({0, 2, 1, 0}, 1000, 400, {0.5, 0.25})), 1.25);
+  const auto time = [&](const Touches& touches) {
+    return in_microseconds(cost.rounds(touches, {1000, 400}, {0.5, 0.25}));
+  };
+  EXPECT_DOUBLE_EQ(time({1, 0, 0, 1}), 2.5);
+  EXPECT_DOUBLE_EQ(time({0, 2, 1, 0}), 1.25);
 }
 
 TEST(RateOf, adds_up_what_is_done_with_a_byte) {
@@ -92,38 +96,51 @@ TEST(RateOf, adds_up_what_is_done_with_a_byte) {
       << "all of what is loaded";
 }
 
-// Two rounds in which all warps have data, and one in which half of them have. Of a lane of half of
-// the warps it is two halves and a quarter.
-TEST(Rounds, send_sooner_where_few_warps_have_data) {
+// Two rounds in which all warps have data, and one in which half of them have.
+TEST(Rounds, wait_as_long_for_few_warps_but_work_less) {
   ProtocolCost cost;
-  cost.round = {microseconds(1), {}, {}, microseconds(2)};
+  cost.round.load = microseconds(1);
+  cost.work.load = microseconds(4);
+  cost.work.send = microseconds(2);
   const auto time = [&](const Rounds& rounds) {
     return in_microseconds(cost.rounds({1, 0, 0, 1}, rounds));
   };
-  EXPECT_DOUBLE_EQ(time({1000, 400}), 3 * (1 + 2));
-  cost.few_warps_send = 0.25;
-  EXPECT_DOUBLE_EQ(time({1000, 400}), 3 + 2 * (2 + 0.25 + 0.75 / 2));
-  EXPECT_DOUBLE_EQ(time({800, 400}), 2 * (1 + 2));
-  EXPECT_DOUBLE_EQ(time({1000, 400, 0.5}), 3 + 2 * (3 * 0.25 + 0.75 * (0.5 + 0.5 + 0.25)));
+  EXPECT_DOUBLE_EQ(time({1000, 400}), 3 * 1 + 2.5 * (4 + 2));
+  EXPECT_DOUBLE_EQ(time({800, 400}), 2 * (1 + 4 + 2));
+  EXPECT_DOUBLE_EQ(time({1000, 400, 0.5}), 3 * 1 + 2.5 * (4 + 2) / 2)
+      << "of a lane of half of them";
 }
 
-// The last of the three rounds has stores as well, of half of the warps.
+TEST(Rounds, take_what_the_first_of_a_slice_waits_for) {
+  ProtocolCost cost;
+  cost.first = {microseconds(1), microseconds(2), microseconds(4), microseconds(8), {}, {}};
+  const auto time = [&](const Touches& touches, const Rounds& rounds) {
+    return in_microseconds(cost.rounds(touches, rounds));
+  };
+  EXPECT_DOUBLE_EQ(time({1, 0, 0, 1}, {1000, 400, 1, true}), 1 + 8);
+  EXPECT_DOUBLE_EQ(time({0, 2, 1, 0}, {1000, 400, 1, true}), 2 * 2 + 4) << "of two peers";
+  EXPECT_DOUBLE_EQ(time({1, 0, 0, 1}, {1000, 400, 1, false}), 0);
+  EXPECT_DOUBLE_EQ(time({1, 0, 0, 1}, {0, 400, 1, true}), 0);
+}
+
+// Three rounds of half of the warps wait 1 us each to receive and 1 to store, and store in 2 us all
+// together what full rounds store in 2 each. The last one, half full, has 1 and 0.5 of that.
 TEST(Rounds, need_not_wait_for_the_last_stores_of_a_slice) {
   ProtocolCost cost;
   cost.round.receive = microseconds(1);
-  cost.round.store = microseconds(2);
-  cost.few_warps_store = 0.5;
+  cost.round.store = microseconds(1);
+  cost.work.store = microseconds(2);
   const auto time = [&](const Rounds& rounds) {
     return in_microseconds(cost.rounds({0, 1, 1, 0}, rounds));
   };
-  EXPECT_DOUBLE_EQ(time({1000, 400, 1}), 3 + 2 * (2 + 0.75));
-  EXPECT_DOUBLE_EQ(time({1000, 400, 1, true}), 3 + 2 * (2 + 0.75)) << "not known better";
+  EXPECT_DOUBLE_EQ(time({1000, 400, 0.5}), 3 + 3 + 2.5);
+  EXPECT_DOUBLE_EQ(time({1000, 400, 0.5, false, true}), 3 + 3 + 2.5) << "not known better";
   cost.last_store = 0.5;
-  EXPECT_DOUBLE_EQ(time({1000, 400, 1, true}), 3 + 2 * (2 + 0.75 / 2));
+  EXPECT_DOUBLE_EQ(time({1000, 400, 0.5, false, true}), 3 + 3 + 2.5 - 1.5 / 2);
   cost.last_store = 0;
-  EXPECT_DOUBLE_EQ(time({1000, 400, 1, true}), 3 + 2 * 2);
-  EXPECT_DOUBLE_EQ(time({100, 400, 1, true}), 1);
-  EXPECT_DOUBLE_EQ(time({0, 400, 1, true}), 0);
+  EXPECT_DOUBLE_EQ(time({1000, 400, 0.5, false, true}), 3 + 2 + 2);
+  EXPECT_DOUBLE_EQ(time({100, 400, 0.5, false, true}), 1);
+  EXPECT_DOUBLE_EQ(time({0, 400, 0.5, false, true}), 0);
 }
 
 }  // namespace

@@ -18,11 +18,15 @@ namespace {
 class WorkerTest : public testing::Test {
  protected:
   Worker worker_on(const Binding& binding, std::int64_t round) const {
+    return worker_on(binding, round, round);
+  }
+  Worker worker_on(const Binding& binding, std::int64_t round, std::int64_t granule) const {
     Worker worker;
     worker.schedule = &plan_.schedule(0);
     worker.program = worker.schedule->program(0, 0);
     worker.loops = binding.loops(0);
     worker.round = round;
+    worker.granule = granule;
     begin_slice(worker, binding);
     return worker;
   }
@@ -61,6 +65,19 @@ TEST_F(WorkerTest, goes_round_by_round_where_lines_are_flagged) {
   EXPECT_EQ(worker.primitive, 0U);
   advance(worker, binding);
   EXPECT_EQ(worker.primitive, 1U);
+}
+
+// 10,000 bytes are those of 20 warps. Within a round three go on together, so that there are no
+// more than eight pieces; the last has two. No more go together than a round has.
+TEST_F(WorkerTest, goes_warp_by_warp_where_warps_do_not_wait_for_each_other) {
+  const Binding binding(plan_, {20000}, Bytes{4}, {});
+  Worker worker = worker_on(binding, 20000, 500);
+  EXPECT_EQ(worker.pieces, 7U);
+  EXPECT_EQ(worker.bytes_of_piece(), 1500);
+  worker.piece = 6;
+  EXPECT_EQ(worker.bytes_of_piece(), 1000);
+  EXPECT_EQ(worker_on(binding, 1000, 500).pieces, 10U);
+  EXPECT_EQ(worker_on(binding, 20000, 10000).pieces, 1U);
 }
 
 // 40 loops of chunks of 10,000 bytes, ten rounds of 1,000 each. Pipelines fill and drain round by

@@ -118,21 +118,21 @@ TEST_F(CalibrationFitOfH200, does_not_trust_the_slope_at_a_bend) {
   EXPECT_EQ(constant(fit, "simple.alpha.nvlink").determination, Determination::undetermined);
 }
 
-// Over NVLink nothing shows what PCIe costs, nor LL128 where it does not run, nor rings what the
-// root of a tree takes.
+// Over NVLink nothing shows what PCIe costs, nor LL128 where it does not run, nor rings what
+// the code of trees takes.
 TEST_F(CalibrationFitOfH200, names_what_rows_do_not_determine) {
   CalibrationFitOptions options;
-  options.names = {"simple.slice", "simple.rate.root", "simple.alpha.pcie", "ll128.slice"};
+  options.names = {"simple.slice", "simple.rate.fan", "simple.alpha.pcie", "ll128.slice"};
   const CalibrationFit fit =
-      fitted(recorded(changed({{"simple.rate.root", 30}}), {"Simple"}), options);
+      fitted(recorded(changed({{"simple.rate.fan", 30}}), {"Simple"}), options);
   EXPECT_EQ(constant(fit, "simple.slice").determination, Determination::fitted);
   EXPECT_EQ(constant(fit, "simple.alpha.pcie").determination, Determination::hidden);
   EXPECT_EQ(constant(fit, "ll128.slice").determination, Determination::hidden);
   EXPECT_EQ(constant(fit, "launch").determination, Determination::not_asked);
-  const FittedConstant& root = constant(fit, "simple.rate.root");
-  EXPECT_EQ(root.determination, Determination::hidden);
-  EXPECT_EQ(root.value, root.start);
-  EXPECT_FALSE(why_kept(root).empty());
+  const FittedConstant& fan = constant(fit, "simple.rate.fan");
+  EXPECT_EQ(fan.determination, Determination::hidden);
+  EXPECT_EQ(fan.value, fan.start);
+  EXPECT_FALSE(why_kept(fan).empty());
 }
 
 // Launch and setup are paid together, once per call: under one protocol only their sum is known.
