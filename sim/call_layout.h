@@ -21,6 +21,7 @@ struct Fifo {
   std::uint32_t sent_slices = 0;
   std::uint32_t freed_slices = 0;
   std::int64_t there = 0;  ///< arrived and not taken
+  double arrived = 0;      ///< so far, where a cache is known
   WorkerId sender = no_worker;
   WorkerId receiver = no_worker;
   RouteId route = 0;

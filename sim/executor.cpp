@@ -43,7 +43,7 @@ class Executor final : public FabricListener {
         crowding_(execution.plan, execution.wiring, call_.launches.size()),
         changes_(execution, costs_, call_, fabric, proxies_) {
     const bool fetches = cost_.cold_receive.value > 0 || cost_.fetch < unlimited;
-    if (fetches && execution.cost.cache.count > 0) unread_.resize(call_.launches.size());
+    if (fetches && execution.cost.cache.count > 0) arrived_.resize(call_.launches.size());
     if (keeps_messages()) on_the_way_.resize(call_.fifos.size());
   }
 
@@ -137,7 +137,7 @@ class Executor final : public FabricListener {
   Crowding crowding_;
   MachineChanges changes_;
   std::vector<std::deque<Message>> on_the_way_;  // by fifo; only where keeps_messages()
-  std::vector<std::int64_t> unread_;  // Fifo::there, by receiving rank; empty: nobody waits
+  std::vector<double> arrived_;  // so far, in Fifo::there's units, by rank; empty: nobody waits
   std::vector<Wakeup> wakeups_;
   Seconds over_;         // when the last rank ended
   Seconds sum_of_ends_;  // over ranks
@@ -263,13 +263,20 @@ void Executor::move_bytes(WorkerId id) {
   }
 }
 
-/// Of what came, the share that has left the cache of the worker's GPU: the less, the more there is
-/// that nobody has taken yet.
+/// Of what came, the share that has left the cache of the worker's GPU: the less, the more has come
+/// since. That is what waits before it in its own FIFO, and what others brought in that time.
 double Executor::cold_received(const Worker& worker) const {
-  if (unread_.empty() || !receives(worker.current().kind)) return 0;
-  const std::int64_t unit = call_.counts_bytes ? 1 : worker.slice_bytes;
-  const auto unread = static_cast<double>(unread_[worker.rank] * unit);
-  return 1 - kept_share(cost_.wire_factor * unread, execution_.cost.cache);
+  if (arrived_.empty() || !receives(worker.current().kind)) return 0;
+  const auto peers = worker.peers(worker.current().receive_group);
+  const double unit = call_.counts_bytes ? 1 : static_cast<double>(worker.slice_bytes);
+  double cold = 0;
+  for (const ConnectionId peer : peers) {
+    const Fifo& fifo = call_.fifos[worker.first_fifo + peer];
+    if (fifo.arrived == 0) continue;
+    const double since = static_cast<double>(fifo.there) * arrived_[worker.rank] / fifo.arrived;
+    cold += 1 - kept_share(cost_.wire_factor * unit * since, execution_.cost.cache);
+  }
+  return cold / static_cast<double>(peers.size());
 }
 
 void Executor::send_bytes(WorkerId id, double bytes, BytesPerSecond rate) {
@@ -329,7 +336,6 @@ void Executor::end_piece(WorkerId id) {
   for (const ConnectionId peer : worker.peers(worker.current().receive_group)) {
     Fifo& fifo = call_.fifos[worker.first_fifo + peer];
     fifo.there -= taken;
-    if (!unread_.empty()) unread_[worker.rank] -= taken;
     if (!worker.ends_slice()) continue;
     ++fifo.freed_slices;
     if (fifo.proxy) {
@@ -407,7 +413,10 @@ void Executor::arrive(FifoId id, const Message& message) {
   Fifo& fifo = call_.fifos[id];
   const std::int64_t units = call_.units(message.bytes);
   fifo.there += units;
-  if (!unread_.empty()) unread_[call_.workers[fifo.receiver].rank] += units;
+  if (!arrived_.empty()) {
+    fifo.arrived += static_cast<double>(units);
+    arrived_[call_.workers[fifo.receiver].rank] += static_cast<double>(units);
+  }
   wake(fifo.receiver, Cause::message, message.record);
 }
 

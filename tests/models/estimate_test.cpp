@@ -144,7 +144,7 @@ TEST(CriticalPath, counts_the_barriers_of_warps) {
 // The path's parts are the whole time, whatever the algorithm and costs.
 TEST(CriticalPath, parts_add_up_to_the_uncontended_time) {
   for (const std::string& name : names) {
-    Call call = make_call(name, 12, 4, false, Bytes{12 * 4096}, {.largest_chunk = {1000}});
+    Call call = make_call(name, 12, 4, false, 12 * Bytes{4096}, {.largest_chunk = {1000}});
     call.cost.launch = microseconds(3);
     call.cost.protocols[static_cast<std::size_t>(Protocol::simple)].slice = microseconds(0.7);
     const auto fabric = make_fabric(Engine::uncontended);

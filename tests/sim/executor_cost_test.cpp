@@ -9,6 +9,7 @@
 #include "sim/binding.h"
 #include "sim/executor.h"
 #include "sim/native_fabric.h"
+#include "sim/schedule_writer.h"
 #include "tests/support/machines.h"
 
 namespace collsim {
@@ -228,6 +229,25 @@ TEST_F(ExecutorCost, data_are_fetched_where_they_have_left_the_cache) {
   EXPECT_DOUBLE_EQ(microseconds_of(plan_, size_, cost_), 4) << "nothing is known of a cache";
   cost_.cache = {10000};
   EXPECT_NEAR(microseconds_of(plan_, size_, cost_), 4 + 2 * 2 * 0.98017 + 2 * 2 * 0.63212, 1e-4);
+}
+
+// Ranks 1 and 2 send rank 0 10,000 bytes each, there at 2 us. It takes the first at once, of which
+// its own 10,000 have pushed out 1 - exp(-1/2), then the second, by when all 20,000 had come, 1 -
+// exp(-1). To fetch all of one takes 1 us.
+TEST_F(ExecutorCost, what_came_leaves_the_cache_as_more_comes) {
+  Plan gather;
+  gather.collective = Collective::gather;
+  ScheduleWriter writer(3, 1, 3);
+  for (const Rank from : {1U, 2U}) {
+    const PeerGroupId group = writer.group({from, 0, 0});
+    writer.append(from, 0, PrimitiveKind::send, {from, 1}, 0, group);
+    writer.append(0, 0, PrimitiveKind::recv, {from, 1}, group, 0);
+  }
+  gather.schedules.push_back(std::move(writer).build());
+  gather.schedule_of_channel.push_back(0);
+  simple(cost_).fetch = rate;
+  cost_.cache = {20000};
+  EXPECT_NEAR(microseconds_of(gather, {30000}, cost_), 2 + 0.39347 + 0.63212, 1e-4);
 }
 
 // Slices of 5,000 bytes, 0.5 us each. Step 1: slice 0 arrives at 0.5 + 1 = 1.5, slice 1 at 2.0.
