@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <vector>
@@ -107,13 +108,14 @@ inline BytesPerSecond rate_of(const Worker& worker, double bytes, double others,
   return {worker.speed * bytes / time.value};
 }
 
-/// What a byte that the worker keeps takes of what the lanes of its thread block share; arguments
-/// as those of rate_of().
+/// What a byte that the worker keeps takes of what the lanes of its thread block share, next to
+/// nothing where it only waits; arguments as those of rate_of().
 inline double load_of_block(const Worker& worker, double others, double cold_received) {
   const double full_round = worker.warps > 0 ? static_cast<double>(worker.round) / worker.warps : 0;
   const BytesPerSecond alone = busy_rate_of(*worker.cost, touches_of(worker, others),
                                             {worker.cold, cold_received}, full_round);
-  return alone < unlimited ? worker.shared.value / alone.value : 0;
+  constexpr double least = 1e-6;
+  return alone < unlimited ? std::max(worker.shared.value / alone.value, least) : least;
 }
 
 }  // namespace collsim

@@ -237,6 +237,9 @@ TEST_F(SliceCost, what_a_lane_keeps_takes_of_the_block_what_it_works) {
   cost_.round.receive = microseconds(3);
   cost_.work.store = microseconds(2);
   EXPECT_DOUBLE_EQ(load_of_block(worker_, 0, 0), 0.5);
+  cost_.work = {};
+  EXPECT_GT(load_of_block(worker_, 0, 0), 0) << "or it would be over at once";
+  EXPECT_LT(load_of_block(worker_, 0, 0), 1e-3);
 }
 
 // 2 us to send and 2 to store 1,000 bytes, and as much again where warps line up with nothing.
