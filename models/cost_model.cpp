@@ -43,8 +43,7 @@ void read_rates(const YamlValue& value, PerTouch<BytesPerSecond>& rates) {
   read_rate(mapping, "other", rates.other);
 }
 
-void read_rounds(const YamlValue& value, PerTouch<Seconds>& rounds) {
-  const YamlMapping mapping = value.mapping({"load", "receive", "store", "send", "fan", "other"});
+void read_rounds(const YamlMapping& mapping, PerTouch<Seconds>& rounds) {
   const auto read = [&](std::string_view key, Seconds& time) {
     if (const auto given = mapping.find(key)) time = given->time();
   };
@@ -75,9 +74,12 @@ void read_thread_block(const YamlMapping& mapping, ProtocolCost& cost) {
     if (const auto load = rounds.find("load")) cost.cold_load = load->time();
     if (const auto receive = rounds.find("receive")) cost.cold_receive = receive->time();
   }
-  if (const auto rounds = mapping.find("round")) read_rounds(*rounds, cost.round);
-  if (const auto work = mapping.find("work")) read_rounds(*work, cost.work);
-  if (const auto first = mapping.find("first")) read_rounds(*first, cost.first);
+  const std::initializer_list<std::string_view> moves{"load", "receive", "store", "send"};
+  if (const auto round = mapping.find("round")) read_rounds(round->mapping(moves), cost.round);
+  if (const auto first = mapping.find("first")) read_rounds(first->mapping(moves), cost.first);
+  if (const auto work = mapping.find("work")) {
+    read_rounds(work->mapping({"load", "receive", "store", "send", "fan", "other"}), cost.work);
+  }
   if (const auto last = mapping.find("last_store")) cost.last_store = last->share();
   if (const auto longer = mapping.find("misaligned")) cost.misaligned = longer->share();
 }

@@ -37,25 +37,28 @@ BytesPerSecond ProtocolCost::rate_of(const Touches& touches, const Cold& cold) c
   return per_byte > 0 ? BytesPerSecond{1 / per_byte} : unlimited;
 }
 
+namespace {
+
+Seconds sum(const Touches& touches, const PerTouch<Seconds>& each) {
+  return touches.load * each.load + touches.receive * each.receive + touches.store * each.store +
+         touches.send * each.send + touches.fan * each.fan + touches.other * each.other;
+}
+
+}  // namespace
+
 Seconds ProtocolCost::work_of(const Touches& touches, const Cold& cold) const {
-  return touches.load * (work.load + cold.own * cold_load) +
-         touches.receive * (work.receive + cold.received * cold_receive) +
-         touches.store * work.store + touches.send * work.send + touches.fan * work.fan +
-         touches.other * work.other;
+  return sum(touches, work) + cold.own * touches.load * cold_load +
+         cold.received * touches.receive * cold_receive;
 }
 
 Seconds ProtocolCost::rounds(const Touches& touches, const Rounds& of, const Cold& cold) const {
+  if (of.bytes == 0) return {};
   const std::int64_t number = (of.bytes + of.most - 1) / of.most;
   const double full = of.warps / static_cast<double>(of.most);  // of all warps, per byte
-  Seconds time =
-      static_cast<double>(number) * (touches.load * round.load + touches.receive * round.receive +
-                                     touches.store * round.store + touches.send * round.send) +
-      full * static_cast<double>(of.bytes) * work_of(touches, cold);
-  if (of.begin_slice && number > 0) {
-    time += touches.load * first.load + touches.receive * first.receive +
-            touches.store * first.store + touches.send * first.send;
-  }
-  if (of.end_slice && number > 0) {
+  Seconds time = static_cast<double>(number) * sum(touches, round) +
+                 full * static_cast<double>(of.bytes) * work_of(touches, cold);
+  if (of.begin_slice) time += sum(touches, first);
+  if (of.end_slice) {
     const double last = static_cast<double>(of.bytes - (number - 1) * of.most);
     time += (last_store - 1) * touches.store * (round.store + full * last * work.store);
   }
@@ -78,8 +81,7 @@ PerTouch<BytesPerSecond> faster(const PerTouch<BytesPerSecond>& a,
           std::max(a.send, b.send), std::max(a.fan, b.fan),         std::max(a.other, b.other)};
 }
 
-template <typename Value>
-PerTouch<Value> lesser(const PerTouch<Value>& a, const PerTouch<Value>& b) {
+PerTouch<Seconds> shorter(const PerTouch<Seconds>& a, const PerTouch<Seconds>& b) {
   return {std::min(a.load, b.load), std::min(a.receive, b.receive), std::min(a.store, b.store),
           std::min(a.send, b.send), std::min(a.fan, b.fan),         std::min(a.other, b.other)};
 }
@@ -133,9 +135,9 @@ ProtocolCost TransferCost::fastest(Protocol protocol) const {
     least.mixing = std::min(least.mixing, own->mixing);
     least.rate = faster(least.rate, own->rate);
     least.fetch = std::max(least.fetch, own->fetch);
-    least.round = lesser(least.round, own->round);
-    least.work = lesser(least.work, own->work);
-    least.first = lesser(least.first, own->first);
+    least.round = shorter(least.round, own->round);
+    least.work = shorter(least.work, own->work);
+    least.first = shorter(least.first, own->first);
     least.last_store = std::min(least.last_store, own->last_store);
     least.misaligned = std::min(least.misaligned, own->misaligned);
     least.cold_load = std::min(least.cold_load, own->cold_load);

@@ -44,6 +44,8 @@ TEST(Calibration, says_what_launches_and_rounds_cost) {
   EXPECT_EQ(cost.of(Protocol::ll).work.store, microseconds(0.5));
   EXPECT_EQ(cost.of(Protocol::ll).first.load, microseconds(4));
   EXPECT_EQ(cost.of(Protocol::ll).misaligned, 0.7);
+  EXPECT_NE(test::error_in_small_calibration("protocols: { ll: { first: { fan: 1 us } } }"), "")
+      << "only work knows of it";
   EXPECT_EQ(test::error_in_small_calibration("protocols: { ll: { misaligned: 120% } }"),
             "c.yaml:5:32: 120% is out of range; a share from 0 to 1, like 0.1 or 10%");
 }
