@@ -66,13 +66,15 @@ void read_thread_block(const YamlMapping& mapping, ProtocolCost& cost) {
   if (const auto crowding = mapping.find("crowding")) {
     cost.crowding = crowding->share(most_crowding);
   }
+  if (const auto overlap = mapping.find("overlap")) cost.overlap = overlap->share();
   if (const auto mixing = mapping.find("mixing")) cost.mixing = mixing->share(most_mixing);
   if (const auto rates = mapping.find("rate")) read_rates(*rates, cost.rate);
   read_rate(mapping, "fetch", cost.fetch);
   if (const auto cold = mapping.find("cold")) {
-    const YamlMapping rounds = cold->mapping({"load", "receive"});
+    const YamlMapping rounds = cold->mapping({"load", "receive", "fan"});
     if (const auto load = rounds.find("load")) cost.cold_load = load->time();
     if (const auto receive = rounds.find("receive")) cost.cold_receive = receive->time();
+    if (const auto fan = rounds.find("fan")) cost.cold_fan = fan->time();
   }
   const std::initializer_list<std::string_view> moves{"load", "receive", "store", "send"};
   if (const auto round = mapping.find("round")) read_rounds(round->mapping(moves), cost.round);
@@ -104,12 +106,12 @@ void read_protocol(const YamlMapping& mapping, ProtocolCost& cost) {
 }
 
 void read_protocol(const YamlValue& value, std::size_t protocol, TransferCost& cost) {
-  const YamlMapping mapping =
-      value.mapping({"setup",       "setup_per_warp", "direct_setup", "message_setup", "alpha",
-                     "wire_factor", "warp",           "over",         "slice",         "fence",
-                     "copy_slice",  "slice_per_warp", "half_block",   "fan",           "crowding",
-                     "mixing",      "rate",           "fetch",        "cold",          "round",
-                     "work",        "first",          "last_store",   "misaligned"});
+  const YamlMapping mapping = value.mapping(
+      {"setup",       "setup_per_warp", "direct_setup", "message_setup", "alpha",
+       "wire_factor", "warp",           "over",         "slice",         "fence",
+       "copy_slice",  "slice_per_warp", "half_block",   "fan",           "crowding",
+       "mixing",      "overlap",        "rate",         "fetch",         "cold",
+       "round",       "work",           "first",        "last_store",    "misaligned"});
   read_protocol(mapping, cost.protocols[protocol]);
   const auto over = mapping.find("over");
   if (!over) return;
@@ -119,8 +121,8 @@ void read_protocol(const YamlValue& value, std::size_t protocol, TransferCost& c
     if (!own) continue;
     if (!cost.over[protocol][kind]) cost.over[protocol][kind] = cost.protocols[protocol];
     read_thread_block(own->mapping({"slice", "fence", "copy_slice", "slice_per_warp", "half_block",
-                                    "fan", "crowding", "mixing", "rate", "fetch", "cold", "round",
-                                    "work", "first", "last_store", "misaligned"}),
+                                    "fan", "crowding", "mixing", "overlap", "rate", "fetch", "cold",
+                                    "round", "work", "first", "last_store", "misaligned"}),
                       *cost.over[protocol][kind]);
   }
 }

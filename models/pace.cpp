@@ -10,7 +10,7 @@ constexpr std::array times{
     &ProtocolCost::setup,          &ProtocolCost::setup_per_warp, &ProtocolCost::direct_setup,
     &ProtocolCost::slice,          &ProtocolCost::fence,          &ProtocolCost::copy_slice,
     &ProtocolCost::slice_per_warp, &ProtocolCost::half_block,     &ProtocolCost::fan,
-    &ProtocolCost::cold_load,      &ProtocolCost::cold_receive,
+    &ProtocolCost::cold_load,      &ProtocolCost::cold_receive,   &ProtocolCost::cold_fan,
 };
 
 template <typename Value>

@@ -154,7 +154,9 @@ void LayoutBuilder::add_thread_blocks(std::uint32_t channel, const std::vector<L
     setting.cold.own = rank < cold_.size() ? cold_[rank] : 0;
     const BytesPerSecond rate = shared_rate(schedule, rank, cost_of(kinds[rank]), setting);
     if (!(rate < unlimited)) continue;
-    blocks[rank] = ThreadBlock{fabric_.add_resource(speed_of(rank) * rate), rate};
+    const double overlap = setting.fans_out ? cost_of(kinds[rank]).overlap : 0;
+    const BytesPerSecond together = speed_of(rank) * (1 + overlap) * rate;
+    blocks[rank] = ThreadBlock{fabric_.add_resource(together), rate};
   }
 }
 

@@ -42,7 +42,7 @@ class Executor final : public FabricListener {
         call_(lay_out(execution, costs_, fabric, proxies_)),
         crowding_(execution.plan, execution.wiring, call_.launches.size()),
         changes_(execution, costs_, call_, fabric, proxies_) {
-    const bool fetches = cost_.cold_receive.value > 0 || cost_.fetch < unlimited;
+    const bool fetches = (cost_.cold_receive + cost_.cold_fan).value > 0 || cost_.fetch < unlimited;
     if (fetches && execution.cost.cache.count > 0) arrived_.resize(call_.launches.size());
     if (keeps_messages()) on_the_way_.resize(call_.fifos.size());
   }
@@ -88,6 +88,10 @@ class Executor final : public FabricListener {
   /// Else a message is no more than that one came.
   bool keeps_messages() const {
     return timeline_ != nullptr || cost_.flags_lines() || !call_.fifo_of_proxy.empty();
+  }
+  /// How long nothing but messages has kept the worker from beginning.
+  Seconds ready(const Worker& worker) const {
+    return {fabric_.now().value - worker.ready_since.value};
   }
   bool messages_are_there(const Worker& worker) const;
   bool credits_are_there(const Worker& worker) const;
@@ -198,7 +202,9 @@ bool Executor::credits_are_there(const Worker& worker) const {
 void Executor::try_begin(const Wakeup& wakeup) {
   Worker& worker = call_.workers[wakeup.worker];
   if (worker.state != Worker::State::waiting) return;
-  if (!messages_are_there(worker) || !credits_are_there(worker)) return;
+  if (!credits_are_there(worker)) return;
+  if (worker.ready_since == Worker::never) worker.ready_since = fabric_.now();
+  if (!messages_are_there(worker)) return;
   worker.state = Worker::State::busy;
   if (timeline_ != nullptr) record_begin(worker, wakeup);
   if (worker.piece == 0) {
@@ -206,16 +212,18 @@ void Executor::try_begin(const Wakeup& wakeup) {
       ++call_.fifos[worker.first_fifo + peer].sent_slices;
     }
   }
-  const Seconds serial = slice_cost(worker);
-  if (!cost_.flags_lines() && serial.value > 0) {
+  const Seconds serial = cost_before(worker);
+  if (serial.value > 0) {
     prepare(wakeup.worker, serial);
   } else {
     move_bytes(wakeup.worker);
   }
 }
 
-/// What slices cost the lanes of a tree adds up, as all that they do (recordings/h200x2/
-/// two-ranks-buffers.yaml, Tree/Simple with buffers of 1 and 16 MiB).
+/// What slices cost the lanes of a tree before their data move adds up, as all that they do
+/// (recordings/h200x2/two-ranks-buffers.yaml, Tree/Simple with buffers of 1 and 16 MiB;
+/// h200x4/four-ranks.yaml, Tree/LL128 on 4 to 16 channels: a chunk costs the middle ranks 2.2 us
+/// besides its rounds, both of two ranks 1.2).
 void Executor::prepare(WorkerId id, Seconds serial) {
   Worker& worker = call_.workers[id];
   if (!worker.adds_slices) {
@@ -250,15 +258,14 @@ void Executor::record_begin(Worker& worker, const Wakeup& wakeup) {
 void Executor::move_bytes(WorkerId id) {
   Worker& worker = call_.workers[id];
   const double bytes = cost_.wire_factor * static_cast<double>(worker.bytes_of_piece());
-  const double others = crowding_.busy(worker.rank);
-  const double cold = cold_received(worker);
-  const BytesPerSecond rate = rate_of(worker, bytes, others, cold);
+  const PieceSetting setting{crowding_.busy(worker.rank), cold_received(worker), ready(worker)};
+  const BytesPerSecond rate = rate_of(worker, bytes, setting);
   crowding_.begin(worker);
   if (timeline_ != nullptr) timeline_->records[worker.record].moving = fabric_.now();
   if (sends(worker.current().kind)) {
     send_bytes(id, bytes, rate);
   } else {
-    const double load = worker.shared < unlimited ? load_of_block(worker, others, cold) : 1;
+    const double load = worker.shared < unlimited ? load_of_block(worker, setting) : 1;
     store_bytes(id, load * bytes, load * rate);
   }
 }
@@ -320,8 +327,8 @@ void Executor::complete(WorkerId id) {
   for (const ConnectionId peer : worker.peers(worker.current().send_group)) {
     hand_over(worker.first_fifo + peer, message);
   }
-  const Seconds serial = slice_cost(worker);
-  if (worker.ends_slice() && cost_.flags_lines() && serial.value > 0) {
+  const Seconds serial = cost_after(worker);
+  if (serial.value > 0) {
     fabric_.start_timer(serial, timer_tag(id, TimerKind::after));
   } else {
     end_piece(id);
@@ -344,6 +351,7 @@ void Executor::end_piece(WorkerId id) {
       wake(fifo.sender, Cause::credit, worker.record);
     }
   }
+  worker.ready_since = Worker::never;
   const bool over = advance(worker, execution_.binding);
   worker.state = over ? Worker::State::finished : Worker::State::waiting;
   if (over && --call_.launches[worker.rank].running == 0) end_call(worker.rank);

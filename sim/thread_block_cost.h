@@ -60,7 +60,8 @@ inline bool passes_on(const Schedule& schedule, const Primitive& primitive) {
                                       schedule.peers(primitive.receive_group).size() == 1);
 }
 
-/// What the thread block pays for the slice that it is at; a switch has none.
+/// What the thread block pays for the slice that it is at, besides what its data take; a switch has
+/// none.
 inline Seconds slice_cost(const Worker& worker) {
   if (worker.is_agent) return {};
   if (worker.slice_bytes == 0) return worker.slice_cost;
@@ -91,29 +92,54 @@ inline Touches touches_of(const Worker& worker, double others) {
   return touches;
 }
 
-/// The most at which a worker moves the piece that it is at, which has so many bytes on the wire,
-/// while so many other thread blocks of its GPU move some too, and that share of what its rank
-/// received has left the cache. A switch is as fast as its links.
-inline BytesPerSecond rate_of(const Worker& worker, double bytes, double others,
-                              double cold_received) {
+/// What a worker waits longer in the first round of a slice, `ready` as in PieceSetting. Lanes that
+/// keep each other waiting have paid for all but their own data before (cost_before()).
+inline Seconds first_wait(const Worker& worker, const Touches& touches, Seconds ready) {
+  const Seconds load = worker.cost->first_load(touches, ready);
+  return worker.adds_slices ? load : load + worker.cost->first_rest(touches);
+}
+
+/// What bears on a worker that begins a piece.
+struct PieceSetting {
+  double others = 0;         ///< thread blocks of its GPU that move bytes, too
+  double cold_received = 0;  ///< of what it receives, the share that has left the cache
+  Seconds ready{};           ///< how long nothing but messages kept it from it
+};
+
+/// The most at which a worker moves the piece that it is at, which has so many bytes on the wire. A
+/// switch is as fast as its links.
+inline BytesPerSecond rate_of(const Worker& worker, double bytes, const PieceSetting& setting) {
   if (worker.is_agent) return unlimited;
-  const Touches touches = touches_of(worker, others);
-  const Cold cold{worker.cold, cold_received};
+  const Touches touches = touches_of(worker, setting.others);
+  const Cold cold{worker.cold, setting.cold_received};
   if (worker.round == 0) return worker.speed * worker.cost->rate_of(touches, cold);
-  const std::int64_t bytes_of_data = worker.bytes_of_piece();
-  const Seconds time = worker.cost->rounds(
-      touches, {bytes_of_data, worker.round, worker.warps, worker.piece == 0, worker.ends_slice()},
-      cold);
+  const Rounds rounds{worker.bytes_of_piece(), worker.round, worker.warps, worker.ends_slice()};
+  Seconds time = worker.cost->rounds(touches, rounds, cold);
+  if (worker.piece == 0 && rounds.bytes > 0) time += first_wait(worker, touches, setting.ready);
   if (time.value <= 0) return unlimited;
   return {worker.speed * bytes / time.value};
 }
 
+/// What the thread block pays before it moves data of the slice that it is at: where slices move
+/// whole, all that they cost; where lines are flagged, what a first round keeps lanes that wait for
+/// each other busy.
+inline Seconds cost_before(const Worker& worker) {
+  if (!worker.cost->flags_lines()) return slice_cost(worker);
+  if (!worker.adds_slices || worker.piece > 0 || worker.slice_bytes == 0) return {};
+  return worker.cost->first_rest(touches_of(worker, 0));
+}
+
+/// And what it pays when its peers have the slice's data.
+inline Seconds cost_after(const Worker& worker) {
+  return worker.cost->flags_lines() && worker.ends_slice() ? slice_cost(worker) : Seconds{};
+}
+
 /// What a byte that the worker keeps takes of what the lanes of its thread block share, next to
-/// nothing where it only waits; arguments as those of rate_of().
-inline double load_of_block(const Worker& worker, double others, double cold_received) {
+/// nothing where it only waits.
+inline double load_of_block(const Worker& worker, const PieceSetting& setting) {
   const double full_round = worker.warps > 0 ? static_cast<double>(worker.round) / worker.warps : 0;
-  const BytesPerSecond alone = busy_rate_of(*worker.cost, touches_of(worker, others),
-                                            {worker.cold, cold_received}, full_round);
+  const BytesPerSecond alone = busy_rate_of(*worker.cost, touches_of(worker, setting.others),
+                                            {worker.cold, setting.cold_received}, full_round);
   constexpr double least = 1e-6;
   return alone < unlimited ? std::max(worker.shared.value / alone.value, least) : least;
 }

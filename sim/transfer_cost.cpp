@@ -48,7 +48,16 @@ Seconds sum(const Touches& touches, const PerTouch<Seconds>& each) {
 
 Seconds ProtocolCost::work_of(const Touches& touches, const Cold& cold) const {
   return sum(touches, work) + cold.own * touches.load * cold_load +
-         cold.received * touches.receive * cold_receive;
+         cold.received * touches.receive *
+             (cold_receive + (touches.fan > 0 ? cold_fan : Seconds{}));
+}
+
+Seconds ProtocolCost::first_load(const Touches& touches, Seconds ready) const {
+  return std::max(touches.load * first.load - ready, Seconds{});
+}
+
+Seconds ProtocolCost::first_rest(const Touches& touches) const {
+  return sum(touches, first) - touches.load * first.load;
 }
 
 Seconds ProtocolCost::rounds(const Touches& touches, const Rounds& of, const Cold& cold) const {
@@ -57,7 +66,6 @@ Seconds ProtocolCost::rounds(const Touches& touches, const Rounds& of, const Col
   const double full = of.warps / static_cast<double>(of.most);  // of all warps, per byte
   Seconds time = static_cast<double>(number) * sum(touches, round) +
                  full * static_cast<double>(of.bytes) * work_of(touches, cold);
-  if (of.begin_slice) time += sum(touches, first);
   if (of.end_slice) {
     const double last = static_cast<double>(of.bytes - (number - 1) * of.most);
     time += (last_store - 1) * touches.store * (round.store + full * last * work.store);
@@ -131,6 +139,7 @@ ProtocolCost TransferCost::fastest(Protocol protocol) const {
     least.slice_per_warp = std::min(least.slice_per_warp, own->slice_per_warp);
     least.half_block = std::min(least.half_block, own->half_block);
     least.fan = std::min(least.fan, own->fan);
+    least.overlap = std::max(least.overlap, own->overlap);
     least.crowding = std::min(least.crowding, own->crowding);
     least.mixing = std::min(least.mixing, own->mixing);
     least.rate = faster(least.rate, own->rate);
@@ -142,6 +151,7 @@ ProtocolCost TransferCost::fastest(Protocol protocol) const {
     least.misaligned = std::min(least.misaligned, own->misaligned);
     least.cold_load = std::min(least.cold_load, own->cold_load);
     least.cold_receive = std::min(least.cold_receive, own->cold_receive);
+    least.cold_fan = std::min(least.cold_fan, own->cold_fan);
   }
   return least;
 }

@@ -44,11 +44,10 @@ struct Cold {
 
 /// What warps move a round at a time.
 struct Rounds {
-  std::int64_t bytes = 0;    ///< of data, all together
-  std::int64_t most = 0;     ///< what a round moves
-  double warps = 1;          ///< that move it: a share of those of the largest thread block
-  bool begin_slice = false;  ///< whether a slice begins with them,
-  bool end_slice = false;    ///< and ends
+  std::int64_t bytes = 0;  ///< of data, all together
+  std::int64_t most = 0;   ///< what a round moves
+  double warps = 1;        ///< that move it: a share of those of the largest thread block
+  bool end_slice = false;  ///< whether a slice ends with them
 };
 
 /// As much as ProtocolCost::crowding and ProtocolCost::mixing can be.
@@ -92,6 +91,11 @@ struct ProtocolCost {
   /// What such a hop takes longer where ranks have several peers at once: the code for trees looks
   /// at three of them.
   Seconds fan;
+  /// What the lanes of a tree get done more together than one after the other, since one works
+  /// while the other waits: at most as much again. A root, which has one, has nothing of it
+  /// (recordings/h200x4/four-ranks.yaml and h200x2/two-ranks.yaml, Tree/Simple on 4 and 8 channels:
+  /// a chunk takes middle ranks 39 us and a root 29, 1.34 times as long, and would take 1.5 times).
+  double overlap = 0;
   /// What is lost on a link that thread blocks can just fill (crowded_share()); at most
   /// most_crowding.
   double crowding = 0;
@@ -120,6 +124,10 @@ struct ProtocolCost {
   /// left the GPU's cache (TransferCost::cache).
   Seconds cold_load;
   Seconds cold_receive;
+  /// And to receive through code that looks at several peers, on top: where the FIFOs of trees of
+  /// two ranks on 8 channels hold 10, 20 and 39 MB, a round of long calls takes 3.4, 3.7 and 3.8 us
+  /// in place of 3.0 (recordings/h200x2/two-ranks-buffers.yaml and two-ranks.yaml, Tree/LL128).
+  Seconds cold_fan;
   /// What a round takes for each thing that it does, however few warps have data: it waits.
   PerTouch<Seconds> round;
   /// And what it keeps the multiprocessor busy where all warps of the largest thread block
@@ -129,6 +137,8 @@ struct ProtocolCost {
   PerTouch<Seconds> work;
   /// What the first round of a slice takes longer for each: later, some warps work while others
   /// wait (recordings/h200x4/small-blocks.yaml: what 4 KiB more a step take is the work of them).
+  /// Own data is on its way while a warp waits for its peers' (NCCL src/device/prims_ll128.h,
+  /// recvReduceSendCopy: loads begin before flags are looked at).
   PerTouch<Seconds> first;
   /// What the stores of a slice's last round take of those of another: nobody but the next round
   /// waits for what others do not see (recordings/h200x4/few-channels.yaml, graphs: with LL, a step
@@ -149,7 +159,11 @@ struct ProtocolCost {
     const bool waits = (round.load + round.receive + round.store + round.send).value > 0;
     return (waits ? warps : 1) * warp_granule.count;
   }
-  /// Time of the rounds of protocols that flag their lines.
+  /// What the first round of a slice waits for the rank's own data, which were asked for so long
+  /// ago, and what else it takes longer.
+  Seconds first_load(const Touches& touches, Seconds ready) const;
+  Seconds first_rest(const Touches& touches) const;
+  /// Time of the rounds of protocols that flag their lines, `first` aside.
   Seconds rounds(const Touches& touches, const Rounds& rounds, const Cold& cold = {}) const;
   bool flags_lines() const { return warp_granule.count > 0; }
   /// What thread blocks make of a link that those which send over it could fill so many times:

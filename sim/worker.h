@@ -15,6 +15,7 @@ namespace collsim {
 /// A participant's program on one channel and lane, and how far it is.
 struct Worker {
   enum class State : std::uint8_t { waiting, preparing, busy, finished };
+  static constexpr Seconds never{-1};
 
   std::span<const Primitive> program;
   const Schedule* schedule = nullptr;
@@ -41,13 +42,14 @@ struct Worker {
   BytesPerSecond shared = unlimited;  ///< what the lanes of its thread block send in all
   BytesPerSecond part = unlimited;    ///< what of that is its own while all of them send
   double weight = 1;                  ///< what of its thread block it is
-  double demand = 0;         ///< what it could put on links, in bytes per second, while it sends
-  double cold = 0;           ///< of the rank's own data, the share that has left the cache
-  double warps = 1;          ///< share that it has of the largest thread block's
-  double misaligned = 0;     ///< misalignment() of what it stores
-  bool adds_slices = false;  ///< whether the two lanes of a tree wait for each other's slice costs
-  bool crowds = false;       ///< whether it and others slow each other down
-  double speed = 1;          ///< of the rank's thread blocks
+  double demand = 0;            ///< what it could put on links, in bytes per second, while it sends
+  double cold = 0;              ///< of the rank's own data, the share that has left the cache
+  double warps = 1;             ///< share that it has of the largest thread block's
+  double misaligned = 0;        ///< misalignment() of what it stores
+  bool adds_slices = false;     ///< whether what its slices cost keeps a tree's other lane waiting
+  bool crowds = false;          ///< whether it and others slow each other down
+  double speed = 1;             ///< of the rank's thread blocks
+  Seconds ready_since = never;  ///< when nothing but messages kept it from beginning
   std::uint32_t flows = 0;
   State state = State::finished;  ///< until its rank launches it
   RecordId record = no_record;

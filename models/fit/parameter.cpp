@@ -56,6 +56,7 @@ void add_thread_block(std::vector<Parameter>& parameters, const std::string& pre
   time("fan", &ProtocolCost::fan);
   share("crowding", &ProtocolCost::crowding);
   share("mixing", &ProtocolCost::mixing);
+  share("overlap", &ProtocolCost::overlap);
   rate("load", &PerTouch<BytesPerSecond>::load);
   rate("receive", &PerTouch<BytesPerSecond>::receive);
   rate("store", &PerTouch<BytesPerSecond>::store);
@@ -67,6 +68,7 @@ void add_thread_block(std::vector<Parameter>& parameters, const std::string& pre
        [place](TransferCost& cost) -> double& { return place(cost).fetch.value; }});
   time("cold.load", &ProtocolCost::cold_load);
   time("cold.receive", &ProtocolCost::cold_receive);
+  time("cold.fan", &ProtocolCost::cold_fan);
   round("load", &PerTouch<Seconds>::load);
   round("receive", &PerTouch<Seconds>::receive);
   round("store", &PerTouch<Seconds>::store);

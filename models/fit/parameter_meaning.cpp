@@ -20,7 +20,7 @@ struct Meaning {
 };
 
 /// The first that ends a name, less the link kind, says what it means.
-constexpr std::array<Meaning, 55> meanings{{
+constexpr std::array<Meaning, 57> meanings{{
     {"launch", "once per call"},
     {"launch_per_doubling", "and for each doubling of its thread blocks"},
     {"graph_launch", "in place of launch in a CUDA graph"},
@@ -51,6 +51,7 @@ constexpr std::array<Meaning, 55> meanings{{
     {"half_block", "more of it in thread blocks of half the warps"},
     {"crowding", "how much thread blocks slow each other down on a link"},
     {"mixing", "what is lost behind data for other GPUs"},
+    {"overlap", "what a tree's lanes do more at once than one by one"},
     {"rate.load", "rate of a thread block that reads own data"},
     {"rate.receive", "the same of what a peer sent"},
     {"rate.store", "rate at which it writes into the own buffer"},
@@ -60,6 +61,7 @@ constexpr std::array<Meaning, 55> meanings{{
     {"fetch", "rate of reading what has left the cache"},
     {"cold.load", "more of a full round to read own data that has left the cache"},
     {"cold.receive", "more of one to read what a peer sent, if it has"},
+    {"cold.fan", "and more of that in a tree"},
     {"round.load", "what a round waits for own data"},
     {"round.receive", "for what a peer sent"},
     {"round.store", "to write into the own buffer"},

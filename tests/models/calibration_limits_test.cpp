@@ -20,6 +20,12 @@ TEST(Mixing, leaves_something_of_a_link) {
             "c.yaml:5:32: 91% is out of range; a share from 0 to 0.9, like 0.1 or 10%");
 }
 
+TEST(Overlap, lets_two_lanes_do_twice_as_much_at_most) {
+  EXPECT_EQ(test::error_in_small_calibration("protocols: { simple: { overlap: 100% } }"), "");
+  EXPECT_EQ(test::error_in_small_calibration("protocols: { simple: { overlap: 101% } }"),
+            "c.yaml:5:33: 101% is out of range; a share from 0 to 1, like 0.1 or 10%");
+}
+
 TEST(UnevennessLimits, leave_something_of_a_slice) {
   EXPECT_EQ(test::error_in_small_calibration("unevenness: { slice: 40%, channel: 40% }"), "");
   EXPECT_EQ(test::error_in_small_calibration("unevenness: { slice: 41% }"),

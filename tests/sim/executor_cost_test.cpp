@@ -145,9 +145,6 @@ TEST_F(ExecutorCost, unevenness_is_of_links_alone) {
   EXPECT_DOUBLE_EQ(microseconds_of(plan_, size_, cost_), 2 * (10 + 1));
 }
 
-// Two and a half rounds that load half of their data from memory, and receive from two peers of
-// whom a quarter comes from there.
-// A byte that is loaded, received twice, stored and sent takes what each of these takes.
 // The first hop sends the rank's own data, the second adds to it, the last receive touches none
 // that was there. A rank reads and writes 1,600 bytes each, twice what a cache of 1,600 holds: of
 // that 0.7968 has left it (1 - exp(-2 x 0.7968)). Two hops of a round of 0.8 us, an alpha, and
@@ -183,6 +180,47 @@ TEST_F(ExecutorCost, rounds_of_fewer_warps_take_less) {
   NativeFabric fabric;
   const Execution execution{plan_, binding, wiring, cost_, Protocol::ll, 8};
   EXPECT_DOUBLE_EQ(in_microseconds(execute(execution, fabric).time), 2 * (0.6 + 1));
+}
+
+// Both ranks send own data, which they load first; what they send arrives 1 us later. By then data
+// that takes no longer than that to load has come, too: else the second hop waits for the rest of
+// it. The last one loads nothing.
+TEST_F(ExecutorCost, own_data_is_on_its_way_while_a_rank_waits_for_its_peers) {
+  ProtocolCost& ll = cost_.protocols[static_cast<std::size_t>(Protocol::ll)];
+  ll.warp_granule = {100};
+  const Binding binding(plan_, {1600}, Bytes{4}, {});
+  const Wiring wiring = test::private_wiring(plan_, unlimited, alpha);
+  const auto time = [&](double load) {
+    ll.first.load = microseconds(load);
+    NativeFabric fabric;
+    const Execution execution{plan_, binding, wiring, cost_, Protocol::ll, 16};
+    return in_microseconds(execute(execution, fabric).time);
+  };
+  const double none = time(0);
+  EXPECT_DOUBLE_EQ(time(0.75), none + 0.75);
+  EXPECT_DOUBLE_EQ(time(1.5), none + 1.5 + 0.5);
+}
+
+// Three ranks in a chain, 16 chunks of a round. Rank 1 sends all of them up on one lane and down on
+// the other. Where the first round of a slice takes 1 us longer to send, either lane alone would
+// take 16 us; together they take 32, and a few for the chunks that fill the chain.
+TEST_F(ExecutorCost, first_rounds_of_lanes_add_up) {
+  const Plan chain =
+      make_plan(Collective::all_reduce, "double_binary_tree", uniform_placement(3, 3));
+  ProtocolCost& ll = cost_.protocols[static_cast<std::size_t>(Protocol::ll)];
+  ll.warp_granule = {1000};
+  ll.work.send = microseconds(0.01);
+  const Binding binding(chain, {160000}, Bytes{4}, {.largest_chunk = {10000}, .credits = 64});
+  const Wiring wiring = test::private_wiring(chain, unlimited, alpha);
+  const auto time = [&] {
+    NativeFabric fabric;
+    const Execution execution{chain, binding, wiring, cost_, Protocol::ll, 16};
+    return in_microseconds(execute(execution, fabric).time);
+  };
+  EXPECT_LT(time(), 8);
+  ll.first.send = microseconds(1);
+  EXPECT_GE(time(), 32);
+  EXPECT_LT(time(), 36);
 }
 
 // Two hops of 1 us and 1 us of alpha; three primitives of 0.5 us each, of which two are on the way,
@@ -298,6 +336,19 @@ TEST_F(ExecutorCost, lanes_share_the_thread_block) {
   // Rank 1 sends 2 x 80,000 bytes up and as much down: 32 us at 10 GB/s at the least.
   EXPECT_LT(free, 28);
   EXPECT_GE(shared, 32);
+}
+
+// The same at half as much again for both lanes together: 32 us / 1.5 for rank 1's.
+TEST_F(ExecutorCost, lanes_of_a_tree_do_more_at_once) {
+  Plan chain = make_plan(Collective::all_reduce, "double_binary_tree", uniform_placement(3, 3));
+  const Chunking chunking{.largest_chunk = {10000}, .credits = 64};
+  simple(cost_).rate.send = rate;
+  simple(cost_).overlap = 0.5;
+  EXPECT_GE(microseconds_of(chain, {160000}, cost_, chunking), 32) << "known of trees' code alone";
+  chain.fans_out = true;
+  const double time = microseconds_of(chain, {160000}, cost_, chunking);
+  EXPECT_GE(time, 32 / 1.5);
+  EXPECT_LT(time, 32 / 1.5 + 6);
 }
 
 // Two ranks in a chain, 16 chunks of 10,000 bytes: rank 1 sends them up on one lane and stores what

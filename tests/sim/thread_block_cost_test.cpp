@@ -164,21 +164,21 @@ TEST_F(SliceCost, is_more_for_what_has_data) {
 TEST_F(SliceCost, and_rate_are_nothing_to_a_switch) {
   worker_.is_agent = true;
   EXPECT_EQ(slice_cost(worker_), Seconds{});
-  EXPECT_EQ(rate_of(worker_, 1000, 0, 0), unlimited);
+  EXPECT_EQ(rate_of(worker_, 1000, {}), unlimited);
 }
 
 TEST_F(SliceCost, rates_fall_with_speed) {
-  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, 0, 0)), 8) << "loads and sends";
+  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, {})), 8) << "loads and sends";
   worker_.speed = 0.5;
-  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, 0, 0)), 4);
+  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, {})), 4);
   worker_.primitive = 2;
-  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, 0, 0)), 4) << "stores";
+  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, {})), 4) << "stores";
 }
 
 // The first send, 2 us for 16,000 bytes, stands in line behind four others, 1 us each.
 TEST_F(SliceCost, rates_fall_with_company) {
   cost_.rate.other = gigabytes_per_second(16);
-  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, 4, 0)), 16.0 / 6);
+  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, {4})), 16.0 / 6);
 }
 
 // A tree's code takes 1.5 us a way besides the 3 of store and send, or the 2 of store; a root that
@@ -187,11 +187,11 @@ TEST_F(SliceCost, rates_fall_in_code_for_several_peers) {
   cost_.rate.fan = gigabytes_per_second(16 / 1.5);
   worker_.fans_out = true;
   worker_.primitive = 1;
-  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, 0, 0)), 16.0 / 4.5);
+  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, {})), 16.0 / 4.5);
   worker_.is_root = true;
-  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, 0, 0)), 16.0 / 6);
+  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, {})), 16.0 / 6);
   worker_.primitive = 2;
-  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, 0, 0)), 16.0 / 3.5);
+  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, {})), 16.0 / 3.5);
 }
 
 // The first send reads the rank's own data, all of which has left the cache: 4 us for 1,000 bytes
@@ -200,17 +200,17 @@ TEST_F(SliceCost, rounds_that_wait_for_memory_take_longer) {
   worker_.round = 1000;
   worker_.cold = 1;
   cost_.cold_load = microseconds(2);
-  EXPECT_EQ(rate_of(worker_, 1000, 0, 0), gigabytes_per_second(0.25));
+  EXPECT_EQ(rate_of(worker_, 1000, {}), gigabytes_per_second(0.25));
   worker_.primitive = 1;
-  EXPECT_EQ(rate_of(worker_, 1000, 0, 0), gigabytes_per_second(0.5));
+  EXPECT_EQ(rate_of(worker_, 1000, {}), gigabytes_per_second(0.5));
 }
 
 // 1,000 bytes in one round of 2 us, 2,000 on the wire; rounds that take no time limit nothing.
 TEST_F(SliceCost, rounds_make_the_rate_of_flagged_lines) {
   worker_.round = 1000;
-  EXPECT_EQ(rate_of(worker_, 2000, 0, 0), gigabytes_per_second(1));
+  EXPECT_EQ(rate_of(worker_, 2000, {}), gigabytes_per_second(1));
   worker_.primitive = 2;
-  EXPECT_EQ(rate_of(worker_, 2000, 0, 0), unlimited);
+  EXPECT_EQ(rate_of(worker_, 2000, {}), unlimited);
 }
 
 // Receive-copy-send of 1,000 bytes in a lane of half of the warps waits 4 us to receive and 2 to
@@ -222,8 +222,8 @@ TEST_F(SliceCost, few_warps_work_less_but_wait_as_long) {
   cost_.round.receive = microseconds(4);
   cost_.work.store = microseconds(2);
   cost_.work.other = microseconds(1);
-  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, 0, 0)), 1.0 / 7);
-  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, 2, 0)), 1.0 / 8);
+  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, {})), 1.0 / 7);
+  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, {2})), 1.0 / 8);
 }
 
 // The receive keeps 1,000 bytes: 2 us of a multiprocessor that sends 1,000 in 4; the 3 us that it
@@ -236,10 +236,10 @@ TEST_F(SliceCost, what_a_lane_keeps_takes_of_the_block_what_it_works) {
   cost_.warp_granule = {50};
   cost_.round.receive = microseconds(3);
   cost_.work.store = microseconds(2);
-  EXPECT_DOUBLE_EQ(load_of_block(worker_, 0, 0), 0.5);
+  EXPECT_DOUBLE_EQ(load_of_block(worker_, {}), 0.5);
   cost_.work = {};
-  EXPECT_GT(load_of_block(worker_, 0, 0), 0) << "or it would be over at once";
-  EXPECT_LT(load_of_block(worker_, 0, 0), 1e-3);
+  EXPECT_GT(load_of_block(worker_, {}), 0) << "or it would be over at once";
+  EXPECT_LT(load_of_block(worker_, {}), 1e-3);
 }
 
 // 2 us to send and 2 to store 1,000 bytes, and as much again where warps line up with nothing.
@@ -249,7 +249,7 @@ TEST_F(SliceCost, stores_off_whole_granules_take_longer) {
   worker_.misaligned = 0.5;
   cost_.round.store = microseconds(2);
   cost_.misaligned = 1;
-  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, 0, 0)), 1.0 / 5);
+  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, {})), 1.0 / 5);
 }
 
 // The slice's first half waits for its stores, the second does not.
@@ -259,9 +259,9 @@ TEST_F(SliceCost, the_last_stores_of_a_slice_are_not_waited_for) {
   worker_.pieces = 2;
   cost_.round.store = microseconds(2);
   cost_.last_store = 0;
-  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, 0, 0)), 1.0 / 4);
+  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, {})), 1.0 / 4);
   worker_.pieces = 1;
-  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, 0, 0)), 1.0 / 2);
+  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, {})), 1.0 / 2);
 }
 
 }  // namespace

@@ -78,6 +78,9 @@ TEST(Rounds, take_longer_where_data_has_left_the_cache) {
   };
   EXPECT_DOUBLE_EQ(time({1, 0, 0, 1}), 2.5);
   EXPECT_DOUBLE_EQ(time({0, 2, 1, 0}), 1.25);
+  cost.cold_fan = microseconds(4);
+  EXPECT_DOUBLE_EQ(time({0, 2, 1, 0}), 1.25);
+  EXPECT_DOUBLE_EQ(time({0, 2, 1, 0, 2}), 1.25 + 5) << "in a tree's code";
 }
 
 TEST(RateOf, adds_up_what_is_done_with_a_byte) {
@@ -111,16 +114,19 @@ TEST(Rounds, wait_as_long_for_few_warps_but_work_less) {
       << "of a lane of half of them";
 }
 
-TEST(Rounds, take_what_the_first_of_a_slice_waits_for) {
+// What a rank loads it has asked for while it waited for its peers; what else it does it had not.
+TEST(FirstRound, waits_for_own_data_less_where_peers_were_late) {
   ProtocolCost cost;
-  cost.first = {microseconds(1), microseconds(2), microseconds(4), microseconds(8), {}, {}};
-  const auto time = [&](const Touches& touches, const Rounds& rounds) {
-    return in_microseconds(cost.rounds(touches, rounds));
+  cost.first = {microseconds(2), microseconds(1), microseconds(4), microseconds(8), {}, {}};
+  const auto load = [&](const Touches& touches, double ready) {
+    return in_microseconds(cost.first_load(touches, microseconds(ready)));
   };
-  EXPECT_DOUBLE_EQ(time({1, 0, 0, 1}, {1000, 400, 1, true}), 1 + 8);
-  EXPECT_DOUBLE_EQ(time({0, 2, 1, 0}, {1000, 400, 1, true}), 2 * 2 + 4) << "of two peers";
-  EXPECT_DOUBLE_EQ(time({1, 0, 0, 1}, {1000, 400, 1, false}), 0);
-  EXPECT_DOUBLE_EQ(time({1, 0, 0, 1}, {0, 400, 1, true}), 0);
+  EXPECT_DOUBLE_EQ(load({1, 1, 0, 1}, 0), 2);
+  EXPECT_DOUBLE_EQ(load({1, 1, 0, 1}, 0.5), 1.5);
+  EXPECT_DOUBLE_EQ(load({1, 1, 0, 1}, 3), 0);
+  EXPECT_DOUBLE_EQ(load({0, 1, 0, 1}, 0), 0) << "loads nothing";
+  EXPECT_DOUBLE_EQ(in_microseconds(cost.first_rest({1, 0, 0, 1})), 8);
+  EXPECT_DOUBLE_EQ(in_microseconds(cost.first_rest({0, 2, 1, 0})), 2 + 4) << "of two peers";
 }
 
 // Three rounds of half of the warps wait 1 us each to receive and 1 to store, and store in 2 us all
@@ -134,13 +140,13 @@ TEST(Rounds, need_not_wait_for_the_last_stores_of_a_slice) {
     return in_microseconds(cost.rounds({0, 1, 1, 0}, rounds));
   };
   EXPECT_DOUBLE_EQ(time({1000, 400, 0.5}), 3 + 3 + 2.5);
-  EXPECT_DOUBLE_EQ(time({1000, 400, 0.5, false, true}), 3 + 3 + 2.5) << "not known better";
+  EXPECT_DOUBLE_EQ(time({1000, 400, 0.5, true}), 3 + 3 + 2.5) << "not known better";
   cost.last_store = 0.5;
-  EXPECT_DOUBLE_EQ(time({1000, 400, 0.5, false, true}), 3 + 3 + 2.5 - 1.5 / 2);
+  EXPECT_DOUBLE_EQ(time({1000, 400, 0.5, true}), 3 + 3 + 2.5 - 1.5 / 2);
   cost.last_store = 0;
-  EXPECT_DOUBLE_EQ(time({1000, 400, 0.5, false, true}), 3 + 2 + 2);
-  EXPECT_DOUBLE_EQ(time({100, 400, 0.5, false, true}), 1);
-  EXPECT_DOUBLE_EQ(time({0, 400, 0.5, false, true}), 0);
+  EXPECT_DOUBLE_EQ(time({1000, 400, 0.5, true}), 3 + 2 + 2);
+  EXPECT_DOUBLE_EQ(time({100, 400, 0.5, true}), 1);
+  EXPECT_DOUBLE_EQ(time({0, 400, 0.5, true}), 0);
 }
 
 }  // namespace

@@ -108,12 +108,12 @@ TEST_F(CalibrationFitOfH200, finds_the_constants_that_made_a_recording) {
   EXPECT_FALSE(fit.stopped);
 }
 
-// A hop waits for the longer of alpha and what the thread block does meanwhile: with slices of 0.97
-// us and an alpha of 1.00 us, a smaller alpha would change nothing, a larger one would.
+// A hop waits for the longer of alpha and what the thread block does meanwhile: with slices of 1.0
+// us and an alpha of 1.0 us, a smaller alpha would change nothing, one a fifth larger would.
 TEST_F(CalibrationFitOfH200, does_not_trust_the_slope_at_a_bend) {
   CalibrationFitOptions options;
   options.names = {"simple.slice", "simple.alpha.nvlink"};
-  const TransferCost truth = changed({{"simple.slice", 2.5}, {"simple.alpha.nvlink", 0.65}});
+  const TransferCost truth = changed({{"simple.slice", 3}, {"simple.alpha.nvlink", 0.65}});
   const CalibrationFit fit = fitted(recorded(truth, {"Simple"}), options);
   EXPECT_EQ(constant(fit, "simple.alpha.nvlink").determination, Determination::undetermined);
 }
