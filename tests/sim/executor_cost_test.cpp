@@ -189,7 +189,7 @@ TEST_F(ExecutorCost, own_data_is_on_its_way_while_a_rank_waits_for_its_peers) {
   ProtocolCost& ll = cost_.protocols[static_cast<std::size_t>(Protocol::ll)];
   ll.warp_granule = {100};
   const Binding binding(plan_, {1600}, Bytes{4}, {});
-  const Wiring wiring = test::private_wiring(plan_, unlimited, alpha);
+  const Wiring wiring = test::private_wiring(plan_, gigabytes_per_second(1e9), alpha);
   const auto time = [&](double load) {
     ll.first.load = microseconds(load);
     NativeFabric fabric;
@@ -197,8 +197,8 @@ TEST_F(ExecutorCost, own_data_is_on_its_way_while_a_rank_waits_for_its_peers) {
     return in_microseconds(execute(execution, fabric).time);
   };
   const double none = time(0);
-  EXPECT_DOUBLE_EQ(time(0.75), none + 0.75);
-  EXPECT_DOUBLE_EQ(time(1.5), none + 1.5 + 0.5);
+  EXPECT_NEAR(time(0.75), none + 0.75, 1e-6);
+  EXPECT_NEAR(time(1.5), none + 1.5 + 0.5, 1e-6);
 }
 
 // Three ranks in a chain, 16 chunks of a round. Rank 1 sends all of them up on one lane and down on
@@ -211,7 +211,7 @@ TEST_F(ExecutorCost, first_rounds_of_lanes_add_up) {
   ll.warp_granule = {1000};
   ll.work.send = microseconds(0.01);
   const Binding binding(chain, {160000}, Bytes{4}, {.largest_chunk = {10000}, .credits = 64});
-  const Wiring wiring = test::private_wiring(chain, unlimited, alpha);
+  const Wiring wiring = test::private_wiring(chain, gigabytes_per_second(1e9), alpha);
   const auto time = [&] {
     NativeFabric fabric;
     const Execution execution{chain, binding, wiring, cost_, Protocol::ll, 16};
