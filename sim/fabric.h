@@ -13,6 +13,16 @@ using RouteId = std::uint32_t;
 /// Chosen by whoever starts a flow or a timer; handed back when it is over.
 using EventTag = std::uint32_t;
 
+/// How a flow may move.
+struct FlowRate {
+  // Not explicit: most flows have but a cap.
+  FlowRate(BytesPerSecond rate_cap, double share_weight = 1)  // NOLINT(google-explicit-constructor)
+      : cap(rate_cap), weight(share_weight) {}
+
+  BytesPerSecond cap;  ///< the most that it reaches; may be `unlimited`
+  double weight = 1;   ///< positive; of a full resource it gets so much more than flows of weight 1
+};
+
 /// Hears what happens in a Fabric. May start flows and timers from inside both calls.
 class FabricListener {
  public:
@@ -22,11 +32,13 @@ class FabricListener {
 };
 
 /// Moves bytes over shared capacities in simulated time: flows that run at once share every
-/// resource of their routes max-min fairly. It knows nothing of ranks or protocols; latency is the
-/// caller's, by timers.
+/// resource of their routes max-min fairly, by their weights. It knows nothing of ranks or
+/// protocols; latency is the caller's, by timers.
 ///
 /// Contract, the same for every engine (agreeing to 1e-9 relative):
-///  - rates are the unique max-min fair allocation, each flow also limited by its own rate cap;
+///  - rates are the unique allocation that is max-min fair by weight (a flow's rate counts divided
+///  by
+///    its weight), each flow also limited by its own rate cap;
 ///  - a flow of zero bytes, or a timer of zero delay, is over at the instant it was started, but
 ///    reported by run(), never from inside the call that started it;
 ///  - events of one instant are all reported before time moves on; their order is deterministic,
@@ -44,8 +56,8 @@ class Fabric {
   virtual void let_burst(ResourceId resource, const Burst& burst) = 0;
   /// A list of distinct resources that a flow loads all at once.
   virtual RouteId add_route(std::span<const ResourceId> resources) = 0;
-  /// `rate_cap` may be `unlimited`, unless the route is empty or made of unlimited resources only.
-  virtual void start_flow(RouteId route, double bytes, BytesPerSecond rate_cap, EventTag tag) = 0;
+  /// The cap may be `unlimited`, unless the route is empty or made of unlimited resources only.
+  virtual void start_flow(RouteId route, double bytes, const FlowRate& rate, EventTag tag) = 0;
   virtual void start_timer(Seconds delay, EventTag tag) = 0;
   /// From now on the resource has this capacity, finite and zero or more. Not for a resource that
   /// was added as unlimited. Flows in progress go on at their new rates. May be called from a

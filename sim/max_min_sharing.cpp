@@ -14,7 +14,7 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double rounding = 1e-13;
 
 constexpr auto higher = [](const auto& a, const auto& b) {
-  return a.rate != b.rate ? a.rate > b.rate : a.id > b.id;
+  return a.level != b.level ? a.level > b.level : a.id > b.id;
 };
 
 }  // namespace
@@ -44,13 +44,14 @@ MaxMinSharing::FlowId MaxMinSharing::add_flow(std::span<const ResourceId> route)
   return id;
 }
 
-void MaxMinSharing::start(FlowId id, double rate_cap) {
+void MaxMinSharing::start(FlowId id, const FlowRate& rate) {
   Flow& flow = flows_[id];
-  if (flow.rate_cap != rate_cap || flow.limits != limits_) {
-    flow.rate_cap = rate_cap;
+  if (flow.rate_cap != rate.cap.value || flow.limits != limits_) {
+    flow.rate_cap = rate.cap.value;
     bound(flow);
   }
-  flow.rate = 0;
+  flow.weight = rate.weight;
+  flow.level = 0;
   flow.bottleneck = none;
   flow.running = true;
   for (HopId h = flow.first_hop; h != flow.first_hop + flow.hops; ++h) {
@@ -102,7 +103,7 @@ void MaxMinSharing::set_capacity(ResourceId id, double capacity) {
 double MaxMinSharing::load(ResourceId id) const {
   double sum = 0;
   for (HopId h = resources_[id].first_hop; h != none; h = hops_[h].next) {
-    sum += flows_[hops_[h].flow].rate;
+    sum += rate_of(flows_[hops_[h].flow]);
   }
   return sum;
 }
@@ -199,20 +200,21 @@ void MaxMinSharing::run_unhindered(FlowId id, TokenBuckets& buckets, double now)
     --resources_[flow.bottleneck].held;
   }
   flow.bottleneck = none;
-  flow.rate = flow.bound;
+  double rate = flow.bound;
   for (const Hop& hop : hops_of(flow)) {
     Resource& resource = resources_[hop.resource];
     if (!resource.bursts) continue;
     resource.capacity = buckets.capacity(hop.resource, now);
     used_buckets_.push_back(hop.resource);
-    if (resource.capacity < flow.rate) {
-      flow.rate = resource.capacity;
+    if (resource.capacity < rate) {
+      rate = resource.capacity;
       flow.bottleneck = hop.resource;
     }
   }
+  flow.level = rate / flow.weight;
   if (flow.bottleneck != none) {
     ++resources_[flow.bottleneck].held;
-    resources_[flow.bottleneck].level = flow.rate;
+    resources_[flow.bottleneck].level = flow.level;
   }
   unhindered_.push_back(id);
 }
@@ -235,16 +237,16 @@ void MaxMinSharing::take_in_held(ResourceId id) {
 void MaxMinSharing::fill() {
   begin_pass();
   while (open_flows_ > 0) {
-    if (bound_levels_.empty() ||
-        (!resource_levels_.empty() && bound_levels_.front().rate > resource_levels_.front().rate)) {
+    if (bound_levels_.empty() || (!resource_levels_.empty() &&
+                                  bound_levels_.front().level > resource_levels_.front().level)) {
       fill_lowest();
       continue;
     }
     const Level bound = bound_levels_.front();
     std::pop_heap(bound_levels_.begin(), bound_levels_.end(), higher);
     bound_levels_.pop_back();
-    if (flows_[bound.id].new_rate < 0) {
-      fix(bound.id, bound.rate, none);
+    if (flows_[bound.id].new_level < 0) {
+      fix(bound.id, bound.level, none);
     }
   }
 }
@@ -257,9 +259,9 @@ void MaxMinSharing::begin_pass() {
   open_flows_ = solved_.size();
   for (const FlowId id : solved_) {
     Flow& flow = flows_[id];
-    flow.new_rate = -1;
+    flow.new_level = -1;
     if (can_reach_bound(flow)) {
-      bound_levels_.push_back({flow.bound, id});
+      bound_levels_.push_back({flow.bound / flow.weight, id});
     }
   }
   std::make_heap(bound_levels_.begin(), bound_levels_.end(), higher);
@@ -273,7 +275,7 @@ void MaxMinSharing::begin_pass() {
   }
   for (const ResourceId id : seen_) {
     if (resources_[id].open == 0) continue;
-    resources_[id].queued = share_of(resources_[id]);
+    resources_[id].queued = level_left(resources_[id]);
     resource_levels_.push_back({resources_[id].queued, id});
   }
   std::make_heap(resource_levels_.begin(), resource_levels_.end(), higher);
@@ -281,7 +283,7 @@ void MaxMinSharing::begin_pass() {
     const Resource& resource = resources_[id];
     const bool is_seen = resource.pass == pass_;
     if (is_seen && resource.open == 0 && resource.left < -slack(resource)) {
-      join_faster(id);
+      join_higher(id);
     }
   }
 }
@@ -298,14 +300,20 @@ void MaxMinSharing::look_at(ResourceId id) {
   }
   double out = 0;
   resource.open = 0;
+  resource.open_weight = 0;
   resource.out_held = 0;
+  resource.held_weight = 0;
   for (HopId h = resource.first_hop; h != none; h = hops_[h].next) {
     const Flow& flow = flows_[hops_[h].flow];
     if (flow.round == round_) {
       ++resource.open;
-    } else {
-      out += flow.rate;
-      resource.out_held += flow.bottleneck == id ? 1 : 0;
+      resource.open_weight += flow.weight;
+      continue;
+    }
+    out += rate_of(flow);
+    if (flow.bottleneck == id) {
+      ++resource.out_held;
+      resource.held_weight += flow.weight;
     }
   }
   resource.left = resource.capacity - out;
@@ -315,82 +323,84 @@ void MaxMinSharing::look_at(ResourceId id) {
   seen_.push_back(id);
 }
 
-/// What the resource can still give to each open flow, and to those who would join.
-double MaxMinSharing::share_of(const Resource& resource) {
-  return resource.open > 0 ? std::max(resource.left, 0.0) / resource.open : 0;
+/// The level to which the resource can still lift its open flows, and those who would join.
+double MaxMinSharing::level_left(const Resource& resource) {
+  return resource.open > 0 ? std::max(resource.left, 0.0) / resource.open_weight : 0;
 }
 
 void MaxMinSharing::queue(ResourceId id) {
   Resource& resource = resources_[id];
-  const double share = share_of(resource);
-  if (share >= resource.queued) return;
-  resource.queued = share;
-  resource_levels_.push_back({share, id});
+  const double level = level_left(resource);
+  if (level >= resource.queued) return;
+  resource.queued = level;
+  resource_levels_.push_back({level, id});
   std::push_heap(resource_levels_.begin(), resource_levels_.end(), higher);
 }
 
-/// A level in the heap may be outdated, but only too low: what a resource can still give to each
-/// open flow rises as flows are fixed below it.
+/// A level in the heap may be outdated, but only too low: the level to which a resource can still
+/// lift its open flows rises as flows are fixed below it.
 void MaxMinSharing::fill_lowest() {
   const Level lowest = resource_levels_.front();
   std::pop_heap(resource_levels_.begin(), resource_levels_.end(), higher);
   resource_levels_.pop_back();
   Resource& resource = resources_[lowest.id];
-  if (lowest.rate != resource.queued) return;  // it has come to a lower one since
+  if (lowest.level != resource.queued) return;  // it has come to a lower one since
   resource.queued = infinity;
   if (resource.open == 0) return;
-  if (share_of(resource) > lowest.rate || join_faster(lowest.id)) {
+  if (level_left(resource) > lowest.level || join_higher(lowest.id)) {
     queue(lowest.id);
   } else {
-    fill_resource(lowest.id, lowest.rate);
+    fill_resource(lowest.id, lowest.level);
   }
 }
 
-/// The resource is full at this rate: its open flows stay there.
-void MaxMinSharing::fill_resource(ResourceId id, double rate) {
+/// The resource is full at this level: its open flows stay there.
+void MaxMinSharing::fill_resource(ResourceId id, double level) {
   const Resource& resource = resources_[id];
   for (HopId h = resource.first_hop; h != none && resource.open > 0; h = hops_[h].next) {
     const Flow& flow = flows_[hops_[h].flow];
-    if (flow.round == round_ && flow.new_rate < 0) {
-      fix(hops_[h].flow, rate, id);
+    if (flow.round == round_ && flow.new_level < 0) {
+      fix(hops_[h].flow, level, id);
     }
   }
 }
 
-void MaxMinSharing::fix(FlowId id, double rate, ResourceId bottleneck) {
+void MaxMinSharing::fix(FlowId id, double level, ResourceId bottleneck) {
   Flow& flow = flows_[id];
-  flow.new_rate = rate;
+  flow.new_level = level;
   flow.new_bottleneck = bottleneck;
   --open_flows_;
-  const bool is_slower = rate < flow.rate * (1 - rounding);
+  const bool sinks = level < flow.level * (1 - rounding);
   for (const Hop& hop : hops_of(flow)) {
     Resource& resource = resources_[hop.resource];
     if (resource.pass != pass_) continue;
-    resource.left -= rate;
-    resource.top = std::max(resource.top, rate);
+    resource.left -= flow.weight * level;
+    resource.top = std::max(resource.top, level);
     --resource.open;
-    if (is_slower && resource.out_held > 0) {
+    resource.open_weight -= flow.weight;
+    if (sinks && resource.out_held > 0) {
       join_held(hop.resource);
     }
   }
 }
 
-/// From now on the flow, which is faster than the level reached so far, rises with it.
+/// From now on the flow, which is above the level reached so far, rises with it.
 void MaxMinSharing::join(FlowId id) {
   Flow& flow = flows_[id];
   take_in(id);
-  flow.new_rate = -1;
+  flow.new_level = -1;
   ++open_flows_;
   if (can_reach_bound(flow)) {
-    bound_levels_.push_back({flow.bound, id});
+    bound_levels_.push_back({flow.bound / flow.weight, id});
     std::push_heap(bound_levels_.begin(), bound_levels_.end(), higher);
   }
   for (const Hop& hop : hops_of(flow)) {
     Resource& resource = resources_[hop.resource];
     if (!can_hold(resource)) continue;
     if (resource.pass == pass_) {
-      resource.left += flow.rate;
+      resource.left += rate_of(flow);
       ++resource.open;
+      resource.open_weight += flow.weight;
       --resource.out;
       resource.out_held -= flow.bottleneck == hop.resource ? 1 : 0;
     } else {
@@ -400,25 +410,25 @@ void MaxMinSharing::join(FlowId id) {
   }
 }
 
-/// The fastest join first: each that does leaves more for the others. So do all whom the resource
+/// The highest join first: each that does leaves more for the others. So do all whom the resource
 /// holds at the level that it has now, for they are to stay equal to the last bit.
-bool MaxMinSharing::join_faster(ResourceId id) {
+bool MaxMinSharing::join_higher(ResourceId id) {
   const Resource& resource = resources_[id];
   if (resource.out == 0) return false;
   const auto is_to_join = [&](const Level& flow) {
     const double tolerance = flows_[flow.id].bottleneck == id ? -slack(resource) : slack(resource);
-    return flow.rate > share_of(resource) + tolerance;
+    return flows_[flow.id].weight * (flow.level - level_left(resource)) > tolerance;
   };
-  faster_.clear();
+  higher_.clear();
   for (HopId h = resource.first_hop; h != none; h = hops_[h].next) {
-    const Level flow{flows_[hops_[h].flow].rate, hops_[h].flow};
+    const Level flow{flows_[hops_[h].flow].level, hops_[h].flow};
     if (flows_[flow.id].round != round_ && is_to_join(flow)) {
-      faster_.push_back(flow);
+      higher_.push_back(flow);
     }
   }
-  std::sort(faster_.begin(), faster_.end(), higher);
+  std::sort(higher_.begin(), higher_.end(), higher);
   bool joined = false;
-  for (const Level& flow : faster_) {
+  for (const Level& flow : higher_) {
     if (is_to_join(flow)) {
       join(flow.id);
       joined = true;
@@ -444,7 +454,8 @@ bool MaxMinSharing::take_in_unsettled() {
   for (const ResourceId id : seen_) {
     const Resource& resource = resources_[id];
     if (resource.out_held > 0 &&
-        (resource.left > slack(resource) || resource.top > resource.level + slack(resource))) {
+        (resource.left > slack(resource) ||
+         (resource.top - resource.level) * resource.held_weight > slack(resource))) {
       take_in_held(id);
     }
   }
@@ -457,11 +468,11 @@ void MaxMinSharing::apply() {
     if (flow.bottleneck != none) {
       --resources_[flow.bottleneck].held;
     }
-    flow.rate = flow.new_rate;
+    flow.level = flow.new_level;
     flow.bottleneck = flow.new_bottleneck;
     if (flow.bottleneck != none) {
       ++resources_[flow.bottleneck].held;
-      resources_[flow.bottleneck].level = flow.rate;
+      resources_[flow.bottleneck].level = flow.level;
     }
   }
 }

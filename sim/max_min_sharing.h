@@ -9,16 +9,17 @@
 
 namespace collsim {
 
-/// Flows that share resources max-min fairly, and their rates while flows come and go.
+/// Flows that share resources max-min fairly by weight, and their rates while flows come and go.
 ///
-/// An allocation is max-min fair, and then the only one, if every flow has a bottleneck: it runs at
-/// its bound, the most it could have alone, or a resource of its route is full and no flow there is
-/// faster. Each flow's bottleneck is kept. A change frees the flows that it takes the bottleneck
-/// from; only these are solved, by water-filling over what the others leave (all rates rise
+/// What is made fair is the flows' levels, their rates divided by their weights. An allocation is
+/// max-min fair, and then the only one, if every flow has a bottleneck: it runs at its bound, the
+/// most it could have alone, or a resource of its route is full and no flow there has a higher
+/// level. Each flow's bottleneck is kept. A change frees the flows that it takes the bottleneck
+/// from; only these are solved, by water-filling over what the others leave (all levels rise
 /// together until a resource is full or a bound is reached). Others join them
-///  - where a resource fills and they are faster than it allows, or are held there by it,
-///  - where a flow becomes slower than it was and they are held by a resource of its route.
-/// Either is found while the water is still below their own rate, so that they rise with the rest
+///  - where a resource fills and they are higher than it allows, or are held there by it,
+///  - where a flow sinks below the level it had and they are held by a resource of its route.
+/// Either is found while the water is still below their own level, so that they rise with the rest
 /// as if they had been there from the beginning.
 ///
 /// A resource whose flows would not fill it at their bounds holds none and is not looked at.
@@ -32,7 +33,7 @@ class MaxMinSharing {
   /// A slot for flows over these limited resources, one after the other.
   FlowId add_flow(std::span<const ResourceId> route);
 
-  void start(FlowId id, double rate_cap);
+  void start(FlowId id, const FlowRate& rate);
   void end(FlowId id);
   void set_capacity(ResourceId id, double capacity);
   /// Its bucket opens or closes.
@@ -47,7 +48,7 @@ class MaxMinSharing {
   /// Resources with buckets whose load may have changed.
   std::span<const ResourceId> used_buckets() const { return used_buckets_; }
 
-  double rate(FlowId id) const { return flows_[id].rate; }
+  double rate(FlowId id) const { return rate_of(flows_[id]); }
   bool is_running(FlowId id) const { return flows_[id].running; }
   double capacity(ResourceId id) const { return resources_[id].capacity; }
   /// The sum of its flows' rates.
@@ -67,11 +68,13 @@ class MaxMinSharing {
     bool bursts = false;     ///< whether it has a bucket
 
     // While solving. `in` are the flows that are being solved, `out` all others.
-    double level = 0;            ///< the rate of the `out` flows that it holds
+    double level = 0;            ///< of the `out` flows that it holds
     double left = 0;             ///< not given to a flow
     double queued = 0;           ///< the level that counts in `resource_levels_`; infinite: none
-    double top = 0;              ///< the highest rate of `in` flows
-    std::uint32_t open = 0;      ///< `in` flows whose rate is not known yet
+    double top = 0;              ///< the highest level of `in` flows
+    double open_weight = 0;      ///< of the `open` flows
+    double held_weight = 0;      ///< of those that it held when the pass began
+    std::uint32_t open = 0;      ///< `in` flows whose level is not known yet
     std::uint32_t out = 0;       ///< how many
     std::uint32_t out_held = 0;  ///< how many of those it holds
     std::uint64_t pass = 0;      ///< the last pass that looked at it
@@ -85,9 +88,10 @@ class MaxMinSharing {
     std::uint64_t share = 0;  ///< the flow's bound as a part of the resource's limit; of `whole`
   };
   struct Flow {
-    double rate = 0;
-    double new_rate = 0;  ///< while solving; negative: not known yet
-    double bound = 0;     ///< the most it could have alone
+    double level = 0;
+    double new_level = 0;  ///< while solving; negative: not known yet
+    double weight = 1;
+    double bound = 0;  ///< the most that its rate could be alone
     double rate_cap = -1;
     std::uint64_t limits = 0;  ///< the version of the limits that `bound` is for
     std::uint64_t round = 0;   ///< the last solve that it was in
@@ -99,7 +103,7 @@ class MaxMinSharing {
     bool running = false;  ///< whether it is in its resources' lists
   };
   struct Level {
-    double rate;
+    double level;
     std::uint32_t id;
   };
 
@@ -114,8 +118,9 @@ class MaxMinSharing {
   static bool can_hold(const Resource& resource) {
     return resource.bursts || resource.demand > whole || resource.flows > most_summed;
   }
+  static double rate_of(const Flow& flow) { return flow.weight * flow.level; }
   static double slack(const Resource& resource);
-  static double share_of(const Resource& resource);
+  static double level_left(const Resource& resource);
 
   void bound(Flow& flow);
   bool can_reach_bound(const Flow& flow) const;
@@ -132,10 +137,10 @@ class MaxMinSharing {
   void look_at(ResourceId id);
   void queue(ResourceId id);
   void fill_lowest();
-  void fill_resource(ResourceId id, double rate);
-  void fix(FlowId id, double rate, ResourceId bottleneck);
+  void fill_resource(ResourceId id, double level);
+  void fix(FlowId id, double level, ResourceId bottleneck);
   void join(FlowId id);
-  bool join_faster(ResourceId id);
+  bool join_higher(ResourceId id);
   void join_held(ResourceId id);
   bool take_in_unsettled();
   void apply();
@@ -163,7 +168,7 @@ class MaxMinSharing {
   std::vector<ResourceId> seen_;        ///< in this pass
   std::vector<Level> resource_levels_;  ///< min-heap; may hold outdated levels
   std::vector<Level> bound_levels_;     ///< min-heap
-  std::vector<Level> faster_;
+  std::vector<Level> higher_;
 };
 
 }  // namespace collsim

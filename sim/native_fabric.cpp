@@ -38,22 +38,23 @@ RouteId NativeFabric::add_route(std::span<const ResourceId> resources) {
   return static_cast<RouteId>(routes_.size() - 1);
 }
 
-void NativeFabric::start_flow(RouteId route, double bytes, BytesPerSecond rate_cap, EventTag tag) {
-  assert(bytes >= 0 && std::isfinite(bytes) && rate_cap.value > 0);
+void NativeFabric::start_flow(RouteId route, double bytes, const FlowRate& rate, EventTag tag) {
+  assert(bytes >= 0 && std::isfinite(bytes) && rate.cap.value > 0);
+  assert(rate.weight > 0 && std::isfinite(rate.weight));
   const FlowId id = take_flow(route);
   Flow& flow = flows_[id];
-  assert(routes_[route].length > 0 || std::isfinite(rate_cap.value) || bytes == 0);
+  assert(routes_[route].length > 0 || std::isfinite(rate.cap.value) || bytes == 0);
   flow.tag = tag;
   flow.remaining = bytes;
   flow.settled = now_;
   flow.rate = 0;
-  flow.rate_cap = rate_cap.value;
+  flow.most = rate;
   if (bytes == 0) {
     flow.finish = now_;
     schedule(id);
   } else {
     flow.finish = infinity;
-    sharing_.start(id, rate_cap.value);
+    sharing_.start(id, rate);
   }
 }
 
@@ -81,7 +82,7 @@ void NativeFabric::redirect(RouteId from, RouteId to) {
     settle(flows_[id]);
     const Flow flow = flows_[id];
     release(id);
-    start_flow(to, flow.remaining, BytesPerSecond{flow.rate_cap}, flow.tag);
+    start_flow(to, flow.remaining, flow.most, flow.tag);
   }
 }
 

@@ -21,7 +21,7 @@ class NativeFabric final : public Fabric {
   ResourceId add_resource(BytesPerSecond capacity) override;
   void let_burst(ResourceId resource, const Burst& burst) override;
   RouteId add_route(std::span<const ResourceId> resources) override;
-  void start_flow(RouteId route, double bytes, BytesPerSecond rate_cap, EventTag tag) override;
+  void start_flow(RouteId route, double bytes, const FlowRate& rate, EventTag tag) override;
   void start_timer(Seconds delay, EventTag tag) override;
   void run(FabricListener& listener) override;
   Seconds now() const override { return Seconds{now_}; }
@@ -38,7 +38,7 @@ class NativeFabric final : public Fabric {
     double settled = 0;
     double rate = 0;
     double finish = 0;  ///< if the rate stays; infinite where it is 0
-    double rate_cap = 0;
+    FlowRate most = unlimited;
     EventTag tag = 0;
     RouteId route = 0;
     std::uint32_t version = timer_version;

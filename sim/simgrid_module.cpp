@@ -40,11 +40,16 @@ constexpr double units_per_byte = 0x1p33;
 /// in several, one after the other.
 constexpr double largest_size = 0x1p62;
 
+/// SimGrid shares links by the inverse of what it takes for a flow's round trip, the latency of its
+/// route. This part of it passes before the flow moves: enough to be more than nothing, too little
+/// to be seen.
+constexpr const char* paid_latency = "1e-18";
+
 /// SimGrid has one engine, one clock and one list of callbacks per process. The engine is made anew
 /// for each fabric: it costs 1.6 ms, and keeps neither hosts nor links of the last one.
 ///
 /// A route is a sender ("host") whose only way to the one receiver leads over its links. Links have
-/// no latency: SimGrid would weight shares by it.
+/// no latency but those that stand for weights.
 class SimGridFabric final : public Fabric {
  public:
   SimGridFabric();
@@ -55,7 +60,7 @@ class SimGridFabric final : public Fabric {
   ResourceId add_resource(BytesPerSecond capacity) override;
   void let_burst(ResourceId resource, const Burst& burst) override;
   RouteId add_route(std::span<const ResourceId> resources) override;
-  void start_flow(RouteId route, double bytes, BytesPerSecond rate_cap, EventTag tag) override;
+  void start_flow(RouteId route, double bytes, const FlowRate& rate, EventTag tag) override;
   void start_timer(Seconds delay, EventTag tag) override;
   void run(FabricListener& listener) override;
   Seconds now() const override { return Seconds{clock() / clock_per_second}; }
@@ -67,12 +72,14 @@ class SimGridFabric final : public Fabric {
     double capacity = 0;
     s4u::Link* link = nullptr;  ///< null: unlimited
   };
+  /// What sets flows of a route apart: their cap, as far as it counts, and their weight.
+  using Limit = std::pair<double, double>;
   struct Route {
     std::vector<s4u::LinkInRoute> links;
     std::vector<ResourceId> resources;  ///< of the links
     double capacity = unlimited.value;
-    s4u::Host* uncapped = nullptr;
-    std::map<double, s4u::Host*> capped;
+    s4u::Host* plain = nullptr;  ///< of flows of weight 1 that only links limit
+    std::map<Limit, s4u::Host*> limited;
   };
   struct Flow {
     s4u::CommPtr communication;
@@ -80,7 +87,7 @@ class SimGridFabric final : public Fabric {
     double units_left = 0;  ///< beyond the present communication
     EventTag tag = 0;
     RouteId route = 0;
-    double rate_cap = 0;
+    FlowRate rate = unlimited;
     bool running = false;
   };
 
@@ -91,8 +98,8 @@ class SimGridFabric final : public Fabric {
   double clock() const { return s4u::Engine::get_clock() - origin_; }
   s4u::Link* make_link(BytesPerSecond capacity);
   s4u::Host* make_sender(const std::vector<s4u::LinkInRoute>& links);
-  s4u::Host* sender_of(Route& route, double rate_cap);
-  const s4u::Link* cap_link(double rate_cap);
+  s4u::Host* sender_of(Route& route, const FlowRate& rate);
+  const s4u::Link* make_limit_link(const Limit& limit);
   Flow& take_flow();
   void stop(Flow& flow);
   void go_on(Flow& flow);
@@ -112,7 +119,6 @@ class SimGridFabric final : public Fabric {
   std::size_t names_ = 0;
   std::vector<Resource> resources_;
   std::vector<Route> routes_;
-  std::map<double, const s4u::Link*> cap_links_;
   std::deque<Flow> flows_;  ///< SimGrid keeps their addresses
   std::vector<Flow*> free_flows_;
   s4u::CommPtr last_finished_;
@@ -151,6 +157,7 @@ bool configure() {
   s4u::Engine::set_config("network/model:CM02");
   s4u::Engine::set_config("network/crosstraffic:0");
   s4u::Engine::set_config("network/TCP-gamma:1e30");
+  s4u::Engine::set_config(std::string("network/latency-factor:") + paid_latency);
   s4u::Engine::set_config("surf/precision:1e-12");
   s4u::Engine::set_config("maxmin/precision:1e-12");
   s4u::Engine::set_config("debug/clean-atexit:0");
@@ -236,20 +243,20 @@ RouteId SimGridFabric::add_route(std::span<const ResourceId> resources) {
   return static_cast<RouteId>(routes_.size() - 1);
 }
 
-void SimGridFabric::start_flow(RouteId route_id, double bytes, BytesPerSecond rate_cap,
-                               EventTag tag) {
-  assert(bytes >= 0 && std::isfinite(bytes) && rate_cap.value > 0);
+void SimGridFabric::start_flow(RouteId route_id, double bytes, const FlowRate& rate, EventTag tag) {
+  assert(bytes >= 0 && std::isfinite(bytes) && rate.cap.value > 0);
+  assert(rate.weight > 0 && std::isfinite(rate.weight));
   Route& route = routes_[route_id];
   if (route.links.empty() || bytes == 0) {  // shares nothing; SimGrid would not take it
-    assert(std::isfinite(rate_cap.value) || bytes == 0);
-    push_event(bytes / rate_cap.value * clock_per_second, {tag, flow_event});
+    assert(std::isfinite(rate.cap.value) || bytes == 0);
+    push_event(bytes / rate.cap.value * clock_per_second, {tag, flow_event});
     return;
   }
   Flow& flow = take_flow();
   flow.units_left = bytes * units_per_byte;
   flow.tag = tag;
   flow.route = route_id;
-  flow.rate_cap = rate_cap.value;
+  flow.rate = rate;
   flow.running = true;
   go_on(flow);
 }
@@ -267,7 +274,7 @@ void SimGridFabric::stop(Flow& flow) {
 void SimGridFabric::go_on(Flow& flow) {
   Route& route = routes_[flow.route];
   if (route.capacity <= 0 || listener_ == nullptr) return;
-  flow.sender = sender_of(route, flow.rate_cap);
+  flow.sender = sender_of(route, flow.rate);
   communicate(flow);
 }
 
@@ -338,27 +345,28 @@ s4u::Host* SimGridFabric::make_sender(const std::vector<s4u::LinkInRoute>& links
   return sender;
 }
 
-s4u::Host* SimGridFabric::sender_of(Route& route, double rate_cap) {
-  s4u::Host*& sender = rate_cap < route.capacity ? route.capped[rate_cap] : route.uncapped;
+s4u::Host* SimGridFabric::sender_of(Route& route, const FlowRate& rate) {
+  const bool is_plain = rate.cap.value >= route.capacity && rate.weight == 1;
+  const Limit limit{std::min(rate.cap.value, route.capacity), rate.weight};
+  s4u::Host*& sender = is_plain ? route.plain : route.limited[limit];
   if (sender == nullptr) {
-    std::vector<s4u::LinkInRoute> links = route.links;
-    if (rate_cap < route.capacity) {
-      links.emplace_back(cap_link(rate_cap));
-    }
+    std::vector<s4u::LinkInRoute> links;
+    if (!is_plain) links.emplace_back(make_limit_link(limit));
+    links.insert(links.end(), route.links.begin(), route.links.end());
     sender = make_sender(links);
   }
   return sender;
 }
 
-/// A "fat pipe" gives its whole bandwidth to each of its flows.
-const s4u::Link* SimGridFabric::cap_link(double rate_cap) {
-  const s4u::Link*& link = cap_links_[rate_cap];
-  if (link == nullptr) {
-    link = make_link(BytesPerSecond{rate_cap})
-               ->set_sharing_policy(s4u::Link::SharingPolicy::FATPIPE)
-               ->seal();
-  }
-  return link;
+/// A "fat pipe" gives its whole bandwidth to each of its flows. Of weight 1 they need no latency.
+/// No two routes have the same, and it comes first on the way: when a latency is over, SimGrid
+/// solves the flow's first link anew, and all others only if that was not yet to be solved.
+const s4u::Link* SimGridFabric::make_limit_link(const Limit& limit) {
+  const auto [cap, weight] = limit;
+  return make_link(BytesPerSecond{cap})
+      ->set_sharing_policy(s4u::Link::SharingPolicy::FATPIPE)
+      ->set_latency(weight == 1 ? 0.0 : 1 / weight)
+      ->seal();
 }
 
 SimGridFabric::Flow& SimGridFabric::take_flow() {

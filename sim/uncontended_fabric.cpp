@@ -28,16 +28,16 @@ RouteId UncontendedFabric::add_route(std::span<const ResourceId> resources) {
   return static_cast<RouteId>(routes_.size() - 1);
 }
 
-void UncontendedFabric::start_flow(RouteId route, double bytes, BytesPerSecond rate_cap,
+void UncontendedFabric::start_flow(RouteId route, double bytes, const FlowRate& rate,
                                    EventTag tag) {
-  double rate = rate_cap.value;
-  for (const ResourceId resource : routes_[route]) rate = std::min(rate, capacities_[resource]);
+  double least = rate.cap.value;
+  for (const ResourceId resource : routes_[route]) least = std::min(least, capacities_[resource]);
   assert(bytes >= 0 && std::isfinite(bytes));
-  assert(std::isfinite(rate) || bytes == 0);
+  assert(std::isfinite(least) || bytes == 0);
   if (bytes == 0) {
     queue_.push(now_, {tag, flow});
-  } else if (rate > 0) {
-    queue_.push(now_ + bytes / rate, {tag, flow});
+  } else if (least > 0) {
+    queue_.push(now_ + bytes / least, {tag, flow});
   }
 }
 

@@ -15,7 +15,7 @@ class UncontendedFabric final : public Fabric {
   ResourceId add_resource(BytesPerSecond capacity) override;
   void let_burst(ResourceId resource, const Burst& burst) override;
   RouteId add_route(std::span<const ResourceId> resources) override;
-  void start_flow(RouteId route, double bytes, BytesPerSecond rate_cap, EventTag tag) override;
+  void start_flow(RouteId route, double bytes, const FlowRate& rate, EventTag tag) override;
   void start_timer(Seconds delay, EventTag tag) override;
   void run(FabricListener& listener) override;
   Seconds now() const override { return Seconds{now_}; }

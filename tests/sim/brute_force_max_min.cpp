@@ -28,7 +28,7 @@ std::vector<double> max_min_rates(std::span<const double> capacities,
         const auto& route = demands[f].resources;
         if (std::find(route.begin(), route.end(), r) != route.end()) {
           fixed += open[f] ? 0 : rates[f];
-          sharers += open[f] ? 1 : 0;
+          sharers += open[f] ? demands[f].weight : 0;
         }
       }
       if (sharers > 0) {
@@ -39,7 +39,7 @@ std::vector<double> max_min_rates(std::span<const double> capacities,
     std::vector<double> stops_at(demands.size(), infinity);
     for (std::size_t f = 0; f < demands.size(); ++f) {
       if (open[f]) {
-        stops_at[f] = demands[f].rate_cap;
+        stops_at[f] = demands[f].rate_cap / demands[f].weight;
         for (const ResourceId r : demands[f].resources) {
           stops_at[f] = std::min(stops_at[f], full_at[r]);
         }
@@ -48,7 +48,7 @@ std::vector<double> max_min_rates(std::span<const double> capacities,
     const double level = *std::min_element(stops_at.begin(), stops_at.end());
     for (std::size_t f = 0; f < demands.size(); ++f) {
       if (open[f] && stops_at[f] <= level) {
-        rates[f] = level;
+        rates[f] = demands[f].weight * level;
         open[f] = false;
       }
     }
@@ -66,9 +66,8 @@ RouteId BruteForceFabric::add_route(std::span<const ResourceId> resources) {
   return static_cast<RouteId>(routes_.size() - 1);
 }
 
-void BruteForceFabric::start_flow(RouteId route, double bytes, BytesPerSecond rate_cap,
-                                  EventTag tag) {
-  flows_.push_back({bytes, {routes_[route], rate_cap.value}, tag, route});
+void BruteForceFabric::start_flow(RouteId route, double bytes, const FlowRate& rate, EventTag tag) {
+  flows_.push_back({bytes, {routes_[route], rate.cap.value, rate.weight}, tag, route});
 }
 
 void BruteForceFabric::start_timer(Seconds delay, EventTag tag) {

@@ -12,11 +12,13 @@ namespace collsim {
 struct Demand {
   std::vector<ResourceId> resources;
   double rate_cap = unlimited.value;
+  double weight = 1;
 };
 
 /// The max-min fair rates of flows that run at once, by progressive filling as textbooks define it:
-/// all rates rise together; a flow stops when it reaches its cap or when a resource of its route is
-/// full. Scans everything at every level: slow, and plain to see.
+/// all rates rise together, each in proportion to its weight; a flow stops when it reaches its cap
+/// or when a resource of its route is full. Scans everything at every level: slow, and plain to
+/// see.
 std::vector<double> max_min_rates(std::span<const double> capacities,
                                   std::span<const Demand> demands);
 
@@ -27,7 +29,7 @@ class BruteForceFabric final : public Fabric {
   ResourceId add_resource(BytesPerSecond capacity) override;
   void let_burst(ResourceId /*resource*/, const Burst& /*burst*/) override { assert(false); }
   RouteId add_route(std::span<const ResourceId> resources) override;
-  void start_flow(RouteId route, double bytes, BytesPerSecond rate_cap, EventTag tag) override;
+  void start_flow(RouteId route, double bytes, const FlowRate& rate, EventTag tag) override;
   void start_timer(Seconds delay, EventTag tag) override;
   void run(FabricListener& listener) override;
   Seconds now() const override { return Seconds{now_}; }

@@ -16,6 +16,7 @@ struct Step {
   RouteId route;
   double bytes;
   double rate_cap;
+  double weight;
   double delay;  ///< from the end of the step before to the start of the flow
 };
 
@@ -26,7 +27,8 @@ struct Workload {
   std::vector<std::vector<Step>> chains;
 };
 
-/// Every 50th has some hundred flows at once, the others a dozen.
+/// Every 50th has some hundred flows at once, the others a dozen. In every other one all weigh the
+/// same.
 Workload random_workload(unsigned seed) {
   std::mt19937 random(seed);
   const auto draw = [&random](unsigned least, unsigned most) {
@@ -58,6 +60,7 @@ Workload random_workload(unsigned seed) {
         return workload.capacities[r] != unlimited.value;
       });
       step.rate_cap = !limited || draw(0, 2) == 0 ? 0.3e9 * draw(1, 20) : unlimited.value;
+      step.weight = seed % 2 == 0 || draw(0, 3) == 0 ? 1 : 0.1 * draw(1, 60);
       step.delay = draw(0, 2) == 0 ? 0 : 1e-7 * draw(1, 30);
     }
   }
@@ -107,7 +110,7 @@ class ChainRunner final : public FabricListener {
   }
   void start(EventTag tag) {
     const Step& step = workload_->chains[tag / 100][tag % 100];
-    fabric_->start_flow(step.route, step.bytes, BytesPerSecond{step.rate_cap}, tag);
+    fabric_->start_flow(step.route, step.bytes, {BytesPerSecond{step.rate_cap}, step.weight}, tag);
   }
 
   Fabric* fabric_;

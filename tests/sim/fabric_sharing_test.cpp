@@ -66,6 +66,56 @@ TEST_P(FabricSharing, parking_lot) {
   expect_end(0, 12.5);
 }
 
+TEST_P(FabricSharing, flows_share_by_weight) {
+  // C = 9, weights 1 and 2: x_0 = 3, x_1 = 6. Flow 1 (12 bytes) ends at 2; flow 0 has 15 - 6 = 9
+  // left, now at 9: over at 3.
+  const auto route = add_route(*fabric_, {fabric_->add_resource(per_second(9))});
+  fabric_->start_flow(route, 15, {unlimited, 1}, 0);
+  fabric_->start_flow(route, 12, {unlimited, 2}, 1);
+  fabric_->run(recorder_);
+  expect_end(1, 2);
+  expect_end(0, 3);
+}
+
+TEST_P(FabricSharing, equal_weights_share_as_if_there_were_none) {
+  // C = 10, a hundredth each: 5 each, both over at 4.
+  const auto route = add_route(*fabric_, {fabric_->add_resource(per_second(10))});
+  fabric_->start_flow(route, 20, {unlimited, 0.01}, 0);
+  fabric_->start_flow(route, 20, {unlimited, 0.01}, 1);
+  fabric_->run(recorder_);
+  expect_end(0, 4);
+  expect_end(1, 4);
+}
+
+TEST_P(FabricSharing, what_a_heavy_flow_cannot_use_is_left_to_others) {
+  // C = 12, weights 4, 1, 1, the first capped at 2: (12 - 2) / 2 = 5 for the others. Flow 1 (10
+  // bytes) ends at 2; then x_2 = 10 for its last 10: over at 3. Flow 0 stays at its cap: 8 / 2 = 4.
+  const auto route = add_route(*fabric_, {fabric_->add_resource(per_second(12))});
+  fabric_->start_flow(route, 8, {per_second(2), 4}, 0);
+  fabric_->start_flow(route, 10, unlimited, 1);
+  fabric_->start_flow(route, 20, unlimited, 2);
+  fabric_->run(recorder_);
+  expect_end(1, 2);
+  expect_end(2, 3);
+  expect_end(0, 4);
+}
+
+TEST_P(FabricSharing, a_weight_counts_on_every_link) {
+  // Flow 0 (weight 3) uses both links, flow 1 the first, flow 2 the second. C_0 = 8, C_1 = 20.
+  //   3 + 1 parts of 8: level 2, x_0 = 6, x_1 = 2, then x_2 = 20 - 6 = 14.
+  // Flow 2 has 28 bytes, over at 2. Flow 1 has 10 bytes, over at 5. Flow 0 then has 54 - 30 = 24
+  // left and runs at min(8, 20) = 8: over at 8.
+  const auto first = fabric_->add_resource(per_second(8));
+  const auto second = fabric_->add_resource(per_second(20));
+  fabric_->start_flow(add_route(*fabric_, {first, second}), 54, {unlimited, 3}, 0);
+  fabric_->start_flow(add_route(*fabric_, {first}), 10, unlimited, 1);
+  fabric_->start_flow(add_route(*fabric_, {second}), 28, unlimited, 2);
+  fabric_->run(recorder_);
+  expect_end(2, 2);
+  expect_end(1, 5);
+  expect_end(0, 8);
+}
+
 TEST_P(FabricSharing, a_rate_cap_leaves_the_rest_to_others) {
   // C = 12 for three flows, one capped at 2: x_0 = 2, x_1 = x_2 = (12 - 2) / 2 = 5.
   // Flows 1 (10 bytes) and 2 (20 bytes): flow 1 ends at 2; then x_2 = 10 for its last 10: ends

@@ -27,10 +27,10 @@ class Network {
     buckets_.add(link, burst, capacities_[link]);
     sharing_.let_burst(link, buckets_.peak(link));
   }
-  std::uint32_t start(const std::vector<ResourceId>& route, double rate_cap) {
+  std::uint32_t start(const std::vector<ResourceId>& route, double rate_cap, double weight = 1) {
     const auto id = sharing_.add_flow(route);
-    sharing_.start(id, rate_cap);
-    running_[id] = {route, rate_cap};
+    sharing_.start(id, {BytesPerSecond{rate_cap}, weight});
+    running_[id] = {route, rate_cap, weight};
     return id;
   }
   void end(std::uint32_t flow) {
@@ -111,6 +111,7 @@ struct History {
   bool neighbours_only = false;  ///< routes are stretches of a chain of links
   bool capacities_change = false;
   bool bursts = false;
+  bool weights = false;
 };
 
 class RandomHistory {
@@ -145,8 +146,13 @@ class RandomHistory {
       network_.end(network_.flow(draw(0, static_cast<unsigned>(network_.flows()) - 1)));
     } else {
       // Some caps are so low that they always hold, some equal the shares of others.
-      network_.start(route(), draw(0, 1) == 0 ? unlimited.value : 0.25e9 * draw(1, 20));
+      const double cap = draw(0, 1) == 0 ? unlimited.value : 0.25e9 * draw(1, 20);
+      network_.start(route(), cap, history_.weights ? weight(cap) : 1);
     }
+  }
+  /// By the cap, as thread blocks' flows, or by chance.
+  double weight(double cap) {
+    return std::isfinite(cap) && draw(0, 1) == 0 ? cap / 1e9 : 0.01 * draw(1, 500);
   }
   std::vector<ResourceId> route() {
     const unsigned length = draw(1, std::min(history_.longest_route, history_.links));
@@ -216,8 +222,30 @@ TEST(MaxMinSharing, is_right_where_links_burst) {
   expect_right_histories(history, 40);
 }
 
+TEST(MaxMinSharing, is_right_by_weight) {
+  History history;
+  history.weights = true;
+  expect_right_histories(history, 60);
+  history.capacities_change = true;
+  history.changes_at_once = 5;
+  expect_right_histories(history, 60);
+  history.bursts = true;
+  expect_right_histories(history, 40);
+}
+
+TEST(MaxMinSharing, is_right_by_weight_along_chains) {
+  History history;
+  history.links = 40;
+  history.longest_route = 2;
+  history.flows = 60;
+  history.neighbours_only = true;
+  history.weights = true;
+  expect_right_histories(history, 8);
+}
+
 TEST(MaxMinSharing, does_not_drift) {
   History history;
+  history.weights = true;
   history.links = 12;
   history.steps = 20'000;
   expect_right_histories(history, 1);
