@@ -391,6 +391,10 @@ Bounds Predictor::bounds_on(const Call& call, const Wiring& wiring) const {
                                call.protocol);
   const Seconds launch = cost_.startup(call.protocol, collective_, 1, 0);
   bounds.latency = launch + (1.0 / calls_) * (bounds.latency - launch);
+  // While a rank launches a further call, others may keep a link busy with what is left of theirs.
+  for (Seconds* bound : {&bounds.cut, &bounds.busiest_resource}) {
+    *bound += (1.0 / calls_ - 1) * launch;
+  }
   if (call.layout->reroutes) {  // what each link will carry is not known
     bounds.busiest_resource = launch;
     bounds.latency = launch;

@@ -112,7 +112,7 @@ double Crowding::join(Worker& worker, BytesPerSecond rate) {
     }
   });
   const double of_link = 1 - worker.cost->mixing * other_sources * other_destinations;
-  return worker.cost->crowded_share(fullest, of_link);
+  return worker.cost->crowded_share(fullest, worker.steps_done(), of_link);
 }
 
 void Crowding::leave(const Worker& worker) {

@@ -233,7 +233,8 @@ void Executor::prepare(WorkerId id, Seconds serial) {
   worker.state = Worker::State::preparing;
   worker.flows = 1;
   const BytesPerSecond rate = worker.speed * worker.shared;
-  fabric_.start_flow(worker.store_route, rate.value * serial.value, rate, worker_flow(id));
+  fabric_.start_flow(worker.store_route, rate.value * serial.value, flow_rate(*worker.cost, rate),
+                     worker_flow(id));
 }
 
 void Executor::end_flows(WorkerId id) {
@@ -289,7 +290,6 @@ double Executor::cold_received(const Worker& worker) const {
 void Executor::send_bytes(WorkerId id, double bytes, BytesPerSecond rate) {
   Worker& worker = call_.workers[id];
   double load = worker.is_agent ? 1 : uneven_load(worker, execution_.cost.unevenness);
-  rate = load * rate;
   if (worker.crowds && rate < unlimited) load /= crowding_.join(worker, rate);
   const auto group = worker.peers(worker.current().send_group);
   worker.flows = static_cast<std::uint32_t>(group.size());
@@ -298,8 +298,8 @@ void Executor::send_bytes(WorkerId id, double bytes, BytesPerSecond rate) {
     const Fifo& fifo = call_.fifos[worker.first_fifo + peer];
     // A proxy's buffer that nothing limits takes all at once.
     const bool at_once = bytes == 0 || (fifo.route_is_free && !(rate < unlimited));
-    fabric_.start_flow(fifo.route, at_once ? 0 : load * bytes, at_once ? unlimited : rate,
-                       worker_flow(id));
+    fabric_.start_flow(fifo.route, at_once ? 0 : load * bytes,
+                       flow_rate(*worker.cost, at_once ? unlimited : rate), worker_flow(id));
   }
 }
 
@@ -308,7 +308,7 @@ void Executor::store_bytes(WorkerId id, double bytes, BytesPerSecond rate) {
   Worker& worker = call_.workers[id];
   if (rate < unlimited && bytes > 0) {
     worker.flows = 1;
-    fabric_.start_flow(worker.store_route, bytes, rate, worker_flow(id));
+    fabric_.start_flow(worker.store_route, bytes, flow_rate(*worker.cost, rate), worker_flow(id));
   } else {
     complete(id);
   }

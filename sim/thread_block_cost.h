@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "sim/fabric.h"
 #include "sim/plan.h"
 #include "sim/transfer_cost.h"
 #include "sim/wiring.h"
@@ -118,6 +119,21 @@ inline BytesPerSecond rate_of(const Worker& worker, double bytes, const PieceSet
   if (worker.piece == 0 && rounds.bytes > 0) time += first_wait(worker, touches, setting.ready);
   if (time.value <= 0) return unlimited;
   return {worker.speed * bytes / time.value};
+}
+
+/// How what a thread block can move at such a rate shares what is full: links, and the time of its
+/// lanes. Of a protocol that moves slices whole, what is twice as fast has twice as much on its way
+/// and gets twice the share: all slow down by the same part. Trees of two ranks show it, each of
+/// which is a leaf on half of the channels and a root on the others: leaves write twice as fast,
+/// fill their FIFOs and then leave the link to roots that cannot fill it (recordings/h200x2/
+/// two-ranks.yaml, Tree/Simple on 20 and 24 channels, 64 to 256 MiB: 80 % of the link, with equal
+/// shares 88 %). A thread of a protocol that flags its lines has a line or a few on their way,
+/// whatever else it does: it gets the same share as any other. What only links limit counts as
+/// 20 GB/s.
+inline FlowRate flow_rate(const ProtocolCost& cost, BytesPerSecond rate) {
+  constexpr BytesPerSecond ordinary = gigabytes_per_second(20);
+  if (cost.flags_lines() || !(rate < unlimited)) return rate;
+  return {rate, rate.value / ordinary.value};
 }
 
 /// What the thread block pays before it moves data of the slice that it is at: where slices move

@@ -73,9 +73,10 @@ Seconds ProtocolCost::rounds(const Touches& touches, const Rounds& of, const Col
   return time;
 }
 
-double ProtocolCost::crowded_share(double demand, double of_link) const {
+double ProtocolCost::crowded_share(double demand, double steps, double of_link) const {
   const double balance = std::min(demand / of_link, of_link / demand);
-  const double sharpness = std::log(2) / -std::log1p(-crowding);
+  const double lost = crowding / std::sqrt(1 + steps);
+  const double sharpness = std::log(2) / -std::log1p(-lost);
   const double crowd = std::pow(balance, sharpness);
   const double share = crowd > 0 ? std::exp(-std::log1p(crowd) / sharpness) : 1;
   return share * std::clamp(of_link / demand, of_link, 1.0);

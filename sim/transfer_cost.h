@@ -96,8 +96,8 @@ struct ProtocolCost {
   /// (recordings/h200x4/four-ranks.yaml and h200x2/two-ranks.yaml, Tree/Simple on 4 and 8 channels:
   /// a chunk takes middle ranks 39 us and a root 29, 1.34 times as long, and would take 1.5 times).
   double overlap = 0;
-  /// What is lost on a link that thread blocks can just fill (crowded_share()); at most
-  /// most_crowding.
+  /// What is lost, in a call's first step, on a link that thread blocks can just fill
+  /// (crowded_share()); at most most_crowding.
   double crowding = 0;
   /// What is lost where all that a link carries to a GPU is other GPUs', and all that the sender
   /// has on the way is for other GPUs: what waits in a switch for a GPU that several write to keeps
@@ -171,9 +171,13 @@ struct ProtocolCost {
   /// it is lost; far below nobody waits, far above it never lies idle. (1 + min(x, 1/x)^p)^(-1/p),
   /// which is the p-norm of rates and bandwidth put for the lesser of the two (recordings/h200x2/
   /// thread-blocks.csv, recv_reduce_copy_send on 8 to 32 thread blocks).
+  /// Those that have done so many steps of a call since they began together are out of step, as
+  /// after so many steps by chance: they lose 1 / sqrt(1 + steps) of it (recordings/h200x2/
+  /// two-ranks.yaml, Ring/LL128 on 12 to 24 channels: a MiB more takes 27 % longer than the link
+  /// does at 24 MiB, 20 at 48, 15 at 96, 12 at 192, 9 at 384, 6 at 768).
   /// Where only such a share of the link is there for them (see `mixing`), they lose what they
   /// could have used of the rest, too: nothing on a link that has that much to spare.
-  double crowded_share(double demand, double of_link = 1) const;
+  double crowded_share(double demand, double steps, double of_link = 1) const;
 };
 
 /// The CPU threads that carry what thread blocks have put into a buffer over the network, slice
@@ -207,8 +211,8 @@ struct MemoryCost {
 inline constexpr double most_unevenness = 0.4;
 
 /// Links do not serve thread blocks evenly, so that channels fall out of step, further and further,
-/// and fill each other's gaps. Shares of its bytes by which a slice loads links more or less
-/// (uneven_load()).
+/// and fill each other's gaps. Shares of its bytes by which a slice loads links more or less, and
+/// takes longer or shorter where nothing else limits it (uneven_load()).
 struct Unevenness {
   double slice = 0;    ///< at most, by chance, of every slice
   double channel = 0;  ///< at most, of all slices of a channel

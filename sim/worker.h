@@ -58,6 +58,10 @@ struct Worker {
   const Primitive& current() const { return program[primitive]; }
   std::span<const ConnectionId> peers(PeerGroupId group) const { return schedule->peers(group); }
   bool ends_slice() const { return piece + 1 == pieces; }
+  /// Primitives of the call that lie behind it.
+  double steps_done() const {
+    return static_cast<double>(loop) * static_cast<double>(program.size()) + primitive;
+  }
   /// Data of the piece that it is at.
   std::int64_t bytes_of_piece() const {
     return std::min(slice_bytes - piece_bytes * piece, piece_bytes);

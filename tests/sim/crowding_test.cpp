@@ -57,6 +57,15 @@ TEST_F(CrowdingOfRings, counts_those_who_are_sending) {
   EXPECT_DOUBLE_EQ(share_left(crowding, second), 1 / 2.0);
 }
 
+// After four loops of a program of two primitives 1 / sqrt(1 + 8) of a half are lost at most.
+TEST_F(CrowdingOfRings, fades_with_the_steps_of_a_call) {
+  Crowding crowding(plan_, wiring_, 2);
+  Worker worker = worker_on(0);
+  worker.program = worker.program.first(2);
+  worker.loop = 4;
+  EXPECT_DOUBLE_EQ(share_left(crowding, worker), 1 - 0.5 / 3);
+}
+
 // Of a lane only what it gets while all lanes send.
 TEST_F(CrowdingOfRings, counts_parts_of_thread_blocks) {
   Crowding crowding(plan_, wiring_, 2);

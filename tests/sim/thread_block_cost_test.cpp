@@ -108,6 +108,21 @@ TEST(SharedRate, is_not_limited_where_nothing_costs_anything) {
 }
 
 // A ring of three whose connection from rank 0 goes over a network: rank 2 has none to do with it.
+TEST(FlowRate, gives_faster_thread_blocks_more) {
+  const FlowRate slow = flow_rate({}, gigabytes_per_second(20));
+  const FlowRate fast = flow_rate({}, gigabytes_per_second(50));
+  EXPECT_EQ(fast.cap, gigabytes_per_second(50));
+  EXPECT_DOUBLE_EQ(fast.weight / slow.weight, 2.5);
+  EXPECT_EQ(flow_rate({}, unlimited).weight, slow.weight) << "as a thread block of 20 GB/s";
+}
+
+TEST(FlowRate, gives_those_who_flag_lines_alike) {
+  ProtocolCost cost;
+  cost.warp_granule = {256};
+  EXPECT_EQ(flow_rate(cost, gigabytes_per_second(50)).weight,
+            flow_rate(cost, gigabytes_per_second(20)).weight);
+}
+
 TEST(SlowestLinks, count_those_that_come_and_go) {
   const Plan plan = make_plan(Collective::all_gather, "ring", uniform_placement(3));
   const Schedule& schedule = plan.schedule(0);

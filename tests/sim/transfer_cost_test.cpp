@@ -53,19 +53,26 @@ TEST(CudaGraph, has_a_launch_of_its_own_and_no_cpu) {
 
 TEST(CrowdedShare, goes_by_what_is_there_of_the_link) {
   ProtocolCost cost;
-  EXPECT_DOUBLE_EQ(cost.crowded_share(2, 0.75), 0.75);
-  EXPECT_DOUBLE_EQ(cost.crowded_share(0.9, 0.75), 0.75 / 0.9);
-  EXPECT_DOUBLE_EQ(cost.crowded_share(0.5, 0.75), 1);
+  EXPECT_DOUBLE_EQ(cost.crowded_share(2, 0, 0.75), 0.75);
+  EXPECT_DOUBLE_EQ(cost.crowded_share(0.9, 0, 0.75), 0.75 / 0.9);
+  EXPECT_DOUBLE_EQ(cost.crowded_share(0.5, 0, 0.75), 1);
 }
 
 TEST(CrowdedShare, is_least_where_thread_blocks_just_fill_the_link) {
   ProtocolCost cost;
   cost.crowding = 0.25;
-  EXPECT_DOUBLE_EQ(cost.crowded_share(1), 0.75);
-  EXPECT_NEAR(cost.crowded_share(0.5), 0.930922, 1e-6) << "(1 + 1 / 5.31261)^(-1 / 2.40942)";
-  EXPECT_DOUBLE_EQ(cost.crowded_share(2), cost.crowded_share(0.5));
-  EXPECT_NEAR(cost.crowded_share(0.001), 1, 1e-6);
-  EXPECT_NEAR(cost.crowded_share(1000), 1, 1e-6) << "who waits for the link leaves no gaps";
+  EXPECT_DOUBLE_EQ(cost.crowded_share(1, 0), 0.75);
+  EXPECT_NEAR(cost.crowded_share(0.5, 0), 0.930922, 1e-6) << "(1 + 1 / 5.31261)^(-1 / 2.40942)";
+  EXPECT_DOUBLE_EQ(cost.crowded_share(2, 0), cost.crowded_share(0.5, 0));
+  EXPECT_NEAR(cost.crowded_share(0.001, 0), 1, 1e-6);
+  EXPECT_NEAR(cost.crowded_share(1000, 0), 1, 1e-6) << "who waits for the link leaves no gaps";
+}
+
+TEST(CrowdedShare, grows_as_thread_blocks_fall_out_of_step) {
+  ProtocolCost cost;
+  cost.crowding = 0.25;
+  EXPECT_DOUBLE_EQ(cost.crowded_share(1, 3), 1 - 0.25 / 2) << "1 / sqrt(1 + 3)";
+  EXPECT_DOUBLE_EQ(cost.crowded_share(1, 99), 1 - 0.25 / 10);
 }
 
 // Two and a half full rounds.

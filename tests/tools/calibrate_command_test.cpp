@@ -74,7 +74,7 @@ TEST_F(CalibrateCommand, writes_a_calibration_with_its_provenance) {
   const std::string text = written();
   for (const char* line :
        {"name: \"mine\"", "gpu: \"NVIDIA H200\"", "nccl: \"2.28.9\"", "start: { name: \"hgx-h200\"",
-        "    simple.slice: [", "    simple.alpha.pcie: \"no row depends on it\"",
+        "    simple.alpha.nvlink: [", "    simple.alpha.pcie: \"no row depends on it\"",
         "file: \"forced-4-ranks.yaml\", rows: "}) {
     EXPECT_NE(text.find(line), std::string::npos) << line;
   }
