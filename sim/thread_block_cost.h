@@ -43,9 +43,10 @@ struct BlockSetting {
   bool fans_out = false;  ///< whether it runs a tree's code
 };
 
-/// What the lanes of a rank's thread block send to all peers while every one of them is busy, so
-/// that those that send get on alike; where none does, what they keep. Unlimited where there is one
-/// lane, or nothing that limits them.
+/// What the lanes of a rank's thread block send to all peers while every one of them is busy, if
+/// those that send get on alike; where none does, what they keep. Of Simple the faster gets more
+/// (flow_rate()): two lanes whose rates are a third apart do 2 % less than they could. Unlimited
+/// where there is one lane, or nothing that limits them.
 BytesPerSecond shared_rate(const Schedule& schedule, Rank rank, const ProtocolCost& cost,
                            const BlockSetting& setting);
 
@@ -125,11 +126,10 @@ inline BytesPerSecond rate_of(const Worker& worker, double bytes, const PieceSet
 /// lanes. Of a protocol that moves slices whole, what is twice as fast has twice as much on its way
 /// and gets twice the share: all slow down by the same part. Trees of two ranks show it, each of
 /// which is a leaf on half of the channels and a root on the others: leaves write twice as fast,
-/// fill their FIFOs and then leave the link to roots that cannot fill it (recordings/h200x2/
-/// two-ranks.yaml, Tree/Simple on 20 and 24 channels, 64 to 256 MiB: 80 % of the link, with equal
-/// shares 88 %). A thread of a protocol that flags its lines has a line or a few on their way,
-/// whatever else it does: it gets the same share as any other. What only links limit counts as
-/// 20 GB/s.
+/// fill their FIFOs and then leave the link to roots that cannot fill it (recordings/h200.csv,
+/// Tree-Simple-2, 128 MiB: 80 % of the link is used, with equal shares it would be 88). A thread of
+/// a protocol that flags its lines has a line or a few on their way, whatever else it does: it gets
+/// the same share as any other. What only links limit counts as 20 GB/s.
 inline FlowRate flow_rate(const ProtocolCost& cost, BytesPerSecond rate) {
   constexpr BytesPerSecond ordinary = gigabytes_per_second(20);
   if (cost.flags_lines() || !(rate < unlimited)) return rate;

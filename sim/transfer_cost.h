@@ -172,9 +172,9 @@ struct ProtocolCost {
   /// which is the p-norm of rates and bandwidth put for the lesser of the two (recordings/h200x2/
   /// thread-blocks.csv, recv_reduce_copy_send on 8 to 32 thread blocks).
   /// Those that have done so many steps of a call since they began together are out of step, as
-  /// after so many steps by chance: they lose 1 / sqrt(1 + steps) of it (recordings/h200x2/
-  /// two-ranks.yaml, Ring/LL128 on 12 to 24 channels: a MiB more takes 27 % longer than the link
-  /// does at 24 MiB, 20 at 48, 15 at 96, 12 at 192, 9 at 384, 6 at 768).
+  /// after so many steps by chance: they lose 1 / sqrt(1 + steps) of it. Of what the link could
+  /// carry, rings of two with LL128 on 24 channels leave 27 % in what they take longer from 16 to
+  /// 32 MiB, then 21, 17, 12, 10, and 6 from 512 MiB to a GiB (recordings/h200.csv, Ring-LL128-2).
   /// Where only such a share of the link is there for them (see `mixing`), they lose what they
   /// could have used of the rest, too: nothing on a link that has that much to spare.
   double crowded_share(double demand, double steps, double of_link = 1) const;

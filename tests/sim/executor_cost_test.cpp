@@ -127,9 +127,6 @@ TEST_F(ExecutorCost, thread_blocks_are_slowed_down_by_those_that_send_when_they_
       << "1 / (1 + 1): half of the rate, while the first takes 1.5 times as long";
 }
 
-// Of three quarters of a link that is filled twice, with nothing lost to crowding: all of that.
-// Filled to 90 %: 0.75 of 0.9. To a half: nothing is lost.
-// A quarter lost makes the exponent ln 2 / -ln 0.75 = 2.40942; 2 to it is 5.31261.
 // 4 us of links alone, of which 2 are bytes: these take up to half more or less.
 TEST_F(ExecutorCost, unevenness_lets_slices_load_links_unlike) {
   cost_.unevenness.slice = 0.5;

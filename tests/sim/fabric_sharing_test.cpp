@@ -87,19 +87,6 @@ TEST_P(FabricSharing, equal_weights_share_as_if_there_were_none) {
   expect_end(1, 4);
 }
 
-TEST_P(FabricSharing, what_a_heavy_flow_cannot_use_is_left_to_others) {
-  // C = 12, weights 4, 1, 1, the first capped at 2: (12 - 2) / 2 = 5 for the others. Flow 1 (10
-  // bytes) ends at 2; then x_2 = 10 for its last 10: over at 3. Flow 0 stays at its cap: 8 / 2 = 4.
-  const auto route = add_route(*fabric_, {fabric_->add_resource(per_second(12))});
-  fabric_->start_flow(route, 8, {per_second(2), 4}, 0);
-  fabric_->start_flow(route, 10, unlimited, 1);
-  fabric_->start_flow(route, 20, unlimited, 2);
-  fabric_->run(recorder_);
-  expect_end(1, 2);
-  expect_end(2, 3);
-  expect_end(0, 4);
-}
-
 TEST_P(FabricSharing, a_weight_counts_on_every_link) {
   // Flow 0 (weight 3) uses both links, flow 1 the first, flow 2 the second. C_0 = 8, C_1 = 20.
   //   3 + 1 parts of 8: level 2, x_0 = 6, x_1 = 2, then x_2 = 20 - 6 = 14.
@@ -117,17 +104,24 @@ TEST_P(FabricSharing, a_weight_counts_on_every_link) {
 }
 
 TEST_P(FabricSharing, a_rate_cap_leaves_the_rest_to_others) {
-  // C = 12 for three flows, one capped at 2: x_0 = 2, x_1 = x_2 = (12 - 2) / 2 = 5.
+  // C = 12 for three flows, one capped at 2, whatever its weight: x_1 = x_2 = (12 - 2) / 2 = 5.
   // Flows 1 (10 bytes) and 2 (20 bytes): flow 1 ends at 2; then x_2 = 10 for its last 10: ends
-  // at 3. Flow 0 stays at its cap: 8 / 2 = 4.
+  // at 3. Flow 0 stays at its cap: 8 / 2 = 4. Then the same again, over at 8.
   const auto route = add_route(*fabric_, {fabric_->add_resource(per_second(12))});
-  fabric_->start_flow(route, 8, per_second(2), 0);
-  fabric_->start_flow(route, 10, unlimited, 1);
-  fabric_->start_flow(route, 20, unlimited, 2);
+  const auto start = [&](EventTag first, double weight) {
+    fabric_->start_flow(route, 8, {per_second(2), weight}, first);
+    fabric_->start_flow(route, 10, unlimited, first + 1);
+    fabric_->start_flow(route, 20, unlimited, first + 2);
+  };
+  start(0, 1);
+  recorder_.then(0, [&] { start(10, 4); });
   fabric_->run(recorder_);
-  expect_end(1, 2);
-  expect_end(2, 3);
-  expect_end(0, 4);
+  for (const double begin : {0.0, 4.0}) {
+    const EventTag first = begin == 0 ? 0 : 10;
+    expect_end(first + 1, begin + 2);
+    expect_end(first + 2, begin + 3);
+    expect_end(first, begin + 4);
+  }
 }
 
 TEST_P(FabricSharing, a_cap_above_the_fair_share_binds_when_others_have_gone) {

@@ -205,6 +205,8 @@ TEST(MaxMinSharing, is_right_along_chains) {
   history.neighbours_only = true;
   history.capacities_change = true;
   expect_right_histories(history, 8);
+  history.weights = true;
+  expect_right_histories(history, 8);
 }
 
 TEST(MaxMinSharing, is_right_when_capacities_change) {
@@ -231,16 +233,6 @@ TEST(MaxMinSharing, is_right_by_weight) {
   expect_right_histories(history, 60);
   history.bursts = true;
   expect_right_histories(history, 40);
-}
-
-TEST(MaxMinSharing, is_right_by_weight_along_chains) {
-  History history;
-  history.links = 40;
-  history.longest_route = 2;
-  history.flows = 60;
-  history.neighbours_only = true;
-  history.weights = true;
-  expect_right_histories(history, 8);
 }
 
 TEST(MaxMinSharing, does_not_drift) {

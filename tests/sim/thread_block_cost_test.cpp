@@ -107,7 +107,6 @@ TEST(SharedRate, is_not_limited_where_nothing_costs_anything) {
   EXPECT_EQ(shared_rate(plan.schedule(0), 1, {}, {}), unlimited);
 }
 
-// A ring of three whose connection from rank 0 goes over a network: rank 2 has none to do with it.
 TEST(FlowRate, gives_faster_thread_blocks_more) {
   const FlowRate slow = flow_rate({}, gigabytes_per_second(20));
   const FlowRate fast = flow_rate({}, gigabytes_per_second(50));
@@ -123,6 +122,7 @@ TEST(FlowRate, gives_those_who_flag_lines_alike) {
             flow_rate(cost, gigabytes_per_second(20)).weight);
 }
 
+// A ring of three whose connection from rank 0 goes over a network: rank 2 has none to do with it.
 TEST(SlowestLinks, count_those_that_come_and_go) {
   const Plan plan = make_plan(Collective::all_gather, "ring", uniform_placement(3));
   const Schedule& schedule = plan.schedule(0);

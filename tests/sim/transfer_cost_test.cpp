@@ -51,6 +51,8 @@ TEST(CudaGraph, has_a_launch_of_its_own_and_no_cpu) {
   EXPECT_EQ(cost.of_graph().issue_of(Collective::all_to_all, 8), Seconds{});
 }
 
+// Of three quarters of a link that is filled twice, with nothing lost to crowding: all of that.
+// Filled to 90 %: 0.75 of 0.9. To a half: nothing is lost.
 TEST(CrowdedShare, goes_by_what_is_there_of_the_link) {
   ProtocolCost cost;
   EXPECT_DOUBLE_EQ(cost.crowded_share(2, 0, 0.75), 0.75);
@@ -58,6 +60,7 @@ TEST(CrowdedShare, goes_by_what_is_there_of_the_link) {
   EXPECT_DOUBLE_EQ(cost.crowded_share(0.5, 0, 0.75), 1);
 }
 
+// A quarter lost makes the exponent ln 2 / -ln 0.75 = 2.40942; 2 to it is 5.31261.
 TEST(CrowdedShare, is_least_where_thread_blocks_just_fill_the_link) {
   ProtocolCost cost;
   cost.crowding = 0.25;
