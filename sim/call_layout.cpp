@@ -206,7 +206,6 @@ void LayoutBuilder::add_workers(std::uint32_t channel, const std::vector<LinkKin
     Worker worker = worker_of(channel, rank, kinds[rank]);
     if (lanes > 0) worker.weight = 1.0 / lanes;
     worker.fans_out = execution_.plan.fans_out && !worker.is_agent;
-    worker.is_root = execution_.plan.fans_out && lanes == 1 && !worker.is_agent;
     worker.adds_slices = worker.shared < unlimited && lanes == 2 && !exchanges;
     for (std::uint32_t lane = 0; lane < schedule.lanes(); ++lane) {
       worker.program = schedule.program(rank, lane);

@@ -85,10 +85,7 @@ inline BytesPerSecond busy_rate_of(const ProtocolCost& cost, const Touches& touc
 /// What the worker is at does with its data.
 inline Touches touches_of(const Worker& worker, double others) {
   Touches touches = touches_of(*worker.schedule, worker.current());
-  if (worker.fans_out) {
-    const PrimitiveKind kind = worker.current().kind;
-    touches.fan = worker.is_root && receives(kind) && sends(kind) ? 2 : 1;
-  }
+  touches.fan = worker.fans_out ? 1 : 0;
   touches.other = others;
   if (worker.round > 0) touches.store *= 1 + worker.misaligned * worker.cost->misaligned;
   return touches;

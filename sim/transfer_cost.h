@@ -28,7 +28,7 @@ struct PerTouch {
   Value receive{};  ///< reads what a peer sent
   Value store{};    ///< writes into the rank's own buffer
   Value send{};     ///< writes to a peer
-  Value fan{};      ///< goes through code that looks at several peers, a tree's: a way
+  Value fan{};      ///< goes through code that looks at several peers, a tree's
   Value other{};    ///< stands in line behind another thread block of the GPU
 };
 
@@ -132,8 +132,9 @@ struct ProtocolCost {
   PerTouch<Seconds> round;
   /// And what it keeps the multiprocessor busy where all warps of the largest thread block
   /// (full_warps()) have data; where fewer have, be it that there are no more or that so little is
-  /// left, so much less. What the lanes of a thread block do so adds up (trees with LL128 on one
-  /// channel take as long with 320 threads as with 640: recordings/h200x4/few-threads.yaml).
+  /// left, so much less. What the lanes of a thread block do so adds up (a leaf with LL128
+  /// empties a full FIFO at 18 GB/s once its way up is done, at 13 while it is not:
+  /// recordings/h200x2/rank-ends.csv, one channel).
   PerTouch<Seconds> work;
   /// What the first round of a slice takes longer for each: later, some warps work while others
   /// wait (recordings/h200x4/small-blocks.yaml: what 4 KiB more a step take is the work of them).

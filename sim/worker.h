@@ -25,7 +25,6 @@ struct Worker {
   Rank rank = 0;  ///< or the agent
   bool is_agent = false;
   bool fans_out = false;  ///< runs a tree's code, which looks at several peers
-  bool is_root = false;   ///< of a tree, so that all warps serve both ways
   std::uint32_t lane = 0;
   std::uint32_t loops = 0;
   std::uint32_t loop = 0;

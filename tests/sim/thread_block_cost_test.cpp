@@ -196,15 +196,12 @@ TEST_F(SliceCost, rates_fall_with_company) {
   EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, {4})), 16.0 / 6);
 }
 
-// A tree's code takes 1.5 us a way besides the 3 of store and send, or the 2 of store; a root that
-// receives and sends goes both ways at once.
+// A tree's code takes 1.5 us besides the 3 of store and send, or the 2 of store.
 TEST_F(SliceCost, rates_fall_in_code_for_several_peers) {
   cost_.rate.fan = gigabytes_per_second(16 / 1.5);
   worker_.fans_out = true;
   worker_.primitive = 1;
   EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, {})), 16.0 / 4.5);
-  worker_.is_root = true;
-  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, {})), 16.0 / 6);
   worker_.primitive = 2;
   EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, {})), 16.0 / 3.5);
 }
