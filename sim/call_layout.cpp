@@ -156,7 +156,11 @@ void LayoutBuilder::add_thread_blocks(std::uint32_t channel, const std::vector<L
     if (!(rate < unlimited)) continue;
     const double overlap = setting.fans_out ? cost_of(kinds[rank]).overlap : 0;
     const BytesPerSecond together = speed_of(rank) * (1 + overlap) * rate;
-    blocks[rank] = ThreadBlock{fabric_.add_resource(together), rate};
+    // Of messages, `mixing` says what lanes that receive leave of those that send.
+    const BytesPerSecond sent =
+        setting.fans_out ? rate_beside_kept(schedule, rank, cost_of(kinds[rank]), setting) : rate;
+    const double share = 1.0 / sending_lanes(schedule, rank);
+    blocks[rank] = ThreadBlock{fabric_.add_resource(together), rate, share * sent};
   }
 }
 
@@ -206,11 +210,13 @@ void LayoutBuilder::add_workers(std::uint32_t channel, const std::vector<LinkKin
     Worker worker = worker_of(channel, rank, kinds[rank]);
     if (lanes > 0) worker.weight = 1.0 / lanes;
     worker.fans_out = execution_.plan.fans_out && !worker.is_agent;
-    worker.adds_slices = worker.shared < unlimited && lanes == 2 && !exchanges;
+    const bool two_ways = worker.shared < unlimited && lanes == 2 && !exchanges;
+    const auto first = static_cast<WorkerId>(layout_.workers.size());
     for (std::uint32_t lane = 0; lane < schedule.lanes(); ++lane) {
       worker.program = schedule.program(rank, lane);
       if (worker.program.empty()) continue;
       worker.lane = lane;
+      if (two_ways) worker.other_lane = layout_.workers.size() > first ? first : first + 1;
       give_warps(worker, exchanges
                              ? warps_of_message(execution_.warps, peers)
                              : warps_of_lane(execution_.protocol, execution_.warps, lanes, lane));
@@ -234,7 +240,7 @@ Worker LayoutBuilder::worker_of(std::uint32_t channel, Rank rank, LinkKind slowe
   worker.store_route = add_store_route(channel, rank);
   if (const auto& block = layout_.thread_blocks[channel][rank]) {
     worker.shared = block->rate;
-    worker.part = (1.0 / sending_lanes(schedule, rank)) * block->rate;
+    worker.part = block->part;
   }
   worker.misaligned = misalignment(execution_.plan.collective, execution_.plan.ranks(),
                                    execution_.binding.size(), cost().warp_granule);

@@ -43,6 +43,7 @@ struct Launch {
 struct ThreadBlock {
   ResourceId resource = 0;
   BytesPerSecond rate = unlimited;  ///< shared_rate()
+  BytesPerSecond part = unlimited;  ///< Worker::part of each lane that sends
 };
 
 /// A call as it stands on a fabric: who runs which program, and what joins them.

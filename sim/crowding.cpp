@@ -1,6 +1,7 @@
 #include "sim/crowding.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <unordered_map>
 
@@ -102,7 +103,7 @@ double Crowding::join(Worker& worker, BytesPerSecond rate) {
   for_each_hop_of(worker, [&](const Hop& hop) {
     Link& link = links_[hop.link];
     link.demand += worker.demand;
-    fullest = std::max(fullest, link.demand * link.per_capacity);
+    fullest = std::max(fullest, fullness(link));
     if (hop.source != alone) {
       other_sources = std::max(other_sources, add(from_source_[hop.source], link.demand));
     }
@@ -111,8 +112,17 @@ double Crowding::join(Worker& worker, BytesPerSecond rate) {
           std::max(other_destinations, add(to_destination_[hop.destination], link.demand));
     }
   });
-  const double of_link = 1 - worker.cost->mixing * other_sources * other_destinations;
+  const double mixed = std::sqrt(other_sources * other_destinations);
+  const double of_link = 1 - worker.cost->mixing * mixed;
   return worker.cost->crowded_share(fullest, worker.steps_done(), of_link);
+}
+
+double Crowding::overfill(const Worker& worker) const {
+  double fullest = 1;
+  if (worker.demand == 0) return fullest;
+  for_each_hop_of(worker,
+                  [&](const Hop& hop) { fullest = std::max(fullest, fullness(links_[hop.link])); });
+  return fullest;
 }
 
 void Crowding::leave(const Worker& worker) {

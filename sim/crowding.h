@@ -27,12 +27,16 @@ class Crowding {
   /// the machine has led its bytes elsewhere.
   double join(Worker& worker, BytesPerSecond rate);
   void leave(const Worker& worker);
+  /// How many times over what is sent at this moment could fill the fullest of the links that the
+  /// worker sends over; 1 where it does not send, or they could carry more.
+  double overfill(const Worker& worker) const;
 
  private:
   struct Link {
     double demand = 0;        // in bytes per second
     double per_capacity = 0;  // in seconds per byte
   };
+  static double fullness(const Link& link) { return link.demand * link.per_capacity; }
   /// A link that a connection goes over, and which of the demands there are its ends'.
   struct Hop {
     ResourceId link = 0;

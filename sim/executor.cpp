@@ -100,6 +100,7 @@ class Executor final : public FabricListener {
   void prepare(WorkerId id, Seconds serial);
   void end_flows(WorkerId id);
   void move_bytes(WorkerId id);
+  double held_up(const Worker& worker) const;
   double cold_received(const Worker& worker) const;
   void send_bytes(WorkerId id, double bytes, BytesPerSecond rate);
   void store_bytes(WorkerId id, double bytes, BytesPerSecond rate);
@@ -226,7 +227,7 @@ void Executor::try_begin(const Wakeup& wakeup) {
 /// besides its rounds, both of two ranks 1.2).
 void Executor::prepare(WorkerId id, Seconds serial) {
   Worker& worker = call_.workers[id];
-  if (!worker.adds_slices) {
+  if (!worker.adds_slices()) {
     fabric_.start_timer(serial, timer_tag(id, TimerKind::before));
     return;
   }
@@ -267,8 +268,17 @@ void Executor::move_bytes(WorkerId id) {
     send_bytes(id, bytes, rate);
   } else {
     const double load = worker.shared < unlimited ? load_of_block(worker, setting) : 1;
-    store_bytes(id, load * bytes, load * rate);
+    store_bytes(id, held_up(worker) * load * bytes, load * rate);
   }
+}
+
+/// How many times as long the worker takes since the other lane of its thread block writes to a
+/// link that has more to carry than it can: the multiprocessor's accesses to memory go one after
+/// the other, and wait behind those writes. Of as many bytes a channel, trees of two with LL take
+/// 3 % longer on 17 channels than on 16, on which leaves and roots just fill a link, 10 on 20, 17
+/// on 24 (recordings/h200x2/tree-buffers.yaml, 4 MiB).
+double Executor::held_up(const Worker& worker) const {
+  return worker.adds_slices() ? crowding_.overfill(call_.workers[worker.other_lane]) : 1;
 }
 
 /// Of what came, the share that has left the cache of the worker's GPU: the less, the more has come

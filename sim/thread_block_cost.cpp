@@ -42,25 +42,43 @@ LaneLoad load_of(const Schedule& schedule, std::span<const Primitive> program,
   return chunks > 0 ? LaneLoad{load.flows / chunks, load.seconds / chunks} : LaneLoad{};
 }
 
+/// Of all lanes of a rank.
+struct BlockLoad {
+  std::size_t lanes = 0;
+  LaneLoad sent;
+  LaneLoad kept;
+};
+
+BlockLoad load_of(const Schedule& schedule, Rank rank, const ProtocolCost& cost,
+                  const BlockSetting& setting) {
+  BlockLoad load;
+  for (std::uint32_t lane = 0; lane < schedule.lanes(); ++lane) {
+    const auto program = schedule.program(rank, lane);
+    if (program.empty()) continue;
+    ++load.lanes;
+    const LaneLoad out = load_of(schedule, program, cost, setting, true);
+    const LaneLoad in = load_of(schedule, program, cost, setting, false);
+    load.sent = {load.sent.flows + out.flows, load.sent.seconds + out.seconds};
+    load.kept = {load.kept.flows + in.flows, load.kept.seconds + in.seconds};
+  }
+  return load;
+}
+
 }  // namespace
 
 BytesPerSecond shared_rate(const Schedule& schedule, Rank rank, const ProtocolCost& cost,
                            const BlockSetting& setting) {
-  std::size_t lanes = 0;
-  LaneLoad sent;
-  LaneLoad kept;
-  for (std::uint32_t lane = 0; lane < schedule.lanes(); ++lane) {
-    const auto program = schedule.program(rank, lane);
-    if (program.empty()) continue;
-    ++lanes;
-    const LaneLoad out = load_of(schedule, program, cost, setting, true);
-    const LaneLoad in = load_of(schedule, program, cost, setting, false);
-    sent = {sent.flows + out.flows, sent.seconds + out.seconds};
-    kept = {kept.flows + in.flows, kept.seconds + in.seconds};
-  }
-  const LaneLoad& load = sent.flows > 0 ? sent : kept;
-  if (lanes < 2 || load.seconds == 0) return unlimited;
+  const BlockLoad block = load_of(schedule, rank, cost, setting);
+  const LaneLoad& load = block.sent.flows > 0 ? block.sent : block.kept;
+  if (block.lanes < 2 || load.seconds == 0) return unlimited;
   return BytesPerSecond{load.flows / load.seconds};
+}
+
+BytesPerSecond rate_beside_kept(const Schedule& schedule, Rank rank, const ProtocolCost& cost,
+                                const BlockSetting& setting) {
+  const auto [lanes, sent, kept] = load_of(schedule, rank, cost, setting);
+  if (lanes < 2 || sent.seconds == 0) return unlimited;
+  return BytesPerSecond{sent.flows / (sent.seconds + kept.seconds)};
 }
 
 double misalignment(Collective collective, Rank ranks, Bytes size, Bytes granule) {

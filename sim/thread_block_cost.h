@@ -50,6 +50,10 @@ struct BlockSetting {
 BytesPerSecond shared_rate(const Schedule& schedule, Rank rank, const ProtocolCost& cost,
                            const BlockSetting& setting);
 
+/// The same while lanes that keep what they receive are busy, too, and as far as those that send.
+BytesPerSecond rate_beside_kept(const Schedule& schedule, Rank rank, const ProtocolCost& cost,
+                                const BlockSetting& setting);
+
 /// By rank or agent: the slowest kind of link that it works with. `wires` as the connections.
 std::vector<LinkKind> slowest_links(const Schedule& schedule, const std::vector<Wire>& wires);
 
@@ -95,7 +99,7 @@ inline Touches touches_of(const Worker& worker, double others) {
 /// keep each other waiting have paid for all but their own data before (cost_before()).
 inline Seconds first_wait(const Worker& worker, const Touches& touches, Seconds ready) {
   const Seconds load = worker.cost->first_load(touches, ready);
-  return worker.adds_slices ? load : load + worker.cost->first_rest(touches);
+  return worker.adds_slices() ? load : load + worker.cost->first_rest(touches);
 }
 
 /// What bears on a worker that begins a piece.
@@ -138,7 +142,7 @@ inline FlowRate flow_rate(const ProtocolCost& cost, BytesPerSecond rate) {
 /// each other busy.
 inline Seconds cost_before(const Worker& worker) {
   if (!worker.cost->flags_lines()) return slice_cost(worker);
-  if (!worker.adds_slices || worker.piece > 0 || worker.slice_bytes == 0) return {};
+  if (!worker.adds_slices() || worker.piece > 0 || worker.slice_bytes == 0) return {};
   return worker.cost->first_rest(touches_of(worker, 0));
 }
 

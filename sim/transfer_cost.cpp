@@ -46,10 +46,18 @@ Seconds sum(const Touches& touches, const PerTouch<Seconds>& each) {
 
 }  // namespace
 
-Seconds ProtocolCost::work_of(const Touches& touches, const Cold& cold) const {
-  return sum(touches, work) + cold.own * touches.load * cold_load +
+Seconds ProtocolCost::fetch_of(const Touches& touches, const Cold& cold) const {
+  return cold.own * touches.load * cold_load +
          cold.received * touches.receive *
              (cold_receive + (touches.fan > 0 ? cold_fan : Seconds{}));
+}
+
+Seconds ProtocolCost::wait_of(const Touches& touches, const Cold& cold) const {
+  return rounds_wait() ? sum(touches, round) + fetch_of(touches, cold) : Seconds{};
+}
+
+Seconds ProtocolCost::work_of(const Touches& touches, const Cold& cold) const {
+  return rounds_wait() ? sum(touches, work) : sum(touches, work) + fetch_of(touches, cold);
 }
 
 Seconds ProtocolCost::first_load(const Touches& touches, Seconds ready) const {
@@ -64,7 +72,7 @@ Seconds ProtocolCost::rounds(const Touches& touches, const Rounds& of, const Col
   if (of.bytes == 0) return {};
   const std::int64_t number = (of.bytes + of.most - 1) / of.most;
   const double full = of.warps / static_cast<double>(of.most);  // of all warps, per byte
-  Seconds time = static_cast<double>(number) * sum(touches, round) +
+  Seconds time = static_cast<double>(number) * wait_of(touches, cold) +
                  full * static_cast<double>(of.bytes) * work_of(touches, cold);
   if (of.end_slice) {
     const double last = static_cast<double>(of.bytes - (number - 1) * of.most);

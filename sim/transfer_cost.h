@@ -101,9 +101,12 @@ struct ProtocolCost {
   double crowding = 0;
   /// What is lost where all that a link carries to a GPU is other GPUs', and all that the sender
   /// has on the way is for other GPUs: what waits in a switch for a GPU that several write to keeps
-  /// waiting what stands behind it for another; of both shares, the product. Links that lead
-  /// several GPUs' data to one lose nothing, nor do those that lead one GPU's to several
-  /// (recordings/h200x4/ link-patterns.csv: to_one, from_one, all). At most most_mixing.
+  /// waiting what stands behind it for another; of both shares, the geometric mean. Like what
+  /// switches lose whose inputs have one queue (Karol, Hluchyj and Morgan, "Input versus output
+  /// queueing on a space-division packet switch", 1987), that soon grows no more with the number
+  /// of GPUs: an all_to_all of 256 MiB gets 308 GB/s out of a link of 4 GPUs, and 319 of 8. Links
+  /// that lead several GPUs' data to one lose nothing, nor do those that lead one GPU's to
+  /// several (recordings/h200x4/ link-patterns.csv: to_one, from_one, all). At most most_mixing.
   double mixing = 0;
   /// Of sends and receives, which have kernels of their own: what takes the place of all setup.
   std::optional<Seconds> message_setup;
@@ -121,7 +124,8 @@ struct ProtocolCost {
   /// Data that one warp moves per round, for protocols that flag their lines; else 0.
   Bytes warp_granule{};
   /// What a round takes longer to load the rank's own data, or to receive, where all of that has
-  /// left the GPU's cache (TransferCost::cache).
+  /// left the GPU's cache (TransferCost::cache): it waits so much longer, as a thread of LL does
+  /// that has but 8 bytes in hand, or, where rounds do not wait, that is work.
   Seconds cold_load;
   Seconds cold_receive;
   /// And to receive through code that looks at several peers, on top: where the FIFOs of trees of
@@ -154,11 +158,12 @@ struct ProtocolCost {
   BytesPerSecond rate_of(const Touches& touches, const Cold& cold = {}) const;
   /// What a round of all warps of the largest thread block keeps its multiprocessor busy.
   Seconds work_of(const Touches& touches, const Cold& cold = {}) const;
+  /// What a round waits, of however many warps.
+  Seconds wait_of(const Touches& touches, const Cold& cold = {}) const;
   /// Data that goes on by itself: what so many warps move in a round where they wait in it; else
   /// what each of them does.
   std::int64_t granule_of(std::uint32_t warps) const {
-    const bool waits = (round.load + round.receive + round.store + round.send).value > 0;
-    return (waits ? warps : 1) * warp_granule.count;
+    return (rounds_wait() ? warps : 1) * warp_granule.count;
   }
   /// What the first round of a slice waits for the rank's own data, which were asked for so long
   /// ago, and what else it takes longer.
@@ -167,6 +172,12 @@ struct ProtocolCost {
   /// Time of the rounds of protocols that flag their lines, `first` aside.
   Seconds rounds(const Touches& touches, const Rounds& rounds, const Cold& cold = {}) const;
   bool flags_lines() const { return warp_granule.count > 0; }
+  /// Whether warps wait in a round, for what they load and store or for each other.
+  bool rounds_wait() const {
+    return (round.load + round.receive + round.store + round.send).value > 0;
+  }
+  /// What a round takes longer since data have left the GPU's cache.
+  Seconds fetch_of(const Touches& touches, const Cold& cold) const;
   /// What thread blocks make of a link that those which send over it could fill so many times:
   /// where they can just fill it, some wait for it while it lies idle for others, and `crowding` of
   /// it is lost; far below nobody waits, far above it never lies idle. (1 + min(x, 1/x)^p)^(-1/p),

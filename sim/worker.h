@@ -39,16 +39,16 @@ struct Worker {
   Seconds slice_cost;
   RouteId store_route = 0;            ///< of what it keeps
   BytesPerSecond shared = unlimited;  ///< what the lanes of its thread block send in all
-  BytesPerSecond part = unlimited;    ///< what of that is its own while all of them send
+  BytesPerSecond part = unlimited;    ///< what of that is its own while all of them are busy
   double weight = 1;                  ///< what of its thread block it is
-  double demand = 0;            ///< what it could put on links, in bytes per second, while it sends
-  double cold = 0;              ///< of the rank's own data, the share that has left the cache
-  double warps = 1;             ///< share that it has of the largest thread block's
-  double misaligned = 0;        ///< misalignment() of what it stores
-  bool adds_slices = false;     ///< whether what its slices cost keeps a tree's other lane waiting
-  bool crowds = false;          ///< whether it and others slow each other down
-  double speed = 1;             ///< of the rank's thread blocks
-  Seconds ready_since = never;  ///< when nothing but messages kept it from beginning
+  double demand = 0;      ///< what it could put on links, in bytes per second, while it sends
+  double cold = 0;        ///< of the rank's own data, the share that has left the cache
+  double warps = 1;       ///< share that it has of the largest thread block's
+  double misaligned = 0;  ///< misalignment() of what it stores
+  WorkerId other_lane = no_worker;  ///< a tree's, in the same thread block
+  bool crowds = false;              ///< whether it and others slow each other down
+  double speed = 1;                 ///< of the rank's thread blocks
+  Seconds ready_since = never;      ///< when nothing but messages kept it from beginning
   std::uint32_t flows = 0;
   State state = State::finished;  ///< until its rank launches it
   RecordId record = no_record;
@@ -56,6 +56,8 @@ struct Worker {
   /// What it is at.
   const Primitive& current() const { return program[primitive]; }
   std::span<const ConnectionId> peers(PeerGroupId group) const { return schedule->peers(group); }
+  /// Whether what its slices cost keeps the other lane waiting.
+  bool adds_slices() const { return other_lane != no_worker; }
   bool ends_slice() const { return piece + 1 == pieces; }
   /// Primitives of the call that lie behind it.
   double steps_done() const {

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <deque>
 #include <span>
 
@@ -55,6 +56,20 @@ TEST_F(CrowdingOfRings, counts_those_who_are_sending) {
   crowding.leave(first);
   crowding.leave(second);
   EXPECT_DOUBLE_EQ(share_left(crowding, second), 1 / 2.0);
+}
+
+// The port of 10 GB/s could be filled twice over by two that send at 10 each.
+TEST_F(CrowdingOfRings, tells_how_many_times_over_a_link_could_be_filled) {
+  Crowding crowding(plan_, wiring_, 2);
+  Worker first = worker_on(0);
+  Worker second = worker_on(1);
+  EXPECT_EQ(crowding.overfill(first), 1) << "it does not send";
+  share_left(crowding, first);
+  EXPECT_DOUBLE_EQ(crowding.overfill(first), 1);
+  share_left(crowding, second);
+  EXPECT_DOUBLE_EQ(crowding.overfill(first), 2);
+  crowding.leave(second);
+  EXPECT_DOUBLE_EQ(crowding.overfill(first), 1) << "no link makes it faster";
 }
 
 // After four loops of a program of two primitives 1 / sqrt(1 + 8) of a half are lost at most.
@@ -136,27 +151,27 @@ class Mixing : public testing::Test {
 };
 
 // Rank 0 has 30 GB/s for 1 and 10 for 2, which gets 20 from 1 as well: of what 0 sends, three
-// quarters are not for 2, and of what 2 receives, two thirds are not 0's. Half of both is lost of
-// the link of 40 GB/s, which rank 0 could fill.
+// quarters are not for 2, and of what 2 receives, two thirds are not 0's. Half of their geometric
+// mean is lost of the link of 40 GB/s, which rank 0 could fill.
 TEST_F(Mixing, costs_where_a_rank_sends_to_several_and_its_peer_receives_from_several) {
   Crowding crowding(plan_, wiring_, 3);
   EXPECT_DOUBLE_EQ(share_left(crowding, 0, 1, 30), 1);
   EXPECT_DOUBLE_EQ(share_left(crowding, 1, 2, 20), 1);
-  EXPECT_DOUBLE_EQ(share_left(crowding, 0, 2, 10), 1 - 0.5 * (3.0 / 4) * (2.0 / 3));
+  EXPECT_DOUBLE_EQ(share_left(crowding, 0, 2, 10), 1 - 0.5 * std::sqrt(3.0 / 4 * 2 / 3));
 }
 
-// The same on links of 50 GB/s: rank 0 can use 40 of them, and gets 50 x 3/4.
+// The same on links of 50 GB/s: rank 0 can use 40 of them, and gets 50 x 0.65.
 TEST_F(Mixing, costs_only_what_thread_blocks_could_have_used) {
   wiring_.capacities.assign(6, gigabytes_per_second(50));
   Crowding crowding(plan_, wiring_, 3);
   EXPECT_DOUBLE_EQ(share_left(crowding, 0, 1, 30), 1);
   EXPECT_DOUBLE_EQ(share_left(crowding, 1, 2, 20), 1);
-  EXPECT_DOUBLE_EQ(share_left(crowding, 0, 2, 10), 50 * 0.75 / 40);
-  wiring_.capacities.assign(6, gigabytes_per_second(60));
+  EXPECT_DOUBLE_EQ(share_left(crowding, 0, 2, 10), 50 * (1 - std::sqrt(0.125)) / 40);
+  wiring_.capacities.assign(6, gigabytes_per_second(70));
   Crowding idle(plan_, wiring_, 3);
   EXPECT_DOUBLE_EQ(share_left(idle, 0, 1, 30), 1);
   EXPECT_DOUBLE_EQ(share_left(idle, 1, 2, 20), 1);
-  EXPECT_DOUBLE_EQ(share_left(idle, 0, 2, 10), 1) << "45 GB/s are more than 40";
+  EXPECT_DOUBLE_EQ(share_left(idle, 0, 2, 10), 1) << "45.3 GB/s are more than 40";
 }
 
 TEST_F(Mixing, costs_nothing_where_several_send_to_one) {

@@ -70,6 +70,20 @@ TEST(SharedRate, lets_all_lanes_that_send_get_on_alike) {
   EXPECT_DOUBLE_EQ(shared_in_chain(2), 10.0 / 6);
 }
 
+// The leaf's way down keeps what it receives, 6 us for 10,000 bytes, as long as its way up sends.
+// The middle one keeps nothing that it does not send on.
+TEST(RateBesideKept, is_what_lanes_send_while_others_keep_as_much) {
+  const Plan plan =
+      make_nccl_plan(Collective::all_reduce, NcclAlgorithm::tree, test::node_channels(1, 3, 1), 1);
+  const auto rate = [&](Rank rank) {
+    return in_gigabytes_per_second(
+        rate_beside_kept(plan.schedule(0), rank, cost_by_touch(), BlockSetting{}));
+  };
+  EXPECT_EQ(rate(0), in_gigabytes_per_second(unlimited)) << "it has one lane";
+  EXPECT_DOUBLE_EQ(rate(1), 20.0 / 19);
+  EXPECT_DOUBLE_EQ(rate(2), 10.0 / 12);
+}
+
 // Each lane of the middle one stands in line behind two others, 2 us.
 TEST(SharedRate, is_less_among_other_thread_blocks) {
   EXPECT_DOUBLE_EQ(shared_in_chain(1, 2), 20.0 / 23);
@@ -215,6 +229,19 @@ TEST_F(SliceCost, rounds_that_wait_for_memory_take_longer) {
   EXPECT_EQ(rate_of(worker_, 1000, {}), gigabytes_per_second(0.25));
   worker_.primitive = 1;
   EXPECT_EQ(rate_of(worker_, 1000, {}), gigabytes_per_second(0.5));
+}
+
+// Half of the warps do half of the work, 1 us to send and 1 for memory; where rounds wait, each of
+// both takes 2.
+TEST_F(SliceCost, memory_is_waited_for_where_rounds_wait) {
+  worker_.round = 1000;
+  worker_.warps = 0.5;
+  worker_.cold = 1;
+  cost_.cold_load = microseconds(2);
+  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, {})), 1.0 / 4);
+  cost_.round = {};
+  cost_.work.send = microseconds(2);
+  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, {})), 1.0 / 2);
 }
 
 // 1,000 bytes in one round of 2 us, 2,000 on the wire; rounds that take no time limit nothing.
