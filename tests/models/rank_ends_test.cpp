@@ -94,8 +94,8 @@ class RankEnds : public testing::Test {
   TransferCost cost_ = calibration_for(topology_);
 };
 
-// A leaf's last chunk is on its way when the root is done, whatever the call's size: 12 to 13 us;
-// the executor says 16 to 17.
+// A leaf's last chunk is on its way when the root is done, whatever the call's size: 12 to
+// 13 us.
 TEST_F(RankEnds, of_simple_are_a_chunk_apart) {
   const std::vector<Row> rows = recorded("Simple");
   ASSERT_FALSE(rows.empty());
@@ -106,8 +106,7 @@ TEST_F(RankEnds, of_simple_are_a_chunk_apart) {
 }
 
 // A leaf's way down takes longer than all that the root does, so that its FIFO of 8 chunks is full
-// when the root is done: 43 us to empty it, 19 where chunks are half as large; the executor says 49
-// and 26.
+// when the root is done: 43 us to empty it, 19 where chunks are half as large.
 TEST_F(RankEnds, of_ll_are_a_full_fifo_apart) {
   int rows = 0;
   for (const Row& row : recorded("LL")) {
