@@ -7,6 +7,7 @@
 #include <set>
 
 #include "models/recordings/readers.h"
+#include "models/recordings/time_unit.h"
 
 namespace collsim {
 
@@ -157,6 +158,7 @@ class JsonReader {
     if (figures.contains("nwrong")) {
       row.wrong = whole_number(text_of(figures["nwrong"])).value_or(0) != 0;
     }
+    check_unit(figures, place, row);
     if (figures.contains("alg_bw") && figures.contains("bus_bw")) {
       const double algbw = number(figures["alg_bw"], place + ".alg_bw");
       if (algbw > fastest_) {
@@ -165,6 +167,16 @@ class JsonReader {
       }
     }
     recording_.rows.push_back(std::move(row));
+  }
+
+  /// -J has always written microseconds.
+  void check_unit(const json& figures, const std::string& place, const RecordedRow& row) const {
+    if (!figures.contains("alg_bw")) return;
+    const std::string time = text_of(figures["time"]);
+    const std::string algbw = text_of(figures["alg_bw"]);
+    const PrintedTime printed{row.size, row.ranks, time, algbw};
+    if (units_that_fit(printed).microseconds) return;
+    fail(place + ".time", describe_misfit(printed), "microseconds whose size / time is alg_bw");
   }
 
   void name_rows() {

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "models/recordings/readers.h"
+#include "models/recordings/time_unit.h"
 
 namespace collsim {
 
@@ -24,15 +25,43 @@ bool is_type(std::string_view word) {
          word == "fp8_e5m2";
 }
 
-/// What launchers put before a line: "[1,0]<stdout>:" (Open MPI), "0: " (Slurm).
-std::size_t launcher_prefix(std::string_view line) {
-  const auto begin = line.find_first_not_of(' ');
-  if (begin == std::string_view::npos) return 0;
-  const auto colon = line.find(':', begin);
-  if (colon == std::string_view::npos) return 0;
-  const std::string_view prefix = line.substr(begin, colon - begin);
-  if (prefix.front() == '[' && prefix.find("<std") != std::string_view::npos) return colon + 1;
-  return whole_number(prefix) ? colon + 1 : 0;
+/// Whether a text that begins with '#' is a comment of nccl-tests that says something.
+bool begins_comment(std::string_view text) {
+  const auto begin = text.find_first_not_of("# \t");
+  if (begin == std::string_view::npos) return false;
+  constexpr std::array<std::string_view, 9> beginnings{
+      "nThread", "Using devices", "Rank ",   "Collective test",   "size ",
+      "bytes ",  "(B) ",          "(bytes)", "nccl-tests version"};
+  return std::any_of(beginnings.begin(), beginnings.end(), [&](std::string_view beginning) {
+    return text.substr(begin).starts_with(beginning);
+  });
+}
+
+/// Where a row begins whose first word this is: launchers may print up to its first digit
+/// ("[1,0]<stdout>:1024"). Nothing where it is no first word of a row.
+std::optional<std::size_t> begin_of_row(const Word& word) {
+  const auto last = word.text.find_last_not_of("0123456789");
+  const auto begin = static_cast<std::size_t>(word.column) - 1;
+  if (last == std::string_view::npos) return begin;
+  const bool is_prefixed = std::string_view(":>|]").find(word.text[last]) != std::string_view::npos;
+  if (!is_prefixed || last + 1 == word.text.size()) return std::nullopt;
+  return begin + last + 1;
+}
+
+/// Where in a line begins what nccl-tests printed: a comment, or two numbers and a type. Before it
+/// stands what launchers, schedulers and loggers put there: ranks, hosts, time stamps.
+std::size_t begin_of_content(std::string_view line) {
+  const auto first = line.find_first_not_of(" \t");
+  if (first == std::string_view::npos || line[first] == '#') return 0;
+  for (auto at = line.find('#'); at != std::string_view::npos; at = line.find('#', at + 1)) {
+    if (begins_comment(line.substr(at))) return at;
+  }
+  const auto words = split_words(line);
+  for (std::size_t i = 0; i + 2 < words.size(); ++i) {
+    if (!is_type(words[i + 2].text) || !whole_number(words[i + 1].text)) continue;
+    if (const auto begin = begin_of_row(words[i])) return *begin;
+  }
+  return 0;
 }
 
 /// Where the columns of a table stand; `none` where it has no such.
@@ -42,7 +71,7 @@ struct Columns {
   std::size_t redop = none;
   std::size_t root = none;
   std::array<std::size_t, 2> time{none, none};  ///< out of place, in place
-  double to_microseconds = 1;
+  double to_microseconds = 1;                   ///< by the header, where no row tells
 };
 
 class TextReader {
@@ -53,7 +82,7 @@ class TextReader {
     for (const std::string_view line : lines) {
       ++position_.line;
       is_last_ = static_cast<std::size_t>(position_.line) == lines.size();
-      const std::size_t prefix = launcher_prefix(line);
+      const std::size_t prefix = begin_of_content(line);
       column_offset_ = static_cast<int>(prefix);
       read_line(line.substr(prefix));
     }
@@ -165,8 +194,9 @@ class TextReader {
     }
     if (names.empty()) return;
     if (columns_.count > 0 && (names.front() == "(B)" || names.front() == "(bytes)")) {
-      if (std::find(names.begin(), names.end(), "(ms)") != names.end()) {
-        columns_.to_microseconds = 1000;
+      for (const std::string_view name : names) {
+        if (name == "(us)") columns_.to_microseconds = 1;
+        if (name == "(ms)") columns_.to_microseconds = 1000;
       }
       return;
     }
@@ -177,6 +207,8 @@ class TextReader {
     }
     finish_table();
     columns_ = {};
+    // The oldest release names no units, and prints milliseconds.
+    if (names.front() == "bytes") columns_.to_microseconds = 1000;
     std::size_t places = 0;
     for (std::size_t i = 0; i < names.size(); ++i) {
       if (names[i] == "redop" || names[i] == "op") columns_.redop = i;
@@ -233,7 +265,8 @@ class TextReader {
     if (word.text == "N/A") return;
     const auto time = decimal_number(word.text);
     if (!time) fail(word, fmt::format("'{}' is not a time", word.text), "a number of 0 or more");
-    row.time = microseconds(*time * columns_.to_microseconds);
+    check_unit({row.size, row.ranks, word.text, words[column + 1].text}, word);
+    row.time = microseconds(*time);  // or milliseconds, which finish_table() knows
     const auto algbw = decimal_number(words[column + 1].text);
     const auto busbw = decimal_number(words[column + 2].text);
     if (algbw && busbw && *algbw > fastest_) {
@@ -243,8 +276,28 @@ class TextReader {
     recording_.rows.push_back(std::move(row));
   }
 
-  /// Names the rows of the table that ends here.
+  /// A row tells in which unit its table is where its figures are not too small.
+  void check_unit(const PrintedTime& printed, const Word& word) {
+    const TimeUnits units = units_that_fit(printed);
+    if (!units.microseconds && !units.milliseconds) {
+      fail(word, describe_misfit(printed), "rows whose size / time is their algbw");
+    }
+    if (units.microseconds && units.milliseconds) return;
+    const double unit = units.microseconds ? 1 : 1000;
+    if (to_microseconds_ && *to_microseconds_ != unit) {
+      fail(word, describe_misfit(printed),
+           fmt::format("{}, as in the rows above", unit == 1 ? "milliseconds" : "microseconds"));
+    }
+    to_microseconds_ = unit;
+  }
+
+  /// Names the rows of the table that ends here, and makes microseconds of their times.
   void finish_table() {
+    const double unit = to_microseconds_.value_or(columns_.to_microseconds);
+    for (std::size_t i = table_begin_; i < recording_.rows.size(); ++i) {
+      recording_.rows[i].time.value *= unit;
+    }
+    to_microseconds_.reset();
     if (table_begin_ < recording_.rows.size()) {
       std::string name = benchmark_.empty() ? file_benchmark_ : benchmark_;
       const RecordedRow& last = recording_.rows.back();
@@ -312,6 +365,7 @@ class TextReader {
   Rank ranks_ = 0;
   std::set<std::string, std::less<>> hosts_;
   Columns columns_;
+  std::optional<double> to_microseconds_;  ///< by the table's rows
   std::size_t table_begin_ = 0;
   int tables_ = 0;
   bool has_root_ = false;

@@ -18,6 +18,21 @@ std::optional<Number> read_number(std::string_view text) {
   return number;
 }
 
+/// The program of nccl-tests' whose name, without "_perf", ends a text as a word of its own:
+/// "all_reduce" of "node7_all_reduce".
+std::string_view known_benchmark(std::string_view text) {
+  constexpr std::array<std::string_view, 11> longest_first{
+      "reduce_scatter", "all_reduce", "all_gather", "alltoallv", "hypercube", "broadcast",
+      "sendrecv",       "alltoall",   "scatter",    "gather",    "reduce"};
+  for (const std::string_view name : longest_first) {
+    if (!text.ends_with(name)) continue;
+    const std::string_view before = text.substr(0, text.size() - name.size());
+    const bool is_word = before.empty() || before.back() < 'a' || before.back() > 'z';
+    if (is_word) return text.substr(before.size());
+  }
+  return {};
+}
+
 }  // namespace
 
 std::optional<std::int64_t> whole_number(std::string_view text) {
@@ -37,14 +52,15 @@ std::optional<Collective> find_recorded_collective(std::string_view name) {
 
 std::string benchmark_name(std::string_view text) {
   constexpr std::string_view suffix = "_perf";
-  const auto end = text.find(suffix);
-  if (end == std::string_view::npos) return {};
-  std::size_t begin = end;
-  while (begin > 0 &&
-         ((text[begin - 1] >= 'a' && text[begin - 1] <= 'z') || text[begin - 1] == '_')) {
-    --begin;
+  std::string unknown;
+  for (auto end = text.find(suffix); end != std::string_view::npos;
+       end = text.find(suffix, end + 1)) {
+    const std::string_view before = text.substr(0, end);
+    if (const auto known = known_benchmark(before); !known.empty()) return std::string(known);
+    const auto begin = before.find_last_not_of("abcdefghijklmnopqrstuvwxyz_") + 1;
+    if (unknown.empty()) unknown = before.substr(begin);
   }
-  return std::string(text.substr(begin, end - begin));
+  return unknown;
 }
 
 std::string infer_benchmark(bool reduces, bool rooted, double busbw_per_algbw, Rank ranks) {

@@ -21,7 +21,8 @@ Recording read_nccl_tests_json(const TextFile& text);
 
 /// The collective that a benchmark calls so: our names, and nccl-tests' "alltoall", "sendrecv".
 std::optional<Collective> find_recorded_collective(std::string_view name);
-/// The first "<name>_perf" of a text, without "_perf"; empty where there is none.
+/// The first program of nccl-tests that a text names, without "_perf": "all_reduce" of
+/// "node7_all_reduce_perf.log". Else the first "<name>_perf"; empty where there is none.
 std::string benchmark_name(std::string_view text);
 /// nccl-tests' collective by what a row shows: whether it reduces, whether it has a root, and
 /// busbw / algbw, which is busbw_factor(). Empty where several fit.

@@ -24,8 +24,8 @@ TEST(NcclTestsJson, rows_have_both_places) {
       R"({"version": "2.17.6", "args": ["./build/reduce_scatter_perf", "-b", "8"],
           "env": ["NCCL_ALGO=Ring", "HOME=/root", "NCCL_DEBUG=INFO"], "nccl_version": "22809",)" +
       config + R"("results": [{"size": 4096, "count": 512, "type": "float", "redop": "sum",
-        "root": "-1", "out_of_place": {"time": 10.5, "alg_bw": 1, "bus_bw": 0.5, "nwrong": "0"},
-        "in_place": {"time": 11.5, "alg_bw": 1, "bus_bw": 0.5, "nwrong": "2"}}]})");
+        "root": "-1", "out_of_place": {"time": 10.5, "alg_bw": 0.39, "bus_bw": 0.195, "nwrong": "0"},
+        "in_place": {"time": 11.5, "alg_bw": 0.36, "bus_bw": 0.18, "nwrong": "2"}}]})");
   ASSERT_EQ(recording.rows.size(), 2U);
   const RecordedRow& row = recording.rows[0];
   EXPECT_EQ(row.collective, Collective::reduce_scatter);
@@ -60,6 +60,10 @@ TEST(NcclTestsJson, what_cannot_be_read_is_told) {
   expect_error("{" + config + R"("results": [{"size": 8, "type": "float",
                  "out_of_place": {"cpu_time": 1}}]})",
                "out.json: results[0].out_of_place: the CPU's times");
+  // 4096 B in 10.5 us are 0.39 GB/s.
+  expect_error("{" + config + R"("results": [{"size": 4096, "type": "float",
+                 "out_of_place": {"time": 10.5, "alg_bw": 39, "bus_bw": 39}}]})",
+               "out.json: results[0].out_of_place.time: a time of 10.5 and an algbw of 39 GB/s");
 }
 
 }  // namespace

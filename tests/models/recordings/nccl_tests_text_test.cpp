@@ -95,11 +95,11 @@ TEST(NcclTestsText, several_tables_are_told_apart) {
   for (const char* rank : {"0", "1", "2", "3"}) {
     four_ranks += std::string("#  Rank  ") + rank + " Group 0 Pid 5 on host device 0 [0x1] A100\n";
   }
-  const std::string row = "  4096  1024  float  sum  -1  10.0  4.00  ";
+  const std::string row = "  40960  10240  float  sum  -1  10.0  4.10  ";
   const Recording recording =
-      read(four_ranks + new_header + row + "6.00  0  11.0  3.60  5.40  0\n" + four_ranks +
-           new_header + row + "3.00  0  11.0  3.60  2.70  0\n" + two_ranks + new_header +
-           "  4096  1024  float  sum  0  10.0  4.00  4.00  0  11.0  3.60  3.60  0\n");
+      read(four_ranks + new_header + row + "6.15  0  11.0  3.72  5.58  0\n" + four_ranks +
+           new_header + row + "3.07  0  11.0  3.72  2.79  0\n" + two_ranks + new_header +
+           "  40960  10240  float  sum  0  10.0  4.10  4.10  0  11.0  3.72  3.72  0\n");
   ASSERT_EQ(recording.rows.size(), 6U);
   EXPECT_EQ(recording.rows[0].collective, Collective::all_reduce);
   EXPECT_EQ(recording.rows[0].id, "all_reduce#1");
@@ -111,11 +111,95 @@ TEST(NcclTestsText, several_tables_are_told_apart) {
 
 // all_gather, alltoall, gather and scatter have the same busbw: nothing tells, but a file's name.
 TEST(NcclTestsText, what_nothing_tells_stays_unknown) {
-  const std::string text = two_ranks + new_header +
-                           "  4096  1024  float  none  -1  10.0  4.00  2.00  0  11.0  3.60  1.80  "
-                           "0\n";
+  const std::string text =
+      two_ranks + new_header +
+      "  40960  10240  float  none  -1  10.0  4.10  2.05  0  11.0  3.72  1.86  "
+      "0\n";
   EXPECT_FALSE(read(text).rows[0].collective);
   EXPECT_EQ(read(text, "runs/all_gather_perf.log").rows[0].collective, Collective::all_gather);
+}
+
+TEST(NcclTestsText, a_file_is_named_after_a_program_among_other_words) {
+  const std::string text = two_ranks + new_header +
+                           "  40960  10240  float  none  -1  10.0  4.10  2.05  0  11.0  3.72  1.86 "
+                           " 0\n";
+  for (const char* name : {"node7_all_gather_perf.log", "hgx2-all_gather_perf-rep1.txt",
+                           "2024_all_gather_perf", "slow_perf_all_gather_perf.log"}) {
+    EXPECT_EQ(read(text, name).rows[0].collective, Collective::all_gather) << name;
+  }
+  EXPECT_EQ(read(text, "my_alltoall_perf.log").rows[0].collective, Collective::all_to_all);
+  EXPECT_EQ(read(text, "x_reduce_scatter_perf.log").rows[0].collective, Collective::reduce_scatter);
+}
+
+// The first release: no units in the header, milliseconds. 134217728 B in 4.123 ms are 32.55 GB/s;
+// 8 B in 0.031 ms tell nothing, and are of the same table.
+TEST(NcclTestsText, of_the_first_release_has_milliseconds) {
+  const Recording recording = read(
+      "# NCCL Tests compiled with NCCL 2.0\n"
+      "# Using devices\n"
+      "#   Rank  0 on       host device  0 [0x06] Tesla P100-SXM2-16GB\n"
+      "#   Rank  1 on       host device  1 [0x07] Tesla P100-SXM2-16GB\n"
+      "#                                                 out-of-place                    in-place\n"
+      "#      bytes             N    type      op     time  algbw  busbw      res     time  algbw  "
+      "busbw      res\n"
+      "           8             2   float     sum    0.031   0.00   0.00    0e+00    0.030   0.00  "
+      " "
+      "0.00    0e+00\n"
+      "   134217728      33554432   float     sum    4.123  32.55  32.55    0e+00    4.130  32.50  "
+      "32.50    0e+00\n"
+      " Out of bounds values : 0 OK\n");
+  ASSERT_EQ(recording.rows.size(), 4U);
+  EXPECT_DOUBLE_EQ(recording.rows[0].time.value, 31e-6);
+  EXPECT_DOUBLE_EQ(recording.rows[2].time.value, 4.123e-3);
+  EXPECT_EQ(recording.rows[2].collective, Collective::all_reduce);
+}
+
+const std::string short_header =
+    "#  size  count  type  redop  root  time  algbw  busbw  #wrong\n"
+    "#  (B)  (elements)  (us)  (GB/s)  (GB/s)\n";
+
+// 1048576 B at 10.49 GB/s take 100 us; 8 B in 2 ms or us say nothing, which rows after them do.
+TEST(NcclTestsText, the_unit_of_time_is_what_algbw_says) {
+  const std::string tiny = "  8  2  float  sum  -1  2.0  0.00  0.00  0\n";
+  const Recording in_milliseconds =
+      read(two_ranks + short_header + tiny +
+           "  1048576  262144  float  sum  -1  0.10  10.49  10.49  0\n");
+  EXPECT_DOUBLE_EQ(in_milliseconds.rows[0].time.value, 2e-3);
+  EXPECT_DOUBLE_EQ(in_milliseconds.rows[1].time.value, 100e-6);
+  const Recording in_microseconds = read(two_ranks + short_header + tiny);
+  EXPECT_DOUBLE_EQ(in_microseconds.rows[0].time.value, 2e-6);
+}
+
+// hypercube, and the first release's all_gather, count (n-1)/n of the size: half of 10.49 GB/s.
+TEST(NcclTestsText, algbw_may_leave_out_what_a_rank_has) {
+  const Recording recording =
+      read(two_ranks + short_header + "  1048576  262144  float  none  -1  100  5.24  5.24  0\n");
+  EXPECT_DOUBLE_EQ(recording.rows[0].time.value, 100e-6);
+}
+
+// What mpirun --timestamp-output --tag-output, Slurm's -l, kubectl logs --timestamps, pdsh and
+// docker compose put before lines; the last glues its prefix to the row.
+TEST(NcclTestsText, what_stands_before_lines_is_passed_over) {
+  for (const char* prefix : {"[1,0]<stdout>:", "0: ", "2024-01-01T10:11:12.345678Z ",
+                             "node7: ", "node7: node7: ", "[2024-01-01 10:11:12] ",
+                             "Mon Jan  1 10:11:12 2024<stdout>: ", "worker-0  | ",
+                             "(rank 0 pid=12) ", "Jan 01 10:11:12 node7 nccl[123]: "}) {
+    std::string text;
+    for (const std::string& line :
+         {std::string("# Using devices"),
+          std::string("#  Rank  0 Group  0 Pid 1 on node-a device  0 [0x1] NVIDIA H200"),
+          std::string("#  Rank  1 Group  0 Pid 2 on node-b device  0 [0x1] NVIDIA H200"),
+          std::string("#  size  count  type  redop  root  time  algbw  busbw  #wrong"),
+          std::string("1048576  262144  float  sum  -1  100  10.49  10.49  0")}) {
+      text += prefix + line + "\n";
+    }
+    const Recording recording = read(text);
+    ASSERT_EQ(recording.rows.size(), 1U) << prefix;
+    EXPECT_EQ(recording.rows[0].size.count, 1048576) << prefix;
+    EXPECT_EQ(recording.rows[0].ranks, 2U) << prefix;
+    EXPECT_EQ(recording.rows[0].nodes, 2U) << prefix;
+    EXPECT_EQ(recording.machine.at("gpu"), "NVIDIA H200") << prefix;
+  }
 }
 
 TEST(NcclTestsText, per_iteration_columns_stand_between_the_places) {
@@ -123,7 +207,7 @@ TEST(NcclTestsText, per_iteration_columns_stand_between_the_places) {
       read(two_ranks +
            "#  size  count  type  redop  root  time  algbw  busbw  #wrong  i_min  i_max  i_p99  "
            "i_cv%  time  algbw  busbw  #wrong  i_min  i_max  i_p99  i_cv%\n"
-           "  64  16  float  sum  -1  10.5  0.01  0.01  0  9  12  12  3.1  20.5  0.01  0.01  0  9  "
+           "  64  16  float  sum  -1  10.5  0.01  0.01  0  9  12  12  3.1  20.5  0.00  0.00  0  9  "
            "12  12  3.1\n");
   ASSERT_EQ(recording.rows.size(), 2U);
   EXPECT_DOUBLE_EQ(recording.rows[0].time.value, 10.5e-6);
@@ -140,11 +224,19 @@ void expect_error(const std::string& text, const std::string& begin) {
 }
 
 TEST(NcclTestsText, what_cannot_be_read_is_told_by_line_and_column) {
-  const std::string good = "  64  16  float  sum  -1  1.5  0.1  0.1  0  1.5  0.1  0.1  0\n";
+  const std::string good = "  64  16  float  sum  -1  0.6  0.1  0.1  0  0.6  0.1  0.1  0\n";
   // Lines 1 to 5: devices and header.
   expect_error(two_ranks + new_header + "  64  16  float  sum  -1  oops  0  0  0  1  0  0  0\n",
                "log.txt:6:27: 'oops'");
   expect_error(two_ranks + new_header + "  64  16  float  sum\n" + good, "log.txt:6:18: ");
+  // 1048576 B in 100 are 10.49 GB/s in microseconds and 0.0105 GB/s in milliseconds.
+  expect_error(
+      "node7: " + short_header + "node7:  1048576  262144  float  sum  -1  100  5000  5000  0\n",
+      "log.txt:3:42: a time of 100 and an algbw of 5000 GB/s");
+  expect_error(two_ranks + short_header +
+                   "  1048576  262144  float  sum  -1  100  10.49  10.49  0\n" +
+                   "  1048576  262144  float  sum  -1  0.1  10.49  10.49  0\n",
+               "log.txt:8:36: a time of 0.1 and");
   expect_error("hello\n", "log.txt: no measured times");
   expect_error("", "log.txt: no measured times");
   expect_error("# size count type cputime algbw busbw #wrong\n", "log.txt:1: ");

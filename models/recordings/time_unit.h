@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "sim/collective.h"
+#include "sim/units.h"
+
+namespace collsim {
+
+/// A time as nccl-tests prints it: digits whose unit the log does not always say.
+struct PrintedTime {
+  Bytes size;              ///< of the row
+  Rank ranks = 0;          ///< 0: not known
+  std::string_view time;   ///< digits, as "104.0"
+  std::string_view algbw;  ///< GB/s, digits; anything else ("inf", "N/A") tells nothing
+};
+
+/// Which units a printed time can be in.
+struct TimeUnits {
+  bool microseconds = true;
+  bool milliseconds = true;
+};
+
+/// The units in which size / time is the printed algbw, to within what rounding hides and a tenth.
+/// Both where the figures are too small to tell. hypercube, and old releases' all_gather and
+/// reduce_scatter, count (n-1)/n of the size.
+TimeUnits units_that_fit(const PrintedTime& printed);
+
+/// What is wrong with a time that fits no unit, for a message.
+std::string describe_misfit(const PrintedTime& printed);
+
+}  // namespace collsim
