@@ -133,6 +133,15 @@ void read_times(const YamlMapping& keys, Fault& fault) {
   }
 }
 
+std::string text_of(const YamlMapping& keys) {
+  std::string text;
+  for (const auto& [key, value] : keys.entries()) {
+    if (key.string() == "collsim") continue;
+    text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", key.string(), value.string());
+  }
+  return text;
+}
+
 }  // namespace
 
 Fault read_fault(const YamlValue& value) {
@@ -149,6 +158,7 @@ Fault read_fault(const YamlValue& value) {
   if (const auto direction = keys.find("direction")) read_direction(*direction, fault);
   read_effects(keys, fault);
   read_times(keys, fault);
+  fault.text = text_of(keys);
   return fault;
 }
 

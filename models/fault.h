@@ -28,6 +28,7 @@ struct Fault {
   enum class Direction : std::uint8_t { both, out, in };
 
   SourcePosition where;
+  std::string text;  ///< its keys and values on one line: "link: node0/nic0, bandwidth: 10%"
   Target target = Target::port;
   std::vector<std::pair<std::string, std::string>> names;  ///< the second one of cables only
   Direction direction = Direction::both;

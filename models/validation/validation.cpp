@@ -116,13 +116,16 @@ class Evaluation {
   std::set<std::string> warnings_;
 };
 
-ValidatedRow validated(const RecordedRow& row, const Prediction& prediction) {
+ValidatedRow validated(const RecordedRow& row, const Prediction& prediction,
+                       const std::string& machine, NcclVersion nccl_version) {
   return {row,
           prediction.mean_over_ranks,
           prediction.algorithm,
           prediction.protocol,
           prediction.channels,
-          row.nccl_estimate ? row.nccl_estimate : prediction.nccl_estimate};
+          row.nccl_estimate ? row.nccl_estimate : prediction.nccl_estimate,
+          machine,
+          nccl_version};
 }
 
 }  // namespace
@@ -152,7 +155,8 @@ Validation validate(const Recording& recording, const Topology& topology, const 
   for (std::size_t i = 0; i < answers.size(); ++i) {
     const RecordedRow& row = recording.rows[i];
     if (answers[i].prediction) {
-      validation.rows.push_back(validated(row, *answers[i].prediction));
+      validation.rows.push_back(
+          validated(row, *answers[i].prediction, topology.name(), options.nccl_version));
     } else if (!answers[i].left_out.empty()) {
       LeftOut& left_out = validation.left_out[answers[i].left_out];
       if (left_out.rows++ == 0) left_out.first_id = row.id;

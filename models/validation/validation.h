@@ -22,6 +22,8 @@ struct ValidatedRow {
   Protocol protocol = Protocol::simple;
   std::uint32_t channels = 1;
   std::optional<Seconds> nccl_estimate;  ///< the recorded one, or else what we think it is
+  std::string machine{};                 ///< name of the topology that it was predicted on
+  NcclVersion nccl_version{};            ///< whose rules applied
 
   /// (predicted - measured) / measured.
   double error() const { return predicted.value / recorded.time.value - 1; }

@@ -91,7 +91,7 @@ TEST(TopoCommand, MatrixIsDataToo) {
   const auto document =
       nlohmann::json::parse(topo({"show", file, "--matrix", "--format", "json"}).out);
   EXPECT_EQ(document["gpus"], (std::vector<std::string>{"gpu0", "gpu1"}));
-  EXPECT_DOUBLE_EQ(document["bandwidth"][0][1].get<double>(), 56.24);
+  EXPECT_DOUBLE_EQ(document["bandwidth_GBps"][0][1].get<double>(), 56.24);
   EXPECT_NE(topo({"show", file, "--matrix"}).out.find("  gpu1    56.24      -\n"),
             std::string::npos);
 }

@@ -46,7 +46,9 @@ TEST(TopologiesPage, ListsHaveALineForEveryMachine) {
     EXPECT_NE(text.find("dgx-h100-x2048"), std::string::npos);
   }
   // 8 GPUs on one node, 17 links; any two at 18 x 26.56 GB/s; no fabric.
-  EXPECT_NE(listed("csv").find("\nhgx-h200,8,1,17,478.08,478.08,0,hgx-h200,\n"), std::string::npos);
+  EXPECT_NE(listed("csv").find("\nhgx-h200,\"HGX H200, 8 GPUs on NVSwitch\",8,1,17,478.08,478.08,0,"
+                               "hgx-h200,,"),
+            std::string::npos);
   EXPECT_THROW(listed("xml"), InputError);
 }
 

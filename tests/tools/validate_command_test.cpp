@@ -49,7 +49,9 @@ TEST(ValidateCommand, csv_is_a_line_per_row) {
   EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 15);
   EXPECT_TRUE(outcome.out.starts_with(
       "id,nranks,collective,algorithm,protocol,channels,size_bytes,measured_us,predicted_us,"
-      "nccl_estimate_us,error\nforced/4/Ring/Simple/ch4,4,all_reduce,ring,Simple,"));
+      "nccl_estimate_us,error,nodes,predicted_algorithm,predicted_protocol,predicted_channels,"
+      "in_place,mode,machine,nccl_version,collsim_version\n"
+      "forced/4/Ring/Simple/ch4,4,all_reduce,ring,Simple,"));
 }
 
 TEST(ValidateCommand, json_has_rows_and_scores) {

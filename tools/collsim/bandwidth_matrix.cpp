@@ -4,11 +4,12 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <nlohmann/json.hpp>
 #include <ostream>
 
 #include "sim/input_error.h"
 #include "sim/topologies/routing.h"
+#include "tools/collsim/question.h"
+#include "tools/collsim/records.h"
 
 namespace collsim::command {
 
@@ -68,16 +69,22 @@ void print_matrix_table(const Topology& topology, std::ostream& out) {
 
 void print_matrix_csv(const Topology& topology, std::ostream& out) {
   const BandwidthMatrix matrix = whole_matrix(topology);
-  out << fmt::format("from,{}\n", fmt::join(matrix.gpus, ","));
+  RecordWriter writer(Format::csv, out);
   for (std::size_t from = 0; from < matrix.gpus.size(); ++from) {
-    out << fmt::format("{},{:.6g}\n", matrix.gpus[from], fmt::join(matrix.gigabytes[from], ","));
+    Record row{{"from", matrix.gpus[from]}};
+    for (std::size_t to = 0; to < matrix.gpus.size(); ++to) {
+      row[matrix.gpus[to]] = matrix.gigabytes[from][to];
+    }
+    writer.add(row);
   }
 }
 
 void print_matrix_json(const Topology& topology, std::ostream& out) {
   const BandwidthMatrix matrix = whole_matrix(topology);
-  const nlohmann::ordered_json document{
-      {"unit", "GB/s"}, {"gpus", matrix.gpus}, {"bandwidth", matrix.gigabytes}};
+  const Record document{{"machine", topology.name()},
+                        {"gpus", matrix.gpus},
+                        {"bandwidth_GBps", matrix.gigabytes},
+                        {"collsim_version", COLLSIM_VERSION}};
   out << document.dump(2) << "\n";
 }
 

@@ -191,15 +191,19 @@ void print_choice_json(const Nccl& nccl, const std::string& name, std::ostream& 
                 {"nccl_version", to_string(nccl.version())},
                 {"nodes", nccl.nodes()},
                 {"gpus_per_node", nccl.system().gpu_count()},
-                {"max_channel_bandwidth", nccl.bandwidth().per_channel},
-                {"total_bandwidth", nccl.bandwidth().total}};
+                {"max_channel_bandwidth_GBps", nccl.bandwidth().per_channel},
+                {"total_bandwidth_GBps", nccl.bandwidth().total},
+                {"collsim_version", COLLSIM_VERSION}};
   for (const NamedGraph& named : named_graphs(nccl.graphs())) {
     const NcclGraph& graph = *named.graph;
-    Json entry{
-        {"pattern", static_cast<int>(graph.pattern)}, {"cross_nic", graph.cross_nic},
-        {"intra_bandwidth", graph.intra_bandwidth},   {"inter_bandwidth", graph.inter_bandwidth},
-        {"intra_type", to_string(graph.intra_type)},  {"inter_type", to_string(graph.inter_type)},
-        {"same_channels", graph.same_channels},       {"channels", Json::array()}};
+    Json entry{{"pattern", static_cast<int>(graph.pattern)},
+               {"cross_nic", graph.cross_nic},
+               {"intra_bandwidth_GBps", graph.intra_bandwidth},
+               {"inter_bandwidth_GBps", graph.inter_bandwidth},
+               {"intra_type", to_string(graph.intra_type)},
+               {"inter_type", to_string(graph.inter_type)},
+               {"same_channels", graph.same_channels},
+               {"channels", Json::array()}};
     for (const GraphChannel& channel : graph.channels) entry["channels"].push_back(channel.gpus);
     document["graphs"][named.name] = std::move(entry);
   }
@@ -220,20 +224,20 @@ void print_choice_json(const Nccl& nccl, const std::string& name, std::ostream& 
         document["tuning"].push_back({{"function", nccl_name(function)},
                                       {"algorithm", nccl_name(algorithm)},
                                       {"protocol", nccl_name(protocol)},
-                                      {"latency", cell.latency},
-                                      {"bandwidth", cell.bandwidth}});
+                                      {"latency_us", cell.latency},
+                                      {"bandwidth_GBps", cell.bandwidth}});
       }
     }
     for (const Switch& each : selection_sweep(nccl, function)) {
       const Bytes size{std::int64_t{1} << each.log2_size};
       const LaunchSize launch = nccl.launch(each.algorithm, each.protocol, size);
       document["selection"].push_back({{"function", nccl_name(function)},
-                                       {"from_bytes", size.count},
+                                       {"from_size_bytes", size.count},
                                        {"algorithm", nccl_name(each.algorithm)},
                                        {"protocol", nccl_name(each.protocol)},
                                        {"channels", launch.channels},
                                        {"threads", launch.threads},
-                                       {"estimate", each.time}});
+                                       {"nccl_estimate_us", each.time}});
     }
   }
   out << document.dump(2) << "\n";

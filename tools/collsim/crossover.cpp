@@ -4,6 +4,7 @@
 #include <fmt/ostream.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <thread>
@@ -13,6 +14,8 @@
 #include "tools/collsim/numbers.h"
 #include "tools/collsim/options.h"
 #include "tools/collsim/question.h"
+#include "tools/collsim/records.h"
+#include "tools/collsim/report.h"
 #include "tools/collsim/subcommand.h"
 #include "tools/collsim/validation_report.h"
 
@@ -82,26 +85,42 @@ void print_table(const Question& question, const std::vector<CrossoverReport>& r
   }
 }
 
-std::string size_field(const Crossover& crossover) {
-  return crossover.size ? fmt::format("{:.0f}", *crossover.size) : "";
+Record size_or_null(const Crossover& crossover) {
+  return crossover.size ? Record(std::round(*crossover.size)) : Record();
 }
 
 std::string_view name(bool first, const PairCrossover& pair) {
   return first ? pair.first : pair.second;
 }
 
-void print_csv(const std::vector<CrossoverReport>& reports, std::ostream& out) {
-  fmt::print(out,
-             "nranks,first,second,simulated_before,simulated_size_bytes,simulated_after,"
-             "nccl_before,nccl_size_bytes,nccl_after,lost_mean,lost_worst,lost_worst_size_bytes\n");
+Record row_of(const Question& question, const RunSpec& run, const CrossoverReport& report,
+              const PairCrossover& pair) {
+  const Following& following = report.following;
+  Record row{{"nranks", report.ranks},
+             {"first", pair.first},
+             {"second", pair.second},
+             {"simulated_before", name(pair.simulated.first_before, pair)},
+             {"simulated_size_bytes", size_or_null(pair.simulated)},
+             {"simulated_after", name(pair.simulated.first_after, pair)},
+             {"nccl_before", name(pair.nccl.first_before, pair)},
+             {"nccl_size_bytes", size_or_null(pair.nccl)},
+             {"nccl_after", name(pair.nccl.first_after, pair)},
+             {"lost_mean", following.regret.mean},
+             {"lost_worst", following.regret.worst},
+             {"lost_worst_size_bytes", following.worst_size.count}};
+  Record context = context_of(question, &run);
+  context["nranks"] = report.ranks;
+  row.update(context);
+  return row;
+}
+
+void print_csv(const Question& question, const RunSpec& run,
+               const std::vector<CrossoverReport>& reports, std::ostream& out) {
+  RecordWriter writer(Format::csv, out);
+  writer.begin(row_of(question, run, {}, {}));
   for (const CrossoverReport& report : reports) {
-    const Regret& regret = report.following.regret;
     for (const PairCrossover& pair : report.pairs) {
-      fmt::print(out, "{},{},{},{},{},{},{},{},{},{:.4f},{:.4f},{}\n", report.ranks, pair.first,
-                 pair.second, name(pair.simulated.first_before, pair), size_field(pair.simulated),
-                 name(pair.simulated.first_after, pair), name(pair.nccl.first_before, pair),
-                 size_field(pair.nccl), name(pair.nccl.first_after, pair), regret.mean,
-                 regret.worst, report.following.worst_size.count);
+      writer.add(row_of(question, run, report, pair));
     }
   }
 }
@@ -114,7 +133,7 @@ ordered_json to_json(const Crossover& crossover, const PairCrossover& pair) {
   return object;
 }
 
-ordered_json to_json(const CrossoverReport& report) {
+ordered_json to_json(const Question& question, const RunSpec& run, const CrossoverReport& report) {
   ordered_json pairs = ordered_json::array();
   for (const PairCrossover& pair : report.pairs) {
     pairs.push_back({{"first", pair.first},
@@ -123,18 +142,19 @@ ordered_json to_json(const CrossoverReport& report) {
                      {"nccl", to_json(pair.nccl, pair)}});
   }
   const Following& following = report.following;
-  return {{"nranks", report.ranks},
-          {"pairs", pairs},
-          {"following_nccl",
-           {{"sizes", following.regret.sizes},
-            {"fastest", following.regret.best},
-            {"lost_mean", following.regret.mean},
-            {"lost_worst", following.regret.worst},
-            {"worst_size_bytes", following.worst_size.count},
-            {"choice", following.choice},
-            {"choice_us", in_microseconds(following.choice_time)},
-            {"best", following.fastest},
-            {"best_us", in_microseconds(following.fastest_time)}}}};
+  ordered_json json = context_of(question, &run);
+  json["nranks"] = report.ranks;
+  json["pairs"] = pairs;
+  json["following_nccl"] = {{"sizes", following.regret.sizes},
+                            {"fastest", following.regret.best},
+                            {"lost_mean", following.regret.mean},
+                            {"lost_worst", following.regret.worst},
+                            {"worst_size_bytes", following.worst_size.count},
+                            {"choice", following.choice},
+                            {"choice_us", in_microseconds(following.choice_time)},
+                            {"best", following.fastest},
+                            {"best_us", in_microseconds(following.fastest_time)}};
+  return json;
 }
 
 }  // namespace
@@ -163,10 +183,10 @@ int run_crossover(std::span<const std::string> args, std::ostream& out, std::ost
   if (question.format == Format::table) {
     print_table(question, reports, out);
   } else if (question.format == Format::csv) {
-    print_csv(reports, out);
+    print_csv(question, run, reports, out);
   } else {
     ordered_json list = ordered_json::array();
-    for (const CrossoverReport& report : reports) list.push_back(to_json(report));
+    for (const CrossoverReport& report : reports) list.push_back(to_json(question, run, report));
     out << list.dump(2) << "\n";
   }
   return exit_ok;

@@ -127,17 +127,12 @@ void print_busiest(const Explanation& explanation, std::ostream& out) {
   fmt::print(out, "\n");
 }
 
-nlohmann::ordered_json time_or_null(const std::optional<Seconds>& time) {
-  if (!time) return {};
-  return in_microseconds(*time);
-}
-
 nlohmann::ordered_json candidate_json(const CandidateTime& candidate) {
   nlohmann::ordered_json json{{"algorithm", to_string(candidate.algorithm)},
                               {"protocol", to_string(candidate.protocol)},
                               {"chosen", candidate.chosen},
-                              {"nccl_estimate_us", time_or_null(candidate.nccl_estimate)},
-                              {"simulated_us", time_or_null(candidate.simulated)}};
+                              {"nccl_estimate_us", microseconds_or_null(candidate.nccl_estimate)},
+                              {"simulated_us", microseconds_or_null(candidate.simulated)}};
   if (candidate.nccl_estimate) {
     json["channels"] = candidate.launch.channels;
     json["threads"] = candidate.launch.threads;
@@ -167,18 +162,16 @@ nlohmann::ordered_json station_json(const Station& station) {
 nlohmann::ordered_json explanation_json(const Question& question, const RunSpec& run,
                                         const Explanation& explanation) {
   const Prediction& prediction = explanation.prediction;
-  nlohmann::ordered_json json{{"collective", to_string(question.scenario.collective)},
-                              {"topology", question.topology.name()},
-                              {"nranks", question.ranks},
-                              {"schedule", to_string(*run.schedule)},
-                              {"engine", "native"},
-                              {"calibration", question.cost.calibration},
-                              {"size_bytes", prediction.size.count},
-                              {"time_us", in_microseconds(prediction.time)},
-                              {"bound_us", in_microseconds(prediction.bounds.largest())},
-                              {"algorithm", prediction.algorithm},
-                              {"protocol", to_string(prediction.protocol)},
-                              {"shape", shape_json(explanation.shape)}};
+  nlohmann::ordered_json json = context_of(question, &run);
+  json.update(nlohmann::ordered_json{{"schedule", to_string(*run.schedule)},
+                                     {"engine", "native"},
+                                     {"calibration", question.cost.calibration},
+                                     {"size_bytes", prediction.size.count},
+                                     {"time_us", in_microseconds(prediction.time)},
+                                     {"bound_us", in_microseconds(prediction.bounds.largest())},
+                                     {"algorithm", prediction.algorithm},
+                                     {"protocol", to_string(prediction.protocol)},
+                                     {"shape", shape_json(explanation.shape)}});
   json["candidates"] = nlohmann::ordered_json::array();
   for (const CandidateTime& each : explanation.candidates) {
     json["candidates"].push_back(candidate_json(each));

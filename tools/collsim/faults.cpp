@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <ostream>
 #include <thread>
 
@@ -12,6 +11,8 @@
 #include "tools/collsim/numbers.h"
 #include "tools/collsim/options.h"
 #include "tools/collsim/question.h"
+#include "tools/collsim/records.h"
+#include "tools/collsim/report.h"
 #include "tools/collsim/subcommand.h"
 
 namespace collsim::command {
@@ -106,44 +107,52 @@ void print_table(const Question& question, const Predictor& predictor, const Fau
   fmt::print(out, "# {} cables are not used and slow nothing down\n", ranking.idle_cables);
 }
 
-void print_csv(const Question& question, const FaultRanking& ranking, std::ostream& out) {
-  fmt::print(out,
-             "algorithm,size,healthy_us,share,slowdown,at_most,time_us,busy,cables,how,cable\n");
-  for (const RankedLink& ranked : ranking.links) {
-    fmt::print(out, "{},{},{:.3f},{:g},{:.6f},{:.6f},{:.3f},{:.6f},{},{},{}\n",
-               ranking.healthy.algorithm, ranking.healthy.size.count,
-               in_microseconds(ranking.healthy.time), ranking.share, ranked.slowdown,
-               ranked.slowdown_at_most, in_microseconds(ranked.time), ranked.busy,
-               ranked.links.cables.size(), to_string(ranked.origin),
-               cable_name(ranked, question.topology));
-  }
-}
-
 /// Null where it is not known.
-nlohmann::ordered_json at_most(const RankedLink& ranked) {
+Record at_most(const RankedLink& ranked) {
   if (std::isinf(ranked.slowdown_at_most)) return nullptr;
   return ranked.slowdown_at_most;
 }
 
-nlohmann::ordered_json as_json(const Question& question, const FaultRanking& ranking) {
-  nlohmann::ordered_json links = nlohmann::ordered_json::array();
-  for (const RankedLink& ranked : ranking.links) {
-    links.push_back({{"slowdown", ranked.slowdown},
-                     {"at_most", at_most(ranked)},
-                     {"time_us", in_microseconds(ranked.time)},
-                     {"busy", ranked.busy},
-                     {"cables", ranked.links.cables.size()},
-                     {"how", to_string(ranked.origin)},
-                     {"exact_class", ranked.links.exact},
-                     {"cable", cable_name(ranked, question.topology)}});
-  }
+Record healthy_record(const FaultRanking& ranking) {
   return {{"algorithm", ranking.healthy.algorithm},
-          {"size", ranking.healthy.size.count},
+          {"size_bytes", ranking.healthy.size.count},
           {"healthy_us", in_microseconds(ranking.healthy.time)},
-          {"how", to_string(ranking.origin)},
-          {"share", ranking.share},
-          {"idle_cables", ranking.idle_cables},
-          {"links", std::move(links)}};
+          {"share", ranking.share}};
+}
+
+Record link_record(const Question& question, const RankedLink& ranked) {
+  return {{"slowdown", ranked.slowdown},
+          {"at_most", at_most(ranked)},
+          {"time_us", in_microseconds(ranked.time)},
+          {"busy", ranked.busy},
+          {"cables", ranked.links.cables.size()},
+          {"how", to_string(ranked.origin)},
+          {"exact_class", ranked.links.exact},
+          {"cable", cable_name(ranked, question.topology)}};
+}
+
+/// A row a kind of cables.
+void add_rows(const Question& question, const RunSpec& run, const FaultRanking& ranking,
+              RecordWriter& writer) {
+  const auto row_of = [&](const RankedLink& ranked) {
+    Record row = healthy_record(ranking);
+    row.update(link_record(question, ranked));
+    row.update(context_of(question, &run));
+    return row;
+  };
+  for (const RankedLink& ranked : ranking.links) writer.add(row_of(ranked));
+}
+
+Record as_json(const Question& question, const RunSpec& run, const FaultRanking& ranking) {
+  Record json = healthy_record(ranking);
+  json["how"] = to_string(ranking.origin);
+  json["idle_cables"] = ranking.idle_cables;
+  json.update(context_of(question, &run));
+  json["links"] = Record::array();
+  for (const RankedLink& ranked : ranking.links) {
+    json["links"].push_back(link_record(question, ranked));
+  }
+  return json;
 }
 
 po::options_description faults_options() {
@@ -172,15 +181,16 @@ int run_faults(std::span<const std::string> args, std::ostream& out, std::ostrea
     throw InputError("faults besides those that are tried", "a machine without faults");
   }
   const Bytes size = only_size(*values, question);
-  nlohmann::ordered_json rankings = nlohmann::ordered_json::array();
+  Record rankings = Record::array();
+  RecordWriter csv(Format::csv, out);
   for (const RunSpec& run : question.scenario.runs) {
     const Predictor predictor = make_predictor(question, run);
     warn(predictor, err);
     const FaultRanking ranking = rank_links(predictor, size, share, effort);
     if (question.format == Format::json) {
-      rankings.push_back(as_json(question, ranking));
+      rankings.push_back(as_json(question, run, ranking));
     } else if (question.format == Format::csv) {
-      print_csv(question, ranking, out);
+      add_rows(question, run, ranking, csv);
     } else {
       print_table(question, predictor, ranking, rows, out);
     }

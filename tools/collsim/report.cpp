@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <ostream>
 
 #include "models/nccl/function.h"
 #include "sim/algorithms/nccl_plan.h"
 #include "sim/collective.h"
+#include "tools/collsim/records.h"
 
 namespace collsim::command {
 
@@ -78,6 +78,15 @@ double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const std::size_t half = values.size() / 2;
   return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+/// All faults in one field.
+std::string faults_text(const Scenario& scenario) {
+  std::string text;
+  for (const Fault& fault : scenario.faults) {
+    text += (text.empty() ? "" : "; ") + fault.text;
+  }
+  return text;
 }
 
 class TableReport final : public Report {
@@ -182,12 +191,12 @@ class TableReport final : public Report {
   std::vector<Row> rows_;
 };
 
-/// The columns of CSV and JSON, in order.
-nlohmann::ordered_json fields(const Section& section, const Row& row) {
+/// The columns of CSV and JSON, in order: the same ones whatever is asked.
+Record record_of(const Section& section, const Row& row) {
   const Question& question = *section.question;
   const Prediction& prediction = row.prediction;
   const Rates rates = rates_of(section, prediction);
-  nlohmann::ordered_json json{
+  Record record{
       {"size_bytes", prediction.size.count},
       {"count", prediction.size.count / float_size.count},
       {"type", "float"},
@@ -204,106 +213,27 @@ nlohmann::ordered_json fields(const Section& section, const Row& row) {
       {"engine", section.engine},
       {"schedule", to_string(*section.run->schedule)},
       {"calibration", question.cost.calibration},
+      {"wirebw_GBps", prediction.wire_factor ? Record(rates.wirebw) : Record()},
+      {"nccl_estimate_us", microseconds_or_null(prediction.nccl_estimate)},
+      {"measured_us", microseconds_or_null(row.measured)},
+      {"error", row.measured ? Record(relative_error(row)) : Record()},
   };
-  return json;
+  record.update(context_of(question, section.run));
+  return record;
 }
 
-/// A value, or null.
-nlohmann::ordered_json microseconds_or_null(const std::optional<Seconds>& time) {
-  if (!time) return {};
-  return in_microseconds(*time);
-}
-
-void add_measured(nlohmann::ordered_json& json, const Row& row) {
-  json["measured_us"] = microseconds_or_null(row.measured);
-  json["error"] =
-      row.measured ? nlohmann::ordered_json(relative_error(row)) : nlohmann::ordered_json();
-}
-
-/// Whether any run of the question is so: all its rows then have the same columns.
-template <typename Predicate>
-bool any_run(const Section& section, Predicate predicate) {
-  const auto& runs = section.question->scenario.runs;
-  return std::any_of(runs.begin(), runs.end(), predicate);
-}
-bool is_measured(const RunSpec& run) {
-  return run.measured.has_value();
-}
-
-nlohmann::ordered_json all_fields(const Section& section, const Row& row) {
-  nlohmann::ordered_json json = fields(section, row);
-  if (any_run(section, [&](const RunSpec& run) { return wire_differs(*section.question, run); })) {
-    json["wirebw_GBps"] = rates_of(section, row.prediction).wirebw;
-  }
-  if (any_run(section,
-              [&](const RunSpec& run) { return shows_estimate(*section.question, run); })) {
-    json["nccl_estimate_us"] = microseconds_or_null(row.prediction.nccl_estimate);
-  }
-  if (any_run(section, is_measured)) add_measured(json, row);
-  return json;
-}
-
-class CsvReport final : public Report {
+class RecordReport final : public Report {
  public:
-  explicit CsvReport(std::ostream& out) : out_(out) {}
+  RecordReport(Format format, std::ostream& out) : writer_(format, out) {}
 
   void begin(const Section& section) override { section_ = section; }
-
-  void add(const Row& row) override {
-    const nlohmann::ordered_json json = all_fields(section_, row);
-    if (!header_written_) {
-      write_line(json, [](const auto& item) { return item.key(); });
-      header_written_ = true;
-    }
-    write_line(json, [](const auto& item) { return text(item.value()); });
-    out_.flush();
-  }
-
+  void add(const Row& row) override { writer_.add(record_of(section_, row)); }
   void end() override {}
+  void finish() override { writer_.finish(); }
 
  private:
-  static std::string text(const nlohmann::ordered_json& value) {
-    if (value.is_null()) return "";
-    if (value.is_string()) return value.get<std::string>();
-    if (value.is_number_float()) return fmt::format("{:.9g}", value.get<double>());
-    return value.dump();
-  }
-
-  template <typename ToText>
-  void write_line(const nlohmann::ordered_json& json, ToText to_text) {
-    const char* separator = "";
-    for (const auto& item : json.items()) {
-      fmt::print(out_, "{}{}", separator, to_text(item));
-      separator = ",";
-    }
-    fmt::print(out_, "\n");
-  }
-
-  std::ostream& out_;
+  RecordWriter writer_;
   Section section_;
-  bool header_written_ = false;
-};
-
-class JsonReport final : public Report {
- public:
-  explicit JsonReport(std::ostream& out) : out_(out) {}
-
-  void begin(const Section& section) override { section_ = section; }
-
-  void add(const Row& row) override {
-    const nlohmann::ordered_json json = all_fields(section_, row);
-    fmt::print(out_, "{}  {}", first_ ? "[\n" : ",\n", json.dump());
-    out_.flush();
-    first_ = false;
-  }
-
-  void end() override {}
-  void finish() override { out_ << (first_ ? "[]\n" : "\n]\n"); }
-
- private:
-  std::ostream& out_;
-  Section section_;
-  bool first_ = true;
 };
 
 }  // namespace
@@ -322,12 +252,26 @@ std::string describe(const RunSpec& run) {
   return text;
 }
 
+Record context_of(const Question& question, const RunSpec* run) {
+  const bool by_nccl = run != nullptr && is_under_nccl(*run);
+  return {{"machine", question.topology.name()},
+          {"collective", to_string(question.scenario.collective)},
+          {"nranks", question.ranks},
+          {"faults", faults_text(question.scenario)},
+          {"nccl_version", by_nccl ? Record(to_string(run->nccl_version)) : Record()},
+          {"collsim_version", COLLSIM_VERSION}};
+}
+
 void print_head(const Section& section, std::ostream& out) {
   const Question& question = *section.question;
-  fmt::print(out, "# {} on {}, {} rank{}\n", to_string(question.scenario.collective),
-             question.topology.name(), question.ranks, question.ranks == 1 ? "" : "s");
+  fmt::print(out, "# collsim {}: {} on {}, {} rank{}\n", COLLSIM_VERSION,
+             to_string(question.scenario.collective), question.topology.name(), question.ranks,
+             question.ranks == 1 ? "" : "s");
   fmt::print(out, "# {}; engine {}; calibration {}\n", describe(*section.run), section.engine,
              question.cost.calibration);
+  for (const Fault& fault : question.scenario.faults) {
+    fmt::print(out, "# fault: {}\n", fault.text);
+  }
 }
 
 double relative_error(const Row& row) {
@@ -339,9 +283,8 @@ std::unique_ptr<Report> make_report(Format format, std::ostream& out) {
     case Format::table:
       return std::make_unique<TableReport>(out);
     case Format::csv:
-      return std::make_unique<CsvReport>(out);
     case Format::json:
-      return std::make_unique<JsonReport>(out);
+      return std::make_unique<RecordReport>(format, out);
   }
   return nullptr;
 }

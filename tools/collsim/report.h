@@ -8,6 +8,7 @@
 
 #include "models/predictor.h"
 #include "tools/collsim/question.h"
+#include "tools/collsim/records.h"
 
 namespace collsim::command {
 
@@ -28,8 +29,14 @@ struct Section {
 /// channels", "as NCCL 2.30 runs it, NCCL_PROTO=LL".
 std::string describe(const RunSpec& run);
 
-/// The first lines of a table: what is asked on which machine; schedule, engine and calibration.
+/// The first lines of a table: our version, what is asked on which machine; schedule, engine and
+/// calibration; a line for each fault.
 void print_head(const Section& section, std::ostream& out);
+
+/// What every row for programs says of where it comes from: `machine`, `collective`, `nranks`,
+/// `faults` ("link: node0/nic0, bandwidth: 10%; rank: 3, late: 1 ms", empty where there are none),
+/// `nccl_version` (null in a textbook schedule, or where `run` is null) and `collsim_version`.
+Record context_of(const Question& question, const RunSpec* run);
 
 /// (predicted - measured) / measured.
 double relative_error(const Row& row);
@@ -47,9 +54,10 @@ class Report {
 };
 
 /// `table` looks as nccl-tests prints; `csv` has one header and one line a row; `json` is one array
-/// of objects with the columns of the CSV as keys. Under NCCL's rules `wirebw` stands beside busbw
-/// where some algorithm of the collective carries more or less than nccl-tests takes it to; NCCL's
-/// own estimate only if asked for, or where measured times are shown.
+/// of objects with the columns of the CSV as keys, the same whatever is asked. In the table, under
+/// NCCL's rules, `wirebw` stands beside busbw where some algorithm of the collective carries more
+/// or less than nccl-tests takes it to; NCCL's own estimate only if asked for, or where measured
+/// times are shown.
 std::unique_ptr<Report> make_report(Format format, std::ostream& out);
 
 }  // namespace collsim::command

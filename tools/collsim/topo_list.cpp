@@ -5,7 +5,6 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -16,6 +15,8 @@
 #include "sim/topologies/routing.h"
 #include "sim/yaml_reader.h"
 #include "tools/collsim/options.h"
+#include "tools/collsim/question.h"
+#include "tools/collsim/records.h"
 #include "tools/collsim/subcommand.h"
 #include "tools/collsim/topo_actions.h"
 
@@ -120,30 +121,30 @@ void print_table(std::ostream& out) {
   }
 }
 
-void print_csv(std::ostream& out) {
-  out << "name,gpus,nodes,links,farthest_gpu_gb_per_s,nearest_gpu_gb_per_s,"
-         "network_gb_per_s_per_gpu,node,fabric\n";
-  for (const MachineRow& row : all_rows()) {
-    fmt::print(out, "{},{},{},{},{:.6g},{:.6g},{:.6g},{},{}\n", row.name, row.gpus, row.nodes,
-               row.links, row.farthest, row.nearest, row.network, row.node, row.fabric);
-  }
+Record record_of(const MachineRow& row) {
+  return {{"name", row.name},
+          {"title", row.title},
+          {"gpus", row.gpus},
+          {"nodes", row.nodes},
+          {"links", row.links},
+          {"farthest_gpu_GBps", row.farthest},
+          {"nearest_gpu_GBps", row.nearest},
+          {"network_per_gpu_GBps", row.network},
+          {"node", row.node},
+          {"fabric", row.fabric},
+          {"collsim_version", COLLSIM_VERSION}};
 }
 
+void print_records(Format format, std::ostream& out) {
+  RecordWriter writer(format, out);
+  for (const MachineRow& row : all_rows()) writer.add(record_of(row));
+  writer.finish();
+}
+void print_csv(std::ostream& out) {
+  print_records(Format::csv, out);
+}
 void print_json(std::ostream& out) {
-  auto document = nlohmann::ordered_json::array();
-  for (const MachineRow& row : all_rows()) {
-    document.push_back({{"name", row.name},
-                        {"title", row.title},
-                        {"gpus", row.gpus},
-                        {"nodes", row.nodes},
-                        {"links", row.links},
-                        {"farthest_gpu_gb_per_s", row.farthest},
-                        {"nearest_gpu_gb_per_s", row.nearest},
-                        {"network_gb_per_s_per_gpu", row.network},
-                        {"node", row.node},
-                        {"fabric", row.fabric}});
-  }
-  out << document.dump(2) << "\n";
+  print_records(Format::json, out);
 }
 
 /// What a file says of itself before it begins: its first lines of comment.

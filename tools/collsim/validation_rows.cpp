@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "tools/collsim/question.h"
+#include "tools/collsim/records.h"
 #include "tools/collsim/validation_report.h"
 
 namespace collsim::command {
@@ -38,21 +40,24 @@ ordered_json to_json(const ValidatedRow& row) {
   const Ran what = ran(row);
   ordered_json object{{"id", recorded.id},
                       {"nranks", recorded.ranks},
-                      {"nodes", recorded.nodes},
                       {"collective", to_string(*recorded.collective)},
                       {"algorithm", what.algorithm},
                       {"protocol", what.protocol},
                       {"channels", what.channels},
-                      {"predicted_algorithm", row.algorithm},
-                      {"predicted_protocol", to_string(row.protocol)},
-                      {"predicted_channels", row.channels},
                       {"size_bytes", recorded.size.count},
-                      {"in_place", recorded.in_place},
-                      {"mode", to_string(recorded.mode)},
                       {"measured_us", rounded_microseconds(recorded.time)},
                       {"predicted_us", rounded_microseconds(row.predicted)},
                       {"nccl_estimate_us", nullptr},
-                      {"error", row.error()}};
+                      {"error", row.error()},
+                      {"nodes", recorded.nodes},
+                      {"predicted_algorithm", row.algorithm},
+                      {"predicted_protocol", to_string(row.protocol)},
+                      {"predicted_channels", row.channels},
+                      {"in_place", recorded.in_place},
+                      {"mode", to_string(recorded.mode)},
+                      {"machine", row.machine},
+                      {"nccl_version", to_string(row.nccl_version)},
+                      {"collsim_version", COLLSIM_VERSION}};
   if (row.nccl_estimate) object["nccl_estimate_us"] = rounded_microseconds(*row.nccl_estimate);
   return object;
 }
@@ -128,30 +133,20 @@ ordered_json list_of(const std::vector<Value>& values) {
   return list;
 }
 
-/// A field in quotes where it needs them (RFC 4180).
-std::string csv_field(const std::string& text) {
-  if (text.find_first_of(",\"\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char letter : text) quoted += letter == '"' ? "\"\"" : std::string(1, letter);
-  return quoted + "\"";
+/// A row of nothing, for its columns.
+ValidatedRow blank_row() {
+  ValidatedRow row;
+  row.recorded.collective = Collective::all_reduce;
+  row.recorded.time = Seconds{1};
+  return row;
 }
 
 }  // namespace
 
 void print_validation_csv(const ValidationReport& report, std::ostream& out) {
-  fmt::print(out,
-             "id,nranks,collective,algorithm,protocol,channels,size_bytes,measured_us,predicted_us,"
-             "nccl_estimate_us,error\n");
-  for (const ValidatedRow& row : report.validation.rows) {
-    const RecordedRow& recorded = row.recorded;
-    const Ran what = ran(row);
-    const std::string estimate =
-        row.nccl_estimate ? fmt::format("{:.3f}", in_microseconds(*row.nccl_estimate)) : "";
-    fmt::print(out, "{},{},{},{},{},{},{},{:.3f},{:.3f},{},{:.4f}\n", csv_field(recorded.id),
-               recorded.ranks, to_string(*recorded.collective), what.algorithm, what.protocol,
-               what.channels, recorded.size.count, in_microseconds(recorded.time),
-               in_microseconds(row.predicted), estimate, row.error());
-  }
+  RecordWriter writer(Format::csv, out);
+  writer.begin(to_json(blank_row()));
+  for (const ValidatedRow& row : report.validation.rows) writer.add(to_json(row));
 }
 
 void print_validation_json(const ValidationReport& report, std::ostream& out) {
