@@ -38,7 +38,8 @@ Bytes only_size(const Question& question) {
 }  // namespace
 
 int run_explain(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
-  const auto values = parse_options(question_options(), usage, epilogue, "scenario", args, out);
+  const auto values = parse_options(question_options(SizesAsked::one, "table or json"), usage,
+                                    epilogue, "scenario", args, out);
   if (!values) return exit_ok;
   const Question question = read_question(*values);
   if (values->count("minbytes") == 0 && question.scenario.collective != Collective::barrier) {

@@ -156,7 +156,7 @@ Record as_json(const Question& question, const RunSpec& run, const FaultRanking&
 }
 
 po::options_description faults_options() {
-  po::options_description options = question_options();
+  po::options_description options = question_options(SizesAsked::one);
   options.add_options()  //
       ("degrade", po::value<std::string>()->default_value("10%"),
        "what a cable has left of its bandwidth")                                  //

@@ -16,6 +16,7 @@
 #include "sim/transfer_cost.h"
 #include "tools/collsim/options.h"
 #include "tools/collsim/subcommand.h"
+#include "tools/collsim/wrap.h"
 
 namespace collsim::command {
 
@@ -59,17 +60,15 @@ std::string shown_name(const Algorithm& algorithm) {
 
 void print_table(std::ostream& out) {
   fmt::print(out, "algorithms\n");
+  const std::string indent(44, ' ');
   for (const Algorithm& each : algorithms()) {
-    fmt::print(out, "  {:<27} {:<14} {}\n", shown_name(each), to_string(each.collective),
-               each.description);
-    if (each.composed) {
-      fmt::print(out, "  {:<27} {:<14} (A: any other algorithm; {} if left out)\n", "", "",
-                 each.default_inter);
-    }
+    std::string text(each.description);
+    if (each.composed) text += fmt::format(" (A: any other; {} if left out)", each.default_inter);
+    const std::string name = shown_name(each);
+    out << wrapped(text, fmt::format("  {:<26} {:<14} ", name, to_string(each.collective)), indent);
   }
   for (const NameList& list : name_lists()) {
-    fmt::print(out, "\n{}\n", list.kind);
-    for (const std::string& name : list.names) fmt::print(out, "  {}\n", name);
+    fmt::print(out, "\n{}\n{}", list.kind, wrapped_list(list.names, "  "));
   }
 }
 

@@ -203,7 +203,8 @@ Scenario read_scenario(const po::variables_map& values) {
 
 }  // namespace
 
-po::options_description question_options() {
+po::options_description question_options(SizesAsked sizes, const char* formats) {
+  const bool sweep = sizes == SizesAsked::sweep;
   po::options_description options("Question");
   options.add_options()                                                           //
       ("scenario", po::value<std::string>(), "scenario file; may be given bare")  //
@@ -233,10 +234,18 @@ po::options_description question_options() {
        "textbook only: channels that share the data (default 1)")  //
       ("chunk", po::value<std::string>(),
        "textbook only: largest chunk; larger buffers are pipelined in loops "
-       "(default: unlimited)")                                                   //
-      ("minbytes,b", po::value<std::string>(), "smallest size (default 8)")      //
-      ("maxbytes,e", po::value<std::string>(), "largest size (default 1G)")      //
-      ("stepfactor,f", po::value<double>(), "factor between sizes (default 2)")  //
+       "(default: unlimited)")  //
+      ("minbytes,b", po::value<std::string>(), sweep ? "smallest size (default 8)" : "the size");
+  if (sweep) {
+    options.add_options()                                                          //
+        ("maxbytes,e", po::value<std::string>(), "largest size (default 1G)")      //
+        ("stepfactor,f", po::value<double>(), "factor between sizes (default 2)")  //
+        ("nccl-estimate", po::bool_switch(),
+         "also show the time that NCCL itself expects, by which it chooses")  //
+        ("wide", po::bool_switch(),
+         "tables with all columns; without it, those that 80 characters have room for");
+  }
+  options.add_options()  //
       ("calibration", po::value<std::string>(),
        "cost constants: a file, or a shipped name such as "
        "ideal (default: the topology's)")  //
@@ -244,16 +253,15 @@ po::options_description question_options() {
        "what is wrong with the machine, such as 'link: node0/nic0, bandwidth: 10%'; may be "
        "repeated; docs/formats.md lists the keys")                            //
       ("seed", po::value<std::int64_t>(), "of a fault's jitter (default 0)")  //
-      ("nccl-estimate", po::bool_switch(),
-       "also show the time that NCCL itself expects, by which it chooses")  //
-      ("format", po::value<std::string>()->default_value("table"), "table, csv or json");
+      ("format", po::value<std::string>()->default_value("table"), formats);
   return options;
 }
 
 Question read_question(const po::variables_map& values) {
   Question question;
   question.format = parse_format(values["format"].as<std::string>());
-  question.nccl_estimate = values["nccl-estimate"].as<bool>();
+  question.wide = given<bool>(values, "wide").value_or(false);
+  question.nccl_estimate = given<bool>(values, "nccl-estimate").value_or(false);
   question.scenario = read_scenario(values);
   question.topology = load_topology(question.scenario.topology);
   question.cost = question.scenario.calibration ? load_calibration(*question.scenario.calibration)

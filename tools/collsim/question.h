@@ -22,11 +22,17 @@ struct Question {
   Rank ranks = 1;
   MachineFaults faults;
   Format format = Format::table;
+  bool wide = false;           ///< tables with all columns, however long their lines
   bool nccl_estimate = false;  ///< show what NCCL itself expects, also where nothing was measured
 };
 
-/// The options that make a question.
-boost::program_options::options_description question_options();
+/// Whether a command answers for a sweep of sizes or for one.
+enum class SizesAsked : std::uint8_t { sweep, one };
+
+/// The options that make a question, and none that the command has no use for. `formats` is what
+/// the help says of --format.
+boost::program_options::options_description question_options(
+    SizesAsked sizes = SizesAsked::sweep, const char* formats = "table, csv or json");
 
 /// Reads the scenario file if one is given; options given besides override it. Throws InputError.
 Question read_question(const boost::program_options::variables_map& values);

@@ -12,6 +12,8 @@
 #include "sim/algorithms/nccl_plan.h"
 #include "sim/collective.h"
 #include "tools/collsim/records.h"
+#include "tools/collsim/row_table.h"
+#include "tools/collsim/wrap.h"
 
 namespace collsim::command {
 
@@ -46,10 +48,6 @@ bool wire_differs(const Question& question, const RunSpec& run) {
                wire_factor(collective, algorithm, question.ranks) !=
                    busbw_factor(collective, question.ranks);
       });
-}
-
-bool shows_estimate(const Question& question, const RunSpec& run) {
-  return is_under_nccl(run) && (question.nccl_estimate || run.measured);
 }
 
 /// As nccl-tests prints them: root -1 and redop none where there is none.
@@ -89,107 +87,30 @@ std::string faults_text(const Scenario& scenario) {
   return text;
 }
 
-class TableReport final : public Report {
- public:
-  explicit TableReport(std::ostream& out) : out_(out) {}
+bool is_analytic(const Section& section) {
+  return section.engine == "analytic";
+}
 
-  void begin(const Section& section) override {
-    section_ = section;
-    rows_.clear();
-    const RunSpec& run = *section.run;
-    print_head(section, out_);
-    if (run.measured) {
-      fmt::print(out_, "# measured: {} in {}\n", run.measured->id,
-                 run.measured->file.filename().string());
-    }
-    print_titles({"size", "count", "type", "redop", "root", "time", "algbw", "busbw", "wirebw",
-                  "bound", "algo", "proto", "ch", "nccl's", "measured", "error"});
-    print_titles({"(B)", "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "(GB/s)", "(us)", "",
-                  "", "", "own (us)", "(us)", "(%)"});
-  }
+std::string_view name_of(EstimateMethod method) {
+  return method == EstimateMethod::closed_form ? "closed form" : "critical path";
+}
 
-  void add(const Row& row) override {
-    const Prediction& prediction = row.prediction;
-    const Rates rates = rates_of(section_, prediction);
-    fmt::print(out_, " {:>12} {:>12} {:>7} {:>6} {:>5} {:>11.2f} {:>8.2f} {:>8.2f}",
-               prediction.size.count, prediction.size.count / float_size.count, "float",
-               redop_of(*section_.question), root_of(*section_.question),
-               in_microseconds(prediction.time), rates.algbw, rates.busbw);
-    if (shows_wirebw()) fmt::print(out_, " {:>8.2f}", rates.wirebw);
-    fmt::print(out_, " {:>11.2f}", in_microseconds(prediction.bounds.largest()));
-    if (is_under_nccl(*section_.run)) {
-      fmt::print(out_, " {:>14} {:>6} {:>3}", prediction.algorithm, to_string(prediction.protocol),
-                 prediction.channels);
-    }
-    if (shows_estimate(*section_.question, *section_.run)) {
-      fmt::print(out_, " {:>11}",
-                 prediction.nccl_estimate
-                     ? fmt::format("{:.2f}", in_microseconds(*prediction.nccl_estimate))
-                     : "-");
-    }
-    if (row.measured) {
-      fmt::print(out_, " {:>11.2f} {:>+8.1f}", in_microseconds(*row.measured),
-                 100 * relative_error(row));
-    } else if (section_.run->measured) {
-      fmt::print(out_, " {:>11} {:>8}", "-", "-");
-    }
-    fmt::print(out_, "\n");
-    out_.flush();
-    rows_.push_back(row);
-  }
-
-  void end() override {
-    if (section_.run->measured) print_errors();
-    fmt::print(out_, "\n");
-  }
-
- private:
-  /// One line of titles, one for every column that there may be.
-  void print_titles(const std::array<std::string_view, 16>& titles) {
-    const bool nccl = is_under_nccl(*section_.run);
-    const bool estimate = shows_estimate(*section_.question, *section_.run);
-    const bool measured = section_.run->measured.has_value();
-    const bool first = titles[0] == "size";
-    constexpr std::array widths{12, 12, 7, 6, 5, 11, 8, 8, 8, 11, 14, 6, 3, 11, 11, 8};
-    constexpr std::size_t wirebw = 8;
-    constexpr std::size_t algorithm = 10;
-    constexpr std::size_t own = 13;
-    std::string line = first ? "#\n#" : "#";
-    for (std::size_t i = 0; i < titles.size(); ++i) {
-      const bool shown = i == wirebw     ? shows_wirebw()
-                         : i < algorithm ? true
-                         : i < own       ? nccl
-                         : i == own      ? estimate
-                                         : measured;
-      if (shown) line += fmt::format("{}{:>{}}", i == 0 ? "" : " ", titles[i], widths[i]);
-    }
-    line.erase(line.find_last_not_of(' ') + 1);
-    fmt::print(out_, "{}\n", line);
-  }
-
-  bool shows_wirebw() const { return wire_differs(*section_.question, *section_.run); }
-
-  void print_errors() {
-    fmt::print(out_, "#\n# error against the measured times, median of |error| (worst):");
-    for (const Band& band : bands) {
-      std::vector<double> errors;
-      for (const Row& row : rows_) {
-        if (!row.measured || row.prediction.size < band.from || row.prediction.size >= band.to) {
-          continue;
-        }
-        errors.push_back(100 * std::abs(relative_error(row)));
-      }
-      if (errors.empty()) continue;
-      const double worst = *std::max_element(errors.begin(), errors.end());
-      fmt::print(out_, "\n#   {:<16} {:>5.1f} % ({:.1f} %)", band.name, median(errors), worst);
-    }
-    fmt::print(out_, "\n");
-  }
-
-  std::ostream& out_;
-  Section section_;
-  std::vector<Row> rows_;
-};
+/// What bounds and estimate are made of.
+void add_parts(const Row& row, bool is_estimate, Record& record) {
+  const Bounds& bounds = row.prediction.bounds;
+  const auto of_path = [&](Seconds CriticalPath::*part) {
+    return row.path ? Record(in_microseconds(*row.path.*part)) : Record();
+  };
+  record["method"] = is_estimate ? Record(name_of(row.prediction.method)) : Record();
+  record["bound_cut_us"] = in_microseconds(bounds.cut);
+  record["bound_busiest_us"] = in_microseconds(bounds.busiest_resource);
+  record["bound_latency_us"] = in_microseconds(bounds.latency);
+  record["path_hops"] = row.path ? Record(row.path->hops) : Record();
+  record["path_launch_us"] = of_path(&CriticalPath::launch);
+  record["path_latency_us"] = of_path(&CriticalPath::latency);
+  record["path_serial_us"] = of_path(&CriticalPath::serial);
+  record["path_transfer_us"] = of_path(&CriticalPath::transfer);
+}
 
 /// The columns of CSV and JSON, in order: the same ones whatever is asked.
 Record record_of(const Section& section, const Row& row) {
@@ -218,9 +139,129 @@ Record record_of(const Section& section, const Row& row) {
       {"measured_us", microseconds_or_null(row.measured)},
       {"error", row.measured ? Record(relative_error(row)) : Record()},
   };
+  add_parts(row, is_analytic(section), record);
   record.update(context_of(question, section.run));
   return record;
 }
+
+/// All that a table can show. Ranks: what was asked for and how far to trust it, then what ran,
+/// then what follows from the rest.
+constexpr std::array all_columns{
+    Column{"size_bytes", "size", "(B)", 10, 0, 1},
+    Column{"count", "count", "(elements)", 11, 0, wide_only},
+    Column{"type", "type", "", 8, 0, wide_only},
+    Column{"redop", "redop", "", 5, 0, wide_only},
+    Column{"root", "root", "", 5, 0, wide_only},
+    Column{"time_us", "time", "(us)", 9, 2, 1},
+    Column{"algbw_GBps", "algbw", "(GB/s)", 6, 2, 8},
+    Column{"busbw_GBps", "busbw", "(GB/s)", 6, 2, 1},
+    Column{"wirebw_GBps", "wirebw", "(GB/s)", 6, 2, wide_only},
+    Column{"bound_us", "bound", "(us)", 9, 2, 7},
+    Column{"schedule", "sched", "", 5, 0, 5},
+    Column{"algorithm", "algo", "", 9, 0, 2},
+    Column{"protocol", "proto", "", 6, 0, 6},
+    Column{"channels", "ch", "", 2, 0, 6},
+    Column{"nccl_estimate_us", "nccl's", "own (us)", 9, 2, 3},
+    Column{"measured_us", "measured", "(us)", 9, 2, 3},
+    Column{"error", "error", "(%)", 6, 0, 3},
+    Column{"method", "method", "", 6, 0, 6},
+    Column{"bound_cut_us", "bounds:", "cut (us)", 9, 2, wide_only},
+    Column{"bound_busiest_us", "busiest", "(us)", 9, 2, wide_only},
+    Column{"bound_latency_us", "latency", "(us)", 9, 2, wide_only},
+    Column{"path_hops", "path:", "hops", 5, 0, wide_only},
+    Column{"path_launch_us", "launch", "(us)", 8, 2, wide_only},
+    Column{"path_latency_us", "latency", "(us)", 8, 2, wide_only},
+    Column{"path_serial_us", "serial", "(us)", 8, 2, wide_only},
+    Column{"path_transfer_us", "transfer", "(us)", 9, 2, wide_only},
+};
+
+/// Whether the section can have a value in it.
+bool applies(const Column& column, const Section& section) {
+  const Question& question = *section.question;
+  const RunSpec& run = *section.run;
+  const std::string_view key = column.key;
+  if (key == "wirebw_GBps") return wire_differs(question, run);
+  if (key == "nccl_estimate_us") {
+    return is_under_nccl(run) && (question.nccl_estimate || question.wide);
+  }
+  if (key == "measured_us" || key == "error") return run.measured.has_value();
+  if (key == "method" || key.starts_with("path_")) return is_analytic(section);
+  return true;
+}
+
+std::vector<Column> columns_of(const Section& section) {
+  std::vector<Column> columns(all_columns.begin(), all_columns.end());
+  std::erase_if(columns, [&](const Column& column) { return !applies(column, section); });
+  for (Column& column : columns) {
+    if (column.key == "algorithm") {
+      column.width = std::max(column.width, section.run->algorithm.size());
+    }
+  }
+  return section.question->wide ? columns : fitting(std::move(columns));
+}
+
+/// The same in words as short as a table has them: percent, "text" for a textbook's schedule.
+Record for_people(Record record) {
+  if (record["schedule"] == to_string(ScheduleKind::textbook)) record["schedule"] = "text";
+  if (!record["method"].is_null()) {
+    record["method"] = record["method"] == name_of(EstimateMethod::closed_form) ? "closed" : "path";
+  }
+  if (!record["error"].is_null()) {
+    record["error"] = fmt::format("{:+.1f}", 100 * record["error"].get<double>());
+  }
+  return record;
+}
+
+class TableReport final : public Report {
+ public:
+  explicit TableReport(std::ostream& out) : out_(out) {}
+
+  void begin(const Section& section) override {
+    section_ = section;
+    rows_.clear();
+    columns_ = columns_of(section);
+    print_head(section, out_);
+    if (section.run->measured) {
+      fmt::print(out_, "# measured: {} in {}\n", section.run->measured->id,
+                 section.run->measured->file.filename().string());
+    }
+    fmt::print(out_, "#\n{}", titles_of(columns_));
+  }
+
+  void add(const Row& row) override {
+    fmt::print(out_, "{}\n", line_of(columns_, for_people(record_of(section_, row))));
+    out_.flush();
+    rows_.push_back(row);
+  }
+
+  void end() override {
+    if (section_.run->measured) print_errors();
+    fmt::print(out_, "\n");
+  }
+
+ private:
+  void print_errors() {
+    fmt::print(out_, "#\n# error against the measured times, median of |error| (worst):");
+    for (const Band& band : bands) {
+      std::vector<double> errors;
+      for (const Row& row : rows_) {
+        if (!row.measured || row.prediction.size < band.from || row.prediction.size >= band.to) {
+          continue;
+        }
+        errors.push_back(100 * std::abs(relative_error(row)));
+      }
+      if (errors.empty()) continue;
+      const double worst = *std::max_element(errors.begin(), errors.end());
+      fmt::print(out_, "\n#   {:<16} {:>5.1f} % ({:.1f} %)", band.name, median(errors), worst);
+    }
+    fmt::print(out_, "\n");
+  }
+
+  std::ostream& out_;
+  Section section_;
+  std::vector<Column> columns_;
+  std::vector<Row> rows_;
+};
 
 class RecordReport final : public Report {
  public:
@@ -264,14 +305,13 @@ Record context_of(const Question& question, const RunSpec* run) {
 
 void print_head(const Section& section, std::ostream& out) {
   const Question& question = *section.question;
-  fmt::print(out, "# collsim {}: {} on {}, {} rank{}\n", COLLSIM_VERSION,
-             to_string(question.scenario.collective), question.topology.name(), question.ranks,
-             question.ranks == 1 ? "" : "s");
-  fmt::print(out, "# {}; engine {}; calibration {}\n", describe(*section.run), section.engine,
-             question.cost.calibration);
-  for (const Fault& fault : question.scenario.faults) {
-    fmt::print(out, "# fault: {}\n", fault.text);
-  }
+  const auto print = [&](const std::string& text) { out << wrapped(text, "# ", "#   "); };
+  print(fmt::format("collsim {}: {} on {}, {} rank{}", COLLSIM_VERSION,
+                    to_string(question.scenario.collective), question.topology.name(),
+                    question.ranks, question.ranks == 1 ? "" : "s"));
+  print(fmt::format("{}; engine {}; calibration {}", describe(*section.run), section.engine,
+                    question.cost.calibration));
+  for (const Fault& fault : question.scenario.faults) print("fault: " + fault.text);
 }
 
 double relative_error(const Row& row) {

@@ -15,7 +15,8 @@ namespace collsim::command {
 /// One answer of `run` or `estimate`.
 struct Row {
   Prediction prediction;
-  std::optional<Seconds> measured;
+  std::optional<Seconds> measured{};
+  std::optional<CriticalPath> path{};  ///< of an estimate
 };
 
 /// What all rows of one run have in common.
@@ -53,11 +54,9 @@ class Report {
   virtual void finish() {}
 };
 
-/// `table` looks as nccl-tests prints; `csv` has one header and one line a row; `json` is one array
-/// of objects with the columns of the CSV as keys, the same whatever is asked. In the table, under
-/// NCCL's rules, `wirebw` stands beside busbw where some algorithm of the collective carries more
-/// or less than nccl-tests takes it to; NCCL's own estimate only if asked for, or where measured
-/// times are shown.
+/// `table` has what line_width has room for, or all columns with `wide`: as many as a question can
+/// have values in. `csv` has one header and one line a row, `json` is one array of objects, with
+/// all columns whatever is asked.
 std::unique_ptr<Report> make_report(Format format, std::ostream& out);
 
 }  // namespace collsim::command

@@ -19,6 +19,7 @@
 #include "tools/collsim/records.h"
 #include "tools/collsim/subcommand.h"
 #include "tools/collsim/topo_actions.h"
+#include "tools/collsim/wrap.h"
 
 namespace collsim::command {
 
@@ -110,7 +111,7 @@ std::vector<MachineRow> all_rows() {
   return rows;
 }
 
-void print_table(std::ostream& out) {
+void print_wide_table(std::ostream& out) {
   fmt::print(out,
              "{:<27} {:>6} {:>6} {:>8} {:>15} {:>9}  {}\n{:<27} {:>6} {:>6} {:>8} {:>15} {:>9}\n",
              "name", "GPUs", "nodes", "links", "GPU to GPU", "network", "what it is", "", "", "",
@@ -118,6 +119,17 @@ void print_table(std::ostream& out) {
   for (const MachineRow& row : all_rows()) {
     fmt::print(out, "{:<27} {:>6} {:>6} {:>8} {:>15} {:>9}  {}\n", row.name, row.gpus, row.nodes,
                row.links, inside_text(row), network_text(row), row.title);
+  }
+}
+
+void print_table(std::ostream& out) {
+  const auto begin = [](std::string_view name, const auto& gpus, const auto& nodes) {
+    return fmt::format("{:<27} {:>5} {:>5}  ", name, gpus, nodes);
+  };
+  const std::string indent = begin("", "", "");
+  out << begin("name", "GPUs", "nodes") << "what it is (--wide: links and rates)\n";
+  for (const MachineRow& row : all_rows()) {
+    out << wrapped(row.title, begin(row.name, row.gpus, row.nodes), indent);
   }
 }
 
@@ -197,14 +209,17 @@ constexpr std::array formats{ListFormat{"table", print_table}, ListFormat{"csv",
 
 int topo_list(std::span<const std::string> args, std::ostream& out, std::ostream& /*err*/) {
   po::options_description options("options");
-  options.add_options()("format", po::value<std::string>()->default_value("table"),
-                        "table, csv, json or markdown");
-  const auto values = parse_options(options, "collsim topo list [--format F]", "", "", args, out);
+  options.add_options()                                                                   //
+      ("wide", po::bool_switch(), "tables with links and rates, in lines of any length")  //
+      ("format", po::value<std::string>()->default_value("table"), "table, csv, json or markdown");
+  const auto values =
+      parse_options(options, "collsim topo list [--wide] [--format F]", "", "", args, out);
   if (!values) return exit_ok;
   const auto& name = (*values)["format"].as<std::string>();
   for (const ListFormat& format : formats) {
     if (format.name != name) continue;
-    format.print(out);
+    const bool wide = format.print == print_table && (*values)["wide"].as<bool>();
+    (wide ? print_wide_table : format.print)(out);
     return exit_ok;
   }
   throw InputError(fmt::format("--format: there is no '{}'", name), "table, csv, json or markdown");

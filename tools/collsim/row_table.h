@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstddef>
+#include <iosfwd>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "tools/collsim/records.h"
+
+namespace collsim::command {
+
+/// The rank of columns that only --wide shows.
+inline constexpr int wide_only = 100;
+
+/// A column of a table that people read.
+struct Column {
+  std::string_view key;    ///< of the record
+  std::string_view title;  ///< the table's first line of titles
+  std::string_view unit;   ///< the second
+  std::size_t width = 0;
+  /// Numbers: digits after the point, fewer where they do not fit. Texts: any.
+  int digits = 2;
+  /// The lower, the sooner a table of line_width has it; wide_only: never.
+  int rank = 0;
+};
+
+/// Those of the columns that a table of line_width has room for, in the order given: by rank, each
+/// that still fits. None of rank wide_only.
+std::vector<Column> fitting(std::vector<Column> columns);
+
+/// Both lines of titles: "#      size      time\n#       (B)      (us)\n".
+std::string titles_of(std::span<const Column> columns);
+
+/// The record in a line, "-" where it has no value, without the line end.
+std::string line_of(std::span<const Column> columns, const Record& record);
+
+}  // namespace collsim::command
