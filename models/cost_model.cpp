@@ -9,6 +9,7 @@
 #include <system_error>
 #include <vector>
 
+#include "models/calibration_choice.h"
 #include "models/data_directory.h"
 #include "models/pace.h"
 #include "sim/input_error.h"
@@ -308,8 +309,7 @@ TransferCost over_tcp(const TransferCost& cost) {
 }
 
 TransferCost calibration_for(const Topology& topology) {
-  const std::string name = topology.calibration().empty() ? "default" : topology.calibration();
-  return load_calibration(find_data_file(name, calibrations));
+  return load_calibration(find_data_file(calibration_name(topology), calibrations));
 }
 
 }  // namespace collsim

@@ -18,7 +18,7 @@ TransferCost read_calibration(const TextFile& text);
 /// measured.
 TransferCost over_tcp(const TransferCost& cost);
 
-/// The calibration that a topology asks for, or the shipped `default` where it names none.
+/// The calibration of that calibration_name().
 TransferCost calibration_for(const Topology& topology);
 
 /// The keys of a calibration file: "ll", "ll128", "simple"; "nvlink", "pcie", "cpu", "network".

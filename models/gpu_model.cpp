@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <charconv>
+#include <system_error>
 #include <utility>
 
 namespace collsim {
@@ -44,6 +47,25 @@ constexpr std::array<std::pair<std::uint16_t, std::string_view>, 42> pci_devices
     {0x2901, "B200"},    {0x2941, "GB200"},
 }};
 
+char lower_case(char letter) {
+  return static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+}
+
+bool is_digit(char letter) {
+  return std::isdigit(static_cast<unsigned char>(letter)) != 0;
+}
+
+/// Whether the text contains the name of the model, and not a longer number that begins like it.
+bool names(std::string_view text, std::string_view model) {
+  for (auto rest = text; !rest.empty(); rest.remove_prefix(1)) {
+    if (rest.size() < model.size()) return false;
+    const bool same = std::equal(model.begin(), model.end(), rest.begin(),
+                                 [](char a, char b) { return lower_case(a) == lower_case(b); });
+    if (same && (rest.size() == model.size() || !is_digit(rest[model.size()]))) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::span<const GpuModel> gpu_models() {
@@ -51,10 +73,21 @@ std::span<const GpuModel> gpu_models() {
 }
 
 const GpuModel* find_gpu_model(std::string_view text) {
-  const auto found = std::find_if(models.begin(), models.end(), [&](const GpuModel& model) {
-    return text.find(model.name) != std::string_view::npos;
-  });
+  const auto found = std::find_if(models.begin(), models.end(),
+                                  [&](const GpuModel& model) { return names(text, model.name); });
   return found == models.end() ? nullptr : &*found;
+}
+
+std::optional<int> known_compute_capability(std::string_view text) {
+  constexpr std::string_view prefix = "sm_";
+  if (!text.starts_with(prefix)) {
+    const GpuModel* model = find_gpu_model(text);
+    return model == nullptr ? std::nullopt : std::optional(model->compute_capability);
+  }
+  int capability = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data() + prefix.size(), end, capability);
+  return error == std::errc{} && stop == end ? std::optional(capability) : std::nullopt;
 }
 
 const GpuModel* gpu_model_of_pci_device(std::uint16_t device) {

@@ -18,7 +18,12 @@ ImportedNode import_described(const TextFile& text, const ImportOptions& options
   // The root is the first element whose name is one of these.
   const std::size_t graphs = text.content.find("<graphs");
   const std::size_t system = text.content.find("<system");
-  return graphs < system ? import_nccl_graph(text, options) : import_nccl_topology(text, options);
+  if (graphs < system) {
+    throw InputError(SourcePosition{text.name},
+                     "NCCL's graphs, which are the channels that it chose and not the machine",
+                     "the topology that NCCL dumps with NCCL_TOPO_DUMP_FILE=FILE");
+  }
+  return import_nccl_topology(text, options);
 }
 
 /// The PCIe link of a device, if it has one.

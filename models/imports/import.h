@@ -15,6 +15,7 @@ namespace collsim {
 struct ImportedNode {
   NodeTemplate node;
   std::vector<std::string> notes;  ///< what the tool does not say and we assume, a sentence each
+  std::vector<std::string> warnings{};  ///< what of the text is left out or odd, a sentence each
 };
 
 /// What a person adds to a description.
@@ -23,20 +24,17 @@ struct ImportOptions {
   std::uint32_t added_nics = 0;   ///< NICs to add, shared out evenly beside the GPUs
 };
 
-/// Reads one host from a topology file of NCCL's (NCCL_TOPO_DUMP_FILE), a graph file of NCCL's
-/// (NCCL_GRAPH_DUMP_FILE) or what `nvidia-smi topo -m` prints; which of them it is shows in the
-/// text. The result makes a topology that loads: at least one GPU, all of them joined. Throws
-/// InputError for everything that is wrong; nothing in a text makes it crash, hang or take more
-/// memory than a few hundred bytes for each of the text's.
+/// Reads one host from a topology file of NCCL's (NCCL_TOPO_DUMP_FILE) or what `nvidia-smi topo -m`
+/// prints; which of them it is shows in the text. A graph file of NCCL's (NCCL_GRAPH_DUMP_FILE) is
+/// refused: it has the channels that NCCL chose, not the links of the machine. The result makes a
+/// topology that loads: at least one GPU, all of them joined. Throws InputError for everything that
+/// is wrong; nothing in a text makes it crash, hang or take more memory than a few hundred bytes
+/// for each of the text's.
 ImportedNode import_node(const TextFile& text, const ImportOptions& options = {});
 
 /// By the system that NCCL makes of the file: PCIe as fast as NCCL takes it to be, NVLinks as many
 /// as it counts, each as fast as the data sheet says.
 ImportedNode import_nccl_topology(const TextFile& text, const ImportOptions& options);
-
-/// Only what NCCL found: GPUs that follow one another on a ring or tree of its search have a link
-/// as wide as all channels together, and a GPU at the end of one has one to the NIC there.
-ImportedNode import_nccl_graph(const TextFile& text, const ImportOptions& options);
 
 /// By the matrix: NVLinks by their number, direct or, where a GPU would need more links than its
 /// model has, through an NVSwitch; PCIe switches where pairs are PIX or PXB, sockets where they are

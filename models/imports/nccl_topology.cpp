@@ -67,6 +67,26 @@ class SystemReader {
     return std::move(graph_);
   }
 
+  /// Of GPUs of the node that was read which have no NVLink, though their model has.
+  std::optional<std::string> warning_of_cards(const NodeTemplate& node) const {
+    std::vector<std::string> cards;
+    for (const std::uint32_t gpu : system_.of_kind(NcclNodeKind::gpu)) {
+      const Device& device = node.devices[devices_.at(gpu).front()];
+      const GpuModel* model = find_gpu_model(device.model);
+      const auto& links = system_.node(gpu).links;
+      const bool linked = std::any_of(links.begin(), links.end(), [&](std::uint32_t id) {
+        const NcclLinkKind kind = system_.links()[id].kind;
+        return kind == NcclLinkKind::nvl || kind == NcclLinkKind::c2c;
+      });
+      if (model != nullptr && model->nvlinks > 0 && !linked) {
+        cards.push_back(fmt::format("{} ({})", device.name, device.model));
+      }
+    }
+    if (cards.empty()) return std::nullopt;
+    return fmt::format("No <nvlink> in the <gpu> of {}: taken to have PCIe alone.",
+                       fmt::join(cards, ", "));
+  }
+
  private:
   using Counts = std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t>;
 
@@ -222,10 +242,15 @@ class SystemReader {
 }  // namespace
 
 ImportedNode import_nccl_topology(const TextFile& text, const ImportOptions& options) {
-  const NcclSystem system = read_nccl_topology(text, newest_nccl_version);
-  return {SystemReader(system, options).read(),
+  std::vector<std::string> warnings;
+  const NcclSystem system = read_nccl_topology(text, newest_nccl_version, &warnings);
+  SystemReader reader(system, options);
+  NodeTemplate node = reader.read();
+  if (const auto cards = reader.warning_of_cards(node)) warnings.push_back(*cards);
+  return {std::move(node),
           {"PCIe and links between sockets carry what NCCL takes them to carry (NCCL 2.30, "
-           "src/graph/topo.h)."}};
+           "src/graph/topo.h)."},
+          std::move(warnings)};
 }
 
 }  // namespace collsim

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -255,14 +254,7 @@ std::map<std::int32_t, int> gpus_by_host(const Topology& topology) {
 }  // namespace
 
 int compute_capability_of(std::string_view model) {
-  int capability = default_capability;
-  if (model.starts_with("sm_")) {
-    const auto [end, error] =
-        std::from_chars(model.data() + 3, model.data() + model.size(), capability);
-    return error == std::errc{} ? capability : default_capability;
-  }
-  const GpuModel* known = find_gpu_model(model);
-  return known == nullptr ? default_capability : known->compute_capability;
+  return known_compute_capability(model).value_or(default_capability);
 }
 
 NcclSystem system_from_topology(const Topology& topology, NcclVersion version) {

@@ -74,8 +74,20 @@ class TopologyReader {
     for (const pugi::xml_node& cpu : file_.root().children("cpu")) add_cpu(cpu);
     if (gpus_.empty()) file_.reject(file_.root(), "no GPU", "at least one <gpu> below <cpu><pci>");
     for (const auto& [element, gpu] : gpus_) add_fast_links(element, gpu);
+    if (unranked_ > 0) {
+      warnings_.push_back(fmt::format(
+          "<gpu> without a rank beside others with one: {} left out, as not taking part.",
+          unranked_));
+    }
+    if (lost_links_ > 0) {
+      warnings_.push_back(
+          fmt::format("<nvlink> to GPUs that the file does not have: {} left out.", lost_links_));
+    }
     return std::move(builder_).build(version);
   }
+
+  /// What read() left out, a sentence each.
+  const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:
   std::uint32_t add(const pugi::xml_node& element, NcclNode node) {
@@ -133,7 +145,11 @@ class TopologyReader {
     const std::uint64_t id = bus_id(file_.text(element, "busid"));
     std::optional<std::uint32_t> node;
     if (const pugi::xml_node gpu = element.child("gpu")) {
-      if (ranked_ && gpu.attribute("rank").empty()) return;
+      check_alone(element, gpu);
+      if (ranked_ && gpu.attribute("rank").empty()) {
+        ++unranked_;
+        return;
+      }
       node = add_gpu(gpu, id, cpu);
       builder_.node(*node).pci_device = device(element);
     } else if (const pugi::xml_node nic = element.child("nic")) {
@@ -150,6 +166,16 @@ class TopologyReader {
     builder_.connect_both(
         *node, parent, NcclLinkKind::pci,
         static_cast<double>(width) * lane_bandwidth(file_.text_or(element, "link_speed", "")));
+  }
+
+  /// NCCL reads one <gpu> of a <pci> and nothing beside it.
+  void check_alone(const pugi::xml_node& pci, const pugi::xml_node& gpu) const {
+    for (const pugi::xml_node& other : pci.children()) {
+      const std::string_view name = other.name();
+      if (other == gpu || (name != "gpu" && name != "nic" && name != "pci")) continue;
+      file_.reject(other, fmt::format("<{}> beside a <gpu> in one <pci>", name),
+                   "a <pci> of its own for every GPU, with nothing else in it");
+    }
   }
 
   std::uint64_t device(const pugi::xml_node& element) const {
@@ -224,9 +250,14 @@ class TopologyReader {
       case NcclNodeKind::gpu: {
         // Each end states its own direction.
         const auto peer = gpu_by_bus_.find(bus_id(file_.text(link, "target")));
-        if (peer != gpu_by_bus_.end() && peer->second != gpu) {
-          builder_.connect(gpu, peer->second, NcclLinkKind::nvl, bandwidth);
+        if (peer == gpu_by_bus_.end()) {
+          ++lost_links_;
+          break;
         }
+        if (peer->second == gpu) {
+          file_.reject(link, "an <nvlink> from a GPU to itself", "the busid of another GPU");
+        }
+        builder_.connect(gpu, peer->second, NcclLinkKind::nvl, bandwidth);
         break;
       }
       case NcclNodeKind::cpu:
@@ -240,6 +271,9 @@ class TopologyReader {
   XmlFile file_;
   NcclVersion version_;
   NcclSystemBuilder builder_;
+  std::vector<std::string> warnings_;
+  std::size_t unranked_ = 0;
+  std::size_t lost_links_ = 0;
   std::size_t cpus_ = 0;
   bool ranked_ = false;
   std::optional<std::uint32_t> virtual_nic_;
@@ -255,8 +289,12 @@ NcclSystem read_nccl_topology(const std::filesystem::path& path, NcclVersion ver
   return read_nccl_topology(read_text_file(path, "an XML file"), version);
 }
 
-NcclSystem read_nccl_topology(const TextFile& text, NcclVersion version) {
-  return TopologyReader(text).read(version);
+NcclSystem read_nccl_topology(const TextFile& text, NcclVersion version,
+                              std::vector<std::string>* warnings) {
+  TopologyReader reader(text);
+  NcclSystem system = reader.read(version);
+  if (warnings != nullptr) *warnings = reader.warnings();
+  return system;
 }
 
 }  // namespace collsim

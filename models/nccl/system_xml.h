@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "models/nccl/system.h"
 #include "models/nccl/version.h"
@@ -14,8 +15,10 @@ namespace collsim {
 /// elements and attributes are NCCL's to add and are ignored. Throws InputError at the element that
 /// is wrong, and for more than 256 CPUs, 4096 devices or 16 switches above one another.
 NcclSystem read_nccl_topology(const std::filesystem::path& path, NcclVersion version);
-/// The same for a text that is at hand.
-NcclSystem read_nccl_topology(const TextFile& text, NcclVersion version);
+/// The same for a text that is at hand. `warnings`, if given, gets a sentence for each kind of
+/// thing that was left out.
+NcclSystem read_nccl_topology(const TextFile& text, NcclVersion version,
+                              std::vector<std::string>* warnings = nullptr);
 
 /// The host as a topology file of NCCL's: reading it gives the same devices and links. Bus ids are
 /// made up.

@@ -108,7 +108,10 @@ void GraphReader::read_devices(const YamlValue& list, bool inside_node) {
       entry.at("kind").fail(fmt::format("a {} outside a node", to_string(device.kind)),
                             "a fabric has devices of kind network_switch and nvswitch");
     }
-    if (const auto model = entry.find("model")) device.model = model->string();
+    if (const auto model = entry.find("model")) {
+      device.model = model->string();
+      if (device.kind == DeviceKind::gpu && check_gpu_model_) check_gpu_model_(*model);
+    }
     read_nic(entry, device);
     if (const auto multicast = entry.find("multicast")) {
       device.reduces = multicast->boolean();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -9,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/topologies/topology_library.h"
 #include "sim/topology.h"
 #include "sim/yaml_reader.h"
 
@@ -51,6 +53,9 @@ struct Graph {
 /// mistake is an InputError at its place.
 class GraphReader {
  public:
+  /// Checks the models of GPUs as the library does.
+  explicit GraphReader(const TopologyLibrary& library = {})
+      : check_gpu_model_(library.check_gpu_model) {}
   /// A device that is there before any list is read.
   void add_known(Device device);
   void next_file();
@@ -73,6 +78,7 @@ class GraphReader {
   std::vector<GraphDirection> directions_between(const std::uint32_t* from, const std::uint32_t* to,
                                                  const LinkKind* kind) const;
 
+  std::function<void(const YamlValue&)> check_gpu_model_;
   Graph graph_;
   std::unordered_map<std::string, std::uint32_t> device_of_name_;
   std::map<LinkKey, std::uint32_t> link_of_key_;

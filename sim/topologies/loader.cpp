@@ -31,7 +31,8 @@ std::size_t count_of(const NodeTemplate& node, DeviceKind kind) {
                     [kind](const Device& device) { return device.kind == kind; }));
 }
 
-NodeGroup read_group(const YamlValue& value, const std::filesystem::path& templates) {
+NodeGroup read_group(const YamlValue& value, const std::filesystem::path& templates,
+                     const TopologyLibrary& library) {
   const YamlMapping keys = value.mapping({"template", "count", "devices", "links", "shared"});
   NodeGroup group{value, {}, 1};
   if (const auto count = keys.find("count")) {
@@ -42,7 +43,7 @@ NodeGroup read_group(const YamlValue& value, const std::filesystem::path& templa
     if (!keys.find("devices")) {
       value.fail("neither 'template' nor 'devices'", "one of them says what a node is");
     }
-    group.node = read_inline_node(keys);
+    group.node = read_inline_node(keys, library);
     return group;
   }
   for (const std::string_view key : {"devices", "links", "shared"}) {
@@ -51,16 +52,19 @@ NodeGroup read_group(const YamlValue& value, const std::filesystem::path& templa
                  "either of them; a template of its own can say 'extends'");
     }
   }
-  group.node = load_node_template(*name, templates);
+  group.node = load_node_template(*name, templates, library);
   return group;
 }
 
-std::vector<NodeGroup> read_groups(const YamlValue& nodes, const std::filesystem::path& templates) {
+std::vector<NodeGroup> read_groups(const YamlValue& nodes, const std::filesystem::path& templates,
+                                   const TopologyLibrary& library) {
   std::vector<NodeGroup> groups;
   if (!nodes.is_sequence()) {
-    groups.push_back(read_group(nodes, templates));
+    groups.push_back(read_group(nodes, templates, library));
   } else {
-    for (const YamlValue& value : nodes.sequence()) groups.push_back(read_group(value, templates));
+    for (const YamlValue& value : nodes.sequence()) {
+      groups.push_back(read_group(value, templates, library));
+    }
   }
   if (groups.empty()) nodes.fail("no nodes", "at least one group of nodes");
   std::size_t gpus = 0;
@@ -184,11 +188,14 @@ void build_custom(TopologyBuilder& builder, NodeAdder& added, const YamlValue& f
 }
 
 /// What a file says itself, or the file of fabrics/ that it names.
-YamlValue find_fabric(const YamlValue& fabric, const std::filesystem::path& templates) {
+YamlValue find_fabric(const YamlValue& fabric, const std::filesystem::path& templates,
+                      const TopologyLibrary& library) {
   const auto name = fabric.free_mapping().find("template");
   if (!name) return fabric;
   fabric.mapping({"template"});
-  return load_yaml(template_path(*name, templates), "fabric");
+  TemplateFolders folders{templates};
+  if (!library.folder.empty()) folders.push_back(library.folder / "fabrics");
+  return load_yaml(template_path(*name, folders), "fabric");
 }
 
 void build_fabric(TopologyBuilder& builder, NodeAdder& added, const YamlValue& fabric,
@@ -240,37 +247,38 @@ std::optional<DeviceId> unreachable_gpu(const Topology& topology) {
   return lost == gpus.end() ? std::nullopt : std::optional(*lost);
 }
 
-std::string read_calibration(const YamlMapping& file) {
+std::string read_calibration(const YamlMapping& file, const TopologyLibrary& library) {
   const auto value = file.find("calibration");
   if (!value) return {};
   if (!is_plain_name(value->string())) {
     value->fail(fmt::format("'{}' is not a calibration's name", value->string()),
                 "a name like hgx-h200");
   }
+  if (library.check_calibration) library.check_calibration(*value);
   return value->string();
 }
 
 }  // namespace
 
-Topology load_topology(const std::filesystem::path& path) {
-  return read_topology(read_text_file(path, "a YAML file"));
+Topology load_topology(const std::filesystem::path& path, const TopologyLibrary& library) {
+  return read_topology(read_text_file(path, "a YAML file"), library);
 }
 
-Topology read_topology(const TextFile& text) {
+Topology read_topology(const TextFile& text, const TopologyLibrary& library) {
   const std::filesystem::path path(text.name);
   const YamlMapping file =
       read_yaml(text, "topology").mapping({"name", "calibration", "nodes", "fabric"});
   const YamlValue nodes = file.at("nodes");
-  const auto groups = read_groups(nodes, path.parent_path() / "nodes");
+  const auto groups = read_groups(nodes, path.parent_path() / "nodes", library);
 
-  TopologyBuilder builder(file.at("name").string(), read_calibration(file));
+  TopologyBuilder builder(file.at("name").string(), read_calibration(file, library));
   NodeAdder added(builder);
   for (const NodeGroup& group : groups) {
     for (std::uint32_t i = 0; i < group.count; ++i) added.add(group.node);
   }
   const auto fabric = file.find("fabric");
   if (fabric) {
-    const YamlValue said = find_fabric(*fabric, path.parent_path() / "fabrics");
+    const YamlValue said = find_fabric(*fabric, path.parent_path() / "fabrics", library);
     add_fabric(builder, added, said, groups);
   }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/topologies/template_path.h"
@@ -25,60 +26,67 @@ void check_has_gpu(const YamlValue& where, const NodeTemplate& node) {
   if (!has_gpu) where.fail("a node without a GPU", "a node with at least one device of kind gpu");
 }
 
-void read_template(GraphReader& reader, const YamlValue& name,
-                   const std::filesystem::path& directory, std::vector<std::string>& above);
+/// Reads a template and, before it, those that it extends.
+class TemplateReader {
+ public:
+  explicit TemplateReader(const TopologyLibrary& library) : library_(library), reader_(library) {}
 
-/// `above`: the templates that are being read because of one another, the first one first, this
-/// one last. Returns the file's root.
-YamlValue read_template_file(GraphReader& reader, const std::filesystem::path& path,
-                             std::vector<std::string>& above) {
-  const YamlMapping node =
-      load_yaml(path, "node").mapping({"name", "extends", "devices", "links", "shared"});
-  if (const auto title = node.find("name")) title->string();
-  if (const auto base = node.find("extends")) {
-    read_template(reader, *base, path.parent_path(), above);
+  void read(const YamlValue& name, const std::filesystem::path& directory) {
+    TemplateFolders folders{directory};
+    if (!library_.folder.empty()) folders.push_back(library_.folder / "nodes");
+    const std::filesystem::path path = template_path(name, folders);
+    const std::string text = name.string();
+    if (std::find(above_.begin(), above_.end(), text) != above_.end()) {
+      name.fail(fmt::format("template '{}' extends itself ({} -> {})", text,
+                            fmt::join(above_, " -> "), text),
+                "templates that extend each other in one direction");
+    }
+    read_file(path, text);
   }
-  reader.next_file();
-  read_lists(reader, node);
-  return node.value();
-}
 
-void read_template(GraphReader& reader, const YamlValue& name,
-                   const std::filesystem::path& directory, std::vector<std::string>& above) {
-  const std::filesystem::path path = template_path(name, directory);
-  const std::string text = name.string();
-  if (std::find(above.begin(), above.end(), text) != above.end()) {
-    name.fail(fmt::format("template '{}' extends itself ({} -> {})", text, fmt::join(above, " -> "),
-                          text),
-              "templates that extend each other in one direction");
+  /// Returns the file's root.
+  YamlValue read_file(const std::filesystem::path& path, const std::string& name) {
+    above_.push_back(name);
+    const YamlMapping node =
+        load_yaml(path, "node").mapping({"name", "extends", "devices", "links", "shared"});
+    if (const auto title = node.find("name")) title->string();
+    if (const auto base = node.find("extends")) read(*base, path.parent_path());
+    reader_.next_file();
+    read_lists(reader_, node);
+    above_.pop_back();
+    return node.value();
   }
-  above.push_back(text);
-  read_template_file(reader, path, above);
-  above.pop_back();
-}
+
+  NodeTemplate take() && { return std::move(reader_).take(); }
+
+ private:
+  const TopologyLibrary& library_;
+  GraphReader reader_;
+  /// The templates that are being read because of one another, the first one first.
+  std::vector<std::string> above_;
+};
 
 }  // namespace
 
-NodeTemplate load_node_template(const YamlValue& name, const std::filesystem::path& directory) {
-  GraphReader reader;
-  std::vector<std::string> above;
-  read_template(reader, name, directory, above);
+NodeTemplate load_node_template(const YamlValue& name, const std::filesystem::path& directory,
+                                const TopologyLibrary& library) {
+  TemplateReader reader(library);
+  reader.read(name, directory);
   NodeTemplate node = std::move(reader).take();
   check_has_gpu(name, node);
   return node;
 }
 
-NodeTemplate load_node_template(const std::filesystem::path& path) {
-  GraphReader reader;
-  std::vector<std::string> above{path.stem().string()};
-  const YamlValue root = read_template_file(reader, path, above);
+NodeTemplate load_node_template(const std::filesystem::path& path, const TopologyLibrary& library) {
+  TemplateReader reader(library);
+  const YamlValue root = reader.read_file(path, path.stem().string());
   NodeTemplate node = std::move(reader).take();
   check_has_gpu(root, node);
   return node;
 }
 
-NodeTemplate read_inline_node(const YamlMapping& node) {
-  GraphReader reader;
+NodeTemplate read_inline_node(const YamlMapping& node, const TopologyLibrary& library) {
+  GraphReader reader(library);
   read_lists(reader, node);
   NodeTemplate graph = std::move(reader).take();
   check_has_gpu(node.value(), graph);

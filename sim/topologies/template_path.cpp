@@ -2,10 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <set>
 #include <string>
 #include <system_error>
-#include <vector>
 
 #include "sim/topologies/name_pattern.h"
 
@@ -13,32 +12,34 @@ namespace collsim {
 
 namespace {
 
-/// The names of the templates in a directory, for messages.
-std::string templates_in(const std::filesystem::path& directory) {
-  std::vector<std::string> names;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
-    if (entry.path().extension() == ".yaml") names.push_back(entry.path().stem().string());
+/// The names of the templates in the folders, for messages.
+std::string templates_in(const TemplateFolders& folders) {
+  std::set<std::string> names;
+  for (const std::filesystem::path& folder : folders) {
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+      if (entry.path().extension() == ".yaml") names.insert(entry.path().stem().string());
+    }
   }
-  std::sort(names.begin(), names.end());
-  if (names.empty()) return fmt::format("a file in {}", directory.string());
+  if (names.empty()) return fmt::format("a file in {}", folders.front().string());
   return fmt::format("templates there are {}", fmt::join(names, ", "));
 }
 
 }  // namespace
 
-std::filesystem::path template_path(const YamlValue& name, const std::filesystem::path& directory) {
+std::filesystem::path template_path(const YamlValue& name, const TemplateFolders& folders) {
   const std::string text = name.string();
   if (!is_plain_name(text)) {
-    name.fail(fmt::format("'{}' is not a template's name", text), templates_in(directory));
+    name.fail(fmt::format("'{}' is not a template's name", text), templates_in(folders));
   }
-  std::filesystem::path path = directory / (text + ".yaml");
-  std::error_code error;
-  if (!std::filesystem::exists(path, error)) {
-    name.fail(fmt::format("there is no template '{}' ({})", text, path.string()),
-              templates_in(directory));
+  for (const std::filesystem::path& folder : folders) {
+    std::filesystem::path path = folder / (text + ".yaml");
+    std::error_code error;
+    if (std::filesystem::exists(path, error)) return path;
   }
-  return path;
+  name.fail(fmt::format("there is no template '{}' ({})", text,
+                        (folders.front() / (text + ".yaml")).string()),
+            templates_in(folders));
 }
 
 }  // namespace collsim

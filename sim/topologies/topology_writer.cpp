@@ -118,7 +118,9 @@ std::string topology_text(const ClusterText& cluster) {
         [](char letter) { return std::isprint(static_cast<unsigned char>(letter)) == 0; }, '_');
     text += line + "\n";
   }
-  text += fmt::format("collsim: topology/1\nname: {}\nnodes:\n", quoted_text(cluster.name));
+  text += fmt::format("collsim: topology/1\nname: {}\n", quoted_text(cluster.name));
+  if (!cluster.calibration.empty()) text += fmt::format("calibration: {}\n", cluster.calibration);
+  text += "nodes:\n";
   if (cluster.count > 1) text += fmt::format("  count: {}\n", cluster.count);
   text += devices_text(cluster.node.devices) + links_text(cluster.node) + shares_text(cluster.node);
   if (!cluster.fabric.empty()) text += fmt::format("fabric: {}\n", cluster.fabric);

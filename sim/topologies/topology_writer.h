@@ -15,7 +15,8 @@ struct ClusterText {
   std::vector<std::string> comments;  ///< lines above it all, without their #
   NodeTemplate node;
   std::uint32_t count = 1;
-  std::string fabric;  ///< a flow mapping, as flow_text() makes them; may be empty
+  std::string fabric;       ///< a flow mapping, as flow_text() makes them; may be empty
+  std::string calibration{};  ///< its name; may be empty
 };
 
 /// The cluster as a topology file (`collsim: topology/1`), which read_topology() takes:
@@ -23,6 +24,7 @@ struct ClusterText {
 ///   # imported from machine.xml
 ///   collsim: topology/1
 ///   name: "machine"
+///   calibration: h100
 ///   nodes:
 ///     devices:
 ///       - { id: "gpu[0..7]", kind: gpu, model: "H200" }

@@ -13,6 +13,7 @@
 #include <sstream>
 #include <thread>
 
+#include "models/calibration_choice.h"
 #include "models/cost_model.h"
 #include "models/data_directory.h"
 #include "models/fit/calibration_fit.h"
@@ -20,9 +21,9 @@
 #include "models/fit/fit_rows.h"
 #include "models/fit/fitted_calibration.h"
 #include "models/fit/whole_calibration.h"
+#include "models/machine.h"
 #include "models/recording.h"
 #include "sim/input_error.h"
-#include "sim/topologies/loader.h"
 #include "tools/collsim/calibration_report.h"
 #include "tools/collsim/collective_option.h"
 #include "tools/collsim/interruption.h"
@@ -94,8 +95,8 @@ struct Start {
 };
 
 Start read_start(const po::variables_map& values, const Topology& topology) {
-  const std::string own = topology.calibration().empty() ? "default" : topology.calibration();
-  const std::string name = values.contains("from") ? values["from"].as<std::string>() : own;
+  const std::string name =
+      values.contains("from") ? values["from"].as<std::string>() : calibration_name(topology);
   const TextFile file =
       read_text_file(find_data_file(name, "models/calibrations"), "a calibration file");
   return {whole_calibration(file), read_calibration(file)};
@@ -280,8 +281,7 @@ int run_calibrate(std::span<const std::string> args, std::ostream& out, std::ost
   const auto values = parse_options(calibrate_options(), usage, epilogue, "recording", args, out);
   if (!values) return exit_ok;
   require(*values, "topology", "-t TOPOLOGY, the machine that was recorded");
-  const Topology topology =
-      load_topology(find_data_file((*values)["topology"].as<std::string>(), "topologies"));
+  const Topology topology = load_machine((*values)["topology"].as<std::string>()).topology;
   const Start start = read_start(*values, topology);
   if ((*values)["list"].as<bool>()) {
     print_constants(start.text, start.cost, out);

@@ -11,13 +11,13 @@
 #include <vector>
 
 #include "models/data_directory.h"
+#include "models/machine.h"
 #include "models/nccl/choice.h"
 #include "sim/algorithms/nccl_plan.h"
 #include "sim/algorithms/nccl_point_to_point.h"
 #include "sim/algorithms/registry.h"
 #include "sim/checker.h"
 #include "sim/input_error.h"
-#include "sim/topologies/loader.h"
 #include "tools/collsim/collective_option.h"
 #include "tools/collsim/named_plan.h"
 #include "tools/collsim/numbers.h"
@@ -201,7 +201,7 @@ void prove_messages(Collective collective, const Nccl& nccl, const NcclRequest& 
 /// Returns the number of violations.
 std::uint64_t prove_machine(const std::string& name, const NcclRequest& request,
                             std::ostream& out) {
-  const Topology topology = load_topology(find_data_file(name, "topologies"));
+  const Topology topology = load_machine(name).topology;
   const std::size_t gpus = topology.gpus().size();
   if (topology.calibration() == "ideal" || gpus < 2 || gpus > request.most_ranks) {
     fmt::print(out, "{}: {} GPUs, skipped: {}\n", name, gpus,

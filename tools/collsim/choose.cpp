@@ -7,12 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "models/data_directory.h"
+#include "models/machine.h"
 #include "models/nccl/choice.h"
 #include "models/nccl/system_topology.h"
 #include "models/nccl/system_xml.h"
 #include "sim/input_error.h"
-#include "sim/topologies/loader.h"
 #include "tools/collsim/choice_report.h"
 #include "tools/collsim/numbers.h"
 #include "tools/collsim/options.h"
@@ -62,7 +61,7 @@ Nccl make_nccl(const std::string& machine, const po::variables_map& values) {
   if (std::filesystem::path(machine).extension() == ".xml") {
     return {read_nccl_topology(machine, version), nodes.value_or(1), variables, version};
   }
-  const Topology topology = load_topology(find_data_file(machine, "topologies"));
+  const Topology topology = load_machine(machine).topology;
   return Nccl(topology, variables, version, nodes);
 }
 

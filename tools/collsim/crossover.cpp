@@ -165,7 +165,7 @@ int run_crossover(std::span<const std::string> args, std::ostream& out, std::ost
                         "rank counts, such as 2..8,16 (default: --ranks, or all GPUs)");
   const auto values = parse_options(options, usage, epilogue, "scenario", args, out);
   if (!values) return exit_ok;
-  Question question = read_question(*values);
+  Question question = read_question(*values, err);
   if (!values->contains("maxbytes") && !values->contains("scenario")) {
     question.scenario.sizes.to = std::min(question.scenario.sizes.to, largest_by_default);
     question.scenario.sizes.to = std::max(question.scenario.sizes.to, question.scenario.sizes.from);

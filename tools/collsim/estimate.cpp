@@ -38,7 +38,7 @@ void write_rows(const Question& question, const RunSpec& run, Report& report, st
 int run_estimate(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
   const auto values = parse_options(question_options(), usage, epilogue, "scenario", args, out);
   if (!values) return exit_ok;
-  const Question question = read_question(*values);
+  const Question question = read_question(*values, err);
   const auto report = make_report(question.format, out);
   for (const RunSpec& run : question.scenario.runs) write_rows(question, run, *report, err);
   report->finish();

@@ -41,7 +41,7 @@ int run_explain(std::span<const std::string> args, std::ostream& out, std::ostre
   const auto values = parse_options(question_options(SizesAsked::one, "table or json"), usage,
                                     epilogue, "scenario", args, out);
   if (!values) return exit_ok;
-  const Question question = read_question(*values);
+  const Question question = read_question(*values, err);
   if (values->count("minbytes") == 0 && question.scenario.collective != Collective::barrier) {
     throw InputError("no size to explain", "-b SIZE");
   }

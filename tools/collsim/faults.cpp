@@ -176,7 +176,7 @@ int run_faults(std::span<const std::string> args, std::ostream& out, std::ostrea
   effort.threads = values->count("threads") != 0
                        ? bounded_option(*values, "threads", 1, most_threads)
                        : std::max(std::thread::hardware_concurrency(), 1U);
-  const Question question = read_question(*values);
+  const Question question = read_question(*values, err);
   if (!question.faults.empty()) {
     throw InputError("faults besides those that are tried", "a machine without faults");
   }

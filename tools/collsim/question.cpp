@@ -7,10 +7,11 @@
 #include <string_view>
 #include <vector>
 
+#include "models/calibration_choice.h"
 #include "models/cost_model.h"
 #include "models/data_directory.h"
+#include "models/machine.h"
 #include "sim/input_error.h"
-#include "sim/topologies/loader.h"
 #include "tools/collsim/numbers.h"
 #include "tools/collsim/options.h"
 
@@ -257,15 +258,20 @@ po::options_description question_options(SizesAsked sizes, const char* formats) 
   return options;
 }
 
-Question read_question(const po::variables_map& values) {
+Question read_question(const po::variables_map& values, std::ostream& err) {
   Question question;
   question.format = parse_format(values["format"].as<std::string>());
   question.wide = given<bool>(values, "wide").value_or(false);
   question.nccl_estimate = given<bool>(values, "nccl-estimate").value_or(false);
   question.scenario = read_scenario(values);
-  question.topology = load_topology(question.scenario.topology);
+  Machine machine = load_machine(question.scenario.topology.string());
+  question.topology = std::move(machine.topology);
   question.cost = question.scenario.calibration ? load_calibration(*question.scenario.calibration)
                                                 : calibration_for(question.topology);
+  if (auto warning = calibration_warning(question.cost)) machine.warnings.push_back(*warning);
+  for (const std::string& warning : machine.warnings) {
+    fmt::print(err, "collsim: warning: {}\n", warning);
+  }
   question.ranks = question.scenario.ranks.value_or(usable_gpus(question));
   question.faults = find_faults(question.scenario.faults, question.topology, question.ranks,
                                 question.scenario.seed);

@@ -34,8 +34,9 @@ enum class SizesAsked : std::uint8_t { sweep, one };
 boost::program_options::options_description question_options(
     SizesAsked sizes = SizesAsked::sweep, const char* formats = "table, csv or json");
 
-/// Reads the scenario file if one is given; options given besides override it. Throws InputError.
-Question read_question(const boost::program_options::variables_map& values);
+/// Reads the scenario file if one is given; options given besides override it. Says on `err` what a
+/// person should know of the machine and its calibration. Throws InputError.
+Question read_question(const boost::program_options::variables_map& values, std::ostream& err);
 
 /// What answers a run of the question, which it refers to.
 Predictor make_predictor(const Question& question, const RunSpec& run);

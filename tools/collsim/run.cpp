@@ -99,7 +99,7 @@ int run_run(std::span<const std::string> args, std::ostream& out, std::ostream& 
   const auto values = parse_options(options, usage, epilogue, "scenario", args, out);
   if (!values) return exit_ok;
   const Answerer answerer = parse_engine((*values)["engine"].as<std::string>());
-  const Question question = read_question(*values);
+  const Question question = read_question(*values, err);
   const auto report = make_report(question.format, out);
   for (const RunSpec& run : question.scenario.runs) {
     answer(question, run, answerer, *report, err);

@@ -7,9 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "models/data_directory.h"
+#include "models/machine.h"
 #include "sim/input_error.h"
-#include "sim/topologies/loader.h"
 #include "tools/collsim/options.h"
 #include "tools/collsim/subcommand.h"
 #include "tools/collsim/topo_actions.h"
@@ -57,10 +56,6 @@ const TopoAction& find_action(const std::string& name) {
 
 }  // namespace
 
-Topology load_machine(const std::string& name) {
-  return load_topology(find_data_file(name, "topologies"));
-}
-
 void write_text(const std::string& text, const std::string& file, std::ostream& out) {
   if (file.empty()) {
     out << text;
@@ -84,7 +79,7 @@ int topo_check(std::span<const std::string> args, std::ostream& out, std::ostrea
   int result = exit_ok;
   for (const std::string& file : files) {
     try {
-      out << fmt::format("{}: ok, {}\n", file, topology_summary(load_machine(file)));
+      out << fmt::format("{}: ok, {}\n", file, topology_summary(load_machine(file).topology));
     } catch (const InputError& error) {
       err << error.what() << "\n";
       result = exit_bad_input;

@@ -4,8 +4,6 @@
 #include <span>
 #include <string>
 
-#include "sim/topology.h"
-
 namespace collsim::command {
 
 // What `collsim topo` can do, each in the file of its name. `args` is what follows the action's
@@ -16,9 +14,6 @@ int topo_list(std::span<const std::string> args, std::ostream& out, std::ostream
 int topo_import(std::span<const std::string> args, std::ostream& out, std::ostream& err);
 int topo_compose(std::span<const std::string> args, std::ostream& out, std::ostream& err);
 int topo_export(std::span<const std::string> args, std::ostream& out, std::ostream& err);
-
-/// A topology file, or a shipped one by its name.
-Topology load_machine(const std::string& name);
 
 /// Writes to `file`, or to `out` where it is empty. Throws InputError where it cannot be written.
 void write_text(const std::string& text, const std::string& file, std::ostream& out);

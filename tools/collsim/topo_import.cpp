@@ -1,12 +1,16 @@
 #include <fmt/format.h>
+#include <fmt/ostream.h>
 
 #include <filesystem>
 #include <ostream>
 #include <string>
 #include <utility>
 
+#include "models/calibration_choice.h"
+#include "models/cost_model.h"
 #include "models/data_directory.h"
 #include "models/imports/import.h"
+#include "models/machine.h"
 #include "models/nccl/system_topology.h"
 #include "models/nccl/system_xml.h"
 #include "sim/input_error.h"
@@ -35,7 +39,8 @@ void add_cluster_options(po::options_description& options) {
 }
 
 /// Makes a cluster of a node, and loads it to be sure that it is one.
-void write_cluster(ClusterText cluster, const po::variables_map& values, std::ostream& out) {
+void write_cluster(ClusterText cluster, const po::variables_map& values, std::ostream& out,
+                   std::ostream& err) {
   cluster.count = bounded_option(values, "nodes", 1, gpu_limit);
   if (values.contains("fabric")) {
     const auto& name = values["fabric"].as<std::string>();
@@ -45,9 +50,13 @@ void write_cluster(ClusterText cluster, const po::variables_map& values, std::os
     throw InputError(fmt::format("--nodes {}: nothing joins them", cluster.count),
                      "--fabric NAME, such as ndr-fat-tree");
   }
-  const std::string text = topology_text(cluster);
-  read_topology({"the machine that is asked for", text});
-  write_text(text, values["output"].as<std::string>(), out);
+  const Topology topology = read_machine({"the machine that is asked for", topology_text(cluster)});
+  if (const auto warning = calibration_warning(calibration_for(topology))) {
+    fmt::print(err, "collsim: warning: {}\n", *warning);
+  } else {
+    cluster.calibration = calibration_name(topology);
+  }
+  write_text(topology_text(cluster), values["output"].as<std::string>(), out);
 }
 
 const GpuModel* read_gpu(const po::variables_map& values) {
@@ -63,11 +72,11 @@ const GpuModel* read_gpu(const po::variables_map& values) {
 
 }  // namespace
 
-int topo_import(std::span<const std::string> args, std::ostream& out, std::ostream& /*err*/) {
+int topo_import(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
   po::options_description options("options");
   options.add_options()  //
       ("file", po::value<std::string>(),
-       "what NCCL_TOPO_DUMP_FILE or NCCL_GRAPH_DUMP_FILE got, or `nvidia-smi topo -m` printed")  //
+       "what NCCL_TOPO_DUMP_FILE got, or `nvidia-smi topo -m` printed")  //
       ("gpu", po::value<std::string>(),
        "what the GPUs are, such as H200; needed for nvidia-smi's matrix")  //
       ("nics", po::value<std::int64_t>()->default_value(0), "add that many NICs to a node");
@@ -86,13 +95,19 @@ int topo_import(std::span<const std::string> args, std::ostream& out, std::ostre
                       {fmt::format("Imported from {}.", path.filename().string())},
                       std::move(imported.node),
                       1,
+                      {},
                       {}};
-  cluster.comments.insert(cluster.comments.end(), imported.notes.begin(), imported.notes.end());
-  write_cluster(std::move(cluster), *values, out);
+  for (const auto* sentences : {&imported.notes, &imported.warnings}) {
+    cluster.comments.insert(cluster.comments.end(), sentences->begin(), sentences->end());
+  }
+  for (const std::string& warning : imported.warnings) {
+    fmt::print(err, "collsim: warning: {}\n", warning);
+  }
+  write_cluster(std::move(cluster), *values, out, err);
   return exit_ok;
 }
 
-int topo_compose(std::span<const std::string> args, std::ostream& out, std::ostream& /*err*/) {
+int topo_compose(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
   po::options_description options("options");
   options.add_options()("node", po::value<std::string>(),
                         "a node template: a file, or one of topologies/nodes by its name");
@@ -102,12 +117,14 @@ int topo_compose(std::span<const std::string> args, std::ostream& out, std::ostr
   if (!values) return exit_ok;
   if (!values->contains("node")) throw InputError("topo compose: no node", "a node template");
   const auto& name = (*values)["node"].as<std::string>();
-  ClusterText cluster{name,
-                      {fmt::format("Node: {}.", name)},
-                      load_node_template(find_data_file(name, "topologies/nodes")),
-                      1,
-                      {}};
-  write_cluster(std::move(cluster), *values, out);
+  ClusterText cluster{
+      name,
+      {fmt::format("Node: {}.", name)},
+      load_node_template(find_data_file(name, "topologies/nodes"), shipped_library()),
+      1,
+      {},
+      {}};
+  write_cluster(std::move(cluster), *values, out, err);
   return exit_ok;
 }
 
@@ -122,7 +139,7 @@ int topo_export(std::span<const std::string> args, std::ostream& out, std::ostre
       args, out);
   if (!values) return exit_ok;
   if (!values->contains("machine")) throw InputError("topo export: no machine", "one file or name");
-  const Topology topology = load_machine((*values)["machine"].as<std::string>());
+  const Topology topology = load_machine((*values)["machine"].as<std::string>()).topology;
   const NcclSystem system = system_from_topology(topology, newest_nccl_version);
   write_text(nccl_topology_text(system), (*values)["output"].as<std::string>(), out);
   return exit_ok;

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "models/data_directory.h"
+#include "models/machine.h"
 #include "sim/input_error.h"
-#include "sim/topologies/loader.h"
 #include "sim/topologies/routing.h"
 #include "sim/yaml_reader.h"
 #include "tools/collsim/options.h"
@@ -81,7 +81,7 @@ void measure(const Topology& topology, MachineRow& row) {
 }
 
 MachineRow row_of(const fs::path& file) {
-  const Topology topology = load_topology(file);
+  const Topology topology = load_machine(file.string()).topology;
   MachineRow row;
   row.name = file.stem().string();
   row.title = topology.name();

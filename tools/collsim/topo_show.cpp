@@ -4,6 +4,7 @@
 #include <ostream>
 #include <string>
 
+#include "models/machine.h"
 #include "sim/input_error.h"
 #include "tools/collsim/bandwidth_matrix.h"
 #include "tools/collsim/options.h"
@@ -50,7 +51,7 @@ int topo_show(std::span<const std::string> args, std::ostream& out, std::ostream
   for (const ShowFormat& each : formats) {
     if (each.matrix != matrix) continue;
     if (each.name == format) {
-      each.print(load_machine((*values)["machine"].as<std::string>()), out);
+      each.print(load_machine((*values)["machine"].as<std::string>()).topology, out);
       return exit_ok;
     }
     names += fmt::format("{}{}", names.empty() ? "" : ", ", each.name);

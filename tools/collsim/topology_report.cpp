@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/calibration_choice.h"
 #include "sim/topologies/name_run.h"
 #include "sim/topologies/routing.h"
 #include "tools/collsim/bandwidth_matrix.h"
@@ -193,8 +194,8 @@ std::string topology_summary(const Topology& topology) {
 
 void show_topology(const Topology& topology, std::ostream& out) {
   out << topology.name() << "\n" << topology_summary(topology) << "\n";
-  out << "calibration: " << (topology.calibration().empty() ? "none named" : topology.calibration())
-      << "\n";
+  out << fmt::format("calibration: {}{}\n", calibration_name(topology),
+                     topology.calibration().empty() ? ", by its GPUs and links" : "");
   show_nodes(topology, out);
   show_shared_resources(topology, out);
   show_fabric(topology, out);

@@ -6,11 +6,12 @@
 #include <ostream>
 #include <thread>
 
+#include "models/calibration_choice.h"
 #include "models/cost_model.h"
 #include "models/data_directory.h"
+#include "models/machine.h"
 #include "models/recording.h"
 #include "sim/input_error.h"
-#include "sim/topologies/loader.h"
 #include "tools/collsim/collective_option.h"
 #include "tools/collsim/numbers.h"
 #include "tools/collsim/options.h"
@@ -147,7 +148,7 @@ void validate_file(const std::string& file, const po::variables_map& values,
   }
   const std::string machine =
       values.contains("topology") ? values["topology"].as<std::string>() : machine_of(recording);
-  const Topology topology = load_topology(find_data_file(machine, "topologies"));
+  const Topology topology = load_machine(machine).topology;
   const TransferCost cost =
       values.contains("calibration")
           ? load_calibration(
@@ -155,6 +156,7 @@ void validate_file(const std::string& file, const po::variables_map& values,
           : calibration_for(topology);
   options.nccl_version = version_of(recording, values);
   report.machines.push_back(topology.name());
+  if (auto warning = calibration_warning(cost)) report.validation.warnings.insert(*warning);
   append(report.validation, validate(recording, topology, cost, options));
 }
 

@@ -7,10 +7,12 @@
 #include <algorithm>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
 #include "models/nccl/system_topology.h"
+#include "sim/input_error.h"
 #include "sim/topologies/loader.h"
 #include "sim/topologies/routing.h"
 #include "sim/topologies/topology_writer.h"
@@ -97,16 +99,76 @@ TEST(Import, PcieOfAnHgxH200IsThatOfTheShippedOne) {
   }
 }
 
-TEST(Import, ChannelsOfAnHgxH200AreItsRing) {
-  // 12 channels of 30 GB/s, all of them 0, 1, ..., 7 and back.
-  const Topology topology = imported("recordings/nccl/h200x8-graph.xml", "H200");
-  ASSERT_EQ(topology.gpus().size(), 8U);
-  const auto rows = bandwidths(topology);
-  for (std::size_t gpu = 0; gpu < 8; ++gpu) {
-    EXPECT_DOUBLE_EQ(rows[gpu][(gpu + 1) % 8], 360);
-    EXPECT_DOUBLE_EQ(rows[(gpu + 1) % 8][gpu], 360);
+TEST(Import, GraphsAloneAreNoMachine) {
+  try {
+    imported("recordings/nccl/h200x8-graph.xml", "H200");
+    FAIL() << "imported";
+  } catch (const InputError& error) {
+    EXPECT_NE(std::string_view(error.what()).find("NCCL_TOPO_DUMP_FILE"), std::string_view::npos);
   }
-  EXPECT_EQ(topology.links().size(), 2U * 8);
+}
+
+/// A host of one socket with these <pci>.
+TextFile host_of(const std::string& pci) {
+  return {"host.xml",
+          "<system version=\"1\"><cpu numaid=\"0\" arch=\"x86_64\" vendor=\"AuthenticAMD\">" + pci +
+              "</cpu></system>"};
+}
+
+std::string gpu_at(const std::string& bus, const std::string& attributes,
+                   const std::string& nvlinks = {}) {
+  return "<pci busid=\"0000:" + bus +
+         ":00.0\" class=\"0x030200\" vendor=\"0x10de\" device=\"0x2330\"><gpu " + attributes +
+         " sm=\"90\">" + nvlinks + "</gpu></pci>";
+}
+
+std::string nvlink_to(const std::string& bus) {
+  return "<nvlink target=\"0000:" + bus + ":00.0\" count=\"6\" tclass=\"0x030200\"/>";
+}
+
+TEST(Import, WarnsOfCardsWithoutTheNvlinksOfTheirModel) {
+  // 0x2330 is an H100, which has 18 NVLinks as a module and none as a card.
+  const ImportedNode node =
+      import_node(host_of(gpu_at("01", "dev=\"0\"") + gpu_at("02", "dev=\"1\"")));
+  ASSERT_EQ(node.warnings.size(), 1U);
+  EXPECT_NE(node.warnings.front().find("gpu0 (H100), gpu1 (H100)"), std::string::npos);
+  const ImportedNode joined = import_node(host_of(gpu_at("01", "dev=\"0\"", nvlink_to("02")) +
+                                                  gpu_at("02", "dev=\"1\"", nvlink_to("01"))));
+  EXPECT_TRUE(joined.warnings.empty());
+}
+
+TEST(Import, WarnsOfWhatItLeavesOut) {
+  const ImportedNode node = import_node(
+      host_of(gpu_at("01", "dev=\"0\" rank=\"0\"", nvlink_to("02") + nvlink_to("03")) +
+              gpu_at("02", "dev=\"1\" rank=\"1\"", nvlink_to("01")) + gpu_at("03", "dev=\"2\"")));
+  ASSERT_EQ(node.warnings.size(), 2U);
+  EXPECT_NE(node.warnings[0].find("without a rank"), std::string::npos);
+  EXPECT_NE(node.warnings[1].find("<nvlink>"), std::string::npos);
+}
+
+/// By the busid's place in the file: which GPU became gpu0, gpu1, ...
+std::vector<std::string> models_in_order(const TextFile& text) {
+  std::vector<std::string> models;
+  for (const Device& device : import_node(text).node.devices) {
+    if (device.kind == DeviceKind::gpu) models.push_back(device.model);
+  }
+  return models;
+}
+
+TEST(Import, GpusKeepTheirOrder) {
+  const auto card = [](const std::string& bus, const std::string& device,
+                       const std::string& attributes) {
+    return "<pci busid=\"0000:" + bus + ":00.0\" class=\"0x030200\" vendor=\"0x10de\" device=\"" +
+           device + "\"><gpu " + attributes + "/></pci>";
+  };
+  // 0x2684 is an RTX 4090, 0x26b9 an L40. Without ranks the file's order counts, whatever the
+  // numbers of devices are; ranks are the order of the communicator.
+  EXPECT_EQ(models_in_order(host_of(card("41", "0x2684", "dev=\"1\" sm=\"89\"") +
+                                    card("01", "0x26b9", "dev=\"0\" sm=\"89\""))),
+            (std::vector<std::string>{"4090", "L40"}));
+  EXPECT_EQ(models_in_order(host_of(card("41", "0x2684", "dev=\"1\" rank=\"1\" sm=\"89\"") +
+                                    card("01", "0x26b9", "dev=\"0\" rank=\"0\" sm=\"89\""))),
+            (std::vector<std::string>{"L40", "4090"}));
 }
 
 TEST(Import, ACubeMeshHasTheNvlinksOfTheShippedOne) {

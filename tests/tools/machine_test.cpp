@@ -1,0 +1,169 @@
+// Machines that are no shipped file: composed, imported, or a person's own YAML.
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "sim/text_file.h"
+#include "tests/support/temporary_file.h"
+#include "tools/collsim/subcommand.h"
+
+namespace collsim::command {
+namespace {
+
+const std::string source = COLLSIM_SOURCE_DIR;
+
+struct Outcome {
+  int status;
+  std::string out;
+  std::string err;
+};
+
+Outcome run(const std::vector<std::string>& args) {
+  std::ostringstream out;
+  std::ostringstream err;
+  const int status = run_command(args, out, err);
+  return {status, out.str(), err.str()};
+}
+
+/// The first value under this key, however deep.
+double value_of(const nlohmann::json& document, const std::string& key) {
+  for (const auto& [name, value] : document.items()) {
+    if (document.is_object() && name == key) return value.get<double>();
+    const double found = value.is_structured() ? value_of(value, key) : 0;
+    if (found != 0) return found;
+  }
+  return 0;
+}
+
+/// The time that `run` says of one size.
+double time_us(const std::string& machine, const std::string& size) {
+  const Outcome outcome = run({"run", "-t", machine, "-b", size, "-e", size, "--format", "json"});
+  EXPECT_EQ(outcome.status, exit_ok) << outcome.err;
+  const double time = value_of(nlohmann::json::parse(outcome.out), "time_us");
+  EXPECT_GT(time, 0);
+  return time;
+}
+
+TEST(Machines, ComposedOnesAreAsFastAsShippedOnes) {
+  // topologies/dgx-h100-x4.yaml: these nodes on this fabric.
+  const test::TemporaryFile file(
+      "composed.yaml",
+      run({"topo", "compose", "dgx-h100", "--nodes", "4", "--fabric", "ndr-rail-optimised"}).out);
+  EXPECT_EQ(time_us(file.path().string(), "1G"), time_us("dgx-h100-x4", "1G"));
+}
+
+TEST(Machines, WrittenOnesNameTheirCalibration) {
+  const Outcome composed = run({"topo", "compose", "pcie-8"});
+  EXPECT_NE(composed.out.find("\ncalibration: pcie\n"), std::string::npos) << composed.out;
+  EXPECT_EQ(composed.err, "");
+  // Recorded on the host that hgx-h200 describes.
+  const Outcome imported = run({"topo", "import", source + "/recordings/nccl/h200x8-topo.xml"});
+  EXPECT_NE(imported.out.find("\ncalibration: hgx-h200\n"), std::string::npos) << imported.out;
+  const Outcome h100 =
+      run({"topo", "import", source + "/tests/data/nccl-golden/topologies/dgxh100.xml"});
+  EXPECT_NE(h100.out.find("\ncalibration: h100\n"), std::string::npos) << h100.out;
+}
+
+TEST(Machines, NcclDumpsAreMachinesForRunToo) {
+  const std::string dump = source + "/tests/data/nccl-golden/topologies/dgxh100.xml";
+  const test::TemporaryFile file("imported.yaml", run({"topo", "import", dump}).out);
+  EXPECT_EQ(time_us(dump, "64M"), time_us(file.path().string(), "64M"));
+  EXPECT_EQ(run({"estimate", "-t", dump, "-b", "1M", "-e", "1M"}).status, exit_ok);
+  EXPECT_EQ(run({"topo", "show", dump}).status, exit_ok);
+  const Outcome graph =
+      run({"run", "-t", source + "/recordings/nccl/h200x8-graph.xml", "-b", "8", "-e", "8"});
+  EXPECT_EQ(graph.status, exit_bad_input);
+  EXPECT_NE(graph.err.find("NCCL_TOPO_DUMP_FILE"), std::string::npos) << graph.err;
+}
+
+constexpr const char* without_model =
+    "collsim: topology/1\nname: two\nnodes:\n  devices:\n    - { id: \"gpu[0..1]\", kind: gpu }\n"
+    "  links:\n    - { from: gpu0, to: gpu1, kind: nvlink, bandwidth: 100 GB/s }\n";
+
+TEST(Machines, EveryPredictionByTheDefaultCalibrationWarns) {
+  const test::TemporaryFile file("two.yaml", without_model);
+  const std::string machine = file.path().string();
+  const std::vector<std::vector<std::string>> calls{
+      {"run", "-t", machine, "-b", "1M", "-e", "1M"},
+      {"run", "-t", machine, "-b", "1M", "-e", "1M", "-a", "ring", "--schedule", "textbook"},
+      {"estimate", "-t", machine, "-b", "1M", "-e", "1M"},
+      {"explain", "-t", machine, "-b", "1M"},
+      {"faults", "-t", machine, "-b", "1M"},
+      {"crossover", "-t", machine}};
+  for (const auto& call : calls) {
+    const Outcome outcome = run(call);
+    EXPECT_EQ(outcome.status, exit_ok) << call.front() << outcome.err;
+    EXPECT_NE(outcome.err.find("calibration 'default'"), std::string::npos) << call.front();
+  }
+  EXPECT_EQ(run({"run", "-t", "dgx-h100", "-b", "1M", "-e", "1M"}).err.find("default"),
+            std::string::npos);
+}
+
+/// What `topo check` says of a topology.
+std::string complaint(const std::string& text) {
+  const test::TemporaryFile file("broken.yaml", text);
+  const Outcome outcome = run({"topo", "check", file.path().string()});
+  EXPECT_EQ(outcome.status, exit_bad_input);
+  EXPECT_TRUE(outcome.err.starts_with(file.path().string() + ":")) << outcome.err;
+  return outcome.err.substr(file.path().string().size() + 1);
+}
+
+TEST(Machines, CheckRefusesCalibrationsAndGpusThatDoNotExist) {
+  const std::string nodes = "nodes: { template: dgx-h100 }\n";
+  EXPECT_TRUE(complaint("collsim: topology/1\nname: x\ncalibration: dgx-9000\n" + nodes)
+                  .starts_with("3:14: there is no calibration 'dgx-9000'; one of a100, "));
+  EXPECT_TRUE(complaint("collsim: topology/1\nname: x\nnodes:\n  devices:\n"
+                        "    - { id: gpu0, kind: gpu, model: H1000 }\n")
+                  .starts_with("5:37: no GPU 'H1000' is known; a name with one of GB300, "));
+}
+
+std::string readme_example() {
+  const std::string readme = read_text_file(source + "/README.md", "a page").content;
+  const std::string fence = "```yaml\n";
+  const std::size_t begin = readme.find(fence) + fence.size();
+  return readme.substr(begin, readme.find("```\n", begin) - begin);
+}
+
+TEST(Machines, TheReadmesExampleWorksInAnyFolder) {
+  const test::TemporaryFile file("my-cluster.yaml", readme_example());
+  const std::string name = file.path().string();
+  const Outcome checked = run({"topo", "check", name});
+  EXPECT_EQ(checked.status, exit_ok) << checked.err;
+  EXPECT_NE(checked.out.find("32 GPUs on 4 nodes"), std::string::npos) << checked.out;
+  // The same four nodes on the same fabric.
+  EXPECT_EQ(time_us(name, "1G"), time_us("dgx-h100-x4", "1G"));
+}
+
+TEST(Machines, TemplatesBesideTheFileComeBeforeShippedOnes) {
+  const auto folder = std::filesystem::path(testing::TempDir()) / "machine-test-templates";
+  std::filesystem::create_directories(folder / "nodes");
+  std::ofstream(folder / "nodes/dgx-h100.yaml")
+      << "collsim: node/1\ndevices:\n  - { id: gpu0, kind: gpu, model: H100 }\n";
+  std::ofstream(folder / "nodes/mine.yaml") << "collsim: node/1\nextends: dgx-a100\n";
+  std::ofstream(folder / "own.yaml")
+      << "collsim: topology/1\nname: own\nnodes: { template: dgx-h100 }\n";
+  std::ofstream(folder / "extended.yaml")
+      << "collsim: topology/1\nname: own\nnodes: { template: mine, count: 2 }\n"
+         "fabric: { template: hdr-fat-tree }\n";
+  EXPECT_NE(run({"topo", "check", folder / "own.yaml"}).out.find("1 GPU on 1 node"),
+            std::string::npos);
+  EXPECT_NE(run({"topo", "check", folder / "extended.yaml"}).out.find("16 GPUs on 2 nodes"),
+            std::string::npos);
+  std::filesystem::remove_all(folder);
+}
+
+TEST(Machines, GpuNamesAreReadInAnyCase) {
+  const std::string matrix = source + "/tests/data/nvidia-smi/hgx-h200.txt";
+  const Outcome small = run({"topo", "import", matrix, "--gpu", "h200"});
+  EXPECT_EQ(small.status, exit_ok) << small.err;
+  EXPECT_EQ(small.out, run({"topo", "import", matrix, "--gpu", "H200"}).out);
+}
+
+}  // namespace
+}  // namespace collsim::command
