@@ -41,6 +41,8 @@ Recording read_recording(const TextFile& text) {
     recording = read_nccl_tests_text(text);
   }
   recording.file = text.name;
+  const std::string name = recording.file.filename().string();
+  for (RecordedRow& row : recording.rows) row.file = name;
   return recording;
 }
 

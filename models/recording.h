@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "models/nccl/version.h"
-#include "models/played_hosts.h"
 #include "sim/collective.h"
 #include "sim/nccl_algorithm.h"
 #include "sim/text_file.h"
@@ -45,7 +44,9 @@ struct RecordedRow {
   std::optional<Seconds> nccl_estimate;
   bool wrong = false;                  ///< the results were not as expected
   std::uint32_t gpus_per_process = 1;  ///< whose calls one CPU thread issues, one after the other
-  std::optional<PlayedHosts> hosts{};  ///< where hosts were played on one machine
+  /// File of the machine that it was made on, where the recording says so of single rows.
+  std::string topology{};
+  std::string file{};  ///< name of the recording's file, without folders
 };
 
 /// Measured times of one file, whatever wrote it.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 namespace collsim {
 
@@ -40,14 +39,17 @@ BandError band_error(const std::vector<double>& errors) {
 }
 
 std::vector<FamilyError> family_errors(const std::vector<ValidatedRow>& rows) {
-  std::map<ValidationFamily, std::array<std::vector<double>, size_band_count>> families;
-  for (const ValidatedRow& row : rows) {
+  const auto of_any_channels = [](const ValidatedRow& row) {
     ValidationFamily family = family_of(row);
     family.channels = 0;
-    families[family][size_band(row.recorded.size)].push_back(row.error());
-  }
+    return family;
+  };
   std::vector<FamilyError> errors;
-  for (const auto& [family, bands] : families) {
+  for (const auto& [family, members] : by_family(rows, of_any_channels)) {
+    std::array<std::vector<double>, size_band_count> bands;
+    for (const ValidatedRow* row : members) {
+      bands[size_band(row->recorded.size)].push_back(row->error());
+    }
     FamilyError error{family, 0, {}};
     for (std::size_t band = 0; band < size_band_count; ++band) {
       error.bands[band] = band_error(bands[band]);

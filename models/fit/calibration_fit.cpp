@@ -10,8 +10,8 @@
 #include "models/fit/fit_constants.h"
 #include "models/fit/fit_sample.h"
 #include "models/fit/least_squares.h"
-#include "models/fit/name_pattern.h"
 #include "models/fit/parameter_meaning.h"
+#include "models/name_pattern.h"
 #include "sim/input_error.h"
 
 namespace collsim {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "models/cost_model.h"
 #include "models/parallel.h"
 #include "sim/input_error.h"
 
@@ -37,16 +38,19 @@ std::string why_another(const RecordedRow& row, const FitPoint& point) {
 
 }  // namespace
 
-void FitRows::add(const Recording& recording, const FitSelection& selection) {
+void FitRows::add(const Recording& recording, const MachineOf& machine_of,
+                  const FitSelection& selection) {
   for (const RecordedRow& row : recording.rows) {
     if (excluded(row, selection.rows)) continue;
     if (selection.sizes && !selection.sizes->matches(row)) continue;
-    std::string reason = why_left_out(row, hosts_, selection.rows);
+    const Topology& topology = machine_of(row);
+    const Hosts& hosts = hosts_.try_emplace(&topology, topology).first->second;
+    std::string reason = why_left_out(row, hosts, selection.rows);
     if (reason.empty()) {
       const bool held_out =
           std::any_of(selection.held_out.begin(), selection.held_out.end(),
                       [&](const RowPattern& pattern) { return pattern.matches(row); });
-      reason = add_row(row, recordings_, held_out, selection.rows.nccl_version);
+      reason = add_row(row, topology, held_out, selection.rows.nccl_version);
     }
     if (reason.empty()) continue;
     LeftOut& left_out = left_out_[reason];
@@ -55,24 +59,14 @@ void FitRows::add(const Recording& recording, const FitSelection& selection) {
   ++recordings_;
 }
 
-const Topology& FitRows::machine_of(const RecordedCall& call) {
-  if (!call.hosts) return *topology_;
-  if (!cost_.proxy.used) {
-    throw InputError("over TCP", "a calibration to start from that has a proxy, such as h200-tcp");
-  }
-  const auto [place, is_new] = played_.try_emplace(*call.hosts);
-  if (is_new) place->second = std::make_unique<Topology>(play_hosts(*call.hosts, *topology_));
-  return *place->second;
-}
-
-std::optional<std::size_t> FitRows::predictor_of(const RecordedCall& call, NcclVersion version,
-                                                 std::string& refusal) {
-  const auto [place, is_new] = calls_.try_emplace({call, version.order()});
+std::optional<std::size_t> FitRows::predictor_of(const RecordedCall& call, const Topology& topology,
+                                                 NcclVersion version, std::string& refusal) {
+  const auto [place, is_new] = calls_.try_emplace({call, &topology, version.order()});
   Laid& laid = place->second;
   if (is_new) {
     try {
       predictors_.push_back(
-          std::make_unique<Predictor>(make_predictor(call, machine_of(call), cost_, version)));
+          std::make_unique<Predictor>(make_predictor(call, topology, cost_, version)));
       laid.predictor = predictors_.size() - 1;
       const auto& warnings = predictors_.back()->warnings();
       warnings_.insert(warnings.begin(), warnings.end());
@@ -84,11 +78,14 @@ std::optional<std::size_t> FitRows::predictor_of(const RecordedCall& call, NcclV
   return laid.predictor;
 }
 
-std::string FitRows::add_row(const RecordedRow& row, std::size_t recording, bool held_out,
+std::string FitRows::add_row(const RecordedRow& row, const Topology& topology, bool held_out,
                              NcclVersion version) {
+  if (!row.topology.empty() && !cost_.proxy.used && calibration_for(topology).proxy.used) {
+    return "over TCP; a calibration to start from must have a proxy, such as h200-tcp";
+  }
   const RecordedCall call = call_of(row);
   std::string refusal;
-  const auto predictor = predictor_of(call, version, refusal);
+  const auto predictor = predictor_of(call, topology, version, refusal);
   if (!predictor) return refusal;
   const auto key = std::pair(*predictor, row.size);
   auto found = point_of_.find(key);
@@ -105,7 +102,7 @@ std::string FitRows::add_row(const RecordedRow& row, std::size_t recording, bool
     }
   }
   std::string another = why_another(row, points_[found->second]);
-  if (another.empty()) rows_.push_back({row, recording, found->second, held_out});
+  if (another.empty()) rows_.push_back({row, recordings_, found->second, held_out});
   return another;
 }
 
@@ -118,7 +115,8 @@ std::vector<Seconds> FitRows::times(const TransferCost& cost,
     return points_[points[a]].work > points_[points[b]].work;  // so that no thread ends late
   });
   for (const auto& [key, laid] : calls_) {
-    if (laid.predictor) predictors_[*laid.predictor]->set_cost(cost_of(key.first, cost));
+    if (laid.predictor)
+      predictors_[*laid.predictor]->set_cost(cost_of(std::get<RecordedCall>(key), cost));
   }
   std::vector<Seconds> times(points.size());
   for_each_in_parallel(order.size(), threads, [&](std::size_t i) {

@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -45,16 +46,18 @@ struct FitSelection {
   std::vector<RowPattern> held_out{};
 };
 
-/// Recorded rows of one machine, laid out to be simulated many times with changing costs.
+/// The machine that a row was made on.
+using MachineOf = std::function<const Topology&(const RecordedRow&)>;
+
+/// Recorded rows, of one machine or several, laid out to be simulated many times with changing
+/// costs.
 class FitRows {
  public:
-  /// Refers to the topology.
-  FitRows(const Topology& topology, const TransferCost& cost)
-      : topology_(&topology), cost_(cost), hosts_(topology) {}
+  explicit FitRows(const TransferCost& cost) : cost_(cost) {}
 
   /// Adds the rows that are meant and can be predicted; what NCCL ran in them must be what we think
-  /// it chose, since the time is of that.
-  void add(const Recording& recording, const FitSelection& selection);
+  /// it chose, since the time is of that. `machine_of` says on which machine, which is referred to.
+  void add(const Recording& recording, const MachineOf& machine_of, const FitSelection& selection);
 
   const std::vector<FitRow>& rows() const { return rows_; }
   const std::vector<FitPoint>& points() const { return points_; }
@@ -74,21 +77,18 @@ class FitRows {
     std::optional<std::size_t> predictor;
     std::string refusal;
   };
-  std::string add_row(const RecordedRow& row, std::size_t recording, bool held_out,
+  /// What tells predictors apart: the call, the machine, the order of NCCL's version.
+  using CallKey = std::tuple<RecordedCall, const Topology*, int>;
+  std::string add_row(const RecordedRow& row, const Topology& topology, bool held_out,
                       NcclVersion version);
-  /// The topology, or that of hosts which were played on it. Throws InputError where the constants
-  /// say nothing of networks.
-  const Topology& machine_of(const RecordedCall& call);
-  std::optional<std::size_t> predictor_of(const RecordedCall& call, NcclVersion version,
-                                          std::string& refusal);
+  std::optional<std::size_t> predictor_of(const RecordedCall& call, const Topology& topology,
+                                          NcclVersion version, std::string& refusal);
 
-  const Topology* topology_;
   TransferCost cost_;
-  Hosts hosts_;
-  std::map<PlayedHosts, std::unique_ptr<Topology>> played_;
+  std::map<const Topology*, Hosts> hosts_;
   std::size_t recordings_ = 0;
   std::vector<std::unique_ptr<Predictor>> predictors_;
-  std::map<std::pair<RecordedCall, int>, Laid> calls_;  // by the order of NCCL's version too
+  std::map<CallKey, Laid> calls_;
   std::map<std::pair<std::size_t, Bytes>, std::size_t> point_of_;
   std::vector<FitPoint> points_;
   std::vector<FitRow> rows_;

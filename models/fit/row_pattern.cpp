@@ -7,7 +7,7 @@
 #include <limits>
 #include <optional>
 
-#include "models/fit/name_pattern.h"
+#include "models/name_pattern.h"
 #include "models/recordings/readers.h"
 #include "sim/input_error.h"
 

@@ -1,8 +1,12 @@
 #include "models/recordings/readers.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
+
+#include "models/name_pattern.h"
 
 namespace collsim {
 
@@ -73,6 +77,18 @@ std::string infer_benchmark(bool reduces, bool rooted, double busbw_per_algbw, R
     }
   }
   return {};
+}
+
+void set_machines(const std::vector<MachineOfRows>& machines, const std::string& recording_file,
+                  std::vector<RecordedRow>& rows) {
+  const auto folder = std::filesystem::path(recording_file).parent_path();
+  for (RecordedRow& row : rows) {
+    const auto found =
+        std::find_if(machines.begin(), machines.end(),
+                     [&](const MachineOfRows& machine) { return matches(machine.ids, row.id); });
+    if (found == machines.end()) continue;
+    row.topology = (folder / found->topology).lexically_normal().string();
+  }
 }
 
 bool changes_what_nccl_does(std::string_view variable) {

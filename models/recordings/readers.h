@@ -31,6 +31,16 @@ std::string infer_benchmark(bool reduces, bool rooted, double busbw_per_algbw, R
 /// which images set for themselves.
 bool changes_what_nccl_does(std::string_view variable);
 
+/// Which machine rows were made on: a pattern of their ids, and a topology file as the recording
+/// has it, relative to the recording.
+struct MachineOfRows {
+  std::string ids;
+  std::string topology;
+};
+/// Gives every row the machine of the first pattern that its id matches.
+void set_machines(const std::vector<MachineOfRows>& machines, const std::string& recording_file,
+                  std::vector<RecordedRow>& rows);
+
 /// A word of a line and its column, from 1.
 struct Word {
   std::string_view text;

@@ -113,19 +113,16 @@ void read_row(const YamlValue& value, const Columns& columns, RecordedRow& row) 
   row.wrong = fields[columns.wrong].integer(0, largest) != 0;
 }
 
-PlayedHosts read_hosts(const YamlMapping& mapping, std::uint32_t count) {
-  PlayedHosts hosts;
-  hosts.count = count;
-  hosts.gpus = static_cast<std::uint32_t>(mapping.at("gpus").integer(1, most_ranks));
-  hosts.rate = mapping.at("rate").rate();
-  if (const auto burst = mapping.find("burst")) hosts.burst = burst->bytes();
-  if (const auto slow = mapping.find("slow")) {
-    const YamlMapping host = slow->mapping({"host", "rate"});
-    hosts.slow = {static_cast<std::uint32_t>(host.at("host").integer(0, count - 1)),
-                  host.at("rate").rate()};
+/// Machines that the file says its runs were made on.
+std::vector<MachineOfRows> read_machines(const YamlMapping& root) {
+  std::vector<MachineOfRows> machines;
+  const auto list = root.find("machines");
+  if (!list) return machines;
+  for (const YamlValue& value : list->sequence()) {
+    const YamlMapping machine = value.mapping({"runs", "topology"});
+    machines.push_back({machine.at("runs").string(), machine.at("topology").string()});
   }
-  if (const auto uplink = mapping.find("uplink")) hosts.uplink = uplink->rate();
-  return hosts;
+  return machines;
 }
 
 /// What the rows of a run have in common.
@@ -137,7 +134,6 @@ RecordedRow read_common(const YamlMapping& run) {
     const YamlMapping mapping =
         hosts->mapping({"count", "gpus", "rate", "burst", "slow", "uplink"});
     row.nodes = static_cast<std::uint32_t>(mapping.at("count").integer(1, most_ranks));
-    row.hosts = read_hosts(mapping, row.nodes);
   }
   const YamlMapping environment = run.at("environment").free_mapping();
   for (const auto& [name, value] : environment.entries()) {
@@ -151,7 +147,8 @@ RecordedRow read_common(const YamlMapping& run) {
 
 Recording read_recorder_yaml(const TextFile& text) {
   const YamlMapping root =
-      read_yaml(text, "recording").mapping({"machine", "type", "redop", "topology", "runs"});
+      read_yaml(text, "recording")
+          .mapping({"machine", "machines", "type", "redop", "topology", "runs"});
   Recording recording;
   const YamlMapping machine = root.at("machine").free_mapping();
   for (const auto& [name, value] : machine.entries()) {
@@ -175,6 +172,7 @@ Recording read_recorder_yaml(const TextFile& text) {
       row.nccl_estimate.reset();
     }
   }
+  set_machines(read_machines(root), text.name, recording.rows);
   return recording;
 }
 

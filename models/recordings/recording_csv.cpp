@@ -28,6 +28,7 @@ class CsvReader {
       ++position_.line;
       read_line(line);
     }
+    set_machines(machines_, text.name, recording_.rows);
   }
 
   Recording take() { return std::move(recording_); }
@@ -55,7 +56,7 @@ class CsvReader {
     }
   }
 
-  /// "nccl: 2.28.9", "env: NCCL_NVLS_ENABLE=0"
+  /// "nccl: 2.28.9", "env: NCCL_NVLS_ENABLE=0", "machine of net8x1-*: eight-hosts.yaml"
   void read_fact(std::string_view line) {
     const auto colon = line.find(':');
     if (colon == std::string_view::npos) return;
@@ -65,7 +66,10 @@ class CsvReader {
     };
     const std::string key = trim(line.substr(0, colon));
     const std::string value = trim(line.substr(colon + 1));
-    if (key == "env") {
+    constexpr std::string_view machine = "machine of ";
+    if (key.starts_with(machine)) {
+      machines_.push_back({key.substr(machine.size()), value});
+    } else if (key == "env") {
       read_variables({value, 1}, variables_);
     } else {
       recording_.machine[key] = value;
@@ -135,7 +139,6 @@ class CsvReader {
       row.iterations = static_cast<std::uint32_t>(whole(field("iterations"), most_iterations));
     }
     read_shape(row);
-    row.hosts = played_hosts_of_id(row.id);
     row.nccl_estimate = time("nccl_own_estimate_us");
     const auto plain = time("time_us_mean_over_ranks");
     if (!plain) fail(field("time_us_mean_over_ranks"), "a time in microseconds");
@@ -153,6 +156,7 @@ class CsvReader {
   std::vector<std::string> header_;
   std::vector<Word> fields_;
   std::map<std::string, std::string> variables_;  ///< of all rows
+  std::vector<MachineOfRows> machines_;
 };
 
 }  // namespace

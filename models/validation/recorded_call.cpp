@@ -10,7 +10,7 @@ namespace collsim {
 RecordedCall call_of(const RecordedRow& row) {
   constexpr std::uint32_t iterations_of_benchmarks = 20;  // nccl-tests' -n
   // Elsewhere ranks hardly part, so that one call tells as much.
-  const bool ranks_part = has_root(*row.collective) || row.hosts;
+  const bool ranks_part = has_root(*row.collective) || (row.nodes > 1 && !row.topology.empty());
   const std::uint32_t calls = ranks_part ? row.iterations.value_or(iterations_of_benchmarks) : 0;
   const bool copies =
       *row.collective == Collective::all_gather || *row.collective == Collective::broadcast;
@@ -21,7 +21,6 @@ RecordedCall call_of(const RecordedRow& row) {
           row.root,
           calls,
           row.gpus_per_process,
-          row.hosts,
           copies && row.in_place,
           row.mode == CallMode::graph};
 }
@@ -54,7 +53,6 @@ Hosts::Hosts(const Topology& topology) : gpus_(topology.node_count()) {
 }
 
 bool Hosts::hold(const RecordedRow& row) const {
-  if (row.hosts) return gpus_.front() >= row.hosts->gpus && row.hosts->count == row.nodes;
   const auto last = gpus_.begin() + static_cast<std::ptrdiff_t>(row.nodes);
   return row.nodes <= gpus_.size() &&
          *std::min_element(gpus_.begin(), last) >= row.ranks / row.nodes;

@@ -23,7 +23,6 @@ struct RecordedCall {
   Rank root = 0;
   std::uint32_t calls = 0;  ///< in a row; 0: it does not matter
   std::uint32_t gpus_per_process = 1;
-  std::optional<PlayedHosts> hosts{};
   bool in_place = false;  ///< where it matters: to what is handed out
   bool graph = false;     ///< in a CUDA graph
   auto operator<=>(const RecordedCall&) const = default;
@@ -33,7 +32,7 @@ struct RecordedCall {
 /// root or hosts are slow, the calls in a row matter; a recording that does not say how many it
 /// timed is taken to have timed 20, as nccl-tests does (-n).
 RecordedCall call_of(const RecordedRow& row);
-/// Runs the call under NCCL's rules, on played hosts if `topology` is theirs. Refers to the
+/// Runs the call under NCCL's rules. Refers to the
 /// topology. Throws InputError as Predictor does.
 Predictor make_predictor(const RecordedCall& call, const Topology& topology,
                          const TransferCost& cost, NcclVersion version);
@@ -46,8 +45,7 @@ class Hosts {
  public:
   explicit Hosts(const Topology& topology);
 
-  /// Whether the first ones have as many GPUs as the row's, or the first one has those of each host
-  /// that was played.
+  /// Whether the first ones have as many GPUs as the row's.
   bool hold(const RecordedRow& row) const;
 
  private:

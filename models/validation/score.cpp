@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "models/nccl/function.h"
 
@@ -136,9 +137,22 @@ std::string shape_of(std::uint32_t nodes, Rank ranks) {
   return nodes == 1 ? fmt::format("{}", ranks) : fmt::format("{}x{}", nodes, ranks / nodes);
 }
 
-std::vector<FamilyScore> family_scores(const std::vector<ValidatedRow>& rows) {
+std::map<ValidationFamily, std::vector<const ValidatedRow*>> by_family(
+    const std::vector<ValidatedRow>& rows,
+    const std::function<ValidationFamily(const ValidatedRow&)>& family) {
+  std::map<ValidationFamily, std::set<std::string>> files;
+  for (const ValidatedRow& row : rows) files[family(row)].insert(row.recorded.file);
   std::map<ValidationFamily, std::vector<const ValidatedRow*>> families;
-  for (const ValidatedRow& row : rows) families[family_of(row)].push_back(&row);
+  for (const ValidatedRow& row : rows) {
+    ValidationFamily own = family(row);
+    if (files[own].size() > 1) own.recording = row.recorded.file;
+    families[own].push_back(&row);
+  }
+  return families;
+}
+
+std::vector<FamilyScore> family_scores(const std::vector<ValidatedRow>& rows) {
+  const auto families = by_family(rows);
   std::vector<FamilyScore> scores;
   scores.reserve(families.size());
   for (const auto& [family, members] : families) scores.push_back(score_rows(family, members));

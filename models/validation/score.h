@@ -3,6 +3,8 @@
 #include <array>
 #include <compare>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,9 +42,15 @@ struct ValidationFamily {
   std::uint32_t channels = 0;  ///< forced; 0: NCCL's choice
   std::string environment;     ///< what else was set, "P2P_DISABLE=1"
   CallMode mode = CallMode::plain;
+  std::string recording{};  ///< file; only where several have such rows
   auto operator<=>(const ValidationFamily&) const = default;
 };
 ValidationFamily family_of(const ValidatedRow& row);
+/// Rows by family, as `family` says; where several recordings have rows of one, each has a family
+/// of its own, since they may be of different machines or days.
+std::map<ValidationFamily, std::vector<const ValidatedRow*>> by_family(
+    const std::vector<ValidatedRow>& rows,
+    const std::function<ValidationFamily(const ValidatedRow&)>& family = family_of);
 /// "4x2" where there are several nodes, else "8".
 std::string shape_of(std::uint32_t nodes, Rank ranks);
 

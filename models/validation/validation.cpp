@@ -7,7 +7,6 @@
 #include <mutex>
 #include <stdexcept>
 
-#include "models/cost_model.h"
 #include "models/parallel.h"
 #include "models/predictor.h"
 #include "models/validation/recorded_call.h"
@@ -42,11 +41,7 @@ class Evaluation {
  public:
   Evaluation(const Topology& topology, const TransferCost& cost, const ValidationOptions& options,
              std::vector<Answer>& answers)
-      : topology_(topology),
-        cost_(cost),
-        cost_over_tcp_(over_tcp(cost)),
-        options_(options),
-        answers_(answers) {}
+      : topology_(topology), cost_(cost), options_(options), answers_(answers) {}
 
   void run(const std::map<RecordedCall, RowsBySize>& families) {
     std::vector<const Work*> work;
@@ -73,11 +68,7 @@ class Evaluation {
   void answer(const Work& work) {
     const auto& [call, sizes] = work;
     try {
-      const auto played =
-          call.hosts ? std::optional(play_hosts(*call.hosts, topology_)) : std::nullopt;
-      const Predictor predictor =
-          make_predictor(call, played ? *played : topology_, played ? cost_over_tcp_ : cost_,
-                         options_.nccl_version);
+      const Predictor predictor = make_predictor(call, topology_, cost_, options_.nccl_version);
       {
         const std::scoped_lock lock(mutex_);
         warnings_.insert(predictor.warnings().begin(), predictor.warnings().end());
@@ -109,7 +100,6 @@ class Evaluation {
 
   const Topology& topology_;
   const TransferCost& cost_;
-  const TransferCost cost_over_tcp_;
   const ValidationOptions& options_;
   std::vector<Answer>& answers_;
   std::mutex mutex_;

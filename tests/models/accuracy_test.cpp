@@ -19,6 +19,7 @@
 #include "models/data_directory.h"
 #include "models/predictor.h"
 #include "models/recording.h"
+#include "models/validation/recorded_machines.h"
 #include "models/validation/validation.h"
 #include "sim/topologies/loader.h"
 
@@ -287,20 +288,23 @@ TEST(Accuracy, of_sends_and_receives_over_nvlink) {
 
 // recordings/h200.csv: healthy networks, a host at a tenth of the rate, two halves behind one link.
 TEST(Accuracy, over_shaped_tcp) {
-  const Topology topology = load_topology(find_data_file("hgx-h200", "topologies"));
   ValidationOptions options;
   options.id = "net";
   options.nccl_version = {2, 28};
-  const Validation validation = validate(read_recording(data_directory() / "recordings/h200.csv"),
-                                         topology, calibration_for(topology), options);
+  const Recording recording = read_recording(data_directory() / "recordings/h200.csv");
   std::vector<double> small;
   std::vector<double> large;
   std::vector<double> faulty;  // from 1 MiB
-  for (const ValidatedRow& row : validation.rows) {
-    const bool is_large = row.recorded.size >= Bytes{1 << 20};
-    (is_large ? large : small).push_back(std::abs(row.error()));
-    const PlayedHosts& hosts = row.recorded.hosts.value();
-    if (is_large && (hosts.slow || hosts.uplink)) faulty.push_back(std::abs(row.error()));
+  for (const auto& [machine, rows] : by_machine(recording, options)) {
+    const Topology topology = load_topology(machine);
+    const bool is_faulty =
+        machine.find("-slow") != std::string::npos || machine.find("-oversub") != std::string::npos;
+    for (const ValidatedRow& row :
+         validate(rows, topology, calibration_for(topology), options).rows) {
+      const bool is_large = row.recorded.size >= Bytes{1 << 20};
+      (is_large ? large : small).push_back(std::abs(row.error()));
+      if (is_large && is_faulty) faulty.push_back(std::abs(row.error()));
+    }
   }
   std::cout << fmt::format(
       "TCP: median |error| {:.1f} % from 1 MiB, {:.1f} % below; worst of the "

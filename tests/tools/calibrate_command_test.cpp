@@ -123,7 +123,7 @@ TEST_F(CalibrateCommand, bad_input_is_told) {
     std::string message;
   };
   const std::vector<Case> cases{
-      {{recording, "-o", output()}, "no topology"},
+      {{"-o", output()}, "no topology"},
       {{"-t", "hgx-h200", "-o", output()}, "no recording"},
       {{recording, "-t", "hgx-h200"}, "no output"},
       {{"no-such.log", "-t", "hgx-h200", "-o", output()}, "no such file"},

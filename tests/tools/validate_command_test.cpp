@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <iostream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
@@ -169,6 +170,88 @@ TEST(ValidateCommand, a_published_run_names_its_machine_or_why_none) {
   EXPECT_NE(none.out.find("64 rows of h100x2x2-cnh-allreduce and others: its network is not"),
             std::string::npos)
       << none.out;
+}
+
+const std::string eight_h100 = [] {
+  std::string text = "# Using devices\n";
+  for (int rank = 0; rank < 8; ++rank) {
+    text += "#  Rank  " + std::to_string(rank) +
+            " Group  0 Pid 1 on node7 device  0 [0x1] NVIDIA H100 80GB HBM3\n";
+  }
+  return text + "#  size  count  type  redop  root  time  algbw  busbw  #wrong\n";
+}();
+const std::string row_of_400_us =
+    "  67108864  16777216  float  sum  -1  400.0  167.77  293.60  0\n";
+
+// Two hosts of one GPU at 5 Gb/s, all_reduce of 16 MiB: at 20 times the rate it takes far less.
+TEST(ValidateCommand, the_users_machine_wins) {
+  const auto predicted = [](const std::vector<std::string>& machine) {
+    std::vector<std::string> args{recordings + "h200x4/tcp.yaml",
+                                  "--id",
+                                  "tcp/2x1-5g",
+                                  "-c",
+                                  "all_reduce",
+                                  "--format",
+                                  "json"};
+    args.insert(args.end(), machine.begin(), machine.end());
+    const Outcome outcome = validate(args);
+    EXPECT_EQ(outcome.status, exit_ok) << outcome.err;
+    return nlohmann::json::parse(outcome.out)["rows"].back()["predicted_us"].get<double>();
+  };
+  const double own = predicted({});
+  EXPECT_NEAR(predicted({"-t", "one-gpu-ethernet-5g"}) / own, 1, 0.1);
+  EXPECT_LT(predicted({"-t", "one-gpu-ethernet-100g"}), own / 3);
+}
+
+TEST(ValidateCommand, the_logged_gpus_choose_the_machine_and_it_is_said) {
+  const test::TemporaryFile log("node7_all_reduce_perf.log", eight_h100 + row_of_400_us);
+  const Outcome outcome = validate({log.path().string()});
+  EXPECT_EQ(outcome.status, exit_ok) << outcome.err;
+  EXPECT_NE(outcome.out.find("on DGX H100"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.err.find("recorded on NVIDIA H100 80GB HBM3; taken to be dgx-h100"),
+            std::string::npos)
+      << outcome.err;
+  // Cards are not those of a DGX, and no shipped machine has any.
+  std::string cards = eight_h100;
+  for (auto at = cards.find("80GB HBM3"); at != std::string::npos; at = cards.find("80GB HBM3")) {
+    cards.replace(at, 9, "PCIe");
+  }
+  const test::TemporaryFile of_cards("all_reduce_perf.log", cards + row_of_400_us);
+  const Outcome unknown = validate({of_cards.path().string()});
+  EXPECT_EQ(unknown.status, exit_bad_input);
+  EXPECT_NE(unknown.err.find("--topology"), std::string::npos) << unknown.err;
+}
+
+TEST(ValidateCommand, standard_input_is_a_recording) {
+  std::istringstream log(eight_h100 + row_of_400_us);
+  std::streambuf* const before = std::cin.rdbuf(log.rdbuf());
+  const Outcome outcome = validate({"-", "-t", "dgx-h100", "--format", "json"});
+  std::cin.rdbuf(before);
+  ASSERT_EQ(outcome.status, exit_ok) << outcome.err;
+  const auto rows = nlohmann::json::parse(outcome.out)["rows"];
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_EQ(rows[0]["recording"], "standard input");
+}
+
+// The same call, measured twice: two rows and two lines, not a mean.
+TEST(ValidateCommand, several_logs_stay_apart_and_say_their_files) {
+  const test::TemporaryFile first("monday.log", eight_h100 + row_of_400_us);
+  const test::TemporaryFile second(
+      "tuesday.log",
+      eight_h100 + "  67108864  16777216  float  sum  -1  800.0  83.89  146.80  0\n");
+  const std::vector<std::string> logs{first.path().string(), second.path().string(), "-t",
+                                      "dgx-h100"};
+  std::vector<std::string> args = logs;
+  args.insert(args.end(), {"--format", "json"});
+  const auto rows = nlohmann::json::parse(validate(args).out)["rows"];
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0]["recording"], "monday.log");
+  EXPECT_EQ(rows[0]["measured_us"], 400.0);
+  EXPECT_EQ(rows[1]["recording"], "tuesday.log");
+  EXPECT_EQ(rows[1]["measured_us"], 800.0);
+  const std::string table = validate(logs).out;
+  EXPECT_NE(table.find("(monday.log)"), std::string::npos) << table;
+  EXPECT_NE(table.find("(tuesday.log)"), std::string::npos) << table;
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <filesystem>
 #include <iostream>
+#include <map>
 #include <ostream>
 #include <set>
 #include <sstream>
@@ -23,12 +24,14 @@
 #include "models/fit/whole_calibration.h"
 #include "models/machine.h"
 #include "models/recording.h"
+#include "models/validation/recorded_call.h"
 #include "sim/input_error.h"
 #include "tools/collsim/calibration_report.h"
 #include "tools/collsim/collective_option.h"
 #include "tools/collsim/interruption.h"
 #include "tools/collsim/numbers.h"
 #include "tools/collsim/options.h"
+#include "tools/collsim/recorded_input.h"
 #include "tools/collsim/replace_file.h"
 #include "tools/collsim/subcommand.h"
 
@@ -38,7 +41,7 @@ namespace po = boost::program_options;
 
 namespace {
 
-constexpr std::string_view usage = "collsim calibrate RECORDING... -t TOPOLOGY -o FILE [options]";
+constexpr std::string_view usage = "collsim calibrate RECORDING... -o FILE [options]";
 constexpr std::string_view epilogue =
     "Fits the constants of a cost model to recorded runs and writes a calibration file: every\n"
     "constant with its 95 % interval; what the rows do not determine stays as it was, with a "
@@ -55,8 +58,9 @@ po::options_description calibrate_options() {
   po::options_description options("options");
   options.add_options()  //
       ("recording", po::value<std::vector<std::string>>()->composing(),
-       "recordings; may be given bare")                                               //
-      ("topology,t", po::value<std::string>(), "machine: a file, or a shipped name")  //
+       "recordings; may be given bare")  //
+      ("topology,t", po::value<std::string>(),
+       "machine: a file, or a shipped name (default: what the recordings say)")       //
       ("output,o", po::value<std::string>(), "the calibration file to write")         //
       ("name", po::value<std::string>(), "of the calibration (default: the file's)")  //
       ("from", po::value<std::string>(),
@@ -171,15 +175,66 @@ void add_machine(const Recording& recording, std::map<std::string, std::string>&
   }
 }
 
-FitRows read_rows(const po::variables_map& values, const Topology& topology,
-                  const TransferCost& cost, Provenance& provenance) {
-  FitSelection selection = read_selection(values);
-  FitRows rows(topology, cost);
+/// The machines that rows were made on: the one that the options name, or each row's own.
+class Machines {
+ public:
+  Machines(const po::variables_map& values, std::ostream& err) : err_(err) {
+    if (values.contains("topology")) asked_ = values["topology"].as<std::string>();
+  }
+
+  const Topology& of(const Recording& recording, const RecordedRow& row) {
+    if (!asked_.empty()) return load(asked_);
+    if (!row.topology.empty()) return load(row.topology);
+    std::string& machine = of_recordings_[recording.file.string()];
+    if (machine.empty()) machine = machine_of_recording(recording, err_);
+    return load(machine);
+  }
+
+  /// Of the first row that is wanted: where the search begins.
+  const Topology& first(const std::vector<Recording>& recordings, const FitSelection& selection) {
+    if (!asked_.empty()) return load(asked_);
+    for (const Recording& recording : recordings) {
+      for (const RecordedRow& row : recording.rows) {
+        if (!excluded(row, selection.rows)) return of(recording, row);
+      }
+    }
+    throw InputError("calibrate: no recorded rows that are wanted, so no topology",
+                     "-t TOPOLOGY, or recordings of a known machine");
+  }
+
+ private:
+  const Topology& load(const std::string& name) {
+    const auto found = topologies_.find(name);
+    if (found != topologies_.end()) return found->second;
+    return topologies_.emplace(name, load_machine(name).topology).first->second;
+  }
+
+  std::string asked_;
+  std::map<std::string, std::string> of_recordings_;
+  std::map<std::string, Topology> topologies_;
+  std::ostream& err_;
+};
+
+std::vector<Recording> read_recordings(const po::variables_map& values) {
+  std::vector<Recording> recordings;
+  if (!values.contains("recording")) return recordings;
   for (const std::string& name : values["recording"].as<std::vector<std::string>>()) {
-    const Recording recording = read_recording(find_data_file(name, "recordings"));
-    check_machine(recording, topology);
+    recordings.push_back(open_recording(name));
+  }
+  return recordings;
+}
+
+FitRows read_rows(const std::vector<Recording>& recordings, FitSelection selection,
+                  Machines& machines, const TransferCost& cost, Provenance& provenance) {
+  FitRows rows(cost);
+  for (const Recording& recording : recordings) {
     selection.rows.nccl_version = version_of(recording);
-    rows.add(recording, selection);
+    const auto machine_of = [&](const RecordedRow& row) -> const Topology& {
+      const Topology& topology = machines.of(recording, row);
+      check_machine(recording, topology);
+      return topology;
+    };
+    rows.add(recording, machine_of, selection);
     provenance.recordings.push_back({recording.file.filename().string(), 0, 0});
     add_machine(recording, provenance.machine);
   }
@@ -251,11 +306,10 @@ std::vector<Seconds> times_of(FitRows& rows, const TransferCost& cost, std::uint
 }
 
 /// Fits, scores what the written file will say, writes it.
-CalibrationReport calibrate(const po::variables_map& values, const Topology& topology,
-                            const Start& start, Provenance& provenance, std::ostream& err) {
+CalibrationReport calibrate(const po::variables_map& values, FitRows& rows, const Start& start,
+                            const Provenance& provenance, std::ostream& err) {
   const std::filesystem::path output = values["output"].as<std::string>();
   const std::uint32_t threads = thread_count(values);
-  FitRows rows = read_rows(values, topology, start.cost, provenance);
   for (const std::string& warning : rows.warnings()) {
     fmt::print(err, "collsim: warning: {}\n", warning);
   }
@@ -280,8 +334,14 @@ CalibrationReport calibrate(const po::variables_map& values, const Topology& top
 int run_calibrate(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
   const auto values = parse_options(calibrate_options(), usage, epilogue, "recording", args, out);
   if (!values) return exit_ok;
-  require(*values, "topology", "-t TOPOLOGY, the machine that was recorded");
-  const Topology topology = load_machine((*values)["topology"].as<std::string>()).topology;
+  if (!values->contains("recording") && !values->contains("topology")) {
+    throw InputError("calibrate: no topology and no recording",
+                     "collsim calibrate RECORDING..., or --help");
+  }
+  const std::vector<Recording> recordings = read_recordings(*values);
+  const FitSelection selection = read_selection(*values);
+  Machines machines(*values, err);
+  const Topology& topology = machines.first(recordings, selection);
   const Start start = read_start(*values, topology);
   if ((*values)["list"].as<bool>()) {
     print_constants(start.text, start.cost, out);
@@ -299,7 +359,8 @@ int run_calibrate(std::span<const std::string> args, std::ostream& out, std::ost
   provenance.command = fmt::format("collsim calibrate {}", fmt::join(args, " "));
   provenance.version = COLLSIM_VERSION;
   provenance.topology = topology.name();
-  const CalibrationReport report = calibrate(*values, topology, start, provenance, err);
+  FitRows rows = read_rows(recordings, selection, machines, start.cost, provenance);
+  const CalibrationReport report = calibrate(*values, rows, start, provenance, err);
   print_calibration(report, out);
   if (!report.fit.stopped) return exit_ok;
   fmt::print(err, "collsim: stopped early; {} has the best so far, without intervals\n",

@@ -22,6 +22,7 @@ std::string describe(const ValidationFamily& family) {
       fmt::format("{} {} {}/{}", to_string(family.collective), shape_of(family.nodes, family.ranks),
                   family.algorithm, family.protocol);
   if (!family.environment.empty()) text += " " + family.environment;
+  if (!family.recording.empty()) text += fmt::format(" ({})", family.recording);
   return text;
 }
 

@@ -11,10 +11,12 @@
 #include "models/data_directory.h"
 #include "models/machine.h"
 #include "models/recording.h"
+#include "models/validation/recorded_machines.h"
 #include "sim/input_error.h"
 #include "tools/collsim/collective_option.h"
 #include "tools/collsim/numbers.h"
 #include "tools/collsim/options.h"
+#include "tools/collsim/recorded_input.h"
 #include "tools/collsim/requirement.h"
 #include "tools/collsim/subcommand.h"
 #include "tools/collsim/validation_report.h"
@@ -32,12 +34,12 @@ constexpr std::string_view epilogue =
     "and protocols change places. A recording is what collsim-recorder wrote, a CSV like\n"
     "recordings/h200.csv, nccl-tests' text or JSON (-J) output, or one of recordings/published.\n"
     "\n"
-    "Without --topology, a published run is held against the machine that it names, and "
-    "recordings\n"
-    "of an H200 server against hgx-h200. Exit code 1 where --require fails.\n"
+    "`-` is standard input. Without --topology, rows are held against the machine that the "
+    "recording\n"
+    "names, or else a shipped one with its GPUs. Exit code 1 where --require fails.\n"
     "\n"
     "  collsim validate recordings/h200x4/forced-4-ranks.yaml\n"
-    "  collsim validate recordings/h200x4/tcp.yaml -t one-gpu-ethernet-5g --id tcp-forced/4x1\n"
+    "  collsim validate recordings/h200x4/tcp.yaml --id tcp-forced/4x1\n"
     "  collsim validate recordings/published/a100x8-80gb-mpi-allreduce.yaml --format html > "
     "a.html\n"
     "  collsim validate my-nccl-tests.log -t dgx-h100 --require median=10,choice=95";
@@ -48,7 +50,7 @@ po::options_description validate_options() {
       ("recording", po::value<std::vector<std::string>>()->composing(),
        "recordings; may be given bare")  //
       ("topology,t", po::value<std::string>(),
-       "machine: a file, or a shipped name (default: by the recorded GPU, where it is known)")  //
+       "machine: a file, or a shipped name (default: what the recording says)")  //
       ("calibration", po::value<std::string>(),
        "cost constants: a file, or a shipped name (default: the topology's)")  //
       ("collective,c", po::value<std::string>(), "only rows of this one")      //
@@ -109,22 +111,6 @@ NcclVersion version_of(const Recording& recording, const po::variables_map& valu
                                              : parse_nccl_version(recorded->second);
 }
 
-/// The shipped machine that a recording names, or is surely of.
-std::string machine_of(const Recording& recording) {
-  if (!recording.topology.empty()) return recording.topology;
-  constexpr Rank gpus_of_a_server = 8;
-  const auto gpu = recording.machine.find("gpu");
-  const bool is_server = std::any_of(
-      recording.rows.begin(), recording.rows.end(),
-      [&](const RecordedRow& row) { return row.nodes == 1 && row.ranks <= gpus_of_a_server; });
-  if (gpu != recording.machine.end() && gpu->second.ends_with("H200") && is_server) {
-    const auto gpus = recording.machine.find("gpus");
-    return gpus != recording.machine.end() && gpus->second == "4" ? "hgx-h200-4" : "hgx-h200";
-  }
-  throw InputError(SourcePosition{recording.file.string(), 0, 0},
-                   "which machine it was recorded on is not known", "--topology FILE");
-}
-
 void append(Validation& all, Validation more) {
   std::move(more.rows.begin(), more.rows.end(), std::back_inserter(all.rows));
   for (const auto& [reason, rows] : more.left_out) {
@@ -135,29 +121,55 @@ void append(Validation& all, Validation more) {
   all.warnings.merge(more.warnings);
 }
 
+void leave_out(const Recording& recording, Validation& validation) {
+  LeftOut& left_out = validation.left_out[recording.left_out];
+  if (left_out.rows == 0) left_out.first_id = recording.rows.front().id;
+  left_out.rows += recording.rows.size();
+}
+
+TransferCost cost_on(const Topology& topology, const po::variables_map& values) {
+  if (!values.contains("calibration")) return calibration_for(topology);
+  return load_calibration(
+      find_data_file(values["calibration"].as<std::string>(), "models/calibrations"));
+}
+
+/// The rows of a recording on the machine that the options name, or each on its own.
+std::vector<RecordedMachine> machines_of(const Recording& recording,
+                                         const po::variables_map& values,
+                                         const ValidationOptions& options, std::ostream& err) {
+  if (values.contains("topology")) return {{values["topology"].as<std::string>(), recording}};
+  std::vector<RecordedMachine> machines = by_machine(recording, options);
+  for (RecordedMachine& machine : machines) {
+    if (machine.topology.empty()) machine.topology = machine_of_recording(recording, err);
+  }
+  return machines;
+}
+
 void validate_file(const std::string& file, const po::variables_map& values,
-                   ValidationOptions options, ValidationReport& report) {
-  const Recording recording = read_recording(find_data_file(file, "recordings"));
-  report.files.push_back(std::filesystem::path(file).filename().string());
+                   ValidationOptions options, ValidationReport& report, std::ostream& err) {
+  const Recording recording = open_recording(file);
+  const std::string name = recording.file.filename().string();
   if (!recording.left_out.empty() && !values.contains("topology")) {
-    report.machines.push_back("no machine of ours");
-    LeftOut& left_out = report.validation.left_out[recording.left_out];
-    if (left_out.rows == 0) left_out.first_id = recording.rows.front().id;
-    left_out.rows += recording.rows.size();
+    report.files.push_back(name);
+    report.machines.emplace_back("no machine of ours");
+    leave_out(recording, report.validation);
     return;
   }
-  const std::string machine =
-      values.contains("topology") ? values["topology"].as<std::string>() : machine_of(recording);
-  const Topology topology = load_machine(machine).topology;
-  const TransferCost cost =
-      values.contains("calibration")
-          ? load_calibration(
-                find_data_file(values["calibration"].as<std::string>(), "models/calibrations"))
-          : calibration_for(topology);
   options.nccl_version = version_of(recording, values);
-  report.machines.push_back(topology.name());
-  if (auto warning = calibration_warning(cost)) report.validation.warnings.insert(*warning);
-  append(report.validation, validate(recording, topology, cost, options));
+  Validation validation;
+  for (const auto& [machine, rows] : machines_of(recording, values, options, err)) {
+    const Topology topology = load_machine(machine).topology;
+    report.files.push_back(name);
+    report.machines.push_back(topology.name());
+    const TransferCost cost = cost_on(topology, values);
+    if (auto warning = calibration_warning(cost)) report.validation.warnings.insert(*warning);
+    append(validation, validate(rows, topology, cost, options));
+  }
+  std::stable_sort(validation.rows.begin(), validation.rows.end(),
+                   [](const ValidatedRow& a, const ValidatedRow& b) {
+                     return a.recorded.line < b.recorded.line;
+                   });
+  append(report.validation, std::move(validation));
 }
 
 }  // namespace
@@ -173,7 +185,7 @@ int run_validate(std::span<const std::string> args, std::ostream& out, std::ostr
   const ValidationOptions options = read_options(*values);
   ValidationReport report;
   for (const std::string& file : (*values)["recording"].as<std::vector<std::string>>()) {
-    validate_file(file, *values, options, report);
+    validate_file(file, *values, options, report, err);
   }
   for (const std::string& warning : report.validation.warnings) {
     fmt::print(err, "collsim: warning: {}\n", warning);

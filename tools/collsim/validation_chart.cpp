@@ -65,7 +65,9 @@ ordered_json point_of(const ValidatedRow& row) {
 /// What the script draws: {"families": [{"name", "points"}]}.
 ordered_json chart_data(const std::vector<ValidatedRow>& rows) {
   std::map<ValidationFamily, ordered_json> points;
-  for (const ValidatedRow& row : rows) points[family_of(row)].push_back(point_of(row));
+  for (const auto& [family, members] : by_family(rows)) {
+    for (const ValidatedRow* row : members) points[family].push_back(point_of(*row));
+  }
   ordered_json families = ordered_json::array();
   for (auto& [family, list] : points) {
     std::sort(list.begin(), list.end(),

@@ -102,6 +102,7 @@ std::string describe(const ValidationFamily& family) {
   if (family.channels > 0) text += fmt::format(" ch{}", family.channels);
   if (family.mode == CallMode::graph) text += " graph";
   if (!family.environment.empty()) text += " " + family.environment;
+  if (!family.recording.empty()) text += fmt::format(" ({})", family.recording);
   return text;
 }
 

@@ -27,6 +27,10 @@ Parameter parameter(const std::string& name) {
 
 class CalibrationFitOfH200 : public testing::Test {
  protected:
+  MachineOf on_machine() const {
+    return [this](const RecordedRow&) -> const Topology& { return topology_; };
+  }
+
   /// Rings of 2 and 4 GPUs with `channels` each, with these costs and 2 % of noise; every 17th time
   /// is three times too long.
   Recording recorded(const TransferCost& cost, const std::vector<std::string>& protocols) const {
@@ -60,8 +64,8 @@ class CalibrationFitOfH200 : public testing::Test {
 
   CalibrationFit fitted(const Recording& recording, CalibrationFitOptions options,
                         const FitSelection& selection = {}) const {
-    FitRows rows(topology_, start_);
-    rows.add(recording, selection);
+    FitRows rows(start_);
+    rows.add(recording, on_machine(), selection);
     options.sizes = 0;
     return fit_calibration(rows, text_, start_, options);
   }
@@ -204,8 +208,8 @@ TEST_F(CalibrationFitOfH200, rows_of_another_algorithm_are_not_used) {
   recording.rows[0].algorithm = NcclAlgorithm::tree;
   recording.rows[1].protocol = Protocol::ll;
   recording.rows[2].algorithm = NcclAlgorithm::ring;
-  FitRows rows(topology_, start_);
-  rows.add(recording, {});
+  FitRows rows(start_);
+  rows.add(recording, on_machine(), {});
   EXPECT_EQ(rows.rows().size(), recording.rows.size() - 2);
   EXPECT_TRUE(rows.left_out().contains("NCCL ran tree/simple, where we think ring/simple"));
 }

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "models/fit/name_pattern.h"
+#include "models/name_pattern.h"
 #include "sim/input_error.h"
 
 namespace collsim {

@@ -52,15 +52,27 @@ TEST(RecorderYaml, rows_have_what_the_run_and_the_row_say) {
   EXPECT_EQ(row.iterations, 20U);
   EXPECT_DOUBLE_EQ(row.time.value, 12.5e-6);
   EXPECT_DOUBLE_EQ(row.nccl_estimate.value().value, 7.25e-6);
-  EXPECT_EQ(row.hosts.value().count, 2U);
-  EXPECT_DOUBLE_EQ(row.hosts.value().rate.value, 0.625e9);
-  EXPECT_FALSE(row.hosts.value().slow || row.hosts.value().uplink);
+  EXPECT_EQ(row.topology, "");
+  EXPECT_EQ(row.file, "a.yaml");
   EXPECT_FALSE(row.wrong);
   const RecordedRow& launch = recording.rows[1];
   EXPECT_FALSE(launch.collective || launch.algorithm || launch.protocol || launch.channels);
   EXPECT_FALSE(launch.nccl_estimate);
   EXPECT_EQ(launch.collective_name, "launch");
   EXPECT_TRUE(launch.wrong);
+}
+
+TEST(RecorderYaml, machines_of_runs_stand_beside_the_file) {
+  const std::string row = "      - [all_reduce, 8, out, plain, ring, ll, 0, 0, 20, 1, 1, 0]\n";
+  const std::string machines =
+      "machines:\n"
+      "  - { runs: \"tcp/*-20g\", topology: fast.yaml }\n"
+      "  - { runs: \"tcp/*\", topology: ../machines/slow.yaml }\n"
+      "  - { runs: \"*\", topology: other.yaml }\n";
+  std::string text = head;
+  text.insert(text.find("type:"), machines);
+  const Recording recording = read_recording(TextFile{"runs/h200/a.yaml", text + row});
+  EXPECT_EQ(recording.rows.at(0).topology, "runs/machines/slow.yaml");
 }
 
 TEST(RecorderYaml, bad_rows_are_told_by_line_and_column) {

@@ -37,13 +37,16 @@ TEST(RecordingCsv, a_line_is_a_plain_row_and_a_graph_row) {
   EXPECT_DOUBLE_EQ(recording.rows[1].time.value, 9.5e-6);
 }
 
-// recordings/README.md: what ids of shaped networks mean.
-TEST(RecordingCsv, ids_of_shaped_networks_tell_the_hosts) {
-  const Recording recording = read(
-      "net8x1-5g-auto,8x1,8,all_reduce,64,1,1,,,20,\n"
-      "net8x1-5g-slow3-500m-Ring-Simple,8x1,8,all_reduce,64,1,1,,,20,\n");
-  EXPECT_EQ(recording.rows[0].hosts.value(), played_hosts_of_id("net8x1-5g-auto"));
-  EXPECT_EQ(recording.rows[1].hosts.value().slow.value().host, 3U);
+// An id alone says nothing: what "net8x1-5g" means is the file's to say.
+TEST(RecordingCsv, machines_of_ids_are_what_the_file_says) {
+  const Recording recording =
+      read_recording(TextFile{"runs/a.csv",
+                              "# machine of net8x1-*: machines/eight.yaml\n"
+                              "id,nodes_x_gpus,ranks,collective,bytes,time_us_mean_over_ranks\n"
+                              "net8x1-5g-auto,8x1,8,all_reduce,64,1\n"
+                              "net4x1-5g-auto,4x1,4,all_reduce,64,1\n"});
+  EXPECT_EQ(recording.rows.at(0).topology, "runs/machines/eight.yaml");
+  EXPECT_EQ(recording.rows.at(1).topology, "");
 }
 
 TEST(RecordingCsv, times_of_one_sweep_by_size) {

@@ -1,4 +1,4 @@
-#include "models/fit/name_pattern.h"
+#include "models/name_pattern.h"
 
 #include <cstddef>
 

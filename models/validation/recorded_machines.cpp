@@ -1,0 +1,113 @@
+#include "models/validation/recorded_machines.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+
+#include "models/data_directory.h"
+#include "models/gpu_model.h"
+#include "models/recordings/readers.h"
+#include "models/validation/recorded_call.h"
+#include "sim/input_error.h"
+#include "sim/topologies/loader.h"
+
+namespace collsim {
+
+namespace {
+
+/// The GPUs of a machine of one node.
+struct RecordedGpus {
+  std::string name;  ///< as the driver has it: "NVIDIA H100 80GB HBM3"
+  const GpuModel* model = nullptr;
+  bool on_nvlink = false;
+  std::size_t count = 0;  ///< at least
+};
+
+[[noreturn]] void fail(const Recording& recording, const std::string& why) {
+  throw InputError(SourcePosition{recording.file.string(), 0, 0},
+                   fmt::format("which machine it was recorded on is not known: {}", why),
+                   "--topology FILE");
+}
+
+/// Boards of these models say so where they are cards: "A100-PCIE-40GB", "H100 NVL".
+bool is_card(const std::string& name, const GpuModel& model) {
+  constexpr std::uint32_t most_bridged = 4;
+  const bool says_so =
+      name.find("PCI") != std::string::npos || name.find("NVL") != std::string::npos;
+  return model.nvlinks <= most_bridged || says_so;
+}
+
+RecordedGpus recorded_gpus(const Recording& recording) {
+  const auto name = recording.machine.find("gpu");
+  if (name == recording.machine.end()) fail(recording, "it names no GPU");
+  RecordedGpus gpus{name->second, find_gpu_model(name->second)};
+  if (gpus.model == nullptr) fail(recording, fmt::format("'{}' is none of ours", gpus.name));
+  Rank ranks = 0;
+  for (const RecordedRow& row : recording.rows) {
+    if (row.nodes == 1) ranks = std::max(ranks, row.ranks);
+  }
+  if (ranks == 0) fail(recording, "it has rows of several hosts, whose network it does not say");
+  gpus.on_nvlink = !is_card(gpus.name, *gpus.model);
+  constexpr Rank gpus_of_a_server = 8;
+  gpus.count = gpus.on_nvlink ? std::max(ranks, gpus_of_a_server) : ranks;
+  if (const auto said = recording.machine.find("gpus"); said != recording.machine.end()) {
+    gpus.count = std::max(ranks, static_cast<Rank>(whole_number(said->second).value_or(0)));
+  }
+  return gpus;
+}
+
+bool is_of(const Topology& machine, const RecordedGpus& gpus) {
+  const Device& gpu = machine.device(machine.gpus().front());
+  const bool has_nvlink =
+      std::any_of(machine.links().begin(), machine.links().end(),
+                  [](const Link& link) { return link.kind == LinkKind::nvlink; });
+  const bool may_be_bridged = gpus.model->nvlinks > 0 && !gpus.on_nvlink;
+  return machine.node_count() == 1 && find_gpu_model(gpu.model) == gpus.model &&
+         (has_nvlink == gpus.on_nvlink || may_be_bridged) && machine.gpus().size() >= gpus.count;
+}
+
+}  // namespace
+
+std::vector<RecordedMachine> by_machine(const Recording& recording,
+                                        const ValidationOptions& options) {
+  Recording facts = recording;
+  facts.rows.clear();
+  std::vector<RecordedMachine> machines;
+  for (const RecordedRow& row : recording.rows) {
+    if (excluded(row, options)) continue;
+    auto found = std::find_if(machines.begin(), machines.end(), [&](const RecordedMachine& each) {
+      return each.topology == row.topology;
+    });
+    if (found == machines.end()) found = machines.insert(found, {row.topology, facts});
+    found->recording.rows.push_back(row);
+  }
+  if (machines.empty()) {
+    machines.push_back(
+        {recording.rows.empty() ? std::string() : recording.rows.front().topology, facts});
+  }
+  return machines;
+}
+
+std::string shipped_machine_of(const Recording& recording) {
+  const RecordedGpus gpus = recorded_gpus(recording);
+  std::map<std::size_t, std::vector<std::string>> by_count;
+  for (const auto& file : std::filesystem::directory_iterator(data_directory() / "topologies")) {
+    if (file.path().extension() != ".yaml") continue;
+    const Topology machine = load_topology(file.path());
+    if (is_of(machine, gpus))
+      by_count[machine.gpus().size()].push_back(file.path().stem().string());
+  }
+  if (by_count.empty()) {
+    fail(recording, fmt::format("no shipped one has {} x {}", gpus.count, gpus.name));
+  }
+  std::vector<std::string>& names = by_count.begin()->second;
+  std::sort(names.begin(), names.end());
+  if (names.size() > 1) {
+    fail(recording, fmt::format("{} x {} fits {}", gpus.count, gpus.name, fmt::join(names, ", ")));
+  }
+  return names.front();
+}
+
+}  // namespace collsim

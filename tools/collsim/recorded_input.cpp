@@ -1,0 +1,29 @@
+#include "tools/collsim/recorded_input.h"
+
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <iostream>
+#include <iterator>
+
+#include "models/data_directory.h"
+#include "models/validation/recorded_machines.h"
+
+namespace collsim::command {
+
+Recording open_recording(const std::string& argument) {
+  if (argument != "-") return read_recording(find_data_file(argument, "recordings"));
+  return read_recording(
+      TextFile{"standard input",
+               {std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()}});
+}
+
+std::string machine_of_recording(const Recording& recording, std::ostream& err) {
+  if (!recording.topology.empty()) return recording.topology;
+  const std::string machine = shipped_machine_of(recording);
+  fmt::print(err, "collsim: {}: recorded on {}; taken to be {} (--topology names another)\n",
+             recording.file.filename().string(), recording.machine.at("gpu"), machine);
+  return machine;
+}
+
+}  // namespace collsim::command
