@@ -11,7 +11,9 @@
 #include "models/recordings/readers.h"
 #include "models/validation/recorded_call.h"
 #include "sim/input_error.h"
+#include "sim/text_file.h"
 #include "sim/topologies/loader.h"
+#include "sim/yaml_reader.h"
 
 namespace collsim {
 
@@ -31,12 +33,13 @@ struct RecordedGpus {
                    "--topology FILE");
 }
 
-/// Boards of these models say so where they are cards: "A100-PCIE-40GB", "H100 NVL".
+/// Cards of these models can have NVLink bridges, which their names do not say.
+constexpr std::uint32_t links_of_a_bridge = 4;
+
+/// Other cards say what they are: "A100-PCIE-40GB", "H100 NVL".
 bool is_card(const std::string& name, const GpuModel& model) {
-  constexpr std::uint32_t most_bridged = 4;
-  const bool says_so =
-      name.find("PCI") != std::string::npos || name.find("NVL") != std::string::npos;
-  return model.nvlinks <= most_bridged || says_so;
+  return model.nvlinks <= links_of_a_bridge || name.find("PCI") != std::string::npos ||
+         name.find("NVL") != std::string::npos;
 }
 
 RecordedGpus recorded_gpus(const Recording& recording) {
@@ -63,9 +66,21 @@ bool is_of(const Topology& machine, const RecordedGpus& gpus) {
   const bool has_nvlink =
       std::any_of(machine.links().begin(), machine.links().end(),
                   [](const Link& link) { return link.kind == LinkKind::nvlink; });
-  const bool may_be_bridged = gpus.model->nvlinks > 0 && !gpus.on_nvlink;
-  return machine.node_count() == 1 && find_gpu_model(gpu.model) == gpus.model &&
+  const bool may_be_bridged = gpus.model->nvlinks > 0 && gpus.model->nvlinks <= links_of_a_bridge;
+  return find_gpu_model(gpu.model) == gpus.model &&
          (has_nvlink == gpus.on_nvlink || may_be_bridged) && machine.gpus().size() >= gpus.count;
+}
+
+/// The shipped machines of one node, which have no fabric. Others may have thousands.
+std::vector<std::filesystem::path> files_of_single_nodes() {
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(data_directory() / "topologies")) {
+    if (entry.path().extension() != ".yaml") continue;
+    const YamlValue root = read_yaml(read_text_file(entry.path(), "a topology"), "topology");
+    if (!root.free_mapping().find("fabric")) files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
 }
 
 }  // namespace
@@ -102,8 +117,7 @@ std::string shipped_machine_of(const Recording& recording) {
   if (by_count.empty()) {
     fail(recording, fmt::format("no shipped one has {} x {}", gpus.count, gpus.name));
   }
-  std::vector<std::string>& names = by_count.begin()->second;
-  std::sort(names.begin(), names.end());
+  const std::vector<std::string>& names = by_count.begin()->second;
   if (names.size() > 1) {
     fail(recording, fmt::format("{} x {} fits {}", gpus.count, gpus.name, fmt::join(names, ", ")));
   }

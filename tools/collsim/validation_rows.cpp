@@ -55,6 +55,7 @@ ordered_json to_json(const ValidatedRow& row) {
                       {"predicted_channels", row.channels},
                       {"in_place", recorded.in_place},
                       {"mode", to_string(recorded.mode)},
+                      {"recording", recorded.file},
                       {"machine", row.machine},
                       {"nccl_version", to_string(row.nccl_version)},
                       {"collsim_version", COLLSIM_VERSION}};
