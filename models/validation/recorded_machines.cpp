@@ -108,11 +108,9 @@ std::vector<RecordedMachine> by_machine(const Recording& recording,
 std::string shipped_machine_of(const Recording& recording) {
   const RecordedGpus gpus = recorded_gpus(recording);
   std::map<std::size_t, std::vector<std::string>> by_count;
-  for (const auto& file : std::filesystem::directory_iterator(data_directory() / "topologies")) {
-    if (file.path().extension() != ".yaml") continue;
-    const Topology machine = load_topology(file.path());
-    if (is_of(machine, gpus))
-      by_count[machine.gpus().size()].push_back(file.path().stem().string());
+  for (const std::filesystem::path& file : files_of_single_nodes()) {
+    const Topology machine = load_topology(file);
+    if (is_of(machine, gpus)) by_count[machine.gpus().size()].push_back(file.stem().string());
   }
   if (by_count.empty()) {
     fail(recording, fmt::format("no shipped one has {} x {}", gpus.count, gpus.name));
