@@ -285,6 +285,22 @@ TransferCost read_lineage(const TextFile& text, const Lineage& lineage) {
   return cost;
 }
 
+/// Of hosts that talk TCP; both ends were H200 hosts.
+constexpr std::string_view measured_tcp = "h200-tcp";
+
+/// What messages cost between hosts is the CPUs' and the network's: the other calibration says it.
+TransferCost with_network_of(TransferCost cost, const TransferCost& other) {
+  constexpr auto network = static_cast<std::size_t>(LinkKind::network);
+  cost.calibration = fmt::format("{}+{}", cost.calibration, other.calibration);
+  cost.proxy = other.proxy;
+  cost.efficiency[network] = other.efficiency[network];
+  for (std::size_t protocol = 0; protocol < protocol_count; ++protocol) {
+    cost.protocols[protocol].alpha[network] = other.protocols[protocol].alpha[network];
+    cost.over[protocol][network] = other.over[protocol][network];
+  }
+  return cost;
+}
+
 }  // namespace
 
 std::string_view calibration_key(Protocol protocol) {
@@ -304,8 +320,20 @@ TransferCost read_calibration(const TextFile& text) {
 }
 
 TransferCost over_tcp(const TransferCost& cost) {
-  if (cost.over_tcp.empty()) return cost;
-  return load_calibration(find_data_file(cost.over_tcp, calibrations));
+  if (cost.proxy.used) return cost;
+  const std::string_view name = cost.over_tcp.empty() ? measured_tcp : cost.over_tcp;
+  const TransferCost tcp = load_calibration(find_data_file(name, calibrations));
+  return cost.over_tcp.empty() ? with_network_of(cost, tcp) : tcp;
+}
+
+bool has_sockets_only(const Topology& topology) {
+  bool found = false;
+  for (const Device& device : topology.devices()) {
+    if (device.kind != DeviceKind::nic) continue;
+    if (!device.model.starts_with("Ethernet") && !device.model.starts_with("eth")) return false;
+    found = true;
+  }
+  return found;
 }
 
 TransferCost calibration_for(const Topology& topology) {

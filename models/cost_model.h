@@ -14,9 +14,14 @@ TransferCost load_calibration(const std::filesystem::path& path);
 /// The same for a text that is at hand.
 TransferCost read_calibration(const TextFile& text);
 
-/// The calibration of the same machines when hosts talk TCP: the one itself where no other was
-/// measured.
+/// The same machines when hosts talk TCP: the calibration that was measured for it (`over_tcp`).
+/// Where none was, the calibration itself with what network messages take between H200 hosts, named
+/// `<its name>+h200-tcp`: a guess. One that has proxies is of TCP already.
 TransferCost over_tcp(const TransferCost& cost);
+
+/// Whether nodes have no NICs but those that NCCL uses by sockets: their model is `Ethernet`, or an
+/// interface's name such as `eth0`.
+bool has_sockets_only(const Topology& topology);
 
 /// The calibration of that calibration_name().
 TransferCost calibration_for(const Topology& topology);

@@ -13,6 +13,13 @@ namespace {
 constexpr std::string_view example = "such as { link: node0/nic0, bandwidth: 10% }";
 constexpr std::int64_t most_ranks = 16384;
 
+void read_names(const YamlValue& value, Fault::Target target, Fault& fault) {
+  fault.target = target;
+  for (std::string& name : expand_names(value, value.string())) {
+    fault.names.emplace_back(std::move(name), "");
+  }
+}
+
 /// "A - B" and "A -> B" are cables, a name alone is a port.
 void read_link(const YamlValue& value, Fault& fault) {
   const std::string text = value.string();
@@ -26,24 +33,23 @@ void read_link(const YamlValue& value, Fault& fault) {
     if (joint == joints.front()) fault.direction = Fault::Direction::out;
     return;
   }
-  fault.target = Fault::Target::port;
-  for (std::string& name : expand_names(value, text)) fault.names.emplace_back(std::move(name), "");
+  read_names(value, Fault::Target::port, fault);
 }
 
 void read_target(const YamlMapping& keys, Fault& fault) {
   const auto link = keys.find("link");
   const auto device = keys.find("device");
+  const auto host = keys.find("host");
   const auto rank = keys.find("rank");
-  if (int{link.has_value()} + int{device.has_value()} + int{rank.has_value()} != 1) {
-    keys.value().fail("a fault of nothing or of several things", "one of link, device and rank");
+  if (int{link.has_value()} + int{device.has_value()} + int{host.has_value()} +
+          int{rank.has_value()} !=
+      1) {
+    keys.value().fail("a fault of nothing or of several things",
+                      "one of link, device, host and rank");
   }
   if (link) read_link(*link, fault);
-  if (device) {
-    fault.target = Fault::Target::device;
-    for (std::string& name : expand_names(*device, device->string())) {
-      fault.names.emplace_back(std::move(name), "");
-    }
-  }
+  if (device) read_names(*device, Fault::Target::device, fault);
+  if (host) read_names(*host, Fault::Target::host, fault);
   if (rank) {
     fault.target = Fault::Target::rank;
     fault.rank = static_cast<Rank>(rank->integer(0, most_ranks - 1));
@@ -82,13 +88,13 @@ void refuse_others(const YamlMapping& keys, const Fault& fault) {
     for (const char* key : of_links) {
       if (const auto found = keys.find(key)) {
         found->fail(fmt::format("'{}' of a rank", key),
-                    "late or speed; others of a link or device");
+                    "late or speed; others of a link, device or host");
       }
     }
-  } else {
+  } else if (fault.target != Fault::Target::host) {
     for (const char* key : of_ranks) {
       if (const auto found = keys.find(key)) {
-        found->fail(fmt::format("'{}' of a link", key), "with rank: N only");
+        found->fail(fmt::format("'{}' of a link", key), "with rank: N or host: NAME only");
       }
     }
   }
@@ -107,14 +113,11 @@ void read_effects(const YamlMapping& keys, Fault& fault) {
   if (const auto jitter = keys.find("jitter")) fault.jitter = jitter->time();
   if (const auto late = keys.find("late")) fault.late = late->time();
   if (const auto speed = keys.find("speed")) fault.speed = speed->fraction();
-  const bool nothing = !fault.share && !fault.rate && !fault.traffic && !fault.dead &&
-                       fault.latency.value == 0 && fault.jitter.value == 0 &&
-                       fault.late.value == 0 && fault.speed == 1;
-  if (!nothing) return;
-  keys.value().fail("a fault that changes nothing",
-                    fault.target == Fault::Target::rank
-                        ? "late or speed"
-                        : "bandwidth, traffic, dead, latency or jitter");
+  if (fault.changes_links() || fault.changes_ranks()) return;
+  std::string effects = "bandwidth, traffic, dead, latency or jitter";
+  if (fault.target == Fault::Target::rank) effects = "late or speed";
+  if (fault.target == Fault::Target::host) effects += "; late or speed of its ranks";
+  keys.value().fail("a fault that changes nothing", effects);
 }
 
 void read_times(const YamlMapping& keys, Fault& fault) {
@@ -144,16 +147,21 @@ std::string text_of(const YamlMapping& keys) {
 
 }  // namespace
 
+bool Fault::changes_links() const {
+  return share || rate || traffic || dead || latency.value > 0 || jitter.value > 0;
+}
+
 Fault read_fault(const YamlValue& value) {
   if (!value.is_mapping()) value.fail("not a fault", std::string(example));
   const YamlMapping keys =
-      value.mapping({"link", "device", "rank", "direction", "bandwidth", "traffic", "dead",
+      value.mapping({"link", "device", "host", "rank", "direction", "bandwidth", "traffic", "dead",
                      "latency", "jitter", "late", "speed", "from", "until", "detect"});
   Fault fault;
   fault.where = value.position();
   read_target(keys, fault);
   if (const auto target = keys.find("link")) fault.where = target->position();
   if (const auto target = keys.find("device")) fault.where = target->position();
+  if (const auto target = keys.find("host")) fault.where = target->position();
   refuse_others(keys, fault);
   if (const auto direction = keys.find("direction")) read_direction(*direction, fault);
   read_effects(keys, fault);
@@ -163,11 +171,7 @@ Fault read_fault(const YamlValue& value) {
 }
 
 Fault parse_fault(std::string_view text) {
-  const auto last = text.find_last_not_of(' ');
-  const bool braces = text.starts_with('{') && text[last] == '}';
-  if (braces) text = text.substr(0, last);
-  return read_fault(read_yaml(
-      {"--fault", fmt::format("{}{},\ncollsim: fault/1}}", braces ? "" : "{", text)}, "fault"));
+  return read_fault(read_yaml_option("--fault", text));
 }
 
 }  // namespace collsim

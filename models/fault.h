@@ -22,8 +22,9 @@ inline constexpr Seconds default_detection{10e-3};
 /// looked up yet: find_faults() does that.
 struct Fault {
   /// `port`: a device's links that leave its node; `cable`: the links between two devices;
-  /// `device`: all links of one; `rank`: a process.
-  enum class Target : std::uint8_t { port, cable, device, rank };
+  /// `device`: all links of one; `host`: all links that leave a node, and all its processes;
+  /// `rank`: a process.
+  enum class Target : std::uint8_t { port, cable, device, host, rank };
   /// Seen from the device, or from the first of two.
   enum class Direction : std::uint8_t { both, out, in };
 
@@ -40,12 +41,15 @@ struct Fault {
   bool dead = false;
   Seconds latency;   ///< on top of the link's
   Seconds jitter;    ///< every message is late by a random part of it
-  Seconds late;      ///< a rank begins so long after the others
+  Seconds late;      ///< a rank, or every one of a host, begins so long after the others
   double speed = 1;  ///< of a rank's thread blocks when they move data
 
   Seconds from;                           ///< since the call began; 0: before it
   std::optional<Seconds> until;           ///< for good where not given
   Seconds detection = default_detection;  ///< after which traffic leaves a dead link
+
+  bool changes_links() const;
+  bool changes_ranks() const { return late.value > 0 || speed != 1; }
 };
 
 /// One entry of a scenario's `faults`. Throws InputError.

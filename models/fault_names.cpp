@@ -68,8 +68,36 @@ std::string neighbours(const Topology& topology, DeviceId device) {
   return text;
 }
 
+std::int32_t find_host(const std::string& name, const Fault& fault, const Topology& topology) {
+  const auto hosts = static_cast<std::int32_t>(topology.node_count());
+  for (std::int32_t node = 0; node < hosts; ++node) {
+    if (name == fmt::format("node{}", node)) return node;
+  }
+  throw InputError(fault.where, fmt::format("'{}' has no host '{}'", topology.name(), name),
+                   hosts == 1 ? "node0" : fmt::format("node0 to node{}", hosts - 1));
+}
+
+/// All links by which a node's devices reach what is outside it.
+std::vector<LinkId> links_out_of(const std::string& name, const Fault& fault,
+                                 const Topology& topology) {
+  const std::int32_t node = find_host(name, fault, topology);
+  std::vector<LinkId> links;
+  for (LinkId id = 0; id < topology.links().size(); ++id) {
+    const Link& link = topology.link(id);
+    if (topology.device(link.from).node == node && topology.device(link.to).node != node) {
+      links.push_back(id);
+    }
+  }
+  if (links.empty()) {
+    throw InputError(fault.where, fmt::format("no link leaves {}", name),
+                     "late or speed of its ranks; or a link or device inside it");
+  }
+  return links;
+}
+
 std::vector<LinkId> outgoing(const Fault& fault, const std::pair<std::string, std::string>& names,
                              const NameTable& table, const Topology& topology) {
+  if (fault.target == Fault::Target::host) return links_out_of(names.first, fault, topology);
   const DeviceId device = table.find(names.first, fault);
   std::vector<LinkId> links;
   switch (fault.target) {
@@ -103,6 +131,7 @@ std::vector<LinkId> outgoing(const Fault& fault, const std::pair<std::string, st
     case Fault::Target::device:
       links.assign(topology.links_from(device).begin(), topology.links_from(device).end());
       break;
+    case Fault::Target::host:
     case Fault::Target::rank:
       break;
   }
@@ -149,8 +178,13 @@ MachineFaults find_faults(std::span<const Fault> faults, const Topology& topolog
   found.seed = seed;
   const NameTable table(topology);
   for (const Fault& fault : faults) {
+    if (fault.target == Fault::Target::host && fault.changes_ranks()) {
+      for (const auto& [host, none] : fault.names) {
+        found.hosts.push_back({find_host(host, fault, topology), fault.late, fault.speed});
+      }
+    }
     if (fault.target != Fault::Target::rank) {
-      found.links.push_back(find_links(fault, table, topology));
+      if (fault.changes_links()) found.links.push_back(find_links(fault, table, topology));
       continue;
     }
     if (fault.rank >= ranks) {

@@ -249,12 +249,19 @@ class FaultLayer {
   }
 
   void disturb_ranks() {
-    if (faults_.ranks.empty()) return;
+    if (faults_.ranks.empty() && faults_.hosts.empty()) return;
     layout_.disturbance.late.resize(gpus_.size());
     layout_.disturbance.speed.assign(gpus_.size(), 1);
     for (const RankFault& fault : faults_.ranks) {
       layout_.disturbance.late[fault.rank] += fault.late;
       layout_.disturbance.speed[fault.rank] *= fault.speed;
+    }
+    for (const HostFault& fault : faults_.hosts) {
+      for (Rank rank = 0; rank < gpus_.size(); ++rank) {
+        if (topology_.device(gpus_[rank]).node != fault.node) continue;
+        layout_.disturbance.late[rank] += fault.late;
+        layout_.disturbance.speed[rank] *= fault.speed;
+      }
     }
   }
 

@@ -36,13 +36,21 @@ struct RankFault {
   double speed = 1;
 };
 
+/// A node all of whose ranks are late or slow.
+struct HostFault {
+  std::int32_t node = 0;
+  Seconds late;
+  double speed = 1;
+};
+
 /// All that is wrong with a machine.
 struct MachineFaults {
   std::vector<LinkFault> links{};
   std::vector<RankFault> ranks{};
+  std::vector<HostFault> hosts{};
   std::uint64_t seed = 0;  ///< of jitter
 
-  bool empty() const { return links.empty() && ranks.empty(); }
+  bool empty() const { return links.empty() && ranks.empty() && hosts.empty(); }
 };
 
 /// Looks up what the faults name. Throws InputError for what the machine does not have, with the

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "models/cost_model.h"
 #include "models/host_memory.h"
 #include "models/nccl/point_to_point.h"
 #include "models/wiring.h"
@@ -117,7 +118,7 @@ Predictor::Predictor(const Topology& topology, const TransferCost& cost, Collect
       calls_(calls_of(run_, collective)),
       faults_(std::move(faults)) {
   if (run_.schedule == ScheduleKind::nccl) {
-    prepare_nccl();
+    prepare_nccl(cost);
   } else {
     prepare_textbook(root);
   }
@@ -143,7 +144,20 @@ Execution Predictor::execution(const Call& call) const {
           call.protocol, call.warps,   calls_,        &layout.disturbance};
 }
 
-void Predictor::prepare_nccl() {
+void Predictor::talk_tcp(const TransferCost& cost) {
+  const bool several_nodes = placement_.ranks_by_node().size() > 1;
+  const bool over_sockets = nccl_->environment().over_sockets() || has_sockets_only(*topology_);
+  if (!several_nodes || !over_sockets || cost.proxy.used || cost.calibration == "ideal") return;
+  talks_tcp_ = true;
+  cost_ = cost_of_run(over_tcp(cost), collective_, run_);
+  if (!cost.over_tcp.empty()) return;
+  warnings_.push_back(fmt::format(
+      "hosts talk TCP, which was measured on none like these: messages between them cost what they "
+      "cost between H200 hosts (calibration {})",
+      cost_.calibration));
+}
+
+void Predictor::prepare_nccl(const TransferCost& cost) {
   const std::uint32_t per_node = ranks_of_each_node(placement_);
   if (const auto algorithm = find_nccl_run(run_.algorithm)) {
     run_.variables["NCCL_ALGO"] = nccl_name(*algorithm);
@@ -160,6 +174,7 @@ void Predictor::prepare_nccl() {
         fmt::format("{} ranks on the {} GPUs of NCCL_TOPO_FILE", ranks(), nccl_->ranks()),
         "a file of a machine with as many GPUs");
   }
+  talk_tcp(cost);
   if (function_of(collective_)) {
     warn_of_what_is_uncalibrated();
   } else if (run_.algorithm != "auto") {
@@ -231,8 +246,8 @@ Seconds Predictor::time(Bytes size) const {
 }
 
 void Predictor::set_cost(const TransferCost& cost) {
-  assert(cost.proxy.used == cost_.proxy.used && faults_.empty());
-  cost_ = cost_of_run(cost, collective_, run_);
+  assert((talks_tcp_ || cost.proxy.used == cost_.proxy.used) && faults_.empty());
+  cost_ = cost_of_run(talks_tcp_ ? over_tcp(cost) : cost, collective_, run_);
   if (textbook_) set_efficiency(textbook_->wiring, cost_);
   for (auto& [key, layout] : nccl_layouts_) set_efficiency(layout.wiring, cost_);
   for (auto& [key, layout] : message_layouts_) set_efficiency(layout.wiring, cost_);

@@ -55,6 +55,9 @@ class Predictor {
   /// a barrier is an all_reduce of one element, which is how frameworks make one of NCCL; and a
   /// single rank sends nothing.
   ///
+  /// Hosts that talk TCP (NCCL_NET=Socket, NCCL_IB_DISABLE=1, NICs without RDMA) cost what
+  /// over_tcp() says.
+  ///
   /// With `faults` answers are of the faulty machine, and simulate() throws HangError where a call
   /// never ends. Plans, and what NCCL chooses, are still made for the healthy one: communicators
   /// are older than faults.
@@ -123,7 +126,9 @@ class Predictor {
   Layout lay(Plan plan, const HopRules& rules) const;
   Bounds bounds_on(const Call& call, const Wiring& wiring) const;
   void prepare_textbook(Rank root);
-  void prepare_nccl();
+  void prepare_nccl(const TransferCost& cost);
+  /// Prices TCP where hosts have nothing else.
+  void talk_tcp(const TransferCost& cost);
   void warn_of_what_is_uncalibrated();
   Candidate choose(Bytes size) const;
   Call textbook_call(Bytes size) const;
@@ -149,6 +154,7 @@ class Predictor {
   MachineFaults faults_;
   std::unique_ptr<Layout> textbook_;
   std::optional<Nccl> nccl_;
+  bool talks_tcp_ = false;  ///< though `cost` is of another network
   mutable std::map<std::pair<NcclAlgorithm, std::uint32_t>, Layout> nccl_layouts_;
   mutable std::map<std::uint32_t, Layout> message_layouts_;  // by parts
   std::vector<std::string> warnings_;

@@ -32,7 +32,13 @@ struct YamlNode {
 class YamlDocument {
  public:
   std::string file;
+  /// Lines of what is parsed that stand above the text that a person wrote.
+  int lines_above = 0;
   std::vector<YamlNode> nodes;
+
+  SourcePosition position(const YAML::Mark& mark) const {
+    return {file, mark.line + 1 - lines_above, mark.column + 1};
+  }
 };
 
 namespace {
@@ -93,13 +99,14 @@ class DocumentReader final : public YAML::EventHandler {
  private:
   [[noreturn]] void fail(const YAML::Mark& mark, const std::string& wrong,
                          const std::string& accepted) const {
-    throw InputError({document_.file, mark.line + 1, mark.column + 1}, wrong, accepted);
+    throw InputError(document_.position(mark), wrong, accepted);
   }
 
   void add(YamlKind kind, const YAML::Mark& mark) {
     const auto id = static_cast<std::uint32_t>(document_.nodes.size());
     if (!open_.empty()) document_.nodes[open_.back()].children.push_back(id);
-    document_.nodes.push_back({kind, mark.line + 1, mark.column + 1, {}, {}});
+    const SourcePosition position = document_.position(mark);
+    document_.nodes.push_back({kind, position.line, position.column, {}, {}});
   }
 
   void open(YamlKind kind, const YAML::Mark& mark) {
@@ -116,26 +123,19 @@ class DocumentReader final : public YAML::EventHandler {
   int documents_ = 0;
 };
 
-std::shared_ptr<const YamlDocument> parse(const TextFile& text) {
-  auto document = std::make_shared<YamlDocument>();
-  document->file = text.name;
-  check_yaml_text(document->file, text.content);
+void parse(const std::string& text, YamlDocument& document) {
   try {
-    std::istringstream stream(text.content);
+    std::istringstream stream(text);
     YAML::Parser parser(stream);
-    DocumentReader reader(*document);
+    DocumentReader reader(document);
     while (parser.HandleNextDocument(reader)) {
     }
   } catch (const YAML::Exception& error) {
-    SourcePosition position{document->file};
-    if (!error.mark.is_null()) {
-      position.line = error.mark.line + 1;
-      position.column = error.mark.column + 1;
-    }
+    const SourcePosition position =
+        error.mark.is_null() ? SourcePosition{document.file} : document.position(error.mark);
     throw InputError(position, fmt::format("not YAML ({})", error.msg),
                      "a mapping of keys to values");
   }
-  return document;
 }
 
 std::string joined(std::initializer_list<std::string_view> names) {
@@ -318,7 +318,10 @@ YamlValue load_yaml(const std::filesystem::path& path, std::string_view kind) {
 }
 
 YamlValue read_yaml(const TextFile& text, std::string_view kind) {
-  const auto document = parse(text);
+  const auto document = std::make_shared<YamlDocument>();
+  document->file = text.name;
+  check_yaml_text(text.name, text.content);
+  parse(text.content, *document);
   const std::string header = fmt::format("collsim: {}/1", kind);
   if (document->nodes.empty() || document->nodes.front().kind == YamlKind::nothing) {
     throw InputError({document->file, 1, 1}, "the file is empty",
@@ -334,6 +337,19 @@ YamlValue read_yaml(const TextFile& text, std::string_view kind) {
                   fmt::format("'{}'", header));
   }
   return root;
+}
+
+YamlValue read_yaml_option(std::string_view option, std::string_view text) {
+  const auto document = std::make_shared<YamlDocument>();
+  document->file = option;
+  const auto first = text.find_first_not_of(" \n");
+  const bool braces = first != std::string_view::npos && text[first] == '{';
+  check_yaml_text(document->file, text, !braces);
+  // On a line of its own, so that columns stay those of the option.
+  if (!braces) document->lines_above = 1;
+  parse(braces ? std::string(text) : fmt::format("{{\n{}\n}}", text), *document);
+  document->nodes.front().line = 1;  // the brace that we added has no line there
+  return {document, 0};
 }
 
 }  // namespace collsim

@@ -71,6 +71,13 @@ TEST_P(MachineFaultsTest, a_degraded_port) {
   expect_time(time_of(one_way, {"{ link: node1/gpu0 - leaf0, traffic: 900 MB/s }"}), 10);
 }
 
+// A host with one port is as slow as its port; its rank begins so much later: 1 s + 0.5 s.
+TEST_P(MachineFaultsTest, a_degraded_host) {
+  expect_time(time_of(one_way, {"host: node0, bandwidth: 10%"}), 10);
+  expect_time(time_of(one_way, {"host: node0, late: 500 ms"}), 1.5);
+  expect_time(time_of(one_way, {"host: \"node[0..1]\", bandwidth: 50%"}), 2);
+}
+
 // Only what leaves node 0 matters, and what enters node 1.
 TEST_P(MachineFaultsTest, one_direction) {
   expect_time(time_of(one_way, {"link: node0/gpu0, bandwidth: 50%, direction: out"}), 2);
@@ -190,12 +197,41 @@ TEST(BadFault, says_what_would_be_accepted) {
             "the link has; or dead: true");
   EXPECT_EQ(error_of("{rank: 32, late: 1 s}"), "--fault:1:1: rank 32 of 32 ranks; 0 to 31");
   EXPECT_EQ(error_of("{rank: 3, bandwidth: 10%}"),
-            "--fault:1:22: 'bandwidth' of a rank; late or speed; others of a link or device");
+            "--fault:1:22: 'bandwidth' of a rank; late or speed; others of a link, device or host");
   EXPECT_EQ(error_of("{link: node0/nic0}"),
             "--fault:1:1: a fault that changes nothing; bandwidth, traffic, dead, latency or "
             "jitter");
   EXPECT_EQ(error_of("{link: node0/nic0, dead: true, from: 2 s, until: 1 s}"),
             "--fault:1:50: a fault from 2 s until 1 s; 'until' after 'from'");
+  EXPECT_EQ(error_of("host: node4, bandwidth: 10%"),
+            "--fault:1:7: '4 x DGX H100, NDR fat-tree, rail optimised' has no host 'node4'; node0 "
+            "to node3");
+  EXPECT_EQ(error_of("host: node3"),
+            "--fault:1:1: a fault that changes nothing; bandwidth, traffic, dead, latency or "
+            "jitter; late or speed of its ranks");
+}
+
+TEST(BadFault, is_shown_at_its_column_of_the_option) {
+  EXPECT_EQ(error_of("link: node0/nic0, bandwidth: 10%, lane: 3").substr(0, 33),
+            "--fault:1:35: unknown key 'lane';");
+  EXPECT_EQ(error_of("link: node0/nic[0..1], bandwidth: 10%").substr(0, 33),
+            "--fault:1:7: 'node0/nic[0..1]' wi");
+}
+
+TEST(HostFault, is_a_fault_of_all_its_ports_and_ranks) {
+  const Topology topology = load_topology(find_data_file("dgx-h100-x4", "topologies"));
+  const std::vector<Fault> faults{parse_fault("host: node3, bandwidth: 10%, late: 1 ms")};
+  const MachineFaults found = find_faults(faults, topology, 32);
+  ASSERT_EQ(found.links.size(), 1U);
+  EXPECT_EQ(found.links[0].links.size(), 16U);  // eight NICs, in and out
+  for (const LinkId link : found.links[0].links) {
+    EXPECT_EQ(topology.link(link).kind, LinkKind::network);
+    const bool from_there = topology.device(topology.link(link).from).node == 3;
+    EXPECT_TRUE(from_there || topology.device(topology.link(link).to).node == 3);
+  }
+  ASSERT_EQ(found.hosts.size(), 1U);
+  EXPECT_EQ(found.hosts[0].node, 3);
+  EXPECT_DOUBLE_EQ(found.hosts[0].late.value, 1e-3);
 }
 
 }  // namespace

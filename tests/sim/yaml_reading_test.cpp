@@ -104,6 +104,56 @@ TEST(YamlReading, PunctuationInsideTextIsText) {
             "");
 }
 
+TEST(YamlReading, RangesInsideBracesNeedQuotes) {
+  EXPECT_EQ(complaint_about("collsim: test/1\nlist:\n  - { id: gpu[0..3], kind: gpu }\n"),
+            "3:11: 'gpu[0..3]' without quotes inside braces or brackets; \"gpu[0..3]\"");
+  EXPECT_EQ(complaint_about("collsim: test/1\nlist: [node[0..1]/nic[0..1], x]\n"),
+            "2:8: 'node[0..1]/nic[0..1]' without quotes inside braces or brackets; "
+            "\"node[0..1]/nic[0..1]\"");
+  EXPECT_EQ(complaint_about("collsim: test/1\nid: gpu[0..3]\nlist: { a: [b], c: {d: [e]} }\n"), "");
+}
+
+TEST(YamlReading, WhatIsNotClosedIsNamedWhereItIsOpened) {
+  EXPECT_EQ(complaint_about("collsim: test/1\nlist:\n  - { id: a\n  - { id: b }\n"),
+            "3:5: '{' is opened here and not closed; a '}' before the text ends");
+  EXPECT_EQ(complaint_about("collsim: test/1\na: { b: [1, 2 }\n"),
+            "2:9: '[' is opened here and not closed; a ']' before the '}' in line 2, column 15");
+  EXPECT_EQ(complaint_about("collsim: test/1\na: [1]]\n"),
+            "2:7: ']' closes nothing; as many opened as closed");
+  EXPECT_EQ(complaint_about("collsim: test/1\na: 'b\n"),
+            "2:4: a text in quotes is not closed; a ' at its end");
+}
+
+TEST(YamlReading, OptionsAreMappingsWithBracesOrWithout) {
+  for (const char* text : {"a: 1, b: x", "{a: 1, b: x}", " { a: 1, b: x } "}) {
+    const YamlMapping mapping = read_yaml_option("--o", text).mapping({"a", "b"});
+    EXPECT_EQ(mapping.at("a").integer(0, 9), 1) << text;
+    EXPECT_EQ(mapping.at("b").string(), "x") << text;
+  }
+}
+
+/// What is said of an option's text.
+std::string complaint_of_option(std::string_view text) {
+  try {
+    static_cast<void>(read_yaml_option("--o", text).mapping({"a"}).at("a").time());
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(YamlReading, PlacesInOptionsAreColumnsOfTheirText) {
+  EXPECT_EQ(complaint_of_option("a: 1 s, bb: 2"), "--o:1:9: unknown key 'bb'; keys here are a");
+  EXPECT_EQ(complaint_of_option("{a: 1 s, bb: 2}"), "--o:1:10: unknown key 'bb'; keys here are a");
+  EXPECT_EQ(complaint_of_option("b[0..1]: 2"),
+            "--o:1:1: 'b[0..1]: 2' without quotes inside braces or brackets; \"b[0..1]: 2\"");
+  EXPECT_EQ(complaint_of_option("{a: 1 s"),
+            "--o:1:1: '{' is opened here and not closed; a '}' before the text ends");
+  EXPECT_EQ(complaint_of_option("a: 1 s}"),
+            "--o:1:7: '}' closes nothing; as many opened as closed");
+  EXPECT_EQ(complaint_of_option(""), "--o:1:1: key 'a' is missing; add 'a: ...'");
+}
+
 TEST(YamlReading, FractionsMayBePercentages) {
   const TextFile file("collsim: test/1\na: 10%\nb: 0.25\nc: 0%\nd: 110%\ne: much\n");
   const YamlMapping root = load_yaml(file.path(), "test").free_mapping();
