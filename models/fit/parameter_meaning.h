@@ -14,6 +14,10 @@ struct ParameterRange {
 };
 ParameterRange range_of(const Parameter& parameter);
 
+/// Values that a healthy machine may have: a fit that leaves them was made to something sick, or to
+/// runs of something else.
+ParameterRange plausible_range_of(const Parameter& parameter);
+
 /// What a constant is, in a few words.
 std::string_view meaning_of(const Parameter& parameter);
 /// A value as a calibration file says it, to 4 digits: "3.98 us", "29.4 GB/s", "75.6%".

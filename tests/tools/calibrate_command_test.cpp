@@ -87,6 +87,68 @@ TEST_F(CalibrateCommand, writes_a_calibration_with_its_provenance) {
   EXPECT_EQ(std::distance(fs::directory_iterator(folder()), fs::directory_iterator()), 2);
 }
 
+/// The recording with every time twice as long.
+std::string at_half_speed() {
+  std::ifstream file(recording);
+  std::string text;
+  constexpr int time_column = 10;  // of the fields in brackets
+  for (std::string line; std::getline(file, line); text += line + "\n") {
+    if (!line.starts_with("      - [")) continue;
+    std::size_t begin = 0;
+    for (int column = 0; column < time_column; ++column) begin = line.find(", ", begin) + 2;
+    const std::size_t end = line.find(',', begin);
+    const double time = std::stod(line.substr(begin, end - begin));
+    line.replace(begin, end - begin, std::to_string(2 * time));
+  }
+  return text;
+}
+
+// Rings on 24 channels fill links, LL's wire factor is 2 by what is on the wire: twice the time
+// makes a link of about 38 % (76 % is healthy) and a wire factor far above 2.
+TEST_F(CalibrateCommand, a_sick_machine_is_not_calibrated_unless_forced) {
+  const test::TemporaryFile log("half.yaml", at_half_speed());
+  struct Case {
+    std::string id;
+    std::string fit;
+    std::string complaint;
+  };
+  for (const Case& each :
+       {Case{"forced/4/Ring/Simple/ch24", "efficiency.nvlink,simple.fence", "efficiency.nvlink is"},
+        Case{"forced/4/Ring/Simple/ch24", "efficiency.nvlink,simple.fence",
+             "% of the links' nominal rate"},
+        Case{"forced/4/Ring/LL/ch24", "ll.wire_factor", "ll.wire_factor is"}}) {
+    const std::vector<std::string> args{log.path().string(),
+                                        "-t",
+                                        "hgx-h200-4",
+                                        "-o",
+                                        output(),
+                                        "--id",
+                                        each.id,
+                                        "-b",
+                                        "1M",
+                                        "--fit",
+                                        each.fit};
+    const Outcome refused = calibrate(args);
+    EXPECT_EQ(refused.status, exit_answer_is_no) << refused.err;
+    EXPECT_NE(refused.err.find(each.complaint), std::string::npos) << refused.err;
+    EXPECT_NE(refused.err.find("not written"), std::string::npos) << refused.err;
+    EXPECT_FALSE(fs::exists(output()));
+  }
+  const Outcome forced =
+      calibrate({log.path().string(), "-t", "hgx-h200-4", "-o", output(), "--id",
+                 "forced/4/Ring/LL/ch24", "-b", "1M", "--fit", "ll.wire_factor", "--force"});
+  EXPECT_EQ(forced.status, exit_ok);
+  EXPECT_NE(forced.err.find("WARNING"), std::string::npos) << forced.err;
+  EXPECT_TRUE(fs::exists(output()));
+}
+
+TEST_F(CalibrateCommand, takes_the_machine_from_the_recording) {
+  const Outcome outcome = calibrate({recording, "-o", output(), "--id", "forced/4/Ring/Simple/ch4",
+                                     "-e", "1M", "--fit", "simple.slice"});
+  EXPECT_EQ(outcome.status, exit_ok) << outcome.err;
+  EXPECT_NE(outcome.err.find("taken to be hgx-h200-4"), std::string::npos) << outcome.err;
+}
+
 TEST_F(CalibrateCommand, lists_constants) {
   const Outcome outcome = calibrate({"-t", "hgx-h200", "--list"});
   EXPECT_EQ(outcome.status, exit_ok) << outcome.err;

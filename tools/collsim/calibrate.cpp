@@ -21,6 +21,7 @@
 #include "models/fit/calibration_text.h"
 #include "models/fit/fit_rows.h"
 #include "models/fit/fitted_calibration.h"
+#include "models/fit/plausibility.h"
 #include "models/fit/whole_calibration.h"
 #include "models/machine.h"
 #include "models/recording.h"
@@ -49,6 +50,7 @@ constexpr std::string_view epilogue =
     "Recordings are what `collsim validate` takes. Rows that are held out are scored all the "
     "same,\n"
     "and say how far to trust the rest. Ctrl-C ends early with the best so far, exit code 1.\n"
+    "A fit that only a sick machine can have is not written, and the exit code is 1 (--force).\n"
     "\n"
     "  collsim calibrate my.log -t dgx-h100 --from hgx-h200 -o my-dgx.yaml\n"
     "  collsim calibrate my.log -t dgx-h100 --fit 'launch,simple.*' --hold-out ranks=3 -o my.yaml\n"
@@ -68,7 +70,9 @@ po::options_description calibrate_options() {
        "topology's)")  //
       ("fit", po::value<std::string>()->default_value(""),
        "constants to fit, names or patterns: launch,simple.*,*.alpha.nvlink (default: all that the "
-       "start states and some row depends on)")                                               //
+       "start states and some row depends on)")  //
+      ("force", po::bool_switch(),
+       "write the calibration also where it is that of no healthy machine")                   //
       ("list", po::bool_switch(), "print the constants with meaning and value, and stop")     //
       ("collective,c", po::value<std::string>(), "only rows of this one")                     //
       ("id", po::value<std::string>()->default_value(""), "only rows whose id begins so")     //
@@ -305,8 +309,18 @@ std::vector<Seconds> times_of(FitRows& rows, const TransferCost& cost, std::uint
   return rows.times(cost, points, threads);
 }
 
-/// Fits, scores what the written file will say, writes it.
-CalibrationReport calibrate(const po::variables_map& values, FitRows& rows, const Start& start,
+/// The most ranks of the rows on that machine.
+Rank most_ranks(const FitRows& rows, const Topology& topology) {
+  Rank most = 0;
+  for (const FitRow& row : rows.rows()) {
+    if (row.recorded.ranks <= topology.gpus().size()) most = std::max(most, row.recorded.ranks);
+  }
+  return most;
+}
+
+/// Fits, scores what the written file will say, writes it if nothing speaks against it.
+CalibrationReport calibrate(const po::variables_map& values, FitRows& rows,
+                            const Topology& topology, const Start& start,
                             const Provenance& provenance, std::ostream& err) {
   const std::filesystem::path output = values["output"].as<std::string>();
   const std::uint32_t threads = thread_count(values);
@@ -314,8 +328,8 @@ CalibrationReport calibrate(const po::variables_map& values, FitRows& rows, cons
     fmt::print(err, "collsim: warning: {}\n", warning);
   }
   if (rows.rows().empty()) print_unused(rows.left_out(), err);
-  CalibrationReport report{start.text.name(), fit(values, rows, start, threads, err), {}, {}, {},
-                           rows.left_out()};
+  CalibrationReport report{
+      start.text.name(), fit(values, rows, start, threads, err), {}, {}, {}, rows.left_out(), {}};
   report.before = rows.validated(times_of(rows, start.cost, threads), false);
   const auto text = [&] {
     return fitted_calibration(start.text, report.fit, provenance, total_score(report.used).all,
@@ -325,8 +339,25 @@ CalibrationReport calibrate(const po::variables_map& values, FitRows& rows, cons
   const std::vector<Seconds> times = times_of(rows, fitted, threads);
   report.used = rows.validated(times, false);
   report.held_out = rows.validated(times, true);
-  replace_file(output, text());
+  report.objections = objections_to(report.fit, topology, most_ranks(rows, topology), fitted);
+  if (report.objections.empty() || values["force"].as<bool>()) replace_file(output, text());
   return report;
+}
+
+/// Says what speaks against the fit, and what became of it.
+void print_objections(const CalibrationReport& report, const std::string& output, bool force,
+                      std::ostream& err) {
+  fmt::print(
+      err,
+      "\ncollsim: WARNING: this fit is of no healthy machine. Its recordings may be of a sick "
+      "one\n(a link that is down or slow, throttled clocks, another job), or of another "
+      "than -t says:\n");
+  for (const std::string& objection : report.objections) fmt::print(err, "  {}\n", objection);
+  if (force) {
+    fmt::print(err, "{} is written all the same (--force)\n", output);
+  } else {
+    fmt::print(err, "{} is not written; --force writes it all the same\n", output);
+  }
 }
 
 }  // namespace
@@ -360,8 +391,13 @@ int run_calibrate(std::span<const std::string> args, std::ostream& out, std::ost
   provenance.version = COLLSIM_VERSION;
   provenance.topology = topology.name();
   FitRows rows = read_rows(recordings, selection, machines, start.cost, provenance);
-  const CalibrationReport report = calibrate(*values, rows, start, provenance, err);
+  const CalibrationReport report = calibrate(*values, rows, topology, start, provenance, err);
   print_calibration(report, out);
+  if (!report.objections.empty()) {
+    const bool force = (*values)["force"].as<bool>();
+    print_objections(report, output.string(), force, err);
+    if (!force) return exit_answer_is_no;
+  }
   if (!report.fit.stopped) return exit_ok;
   fmt::print(err, "collsim: stopped early; {} has the best so far, without intervals\n",
              output.string());

@@ -18,6 +18,7 @@ struct CalibrationReport {
   std::vector<ValidatedRow> held_out;  ///< the same
   std::vector<ValidatedRow> before;    ///< `used` with the start's costs
   std::map<std::string, LeftOut> left_out;
+  std::vector<std::string> objections;  ///< to the fit, objections_to()
 };
 
 /// Every constant with its value, what it was, and its interval or why it was kept; what cannot be

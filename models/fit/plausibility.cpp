@@ -1,0 +1,71 @@
+#include "models/fit/plausibility.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "models/cost_model.h"
+#include "models/data_directory.h"
+#include "models/fit/parameter_meaning.h"
+#include "models/predictor.h"
+
+namespace collsim {
+
+namespace {
+
+/// Links are full long before.
+constexpr Bytes large{256 << 20};
+
+std::string describe(const Parameter& parameter, const ParameterRange& range) {
+  const std::string least = text_of(parameter, range.least);
+  return std::isinf(range.most) ? fmt::format("at least {}", least)
+                                : fmt::format("{} to {}", least, text_of(parameter, range.most));
+}
+
+}  // namespace
+
+std::vector<std::string> implausible_constants(const CalibrationFit& fit) {
+  constexpr double rounding = 1e-6;
+  std::vector<std::string> sentences;
+  for (const FittedConstant& constant : fit.constants) {
+    if (constant.determination != Determination::fitted) continue;
+    const ParameterRange range = plausible_range_of(constant.parameter);
+    if (constant.value >= range.least * (1 - rounding) &&
+        constant.value <= range.most * (1 + rounding)) {
+      continue;
+    }
+    sentences.push_back(fmt::format("{} is {}, plausible is {}", constant.parameter.name,
+                                    text_of(constant.parameter, constant.value),
+                                    describe(constant.parameter, range)));
+  }
+  return sentences;
+}
+
+double link_share(const Topology& topology, Rank ranks, const TransferCost& cost) {
+  RunSpec run;
+  run.schedule = ScheduleKind::nccl;
+  run.algorithm = "auto";
+  const TransferCost perfect = load_calibration(find_data_file("ideal", "models/calibrations"));
+  const Predictor on_perfect_links(topology, perfect, Collective::all_reduce, run, ranks);
+  const Predictor fitted(topology, cost, Collective::all_reduce, run, ranks);
+  const Prediction prediction = fitted.simulate(large, Engine::native);
+  return on_perfect_links.simulate(large, Engine::native).bounds.largest().value /
+         prediction.time.value;
+}
+
+std::vector<std::string> objections_to(const CalibrationFit& fit, const Topology& topology,
+                                       Rank ranks, const TransferCost& fitted) {
+  std::vector<std::string> objections = implausible_constants(fit);
+  constexpr double least_share = 0.5;
+  if (ranks < 2) return objections;
+  const double share = link_share(topology, ranks, fitted);
+  if (share < least_share) {
+    objections.push_back(
+        fmt::format("an all_reduce of {} MiB would reach {:.0f}% of the links' nominal rate, a "
+                    "healthy machine at least {:.0f}%",
+                    large.count >> 20, 100 * share, 100 * least_share));
+  }
+  return objections;
+}
+
+}  // namespace collsim

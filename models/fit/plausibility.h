@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/fit/calibration_fit.h"
+#include "sim/topology.h"
+#include "sim/transfer_cost.h"
+
+namespace collsim {
+
+/// Fitted constants outside plausible_range_of(), each with its value and range in a sentence.
+std::vector<std::string> implausible_constants(const CalibrationFit& fit);
+
+/// Share of the links' nominal rate that a large all_reduce of NCCL's reaches with these costs: its
+/// bound on perfect links over its predicted time.
+double link_share(const Topology& topology, Rank ranks, const TransferCost& cost);
+
+/// What speaks against a fit: implausible_constants(), and that links come out at less than half of
+/// their rate between so many ranks. Empty where nothing does.
+std::vector<std::string> objections_to(const CalibrationFit& fit, const Topology& topology,
+                                       Rank ranks, const TransferCost& fitted);
+
+}  // namespace collsim

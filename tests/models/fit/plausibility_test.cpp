@@ -1,0 +1,85 @@
+// Which fits are plausible: by their constants, and by the rate that links come out at.
+
+#include "models/fit/plausibility.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+
+#include "models/cost_model.h"
+#include "models/data_directory.h"
+#include "models/fit/fit_constants.h"
+#include "models/fit/parameter_meaning.h"
+#include "models/fit/whole_calibration.h"
+#include "sim/topologies/loader.h"
+
+namespace collsim {
+namespace {
+
+Topology shipped(const char* name) {
+  return load_topology(find_data_file(name, "topologies"));
+}
+
+// The ranges are of healthy machines, which those are that we ship constants of.
+TEST(Plausibility, every_shipped_constant_is_plausible) {
+  for (const char* name : {"a100", "b200", "h100", "h200-4-tcp", "h200-tcp", "hgx-h200-4",
+                           "hgx-h200", "pcie", "v100"}) {
+    const TextFile file =
+        read_text_file(find_data_file(name, "models/calibrations"), "a calibration file");
+    const CalibrationText text = whole_calibration(file);
+    const FitConstants constants(text, read_calibration(file), {});
+    CalibrationFit fit;
+    for (const Parameter& parameter : fit_parameters()) {
+      if (!text.states(parameter.name)) continue;
+      FittedConstant constant{parameter};
+      constant.value = constants.stated(parameter);
+      constant.determination = Determination::fitted;
+      fit.constants.push_back(constant);
+    }
+    EXPECT_FALSE(fit.constants.empty());
+    for (const std::string& sentence : implausible_constants(fit))
+      ADD_FAILURE() << name << ": " << sentence;
+  }
+}
+
+TEST(Plausibility, ranges_hold_times_rates_and_factors) {
+  CalibrationFit fit;
+  for (const Parameter& parameter : fit_parameters()) {
+    if (parameter.name != "ll.wire_factor" && parameter.name != "launch" &&
+        parameter.name != "simple.rate.send" && parameter.name != "efficiency.nvlink") {
+      continue;
+    }
+    FittedConstant constant{parameter};
+    constant.determination = Determination::fitted;
+    constant.value = parameter.name == "ll.wire_factor"     ? 2.77
+                     : parameter.name == "launch"           ? 500e-6
+                     : parameter.name == "simple.rate.send" ? 1e9
+                                                            : 0.35;
+    fit.constants.push_back(constant);
+  }
+  EXPECT_EQ(implausible_constants(fit).size(), 4U);
+  // What was kept as it was, nobody has fitted.
+  for (FittedConstant& constant : fit.constants) {
+    constant.determination = Determination::undetermined;
+  }
+  EXPECT_TRUE(implausible_constants(fit).empty());
+}
+
+// Simple's bytes count 2.77 times: links come out at 1 / 2.77 of what they reached before.
+TEST(Plausibility, links_at_less_than_half_their_rate_are_noticed) {
+  const Topology topology = shipped("hgx-h200-4");
+  TransferCost cost = calibration_for(topology);
+  const double healthy = link_share(topology, 4, cost);
+  EXPECT_GT(healthy, 0.5);
+  EXPECT_LE(healthy, 1);
+  EXPECT_TRUE(objections_to({}, topology, 4, cost).empty());
+  for (const Parameter& parameter : fit_parameters()) {
+    if (parameter.name == "simple.wire_factor") parameter.in(cost) = 2.77;
+  }
+  EXPECT_NEAR(link_share(topology, 4, cost), healthy / 2.77, 0.05);
+  EXPECT_EQ(objections_to({}, topology, 4, cost).size(), 1U);
+}
+
+}  // namespace
+}  // namespace collsim
