@@ -110,33 +110,37 @@ TEST_F(CalibrateCommand, a_sick_machine_is_not_calibrated_unless_forced) {
   struct Case {
     std::string id;
     std::string fit;
-    std::string complaint;
+    std::vector<std::string> complaints;
   };
-  for (const Case& each :
-       {Case{"forced/4/Ring/Simple/ch24", "efficiency.nvlink,simple.fence", "efficiency.nvlink is"},
-        Case{"forced/4/Ring/Simple/ch24", "efficiency.nvlink,simple.fence",
-             "% of the links' nominal rate"},
-        Case{"forced/4/Ring/LL/ch24", "ll.wire_factor", "ll.wire_factor is"}}) {
-    const std::vector<std::string> args{log.path().string(),
-                                        "-t",
-                                        "hgx-h200-4",
-                                        "-o",
-                                        output(),
-                                        "--id",
-                                        each.id,
-                                        "-b",
-                                        "1M",
-                                        "--fit",
-                                        each.fit};
-    const Outcome refused = calibrate(args);
+  const auto fit_of = [&](const Case& each) {
+    return std::vector<std::string>{log.path().string(),
+                                    "-t",
+                                    "hgx-h200-4",
+                                    "-o",
+                                    output(),
+                                    "--id",
+                                    each.id,
+                                    "-b",
+                                    "64K",
+                                    "--fit",
+                                    each.fit};
+  };
+  const Case of_links{"forced/4/Ring/Simple/ch24",
+                      "efficiency.nvlink,simple.fence",
+                      {"efficiency.nvlink is", "% of the links' nominal rate"}};
+  const Case of_lines{"forced/4/Ring/LL128", "", {"ll128.wire_factor is"}};
+  for (const Case& each : {of_links, of_lines}) {
+    const Outcome refused = calibrate(fit_of(each));
     EXPECT_EQ(refused.status, exit_answer_is_no) << refused.err;
-    EXPECT_NE(refused.err.find(each.complaint), std::string::npos) << refused.err;
     EXPECT_NE(refused.err.find("not written"), std::string::npos) << refused.err;
+    for (const std::string& complaint : each.complaints) {
+      EXPECT_NE(refused.err.find(complaint), std::string::npos) << refused.err;
+    }
     EXPECT_FALSE(fs::exists(output()));
   }
-  const Outcome forced =
-      calibrate({log.path().string(), "-t", "hgx-h200-4", "-o", output(), "--id",
-                 "forced/4/Ring/LL/ch24", "-b", "1M", "--fit", "ll.wire_factor", "--force"});
+  std::vector<std::string> forced_fit = fit_of(of_links);
+  forced_fit.emplace_back("--force");
+  const Outcome forced = calibrate(forced_fit);
   EXPECT_EQ(forced.status, exit_ok);
   EXPECT_NE(forced.err.find("WARNING"), std::string::npos) << forced.err;
   EXPECT_TRUE(fs::exists(output()));
