@@ -128,7 +128,8 @@ TEST_F(CalibrateCommand, a_sick_machine_is_not_calibrated_unless_forced) {
   const Case of_links{"forced/4/Ring/Simple/ch24",
                       "efficiency.nvlink,simple.fence",
                       {"efficiency.nvlink is", "% of the links' nominal rate"}};
-  const Case of_lines{"forced/4/Ring/LL128", "", {"ll128.wire_factor is"}};
+  const Case of_lines{
+      "forced/4/Ring/LL128", "ll128.wire_factor,ll128.work.send", {"ll128.wire_factor is"}};
   for (const Case& each : {of_links, of_lines}) {
     const Outcome refused = calibrate(fit_of(each));
     EXPECT_EQ(refused.status, exit_answer_is_no) << refused.err;
