@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cassert>
+#include <cmath>
 #include <vector>
 
 #include "sim/algorithms/patterns.h"
@@ -54,6 +55,104 @@ double depth(const RootedTree& tree) {
   return static_cast<double>(edges_by_level(tree).size());
 }
 
+/// How long something takes: so many alphas, and so many messages one after the other.
+struct Turns {
+  double alphas = 0;
+  double messages = 0;
+};
+
+/// One whole message up each edge of a tree and down again, where every rank has one port each way:
+/// what arrives at a port together shares it.
+class OnePortTree {
+ public:
+  OnePortTree(const RootedTree& tree, double alpha, double message)
+      : alpha_(alpha), message_(message), children_(tree.size()) {
+    for (const auto& level : edges_by_level(tree)) {
+      for (const TreeEdge& edge : level) children_[edge.parent].push_back(edge.child);
+    }
+    for (Rank rank = 0; rank < tree.size(); ++rank) {
+      if (!tree.parent[rank]) root_ = rank;
+    }
+  }
+
+  Turns up_and_down() const {
+    const Turns up = ready(root_);
+    const Turns down = reached(root_);
+    return {up.alphas + down.alphas, up.messages + down.messages};
+  }
+
+ private:
+  double time(const Turns& turns) const {
+    return turns.alphas * alpha_ + turns.messages * message_;
+  }
+  Turns later(const Turns& a, const Turns& b) const { return time(a) < time(b) ? b : a; }
+
+  /// When a rank has its subtree's sum. Its port is never idle while a message waits, so that it
+  /// is done after some message begins to come and that one and all later ones have passed.
+  Turns ready(Rank rank) const {
+    std::vector<Turns> begins;
+    for (const Rank child : children_[rank]) begins.push_back(ready(child));
+    std::sort(begins.begin(), begins.end(),
+              [this](const Turns& a, const Turns& b) { return time(a) < time(b); });
+    Turns done;
+    for (std::size_t i = 0; i < begins.size(); ++i) {
+      const auto left = static_cast<double>(begins.size() - i);
+      done = later(done, {begins[i].alphas + 1, begins[i].messages + left});
+    }
+    return done;
+  }
+
+  /// How long after a rank has the result the last one below it has.
+  Turns reached(Rank rank) const {
+    const auto copies = static_cast<double>(children_[rank].size());
+    Turns last;
+    for (const Rank child : children_[rank]) {
+      const Turns below = reached(child);
+      last = later(last, {below.alphas + 1, below.messages + copies});
+    }
+    return last;
+  }
+
+  double alpha_;
+  double message_;
+  std::vector<std::vector<Rank>> children_;
+  Rank root_ = 0;
+};
+
+/// Up and down one tree with messages of `bytes`; with ports only where they are whole.
+Turns whole_tree(const RootedTree& tree, const HopCost& hop, double bytes) {
+  if (hop.port < unlimited) {
+    return OnePortTree(tree, hop.alpha.value, bytes / std::min(hop.rate, hop.port).value)
+        .up_and_down();
+  }
+  const double hops = 2 * depth(tree);
+  return {hops, hops};
+}
+
+double seconds(const Turns& turns, const HopCost& hop, double bytes) {
+  return turns.alphas * hop.alpha.value +
+         turns.messages * bytes / std::min(hop.rate, hop.port).value;
+}
+
+/// The trees of a double binary tree, one where both are the same chain.
+std::vector<RootedTree> two_trees(const Placement& placement) {
+  const auto nodes = placement.ranks_by_node();
+  const auto count = static_cast<Rank>(nodes.size());
+  std::vector<RootedTree> trees{chain_in_nodes(binary_tree(count), nodes)};
+  if (count > 1) trees.push_back(chain_in_nodes(second_binary_tree(count), nodes));
+  return trees;
+}
+
+/// Of the trees, which run at the same time, the one that takes longest.
+Turns slowest_tree(const std::vector<RootedTree>& trees, const HopCost& hop, double bytes) {
+  Turns slowest;
+  for (const RootedTree& tree : trees) {
+    const Turns turns = whole_tree(tree, hop, bytes);
+    if (seconds(turns, hop, bytes) > seconds(slowest, hop, bytes)) slowest = turns;
+  }
+  return slowest;
+}
+
 double ring(const ClosedFormInput& in) {
   const double n = in.placement.ranks();
   const double loops = in.loops;
@@ -62,20 +161,23 @@ double ring(const ClosedFormInput& in) {
 
 double tree(const ClosedFormInput& in) {
   const double loops = in.loops;
-  return pipelined_tree(in.inter, depth(binary_tree(in.placement.ranks())), in.bytes / loops,
-                        loops);
+  const RootedTree tree = binary_tree(in.placement.ranks());
+  if (in.inter.port < unlimited)
+    return seconds(whole_tree(tree, in.inter, in.bytes), in.inter, in.bytes);
+  return pipelined_tree(in.inter, depth(tree), in.bytes / loops, loops);
 }
 
 double double_binary_tree(const ClosedFormInput& in) {
   const double loops = in.loops;
-  const auto nodes = in.placement.ranks_by_node();
-  const double trees = nodes.size() > 1 ? 2 : 1;  // on one node both are the same chain
-  const double chunk = in.bytes / (trees * loops);
-  const auto node_count = static_cast<Rank>(nodes.size());
-  const auto time = [&](const RootedTree& node_tree) {
-    return pipelined_tree(in.inter, depth(chain_in_nodes(node_tree, nodes)), chunk, loops);
-  };
-  return std::max(time(binary_tree(node_count)), time(second_binary_tree(node_count)));
+  const auto trees = two_trees(in.placement);
+  const double chunk = in.bytes / (static_cast<double>(trees.size()) * loops);
+  if (in.inter.port < unlimited)
+    return seconds(slowest_tree(trees, in.inter, chunk), in.inter, chunk);
+  double longest = 0;
+  for (const RootedTree& tree : trees) {
+    longest = std::max(longest, pipelined_tree(in.inter, depth(tree), chunk, loops));
+  }
+  return longest;
 }
 
 double parameter_server(const ClosedFormInput& in) {
@@ -131,6 +233,61 @@ double hierarchical(std::string_view inner, const ClosedFormInput& in) {
   return loops * time;
 }
 
+// The terms of each form for whole messages.
+
+FormTerms ring_terms(const ClosedFormInput& in) {
+  const double n = in.placement.ranks();
+  return {"2(N-1) alpha + 2(N-1)/N S/B", 2 * (n - 1), 2 * (n - 1) / n, {}, {}};
+}
+
+FormTerms tree_terms(const ClosedFormInput& in) {
+  const Turns turns = whole_tree(binary_tree(in.placement.ranks()), in.inter, in.bytes);
+  const bool port = in.inter.port < unlimited;
+  return {
+      port ? "2d alpha + m S/B (m messages in turn: children share a port)" : "2d alpha + 2d S/B",
+      turns.alphas,
+      turns.messages,
+      {},
+      {}};
+}
+
+FormTerms double_binary_tree_terms(const ClosedFormInput& in) {
+  const auto trees = two_trees(in.placement);
+  const auto count = static_cast<double>(trees.size());
+  const Turns turns = slowest_tree(trees, in.inter, in.bytes / count);
+  const bool port = in.inter.port < unlimited;
+  const std::string share = trees.size() == 2 ? "S/2B" : "S/B";
+  return {port ? "2d alpha + m " + share + " (m messages in turn: children share a port)"
+               : "2d alpha + 2d " + share,
+          turns.alphas,
+          turns.messages / count,
+          {},
+          {}};
+}
+
+FormTerms parameter_server_terms(const ClosedFormInput& in) {
+  const double n = in.placement.ranks();
+  return {"2 alpha + 2(N-1) S/B", 2, 2 * (n - 1), {}, {}};
+}
+
+FormTerms all_to_all_broadcast_terms(const ClosedFormInput& in) {
+  const double n = in.placement.ranks();
+  return {"alpha + (N-1) S/B", 1, n - 1, {}, {}};
+}
+
+FormTerms recursive_halving_doubling_terms(const ClosedFormInput& in) {
+  const Rank n = in.placement.ranks();
+  const Rank core = std::bit_floor(n);
+  const double steps = 2 * std::log2(core);
+  const double halves = 2.0 * (core - 1) / core;
+  if (n == core) return {"2 log2(N) alpha + 2(N-1)/N S/B", steps, halves, {}, {}};
+  return {"2 log2(P) alpha + 2(P-1)/P S/B + 2 (alpha + S/B), P <= N a power of 2",
+          steps + 2,
+          halves + 2,
+          {},
+          {}};
+}
+
 bool never(Rank /*ranks*/) {
   return false;
 }
@@ -145,15 +302,17 @@ struct Form {
   std::string_view algorithm;
   bool (*needs_private_links)(Rank ranks);
   double (*seconds)(const ClosedFormInput& input);
+  FormTerms (*terms)(const ClosedFormInput& input);
 };
 
 constexpr std::array forms{
-    Form{"ring", never, ring},
-    Form{"tree", always, tree},
-    Form{"double_binary_tree", always, double_binary_tree},
-    Form{"parameter_server", never, parameter_server},
-    Form{"all_to_all_broadcast", never, all_to_all_broadcast},
-    Form{"recursive_halving_doubling", unless_power_of_two, recursive_halving_doubling},
+    Form{"ring", never, ring, ring_terms},
+    Form{"tree", always, tree, tree_terms},
+    Form{"double_binary_tree", always, double_binary_tree, double_binary_tree_terms},
+    Form{"parameter_server", never, parameter_server, parameter_server_terms},
+    Form{"all_to_all_broadcast", never, all_to_all_broadcast, all_to_all_broadcast_terms},
+    Form{"recursive_halving_doubling", unless_power_of_two, recursive_halving_doubling,
+         recursive_halving_doubling_terms},
 };
 
 const Form* find_form(std::string_view algorithm) {
@@ -179,6 +338,17 @@ std::optional<Seconds> closed_form(std::string_view algorithm, const ClosedFormI
   const Form* form = find_form(algorithm);
   if (form == nullptr) return std::nullopt;
   return Seconds{form->seconds(input)};
+}
+
+std::optional<FormTerms> form_terms(std::string_view algorithm, const ClosedFormInput& input) {
+  const Form* form = find_form(algorithm);
+  const HopCost& hop = input.inter;
+  const bool whole = input.loops == 1 && hop.slices == 1 && hop.serial.value == 0;
+  if (form == nullptr || !whole || input.placement.ranks() < 2) return std::nullopt;
+  FormTerms terms = form->terms(input);
+  terms.alpha = hop.alpha;
+  terms.transfer = {input.bytes / std::min(hop.rate, hop.port).value};
+  return terms;
 }
 
 bool needs_private_links(std::string_view algorithm, const Placement& placement) {

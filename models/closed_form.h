@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "sim/algorithms/registry.h"
@@ -33,9 +34,25 @@ struct ClosedFormInput {
 /// then agrees to 1e-9. Nothing for an algorithm that has no closed form.
 std::optional<Seconds> closed_form(std::string_view algorithm, const ClosedFormInput& input);
 
-/// Whether the algorithm's form holds only where every connection has links of its own. So it is
-/// for the trees, whose inner ranks talk to several peers at a time, and for recursive halving and
-/// doubling on other than 2^k ranks, where the folding of the excess overlaps with the exchanges.
+/// A closed form of one loop of whole messages that cost nothing but alpha and bandwidth: T =
+/// alphas * alpha + transfers * S / B.
+struct FormTerms {
+  std::string symbols;  ///< "2(N-1) alpha + 2(N-1)/N S/B"
+  double alphas = 0;
+  double transfers = 0;
+  Seconds alpha;     ///< of one hop
+  Seconds transfer;  ///< S / B
+};
+
+/// The terms of that algorithm's form; nothing where it has none, or the call is cut further, or
+/// has more than two kinds of cost.
+std::optional<FormTerms> form_terms(std::string_view algorithm, const ClosedFormInput& input);
+
+/// Whether the algorithm's form holds only where every connection has links of its own, or the
+/// ranks have one port each and every message is whole (HopCost::port, one loop, one slice). So it
+/// is for the trees, whose inner ranks talk to several peers at a time, and for recursive halving
+/// and doubling on other than 2^k ranks, where the folding of the excess overlaps with the
+/// exchanges.
 bool needs_private_links(std::string_view algorithm, const Placement& placement);
 
 }  // namespace collsim

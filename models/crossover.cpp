@@ -164,6 +164,13 @@ Following follow(Field& field, const std::vector<Bytes>& sizes) {
   return following;
 }
 
+double simulated(const Predictor& predictor, Bytes size) {
+  return predictor.simulate(size, Engine::native).time.value;
+}
+double estimated(const Predictor& predictor, Bytes size) {
+  return predictor.estimate(size).time.value;
+}
+
 }  // namespace
 
 Crossover bisect_crossover(const std::vector<Bytes>& sizes,
@@ -202,6 +209,25 @@ CrossoverReport find_crossovers(const Predictor& predictor, const std::vector<By
   add_pairs(field, algorithms, sizes, report.pairs);
   add_pairs(field, protocols, sizes, report.pairs);
   report.following = follow(field, sizes);
+  return report;
+}
+
+CrossoverReport find_textbook_crossovers(const std::vector<Predictor>& predictors,
+                                         const std::vector<Bytes>& sizes) {
+  assert(!predictors.empty() && !sizes.empty());
+  CrossoverReport report;
+  report.ranks = predictors.front().ranks();
+  for (auto a = predictors.begin(); a != predictors.end(); ++a) {
+    for (auto b = std::next(a); b != predictors.end(); ++b) {
+      const auto crossover = [&](double (*time)(const Predictor& predictor, Bytes size)) {
+        return bisect_crossover(
+            sizes, [&](Bytes size) { return time(*a, size); },
+            [&](Bytes size) { return time(*b, size); });
+      };
+      report.pairs.push_back(
+          {a->run().algorithm, b->run().algorithm, crossover(simulated), crossover(estimated)});
+    }
+  }
   return report;
 }
 

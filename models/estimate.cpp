@@ -84,6 +84,48 @@ struct Levels {
   std::optional<HopCost> inter;
 };
 
+/// Whether the algorithm's form knows ranks that have one port.
+bool knows_ports(std::string_view algorithm) {
+  return algorithm == "tree" || algorithm == "double_binary_tree";
+}
+
+/// Who uses a link that may be somebody's port.
+struct PortUse {
+  std::set<Rank> sources;
+  std::set<Rank> destinations;
+
+  /// Whether it is still one rank's way out or in.
+  bool add(const Connection& connection) {
+    sources.insert(connection.src);
+    destinations.insert(connection.dst);
+    return sources.size() == 1 || destinations.size() == 1;
+  }
+};
+
+/// The hop between any two ranks that have one port of their own each way, where all connections
+/// are alike and nothing else is shared; for whole messages of one channel.
+std::optional<HopCost> one_port_hop(const Plan& plan, const Binding& binding, const Wiring& wiring,
+                                    const ProtocolCost& cost) {
+  const bool whole = binding.channels() == 1 && binding.loops(0) == 1 &&
+                     binding.chunking().slices == 1 && cost.slice.value == 0;
+  if (!whole || cost.rate.send < unlimited) return std::nullopt;
+  const auto connections = plan.schedule(0).connections();
+  std::vector<PortUse> uses(wiring.capacities.size());
+  std::optional<HopCost> hop;
+  for (std::size_t i = 0; i < connections.size(); ++i) {
+    const Wire& wire = wiring.wires[0][i];
+    HopCost own;
+    own.alpha = wire.latency + cost.alpha[static_cast<std::size_t>(wire.kind)];
+    for (const ResourceId resource : wire.resources) {
+      own.port = std::min(own.port, wiring.capacities[resource]);
+      if (!uses[resource].add(connections[i])) return std::nullopt;
+    }
+    if (!hop) hop = own;
+    if (!wire.network.empty() || !alike(*hop, own)) return std::nullopt;
+  }
+  return hop;
+}
+
 std::optional<Levels> uniform_levels(const Plan& plan, const Placement& placement,
                                      const Binding& binding, const Wiring& wiring,
                                      const ProtocolCost& cost) {
@@ -94,6 +136,10 @@ std::optional<Levels> uniform_levels(const Plan& plan, const Placement& placemen
   if (needs_private_links(plan.algorithm, placement)) {
     const bool shared = std::any_of(usage.begin(), usage.end(),
                                     [](const Usage& use) { return use.connections > 1; });
+    if (shared && knows_ports(plan.algorithm)) {
+      const auto hop = one_port_hop(plan, binding, wiring, cost);
+      return hop ? std::optional(Levels{hop, hop}) : std::nullopt;
+    }
     // The lanes of a tree also compete for their thread block.
     if (shared || cost.rate.send < unlimited) return std::nullopt;
   }
@@ -113,9 +159,9 @@ std::optional<Levels> uniform_levels(const Plan& plan, const Placement& placemen
   return levels;
 }
 
-std::optional<Seconds> try_closed_form(const Plan& plan, const Placement& placement,
-                                       const Binding& binding, const Wiring& wiring,
-                                       const ProtocolCost& cost) {
+std::optional<Estimate> try_closed_form(const Plan& plan, const Placement& placement,
+                                        const Binding& binding, const Wiring& wiring,
+                                        const ProtocolCost& cost) {
   if (plan.collective != Collective::all_reduce) return std::nullopt;
   if (!plan.schedule(0).agents().empty()) return std::nullopt;  // no form knows switches that add
   const auto levels = uniform_levels(plan, placement, binding, wiring, cost);
@@ -135,7 +181,11 @@ std::optional<Seconds> try_closed_form(const Plan& plan, const Placement& placem
   input.bytes = cost.wire_factor * bytes;
   input.inter = levels->inter ? *levels->inter : levels->intra.value_or(HopCost{});
   input.intra = levels->intra.value_or(input.inter);
-  return closed_form(plan.algorithm, input);
+  const auto time = closed_form(plan.algorithm, input);
+  if (!time) return std::nullopt;
+  Estimate estimate{*time, EstimateMethod::closed_form, std::nullopt};
+  if (binding.channels() == 1) estimate.form = form_terms(plan.algorithm, input);
+  return estimate;
 }
 
 /// No form knows thread blocks that differ by their links.
@@ -168,17 +218,19 @@ Estimate estimate(const Plan& plan, const Placement& placement, const Binding& b
                   const Bounds& bounds, std::uint32_t warps) {
   const Seconds launch =
       cost.startup(protocol, plan.collective, busy_channels(plan, binding), warps);
-  if (is_idle(binding) || plan.ranks() == 1) return {launch, {}};
-  const auto time = has_kinds_of_its_own(cost, protocol)
-                        ? std::nullopt
-                        : try_closed_form(plan, placement, binding, wiring, cost.of(protocol));
-  if (time) {
-    return {launch + *time, EstimateMethod::closed_form};
+  if (is_idle(binding) || plan.ranks() == 1) return {launch};
+  auto form = has_kinds_of_its_own(cost, protocol)
+                  ? std::nullopt
+                  : try_closed_form(plan, placement, binding, wiring, cost.of(protocol));
+  if (form) {
+    if (launch.value > 0) form->form.reset();  // it knows no launch
+    form->time += launch;
+    return *form;
   }
   const CriticalPath path = uncontended_critical_path(plan, binding, wiring, cost, protocol, warps);
   const Seconds busiest = bounds.busiest_resource - launch;
   return {path.total() - path.transfer + std::max(path.transfer, busiest),
-          EstimateMethod::critical_path};
+          EstimateMethod::critical_path, std::nullopt};
 }
 
 }  // namespace collsim

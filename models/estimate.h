@@ -1,8 +1,10 @@
 #pragma once
 
+#include <optional>
 #include <span>
 
 #include "models/bounds.h"
+#include "models/closed_form.h"
 #include "models/critical_path.h"
 #include "sim/algorithms/registry.h"
 #include "sim/binding.h"
@@ -24,6 +26,7 @@ enum class EstimateMethod : std::uint8_t {
 struct Estimate {
   Seconds time;
   EstimateMethod method = EstimateMethod::closed_form;
+  std::optional<FormTerms> form{};  ///< of a closed form, where it is so simple
 };
 
 /// The time of one call without simulating contention. `bounds` are those of the same call; `warps`

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -215,7 +216,42 @@ std::vector<ResourceUse> busiest_resources(const Predictor& predictor, const Pre
   return links;
 }
 
+/// The ranks that each rank hears from in a channel's ring or tree.
+std::vector<std::set<Rank>> neighbours(const NcclChannel& channel) {
+  std::vector<std::set<Rank>> peers(channel.ring.size());
+  Rank before = channel.ring.back();
+  for (const Rank rank : channel.ring) {
+    peers[rank].insert(before);
+    before = rank;
+  }
+  for (Rank rank = 0; rank < channel.tree.size(); ++rank) {
+    const auto& parent = channel.tree.parent[rank];
+    if (!parent) continue;
+    peers[*parent].insert(rank);
+    peers[rank].insert(*parent);
+  }
+  return peers;
+}
+
 }  // namespace
+
+std::optional<BufferMemory> buffer_memory(const Predictor& predictor) {
+  if (predictor.nccl() == nullptr) return std::nullopt;
+  const auto& channels = predictor.nccl()->channels().channels;
+  BufferMemory memory;
+  memory.channels = static_cast<std::uint32_t>(channels.size());
+  memory.buffers = predictor.nccl()->environment().buffer_size;
+  std::vector<std::uint32_t> connections(predictor.ranks());
+  for (const NcclChannel& channel : channels) {
+    const auto peers = neighbours(channel);
+    for (Rank rank = 0; rank < predictor.ranks(); ++rank) {
+      connections[rank] += static_cast<std::uint32_t>(peers[rank].size());
+    }
+  }
+  memory.connections = *std::max_element(connections.begin(), connections.end());
+  for (const Bytes buffer : memory.buffers) memory.total += memory.connections * buffer;
+  return memory;
+}
 
 Explanation explain(const Predictor& predictor, Bytes size, Engine engine) {
   Explanation explanation;
@@ -236,6 +272,7 @@ Explanation explain(const Predictor& predictor, Bytes size, Engine engine) {
   explanation.shares = shares_of(predictor, call, timeline, explanation.path, prediction);
   explanation.stations = stations_of(call.layout->plan, timeline, explanation.path);
   explanation.busiest = busiest_resources(predictor, call, prediction.time);
+  explanation.memory = buffer_memory(predictor);
   return explanation;
 }
 

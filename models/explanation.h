@@ -63,6 +63,19 @@ struct ResourceUse {
   double utilisation = 0;  ///< bytes / capacity / the whole time
 };
 
+/// The memory that a communicator of NCCL's takes on each GPU for what arrives by Ring and Tree:
+/// every channel has a connection from every rank that is its neighbour in its ring or tree, and
+/// that has a buffer for each protocol (NCCL src/transport/p2p.cc). Not counted: what NVLS,
+/// CollNet, sends and receives have of their own, send buffers for the network, and the user's.
+struct BufferMemory {
+  std::uint32_t channels = 0;
+  std::uint32_t connections = 0;  ///< of all channels, of the GPU that has most
+  PerProtocol<Bytes> buffers{};   ///< of one connection
+  Bytes total;
+};
+/// Of a communicator; nothing where there is none.
+std::optional<BufferMemory> buffer_memory(const Predictor& predictor);
+
 /// Why one call takes as long as it does.
 struct Explanation {
   Prediction prediction;
@@ -72,6 +85,7 @@ struct Explanation {
   CriticalPath path;
   std::vector<Station> stations;     ///< first to last
   std::vector<ResourceUse> busiest;  ///< the most used first, at most 8 kinds
+  std::optional<BufferMemory> memory;
 };
 
 /// Simulates one call with all its alternatives and takes it apart. Candidates there are only where

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cassert>
 #include <cctype>
 #include <set>
@@ -11,6 +12,7 @@
 #include "models/cost_model.h"
 #include "models/host_memory.h"
 #include "models/nccl/point_to_point.h"
+#include "models/textbook_pipeline.h"
 #include "models/wiring.h"
 #include "sim/algorithms/nccl_plan.h"
 #include "sim/algorithms/nccl_point_to_point.h"
@@ -22,20 +24,22 @@ namespace collsim {
 
 namespace {
 
-/// The first `ranks` of those GPUs that are among the first `per_node` of their node.
-std::vector<DeviceId> first_gpus(const Topology& topology, Rank ranks,
-                                 std::optional<std::uint32_t> per_node) {
-  std::vector<DeviceId> gpus;
+/// The most GPUs that a node has.
+std::uint32_t fullest_node(const Topology& topology) {
   std::map<std::int32_t, std::uint32_t> of_node;
+  std::uint32_t most = 0;
   for (const DeviceId gpu : topology.gpus()) {
-    if (of_node[topology.device(gpu).node]++ < per_node.value_or(~0U)) gpus.push_back(gpu);
+    most = std::max(most, ++of_node[topology.device(gpu).node]);
   }
-  if (ranks < 1 || ranks > gpus.size()) {
-    throw InputError(fmt::format("{} ranks on '{}'", ranks, topology.name()),
-                     fmt::format("1 to {} ranks, one per GPU", gpus.size()));
-  }
-  gpus.resize(ranks);
-  return gpus;
+  return most;
+}
+
+/// Every GPU's place among the GPUs of its node.
+std::map<DeviceId, std::uint32_t> places_in_nodes(const Topology& topology) {
+  std::map<DeviceId, std::uint32_t> places;
+  std::map<std::int32_t, std::uint32_t> of_node;
+  for (const DeviceId gpu : topology.gpus()) places[gpu] = of_node[topology.device(gpu).node]++;
+  return places;
 }
 
 Placement place(const Topology& topology, const std::vector<DeviceId>& gpus) {
@@ -51,18 +55,29 @@ Collective under_nccl(Collective collective) {
   return collective == Collective::barrier ? Collective::all_reduce : collective;
 }
 
-/// Ranks of every node. Throws InputError where they differ: NCCL's rules are modelled for equal
-/// nodes.
-std::uint32_t ranks_of_each_node(const Placement& placement) {
+/// The places of every node's GPUs, which are in order. Throws InputError where nodes differ:
+/// NCCL's rules are modelled for equal nodes.
+Nccl::LocalGpus places_of_each_node(const Topology& topology, const std::vector<DeviceId>& gpus,
+                                    const Placement& placement) {
   const auto nodes = placement.ranks_by_node();
+  const auto all_places = places_in_nodes(topology);
+  std::vector<Nccl::LocalGpus> places;
   for (const auto& node : nodes) {
-    if (node.size() == nodes.front().size()) continue;
-    throw InputError(fmt::format("{} ranks on one node and {} on another under NCCL's rules",
-                                 nodes.front().size(), node.size()),
-                     "equally many on every node (--ranks, --ranks-per-node), or the textbook "
-                     "schedule");
+    Nccl::LocalGpus& own = places.emplace_back();
+    for (const Rank rank : node) own.push_back(all_places.at(gpus[rank]));
+    if (own.size() != places.front().size()) {
+      throw InputError(fmt::format("{} ranks on one node and {} on another under NCCL's rules",
+                                   places.front().size(), own.size()),
+                       "equally many on every node (--ranks, --ranks-per-node), or the textbook "
+                       "schedule");
+    }
+    if (own != places.front()) {
+      throw InputError(fmt::format("GPUs {} of one node and {} of another under NCCL's rules",
+                                   fmt::join(places.front(), ", "), fmt::join(own, ", ")),
+                       "the same GPUs of every node (--rank-list), or the textbook schedule");
+    }
   }
-  return static_cast<std::uint32_t>(nodes.front().size());
+  return places.front();
 }
 
 /// How many calls in a row the time is the mean of.
@@ -105,27 +120,91 @@ std::string lower_case(std::string_view text) {
 
 }  // namespace
 
+std::vector<DeviceId> first_gpus(const Topology& topology, Rank ranks,
+                                 std::optional<std::uint32_t> per_node) {
+  if (per_node.value_or(1) < 1 || per_node.value_or(1) > fullest_node(topology)) {
+    throw InputError(fmt::format("{} ranks per node on '{}', whose nodes have {} GPU{}", *per_node,
+                                 topology.name(), fullest_node(topology),
+                                 fullest_node(topology) == 1 ? "" : "s"),
+                     fmt::format("1 to {}", fullest_node(topology)));
+  }
+  const auto places = places_in_nodes(topology);
+  std::vector<DeviceId> gpus;
+  for (const DeviceId gpu : topology.gpus()) {
+    if (places.at(gpu) < per_node.value_or(~0U)) gpus.push_back(gpu);
+  }
+  if (ranks < 1 || ranks > gpus.size()) {
+    throw InputError(fmt::format("{} ranks on '{}'", ranks, topology.name()),
+                     fmt::format("1 to {} ranks, one per GPU", gpus.size()));
+  }
+  gpus.resize(ranks);
+  return gpus;
+}
+
 Predictor::Predictor(const Topology& topology, const TransferCost& cost, Collective collective,
                      const RunSpec& run, Rank ranks, Rank root,
                      std::optional<std::uint32_t> ranks_per_node, MachineFaults faults)
+    : Predictor(topology, cost, collective, run, first_gpus(topology, ranks, ranks_per_node), root,
+                std::move(faults)) {}
+
+Predictor::Predictor(const Topology& topology, const TransferCost& cost, Collective collective,
+                     const RunSpec& run, std::vector<DeviceId> gpus, Rank root,
+                     MachineFaults faults)
     : topology_(&topology),
       collective_(collective),
       run_(settled(run, collective, topology)),
       cost_(cost_of_run(cost, collective, run_)),
       root_(root),
-      gpus_(first_gpus(topology, ranks, ranks_per_node)),
-      placement_(place(topology, gpus_)),
+      gpus_(std::move(gpus)),
       calls_(calls_of(run_, collective)),
       faults_(std::move(faults)) {
+  if (run_.schedule == ScheduleKind::nccl) order_gpus();
+  placement_ = place(topology, gpus_);
   if (run_.schedule == ScheduleKind::nccl) {
     prepare_nccl(cost);
   } else {
-    prepare_textbook(root);
+    settle_pipeline();
+    prepare_textbook();
   }
 }
 
-void Predictor::prepare_textbook(Rank root) {
-  Plan plan = make_plan(collective_, run_.algorithm, placement_, run_.channels, root);
+/// Groups ranks by node, each node's in the order of its GPUs, and renames the ranks that are
+/// spoken of: NCCL's rings and trees follow GPUs, whatever ranks they have.
+void Predictor::order_gpus() {
+  const std::vector<DeviceId> given = gpus_;
+  std::map<std::int32_t, std::size_t> node_order;
+  for (const DeviceId gpu : gpus_) {
+    node_order.try_emplace(topology_->device(gpu).node, node_order.size());
+  }
+  std::sort(gpus_.begin(), gpus_.end(), [&](DeviceId a, DeviceId b) {
+    const auto key = [&](DeviceId gpu) {
+      return std::pair(node_order.at(topology_->device(gpu).node), gpu);
+    };
+    return key(a) < key(b);
+  });
+  if (gpus_ == given) return;
+  const auto renamed = [&](Rank rank) {
+    const auto place = std::find(gpus_.begin(), gpus_.end(), given.at(rank));
+    return static_cast<Rank>(place - gpus_.begin());
+  };
+  if (root_ < given.size()) root_ = renamed(root_);
+  for (RankFault& fault : faults_.ranks) fault.rank = renamed(fault.rank);
+}
+
+/// A textbook's own machine has one channel and messages of any size unless told otherwise.
+void Predictor::settle_pipeline() {
+  const bool ideal = cost_.calibration == "ideal";
+  const Protocol protocol = run_.protocol.value_or(Protocol::simple);
+  if (!run_.channels) run_.channels = ideal ? 1 : nccls_channels(*topology_, gpus_);
+  if (!run_.chunking) {
+    run_.chunking = ideal ? Chunking{} : nccls_chunking(collective_, run_.algorithm, protocol);
+  }
+}
+
+void Predictor::prepare_textbook() {
+  const bool ideal = cost_.calibration == "ideal";
+  Plan plan = make_plan(collective_, run_.algorithm, placement_, *run_.channels, root_,
+                        ideal ? ChannelOrder::same : ChannelOrder::rotated);
   textbook_ = std::make_unique<Layout>(lay(std::move(plan), {}));
 }
 
@@ -158,7 +237,8 @@ void Predictor::talk_tcp(const TransferCost& cost) {
 }
 
 void Predictor::prepare_nccl(const TransferCost& cost) {
-  const std::uint32_t per_node = ranks_of_each_node(placement_);
+  const Nccl::LocalGpus places = places_of_each_node(*topology_, gpus_, placement_);
+  const auto per_node = static_cast<std::uint32_t>(places.size());
   if (const auto algorithm = find_nccl_run(run_.algorithm)) {
     run_.variables["NCCL_ALGO"] = nccl_name(*algorithm);
   }
@@ -167,7 +247,8 @@ void Predictor::prepare_nccl(const TransferCost& cost) {
     textbook_ = std::make_unique<Layout>(Layout{std::move(plan), {.wires = {{}}}});
     return;
   }
-  nccl_.emplace(*topology_, run_.variables, run_.nccl_version, ranks() / per_node, per_node);
+  nccl_.emplace(*topology_, run_.variables, run_.nccl_version, ranks() / per_node, places);
+  nccl_->set_reduction(run_.reduction);
   warnings_ = nccl_->environment().warnings;
   if (nccl_->ranks() != ranks()) {
     throw InputError(
@@ -262,6 +343,7 @@ Prediction Predictor::estimate(Bytes size) const {
                         settled.protocol, bounds, settled.warps);
   Prediction prediction = answer(settled, size, estimate.time, bounds);
   prediction.method = estimate.method;
+  prediction.form = estimate.form;
   return prediction;
 }
 
@@ -280,7 +362,9 @@ Predictor::Call Predictor::call(Bytes size) const {
 
 Predictor::Call Predictor::textbook_call(Bytes size) const {
   const bool alone_under_nccl = run_.schedule == ScheduleKind::nccl;
-  return {textbook_.get(), Binding(textbook_->plan, size, float_size, run_.chunking),
+  const Bytes element = size_of(run_.reduction.type);
+  return {textbook_.get(),
+          Binding(textbook_->plan, size, element, run_.chunking.value_or(Chunking{})),
           run_.protocol.value_or(Protocol::simple),
           full_warps(run_.protocol.value_or(Protocol::simple)),
           alone_under_nccl ? "none" : run_.algorithm};
@@ -292,12 +376,13 @@ Candidate Predictor::choose(Bytes size) const {
 }
 
 Predictor::Call Predictor::nccl_call(Bytes asked, const Candidate& chosen) const {
-  const Bytes size = collective_ == Collective::barrier ? float_size : asked;
+  const Bytes element = size_of(run_.reduction.type);
+  const Bytes size = collective_ == Collective::barrier ? element : asked;
   const LaunchSize launch = nccl_->launch(chosen.algorithm, chosen.protocol, size);
   const Layout& layout = nccl_layout(chosen.algorithm, launch.channels);
   NcclCall call;
   call.size = size;
-  call.element_size = float_size;
+  call.element_size = element;
   call.algorithm = chosen.algorithm;
   call.protocol = chosen.protocol;
   call.nodes = nccl_->nodes();
@@ -327,13 +412,14 @@ Predictor::Call Predictor::with_host_memory(Call call) const {
 }
 
 Predictor::Call Predictor::message_call(Bytes size) const {
-  const Bytes message = bytes_per_rank(collective_, ranks(), size, float_size);
+  const Bytes element = size_of(run_.reduction.type);
+  const Bytes message = bytes_per_rank(collective_, ranks(), size, element);
   const MessageLaunch launch =
       launch_messages(nccl_->point_to_point(), message, ranks(), nccl_->nodes());
   const Layout& layout = message_layout(launch.parts);
   NcclCall call;
   call.size = size;
-  call.element_size = float_size;
+  call.element_size = element;
   call.protocol = launch.protocol;
   call.nodes = nccl_->nodes();
   call.version = static_cast<std::uint32_t>(nccl_->version().minor_number);

@@ -35,8 +35,9 @@ struct Prediction {
   std::optional<Seconds> nccl_estimate;  ///< what NCCL itself expects, where it tunes the call
   std::optional<double> wire_factor;     ///< of NCCL's algorithm (wire_factor()), under its rules
   Bounds bounds;
-  EstimateMethod method = EstimateMethod::closed_form;  ///< of an estimate
-  std::uint64_t transfers = 0;                          ///< messages simulated; 0 for an estimate
+  std::optional<EstimateMethod> method;  ///< of an estimate; none: simulated
+  std::optional<FormTerms> form;         ///< of an estimate by a closed form, where it has one
+  std::uint64_t transfers = 0;           ///< messages simulated; 0 for an estimate
 };
 
 /// One way of running a collective on one machine, laid out once and asked at many sizes.
@@ -64,6 +65,11 @@ class Predictor {
   Predictor(const Topology& topology, const TransferCost& cost, Collective collective,
             const RunSpec& run, Rank ranks, Rank root = 0,
             std::optional<std::uint32_t> ranks_per_node = std::nullopt, MachineFaults faults = {});
+  /// The same on these GPUs: rank i sits on `gpus[i]`. Under NCCL's rules, which know a node's GPUs
+  /// by their places alone, every node must have the same places among them.
+  Predictor(const Topology& topology, const TransferCost& cost, Collective collective,
+            const RunSpec& run, std::vector<DeviceId> gpus, Rank root = 0,
+            MachineFaults faults = {});
 
   /// By simulation. `engine` is native or simgrid.
   Prediction simulate(Bytes size, Engine engine) const;
@@ -83,6 +89,8 @@ class Predictor {
   Rank ranks() const { return placement_.ranks(); }
   const Topology& topology() const { return *topology_; }
   const TransferCost& cost() const { return cost_; }
+  /// Rank i sits on the i-th.
+  const std::vector<DeviceId>& gpus() const { return gpus_; }
   /// The run as settled.
   const RunSpec& run() const { return run_; }
   /// What NCCL made of the machine; null for a textbook schedule and for a single rank.
@@ -125,7 +133,9 @@ class Predictor {
  private:
   Layout lay(Plan plan, const HopRules& rules) const;
   Bounds bounds_on(const Call& call, const Wiring& wiring) const;
-  void prepare_textbook(Rank root);
+  void settle_pipeline();
+  void order_gpus();
+  void prepare_textbook();
   void prepare_nccl(const TransferCost& cost);
   /// Prices TCP where hosts have nothing else.
   void talk_tcp(const TransferCost& cost);
@@ -160,7 +170,12 @@ class Predictor {
   std::vector<std::string> warnings_;
 };
 
-/// What collsim's element type is: nccl-tests' default, float.
+/// The first `ranks` of those GPUs that are among the first `per_node` of their node. Throws
+/// InputError where the machine has fewer, or no node has `per_node`.
+std::vector<DeviceId> first_gpus(const Topology& topology, Rank ranks,
+                                 std::optional<std::uint32_t> per_node);
+
+/// The size of nccl-tests' default type, float.
 inline constexpr Bytes float_size{4};
 
 }  // namespace collsim

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "models/nccl/reduction.h"
 #include "models/nccl/version.h"
 #include "sim/binding.h"
 #include "sim/collective.h"
@@ -27,15 +28,19 @@ enum class ScheduleKind : std::uint8_t { textbook, nccl };
 std::string_view to_string(ScheduleKind kind);
 
 /// One way of running a collective. What is left open, settled() fills in. Channels and chunking
-/// are the textbook's; NCCL chooses its own, for which `variables` has words.
+/// are the textbook's; NCCL chooses its own, for which `variables` has words. What a textbook run
+/// leaves open of them is one channel and one message per transfer on a machine that is a
+/// textbook's itself (calibration `ideal`), and elsewhere what NCCL would do there
+/// (textbook_pipeline.h).
 struct RunSpec {
   std::optional<ScheduleKind> schedule;
   std::string algorithm;  ///< empty: the first of the collective, or what NCCL would choose
   NcclVersion nccl_version = newest_nccl_version;
   std::map<std::string, std::string> variables;  ///< NCCL_*
   std::optional<Protocol> protocol;              ///< textbook: Simple if not given
-  std::uint32_t channels = 1;
-  Chunking chunking;
+  Reduction reduction{};
+  std::optional<std::uint32_t> channels;
+  std::optional<Chunking> chunking;
   /// Calls in a row whose mean time is asked for, as nccl-tests' -n. Where not given: 20 under
   /// NCCL's rules for collectives with a root, in which later calls overtake; else 1.
   std::optional<std::uint32_t> calls;

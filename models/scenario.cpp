@@ -150,25 +150,29 @@ RunSpec read_textbook_run(const YamlValue& value, Collective collective) {
   if (const auto channels = mapping.find("channels")) {
     run.channels = static_cast<std::uint32_t>(channels->integer(1, most_channels));
   }
+  // One key decides all: what is not said of the others is a textbook's.
+  const auto chunking = [&run]() -> Chunking& {
+    return run.chunking ? *run.chunking : run.chunking.emplace();
+  };
   if (const auto chunk = mapping.find("largest_chunk")) {
-    run.chunking.largest_chunk = chunk->bytes();
+    chunking().largest_chunk = chunk->bytes();
   }
   if (const auto slices = mapping.find("slices")) {
-    run.chunking.slices = static_cast<std::uint32_t>(slices->integer(1, 64));
+    chunking().slices = static_cast<std::uint32_t>(slices->integer(1, 64));
   }
   if (const auto smallest = mapping.find("smallest_slice")) {
-    run.chunking.smallest_slice = smallest->bytes();
+    chunking().smallest_slice = smallest->bytes();
   }
   if (const auto credits = mapping.find("credits")) {
-    run.chunking.credits = static_cast<std::uint32_t>(credits->integer(1, 1024));
+    chunking().credits = static_cast<std::uint32_t>(credits->integer(1, 1024));
   }
-  if (run.chunking.credits < 2 * run.chunking.slices) {
-    value.fail(fmt::format("{} credits for chunks of {} slices", run.chunking.credits,
-                           run.chunking.slices),
+  const Chunking asked = run.chunking.value_or(Chunking{});
+  if (asked.credits < 2 * asked.slices) {
+    value.fail(fmt::format("{} credits for chunks of {} slices", asked.credits, asked.slices),
                "credits for two chunks at least, or rings would wait for themselves");
   }
   if (const auto share = mapping.find("smallest_channel_share")) {
-    run.chunking.smallest_channel_share = share->bytes();
+    chunking().smallest_channel_share = share->bytes();
   }
   return run;
 }

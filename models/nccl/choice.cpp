@@ -23,18 +23,18 @@ constexpr std::uint32_t operations_per_batch = 10;
 
 /// NCCL_TOPO_FILE replaces the machine that is there; NCCL_IB_HCA hides NICs of either.
 NcclSystem effective_system(NcclSystem detected, const NcclEnvironment& environment,
-                            NcclVersion version, std::optional<std::uint32_t> gpus) {
+                            NcclVersion version, const std::optional<Nccl::LocalGpus>& gpus) {
   if (!environment.topology_file.empty()) {
     detected = read_nccl_topology(environment.topology_file, version);
   }
-  if (gpus) detected.keep_first_gpus(*gpus);
+  if (gpus) detected.keep_gpus(*gpus);
   return keep_nets(std::move(detected), environment.nets);
 }
 
 }  // namespace
 
 Nccl::Nccl(NcclSystem system, std::uint32_t nodes, const Variables& variables, NcclVersion version,
-           std::optional<std::uint32_t> gpus)
+           const std::optional<LocalGpus>& gpus)
     : environment_(parse_nccl_environment(variables, version)),
       version_(version),
       nodes_(nodes),
@@ -51,7 +51,7 @@ Nccl::Nccl(NcclSystem system, std::uint32_t nodes, const Variables& variables, N
       through_host_memory_.push_back(paths.between(from, to).type >= PathType::phb);
     }
   }
-  graphs_ = search_graphs(system_, paths, inter, environment_);
+  graphs_ = search_graphs(system_, paths, inter, environment_, version_);
   channels_ = connect_channels(system_, graphs_, nodes_, environment_, version_);
   if (inter) {
     const auto searched = std::min(graphs_.ring.channel_count(), graphs_.tree.channel_count());
@@ -68,7 +68,7 @@ Nccl::Nccl(NcclSystem system, std::uint32_t nodes, const Variables& variables, N
 }
 
 Nccl::Nccl(const Topology& topology, const Variables& variables, NcclVersion version,
-           std::optional<std::uint32_t> nodes, std::optional<std::uint32_t> gpus)
+           std::optional<std::uint32_t> nodes, const std::optional<LocalGpus>& gpus)
     : Nccl(system_from_topology(topology, version), nodes.value_or(host_count(topology)), variables,
            version, gpus) {}
 
@@ -83,7 +83,7 @@ std::optional<double> Nccl::estimate(NcclFunction function, NcclAlgorithm algori
                                      Protocol protocol, Bytes size,
                                      std::uint32_t operations) const {
   const Tuning& cell = tuning(function, algorithm, protocol);
-  if (cell.bandwidth <= 0) return std::nullopt;
+  if (cell.bandwidth <= 0 || !can_reduce(function, algorithm, reduction_)) return std::nullopt;
   double bandwidth = cell.bandwidth;
   double latency = cell.latency;
   const auto blocks = static_cast<std::uint64_t>(size.count) >> 6U;
@@ -112,6 +112,10 @@ std::optional<double> Nccl::estimate(NcclFunction function, NcclAlgorithm algori
 
 std::optional<std::string> Nccl::why_not(NcclFunction function, NcclAlgorithm algorithm,
                                          Protocol protocol) const {
+  if (!can_reduce(function, algorithm, reduction_)) {
+    return fmt::format("does not do {} of {}", to_string(reduction_.op),
+                       to_string(reduction_.type));
+  }
   if (tuning(function, algorithm, protocol).bandwidth > 0) return std::nullopt;
   const TuningInput input{&system_, &graphs_, nodes_, &environment_, version_};
   return collsim::why_not(function, algorithm, protocol, input).value_or("no channels are found");
@@ -134,15 +138,31 @@ void Nccl::complain_of_nothing(NcclFunction function) const {
     const auto algorithm = static_cast<NcclAlgorithm>(only - allowed.begin());
     const std::string missing = missing_requirement(
         function, algorithm, {&system_, &graphs_, nodes_, &environment_, version_});
+    if (missing.empty() && !can_reduce(function, algorithm, reduction_)) {
+      throw InputError(fmt::format("{} by {} of {}, {}", nccl_name(function), nccl_name(algorithm),
+                                   to_string(reduction_.type), to_string(reduction_.op)),
+                       reductions_of(algorithm));
+    }
     if (!missing.empty()) {
       throw InputError(
           fmt::format("NCCL cannot run {} by {} here", nccl_name(function), nccl_name(algorithm)),
           fmt::format("{} needs {}", nccl_name(algorithm), missing));
     }
   }
-  throw InputError(
-      fmt::format("NCCL_ALGO and NCCL_PROTO leave nothing for {}", nccl_name(function)),
-      "lists that keep an algorithm which the function has, such as Ring");
+  std::string reasons;
+  for (const NcclAlgorithm algorithm : all_nccl_algorithms) {
+    const auto reason = why_not(function, algorithm, Protocol::simple);
+    if (!allowed[index_of(algorithm)] || !reason) continue;
+    reasons +=
+        fmt::format("{}{}: {}", reasons.empty() ? " (" : "; ", nccl_name(algorithm), *reason);
+  }
+  throw InputError(fmt::format("NCCL_ALGO and NCCL_PROTO leave nothing for {}{}{}",
+                               nccl_name(function), reasons, reasons.empty() ? "" : ")"),
+                   "lists that keep an algorithm which the function has, such as Ring");
+}
+
+void Nccl::require_any(NcclFunction function) const {
+  static_cast<void>(choose(function, Bytes{8}));
 }
 
 Choice Nccl::choose(NcclFunction function, Bytes size, std::uint32_t operations) const {

@@ -14,6 +14,7 @@
 #include "models/nccl/launch_size.h"
 #include "models/nccl/paths.h"
 #include "models/nccl/point_to_point.h"
+#include "models/nccl/reduction.h"
 #include "models/nccl/system.h"
 #include "models/nccl/tuning.h"
 #include "models/nccl/version.h"
@@ -46,15 +47,23 @@ class Nccl {
  public:
   using Variables = std::map<std::string, std::string>;
 
-  /// `nodes` hosts like `system`, one rank per GPU, or only the first `gpus` of each. Throws
-  /// InputError for bad variables.
+  /// The GPUs of a host that take part, by their place among its GPUs, rising.
+  using LocalGpus = std::vector<std::uint32_t>;
+
+  /// `nodes` hosts like `system`, one rank per GPU, or per GPU of `gpus`. Throws InputError for bad
+  /// variables.
   Nccl(NcclSystem system, std::uint32_t nodes, const Variables& variables = {},
-       NcclVersion version = newest_nccl_version, std::optional<std::uint32_t> gpus = std::nullopt);
+       NcclVersion version = newest_nccl_version,
+       const std::optional<LocalGpus>& gpus = std::nullopt);
   /// The hosts of a topology (read_nccl_system()), or `nodes` like its first one.
   explicit Nccl(const Topology& topology, const Variables& variables = {},
                 NcclVersion version = newest_nccl_version,
                 std::optional<std::uint32_t> nodes = std::nullopt,
-                std::optional<std::uint32_t> gpus = std::nullopt);
+                const std::optional<LocalGpus>& gpus = std::nullopt);
+
+  /// What the calls that follow add up, and how; not every algorithm can do all (why_not()). At
+  /// first a sum of floats.
+  void set_reduction(const Reduction& reduction) { reduction_ = reduction; }
 
   const NcclSystem& system() const { return system_; }
   const NcclEnvironment& environment() const { return environment_; }
@@ -82,6 +91,10 @@ class Nccl {
     return table_[index_of(function)][index_of(algorithm)][index_of(protocol)];
   }
 
+  /// Throws InputError where NCCL_ALGO and NCCL_PROTO leave no pair for the function, saying what
+  /// an algorithm that is asked for alone would need.
+  void require_any(NcclFunction function) const;
+
   /// The pair with the least estimate, the first in NCCL's order among equals, with the channels
   /// and threads for that size. `size` as tuning counts it: count * element size, for AllGather and
   /// ReduceScatter times the ranks. `operations` are grouped calls per channel. Throws InputError
@@ -104,6 +117,7 @@ class Nccl {
   NcclEnvironment environment_;
   NcclVersion version_;
   std::uint32_t nodes_;
+  Reduction reduction_;
   NcclSystem system_;
   SystemBandwidth bandwidth_;
   std::vector<bool> through_host_memory_;  // [from * GPUs + to]

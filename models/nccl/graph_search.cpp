@@ -38,7 +38,8 @@ bool nvlink_is_split(const NcclSystem& system, const NcclPaths& paths) {
 /// The search for one graph: a state that is relaxed step by step, and the best found so far.
 class GraphSearch {
  public:
-  GraphSearch(const NcclSystem& system, const NcclPaths& paths, bool inter, int cross_nic)
+  GraphSearch(const NcclSystem& system, const NcclPaths& paths, bool inter, int cross_nic,
+              NcclVersion version)
       : system_(system),
         paths_(paths),
         inter_(inter),
@@ -46,7 +47,7 @@ class GraphSearch {
         gpus_(static_cast<std::uint32_t>(system.gpu_count())),
         cross_nic_(cross_nic),
         bandwidth_(system_bandwidth(system, paths, inter)),
-        speeds_(speed_table(capability_, inter)),
+        speeds_(speed_table(capability_, inter, version)),
         search_(system, paths, inter) {}
 
   NcclGraph run(const NcclGraph& asked) {
@@ -314,15 +315,19 @@ SystemBandwidth system_bandwidth(const NcclSystem& system, const NcclPaths& path
   return bandwidth;
 }
 
+std::size_t least_nvls_gpus(NcclVersion version) {
+  return version < NcclVersion{2, 28, 7} ? 3 : 2;
+}
+
 NcclGraphs search_graphs(const NcclSystem& system, const NcclPaths& paths, bool inter,
-                         const NcclEnvironment& environment) {
+                         const NcclEnvironment& environment, NcclVersion version) {
   const auto find = [&](const NcclGraph& asked) {
     if (!environment.graph_file.empty()) {
       if (auto given = read_nccl_graph(environment.graph_file, asked.use, system, environment)) {
         return *given;
       }
     }
-    return GraphSearch(system, paths, inter, environment.cross_nic).run(asked);
+    return GraphSearch(system, paths, inter, environment.cross_nic, version).run(asked);
   };
   NcclGraphs graphs;
   graphs.ring = find(asked_graph(GraphUse::ring, GraphPattern::ring, false, 1, 32));
@@ -338,8 +343,8 @@ NcclGraphs search_graphs(const NcclSystem& system, const NcclPaths& paths, bool 
     graphs.collnet_chain = find(graphs.collnet_chain);
     graphs.collnet_direct = find(graphs.collnet_direct);
   }
-  // NVLS needs three GPUs or more (NCCL src/transport/nvls.cc).
-  if (environment.nvls_enabled && system.gpu_count() > 2) graphs.nvls = find(graphs.nvls);
+  const bool enough = system.gpu_count() >= least_nvls_gpus(version);
+  if (environment.nvls_enabled && enough) graphs.nvls = find(graphs.nvls);
   return graphs;
 }
 

@@ -4,6 +4,7 @@
 #include "models/nccl/graph.h"
 #include "models/nccl/paths.h"
 #include "models/nccl/system.h"
+#include "models/nccl/version.h"
 
 namespace collsim {
 
@@ -29,6 +30,10 @@ struct NcclGraphs {
 /// taken from there. Graphs that are switched off, or need hardware that is missing, have no
 /// channels.
 NcclGraphs search_graphs(const NcclSystem& system, const NcclPaths& paths, bool inter,
-                         const NcclEnvironment& environment);
+                         const NcclEnvironment& environment, NcclVersion version);
+
+/// The fewest GPUs of a node that NVLS is set up for: two from 2.28.7 on, three before (NCCL
+/// src/transport/nvls.cc, ncclNvlsInit).
+std::size_t least_nvls_gpus(NcclVersion version);
 
 }  // namespace collsim

@@ -23,7 +23,7 @@ double intel_link_bandwidth(const NcclCpu& cpu, NcclVersion version) {
 }  // namespace
 
 double nvlink_bandwidth(int compute_capability, NcclVersion version) {
-  if (compute_capability >= 100) return version < NcclVersion{2, 28} ? 40.0 : 40.1;
+  if (compute_capability >= 100) return version < NcclVersion{2, 27, 5} ? 40.0 : 40.1;
   if (compute_capability >= 90) return version < NcclVersion{2, 20} ? 20.0 : 20.6;
   if (compute_capability == 86) return 12.0;
   if (compute_capability >= 70) return 20.0;

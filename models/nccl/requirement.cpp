@@ -24,8 +24,10 @@ std::string missing_in_network(const TuningInput& input) {
 std::string missing_in_node(const TuningInput& input) {
   if (!input.environment->nvls_enabled) return "NCCL_NVLS_ENABLE other than 0";
   if (input.graphs->nvls.channels.empty()) {
-    return "nodes of three or more GPUs, of Hopper's generation or later, on an NVSwitch with "
-           "'multicast: true'";
+    return fmt::format(
+        "nodes of {} or more GPUs, of Hopper's generation or later, on an NVSwitch with "
+        "'multicast: true'",
+        least_nvls_gpus(input.version) == 2 ? "two" : "three");
   }
   return {};
 }

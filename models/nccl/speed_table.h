@@ -2,9 +2,12 @@
 
 #include <span>
 
+#include "models/nccl/version.h"
+
 namespace collsim {
 
 /// The bandwidths per channel that NCCL's search tries, GB/s, falling. `inter`: with other nodes.
-std::span<const float> speed_table(int least_compute_capability, bool inter);
+/// Blackwell's table grew: 45 inside a node came with 2.29.2, 86 and 80 between nodes with 2.30.
+std::span<const float> speed_table(int least_compute_capability, bool inter, NcclVersion version);
 
 }  // namespace collsim

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cassert>
+#include <iterator>
 #include <optional>
+#include <set>
 
 #include "models/nccl/link_bandwidth.h"
 
@@ -45,9 +47,16 @@ const NcclCpu& NcclSystem::cpu() const {
   return nodes_[of_kind(NcclNodeKind::cpu).front()].cpu;
 }
 
-void NcclSystem::keep_first_gpus(std::size_t ranks) {
+void NcclSystem::keep_gpus(std::span<const std::uint32_t> ranks) {
+  const std::set<std::uint32_t> kept(ranks.begin(), ranks.end());
   for (std::size_t index = gpu_count(); index-- > 0;) {
-    if (static_cast<std::size_t>(gpu(index).gpu.rank) >= ranks) remove(NcclNodeKind::gpu, index);
+    NcclGpu& own = nodes_[by_kind_[0][index]].gpu;
+    const auto place = kept.find(static_cast<std::uint32_t>(own.rank));
+    if (place == kept.end()) {
+      remove(NcclNodeKind::gpu, index);
+    } else {
+      own.rank = static_cast<int>(std::distance(kept.begin(), place));
+    }
   }
 }
 

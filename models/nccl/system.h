@@ -83,9 +83,9 @@ class NcclSystem {
   bool multicast() const { return multicast_; }
   /// Forgets a NIC, the index being among nets.
   void remove_net(std::size_t index) { remove(NcclNodeKind::net, index); }
-  /// Forgets all GPUs but those of the first `ranks` ranks, as NCCL knows only the GPUs of its
-  /// communicator; NICs, switches and CPUs stay.
-  void keep_first_gpus(std::size_t ranks);
+  /// Forgets all GPUs but those of these ranks, which are numbered anew from 0 in rising order:
+  /// NCCL knows only the GPUs of its communicator. NICs, switches and CPUs stay.
+  void keep_gpus(std::span<const std::uint32_t> ranks);
 
  private:
   friend class NcclSystemBuilder;

@@ -1,5 +1,7 @@
 #include "models/nccl/tuning_enabled.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 
@@ -133,9 +135,9 @@ std::optional<std::string> why_not(NcclFunction function, NcclAlgorithm algorith
   if (protocol != Protocol::simple && !ring_or_tree) return "NCCL has no such kernel";
   const bool nvls = algorithm == NcclAlgorithm::nvls || algorithm == NcclAlgorithm::nvls_tree;
   if (nvls && graph_of(algorithm, *input.graphs).channel_count() < 2) {
-    return environment.nvls_enabled
-               ? "needs an NVSwitch that reduces (Hopper or later) and three GPUs or more"
-               : "NCCL_NVLS_ENABLE=0";
+    if (!environment.nvls_enabled) return "NCCL_NVLS_ENABLE=0";
+    return fmt::format("needs an NVSwitch that reduces (Hopper or later) and {} GPUs or more",
+                       least_nvls_gpus(input.version) == 2 ? "two" : "three");
   }
   return std::nullopt;
 }

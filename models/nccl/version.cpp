@@ -26,23 +26,25 @@ bool take_number(std::string_view& text, bool dot, int& number) {
 
 NcclVersion parse_nccl_version(std::string_view text) {
   const std::string accepted =
-      fmt::format("{} to {}, such as 2.28 or 2.28.9", to_string(oldest_nccl_version),
-                  to_string(newest_nccl_version));
+      fmt::format("{}.{} to {}, such as 2.28 or 2.28.9", oldest_nccl_version.major_number,
+                  oldest_nccl_version.minor_number, to_string(newest_nccl_version));
   NcclVersion version;
   std::string_view rest = text;
-  int patch = 0;
+  version.patch = last_patch;
   const bool numbers = take_number(rest, false, version.major_number) &&
                        take_number(rest, true, version.minor_number) &&
-                       (rest.empty() || take_number(rest, true, patch)) && rest.empty();
+                       (rest.empty() || take_number(rest, true, version.patch)) && rest.empty();
   if (!numbers) throw InputError(fmt::format("'{}' is no NCCL version", text), accepted);
-  if (version < oldest_nccl_version || version > newest_nccl_version) {
+  if (version < oldest_nccl_version || version > newest_nccl_version ||
+      version.patch > last_patch) {
     throw InputError(fmt::format("the rules of NCCL {} are not known", text), accepted);
   }
   return version;
 }
 
 std::string to_string(NcclVersion version) {
-  return fmt::format("{}.{}", version.major_number, version.minor_number);
+  const std::string series = fmt::format("{}.{}", version.major_number, version.minor_number);
+  return version.patch == last_patch ? series : fmt::format("{}.{}", series, version.patch);
 }
 
 }  // namespace collsim

@@ -46,6 +46,37 @@ Choice choose(Collective collective, std::string_view name) {
                    fmt::format("algorithms are {}", fmt::join(algorithm_names(collective), ", ")));
 }
 
+/// How many orders there are to rotate through.
+std::uint32_t rotations(Collective collective, const Placement& placement) {
+  const bool free = collective == Collective::all_reduce || collective == Collective::broadcast ||
+                    collective == Collective::reduce;
+  const auto nodes = placement.ranks_by_node();
+  const bool equal = std::all_of(nodes.begin(), nodes.end(), [&](const auto& node) {
+    return node.size() == nodes.front().size();
+  });
+  if (!free || !equal || nodes.size() < 2) return 1;
+  return static_cast<std::uint32_t>(nodes.front().size());
+}
+
+/// The rank at every place, where each node's are rotated.
+std::vector<Rank> rotated_ranks(const Placement& placement, std::uint32_t places) {
+  std::vector<Rank> ranks(placement.ranks());
+  for (const auto& node : placement.ranks_by_node()) {
+    for (std::size_t i = 0; i < node.size(); ++i) ranks[node[i]] = node[(i + places) % node.size()];
+  }
+  return ranks;
+}
+
+Schedule schedule_of(const Choice& choice, const Placement& placement, std::vector<Rank> ranks,
+                     Rank root) {
+  ScheduleBuilder builder(placement.ranks(), choice.algorithm->chunks(placement, choice.inter));
+  const auto place_of_root = std::find(ranks.begin(), ranks.end(), root) - ranks.begin();
+  Group all(builder, std::move(ranks));
+  all.set_root(static_cast<Rank>(place_of_root));
+  choice.algorithm->emit(all, placement, choice.inter);
+  return std::move(builder).build();
+}
+
 }  // namespace
 
 std::vector<std::vector<Rank>> Placement::ranks_by_node() const {
@@ -117,7 +148,7 @@ std::optional<std::string> why_unsupported(Collective collective, std::string_vi
 }
 
 Plan make_plan(Collective collective, std::string_view name, const Placement& placement,
-               std::uint32_t channels, Rank root) {
+               std::uint32_t channels, Rank root, ChannelOrder order) {
   if (placement.ranks() == 0 || channels == 0) {
     throw InputError("a plan without ranks or channels", "at least one of each");
   }
@@ -125,26 +156,26 @@ Plan make_plan(Collective collective, std::string_view name, const Placement& pl
     throw InputError(fmt::format("root {} of {} ranks", root, placement.ranks()),
                      fmt::format("0 to {}", placement.ranks() - 1));
   }
-  const auto [algorithm, inter] = choose(collective, name);
+  const Choice choice = choose(collective, name);
+  const auto& [algorithm, inter] = choice;
   if (const auto reason = algorithm->unsupported(placement, inter)) {
     const std::size_t semicolon = reason->find("; ");
     throw InputError(reason->substr(0, semicolon), reason->substr(semicolon + 2));
   }
-  const std::uint32_t chunks = algorithm->chunks(placement, inter);
-  ScheduleBuilder builder(placement.ranks(), chunks);
-  std::vector<Rank> ranks(placement.ranks());
-  std::iota(ranks.begin(), ranks.end(), Rank{0});
-  Group all(builder, std::move(ranks));
-  all.set_root(has_root(collective) ? root : 0);
-  algorithm->emit(all, placement, inter);
-
   Plan plan;
   plan.collective = collective;
-  plan.root = all.root();
+  plan.root = has_root(collective) ? root : 0;
   plan.algorithm = inter == nullptr ? std::string(algorithm->name)
                                     : fmt::format("{}:{}", algorithm->name, inter->name);
-  plan.schedules.push_back(std::move(builder).build());
-  plan.schedule_of_channel.assign(channels, 0);
+  const std::uint32_t orders =
+      order == ChannelOrder::rotated ? std::min(channels, rotations(collective, placement)) : 1;
+  for (std::uint32_t places = 0; places < orders; ++places) {
+    plan.schedules.push_back(
+        schedule_of(choice, placement, rotated_ranks(placement, places), plan.root));
+  }
+  for (std::uint32_t channel = 0; channel < channels; ++channel) {
+    plan.schedule_of_channel.push_back(channel % orders);
+  }
   return plan;
 }
 

@@ -57,11 +57,20 @@ std::vector<std::string> algorithm_names(Collective collective);
 std::optional<std::string> why_unsupported(Collective collective, std::string_view name,
                                            const Placement& placement);
 
-/// The plan of the algorithm of that name, the same on every channel. `name` may be
+/// Whose place in an algorithm the ranks take on the channels of a plan.
+enum class ChannelOrder : std::uint8_t {
+  same,  ///< on every channel rank i has place i
+  /// On channel c the ranks of every node are rotated by c places, so that every GPU of a node, and
+  /// the NIC beside it, is the way in and out on some channel. Only where nodes have equally many
+  /// ranks, and the data of ranks have no order of their own (all_reduce, broadcast, reduce).
+  rotated,
+};
+
+/// The plan of the algorithm of that name, with that order on its channels. `name` may be
 /// "hierarchical:<inter-node algorithm>"; `root` counts only where the collective has one. Throws
 /// InputError when there is no such algorithm (naming those there are), when it does not support
 /// the placement, or when the root is no rank.
 Plan make_plan(Collective collective, std::string_view name, const Placement& placement,
-               std::uint32_t channels = 1, Rank root = 0);
+               std::uint32_t channels = 1, Rank root = 0, ChannelOrder order = ChannelOrder::same);
 
 }  // namespace collsim

@@ -69,7 +69,8 @@ TEST_F(CrossoverOfH200, sides_of_a_crossover_are_led_as_it_says) {
 TEST_F(CrossoverOfH200, losses_are_those_of_the_times_beside) {
   const CrossoverReport report =
       find_crossovers(predictor(Collective::all_reduce), {Bytes{1 << 12}, Bytes{1 << 21}});
-  const Following& following = report.following;
+  ASSERT_TRUE(report.following);
+  const Following& following = *report.following;
   EXPECT_EQ(following.regret.sizes, 2U);
   EXPECT_DOUBLE_EQ(following.regret.worst,
                    following.choice_time.value / following.fastest_time.value - 1);

@@ -149,7 +149,7 @@ TEST_P(EveryCall, of_the_textbook_is_sound) {
         run.algorithm = algorithm;
         run.protocol = protocol;
         run.channels = 2;
-        run.chunking.largest_chunk = {8 << 20};
+        run.chunking.emplace().largest_chunk = {8 << 20};
         expect_sound_answers(
             Predictor(topology, cost, collective, run, ranks, has_root(collective) ? ranks / 2 : 0),
             collective);

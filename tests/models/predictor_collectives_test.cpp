@@ -28,7 +28,7 @@ TEST(PredictorCollectives, all_are_answered_within_their_bounds) {
         RunSpec run;
         run.schedule = ScheduleKind::textbook;
         run.algorithm = name;
-        run.chunking.largest_chunk = Bytes{100000};
+        run.chunking.emplace().largest_chunk = Bytes{100000};
         const Rank root = ranks / 2;
         Placement placement = uniform_placement(ranks, 8);
         if (why_unsupported(collective, name, placement)) continue;

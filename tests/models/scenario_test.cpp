@@ -33,8 +33,8 @@ runs:
   EXPECT_EQ(scenario.collective, Collective::all_reduce);
   EXPECT_FALSE(scenario.ranks);
   ASSERT_EQ(scenario.runs.size(), 1U);
-  EXPECT_EQ(scenario.runs[0].channels, 1U);
-  EXPECT_EQ(scenario.runs[0].chunking, Chunking{});
+  EXPECT_FALSE(scenario.runs[0].channels);
+  EXPECT_FALSE(scenario.runs[0].chunking);
   EXPECT_FALSE(scenario.runs[0].schedule);
   EXPECT_FALSE(scenario.runs[0].protocol);
   EXPECT_FALSE(scenario.ranks_per_node);

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ostream.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <ostream>
@@ -65,6 +66,15 @@ Nccl make_nccl(const std::string& machine, const po::variables_map& values) {
   return Nccl(topology, variables, version, nodes);
 }
 
+/// Throws InputError where the variables leave NCCL nothing to run at all.
+void require_choice(const Nccl& nccl) {
+  if (nccl.ranks() < 2) return;
+  const bool any =
+      std::any_of(all_nccl_functions.begin(), all_nccl_functions.end(),
+                  [&](NcclFunction function) { return !selection_sweep(nccl, function).empty(); });
+  if (!any) nccl.require_any(NcclFunction::all_reduce);
+}
+
 }  // namespace
 
 int run_choose(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
@@ -86,6 +96,7 @@ int run_choose(std::span<const std::string> args, std::ostream& out, std::ostrea
   for (const std::string& warning : nccl.environment().warnings) {
     fmt::print(err, "collsim: {}\n", warning);
   }
+  require_choice(nccl);
   const std::string name = std::filesystem::path(machine).filename().string();
   if (format == "json") {
     print_choice_json(nccl, name, out);

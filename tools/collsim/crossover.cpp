@@ -6,8 +6,11 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <ostream>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "models/parallel.h"
 #include "sim/input_error.h"
@@ -32,46 +35,166 @@ constexpr std::string_view epilogue =
     "At which sizes NCCL's algorithms (each with its best protocol) and protocols (each with its\n"
     "best algorithm) change places: by simulation, and by the estimates that NCCL chooses by.\n"
     "Sizes go up to 256 MiB unless -e says more. Below, what following NCCL's choice loses\n"
-    "against the fastest simulated.\n"
+    "against the fastest simulated. Of a textbook's schedule, at which sizes its algorithms "
+    "change\n"
+    "places: by simulation, and by the analytic model. With -a only those named are compared.\n"
     "\n"
     "  collsim crossover -t hgx-h200 --over-ranks 2,4,8\n"
-    "  collsim crossover -t dgx-h100-x4 -c broadcast --format csv";
+    "  collsim crossover -t dgx-h100-x4 -c broadcast --format csv\n"
+    "  collsim crossover --alpha 1us --bandwidth 50GB/s --ranks 64 -a ring,double_binary_tree";
 
 /// LL at a gibibyte is a million messages, and long decided.
 constexpr Bytes largest_by_default{256 << 20};
 
-std::vector<CrossoverReport> find_reports(const Question& question, const RunSpec& run,
-                                          const std::vector<std::uint32_t>& ranks,
+/// The GPUs of each comparison: those of the question, or as many as are asked for.
+std::vector<std::vector<DeviceId>> gpus_of(const Question& question,
+                                           const std::optional<std::string>& over_ranks) {
+  if (!over_ranks) return {question.gpus};
+  std::vector<std::vector<DeviceId>> gpus;
+  const auto most = static_cast<std::uint32_t>(question.topology.gpus().size());
+  for (const std::uint32_t ranks : parse_numbers("over-ranks", *over_ranks, 2, most)) {
+    gpus.push_back(first_gpus(question.topology, ranks, question.scenario.ranks_per_node));
+  }
+  return gpus;
+}
+
+Predictor predictor_of(const Question& question, const RunSpec& run,
+                       const std::vector<DeviceId>& gpus) {
+  const Scenario& scenario = question.scenario;
+  return {question.topology, question.cost, scenario.collective, run, gpus, scenario.root};
+}
+
+/// NCCL's runs as one that may choose among all of them.
+RunSpec joint_run(const std::vector<RunSpec>& runs) {
+  RunSpec joint = runs.front();
+  if (runs.size() == 1) return joint;
+  std::string names;
+  for (const RunSpec& run : runs) {
+    const auto algorithm = find_nccl_run(run.algorithm);
+    if (!algorithm) {
+      throw InputError(fmt::format("crossover: '{}' among others", run.algorithm),
+                       "names of algorithms, or auto alone");
+    }
+    if (run.variables != joint.variables || run.nccl_version != joint.nccl_version) {
+      throw InputError("crossover: runs that differ in more than their algorithm",
+                       "runs that are otherwise alike, such as -a ring,tree");
+    }
+    names += fmt::format("{}{}", names.empty() ? "" : ",", nccl_name(*algorithm));
+  }
+  joint.algorithm = "auto";
+  joint.variables["NCCL_ALGO"] = names;
+  return joint;
+}
+
+/// Throws InputError where NCCL cannot run one of the algorithms that are named.
+void require_all(const Predictor& predictor, const std::vector<RunSpec>& runs) {
+  if (predictor.nccl() == nullptr || !predictor.nccl_function()) return;
+  for (const RunSpec& run : runs) {
+    const auto algorithm = find_nccl_run(run.algorithm);
+    if (!algorithm) continue;
+    const auto reason =
+        predictor.nccl()->why_not(*predictor.nccl_function(), *algorithm, Protocol::simple);
+    if (!reason) continue;
+    throw InputError(
+        fmt::format("crossover: NCCL cannot run {} by {} here: {}",
+                    nccl_name(*predictor.nccl_function()), nccl_name(*algorithm), *reason),
+        "algorithms that it can run; see `collsim explain`");
+  }
+}
+
+std::vector<CrossoverReport> find_reports(const Question& question,
+                                          const std::vector<std::vector<DeviceId>>& gpus,
                                           std::ostream& err) {
-  const std::vector<Bytes> sizes = expand(question.scenario.sizes, float_size);
-  std::vector<CrossoverReport> reports(ranks.size());
+  const std::vector<RunSpec>& runs = question.scenario.runs;
+  const RunSpec run = joint_run(runs);
   std::vector<Predictor> predictors;
-  for (const std::uint32_t count : ranks) {
-    predictors.emplace_back(question.topology, question.cost, question.scenario.collective, run,
-                            count, question.scenario.root, question.scenario.ranks_per_node);
+  for (const auto& each : gpus) {
+    predictors.push_back(predictor_of(question, run, each));
+    require_all(predictors.back(), runs);
     warn(predictors.back(), err);
   }
-  for_each_in_parallel(ranks.size(), std::max(1U, std::thread::hardware_concurrency()),
+  std::vector<CrossoverReport> reports(gpus.size());
+  const std::vector<Bytes> sizes = sizes_of(question);
+  for_each_in_parallel(gpus.size(), std::max(1U, std::thread::hardware_concurrency()),
                        [&](std::size_t i) { reports[i] = find_crossovers(predictors[i], sizes); });
   return reports;
+}
+
+/// The runs of a textbook's schedule: those named, or all algorithms that are not made of others.
+std::vector<RunSpec> textbook_runs(const Question& question, bool named) {
+  const std::vector<RunSpec>& runs = question.scenario.runs;
+  if (named) return runs;
+  std::vector<RunSpec> all;
+  for (const Algorithm& algorithm : algorithms()) {
+    if (algorithm.collective != question.scenario.collective || algorithm.composed) continue;
+    RunSpec run = runs.front();
+    run.algorithm = algorithm.name;
+    all.push_back(run);
+  }
+  return all;
+}
+
+std::vector<CrossoverReport> find_textbook_reports(const Question& question,
+                                                   const std::vector<std::vector<DeviceId>>& gpus,
+                                                   bool named) {
+  const std::vector<RunSpec> runs = textbook_runs(question, named);
+  std::vector<CrossoverReport> reports;
+  for (const auto& each : gpus) {
+    std::vector<Predictor> predictors;
+    for (const RunSpec& run : runs) predictors.push_back(predictor_of(question, run, each));
+    reports.push_back(find_textbook_crossovers(predictors, sizes_of(question)));
+  }
+  return reports;
+}
+
+/// Throws InputError where some runs follow NCCL's rules and others a textbook's.
+ScheduleKind common_schedule(const std::vector<RunSpec>& runs) {
+  for (const RunSpec& run : runs) {
+    if (run.schedule == runs.front().schedule) continue;
+    throw InputError(
+        fmt::format("crossover: {} in a {} schedule and {} in a {} one", runs.front().algorithm,
+                    to_string(*runs.front().schedule), run.algorithm, to_string(*run.schedule)),
+        "--schedule textbook for all, or algorithms of NCCL's alone");
+  }
+  return *runs.front().schedule;
+}
+
+std::string names_of(const PairCrossover& pair) {
+  return fmt::format("{}, {}", pair.first, pair.second);
+}
+
+int widest_pair(const std::vector<CrossoverReport>& reports) {
+  std::size_t widest = 18;
+  for (const CrossoverReport& report : reports) {
+    for (const PairCrossover& pair : report.pairs) widest = std::max(widest, names_of(pair).size());
+  }
+  return static_cast<int>(widest);
+}
+
+std::string describe_textbook(const Question& question) {
+  return fmt::format("textbook schedules; calibration {}", question.cost.calibration);
 }
 
 void print_table(const Question& question, const std::vector<CrossoverReport>& reports,
                  std::ostream& out) {
   fmt::print(out, "# {} on {}\n", to_string(question.scenario.collective),
              question.topology.name());
-  fmt::print(out, "{:>5} {:<18} {:<36} {}\n", "ranks", "pair", "simulated", "NCCL");
+  const bool by_nccl = question.scenario.runs.front().schedule == ScheduleKind::nccl;
+  if (!by_nccl) fmt::print(out, "# {}\n", describe_textbook(question));
+  const int width = widest_pair(reports);
+  fmt::print(out, "{:>5} {:<{}} {:<36} {}\n", "ranks", "pair", width, "simulated",
+             by_nccl ? "NCCL" : "estimate");
   for (const CrossoverReport& report : reports) {
     for (const PairCrossover& pair : report.pairs) {
-      fmt::print(out, "{:>5} {:<18} {:<36} {}\n", report.ranks,
-                 fmt::format("{}, {}", pair.first, pair.second),
+      fmt::print(out, "{:>5} {:<{}} {:<36} {}\n", report.ranks, names_of(pair), width,
                  describe(pair.simulated, pair.first, pair.second),
-                 describe(pair.nccl, pair.first, pair.second));
+                 describe(pair.estimated, pair.first, pair.second));
     }
   }
-  fmt::print(out, "\nfollowing NCCL's choice\n");
+  if (by_nccl) fmt::print(out, "\nfollowing NCCL's choice\n");
   for (const CrossoverReport& report : reports) {
-    const Following& following = report.following;
+    if (!report.following) continue;
+    const Following& following = *report.following;
     fmt::print(out, "{:>5} ranks: fastest at {} of {} sizes; loses {:.1f} % on average",
                report.ranks, following.regret.best, following.regret.sizes,
                100 * following.regret.mean);
@@ -95,19 +218,20 @@ std::string_view name(bool first, const PairCrossover& pair) {
 
 Record row_of(const Question& question, const RunSpec& run, const CrossoverReport& report,
               const PairCrossover& pair) {
-  const Following& following = report.following;
+  const auto& following = report.following;
   Record row{{"nranks", report.ranks},
              {"first", pair.first},
              {"second", pair.second},
              {"simulated_before", name(pair.simulated.first_before, pair)},
              {"simulated_size_bytes", size_or_null(pair.simulated)},
              {"simulated_after", name(pair.simulated.first_after, pair)},
-             {"nccl_before", name(pair.nccl.first_before, pair)},
-             {"nccl_size_bytes", size_or_null(pair.nccl)},
-             {"nccl_after", name(pair.nccl.first_after, pair)},
-             {"lost_mean", following.regret.mean},
-             {"lost_worst", following.regret.worst},
-             {"lost_worst_size_bytes", following.worst_size.count}};
+             {"schedule", to_string(*run.schedule)},
+             {"estimate_before", name(pair.estimated.first_before, pair)},
+             {"estimate_size_bytes", size_or_null(pair.estimated)},
+             {"estimate_after", name(pair.estimated.first_after, pair)},
+             {"lost_mean", following ? Record(following->regret.mean) : Record()},
+             {"lost_worst", following ? Record(following->regret.worst) : Record()},
+             {"lost_worst_size_bytes", following ? Record(following->worst_size.count) : Record()}};
   Record context = context_of(question, &run);
   context["nranks"] = report.ranks;
   row.update(context);
@@ -139,12 +263,15 @@ ordered_json to_json(const Question& question, const RunSpec& run, const Crossov
     pairs.push_back({{"first", pair.first},
                      {"second", pair.second},
                      {"simulated", to_json(pair.simulated, pair)},
-                     {"nccl", to_json(pair.nccl, pair)}});
+                     {"estimate", to_json(pair.estimated, pair)}});
   }
-  const Following& following = report.following;
   ordered_json json = context_of(question, &run);
   json["nranks"] = report.ranks;
+  json["schedule"] = to_string(*run.schedule);
   json["pairs"] = pairs;
+  json["following_nccl"] = nullptr;
+  if (!report.following) return json;
+  const Following& following = *report.following;
   json["following_nccl"] = {{"sizes", following.regret.sizes},
                             {"fastest", following.regret.best},
                             {"lost_mean", following.regret.mean},
@@ -170,16 +297,19 @@ int run_crossover(std::span<const std::string> args, std::ostream& out, std::ost
     question.scenario.sizes.to = std::min(question.scenario.sizes.to, largest_by_default);
     question.scenario.sizes.to = std::max(question.scenario.sizes.to, question.scenario.sizes.from);
   }
-  std::vector<std::uint32_t> ranks{question.ranks};
-  if (values->contains("over-ranks")) {
-    ranks = parse_numbers("over-ranks", (*values)["over-ranks"].as<std::string>(), 2,
-                          static_cast<std::uint32_t>(question.topology.gpus().size()));
-  }
+  std::optional<std::string> over_ranks;
+  if (values->contains("over-ranks")) over_ranks = (*values)["over-ranks"].as<std::string>();
+  const auto gpus = gpus_of(question, over_ranks);
   const RunSpec& run = question.scenario.runs.front();
-  if (run.schedule != ScheduleKind::nccl) {
-    throw InputError("crossover: a textbook schedule", "--schedule nccl, or a machine with it");
+  const bool named = values->contains("algorithm") || values->contains("scenario");
+  const std::vector<CrossoverReport> reports =
+      common_schedule(question.scenario.runs) == ScheduleKind::nccl
+          ? find_reports(question, gpus, err)
+          : find_textbook_reports(question, gpus, named);
+  if (std::all_of(reports.begin(), reports.end(),
+                  [](const CrossoverReport& report) { return report.pairs.empty(); })) {
+    throw InputError("crossover: nothing to compare", "two algorithms or protocols at least");
   }
-  const std::vector<CrossoverReport> reports = find_reports(question, run, ranks, err);
   if (question.format == Format::table) {
     print_table(question, reports, out);
   } else if (question.format == Format::csv) {

@@ -21,13 +21,14 @@ constexpr std::string_view epilogue =
     "what the critical path consists of. docs/algorithms.md derives every form.\n"
     "\n"
     "  collsim estimate -t hgx-h200 -a ring,tree -b 1M -e 1G -f 32\n"
-    "  collsim estimate -t switch-64 -a ring --format csv";
+    "  collsim estimate -t switch-64 -a ring --format csv\n"
+    "  collsim estimate --alpha 1us --bandwidth 50GB/s --ranks 64 -a ring,tree -b 8 -e 1G";
 
 void write_rows(const Question& question, const RunSpec& run, Report& report, std::ostream& err) {
   const Predictor predictor = make_predictor(question, run);
   warn(predictor, err);
-  report.begin({&question, &run, "analytic"});
-  for (const Bytes size : expand(question.scenario.sizes, float_size)) {
+  report.begin({&question, &predictor.run(), "analytic"});
+  for (const Bytes size : sizes_of(question)) {
     report.add({predictor.estimate(size), std::nullopt, predictor.critical_path(size)});
   }
   report.end();

@@ -31,8 +31,7 @@ constexpr std::string_view epilogue =
 
 Bytes only_size(const Question& question) {
   if (question.scenario.collective == Collective::barrier) return {};
-  return expand({question.scenario.sizes.from, question.scenario.sizes.from, 2}, float_size)
-      .front();
+  return sizes_of(question).front();
 }
 
 }  // namespace

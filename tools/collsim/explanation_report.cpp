@@ -127,6 +127,27 @@ void print_busiest(const Explanation& explanation, std::ostream& out) {
   fmt::print(out, "\n");
 }
 
+void print_memory(const BufferMemory& memory, std::ostream& out) {
+  fmt::print(out,
+             "buffers of the communicator: {} per GPU, {} connections on {} channels x\n"
+             "  (LL {}, LL128 {}, Simple {}): what Ring and Tree receive into; not\n"
+             "  counted: NVLS, sends and receives, and what is sent to the network\n\n",
+             to_string(memory.total), memory.connections, memory.channels,
+             to_string(memory.buffers[index_of(Protocol::ll)]),
+             to_string(memory.buffers[index_of(Protocol::ll128)]),
+             to_string(memory.buffers[index_of(Protocol::simple)]));
+}
+
+nlohmann::ordered_json memory_json(const std::optional<BufferMemory>& memory) {
+  if (!memory) return nullptr;
+  return {{"channels", memory->channels},
+          {"connections", memory->connections},
+          {"ll_buffer_bytes", memory->buffers[index_of(Protocol::ll)].count},
+          {"ll128_buffer_bytes", memory->buffers[index_of(Protocol::ll128)].count},
+          {"simple_buffer_bytes", memory->buffers[index_of(Protocol::simple)].count},
+          {"bytes_per_gpu", memory->total.count}};
+}
+
 nlohmann::ordered_json candidate_json(const CandidateTime& candidate) {
   nlohmann::ordered_json json{{"algorithm", to_string(candidate.algorithm)},
                               {"protocol", to_string(candidate.protocol)},
@@ -192,6 +213,7 @@ nlohmann::ordered_json explanation_json(const Question& question, const RunSpec&
                                {"capacity_GBps", in_gigabytes_per_second(use.capacity)},
                                {"utilisation", use.utilisation}});
   }
+  json["buffer_memory"] = memory_json(explanation.memory);
   return json;
 }
 
@@ -220,6 +242,7 @@ void print_explanation(const Section& section, const Predictor& predictor,
   print_shares(explanation, out);
   print_path(explanation, out);
   print_busiest(explanation, out);
+  if (explanation.memory) print_memory(*explanation.memory, out);
 }
 
 void print_explanations_json(const Question& question, std::span<const Explanation> explanations,

@@ -63,8 +63,7 @@ double parse_share(const std::string& text) {
 Bytes only_size(const po::variables_map& values, const Question& question) {
   if (question.scenario.collective == Collective::barrier) return {};
   if (values.count("minbytes") == 0) throw InputError("no size to try", "-b SIZE");
-  const Bytes size = question.scenario.sizes.from;
-  return expand({size, size, 2}, float_size).front();
+  return sizes_of(question).front();
 }
 
 std::string cable_name(const RankedLink& ranked, const Topology& topology) {

@@ -1,10 +1,15 @@
 #pragma once
 
+#include <fmt/format.h>
+
 #include <boost/program_options.hpp>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "sim/input_error.h"
+#include "sim/units.h"
 
 namespace collsim::command {
 
@@ -17,5 +22,20 @@ std::uint32_t bounded_option(const boost::program_options::variables_map& values
 /// InputError naming the option.
 std::vector<std::uint32_t> parse_numbers(std::string_view option, std::string_view text,
                                          std::uint32_t least, std::uint32_t most);
+
+/// The value of an option that is a quantity with a unit, more than 0, as `parse` reads it
+/// (parse_time, parse_rate). Throws InputError naming the option.
+template <typename Quantity>
+Quantity quantity_option(const boost::program_options::variables_map& values,
+                         const std::string& option, Quantity (*parse)(std::string_view text)) {
+  const auto& text = values[option].template as<std::string>();
+  try {
+    const Quantity quantity = parse(text);
+    if (quantity.value > 0) return quantity;
+  } catch (const QuantityError& error) {
+    throw InputError(fmt::format("--{}: {}", option, error.wrong()), error.accepted());
+  }
+  throw InputError(fmt::format("--{}: {}", option, text), "more than 0");
+}
 
 }  // namespace collsim::command

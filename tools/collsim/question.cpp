@@ -12,8 +12,11 @@
 #include "models/data_directory.h"
 #include "models/machine.h"
 #include "sim/input_error.h"
+#include "sim/topologies/alpha_beta.h"
+#include "sim/units.h"
 #include "tools/collsim/numbers.h"
 #include "tools/collsim/options.h"
+#include "tools/collsim/rank_list.h"
 
 namespace collsim::command {
 
@@ -132,14 +135,18 @@ void override_runs(const po::variables_map& values, Scenario& scenario) {
     if (const auto name = given<std::string>(values, "protocol")) {
       run.protocol = parse_protocol(*name);
     }
+    if (const auto name = given<std::string>(values, "datatype")) {
+      run.reduction.type = parse_datatype(*name);
+    }
+    if (const auto name = given<std::string>(values, "op")) {
+      run.reduction.op = parse_reduction_op(*name);
+    }
     if (const auto channels = given<int>(values, "channels")) {
       run.channels = static_cast<std::uint32_t>(positive("channels", *channels));
-      if (run.channels > 64) {
-        throw InputError(fmt::format("--channels: {}", run.channels), "1 to 64");
-      }
+      if (*channels > 64) throw InputError(fmt::format("--channels: {}", *channels), "1 to 64");
     }
     if (const auto chunk = given<std::string>(values, "chunk")) {
-      run.chunking.largest_chunk.count = parse_size("chunk", *chunk);
+      run.chunking.emplace().largest_chunk.count = parse_size("chunk", *chunk);
     }
   }
 }
@@ -156,6 +163,50 @@ Rank usable_gpus(const Question& question) {
   return usable;
 }
 
+/// Those of --rank-list, else the first ones.
+std::vector<DeviceId> chosen_gpus(const po::variables_map& values, const Question& question) {
+  const Scenario& scenario = question.scenario;
+  if (const auto list = given<std::string>(values, "rank-list")) {
+    for (const char* option : {"ranks", "ranks-per-node"}) {
+      if (values.count(option) == 0) continue;
+      throw InputError(fmt::format("both --rank-list and --{}", option), "one of them");
+    }
+    return parse_rank_list(*list, question.topology);
+  }
+  return first_gpus(question.topology, scenario.ranks.value_or(usable_gpus(question)),
+                    scenario.ranks_per_node);
+}
+
+/// Whether the machine is given by --alpha and --bandwidth.
+bool is_two_numbers(const po::variables_map& values) {
+  const bool alpha = values.count("alpha") != 0;
+  const bool bandwidth = values.count("bandwidth") != 0;
+  if (!alpha && !bandwidth) return false;
+  if (alpha != bandwidth) {
+    throw InputError(alpha ? "--alpha without --bandwidth" : "--bandwidth without --alpha",
+                     "both, such as --alpha 1us --bandwidth 50GB/s");
+  }
+  if (values.count("topology") != 0) {
+    throw InputError("both a machine and --alpha with --bandwidth", "one of them");
+  }
+  return true;
+}
+
+Machine machine_of(const po::variables_map& values, const Scenario& scenario) {
+  if (!is_two_numbers(values)) return load_machine(scenario.topology.string());
+  if (!scenario.ranks) {
+    throw InputError("--alpha and --bandwidth without --ranks", "how many ranks there are");
+  }
+  constexpr std::uint32_t most_ranks = 16384;
+  if (*scenario.ranks > most_ranks) {
+    throw InputError(fmt::format("--ranks: {}", *scenario.ranks),
+                     fmt::format("1 to {}", most_ranks));
+  }
+  return {alpha_beta_machine(*scenario.ranks, quantity_option(values, "alpha", parse_time),
+                             quantity_option(values, "bandwidth", parse_rate)),
+          {}};
+}
+
 Scenario read_scenario(const po::variables_map& values) {
   Scenario scenario;
   if (const auto file = given<std::string>(values, "scenario")) {
@@ -163,8 +214,9 @@ Scenario read_scenario(const po::variables_map& values) {
   }
   if (const auto topology = given<std::string>(values, "topology")) {
     scenario.topology = find_data_file(*topology, "topologies");
-  } else if (scenario.topology.empty()) {
-    throw InputError("no machine is given", "a scenario file, or --topology FILE");
+  } else if (scenario.topology.empty() && !is_two_numbers(values)) {
+    throw InputError("no machine is given",
+                     "a scenario file, --topology FILE, or --alpha and --bandwidth");
   }
   if (const auto name = given<std::string>(values, "collective")) {
     const auto collective = find_collective(*name);
@@ -211,10 +263,19 @@ po::options_description question_options(SizesAsked sizes, const char* formats) 
       ("scenario", po::value<std::string>(), "scenario file; may be given bare")  //
       ("topology,t", po::value<std::string>(),
        "machine: a file, or a shipped name such as "
-       "hgx-h200")                                                                          //
+       "hgx-h200")  //
+      ("alpha", po::value<std::string>(),
+       "with --bandwidth and --ranks, in place of a machine: the textbook's, on which a message "
+       "takes alpha + bytes / bandwidth, such as 1us")                                      //
+      ("bandwidth", po::value<std::string>(), "of every rank, each way, such as 50GB/s")    //
       ("ranks,n", po::value<int>(), "GPUs that take part, the first ones (default: all)")   //
       ("ranks-per-node", po::value<int>(), "of every node, the first ones (default: all)")  //
+      ("rank-list", po::value<std::string>(),
+       "GPUs that take part, in the order of ranks: 0,2,4..6 or node1/gpu0,node0/gpu3")     //
       ("collective,c", po::value<std::string>(), "default all_reduce; see `collsim list`")  //
+      ("datatype,d", po::value<std::string>(),
+       "as nccl-tests: float, half, ... (default float)")                             //
+      ("op,o", po::value<std::string>(), "sum, prod, min, max or avg (default sum)")  //
       ("root,r", po::value<int>(),
        "rank that a rooted collective starts or ends at (default 0)")  //
       ("algorithm,a", po::value<std::string>(),
@@ -232,10 +293,12 @@ po::options_description question_options(SizesAsked sizes, const char* formats) 
        "NCCL only: send and receive buffer are one, so that nothing is copied besides")      //
       ("graph", po::bool_switch(), "calls of a CUDA graph, which no CPU issues one by one")  //
       ("channels", po::value<int>(),
-       "textbook only: channels that share the data (default 1)")  //
+       "textbook only: channels that share the data (default: as many as NCCL runs on that "
+       "machine; "
+       "1 where the calibration is ideal)")  //
       ("chunk", po::value<std::string>(),
-       "textbook only: largest chunk; larger buffers are pipelined in loops "
-       "(default: unlimited)")  //
+       "textbook only: largest chunk; larger buffers are pipelined in loops; 0 is unlimited "
+       "(default: NCCL's; unlimited where the calibration is ideal)")  //
       ("minbytes,b", po::value<std::string>(), sweep ? "smallest size (default 8)" : "the size");
   if (sweep) {
     options.add_options()                                                          //
@@ -264,7 +327,7 @@ Question read_question(const po::variables_map& values, std::ostream& err) {
   question.wide = given<bool>(values, "wide").value_or(false);
   question.nccl_estimate = given<bool>(values, "nccl-estimate").value_or(false);
   question.scenario = read_scenario(values);
-  Machine machine = load_machine(question.scenario.topology.string());
+  Machine machine = machine_of(values, question.scenario);
   question.topology = std::move(machine.topology);
   question.cost = question.scenario.calibration ? load_calibration(*question.scenario.calibration)
                                                 : calibration_for(question.topology);
@@ -272,7 +335,8 @@ Question read_question(const po::variables_map& values, std::ostream& err) {
   for (const std::string& warning : machine.warnings) {
     fmt::print(err, "collsim: warning: {}\n", warning);
   }
-  question.ranks = question.scenario.ranks.value_or(usable_gpus(question));
+  question.gpus = chosen_gpus(values, question);
+  question.ranks = static_cast<Rank>(question.gpus.size());
   question.faults = find_faults(question.scenario.faults, question.topology, question.ranks,
                                 question.scenario.seed);
   for (RunSpec& run : question.scenario.runs) {
@@ -290,8 +354,12 @@ Question read_question(const po::variables_map& values, std::ostream& err) {
 
 Predictor make_predictor(const Question& question, const RunSpec& run) {
   const Scenario& scenario = question.scenario;
-  return {question.topology, question.cost, scenario.collective,     run,
-          question.ranks,    scenario.root, scenario.ranks_per_node, question.faults};
+  return {question.topology, question.cost, scenario.collective, run,
+          question.gpus,     scenario.root, question.faults};
+}
+
+std::vector<Bytes> sizes_of(const Question& question) {
+  return expand(question.scenario.sizes, size_of(question.scenario.runs.front().reduction.type));
 }
 
 void warn(const Predictor& predictor, std::ostream& err) {

@@ -3,6 +3,7 @@
 #include <boost/program_options.hpp>
 #include <iosfwd>
 #include <string>
+#include <vector>
 
 #include "models/predictor.h"
 #include "models/scenario.h"
@@ -20,6 +21,7 @@ struct Question {
   Topology topology;
   TransferCost cost;
   Rank ranks = 1;
+  std::vector<DeviceId> gpus;  ///< of the ranks, in their order
   MachineFaults faults;
   Format format = Format::table;
   bool wide = false;           ///< tables with all columns, however long their lines
@@ -40,6 +42,9 @@ Question read_question(const boost::program_options::variables_map& values, std:
 
 /// What answers a run of the question, which it refers to.
 Predictor make_predictor(const Question& question, const RunSpec& run);
+
+/// The sizes asked about, in whole elements.
+std::vector<Bytes> sizes_of(const Question& question);
 
 /// Prints what a person should know about a predictor's answers.
 void warn(const Predictor& predictor, std::ostream& err);

@@ -54,8 +54,12 @@ bool wire_differs(const Question& question, const RunSpec& run) {
 std::int64_t root_of(const Question& question) {
   return has_root(question.scenario.collective) ? std::int64_t{question.scenario.root} : -1;
 }
-std::string_view redop_of(const Question& question) {
-  return sums(question.scenario.collective) ? "sum" : "none";
+std::string_view redop_of(const Section& section) {
+  return sums(section.question->scenario.collective) ? to_string(section.run->reduction.op)
+                                                     : "none";
+}
+std::int64_t count_of(const Section& section, const Prediction& prediction) {
+  return prediction.size.count / size_of(section.run->reduction.type).count;
 }
 
 /// Median, over the rows of a band of sizes, of the error's size.
@@ -101,7 +105,12 @@ void add_parts(const Row& row, bool is_estimate, Record& record) {
   const auto of_path = [&](Seconds CriticalPath::*part) {
     return row.path ? Record(in_microseconds(*row.path.*part)) : Record();
   };
-  record["method"] = is_estimate ? Record(name_of(row.prediction.method)) : Record();
+  const auto& method = row.prediction.method;
+  record["method"] = is_estimate && method ? Record(name_of(*method)) : Record();
+  const auto& form = row.prediction.form;
+  record["form_alpha_us"] = form ? Record(in_microseconds(form->alphas * form->alpha)) : Record();
+  record["form_transfer_us"] =
+      form ? Record(in_microseconds(form->transfers * form->transfer)) : Record();
   record["bound_cut_us"] = in_microseconds(bounds.cut);
   record["bound_busiest_us"] = in_microseconds(bounds.busiest_resource);
   record["bound_latency_us"] = in_microseconds(bounds.latency);
@@ -119,9 +128,9 @@ Record record_of(const Section& section, const Row& row) {
   const Rates rates = rates_of(section, prediction);
   Record record{
       {"size_bytes", prediction.size.count},
-      {"count", prediction.size.count / float_size.count},
-      {"type", "float"},
-      {"redop", redop_of(question)},
+      {"count", count_of(section, prediction)},
+      {"type", to_string(section.run->reduction.type)},
+      {"redop", redop_of(section)},
       {"root", root_of(question)},
       {"nranks", question.ranks},
       {"algorithm", prediction.algorithm},
@@ -165,6 +174,8 @@ constexpr std::array all_columns{
     Column{"measured_us", "measured", "(us)", 9, 2, 3},
     Column{"error", "error", "(%)", 6, 0, 3},
     Column{"method", "method", "", 6, 0, 6},
+    Column{"form_alpha_us", "T = alpha", "(us)", 9, 2, 4},
+    Column{"form_transfer_us", "+ S/B", "(us)", 9, 2, 4},
     Column{"bound_cut_us", "bounds:", "cut (us)", 9, 2, wide_only},
     Column{"bound_busiest_us", "busiest", "(us)", 9, 2, wide_only},
     Column{"bound_latency_us", "latency", "(us)", 9, 2, wide_only},
@@ -185,6 +196,10 @@ bool applies(const Column& column, const Section& section) {
     return is_under_nccl(run) && (question.nccl_estimate || question.wide);
   }
   if (key == "measured_us" || key == "error") return run.measured.has_value();
+  if (key.starts_with("form_")) {
+    return is_analytic(section) && run.schedule == ScheduleKind::textbook &&
+           question.cost.calibration == "ideal";
+  }
   if (key == "method" || key.starts_with("path_")) return is_analytic(section);
   return true;
 }
@@ -236,10 +251,32 @@ class TableReport final : public Report {
 
   void end() override {
     if (section_.run->measured) print_errors();
+    if (is_analytic(section_)) print_form();
     fmt::print(out_, "\n");
   }
 
  private:
+  /// The closed form that the times come from, and what times without one leave out.
+  void print_form() {
+    const auto print = [&](const std::string& text) { out_ << wrapped(text, "# ", "#   "); };
+    const auto row = std::find_if(rows_.begin(), rows_.end(),
+                                  [](const Row& each) { return each.prediction.form.has_value(); });
+    if (row != rows_.end()) {
+      const FormTerms& form = *row->prediction.form;
+      print(fmt::format("T = {} = {:g} alpha + {:g} S/B = {} + {} at {}", form.symbols, form.alphas,
+                        form.transfers, to_string(form.alphas * form.alpha),
+                        to_string(form.transfers * form.transfer),
+                        to_string(row->prediction.size)));
+    }
+    if (std::any_of(rows_.begin(), rows_.end(), [](const Row& each) {
+          return each.prediction.method == EstimateMethod::critical_path;
+        })) {
+      print(
+          "path: messages that share a link count only at the busiest link; `collsim run` "
+          "simulates them");
+    }
+  }
+
   void print_errors() {
     fmt::print(out_, "#\n# error against the measured times, median of |error| (worst):");
     for (const Band& band : bands) {
@@ -281,9 +318,13 @@ class RecordReport final : public Report {
 
 std::string describe(const RunSpec& run) {
   if (run.schedule == ScheduleKind::textbook) {
-    return fmt::format("textbook schedule, algorithm {}, protocol {}, {} channel{}", run.algorithm,
-                       to_string(run.protocol.value_or(Protocol::simple)), run.channels,
-                       run.channels == 1 ? "" : "s");
+    const std::uint32_t channels = run.channels.value_or(1);
+    const Chunking chunking = run.chunking.value_or(Chunking{});
+    return fmt::format(
+        "textbook schedule, algorithm {}, protocol {}, {} channel{}, chunks {}", run.algorithm,
+        to_string(run.protocol.value_or(Protocol::simple)), channels, channels == 1 ? "" : "s",
+        chunking.largest_chunk.count == 0 ? "unlimited"
+                                          : "of " + to_string(chunking.largest_chunk));
   }
   std::string text = fmt::format("as NCCL {} runs it", to_string(run.nccl_version));
   if (run.algorithm != "auto") text += fmt::format(", algorithm {}", run.algorithm);

@@ -83,8 +83,8 @@ void answer(const Question& question, const RunSpec& run, Answerer answerer, Rep
   }
   const Predictor predictor = make_predictor(question, run);
   warn(predictor, err);
-  report.begin({&question, &run, std::string(name_of(answerer))});
-  for (const Bytes size : expand(scenario.sizes, float_size)) {
+  report.begin({&question, &predictor.run(), std::string(name_of(answerer))});
+  for (const Bytes size : sizes_of(question)) {
     report.add({predict(predictor, size, answerer), measured_time(recorded, size)});
   }
   report.end();

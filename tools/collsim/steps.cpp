@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <bit>
 #include <numeric>
+#include <optional>
 #include <ostream>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -28,10 +30,52 @@ constexpr std::size_t widest_cell = 9;
 constexpr std::uint32_t chunks_per_table = 8;
 constexpr std::size_t line_width = 96;
 
+/// What a call costs on the textbook's machine.
+struct Costs {
+  Seconds alpha;
+  BytesPerSecond bandwidth;
+  Bytes size;
+};
+
 struct Request {
   Plan plan;
   std::uint32_t only_step = 0;  // 0: all
+  std::optional<Costs> costs{};
 };
+
+/// The most that one participant sends or receives in a step, as a share of the buffer.
+double busiest_port(const Step& step, const Schedule& schedule) {
+  std::vector<std::uint32_t> sent(schedule.participants());
+  std::vector<std::uint32_t> received(schedule.participants());
+  for (const StepTransfer& each : step.transfers) {
+    sent[each.from] += each.chunks.count;
+    received[each.to] += each.chunks.count;
+  }
+  const std::uint32_t most = std::max(*std::max_element(sent.begin(), sent.end()),
+                                      *std::max_element(received.begin(), received.end()));
+  return static_cast<double>(most) / schedule.chunks();
+}
+
+/// ": 1 us + 5.24 us": alpha, and what the busiest port needs.
+std::string step_time(const Step& step, const Request& request) {
+  if (!request.costs) return "";
+  const Costs& costs = *request.costs;
+  const double share = busiest_port(step, request.plan.schedule(0));
+  return fmt::format(": {} + {}", to_string(costs.alpha),
+                     to_string(share * (costs.size / costs.bandwidth)));
+}
+
+/// All steps, each begun when the one before has ended everywhere.
+void print_time(std::ostream& out, const std::vector<Step>& steps, const Request& request) {
+  if (!request.costs) return;
+  const Costs& costs = *request.costs;
+  double buffers = 0;
+  for (const Step& step : steps) buffers += busiest_port(step, request.plan.schedule(0));
+  const Seconds alphas = static_cast<double>(steps.size()) * costs.alpha;
+  const Seconds transfers = buffers * (costs.size / costs.bandwidth);
+  fmt::print(out, "T = {} alpha + {:g} S/B = {} + {} = {}, step after step\n", steps.size(),
+             buffers, to_string(alphas), to_string(transfers), to_string(alphas + transfers));
+}
 
 /// "a0+a1+a2"; with `runs`, three or more in a row as "a0..a2"; "+" and "a" as given.
 std::string list_contributions(Contributions set, Rank ranks, std::string_view separator,
@@ -196,13 +240,16 @@ void print_steps(std::ostream& out, const Request& request) {
   }
   for (std::size_t s = 0; s < steps.size(); ++s) {
     if (request.only_step == 0 || request.only_step == s + 1) {
-      fmt::print(out, "\nstep {} of {}: {}\n", s + 1, steps.size(), steps[s].phase);
+      fmt::print(out, "\nstep {} of {}: {}{}\n", s + 1, steps.size(), steps[s].phase,
+                 step_time(steps[s], request));
       print_transfers(out, steps[s].transfers, schedule);
       print_buffers(out, steps[s].buffers, before, schedule);
     }
     before = steps[s].buffers;
   }
-  if (request.only_step == 0) print_summary(out, steps, request.plan);
+  if (request.only_step != 0) return;
+  print_summary(out, steps, request.plan);
+  print_time(out, steps, request);
 }
 
 Rank ranks_per_node(const po::variables_map& values, Rank ranks, Rank unless_said) {
@@ -222,13 +269,27 @@ Rank ranks_per_node(const po::variables_map& values, Rank ranks, Rank unless_sai
   return ranks / nodes;
 }
 
+std::optional<Costs> read_costs(const po::variables_map& values) {
+  const std::size_t given =
+      values.count("alpha") + values.count("bandwidth") + values.count("minbytes");
+  if (given == 0) return std::nullopt;
+  if (given != 3) {
+    throw InputError("the time of steps takes three numbers",
+                     "--alpha, --bandwidth and -b, such as --alpha 1us --bandwidth 50GB/s -b 1M");
+  }
+  return Costs{quantity_option(values, "alpha", parse_time),
+               quantity_option(values, "bandwidth", parse_rate),
+               {parse_size("minbytes", values["minbytes"].as<std::string>())}};
+}
+
 }  // namespace
 
 int run_steps(std::span<const std::string> args, std::ostream& out, std::ostream& /*err*/) {
   po::options_description options("options");
   options.add_options()  //
       ("algorithm,a", po::value<std::string>(),
-       "default: the collective's first in `collsim list`; also NCCL's nvls, nvls_tree, "
+       "one or several; default: the collective's first in `collsim list`; also NCCL's nvls, "
+       "nvls_tree, "
        "collnet_direct, collnet_chain, pat")(
           "collective", po::value<std::string>()->default_value("all_reduce"), "what to reach")  //
       ("root", po::value<std::int64_t>()->default_value(0), "where the collective has one")      //
@@ -236,7 +297,13 @@ int run_steps(std::span<const std::string> args, std::ostream& out, std::ostream
       ("nodes", po::value<std::int64_t>(),
        "equally full nodes; default: every rank has its own, for nvls one in all")  //
       ("ranks-per-node", po::value<std::int64_t>(), "instead of --nodes")           //
-      ("step", po::value<std::int64_t>(), "show this one only");
+      ("step", po::value<std::int64_t>(), "show this one only")                     //
+      (
+          "alpha", po::value<std::string>(),
+          "what a message costs, such as 1us: shows the time of every step, with --bandwidth and "
+          "-b")                                                                      //
+      ("bandwidth", po::value<std::string>(), "of a rank each way, such as 50GB/s")  //
+      ("minbytes,b", po::value<std::string>(), "size of the buffer, such as 1M");
   const auto values = parse_options(
       options, "collsim steps [--algorithm A] [--ranks N] [options]",
       "Shows who sends what in every step, and what every rank holds after it.", "", args, out);
@@ -246,14 +313,23 @@ int run_steps(std::span<const std::string> args, std::ostream& out, std::ostream
   const std::string algorithm = values->count("algorithm") != 0
                                     ? (*values)["algorithm"].as<std::string>()
                                     : algorithm_names(collective).front();
-  // A node's NVSwitch is what NVLS shows.
-  const Rank per_node = ranks_per_node(*values, ranks, algorithm == "nvls" ? ranks : 1);
-  const Placement placement = uniform_placement(ranks, per_node);
-  Request request{named_plan(collective, algorithm, placement, 1,
-                             bounded_option(*values, "root", 0, most_replayed_ranks - 1)),
-                  0};
-  if (values->count("step") != 0) request.only_step = bounded_option(*values, "step", 1, 1U << 16);
-  print_steps(out, request);
+  const Rank root = bounded_option(*values, "root", 0, most_replayed_ranks - 1);
+  std::vector<Request> requests;
+  std::istringstream names(algorithm);
+  for (std::string name; std::getline(names, name, ',');) {
+    // A node's NVSwitch is what NVLS shows.
+    const Rank per_node = ranks_per_node(*values, ranks, name == "nvls" ? ranks : 1);
+    requests.push_back({named_plan(collective, name, uniform_placement(ranks, per_node), 1, root)});
+    Request& request = requests.back();
+    request.costs = read_costs(*values);
+    if (values->count("step") != 0) {
+      request.only_step = bounded_option(*values, "step", 1, 1U << 16);
+    }
+  }
+  for (const Request& request : requests) {
+    if (&request != &requests.front()) fmt::print(out, "\n");
+    print_steps(out, request);
+  }
   return exit_ok;
 }
 

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "models/nccl/link_bandwidth.h"
 #include "sim/input_error.h"
 #include "tests/models/nccl/nccl_test_support.h"
 
@@ -18,8 +19,12 @@ Tuning all_reduce(const Nccl& nccl, NcclAlgorithm algorithm, Protocol protocol) 
 }
 
 TEST(NcclVersion, IsReadWithOrWithoutPatch) {
-  EXPECT_EQ(parse_nccl_version("2.28.9"), (NcclVersion{2, 28}));
-  EXPECT_EQ(parse_nccl_version("2.18"), (NcclVersion{2, 18}));
+  EXPECT_EQ(parse_nccl_version("2.28.9"), (NcclVersion{2, 28, 9}));
+  // Without a patch it is the last of the series.
+  EXPECT_GT(parse_nccl_version("2.18"), (NcclVersion{2, 18, 6}));
+  EXPECT_LT(parse_nccl_version("2.18"), (NcclVersion{2, 19}));
+  EXPECT_EQ(to_string(parse_nccl_version("2.28.9")), "2.28.9");
+  EXPECT_EQ(to_string(parse_nccl_version("2.28")), "2.28");
   for (const char* bad :
        {"", "2", "2.", "2.28.", "2.28.9.1", "two", "2.17", "2.99", "3.0", "-2.28"}) {
     EXPECT_THROW(parse_nccl_version(bad), InputError) << bad;
@@ -71,6 +76,27 @@ TEST(NcclVersion, ChannelsWereAtMost32) {
   const Nccl::Variables many{{"NCCL_MIN_NCHANNELS", "64"}};
   EXPECT_EQ(nccl_on(a100, 1, many, "2.24").channels().channels.size(), 32U);
   EXPECT_EQ(nccl_on(a100, 1, many, "2.25").channels().channels.size(), 64U);
+}
+
+// NCCL src/transport/nvls.cc: "gpuCount <= 2" until 2.28.6, then "gpuCount < 2".
+TEST(NcclVersion, NvlsOfTwoGpusCameWith2287) {
+  const std::string two = machine_folder + "h100_2.xml";
+  EXPECT_EQ(nccl_on(two, 1, {}, "2.28.6").nvls_channels(), 0U);
+  EXPECT_EQ(nccl_on(two, 1, {}, "2.28.7").nvls_channels(), 16U);
+  EXPECT_EQ(nccl_on(two, 1, {}, "2.28").nvls_channels(), 16U);
+}
+
+// B200 x 8 alone has 18 links a GPU: 16 channels of 45 GB/s would need 720 of 721.8. Without the
+// step of 45 the search ends at the next one, 40.
+TEST(NcclVersion, BlackwellsStepOf45CameWith2292) {
+  const std::string b200 = machine_folder + "b200_8x400g.xml";
+  EXPECT_FLOAT_EQ(nccl_on(b200, 1, {}, "2.29.2").graphs().ring.intra_bandwidth, 45);
+  EXPECT_FLOAT_EQ(nccl_on(b200, 1, {}, "2.28").graphs().ring.intra_bandwidth, 40);
+}
+
+TEST(NcclVersion, BlackwellsLinksGrewWith2275) {
+  EXPECT_DOUBLE_EQ(nvlink_bandwidth(100, parse_nccl_version("2.27.4")), 40.0);
+  EXPECT_DOUBLE_EQ(nvlink_bandwidth(100, parse_nccl_version("2.27.5")), 40.1);
 }
 
 }  // namespace

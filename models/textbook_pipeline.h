@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "sim/binding.h"
+#include "sim/collective.h"
+#include "sim/topology.h"
+#include "sim/transfer_cost.h"
+
+namespace collsim {
+
+/// As many channels as NCCL would run between these GPUs of the machine; 1 where NCCL's rules do
+/// not know the machine, such as one of unlike hosts.
+std::uint32_t nccls_channels(const Topology& topology, std::span<const DeviceId> gpus);
+
+/// Pieces as large as NCCL's (sim/nccl_cut.h): a chunk is one step of a connection's buffer; with
+/// Simple, rings in which everybody sends everywhere have chunks of four steps in two slices. A
+/// channel is used when it has as many bytes as NCCL wants for one (models/nccl/launch_size.h).
+Chunking nccls_chunking(Collective collective, std::string_view algorithm, Protocol protocol);
+
+}  // namespace collsim

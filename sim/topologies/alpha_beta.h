@@ -1,0 +1,15 @@
+#pragma once
+
+#include "sim/collective.h"
+#include "sim/topology.h"
+#include "sim/units.h"
+
+namespace collsim {
+
+/// The textbook's machine in two numbers: `ranks` nodes of one GPU, each with a port of `bandwidth`
+/// in each direction on a switch that never limits. A message of b bytes takes alpha +
+/// b / bandwidth from any rank to any other; messages that leave or enter a rank at the same time
+/// share its port. Its calibration is `ideal`.
+Topology alpha_beta_machine(Rank ranks, Seconds alpha, BytesPerSecond bandwidth);
+
+}  // namespace collsim

@@ -1,0 +1,92 @@
+// A textbook's algorithm on a real machine is cut as NCCL cuts its own.
+
+#include "models/textbook_pipeline.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "models/cost_model.h"
+#include "models/data_directory.h"
+#include "models/predictor.h"
+#include "sim/checker.h"
+#include "sim/topologies/loader.h"
+
+namespace collsim {
+namespace {
+
+Prediction gigabyte(const Topology& topology, const std::string& algorithm, ScheduleKind schedule) {
+  RunSpec run;
+  run.algorithm = algorithm;
+  run.schedule = schedule;
+  const TransferCost cost = calibration_for(topology);
+  const Predictor predictor(topology, cost, Collective::all_reduce, run,
+                            static_cast<Rank>(topology.gpus().size()));
+  return predictor.simulate(Bytes{1 << 30}, Engine::native);
+}
+
+// In one node the double tree is the chain that NCCL's tree is, and both rings go round the GPUs
+// in order. What is left is how calls are split over channels.
+TEST(TextbookPipeline, equals_nccls_schedule_where_the_algorithm_is_the_same) {
+  const Topology node = load_topology(find_data_file("hgx-h200", "topologies"));
+  const Prediction chain = gigabyte(node, "double_binary_tree", ScheduleKind::textbook);
+  EXPECT_EQ(chain.channels, 24U);
+  EXPECT_NEAR(chain.time / gigabyte(node, "tree", ScheduleKind::nccl).time, 1, 0.05);
+  EXPECT_NEAR(gigabyte(node, "ring", ScheduleKind::textbook).time /
+                  gigabyte(node, "ring", ScheduleKind::nccl).time,
+              1, 0.05);
+}
+
+// Between nodes NCCL's channels use all NICs. So do a textbook's, whose ranks are rotated.
+TEST(TextbookPipeline, uses_all_nics_of_a_node) {
+  const Topology nodes = load_topology(find_data_file("dgx-h100-x4", "topologies"));
+  EXPECT_LT(gigabyte(nodes, "ring", ScheduleKind::textbook).time /
+                gigabyte(nodes, "ring", ScheduleKind::nccl).time,
+            1.5);
+}
+
+TEST(TextbookPipeline, rotated_channels_are_proved) {
+  for (const Collective collective : {Collective::all_reduce, Collective::broadcast}) {
+    for (const std::string& name : algorithm_names(collective)) {
+      const Placement placement = uniform_placement(12, 4);
+      if (why_unsupported(collective, name, placement)) continue;
+      const Plan plan = make_plan(collective, name, placement, 6, 5, ChannelOrder::rotated);
+      EXPECT_EQ(plan.schedules.size(), 4U);
+      EXPECT_TRUE(check(plan).ok()) << name;
+    }
+  }
+}
+
+TEST(TextbookPipeline, is_plain_on_a_textbooks_machine_and_where_it_is_told) {
+  const Topology ideal = load_topology(find_data_file("switch-8", "topologies"));
+  RunSpec run;
+  run.schedule = ScheduleKind::textbook;
+  run.algorithm = "ring";
+  const Predictor plain(ideal, calibration_for(ideal), Collective::all_reduce, run, 8);
+  EXPECT_EQ(plain.run().channels, 1U);
+  EXPECT_EQ(plain.run().chunking, Chunking{});
+  const Topology node = load_topology(find_data_file("hgx-h200", "topologies"));
+  run.channels = 4;
+  run.chunking = Chunking{};
+  const Predictor told(node, calibration_for(node), Collective::all_reduce, run, 8);
+  EXPECT_EQ(told.run().channels, 4U);
+  EXPECT_EQ(told.run().chunking, Chunking{});
+}
+
+// Simple: 8 steps of 512 KiB; a ring's chunk is four of them in two slices. LL carries half of 64
+// KiB, LL128 15/16 of 614,400.
+TEST(TextbookPipeline, has_nccls_chunks) {
+  const Chunking ring = nccls_chunking(Collective::all_reduce, "ring", Protocol::simple);
+  EXPECT_EQ(ring.largest_chunk, Bytes{2 << 20});
+  EXPECT_EQ(ring.slices, 2U);
+  EXPECT_EQ(ring.credits, 4U);
+  EXPECT_EQ(nccls_chunking(Collective::all_reduce, "tree", Protocol::simple).largest_chunk,
+            Bytes{512 << 10});
+  EXPECT_EQ(nccls_chunking(Collective::all_reduce, "ring", Protocol::ll).largest_chunk,
+            Bytes{32 << 10});
+  EXPECT_EQ(nccls_chunking(Collective::all_reduce, "ring", Protocol::ll128).largest_chunk,
+            Bytes{576'000});
+}
+
+}  // namespace
+}  // namespace collsim
