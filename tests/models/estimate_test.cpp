@@ -87,6 +87,60 @@ TEST(Estimate, equals_the_simulation_behind_one_port_per_rank_where_it_says_clos
   }
 }
 
+// Whole messages behind one port per rank: children share their parent's. Messages of 0.05 and 13
+// us, against alpha = 2 us.
+TEST(Estimate, equals_the_simulation_of_trees_behind_one_port_per_rank) {
+  for (const std::string name : {"tree", "double_binary_tree"}) {
+    for (Rank ranks = 3; ranks <= 33; ++ranks) {
+      for (const std::int64_t size : {1024, 262144}) {
+        const Call call = make_call(name, ranks, 1, false, Bytes{size});
+        const Estimate estimate = call.estimated();
+        EXPECT_EQ(estimate.method, EstimateMethod::closed_form) << name << " on " << ranks;
+        EXPECT_NEAR(estimate.time.value / call.simulated(), 1, 1e-9) << name << " on " << ranks;
+      }
+    }
+  }
+}
+
+// 64 ranks, depth 6: the root has one child, five levels have two. Up and down, 2 (1 + 5 * 2) = 22
+// messages in turn, of S in a tree and S/2 in each of two.
+TEST(ClosedForm, counts_the_messages_that_wait_for_a_port) {
+  const Call tree = make_call("tree", 64, 1, false, Bytes{1 << 20});
+  const Estimate one = tree.estimated();
+  ASSERT_TRUE(one.form);
+  EXPECT_EQ(one.form->alphas, 12);
+  EXPECT_EQ(one.form->transfers, 22);
+  const Estimate two = make_call("double_binary_tree", 64, 1, false, Bytes{1 << 20}).estimated();
+  ASSERT_TRUE(two.form);
+  EXPECT_EQ(two.form->alphas, 12);
+  EXPECT_EQ(two.form->transfers, 11);
+  const Estimate ring = make_call("ring", 64, 1, false, Bytes{1 << 20}).estimated();
+  ASSERT_TRUE(ring.form);
+  EXPECT_EQ(ring.form->alphas, 126);
+  EXPECT_EQ(ring.form->transfers, 126.0 / 64);
+}
+
+// What a form says is the time, wherever it says something.
+TEST(ClosedForm, terms_add_up_to_the_time) {
+  int said = 0;
+  for (const std::string& name : names) {
+    for (const Rank ranks : {2U, 6U, 8U, 32U}) {
+      for (const bool private_links : {true, false}) {
+        const Estimate estimate =
+            make_call(name, ranks, 1, private_links, ranks * Bytes{16384}).estimated();
+        if (!estimate.form) continue;
+        ++said;
+        const FormTerms& form = *estimate.form;
+        EXPECT_NEAR((form.alphas * form.alpha.value + form.transfers * form.transfer.value) /
+                        estimate.time.value,
+                    1, 1e-9)
+            << name << " on " << ranks;
+      }
+    }
+  }
+  EXPECT_GE(said, 30);
+}
+
 // Pipelines of 1 to 33 chunks, with credits that do and do not cover a round trip.
 TEST(Estimate, equals_the_simulation_of_pipelined_trees) {
   for (const std::string name : {"tree", "double_binary_tree"}) {

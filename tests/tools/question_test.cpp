@@ -121,5 +121,96 @@ TEST(Reductions, sizes_are_whole_elements) {
   EXPECT_EQ(answer.at(0).at("count"), 12);
 }
 
+// 2(N-1) alpha = 126 us; 2(N-1)/N S/B = 1.96875 * 1048576 B / 50 GB/s = 41.28768 us.
+TEST(TwoNumbers, estimate_prints_the_closed_form_with_the_numbers_put_in) {
+  const Outcome outcome = run({"estimate", "--alpha", "1us", "--bandwidth", "50GB/s", "--ranks",
+                               "64", "-a", "ring", "-b", "1M", "-e", "1M"});
+  EXPECT_NE(outcome.out.find("2(N-1) alpha + 2(N-1)/N S/B"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("126 alpha + 1.96875 S/B"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("126 us + 41.2"), std::string::npos) << outcome.out;
+}
+
+// The double tree of 64 ranks, 2 MiB: 12 us + 11 * 2097152 B / 50 GB/s = 473.37344 us, by both.
+TEST(TwoNumbers, give_the_same_double_tree_by_estimate_and_by_run) {
+  for (const char* subcommand : {"run", "estimate"}) {
+    const auto answer = rows({subcommand, "--alpha", "1us", "--bandwidth", "50GB/s", "--ranks",
+                              "64", "-a", "double_binary_tree", "-b", "2M", "-e", "2M"});
+    EXPECT_NEAR(answer.at(0).at("time_us").get<double>(), 473.37344, 1e-6) << subcommand;
+  }
+}
+
+// A pipelined tree shares its ports in ways that the estimate does not follow: it says so.
+TEST(TwoNumbers, an_estimate_that_is_not_exact_says_so) {
+  const Outcome outcome = run({"estimate", "--alpha", "1us", "--bandwidth", "50GB/s", "--ranks",
+                               "8", "-a", "tree", "--chunk", "64K", "-b", "1M", "-e", "1M"});
+  EXPECT_NE(outcome.out.find("only at the busiest link"), std::string::npos) << outcome.out;
+}
+
+// Ring of 4, 1 MiB at 1 GB/s: 6 steps of 1 us + 262.144 us.
+TEST(TwoNumbers, steps_show_the_time_of_every_step) {
+  const Outcome outcome = run({"steps", "--alpha", "1us", "--bandwidth", "1GB/s", "--ranks", "4",
+                               "-a", "ring", "-b", "1M"});
+  EXPECT_EQ(outcome.status, exit_ok) << outcome.err;
+  EXPECT_NE(outcome.out.find("step 1 of 6: reduce-scatter: 1 us + 262.1"), std::string::npos);
+  EXPECT_NE(outcome.out.find("T = 6 alpha + 1.5 S/B = 6 us + 1.57"), std::string::npos)
+      << outcome.out;
+  expect_refused({"steps", "--alpha", "1us", "-n", "4"}, "three numbers");
+}
+
+// Ring: 14 us + 1.75 S/B; recursive halving and doubling: 6 us + 1.75 S/B: never slower on 2^k
+// ranks. All to all: 1 us + 7 S/B: equal to the ring where 13 us = 5.25 S/B, at 50 GB/s 123,810 B.
+TEST(Crossovers, of_a_textbooks_algorithms_are_those_of_their_forms) {
+  const auto answer =
+      rows({"crossover", "--alpha", "1us", "--bandwidth", "50GB/s", "--ranks", "8", "-a",
+            "ring,recursive_halving_doubling,all_to_all_broadcast", "-b", "1K", "-e", "1M"});
+  const auto& pairs = answer.at(0).at("pairs");
+  ASSERT_EQ(pairs.size(), 3U);
+  EXPECT_EQ(pairs.at(0).at("simulated").at("before"), "recursive_halving_doubling");
+  EXPECT_TRUE(pairs.at(0).at("simulated").at("size_bytes").is_null());
+  for (const char* way : {"simulated", "estimate"}) {
+    EXPECT_EQ(pairs.at(1).at(way).at("before"), "all_to_all_broadcast") << way;
+    EXPECT_NEAR(pairs.at(1).at(way).at("size_bytes").get<double>(), 123810, 1500) << way;
+    EXPECT_EQ(pairs.at(1).at(way).at("after"), "ring") << way;
+  }
+}
+
+TEST(Crossovers, compare_all_algorithms_that_are_named_and_no_others) {
+  const auto answer =
+      rows({"crossover", "-t", "hgx-h200", "-a", "ring,tree", "-b", "1K", "-e", "64K"});
+  const auto& pairs = answer.at(0).at("pairs");
+  ASSERT_EQ(pairs.size(), 4U);  // tree, ring; ll, ll128; ll, simple; ll128, simple
+  EXPECT_EQ(pairs.at(0).at("first"), "tree");
+  EXPECT_EQ(pairs.at(0).at("second"), "ring");
+}
+
+// What cannot run, or be compared, is an error that says why.
+TEST(Crossovers, of_what_cannot_run_are_refused) {
+  expect_refused({"crossover", "-t", "pcie-8", "-a", "ring,nvls"}, "NVSwitch");
+  expect_refused({"crossover", "-t", "hgx-h200", "-a", "nvls"}, "nothing to compare");
+  expect_refused({"crossover", "-t", "hgx-h200", "-a", "ring,hierarchical"}, "textbook");
+}
+
+TEST(ForcedAlgorithms, that_cannot_run_are_refused_by_every_subcommand) {
+  for (const char* subcommand : {"run", "estimate", "explain", "faults", "crossover"}) {
+    expect_refused({subcommand, "-t", "pcie-8", "-a", "nvls", "-b", "1M"}, "NVSwitch");
+  }
+  expect_refused({"choose", "pcie-8", "--env", "NCCL_ALGO=NVLS"}, "NVSwitch");
+}
+
+// 24 channels; every rank of the chain hears from its neighbours, so from two: 48 connections of
+// 512 KiB + 4,915,200 B + 4 MiB = 9,633,792 B.
+TEST(BufferMemory, is_what_explain_says_of_a_communicator) {
+  const auto answer = rows({"explain", "-t", "hgx-h200", "-b", "1M"});
+  const auto& memory = answer.at(0).at("buffer_memory");
+  EXPECT_EQ(memory.at("channels"), 24);
+  EXPECT_EQ(memory.at("connections"), 48);
+  EXPECT_EQ(memory.at("bytes_per_gpu"), 48 * 9'633'792);
+  const auto smaller =
+      rows({"explain", "-t", "hgx-h200", "-b", "1M", "--env", "NCCL_BUFFSIZE=2097152"});
+  EXPECT_EQ(smaller.at(0).at("buffer_memory").at("bytes_per_gpu"), 48 * (9'633'792 - 2'097'152));
+  EXPECT_NE(run({"explain", "-t", "hgx-h200", "-b", "1M"}).out.find("buffers of the communicator"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace collsim::command
