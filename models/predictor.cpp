@@ -239,15 +239,16 @@ void Predictor::talk_tcp(const TransferCost& cost) {
 void Predictor::prepare_nccl(const TransferCost& cost) {
   const Nccl::LocalGpus places = places_of_each_node(*topology_, gpus_, placement_);
   const auto per_node = static_cast<std::uint32_t>(places.size());
+  Nccl::Variables variables = run_.variables;
   if (const auto algorithm = find_nccl_run(run_.algorithm)) {
-    run_.variables["NCCL_ALGO"] = nccl_name(*algorithm);
+    variables["NCCL_ALGO"] = nccl_name(*algorithm);
   }
   if (ranks() == 1) {
     Plan plan = make_plan(collective_, algorithm_names(collective_).front(), placement_);
     textbook_ = std::make_unique<Layout>(Layout{std::move(plan), {.wires = {{}}}});
     return;
   }
-  nccl_.emplace(*topology_, run_.variables, run_.nccl_version, ranks() / per_node, places);
+  nccl_.emplace(*topology_, variables, run_.nccl_version, ranks() / per_node, places);
   nccl_->set_reduction(run_.reduction);
   warnings_ = nccl_->environment().warnings;
   if (nccl_->ranks() != ranks()) {

@@ -130,8 +130,9 @@ void print_busiest(const Explanation& explanation, std::ostream& out) {
 void print_memory(const BufferMemory& memory, std::ostream& out) {
   fmt::print(out,
              "buffers of the communicator: {} per GPU, {} connections on {} channels x\n"
-             "  (LL {}, LL128 {}, Simple {}): what Ring and Tree receive into; not\n"
-             "  counted: NVLS, sends and receives, and what is sent to the network\n\n",
+             "  (LL {}, LL128 {}, Simple {}): what Ring and Tree\n"
+             "  receive into; not counted: NVLS, sends and receives, and what is sent to the\n"
+             "  network\n\n",
              to_string(memory.total), memory.connections, memory.channels,
              to_string(memory.buffers[index_of(Protocol::ll)]),
              to_string(memory.buffers[index_of(Protocol::ll128)]),
