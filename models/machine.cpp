@@ -36,7 +36,8 @@ void check_gpu_model(const YamlValue& model) {
 Machine import_machine(const std::filesystem::path& path) {
   ImportedNode imported = import_node(read_text_file(path, "an XML file"));
   const ClusterText cluster{path.stem().string(), {}, std::move(imported.node), 1, {}, {}};
-  return {read_machine({"what " + path.string() + " describes", topology_text(cluster)}), std::move(imported.warnings)};
+  return {read_machine({"what " + path.string() + " describes", topology_text(cluster)}),
+          std::move(imported.warnings)};
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ struct ClusterText {
   std::vector<std::string> comments;  ///< lines above it all, without their #
   NodeTemplate node;
   std::uint32_t count = 1;
-  std::string fabric;       ///< a flow mapping, as flow_text() makes them; may be empty
+  std::string fabric;         ///< a flow mapping, as flow_text() makes them; may be empty
   std::string calibration{};  ///< its name; may be empty
 };
 
