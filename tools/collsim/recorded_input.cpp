@@ -20,7 +20,7 @@ Recording open_recording(const std::string& argument) {
 
 std::string machine_of_recording(const Recording& recording, std::ostream& err) {
   if (!recording.topology.empty()) return recording.topology;
-  const std::string machine = shipped_machine_of(recording);
+  std::string machine = shipped_machine_of(recording);
   fmt::print(err, "collsim: {}: recorded on {}; taken to be {} (--topology names another)\n",
              recording.file.filename().string(), recording.machine.at("gpu"), machine);
   return machine;
