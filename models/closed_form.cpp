@@ -265,14 +265,19 @@ FormTerms double_binary_tree_terms(const ClosedFormInput& in) {
           {}};
 }
 
+/// How many messages in turn `fan` of them take that share a sender's port, if it has one.
+double turns_of(const HopCost& hop, double fan) {
+  return std::min(hop.rate, hop.port).value / std::min(hop.rate.value, hop.port.value / fan);
+}
+
 FormTerms parameter_server_terms(const ClosedFormInput& in) {
-  const double n = in.placement.ranks();
-  return {"2 alpha + 2(N-1) S/B", 2, 2 * (n - 1), {}, {}};
+  const double turns = turns_of(in.inter, in.placement.ranks() - 1.0);
+  return {turns > 1 ? "2 alpha + 2(N-1) S/B" : "2 alpha + 2 S/B", 2, 2 * turns, {}, {}};
 }
 
 FormTerms all_to_all_broadcast_terms(const ClosedFormInput& in) {
-  const double n = in.placement.ranks();
-  return {"alpha + (N-1) S/B", 1, n - 1, {}, {}};
+  const double turns = turns_of(in.inter, in.placement.ranks() - 1.0);
+  return {turns > 1 ? "alpha + (N-1) S/B" : "alpha + S/B", 1, turns, {}, {}};
 }
 
 FormTerms recursive_halving_doubling_terms(const ClosedFormInput& in) {

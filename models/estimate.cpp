@@ -84,9 +84,12 @@ struct Levels {
   std::optional<HopCost> inter;
 };
 
-/// Whether the algorithm's form knows ranks that have one port.
-bool knows_ports(std::string_view algorithm) {
-  return algorithm == "tree" || algorithm == "double_binary_tree";
+/// Whether the algorithm's form knows ranks that have one port. Of a double tree with chains inside
+/// nodes it does not: messages of both trees meet at the ports of a chain.
+bool knows_ports(std::string_view algorithm, const Placement& placement) {
+  const std::size_t nodes = placement.ranks_by_node().size();
+  return algorithm == "tree" ||
+         (algorithm == "double_binary_tree" && (nodes == placement.ranks() || nodes == 1));
 }
 
 /// Who uses a link that may be somebody's port.
@@ -136,7 +139,7 @@ std::optional<Levels> uniform_levels(const Plan& plan, const Placement& placemen
   if (needs_private_links(plan.algorithm, placement)) {
     const bool shared = std::any_of(usage.begin(), usage.end(),
                                     [](const Usage& use) { return use.connections > 1; });
-    if (shared && knows_ports(plan.algorithm)) {
+    if (shared && knows_ports(plan.algorithm, placement)) {
       const auto hop = one_port_hop(plan, binding, wiring, cost);
       return hop ? std::optional(Levels{hop, hop}) : std::nullopt;
     }

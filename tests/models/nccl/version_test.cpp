@@ -4,7 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "models/nccl/link_bandwidth.h"
+#include "models/nccl/speed_table.h"
 #include "sim/input_error.h"
 #include "tests/models/nccl/nccl_test_support.h"
 
@@ -86,12 +89,16 @@ TEST(NcclVersion, NvlsOfTwoGpusCameWith2287) {
   EXPECT_EQ(nccl_on(two, 1, {}, "2.28").nvls_channels(), 16U);
 }
 
-// B200 x 8 alone has 18 links a GPU: 16 channels of 45 GB/s would need 720 of 721.8. Without the
-// step of 45 the search ends at the next one, 40.
+// NCCL src/graph/search.cc, sm100SpeedArrayIntra.
 TEST(NcclVersion, BlackwellsStepOf45CameWith2292) {
-  const std::string b200 = machine_folder + "b200_8x400g.xml";
-  EXPECT_FLOAT_EQ(nccl_on(b200, 1, {}, "2.29.2").graphs().ring.intra_bandwidth, 45);
-  EXPECT_FLOAT_EQ(nccl_on(b200, 1, {}, "2.28").graphs().ring.intra_bandwidth, 40);
+  const auto has_45 = [](std::string_view version) {
+    const auto speeds = speed_table(100, false, parse_nccl_version(version));
+    return std::find(speeds.begin(), speeds.end(), 45.0F) != speeds.end();
+  };
+  EXPECT_FALSE(has_45("2.28"));
+  EXPECT_FALSE(has_45("2.29.1"));
+  EXPECT_TRUE(has_45("2.29.2"));
+  EXPECT_TRUE(has_45("2.30"));
 }
 
 TEST(NcclVersion, BlackwellsLinksGrewWith2275) {
