@@ -11,8 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "models/resource_load.h"
-
 namespace collsim {
 
 namespace {
@@ -22,6 +20,13 @@ struct Port {
   double out = 0;
   double in = 0;
   double bursts = 0;  ///< that the links of a capacity pass at once
+
+  Port& operator+=(const Port& other) {
+    out += other.out;
+    in += other.in;
+    bursts += other.bursts;
+    return *this;
+  }
 };
 
 struct Ports {
@@ -29,24 +34,19 @@ struct Ports {
   std::vector<Port> nodes;
 };
 
-Ports count_ports(const Topology& topology, const TransferCost& cost) {
+Ports count_ports(const Topology& topology) {
   Ports ports{std::vector<Port>(topology.devices().size()),
               std::vector<Port>(topology.node_count())};
   for (const Link& link : topology.links()) {
-    const double rate = cost.efficiency[static_cast<std::size_t>(link.kind)] * link.bandwidth.value;
-    ports.devices[link.from].out += rate;
-    ports.devices[link.to].in += rate;
+    const double rate = line_rate(link).value;
     const auto burst = static_cast<double>(link.burst.size.count);
-    ports.devices[link.from].bursts += burst;
-    ports.devices[link.to].bursts += burst;
+    ports.devices[link.from] += {rate, 0, burst};
+    ports.devices[link.to] += {0, rate, burst};
     const auto from = topology.device(link.from).node;
     const auto to = topology.device(link.to).node;
     if (from == to) continue;
-    for (const auto node : {from, to}) {
-      if (node >= 0) ports.nodes[static_cast<std::size_t>(node)].bursts += burst;
-    }
-    if (from >= 0) ports.nodes[static_cast<std::size_t>(from)].out += rate;
-    if (to >= 0) ports.nodes[static_cast<std::size_t>(to)].in += rate;
+    if (from >= 0) ports.nodes[static_cast<std::size_t>(from)] += {rate, 0, burst};
+    if (to >= 0) ports.nodes[static_cast<std::size_t>(to)] += {0, rate, burst};
   }
   return ports;
 }
@@ -88,156 +88,149 @@ double crossing_time(const Port& load, const Port& capacity) {
   return std::max({out, in, 0.0});
 }
 
-/// The sets of ranks tried are single GPUs and whole nodes.
-double cut_bound(const Plan& plan, const Topology& topology, std::span<const DeviceId> gpus,
-                 const TransferCost& cost, double bytes) {
-  if (gpus.size() < 2) return 0;
-  const Ports ports = count_ports(topology, cost);
-  const auto node_of = [&](DeviceId gpu) {
-    return static_cast<std::size_t>(topology.device(gpu).node);
-  };
-  const auto ranks = static_cast<double>(gpus.size());
-  std::vector<double> ranks_of_node(topology.node_count());
-  for (const DeviceId gpu : gpus) ++ranks_of_node[node_of(gpu)];
-  const std::size_t root_node = node_of(gpus[plan.root]);
-  double bound = 0;
-  for (Rank rank = 0; rank < gpus.size(); ++rank) {
-    const Port load = cut_load(plan.collective, ranks, 1, rank == plan.root, bytes);
-    bound = std::max(bound, crossing_time(load, ports.devices[gpus[rank]]));
-    const std::size_t node = node_of(gpus[rank]);
-    if (ranks_of_node[node] == ranks) continue;
-    const Port node_load =
-        cut_load(plan.collective, ranks, ranks_of_node[node], node == root_node, bytes);
-    bound = std::max(bound, crossing_time(node_load, ports.nodes[node]));
-  }
-  return bound;
+bool reduces(const Topology& topology, bool on_network) {
+  return std::any_of(topology.devices().begin(), topology.devices().end(), [&](const Device& each) {
+    return each.reduces && (each.kind == DeviceKind::network_switch || !on_network);
+  });
 }
 
-double busiest_resource_bound(const Plan& plan, const Binding& binding, const Wiring& wiring,
-                              const ProtocolCost& cost) {
-  const ResourceLoad load = resource_load(plan, binding, wiring, cost);
-  double busiest = 0;
-  for (const std::vector<ThreadBlockLoad>& of_channel : load.thread_blocks) {
-    for (const ThreadBlockLoad& block : of_channel) busiest = std::max(busiest, block.busy.value);
-  }
-  for (std::size_t i = 0; i < load.resources.size(); ++i) {
-    const double burst =
-        i < wiring.bursts.size() ? static_cast<double>(wiring.bursts[i].size.count) : 0;
-    busiest = std::max(busiest, (load.resources[i] - burst) / wiring.capacities[i].value);
-  }
-  return busiest;
+/// What all ports of `parties` carry together in an all-reduce where only the parties add up and
+/// copy. Until one of them knows the sum, every other has sent what it has; after that, every other
+/// receives.
+double traffic_time(const std::vector<Port>& parties, double bytes) {
+  Port all;
+  for (const Port& port : parties) all += port;
+  const double load = 2 * (static_cast<double>(parties.size()) - 1) * bytes;
+  return crossing_time({load, load}, all);
 }
 
-/// A connection seen from its sender: who hears, and how long after at the least.
-struct Edge {
-  Rank to;
-  double latency;
+class BandwidthBound {
+ public:
+  BandwidthBound(const Topology& topology, std::span<const DeviceId> gpus, const BoundedCall& call)
+      : topology_(topology),
+        gpus_(gpus),
+        call_(call),
+        ports_(count_ports(topology)),
+        ranks_of_node_(topology.node_count()) {
+    for (const DeviceId gpu : gpus_) ++ranks_of_node_[node_of(gpu)];
+  }
+
+  double time() const {
+    const double cut = cut_time();
+    return call_.collective == Collective::all_reduce ? std::max(cut, all_reduce_time()) : cut;
+  }
+
+ private:
+  std::size_t node_of(DeviceId gpu) const {
+    return static_cast<std::size_t>(topology_.device(gpu).node);
+  }
+  double bytes() const { return static_cast<double>(call_.size.count); }
+
+  /// The sets of ranks tried are single GPUs and whole nodes.
+  double cut_time() const {
+    const auto ranks = static_cast<double>(gpus_.size());
+    const std::size_t root_node = node_of(gpus_[call_.root]);
+    double time = 0;
+    for (Rank rank = 0; rank < gpus_.size(); ++rank) {
+      const Port load = cut_load(call_.collective, ranks, 1, rank == call_.root, bytes());
+      time = std::max(time, crossing_time(load, ports_.devices[gpus_[rank]]));
+      const std::size_t node = node_of(gpus_[rank]);
+      const double inside = ranks_of_node_[node];
+      if (inside == ranks) continue;
+      const Port of_node = cut_load(call_.collective, ranks, inside, node == root_node, bytes());
+      time = std::max(time, crossing_time(of_node, ports_.nodes[node]));
+    }
+    return time;
+  }
+
+  double all_reduce_time() const {
+    double time = 0;
+    if (!reduces(topology_, false)) {
+      std::vector<Port> of_gpus;
+      for (const DeviceId gpu : gpus_) of_gpus.push_back(ports_.devices[gpu]);
+      time = traffic_time(of_gpus, bytes());
+    }
+    if (!reduces(topology_, true)) {
+      std::vector<Port> of_nodes;
+      for (std::size_t node = 0; node < ranks_of_node_.size(); ++node) {
+        if (ranks_of_node_[node] > 0) of_nodes.push_back(ports_.nodes[node]);
+      }
+      if (of_nodes.size() > 1) time = std::max(time, traffic_time(of_nodes, bytes()));
+    }
+    return time;
+  }
+
+  const Topology& topology_;
+  std::span<const DeviceId> gpus_;
+  const BoundedCall& call_;
+  Ports ports_;
+  std::vector<double> ranks_of_node_;
 };
 
-/// The least time in which something that `origin` knows reaches each of the `ranks` first
-/// participants.
-std::vector<double> reach(const std::vector<std::vector<Edge>>& edges, Rank origin, Rank ranks) {
-  std::vector<double> time(edges.size(), std::numeric_limits<double>::infinity());
-  using Entry = std::pair<double, Rank>;
+/// The latency of the shortest way from `origin` to each device.
+std::vector<double> latencies_from(const Topology& topology, DeviceId origin) {
+  std::vector<double> times(topology.devices().size(), std::numeric_limits<double>::infinity());
+  using Entry = std::pair<double, DeviceId>;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
-  time[origin] = 0;
+  times[origin] = 0;
   queue.emplace(0, origin);
   while (!queue.empty()) {
-    const auto [at, rank] = queue.top();
+    const auto [at, device] = queue.top();
     queue.pop();
-    if (at > time[rank]) continue;
-    for (const Edge& edge : edges[rank]) {
-      if (at + edge.latency >= time[edge.to]) continue;
-      time[edge.to] = at + edge.latency;
-      queue.emplace(time[edge.to], edge.to);
+    if (at > times[device]) continue;
+    for (const LinkId id : topology.links_from(device)) {
+      const Link& link = topology.link(id);
+      const double there = at + link.latency.value;
+      if (there >= times[link.to]) continue;
+      times[link.to] = there;
+      queue.emplace(there, link.to);
     }
   }
-  time.resize(ranks);
-  return time;
+  return times;
 }
 
-std::vector<std::vector<Edge>> hops(const Plan& plan, const Wiring& wiring,
-                                    const ProtocolCost& cost, std::uint32_t channel,
-                                    bool backwards) {
-  const Schedule& schedule = plan.schedule(channel);
-  const auto connections = schedule.connections();
-  std::vector<std::vector<Edge>> edges(schedule.participants());
-  for (std::size_t i = 0; i < connections.size(); ++i) {
-    const Wire& wire = wiring.wires[channel][i];
-    const Seconds alpha = hop_alpha(schedule, connections[i], wire.kind, cost);
-    const Rank from = backwards ? connections[i].dst : connections[i].src;
-    const Rank to = backwards ? connections[i].src : connections[i].dst;
-    // Where lines are flagged, the serial cost is not before the peer sees them.
-    const bool counts = !schedule.is_agent(connections[i].src) && !cost.flags_lines();
-    const Seconds serial = counts ? cost.slice : Seconds{};
-    edges[from].push_back({to, (wire.latency + alpha + serial).value});
-  }
-  return edges;
-}
-
-/// The rank that `times` says is farthest, of those that are reached at all.
-Rank farthest_rank(const std::vector<double>& times) {
-  Rank farthest = 0;
-  double most = -1;
-  for (Rank rank = 0; rank < times.size(); ++rank) {
-    if (std::isinf(times[rank]) || times[rank] <= most) continue;
-    most = times[rank];
-    farthest = rank;
-  }
-  return farthest;
-}
-
-/// Hop by hop: a root's data must reach everybody, or everybody's the root; without a root, what
-/// every rank contributes must reach every other, of which two sweeps find a far pair (in a tree
-/// the farthest): the rank farthest from rank 0, and the one farthest from it.
-double latency_bound(const Plan& plan, const Binding& binding, const Wiring& wiring,
-                     const ProtocolCost& cost) {
-  std::uint32_t channel = 0;
-  while (channel < binding.channels() && binding.loops(channel) == 0) ++channel;
-  // Channels of a point-to-point plan each join some pairs only, and send_recv only neighbours.
-  if (channel == binding.channels() || plan.channels_divide_chunks) return 0;
-  if (plan.collective == Collective::send_recv) return 0;
-  const bool to_root =
-      plan.collective == Collective::reduce || plan.collective == Collective::gather;
-  const auto edges = hops(plan, wiring, cost, channel, to_root);
-  Rank origin = plan.root;
-  if (!has_root(plan.collective)) origin = farthest_rank(reach(edges, 0, plan.ranks()));
-  const std::vector<double> times = reach(edges, origin, plan.ranks());
-  return times[farthest_rank(times)];
+/// Both ways between two devices are alike, so that it holds for a root that hears, too. Neighbours
+/// that send to each other may all be near.
+double latency_bound(const Topology& topology, std::span<const DeviceId> gpus,
+                     const BoundedCall& call) {
+  if (call.collective == Collective::send_recv) return 0;
+  const auto farther = [](const std::vector<double>& times) {
+    return [&times](DeviceId a, DeviceId b) { return times[a] < times[b]; };
+  };
+  const DeviceId origin = gpus[has_root(call.collective) ? call.root : 0];
+  std::vector<double> times = latencies_from(topology, origin);
+  DeviceId farthest = *std::max_element(gpus.begin(), gpus.end(), farther(times));
+  if (has_root(call.collective)) return times[farthest] / call.calls;
+  times = latencies_from(topology, farthest);  // which is farther from some than rank 0 is
+  farthest = *std::max_element(gpus.begin(), gpus.end(), farther(times));
+  return times[farthest];
 }
 
 }  // namespace
 
 Seconds Bounds::largest() const {
-  return std::max({cut, busiest_resource, latency});
+  return std::max(bandwidth, latency);
 }
 
-Bounds lower_bounds(const Plan& plan, const Binding& binding, const Wiring& wiring,
-                    const Topology& topology, std::span<const DeviceId> gpus,
-                    const TransferCost& cost, Protocol protocol) {
-  const ProtocolCost of_protocol = cost.fastest(protocol);
-  const auto size = static_cast<double>(binding.size().count);
-  Bounds bounds;
-  const double factor = cost.proxy.used
-                            ? std::min(of_protocol.wire_factor, of_protocol.proxy_factor)
-                            : of_protocol.wire_factor;
-  bounds.cut.value = cut_bound(plan, topology, gpus, cost, factor * size);
-  bounds.busiest_resource.value = busiest_resource_bound(plan, binding, wiring, of_protocol);
-  bounds.latency.value = latency_bound(plan, binding, wiring, of_protocol);
-  for (Seconds* bound : {&bounds.cut, &bounds.busiest_resource, &bounds.latency}) {
-    *bound += cost.startup(protocol, plan.collective, 1, 0);
-  }
-  return bounds;
+BytesPerSecond line_rate(const Link& link) {
+  constexpr double wire_of_usable_pcie = 15.75 / 12;
+  return link.kind == LinkKind::pcie ? wire_of_usable_pcie * link.bandwidth : link.bandwidth;
 }
 
-void check_bounds(Seconds time, const Bounds& bounds, const Unevenness& unevenness,
-                  std::string_view what) {
+Bounds lower_bounds(const Topology& topology, std::span<const DeviceId> gpus,
+                    const BoundedCall& call) {
+  const bool moves = call.size.count > 0 || call.collective == Collective::barrier;
+  if (gpus.size() < 2 || !moves) return {};
+  return {Seconds{BandwidthBound(topology, gpus, call).time()},
+          Seconds{latency_bound(topology, gpus, call)}};
+}
+
+void check_not_below(Seconds time, Seconds least, std::string_view what) {
   constexpr double rounding =
       1e-9;  // of a sum over millions of events; a wrong model is off by more
-  if (time.value >= bounds.largest().value * (1 - unevenness.most() - rounding)) return;
+  if (time.value >= least.value * (1 - rounding)) return;
   throw std::logic_error(fmt::format("{} came out as {:.6g} us, below its lower bound of {:.6g} us",
-                                     what, in_microseconds(time),
-                                     in_microseconds(bounds.largest())));
+                                     what, in_microseconds(time), in_microseconds(least)));
 }
 
 }  // namespace collsim

@@ -3,36 +3,45 @@
 #include <span>
 #include <string_view>
 
-#include "sim/binding.h"
-#include "sim/plan.h"
+#include "sim/collective.h"
 #include "sim/topology.h"
-#include "sim/transfer_cost.h"
 #include "sim/units.h"
-#include "sim/wiring.h"
 
 namespace collsim {
 
-/// Times that no execution can beat, launch included. Derivations and sources: docs/algorithms.md.
+/// Times that no run on a machine can beat, whatever the algorithm: line rates of its links, and
+/// the latency of its cables and switches. Nothing in them is fitted. Derivations:
+/// docs/algorithms.md.
 struct Bounds {
-  /// Of the machine: whatever the algorithm, the busiest cut must carry the data.
-  Seconds cut;
-  /// Of the plan: its busiest resource must carry all bytes that it puts there.
-  Seconds busiest_resource;
-  /// Of the plan: what one rank contributes must reach another, hop by hop.
+  /// What must cross the ports of GPUs and of nodes, at line rate.
+  Seconds bandwidth;
+  /// The way from a rank to the farthest other rank.
   Seconds latency;
 
   Seconds largest() const;
 };
 
-/// The bounds of one call. `gpus[r]` is the device of rank r.
-Bounds lower_bounds(const Plan& plan, const Binding& binding, const Wiring& wiring,
-                    const Topology& topology, std::span<const DeviceId> gpus,
-                    const TransferCost& cost, Protocol protocol);
+/// One way to run a collective, as far as bounds depend on it.
+struct BoundedCall {
+  Collective collective = Collective::all_reduce;
+  Rank root = 0;  ///< counts only where the collective has one
+  Bytes size;     ///< nccl-tests'
+  /// How many calls in a row the time is the mean of. With a root, one call may begin before the
+  /// last one has reached everybody.
+  std::uint32_t calls = 1;
+};
 
-/// Throws std::logic_error where a time is below its largest bound by more than rounding and by
-/// more than luck with links that serve slices unevenly (Unevenness): a bug of ours,
-/// and no answer to give anybody. `what` begins the message.
-void check_bounds(Seconds time, const Bounds& bounds, const Unevenness& unevenness,
-                  std::string_view what);
+/// The bounds of a call on the machine without faults. `gpus[r]` is the device of rank r.
+Bounds lower_bounds(const Topology& topology, std::span<const DeviceId> gpus,
+                    const BoundedCall& call);
+
+/// What a link carries on the wire. For PCIe, topologies have what NCCL plans with, 12, 24 and 48
+/// GB/s for sixteen lanes (NCCL 2.30, src/graph/topo.cc); on the wire these are 15.75, 31.5 and 63
+/// (PCI Express Base Specification: 8, 16 and 32 GT/s a lane, 128b/130b).
+BytesPerSecond line_rate(const Link& link);
+
+/// Throws std::logic_error where a time is below `least` by more than rounding: a bug of ours, and
+/// no answer to give anybody. `what` begins the message.
+void check_not_below(Seconds time, Seconds least, std::string_view what);
 
 }  // namespace collsim

@@ -218,7 +218,7 @@ CriticalPath uncontended_critical_path(const Plan& plan, const Binding& binding,
 
 Estimate estimate(const Plan& plan, const Placement& placement, const Binding& binding,
                   const Wiring& wiring, const TransferCost& cost, Protocol protocol,
-                  const Bounds& bounds, std::uint32_t warps) {
+                  const ModelFloor& floor, std::uint32_t warps) {
   const Seconds launch =
       cost.startup(protocol, plan.collective, busy_channels(plan, binding), warps);
   if (is_idle(binding) || plan.ranks() == 1) return {launch};
@@ -231,7 +231,7 @@ Estimate estimate(const Plan& plan, const Placement& placement, const Binding& b
     return *form;
   }
   const CriticalPath path = uncontended_critical_path(plan, binding, wiring, cost, protocol, warps);
-  const Seconds busiest = bounds.busiest_resource - launch;
+  const Seconds busiest = floor.busiest_resource() - launch;
   return {path.total() - path.transfer + std::max(path.transfer, busiest),
           EstimateMethod::critical_path, std::nullopt};
 }

@@ -3,9 +3,9 @@
 #include <optional>
 #include <span>
 
-#include "models/bounds.h"
 #include "models/closed_form.h"
 #include "models/critical_path.h"
+#include "models/model_floor.h"
 #include "sim/algorithms/registry.h"
 #include "sim/binding.h"
 #include "sim/plan.h"
@@ -29,11 +29,11 @@ struct Estimate {
   std::optional<FormTerms> form{};  ///< of a closed form, where it is so simple
 };
 
-/// The time of one call without simulating contention. `bounds` are those of the same call; `warps`
+/// The time of one call without simulating contention. `floor` is that of the same call; `warps`
 /// as in Execution.
 Estimate estimate(const Plan& plan, const Placement& placement, const Binding& binding,
                   const Wiring& wiring, const TransferCost& cost, Protocol protocol,
-                  const Bounds& bounds, std::uint32_t warps = 0);
+                  const ModelFloor& floor, std::uint32_t warps = 0);
 
 /// The critical path of the call, each flow at the rate it would have alone.
 CriticalPath uncontended_critical_path(const Plan& plan, const Binding& binding,

@@ -125,7 +125,7 @@ TimeShares shares_of(const Predictor& predictor, const Predictor::Call& call,
     shares.latency += latency_before(predictor, call, timeline, record);
   }
   const Seconds transfer = prediction.time - shares.launch - shares.serial - shares.latency;
-  const Seconds needed = prediction.bounds.busiest_resource - shares.launch;
+  const Seconds needed = prediction.floor.busiest_resource() - shares.launch;
   shares.bandwidth = std::max(Seconds{}, std::min(transfer, needed));
   shares.rest = std::max(Seconds{}, transfer - shares.bandwidth);
   return shares;

@@ -72,10 +72,11 @@ class Ranker {
     healthy.algorithm = call_.algorithm;
     healthy.protocol = call_.protocol;
     healthy.bounds = predictor_.bounds_of(call_);
+    healthy.floor = predictor_.floor_of(call_);
     const auto found = long_call_.time({}, effort_.healthy, effort_.threads);
     if (!found) {
       ranking_.origin = TimeOrigin::bounds;
-      healthy.time = healthy.bounds.largest();
+      healthy.time = healthy.floor.largest();
       return;
     }
     ranking_.origin = found->whole ? TimeOrigin::simulated : TimeOrigin::steady_state;

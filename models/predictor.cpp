@@ -308,7 +308,7 @@ Prediction Predictor::simulate(const Call& call, Bytes size, Engine engine) cons
   const auto fabric = make_fabric(engine);
   try {
     const ExecutionResult result = execute(execution(call), *fabric);
-    Prediction prediction = answer(call, size, result.time, bounds_of(call));
+    Prediction prediction = answer(call, size, result.time, floor_of(call));
     prediction.transfers = result.transfers;
     prediction.mean_over_ranks = result.mean_over_ranks;
     return prediction;
@@ -338,11 +338,11 @@ void Predictor::set_cost(const TransferCost& cost) {
 Prediction Predictor::estimate(Bytes size) const {
   const Call settled = call(size);
   const Wiring wiring = wiring_as_it_begins(settled.wiring(), settled.layout->disturbance);
-  const Bounds bounds = bounds_on(settled, wiring);
+  const ModelFloor floor = floor_on(settled, wiring);
   const Estimate estimate =
       collsim::estimate(settled.layout->plan, placement_, settled.binding, wiring, cost_,
-                        settled.protocol, bounds, settled.warps);
-  Prediction prediction = answer(settled, size, estimate.time, bounds);
+                        settled.protocol, floor, settled.warps);
+  Prediction prediction = answer(settled, size, estimate.time, floor);
   prediction.method = estimate.method;
   prediction.form = estimate.form;
   return prediction;
@@ -485,27 +485,30 @@ HopRules Predictor::hop_rules(const ChannelNets* nets) const {
 }
 
 Bounds Predictor::bounds_of(const Call& call) const {
-  return bounds_on(call, call.wiring());
+  return lower_bounds(*topology_, gpus_, {collective_, root_, call.binding.size(), calls_});
 }
 
-Bounds Predictor::bounds_on(const Call& call, const Wiring& wiring) const {
-  Bounds bounds = lower_bounds(call.layout->plan, call.binding, wiring, *topology_, gpus_, cost_,
-                               call.protocol);
+ModelFloor Predictor::floor_of(const Call& call) const {
+  return floor_on(call, call.wiring());
+}
+
+ModelFloor Predictor::floor_on(const Call& call, const Wiring& wiring) const {
+  ModelFloor floor = model_floor(call.layout->plan, call.binding, wiring, cost_, call.protocol);
   const Seconds launch = cost_.startup(call.protocol, collective_, 1, 0);
-  bounds.latency = launch + (1.0 / calls_) * (bounds.latency - launch);
+  floor.latency = launch + (1.0 / calls_) * (floor.latency - launch);
   // While a rank launches a further call, others may keep a link busy with what is left of theirs.
-  for (Seconds* bound : {&bounds.cut, &bounds.busiest_resource}) {
-    *bound += (1.0 / calls_ - 1) * launch;
+  for (Seconds* busiest : {&floor.busiest_link, &floor.busiest_block}) {
+    *busiest += (1.0 / calls_ - 1) * launch;
   }
   if (call.layout->reroutes) {  // what each link will carry is not known
-    bounds.busiest_resource = launch;
-    bounds.latency = launch;
+    floor.busiest_link = launch;
+    floor.latency = launch;
   }
-  return bounds;
+  return floor;
 }
 
 Prediction Predictor::answer(const Call& call, Bytes size, Seconds time,
-                             const Bounds& bounds) const {
+                             const ModelFloor& floor) const {
   Prediction prediction;
   prediction.size = size;
   prediction.time = time;
@@ -514,11 +517,15 @@ Prediction Predictor::answer(const Call& call, Bytes size, Seconds time,
   prediction.channels = busy_channels(call.layout->plan, call.binding);
   prediction.nccl_estimate = call.nccl_estimate;
   if (call.nccl_algorithm) {
-    prediction.wire_factor = wire_factor(collective_, *call.nccl_algorithm, ranks());
+    prediction.wire_factor =
+        wire_factor(collective_, *call.nccl_algorithm, ranks(), ranks() / nccl_->nodes());
   }
-  prediction.bounds = bounds;
-  check_bounds(time, prediction.bounds, cost_.unevenness,
-               fmt::format("{} of {} on {} ranks", call.algorithm, to_string(size), ranks()));
+  prediction.bounds = bounds_of(call);
+  prediction.floor = floor;
+  const Seconds least =
+      std::max(prediction.bounds.largest(), surely_needed(floor, cost_.unevenness));
+  check_not_below(time, least,
+                  fmt::format("{} of {} on {} ranks", call.algorithm, to_string(size), ranks()));
   return prediction;
 }
 

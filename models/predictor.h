@@ -11,6 +11,7 @@
 #include "models/bounds.h"
 #include "models/estimate.h"
 #include "models/machine_faults.h"
+#include "models/model_floor.h"
 #include "models/nccl/choice.h"
 #include "models/scenario.h"
 #include "models/wiring.h"
@@ -34,7 +35,8 @@ struct Prediction {
   std::uint32_t channels = 1;            ///< that carried data
   std::optional<Seconds> nccl_estimate;  ///< what NCCL itself expects, where it tunes the call
   std::optional<double> wire_factor;     ///< of NCCL's algorithm (wire_factor()), under its rules
-  Bounds bounds;
+  Bounds bounds;                         ///< of the machine
+  ModelFloor floor;                      ///< of the model
   std::optional<EstimateMethod> method;  ///< of an estimate; none: simulated
   std::optional<FormTerms> form;         ///< of an estimate by a closed form, where it has one
   std::uint64_t transfers = 0;           ///< messages simulated; 0 for an estimate
@@ -42,9 +44,9 @@ struct Prediction {
 
 /// One way of running a collective on one machine, laid out once and asked at many sizes.
 ///
-/// Every answer is checked against its lower bounds: one that is below them (by more than rounding)
-/// is a bug of ours and throws std::logic_error instead of being returned. Keeps the plans that it
-/// has laid out; not for use by several threads at once.
+/// Every answer is checked against its bounds and the model's floor: one that is below (by more
+/// than rounding) is a bug of ours and throws std::logic_error instead of being returned. Keeps the
+/// plans that it has laid out; not for use by several threads at once.
 class Predictor {
  public:
   /// Uses the first `ranks` GPUs, counting only the first `ranks_per_node` of every node if given;
@@ -127,12 +129,13 @@ class Predictor {
   /// The same had NCCL chosen that pair, as in simulate().
   Call call(Bytes size, const Candidate& candidate) const;
   Bounds bounds_of(const Call& call) const;
+  ModelFloor floor_of(const Call& call) const;
   /// The call as execute() takes it; refers to both.
   Execution execution(const Call& call) const;
 
  private:
   Layout lay(Plan plan, const HopRules& rules) const;
-  Bounds bounds_on(const Call& call, const Wiring& wiring) const;
+  ModelFloor floor_on(const Call& call, const Wiring& wiring) const;
   void settle_pipeline();
   void order_gpus();
   void prepare_textbook();
@@ -151,7 +154,7 @@ class Predictor {
   const Layout& nccl_layout(NcclAlgorithm algorithm, std::uint32_t channels) const;
   const Layout& message_layout(std::uint32_t parts) const;
   Prediction simulate(const Call& call, Bytes size, Engine engine) const;
-  Prediction answer(const Call& call, Bytes size, Seconds time, const Bounds& bounds) const;
+  Prediction answer(const Call& call, Bytes size, Seconds time, const ModelFloor& floor) const;
 
   const Topology* topology_;
   Collective collective_;

@@ -299,17 +299,18 @@ double Executor::cold_received(const Worker& worker) const {
 
 void Executor::send_bytes(WorkerId id, double bytes, BytesPerSecond rate) {
   Worker& worker = call_.workers[id];
-  double load = worker.is_agent ? 1 : uneven_load(worker, execution_.cost.unevenness);
-  if (worker.crowds && rate < unlimited) load /= crowding_.join(worker, rate);
+  const double load = worker.crowds && rate < unlimited ? 1 / crowding_.join(worker, rate) : 1;
   const auto group = worker.peers(worker.current().send_group);
   worker.flows = static_cast<std::uint32_t>(group.size());
   transfers_ += group.size();
+  const double longer = worker.is_agent ? 1 : uneven_time(worker, execution_.cost.unevenness);
   for (const ConnectionId peer : group) {
     const Fifo& fifo = call_.fifos[worker.first_fifo + peer];
     // A proxy's buffer that nothing limits takes all at once.
     const bool at_once = bytes == 0 || (fifo.route_is_free && !(rate < unlimited));
+    const FlowRate even = flow_rate(*worker.cost, at_once ? unlimited : rate);
     fabric_.start_flow(fifo.route, at_once ? 0 : load * bytes,
-                       flow_rate(*worker.cost, at_once ? unlimited : rate), worker_flow(id));
+                       {(1 / longer) * even.cap, even.weight / longer}, worker_flow(id));
   }
 }
 

@@ -22,16 +22,19 @@ std::string_view to_string(NcclAlgorithm algorithm) {
   return "?";
 }
 
-double wire_factor(Collective collective, NcclAlgorithm algorithm, Rank ranks) {
+double wire_factor(Collective collective, NcclAlgorithm algorithm, Rank ranks,
+                   Rank ranks_per_node) {
   const double busbw = busbw_factor(collective, ranks);
   if (ranks < 2) return busbw;
   if (algorithm == NcclAlgorithm::tree && collective == Collective::all_reduce) {
     return ranks > 2 ? 2 : busbw;
   }
-  if (algorithm != NcclAlgorithm::nvls) return busbw;
+  const bool through_nvswitch =
+      algorithm == NcclAlgorithm::nvls || algorithm == NcclAlgorithm::nvls_tree;
+  if (!through_nvswitch) return busbw;
   switch (collective) {
     case Collective::all_reduce:
-      return 1 + 1.0 / ranks;
+      return 1 + 1.0 / ranks_per_node;
     case Collective::all_gather:
     case Collective::reduce_scatter:
       return 1;

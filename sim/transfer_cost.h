@@ -223,8 +223,8 @@ struct MemoryCost {
 inline constexpr double most_unevenness = 0.4;
 
 /// Links do not serve thread blocks evenly, so that channels fall out of step, further and further,
-/// and fill each other's gaps. Shares of its bytes by which a slice loads links more or less, and
-/// takes longer or shorter where nothing else limits it (uneven_load()).
+/// and fill each other's gaps. Shares of its time by which a slice takes longer or shorter than
+/// others that load the same links, or than its thread block does on average (uneven_time()).
 struct Unevenness {
   double slice = 0;    ///< at most, by chance, of every slice
   double channel = 0;  ///< at most, of all slices of a channel

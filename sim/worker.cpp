@@ -58,7 +58,7 @@ bool advance(Worker& worker, const Binding& binding) {
   return over;
 }
 
-double uneven_load(const Worker& worker, const Unevenness& unevenness) {
+double uneven_time(const Worker& worker, const Unevenness& unevenness) {
   if (unevenness.most() == 0) return 1;
   const std::uint64_t place =
       (std::uint64_t{worker.loop} << 32U) ^ (std::uint64_t{worker.primitive} << 8U) ^ worker.slice;

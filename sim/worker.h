@@ -81,10 +81,11 @@ void begin_slice(Worker& worker, const Binding& binding);
 /// loops are over.
 bool advance(Worker& worker, const Binding& binding);
 
-/// What the slice that the worker is at loads links with for each of its bytes: 1, give or take
-/// `unevenness`, by chance, though always the same for the same slice. It evens out over the
-/// channels of a rank, which share its links.
-double uneven_load(const Worker& worker, const Unevenness& unevenness);
+/// How many times as long the slice that the worker is at takes as others: 1, give or take
+/// `unevenness`, by chance, though always the same for the same slice. It gets so much less of what
+/// it shares and is held to so much less where nothing is shared. Links carry its bytes, no more
+/// and no fewer.
+double uneven_time(const Worker& worker, const Unevenness& unevenness);
 
 /// What a timeline says of the slice that the worker is at, times and causes aside.
 TimelineRecord record_of(const Worker& worker);

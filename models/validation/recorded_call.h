@@ -40,6 +40,11 @@ Predictor make_predictor(const RecordedCall& call, const Topology& topology,
 /// The costs of that call: a process that drives several GPUs issues for each in turn.
 TransferCost cost_of(const RecordedCall& call, const TransferCost& cost);
 
+/// What a recorded time of that call cannot be below on `topology`, whatever NCCL chose. Recorded
+/// times are means over ranks: with a root, some ranks are done long before the last. The machine
+/// must hold() the row.
+Seconds least_time(const RecordedCall& call, const Topology& topology, Bytes size);
+
 /// What a topology's hosts are like.
 class Hosts {
  public:

@@ -36,6 +36,14 @@ void set_choice(const Predictor& predictor, Prediction& prediction) {
   prediction.channels = choice.channels;
 }
 
+/// Why a row cannot be of this machine; empty where its time is possible.
+std::string why_impossible(const RecordedRow& row, Seconds bound) {
+  if (row.time >= bound) return {};
+  return fmt::format(
+      "impossible: line {}, {} B in {:.2f} us, and no algorithm on this machine can beat {:.2f} us",
+      row.line, row.size.count, in_microseconds(row.time), in_microseconds(bound));
+}
+
 /// Predicts families on several threads. Each answer has a place of its own.
 class Evaluation {
  public:
@@ -135,6 +143,8 @@ Validation validate(const Recording& recording, const Topology& topology, const 
     const RecordedRow& row = recording.rows[i];
     if (excluded(row, options)) continue;
     answers[i].left_out = why_left_out(row, hosts, options);
+    if (!answers[i].left_out.empty()) continue;
+    answers[i].left_out = why_impossible(row, least_time(call_of(row), topology, row.size));
     if (answers[i].left_out.empty()) families[call_of(row)][row.size].push_back(i);
   }
   Evaluation evaluation(topology, cost, options, answers);

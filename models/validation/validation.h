@@ -58,7 +58,8 @@ struct ValidationOptions {
 
 /// Simulates every row of the recording as NCCL would run it, in the row's environment and on its
 /// ranks: the first of the topology's GPUs, on as many nodes as the row had hosts. Collectives with
-/// a root as often in a row as was measured. Rows that the options exclude are in neither list.
+/// a root as often in a row as was measured. Rows that are faster than the machine's bounds allow
+/// are left out, each by its line. Rows that the options exclude are in neither list.
 /// Families of rows are shared out over the threads; the result does not depend on their number.
 Validation validate(const Recording& recording, const Topology& topology, const TransferCost& cost,
                     const ValidationOptions& options);

@@ -42,13 +42,9 @@ struct Call {
     const auto fabric = make_fabric(Engine::native);
     return execute({plan, binding, wiring, cost, Protocol::simple}, *fabric).time.value;
   }
-  /// No machine behind these wirings, so no cut of one either.
-  Bounds bounds() const {
-    return lower_bounds(plan, binding, wiring, TopologyBuilder("none").build(), {}, cost,
-                        Protocol::simple);
-  }
+  ModelFloor floor() const { return model_floor(plan, binding, wiring, cost, Protocol::simple); }
   Estimate estimated() const {
-    return estimate(plan, placement, binding, wiring, cost, Protocol::simple, bounds());
+    return estimate(plan, placement, binding, wiring, cost, Protocol::simple, floor());
   }
 };
 
@@ -211,9 +207,9 @@ TEST(CriticalPath, parts_add_up_to_the_uncontended_time) {
   }
 }
 
-// Nothing ends before its bounds, and for the ring the busiest link is tight but for latency:
+// Nothing ends before its floor, and for the ring the busiest link is tight but for latency:
 // 2(N-1)/N S/B, and N-1 hops.
-TEST(Bounds, hold_for_every_algorithm) {
+TEST(ModelFloor, holds_for_every_algorithm) {
   for (const std::string& name : names) {
     for (const Rank ranks : {2U, 3U, 4U, 8U, 12U}) {
       if (ranks % 2 != 0 && name.starts_with("hierarchical")) continue;
@@ -221,7 +217,7 @@ TEST(Bounds, hold_for_every_algorithm) {
         for (const std::int64_t size : {4, 4096, 1 << 20}) {
           const Call call = make_call(name, ranks, ranks % 2 == 0 ? 2 : 1, private_links, {size},
                                       {.largest_chunk = {10000}});
-          EXPECT_LE(call.bounds().largest().value, call.simulated() * (1 + 1e-9))
+          EXPECT_LE(call.floor().largest().value, call.simulated() * (1 + 1e-9))
               << name << " on " << ranks << ", " << size;
         }
       }
@@ -229,26 +225,34 @@ TEST(Bounds, hold_for_every_algorithm) {
   }
 }
 
-TEST(Bounds, of_a_ring) {
+TEST(ModelFloor, of_a_ring) {
   const Call call = make_call("ring", 4, 1, false, 4 * Bytes{20000});
-  EXPECT_NEAR(in_microseconds(call.bounds().busiest_resource), 6, 1e-9);
-  EXPECT_NEAR(in_microseconds(call.bounds().latency), 6, 1e-9);
+  EXPECT_NEAR(in_microseconds(call.floor().busiest_resource()), 6, 1e-9);
+  EXPECT_NEAR(in_microseconds(call.floor().latency), 6, 1e-9);
 }
 
 // NCCL's tree on 8 ranks: 0-4, 4-2, 4-6, 2-1, 2-3, 6-5, 6-7. The farthest two are leaves of
 // different halves: 1-2-4-6-7, 4 hops of 2 us.
-TEST(Bounds, latency_of_a_tree_is_the_way_between_its_farthest_ranks) {
+TEST(ModelFloor, latency_of_a_tree_is_the_way_between_its_farthest_ranks) {
   const Call call = make_call("tree", 8, 1, true, Bytes{4});
-  EXPECT_NEAR(in_microseconds(call.bounds().latency), 8, 1e-9);
+  EXPECT_NEAR(in_microseconds(call.floor().latency), 8, 1e-9);
 }
 
-TEST(Bounds, stop_a_prediction_below_them) {
-  const Bounds bounds{.cut = microseconds(3), .busiest_resource = microseconds(5), .latency = {}};
-  EXPECT_NO_THROW(check_bounds(microseconds(5), bounds, {}, "a call"));
-  EXPECT_NO_THROW(check_bounds(microseconds(5 - 1e-10), bounds, {}, "a call"));
-  EXPECT_THROW(check_bounds(microseconds(4.999), bounds, {}, "a call"), std::logic_error);
-  EXPECT_NO_THROW(check_bounds(microseconds(4.9), bounds, {0.02, 0.01}, "a call"));
-  EXPECT_THROW(check_bounds(microseconds(4.8), bounds, {0.02, 0.01}, "a call"), std::logic_error);
+// Luck is a thread block's alone: links carry as many bytes as ever.
+TEST(ModelFloor, leaves_luck_to_thread_blocks) {
+  const ModelFloor blocks{
+      .busiest_link = microseconds(3), .busiest_block = microseconds(5), .latency = {}};
+  EXPECT_NEAR(in_microseconds(surely_needed(blocks, {})), 5, 1e-12);
+  EXPECT_NEAR(in_microseconds(surely_needed(blocks, {0.2, 0.1})), 3.5, 1e-12);
+  const ModelFloor links{
+      .busiest_link = microseconds(5), .busiest_block = microseconds(3), .latency = {}};
+  EXPECT_NEAR(in_microseconds(surely_needed(links, {0.2, 0.1})), 5, 1e-12);
+}
+
+TEST(ModelFloor, stops_a_prediction_below_it) {
+  EXPECT_NO_THROW(check_not_below(microseconds(5), microseconds(5), "a call"));
+  EXPECT_NO_THROW(check_not_below(microseconds(5 - 1e-10), microseconds(5), "a call"));
+  EXPECT_THROW(check_not_below(microseconds(4.999), microseconds(5), "a call"), std::logic_error);
 }
 
 }  // namespace

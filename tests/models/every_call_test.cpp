@@ -112,6 +112,7 @@ void expect_sound_answers(const Predictor& predictor, Collective collective,
                                       : predictor.simulate(size, Engine::native, *candidate);
     EXPECT_TRUE(std::isfinite(prediction.time.value)) << asked;
     EXPECT_GE(prediction.time.value, prediction.bounds.largest().value * (1 - 1e-9)) << asked;
+    EXPECT_GE(prediction.time.value, prediction.floor.busiest_link.value * (1 - 1e-9)) << asked;
     EXPECT_GE(prediction.time.value, predictor.cost().launch.value) << asked;
     const Predictor::Call call =
         candidate == nullptr ? predictor.call(size) : predictor.call(size, *candidate);

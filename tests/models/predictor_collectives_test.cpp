@@ -47,15 +47,17 @@ TEST(PredictorCollectives, all_are_answered_within_their_bounds) {
 }
 
 // 8 ranks behind one port each of 50 GB/s: nobody can have S after less than S / 50 GB/s, plus the
-// hop from the root; 50,000 bytes are 1 us.
+// ring's hops from the root; 50,000 bytes are 1 us. From GPU to switch and on are 2 x 0.5 us.
 TEST(PredictorCollectives, broadcast_is_bounded_by_the_ports_of_those_who_listen) {
   const Topology topology = shipped("switch-8");
   RunSpec run;
   run.algorithm = "ring";
   const Predictor predictor(topology, TransferCost{}, Collective::broadcast, run, 8, 3);
-  const Bounds bounds = predictor.simulate(Bytes{50000}, Engine::native).bounds;
-  EXPECT_NEAR(in_microseconds(bounds.cut), 1, 1e-9);
-  EXPECT_NEAR(in_microseconds(bounds.latency), 7, 1e-9);  // the ring's last rank is 7 hops away
+  const Prediction prediction = predictor.simulate(Bytes{50000}, Engine::native);
+  EXPECT_NEAR(in_microseconds(prediction.bounds.bandwidth), 1, 1e-9);
+  EXPECT_NEAR(in_microseconds(prediction.bounds.latency), 1, 1e-9);
+  // The ring's last rank is 7 hops away.
+  EXPECT_NEAR(in_microseconds(prediction.floor.latency), 7, 1e-9);
 }
 
 // Each of 8 ranks has S = 80,000 bytes for all, an eighth of it for itself: 70,000 out and in.
@@ -65,7 +67,7 @@ TEST(PredictorCollectives, all_to_all_is_bounded_by_what_leaves_each_rank) {
   run.algorithm = algorithm_names(Collective::all_to_all).front();
   const Predictor predictor(topology, TransferCost{}, Collective::all_to_all, run, 8);
   const Prediction prediction = predictor.simulate(Bytes{80000}, Engine::native);
-  EXPECT_NEAR(in_microseconds(prediction.bounds.cut), 1.4, 1e-9);
+  EXPECT_NEAR(in_microseconds(prediction.bounds.bandwidth), 1.4, 1e-9);
 }
 
 }  // namespace

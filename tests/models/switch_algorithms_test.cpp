@@ -95,10 +95,10 @@ std::string refusal(const Topology& topology, Collective collective, std::string
 TEST(SwitchAlgorithms, nvls_loads_a_port_with_its_buffer_and_one_stripe) {
   const Topology machine = shipped("dgx-h100");
   const Prediction nvls = predict(machine, Collective::all_reduce, "nvls", 1 << 30);
-  EXPECT_NEAR(in_microseconds(nvls.bounds.busiest_resource), 2526.68, 0.01);
-  EXPECT_LE(nvls.time.value, 1.1 * nvls.bounds.busiest_resource.value);
+  EXPECT_NEAR(in_microseconds(nvls.floor.busiest_resource()), 2526.68, 0.01);
+  EXPECT_LE(nvls.time.value, 1.1 * nvls.floor.busiest_resource().value);
   const Prediction ring = predict(machine, Collective::all_reduce, "ring", 1 << 30);
-  EXPECT_NEAR(in_microseconds(ring.bounds.busiest_resource), 2526.68 / 9 * 14, 0.1);
+  EXPECT_NEAR(in_microseconds(ring.floor.busiest_resource()), 2526.68 / 9 * 14, 0.1);
 }
 
 // Between nodes every NIC carries a stripe, S/4 each way, over PCIe of 48 GB/s: 64 MiB / 4 / 48
@@ -109,7 +109,7 @@ TEST(SwitchAlgorithms, a_nic_carries_one_stripe) {
   const auto busiest = [&](std::string_view algorithm) {
     const Prediction prediction = predict(machine, Collective::all_reduce, algorithm, 64 << 20);
     EXPECT_EQ(prediction.algorithm, algorithm);
-    return in_microseconds(prediction.bounds.busiest_resource);
+    return in_microseconds(prediction.floor.busiest_resource());
   };
   EXPECT_NEAR(busiest("nvls"), 349.525, 0.01);
   EXPECT_NEAR(busiest("collnetdirect"), 349.525, 0.01);
@@ -129,17 +129,17 @@ TEST(SwitchAlgorithms, leaves_sum_and_copy_too) {
   call.nodes = 4;
   call.algorithm = NcclAlgorithm::collnet_chain;
   const TransferCost cost;
-  const auto bounds_of = [&](const Plan& of) {
-    return lower_bounds(of, Binding::nccl(of, call), wire(of, machine, machine.gpus(), cost),
-                        machine, machine.gpus(), cost, Protocol::simple);
+  const auto floor_of = [&](const Plan& of) {
+    return model_floor(of, Binding::nccl(of, call), wire(of, machine, machine.gpus(), cost), cost,
+                       Protocol::simple);
   };
-  EXPECT_NEAR(in_microseconds(bounds_of(plan).busiest_resource), 1342.177, 1e-3);
+  EXPECT_NEAR(in_microseconds(floor_of(plan).busiest_resource()), 1342.177, 1e-3);
   // The blocks of an all-gather go up one by one, and to everybody but their owner: a GPU gets
   // three quarters, and so does a leaf.
   call.algorithm = NcclAlgorithm::collnet_direct;
   const Plan gather = make_nccl_plan(Collective::all_gather, NcclAlgorithm::collnet_direct,
                                      test::node_channels(4, 1, 1), 1);
-  EXPECT_NEAR(in_microseconds(bounds_of(gather).busiest_resource), 1342.177 * 3 / 4, 1e-3);
+  EXPECT_NEAR(in_microseconds(floor_of(gather).busiest_resource()), 1342.177 * 3 / 4, 1e-3);
 }
 
 // The stripes' heads meet on their own rails.

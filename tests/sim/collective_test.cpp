@@ -66,11 +66,14 @@ TEST(Collective, busbw_factors) {
 // N = 8. A ring carries what busbw says; a rank inside a tree sends all up and all down; with NVLS
 // S into the switch and S/8 out of the rank that heads it.
 TEST(Collective, wire_factors) {
-  EXPECT_DOUBLE_EQ(wire_factor(Collective::all_reduce, NcclAlgorithm::ring, 8), 1.75);
-  EXPECT_DOUBLE_EQ(wire_factor(Collective::all_reduce, NcclAlgorithm::tree, 8), 2);
-  EXPECT_DOUBLE_EQ(wire_factor(Collective::all_reduce, NcclAlgorithm::tree, 2), 1);
-  EXPECT_DOUBLE_EQ(wire_factor(Collective::all_reduce, NcclAlgorithm::nvls, 8), 1.125);
-  EXPECT_DOUBLE_EQ(wire_factor(Collective::all_gather, NcclAlgorithm::nvls, 8), 1);
+  EXPECT_DOUBLE_EQ(wire_factor(Collective::all_reduce, NcclAlgorithm::ring, 8, 8), 1.75);
+  EXPECT_DOUBLE_EQ(wire_factor(Collective::all_reduce, NcclAlgorithm::tree, 8, 8), 2);
+  EXPECT_DOUBLE_EQ(wire_factor(Collective::all_reduce, NcclAlgorithm::tree, 2, 2), 1);
+  EXPECT_DOUBLE_EQ(wire_factor(Collective::all_reduce, NcclAlgorithm::nvls, 8, 8), 1.125);
+  EXPECT_DOUBLE_EQ(wire_factor(Collective::all_gather, NcclAlgorithm::nvls, 8, 8), 1);
+  // 32 ranks on 4 nodes: each node has switches of its own, and 8 heads.
+  EXPECT_DOUBLE_EQ(wire_factor(Collective::all_reduce, NcclAlgorithm::nvls, 32, 8), 1.125);
+  EXPECT_DOUBLE_EQ(wire_factor(Collective::all_reduce, NcclAlgorithm::nvls_tree, 32, 8), 1.125);
 }
 
 // nccl-tests' groups: every rank sends to all and receives from all, itself too; a root receives

@@ -102,7 +102,7 @@ TEST_F(WorkerTest, goes_in_fewer_pieces_amid_a_long_call) {
 std::vector<double> loads_of(Worker worker, const Unevenness& unevenness, std::uint32_t loops) {
   std::vector<double> loads;
   for (worker.loop = 0; worker.loop < loops; ++worker.loop) {
-    loads.push_back(uneven_load(worker, unevenness));
+    loads.push_back(uneven_time(worker, unevenness));
   }
   return loads;
 }
@@ -124,7 +124,7 @@ TEST(UnevenLoad, is_the_same_for_all_slices_of_a_channel_as_far_as_it_is_the_cha
   const std::vector<double> loads = loads_of(worker, {0, 0.1}, 10);
   EXPECT_EQ(std::count(loads.begin(), loads.end(), loads.front()), 10);
   worker.channel = 6;
-  EXPECT_NE(uneven_load(worker, {0, 0.1}), loads.front());
+  EXPECT_NE(uneven_time(worker, {0, 0.1}), loads.front());
 }
 
 // What one channel of a rank gets less of a link, others get more of it. Multiples of the golden
@@ -137,7 +137,7 @@ TEST(UnevenLoad, evens_out_over_channels) {
       Worker worker;
       worker.loop = loop;
       for (worker.channel = 0; worker.channel < channels; ++worker.channel) {
-        sum += uneven_load(worker, {0.2, 0.2});
+        sum += uneven_time(worker, {0.2, 0.2});
       }
       EXPECT_NEAR(sum / channels, 1, 1.0 / channels) << channels << ' ' << loop;
     }
@@ -148,10 +148,10 @@ TEST(UnevenLoad, of_ranks_and_lanes_differs) {
   Worker worker;
   Worker other = worker;
   other.rank = 1;
-  EXPECT_NE(uneven_load(worker, {0.2, 0}), uneven_load(other, {0.2, 0}));
+  EXPECT_NE(uneven_time(worker, {0.2, 0}), uneven_time(other, {0.2, 0}));
   other = worker;
   other.lane = 1;
-  EXPECT_NE(uneven_load(worker, {0.2, 0}), uneven_load(other, {0.2, 0}));
+  EXPECT_NE(uneven_time(worker, {0.2, 0}), uneven_time(other, {0.2, 0}));
 }
 
 }  // namespace

@@ -150,8 +150,8 @@ TEST(Command, csv_has_its_columns_and_a_line_a_size) {
   EXPECT_EQ(outcome.out.substr(0, outcome.out.find('\n')),
             "size_bytes,count,type,redop,root,nranks,algorithm,protocol,channels,time_us,"
             "algbw_GBps,busbw_GBps,bound_us,engine,schedule,calibration,wirebw_GBps,"
-            "nccl_estimate_us,measured_us,error,method,bound_cut_us,bound_busiest_us,"
-            "bound_latency_us,path_hops,path_launch_us,path_latency_us,path_serial_us,"
+            "nccl_estimate_us,measured_us,error,method,bound_bandwidth_us,bound_latency_us,"
+            "floor_busiest_us,floor_latency_us,path_hops,path_launch_us,path_latency_us,path_serial_us,"
             "path_transfer_us,machine,collective,faults,nccl_version,"
             "collsim_version");
   EXPECT_EQ(count_lines(outcome.out), 1U + 2 * 3);

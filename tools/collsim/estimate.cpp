@@ -15,10 +15,9 @@ namespace {
 constexpr std::string_view usage = "collsim estimate [SCENARIO] [options]";
 constexpr std::string_view epilogue =
     "The analytic model: an algorithm's closed form where all hops are alike, else the plan's\n"
-    "critical path with its transfer time raised to what the busiest link needs. --wide adds the\n"
-    "lower bounds (of any algorithm on this machine: cut; of this plan: busiest link, latency) "
-    "and\n"
-    "what the critical path consists of. docs/algorithms.md derives every form.\n"
+    "critical path with its transfer time raised to what the busiest link needs. --wide adds what\n"
+    "the bound consists of, what this plan's busiest link and its hops need as modelled (floor),\n"
+    "and what the critical path consists of. docs/algorithms.md derives every form.\n"
     "\n"
     "  collsim estimate -t hgx-h200 -a ring,tree -b 1M -e 1G -f 32\n"
     "  collsim estimate -t switch-64 -a ring --format csv\n"

@@ -225,12 +225,12 @@ void print_explanation(const Section& section, const Predictor& predictor,
   const Prediction& prediction = explanation.prediction;
   print_head(section, out);
   fmt::print(out,
-             "\n{} B in {:.2f} us; the bounds of what runs: machine {:.2f}, busiest resource "
-             "{:.2f}, latency {:.2f} us\n\n",
+             "\n{} B in {:.2f} us; no algorithm on this machine can beat {:.2f} us; as modelled, "
+             "this one's busiest resource needs {:.2f}, its hops {:.2f} us\n\n",
              prediction.size.count, in_microseconds(prediction.time),
-             in_microseconds(prediction.bounds.cut),
-             in_microseconds(prediction.bounds.busiest_resource),
-             in_microseconds(prediction.bounds.latency));
+             in_microseconds(prediction.bounds.largest()),
+             in_microseconds(prediction.floor.busiest_resource()),
+             in_microseconds(prediction.floor.latency));
   print_candidates(explanation, out);
   if (predictor.nccl() != nullptr && !predictor.nccl_function()) {
     const PointToPoint& resources = predictor.nccl()->point_to_point();

@@ -45,7 +45,7 @@ bool wire_differs(const Question& question, const RunSpec& run) {
   return std::any_of(
       all_nccl_algorithms.begin(), all_nccl_algorithms.end(), [&](NcclAlgorithm algorithm) {
         return (!forced || algorithm == *forced) && !why_no_nccl_plan(collective, algorithm) &&
-               wire_factor(collective, algorithm, question.ranks) !=
+               wire_factor(collective, algorithm, question.ranks, question.ranks) !=
                    busbw_factor(collective, question.ranks);
       });
 }
@@ -111,9 +111,10 @@ void add_parts(const Row& row, bool is_estimate, Record& record) {
   record["form_alpha_us"] = form ? Record(in_microseconds(form->alphas * form->alpha)) : Record();
   record["form_transfer_us"] =
       form ? Record(in_microseconds(form->transfers * form->transfer)) : Record();
-  record["bound_cut_us"] = in_microseconds(bounds.cut);
-  record["bound_busiest_us"] = in_microseconds(bounds.busiest_resource);
+  record["bound_bandwidth_us"] = in_microseconds(bounds.bandwidth);
   record["bound_latency_us"] = in_microseconds(bounds.latency);
+  record["floor_busiest_us"] = in_microseconds(row.prediction.floor.busiest_resource());
+  record["floor_latency_us"] = in_microseconds(row.prediction.floor.latency);
   record["path_hops"] = row.path ? Record(row.path->hops) : Record();
   record["path_launch_us"] = of_path(&CriticalPath::launch);
   record["path_latency_us"] = of_path(&CriticalPath::latency);
@@ -176,9 +177,10 @@ constexpr std::array all_columns{
     Column{"method", "method", "", 6, 0, 6},
     Column{"form_alpha_us", "T = alpha", "(us)", 9, 2, 4},
     Column{"form_transfer_us", "+ S/B", "(us)", 9, 2, 4},
-    Column{"bound_cut_us", "bounds:", "cut (us)", 9, 2, wide_only},
-    Column{"bound_busiest_us", "busiest", "(us)", 9, 2, wide_only},
+    Column{"bound_bandwidth_us", "bounds:", "width(us)", 9, 2, wide_only},
     Column{"bound_latency_us", "latency", "(us)", 9, 2, wide_only},
+    Column{"floor_busiest_us", "floor:", "busy (us)", 9, 2, wide_only},
+    Column{"floor_latency_us", "latency", "(us)", 9, 2, wide_only},
     Column{"path_hops", "path:", "hops", 5, 0, wide_only},
     Column{"path_launch_us", "launch", "(us)", 8, 2, wide_only},
     Column{"path_latency_us", "latency", "(us)", 8, 2, wide_only},

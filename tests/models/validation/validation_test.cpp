@@ -39,6 +39,25 @@ class ValidationOfH200 : public testing::Test {
   TransferCost cost_ = calibration_for(topology_);
 };
 
+// A GPU has 478.08 GB/s of NVLink and 63 of PCIe on the wire, and the NVSwitches add up: 1 GiB
+// crosses them in 1984.44 us at the least.
+TEST_F(ValidationOfH200, rows_faster_than_the_machine_allows_are_refused_by_line) {
+  RecordedRow impossible = row_of(Collective::all_reduce, 2, 1 << 30);
+  impossible.line = 7;
+  impossible.time = microseconds(1984.4);
+  RecordedRow possible = impossible;
+  possible.time = microseconds(1984.5);
+  const Validation validation = validated({impossible, possible});
+  EXPECT_EQ(validation.rows.size(), 1U);
+  ASSERT_EQ(validation.left_out.size(), 1U);
+  const auto& [reason, rows] = *validation.left_out.begin();
+  EXPECT_EQ(rows.rows, 1U);
+  EXPECT_EQ(rows.first_id, "x");
+  EXPECT_EQ(reason,
+            "impossible: line 7, 1073741824 B in 1984.40 us, and no algorithm on this machine can "
+            "beat 1984.44 us");
+}
+
 // As a predictor of the same run says; for a collective with a root with as many calls in a row.
 TEST_F(ValidationOfH200, predictions_are_those_of_the_rows_run) {
   RecordedRow forced = row_of(Collective::all_reduce, 2, 1 << 20);

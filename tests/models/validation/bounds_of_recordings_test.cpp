@@ -1,0 +1,82 @@
+// No recorded run beats the bounds of its machine: of all recordings that are shipped.
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <iostream>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "models/data_directory.h"
+#include "models/recording.h"
+#include "models/validation/recorded_call.h"
+#include "models/validation/recorded_machines.h"
+#include "sim/topologies/loader.h"
+
+namespace collsim {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Every file of recorded calls.
+std::vector<fs::path> files() {
+  const fs::path folder = data_directory() / "recordings";
+  std::vector<fs::path> all{folder / "h200.csv"};
+  for (const char* name : {"h200x2", "h200x4", "h200x8", "published"}) {
+    for (const auto& entry : fs::directory_iterator(folder / name)) {
+      if (entry.path().extension() == ".yaml") all.push_back(entry.path());
+    }
+  }
+  return all;
+}
+
+struct Count {
+  std::size_t checked = 0;
+  double nearest = std::numeric_limits<double>::infinity();  ///< time / bound
+  std::string nearest_row;
+};
+
+void check(const Recording& recording, const Topology& topology, Count& count) {
+  const Hosts hosts(topology);
+  ValidationOptions any;
+  any.mode.reset();
+  for (const RecordedRow& row : recording.rows) {
+    if (!why_left_out(row, hosts, any).empty()) continue;
+    const Seconds least = least_time(call_of(row), topology, row.size);
+    ++count.checked;
+    const double ratio = row.time.value / least.value;
+    const std::string name = fmt::format(
+        "{} line {}, {}: {} B in {} us, bound {} us", recording.file.filename().string(), row.line,
+        row.id, row.size.count, in_microseconds(row.time), in_microseconds(least));
+    EXPECT_GE(ratio, 1) << name;
+    if (ratio >= count.nearest) continue;
+    count.nearest = ratio;
+    count.nearest_row = name;
+  }
+}
+
+/// On the machines that the recording says, as `collsim validate` does.
+void check(const fs::path& file, Count& count) {
+  const Recording recording = read_recording(file);
+  if (!recording.left_out.empty()) return;
+  for (const auto& [machine, rows] : by_machine(recording, {})) {
+    const std::string said = machine.empty() ? recording.topology : machine;
+    const std::string name = said.empty() ? shipped_machine_of(rows) : said;
+    check(rows, load_topology(find_data_file(name, "topologies")), count);
+  }
+}
+
+TEST(BoundsOfRecordings, no_shipped_row_is_faster_than_its_machine_allows) {
+  Count count;
+  for (const fs::path& file : files()) check(file, count);
+  std::cout << count.checked
+            << " recorded rows are not below their bounds; the nearest: " << count.nearest_row
+            << '\n';
+  EXPECT_GT(count.checked, 20000U);
+  EXPECT_LT(count.nearest, 1.5) << "bounds are of use only where some run comes near them";
+}
+
+}  // namespace
+}  // namespace collsim
