@@ -49,7 +49,7 @@ double link_share(const Topology& topology, Rank ranks, const TransferCost& cost
   const Predictor on_perfect_links(topology, perfect, Collective::all_reduce, run, ranks);
   const Predictor fitted(topology, cost, Collective::all_reduce, run, ranks);
   const Prediction prediction = fitted.simulate(large, Engine::native);
-  return on_perfect_links.simulate(large, Engine::native).bounds.largest().value /
+  return on_perfect_links.simulate(large, Engine::native).floor.largest().value /
          prediction.time.value;
 }
 

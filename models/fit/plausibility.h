@@ -12,8 +12,8 @@ namespace collsim {
 /// Fitted constants outside plausible_range_of(), each with its value and range in a sentence.
 std::vector<std::string> implausible_constants(const CalibrationFit& fit);
 
-/// Share of the links' nominal rate that a large all_reduce of NCCL's reaches with these costs: its
-/// bound on perfect links over its predicted time.
+/// Share of the links' nominal rate that a large all_reduce of NCCL's reaches with these costs: the
+/// least time of its plan on perfect links over its predicted time.
 double link_share(const Topology& topology, Rank ranks, const TransferCost& cost);
 
 /// What speaks against a fit: implausible_constants(), and that links come out at less than half of

@@ -76,6 +76,8 @@ TEST(ShortCall, is_simulated_whole_or_not_at_all) {
   const Topology topology = load_topology(find_data_file("switch-8", "topologies"));
   RunSpec run;
   run.algorithm = "ring";
+  run.channels = 1;
+  run.chunking = Chunking{};
   const Predictor predictor(topology, default_calibration(), Collective::all_reduce, run, 2);
   const Predictor::Call call = predictor.call(Bytes{1 << 20});
   const Execution execution = predictor.execution(call);
