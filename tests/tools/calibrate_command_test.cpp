@@ -170,7 +170,7 @@ TEST_F(CalibrateCommand, ends_early_when_interrupted_and_says_so) {
   const Interruption interruption;  // so that the signal waits until the command asks
   ASSERT_EQ(std::raise(SIGINT), 0);
   const Outcome outcome = calibrate(small_and({}));
-  EXPECT_EQ(outcome.status, exit_answer_is_no);
+  EXPECT_EQ(outcome.status, exit_interrupted);
   EXPECT_NE(outcome.err.find("stopped early"), std::string::npos);
   EXPECT_NE(written().find("stopped: true"), std::string::npos);
   EXPECT_EQ(load_calibration(output()).calibration, "mine");

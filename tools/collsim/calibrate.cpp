@@ -49,7 +49,7 @@ constexpr std::string_view epilogue =
     "note.\n"
     "Recordings are what `collsim validate` takes. Rows that are held out are scored all the "
     "same,\n"
-    "and say how far to trust the rest. Ctrl-C ends early with the best so far, exit code 1.\n"
+    "and say how far to trust the rest. Ctrl-C ends early with the best so far, exit code 130.\n"
     "A fit that only a sick machine can have is not written, and the exit code is 1 (--force).\n"
     "\n"
     "  collsim calibrate my.log -t dgx-h100 --from hgx-h200 -o my-dgx.yaml\n"
@@ -401,7 +401,7 @@ int run_calibrate(std::span<const std::string> args, std::ostream& out, std::ost
   if (!report.fit.stopped) return exit_ok;
   fmt::print(err, "collsim: stopped early; {} has the best so far, without intervals\n",
              output.string());
-  return exit_answer_is_no;
+  return exit_interrupted;
 }
 
 }  // namespace collsim::command

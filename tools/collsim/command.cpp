@@ -3,9 +3,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <exception>
+#include <ios>
 #include <ostream>
+#include <system_error>
+#include <vector>
 
+#include "sim/did_you_mean.h"
 #include "sim/disturbance.h"
 #include "sim/input_error.h"
 #include "tools/collsim/subcommand.h"
@@ -45,12 +50,19 @@ void print_help(std::ostream& out) {
   for (const Subcommand& subcommand : subcommands()) {
     fmt::print(out, "  {:<10} {}\n", subcommand.name, subcommand.summary);
   }
-  fmt::print(out,
-             "\nTry `collsim SUBCOMMAND --help`, or one of\n"
-             "  collsim run scenarios/hgx-h200-all-reduce.yaml   ring and tree against real runs\n"
-             "  collsim steps --algorithm ring --ranks 4         ring all-reduce, step by step\n"
-             "  collsim topo show hgx-h200                       what a machine looks like\n\n"
-             "Exit codes: 0 fine, 1 the answer is no, 2 bad input, 3 a bug in collsim.\n");
+  fmt::print(
+      out,
+      "\nTry `collsim SUBCOMMAND --help`, or one of\n"
+      "  collsim run hgx-h200                   all-reduce on 8 x H200, 8 bytes to 1 GiB\n"
+      "  collsim run hgx-h200-all-reduce        a scenario: ring and tree against real runs\n"
+      "  collsim explain hgx-h200 -b 4M         where the time of one call goes\n"
+      "  collsim steps -a ring -n 4             ring all-reduce, step by step\n"
+      "  collsim topo show hgx-h200             what a machine looks like\n\n"
+      "Options are nccl-tests' where they mean the same (-b -e -f -i -d -o -r); everywhere\n"
+      "-t is the machine, -n the ranks, -c the collective and -a the algorithm.\n\n"
+      "Exit codes: 0 fine, 1 the answer is no, 2 bad input or output that cannot be\n"
+      "written, 3 a bug in collsim, 130 after Ctrl-C. When whoever reads the output has\n"
+      "seen enough (`| head`), collsim ends at once and silently.\n");
 }
 
 int dispatch(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
@@ -71,13 +83,29 @@ int dispatch(std::span<const std::string> args, std::ostream& out, std::ostream&
     return subcommand.name == name;
   });
   if (found == table.end()) {
-    std::string names;
-    for (const Subcommand& subcommand : table) {
-      names += (names.empty() ? "" : ", ") + std::string(subcommand.name);
-    }
-    throw InputError(fmt::format("unknown subcommand '{}'", name), names);
+    std::vector<std::string> names;
+    for (const Subcommand& subcommand : table) names.emplace_back(subcommand.name);
+    throw InputError(fmt::format("unknown subcommand '{}'", name), names_instead_of(name, names));
   }
   return found->run(args.subspan(1), out, err);
+}
+
+/// Turns exceptions into messages; a failed write goes on to whoever knows the stream.
+int answer(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
+  try {
+    return dispatch(args, out, err);
+  } catch (const InputError& error) {
+    fmt::print(err, "collsim: {}\n", error.what());
+    return exit_bad_input;
+  } catch (const HangError& error) {
+    fmt::print(err, "collsim: {}\n", error.what());
+    return exit_answer_is_no;
+  } catch (const std::ios_base::failure&) {
+    throw;
+  } catch (const std::exception& error) {
+    fmt::print(err, "collsim: internal error: {}\n", error.what());
+    return exit_internal;
+  }
 }
 
 }  // namespace
@@ -87,18 +115,21 @@ std::span<const Subcommand> subcommands() {
 }
 
 int run_command(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
+  int status = exit_bad_input;
   try {
-    return dispatch(args, out, err);
-  } catch (const InputError& error) {
-    fmt::print(err, "collsim: {}\n", error.what());
-    return exit_bad_input;
-  } catch (const HangError& error) {
-    fmt::print(err, "collsim: {}\n", error.what());
-    return exit_answer_is_no;
-  } catch (const std::exception& error) {
-    fmt::print(err, "collsim: internal error: {}\n", error.what());
-    return exit_internal;
+    // At once, not at the end: a sweep may take minutes.
+    out.exceptions(std::ios::badbit);
+    status = answer(args, out, err);
+    out.flush();
+  } catch (const std::ios_base::failure&) {
+    const int reason = errno;
+    out.exceptions(std::ios::goodbit);  // a message on a stream that is tied to it flushes it again
+    fmt::print(err, "collsim: the output cannot be written: {}\n",
+               std::generic_category().message(reason));
+    status = exit_bad_input;
   }
+  out.exceptions(std::ios::goodbit);
+  return status;
 }
 
 }  // namespace collsim::command

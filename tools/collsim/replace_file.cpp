@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <fstream>
 #include <string>
 
@@ -17,6 +18,23 @@ namespace {
 [[noreturn]] void fail(const fs::path& path) {
   throw InputError(fmt::format("cannot write {}", path.string()), "a file in a writable folder");
 }
+
+/// While it exists, nobody ends the program from outside, so that no file is left half-written.
+class HeldSignals {
+ public:
+  HeldSignals() {
+    sigset_t ending;
+    sigemptyset(&ending);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&ending, signal);
+    pthread_sigmask(SIG_BLOCK, &ending, &before_);
+  }
+  ~HeldSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  HeldSignals(const HeldSignals&) = delete;
+  HeldSignals& operator=(const HeldSignals&) = delete;
+
+ private:
+  sigset_t before_{};
+};
 
 void write(const fs::path& path, std::string_view text) {
   std::ofstream file(path, std::ios::binary);
@@ -42,6 +60,7 @@ void replace_file(const fs::path& named, std::string_view text) {
     write(path, text);
     return;
   }
+  const HeldSignals held;
   const fs::path beside = fmt::format("{}.{}.tmp", path.string(), getpid());
   try {
     write(beside, text);

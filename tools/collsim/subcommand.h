@@ -8,7 +8,13 @@
 namespace collsim::command {
 
 /// How the command ends. The same for every subcommand.
-enum ExitCode : int { exit_ok = 0, exit_answer_is_no = 1, exit_bad_input = 2, exit_internal = 3 };
+enum ExitCode : int {
+  exit_ok = 0,
+  exit_answer_is_no = 1,
+  exit_bad_input = 2,  ///< also: output that cannot be written
+  exit_internal = 3,
+  exit_interrupted = 130,  ///< what a shell says of a program that Ctrl-C ended
+};
 
 /// One `collsim <name>`. `args` is what follows the name. Data goes to `out`, messages to `err`;
 /// throws InputError for bad input.
@@ -21,7 +27,8 @@ struct Subcommand {
 /// Every subcommand, in the order of the help text.
 std::span<const Subcommand> subcommands();
 
-/// The whole command: picks the subcommand, turns exceptions into messages and exit codes.
+/// The whole command: picks the subcommand, turns exceptions and failed writes to `out` into
+/// messages and exit codes.
 int run_command(std::span<const std::string> args, std::ostream& out, std::ostream& err);
 
 // One per subcommand, each in the file of its name.

@@ -1,15 +1,17 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <fstream>
 #include <ostream>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "models/machine.h"
+#include "sim/did_you_mean.h"
 #include "sim/input_error.h"
 #include "tools/collsim/options.h"
+#include "tools/collsim/replace_file.h"
 #include "tools/collsim/subcommand.h"
 #include "tools/collsim/topo_actions.h"
 #include "tools/collsim/topology_report.h"
@@ -45,13 +47,12 @@ std::string action_help() {
 }
 
 const TopoAction& find_action(const std::string& name) {
-  std::string names;
+  std::vector<std::string> names;
   for (const TopoAction& action : actions) {
     if (action.name == name) return action;
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", action.name);
+    names.emplace_back(action.name);
   }
-  throw InputError(fmt::format("topo: '{}' is not an action", name),
-                   fmt::format("actions are {}", names));
+  throw InputError(fmt::format("topo: '{}' is not an action", name), names_instead_of(name, names));
 }
 
 }  // namespace
@@ -61,9 +62,8 @@ void write_text(const std::string& text, const std::string& file, std::ostream& 
     out << text;
     return;
   }
-  std::ofstream stream(file, std::ios::binary);
-  stream << text << std::flush;
-  if (!stream) throw InputError(SourcePosition{file}, "cannot be written", "a file that can be");
+  check_writable(file);
+  replace_file(file, text);
 }
 
 /// Says something about every file, also after a broken one.
