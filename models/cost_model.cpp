@@ -193,7 +193,7 @@ std::filesystem::path find_base(const YamlValue& value) {
     return find_data_file(name, calibrations);
   } catch (const InputError&) {
     value.fail(fmt::format("there is no calibration '{}'", name),
-               fmt::format("a path, or one of {}", shipped_names(calibrations)));
+               shipped_names_instead_of(name, calibrations));
   }
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/did_you_mean.h"
 #include "sim/input_error.h"
 
 namespace collsim {
@@ -22,14 +23,20 @@ bool holds_data(const fs::path& folder) {
 
 }  // namespace
 
-std::string shipped_names(std::string_view folder) {
+std::vector<std::string> shipped_names(std::string_view folder) {
   std::vector<std::string> names;
   std::error_code unreadable;
   for (const auto& entry : fs::directory_iterator(data_directory() / folder, unreadable)) {
     if (entry.path().extension() == ".yaml") names.push_back(entry.path().stem().string());
   }
   std::sort(names.begin(), names.end());
-  return fmt::format("{}", fmt::join(names, ", "));
+  return names;
+}
+
+std::string shipped_names_instead_of(std::string_view name, std::string_view folder) {
+  const std::vector<std::string> names = shipped_names(folder);
+  const std::string near = did_you_mean(name, names);
+  return near.empty() ? fmt::format("a path, or one of {}", fmt::join(names, ", ")) : near;
 }
 
 fs::path data_directory() {
@@ -63,7 +70,7 @@ fs::path find_data_file(std::string_view name, std::string_view folder, const fs
   fs::path candidate = data_directory() / folder / (std::string(name) + ".yaml");
   if (fs::exists(candidate)) return candidate;
   throw InputError(fmt::format("no file '{}', and none of that name is shipped", name),
-                   fmt::format("a path, or one of {}", shipped_names(folder)));
+                   shipped_names_instead_of(name, folder));
 }
 
 }  // namespace collsim

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace collsim {
 
@@ -11,8 +12,10 @@ namespace collsim {
 /// or in share/collsim. Throws InputError when there is none.
 std::filesystem::path data_directory();
 
-/// Names of the shipped files of a folder such as "models/calibrations", for messages: "a, b, c".
-std::string shipped_names(std::string_view folder);
+/// Names of the shipped files of a folder such as "models/calibrations", in alphabetical order.
+std::vector<std::string> shipped_names(std::string_view folder);
+/// What a message offers instead of a name that no shipped file of the folder has.
+std::string shipped_names_instead_of(std::string_view name, std::string_view folder);
 
 /// A file that a person names: a path as it stands (tried first, relative to `base`, which may be
 /// empty), or the bare name of a shipped one ("hgx-h200" for <data>/<folder>/hgx-h200.yaml).

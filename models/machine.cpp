@@ -23,7 +23,7 @@ void check_calibration(const YamlValue& name) {
   if (std::filesystem::exists(file, unreadable)) return;
   name.fail(fmt::format("there is no calibration '{}'", name.string()),
             fmt::format("one of {}; a file of your own goes with --calibration FILE",
-                        shipped_names(calibrations)));
+                        fmt::join(shipped_names(calibrations), ", ")));
 }
 
 void check_gpu_model(const YamlValue& model) {

@@ -6,6 +6,7 @@
 
 #include "models/data_directory.h"
 #include "sim/algorithms/registry.h"
+#include "sim/did_you_mean.h"
 #include "sim/yaml_reader.h"
 
 namespace collsim {
@@ -194,8 +195,9 @@ std::vector<Bytes> expand(const Sizes& sizes, Bytes element) {
   auto size = static_cast<double>(sizes.from.count);
   while (size <= static_cast<double>(sizes.to.count)) {
     expanded.push_back((static_cast<std::int64_t>(size) / element.count) * element);
-    if (size < 1) break;  // a sweep that starts at nothing stays there
-    size *= sizes.factor;
+    if (size < 1 && sizes.step.count == 0) break;  // a multiple of nothing is nothing
+    size =
+        sizes.step.count > 0 ? size + static_cast<double>(sizes.step.count) : size * sizes.factor;
   }
   return expanded;
 }
@@ -212,11 +214,10 @@ Scenario load_scenario(const std::filesystem::path& path) {
   if (const auto collective = root.find("collective")) {
     const auto found = find_collective(collective->string());
     if (!found) {
-      std::string names;
-      for (const Collective known : all_collectives()) {
-        names += (names.empty() ? "" : ", ") + std::string(to_string(known));
-      }
-      collective->fail(fmt::format("unknown collective '{}'", collective->string()), names);
+      std::vector<std::string> names;
+      for (const Collective known : all_collectives()) names.emplace_back(to_string(known));
+      collective->fail(fmt::format("unknown collective '{}'", collective->string()),
+                       names_instead_of(collective->string(), names));
     }
     scenario.collective = *found;
   }

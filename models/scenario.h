@@ -13,11 +13,13 @@
 
 namespace collsim {
 
-/// The sizes of a sweep: `from`, `from * factor`, ... up to `to`, as nccl-tests' -b -e -f.
+/// The sizes of a sweep: `from`, `from * factor`, ... up to `to`, as nccl-tests' -b -e -f; or,
+/// where `step` is not 0, `from`, `from + step`, ..., as its -i.
 struct Sizes {
   Bytes from{8};
   Bytes to{std::int64_t{1} << 30};
   double factor = 2;
+  Bytes step{0};
 };
 
 /// Every size of the sweep, each cut down to whole elements as nccl-tests does.

@@ -11,6 +11,7 @@
 
 #include "sim/algorithms/all_reduce.h"
 #include "sim/algorithms/other_collectives.h"
+#include "sim/did_you_mean.h"
 #include "sim/input_error.h"
 
 namespace collsim {
@@ -43,7 +44,7 @@ Choice choose(Collective collective, std::string_view name) {
   }
   if (known) return choice;
   throw InputError(fmt::format("there is no {} algorithm '{}'", to_string(collective), name),
-                   fmt::format("algorithms are {}", fmt::join(algorithm_names(collective), ", ")));
+                   names_instead_of(name, algorithm_names(collective)));
 }
 
 /// How many orders there are to rotate through.

@@ -88,7 +88,7 @@ TEST(Command, bad_input_is_one_message_and_exit_code_2) {
       {"run", "-t", "hgx-h200", "--schedule", "textbook", "--env", "NCCL_PROTO=LL"},
       {"explain", "-t", "hgx-h200"},
       {"explain", "-t", "hgx-h200", "-b", "1M", "--format", "csv"},
-      {"check", "-t", "hgx-h200"},
+      {"check", "--schedule", "textbook", "-t", "hgx-h200"},
       {"check", "--schedule", "ncl"},
       {"check", "--schedule", "nccl", "-t", "no-such-machine"},
       {"run", "-t", "hgx-h200", "--schedule", "nccl", "--channels", "3"},

@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <optional>
 #include <ostream>
 #include <set>
@@ -141,16 +140,6 @@ struct NcclRequest {
   CheckOptions options;
 };
 
-/// Every shipped machine, but not those of a textbook.
-std::vector<std::string> shipped_machines() {
-  std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(data_directory() / "topologies")) {
-    if (entry.path().extension() == ".yaml") names.push_back(entry.path().stem().string());
-  }
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
 Rank last_root(Collective collective, const std::optional<Rank>& root, Rank ranks) {
   return !root && has_root(collective) ? ranks - 1 : root.value_or(0);
 }
@@ -238,7 +227,7 @@ int check_nccl(const po::variables_map& values, std::ostream& out) {
     request.topologies.push_back(values["topology"].as<std::string>());
     request.most_ranks = most_ranks;
   } else {
-    request.topologies = shipped_machines();
+    request.topologies = shipped_names("topologies");
   }
   request.root = read_root(values);
   request.options.orders = bounded_option(values, "orders", 1, 1000);
@@ -248,6 +237,12 @@ int check_nccl(const po::variables_map& values, std::ostream& out) {
     wrong += prove_machine(topology, request, out);
   }
   return wrong == 0 ? exit_ok : exit_answer_is_no;
+}
+
+/// A machine is of no use but to NCCL's plans.
+std::string schedule_of(const po::variables_map& values) {
+  if (values.count("schedule") != 0) return values["schedule"].as<std::string>();
+  return values.count("topology") != 0 ? "nccl" : "textbook";
 }
 
 Request read_request(const po::variables_map& values) {
@@ -270,35 +265,36 @@ int run_check(std::span<const std::string> args, std::ostream& out, std::ostream
   po::options_description options("options");
   options.add_options()  //
       ("algorithm,a", po::value<std::string>()->default_value("all"),
-       "see `collsim list`; also NCCL's nvls, nvls_tree, collnet_direct, collnet_chain, pat")  //
-      ("collective", po::value<std::string>()->default_value("all_reduce"), "what to reach")   //
-      ("ranks,n", po::value<std::string>()->default_value("1..17,32,64,100"), "rank counts")   //
+       "see `collsim list`; also NCCL's nvls, nvls_tree, collnet_direct, collnet_chain, pat")   //
+      ("collective,c", po::value<std::string>()->default_value("all_reduce"), "what to reach")  //
+      ("ranks,n", po::value<std::string>()->default_value("1..17,32,64,100"), "rank counts")    //
       ("ranks-per-node", po::value<std::int64_t>()->default_value(1),
        "nodes are filled in order")                                                              //
       ("channels", po::value<std::string>()->default_value("1,4"), "channel counts")             //
       ("orders", po::value<std::int64_t>()->default_value(3), "random orders per credit depth")  //
-      ("root", po::value<std::string>()->default_value("0"), "a rank, or all in turn")           //
+      ("root,r", po::value<std::string>()->default_value("0"), "a rank, or all in turn")         //
       ("seed", po::value<std::int64_t>()->default_value(1), "of the orders")                     //
-      ("schedule", po::value<std::string>()->default_value("textbook"),
-       "textbook, or nccl: what NCCL runs on a machine, every collective and algorithm of it")  //
+      ("schedule", po::value<std::string>(),
+       "textbook (default without a machine), or nccl: what NCCL runs on a machine, every "
+       "collective and algorithm of it")  //
       ("topology,t", po::value<std::string>(),
-       "the machine for nccl (default: every shipped one of up to 64 GPUs)");
+       "the machine for nccl, may be given bare (default: every shipped one of up to 64 GPUs)");
   const auto values = parse_options(
-      options, "collsim check [--algorithm A|all] [options]",
+      options, "collsim check [--algorithm A|all] [options], or collsim check MACHINE",
       "Runs every plan in random legal orders, under several credit depths, counting whose\n"
       "contribution is where how often. Exits with 1 if a plan is wrong.\n\n"
       "  collsim check --algorithm ring --ranks 1..17\n"
-      "  collsim check --schedule nccl -t dgx-h100-x4",
-      "", args, out);
+      "  collsim check dgx-h100-x4",
+      "topology", args, out);
   if (!values) return exit_ok;
-  const auto& schedule = (*values)["schedule"].as<std::string>();
+  const std::string schedule = schedule_of(*values);
   if (schedule == "nccl") return check_nccl(*values, out);
   if (schedule != "textbook") {
     throw InputError(fmt::format("--schedule: unknown schedule '{}'", schedule),
                      "textbook or nccl");
   }
   if (values->count("topology") != 0) {
-    throw InputError("--topology without --schedule nccl",
+    throw InputError("a machine for --schedule textbook",
                      "--ranks and --ranks-per-node, which is all that textbook plans depend on");
   }
   const Request request = read_request(*values);

@@ -29,8 +29,9 @@ constexpr std::uint32_t most_nodes = 16'384;
 po::options_description choose_options() {
   po::options_description options("options");
   options.add_options()  //
-      ("machine", po::value<std::string>(),
-       "a topology (*.yaml), a shipped one's name, or a topology file of NCCL's (*.xml)")  //
+      ("topology,t", po::value<std::string>(),
+       "machine: a file, also a topology file of NCCL's (*.xml), or a shipped name; may be given "
+       "bare")  //
       ("nodes", po::value<std::int64_t>(),
        "that many nodes like the first; else as many as the machine has")  //
       ("nccl-version", po::value<std::string>()->default_value(to_string(newest_nccl_version)),
@@ -82,16 +83,16 @@ int run_choose(std::span<const std::string> args, std::ostream& out, std::ostrea
       choose_options(), "collsim choose MACHINE [--nodes N] [--nccl-version V] [--env K=V ...]",
       "What NCCL makes of a machine: channels, rings, trees, and which algorithm and\n"
       "protocol it runs for which size. Estimates are NCCL's, made to choose by.",
-      "machine", args, out);
+      "topology", args, out);
   if (!values) return exit_ok;
-  if (!values->contains("machine")) {
+  if (!values->contains("topology")) {
     throw InputError("choose: no machine", "collsim choose MACHINE, or --help");
   }
   const auto& format = (*values)["format"].as<std::string>();
   if (format != "table" && format != "json" && format != "golden") {
     throw InputError(fmt::format("--format: there is no '{}'", format), "table, json or golden");
   }
-  const auto& machine = (*values)["machine"].as<std::string>();
+  const auto& machine = (*values)["topology"].as<std::string>();
   const Nccl nccl = make_nccl(machine, *values);
   for (const std::string& warning : nccl.environment().warnings) {
     fmt::print(err, "collsim: {}\n", warning);

@@ -1,12 +1,16 @@
 #pragma once
 
 #include <boost/program_options.hpp>
+#include <string>
 
 #include "sim/collective.h"
 
 namespace collsim::command {
 
-/// The value of the option "collective". Throws InputError naming those there are.
+/// The collective of that name, as --collective takes it. Throws InputError.
+Collective parse_collective(const std::string& name);
+
+/// The value of --collective. Throws InputError.
 Collective collective_option(const boost::program_options::variables_map& values);
 
 }  // namespace collsim::command

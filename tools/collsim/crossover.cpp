@@ -30,7 +30,8 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr std::string_view usage = "collsim crossover -t MACHINE [--over-ranks 2,4,8] [options]";
+constexpr std::string_view usage =
+    "collsim crossover [MACHINE|SCENARIO] [--over-ranks 2,4,8] [options]";
 constexpr std::string_view epilogue =
     "At which sizes NCCL's algorithms (each with its best protocol) and protocols (each with its\n"
     "best algorithm) change places: by simulation, and by the estimates that NCCL chooses by.\n"

@@ -12,7 +12,7 @@ namespace po = boost::program_options;
 
 namespace {
 
-constexpr std::string_view usage = "collsim estimate [SCENARIO] [options]";
+constexpr std::string_view usage = "collsim estimate [MACHINE|SCENARIO] [options]";
 constexpr std::string_view epilogue =
     "The analytic model: an algorithm's closed form where all hops are alike, else the plan's\n"
     "critical path with its transfer time raised to what the busiest link needs. --wide adds what\n"

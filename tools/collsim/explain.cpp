@@ -20,7 +20,7 @@ namespace po = boost::program_options;
 
 namespace {
 
-constexpr std::string_view usage = "collsim explain [SCENARIO] -b SIZE [options]";
+constexpr std::string_view usage = "collsim explain [MACHINE|SCENARIO] -b SIZE [options]";
 constexpr std::string_view epilogue =
     "One size, taken apart: what was chosen out of what, how the call is cut, what its time went\n"
     "into, the way through the machine that decided it, and what was busiest.\n"

@@ -21,7 +21,7 @@ namespace po = boost::program_options;
 
 namespace {
 
-constexpr std::string_view usage = "collsim faults [SCENARIO] -b SIZE [options]";
+constexpr std::string_view usage = "collsim faults [MACHINE|SCENARIO] -b SIZE [options]";
 constexpr std::string_view epilogue =
     "Degrades every cable of the machine in turn, both ways, and ranks them by what the "
     "collective\n"

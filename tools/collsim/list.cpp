@@ -1,8 +1,6 @@
 #include <fmt/format.h>
 #include <fmt/ostream.h>
 
-#include <algorithm>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <string>
@@ -30,21 +28,13 @@ struct NameList {
   std::vector<std::string> names;
 };
 
-std::vector<std::string> shipped_files(std::string_view folder) {
-  std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(data_directory() / folder)) {
-    if (entry.path().extension() == ".yaml") names.push_back(entry.path().stem().string());
-  }
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
 std::vector<NameList> name_lists() {
   std::vector<NameList> lists{{"collectives", {}},
                               {"engines", {}},
                               {"protocols", {}},
-                              {"topologies", shipped_files("topologies")},
-                              {"scenarios", shipped_files("scenarios")}};
+                              {"topologies", shipped_names("topologies")},
+                              {"scenarios", shipped_names("scenarios")},
+                              {"calibrations", shipped_names("models/calibrations")}};
   for (const Collective each : all_collectives()) lists[0].names.emplace_back(to_string(each));
   for (const Engine each : all_engines()) lists[1].names.emplace_back(to_string(each));
   for (const Protocol each : {Protocol::ll, Protocol::ll128, Protocol::simple}) {

@@ -2,13 +2,18 @@
 
 #include <fmt/format.h>
 
+#include <cctype>
 #include <charconv>
+#include <cmath>
 #include <ostream>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
+#include "sim/did_you_mean.h"
 #include "sim/input_error.h"
 #include "sim/units.h"
+#include "tools/collsim/nccl_tests_options.h"
 
 namespace collsim::command {
 
@@ -16,12 +21,39 @@ namespace po = boost::program_options;
 
 namespace {
 
-std::string option_names(const po::options_description& options) {
-  std::string names;
-  for (const auto& option : options.options()) {
-    names += (names.empty() ? "--" : ", --") + option->long_name();
-  }
+std::vector<std::string> option_names(const po::options_description& options) {
+  std::vector<std::string> names;
+  for (const auto& option : options.options()) names.push_back("--" + option->long_name());
   return names;
+}
+
+[[noreturn]] void refuse(const po::unknown_option& error, const po::options_description& options) {
+  const std::string name = error.get_option_name();
+  refuse_nccl_tests_option(name);
+  const std::vector<std::string> names = option_names(options);
+  const std::string near = did_you_mean(name, names);
+  throw InputError(fmt::format("unknown option '{}'", name),
+                   near.empty() ? fmt::format("options are {}", fmt::join(names, ", "))
+                                : near + " --help explains all");
+}
+
+/// "1.5" of "1.5M", and the "M".
+std::optional<std::pair<double, std::string_view>> number_and_suffix(std::string_view text) {
+  double number = 0;
+  const auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
+  if (error != std::errc{}) return std::nullopt;
+  return std::pair{number, text.substr(static_cast<std::size_t>(end - text.data()))};
+}
+
+/// What nccl-tests multiplies a size with for its suffix, in either case; nothing for any other.
+std::optional<double> factor_of(std::string_view suffix) {
+  if (suffix.empty()) return 1;
+  constexpr std::string_view suffixes = "KMGT";
+  const char letter = static_cast<char>(std::toupper(static_cast<unsigned char>(suffix.front())));
+  const auto power = suffixes.find(letter);
+  if (suffix.size() != 1 || power == std::string_view::npos) return std::nullopt;
+  return static_cast<double>(std::int64_t{1} << (10 * (power + 1)));
 }
 
 }  // namespace
@@ -57,31 +89,29 @@ std::optional<po::variables_map> parse_options(const po::options_description& op
       return std::nullopt;
     }
     po::notify(values);
+  } catch (const po::unknown_option& error) {
+    refuse(error, all);
   } catch (const po::error& error) {
-    throw InputError(error.what(), "options are " + option_names(all));
+    throw InputError(error.what(), "--help explains the options");
   }
+  refuse_nccl_tests_numbers(values);
   return values;
 }
 
 std::int64_t parse_size(std::string_view option, std::string_view text) {
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const std::string_view suffix = text.substr(static_cast<std::size_t>(end - text.data()));
-  constexpr std::string_view suffixes = "KMGT";
-  if (error == std::errc{} && number >= 0) {
-    if (suffix.empty()) return number;
-    const auto power = suffixes.find(suffix.size() == 1 ? suffix.front() : ' ');
-    constexpr std::int64_t largest = std::int64_t{1} << 50;
-    if (power != std::string_view::npos) {
-      const auto shift = static_cast<int>(10 * (power + 1));
-      if (number <= (largest >> shift)) return number << shift;
-    }
+  constexpr double largest = 0x1p50;
+  if (const auto parts = number_and_suffix(text)) {
+    const auto factor = factor_of(parts->second);
+    const double bytes = parts->first * factor.value_or(0);
+    const bool is_size = bytes >= 0 && bytes <= largest && bytes == std::floor(bytes);
+    if (factor && is_size && !std::signbit(parts->first)) return static_cast<std::int64_t>(bytes);
   }
   try {
     return parse_bytes(text).count;
   } catch (const std::invalid_argument&) {
     throw InputError(fmt::format("--{}: '{}' is not a size", option, text),
-                     "sizes are like 8, 32K, 1M, 8G (powers of 1024, up to 1024T), 4 MiB or 1 MB");
+                     "whole bytes, such as 8, 32K, 1.5M, 8G (powers of 1024, up to 1024T), 4 MiB "
+                     "or 1 MB");
   }
 }
 

@@ -12,15 +12,16 @@ namespace collsim::command {
 
 /// Parses the arguments of a subcommand. On `--help` prints `usage`, the options and `epilogue` to
 /// `out` and returns nothing. Throws InputError for an unknown option, a missing or a bad value,
-/// saying which options there are. `positional` names the option that takes bare
-/// arguments: one, or any number where it is composing.
+/// saying what was probably meant: a similar option, or what stands here for one of nccl-tests.
+/// `positional` names the option that takes bare arguments: one, or any number where it is
+/// composing.
 std::optional<boost::program_options::variables_map> parse_options(
     const boost::program_options::options_description& options, std::string_view usage,
     std::string_view epilogue, std::string_view positional, std::span<const std::string> args,
     std::ostream& out);
 
-/// A size as nccl-tests takes it: "8", "32K", "1M", "8G" (powers of 1024) or with a unit ("4 MiB",
-/// "1 MB"). Throws InputError naming the option.
+/// A size as nccl-tests takes it: "8", "32K", "1.5M", "8g" (powers of 1024) or with a unit ("4
+/// MiB", "1 MB"). Throws InputError naming the option, also where it is no whole number of bytes.
 std::int64_t parse_size(std::string_view option, std::string_view text);
 
 }  // namespace collsim::command

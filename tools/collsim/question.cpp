@@ -14,9 +14,11 @@
 #include "sim/input_error.h"
 #include "sim/topologies/alpha_beta.h"
 #include "sim/units.h"
+#include "tools/collsim/collective_option.h"
 #include "tools/collsim/numbers.h"
 #include "tools/collsim/options.h"
 #include "tools/collsim/rank_list.h"
+#include "tools/collsim/subject.h"
 
 namespace collsim::command {
 
@@ -75,6 +77,18 @@ void override_sizes(const po::variables_map& values, Sizes& sizes) {
       throw InputError(fmt::format("--stepfactor: {}", *factor), "more than 1, at most 1024");
     }
     sizes.factor = *factor;
+    sizes.step = {};
+  }
+  if (const auto step = given<std::string>(values, "stepbytes")) {
+    if (values.count("stepfactor") != 0) throw InputError("both -i and -f", "one of them");
+    sizes.step.count = parse_size("stepbytes", *step);
+    constexpr std::int64_t most_sizes = 10'000;
+    const std::int64_t span = sizes.to.count - sizes.from.count;
+    if (sizes.step.count == 0 || span / sizes.step.count >= most_sizes) {
+      throw InputError(
+          fmt::format("--stepbytes: {} from {} to {}", *step, sizes.from.count, sizes.to.count),
+          fmt::format("a step that makes at most {} sizes", most_sizes));
+    }
   }
 }
 
@@ -209,25 +223,27 @@ Machine machine_of(const po::variables_map& values, const Scenario& scenario) {
 
 Scenario read_scenario(const po::variables_map& values) {
   Scenario scenario;
-  if (const auto file = given<std::string>(values, "scenario")) {
-    scenario = load_scenario(find_data_file(*file, "scenarios"));
+  if (const auto name = given<std::string>(values, "scenario")) {
+    const Subject subject = find_subject(*name);
+    if (subject.is_machine && values.count("topology") != 0) {
+      throw InputError(
+          fmt::format("two machines, '{}' and -t {}", *name, values["topology"].as<std::string>()),
+          "one of them");
+    }
+    if (subject.is_machine) {
+      scenario.topology = subject.file;
+    } else {
+      scenario = load_scenario(subject.file);
+    }
   }
   if (const auto topology = given<std::string>(values, "topology")) {
     scenario.topology = find_data_file(*topology, "topologies");
   } else if (scenario.topology.empty() && !is_two_numbers(values)) {
     throw InputError("no machine is given",
-                     "a scenario file, --topology FILE, or --alpha and --bandwidth");
+                     "a machine or a scenario, such as hgx-h200, or --alpha and --bandwidth");
   }
   if (const auto name = given<std::string>(values, "collective")) {
-    const auto collective = find_collective(*name);
-    if (!collective) {
-      std::string names;
-      for (const Collective known : all_collectives()) {
-        names += (names.empty() ? "" : ", ") + std::string(to_string(known));
-      }
-      throw InputError(fmt::format("--collective: unknown collective '{}'", *name), names);
-    }
-    scenario.collective = *collective;
+    scenario.collective = parse_collective(*name);
   }
   if (const auto ranks = given<int>(values, "ranks")) {
     scenario.ranks = static_cast<std::uint32_t>(positive("ranks", *ranks));
@@ -259,8 +275,9 @@ Scenario read_scenario(const po::variables_map& values) {
 po::options_description question_options(SizesAsked sizes, const char* formats) {
   const bool sweep = sizes == SizesAsked::sweep;
   po::options_description options("Question");
-  options.add_options()                                                           //
-      ("scenario", po::value<std::string>(), "scenario file; may be given bare")  //
+  options.add_options()  //
+      ("scenario", po::value<std::string>(),
+       "scenario or machine: a file, or a shipped name; may be given bare")  //
       ("topology,t", po::value<std::string>(),
        "machine: a file, or a shipped name such as "
        "hgx-h200")  //
@@ -301,9 +318,10 @@ po::options_description question_options(SizesAsked sizes, const char* formats) 
        "(default: NCCL's; unlimited where the calibration is ideal)")  //
       ("minbytes,b", po::value<std::string>(), sweep ? "smallest size (default 8)" : "the size");
   if (sweep) {
-    options.add_options()                                                          //
-        ("maxbytes,e", po::value<std::string>(), "largest size (default 1G)")      //
-        ("stepfactor,f", po::value<double>(), "factor between sizes (default 2)")  //
+    options.add_options()                                                                      //
+        ("maxbytes,e", po::value<std::string>(), "largest size (default 1G)")                  //
+        ("stepfactor,f", po::value<double>(), "factor between sizes (default 2)")              //
+        ("stepbytes,i", po::value<std::string>(), "bytes between sizes, instead of a factor")  //
         ("nccl-estimate", po::bool_switch(),
          "also show the time that NCCL itself expects, by which it chooses")  //
         ("wide", po::bool_switch(),

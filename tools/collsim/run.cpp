@@ -20,7 +20,7 @@ namespace po = boost::program_options;
 
 namespace {
 
-constexpr std::string_view usage = "collsim run [SCENARIO] [options]";
+constexpr std::string_view usage = "collsim run [MACHINE|SCENARIO] [options]";
 constexpr std::string_view epilogue =
     "How long the collective takes, simulated event by event. `bound` is what no schedule of "
     "these\n"

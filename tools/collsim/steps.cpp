@@ -290,18 +290,18 @@ int run_steps(std::span<const std::string> args, std::ostream& out, std::ostream
       ("algorithm,a", po::value<std::string>(),
        "one or several; default: the collective's first in `collsim list`; also NCCL's nvls, "
        "nvls_tree, "
-       "collnet_direct, collnet_chain, pat")(
-          "collective", po::value<std::string>()->default_value("all_reduce"), "what to reach")  //
-      ("root", po::value<std::int64_t>()->default_value(0), "where the collective has one")      //
-      ("ranks,n", po::value<std::int64_t>()->default_value(4), "1 to 64")                        //
+       "collnet_direct, collnet_chain, pat")("collective,c",
+                                             po::value<std::string>()->default_value("all_reduce"),
+                                             "what to reach")                                  //
+      ("root,r", po::value<std::int64_t>()->default_value(0), "where the collective has one")  //
+      ("ranks,n", po::value<std::int64_t>()->default_value(4), "1 to 64")                      //
       ("nodes", po::value<std::int64_t>(),
        "equally full nodes; default: every rank has its own, for nvls one in all")  //
       ("ranks-per-node", po::value<std::int64_t>(), "instead of --nodes")           //
       ("step", po::value<std::int64_t>(), "show this one only")                     //
-      (
-          "alpha", po::value<std::string>(),
-          "what a message costs, such as 1us: shows the time of every step, with --bandwidth and "
-          "-b")                                                                      //
+      ("alpha", po::value<std::string>(),
+       "what a message costs, such as 1us: shows the time of every step, with --bandwidth and "
+       "-b")                                                                         //
       ("bandwidth", po::value<std::string>(), "of a rank each way, such as 50GB/s")  //
       ("minbytes,b", po::value<std::string>(), "size of the buffer, such as 1M");
   const auto values = parse_options(

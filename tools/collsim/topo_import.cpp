@@ -130,16 +130,18 @@ int topo_compose(std::span<const std::string> args, std::ostream& out, std::ostr
 
 int topo_export(std::span<const std::string> args, std::ostream& out, std::ostream& /*err*/) {
   po::options_description options("options");
-  options.add_options()                                                                  //
-      ("machine", po::value<std::string>(), "a topology, or the name of a shipped one")  //
+  options.add_options()  //
+      ("topology,t", po::value<std::string>(),
+       "machine: a file, or a shipped name; may be given bare")  //
       ("output,o", po::value<std::string>()->default_value(""), "write to this file");
   const auto values = parse_options(
       options, "collsim topo export MACHINE [-o OUT]",
-      "Writes the machine's first node as NCCL would dump it: NCCL_TOPO_FILE takes it.", "machine",
+      "Writes the machine's first node as NCCL would dump it: NCCL_TOPO_FILE takes it.", "topology",
       args, out);
   if (!values) return exit_ok;
-  if (!values->contains("machine")) throw InputError("topo export: no machine", "one file or name");
-  const Topology topology = load_machine((*values)["machine"].as<std::string>()).topology;
+  if (!values->contains("topology"))
+    throw InputError("topo export: no machine", "one file or name");
+  const Topology topology = load_machine((*values)["topology"].as<std::string>()).topology;
   const NcclSystem system = system_from_topology(topology, newest_nccl_version);
   write_text(nccl_topology_text(system), (*values)["output"].as<std::string>(), out);
   return exit_ok;

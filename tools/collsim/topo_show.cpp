@@ -36,22 +36,23 @@ constexpr std::array formats{
 
 int topo_show(std::span<const std::string> args, std::ostream& out, std::ostream& /*err*/) {
   po::options_description options("options");
-  options.add_options()                                                                         //
-      ("machine", po::value<std::string>(), "a topology, or the name of a shipped one")         //
+  options.add_options()  //
+      ("topology,t", po::value<std::string>(),
+       "machine: a file, or a shipped name; may be given bare")                                 //
       ("matrix", po::bool_switch(), "only the bandwidth between all GPUs, up to 1024 of them")  //
       ("format", po::value<std::string>()->default_value("table"),
        "table, dot (Graphviz) or svg (which needs Graphviz); with --matrix table, csv or json");
   const auto values = parse_options(options, "collsim topo show MACHINE [--matrix] [--format F]",
-                                    "", "machine", args, out);
+                                    "", "topology", args, out);
   if (!values) return exit_ok;
-  if (!values->contains("machine")) throw InputError("topo show: no machine", "one file or name");
+  if (!values->contains("topology")) throw InputError("topo show: no machine", "one file or name");
   const bool matrix = (*values)["matrix"].as<bool>();
   const auto& format = (*values)["format"].as<std::string>();
   std::string names;
   for (const ShowFormat& each : formats) {
     if (each.matrix != matrix) continue;
     if (each.name == format) {
-      each.print(load_machine((*values)["machine"].as<std::string>()).topology, out);
+      each.print(load_machine((*values)["topology"].as<std::string>()).topology, out);
       return exit_ok;
     }
     names += fmt::format("{}{}", names.empty() ? "" : ", ", each.name);
