@@ -147,13 +147,15 @@ TEST(Command, csv_has_its_columns_and_a_line_a_size) {
   const Outcome outcome =
       run({"run", "-t", "switch-8", "-b", "1K", "-e", "4K", "-a", "ring,tree", "--format", "csv"});
   EXPECT_EQ(outcome.status, exit_ok);
-  EXPECT_EQ(outcome.out.substr(0, outcome.out.find('\n')),
-            "size_bytes,count,type,redop,root,nranks,algorithm,protocol,channels,time_us,"
-            "algbw_GBps,busbw_GBps,bound_us,engine,schedule,calibration,wirebw_GBps,"
-            "nccl_estimate_us,measured_us,error,method,bound_bandwidth_us,bound_latency_us,"
-            "floor_busiest_us,floor_latency_us,path_hops,path_launch_us,path_latency_us,path_serial_us,"
-            "path_transfer_us,machine,collective,faults,nccl_version,"
-            "collsim_version");
+  EXPECT_EQ(
+      outcome.out.substr(0, outcome.out.find('\n')),
+      "size_bytes,count,type,redop,root,nranks,algorithm,protocol,channels,time_us,"
+      "algbw_GBps,busbw_GBps,bound_us,engine,schedule,calibration,wirebw_GBps,"
+      "nccl_estimate_us,measured_us,error,method,form_alpha_us,form_transfer_us,"
+      "bound_bandwidth_us,bound_latency_us,"
+      "floor_busiest_us,floor_latency_us,path_hops,path_launch_us,path_latency_us,path_serial_us,"
+      "path_transfer_us,machine,collective,faults,nccl_version,"
+      "collsim_version");
   EXPECT_EQ(count_lines(outcome.out), 1U + 2 * 3);
 }
 
