@@ -57,6 +57,8 @@ TEST(TwoNumbers, are_refused_where_one_is_missing_or_a_machine_is_there) {
   expect_refused({"run", "--alpha", "1us", "--bandwidth", "0GB/s", "-n", "4"}, "--bandwidth");
   expect_refused({"run", "--alpha", "1us", "--bandwidth", "1GB/s", "-n", "4", "-t", "switch-8"},
                  "both a machine and --alpha");
+  expect_refused({"run", "switch-8", "--alpha", "1us", "--bandwidth", "1GB/s", "-n", "4"},
+                 "both a machine and --alpha");
 }
 
 TEST(RanksPerNode, beyond_what_nodes_have_are_refused) {

@@ -200,14 +200,14 @@ bool is_two_numbers(const po::variables_map& values) {
     throw InputError(alpha ? "--alpha without --bandwidth" : "--bandwidth without --alpha",
                      "both, such as --alpha 1us --bandwidth 50GB/s");
   }
-  if (values.count("topology") != 0) {
-    throw InputError("both a machine and --alpha with --bandwidth", "one of them");
-  }
   return true;
 }
 
 Machine machine_of(const po::variables_map& values, const Scenario& scenario) {
   if (!is_two_numbers(values)) return load_machine(scenario.topology.string());
+  if (!scenario.topology.empty()) {
+    throw InputError("both a machine and --alpha with --bandwidth", "one of them");
+  }
   if (!scenario.ranks) {
     throw InputError("--alpha and --bandwidth without --ranks", "how many ranks there are");
   }

@@ -109,6 +109,7 @@ TEST_F(ValidationOfH200, rows_in_place_are_predicted_in_place) {
   std::vector<RecordedRow> rows(2, row_of(Collective::all_gather, 2, 64 << 20));
   rows.resize(4, row_of(Collective::all_reduce, 2, 1 << 20));
   rows[1].in_place = rows[3].in_place = true;
+  rows[0].time = rows[1].time = microseconds(200);  // 32 MiB need 70 us of a link
   const Validation validation = validated(rows);
   ASSERT_EQ(validation.rows.size(), 4U);
   EXPECT_LT(validation.rows[1].predicted, validation.rows[0].predicted);
