@@ -13,6 +13,8 @@ foreach(data topologies scenarios recordings models/calibrations)
     DESTINATION "${CMAKE_INSTALL_DATADIR}/collsim/${parent}")
 endforeach()
 
+install(FILES "${PROJECT_SOURCE_DIR}/models/trust.yaml"
+  DESTINATION "${CMAKE_INSTALL_DATADIR}/collsim/models")
 install(FILES "${PROJECT_SOURCE_DIR}/tools/charts/plot.min.js"
   "${PROJECT_SOURCE_DIR}/tools/charts/validation.js"
   DESTINATION "${CMAKE_INSTALL_DATADIR}/collsim/tools/charts")

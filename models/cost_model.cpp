@@ -12,6 +12,7 @@
 #include "models/calibration_choice.h"
 #include "models/data_directory.h"
 #include "models/pace.h"
+#include "models/trust.h"
 #include "sim/input_error.h"
 #include "sim/yaml_reader.h"
 
@@ -175,11 +176,21 @@ void read_memory(const YamlValue& value, MemoryCost& cost) {
   cost.used = true;
 }
 
-/// Where fitted constants come from is for people: only its keys must be right.
-void check_provenance(const YamlValue& value) {
-  static_cast<void>(
-      value.mapping({"command", "version", "topology", "machine", "start", "recordings", "rows",
-                     "median_error", "held_out", "stopped", "fitted", "kept", "correlated"}));
+/// What the file says of its own constants. Where fitted ones come from is for people: but for
+/// their names, only its keys must be right.
+CalibrationTrust read_claims(const YamlMapping& root) {
+  std::vector<std::string> names;
+  if (const auto provenance = root.find("provenance")) {
+    const YamlMapping keys = provenance->mapping(
+        {"command", "version", "topology", "machine", "start", "recordings", "rows", "median_error",
+         "held_out", "stopped", "fitted", "kept", "correlated"});
+    if (const auto fitted = keys.find("fitted")) {
+      const YamlMapping constants = fitted->free_mapping();
+      for (const auto& [name, interval] : constants.entries()) names.push_back(name.string());
+    }
+  }
+  const auto trust = root.find("trust");
+  return trust ? read_trust(*trust) : trust_of_fitted(names);
 }
 
 /// A calibration's file and those that lead to it, each by what it extends.
@@ -248,18 +259,33 @@ void read_efficiency(const YamlValue& value, TransferCost& cost) {
 }
 
 TransferCost read_lineage(const TextFile& text, const Lineage& lineage) {
-  const YamlMapping root =
-      read_yaml(text, "calibration")
-          .mapping({"collsim", "name", "source", "date", "extends", "pace", "over_tcp", "launch",
-                    "launch_per_doubling", "graph_launch", "issue", "issue_per_operation",
-                    "efficiency", "unevenness", "cache", "proxy", "memory", "protocols",
-                    "provenance"});
+  const YamlMapping root = read_yaml(text, "calibration")
+                               .mapping({"collsim",
+                                         "name",
+                                         "source",
+                                         "date",
+                                         "trust",
+                                         "extends",
+                                         "pace",
+                                         "over_tcp",
+                                         "launch",
+                                         "launch_per_doubling",
+                                         "graph_launch",
+                                         "issue",
+                                         "issue_per_operation",
+                                         "efficiency",
+                                         "unevenness",
+                                         "cache",
+                                         "proxy",
+                                         "memory",
+                                         "protocols",
+                                         "provenance"});
   TransferCost cost = read_start(root, lineage);
   cost.calibration = root.at("name").string();
   static_cast<void>(root.at("source").string());
   static_cast<void>(root.at("date").string());
   if (const auto name = root.find("over_tcp")) cost.over_tcp = name->string();
-  if (const auto provenance = root.find("provenance")) check_provenance(*provenance);
+  cost.trust = read_claims(root);
   if (const auto launch = root.find("launch")) cost.launch = launch->time();
   if (const auto doubling = root.find("launch_per_doubling")) {
     cost.launch_per_doubling = doubling->time();

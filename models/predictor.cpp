@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cassert>
 #include <cctype>
-#include <set>
 #include <string_view>
 #include <utility>
 
@@ -13,6 +12,7 @@
 #include "models/host_memory.h"
 #include "models/nccl/point_to_point.h"
 #include "models/textbook_pipeline.h"
+#include "models/trust.h"
 #include "models/wiring.h"
 #include "sim/algorithms/nccl_plan.h"
 #include "sim/algorithms/nccl_point_to_point.h"
@@ -257,26 +257,10 @@ void Predictor::prepare_nccl(const TransferCost& cost) {
         "a file of a machine with as many GPUs");
   }
   talk_tcp(cost);
-  if (function_of(collective_)) {
-    warn_of_what_is_uncalibrated();
-  } else if (run_.algorithm != "auto") {
+  if (!function_of(collective_) && run_.algorithm != "auto") {
     throw InputError(
         fmt::format("NCCL algorithm '{}' for {}", run_.algorithm, to_string(collective_)),
         "auto: sends and receives have no algorithms to choose from");
-  }
-}
-
-void Predictor::warn_of_what_is_uncalibrated() {
-  if (collective_ == Collective::barrier) return;
-  constexpr std::int64_t largest = std::int64_t{1} << 33;
-  std::set<NcclAlgorithm> named{NcclAlgorithm::ring, NcclAlgorithm::tree};
-  for (std::int64_t size = 8; size <= largest; size *= 2) {
-    const NcclAlgorithm algorithm = nccl_->choose(*function_of(collective_), Bytes{size}).algorithm;
-    if (!named.insert(algorithm).second) continue;
-    warnings_.push_back(fmt::format(
-        "from {} on NCCL runs {}, which is uncalibrated: nothing measured it, its times use what "
-        "was found for Ring and Tree",
-        to_string(Bytes{size}), nccl_name(algorithm)));
   }
 }
 
@@ -522,6 +506,8 @@ Prediction Predictor::answer(const Call& call, Bytes size, Seconds time,
   }
   prediction.bounds = bounds_of(call);
   prediction.floor = floor;
+  prediction.trust = trust_of(cost_.trust, *topology_, gpus_, call.wiring(), call.algorithm,
+                              run_.schedule == ScheduleKind::textbook);
   const Seconds least =
       std::max(prediction.bounds.largest(), surely_needed(floor, cost_.unevenness));
   check_not_below(time, least,

@@ -21,6 +21,7 @@
 #include "sim/plan.h"
 #include "sim/topology.h"
 #include "sim/transfer_cost.h"
+#include "sim/trust.h"
 #include "sim/wiring.h"
 
 namespace collsim {
@@ -37,6 +38,7 @@ struct Prediction {
   std::optional<double> wire_factor;     ///< of NCCL's algorithm (wire_factor()), under its rules
   Bounds bounds;                         ///< of the machine
   ModelFloor floor;                      ///< of the model
+  Trust trust = Trust::exact;
   std::optional<EstimateMethod> method;  ///< of an estimate; none: simulated
   std::optional<FormTerms> form;         ///< of an estimate by a closed form, where it has one
   std::uint64_t transfers = 0;           ///< messages simulated; 0 for an estimate
@@ -99,8 +101,8 @@ class Predictor {
   const Nccl* nccl() const { return nccl_ ? &*nccl_ : nullptr; }
   /// The function of NCCL's that it tunes for this collective; none for sends and receives.
   std::optional<NcclFunction> nccl_function() const;
-  /// What a person should know about the answers, one sentence each: variables that change nothing,
-  /// algorithms that nothing was measured for.
+  /// What a person should know about the answers, one sentence each: variables that change
+  /// nothing.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
   /// A plan on the machine.
@@ -142,7 +144,6 @@ class Predictor {
   void prepare_nccl(const TransferCost& cost);
   /// Prices TCP where hosts have nothing else.
   void talk_tcp(const TransferCost& cost);
-  void warn_of_what_is_uncalibrated();
   Candidate choose(Bytes size) const;
   Call textbook_call(Bytes size) const;
   Call nccl_call(Bytes size, const Candidate& chosen) const;

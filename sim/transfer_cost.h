@@ -8,6 +8,7 @@
 
 #include "sim/collective.h"
 #include "sim/topology.h"
+#include "sim/trust.h"
 #include "sim/units.h"
 
 namespace collsim {
@@ -234,6 +235,7 @@ struct Unevenness {
 /// Everything that a calibration says about a machine.
 struct TransferCost {
   std::string calibration = "ideal";  ///< name of the file it came from
+  CalibrationTrust trust{};
   std::string over_tcp;  ///< calibration of the same machines when hosts talk TCP; may be empty
   Seconds launch;        ///< once per call
   /// And for each doubling of its thread blocks: the last one to begin, and to end, is what counts

@@ -44,7 +44,7 @@ CalibrationText::CalibrationText(const TextFile& text) {
   entries_ = read_entries(root);
   std::erase_if(entries_, [](const Entry& entry) {
     return entry.key == "collsim" || entry.key == "name" || entry.key == "source" ||
-           entry.key == "date" || entry.key == "provenance";
+           entry.key == "date" || entry.key == "trust" || entry.key == "provenance";
   });
 }
 

@@ -11,6 +11,7 @@
 
 #include "models/agent_sites.h"
 #include "models/bounds.h"
+#include "models/cost_model.h"
 #include "models/data_directory.h"
 #include "models/predictor.h"
 #include "models/wiring.h"
@@ -208,17 +209,16 @@ TEST(SwitchAlgorithms, choice_and_simulation_agree) {
             (Names{"ring", "pat"}));
 }
 
-// From 2 MiB on, and said so.
-TEST(SwitchAlgorithms, say_that_they_are_uncalibrated) {
+// H100 are derived from H200, but nothing was measured of NVLS, which runs from 2 MiB on.
+TEST(SwitchAlgorithms, are_guessed_since_nothing_was_measured_of_them) {
   const Topology machine = shipped("dgx-h100");
-  const auto warnings_of = [&](std::string_view algorithm) {
-    return Predictor(machine, TransferCost{}, Collective::all_reduce, nccl_run(algorithm), 8)
-        .warnings();
-  };
-  ASSERT_EQ(warnings_of("auto").size(), 1U);
-  EXPECT_TRUE(warnings_of("auto").front().starts_with(
-      "from 2 MiB on NCCL runs NVLS, which is uncalibrated"));
-  EXPECT_TRUE(warnings_of("ring").empty());
+  const Predictor predictor(machine, calibration_for(machine), Collective::all_reduce,
+                            nccl_run("auto"), 8);
+  EXPECT_EQ(predictor.estimate(Bytes{1 << 20}).trust, Trust::derived);
+  const Prediction large = predictor.estimate(Bytes{1 << 30});
+  EXPECT_EQ(large.algorithm, "nvls");
+  EXPECT_EQ(large.trust, Trust::guessed);
+  EXPECT_TRUE(predictor.warnings().empty());
 }
 
 // Whatever the size: no time below a bound (the predictor throws there), both engines agree, and an

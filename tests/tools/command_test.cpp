@@ -151,7 +151,7 @@ TEST(Command, csv_has_its_columns_and_a_line_a_size) {
       outcome.out.substr(0, outcome.out.find('\n')),
       "size_bytes,count,type,redop,root,nranks,algorithm,protocol,channels,time_us,"
       "algbw_GBps,busbw_GBps,bound_us,engine,schedule,calibration,wirebw_GBps,"
-      "nccl_estimate_us,measured_us,error,method,form_alpha_us,form_transfer_us,"
+      "nccl_estimate_us,measured_us,error,trust,trust_error,method,form_alpha_us,form_transfer_us,"
       "bound_bandwidth_us,bound_latency_us,"
       "floor_busiest_us,floor_latency_us,path_hops,path_launch_us,path_latency_us,path_serial_us,"
       "path_transfer_us,machine,collective,faults,nccl_version,"
@@ -239,13 +239,6 @@ TEST(Command, a_barrier_is_an_all_reduce_of_one_element) {
   };
   EXPECT_DOUBLE_EQ(time({"run", "-t", "hgx-h200", "-c", "barrier", "--format", "json"}),
                    time({"run", "-t", "hgx-h200", "-b", "4", "-e", "4", "--format", "json"}));
-}
-
-TEST(Command, what_nccl_would_run_but_we_do_not_simulate_is_named) {
-  const Outcome outcome =
-      run({"run", "-t", "hgx-h200", "--schedule", "nccl", "-b", "1G", "-e", "1G"});
-  EXPECT_EQ(outcome.status, exit_ok);
-  EXPECT_NE(outcome.err.find("NVLS"), std::string::npos) << outcome.err;
 }
 
 TEST(Command, an_nccl_variable_that_changes_nothing_is_named) {

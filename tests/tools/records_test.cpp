@@ -7,6 +7,7 @@
 #include <map>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/support/temporary_file.h"
@@ -141,6 +142,44 @@ TEST(Records, the_head_of_a_table_names_version_and_faults) {
       << table;
   EXPECT_NE(table.find("NCCL 2.28"), std::string::npos);
   EXPECT_NE(table.find("# fault: rank: 3, late: 1 ms\n"), std::string::npos) << table;
+}
+
+/// The `trust` of a run's only row, and what stands on standard error.
+std::pair<std::string, std::string> trust_in(std::vector<std::string> args) {
+  args.insert(args.begin(), "run");
+  args.insert(args.end(), {"--format", "csv"});
+  std::ostringstream out;
+  std::ostringstream err;
+  EXPECT_EQ(run_command(args, out, err), exit_ok) << err.str();
+  return {first_row(out.str()).at("trust"), err.str()};
+}
+
+using TrustAndWarning = std::pair<std::string, std::string>;
+
+// From 2 MiB on NCCL runs NVLS on these GPUs, which nobody measured; below, and where a ring is
+// forced, it does not.
+TEST(Records, a_row_says_how_far_to_trust_it_and_no_other_row) {
+  EXPECT_EQ(trust_in({"-t", "hgx-h200", "-b", "0", "-e", "0"}), TrustAndWarning("measured", ""));
+  EXPECT_EQ(trust_in({"-t", "hgx-h200", "-b", "64K", "-e", "64K"}),
+            TrustAndWarning("measured", ""));
+  EXPECT_EQ(trust_in({"-t", "hgx-h200", "-b", "1G", "-e", "1G"}), TrustAndWarning("guessed", ""));
+  EXPECT_EQ(trust_in({"-t", "hgx-h200", "-b", "1G", "-e", "1G", "-a", "ring"}),
+            TrustAndWarning("measured", ""));
+  EXPECT_EQ(trust_in({"-t", "dgx-a100", "-b", "1G", "-e", "1G", "-a", "ring"}).first, "derived");
+  EXPECT_EQ(trust_in({"-t", "dgx-h100-x4", "-b", "1M", "-e", "1M", "-a", "ring"}).first, "guessed");
+  EXPECT_EQ(trust_in({"-t", "switch-8", "-b", "1M", "-e", "1M"}).first, "exact");
+}
+
+TEST(Records, the_known_error_of_its_trust_stands_in_the_row_and_under_the_table) {
+  const std::vector<std::string> args{"run", "-t", "dgx-a100", "-b",  "1M",
+                                      "-e",  "1M", "-a",       "ring"};
+  std::vector<std::string> csv = args;
+  csv.insert(csv.end(), {"--format", "csv"});
+  EXPECT_EQ(first_row(output_of(csv)).at("trust_error"), "0.17");  // models/trust.yaml
+  EXPECT_NE(output_of(args).find("\n# trust: derived: typically 12 % off from 16 MiB, 17 % below"),
+            std::string::npos);
+  EXPECT_EQ(output_of({"run", "-t", "switch-8", "-b", "1M", "-e", "1M"}).find("# trust"),
+            std::string::npos);
 }
 
 // Every list of rows says the size, machine and version by the same names.

@@ -9,6 +9,8 @@
 #include <ostream>
 #include <string>
 
+#include "tools/collsim/wrap.h"
+
 namespace collsim::command {
 
 namespace {
@@ -191,6 +193,8 @@ nlohmann::ordered_json explanation_json(const Question& question, const RunSpec&
                                      {"size_bytes", prediction.size.count},
                                      {"time_us", in_microseconds(prediction.time)},
                                      {"bound_us", in_microseconds(prediction.bounds.largest())},
+                                     {"trust", to_string(prediction.trust)},
+                                     {"trust", to_string(prediction.trust)},
                                      {"algorithm", prediction.algorithm},
                                      {"protocol", to_string(prediction.protocol)},
                                      {"shape", shape_json(explanation.shape)}});
@@ -224,13 +228,17 @@ void print_explanation(const Section& section, const Predictor& predictor,
                        const Explanation& explanation, std::ostream& out) {
   const Prediction& prediction = explanation.prediction;
   print_head(section, out);
-  fmt::print(out,
-             "\n{} B in {:.2f} us; no algorithm on this machine can beat {:.2f} us; as modelled, "
-             "this one's busiest resource needs {:.2f}, its hops {:.2f} us\n\n",
-             prediction.size.count, in_microseconds(prediction.time),
-             in_microseconds(prediction.bounds.largest()),
-             in_microseconds(prediction.floor.busiest_resource()),
-             in_microseconds(prediction.floor.latency));
+  out << "\n"
+      << wrapped(fmt::format(
+                     "{} B in {:.2f} us ({}); no algorithm on this machine can beat {:.2f} us; "
+                     "as modelled, this one's busiest resource needs {:.2f}, its hops {:.2f} us",
+                     prediction.size.count, in_microseconds(prediction.time),
+                     to_string(prediction.trust), in_microseconds(prediction.bounds.largest()),
+                     in_microseconds(prediction.floor.busiest_resource()),
+                     in_microseconds(prediction.floor.latency)),
+                 "", "  ");
+  print_trust_errors(*section.question, {prediction.trust}, out);
+  out << "\n";
   print_candidates(explanation, out);
   if (predictor.nccl() != nullptr && !predictor.nccl_function()) {
     const PointToPoint& resources = predictor.nccl()->point_to_point();

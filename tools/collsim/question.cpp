@@ -344,6 +344,7 @@ Question read_question(const po::variables_map& values, std::ostream& err) {
   question.format = parse_format(values["format"].as<std::string>());
   question.wide = given<bool>(values, "wide").value_or(false);
   question.nccl_estimate = given<bool>(values, "nccl-estimate").value_or(false);
+  question.trust_errors = load_trust_errors();
   question.scenario = read_scenario(values);
   Machine machine = machine_of(values, question.scenario);
   question.topology = std::move(machine.topology);

@@ -7,6 +7,7 @@
 
 #include "models/predictor.h"
 #include "models/scenario.h"
+#include "models/trust.h"
 #include "sim/topology.h"
 #include "sim/transfer_cost.h"
 
@@ -24,6 +25,7 @@ struct Question {
   std::vector<DeviceId> gpus;  ///< of the ranks, in their order
   MachineFaults faults;
   Format format = Format::table;
+  std::vector<TrustError> trust_errors;
   bool wide = false;           ///< tables with all columns, however long their lines
   bool nccl_estimate = false;  ///< show what NCCL itself expects, also where nothing was measured
 };

@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <ostream>
+#include <set>
 
 #include "models/nccl/function.h"
 #include "sim/algorithms/nccl_plan.h"
@@ -122,6 +123,11 @@ void add_parts(const Row& row, bool is_estimate, Record& record) {
   record["path_transfer_us"] = of_path(&CriticalPath::transfer);
 }
 
+Record known_error(const Question& question, const Prediction& prediction) {
+  const auto error = error_of(question.trust_errors, prediction.trust, prediction.size);
+  return error ? Record(*error) : Record();
+}
+
 /// The columns of CSV and JSON, in order: the same ones whatever is asked.
 Record record_of(const Section& section, const Row& row) {
   const Question& question = *section.question;
@@ -148,6 +154,8 @@ Record record_of(const Section& section, const Row& row) {
       {"nccl_estimate_us", microseconds_or_null(prediction.nccl_estimate)},
       {"measured_us", microseconds_or_null(row.measured)},
       {"error", row.measured ? Record(relative_error(row)) : Record()},
+      {"trust", to_string(prediction.trust)},
+      {"trust_error", known_error(question, prediction)},
   };
   add_parts(row, is_analytic(section), record);
   record.update(context_of(question, section.run));
@@ -174,6 +182,7 @@ constexpr std::array all_columns{
     Column{"nccl_estimate_us", "nccl's", "own (us)", 9, 2, 3},
     Column{"measured_us", "measured", "(us)", 9, 2, 3},
     Column{"error", "error", "(%)", 6, 0, 3},
+    Column{"trust", "trust", "", 8, 0, 2},
     Column{"method", "method", "", 6, 0, 6},
     Column{"form_alpha_us", "T = alpha", "(us)", 9, 2, 4},
     Column{"form_transfer_us", "+ S/B", "(us)", 9, 2, 4},
@@ -236,6 +245,7 @@ class TableReport final : public Report {
   void begin(const Section& section) override {
     section_ = section;
     rows_.clear();
+    classes_.clear();
     columns_ = columns_of(section);
     print_head(section, out_);
     if (section.run->measured) {
@@ -249,11 +259,13 @@ class TableReport final : public Report {
     fmt::print(out_, "{}\n", line_of(columns_, for_people(record_of(section_, row))));
     out_.flush();
     rows_.push_back(row);
+    classes_.insert(row.prediction.trust);
   }
 
   void end() override {
     if (section_.run->measured) print_errors();
     if (is_analytic(section_)) print_form();
+    print_trust_errors(*section_.question, classes_, out_);
     fmt::print(out_, "\n");
   }
 
@@ -299,6 +311,7 @@ class TableReport final : public Report {
   std::ostream& out_;
   Section section_;
   std::vector<Column> columns_;
+  std::set<Trust> classes_;  // of the rows
   std::vector<Row> rows_;
 };
 
@@ -334,6 +347,17 @@ std::string describe(const RunSpec& run) {
   if (run.graph) text += ", in a CUDA graph";
   for (const auto& [name, value] : run.variables) text += fmt::format(", {}={}", name, value);
   return text;
+}
+
+void print_trust_errors(const Question& question, const std::set<Trust>& classes,
+                        std::ostream& out) {
+  for (const TrustError& error : question.trust_errors) {
+    if (!classes.contains(error.trust)) continue;
+    out << wrapped(fmt::format("trust: {}: typically {:.0f} % off from 16 MiB, {:.0f} % below ({})",
+                               to_string(error.trust), 100 * error.from_16_mib, 100 * error.below,
+                               error.source),
+                   "# ", "#   ");
+  }
 }
 
 Record context_of(const Question& question, const RunSpec* run) {

@@ -3,6 +3,7 @@
 #include <iosfwd>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,10 @@ std::string describe(const RunSpec& run);
 /// The first lines of a table: our version, what is asked on which machine; schedule, engine and
 /// calibration; a line for each fault.
 void print_head(const Section& section, std::ostream& out);
+
+/// A line for each class of trust: how far off predictions of it have been. None for exact ones.
+void print_trust_errors(const Question& question, const std::set<Trust>& classes,
+                        std::ostream& out);
 
 /// What every row for programs says of where it comes from: `machine`, `collective`, `nranks`,
 /// `faults` ("link: node0/nic0, bandwidth: 10%; rank: 3, late: 1 ms", empty where there are none),
