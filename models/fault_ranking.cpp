@@ -9,6 +9,7 @@
 #include "models/parallel.h"
 #include "models/resource_load.h"
 #include "models/shortened_call.h"
+#include "models/trust.h"
 
 namespace collsim {
 
@@ -73,6 +74,9 @@ class Ranker {
     healthy.protocol = call_.protocol;
     healthy.bounds = predictor_.bounds_of(call_);
     healthy.floor = predictor_.floor_of(call_);
+    healthy.trust = trust_of(predictor_.cost().trust, predictor_.topology(),
+                             predictor_.topology().gpus(), call_.wiring(), call_.algorithm,
+                             predictor_.run().schedule == ScheduleKind::textbook);
     const auto found = long_call_.time({}, effort_.healthy, effort_.threads);
     if (!found) {
       ranking_.origin = TimeOrigin::bounds;

@@ -257,6 +257,10 @@ void Predictor::prepare_nccl(const TransferCost& cost) {
         "a file of a machine with as many GPUs");
   }
   talk_tcp(cost);
+  if (const auto function = function_of(under_nccl(collective_))) {
+    // Throws where nothing that is asked for can run, before any size is answered.
+    static_cast<void>(nccl_->choose(*function, float_size));
+  }
   if (!function_of(collective_) && run_.algorithm != "auto") {
     throw InputError(
         fmt::format("NCCL algorithm '{}' for {}", run_.algorithm, to_string(collective_)),

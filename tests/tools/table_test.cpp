@@ -48,6 +48,9 @@ TEST(Table, default_output_fits_80_columns) {
       {"run", scenario, "-f", "64"},
       {"estimate", scenario, "-f", "64"},
       {"estimate", "-t", "switch-64", "-a", "hierarchical:recursive_halving_doubling"},
+      {"explain", "-t", "hgx-h200", "-b", "4M"},
+      {"explain", "-t", "dgx-h100-x4", "-c", "all_to_all", "-b", "64M"},
+      {"faults", "-t", "dgx-h100-x4", "-b", "256K", "-a", "ring"},
       {"list"},
       {"topo", "list"}};
   for (const auto& args : commands) {

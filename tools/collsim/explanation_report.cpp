@@ -75,7 +75,8 @@ void print_candidates(const Explanation& explanation, std::ostream& out) {
     while (i + 1 < candidates.size() && same_answer(each, candidates[i + 1])) {
       protocols += fmt::format(", {}", to_string(candidates[++i].protocol));
     }
-    fmt::print(out, "  {:<14} {}: {}\n", to_string(each.algorithm), protocols, each.why_not);
+    out << wrapped(protocols + ": " + each.why_not,
+                   fmt::format("  {:<14} ", to_string(each.algorithm)), "      ");
   }
   fmt::print(out, "\n");
 }
@@ -83,19 +84,25 @@ void print_candidates(const Explanation& explanation, std::ostream& out) {
 void print_shape(const Explanation& explanation, std::ostream& out) {
   const CallShape& shape = explanation.shape;
   const Prediction& prediction = explanation.prediction;
-  fmt::print(out, "{} {}: {} channel{}", prediction.algorithm, to_string(prediction.protocol),
-             shape.channels, shape.channels == 1 ? "" : "s");
-  if (shape.threads > 0) fmt::print(out, " of {} threads", shape.threads);
-  fmt::print(out, "; {} loop{} of chunks up to {} B in {} slice{} up to {} B; {} credits\n\n",
-             shape.loops, shape.loops == 1 ? "" : "s", shape.chunk.count, shape.slices,
-             shape.slices == 1 ? "" : "s", shape.slice.count, shape.credits);
+  const auto plural = [](std::uint32_t count) { return count == 1 ? "" : "s"; };
+  const std::string threads =
+      shape.threads > 0 ? fmt::format(" of {} threads", shape.threads) : std::string();
+  out << wrapped(
+             fmt::format("{} {}: {} channel{}{}; {} loop{} of chunks up to {} B in {} slice{} up "
+                         "to {} B; {} credits",
+                         prediction.algorithm, to_string(prediction.protocol), shape.channels,
+                         plural(shape.channels), threads, shape.loops, plural(shape.loops),
+                         shape.chunk.count, shape.slices, plural(shape.slices), shape.slice.count,
+                         shape.credits),
+             "", "  ")
+      << "\n";
 }
 
 void print_shares(const Explanation& explanation, std::ostream& out) {
-  fmt::print(out, "{:<26} {:>12} {:>7}\n", "where the time goes", "(us)", "(%)");
+  fmt::print(out, "{:<20} {:>7} {:>6}\n", "where the time goes", "(us)", "(%)");
   for (const Share& share : named_shares(explanation.shares)) {
     const double whole = explanation.prediction.time.value;
-    fmt::print(out, "  {:<24} {:>12.2f} {:>7.1f}  {}\n", share.name, in_microseconds(share.time),
+    fmt::print(out, "  {:<13} {:>12.2f} {:>6.1f}  {}\n", share.name, in_microseconds(share.time),
                whole > 0 ? 100 * share.time.value / whole : 0, share.meaning);
   }
   fmt::print(out, "\n");
@@ -104,12 +111,12 @@ void print_shares(const Explanation& explanation, std::ostream& out) {
 void print_path(const Explanation& explanation, std::ostream& out) {
   fmt::print(out, "critical path: {} hops, {} slices; times without the launch\n",
              explanation.path.hops, explanation.path.records.size());
-  fmt::print(out, "  {:>5} {:>7} {:<16} {:>7} {:>12} {:>10} {:>10}  {}\n", "rank", "channel",
-             "phase", "slices", "bytes", "from (us)", "to (us)", "after");
+  fmt::print(out, "  {:>4} {:>3} {:<20} {:>6} {:>10} {:>9} {:>9}  {}\n", "rank", "ch", "phase",
+             "slices", "bytes", "from (us)", "to (us)", "after");
   const auto& stations = explanation.stations;
   for (std::size_t i = 0; i < std::min(stations.size(), most_stations); ++i) {
     const Station& station = stations[i];
-    fmt::print(out, "  {:>5} {:>7} {:<16} {:>7} {:>12} {:>10.2f} {:>10.2f}  {}\n", station.rank,
+    fmt::print(out, "  {:>4} {:>3} {:<20} {:>6} {:>10} {:>9.2f} {:>9.2f}  {}\n", station.rank,
                station.channel, station.phase, station.slices, station.bytes.count,
                in_microseconds(station.begin), in_microseconds(station.end), words(station.cause));
   }
@@ -120,10 +127,10 @@ void print_path(const Explanation& explanation, std::ostream& out) {
 }
 
 void print_busiest(const Explanation& explanation, std::ostream& out) {
-  fmt::print(out, "{:<46} {:>7} {:>14} {:>9} {:>7}\n", "busiest", "alike", "bytes", "(GB/s)",
+  fmt::print(out, "{:<46} {:>5} {:>11} {:>7} {:>7}\n", "busiest", "alike", "bytes", "(GB/s)",
              "used");
   for (const ResourceUse& use : explanation.busiest) {
-    fmt::print(out, "  {:<44} {:>7} {:>14.0f} {:>9.2f} {:>5.1f} %\n", use.name, use.alike,
+    fmt::print(out, "  {:<44} {:>5} {:>11.0f} {:>7.2f} {:>5.1f} %\n", use.name, use.alike,
                use.bytes, in_gigabytes_per_second(use.capacity), 100 * use.utilisation);
   }
   fmt::print(out, "\n");
@@ -242,10 +249,11 @@ void print_explanation(const Section& section, const Predictor& predictor,
   print_candidates(explanation, out);
   if (predictor.nccl() != nullptr && !predictor.nccl_function()) {
     const PointToPoint& resources = predictor.nccl()->point_to_point();
-    fmt::print(out,
-               "sends and receives: nothing to choose from; {} channels, at most {} per message; "
-               "LL up to 16 KiB a channel inside a node\n",
-               resources.channels, resources.per_peer);
+    out << wrapped(
+        fmt::format("sends and receives: nothing to choose from; {} channels, at most {} per "
+                    "message; LL up to 16 KiB a channel inside a node",
+                    resources.channels, resources.per_peer),
+        "", "  ");
   }
   print_shape(explanation, out);
   print_shares(explanation, out);

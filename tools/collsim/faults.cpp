@@ -14,6 +14,7 @@
 #include "tools/collsim/records.h"
 #include "tools/collsim/report.h"
 #include "tools/collsim/subcommand.h"
+#include "tools/collsim/wrap.h"
 
 namespace collsim::command {
 
@@ -76,29 +77,47 @@ bool exact(const FaultRanking& ranking) {
                      [](const RankedLink& ranked) { return ranked.links.exact; });
 }
 
+/// Whether some slowdowns are only known to lie between two bounds.
+bool is_between_bounds(const FaultRanking& ranking) {
+  return std::any_of(ranking.links.begin(), ranking.links.end(), [](const RankedLink& ranked) {
+    return ranked.slowdown_at_most != ranked.slowdown;
+  });
+}
+
+void print_ranking_head(const Question& question, const Predictor& predictor,
+                        const FaultRanking& ranking, std::ostream& out) {
+  const Prediction& healthy = ranking.healthy;
+  const auto print = [&](const std::string& text) { out << wrapped(text, "# ", "#   "); };
+  print(fmt::format("collsim {}: {} of {} on {}, {} ranks; {}; {} {}: {}{:.2f} us when healthy{}",
+                    COLLSIM_VERSION, to_string(question.scenario.collective),
+                    to_string(healthy.size), question.topology.name(), predictor.ranks(),
+                    describe(predictor.run()), healthy.algorithm, to_string(healthy.protocol),
+                    ranking.origin == TimeOrigin::bounds ? "at least " : "",
+                    in_microseconds(healthy.time),
+                    ranking.origin == TimeOrigin::steady_state ? " (steady state)" : ""));
+  print_trust_errors(question, {healthy.trust}, out);
+  print(fmt::format("one cable at {:g} % of its bandwidth, both ways", 100 * ranking.share));
+  if (exact(ranking)) return;
+  print(
+      "too large to tell all roles apart: cables that carry as much, and whose nearer "
+      "surroundings are alike, count as one kind");
+}
+
 void print_table(const Question& question, const Predictor& predictor, const FaultRanking& ranking,
                  std::size_t rows, std::ostream& out) {
-  const Prediction& healthy = ranking.healthy;
-  fmt::print(out, "# {} of {} on {} ({} ranks), {} {}: {}{:.2f} us when healthy{}\n",
-             to_string(question.scenario.collective), to_string(healthy.size),
-             question.topology.name(), predictor.ranks(), healthy.algorithm,
-             to_string(healthy.protocol), ranking.origin == TimeOrigin::bounds ? "at least " : "",
-             in_microseconds(healthy.time),
-             ranking.origin == TimeOrigin::steady_state ? " (steady state)" : "");
-  fmt::print(out, "# one cable at {:g} % of its bandwidth, both ways\n", 100 * ranking.share);
-  if (!exact(ranking)) {
-    fmt::print(out,
-               "# too large to tell all roles apart: cables that carry as much, and whose nearer\n"
-               "# surroundings are alike, count as one kind\n");
-  }
-  fmt::print(out, "{:>8}  {:>8}  {:>12}  {:>6}  {:>6}  {:<12}  {}\n", "slowdown", "at most",
+  print_ranking_head(question, predictor, ranking, out);
+  const bool between = is_between_bounds(ranking);
+  const auto at_most = [&](const std::string& text) {
+    return between ? fmt::format(" {:>8}", text) : std::string();
+  };
+  fmt::print(out, "{:>8}{} {:>11} {:>6} {:>6} {:<12} {}\n", "slowdown", at_most("at most"),
              "time us", "busy %", "cables", "how", "such as");
   for (std::size_t i = 0; i < std::min(rows, ranking.links.size()); ++i) {
     const RankedLink& ranked = ranking.links[i];
-    fmt::print(out, "{:>8.3f}  {:>8.3f}  {:>12.2f}  {:>6.1f}  {:>6}  {:<12}  {}\n", ranked.slowdown,
-               ranked.slowdown_at_most, in_microseconds(ranked.time), 100 * ranked.busy,
-               ranked.links.cables.size(), to_string(ranked.origin),
-               cable_name(ranked, question.topology));
+    fmt::print(out, "{:>8.3f}{} {:>11.2f} {:>6.1f} {:>6} {:<12} {}\n", ranked.slowdown,
+               at_most(fmt::format("{:.3f}", ranked.slowdown_at_most)),
+               in_microseconds(ranked.time), 100 * ranked.busy, ranked.links.cables.size(),
+               to_string(ranked.origin), cable_name(ranked, question.topology));
   }
   if (ranking.links.size() > rows) {
     fmt::print(out, "# {} more kinds of cables (--top)\n", ranking.links.size() - rows);

@@ -345,7 +345,10 @@ std::string describe(const RunSpec& run) {
   if (run.algorithm != "auto") text += fmt::format(", algorithm {}", run.algorithm);
   if (run.in_place) text += ", in place";
   if (run.graph) text += ", in a CUDA graph";
-  for (const auto& [name, value] : run.variables) text += fmt::format(", {}={}", name, value);
+  for (const auto& [name, value] : run.variables) {
+    if (name == "NCCL_ALGO" && run.algorithm != "auto") continue;  // the algorithm says it
+    text += fmt::format(", {}={}", name, value);
+  }
   return text;
 }
 
