@@ -24,7 +24,8 @@ std::string quoted_if_needed(const std::string& text) {
 std::string header_line(const Record& row) {
   std::string line;
   for (const auto& item : row.items()) {
-    line += (line.empty() ? "" : ",") + quoted_if_needed(item.key());
+    if (!line.empty()) line += ',';
+    line += quoted_if_needed(item.key());
   }
   return line;
 }
