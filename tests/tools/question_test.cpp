@@ -185,6 +185,13 @@ TEST(Crossovers, compare_all_algorithms_that_are_named_and_no_others) {
   EXPECT_EQ(pairs.at(0).at("second"), "ring");
 }
 
+// A call cannot end before its last rank has begun.
+TEST(Crossovers, are_those_of_the_faulty_machine) {
+  const auto answer = rows({"crossover", "-t", "hgx-h200", "-a", "ring,tree", "-b", "64K", "-e",
+                            "64K", "--fault", "rank: 3, late: 1 ms"});
+  EXPECT_GE(answer.at(0).at("following_nccl").at("choice_us").get<double>(), 1000);
+}
+
 // What cannot run, or be compared, is an error that says why.
 TEST(Crossovers, of_what_cannot_run_are_refused) {
   expect_refused({"crossover", "-t", "pcie-8", "-a", "ring,nvls"}, "NVSwitch");

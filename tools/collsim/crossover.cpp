@@ -62,7 +62,14 @@ std::vector<std::vector<DeviceId>> gpus_of(const Question& question,
 Predictor predictor_of(const Question& question, const RunSpec& run,
                        const std::vector<DeviceId>& gpus) {
   const Scenario& scenario = question.scenario;
-  return {question.topology, question.cost, scenario.collective, run, gpus, scenario.root};
+  const auto ranks = static_cast<Rank>(gpus.size());
+  return {question.topology,
+          question.cost,
+          scenario.collective,
+          run,
+          gpus,
+          scenario.root,
+          find_faults(scenario.faults, question.topology, ranks, scenario.seed)};
 }
 
 /// NCCL's runs as one that may choose among all of them.
