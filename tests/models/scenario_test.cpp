@@ -129,7 +129,8 @@ TEST(Scenario, names_the_place_of_what_is_wrong) {
   EXPECT_TRUE(error_of(head + "runs:\n  - { algorithm: rign }\n")
                   .starts_with("scenario.yaml:5:18: unknown algorithm 'rign'; "));
   EXPECT_TRUE(error_of(head + "collective: all_redcue\nruns: [{ algorithm: ring }]\n")
-                  .starts_with("scenario.yaml:4:13: unknown collective 'all_redcue'; all_reduce"));
+                  .starts_with("scenario.yaml:4:13: unknown collective 'all_redcue'; did you mean "
+                               "'all_reduce'? All are all_reduce, all_gather"));
   EXPECT_TRUE(error_of(head + "runs: [{ algorithm: ring, chanels: 3 }]\n")
                   .starts_with("scenario.yaml:4:27: "));
   EXPECT_TRUE(error_of(head + "runs: [{ algorithm: ring, protocol: LL }]\n")
