@@ -20,13 +20,13 @@ struct Pieces {
 Pieces pieces_of(Protocol protocol) {
   switch (protocol) {
     case Protocol::ll:
-      return {32 << 10, 512 * 8};
+      return {32 << 10, 512L * 8};
     case Protocol::ll128:
-      return {576'000, 640 * 8};
+      return {576'000, 640L * 8};
     case Protocol::simple:
       break;
   }
-  return {512 << 10, 512 * 64};
+  return {512 << 10, 512L * 64};
 }
 
 bool goes_round(Collective collective, std::string_view algorithm) {

@@ -68,7 +68,7 @@ std::string did_you_mean(std::string_view written, std::span<const std::string> 
 }
 
 std::string names_instead_of(std::string_view written, std::span<const std::string> names) {
-  const std::string near = did_you_mean(written, names);
+  std::string near = did_you_mean(written, names);
   if (near.empty()) return fmt::format("{}", fmt::join(names, ", "));
   if (names.size() > most_listed) return near;
   return fmt::format("{} All are {}", near, fmt::join(names, ", "));

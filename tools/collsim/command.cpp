@@ -83,8 +83,9 @@ int dispatch(std::span<const std::string> args, std::ostream& out, std::ostream&
     return subcommand.name == name;
   });
   if (found == table.end()) {
-    std::vector<std::string> names;
-    for (const Subcommand& subcommand : table) names.emplace_back(subcommand.name);
+    std::vector<std::string> names(table.size());
+    std::transform(table.begin(), table.end(), names.begin(),
+                   [](const Subcommand& subcommand) { return std::string(subcommand.name); });
     throw InputError(fmt::format("unknown subcommand '{}'", name), names_instead_of(name, names));
   }
   return found->run(args.subspan(1), out, err);

@@ -149,6 +149,7 @@ std::vector<CrossoverReport> find_textbook_reports(const Question& question,
   std::vector<CrossoverReport> reports;
   for (const auto& each : gpus) {
     std::vector<Predictor> predictors;
+    predictors.reserve(runs.size());
     for (const RunSpec& run : runs) predictors.push_back(predictor_of(question, run, each));
     reports.push_back(find_textbook_crossovers(predictors, sizes_of(question)));
   }
