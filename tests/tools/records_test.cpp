@@ -184,12 +184,12 @@ TEST(Records, the_known_error_of_its_trust_stands_in_the_row_and_under_the_table
 
 // Every list of rows says the size, machine and version by the same names.
 TEST(Records, rows_of_all_commands_share_their_names) {
+  const std::string recording = COLLSIM_SOURCE_DIR "/recordings/h200x4/forced-4-ranks.yaml";
   const std::vector<std::vector<std::string>> commands{
       {"run", "-t", "dgx-h100", "-b", "1M", "-e", "1M"},
       {"estimate", "-t", "dgx-h100", "-b", "1M", "-e", "1M"},
       {"faults", "-t", "dgx-h100", "-b", "1M"},
-      {"validate", COLLSIM_SOURCE_DIR "/recordings/h200x4/forced-4-ranks.yaml", "--id",
-       "forced/4/Ring/Simple/ch4", "--largest", "8K"}};
+      {"validate", recording, "--id", "forced/4/Ring/Simple/ch4", "--largest", "8K"}};
   for (std::vector<std::string> args : commands) {
     args.insert(args.end(), {"--format", "csv"});
     const auto row = first_row(output_of(args));
