@@ -4,10 +4,10 @@
 #include <benchmark/benchmark.h>
 
 #include "sim/algorithms/registry.h"
-#include "sim/binding.h"
-#include "sim/engine.h"
-#include "sim/executor.h"
-#include "sim/wiring.h"
+#include "sim/execution/binding.h"
+#include "sim/execution/executor.h"
+#include "sim/execution/wiring.h"
+#include "sim/fabric/engine.h"
 
 namespace collsim {
 namespace {
@@ -29,7 +29,7 @@ void run_ring(benchmark::State& state, Engine engine) {
   const Plan plan = make_plan(Collective::all_reduce, "ring", uniform_placement(ranks));
   const Wiring wiring = switch_wiring(plan);
   const Binding binding(plan, Bytes{std::int64_t{1} << 30}, Bytes{4}, {});
-  const TransferCost ideal;
+  const Calibration ideal;
   std::uint64_t transfers = 0;
   while (state.KeepRunning()) {
     const auto fabric = make_fabric(engine);

@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "sim/engine.h"
+#include "sim/fabric/engine.h"
 
 namespace collsim {
 namespace {

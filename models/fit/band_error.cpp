@@ -27,13 +27,13 @@ BandError band_error(const std::vector<double>& errors) {
     deviations.push_back(std::abs(error - band.bias));
   }
   band.median = median(sizes);
-  constexpr std::size_t least_rows = 4;
-  constexpr double least_bias = 0.02;
+  constexpr std::size_t min_rows = 4;
+  constexpr double min_bias = 0.02;
   constexpr double deviation_of_normal = 1.4826;  // standard over median absolute deviation
   constexpr double error_of_median = 1.2533;      // of that of the mean, of normal values
   const double standard_error = error_of_median * deviation_of_normal * median(deviations) /
                                 std::sqrt(static_cast<double>(errors.size()));
-  band.systematic = errors.size() >= least_rows && std::abs(band.bias) > least_bias &&
+  band.systematic = errors.size() >= min_rows && std::abs(band.bias) > min_bias &&
                     std::abs(band.bias) > 3 * standard_error;
   return band;
 }

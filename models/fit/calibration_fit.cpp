@@ -11,8 +11,8 @@
 #include "models/fit/fit_sample.h"
 #include "models/fit/least_squares.h"
 #include "models/fit/parameter_meaning.h"
-#include "models/name_pattern.h"
-#include "sim/input_error.h"
+#include "sim/base/input_error.h"
+#include "sim/base/name_pattern.h"
 
 namespace collsim {
 
@@ -68,7 +68,7 @@ double reach(const LeastSquaresFit& fit, std::size_t place, double standard_erro
 
 class CalibrationSearch {
  public:
-  CalibrationSearch(FitRows& rows, const CalibrationText& start, const TransferCost& cost,
+  CalibrationSearch(FitRows& rows, const CalibrationText& start, const Calibration& cost,
                     const CalibrationFitOptions& options)
       : machine_{rows, options.threads, options.stop},
         start_(start),
@@ -172,7 +172,7 @@ class CalibrationSearch {
 
   void take_values(const std::vector<double>& logarithms) {
     const FitConstants constants(start_, cost_, moved_);
-    TransferCost cost = constants.at(logarithms);
+    Calibration cost = constants.at(logarithms);
     for (const Parameter& parameter : moved_) {
       FittedConstant& each = constant(parameter);
       each.value = parameter.in(cost);
@@ -237,7 +237,7 @@ class CalibrationSearch {
 
   FitMachine machine_;
   const CalibrationText& start_;
-  const TransferCost& cost_;
+  const Calibration& cost_;
   const CalibrationFitOptions& options_;
   FitSample sample_;
   std::vector<Parameter> moved_;
@@ -272,7 +272,7 @@ std::vector<Parameter> parameters_named(const std::vector<std::string>& names) {
 }
 
 CalibrationFit fit_calibration(FitRows& rows, const CalibrationText& start,
-                               const TransferCost& start_cost,
+                               const Calibration& start_cost,
                                const CalibrationFitOptions& options) {
   return CalibrationSearch(rows, start, start_cost, options).run();
 }

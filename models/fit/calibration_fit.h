@@ -8,7 +8,7 @@
 #include "models/fit/calibration_text.h"
 #include "models/fit/fit_rows.h"
 #include "models/fit/parameter.h"
-#include "sim/transfer_cost.h"
+#include "sim/cost/calibration.h"
 
 namespace collsim {
 
@@ -64,8 +64,7 @@ struct CalibrationFitOptions {
 /// left is fitted again. Throws InputError where no row is left to fit to, or a name fits no
 /// constant.
 CalibrationFit fit_calibration(FitRows& rows, const CalibrationText& start,
-                               const TransferCost& start_cost,
-                               const CalibrationFitOptions& options);
+                               const Calibration& start_cost, const CalibrationFitOptions& options);
 
 /// The parameters that names or patterns mean, in the order of fit_parameters(). Throws InputError.
 std::vector<Parameter> parameters_named(const std::vector<std::string>& names);

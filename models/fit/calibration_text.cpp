@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "models/cost_model.h"
-#include "sim/transfer_cost.h"
-#include "sim/yaml_reader.h"
+#include "models/calibration/calibration_file.h"
+#include "sim/base/yaml_reader.h"
+#include "sim/cost/calibration.h"
 
 namespace collsim {
 
@@ -137,8 +137,8 @@ void CalibrationText::print(const Entry& entry, const std::string& indent, std::
   }
   const bool flat = std::all_of(entry.entries.begin(), entry.entries.end(),
                                 [](const Entry& each) { return each.entries.empty(); });
-  constexpr std::size_t most_in_a_line = 5;
-  if (flat && entry.entries.size() <= most_in_a_line) {
+  constexpr std::size_t max_in_a_line = 5;
+  if (flat && entry.entries.size() <= max_in_a_line) {
     std::string values;
     for (const Entry& each : entry.entries) {
       values += fmt::format("{}{}: {}", values.empty() ? "" : ", ", each.key, each.text);

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/text_file.h"
+#include "sim/base/text_file.h"
 
 namespace collsim {
 

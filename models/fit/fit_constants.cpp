@@ -32,7 +32,7 @@ bool is_of_link_kind(const Parameter& parameter) {
   return parameter.name.find(over) != std::string::npos;
 }
 
-FitConstants::FitConstants(const CalibrationText& file, TransferCost cost,
+FitConstants::FitConstants(const CalibrationText& file, Calibration cost,
                            std::vector<Parameter> moved)
     : cost_(std::move(cost)), moved_(std::move(moved)) {
   const std::vector<Parameter> all = fit_parameters();
@@ -65,8 +65,8 @@ std::vector<double> FitConstants::start() const {
   return logarithms;
 }
 
-TransferCost FitConstants::at(const std::vector<double>& logarithms) const {
-  TransferCost cost = cost_;
+Calibration FitConstants::at(const std::vector<double>& logarithms) const {
+  Calibration cost = cost_;
   std::size_t i = 0;
   const auto set = [&](const Parameter& parameter) {
     const ParameterRange range = range_of(parameter);
@@ -82,7 +82,7 @@ TransferCost FitConstants::at(const std::vector<double>& logarithms) const {
 }
 
 double FitConstants::stated(const Parameter& parameter) const {
-  TransferCost copy = cost_;
+  Calibration copy = cost_;
   return parameter.in(copy);
 }
 

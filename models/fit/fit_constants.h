@@ -6,7 +6,7 @@
 
 #include "models/fit/calibration_text.h"
 #include "models/fit/parameter.h"
-#include "sim/transfer_cost.h"
+#include "sim/cost/calibration.h"
 
 namespace collsim {
 
@@ -16,19 +16,19 @@ class FitConstants {
  public:
   /// `moved` are fitted; `cost` is what the file says. One that costs nothing there begins at
   /// nominal_value().
-  FitConstants(const CalibrationText& file, TransferCost cost, std::vector<Parameter> moved);
+  FitConstants(const CalibrationText& file, Calibration cost, std::vector<Parameter> moved);
 
   /// In the order of logarithms: those of link kinds are the last.
   const std::vector<Parameter>& moved() const { return moved_; }
   /// Logarithms of where they begin.
   std::vector<double> start() const;
   /// The costs with the moved constants at these logarithms, kept in their ranges.
-  TransferCost at(const std::vector<double>& logarithms) const;
+  Calibration at(const std::vector<double>& logarithms) const;
   /// A constant in the costs that the file says; does not count what the search begins at.
   double stated(const Parameter& parameter) const;
 
  private:
-  TransferCost cost_;
+  Calibration cost_;
   std::vector<Parameter> moved_;
   /// Of a link kind, and the protocol's that it follows.
   std::vector<std::pair<Parameter, Parameter>> following_;

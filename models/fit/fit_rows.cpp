@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cctype>
 
-#include "models/cost_model.h"
-#include "models/parallel.h"
-#include "sim/input_error.h"
+#include "models/calibration/calibration_file.h"
+#include "sim/base/input_error.h"
+#include "sim/base/parallel.h"
 
 namespace collsim {
 
@@ -106,9 +106,8 @@ std::string FitRows::add_row(const RecordedRow& row, const Topology& topology, b
   return another;
 }
 
-std::vector<Seconds> FitRows::times(const TransferCost& cost,
-                                    const std::vector<std::size_t>& points, std::uint32_t threads,
-                                    const std::function<bool()>& stop) {
+std::vector<Seconds> FitRows::times(const Calibration& cost, const std::vector<std::size_t>& points,
+                                    std::uint32_t threads, const std::function<bool()>& stop) {
   std::vector<std::size_t> order(points.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {

@@ -13,12 +13,12 @@
 #include <vector>
 
 #include "models/fit/row_pattern.h"
-#include "models/predictor.h"
-#include "models/recording.h"
+#include "models/prediction/predictor.h"
+#include "models/recordings/recording.h"
 #include "models/validation/recorded_call.h"
 #include "models/validation/validation.h"
-#include "sim/topology.h"
-#include "sim/transfer_cost.h"
+#include "sim/cost/calibration.h"
+#include "sim/topologies/topology.h"
 
 namespace collsim {
 
@@ -53,7 +53,7 @@ using MachineOf = std::function<const Topology&(const RecordedRow&)>;
 /// costs.
 class FitRows {
  public:
-  explicit FitRows(const TransferCost& cost) : cost_(cost) {}
+  explicit FitRows(const Calibration& cost) : cost_(cost) {}
 
   /// Adds the rows that are meant and can be predicted; what NCCL ran in them must be what we think
   /// it chose, since the time is of that. `machine_of` says on which machine, which is referred to.
@@ -66,7 +66,7 @@ class FitRows {
 
   /// Simulated times of some points with these costs. The longest begin first; `stop` is asked
   /// before each of them, and where it says so FitStopped is thrown.
-  std::vector<Seconds> times(const TransferCost& cost, const std::vector<std::size_t>& points,
+  std::vector<Seconds> times(const Calibration& cost, const std::vector<std::size_t>& points,
                              std::uint32_t threads, const std::function<bool()>& stop = {});
   /// The rows that are held out, or those that are not, beside the times of all points.
   std::vector<ValidatedRow> validated(const std::vector<Seconds>& times, bool held_out) const;
@@ -84,7 +84,7 @@ class FitRows {
   std::optional<std::size_t> predictor_of(const RecordedCall& call, const Topology& topology,
                                           NcclVersion version, std::string& refusal);
 
-  TransferCost cost_;
+  Calibration cost_;
   std::map<const Topology*, Hosts> hosts_;
   std::size_t recordings_ = 0;
   std::vector<std::unique_ptr<Predictor>> predictors_;

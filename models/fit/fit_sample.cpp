@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-#include "models/cost_model.h"
+#include "models/calibration/calibration_file.h"
 #include "models/fit/least_squares.h"
 #include "models/fit/parameter_meaning.h"
 
@@ -33,7 +33,7 @@ double moved(const Parameter& parameter, double logarithm) {
 }
 
 /// The largest size that is sampled of a protocol.
-Bytes most_sampled(Protocol protocol) {
+Bytes max_sampled(Protocol protocol) {
   switch (protocol) {
     case Protocol::ll:
       return Bytes{4 << 20};
@@ -64,7 +64,7 @@ FitSample::FitSample(const FitRows& rows, std::uint32_t sizes) {
   std::map<std::tuple<std::size_t, std::string, Protocol>, FitClass> classes;
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     const FitPoint& point = rows.points()[i];
-    if (sizes > 0 && point.size > most_sampled(point.protocol)) continue;
+    if (sizes > 0 && point.size > max_sampled(point.protocol)) continue;
     if (wanted[i]) classes[{point.predictor, point.algorithm, point.protocol}].push_back(i);
   }
   std::vector<bool> sampled(wanted.size());
@@ -110,9 +110,9 @@ std::vector<std::vector<bool>> dependence(const FitMachine& machine, const FitSa
     changed[i] = moved(constants.moved()[i], start[i]);
     const std::vector<Seconds> after = times_at(changed, points);
     std::vector<bool>& of_class = depends.emplace_back(sample.classes().size());
-    constexpr double least_change = 1e-4;
+    constexpr double min_change = 1e-4;
     for (std::size_t k = 0; k < points.size(); ++k) {
-      if (std::abs(after[k].value / before[points[k]] - 1) > least_change) {
+      if (std::abs(after[k].value / before[points[k]] - 1) > min_change) {
         of_class[concerned[k]] = true;
       }
     }
@@ -150,8 +150,8 @@ void FitResiduals::simulate(const std::vector<double>& logarithms) {
       machine_.rows.times(constants_.at(logarithms), points, machine_.threads, machine_.stop);
   std::size_t next = 0;
   for (const std::size_t i : missing) {
-    const std::size_t most_known = 4 * logarithms.size() + 16;
-    if (known_[i].size() >= most_known) known_[i].clear();
+    const std::size_t max_known = 4 * logarithms.size() + 16;
+    if (known_[i].size() >= max_known) known_[i].clear();
     Times& answers = known_[i][relevant(i, logarithms)];
     while (answers.size() < sample_.classes()[i].size()) answers.push_back(times[next++].value);
   }

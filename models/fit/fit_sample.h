@@ -9,7 +9,7 @@
 
 #include "models/fit/fit_constants.h"
 #include "models/fit/fit_rows.h"
-#include "sim/transfer_cost.h"
+#include "sim/cost/calibration.h"
 
 namespace collsim {
 

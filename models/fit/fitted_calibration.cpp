@@ -73,12 +73,12 @@ std::string interval_of(const FittedConstant& constant) {
 }
 
 std::string why_kept(const FittedConstant& constant) {
-  constexpr double most_shown = 100;
+  constexpr double max_shown = 100;
   switch (constant.determination) {
     case Determination::hidden:
       return "no row depends on it";
     case Determination::undetermined:
-      return constant.most > most_shown * constant.least
+      return constant.most > max_shown * constant.least
                  ? "not determined: nearly any value would do"
                  : fmt::format("not determined: {} would do", interval_of(constant));
     case Determination::fitted:

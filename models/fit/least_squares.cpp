@@ -22,7 +22,7 @@ std::vector<double> to_std(const Vector& values) {
 }
 
 /// Parameters that residuals depend on less stay where they are.
-double least_curvature(const Matrix& curvature) {
+double min_curvature(const Matrix& curvature) {
   return 1e-6 * std::max(curvature.diagonal().maxCoeff(), 1e-12);
 }
 
@@ -36,7 +36,7 @@ class Fit {
     row_ = evaluate(parameters_);
     loss_ = loss(row_);
     std::uint32_t step = 0;
-    while (step < options_.most_steps) {
+    while (step < options_.max_steps) {
       linearise();
       const double before = loss_;
       const bool better = descend();
@@ -77,8 +77,8 @@ class Fit {
   /// Tries steps from bold to timid until one lowers the loss.
   bool descend() {
     const Vector slope = jacobian_.transpose() * weights_.asDiagonal() * row_;
-    constexpr int most_tries = 8;
-    for (int attempt = 0; attempt < most_tries; ++attempt) {
+    constexpr int max_tries = 8;
+    for (int attempt = 0; attempt < max_tries; ++attempt) {
       Matrix damped = curvature_;
       damped.diagonal() += damping_ * (curvature_.diagonal().array() + floor()).matrix();
       Vector delta = -damped.ldlt().solve(slope);
@@ -98,7 +98,7 @@ class Fit {
     return false;
   }
 
-  double floor() const { return least_curvature(curvature_); }
+  double floor() const { return min_curvature(curvature_); }
 
   double variance() const {
     const double freedom =
@@ -133,7 +133,7 @@ Uncertainty uncertainty_of(const LeastSquaresFit& fit, const std::vector<std::si
   const Eigen::Map<const Matrix> whole(fit.curvature.data(), of_fit, of_fit);
   const std::vector<Eigen::Index> chosen(parameters.begin(), parameters.end());
   Matrix curvature = whole(chosen, chosen);
-  const double floor = least_curvature(whole);
+  const double floor = min_curvature(whole);
   const Vector diagonal = curvature.diagonal();
   curvature.diagonal().array() += 1e-6 * floor;
   const Matrix covariance = curvature.inverse() * fit.variance;

@@ -17,7 +17,7 @@ struct LeastSquaresOptions {
   /// Step of the finite differences. The model is a simulation: its answers have small jumps, over
   /// which a tiny step would stumble.
   double difference = 0.02;
-  std::uint32_t most_steps = 30;
+  std::uint32_t max_steps = 30;
   /// Ends when a step lowers the loss by less than this share.
   double tolerance = 1e-3;
   /// Called after every step with its number and the loss; returns false to stop early.

@@ -5,32 +5,31 @@
 #include <cstddef>
 #include <string_view>
 
-#include "models/cost_model.h"
+#include "models/calibration/calibration_file.h"
 
 namespace collsim {
 
 namespace {
 
 /// Where a protocol's constants stand: in general, or for thread blocks with such links.
-using Place = std::function<ProtocolCost&(TransferCost&)>;
+using Place = std::function<ProtocolCost&(Calibration&)>;
 
 void add_thread_block(std::vector<Parameter>& parameters, const std::string& prefix,
                       const Place& place) {
   const auto time = [&](std::string_view key, Seconds ProtocolCost::*member) {
     parameters.push_back(
         {fmt::format("{}.{}", prefix, key), Quantity::time,
-         [place, member](TransferCost& cost) -> double& { return (place(cost).*member).value; }});
+         [place, member](Calibration& cost) -> double& { return (place(cost).*member).value; }});
   };
   const auto rate = [&](std::string_view key, BytesPerSecond PerTouch<BytesPerSecond>::*touch) {
-    parameters.push_back({fmt::format("{}.rate.{}", prefix, key), Quantity::rate,
-                          [place, touch](TransferCost& cost) -> double& {
-                            return (place(cost).rate.*touch).value;
-                          }});
+    parameters.push_back(
+        {fmt::format("{}.rate.{}", prefix, key), Quantity::rate,
+         [place, touch](Calibration& cost) -> double& { return (place(cost).rate.*touch).value; }});
   };
   const auto each = [&](std::string_view table, PerTouch<Seconds> ProtocolCost::*member,
                         std::string_view key, Seconds PerTouch<Seconds>::*touch) {
     parameters.push_back({fmt::format("{}.{}.{}", prefix, table, key), Quantity::time,
-                          [place, member, touch](TransferCost& cost) -> double& {
+                          [place, member, touch](Calibration& cost) -> double& {
                             return (place(cost).*member.*touch).value;
                           }});
   };
@@ -46,7 +45,7 @@ void add_thread_block(std::vector<Parameter>& parameters, const std::string& pre
   const auto share = [&](std::string_view key, double ProtocolCost::*member) {
     parameters.push_back(
         {fmt::format("{}.{}", prefix, key), Quantity::share,
-         [place, member](TransferCost& cost) -> double& { return place(cost).*member; }});
+         [place, member](Calibration& cost) -> double& { return place(cost).*member; }});
   };
   time("slice", &ProtocolCost::slice);
   time("fence", &ProtocolCost::fence);
@@ -63,9 +62,8 @@ void add_thread_block(std::vector<Parameter>& parameters, const std::string& pre
   rate("send", &PerTouch<BytesPerSecond>::send);
   rate("fan", &PerTouch<BytesPerSecond>::fan);
   rate("other", &PerTouch<BytesPerSecond>::other);
-  parameters.push_back(
-      {fmt::format("{}.fetch", prefix), Quantity::rate,
-       [place](TransferCost& cost) -> double& { return place(cost).fetch.value; }});
+  parameters.push_back({fmt::format("{}.fetch", prefix), Quantity::rate,
+                        [place](Calibration& cost) -> double& { return place(cost).fetch.value; }});
   time("cold.load", &ProtocolCost::cold_load);
   time("cold.receive", &ProtocolCost::cold_receive);
   time("cold.fan", &ProtocolCost::cold_fan);
@@ -90,37 +88,36 @@ void add_thread_block(std::vector<Parameter>& parameters, const std::string& pre
 void add_protocol(std::vector<Parameter>& parameters, Protocol protocol) {
   const auto index = static_cast<std::size_t>(protocol);
   const std::string name(calibration_key(protocol));
-  parameters.push_back({name + ".setup", Quantity::time, [index](TransferCost& cost) -> double& {
+  parameters.push_back({name + ".setup", Quantity::time, [index](Calibration& cost) -> double& {
                           return cost.protocols[index].setup.value;
                         }});
   parameters.push_back(
-      {name + ".setup_per_warp", Quantity::time, [index](TransferCost& cost) -> double& {
+      {name + ".setup_per_warp", Quantity::time, [index](Calibration& cost) -> double& {
          return cost.protocols[index].setup_per_warp.value;
        }});
   parameters.push_back(
-      {name + ".direct_setup", Quantity::time, [index](TransferCost& cost) -> double& {
-         return cost.protocols[index].direct_setup.value;
-       }});
+      {name + ".direct_setup", Quantity::time,
+       [index](Calibration& cost) -> double& { return cost.protocols[index].direct_setup.value; }});
   parameters.push_back(
-      {name + ".message_setup", Quantity::time, [index](TransferCost& cost) -> double& {
+      {name + ".message_setup", Quantity::time, [index](Calibration& cost) -> double& {
          ProtocolCost& own = cost.protocols[index];
          if (!own.message_setup) own.message_setup = own.setup;
          return own.message_setup->value;
        }});
   parameters.push_back(
       {name + ".wire_factor", Quantity::share,
-       [index](TransferCost& cost) -> double& { return cost.protocols[index].wire_factor; }});
+       [index](Calibration& cost) -> double& { return cost.protocols[index].wire_factor; }});
   add_thread_block(parameters, name,
-                   [index](TransferCost& cost) -> ProtocolCost& { return cost.protocols[index]; });
+                   [index](Calibration& cost) -> ProtocolCost& { return cost.protocols[index]; });
   for (std::size_t kind = 0; kind < link_kind_count; ++kind) {
     const std::string_view key = calibration_key(static_cast<LinkKind>(kind));
     parameters.push_back({fmt::format("{}.alpha.{}", name, key), Quantity::time,
-                          [index, kind](TransferCost& cost) -> double& {
+                          [index, kind](Calibration& cost) -> double& {
                             return cost.protocols[index].alpha[kind].value;
                           }});
     // Where a calibration says nothing of the kind, its own begin as the protocol's.
     add_thread_block(parameters, fmt::format("{}.over.{}", name, key),
-                     [index, kind](TransferCost& cost) -> ProtocolCost& {
+                     [index, kind](Calibration& cost) -> ProtocolCost& {
                        auto& own = cost.over[index][kind];
                        if (!own) own = cost.protocols[index];
                        return *own;
@@ -133,44 +130,44 @@ void add_protocol(std::vector<Parameter>& parameters, Protocol protocol) {
 std::vector<Parameter> fit_parameters() {
   std::vector<Parameter> parameters;
   parameters.push_back(
-      {"launch", Quantity::time, [](TransferCost& cost) -> double& { return cost.launch.value; }});
-  parameters.push_back({"launch_per_doubling", Quantity::time, [](TransferCost& cost) -> double& {
+      {"launch", Quantity::time, [](Calibration& cost) -> double& { return cost.launch.value; }});
+  parameters.push_back({"launch_per_doubling", Quantity::time, [](Calibration& cost) -> double& {
                           return cost.launch_per_doubling.value;
                         }});
-  parameters.push_back({"graph_launch", Quantity::time, [](TransferCost& cost) -> double& {
+  parameters.push_back({"graph_launch", Quantity::time, [](Calibration& cost) -> double& {
                           if (!cost.graph_launch) cost.graph_launch = cost.launch;
                           return cost.graph_launch->value;
                         }});
   parameters.push_back(
-      {"issue", Quantity::time, [](TransferCost& cost) -> double& { return cost.issue.value; }});
-  parameters.push_back({"issue_per_operation", Quantity::time, [](TransferCost& cost) -> double& {
+      {"issue", Quantity::time, [](Calibration& cost) -> double& { return cost.issue.value; }});
+  parameters.push_back({"issue_per_operation", Quantity::time, [](Calibration& cost) -> double& {
                           return cost.issue_per_operation.value;
                         }});
   for (std::size_t kind = 0; kind < link_kind_count; ++kind) {
     parameters.push_back(
         {fmt::format("efficiency.{}", calibration_key(static_cast<LinkKind>(kind))),
-         Quantity::share, [kind](TransferCost& cost) -> double& { return cost.efficiency[kind]; }});
+         Quantity::share, [kind](Calibration& cost) -> double& { return cost.efficiency[kind]; }});
   }
   parameters.push_back({"unevenness.slice", Quantity::share,
-                        [](TransferCost& cost) -> double& { return cost.unevenness.slice; }});
+                        [](Calibration& cost) -> double& { return cost.unevenness.slice; }});
   parameters.push_back({"unevenness.channel", Quantity::share,
-                        [](TransferCost& cost) -> double& { return cost.unevenness.channel; }});
+                        [](Calibration& cost) -> double& { return cost.unevenness.channel; }});
   parameters.push_back({"proxy.send", Quantity::time,
-                        [](TransferCost& cost) -> double& { return cost.proxy.send.value; }});
+                        [](Calibration& cost) -> double& { return cost.proxy.send.value; }});
   parameters.push_back({"proxy.receive", Quantity::time,
-                        [](TransferCost& cost) -> double& { return cost.proxy.receive.value; }});
+                        [](Calibration& cost) -> double& { return cost.proxy.receive.value; }});
   parameters.push_back({"proxy.copy", Quantity::rate,
-                        [](TransferCost& cost) -> double& { return cost.proxy.copy.value; }});
+                        [](Calibration& cost) -> double& { return cost.proxy.copy.value; }});
   parameters.push_back({"proxy.rate", Quantity::rate,
-                        [](TransferCost& cost) -> double& { return cost.proxy.rate.value; }});
+                        [](Calibration& cost) -> double& { return cost.proxy.rate.value; }});
   parameters.push_back({"memory.cached", Quantity::rate,
-                        [](TransferCost& cost) -> double& { return cost.memory.cached.value; }});
+                        [](Calibration& cost) -> double& { return cost.memory.cached.value; }});
   parameters.push_back({"memory.rate", Quantity::rate,
-                        [](TransferCost& cost) -> double& { return cost.memory.rate.value; }});
+                        [](Calibration& cost) -> double& { return cost.memory.rate.value; }});
   parameters.push_back({"memory.both_ways.at_once", Quantity::rate,
-                        [](TransferCost& cost) -> double& { return cost.memory.at_once.value; }});
+                        [](Calibration& cost) -> double& { return cost.memory.at_once.value; }});
   parameters.push_back({"memory.both_ways.in_turn", Quantity::rate,
-                        [](TransferCost& cost) -> double& { return cost.memory.in_turn.value; }});
+                        [](Calibration& cost) -> double& { return cost.memory.in_turn.value; }});
   for (const Protocol protocol : {Protocol::ll, Protocol::ll128, Protocol::simple}) {
     add_protocol(parameters, protocol);
   }

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/transfer_cost.h"
+#include "sim/cost/calibration.h"
 
 namespace collsim {
 
@@ -17,7 +17,7 @@ struct Parameter {
   std::string name;  ///< its way through the calibration file: "simple.alpha.nvlink"
   Quantity quantity = Quantity::time;
   /// Where it stands, in seconds, bytes per second or as a share.
-  std::function<double&(TransferCost&)> in;
+  std::function<double&(Calibration&)> in;
 };
 
 /// Every constant that can be fitted, in the order of a calibration file.

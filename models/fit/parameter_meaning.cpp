@@ -8,7 +8,7 @@
 #include <limits>
 #include <string_view>
 
-#include "models/cost_model.h"
+#include "models/calibration/calibration_file.h"
 
 namespace collsim {
 
@@ -127,9 +127,9 @@ ParameterRange range_of(const Parameter& parameter) {
   if (parameter.quantity != Quantity::share) return {0, most};
   if (is_factor(parameter)) return {1, 4};
   if (parameter.name == "efficiency.pcie") return {0, 1.5};
-  if (parameter.name.ends_with(".crowding")) return {0, most_crowding};
-  if (parameter.name.ends_with(".mixing")) return {0, most_mixing};
-  if (parameter.name.starts_with("unevenness.")) return {0, most_unevenness};
+  if (parameter.name.ends_with(".crowding")) return {0, max_crowding};
+  if (parameter.name.ends_with(".mixing")) return {0, max_mixing};
+  if (parameter.name.starts_with("unevenness.")) return {0, max_unevenness};
   return {0, 1};
 }
 

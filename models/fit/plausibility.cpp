@@ -4,10 +4,10 @@
 
 #include <cmath>
 
-#include "models/cost_model.h"
-#include "models/data_directory.h"
+#include "models/calibration/calibration_file.h"
 #include "models/fit/parameter_meaning.h"
-#include "models/predictor.h"
+#include "models/prediction/predictor.h"
+#include "sim/base/data_directory.h"
 
 namespace collsim {
 
@@ -41,11 +41,11 @@ std::vector<std::string> implausible_constants(const CalibrationFit& fit) {
   return sentences;
 }
 
-double link_share(const Topology& topology, Rank ranks, const TransferCost& cost) {
+double link_share(const Topology& topology, Rank ranks, const Calibration& cost) {
   RunSpec run;
   run.schedule = ScheduleKind::nccl;
   run.algorithm = "auto";
-  const TransferCost perfect = load_calibration(find_data_file("ideal", "models/calibrations"));
+  const Calibration perfect = load_calibration(find_data_file("ideal", "models/calibrations"));
   const Predictor on_perfect_links(topology, perfect, Collective::all_reduce, run, ranks);
   const Predictor fitted(topology, cost, Collective::all_reduce, run, ranks);
   const Prediction prediction = fitted.simulate(large, Engine::native);
@@ -54,16 +54,16 @@ double link_share(const Topology& topology, Rank ranks, const TransferCost& cost
 }
 
 std::vector<std::string> objections_to(const CalibrationFit& fit, const Topology& topology,
-                                       Rank ranks, const TransferCost& fitted) {
+                                       Rank ranks, const Calibration& fitted) {
   std::vector<std::string> objections = implausible_constants(fit);
-  constexpr double least_share = 0.5;
+  constexpr double min_share = 0.5;
   if (ranks < 2) return objections;
   const double share = link_share(topology, ranks, fitted);
-  if (share < least_share) {
+  if (share < min_share) {
     objections.push_back(
         fmt::format("an all_reduce of {} MiB would reach {:.0f}% of the links' nominal rate, a "
                     "healthy machine at least {:.0f}%",
-                    large.count >> 20, 100 * share, 100 * least_share));
+                    large.count >> 20, 100 * share, 100 * min_share));
   }
   return objections;
 }

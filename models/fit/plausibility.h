@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "models/fit/calibration_fit.h"
-#include "sim/topology.h"
-#include "sim/transfer_cost.h"
+#include "sim/cost/calibration.h"
+#include "sim/topologies/topology.h"
 
 namespace collsim {
 
@@ -14,11 +14,11 @@ std::vector<std::string> implausible_constants(const CalibrationFit& fit);
 
 /// Share of the links' nominal rate that a large all_reduce of NCCL's reaches with these costs: the
 /// least time of its plan on perfect links over its predicted time.
-double link_share(const Topology& topology, Rank ranks, const TransferCost& cost);
+double link_share(const Topology& topology, Rank ranks, const Calibration& cost);
 
 /// What speaks against a fit: implausible_constants(), and that links come out at less than half of
 /// their rate between so many ranks. Empty where nothing does.
 std::vector<std::string> objections_to(const CalibrationFit& fit, const Topology& topology,
-                                       Rank ranks, const TransferCost& fitted);
+                                       Rank ranks, const Calibration& fitted);
 
 }  // namespace collsim

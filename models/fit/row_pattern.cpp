@@ -7,9 +7,9 @@
 #include <limits>
 #include <optional>
 
-#include "models/name_pattern.h"
 #include "models/recordings/readers.h"
-#include "sim/input_error.h"
+#include "sim/base/input_error.h"
+#include "sim/base/name_pattern.h"
 
 namespace collsim {
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "models/recording.h"
+#include "models/recordings/recording.h"
 
 namespace collsim {
 

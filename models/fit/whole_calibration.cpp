@@ -2,16 +2,16 @@
 
 #include <cmath>
 
-#include "models/cost_model.h"
-#include "models/data_directory.h"
+#include "models/calibration/calibration_file.h"
 #include "models/fit/parameter.h"
 #include "models/fit/parameter_meaning.h"
+#include "sim/base/data_directory.h"
 
 namespace collsim {
 
 namespace {
 
-TransferCost cost_of(const CalibrationText& text) {
+Calibration cost_of(const CalibrationText& text) {
   return read_calibration(
       {text.name(),
        "collsim: calibration/1\nname: whole\nsource: none\ndate: none\n" + text.constants()});
@@ -26,14 +26,14 @@ bool is_same(double stated, double value) {
 }  // namespace
 
 CalibrationText whole_calibration(const TextFile& file) {
-  TransferCost cost = read_calibration(file);
+  Calibration cost = read_calibration(file);
   CalibrationText text(file);
   const auto base = text.base();
   if (!base) return text;
   const auto path = find_data_file(*base, "models/calibrations");
   text.take_from(whole_calibration(read_text_file(path, "a calibration file")));
   // What has come over as it stands there is another value here where it is scaled.
-  TransferCost stated = cost_of(text);
+  Calibration stated = cost_of(text);
   for (const Parameter& parameter : fit_parameters()) {
     const double value = parameter.in(cost);
     if (is_same(parameter.in(stated), value)) continue;

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "models/gpu_model.h"
-#include "sim/text_file.h"
+#include "models/machine/gpu_model.h"
+#include "sim/base/text_file.h"
 #include "sim/topologies/node_template.h"
 
 namespace collsim {

@@ -60,7 +60,7 @@ class SystemReader {
     add_nvlinks();
     add_pcie_links();
     add_cpu_links();
-    const bool reduces = system_.least_compute_capability() >= first_with_multicast;
+    const bool reduces = system_.min_compute_capability() >= first_with_multicast;
     for (Device& device : graph_.devices) {
       device.reduces = reduces && device.kind == DeviceKind::nvswitch;
     }

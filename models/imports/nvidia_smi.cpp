@@ -10,14 +10,14 @@
 
 #include "models/imports/import.h"
 #include "models/nccl/link_bandwidth.h"
-#include "sim/input_error.h"
+#include "sim/base/input_error.h"
 
 namespace collsim {
 
 namespace {
 
 constexpr std::size_t column_limit = 256;
-constexpr std::uint32_t most_nvlinks = 64;
+constexpr std::uint32_t max_nvlinks = 64;
 
 /// How `nvidia-smi topo -m` says that two devices are joined, nearest first.
 enum class Relation : std::uint8_t { self, nvlink, pix, pxb, phb, node, sys };
@@ -75,7 +75,7 @@ std::optional<Cell> read_cell(std::string_view text) {
     if (text == name) return Cell{relation, 0};
   }
   const auto links = number_after(text, "NV");
-  if (!links || *links == 0 || *links > most_nvlinks) return std::nullopt;
+  if (!links || *links == 0 || *links > max_nvlinks) return std::nullopt;
   return Cell{Relation::nvlink, *links};
 }
 

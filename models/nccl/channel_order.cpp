@@ -9,7 +9,7 @@ namespace collsim {
 
 namespace {
 
-constexpr std::uint32_t most_channels = 64;
+constexpr std::uint32_t max_channels = 64;
 
 void add_once(std::vector<std::uint32_t>& list, std::uint32_t value) {
   if (std::find(list.begin(), list.end(), value) == list.end()) list.push_back(value);
@@ -103,7 +103,7 @@ std::vector<std::uint32_t> ChannelSearch::order_nets(std::optional<std::uint32_t
     const auto favourite = paths_->preferred_net(each, 0);
     if (!favourite) continue;
     add_once(nets, *favourite);
-    for (std::uint32_t channel = 1; channel < most_channels; ++channel) {
+    for (std::uint32_t channel = 1; channel < max_channels; ++channel) {
       const std::uint32_t net = *paths_->preferred_net(each, channel);
       if (net == *favourite) break;
       add_once(nets, net);
@@ -112,7 +112,7 @@ std::vector<std::uint32_t> ChannelSearch::order_nets(std::optional<std::uint32_t
   const auto net_count = static_cast<std::uint32_t>(system_->of_kind(NcclNodeKind::net).size());
   for (PathType type = PathType::loc; type <= graph_.inter_type; type = next_worse(type)) {
     for (std::uint32_t each = first; each <= last; ++each) {
-      for (std::uint32_t net = 0; net < std::min(net_count, most_channels); ++net) {
+      for (std::uint32_t net = 0; net < std::min(net_count, max_channels); ++net) {
         if (paths_->between(gpu_node(each), net_node(net)).type == type) add_once(nets, net);
       }
     }

@@ -155,7 +155,7 @@ NcclChannels connect_channels(const NcclSystem& system, const NcclGraphs& graphs
     repeat_up_to(channels, std::min(limit, channels.size() + channels.size() / 2));
   }
   // Hosts with few GPUs need four channels per search channel to fill fast NICs.
-  if (system.least_compute_capability() >= 90 && nodes > 1 && graphs.ring.intra_bandwidth > 45 &&
+  if (system.min_compute_capability() >= 90 && nodes > 1 && graphs.ring.intra_bandwidth > 45 &&
       channels.size() < 16) {
     repeat_up_to(channels, 2 * channels.size());
   }
@@ -165,10 +165,10 @@ NcclChannels connect_channels(const NcclSystem& system, const NcclGraphs& graphs
   return result;
 }
 
-std::uint32_t nvls_channel_count(int least_compute_capability, std::uint32_t nodes,
+std::uint32_t nvls_channel_count(int min_compute_capability, std::uint32_t nodes,
                                  const NcclEnvironment& environment) {
   std::uint32_t channels = 16;
-  if (least_compute_capability >= 100) channels = nodes > 1 ? 32 : 24;
+  if (min_compute_capability >= 100) channels = nodes > 1 ? 32 : 24;
   channels = environment.nvls_channels.value_or(channels);
   return std::max(environment.min_channels, std::min(environment.max_channels, channels));
 }

@@ -6,7 +6,7 @@
 #include "models/nccl/graph_search.h"
 #include "models/nccl/system.h"
 #include "models/nccl/version.h"
-#include "sim/nccl_channels.h"
+#include "sim/nccl/nccl_channels.h"
 
 namespace collsim {
 
@@ -21,7 +21,7 @@ NcclChannels connect_channels(const NcclSystem& system, const NcclGraphs& graphs
                               NcclVersion version);
 
 /// Channels that NVLS runs, however many the search found (NCCL src/transport/nvls.cc).
-std::uint32_t nvls_channel_count(int least_compute_capability, std::uint32_t nodes,
+std::uint32_t nvls_channel_count(int min_compute_capability, std::uint32_t nodes,
                                  const NcclEnvironment& environment);
 
 }  // namespace collsim

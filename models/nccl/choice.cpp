@@ -11,7 +11,7 @@
 #include "models/nccl/system_topology.h"
 #include "models/nccl/system_xml.h"
 #include "models/nccl/tuning_enabled.h"
-#include "sim/input_error.h"
+#include "sim/base/input_error.h"
 
 namespace collsim {
 
@@ -59,7 +59,7 @@ Nccl::Nccl(NcclSystem system, std::uint32_t nodes, const Variables& variables, N
     tree_nets_ = ChannelNets(system_, paths, graphs_.tree, searched);
   }
   if (!graphs_.nvls.channels.empty()) {
-    nvls_channels_ = nvls_channel_count(system_.least_compute_capability(), nodes_, environment_);
+    nvls_channels_ = nvls_channel_count(system_.min_compute_capability(), nodes_, environment_);
   }
   point_to_point_ = point_to_point_channels(system_, paths, nodes_,
                                             static_cast<std::uint32_t>(channels_.channels.size()),
@@ -75,7 +75,7 @@ Nccl::Nccl(const Topology& topology, const Variables& variables, NcclVersion ver
 Bytes Nccl::nvls_chunk(NcclAlgorithm algorithm) const {
   // NCCL src/transport/nvls.cc.
   const bool short_of_buffer = algorithm == NcclAlgorithm::nvls_tree && nodes_ >= 4 &&
-                               system_.least_compute_capability() < 100;
+                               system_.min_compute_capability() < 100;
   return Bytes{short_of_buffer ? 64 << 10 : 128 << 10};
 }
 
@@ -94,7 +94,7 @@ std::optional<double> Nccl::estimate(NcclFunction function, NcclAlgorithm algori
   }
   // From 2.29 on, also on Blackwell behind x86 CPUs.
   if (algorithm == NcclAlgorithm::nvls_tree && version_ >= NcclVersion{2, 29} &&
-      system_.least_compute_capability() >= 100 &&
+      system_.min_compute_capability() >= 100 &&
       system_.cpu().architecture == CpuArchitecture::x86) {
     bandwidth *= tree_correction(protocol, log2_blocks);
   }
@@ -102,7 +102,7 @@ std::optional<double> Nccl::estimate(NcclFunction function, NcclAlgorithm algori
       static_cast<std::int64_t>(channels_.channels.size()) * static_cast<std::int64_t>(ranks());
   if (algorithm == NcclAlgorithm::ring && protocol == Protocol::simple && nodes_ > 1 &&
       all_reduce && size.count / chunks >= 64) {
-    latency *= system_.least_compute_capability() < 80 ? 1.9 : 1.4;  // the plateau of rings
+    latency *= system_.min_compute_capability() < 80 ? 1.9 : 1.4;  // the plateau of rings
   }
   const std::uint32_t waits = algorithm == NcclAlgorithm::ring
                                   ? operations

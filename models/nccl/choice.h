@@ -18,9 +18,9 @@
 #include "models/nccl/system.h"
 #include "models/nccl/tuning.h"
 #include "models/nccl/version.h"
-#include "sim/nccl_channels.h"
-#include "sim/topology.h"
-#include "sim/units.h"
+#include "sim/base/units.h"
+#include "sim/nccl/nccl_channels.h"
+#include "sim/topologies/topology.h"
 
 namespace collsim {
 

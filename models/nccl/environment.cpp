@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "models/nccl/selection_list.h"
-#include "sim/input_error.h"
+#include "sim/base/input_error.h"
 
 namespace collsim {
 

@@ -11,7 +11,7 @@
 #include "models/nccl/function.h"
 #include "models/nccl/path_type.h"
 #include "models/nccl/version.h"
-#include "sim/units.h"
+#include "sim/base/units.h"
 
 namespace collsim {
 

@@ -5,9 +5,9 @@
 #include <optional>
 #include <string_view>
 
-#include "sim/collective.h"
-#include "sim/nccl_algorithm.h"
-#include "sim/transfer_cost.h"
+#include "sim/cost/calibration.h"
+#include "sim/nccl/nccl_algorithm.h"
+#include "sim/plan/collective.h"
 
 namespace collsim {
 

@@ -17,8 +17,8 @@ constexpr int steps_for_all = 1 << 19;
 constexpr int steps_for_same_channels = 1 << 8;
 constexpr int steps_for_different_channels = 1 << 14;
 
-constexpr std::uint32_t most_nvls_heads = 32;
-constexpr std::uint32_t most_collnet_heads = 8;
+constexpr std::uint32_t max_nvls_heads = 32;
+constexpr std::uint32_t max_collnet_heads = 8;
 
 /// Two groups of GPUs, each with NVLink of its own and none between them.
 bool nvlink_is_split(const NcclSystem& system, const NcclPaths& paths) {
@@ -43,7 +43,7 @@ class GraphSearch {
       : system_(system),
         paths_(paths),
         inter_(inter),
-        capability_(system.least_compute_capability()),
+        capability_(system.min_compute_capability()),
         gpus_(static_cast<std::uint32_t>(system.gpu_count())),
         cross_nic_(cross_nic),
         bandwidth_(system_bandwidth(system, paths, inter)),
@@ -75,17 +75,17 @@ class GraphSearch {
     if (system_.of_kind(NcclNodeKind::net).size() < 2 || !pairs_nics) cross_nic_ = 0;
     best_.cross_nic = cross_nic_ == 1 ? 1 : 0;
     if (gpus_ > 1) {
-      least_intra_ = paths_.best_type(NcclNodeKind::gpu);
-      most_intra_ = paths_.worst_type(NcclNodeKind::gpu);
+      min_intra_ = paths_.best_type(NcclNodeKind::gpu);
+      max_intra_ = paths_.worst_type(NcclNodeKind::gpu);
     }
     if (inter_) {
-      least_inter_ = paths_.best_type(NcclNodeKind::net);
-      most_inter_ = paths_.worst_type(NcclNodeKind::net);
+      min_inter_ = paths_.best_type(NcclNodeKind::net);
+      max_inter_ = paths_.worst_type(NcclNodeKind::net);
     }
     // Balanced trees of Ampere and before sometimes come back over CPUs.
-    if (capability_ < 90) most_inter_ = PathType::sys;
-    best_.intra_type = least_intra_;
-    best_.inter_type = least_inter_;
+    if (capability_ < 90) max_inter_ = PathType::sys;
+    best_.intra_type = min_intra_;
+    best_.inter_type = min_inter_;
     try_same_ = best_.pattern != GraphPattern::nvls;
     best_.same_channels = try_same_;
     limit_channels();
@@ -93,11 +93,11 @@ class GraphSearch {
 
   void limit_channels() {
     if (best_.pattern == GraphPattern::nvls) {
-      best_.max_channels = std::min(most_nvls_heads, gpus_);
+      best_.max_channels = std::min(max_nvls_heads, gpus_);
       if (!inter_) best_.min_channels = best_.max_channels;  // pull evenly from all GPUs
     }
     if (best_.pattern == GraphPattern::collnet_direct) {
-      best_.max_channels = std::min(most_collnet_heads, gpus_);
+      best_.max_channels = std::min(max_collnet_heads, gpus_);
     }
     if (gpus_ == 1 && best_.pattern != GraphPattern::ring) best_.pattern = GraphPattern::tree;
     // Trees, which are then better, need two channels.
@@ -168,24 +168,24 @@ class GraphSearch {
   }
 
   bool relax_intra_type() {
-    const PathType most = inter_ ? wanted_.inter_type : most_intra_;
+    const PathType most = inter_ ? wanted_.inter_type : max_intra_;
     const bool may_help = best_.channels.empty() || wanted_.intra_type < best_.intra_type;
     if (wanted_.intra_type < most && may_help) {
       wanted_.intra_type = next_worse(wanted_.intra_type);
       if (wanted_.intra_type < PathType::disconnected) return true;
     }
-    wanted_.intra_type = least_intra_;
+    wanted_.intra_type = min_intra_;
     return false;
   }
 
   bool relax_inter_type() {
     const bool may_help = best_.channels.empty() || wanted_.inter_type < best_.inter_type ||
                           wanted_.inter_type < PathType::pxn;
-    if (inter_ && wanted_.inter_type < most_inter_ && may_help) {
+    if (inter_ && wanted_.inter_type < max_inter_ && may_help) {
       wanted_.inter_type = next_worse(wanted_.inter_type);
       if (wanted_.inter_type < PathType::disconnected) return true;
     }
-    wanted_.inter_type = least_inter_;
+    wanted_.inter_type = min_inter_;
     return false;
   }
 
@@ -270,10 +270,10 @@ class GraphSearch {
   std::span<const float> speeds_;
   ChannelSearch search_;
 
-  PathType least_intra_ = PathType::loc;
-  PathType most_intra_ = PathType::sys;
-  PathType least_inter_ = PathType::pix;
-  PathType most_inter_ = PathType::sys;
+  PathType min_intra_ = PathType::loc;
+  PathType max_intra_ = PathType::sys;
+  PathType min_inter_ = PathType::pix;
+  PathType max_inter_ = PathType::sys;
   bool try_same_ = true;
   NcclGraph best_;
   NcclGraph wanted_;
@@ -315,7 +315,7 @@ SystemBandwidth system_bandwidth(const NcclSystem& system, const NcclPaths& path
   return bandwidth;
 }
 
-std::size_t least_nvls_gpus(NcclVersion version) {
+std::size_t min_nvls_gpus(NcclVersion version) {
   return version < NcclVersion{2, 28, 7} ? 3 : 2;
 }
 
@@ -343,7 +343,7 @@ NcclGraphs search_graphs(const NcclSystem& system, const NcclPaths& paths, bool 
     graphs.collnet_chain = find(graphs.collnet_chain);
     graphs.collnet_direct = find(graphs.collnet_direct);
   }
-  const bool enough = system.gpu_count() >= least_nvls_gpus(version);
+  const bool enough = system.gpu_count() >= min_nvls_gpus(version);
   if (environment.nvls_enabled && enough) graphs.nvls = find(graphs.nvls);
   return graphs;
 }

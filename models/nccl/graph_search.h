@@ -34,6 +34,6 @@ NcclGraphs search_graphs(const NcclSystem& system, const NcclPaths& paths, bool 
 
 /// The fewest GPUs of a node that NVLS is set up for: two from 2.28.7 on, three before (NCCL
 /// src/transport/nvls.cc, ncclNvlsInit).
-std::size_t least_nvls_gpus(NcclVersion version);
+std::size_t min_nvls_gpus(NcclVersion version);
 
 }  // namespace collsim

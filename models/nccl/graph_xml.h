@@ -6,7 +6,7 @@
 #include "models/nccl/environment.h"
 #include "models/nccl/graph.h"
 #include "models/nccl/system.h"
-#include "sim/text_file.h"
+#include "sim/base/text_file.h"
 
 namespace collsim {
 

@@ -10,7 +10,7 @@ namespace collsim {
 namespace {
 
 constexpr std::uint32_t warp = 32;
-constexpr std::uint32_t least_threads = 3 * warp;
+constexpr std::uint32_t min_threads = 3 * warp;
 constexpr std::uint32_t threads_of_long_kernels = 640;
 constexpr std::uint32_t threads_at_most = 512;
 constexpr std::uint32_t threads_on_slow_rings = 256;
@@ -39,7 +39,7 @@ std::uint32_t collnet_channels(std::int64_t size, std::uint32_t channels, std::u
 
 }  // namespace
 
-std::uint32_t most_threads(NcclAlgorithm algorithm, Protocol protocol, const LaunchInput& input) {
+std::uint32_t max_threads(NcclAlgorithm algorithm, Protocol protocol, const LaunchInput& input) {
   if (algorithm != NcclAlgorithm::tree && algorithm != NcclAlgorithm::ring) {
     return protocol == Protocol::simple ? threads_of_long_kernels : 0;
   }
@@ -71,7 +71,7 @@ std::int64_t thread_threshold(NcclAlgorithm algorithm, Protocol protocol,
 LaunchSize launch_size(NcclAlgorithm algorithm, Protocol protocol, Bytes size,
                        const LaunchInput& input) {
   std::uint32_t channels = input.channels;
-  std::uint32_t threads = most_threads(algorithm, protocol, input);
+  std::uint32_t threads = max_threads(algorithm, protocol, input);
   if (algorithm == NcclAlgorithm::pat) threads = threads_at_most;
   std::int64_t threshold = thread_threshold(algorithm, protocol, input);
   const auto too_many = [&] { return size.count < std::int64_t{channels} * threads * threshold; };
@@ -86,7 +86,7 @@ LaunchSize launch_size(NcclAlgorithm algorithm, Protocol protocol, Bytes size,
   }
   while (threads % (4 * warp) == 0 && too_many()) threads /= 2;
   if (protocol == Protocol::simple && algorithm == NcclAlgorithm::ring) threads += warp;
-  threads = std::max(threads, least_threads);
+  threads = std::max(threads, min_threads);
   if (algorithm == NcclAlgorithm::tree || algorithm == NcclAlgorithm::pat) {
     threads = threads_of_long_kernels;
   }

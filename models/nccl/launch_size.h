@@ -5,7 +5,7 @@
 #include "models/nccl/environment.h"
 #include "models/nccl/function.h"
 #include "models/nccl/graph_search.h"
-#include "sim/units.h"
+#include "sim/base/units.h"
 
 namespace collsim {
 
@@ -26,7 +26,7 @@ struct LaunchInput {
 };
 
 /// Threads of one block at most: NCCL's "Max NThreads".
-std::uint32_t most_threads(NcclAlgorithm algorithm, Protocol protocol, const LaunchInput& input);
+std::uint32_t max_threads(NcclAlgorithm algorithm, Protocol protocol, const LaunchInput& input);
 
 /// Bytes that NCCL wants a thread to have before it takes another: NCCL's "threadThresholds".
 std::int64_t thread_threshold(NcclAlgorithm algorithm, Protocol protocol, const LaunchInput& input);

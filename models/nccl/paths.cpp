@@ -5,13 +5,13 @@
 #include <algorithm>
 
 #include "models/nccl/link_bandwidth.h"
-#include "sim/input_error.h"
+#include "sim/base/input_error.h"
 
 namespace collsim {
 
 namespace {
 
-constexpr std::uint32_t most_channels = 64;
+constexpr std::uint32_t max_channels = 64;
 
 PathType type_of(NcclLinkKind kind) {
   switch (kind) {
@@ -265,7 +265,7 @@ std::optional<std::uint32_t> NcclPaths::preferred_net(std::uint32_t gpu,
 
 std::optional<std::uint32_t> NcclPaths::preferred_gpu(std::uint32_t net) const {
   const auto gpus = closest(system_->of_kind(NcclNodeKind::net)[net], NcclNodeKind::gpu);
-  for (std::uint32_t channel = 0; channel < most_channels; ++channel) {
+  for (std::uint32_t channel = 0; channel < max_channels; ++channel) {
     for (const std::uint32_t gpu : gpus) {
       if (preferred_net(gpu, channel) == net) return gpu;
     }

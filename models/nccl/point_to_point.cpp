@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "models/nccl/link_bandwidth.h"
-#include "sim/nccl_cut.h"
+#include "sim/nccl/nccl_chunking.h"
 
 namespace collsim {
 
@@ -19,7 +19,7 @@ constexpr std::int64_t steps_per_buffer = 8;
 std::uint32_t channels_of_pair(const NcclSystem& system, const NcclPath& path,
                                NcclVersion version) {
   if (path.type != PathType::nvl) return 2;
-  const double link = nvlink_bandwidth(system.least_compute_capability(), version);
+  const double link = nvlink_bandwidth(system.min_compute_capability(), version);
   const double links = std::floor(static_cast<double>(path.bandwidth) / link);
   return 2 * std::max(1U, static_cast<std::uint32_t>(links));
 }

@@ -6,8 +6,8 @@
 #include "models/nccl/paths.h"
 #include "models/nccl/system.h"
 #include "models/nccl/version.h"
-#include "sim/transfer_cost.h"
-#include "sim/units.h"
+#include "sim/base/units.h"
+#include "sim/cost/calibration.h"
 
 namespace collsim {
 

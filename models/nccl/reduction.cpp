@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "sim/input_error.h"
+#include "sim/base/input_error.h"
 
 namespace collsim {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "models/nccl/function.h"
-#include "sim/units.h"
+#include "sim/base/units.h"
 
 namespace collsim {
 

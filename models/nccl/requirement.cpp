@@ -27,7 +27,7 @@ std::string missing_in_node(const TuningInput& input) {
     return fmt::format(
         "nodes of {} or more GPUs, of Hopper's generation or later, on an NVSwitch with "
         "'multicast: true'",
-        least_nvls_gpus(input.version) == 2 ? "two" : "three");
+        min_nvls_gpus(input.version) == 2 ? "two" : "three");
   }
   return {};
 }

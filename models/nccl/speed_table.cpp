@@ -38,9 +38,9 @@ std::span<const float> blackwell(bool inter, NcclVersion version) {
 
 }  // namespace
 
-std::span<const float> speed_table(int least_compute_capability, bool inter, NcclVersion version) {
-  if (least_compute_capability >= 100) return blackwell(inter, version);
-  if (least_compute_capability >= 90) {
+std::span<const float> speed_table(int min_compute_capability, bool inter, NcclVersion version) {
+  if (min_compute_capability >= 100) return blackwell(inter, version);
+  if (min_compute_capability >= 90) {
     return inter ? std::span<const float>(hopper_inter) : hopper_intra;
   }
   return inter ? std::span<const float>(ampere_inter) : ampere_intra;

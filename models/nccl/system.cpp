@@ -27,7 +27,7 @@ const NcclLink* NcclSystem::link_up(std::uint32_t index) const {
   return up == node.links.rend() ? nullptr : &links_[*up];
 }
 
-int NcclSystem::least_compute_capability() const {
+int NcclSystem::min_compute_capability() const {
   int least = gpu(0).gpu.compute_capability;
   for (const std::uint32_t index : by_kind_[0]) {
     least = std::min(least, nodes_[index].gpu.compute_capability);

@@ -75,7 +75,7 @@ class NcclSystem {
   std::size_t gpu_count() const { return by_kind_[0].size(); }
   /// The link that leads from a device towards its CPU by PCIe; null for CPUs and what has none.
   const NcclLink* link_up(std::uint32_t index) const;
-  int least_compute_capability() const;
+  int min_compute_capability() const;
   int greatest_compute_capability() const;
   const NcclCpu& cpu() const;  ///< the first one; NCCL takes all to be alike
   /// Whether its NVSwitches add up and copy. NCCL asks the driver; a dump of its does not say, so

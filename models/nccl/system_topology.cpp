@@ -9,9 +9,9 @@
 #include <set>
 #include <string>
 
-#include "models/gpu_model.h"
+#include "models/machine/gpu_model.h"
 #include "models/nccl/link_bandwidth.h"
-#include "sim/input_error.h"
+#include "sim/base/input_error.h"
 
 namespace collsim {
 

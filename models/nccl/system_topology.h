@@ -6,7 +6,7 @@
 #include "models/nccl/environment.h"
 #include "models/nccl/system.h"
 #include "models/nccl/version.h"
-#include "sim/topology.h"
+#include "sim/topologies/topology.h"
 
 namespace collsim {
 

@@ -6,7 +6,7 @@
 
 #include "models/nccl/system.h"
 #include "models/nccl/version.h"
-#include "sim/text_file.h"
+#include "sim/base/text_file.h"
 
 namespace collsim {
 

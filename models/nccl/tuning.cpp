@@ -19,7 +19,7 @@ class Tuner {
         nodes_(static_cast<double>(input.nodes)),
         per_node_(static_cast<double>(input.system->gpu_count())),
         ranks_(nodes_ * per_node_),
-        capability_(input.system->least_compute_capability()),
+        capability_(input.system->min_compute_capability()),
         architecture_(capability_ >= 100  ? TuningConstants::blackwell
                       : capability_ >= 90 ? TuningConstants::hopper
                       : capability_ >= 80 ? TuningConstants::ampere

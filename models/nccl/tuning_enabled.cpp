@@ -31,7 +31,7 @@ bool every_gpu_is_head(const NcclGraph& graph, const TuningInput& input) {
 /// LL128 relies on 128-byte stores staying whole, which NVLink and few other ways promise.
 bool ll128_is_safe(NcclAlgorithm algorithm, const TuningInput& input) {
   const NcclGraph& graph = graph_of(algorithm, *input.graphs);
-  const int least = input.system->least_compute_capability();
+  const int least = input.system->min_compute_capability();
   const int greatest = input.system->greatest_compute_capability();
   const PathType worst_inter = least >= 90 ? PathType::pxn : PathType::pxb;
   const bool alike = least == greatest || least >= 90;
@@ -137,7 +137,7 @@ std::optional<std::string> why_not(NcclFunction function, NcclAlgorithm algorith
   if (nvls && graph_of(algorithm, *input.graphs).channel_count() < 2) {
     if (!environment.nvls_enabled) return "NCCL_NVLS_ENABLE=0";
     return fmt::format("needs an NVSwitch that reduces (Hopper or later) and {} GPUs or more",
-                       least_nvls_gpus(input.version) == 2 ? "two" : "three");
+                       min_nvls_gpus(input.version) == 2 ? "two" : "three");
   }
   return std::nullopt;
 }

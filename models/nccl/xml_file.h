@@ -3,8 +3,8 @@
 #include <pugixml.hpp>
 #include <string>
 
-#include "sim/input_error.h"
-#include "sim/text_file.h"
+#include "sim/base/input_error.h"
+#include "sim/base/text_file.h"
 
 namespace collsim {
 

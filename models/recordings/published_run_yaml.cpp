@@ -7,13 +7,13 @@
 
 #include "models/nccl/version.h"
 #include "models/recordings/readers.h"
-#include "sim/yaml_reader.h"
+#include "sim/base/yaml_reader.h"
 
 namespace collsim {
 
 namespace {
 
-constexpr std::int64_t most_ranks = 16384;
+constexpr std::int64_t max_ranks = 16384;
 constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
 
 /// A file's stem, which names its rows.
@@ -76,10 +76,10 @@ RecordedRow read_common(const YamlMapping& root) {
   row.collective_name = collective.string();
   row.collective = find_recorded_collective(row.collective_name);
   if (!row.collective) collective.fail("no such collective", "a name of `collsim list`");
-  row.nodes = static_cast<std::uint32_t>(root.at("nodes").integer(1, most_ranks));
-  row.ranks = static_cast<Rank>(root.at("ranks").integer(1, most_ranks));
+  row.nodes = static_cast<std::uint32_t>(root.at("nodes").integer(1, max_ranks));
+  row.ranks = static_cast<Rank>(root.at("ranks").integer(1, max_ranks));
   if (const auto gpus = root.find("gpus_per_process")) {
-    row.gpus_per_process = static_cast<std::uint32_t>(gpus->integer(1, most_ranks));
+    row.gpus_per_process = static_cast<std::uint32_t>(gpus->integer(1, max_ranks));
   }
   if (const auto iterations = root.find("iterations")) {
     row.iterations = static_cast<std::uint32_t>(iterations->integer(1, 1'000'000));

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <filesystem>
 
-#include "models/name_pattern.h"
+#include "sim/base/name_pattern.h"
 
 namespace collsim {
 

@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "models/recording.h"
-#include "sim/input_error.h"
-#include "sim/text_file.h"
+#include "models/recordings/recording.h"
+#include "sim/base/input_error.h"
+#include "sim/base/text_file.h"
 
 namespace collsim {
 

@@ -7,14 +7,14 @@
 
 #include "models/nccl/function.h"
 #include "models/recordings/readers.h"
-#include "sim/yaml_reader.h"
+#include "sim/base/yaml_reader.h"
 
 namespace collsim {
 
 namespace {
 
-constexpr std::int64_t most_ranks = 16384;
-constexpr std::int64_t most_iterations = 1'000'000'000;
+constexpr std::int64_t max_ranks = 16384;
+constexpr std::int64_t max_iterations = 1'000'000'000;
 constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
 
 /// The columns of a run, by what we read of them.
@@ -96,14 +96,14 @@ void read_row(const YamlValue& value, const Columns& columns, RecordedRow& row) 
                                         "ll, ll128, simple or none");
   const auto first = number_or_none(fields[columns.first_channel]);
   const auto last = number_or_none(fields[columns.last_channel]);
-  constexpr double most_channels = 1024;
-  if (first && last && (*last < *first || *last >= most_channels)) {
+  constexpr double max_channels = 1024;
+  if (first && last && (*last < *first || *last >= max_channels)) {
     fields[columns.last_channel].fail("not the last of the channels from the first on",
                                       "a channel's number, at least the first one's");
   }
   if (first && last) row.channels = static_cast<std::uint32_t>(*last - *first) + 1;
   row.iterations =
-      static_cast<std::uint32_t>(fields[columns.iterations].integer(1, most_iterations));
+      static_cast<std::uint32_t>(fields[columns.iterations].integer(1, max_iterations));
   const auto time = number_or_none(fields[columns.time]);
   if (!time) fields[columns.time].fail("no time", "a time in microseconds");
   row.time = microseconds(*time);
@@ -129,11 +129,11 @@ std::vector<MachineOfRows> read_machines(const YamlMapping& root) {
 RecordedRow read_common(const YamlMapping& run) {
   RecordedRow row;
   row.id = run.at("run").string();
-  row.ranks = static_cast<Rank>(run.at("ranks").integer(1, most_ranks));
+  row.ranks = static_cast<Rank>(run.at("ranks").integer(1, max_ranks));
   if (const auto hosts = run.find("hosts")) {
     const YamlMapping mapping =
         hosts->mapping({"count", "gpus", "rate", "burst", "slow", "uplink"});
-    row.nodes = static_cast<std::uint32_t>(mapping.at("count").integer(1, most_ranks));
+    row.nodes = static_cast<std::uint32_t>(mapping.at("count").integer(1, max_ranks));
   }
   const YamlMapping environment = run.at("environment").free_mapping();
   for (const auto& [name, value] : environment.entries()) {

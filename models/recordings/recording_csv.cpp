@@ -124,19 +124,19 @@ class CsvReader {
   }
 
   void read_row() {
-    constexpr std::int64_t most_ranks = 16384;
-    constexpr std::int64_t most_iterations = 1'000'000'000;
+    constexpr std::int64_t max_ranks = 16384;
+    constexpr std::int64_t max_iterations = 1'000'000'000;
     RecordedRow row;
     row.id = field("id").text;
     row.line = position_.line;
     row.collective_name = field("collective").text;
     row.collective = find_recorded_collective(row.collective_name);
-    row.ranks = static_cast<Rank>(whole(field("ranks"), most_ranks));
+    row.ranks = static_cast<Rank>(whole(field("ranks"), max_ranks));
     row.variables = variables_;
     read_variables(field("env"), row.variables);
     row.size.count = whole(field("bytes"), std::int64_t{1} << 50);
     if (!field("iterations").text.empty()) {
-      row.iterations = static_cast<std::uint32_t>(whole(field("iterations"), most_iterations));
+      row.iterations = static_cast<std::uint32_t>(whole(field("iterations"), max_iterations));
     }
     read_shape(row);
     row.nccl_estimate = time("nccl_own_estimate_us");

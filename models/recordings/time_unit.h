@@ -3,8 +3,8 @@
 #include <string>
 #include <string_view>
 
-#include "sim/collective.h"
-#include "sim/units.h"
+#include "sim/base/units.h"
+#include "sim/plan/collective.h"
 
 namespace collsim {
 

@@ -26,7 +26,7 @@ RecordedCall call_of(const RecordedRow& row) {
 }
 
 Predictor make_predictor(const RecordedCall& call, const Topology& topology,
-                         const TransferCost& cost, NcclVersion version) {
+                         const Calibration& cost, NcclVersion version) {
   RunSpec run;
   run.schedule = ScheduleKind::nccl;
   run.algorithm = "auto";
@@ -39,8 +39,8 @@ Predictor make_predictor(const RecordedCall& call, const Topology& topology,
           call.ranks, call.root,           call.ranks / call.nodes};
 }
 
-TransferCost cost_of(const RecordedCall& call, const TransferCost& cost) {
-  TransferCost own = cost;
+Calibration cost_of(const RecordedCall& call, const Calibration& cost) {
+  Calibration own = cost;
   own.issue.value *= call.gpus_per_process;
   own.issue_per_operation.value *= call.gpus_per_process;
   return own;
@@ -61,7 +61,7 @@ double share_that_waits(const RecordedCall& call) {
 
 }  // namespace
 
-Seconds least_time(const RecordedCall& call, const Topology& topology, Bytes size) {
+Seconds min_time(const RecordedCall& call, const Topology& topology, Bytes size) {
   std::vector<Rank> of_node(topology.node_count());
   std::vector<DeviceId> gpus;
   for (const DeviceId gpu : topology.gpus()) {

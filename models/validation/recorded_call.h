@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "models/nccl/version.h"
-#include "models/predictor.h"
-#include "models/recording.h"
+#include "models/prediction/predictor.h"
+#include "models/recordings/recording.h"
 #include "models/validation/validation.h"
 
 namespace collsim {
@@ -35,15 +35,15 @@ RecordedCall call_of(const RecordedRow& row);
 /// Runs the call under NCCL's rules. Refers to the
 /// topology. Throws InputError as Predictor does.
 Predictor make_predictor(const RecordedCall& call, const Topology& topology,
-                         const TransferCost& cost, NcclVersion version);
+                         const Calibration& cost, NcclVersion version);
 
 /// The costs of that call: a process that drives several GPUs issues for each in turn.
-TransferCost cost_of(const RecordedCall& call, const TransferCost& cost);
+Calibration cost_of(const RecordedCall& call, const Calibration& cost);
 
 /// What a recorded time of that call cannot be below on `topology`, whatever NCCL chose. Recorded
 /// times are means over ranks: with a root, some ranks are done long before the last. The machine
 /// must hold() the row.
-Seconds least_time(const RecordedCall& call, const Topology& topology, Bytes size);
+Seconds min_time(const RecordedCall& call, const Topology& topology, Bytes size);
 
 /// What a topology's hosts are like.
 class Hosts {

@@ -6,14 +6,14 @@
 #include <filesystem>
 #include <map>
 
-#include "models/data_directory.h"
-#include "models/gpu_model.h"
+#include "models/machine/gpu_model.h"
 #include "models/recordings/readers.h"
 #include "models/validation/recorded_call.h"
-#include "sim/input_error.h"
-#include "sim/text_file.h"
+#include "sim/base/data_directory.h"
+#include "sim/base/input_error.h"
+#include "sim/base/text_file.h"
+#include "sim/base/yaml_reader.h"
 #include "sim/topologies/loader.h"
-#include "sim/yaml_reader.h"
 
 namespace collsim {
 

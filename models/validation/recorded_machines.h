@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "models/recording.h"
+#include "models/recordings/recording.h"
 #include "models/validation/validation.h"
 
 namespace collsim {

@@ -7,10 +7,10 @@
 #include <mutex>
 #include <stdexcept>
 
-#include "models/parallel.h"
-#include "models/predictor.h"
+#include "models/prediction/predictor.h"
 #include "models/validation/recorded_call.h"
-#include "sim/input_error.h"
+#include "sim/base/input_error.h"
+#include "sim/base/parallel.h"
 
 namespace collsim {
 
@@ -47,7 +47,7 @@ std::string why_impossible(const RecordedRow& row, Seconds bound) {
 /// Predicts families on several threads. Each answer has a place of its own.
 class Evaluation {
  public:
-  Evaluation(const Topology& topology, const TransferCost& cost, const ValidationOptions& options,
+  Evaluation(const Topology& topology, const Calibration& cost, const ValidationOptions& options,
              std::vector<Answer>& answers)
       : topology_(topology), cost_(cost), options_(options), answers_(answers) {}
 
@@ -107,7 +107,7 @@ class Evaluation {
   }
 
   const Topology& topology_;
-  const TransferCost& cost_;
+  const Calibration& cost_;
   const ValidationOptions& options_;
   std::vector<Answer>& answers_;
   std::mutex mutex_;
@@ -134,7 +134,7 @@ std::string nccl_report_name(NcclAlgorithm algorithm) {
   return name;
 }
 
-Validation validate(const Recording& recording, const Topology& topology, const TransferCost& cost,
+Validation validate(const Recording& recording, const Topology& topology, const Calibration& cost,
                     const ValidationOptions& options) {
   const Hosts hosts(topology);
   std::vector<Answer> answers(recording.rows.size());
@@ -144,7 +144,7 @@ Validation validate(const Recording& recording, const Topology& topology, const 
     if (excluded(row, options)) continue;
     answers[i].left_out = why_left_out(row, hosts, options);
     if (!answers[i].left_out.empty()) continue;
-    answers[i].left_out = why_impossible(row, least_time(call_of(row), topology, row.size));
+    answers[i].left_out = why_impossible(row, min_time(call_of(row), topology, row.size));
     if (answers[i].left_out.empty()) families[call_of(row)][row.size].push_back(i);
   }
   Evaluation evaluation(topology, cost, options, answers);

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "models/nccl/version.h"
-#include "models/recording.h"
-#include "sim/topology.h"
-#include "sim/transfer_cost.h"
+#include "models/recordings/recording.h"
+#include "sim/cost/calibration.h"
+#include "sim/topologies/topology.h"
 
 namespace collsim {
 
@@ -61,7 +61,7 @@ struct ValidationOptions {
 /// a root as often in a row as was measured. Rows that are faster than the machine's bounds allow
 /// are left out, each by its line. Rows that the options exclude are in neither list.
 /// Families of rows are shared out over the threads; the result does not depend on their number.
-Validation validate(const Recording& recording, const Topology& topology, const TransferCost& cost,
+Validation validate(const Recording& recording, const Topology& topology, const Calibration& cost,
                     const ValidationOptions& options);
 
 }  // namespace collsim

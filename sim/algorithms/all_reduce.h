@@ -7,7 +7,7 @@
 
 #include "sim/algorithms/patterns.h"
 #include "sim/algorithms/registry.h"
-#include "sim/schedule_builder.h"
+#include "sim/plan/schedule_builder.h"
 
 namespace collsim {
 

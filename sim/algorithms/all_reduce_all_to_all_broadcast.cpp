@@ -7,12 +7,12 @@ namespace collsim {
 namespace {
 
 // Every pair is a connection: 2,048 ranks already have four million.
-constexpr Rank most_ranks = 2048;
+constexpr Rank max_ranks = 2048;
 
 std::optional<std::string> unsupported(const Placement& placement, const Algorithm* /*inter*/) {
-  if (placement.ranks() <= most_ranks) return std::nullopt;
+  if (placement.ranks() <= max_ranks) return std::nullopt;
   return fmt::format("all_to_all_broadcast: {} ranks; at most {}, since every pair is connected",
-                     placement.ranks(), most_ranks);
+                     placement.ranks(), max_ranks);
 }
 
 void emit(Group& group, const Placement& /*placement*/, const Algorithm* /*inter*/) {

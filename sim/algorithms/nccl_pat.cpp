@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "sim/algorithms/nccl_schedules.h"
-#include "sim/schedule_writer.h"
+#include "sim/plan/schedule_writer.h"
 
 namespace collsim {
 

@@ -11,14 +11,14 @@
 #include <vector>
 
 #include "sim/algorithms/nccl_schedules.h"
-#include "sim/input_error.h"
+#include "sim/base/input_error.h"
 
 namespace collsim {
 
 namespace {
 
 /// NCCL's MAXCHANNELS.
-constexpr std::size_t most_nccl_channels = 64;
+constexpr std::size_t max_nccl_channels = 64;
 
 Rank ranks_of(const NcclChannels& channels) {
   return static_cast<Rank>(channels.channels.front().ring.size());
@@ -157,11 +157,11 @@ Plan make_nccl_plan(Collective collective, NcclAlgorithm algorithm, const NcclCh
     const std::size_t semicolon = reason->find("; ");
     throw InputError(reason->substr(0, semicolon), reason->substr(semicolon + 2));
   }
-  const std::size_t most_channels =
-      follows_channels(algorithm) ? channels.channels.size() : most_nccl_channels;
-  if (used_channels == 0 || used_channels > most_channels) {
+  const std::size_t max_channels =
+      follows_channels(algorithm) ? channels.channels.size() : max_nccl_channels;
+  if (used_channels == 0 || used_channels > max_channels) {
     throw InputError(fmt::format("{} channels", used_channels),
-                     fmt::format("1 to {}", most_channels));
+                     fmt::format("1 to {}", max_channels));
   }
   const Rank ranks = ranks_of(channels);
   if (has_root(collective) && root >= ranks) {
@@ -174,7 +174,7 @@ Plan make_nccl_plan(Collective collective, NcclAlgorithm algorithm, const NcclCh
   plan.algorithm = fmt::format("nccl_{}", to_string(algorithm));
   plan.fans_out = algorithm == NcclAlgorithm::tree;
   plan.root = has_root(collective) ? root : 0;
-  if (algorithm == NcclAlgorithm::pat) plan.least_credits = nccl_pat_aggregation(ranks);
+  if (algorithm == NcclAlgorithm::pat) plan.min_credits = nccl_pat_aggregation(ranks);
   // Equal schedules are one; of many ranks each takes seconds.
   constexpr Rank many_ranks = 1024;
   const auto policy = ranks >= many_ranks ? std::launch::async : std::launch::deferred;

@@ -4,10 +4,10 @@
 #include <optional>
 #include <string>
 
-#include "sim/collective.h"
-#include "sim/nccl_call.h"
-#include "sim/nccl_channels.h"
-#include "sim/plan.h"
+#include "sim/nccl/nccl_call.h"
+#include "sim/nccl/nccl_channels.h"
+#include "sim/plan/collective.h"
+#include "sim/plan/plan.h"
 
 namespace collsim {
 

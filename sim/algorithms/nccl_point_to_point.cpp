@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "sim/input_error.h"
-#include "sim/schedule_writer.h"
+#include "sim/base/input_error.h"
+#include "sim/plan/schedule_writer.h"
 
 namespace collsim {
 

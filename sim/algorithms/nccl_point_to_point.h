@@ -3,8 +3,8 @@
 #include <cstdint>
 
 #include "sim/algorithms/registry.h"
-#include "sim/collective.h"
-#include "sim/plan.h"
+#include "sim/plan/collective.h"
+#include "sim/plan/plan.h"
 
 namespace collsim {
 

@@ -2,7 +2,7 @@
 #include <cassert>
 
 #include "sim/algorithms/nccl_schedules.h"
-#include "sim/schedule_writer.h"
+#include "sim/plan/schedule_writer.h"
 
 namespace collsim {
 

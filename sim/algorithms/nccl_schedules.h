@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "sim/algorithms/patterns.h"
-#include "sim/collective.h"
-#include "sim/nccl_channels.h"
-#include "sim/plan.h"
+#include "sim/nccl/nccl_channels.h"
+#include "sim/plan/collective.h"
+#include "sim/plan/plan.h"
 
 namespace collsim {
 

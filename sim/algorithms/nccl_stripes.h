@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "sim/nccl_channels.h"
-#include "sim/plan.h"
-#include "sim/schedule_writer.h"
+#include "sim/nccl/nccl_channels.h"
+#include "sim/plan/plan.h"
+#include "sim/plan/schedule_writer.h"
 
 namespace collsim {
 

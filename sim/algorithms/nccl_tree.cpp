@@ -1,5 +1,5 @@
 #include "sim/algorithms/nccl_schedules.h"
-#include "sim/schedule_writer.h"
+#include "sim/plan/schedule_writer.h"
 
 namespace collsim {
 

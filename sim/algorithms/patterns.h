@@ -1,11 +1,11 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <vector>
 
-#include "sim/topology.h"
+#include "sim/plan/rooted_tree.h"
+#include "sim/topologies/topology.h"
 
 namespace collsim {
 
@@ -21,13 +21,6 @@ constexpr Rank ring_prev(Rank rank, Rank ranks) {
 constexpr Rank ring_back(Rank rank, Rank distance, Rank ranks) {
   return (rank + 2 * ranks - distance) % ranks;
 }
-
-/// A rooted tree over ranks 0 to N-1: parent[r] is nothing for the root only.
-struct RootedTree {
-  std::vector<std::optional<Rank>> parent;
-
-  Rank size() const { return static_cast<Rank>(parent.size()); }
-};
 
 /// An edge of a tree; used in both directions.
 struct TreeEdge {

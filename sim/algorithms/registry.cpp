@@ -11,8 +11,8 @@
 
 #include "sim/algorithms/all_reduce.h"
 #include "sim/algorithms/other_collectives.h"
-#include "sim/did_you_mean.h"
-#include "sim/input_error.h"
+#include "sim/base/did_you_mean.h"
+#include "sim/base/input_error.h"
 
 namespace collsim {
 

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/collective.h"
-#include "sim/plan.h"
+#include "sim/plan/collective.h"
+#include "sim/plan/plan.h"
 
 namespace collsim {
 

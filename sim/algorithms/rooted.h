@@ -2,7 +2,7 @@
 
 #include "sim/algorithms/all_reduce.h"
 #include "sim/algorithms/patterns.h"
-#include "sim/schedule_builder.h"
+#include "sim/plan/schedule_builder.h"
 
 namespace collsim {
 

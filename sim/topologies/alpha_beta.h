@@ -1,8 +1,7 @@
 #pragma once
 
-#include "sim/collective.h"
-#include "sim/topology.h"
-#include "sim/units.h"
+#include "sim/base/units.h"
+#include "sim/topologies/topology.h"
 
 namespace collsim {
 

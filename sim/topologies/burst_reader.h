@@ -1,7 +1,7 @@
 #pragma once
 
-#include "sim/topology.h"
-#include "sim/yaml_reader.h"
+#include "sim/base/yaml_reader.h"
+#include "sim/topologies/topology.h"
 
 namespace collsim {
 

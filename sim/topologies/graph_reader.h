@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "sim/base/yaml_reader.h"
+#include "sim/topologies/topology.h"
 #include "sim/topologies/topology_library.h"
-#include "sim/topology.h"
-#include "sim/yaml_reader.h"
 
 namespace collsim {
 

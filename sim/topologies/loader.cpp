@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "sim/base/yaml_reader.h"
 #include "sim/topologies/name_pattern.h"
 #include "sim/topologies/network.h"
 #include "sim/topologies/node_template.h"
 #include "sim/topologies/template_path.h"
-#include "sim/yaml_reader.h"
 
 namespace collsim {
 

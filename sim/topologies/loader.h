@@ -2,9 +2,9 @@
 
 #include <filesystem>
 
-#include "sim/text_file.h"
+#include "sim/base/text_file.h"
+#include "sim/topologies/topology.h"
 #include "sim/topologies/topology_library.h"
-#include "sim/topology.h"
 
 namespace collsim {
 

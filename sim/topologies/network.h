@@ -3,8 +3,8 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/topology.h"
-#include "sim/yaml_reader.h"
+#include "sim/base/yaml_reader.h"
+#include "sim/topologies/topology.h"
 
 namespace collsim {
 

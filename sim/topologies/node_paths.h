@@ -7,7 +7,7 @@
 
 #include "sim/topologies/network_paths.h"
 #include "sim/topologies/path_tree.h"
-#include "sim/topology.h"
+#include "sim/topologies/topology.h"
 
 namespace collsim {
 

@@ -8,7 +8,7 @@
 #include <tuple>
 #include <utility>
 
-#include "sim/input_error.h"
+#include "sim/base/input_error.h"
 #include "sim/topologies/network_paths.h"
 #include "sim/topologies/node_paths.h"
 #include "sim/topologies/path_tree.h"

@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "sim/topology.h"
+#include "sim/topologies/topology.h"
 
 namespace collsim {
 

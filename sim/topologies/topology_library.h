@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <functional>
 
-#include "sim/yaml_reader.h"
+#include "sim/base/yaml_reader.h"
 
 namespace collsim {
 

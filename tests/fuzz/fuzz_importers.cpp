@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "models/imports/import.h"
-#include "sim/input_error.h"
+#include "sim/base/input_error.h"
 #include "sim/topologies/loader.h"
 #include "sim/topologies/topology_writer.h"
 

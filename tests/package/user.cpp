@@ -1,16 +1,16 @@
 #include <cmath>
 #include <cstdio>
 
-#include "models/cost_model.h"
-#include "models/data_directory.h"
-#include "models/predictor.h"
+#include "models/calibration/calibration_file.h"
+#include "models/prediction/predictor.h"
+#include "sim/base/data_directory.h"
 #include "sim/topologies/loader.h"
 
 // 8 ranks, 50 GB/s, 1 us: 14 hops of 1 us + 1 MiB / 8 / 50 GB/s, on both engines.
 int main() {
   using namespace collsim;
   const Topology topology = load_topology(find_data_file("switch-8", "topologies"));
-  const TransferCost ideal = load_calibration(find_data_file("ideal", "models/calibrations"));
+  const Calibration ideal = load_calibration(find_data_file("ideal", "models/calibrations"));
   const Predictor predictor(topology, ideal, Collective::all_reduce, RunSpec{}, 8);
   for (const Engine engine : {Engine::native, Engine::simgrid}) {
     const double time = in_microseconds(predictor.simulate(Bytes{1 << 20}, engine).time);

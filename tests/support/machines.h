@@ -1,7 +1,7 @@
 #pragma once
 
-#include "sim/plan.h"
-#include "sim/wiring.h"
+#include "sim/execution/wiring.h"
+#include "sim/plan/plan.h"
 
 namespace collsim::test {
 

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "sim/nccl_channels.h"
+#include "sim/nccl/nccl_channels.h"
 
 namespace collsim::test {
 

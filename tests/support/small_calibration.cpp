@@ -1,7 +1,7 @@
 #include "tests/support/small_calibration.h"
 
-#include "models/cost_model.h"
-#include "sim/input_error.h"
+#include "models/calibration/calibration_file.h"
+#include "sim/base/input_error.h"
 
 namespace collsim::test {
 
@@ -10,7 +10,7 @@ TextFile small_calibration(std::string_view lines) {
                         std::string(lines) + "\n"};
 }
 
-TransferCost cost_of_small_calibration(std::string_view lines) {
+Calibration cost_of_small_calibration(std::string_view lines) {
   return read_calibration(small_calibration(lines));
 }
 

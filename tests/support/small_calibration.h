@@ -3,15 +3,15 @@
 #include <string>
 #include <string_view>
 
-#include "sim/text_file.h"
-#include "sim/transfer_cost.h"
+#include "sim/base/text_file.h"
+#include "sim/cost/calibration.h"
 
 namespace collsim::test {
 
 /// A calibration c.yaml of which only these lines matter, from line 5 on.
 TextFile small_calibration(std::string_view lines);
 /// What it costs.
-TransferCost cost_of_small_calibration(std::string_view lines);
+Calibration cost_of_small_calibration(std::string_view lines);
 /// What reading it complains about; empty where it does not.
 std::string error_in_small_calibration(std::string_view lines);
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "models/cost_model.h"
-#include "sim/input_error.h"
+#include "models/calibration/calibration_file.h"
+#include "sim/base/input_error.h"
 #include "tests/support/temporary_file.h"
 #include "tools/collsim/interruption.h"
 #include "tools/collsim/replace_file.h"
@@ -78,7 +78,7 @@ TEST_F(CalibrateCommand, writes_a_calibration_with_its_provenance) {
         "file: \"forced-4-ranks.yaml\", rows: "}) {
     EXPECT_NE(text.find(line), std::string::npos) << line;
   }
-  EXPECT_EQ(load_calibration(output()).calibration, "mine");
+  EXPECT_EQ(load_calibration(output()).name, "mine");
   for (const char* part : {"simple.alpha.nvlink", "95 % interval", "before, with hgx-h200",
                            "held out", "no row depends on them: simple.alpha.pcie"}) {
     EXPECT_NE(outcome.out.find(part), std::string::npos) << part;
@@ -173,7 +173,7 @@ TEST_F(CalibrateCommand, ends_early_when_interrupted_and_says_so) {
   EXPECT_EQ(outcome.status, exit_interrupted);
   EXPECT_NE(outcome.err.find("stopped early"), std::string::npos);
   EXPECT_NE(written().find("stopped: true"), std::string::npos);
-  EXPECT_EQ(load_calibration(output()).calibration, "mine");
+  EXPECT_EQ(load_calibration(output()).name, "mine");
   EXPECT_FALSE(Interruption::asked());  // it has been taken
 }
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/input_error.h"
+#include "sim/base/input_error.h"
 #include "tools/collsim/subcommand.h"
 
 namespace collsim::command {

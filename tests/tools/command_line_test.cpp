@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/input_error.h"
+#include "sim/base/input_error.h"
 #include "tools/collsim/options.h"
 #include "tools/collsim/subcommand.h"
 

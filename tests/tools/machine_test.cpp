@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/text_file.h"
+#include "sim/base/text_file.h"
 #include "tests/support/temporary_file.h"
 #include "tools/collsim/subcommand.h"
 

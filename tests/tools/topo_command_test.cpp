@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/input_error.h"
+#include "sim/base/input_error.h"
 #include "tests/support/temporary_file.h"
 #include "tools/collsim/subcommand.h"
 

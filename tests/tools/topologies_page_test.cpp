@@ -4,7 +4,7 @@
 #include <sstream>
 #include <string>
 
-#include "sim/input_error.h"
+#include "sim/base/input_error.h"
 #include "tools/collsim/subcommand.h"
 
 namespace collsim::command {

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <ostream>
 
-#include "sim/input_error.h"
+#include "sim/base/input_error.h"
 #include "sim/topologies/routing.h"
 #include "tools/collsim/question.h"
 #include "tools/collsim/records.h"

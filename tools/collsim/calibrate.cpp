@@ -14,19 +14,19 @@
 #include <sstream>
 #include <thread>
 
-#include "models/calibration_choice.h"
-#include "models/cost_model.h"
-#include "models/data_directory.h"
+#include "models/calibration/calibration_choice.h"
+#include "models/calibration/calibration_file.h"
 #include "models/fit/calibration_fit.h"
 #include "models/fit/calibration_text.h"
 #include "models/fit/fit_rows.h"
 #include "models/fit/fitted_calibration.h"
 #include "models/fit/plausibility.h"
 #include "models/fit/whole_calibration.h"
-#include "models/machine.h"
-#include "models/recording.h"
+#include "models/imports/machine.h"
+#include "models/recordings/recording.h"
 #include "models/validation/recorded_call.h"
-#include "sim/input_error.h"
+#include "sim/base/data_directory.h"
+#include "sim/base/input_error.h"
 #include "tools/collsim/calibration_report.h"
 #include "tools/collsim/collective_option.h"
 #include "tools/collsim/interruption.h"
@@ -99,7 +99,7 @@ std::vector<std::string> split_list(const std::string& text) {
 /// A machine's calibration to begin from, as text and as costs.
 struct Start {
   CalibrationText text;
-  TransferCost cost;
+  Calibration cost;
 };
 
 Start read_start(const po::variables_map& values, const Topology& topology) {
@@ -229,7 +229,7 @@ std::vector<Recording> read_recordings(const po::variables_map& values) {
 }
 
 FitRows read_rows(const std::vector<Recording>& recordings, FitSelection selection,
-                  Machines& machines, const TransferCost& cost, Provenance& provenance) {
+                  Machines& machines, const Calibration& cost, Provenance& provenance) {
   FitRows rows(cost);
   for (const Recording& recording : recordings) {
     selection.rows.nccl_version = version_of(recording);
@@ -281,8 +281,8 @@ CalibrationFit fit(const po::variables_map& values, FitRows& rows, const Start& 
                    std::uint32_t threads, std::ostream& err) {
   CalibrationFitOptions options;
   options.names = split_list(values["fit"].as<std::string>());
-  constexpr std::uint32_t most_sizes = 1 << 20;
-  options.sizes = bounded_option(values, "sizes", 0, most_sizes);
+  constexpr std::uint32_t max_sizes = 1 << 20;
+  options.sizes = bounded_option(values, "sizes", 0, max_sizes);
   options.threads = threads;
   ProgressLine line(err);
   const Interruption interruption;
@@ -292,8 +292,8 @@ CalibrationFit fit(const po::variables_map& values, FitRows& rows, const Start& 
 }
 
 std::uint32_t thread_count(const po::variables_map& values) {
-  constexpr std::uint32_t most_threads = 1024;
-  const std::uint32_t threads = bounded_option(values, "threads", 0, most_threads);
+  constexpr std::uint32_t max_threads = 1024;
+  const std::uint32_t threads = bounded_option(values, "threads", 0, max_threads);
   return threads > 0 ? threads : std::max(1U, std::thread::hardware_concurrency());
 }
 
@@ -303,14 +303,14 @@ void require(const po::variables_map& values, const char* option, std::string_vi
 }
 
 /// All rows with the costs of a calibration file's text.
-std::vector<Seconds> times_of(FitRows& rows, const TransferCost& cost, std::uint32_t threads) {
+std::vector<Seconds> times_of(FitRows& rows, const Calibration& cost, std::uint32_t threads) {
   std::vector<std::size_t> points(rows.points().size());
   for (std::size_t i = 0; i < points.size(); ++i) points[i] = i;
   return rows.times(cost, points, threads);
 }
 
 /// The most ranks of the rows on that machine.
-Rank most_ranks(const FitRows& rows, const Topology& topology) {
+Rank max_ranks(const FitRows& rows, const Topology& topology) {
   Rank most = 0;
   for (const FitRow& row : rows.rows()) {
     if (row.recorded.ranks <= topology.gpus().size()) most = std::max(most, row.recorded.ranks);
@@ -335,11 +335,11 @@ CalibrationReport calibrate(const po::variables_map& values, FitRows& rows,
     return fitted_calibration(start.text, report.fit, provenance, total_score(report.used).all,
                               total_score(report.held_out).all);
   };
-  const TransferCost fitted = read_calibration({output.string(), text()});
+  const Calibration fitted = read_calibration({output.string(), text()});
   const std::vector<Seconds> times = times_of(rows, fitted, threads);
   report.used = rows.validated(times, false);
   report.held_out = rows.validated(times, true);
-  report.objections = objections_to(report.fit, topology, most_ranks(rows, topology), fitted);
+  report.objections = objections_to(report.fit, topology, max_ranks(rows, topology), fitted);
   if (report.objections.empty() || values["force"].as<bool>()) replace_file(output, text());
   return report;
 }

@@ -124,7 +124,7 @@ void print_calibration(const CalibrationReport& report, std::ostream& out) {
   print_unused(report.left_out, out);
 }
 
-void print_constants(const CalibrationText& start, const TransferCost& cost, std::ostream& out) {
+void print_constants(const CalibrationText& start, const Calibration& cost, std::ostream& out) {
   fmt::print(out, "# constants of {}; * says that it states them\n", start.name());
   const FitConstants constants(start, cost, {});
   for (const Parameter& parameter : fit_parameters()) {

@@ -26,7 +26,7 @@ struct CalibrationReport {
 void print_calibration(const CalibrationReport& report, std::ostream& out);
 
 /// Every constant with meaning and present value, and whether the start states it.
-void print_constants(const CalibrationText& start, const TransferCost& cost, std::ostream& out);
+void print_constants(const CalibrationText& start, const Calibration& cost, std::ostream& out);
 
 /// Rows that are not used, by the reason.
 void print_unused(const std::map<std::string, LeftOut>& left_out, std::ostream& out);

@@ -9,14 +9,14 @@
 #include <string>
 #include <vector>
 
-#include "models/data_directory.h"
-#include "models/machine.h"
+#include "models/imports/machine.h"
 #include "models/nccl/choice.h"
 #include "sim/algorithms/nccl_plan.h"
 #include "sim/algorithms/nccl_point_to_point.h"
 #include "sim/algorithms/registry.h"
-#include "sim/checker.h"
-#include "sim/input_error.h"
+#include "sim/base/data_directory.h"
+#include "sim/base/input_error.h"
+#include "sim/plan/checker.h"
 #include "tools/collsim/collective_option.h"
 #include "tools/collsim/named_plan.h"
 #include "tools/collsim/numbers.h"
@@ -30,10 +30,10 @@ namespace po = boost::program_options;
 namespace {
 
 // Counts per origin take ranks^2 x chunks bytes: 64 MiB a loop for a ring of 400.
-constexpr Rank most_ranks = 400;
+constexpr Rank max_ranks = 400;
 // For an all-to-all ranks^4: 32 MiB a loop for 64.
-constexpr Rank most_ranks_all_to_all = 64;
-constexpr std::uint32_t most_channels = 64;
+constexpr Rank max_ranks_all_to_all = 64;
+constexpr std::uint32_t max_channels = 64;
 
 struct Request {
   Collective collective = Collective::all_reduce;
@@ -48,7 +48,7 @@ struct Request {
 struct Outcome {
   std::uint32_t plans = 0;
   std::uint32_t unsupported = 0;
-  std::uint32_t most_schedules = 0;  // of one plan
+  std::uint32_t max_schedules = 0;  // of one plan
   std::uint64_t runs = 0;
   std::uint64_t messages = 0;
   std::uint64_t violation_count = 0;
@@ -61,7 +61,7 @@ void prove(const Plan& plan, const CheckOptions& options, Outcome& outcome) {
   const auto credits = default_credits(plan);
   outcome.credits.insert(credits.begin(), credits.end());
   ++outcome.plans;
-  outcome.most_schedules = std::max(outcome.most_schedules, report.schedules);
+  outcome.max_schedules = std::max(outcome.max_schedules, report.schedules);
   outcome.runs += report.runs;
   outcome.messages += report.messages;
   outcome.violation_count += report.violation_count;
@@ -73,7 +73,7 @@ void prove(const Plan& plan, const CheckOptions& options, Outcome& outcome) {
 }
 
 bool is_too_large(Collective collective, Rank ranks) {
-  return collective == Collective::all_to_all && ranks > most_ranks_all_to_all;
+  return collective == Collective::all_to_all && ranks > max_ranks_all_to_all;
 }
 
 Outcome prove(const std::string& algorithm, const Request& request) {
@@ -98,7 +98,7 @@ Outcome prove(const std::string& algorithm, const Request& request) {
 std::optional<Rank> read_root(const po::variables_map& values) {
   const auto& text = values["root"].as<std::string>();
   if (text == "all") return std::nullopt;
-  const auto roots = parse_numbers("root", text, 0, most_ranks - 1);
+  const auto roots = parse_numbers("root", text, 0, max_ranks - 1);
   if (roots.size() != 1) throw InputError("--root: " + text, "one rank or all");
   return roots.front();
 }
@@ -135,7 +135,7 @@ std::vector<std::string> chosen_algorithms(Collective collective, const std::str
 struct NcclRequest {
   std::vector<Collective> collectives;
   std::vector<std::string> topologies;
-  Rank most_ranks = most_ranks_all_to_all;
+  Rank max_ranks = max_ranks_all_to_all;
   std::optional<Rank> root = 0;
   CheckOptions options;
 };
@@ -192,10 +192,10 @@ std::uint64_t prove_machine(const std::string& name, const NcclRequest& request,
                             std::ostream& out) {
   const Topology topology = load_machine(name).topology;
   const std::size_t gpus = topology.gpus().size();
-  if (topology.calibration() == "ideal" || gpus < 2 || gpus > request.most_ranks) {
+  if (topology.calibration() == "ideal" || gpus < 2 || gpus > request.max_ranks) {
     fmt::print(out, "{}: {} GPUs, skipped: {}\n", name, gpus,
-               gpus > request.most_ranks ? "more than are proved in good time"
-                                         : "no machine that NCCL runs on");
+               gpus > request.max_ranks ? "more than are proved in good time"
+                                        : "no machine that NCCL runs on");
     return 0;
   }
   const Nccl nccl(topology);
@@ -225,7 +225,7 @@ int check_nccl(const po::variables_map& values, std::ostream& out) {
   }
   if (values.count("topology") != 0) {
     request.topologies.push_back(values["topology"].as<std::string>());
-    request.most_ranks = most_ranks;
+    request.max_ranks = max_ranks;
   } else {
     request.topologies = shipped_names("topologies");
   }
@@ -248,10 +248,10 @@ std::string schedule_of(const po::variables_map& values) {
 Request read_request(const po::variables_map& values) {
   Request request;
   request.collective = collective_option(values);
-  request.rank_counts = parse_numbers("ranks", values["ranks"].as<std::string>(), 1, most_ranks);
-  request.per_node = bounded_option(values, "ranks-per-node", 1, most_ranks);
+  request.rank_counts = parse_numbers("ranks", values["ranks"].as<std::string>(), 1, max_ranks);
+  request.per_node = bounded_option(values, "ranks-per-node", 1, max_ranks);
   const auto channels =
-      parse_numbers("channels", values["channels"].as<std::string>(), 1, most_channels);
+      parse_numbers("channels", values["channels"].as<std::string>(), 1, max_channels);
   request.channels = *std::max_element(channels.begin(), channels.end());
   request.root = read_root(values);
   request.options.orders = bounded_option(values, "orders", 1, 1000);
@@ -299,19 +299,19 @@ int run_check(std::span<const std::string> args, std::ostream& out, std::ostream
   }
   const Request request = read_request(*values);
   std::uint64_t wrong = 0;
-  std::uint32_t most_schedules = 0;
+  std::uint32_t max_schedules = 0;
   std::set<std::uint32_t> credits;
   for (const auto& algorithm :
        chosen_algorithms(request.collective, (*values)["algorithm"].as<std::string>())) {
     const Outcome outcome = prove(algorithm, request);
     print_outcome(out, algorithm, outcome);
     wrong += outcome.violation_count;
-    most_schedules = std::max(most_schedules, outcome.most_schedules);
+    max_schedules = std::max(max_schedules, outcome.max_schedules);
     credits.insert(outcome.credits.begin(), outcome.credits.end());
   }
   fmt::print(out, "credits {}; {} orders each; {} loops", fmt::join(credits, ", "),
              request.options.orders, request.options.loops);
-  if (request.channels > 1 && most_schedules == 1) {
+  if (request.channels > 1 && max_schedules == 1) {
     fmt::print(out, "; up to {} channels share one schedule, proved once", request.channels);
   }
   fmt::print(out, "\n");

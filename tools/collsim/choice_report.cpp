@@ -7,14 +7,14 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
-#include "sim/input_error.h"
+#include "sim/base/input_error.h"
 
 namespace collsim::command {
 
 namespace {
 
-constexpr int least_log2_size = 3;
-constexpr int most_log2_size = 33;
+constexpr int min_log2_size = 3;
+constexpr int max_log2_size = 33;
 
 struct NamedGraph {
   const char* name;
@@ -133,7 +133,7 @@ std::string tree_text(const RootedTree& tree) {
 
 std::vector<Switch> selection_sweep(const Nccl& nccl, NcclFunction function) {
   std::vector<Switch> sweep;
-  for (int log2_size = least_log2_size; log2_size <= most_log2_size; ++log2_size) {
+  for (int log2_size = min_log2_size; log2_size <= max_log2_size; ++log2_size) {
     const Bytes size{std::int64_t{1} << log2_size};
     std::optional<Candidate> best;
     for (const NcclAlgorithm algorithm : all_nccl_algorithms) {

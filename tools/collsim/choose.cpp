@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "models/machine.h"
+#include "models/imports/machine.h"
 #include "models/nccl/choice.h"
 #include "models/nccl/system_topology.h"
 #include "models/nccl/system_xml.h"
-#include "sim/input_error.h"
+#include "sim/base/input_error.h"
 #include "tools/collsim/choice_report.h"
 #include "tools/collsim/numbers.h"
 #include "tools/collsim/options.h"
@@ -24,7 +24,7 @@ namespace po = boost::program_options;
 
 namespace {
 
-constexpr std::uint32_t most_nodes = 16'384;
+constexpr std::uint32_t max_nodes = 16'384;
 
 po::options_description choose_options() {
   po::options_description options("options");
@@ -59,7 +59,7 @@ Nccl make_nccl(const std::string& machine, const po::variables_map& values) {
   const NcclVersion version = parse_nccl_version(values["nccl-version"].as<std::string>());
   const Nccl::Variables variables = read_variables(values);
   std::optional<std::uint32_t> nodes;
-  if (values.contains("nodes")) nodes = bounded_option(values, "nodes", 1, most_nodes);
+  if (values.contains("nodes")) nodes = bounded_option(values, "nodes", 1, max_nodes);
   if (std::filesystem::path(machine).extension() == ".xml") {
     return {read_nccl_topology(machine, version), nodes.value_or(1), variables, version};
   }

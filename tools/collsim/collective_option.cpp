@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "sim/did_you_mean.h"
-#include "sim/input_error.h"
+#include "sim/base/did_you_mean.h"
+#include "sim/base/input_error.h"
 
 namespace collsim::command {
 

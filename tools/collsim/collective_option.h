@@ -3,7 +3,7 @@
 #include <boost/program_options.hpp>
 #include <string>
 
-#include "sim/collective.h"
+#include "sim/plan/collective.h"
 
 namespace collsim::command {
 

@@ -10,9 +10,9 @@
 #include <system_error>
 #include <vector>
 
-#include "sim/did_you_mean.h"
-#include "sim/disturbance.h"
-#include "sim/input_error.h"
+#include "sim/base/did_you_mean.h"
+#include "sim/base/input_error.h"
+#include "sim/execution/disturbance.h"
 #include "tools/collsim/subcommand.h"
 
 namespace collsim::command {

@@ -1,4 +1,4 @@
-#include "models/crossover.h"
+#include "models/prediction/crossover.h"
 
 #include <fmt/format.h>
 #include <fmt/ostream.h>
@@ -12,8 +12,8 @@
 #include <thread>
 #include <vector>
 
-#include "models/parallel.h"
-#include "sim/input_error.h"
+#include "sim/base/input_error.h"
+#include "sim/base/parallel.h"
 #include "tools/collsim/numbers.h"
 #include "tools/collsim/options.h"
 #include "tools/collsim/question.h"
@@ -181,7 +181,7 @@ int widest_pair(const std::vector<CrossoverReport>& reports) {
 }
 
 std::string describe_textbook(const Question& question) {
-  return fmt::format("textbook schedules; calibration {}", question.cost.calibration);
+  return fmt::format("textbook schedules; calibration {}", question.cost.name);
 }
 
 void print_table(const Question& question, const std::vector<CrossoverReport>& reports,

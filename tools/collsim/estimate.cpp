@@ -1,6 +1,6 @@
 #include <ostream>
 
-#include "models/predictor.h"
+#include "models/prediction/predictor.h"
 #include "tools/collsim/options.h"
 #include "tools/collsim/question.h"
 #include "tools/collsim/report.h"

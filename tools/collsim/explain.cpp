@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <ostream>
 
-#include "models/explanation.h"
-#include "models/scenario.h"
-#include "sim/engine.h"
-#include "sim/input_error.h"
+#include "models/prediction/explanation.h"
+#include "models/scenario/scenario.h"
+#include "sim/base/input_error.h"
+#include "sim/fabric/engine.h"
 #include "tools/collsim/explanation_report.h"
 #include "tools/collsim/options.h"
 #include "tools/collsim/question.h"

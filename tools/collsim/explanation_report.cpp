@@ -15,7 +15,7 @@ namespace collsim::command {
 
 namespace {
 
-constexpr std::size_t most_stations = 40;
+constexpr std::size_t max_stations = 40;
 
 struct Share {
   std::string_view name;
@@ -114,14 +114,14 @@ void print_path(const Explanation& explanation, std::ostream& out) {
   fmt::print(out, "  {:>4} {:>3} {:<20} {:>6} {:>10} {:>9} {:>9}  {}\n", "rank", "ch", "phase",
              "slices", "bytes", "from (us)", "to (us)", "after");
   const auto& stations = explanation.stations;
-  for (std::size_t i = 0; i < std::min(stations.size(), most_stations); ++i) {
+  for (std::size_t i = 0; i < std::min(stations.size(), max_stations); ++i) {
     const Station& station = stations[i];
     fmt::print(out, "  {:>4} {:>3} {:<20} {:>6} {:>10} {:>9.2f} {:>9.2f}  {}\n", station.rank,
                station.channel, station.phase, station.slices, station.bytes.count,
                in_microseconds(station.begin), in_microseconds(station.end), words(station.cause));
   }
-  if (stations.size() > most_stations) {
-    fmt::print(out, "  and {} more\n", stations.size() - most_stations);
+  if (stations.size() > max_stations) {
+    fmt::print(out, "  and {} more\n", stations.size() - max_stations);
   }
   fmt::print(out, "\n");
 }
@@ -196,7 +196,7 @@ nlohmann::ordered_json explanation_json(const Question& question, const RunSpec&
   nlohmann::ordered_json json = context_of(question, &run);
   json.update(nlohmann::ordered_json{{"schedule", to_string(*run.schedule)},
                                      {"engine", "native"},
-                                     {"calibration", question.cost.calibration},
+                                     {"calibration", question.cost.name},
                                      {"size_bytes", prediction.size.count},
                                      {"time_us", in_microseconds(prediction.time)},
                                      {"bound_us", in_microseconds(prediction.bounds.largest())},

@@ -3,7 +3,7 @@
 #include <iosfwd>
 #include <span>
 
-#include "models/explanation.h"
+#include "models/prediction/explanation.h"
 #include "tools/collsim/question.h"
 #include "tools/collsim/report.h"
 

@@ -6,8 +6,8 @@
 #include <ostream>
 #include <thread>
 
-#include "models/fault_ranking.h"
-#include "sim/input_error.h"
+#include "models/prediction/fault_ranking.h"
+#include "sim/base/input_error.h"
 #include "tools/collsim/numbers.h"
 #include "tools/collsim/options.h"
 #include "tools/collsim/question.h"
@@ -34,8 +34,8 @@ constexpr std::string_view epilogue =
     "  collsim faults -t dgx-h100-x4 -b 1G\n"
     "  collsim faults -t dgx-h100-x4 -b 1G -a tree --degrade 50% --format csv";
 
-constexpr std::uint32_t most_rows = 1'000'000;
-constexpr std::uint32_t most_threads = 256;
+constexpr std::uint32_t max_rows = 1'000'000;
+constexpr std::uint32_t max_threads = 256;
 
 /// "10%" or "0.1".
 double parse_share(const std::string& text) {
@@ -189,10 +189,10 @@ int run_faults(std::span<const std::string> args, std::ostream& out, std::ostrea
   const auto values = parse_options(faults_options(), usage, epilogue, "scenario", args, out);
   if (!values) return exit_ok;
   const double share = parse_share((*values)["degrade"].as<std::string>());
-  const std::uint32_t rows = bounded_option(*values, "top", 1, most_rows);
+  const std::uint32_t rows = bounded_option(*values, "top", 1, max_rows);
   RankingEffort effort;
   effort.threads = values->count("threads") != 0
-                       ? bounded_option(*values, "threads", 1, most_threads)
+                       ? bounded_option(*values, "threads", 1, max_threads)
                        : std::max(std::thread::hardware_concurrency(), 1U);
   const Question question = read_question(*values, err);
   if (!question.faults.empty()) {

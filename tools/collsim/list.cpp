@@ -7,11 +7,11 @@
 #include <utility>
 #include <vector>
 
-#include "models/data_directory.h"
 #include "sim/algorithms/registry.h"
-#include "sim/engine.h"
-#include "sim/input_error.h"
-#include "sim/transfer_cost.h"
+#include "sim/base/data_directory.h"
+#include "sim/base/input_error.h"
+#include "sim/cost/calibration.h"
+#include "sim/fabric/engine.h"
 #include "tools/collsim/options.h"
 #include "tools/collsim/subcommand.h"
 #include "tools/collsim/wrap.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "sim/algorithms/nccl_plan.h"
-#include "sim/input_error.h"
+#include "sim/base/input_error.h"
 
 namespace collsim::command {
 

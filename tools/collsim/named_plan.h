@@ -4,8 +4,8 @@
 #include <string>
 
 #include "sim/algorithms/registry.h"
-#include "sim/collective.h"
-#include "sim/plan.h"
+#include "sim/plan/collective.h"
+#include "sim/plan/plan.h"
 
 namespace collsim::command {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "sim/input_error.h"
+#include "sim/base/input_error.h"
 
 namespace collsim::command {
 

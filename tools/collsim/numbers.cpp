@@ -6,7 +6,7 @@
 #include <charconv>
 #include <optional>
 
-#include "sim/input_error.h"
+#include "sim/base/input_error.h"
 
 namespace collsim::command {
 

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/input_error.h"
-#include "sim/units.h"
+#include "sim/base/input_error.h"
+#include "sim/base/units.h"
 
 namespace collsim::command {
 

@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "sim/did_you_mean.h"
-#include "sim/input_error.h"
-#include "sim/units.h"
+#include "sim/base/did_you_mean.h"
+#include "sim/base/input_error.h"
+#include "sim/base/units.h"
 #include "tools/collsim/nccl_tests_options.h"
 
 namespace collsim::command {

@@ -7,13 +7,13 @@
 #include <string_view>
 #include <vector>
 
-#include "models/calibration_choice.h"
-#include "models/cost_model.h"
-#include "models/data_directory.h"
-#include "models/machine.h"
-#include "sim/input_error.h"
+#include "models/calibration/calibration_choice.h"
+#include "models/calibration/calibration_file.h"
+#include "models/imports/machine.h"
+#include "sim/base/data_directory.h"
+#include "sim/base/input_error.h"
+#include "sim/base/units.h"
 #include "sim/topologies/alpha_beta.h"
-#include "sim/units.h"
 #include "tools/collsim/collective_option.h"
 #include "tools/collsim/numbers.h"
 #include "tools/collsim/options.h"
@@ -82,12 +82,12 @@ void override_sizes(const po::variables_map& values, Sizes& sizes) {
   if (const auto step = given<std::string>(values, "stepbytes")) {
     if (values.count("stepfactor") != 0) throw InputError("both -i and -f", "one of them");
     sizes.step.count = parse_size("stepbytes", *step);
-    constexpr std::int64_t most_sizes = 10'000;
+    constexpr std::int64_t max_sizes = 10'000;
     const std::int64_t span = sizes.to.count - sizes.from.count;
-    if (sizes.step.count == 0 || span / sizes.step.count >= most_sizes) {
+    if (sizes.step.count == 0 || span / sizes.step.count >= max_sizes) {
       throw InputError(
           fmt::format("--stepbytes: {} from {} to {}", *step, sizes.from.count, sizes.to.count),
-          fmt::format("a step that makes at most {} sizes", most_sizes));
+          fmt::format("a step that makes at most {} sizes", max_sizes));
     }
   }
 }
@@ -211,10 +211,10 @@ Machine machine_of(const po::variables_map& values, const Scenario& scenario) {
   if (!scenario.ranks) {
     throw InputError("--alpha and --bandwidth without --ranks", "how many ranks there are");
   }
-  constexpr std::uint32_t most_ranks = 16384;
-  if (*scenario.ranks > most_ranks) {
+  constexpr std::uint32_t max_ranks = 16384;
+  if (*scenario.ranks > max_ranks) {
     throw InputError(fmt::format("--ranks: {}", *scenario.ranks),
-                     fmt::format("1 to {}", most_ranks));
+                     fmt::format("1 to {}", max_ranks));
   }
   return {alpha_beta_machine(*scenario.ranks, quantity_option(values, "alpha", parse_time),
                              quantity_option(values, "bandwidth", parse_rate)),

@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "models/predictor.h"
-#include "models/scenario.h"
-#include "models/trust.h"
-#include "sim/topology.h"
-#include "sim/transfer_cost.h"
+#include "models/calibration/trust.h"
+#include "models/prediction/predictor.h"
+#include "models/scenario/scenario.h"
+#include "sim/cost/calibration.h"
+#include "sim/topologies/topology.h"
 
 namespace collsim::command {
 
@@ -20,7 +20,7 @@ enum class Format : std::uint8_t { table, csv, json };
 struct Question {
   Scenario scenario;
   Topology topology;
-  TransferCost cost;
+  Calibration cost;
   Rank ranks = 1;
   std::vector<DeviceId> gpus;  ///< of the ranks, in their order
   MachineFaults faults;

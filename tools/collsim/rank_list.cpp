@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-#include "sim/input_error.h"
+#include "sim/base/input_error.h"
 #include "tools/collsim/numbers.h"
 
 namespace collsim::command {

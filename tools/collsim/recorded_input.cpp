@@ -6,8 +6,8 @@
 #include <iostream>
 #include <iterator>
 
-#include "models/data_directory.h"
 #include "models/validation/recorded_machines.h"
+#include "sim/base/data_directory.h"
 
 namespace collsim::command {
 

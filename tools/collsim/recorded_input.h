@@ -3,7 +3,7 @@
 #include <iosfwd>
 #include <string>
 
-#include "models/recording.h"
+#include "models/recordings/recording.h"
 
 namespace collsim::command {
 

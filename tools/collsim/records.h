@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "sim/units.h"
+#include "sim/base/units.h"
 
 namespace collsim::command {
 

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <string>
 
-#include "sim/input_error.h"
+#include "sim/base/input_error.h"
 
 namespace collsim::command {
 

@@ -11,7 +11,7 @@
 
 #include "models/nccl/function.h"
 #include "sim/algorithms/nccl_plan.h"
-#include "sim/collective.h"
+#include "sim/plan/collective.h"
 #include "tools/collsim/records.h"
 #include "tools/collsim/row_table.h"
 #include "tools/collsim/wrap.h"
@@ -149,7 +149,7 @@ Record record_of(const Section& section, const Row& row) {
       {"bound_us", in_microseconds(prediction.bounds.largest())},
       {"engine", section.engine},
       {"schedule", to_string(*section.run->schedule)},
-      {"calibration", question.cost.calibration},
+      {"calibration", question.cost.name},
       {"wirebw_GBps", prediction.wire_factor ? Record(rates.wirebw) : Record()},
       {"nccl_estimate_us", microseconds_or_null(prediction.nccl_estimate)},
       {"measured_us", microseconds_or_null(row.measured)},
@@ -209,7 +209,7 @@ bool applies(const Column& column, const Section& section) {
   if (key == "measured_us" || key == "error") return run.measured.has_value();
   if (key.starts_with("form_")) {
     return is_analytic(section) && run.schedule == ScheduleKind::textbook &&
-           question.cost.calibration == "ideal";
+           question.cost.name == "ideal";
   }
   if (key == "method" || key.starts_with("path_")) return is_analytic(section);
   return true;
@@ -380,7 +380,7 @@ void print_head(const Section& section, std::ostream& out) {
                     to_string(question.scenario.collective), question.topology.name(),
                     question.ranks, question.ranks == 1 ? "" : "s"));
   print(fmt::format("{}; engine {}; calibration {}", describe(*section.run), section.engine,
-                    question.cost.calibration));
+                    question.cost.name));
   for (const Fault& fault : question.scenario.faults) print("fault: " + fault.text);
 }
 

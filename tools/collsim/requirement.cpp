@@ -8,7 +8,7 @@
 
 #include "models/recordings/readers.h"
 #include "models/validation/score.h"
-#include "sim/input_error.h"
+#include "sim/base/input_error.h"
 
 namespace collsim::command {
 

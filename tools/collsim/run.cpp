@@ -5,10 +5,10 @@
 #include <optional>
 #include <ostream>
 
-#include "models/predictor.h"
-#include "models/recording.h"
-#include "sim/engine.h"
-#include "sim/input_error.h"
+#include "models/prediction/predictor.h"
+#include "models/recordings/recording.h"
+#include "sim/base/input_error.h"
+#include "sim/fabric/engine.h"
 #include "tools/collsim/options.h"
 #include "tools/collsim/question.h"
 #include "tools/collsim/report.h"

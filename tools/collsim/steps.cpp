@@ -1,4 +1,4 @@
-#include "sim/steps.h"
+#include "sim/plan/steps.h"
 
 #include <fmt/format.h>
 #include <fmt/ostream.h>
@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "sim/algorithms/registry.h"
-#include "sim/input_error.h"
+#include "sim/base/input_error.h"
 #include "tools/collsim/collective_option.h"
 #include "tools/collsim/named_plan.h"
 #include "tools/collsim/numbers.h"
@@ -160,11 +160,11 @@ void print_transfers(std::ostream& out, const std::vector<StepTransfer>& transfe
     widest = std::max(widest, items.back().size());
   }
   constexpr std::size_t single_column_rows = 8;
-  const std::size_t most_columns = std::max<std::size_t>(1, line_width / (widest + 1));
+  const std::size_t max_columns = std::max<std::size_t>(1, line_width / (widest + 1));
   const std::size_t columns =
       items.size() <= single_column_rows
           ? 1
-          : std::min(most_columns, (items.size() + single_column_rows - 1) / single_column_rows);
+          : std::min(max_columns, (items.size() + single_column_rows - 1) / single_column_rows);
   const std::size_t rows = (items.size() + columns - 1) / columns;
   for (std::size_t row = 0; row < rows; ++row) {
     std::string line;
@@ -256,12 +256,12 @@ Rank ranks_per_node(const po::variables_map& values, Rank ranks, Rank unless_sai
   if (values.count("nodes") == 0) {
     return values.count("ranks-per-node") == 0
                ? unless_said
-               : bounded_option(values, "ranks-per-node", 1, most_replayed_ranks);
+               : bounded_option(values, "ranks-per-node", 1, max_replayed_ranks);
   }
   if (values.count("ranks-per-node") != 0) {
     throw InputError("both --nodes and --ranks-per-node", "one of them");
   }
-  const std::uint32_t nodes = bounded_option(values, "nodes", 1, most_replayed_ranks);
+  const std::uint32_t nodes = bounded_option(values, "nodes", 1, max_replayed_ranks);
   if (ranks % nodes != 0) {
     throw InputError(fmt::format("--nodes: {} ranks do not fill {} nodes equally", ranks, nodes),
                      "a divisor of the ranks");
@@ -308,12 +308,12 @@ int run_steps(std::span<const std::string> args, std::ostream& out, std::ostream
       options, "collsim steps [--algorithm A] [--ranks N] [options]",
       "Shows who sends what in every step, and what every rank holds after it.", "", args, out);
   if (!values) return exit_ok;
-  const Rank ranks = bounded_option(*values, "ranks", 1, most_replayed_ranks);
+  const Rank ranks = bounded_option(*values, "ranks", 1, max_replayed_ranks);
   const Collective collective = collective_option(*values);
   const std::string algorithm = values->count("algorithm") != 0
                                     ? (*values)["algorithm"].as<std::string>()
                                     : algorithm_names(collective).front();
-  const Rank root = bounded_option(*values, "root", 0, most_replayed_ranks - 1);
+  const Rank root = bounded_option(*values, "root", 0, max_replayed_ranks - 1);
   std::vector<Request> requests;
   std::istringstream names(algorithm);
   for (std::string name; std::getline(names, name, ',');) {

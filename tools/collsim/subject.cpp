@@ -6,9 +6,9 @@
 #include <fstream>
 #include <vector>
 
-#include "models/data_directory.h"
-#include "sim/did_you_mean.h"
-#include "sim/input_error.h"
+#include "sim/base/data_directory.h"
+#include "sim/base/did_you_mean.h"
+#include "sim/base/input_error.h"
 
 namespace collsim::command {
 

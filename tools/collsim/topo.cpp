@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "models/machine.h"
-#include "sim/did_you_mean.h"
-#include "sim/input_error.h"
+#include "models/imports/machine.h"
+#include "sim/base/did_you_mean.h"
+#include "sim/base/input_error.h"
 #include "tools/collsim/options.h"
 #include "tools/collsim/replace_file.h"
 #include "tools/collsim/subcommand.h"

@@ -6,14 +6,14 @@
 #include <string>
 #include <utility>
 
-#include "models/calibration_choice.h"
-#include "models/cost_model.h"
-#include "models/data_directory.h"
+#include "models/calibration/calibration_choice.h"
+#include "models/calibration/calibration_file.h"
 #include "models/imports/import.h"
-#include "models/machine.h"
+#include "models/imports/machine.h"
 #include "models/nccl/system_topology.h"
 #include "models/nccl/system_xml.h"
-#include "sim/input_error.h"
+#include "sim/base/data_directory.h"
+#include "sim/base/input_error.h"
 #include "sim/topologies/loader.h"
 #include "sim/topologies/node_template.h"
 #include "sim/topologies/topology_writer.h"
@@ -28,7 +28,7 @@ namespace po = boost::program_options;
 
 namespace {
 
-constexpr std::uint32_t most_nics = 256;
+constexpr std::uint32_t max_nics = 256;
 
 void add_cluster_options(po::options_description& options) {
   options.add_options()                                                               //
@@ -87,7 +87,7 @@ int topo_import(std::span<const std::string> args, std::ostream& out, std::ostre
   if (!values) return exit_ok;
   if (!values->contains("file")) throw InputError("topo import: no file", "one file");
   const auto& file = (*values)["file"].as<std::string>();
-  const ImportOptions import{read_gpu(*values), bounded_option(*values, "nics", 0, most_nics)};
+  const ImportOptions import{read_gpu(*values), bounded_option(*values, "nics", 0, max_nics)};
   ImportedNode imported =
       import_node(read_text_file(file, "a file of NCCL's or nvidia-smi's"), import);
   const std::filesystem::path path(file);

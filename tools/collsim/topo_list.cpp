@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "models/data_directory.h"
-#include "models/machine.h"
-#include "sim/input_error.h"
+#include "models/imports/machine.h"
+#include "sim/base/data_directory.h"
+#include "sim/base/input_error.h"
+#include "sim/base/yaml_reader.h"
 #include "sim/topologies/routing.h"
-#include "sim/yaml_reader.h"
 #include "tools/collsim/options.h"
 #include "tools/collsim/question.h"
 #include "tools/collsim/records.h"

@@ -4,8 +4,8 @@
 #include <ostream>
 #include <string>
 
-#include "models/machine.h"
-#include "sim/input_error.h"
+#include "models/imports/machine.h"
+#include "sim/base/input_error.h"
 #include "tools/collsim/bandwidth_matrix.h"
 #include "tools/collsim/options.h"
 #include "tools/collsim/subcommand.h"

@@ -14,7 +14,7 @@
 #include <string>
 #include <string_view>
 
-#include "sim/input_error.h"
+#include "sim/base/input_error.h"
 
 namespace collsim::command {
 

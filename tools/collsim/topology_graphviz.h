@@ -2,7 +2,7 @@
 
 #include <iosfwd>
 
-#include "sim/topology.h"
+#include "sim/topologies/topology.h"
 
 namespace collsim::command {
 

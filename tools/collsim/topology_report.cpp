@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "models/calibration_choice.h"
+#include "models/calibration/calibration_choice.h"
 #include "sim/topologies/name_run.h"
 #include "sim/topologies/routing.h"
 #include "tools/collsim/bandwidth_matrix.h"

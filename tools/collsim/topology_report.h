@@ -3,7 +3,7 @@
 #include <iosfwd>
 #include <string>
 
-#include "sim/topology.h"
+#include "sim/topologies/topology.h"
 
 namespace collsim::command {
 

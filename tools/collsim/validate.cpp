@@ -6,13 +6,13 @@
 #include <ostream>
 #include <thread>
 
-#include "models/calibration_choice.h"
-#include "models/cost_model.h"
-#include "models/data_directory.h"
-#include "models/machine.h"
-#include "models/recording.h"
+#include "models/calibration/calibration_choice.h"
+#include "models/calibration/calibration_file.h"
+#include "models/imports/machine.h"
+#include "models/recordings/recording.h"
 #include "models/validation/recorded_machines.h"
-#include "sim/input_error.h"
+#include "sim/base/data_directory.h"
+#include "sim/base/input_error.h"
 #include "tools/collsim/collective_option.h"
 #include "tools/collsim/numbers.h"
 #include "tools/collsim/options.h"
@@ -94,8 +94,8 @@ ValidationOptions read_options(const po::variables_map& values) {
   const auto& mode = values["mode"].as<std::string>();
   options.mode.reset();
   if (mode != "all") options.mode = mode == "graph" ? CallMode::graph : CallMode::plain;
-  constexpr std::uint32_t most_threads = 1024;
-  options.threads = bounded_option(values, "threads", 0, most_threads);
+  constexpr std::uint32_t max_threads = 1024;
+  options.threads = bounded_option(values, "threads", 0, max_threads);
   if (options.threads == 0) options.threads = std::max(1U, std::thread::hardware_concurrency());
   return options;
 }
@@ -127,7 +127,7 @@ void leave_out(const Recording& recording, Validation& validation) {
   left_out.rows += recording.rows.size();
 }
 
-TransferCost cost_on(const Topology& topology, const po::variables_map& values) {
+Calibration cost_on(const Topology& topology, const po::variables_map& values) {
   if (!values.contains("calibration")) return calibration_for(topology);
   return load_calibration(
       find_data_file(values["calibration"].as<std::string>(), "models/calibrations"));
@@ -161,7 +161,7 @@ void validate_file(const std::string& file, const po::variables_map& values,
     const Topology topology = load_machine(machine).topology;
     report.files.push_back(name);
     report.machines.push_back(topology.name());
-    const TransferCost cost = cost_on(topology, values);
+    const Calibration cost = cost_on(topology, values);
     if (auto warning = calibration_warning(cost)) report.validation.warnings.insert(*warning);
     append(validation, validate(rows, topology, cost, options));
   }

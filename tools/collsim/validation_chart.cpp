@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
-#include "models/data_directory.h"
-#include "sim/text_file.h"
+#include "sim/base/data_directory.h"
+#include "sim/base/text_file.h"
 #include "tools/collsim/validation_report.h"
 
 namespace collsim::command {

@@ -56,8 +56,8 @@ void print_choices(const std::vector<ValidatedRow>& rows, std::ostream& out) {
   print_agreement("channels", agreement.channels, out);
 }
 
-void print_pairs(const Contest& contest, std::ostream& out) {
-  for (const ContestPair& pair : contest.pairs) {
+void print_pairs(const Comparison& comparison, std::ostream& out) {
+  for (const ComparisonPair& pair : comparison.pairs) {
     const auto line = [&](std::string_view who, const Crossover& crossover) {
       fmt::print(out, "    {:<10} {}\n", who,
                  command::describe(crossover, pair.first, pair.second));
@@ -75,12 +75,12 @@ void print_regret(std::string_view who, const Regret& regret, std::ostream& out)
              who, regret.best, regret.sizes, 100 * regret.mean, 100 * regret.worst);
 }
 
-void print_contests(const std::vector<ValidatedRow>& rows, std::ostream& out) {
-  for (const Contest& contest : contests(rows)) {
-    fmt::print(out, "\n{}: what is fastest at which size\n", describe(contest.family));
-    print_pairs(contest, out);
-    print_regret("our choice", contest.ours, out);
-    print_regret("NCCL's choice", contest.nccl, out);
+void print_comparisons(const std::vector<ValidatedRow>& rows, std::ostream& out) {
+  for (const Comparison& comparison : comparisons(rows)) {
+    fmt::print(out, "\n{}: what is fastest at which size\n", describe(comparison.family));
+    print_pairs(comparison, out);
+    print_regret("our choice", comparison.ours, out);
+    print_regret("NCCL's choice", comparison.nccl, out);
   }
 }
 
@@ -133,7 +133,7 @@ void print_validation_table(const ValidationReport& report, std::ostream& out) {
   if (!rows.empty()) {
     print_scores(rows, out);
     print_choices(rows, out);
-    print_contests(rows, out);
+    print_comparisons(rows, out);
   }
   print_left_out(report.validation.left_out, out);
 }

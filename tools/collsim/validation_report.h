@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "models/validation/contest.h"
+#include "models/validation/comparison.h"
 #include "models/validation/score.h"
 #include "models/validation/validation.h"
 
@@ -31,7 +31,7 @@ std::string describe(const Crossover& crossover, std::string_view first, std::st
 void print_validation_table(const ValidationReport& report, std::ostream& out);
 /// One line per row. `error` is (predicted - measured) / measured.
 void print_validation_csv(const ValidationReport& report, std::ostream& out);
-/// One object: `rows`, `scores`, `total`, `choices`, `contests`, `left_out`.
+/// One object: `rows`, `scores`, `total`, `choices`, `comparisons`, `left_out`.
 void print_validation_json(const ValidationReport& report, std::ostream& out);
 /// A page that needs nothing but itself: busbw over size of each family, measured, predicted and by
 /// NCCL's estimate, and the scores. Throws InputError where its scripts are not installed.

@@ -108,12 +108,12 @@ ordered_json to_json(const Regret& regret) {
           {"worst", regret.worst}};
 }
 
-ordered_json to_json(const Contest& contest) {
-  ordered_json object = to_json(contest.family);
+ordered_json to_json(const Comparison& comparison) {
+  ordered_json object = to_json(comparison.family);
   object.erase("algorithm");
   object.erase("protocol");
   object["pairs"] = ordered_json::array();
-  for (const ContestPair& pair : contest.pairs) {
+  for (const ComparisonPair& pair : comparison.pairs) {
     ordered_json entry{{"first", pair.first},
                        {"second", pair.second},
                        {"sizes", pair.sizes},
@@ -122,8 +122,8 @@ ordered_json to_json(const Contest& contest) {
     if (pair.nccl) entry["nccl_estimate"] = to_json(*pair.nccl);
     object["pairs"].push_back(entry);
   }
-  object["our_regret"] = to_json(contest.ours);
-  object["nccl_regret"] = to_json(contest.nccl);
+  object["our_regret"] = to_json(comparison.ours);
+  object["nccl_regret"] = to_json(comparison.nccl);
   return object;
 }
 
@@ -161,7 +161,7 @@ void print_validation_json(const ValidationReport& report, std::ostream& out) {
   root["choices"] = {{"algorithm", to_json(agreement.algorithm)},
                      {"protocol", to_json(agreement.protocol)},
                      {"channels", to_json(agreement.channels)}};
-  root["contests"] = list_of(contests(rows));
+  root["comparisons"] = list_of(comparisons(rows));
   root["left_out"] = ordered_json::array();
   for (const auto& [reason, left_out] : report.validation.left_out) {
     root["left_out"].push_back(

@@ -61,7 +61,7 @@ void use(int rank) {
   check(cudaSetDevice(rank), "cannot use a GPU");
 }
 
-Ranks make_ranks(std::size_t most_bytes) {
+Ranks make_ranks(std::size_t max_bytes) {
   std::array<ncclComm_t, ranks> communicators{};
   check(ncclCommInitAll(communicators.data(), ranks, nullptr), "cannot make communicators");
   Ranks all;
@@ -72,9 +72,9 @@ Ranks make_ranks(std::size_t most_bytes) {
     check(cudaStreamCreate(&own.stream), "cannot make a stream");
     check(cudaEventCreate(&own.begin), "cannot make an event");
     check(cudaEventCreate(&own.end), "cannot make an event");
-    check(cudaMalloc(&own.in, most_bytes), "cannot have memory");
-    check(cudaMalloc(&own.out, most_bytes), "cannot have memory");
-    check(cudaMemset(own.in, 0, most_bytes), "cannot clear memory");
+    check(cudaMalloc(&own.in, max_bytes), "cannot have memory");
+    check(cudaMalloc(&own.out, max_bytes), "cannot have memory");
+    check(cudaMemset(own.in, 0, max_bytes), "cannot clear memory");
   }
   return all;
 }

@@ -19,8 +19,8 @@ constexpr unsigned cluster = 4;  // thread blocks that NCCL launches together on
 constexpr int first_with_clusters = 9;
 constexpr std::size_t slice = 512 << 10;   // bytes that a thread block writes to a peer before the next
 constexpr std::size_t region = 4 * slice;  // that it has at each peer, so that all stays in caches
-constexpr int most_gpus = 8;
-constexpr unsigned most_blocks = 32;
+constexpr int max_gpus = 8;
+constexpr unsigned max_blocks = 32;
 constexpr unsigned long long duration = 5'000'000;  // of a measurement, in nanoseconds
 constexpr int repeats = 5;
 
@@ -30,7 +30,7 @@ void check(cudaError_t result, const char* what) {
 }
 
 struct Targets {
-  char* peers[most_gpus];
+  char* peers[max_gpus];
   int count;
 };
 
@@ -110,8 +110,8 @@ std::vector<Gpu> open_gpus(int count) {
     cudaDeviceProp properties{};
     check(cudaGetDeviceProperties(&properties, gpu), "ask what the GPU is");
     gpus[gpu].clusters = properties.major >= first_with_clusters;
-    check(cudaMalloc(&gpus[gpu].buffer, count * most_blocks * region), "allocate");
-    check(cudaMalloc(&gpus[gpu].written, most_blocks * sizeof(unsigned long long)), "allocate");
+    check(cudaMalloc(&gpus[gpu].buffer, count * max_blocks * region), "allocate");
+    check(cudaMalloc(&gpus[gpu].written, max_blocks * sizeof(unsigned long long)), "allocate");
   }
   return gpus;
 }
@@ -120,7 +120,7 @@ void launch(const std::vector<Gpu>& gpus, int gpu, const std::vector<int>& peers
   Targets targets{};
   targets.count = static_cast<int>(peers.size());
   for (std::size_t i = 0; i < peers.size(); ++i) {
-    targets.peers[i] = gpus[peers[i]].buffer + gpu * most_blocks * region;
+    targets.peers[i] = gpus[peers[i]].buffer + gpu * max_blocks * region;
   }
   cudaLaunchConfig_t config{};
   config.gridDim = blocks;
@@ -192,11 +192,11 @@ void run() {
   int count = 0;
   check(cudaGetDeviceCount(&count), "count GPUs");
   if (count < 2) throw std::runtime_error("there is one GPU, where two are needed");
-  const std::vector<Gpu> gpus = open_gpus(std::min(count, most_gpus));
+  const std::vector<Gpu> gpus = open_gpus(std::min(count, max_gpus));
   std::puts("pattern,thread_blocks,gpu,GBps_written,GBps_received");
   for (const Pattern& pattern : patterns_of(static_cast<int>(gpus.size()))) {
     measure(gpus, pattern, cluster);  // warms up
-    for (unsigned blocks = cluster; blocks <= most_blocks; blocks += cluster) {
+    for (unsigned blocks = cluster; blocks <= max_blocks; blocks += cluster) {
       print_row(pattern, blocks, median_of(gpus, pattern, blocks));
     }
     std::fflush(stdout);

@@ -9,7 +9,7 @@ namespace {
 
 constexpr int period = 31;
 constexpr int threads = 256;
-constexpr std::size_t most_blocks = 1024;
+constexpr std::size_t max_blocks = 1024;
 
 __device__ float value_of(std::size_t index, int factor) {
   return static_cast<float>(factor * (1 + static_cast<int>(index % period)));
@@ -41,7 +41,7 @@ __global__ void empty_kernel() {}
 
 unsigned blocks_for(std::size_t count) {
   return static_cast<unsigned>(
-      std::clamp<std::size_t>((count + threads - 1) / threads, 1, most_blocks));
+      std::clamp<std::size_t>((count + threads - 1) / threads, 1, max_blocks));
 }
 
 }  // namespace

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <utility>
 
-#include "sim/collective.h"
-#include "sim/yaml_reader.h"
+#include "sim/base/yaml_reader.h"
+#include "sim/plan/collective.h"
 #include "tools/recorder/rank_environment.h"
 #include "tools/recorder/rank_group.h"
 
@@ -52,8 +52,8 @@ std::string gigabits(std::int64_t rate) {
 Hosts read_hosts(const YamlValue& value) {
   const YamlMapping map = value.mapping({"count", "gpus", "rate", "burst", "slow", "uplink"});
   Hosts hosts;
-  hosts.count = static_cast<int>(map.at("count").integer(2, most_ranks));
-  hosts.gpus = static_cast<int>(map.at("gpus").integer(1, most_ranks / hosts.count));
+  hosts.count = static_cast<int>(map.at("count").integer(2, max_ranks));
+  hosts.gpus = static_cast<int>(map.at("gpus").integer(1, max_ranks / hosts.count));
   hosts.bits_per_second = bits_per_second(map.at("rate"));
   hosts.burst = map.at("burst").bytes().count;
   if (hosts.burst < 4096) map.at("burst").fail("a burst below one packet", "4 KiB or more");
@@ -92,7 +92,7 @@ std::vector<Crew> read_crews(const YamlMapping& run) {
     if (hosts) {
       crews.push_back(crew_of(read_hosts(value)));
     } else {
-      const int count = static_cast<int>(value.integer(1, most_ranks));
+      const int count = static_cast<int>(value.integer(1, max_ranks));
       crews.push_back({std::to_string(count), count, std::nullopt});
     }
   }

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/input_error.h"
+#include "sim/base/input_error.h"
 #include "tools/recorder/plan.h"
 #include "tools/recorder/plan_cost.h"
 

@@ -205,7 +205,7 @@ void SharedState::wait_for_all() {
 Outcome run_ranks(int ranks, double stall_seconds, const RankMain& rank_main,
                   const std::function<void(std::string_view)>& on_line,
                   const std::function<bool()>& interrupted) {
-  assert(ranks >= 1 && ranks <= most_ranks);
+  assert(ranks >= 1 && ranks <= max_ranks);
   SharedMemory memory(ranks);
   SharedState& shared = memory.state();
   Children children(ranks, shared, rank_main);

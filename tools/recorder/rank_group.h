@@ -11,7 +11,7 @@
 
 namespace collsim::recorder {
 
-inline constexpr int most_ranks = 64;
+inline constexpr int max_ranks = 64;
 
 /// Memory that the processes of one run share. Only rank 0 writes `current_case` and `progress`.
 struct SharedState {
@@ -26,7 +26,7 @@ struct SharedState {
   std::atomic<bool> failed = false;
   std::array<char, 600> failure{};  ///< why; of whichever rank set `failed` first
   std::array<char, 256> unique_id{};
-  std::array<double, most_ranks> rank_seconds{};
+  std::array<double, max_ranks> rank_seconds{};
 
   /// Waits, spinning, until all ranks are here. Ends the process when another rank has failed.
   void wait_for_all();

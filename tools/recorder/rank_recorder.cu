@@ -234,9 +234,9 @@ class RankRecorder {
         for (int i = 0; i < calls; ++i) enqueue(call, communicator_, stream_);
       };
     };
-    const auto within = [](double most, double seconds_each, int least_count, int count) {
+    const auto within = [](double most, double seconds_each, int min_count, int count) {
       return static_cast<int>(std::clamp(most / std::max(seconds_each, 1e-9),
-                                         static_cast<double>(std::min(least_count, count)),
+                                         static_cast<double>(std::min(min_count, count)),
                                          static_cast<double>(count)));
     };
     double call_seconds = time_batch(1, launch_plain(1)).slowest;

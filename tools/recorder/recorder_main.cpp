@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/input_error.h"
+#include "sim/base/input_error.h"
 #include "tools/recorder/rank_recorder.h"
 #include "tools/recorder/run_list.h"
 #include "tools/recorder/sweep.h"

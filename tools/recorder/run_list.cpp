@@ -9,7 +9,7 @@
 #include <set>
 #include <sstream>
 
-#include "sim/input_error.h"
+#include "sim/base/input_error.h"
 
 namespace collsim::recorder {
 
@@ -56,8 +56,8 @@ class Line {
   SourcePosition position_;
 };
 
-constexpr std::int64_t most_bytes = std::int64_t{1} << 40;
-constexpr std::int64_t most_bits = 1'000'000'000'000'000;
+constexpr std::int64_t max_bytes = std::int64_t{1} << 40;
+constexpr std::int64_t max_bits = 1'000'000'000'000'000;
 
 bool flag(Line& line, std::string_view no, std::string_view yes) {
   const std::string accepted = std::string(no) + " or " + std::string(yes);
@@ -72,7 +72,7 @@ Case read_case(Line& line) {
   if (std::find(collectives.begin(), collectives.end(), c.collective) == collectives.end()) {
     line.fail("'" + c.collective + "' is no collective", "all_reduce, all_gather ... or launch");
   }
-  c.bytes = line.number<std::int64_t>("bytes", 0, most_bytes);
+  c.bytes = line.number<std::int64_t>("bytes", 0, max_bytes);
   c.in_place = flag(line, "out", "in");
   c.graph = flag(line, "plain", "graph");
   return c;
@@ -82,16 +82,16 @@ Hosts read_hosts(Line& line) {
   Hosts hosts;
   hosts.count = line.number("hosts, 2 to 250", 2, 250);
   hosts.gpus = line.number("GPUs of a host, 1 to 64", 1, 64);
-  hosts.bits_per_second = line.number<std::int64_t>("bits per second", 1, most_bits);
-  hosts.burst = line.number<std::int64_t>("bytes of burst", 1, most_bytes);
+  hosts.bits_per_second = line.number<std::int64_t>("bits per second", 1, max_bits);
+  hosts.burst = line.number<std::int64_t>("bytes of burst", 1, max_bytes);
   while (line.more()) {
     const std::string accepted = "slow HOST BITS or uplink BITS";
     const std::string what = line.word(accepted);
     if (what == "slow") {
       const int host = line.number("a host's number", 0, hosts.count - 1);
-      hosts.slow = SlowHost{host, line.number<std::int64_t>("bits per second", 1, most_bits)};
+      hosts.slow = SlowHost{host, line.number<std::int64_t>("bits per second", 1, max_bits)};
     } else if (what == "uplink") {
-      hosts.uplink_bits_per_second = line.number<std::int64_t>("bits per second", 1, most_bits);
+      hosts.uplink_bits_per_second = line.number<std::int64_t>("bits per second", 1, max_bits);
     } else {
       line.fail("'" + what + "'", accepted);
     }

@@ -9,9 +9,9 @@
 #include <ostream>
 #include <string_view>
 
-#include "sim/input_error.h"
+#include "sim/base/input_error.h"
+#include "tools/recorder/emulated_hosts.h"
 #include "tools/recorder/nccl_choice.h"
-#include "tools/recorder/played_hosts.h"
 #include "tools/recorder/rank_environment.h"
 #include "tools/recorder/row_message.h"
 
@@ -19,7 +19,7 @@ namespace collsim::recorder {
 
 namespace {
 
-constexpr int most_failures_of_a_run = 5;
+constexpr int max_failures_of_a_run = 5;
 constexpr double probe_stall_seconds = 60;
 
 std::string content_of(const std::filesystem::path& path) {
@@ -56,7 +56,7 @@ class RunRecorder {
       if (outcome.kind != Outcome::Kind::failed || !outcome.failed_case) return outcome;
       last_failure_ = outcome;
       drop_failed(*outcome.failed_case);
-      if (failures + 1 == most_failures_of_a_run) return outcome;
+      if (failures + 1 == max_failures_of_a_run) return outcome;
       if (run_.cases.empty()) return outcome;
     }
   }
@@ -127,7 +127,7 @@ int gpus_of(const Machine& machine) {
   if (found != machine.facts.end()) {
     std::from_chars(found->second.data(), found->second.data() + found->second.size(), gpus);
   }
-  return std::min(gpus, most_ranks);
+  return std::min(gpus, max_ranks);
 }
 
 void take_fact(std::string_view line, Machine& machine) {

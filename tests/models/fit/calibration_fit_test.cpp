@@ -10,12 +10,12 @@
 #include <string>
 #include <vector>
 
-#include "models/cost_model.h"
-#include "models/data_directory.h"
+#include "models/calibration/calibration_file.h"
 #include "models/fit/fitted_calibration.h"
-#include "models/predictor.h"
-#include "sim/input_error.h"
-#include "sim/text_file.h"
+#include "models/prediction/predictor.h"
+#include "sim/base/data_directory.h"
+#include "sim/base/input_error.h"
+#include "sim/base/text_file.h"
 #include "sim/topologies/loader.h"
 
 namespace collsim {
@@ -33,7 +33,7 @@ class CalibrationFitOfH200 : public testing::Test {
 
   /// Rings of 2 and 4 GPUs with `channels` each, with these costs and 2 % of noise; every 17th time
   /// is three times too long.
-  Recording recorded(const TransferCost& cost, const std::vector<std::string>& protocols) const {
+  Recording recorded(const Calibration& cost, const std::vector<std::string>& protocols) const {
     Recording recording;
     std::mt19937 random(7);
     std::normal_distribution<double> noise(0, 0.02);
@@ -76,8 +76,8 @@ class CalibrationFitOfH200 : public testing::Test {
   }
 
   /// The start with constants multiplied.
-  TransferCost changed(const std::map<std::string, double>& factors) const {
-    TransferCost cost = start_;
+  Calibration changed(const std::map<std::string, double>& factors) const {
+    Calibration cost = start_;
     for (const auto& [name, factor] : factors) parameter(name).in(cost) *= factor;
     return cost;
   }
@@ -86,7 +86,7 @@ class CalibrationFitOfH200 : public testing::Test {
   TextFile file_ =
       read_text_file(find_data_file("hgx-h200", "models/calibrations"), "a calibration");
   CalibrationText text_{file_};
-  TransferCost start_ = read_calibration(file_);
+  Calibration start_ = read_calibration(file_);
 };
 
 // The truth is up to 50 % away from the start. Of four 95 % intervals all hold it, with this noise.
@@ -95,13 +95,13 @@ TEST_F(CalibrationFitOfH200, finds_the_constants_that_made_a_recording) {
                                               {"simple.alpha.nvlink", 1.5},
                                               {"simple.rate.send", 0.6},
                                               {"ll.round.receive", 1.4}};
-  const TransferCost truth = changed(factors);
+  const Calibration truth = changed(factors);
   CalibrationFitOptions options;
   for (const auto& [name, factor] : factors) options.names.push_back(name);
   const CalibrationFit fit = fitted(recorded(truth, {"Simple", "LL"}), options);
   for (const auto& [name, factor] : factors) {
     const FittedConstant& found = constant(fit, name);
-    TransferCost copy = truth;
+    Calibration copy = truth;
     const double expected = found.parameter.in(copy);
     EXPECT_EQ(found.determination, Determination::fitted) << name;
     EXPECT_NEAR(found.value, expected, 0.1 * expected) << name;
@@ -117,7 +117,7 @@ TEST_F(CalibrationFitOfH200, finds_the_constants_that_made_a_recording) {
 TEST_F(CalibrationFitOfH200, does_not_trust_the_slope_at_a_bend) {
   CalibrationFitOptions options;
   options.names = {"simple.slice", "simple.alpha.nvlink"};
-  const TransferCost truth = changed({{"simple.slice", 3}, {"simple.alpha.nvlink", 0.65}});
+  const Calibration truth = changed({{"simple.slice", 3}, {"simple.alpha.nvlink", 0.65}});
   const CalibrationFit fit = fitted(recorded(truth, {"Simple"}), options);
   EXPECT_EQ(constant(fit, "simple.alpha.nvlink").determination, Determination::undetermined);
 }

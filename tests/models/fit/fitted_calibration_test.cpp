@@ -7,10 +7,10 @@
 #include <cmath>
 #include <string>
 
-#include "models/cost_model.h"
-#include "models/data_directory.h"
+#include "models/calibration/calibration_file.h"
 #include "models/fit/fit_constants.h"
 #include "models/fit/parameter_meaning.h"
+#include "sim/base/data_directory.h"
 
 namespace collsim {
 namespace {
@@ -27,12 +27,12 @@ const TextFile small{"small.yaml",
                      "    warp: 256 B\n"
                      "    over: { pcie: { slice: 3 us } }\n"};
 
-double value_of(TransferCost cost, const std::string& name) {
+double value_of(Calibration cost, const std::string& name) {
   return parameters_named({name}).front().in(cost);
 }
 
 /// All constants moved by a tenth, as fitted.
-CalibrationFit moved_by_a_tenth(const CalibrationText& text, const TransferCost& cost) {
+CalibrationFit moved_by_a_tenth(const CalibrationText& text, const Calibration& cost) {
   const FitConstants stated(text, cost, {});
   CalibrationFit fit;
   for (const Parameter& parameter : fit_parameters()) {
@@ -60,8 +60,8 @@ TEST(FittedCalibration, reads_back_as_it_was_fitted) {
   Score held_out;
   held_out.rows = 3;
   const std::string text = fitted_calibration(start, fit, provenance, {}, held_out);
-  const TransferCost cost = read_calibration({"y.yaml", text});
-  EXPECT_EQ(cost.calibration, "of \"mine\"\\");
+  const Calibration cost = read_calibration({"y.yaml", text});
+  EXPECT_EQ(cost.name, "of \"mine\"\\");
   for (const FittedConstant& constant : fit.constants) {
     const double expected = constant.value;
     const double read = value_of(cost, constant.parameter.name);
@@ -90,7 +90,7 @@ TEST(CalibrationText, adds_what_it_did_not_state) {
   text.set("launch", "7 us");
   text.set("simple.alpha.nvlink", "1 us");
   text.set("ll.over.pcie.fan", "4 us");
-  const TransferCost cost = read_calibration(
+  const Calibration cost = read_calibration(
       {"", "collsim: calibration/1\nname: n\nsource: s\ndate: d\n" + text.constants()});
   EXPECT_EQ(value_of(cost, "launch"), 7e-6);
   EXPECT_EQ(value_of(cost, "simple.alpha.nvlink"), 1e-6);
@@ -102,7 +102,7 @@ TEST(CalibrationText, adds_what_it_did_not_state) {
 TEST(FitConstants, of_a_link_kind_follow_the_protocols) {
   const CalibrationText text(small);
   const FitConstants constants(text, read_calibration(small), parameters_named({"ll.fan"}));
-  const TransferCost cost = constants.at({std::log(5e-6)});
+  const Calibration cost = constants.at({std::log(5e-6)});
   EXPECT_DOUBLE_EQ(value_of(cost, "ll.fan"), 5e-6);
   EXPECT_DOUBLE_EQ(value_of(cost, "ll.over.pcie.fan"), 5e-6);
   EXPECT_DOUBLE_EQ(value_of(cost, "ll.over.pcie.slice"), 3e-6);
@@ -111,7 +111,7 @@ TEST(FitConstants, of_a_link_kind_follow_the_protocols) {
 TEST(FitConstants, stay_in_their_ranges) {
   const FitConstants constants(CalibrationText(small), read_calibration(small),
                                parameters_named({"efficiency.nvlink", "ll.wire_factor"}));
-  const TransferCost cost = constants.at({std::log(3.0), std::log(0.5)});
+  const Calibration cost = constants.at({std::log(3.0), std::log(0.5)});
   EXPECT_EQ(cost.efficiency[0], 1);                 // at most all of it
   EXPECT_EQ(cost.of(Protocol::ll).wire_factor, 1);  // at least the data
 }

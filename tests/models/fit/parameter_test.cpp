@@ -18,7 +18,7 @@ TEST(FitParameters, have_names_of_their_own) {
 }
 
 TEST(FitParameters, stand_for_constants_of_their_own) {
-  TransferCost cost;
+  Calibration cost;
   double value = 1;
   for (const Parameter& parameter : fit_parameters()) parameter.in(cost) = ++value;
   value = 1;
@@ -28,7 +28,7 @@ TEST(FitParameters, stand_for_constants_of_their_own) {
 }
 
 TEST(FitParameters, of_a_kind_of_link_begin_as_the_protocols) {
-  TransferCost cost;
+  Calibration cost;
   cost.protocols[0].slice = microseconds(3);
   for (const Parameter& parameter : fit_parameters()) {
     if (parameter.name != "ll.over.pcie.slice") continue;

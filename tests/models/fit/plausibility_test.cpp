@@ -7,11 +7,11 @@
 #include <cmath>
 #include <string>
 
-#include "models/cost_model.h"
-#include "models/data_directory.h"
+#include "models/calibration/calibration_file.h"
 #include "models/fit/fit_constants.h"
 #include "models/fit/parameter_meaning.h"
 #include "models/fit/whole_calibration.h"
+#include "sim/base/data_directory.h"
 #include "sim/topologies/loader.h"
 
 namespace collsim {
@@ -69,7 +69,7 @@ TEST(Plausibility, ranges_hold_times_rates_and_factors) {
 // Simple's bytes count 2.77 times: links come out at 1 / 2.77 of what they reached before.
 TEST(Plausibility, links_at_less_than_half_their_rate_are_noticed) {
   const Topology topology = shipped("hgx-h200-4");
-  TransferCost cost = calibration_for(topology);
+  Calibration cost = calibration_for(topology);
   const double healthy = link_share(topology, 4, cost);
   EXPECT_GT(healthy, 0.5);
   EXPECT_LE(healthy, 1);

@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "models/name_pattern.h"
-#include "sim/input_error.h"
+#include "sim/base/input_error.h"
+#include "sim/base/name_pattern.h"
 
 namespace collsim {
 namespace {

@@ -7,9 +7,9 @@
 #include <cmath>
 #include <string>
 
-#include "models/cost_model.h"
-#include "models/data_directory.h"
+#include "models/calibration/calibration_file.h"
 #include "models/fit/parameter.h"
+#include "sim/base/data_directory.h"
 #include "tests/support/small_calibration.h"
 
 namespace collsim {
@@ -24,8 +24,8 @@ void expect_whole(const TextFile& file) {
   const CalibrationText text = whole_calibration(file);
   EXPECT_EQ(text.constants().find("extends"), std::string::npos);
   EXPECT_EQ(text.constants().find("pace"), std::string::npos);
-  TransferCost cost = read_calibration(file);
-  TransferCost own = test::cost_of_small_calibration(text.constants());
+  Calibration cost = read_calibration(file);
+  Calibration own = test::cost_of_small_calibration(text.constants());
   for (const Parameter& parameter : fit_parameters()) {
     const double expected = parameter.in(cost);
     if (std::isinf(expected)) {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "models/imports/import.h"
-#include "sim/input_error.h"
+#include "sim/base/input_error.h"
 
 namespace collsim {
 namespace {

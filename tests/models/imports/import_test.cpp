@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "models/nccl/system_topology.h"
-#include "sim/input_error.h"
+#include "sim/base/input_error.h"
 #include "sim/topologies/loader.h"
 #include "sim/topologies/routing.h"
 #include "sim/topologies/topology_writer.h"

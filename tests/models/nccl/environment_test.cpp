@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "sim/input_error.h"
+#include "sim/base/input_error.h"
 #include "tests/models/nccl/nccl_test_support.h"
 
 namespace collsim::test {

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/algorithms/patterns.h"
 #include "tests/models/nccl/nccl_test_support.h"
 #include "tools/collsim/choice_report.h"
 

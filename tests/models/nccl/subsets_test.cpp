@@ -4,9 +4,9 @@
 
 #include <numeric>
 
-#include "models/data_directory.h"
 #include "models/nccl/choice.h"
-#include "models/predictor.h"
+#include "models/prediction/predictor.h"
+#include "sim/base/data_directory.h"
 #include "sim/topologies/loader.h"
 
 namespace collsim {
@@ -47,7 +47,7 @@ TEST(Subsets, of_one_gpu_per_node_keep_their_nics) {
 TEST(Subsets, run) {
   const Topology topology = load_topology(find_data_file("dgx-h100-x4", "topologies"));
   const auto ranks_of = [&](Rank ranks, std::optional<std::uint32_t> per_node) {
-    const Predictor predictor(topology, TransferCost{}, Collective::all_reduce, RunSpec{}, ranks, 0,
+    const Predictor predictor(topology, Calibration{}, Collective::all_reduce, RunSpec{}, ranks, 0,
                               per_node);
     EXPECT_GT(predictor.simulate(Bytes{1 << 20}, Engine::native).time.value, 0);
     return std::pair(predictor.nccl()->nodes(), predictor.nccl()->system().gpu_count());

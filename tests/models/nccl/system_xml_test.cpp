@@ -6,7 +6,7 @@
 #include <string>
 
 #include "models/nccl/paths.h"
-#include "sim/input_error.h"
+#include "sim/base/input_error.h"
 #include "tests/models/nccl/nccl_test_support.h"
 #include "tests/support/temporary_file.h"
 

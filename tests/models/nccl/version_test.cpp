@@ -8,7 +8,7 @@
 
 #include "models/nccl/link_bandwidth.h"
 #include "models/nccl/speed_table.h"
-#include "sim/input_error.h"
+#include "sim/base/input_error.h"
 #include "tests/models/nccl/nccl_test_support.h"
 
 namespace collsim::test {

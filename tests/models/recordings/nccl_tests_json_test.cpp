@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "models/recording.h"
-#include "sim/input_error.h"
+#include "models/recordings/recording.h"
+#include "sim/base/input_error.h"
 
 namespace collsim {
 namespace {

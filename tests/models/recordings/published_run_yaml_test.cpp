@@ -6,9 +6,9 @@
 #include <set>
 #include <string>
 
-#include "models/data_directory.h"
-#include "models/recording.h"
-#include "sim/input_error.h"
+#include "models/recordings/recording.h"
+#include "sim/base/data_directory.h"
+#include "sim/base/input_error.h"
 #include "sim/topologies/loader.h"
 
 namespace collsim {

@@ -4,9 +4,9 @@
 
 #include <string>
 
-#include "models/data_directory.h"
-#include "models/recording.h"
-#include "sim/input_error.h"
+#include "models/recordings/recording.h"
+#include "sim/base/data_directory.h"
+#include "sim/base/input_error.h"
 
 namespace collsim {
 namespace {

@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "models/data_directory.h"
-#include "models/recording.h"
+#include "models/recordings/recording.h"
 #include "models/validation/recorded_call.h"
 #include "models/validation/recorded_machines.h"
+#include "sim/base/data_directory.h"
 #include "sim/topologies/loader.h"
 
 namespace collsim {
@@ -44,7 +44,7 @@ void check(const Recording& recording, const Topology& topology, Count& count) {
   any.mode.reset();
   for (const RecordedRow& row : recording.rows) {
     if (!why_left_out(row, hosts, any).empty()) continue;
-    const Seconds least = least_time(call_of(row), topology, row.size);
+    const Seconds least = min_time(call_of(row), topology, row.size);
     ++count.checked;
     const double ratio = row.time.value / least.value;
     const std::string name = fmt::format(

@@ -6,9 +6,9 @@
 
 #include <string>
 
-#include "models/cost_model.h"
-#include "models/data_directory.h"
-#include "models/predictor.h"
+#include "models/calibration/calibration_file.h"
+#include "models/prediction/predictor.h"
+#include "sim/base/data_directory.h"
 #include "sim/topologies/loader.h"
 
 namespace collsim {
@@ -36,7 +36,7 @@ class ValidationOfH200 : public testing::Test {
   }
 
   Topology topology_ = load_topology(find_data_file("hgx-h200", "topologies"));
-  TransferCost cost_ = calibration_for(topology_);
+  Calibration cost_ = calibration_for(topology_);
 };
 
 // A GPU has 478.08 GB/s of NVLink and 63 of PCIe on the wire, and the NVSwitches add up: 1 GiB

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "sim/algorithms/registry.h"
-#include "sim/input_error.h"
+#include "sim/base/input_error.h"
 
 namespace collsim {
 namespace {

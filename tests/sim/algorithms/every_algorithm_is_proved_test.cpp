@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "sim/algorithms/registry.h"
-#include "sim/checker.h"
+#include "sim/plan/checker.h"
 
 namespace collsim {
 namespace {

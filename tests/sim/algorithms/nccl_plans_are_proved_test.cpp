@@ -5,8 +5,8 @@
 
 #include "sim/algorithms/nccl_plan.h"
 #include "sim/algorithms/nccl_schedules.h"
-#include "sim/checker.h"
-#include "sim/input_error.h"
+#include "sim/base/input_error.h"
+#include "sim/plan/checker.h"
 #include "tests/support/nccl_channels.h"
 
 namespace collsim {
@@ -249,7 +249,7 @@ TEST(nccl_plan, nvls_tree_takes_the_two_trees_in_turn) {
 TEST(nccl_plan, pat_on_eight) {
   const Plan plan =
       make_nccl_plan(Collective::all_gather, NcclAlgorithm::pat, test::node_channels(8, 1, 1), 1);
-  EXPECT_EQ(plan.least_credits, 4U);
+  EXPECT_EQ(plan.min_credits, 4U);
   std::vector<std::uint32_t> blocks;
   for (const Primitive& each : plan.schedule(0).program(0, 0)) blocks.push_back(each.first_chunk);
   EXPECT_EQ(blocks, (std::vector{0U, 6U, 4U, 2U, 7U, 5U, 3U, 1U}));

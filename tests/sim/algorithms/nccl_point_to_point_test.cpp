@@ -4,9 +4,9 @@
 
 #include <string>
 
-#include "sim/binding.h"
-#include "sim/checker.h"
-#include "sim/input_error.h"
+#include "sim/base/input_error.h"
+#include "sim/execution/binding.h"
+#include "sim/plan/checker.h"
 
 namespace collsim {
 namespace {

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "sim/algorithms/registry.h"
-#include "sim/checker.h"
-#include "sim/input_error.h"
-#include "sim/steps.h"
+#include "sim/base/input_error.h"
+#include "sim/plan/checker.h"
+#include "sim/plan/steps.h"
 
 namespace collsim {
 namespace {
@@ -62,7 +62,7 @@ TEST_P(OtherCollectives, are_not_proved_with_a_primitive_removed) {
       changed.erase(changed.begin() + static_cast<std::ptrdiff_t>(i));
       Plan mutant = plan;
       mutant.schedules[0] = plan.schedule(0).with_program(rank, 0, std::move(changed));
-      EXPECT_FALSE(check(mutant, {.orders = 1, .most_violations = 1}).ok())
+      EXPECT_FALSE(check(mutant, {.orders = 1, .max_violations = 1}).ok())
           << "primitive " << i << " of rank " << rank;
       ++mutants;
     }

@@ -8,7 +8,7 @@
 #include <sstream>
 #include <string>
 
-#include "sim/input_error.h"
+#include "sim/base/input_error.h"
 #include "tools/recorder/plan_cost.h"
 
 namespace collsim::recorder {

@@ -7,8 +7,8 @@
 #include <iterator>
 #include <string>
 
-#include "sim/input_error.h"
-#include "sim/yaml_reader.h"
+#include "sim/base/input_error.h"
+#include "sim/base/yaml_reader.h"
 
 namespace collsim::recorder {
 namespace {

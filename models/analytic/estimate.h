@@ -1,0 +1,43 @@
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "models/analytic/closed_form.h"
+#include "models/analytic/critical_path.h"
+#include "models/analytic/model_floor.h"
+#include "sim/algorithms/registry.h"
+#include "sim/cost/calibration.h"
+#include "sim/execution/binding.h"
+#include "sim/execution/wiring.h"
+#include "sim/plan/plan.h"
+
+namespace collsim {
+
+/// How an estimate came about.
+enum class EstimateMethod : std::uint8_t {
+  /// The algorithm's closed form; exact, since all hops of a level are alike.
+  closed_form,
+  /// The plan's critical path as if no link were shared, its transfer time raised to what the
+  /// busiest link needs. Exact without contention, else between the bound and the truth.
+  critical_path,
+};
+
+struct Estimate {
+  Seconds time;
+  EstimateMethod method = EstimateMethod::closed_form;
+  std::optional<FormTerms> form{};  ///< of a closed form, where it is so simple
+};
+
+/// The time of one call without simulating contention. `floor` is that of the same call; `warps`
+/// as in Execution.
+Estimate estimate(const Plan& plan, const Placement& placement, const Binding& binding,
+                  const Wiring& wiring, const Calibration& cost, Protocol protocol,
+                  const ModelFloor& floor, std::uint32_t warps = 0);
+
+/// The critical path of the call, each flow at the rate it would have alone.
+CriticalPath uncontended_critical_path(const Plan& plan, const Binding& binding,
+                                       const Wiring& wiring, const Calibration& cost,
+                                       Protocol protocol, std::uint32_t warps = 0);
+
+}  // namespace collsim

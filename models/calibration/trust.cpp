@@ -1,0 +1,127 @@
+#include "models/calibration/trust.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "models/calibration/calibration_file.h"
+#include "models/machine/gpu_model.h"
+#include "sim/base/data_directory.h"
+
+namespace collsim {
+
+namespace {
+
+constexpr std::array link_kinds{LinkKind::nvlink, LinkKind::pcie, LinkKind::cpu, LinkKind::network};
+constexpr Bytes large{16 << 20};
+
+CalibrationTrust all_guessed() {
+  CalibrationTrust trust;
+  trust.gpu = Trust::guessed;
+  trust.links.fill(Trust::guessed);
+  trust.algorithms = {"ring", "tree", "p2p", "none"};
+  return trust;
+}
+
+Trust read_class(const YamlValue& value) {
+  const std::string name = value.string();
+  for (const Trust trust : {Trust::exact, Trust::measured, Trust::derived, Trust::guessed}) {
+    if (name == to_string(trust)) return trust;
+  }
+  value.fail(fmt::format("'{}' is no class of trust", name), "exact, measured, derived or guessed");
+}
+
+std::vector<std::string> read_names(const YamlValue& value) {
+  std::vector<std::string> names;
+  for (const YamlValue& each : value.sequence()) names.push_back(each.string());
+  return names;
+}
+
+bool is_exact(const CalibrationTrust& trust) {
+  return trust.gpu == Trust::exact && std::all_of(trust.links.begin(), trust.links.end(),
+                                                  [](Trust link) { return link == Trust::exact; });
+}
+
+bool contains(const std::vector<std::string>& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+/// A GPU that the topology does not name is one that the calibration is about.
+bool is_about(const CalibrationTrust& trust, const Device& gpu) {
+  if (trust.models.empty()) return true;
+  const GpuModel* const model = find_gpu_model(gpu.model);
+  return model == nullptr || contains(trust.models, model->name);
+}
+
+}  // namespace
+
+CalibrationTrust read_trust(const YamlValue& value) {
+  if (value.is_scalar()) {
+    if (read_class(value) == Trust::exact) return {};
+    value.fail("one class of all that a calibration says",
+               "exact, or { gpu: ..., nvlink: ..., pcie: ..., cpu: ..., network: ... }");
+  }
+  const YamlMapping keys =
+      value.mapping({"models", "gpu", "nvlink", "pcie", "cpu", "network", "algorithms"});
+  CalibrationTrust trust = all_guessed();
+  if (const auto gpu = keys.find("gpu")) trust.gpu = read_class(*gpu);
+  for (const LinkKind kind : link_kinds) {
+    const auto link = keys.find(calibration_key(kind));
+    if (link) trust.links[static_cast<std::size_t>(kind)] = read_class(*link);
+  }
+  if (const auto models = keys.find("models")) trust.models = read_names(*models);
+  if (const auto algorithms = keys.find("algorithms")) trust.algorithms = read_names(*algorithms);
+  return trust;
+}
+
+CalibrationTrust trust_of_fitted(const std::vector<std::string>& fitted) {
+  CalibrationTrust trust = all_guessed();
+  if (!fitted.empty()) trust.gpu = Trust::measured;
+  for (const LinkKind kind : link_kinds) {
+    const std::string part = "." + std::string(calibration_key(kind));
+    const bool any = std::any_of(fitted.begin(), fitted.end(), [&](const std::string& name) {
+      return name.ends_with(part) || name.find(part + ".") != std::string::npos;
+    });
+    if (any) trust.links[static_cast<std::size_t>(kind)] = Trust::measured;
+  }
+  return trust;
+}
+
+Trust trust_of(const CalibrationTrust& calibration, const Topology& topology,
+               std::span<const DeviceId> gpus, const Wiring& wiring, std::string_view algorithm,
+               bool textbook) {
+  if (is_exact(calibration)) return Trust::exact;
+  if (textbook || !contains(calibration.algorithms, algorithm)) return Trust::guessed;
+  Trust worst = calibration.gpu;
+  for (const DeviceId gpu : gpus) {
+    if (!is_about(calibration, topology.device(gpu))) return Trust::guessed;
+  }
+  for (const auto& wires : wiring.wires) {
+    for (const Wire& wire : wires) {
+      worst = std::max(worst, calibration.links[static_cast<std::size_t>(wire.kind)]);
+    }
+  }
+  return worst;
+}
+
+std::vector<TrustError> load_trust_errors() {
+  const YamlMapping root = load_yaml(find_data_file("trust", "models"), "trust")
+                               .mapping({"measured", "derived", "guessed"});
+  std::vector<TrustError> errors;
+  for (const Trust trust : {Trust::measured, Trust::derived, Trust::guessed}) {
+    const YamlMapping keys = root.at(to_string(trust)).mapping({"from_16_mib", "below", "source"});
+    errors.push_back({trust, keys.at("from_16_mib").fraction(), keys.at("below").fraction(),
+                      keys.at("source").string()});
+  }
+  return errors;
+}
+
+std::optional<double> error_of(std::span<const TrustError> errors, Trust trust, Bytes size) {
+  for (const TrustError& error : errors) {
+    if (error.trust == trust) return size < large ? error.below : error.from_16_mib;
+  }
+  return std::nullopt;
+}
+
+}  // namespace collsim

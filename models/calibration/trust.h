@@ -1,0 +1,46 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/base/units.h"
+#include "sim/base/yaml_reader.h"
+#include "sim/cost/trust.h"
+#include "sim/execution/wiring.h"
+#include "sim/topologies/topology.h"
+
+namespace collsim {
+
+/// A calibration's `trust`: `exact`, or classes by `gpu` and kind of link, with the GPU `models`
+/// and `algorithms` that they are about (docs/formats.md). What it leaves out is guessed. Throws
+/// InputError.
+CalibrationTrust read_trust(const YamlValue& value);
+
+/// Of a calibration that says nothing: all is guessed, but for what `collsim calibrate` lists as
+/// fitted ("simple.alpha.nvlink" speaks for nvlink, and any constant for the GPU).
+CalibrationTrust trust_of_fitted(const std::vector<std::string>& fitted);
+
+/// How far to trust the time of a call: the worst of what it uses. A textbook's schedule has run
+/// nowhere, so that on a machine that is not a textbook's its times are guessed.
+Trust trust_of(const CalibrationTrust& calibration, const Topology& topology,
+               std::span<const DeviceId> gpus, const Wiring& wiring, std::string_view algorithm,
+               bool textbook);
+
+/// How far off predictions of a class have been: medians of absolute errors, as shares.
+struct TrustError {
+  Trust trust = Trust::guessed;
+  double from_16_mib = 0;
+  double below = 0;
+  std::string source;  ///< of whom: "2,317 recorded rows that no fit has seen"
+};
+
+/// Those of models/trust.yaml, best first. Throws InputError.
+std::vector<TrustError> load_trust_errors();
+
+/// The error of a class for calls of a size; none of exact ones.
+std::optional<double> error_of(std::span<const TrustError> errors, Trust trust, Bytes size);
+
+}  // namespace collsim

@@ -1,0 +1,199 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "models/faults/machine_faults.h"
+
+namespace collsim {
+
+namespace {
+
+/// Insertions, deletions and replacements that make one text of the other (Levenshtein).
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i + 1;
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({row[j] + 1, row[j + 1] + 1, replaced});
+    }
+  }
+  return row.back();
+}
+
+class NameTable {
+ public:
+  explicit NameTable(const Topology& topology) : topology_(topology) {
+    for (DeviceId id = 0; id < topology.devices().size(); ++id) {
+      ids_.emplace(topology.device(id).name, id);
+    }
+  }
+
+  DeviceId find(const std::string& name, const Fault& fault) const {
+    const auto found = ids_.find(name);
+    if (found != ids_.end()) return found->second;
+    throw InputError(fault.where, fmt::format("'{}' has no device '{}'", topology_.name(), name),
+                     "a device of it, such as " + nearest(name));
+  }
+
+ private:
+  /// Up to three names, those of least edit distance first.
+  std::string nearest(std::string_view name) const {
+    std::vector<std::pair<std::size_t, std::string_view>> near;
+    for (const auto& [known, id] : ids_) near.emplace_back(edit_distance(name, known), known);
+    const auto count = static_cast<std::ptrdiff_t>(std::min<std::size_t>(near.size(), 3));
+    std::partial_sort(near.begin(), near.begin() + count, near.end());
+    std::string text;
+    for (std::ptrdiff_t i = 0; i < count; ++i) {
+      text += (i == 0 ? "" : ", ") + std::string(near[static_cast<std::size_t>(i)].second);
+    }
+    return text;
+  }
+
+  const Topology& topology_;
+  std::map<std::string, DeviceId, std::less<>> ids_;
+};
+
+std::string neighbours(const Topology& topology, DeviceId device) {
+  std::string text;
+  for (const LinkId link : topology.links_from(device)) {
+    text += (text.empty() ? "" : ", ") + topology.device(topology.link(link).to).name;
+    if (text.size() > 100) return text + ", ...";
+  }
+  return text;
+}
+
+std::int32_t find_host(const std::string& name, const Fault& fault, const Topology& topology) {
+  const auto hosts = static_cast<std::int32_t>(topology.node_count());
+  for (std::int32_t node = 0; node < hosts; ++node) {
+    if (name == fmt::format("node{}", node)) return node;
+  }
+  throw InputError(fault.where, fmt::format("'{}' has no host '{}'", topology.name(), name),
+                   hosts == 1 ? "node0" : fmt::format("node0 to node{}", hosts - 1));
+}
+
+/// All links by which a node's devices reach what is outside it.
+std::vector<LinkId> links_out_of(const std::string& name, const Fault& fault,
+                                 const Topology& topology) {
+  const std::int32_t node = find_host(name, fault, topology);
+  std::vector<LinkId> links;
+  for (LinkId id = 0; id < topology.links().size(); ++id) {
+    const Link& link = topology.link(id);
+    if (topology.device(link.from).node == node && topology.device(link.to).node != node) {
+      links.push_back(id);
+    }
+  }
+  if (links.empty()) {
+    throw InputError(fault.where, fmt::format("no link leaves {}", name),
+                     "late or speed of its ranks; or a link or device inside it");
+  }
+  return links;
+}
+
+std::vector<LinkId> outgoing(const Fault& fault, const std::pair<std::string, std::string>& names,
+                             const NameTable& table, const Topology& topology) {
+  if (fault.target == Fault::Target::host) return links_out_of(names.first, fault, topology);
+  const DeviceId device = table.find(names.first, fault);
+  std::vector<LinkId> links;
+  switch (fault.target) {
+    case Fault::Target::cable: {
+      const DeviceId other = table.find(names.second, fault);
+      for (const LinkId link : topology.links_from(device)) {
+        if (topology.link(link).to == other) links.push_back(link);
+      }
+      if (links.empty()) {
+        throw InputError(
+            fault.where, fmt::format("no link joins {} and {}", names.first, names.second),
+            fmt::format("one of {}'s: to {}", names.first, neighbours(topology, device)));
+      }
+      break;
+    }
+    case Fault::Target::port:
+      for (const LinkId link : topology.links_from(device)) {
+        if (topology.device(topology.link(link).to).node != topology.device(device).node) {
+          links.push_back(link);
+        }
+      }
+      if (links.empty() || topology.device(device).node < 0) {
+        throw InputError(
+            fault.where, fmt::format("{} is not a port of a node on the network", names.first),
+            fmt::format("a NIC; 'link: {0} - {1}' for one link of it, 'device: {0}' "
+                        "for all",
+                        names.first,
+                        topology.device(topology.link(topology.links_from(device)[0]).to).name));
+      }
+      break;
+    case Fault::Target::device:
+      links.assign(topology.links_from(device).begin(), topology.links_from(device).end());
+      break;
+    case Fault::Target::host:
+    case Fault::Target::rank:
+      break;
+  }
+  return links;
+}
+
+LinkFault find_links(const Fault& fault, const NameTable& table, const Topology& topology) {
+  LinkFault found;
+  for (const auto& names : fault.names) {
+    for (const LinkId link : outgoing(fault, names, table, topology)) {
+      if (fault.direction != Fault::Direction::in) found.links.push_back(link);
+      if (fault.direction != Fault::Direction::out) {
+        found.links.push_back(topology.link(link).reverse);
+      }
+    }
+  }
+  if (fault.traffic) {
+    for (const LinkId link : found.links) {
+      if (*fault.traffic < topology.link(link).bandwidth) continue;
+      throw InputError(
+          fault.where,
+          fmt::format("traffic of {} on {}, which has {}", to_string(*fault.traffic),
+                      topology.link_name(link), to_string(topology.link(link).bandwidth)),
+          "less than the link has; or dead: true");
+    }
+  }
+  found.share = fault.share.value_or(1);
+  found.rate = fault.rate;
+  found.traffic = fault.traffic;
+  found.dead = fault.dead;
+  found.latency = fault.latency;
+  found.jitter = fault.jitter;
+  found.from = fault.from;
+  found.until = fault.until;
+  found.detection = fault.detection;
+  return found;
+}
+
+}  // namespace
+
+MachineFaults find_faults(std::span<const Fault> faults, const Topology& topology, Rank ranks,
+                          std::uint64_t seed) {
+  MachineFaults found;
+  found.seed = seed;
+  const NameTable table(topology);
+  for (const Fault& fault : faults) {
+    if (fault.target == Fault::Target::host && fault.changes_ranks()) {
+      for (const auto& [host, none] : fault.names) {
+        found.hosts.push_back({find_host(host, fault, topology), fault.late, fault.speed});
+      }
+    }
+    if (fault.target != Fault::Target::rank) {
+      if (fault.changes_links()) found.links.push_back(find_links(fault, table, topology));
+      continue;
+    }
+    if (fault.rank >= ranks) {
+      throw InputError(fault.where, fmt::format("rank {} of {} ranks", fault.rank, ranks),
+                       fmt::format("0 to {}", ranks - 1));
+    }
+    found.ranks.push_back({fault.rank, fault.late, fault.speed});
+  }
+  return found;
+}
+
+}  // namespace collsim

@@ -1,0 +1,59 @@
+#include "models/imports/machine.h"
+
+#include <fmt/format.h>
+
+#include <system_error>
+#include <utility>
+
+#include "models/imports/import.h"
+#include "models/machine/gpu_model.h"
+#include "sim/base/data_directory.h"
+#include "sim/topologies/loader.h"
+#include "sim/topologies/topology_writer.h"
+
+namespace collsim {
+
+namespace {
+
+constexpr std::string_view calibrations = "models/calibrations";
+
+void check_calibration(const YamlValue& name) {
+  std::error_code unreadable;
+  const auto file = data_directory() / calibrations / (name.string() + ".yaml");
+  if (std::filesystem::exists(file, unreadable)) return;
+  name.fail(fmt::format("there is no calibration '{}'", name.string()),
+            fmt::format("one of {}; a file of your own goes with --calibration FILE",
+                        fmt::join(shipped_names(calibrations), ", ")));
+}
+
+void check_gpu_model(const YamlValue& model) {
+  if (known_compute_capability(model.string())) return;
+  model.fail(fmt::format("no GPU '{}' is known", model.string()),
+             fmt::format("a name with one of {}; or its compute capability, as in sm_90",
+                         gpu_model_names()));
+}
+
+Machine import_machine(const std::filesystem::path& path) {
+  ImportedNode imported = import_node(read_text_file(path, "an XML file"));
+  const ClusterText cluster{path.stem().string(), {}, std::move(imported.node), 1, {}, {}};
+  return {read_machine({"what " + path.string() + " describes", topology_text(cluster)}),
+          std::move(imported.warnings)};
+}
+
+}  // namespace
+
+TopologyLibrary shipped_library() {
+  return {data_directory() / "topologies", check_calibration, check_gpu_model};
+}
+
+Machine load_machine(std::string_view name, const std::filesystem::path& base) {
+  const std::filesystem::path path = find_data_file(name, "topologies", base);
+  if (path.extension() == ".xml") return import_machine(path);
+  return {load_topology(path, shipped_library()), {}};
+}
+
+Topology read_machine(const TextFile& text) {
+  return read_topology(text, shipped_library());
+}
+
+}  // namespace collsim

@@ -1,0 +1,165 @@
+#include "models/machine/host_memory.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "sim/execution/gpu_cache.h"
+
+namespace collsim {
+
+namespace {
+
+/// Numbers what hops share as they come to use it.
+class ShareTable {
+ public:
+  explicit ShareTable(Wiring& wiring) : wiring_(wiring) {}
+
+  ResourceId of(HostShare share, std::uint32_t id) {
+    const auto [found, added] =
+        numbers_.emplace(std::pair(share, id), static_cast<ResourceId>(wiring_.nominal.size()));
+    if (added) {
+      wiring_.nominal.push_back(unlimited);
+      wiring_.kinds.emplace_back();
+      wiring_.origins.push_back({true, id, share});
+    }
+    return found->second;
+  }
+
+ private:
+  Wiring& wiring_;
+  std::map<std::pair<HostShare, std::uint32_t>, ResourceId> numbers_;
+};
+
+/// The memory in which a connection has its buffer, if it goes through one that was measured.
+std::optional<ResourceId> memory_of(const Wire& wire, const Wiring& wiring) {
+  for (const ResourceId resource : wire.resources) {
+    if (wiring.origins[resource].host == HostShare::memory) return resource;
+  }
+  return std::nullopt;
+}
+
+/// Data of the largest slice that each connection of a channel carries. The first loop has it.
+std::vector<Bytes> largest_slices(const Plan& plan, const Binding& binding, std::uint32_t channel) {
+  const Schedule& schedule = plan.schedule(channel);
+  std::vector<Bytes> largest(schedule.connections().size());
+  for (Rank rank = 0; rank < schedule.ranks(); ++rank) {
+    for (std::uint32_t lane = 0; lane < schedule.lanes(); ++lane) {
+      for (const Primitive& primitive : schedule.program(rank, lane)) {
+        if (!sends(primitive.kind)) continue;
+        const Bytes chunk = binding.chunk_bytes(channel, 0, primitive.chunks());
+        const Bytes slice = binding.slice_bytes(chunk, 0);
+        for (const ConnectionId peer : schedule.peers(primitive.send_group)) {
+          largest[peer] = std::max(largest[peer], slice);
+        }
+      }
+    }
+  }
+  return largest;
+}
+
+/// Bytes of the buffers in each node's memory: a FIFO goes round all its slots, of which each is
+/// filled as far as the slices are large.
+std::map<ResourceId, Bytes> footprints(const Wiring& wiring, const Plan& plan,
+                                       const Binding& binding, Protocol protocol) {
+  std::map<ResourceId, Bytes> bytes;
+  for (std::uint32_t channel = 0; channel < binding.channels(); ++channel) {
+    if (binding.loops(channel) == 0) continue;
+    const std::vector<Bytes> slices = largest_slices(plan, binding, channel);
+    for (std::size_t i = 0; i < slices.size(); ++i) {
+      const auto memory = memory_of(wiring.wires[channel][i], wiring);
+      if (!memory) continue;
+      const double slot = bytes_per_byte(protocol) * static_cast<double>(slices[i].count);
+      bytes[*memory] += {binding.chunking().credits * static_cast<std::int64_t>(slot)};
+    }
+  }
+  return bytes;
+}
+
+/// Chunks that a rank sends in one loop of a channel, and those of them in turn with receives.
+struct SentChunks {
+  double all = 0;
+  double in_turn = 0;
+};
+
+SentChunks sent_chunks(const Schedule& schedule, Rank rank) {
+  SentChunks sent;
+  for (std::uint32_t lane = 0; lane < schedule.lanes(); ++lane) {
+    double only_sent = 0;
+    double only_received = 0;
+    for (const Primitive& primitive : schedule.program(rank, lane)) {
+      if (sends(primitive.kind)) sent.all += primitive.chunk_count;
+      if (!receives(primitive.kind)) only_sent += primitive.chunk_count;
+      if (!sends(primitive.kind)) only_received += primitive.chunk_count;
+    }
+    sent.in_turn += std::min(only_sent, only_received);
+  }
+  return sent;
+}
+
+}  // namespace
+
+BytesPerSecond memory_rate(const MemoryCost& cost, Bytes footprint) {
+  const double cached = cached_share(static_cast<double>(footprint.count), cost.cache);
+  return {1 / (cached / cost.cached.value + (1 - cached) / cost.rate.value)};
+}
+
+BytesPerSecond both_ways_rate(const MemoryCost& cost, double in_turn) {
+  return {1 / (in_turn / cost.in_turn.value + (1 - in_turn) / cost.at_once.value)};
+}
+
+double share_in_turn(const Plan& plan, const Binding& binding, Rank rank) {
+  SentChunks sent;
+  for (std::uint32_t channel = 0; channel < binding.channels(); ++channel) {
+    if (binding.loops(channel) == 0) continue;
+    const SentChunks own = sent_chunks(plan.schedule(channel), rank);
+    sent.all += own.all;
+    sent.in_turn += own.in_turn;
+  }
+  return sent.all == 0 ? 0 : sent.in_turn / sent.all;
+}
+
+void load_host_memory(Wiring& wiring, const Plan& plan, const Topology& topology,
+                      std::span<const DeviceId> gpus, const HopRules& rules) {
+  if (!rules.through_host_memory) return;
+  ShareTable table(wiring);
+  for (std::uint32_t channel = 0; channel < plan.channels(); ++channel) {
+    const Schedule& schedule = plan.schedule(channel);
+    const auto connections = schedule.connections();
+    for (std::size_t i = 0; i < connections.size(); ++i) {
+      const auto& [src, dst, lane] = connections[i];
+      if (schedule.is_agent(src) || schedule.is_agent(dst)) continue;
+      if (!rules.through_host_memory(src, dst)) continue;
+      const auto node = static_cast<std::uint32_t>(topology.device(gpus[dst]).node);
+      std::vector<ResourceId>& resources = wiring.wires[channel][i].resources;
+      resources.push_back(table.of(HostShare::memory, node));
+      resources.push_back(table.of(HostShare::gpu, gpus[src]));
+      resources.push_back(table.of(HostShare::gpu, gpus[dst]));
+    }
+  }
+}
+
+bool loads_host_memory(const Wiring& wiring) {
+  return std::any_of(wiring.origins.begin(), wiring.origins.end(),
+                     [](const ResourceOrigin& origin) { return origin.host.has_value(); });
+}
+
+void set_host_memory(Wiring& wiring, const Plan& plan, const Binding& binding,
+                     std::span<const DeviceId> gpus, Protocol protocol, const Calibration& cost) {
+  // What links lose to short stores is no load of memory.
+  const double loss = cost.of(protocol).wire_factor / bytes_per_byte(protocol);
+  for (const auto& [memory, footprint] : footprints(wiring, plan, binding, protocol)) {
+    wiring.capacities[memory] = loss * memory_rate(cost.memory, footprint);
+  }
+  for (ResourceId resource = 0; resource < wiring.origins.size(); ++resource) {
+    if (wiring.origins[resource].host != HostShare::gpu) continue;
+    const auto gpu = std::find(gpus.begin(), gpus.end(), wiring.origins[resource].id);
+    const auto rank = static_cast<Rank>(gpu - gpus.begin());
+    wiring.capacities[resource] =
+        loss * both_ways_rate(cost.memory, share_in_turn(plan, binding, rank));
+  }
+}
+
+}  // namespace collsim

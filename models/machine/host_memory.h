@@ -1,0 +1,43 @@
+#pragma once
+
+#include <span>
+
+#include "models/machine/wiring.h"
+#include "sim/base/units.h"
+#include "sim/cost/calibration.h"
+#include "sim/execution/binding.h"
+#include "sim/execution/wiring.h"
+#include "sim/plan/plan.h"
+#include "sim/topologies/topology.h"
+
+namespace collsim {
+
+/// What a node's host memory carries, all its GPUs together, while their buffers there have so many
+/// bytes. They are filled in turn, so that of those that outgrow the cache ever fewer are still in
+/// it when their turn comes (cached_share()), as measured on two H200 hosts (recordings/h200x4,
+/// recordings/h200.csv).
+BytesPerSecond memory_rate(const MemoryCost& cost, Bytes footprint);
+
+/// What a GPU's link carries both ways together, where that share of what it sends, from 0 to 1, is
+/// sent and received in turn.
+BytesPerSecond both_ways_rate(const MemoryCost& cost, double in_turn);
+
+/// Of what a rank sends in a call, the share for which it receives as much without sending: in a
+/// ring of two all, in one of many the first chunk of each loop. Lanes of a tree do both at once.
+double share_in_turn(const Plan& plan, const Binding& binding, Rank rank);
+
+/// Lets every hop that the rules lead through host memory load the memory of its node and the links
+/// of both GPUs both ways; a node's memory is one, however many CPUs it has, as on the machines
+/// that were measured. Capacities are without limit until set_host_memory().
+void load_host_memory(Wiring& wiring, const Plan& plan, const Topology& topology,
+                      std::span<const DeviceId> gpus, const HopRules& rules);
+
+/// Whether any hop goes through measured host memory.
+bool loads_host_memory(const Wiring& wiring);
+
+/// The capacities that they have for one call: its channels, slices and protocol say how large the
+/// buffers are that it fills. They are in bytes of `wire_factor`, as loads are.
+void set_host_memory(Wiring& wiring, const Plan& plan, const Binding& binding,
+                     std::span<const DeviceId> gpus, Protocol protocol, const Calibration& cost);
+
+}  // namespace collsim

@@ -1,0 +1,90 @@
+#include "models/machine/resource_load.h"
+
+#include <cstddef>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "sim/execution/thread_block_cost.h"
+
+namespace collsim {
+
+namespace {
+
+/// Bytes of every chunk of one channel in all loops.
+std::vector<double> chunk_bytes(const Schedule& schedule, const Binding& binding,
+                                std::uint32_t channel) {
+  std::vector<double> bytes(schedule.chunks());
+  for (std::uint32_t chunk = 0; chunk < schedule.chunks(); ++chunk) {
+    for (std::uint32_t loop = 0; loop < binding.loops(channel); ++loop) {
+      const Bytes once = binding.chunk_bytes(channel, loop, {chunk, 1});
+      bytes[chunk] += static_cast<double>(once.count);
+    }
+  }
+  return bytes;
+}
+
+/// What the call puts on one channel.
+struct ChannelLoad {
+  std::vector<double> connections;  ///< bytes of data
+  std::vector<Seconds> busy;        ///< by rank: of its thread block
+};
+
+ChannelLoad channel_load(const Schedule& schedule, const Binding& binding, std::uint32_t channel,
+                         const ProtocolCost& cost) {
+  const std::vector<double> of_chunk = chunk_bytes(schedule, binding, channel);
+  ChannelLoad load{std::vector<double>(schedule.connections().size()),
+                   std::vector<Seconds>(schedule.ranks())};
+  for (Rank rank = 0; rank < schedule.participants(); ++rank) {
+    for (std::uint32_t lane = 0; lane < schedule.lanes(); ++lane) {
+      for (const Primitive& primitive : schedule.program(rank, lane)) {
+        double moved = 0;
+        for (std::uint32_t i = 0; i < primitive.chunk_count; ++i) {
+          moved += of_chunk[primitive.first_chunk + i];
+        }
+        if (rank < schedule.ranks()) {
+          const BytesPerSecond rate = cost.rate_of(touches_of(schedule, primitive));
+          load.busy[rank] += Seconds{cost.wire_factor * moved / rate.value};
+        }
+        if (!sends(primitive.kind)) continue;
+        for (const ConnectionId peer : schedule.peers(primitive.send_group)) {
+          load.connections[peer] += moved;
+        }
+      }
+    }
+  }
+  return load;
+}
+
+}  // namespace
+
+ResourceLoad resource_load(const Plan& plan, const Binding& binding, const Wiring& wiring,
+                           const ProtocolCost& cost) {
+  ResourceLoad load;
+  load.resources.resize(wiring.capacities.size());
+  std::map<std::uint32_t, std::pair<std::uint32_t, ChannelLoad>> known;  // by schedule
+  for (std::uint32_t channel = 0; channel < binding.channels(); ++channel) {
+    const Schedule& schedule = plan.schedule(channel);
+    auto& [other, once] = known[plan.schedule_of_channel[channel]];
+    if (once.busy.empty() || !binding.alike(channel, other)) {
+      other = channel;
+      once = channel_load(schedule, binding, channel, cost);
+    }
+    const std::vector<double>& bytes = once.connections;
+    std::vector<ThreadBlockLoad> blocks(schedule.ranks());
+    for (Rank rank = 0; rank < schedule.ranks(); ++rank) blocks[rank].busy = once.busy[rank];
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+      const double on_wire = cost.wire_factor * bytes[i];
+      const Rank sender = schedule.connections()[i].src;
+      if (!schedule.is_agent(sender)) blocks[sender].sent += on_wire;
+      const Wire& wire = wiring.wires[channel][i];
+      for (const ResourceId resource : wire.resources) load.resources[resource] += on_wire;
+      const double on_network = cost.proxy_factor * bytes[i];
+      for (const ResourceId resource : wire.network) load.resources[resource] += on_network;
+    }
+    load.thread_blocks.push_back(std::move(blocks));
+  }
+  return load;
+}
+
+}  // namespace collsim

@@ -1,0 +1,80 @@
+#include "models/machine/resource_table.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace collsim {
+
+namespace {
+
+constexpr ResourceId unused = std::numeric_limits<ResourceId>::max();
+
+}  // namespace
+
+Wire wire_along(const Topology& topology, std::span<const LinkId> way) {
+  Wire wire;
+  for (const LinkId link : way) {
+    wire.latency += topology.link(link).latency;
+    wire.kind = std::max(wire.kind, topology.link(link).kind);
+  }
+  return wire;
+}
+
+ResourceTable::ResourceTable(const Topology& topology, Wiring& wiring)
+    : topology_(topology),
+      wiring_(wiring),
+      of_link_(topology.links().size(), unused),
+      of_shared_(topology.shared_resources().size(), unused),
+      shared_by_link_(topology.links().size()) {
+  for (SharedResourceId id = 0; id < topology.shared_resources().size(); ++id) {
+    for (const LinkId link : topology.shared_resources()[id].links) {
+      shared_by_link_[link].push_back(id);
+    }
+  }
+  for (ResourceId id = 0; id < wiring.origins.size(); ++id) {
+    const ResourceOrigin& origin = wiring.origins[id];
+    if (origin.host) continue;  // not of the topology
+    (origin.shared ? of_shared_ : of_link_)[origin.id] = id;
+  }
+}
+
+void ResourceTable::load(Wire& wire, std::span<const LinkId> way, bool has_proxy) {
+  bool on_network = false;
+  for (const LinkId link : way) {
+    on_network = on_network || (has_proxy && topology_.link(link).kind == LinkKind::network);
+    add_link(link, on_network ? wire.network : wire.resources);
+  }
+}
+
+void ResourceTable::add_link(LinkId id, std::vector<ResourceId>& route) {
+  if (of_link_[id] == unused) {
+    const Link& link = topology_.link(id);
+    of_link_[id] = add(link.bandwidth, link.kind, {false, id});
+    if (link.burst.size.count > 0) {
+      wiring_.bursts.resize(wiring_.nominal.size());
+      wiring_.bursts.back() = link.burst;
+    }
+  }
+  route.push_back(of_link_[id]);
+  for (const SharedResourceId shared : shared_by_link_[id]) {
+    if (of_shared_[shared] == unused) {
+      of_shared_[shared] =
+          add(topology_.shared_resources()[shared].bandwidth, std::nullopt, {true, shared});
+    }
+    const ResourceId resource = of_shared_[shared];
+    if (std::find(route.begin(), route.end(), resource) == route.end()) {
+      route.push_back(resource);
+    }
+  }
+}
+
+ResourceId ResourceTable::add(BytesPerSecond nominal, std::optional<LinkKind> kind,
+                              ResourceOrigin origin) {
+  const auto id = static_cast<ResourceId>(wiring_.nominal.size());
+  wiring_.nominal.push_back(nominal);
+  wiring_.kinds.push_back(kind);
+  wiring_.origins.push_back(origin);
+  return id;
+}
+
+}  // namespace collsim

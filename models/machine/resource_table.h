@@ -1,0 +1,35 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "sim/execution/wiring.h"
+#include "sim/topologies/topology.h"
+
+namespace collsim {
+
+/// What the whole way says: its latency and the slowest kind of its links. It loads nothing yet.
+Wire wire_along(const Topology& topology, std::span<const LinkId> way);
+
+/// Numbers links and shared resources of a machine as wires come to use them. It refers to both.
+class ResourceTable {
+ public:
+  /// Goes on where the wiring is; set_efficiency() is due when all is laid.
+  ResourceTable(const Topology& topology, Wiring& wiring);
+
+  /// Lets the wire load what lies on the way; what is used for the first time is added to the
+  /// wiring. With a proxy all from the first link of a network on is the proxy's to load.
+  void load(Wire& wire, std::span<const LinkId> way, bool has_proxy);
+
+ private:
+  void add_link(LinkId id, std::vector<ResourceId>& route);
+  ResourceId add(BytesPerSecond nominal, std::optional<LinkKind> kind, ResourceOrigin origin);
+
+  const Topology& topology_;
+  Wiring& wiring_;
+  std::vector<ResourceId> of_link_;
+  std::vector<ResourceId> of_shared_;
+  std::vector<std::vector<SharedResourceId>> shared_by_link_;
+};
+
+}  // namespace collsim

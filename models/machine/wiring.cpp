@@ -1,0 +1,199 @@
+#include "models/machine/wiring.h"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "models/machine/host_memory.h"
+#include "models/machine/resource_table.h"
+#include "models/machine/switch_placement.h"
+#include "sim/base/input_error.h"
+#include "sim/topologies/routing.h"
+
+namespace collsim {
+
+namespace {
+
+/// The CPU to which a GPU has the fewest links; nothing where its node has none.
+std::optional<DeviceId> nearest_cpu(const Topology& topology, Router& router, DeviceId gpu) {
+  std::optional<DeviceId> nearest;
+  std::size_t fewest = std::numeric_limits<std::size_t>::max();
+  for (DeviceId id = 0; id < topology.devices().size(); ++id) {
+    const Device& device = topology.device(id);
+    if (device.kind != DeviceKind::cpu || device.node != topology.device(gpu).node) continue;
+    const std::size_t links = router.route(gpu, id).links.size();
+    if (links >= fewest) continue;
+    fewest = links;
+    nearest = id;
+  }
+  return nearest;
+}
+
+void append(std::vector<LinkId>& links, const Route& route) {
+  links.insert(links.end(), route.links.begin(), route.links.end());
+}
+
+std::vector<LinkId> links_through_host(const Topology& topology, Router& router, DeviceId from,
+                                       DeviceId to) {
+  const auto cpu = nearest_cpu(topology, router, to);
+  if (!cpu) return router.route(from, to).links;
+  std::vector<LinkId> links = router.route(from, *cpu).links;
+  append(links, router.route(*cpu, to));
+  return links;
+}
+
+/// Nothing where the NICs are not joined.
+std::optional<std::vector<LinkId>> links_by_nics(Router& router, DeviceId from, const HopNics& nics,
+                                                 DeviceId to, std::uint32_t channel) {
+  try {
+    std::vector<LinkId> links;
+    if (nics.relay) append(links, router.route(from, *nics.relay, channel));
+    append(links, router.route(nics.relay.value_or(from), nics.out, channel));
+    append(links, router.route(nics.out, nics.in, channel));
+    append(links, router.route(nics.in, to, channel));
+    return links;
+  } catch (const InputError&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
+std::vector<LinkId> links_of_hop(const Topology& topology, Router& router,
+                                 std::span<const DeviceId> gpus, const HopRules& rules,
+                                 std::uint32_t channel, Rank from, Rank to) {
+  if (rules.through_host_memory && rules.through_host_memory(from, to)) {
+    return links_through_host(topology, router, gpus[from], gpus[to]);
+  }
+  if (rules.nics) {
+    if (const auto nics = rules.nics(channel, from, to)) {
+      auto links = links_by_nics(router, gpus[from], *nics, gpus[to], channel);
+      if (links) return *links;
+    }
+  }
+  return router.route(gpus[from], gpus[to], channel).links;
+}
+
+namespace {
+
+/// The links of every connection of one channel, in order.
+using Ways = std::vector<std::vector<LinkId>>;
+
+/// Finds the ways of one channel's connections; a switch agent is where SwitchPlacement puts it.
+class WayFinder {
+ public:
+  WayFinder(const Topology& topology, std::span<const DeviceId> gpus, const HopRules& rules)
+      : topology_(topology),
+        gpus_(gpus),
+        rules_(rules),
+        router_(topology),
+        switches_(topology, gpus) {}
+
+  Ways find(const Plan& plan, std::uint32_t channel) {
+    const Schedule& schedule = plan.schedule(channel);
+    const std::vector<DeviceId> sites = switches_.of(plan, channel);
+    const auto device_of = [&](Rank participant) {
+      return schedule.is_agent(participant) ? sites[participant - schedule.ranks()]
+                                            : gpus_[participant];
+    };
+    Ways ways;
+    for (const auto& [src, dst, lane] : schedule.connections()) {
+      if (schedule.is_agent(dst)) {
+        ways.push_back(reversed(router_.route(device_of(dst), device_of(src), channel).links));
+      } else if (schedule.is_agent(src)) {
+        ways.push_back(router_.route(device_of(src), device_of(dst), channel).links);
+      } else {
+        ways.push_back(links_of_hop(topology_, router_, gpus_, rules_, channel, src, dst));
+      }
+    }
+    return ways;
+  }
+
+ private:
+  /// Sums go back on the way that copies come.
+  std::vector<LinkId> reversed(const std::vector<LinkId>& way) const {
+    std::vector<LinkId> back;
+    for (auto link = way.rbegin(); link != way.rend(); ++link) {
+      back.push_back(topology_.link(*link).reverse);
+    }
+    return back;
+  }
+
+  const Topology& topology_;
+  std::span<const DeviceId> gpus_;
+  const HopRules& rules_;
+  Router router_;
+  SwitchPlacement switches_;
+};
+
+/// The connections of an agent that are used together with others: their messages are one sum, or
+/// copies of one.
+std::set<ConnectionId> joint_connections(const Schedule& schedule, Rank agent,
+                                         PeerGroupId (*group_of)(const Primitive& primitive)) {
+  std::set<ConnectionId> joint;
+  for (std::uint32_t lane = 0; lane < schedule.lanes(); ++lane) {
+    for (const Primitive& primitive : schedule.program(agent, lane)) {
+      const auto group = schedule.peers(group_of(primitive));
+      if (group.size() > 1) joint.insert(group.begin(), group.end());
+    }
+  }
+  return joint;
+}
+
+PeerGroupId receive_group(const Primitive& primitive) {
+  return primitive.receive_group;
+}
+PeerGroupId send_group(const Primitive& primitive) {
+  return primitive.send_group;
+}
+
+/// The switches on the way to the network's agent add up as well, and those on the way from it
+/// copy: a link that several ways share carries one message for all, and is the first one's.
+void merge_at_switches(const Schedule& schedule, Ways& ways) {
+  for (Rank agent = schedule.ranks(); agent < schedule.participants(); ++agent) {
+    if (schedule.agents()[agent - schedule.ranks()] != SwitchAgent::network) continue;
+    for (const auto group_of : {receive_group, send_group}) {
+      std::set<LinkId> used;
+      for (const ConnectionId id : joint_connections(schedule, agent, group_of)) {
+        std::erase_if(ways[id], [&](LinkId link) { return !used.insert(link).second; });
+      }
+    }
+  }
+}
+
+}  // namespace
+
+Wiring wire(const Plan& plan, const Topology& topology, std::span<const DeviceId> gpus,
+            const Calibration& cost, const HopRules& rules) {
+  WayFinder finder(topology, gpus, rules);
+  Wiring wiring;
+  ResourceTable table(topology, wiring);
+  wiring.wires.resize(plan.channels());
+  for (std::uint32_t channel = 0; channel < plan.channels(); ++channel) {
+    const Schedule& schedule = plan.schedule(channel);
+    Ways ways = finder.find(plan, channel);
+    std::vector<Wire>& wires = wiring.wires[channel];
+    for (const auto& way : ways) wires.push_back(wire_along(topology, way));
+    merge_at_switches(schedule, ways);
+    for (std::size_t i = 0; i < ways.size(); ++i) {
+      const bool has_proxy = cost.proxy.used && !schedule.is_agent(schedule.connections()[i].src);
+      table.load(wires[i], ways[i], has_proxy);
+    }
+  }
+  if (cost.memory.used) load_host_memory(wiring, plan, topology, gpus, rules);
+  set_efficiency(wiring, cost);
+  return wiring;
+}
+
+void set_efficiency(Wiring& wiring, const Calibration& cost) {
+  wiring.capacities.resize(wiring.nominal.size());
+  for (std::size_t i = 0; i < wiring.nominal.size(); ++i) {
+    const auto kind = wiring.kinds[i];
+    const double share = kind ? cost.efficiency[static_cast<std::size_t>(*kind)] : 1;
+    wiring.capacities[i] = share * wiring.nominal[i];
+  }
+}
+
+}  // namespace collsim

@@ -1,0 +1,191 @@
+#include "models/prediction/fault_ranking.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "models/calibration/trust.h"
+#include "models/faults/steady_state.h"
+#include "models/machine/resource_load.h"
+#include "sim/base/parallel.h"
+
+namespace collsim {
+
+namespace {
+
+/// The resources of a cable that the wiring uses, one for each direction.
+using CableResources = std::map<LinkId, std::vector<ResourceId>>;
+
+CableResources resources_of_cables(const Wiring& wiring, const Topology& topology) {
+  CableResources resources;
+  for (ResourceId id = 0; id < wiring.origins.size(); ++id) {
+    const ResourceOrigin& origin = wiring.origins[id];
+    if (origin.shared) continue;
+    resources[std::min(origin.id, topology.link(origin.id).reverse)].push_back(id);
+  }
+  return resources;
+}
+
+/// Colour refinement takes a round over all connections for every few colours that it finds.
+std::size_t max_colours(const Plan& plan) {
+  constexpr std::size_t most = 1024;
+  constexpr std::size_t least = 64;
+  constexpr std::size_t work = std::size_t{1} << 24;
+  std::size_t connections = 1;
+  for (std::uint32_t channel = 0; channel < plan.channels(); ++channel) {
+    connections += plan.schedule(channel).connections().size();
+  }
+  return std::clamp(work / connections, least, most);
+}
+
+class Ranker {
+ public:
+  Ranker(const Predictor& predictor, Bytes size, double share, const RankingEffort& effort)
+      : predictor_(predictor),
+        call_(predictor.call(size)),
+        execution_(predictor.execution(call_)),
+        long_call_(execution_),
+        resources_(resources_of_cables(call_.wiring(), predictor.topology())),
+        effort_(effort) {
+    ranking_.share = share;
+  }
+
+  FaultRanking rank() && {
+    find_healthy();
+    find_classes();
+    bound();
+    sort();
+    simulate();
+    for (RankedLink& ranked : ranking_.links) {
+      ranked.slowdown = ranked.time.value / ranking_.healthy.time.value;
+      ranked.slowdown_at_most = ranked.at_most.value / ranking_.healthy.time.value;
+    }
+    sort();
+    return std::move(ranking_);
+  }
+
+ private:
+  void find_healthy() {
+    Prediction& healthy = ranking_.healthy;
+    healthy.size = call_.binding.size();
+    healthy.algorithm = call_.algorithm;
+    healthy.protocol = call_.protocol;
+    healthy.bounds = predictor_.bounds_of(call_);
+    healthy.floor = predictor_.floor_of(call_);
+    healthy.trust = trust_of(predictor_.cost().trust, predictor_.topology(),
+                             predictor_.topology().gpus(), call_.wiring(), call_.algorithm,
+                             predictor_.run().schedule == ScheduleKind::textbook);
+    const auto found = long_call_.time({}, effort_.healthy, effort_.threads);
+    if (!found) {
+      ranking_.origin = TimeOrigin::bounds;
+      healthy.time = healthy.floor.largest();
+      return;
+    }
+    ranking_.origin = found->whole ? TimeOrigin::simulated : TimeOrigin::steady_state;
+    healthy.time = found->time;
+    messages_ = found->messages;
+    if (found->whole) healthy.transfers = found->messages;
+  }
+
+  void find_classes() {
+    const ProtocolCost& cost = predictor_.cost().of(call_.protocol);
+    load_ = resource_load(call_.layout->plan, call_.binding, call_.wiring(), cost);
+    std::size_t used = 0;
+    for (LinkClass& links :
+         link_classes(call_.layout->plan, call_.binding, call_.wiring(), predictor_.topology(),
+                      load_, max_colours(call_.layout->plan))) {
+      used += links.cables.size();
+      ranking_.links.emplace_back().links = std::move(links);
+    }
+    ranking_.idle_cables = predictor_.topology().links().size() / 2 - used;
+  }
+
+  /// What holds of every cable without simulation.
+  void bound() {
+    const Seconds launch =
+        predictor_.cost().startup(call_.protocol, call_.layout->plan.collective, 1, 0);
+    const Seconds healthy = ranking_.healthy.time;
+    const double factor = 1 / ranking_.share;
+    for (RankedLink& ranked : ranking_.links) {
+      double busier = 0;
+      double both = 0;
+      for (const ResourceId id : resources_.at(ranked.links.cables.front())) {
+        const double seconds = load_.resources[id] / call_.wiring().capacities[id].value;
+        busier = std::max(busier, seconds);
+        both += seconds;
+      }
+      ranked.busy = busier / healthy.value;
+      ranked.origin = TimeOrigin::bounds;
+      ranked.time = std::max(healthy, launch + Seconds{factor * busier});
+      ranked.at_most = {std::numeric_limits<double>::infinity()};
+      if (ranking_.origin == TimeOrigin::bounds) continue;
+      ranked.at_most = std::min(factor * healthy, healthy + Seconds{(factor - 1) * both});
+      ranked.at_most = std::max(ranked.at_most, ranked.time);
+    }
+  }
+
+  void sort() {
+    std::stable_sort(ranking_.links.begin(), ranking_.links.end(),
+                     [](const RankedLink& a, const RankedLink& b) {
+                       return std::pair(a.time, a.at_most) > std::pair(b.time, b.at_most);
+                     });
+  }
+
+  void simulate() {
+    if (ranking_.origin == TimeOrigin::bounds) return;
+    const std::uint64_t affordable = effort_.transfers / std::max<std::uint64_t>(messages_, 1);
+    const std::size_t count = std::min<std::uint64_t>(ranking_.links.size(), affordable);
+    constexpr std::uint64_t patience = 3;  // a fault's steady state may come later
+    for_each_in_parallel(count, effort_.threads, [&](std::size_t i) {
+      RankedLink& ranked = ranking_.links[i];
+      const Disturbance disturbance = degraded(ranked.links.cables.front());
+      const auto found = long_call_.time(disturbance, patience * messages_);
+      if (!found) return;
+      ranked.time = ranked.at_most = found->time;
+      ranked.origin = found->whole ? TimeOrigin::simulated : TimeOrigin::steady_state;
+    });
+  }
+
+  Disturbance degraded(LinkId cable) const {
+    Disturbance disturbance;
+    MachineChange& change = disturbance.changes.emplace_back();
+    for (const ResourceId resource : resources_.at(cable)) {
+      const BytesPerSecond healthy = call_.wiring().capacities[resource];
+      change.capacities.push_back({resource, ranking_.share * healthy});
+    }
+    return disturbance;
+  }
+
+  const Predictor& predictor_;
+  Predictor::Call call_;
+  Execution execution_;
+  LongCall long_call_;
+  CableResources resources_;
+  RankingEffort effort_;
+  ResourceLoad load_;
+  std::uint64_t messages_ = 0;  // simulated for the healthy call
+  FaultRanking ranking_;
+};
+
+}  // namespace
+
+std::string_view to_string(TimeOrigin origin) {
+  switch (origin) {
+    case TimeOrigin::simulated:
+      return "simulated";
+    case TimeOrigin::steady_state:
+      return "steady state";
+    case TimeOrigin::bounds:
+      return "bounds";
+  }
+  return "?";
+}
+
+FaultRanking rank_links(const Predictor& predictor, Bytes size, double share,
+                        const RankingEffort& effort) {
+  return Ranker(predictor, size, share, effort).rank();
+}
+
+}  // namespace collsim

@@ -1,0 +1,71 @@
+#include "models/recordings/recording.h"
+
+#include <fmt/format.h>
+
+#include <set>
+
+#include "models/recordings/readers.h"
+#include "sim/base/input_error.h"
+
+namespace collsim {
+
+namespace {
+
+/// The first line that says something.
+std::string_view first_line(std::string_view text) {
+  for (const std::string_view line : split_lines(text)) {
+    const auto words = split_words(line);
+    if (!words.empty() && words.front().text.front() != '#') return line;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string_view to_string(CallMode mode) {
+  return mode == CallMode::plain ? "plain" : "graph";
+}
+
+Recording read_recording(const TextFile& text) {
+  const std::string_view line = first_line(text.content);
+  Recording recording;
+  if (line.starts_with("collsim: published-run")) {
+    recording = read_published_run_yaml(text);
+  } else if (line.starts_with("collsim:")) {
+    recording = read_recorder_yaml(text);
+  } else if (split_words(line).empty() ? false : split_words(line).front().text.front() == '{') {
+    recording = read_nccl_tests_json(text);
+  } else if (line.starts_with("id,")) {
+    recording = read_recording_csv(text);
+  } else {
+    recording = read_nccl_tests_text(text);
+  }
+  recording.file = text.name;
+  const std::string name = recording.file.filename().string();
+  for (RecordedRow& row : recording.rows) row.file = name;
+  return recording;
+}
+
+Recording read_recording(const std::filesystem::path& path) {
+  return read_recording(read_text_file(path, "a recording"));
+}
+
+std::map<Bytes, Seconds> measured_times(const Recording& recording, std::string_view id,
+                                        Collective collective, Rank ranks) {
+  std::map<Bytes, Seconds> times;
+  std::set<std::string, std::less<>> ids;
+  for (const RecordedRow& row : recording.rows) {
+    ids.insert(row.id);
+    if (row.id != id || row.collective != collective || row.ranks != ranks) continue;
+    if (!row.in_place && row.mode == CallMode::plain) times[row.size] = row.time;
+  }
+  if (times.empty()) {
+    throw InputError(
+        SourcePosition{recording.file.string(), 0, 0},
+        fmt::format("no {} rows of id '{}' on {} ranks", to_string(collective), id, ranks),
+        fmt::format("ids are {}", fmt::join(ids, ", ")));
+  }
+  return times;
+}
+
+}  // namespace collsim

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/nccl/version.h"
+#include "sim/base/text_file.h"
+#include "sim/base/units.h"
+#include "sim/cost/calibration.h"
+#include "sim/nccl/nccl_algorithm.h"
+#include "sim/plan/collective.h"
+
+namespace collsim {
+
+/// How the timed calls were made: one after the other, or captured in one CUDA graph.
+enum class CallMode : std::uint8_t { plain, graph };
+std::string_view to_string(CallMode mode);
+
+/// One measured time. What the file does not say is empty; `ranks` is then 0.
+struct RecordedRow {
+  std::string id;               ///< the sweep that it belongs to
+  int line = 0;                 ///< of the file
+  std::string collective_name;  ///< as the file has it; "" where even that is not known
+  std::optional<Collective> collective;
+  std::uint32_t nodes = 1;
+  Rank ranks = 0;
+  Rank root = 0;
+  std::optional<NcclAlgorithm> algorithm;  ///< that ran, by NCCL's log
+  std::optional<Protocol> protocol;
+  std::optional<std::uint32_t> channels;         ///< that carried data
+  std::map<std::string, std::string> variables;  ///< NCCL_*, those that change what NCCL does
+  Bytes size;
+  std::string type = "float";
+  std::string redop = "sum";
+  bool in_place = false;
+  CallMode mode = CallMode::plain;
+  std::optional<std::uint32_t> iterations;  ///< calls in a row whose mean time it is
+  Seconds time;
+  std::optional<Seconds> nccl_estimate;
+  bool wrong = false;                  ///< the results were not as expected
+  std::uint32_t gpus_per_process = 1;  ///< whose calls one CPU thread issues, one after the other
+  /// File of the machine that it was made on, where the recording says so of single rows.
+  std::string topology{};
+  std::string file{};  ///< name of the recording's file, without folders
+};
+
+/// Measured times of one file, whatever wrote it.
+struct Recording {
+  std::filesystem::path file;
+  /// What is known of the machine; `gpu` ("NVIDIA H200"), `gpus`, `nccl` ("2.28.9") and more.
+  std::map<std::string, std::string> machine;
+  std::string topology;  ///< the shipped machine that it says it fits; may be empty
+  std::string left_out;  ///< why no machine fits it; mostly empty
+  std::optional<NcclVersion> nccl_rules;  ///< where the recorded release is not to be taken
+  std::vector<RecordedRow> rows;
+};
+
+/// Reads any of the formats of docs/formats.md ("Recordings"), which it tells by the content: our
+/// recorder's YAML, a published run's, a CSV, nccl-tests' text output, its JSON. Throws InputError.
+Recording read_recording(const std::filesystem::path& path);
+/// The same for a text that is at hand.
+Recording read_recording(const TextFile& text);
+
+/// Times by size of one sweep: rows of that id and rank count, out of place, plain. Throws
+/// InputError where there are none, naming the ids there are.
+std::map<Bytes, Seconds> measured_times(const Recording& recording, std::string_view id,
+                                        Collective collective, Rank ranks);
+
+}  // namespace collsim

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/faults/fault.h"
+#include "models/scenario/run_spec.h"
+#include "sim/base/units.h"
+#include "sim/plan/collective.h"
+
+namespace collsim {
+
+/// The sizes of a sweep: `from`, `from * factor`, ... up to `to`, as nccl-tests' -b -e -f; or,
+/// where `step` is not 0, `from`, `from + step`, ..., as its -i.
+struct Sizes {
+  Bytes from{8};
+  Bytes to{std::int64_t{1} << 30};
+  double factor = 2;
+  Bytes step{0};
+};
+
+/// Every size of the sweep, each cut down to whole elements as nccl-tests does.
+std::vector<Bytes> expand(const Sizes& sizes, Bytes element);
+
+/// A question: which collective, on which machine, at which sizes, run how.
+struct Scenario {
+  std::string name;
+  std::filesystem::path topology;
+  Collective collective = Collective::all_reduce;
+  std::optional<std::uint32_t> ranks;  ///< all GPUs where not given
+  /// The first so many GPUs of every node take part; all where not given.
+  std::optional<std::uint32_t> ranks_per_node;
+  Rank root = 0;  ///< for collectives that have one
+  Sizes sizes;
+  std::optional<std::filesystem::path> calibration;  ///< the topology's where not given
+  std::vector<RunSpec> runs;
+  std::vector<Fault> faults;  ///< of the machine
+  std::uint64_t seed = 0;     ///< of jitter
+};
+
+/// Reads `collsim: scenario/1` (docs/formats.md). Paths in it are relative to it, or bare names of
+/// shipped files. Throws InputError.
+Scenario load_scenario(const std::filesystem::path& path);
+
+}  // namespace collsim

@@ -1,0 +1,76 @@
+#include "sim/base/data_directory.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "sim/base/did_you_mean.h"
+#include "sim/base/input_error.h"
+
+namespace collsim {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+bool holds_data(const fs::path& folder) {
+  return fs::is_directory(folder / "models/calibrations");
+}
+
+}  // namespace
+
+std::vector<std::string> shipped_names(std::string_view folder) {
+  std::vector<std::string> names;
+  std::error_code unreadable;
+  for (const auto& entry : fs::directory_iterator(data_directory() / folder, unreadable)) {
+    if (entry.path().extension() == ".yaml") names.push_back(entry.path().stem().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::string shipped_names_instead_of(std::string_view name, std::string_view folder) {
+  const std::vector<std::string> names = shipped_names(folder);
+  const std::string near = did_you_mean(name, names);
+  return near.empty() ? fmt::format("a path, or one of {}", fmt::join(names, ", ")) : near;
+}
+
+fs::path data_directory() {
+  // Not thread-safe against setenv, which nothing here calls.
+  if (const char* chosen = std::getenv("COLLSIM_DATA"); chosen != nullptr && *chosen != '\0') {
+    if (holds_data(chosen)) return chosen;
+    throw InputError(fmt::format("COLLSIM_DATA is '{}', which has no models/calibrations", chosen),
+                     "the root of collsim's source tree, or <prefix>/share/collsim");
+  }
+  std::error_code unreadable;
+  const fs::path program = fs::read_symlink("/proc/self/exe", unreadable);
+  for (fs::path folder = program.parent_path(); folder != folder.root_path();
+       folder = folder.parent_path()) {
+    for (const fs::path& candidate : std::array{folder, folder / "share/collsim"}) {
+      if (holds_data(candidate)) return candidate;
+    }
+  }
+  throw InputError("collsim's data files were not found near the program",
+                   "set COLLSIM_DATA to the root of collsim's source tree");
+}
+
+fs::path find_data_file(std::string_view name, std::string_view folder, const fs::path& base) {
+  const fs::path path(name);
+  fs::path as_given = path.is_absolute() ? path : base / path;
+  if (fs::exists(as_given)) return as_given;
+  const bool bare = !path.has_parent_path() && !path.has_extension();
+  if (!bare) {
+    throw InputError(fmt::format("no such file: {}", as_given.string()),
+                     "a path that exists, or the bare name of a shipped file");
+  }
+  fs::path candidate = data_directory() / folder / (std::string(name) + ".yaml");
+  if (fs::exists(candidate)) return candidate;
+  throw InputError(fmt::format("no file '{}', and none of that name is shipped", name),
+                   shipped_names_instead_of(name, folder));
+}
+
+}  // namespace collsim

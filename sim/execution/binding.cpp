@@ -1,0 +1,110 @@
+#include "sim/execution/binding.h"
+
+#include <algorithm>
+#include <cassert>
+#include <tuple>
+
+namespace collsim {
+
+namespace {
+
+std::int64_t divide_up(std::int64_t dividend, std::int64_t divisor) {
+  return (dividend + divisor - 1) / divisor;
+}
+
+std::uint32_t used_channels(std::uint32_t channels, Bytes size, Bytes smallest_share) {
+  if (smallest_share.count == 0) return channels;
+  return static_cast<std::uint32_t>(
+      std::clamp<std::int64_t>(size.count / smallest_share.count, 1, channels));
+}
+
+}  // namespace
+
+Binding::Binding(const Plan& plan, Bytes size, Bytes element_size, const Chunking& chunking)
+    : size_(size), element_size_(element_size), chunking_(chunking) {
+  assert(size.count >= 0 && element_size.count > 0 && size.count % element_size.count == 0);
+  assert(chunking.slices > 0 && chunking.credits >= chunking.slices);
+  const std::int64_t elements =
+      size.count / element_size.count * sizes_held(plan.collective, plan.ranks());
+  const std::uint32_t channels =
+      used_channels(plan.channels(), size, chunking.smallest_channel_share);
+  shares_.resize(channels);
+  for (std::uint32_t channel = 0; channel < channels; ++channel) {
+    Share& share = shares_[channel];
+    const std::int64_t own = elements / channels + (channel < elements % channels ? 1 : 0);
+    if (plan.collective == Collective::barrier && channel == 0) share.loops = 1;
+    if (own == 0) continue;
+    share.chunks = plan.schedule(channel).chunks();
+    const std::int64_t largest =
+        chunking.largest_chunk.count == 0
+            ? own
+            : std::max<std::int64_t>(1, chunking.largest_chunk.count / element_size.count);
+    share.loops = static_cast<std::uint32_t>(divide_up(divide_up(own, share.chunks), largest));
+    const std::int64_t pieces = std::int64_t{share.loops} * share.chunks;
+    share.per_chunk = own / pieces;
+    share.remainder = own % pieces;
+  }
+}
+
+Binding Binding::nccl(const Plan& plan, const NcclCall& call) {
+  const std::uint32_t parts = plan.schedule(0).chunks() / blocks(plan.collective, plan.ranks());
+  const NcclCut cut =
+      plan.channels_divide_chunks
+          ? cut_nccl_messages(plan.collective, plan.ranks(), plan.channels(), parts, call)
+          : cut_nccl_call(plan.collective, plan.ranks(), plan.channels(), call);
+  assert(cut.credits > cut.slices && "a ring that forwards without storing would wait for itself");
+  Binding binding;
+  binding.is_nccl_ = true;
+  binding.size_ = rounded_size(plan.collective, plan.ranks(), call.size, call.element_size);
+  binding.element_size_ = call.element_size;
+  binding.chunking_ = {.largest_chunk = cut.chunk,
+                       .slices = cut.slices,
+                       .smallest_slice = cut.smallest_slice,
+                       .slice_unit = 16 * call.element_size,
+                       .credits = cut.credits};
+  for (const NcclShare& each : cut.shares) {
+    Share& share = binding.shares_.emplace_back();
+    share.loops = each.loops;
+    share.nccl = each;
+  }
+  return binding;
+}
+
+bool Binding::alike(std::uint32_t channel, std::uint32_t other) const {
+  const auto all = [](const Share& share) {
+    return std::tie(share.loops, share.chunks, share.per_chunk, share.remainder, share.nccl.loops,
+                    share.nccl.parts, share.nccl.full, share.nccl.last, share.nccl.stride,
+                    share.nccl.last_total);
+  };
+  return all(shares_[channel]) == all(shares_[other]);
+}
+
+Binding Binding::without_loops(std::uint32_t loops) const {
+  Binding shorter = *this;
+  for (Share& share : shorter.shares_) {
+    assert(share.nccl.parts == 0);
+    const std::uint32_t taken = std::min(loops, std::max(share.loops, 1U) - 1);
+    share.loops -= taken;
+    share.nccl.loops -= std::min(taken, share.nccl.loops);
+    share.remainder =
+        std::max<std::int64_t>(share.remainder - std::int64_t{taken} * share.chunks, 0);
+  }
+  return shorter;
+}
+
+std::int64_t Binding::slice_size(Bytes chunk) const {
+  const std::int64_t unit = chunking_.slice_unit.count;
+  const std::int64_t even = divide_up(chunk.count, chunking_.slices * unit) * unit;
+  return std::max(even, chunking_.smallest_slice.count);
+}
+
+std::uint32_t busy_channels(const Plan& plan, const Binding& binding) {
+  if (!plan.channels_divide_chunks) return binding.channels();
+  std::uint32_t busy = 0;
+  for (std::uint32_t channel = 0; channel < binding.channels(); ++channel) {
+    if (!plan.schedule(channel).connections().empty()) ++busy;
+  }
+  return busy;
+}
+
+}  // namespace collsim

@@ -1,0 +1,298 @@
+#include "sim/execution/call_layout.h"
+
+#include <cassert>
+#include <span>
+#include <utility>
+
+#include "sim/cost/warps.h"
+#include "sim/execution/gpu_cache.h"
+
+namespace collsim {
+
+namespace {
+
+/// Programs that a rank runs concurrently.
+std::uint32_t lanes_in_use(const Schedule& schedule, Rank rank) {
+  std::uint32_t lanes = 0;
+  for (std::uint32_t lane = 0; lane < schedule.lanes(); ++lane) {
+    if (!schedule.program(rank, lane).empty()) ++lanes;
+  }
+  return lanes;
+}
+
+/// Thread blocks of each rank that have something to do.
+std::vector<double> count_thread_blocks(const Plan& plan, const Binding& binding) {
+  std::vector<double> blocks(plan.ranks(), 0);
+  for (std::uint32_t channel = 0; channel < binding.channels(); ++channel) {
+    if (binding.loops(channel) == 0) continue;
+    const Schedule& schedule = plan.schedule(channel);
+    for (Rank rank = 0; rank < plan.ranks(); ++rank) {
+      if (lanes_in_use(schedule, rank) > 0) ++blocks[rank];
+    }
+  }
+  return blocks;
+}
+
+/// Programs that send, of those that a rank runs concurrently; 1 where none does.
+std::uint32_t sending_lanes(const Schedule& schedule, Rank rank) {
+  std::uint32_t lanes = 0;
+  for (std::uint32_t lane = 0; lane < schedule.lanes(); ++lane) {
+    const auto program = schedule.program(rank, lane);
+    if (std::any_of(program.begin(), program.end(),
+                    [](const Primitive& primitive) { return sends(primitive.kind); })) {
+      ++lanes;
+    }
+  }
+  return std::max(lanes, 1U);
+}
+
+/// Peers with which a rank exchanges messages concurrently: lanes come in pairs, to send and to
+/// receive.
+std::uint32_t peers_in_use(const Schedule& schedule, Rank rank) {
+  std::uint32_t peers = 0;
+  for (std::uint32_t lane = 0; lane + 1 < schedule.lanes(); lane += 2) {
+    if (!schedule.program(rank, lane).empty() || !schedule.program(rank, lane + 1).empty()) ++peers;
+  }
+  return peers;
+}
+
+/// Fills a layout, channel by channel.
+class LayoutBuilder {
+ public:
+  LayoutBuilder(const Execution& execution, const ThreadBlockCosts& costs, Fabric& fabric,
+                Proxies& proxies)
+      : execution_(execution),
+        costs_(costs),
+        fabric_(fabric),
+        proxies_(proxies),
+        cold_(cost().cold_load.value > 0 || cost().fetch < unlimited
+                  ? cold_shares(execution.plan, execution.binding, execution.cost.cache)
+                  : std::vector<double>{}),
+        thread_blocks_(count_thread_blocks(execution.plan, execution.binding)) {}
+
+  CallLayout build();
+
+ private:
+  void add_capacities();
+  void add_channel(std::uint32_t channel);
+  void add_thread_blocks(std::uint32_t channel, const std::vector<LinkKind>& kinds);
+  void add_fifos(std::uint32_t channel);
+  void add_proxy(FifoId id, const Connection& connection, const Wire& wire);
+  RouteId add_store_route(std::uint32_t channel, Rank rank);
+  void add_workers(std::uint32_t channel, const std::vector<LinkKind>& kinds);
+  Worker worker_of(std::uint32_t channel, Rank rank, LinkKind slowest);
+  void give_warps(Worker& worker, std::uint32_t warps) const;
+  void add_worker(Worker worker);
+  double speed_of(Rank rank) const {
+    return execution_.disturbance == nullptr ? 1 : execution_.disturbance->speed_of(rank);
+  }
+  const ProtocolCost& cost() const { return execution_.cost.of(execution_.protocol); }
+  const ProtocolCost& cost_of(LinkKind slowest) const {
+    return costs_[static_cast<std::size_t>(slowest)];
+  }
+
+  const Execution& execution_;
+  const ThreadBlockCosts& costs_;
+  Fabric& fabric_;
+  Proxies& proxies_;
+  const std::vector<double> cold_;           // by rank; empty: nobody waits for memory
+  const std::vector<double> thread_blocks_;  // by rank
+  RouteId free_route_ = 0;                   // loads nothing
+  CallLayout layout_;
+};
+
+CallLayout LayoutBuilder::build() {
+  const Binding& binding = execution_.binding;
+  layout_.counts_bytes = cost().flags_lines();
+  layout_.min_units = binding.is_nccl() ? 0 : 1;
+  add_capacities();
+  for (const Schedule& schedule : execution_.plan.schedules) {
+    if (layout_.launches.size() < schedule.participants()) {
+      layout_.launches.resize(schedule.participants());
+    }
+  }
+  free_route_ = fabric_.add_route({});
+  // A disturbance may name channels that a small call leaves out.
+  layout_.first_fifos.assign(execution_.plan.channels(), no_fifo);
+  layout_.thread_blocks.resize(execution_.plan.channels());
+  for (std::uint32_t channel = 0; channel < binding.channels(); ++channel) {
+    if (binding.loops(channel) > 0) add_channel(channel);
+  }
+  return std::move(layout_);
+}
+
+void LayoutBuilder::add_capacities() {
+  const Wiring& wiring = execution_.wiring;
+  for (std::size_t i = 0; i < wiring.capacities.size(); ++i) {
+    const ResourceId resource = fabric_.add_resource(wiring.capacities[i]);
+    if (i < wiring.bursts.size() && wiring.bursts[i].size.count > 0) {
+      fabric_.let_burst(resource, wiring.bursts[i]);
+    }
+  }
+}
+
+void LayoutBuilder::add_channel(std::uint32_t channel) {
+  const std::vector<LinkKind> kinds =
+      slowest_links(execution_.plan.schedule(channel), execution_.wiring.wires[channel]);
+  add_thread_blocks(channel, kinds);
+  layout_.first_fifos[channel] = static_cast<FifoId>(layout_.fifos.size());
+  add_fifos(channel);
+  add_workers(channel, kinds);
+}
+
+/// Lanes share what their thread block can do.
+void LayoutBuilder::add_thread_blocks(std::uint32_t channel, const std::vector<LinkKind>& kinds) {
+  const Schedule& schedule = execution_.plan.schedule(channel);
+  std::vector<std::optional<ThreadBlock>>& blocks = layout_.thread_blocks[channel];
+  blocks.resize(schedule.participants());
+  BlockSetting setting;
+  setting.full_round =
+      full_warps(execution_.protocol) * static_cast<double>(cost().warp_granule.count);
+  setting.fans_out = execution_.plan.fans_out;
+  for (Rank rank = 0; rank < schedule.ranks(); ++rank) {
+    setting.others = std::max(thread_blocks_[rank] - 1, 0.0);
+    setting.cold.own = rank < cold_.size() ? cold_[rank] : 0;
+    const BytesPerSecond rate = shared_rate(schedule, rank, cost_of(kinds[rank]), setting);
+    if (!(rate < unlimited)) continue;
+    const double overlap = setting.fans_out ? cost_of(kinds[rank]).overlap : 0;
+    const BytesPerSecond together = speed_of(rank) * (1 + overlap) * rate;
+    // Of messages, `mixing` says what lanes that receive leave of those that send.
+    const BytesPerSecond sent =
+        setting.fans_out ? rate_beside_kept(schedule, rank, cost_of(kinds[rank]), setting) : rate;
+    const double share = 1.0 / sending_lanes(schedule, rank);
+    blocks[rank] = ThreadBlock{fabric_.add_resource(together), rate, share * sent};
+  }
+}
+
+void LayoutBuilder::add_fifos(std::uint32_t channel) {
+  const std::vector<Wire>& wires = execution_.wiring.wires[channel];
+  const Schedule& schedule = execution_.plan.schedule(channel);
+  const auto connections = schedule.connections();
+  assert(wires.size() == connections.size());
+  std::vector<ResourceId> route;
+  for (std::size_t i = 0; i < connections.size(); ++i) {
+    route = wires[i].resources;
+    add_thread_block(route, layout_, channel, connections[i].src);
+    Fifo fifo;
+    fifo.channel = channel;
+    fifo.route = fabric_.add_route(route);
+    fifo.route_is_free = route.empty();
+    fifo.alpha = alpha_of(execution_, costs_, schedule, connections[i], wires[i]);
+    layout_.fifos.push_back(fifo);
+    if (!wires[i].network.empty()) {
+      add_proxy(static_cast<FifoId>(layout_.fifos.size() - 1), connections[i], wires[i]);
+    }
+  }
+}
+
+void LayoutBuilder::add_proxy(FifoId id, const Connection& connection, const Wire& wire) {
+  layout_.fifos[id].proxy =
+      proxies_.add(connection.src, connection.dst, fabric_.add_route(wire.network),
+                   execution_.binding.chunking().credits, proxy_flow(id));
+  layout_.fifo_of_proxy.push_back(id);
+  for (const Rank rank : {connection.src, connection.dst}) {
+    proxies_.set_timer(rank, timer_tag(rank, TimerKind::proxy));
+  }
+}
+
+/// What a rank keeps stays within its GPU.
+RouteId LayoutBuilder::add_store_route(std::uint32_t channel, Rank rank) {
+  const auto& block = layout_.thread_blocks[channel][rank];
+  return block ? fabric_.add_route(std::span(&block->resource, 1)) : free_route_;
+}
+
+void LayoutBuilder::add_workers(std::uint32_t channel, const std::vector<LinkKind>& kinds) {
+  const Schedule& schedule = execution_.plan.schedule(channel);
+  const bool exchanges = execution_.plan.channels_divide_chunks;
+  for (Rank rank = 0; rank < schedule.participants(); ++rank) {
+    const std::uint32_t lanes = lanes_in_use(schedule, rank);
+    const std::uint32_t peers = peers_in_use(schedule, rank);
+    Worker worker = worker_of(channel, rank, kinds[rank]);
+    if (lanes > 0) worker.weight = 1.0 / lanes;
+    worker.fans_out = execution_.plan.fans_out && !worker.is_agent;
+    const bool two_ways = worker.shared < unlimited && lanes == 2 && !exchanges;
+    const auto first = static_cast<WorkerId>(layout_.workers.size());
+    for (std::uint32_t lane = 0; lane < schedule.lanes(); ++lane) {
+      worker.program = schedule.program(rank, lane);
+      if (worker.program.empty()) continue;
+      worker.lane = lane;
+      if (two_ways) worker.other_lane = layout_.workers.size() > first ? first : first + 1;
+      give_warps(worker, exchanges
+                             ? warps_of_message(execution_.warps, peers)
+                             : warps_of_lane(execution_.protocol, execution_.warps, lanes, lane));
+      add_worker(worker);
+    }
+  }
+}
+
+/// What the rank's workers on the channel have in common.
+Worker LayoutBuilder::worker_of(std::uint32_t channel, Rank rank, LinkKind slowest) {
+  const Schedule& schedule = execution_.plan.schedule(channel);
+  Worker worker;
+  worker.schedule = &schedule;
+  worker.cost = &cost_of(slowest);
+  worker.first_fifo = layout_.first_fifos[channel];
+  worker.channel = channel;
+  worker.rank = rank;
+  worker.is_agent = schedule.is_agent(rank);
+  if (rank < cold_.size()) worker.cold = cold_[rank];
+  worker.loops = execution_.binding.loops(channel);
+  worker.store_route = add_store_route(channel, rank);
+  if (const auto& block = layout_.thread_blocks[channel][rank]) {
+    worker.shared = block->rate;
+    worker.part = block->part;
+  }
+  worker.misaligned = misalignment(execution_.plan.collective, execution_.plan.ranks(),
+                                   execution_.binding.size(), cost().warp_granule);
+  worker.speed = speed_of(rank);
+  worker.crowds = !worker.is_agent && (worker.cost->crowding > 0 || worker.cost->mixing > 0);
+  return worker;
+}
+
+void LayoutBuilder::give_warps(Worker& worker, std::uint32_t warps) const {
+  worker.round = warps * cost().warp_granule.count;
+  worker.granule = worker.cost->granule_of(warps);
+  worker.slice_cost = worker.cost->slice + warps * worker.cost->slice_per_warp;
+  if (is_half_block(execution_.protocol, execution_.warps)) {
+    worker.slice_cost += worker.cost->half_block;
+  }
+  if (warps == 0) return;
+  worker.warps = std::min(1.0, static_cast<double>(warps) / full_warps(execution_.protocol));
+}
+
+void LayoutBuilder::add_worker(Worker worker) {
+  const auto id = static_cast<WorkerId>(layout_.workers.size());
+  for (const Primitive& primitive : worker.program) {
+    for (const ConnectionId peer : worker.peers(primitive.receive_group)) {
+      layout_.fifos[worker.first_fifo + peer].receiver = id;
+    }
+    for (const ConnectionId peer : worker.peers(primitive.send_group)) {
+      layout_.fifos[worker.first_fifo + peer].sender = id;
+    }
+  }
+  begin_slice(worker, execution_.binding);
+  layout_.workers.push_back(worker);
+  layout_.launches[worker.rank].workers.push_back(id);
+}
+
+}  // namespace
+
+CallLayout lay_out(const Execution& execution, const ThreadBlockCosts& costs, Fabric& fabric,
+                   Proxies& proxies) {
+  return LayoutBuilder(execution, costs, fabric, proxies).build();
+}
+
+Seconds alpha_of(const Execution& execution, const ThreadBlockCosts& costs,
+                 const Schedule& schedule, const Connection& connection, const Wire& wire) {
+  const ProtocolCost& cost = execution.cost.of(execution.protocol);
+  const Seconds alpha = wire.latency + hop_alpha(schedule, connection, wire.kind, cost);
+  return execution.plan.fans_out ? alpha + costs[static_cast<std::size_t>(wire.kind)].fan : alpha;
+}
+
+void add_thread_block(std::vector<ResourceId>& route, const CallLayout& layout,
+                      std::uint32_t channel, Rank rank) {
+  const auto& block = layout.thread_blocks[channel][rank];
+  if (block) route.push_back(block->resource);
+}
+
+}  // namespace collsim

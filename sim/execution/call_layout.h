@@ -1,0 +1,82 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "sim/execution/event_tags.h"
+#include "sim/execution/execution.h"
+#include "sim/execution/proxies.h"
+#include "sim/execution/thread_block_cost.h"
+#include "sim/execution/worker.h"
+#include "sim/fabric/fabric.h"
+
+namespace collsim {
+
+/// A connection of a channel while it runs. Credits count slices. Arrivals count slices too, or
+/// bytes of data where lines are flagged: the pieces in which a lane sends and in which its peer
+/// receives need not be the same.
+struct Fifo {
+  std::uint32_t sent_slices = 0;
+  std::uint32_t freed_slices = 0;
+  std::int64_t there = 0;  ///< arrived and not taken
+  double arrived = 0;      ///< so far, where a cache is known
+  WorkerId sender = no_worker;
+  WorkerId receiver = no_worker;
+  RouteId route = 0;
+  std::uint32_t channel = 0;
+  Seconds alpha;
+  std::optional<ProxyId> proxy{};
+  std::int64_t handed_over = 0;  ///< to the proxy, of a slice that is not complete
+  bool route_is_free = false;    ///< has no resource that could limit
+};
+
+/// What one rank (or agent, which needs no launch) runs, and how many of its calls are over.
+struct Launch {
+  std::vector<WorkerId> workers;
+  std::size_t running = 0;
+  std::uint32_t calls = 0;
+};
+
+/// What several lanes of one rank share on a channel.
+struct ThreadBlock {
+  ResourceId resource = 0;
+  BytesPerSecond rate = unlimited;  ///< shared_rate()
+  BytesPerSecond part = unlimited;  ///< Worker::part of each lane that sends
+};
+
+/// A call as it stands on a fabric: who runs which program, and what joins them.
+struct CallLayout {
+  std::vector<Worker> workers;
+  std::vector<Launch> launches;  ///< by rank, then by agent
+  std::vector<Fifo> fifos;
+  std::vector<FifoId> first_fifos;    ///< by channel; no_fifo: it is idle
+  std::vector<FifoId> fifo_of_proxy;  ///< by ProxyId
+  /// By channel and rank or agent; where lanes share one.
+  std::vector<std::vector<std::optional<ThreadBlock>>> thread_blocks;
+  bool counts_bytes = false;   ///< of arrivals; else slices
+  std::int64_t min_units = 1;  ///< of an arrival
+
+  /// What a message of so many bytes counts when it arrives, and a receive of so many takes.
+  std::int64_t units(std::int64_t bytes) const {
+    return counts_bytes ? std::max(bytes, min_units) : 1;
+  }
+  std::int64_t units_awaited(const Worker& worker) const { return units(worker.bytes_of_piece()); }
+};
+
+/// Puts the wiring's capacities, thread blocks and routes into the fabric, connections that have
+/// proxies into `proxies`. Workers refer to `costs`, which must outlive them.
+CallLayout lay_out(const Execution& execution, const ThreadBlockCosts& costs, Fabric& fabric,
+                   Proxies& proxies);
+
+/// Until the first byte of a message has come over the wire.
+Seconds alpha_of(const Execution& execution, const ThreadBlockCosts& costs,
+                 const Schedule& schedule, const Connection& connection, const Wire& wire);
+
+/// Adds to a route what the rank's messages share before any link: its thread block on the channel,
+/// where that has several lanes.
+void add_thread_block(std::vector<ResourceId>& route, const CallLayout& layout,
+                      std::uint32_t channel, Rank rank);
+
+}  // namespace collsim

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+
+#include "sim/cost/calibration.h"
+#include "sim/execution/binding.h"
+#include "sim/execution/disturbance.h"
+#include "sim/execution/wiring.h"
+#include "sim/plan/plan.h"
+
+namespace collsim {
+
+/// One call of a collective, ready to run. References must outlive the call of execute().
+struct Execution {
+  const Plan& plan;
+  const Binding& binding;
+  const Wiring& wiring;
+  const Calibration& cost;
+  Protocol protocol = Protocol::simple;
+  std::uint32_t warps = 0;  ///< of a thread block; 0 where there is none to speak of
+  /// Calls in a row. A rank launches its next one as soon as its own part of the last is over, as
+  /// benchmarks do; whoever only sends may then be calls ahead of those who receive.
+  std::uint32_t calls = 1;
+  const Disturbance* disturbance = nullptr;  ///< what is wrong with the machine; null: nothing
+
+  /// What no call takes less than, however little it moves.
+  Seconds issue() const { return cost.issue_of(plan.collective, plan.ranks()); }
+  /// What goes before the first slice of each call.
+  Seconds startup() const {
+    return cost.startup(protocol, plan.collective, busy_channels(plan, binding), warps);
+  }
+};
+
+}  // namespace collsim

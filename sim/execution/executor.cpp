@@ -1,0 +1,484 @@
+#include "sim/execution/executor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+#include <span>
+#include <stdexcept>
+#include <vector>
+
+#include "sim/execution/call_layout.h"
+#include "sim/execution/crowding.h"
+#include "sim/execution/event_tags.h"
+#include "sim/execution/gpu_cache.h"
+#include "sim/execution/hang.h"
+#include "sim/execution/machine_changes.h"
+#include "sim/execution/proxies.h"
+#include "sim/execution/thread_block_cost.h"
+#include "sim/execution/worker.h"
+
+namespace collsim {
+
+namespace {
+
+struct Wakeup {
+  WorkerId worker;
+  Cause cause;
+  RecordId caused_by;
+};
+
+class Executor final : public FabricListener {
+ public:
+  Executor(const Execution& execution, Fabric& fabric, Timeline* timeline)
+      : execution_(execution),
+        cost_(execution.cost.of(execution.protocol)),
+        costs_(thread_block_costs(execution.cost, execution.protocol)),
+        startup_(execution.startup()),
+        fabric_(fabric),
+        timeline_(timeline),
+        credits_(execution.binding.chunking().credits),
+        proxies_(execution.cost.proxy, cost_.proxy_factor, fabric),
+        call_(lay_out(execution, costs_, fabric, proxies_)),
+        crowding_(execution.plan, execution.wiring, call_.launches.size()),
+        changes_(execution, costs_, call_, fabric, proxies_) {
+    const bool fetches = (cost_.cold_receive + cost_.cold_fan).value > 0 || cost_.fetch < unlimited;
+    if (fetches && execution.cost.cache.count > 0) arrived_.resize(call_.launches.size());
+    if (keeps_messages()) on_the_way_.resize(call_.fifos.size());
+  }
+
+  ExecutionResult run();
+
+  void on_flow_done(EventTag tag) override {
+    if (is_proxy_flow(tag)) {
+      leave_proxy(id_of_flow(tag));
+    } else {
+      const WorkerId worker = id_of_flow(tag);
+      if (--call_.workers[worker].flows == 0) end_flows(worker);
+    }
+    work_off_wakeups();
+  }
+
+  void on_timer(EventTag tag) override {
+    const std::uint32_t id = id_of_timer(tag);
+    switch (kind_of_timer(tag)) {
+      case TimerKind::before:
+        move_bytes(id);
+        break;
+      case TimerKind::after:
+        end_piece(id);
+        break;
+      case TimerKind::arrival:
+        arrive(id);
+        break;
+      case TimerKind::proxy:
+        finish_proxy_task(id);
+        break;
+      case TimerKind::launch:
+        launch(id);
+        break;
+      case TimerKind::change:
+        changes_.apply(id);
+        break;
+    }
+    work_off_wakeups();
+  }
+
+ private:
+  /// Else a message is no more than that one came.
+  bool keeps_messages() const {
+    return timeline_ != nullptr || cost_.flags_lines() || !call_.fifo_of_proxy.empty();
+  }
+  /// How long nothing but messages has kept the worker from beginning.
+  Seconds ready(const Worker& worker) const {
+    return {fabric_.now().value - worker.ready_since.value};
+  }
+  bool messages_are_there(const Worker& worker) const;
+  bool credits_are_there(const Worker& worker) const;
+  void try_begin(const Wakeup& wakeup);
+  void record_begin(Worker& worker, const Wakeup& wakeup);
+  void prepare(WorkerId id, Seconds serial);
+  void end_flows(WorkerId id);
+  void move_bytes(WorkerId id);
+  double held_up(const Worker& worker) const;
+  double cold_received(const Worker& worker) const;
+  void send_bytes(WorkerId id, double bytes, BytesPerSecond rate);
+  void store_bytes(WorkerId id, double bytes, BytesPerSecond rate);
+  void complete(WorkerId id);
+  void end_piece(WorkerId id);
+  void hand_over(FifoId id, const Message& message);
+  void leave_proxy(FifoId id);
+  void finish_proxy_task(Rank rank);
+  void send_off(FifoId id, const Message& message);
+  void arrive(FifoId id);
+  void reach(FifoId id, const Message& message);
+  void arrive(FifoId id, const Message& message);
+  void end_call(Rank rank);
+  void begin(Rank rank);
+  void launch(Rank rank);
+
+  /// Only who waits can be woken; who does not looks around by itself when its work is done.
+  void wake(WorkerId worker, Cause cause, RecordId caused_by) {
+    if (call_.workers[worker].state != Worker::State::waiting) return;
+    wakeups_.push_back({worker, cause, caused_by});
+  }
+  void work_off_wakeups() {
+    // Grows while it is walked: what begins now may complete, and wake others, at once.
+    for (std::size_t i = 0; i < wakeups_.size(); ++i) try_begin(Wakeup(wakeups_[i]));
+    wakeups_.clear();
+  }
+  ExecutionResult result() const;
+  [[noreturn]] void fail() const;
+
+  const Execution& execution_;
+  const ProtocolCost& cost_;
+  const ThreadBlockCosts costs_;
+  const Seconds startup_;  // of each call
+  Fabric& fabric_;
+  Timeline* timeline_;
+  const std::uint32_t credits_;
+  Proxies proxies_;
+  CallLayout call_;
+  Crowding crowding_;
+  MachineChanges changes_;
+  std::vector<std::deque<Message>> on_the_way_;  // by fifo; only where keeps_messages()
+  std::vector<double> arrived_;  // so far, in Fifo::there's units, by rank; empty: nobody waits
+  std::vector<Wakeup> wakeups_;
+  Seconds over_;         // when the last rank ended
+  Seconds sum_of_ends_;  // over ranks
+  std::size_t finished_ = 0;
+  std::uint64_t transfers_ = 0;
+};
+
+ExecutionResult Executor::run() {
+  if (call_.workers.empty()) {
+    const Seconds time = std::max(startup_, execution_.issue());
+    return {time, time, 0};
+  }
+  changes_.begin();
+  for (Rank rank = 0; rank < call_.launches.size(); ++rank) begin(rank);
+  work_off_wakeups();
+  fabric_.run(*this);
+  if (finished_ != call_.workers.size()) fail();
+  return result();
+}
+
+ExecutionResult Executor::result() const {
+  const auto per_call = [&](Seconds end) {
+    return std::max((1.0 / execution_.calls) * (startup_ + end), execution_.issue());
+  };
+  // Of one call, the next one's launch would wait for the last rank too.
+  const Seconds mean = (1.0 / execution_.plan.ranks()) * sum_of_ends_;
+  return {per_call(over_), per_call(execution_.calls == 1 ? over_ : mean), transfers_};
+}
+
+void Executor::fail() const {
+  if (execution_.disturbance != nullptr && !execution_.disturbance->empty()) {
+    throw hang_of(call_, credits_);
+  }
+  throw std::logic_error(fmt::format("{} of {} programs never ended: the plan deadlocks",
+                                     call_.workers.size() - finished_, call_.workers.size()));
+}
+
+bool Executor::messages_are_there(const Worker& worker) const {
+  // Flags are in the data: of an empty message a thread block sees nothing to wait for.
+  const std::int64_t needed = call_.units_awaited(worker);
+  for (const ConnectionId peer : worker.peers(worker.current().receive_group)) {
+    if (call_.fifos[worker.first_fifo + peer].there < needed) return false;
+  }
+  return true;
+}
+
+bool Executor::credits_are_there(const Worker& worker) const {
+  if (worker.piece > 0) return true;  // the slice has its slot
+  for (const ConnectionId peer : worker.peers(worker.current().send_group)) {
+    const Fifo& fifo = call_.fifos[worker.first_fifo + peer];
+    const bool has_slot = fifo.proxy ? proxies_.has_slot(*fifo.proxy, fifo.sent_slices)
+                                     : fifo.sent_slices < fifo.freed_slices + credits_;
+    if (!has_slot) return false;
+  }
+  return true;
+}
+
+void Executor::try_begin(const Wakeup& wakeup) {
+  Worker& worker = call_.workers[wakeup.worker];
+  if (worker.state != Worker::State::waiting) return;
+  if (!credits_are_there(worker)) return;
+  if (worker.ready_since == Worker::never) worker.ready_since = fabric_.now();
+  if (!messages_are_there(worker)) return;
+  worker.state = Worker::State::busy;
+  if (timeline_ != nullptr) record_begin(worker, wakeup);
+  if (worker.piece == 0) {
+    for (const ConnectionId peer : worker.peers(worker.current().send_group)) {
+      ++call_.fifos[worker.first_fifo + peer].sent_slices;
+    }
+  }
+  const Seconds serial = cost_before(worker);
+  if (serial.value > 0) {
+    prepare(wakeup.worker, serial);
+  } else {
+    move_bytes(wakeup.worker);
+  }
+}
+
+/// What slices cost the lanes of a tree before their data move adds up, as all that they do
+/// (recordings/h200x2/two-ranks-buffers.yaml, Tree/Simple with buffers of 1 and 16 MiB;
+/// h200x4/four-ranks.yaml, Tree/LL128 on 4 to 16 channels: a chunk costs the middle ranks 2.2 us
+/// besides its rounds, both of two ranks 1.2).
+void Executor::prepare(WorkerId id, Seconds serial) {
+  Worker& worker = call_.workers[id];
+  if (!worker.adds_slices()) {
+    fabric_.start_timer(serial, timer_tag(id, TimerKind::before));
+    return;
+  }
+  worker.state = Worker::State::preparing;
+  worker.flows = 1;
+  const BytesPerSecond rate = worker.speed * worker.shared;
+  fabric_.start_flow(worker.store_route, rate.value * serial.value, flow_rate(*worker.cost, rate),
+                     worker_flow(id));
+}
+
+void Executor::end_flows(WorkerId id) {
+  Worker& worker = call_.workers[id];
+  if (worker.state == Worker::State::preparing) {
+    worker.state = Worker::State::busy;
+    move_bytes(id);
+  } else {
+    complete(id);
+  }
+}
+
+void Executor::record_begin(Worker& worker, const Wakeup& wakeup) {
+  worker.record = static_cast<RecordId>(timeline_->records.size());
+  TimelineRecord record = record_of(worker);
+  record.begin = fabric_.now();
+  record.cause = wakeup.cause;
+  record.caused_by = wakeup.caused_by;
+  timeline_->records.push_back(record);
+}
+
+void Executor::move_bytes(WorkerId id) {
+  Worker& worker = call_.workers[id];
+  const double bytes = cost_.wire_factor * static_cast<double>(worker.bytes_of_piece());
+  const PieceSetting setting{crowding_.busy(worker.rank), cold_received(worker), ready(worker)};
+  const BytesPerSecond rate = rate_of(worker, bytes, setting);
+  crowding_.begin(worker);
+  if (timeline_ != nullptr) timeline_->records[worker.record].moving = fabric_.now();
+  if (sends(worker.current().kind)) {
+    send_bytes(id, bytes, rate);
+  } else {
+    const double load = worker.shared < unlimited ? load_of_block(worker, setting) : 1;
+    store_bytes(id, held_up(worker) * load * bytes, load * rate);
+  }
+}
+
+/// How many times as long the worker takes since the other lane of its thread block writes to a
+/// link that has more to carry than it can: the multiprocessor's accesses to memory go one after
+/// the other, and wait behind those writes. Of as many bytes a channel, trees of two with LL take
+/// 3 % longer on 17 channels than on 16, on which leaves and roots just fill a link, 10 on 20, 17
+/// on 24 (recordings/h200x2/tree-buffers.yaml, 4 MiB).
+double Executor::held_up(const Worker& worker) const {
+  return worker.adds_slices() ? crowding_.overfill(call_.workers[worker.other_lane]) : 1;
+}
+
+/// Of what came, the share that has left the cache of the worker's GPU: the less, the more has come
+/// since. That is what waits before it in its own FIFO, and what others brought in that time.
+double Executor::cold_received(const Worker& worker) const {
+  if (arrived_.empty() || !receives(worker.current().kind)) return 0;
+  const auto peers = worker.peers(worker.current().receive_group);
+  const double unit = call_.counts_bytes ? 1 : static_cast<double>(worker.slice_bytes);
+  double cold = 0;
+  for (const ConnectionId peer : peers) {
+    const Fifo& fifo = call_.fifos[worker.first_fifo + peer];
+    if (fifo.arrived == 0) continue;
+    const double since = static_cast<double>(fifo.there) * arrived_[worker.rank] / fifo.arrived;
+    cold += 1 - kept_share(cost_.wire_factor * unit * since, execution_.cost.cache);
+  }
+  return cold / static_cast<double>(peers.size());
+}
+
+void Executor::send_bytes(WorkerId id, double bytes, BytesPerSecond rate) {
+  Worker& worker = call_.workers[id];
+  const double load = worker.crowds && rate < unlimited ? 1 / crowding_.join(worker, rate) : 1;
+  const auto group = worker.peers(worker.current().send_group);
+  worker.flows = static_cast<std::uint32_t>(group.size());
+  transfers_ += group.size();
+  const double longer = worker.is_agent ? 1 : uneven_time(worker, execution_.cost.unevenness);
+  for (const ConnectionId peer : group) {
+    const Fifo& fifo = call_.fifos[worker.first_fifo + peer];
+    // A proxy's buffer that nothing limits takes all at once.
+    const bool at_once = bytes == 0 || (fifo.route_is_free && !(rate < unlimited));
+    const FlowRate even = flow_rate(*worker.cost, at_once ? unlimited : rate);
+    fabric_.start_flow(fifo.route, at_once ? 0 : load * bytes,
+                       {(1 / longer) * even.cap, even.weight / longer}, worker_flow(id));
+  }
+}
+
+/// Bytes are what the thread block's lanes share.
+void Executor::store_bytes(WorkerId id, double bytes, BytesPerSecond rate) {
+  Worker& worker = call_.workers[id];
+  if (rate < unlimited && bytes > 0) {
+    worker.flows = 1;
+    fabric_.start_flow(worker.store_route, bytes, flow_rate(*worker.cost, rate), worker_flow(id));
+  } else {
+    complete(id);
+  }
+}
+
+/// The bytes of a piece have moved.
+void Executor::complete(WorkerId id) {
+  Worker& worker = call_.workers[id];
+  if (timeline_ != nullptr) timeline_->records[worker.record].end = fabric_.now();
+  const Message message{worker.bytes_of_piece(), worker.ends_slice(), worker.record};
+  crowding_.end(worker);
+  if (worker.demand > 0) {
+    crowding_.leave(worker);
+    worker.demand = 0;
+  }
+  for (const ConnectionId peer : worker.peers(worker.current().send_group)) {
+    hand_over(worker.first_fifo + peer, message);
+  }
+  const Seconds serial = cost_after(worker);
+  if (serial.value > 0) {
+    fabric_.start_timer(serial, timer_tag(id, TimerKind::after));
+  } else {
+    end_piece(id);
+  }
+}
+
+/// The worker has done all about a piece: what it took makes room, and the program goes on.
+void Executor::end_piece(WorkerId id) {
+  Worker& worker = call_.workers[id];
+  const std::int64_t taken = call_.units_awaited(worker);
+  if (timeline_ != nullptr) timeline_->records[worker.record].over = fabric_.now();
+  for (const ConnectionId peer : worker.peers(worker.current().receive_group)) {
+    Fifo& fifo = call_.fifos[worker.first_fifo + peer];
+    fifo.there -= taken;
+    if (!worker.ends_slice()) continue;
+    ++fifo.freed_slices;
+    if (fifo.proxy) {
+      proxies_.free_slot(*fifo.proxy);
+    } else {
+      wake(fifo.sender, Cause::credit, worker.record);
+    }
+  }
+  worker.ready_since = Worker::never;
+  const bool over = advance(worker, execution_.binding);
+  worker.state = over ? Worker::State::finished : Worker::State::waiting;
+  if (over && --call_.launches[worker.rank].running == 0) end_call(worker.rank);
+  if (worker.state == Worker::State::waiting) wake(id, Cause::program_order, worker.record);
+}
+
+/// A piece has left the thread block: towards the peer, or into the proxy's buffer, from where
+/// whole slices go on.
+void Executor::hand_over(FifoId id, const Message& message) {
+  Fifo& fifo = call_.fifos[id];
+  if (!fifo.proxy) {
+    send_off(id, message);
+    return;
+  }
+  fifo.handed_over += message.bytes;
+  if (!message.ends_slice) return;
+  proxies_.hand_over(*fifo.proxy, {fifo.handed_over, true, message.record});
+  fifo.handed_over = 0;
+}
+
+void Executor::leave_proxy(FifoId id) {
+  const Message message = proxies_.leave(*call_.fifos[id].proxy);
+  if (!proxies_.is_eager()) wake(call_.fifos[id].sender, Cause::credit, message.record);
+  send_off(id, message);
+}
+
+void Executor::finish_proxy_task(Rank rank) {
+  const Proxies::Done done = proxies_.finish_task(rank);
+  const FifoId id = call_.fifo_of_proxy[done.connection];
+  if (done.received) {
+    arrive(id, done.message);
+  } else if (proxies_.is_eager()) {
+    wake(call_.fifos[id].sender, Cause::credit, done.message.record);
+  }
+}
+
+void Executor::send_off(FifoId id, const Message& message) {
+  const Seconds delay = changes_.delay_of_next(id);
+  if (delay.value > 0) {
+    if (keeps_messages()) on_the_way_[id].push_back(message);
+    fabric_.start_timer(delay, timer_tag(id, TimerKind::arrival));
+  } else {
+    reach(id, message);
+  }
+}
+
+/// The first message on the way.
+void Executor::arrive(FifoId id) {
+  Message message{0, true, no_record};
+  if (keeps_messages()) {
+    message = on_the_way_[id].front();
+    on_the_way_[id].pop_front();
+  }
+  reach(id, message);
+}
+
+/// It is at the peer, or at the peer's proxy.
+void Executor::reach(FifoId id, const Message& message) {
+  if (call_.fifos[id].proxy) {
+    proxies_.reach(*call_.fifos[id].proxy, message);
+  } else {
+    arrive(id, message);
+  }
+}
+
+void Executor::arrive(FifoId id, const Message& message) {
+  Fifo& fifo = call_.fifos[id];
+  const std::int64_t units = call_.units(message.bytes);
+  fifo.there += units;
+  if (!arrived_.empty()) {
+    fifo.arrived += static_cast<double>(units);
+    arrived_[call_.workers[fifo.receiver].rank] += static_cast<double>(units);
+  }
+  wake(fifo.receiver, Cause::message, message.record);
+}
+
+void Executor::end_call(Rank rank) {
+  Launch& launch = call_.launches[rank];
+  if (++launch.calls == execution_.calls) {
+    finished_ += launch.workers.size();
+    if (rank < execution_.plan.ranks()) {
+      over_ = fabric_.now();  // changes of the machine may be still to come
+      sum_of_ends_ += over_;
+    }
+  } else if (startup_.value > 0 && rank < execution_.plan.ranks()) {
+    fabric_.start_timer(startup_, timer_tag(rank, TimerKind::launch));
+  } else {
+    this->launch(rank);
+  }
+}
+
+/// Launches the rank's first call, later where it is late.
+void Executor::begin(Rank rank) {
+  const Seconds late =
+      execution_.disturbance == nullptr ? Seconds{} : execution_.disturbance->late_by(rank);
+  if (late.value > 0) {
+    fabric_.start_timer(late, timer_tag(rank, TimerKind::launch));
+  } else {
+    launch(rank);
+  }
+}
+
+/// The rank's next call begins.
+void Executor::launch(Rank rank) {
+  Launch& launch = call_.launches[rank];
+  launch.running = launch.workers.size();
+  for (const WorkerId worker : launch.workers) {
+    call_.workers[worker].state = Worker::State::waiting;
+    wake(worker, Cause::begin, no_record);
+  }
+}
+
+}  // namespace
+
+ExecutionResult execute(const Execution& execution, Fabric& fabric, Timeline* timeline) {
+  return Executor(execution, fabric, timeline).run();
+}
+
+}  // namespace collsim

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+
+#include "sim/base/units.h"
+#include "sim/execution/execution.h"
+#include "sim/execution/timeline.h"
+#include "sim/fabric/fabric.h"
+
+namespace collsim {
+
+struct ExecutionResult {
+  Seconds time;  ///< per call, from the first until the last rank is done, launches included
+  /// The same with every rank's own end: the mean over ranks, as benchmarks print it. Equal to
+  /// `time` where there is one call: benchmarks' calls in a row keep each other's pace, and who is
+  /// done with one early waits in the next.
+  Seconds mean_over_ranks;
+  std::uint64_t transfers = 0;  ///< messages sent over connections, in all calls
+};
+
+/// Runs every rank's programs on the fabric (a fresh one).
+///
+/// A primitive waits for one slice on each connection that it receives from and for a credit on
+/// each that it sends to. Its thread block then pays the serial cost per slice, its bytes flow to
+/// all peers at once (or into the own buffer, where it only stores), and when the last has left the
+/// program goes on; the peer sees the slice an alpha later. Protocols with a granule do this piece
+/// by piece within a slice. Where the machine has proxies, the bytes flow into a proxy's buffer,
+/// and the proxy sends them over the network while the thread block goes on. Lanes of a rank run
+/// concurrently and share the channel's rate. A slot in the receiver's FIFO is free again when the
+/// primitive that took the message is done, so that a ring needs room for two chunks in its FIFOs,
+/// as NCCL has. Switch agents do the same at no cost of their own: they have no thread block, no
+/// serial cost, and pass on at what their links carry (hop_alpha() for what their messages cost).
+///
+/// `timeline`, if given, receives a record per slice and primitive. Throws std::logic_error where a
+/// program never ends, which cannot happen to a plan that passed check() with two chunks of
+/// credits. Where a disturbance stops a program for ever, throws HangError: which rank waits, at
+/// which step, for whom.
+ExecutionResult execute(const Execution& execution, Fabric& fabric, Timeline* timeline = nullptr);
+
+}  // namespace collsim

@@ -1,0 +1,61 @@
+#include "sim/execution/hang.h"
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace collsim {
+
+namespace {
+
+/// Whether bytes that the worker sends stand still: then its messages are not what it waits for.
+bool stands(const Worker& worker) {
+  return worker.flows > 0;
+}
+
+bool is_before(const Worker& a, const Worker& b) {
+  if (stands(a) != stands(b)) return stands(a);
+  return std::pair(a.loop, a.primitive) < std::pair(b.loop, b.primitive);
+}
+
+std::string what_is_awaited(const CallLayout& layout, const Worker& worker, std::uint32_t credits) {
+  const Primitive& primitive = worker.current();
+  const auto connections = worker.schedule->connections();
+  if (stands(worker)) {
+    const ConnectionId peer = worker.peers(primitive.send_group).front();
+    return fmt::format("its bytes to reach rank {}", connections[peer].dst);
+  }
+  const std::int64_t needed = layout.units_awaited(worker);
+  for (const ConnectionId peer : worker.peers(primitive.receive_group)) {
+    if (layout.fifos[worker.first_fifo + peer].there >= needed) continue;
+    return fmt::format("a message from rank {}", connections[peer].src);
+  }
+  for (const ConnectionId peer : worker.peers(primitive.send_group)) {
+    const Fifo& fifo = layout.fifos[worker.first_fifo + peer];
+    if (fifo.sent_slices < fifo.freed_slices + credits && !fifo.proxy) continue;
+    return fmt::format("room at rank {}", connections[peer].dst);
+  }
+  return "its turn";
+}
+
+}  // namespace
+
+HangError hang_of(const CallLayout& layout, std::uint32_t credits) {
+  const Worker* first = nullptr;
+  std::size_t waiting = 0;
+  for (const Worker& worker : layout.workers) {
+    if (worker.state == Worker::State::finished) continue;
+    ++waiting;
+    if (first == nullptr || is_before(worker, *first)) first = &worker;
+  }
+  if (first == nullptr) throw std::logic_error("calls never ended whose programs did");
+  return {first->channel, first->rank, first->primitive,
+          fmt::format("hangs at step {} of {} of rank {} (channel {}), waiting for {}; {} of {} "
+                      "programs never end",
+                      first->primitive + 1, first->program.size(), first->rank, first->channel,
+                      what_is_awaited(layout, *first, credits), waiting, layout.workers.size())};
+}
+
+}  // namespace collsim

@@ -1,0 +1,86 @@
+#include "sim/execution/worker.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/execution/disturbance.h"
+
+namespace collsim {
+
+namespace {
+
+/// How finely a pipeline is cut matters while it fills and while it drains. In between, a slice of
+/// many rounds goes in few pieces: the time of each is that of its rounds, but there are fewer
+/// events.
+constexpr std::int64_t max_pieces_amid = 4;
+constexpr std::int64_t pieces_of_few_warps = 8;
+constexpr std::uint32_t loops_to_fill = 16;
+
+std::int64_t divide_up(std::int64_t dividend, std::int64_t divisor) {
+  return (dividend + divisor - 1) / divisor;
+}
+
+}  // namespace
+
+std::int64_t bytes_of_pieces(std::int64_t slice, std::int64_t round, std::int64_t granule,
+                             bool amid) {
+  if (round == 0 || slice <= granule) return slice;
+  const std::int64_t granules = divide_up(slice, granule);
+  const std::int64_t few = std::min(divide_up(granules, pieces_of_few_warps), round / granule);
+  return granule * (amid ? divide_up(granules, max_pieces_amid) : few);
+}
+
+void begin_slice(Worker& worker, const Binding& binding) {
+  const ChunkRange chunks = worker.current().chunks();
+  const Bytes chunk = binding.chunk_bytes(worker.channel, worker.loop, chunks);
+  const bool amid = worker.loop >= loops_to_fill && worker.loop + loops_to_fill < worker.loops;
+  worker.slice_bytes = binding.slice_bytes(chunk, worker.slice).count;
+  worker.piece_bytes = bytes_of_pieces(worker.slice_bytes, worker.round, worker.granule, amid);
+  worker.piece = 0;
+  worker.pieces =
+      worker.slice_bytes == 0
+          ? 1
+          : static_cast<std::uint32_t>(divide_up(worker.slice_bytes, worker.piece_bytes));
+}
+
+bool advance(Worker& worker, const Binding& binding) {
+  if (++worker.piece < worker.pieces) return false;
+  bool over = false;
+  if (++worker.slice == binding.chunking().slices) {
+    worker.slice = 0;
+    if (++worker.primitive == worker.program.size()) {
+      worker.primitive = 0;
+      over = ++worker.loop == worker.loops;
+      if (over) worker.loop = 0;
+    }
+  }
+  begin_slice(worker, binding);
+  return over;
+}
+
+double uneven_time(const Worker& worker, const Unevenness& unevenness) {
+  if (unevenness.most() == 0) return 1;
+  const std::uint64_t place =
+      (std::uint64_t{worker.loop} << 32U) ^ (std::uint64_t{worker.primitive} << 8U) ^ worker.slice;
+  const std::uint64_t sender = (std::uint64_t{worker.rank} << 8U) ^ worker.lane;
+  // Multiples of the golden ratio, modulo 1, are spread evenly, however many there are.
+  const double spread = 0.6180339887 * worker.channel;
+  const double of_slice = jitter_of(0, sender, place) + spread;
+  const double of_channel = 0.5 + spread;
+  const auto offset = [](double turns) { return 2 * (turns - std::floor(turns)) - 1; };
+  return 1 + unevenness.slice * offset(of_slice) + unevenness.channel * offset(of_channel);
+}
+
+TimelineRecord record_of(const Worker& worker) {
+  TimelineRecord record;
+  record.channel = worker.channel;
+  record.rank = worker.rank;
+  record.lane = worker.lane;
+  record.loop = worker.loop;
+  record.primitive = worker.primitive;
+  record.slice = worker.slice;
+  record.bytes = {worker.slice_bytes};
+  return record;
+}
+
+}  // namespace collsim

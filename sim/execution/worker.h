@@ -1,0 +1,93 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+
+#include "sim/cost/calibration.h"
+#include "sim/execution/binding.h"
+#include "sim/execution/event_tags.h"
+#include "sim/execution/timeline.h"
+#include "sim/plan/plan.h"
+
+namespace collsim {
+
+/// A participant's program on one channel and lane, and how far it is.
+struct Worker {
+  enum class State : std::uint8_t { waiting, preparing, busy, finished };
+  static constexpr Seconds never{-1};
+
+  std::span<const Primitive> program;
+  const Schedule* schedule = nullptr;
+  const ProtocolCost* cost = nullptr;
+  FifoId first_fifo = 0;  ///< of its channel
+  std::uint32_t channel = 0;
+  Rank rank = 0;  ///< or the agent
+  bool is_agent = false;
+  bool fans_out = false;  ///< runs a tree's code, which looks at several peers
+  std::uint32_t lane = 0;
+  std::uint32_t loops = 0;
+  std::uint32_t loop = 0;
+  std::uint32_t primitive = 0;
+  std::uint32_t slice = 0;
+  std::uint32_t piece = 0;       ///< of the slice
+  std::uint32_t pieces = 1;      ///< that the slice has
+  std::int64_t round = 0;        ///< data of one round of its warps; 0: it moves slices whole
+  std::int64_t granule = 0;      ///< of what goes on by itself: a warp's, or a round
+  std::int64_t slice_bytes = 0;  ///< data of the slice that it is at,
+  std::int64_t piece_bytes = 0;  ///< and of every piece of it but the last
+  Seconds slice_cost;
+  RouteId store_route = 0;            ///< of what it keeps
+  BytesPerSecond shared = unlimited;  ///< what the lanes of its thread block send in all
+  BytesPerSecond part = unlimited;    ///< what of that is its own while all of them are busy
+  double weight = 1;                  ///< what of its thread block it is
+  double demand = 0;      ///< what it could put on links, in bytes per second, while it sends
+  double cold = 0;        ///< of the rank's own data, the share that has left the cache
+  double warps = 1;       ///< share that it has of the largest thread block's
+  double misaligned = 0;  ///< misalignment() of what it stores
+  WorkerId other_lane = no_worker;  ///< a tree's, in the same thread block
+  bool crowds = false;              ///< whether it and others slow each other down
+  double speed = 1;                 ///< of the rank's thread blocks
+  Seconds ready_since = never;      ///< when nothing but messages kept it from beginning
+  std::uint32_t flows = 0;
+  State state = State::finished;  ///< until its rank launches it
+  RecordId record = no_record;
+
+  /// What it is at.
+  const Primitive& current() const { return program[primitive]; }
+  std::span<const ConnectionId> peers(PeerGroupId group) const { return schedule->peers(group); }
+  /// Whether what its slices cost keeps the other lane waiting.
+  bool adds_slices() const { return other_lane != no_worker; }
+  bool ends_slice() const { return piece + 1 == pieces; }
+  /// Primitives of the call that lie behind it.
+  double steps_done() const {
+    return static_cast<double>(loop) * static_cast<double>(program.size()) + primitive;
+  }
+  /// Data of the piece that it is at.
+  std::int64_t bytes_of_piece() const {
+    return std::min(slice_bytes - piece_bytes * piece, piece_bytes);
+  }
+};
+
+/// Data of every piece but the last that a slice of so much goes in, by Worker::round and
+/// Worker::granule; `amid` a long call.
+std::int64_t bytes_of_pieces(std::int64_t slice, std::int64_t round, std::int64_t granule,
+                             bool amid);
+
+/// Sizes of the slice that the worker comes to.
+void begin_slice(Worker& worker, const Binding& binding);
+
+/// On to the next piece, slice, primitive, loop; after the last of all the first again. Whether all
+/// loops are over.
+bool advance(Worker& worker, const Binding& binding);
+
+/// How many times as long the slice that the worker is at takes as others: 1, give or take
+/// `unevenness`, by chance, though always the same for the same slice. It gets so much less of what
+/// it shares and is held to so much less where nothing is shared. Links carry its bytes, no more
+/// and no fewer.
+double uneven_time(const Worker& worker, const Unevenness& unevenness);
+
+/// What a timeline says of the slice that the worker is at, times and causes aside.
+TimelineRecord record_of(const Worker& worker);
+
+}  // namespace collsim

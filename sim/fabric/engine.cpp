@@ -1,0 +1,54 @@
+#include "sim/fabric/engine.h"
+
+#include <array>
+#include <cassert>
+
+#include "sim/fabric/native_fabric.h"
+#include "sim/fabric/simgrid_fabric.h"
+#include "sim/fabric/uncontended_fabric.h"
+
+namespace collsim {
+namespace {
+
+constexpr std::array engines{Engine::native, Engine::simgrid, Engine::uncontended};
+
+}  // namespace
+
+std::string_view to_string(Engine engine) {
+  switch (engine) {
+    case Engine::native:
+      return "native";
+    case Engine::simgrid:
+      return "simgrid";
+    case Engine::uncontended:
+      return "uncontended";
+  }
+  assert(false);
+  return {};
+}
+
+std::optional<Engine> find_engine(std::string_view name) {
+  for (const Engine engine : engines) {
+    if (to_string(engine) == name) return engine;
+  }
+  return std::nullopt;
+}
+
+std::span<const Engine> all_engines() {
+  return engines;
+}
+
+std::unique_ptr<Fabric> make_fabric(Engine engine) {
+  switch (engine) {
+    case Engine::native:
+      return std::make_unique<NativeFabric>();
+    case Engine::simgrid:
+      return make_simgrid_fabric();
+    case Engine::uncontended:
+      return std::make_unique<UncontendedFabric>();
+  }
+  assert(false);
+  return nullptr;
+}
+
+}  // namespace collsim

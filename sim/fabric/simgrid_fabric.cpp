@@ -1,0 +1,41 @@
+#include "sim/fabric/simgrid_fabric.h"
+
+#include <dlfcn.h>
+
+#include <array>
+#include <string>
+
+#include "sim/base/input_error.h"
+
+namespace collsim {
+namespace {
+
+using Maker = Fabric* (*)();
+
+/// Where the module may be: where it was built, beside an installed program, where the system
+/// looks.
+constexpr std::array module_paths{COLLSIM_SIMGRID_MODULE,
+                                  "$ORIGIN/../" COLLSIM_MODULE_DIR "/libcollsim-simgrid.so",
+                                  "libcollsim-simgrid.so"};
+
+/// The module stays loaded: SimGrid does not survive being unloaded.
+Maker load_maker() {
+  std::string problem;
+  for (const char* path : module_paths) {
+    if (void* module = dlopen(path, RTLD_NOW | RTLD_LOCAL)) {
+      return reinterpret_cast<Maker>(dlsym(module, "collsim_make_simgrid_fabric"));
+    }
+    problem = dlerror();
+  }
+  throw InputError("the simgrid engine cannot be loaded: " + problem,
+                   "the native engine, or an installed SimGrid");
+}
+
+}  // namespace
+
+std::unique_ptr<Fabric> make_simgrid_fabric() {
+  static const Maker make = load_maker();
+  return std::unique_ptr<Fabric>(make());
+}
+
+}  // namespace collsim

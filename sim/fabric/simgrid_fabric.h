@@ -1,0 +1,16 @@
+#pragma once
+
+#include <memory>
+
+#include "sim/fabric/fabric.h"
+
+namespace collsim {
+
+/// The reference engine: SimGrid's exact max-min sharing. SimGrid is loaded by the first call, from
+/// the module that holds the engine, because linking it would cost every start of a program 30 ms.
+///
+/// SimGrid has one engine per process: of these fabrics only one may exist at a time (assertion).
+/// Throws InputError when the module or SimGrid itself cannot be loaded.
+std::unique_ptr<Fabric> make_simgrid_fabric();
+
+}  // namespace collsim

@@ -1,0 +1,188 @@
+#include "sim/plan/collective.h"
+
+#include <algorithm>
+#include <array>
+
+namespace collsim {
+
+namespace {
+
+constexpr std::array every_collective{
+    Collective::all_reduce, Collective::all_gather, Collective::reduce_scatter,
+    Collective::broadcast,  Collective::reduce,     Collective::send_recv,
+    Collective::all_to_all, Collective::gather,     Collective::scatter,
+    Collective::barrier,
+};
+
+constexpr Holding nothing{};
+constexpr Holding everybodys{Holding::Kind::all, 0};
+
+constexpr Holding that_of(Rank origin) {
+  return {Holding::Kind::one, origin};
+}
+
+}  // namespace
+
+std::string_view to_string(Collective collective) {
+  switch (collective) {
+    case Collective::all_reduce:
+      return "all_reduce";
+    case Collective::all_gather:
+      return "all_gather";
+    case Collective::reduce_scatter:
+      return "reduce_scatter";
+    case Collective::broadcast:
+      return "broadcast";
+    case Collective::reduce:
+      return "reduce";
+    case Collective::send_recv:
+      return "send_recv";
+    case Collective::all_to_all:
+      return "all_to_all";
+    case Collective::gather:
+      return "gather";
+    case Collective::scatter:
+      return "scatter";
+    case Collective::barrier:
+      return "barrier";
+  }
+  return "?";
+}
+
+std::optional<Collective> find_collective(std::string_view name) {
+  const auto* const found = std::find_if(every_collective.begin(), every_collective.end(),
+                                         [&](Collective each) { return to_string(each) == name; });
+  if (found == every_collective.end()) return std::nullopt;
+  return *found;
+}
+
+std::span<const Collective> all_collectives() {
+  return every_collective;
+}
+
+bool has_root(Collective collective) {
+  return collective == Collective::broadcast || collective == Collective::reduce ||
+         collective == Collective::gather || collective == Collective::scatter;
+}
+
+bool sums(Collective collective) {
+  return collective == Collective::all_reduce || collective == Collective::reduce_scatter ||
+         collective == Collective::reduce;
+}
+
+bool uses_direct_primitives(Collective collective) {
+  return collective == Collective::all_reduce || collective == Collective::all_gather ||
+         collective == Collective::broadcast;
+}
+
+std::uint32_t operations(Collective collective, Rank ranks) {
+  switch (collective) {
+    case Collective::all_to_all:
+      return 2 * ranks;
+    case Collective::gather:
+    case Collective::scatter:
+      return ranks + 1;
+    case Collective::send_recv:
+      return 2;
+    default:
+      return 1;
+  }
+}
+
+std::uint32_t blocks(Collective collective, Rank ranks) {
+  switch (collective) {
+    case Collective::all_gather:
+    case Collective::reduce_scatter:
+    case Collective::send_recv:
+    case Collective::gather:
+    case Collective::scatter:
+      return ranks;
+    case Collective::all_to_all:
+      return ranks * ranks;
+    case Collective::all_reduce:
+    case Collective::broadcast:
+    case Collective::reduce:
+    case Collective::barrier:
+      return 1;
+  }
+  return 1;
+}
+
+std::uint32_t sizes_held(Collective collective, Rank ranks) {
+  switch (collective) {
+    case Collective::send_recv:
+    case Collective::all_to_all:
+      return ranks;
+    case Collective::barrier:
+      return 0;
+    default:
+      return 1;
+  }
+}
+
+Holding held_before(Collective collective, Rank ranks, Rank root, Rank rank, std::uint32_t block) {
+  switch (collective) {
+    case Collective::all_reduce:
+    case Collective::reduce_scatter:
+    case Collective::reduce:
+    case Collective::barrier:
+      return that_of(rank);
+    case Collective::broadcast:
+    case Collective::scatter:
+      return rank == root ? that_of(root) : nothing;
+    case Collective::all_gather:
+    case Collective::gather:
+    case Collective::send_recv:
+      return rank == block ? that_of(rank) : nothing;
+    case Collective::all_to_all:
+      return rank == block / ranks ? that_of(rank) : nothing;
+  }
+  return nothing;
+}
+
+Holding held_after(Collective collective, Rank ranks, Rank root, Rank rank, std::uint32_t block) {
+  switch (collective) {
+    case Collective::all_reduce:
+    case Collective::barrier:
+      return everybodys;
+    case Collective::reduce_scatter:
+      return rank == block ? everybodys : nothing;
+    case Collective::reduce:
+      return rank == root ? everybodys : nothing;
+    case Collective::broadcast:
+      return that_of(root);
+    case Collective::scatter:
+      return rank == block ? that_of(root) : nothing;
+    case Collective::all_gather:
+      return that_of(block);
+    case Collective::gather:
+      return rank == root ? that_of(block) : nothing;
+    case Collective::send_recv:
+      return rank == (block + 1) % ranks ? that_of(block) : nothing;
+    case Collective::all_to_all:
+      return rank == block % ranks ? that_of(block / ranks) : nothing;
+  }
+  return nothing;
+}
+
+double busbw_factor(Collective collective, Rank ranks) {
+  const auto n = static_cast<double>(ranks);
+  switch (collective) {
+    case Collective::all_reduce:
+      return 2 * (n - 1) / n;
+    case Collective::all_gather:
+    case Collective::reduce_scatter:
+    case Collective::all_to_all:
+    case Collective::gather:
+    case Collective::scatter:
+      return (n - 1) / n;
+    case Collective::broadcast:
+    case Collective::reduce:
+    case Collective::send_recv:
+    case Collective::barrier:
+      return 1;
+  }
+  return 1;
+}
+
+}  // namespace collsim

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "sim/plan/plan.h"
+
+namespace collsim {
+
+/// Makes a Schedule primitive by primitive, where the programs are given and not derived (NCCL's
+/// kernels are such programs). The counterpart of ScheduleBuilder, which lowers a textbook's steps.
+class ScheduleWriter {
+ public:
+  ScheduleWriter(Rank ranks, std::uint32_t lanes, std::uint32_t chunks,
+                 std::vector<SwitchAgent> agents = {});
+
+  /// Name what follows ("reduce").
+  void phase(std::string_view name);
+  /// The group of these connections; equal lists are one group, the empty list is group 0.
+  PeerGroupId group(std::span<const Connection> members);
+  PeerGroupId group(const Connection& member) { return group(std::span(&member, 1)); }
+  /// A program will have about so many primitives: long ones then grow without being moved.
+  void reserve(Rank participant, std::uint32_t lane, std::size_t primitives);
+  /// Put a primitive at the end of a program. Group 0 where its kind does not receive or send. An
+  /// agent's are recv_send.
+  void append(Rank participant, std::uint32_t lane, PrimitiveKind kind, ChunkRange chunks,
+              PeerGroupId receive_group, PeerGroupId send_group);
+
+  Schedule build() &&;
+
+ private:
+  ConnectionId connection(const Connection& wanted);
+
+  Schedule schedule_;
+  PhaseId phase_ = 0;
+  std::map<std::tuple<Rank, Rank, std::uint32_t>, ConnectionId> connection_ids_;
+  std::map<std::vector<ConnectionId>, PeerGroupId> group_ids_;
+};
+
+}  // namespace collsim

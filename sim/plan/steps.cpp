@@ -1,0 +1,209 @@
+#include "sim/plan/steps.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <deque>
+#include <utility>
+
+#include "sim/base/input_error.h"
+
+namespace collsim {
+
+namespace {
+
+/// The receiving or the sending half of a primitive. What is sent at time t is received at t + 1 or
+/// later; time t is the end of the t-th step.
+struct Event {
+  std::uint32_t time = 0;
+  bool is_send = false;
+  Rank rank = 0;
+  std::uint32_t program = 0;  // rank * lanes + lane
+  const Primitive* primitive = nullptr;
+};
+
+/// Finds out when everything happens, program by program as far as each can go.
+class Clockwork {
+ public:
+  explicit Clockwork(const Schedule& schedule)
+      : schedule_(schedule),
+        programs_(std::size_t{schedule.participants()} * schedule.lanes()),
+        arrivals_(schedule.connections().size()) {}
+
+  /// In order of time; at one time receives come first.
+  std::vector<Event> run() && {
+    bool moved = true;
+    while (moved) {
+      moved = false;
+      for (std::uint32_t program = 0; program < programs_.size(); ++program) {
+        while (try_primitive(program)) moved = true;
+      }
+    }
+    std::stable_sort(events_.begin(), events_.end(), [](const Event& a, const Event& b) {
+      return std::pair(a.time, a.is_send) < std::pair(b.time, b.is_send);
+    });
+    return std::move(events_);
+  }
+
+ private:
+  struct Progress {
+    std::uint32_t position = 0;
+    std::uint32_t time = 0;
+  };
+
+  bool try_primitive(std::uint32_t program) {
+    const Rank rank = program / schedule_.lanes();
+    const auto primitives = schedule_.program(rank, program % schedule_.lanes());
+    Progress& progress = programs_[program];
+    if (progress.position == primitives.size()) return false;
+    const Primitive& primitive = primitives[progress.position];
+    const auto incoming = schedule_.peers(primitive.receive_group);
+    for (const ConnectionId id : incoming) {
+      if (arrivals_[id].empty()) return false;
+    }
+    for (const ConnectionId id : incoming) {
+      progress.time = std::max(progress.time, arrivals_[id].front());
+      arrivals_[id].pop_front();
+    }
+    if (!incoming.empty()) events_.push_back({progress.time, false, rank, program, &primitive});
+    if (sends(primitive.kind)) {
+      events_.push_back({progress.time, true, rank, program, &primitive});
+      ++progress.time;
+      for (const ConnectionId id : schedule_.peers(primitive.send_group)) {
+        arrivals_[id].push_back(progress.time);
+      }
+    }
+    ++progress.position;
+    return true;
+  }
+
+  const Schedule& schedule_;
+  std::vector<Progress> programs_;
+  std::vector<std::deque<std::uint32_t>> arrivals_;  // [connection]: times of what is under way
+  std::vector<Event> events_;
+};
+
+/// Plays events in order of time on the ranks' buffers.
+class Replay {
+ public:
+  explicit Replay(const Plan& plan)
+      : schedule_(plan.schedule(0)),
+        buffers_(initial_buffers(plan)),
+        partial_(std::size_t{schedule_.participants()} * schedule_.lanes()),
+        queues_(schedule_.connections().size()) {}
+
+  std::vector<Step> run(const std::vector<Event>& events) && {
+    for (const Event& event : events) {
+      if (event.is_send) {
+        send(event);
+      } else {
+        receive(event);
+      }
+    }
+    if (!steps_.empty()) steps_.back().buffers = buffers_;
+    return std::move(steps_);
+  }
+
+ private:
+  struct Message {
+    PhaseId phase;
+    std::vector<Contributions> chunks;
+  };
+
+  Contributions* chunks_of(const Event& event) {
+    return &buffers_[std::size_t{event.rank} * schedule_.chunks() + event.primitive->first_chunk];
+  }
+
+  /// A primitive that forwards without storing works on a copy of its own part.
+  static bool is_partial(const Primitive& primitive) {
+    return receives(primitive.kind) && !stores(primitive.kind);
+  }
+
+  void send(const Event& event) {
+    const Contributions* first =
+        is_partial(*event.primitive) ? partial_[event.program].data() : chunks_of(event);
+    for (const ConnectionId id : schedule_.peers(event.primitive->send_group)) {
+      queues_[id].push_back({static_cast<PhaseId>(event.primitive->phase),
+                             {first, first + event.primitive->chunk_count}});
+    }
+  }
+
+  void receive(const Event& event) {
+    while (steps_.size() < event.time) {
+      if (!steps_.empty()) steps_.back().buffers = buffers_;
+      steps_.emplace_back();
+    }
+    const auto incoming = schedule_.peers(event.primitive->receive_group);
+    const bool alone = event.primitive->kind == PrimitiveKind::recv_send;
+    const bool reduce = reduces(event.primitive->kind) && !(alone && incoming.size() == 1);
+    Contributions* own = chunks_of(event);
+    if (is_partial(*event.primitive)) {
+      auto& partial = partial_[event.program];
+      partial.assign(own, own + event.primitive->chunk_count);
+      if (alone) std::fill(partial.begin(), partial.end(), Contributions{});
+      own = partial.data();
+    }
+    for (const ConnectionId id : incoming) {
+      const Message message = std::move(queues_[id].front());
+      queues_[id].pop_front();
+      for (std::size_t i = 0; i < message.chunks.size(); ++i) {
+        own[i].bits = message.chunks[i].bits | (reduce ? own[i].bits : 0);
+      }
+      const Connection& connection = schedule_.connections()[id];
+      steps_.back().transfers.push_back(
+          {connection.src, connection.dst, connection.lane, event.primitive->chunks(), reduce});
+      add_phase(schedule_.phase_name(message.phase));
+    }
+    if (schedule_.is_agent(event.rank)) {
+      std::copy_n(own, event.primitive->chunk_count, chunks_of(event));
+    }
+  }
+
+  void add_phase(std::string_view name) {
+    std::string& phase = steps_.back().phase;
+    if (phase.find(name) != std::string::npos) return;
+    phase += (phase.empty() ? "" : " + ") + std::string(name);
+  }
+
+  const Schedule& schedule_;
+  std::vector<Contributions> buffers_;
+  std::vector<std::vector<Contributions>> partial_;  // [program]
+  std::vector<std::deque<Message>> queues_;          // [connection]
+  std::vector<Step> steps_;
+};
+
+}  // namespace
+
+std::vector<Contributions> initial_buffers(const Plan& plan) {
+  const std::uint32_t chunks = plan.schedule(0).chunks();
+  const std::uint32_t per_block = chunks / blocks(plan.collective, plan.ranks());
+  std::vector<Contributions> buffers;
+  for (Rank rank = 0; rank < plan.ranks(); ++rank) {
+    for (std::uint32_t chunk = 0; chunk < chunks; ++chunk) {
+      const Holding own =
+          held_before(plan.collective, plan.ranks(), plan.root, rank, chunk / per_block);
+      const bool has_one = own.kind == Holding::Kind::one;
+      buffers.push_back({has_one ? std::uint64_t{1} << own.origin : 0});
+    }
+  }
+  buffers.resize(std::size_t{plan.schedule(0).participants()} * chunks);
+  return buffers;
+}
+
+std::vector<Step> replay_steps(const Plan& plan) {
+  if (plan.ranks() > max_replayed_ranks) {
+    throw InputError(fmt::format("{} ranks are too many to show step by step", plan.ranks()),
+                     fmt::format("at most {}", max_replayed_ranks));
+  }
+  auto steps = Replay(plan).run(Clockwork(plan.schedule(0)).run());
+  for (Step& step : steps) {
+    std::stable_sort(step.transfers.begin(), step.transfers.end(),
+                     [](const StepTransfer& a, const StepTransfer& b) {
+                       return std::pair(a.from, a.to) < std::pair(b.from, b.to);
+                     });
+  }
+  return steps;
+}
+
+}  // namespace collsim

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/plan/plan.h"
+
+namespace collsim {
+
+/// The most ranks that replay_steps() takes: what a person can still read.
+inline constexpr Rank max_replayed_ranks = 64;
+
+/// Whose contributions a chunk contains.
+struct Contributions {
+  std::uint64_t bits = 0;  ///< bit r: that of rank r
+  bool contains(Rank rank) const { return (bits >> rank & 1) != 0; }
+  bool operator==(const Contributions&) const = default;
+};
+
+/// A message that is received in a step. Switch agents are numbered after the ranks.
+struct StepTransfer {
+  Rank from = 0;
+  Rank to = 0;
+  std::uint32_t lane = 0;  ///< of its connection
+  ChunkRange chunks;
+  bool reduce = false;  ///< added to what the receiver holds; else it replaces that
+};
+
+/// What happens in one unit of time, in which every message takes one unit.
+struct Step {
+  std::string phase;  ///< of its messages; "a + b" where phases overlap
+  std::vector<StepTransfer> transfers;
+  /// After the step: [participant * chunks + chunk]. Of a switch agent: what it has passed on last.
+  std::vector<Contributions> buffers;
+};
+
+/// What every participant holds before the call: [participant * chunks + chunk] of channel 0.
+std::vector<Contributions> initial_buffers(const Plan& plan);
+
+/// Runs one loop of channel 0 as a textbook shows it: every message takes one step, and a primitive
+/// sends in the step after the one in which it has received; unlimited credits. A message is listed
+/// in the step in which it is received, which for a child that has less to wait for than its
+/// siblings is later than it could have been sent. Precondition: check() finds nothing. Throws
+/// InputError for more than max_replayed_ranks ranks.
+std::vector<Step> replay_steps(const Plan& plan);
+
+}  // namespace collsim

@@ -1,0 +1,159 @@
+// Calibrations that say only what sets them apart from another one.
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+#include <utility>
+
+#include "models/calibration/calibration_file.h"
+#include "sim/base/data_directory.h"
+#include "sim/base/input_error.h"
+#include "tests/support/small_calibration.h"
+#include "tests/support/temporary_file.h"
+
+namespace collsim {
+namespace {
+
+Calibration shipped(const char* name) {
+  return load_calibration(find_data_file(name, "models/calibrations"));
+}
+
+TEST(Extends, takes_what_the_file_does_not_say) {
+  const Calibration base = shipped("hgx-h200");
+  const Calibration cost =
+      test::cost_of_small_calibration("extends: hgx-h200\nprotocols: { ll: { fan: 9 us } }");
+  EXPECT_EQ(cost.name, "small");
+  EXPECT_EQ(cost.over_tcp, "") << "its hosts are others";
+  EXPECT_EQ(cost.launch, base.launch);
+  EXPECT_EQ(cost.unevenness.slice, base.unevenness.slice);
+  EXPECT_EQ(cost.unevenness.channel, base.unevenness.channel);
+  EXPECT_EQ(cost.of(Protocol::ll).fan, microseconds(9));
+  EXPECT_EQ(cost.of(Protocol::ll).slice, base.of(Protocol::ll).slice);
+}
+
+TEST(Calibration, says_what_launches_and_rounds_cost) {
+  const Calibration cost = test::cost_of_small_calibration(
+      "launch_per_doubling: 0.5 us\ngraph_launch: 2 us\nissue_per_operation: 3 us\n"
+      "protocols: { ll: { warp: 256 B, work: { store: 0.5 us }, first: { load: 4 us }, misaligned: "
+      "70% } }");
+  EXPECT_EQ(cost.launch_per_doubling, microseconds(0.5));
+  EXPECT_EQ(cost.graph_launch, microseconds(2));
+  EXPECT_EQ(cost.issue_per_operation, microseconds(3));
+  EXPECT_EQ(cost.of(Protocol::ll).work.store, microseconds(0.5));
+  EXPECT_EQ(cost.of(Protocol::ll).first.load, microseconds(4));
+  EXPECT_EQ(cost.of(Protocol::ll).misaligned, 0.7);
+  EXPECT_NE(test::error_in_small_calibration("protocols: { ll: { first: { fan: 1 us } } }"), "")
+      << "only work knows of it";
+  EXPECT_EQ(test::error_in_small_calibration("protocols: { ll: { misaligned: 120% } }"),
+            "c.yaml:5:32: 120% is out of range; a share from 0 to 1, like 0.1 or 10%");
+}
+
+// Both would be inherited.
+TEST(Extends, can_take_back_memory_and_unevenness) {
+  const Calibration cost = test::cost_of_small_calibration(
+      "extends: hgx-h200\nmemory: none\nunevenness: { slice: 0%, channel: 0% }");
+  EXPECT_FALSE(cost.memory.used);
+  EXPECT_EQ(cost.memory.at_once, unlimited);
+  EXPECT_EQ(cost.unevenness.most(), 0);
+  EXPECT_FALSE(test::cost_of_small_calibration("memory: none").memory.used);
+  EXPECT_EQ(test::error_in_small_calibration("memory: all"),
+            "c.yaml:5:9: 'all' is no host memory; none, or { cached: ..., rate: ..., cache: ... }");
+}
+
+TEST(Extends, a_calibration_that_is_there) {
+  const std::string error = test::error_in_small_calibration("extends: nobody");
+  EXPECT_TRUE(
+      error.starts_with("c.yaml:5:10: there is no calibration 'nobody'; a path, or one of "
+                        "a100, b200, "))
+      << error;
+  EXPECT_TRUE(test::error_in_small_calibration("extends: no/body.yaml")
+                  .starts_with("c.yaml:5:10: there is no calibration"));
+  EXPECT_TRUE(test::error_in_small_calibration("extends: [a100]").starts_with("c.yaml:5:10: "));
+}
+
+/// The text of a calibration that extends that file.
+std::string extending(const std::filesystem::path& path) {
+  return test::small_calibration("extends: " + path.string()).content;
+}
+
+std::string error_in(const std::filesystem::path& path) {
+  try {
+    load_calibration(path);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Extends, no_circle) {
+  const test::TemporaryFile alone("alone.yaml", "");
+  const test::TemporaryFile first("first.yaml", "");
+  const test::TemporaryFile second("second.yaml", extending(first.path()));
+  const test::TemporaryFile closing(first.path(), extending(second.path()));
+  EXPECT_EQ(error_in(first.path()),
+            second.path().string() +
+                ":5:10: a calibration that extends itself: first, second, first; one that does not "
+                "lead back here");
+  const test::TemporaryFile self(alone.path(), extending(alone.path()));
+  EXPECT_EQ(error_in(alone.path()), alone.path().string() +
+                                        ":5:10: a calibration that extends itself: alone, alone; "
+                                        "one that does not lead back here");
+}
+
+TEST(Extends, may_lead_over_several) {
+  EXPECT_EQ(test::cost_of_small_calibration("extends: hgx-h200-4").of(Protocol::ll).slice,
+            shipped("hgx-h200").of(Protocol::ll).slice);
+}
+
+// Half as long again; what the file says itself is not scaled.
+TEST(Pace, scales_what_is_extended) {
+  const ProtocolCost base = shipped("hgx-h200").of(Protocol::simple);
+  const ProtocolCost cost =
+      test::cost_of_small_calibration(
+          "extends: hgx-h200\npace: 150%\nprotocols: { simple: { setup: 3 us } }")
+          .of(Protocol::simple);
+  EXPECT_DOUBLE_EQ(cost.slice.value, 1.5 * base.slice.value);
+  EXPECT_DOUBLE_EQ(cost.rate.send.value, base.rate.send.value / 1.5);
+  EXPECT_EQ(cost.setup, microseconds(3));
+  EXPECT_DOUBLE_EQ(test::cost_of_small_calibration("extends: hgx-h200\npace: 0.5")
+                       .of(Protocol::simple)
+                       .slice.value,
+                   0.5 * base.slice.value);
+}
+
+TEST(Pace, is_refused_where_it_is_wrong) {
+  EXPECT_EQ(test::error_in_small_calibration("pace: 150%"),
+            "c.yaml:5:7: 'pace' without a calibration to scale; 'extends: ...' beside it");
+  const char* accepted = "a share above 0 up to 10, like 0.1 or 10%";
+  for (const char* pace : {"0%", "-1", "1001%"}) {
+    EXPECT_EQ(test::error_in_small_calibration(fmt::format("extends: hgx-h200\npace: {}", pace)),
+              fmt::format("c.yaml:6:7: {} is out of range; {}", pace, accepted));
+  }
+  for (const char* pace : {"fast", "1.98 GHz", "nan"}) {
+    EXPECT_EQ(test::error_in_small_calibration(fmt::format("extends: hgx-h200\npace: {}", pace)),
+              fmt::format("c.yaml:6:7: '{}' is not a share; {}", pace, accepted));
+  }
+}
+
+// GPUs of other clock rates: the H200's thread blocks, slower by them.
+TEST(ShippedCalibrations, follow_the_h200_by_their_clocks) {
+  const Calibration base = shipped("hgx-h200");
+  for (const auto& [name, pace] :
+       {std::pair{"h100", 1.0}, {"b200", 1.0}, {"pcie", 1.0}, {"a100", 1.4}, {"v100", 1.29}}) {
+    const Calibration cost = shipped(name);
+    EXPECT_EQ(cost.launch, base.launch) << name;
+    EXPECT_EQ(cost.issue, microseconds(5)) << name;
+    EXPECT_EQ(cost.unevenness.most(), 0) << name;
+    EXPECT_FALSE(cost.memory.used) << name;
+    for (const Protocol protocol : {Protocol::ll, Protocol::ll128, Protocol::simple}) {
+      const ProtocolCost& own = cost.of(protocol, LinkKind::pcie);
+      EXPECT_DOUBLE_EQ(own.slice.value, pace * base.of(protocol, LinkKind::pcie).slice.value)
+          << name;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace collsim

@@ -1,0 +1,44 @@
+// What a GPU of another clock rate takes longer for, and what it does not.
+
+#include "models/calibration/pace.h"
+
+#include <gtest/gtest.h>
+
+#include "models/calibration/calibration_file.h"
+#include "models/fit/parameter.h"
+#include "sim/base/data_directory.h"
+
+namespace collsim {
+namespace {
+
+bool is_per_protocol(const std::string& name) {
+  return name.starts_with("ll.") || name.starts_with("ll128.") || name.starts_with("simple.");
+}
+
+// Every constant there is: a time per protocol doubles, a rate halves, all others stay.
+TEST(AtPace, scales_what_thread_blocks_do) {
+  Calibration before = load_calibration(find_data_file("hgx-h200", "models/calibrations"));
+  Calibration after = at_pace(before, 2);
+  for (const Parameter& parameter : fit_parameters()) {
+    const bool scales =
+        is_per_protocol(parameter.name) && !parameter.name.ends_with(".alpha.network");
+    const double factor = !scales || parameter.quantity == Quantity::share ? 1
+                          : parameter.quantity == Quantity::time           ? 2
+                                                                           : 0.5;
+    EXPECT_DOUBLE_EQ(parameter.in(after), factor * parameter.in(before)) << parameter.name;
+  }
+  for (const Protocol protocol : {Protocol::ll, Protocol::ll128, Protocol::simple}) {
+    EXPECT_EQ(after.of(protocol).warp_granule, before.of(protocol).warp_granule);
+    EXPECT_EQ(after.of(protocol).proxy_factor, before.of(protocol).proxy_factor);
+  }
+  EXPECT_EQ(after.memory.cache, before.memory.cache);
+}
+
+TEST(AtPace, leaves_alone_what_has_no_limit) {
+  const Calibration cost = at_pace({}, 2);
+  EXPECT_EQ(cost.of(Protocol::simple).rate.send, unlimited);
+  EXPECT_FALSE(cost.of(Protocol::simple).message_setup.has_value());
+}
+
+}  // namespace
+}  // namespace collsim

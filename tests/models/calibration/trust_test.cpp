@@ -1,0 +1,117 @@
+// How far to trust a prediction: the worst of what the call uses.
+
+#include "models/calibration/trust.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "models/calibration/calibration_file.h"
+#include "models/prediction/predictor.h"
+#include "sim/base/data_directory.h"
+#include "sim/base/input_error.h"
+#include "sim/topologies/loader.h"
+
+namespace collsim {
+namespace {
+
+struct Asked {
+  std::string machine;
+  Rank ranks;
+  std::string algorithm = "ring";
+  std::string calibration{};
+  ScheduleKind schedule = ScheduleKind::nccl;
+};
+
+Trust trust_in(const Asked& asked) {
+  const Topology topology = load_topology(find_data_file(asked.machine, "topologies"));
+  const Calibration cost =
+      asked.calibration.empty()
+          ? calibration_for(topology)
+          : load_calibration(find_data_file(asked.calibration, "models/calibrations"));
+  RunSpec run;
+  run.algorithm = asked.algorithm;
+  run.schedule = asked.schedule;
+  return Predictor(topology, cost, Collective::all_reduce, run, asked.ranks)
+      .estimate(Bytes{1 << 20})
+      .trust;
+}
+
+TEST(Trust, a_machine_that_was_fitted_to_is_measured) {
+  EXPECT_EQ(trust_in({"hgx-h200", 8}), Trust::measured);
+  EXPECT_EQ(trust_in({"hgx-h200", 8, "tree"}), Trust::measured);
+  EXPECT_EQ(trust_in({"hgx-h200-4", 4}), Trust::measured);
+  EXPECT_EQ(trust_in({"one-gpu-ethernet-5g", 4}), Trust::measured);
+}
+
+TEST(Trust, another_generation_is_derived) {
+  EXPECT_EQ(trust_in({"dgx-a100", 8}), Trust::derived);
+  EXPECT_EQ(trust_in({"dgx-1-v100", 8}), Trust::derived);
+  EXPECT_EQ(trust_in({"dgx-b200", 8}), Trust::derived);
+}
+
+// Inside a node the ring is derived; between nodes it crosses a network that nobody measured.
+TEST(Trust, a_network_that_nobody_measured_is_guessed_where_the_call_crosses_it) {
+  EXPECT_EQ(trust_in({"dgx-h100-x4", 8}), Trust::derived);
+  EXPECT_EQ(trust_in({"dgx-h100-x4", 16}), Trust::guessed);
+}
+
+TEST(Trust, an_algorithm_that_nobody_measured_is_guessed) {
+  EXPECT_EQ(trust_in({"hgx-h200", 8, "nvls"}), Trust::guessed);
+}
+
+TEST(Trust, a_calibration_of_another_gpu_is_guessed) {
+  EXPECT_EQ(trust_in({"dgx-a100", 8, "ring", "hgx-h200"}), Trust::guessed);
+}
+
+TEST(Trust, a_textbooks_machine_is_exact_and_its_schedule_elsewhere_guessed) {
+  EXPECT_EQ(trust_in({"switch-8", 8, "ring", "", ScheduleKind::textbook}), Trust::exact);
+  EXPECT_EQ(trust_in({"hgx-h200", 8, "ring", "", ScheduleKind::textbook}), Trust::guessed);
+}
+
+Calibration calibration_with(const std::string& lines) {
+  return read_calibration(
+      {"mine.yaml", "collsim: calibration/1\nname: mine\nsource: me\ndate: 2026-01-01\n" + lines});
+}
+
+// What it extends says it of other machines.
+TEST(Trust, a_calibration_that_says_nothing_is_guessed) {
+  const CalibrationTrust trust = calibration_with("extends: hgx-h200\n").trust;
+  EXPECT_EQ(trust.gpu, Trust::guessed);
+  EXPECT_EQ(trust.links[static_cast<std::size_t>(LinkKind::nvlink)], Trust::guessed);
+}
+
+TEST(Trust, what_calibrate_has_fitted_is_measured) {
+  const CalibrationTrust trust =
+      calibration_with(
+          "extends: hgx-h200\nprovenance:\n  fitted:\n    launch: [3 us, 4 us]\n"
+          "    simple.alpha.nvlink: [1 us, 2 us]\n    ll.over.pcie.round.send: [1 us, 2 us]\n")
+          .trust;
+  EXPECT_EQ(trust.gpu, Trust::measured);
+  EXPECT_EQ(trust.links[static_cast<std::size_t>(LinkKind::nvlink)], Trust::measured);
+  EXPECT_EQ(trust.links[static_cast<std::size_t>(LinkKind::pcie)], Trust::measured);
+  EXPECT_EQ(trust.links[static_cast<std::size_t>(LinkKind::network)], Trust::guessed);
+}
+
+TEST(Trust, a_class_that_does_not_exist_is_refused_at_its_place) {
+  try {
+    calibration_with("trust: { gpu: sure }\n");
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_NE(std::string(error.what()).find("mine.yaml:5:15"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("measured, derived or guessed"), std::string::npos);
+  }
+}
+
+TEST(Trust, every_class_but_exact_has_a_known_error) {
+  const auto errors = load_trust_errors();
+  ASSERT_EQ(errors.size(), 3U);
+  EXPECT_LT(errors[0].from_16_mib, errors[1].from_16_mib);
+  EXPECT_LT(errors[1].from_16_mib, errors[2].from_16_mib);
+  EXPECT_FALSE(error_of(errors, Trust::exact, Bytes{8}));
+  EXPECT_EQ(error_of(errors, Trust::derived, Bytes{16 << 20}), errors[1].from_16_mib);
+  EXPECT_EQ(error_of(errors, Trust::derived, Bytes{(16 << 20) - 4}), errors[1].below);
+}
+
+}  // namespace
+}  // namespace collsim

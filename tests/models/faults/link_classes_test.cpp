@@ -1,0 +1,113 @@
+// Cables of one class cost the same when degraded: every member is tried, and compared with the
+// ranking, which tries one.
+
+#include "models/faults/link_classes.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "models/calibration/calibration_file.h"
+#include "models/prediction/fault_ranking.h"
+#include "sim/base/data_directory.h"
+#include "sim/topologies/loader.h"
+
+namespace collsim {
+namespace {
+
+/// Without rounds of warps, whose many events make whole calls slow to simulate.
+Calibration default_calibration() {
+  return load_calibration(find_data_file("default", "models/calibrations"));
+}
+
+/// Enough to simulate each class of these machines.
+constexpr RankingEffort everything{.healthy = 1'000'000'000, .transfers = 10'000'000'000};
+
+struct Case {
+  const char* topology;
+  const char* algorithm;
+  std::int64_t bytes;
+};
+
+class LinkClasses : public testing::TestWithParam<Case> {};
+
+TEST_P(LinkClasses, members_are_worth_the_same) {
+  const Topology topology = load_topology(find_data_file(GetParam().topology, "topologies"));
+  const Calibration cost = default_calibration();
+  RunSpec run;
+  run.algorithm = GetParam().algorithm;
+  const auto ranks = static_cast<Rank>(topology.gpus().size());
+  const Bytes size{GetParam().bytes};
+  const Predictor predictor(topology, cost, Collective::all_reduce, run, ranks);
+  const FaultRanking ranking = rank_links(predictor, size, 0.3, everything);
+  const Predictor::Call call = predictor.call(size);
+  const Wiring& wiring = call.layout->wiring;
+  std::size_t tried = 0;
+  for (const RankedLink& ranked : ranking.links) {
+    ASSERT_EQ(ranked.origin, TimeOrigin::simulated);
+    for (const LinkId cable : ranked.links.cables) {
+      Disturbance disturbance;
+      MachineChange& change = disturbance.changes.emplace_back();
+      for (ResourceId id = 0; id < wiring.origins.size(); ++id) {
+        const ResourceOrigin& origin = wiring.origins[id];
+        if (origin.shared || (origin.id != cable && topology.link(cable).reverse != origin.id)) {
+          continue;
+        }
+        change.capacities.push_back({id, 0.3 * wiring.capacities[id]});
+      }
+      Execution execution = predictor.execution(call);
+      execution.disturbance = &disturbance;
+      const auto fabric = make_fabric(Engine::native);
+      const double time = execute(execution, *fabric).time.value;
+      EXPECT_NEAR(time, ranked.time.value, 1e-9 * time) << topology.link_name(cable);
+      ++tried;
+    }
+  }
+  EXPECT_EQ(tried + ranking.idle_cables, topology.links().size() / 2);
+  EXPECT_LT(ranking.links.size(), tried);  // there was something to save
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Machines, LinkClasses,
+    testing::Values(Case{"dgx-h100-x4", "ring", 1 << 22}, Case{"dgx-h100-x4", "tree", 1 << 20},
+                    Case{"dgx-h100-x4", "hierarchical", 1 << 20},
+                    Case{"dgx-1-v100", "ring", 1 << 22}, Case{"dgx-a100-x4", "ring", 1 << 22},
+                    Case{"switch-8", "recursive_halving_doubling", 1 << 20}),
+    [](const auto& test) {
+      std::string name = std::string(test.param.topology) + "_" + test.param.algorithm;
+      std::replace(name.begin(), name.end(), '-', '_');
+      return name;
+    });
+
+// A ring on one switch: every port is the same.
+TEST(LinkClassesOfARing, are_one_class) {
+  const Topology topology = load_topology(find_data_file("switch-8", "topologies"));
+  const Calibration cost = calibration_for(topology);
+  RunSpec run;
+  run.algorithm = "ring";
+  const Predictor predictor(topology, cost, Collective::all_reduce, run, 8);
+  const FaultRanking ranking = rank_links(predictor, Bytes{8'000'000}, 0.1, {});
+  ASSERT_EQ(ranking.links.size(), 1U);
+  EXPECT_EQ(ranking.links[0].links.cables.size(), 8U);
+  EXPECT_EQ(ranking.idle_cables, 0U);
+}
+
+// What is too much to simulate is compared by bounds: a port that works all the time (14 of 14
+// parts of 1 MB) is ten times slower; latency aside, which is in neither.
+TEST(LinkClassesOfARing, without_simulation_there_are_bounds) {
+  const Topology topology = load_topology(find_data_file("switch-8", "topologies"));
+  const Calibration cost = calibration_for(topology);
+  RunSpec run;
+  run.algorithm = "ring";
+  const Predictor predictor(topology, cost, Collective::all_reduce, run, 8);
+  const FaultRanking ranking =
+      rank_links(predictor, Bytes{8'000'000}, 0.1, {.healthy = 0, .transfers = 0});
+  EXPECT_EQ(ranking.healthy.transfers, 0U);
+  ASSERT_EQ(ranking.links.size(), 1U);
+  EXPECT_EQ(ranking.links[0].origin, TimeOrigin::bounds);
+  EXPECT_NEAR(ranking.links[0].slowdown, 10, 1e-9);
+}
+
+}  // namespace
+}  // namespace collsim

@@ -1,0 +1,94 @@
+// The steady state of a long call, continued, is the whole call, to a per cent: a ring's hops
+// between nodes are not spread evenly over it.
+
+#include "models/faults/steady_state.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "models/calibration/calibration_file.h"
+#include "models/prediction/predictor.h"
+#include "sim/base/data_directory.h"
+#include "sim/fabric/native_fabric.h"
+#include "sim/topologies/loader.h"
+
+namespace collsim {
+namespace {
+
+/// Without rounds of warps, whose many events make whole calls slow to simulate.
+Calibration default_calibration() {
+  return load_calibration(find_data_file("default", "models/calibrations"));
+}
+
+struct Case {
+  const char* topology;
+  const char* algorithm;
+  std::int64_t bytes;
+  Rank ranks;
+};
+
+class SteadyState : public testing::TestWithParam<Case> {};
+
+constexpr std::uint64_t no_limit = 1'000'000'000'000;
+
+TEST_P(SteadyState, continued_is_the_whole_call) {
+  const Topology topology = load_topology(find_data_file(GetParam().topology, "topologies"));
+  RunSpec run;
+  run.algorithm = GetParam().algorithm;
+  const Predictor predictor(topology, default_calibration(), Collective::all_reduce, run,
+                            GetParam().ranks);
+  const Predictor::Call call = predictor.call(Bytes{GetParam().bytes});
+  const Execution execution = predictor.execution(call);
+  const LongCall long_call(execution);
+  int steady = 0;
+  // The healthy machine, and one whose first resource has a fifth left.
+  Disturbance degraded;
+  degraded.changes.resize(1);
+  degraded.changes[0].capacities.push_back({0, 0.2 * call.layout->wiring.capacities[0]});
+  for (const Disturbance& disturbance : {Disturbance{}, degraded}) {
+    const auto found = long_call.time(disturbance, no_limit);
+    ASSERT_TRUE(found.has_value());
+    steady += found->whole ? 0 : 1;
+    Execution whole = execution;
+    whole.disturbance = &disturbance;
+    NativeFabric fabric;
+    const double time = execute(whole, fabric).time.value;
+    EXPECT_NEAR(found->time.value, time, 0.01 * time);
+  }
+  EXPECT_GE(steady, 1);  // there was something to save
+}
+
+INSTANTIATE_TEST_SUITE_P(Calls, SteadyState,
+                         testing::Values(Case{"dgx-h100-x64", "ring", 1 << 24, 160},
+                                         Case{"dgx-h100-x4", "tree", std::int64_t{1} << 33, 32},
+                                         Case{"hgx-h200", "tree", std::int64_t{1} << 33, 8}),
+                         [](const auto& test) {
+                           std::string name =
+                               std::string(test.param.topology) + "_" + test.param.algorithm;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+// Four messages of a two-rank ring are no stream: simulated whole, unless that is too much.
+TEST(ShortCall, is_simulated_whole_or_not_at_all) {
+  const Topology topology = load_topology(find_data_file("switch-8", "topologies"));
+  RunSpec run;
+  run.algorithm = "ring";
+  run.channels = 1;
+  run.chunking = Chunking{};
+  const Predictor predictor(topology, default_calibration(), Collective::all_reduce, run, 2);
+  const Predictor::Call call = predictor.call(Bytes{1 << 20});
+  const Execution execution = predictor.execution(call);
+  const LongCall long_call(execution);
+  ASSERT_EQ(long_call.transfers(), 4U);
+  const auto found = long_call.time({}, 4);
+  ASSERT_TRUE(found.has_value());
+  EXPECT_TRUE(found->whole);
+  EXPECT_EQ(found->messages, 4U);
+  EXPECT_FALSE(long_call.time({}, 3).has_value());
+}
+
+}  // namespace
+}  // namespace collsim

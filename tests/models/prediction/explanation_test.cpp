@@ -1,0 +1,78 @@
+// What an explanation says adds up.
+
+#include "models/prediction/explanation.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "models/calibration/calibration_file.h"
+#include "sim/base/data_directory.h"
+#include "sim/topologies/loader.h"
+
+namespace collsim {
+namespace {
+
+Explanation explain_on(std::string_view machine, Collective collective, std::int64_t size) {
+  const Topology topology = load_topology(find_data_file(machine, "topologies"));
+  const Predictor predictor(topology, calibration_for(topology), collective, RunSpec{},
+                            static_cast<Rank>(topology.gpus().size()));
+  return explain(predictor, Bytes{size}, Engine::native);
+}
+
+TEST(Explanation, shares_are_the_whole_time) {
+  for (const Collective collective :
+       {Collective::all_reduce, Collective::all_to_all, Collective::broadcast}) {
+    for (const char* machine : {"hgx-h200", "dgx-h100-x4", "one-gpu-ethernet-5g", "switch-8"}) {
+      const Explanation explanation = explain_on(machine, collective, 1 << 20);
+      const TimeShares& shares = explanation.shares;
+      const Seconds sum =
+          shares.launch + shares.latency + shares.serial + shares.bandwidth + shares.rest;
+      const double time = explanation.prediction.time.value;
+      EXPECT_NEAR(sum.value / time, 1, 1e-9) << machine;
+      for (const Seconds part : {shares.latency, shares.serial, shares.bandwidth, shares.rest}) {
+        EXPECT_GE(part.value, 0) << machine;
+      }
+      ASSERT_FALSE(explanation.stations.empty());
+      for (const ResourceUse& use : explanation.busiest) EXPECT_LE(use.utilisation, 1 + 1e-9);
+      EXPECT_TRUE(std::is_sorted(explanation.busiest.begin(), explanation.busiest.end(),
+                                 [](const ResourceUse& a, const ResourceUse& b) {
+                                   return a.utilisation > b.utilisation;
+                                 }));
+    }
+  }
+}
+
+// 8 ranks in a ring, 1 us, 50 GB/s: 14 hops of 1 us, and 14/8 MiB through every port at 50 GB/s.
+TEST(Explanation, of_a_textbook_ring_is_latency_and_bandwidth) {
+  const Explanation explanation = explain_on("switch-8", Collective::all_reduce, 1 << 20);
+  EXPECT_TRUE(explanation.candidates.empty());
+  EXPECT_EQ(explanation.path.hops, 14U);
+  EXPECT_NEAR(in_microseconds(explanation.shares.latency), 14, 1e-9);
+  EXPECT_NEAR(in_microseconds(explanation.shares.bandwidth), 14.0 / 8 * 1048576 / 50e3, 1e-6);
+  EXPECT_NEAR(explanation.shares.rest.value, 0, 1e-15);
+  ASSERT_EQ(explanation.busiest.size(), 1U);
+  EXPECT_EQ(explanation.busiest[0].alike, 16U);  // 8 ports, in and out
+}
+
+TEST(Explanation, candidates_are_in_the_order_of_nccls_own_estimates) {
+  const Explanation explanation = explain_on("hgx-h200", Collective::all_reduce, 1 << 20);
+  ASSERT_EQ(explanation.candidates.size(), 7U * 3);
+  const auto chosen = std::count_if(explanation.candidates.begin(), explanation.candidates.end(),
+                                    [](const CandidateTime& each) { return each.chosen; });
+  EXPECT_EQ(chosen, 1);
+  for (std::size_t i = 0; i < explanation.candidates.size(); ++i) {
+    const CandidateTime& each = explanation.candidates[i];
+    if (each.chosen) {
+      EXPECT_DOUBLE_EQ(each.simulated.value().value, explanation.prediction.time.value);
+    }
+    if (!each.nccl_estimate) {
+      EXPECT_FALSE(each.why_not.empty());
+    } else if (i > 0) {
+      EXPECT_GE(each.nccl_estimate->value, explanation.candidates[i - 1].nccl_estimate->value);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace collsim

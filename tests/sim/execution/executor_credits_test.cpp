@@ -1,0 +1,53 @@
+// Every plan ends where its FIFOs have room for two chunks; a ring with less waits for itself.
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <string>
+
+#include "models/analytic/critical_path.h"
+#include "sim/algorithms/registry.h"
+#include "sim/execution/binding.h"
+#include "sim/execution/executor.h"
+#include "sim/fabric/native_fabric.h"
+#include "tests/support/machines.h"
+
+namespace collsim {
+namespace {
+
+TEST(ExecutorCredits, every_algorithm_ends_at_every_depth) {
+  for (const std::string& name : algorithm_names(Collective::all_reduce)) {
+    for (const Rank ranks : {1U, 2U, 4U, 6U, 8U}) {
+      const Placement placement = uniform_placement(ranks, 2);
+      if (why_unsupported(Collective::all_reduce, name, placement)) continue;
+      const Plan plan = make_plan(Collective::all_reduce, name, placement, 2);
+      const Wiring wiring = test::switch_wiring(plan, gigabytes_per_second(10), microseconds(1));
+      for (const std::uint32_t credits : {8U, 4U, 3U, 2U}) {
+        const Chunking chunking{.largest_chunk = {400}, .slices = credits / 2, .credits = credits};
+        const Binding binding(plan, 1009 * Bytes{4}, Bytes{4}, chunking);
+        const Calibration cost;
+        NativeFabric fabric;
+        Timeline timeline;
+        const double time =
+            execute({plan, binding, wiring, cost, Protocol::simple}, fabric, &timeline).time.value;
+        // Whatever a program waited for, the path back to the beginning has no gap.
+        EXPECT_NEAR(critical_path(timeline, cost.launch).total().value, time, 1e-12)
+            << name << " on " << ranks << ", " << credits;
+      }
+    }
+  }
+}
+
+// Every rank has sent one chunk and holds its FIFO's only slot until it can send on: into a FIFO
+// that is as full.
+TEST(ExecutorCredits, a_ring_with_one_credit_is_reported_as_a_deadlock) {
+  const Plan plan = make_plan(Collective::all_reduce, "ring", uniform_placement(3));
+  const Wiring wiring = test::switch_wiring(plan, gigabytes_per_second(10), microseconds(1));
+  const Binding binding(plan, Bytes{1200}, Bytes{4}, {.credits = 1});
+  const Calibration cost;
+  NativeFabric fabric;
+  EXPECT_THROW(execute({plan, binding, wiring, cost, Protocol::simple}, fabric), std::logic_error);
+}
+
+}  // namespace
+}  // namespace collsim
