@@ -15,6 +15,7 @@
 #include "sim/base/data_directory.h"
 #include "sim/base/input_error.h"
 #include "sim/base/yaml_reader.h"
+#include "sim/cost/constants.h"
 
 namespace collsim {
 
@@ -24,108 +25,86 @@ constexpr std::array<std::string_view, link_kind_count> link_kinds{"nvlink", "pc
                                                                    "network"};
 constexpr std::array<std::string_view, protocol_count> protocols{"ll", "ll128", "simple"};
 
-/// Topologies say of PCIe what NCCL takes for usable, and good hosts exceed that.
-constexpr auto pcie = static_cast<std::size_t>(LinkKind::pcie);
-constexpr double max_of_pcie = 1.5;
 constexpr double slowest_pace = 10;
 
 constexpr std::string_view calibrations = "models/calibrations";
 
-void read_rate(const YamlMapping& mapping, std::string_view key, BytesPerSecond& rate) {
-  if (const auto value = mapping.find(key)) rate = value->rate();
-}
-
-void read_rates(const YamlValue& value, PerTouch<BytesPerSecond>& rates) {
-  const YamlMapping mapping = value.mapping({"load", "receive", "store", "send", "fan", "other"});
-  read_rate(mapping, "load", rates.load);
-  read_rate(mapping, "receive", rates.receive);
-  read_rate(mapping, "store", rates.store);
-  read_rate(mapping, "send", rates.send);
-  read_rate(mapping, "fan", rates.fan);
-  read_rate(mapping, "other", rates.other);
-}
-
-void read_rounds(const YamlMapping& mapping, PerTouch<Seconds>& rounds) {
-  const auto read = [&](std::string_view key, Seconds& time) {
-    if (const auto given = mapping.find(key)) time = given->time();
-  };
-  read("load", rounds.load);
-  read("receive", rounds.receive);
-  read("store", rounds.store);
-  read("send", rounds.send);
-  read("fan", rounds.fan);
-  read("other", rounds.other);
-}
-
-/// What may differ by the kind of the slowest link.
-void read_thread_block(const YamlMapping& mapping, ProtocolCost& cost) {
-  if (const auto slice = mapping.find("slice")) cost.slice = slice->time();
-  if (const auto fence = mapping.find("fence")) cost.fence = fence->time();
-  if (const auto copied = mapping.find("copy_slice")) cost.copy_slice = copied->time();
-  if (const auto per_warp = mapping.find("slice_per_warp")) cost.slice_per_warp = per_warp->time();
-  if (const auto half = mapping.find("half_block")) cost.half_block = half->time();
-  if (const auto fan = mapping.find("fan")) cost.fan = fan->time();
-  if (const auto crowding = mapping.find("crowding")) {
-    cost.crowding = crowding->share(max_crowding);
+/// The keys below a group of constants, or at the top, each once; none where the group is a single
+/// constant.
+template <typename Constants>
+std::vector<std::string_view> keys_below(const Constants& constants, std::string_view group) {
+  std::vector<std::string_view> keys;
+  for (const auto& constant : constants) {
+    std::string_view rest = constant.key;
+    if (!group.empty()) {
+      if (!rest.starts_with(group) || rest.size() == group.size() || rest[group.size()] != '.') {
+        continue;
+      }
+      rest.remove_prefix(group.size() + 1);
+    }
+    const std::string_view key = rest.substr(0, rest.find('.'));
+    if (keys.empty() || keys.back() != key) keys.push_back(key);
   }
-  if (const auto overlap = mapping.find("overlap")) cost.overlap = overlap->share();
-  if (const auto mixing = mapping.find("mixing")) cost.mixing = mixing->share(max_mixing);
-  if (const auto rates = mapping.find("rate")) read_rates(*rates, cost.rate);
-  read_rate(mapping, "fetch", cost.fetch);
-  if (const auto cold = mapping.find("cold")) {
-    const YamlMapping rounds = cold->mapping({"load", "receive", "fan"});
-    if (const auto load = rounds.find("load")) cost.cold_load = load->time();
-    if (const auto receive = rounds.find("receive")) cost.cold_receive = receive->time();
-    if (const auto fan = rounds.find("fan")) cost.cold_fan = fan->time();
-  }
-  const std::initializer_list<std::string_view> moves{"load", "receive", "store", "send"};
-  if (const auto round = mapping.find("round")) read_rounds(round->mapping(moves), cost.round);
-  if (const auto first = mapping.find("first")) read_rounds(first->mapping(moves), cost.first);
-  if (const auto work = mapping.find("work")) {
-    read_rounds(work->mapping({"load", "receive", "store", "send", "fan", "other"}), cost.work);
-  }
-  if (const auto last = mapping.find("last_store")) cost.last_store = last->share();
-  if (const auto longer = mapping.find("misaligned")) cost.misaligned = longer->share();
+  return keys;
 }
 
-void read_protocol(const YamlMapping& mapping, ProtocolCost& cost) {
-  if (const auto setup = mapping.find("setup")) cost.setup = setup->time();
-  if (const auto per_warp = mapping.find("setup_per_warp")) cost.setup_per_warp = per_warp->time();
-  if (const auto direct = mapping.find("direct_setup")) cost.direct_setup = direct->time();
-  if (const auto setup = mapping.find("message_setup")) cost.message_setup = setup->time();
-  if (const auto alpha = mapping.find("alpha")) {
-    const YamlMapping kinds = alpha->mapping({"nvlink", "pcie", "cpu", "network"});
-    for (std::size_t kind = 0; kind < link_kind_count; ++kind) {
-      if (const auto time = kinds.find(link_kinds[kind])) cost.alpha[kind] = time->time();
+/// What a file says of a constant, by the keys that lead to it.
+template <typename Constants>
+std::optional<YamlValue> find_constant(const YamlMapping& mapping, const Constants& constants,
+                                       std::string_view key) {
+  const std::size_t dot = key.find('.');
+  const auto value = mapping.find(key.substr(0, dot));
+  if (!value || dot == std::string_view::npos) return value;
+  return value->mapping(keys_below(constants, key.substr(0, dot))).find(key.substr(dot + 1));
+}
+
+double read_constant(const YamlValue& value, Quantity quantity, const ConstantRange& accepted) {
+  switch (quantity) {
+    case Quantity::time:
+      return value.time().value;
+    case Quantity::rate:
+      return value.rate().value;
+    case Quantity::share:
+      return value.share(accepted.most);
+    case Quantity::factor:
+      break;
+  }
+  const double factor = value.fraction(accepted.most);
+  if (factor < accepted.least) {
+    value.fail(fmt::format("a factor below {}", accepted.least),
+               fmt::format("a number from {} to {}", accepted.least, accepted.most));
+  }
+  return factor;
+}
+
+/// Those that the mapping states.
+template <typename Constants, typename Owner>
+void read_constants(const YamlMapping& mapping, const Constants& constants, Owner& owner) {
+  for (const auto& constant : constants) {
+    if (const auto value = find_constant(mapping, constants, constant.key)) {
+      constant.in(owner) = read_constant(*value, constant.quantity, constant.accepted);
     }
   }
-  if (const auto factor = mapping.find("wire_factor")) {
-    cost.wire_factor = factor->fraction(4);
-    if (cost.wire_factor < 1) factor->fail("a wire factor below 1", "a number from 1 to 4");
-  }
-  if (const auto warp = mapping.find("warp")) cost.warp_granule = warp->bytes();
-  read_thread_block(mapping, cost);
 }
 
 void read_protocol(const YamlValue& value, std::size_t protocol, Calibration& cost) {
-  const YamlMapping mapping = value.mapping(
-      {"setup",       "setup_per_warp", "direct_setup", "message_setup", "alpha",
-       "wire_factor", "warp",           "over",         "slice",         "fence",
-       "copy_slice",  "slice_per_warp", "half_block",   "fan",           "crowding",
-       "mixing",      "overlap",        "rate",         "fetch",         "cold",
-       "round",       "work",           "first",        "last_store",    "misaligned"});
-  read_protocol(mapping, cost.protocols[protocol]);
+  std::vector<std::string_view> allowed = keys_below(protocol_constants, {});
+  const std::vector<std::string_view> own_keys = keys_below(thread_block_constants, {});
+  allowed.insert(allowed.end(), own_keys.begin(), own_keys.end());
+  allowed.insert(allowed.end(), {"warp", "over"});
+  const YamlMapping mapping = value.mapping(allowed);
+  ProtocolCost& general = cost.protocols[protocol];
+  read_constants(mapping, protocol_constants, general);
+  read_constants(mapping, thread_block_constants, general);
+  if (const auto warp = mapping.find("warp")) general.warp_granule = warp->bytes();
   const auto over = mapping.find("over");
   if (!over) return;
-  const YamlMapping kinds = over->mapping({"nvlink", "pcie", "cpu", "network"});
+  const YamlMapping kinds = over->mapping(link_kinds);
   for (std::size_t kind = 0; kind < link_kind_count; ++kind) {
     const auto own = kinds.find(link_kinds[kind]);
     if (!own) continue;
-    if (!cost.over[protocol][kind]) cost.over[protocol][kind] = cost.protocols[protocol];
-    read_thread_block(own->mapping({"slice", "fence", "copy_slice", "slice_per_warp", "half_block",
-                                    "fan", "crowding", "mixing", "overlap", "rate", "fetch", "cold",
-                                    "round", "work", "first", "last_store", "misaligned"}),
-                      *cost.over[protocol][kind]);
+    if (!cost.over[protocol][kind]) cost.over[protocol][kind] = general;
+    read_constants(own->mapping(own_keys), thread_block_constants, *cost.over[protocol][kind]);
   }
 }
 
@@ -135,8 +114,8 @@ ProxyCost read_proxy(const YamlValue& value) {
   cost.used = true;
   cost.send = mapping.at("send").time();
   cost.receive = mapping.at("receive").time();
-  read_rate(mapping, "copy", cost.copy);
-  read_rate(mapping, "rate", cost.rate);
+  if (const auto copy = mapping.find("copy")) cost.copy = copy->rate();
+  if (const auto rate = mapping.find("rate")) cost.rate = rate->rate();
   if (const auto socket = mapping.find("socket")) cost.socket = socket->bytes();
   return cost;
 }
@@ -243,21 +222,6 @@ Calibration read_start(const YamlMapping& root, const Lineage& lineage) {
   return cost;
 }
 
-void read_unevenness(const YamlValue& value, Unevenness& unevenness) {
-  const YamlMapping parts = value.mapping({"slice", "channel"});
-  if (const auto share = parts.find("slice")) unevenness.slice = share->share(max_unevenness);
-  if (const auto share = parts.find("channel")) unevenness.channel = share->share(max_unevenness);
-}
-
-void read_efficiency(const YamlValue& value, Calibration& cost) {
-  const YamlMapping kinds = value.mapping({"nvlink", "pcie", "cpu", "network"});
-  for (std::size_t kind = 0; kind < link_kind_count; ++kind) {
-    if (const auto share = kinds.find(link_kinds[kind])) {
-      cost.efficiency[kind] = share->fraction(kind == pcie ? max_of_pcie : 1);
-    }
-  }
-}
-
 Calibration read_lineage(const TextFile& text, const Lineage& lineage) {
   const YamlMapping root = read_yaml(text, "calibration")
                                .mapping({"collsim",
@@ -286,17 +250,7 @@ Calibration read_lineage(const TextFile& text, const Lineage& lineage) {
   static_cast<void>(root.at("date").string());
   if (const auto name = root.find("over_tcp")) cost.over_tcp = name->string();
   cost.trust = read_claims(root);
-  if (const auto launch = root.find("launch")) cost.launch = launch->time();
-  if (const auto doubling = root.find("launch_per_doubling")) {
-    cost.launch_per_doubling = doubling->time();
-  }
-  if (const auto launch = root.find("graph_launch")) cost.graph_launch = launch->time();
-  if (const auto issue = root.find("issue")) cost.issue = issue->time();
-  if (const auto operation = root.find("issue_per_operation")) {
-    cost.issue_per_operation = operation->time();
-  }
-  if (const auto efficiency = root.find("efficiency")) read_efficiency(*efficiency, cost);
-  if (const auto parts = root.find("unevenness")) read_unevenness(*parts, cost.unevenness);
+  read_constants(root, machine_constants, cost);
   if (const auto cache = root.find("cache")) cost.cache = cache->bytes();
   if (const auto proxy = root.find("proxy")) cost.proxy = read_proxy(*proxy);
   if (const auto memory = root.find("memory")) read_memory(*memory, cost.memory);

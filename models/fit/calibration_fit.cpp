@@ -10,7 +10,7 @@
 #include "models/fit/fit_constants.h"
 #include "models/fit/fit_sample.h"
 #include "models/fit/least_squares.h"
-#include "models/fit/parameter_meaning.h"
+#include "models/fit/parameter.h"
 #include "sim/base/input_error.h"
 #include "sim/base/name_pattern.h"
 
@@ -219,7 +219,7 @@ class CalibrationSearch {
 
   void set_interval(const Parameter& parameter, const Interval& interval) {
     FittedConstant& each = constant(parameter);
-    const ParameterRange range = range_of(parameter);
+    const ConstantRange range = parameter.accepted;
     each.least = std::max(range.least, each.value / std::exp(interval.below));
     each.most = std::min(range.most, each.value * std::exp(interval.above));
   }

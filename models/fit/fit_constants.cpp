@@ -4,7 +4,7 @@
 #include <cmath>
 #include <string_view>
 
-#include "models/fit/parameter_meaning.h"
+#include "models/fit/parameter.h"
 
 namespace collsim {
 
@@ -69,7 +69,7 @@ Calibration FitConstants::at(const std::vector<double>& logarithms) const {
   Calibration cost = cost_;
   std::size_t i = 0;
   const auto set = [&](const Parameter& parameter) {
-    const ParameterRange range = range_of(parameter);
+    const ConstantRange range = parameter.accepted;
     parameter.in(cost) = std::clamp(std::exp(logarithms[i++]), range.least, range.most);
   };
   while (i < moved_.size() && !is_of_link_kind(moved_[i])) set(moved_[i]);

@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-#include "models/fit/parameter_meaning.h"
+#include "models/fit/parameter.h"
 
 namespace collsim {
 

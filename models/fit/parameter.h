@@ -1,26 +1,32 @@
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/cost/calibration.h"
+#include "sim/cost/constants.h"
 
 namespace collsim {
 
-/// What a constant's number means.
-enum class Quantity : std::uint8_t { time, rate, share };
-
-/// One constant of a cost model that can be fitted. Positive; fitted as its logarithm.
+/// One constant of a calibration that can be fitted. Positive; fitted as its logarithm.
 struct Parameter {
   std::string name;  ///< its way through the calibration file: "simple.alpha.nvlink"
   Quantity quantity = Quantity::time;
+  ConstantRange accepted{};   ///< by a calibration file, in the units of `in`
+  ConstantRange plausible{};  ///< of a healthy machine: a fit that leaves it was made to a sick one
+  std::string_view meaning{};  ///< in a few words
   /// Where it stands, in seconds, bytes per second or as a share.
-  std::function<double&(Calibration&)> in;
+  std::function<double&(Calibration&)> in{};
 };
 
 /// Every constant that can be fitted, in the order of a calibration file.
 std::vector<Parameter> fit_parameters();
+
+/// A value as a calibration file says it, to 4 digits: "3.98 us", "29.4 GB/s", "75.6%".
+std::string text_of(const Parameter& parameter, double value);
+/// Where a search for a constant begins that costs nothing as it stands.
+double nominal_value(const Parameter& parameter);
 
 }  // namespace collsim

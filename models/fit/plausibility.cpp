@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "models/calibration/calibration_file.h"
-#include "models/fit/parameter_meaning.h"
+#include "models/fit/parameter.h"
 #include "models/prediction/predictor.h"
 #include "sim/base/data_directory.h"
 
@@ -16,7 +16,7 @@ namespace {
 /// Links are full long before.
 constexpr Bytes large{256 << 20};
 
-std::string describe(const Parameter& parameter, const ParameterRange& range) {
+std::string describe(const Parameter& parameter, const ConstantRange& range) {
   const std::string least = text_of(parameter, range.least);
   return std::isinf(range.most) ? fmt::format("at least {}", least)
                                 : fmt::format("{} to {}", least, text_of(parameter, range.most));
@@ -29,7 +29,7 @@ std::vector<std::string> implausible_constants(const CalibrationFit& fit) {
   std::vector<std::string> sentences;
   for (const FittedConstant& constant : fit.constants) {
     if (constant.determination != Determination::fitted) continue;
-    const ParameterRange range = plausible_range_of(constant.parameter);
+    const ConstantRange range = constant.parameter.plausible;
     if (constant.value >= range.least * (1 - rounding) &&
         constant.value <= range.most * (1 + rounding)) {
       continue;

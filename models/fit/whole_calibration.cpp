@@ -4,7 +4,6 @@
 
 #include "models/calibration/calibration_file.h"
 #include "models/fit/parameter.h"
-#include "models/fit/parameter_meaning.h"
 #include "sim/base/data_directory.h"
 
 namespace collsim {

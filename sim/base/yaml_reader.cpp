@@ -138,7 +138,7 @@ void parse(const std::string& text, YamlDocument& document) {
   }
 }
 
-std::string joined(std::initializer_list<std::string_view> names) {
+std::string joined(std::span<const std::string_view> names) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
@@ -282,6 +282,10 @@ void YamlValue::collect_entries(YamlMapping& mapping) const {
 }
 
 YamlMapping YamlValue::mapping(std::initializer_list<std::string_view> allowed_keys) const {
+  return mapping(std::span(allowed_keys.begin(), allowed_keys.size()));
+}
+
+YamlMapping YamlValue::mapping(std::span<const std::string_view> allowed_keys) const {
   YamlMapping mapping = free_mapping();
   for (const auto& [key, value] : mapping.entries_) {
     const std::string name = key.string();

@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -45,6 +46,7 @@ class YamlValue {
   std::vector<YamlValue> sequence() const;
   /// The mapping, after checking that it has no key twice and none but those allowed. At the root,
   /// `collsim` is always allowed.
+  YamlMapping mapping(std::span<const std::string_view> allowed_keys) const;
   YamlMapping mapping(std::initializer_list<std::string_view> allowed_keys) const;
   /// The mapping with keys that the writer chooses (names); still none twice.
   YamlMapping free_mapping() const;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/cost/constants.h"
+
 namespace collsim {
 
 BytesPerSecond ProtocolCost::rate_of(const Touches& touches, const Cold& cold) const {
@@ -66,21 +68,6 @@ double ProtocolCost::crowded_share(double demand, double steps, double of_link) 
   return share * std::clamp(of_link / demand, of_link, 1.0);
 }
 
-namespace {
-
-PerTouch<BytesPerSecond> faster(const PerTouch<BytesPerSecond>& a,
-                                const PerTouch<BytesPerSecond>& b) {
-  return {std::max(a.load, b.load), std::max(a.receive, b.receive), std::max(a.store, b.store),
-          std::max(a.send, b.send), std::max(a.fan, b.fan),         std::max(a.other, b.other)};
-}
-
-PerTouch<Seconds> shorter(const PerTouch<Seconds>& a, const PerTouch<Seconds>& b) {
-  return {std::min(a.load, b.load), std::min(a.receive, b.receive), std::min(a.store, b.store),
-          std::min(a.send, b.send), std::min(a.fan, b.fan),         std::min(a.other, b.other)};
-}
-
-}  // namespace
-
 Seconds Calibration::startup(Protocol protocol, Collective collective, std::uint32_t channels,
                              std::uint32_t warps) const {
   const ProtocolCost& cost = of(protocol);
@@ -115,30 +102,17 @@ Calibration Calibration::of_graph() const {
 }
 
 ProtocolCost Calibration::fastest(Protocol protocol) const {
-  ProtocolCost least = of(protocol);
-  for (const auto& own : over[static_cast<std::size_t>(protocol)]) {
+  ProtocolCost fastest = of(protocol);
+  for (auto own : over[static_cast<std::size_t>(protocol)]) {
     if (!own) continue;
-    least.slice = std::min(least.slice, own->slice);
-    least.fence = std::min(least.fence, own->fence);
-    least.copy_slice = std::min(least.copy_slice, own->copy_slice);
-    least.slice_per_warp = std::min(least.slice_per_warp, own->slice_per_warp);
-    least.half_block = std::min(least.half_block, own->half_block);
-    least.fan = std::min(least.fan, own->fan);
-    least.overlap = std::max(least.overlap, own->overlap);
-    least.crowding = std::min(least.crowding, own->crowding);
-    least.mixing = std::min(least.mixing, own->mixing);
-    least.rate = faster(least.rate, own->rate);
-    least.fetch = std::max(least.fetch, own->fetch);
-    least.round = shorter(least.round, own->round);
-    least.work = shorter(least.work, own->work);
-    least.first = shorter(least.first, own->first);
-    least.last_store = std::min(least.last_store, own->last_store);
-    least.misaligned = std::min(least.misaligned, own->misaligned);
-    least.cold_load = std::min(least.cold_load, own->cold_load);
-    least.cold_receive = std::min(least.cold_receive, own->cold_receive);
-    least.cold_fan = std::min(least.cold_fan, own->cold_fan);
+    for (const ProtocolConstant& constant : thread_block_constants) {
+      double& best = constant.in(fastest);
+      const double value = constant.in(*own);
+      const bool more_is_faster = constant.more_is_faster || constant.quantity == Quantity::rate;
+      best = more_is_faster ? std::max(best, value) : std::min(best, value);
+    }
   }
-  return least;
+  return fastest;
 }
 
 }  // namespace collsim

@@ -10,7 +10,7 @@
 #include "models/fit/band_error.h"
 #include "models/fit/fit_constants.h"
 #include "models/fit/fitted_calibration.h"
-#include "models/fit/parameter_meaning.h"
+#include "models/fit/parameter.h"
 #include "models/validation/score.h"
 
 namespace collsim::command {
@@ -130,7 +130,7 @@ void print_constants(const CalibrationText& start, const Calibration& cost, std:
   for (const Parameter& parameter : fit_parameters()) {
     const double value = constants.stated(parameter);
     fmt::print(out, "{} {:<32} {:>12}  {}\n", start.states(parameter.name) ? '*' : ' ',
-               parameter.name, text_of(parameter, value), meaning_of(parameter));
+               parameter.name, text_of(parameter, value), parameter.meaning);
   }
 }
 

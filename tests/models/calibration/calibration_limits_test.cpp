@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "models/fit/parameter_meaning.h"
+#include "models/fit/parameter.h"
 #include "tests/support/small_calibration.h"
 
 namespace collsim {
@@ -38,7 +38,7 @@ TEST(UnevennessLimits, are_those_of_a_fit_too) {
   for (const Parameter& parameter : fit_parameters()) {
     if (!parameter.name.starts_with("unevenness.")) continue;
     ++found;
-    EXPECT_EQ(range_of(parameter).most, max_unevenness) << parameter.name;
+    EXPECT_EQ(parameter.accepted.most, max_unevenness) << parameter.name;
   }
   EXPECT_EQ(found, 2);
 }

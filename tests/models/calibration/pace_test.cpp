@@ -22,9 +22,11 @@ TEST(AtPace, scales_what_thread_blocks_do) {
   for (const Parameter& parameter : fit_parameters()) {
     const bool scales =
         is_per_protocol(parameter.name) && !parameter.name.ends_with(".alpha.network");
-    const double factor = !scales || parameter.quantity == Quantity::share ? 1
-                          : parameter.quantity == Quantity::time           ? 2
-                                                                           : 0.5;
+    const double factor =
+        !scales || parameter.quantity == Quantity::share || parameter.quantity == Quantity::factor
+            ? 1
+        : parameter.quantity == Quantity::time ? 2
+                                               : 0.5;
     EXPECT_DOUBLE_EQ(parameter.in(after), factor * parameter.in(before)) << parameter.name;
   }
   for (const Protocol protocol : {Protocol::ll, Protocol::ll128, Protocol::simple}) {

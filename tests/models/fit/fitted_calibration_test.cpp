@@ -9,7 +9,7 @@
 
 #include "models/calibration/calibration_file.h"
 #include "models/fit/fit_constants.h"
-#include "models/fit/parameter_meaning.h"
+#include "models/fit/parameter.h"
 #include "sim/base/data_directory.h"
 
 namespace collsim {
@@ -38,7 +38,7 @@ CalibrationFit moved_by_a_tenth(const CalibrationText& text, const Calibration& 
   for (const Parameter& parameter : fit_parameters()) {
     const double start = stated.stated(parameter);
     const bool is_stated = text.states(parameter.name);
-    const double value = is_stated ? std::max(0.9 * start, range_of(parameter).least) : start;
+    const double value = is_stated ? std::max(0.9 * start, parameter.accepted.least) : start;
     fit.constants.push_back({parameter, start, value, 0.8 * value, value * 1.1,
                              is_stated ? Determination::fitted : Determination::hidden});
   }
@@ -67,7 +67,7 @@ TEST(FittedCalibration, reads_back_as_it_was_fitted) {
     const double read = value_of(cost, constant.parameter.name);
     // Ranges end at 1; printed to four digits.
     if (start.states(constant.parameter.name)) {
-      EXPECT_NEAR(read, std::max(expected, range_of(constant.parameter).least), 5.1e-4 * expected)
+      EXPECT_NEAR(read, std::max(expected, constant.parameter.accepted.least), 5.1e-4 * expected)
           << constant.parameter.name;
     }
   }
@@ -118,7 +118,7 @@ TEST(FitConstants, stay_in_their_ranges) {
 
 TEST(ParameterMeaning, every_constant_has_one) {
   for (const Parameter& parameter : fit_parameters()) {
-    EXPECT_FALSE(meaning_of(parameter).empty()) << parameter.name;
+    EXPECT_FALSE(parameter.meaning.empty()) << parameter.name;
   }
 }
 

@@ -9,7 +9,7 @@
 
 #include "models/calibration/calibration_file.h"
 #include "models/fit/fit_constants.h"
-#include "models/fit/parameter_meaning.h"
+#include "models/fit/parameter.h"
 #include "models/fit/whole_calibration.h"
 #include "sim/base/data_directory.h"
 #include "sim/topologies/loader.h"
