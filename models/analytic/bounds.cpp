@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
-#include <limits>
-#include <queue>
+#include <map>
 #include <stdexcept>
-#include <utility>
 #include <vector>
+
+#include "models/analytic/min_latencies.h"
+#include "sim/base/input_error.h"
 
 namespace collsim {
 
@@ -51,23 +51,23 @@ Ports count_ports(const Topology& topology) {
   return ports;
 }
 
-/// Bytes that must leave and enter a set of `inside` of the `ranks` ranks, whatever the algorithm:
+/// What must leave and enter a set of `inside` of the `ranks` ranks, whatever the algorithm:
 /// what the others need to know of the set's data (a sum counts once), and what the set needs of
-/// theirs.
-Port cut_load(Collective collective, double ranks, double inside, bool has_root, double bytes) {
-  const double own = bytes * inside / ranks;
-  const double others = bytes - own;
+/// theirs. For each byte of the call.
+Port cut_load(Collective collective, double ranks, double inside, bool has_root) {
+  const double own = inside / ranks;
+  const double others = 1 - own;
   switch (collective) {
     case Collective::all_reduce:
-      return {bytes, bytes};
+      return {1, 1};
     case Collective::all_gather:
       return {own, others};
     case Collective::reduce_scatter:
       return {others, own};
     case Collective::broadcast:
-      return has_root ? Port{bytes, 0} : Port{0, bytes};
+      return has_root ? Port{1, 0} : Port{0, 1};
     case Collective::reduce:
-      return has_root ? Port{0, bytes} : Port{bytes, 0};
+      return has_root ? Port{0, 1} : Port{1, 0};
     case Collective::scatter:
       return has_root ? Port{others, 0} : Port{0, own};
     case Collective::gather:
@@ -75,17 +75,16 @@ Port cut_load(Collective collective, double ranks, double inside, bool has_root,
     case Collective::all_to_all:
       return {inside * others, inside * others};
     case Collective::send_recv:  // who of the set sends to whom is open
-      return inside == 1 ? Port{bytes, bytes} : Port{};
+      return inside == 1 ? Port{1, 1} : Port{};
     case Collective::barrier:
       break;
   }
   return {};
 }
 
-double crossing_time(const Port& load, const Port& capacity) {
-  const double out = load.out > 0 ? (load.out - capacity.bursts) / capacity.out : 0;
-  const double in = load.in > 0 ? (load.in - capacity.bursts) / capacity.in : 0;
-  return std::max({out, in, 0.0});
+void add_cuts(const Port& load, const Port& capacity, std::vector<Cut>& cuts) {
+  if (load.out > 0) cuts.push_back({load.out, capacity.out, capacity.bursts});
+  if (load.in > 0) cuts.push_back({load.in, capacity.in, capacity.bursts});
 }
 
 bool reduces(const Topology& topology, bool on_network) {
@@ -97,110 +96,68 @@ bool reduces(const Topology& topology, bool on_network) {
 /// What all ports of `parties` carry together in an all-reduce where only the parties add up and
 /// copy. Until one of them knows the sum, every other has sent what it has; after that, every other
 /// receives.
-double traffic_time(const std::vector<Port>& parties, double bytes) {
+void add_traffic(const std::vector<Port>& parties, std::vector<Cut>& cuts) {
+  if (parties.size() < 2) return;
   Port all;
   for (const Port& port : parties) all += port;
-  const double load = 2 * (static_cast<double>(parties.size()) - 1) * bytes;
-  return crossing_time({load, load}, all);
+  const double load = 2 * (static_cast<double>(parties.size()) - 1);
+  add_cuts({load, load}, all, cuts);
 }
 
-class BandwidthBound {
- public:
-  BandwidthBound(const Topology& topology, std::span<const DeviceId> gpus, const BoundedCall& call)
-      : topology_(topology),
-        gpus_(gpus),
-        call_(call),
-        ports_(count_ports(topology)),
-        ranks_of_node_(topology.node_count()) {
-    for (const DeviceId gpu : gpus_) ++ranks_of_node_[node_of(gpu)];
+std::size_t node_of(const Topology& topology, DeviceId gpu) {
+  return static_cast<std::size_t>(topology.device(gpu).node);
+}
+
+/// The sets of ranks tried are single GPUs and whole nodes, and all of either in an all-reduce.
+std::vector<Cut> cuts_of(const Topology& topology, std::span<const DeviceId> gpus,
+                         Collective collective, Rank root) {
+  const Ports ports = count_ports(topology);
+  const auto ranks = static_cast<double>(gpus.size());
+  std::vector<Cut> cuts;
+  std::vector<Port> of_gpus;
+  std::map<std::size_t, double> ranks_of_node;
+  for (Rank rank = 0; rank < gpus.size(); ++rank) {
+    of_gpus.push_back(ports.devices[gpus[rank]]);
+    ++ranks_of_node[node_of(topology, gpus[rank])];
+    add_cuts(cut_load(collective, ranks, 1, rank == root), of_gpus.back(), cuts);
   }
-
-  double time() const {
-    const double cut = cut_time();
-    return call_.collective == Collective::all_reduce ? std::max(cut, all_reduce_time()) : cut;
+  std::vector<Port> of_nodes;
+  for (const auto& [node, inside] : ranks_of_node) {
+    of_nodes.push_back(ports.nodes[node]);
+    if (inside == ranks) continue;
+    const bool has_root = node == node_of(topology, gpus[root]);
+    add_cuts(cut_load(collective, ranks, inside, has_root), of_nodes.back(), cuts);
   }
-
- private:
-  std::size_t node_of(DeviceId gpu) const {
-    return static_cast<std::size_t>(topology_.device(gpu).node);
+  if (collective == Collective::all_reduce) {
+    if (!reduces(topology, false)) add_traffic(of_gpus, cuts);
+    if (!reduces(topology, true)) add_traffic(of_nodes, cuts);
   }
-  double bytes() const { return static_cast<double>(call_.size.count); }
+  std::sort(cuts.begin(), cuts.end());
+  cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
+  return cuts;
+}
 
-  /// The sets of ranks tried are single GPUs and whole nodes.
-  double cut_time() const {
-    const auto ranks = static_cast<double>(gpus_.size());
-    const std::size_t root_node = node_of(gpus_[call_.root]);
-    double time = 0;
-    for (Rank rank = 0; rank < gpus_.size(); ++rank) {
-      const Port load = cut_load(call_.collective, ranks, 1, rank == call_.root, bytes());
-      time = std::max(time, crossing_time(load, ports_.devices[gpus_[rank]]));
-      const std::size_t node = node_of(gpus_[rank]);
-      const double inside = ranks_of_node_[node];
-      if (inside == ranks) continue;
-      const Port of_node = cut_load(call_.collective, ranks, inside, node == root_node, bytes());
-      time = std::max(time, crossing_time(of_node, ports_.nodes[node]));
-    }
-    return time;
-  }
-
-  double all_reduce_time() const {
-    double time = 0;
-    if (!reduces(topology_, false)) {
-      std::vector<Port> of_gpus;
-      for (const DeviceId gpu : gpus_) of_gpus.push_back(ports_.devices[gpu]);
-      time = traffic_time(of_gpus, bytes());
-    }
-    if (!reduces(topology_, true)) {
-      std::vector<Port> of_nodes;
-      for (std::size_t node = 0; node < ranks_of_node_.size(); ++node) {
-        if (ranks_of_node_[node] > 0) of_nodes.push_back(ports_.nodes[node]);
-      }
-      if (of_nodes.size() > 1) time = std::max(time, traffic_time(of_nodes, bytes()));
-    }
-    return time;
-  }
-
-  const Topology& topology_;
-  std::span<const DeviceId> gpus_;
-  const BoundedCall& call_;
-  Ports ports_;
-  std::vector<double> ranks_of_node_;
-};
-
-/// The latency of the shortest way from `origin` to each device.
 std::vector<double> latencies_from(const Topology& topology, DeviceId origin) {
-  std::vector<double> times(topology.devices().size(), std::numeric_limits<double>::infinity());
-  using Entry = std::pair<double, DeviceId>;
-  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
-  times[origin] = 0;
-  queue.emplace(0, origin);
-  while (!queue.empty()) {
-    const auto [at, device] = queue.top();
-    queue.pop();
-    if (at > times[device]) continue;
-    for (const LinkId id : topology.links_from(device)) {
-      const Link& link = topology.link(id);
-      const double there = at + link.latency.value;
-      if (there >= times[link.to]) continue;
-      times[link.to] = there;
-      queue.emplace(there, link.to);
-    }
-  }
-  return times;
+  return min_latencies(
+      topology.devices().size(), origin, [&](std::size_t device, const auto& visit) {
+        for (const LinkId id : topology.links_from(static_cast<DeviceId>(device))) {
+          const Link& link = topology.link(id);
+          visit(link.to, link.latency.value);
+        }
+      });
 }
 
 /// Both ways between two devices are alike, so that it holds for a root that hears, too. Neighbours
 /// that send to each other may all be near.
 double latency_bound(const Topology& topology, std::span<const DeviceId> gpus,
-                     const BoundedCall& call) {
-  if (call.collective == Collective::send_recv) return 0;
+                     Collective collective, Rank root, std::uint32_t calls) {
+  if (collective == Collective::send_recv) return 0;
   const auto farther = [](const std::vector<double>& times) {
     return [&times](DeviceId a, DeviceId b) { return times[a] < times[b]; };
   };
-  const DeviceId origin = gpus[has_root(call.collective) ? call.root : 0];
-  std::vector<double> times = latencies_from(topology, origin);
+  std::vector<double> times = latencies_from(topology, gpus[root]);
   DeviceId farthest = *std::max_element(gpus.begin(), gpus.end(), farther(times));
-  if (has_root(call.collective)) return times[farthest] / call.calls;
+  if (has_root(collective)) return times[farthest] / calls;
   times = latencies_from(topology, farthest);  // which is farther from some than rank 0 is
   farthest = *std::max_element(gpus.begin(), gpus.end(), farther(times));
   return times[farthest];
@@ -217,12 +174,27 @@ BytesPerSecond line_rate(const Link& link) {
   return link.kind == LinkKind::pcie ? wire_of_usable_pcie * link.bandwidth : link.bandwidth;
 }
 
-Bounds lower_bounds(const Topology& topology, std::span<const DeviceId> gpus,
-                    const BoundedCall& call) {
-  const bool moves = call.size.count > 0 || call.collective == Collective::barrier;
-  if (gpus.size() < 2 || !moves) return {};
-  return {Seconds{BandwidthBound(topology, gpus, call).time()},
-          Seconds{latency_bound(topology, gpus, call)}};
+MachineBounds::MachineBounds(const Topology& topology, std::span<const DeviceId> gpus,
+                             Collective collective, Rank root, std::uint32_t calls)
+    : collective_(collective) {
+  if (gpus.size() < 2) return;
+  if (!has_root(collective)) root = 0;
+  if (root >= gpus.size()) {
+    throw InputError(fmt::format("root {} of {} ranks", root, gpus.size()),
+                     fmt::format("0 to {}", gpus.size() - 1));
+  }
+  cuts_ = cuts_of(topology, gpus, collective, root);
+  latency_ = Seconds{latency_bound(topology, gpus, collective, root, calls)};
+}
+
+Bounds MachineBounds::of(Bytes size) const {
+  const bool moves = size.count > 0 || collective_ == Collective::barrier;
+  if (!moves) return {};
+  double most = 0;
+  for (const Cut& cut : cuts_) {
+    most = std::max(most, (cut.load * static_cast<double>(size.count) - cut.burst) / cut.rate);
+  }
+  return {Seconds{most}, latency_};
 }
 
 void check_not_below(Seconds time, Seconds least, std::string_view what) {

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <compare>
+#include <cstdint>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "sim/base/units.h"
 #include "sim/plan/collective.h"
@@ -21,19 +24,31 @@ struct Bounds {
   Seconds largest() const;
 };
 
-/// One way to run a collective, as far as bounds depend on it.
-struct BoundedCall {
-  Collective collective = Collective::all_reduce;
-  Rank root = 0;  ///< counts only where the collective has one
-  Bytes size;     ///< nccl-tests'
-  /// How many calls in a row the time is the mean of. With a root, one call may begin before the
-  /// last one has reached everybody.
-  std::uint32_t calls = 1;
+/// One direction of the ports of some ranks, and what must go through it.
+struct Cut {
+  double load = 0;   ///< bytes, for each of the call's size
+  double rate = 0;   ///< bytes per second
+  double burst = 0;  ///< bytes that pass at once
+  auto operator<=>(const Cut&) const = default;
 };
 
-/// The bounds of a call on the machine without faults. `gpus[r]` is the device of rank r.
-Bounds lower_bounds(const Topology& topology, std::span<const DeviceId> gpus,
-                    const BoundedCall& call);
+/// The bounds of a collective's calls on a machine without faults, found once for all sizes.
+class MachineBounds {
+ public:
+  /// `gpus[r]` is the device of rank r. `root` counts only where the collective has one. `calls` is
+  /// how many calls in a row a time is the mean of: with a root, one call may begin before the last
+  /// one has reached everybody. Throws InputError where a root is none of the ranks.
+  MachineBounds(const Topology& topology, std::span<const DeviceId> gpus, Collective collective,
+                Rank root = 0, std::uint32_t calls = 1);
+
+  /// `size` is nccl-tests'.
+  Bounds of(Bytes size) const;
+
+ private:
+  Collective collective_;
+  std::vector<Cut> cuts_;
+  Seconds latency_;
+};
 
 /// What a link carries on the wire. For PCIe, topologies have what NCCL plans with, 12, 24 and 48
 /// GB/s for sixteen lanes (NCCL 2.30, src/graph/topo.cc); on the wire these are 15.75, 31.5 and 63

@@ -2,12 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
-#include <limits>
-#include <queue>
-#include <utility>
 #include <vector>
 
+#include "models/analytic/min_latencies.h"
 #include "models/machine/resource_load.h"
 
 namespace collsim {
@@ -41,23 +38,12 @@ struct Edge {
 /// The least time in which something that `origin` knows reaches each of the `ranks` first
 /// participants.
 std::vector<double> reach(const std::vector<std::vector<Edge>>& edges, Rank origin, Rank ranks) {
-  std::vector<double> time(edges.size(), std::numeric_limits<double>::infinity());
-  using Entry = std::pair<double, Rank>;
-  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
-  time[origin] = 0;
-  queue.emplace(0, origin);
-  while (!queue.empty()) {
-    const auto [at, rank] = queue.top();
-    queue.pop();
-    if (at > time[rank]) continue;
-    for (const Edge& edge : edges[rank]) {
-      if (at + edge.latency >= time[edge.to]) continue;
-      time[edge.to] = at + edge.latency;
-      queue.emplace(time[edge.to], edge.to);
-    }
-  }
-  time.resize(ranks);
-  return time;
+  std::vector<double> times =
+      min_latencies(edges.size(), origin, [&](std::size_t from, const auto& visit) {
+        for (const Edge& edge : edges[from]) visit(edge.to, edge.latency);
+      });
+  times.resize(ranks);
+  return times;
 }
 
 std::vector<std::vector<Edge>> hops(const Plan& plan, const Wiring& wiring,

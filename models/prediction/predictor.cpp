@@ -166,6 +166,7 @@ Predictor::Predictor(const Topology& topology, const Calibration& cost, Collecti
     settle_pipeline();
     prepare_textbook();
   }
+  bounds_.emplace(topology, gpus_, collective, root_, calls_);
 }
 
 /// Groups ranks by node, each node's in the order of its GPUs, and renames the ranks that are
@@ -473,7 +474,7 @@ HopRules Predictor::hop_rules(const ChannelNets* nets) const {
 }
 
 Bounds Predictor::bounds_of(const Call& call) const {
-  return lower_bounds(*topology_, gpus_, {collective_, root_, call.binding.size(), calls_});
+  return bounds_->of(call.binding.size());
 }
 
 ModelFloor Predictor::floor_of(const Call& call) const {

@@ -166,6 +166,7 @@ class Predictor {
   Placement placement_;
   std::uint32_t calls_;
   MachineFaults faults_;
+  std::optional<MachineBounds> bounds_;  ///< always there once constructed
   std::unique_ptr<Layout> textbook_;
   std::optional<Nccl> nccl_;
   bool talks_tcp_ = false;  ///< though `cost` is of another network

@@ -62,15 +62,9 @@ double share_that_waits(const RecordedCall& call) {
 }  // namespace
 
 Seconds min_time(const RecordedCall& call, const Topology& topology, Bytes size) {
-  std::vector<Rank> of_node(topology.node_count());
-  std::vector<DeviceId> gpus;
-  for (const DeviceId gpu : topology.gpus()) {
-    const auto node = static_cast<std::size_t>(topology.device(gpu).node);
-    if (gpus.size() < call.ranks && of_node[node]++ < call.ranks / call.nodes) gpus.push_back(gpu);
-  }
-  const Bounds bounds =
-      lower_bounds(topology, gpus, {call.collective, call.root, size, std::max(call.calls, 1U)});
-  return share_that_waits(call) * bounds.largest();
+  const auto gpus = first_gpus(topology, call.ranks, call.ranks / call.nodes);
+  const MachineBounds bounds(topology, gpus, call.collective, call.root, std::max(call.calls, 1U));
+  return share_that_waits(call) * bounds.of(size).largest();
 }
 
 Hosts::Hosts(const Topology& topology) : gpus_(topology.node_count()) {

@@ -32,16 +32,17 @@ Topology two_nodes() {
   return std::move(builder).build();
 }
 
-double bandwidth_bound(const Topology& topology, Rank ranks, const BoundedCall& call) {
-  return in_microseconds(lower_bounds(topology, topology.gpus().first(ranks), call).bandwidth);
+double bandwidth_bound(const Topology& topology, Rank ranks, Collective collective, Bytes size) {
+  const MachineBounds bounds(topology, topology.gpus().first(ranks), collective);
+  return in_microseconds(bounds.of(size).bandwidth);
 }
 
 // 1,157,500 bytes. Within a node, 2 (N-1)/N = 1 times that through 100 + 15.75 GB/s. Across two
 // nodes the same through 10 GB/s.
 TEST(Bounds, of_an_all_reduce_are_of_the_narrowest_of_gpus_and_nodes) {
-  const BoundedCall call{Collective::all_reduce, 0, Bytes{1157500}};
-  EXPECT_NEAR(bandwidth_bound(two_nodes(), 2, call), 10, 1e-9);
-  EXPECT_NEAR(bandwidth_bound(two_nodes(), 4, call), 115.75, 1e-9);
+  const Bytes size{1157500};
+  EXPECT_NEAR(bandwidth_bound(two_nodes(), 2, Collective::all_reduce, size), 10, 1e-9);
+  EXPECT_NEAR(bandwidth_bound(two_nodes(), 4, Collective::all_reduce, size), 115.75, 1e-9);
 }
 
 /// GPUs on one switch, 10 GB/s each way.
@@ -62,16 +63,16 @@ Topology star(Rank gpus, bool reduces) {
 // GB/s. A switch that adds up lets each port carry them once. A broadcast goes into each port once,
 // either way.
 TEST(Bounds, of_an_all_reduce_are_lower_where_switches_add_up) {
-  const BoundedCall all_reduce{Collective::all_reduce, 0, Bytes{80000}};
-  EXPECT_NEAR(bandwidth_bound(star(8, false), 8, all_reduce), 14, 1e-9);
-  EXPECT_NEAR(bandwidth_bound(star(8, true), 8, all_reduce), 8, 1e-9);
-  const BoundedCall broadcast{Collective::broadcast, 0, Bytes{80000}};
-  EXPECT_NEAR(bandwidth_bound(star(8, false), 8, broadcast), 8, 1e-9);
+  const Bytes size{80000};
+  EXPECT_NEAR(bandwidth_bound(star(8, false), 8, Collective::all_reduce, size), 14, 1e-9);
+  EXPECT_NEAR(bandwidth_bound(star(8, true), 8, Collective::all_reduce, size), 8, 1e-9);
+  EXPECT_NEAR(bandwidth_bound(star(8, false), 8, Collective::broadcast, size), 8, 1e-9);
 }
 
 // NVSwitches that add up spare the network nothing: three nodes of one GPU send and get 4/3.
 TEST(Bounds, look_at_network_switches_between_nodes_and_at_all_switches_between_gpus) {
-  const BoundedCall call{Collective::all_reduce, 0, Bytes{100000}};
+  constexpr Collective all_reduce = Collective::all_reduce;
+  const Bytes size{100000};
   const auto three_nodes = [](bool nvlink_reduces, bool network_reduces) {
     TopologyBuilder builder("three nodes");
     const DeviceId network = builder.add_device({"leaf", DeviceKind::network_switch, -1, ""});
@@ -87,22 +88,23 @@ TEST(Bounds, look_at_network_switches_between_nodes_and_at_all_switches_between_
     if (network_reduces) builder.let_network_reduce();
     return std::move(builder).build();
   };
-  EXPECT_NEAR(bandwidth_bound(three_nodes(true, false), 3, call), 40.0 / 3, 1e-9);
-  EXPECT_NEAR(bandwidth_bound(three_nodes(false, true), 3, call), 10, 1e-9);
+  EXPECT_NEAR(bandwidth_bound(three_nodes(true, false), 3, all_reduce, size), 40.0 / 3, 1e-9);
+  EXPECT_NEAR(bandwidth_bound(three_nodes(false, true), 3, all_reduce, size), 10, 1e-9);
 }
 
 // GPU, NIC, leaf, NIC, GPU: two cables of 0.5 us. 20 broadcasts in a row may overlap; all-reduces
 // wait for everybody.
 TEST(Bounds, of_latency_are_the_way_to_the_farthest_rank) {
   const Topology topology = two_nodes();
-  const auto latency = [&](Rank ranks, const BoundedCall& call) {
-    return in_microseconds(lower_bounds(topology, topology.gpus().first(ranks), call).latency);
+  const auto latency = [&](Rank ranks, Collective collective, std::uint32_t calls, Bytes size) {
+    const MachineBounds bounds(topology, topology.gpus().first(ranks), collective, 0, calls);
+    return in_microseconds(bounds.of(size).latency);
   };
-  EXPECT_NEAR(latency(4, {Collective::all_reduce, 0, Bytes{4}, 20}), 1, 1e-9);
-  EXPECT_NEAR(latency(4, {Collective::broadcast, 0, Bytes{4}, 20}), 0.05, 1e-9);
-  EXPECT_NEAR(latency(4, {Collective::barrier, 0, Bytes{0}, 1}), 1, 1e-9);
-  EXPECT_EQ(latency(4, {Collective::all_reduce, 0, Bytes{0}, 1}), 0) << "nothing moves";
-  EXPECT_EQ(latency(2, {Collective::all_reduce, 0, Bytes{4}, 1}), 0);
+  EXPECT_NEAR(latency(4, Collective::all_reduce, 20, Bytes{4}), 1, 1e-9);
+  EXPECT_NEAR(latency(4, Collective::broadcast, 20, Bytes{4}), 0.05, 1e-9);
+  EXPECT_NEAR(latency(4, Collective::barrier, 1, Bytes{0}), 1, 1e-9);
+  EXPECT_EQ(latency(4, Collective::all_reduce, 1, Bytes{0}), 0) << "nothing moves";
+  EXPECT_EQ(latency(2, Collective::all_reduce, 1, Bytes{4}), 0);
 }
 
 TEST(Bounds, have_pcie_at_its_line_rate) {
