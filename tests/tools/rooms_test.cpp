@@ -1,0 +1,102 @@
+// Sources lie in rooms, one above the other. No file includes a room above its own, and none comes
+// back to itself.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace collsim {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// From the lowest to the highest.
+constexpr std::array<std::string_view, 20> rooms{
+    "sim/base",          "sim/topologies",    "sim/plan",           "sim/nccl",
+    "sim/fabric",        "sim/cost",          "sim/execution",      "sim/algorithms",
+    "models/machine",    "models/nccl",       "models/calibration", "models/analytic",
+    "models/faults",     "models/scenario",   "models/imports",     "models/recordings",
+    "models/prediction", "models/validation", "models/fit",         "tools/collsim",
+};
+
+/// What files include by a path from the root, by file.
+using Includes = std::map<std::string, std::vector<std::string>>;
+
+std::size_t height_of(const std::string& file) {
+  const std::string room = fs::path(file).parent_path().string();
+  const auto* const found = std::find(rooms.begin(), rooms.end(), room);
+  return static_cast<std::size_t>(found - rooms.begin());
+}
+
+std::vector<std::string> read_includes(const fs::path& file) {
+  constexpr std::string_view begin = "#include \"";
+  std::vector<std::string> includes;
+  std::ifstream stream(file);
+  for (std::string line; std::getline(stream, line);) {
+    if (!line.starts_with(begin)) continue;
+    includes.push_back(line.substr(begin.size(), line.rfind('"') - begin.size()));
+  }
+  return includes;
+}
+
+Includes read_tree() {
+  const fs::path root = COLLSIM_SOURCE_DIR;
+  Includes includes;
+  for (const char* const part : {"sim", "models", "tools/collsim"}) {
+    for (const auto& entry : fs::recursive_directory_iterator(root / part)) {
+      const fs::path extension = entry.path().extension();
+      if (extension != ".h" && extension != ".cpp") continue;
+      includes[fs::relative(entry.path(), root).string()] = read_includes(entry.path());
+    }
+  }
+  return includes;
+}
+
+/// All that a file includes, and what that includes.
+std::set<std::string> reachable_from(const std::string& file, const Includes& includes) {
+  std::set<std::string> reached;
+  std::vector<std::string> open{file};
+  while (!open.empty()) {
+    const auto found = includes.find(open.back());
+    open.pop_back();
+    if (found == includes.end()) continue;
+    for (const std::string& next : found->second) {
+      if (reached.insert(next).second) open.push_back(next);
+    }
+  }
+  return reached;
+}
+
+TEST(Rooms, hold_every_source) {
+  const Includes includes = read_tree();
+  EXPECT_GT(includes.size(), 300U);
+  for (const auto& [file, included] : includes) {
+    EXPECT_LT(height_of(file), rooms.size()) << file << " lies in no room of this test's";
+  }
+}
+
+TEST(Rooms, include_no_room_above) {
+  for (const auto& [file, included] : read_tree()) {
+    for (const std::string& each : included) {
+      EXPECT_LE(height_of(each), height_of(file)) << file << " includes " << each;
+    }
+  }
+}
+
+TEST(Rooms, have_no_files_that_include_each_other) {
+  const Includes includes = read_tree();
+  for (const auto& [file, included] : includes) {
+    EXPECT_FALSE(reachable_from(file, includes).contains(file)) << file << " includes itself";
+  }
+}
+
+}  // namespace
+}  // namespace collsim
