@@ -27,7 +27,8 @@ FitClass spread(const FitClass& points, std::size_t count) {
 /// A quarter slower, or faster where the range ends there.
 double moved(const Parameter& parameter, double logarithm) {
   const double step = std::log(1.25);
-  const double slower = parameter.quantity == Quantity::time || parameter.accepted.most > 1 ? step : -step;
+  const double slower =
+      parameter.quantity == Quantity::time || parameter.accepted.most > 1 ? step : -step;
   return logarithm + slower;
 }
 

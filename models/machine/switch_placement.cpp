@@ -58,7 +58,8 @@ std::vector<DeviceId> SwitchPlacement::of(const Plan& plan, std::uint32_t channe
 }
 
 /// The GPUs that every agent talks to.
-std::vector<SwitchPlacement::Members> SwitchPlacement::members_of_agents(const Schedule& schedule) const {
+std::vector<SwitchPlacement::Members> SwitchPlacement::members_of_agents(
+    const Schedule& schedule) const {
   std::vector<Members> members(schedule.agents().size());
   if (members.empty()) return members;
   for (const Connection& connection : schedule.connections()) {

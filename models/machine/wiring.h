@@ -32,10 +32,10 @@ struct HopRules {
 /// rules and a Router give it (channels are different flows, so equal-cost paths spread them),
 /// links carry their bandwidth times the calibrated efficiency. Only links that are used become
 /// resources; so does host memory, without limit until set_host_memory() knows the call. Switch
-/// agents sit where SwitchPlacement says, and switches on the way to the network's add up and copy as
-/// well, so that the connections of a group load a link that they share but once. Throws InputError
-/// where two participants that talk have no way to each other, or the machine lacks the switches of
-/// the plan.
+/// agents sit where SwitchPlacement says, and switches on the way to the network's add up and copy
+/// as well, so that the connections of a group load a link that they share but once. Throws
+/// InputError where two participants that talk have no way to each other, or the machine lacks the
+/// switches of the plan.
 Wiring wire(const Plan& plan, const Topology& topology, std::span<const DeviceId> gpus,
             const Calibration& cost, const HopRules& rules = {});
 

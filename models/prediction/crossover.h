@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "models/prediction/predictor.h"
 #include "models/analytic/crossover_point.h"
+#include "models/prediction/predictor.h"
 
 namespace collsim {
 
