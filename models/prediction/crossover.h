@@ -37,7 +37,7 @@ struct CrossoverReport {
   std::optional<Following> following;  ///< none in a textbook's schedule
 };
 
-/// Finds them over the sizes of a sweep; between two sizes at which two change places, by bisection
+/// Finds them over the sizes of a sweep; between two sizes at which two cross over, by bisection
 /// over simulated times, to 1 %. Throws InputError where the predictor's collective is not one that
 /// NCCL tunes, or it has no choice.
 CrossoverReport find_crossovers(const Predictor& predictor, const std::vector<Bytes>& sizes);
@@ -46,7 +46,7 @@ CrossoverReport find_crossovers(const Predictor& predictor, const std::vector<By
 CrossoverReport find_textbook_crossovers(const std::vector<Predictor>& predictors,
                                          const std::vector<Bytes>& sizes);
 
-/// Where two functions of the size change places, the last of such places: looked for from size to
+/// Where two functions of the size cross over, the last of such places: looked for from size to
 /// size and then by bisection. `sizes` rise and are not empty.
 Crossover bisect_crossover(const std::vector<Bytes>& sizes,
                            const std::function<double(Bytes)>& first,

@@ -45,7 +45,7 @@ struct Disturbance {
 };
 
 /// A number from 0 up to 1, the same for the same three and without relation to it for others:
-/// what a message is late by, as a part of its jitter, hangs on nothing but who sends it; so does
+/// what a message is late by, as a part of its jitter, depends only on who sends it; so does
 /// what a slice loads links with (uneven_load()).
 double jitter_of(std::uint64_t seed, std::uint64_t flow, std::uint64_t step);
 

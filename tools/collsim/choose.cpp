@@ -81,8 +81,8 @@ void require_choice(const Nccl& nccl) {
 int run_choose(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
   const auto values = parse_options(
       choose_options(), "collsim choose MACHINE [--nodes N] [--nccl-version V] [--env K=V ...]",
-      "What NCCL makes of a machine: channels, rings, trees, and which algorithm and\n"
-      "protocol it runs for which size. Estimates are NCCL's, made to choose by.",
+      "What NCCL decides on a machine: channels, rings, trees, and the algorithm and\n"
+      "protocol for each size. Estimates are NCCL's own, by which it chooses.",
       "topology", args, out);
   if (!values) return exit_ok;
   if (!values->contains("topology")) {

@@ -30,7 +30,7 @@ constexpr std::array table{
                run_steps},
     Subcommand{"choose", "what NCCL runs on a machine: rings, trees, algorithm by size",
                run_choose},
-    Subcommand{"crossover", "sizes at which algorithms and protocols change places", run_crossover},
+    Subcommand{"crossover", "sizes at which algorithms and protocols cross over", run_crossover},
     Subcommand{"validate", "predictions against recorded runs: errors, choices, crossovers",
                run_validate},
     Subcommand{"calibrate", "fit a machine's cost constants to recorded runs, with intervals",

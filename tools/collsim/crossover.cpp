@@ -33,12 +33,11 @@ using nlohmann::ordered_json;
 constexpr std::string_view usage =
     "collsim crossover [MACHINE|SCENARIO] [--over-ranks 2,4,8] [options]";
 constexpr std::string_view epilogue =
-    "At which sizes NCCL's algorithms (each with its best protocol) and protocols (each with its\n"
-    "best algorithm) change places: by simulation, and by the estimates that NCCL chooses by.\n"
-    "Sizes go up to 256 MiB unless -e says more. Below, what following NCCL's choice loses\n"
-    "against the fastest simulated. Of a textbook's schedule, at which sizes its algorithms "
-    "change\n"
-    "places: by simulation, and by the analytic model. With -a only those named are compared.\n"
+    "Prints the sizes at which NCCL's algorithms (each with its best protocol) and protocols\n"
+    "(each with its best algorithm) cross over: by simulation, and by NCCL's own estimates.\n"
+    "Sizes go up to 256 MiB unless -e is given. The last lines say how much time NCCL's choice\n"
+    "loses against the fastest simulated one. For textbook schedules it prints where their\n"
+    "algorithms cross over: by simulation, and by the analytic model. -a selects algorithms.\n"
     "\n"
     "  collsim crossover -t hgx-h200 --over-ranks 2,4,8\n"
     "  collsim crossover -t dgx-h100-x4 -c broadcast --format csv\n"

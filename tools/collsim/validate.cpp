@@ -29,14 +29,13 @@ namespace {
 
 constexpr std::string_view usage = "collsim validate RECORDING... [options]";
 constexpr std::string_view epilogue =
-    "Every recorded time beside what is predicted for it, under NCCL's rules and in the row's\n"
-    "environment: errors by family and size, whether NCCL chose what we think, where algorithms\n"
-    "and protocols change places. A recording is what collsim-recorder wrote, a CSV like\n"
+    "Predicts every recorded time under NCCL's rules and in the row's environment. Prints errors\n"
+    "by family and size, whether NCCL chose what collsim chooses, and where algorithms and\n"
+    "protocols cross over. A recording is a file of collsim-recorder, a CSV like\n"
     "recordings/h200.csv, nccl-tests' text or JSON (-J) output, or one of recordings/published.\n"
     "\n"
-    "`-` is standard input. Without --topology, rows are held against the machine that the "
-    "recording\n"
-    "names, or else a shipped one with its GPUs. Exit code 1 where --require fails.\n"
+    "`-` is standard input. Without --topology, the machine is the one that the recording names,\n"
+    "or else a shipped one with its GPUs. Exit code 1 where --require fails.\n"
     "\n"
     "  collsim validate recordings/h200x4/forced-4-ranks.yaml\n"
     "  collsim validate recordings/h200x4/tcp.yaml --id tcp-forced/4x1\n"

@@ -1,4 +1,4 @@
-// Where algorithms and protocols change places, by bisection.
+// Where algorithms and protocols cross over, by bisection.
 
 #include "models/prediction/crossover.h"
 
