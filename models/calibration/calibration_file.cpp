@@ -53,7 +53,7 @@ template <typename Constants>
 std::optional<YamlValue> find_constant(const YamlMapping& mapping, const Constants& constants,
                                        std::string_view key) {
   const std::size_t dot = key.find('.');
-  const auto value = mapping.find(key.substr(0, dot));
+  auto value = mapping.find(key.substr(0, dot));
   if (!value || dot == std::string_view::npos) return value;
   return value->mapping(keys_below(constants, key.substr(0, dot))).find(key.substr(dot + 1));
 }
