@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "sim/topologies/name_pattern.h"
+#include "sim/topologies/name_range.h"
 
 namespace collsim {
 

@@ -7,8 +7,8 @@
 #include <set>
 #include <utility>
 
+#include "models/machine/plan_wiring.h"
 #include "models/machine/resource_table.h"
-#include "models/machine/wiring.h"
 #include "sim/base/input_error.h"
 #include "sim/topologies/reduced_topology.h"
 #include "sim/topologies/routing.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "models/faults/fault.h"
-#include "models/machine/wiring.h"
+#include "models/machine/plan_wiring.h"
 #include "sim/cost/calibration.h"
 #include "sim/execution/disturbance.h"
 #include "sim/execution/wiring.h"

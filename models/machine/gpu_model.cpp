@@ -7,6 +7,8 @@
 #include <system_error>
 #include <utility>
 
+#include "sim/base/lower_case.h"
+
 namespace collsim {
 
 namespace {
@@ -47,21 +49,17 @@ constexpr std::array<std::pair<std::uint16_t, std::string_view>, 42> pci_devices
     {0x2901, "B200"},    {0x2941, "GB200"},
 }};
 
-char lower_case(char letter) {
-  return static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
-}
-
 bool is_digit(char letter) {
   return std::isdigit(static_cast<unsigned char>(letter)) != 0;
 }
 
 /// Whether the text contains the name of the model, and not a longer number that begins like it.
 bool names(std::string_view text, std::string_view model) {
-  for (auto rest = text; !rest.empty(); rest.remove_prefix(1)) {
-    if (rest.size() < model.size()) return false;
-    const bool same = std::equal(model.begin(), model.end(), rest.begin(),
-                                 [](char a, char b) { return lower_case(a) == lower_case(b); });
-    if (same && (rest.size() == model.size() || !is_digit(rest[model.size()]))) return true;
+  const std::string lower = lower_case(text);
+  const std::string word = lower_case(model);
+  for (auto at = lower.find(word); at != std::string::npos; at = lower.find(word, at + 1)) {
+    const std::size_t end = at + word.size();
+    if (end == lower.size() || !is_digit(lower[end])) return true;
   }
   return false;
 }

@@ -2,7 +2,7 @@
 
 #include <span>
 
-#include "models/machine/wiring.h"
+#include "models/machine/plan_wiring.h"
 #include "sim/base/units.h"
 #include "sim/cost/calibration.h"
 #include "sim/execution/binding.h"

@@ -1,7 +1,6 @@
 #include "models/nccl/function.h"
 
-#include <algorithm>
-#include <cctype>
+#include "sim/base/lower_case.h"
 
 namespace collsim {
 
@@ -11,20 +10,13 @@ constexpr PerFunction<std::string_view> function_names{"AllReduce", "AllGather",
                                                        "Broadcast", "Reduce"};
 constexpr PerAlgorithm<std::string_view> algorithm_names{
     "Tree", "Ring", "CollNetDirect", "CollNetChain", "NVLS", "NVLSTree", "PAT"};
-constexpr PerProtocol<std::string_view> protocol_names{"LL", "LL128", "Simple"};
-
-bool same_letters(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) {
-    return std::tolower(static_cast<unsigned char>(x)) ==
-           std::tolower(static_cast<unsigned char>(y));
-  });
-}
 
 template <typename Enumerator, std::size_t count>
 std::optional<Enumerator> find(const std::array<std::string_view, count>& names,
                                std::string_view name) {
+  const std::string lower = lower_case(name);
   for (std::size_t i = 0; i < count; ++i) {
-    if (same_letters(names[i], name)) return static_cast<Enumerator>(i);
+    if (lower_case(names[i]) == lower) return static_cast<Enumerator>(i);
   }
   return std::nullopt;
 }
@@ -37,8 +29,9 @@ std::string_view nccl_name(NcclFunction function) {
 std::string_view nccl_name(NcclAlgorithm algorithm) {
   return algorithm_names[index_of(algorithm)];
 }
-std::string_view nccl_name(Protocol protocol) {
-  return protocol_names[index_of(protocol)];
+
+std::string nccl_report_name(NcclAlgorithm algorithm) {
+  return lower_case(nccl_name(algorithm));
 }
 
 std::optional<NcclFunction> find_nccl_function(std::string_view name) {
@@ -48,7 +41,10 @@ std::optional<NcclAlgorithm> find_nccl_algorithm(std::string_view name) {
   return find<NcclAlgorithm>(algorithm_names, name);
 }
 std::optional<Protocol> find_nccl_protocol(std::string_view name) {
-  return find<Protocol>(protocol_names, name);
+  for (const Protocol protocol : all_nccl_protocols) {
+    if (lower_case(to_string(protocol)) == lower_case(name)) return protocol;
+  }
+  return std::nullopt;
 }
 
 std::optional<NcclFunction> function_of(Collective collective) {

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "sim/cost/calibration.h"
@@ -39,10 +40,11 @@ inline constexpr std::array all_nccl_protocols{Protocol::ll, Protocol::ll128, Pr
 /// all_reduce of one element, which is how frameworks make one of NCCL.
 std::optional<NcclFunction> function_of(Collective collective);
 
-/// The names that NCCL's logs and variables use: "AllReduce", "CollNetDirect", "LL128".
+/// The names that NCCL's logs and variables use: "AllReduce", "CollNetDirect".
 std::string_view nccl_name(NcclFunction function);
 std::string_view nccl_name(NcclAlgorithm algorithm);
-std::string_view nccl_name(Protocol protocol);
+/// The name in lower case, as Prediction::algorithm has it: "collnetdirect".
+std::string nccl_report_name(NcclAlgorithm algorithm);
 
 /// By NCCL's name, upper or lower case.
 std::optional<NcclFunction> find_nccl_function(std::string_view name);

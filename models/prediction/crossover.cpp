@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cctype>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -13,6 +12,7 @@
 #include "models/nccl/function.h"
 #include "sim/algorithms/nccl_plan.h"
 #include "sim/base/input_error.h"
+#include "sim/base/lower_case.h"
 
 namespace collsim {
 
@@ -20,14 +20,8 @@ namespace {
 
 using Way = std::pair<NcclAlgorithm, Protocol>;
 
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  for (char& letter : lower) letter = static_cast<char>(std::tolower(letter));
-  return lower;
-}
-
 std::string name_of(NcclAlgorithm algorithm) {
-  return lower_case(nccl_name(algorithm));
+  return nccl_report_name(algorithm);
 }
 std::string name_of(Protocol protocol) {
   return lower_case(to_string(protocol));

@@ -4,14 +4,13 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cctype>
 #include <string_view>
 #include <utility>
 
 #include "models/calibration/calibration_file.h"
 #include "models/calibration/trust.h"
 #include "models/machine/host_memory.h"
-#include "models/machine/wiring.h"
+#include "models/machine/plan_wiring.h"
 #include "models/nccl/point_to_point.h"
 #include "models/prediction/textbook_pipeline.h"
 #include "sim/algorithms/nccl_plan.h"
@@ -112,12 +111,6 @@ const ChannelNets* nets_of(const Nccl& nccl, NcclAlgorithm algorithm) {
 }
 
 /// As reports name it.
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  for (char& letter : lower) letter = static_cast<char>(std::tolower(letter));
-  return lower;
-}
-
 }  // namespace
 
 std::vector<DeviceId> first_gpus(const Topology& topology, Rank ranks,
@@ -388,9 +381,8 @@ Predictor::Call Predictor::nccl_call(Bytes asked, const Candidate& chosen) const
   call.buffers.nvls_chunk = nccl_->nvls_chunk(chosen.algorithm);
   constexpr std::uint32_t threads_per_warp = 32;
   return with_host_memory({&layout, Binding::nccl(layout.plan, call), chosen.protocol,
-                           launch.threads / threads_per_warp,
-                           lower_case(nccl_name(chosen.algorithm)), microseconds(chosen.time),
-                           chosen.algorithm});
+                           launch.threads / threads_per_warp, nccl_report_name(chosen.algorithm),
+                           microseconds(chosen.time), chosen.algorithm});
 }
 
 Predictor::Call Predictor::with_host_memory(Call call) const {

@@ -12,7 +12,7 @@
 #include "models/analytic/estimate.h"
 #include "models/analytic/model_floor.h"
 #include "models/faults/machine_faults.h"
-#include "models/machine/wiring.h"
+#include "models/machine/plan_wiring.h"
 #include "models/nccl/choice.h"
 #include "models/scenario/scenario.h"
 #include "sim/algorithms/registry.h"

@@ -10,16 +10,12 @@
 #include <set>
 
 #include "models/nccl/function.h"
+#include "sim/base/lower_case.h"
+#include "sim/base/median.h"
 
 namespace collsim {
 
 namespace {
-
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  for (char& letter : lower) letter = static_cast<char>(std::tolower(letter));
-  return lower;
-}
 
 std::string recorded_algorithm(const RecordedRow& row) {
   return nccl_report_name(*row.algorithm);
@@ -112,7 +108,7 @@ Score score(const std::vector<double>& errors) {
   }
   std::sort(sizes.begin(), sizes.end());
   const std::size_t n = sizes.size();
-  score.median = n % 2 == 1 ? sizes[n / 2] : (sizes[n / 2 - 1] + sizes[n / 2]) / 2;
+  score.median = median(sizes);
   score.mean /= static_cast<double>(n);
   score.bias /= static_cast<double>(n);
   score.p90 = sizes[(9 * n + 9) / 10 - 1];  // nearest rank: ceil(0.9 n)

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <mutex>
 #include <stdexcept>
 
@@ -127,12 +126,6 @@ ValidatedRow validated(const RecordedRow& row, const Prediction& prediction,
 }
 
 }  // namespace
-
-std::string nccl_report_name(NcclAlgorithm algorithm) {
-  std::string name(nccl_name(algorithm));
-  for (char& letter : name) letter = static_cast<char>(std::tolower(letter));
-  return name;
-}
 
 Validation validate(const Recording& recording, const Topology& topology, const Calibration& cost,
                     const ValidationOptions& options) {

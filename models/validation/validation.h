@@ -29,9 +29,6 @@ struct ValidatedRow {
   double error() const { return predicted.value / recorded.time.value - 1; }
 };
 
-/// An algorithm of NCCL's as Prediction::algorithm has it.
-std::string nccl_report_name(NcclAlgorithm algorithm);
-
 /// Recorded rows that are not compared.
 struct LeftOut {
   std::size_t rows = 0;

@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cstddef>
 #include <vector>
+
+#include "sim/base/lower_case.h"
 
 namespace collsim {
 
@@ -13,14 +14,6 @@ namespace {
 
 /// Longer lists hide the suggestion that stands before them.
 constexpr std::size_t max_listed = 40;
-
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  for (char& letter : lower) {
-    letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
-  }
-  return lower;
-}
 
 /// Letters to insert, remove, replace or swap with their neighbour (optimal string alignment).
 std::size_t distance(std::string_view a, std::string_view b) {

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "sim/topologies/burst_reader.h"
-#include "sim/topologies/name_pattern.h"
+#include "sim/topologies/name_range.h"
 
 namespace collsim {
 

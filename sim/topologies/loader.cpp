@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "sim/base/yaml_reader.h"
-#include "sim/topologies/name_pattern.h"
+#include "sim/topologies/name_range.h"
 #include "sim/topologies/network.h"
 #include "sim/topologies/node_template.h"
 #include "sim/topologies/template_path.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <system_error>
 
-#include "sim/topologies/name_pattern.h"
+#include "sim/topologies/name_range.h"
 
 namespace collsim {
 

@@ -5,13 +5,14 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "models/calibration/calibration_file.h"
 #include "sim/base/input_error.h"
+#include "sim/base/text_file.h"
 #include "tests/support/temporary_file.h"
+#include "tests/tools/command_outcome.h"
 #include "tools/collsim/interruption.h"
 #include "tools/collsim/replace_file.h"
 #include "tools/collsim/subcommand.h"
@@ -24,18 +25,9 @@ namespace fs = std::filesystem;
 const std::string recording =
     std::string(COLLSIM_SOURCE_DIR) + "/recordings/h200x4/forced-4-ranks.yaml";
 
-struct Outcome {
-  int status;
-  std::string out;
-  std::string err;
-};
-
 Outcome calibrate(std::vector<std::string> args) {
   args.insert(args.begin(), "calibrate");
-  std::ostringstream out;
-  std::ostringstream err;
-  const int status = run_command(args, out, err);
-  return {status, out.str(), err.str()};
+  return run(args);
 }
 
 class CalibrateCommand : public testing::Test {
@@ -58,12 +50,7 @@ class CalibrateCommand : public testing::Test {
   }
   std::string output() const { return folder().string() + "/mine.yaml"; }
   fs::path folder() const { return place_.path().parent_path(); }
-  std::string written() const {
-    std::ifstream file(output());
-    std::ostringstream text;
-    text << file.rdbuf();
-    return text.str();
-  }
+  std::string written() const { return read_text_file(output(), "a calibration").content; }
 
   test::TemporaryFile place_{"place", ""};
 };

@@ -2,26 +2,14 @@
 
 #include <gtest/gtest.h>
 
-#include <sstream>
 #include <string>
 #include <vector>
 
+#include "tests/tools/command_outcome.h"
 #include "tools/collsim/subcommand.h"
 
 namespace collsim::command {
 namespace {
-
-struct Outcome {
-  int status;
-  std::string out;
-};
-
-Outcome run(const std::vector<std::string>& args) {
-  std::ostringstream out;
-  std::ostringstream err;
-  const int status = run_command(args, out, err);
-  return {status, out.str() + err.str()};
-}
 
 TEST(CheckNccl, every_plan_of_one_node_and_of_several_is_right) {
   for (const char* machine : {"hgx-h200", "dgx-1-v100", "pcie-8", "dgx-h100-x4"}) {

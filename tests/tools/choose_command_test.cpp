@@ -1,12 +1,12 @@
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "sim/base/input_error.h"
+#include "sim/base/text_file.h"
+#include "tests/tools/command_outcome.h"
 #include "tools/collsim/subcommand.h"
 
 namespace collsim::command {
@@ -15,27 +15,17 @@ namespace {
 const std::string source = COLLSIM_SOURCE_DIR;
 const std::string a100 = source + "/tests/data/nccl-golden/topologies/dgxa100.xml";
 
-struct Outcome {
-  int code = 0;
-  std::string out;
-  std::string err;
-};
-
 Outcome choose(const std::vector<std::string>& args) {
-  std::ostringstream out;
-  std::ostringstream err;
-  const int code = run_choose(args, out, err);
-  return {code, out.str(), err.str()};
+  return run(run_choose, args);
 }
 
 TEST(ChooseCommand, GoldenFormatIsTheGoldenFile) {
-  std::ifstream file(source + "/tests/data/nccl-golden/selection.txt");
-  std::ostringstream golden;
-  golden << file.rdbuf();
+  const TextFile golden =
+      read_text_file(source + "/tests/data/nccl-golden/selection.txt", "choices");
   const Outcome outcome = choose({a100, "--nodes", "4", "--format", "golden"});
-  EXPECT_EQ(outcome.code, exit_ok);
+  EXPECT_EQ(outcome.status, exit_ok);
   EXPECT_EQ(outcome.out.rfind("== dgxa100.xml nNodes 4", 0), 0U);
-  EXPECT_NE(golden.str().find(outcome.out), std::string::npos);
+  EXPECT_NE(golden.content.find(outcome.out), std::string::npos);
 }
 
 TEST(ChooseCommand, JsonHasChannelsAndSelection) {

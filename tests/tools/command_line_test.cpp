@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "sim/base/input_error.h"
+#include "tests/tools/command_outcome.h"
 #include "tools/collsim/options.h"
 #include "tools/collsim/subcommand.h"
 
@@ -17,19 +17,6 @@ namespace collsim::command {
 namespace {
 
 using Args = std::vector<std::string>;
-
-struct Outcome {
-  int status;
-  std::string out;
-  std::string err;
-};
-
-Outcome run(const Args& args) {
-  std::ostringstream out;
-  std::ostringstream err;
-  const int status = run_command(args, out, err);
-  return {status, out.str(), err.str()};
-}
 
 class CommandLine : public testing::Test {
  protected:

@@ -5,28 +5,15 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "tests/support/temporary_file.h"
+#include "tests/tools/command_outcome.h"
 #include "tools/collsim/subcommand.h"
 
 namespace collsim::command {
 namespace {
-
-struct Outcome {
-  int status;
-  std::string out;
-  std::string err;
-};
-
-Outcome run(const std::vector<std::string>& args) {
-  std::ostringstream out;
-  std::ostringstream err;
-  const int status = run_command(args, out, err);
-  return {status, out.str(), err.str()};
-}
 
 std::size_t count_lines(const std::string& text) {
   return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));

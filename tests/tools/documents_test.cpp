@@ -2,18 +2,15 @@
 // them. Commands without output name options that exist.
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 #include <filesystem>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "tests/support/temporary_file.h"
+#include "tests/tools/command_outcome.h"
 
 namespace collsim {
 namespace {
@@ -25,14 +22,9 @@ const fs::path root = COLLSIM_SOURCE_DIR;
 /// Exit code and output of tools/update-documents --check.
 std::pair<int, std::string> check(const fs::path& document) {
   const std::string command = "COLLSIM_COMMAND='" COLLSIM_COMMAND "' '" + root.string() +
-                              "/tools/update-documents' --check '" + document.string() + "' 2>&1";
-  FILE* const pipe = popen(command.c_str(), "r");
-  std::string output;
-  std::array<char, 4096> buffer{};
-  while (const std::size_t count = std::fread(buffer.data(), 1, buffer.size(), pipe)) {
-    output.append(buffer.data(), count);
-  }
-  return {WEXITSTATUS(pclose(pipe)), output};
+                              "/tools/update-documents' --check '" + document.string() + "'";
+  const command::Outcome outcome = command::run_shell(command);
+  return {outcome.status, outcome.out};
 }
 
 std::vector<fs::path> documents() {

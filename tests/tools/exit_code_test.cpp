@@ -12,14 +12,13 @@
 #include <chrono>
 #include <csignal>
 #include <filesystem>
-#include <fstream>
 #include <functional>
-#include <sstream>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "sim/base/text_file.h"
 #include "tests/support/temporary_file.h"
 #include "tools/collsim/subcommand.h"
 
@@ -56,18 +55,12 @@ pid_t start(const Args& args, const std::function<void()>& prepare, const fs::pa
   _exit(127);
 }
 
-std::string content(const fs::path& path) {
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
-
 Ending run(const Args& args, const std::function<void()>& prepare) {
   const test::TemporaryFile err("stderr", "");
   const pid_t child = start(args, prepare, err.path());
   int status = 0;
   waitpid(child, &status, 0);
-  return {shell_code(status), content(err.path())};
+  return {shell_code(status), read_text_file(err.path(), "messages").content};
 }
 
 void write_to(const char* path) {
@@ -258,7 +251,7 @@ TEST(OutputFile, that_does_not_fit_leaves_the_old_one_and_nothing_besides) {
     Args with_output = args;
     with_output.insert(with_output.end(), {"-o", file.path().string()});
     EXPECT_EQ(run(with_output, limit_files).code, 2);
-    EXPECT_EQ(content(file.path()), "old");
+    EXPECT_EQ(read_text_file(file.path(), "a file").content, "old");
     EXPECT_EQ(std::distance(fs::directory_iterator(file.path().parent_path()), {}), 1);
   }
 }

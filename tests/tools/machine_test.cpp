@@ -5,31 +5,18 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "sim/base/text_file.h"
 #include "tests/support/temporary_file.h"
+#include "tests/tools/command_outcome.h"
 #include "tools/collsim/subcommand.h"
 
 namespace collsim::command {
 namespace {
 
 const std::string source = COLLSIM_SOURCE_DIR;
-
-struct Outcome {
-  int status;
-  std::string out;
-  std::string err;
-};
-
-Outcome run(const std::vector<std::string>& args) {
-  std::ostringstream out;
-  std::ostringstream err;
-  const int status = run_command(args, out, err);
-  return {status, out.str(), err.str()};
-}
 
 /// The first value under this key, however deep.
 double value_of(const nlohmann::json& document, const std::string& key) {

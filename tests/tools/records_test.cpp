@@ -11,18 +11,12 @@
 #include <vector>
 
 #include "tests/support/temporary_file.h"
+#include "tests/tools/command_outcome.h"
 #include "tools/collsim/question.h"
 #include "tools/collsim/subcommand.h"
 
 namespace collsim::command {
 namespace {
-
-std::string output_of(const std::vector<std::string>& args) {
-  std::ostringstream out;
-  std::ostringstream err;
-  EXPECT_EQ(run_command(args, out, err), exit_ok) << err.str();
-  return out.str();
-}
 
 using Line = std::vector<std::string>;
 
@@ -148,10 +142,9 @@ TEST(Records, the_head_of_a_table_names_version_and_faults) {
 std::pair<std::string, std::string> trust_in(std::vector<std::string> args) {
   args.insert(args.begin(), "run");
   args.insert(args.end(), {"--format", "csv"});
-  std::ostringstream out;
-  std::ostringstream err;
-  EXPECT_EQ(run_command(args, out, err), exit_ok) << err.str();
-  return {first_row(out.str()).at("trust"), err.str()};
+  const Outcome outcome = run(args);
+  EXPECT_EQ(outcome.status, exit_ok) << outcome.err;
+  return {first_row(outcome.out).at("trust"), outcome.err};
 }
 
 using TrustAndWarning = std::pair<std::string, std::string>;

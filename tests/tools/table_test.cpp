@@ -6,19 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "tests/tools/command_outcome.h"
 #include "tools/collsim/row_table.h"
 #include "tools/collsim/subcommand.h"
 #include "tools/collsim/wrap.h"
 
 namespace collsim::command {
 namespace {
-
-std::string output_of(const std::vector<std::string>& args) {
-  std::ostringstream out;
-  std::ostringstream err;
-  EXPECT_EQ(run_command(args, out, err), exit_ok) << err.str();
-  return out.str();
-}
 
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;

@@ -5,25 +5,16 @@
 #include <vector>
 
 #include "sim/base/input_error.h"
+#include "tests/tools/command_outcome.h"
 #include "tools/collsim/subcommand.h"
 
 namespace collsim::command {
 namespace {
 
-using Runner = int (*)(std::span<const std::string>, std::ostream&, std::ostream&);
-
-std::string output_of(Runner run, const std::vector<std::string>& args) {
-  std::ostringstream out;
-  std::ostringstream err;
-  EXPECT_EQ(run(args, out, err), exit_ok);
-  EXPECT_EQ(err.str(), "");
-  return out.str();
-}
-
 // Step 1 brought chunk 0 to rank 2 via 1, chunk 1 to 0 via 2, chunk 2 to 1 via 0; in step 2 each
 // goes one rank on and is complete at the rank of its number.
 TEST(TeachingOutput, the_second_step_of_a_ring_of_three) {
-  EXPECT_EQ(output_of(run_steps, {"--ranks", "3", "--step", "2"}),
+  EXPECT_EQ(output_of({"steps", "--ranks", "3", "--step", "2"}),
             R"(ring all_reduce: 3 ranks, 3 chunks
 a2 is what rank 2 contributes, sum all of it; * marks what a step changed.
 
@@ -43,26 +34,25 @@ TEST(TeachingOutput, eight_ranks_fit_a_hundred_columns) {
   for (const char* algorithm : {"ring", "tree", "double_binary_tree", "hierarchical:tree",
                                 "recursive_halving_doubling", "all_to_all_broadcast"}) {
     std::istringstream lines(
-        output_of(run_steps, {"-a", algorithm, "-n", "8", "--ranks-per-node", "2"}));
+        output_of({"steps", "-a", algorithm, "-n", "8", "--ranks-per-node", "2"}));
     for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100U) << line;
   }
 }
 
 // 2 (N - 1) steps of N messages, each a third of the buffer.
 TEST(TeachingOutput, the_summary_counts_steps_messages_and_bytes) {
-  const std::string text = output_of(run_steps, {"--ranks", "3"});
+  const std::string text = output_of({"steps", "--ranks", "3"});
   EXPECT_NE(text.find("4 steps, 12 messages. Every rank sends 4/3 S"), std::string::npos) << text;
 }
 
 TEST(TeachingOutput, bad_options_are_refused) {
-  std::ostringstream out;
   const std::vector<std::vector<std::string>> wrong{
       {"--ranks", "65"}, {"--ranks", "-1"}, {"--step", "7"}, {"--nodes", "3"}};
-  for (const auto& args : wrong) EXPECT_THROW(run_steps(args, out, out), InputError) << args[1];
+  for (const auto& args : wrong) EXPECT_THROW(run(run_steps, args), InputError) << args[1];
 }
 
 TEST(TeachingOutput, check_proves_and_says_what) {
-  const std::string text = output_of(run_check, {"-a", "ring", "-n", "1..3", "--orders", "1"});
+  const std::string text = output_of({"check", "-a", "ring", "-n", "1..3", "--orders", "1"});
   // Three plans, four credit depths; two loops of 2 N (N - 1) messages: 4 x 2 x (0 + 4 + 12).
   EXPECT_NE(text.find("proved     3 plans     12 runs       128 messages"), std::string::npos)
       << text;
@@ -72,7 +62,7 @@ TEST(TeachingOutput, check_proves_and_says_what) {
 // depths: 4 x 2 x (1 x 0 + 2 x 1 + 3 x 2).
 TEST(TeachingOutput, check_proves_any_collective_from_every_root) {
   const std::string text = output_of(
-      run_check, {"--collective", "scatter", "--root", "all", "-n", "1..3", "--orders", "1"});
+      {"check", "--collective", "scatter", "--root", "all", "-n", "1..3", "--orders", "1"});
   EXPECT_NE(text.find("proved     6 plans     24 runs        64 messages"), std::string::npos)
       << text;
 }
@@ -80,7 +70,7 @@ TEST(TeachingOutput, check_proves_any_collective_from_every_root) {
 // Rank 1 is the root and has everything; rank 0 gets its part first.
 TEST(TeachingOutput, steps_show_who_has_nothing_yet) {
   const std::string text =
-      output_of(run_steps, {"--collective", "scatter", "-n", "3", "--root", "1", "--step", "1"});
+      output_of({"steps", "--collective", "scatter", "-n", "3", "--root", "1", "--step", "1"});
   EXPECT_NE(text.find("rank 0  a1*        -          -\nrank 1  a1         a1         a1\n"),
             std::string::npos)
       << text;

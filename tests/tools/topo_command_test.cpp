@@ -1,12 +1,12 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "sim/base/input_error.h"
 #include "tests/support/temporary_file.h"
+#include "tests/tools/command_outcome.h"
 #include "tools/collsim/subcommand.h"
 
 namespace collsim::command {
@@ -14,24 +14,15 @@ namespace {
 
 const std::string source = COLLSIM_SOURCE_DIR;
 
-struct Outcome {
-  int code = 0;
-  std::string out;
-  std::string err;
-};
-
 Outcome topo(const std::vector<std::string>& args) {
-  std::ostringstream out;
-  std::ostringstream err;
-  const int code = run_topo(args, out, err);
-  return {code, out.str(), err.str()};
+  return run(run_topo, args);
 }
 
 TEST(TopoCommand, CheckSaysWhatEachFileIs) {
   const std::string small = source + "/topologies/switch-8.yaml";
   const std::string box = source + "/topologies/hgx-h200.yaml";
   const Outcome outcome = topo({"check", small, box});
-  EXPECT_EQ(outcome.code, exit_ok);
+  EXPECT_EQ(outcome.status, exit_ok);
   EXPECT_EQ(outcome.err, "");
   // switch-8: 8 GPUs and a switch. hgx-h200: 8 GPUs, a switch and 2 CPUs; 8 NVLink trunks, 8 PCIe
   // links and one between the sockets.
@@ -43,7 +34,7 @@ TEST(TopoCommand, CheckGoesOnAfterABrokenFile) {
   const std::string broken = source + "/tests/bad/no_gpu.yaml";
   const std::string fine = source + "/topologies/switch-8.yaml";
   const Outcome outcome = topo({"check", broken, fine});
-  EXPECT_EQ(outcome.code, exit_bad_input);
+  EXPECT_EQ(outcome.status, exit_bad_input);
   EXPECT_EQ(outcome.err, broken +
                              ":4:3: a node without a GPU; a node with at least one device of "
                              "kind gpu\n");
@@ -52,7 +43,7 @@ TEST(TopoCommand, CheckGoesOnAfterABrokenFile) {
 
 TEST(TopoCommand, ShowDrawsLinksAndBandwidths) {
   const Outcome outcome = topo({"show", source + "/topologies/a100-mesh-4.yaml"});
-  EXPECT_EQ(outcome.code, exit_ok);
+  EXPECT_EQ(outcome.status, exit_ok);
   EXPECT_NE(outcome.out.find("  gpu0         - gpu[1..3]    nvlink        4 x 25 GB/s  0 s\n"),
             std::string::npos)
       << outcome.out;
@@ -146,7 +137,7 @@ TEST(TopoCommand, ImportWritesAFile) {
   const Outcome outcome = topo({"import", source + "/tests/data/nvidia-smi/hgx-h200.txt", "--gpu",
                                 "H200", "-o", file.path().string()});
   EXPECT_EQ(outcome.out, "");
-  EXPECT_EQ(topo({"check", file.path().string()}).code, exit_ok);
+  EXPECT_EQ(topo({"check", file.path().string()}).status, exit_ok);
   EXPECT_THROW(topo({"import", source + "/recordings/nccl/h200x8-topo.xml", "-o", "/nowhere/x"}),
                InputError);
 }
@@ -160,7 +151,7 @@ TEST(TopoCommand, AFabricNeedsNics) {
   EXPECT_THROW(topo(args), InputError);
   std::vector<std::string> with_nics = args;
   with_nics.insert(with_nics.end(), {"--nics", "8"});
-  EXPECT_EQ(topo(with_nics).code, exit_ok);
+  EXPECT_EQ(topo(with_nics).status, exit_ok);
 }
 
 TEST(TopoCommand, ComposeJoinsANodeAndAFabric) {
@@ -176,7 +167,7 @@ TEST(TopoCommand, ComposeJoinsANodeAndAFabric) {
 
 TEST(TopoCommand, HelpExplainsEveryAction) {
   const Outcome outcome = topo({"--help"});
-  EXPECT_EQ(outcome.code, exit_ok);
+  EXPECT_EQ(outcome.status, exit_ok);
   EXPECT_NE(outcome.out.find("  show "), std::string::npos);
   EXPECT_NE(outcome.out.find("  check "), std::string::npos);
 }

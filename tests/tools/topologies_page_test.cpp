@@ -1,10 +1,11 @@
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <sstream>
 #include <string>
 
 #include "sim/base/input_error.h"
+#include "sim/base/text_file.h"
+#include "tests/tools/command_outcome.h"
 #include "tools/collsim/subcommand.h"
 
 namespace collsim::command {
@@ -13,18 +14,14 @@ namespace {
 const std::string source = COLLSIM_SOURCE_DIR;
 
 std::string listed(const std::string& format) {
-  std::ostringstream out;
-  std::ostringstream err;
-  const std::vector<std::string> args{"list", "--format", format};
-  EXPECT_EQ(run_topo(args, out, err), exit_ok);
-  return out.str();
+  const Outcome outcome = run(run_topo, {"list", "--format", format});
+  EXPECT_EQ(outcome.status, exit_ok);
+  return outcome.out;
 }
 
 TEST(TopologiesPage, IsCurrent) {
-  std::ifstream file(source + "/docs/topologies.md");
-  std::ostringstream page;
-  page << file.rdbuf();
-  EXPECT_EQ(page.str(), listed("markdown")) << "tools/update-topologies-page rewrites the page";
+  const TextFile page = read_text_file(source + "/docs/topologies.md", "a page");
+  EXPECT_EQ(page.content, listed("markdown")) << "tools/update-topologies-page rewrites the page";
 }
 
 TEST(TopologiesPage, SaysWhereEveryNumberOfATemplateComesFrom) {

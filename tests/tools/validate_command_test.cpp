@@ -11,7 +11,8 @@
 
 #include "sim/base/input_error.h"
 #include "tests/support/temporary_file.h"
-#include "tools/collsim/requirement.h"
+#include "tests/tools/command_outcome.h"
+#include "tools/collsim/required_figure.h"
 #include "tools/collsim/subcommand.h"
 #include "tools/collsim/validation_report.h"
 
@@ -20,18 +21,9 @@ namespace {
 
 const std::string recordings = std::string(COLLSIM_SOURCE_DIR) + "/recordings/";
 
-struct Outcome {
-  int status;
-  std::string out;
-  std::string err;
-};
-
 Outcome validate(std::vector<std::string> args) {
   args.insert(args.begin(), "validate");
-  std::ostringstream out;
-  std::ostringstream err;
-  const int status = run_command(args, out, err);
-  return {status, out.str(), err.str()};
+  return run(args);
 }
 
 const std::vector<std::string> small{recordings + "h200x4/forced-4-ranks.yaml", "--id",
@@ -120,13 +112,13 @@ TEST(ValidateCommand, bad_input_is_told) {
   }
 }
 
-TEST(Requirement, choice_is_a_least_and_bias_has_no_sign) {
+TEST(RequiredFigure, choice_is_a_least_and_bias_has_no_sign) {
   ValidatedRow row;
   row.recorded.collective = Collective::all_reduce;
   row.recorded.time = microseconds(100);
   row.predicted = microseconds(80);  // bias -20 %
-  EXPECT_TRUE(failures(parse_requirements("bias=21,choice=100"), {row}).empty());
-  EXPECT_EQ(failures(parse_requirements("bias=19"), {row}).size(), 1U);
+  EXPECT_TRUE(failures(parse_required_figures("bias=21,choice=100"), {row}).empty());
+  EXPECT_EQ(failures(parse_required_figures("bias=19"), {row}).size(), 1U);
 }
 
 TEST(ValidationReport, sizes_and_crossovers_are_said_shortly) {

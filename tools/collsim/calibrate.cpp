@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
 #include <chrono>
 #include <filesystem>
 #include <iostream>
@@ -23,6 +22,7 @@
 #include "models/fit/plausibility.h"
 #include "models/fit/whole_calibration.h"
 #include "models/imports/machine.h"
+#include "models/machine/gpu_model.h"
 #include "models/recordings/recording.h"
 #include "models/validation/recorded_call.h"
 #include "sim/base/data_directory.h"
@@ -128,31 +128,13 @@ FitSelection read_selection(const po::variables_map& values) {
   return selection;
 }
 
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  for (char& letter : lower) letter = static_cast<char>(std::tolower(letter));
-  return lower;
-}
-
-/// Whether a GPU's full name has the model as a word: "NVIDIA H100 80GB HBM3" is an H100.
-bool is_model(const std::string& gpu, const std::string& model) {
-  const std::string name = lower_case(gpu);
-  const std::string word = lower_case(model);
-  const auto ends_word = [&](std::size_t place) {
-    return place >= name.size() || std::isalnum(static_cast<unsigned char>(name[place])) == 0;
-  };
-  for (auto at = name.find(word); at != std::string::npos; at = name.find(word, at + 1)) {
-    if ((at == 0 || ends_word(at - 1)) && ends_word(at + word.size())) return true;
-  }
-  return false;
-}
-
 /// Times of another GPU would make a calibration of no machine.
 void check_machine(const Recording& recording, const Topology& topology) {
   const auto gpu = recording.machine.find("gpu");
   const std::string& model = topology.device(topology.gpus().front()).model;
-  if (gpu == recording.machine.end() || model.empty() || model.starts_with("sm_")) return;
-  if (is_model(gpu->second, model)) return;
+  const GpuModel* const known = find_gpu_model(model);
+  if (gpu == recording.machine.end() || known == nullptr) return;
+  if (find_gpu_model(gpu->second) == known) return;
   throw InputError(
       SourcePosition{recording.file.string(), 0, 0},
       fmt::format("recorded on {}, and '{}' has GPUs {}", gpu->second, topology.name(), model),

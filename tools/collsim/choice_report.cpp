@@ -81,7 +81,7 @@ void print_tuning(const Nccl& nccl, std::ostream& out) {
       for (const Protocol protocol : all_nccl_protocols) {
         const Tuning& cell = row[index_of(protocol)];
         fmt::print(out, "{}{} {:.2f}/{:.3f}", protocol == Protocol::ll ? " " : "  ",
-                   nccl_name(protocol), cell.latency, cell.bandwidth);
+                   to_string(protocol), cell.latency, cell.bandwidth);
       }
       fmt::print(out, "\n");
     }
@@ -95,7 +95,7 @@ void print_sweep(const Nccl& nccl, std::ostream& out) {
     fmt::print(out, "select {}:", nccl_name(function));
     for (const Switch& each : sweep) {
       fmt::print(out, " 2^{}=>{}/{}({:.1f}us)", each.log2_size, nccl_name(each.algorithm),
-                 nccl_name(each.protocol), each.time);
+                 to_string(each.protocol), each.time);
     }
     fmt::print(out, "\n");
   }
@@ -223,7 +223,7 @@ void print_choice_json(const Nccl& nccl, const std::string& name, std::ostream& 
         if (cell.bandwidth <= 0) continue;
         document["tuning"].push_back({{"function", nccl_name(function)},
                                       {"algorithm", nccl_name(algorithm)},
-                                      {"protocol", nccl_name(protocol)},
+                                      {"protocol", to_string(protocol)},
                                       {"latency_us", cell.latency},
                                       {"bandwidth_GBps", cell.bandwidth}});
       }
@@ -234,7 +234,7 @@ void print_choice_json(const Nccl& nccl, const std::string& name, std::ostream& 
       document["selection"].push_back({{"function", nccl_name(function)},
                                        {"from_size_bytes", size.count},
                                        {"algorithm", nccl_name(each.algorithm)},
-                                       {"protocol", nccl_name(each.protocol)},
+                                       {"protocol", to_string(each.protocol)},
                                        {"channels", launch.channels},
                                        {"threads", launch.threads},
                                        {"nccl_estimate_us", each.time}});

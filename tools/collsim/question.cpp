@@ -10,6 +10,7 @@
 #include "models/calibration/calibration_choice.h"
 #include "models/calibration/calibration_file.h"
 #include "models/imports/machine.h"
+#include "models/nccl/function.h"
 #include "sim/base/data_directory.h"
 #include "sim/base/input_error.h"
 #include "sim/base/units.h"
@@ -47,11 +48,7 @@ Format parse_format(const std::string& name) {
 }
 
 Protocol parse_protocol(const std::string& name) {
-  for (const Protocol protocol : {Protocol::ll, Protocol::ll128, Protocol::simple}) {
-    std::string known(to_string(protocol));
-    for (char& letter : known) letter = static_cast<char>(std::tolower(letter));
-    if (name == known || name == to_string(protocol)) return protocol;
-  }
+  if (const auto protocol = find_nccl_protocol(name)) return *protocol;
   throw InputError(fmt::format("--protocol: unknown protocol '{}'", name), "ll, ll128 or simple");
 }
 

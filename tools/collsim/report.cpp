@@ -10,7 +10,9 @@
 #include <set>
 
 #include "models/nccl/function.h"
+#include "models/validation/score.h"
 #include "sim/algorithms/nccl_plan.h"
+#include "sim/base/median.h"
 #include "sim/plan/collective.h"
 #include "tools/collsim/records.h"
 #include "tools/collsim/row_table.h"
@@ -61,26 +63,6 @@ std::string_view redop_of(const Section& section) {
 }
 std::int64_t count_of(const Section& section, const Prediction& prediction) {
   return prediction.size.count / size_of(section.run->reduction.type).count;
-}
-
-/// Median, over the rows of a band of sizes, of the error's size.
-struct Band {
-  std::string_view name;
-  Bytes from;
-  Bytes to;
-};
-
-constexpr std::array bands{
-    Band{"below 64 KiB", {0}, {64 << 10}},
-    Band{"64 KiB to 1 MiB", {64 << 10}, {1 << 20}},
-    Band{"1 MiB to 64 MiB", {1 << 20}, {64 << 20}},
-    Band{"from 64 MiB", {64 << 20}, {std::int64_t{1} << 62}},
-};
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
 /// All faults in one field.
@@ -293,17 +275,17 @@ class TableReport final : public Report {
 
   void print_errors() {
     fmt::print(out_, "#\n# error against the measured times, median of |error| (worst):");
-    for (const Band& band : bands) {
-      std::vector<double> errors;
-      for (const Row& row : rows_) {
-        if (!row.measured || row.prediction.size < band.from || row.prediction.size >= band.to) {
-          continue;
-        }
-        errors.push_back(100 * std::abs(relative_error(row)));
-      }
+    std::array<std::vector<double>, size_band_count> bands;
+    for (const Row& row : rows_) {
+      if (!row.measured) continue;
+      bands[size_band(row.prediction.size)].push_back(100 * std::abs(relative_error(row)));
+    }
+    for (std::size_t band = 0; band < size_band_count; ++band) {
+      const std::vector<double>& errors = bands[band];
       if (errors.empty()) continue;
       const double worst = *std::max_element(errors.begin(), errors.end());
-      fmt::print(out_, "\n#   {:<16} {:>5.1f} % ({:.1f} %)", band.name, median(errors), worst);
+      fmt::print(out_, "\n#   {:<8} {:>5.1f} % ({:.1f} %)", size_band_names[band], median(errors),
+                 worst);
     }
     fmt::print(out_, "\n");
   }

@@ -17,7 +17,7 @@
 #include "tools/collsim/numbers.h"
 #include "tools/collsim/options.h"
 #include "tools/collsim/recorded_input.h"
-#include "tools/collsim/requirement.h"
+#include "tools/collsim/required_figure.h"
 #include "tools/collsim/subcommand.h"
 #include "tools/collsim/validation_report.h"
 
@@ -180,7 +180,7 @@ int run_validate(std::span<const std::string> args, std::ostream& out, std::ostr
     throw InputError("validate: no recording", "collsim validate RECORDING..., or --help");
   }
   check_word(*values, "format", {"table", "csv", "json", "html"});
-  const auto requirements = parse_requirements((*values)["require"].as<std::string>());
+  const auto requirements = parse_required_figures((*values)["require"].as<std::string>());
   const ValidationOptions options = read_options(*values);
   ValidationReport report;
   for (const std::string& file : (*values)["recording"].as<std::vector<std::string>>()) {

@@ -2,20 +2,14 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <charconv>
 #include <cstddef>
+
+#include "sim/base/lower_case.h"
 
 namespace collsim::recorder {
 
 namespace {
-
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return lower;
-}
 
 /// What follows `label` up to the next character of `ends`.
 std::string_view after(std::string_view line, std::string_view label, std::string_view ends) {

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <exception>
 #include <iostream>
 #include <string>
 #include <string_view>
@@ -9,6 +8,7 @@
 #include "sim/base/input_error.h"
 #include "tools/recorder/plan.h"
 #include "tools/recorder/plan_cost.h"
+#include "tools/recorder/program.h"
 
 namespace {
 
@@ -57,15 +57,5 @@ int print_plans(const std::vector<std::string>& words) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::vector<std::string> words(argv + 1, argv + argc);
-  if (words == std::vector<std::string>{"--help"}) {
-    std::cout << usage;
-    return 0;
-  }
-  try {
-    return print_plans(words);
-  } catch (const std::exception& error) {
-    std::cerr << error.what() << '\n';
-    return 2;
-  }
+  return run_program(argc, argv, usage, print_plans);
 }

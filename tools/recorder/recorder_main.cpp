@@ -2,7 +2,6 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
-#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "sim/base/input_error.h"
+#include "tools/recorder/program.h"
 #include "tools/recorder/rank_recorder.h"
 #include "tools/recorder/run_list.h"
 #include "tools/recorder/sweep.h"
@@ -164,15 +164,7 @@ int record(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::vector<std::string> words(argv + 1, argv + argc);
-  if (words == std::vector<std::string>{"--help"}) {
-    std::cout << usage;
-    return 0;
-  }
-  try {
+  return run_program(argc, argv, usage, [](const std::vector<std::string>& words) {
     return record(read_options(words));
-  } catch (const std::exception& error) {
-    std::cerr << error.what() << '\n';
-    return 2;
-  }
+  });
 }

@@ -11,8 +11,8 @@
 
 #include "models/analytic/bounds.h"
 #include "models/calibration/calibration_file.h"
+#include "models/machine/plan_wiring.h"
 #include "models/machine/switch_placement.h"
-#include "models/machine/wiring.h"
 #include "models/prediction/predictor.h"
 #include "sim/algorithms/nccl_plan.h"
 #include "sim/base/data_directory.h"
@@ -190,8 +190,7 @@ TEST(SwitchAlgorithms, choice_and_simulation_agree) {
     for (std::int64_t size = 8; size <= 1 << 28; size *= 8) {
       const Prediction prediction = predictor.simulate(Bytes{size}, Engine::native);
       const Choice choice = nccl.choose(function, Bytes{size});
-      std::string name(nccl_name(choice.algorithm));
-      for (char& letter : name) letter = static_cast<char>(std::tolower(letter));
+      const std::string name = nccl_report_name(choice.algorithm);
       EXPECT_EQ(prediction.algorithm, name) << topology.name() << ", " << size;
       EXPECT_EQ(prediction.protocol, choice.protocol) << topology.name() << ", " << size;
       seen.insert(name);

@@ -19,8 +19,10 @@
 #include "models/prediction/predictor.h"
 #include "models/recordings/recording.h"
 #include "models/validation/recorded_machines.h"
+#include "models/validation/score.h"
 #include "models/validation/validation.h"
 #include "sim/base/data_directory.h"
+#include "sim/base/median.h"
 #include "sim/topologies/loader.h"
 
 namespace collsim {
@@ -97,7 +99,7 @@ RunSpec run_of(const Family& family) {
 
 /// Relative errors of one family, by band: below 64 KiB, below 1 MiB, below 64 MiB, the rest.
 struct Errors {
-  std::array<std::vector<double>, 4> ours;
+  std::array<std::vector<double>, size_band_count> ours;
   std::vector<double> nccls;  ///< of NCCL's own estimate
 
   std::vector<double> all() const {
@@ -106,17 +108,6 @@ struct Errors {
     return joined;
   }
 };
-
-std::size_t band_of(Bytes size) {
-  if (size < Bytes{64 << 10}) return 0;
-  if (size < Bytes{1 << 20}) return 1;
-  return size < Bytes{64 << 20} ? 2 : 3;
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values.empty() ? 0 : values[values.size() / 2];
-}
 
 double mean(const std::vector<double>& values) {
   double sum = 0;
@@ -137,7 +128,7 @@ Errors errors_of(const Family& family) {
     const Prediction prediction = predictor.simulate(size, Engine::native);
     const double time = measured.value;
     const auto error = [time](Seconds predicted) { return std::abs(predicted.value / time - 1); };
-    errors.ours[band_of(size)].push_back(error(prediction.time));
+    errors.ours[size_band(size)].push_back(error(prediction.time));
     errors.nccls.push_back(error(prediction.nccl_estimate.value()));
   }
   return errors;

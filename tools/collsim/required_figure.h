@@ -9,16 +9,16 @@
 namespace collsim::command {
 
 /// One of `--require`: a figure over all rows, in percent, and its limit.
-struct Requirement {
+struct RequiredFigure {
   std::string figure;  ///< median, mean, p90, worst, bias: at most; choice: at least
   double percent = 0;
 };
 
 /// "median=5,mean=12". Throws InputError naming the figures there are.
-std::vector<Requirement> parse_requirements(std::string_view text);
+std::vector<RequiredFigure> parse_required_figures(std::string_view text);
 
 /// One sentence for each that does not hold. Of no rows, none holds.
-std::vector<std::string> failures(const std::vector<Requirement>& requirements,
+std::vector<std::string> failures(const std::vector<RequiredFigure>& requirements,
                                   const std::vector<ValidatedRow>& rows);
 
 }  // namespace collsim::command

@@ -1,4 +1,4 @@
-#include "models/machine/wiring.h"
+#include "models/machine/plan_wiring.h"
 
 #include <algorithm>
 #include <limits>

@@ -1,4 +1,4 @@
-#include "sim/topologies/name_pattern.h"
+#include "sim/topologies/name_range.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "tools/collsim/requirement.h"
+#include "tools/collsim/required_figure.h"
 
 #include <fmt/format.h>
 
@@ -33,8 +33,8 @@ double figure_of(std::string_view name, const std::vector<ValidatedRow>& rows) {
 
 }  // namespace
 
-std::vector<Requirement> parse_requirements(std::string_view text) {
-  std::vector<Requirement> requirements;
+std::vector<RequiredFigure> parse_required_figures(std::string_view text) {
+  std::vector<RequiredFigure> requirements;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find(','), text.size());
     const std::string_view item = text.substr(0, end);
@@ -51,10 +51,10 @@ std::vector<Requirement> parse_requirements(std::string_view text) {
   return requirements;
 }
 
-std::vector<std::string> failures(const std::vector<Requirement>& requirements,
+std::vector<std::string> failures(const std::vector<RequiredFigure>& requirements,
                                   const std::vector<ValidatedRow>& rows) {
   std::vector<std::string> failed;
-  for (const Requirement& requirement : requirements) {
+  for (const RequiredFigure& requirement : requirements) {
     const bool at_least = requirement.figure == "choice";
     if (rows.empty()) {
       failed.push_back(fmt::format("{}: no rows", requirement.figure));
