@@ -2,29 +2,13 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 
 #include "models/faults/machine_faults.h"
+#include "sim/base/did_you_mean.h"
 
 namespace collsim {
 
 namespace {
-
-/// Insertions, deletions and replacements that make one text of the other (Levenshtein).
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({row[j] + 1, row[j + 1] + 1, replaced});
-    }
-  }
-  return row.back();
-}
 
 class NameTable {
  public:

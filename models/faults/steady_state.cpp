@@ -39,15 +39,6 @@ void for_each_run(std::span<const Primitive> program, const Visit& visit) {
   }
 }
 
-template <typename Visit>
-void for_each_program(const Schedule& schedule, const Visit& visit) {
-  for (Rank rank = 0; rank < schedule.participants(); ++rank) {
-    for (std::uint32_t lane = 0; lane < schedule.lanes(); ++lane) {
-      visit(schedule.program(rank, lane));
-    }
-  }
-}
-
 /// Messages of one loop, and those in runs of `run` primitives.
 struct Sends {
   std::uint64_t all = 0;
@@ -56,7 +47,7 @@ struct Sends {
 
 Sends sends_of(const Schedule& schedule, std::size_t run) {
   Sends found;
-  for_each_program(schedule, [&](std::span<const Primitive> program) {
+  for_each_program(schedule, [&](Rank, std::uint32_t, std::span<const Primitive> program) {
     for_each_run(program, [&](std::size_t begin, std::size_t length) {
       if (!sends(program[begin].kind)) return;
       const std::uint64_t messages = length * schedule.peers(program[begin].send_group).size();
@@ -72,7 +63,7 @@ std::uint32_t length_of_runs(const Plan& plan) {
   std::size_t longest = 0;
   bool uniform = true;
   for (const Schedule& schedule : plan.schedules) {
-    for_each_program(schedule, [&](std::span<const Primitive> program) {
+    for_each_program(schedule, [&](Rank, std::uint32_t, std::span<const Primitive> program) {
       for_each_run(program, [&](std::size_t, std::size_t length) {
         if (length < shortest_run) return;
         if (longest == 0) longest = length;
@@ -105,17 +96,15 @@ Schedule with_short_runs(const Schedule& schedule, std::size_t run, std::size_t 
     }
     return entry->second = writer.group(members);
   };
-  for (Rank rank = 0; rank < schedule.participants(); ++rank) {
-    for (std::uint32_t lane = 0; lane < schedule.lanes(); ++lane) {
-      const auto program = schedule.program(rank, lane);
-      for_each_run(program, [&](std::size_t begin, std::size_t length) {
-        for (const Primitive& primitive : program.subspan(begin, length == run ? keep : length)) {
-          writer.append(rank, lane, primitive.kind, primitive.chunks(),
-                        group_of(primitive.receive_group), group_of(primitive.send_group));
-        }
+  for_each_program(
+      schedule, [&](Rank rank, std::uint32_t lane, std::span<const Primitive> program) {
+        for_each_run(program, [&](std::size_t begin, std::size_t length) {
+          for (const Primitive& primitive : program.subspan(begin, length == run ? keep : length)) {
+            writer.append(rank, lane, primitive.kind, primitive.chunks(),
+                          group_of(primitive.receive_group), group_of(primitive.send_group));
+          }
+        });
       });
-    }
-  }
   return std::move(writer).build();
 }
 
@@ -137,7 +126,7 @@ Plan with_short_runs(const Plan& plan, std::size_t run, std::size_t keep) {
 /// Whether every connection of the schedule has as many sends as receives in runs of that length.
 bool cuts_evenly(const Schedule& schedule, std::size_t run) {
   std::vector<std::int64_t> balance(schedule.connections().size());
-  for_each_program(schedule, [&](std::span<const Primitive> program) {
+  for_each_program(schedule, [&](Rank, std::uint32_t, std::span<const Primitive> program) {
     for_each_run(program, [&](std::size_t begin, std::size_t length) {
       if (length != run) return;
       for (const ConnectionId id : schedule.peers(program[begin].send_group)) ++balance[id];

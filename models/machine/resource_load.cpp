@@ -35,24 +35,22 @@ ChannelLoad channel_load(const Schedule& schedule, const Binding& binding, std::
   const std::vector<double> of_chunk = chunk_bytes(schedule, binding, channel);
   ChannelLoad load{std::vector<double>(schedule.connections().size()),
                    std::vector<Seconds>(schedule.ranks())};
-  for (Rank rank = 0; rank < schedule.participants(); ++rank) {
-    for (std::uint32_t lane = 0; lane < schedule.lanes(); ++lane) {
-      for (const Primitive& primitive : schedule.program(rank, lane)) {
-        double moved = 0;
-        for (std::uint32_t i = 0; i < primitive.chunk_count; ++i) {
-          moved += of_chunk[primitive.first_chunk + i];
-        }
-        if (rank < schedule.ranks()) {
-          const BytesPerSecond rate = cost.rate_of(touches_of(schedule, primitive));
-          load.busy[rank] += Seconds{cost.wire_factor * moved / rate.value};
-        }
-        if (!sends(primitive.kind)) continue;
-        for (const ConnectionId peer : schedule.peers(primitive.send_group)) {
-          load.connections[peer] += moved;
-        }
+  for_each_program(schedule, [&](Rank rank, std::uint32_t, std::span<const Primitive> program) {
+    for (const Primitive& primitive : program) {
+      double moved = 0;
+      for (std::uint32_t i = 0; i < primitive.chunk_count; ++i) {
+        moved += of_chunk[primitive.first_chunk + i];
+      }
+      if (rank < schedule.ranks()) {
+        const BytesPerSecond rate = cost.rate_of(touches_of(schedule, primitive));
+        load.busy[rank] += Seconds{cost.wire_factor * moved / rate.value};
+      }
+      if (!sends(primitive.kind)) continue;
+      for (const ConnectionId peer : schedule.peers(primitive.send_group)) {
+        load.connections[peer] += moved;
       }
     }
-  }
+  });
   return load;
 }
 

@@ -9,6 +9,7 @@
 
 #include "models/nccl/selection_list.h"
 #include "sim/base/input_error.h"
+#include "sim/base/split.h"
 
 namespace collsim {
 
@@ -65,13 +66,6 @@ struct Setting {
   }
 };
 
-std::vector<std::string> split(const std::string& text, char separator) {
-  std::vector<std::string> parts;
-  std::istringstream stream(text);
-  for (std::string part; std::getline(stream, part, separator);) parts.push_back(part);
-  return parts;
-}
-
 NetFilter read_net_filter(const Setting& setting) {
   NetFilter filter;
   std::string text = setting.value;
@@ -114,34 +108,31 @@ void read_net(const Setting& setting, NcclEnvironment& environment) {
   }
 }
 
-void keep_algorithms(const Setting& setting, NcclEnvironment& environment) {
+/// Reads which members (algorithms, protocols) are allowed for which function. `find` gives the
+/// member of a name.
+template <typename Find, typename Allowed>
+void keep(const Setting& setting, Find find, std::string_view names, Allowed& allowed) {
   const auto lists = parse_selection_list(
       setting.name, setting.value, setting.version,
-      [](std::string_view name) -> std::optional<std::size_t> {
-        const auto found = find_nccl_algorithm(name);
+      [&](std::string_view name) -> std::optional<std::size_t> {
+        const auto found = find(name);
         return found ? std::optional(index_of(*found)) : std::nullopt;
       },
-      "Tree, Ring, CollNetDirect, CollNetChain, NVLS, NVLSTree, PAT");
+      names);
   for (std::size_t f = 0; f < nccl_function_count; ++f) {
-    for (std::size_t a = 0; a < nccl_algorithm_count; ++a) {
-      if (lists[f]) environment.algorithm_allowed[f][a] = lists[f]->allows(a);
+    for (std::size_t i = 0; lists[f] && i < allowed[f].size(); ++i) {
+      allowed[f][i] = lists[f]->allows(i);
     }
   }
 }
 
+void keep_algorithms(const Setting& setting, NcclEnvironment& environment) {
+  keep(setting, find_nccl_algorithm, "Tree, Ring, CollNetDirect, CollNetChain, NVLS, NVLSTree, PAT",
+       environment.algorithm_allowed);
+}
+
 void keep_protocols(const Setting& setting, NcclEnvironment& environment) {
-  const auto lists = parse_selection_list(
-      setting.name, setting.value, setting.version,
-      [](std::string_view name) -> std::optional<std::size_t> {
-        const auto found = find_nccl_protocol(name);
-        return found ? std::optional(index_of(*found)) : std::nullopt;
-      },
-      "LL, LL128, Simple");
-  for (std::size_t f = 0; f < nccl_function_count; ++f) {
-    for (std::size_t p = 0; p < protocol_count; ++p) {
-      if (lists[f]) environment.protocol_allowed[f][p] = lists[f]->allows(p);
-    }
-  }
+  keep(setting, find_nccl_protocol, "LL, LL128, Simple", environment.protocol_allowed);
 }
 
 using Reader = std::function<void(const Setting&, NcclEnvironment&)>;

@@ -5,22 +5,9 @@
 #include <algorithm>
 
 #include "sim/base/input_error.h"
+#include "sim/base/split.h"
 
 namespace collsim {
-
-namespace {
-
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find(separator), text.size());
-    if (end > 0) parts.push_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return parts;
-}
-
-}  // namespace
 
 bool Selection::allows(std::size_t member) const {
   return (std::find(members.begin(), members.end(), member) != members.end()) != exclude;
@@ -36,7 +23,7 @@ PerFunction<std::optional<Selection>> parse_selection_list(
   PerFunction<std::optional<Selection>> result;
   const auto entries = split(text, ';');
   if (entries.empty()) reject("empty", members);
-  for (const std::string_view& entry : entries) {
+  for (const std::string& entry : entries) {
     std::string_view list = entry;
     std::optional<NcclFunction> only;
     const std::size_t colon = entry.find(':');
@@ -44,8 +31,8 @@ PerFunction<std::optional<Selection>> parse_selection_list(
       if (version < NcclVersion{2, 24}) {
         reject("functions can be named from NCCL 2.24 on", "one list for all functions");
       }
-      only = find_nccl_function(entry.substr(0, colon));
-      list = entry.substr(colon + 1);
+      only = find_nccl_function(list.substr(0, colon));
+      list.remove_prefix(colon + 1);
       if (!only) {
         reject(fmt::format("there is no function '{}'", entry.substr(0, colon)),
                "AllReduce, AllGather, ReduceScatter, Broadcast, Reduce");
@@ -56,7 +43,7 @@ PerFunction<std::optional<Selection>> parse_selection_list(
     Selection selection;
     selection.exclude = list.starts_with('^');
     if (selection.exclude) list.remove_prefix(1);
-    for (const std::string_view name : split(list, ',')) {
+    for (const std::string& name : split(list, ',')) {
       const auto member = find(name);
       if (!member) {
         reject(fmt::format("there is no '{}'", name), members);

@@ -10,17 +10,13 @@ void emit(Group& group, const Placement& /*placement*/, const Algorithm* /*inter
   ring_all_gather(group);
 }
 
-std::uint32_t chunks(const Placement& placement, const Algorithm* /*inter*/) {
-  return placement.ranks();
-}
-
 }  // namespace
 
 constexpr Algorithm all_gather_ring{"ring",
                                     Collective::all_gather,
                                     "every part goes once around the ring: least bytes, N-1 steps",
                                     supports_everything,
-                                    chunks,
+                                    chunk_per_rank,
                                     emit};
 
 }  // namespace collsim

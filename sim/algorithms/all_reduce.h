@@ -30,6 +30,9 @@ extern const Algorithm all_reduce_recursive_halving_doubling;
 
 /// The answer of an algorithm that runs everywhere.
 std::optional<std::string> supports_everything(const Placement& placement, const Algorithm* inter);
+/// Those of an algorithm that cuts a loop into one chunk, or into as many as there are ranks.
+std::uint32_t one_chunk(const Placement& placement, const Algorithm* inter);
+std::uint32_t chunk_per_rank(const Placement& placement, const Algorithm* inter);
 
 /// Chunk r ends complete at rank r; the group has as many chunks as ranks.
 void ring_reduce_scatter(Group& group);

@@ -25,10 +25,6 @@ void emit(Group& group, const Placement& /*placement*/, const Algorithm* /*inter
   }
 }
 
-std::uint32_t chunks(const Placement& /*placement*/, const Algorithm* /*inter*/) {
-  return 1;
-}
-
 }  // namespace
 
 constexpr Algorithm all_reduce_all_to_all_broadcast{
@@ -36,7 +32,7 @@ constexpr Algorithm all_reduce_all_to_all_broadcast{
     Collective::all_reduce,
     "everybody sends the whole buffer to everybody: 1 step, N(N-1) messages",
     unsupported,
-    chunks,
+    one_chunk,
     emit};
 
 }  // namespace collsim

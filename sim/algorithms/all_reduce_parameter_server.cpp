@@ -15,10 +15,6 @@ void emit(Group& group, const Placement& /*placement*/, const Algorithm* /*inter
   for (Rank worker = 1; worker < group.size(); ++worker) group.copy(server, worker, {0, 1});
 }
 
-std::uint32_t chunks(const Placement& /*placement*/, const Algorithm* /*inter*/) {
-  return 1;
-}
-
 }  // namespace
 
 constexpr Algorithm all_reduce_parameter_server{
@@ -26,7 +22,7 @@ constexpr Algorithm all_reduce_parameter_server{
     Collective::all_reduce,
     "all send to rank 0, which sums and sends back: 2 steps, one bottleneck",
     supports_everything,
-    chunks,
+    one_chunk,
     emit};
 
 }  // namespace collsim

@@ -33,10 +33,6 @@ void emit(Group& group, const Placement& /*placement*/, const Algorithm* /*inter
   ring_all_gather(group);
 }
 
-std::uint32_t chunks(const Placement& placement, const Algorithm* /*inter*/) {
-  return placement.ranks();
-}
-
 }  // namespace
 
 constexpr Algorithm all_reduce_ring{
@@ -44,7 +40,7 @@ constexpr Algorithm all_reduce_ring{
     Collective::all_reduce,
     "reduce-scatter, then all-gather, around one ring: least bytes, 2(N-1) steps",
     supports_everything,
-    chunks,
+    chunk_per_rank,
     emit};
 
 }  // namespace collsim

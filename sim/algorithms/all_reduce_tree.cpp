@@ -41,10 +41,6 @@ void emit(Group& group, const Placement& placement, const Algorithm* /*inter*/) 
   tree_all_reduce(group, std::span(&tree, 1));
 }
 
-std::uint32_t chunks(const Placement& /*placement*/, const Algorithm* /*inter*/) {
-  return 1;
-}
-
 }  // namespace
 
 constexpr Algorithm all_reduce_tree{
@@ -52,7 +48,7 @@ constexpr Algorithm all_reduce_tree{
     Collective::all_reduce,
     "reduce up and broadcast down one binary tree over all ranks: 2 log2 N steps",
     supports_everything,
-    chunks,
+    one_chunk,
     emit};
 
 }  // namespace collsim

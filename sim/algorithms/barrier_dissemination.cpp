@@ -16,10 +16,6 @@ void emit(Group& group, const Placement& /*placement*/, const Algorithm* /*inter
   }
 }
 
-std::uint32_t chunks(const Placement& /*placement*/, const Algorithm* /*inter*/) {
-  return 1;
-}
-
 }  // namespace
 
 constexpr Algorithm barrier_dissemination{
@@ -27,7 +23,7 @@ constexpr Algorithm barrier_dissemination{
     Collective::barrier,
     "everybody tells the ranks 1, 2, 4, ... after it: log2 N steps",
     supports_everything,
-    chunks,
+    one_chunk,
     emit};
 
 }  // namespace collsim

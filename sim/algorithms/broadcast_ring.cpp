@@ -13,10 +13,6 @@ void emit(Group& group, const Placement& /*placement*/, const Algorithm* /*inter
   }
 }
 
-std::uint32_t chunks(const Placement& /*placement*/, const Algorithm* /*inter*/) {
-  return 1;
-}
-
 }  // namespace
 
 constexpr Algorithm broadcast_ring{
@@ -24,7 +20,7 @@ constexpr Algorithm broadcast_ring{
     Collective::broadcast,
     "from the root along the ring: N-1 steps, streams at the full rate",
     supports_everything,
-    chunks,
+    one_chunk,
     emit};
 
 }  // namespace collsim

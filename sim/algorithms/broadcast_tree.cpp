@@ -15,17 +15,13 @@ void emit(Group& group, const Placement& /*placement*/, const Algorithm* /*inter
   }
 }
 
-std::uint32_t chunks(const Placement& /*placement*/, const Algorithm* /*inter*/) {
-  return 1;
-}
-
 }  // namespace
 
 constexpr Algorithm broadcast_tree{"tree",
                                    Collective::broadcast,
                                    "down one binary tree: log2 N steps",
                                    supports_everything,
-                                   chunks,
+                                   one_chunk,
                                    emit};
 
 }  // namespace collsim

@@ -13,14 +13,13 @@ void emit(Group& group, const Placement& /*placement*/, const Algorithm* /*inter
   }
 }
 
-std::uint32_t chunks(const Placement& placement, const Algorithm* /*inter*/) {
-  return placement.ranks();
-}
-
 }  // namespace
 
-constexpr Algorithm gather_direct{
-    "direct", Collective::gather, "all send to the root: 1 step", supports_everything, chunks,
-    emit};
+constexpr Algorithm gather_direct{"direct",
+                                  Collective::gather,
+                                  "all send to the root: 1 step",
+                                  supports_everything,
+                                  chunk_per_rank,
+                                  emit};
 
 }  // namespace collsim

@@ -102,23 +102,8 @@ class CollnetStripe {
 }  // namespace
 
 Schedule nccl_collnet_direct_schedule(Collective collective, const NcclStripes& stripes) {
-  const bool whole = collective == Collective::all_reduce;
-  ScheduleWriter writer(stripes.ranks(), stripe_lanes(stripes),
-                        whole ? stripes.stripes() : stripes.ranks(),
-                        std::vector<SwitchAgent>(stripes.stripes(), SwitchAgent::network));
-  NetworkSwitches network(writer, stripes, stripes.ranks());
-  for (std::uint32_t stripe = 0; stripes.ranks() > 1 && stripe < stripes.stripes(); ++stripe) {
-    for (std::uint32_t node = 0; node < stripes.node_count(); ++node) {
-      CollnetStripe part(writer, stripes, node, stripe);
-      if (whole) part.all_reduce();
-      if (collective == Collective::all_gather) part.all_gather();
-      if (collective == Collective::reduce_scatter) part.reduce_scatter();
-    }
-    if (whole) network.all_reduce(stripe, stripe);
-    if (collective == Collective::all_gather) network.all_gather(stripe);
-    if (collective == Collective::reduce_scatter) network.reduce_scatter(stripe);
-  }
-  return std::move(writer).build();
+  return schedule_by_stripes<CollnetStripe>(
+      collective, stripes, std::vector<SwitchAgent>(stripes.stripes(), SwitchAgent::network));
 }
 
 }  // namespace collsim

@@ -94,23 +94,7 @@ class NvlsStripe {
 }  // namespace
 
 Schedule nccl_nvls_schedule(Collective collective, const NcclStripes& stripes) {
-  const bool whole = collective == Collective::all_reduce;
-  ScheduleWriter writer(stripes.ranks(), stripe_lanes(stripes),
-                        whole ? stripes.stripes() : stripes.ranks(), agents_of(stripes));
-  NetworkSwitches network(writer, stripes, stripes.ranks() + stripes.node_count());
-  for (std::uint32_t stripe = 0; stripes.ranks() > 1 && stripe < stripes.stripes(); ++stripe) {
-    for (std::uint32_t node = 0; node < stripes.node_count(); ++node) {
-      NvlsStripe part(writer, stripes, node, stripe);
-      if (whole) part.all_reduce();
-      if (collective == Collective::all_gather) part.all_gather();
-      if (collective == Collective::reduce_scatter) part.reduce_scatter();
-    }
-    if (stripes.node_count() == 1) continue;
-    if (whole) network.all_reduce(stripe, stripe);
-    if (collective == Collective::all_gather) network.all_gather(stripe);
-    if (collective == Collective::reduce_scatter) network.reduce_scatter(stripe);
-  }
-  return std::move(writer).build();
+  return schedule_by_stripes<NvlsStripe>(collective, stripes, agents_of(stripes));
 }
 
 }  // namespace collsim

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "sim/nccl/nccl_channels.h"
@@ -78,5 +80,32 @@ class NetworkSwitches {
   const NcclStripes* stripes_;
   Rank first_agent_;
 };
+
+/// The schedule in which a `Stripe` (of a writer, the stripes, a node and a stripe) writes what
+/// each node does for each stripe, and the network's switches, if they are among the agents, join
+/// them. NVSwitches come first among the agents.
+template <typename Stripe>
+Schedule schedule_by_stripes(Collective collective, const NcclStripes& stripes,
+                             const std::vector<SwitchAgent>& agents) {
+  const bool whole = collective == Collective::all_reduce;
+  ScheduleWriter writer(stripes.ranks(), stripe_lanes(stripes),
+                        whole ? stripes.stripes() : stripes.ranks(), agents);
+  const auto first = std::find(agents.begin(), agents.end(), SwitchAgent::network);
+  NetworkSwitches network(writer, stripes,
+                          stripes.ranks() + static_cast<Rank>(first - agents.begin()));
+  for (std::uint32_t stripe = 0; stripes.ranks() > 1 && stripe < stripes.stripes(); ++stripe) {
+    for (std::uint32_t node = 0; node < stripes.node_count(); ++node) {
+      Stripe part(writer, stripes, node, stripe);
+      if (whole) part.all_reduce();
+      if (collective == Collective::all_gather) part.all_gather();
+      if (collective == Collective::reduce_scatter) part.reduce_scatter();
+    }
+    if (first == agents.end()) continue;
+    if (whole) network.all_reduce(stripe, stripe);
+    if (collective == Collective::all_gather) network.all_gather(stripe);
+    if (collective == Collective::reduce_scatter) network.reduce_scatter(stripe);
+  }
+  return std::move(writer).build();
+}
 
 }  // namespace collsim

@@ -13,17 +13,13 @@ void emit(Group& group, const Placement& /*placement*/, const Algorithm* /*inter
   }
 }
 
-std::uint32_t chunks(const Placement& /*placement*/, const Algorithm* /*inter*/) {
-  return 1;
-}
-
 }  // namespace
 
 constexpr Algorithm reduce_ring{"ring",
                                 Collective::reduce,
                                 "along the ring to the root: N-1 steps, streams at the full rate",
                                 supports_everything,
-                                chunks,
+                                one_chunk,
                                 emit};
 
 }  // namespace collsim

@@ -10,10 +10,6 @@ void emit(Group& group, const Placement& /*placement*/, const Algorithm* /*inter
   ring_reduce_scatter(group);
 }
 
-std::uint32_t chunks(const Placement& placement, const Algorithm* /*inter*/) {
-  return placement.ranks();
-}
-
 }  // namespace
 
 constexpr Algorithm reduce_scatter_ring{
@@ -21,7 +17,7 @@ constexpr Algorithm reduce_scatter_ring{
     Collective::reduce_scatter,
     "every part is summed once around the ring: least bytes, N-1 steps",
     supports_everything,
-    chunks,
+    chunk_per_rank,
     emit};
 
 }  // namespace collsim

@@ -16,14 +16,10 @@ void emit(Group& group, const Placement& /*placement*/, const Algorithm* /*inter
   }
 }
 
-std::uint32_t chunks(const Placement& /*placement*/, const Algorithm* /*inter*/) {
-  return 1;
-}
-
 }  // namespace
 
 constexpr Algorithm reduce_tree{
-    "tree", Collective::reduce, "up one binary tree: log2 N steps", supports_everything, chunks,
+    "tree", Collective::reduce, "up one binary tree: log2 N steps", supports_everything, one_chunk,
     emit};
 
 }  // namespace collsim

@@ -103,6 +103,14 @@ std::optional<std::string> supports_everything(const Placement& /*placement*/,
   return std::nullopt;
 }
 
+std::uint32_t one_chunk(const Placement& /*placement*/, const Algorithm* /*inter*/) {
+  return 1;
+}
+
+std::uint32_t chunk_per_rank(const Placement& placement, const Algorithm* /*inter*/) {
+  return placement.ranks();
+}
+
 std::span<const Algorithm> algorithms() {
   static const std::array table{
       all_reduce_ring,

@@ -13,17 +13,13 @@ void emit(Group& group, const Placement& /*placement*/, const Algorithm* /*inter
   }
 }
 
-std::uint32_t chunks(const Placement& placement, const Algorithm* /*inter*/) {
-  return placement.ranks();
-}
-
 }  // namespace
 
 constexpr Algorithm scatter_direct{"direct",
                                    Collective::scatter,
                                    "the root sends to one after the other: N-1 steps",
                                    supports_everything,
-                                   chunks,
+                                   chunk_per_rank,
                                    emit};
 
 }  // namespace collsim

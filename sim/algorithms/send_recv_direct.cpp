@@ -12,17 +12,13 @@ void emit(Group& group, const Placement& /*placement*/, const Algorithm* /*inter
   for (Rank rank = 0; n > 1 && rank < n; ++rank) group.copy(rank, ring_next(rank, n), {rank, 1});
 }
 
-std::uint32_t chunks(const Placement& placement, const Algorithm* /*inter*/) {
-  return placement.ranks();
-}
-
 }  // namespace
 
 constexpr Algorithm send_recv_direct{"direct",
                                      Collective::send_recv,
                                      "every rank sends to the next one: 1 step",
                                      supports_everything,
-                                     chunks,
+                                     chunk_per_rank,
                                      emit};
 
 }  // namespace collsim

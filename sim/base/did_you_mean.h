@@ -1,10 +1,15 @@
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <string>
 #include <string_view>
 
 namespace collsim {
+
+/// Letters to insert, remove, replace or swap with their neighbour to make one text of the other
+/// (optimal string alignment).
+std::size_t edit_distance(std::string_view a, std::string_view b);
 
 /// "did you mean 'ring'?" where one of the names is nearly what was written: a few letters are
 /// wrong, missing or swapped (Damerau-Levenshtein distance, of at most a third of the letters), or

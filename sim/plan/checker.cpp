@@ -33,33 +33,30 @@ ConnectionEnds find_ends(const Schedule& schedule, ViolationLog& log) {
   ConnectionEnds ends;
   ends.sender.assign(schedule.connections().size(), nobody);
   ends.receiver = ends.sender;
-  for (Rank rank = 0; rank < schedule.participants(); ++rank) {
-    for (std::uint32_t lane = 0; lane < schedule.lanes(); ++lane) {
-      const std::uint32_t program = rank * schedule.lanes() + lane;
-      for (const Primitive& primitive : schedule.program(rank, lane)) {
-        for (const ConnectionId id : schedule.peers(primitive.send_group)) {
-          note_end(ends.sender, id, program, schedule, log);
-        }
-        for (const ConnectionId id : schedule.peers(primitive.receive_group)) {
-          note_end(ends.receiver, id, program, schedule, log);
-        }
+  std::uint32_t number = 0;
+  for_each_program(schedule, [&](Rank, std::uint32_t, std::span<const Primitive> program) {
+    for (const Primitive& primitive : program) {
+      for (const ConnectionId id : schedule.peers(primitive.send_group)) {
+        note_end(ends.sender, id, number, schedule, log);
+      }
+      for (const ConnectionId id : schedule.peers(primitive.receive_group)) {
+        note_end(ends.receiver, id, number, schedule, log);
       }
     }
-  }
+    ++number;
+  });
   return ends;
 }
 
 // Which chunks a schedule moves.
 std::vector<bool> carried_chunks(const Schedule& schedule) {
   std::vector<bool> carried(schedule.chunks());
-  for (Rank rank = 0; rank < schedule.participants(); ++rank) {
-    for (std::uint32_t lane = 0; lane < schedule.lanes(); ++lane) {
-      for (const Primitive& primitive : schedule.program(rank, lane)) {
-        const auto begin = carried.begin() + primitive.first_chunk;
-        std::fill(begin, begin + primitive.chunk_count, true);
-      }
+  for_each_program(schedule, [&](Rank, std::uint32_t, std::span<const Primitive> program) {
+    for (const Primitive& primitive : program) {
+      const auto begin = carried.begin() + primitive.first_chunk;
+      std::fill(begin, begin + primitive.chunk_count, true);
     }
-  }
+  });
   return carried;
 }
 

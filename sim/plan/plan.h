@@ -137,6 +137,16 @@ class Schedule {
   std::vector<std::string> phases_;
 };
 
+/// Calls visit(participant, lane, program) for every program, participant by participant.
+template <typename Visit>
+void for_each_program(const Schedule& schedule, const Visit& visit) {
+  for (Rank participant = 0; participant < schedule.participants(); ++participant) {
+    for (std::uint32_t lane = 0; lane < schedule.lanes(); ++lane) {
+      visit(participant, lane, schedule.program(participant, lane));
+    }
+  }
+}
+
 /// "rank 3"; "switch 0" for the first agent.
 std::string participant_name(const Schedule& schedule, Rank participant);
 

@@ -8,6 +8,8 @@
 
 namespace collsim::test {
 
+/// The shipped one without rounds of warps, whose many events make whole calls slow to simulate.
+Calibration default_calibration();
 /// A calibration c.yaml of which only these lines matter, from line 5 on.
 TextFile small_calibration(std::string_view lines);
 /// What it costs.

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/test_name.h"
 #include "tools/collsim/subcommand.h"
 
 namespace collsim::command {
@@ -24,12 +25,6 @@ std::vector<fs::path> golden_files() {
   }
   std::sort(files.begin(), files.end());
   return files;
-}
-
-std::string name_of(const testing::TestParamInfo<fs::path>& info) {
-  std::string name = info.param.stem().string();
-  std::replace(name.begin(), name.end(), '-', '_');
-  return name;
 }
 
 /// Messages end where the program prints them; data and messages share the golden file.
@@ -63,7 +58,8 @@ TEST_P(Golden, output_is_as_recorded) {
   EXPECT_EQ(run_line(command), expected) << "tools/update-golden rewrites the file";
 }
 
-INSTANTIATE_TEST_SUITE_P(Commands, Golden, testing::ValuesIn(golden_files()), name_of);
+INSTANTIATE_TEST_SUITE_P(Commands, Golden, testing::ValuesIn(golden_files()),
+                         [](const auto& file) { return test::test_name(file.param.stem()); });
 
 }  // namespace
 }  // namespace collsim::command

@@ -27,6 +27,7 @@
 #include "models/validation/recorded_call.h"
 #include "sim/base/data_directory.h"
 #include "sim/base/input_error.h"
+#include "sim/base/split.h"
 #include "tools/collsim/calibration_report.h"
 #include "tools/collsim/collective_option.h"
 #include "tools/collsim/interruption.h"
@@ -87,15 +88,6 @@ po::options_description calibrate_options() {
   return options;
 }
 
-std::vector<std::string> split_list(const std::string& text) {
-  std::vector<std::string> items;
-  std::istringstream stream(text);
-  for (std::string item; std::getline(stream, item, ',');) {
-    if (!item.empty()) items.push_back(item);
-  }
-  return items;
-}
-
 /// A machine's calibration to begin from, as text and as costs.
 struct Start {
   CalibrationText text;
@@ -122,7 +114,7 @@ FitSelection read_selection(const po::variables_map& values) {
   selection.sizes = RowPattern(fmt::format("size={}..{}", least, most));
   if (values.contains("hold-out")) {
     for (const std::string& text : values["hold-out"].as<std::vector<std::string>>()) {
-      for (const std::string& item : split_list(text)) selection.held_out.emplace_back(item);
+      for (const std::string& item : split(text, ',')) selection.held_out.emplace_back(item);
     }
   }
   return selection;
@@ -262,7 +254,7 @@ class ProgressLine {
 CalibrationFit fit(const po::variables_map& values, FitRows& rows, const Start& start,
                    std::uint32_t threads, std::ostream& err) {
   CalibrationFitOptions options;
-  options.names = split_list(values["fit"].as<std::string>());
+  options.names = split(values["fit"].as<std::string>(), ',');
   constexpr std::uint32_t max_sizes = 1 << 20;
   options.sizes = bounded_option(values, "sizes", 0, max_sizes);
   options.threads = threads;
@@ -364,7 +356,7 @@ int run_calibrate(std::span<const std::string> args, std::ostream& out, std::ost
   require(*values, "output", "-o FILE, the calibration to write");
   const std::filesystem::path output = (*values)["output"].as<std::string>();
   check_writable(output);
-  static_cast<void>(parameters_named(split_list((*values)["fit"].as<std::string>())));
+  static_cast<void>(parameters_named(split((*values)["fit"].as<std::string>(), ',')));
   Provenance provenance;
   provenance.name =
       values->contains("name") ? (*values)["name"].as<std::string>() : output.stem().string();

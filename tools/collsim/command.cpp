@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 #include <fmt/ostream.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <exception>
@@ -47,9 +46,7 @@ void print_help(std::ostream& out) {
              "collsim {}: how long does a collective take on a GPU machine, and why\n\n"
              "usage: collsim SUBCOMMAND [options]\n\n",
              COLLSIM_VERSION);
-  for (const Subcommand& subcommand : subcommands()) {
-    fmt::print(out, "  {:<10} {}\n", subcommand.name, subcommand.summary);
-  }
+  out << help_lines(table, 10);
   fmt::print(
       out,
       "\nTry `collsim SUBCOMMAND --help`, or one of\n"
@@ -79,16 +76,8 @@ int dispatch(std::span<const std::string> args, std::ostream& out, std::ostream&
     fmt::print(out, "collsim {}\n", COLLSIM_VERSION);
     return exit_ok;
   }
-  const auto* found = std::find_if(table.begin(), table.end(), [&](const Subcommand& subcommand) {
-    return subcommand.name == name;
-  });
-  if (found == table.end()) {
-    std::vector<std::string> names(table.size());
-    std::transform(table.begin(), table.end(), names.begin(),
-                   [](const Subcommand& subcommand) { return std::string(subcommand.name); });
-    throw InputError(fmt::format("unknown subcommand '{}'", name), names_instead_of(name, names));
-  }
-  return found->run(args.subspan(1), out, err);
+  return find_subcommand(table, name, fmt::format("unknown subcommand '{}'", name))
+      .run(args.subspan(1), out, err);
 }
 
 /// Turns exceptions into messages; a failed write goes on to whoever knows the stream.
@@ -110,6 +99,24 @@ int answer(std::span<const std::string> args, std::ostream& out, std::ostream& e
 }
 
 }  // namespace
+
+const Subcommand& find_subcommand(std::span<const Subcommand> all, std::string_view name,
+                                  const std::string& what) {
+  std::vector<std::string> names;
+  for (const Subcommand& subcommand : all) {
+    if (subcommand.name == name) return subcommand;
+    names.emplace_back(subcommand.name);
+  }
+  throw InputError(what, names_instead_of(name, names));
+}
+
+std::string help_lines(std::span<const Subcommand> all, std::size_t width) {
+  std::string lines;
+  for (const Subcommand& subcommand : all) {
+    lines += fmt::format("  {:<{}} {}\n", subcommand.name, width, subcommand.summary);
+  }
+  return lines;
+}
 
 std::span<const Subcommand> subcommands() {
   return table;

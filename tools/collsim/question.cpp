@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ostream.h>
 
-#include <sstream>
 #include <string_view>
 #include <vector>
 
@@ -13,6 +12,7 @@
 #include "models/nccl/function.h"
 #include "sim/base/data_directory.h"
 #include "sim/base/input_error.h"
+#include "sim/base/split.h"
 #include "sim/base/units.h"
 #include "sim/topologies/alpha_beta.h"
 #include "tools/collsim/collective_option.h"
@@ -31,13 +31,6 @@ template <typename Value>
 std::optional<Value> given(const po::variables_map& values, const char* name) {
   if (values.count(name) == 0) return std::nullopt;
   return values[name].as<Value>();
-}
-
-std::vector<std::string> split_list(const std::string& text) {
-  std::vector<std::string> items;
-  std::istringstream stream(text);
-  for (std::string item; std::getline(stream, item, ',');) items.push_back(item);
-  return items;
 }
 
 Format parse_format(const std::string& name) {
@@ -132,7 +125,7 @@ void override_runs(const po::variables_map& values, Scenario& scenario) {
   if (const auto names = given<std::string>(values, "algorithm")) {
     const RunSpec base = scenario.runs.empty() ? RunSpec{} : scenario.runs.front();
     scenario.runs.clear();
-    for (const std::string& name : split_list(*names)) {
+    for (const std::string& name : split(*names, ',')) {
       RunSpec run = base;
       run.algorithm = name;
       run.measured.reset();

@@ -14,6 +14,7 @@
 
 #include "sim/algorithms/registry.h"
 #include "sim/base/input_error.h"
+#include "sim/base/split.h"
 #include "tools/collsim/collective_option.h"
 #include "tools/collsim/named_plan.h"
 #include "tools/collsim/numbers.h"
@@ -315,8 +316,7 @@ int run_steps(std::span<const std::string> args, std::ostream& out, std::ostream
                                     : algorithm_names(collective).front();
   const Rank root = bounded_option(*values, "root", 0, max_replayed_ranks - 1);
   std::vector<Request> requests;
-  std::istringstream names(algorithm);
-  for (std::string name; std::getline(names, name, ',');) {
+  for (const std::string& name : split(algorithm, ',')) {
     // A node's NVSwitch is what NVLS shows.
     const Rank per_node = ranks_per_node(*values, ranks, name == "nvls" ? ranks : 1);
     requests.push_back({named_plan(collective, name, uniform_placement(ranks, per_node), 1, root)});

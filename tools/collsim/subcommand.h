@@ -24,6 +24,13 @@ struct Subcommand {
   int (*run)(std::span<const std::string> args, std::ostream& out, std::ostream& err);
 };
 
+/// That of them with the name. Throws InputError with `what` ("unknown subcommand 'x'") and the
+/// names there are.
+const Subcommand& find_subcommand(std::span<const Subcommand> all, std::string_view name,
+                                  const std::string& what);
+/// A line of help for each: its name, padded to `width`, and what it does.
+std::string help_lines(std::span<const Subcommand> all, std::size_t width);
+
 /// Every subcommand, in the order of the help text.
 std::span<const Subcommand> subcommands();
 

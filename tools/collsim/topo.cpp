@@ -20,39 +20,21 @@ namespace collsim::command {
 
 namespace {
 
-struct TopoAction {
-  std::string_view name;
-  std::string_view summary;
-  int (*run)(std::span<const std::string> args, std::ostream& out, std::ostream& err);
-};
-
 constexpr std::array actions{
-    TopoAction{"show", "draw a machine: devices, links, fabric and the bandwidth between GPUs",
+    Subcommand{"show", "draw a machine: devices, links, fabric and the bandwidth between GPUs",
                topo_show},
-    TopoAction{"check", "load each file, prove that all GPUs reach each other, say what it is",
+    Subcommand{"check", "load each file, prove that all GPUs reach each other, say what it is",
                topo_check},
-    TopoAction{"list", "the shipped machines, what they are and how fast", topo_list},
-    TopoAction{"import", "make a topology of what NCCL or nvidia-smi says of a machine",
+    Subcommand{"list", "the shipped machines, what they are and how fast", topo_list},
+    Subcommand{"import", "make a topology of what NCCL or nvidia-smi says of a machine",
                topo_import},
-    TopoAction{"compose", "make a topology of a shipped node and a shipped fabric", topo_compose},
-    TopoAction{"export", "write a machine's first node as a topology file of NCCL's", topo_export},
+    Subcommand{"compose", "make a topology of a shipped node and a shipped fabric", topo_compose},
+    Subcommand{"export", "write a machine's first node as a topology file of NCCL's", topo_export},
 };
 
 std::string action_help() {
-  std::string text = "actions:\n";
-  for (const TopoAction& action : actions) {
-    text += fmt::format("  {:<8} {}\n", action.name, action.summary);
-  }
-  return text + "\nEach has --help. docs/formats.md has the format of topologies.";
-}
-
-const TopoAction& find_action(const std::string& name) {
-  std::vector<std::string> names;
-  for (const TopoAction& action : actions) {
-    if (action.name == name) return action;
-    names.emplace_back(action.name);
-  }
-  throw InputError(fmt::format("topo: '{}' is not an action", name), names_instead_of(name, names));
+  return "actions:\n" + help_lines(actions, 8) +
+         "\nEach has --help. docs/formats.md has the format of topologies.";
 }
 
 }  // namespace
@@ -90,7 +72,11 @@ int topo_check(std::span<const std::string> args, std::ostream& out, std::ostrea
 
 int run_topo(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
   const bool has_action = !args.empty() && !args.front().starts_with('-');
-  if (has_action) return find_action(args.front()).run(args.subspan(1), out, err);
+  if (has_action) {
+    const std::string& name = args.front();
+    return find_subcommand(actions, name, fmt::format("topo: '{}' is not an action", name))
+        .run(args.subspan(1), out, err);
+  }
   if (parse_options(boost::program_options::options_description("options"),
                     "collsim topo ACTION [options]", action_help(), "", args, out)) {
     throw InputError("topo: no action", "collsim topo show FILE, or --help");

@@ -9,7 +9,7 @@
 
 #include "models/calibration/calibration_file.h"
 #include "sim/base/data_directory.h"
-#include "sim/base/input_error.h"
+#include "tests/support/error_of.h"
 #include "tests/support/small_calibration.h"
 #include "tests/support/temporary_file.h"
 
@@ -79,12 +79,7 @@ std::string extending(const std::filesystem::path& path) {
 }
 
 std::string error_in(const std::filesystem::path& path) {
-  try {
-    load_calibration(path);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
+  return test::error_of([&] { return load_calibration(path); });
 }
 
 TEST(Extends, no_circle) {

@@ -9,8 +9,8 @@
 #include "models/calibration/calibration_file.h"
 #include "models/prediction/predictor.h"
 #include "sim/base/data_directory.h"
-#include "sim/base/input_error.h"
 #include "sim/topologies/loader.h"
+#include "tests/support/error_of.h"
 
 namespace collsim {
 namespace {
@@ -94,13 +94,10 @@ TEST(Trust, what_calibrate_has_fitted_is_measured) {
 }
 
 TEST(Trust, a_class_that_does_not_exist_is_refused_at_its_place) {
-  try {
-    calibration_with("trust: { gpu: sure }\n");
-    FAIL();
-  } catch (const InputError& error) {
-    EXPECT_NE(std::string(error.what()).find("mine.yaml:5:15"), std::string::npos) << error.what();
-    EXPECT_NE(std::string(error.what()).find("measured, derived or guessed"), std::string::npos);
-  }
+  const std::string error =
+      test::error_of([&] { return calibration_with("trust: { gpu: sure }\n"); });
+  EXPECT_NE(error.find("mine.yaml:5:15"), std::string::npos) << error;
+  EXPECT_NE(error.find("measured, derived or guessed"), std::string::npos);
 }
 
 TEST(Trust, every_class_but_exact_has_a_known_error) {

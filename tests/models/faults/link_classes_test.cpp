@@ -5,21 +5,16 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <string>
 
-#include "models/calibration/calibration_file.h"
 #include "models/prediction/fault_ranking.h"
 #include "sim/base/data_directory.h"
 #include "sim/topologies/loader.h"
+#include "tests/support/small_calibration.h"
+#include "tests/support/test_name.h"
 
 namespace collsim {
 namespace {
-
-/// Without rounds of warps, whose many events make whole calls slow to simulate.
-Calibration default_calibration() {
-  return load_calibration(find_data_file("default", "models/calibrations"));
-}
 
 /// Enough to simulate each class of these machines.
 constexpr RankingEffort everything{.healthy = 1'000'000'000, .transfers = 10'000'000'000};
@@ -34,7 +29,7 @@ class LinkClasses : public testing::TestWithParam<Case> {};
 
 TEST_P(LinkClasses, members_are_worth_the_same) {
   const Topology topology = load_topology(find_data_file(GetParam().topology, "topologies"));
-  const Calibration cost = default_calibration();
+  const Calibration cost = test::default_calibration();
   RunSpec run;
   run.algorithm = GetParam().algorithm;
   const auto ranks = static_cast<Rank>(topology.gpus().size());
@@ -75,9 +70,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"dgx-1-v100", "ring", 1 << 22}, Case{"dgx-a100-x4", "ring", 1 << 22},
                     Case{"switch-8", "recursive_halving_doubling", 1 << 20}),
     [](const auto& test) {
-      std::string name = std::string(test.param.topology) + "_" + test.param.algorithm;
-      std::replace(name.begin(), name.end(), '-', '_');
-      return name;
+      return test::test_name(std::string(test.param.topology) + "_" + test.param.algorithm);
     });
 
 // A ring on one switch: every port is the same.

@@ -6,8 +6,8 @@
 #include "models/calibration/calibration_file.h"
 #include "models/prediction/predictor.h"
 #include "sim/base/data_directory.h"
-#include "sim/base/input_error.h"
 #include "sim/topologies/loader.h"
+#include "tests/support/error_of.h"
 #include "tests/support/temporary_file.h"
 
 namespace collsim {
@@ -176,19 +176,14 @@ INSTANTIATE_TEST_SUITE_P(Engines, MachineFaultsTest,
 
 std::string error_of(const char* text) {
   const Topology topology = load_topology(find_data_file("dgx-h100-x4", "topologies"));
-  try {
-    const std::vector<Fault> faults{parse_fault(text)};
-    static_cast<void>(find_faults(faults, topology, 32));
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "no error";
+  return test::error_of(
+      [&] { return find_faults(std::vector<Fault>{parse_fault(text)}, topology, 32); });
 }
 
 TEST(BadFault, says_what_would_be_accepted) {
   EXPECT_EQ(error_of("{link: node3/nci1, bandwidth: 10%}"),
             "--fault:1:8: '4 x DGX H100, NDR fat-tree, rail optimised' has no device 'node3/nci1'; "
-            "a device of it, such as node3/nic1, node3/pcie1, node0/nic1");
+            "a device of it, such as node3/nic1, node0/nic1, node1/nic1");
   EXPECT_EQ(error_of("{link: node0/nic0 - node0/nic1, dead: true}"),
             "--fault:1:8: no link joins node0/nic0 and node0/nic1; one of node0/nic0's: to "
             "node0/pcie0, leaf0");

@@ -5,22 +5,17 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <string>
 
-#include "models/calibration/calibration_file.h"
 #include "models/prediction/predictor.h"
 #include "sim/base/data_directory.h"
 #include "sim/fabric/native_fabric.h"
 #include "sim/topologies/loader.h"
+#include "tests/support/small_calibration.h"
+#include "tests/support/test_name.h"
 
 namespace collsim {
 namespace {
-
-/// Without rounds of warps, whose many events make whole calls slow to simulate.
-Calibration default_calibration() {
-  return load_calibration(find_data_file("default", "models/calibrations"));
-}
 
 struct Case {
   const char* topology;
@@ -37,7 +32,7 @@ TEST_P(SteadyState, continued_is_the_whole_call) {
   const Topology topology = load_topology(find_data_file(GetParam().topology, "topologies"));
   RunSpec run;
   run.algorithm = GetParam().algorithm;
-  const Predictor predictor(topology, default_calibration(), Collective::all_reduce, run,
+  const Predictor predictor(topology, test::default_calibration(), Collective::all_reduce, run,
                             GetParam().ranks);
   const Predictor::Call call = predictor.call(Bytes{GetParam().bytes});
   const Execution execution = predictor.execution(call);
@@ -65,10 +60,8 @@ INSTANTIATE_TEST_SUITE_P(Calls, SteadyState,
                                          Case{"dgx-h100-x4", "tree", std::int64_t{1} << 33, 32},
                                          Case{"hgx-h200", "tree", std::int64_t{1} << 33, 8}),
                          [](const auto& test) {
-                           std::string name =
-                               std::string(test.param.topology) + "_" + test.param.algorithm;
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
+                           return test::test_name(std::string(test.param.topology) + "_" +
+                                                  test.param.algorithm);
                          });
 
 // Four messages of a two-rank ring are no stream: simulated whole, unless that is too much.
@@ -78,7 +71,7 @@ TEST(ShortCall, is_simulated_whole_or_not_at_all) {
   run.algorithm = "ring";
   run.channels = 1;
   run.chunking = Chunking{};
-  const Predictor predictor(topology, default_calibration(), Collective::all_reduce, run, 2);
+  const Predictor predictor(topology, test::default_calibration(), Collective::all_reduce, run, 2);
   const Predictor::Call call = predictor.call(Bytes{1 << 20});
   const Execution execution = predictor.execution(call);
   const LongCall long_call(execution);

@@ -7,6 +7,7 @@
 
 #include "models/imports/import.h"
 #include "sim/base/input_error.h"
+#include "tests/support/error_of.h"
 
 namespace collsim {
 namespace {
@@ -37,12 +38,8 @@ TEST_P(BadImport, IsAnInputErrorAtItsPlace) {
           .content;
   TextFile text = read_text_file(file, "a case");
   text.name = GetParam();
-  try {
-    import_node(text, {find_gpu_model("H100"), 0});
-    FAIL() << "imported without complaint";
-  } catch (const InputError& error) {
-    EXPECT_EQ(std::string(error.what()) + "\n", expected);
-  }
+  const ImportOptions options{find_gpu_model("H100"), 0};
+  EXPECT_EQ(test::error_of([&] { return import_node(text, options); }) + "\n", expected);
 }
 
 INSTANTIATE_TEST_SUITE_P(Files, BadImport, testing::ValuesIn(cases()), test_name);

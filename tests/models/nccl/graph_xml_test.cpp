@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "sim/base/input_error.h"
+#include "tests/support/error_of.h"
 
 namespace collsim {
 namespace {
@@ -27,18 +27,16 @@ std::string graph_of(const std::string& channels, const std::string& path, int c
 
 /// What is said of a graph file that is wrong.
 std::string complaint(const std::string& xml) {
-  try {
-    read_nccl_graph(TextFile{"graph.xml", xml}, GraphUse::ring, two_gpus(), NcclEnvironment{});
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "none";
+  return test::error_of([&] {
+    return read_nccl_graph(TextFile{"graph.xml", xml}, GraphUse::ring, two_gpus(),
+                           NcclEnvironment{});
+  });
 }
 
 const std::string ring = "<channel><gpu dev=\"0\"/><gpu dev=\"0x1\"/></channel>";
 
 TEST(GraphXml, WrongGraphsAreErrorsAtTheirPlace) {
-  EXPECT_EQ(complaint(graph_of(ring, "NVL")), "none");
+  EXPECT_EQ(complaint(graph_of(ring, "NVL")), "");
   EXPECT_EQ(complaint(graph_of(ring, "NVL", 2)),
             "graph.xml:2:2: nchannels=\"2\" but 1 channels; as many <channel> as nchannels");
   EXPECT_EQ(complaint(graph_of("<channel><gpu dev=\"0\"/></channel>", "NVL")),

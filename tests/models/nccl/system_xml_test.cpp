@@ -8,6 +8,7 @@
 #include "models/nccl/paths.h"
 #include "sim/base/input_error.h"
 #include "tests/models/nccl/nccl_test_support.h"
+#include "tests/support/error_of.h"
 #include "tests/support/temporary_file.h"
 
 namespace collsim::test {
@@ -16,13 +17,9 @@ namespace {
 /// What reading this text complains about.
 std::string complaint(const std::string& text) {
   const TemporaryFile file("machine.xml", text);
-  try {
-    read_nccl_topology(file.path(), newest_nccl_version);
-  } catch (const InputError& error) {
-    const std::string message = error.what();
-    return message.substr(message.find("machine.xml"));
-  }
-  return "";
+  const std::string error =
+      test::error_of([&] { return read_nccl_topology(file.path(), newest_nccl_version); });
+  return error.empty() ? error : error.substr(error.find("machine.xml"));
 }
 
 const std::string cpu = R"(<cpu numaid="0" arch="x86_64" vendor="GenuineIntel">)";

@@ -9,17 +9,13 @@
 #include <map>
 #include <string>
 
-#include "models/calibration/calibration_file.h"
 #include "sim/base/data_directory.h"
 #include "sim/topologies/loader.h"
+#include "tests/support/small_calibration.h"
+#include "tests/support/test_name.h"
 
 namespace collsim {
 namespace {
-
-/// Without rounds of warps, whose many events make whole calls slow to simulate.
-Calibration default_calibration() {
-  return load_calibration(find_data_file("default", "models/calibrations"));
-}
 
 struct Case {
   const char* topology;
@@ -32,7 +28,7 @@ class RankingOf : public testing::TestWithParam<Case> {
  protected:
   RankingOf()
       : topology_(load_topology(find_data_file(GetParam().topology, "topologies"))),
-        predictor_(topology_, default_calibration(), Collective::all_reduce, run(),
+        predictor_(topology_, test::default_calibration(), Collective::all_reduce, run(),
                    GetParam().ranks) {}
 
   static RunSpec run() {
@@ -115,10 +111,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"pcie-8", "ring", 1 << 22, 8}, Case{"switch-64", "tree", 1 << 22, 64},
                     Case{"gh200-4-x64", "ring", 1 << 20, 32}, Case{"dgx-h100", "nvls", 1 << 24, 8}),
     [](const auto& test) {
-      std::string name = std::string(test.param.topology) + "_" + test.param.algorithm + "_" +
-                         std::to_string(test.param.bytes);
-      std::replace(name.begin(), name.end(), '-', '_');
-      return name;
+      return test::test_name(std::string(test.param.topology) + "_" + test.param.algorithm + "_" +
+                             std::to_string(test.param.bytes));
     });
 
 }  // namespace

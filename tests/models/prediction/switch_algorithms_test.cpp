@@ -16,8 +16,8 @@
 #include "models/prediction/predictor.h"
 #include "sim/algorithms/nccl_plan.h"
 #include "sim/base/data_directory.h"
-#include "sim/base/input_error.h"
 #include "sim/topologies/loader.h"
+#include "tests/support/error_of.h"
 #include "tests/support/nccl_channels.h"
 #include "tests/support/temporary_file.h"
 
@@ -83,12 +83,7 @@ Prediction predict(const Topology& topology, Collective collective, std::string_
 }
 
 std::string refusal(const Topology& topology, Collective collective, std::string_view algorithm) {
-  try {
-    predict(topology, collective, algorithm, 1 << 20);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return {};
+  return test::error_of([&] { return predict(topology, collective, algorithm, 1 << 20); });
 }
 
 // Every GPU's NVLinks, 478.08 GB/s each way, carry S up into the sums and S/8 as head; down S/8 as

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "models/recordings/recording.h"
-#include "sim/base/input_error.h"
+#include "tests/support/error_of.h"
 
 namespace collsim {
 namespace {
@@ -42,12 +42,8 @@ TEST(NcclTestsJson, rows_have_both_places) {
 }
 
 void expect_error(const std::string& text, const std::string& begin) {
-  try {
-    read(text);
-    FAIL() << text;
-  } catch (const InputError& error) {
-    EXPECT_TRUE(std::string(error.what()).starts_with(begin)) << error.what();
-  }
+  const std::string error = test::error_of([&] { return read(text); });
+  EXPECT_TRUE(error.starts_with(begin)) << error;
 }
 
 TEST(NcclTestsJson, what_cannot_be_read_is_told) {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "models/recordings/recording.h"
-#include "sim/base/input_error.h"
+#include "tests/support/error_of.h"
 
 namespace collsim {
 namespace {
@@ -215,12 +215,8 @@ TEST(NcclTestsText, per_iteration_columns_stand_between_the_places) {
 }
 
 void expect_error(const std::string& text, const std::string& begin) {
-  try {
-    read(text);
-    FAIL() << text;
-  } catch (const InputError& error) {
-    EXPECT_TRUE(std::string(error.what()).starts_with(begin)) << error.what();
-  }
+  const std::string error = test::error_of([&] { return read(text); });
+  EXPECT_TRUE(error.starts_with(begin)) << error;
 }
 
 TEST(NcclTestsText, what_cannot_be_read_is_told_by_line_and_column) {

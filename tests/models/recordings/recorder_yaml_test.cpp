@@ -6,7 +6,7 @@
 
 #include "models/recordings/recording.h"
 #include "sim/base/data_directory.h"
-#include "sim/base/input_error.h"
+#include "tests/support/error_of.h"
 
 namespace collsim {
 namespace {
@@ -89,12 +89,8 @@ TEST(RecorderYaml, bad_rows_are_told_by_line_and_column) {
       {"[all_reduce, 8, out, plain, ring, ll, 0, 0, 20, none, 1, 0]", "a.yaml:13:57: no time"},
   };
   for (const Case& each : cases) {
-    try {
-      read("      - " + each.row + "\n");
-      FAIL() << each.row;
-    } catch (const InputError& error) {
-      EXPECT_TRUE(std::string(error.what()).starts_with(each.message)) << error.what();
-    }
+    const std::string error = test::error_of([&] { return read("      - " + each.row + "\n"); });
+    EXPECT_TRUE(error.starts_with(each.message)) << error;
   }
 }
 

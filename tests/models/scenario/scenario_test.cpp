@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "sim/base/input_error.h"
+#include "tests/support/error_of.h"
 #include "tests/support/temporary_file.h"
 
 namespace collsim {
@@ -12,13 +12,8 @@ using test::TemporaryFile;
 
 std::string error_of(const std::string& text) {
   const TemporaryFile file("scenario.yaml", text);
-  try {
-    static_cast<void>(load_scenario(file.path()));
-  } catch (const InputError& error) {
-    const std::string message = error.what();
-    return message.substr(message.find("scenario.yaml"));
-  }
-  return "no error";
+  const std::string error = test::error_of([&] { return load_scenario(file.path()); });
+  return error.empty() ? error : error.substr(error.find("scenario.yaml"));
 }
 
 TEST(Scenario, leaves_open_what_a_run_does_not_say) {

@@ -2,17 +2,13 @@
 
 #include "sim/algorithms/registry.h"
 #include "sim/base/input_error.h"
+#include "tests/support/error_of.h"
 
 namespace collsim {
 namespace {
 
 std::string refusal(std::string_view name, const Placement& placement) {
-  try {
-    make_plan(Collective::all_reduce, name, placement);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
+  return test::error_of([&] { return make_plan(Collective::all_reduce, name, placement); });
 }
 
 TEST(algorithm_names, an_unknown_name_is_refused_with_those_there_are) {

@@ -1,11 +1,11 @@
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "sim/algorithms/registry.h"
 #include "sim/plan/checker.h"
+#include "tests/support/test_name.h"
 
 namespace collsim {
 namespace {
@@ -70,14 +70,9 @@ TEST_P(EveryAlgorithm, has_nothing_to_do_for_one_rank) {
   EXPECT_GE(plan.schedule(0).chunks(), 1U);
 }
 
-std::string test_name(const testing::TestParamInfo<std::string>& algorithm) {
-  std::string name = algorithm.param;
-  std::replace(name.begin(), name.end(), ':', '_');
-  return name;
-}
-
 INSTANTIATE_TEST_SUITE_P(all_reduce, EveryAlgorithm,
-                         testing::ValuesIn(algorithm_names(Collective::all_reduce)), test_name);
+                         testing::ValuesIn(algorithm_names(Collective::all_reduce)),
+                         [](const auto& algorithm) { return test::test_name(algorithm.param); });
 
 }  // namespace
 }  // namespace collsim

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "sim/base/yaml_reader.h"
+#include "tests/support/error_of.h"
 
 namespace collsim {
 namespace {
@@ -30,12 +31,8 @@ class YamlTestFile {
 
 /// The message without the file's name, or "" if the file is fine.
 std::string complaint(const std::filesystem::path& path) {
-  try {
-    load_yaml(path, "test");
-    return "";
-  } catch (const InputError& error) {
-    return std::string(error.what()).substr(path.string().size() + 1);
-  }
+  const std::string error = test::error_of([&] { return load_yaml(path, "test"); });
+  return error.empty() ? "" : error.substr(path.string().size() + 1);
 }
 
 std::string complaint_about(std::string_view text) {
@@ -134,12 +131,8 @@ TEST(YamlReading, OptionsAreMappingsWithBracesOrWithout) {
 
 /// What is said of an option's text.
 std::string complaint_of_option(std::string_view text) {
-  try {
-    static_cast<void>(read_yaml_option("--o", text).mapping({"a"}).at("a").time());
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
+  return test::error_of(
+      [&] { return read_yaml_option("--o", text).mapping({"a"}).at("a").time(); });
 }
 
 TEST(YamlReading, PlacesInOptionsAreColumnsOfTheirText) {

@@ -59,37 +59,25 @@ TEST_P(ClosedForm, ring_on_a_switch) {
 }
 
 // Depth d = ceil(log2 N): 2d hops of alpha + b/B with b = S/L, and L-1 chunks b/B apart behind.
-// 8 credits cover 8 b/B >= 2 b/B + alpha for the b used.
-TEST_P(ClosedForm, tree_on_private_links) {
+// 8 credits cover 8 b/B >= 2 b/B + alpha for the b used. The same on each of two trees with half of
+// the buffer; both have that depth.
+TEST_P(ClosedForm, trees_on_private_links) {
   const auto [engine, n] = GetParam();
-  const Plan plan = make_plan(Collective::all_reduce, "tree", uniform_placement(n));
-  const double depth = std::ceil(std::log2(n));
-  for (const int loops : {1, 2, 16}) {
-    const std::int64_t chunk = 1 << 20;
-    const double hop = static_cast<double>(chunk) / rate.value;
-    const double expected = 2 * depth * (alpha.value + hop) + (loops - 1) * hop;
-    const Chunking chunking{.largest_chunk = {chunk}};
-    EXPECT_NEAR(simulate(plan, test::private_wiring(plan, rate, alpha), engine,
-                         loops * Bytes{chunk}, chunking) /
-                    expected,
-                1, agreement);
-  }
-}
-
-// The same on each of the two trees with half of the buffer; both have depth ceil(log2 N).
-TEST_P(ClosedForm, double_binary_tree_on_private_links) {
-  const auto [engine, n] = GetParam();
-  const Plan plan = make_plan(Collective::all_reduce, "double_binary_tree", uniform_placement(n));
-  const double depth = std::ceil(std::log2(n));
-  for (const int loops : {1, 2, 16}) {
-    const std::int64_t chunk = 1 << 20;
-    const double hop = static_cast<double>(chunk) / rate.value;
-    const double expected = 2 * depth * (alpha.value + hop) + (loops - 1) * hop;
-    const Chunking chunking{.largest_chunk = {chunk}};
-    EXPECT_NEAR(simulate(plan, test::private_wiring(plan, rate, alpha), engine,
-                         2 * (loops * Bytes{chunk}), chunking) /
-                    expected,
-                1, agreement);
+  for (const auto& [algorithm, trees] :
+       {std::pair("tree", 1), std::pair("double_binary_tree", 2)}) {
+    const Plan plan = make_plan(Collective::all_reduce, algorithm, uniform_placement(n));
+    const double depth = std::ceil(std::log2(n));
+    for (const int loops : {1, 2, 16}) {
+      const std::int64_t chunk = 1 << 20;
+      const double hop = static_cast<double>(chunk) / rate.value;
+      const double expected = 2 * depth * (alpha.value + hop) + (loops - 1) * hop;
+      const Chunking chunking{.largest_chunk = {chunk}};
+      EXPECT_NEAR(simulate(plan, test::private_wiring(plan, rate, alpha), engine,
+                           trees * loops * Bytes{chunk}, chunking) /
+                      expected,
+                  1, agreement)
+          << algorithm;
+    }
   }
 }
 

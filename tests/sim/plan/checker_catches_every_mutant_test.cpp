@@ -1,6 +1,5 @@
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <array>
 #include <string>
 #include <vector>
@@ -9,6 +8,7 @@
 #include "sim/plan/checker.h"
 #include "sim/plan/schedule_builder.h"
 #include "sim/plan/steps.h"
+#include "tests/support/test_name.h"
 
 namespace collsim {
 namespace {
@@ -105,14 +105,9 @@ TEST_P(CheckerMutation, every_transfer_removed_or_repeated_is_caught) {
   RecordProperty("mutants", mutants);
 }
 
-std::string test_name(const testing::TestParamInfo<std::string>& algorithm) {
-  std::string name = algorithm.param;
-  std::replace(name.begin(), name.end(), ':', '_');
-  return name;
-}
-
 INSTANTIATE_TEST_SUITE_P(all_reduce, CheckerMutation,
-                         testing::ValuesIn(algorithm_names(Collective::all_reduce)), test_name);
+                         testing::ValuesIn(algorithm_names(Collective::all_reduce)),
+                         [](const auto& algorithm) { return test::test_name(algorithm.param); });
 
 }  // namespace
 }  // namespace collsim

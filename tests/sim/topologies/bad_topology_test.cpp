@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <vector>
 
-#include "sim/base/input_error.h"
+#include "sim/base/text_file.h"
 #include "sim/topologies/loader.h"
+#include "tests/support/error_of.h"
 
 namespace collsim {
 namespace {
@@ -26,11 +25,6 @@ std::vector<std::string> cases() {
   return names;
 }
 
-std::string read_text(const std::filesystem::path& path) {
-  std::ifstream stream(path);
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
-
 std::string without_folder(std::string text) {
   const std::string prefix = folder.string() + "/";
   for (auto place = text.find(prefix); place != std::string::npos; place = text.find(prefix)) {
@@ -42,14 +36,12 @@ std::string without_folder(std::string text) {
 class BadTopology : public testing::TestWithParam<std::string> {};
 
 TEST_P(BadTopology, IsAnInputErrorAtItsPlace) {
-  const std::string expected = read_text(folder / (GetParam() + ".expected"));
+  const std::string expected =
+      read_text_file(folder / (GetParam() + ".expected"), "a message").content;
   ASSERT_FALSE(expected.empty());
-  try {
-    load_topology(folder / (GetParam() + ".yaml"));
-    FAIL() << "loaded without complaint";
-  } catch (const InputError& error) {
-    EXPECT_EQ(without_folder(error.what()) + "\n", expected);
-  }
+  const std::string error =
+      test::error_of([&] { return load_topology(folder / (GetParam() + ".yaml")); });
+  EXPECT_EQ(without_folder(error) + "\n", expected);
 }
 
 INSTANTIATE_TEST_SUITE_P(Files, BadTopology, testing::ValuesIn(cases()),

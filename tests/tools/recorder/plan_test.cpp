@@ -9,6 +9,8 @@
 #include <string>
 
 #include "sim/base/input_error.h"
+#include "tests/support/error_of.h"
+#include "tests/support/temporary_file.h"
 #include "tools/recorder/plan_cost.h"
 
 namespace collsim::recorder {
@@ -16,23 +18,13 @@ namespace {
 
 class Plan : public ::testing::Test {
  protected:
-  void SetUp() override {
-    path_ = std::filesystem::path(testing::TempDir()) /
-            (std::string(testing::UnitTest::GetInstance()->current_test_info()->name()) + ".yaml");
-  }
   std::vector<recorder::Run> load(const std::string& text) {
-    std::ofstream(path_) << text;
-    return load_plan(path_);
+    return load_plan(test::TemporaryFile("plan.yaml", text).path());
   }
   std::string error_of(const std::string& text) {
-    try {
-      load(text);
-    } catch (const InputError& error) {
-      return std::string(error.what()).substr(path_.string().size());
-    }
-    return "no error";
+    const std::string error = test::error_of([&] { return load(text); });
+    return error.empty() ? error : error.substr(error.find("plan.yaml") + 9);
   }
-  std::filesystem::path path_;
 };
 
 TEST_F(Plan, CrossesItsChoicesTheLastCountingFastest) {
@@ -141,14 +133,9 @@ TEST_F(Plan, ShippedOnesTakeLessThanFourMinutes) {
 }
 
 TEST(RunList, SaysWhatIsWrongAndWhere) {
-  const auto error_of = [](const std::string& text) -> std::string {
+  const auto error_of = [](const std::string& text) {
     std::istringstream in(text);
-    try {
-      read_run_list(in, "f");
-    } catch (const InputError& error) {
-      return error.what();
-    }
-    return "no error";
+    return test::error_of([&] { return read_run_list(in, "f"); });
   };
   EXPECT_EQ(error_of("runs\n").substr(0, 26), "f:1: this is no run list; ");
   EXPECT_EQ(error_of("collsim-runs 1\nranks 2\n"), "f:2: 'ranks' before the first run; run NAME");
