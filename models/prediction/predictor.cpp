@@ -23,60 +23,9 @@ namespace collsim {
 
 namespace {
 
-/// The most GPUs that a node has.
-std::uint32_t fullest_node(const Topology& topology) {
-  std::map<std::int32_t, std::uint32_t> of_node;
-  std::uint32_t most = 0;
-  for (const DeviceId gpu : topology.gpus()) {
-    most = std::max(most, ++of_node[topology.device(gpu).node]);
-  }
-  return most;
-}
-
-/// Every GPU's place among the GPUs of its node.
-std::map<DeviceId, std::uint32_t> places_in_nodes(const Topology& topology) {
-  std::map<DeviceId, std::uint32_t> places;
-  std::map<std::int32_t, std::uint32_t> of_node;
-  for (const DeviceId gpu : topology.gpus()) places[gpu] = of_node[topology.device(gpu).node]++;
-  return places;
-}
-
-Placement place(const Topology& topology, const std::vector<DeviceId>& gpus) {
-  Placement placement;
-  for (const DeviceId gpu : gpus) {
-    placement.node_of_rank.push_back(static_cast<std::uint32_t>(topology.device(gpu).node));
-  }
-  return placement;
-}
-
 /// What NCCL runs in its place.
 Collective under_nccl(Collective collective) {
   return collective == Collective::barrier ? Collective::all_reduce : collective;
-}
-
-/// The places of every node's GPUs, which are in order. Throws InputError where nodes differ:
-/// NCCL's rules are modelled for equal nodes.
-Nccl::LocalGpus places_of_each_node(const Topology& topology, const std::vector<DeviceId>& gpus,
-                                    const Placement& placement) {
-  const auto nodes = placement.ranks_by_node();
-  const auto all_places = places_in_nodes(topology);
-  std::vector<Nccl::LocalGpus> places;
-  for (const auto& node : nodes) {
-    Nccl::LocalGpus& own = places.emplace_back();
-    for (const Rank rank : node) own.push_back(all_places.at(gpus[rank]));
-    if (own.size() != places.front().size()) {
-      throw InputError(fmt::format("{} ranks on one node and {} on another under NCCL's rules",
-                                   places.front().size(), own.size()),
-                       "equally many on every node (--ranks, --ranks-per-node), or the textbook "
-                       "schedule");
-    }
-    if (own != places.front()) {
-      throw InputError(fmt::format("GPUs {} of one node and {} of another under NCCL's rules",
-                                   fmt::join(places.front(), ", "), fmt::join(own, ", ")),
-                       "the same GPUs of every node (--rank-list), or the textbook schedule");
-    }
-  }
-  return places.front();
 }
 
 /// How many calls in a row the time is the mean of.
@@ -110,29 +59,7 @@ const ChannelNets* nets_of(const Nccl& nccl, NcclAlgorithm algorithm) {
   return nullptr;
 }
 
-/// As reports name it.
 }  // namespace
-
-std::vector<DeviceId> first_gpus(const Topology& topology, Rank ranks,
-                                 std::optional<std::uint32_t> per_node) {
-  if (per_node.value_or(1) < 1 || per_node.value_or(1) > fullest_node(topology)) {
-    throw InputError(fmt::format("{} ranks per node on '{}', whose nodes have {} GPU{}", *per_node,
-                                 topology.name(), fullest_node(topology),
-                                 fullest_node(topology) == 1 ? "" : "s"),
-                     fmt::format("1 to {}", fullest_node(topology)));
-  }
-  const auto places = places_in_nodes(topology);
-  std::vector<DeviceId> gpus;
-  for (const DeviceId gpu : topology.gpus()) {
-    if (places.at(gpu) < per_node.value_or(~0U)) gpus.push_back(gpu);
-  }
-  if (ranks < 1 || ranks > gpus.size()) {
-    throw InputError(fmt::format("{} ranks on '{}'", ranks, topology.name()),
-                     fmt::format("1 to {} ranks, one per GPU", gpus.size()));
-  }
-  gpus.resize(ranks);
-  return gpus;
-}
 
 Predictor::Predictor(const Topology& topology, const Calibration& cost, Collective collective,
                      const RunSpec& run, Rank ranks, Rank root,
@@ -152,7 +79,7 @@ Predictor::Predictor(const Topology& topology, const Calibration& cost, Collecti
       calls_(calls_of(run_, collective)),
       faults_(std::move(faults)) {
   if (run_.schedule == ScheduleKind::nccl) order_gpus();
-  placement_ = place(topology, gpus_);
+  placement_ = placement_of(topology, gpus_);
   if (run_.schedule == ScheduleKind::nccl) {
     prepare_nccl(cost);
   } else {
@@ -166,16 +93,7 @@ Predictor::Predictor(const Topology& topology, const Calibration& cost, Collecti
 /// spoken of: NCCL's rings and trees follow GPUs, whatever ranks they have.
 void Predictor::order_gpus() {
   const std::vector<DeviceId> given = gpus_;
-  std::map<std::int32_t, std::size_t> node_order;
-  for (const DeviceId gpu : gpus_) {
-    node_order.try_emplace(topology_->device(gpu).node, node_order.size());
-  }
-  std::sort(gpus_.begin(), gpus_.end(), [&](DeviceId a, DeviceId b) {
-    const auto key = [&](DeviceId gpu) {
-      return std::pair(node_order.at(topology_->device(gpu).node), gpu);
-    };
-    return key(a) < key(b);
-  });
+  gpus_ = grouped_by_node(*topology_, given);
   if (gpus_ == given) return;
   const auto renamed = [&](Rank rank) {
     const auto place = std::find(gpus_.begin(), gpus_.end(), given.at(rank));
@@ -231,7 +149,7 @@ void Predictor::talk_tcp(const Calibration& cost) {
 }
 
 void Predictor::prepare_nccl(const Calibration& cost) {
-  const Nccl::LocalGpus places = places_of_each_node(*topology_, gpus_, placement_);
+  const Nccl::LocalGpus places = places_of_each_node(*topology_, gpus_);
   const auto per_node = static_cast<std::uint32_t>(places.size());
   Nccl::Variables variables = run_.variables;
   if (const auto algorithm = find_nccl_run(run_.algorithm)) {

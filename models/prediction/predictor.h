@@ -14,6 +14,7 @@
 #include "models/faults/machine_faults.h"
 #include "models/machine/plan_wiring.h"
 #include "models/nccl/choice.h"
+#include "models/prediction/rank_gpus.h"
 #include "models/scenario/scenario.h"
 #include "sim/algorithms/registry.h"
 #include "sim/cost/calibration.h"
@@ -174,11 +175,6 @@ class Predictor {
   mutable std::map<std::uint32_t, Layout> message_layouts_;  // by parts
   std::vector<std::string> warnings_;
 };
-
-/// The first `ranks` of those GPUs that are among the first `per_node` of their node. Throws
-/// InputError where the machine has fewer, or no node has `per_node`.
-std::vector<DeviceId> first_gpus(const Topology& topology, Rank ranks,
-                                 std::optional<std::uint32_t> per_node);
 
 /// The size of nccl-tests' default type, float.
 inline constexpr Bytes float_size{4};
