@@ -6,6 +6,7 @@
 #include <cctype>
 
 #include "models/calibration/calibration_file.h"
+#include "models/prediction/prediction.h"
 #include "sim/base/input_error.h"
 #include "sim/base/parallel.h"
 
@@ -59,23 +60,23 @@ void FitRows::add(const Recording& recording, const MachineOf& machine_of,
   ++recordings_;
 }
 
-std::optional<std::size_t> FitRows::predictor_of(const RecordedCall& call, const Topology& topology,
-                                                 NcclVersion version, std::string& refusal) {
+std::optional<std::size_t> FitRows::planner_of(const RecordedCall& call, const Topology& topology,
+                                               NcclVersion version, std::string& refusal) {
   const auto [place, is_new] = calls_.try_emplace({call, &topology, version.order()});
   Laid& laid = place->second;
   if (is_new) {
     try {
-      predictors_.push_back(
-          std::make_unique<Predictor>(make_predictor(call, topology, cost_, version)));
-      laid.predictor = predictors_.size() - 1;
-      const auto& warnings = predictors_.back()->warnings();
+      planners_.push_back(std::make_unique<Planner>(spec_of(call, topology, cost_, version)));
+      memos_.emplace_back();
+      laid.planner = planners_.size() - 1;
+      const auto& warnings = planners_.back()->warnings();
       warnings_.insert(warnings.begin(), warnings.end());
     } catch (const InputError& error) {
       laid.refusal = error.what();
     }
   }
   refusal = laid.refusal;
-  return laid.predictor;
+  return laid.planner;
 }
 
 std::string FitRows::add_row(const RecordedRow& row, const Topology& topology, bool held_out,
@@ -85,18 +86,18 @@ std::string FitRows::add_row(const RecordedRow& row, const Topology& topology, b
   }
   const RecordedCall call = call_of(row);
   std::string refusal;
-  const auto predictor = predictor_of(call, topology, version, refusal);
-  if (!predictor) return refusal;
-  const auto key = std::pair(*predictor, row.size);
+  const auto planner = planner_of(call, topology, version, refusal);
+  if (!planner) return refusal;
+  const auto key = std::pair(*planner, row.size);
   auto found = point_of_.find(key);
   if (found == point_of_.end()) {
     try {
-      // Lays the plan out, so that asking for its time later changes nothing in the predictor.
-      const Predictor::Call settled = predictors_[*predictor]->call(row.size);
+      CallPlan plan = planners_[*planner]->plan(row.size, &memos_[*planner]);
       const double work =
           static_cast<double>(row.size.count) * call.ranks * std::max(1U, call.calls);
       found = point_of_.emplace(key, points_.size()).first;
-      points_.push_back({*predictor, row.size, settled.algorithm, settled.protocol, work});
+      points_.push_back({*planner, row.size, plan.algorithm, plan.protocol, work});
+      plans_.push_back(std::move(plan));
     } catch (const InputError& error) {
       return error.what();
     }
@@ -107,21 +108,22 @@ std::string FitRows::add_row(const RecordedRow& row, const Topology& topology, b
 }
 
 std::vector<Seconds> FitRows::times(const Calibration& cost, const std::vector<std::size_t>& points,
-                                    std::uint32_t threads, const std::function<bool()>& stop) {
+                                    std::uint32_t threads,
+                                    const std::function<bool()>& stop) const {
   std::vector<std::size_t> order(points.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     return points_[points[a]].work > points_[points[b]].work;  // so that no thread ends late
   });
+  std::vector<Calibration> costs(planners_.size());
   for (const auto& [key, laid] : calls_) {
-    if (laid.predictor)
-      predictors_[*laid.predictor]->set_cost(cost_of(std::get<RecordedCall>(key), cost));
+    if (laid.planner) costs[*laid.planner] = cost_of(std::get<RecordedCall>(key), cost);
   }
   std::vector<Seconds> times(points.size());
   for_each_in_parallel(order.size(), threads, [&](std::size_t i) {
     if (stop && stop()) throw FitStopped();
-    const FitPoint& point = points_[points[order[i]]];
-    times[order[i]] = predictors_[point.predictor]->time(point.size);
+    const std::size_t point = points[order[i]];
+    times[order[i]] = mean_time(plans_[point], costs[points_[point].planner]);
   });
   return times;
 }

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "models/fit/row_pattern.h"
-#include "models/prediction/predictor.h"
+#include "models/prediction/planner.h"
 #include "models/recordings/recording.h"
 #include "models/validation/recorded_call.h"
 #include "models/validation/validation.h"
@@ -32,7 +32,7 @@ struct FitRow {
 
 /// One size of one call.
 struct FitPoint {
-  std::size_t predictor = 0;
+  std::size_t planner = 0;
   Bytes size;
   std::string algorithm;
   Protocol protocol = Protocol::simple;
@@ -67,27 +67,29 @@ class FitRows {
   /// Simulated times of some points with these costs. The longest begin first; `stop` is asked
   /// before each of them, and where it says so FitStopped is thrown.
   std::vector<Seconds> times(const Calibration& cost, const std::vector<std::size_t>& points,
-                             std::uint32_t threads, const std::function<bool()>& stop = {});
+                             std::uint32_t threads, const std::function<bool()>& stop = {}) const;
   /// The rows that are held out, or those that are not, beside the times of all points.
   std::vector<ValidatedRow> validated(const std::vector<Seconds>& times, bool held_out) const;
 
  private:
-  /// A call's predictor, or why there is none.
+  /// A call's planner, or why there is none.
   struct Laid {
-    std::optional<std::size_t> predictor;
+    std::optional<std::size_t> planner;
     std::string refusal;
   };
-  /// What tells predictors apart: the call, the machine, the order of NCCL's version.
+  /// What tells planners apart: the call, the machine, the order of NCCL's version.
   using CallKey = std::tuple<RecordedCall, const Topology*, int>;
   std::string add_row(const RecordedRow& row, const Topology& topology, bool held_out,
                       NcclVersion version);
-  std::optional<std::size_t> predictor_of(const RecordedCall& call, const Topology& topology,
-                                          NcclVersion version, std::string& refusal);
+  std::optional<std::size_t> planner_of(const RecordedCall& call, const Topology& topology,
+                                        NcclVersion version, std::string& refusal);
 
   Calibration cost_;
   std::map<const Topology*, Hosts> hosts_;
   std::size_t recordings_ = 0;
-  std::vector<std::unique_ptr<Predictor>> predictors_;
+  std::vector<std::unique_ptr<Planner>> planners_;
+  std::vector<LayoutMemo> memos_;  // by planner
+  std::vector<CallPlan> plans_;    // by point
   std::map<CallKey, Laid> calls_;
   std::map<std::pair<std::size_t, Bytes>, std::size_t> point_of_;
   std::vector<FitPoint> points_;

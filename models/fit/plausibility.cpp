@@ -6,7 +6,8 @@
 
 #include "models/calibration/calibration_file.h"
 #include "models/fit/parameter.h"
-#include "models/prediction/predictor.h"
+#include "models/prediction/prediction.h"
+#include "models/prediction/rank_gpus.h"
 #include "sim/base/data_directory.h"
 
 namespace collsim {
@@ -46,11 +47,12 @@ double link_share(const Topology& topology, Rank ranks, const Calibration& cost)
   run.schedule = ScheduleKind::nccl;
   run.algorithm = "auto";
   const Calibration perfect = load_calibration(find_data_file("ideal", "models/calibrations"));
-  const Predictor on_perfect_links(topology, perfect, Collective::all_reduce, run, ranks);
-  const Predictor fitted(topology, cost, Collective::all_reduce, run, ranks);
-  const Prediction prediction = fitted.simulate(large, Engine::native);
-  return on_perfect_links.simulate(large, Engine::native).floor.largest().value /
-         prediction.time.value;
+  const CallSpec spec{
+      .topology = &topology, .cost = cost, .run = run, .gpus = first_gpus(topology, ranks)};
+  CallSpec on_perfect_links = spec;
+  on_perfect_links.cost = perfect;
+  return outline(Planner(on_perfect_links).plan(large)).floor.largest().value /
+         simulate(Planner(spec).plan(large)).time.value;
 }
 
 std::vector<std::string> objections_to(const CalibrationFit& fit, const Topology& topology,

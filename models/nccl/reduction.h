@@ -29,6 +29,8 @@ enum class Datatype : std::uint8_t {
 /// nccl-tests' name: "float", "half", "bfloat16", "f8e4m3".
 std::string_view to_string(Datatype type);
 Bytes size_of(Datatype type);
+/// The size of nccl-tests' default type, float.
+inline constexpr Bytes float_size{4};
 /// By nccl-tests' name, or fp16, bf16, fp32, fp64. Throws InputError naming those there are.
 Datatype parse_datatype(std::string_view name);
 

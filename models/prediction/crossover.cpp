@@ -33,16 +33,16 @@ std::string name_of(const Way& way) {
 /// What NCCL could run on one machine, with the times of each; every time is simulated once.
 class Field {
  public:
-  explicit Field(const Predictor& predictor) : predictor_(predictor) {
-    const auto function = predictor.nccl_function();
-    if (!function || predictor.nccl() == nullptr) {
+  explicit Field(const Planner& planner) : planner_(planner) {
+    const auto function = planner.nccl_function();
+    if (!function || planner.nccl() == nullptr) {
       throw InputError("nothing to choose from",
                        "a collective that NCCL tunes, of several ranks: all_reduce, all_gather, "
                        "reduce_scatter, broadcast or reduce");
     }
     function_ = *function;
     // Which pairs there are does not depend on the size.
-    for (const Candidate& candidate : predictor.nccl()->choose(function_, Bytes{8}).candidates) {
+    for (const Candidate& candidate : planner.nccl()->choose(function_, Bytes{8}).candidates) {
       if (!why_no_nccl_plan(collective_of(function_), candidate.algorithm)) {
         ways_.emplace_back(candidate.algorithm, candidate.protocol);
       }
@@ -57,14 +57,14 @@ class Field {
     const auto found = times_.find(key);
     if (found != times_.end()) return found->second;
     const Candidate candidate{way.first, way.second, estimated(way, size)};
-    const double time = predictor_.simulate(size, Engine::native, candidate).time.value;
+    const double time = simulate(planner_.plan(size, candidate, &memo_)).time.value;
     times_.emplace(key, time);
     return time;
   }
 
   /// Infinite where NCCL does not use it for that size.
   double estimated(const Way& way, Bytes size) const {
-    const auto estimate = predictor_.nccl()->estimate(function_, way.first, way.second, size);
+    const auto estimate = planner_.nccl()->estimate(function_, way.first, way.second, size);
     return estimate ? *estimate : std::numeric_limits<double>::infinity();
   }
 
@@ -95,7 +95,8 @@ class Field {
     return Collective::all_reduce;
   }
 
-  const Predictor& predictor_;
+  const Planner& planner_;
+  LayoutMemo memo_;
   NcclFunction function_ = NcclFunction::all_reduce;
   std::vector<Way> ways_;
   std::map<std::pair<Way, Bytes>, double> times_;
@@ -158,11 +159,11 @@ Following follow(Field& field, const std::vector<Bytes>& sizes) {
   return following;
 }
 
-double simulated(const Predictor& predictor, Bytes size) {
-  return predictor.simulate(size, Engine::native).time.value;
+double simulated(const Planner& planner, Bytes size) {
+  return simulate(planner.plan(size)).time.value;
 }
-double estimated(const Predictor& predictor, Bytes size) {
-  return predictor.estimate(size).time.value;
+double estimated(const Planner& planner, Bytes size) {
+  return estimate(planner.plan(size)).time.value;
 }
 
 }  // namespace
@@ -193,11 +194,11 @@ Crossover bisect_crossover(const std::vector<Bytes>& sizes,
   return crossover;
 }
 
-CrossoverReport find_crossovers(const Predictor& predictor, const std::vector<Bytes>& sizes) {
+CrossoverReport find_crossovers(const Planner& planner, const std::vector<Bytes>& sizes) {
   assert(!sizes.empty());
-  Field field(predictor);
+  Field field(planner);
   CrossoverReport report;
-  report.ranks = predictor.ranks();
+  report.ranks = planner.ranks();
   const auto algorithms = sides_of<NcclAlgorithm>(field, [](const Way& way) { return way.first; });
   const auto protocols = sides_of<Protocol>(field, [](const Way& way) { return way.second; });
   add_pairs(field, algorithms, sizes, report.pairs);
@@ -206,20 +207,20 @@ CrossoverReport find_crossovers(const Predictor& predictor, const std::vector<By
   return report;
 }
 
-CrossoverReport find_textbook_crossovers(const std::vector<Predictor>& predictors,
+CrossoverReport find_textbook_crossovers(const std::vector<Planner>& planners,
                                          const std::vector<Bytes>& sizes) {
-  assert(!predictors.empty() && !sizes.empty());
+  assert(!planners.empty() && !sizes.empty());
   CrossoverReport report;
-  report.ranks = predictors.front().ranks();
-  for (auto a = predictors.begin(); a != predictors.end(); ++a) {
-    for (auto b = std::next(a); b != predictors.end(); ++b) {
-      const auto crossover = [&](double (*time)(const Predictor& predictor, Bytes size)) {
+  report.ranks = planners.front().ranks();
+  for (auto a = planners.begin(); a != planners.end(); ++a) {
+    for (auto b = std::next(a); b != planners.end(); ++b) {
+      const auto crossover = [&](double (*time)(const Planner& planner, Bytes size)) {
         return bisect_crossover(
             sizes, [&](Bytes size) { return time(*a, size); },
             [&](Bytes size) { return time(*b, size); });
       };
-      report.pairs.push_back(
-          {a->run().algorithm, b->run().algorithm, crossover(simulated), crossover(estimated)});
+      report.pairs.push_back({a->spec().run.algorithm, b->spec().run.algorithm,
+                              crossover(simulated), crossover(estimated)});
     }
   }
   return report;

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "models/analytic/crossover_point.h"
-#include "models/prediction/predictor.h"
+#include "models/prediction/prediction.h"
 
 namespace collsim {
 
@@ -38,12 +38,12 @@ struct CrossoverReport {
 };
 
 /// Finds them over the sizes of a sweep; between two sizes at which two cross over, by bisection
-/// over simulated times, to 1 %. Throws InputError where the predictor's collective is not one that
+/// over simulated times, to 1 %. Throws InputError where the collective is not one that
 /// NCCL tunes, or it has no choice.
-CrossoverReport find_crossovers(const Predictor& predictor, const std::vector<Bytes>& sizes);
+CrossoverReport find_crossovers(const Planner& planner, const std::vector<Bytes>& sizes);
 
 /// The same between the algorithms of textbook runs that differ in nothing else: every two of them.
-CrossoverReport find_textbook_crossovers(const std::vector<Predictor>& predictors,
+CrossoverReport find_textbook_crossovers(const std::vector<Planner>& planners,
                                          const std::vector<Bytes>& sizes);
 
 /// Where two functions of the size cross over, the last of such places: looked for from size to

@@ -19,46 +19,38 @@ namespace {
 constexpr std::size_t max_resources = 8;
 constexpr std::uint32_t threads_per_warp = 32;
 
-/// What NCCL's plan is for; a barrier is an all_reduce.
-Collective planned_collective(const Predictor& predictor, Bytes size) {
-  return predictor.call(size).layout->plan.collective;
-}
-
-CandidateTime candidate_time(const Predictor& predictor, Bytes size, Engine engine,
-                             Collective planned, const Candidate& pair, bool considered) {
-  const Nccl& nccl = *predictor.nccl();
+CandidateTime candidate_time(const CallPlan& call, Engine engine, const Candidate& pair,
+                             bool considered, LayoutMemo& memo) {
+  const Nccl& nccl = *call.planner->nccl();
   CandidateTime candidate;
   candidate.algorithm = pair.algorithm;
   candidate.protocol = pair.protocol;
   if (!considered) {
-    candidate.why_not = nccl.why_not(*predictor.nccl_function(), pair.algorithm, pair.protocol)
+    candidate.why_not = nccl.why_not(*call.planner->nccl_function(), pair.algorithm, pair.protocol)
                             .value_or("not considered");
     return candidate;
   }
   candidate.nccl_estimate = microseconds(pair.time);
-  candidate.launch = nccl.launch(pair.algorithm, pair.protocol, size);
-  if (const auto reason = why_no_nccl_plan(planned, pair.algorithm)) {
+  candidate.launch = nccl.launch(pair.algorithm, pair.protocol, call.size);
+  if (const auto reason = why_no_nccl_plan(call.plan().collective, pair.algorithm)) {
     candidate.why_not = "not simulated";
   } else {
-    candidate.simulated = predictor.simulate(size, engine, pair).time;
+    candidate.simulated = simulate(call.planner->plan(call.size, pair, &memo), engine).time;
   }
   return candidate;
 }
 
-std::vector<CandidateTime> candidates_of(const Predictor& predictor, Bytes size, Engine engine,
-                                         const Prediction& chosen) {
+std::vector<CandidateTime> candidates_of(const CallPlan& call, Engine engine, LayoutMemo& memo) {
   std::vector<CandidateTime> candidates;
-  if (predictor.nccl() == nullptr || !predictor.nccl_function()) return candidates;
-  const NcclFunction function = *predictor.nccl_function();
-  const Collective planned = planned_collective(predictor, size);
-  const auto run = predictor.call(size).nccl_algorithm;
+  if (!call.nccl_choice) return candidates;
+  const Planner& planner = *call.planner;
   for (const NcclAlgorithm algorithm : all_nccl_algorithms) {
     for (const Protocol protocol : all_nccl_protocols) {
-      const auto time = predictor.nccl()->estimate(function, algorithm, protocol, size);
-      CandidateTime candidate =
-          candidate_time(predictor, size, engine, planned, {algorithm, protocol, time.value_or(0)},
-                         time.has_value());
-      candidate.chosen = run == algorithm && chosen.protocol == protocol;
+      const auto time =
+          planner.nccl()->estimate(*planner.nccl_function(), algorithm, protocol, call.size);
+      CandidateTime candidate = candidate_time(
+          call, engine, {algorithm, protocol, time.value_or(0)}, time.has_value(), memo);
+      candidate.chosen = call.nccl_choice->algorithm == algorithm && call.protocol == protocol;
       candidates.push_back(std::move(candidate));
     }
   }
@@ -71,7 +63,7 @@ std::vector<CandidateTime> candidates_of(const Predictor& predictor, Bytes size,
   return candidates;
 }
 
-CallShape shape_of(const Predictor::Call& call, std::uint32_t channels) {
+CallShape shape_of(const CallPlan& call, std::uint32_t channels) {
   CallShape shape;
   shape.channels = channels;
   shape.threads = call.warps * threads_per_warp;
@@ -88,8 +80,8 @@ CallShape shape_of(const Predictor::Call& call, std::uint32_t channels) {
 }
 
 /// The connection by which the primitive of a record hears from a rank.
-const Wire* wire_from(const Predictor::Call& call, const TimelineRecord& record, Rank from) {
-  const Schedule& schedule = call.layout->plan.schedule(record.channel);
+const Wire* wire_from(const CallPlan& call, const TimelineRecord& record, Rank from) {
+  const Schedule& schedule = call.plan().schedule(record.channel);
   const Primitive& primitive = schedule.program(record.rank, record.lane)[record.primitive];
   for (const ConnectionId id : schedule.peers(primitive.receive_group)) {
     if (schedule.connections()[id].src == from) return &call.wiring().wires[record.channel][id];
@@ -99,22 +91,21 @@ const Wire* wire_from(const Predictor::Call& call, const TimelineRecord& record,
 
 /// The time between a record and what it waited for that is latency. Where a proxy carries the
 /// message, most of that time its bytes are on the network.
-Seconds latency_before(const Predictor& predictor, const Predictor::Call& call,
-                       const Timeline& timeline, const TimelineRecord& record) {
+Seconds latency_before(const CallPlan& call, const Timeline& timeline,
+                       const TimelineRecord& record) {
   const TimelineRecord& before = timeline.records[record.caused_by];
   const Seconds gap = record.begin - before.end;
   if (record.cause != Cause::message) return {};
   const Wire* wire = wire_from(call, record, before.rank);
   if (wire == nullptr || wire->network.empty()) return gap;
-  const ProtocolCost& cost = predictor.cost().of(call.protocol);
-  const ProxyCost& proxy = predictor.cost().proxy;
+  const ProtocolCost& cost = call.planner->cost().of(call.protocol);
+  const ProxyCost& proxy = call.planner->cost().proxy;
   const Seconds alpha =
       wire->latency + cost.alpha[static_cast<std::size_t>(wire->kind)] + proxy.send + proxy.receive;
   return std::min(gap, alpha);
 }
 
-TimeShares shares_of(const Predictor& predictor, const Predictor::Call& call,
-                     const Timeline& timeline, const CriticalPath& path,
+TimeShares shares_of(const CallPlan& call, const Timeline& timeline, const CriticalPath& path,
                      const Prediction& prediction) {
   TimeShares shares;
   shares.launch = path.launch;
@@ -122,7 +113,7 @@ TimeShares shares_of(const Predictor& predictor, const Predictor::Call& call,
   for (const RecordId id : path.records) {
     const TimelineRecord& record = timeline.records[id];
     if (record.caused_by == no_record) continue;
-    shares.latency += latency_before(predictor, call, timeline, record);
+    shares.latency += latency_before(call, timeline, record);
   }
   const Seconds transfer = prediction.time - shares.launch - shares.serial - shares.latency;
   const Seconds needed = prediction.floor.busiest_resource() - shares.launch;
@@ -185,15 +176,14 @@ void add_use(std::vector<ResourceUse>& uses, ResourceUse use) {
   }
 }
 
-std::vector<ResourceUse> busiest_resources(const Predictor& predictor, const Predictor::Call& call,
-                                           Seconds time) {
+std::vector<ResourceUse> busiest_resources(const CallPlan& call, Seconds time) {
   const Wiring& wiring = call.wiring();
-  const ProtocolCost& cost = predictor.cost().of(call.protocol);
-  const ResourceLoad load = resource_load(call.layout->plan, call.binding, wiring, cost);
+  const ProtocolCost& cost = call.planner->cost().of(call.protocol);
+  const ResourceLoad load = resource_load(call.plan(), call.binding, wiring, cost);
   std::vector<ResourceUse> links;
   for (std::size_t i = 0; i < load.resources.size(); ++i) {
     if (load.resources[i] == 0) continue;
-    add_use(links, {name_of(predictor.topology(), wiring.origins[i]), 1, load.resources[i],
+    add_use(links, {name_of(call.planner->topology(), wiring.origins[i]), 1, load.resources[i],
                     wiring.capacities[i]});
   }
   std::vector<ResourceUse> thread_blocks;
@@ -235,16 +225,16 @@ std::vector<std::set<Rank>> neighbours(const NcclChannel& channel) {
 
 }  // namespace
 
-std::optional<BufferMemory> buffer_memory(const Predictor& predictor) {
-  if (predictor.nccl() == nullptr) return std::nullopt;
-  const auto& channels = predictor.nccl()->channels().channels;
+std::optional<BufferMemory> buffer_memory(const Planner& planner) {
+  if (planner.nccl() == nullptr) return std::nullopt;
+  const auto& channels = planner.nccl()->channels().channels;
   BufferMemory memory;
   memory.channels = static_cast<std::uint32_t>(channels.size());
-  memory.buffers = predictor.nccl()->environment().buffer_size;
-  std::vector<std::uint32_t> connections(predictor.ranks());
+  memory.buffers = planner.nccl()->environment().buffer_size;
+  std::vector<std::uint32_t> connections(planner.ranks());
   for (const NcclChannel& channel : channels) {
     const auto peers = neighbours(channel);
-    for (Rank rank = 0; rank < predictor.ranks(); ++rank) {
+    for (Rank rank = 0; rank < planner.ranks(); ++rank) {
       connections[rank] += static_cast<std::uint32_t>(peers[rank].size());
     }
   }
@@ -253,26 +243,25 @@ std::optional<BufferMemory> buffer_memory(const Predictor& predictor) {
   return memory;
 }
 
-Explanation explain(const Predictor& predictor, Bytes size, Engine engine) {
+Explanation explain(const Planner& planner, Bytes size, Engine engine) {
+  LayoutMemo memo;
+  const CallPlan call = planner.plan(size, &memo);
   Explanation explanation;
-  explanation.prediction = predictor.simulate(size, engine);
+  explanation.prediction = simulate(call, engine);
   const Prediction& prediction = explanation.prediction;
-  const Predictor::Call call = predictor.call(size);
-  explanation.candidates = candidates_of(predictor, size, engine, prediction);
+  explanation.candidates = candidates_of(call, engine, memo);
   explanation.shape = shape_of(call, prediction.channels);
   const auto fabric = make_fabric(engine);
   Timeline timeline;
-  execute({call.layout->plan, call.binding, call.wiring(), predictor.cost(), call.protocol,
-           call.warps, 1, &call.layout->disturbance},
-          *fabric, &timeline);
-  const Seconds launch =
-      predictor.cost().startup(call.protocol, call.layout->plan.collective,
-                               busy_channels(call.layout->plan, call.binding), call.warps);
+  Execution execution = execution_of(call);
+  execution.calls = 1;
+  execute(execution, *fabric, &timeline);
+  const Seconds launch = execution.startup();
   explanation.path = critical_path(timeline, launch);
-  explanation.shares = shares_of(predictor, call, timeline, explanation.path, prediction);
-  explanation.stations = stations_of(call.layout->plan, timeline, explanation.path);
-  explanation.busiest = busiest_resources(predictor, call, prediction.time);
-  explanation.memory = buffer_memory(predictor);
+  explanation.shares = shares_of(call, timeline, explanation.path, prediction);
+  explanation.stations = stations_of(call.plan(), timeline, explanation.path);
+  explanation.busiest = busiest_resources(call, prediction.time);
+  explanation.memory = buffer_memory(planner);
   return explanation;
 }
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "models/analytic/critical_path.h"
-#include "models/prediction/predictor.h"
+#include "models/prediction/prediction.h"
 
 namespace collsim {
 
@@ -74,7 +74,7 @@ struct BufferMemory {
   Bytes total;
 };
 /// Of a communicator; nothing where there is none.
-std::optional<BufferMemory> buffer_memory(const Predictor& predictor);
+std::optional<BufferMemory> buffer_memory(const Planner& planner);
 
 /// Why one call takes as long as it does.
 struct Explanation {
@@ -90,6 +90,6 @@ struct Explanation {
 
 /// Simulates one call with all its alternatives and takes it apart. Candidates there are only where
 /// NCCL chooses: under its rules, for what it tunes.
-Explanation explain(const Predictor& predictor, Bytes size, Engine engine);
+Explanation explain(const Planner& planner, Bytes size, Engine engine);
 
 }  // namespace collsim

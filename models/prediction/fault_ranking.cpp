@@ -42,12 +42,11 @@ std::size_t max_colours(const Plan& plan) {
 
 class Ranker {
  public:
-  Ranker(const Predictor& predictor, Bytes size, double share, const RankingEffort& effort)
-      : predictor_(predictor),
-        call_(predictor.call(size)),
-        execution_(predictor.execution(call_)),
+  Ranker(const CallPlan& call, double share, const RankingEffort& effort)
+      : call_(call),
+        execution_(execution_of(call_)),
         long_call_(execution_),
-        resources_(resources_of_cables(call_.wiring(), predictor.topology())),
+        resources_(resources_of_cables(call_.wiring(), topology())),
         effort_(effort) {
     ranking_.share = share;
   }
@@ -67,16 +66,12 @@ class Ranker {
   }
 
  private:
+  const Topology& topology() const { return call_.planner->topology(); }
+  const Calibration& cost() const { return call_.planner->cost(); }
+
   void find_healthy() {
     Prediction& healthy = ranking_.healthy;
-    healthy.size = call_.binding.size();
-    healthy.algorithm = call_.algorithm;
-    healthy.protocol = call_.protocol;
-    healthy.bounds = predictor_.bounds_of(call_);
-    healthy.floor = predictor_.floor_of(call_);
-    healthy.trust = trust_of(predictor_.cost().trust, predictor_.topology(),
-                             predictor_.topology().gpus(), call_.wiring(), call_.algorithm,
-                             predictor_.run().schedule == ScheduleKind::textbook);
+    healthy = outline(call_);
     const auto found = long_call_.time({}, effort_.healthy, effort_.threads);
     if (!found) {
       ranking_.origin = TimeOrigin::bounds;
@@ -90,22 +85,19 @@ class Ranker {
   }
 
   void find_classes() {
-    const ProtocolCost& cost = predictor_.cost().of(call_.protocol);
-    load_ = resource_load(call_.layout->plan, call_.binding, call_.wiring(), cost);
+    load_ = resource_load(call_.plan(), call_.binding, call_.wiring(), cost().of(call_.protocol));
     std::size_t used = 0;
-    for (LinkClass& links :
-         link_classes(call_.layout->plan, call_.binding, call_.wiring(), predictor_.topology(),
-                      load_, max_colours(call_.layout->plan))) {
+    for (LinkClass& links : link_classes(call_.plan(), call_.binding, call_.wiring(), topology(),
+                                         load_, max_colours(call_.plan()))) {
       used += links.cables.size();
       ranking_.links.emplace_back().links = std::move(links);
     }
-    ranking_.idle_cables = predictor_.topology().links().size() / 2 - used;
+    ranking_.idle_cables = topology().links().size() / 2 - used;
   }
 
   /// What holds of every cable without simulation.
   void bound() {
-    const Seconds launch =
-        predictor_.cost().startup(call_.protocol, call_.layout->plan.collective, 1, 0);
+    const Seconds launch = cost().startup(call_.protocol, call_.plan().collective, 1, 0);
     const Seconds healthy = ranking_.healthy.time;
     const double factor = 1 / ranking_.share;
     for (RankedLink& ranked : ranking_.links) {
@@ -158,8 +150,7 @@ class Ranker {
     return disturbance;
   }
 
-  const Predictor& predictor_;
-  Predictor::Call call_;
+  const CallPlan& call_;
   Execution execution_;
   LongCall long_call_;
   CableResources resources_;
@@ -183,9 +174,8 @@ std::string_view to_string(TimeOrigin origin) {
   return "?";
 }
 
-FaultRanking rank_links(const Predictor& predictor, Bytes size, double share,
-                        const RankingEffort& effort) {
-  return Ranker(predictor, size, share, effort).rank();
+FaultRanking rank_links(const CallPlan& call, double share, const RankingEffort& effort) {
+  return Ranker(call, share, effort).rank();
 }
 
 }  // namespace collsim

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "models/faults/link_classes.h"
-#include "models/prediction/predictor.h"
+#include "models/prediction/prediction.h"
 
 namespace collsim {
 
@@ -54,7 +54,6 @@ struct RankingEffort {
 /// Degrades every cable that the call uses, one of each class, and simulates the call anew: the
 /// busiest cables first, as many as the effort allows; of the others there are bounds. Where even
 /// the healthy call's steady state is too large, all is lower bounds.
-FaultRanking rank_links(const Predictor& predictor, Bytes size, double share,
-                        const RankingEffort& effort);
+FaultRanking rank_links(const CallPlan& call, double share, const RankingEffort& effort);
 
 }  // namespace collsim

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/analytic/bounds.h"
+#include "models/prediction/rank_gpus.h"
+
 namespace collsim {
 
 RecordedCall call_of(const RecordedRow& row) {
@@ -25,8 +28,8 @@ RecordedCall call_of(const RecordedRow& row) {
           row.mode == CallMode::graph};
 }
 
-Predictor make_predictor(const RecordedCall& call, const Topology& topology,
-                         const Calibration& cost, NcclVersion version) {
+CallSpec spec_of(const RecordedCall& call, const Topology& topology, const Calibration& cost,
+                 NcclVersion version) {
   RunSpec run;
   run.schedule = ScheduleKind::nccl;
   run.algorithm = "auto";
@@ -35,8 +38,12 @@ Predictor make_predictor(const RecordedCall& call, const Topology& topology,
   run.in_place = call.in_place;
   run.graph = call.graph;
   if (call.calls > 0) run.calls = call.calls;
-  return {topology,   cost_of(call, cost), call.collective,        run,
-          call.ranks, call.root,           call.ranks / call.nodes};
+  return {&topology,
+          cost_of(call, cost),
+          call.collective,
+          run,
+          first_gpus(topology, call.ranks, call.ranks / call.nodes),
+          call.root};
 }
 
 Calibration cost_of(const RecordedCall& call, const Calibration& cost) {

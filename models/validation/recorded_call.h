@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "models/nccl/version.h"
-#include "models/prediction/predictor.h"
+#include "models/prediction/call_spec.h"
 #include "models/recordings/recording.h"
 #include "models/validation/validation.h"
 
 namespace collsim {
 
-/// What recorded rows that one predictor answers have in common: all but size and time.
+/// What recorded rows that one planner answers have in common: all but size and time.
 struct RecordedCall {
   Collective collective = Collective::all_reduce;
   std::map<std::string, std::string> variables;
@@ -32,10 +32,9 @@ struct RecordedCall {
 /// root or hosts are slow, the calls in a row matter; a recording that does not say how many it
 /// timed is taken to have timed 20, as nccl-tests does (-n).
 RecordedCall call_of(const RecordedRow& row);
-/// Runs the call under NCCL's rules. Refers to the
-/// topology. Throws InputError as Predictor does.
-Predictor make_predictor(const RecordedCall& call, const Topology& topology,
-                         const Calibration& cost, NcclVersion version);
+/// The call under NCCL's rules. Refers to the topology. Throws InputError as first_gpus() does.
+CallSpec spec_of(const RecordedCall& call, const Topology& topology, const Calibration& cost,
+                 NcclVersion version);
 
 /// The costs of that call: a process that drives several GPUs issues for each in turn.
 Calibration cost_of(const RecordedCall& call, const Calibration& cost);

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <stdexcept>
 
-#include "models/prediction/predictor.h"
+#include "models/prediction/prediction.h"
 #include "models/validation/recorded_call.h"
 #include "sim/base/input_error.h"
 #include "sim/base/parallel.h"
@@ -25,9 +25,9 @@ struct Answer {
 };
 
 /// Where NCCL chooses an algorithm that is not simulated, another's time stands for it.
-void set_choice(const Predictor& predictor, Prediction& prediction) {
-  if (predictor.nccl() == nullptr || !predictor.nccl_function()) return;
-  const Choice choice = predictor.nccl()->choose(*predictor.nccl_function(), prediction.size);
+void set_choice(const Planner& planner, Prediction& prediction) {
+  if (planner.nccl() == nullptr || !planner.nccl_function()) return;
+  const Choice choice = planner.nccl()->choose(*planner.nccl_function(), prediction.size);
   const std::string algorithm = nccl_report_name(choice.algorithm);
   if (algorithm == prediction.algorithm && choice.protocol == prediction.protocol) return;
   prediction.algorithm = algorithm;
@@ -75,21 +75,23 @@ class Evaluation {
   void answer(const Work& work) {
     const auto& [call, sizes] = work;
     try {
-      const Predictor predictor = make_predictor(call, topology_, cost_, options_.nccl_version);
+      const Planner planner(spec_of(call, topology_, cost_, options_.nccl_version));
       {
         const std::scoped_lock lock(mutex_);
-        warnings_.insert(predictor.warnings().begin(), predictor.warnings().end());
+        warnings_.insert(planner.warnings().begin(), planner.warnings().end());
       }
-      for (const auto& [size, rows] : sizes) predict(predictor, size, rows);
+      LayoutMemo memo;
+      for (const auto& [size, rows] : sizes) predict(planner, size, rows, memo);
     } catch (const InputError& error) {
       for (const auto& [size, rows] : sizes) leave_out(rows, error.what());
     }
   }
 
-  void predict(const Predictor& predictor, Bytes size, const std::vector<std::size_t>& rows) {
+  void predict(const Planner& planner, Bytes size, const std::vector<std::size_t>& rows,
+               LayoutMemo& memo) {
     try {
-      Prediction prediction = predictor.simulate(size, Engine::native);
-      set_choice(predictor, prediction);
+      Prediction prediction = simulate(planner.plan(size, &memo));
+      set_choice(planner, prediction);
       for (const std::size_t row : rows) answers_[row].prediction = prediction;
     } catch (const InputError& error) {
       leave_out(rows, error.what());

@@ -39,7 +39,7 @@ struct LeftOut {
 struct Validation {
   std::vector<ValidatedRow> rows;           ///< in the recording's order
   std::map<std::string, LeftOut> left_out;  ///< by the reason
-  std::set<std::string> warnings;           ///< of the predictors
+  std::set<std::string> warnings;           ///< of the planners
 };
 
 /// Which rows are compared, and by which rules.

@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "models/prediction/rank_gpus.h"
 #include "sim/base/input_error.h"
 #include "sim/base/parallel.h"
 #include "tools/collsim/numbers.h"
@@ -58,17 +59,13 @@ std::vector<std::vector<DeviceId>> gpus_of(const Question& question,
   return gpus;
 }
 
-Predictor predictor_of(const Question& question, const RunSpec& run,
-                       const std::vector<DeviceId>& gpus) {
-  const Scenario& scenario = question.scenario;
-  const auto ranks = static_cast<Rank>(gpus.size());
-  return {question.topology,
-          question.cost,
-          scenario.collective,
-          run,
-          gpus,
-          scenario.root,
-          find_faults(scenario.faults, question.topology, ranks, scenario.seed)};
+Planner planner_of(const Question& question, const RunSpec& run,
+                   const std::vector<DeviceId>& gpus) {
+  CallSpec spec = spec_of(question, run);
+  spec.gpus = gpus;
+  spec.faults = find_faults(question.scenario.faults, question.topology,
+                            static_cast<Rank>(gpus.size()), question.scenario.seed);
+  return Planner(std::move(spec));
 }
 
 /// NCCL's runs as one that may choose among all of them.
@@ -94,17 +91,17 @@ RunSpec joint_run(const std::vector<RunSpec>& runs) {
 }
 
 /// Throws InputError where NCCL cannot run one of the algorithms that are named.
-void require_all(const Predictor& predictor, const std::vector<RunSpec>& runs) {
-  if (predictor.nccl() == nullptr || !predictor.nccl_function()) return;
+void require_all(const Planner& planner, const std::vector<RunSpec>& runs) {
+  if (planner.nccl() == nullptr || !planner.nccl_function()) return;
   for (const RunSpec& run : runs) {
     const auto algorithm = find_nccl_run(run.algorithm);
     if (!algorithm) continue;
     const auto reason =
-        predictor.nccl()->why_not(*predictor.nccl_function(), *algorithm, Protocol::simple);
+        planner.nccl()->why_not(*planner.nccl_function(), *algorithm, Protocol::simple);
     if (!reason) continue;
     throw InputError(
         fmt::format("crossover: NCCL cannot run {} by {} here: {}",
-                    nccl_name(*predictor.nccl_function()), nccl_name(*algorithm), *reason),
+                    nccl_name(*planner.nccl_function()), nccl_name(*algorithm), *reason),
         "algorithms that it can run; see `collsim explain`");
   }
 }
@@ -114,16 +111,16 @@ std::vector<CrossoverReport> find_reports(const Question& question,
                                           std::ostream& err) {
   const std::vector<RunSpec>& runs = question.scenario.runs;
   const RunSpec run = joint_run(runs);
-  std::vector<Predictor> predictors;
+  std::vector<Planner> planners;
   for (const auto& each : gpus) {
-    predictors.push_back(predictor_of(question, run, each));
-    require_all(predictors.back(), runs);
-    warn(predictors.back(), err);
+    planners.push_back(planner_of(question, run, each));
+    require_all(planners.back(), runs);
+    warn(planners.back(), err);
   }
   std::vector<CrossoverReport> reports(gpus.size());
   const std::vector<Bytes> sizes = sizes_of(question);
   for_each_in_parallel(gpus.size(), std::max(1U, std::thread::hardware_concurrency()),
-                       [&](std::size_t i) { reports[i] = find_crossovers(predictors[i], sizes); });
+                       [&](std::size_t i) { reports[i] = find_crossovers(planners[i], sizes); });
   return reports;
 }
 
@@ -147,10 +144,10 @@ std::vector<CrossoverReport> find_textbook_reports(const Question& question,
   const std::vector<RunSpec> runs = textbook_runs(question, named);
   std::vector<CrossoverReport> reports;
   for (const auto& each : gpus) {
-    std::vector<Predictor> predictors;
-    predictors.reserve(runs.size());
-    for (const RunSpec& run : runs) predictors.push_back(predictor_of(question, run, each));
-    reports.push_back(find_textbook_crossovers(predictors, sizes_of(question)));
+    std::vector<Planner> planners;
+    planners.reserve(runs.size());
+    for (const RunSpec& run : runs) planners.push_back(planner_of(question, run, each));
+    reports.push_back(find_textbook_crossovers(planners, sizes_of(question)));
   }
   return reports;
 }

@@ -1,6 +1,6 @@
 #include <ostream>
 
-#include "models/prediction/predictor.h"
+#include "models/prediction/prediction.h"
 #include "tools/collsim/options.h"
 #include "tools/collsim/question.h"
 #include "tools/collsim/report.h"
@@ -24,11 +24,13 @@ constexpr std::string_view epilogue =
     "  collsim estimate --alpha 1us --bandwidth 50GB/s --ranks 64 -a ring,tree -b 8 -e 1G";
 
 void write_rows(const Question& question, const RunSpec& run, Report& report, std::ostream& err) {
-  const Predictor predictor = make_predictor(question, run);
-  warn(predictor, err);
-  report.begin({&question, &predictor.run(), "analytic"});
+  const Planner planner(spec_of(question, run));
+  warn(planner, err);
+  report.begin({&question, &planner.spec().run, "analytic"});
+  LayoutMemo memo;
   for (const Bytes size : sizes_of(question)) {
-    report.add({predictor.estimate(size), std::nullopt, predictor.critical_path(size)});
+    const CallPlan call = planner.plan(size, &memo);
+    report.add({estimate(call), std::nullopt, critical_path(call)});
   }
   report.end();
 }

@@ -49,14 +49,14 @@ int run_explain(std::span<const std::string> args, std::ostream& out, std::ostre
   }
   std::vector<Explanation> explanations;
   for (const RunSpec& run : question.scenario.runs) {
-    const Predictor predictor = make_predictor(question, run);
-    warn(predictor, err);
-    const Section section{&question, &predictor.run(), "native"};
-    const Explanation explanation = explain(predictor, only_size(question), Engine::native);
+    const Planner planner(spec_of(question, run));
+    warn(planner, err);
+    const Section section{&question, &planner.spec().run, "native"};
+    const Explanation explanation = explain(planner, only_size(question), Engine::native);
     if (question.format == Format::json) {
       explanations.push_back(explanation);
     } else {
-      print_explanation(section, predictor, explanation, out);
+      print_explanation(section, planner, explanation, out);
     }
   }
   if (question.format == Format::json) print_explanations_json(question, explanations, out);

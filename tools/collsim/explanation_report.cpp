@@ -231,7 +231,7 @@ nlohmann::ordered_json explanation_json(const Question& question, const RunSpec&
 
 }  // namespace
 
-void print_explanation(const Section& section, const Predictor& predictor,
+void print_explanation(const Section& section, const Planner& planner,
                        const Explanation& explanation, std::ostream& out) {
   const Prediction& prediction = explanation.prediction;
   print_head(section, out);
@@ -247,8 +247,8 @@ void print_explanation(const Section& section, const Predictor& predictor,
   print_trust_errors(*section.question, {prediction.trust}, out);
   out << "\n";
   print_candidates(explanation, out);
-  if (predictor.nccl() != nullptr && !predictor.nccl_function()) {
-    const PointToPoint& resources = predictor.nccl()->point_to_point();
+  if (planner.nccl() != nullptr && !planner.nccl_function()) {
+    const PointToPoint& resources = planner.nccl()->point_to_point();
     out << wrapped(
         fmt::format("sends and receives: nothing to choose from; {} channels, at most {} per "
                     "message; LL up to 16 KiB a channel inside a node",

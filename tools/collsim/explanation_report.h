@@ -26,7 +26,7 @@ namespace collsim::command {
 ///   where the time goes: launch, latency, thread blocks, bandwidth, rest
 ///   critical path
 ///   busiest
-void print_explanation(const Section& section, const Predictor& predictor,
+void print_explanation(const Section& section, const Planner& planner,
                        const Explanation& explanation, std::ostream& out);
 
 /// For programs: an array with one object per run of the question.

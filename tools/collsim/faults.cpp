@@ -84,14 +84,14 @@ bool is_between_bounds(const FaultRanking& ranking) {
   });
 }
 
-void print_ranking_head(const Question& question, const Predictor& predictor,
+void print_ranking_head(const Question& question, const Planner& planner,
                         const FaultRanking& ranking, std::ostream& out) {
   const Prediction& healthy = ranking.healthy;
   const auto print = [&](const std::string& text) { out << wrapped(text, "# ", "#   "); };
   print(fmt::format("collsim {}: {} of {} on {}, {} ranks; {}; {} {}: {}{:.2f} us when healthy{}",
                     COLLSIM_VERSION, to_string(question.scenario.collective),
-                    to_string(healthy.size), question.topology.name(), predictor.ranks(),
-                    describe(predictor.run()), healthy.algorithm, to_string(healthy.protocol),
+                    to_string(healthy.size), question.topology.name(), planner.ranks(),
+                    describe(planner.spec().run), healthy.algorithm, to_string(healthy.protocol),
                     ranking.origin == TimeOrigin::bounds ? "at least " : "",
                     in_microseconds(healthy.time),
                     ranking.origin == TimeOrigin::steady_state ? " (steady state)" : ""));
@@ -103,9 +103,9 @@ void print_ranking_head(const Question& question, const Predictor& predictor,
       "surroundings are alike, count as one kind");
 }
 
-void print_table(const Question& question, const Predictor& predictor, const FaultRanking& ranking,
+void print_table(const Question& question, const Planner& planner, const FaultRanking& ranking,
                  std::size_t rows, std::ostream& out) {
-  print_ranking_head(question, predictor, ranking, out);
+  print_ranking_head(question, planner, ranking, out);
   const bool between = is_between_bounds(ranking);
   const auto at_most = [&](const std::string& text) {
     return between ? fmt::format(" {:>8}", text) : std::string();
@@ -202,15 +202,15 @@ int run_faults(std::span<const std::string> args, std::ostream& out, std::ostrea
   Record rankings = Record::array();
   RecordWriter csv(Format::csv, out);
   for (const RunSpec& run : question.scenario.runs) {
-    const Predictor predictor = make_predictor(question, run);
-    warn(predictor, err);
-    const FaultRanking ranking = rank_links(predictor, size, share, effort);
+    const Planner planner(spec_of(question, run));
+    warn(planner, err);
+    const FaultRanking ranking = rank_links(planner.plan(size), share, effort);
     if (question.format == Format::json) {
       rankings.push_back(as_json(question, run, ranking));
     } else if (question.format == Format::csv) {
       add_rows(question, run, ranking, csv);
     } else {
-      print_table(question, predictor, ranking, rows, out);
+      print_table(question, planner, ranking, rows, out);
     }
   }
   if (question.format == Format::json) fmt::print(out, "{}\n", rankings.dump(2));

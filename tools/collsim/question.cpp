@@ -10,6 +10,7 @@
 #include "models/calibration/calibration_file.h"
 #include "models/imports/machine.h"
 #include "models/nccl/function.h"
+#include "models/prediction/rank_gpus.h"
 #include "sim/base/data_directory.h"
 #include "sim/base/input_error.h"
 #include "sim/base/split.h"
@@ -361,18 +362,18 @@ Question read_question(const po::variables_map& values, std::ostream& err) {
   return question;
 }
 
-Predictor make_predictor(const Question& question, const RunSpec& run) {
+CallSpec spec_of(const Question& question, const RunSpec& run) {
   const Scenario& scenario = question.scenario;
-  return {question.topology, question.cost, scenario.collective, run,
-          question.gpus,     scenario.root, question.faults};
+  return {&question.topology, question.cost, scenario.collective, run,
+          question.gpus,      scenario.root, question.faults};
 }
 
 std::vector<Bytes> sizes_of(const Question& question) {
   return expand(question.scenario.sizes, size_of(question.scenario.runs.front().reduction.type));
 }
 
-void warn(const Predictor& predictor, std::ostream& err) {
-  for (const std::string& warning : predictor.warnings()) {
+void warn(const Planner& planner, std::ostream& err) {
+  for (const std::string& warning : planner.warnings()) {
     fmt::print(err, "collsim: warning: {}\n", warning);
   }
 }

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "models/calibration/trust.h"
-#include "models/prediction/predictor.h"
+#include "models/prediction/planner.h"
 #include "models/scenario/scenario.h"
 #include "sim/cost/calibration.h"
 #include "sim/topologies/topology.h"
@@ -43,12 +43,12 @@ boost::program_options::options_description question_options(
 Question read_question(const boost::program_options::variables_map& values, std::ostream& err);
 
 /// What answers a run of the question, which it refers to.
-Predictor make_predictor(const Question& question, const RunSpec& run);
+CallSpec spec_of(const Question& question, const RunSpec& run);
 
 /// The sizes asked about, in whole elements.
 std::vector<Bytes> sizes_of(const Question& question);
 
-/// Prints what a person should know about a predictor's answers.
-void warn(const Predictor& predictor, std::ostream& err);
+/// Prints what a person should know about a planner's answers.
+void warn(const Planner& planner, std::ostream& err);
 
 }  // namespace collsim::command

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "models/prediction/predictor.h"
+#include "models/prediction/prediction.h"
 #include "tools/collsim/question.h"
 #include "tools/collsim/records.h"
 

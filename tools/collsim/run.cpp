@@ -5,7 +5,7 @@
 #include <optional>
 #include <ostream>
 
-#include "models/prediction/predictor.h"
+#include "models/prediction/prediction.h"
 #include "models/recordings/recording.h"
 #include "sim/base/input_error.h"
 #include "sim/fabric/engine.h"
@@ -55,16 +55,16 @@ std::string_view name_of(Answerer answerer) {
   return "";
 }
 
-Prediction predict(const Predictor& predictor, Bytes size, Answerer answerer) {
+Prediction predict(const CallPlan& call, Answerer answerer) {
   switch (answerer) {
     case Answerer::native:
-      return predictor.simulate(size, Engine::native);
+      return simulate(call, Engine::native);
     case Answerer::simgrid:
-      return predictor.simulate(size, Engine::simgrid);
+      return simulate(call, Engine::simgrid);
     case Answerer::analytic:
       break;
   }
-  return predictor.estimate(size);
+  return estimate(call);
 }
 
 std::optional<Seconds> measured_time(const std::map<Bytes, Seconds>& times, Bytes size) {
@@ -81,11 +81,12 @@ void answer(const Question& question, const RunSpec& run, Answerer answerer, Rep
     recorded = measured_times(read_recording(run.measured->file), run.measured->id,
                               scenario.collective, question.ranks);
   }
-  const Predictor predictor = make_predictor(question, run);
-  warn(predictor, err);
-  report.begin({&question, &predictor.run(), std::string(name_of(answerer))});
+  const Planner planner(spec_of(question, run));
+  warn(planner, err);
+  LayoutMemo memo;
+  report.begin({&question, &planner.spec().run, std::string(name_of(answerer))});
   for (const Bytes size : sizes_of(question)) {
-    report.add({predict(predictor, size, answerer), measured_time(recorded, size)});
+    report.add({predict(planner.plan(size, &memo), answerer), measured_time(recorded, size)});
   }
   report.end();
 }

@@ -7,7 +7,8 @@
 #include <string>
 
 #include "models/calibration/calibration_file.h"
-#include "models/prediction/predictor.h"
+#include "models/prediction/prediction.h"
+#include "models/prediction/rank_gpus.h"
 #include "sim/base/data_directory.h"
 #include "sim/topologies/loader.h"
 #include "tests/support/error_of.h"
@@ -32,8 +33,9 @@ Trust trust_in(const Asked& asked) {
   RunSpec run;
   run.algorithm = asked.algorithm;
   run.schedule = asked.schedule;
-  return Predictor(topology, cost, Collective::all_reduce, run, asked.ranks)
-      .estimate(Bytes{1 << 20})
+  return estimate(Planner({&topology, cost, Collective::all_reduce, run,
+                           first_gpus(topology, asked.ranks)})
+                      .plan(Bytes{1 << 20}))
       .trust;
 }
 

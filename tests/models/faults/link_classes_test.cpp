@@ -34,9 +34,10 @@ TEST_P(LinkClasses, members_are_worth_the_same) {
   run.algorithm = GetParam().algorithm;
   const auto ranks = static_cast<Rank>(topology.gpus().size());
   const Bytes size{GetParam().bytes};
-  const Predictor predictor(topology, cost, Collective::all_reduce, run, ranks);
-  const FaultRanking ranking = rank_links(predictor, size, 0.3, everything);
-  const Predictor::Call call = predictor.call(size);
+  const Planner planner(
+      {&topology, cost, Collective::all_reduce, run, first_gpus(topology, ranks)});
+  const CallPlan call = planner.plan(size);
+  const FaultRanking ranking = rank_links(call, 0.3, everything);
   const Wiring& wiring = call.layout->wiring;
   std::size_t tried = 0;
   for (const RankedLink& ranked : ranking.links) {
@@ -51,7 +52,7 @@ TEST_P(LinkClasses, members_are_worth_the_same) {
         }
         change.capacities.push_back({id, 0.3 * wiring.capacities[id]});
       }
-      Execution execution = predictor.execution(call);
+      Execution execution = execution_of(call);
       execution.disturbance = &disturbance;
       const auto fabric = make_fabric(Engine::native);
       const double time = execute(execution, *fabric).time.value;
@@ -79,8 +80,8 @@ TEST(LinkClassesOfARing, are_one_class) {
   const Calibration cost = calibration_for(topology);
   RunSpec run;
   run.algorithm = "ring";
-  const Predictor predictor(topology, cost, Collective::all_reduce, run, 8);
-  const FaultRanking ranking = rank_links(predictor, Bytes{8'000'000}, 0.1, {});
+  const Planner planner({&topology, cost, Collective::all_reduce, run, first_gpus(topology, 8)});
+  const FaultRanking ranking = rank_links(planner.plan(Bytes{8'000'000}), 0.1, {});
   ASSERT_EQ(ranking.links.size(), 1U);
   EXPECT_EQ(ranking.links[0].links.cables.size(), 8U);
   EXPECT_EQ(ranking.idle_cables, 0U);
@@ -93,9 +94,9 @@ TEST(LinkClassesOfARing, without_simulation_there_are_bounds) {
   const Calibration cost = calibration_for(topology);
   RunSpec run;
   run.algorithm = "ring";
-  const Predictor predictor(topology, cost, Collective::all_reduce, run, 8);
+  const Planner planner({&topology, cost, Collective::all_reduce, run, first_gpus(topology, 8)});
   const FaultRanking ranking =
-      rank_links(predictor, Bytes{8'000'000}, 0.1, {.healthy = 0, .transfers = 0});
+      rank_links(planner.plan(Bytes{8'000'000}), 0.1, {.healthy = 0, .transfers = 0});
   EXPECT_EQ(ranking.healthy.transfers, 0U);
   ASSERT_EQ(ranking.links.size(), 1U);
   EXPECT_EQ(ranking.links[0].origin, TimeOrigin::bounds);

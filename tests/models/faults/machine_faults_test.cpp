@@ -4,7 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "models/calibration/calibration_file.h"
-#include "models/prediction/predictor.h"
+#include "models/prediction/prediction.h"
+#include "models/prediction/rank_gpus.h"
 #include "sim/base/data_directory.h"
 #include "sim/topologies/loader.h"
 #include "tests/support/error_of.h"
@@ -50,9 +51,9 @@ class MachineFaultsTest : public testing::TestWithParam<Engine> {
     for (const char* text : texts) faults.push_back(parse_fault(text));
     RunSpec run;
     run.schedule = ScheduleKind::textbook;
-    const Predictor predictor(topology, cost, Collective::broadcast, run, 2, 0, std::nullopt,
-                              find_faults(faults, topology, 2, seed));
-    return predictor.simulate(Bytes{bytes}, GetParam()).time.value;
+    const Planner planner({&topology, cost, Collective::broadcast, run, first_gpus(topology, 2), 0,
+                           find_faults(faults, topology, 2, seed)});
+    return simulate(planner.plan(Bytes{bytes}), GetParam()).time.value;
   }
   static void expect_time(double actual, double expected) {
     EXPECT_NEAR(actual, expected, 1e-9 * expected);

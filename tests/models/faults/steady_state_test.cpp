@@ -7,7 +7,8 @@
 
 #include <string>
 
-#include "models/prediction/predictor.h"
+#include "models/prediction/prediction.h"
+#include "models/prediction/rank_gpus.h"
 #include "sim/base/data_directory.h"
 #include "sim/fabric/native_fabric.h"
 #include "sim/topologies/loader.h"
@@ -32,10 +33,10 @@ TEST_P(SteadyState, continued_is_the_whole_call) {
   const Topology topology = load_topology(find_data_file(GetParam().topology, "topologies"));
   RunSpec run;
   run.algorithm = GetParam().algorithm;
-  const Predictor predictor(topology, test::default_calibration(), Collective::all_reduce, run,
-                            GetParam().ranks);
-  const Predictor::Call call = predictor.call(Bytes{GetParam().bytes});
-  const Execution execution = predictor.execution(call);
+  const Planner planner({&topology, test::default_calibration(), Collective::all_reduce, run,
+                         first_gpus(topology, GetParam().ranks)});
+  const CallPlan call = planner.plan(Bytes{GetParam().bytes});
+  const Execution execution = execution_of(call);
   const LongCall long_call(execution);
   int steady = 0;
   // The healthy machine, and one whose first resource has a fifth left.
@@ -71,9 +72,10 @@ TEST(ShortCall, is_simulated_whole_or_not_at_all) {
   run.algorithm = "ring";
   run.channels = 1;
   run.chunking = Chunking{};
-  const Predictor predictor(topology, test::default_calibration(), Collective::all_reduce, run, 2);
-  const Predictor::Call call = predictor.call(Bytes{1 << 20});
-  const Execution execution = predictor.execution(call);
+  const Planner planner({&topology, test::default_calibration(), Collective::all_reduce, run,
+                         first_gpus(topology, 2)});
+  const CallPlan call = planner.plan(Bytes{1 << 20});
+  const Execution execution = execution_of(call);
   const LongCall long_call(execution);
   ASSERT_EQ(long_call.transfers(), 4U);
   const auto found = long_call.time({}, 4);

@@ -12,7 +12,7 @@
 
 #include "models/calibration/calibration_file.h"
 #include "models/fit/fitted_calibration.h"
-#include "models/prediction/predictor.h"
+#include "models/prediction/prediction.h"
 #include "sim/base/data_directory.h"
 #include "sim/base/input_error.h"
 #include "sim/base/text_file.h"
@@ -49,11 +49,10 @@ class CalibrationFitOfH200 : public testing::Test {
                            {"NCCL_NVLS_ENABLE", "0"},
                            {"NCCL_MIN_NCHANNELS", channels},
                            {"NCCL_MAX_NCHANNELS", channels}};
-          const Predictor truth =
-              make_predictor(call_of(row), topology_, cost, newest_nccl_version);
+          const Planner truth(spec_of(call_of(row), topology_, cost, newest_nccl_version));
           for (row.size.count = 256; row.size.count <= 4 << 20; row.size.count *= 4) {
             const double factor = recording.rows.size() % 17 == 3 ? 3 : std::exp(noise(random));
-            row.time = factor * truth.time(row.size);
+            row.time = factor * simulate(truth.plan(row.size)).mean_over_ranks;
             recording.rows.push_back(row);
           }
         }

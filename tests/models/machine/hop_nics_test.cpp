@@ -6,7 +6,8 @@
 #include <string>
 
 #include "models/calibration/calibration_file.h"
-#include "models/prediction/predictor.h"
+#include "models/prediction/prediction.h"
+#include "models/prediction/rank_gpus.h"
 #include "sim/base/data_directory.h"
 #include "sim/topologies/loader.h"
 
@@ -21,9 +22,9 @@ std::set<std::string> nics_in_use(std::string_view machine, const std::string& a
   run.algorithm = algorithm;
   run.variables = variables;
   const auto ranks = static_cast<Rank>(topology.gpus().size());
-  const Predictor predictor(topology, calibration_for(topology), Collective::all_reduce, run,
-                            ranks);
-  const Predictor::Call call = predictor.call(Bytes{1 << 28});
+  const Planner planner({&topology, calibration_for(topology), Collective::all_reduce, run,
+                         first_gpus(topology, ranks)});
+  const CallPlan call = planner.plan(Bytes{1 << 28});
   std::set<std::string> nics;
   for (const ResourceOrigin& origin : call.layout->wiring.origins) {
     if (origin.shared) continue;

@@ -12,7 +12,8 @@
 #include <vector>
 
 #include "models/calibration/calibration_file.h"
-#include "models/prediction/predictor.h"
+#include "models/prediction/prediction.h"
+#include "models/prediction/rank_gpus.h"
 #include "sim/base/data_directory.h"
 #include "sim/topologies/loader.h"
 #include "tests/support/small_calibration.h"
@@ -65,8 +66,8 @@ class HostMemory : public testing::Test {
     std::string no_peer_to_peer = "1";
   };
 
-  /// The predictor lives as long as the test.
-  const Predictor& predictor(const Asked& asked, bool measured = true) {
+  /// The planner lives as long as the test.
+  const Planner& planner(const Asked& asked, bool measured = true) {
     topology_ = load_topology(find_data_file(asked.machine, "topologies"));
     Calibration cost = calibration_for(topology_);
     cost.memory = measured ? some_memory() : MemoryCost{};
@@ -76,17 +77,18 @@ class HostMemory : public testing::Test {
                      {"NCCL_PROTO", "Simple"},
                      {"NCCL_MIN_NCHANNELS", asked.channels},
                      {"NCCL_MAX_NCHANNELS", asked.channels}};
-    predictor_ = std::make_unique<Predictor>(topology_, cost, asked.collective, run, asked.ranks);
-    return *predictor_;
+    planner_ = std::make_unique<Planner>(
+        CallSpec{&topology_, cost, asked.collective, run, first_gpus(topology_, asked.ranks)});
+    return *planner_;
   }
 
   double in_turn(const Asked& asked, Rank rank = 0) {
-    const Predictor::Call call = predictor(asked).call(Bytes{64 * mebi});
-    return share_in_turn(call.layout->plan, call.binding, rank);
+    const CallPlan call = planner(asked).plan(Bytes{64 * mebi});
+    return share_in_turn(call.plan(), call.binding, rank);
   }
 
   /// What the one memory that the call loads carries, in GB/s.
-  static double memory_of(const Predictor::Call& call) {
+  static double memory_of(const CallPlan& call) {
     double capacity = 0;
     const Wiring& wiring = call.wiring();
     for (ResourceId id = 0; id < wiring.origins.size(); ++id) {
@@ -99,18 +101,18 @@ class HostMemory : public testing::Test {
 
  private:
   Topology topology_;
-  std::unique_ptr<Predictor> predictor_;
+  std::unique_ptr<Planner> planner_;
 };
 
 // Four hops on four channels, each with a buffer of 4 MiB, make 64 MiB. From 32 MiB on a chunk is
 // 2 MiB, as large as half the buffer; of 16 MiB it is 1 MiB, and only half of each slot is touched.
 TEST_F(HostMemory, of_calls_that_fill_the_buffers_is_slower) {
-  const Predictor& four = predictor({});
+  const Planner& four = planner({});
   // Of 64 MiB a cache of 40 still holds 0.358019: exp(-(1 - 0.358019) 64 / 40).
   const double full = 1 / (0.358019 / 140 + 0.641981 / 90);
-  EXPECT_NEAR(memory_of(four.call(Bytes{256 * mebi})), full, 1e-3);
-  EXPECT_NEAR(memory_of(four.call(Bytes{32 * mebi})), full, 1e-3);
-  EXPECT_NEAR(memory_of(four.call(Bytes{16 * mebi})), 140, 1e-9);
+  EXPECT_NEAR(memory_of(four.plan(Bytes{256 * mebi})), full, 1e-3);
+  EXPECT_NEAR(memory_of(four.plan(Bytes{32 * mebi})), full, 1e-3);
+  EXPECT_NEAR(memory_of(four.plan(Bytes{16 * mebi})), 140, 1e-9);
 }
 
 // Two hops on two channels: 16 MiB.
@@ -118,7 +120,7 @@ TEST_F(HostMemory, of_few_channels_stays_in_the_cache) {
   Asked asked;
   asked.ranks = 2;
   asked.channels = "2";
-  EXPECT_NEAR(memory_of(predictor(asked).call(Bytes{256 * mebi})), 140, 1e-9);
+  EXPECT_NEAR(memory_of(planner(asked).plan(Bytes{256 * mebi})), 140, 1e-9);
 }
 
 // Two CPUs, one memory: 14/8 of the size over each of 8 hops, 128 MiB of buffers.
@@ -126,13 +128,13 @@ TEST_F(HostMemory, is_shared_by_eight_gpus) {
   Asked asked;
   asked.machine = "hgx-h200";
   asked.ranks = 8;
-  const Predictor& eight = predictor(asked);
+  const Planner& eight = planner(asked);
   const Bytes size{128 * mebi};
-  const double rate = memory_of(eight.call(size));
+  const double rate = memory_of(eight.plan(size));
   const double share = 0.047445;  // exp(-(1 - 0.047445) 128 / 40)
   EXPECT_NEAR(rate, 1 / (share / 140 + (1 - share) / 90), 1e-3);
   const double least = 14.0 * static_cast<double>(size.count) / (1e9 * rate);
-  const Prediction prediction = eight.simulate(size, Engine::native);
+  const Prediction prediction = simulate(eight.plan(size), Engine::native);
   EXPECT_GE(prediction.time.value, (1 - 1e-9) * least) << "memory carries all, however unevenly";
   EXPECT_LE(prediction.time.value, 1.1 * least);
   EXPECT_GE(prediction.floor.busiest_resource().value, least);
@@ -169,11 +171,11 @@ TEST_F(HostMemory, broadcasts_and_trees_do_all_at_once) {
 TEST_F(HostMemory, is_loaded_by_no_hop_over_nvlink) {
   Asked asked;
   asked.no_peer_to_peer = "0";
-  EXPECT_FALSE(loads_host_memory(predictor(asked).call(Bytes{mebi}).wiring()));
+  EXPECT_FALSE(loads_host_memory(planner(asked).plan(Bytes{mebi}).wiring()));
 }
 
 TEST_F(HostMemory, that_was_not_measured_changes_nothing) {
-  const Predictor::Call call = predictor({}, false).call(Bytes{mebi});
+  const CallPlan call = planner({}, false).plan(Bytes{mebi});
   EXPECT_FALSE(loads_host_memory(call.wiring()));
   EXPECT_EQ(call.own_wiring, nullptr);
 }
@@ -187,9 +189,9 @@ TEST_F(HostMemory, is_loaded_around_dead_links_too) {
   run.variables = {{"NCCL_P2P_DISABLE", "1"}, {"NCCL_ALGO", "Ring"}};
   const Fault dead = parse_fault("link: node0/gpu3 - node0/cpu0, dead: true");
   const std::vector<Fault> faults{dead};
-  const Predictor predictor(topology, cost, Collective::all_reduce, run, 4, 0, std::nullopt,
-                            find_faults(faults, topology, 4));
-  const Predictor::Call call = predictor.call(Bytes{mebi});
+  const Planner planner({&topology, cost, Collective::all_reduce, run, first_gpus(topology, 4), 0,
+                         find_faults(faults, topology, 4)});
+  const CallPlan call = planner.plan(Bytes{mebi});
   for (const auto& wires : call.wiring().wires) {
     for (const Wire& wire : wires) {
       EXPECT_EQ(std::count_if(wire.resources.begin(), wire.resources.end(),

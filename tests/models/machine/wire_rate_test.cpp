@@ -8,7 +8,8 @@
 
 #include "models/analytic/bounds.h"
 #include "models/calibration/calibration_file.h"
-#include "models/prediction/predictor.h"
+#include "models/prediction/prediction.h"
+#include "models/prediction/rank_gpus.h"
 #include "sim/base/data_directory.h"
 #include "sim/base/input_error.h"
 #include "sim/topologies/loader.h"
@@ -45,9 +46,9 @@ TEST(WireRate, is_at_most_that_of_the_port) {
       run.schedule = ScheduleKind::nccl;
       run.algorithm = algorithm;
       try {
-        const Predictor predictor(topology, calibration_for(topology), Collective::all_reduce, run,
-                                  each.ranks);
-        const Prediction prediction = predictor.simulate(size, Engine::native);
+        const Planner planner({&topology, calibration_for(topology), Collective::all_reduce, run,
+                               first_gpus(topology, each.ranks)});
+        const Prediction prediction = simulate(planner.plan(size), Engine::native);
         const double wirebw = *prediction.wire_factor * size.count / prediction.time.value;
         EXPECT_LE(wirebw, port_rate(topology)) << algorithm << " on " << each.machine;
         ++runs;

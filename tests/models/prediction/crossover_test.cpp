@@ -7,6 +7,7 @@
 #include <string>
 
 #include "models/calibration/calibration_file.h"
+#include "models/prediction/rank_gpus.h"
 #include "sim/base/data_directory.h"
 #include "sim/base/input_error.h"
 #include "sim/topologies/loader.h"
@@ -33,11 +34,11 @@ TEST(BisectCrossover, finds_where_two_lines_meet) {
 
 class CrossoverOfH200 : public testing::Test {
  protected:
-  Predictor predictor(Collective collective) const {
+  Planner planner(Collective collective) const {
     RunSpec run;
     run.schedule = ScheduleKind::nccl;
     run.variables = {{"NCCL_NVLS_ENABLE", "0"}};
-    return {topology_, cost_, collective, run, 4};
+    return Planner({&topology_, cost_, collective, run, first_gpus(topology_, 4)});
   }
 
   Topology topology_ = load_topology(find_data_file("hgx-h200", "topologies"));
@@ -46,7 +47,7 @@ class CrossoverOfH200 : public testing::Test {
 
 // On both sides of a crossover between protocols, the simulated lead is what it says.
 TEST_F(CrossoverOfH200, sides_of_a_crossover_are_led_as_it_says) {
-  const Predictor four = predictor(Collective::all_reduce);
+  const Planner four = planner(Collective::all_reduce);
   const CrossoverReport report =
       find_crossovers(four, {Bytes{1 << 10}, Bytes{1 << 16}, Bytes{1 << 24}});
   ASSERT_EQ(report.pairs.size(), 4U);  // tree, ring; ll, ll128; ll, simple; ll128, simple
@@ -56,7 +57,7 @@ TEST_F(CrossoverOfH200, sides_of_a_crossover_are_led_as_it_says) {
   const auto time = [&](Protocol protocol, double size) {
     const Bytes bytes{static_cast<std::int64_t>(size) / 4 * 4};
     const auto of = [&](NcclAlgorithm algorithm) {
-      return four.simulate(bytes, Engine::native, {algorithm, protocol, 0}).time.value;
+      return simulate(four.plan(bytes, {algorithm, protocol, 0}), Engine::native).time.value;
     };
     return std::min(of(NcclAlgorithm::ring), of(NcclAlgorithm::tree));
   };
@@ -68,7 +69,7 @@ TEST_F(CrossoverOfH200, sides_of_a_crossover_are_led_as_it_says) {
 // The worst loss is the ratio of the two times that stand beside it, and the mean no more.
 TEST_F(CrossoverOfH200, losses_are_those_of_the_times_beside) {
   const CrossoverReport report =
-      find_crossovers(predictor(Collective::all_reduce), {Bytes{1 << 12}, Bytes{1 << 21}});
+      find_crossovers(planner(Collective::all_reduce), {Bytes{1 << 12}, Bytes{1 << 21}});
   ASSERT_TRUE(report.following);
   const Following& following = *report.following;
   EXPECT_EQ(following.regret.sizes, 2U);
@@ -79,7 +80,7 @@ TEST_F(CrossoverOfH200, losses_are_those_of_the_times_beside) {
 }
 
 TEST_F(CrossoverOfH200, sends_and_receives_have_nothing_to_choose_from) {
-  EXPECT_THROW(find_crossovers(predictor(Collective::all_to_all), {Bytes{64}}), InputError);
+  EXPECT_THROW(find_crossovers(planner(Collective::all_to_all), {Bytes{64}}), InputError);
 }
 
 }  // namespace

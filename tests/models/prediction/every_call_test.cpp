@@ -10,7 +10,8 @@
 #include <cmath>
 #include <string>
 
-#include "models/prediction/predictor.h"
+#include "models/prediction/prediction.h"
+#include "models/prediction/rank_gpus.h"
 #include "sim/algorithms/nccl_plan.h"
 #include "sim/algorithms/registry.h"
 #include "sim/nccl/nccl_chunking.h"
@@ -102,30 +103,28 @@ std::int64_t bytes_bound(const Plan& plan, const Binding& binding) {
   return bytes;
 }
 
-/// `candidate`: what NCCL is to run; null for what the predictor runs by itself.
-void expect_sound_answers(const Predictor& predictor, Collective collective,
+/// `candidate`: what NCCL is to run; null for what the planner runs by itself.
+void expect_sound_answers(const Planner& planner, Collective collective,
                           const Candidate* candidate = nullptr) {
   for (const std::int64_t asked : sizes) {
     const Bytes size{asked / float_size.count * float_size.count};
     const Prediction prediction = candidate == nullptr
-                                      ? predictor.simulate(size, Engine::native)
-                                      : predictor.simulate(size, Engine::native, *candidate);
+                                      ? simulate(planner.plan(size), Engine::native)
+                                      : simulate(planner.plan(size, *candidate), Engine::native);
     EXPECT_TRUE(std::isfinite(prediction.time.value)) << asked;
     EXPECT_GE(prediction.time.value, prediction.bounds.largest().value * (1 - 1e-9)) << asked;
     EXPECT_GE(prediction.time.value, prediction.floor.busiest_link.value * (1 - 1e-9)) << asked;
-    EXPECT_GE(prediction.time.value, predictor.cost().launch.value) << asked;
-    const Predictor::Call call =
-        candidate == nullptr ? predictor.call(size) : predictor.call(size, *candidate);
-    const bool under_nccl = predictor.nccl() != nullptr;
+    EXPECT_GE(prediction.time.value, planner.cost().launch.value) << asked;
+    const CallPlan call =
+        candidate == nullptr ? planner.plan(size) : planner.plan(size, *candidate);
+    const bool under_nccl = planner.nccl() != nullptr;
     const bool nccl_barrier = under_nccl && collective == Collective::barrier;
     const Bytes moved = nccl_barrier ? float_size : size;
-    EXPECT_EQ(bytes_bound(call.layout->plan, call.binding),
-              bytes_to_move(call.layout->plan, moved, under_nccl))
+    EXPECT_EQ(bytes_bound(call.plan(), call.binding), bytes_to_move(call.plan(), moved, under_nccl))
         << asked;
-    if (asked != checked_size || predictor.ranks() > max_checked_ranks) continue;
-    const std::uint32_t credits = std::max(2U, call.layout->plan.min_credits);
-    const CheckReport report =
-        check(call.layout->plan, {.credits = {credits}, .orders = 1, .loops = 1});
+    if (asked != checked_size || planner.ranks() > max_checked_ranks) continue;
+    const std::uint32_t credits = std::max(2U, call.plan().min_credits);
+    const CheckReport report = check(call.plan(), {.credits = {credits}, .orders = 1, .loops = 1});
     EXPECT_TRUE(report.ok()) << (report.ok() ? "" : report.violations.front().text);
   }
 }
@@ -151,9 +150,9 @@ TEST_P(EveryCall, of_the_textbook_is_sound) {
         run.protocol = protocol;
         run.channels = 2;
         run.chunking.emplace().largest_chunk = {8 << 20};
-        expect_sound_answers(
-            Predictor(topology, cost, collective, run, ranks, has_root(collective) ? ranks / 2 : 0),
-            collective);
+        expect_sound_answers(Planner({&topology, cost, collective, run, first_gpus(topology, ranks),
+                                      has_root(collective) ? ranks / 2 : 0}),
+                             collective);
         ++answered;
       }
     }
@@ -162,7 +161,7 @@ TEST_P(EveryCall, of_the_textbook_is_sound) {
 }
 
 /// All that NCCL considers on a machine and that has a plan; returns how many pairs that are.
-int expect_sound_candidates(const Predictor& predictor, Collective collective,
+int expect_sound_candidates(const Planner& planner, Collective collective,
                             const std::string& place) {
   const Collective planned =
       collective == Collective::barrier ? Collective::all_reduce : collective;
@@ -171,11 +170,11 @@ int expect_sound_candidates(const Predictor& predictor, Collective collective,
     if (why_no_nccl_plan(planned, algorithm)) continue;
     for (const Protocol protocol : protocols) {
       const NcclFunction function = *function_of(collective);
-      if (!predictor.nccl()->estimate(function, algorithm, protocol, float_size)) continue;
+      if (!planner.nccl()->estimate(function, algorithm, protocol, float_size)) continue;
       SCOPED_TRACE(std::string(to_string(algorithm)) + " " + std::string(to_string(protocol)) +
                    place);
       const Candidate candidate{algorithm, protocol, 0};
-      expect_sound_answers(predictor, collective, &candidate);
+      expect_sound_answers(planner, collective, &candidate);
       ++candidates;
     }
   }
@@ -193,12 +192,12 @@ TEST_P(EveryCall, of_nccl_is_sound) {
     for (const Topology& topology : {one_node(ranks), one_gpu_per_node(ranks)}) {
       const std::string place = " on " + std::to_string(ranks) + ", " + topology.name();
       SCOPED_TRACE(place);
-      const Predictor predictor(topology, cost, collective, run, ranks, root);
-      if (predictor.nccl() == nullptr || !function_of(collective)) {
-        expect_sound_answers(predictor, collective);
+      const Planner planner({&topology, cost, collective, run, first_gpus(topology, ranks), root});
+      if (planner.nccl() == nullptr || !function_of(collective)) {
+        expect_sound_answers(planner, collective);
       } else {
         // Ring with LL and Simple runs everywhere.
-        EXPECT_GE(expect_sound_candidates(predictor, collective, place), 2);
+        EXPECT_GE(expect_sound_candidates(planner, collective, place), 2);
       }
     }
   }

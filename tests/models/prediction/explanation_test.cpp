@@ -15,9 +15,12 @@ namespace {
 
 Explanation explain_on(std::string_view machine, Collective collective, std::int64_t size) {
   const Topology topology = load_topology(find_data_file(machine, "topologies"));
-  const Predictor predictor(topology, calibration_for(topology), collective, RunSpec{},
-                            static_cast<Rank>(topology.gpus().size()));
-  return explain(predictor, Bytes{size}, Engine::native);
+  const Planner planner({&topology,
+                         calibration_for(topology),
+                         collective,
+                         RunSpec{},
+                         {topology.gpus().begin(), topology.gpus().end()}});
+  return explain(planner, Bytes{size}, Engine::native);
 }
 
 TEST(Explanation, shares_are_the_whole_time) {

@@ -28,8 +28,8 @@ class RankingOf : public testing::TestWithParam<Case> {
  protected:
   RankingOf()
       : topology_(load_topology(find_data_file(GetParam().topology, "topologies"))),
-        predictor_(topology_, test::default_calibration(), Collective::all_reduce, run(),
-                   GetParam().ranks) {}
+        planner_({&topology_, test::default_calibration(), Collective::all_reduce, run(),
+                  first_gpus(topology_, GetParam().ranks)}) {}
 
   static RunSpec run() {
     RunSpec run;
@@ -39,7 +39,7 @@ class RankingOf : public testing::TestWithParam<Case> {
 
   /// By cable that is used: the whole call's time when it has that share of its bandwidth.
   std::map<LinkId, double> try_all(double share) const {
-    const Predictor::Call call = predictor_.call(size_);
+    const CallPlan call = planner_.plan(size_);
     const Wiring& wiring = call.layout->wiring;
     std::map<LinkId, Disturbance> of_cable;
     for (ResourceId id = 0; id < wiring.origins.size(); ++id) {
@@ -51,7 +51,7 @@ class RankingOf : public testing::TestWithParam<Case> {
     }
     std::map<LinkId, double> times;
     for (const auto& [cable, disturbance] : of_cable) {
-      Execution execution = predictor_.execution(call);
+      Execution execution = execution_of(call);
       execution.disturbance = &disturbance;
       const auto fabric = make_fabric(Engine::native);
       times[cable] = execute(execution, *fabric).time.value;
@@ -60,7 +60,7 @@ class RankingOf : public testing::TestWithParam<Case> {
   }
 
   Topology topology_;
-  Predictor predictor_;
+  Planner planner_;
   Bytes size_{GetParam().bytes};
 };
 
@@ -68,7 +68,7 @@ constexpr double share = 0.25;
 
 TEST_P(RankingOf, equals_trying_every_cable) {
   const RankingEffort everything{.healthy = 1'000'000'000, .transfers = 100'000'000'000};
-  const FaultRanking ranking = rank_links(predictor_, size_, share, everything);
+  const FaultRanking ranking = rank_links(planner_.plan(size_), share, everything);
   const std::map<LinkId, double> times = try_all(share);
   const double tolerance = 1e-2;  // of a steady state
   double last = ranking.links.front().time.value;
@@ -87,7 +87,7 @@ TEST_P(RankingOf, equals_trying_every_cable) {
 
 TEST_P(RankingOf, bounds_hold_of_every_cable) {
   const RankingEffort healthy_alone{.healthy = 1'000'000'000, .transfers = 0};
-  const FaultRanking ranking = rank_links(predictor_, size_, share, healthy_alone);
+  const FaultRanking ranking = rank_links(planner_.plan(size_), share, healthy_alone);
   const std::map<LinkId, double> times = try_all(share);
   for (const RankedLink& ranked : ranking.links) {
     ASSERT_EQ(ranked.origin, TimeOrigin::bounds);

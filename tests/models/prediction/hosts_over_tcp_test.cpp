@@ -6,25 +6,28 @@
 
 #include "models/calibration/calibration_file.h"
 #include "models/imports/machine.h"
-#include "models/prediction/predictor.h"
+#include "models/prediction/prediction.h"
 
 namespace collsim {
 namespace {
 
 class HostsOverTcp : public testing::Test {
  protected:
-  Predictor on(const std::string& machine, const std::string& variable = {},
-               const std::string& value = {}) {
+  Planner on(const std::string& machine, const std::string& variable = {},
+             const std::string& value = {}) {
     topology_ = load_machine(machine).topology;
     RunSpec run;
     run.schedule = ScheduleKind::nccl;
     if (!variable.empty()) run.variables[variable] = value;
-    const auto ranks = static_cast<Rank>(topology_.gpus().size());
-    return {topology_, calibration_for(topology_), Collective::all_reduce, run, ranks};
+    return Planner({&topology_,
+                    calibration_for(topology_),
+                    Collective::all_reduce,
+                    run,
+                    {topology_.gpus().begin(), topology_.gpus().end()}});
   }
 
-  static bool warns_of_tcp(const Predictor& predictor) {
-    for (const std::string& warning : predictor.warnings()) {
+  static bool warns_of_tcp(const Planner& planner) {
+    for (const std::string& warning : planner.warnings()) {
       if (warning.find("TCP") != std::string::npos) return true;
     }
     return false;
@@ -36,28 +39,28 @@ class HostsOverTcp : public testing::Test {
 TEST_F(HostsOverTcp, PayForTheProxiesOfMeasuredHosts) {
   for (const auto& [variable, value] :
        {std::pair("NCCL_NET", "Socket"), std::pair("NCCL_IB_DISABLE", "1")}) {
-    const Predictor predictor = on("dgx-h100-x4", variable, value);
-    EXPECT_EQ(predictor.cost().name, "h100+h200-tcp");
-    EXPECT_TRUE(warns_of_tcp(predictor));
+    const Planner planner = on("dgx-h100-x4", variable, value);
+    EXPECT_EQ(planner.cost().name, "h100+h200-tcp");
+    EXPECT_TRUE(warns_of_tcp(planner));
     // Each GPU's proxy copies 9.9 GB/s: eight of them at most 79.2 GB/s in and out of a node, where
     // its cables carry 400. Of every byte 2 x 31 / 32 cross a node's edge.
     const Bytes size{std::int64_t{1} << 30};
-    const double seconds = predictor.simulate(size, Engine::native).time.value;
+    const double seconds = simulate(planner.plan(size), Engine::native).time.value;
     EXPECT_GT(seconds, static_cast<double>(size.count) * 2 * 31 / 32 / 79.2e9);
   }
 }
 
 TEST_F(HostsOverTcp, AreThoseWithoutRdma) {
-  const Predictor predictor = on("rtx4090-8-x4");
-  EXPECT_EQ(predictor.cost().name, "pcie+h200-tcp");
-  EXPECT_TRUE(warns_of_tcp(predictor));
+  const Planner planner = on("rtx4090-8-x4");
+  EXPECT_EQ(planner.cost().name, "pcie+h200-tcp");
+  EXPECT_TRUE(warns_of_tcp(planner));
 }
 
 TEST_F(HostsOverTcp, AreSeveral) {
-  const Predictor alone = on("dgx-h100", "NCCL_NET", "Socket");
+  const Planner alone = on("dgx-h100", "NCCL_NET", "Socket");
   EXPECT_EQ(alone.cost().name, "h100");
   EXPECT_FALSE(warns_of_tcp(alone));
-  const Predictor with_rdma = on("dgx-h100-x4");
+  const Planner with_rdma = on("dgx-h100-x4");
   EXPECT_EQ(with_rdma.cost().name, "h100");
   EXPECT_FALSE(warns_of_tcp(with_rdma));
 }

@@ -13,7 +13,8 @@
 #include <vector>
 
 #include "models/calibration/calibration_file.h"
-#include "models/prediction/predictor.h"
+#include "models/prediction/prediction.h"
+#include "models/prediction/rank_gpus.h"
 #include "sim/base/data_directory.h"
 #include "sim/execution/executor.h"
 #include "sim/execution/timeline.h"
@@ -75,13 +76,14 @@ class RankEnds : public testing::Test {
                      {"NCCL_MIN_NCHANNELS", channels},
                      {"NCCL_MAX_NCHANNELS", channels}};
     if (!row.ll_buffer.empty()) run.variables["NCCL_LL_BUFFSIZE"] = row.ll_buffer;
-    const Predictor predictor(topology_, cost_, Collective::all_reduce, run, 2);
-    const Predictor::Call call = predictor.call(Bytes{row.bytes});
+    const Planner planner(
+        {&topology_, cost_, Collective::all_reduce, run, first_gpus(topology_, 2)});
+    const CallPlan call = planner.plan(Bytes{row.bytes});
     NativeFabric fabric;
     Timeline timeline;
-    execute({call.layout->plan, call.binding, call.wiring(), predictor.cost(), call.protocol,
-             call.warps, 1, &call.layout->disturbance},
-            fabric, &timeline);
+    Execution execution = execution_of(call);
+    execution.calls = 1;
+    execute(execution, fabric, &timeline);
     std::array<double, 2> ends{};
     for (const TimelineRecord& record : timeline.records) {
       ends[record.rank] = std::max(ends[record.rank], 1e6 * record.over.value);

@@ -13,7 +13,8 @@
 #include "models/nccl/choice.h"
 #include "models/nccl/system_topology.h"
 #include "models/nccl/system_xml.h"
-#include "models/prediction/predictor.h"
+#include "models/prediction/prediction.h"
+#include "models/prediction/rank_gpus.h"
 #include "sim/algorithms/registry.h"
 #include "sim/topologies/loader.h"
 
@@ -63,8 +64,9 @@ TEST(ShippedTopologies, AllReduceByEveryAlgorithm) {
       run.algorithm = name;
       run.channels = 1;  // not NCCL's, which it would search for anew every time
       run.chunking = Chunking{};
-      const Predictor predictor(topology, cost, Collective::all_reduce, run, ranks);
-      const Prediction prediction = predictor.simulate(Bytes{1 << 18}, Engine::native);
+      const Planner planner(
+          {&topology, cost, Collective::all_reduce, run, first_gpus(topology, ranks)});
+      const Prediction prediction = simulate(planner.plan(Bytes{1 << 18}), Engine::native);
       EXPECT_GT(prediction.time.value, 0) << name;
       ++answered;
     }

@@ -13,7 +13,8 @@
 #include "models/calibration/calibration_file.h"
 #include "models/machine/plan_wiring.h"
 #include "models/machine/switch_placement.h"
-#include "models/prediction/predictor.h"
+#include "models/prediction/prediction.h"
+#include "models/prediction/rank_gpus.h"
 #include "sim/algorithms/nccl_plan.h"
 #include "sim/base/data_directory.h"
 #include "sim/topologies/loader.h"
@@ -71,15 +72,16 @@ RunSpec nccl_run(std::string_view algorithm) {
   return run;
 }
 
-Rank all_of(const Topology& topology) {
-  return static_cast<Rank>(topology.gpus().size());
+std::vector<DeviceId> all_of(const Topology& topology) {
+  return {topology.gpus().begin(), topology.gpus().end()};
 }
 
 /// Without costs but those of links.
 Prediction predict(const Topology& topology, Collective collective, std::string_view algorithm,
                    std::int64_t size) {
-  return Predictor(topology, Calibration{}, collective, nccl_run(algorithm), all_of(topology))
-      .simulate(Bytes{size}, Engine::native);
+  return simulate(
+      Planner({&topology, Calibration{}, collective, nccl_run(algorithm), all_of(topology)})
+          .plan(Bytes{size}));
 }
 
 std::string refusal(const Topology& topology, Collective collective, std::string_view algorithm) {
@@ -176,14 +178,14 @@ TEST(SwitchAlgorithms, are_refused_where_the_switches_cannot) {
 // reduce, it is Ring or Tree.
 TEST(SwitchAlgorithms, choice_and_simulation_agree) {
   const auto algorithms_on = [](const Topology& topology, Collective collective) {
-    const Predictor predictor(topology, Calibration{}, collective, nccl_run("auto"),
-                              all_of(topology));
+    const Planner planner(
+        {&topology, Calibration{}, collective, nccl_run("auto"), all_of(topology)});
     const Nccl nccl(topology, nccl_run("auto").variables);
     const auto function =
         collective == Collective::all_reduce ? NcclFunction::all_reduce : NcclFunction::all_gather;
     std::set<std::string> seen;
     for (std::int64_t size = 8; size <= 1 << 28; size *= 8) {
-      const Prediction prediction = predictor.simulate(Bytes{size}, Engine::native);
+      const Prediction prediction = simulate(planner.plan(Bytes{size}), Engine::native);
       const Choice choice = nccl.choose(function, Bytes{size});
       const std::string name = nccl_report_name(choice.algorithm);
       EXPECT_EQ(prediction.algorithm, name) << topology.name() << ", " << size;
@@ -206,16 +208,16 @@ TEST(SwitchAlgorithms, choice_and_simulation_agree) {
 // H100 are derived from H200, but nothing was measured of NVLS, which runs from 2 MiB on.
 TEST(SwitchAlgorithms, are_guessed_since_nothing_was_measured_of_them) {
   const Topology machine = shipped("dgx-h100");
-  const Predictor predictor(machine, calibration_for(machine), Collective::all_reduce,
-                            nccl_run("auto"), 8);
-  EXPECT_EQ(predictor.estimate(Bytes{1 << 20}).trust, Trust::derived);
-  const Prediction large = predictor.estimate(Bytes{1 << 30});
+  const Planner planner({&machine, calibration_for(machine), Collective::all_reduce,
+                         nccl_run("auto"), first_gpus(machine, 8)});
+  EXPECT_EQ(estimate(planner.plan(Bytes{1 << 20})).trust, Trust::derived);
+  const Prediction large = estimate(planner.plan(Bytes{1 << 30}));
   EXPECT_EQ(large.algorithm, "nvls");
   EXPECT_EQ(large.trust, Trust::guessed);
-  EXPECT_TRUE(predictor.warnings().empty());
+  EXPECT_TRUE(planner.warnings().empty());
 }
 
-// Whatever the size: no time below a bound (the predictor throws there), both engines agree, and an
+// Whatever the size: no time below a bound (the planner throws there), both engines agree, and an
 // empty call moves nothing.
 TEST(SwitchAlgorithms, answer_every_size) {
   const Topology nodes = load_text(three_nodes("true", "true"));
@@ -235,16 +237,16 @@ TEST(SwitchAlgorithms, answer_every_size) {
         Case{&nodes, Collective::all_reduce, "collnetchain"},
         Case{&hosts, Collective::all_gather, "pat"},
         Case{&hosts, Collective::reduce_scatter, "pat"}}) {
-    const Predictor predictor(*each.machine, Calibration{}, each.collective,
-                              nccl_run(each.algorithm), all_of(*each.machine));
+    const Planner planner({each.machine, Calibration{}, each.collective, nccl_run(each.algorithm),
+                           all_of(*each.machine)});
     for (const std::int64_t size : {0LL, 1LL, 7LL, 4096LL, 1000003LL, 64LL << 20}) {
-      const Prediction native = predictor.simulate(Bytes{size}, Engine::native);
+      const Prediction native = simulate(planner.plan(Bytes{size}), Engine::native);
       EXPECT_EQ(native.time.value > 0, native.transfers > 0);
       EXPECT_GE(native.time.value, native.bounds.largest().value * (1 - 1e-9));
-      const Prediction estimate = predictor.estimate(Bytes{size});
-      EXPECT_GE(estimate.time.value, estimate.bounds.largest().value * (1 - 1e-9));
+      const Prediction estimated = estimate(planner.plan(Bytes{size}));
+      EXPECT_GE(estimated.time.value, estimated.bounds.largest().value * (1 - 1e-9));
       if (size > 1 << 20) continue;
-      const Prediction simgrid = predictor.simulate(Bytes{size}, Engine::simgrid);
+      const Prediction simgrid = simulate(planner.plan(Bytes{size}), Engine::simgrid);
       EXPECT_NEAR(simgrid.time.value, native.time.value, 1e-9 * native.time.value)
           << each.algorithm << " of " << size;
     }

@@ -7,7 +7,8 @@
 #include <string>
 
 #include "models/calibration/calibration_file.h"
-#include "models/prediction/predictor.h"
+#include "models/prediction/prediction.h"
+#include "models/prediction/rank_gpus.h"
 #include "sim/base/data_directory.h"
 #include "sim/plan/checker.h"
 #include "sim/topologies/loader.h"
@@ -21,9 +22,12 @@ Prediction of_gibibyte(const Topology& topology, const std::string& algorithm,
   run.algorithm = algorithm;
   run.schedule = schedule;
   const Calibration cost = calibration_for(topology);
-  const Predictor predictor(topology, cost, Collective::all_reduce, run,
-                            static_cast<Rank>(topology.gpus().size()));
-  return predictor.simulate(Bytes{1 << 30}, Engine::native);
+  const Planner planner({&topology,
+                         cost,
+                         Collective::all_reduce,
+                         run,
+                         {topology.gpus().begin(), topology.gpus().end()}});
+  return simulate(planner.plan(Bytes{1 << 30}), Engine::native);
 }
 
 /// How many times as long as in NCCL's schedule it takes in the textbook's.
@@ -66,15 +70,17 @@ TEST(TextbookPipeline, is_plain_on_a_textbooks_machine_and_where_it_is_told) {
   RunSpec run;
   run.schedule = ScheduleKind::textbook;
   run.algorithm = "ring";
-  const Predictor plain(ideal, calibration_for(ideal), Collective::all_reduce, run, 8);
-  EXPECT_EQ(plain.run().channels, 1U);
-  EXPECT_EQ(plain.run().chunking, Chunking{});
+  const Planner plain(
+      {&ideal, calibration_for(ideal), Collective::all_reduce, run, first_gpus(ideal, 8)});
+  EXPECT_EQ(plain.spec().run.channels, 1U);
+  EXPECT_EQ(plain.spec().run.chunking, Chunking{});
   const Topology node = load_topology(find_data_file("hgx-h200", "topologies"));
   run.channels = 4;
   run.chunking = Chunking{};
-  const Predictor told(node, calibration_for(node), Collective::all_reduce, run, 8);
-  EXPECT_EQ(told.run().channels, 4U);
-  EXPECT_EQ(told.run().chunking, Chunking{});
+  const Planner told(
+      {&node, calibration_for(node), Collective::all_reduce, run, first_gpus(node, 8)});
+  EXPECT_EQ(told.spec().run.channels, 4U);
+  EXPECT_EQ(told.spec().run.chunking, Chunking{});
 }
 
 // Simple: 8 steps of 512 KiB; a ring's chunk is four of them in two slices. LL carries half of 64

@@ -7,7 +7,8 @@
 #include <string>
 
 #include "models/calibration/calibration_file.h"
-#include "models/prediction/predictor.h"
+#include "models/prediction/prediction.h"
+#include "models/prediction/rank_gpus.h"
 #include "sim/base/data_directory.h"
 #include "sim/topologies/loader.h"
 
@@ -58,7 +59,7 @@ TEST_F(ValidationOfH200, rows_faster_than_the_machine_allows_are_refused_by_line
             "beat 1984.44 us");
 }
 
-// As a predictor of the same run says; for a collective with a root with as many calls in a row.
+// As a planner of the same run says; for a collective with a root with as many calls in a row.
 TEST_F(ValidationOfH200, predictions_are_those_of_the_rows_run) {
   RecordedRow forced = row_of(Collective::all_reduce, 2, 1 << 20);
   forced.variables["NCCL_ALGO"] = "Tree";
@@ -72,15 +73,16 @@ TEST_F(ValidationOfH200, predictions_are_those_of_the_rows_run) {
   run.algorithm = "auto";
   run.nccl_version = {2, 28};
   run.variables = forced.variables;
-  const Predictor tree(topology_, cost_, Collective::all_reduce, run, 2);
+  const Planner tree({&topology_, cost_, Collective::all_reduce, run, first_gpus(topology_, 2)});
   EXPECT_EQ(validation.rows[0].predicted,
-            tree.simulate(Bytes{1 << 20}, Engine::native).mean_over_ranks);
+            simulate(tree.plan(Bytes{1 << 20}), Engine::native).mean_over_ranks);
   EXPECT_EQ(validation.rows[0].algorithm, "tree");
   run.variables.erase("NCCL_ALGO");
   run.calls = 5;
-  const Predictor broadcast(topology_, cost_, Collective::broadcast, run, 4);
+  const Planner broadcast(
+      {&topology_, cost_, Collective::broadcast, run, first_gpus(topology_, 4)});
   EXPECT_EQ(validation.rows[1].predicted,
-            broadcast.simulate(Bytes{1 << 20}, Engine::native).mean_over_ranks);
+            simulate(broadcast.plan(Bytes{1 << 20}), Engine::native).mean_over_ranks);
 }
 
 TEST_F(ValidationOfH200, rows_without_a_prediction_are_counted_by_reason) {

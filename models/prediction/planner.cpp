@@ -1,0 +1,277 @@
+#include "models/prediction/planner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "models/calibration/calibration_file.h"
+#include "models/machine/host_memory.h"
+#include "models/nccl/point_to_point.h"
+#include "models/prediction/rank_gpus.h"
+#include "models/prediction/textbook_pipeline.h"
+#include "sim/algorithms/nccl_plan.h"
+#include "sim/algorithms/nccl_point_to_point.h"
+#include "sim/base/input_error.h"
+#include "sim/cost/warps.h"
+
+namespace collsim {
+
+namespace {
+
+/// What NCCL runs in its place.
+Collective under_nccl(Collective collective) {
+  return collective == Collective::barrier ? Collective::all_reduce : collective;
+}
+
+/// The NICs of every node, in the order in which NCCL numbers them.
+std::map<std::int32_t, std::vector<DeviceId>> nics_by_node(const Topology& topology) {
+  std::map<std::int32_t, std::vector<DeviceId>> nics;
+  for (DeviceId id = 0; id < topology.devices().size(); ++id) {
+    const Device& device = topology.device(id);
+    if (device.kind == DeviceKind::nic) nics[device.node].push_back(id);
+  }
+  return nics;
+}
+
+/// By which NICs the algorithm's channels reach other nodes, where that is modelled.
+const ChannelNets* nets_of(const Nccl& nccl, std::optional<NcclAlgorithm> algorithm) {
+  if (algorithm == NcclAlgorithm::ring) return &nccl.ring_nets();
+  if (algorithm == NcclAlgorithm::tree) return &nccl.tree_nets();
+  return nullptr;
+}
+
+}  // namespace
+
+Planner::Planner(CallSpec spec) : spec_(std::move(spec)) {
+  const Calibration given = spec_.cost;
+  spec_.run = settled(spec_.run, spec_.collective, topology());
+  spec_.cost = cost_of(given);
+  if (is_nccl()) group_by_node();
+  placement_ = placement_of(topology(), spec_.gpus);
+  if (is_nccl() && ranks() > 1) {
+    start_nccl();
+    talk_tcp(given);
+  } else {
+    textbook_ = std::make_shared<const Layout>(textbook_layout());
+  }
+  bounds_.emplace(topology(), spec_.gpus, spec_.collective, spec_.root, calls());
+}
+
+Calibration Planner::cost_of(const Calibration& cost) const {
+  Calibration own = talks_tcp_ ? over_tcp(cost) : cost;
+  if (is_nccl() && !nccl_function()) own = own.of_messages();
+  return spec_.run.graph ? own.of_graph() : own;
+}
+
+std::uint32_t Planner::calls() const {
+  constexpr std::uint32_t iterations_of_benchmarks = 20;  // nccl-tests' -n
+  const bool overtake = has_root(spec_.collective) && is_nccl();
+  return spec_.run.calls.value_or(overtake ? iterations_of_benchmarks : 1);
+}
+
+/// Renames the ranks that the spec speaks of as well.
+void Planner::group_by_node() {
+  const std::vector<DeviceId> given = spec_.gpus;
+  spec_.gpus = grouped_by_node(topology(), given);
+  const auto renamed = [&](Rank rank) {
+    const auto place = std::find(spec_.gpus.begin(), spec_.gpus.end(), given.at(rank));
+    return static_cast<Rank>(place - spec_.gpus.begin());
+  };
+  if (spec_.root < given.size()) spec_.root = renamed(spec_.root);
+  for (RankFault& fault : spec_.faults.ranks) fault.rank = renamed(fault.rank);
+}
+
+void Planner::start_nccl() {
+  const RunSpec& run = spec_.run;
+  const Nccl::LocalGpus places = places_of_each_node(topology(), spec_.gpus);
+  Nccl::Variables variables = run.variables;
+  if (const auto algorithm = find_nccl_run(run.algorithm)) {
+    variables["NCCL_ALGO"] = nccl_name(*algorithm);
+  }
+  const auto per_node = static_cast<std::uint32_t>(places.size());
+  nccl_.emplace(topology(), variables, run.nccl_version, ranks() / per_node, places);
+  nccl_->set_reduction(run.reduction);
+  warnings_ = nccl_->environment().warnings;
+  if (nccl_->ranks() != ranks()) {
+    throw InputError(
+        fmt::format("{} ranks on the {} GPUs of NCCL_TOPO_FILE", ranks(), nccl_->ranks()),
+        "a file of a machine with as many GPUs");
+  }
+  if (const auto function = nccl_function()) {
+    nccl_->require_any(*function);
+  } else if (run.algorithm != "auto") {
+    throw InputError(
+        fmt::format("NCCL algorithm '{}' for {}", run.algorithm, to_string(spec_.collective)),
+        "auto: sends and receives have no algorithms to choose from");
+  }
+}
+
+/// Prices TCP where hosts have nothing else.
+void Planner::talk_tcp(const Calibration& cost) {
+  const bool over_sockets = nccl_->environment().over_sockets() || has_sockets_only(topology());
+  if (nccl_->nodes() == 1 || !over_sockets || cost.proxy.used || cost.name == "ideal") return;
+  talks_tcp_ = true;
+  spec_.cost = cost_of(cost);
+  if (!cost.over_tcp.empty()) return;
+  warnings_.push_back(fmt::format(
+      "hosts talk TCP, which was measured on none like these: messages between them cost what they "
+      "cost between H200 hosts (calibration {})",
+      spec_.cost.name));
+}
+
+/// A textbook's own machine has one channel and messages of any size unless told otherwise. A
+/// single rank has nothing to do.
+Layout Planner::textbook_layout() {
+  RunSpec& run = spec_.run;
+  if (is_nccl()) {
+    return {make_plan(spec_.collective, algorithm_names(spec_.collective).front(), placement_),
+            {.wires = {{}}}};
+  }
+  const bool ideal = cost().name == "ideal";
+  if (!run.channels) run.channels = ideal ? 1 : nccls_channels(topology(), spec_.gpus);
+  if (!run.chunking) {
+    const Protocol protocol = run.protocol.value_or(Protocol::simple);
+    run.chunking = ideal ? Chunking{} : nccls_chunking(spec_.collective, run.algorithm, protocol);
+  }
+  return lay(make_plan(spec_.collective, run.algorithm, placement_, *run.channels, spec_.root,
+                       ideal ? ChannelOrder::same : ChannelOrder::rotated),
+             {});
+}
+
+Layout Planner::lay(Plan plan, const HopRules& rules) const {
+  Wiring wiring = wire(plan, topology(), spec_.gpus, cost(), rules);
+  if (spec_.faults.empty()) return {std::move(plan), std::move(wiring)};
+  FaultyLayout faulty =
+      lay_faults(spec_.faults, plan, topology(), spec_.gpus, cost(), std::move(wiring), rules);
+  return {std::move(plan), std::move(faulty.wiring), std::move(faulty.disturbance),
+          faulty.reroutes};
+}
+
+HopRules Planner::hop_rules(const ChannelNets* nets) const {
+  const Rank per_node = ranks() / nccl_->nodes();
+  HopRules rules;
+  rules.through_host_memory = [this, per_node](Rank from, Rank to) {
+    return from / per_node == to / per_node &&
+           nccl_->through_host_memory(from % per_node, to % per_node);
+  };
+  // The NICs of a topology file are another machine's.
+  if (nets == nullptr || !nccl_->environment().topology_file.empty()) return rules;
+  rules.nics = [this, nets, per_node, nics = nics_by_node(topology())](
+                   std::uint32_t channel, Rank from, Rank to) -> std::optional<HopNics> {
+    if (from / per_node == to / per_node) return std::nullopt;
+    const auto out = nets->of(channel, from % per_node);
+    const auto in = nets->of(channel, to % per_node);
+    if (!out || !in) return std::nullopt;
+    const auto nic_of = [&](Rank rank, const ChannelNet& net) -> std::optional<DeviceId> {
+      const auto found = nics.find(topology().device(spec_.gpus[rank]).node);
+      const auto index = static_cast<std::size_t>(net.device);
+      if (found == nics.end() || index >= found->second.size()) return std::nullopt;
+      return found->second[index];
+    };
+    const auto out_nic = nic_of(from, *out);
+    const auto in_nic = nic_of(to, *in);
+    if (!out_nic || !in_nic) return std::nullopt;
+    HopNics hop{std::nullopt, *out_nic, *in_nic};
+    if (out->relay) hop.relay = spec_.gpus[from / per_node * per_node + *out->relay];
+    return hop;
+  };
+  return rules;
+}
+
+std::shared_ptr<const Layout> Planner::nccl_layout(const LayoutMemo::Key& key,
+                                                   LayoutMemo* memo) const {
+  LayoutMemo own;
+  std::shared_ptr<const Layout>& layout = (memo != nullptr ? memo : &own)->layouts[key];
+  if (layout) return layout;
+  const auto& [algorithm, count] = key;
+  Plan plan = algorithm ? make_nccl_plan(under_nccl(spec_.collective), *algorithm,
+                                         nccl_->channels(), count, spec_.root, spec_.run.in_place)
+                        : make_nccl_point_to_point_plan(spec_.collective, placement_,
+                                                        nccl_->point_to_point().channels, count,
+                                                        spec_.root);
+  layout =
+      std::make_shared<const Layout>(lay(std::move(plan), hop_rules(nets_of(*nccl_, algorithm))));
+  return layout;
+}
+
+CallPlan Planner::plan(Bytes size, LayoutMemo* memo) const {
+  if (!nccl_) return textbook_plan(size);
+  if (!nccl_function()) return message_plan(size, memo);
+  const Choice choice = nccl_->choose(*nccl_function(), size);
+  return nccl_plan(size, {choice.algorithm, choice.protocol, choice.time}, memo);
+}
+
+CallPlan Planner::plan(Bytes size, const Candidate& candidate, LayoutMemo* memo) const {
+  if (nccl_ && nccl_function()) return nccl_plan(size, candidate, memo);
+  throw InputError(
+      fmt::format("{} by NCCL's {}", to_string(spec_.collective), nccl_name(candidate.algorithm)),
+      "a collective that NCCL tunes, of several ranks, under NCCL's rules");
+}
+
+CallPlan Planner::textbook_plan(Bytes size) const {
+  const RunSpec& run = spec_.run;
+  const Protocol protocol = run.protocol.value_or(Protocol::simple);
+  return {this,
+          size,
+          textbook_,
+          Binding(textbook_->plan, size, size_of(run.reduction.type),
+                  run.chunking.value_or(Chunking{})),
+          protocol,
+          full_warps(protocol),
+          is_nccl() ? "none" : run.algorithm};
+}
+
+NcclCall Planner::nccl_call(Bytes size, Protocol protocol) const {
+  NcclCall call;
+  call.size = size;
+  call.element_size = size_of(spec_.run.reduction.type);
+  call.protocol = protocol;
+  call.nodes = nccl_->nodes();
+  call.version = static_cast<std::uint32_t>(nccl_->version().minor_number);
+  const PerProtocol<Bytes>& buffers = nccl_->environment().buffer_size;
+  call.buffers.ll = buffers[index_of(Protocol::ll)];
+  call.buffers.ll128 = buffers[index_of(Protocol::ll128)];
+  call.buffers.simple = buffers[index_of(Protocol::simple)];
+  return call;
+}
+
+CallPlan Planner::nccl_plan(Bytes asked, const Candidate& chosen, LayoutMemo* memo) const {
+  const Bytes size =
+      spec_.collective == Collective::barrier ? size_of(spec_.run.reduction.type) : asked;
+  const LaunchSize launch = nccl_->launch(chosen.algorithm, chosen.protocol, size);
+  NcclCall call = nccl_call(size, chosen.protocol);
+  call.algorithm = chosen.algorithm;
+  call.stripes = chosen.algorithm == NcclAlgorithm::collnet_direct
+                     ? nccl_->channels().collnet.stripes()
+                     : nccl_->channels().nvls.stripes();
+  call.threads = launch.threads;
+  call.buffers.nvls_chunk = nccl_->nvls_chunk(chosen.algorithm);
+  constexpr std::uint32_t threads_per_warp = 32;
+  const auto layout = nccl_layout({chosen.algorithm, launch.channels}, memo);
+  return with_host_memory({this, asked, layout, Binding::nccl(layout->plan, call), chosen.protocol,
+                           launch.threads / threads_per_warp, nccl_report_name(chosen.algorithm),
+                           chosen});
+}
+
+CallPlan Planner::message_plan(Bytes size, LayoutMemo* memo) const {
+  const Bytes message =
+      bytes_per_rank(spec_.collective, ranks(), size, size_of(spec_.run.reduction.type));
+  const MessageLaunch launch =
+      launch_messages(nccl_->point_to_point(), message, ranks(), nccl_->nodes());
+  NcclCall call = nccl_call(size, launch.protocol);
+  call.buffers.point_to_point_chunk = launch.chunk;
+  constexpr std::uint32_t warps_of_kernel = 20;  // NCCL's sends and receives always launch all
+  const auto layout = nccl_layout({std::nullopt, launch.parts}, memo);
+  return with_host_memory({this, size, layout, Binding::nccl(layout->plan, call), launch.protocol,
+                           warps_of_kernel, "p2p"});
+}
+
+CallPlan Planner::with_host_memory(CallPlan plan) const {
+  if (!loads_host_memory(plan.wiring())) return plan;
+  Wiring wiring = plan.wiring();
+  set_host_memory(wiring, plan.plan(), plan.binding, spec_.gpus, plan.protocol, cost());
+  plan.own_wiring = std::make_shared<const Wiring>(std::move(wiring));
+  return plan;
+}
+
+}  // namespace collsim

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "models/analytic/bounds.h"
+#include "models/analytic/estimate.h"
+#include "models/analytic/model_floor.h"
+#include "models/prediction/planner.h"
+#include "sim/cost/trust.h"
+#include "sim/execution/executor.h"
+#include "sim/fabric/engine.h"
+
+namespace collsim {
+
+/// How long one call takes, and how far that is from what is possible.
+struct Prediction {
+  Bytes size;
+  Seconds time;             ///< until the last rank is done
+  Seconds mean_over_ranks;  ///< of their own ends, as benchmarks print it; 0 for an estimate
+  std::string algorithm;
+  Protocol protocol = Protocol::simple;
+  std::uint32_t channels = 1;            ///< that carried data
+  std::optional<Seconds> nccl_estimate;  ///< what NCCL itself expects, where it tunes the call
+  std::optional<double> wire_factor;     ///< of NCCL's algorithm (wire_factor()), under its rules
+  Bounds bounds;                         ///< of the machine
+  ModelFloor floor;                      ///< of the model
+  Trust trust = Trust::exact;
+  std::optional<EstimateMethod> method;  ///< of an estimate; none: simulated
+  std::optional<FormTerms> form;         ///< of an estimate by a closed form, where it has one
+  std::uint64_t transfers = 0;           ///< messages simulated; 0 for an estimate
+};
+
+// Answers for a planned call. They change nothing: threads may ask at the same time, also of one
+// plan (but SimGrid, which knows one simulation a process). Every prediction is checked against its
+// bounds and the model's floor: one that is below (by more than rounding) is a bug of ours and
+// throws std::logic_error.
+
+/// By simulation. Throws HangError where a fault keeps the call from ever ending.
+Prediction simulate(const CallPlan& call, Engine engine = Engine::native);
+/// By the analytic model.
+Prediction estimate(const CallPlan& call);
+/// What is known without a time.
+Prediction outline(const CallPlan& call);
+/// Where the time goes if no link were shared.
+CriticalPath critical_path(const CallPlan& call);
+/// The `mean_over_ranks` of simulate() had the machine other costs, not compared with bounds: for
+/// fitting. No faults; there must be proxies with these costs where there are with the planner's.
+Seconds mean_time(const CallPlan& call, const Calibration& cost);
+
+/// The call as execute() takes it; refers to it.
+Execution execution_of(const CallPlan& call);
+
+}  // namespace collsim

@@ -1,0 +1,68 @@
+// Planners and plans change nothing when they are asked: threads that share them get the answers
+// that one thread gets.
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "models/calibration/calibration_choice.h"
+#include "models/prediction/prediction.h"
+#include "models/prediction/rank_gpus.h"
+#include "sim/base/data_directory.h"
+#include "sim/base/parallel.h"
+#include "sim/topologies/loader.h"
+
+namespace collsim {
+namespace {
+
+/// All that an answer consists of.
+std::vector<double> answer(const CallPlan& call) {
+  const Prediction simulated = simulate(call);
+  const Prediction estimated = estimate(call);
+  return {simulated.time.value,
+          simulated.mean_over_ranks.value,
+          static_cast<double>(simulated.transfers),
+          simulated.bounds.largest().value,
+          simulated.floor.largest().value,
+          estimated.time.value,
+          critical_path(call).latency.value,
+          mean_time(call, call.planner->spec().cost).value};
+}
+
+TEST(Threads, get_the_answers_that_one_thread_gets) {
+  const Topology topology = load_topology(find_data_file("hgx-h200", "topologies"));
+  CallSpec spec{&topology, calibration_for(topology)};
+  spec.gpus = first_gpus(topology, 8);
+  CallSpec over_host_memory = spec;
+  over_host_memory.run.variables = {{"NCCL_P2P_DISABLE", "1"}};
+  CallSpec messages = spec;
+  messages.collective = Collective::all_to_all;
+  CallSpec textbook = spec;
+  textbook.run.schedule = ScheduleKind::textbook;
+  const std::vector<Planner> planners{Planner(spec), Planner(over_host_memory), Planner(messages),
+                                      Planner(textbook)};
+  std::vector<CallPlan> plans;
+  for (const Planner& planner : planners) {
+    LayoutMemo memo;
+    for (const std::int64_t size : {64LL, 1LL << 16, 1LL << 20}) {
+      plans.push_back(planner.plan(Bytes{size}, &memo));
+    }
+  }
+  std::vector<std::vector<double>> serial;
+  for (const CallPlan& plan : plans) serial.push_back(answer(plan));
+
+  constexpr std::size_t rounds = 6;  // every second one shares plans, the others plan anew
+  std::vector<std::vector<double>> parallel(rounds * plans.size());
+  for_each_in_parallel(parallel.size(), 8, [&](std::size_t i) {
+    const CallPlan& shared = plans[i % plans.size()];
+    const bool anew = i / plans.size() % 2 == 1;
+    parallel[i] = answer(anew ? shared.planner->plan(shared.size) : shared);
+  });
+  for (std::size_t i = 0; i < parallel.size(); ++i) {
+    EXPECT_EQ(parallel[i], serial[i % plans.size()]) << i;
+  }
+}
+
+}  // namespace
+}  // namespace collsim
