@@ -8,6 +8,7 @@
 #include "sim/execution/executor.h"
 #include "sim/execution/wiring.h"
 #include "sim/fabric/engine.h"
+#include "sim/fabric/simgrid_fabric.h"
 
 namespace collsim {
 namespace {
@@ -25,6 +26,7 @@ Wiring switch_wiring(const Plan& plan) {
 }
 
 void run_ring(benchmark::State& state, Engine engine) {
+  if (engine == Engine::simgrid && !has_simgrid()) state.SkipWithError("built without SimGrid");
   const auto ranks = static_cast<Rank>(state.range(0));
   const Plan plan = make_plan(Collective::all_reduce, "ring", uniform_placement(ranks));
   const Wiring wiring = switch_wiring(plan);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sim/fabric/engine.h"
+#include "sim/fabric/simgrid_fabric.h"
 
 namespace collsim {
 namespace {
@@ -56,6 +57,7 @@ class Ring final : public FabricListener {
 };
 
 void run_ring(benchmark::State& state, Engine engine, std::uint32_t transfers, double stagger) {
+  if (engine == Engine::simgrid && !has_simgrid()) state.SkipWithError("built without SimGrid");
   const auto ranks = static_cast<std::uint32_t>(state.range(0));
   const std::uint32_t steps = transfers / ranks;
   for ([[maybe_unused]] auto iteration : state) {

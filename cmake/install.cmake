@@ -1,7 +1,9 @@
 include(CMakePackageConfigHelpers)
 
 install(TARGETS collsim EXPORT collsim-targets)
-install(TARGETS collsim-simgrid LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+if(COLLSIM_SIMGRID)
+  install(TARGETS collsim-simgrid LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+endif()
 install(TARGETS collsim-command RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
 foreach(layer sim models)
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/${layer}"

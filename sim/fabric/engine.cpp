@@ -12,6 +12,8 @@ namespace {
 
 constexpr std::array engines{Engine::native, Engine::simgrid, Engine::uncontended};
 
+constexpr std::array engines_without_simgrid{Engine::native, Engine::uncontended};
+
 }  // namespace
 
 std::string_view to_string(Engine engine) {
@@ -35,7 +37,12 @@ std::optional<Engine> find_engine(std::string_view name) {
 }
 
 std::span<const Engine> all_engines() {
-  return engines;
+  if (has_simgrid()) return engines;
+  return engines_without_simgrid;
+}
+
+void load_engine(Engine engine) {
+  if (engine == Engine::simgrid) load_simgrid();
 }
 
 std::unique_ptr<Fabric> make_fabric(Engine engine) {

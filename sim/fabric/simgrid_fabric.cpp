@@ -31,11 +31,23 @@ Maker load_maker() {
                    "the native engine, or an installed SimGrid");
 }
 
+Maker loaded_maker() {
+  static const Maker make = load_maker();
+  return make;
+}
+
 }  // namespace
 
 std::unique_ptr<Fabric> make_simgrid_fabric() {
-  static const Maker make = load_maker();
-  return std::unique_ptr<Fabric>(make());
+  return std::unique_ptr<Fabric>(loaded_maker()());
+}
+
+void load_simgrid() {
+  static_cast<void>(loaded_maker());
+}
+
+bool has_simgrid() {
+  return true;
 }
 
 }  // namespace collsim

@@ -14,4 +14,4 @@ run("${CMAKE_COMMAND}" -G Ninja -S "${SOURCE_DIR}/tests/package" -B "${WORK_DIR}
 run("${CMAKE_COMMAND}" --build "${WORK_DIR}/build")
 run("${CMAKE_COMMAND}" -E env "COLLSIM_DATA=${WORK_DIR}/prefix/share/collsim"
   "${WORK_DIR}/build/user")
-run("${WORK_DIR}/prefix/bin/collsim" run -t switch-8 -b 8 --engine simgrid)
+run("${WORK_DIR}/prefix/bin/collsim" run -t switch-8 -b 8 --engine "${ENGINE}")

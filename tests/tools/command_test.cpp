@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/fabric/simgrid_fabric.h"
 #include "tests/support/temporary_file.h"
 #include "tests/tools/command_outcome.h"
 #include "tools/collsim/subcommand.h"
@@ -159,7 +160,16 @@ TEST(Command, json_is_one_array_with_the_columns_as_keys) {
   EXPECT_EQ(rows[0].at("nranks"), 8);
 }
 
+TEST(Command, engine_that_the_build_lacks_is_bad_input) {
+  if (has_simgrid()) GTEST_SKIP() << "built with SimGrid";
+  const Outcome outcome = run({"run", "-t", "switch-8", "-b", "8", "--engine", "simgrid"});
+  EXPECT_EQ(outcome.status, exit_bad_input);
+  EXPECT_TRUE(outcome.out.empty());
+  EXPECT_NE(outcome.err.find("built without the simgrid engine"), std::string::npos) << outcome.err;
+}
+
 TEST(Command, engines_give_the_same_answer) {
+  if (!has_simgrid()) GTEST_SKIP() << "built without SimGrid";
   const auto time = [](const std::string& engine) {
     const Outcome outcome = run({"run", "-t", "dgx-h100-x4", "-a", "hierarchical:tree", "-b", "1M",
                                  "-e", "1M", "--format", "json", "--engine", engine});

@@ -37,7 +37,10 @@ enum class Answerer : std::uint8_t { native, simgrid, analytic };
 
 Answerer parse_engine(const std::string& name) {
   if (name == "auto" || name == "native") return Answerer::native;
-  if (name == "simgrid") return Answerer::simgrid;
+  if (name == "simgrid") {
+    load_engine(Engine::simgrid);  // nothing is printed before it is known to be there
+    return Answerer::simgrid;
+  }
   if (name == "analytic") return Answerer::analytic;
   throw InputError(fmt::format("--engine: unknown engine '{}'", name),
                    "auto, native, simgrid or analytic");

@@ -8,6 +8,7 @@
 #include "models/prediction/rank_gpus.h"
 #include "sim/base/data_directory.h"
 #include "sim/topologies/loader.h"
+#include "tests/support/engines.h"
 #include "tests/support/error_of.h"
 #include "tests/support/temporary_file.h"
 
@@ -171,8 +172,7 @@ TEST_P(MachineFaultsTest, jitter_is_seeded) {
   EXPECT_NE(time_of(one_way, {"link: node0/gpu0, jitter: 1 ms"}, 1'000'000'000, 1), once);
 }
 
-INSTANTIATE_TEST_SUITE_P(Engines, MachineFaultsTest,
-                         testing::Values(Engine::native, Engine::simgrid),
+INSTANTIATE_TEST_SUITE_P(Engines, MachineFaultsTest, testing::ValuesIn(test::fair_engines()),
                          [](const auto& engine) { return std::string(to_string(engine.param)); });
 
 std::string error_of(const char* text) {

@@ -9,6 +9,7 @@
 #include "sim/execution/binding.h"
 #include "sim/execution/executor.h"
 #include "sim/fabric/engine.h"
+#include "tests/support/engines.h"
 #include "tests/support/machines.h"
 
 namespace collsim {
@@ -29,7 +30,7 @@ std::string name_of(const testing::TestParamInfo<Case>& info) {
 
 std::vector<Case> all_cases() {
   std::vector<Case> cases;
-  for (const Engine engine : {Engine::native, Engine::simgrid}) {
+  for (const Engine engine : test::fair_engines()) {
     for (Rank ranks = 2; ranks <= 64; ++ranks) cases.push_back({engine, ranks});
   }
   return cases;

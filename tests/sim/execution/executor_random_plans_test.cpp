@@ -16,6 +16,7 @@
 #include "sim/fabric/engine.h"
 #include "sim/plan/schedule_builder.h"
 #include "tests/sim/fabric/brute_force_max_min.h"
+#include "tests/support/engines.h"
 
 namespace collsim {
 namespace {
@@ -132,7 +133,7 @@ TEST_P(ExecutorRandomPlans, end_at_the_same_time_on_all_engines) {
   BruteForceFabric brute_force;
   const double expected = time_on(brute_force);
   ASSERT_GT(expected, 0);
-  for (const Engine engine : {Engine::native, Engine::simgrid}) {
+  for (const Engine engine : test::fair_engines()) {
     const auto fabric = make_fabric(engine);
     EXPECT_NEAR(time_on(*fabric) / expected, 1, 1e-9)
         << plan.algorithm << ", " << to_string(engine);

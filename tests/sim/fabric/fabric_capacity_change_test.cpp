@@ -7,6 +7,7 @@
 
 #include "tests/sim/fabric/brute_force_max_min.h"
 #include "tests/sim/fabric/fabric_test_support.h"
+#include "tests/support/engines.h"
 
 namespace collsim {
 namespace {
@@ -200,8 +201,8 @@ TEST_P(FabricCapacityChange, agrees_with_brute_force) {
   EXPECT_GT(standing, 0U);
 }
 
-INSTANTIATE_TEST_SUITE_P(Engines, FabricCapacityChange,
-                         testing::Values(Engine::native, Engine::simgrid), engine_name);
+INSTANTIATE_TEST_SUITE_P(Engines, FabricCapacityChange, testing::ValuesIn(test::fair_engines()),
+                         engine_name);
 
 }  // namespace
 }  // namespace collsim

@@ -121,7 +121,7 @@ TEST_P(FabricEvents, a_chain_of_callbacks_keeps_its_exact_time) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Engines, FabricEvents,
-                         testing::Values(Engine::native, Engine::simgrid, Engine::uncontended),
+                         testing::ValuesIn(all_engines().begin(), all_engines().end()),
                          engine_name);
 
 }  // namespace

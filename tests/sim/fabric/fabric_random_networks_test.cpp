@@ -8,6 +8,7 @@
 
 #include "tests/sim/fabric/brute_force_max_min.h"
 #include "tests/sim/fabric/fabric_test_support.h"
+#include "tests/support/engines.h"
 
 namespace collsim {
 namespace {
@@ -154,8 +155,8 @@ TEST_P(FabricRandomNetworks, report_events_in_the_same_order_again) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Engines, FabricRandomNetworks,
-                         testing::Values(Engine::native, Engine::simgrid), engine_name);
+INSTANTIATE_TEST_SUITE_P(Engines, FabricRandomNetworks, testing::ValuesIn(test::fair_engines()),
+                         engine_name);
 
 TEST(FabricWorkloads, brute_force_loads_no_resource_beyond_its_capacity) {
   double highest = 0;

@@ -7,6 +7,7 @@
 
 #include "sim/fabric/engine.h"
 #include "tests/sim/fabric/fabric_test_support.h"
+#include "tests/support/engines.h"
 
 namespace collsim {
 namespace {
@@ -208,7 +209,7 @@ TEST_P(FabricSharing, precision_holds_from_nanoseconds_to_hours) {
   expect_end(1, 1e4);
 }
 
-INSTANTIATE_TEST_SUITE_P(Engines, FabricSharing, testing::Values(Engine::native, Engine::simgrid),
+INSTANTIATE_TEST_SUITE_P(Engines, FabricSharing, testing::ValuesIn(test::fair_engines()),
                          engine_name);
 
 }  // namespace
