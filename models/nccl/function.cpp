@@ -69,4 +69,8 @@ std::optional<NcclFunction> function_of(Collective collective) {
   return std::nullopt;
 }
 
+Collective under_nccl(Collective collective) {
+  return collective == Collective::barrier ? Collective::all_reduce : collective;
+}
+
 }  // namespace collsim

@@ -39,6 +39,8 @@ inline constexpr std::array all_nccl_protocols{Protocol::ll, Protocol::ll128, Pr
 /// The function that a collective is; nothing for those made of sends and receives. A barrier is an
 /// all_reduce of one element, which is how frameworks make one of NCCL.
 std::optional<NcclFunction> function_of(Collective collective);
+/// What NCCL runs for it: itself, but an all_reduce for a barrier.
+Collective under_nccl(Collective collective);
 
 /// The names that NCCL's logs and variables use: "AllReduce", "CollNetDirect".
 std::string_view nccl_name(NcclFunction function);

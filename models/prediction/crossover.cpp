@@ -41,9 +41,10 @@ class Field {
                        "reduce_scatter, broadcast or reduce");
     }
     function_ = *function;
+    const Collective planned = under_nccl(planner.spec().collective);
     // Which pairs there are does not depend on the size.
     for (const Candidate& candidate : planner.nccl()->choose(function_, Bytes{8}).candidates) {
-      if (!why_no_nccl_plan(collective_of(function_), candidate.algorithm)) {
+      if (!why_no_nccl_plan(planned, candidate.algorithm)) {
         ways_.emplace_back(candidate.algorithm, candidate.protocol);
       }
     }
@@ -85,16 +86,6 @@ class Field {
   }
 
  private:
-  static Collective collective_of(NcclFunction function) {
-    for (const Collective collective : all_collectives()) {
-      if (collective != Collective::barrier && function_of(collective) == function) {
-        return collective;
-      }
-    }
-    assert(false);
-    return Collective::all_reduce;
-  }
-
   const Planner& planner_;
   LayoutMemo memo_;
   NcclFunction function_ = NcclFunction::all_reduce;

@@ -18,11 +18,6 @@ namespace collsim {
 
 namespace {
 
-/// What NCCL runs in its place.
-Collective under_nccl(Collective collective) {
-  return collective == Collective::barrier ? Collective::all_reduce : collective;
-}
-
 /// The NICs of every node, in the order in which NCCL numbers them.
 std::map<std::int32_t, std::vector<DeviceId>> nics_by_node(const Topology& topology) {
   std::map<std::int32_t, std::vector<DeviceId>> nics;

@@ -24,17 +24,6 @@ struct Answer {
   std::string left_out;                  ///< why there is none
 };
 
-/// Where NCCL chooses an algorithm that is not simulated, another's time stands for it.
-void set_choice(const Planner& planner, Prediction& prediction) {
-  if (planner.nccl() == nullptr || !planner.nccl_function()) return;
-  const Choice choice = planner.nccl()->choose(*planner.nccl_function(), prediction.size);
-  const std::string algorithm = nccl_report_name(choice.algorithm);
-  if (algorithm == prediction.algorithm && choice.protocol == prediction.protocol) return;
-  prediction.algorithm = algorithm;
-  prediction.protocol = choice.protocol;
-  prediction.channels = choice.channels;
-}
-
 /// Why a row cannot be of this machine; empty where its time is possible.
 std::string why_impossible(const RecordedRow& row, Seconds bound) {
   if (row.time >= bound) return {};
@@ -90,8 +79,7 @@ class Evaluation {
   void predict(const Planner& planner, Bytes size, const std::vector<std::size_t>& rows,
                LayoutMemo& memo) {
     try {
-      Prediction prediction = simulate(planner.plan(size, &memo));
-      set_choice(planner, prediction);
+      const Prediction prediction = simulate(planner.plan(size, &memo));
       for (const std::size_t row : rows) answers_[row].prediction = prediction;
     } catch (const InputError& error) {
       leave_out(rows, error.what());

@@ -118,7 +118,6 @@ class Schedule {
         .subspan(group_begin_[group], group_begin_[group + 1] - group_begin_[group]);
   }
   std::string_view phase_name(PhaseId phase) const { return phases_[phase]; }
-  std::span<const std::string> phases() const { return phases_; }
   /// A copy in which that one program is another; its primitives name groups of this schedule.
   Schedule with_program(Rank participant, std::uint32_t lane,
                         std::vector<Primitive> primitives) const;

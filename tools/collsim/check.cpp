@@ -221,7 +221,7 @@ int check_nccl(const po::variables_map& values, std::ostream& out) {
   } else {
     const Collective asked = collective_option(values);
     // NCCL has no other barrier.
-    request.collectives.push_back(asked == Collective::barrier ? Collective::all_reduce : asked);
+    request.collectives.push_back(under_nccl(asked));
   }
   if (values.count("topology") != 0) {
     request.topologies.push_back(values["topology"].as<std::string>());

@@ -163,8 +163,7 @@ TEST_P(EveryCall, of_the_textbook_is_sound) {
 /// All that NCCL considers on a machine and that has a plan; returns how many pairs that are.
 int expect_sound_candidates(const Planner& planner, Collective collective,
                             const std::string& place) {
-  const Collective planned =
-      collective == Collective::barrier ? Collective::all_reduce : collective;
+  const Collective planned = under_nccl(collective);
   int candidates = 0;
   for (const NcclAlgorithm algorithm : all_nccl_algorithms) {
     if (why_no_nccl_plan(planned, algorithm)) continue;
