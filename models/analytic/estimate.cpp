@@ -53,8 +53,8 @@ HopCost hop_of(const Wire& wire, const Wiring& wiring, const std::vector<Usage>&
                const ProtocolCost& cost, const Chunking& chunking) {
   HopCost hop;
   hop.alpha = wire.latency + cost.alpha[static_cast<std::size_t>(wire.kind)];
-  hop.serial = cost.slice;
-  hop.rate = cost.rate.send;
+  hop.serial = cost.step;
+  hop.rate = cost.write;
   hop.slices = chunking.slices;
   hop.credits = chunking.credits;
   for (const ResourceId resource : wire.resources) {
@@ -70,12 +70,6 @@ bool alike(const HopCost& a, const HopCost& b) {
   const auto near = [](double x, double y) { return x == y || std::abs(x - y) <= 1e-12 * x; };
   return near(a.alpha.value, b.alpha.value) && near(a.rate.value, b.rate.value) &&
          near(a.port.value, b.port.value);
-}
-
-/// Whether data take a thread block longer than to send them.
-bool cost_by_touch(const ProtocolCost& cost) {
-  return cost.rate.load < unlimited || cost.rate.receive < unlimited ||
-         cost.rate.store < unlimited || cost.rate.fan < unlimited || cost.rate.other < unlimited;
 }
 
 /// The hop costs within and between nodes, where each is the same for all connections.
@@ -110,8 +104,8 @@ struct PortUse {
 std::optional<HopCost> one_port_hop(const Plan& plan, const Binding& binding, const Wiring& wiring,
                                     const ProtocolCost& cost) {
   const bool whole = binding.channels() == 1 && binding.loops(0) == 1 &&
-                     binding.chunking().slices == 1 && cost.slice.value == 0;
-  if (!whole || cost.rate.send < unlimited) return std::nullopt;
+                     binding.chunking().slices == 1 && cost.step.value == 0;
+  if (!whole || cost.write < unlimited) return std::nullopt;
   const auto connections = plan.schedule(0).connections();
   std::vector<PortUse> uses(wiring.capacities.size());
   std::optional<HopCost> hop;
@@ -132,9 +126,11 @@ std::optional<HopCost> one_port_hop(const Plan& plan, const Binding& binding, co
 std::optional<Levels> uniform_levels(const Plan& plan, const Placement& placement,
                                      const Binding& binding, const Wiring& wiring,
                                      const ProtocolCost& cost) {
-  // No form knows rounds, proxies, or slices that cost as what is done with them.
-  const Seconds by_slice = cost.fence + cost.copy_slice + cost.half_block;
-  if (cost.flags_lines() || by_slice.value > 0 || cost_by_touch(cost)) return std::nullopt;
+  // No form knows rounds, proxies, or steps that cost as what is done in them.
+  const Corrections& corrections = cost.corrections;
+  const bool by_operation =
+      (corrections.copy_step + corrections.half_block).value > 0 || cost.read < unlimited;
+  if (cost.flags_lines() || by_operation) return std::nullopt;
   const std::vector<Usage> usage = count_usage(plan, binding, wiring);
   if (needs_private_links(plan.algorithm, placement)) {
     const bool shared = std::any_of(usage.begin(), usage.end(),
@@ -144,7 +140,7 @@ std::optional<Levels> uniform_levels(const Plan& plan, const Placement& placemen
       return hop ? std::optional(Levels{hop, hop}) : std::nullopt;
     }
     // The lanes of a tree also compete for their thread block.
-    if (shared || cost.rate.send < unlimited) return std::nullopt;
+    if (shared || cost.write < unlimited) return std::nullopt;
   }
   Levels levels;
   for (std::uint32_t channel = 0; channel < binding.channels(); ++channel) {

@@ -59,7 +59,7 @@ std::vector<std::vector<Edge>> hops(const Plan& plan, const Wiring& wiring,
     const Rank to = backwards ? connections[i].src : connections[i].dst;
     // Where lines are flagged, the serial cost is not before the peer sees them.
     const bool counts = !schedule.is_agent(connections[i].src) && !cost.flags_lines();
-    const Seconds serial = counts ? cost.slice : Seconds{};
+    const Seconds serial = counts ? cost.step_of(false) : Seconds{};
     edges[from].push_back({to, (wire.latency + alpha + serial).value});
   }
   return edges;
@@ -115,9 +115,8 @@ ModelFloor model_floor(const Plan& plan, const Binding& binding, const Wiring& w
           launch + Seconds{latency_floor(plan, binding, wiring, of_protocol)}};
 }
 
-Seconds surely_needed(const ModelFloor& floor, const Unevenness& unevenness) {
-  return std::max(
-      {floor.busiest_link, (1 - unevenness.most()) * floor.busiest_block, floor.latency});
+Seconds surely_needed(const ModelFloor& floor, double jitter) {
+  return std::max({floor.busiest_link, (1 - 2 * jitter) * floor.busiest_block, floor.latency});
 }
 
 }  // namespace collsim

@@ -25,7 +25,7 @@ ModelFloor model_floor(const Plan& plan, const Binding& binding, const Wiring& w
                        const Calibration& cost, Protocol protocol);
 
 /// What no simulation may come out below: as the floor, but for a thread block whose slices all
-/// have the best luck (Unevenness).
-Seconds surely_needed(const ModelFloor& floor, const Unevenness& unevenness);
+/// have the best luck (Calibration::jitter).
+Seconds surely_needed(const ModelFloor& floor, double jitter);
 
 }  // namespace collsim

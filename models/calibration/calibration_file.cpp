@@ -32,9 +32,11 @@ constexpr std::string_view calibrations = "models/calibrations";
 /// The keys below a group of constants, or at the top, each once; none where the group is a single
 /// constant.
 template <typename Constants>
-std::vector<std::string_view> keys_below(const Constants& constants, std::string_view group) {
+std::vector<std::string_view> keys_below(const Constants& constants, std::string_view group,
+                                         std::optional<Protocol> protocol = {}) {
   std::vector<std::string_view> keys;
   for (const auto& constant : constants) {
+    if (protocol && !constant.of(*protocol)) continue;
     std::string_view rest = constant.key;
     if (!group.empty()) {
       if (!rest.starts_with(group) || rest.size() == group.size() || rest[group.size()] != '.') {
@@ -88,14 +90,19 @@ void read_constants(const YamlMapping& mapping, const Constants& constants, Owne
 }
 
 void read_protocol(const YamlValue& value, std::size_t protocol, Calibration& cost) {
-  std::vector<std::string_view> allowed = keys_below(protocol_constants, {});
-  const std::vector<std::string_view> own_keys = keys_below(thread_block_constants, {});
+  const auto of = static_cast<Protocol>(protocol);
+  std::vector<std::string_view> allowed = keys_below(protocol_constants, {}, of);
+  const std::vector<std::string_view> own_keys = keys_below(thread_block_constants, {}, of);
   allowed.insert(allowed.end(), own_keys.begin(), own_keys.end());
-  allowed.insert(allowed.end(), {"warp", "over"});
+  allowed.insert(allowed.end(), {"wire_factor", "warp", "over"});
   const YamlMapping mapping = value.mapping(allowed);
   ProtocolCost& general = cost.protocols[protocol];
   read_constants(mapping, protocol_constants, general);
   read_constants(mapping, thread_block_constants, general);
+  if (const auto factor = mapping.find("wire_factor")) {
+    constexpr ConstantRange accepted{1, 4};
+    general.wire_factor = read_constant(*factor, Quantity::factor, accepted);
+  }
   if (const auto warp = mapping.find("warp")) general.warp_granule = warp->bytes();
   const auto over = mapping.find("over");
   if (!over) return;
@@ -215,11 +222,7 @@ Calibration read_start(const YamlMapping& root, const Lineage& lineage) {
     return pace ? at_pace(cost, pace->fraction(slowest_pace)) : cost;
   }
   if (pace) pace->fail("'pace' without a calibration to scale", "'extends: ...' beside it");
-  Calibration cost;
-  for (const Protocol protocol : {Protocol::ll, Protocol::ll128, Protocol::simple}) {
-    cost.protocols[static_cast<std::size_t>(protocol)].proxy_factor = bytes_per_byte(protocol);
-  }
-  return cost;
+  return {};
 }
 
 Calibration read_lineage(const TextFile& text, const Lineage& lineage) {
@@ -238,8 +241,9 @@ Calibration read_lineage(const TextFile& text, const Lineage& lineage) {
                                          "issue",
                                          "issue_per_operation",
                                          "efficiency",
-                                         "unevenness",
-                                         "cache",
+                                         "jitter",
+                                         "message_setup",
+                                         "corrections",
                                          "proxy",
                                          "memory",
                                          "protocols",
@@ -251,7 +255,7 @@ Calibration read_lineage(const TextFile& text, const Lineage& lineage) {
   if (const auto name = root.find("over_tcp")) cost.over_tcp = name->string();
   cost.trust = read_claims(root);
   read_constants(root, machine_constants, cost);
-  if (const auto cache = root.find("cache")) cost.cache = cache->bytes();
+  read_constants(root, correction_constants, cost);
   if (const auto proxy = root.find("proxy")) cost.proxy = read_proxy(*proxy);
   if (const auto memory = root.find("memory")) read_memory(*memory, cost.memory);
   if (const auto per_protocol = root.find("protocols")) {

@@ -6,22 +6,24 @@ namespace collsim {
 
 namespace {
 
-template <typename Constants>
-void scale(const Constants& constants, ProtocolCost& cost, double pace) {
-  for (const ProtocolConstant& constant : constants) {
+template <typename Constants, typename Owner>
+void scale(const Constants& constants, Owner& owner, double pace) {
+  for (const auto& constant : constants) {
     if (!constant.scales_with_clock) continue;
-    constant.in(cost) *= constant.quantity == Quantity::rate ? 1 / pace : pace;
+    constant.in(owner) *= constant.quantity == Quantity::rate ? 1 / pace : pace;
   }
 }
 
 }  // namespace
 
 Calibration at_pace(Calibration cost, double pace) {
+  const bool sends_cost_their_own = cost.message_setup.has_value();
+  scale(machine_constants, cost, pace);
+  if (!sends_cost_their_own) cost.message_setup.reset();
+  scale(correction_constants, cost, pace);
   for (ProtocolCost& protocol : cost.protocols) {
-    const bool sends_cost_their_own = protocol.message_setup.has_value();
     scale(protocol_constants, protocol, pace);
     scale(thread_block_constants, protocol, pace);
-    if (!sends_cost_their_own) protocol.message_setup.reset();
   }
   for (auto& kinds : cost.over) {
     for (auto& own : kinds) {

@@ -114,7 +114,7 @@ Plan with_short_runs(const Plan& plan, std::size_t run, std::size_t keep) {
   shorter.algorithm = plan.algorithm;
   shorter.root = plan.root;
   shorter.channels_divide_chunks = plan.channels_divide_chunks;
-  shorter.fans_out = plan.fans_out;
+  shorter.several_peers = plan.several_peers;
   shorter.min_credits = plan.min_credits;
   shorter.schedule_of_channel = plan.schedule_of_channel;
   for (const Schedule& schedule : plan.schedules) {

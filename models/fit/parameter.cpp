@@ -24,20 +24,15 @@ void add_machine(std::vector<Parameter>& parameters, const Constants& constants)
 }
 
 template <typename Constants>
-void add(std::vector<Parameter>& parameters, const Constants& constants, const std::string& prefix,
-         const Place& place) {
+void add(std::vector<Parameter>& parameters, const Constants& constants, Protocol protocol,
+         const std::string& prefix, const Place& place) {
   for (const ProtocolConstant& constant : constants) {
+    if (!constant.of(protocol)) continue;
     const auto in = constant.in;
     parameters.push_back({fmt::format("{}.{}", prefix, constant.key), constant.quantity,
                           constant.accepted, constant.plausible, constant.meaning,
                           [place, in](Calibration& cost) -> double& { return in(place(cost)); }});
   }
-}
-
-/// A fifth more than the protocol's layout makes of data may be lost on the way.
-ConstantRange plausible_wire_factor(Protocol protocol) {
-  constexpr double max_lost = 1.2;
-  return {bytes_per_byte(protocol), max_lost * bytes_per_byte(protocol)};
 }
 
 void add_protocol(std::vector<Parameter>& parameters, Protocol protocol) {
@@ -46,15 +41,12 @@ void add_protocol(std::vector<Parameter>& parameters, Protocol protocol) {
   const Place general = [index](Calibration& cost) -> ProtocolCost& {
     return cost.protocols[index];
   };
-  add(parameters, protocol_constants, name, general);
-  std::find_if(parameters.begin(), parameters.end(), [&](const Parameter& parameter) {
-    return parameter.name == name + ".wire_factor";
-  })->plausible = plausible_wire_factor(protocol);
-  add(parameters, thread_block_constants, name, general);
-  for (std::size_t kind = 0; kind < link_kind_count; ++kind) {
+  add(parameters, protocol_constants, protocol, name, general);
+  add(parameters, thread_block_constants, protocol, name, general);
+  for (std::size_t kind = 1; kind < link_kind_count; ++kind) {  // NVLink's are the protocol's
     const std::string_view key = calibration_key(static_cast<LinkKind>(kind));
     // Where a calibration says nothing of the kind, its own begin as the protocol's.
-    add(parameters, thread_block_constants, fmt::format("{}.over.{}", name, key),
+    add(parameters, thread_block_constants, protocol, fmt::format("{}.over.{}", name, key),
         [index, kind](Calibration& cost) -> ProtocolCost& {
           auto& own = cost.over[index][kind];
           if (!own) own = cost.protocols[index];
@@ -72,6 +64,7 @@ bool is_efficiency(const Parameter& parameter) {
 std::vector<Parameter> fit_parameters() {
   std::vector<Parameter> parameters;
   add_machine(parameters, machine_constants);
+  add_machine(parameters, correction_constants);
   add_machine(parameters, host_constants);
   for (const Protocol protocol : {Protocol::ll, Protocol::ll128, Protocol::simple}) {
     add_protocol(parameters, protocol);

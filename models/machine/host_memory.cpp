@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/execution/gpu_cache.h"
+#include "models/machine/cached_share.h"
 
 namespace collsim {
 
@@ -148,17 +148,14 @@ bool loads_host_memory(const Wiring& wiring) {
 
 void set_host_memory(Wiring& wiring, const Plan& plan, const Binding& binding,
                      std::span<const DeviceId> gpus, Protocol protocol, const Calibration& cost) {
-  // What links lose to short stores is no load of memory.
-  const double loss = cost.of(protocol).wire_factor / bytes_per_byte(protocol);
   for (const auto& [memory, footprint] : footprints(wiring, plan, binding, protocol)) {
-    wiring.capacities[memory] = loss * memory_rate(cost.memory, footprint);
+    wiring.capacities[memory] = memory_rate(cost.memory, footprint);
   }
   for (ResourceId resource = 0; resource < wiring.origins.size(); ++resource) {
     if (wiring.origins[resource].host != HostShare::gpu) continue;
     const auto gpu = std::find(gpus.begin(), gpus.end(), wiring.origins[resource].id);
     const auto rank = static_cast<Rank>(gpu - gpus.begin());
-    wiring.capacities[resource] =
-        loss * both_ways_rate(cost.memory, share_in_turn(plan, binding, rank));
+    wiring.capacities[resource] = both_ways_rate(cost.memory, share_in_turn(plan, binding, rank));
   }
 }
 

@@ -42,7 +42,7 @@ ChannelLoad channel_load(const Schedule& schedule, const Binding& binding, std::
         moved += of_chunk[primitive.first_chunk + i];
       }
       if (rank < schedule.ranks()) {
-        const BytesPerSecond rate = cost.rate_of(touches_of(schedule, primitive));
+        const BytesPerSecond rate = cost.rate_of(operations_of(schedule, primitive));
         load.busy[rank] += Seconds{cost.wire_factor * moved / rate.value};
       }
       if (!sends(primitive.kind)) continue;
@@ -77,8 +77,7 @@ ResourceLoad resource_load(const Plan& plan, const Binding& binding, const Wirin
       if (!schedule.is_agent(sender)) blocks[sender].sent += on_wire;
       const Wire& wire = wiring.wires[channel][i];
       for (const ResourceId resource : wire.resources) load.resources[resource] += on_wire;
-      const double on_network = cost.proxy_factor * bytes[i];
-      for (const ResourceId resource : wire.network) load.resources[resource] += on_network;
+      for (const ResourceId resource : wire.network) load.resources[resource] += on_wire;
     }
     load.thread_blocks.push_back(std::move(blocks));
   }

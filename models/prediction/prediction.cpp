@@ -31,7 +31,7 @@ ModelFloor floor_on(const CallPlan& call, const Wiring& wiring) {
 }
 
 void check(const CallPlan& call, const Prediction& prediction) {
-  const Seconds needed = surely_needed(prediction.floor, call.planner->cost().unevenness);
+  const Seconds needed = surely_needed(prediction.floor, call.planner->cost().jitter);
   check_not_below(prediction.time, std::max(prediction.bounds.largest(), needed),
                   fmt::format("{} of {} on {} ranks", call.algorithm, to_string(call.size),
                               call.planner->ranks()));

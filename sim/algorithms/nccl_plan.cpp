@@ -172,7 +172,7 @@ Plan make_nccl_plan(Collective collective, NcclAlgorithm algorithm, const NcclCh
   Plan plan;
   plan.collective = collective;
   plan.algorithm = fmt::format("nccl_{}", to_string(algorithm));
-  plan.fans_out = algorithm == NcclAlgorithm::tree;
+  plan.several_peers = algorithm == NcclAlgorithm::tree;
   plan.root = has_root(collective) ? root : 0;
   if (algorithm == NcclAlgorithm::pat) plan.min_credits = nccl_pat_aggregation(ranks);
   // Equal schedules are one; of many ranks each takes seconds.

@@ -29,7 +29,9 @@ struct Constant {
   bool scales_with_clock = false;  ///< of thread blocks
   /// Where it stands. A constant that is optional begins there as what counts in its place.
   double& (*in)(Owner&) = nullptr;
-  bool more_is_faster = false;  ///< as of rates, though it is a share
+  /// Of a ProtocolConstant: the protocols that have it, as Protocol counts them.
+  std::array<bool, protocol_count> protocols{true, true, true};
+  bool of(Protocol protocol) const { return protocols[static_cast<std::size_t>(protocol)]; }
 };
 using MachineConstant = Constant<Calibration>;
 using ProtocolConstant = Constant<ProtocolCost>;
@@ -43,6 +45,11 @@ constexpr ConstantRange at_least(double gigabytes_per_second) {
   return {1e9 * gigabytes_per_second, std::numeric_limits<double>::infinity()};
 }
 
+constexpr std::array<bool, protocol_count> of_ll{true, false, false};
+constexpr std::array<bool, protocol_count> of_ll128{false, true, false};
+constexpr std::array<bool, protocol_count> of_simple{false, false, true};
+constexpr std::array<bool, protocol_count> of_ll128_and_simple{false, true, true};
+
 /// A PCIe link may exceed its nominal bandwidth: topologies say of PCIe what NCCL takes for usable,
 /// and good hosts exceed that. A link that carries less than half of its bandwidth is broken.
 constexpr ConstantRange plausible_efficiency{0.5, 1.5};
@@ -55,7 +62,7 @@ inline constexpr std::array machine_constants{
     MachineConstant{"launch", Quantity::time, any_value, up_to(30), "once per call", false,
                     [](Calibration& of) -> double& { return of.launch.value; }},
     MachineConstant{"launch_per_doubling", Quantity::time, any_value, up_to(2),
-                    "and for each doubling of its thread blocks", false,
+                    "and for each doubling of the channels", false,
                     [](Calibration& of) -> double& { return of.launch_per_doubling.value; }},
     MachineConstant{"graph_launch", Quantity::time, any_value, up_to(15),
                     "in place of launch in a CUDA graph", false,
@@ -69,6 +76,14 @@ inline constexpr std::array machine_constants{
     MachineConstant{"issue_per_operation", Quantity::time, any_value, up_to(4),
                     "and for each further send or receive of its group", false,
                     [](Calibration& of) -> double& { return of.issue_per_operation.value; }},
+    MachineConstant{"message_setup", Quantity::time, any_value, up_to(14),
+                    "in place of setup in sends and receives", true,
+                    [](Calibration& of) -> double& {
+                      if (!of.message_setup)
+                        of.message_setup =
+                            of.protocols[static_cast<std::size_t>(Protocol::simple)].setup;
+                      return of.message_setup->value;
+                    }},
     MachineConstant{"efficiency.nvlink", Quantity::factor, any_share, plausible_efficiency,
                     "what a link carries of its bandwidth", false,
                     [](Calibration& of) -> double& { return of.efficiency[0]; }},
@@ -81,12 +96,35 @@ inline constexpr std::array machine_constants{
     MachineConstant{"efficiency.network", Quantity::factor, any_share, plausible_efficiency,
                     "what a link carries of its bandwidth", false,
                     [](Calibration& of) -> double& { return of.efficiency[3]; }},
-    MachineConstant{"unevenness.slice", Quantity::share, ConstantRange{0, max_unevenness},
-                    any_share, "how unevenly links serve slices, by chance", false,
-                    [](Calibration& of) -> double& { return of.unevenness.slice; }},
-    MachineConstant{"unevenness.channel", Quantity::share, ConstantRange{0, max_unevenness},
-                    any_share, "how unevenly links serve channels", false,
-                    [](Calibration& of) -> double& { return of.unevenness.channel; }},
+    MachineConstant{"jitter", Quantity::share, ConstantRange{0, max_jitter}, any_share,
+                    "how unevenly links serve slices and channels", false,
+                    [](Calibration& of) -> double& { return of.jitter; }},
+};
+
+/// Corrections to the core, measured over NVLink.
+inline constexpr std::array correction_constants{
+    MachineConstant{"corrections.direct_setup", Quantity::time, any_value, up_to(8),
+                    "more setup where primitives may reach into peers' buffers", true,
+                    [](Calibration& of) -> double& { return of.corrections.direct_setup.value; }},
+    MachineConstant{"corrections.copy_step", Quantity::time, any_value, up_to(4),
+                    "more of a step that sends a slice on as it came", true,
+                    [](Calibration& of) -> double& { return of.corrections.copy_step.value; }},
+    MachineConstant{"corrections.half_block", Quantity::time, any_value, up_to(4),
+                    "more of a step in thread blocks of half the warps", true,
+                    [](Calibration& of) -> double& { return of.corrections.half_block.value; }},
+    MachineConstant{"corrections.multi_peer", Quantity::time, any_value, up_to(5),
+                    "more of a hop, or a round, of code for several peers", true,
+                    [](Calibration& of) -> double& { return of.corrections.multi_peer.value; }},
+    MachineConstant{"corrections.overlap", Quantity::share, any_share, any_share,
+                    "what a tree's lanes do more at once than one by one", false,
+                    [](Calibration& of) -> double& { return of.corrections.overlap; }},
+    MachineConstant{"corrections.link_contention", Quantity::share,
+                    ConstantRange{0, max_link_contention}, any_share,
+                    "share of a link lost where thread blocks just fill it", false,
+                    [](Calibration& of) -> double& { return of.corrections.link_contention; }},
+    MachineConstant{"corrections.hol_blocking", Quantity::share, ConstantRange{0, max_hol_blocking},
+                    any_share, "share of a link lost behind data for other GPUs", false,
+                    [](Calibration& of) -> double& { return of.corrections.hol_blocking; }},
 };
 
 /// Of the CPU threads that serve a network, and of host memory. A calibration states each group
@@ -125,19 +163,8 @@ inline constexpr std::array protocol_constants{
                      [](ProtocolCost& of) -> double& { return of.setup.value; }},
     ProtocolConstant{"setup_per_warp", Quantity::time, any_value, up_to(2),
                      "and for each warp of the thread block", true,
-                     [](ProtocolCost& of) -> double& { return of.setup_per_warp.value; }},
-    ProtocolConstant{"direct_setup", Quantity::time, any_value, up_to(8),
-                     "and where primitives may reach into peers' buffers", true,
-                     [](ProtocolCost& of) -> double& { return of.direct_setup.value; }},
-    ProtocolConstant{"message_setup", Quantity::time, any_value, up_to(14),
-                     "once per call of sends and receives", true,
-                     [](ProtocolCost& of) -> double& {
-                       if (!of.message_setup) of.message_setup = of.setup;
-                       return of.message_setup->value;
-                     }},
-    ProtocolConstant{"wire_factor", Quantity::factor, ConstantRange{1, 4}, ConstantRange{1, 4},
-                     "bytes on the wire per byte of data", false,
-                     [](ProtocolCost& of) -> double& { return of.wire_factor; }},
+                     [](ProtocolCost& of) -> double& { return of.setup_per_warp.value; },
+                     of_ll128_and_simple},
     ProtocolConstant{"alpha.nvlink", Quantity::time, any_value, up_to(60),
                      "from the wire until the peer sees it", true,
                      [](ProtocolCost& of) -> double& { return of.alpha[0].value; }},
@@ -154,106 +181,24 @@ inline constexpr std::array protocol_constants{
 
 /// Of a protocol's thread blocks; may differ by the kind of the slowest link that they work with.
 inline constexpr std::array thread_block_constants{
-    ProtocolConstant{"slice", Quantity::time, any_value, up_to(15), "serial time per slice", true,
-                     [](ProtocolCost& of) -> double& { return of.slice.value; }},
-    ProtocolConstant{"fence", Quantity::time, any_value, up_to(6),
-                     "more of it for a slice that has data", true,
-                     [](ProtocolCost& of) -> double& { return of.fence.value; }},
-    ProtocolConstant{"copy_slice", Quantity::time, any_value, up_to(4),
-                     "more of it where it is sent on as it came", true,
-                     [](ProtocolCost& of) -> double& { return of.copy_slice.value; }},
-    ProtocolConstant{"slice_per_warp", Quantity::time, any_value, up_to(0.5),
-                     "more of it for each warp", true,
-                     [](ProtocolCost& of) -> double& { return of.slice_per_warp.value; }},
-    ProtocolConstant{"half_block", Quantity::time, any_value, up_to(4),
-                     "more of it in thread blocks of half the warps", true,
-                     [](ProtocolCost& of) -> double& { return of.half_block.value; }},
-    ProtocolConstant{"fan", Quantity::time, any_value, up_to(5), "on top of alpha in trees", true,
-                     [](ProtocolCost& of) -> double& { return of.fan.value; }},
-    ProtocolConstant{"crowding", Quantity::share, ConstantRange{0, max_crowding}, any_share,
-                     "how much thread blocks slow each other down on a link", false,
-                     [](ProtocolCost& of) -> double& { return of.crowding; }},
-    ProtocolConstant{"mixing", Quantity::share, ConstantRange{0, max_mixing}, any_share,
-                     "what is lost behind data for other GPUs", false,
-                     [](ProtocolCost& of) -> double& { return of.mixing; }},
-    ProtocolConstant{"overlap", Quantity::share, any_share, any_share,
-                     "what a tree's lanes do more at once than one by one", false,
-                     [](ProtocolCost& of) -> double& { return of.overlap; }, true},
-    ProtocolConstant{"rate.load", Quantity::rate, any_value, at_least(35),
-                     "rate of a thread block that reads own data", true,
-                     [](ProtocolCost& of) -> double& { return of.rate.load.value; }},
-    ProtocolConstant{"rate.receive", Quantity::rate, any_value, at_least(25),
-                     "the same of what a peer sent", true,
-                     [](ProtocolCost& of) -> double& { return of.rate.receive.value; }},
-    ProtocolConstant{"rate.store", Quantity::rate, any_value, at_least(10),
-                     "rate at which it writes into the own buffer", true,
-                     [](ProtocolCost& of) -> double& { return of.rate.store.value; }},
-    ProtocolConstant{"rate.send", Quantity::rate, any_value, at_least(4),
-                     "rate at which it writes to a peer", true,
-                     [](ProtocolCost& of) -> double& { return of.rate.send.value; }},
-    ProtocolConstant{"rate.fan", Quantity::rate, any_value, at_least(40),
-                     "a tree's way up or down, as if once more at this rate", true,
-                     [](ProtocolCost& of) -> double& { return of.rate.fan.value; }},
-    ProtocolConstant{"rate.other", Quantity::rate, any_value, at_least(100),
-                     "and as if once more at this rate for each other one of its GPU", true,
-                     [](ProtocolCost& of) -> double& { return of.rate.other.value; }},
-    ProtocolConstant{"fetch", Quantity::rate, any_value, at_least(30),
-                     "rate of reading what has left the cache", true,
-                     [](ProtocolCost& of) -> double& { return of.fetch.value; }},
-    ProtocolConstant{"cold.load", Quantity::time, any_value, up_to(9),
-                     "more of a full round to read own data that has left the cache", true,
-                     [](ProtocolCost& of) -> double& { return of.cold_load.value; }},
-    ProtocolConstant{"cold.receive", Quantity::time, any_value, up_to(9),
-                     "more of one to read what a peer sent, if it has", true,
-                     [](ProtocolCost& of) -> double& { return of.cold_receive.value; }},
-    ProtocolConstant{"cold.fan", Quantity::time, any_value, up_to(9), "and more of that in a tree",
-                     true, [](ProtocolCost& of) -> double& { return of.cold_fan.value; }},
-    ProtocolConstant{"round.load", Quantity::time, any_value, up_to(5),
-                     "what a round waits for own data", true,
-                     [](ProtocolCost& of) -> double& { return of.round.load.value; }},
-    ProtocolConstant{"round.receive", Quantity::time, any_value, up_to(5), "for what a peer sent",
-                     true, [](ProtocolCost& of) -> double& { return of.round.receive.value; }},
-    ProtocolConstant{"round.store", Quantity::time, any_value, up_to(5),
-                     "to write into the own buffer", true,
-                     [](ProtocolCost& of) -> double& { return of.round.store.value; }},
-    ProtocolConstant{"round.send", Quantity::time, any_value, up_to(5), "to write to a peer", true,
-                     [](ProtocolCost& of) -> double& { return of.round.send.value; }},
-    ProtocolConstant{"work.load", Quantity::time, any_value, up_to(5),
-                     "a full round's work to read own data", true,
-                     [](ProtocolCost& of) -> double& { return of.work.load.value; }},
-    ProtocolConstant{"work.receive", Quantity::time, any_value, up_to(5),
-                     "its work to read what a peer sent", true,
-                     [](ProtocolCost& of) -> double& { return of.work.receive.value; }},
-    ProtocolConstant{"work.store", Quantity::time, any_value, up_to(5),
-                     "its work to write into the own buffer", true,
-                     [](ProtocolCost& of) -> double& { return of.work.store.value; }},
-    ProtocolConstant{"work.send", Quantity::time, any_value, up_to(5),
-                     "its work to write to a peer", true,
-                     [](ProtocolCost& of) -> double& { return of.work.send.value; }},
-    ProtocolConstant{"work.fan", Quantity::time, any_value, up_to(5),
-                     "more of it on a tree's way up or down", true,
-                     [](ProtocolCost& of) -> double& { return of.work.fan.value; }},
-    ProtocolConstant{"work.other", Quantity::time, any_value, up_to(5),
-                     "and for each other thread block of its GPU", true,
-                     [](ProtocolCost& of) -> double& { return of.work.other.value; }},
-    ProtocolConstant{"first.load", Quantity::time, any_value, up_to(4),
-                     "more of a slice's first round, to read own data", true,
-                     [](ProtocolCost& of) -> double& { return of.first.load.value; }},
-    ProtocolConstant{"first.receive", Quantity::time, any_value, up_to(4),
-                     "more of it to read what a peer sent", true,
-                     [](ProtocolCost& of) -> double& { return of.first.receive.value; }},
-    ProtocolConstant{"first.store", Quantity::time, any_value, up_to(4),
-                     "more of it to write into the own buffer", true,
-                     [](ProtocolCost& of) -> double& { return of.first.store.value; }},
-    ProtocolConstant{"first.send", Quantity::time, any_value, up_to(4),
-                     "more of it to write to a peer", true,
-                     [](ProtocolCost& of) -> double& { return of.first.send.value; }},
-    ProtocolConstant{"last_store", Quantity::share, any_share, any_share,
-                     "what the stores of a slice's last round take", false,
-                     [](ProtocolCost& of) -> double& { return of.last_store; }},
-    ProtocolConstant{"misaligned", Quantity::share, any_share, any_share,
-                     "how much longer stores to parts of ranks take that begin off lines", false,
-                     [](ProtocolCost& of) -> double& { return of.misaligned; }},
+    ProtocolConstant{"step", Quantity::time, any_value, up_to(15), "serial time per slice", true,
+                     [](ProtocolCost& of) -> double& { return of.step.value; }},
+    ProtocolConstant{"read", Quantity::rate, any_value, at_least(25),
+                     "rate at which a thread block loads and receives", true,
+                     [](ProtocolCost& of) -> double& { return of.read.value; }, of_simple},
+    ProtocolConstant{"write", Quantity::rate, any_value, at_least(4),
+                     "rate at which it stores and sends", true,
+                     [](ProtocolCost& of) -> double& { return of.write.value; }, of_simple},
+    ProtocolConstant{"wait", Quantity::time, any_value, up_to(5),
+                     "what a round waits for each receive and store", true,
+                     [](ProtocolCost& of) -> double& { return of.wait.value; }, of_ll},
+    ProtocolConstant{"work", Quantity::time, any_value, up_to(5),
+                     "a full round's work: LL for a send, LL128 for each operation", true,
+                     [](ProtocolCost& of) -> double& { return of.work.value; },
+                     std::array<bool, protocol_count>{true, true, false}},
+    ProtocolConstant{"first", Quantity::time, any_value, up_to(4),
+                     "more of a slice's first round for each load, receive, send", true,
+                     [](ProtocolCost& of) -> double& { return of.first.value; }, of_ll128},
 };
 
 }  // namespace collsim

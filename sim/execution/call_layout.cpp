@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "sim/cost/warps.h"
-#include "sim/execution/gpu_cache.h"
 
 namespace collsim {
 
@@ -18,19 +17,6 @@ std::uint32_t lanes_in_use(const Schedule& schedule, Rank rank) {
     if (!schedule.program(rank, lane).empty()) ++lanes;
   }
   return lanes;
-}
-
-/// Thread blocks of each rank that have something to do.
-std::vector<double> count_thread_blocks(const Plan& plan, const Binding& binding) {
-  std::vector<double> blocks(plan.ranks(), 0);
-  for (std::uint32_t channel = 0; channel < binding.channels(); ++channel) {
-    if (binding.loops(channel) == 0) continue;
-    const Schedule& schedule = plan.schedule(channel);
-    for (Rank rank = 0; rank < plan.ranks(); ++rank) {
-      if (lanes_in_use(schedule, rank) > 0) ++blocks[rank];
-    }
-  }
-  return blocks;
 }
 
 /// Programs that send, of those that a rank runs concurrently; 1 where none does.
@@ -61,14 +47,7 @@ class LayoutBuilder {
  public:
   LayoutBuilder(const Execution& execution, const ThreadBlockCosts& costs, Fabric& fabric,
                 Proxies& proxies)
-      : execution_(execution),
-        costs_(costs),
-        fabric_(fabric),
-        proxies_(proxies),
-        cold_(cost().cold_load.value > 0 || cost().fetch < unlimited
-                  ? cold_shares(execution.plan, execution.binding, execution.cost.cache)
-                  : std::vector<double>{}),
-        thread_blocks_(count_thread_blocks(execution.plan, execution.binding)) {}
+      : execution_(execution), costs_(costs), fabric_(fabric), proxies_(proxies) {}
 
   CallLayout build();
 
@@ -86,7 +65,7 @@ class LayoutBuilder {
   double speed_of(Rank rank) const {
     return execution_.disturbance == nullptr ? 1 : execution_.disturbance->speed_of(rank);
   }
-  const ProtocolCost& cost() const { return execution_.cost.of(execution_.protocol); }
+  const ProtocolCost& cost() const { return cost_of(LinkKind::nvlink); }
   const ProtocolCost& cost_of(LinkKind slowest) const {
     return costs_[static_cast<std::size_t>(slowest)];
   }
@@ -95,9 +74,7 @@ class LayoutBuilder {
   const ThreadBlockCosts& costs_;
   Fabric& fabric_;
   Proxies& proxies_;
-  const std::vector<double> cold_;           // by rank; empty: nobody waits for memory
-  const std::vector<double> thread_blocks_;  // by rank
-  RouteId free_route_ = 0;                   // loads nothing
+  RouteId free_route_ = 0;  // loads nothing
   CallLayout layout_;
 };
 
@@ -148,17 +125,17 @@ void LayoutBuilder::add_thread_blocks(std::uint32_t channel, const std::vector<L
   BlockSetting setting;
   setting.full_round =
       full_warps(execution_.protocol) * static_cast<double>(cost().warp_granule.count);
-  setting.fans_out = execution_.plan.fans_out;
+  setting.several_peers = execution_.plan.several_peers;
   for (Rank rank = 0; rank < schedule.ranks(); ++rank) {
-    setting.others = std::max(thread_blocks_[rank] - 1, 0.0);
-    setting.cold.own = rank < cold_.size() ? cold_[rank] : 0;
     const BytesPerSecond rate = shared_rate(schedule, rank, cost_of(kinds[rank]), setting);
     if (!(rate < unlimited)) continue;
-    const double overlap = setting.fans_out ? cost_of(kinds[rank]).overlap : 0;
+    const double overlap = setting.several_peers ? cost_of(kinds[rank]).corrections.overlap : 0;
     const BytesPerSecond together = speed_of(rank) * (1 + overlap) * rate;
-    // Of messages, `mixing` says what lanes that receive leave of those that send.
+    // Of messages, hol_blocking says what lanes that receive leave of those that send.
     const BytesPerSecond sent =
-        setting.fans_out ? rate_beside_kept(schedule, rank, cost_of(kinds[rank]), setting) : rate;
+        setting.several_peers
+            ? send_rate_beside_local_stores(schedule, rank, cost_of(kinds[rank]), setting)
+            : rate;
     const double share = 1.0 / sending_lanes(schedule, rank);
     blocks[rank] = ThreadBlock{fabric_.add_resource(together), rate, share * sent};
   }
@@ -208,8 +185,7 @@ void LayoutBuilder::add_workers(std::uint32_t channel, const std::vector<LinkKin
     const std::uint32_t lanes = lanes_in_use(schedule, rank);
     const std::uint32_t peers = peers_in_use(schedule, rank);
     Worker worker = worker_of(channel, rank, kinds[rank]);
-    if (lanes > 0) worker.weight = 1.0 / lanes;
-    worker.fans_out = execution_.plan.fans_out && !worker.is_agent;
+    worker.several_peers = execution_.plan.several_peers && !worker.is_agent;
     const bool two_ways = worker.shared < unlimited && lanes == 2 && !exchanges;
     const auto first = static_cast<WorkerId>(layout_.workers.size());
     for (std::uint32_t lane = 0; lane < schedule.lanes(); ++lane) {
@@ -235,26 +211,24 @@ Worker LayoutBuilder::worker_of(std::uint32_t channel, Rank rank, LinkKind slowe
   worker.channel = channel;
   worker.rank = rank;
   worker.is_agent = schedule.is_agent(rank);
-  if (rank < cold_.size()) worker.cold = cold_[rank];
   worker.loops = execution_.binding.loops(channel);
   worker.store_route = add_store_route(channel, rank);
   if (const auto& block = layout_.thread_blocks[channel][rank]) {
     worker.shared = block->rate;
     worker.part = block->part;
   }
-  worker.misaligned = misalignment(execution_.plan.collective, execution_.plan.ranks(),
-                                   execution_.binding.size(), cost().warp_granule);
   worker.speed = speed_of(rank);
-  worker.crowds = !worker.is_agent && (worker.cost->crowding > 0 || worker.cost->mixing > 0);
+  const Corrections& corrections = worker.cost->corrections;
+  worker.contends =
+      !worker.is_agent && (corrections.link_contention > 0 || corrections.hol_blocking > 0);
   return worker;
 }
 
 void LayoutBuilder::give_warps(Worker& worker, std::uint32_t warps) const {
   worker.round = warps * cost().warp_granule.count;
   worker.granule = worker.cost->granule_of(warps);
-  worker.slice_cost = worker.cost->slice + warps * worker.cost->slice_per_warp;
   if (is_half_block(execution_.protocol, execution_.warps)) {
-    worker.slice_cost += worker.cost->half_block;
+    worker.block_step = worker.cost->corrections.half_block;
   }
   if (warps == 0) return;
   worker.warps = std::min(1.0, static_cast<double>(warps) / full_warps(execution_.protocol));
@@ -284,9 +258,9 @@ CallLayout lay_out(const Execution& execution, const ThreadBlockCosts& costs, Fa
 
 Seconds alpha_of(const Execution& execution, const ThreadBlockCosts& costs,
                  const Schedule& schedule, const Connection& connection, const Wire& wire) {
-  const ProtocolCost& cost = execution.cost.of(execution.protocol);
+  const ProtocolCost& cost = costs[static_cast<std::size_t>(wire.kind)];
   const Seconds alpha = wire.latency + hop_alpha(schedule, connection, wire.kind, cost);
-  return execution.plan.fans_out ? alpha + costs[static_cast<std::size_t>(wire.kind)].fan : alpha;
+  return execution.plan.several_peers ? alpha + cost.corrections.multi_peer : alpha;
 }
 
 void add_thread_block(std::vector<ResourceId>& route, const CallLayout& layout,

@@ -20,8 +20,7 @@ namespace collsim {
 struct Fifo {
   std::uint32_t sent_slices = 0;
   std::uint32_t freed_slices = 0;
-  std::int64_t there = 0;  ///< arrived and not taken
-  double arrived = 0;      ///< so far, where a cache is known
+  std::int64_t pending = 0;  ///< arrived and not taken
   WorkerId sender = no_worker;
   WorkerId receiver = no_worker;
   RouteId route = 0;

@@ -9,10 +9,9 @@
 #include <vector>
 
 #include "sim/execution/call_layout.h"
-#include "sim/execution/crowding.h"
 #include "sim/execution/event_tags.h"
-#include "sim/execution/gpu_cache.h"
 #include "sim/execution/hang.h"
+#include "sim/execution/link_contention.h"
 #include "sim/execution/machine_changes.h"
 #include "sim/execution/proxies.h"
 #include "sim/execution/thread_block_cost.h"
@@ -32,18 +31,16 @@ class Executor final : public FabricListener {
  public:
   Executor(const Execution& execution, Fabric& fabric, Timeline* timeline)
       : execution_(execution),
-        cost_(execution.cost.of(execution.protocol)),
         costs_(thread_block_costs(execution.cost, execution.protocol)),
+        cost_(costs_[static_cast<std::size_t>(LinkKind::nvlink)]),
         startup_(execution.startup()),
         fabric_(fabric),
         timeline_(timeline),
         credits_(execution.binding.chunking().credits),
-        proxies_(execution.cost.proxy, cost_.proxy_factor, fabric),
+        proxies_(execution.cost.proxy, cost_.wire_factor, fabric),
         call_(lay_out(execution, costs_, fabric, proxies_)),
-        crowding_(execution.plan, execution.wiring, call_.launches.size()),
+        contention_(execution.plan, execution.wiring),
         changes_(execution, costs_, call_, fabric, proxies_) {
-    const bool fetches = (cost_.cold_receive + cost_.cold_fan).value > 0 || cost_.fetch < unlimited;
-    if (fetches && execution.cost.cache.count > 0) arrived_.resize(call_.launches.size());
     if (keeps_messages()) on_the_way_.resize(call_.fifos.size());
   }
 
@@ -100,8 +97,7 @@ class Executor final : public FabricListener {
   void prepare(WorkerId id, Seconds serial);
   void end_flows(WorkerId id);
   void move_bytes(WorkerId id);
-  double held_up(const Worker& worker) const;
-  double cold_received(const Worker& worker) const;
+  double contention_slowdown(const Worker& worker) const;
   void send_bytes(WorkerId id, double bytes, BytesPerSecond rate);
   void store_bytes(WorkerId id, double bytes, BytesPerSecond rate);
   void complete(WorkerId id);
@@ -131,18 +127,17 @@ class Executor final : public FabricListener {
   [[noreturn]] void fail() const;
 
   const Execution& execution_;
-  const ProtocolCost& cost_;
   const ThreadBlockCosts costs_;
+  const ProtocolCost& cost_;
   const Seconds startup_;  // of each call
   Fabric& fabric_;
   Timeline* timeline_;
   const std::uint32_t credits_;
   Proxies proxies_;
   CallLayout call_;
-  Crowding crowding_;
+  LinkContention contention_;
   MachineChanges changes_;
   std::vector<std::deque<Message>> on_the_way_;  // by fifo; only where keeps_messages()
-  std::vector<double> arrived_;  // so far, in Fifo::there's units, by rank; empty: nobody waits
   std::vector<Wakeup> wakeups_;
   Seconds over_;         // when the last rank ended
   Seconds sum_of_ends_;  // over ranks
@@ -184,7 +179,7 @@ bool Executor::messages_are_there(const Worker& worker) const {
   // Flags are in the data: of an empty message a thread block sees nothing to wait for.
   const std::int64_t needed = call_.units_awaited(worker);
   for (const ConnectionId peer : worker.peers(worker.current().receive_group)) {
-    if (call_.fifos[worker.first_fifo + peer].there < needed) return false;
+    if (call_.fifos[worker.first_fifo + peer].pending < needed) return false;
   }
   return true;
 }
@@ -227,7 +222,7 @@ void Executor::try_begin(const Wakeup& wakeup) {
 /// besides its rounds, both of two ranks 1.2).
 void Executor::prepare(WorkerId id, Seconds serial) {
   Worker& worker = call_.workers[id];
-  if (!worker.adds_slices()) {
+  if (!worker.lanes_serialize()) {
     fabric_.start_timer(serial, timer_tag(id, TimerKind::before));
     return;
   }
@@ -260,15 +255,13 @@ void Executor::record_begin(Worker& worker, const Wakeup& wakeup) {
 void Executor::move_bytes(WorkerId id) {
   Worker& worker = call_.workers[id];
   const double bytes = cost_.wire_factor * static_cast<double>(worker.bytes_of_piece());
-  const PieceSetting setting{crowding_.busy(worker.rank), cold_received(worker), ready(worker)};
-  const BytesPerSecond rate = rate_of(worker, bytes, setting);
-  crowding_.begin(worker);
+  const BytesPerSecond rate = rate_of(worker, bytes, ready(worker));
   if (timeline_ != nullptr) timeline_->records[worker.record].moving = fabric_.now();
   if (sends(worker.current().kind)) {
     send_bytes(id, bytes, rate);
   } else {
-    const double load = worker.shared < unlimited ? load_of_block(worker, setting) : 1;
-    store_bytes(id, held_up(worker) * load * bytes, load * rate);
+    const double load = worker.shared < unlimited ? load_of_block(worker) : 1;
+    store_bytes(id, contention_slowdown(worker) * load * bytes, load * rate);
   }
 }
 
@@ -277,33 +270,17 @@ void Executor::move_bytes(WorkerId id) {
 /// the other, and wait behind those writes. Of as many bytes a channel, trees of two with LL take
 /// 3 % longer on 17 channels than on 16, on which leaves and roots just fill a link, 10 on 20, 17
 /// on 24 (recordings/h200x2/tree-buffers.yaml, 4 MiB).
-double Executor::held_up(const Worker& worker) const {
-  return worker.adds_slices() ? crowding_.overfill(call_.workers[worker.other_lane]) : 1;
-}
-
-/// Of what came, the share that has left the cache of the worker's GPU: the less, the more has come
-/// since. That is what waits before it in its own FIFO, and what others brought in that time.
-double Executor::cold_received(const Worker& worker) const {
-  if (arrived_.empty() || !receives(worker.current().kind)) return 0;
-  const auto peers = worker.peers(worker.current().receive_group);
-  const double unit = call_.counts_bytes ? 1 : static_cast<double>(worker.slice_bytes);
-  double cold = 0;
-  for (const ConnectionId peer : peers) {
-    const Fifo& fifo = call_.fifos[worker.first_fifo + peer];
-    if (fifo.arrived == 0) continue;
-    const double since = static_cast<double>(fifo.there) * arrived_[worker.rank] / fifo.arrived;
-    cold += 1 - kept_share(cost_.wire_factor * unit * since, execution_.cost.cache);
-  }
-  return cold / static_cast<double>(peers.size());
+double Executor::contention_slowdown(const Worker& worker) const {
+  return worker.lanes_serialize() ? contention_.overfill(call_.workers[worker.other_lane]) : 1;
 }
 
 void Executor::send_bytes(WorkerId id, double bytes, BytesPerSecond rate) {
   Worker& worker = call_.workers[id];
-  const double load = worker.crowds && rate < unlimited ? 1 / crowding_.join(worker, rate) : 1;
+  const double load = worker.contends && rate < unlimited ? 1 / contention_.join(worker, rate) : 1;
   const auto group = worker.peers(worker.current().send_group);
   worker.flows = static_cast<std::uint32_t>(group.size());
   transfers_ += group.size();
-  const double longer = worker.is_agent ? 1 : uneven_time(worker, execution_.cost.unevenness);
+  const double longer = worker.is_agent ? 1 : jitter_factor(worker, execution_.cost.jitter);
   for (const ConnectionId peer : group) {
     const Fifo& fifo = call_.fifos[worker.first_fifo + peer];
     // A proxy's buffer that nothing limits takes all at once.
@@ -330,9 +307,8 @@ void Executor::complete(WorkerId id) {
   Worker& worker = call_.workers[id];
   if (timeline_ != nullptr) timeline_->records[worker.record].end = fabric_.now();
   const Message message{worker.bytes_of_piece(), worker.ends_slice(), worker.record};
-  crowding_.end(worker);
   if (worker.demand > 0) {
-    crowding_.leave(worker);
+    contention_.leave(worker);
     worker.demand = 0;
   }
   for (const ConnectionId peer : worker.peers(worker.current().send_group)) {
@@ -353,7 +329,7 @@ void Executor::end_piece(WorkerId id) {
   if (timeline_ != nullptr) timeline_->records[worker.record].over = fabric_.now();
   for (const ConnectionId peer : worker.peers(worker.current().receive_group)) {
     Fifo& fifo = call_.fifos[worker.first_fifo + peer];
-    fifo.there -= taken;
+    fifo.pending -= taken;
     if (!worker.ends_slice()) continue;
     ++fifo.freed_slices;
     if (fifo.proxy) {
@@ -430,12 +406,7 @@ void Executor::reach(FifoId id, const Message& message) {
 
 void Executor::arrive(FifoId id, const Message& message) {
   Fifo& fifo = call_.fifos[id];
-  const std::int64_t units = call_.units(message.bytes);
-  fifo.there += units;
-  if (!arrived_.empty()) {
-    fifo.arrived += static_cast<double>(units);
-    arrived_[call_.workers[fifo.receiver].rank] += static_cast<double>(units);
-  }
+  fifo.pending += call_.units(message.bytes);
   wake(fifo.receiver, Cause::message, message.record);
 }
 

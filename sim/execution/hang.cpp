@@ -29,7 +29,7 @@ std::string what_is_awaited(const CallLayout& layout, const Worker& worker, std:
   }
   const std::int64_t needed = layout.units_awaited(worker);
   for (const ConnectionId peer : worker.peers(primitive.receive_group)) {
-    if (layout.fifos[worker.first_fifo + peer].there >= needed) continue;
+    if (layout.fifos[worker.first_fifo + peer].pending >= needed) continue;
     return fmt::format("a message from rank {}", connections[peer].src);
   }
   for (const ConnectionId peer : worker.peers(primitive.send_group)) {

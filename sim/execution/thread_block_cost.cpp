@@ -1,7 +1,6 @@
 #include "sim/execution/thread_block_cost.h"
 
 #include <algorithm>
-#include <numeric>
 #include <span>
 
 #include "sim/cost/warps.h"
@@ -31,12 +30,10 @@ LaneLoad load_of(const Schedule& schedule, std::span<const Primitive> program,
   LaneLoad load;
   for (const Primitive& primitive : program) {
     if (sends(primitive.kind) != sent) continue;
-    Touches touches = touches_of(schedule, primitive);
-    touches.fan = setting.fans_out ? 1 : 0;
-    touches.other = setting.others;
-    const BytesPerSecond rate = busy_rate_of(cost, touches, setting.cold, setting.full_round);
+    const Operations operations = operations_of(schedule, primitive);
+    const BytesPerSecond rate = busy_rate_of(cost, operations, setting);
     chunks += primitive.chunk_count;
-    load.flows += primitive.chunk_count * (sent ? touches.send : 1);
+    load.flows += primitive.chunk_count * (sent ? operations.send : 1);
     load.seconds += primitive.chunk_count / rate.value;
   }
   return chunks > 0 ? LaneLoad{load.flows / chunks, load.seconds / chunks} : LaneLoad{};
@@ -74,18 +71,12 @@ BytesPerSecond shared_rate(const Schedule& schedule, Rank rank, const ProtocolCo
   return BytesPerSecond{load.flows / load.seconds};
 }
 
-BytesPerSecond rate_beside_kept(const Schedule& schedule, Rank rank, const ProtocolCost& cost,
-                                const BlockSetting& setting) {
+BytesPerSecond send_rate_beside_local_stores(const Schedule& schedule, Rank rank,
+                                             const ProtocolCost& cost,
+                                             const BlockSetting& setting) {
   const auto [lanes, sent, kept] = load_of(schedule, rank, cost, setting);
   if (lanes < 2 || sent.seconds == 0) return unlimited;
   return BytesPerSecond{sent.flows / (sent.seconds + kept.seconds)};
-}
-
-double misalignment(Collective collective, Rank ranks, Bytes size, Bytes granule) {
-  if (collective != Collective::all_gather || granule.count == 0) return 0;
-  const std::int64_t aligned = std::gcd(size.count / ranks, granule.count);
-  const double off = 1 - static_cast<double>(aligned) / static_cast<double>(granule.count);
-  return off * off;
 }
 
 std::vector<LinkKind> slowest_links(const Schedule& schedule, const std::vector<Wire>& wires) {

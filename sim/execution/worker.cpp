@@ -58,8 +58,8 @@ bool advance(Worker& worker, const Binding& binding) {
   return over;
 }
 
-double uneven_time(const Worker& worker, const Unevenness& unevenness) {
-  if (unevenness.most() == 0) return 1;
+double jitter_factor(const Worker& worker, double jitter) {
+  if (jitter == 0) return 1;
   const std::uint64_t place =
       (std::uint64_t{worker.loop} << 32U) ^ (std::uint64_t{worker.primitive} << 8U) ^ worker.slice;
   const std::uint64_t sender = (std::uint64_t{worker.rank} << 8U) ^ worker.lane;
@@ -68,7 +68,7 @@ double uneven_time(const Worker& worker, const Unevenness& unevenness) {
   const double of_slice = jitter_of(0, sender, place) + spread;
   const double of_channel = 0.5 + spread;
   const auto offset = [](double turns) { return 2 * (turns - std::floor(turns)) - 1; };
-  return 1 + unevenness.slice * offset(of_slice) + unevenness.channel * offset(of_channel);
+  return 1 + jitter * (offset(of_slice) + offset(of_channel));
 }
 
 TimelineRecord record_of(const Worker& worker) {

@@ -24,7 +24,7 @@ struct Worker {
   std::uint32_t channel = 0;
   Rank rank = 0;  ///< or the agent
   bool is_agent = false;
-  bool fans_out = false;  ///< runs a tree's code, which looks at several peers
+  bool several_peers = false;  ///< runs a tree's code, which looks at several peers
   std::uint32_t lane = 0;
   std::uint32_t loops = 0;
   std::uint32_t loop = 0;
@@ -36,17 +36,14 @@ struct Worker {
   std::int64_t granule = 0;      ///< of what goes on by itself: a warp's, or a round
   std::int64_t slice_bytes = 0;  ///< data of the slice that it is at,
   std::int64_t piece_bytes = 0;  ///< and of every piece of it but the last
-  Seconds slice_cost;
-  RouteId store_route = 0;            ///< of what it keeps
+  Seconds block_step;       ///< what its thread block adds to every step (Corrections::half_block)
+  RouteId store_route = 0;  ///< of what it keeps
   BytesPerSecond shared = unlimited;  ///< what the lanes of its thread block send in all
   BytesPerSecond part = unlimited;    ///< what of that is its own while all of them are busy
-  double weight = 1;                  ///< what of its thread block it is
-  double demand = 0;      ///< what it could put on links, in bytes per second, while it sends
-  double cold = 0;        ///< of the rank's own data, the share that has left the cache
-  double warps = 1;       ///< share that it has of the largest thread block's
-  double misaligned = 0;  ///< misalignment() of what it stores
+  double demand = 0;  ///< what it could put on links, in bytes per second, while it sends
+  double warps = 1;   ///< share that it has of the largest thread block's
   WorkerId other_lane = no_worker;  ///< a tree's, in the same thread block
-  bool crowds = false;              ///< whether it and others slow each other down
+  bool contends = false;            ///< whether it and others slow each other down on links
   double speed = 1;                 ///< of the rank's thread blocks
   Seconds ready_since = never;      ///< when nothing but messages kept it from beginning
   std::uint32_t flows = 0;
@@ -57,7 +54,7 @@ struct Worker {
   const Primitive& current() const { return program[primitive]; }
   std::span<const ConnectionId> peers(PeerGroupId group) const { return schedule->peers(group); }
   /// Whether what its slices cost keeps the other lane waiting.
-  bool adds_slices() const { return other_lane != no_worker; }
+  bool lanes_serialize() const { return other_lane != no_worker; }
   bool ends_slice() const { return piece + 1 == pieces; }
   /// Primitives of the call that lie behind it.
   double steps_done() const {
@@ -81,11 +78,11 @@ void begin_slice(Worker& worker, const Binding& binding);
 /// loops are over.
 bool advance(Worker& worker, const Binding& binding);
 
-/// How many times as long the slice that the worker is at takes as others: 1, give or take
-/// `unevenness`, by chance, though always the same for the same slice. It gets so much less of what
-/// it shares and is held to so much less where nothing is shared. Links carry its bytes, no more
-/// and no fewer.
-double uneven_time(const Worker& worker, const Unevenness& unevenness);
+/// How many times as long the slice that the worker is at takes as others: 1, give or take `jitter`
+/// by chance for the slice and as much for its channel, always the same for the same slice. It gets
+/// so much less of what it shares, and so much less where nothing is shared. Links carry its bytes,
+/// no more and no fewer.
+double jitter_factor(const Worker& worker, double jitter);
 
 /// What a timeline says of the slice that the worker is at, times and causes aside.
 TimelineRecord record_of(const Worker& worker);

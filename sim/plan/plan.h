@@ -160,7 +160,7 @@ struct Plan {
   /// of the whole call, and every one belongs to one channel (NCCL's sends and receives).
   bool channels_divide_chunks = false;
   /// Whether its primitives are made for several peers, as NCCL's trees are.
-  bool fans_out = false;
+  bool several_peers = false;
   /// Messages that its FIFOs must hold, or it waits for itself.
   std::uint32_t min_credits = 1;
   std::vector<Schedule> schedules;

@@ -44,7 +44,7 @@ class CalibrateCommand : public testing::Test {
                                   "-e",
                                   "4M",
                                   "--fit",
-                                  "simple.slice,simple.alpha.*"};
+                                  "simple.step,simple.alpha.*"};
     args.insert(args.end(), more.begin(), more.end());
     return args;
   }
@@ -116,7 +116,7 @@ TEST_F(CalibrateCommand, a_sick_machine_is_not_calibrated_unless_forced) {
                       "efficiency.nvlink,simple.fence",
                       {"efficiency.nvlink is", "% of the links' nominal rate"}};
   const Case of_lines{
-      "forced/4/Ring/LL128", "ll128.wire_factor,ll128.work.send", {"ll128.wire_factor is"}};
+      "forced/4/Ring/LL128", "efficiency.nvlink,ll128.work", {"efficiency.nvlink is"}};
   for (const Case& each : {of_links, of_lines}) {
     const Outcome refused = calibrate(fit_of(each));
     EXPECT_EQ(refused.status, exit_answer_is_no) << refused.err;
@@ -136,7 +136,7 @@ TEST_F(CalibrateCommand, a_sick_machine_is_not_calibrated_unless_forced) {
 
 TEST_F(CalibrateCommand, takes_the_machine_from_the_recording) {
   const Outcome outcome = calibrate({recording, "-o", output(), "--id", "forced/4/Ring/Simple/ch4",
-                                     "-e", "1M", "--fit", "simple.slice"});
+                                     "-e", "1M", "--fit", "simple.step"});
   EXPECT_EQ(outcome.status, exit_ok) << outcome.err;
   EXPECT_NE(outcome.err.find("taken to be hgx-h200-4"), std::string::npos) << outcome.err;
 }

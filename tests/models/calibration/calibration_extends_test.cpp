@@ -23,40 +23,47 @@ Calibration shipped(const char* name) {
 TEST(Extends, takes_what_the_file_does_not_say) {
   const Calibration base = shipped("hgx-h200");
   const Calibration cost =
-      test::cost_of_small_calibration("extends: hgx-h200\nprotocols: { ll: { fan: 9 us } }");
+      test::cost_of_small_calibration("extends: hgx-h200\nprotocols: { ll: { wait: 9 us } }");
   EXPECT_EQ(cost.name, "small");
   EXPECT_EQ(cost.over_tcp, "") << "its hosts are others";
   EXPECT_EQ(cost.launch, base.launch);
-  EXPECT_EQ(cost.unevenness.slice, base.unevenness.slice);
-  EXPECT_EQ(cost.unevenness.channel, base.unevenness.channel);
-  EXPECT_EQ(cost.of(Protocol::ll).fan, microseconds(9));
-  EXPECT_EQ(cost.of(Protocol::ll).slice, base.of(Protocol::ll).slice);
+  EXPECT_EQ(cost.jitter, base.jitter);
+  EXPECT_EQ(cost.of(Protocol::ll).wait, microseconds(9));
+  EXPECT_EQ(cost.of(Protocol::ll).step, base.of(Protocol::ll).step);
 }
 
 TEST(Calibration, says_what_launches_and_rounds_cost) {
   const Calibration cost = test::cost_of_small_calibration(
       "launch_per_doubling: 0.5 us\ngraph_launch: 2 us\nissue_per_operation: 3 us\n"
-      "protocols: { ll: { warp: 256 B, work: { store: 0.5 us }, first: { load: 4 us }, misaligned: "
-      "70% } }");
+      "message_setup: 6 us\njitter: 5%\ncorrections: { multi_peer: 0.2 us }\n"
+      "protocols: { ll: { warp: 256 B, work: 0.5 us }, ll128: { first: 4 us } }");
   EXPECT_EQ(cost.launch_per_doubling, microseconds(0.5));
   EXPECT_EQ(cost.graph_launch, microseconds(2));
   EXPECT_EQ(cost.issue_per_operation, microseconds(3));
-  EXPECT_EQ(cost.of(Protocol::ll).work.store, microseconds(0.5));
-  EXPECT_EQ(cost.of(Protocol::ll).first.load, microseconds(4));
-  EXPECT_EQ(cost.of(Protocol::ll).misaligned, 0.7);
-  EXPECT_NE(test::error_in_small_calibration("protocols: { ll: { first: { fan: 1 us } } }"), "")
-      << "only work knows of it";
-  EXPECT_EQ(test::error_in_small_calibration("protocols: { ll: { misaligned: 120% } }"),
-            "c.yaml:5:32: 120% is out of range; a share from 0 to 1, like 0.1 or 10%");
+  EXPECT_EQ(cost.message_setup, microseconds(6));
+  EXPECT_EQ(cost.jitter, 0.05);
+  EXPECT_EQ(cost.corrections.multi_peer, microseconds(0.2));
+  EXPECT_EQ(cost.of(Protocol::ll).work, microseconds(0.5));
+  EXPECT_EQ(cost.of(Protocol::ll128).first, microseconds(4));
+}
+
+// Each protocol has constants of its own.
+TEST(Calibration, refuses_constants_that_a_protocol_does_not_have) {
+  EXPECT_NE(test::error_in_small_calibration("protocols: { ll: { first: 1 us } }"), "");
+  EXPECT_NE(test::error_in_small_calibration("protocols: { ll128: { read: 1 GB/s } }"), "");
+  EXPECT_NE(test::error_in_small_calibration("protocols: { simple: { wait: 1 us } }"), "");
+  EXPECT_NE(
+      test::error_in_small_calibration("protocols: { ll: { over: { pcie: { setup: 1 us } } } }"),
+      "");
 }
 
 // Both would be inherited.
-TEST(Extends, can_take_back_memory_and_unevenness) {
-  const Calibration cost = test::cost_of_small_calibration(
-      "extends: hgx-h200\nmemory: none\nunevenness: { slice: 0%, channel: 0% }");
+TEST(Extends, can_take_back_memory_and_jitter) {
+  const Calibration cost =
+      test::cost_of_small_calibration("extends: hgx-h200\nmemory: none\njitter: 0%");
   EXPECT_FALSE(cost.memory.used);
   EXPECT_EQ(cost.memory.at_once, unlimited);
-  EXPECT_EQ(cost.unevenness.most(), 0);
+  EXPECT_EQ(cost.jitter, 0);
   EXPECT_FALSE(test::cost_of_small_calibration("memory: none").memory.used);
   EXPECT_EQ(test::error_in_small_calibration("memory: all"),
             "c.yaml:5:9: 'all' is no host memory; none, or { cached: ..., rate: ..., cache: ... }");
@@ -98,8 +105,8 @@ TEST(Extends, no_circle) {
 }
 
 TEST(Extends, may_lead_over_several) {
-  EXPECT_EQ(test::cost_of_small_calibration("extends: hgx-h200-4").of(Protocol::ll).slice,
-            shipped("hgx-h200").of(Protocol::ll).slice);
+  EXPECT_EQ(test::cost_of_small_calibration("extends: hgx-h200-4").of(Protocol::ll).step,
+            shipped("hgx-h200").of(Protocol::ll).step);
 }
 
 // Half as long again; what the file says itself is not scaled.
@@ -109,13 +116,13 @@ TEST(Pace, scales_what_is_extended) {
       test::cost_of_small_calibration(
           "extends: hgx-h200\npace: 150%\nprotocols: { simple: { setup: 3 us } }")
           .of(Protocol::simple);
-  EXPECT_DOUBLE_EQ(cost.slice.value, 1.5 * base.slice.value);
-  EXPECT_DOUBLE_EQ(cost.rate.send.value, base.rate.send.value / 1.5);
+  EXPECT_DOUBLE_EQ(cost.step.value, 1.5 * base.step.value);
+  EXPECT_DOUBLE_EQ(cost.write.value, base.write.value / 1.5);
   EXPECT_EQ(cost.setup, microseconds(3));
   EXPECT_DOUBLE_EQ(test::cost_of_small_calibration("extends: hgx-h200\npace: 0.5")
                        .of(Protocol::simple)
-                       .slice.value,
-                   0.5 * base.slice.value);
+                       .step.value,
+                   0.5 * base.step.value);
 }
 
 TEST(Pace, is_refused_where_it_is_wrong) {
@@ -140,12 +147,11 @@ TEST(ShippedCalibrations, follow_the_h200_by_their_clocks) {
     const Calibration cost = shipped(name);
     EXPECT_EQ(cost.launch, base.launch) << name;
     EXPECT_EQ(cost.issue, microseconds(5)) << name;
-    EXPECT_EQ(cost.unevenness.most(), 0) << name;
+    EXPECT_EQ(cost.jitter, 0) << name;
     EXPECT_FALSE(cost.memory.used) << name;
     for (const Protocol protocol : {Protocol::ll, Protocol::ll128, Protocol::simple}) {
       const ProtocolCost& own = cost.of(protocol, LinkKind::pcie);
-      EXPECT_DOUBLE_EQ(own.slice.value, pace * base.of(protocol, LinkKind::pcie).slice.value)
-          << name;
+      EXPECT_DOUBLE_EQ(own.step.value, pace * base.of(protocol, LinkKind::pcie).step.value) << name;
     }
   }
 }

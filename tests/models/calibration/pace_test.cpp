@@ -21,7 +21,8 @@ TEST(AtPace, scales_what_thread_blocks_do) {
   Calibration after = at_pace(before, 2);
   for (const Parameter& parameter : fit_parameters()) {
     const bool scales =
-        is_per_protocol(parameter.name) && !parameter.name.ends_with(".alpha.network");
+        (is_per_protocol(parameter.name) && !parameter.name.ends_with(".alpha.network")) ||
+        parameter.name.starts_with("corrections.") || parameter.name == "message_setup";
     const double factor =
         !scales || parameter.quantity == Quantity::share || parameter.quantity == Quantity::factor
             ? 1
@@ -31,15 +32,15 @@ TEST(AtPace, scales_what_thread_blocks_do) {
   }
   for (const Protocol protocol : {Protocol::ll, Protocol::ll128, Protocol::simple}) {
     EXPECT_EQ(after.of(protocol).warp_granule, before.of(protocol).warp_granule);
-    EXPECT_EQ(after.of(protocol).proxy_factor, before.of(protocol).proxy_factor);
+    EXPECT_EQ(after.of(protocol).wire_factor, before.of(protocol).wire_factor);
   }
   EXPECT_EQ(after.memory.cache, before.memory.cache);
 }
 
 TEST(AtPace, leaves_alone_what_has_no_limit) {
   const Calibration cost = at_pace({}, 2);
-  EXPECT_EQ(cost.of(Protocol::simple).rate.send, unlimited);
-  EXPECT_FALSE(cost.of(Protocol::simple).message_setup.has_value());
+  EXPECT_EQ(cost.of(Protocol::simple).write, unlimited);
+  EXPECT_FALSE(cost.message_setup.has_value());
 }
 
 }  // namespace

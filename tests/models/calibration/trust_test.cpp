@@ -87,7 +87,7 @@ TEST(Trust, what_calibrate_has_fitted_is_measured) {
   const CalibrationTrust trust =
       calibration_with(
           "extends: hgx-h200\nprovenance:\n  fitted:\n    launch: [3 us, 4 us]\n"
-          "    simple.alpha.nvlink: [1 us, 2 us]\n    ll.over.pcie.round.send: [1 us, 2 us]\n")
+          "    simple.alpha.nvlink: [1 us, 2 us]\n    ll.over.pcie.work: [1 us, 2 us]\n")
           .trust;
   EXPECT_EQ(trust.gpu, Trust::measured);
   EXPECT_EQ(trust.links[static_cast<std::size_t>(LinkKind::nvlink)], Trust::measured);

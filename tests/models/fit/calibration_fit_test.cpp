@@ -90,10 +90,8 @@ class CalibrationFitOfH200 : public testing::Test {
 
 // The truth is up to 50 % away from the start. Of four 95 % intervals all hold it, with this noise.
 TEST_F(CalibrationFitOfH200, finds_the_constants_that_made_a_recording) {
-  const std::map<std::string, double> factors{{"simple.slice", 1.5},
-                                              {"simple.alpha.nvlink", 1.5},
-                                              {"simple.rate.send", 0.6},
-                                              {"ll.round.receive", 1.4}};
+  const std::map<std::string, double> factors{
+      {"simple.step", 1.5}, {"simple.alpha.nvlink", 1.5}, {"simple.write", 0.6}, {"ll.wait", 1.4}};
   const Calibration truth = changed(factors);
   CalibrationFitOptions options;
   for (const auto& [name, factor] : factors) options.names.push_back(name);
@@ -111,12 +109,12 @@ TEST_F(CalibrationFitOfH200, finds_the_constants_that_made_a_recording) {
   EXPECT_FALSE(fit.stopped);
 }
 
-// A hop waits for the longer of alpha and what the thread block does meanwhile: with slices of 1.0
-// us and an alpha of 1.0 us, a smaller alpha would change nothing, one a fifth larger would.
+// A hop waits for the longer of alpha and what the thread block does meanwhile: with a step longer
+// than alpha, a smaller alpha would change nothing, one a fifth larger would.
 TEST_F(CalibrationFitOfH200, does_not_trust_the_slope_at_a_bend) {
   CalibrationFitOptions options;
-  options.names = {"simple.slice", "simple.alpha.nvlink"};
-  const Calibration truth = changed({{"simple.slice", 3}, {"simple.alpha.nvlink", 0.65}});
+  options.names = {"simple.step", "simple.alpha.nvlink"};
+  const Calibration truth = changed({{"simple.step", 1.1}, {"simple.alpha.nvlink", 0.65}});
   const CalibrationFit fit = fitted(recorded(truth, {"Simple"}), options);
   EXPECT_EQ(constant(fit, "simple.alpha.nvlink").determination, Determination::undetermined);
 }
@@ -125,14 +123,14 @@ TEST_F(CalibrationFitOfH200, does_not_trust_the_slope_at_a_bend) {
 // the code of trees takes.
 TEST_F(CalibrationFitOfH200, names_what_rows_do_not_determine) {
   CalibrationFitOptions options;
-  options.names = {"simple.slice", "simple.rate.fan", "simple.alpha.pcie", "ll128.slice"};
+  options.names = {"simple.step", "corrections.overlap", "simple.alpha.pcie", "ll128.step"};
   const CalibrationFit fit =
-      fitted(recorded(changed({{"simple.rate.fan", 30}}), {"Simple"}), options);
-  EXPECT_EQ(constant(fit, "simple.slice").determination, Determination::fitted);
+      fitted(recorded(changed({{"corrections.overlap", 2}}), {"Simple"}), options);
+  EXPECT_EQ(constant(fit, "simple.step").determination, Determination::fitted);
   EXPECT_EQ(constant(fit, "simple.alpha.pcie").determination, Determination::hidden);
-  EXPECT_EQ(constant(fit, "ll128.slice").determination, Determination::hidden);
+  EXPECT_EQ(constant(fit, "ll128.step").determination, Determination::hidden);
   EXPECT_EQ(constant(fit, "launch").determination, Determination::not_asked);
-  const FittedConstant& fan = constant(fit, "simple.rate.fan");
+  const FittedConstant& fan = constant(fit, "corrections.overlap");
   EXPECT_EQ(fan.determination, Determination::hidden);
   EXPECT_EQ(fan.value, fan.start);
   EXPECT_FALSE(why_kept(fan).empty());
@@ -151,24 +149,24 @@ TEST_F(CalibrationFitOfH200, one_of_two_that_only_count_together_is_kept) {
 }
 
 TEST_F(CalibrationFitOfH200, rows_held_out_do_not_count) {
-  Recording recording = recorded(changed({{"simple.slice", 1.5}}), {"Simple"});
+  Recording recording = recorded(changed({{"simple.step", 1.5}}), {"Simple"});
   for (RecordedRow& row : recording.rows) {
     if (row.ranks == 4) row.time = 10 * row.time;
   }
   FitSelection selection;
   selection.held_out.emplace_back("ranks=4");
   CalibrationFitOptions options;
-  options.names = {"simple.slice"};
+  options.names = {"simple.step"};
   const CalibrationFit fit = fitted(recording, options, selection);
-  const FittedConstant& slice = constant(fit, "simple.slice");
+  const FittedConstant& slice = constant(fit, "simple.step");
   EXPECT_NEAR(slice.value, 1.5 * slice.start, 0.05 * slice.start);
   EXPECT_EQ(fit.rows, recording.rows.size() / 2);
 }
 
 TEST_F(CalibrationFitOfH200, ends_where_told_with_the_best_so_far) {
-  const Recording recording = recorded(changed({{"simple.slice", 1.5}}), {"Simple"});
+  const Recording recording = recorded(changed({{"simple.step", 1.5}}), {"Simple"});
   CalibrationFitOptions options;
-  options.names = {"simple.slice"};
+  options.names = {"simple.step"};
   bool stepped = false;
   options.progress = [&](const std::string& what) {
     stepped = stepped || what.find("step 1") != std::string::npos;
@@ -176,16 +174,16 @@ TEST_F(CalibrationFitOfH200, ends_where_told_with_the_best_so_far) {
   options.stop = [&] { return stepped; };
   const CalibrationFit fit = fitted(recording, options);
   EXPECT_TRUE(fit.stopped);
-  const FittedConstant& slice = constant(fit, "simple.slice");
+  const FittedConstant& slice = constant(fit, "simple.step");
   EXPECT_GT(slice.value, 1.1 * slice.start);
   EXPECT_EQ(slice.most, 0);
 }
 
 // As on several threads, so on one.
 TEST_F(CalibrationFitOfH200, threads_change_nothing) {
-  const Recording recording = recorded(changed({{"simple.slice", 1.5}}), {"Simple"});
+  const Recording recording = recorded(changed({{"simple.step", 1.5}}), {"Simple"});
   CalibrationFitOptions options;
-  options.names = {"simple.slice", "simple.alpha.nvlink"};
+  options.names = {"simple.step", "simple.alpha.nvlink"};
   const CalibrationFit one = fitted(recording, options);
   options.threads = 5;
   const CalibrationFit five = fitted(recording, options);

@@ -22,10 +22,10 @@ const TextFile small{"small.yaml",
                      "date: 2026-11-21\n"
                      "protocols:\n"
                      "  ll:\n"
-                     "    slice: 1 us\n"
-                     "    fan: 2 us\n"
+                     "    step: 1 us\n"
+                     "    wait: 2 us\n"
                      "    warp: 256 B\n"
-                     "    over: { pcie: { slice: 3 us } }\n"};
+                     "    over: { pcie: { step: 3 us } }\n"};
 
 double value_of(Calibration cost, const std::string& name) {
   return parameters_named({name}).front().in(cost);
@@ -78,10 +78,10 @@ TEST(FittedCalibration, reads_back_as_it_was_fitted) {
 TEST(CalibrationText, says_what_the_file_states) {
   const CalibrationText text(small);
   EXPECT_EQ(text.name(), "small");
-  EXPECT_TRUE(text.states("ll.fan"));
+  EXPECT_TRUE(text.states("ll.wait"));
   EXPECT_TRUE(text.states("ll.over.pcie"));
-  EXPECT_TRUE(text.states("ll.over.pcie.slice"));
-  EXPECT_FALSE(text.states("ll.over.pcie.fan"));
+  EXPECT_TRUE(text.states("ll.over.pcie.step"));
+  EXPECT_FALSE(text.states("ll.over.pcie.wait"));
   EXPECT_FALSE(text.states("launch"));
 }
 
@@ -89,23 +89,24 @@ TEST(CalibrationText, adds_what_it_did_not_state) {
   CalibrationText text(small);
   text.set("launch", "7 us");
   text.set("simple.alpha.nvlink", "1 us");
-  text.set("ll.over.pcie.fan", "4 us");
+  text.set("ll.over.pcie.wait", "4 us");
   const Calibration cost = read_calibration(
       {"", "collsim: calibration/1\nname: n\nsource: s\ndate: d\n" + text.constants()});
   EXPECT_EQ(value_of(cost, "launch"), 7e-6);
   EXPECT_EQ(value_of(cost, "simple.alpha.nvlink"), 1e-6);
-  EXPECT_EQ(value_of(cost, "ll.over.pcie.fan"), 4e-6);
-  EXPECT_EQ(value_of(cost, "ll.over.pcie.slice"), 3e-6);
+  EXPECT_EQ(value_of(cost, "ll.over.pcie.wait"), 4e-6);
+  EXPECT_EQ(value_of(cost, "ll.over.pcie.step"), 3e-6);
 }
 
-// ll.over.pcie says nothing of `fan`: reading the file takes the protocol's, so moving it must too.
+// ll.over.pcie says nothing of `wait`: reading the file takes the protocol's, so moving it must
+// too.
 TEST(FitConstants, of_a_link_kind_follow_the_protocols) {
   const CalibrationText text(small);
-  const FitConstants constants(text, read_calibration(small), parameters_named({"ll.fan"}));
+  const FitConstants constants(text, read_calibration(small), parameters_named({"ll.wait"}));
   const Calibration cost = constants.at({std::log(5e-6)});
-  EXPECT_DOUBLE_EQ(value_of(cost, "ll.fan"), 5e-6);
-  EXPECT_DOUBLE_EQ(value_of(cost, "ll.over.pcie.fan"), 5e-6);
-  EXPECT_DOUBLE_EQ(value_of(cost, "ll.over.pcie.slice"), 3e-6);
+  EXPECT_DOUBLE_EQ(value_of(cost, "ll.wait"), 5e-6);
+  EXPECT_DOUBLE_EQ(value_of(cost, "ll.over.pcie.wait"), 5e-6);
+  EXPECT_DOUBLE_EQ(value_of(cost, "ll.over.pcie.step"), 3e-6);
 }
 
 TEST(FitConstants, stay_in_their_ranges) {

@@ -29,12 +29,12 @@ TEST(FitParameters, stand_for_constants_of_their_own) {
 
 TEST(FitParameters, of_a_kind_of_link_begin_as_the_protocols) {
   Calibration cost;
-  cost.protocols[0].slice = microseconds(3);
+  cost.protocols[0].step = microseconds(3);
   for (const Parameter& parameter : fit_parameters()) {
-    if (parameter.name != "ll.over.pcie.slice") continue;
+    if (parameter.name != "ll.over.pcie.step") continue;
     EXPECT_DOUBLE_EQ(parameter.in(cost), 3e-6);
   }
-  EXPECT_EQ(cost.of(Protocol::ll, LinkKind::pcie).slice, microseconds(3));
+  EXPECT_EQ(cost.of(Protocol::ll, LinkKind::pcie).step, microseconds(3));
 }
 
 }  // namespace

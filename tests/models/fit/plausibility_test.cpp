@@ -47,15 +47,15 @@ TEST(Plausibility, ranges_hold_times_rates_and_factors) {
   CalibrationFit fit;
   for (const Parameter& parameter : fit_parameters()) {
     if (parameter.name != "ll.wire_factor" && parameter.name != "launch" &&
-        parameter.name != "simple.rate.send" && parameter.name != "efficiency.nvlink") {
+        parameter.name != "simple.write" && parameter.name != "efficiency.nvlink") {
       continue;
     }
     FittedConstant constant{parameter};
     constant.determination = Determination::fitted;
-    constant.value = parameter.name == "ll.wire_factor"     ? 2.77
-                     : parameter.name == "launch"           ? 500e-6
-                     : parameter.name == "simple.rate.send" ? 1e9
-                                                            : 0.35;
+    constant.value = parameter.name == "ll.wire_factor" ? 2.77
+                     : parameter.name == "launch"       ? 500e-6
+                     : parameter.name == "simple.write" ? 1e9
+                                                        : 0.35;
     fit.constants.push_back(constant);
   }
   EXPECT_EQ(implausible_constants(fit).size(), 4U);

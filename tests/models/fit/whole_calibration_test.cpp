@@ -54,8 +54,8 @@ TEST(WholeCalibration, costs_the_same) {
 TEST(WholeCalibration, states_what_it_inherits) {
   const CalibrationText text = whole_calibration(shipped("a100"));
   EXPECT_EQ(text.name(), "a100");
-  EXPECT_TRUE(text.states("simple.over.pcie.slice"));
-  EXPECT_FALSE(text.states("simple.over.nvlink.slice")) << "as for all links";
+  EXPECT_TRUE(text.states("simple.over.pcie.step"));
+  EXPECT_FALSE(text.states("simple.over.network.step")) << "as for all links";
   EXPECT_NE(text.constants().find("warp: 256 B"), std::string::npos);
   EXPECT_NE(text.constants().find("setup: 5.292 us"), std::string::npos) << "1.4 times 3.78 us";
 }
@@ -63,7 +63,7 @@ TEST(WholeCalibration, states_what_it_inherits) {
 // A protocol's own constant does not count for links that inherit one.
 TEST(WholeCalibration, keeps_what_links_inherit) {
   expect_whole(test::small_calibration(
-      "extends: hgx-h200\nprotocols: { simple: { fan: 9 us, slice: 1 us } }"));
+      "extends: hgx-h200\nprotocols: { simple: { setup: 9 us, step: 1 us } }"));
 }
 
 // What is stated of proxies replaces all of them.

@@ -57,10 +57,10 @@ Calibration some_cost() {
   Calibration cost;
   cost.launch = microseconds(5);
   for (ProtocolCost& each : cost.protocols) {
-    each.slice = microseconds(0.5);
+    each.step = microseconds(0.5);
     each.alpha.fill(microseconds(1));
-    each.rate = {gigabytes_per_second(200), gigabytes_per_second(200), gigabytes_per_second(60),
-                 gigabytes_per_second(30),  gigabytes_per_second(250), gigabytes_per_second(4000)};
+    each.read = gigabytes_per_second(200);
+    each.write = gigabytes_per_second(40);
   }
   cost.protocols[0].wire_factor = 2;
   cost.protocols[1].wire_factor = 128.0 / 120;

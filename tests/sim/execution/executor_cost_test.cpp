@@ -18,16 +18,28 @@ namespace {
 constexpr BytesPerSecond rate = gigabytes_per_second(10);
 constexpr Seconds alpha = microseconds(1);
 
+/// As if every link were NVLink: corrections count there alone.
+Wiring over_nvlink(Wiring wiring) {
+  for (std::vector<Wire>& wires : wiring.wires) {
+    for (Wire& wire : wires) wire.kind = LinkKind::nvlink;
+  }
+  return wiring;
+}
+
 double microseconds_of(const Plan& plan, Bytes size, const Calibration& cost,
-                       const Chunking& chunking = {}) {
+                       const Chunking& chunking = {}, LinkKind kind = LinkKind::network) {
   const Binding binding(plan, size, Bytes{4}, chunking);
-  const Wiring wiring = test::private_wiring(plan, rate, alpha);
+  Wiring wiring = test::private_wiring(plan, rate, alpha);
+  if (kind == LinkKind::nvlink) wiring = over_nvlink(std::move(wiring));
   NativeFabric fabric;
   return in_microseconds(execute({plan, binding, wiring, cost, Protocol::simple}, fabric).time);
 }
 
 ProtocolCost& simple(Calibration& cost) {
   return cost.protocols[static_cast<std::size_t>(Protocol::simple)];
+}
+ProtocolCost& ll(Calibration& cost) {
+  return cost.protocols[static_cast<std::size_t>(Protocol::ll)];
 }
 
 class ExecutorCost : public testing::Test {
@@ -71,66 +83,30 @@ TEST_F(ExecutorCost, alpha_of_the_link_kind_adds_to_the_links_latency) {
 }
 
 // Each rank runs send, receive-reduce-copy-send, receive: three primitives, three slices.
-TEST_F(ExecutorCost, slice_cost_is_serial_and_also_paid_by_the_last_receive) {
-  simple(cost_).slice = microseconds(0.5);
+TEST_F(ExecutorCost, step_is_serial_and_also_paid_by_the_last_receive) {
+  simple(cost_).step = microseconds(0.5);
   EXPECT_DOUBLE_EQ(microseconds_of(plan_, size_, cost_), 4 + 3 * 0.5);
-}
-
-// Three slices of 0.5 us and 4 warps of 0.25 us each.
-TEST_F(ExecutorCost, warps_add_to_the_slice_cost) {
-  simple(cost_).slice = microseconds(0.5);
-  simple(cost_).slice_per_warp = microseconds(0.25);
-  const Binding binding(plan_, size_, Bytes{4}, {});
-  const Wiring wiring = test::private_wiring(plan_, rate, alpha);
-  NativeFabric fabric;
-  const Execution execution{plan_, binding, wiring, cost_, Protocol::simple, 4};
-  EXPECT_DOUBLE_EQ(in_microseconds(execute(execution, fabric).time), 4 + 3 * 1.5);
 }
 
 // Of the three slices two are sent, but the second is added to on the way.
 TEST_F(ExecutorCost, slices_that_are_sent_cost_no_more) {
-  simple(cost_).copy_slice = microseconds(50);
-  EXPECT_DOUBLE_EQ(microseconds_of(plan_, size_, cost_), 4);
+  cost_.corrections.copy_step = microseconds(50);
+  EXPECT_DOUBLE_EQ(microseconds_of(plan_, size_, cost_, {}, LinkKind::nvlink), 4);
 }
 
 // Three ranks gather 10,000 bytes of each: two hops of 1 us and alpha, and the second hop's slice
 // is sent on as it came.
 TEST_F(ExecutorCost, slices_that_are_sent_on_as_they_came_cost_more) {
   const Plan gather = make_plan(Collective::all_gather, "ring", uniform_placement(3));
-  simple(cost_).copy_slice = microseconds(0.25);
-  EXPECT_DOUBLE_EQ(microseconds_of(gather, {30000}, cost_), 4 + 0.25);
-}
-
-// One thread block of 10 GB/s could just fill its link: a fifth is lost, and of ranks that have
-// taken a step before 1 / sqrt(2) of it.
-TEST_F(ExecutorCost, thread_blocks_that_fill_a_link_lose_some_of_it) {
-  simple(cost_).rate.send = rate;
-  simple(cost_).crowding = 0.2;
-  EXPECT_NEAR(microseconds_of(plan_, size_, cost_), 1 / 0.8 + 1 / (1 - 0.2 / std::sqrt(2)) + 2,
-              1e-9);
-}
-
-// Two channels of 5,000 bytes a hop on one link of 20 GB/s: the first to begin is alone, the other
-// finds it there. Thread blocks of 10 GB/s, 0.5 us when alone.
-TEST_F(ExecutorCost, thread_blocks_are_slowed_down_by_those_that_send_when_they_begin) {
-  Plan plan = make_plan(Collective::broadcast, "ring", uniform_placement(2));
-  plan.schedule_of_channel = {0, 0};
-  simple(cost_).rate.send = rate;
-  simple(cost_).crowding = 0.5;
-  Wiring wiring = test::private_wiring(plan, gigabytes_per_second(20), alpha);
-  wiring.wires[1] = wiring.wires[0];
-  const Binding binding(plan, {10000}, Bytes{4}, {});
-  NativeFabric fabric;
-  EXPECT_NEAR(
-      in_microseconds(execute({plan, binding, wiring, cost_, Protocol::simple}, fabric).time),
-      0.5 * 2 + 1, 1e-9)
-      << "1 / (1 + 1): half of the rate, while the first takes 1.5 times as long";
+  cost_.corrections.copy_step = microseconds(0.25);
+  EXPECT_DOUBLE_EQ(microseconds_of(gather, {30000}, cost_, {}, LinkKind::nvlink), 4 + 0.25);
+  EXPECT_DOUBLE_EQ(microseconds_of(gather, {30000}, cost_), 4) << "not known of other links";
 }
 
 // Two channels share a link of 10 GB/s, with 10,000 bytes each. However they share it, the last
 // byte leaves after 2 us and arrives 1 us later. With even shares both channels end then; by luck
 // one gets more and ends before.
-TEST_F(ExecutorCost, unevenness_shares_a_link_unlike_and_loads_it_no_less) {
+TEST_F(ExecutorCost, jitter_shares_a_link_unlike_and_loads_it_no_less) {
   const Plan plan = make_plan(Collective::broadcast, "ring", uniform_placement(2), 2);
   Wiring wiring = test::private_wiring(plan, rate, alpha);
   wiring.wires[1] = wiring.wires[0];
@@ -147,161 +123,14 @@ TEST_F(ExecutorCost, unevenness_shares_a_link_unlike_and_loads_it_no_less) {
     return first;
   };
   EXPECT_NEAR(ends(), 2, 1e-9);
-  cost_.unevenness.slice = 0.4;
+  cost_.jitter = 0.2;
   EXPECT_LT(ends(), 1.99);
-}
-
-// Where the link has more to give than the thread block takes: of 22 us 20 are bytes.
-TEST_F(ExecutorCost, unevenness_lets_slices_take_unlike_times) {
-  cost_.unevenness.slice = 0.5;
-  simple(cost_).rate.send = gigabytes_per_second(1);
-  const double time = microseconds_of(plan_, size_, cost_);
-  EXPECT_GT(time, 2 * (5 + 1));
-  EXPECT_LT(time, 2 * (15 + 1));
-  EXPECT_GT(std::abs(time - 2 * (10 + 1)), 1e-3);
-}
-
-// The first hop sends the rank's own data, the second adds to it, the last receive touches none
-// that was there. A rank reads and writes 1,600 bytes each, twice what a cache of 1,600 holds: of
-// that 0.7968 has left it (1 - exp(-2 x 0.7968)). Two hops of a round of 0.8 us, an alpha, and
-// 0.4 us x 0.7968 more.
-TEST_F(ExecutorCost, rounds_wait_for_own_data_that_has_left_the_cache) {
-  ProtocolCost& ll = cost_.protocols[static_cast<std::size_t>(Protocol::ll)];
-  ll.warp_granule = {50};
-  ll.round.send = microseconds(0.8);
-  ll.cold_load = microseconds(0.4);
-  const Binding binding(plan_, {1600}, Bytes{4}, {});
-  const Wiring wiring = test::private_wiring(plan_, rate, alpha);
-  const auto time = [&] {
-    NativeFabric fabric;
-    const Execution execution{plan_, binding, wiring, cost_, Protocol::ll, 16};
-    return in_microseconds(execute(execution, fabric).time);
-  };
-  EXPECT_DOUBLE_EQ(time(), 2 * (0.8 + 1)) << "nothing is known of a cache";
-  cost_.cache = {3200};
-  EXPECT_DOUBLE_EQ(time(), 2 * (0.8 + 1));
-  cost_.cache = {1600};
-  EXPECT_NEAR(time(), 2 * (0.8 + 1 + 0.79681 * 0.4), 1e-5);
-}
-
-// 1,600 bytes are 800 for each of two ranks. LL has 16 warps at most; 8 of them move 800 bytes in a
-// round, which waits 0.4 us and works half of 0.4. Two hops of one round and 1 us of alpha.
-TEST_F(ExecutorCost, rounds_of_fewer_warps_take_less) {
-  ProtocolCost& ll = cost_.protocols[static_cast<std::size_t>(Protocol::ll)];
-  ll.warp_granule = {100};
-  ll.round.send = microseconds(0.4);
-  ll.work.send = microseconds(0.4);
-  const Binding binding(plan_, {1600}, Bytes{4}, {});
-  const Wiring wiring = test::private_wiring(plan_, rate, alpha);
-  NativeFabric fabric;
-  const Execution execution{plan_, binding, wiring, cost_, Protocol::ll, 8};
-  EXPECT_DOUBLE_EQ(in_microseconds(execute(execution, fabric).time), 2 * (0.6 + 1));
-}
-
-// Both ranks send own data, which they load first; what they send arrives 1 us later. By then data
-// that takes no longer than that to load has come, too: else the second hop waits for the rest of
-// it. The last one loads nothing.
-TEST_F(ExecutorCost, own_data_is_on_its_way_while_a_rank_waits_for_its_peers) {
-  ProtocolCost& ll = cost_.protocols[static_cast<std::size_t>(Protocol::ll)];
-  ll.warp_granule = {100};
-  const Binding binding(plan_, {1600}, Bytes{4}, {});
-  const Wiring wiring = test::private_wiring(plan_, gigabytes_per_second(1e9), alpha);
-  const auto time = [&](double load) {
-    ll.first.load = microseconds(load);
-    NativeFabric fabric;
-    const Execution execution{plan_, binding, wiring, cost_, Protocol::ll, 16};
-    return in_microseconds(execute(execution, fabric).time);
-  };
-  const double none = time(0);
-  EXPECT_NEAR(time(0.75), none + 0.75, 1e-6);
-  EXPECT_NEAR(time(1.5), none + 1.5 + 0.5, 1e-6);
-}
-
-// Three ranks in a chain, 16 chunks of a round. Rank 1 sends all of them up on one lane and down on
-// the other. Where the first round of a slice takes 1 us longer to send, either lane alone would
-// take 16 us; together they take 32, and a few for the chunks that fill the chain.
-TEST_F(ExecutorCost, first_rounds_of_lanes_add_up) {
-  const Plan chain =
-      make_plan(Collective::all_reduce, "double_binary_tree", uniform_placement(3, 3));
-  ProtocolCost& ll = cost_.protocols[static_cast<std::size_t>(Protocol::ll)];
-  ll.warp_granule = {1000};
-  ll.work.send = microseconds(0.01);
-  const Binding binding(chain, {160000}, Bytes{4}, {.largest_chunk = {10000}, .credits = 64});
-  const Wiring wiring = test::private_wiring(chain, gigabytes_per_second(1e9), alpha);
-  const auto time = [&] {
-    NativeFabric fabric;
-    const Execution execution{chain, binding, wiring, cost_, Protocol::ll, 16};
-    return in_microseconds(execute(execution, fabric).time);
-  };
-  EXPECT_LT(time(), 8);
-  ll.first.send = microseconds(1);
-  EXPECT_GE(time(), 32);
-  EXPECT_LT(time(), 36);
-}
-
-// Two hops of 1 us and 1 us of alpha; three primitives of 0.5 us each, of which two are on the way,
-// and of 0.75 us in thread blocks of half the warps.
-TEST_F(ExecutorCost, thread_blocks_of_half_the_warps_take_longer_for_a_slice) {
-  simple(cost_).slice = microseconds(0.5);
-  simple(cost_).half_block = microseconds(0.25);
-  const Binding binding(plan_, size_, Bytes{4}, {});
-  const Wiring wiring = test::private_wiring(plan_, rate, alpha);
-  const auto time = [&](std::uint32_t warps) {
-    NativeFabric fabric;
-    const Execution execution{plan_, binding, wiring, cost_, Protocol::simple, warps};
-    return in_microseconds(execute(execution, fabric).time);
-  };
-  EXPECT_NEAR(time(9) - time(17), 3 * 0.25, 1e-9);
-  EXPECT_DOUBLE_EQ(time(5), time(17));
 }
 
 // Twice the bytes: 2 us instead of 1 on each hop.
 TEST_F(ExecutorCost, wire_factor_multiplies_bytes) {
   simple(cost_).wire_factor = 2;
   EXPECT_DOUBLE_EQ(microseconds_of(plan_, size_, cost_), 6);
-}
-
-// 10,000 bytes take 1 us to load, 2 to receive, 2.5 to store and 5 to send. The first primitive
-// loads and sends, the second does all four, the last receives and stores.
-TEST_F(ExecutorCost, each_primitive_takes_as_long_as_all_that_it_does) {
-  simple(cost_).rate = {gigabytes_per_second(10),
-                        gigabytes_per_second(5),
-                        gigabytes_per_second(4),
-                        gigabytes_per_second(2),
-                        unlimited,
-                        unlimited};
-  EXPECT_DOUBLE_EQ(microseconds_of(plan_, size_, cost_), 6 + 1 + 10.5 + 1 + 4.5);
-}
-
-// Each rank reads its own data twice and writes as much, 40,000 bytes: of that 0.98017 has left a
-// cache of 10,000 since the call before (1 - exp(-4 x 0.98017)), and of 10,000 that arrive
-// 1 - exp(-1) when the second primitive comes to them, and when the last one does. Each of the four
-// takes 2 us for all.
-TEST_F(ExecutorCost, data_are_fetched_where_they_have_left_the_cache) {
-  simple(cost_).fetch = gigabytes_per_second(5);
-  simple(cost_).rate.send = rate;
-  EXPECT_DOUBLE_EQ(microseconds_of(plan_, size_, cost_), 4) << "nothing is known of a cache";
-  cost_.cache = {10000};
-  EXPECT_NEAR(microseconds_of(plan_, size_, cost_), 4 + 2 * 2 * 0.98017 + 2 * 2 * 0.63212, 1e-4);
-}
-
-// Ranks 1 and 2 send rank 0 10,000 bytes each, there at 2 us. It takes the first at once, of which
-// its own 10,000 have pushed out 1 - exp(-1/2), then the second, by when all 20,000 had come, 1 -
-// exp(-1). To fetch all of one takes 1 us.
-TEST_F(ExecutorCost, what_came_leaves_the_cache_as_more_comes) {
-  Plan gather;
-  gather.collective = Collective::gather;
-  ScheduleWriter writer(3, 1, 3);
-  for (const Rank from : {1U, 2U}) {
-    const PeerGroupId group = writer.group({from, 0, 0});
-    writer.append(from, 0, PrimitiveKind::send, {from, 1}, 0, group);
-    writer.append(0, 0, PrimitiveKind::recv, {from, 1}, group, 0);
-  }
-  gather.schedules.push_back(std::move(writer).build());
-  gather.schedule_of_channel.push_back(0);
-  simple(cost_).fetch = rate;
-  cost_.cache = {20000};
-  EXPECT_NEAR(microseconds_of(gather, {30000}, cost_), 2 + 0.39347 + 0.63212, 1e-4);
 }
 
 // Slices of 5,000 bytes, 0.5 us each. Step 1: slice 0 arrives at 0.5 + 1 = 1.5, slice 1 at 2.0.
@@ -315,16 +144,6 @@ TEST_F(ExecutorCost, slices_overlap_latency) {
 TEST_F(ExecutorCost, a_smallest_slice_makes_the_last_one_short) {
   EXPECT_DOUBLE_EQ(microseconds_of(plan_, size_, cost_, {.slices = 2, .smallest_slice = {8000}}),
                    3.8);
-}
-
-// Only one slice would be full; the second is empty, but its serial cost is paid all the same:
-// three primitives of two slices, 0.5 us each. Rank: send 0..0.5..1.5 and empty 1.5..2.0 (arrivals
-// 2.5 and 3.0). Forward from 2.5: 3.0..4.0, empty 4.0..4.5, arrivals 5.0 and 5.5. Last receive:
-// 5.0..5.5, 5.5..6.0.
-TEST_F(ExecutorCost, empty_slices_are_sent_and_cost_their_serial_time) {
-  simple(cost_).slice = microseconds(0.5);
-  EXPECT_DOUBLE_EQ(microseconds_of(plan_, size_, cost_, {.slices = 2, .smallest_slice = {10000}}),
-                   6);
 }
 
 // A chain of two ranks, up on lane 0 of rank 1 and down on lane 0 of rank 0: rank 0's one primitive
@@ -347,35 +166,11 @@ TEST_F(ExecutorCost, lanes_share_the_thread_block) {
       make_plan(Collective::all_reduce, "double_binary_tree", uniform_placement(3, 3));
   const Chunking chunking{.largest_chunk = {10000}, .credits = 64};
   const double free = microseconds_of(chain, {160000}, cost_, chunking);
-  simple(cost_).rate.send = rate;
+  simple(cost_).write = rate;
   const double shared = microseconds_of(chain, {160000}, cost_, chunking);
   // Rank 1 sends 2 x 80,000 bytes up and as much down: 32 us at 10 GB/s at the least.
   EXPECT_LT(free, 28);
   EXPECT_GE(shared, 32);
-}
-
-// The same at half as much again for both lanes together: 32 us / 1.5 for rank 1's.
-TEST_F(ExecutorCost, lanes_of_a_tree_do_more_at_once) {
-  Plan chain = make_plan(Collective::all_reduce, "double_binary_tree", uniform_placement(3, 3));
-  const Chunking chunking{.largest_chunk = {10000}, .credits = 64};
-  simple(cost_).rate.send = rate;
-  simple(cost_).overlap = 0.5;
-  EXPECT_GE(microseconds_of(chain, {160000}, cost_, chunking), 32) << "known of trees' code alone";
-  chain.fans_out = true;
-  const double time = microseconds_of(chain, {160000}, cost_, chunking);
-  EXPECT_GE(time, 32 / 1.5);
-  EXPECT_LT(time, 32 / 1.5 + 6);
-}
-
-// Two ranks in a chain, 16 chunks of 10,000 bytes: rank 1 sends them up on one lane and stores what
-// comes down on another. A thread block that sends 10 GB/s and stores 20 takes 1 us and 0.5.
-TEST_F(ExecutorCost, what_a_lane_stores_takes_its_part_of_the_thread_block) {
-  const Plan chain = make_plan(Collective::all_reduce, "tree", uniform_placement(2));
-  const Chunking chunking{.largest_chunk = {10000}, .credits = 64};
-  simple(cost_).rate.store = gigabytes_per_second(20);
-  EXPECT_LT(microseconds_of(chain, {160000}, cost_, chunking), 22);
-  simple(cost_).rate.send = rate;
-  EXPECT_GE(microseconds_of(chain, {160000}, cost_, chunking), 16 * 1.5);
 }
 
 // Two ranks, 10,000 bytes: the broadcast's send takes 1 us on the wire (and 1 us to arrive);
@@ -409,11 +204,11 @@ TEST_F(ExecutorCost, calls_in_a_row_add_up_where_all_wait_for_all) {
 
 // 4 us of links alone; thread blocks of network links pay 0.5 us per slice, three of them.
 TEST_F(ExecutorCost, the_slowest_kind_of_link_may_have_costs_of_its_own) {
-  simple(cost_).slice = microseconds(100);
+  simple(cost_).step = microseconds(100);
   auto& own = cost_.over[static_cast<std::size_t>(Protocol::simple)]
                         [static_cast<std::size_t>(LinkKind::network)];
   own = simple(cost_);
-  own->slice = microseconds(0.5);
+  own->step = microseconds(0.5);
   EXPECT_DOUBLE_EQ(microseconds_of(plan_, size_, cost_), 5.5);
 }
 
@@ -443,37 +238,205 @@ TEST_F(ExecutorRounds, let_the_receiver_begin_within_a_slice) {
 TEST_F(ExecutorRounds, go_warp_by_warp_where_none_waits) {
   simple(cost_).warp_granule = {2500};
   EXPECT_DOUBLE_EQ(microseconds_in_rounds(plan_, size_, {}, 2), 3.25);
-  simple(cost_).round.load = microseconds(1e-6);
+  simple(cost_).wait = microseconds(1e-6);
   EXPECT_NEAR(microseconds_in_rounds(plan_, size_, {}, 2), 3.5, 1e-5);
-}
-
-// A round of 0.8 us: 0.8 and 1.6 at the sender, arrivals at 1.8 and 2.6. Forward until 2.6 and 3.4,
-// arrivals at 3.6 and 4.4.
-TEST_F(ExecutorRounds, take_their_time_however_fast_the_link) {
-  simple(cost_).round.send = microseconds(0.8);
-  EXPECT_DOUBLE_EQ(microseconds_in_rounds(plan_, size_), 4.4);
-  // A chunk of 1,000 bytes takes a whole round: 0.8 + 1 + 0.8 + 1.
-  EXPECT_DOUBLE_EQ(microseconds_in_rounds(plan_, {2000}), 3.6);
 }
 
 // One round per chunk. The first send is over at 0.5 and its serial cost at 1.0, before its message
 // arrives at 1.5; forward until 2.0, arrival at 3.0. The cost of that is over at 2.5, that of the
 // last receive at 3.5.
 TEST_F(ExecutorRounds, are_seen_before_the_serial_cost_is_paid) {
-  simple(cost_).slice = microseconds(0.5);
+  simple(cost_).step = microseconds(0.5);
   EXPECT_DOUBLE_EQ(microseconds_in_rounds(plan_, {10000}), 3.5);
 }
 
 // The serial cost of the first send, 2 us, holds up the forward until 2.5: it arrives at 4.0. The
 // forward's own cost is over at 5.0, that of the last receive at 7.0.
 TEST_F(ExecutorRounds, serial_cost_holds_up_the_next_primitive) {
-  simple(cost_).slice = microseconds(2);
+  simple(cost_).step = microseconds(2);
   EXPECT_DOUBLE_EQ(microseconds_in_rounds(plan_, {10000}), 7);
 }
 
 // Credits count slices: with one slice of credit all rounds of it may leave.
 TEST_F(ExecutorRounds, of_a_slice_share_its_credit) {
   EXPECT_DOUBLE_EQ(microseconds_in_rounds(plan_, size_, {.credits = 2}), 3.5);
+}
+
+// A send waits for nothing: rounds leave at 0.5 and 1.0 and arrive at 1.5 and 2.0. To forward one
+// takes a receive and a store, 0.4 us each: until 2.3 and 3.1, arrivals at 3.3 and 4.1. The last
+// receive stores, too: until 4.1 and 4.9.
+TEST_F(ExecutorRounds, take_their_time_however_fast_the_link) {
+  simple(cost_).wait = microseconds(0.4);
+  EXPECT_NEAR(microseconds_in_rounds(plan_, size_), 4.9, 1e-9);
+  // A chunk of 1,000 bytes takes a whole round: 0.1 + 1 + 0.8 + 1 + 0.8.
+  EXPECT_NEAR(microseconds_in_rounds(plan_, {2000}), 3.7, 1e-9);
+}
+
+// 1,600 bytes are 800 for each of two ranks. LL has 16 warps at most; 8 of them move 800 bytes in a
+// round and work half of 0.4 us to send it. They wait 0.4 us for each receive and each store: 0.2 +
+// 1 of alpha, 0.8 + 0.2 + 1, 0.8.
+TEST_F(ExecutorCost, rounds_of_fewer_warps_work_less_and_wait_as_long) {
+  ll(cost_).warp_granule = {100};
+  ll(cost_).wait = microseconds(0.4);
+  ll(cost_).work = microseconds(0.4);
+  const Binding binding(plan_, {1600}, Bytes{4}, {});
+  const Wiring wiring = test::private_wiring(plan_, rate, alpha);
+  NativeFabric fabric;
+  const Execution execution{plan_, binding, wiring, cost_, Protocol::ll, 8};
+  EXPECT_NEAR(in_microseconds(execute(execution, fabric).time), 4, 1e-9);
+}
+
+// Three primitives: the first loads and sends, the second loads, receives and sends, the last
+// receives. Its own data are on their way for 1 us while the second waits for its message.
+TEST_F(ExecutorCost, own_data_are_on_their_way_while_a_rank_waits_for_its_peers) {
+  ll(cost_).warp_granule = {100};
+  const Binding binding(plan_, {1600}, Bytes{4}, {});
+  const Wiring wiring = test::private_wiring(plan_, gigabytes_per_second(1e9), alpha);
+  const auto time = [&](double first) {
+    ll(cost_).first = microseconds(first);
+    NativeFabric fabric;
+    const Execution execution{plan_, binding, wiring, cost_, Protocol::ll, 16};
+    return in_microseconds(execute(execution, fabric).time);
+  };
+  const double none = time(0);
+  EXPECT_NEAR(time(0.75), none + 5 * 0.75, 1e-6);
+  EXPECT_NEAR(time(1.5), none + 5 * 1.5 + 0.5, 1e-6);
+}
+
+// Three ranks in a chain, 16 chunks of a round. Rank 1 receives and sends all of them on two lanes,
+// up and down. Where the first round of a slice takes 0.5 us longer for each, either lane alone
+// would take 16 us; together they take 32, and up to 8 more for what the way up loads.
+TEST_F(ExecutorCost, first_rounds_of_lanes_add_up) {
+  const Plan chain =
+      make_plan(Collective::all_reduce, "double_binary_tree", uniform_placement(3, 3));
+  ll(cost_).warp_granule = {1000};
+  ll(cost_).work = microseconds(0.01);
+  const Binding binding(chain, {160000}, Bytes{4}, {.largest_chunk = {10000}, .credits = 64});
+  const Wiring wiring = test::private_wiring(chain, gigabytes_per_second(1e9), alpha);
+  const auto time = [&] {
+    NativeFabric fabric;
+    const Execution execution{chain, binding, wiring, cost_, Protocol::ll, 16};
+    return in_microseconds(execute(execution, fabric).time);
+  };
+  EXPECT_LT(time(), 8);
+  ll(cost_).first = microseconds(0.5);
+  EXPECT_GE(time(), 32);
+  EXPECT_LT(time(), 32 + 8 + 5);
+}
+
+// Two hops of 1 us and 1 us of alpha; three primitives of 0.5 us each, and of 0.75 us in thread
+// blocks of half the warps.
+TEST_F(ExecutorCost, thread_blocks_of_half_the_warps_take_longer_for_a_step) {
+  simple(cost_).step = microseconds(0.5);
+  cost_.corrections.half_block = microseconds(0.25);
+  const Binding binding(plan_, size_, Bytes{4}, {});
+  const Wiring wiring = over_nvlink(test::private_wiring(plan_, rate, alpha));
+  const auto time = [&](std::uint32_t warps) {
+    NativeFabric fabric;
+    const Execution execution{plan_, binding, wiring, cost_, Protocol::simple, warps};
+    return in_microseconds(execute(execution, fabric).time);
+  };
+  EXPECT_NEAR(time(9) - time(17), 3 * 0.25, 1e-9);
+  EXPECT_DOUBLE_EQ(time(5), time(17));
+}
+
+// 10,000 bytes take 1 us to load or receive, and 5 to store or send. The first primitive loads and
+// sends, the second does all four, the last receives and stores.
+TEST_F(ExecutorCost, each_primitive_takes_as_long_as_all_its_operations) {
+  simple(cost_).read = gigabytes_per_second(10);
+  simple(cost_).write = gigabytes_per_second(2);
+  EXPECT_DOUBLE_EQ(microseconds_of(plan_, size_, cost_), 6 + 1 + 12 + 1 + 6);
+}
+
+// Only one slice would be full; the second is empty and takes half a step: three primitives of two
+// slices. Send: 0..0.5..1.5 and empty 1.5..1.75; arrivals 2.5 and 2.75. Forward from 2.5:
+// 3.0..4.0, empty 4.0..4.25; arrivals 5.0 and 5.25. Last receive: 5.0..5.5, 5.5..5.75.
+TEST_F(ExecutorCost, empty_slices_are_sent_and_take_half_a_step) {
+  simple(cost_).step = microseconds(0.5);
+  EXPECT_DOUBLE_EQ(microseconds_of(plan_, size_, cost_, {.slices = 2, .smallest_slice = {10000}}),
+                   5.75);
+}
+
+// A reduce_scatter of three ranks sends 10,000 bytes in its first step and passes on as many in the
+// second. One thread block of 10 GB/s could just fill its link: a fifth is lost, and in the second
+// step 1 / sqrt(2) of it. The result is stored in 1 us.
+TEST_F(ExecutorCost, thread_blocks_that_fill_a_link_lose_some_of_it) {
+  const Plan plan = make_plan(Collective::reduce_scatter, "ring", uniform_placement(3));
+  simple(cost_).write = rate;
+  cost_.corrections.link_contention = 0.2;
+  EXPECT_NEAR(microseconds_of(plan, {30000}, cost_, {}, LinkKind::nvlink),
+              1 / 0.8 + 1 / (1 - 0.2 / std::sqrt(2)) + 2 + 1, 1e-9);
+}
+
+// Two channels of 5,000 bytes on one link of 20 GB/s: the first to begin is alone, the other finds
+// it there. Thread blocks of 10 GB/s, 0.5 us when alone; the root stores in 0.5 us.
+TEST_F(ExecutorCost, thread_blocks_are_slowed_down_by_those_that_send_when_they_begin) {
+  Plan plan = make_plan(Collective::reduce, "ring", uniform_placement(2));
+  plan.schedule_of_channel = {0, 0};
+  simple(cost_).write = rate;
+  cost_.corrections.link_contention = 0.5;
+  Wiring wiring = over_nvlink(test::private_wiring(plan, gigabytes_per_second(20), alpha));
+  wiring.wires[1] = wiring.wires[0];
+  const Binding binding(plan, {10000}, Bytes{4}, {});
+  NativeFabric fabric;
+  EXPECT_NEAR(
+      in_microseconds(execute({plan, binding, wiring, cost_, Protocol::simple}, fabric).time),
+      0.5 * 2 + 1 + 0.5, 1e-9)
+      << "1 / (1 + 1): half of the rate, while the first takes 1.5 times as long";
+}
+
+// Where the link has more to give than the thread block takes. Without jitter: 10 us to send, 20 to
+// store and send, 10 to store, and 2 of alpha. Stores have none.
+TEST_F(ExecutorCost, jitter_lets_slices_take_unlike_times) {
+  cost_.jitter = 0.25;
+  simple(cost_).write = gigabytes_per_second(1);
+  const double time = microseconds_of(plan_, size_, cost_);
+  EXPECT_GT(time, 5 + 10 + 10 + 2);
+  EXPECT_LT(time, 15 + 30 + 10 + 2);
+  EXPECT_GT(std::abs(time - 42), 1e-3);
+}
+
+// Rank 1 sends 160,000 bytes up and as many down, and stores those that it sends down: 48 us at 10
+// GB/s, and 48 / 1.5 where its lanes get half as much again done together.
+TEST_F(ExecutorCost, lanes_of_a_tree_overlap) {
+  Plan chain = make_plan(Collective::all_reduce, "double_binary_tree", uniform_placement(3, 3));
+  const Chunking chunking{.largest_chunk = {10000}, .credits = 64};
+  const auto time = [&] {
+    return microseconds_of(chain, {160000}, cost_, chunking, LinkKind::nvlink);
+  };
+  simple(cost_).write = rate;
+  cost_.corrections.overlap = 0.5;
+  EXPECT_GE(time(), 48) << "known of trees' code alone";
+  chain.several_peers = true;
+  EXPECT_GE(time(), 32);
+  EXPECT_LT(time(), 40);
+}
+
+// Two ranks in a chain, 16 chunks of 10,000 bytes: rank 1 sends them up on one lane and stores what
+// comes down on another, 1 us each.
+TEST_F(ExecutorCost, what_a_lane_stores_takes_its_part_of_the_thread_block) {
+  const Plan chain = make_plan(Collective::all_reduce, "tree", uniform_placement(2));
+  const Chunking chunking{.largest_chunk = {10000}, .credits = 64};
+  EXPECT_LT(microseconds_of(chain, {160000}, cost_, chunking), 22);
+  simple(cost_).write = rate;
+  EXPECT_GE(microseconds_of(chain, {160000}, cost_, chunking), 16 * 2);
+}
+
+// The code of trees takes 0.5 us more a hop with protocols that flag lines: two hops up and down.
+TEST_F(ExecutorCost, hops_of_code_for_several_peers_take_longer_where_lines_are_flagged) {
+  Plan chain = make_plan(Collective::all_reduce, "tree", uniform_placement(2));
+  chain.several_peers = true;
+  const auto time = [&](Protocol protocol) {
+    const Binding binding(chain, {1000}, Bytes{4}, {});
+    const Wiring wiring = over_nvlink(test::private_wiring(chain, rate, alpha));
+    NativeFabric fabric;
+    return in_microseconds(execute({chain, binding, wiring, cost_, protocol, 16}, fabric).time);
+  };
+  const double ll_before = time(Protocol::ll);
+  const double simple_before = time(Protocol::simple);
+  cost_.corrections.multi_peer = microseconds(0.5);
+  EXPECT_NEAR(time(Protocol::ll), ll_before + 2 * 0.5, 1e-9);
+  EXPECT_DOUBLE_EQ(time(Protocol::simple), simple_before);
 }
 
 TEST_F(ExecutorCost, an_empty_call_costs_its_launch) {

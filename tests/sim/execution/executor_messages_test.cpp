@@ -14,9 +14,9 @@ namespace {
 
 /// Both of two ranks send the other two chunks of 20,480 bytes on one of the channels, on links of
 /// 10 GB/s and 1 us.
-double microseconds_of_exchange(const Calibration& cost, std::uint32_t channels = 1) {
+double microseconds_of_exchange(const Calibration& cost) {
   const Plan plan =
-      make_nccl_point_to_point_plan(Collective::send_recv, uniform_placement(2), channels, 1);
+      make_nccl_point_to_point_plan(Collective::send_recv, uniform_placement(2), 1, 1);
   NcclCall call;
   call.size = 2 * Bytes{20480};
   call.buffers.point_to_point_chunk = Bytes{20480};
@@ -41,25 +41,15 @@ TEST(ExecutorMessages, links_alone) {
 // 15.36. Then chunk 2 is there, and is stored at 20.48. The share of warps limits nothing.
 TEST(ExecutorMessages, sends_and_stores_share_the_thread_block) {
   Calibration cost;
-  simple(cost).rate.send = gigabytes_per_second(4);
-  simple(cost).rate.store = gigabytes_per_second(4);
+  simple(cost).write = gigabytes_per_second(4);
   EXPECT_DOUBLE_EQ(microseconds_of_exchange(cost.of_messages()), 20.48);
-}
-
-// Channels that carry none of them have no thread blocks to stand in line behind.
-TEST(ExecutorMessages, take_as_long_on_one_of_many_channels) {
-  Calibration cost;
-  simple(cost).rate.send = gigabytes_per_second(4);
-  simple(cost).rate.store = gigabytes_per_second(4);
-  simple(cost).rate.other = gigabytes_per_second(4);
-  EXPECT_DOUBLE_EQ(microseconds_of_exchange(cost, 8), microseconds_of_exchange(cost));
 }
 
 TEST(ExecutorMessages, have_a_setup_of_their_own) {
   Calibration cost;
   simple(cost).setup = microseconds(5);
   EXPECT_DOUBLE_EQ(microseconds_of_exchange(cost.of_messages()), 10.096);
-  simple(cost).message_setup = microseconds(2);
+  cost.message_setup = microseconds(2);
   EXPECT_DOUBLE_EQ(microseconds_of_exchange(cost.of_messages()), 7.096);
 }
 

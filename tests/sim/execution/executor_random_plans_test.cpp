@@ -106,9 +106,8 @@ Calibration random_cost(Dice& dice) {
   ProtocolCost& simple = cost.protocols[static_cast<std::size_t>(Protocol::simple)];
   if (dice.whole(0, 1) == 0) return cost;
   cost.launch = microseconds(dice.real(0, 10));
-  simple.slice = microseconds(dice.real(0, 2));
-  for (BytesPerSecond* each :
-       {&simple.rate.load, &simple.rate.receive, &simple.rate.store, &simple.rate.send}) {
+  simple.step = microseconds(dice.real(0, 2));
+  for (BytesPerSecond* each : {&simple.read, &simple.write}) {
     *each = gigabytes_per_second(dice.real(20, 200));
   }
   simple.wire_factor = dice.whole(0, 1) == 0 ? 1 : 128.0 / 120;

@@ -75,9 +75,9 @@ TEST(ExecutorSwitchAgents, loops_of_nvls_overlap) {
 TEST(ExecutorSwitchAgents, a_switch_costs_nothing_of_its_own) {
   Machine machine = nvls_machine(Collective::all_reduce);
   ProtocolCost& simple = machine.cost.protocols[static_cast<std::size_t>(Protocol::simple)];
-  simple.rate.send = gigabytes_per_second(rate);
+  simple.write = gigabytes_per_second(rate);
   EXPECT_NEAR(in_microseconds(machine.run().time), 10, 1e-9);
-  simple.slice = microseconds(3);
+  simple.step = microseconds(3);
   EXPECT_NEAR(in_microseconds(machine.run().time), 10 + 3 * 3, 1e-9);
   simple.alpha[static_cast<std::size_t>(LinkKind::network)] = microseconds(7);
   EXPECT_NEAR(in_microseconds(machine.run().time), 10 + 3 * 3 + 2 * 7, 1e-9);

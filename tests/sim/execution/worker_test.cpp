@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <vector>
 
@@ -98,60 +99,62 @@ TEST_F(WorkerTest, goes_in_fewer_pieces_amid_a_long_call) {
   EXPECT_EQ(worker.pieces, 10U);
 }
 
-/// Loads of the worker's slices, by loop.
-std::vector<double> loads_of(Worker worker, const Unevenness& unevenness, std::uint32_t loops) {
-  std::vector<double> loads;
+/// Factors of the worker's slices, by loop.
+std::vector<double> factors_of(Worker worker, double jitter, std::uint32_t loops) {
+  std::vector<double> factors;
   for (worker.loop = 0; worker.loop < loops; ++worker.loop) {
-    loads.push_back(uneven_time(worker, unevenness));
+    factors.push_back(jitter_factor(worker, jitter));
   }
-  return loads;
+  return factors;
 }
 
-TEST(UnevenLoad, differs_by_slice_within_its_share_and_is_one_on_average) {
-  const std::vector<double> loads = loads_of({}, {0.2, 0}, 1000);
-  const auto [lowest, highest] = std::minmax_element(loads.begin(), loads.end());
+// Half of the range is the slice's, half the channel's: that of channel 0 is 0 of the latter.
+TEST(Jitter, differs_by_slice_within_its_share) {
+  const std::vector<double> factors = factors_of({}, 0.2, 1000);
+  const auto [lowest, highest] = std::minmax_element(factors.begin(), factors.end());
   EXPECT_GE(*lowest, 0.8);
   EXPECT_LT(*lowest, 0.85);
   EXPECT_GT(*highest, 1.15);
   EXPECT_LE(*highest, 1.2);
-  EXPECT_NEAR(std::accumulate(loads.begin(), loads.end(), 0.0) / 1000, 1, 0.01);
-  EXPECT_EQ(loads, loads_of({}, {0.2, 0}, 1000)) << "by chance, but always the same";
+  EXPECT_NEAR(std::accumulate(factors.begin(), factors.end(), 0.0) / 1000, 1, 0.01);
+  EXPECT_EQ(factors, factors_of({}, 0.2, 1000)) << "by chance, but always the same";
 }
 
-TEST(UnevenLoad, is_the_same_for_all_slices_of_a_channel_as_far_as_it_is_the_channels) {
+// The mean over its slices is what the channel as a whole has more or less.
+TEST(Jitter, is_in_part_the_channels) {
   Worker worker;
   worker.channel = 5;
-  const std::vector<double> loads = loads_of(worker, {0, 0.1}, 10);
-  EXPECT_EQ(std::count(loads.begin(), loads.end(), loads.front()), 10);
-  worker.channel = 6;
-  EXPECT_NE(uneven_time(worker, {0, 0.1}), loads.front());
+  const std::vector<double> factors = factors_of(worker, 0.1, 1000);
+  const double mean = std::accumulate(factors.begin(), factors.end(), 0.0) / 1000;
+  const double turns = 0.5 + 5 * 0.6180339887;
+  EXPECT_NEAR(mean, 1 + 0.1 * (2 * (turns - std::floor(turns)) - 1), 0.005);
 }
 
 // What one channel of a rank gets less of a link, others get more of it. Multiples of the golden
 // ratio miss the mean by about 1 / n of the range, which is 0.8 here; so many by chance, of 24
 // channels, by 0.05 in one case of three.
-TEST(UnevenLoad, evens_out_over_channels) {
+TEST(Jitter, evens_out_over_channels) {
   for (const std::uint32_t channels : {8U, 16U, 24U}) {
     for (std::uint32_t loop = 0; loop < 20; ++loop) {
       double sum = 0;
       Worker worker;
       worker.loop = loop;
       for (worker.channel = 0; worker.channel < channels; ++worker.channel) {
-        sum += uneven_time(worker, {0.2, 0.2});
+        sum += jitter_factor(worker, 0.2);
       }
       EXPECT_NEAR(sum / channels, 1, 1.0 / channels) << channels << ' ' << loop;
     }
   }
 }
 
-TEST(UnevenLoad, of_ranks_and_lanes_differs) {
+TEST(Jitter, of_ranks_and_lanes_differs) {
   Worker worker;
   Worker other = worker;
   other.rank = 1;
-  EXPECT_NE(uneven_time(worker, {0.2, 0}), uneven_time(other, {0.2, 0}));
+  EXPECT_NE(jitter_factor(worker, 0.2), jitter_factor(other, 0.2));
   other = worker;
   other.lane = 1;
-  EXPECT_NE(uneven_time(worker, {0.2, 0}), uneven_time(other, {0.2, 0}));
+  EXPECT_NE(jitter_factor(worker, 0.2), jitter_factor(other, 0.2));
 }
 
 }  // namespace

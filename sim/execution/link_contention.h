@@ -9,22 +9,16 @@
 
 namespace collsim {
 
-/// What the thread blocks that move bytes at this moment are in each other's way: on their GPU, and
-/// on the links that they share.
-class Crowding {
+/// How the thread blocks that send at this moment slow each other down on the links that they
+/// share.
+class LinkContention {
  public:
-  /// Participants are ranks and agents.
-  Crowding(const Plan& plan, const Wiring& wiring, std::size_t participants);
+  LinkContention(const Plan& plan, const Wiring& wiring);
 
-  /// Thread blocks of the participant that move bytes.
-  double busy(Rank participant) const { return busy_[participant]; }
-  void begin(const Worker& worker) { busy_[worker.rank] += worker.weight; }
-  void end(const Worker& worker);
-
-  /// The worker begins to send at a rate to the peers of what it is at. What it can make of the
-  /// fullest of its links (ProtocolCost::crowded_share()) and behind what others have for the same
-  /// rank, and it for others (ProtocolCost::mixing). Links are the wiring's, also where a change of
-  /// the machine has led its bytes elsewhere.
+  /// The worker begins to send at a rate to the peers of its primitive. Returns the share of that
+  /// rate that it gets on the fullest of its links (ProtocolCost::contended_share()), after
+  /// head-of-line blocking (Corrections::hol_blocking). Links are the wiring's, also where a change
+  /// of the machine has led its bytes elsewhere.
   double join(Worker& worker, BytesPerSecond rate);
   void leave(const Worker& worker);
   /// How many times over what is sent at this moment could fill the fullest of the links that the
@@ -61,7 +55,6 @@ class Crowding {
   std::vector<Hop> hops_;
   std::vector<std::uint32_t> begins_;            // by connection of all channels, and the end
   std::vector<std::uint32_t> first_connection_;  // by channel
-  std::vector<double> busy_;                     // by rank, then by agent
 };
 
 }  // namespace collsim

@@ -1,4 +1,4 @@
-#include "sim/execution/crowding.h"
+#include "sim/execution/link_contention.h"
 
 #include <algorithm>
 #include <cmath>
@@ -45,13 +45,12 @@ void for_each_hop(const Plan& plan, const Wiring& wiring, std::uint32_t channel,
 
 }  // namespace
 
-Crowding::Crowding(const Plan& plan, const Wiring& wiring, std::size_t participants)
-    : busy_(participants, 0) {
+LinkContention::LinkContention(const Plan& plan, const Wiring& wiring) {
   for (const BytesPerSecond capacity : wiring.capacities) links_.push_back({0, 1 / capacity.value});
   add_hops(plan, wiring);
 }
 
-void Crowding::add_hops(const Plan& plan, const Wiring& wiring) {
+void LinkContention::add_hops(const Plan& plan, const Wiring& wiring) {
   const auto channels = static_cast<std::uint32_t>(wiring.wires.size());
   LinkEnds sources(links_.size());
   LinkEnds destinations(links_.size());
@@ -79,7 +78,7 @@ void Crowding::add_hops(const Plan& plan, const Wiring& wiring) {
 }
 
 template <typename Visit>
-void Crowding::for_each_hop_of(const Worker& worker, const Visit& visit) const {
+void LinkContention::for_each_hop_of(const Worker& worker, const Visit& visit) const {
   const std::uint32_t first = first_connection_[worker.channel];
   for (const ConnectionId peer : worker.peers(worker.current().send_group)) {
     const std::uint32_t end = begins_[first + peer + 1];
@@ -87,11 +86,7 @@ void Crowding::for_each_hop_of(const Worker& worker, const Visit& visit) const {
   }
 }
 
-void Crowding::end(const Worker& worker) {
-  busy_[worker.rank] = std::max(busy_[worker.rank] - worker.weight, 0.0);
-}
-
-double Crowding::join(Worker& worker, BytesPerSecond rate) {
+double LinkContention::join(Worker& worker, BytesPerSecond rate) {
   worker.demand = std::min(rate, worker.part).value;
   double fullest = 0;
   double other_sources = 0;
@@ -112,12 +107,12 @@ double Crowding::join(Worker& worker, BytesPerSecond rate) {
           std::max(other_destinations, add(to_destination_[hop.destination], link.demand));
     }
   });
-  const double mixed = std::sqrt(other_sources * other_destinations);
-  const double of_link = 1 - worker.cost->mixing * mixed;
-  return worker.cost->crowded_share(fullest, worker.steps_done(), of_link);
+  const double blocked = std::sqrt(other_sources * other_destinations);
+  const double of_link = 1 - worker.cost->corrections.hol_blocking * blocked;
+  return worker.cost->contended_share(fullest, worker.steps_done(), of_link);
 }
 
-double Crowding::overfill(const Worker& worker) const {
+double LinkContention::overfill(const Worker& worker) const {
   double fullest = 1;
   if (worker.demand == 0) return fullest;
   for_each_hop_of(worker,
@@ -125,7 +120,7 @@ double Crowding::overfill(const Worker& worker) const {
   return fullest;
 }
 
-void Crowding::leave(const Worker& worker) {
+void LinkContention::leave(const Worker& worker) {
   const auto subtract = [&](double& demand) { demand = std::max(demand - worker.demand, 0.0); };
   for_each_hop_of(worker, [&](const Hop& hop) {
     subtract(links_[hop.link].demand);
