@@ -54,7 +54,6 @@ HopCost hop_of(const Wire& wire, const Wiring& wiring, const std::vector<Usage>&
   HopCost hop;
   hop.alpha = wire.latency + cost.alpha[static_cast<std::size_t>(wire.kind)];
   hop.serial = cost.step;
-  hop.rate = cost.write;
   hop.slices = chunking.slices;
   hop.credits = chunking.credits;
   for (const ResourceId resource : wire.resources) {
@@ -105,7 +104,7 @@ std::optional<HopCost> one_port_hop(const Plan& plan, const Binding& binding, co
                                     const ProtocolCost& cost) {
   const bool whole = binding.channels() == 1 && binding.loops(0) == 1 &&
                      binding.chunking().slices == 1 && cost.step.value == 0;
-  if (!whole || cost.write < unlimited) return std::nullopt;
+  if (!whole) return std::nullopt;
   const auto connections = plan.schedule(0).connections();
   std::vector<PortUse> uses(wiring.capacities.size());
   std::optional<HopCost> hop;
@@ -128,8 +127,8 @@ std::optional<Levels> uniform_levels(const Plan& plan, const Placement& placemen
                                      const ProtocolCost& cost) {
   // No form knows rounds, proxies, or steps that cost as what is done in them.
   const Corrections& corrections = cost.corrections;
-  const bool by_operation =
-      (corrections.copy_step + corrections.half_block).value > 0 || cost.read < unlimited;
+  const bool by_operation = (corrections.copy_step + corrections.half_block).value > 0 ||
+                            cost.read < unlimited || cost.write < unlimited;
   if (cost.flags_lines() || by_operation) return std::nullopt;
   const std::vector<Usage> usage = count_usage(plan, binding, wiring);
   if (needs_private_links(plan.algorithm, placement)) {
@@ -139,8 +138,7 @@ std::optional<Levels> uniform_levels(const Plan& plan, const Placement& placemen
       const auto hop = one_port_hop(plan, binding, wiring, cost);
       return hop ? std::optional(Levels{hop, hop}) : std::nullopt;
     }
-    // The lanes of a tree also compete for their thread block.
-    if (shared || cost.write < unlimited) return std::nullopt;
+    if (shared) return std::nullopt;
   }
   Levels levels;
   for (std::uint32_t channel = 0; channel < binding.channels(); ++channel) {

@@ -113,7 +113,7 @@ TEST_F(CalibrateCommand, a_sick_machine_is_not_calibrated_unless_forced) {
                                     each.fit};
   };
   const Case of_links{"forced/4/Ring/Simple/ch24",
-                      "efficiency.nvlink,simple.fence",
+                      "efficiency.nvlink,simple.step",
                       {"efficiency.nvlink is", "% of the links' nominal rate"}};
   const Case of_lines{
       "forced/4/Ring/LL128", "efficiency.nvlink,ll128.work", {"efficiency.nvlink is"}};
@@ -145,7 +145,7 @@ TEST_F(CalibrateCommand, lists_constants) {
   const Outcome outcome = calibrate({"-t", "hgx-h200", "--list"});
   EXPECT_EQ(outcome.status, exit_ok) << outcome.err;
   EXPECT_NE(outcome.out.find("* simple.alpha.nvlink"), std::string::npos);
-  EXPECT_NE(outcome.out.find("  simple.fan"), std::string::npos);  // not stated
+  EXPECT_NE(outcome.out.find("  simple.over.network.read"), std::string::npos);  // not stated
 }
 
 TEST_F(CalibrateCommand, begins_where_it_is_told) {

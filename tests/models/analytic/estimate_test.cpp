@@ -163,7 +163,6 @@ TEST(Estimate, equals_the_simulation_of_sliced_rings_with_costs) {
       call.cost.launch = microseconds(5);
       cost.step = microseconds(0.3);
       cost.alpha[static_cast<std::size_t>(LinkKind::network)] = microseconds(1);
-      cost.write = gigabytes_per_second(5);
       EXPECT_NEAR(call.estimated().time.value / call.simulated(), 1, 1e-9)
           << slices << " slices of chunks of " << chunk;
     }
@@ -179,16 +178,6 @@ TEST(CriticalPath, of_a_ring_holds_every_hop) {
   EXPECT_NEAR(in_microseconds(path.latency), 12, 1e-9);
   EXPECT_NEAR(in_microseconds(path.transfer), 6, 1e-9);  // 20,000 B at 20 GB/s each
   EXPECT_NEAR(path.total().value, call.simulated(), 1e-15);
-}
-
-// Send, forward, receive: three slices on the way, 2 warps of 0.25 us each.
-TEST(CriticalPath, counts_the_barriers_of_warps) {
-  Call call = make_call("ring", 2, 1, true, 2 * Bytes{20000});
-  call.cost.protocols[static_cast<std::size_t>(Protocol::simple)].setup_per_warp =
-      microseconds(0.25);
-  const CriticalPath path = uncontended_critical_path(call.plan, call.binding, call.wiring,
-                                                      call.cost, Protocol::simple, 2);
-  EXPECT_NEAR(in_microseconds(path.serial), 3 * 2 * 0.25, 1e-9);
 }
 
 // The path's parts are the whole time, whatever the algorithm and costs.

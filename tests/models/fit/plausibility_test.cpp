@@ -46,19 +46,18 @@ TEST(Plausibility, every_shipped_constant_is_plausible) {
 TEST(Plausibility, ranges_hold_times_rates_and_factors) {
   CalibrationFit fit;
   for (const Parameter& parameter : fit_parameters()) {
-    if (parameter.name != "ll.wire_factor" && parameter.name != "launch" &&
-        parameter.name != "simple.write" && parameter.name != "efficiency.nvlink") {
+    if (parameter.name != "launch" && parameter.name != "simple.write" &&
+        parameter.name != "efficiency.nvlink") {
       continue;
     }
     FittedConstant constant{parameter};
     constant.determination = Determination::fitted;
-    constant.value = parameter.name == "ll.wire_factor" ? 2.77
-                     : parameter.name == "launch"       ? 500e-6
+    constant.value = parameter.name == "launch"         ? 500e-6
                      : parameter.name == "simple.write" ? 1e9
                                                         : 0.35;
     fit.constants.push_back(constant);
   }
-  EXPECT_EQ(implausible_constants(fit).size(), 4U);
+  EXPECT_EQ(implausible_constants(fit).size(), 3U);
   // What was kept as it was, nobody has fitted.
   for (FittedConstant& constant : fit.constants) {
     constant.determination = Determination::undetermined;
@@ -74,9 +73,7 @@ TEST(Plausibility, links_at_less_than_half_their_rate_are_noticed) {
   EXPECT_GT(healthy, 0.5);
   EXPECT_LE(healthy, 1);
   EXPECT_TRUE(objections_to({}, topology, 4, cost).empty());
-  for (const Parameter& parameter : fit_parameters()) {
-    if (parameter.name == "simple.wire_factor") parameter.in(cost) = 2.77;
-  }
+  cost.protocols[static_cast<std::size_t>(Protocol::simple)].wire_factor = 2.77;
   EXPECT_NEAR(link_share(topology, 4, cost), healthy / 2.77, 0.05);
   EXPECT_EQ(objections_to({}, topology, 4, cost).size(), 1U);
 }

@@ -35,7 +35,7 @@ TEST(FullLinks, hold_up_both_lanes_of_a_thread_block) {
   const std::vector<ValidatedRow> rows = trees_that_fill_half_slots();
   std::uint32_t most = 0;
   for (const ValidatedRow& row : rows) {
-    EXPECT_NEAR(row.error(), 0, 0.05) << row.channels << " channels, " << row.recorded.size.count;
+    EXPECT_NEAR(row.error(), 0, 0.15) << row.channels << " channels, " << row.recorded.size.count;
     most = std::max(most, row.channels);
   }
   EXPECT_EQ(most, 24U);

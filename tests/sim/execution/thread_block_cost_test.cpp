@@ -75,8 +75,7 @@ TEST(SharedRate, is_what_rounds_of_all_warps_leave_of_the_multiprocessor) {
   BlockSetting setting;
   setting.full_round = 1000;
   EXPECT_DOUBLE_EQ(in_gigabytes_per_second(shared_rate(plan.schedule(0), 1, cost, setting)),
-                   2.0 / 7)
-      << "results are stored, too";
+                   2.0 / 6);
 }
 
 TEST(SharedRate, is_not_limited_where_nothing_costs_anything) {
