@@ -9,6 +9,7 @@
 #include <map>
 #include <string>
 
+#include "models/prediction/rank_gpus.h"
 #include "sim/base/data_directory.h"
 #include "sim/topologies/loader.h"
 #include "tests/support/small_calibration.h"
