@@ -45,13 +45,15 @@ namespace {
 
 constexpr std::string_view usage = "collsim calibrate RECORDING... -o FILE [options]";
 constexpr std::string_view epilogue =
-    "Fits the constants of a cost model to recorded runs and writes a calibration file: every\n"
-    "constant with its 95 % interval; what the rows do not determine stays as it was, with a "
-    "note.\n"
-    "Recordings are what `collsim validate` takes. Rows that are held out are scored all the "
-    "same,\n"
-    "and say how far to trust the rest. Ctrl-C ends early with the best so far, exit code 130.\n"
-    "A fit that only a sick machine can have is not written, and the exit code is 1 (--force).\n"
+    "Fits the constants of the cost model to recorded runs and writes a calibration file. The "
+    "file\n"
+    "has a 95 % interval for every constant. A constant that the rows do not determine keeps its\n"
+    "starting value, and the file says so. `collsim validate` reads the same recordings. Rows "
+    "that\n"
+    "are held out are scored but not fitted; their errors show how good predictions are. Ctrl-C\n"
+    "ends early with the best constants so far (exit code 130). If the constants are not "
+    "plausible\n"
+    "for a healthy machine, no file is written (exit code 1), except with --force.\n"
     "\n"
     "  collsim calibrate my.log -t dgx-h100 --from hgx-h200 -o my-dgx.yaml\n"
     "  collsim calibrate my.log -t dgx-h100 --fit 'launch,simple.*' --hold-out ranks=3 -o my.yaml\n"
@@ -61,34 +63,34 @@ po::options_description calibrate_options() {
   po::options_description options("options");
   options.add_options()  //
       ("recording", po::value<std::vector<std::string>>()->composing(),
-       "recordings; may be given bare")  //
+       "recordings; --recording may be omitted")  //
       ("topology,t", po::value<std::string>(),
-       "machine: a file, or a shipped name (default: what the recordings say)")       //
-      ("output,o", po::value<std::string>(), "the calibration file to write")         //
-      ("name", po::value<std::string>(), "of the calibration (default: the file's)")  //
+       "machine: a file, or a shipped name (default: the one in the recordings)")          //
+      ("output,o", po::value<std::string>(), "the calibration file to write")              //
+      ("name", po::value<std::string>(), "name of the calibration (default: the file's)")  //
       ("from", po::value<std::string>(),
-       "calibration that the search begins at: a file, or a shipped name (default: the "
+       "calibration that the search starts from: a file, or a shipped name (default: the "
        "topology's)")  //
       ("fit", po::value<std::string>()->default_value(""),
        "constants to fit, names or patterns: launch,simple.*,*.alpha.nvlink (default: all that the "
-       "start states and some row depends on)")  //
+       "starting calibration states and that rows depend on)")  //
       ("force", po::bool_switch(),
-       "write the calibration also where it is that of no healthy machine")                   //
-      ("list", po::bool_switch(), "print the constants with meaning and value, and stop")     //
-      ("collective,c", po::value<std::string>(), "only rows of this one")                     //
-      ("id", po::value<std::string>()->default_value(""), "only rows whose id begins so")     //
-      ("minbytes,b", po::value<std::string>()->default_value("1"), "smallest size of rows")   //
-      ("maxbytes,e", po::value<std::string>()->default_value("64M"), "largest size of rows")  //
+       "write the calibration even if it is not plausible for a healthy machine")                 //
+      ("list", po::bool_switch(), "print the constants with meaning and value, and exit")         //
+      ("collective,c", po::value<std::string>(), "only rows of this collective")                  //
+      ("id", po::value<std::string>()->default_value(""), "only rows whose id begins with this")  //
+      ("minbytes,b", po::value<std::string>()->default_value("1"), "smallest size of rows")       //
+      ("maxbytes,e", po::value<std::string>()->default_value("64M"), "largest size of rows")      //
       ("hold-out", po::value<std::vector<std::string>>()->composing(),
-       "rows that are scored but not fitted to: id=PATTERN, collective=PATTERN, ranks=A..B or "
-       "size=A..B; several times")  //
+       "rows that are scored but not fitted: id=PATTERN, collective=PATTERN, ranks=A..B or "
+       "size=A..B; may be repeated")  //
       ("sizes", po::value<std::int64_t>()->default_value(8),
-       "sizes of each run that are fitted to, spread over all; 0: all")  //
-      ("threads", po::value<std::int64_t>()->default_value(0), "default: 0, one per core");
+       "number of sizes of each run that are fitted, spread evenly; 0: all")  //
+      ("threads", po::value<std::int64_t>()->default_value(0), "threads; 0: one per core");
   return options;
 }
 
-/// A machine's calibration to begin from, as text and as costs.
+/// The calibration that the search starts from, as text and as costs.
 struct Start {
   CalibrationText text;
   Calibration cost;
@@ -120,7 +122,7 @@ FitSelection read_selection(const po::variables_map& values) {
   return selection;
 }
 
-/// Times of another GPU would make a calibration of no machine.
+/// Throws if a recording is from another GPU than the topology's.
 void check_machine(const Recording& recording, const Topology& topology) {
   const auto gpu = recording.machine.find("gpu");
   const std::string& model = topology.device(topology.gpus().front()).model;
@@ -139,7 +141,7 @@ NcclVersion version_of(const Recording& recording) {
                                              : parse_nccl_version(recorded->second);
 }
 
-/// What recordings say of the machine, each different value once.
+/// Adds what a recording says about the machine, each different value once.
 void add_machine(const Recording& recording, std::map<std::string, std::string>& machine) {
   for (const char* key : {"gpu", "nccl", "driver"}) {
     const auto found = recording.machine.find(key);
@@ -153,7 +155,7 @@ void add_machine(const Recording& recording, std::map<std::string, std::string>&
   }
 }
 
-/// The machines that rows were made on: the one that the options name, or each row's own.
+/// The machines of rows: the one that the options name, or each row's own.
 class Machines {
  public:
   Machines(const po::variables_map& values, std::ostream& err) : err_(err) {
@@ -168,7 +170,7 @@ class Machines {
     return load(machine);
   }
 
-  /// Of the first row that is wanted: where the search begins.
+  /// The machine of the first selected row. The search starts from its calibration.
   const Topology& first(const std::vector<Recording>& recordings, const FitSelection& selection) {
     if (!asked_.empty()) return load(asked_);
     for (const Recording& recording : recordings) {
@@ -176,7 +178,7 @@ class Machines {
         if (!excluded(row, selection.rows)) return of(recording, row);
       }
     }
-    throw InputError("calibrate: no recorded rows that are wanted, so no topology",
+    throw InputError("calibrate: no recorded row is selected, so the machine is unknown",
                      "-t TOPOLOGY, or recordings of a known machine");
   }
 
@@ -228,7 +230,7 @@ std::string today() {
   return fmt::format("{:%Y-%m-%d}", fmt::gmtime(now));
 }
 
-/// One line that is written over and over, on a terminal only.
+/// One line that is overwritten again and again, only on a terminal.
 class ProgressLine {
  public:
   explicit ProgressLine(std::ostream& err)
@@ -276,7 +278,7 @@ void require(const po::variables_map& values, const char* option, std::string_vi
   throw InputError(fmt::format("calibrate: no {}", option), std::string(accepted));
 }
 
-/// All rows with the costs of a calibration file's text.
+/// The times of all rows with these costs.
 std::vector<Seconds> times_of(FitRows& rows, const Calibration& cost, std::uint32_t threads) {
   std::vector<std::size_t> points(rows.points().size());
   for (std::size_t i = 0; i < points.size(); ++i) points[i] = i;
@@ -292,7 +294,8 @@ Rank max_ranks(const FitRows& rows, const Topology& topology) {
   return most;
 }
 
-/// Fits, scores what the written file will say, writes it if nothing speaks against it.
+/// Fits, scores the constants as the file will state them, and writes the file unless there are
+/// objections.
 CalibrationReport calibrate(const po::variables_map& values, FitRows& rows,
                             const Topology& topology, const Start& start,
                             const Provenance& provenance, std::ostream& err) {
@@ -318,19 +321,19 @@ CalibrationReport calibrate(const po::variables_map& values, FitRows& rows,
   return report;
 }
 
-/// Says what speaks against the fit, and what became of it.
+/// Prints the objections to the fit, and whether the file was written.
 void print_objections(const CalibrationReport& report, const std::string& output, bool force,
                       std::ostream& err) {
   fmt::print(
       err,
-      "\ncollsim: WARNING: this fit is of no healthy machine. Its recordings may be of a sick "
-      "one\n(a link that is down or slow, throttled clocks, another job), or of another "
-      "than -t says:\n");
+      "\ncollsim: WARNING: these constants are not plausible for a healthy machine. The machine "
+      "may\nhave been faulty (a link that is down or slow, throttled clocks, another job), or "
+      "another\nthan -t says:\n");
   for (const std::string& objection : report.objections) fmt::print(err, "  {}\n", objection);
   if (force) {
-    fmt::print(err, "{} is written all the same (--force)\n", output);
+    fmt::print(err, "{} is written anyway (--force)\n", output);
   } else {
-    fmt::print(err, "{} is not written; --force writes it all the same\n", output);
+    fmt::print(err, "{} is not written; --force writes it anyway\n", output);
   }
 }
 
@@ -373,7 +376,7 @@ int run_calibrate(std::span<const std::string> args, std::ostream& out, std::ost
     if (!force) return exit_answer_is_no;
   }
   if (!report.fit.stopped) return exit_ok;
-  fmt::print(err, "collsim: stopped early; {} has the best so far, without intervals\n",
+  fmt::print(err, "collsim: stopped early; {} has the best constants so far, without intervals\n",
              output.string());
   return exit_interrupted;
 }

@@ -44,7 +44,7 @@ struct Request {
   CheckOptions options;
 };
 
-/// What was proved of one algorithm.
+/// The result of proving the plans of one algorithm.
 struct Outcome {
   std::uint32_t plans = 0;
   std::uint32_t unsupported = 0;
@@ -116,11 +116,11 @@ void print_outcome(std::ostream& out, const std::string& algorithm, const Outcom
   if (untold != 0) fmt::print(out, "  and {} more\n", untold);
 }
 
-/// The full names to prove; of a composed algorithm only those with their inner one, since the bare
-/// name is one of these.
+/// The full names to prove. A composed algorithm counts only with its inner one, because its bare
+/// name means one of these.
 std::vector<std::string> chosen_algorithms(Collective collective, const std::string& name) {
   if (name != "all") {
-    // Complains of an unknown name.
+    // Throws for an unknown name.
     static_cast<void>(why_no_named_plan(collective, name, uniform_placement(1)));
     return {name};
   }
@@ -131,7 +131,7 @@ std::vector<std::string> chosen_algorithms(Collective collective, const std::str
   return names;
 }
 
-/// What NCCL's plans of one machine are proved with.
+/// How to prove NCCL's plans on machines.
 struct NcclRequest {
   std::vector<Collective> collectives;
   std::vector<std::string> topologies;
@@ -150,8 +150,8 @@ bool considers(const Nccl& nccl, NcclFunction function, NcclAlgorithm algorithm)
   });
 }
 
-/// A collective that NCCL tunes: every algorithm that it considers here and that has a plan, on all
-/// channels. A call on fewer channels runs the first of the same schedules.
+/// Proves a collective that NCCL tunes, with every algorithm that NCCL considers and that has a
+/// plan, on all channels. A call on fewer channels uses the first of the same schedules.
 void prove_tuned(Collective collective, const Nccl& nccl, const NcclRequest& request,
                  std::ostream& out, std::uint64_t& wrong) {
   const auto channels = static_cast<std::uint32_t>(nccl.channels().channels.size());
@@ -170,7 +170,7 @@ void prove_tuned(Collective collective, const Nccl& nccl, const NcclRequest& req
   }
 }
 
-/// Sends and receives: with every number of channels that a message may be spread over.
+/// Proves sends and receives, with every number of channels that one message may use.
 void prove_messages(Collective collective, const Nccl& nccl, const NcclRequest& request,
                     std::ostream& out, std::uint64_t& wrong) {
   const PointToPoint& resources = nccl.point_to_point();
@@ -194,8 +194,8 @@ std::uint64_t prove_machine(const std::string& name, const NcclRequest& request,
   const std::size_t gpus = topology.gpus().size();
   if (topology.calibration() == "ideal" || gpus < 2 || gpus > request.max_ranks) {
     fmt::print(out, "{}: {} GPUs, skipped: {}\n", name, gpus,
-               gpus > request.max_ranks ? "more than are proved in good time"
-                                        : "no machine that NCCL runs on");
+               gpus > request.max_ranks ? "checking so many takes too long"
+                                        : "NCCL does not run on this machine");
     return 0;
   }
   const Nccl nccl(topology);
@@ -220,7 +220,7 @@ int check_nccl(const po::variables_map& values, std::ostream& out) {
     }
   } else {
     const Collective asked = collective_option(values);
-    // NCCL has no other barrier.
+    // NCCL has no barrier. Frameworks call all_reduce instead.
     request.collectives.push_back(under_nccl(asked));
   }
   if (values.count("topology") != 0) {
@@ -239,7 +239,7 @@ int check_nccl(const po::variables_map& values, std::ostream& out) {
   return wrong == 0 ? exit_ok : exit_answer_is_no;
 }
 
-/// A machine is of no use but to NCCL's plans.
+/// Only NCCL's plans depend on a machine.
 std::string schedule_of(const po::variables_map& values) {
   if (values.count("schedule") != 0) return values["schedule"].as<std::string>();
   return values.count("topology") != 0 ? "nccl" : "textbook";
@@ -265,24 +265,27 @@ int run_check(std::span<const std::string> args, std::ostream& out, std::ostream
   po::options_description options("options");
   options.add_options()  //
       ("algorithm,a", po::value<std::string>()->default_value("all"),
-       "see `collsim list`; also NCCL's nvls, nvls_tree, collnet_direct, collnet_chain, pat")   //
-      ("collective,c", po::value<std::string>()->default_value("all_reduce"), "what to reach")  //
-      ("ranks,n", po::value<std::string>()->default_value("1..17,32,64,100"), "rank counts")    //
+       "see `collsim list`; also NCCL's nvls, nvls_tree, collnet_direct, collnet_chain, pat")  //
+      ("collective,c", po::value<std::string>()->default_value("all_reduce"),
+       "see `collsim list`")                                                                  //
+      ("ranks,n", po::value<std::string>()->default_value("1..17,32,64,100"), "rank counts")  //
       ("ranks-per-node", po::value<std::int64_t>()->default_value(1),
-       "nodes are filled in order")                                                              //
-      ("channels", po::value<std::string>()->default_value("1,4"), "channel counts")             //
-      ("orders", po::value<std::int64_t>()->default_value(3), "random orders per credit depth")  //
-      ("root,r", po::value<std::string>()->default_value("0"), "a rank, or all in turn")         //
-      ("seed", po::value<std::int64_t>()->default_value(1), "of the orders")                     //
+       "ranks fill the nodes in order")                                               //
+      ("channels", po::value<std::string>()->default_value("1,4"), "channel counts")  //
+      ("orders", po::value<std::int64_t>()->default_value(3),
+       "number of random orders per credit depth")  //
+      ("root,r", po::value<std::string>()->default_value("0"),
+       "the root: a rank, or all for every rank in turn")                                 //
+      ("seed", po::value<std::int64_t>()->default_value(1), "random seed of the orders")  //
       ("schedule", po::value<std::string>(),
-       "textbook (default without a machine), or nccl: what NCCL runs on a machine, every "
-       "collective and algorithm of it")  //
+       "textbook (default without a machine), or nccl: all collectives and algorithms that NCCL "
+       "runs on a machine")  //
       ("topology,t", po::value<std::string>(),
-       "the machine for nccl, may be given bare (default: every shipped one of up to 64 GPUs)");
+       "machine for nccl; -t may be omitted (default: every shipped one of up to 64 GPUs)");
   const auto values = parse_options(
       options, "collsim check [--algorithm A|all] [options], or collsim check MACHINE",
-      "Runs every plan in random legal orders, under several credit depths, counting whose\n"
-      "contribution is where how often. Exits with 1 if a plan is wrong.\n\n"
+      "Runs every plan in random legal orders, with several credit depths, and counts the\n"
+      "contributions of every rank in every buffer. Exit code 1 means that a plan is wrong.\n\n"
       "  collsim check --algorithm ring --ranks 1..17\n"
       "  collsim check dgx-h100-x4",
       "topology", args, out);
@@ -294,8 +297,8 @@ int run_check(std::span<const std::string> args, std::ostream& out, std::ostream
                      "textbook or nccl");
   }
   if (values->count("topology") != 0) {
-    throw InputError("a machine for --schedule textbook",
-                     "--ranks and --ranks-per-node, which is all that textbook plans depend on");
+    throw InputError("--schedule textbook with a machine, but textbook plans depend only on ranks",
+                     "--ranks and --ranks-per-node");
   }
   const Request request = read_request(*values);
   std::uint64_t wrong = 0;

@@ -19,23 +19,24 @@ namespace collsim::command {
 namespace {
 
 constexpr std::array table{
-    Subcommand{"run", "how long does it take: simulate, beside recorded times if there are any",
+    Subcommand{"run",
+               "simulate a collective: how long it takes, next to recorded times if there are any",
                run_run},
-    Subcommand{"estimate", "the same from the analytic model, with bounds and critical path",
+    Subcommand{"estimate", "the same by the analytic model, with bounds and critical path",
                run_estimate},
-    Subcommand{"explain", "one size taken apart: what was chosen and why, where the time goes",
+    Subcommand{"explain", "explain one call: what NCCL chooses and why, and where the time goes",
                run_explain},
-    Subcommand{"steps", "watch an algorithm step by step: who sends what, what buffers hold",
+    Subcommand{"steps", "show an algorithm step by step: what each rank sends, what buffers hold",
                run_steps},
-    Subcommand{"choose", "what NCCL runs on a machine: rings, trees, algorithm by size",
+    Subcommand{"choose", "NCCL's choices on a machine: rings, trees, algorithm by size",
                run_choose},
     Subcommand{"crossover", "sizes at which algorithms and protocols cross over", run_crossover},
-    Subcommand{"validate", "predictions against recorded runs: errors, choices, crossovers",
+    Subcommand{"validate", "compare predictions with recorded runs: errors, choices, crossovers",
                run_validate},
     Subcommand{"calibrate", "fit a machine's cost constants to recorded runs, with intervals",
                run_calibrate},
     Subcommand{"check", "prove that plans deliver every contribution exactly once", run_check},
-    Subcommand{"faults", "degrade every link in turn: which one slows the collective down most",
+    Subcommand{"faults", "degrade every link in turn, to find the one that costs the most time",
                run_faults},
     Subcommand{"topo", "show, check, list, import and compose machines", run_topo},
     Subcommand{"list", "algorithms, engines, protocols, machines, scenarios", run_list},
@@ -43,7 +44,7 @@ constexpr std::array table{
 
 void print_help(std::ostream& out) {
   fmt::print(out,
-             "collsim {}: how long does a collective take on a GPU machine, and why\n\n"
+             "collsim {}: how long a collective takes on a GPU machine, and why\n\n"
              "usage: collsim SUBCOMMAND [options]\n\n",
              COLLSIM_VERSION);
   out << help_lines(table, 10);
@@ -55,11 +56,11 @@ void print_help(std::ostream& out) {
       "  collsim explain hgx-h200 -b 4M         where the time of one call goes\n"
       "  collsim steps -a ring -n 4             ring all-reduce, step by step\n"
       "  collsim topo show hgx-h200             what a machine looks like\n\n"
-      "Options are nccl-tests' where they mean the same (-b -e -f -i -d -o -r); everywhere\n"
-      "-t is the machine, -n the ranks, -c the collective and -a the algorithm.\n\n"
-      "Exit codes: 0 fine, 1 the answer is no, 2 bad input or output that cannot be\n"
-      "written, 3 a bug in collsim, 130 after Ctrl-C. When whoever reads the output has\n"
-      "seen enough (`| head`), collsim ends at once and silently.\n");
+      "In every subcommand -t is the machine, -n the number of ranks, -c the collective\n"
+      "and -a the algorithm. Options of nccl-tests keep their letters (-b -e -f -i -d -o -r).\n\n"
+      "Exit codes: 0 success, 1 the answer is no, 2 bad input or output that cannot be\n"
+      "written, 3 a bug in collsim, 130 after Ctrl-C. If the reader closes the pipe\n"
+      "(`| head`), collsim ends silently.\n");
 }
 
 int dispatch(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
@@ -80,7 +81,7 @@ int dispatch(std::span<const std::string> args, std::ostream& out, std::ostream&
       .run(args.subspan(1), out, err);
 }
 
-/// Turns exceptions into messages; a failed write goes on to whoever knows the stream.
+/// Turns exceptions into messages, except a failed write, which the caller handles.
 int answer(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
   try {
     return dispatch(args, out, err);
@@ -125,13 +126,13 @@ std::span<const Subcommand> subcommands() {
 int run_command(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
   int status = exit_bad_input;
   try {
-    // At once, not at the end: a sweep may take minutes.
+    // Report a failed write at once, not at the end: a sweep may take minutes.
     out.exceptions(std::ios::badbit);
     status = answer(args, out, err);
     out.flush();
   } catch (const std::ios_base::failure&) {
     const int reason = errno;
-    out.exceptions(std::ios::goodbit);  // a message on a stream that is tied to it flushes it again
+    out.exceptions(std::ios::goodbit);  // printing to a tied stream flushes this one again
     fmt::print(err, "collsim: the output cannot be written: {}\n",
                std::generic_category().message(reason));
     status = exit_bad_input;

@@ -14,10 +14,11 @@ namespace {
 
 constexpr std::string_view usage = "collsim estimate [MACHINE|SCENARIO] [options]";
 constexpr std::string_view epilogue =
-    "The analytic model: an algorithm's closed form where all hops are alike, else the plan's\n"
-    "critical path with its transfer time raised to what the busiest link needs. --wide adds what\n"
-    "the bound consists of, what this plan's busiest link and its hops need as modelled (floor),\n"
-    "and what the critical path consists of. docs/algorithms.md derives every form.\n"
+    "Predicts the time by the analytic model. If all hops are equal, this is the algorithm's\n"
+    "closed form. Otherwise it is the plan's critical path, whose transfer time is at least the\n"
+    "time that the busiest link needs. --wide adds the parts of the bound, of the model's floor\n"
+    "(this plan's busiest link and its hops) and of the critical path. docs/algorithms.md derives\n"
+    "every form.\n"
     "\n"
     "  collsim estimate -t hgx-h200 -a ring,tree -b 1M -e 1G -f 32\n"
     "  collsim estimate -t switch-64 -a ring --format csv\n"

@@ -22,8 +22,8 @@ namespace {
 
 constexpr std::string_view usage = "collsim explain [MACHINE|SCENARIO] -b SIZE [options]";
 constexpr std::string_view epilogue =
-    "One size, taken apart: what was chosen out of what, how the call is cut, what its time went\n"
-    "into, the way through the machine that decided it, and what was busiest.\n"
+    "Explains one call: the candidates and NCCL's choice, how the data is divided, where the time\n"
+    "goes, the critical path through the machine, and the busiest resources.\n"
     "\n"
     "  collsim explain -t hgx-h200 -b 4M\n"
     "  collsim explain -t dgx-h100-x4 -c all_to_all -b 64M\n"
@@ -42,10 +42,10 @@ int run_explain(std::span<const std::string> args, std::ostream& out, std::ostre
   if (!values) return exit_ok;
   const Question question = read_question(*values, err);
   if (values->count("minbytes") == 0 && question.scenario.collective != Collective::barrier) {
-    throw InputError("no size to explain", "-b SIZE");
+    throw InputError("explain: no size", "-b SIZE");
   }
   if (question.format == Format::csv) {
-    throw InputError("--format: an explanation is no list of rows", "table or json");
+    throw InputError("--format csv: an explanation has no rows", "table or json");
   }
   std::vector<Explanation> explanations;
   for (const RunSpec& run : question.scenario.runs) {

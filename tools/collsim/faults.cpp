@@ -24,12 +24,12 @@ namespace {
 
 constexpr std::string_view usage = "collsim faults [MACHINE|SCENARIO] -b SIZE [options]";
 constexpr std::string_view epilogue =
-    "Degrades every cable of the machine in turn, both ways, and ranks them by what the "
-    "collective\n"
-    "loses. Cables that the call puts to the same use are tried once. `busy` is how much of the\n"
-    "healthy call's time a cable works. A long call is simulated until it repeats itself, and\n"
-    "continued (`steady state`). Where trying all would take too long, the busiest cables are\n"
-    "simulated, and the others stand by their lower `bounds`; `at most` is the upper one.\n"
+    "Degrades every cable of the machine in turn, both ways, and sorts the cables by the slowdown\n"
+    "of the collective. Of cables that the call uses in the same way, it simulates one. `busy` is\n"
+    "the share of the healthy call's time during which a cable carries data. A long call is\n"
+    "simulated until it repeats itself, and then extrapolated (`steady state`). If simulating all\n"
+    "cables would take too long, only the busiest are simulated. For the others the table shows\n"
+    "`bounds`: the lower one, and the upper one as `at most`.\n"
     "\n"
     "  collsim faults -t dgx-h100-x4 -b 1G\n"
     "  collsim faults -t dgx-h100-x4 -b 1G -a tree --degrade 50% --format csv";
@@ -63,7 +63,7 @@ double parse_share(const std::string& text) {
 
 Bytes only_size(const po::variables_map& values, const Question& question) {
   if (question.scenario.collective == Collective::barrier) return {};
-  if (values.count("minbytes") == 0) throw InputError("no size to try", "-b SIZE");
+  if (values.count("minbytes") == 0) throw InputError("faults: no size", "-b SIZE");
   return sizes_of(question).front();
 }
 
@@ -177,9 +177,9 @@ po::options_description faults_options() {
   po::options_description options = question_options(SizesAsked::one);
   options.add_options()  //
       ("degrade", po::value<std::string>()->default_value("10%"),
-       "what a cable has left of its bandwidth")                                  //
+       "the share of its bandwidth that a cable has left")                        //
       ("top", po::value<std::int64_t>()->default_value(20), "rows of the table")  //
-      ("threads", po::value<std::int64_t>(), "default: as many as there are processors");
+      ("threads", po::value<std::int64_t>(), "threads (default: one per processor)");
   return options;
 }
 
@@ -196,7 +196,7 @@ int run_faults(std::span<const std::string> args, std::ostream& out, std::ostrea
                        : std::max(std::thread::hardware_concurrency(), 1U);
   const Question question = read_question(*values, err);
   if (!question.faults.empty()) {
-    throw InputError("faults besides those that are tried", "a machine without faults");
+    throw InputError("a machine that already has faults", "a machine without faults");
   }
   const Bytes size = only_size(*values, question);
   Record rankings = Record::array();

@@ -21,7 +21,7 @@ Interruption::Interruption() {
 }
 
 Interruption::~Interruption() {
-  // Taken before it is let through, or it would end the program now.
+  // Take the pending signal before unblocking it; otherwise it would end the program now.
   const sigset_t signals = interrupt();
   const timespec at_once{};
   if (asked()) sigtimedwait(&signals, nullptr, &at_once);

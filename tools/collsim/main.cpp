@@ -12,8 +12,8 @@
 
 namespace {
 
-/// Opens the standard streams that the caller has closed, the wrong way round, so that using them
-/// fails. Otherwise the first file that is opened would take their place and get the output.
+/// Opens standard streams that the caller has closed, in the wrong direction, so that using them
+/// fails. Otherwise the next opened file would get their number, and the output.
 void occupy_closed_streams() {
   constexpr std::array modes{O_WRONLY, O_RDONLY, O_RDONLY};
   for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; ++stream) {
@@ -26,10 +26,9 @@ void occupy_closed_streams() {
 
 int main(int argc, char** argv) {
   occupy_closed_streams();
-  // A caller may have switched it off; `collsim ... | head` is to end alike everywhere.
+  // A caller may ignore SIGPIPE; `collsim ... | head` must end in the same way everywhere.
   std::signal(SIGPIPE, SIG_DFL);
-  // As much as a pipe takes at once: a help text is then never cut off by a reader who leaves
-  // early.
+  // The capacity of a pipe: a reader that closes the pipe early then never cuts off a help text.
   static std::array<char, 1 << 16> buffer;
   std::setvbuf(stdout, buffer.data(), _IOFBF, buffer.size());
   const std::vector<std::string> args(argv + 1, argv + argc);

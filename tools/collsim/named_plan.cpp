@@ -51,7 +51,7 @@ std::optional<std::string> why_no_named_plan(Collective collective, const std::s
   if (!algorithm) return why_unsupported(collective, name, placement);
   if (auto reason = why_no_nccl_plan(collective, *algorithm)) return reason;
   if (is_equally_full(placement)) return std::nullopt;
-  return name + " on nodes that are not equally full; nodes of equally many ranks";
+  return name + " with different numbers of ranks per node; the same number of ranks on every node";
 }
 
 Plan named_plan(Collective collective, const std::string& name, const Placement& placement,

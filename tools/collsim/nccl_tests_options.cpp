@@ -21,25 +21,26 @@ struct NcclTestsOption {
   std::string_view instead;  ///< here
 };
 
-constexpr std::string_view leave_out = "a prediction needs none: leave it out";
+constexpr std::string_view leave_out = "a prediction does not need it: leave it out";
 
 // nccl-tests src/common.cu, longopts.
 constexpr std::array table{
-    NcclTestsOption{"-g", "--ngpus", "GPUs of a thread",
-                    "here -n RANKS says how many GPUs take part"},
+    NcclTestsOption{"-g", "--ngpus", "GPUs of a thread", "here -n RANKS is the number of GPUs"},
     NcclTestsOption{"-t", "--nthreads", "threads of a process",
-                    "here -n RANKS says how many GPUs take part, -t which machine"},
+                    "here -n RANKS is the number of GPUs, and -t the machine"},
     NcclTestsOption{"-i", "--stepbytes", "step between sizes",
-                    "this subcommand takes no list of sizes"},
-    NcclTestsOption{"-n", "--iters", "iterations", "a prediction needs none: leave it out"},
+                    "this subcommand has no list of sizes"},
+    NcclTestsOption{"-n", "--iters", "iterations", leave_out},
     NcclTestsOption{"-m", "--agg_iters", "aggregated iterations", leave_out},
     NcclTestsOption{"-w", "--warmup_iters", "warm-up iterations", leave_out},
     NcclTestsOption{"-N", "--run_cycles", "cycles of the whole test", leave_out},
     NcclTestsOption{"-p", "--parallel_init", "parallel initialisation", "here -p is the protocol"},
     NcclTestsOption{"-c", "--check", "check of results",
                     "here -c is the collective, and `collsim check` proves results"},
-    NcclTestsOption{"-o", "--op", "reduction", "no time depends on it: leave it out"},
-    NcclTestsOption{"-d", "--datatype", "data type", "no time depends on it: leave it out"},
+    NcclTestsOption{"-o", "--op", "reduction",
+                    "predictions here do not depend on it: leave it out"},
+    NcclTestsOption{"-d", "--datatype", "data type",
+                    "predictions here do not depend on it: leave it out"},
     NcclTestsOption{"-z", "--blocking", "blocking calls", leave_out},
     NcclTestsOption{"-y", "--stream_null", "null stream", leave_out},
     NcclTestsOption{"-T", "--timeout", "timeout", leave_out},

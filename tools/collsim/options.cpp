@@ -34,7 +34,7 @@ std::vector<std::string> option_names(const po::options_description& options) {
   const std::string near = did_you_mean(name, names);
   throw InputError(fmt::format("unknown option '{}'", name),
                    near.empty() ? fmt::format("options are {}", fmt::join(names, ", "))
-                                : near + " --help explains all");
+                                : near + " --help explains the options");
 }
 
 /// "1.5" of "1.5M", and the "M".
@@ -46,7 +46,7 @@ std::optional<std::pair<double, std::string_view>> number_and_suffix(std::string
   return std::pair{number, text.substr(static_cast<std::size_t>(end - text.data()))};
 }
 
-/// What nccl-tests multiplies a size with for its suffix, in either case; nothing for any other.
+/// The factor of a size's suffix, as in nccl-tests, in either case; nothing for any other suffix.
 std::optional<double> factor_of(std::string_view suffix) {
   if (suffix.empty()) return 1;
   constexpr std::string_view suffixes = "KMGT";
@@ -64,7 +64,7 @@ std::optional<po::variables_map> parse_options(const po::options_description& op
                                                std::span<const std::string> args,
                                                std::ostream& out) {
   po::options_description all;
-  all.add(options).add_options()("help,h", "print this and stop");
+  all.add(options).add_options()("help,h", "print this help and exit");
   po::positional_options_description bare;
   if (!positional.empty()) {
     const std::string name(positional);
@@ -73,8 +73,7 @@ std::optional<po::variables_map> parse_options(const po::options_description& op
   }
   po::variables_map values;
   try {
-    // No guessing: with it, "--rank" would quietly mean "--ranks" today and something else
-    // tomorrow.
+    // No abbreviations: "--rank" would mean "--ranks" today, and another option later.
     constexpr int style =
         po::command_line_style::default_style & ~po::command_line_style::allow_guessing;
     po::store(po::command_line_parser(std::vector<std::string>(args.begin(), args.end()))

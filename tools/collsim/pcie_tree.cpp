@@ -11,14 +11,14 @@ namespace collsim::command {
 
 namespace {
 
-/// Devices whose branches are alike.
+/// Devices with equal branches.
 struct Branch {
   NameRun name;
-  std::string link;  ///< what leads upwards
+  std::string link;  ///< the link upwards
   std::vector<Branch> below;
 };
 
-/// Whether `next` goes on where `branch` ends, in name and in all that is below.
+/// Whether `next` continues the names of `branch` and of all devices below it.
 bool continues(const Branch& branch, const Branch& next) {
   if (branch.link != next.link || branch.name.stem != next.name.stem || next.name.first < 0 ||
       branch.name.last + 1 != next.name.first || branch.below.size() != next.below.size()) {
@@ -42,7 +42,7 @@ Branch branch_of(const Topology& topology, DeviceId device, std::set<DeviceId>& 
     const Link& link = topology.link(id);
     const DeviceKind kind = topology.device(link.to).kind;
     if (link.kind != LinkKind::pcie || kind == DeviceKind::cpu) continue;
-    // GPUs and NICs that are joined to each other by PCIe are no tree.
+    // GPUs and NICs with a PCIe link to each other do not form a tree.
     if (topology.device(device).kind == DeviceKind::gpu) continue;
     if (!seen.insert(link.to).second) continue;
     Branch next = branch_of(topology, link.to, seen);

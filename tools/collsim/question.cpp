@@ -78,7 +78,7 @@ void override_sizes(const po::variables_map& values, Sizes& sizes) {
     if (sizes.step.count == 0 || span / sizes.step.count >= max_sizes) {
       throw InputError(
           fmt::format("--stepbytes: {} from {} to {}", *step, sizes.from.count, sizes.to.count),
-          fmt::format("a step that makes at most {} sizes", max_sizes));
+          fmt::format("a step that gives at most {} sizes", max_sizes));
     }
   }
 }
@@ -92,7 +92,7 @@ ScheduleKind parse_schedule(const std::string& name) {
 void override_schedule(const po::variables_map& values, bool algorithm_given, RunSpec& run) {
   if (const auto name = given<std::string>(values, "schedule")) {
     const ScheduleKind asked = parse_schedule(*name);
-    // A scenario's algorithm is that of its own schedule.
+    // A scenario's algorithm belongs to its own schedule.
     if (run.schedule && run.schedule != asked && !algorithm_given) run.algorithm.clear();
     run.schedule = asked;
   }
@@ -114,7 +114,7 @@ void override_schedule(const po::variables_map& values, bool algorithm_given, Ru
   for (const char* option : {"channels", "chunk"}) {
     if (values.count(option) == 0) continue;
     if (run.schedule == ScheduleKind::nccl || !run.variables.empty()) {
-      throw InputError(fmt::format("--{} under NCCL's rules, which choose it", option),
+      throw InputError(fmt::format("--{} with NCCL's schedule, where NCCL chooses it", option),
                        "--env NCCL_MAX_NCHANNELS=..., --env NCCL_BUFFSIZE=..., or "
                        "--schedule textbook");
     }
@@ -168,7 +168,7 @@ Rank usable_gpus(const Question& question) {
   return usable;
 }
 
-/// Those of --rank-list, else the first ones.
+/// The GPUs of --rank-list, else the first ones.
 std::vector<DeviceId> chosen_gpus(const po::variables_map& values, const Question& question) {
   const Scenario& scenario = question.scenario;
   if (const auto list = given<std::string>(values, "rank-list")) {
@@ -200,7 +200,7 @@ Machine machine_of(const po::variables_map& values, const Scenario& scenario) {
     throw InputError("both a machine and --alpha with --bandwidth", "one of them");
   }
   if (!scenario.ranks) {
-    throw InputError("--alpha and --bandwidth without --ranks", "how many ranks there are");
+    throw InputError("--alpha and --bandwidth without --ranks", "also --ranks, such as --ranks 64");
   }
   constexpr std::uint32_t max_ranks = 16384;
   if (*scenario.ranks > max_ranks) {
@@ -230,7 +230,7 @@ Scenario read_scenario(const po::variables_map& values) {
   if (const auto topology = given<std::string>(values, "topology")) {
     scenario.topology = find_data_file(*topology, "topologies");
   } else if (scenario.topology.empty() && !is_two_numbers(values)) {
-    throw InputError("no machine is given",
+    throw InputError("no machine",
                      "a machine or a scenario, such as hgx-h200, or --alpha and --bandwidth");
   }
   if (const auto name = given<std::string>(values, "collective")) {
@@ -268,45 +268,50 @@ po::options_description question_options(SizesAsked sizes, const char* formats) 
   po::options_description options("Question");
   options.add_options()  //
       ("scenario", po::value<std::string>(),
-       "scenario or machine: a file, or a shipped name; may be given bare")  //
+       "scenario or machine: a file, or a shipped name; --scenario may be omitted")  //
       ("topology,t", po::value<std::string>(),
        "machine: a file, or a shipped name such as "
        "hgx-h200")  //
       ("alpha", po::value<std::string>(),
-       "with --bandwidth and --ranks, in place of a machine: the textbook's, on which a message "
-       "takes alpha + bytes / bandwidth, such as 1us")                                      //
-      ("bandwidth", po::value<std::string>(), "of every rank, each way, such as 50GB/s")    //
-      ("ranks,n", po::value<int>(), "GPUs that take part, the first ones (default: all)")   //
-      ("ranks-per-node", po::value<int>(), "of every node, the first ones (default: all)")  //
+       "with --bandwidth and --ranks, instead of a machine: the textbook's machine, where a "
+       "message "
+       "takes alpha + bytes / bandwidth; such as 1us")  //
+      ("bandwidth", po::value<std::string>(),
+       "with --alpha: of every rank, each way, such as 50GB/s")                   //
+      ("ranks,n", po::value<int>(), "use the first so many GPUs (default: all)")  //
+      ("ranks-per-node", po::value<int>(),
+       "use the first so many GPUs of every node (default: all)")  //
       ("rank-list", po::value<std::string>(),
-       "GPUs that take part, in the order of ranks: 0,2,4..6 or node1/gpu0,node0/gpu3")     //
+       "use these GPUs, in the order of ranks: 0,2,4..6 or node1/gpu0,node0/gpu3")          //
       ("collective,c", po::value<std::string>(), "default all_reduce; see `collsim list`")  //
       ("datatype,d", po::value<std::string>(),
-       "as nccl-tests: float, half, ... (default float)")                             //
+       "as in nccl-tests: float, half, ... (default float)")                          //
       ("op,o", po::value<std::string>(), "sum, prod, min, max or avg (default sum)")  //
       ("root,r", po::value<int>(),
-       "rank that a rooted collective starts or ends at (default 0)")  //
+       "root of a broadcast, reduce, gather or scatter (default 0)")  //
       ("algorithm,a", po::value<std::string>(),
-       "one or several, comma-separated (default: NCCL's choice, or the textbook's first of "
-       "the collective); see `collsim list`")  //
+       "one or several, comma-separated (default: NCCL's choice; textbook: the collective's first "
+       "in `collsim list`)")  //
       ("protocol,p", po::value<std::string>(),
        "ll, ll128 or simple (default: NCCL's choice; textbook: simple)")  //
       ("schedule", po::value<std::string>(),
-       "nccl: what NCCL would choose and run (default); textbook: default for algorithms that only "
-       "it has and on machines whose calibration is ideal")  //
+       "nccl (default): as NCCL chooses and runs it; textbook: default for algorithms that NCCL "
+       "does "
+       "not have, and on machines with calibration ideal")  //
       ("env", po::value<std::vector<std::string>>()->composing(),
        "NCCL variable K=V; may be repeated")                                     //
       ("nccl-version", po::value<std::string>(), "2.18 to 2.30 (default 2.30)")  //
       ("in-place", po::bool_switch(),
-       "NCCL only: send and receive buffer are one, so that nothing is copied besides")      //
-      ("graph", po::bool_switch(), "calls of a CUDA graph, which no CPU issues one by one")  //
+       "NCCL only: the send buffer is the receive buffer, which saves copies")  //
+      ("graph", po::bool_switch(),
+       "predict calls of a CUDA graph, which the CPU does not issue one by one")  //
       ("channels", po::value<int>(),
-       "textbook only: channels that share the data (default: as many as NCCL runs on that "
+       "textbook only: channels that share the data (default: as many as NCCL uses on that "
        "machine; "
-       "1 where the calibration is ideal)")  //
+       "1 with calibration ideal)")  //
       ("chunk", po::value<std::string>(),
        "textbook only: largest chunk; larger buffers are pipelined in loops; 0 is unlimited "
-       "(default: NCCL's; unlimited where the calibration is ideal)")  //
+       "(default: NCCL's; unlimited with calibration ideal)")  //
       ("minbytes,b", po::value<std::string>(), sweep ? "smallest size (default 8)" : "the size");
   if (sweep) {
     options.add_options()                                                                      //
@@ -314,18 +319,18 @@ po::options_description question_options(SizesAsked sizes, const char* formats) 
         ("stepfactor,f", po::value<double>(), "factor between sizes (default 2)")              //
         ("stepbytes,i", po::value<std::string>(), "bytes between sizes, instead of a factor")  //
         ("nccl-estimate", po::bool_switch(),
-         "also show the time that NCCL itself expects, by which it chooses")  //
+         "also show NCCL's own estimate, by which it chooses")  //
         ("wide", po::bool_switch(),
-         "tables with all columns; without it, those that 80 characters have room for");
+         "show all columns (default: those that fit into 80 characters)");
   }
   options.add_options()  //
       ("calibration", po::value<std::string>(),
        "cost constants: a file, or a shipped name such as "
        "ideal (default: the topology's)")  //
       ("fault", po::value<std::vector<std::string>>()->composing(),
-       "what is wrong with the machine, such as 'link: node0/nic0, bandwidth: 10%'; may be "
-       "repeated; docs/formats.md lists the keys")                            //
-      ("seed", po::value<std::int64_t>(), "of a fault's jitter (default 0)")  //
+       "a fault of the machine, such as 'link: node0/nic0, bandwidth: 10%'; may be repeated; "
+       "docs/formats.md lists the keys")                                                    //
+      ("seed", po::value<std::int64_t>(), "random seed of the faults' jitter (default 0)")  //
       ("format", po::value<std::string>()->default_value("table"), formats);
   return options;
 }
@@ -353,7 +358,7 @@ Question read_question(const po::variables_map& values, std::ostream& err) {
     run = settled(run, question.scenario.collective, question.topology);
   }
   if (question.scenario.collective == Collective::barrier) {
-    question.scenario.sizes = {Bytes{0}, Bytes{0}, 2};  // it carries nothing
+    question.scenario.sizes = {Bytes{0}, Bytes{0}, 2};  // it has no data
   }
   if (has_root(question.scenario.collective) && question.scenario.root >= question.ranks) {
     throw InputError(fmt::format("root {} of {} ranks", question.scenario.root, question.ranks),

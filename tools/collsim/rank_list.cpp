@@ -45,7 +45,7 @@ std::vector<DeviceId> parse_rank_list(std::string_view text, const Topology& top
   std::set<DeviceId> seen;
   for (const DeviceId gpu : gpus) {
     if (seen.insert(gpu).second) continue;
-    throw InputError(fmt::format("--rank-list: {} twice", topology.device(gpu).name),
+    throw InputError(fmt::format("--rank-list: {} occurs twice", topology.device(gpu).name),
                      "every GPU at most once");
   }
   return gpus;

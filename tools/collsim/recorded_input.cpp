@@ -21,7 +21,7 @@ Recording open_recording(const std::string& argument) {
 std::string machine_of_recording(const Recording& recording, std::ostream& err) {
   if (!recording.topology.empty()) return recording.topology;
   std::string machine = shipped_machine_of(recording);
-  fmt::print(err, "collsim: {}: recorded on {}; taken to be {} (--topology names another)\n",
+  fmt::print(err, "collsim: {}: recorded on {}; assuming {} (--topology names another)\n",
              recording.file.filename().string(), recording.machine.at("gpu"), machine);
   return machine;
 }

@@ -19,7 +19,7 @@ namespace {
   throw InputError(fmt::format("cannot write {}", path.string()), "a file in a writable folder");
 }
 
-/// While it exists, nobody ends the program from outside, so that no file is left half-written.
+/// Blocks the signals that end the program while it exists, so that no file is left half-written.
 class HeldSignals {
  public:
   HeldSignals() {

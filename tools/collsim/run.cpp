@@ -22,10 +22,9 @@ namespace {
 
 constexpr std::string_view usage = "collsim run [MACHINE|SCENARIO] [options]";
 constexpr std::string_view epilogue =
-    "How long the collective takes, simulated event by event. `bound` is what no schedule of "
-    "these\n"
-    "transfers can beat. Where the scenario names a recording, its times and our error stand "
-    "beside.\n"
+    "Simulates the collective event by event and prints how long it takes. `bound` is a time that\n"
+    "no algorithm on this machine can beat. If the scenario names a recording, the table also\n"
+    "shows its times and the error of the prediction.\n"
     "\n"
     "  collsim run scenarios/hgx-h200-all-reduce.yaml\n"
     "  collsim run -t hgx-h200 -a ring,tree -b 1M -e 1G -f 4\n"

@@ -31,7 +31,7 @@ constexpr std::size_t widest_cell = 9;
 constexpr std::uint32_t chunks_per_table = 8;
 constexpr std::size_t line_width = 96;
 
-/// What a call costs on the textbook's machine.
+/// The numbers that give the time of a call on the textbook's machine.
 struct Costs {
   Seconds alpha;
   BytesPerSecond bandwidth;
@@ -57,7 +57,7 @@ double busiest_port(const Step& step, const Schedule& schedule) {
   return static_cast<double>(most) / schedule.chunks();
 }
 
-/// ": 1 us + 5.24 us": alpha, and what the busiest port needs.
+/// ": 1 us + 5.24 us": alpha, and the time that the busiest port needs.
 std::string step_time(const Step& step, const Request& request) {
   if (!request.costs) return "";
   const Costs& costs = *request.costs;
@@ -66,7 +66,7 @@ std::string step_time(const Step& step, const Request& request) {
                      to_string(share * (costs.size / costs.bandwidth)));
 }
 
-/// All steps, each begun when the one before has ended everywhere.
+/// The time of all steps, if each begins when the one before has ended on every rank.
 void print_time(std::ostream& out, const std::vector<Step>& steps, const Request& request) {
   if (!request.costs) return;
   const Costs& costs = *request.costs;
@@ -202,12 +202,12 @@ void print_summary(std::ostream& out, const std::vector<Step>& steps, const Plan
     fmt::print(out, "They are empty.\n");
     return;
   }
-  // S, as nccl-tests counts it, may be one of several sizes that the chunks make up together.
+  // The chunks may add up to several times S, nccl-tests' size.
   const std::uint32_t chunks = plan.schedule(0).chunks() / sizes;
   if (*least == *most) {
     fmt::print(out, "Every rank sends {}", share_of_buffer(*most, chunks));
   } else {
-    fmt::print(out, "Rank {} sends most, {}; rank {} least, {}", most - sent.begin(),
+    fmt::print(out, "Rank {} sends the most, {}; rank {} the least, {}", most - sent.begin(),
                share_of_buffer(*most, chunks), least - sent.begin(),
                share_of_buffer(*least, chunks));
   }
@@ -227,12 +227,14 @@ void print_steps(std::ostream& out, const Request& request) {
              to_string(request.plan.collective), ranks, ranks == 1 ? "" : "s", chunks,
              chunks == 1 ? "" : "s");
   if (steps.empty()) {
-    fmt::print(out, "Nothing to do: one rank has the result from the start.\n");
+    fmt::print(out, "Nothing to do: one rank has the result at the start.\n");
     return;
   }
-  fmt::print(out, "a2 is what rank 2 contributes, sum all of it; * marks what a step changed.\n");
+  fmt::print(
+      out,
+      "a2 is the contribution of rank 2, sum is the sum of all; * marks what the step changed.\n");
   if (!schedule.agents().empty()) {
-    fmt::print(out, "A switch shows what it has added up or copied last.\n");
+    fmt::print(out, "A switch shows the data that it has last reduced or copied.\n");
   }
   std::vector<Contributions> before = initial_buffers(request.plan);
   if (request.only_step == 0) {
@@ -275,7 +277,7 @@ std::optional<Costs> read_costs(const po::variables_map& values) {
       values.count("alpha") + values.count("bandwidth") + values.count("minbytes");
   if (given == 0) return std::nullopt;
   if (given != 3) {
-    throw InputError("the time of steps takes three numbers",
+    throw InputError("the time of steps needs three numbers",
                      "--alpha, --bandwidth and -b, such as --alpha 1us --bandwidth 50GB/s -b 1M");
   }
   return Costs{quantity_option(values, "alpha", parse_time),
@@ -289,25 +291,24 @@ int run_steps(std::span<const std::string> args, std::ostream& out, std::ostream
   po::options_description options("options");
   options.add_options()  //
       ("algorithm,a", po::value<std::string>(),
-       "one or several; default: the collective's first in `collsim list`; also NCCL's nvls, "
-       "nvls_tree, "
-       "collnet_direct, collnet_chain, pat")("collective,c",
-                                             po::value<std::string>()->default_value("all_reduce"),
-                                             "what to reach")                                  //
-      ("root,r", po::value<std::int64_t>()->default_value(0), "where the collective has one")  //
-      ("ranks,n", po::value<std::int64_t>()->default_value(4), "1 to 64")                      //
+       "one or several, comma-separated (default: the collective's first in `collsim list`); also "
+       "NCCL's nvls, nvls_tree, collnet_direct, collnet_chain, pat")(
+          "collective,c", po::value<std::string>()->default_value("all_reduce"),
+          "see `collsim list`")  //
+      ("root,r", po::value<std::int64_t>()->default_value(0),
+       "root of a broadcast, reduce, gather or scatter")                   //
+      ("ranks,n", po::value<std::int64_t>()->default_value(4), "1 to 64")  //
       ("nodes", po::value<std::int64_t>(),
-       "equally full nodes; default: every rank has its own, for nvls one in all")  //
-      ("ranks-per-node", po::value<std::int64_t>(), "instead of --nodes")           //
-      ("step", po::value<std::int64_t>(), "show this one only")                     //
+       "number of nodes, with equally many ranks each (default: one per rank; nvls: 1)")  //
+      ("ranks-per-node", po::value<std::int64_t>(), "instead of --nodes")                 //
+      ("step", po::value<std::int64_t>(), "show only this step")                          //
       ("alpha", po::value<std::string>(),
-       "what a message costs, such as 1us: shows the time of every step, with --bandwidth and "
-       "-b")                                                                         //
-      ("bandwidth", po::value<std::string>(), "of a rank each way, such as 50GB/s")  //
+       "time per message, such as 1us; with --bandwidth and -b, each step shows its time")  //
+      ("bandwidth", po::value<std::string>(), "of every rank, each way, such as 50GB/s")    //
       ("minbytes,b", po::value<std::string>(), "size of the buffer, such as 1M");
   const auto values = parse_options(
       options, "collsim steps [--algorithm A] [--ranks N] [options]",
-      "Shows who sends what in every step, and what every rank holds after it.", "", args, out);
+      "Shows what each rank sends in every step, and what it holds after the step.", "", args, out);
   if (!values) return exit_ok;
   const Rank ranks = bounded_option(*values, "ranks", 1, max_replayed_ranks);
   const Collective collective = collective_option(*values);
@@ -317,7 +318,7 @@ int run_steps(std::span<const std::string> args, std::ostream& out, std::ostream
   const Rank root = bounded_option(*values, "root", 0, max_replayed_ranks - 1);
   std::vector<Request> requests;
   for (const std::string& name : split(algorithm, ',')) {
-    // A node's NVSwitch is what NVLS shows.
+    // NVLS runs on the NVSwitch of a node.
     const Rank per_node = ranks_per_node(*values, ranks, name == "nvls" ? ranks : 1);
     requests.push_back({named_plan(collective, name, uniform_placement(ranks, per_node), 1, root)});
     Request& request = requests.back();

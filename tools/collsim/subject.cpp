@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Whether a file is no scenario: the kind stands in its line `collsim: KIND/1`. Files of other
+/// Whether a file is not a scenario, by the kind in its line `collsim: KIND/1`. Files of other
 /// tools, which may describe a machine, have no such line.
 bool describes_machine(const fs::path& file) {
   std::ifstream stream(file);

@@ -23,18 +23,18 @@ namespace {
 constexpr std::array actions{
     Subcommand{"show", "draw a machine: devices, links, fabric and the bandwidth between GPUs",
                topo_show},
-    Subcommand{"check", "load each file, prove that all GPUs reach each other, say what it is",
+    Subcommand{"check",
+               "check files: load each, prove that all GPUs reach each other, summarise it",
                topo_check},
-    Subcommand{"list", "the shipped machines, what they are and how fast", topo_list},
-    Subcommand{"import", "make a topology of what NCCL or nvidia-smi says of a machine",
-               topo_import},
-    Subcommand{"compose", "make a topology of a shipped node and a shipped fabric", topo_compose},
-    Subcommand{"export", "write a machine's first node as a topology file of NCCL's", topo_export},
+    Subcommand{"list", "list the shipped machines with their sizes and rates", topo_list},
+    Subcommand{"import", "make a topology from a file of NCCL's or nvidia-smi's", topo_import},
+    Subcommand{"compose", "make a topology from a node template and a fabric", topo_compose},
+    Subcommand{"export", "write a machine's first node as NCCL's topology file", topo_export},
 };
 
 std::string action_help() {
   return "actions:\n" + help_lines(actions, 8) +
-         "\nEach has --help. docs/formats.md has the format of topologies.";
+         "\nEach action has --help. docs/formats.md describes the format of topologies.";
 }
 
 }  // namespace
@@ -48,14 +48,14 @@ void write_text(const std::string& text, const std::string& file, std::ostream& 
   replace_file(file, text);
 }
 
-/// Says something about every file, also after a broken one.
+/// Checks every file, also those after a wrong one.
 int topo_check(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
   std::vector<std::string> files;
   std::vector<std::string> options;
   for (const std::string& arg : args) (arg.starts_with('-') ? options : files).push_back(arg);
   const auto values = parse_options(
       boost::program_options::options_description("options"), "collsim topo check FILE...",
-      "FILE is a topology, or the name of a shipped one.", "", options, out);
+      "FILE is a topology file, or the name of a shipped topology.", "", options, out);
   if (!values) return exit_ok;
   if (files.empty()) throw InputError("topo check: no file", "one file or more");
   int result = exit_ok;

@@ -32,13 +32,13 @@ constexpr std::uint32_t max_nics = 256;
 
 void add_cluster_options(po::options_description& options) {
   options.add_options()                                                               //
-      ("nodes", po::value<std::int64_t>()->default_value(1), "that many such nodes")  //
+      ("nodes", po::value<std::int64_t>()->default_value(1), "number of such nodes")  //
       ("fabric", po::value<std::string>(),
-       "what joins them: a file, or one of topologies/fabrics by its name")  //
+       "network between the nodes: a file, or a name from topologies/fabrics")  //
       ("output,o", po::value<std::string>()->default_value(""), "write to this file");
 }
 
-/// Makes a cluster of a node, and loads it to be sure that it is one.
+/// Writes a cluster of a node. Loads it first, to be sure that it is valid.
 void write_cluster(ClusterText cluster, const po::variables_map& values, std::ostream& out,
                    std::ostream& err) {
   cluster.count = bounded_option(values, "nodes", 1, gpu_limit);
@@ -47,10 +47,10 @@ void write_cluster(ClusterText cluster, const po::variables_map& values, std::os
     cluster.fabric = flow_text(load_yaml(find_data_file(name, "topologies/fabrics"), "fabric"));
     cluster.comments.push_back(fmt::format("Fabric: {}.", name));
   } else if (cluster.count > 1) {
-    throw InputError(fmt::format("--nodes {}: nothing joins them", cluster.count),
+    throw InputError(fmt::format("--nodes {}: no network between the nodes", cluster.count),
                      "--fabric NAME, such as ndr-fat-tree");
   }
-  const Topology topology = read_machine({"the machine that is asked for", topology_text(cluster)});
+  const Topology topology = read_machine({"the new topology", topology_text(cluster)});
   if (const auto warning = calibration_warning(calibration_for(topology))) {
     fmt::print(err, "collsim: warning: {}\n", *warning);
   } else {
@@ -64,7 +64,7 @@ const GpuModel* read_gpu(const po::variables_map& values) {
   const auto& name = values["gpu"].as<std::string>();
   const GpuModel* model = find_gpu_model(name);
   if (model == nullptr) {
-    throw InputError(fmt::format("--gpu {}: not known", name),
+    throw InputError(fmt::format("--gpu: unknown GPU '{}'", name),
                      fmt::format("a name with one of {}", gpu_model_names()));
   }
   return model;
@@ -76,14 +76,14 @@ int topo_import(std::span<const std::string> args, std::ostream& out, std::ostre
   po::options_description options("options");
   options.add_options()  //
       ("file", po::value<std::string>(),
-       "what NCCL_TOPO_DUMP_FILE got, or `nvidia-smi topo -m` printed")  //
+       "file written by NCCL_TOPO_DUMP_FILE, or the output of `nvidia-smi topo -m`")  //
       ("gpu", po::value<std::string>(),
-       "what the GPUs are, such as H200; needed for nvidia-smi's matrix")  //
-      ("nics", po::value<std::int64_t>()->default_value(0), "add that many NICs to a node");
+       "model of the GPUs, such as H200; required for the output of nvidia-smi")  //
+      ("nics", po::value<std::int64_t>()->default_value(0), "number of NICs to add to a node");
   add_cluster_options(options);
   const auto values = parse_options(
       options, "collsim topo import FILE [--gpu NAME] [--nodes N --fabric F] [-o OUT]",
-      "Makes a topology of one real machine, or of a cluster of its like.", "file", args, out);
+      "Makes a topology of a real machine, or of a cluster of such machines.", "file", args, out);
   if (!values) return exit_ok;
   if (!values->contains("file")) throw InputError("topo import: no file", "one file");
   const auto& file = (*values)["file"].as<std::string>();
@@ -110,7 +110,7 @@ int topo_import(std::span<const std::string> args, std::ostream& out, std::ostre
 int topo_compose(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
   po::options_description options("options");
   options.add_options()("node", po::value<std::string>(),
-                        "a node template: a file, or one of topologies/nodes by its name");
+                        "node template: a file, or a name from topologies/nodes");
   add_cluster_options(options);
   const auto values = parse_options(
       options, "collsim topo compose NODE [--nodes N --fabric F] [-o OUT]", "", "node", args, out);
@@ -132,12 +132,12 @@ int topo_export(std::span<const std::string> args, std::ostream& out, std::ostre
   po::options_description options("options");
   options.add_options()  //
       ("topology,t", po::value<std::string>(),
-       "machine: a file, or a shipped name; may be given bare")  //
+       "machine: a file, or a shipped name; -t may be omitted")  //
       ("output,o", po::value<std::string>()->default_value(""), "write to this file");
   const auto values = parse_options(
       options, "collsim topo export MACHINE [-o OUT]",
-      "Writes the machine's first node as NCCL would dump it: NCCL_TOPO_FILE takes it.", "topology",
-      args, out);
+      "Writes the machine's first node in the format of NCCL's topology dumps, for NCCL_TOPO_FILE.",
+      "topology", args, out);
   if (!values) return exit_ok;
   if (!values->contains("topology"))
     throw InputError("topo export: no machine", "one file or name");

@@ -35,9 +35,10 @@ struct MachineRow {
   std::size_t gpus = 0;
   std::size_t nodes = 0;
   std::size_t links = 0;
-  double nearest = 0;   ///< GB/s from the first GPU to the best joined of its node; 0: it is alone
-  double farthest = 0;  ///< to the worst joined of its node
-  double network = 0;   ///< GB/s that a node's cables have for each of its GPUs; 0: no fabric
+  double nearest =
+      0;  ///< GB/s from the first GPU to the best connected GPU of its node; 0: no other
+  double farthest = 0;  ///< to the worst connected GPU
+  double network = 0;   ///< GB/s of a node's cables, divided by its GPUs; 0: no fabric
   std::string node;     ///< its template; empty: inline
   std::string fabric;   ///< its template or kind
 };
@@ -114,7 +115,7 @@ std::vector<MachineRow> all_rows() {
 void print_wide_table(std::ostream& out) {
   fmt::print(out,
              "{:<27} {:>6} {:>6} {:>8} {:>15} {:>9}  {}\n{:<27} {:>6} {:>6} {:>8} {:>15} {:>9}\n",
-             "name", "GPUs", "nodes", "links", "GPU to GPU", "network", "what it is", "", "", "",
+             "name", "GPUs", "nodes", "links", "GPU to GPU", "network", "description", "", "", "",
              "", "(GB/s)", "(GB/s)");
   for (const MachineRow& row : all_rows()) {
     fmt::print(out, "{:<27} {:>6} {:>6} {:>8} {:>15} {:>9}  {}\n", row.name, row.gpus, row.nodes,
@@ -127,7 +128,7 @@ void print_table(std::ostream& out) {
     return fmt::format("{:<27} {:>5} {:>5}  ", name, gpus, nodes);
   };
   const std::string indent = begin("", "", "");
-  out << begin("name", "GPUs", "nodes") << "what it is (--wide: links and rates)\n";
+  out << begin("name", "GPUs", "nodes") << "description (--wide: links and rates)\n";
   for (const MachineRow& row : all_rows()) {
     out << wrapped(row.title, begin(row.name, row.gpus, row.nodes), indent);
   }
@@ -159,7 +160,7 @@ void print_json(std::ostream& out) {
   print_records(Format::json, out);
 }
 
-/// What a file says of itself before it begins: its first lines of comment.
+/// The first lines of comment of a file, which describe it.
 std::string opening_comment(const fs::path& file) {
   std::ifstream stream(file);
   std::string comment;
@@ -171,7 +172,7 @@ std::string opening_comment(const fs::path& file) {
 }
 
 void print_templates(const char* title, const char* folder, std::ostream& out) {
-  fmt::print(out, "\n## {}\n\n| name | what, and where its numbers come from |\n|---|---|\n",
+  fmt::print(out, "\n## {}\n\n| name | description, and origin of its numbers |\n|---|---|\n",
              title);
   for (const fs::path& file : yaml_files(folder)) {
     fmt::print(out, "| [{0}](../topologies/{1}/{0}.yaml) | {2} |\n", file.stem().string(), folder,
@@ -181,11 +182,14 @@ void print_templates(const char* title, const char* folder, std::ostream& out) {
 
 void print_markdown(std::ostream& out) {
   out << "# Machines\n\n"
-         "What `topologies/` ships, made by `tools/update-topologies-page` from the files\n"
-         "themselves. *GPU to GPU* is what one transfer gets inside a node, from the first GPU to\n"
-         "the others; *network* is what a node's cables have for each of its GPUs. Both in GB/s,\n"
-         "one direction. `collsim topo compose` makes more machines of these nodes and fabrics.\n\n"
-         "| name | what | GPUs | nodes | links | GPU to GPU | network | node | fabric |\n"
+         "`tools/update-topologies-page` makes this page from the files in `topologies/`.\n"
+         "*GPU to GPU* is the rate of one transfer inside a node, from the first GPU to the "
+         "others.\n"
+         "*network* is the bandwidth of a node's cables, divided by its GPUs. Both are in GB/s, "
+         "one\n"
+         "direction. `collsim topo compose` combines these nodes and fabrics into more "
+         "machines.\n\n"
+         "| name | machine | GPUs | nodes | links | GPU to GPU | network | node | fabric |\n"
          "|---|---|---|---|---|---|---|---|---|\n";
   for (const MachineRow& row : all_rows()) {
     fmt::print(
@@ -209,8 +213,8 @@ constexpr std::array formats{ListFormat{"table", print_table}, ListFormat{"csv",
 
 int topo_list(std::span<const std::string> args, std::ostream& out, std::ostream& /*err*/) {
   po::options_description options("options");
-  options.add_options()                                                                   //
-      ("wide", po::bool_switch(), "tables with links and rates, in lines of any length")  //
+  options.add_options()                                                          //
+      ("wide", po::bool_switch(), "also show links and rates, in longer lines")  //
       ("format", po::value<std::string>()->default_value("table"), "table, csv, json or markdown");
   const auto values =
       parse_options(options, "collsim topo list [--wide] [--format F]", "", "", args, out);

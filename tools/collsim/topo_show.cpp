@@ -19,7 +19,7 @@ namespace po = boost::program_options;
 
 namespace {
 
-/// A way to show a machine, or only the bandwidth between its GPUs.
+/// An output format for a machine, or for the bandwidth between its GPUs.
 struct ShowFormat {
   std::string_view name;
   bool matrix;
@@ -38,10 +38,11 @@ int topo_show(std::span<const std::string> args, std::ostream& out, std::ostream
   po::options_description options("options");
   options.add_options()  //
       ("topology,t", po::value<std::string>(),
-       "machine: a file, or a shipped name; may be given bare")                                 //
-      ("matrix", po::bool_switch(), "only the bandwidth between all GPUs, up to 1024 of them")  //
+       "machine: a file, or a shipped name; -t may be omitted")  //
+      ("matrix", po::bool_switch(),
+       "print only the bandwidth between all GPUs (up to 1024 GPUs)")  //
       ("format", po::value<std::string>()->default_value("table"),
-       "table, dot (Graphviz) or svg (which needs Graphviz); with --matrix table, csv or json");
+       "table, dot (Graphviz) or svg (needs Graphviz); with --matrix: table, csv or json");
   const auto values = parse_options(options, "collsim topo show MACHINE [--matrix] [--format F]",
                                     "", "topology", args, out);
   if (!values) return exit_ok;
@@ -58,7 +59,7 @@ int topo_show(std::span<const std::string> args, std::ostream& out, std::ostream
     names += fmt::format("{}{}", names.empty() ? "" : ", ", each.name);
   }
   throw InputError(
-      fmt::format("--format: there is no '{}'{}", format, matrix ? " of a matrix" : ""), names);
+      fmt::format("--format: there is no '{}'{}", format, matrix ? " with --matrix" : ""), names);
 }
 
 }  // namespace collsim::command

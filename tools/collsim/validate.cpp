@@ -35,7 +35,7 @@ constexpr std::string_view epilogue =
     "recordings/h200.csv, nccl-tests' text or JSON (-J) output, or one of recordings/published.\n"
     "\n"
     "`-` is standard input. Without --topology, the machine is the one that the recording names,\n"
-    "or else a shipped one with its GPUs. Exit code 1 where --require fails.\n"
+    "or else a shipped one with its GPUs. Exit code 1 means that --require fails.\n"
     "\n"
     "  collsim validate recordings/h200x4/forced-4-ranks.yaml\n"
     "  collsim validate recordings/h200x4/tcp.yaml --id tcp-forced/4x1\n"
@@ -47,14 +47,14 @@ po::options_description validate_options() {
   po::options_description options("options");
   options.add_options()  //
       ("recording", po::value<std::vector<std::string>>()->composing(),
-       "recordings; may be given bare")  //
+       "recordings; --recording may be omitted")  //
       ("topology,t", po::value<std::string>(),
-       "machine: a file, or a shipped name (default: what the recording says)")  //
+       "machine: a file, or a shipped name (default: the one in the recording)")  //
       ("calibration", po::value<std::string>(),
-       "cost constants: a file, or a shipped name (default: the topology's)")  //
-      ("collective,c", po::value<std::string>(), "only rows of this one")      //
+       "cost constants: a file, or a shipped name (default: the topology's)")     //
+      ("collective,c", po::value<std::string>(), "only rows of this collective")  //
       ("id", po::value<std::string>()->default_value(""),
-       "only rows whose id begins so, such as forced/4/Ring")  //
+       "only rows whose id begins with this, such as forced/4/Ring")  //
       ("place", po::value<std::string>()->default_value("all"),
        "only rows out of place or in place: out, in or all")                                  //
       ("largest", po::value<std::string>(), "only rows up to this size: 64M (default: all)")  //
@@ -63,9 +63,9 @@ po::options_description validate_options() {
       ("nccl-version", po::value<std::string>(),
        "the release whose rules apply (default: the recorded one)")  //
       ("require", po::value<std::string>()->default_value(""),
-       "what must hold over all rows, in percent: median=5,mean=12,p90=30,worst=60,bias=5 at most, "
-       "choice=95 at least")                                                                //
-      ("threads", po::value<std::int64_t>()->default_value(0), "default: 0, one per core")  //
+       "limits over all rows, in percent: median=5,mean=12,p90=30,worst=60,bias=5 are maxima, "
+       "choice=95 is a minimum")                                                            //
+      ("threads", po::value<std::int64_t>()->default_value(0), "threads; 0: one per core")  //
       ("format", po::value<std::string>()->default_value("table"),
        "table, csv, json, or html: a page with charts");
   return options;
@@ -99,7 +99,7 @@ ValidationOptions read_options(const po::variables_map& values) {
   return options;
 }
 
-/// The release that the options name, or else the recording; the newest where neither does.
+/// The release that the options name, else the recording's, else the newest.
 NcclVersion version_of(const Recording& recording, const po::variables_map& values) {
   if (values.contains("nccl-version")) {
     return parse_nccl_version(values["nccl-version"].as<std::string>());
@@ -150,7 +150,7 @@ void validate_file(const std::string& file, const po::variables_map& values,
   const std::string name = recording.file.filename().string();
   if (!recording.left_out.empty() && !values.contains("topology")) {
     report.files.push_back(name);
-    report.machines.emplace_back("no machine of ours");
+    report.machines.emplace_back("no shipped machine");
     leave_out(recording, report.validation);
     return;
   }
