@@ -38,7 +38,8 @@ std::vector<fs::path> documents() {
 
 std::string name_of(const testing::TestParamInfo<fs::path>& document) {
   const fs::path folder = document.param.parent_path();
-  const std::string stem = document.param.stem().string();
+  std::string stem = document.param.stem().string();
+  std::replace(stem.begin(), stem.end(), '-', '_');
   return folder == root ? stem : folder.stem().string() + "_" + stem;
 }
 

@@ -54,7 +54,7 @@ TEST(TopoCommand, ShowDrawsLinksAndBandwidths) {
 
 TEST(TopoCommand, ShowDrawsEqualNodesOnceAndCountsTheFabric) {
   const Outcome outcome = topo({"show", source + "/topologies/dgx-h100-x64.yaml"});
-  EXPECT_NE(outcome.out.find("node0, and 63 more wired like it\n"), std::string::npos);
+  EXPECT_NE(outcome.out.find("node0, and 63 more with the same wiring\n"), std::string::npos);
   EXPECT_EQ(outcome.out.find("node1\n"), std::string::npos);
   // Two groups of 32 nodes with eight rails each; 16 leaves x 32 uplinks on spines of 64 ports.
   EXPECT_NE(outcome.out.find("      16 x leaf\n       8 x spine\n"), std::string::npos)

@@ -8,13 +8,13 @@
 
 namespace collsim::command {
 
-/// What one transfer at a time gets between GPUs: the least of the links on its route.
+/// The bandwidth of a single transfer between GPUs: the minimum of the links on its route.
 struct BandwidthMatrix {
-  std::vector<std::string> gpus;               ///< names, without the node where there is one
+  std::vector<std::string> gpus;               ///< names, without the node if there is only one
   std::vector<std::vector<double>> gigabytes;  ///< GB/s, [from][to]; 0 from a GPU to itself
 };
 
-/// Between these GPUs.
+/// The matrix of these GPUs.
 BandwidthMatrix bandwidth_matrix(const Topology& topology, const std::vector<DeviceId>& gpus);
 
 /// As text, indented:
@@ -24,7 +24,7 @@ BandwidthMatrix bandwidth_matrix(const Topology& topology, const std::vector<Dev
 ///     gpu1    478.1      -
 std::string matrix_text(const BandwidthMatrix& matrix);
 
-// Of all GPUs. Throw InputError for more than 1024.
+// The matrix of all GPUs. Throw InputError for more than 1024.
 void print_matrix_table(const Topology& topology, std::ostream& out);
 /// First line: "from" and the GPUs; then a line for every GPU.
 void print_matrix_csv(const Topology& topology, std::ostream& out);

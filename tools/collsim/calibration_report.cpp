@@ -36,7 +36,7 @@ void print_constant(const FittedConstant& constant, std::ostream& out) {
 
 void print_hidden(const std::vector<FittedConstant>& constants, std::ostream& out) {
   constexpr std::size_t widest = 100;
-  std::string line = "\nkept, since no row depends on them:";
+  std::string line = "\nkept, because no row depends on them:";
   bool any = false;
   for (const FittedConstant& constant : constants) {
     if (constant.determination != Determination::hidden) continue;
@@ -59,7 +59,7 @@ void print_fit(const CalibrationReport& report, std::ostream& out) {
   }
   print_hidden(report.fit.constants, out);
   if (report.fit.correlated.empty()) return;
-  fmt::print(out, "\nhardly told apart by these rows (correlation)\n");
+  fmt::print(out, "\nhardly distinguished by these rows (correlation)\n");
   for (const CorrelatedPair& pair : report.fit.correlated) {
     fmt::print(out, "  {} and {} ({:.3f})\n", pair.first, pair.second, pair.correlation);
   }
@@ -89,7 +89,7 @@ void print_errors(std::string_view what, const std::vector<ValidatedRow>& rows, 
     fmt::print(out, "{}\n", line);
   }
   if (systematic) {
-    fmt::print(out, "!: leans to one side by more than scatter explains\n");
+    fmt::print(out, "!: biased by more than scatter explains\n");
   }
 }
 
@@ -116,7 +116,7 @@ void print_calibration(const CalibrationReport& report, std::ostream& out) {
   if (!report.held_out.empty()) print_errors("held out", report.held_out, out);
   fmt::print(out, "\n{:<28} {:>6} {:>8} {:>8} {:>8} {:>8} {:>8}\n", "error in %", "rows", "median",
              "mean", "p90", "worst", "bias");
-  print_total(fmt::format("before, with {}", report.start), report.before, out);
+  print_total(fmt::format("start, with {}", report.start), report.before, out);
   print_total("fitted", report.used, out);
   print_total("held out", report.held_out, out);
   if (report.left_out.empty()) return;
@@ -125,7 +125,7 @@ void print_calibration(const CalibrationReport& report, std::ostream& out) {
 }
 
 void print_constants(const CalibrationText& start, const Calibration& cost, std::ostream& out) {
-  fmt::print(out, "# constants of {}; * says that it states them\n", start.name());
+  fmt::print(out, "# constants of {}; * marks those that the file states\n", start.name());
   const FitConstants constants(start, cost, {});
   for (const Parameter& parameter : fit_parameters()) {
     const double value = constants.stated(parameter);

@@ -10,25 +10,26 @@
 
 namespace collsim::command {
 
-/// What `collsim calibrate` found out.
+/// The result of `collsim calibrate`.
 struct CalibrationReport {
-  std::string start;  ///< name of the calibration that it began from
+  std::string start;  ///< name of the starting calibration
   CalibrationFit fit;
   std::vector<ValidatedRow> used;      ///< with the fitted costs
   std::vector<ValidatedRow> held_out;  ///< the same
-  std::vector<ValidatedRow> before;    ///< `used` with the start's costs
+  std::vector<ValidatedRow> before;    ///< `used` with the starting costs
   std::map<std::string, LeftOut> left_out;
   std::vector<std::string> objections;  ///< to the fit, objections_to()
 };
 
-/// Every constant with its value, what it was, and its interval or why it was kept; what cannot be
-/// told apart; errors by family and size, marked where they are systematic; held-out rows.
+/// Every constant with its value, its starting value, and its interval or why it was kept; pairs
+/// that the rows do not distinguish; errors by family and size, marked if systematic; held-out
+/// rows.
 void print_calibration(const CalibrationReport& report, std::ostream& out);
 
-/// Every constant with meaning and present value, and whether the start states it.
+/// Every constant with its meaning and starting value, and whether the start states it.
 void print_constants(const CalibrationText& start, const Calibration& cost, std::ostream& out);
 
-/// Rows that are not used, by the reason.
+/// Rows that are not used, by reason.
 void print_unused(const std::map<std::string, LeftOut>& left_out, std::ostream& out);
 
 }  // namespace collsim::command

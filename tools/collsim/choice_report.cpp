@@ -101,7 +101,7 @@ void print_sweep(const Nccl& nccl, std::ostream& out) {
   }
 }
 
-/// Equal neighbours together: "channels 0-11 0 1 2 3".
+/// Equal neighbours share a line: "channels 0-11 0 1 2 3".
 template <typename Text>
 void print_runs(std::size_t count, const char* what, Text text, std::ostream& out) {
   for (std::size_t begin = 0; begin < count;) {
@@ -169,10 +169,10 @@ void print_choice_table(const Nccl& nccl, const std::string& name, std::ostream&
   fmt::print(out, "{}: NCCL {} on {} node{} of {} GPUs and {} NICs\n", name,
              to_string(nccl.version()), nccl.nodes(), nccl.nodes() == 1 ? "" : "s",
              nccl.system().gpu_count(), nccl.system().of_kind(NcclNodeKind::net).size());
-  fmt::print(out, "a channel can have {:.1f} GB/s, a GPU {:.1f} GB/s in all\n\nsearch graphs\n",
+  fmt::print(out, "limits: {:.1f} GB/s per channel, {:.1f} GB/s per GPU\n\nsearch graphs\n",
              bandwidth.per_channel, bandwidth.total);
   print_graphs(nccl, out);
-  fmt::print(out, "\n{} channels run", channels.size());
+  fmt::print(out, "\n{} channels", channels.size());
   if (nccl.nvls_channels() > 0) fmt::print(out, ", {} for NVLS", nccl.nvls_channels());
   fmt::print(out, "\n");
   print_runs(
@@ -181,7 +181,7 @@ void print_choice_table(const Nccl& nccl, const std::string& name, std::ostream&
       channels.size(), "trees", [&](std::size_t c) { return tree_text(channels[c].tree); }, out);
   fmt::print(out, "\nlatency in us / bandwidth in GB/s\n");
   print_tuning(nccl, out);
-  fmt::print(out, "\nchoice by size (tuning's bytes) and NCCL's estimate\n");
+  fmt::print(out, "\nchoice by size (bytes as in NCCL's tuning) and NCCL's estimate\n");
   print_sweep(nccl, out);
 }
 

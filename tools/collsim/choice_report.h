@@ -8,7 +8,7 @@
 
 namespace collsim::command {
 
-/// Where the choice changes as messages grow.
+/// A size at which the choice changes.
 struct Switch {
   int log2_size = 0;  ///< from 2^log2_size bytes on
   NcclAlgorithm algorithm = NcclAlgorithm::ring;
@@ -16,7 +16,8 @@ struct Switch {
   double time = 0;  ///< NCCL's estimate at that size, us
 };
 
-/// The choices for 8 B to 8 GiB by powers of two, where they change. Empty if nothing is possible.
+/// The sizes from 8 B to 8 GiB, in powers of two, at which the choice changes. Empty if NCCL can
+/// run nothing.
 std::vector<Switch> selection_sweep(const Nccl& nccl, NcclFunction function);
 
 /// One case of tests/data/nccl-golden/selection.txt:
@@ -29,10 +30,10 @@ std::vector<Switch> selection_sweep(const Nccl& nccl, NcclFunction function);
 ///   select AllReduce: 2^3=>Ring/LL(15.0us) 2^22=>Ring/LL128(73.8us) ...
 void print_golden(const Nccl& nccl, const std::string& name, std::ostream& out);
 
-/// The same for people: graphs, the rings and trees that run, the table, the sweep.
+/// The same as text for a reader: graphs, rings and trees, the tuning table, the sweep.
 void print_choice_table(const Nccl& nccl, const std::string& name, std::ostream& out);
 
-/// All of it for programs.
+/// The same as JSON.
 void print_choice_json(const Nccl& nccl, const std::string& name, std::ostream& out);
 
 }  // namespace collsim::command

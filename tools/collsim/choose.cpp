@@ -29,15 +29,16 @@ constexpr std::uint32_t max_nodes = 16'384;
 po::options_description choose_options() {
   po::options_description options("options");
   options.add_options()  //
-      ("topology,t", po::value<std::string>(),
-       "machine: a file, also a topology file of NCCL's (*.xml), or a shipped name; may be given "
-       "bare")  //
+      (
+          "topology,t", po::value<std::string>(),
+          "machine: a file, also NCCL's topology file (*.xml), or a shipped name; -t may be "
+          "omitted")  //
       ("nodes", po::value<std::int64_t>(),
-       "that many nodes like the first; else as many as the machine has")  //
+       "number of nodes, all like the first (default: as many as the machine has)")  //
       ("nccl-version", po::value<std::string>()->default_value(to_string(newest_nccl_version)),
        "the release whose rules apply, 2.18 to 2.30")  //
       ("env", po::value<std::vector<std::string>>()->composing(),
-       "NCCL's variables, as NCCL_ALGO=Ring; may be repeated")  //
+       "NCCL variable, such as NCCL_ALGO=Ring; may be repeated")  //
       ("format", po::value<std::string>()->default_value("table"), "table, json or golden");
   return options;
 }
@@ -67,7 +68,7 @@ Nccl make_nccl(const std::string& machine, const po::variables_map& values) {
   return Nccl(topology, variables, version, nodes);
 }
 
-/// Throws InputError where the variables leave NCCL nothing to run at all.
+/// Throws InputError if the variables exclude everything that NCCL could run.
 void require_choice(const Nccl& nccl) {
   if (nccl.ranks() < 2) return;
   const bool any =
@@ -81,8 +82,8 @@ void require_choice(const Nccl& nccl) {
 int run_choose(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
   const auto values = parse_options(
       choose_options(), "collsim choose MACHINE [--nodes N] [--nccl-version V] [--env K=V ...]",
-      "What NCCL decides on a machine: channels, rings, trees, and the algorithm and\n"
-      "protocol for each size. Estimates are NCCL's own, by which it chooses.",
+      "Prints NCCL's choices on a machine: channels, rings, trees, and the algorithm and\n"
+      "protocol for each size. The estimates are NCCL's own, by which it chooses.",
       "topology", args, out);
   if (!values) return exit_ok;
   if (!values->contains("topology")) {

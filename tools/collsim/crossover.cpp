@@ -44,10 +44,10 @@ constexpr std::string_view epilogue =
     "  collsim crossover -t dgx-h100-x4 -c broadcast --format csv\n"
     "  collsim crossover --alpha 1us --bandwidth 50GB/s --ranks 64 -a ring,double_binary_tree";
 
-/// LL at a gibibyte is a million messages, and long decided.
+/// LL at 1 GiB takes a million messages, and no protocols cross over there.
 constexpr Bytes largest_by_default{256 << 20};
 
-/// The GPUs of each comparison: those of the question, or as many as are asked for.
+/// The GPUs of each comparison: those of the question, or one set per rank count of --over-ranks.
 std::vector<std::vector<DeviceId>> gpus_of(const Question& question,
                                            const std::optional<std::string>& over_ranks) {
   if (!over_ranks) return {question.gpus};
@@ -68,7 +68,7 @@ Planner planner_of(const Question& question, const RunSpec& run,
   return Planner(std::move(spec));
 }
 
-/// NCCL's runs as one that may choose among all of them.
+/// One run in which NCCL may choose among the algorithms of all these runs.
 RunSpec joint_run(const std::vector<RunSpec>& runs) {
   RunSpec joint = runs.front();
   if (runs.size() == 1) return joint;
@@ -76,12 +76,12 @@ RunSpec joint_run(const std::vector<RunSpec>& runs) {
   for (const RunSpec& run : runs) {
     const auto algorithm = find_nccl_run(run.algorithm);
     if (!algorithm) {
-      throw InputError(fmt::format("crossover: '{}' among others", run.algorithm),
+      throw InputError(fmt::format("crossover: '{}' together with other algorithms", run.algorithm),
                        "names of algorithms, or auto alone");
     }
     if (run.variables != joint.variables || run.nccl_version != joint.nccl_version) {
       throw InputError("crossover: runs that differ in more than their algorithm",
-                       "runs that are otherwise alike, such as -a ring,tree");
+                       "runs that differ only in their algorithm, such as -a ring,tree");
     }
     names += fmt::format("{}{}", names.empty() ? "" : ",", nccl_name(*algorithm));
   }
@@ -90,7 +90,7 @@ RunSpec joint_run(const std::vector<RunSpec>& runs) {
   return joint;
 }
 
-/// Throws InputError where NCCL cannot run one of the algorithms that are named.
+/// Throws InputError if NCCL cannot run one of the named algorithms.
 void require_all(const Planner& planner, const std::vector<RunSpec>& runs) {
   if (planner.nccl() == nullptr || !planner.nccl_function()) return;
   for (const RunSpec& run : runs) {
@@ -124,7 +124,7 @@ std::vector<CrossoverReport> find_reports(const Question& question,
   return reports;
 }
 
-/// The runs of a textbook's schedule: those named, or all algorithms that are not made of others.
+/// The runs of a textbook's schedule: the named ones, or all algorithms that are not composed.
 std::vector<RunSpec> textbook_runs(const Question& question, bool named) {
   const std::vector<RunSpec>& runs = question.scenario.runs;
   if (named) return runs;
@@ -152,14 +152,14 @@ std::vector<CrossoverReport> find_textbook_reports(const Question& question,
   return reports;
 }
 
-/// Throws InputError where some runs follow NCCL's rules and others a textbook's.
+/// Throws InputError if some runs use NCCL's schedule and others a textbook's.
 ScheduleKind common_schedule(const std::vector<RunSpec>& runs) {
   for (const RunSpec& run : runs) {
     if (run.schedule == runs.front().schedule) continue;
     throw InputError(
         fmt::format("crossover: {} in a {} schedule and {} in a {} one", runs.front().algorithm,
                     to_string(*runs.front().schedule), run.algorithm, to_string(*run.schedule)),
-        "--schedule textbook for all, or algorithms of NCCL's alone");
+        "--schedule textbook for all, or only algorithms of NCCL's");
   }
   return *runs.front().schedule;
 }
@@ -313,7 +313,7 @@ int run_crossover(std::span<const std::string> args, std::ostream& out, std::ost
           : find_textbook_reports(question, gpus, named);
   if (std::all_of(reports.begin(), reports.end(),
                   [](const CrossoverReport& report) { return report.pairs.empty(); })) {
-    throw InputError("crossover: nothing to compare", "two algorithms or protocols at least");
+    throw InputError("crossover: nothing to compare", "at least two algorithms or protocols");
   }
   if (question.format == Format::table) {
     print_table(question, reports, out);

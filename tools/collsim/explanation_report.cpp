@@ -27,7 +27,7 @@ std::array<Share, 5> named_shares(const TimeShares& shares) {
   return {Share{"launch", shares.launch, "once per call"},
           Share{"latency", shares.latency, "from a send until its receiver sees it"},
           Share{"thread blocks", shares.serial, "work per slice"},
-          Share{"bandwidth", shares.bandwidth, "what the busiest resource needs in any case"},
+          Share{"bandwidth", shares.bandwidth, "time of the busiest resource"},
           Share{"rest", shares.rest, "filling the pipeline, contention"}};
 }
 
@@ -70,7 +70,7 @@ void print_candidates(const Explanation& explanation, std::ostream& out) {
                  note.empty() ? "" : "  ", note);
       continue;
     }
-    // Protocols that are left out for the same reason share a line.
+    // Protocols excluded for the same reason share a line.
     std::string protocols(to_string(each.protocol));
     while (i + 1 < candidates.size() && same_answer(each, candidates[i + 1])) {
       protocols += fmt::format(", {}", to_string(candidates[++i].protocol));
@@ -127,7 +127,7 @@ void print_path(const Explanation& explanation, std::ostream& out) {
 }
 
 void print_busiest(const Explanation& explanation, std::ostream& out) {
-  fmt::print(out, "{:<46} {:>5} {:>11} {:>7} {:>7}\n", "busiest", "alike", "bytes", "(GB/s)",
+  fmt::print(out, "{:<46} {:>5} {:>11} {:>7} {:>7}\n", "busiest", "equal", "bytes", "(GB/s)",
              "used");
   for (const ResourceUse& use : explanation.busiest) {
     fmt::print(out, "  {:<44} {:>5} {:>11.0f} {:>7.2f} {:>5.1f} %\n", use.name, use.alike,
@@ -139,8 +139,8 @@ void print_busiest(const Explanation& explanation, std::ostream& out) {
 void print_memory(const BufferMemory& memory, std::ostream& out) {
   fmt::print(out,
              "buffers of the communicator: {} per GPU, {} connections on {} channels x\n"
-             "  (LL {}, LL128 {}, Simple {}): what Ring and Tree\n"
-             "  receive into; not counted: NVLS, sends and receives, and what is sent to the\n"
+             "  (LL {}, LL128 {}, Simple {}): receive buffers\n"
+             "  of Ring and Tree, without NVLS, sends and receives, and sends into the\n"
              "  network\n\n",
              to_string(memory.total), memory.connections, memory.channels,
              to_string(memory.buffers[index_of(Protocol::ll)]),
@@ -236,22 +236,23 @@ void print_explanation(const Section& section, const Planner& planner,
   const Prediction& prediction = explanation.prediction;
   print_head(section, out);
   out << "\n"
-      << wrapped(fmt::format(
-                     "{} B in {:.2f} us ({}); no algorithm on this machine can beat {:.2f} us; "
-                     "as modelled, this one's busiest resource needs {:.2f}, its hops {:.2f} us",
-                     prediction.size.count, in_microseconds(prediction.time),
-                     to_string(prediction.trust), in_microseconds(prediction.bounds.largest()),
-                     in_microseconds(prediction.floor.busiest_resource()),
-                     in_microseconds(prediction.floor.latency)),
-                 "", "  ");
+      << wrapped(
+             fmt::format("{} B in {:.2f} us ({}); no algorithm on this machine can beat {:.2f} us; "
+                         "the model's floor is {:.2f} us for the busiest resource and {:.2f} us "
+                         "for the hops",
+                         prediction.size.count, in_microseconds(prediction.time),
+                         to_string(prediction.trust), in_microseconds(prediction.bounds.largest()),
+                         in_microseconds(prediction.floor.busiest_resource()),
+                         in_microseconds(prediction.floor.latency)),
+             "", "  ");
   print_trust_errors(*section.question, {prediction.trust}, out);
   out << "\n";
   print_candidates(explanation, out);
   if (planner.nccl() != nullptr && !planner.nccl_function()) {
     const PointToPoint& resources = planner.nccl()->point_to_point();
     out << wrapped(
-        fmt::format("sends and receives: nothing to choose from; {} channels, at most {} per "
-                    "message; LL up to 16 KiB a channel inside a node",
+        fmt::format("sends and receives: one algorithm; {} channels, at most {} per message; LL up "
+                    "to 16 KiB per channel inside a node",
                     resources.channels, resources.per_peer),
         "", "  ");
   }

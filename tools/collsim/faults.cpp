@@ -77,7 +77,7 @@ bool exact(const FaultRanking& ranking) {
                      [](const RankedLink& ranked) { return ranked.links.exact; });
 }
 
-/// Whether some slowdowns are only known to lie between two bounds.
+/// Whether some slowdowns are known only as two bounds.
 bool is_between_bounds(const FaultRanking& ranking) {
   return std::any_of(ranking.links.begin(), ranking.links.end(), [](const RankedLink& ranked) {
     return ranked.slowdown_at_most != ranked.slowdown;
@@ -99,8 +99,8 @@ void print_ranking_head(const Question& question, const Planner& planner,
   print(fmt::format("one cable at {:g} % of its bandwidth, both ways", 100 * ranking.share));
   if (exact(ranking)) return;
   print(
-      "too large to tell all roles apart: cables that carry as much, and whose nearer "
-      "surroundings are alike, count as one kind");
+      "the machine is too large to distinguish all roles: cables that carry the same bytes and "
+      "have the same surroundings count as one kind");
 }
 
 void print_table(const Question& question, const Planner& planner, const FaultRanking& ranking,
@@ -111,7 +111,7 @@ void print_table(const Question& question, const Planner& planner, const FaultRa
     return between ? fmt::format(" {:>8}", text) : std::string();
   };
   fmt::print(out, "{:>8}{} {:>11} {:>6} {:>6} {:<12} {}\n", "slowdown", at_most("at most"),
-             "time us", "busy %", "cables", "how", "such as");
+             "time us", "busy %", "cables", "how", "example");
   for (std::size_t i = 0; i < std::min(rows, ranking.links.size()); ++i) {
     const RankedLink& ranked = ranking.links[i];
     fmt::print(out, "{:>8.3f}{} {:>11.2f} {:>6.1f} {:>6} {:<12} {}\n", ranked.slowdown,
@@ -122,7 +122,7 @@ void print_table(const Question& question, const Planner& planner, const FaultRa
   if (ranking.links.size() > rows) {
     fmt::print(out, "# {} more kinds of cables (--top)\n", ranking.links.size() - rows);
   }
-  fmt::print(out, "# {} cables are not used and slow nothing down\n", ranking.idle_cables);
+  fmt::print(out, "# {} cables are not used: their faults cost no time\n", ranking.idle_cables);
 }
 
 /// Null where it is not known.

@@ -4,8 +4,8 @@
 
 namespace collsim::command {
 
-/// While it exists, Ctrl-C does not end the program but is noted. Threads that begin meanwhile are
-/// covered too.
+/// While it exists, Ctrl-C does not end the program. asked() then returns true. This includes
+/// threads that begin meanwhile.
 class Interruption {
  public:
   Interruption();
@@ -13,7 +13,7 @@ class Interruption {
   Interruption(const Interruption&) = delete;
   Interruption& operator=(const Interruption&) = delete;
 
-  /// Whether somebody has pressed it. From any thread.
+  /// Whether Ctrl-C was pressed. Any thread may call it.
   static bool asked();
 
  private:

@@ -9,16 +9,16 @@
 
 namespace collsim::command {
 
-// Plans that a person names, for the commands that show and prove them: those of make_plan(), and
-// those of NCCL's that are no textbook's (nvls, nvls_tree, collnet_direct, collnet_chain, pat), on
-// equally full nodes of which every rank heads a stripe.
+// Plans by their names, for the commands that show and prove them: those of make_plan(), and NCCL's
+// plans that no textbook has (nvls, nvls_tree, collnet_direct, collnet_chain, pat). NCCL's plans
+// need the same number of ranks on every node, and every rank is the head of a stripe.
 
-/// Nothing, or why there is no such plan on the placement and what would do. Throws InputError for
-/// an unknown name.
+/// Why there is no such plan on the placement, and what is accepted; nothing if there is one.
+/// Throws InputError for an unknown name.
 std::optional<std::string> why_no_named_plan(Collective collective, const std::string& name,
                                              const Placement& placement);
 
-/// Throws InputError where why_no_named_plan() has a reason, or the root is no rank.
+/// Throws InputError if why_no_named_plan() has a reason, or the root is not a rank.
 Plan named_plan(Collective collective, const std::string& name, const Placement& placement,
                 std::uint32_t channels = 1, Rank root = 0);
 

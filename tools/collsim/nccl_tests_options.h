@@ -5,12 +5,12 @@
 
 namespace collsim::command {
 
-/// Throws InputError, saying what to give instead, for an option that the subcommand has not and
-/// nccl-tests has: "-w" or "--warmup_iters". Does nothing for any other.
+/// Throws InputError for an option that nccl-tests has and the subcommand does not: "-w" or
+/// "--warmup_iters". The message says what to use instead. Does nothing for any other option.
 void refuse_nccl_tests_option(std::string_view option);
 
-/// Throws InputError where an option that takes a name here was given a number, as the same letter
-/// takes in nccl-tests: -t (threads), -c (check), -a (average), -p (parallel_init).
+/// Throws InputError if an option that takes a name has a number, because the same letter takes a
+/// number in nccl-tests: -t (threads), -c (check), -a (average), -p (parallel_init).
 void refuse_nccl_tests_numbers(const boost::program_options::variables_map& values);
 
 }  // namespace collsim::command

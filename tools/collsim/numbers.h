@@ -13,18 +13,18 @@
 
 namespace collsim::command {
 
-/// The value of an integer option, from `least` to `most`. Throws InputError naming the option. The
-/// option is declared as a std::int64_t: an unsigned one would quietly wrap "-1".
+/// The value of an integer option, from `least` to `most`. Throws InputError that names the option.
+/// The option is declared as a std::int64_t, because an unsigned one would silently wrap "-1".
 std::uint32_t bounded_option(const boost::program_options::variables_map& values,
                              const std::string& option, std::uint32_t least, std::uint32_t most);
 
-/// "1..17,32,64": numbers and ranges from `least` to `most`, in the order written. Throws
-/// InputError naming the option.
+/// "1..17,32,64": numbers and ranges from `least` to `most`, in the written order. Throws
+/// InputError that names the option.
 std::vector<std::uint32_t> parse_numbers(std::string_view option, std::string_view text,
                                          std::uint32_t least, std::uint32_t most);
 
-/// The value of an option that is a quantity with a unit, more than 0, as `parse` reads it
-/// (parse_time, parse_rate). Throws InputError naming the option.
+/// The value of an option that is a quantity with a unit, above 0, read by `parse` (parse_time,
+/// parse_rate). Throws InputError that names the option.
 template <typename Quantity>
 Quantity quantity_option(const boost::program_options::variables_map& values,
                          const std::string& option, Quantity (*parse)(std::string_view text)) {

@@ -11,17 +11,17 @@
 namespace collsim::command {
 
 /// Parses the arguments of a subcommand. On `--help` prints `usage`, the options and `epilogue` to
-/// `out` and returns nothing. Throws InputError for an unknown option, a missing or a bad value,
-/// saying what was probably meant: a similar option, or what stands here for one of nccl-tests.
-/// `positional` names the option that takes bare arguments: one, or any number where it is
-/// composing.
+/// `out` and returns nothing. Throws InputError for an unknown option and for a missing or bad
+/// value. The message suggests a similar option, or the one that replaces an option of nccl-tests.
+/// `positional` names the option that takes arguments without an option: one, or any number if it
+/// is composing.
 std::optional<boost::program_options::variables_map> parse_options(
     const boost::program_options::options_description& options, std::string_view usage,
     std::string_view epilogue, std::string_view positional, std::span<const std::string> args,
     std::ostream& out);
 
-/// A size as nccl-tests takes it: "8", "32K", "1.5M", "8g" (powers of 1024) or with a unit ("4
-/// MiB", "1 MB"). Throws InputError naming the option, also where it is no whole number of bytes.
+/// A size as in nccl-tests: "8", "32K", "1.5M", "8g" (powers of 1024) or with a unit ("4
+/// MiB", "1 MB"). Throws InputError that names the option, also for fractions of a byte.
 std::int64_t parse_size(std::string_view option, std::string_view text);
 
 }  // namespace collsim::command

@@ -13,10 +13,10 @@
 
 namespace collsim::command {
 
-/// How answers are written.
+/// The output format.
 enum class Format : std::uint8_t { table, csv, json };
 
-/// What `run` and `estimate` are asked: a scenario, the machine it is about, and the output wanted.
+/// The input of `run` and `estimate`: a scenario, its machine, and the output format.
 struct Question {
   Scenario scenario;
   Topology topology;
@@ -26,29 +26,28 @@ struct Question {
   MachineFaults faults;
   Format format = Format::table;
   std::vector<TrustError> trust_errors;
-  bool wide = false;           ///< tables with all columns, however long their lines
-  bool nccl_estimate = false;  ///< show what NCCL itself expects, also where nothing was measured
+  bool wide = false;           ///< tables with all columns, in lines of any length
+  bool nccl_estimate = false;  ///< show NCCL's own estimate
 };
 
-/// Whether a command answers for a sweep of sizes or for one.
+/// Whether a command takes a sweep of sizes or one size.
 enum class SizesAsked : std::uint8_t { sweep, one };
 
-/// The options that make a question, and none that the command has no use for. `formats` is what
-/// the help says of --format.
+/// The options that define a question. `formats` is the help text of --format.
 boost::program_options::options_description question_options(
     SizesAsked sizes = SizesAsked::sweep, const char* formats = "table, csv or json");
 
-/// Reads the scenario file if one is given; options given besides override it. Says on `err` what a
-/// person should know of the machine and its calibration. Throws InputError.
+/// Reads the scenario file, if one is given. Options override it. Prints warnings about the machine
+/// and its calibration to `err`. Throws InputError.
 Question read_question(const boost::program_options::variables_map& values, std::ostream& err);
 
-/// What answers a run of the question, which it refers to.
+/// The call of one run. It refers to the question.
 CallSpec spec_of(const Question& question, const RunSpec& run);
 
 /// The sizes asked about, in whole elements.
 std::vector<Bytes> sizes_of(const Question& question);
 
-/// Prints what a person should know about a planner's answers.
+/// Prints a planner's warnings.
 void warn(const Planner& planner, std::ostream& err);
 
 }  // namespace collsim::command

@@ -7,13 +7,12 @@
 
 namespace collsim::command {
 
-/// The recording that an argument names: a path, the bare name of a shipped one, or `-`, standard
+/// The recording that an argument names: a path, the name of a shipped one, or `-` for standard
 /// input. Throws InputError.
 Recording open_recording(const std::string& argument);
 
-/// The machine of the rows for which a recording names none of their own: that which it names for
-/// all, or else the shipped one with its GPUs, which is said on `err`. Throws InputError where none
-/// is known.
+/// The machine of rows that do not name one: the recording's machine, or else the shipped machine
+/// with its GPUs, which is then reported on `err`. Throws InputError if none is known.
 std::string machine_of_recording(const Recording& recording, std::ostream& err);
 
 }  // namespace collsim::command

@@ -14,22 +14,22 @@ namespace collsim::command {
 enum class Format : std::uint8_t;
 
 /// A row for programs: columns in order, each with its name and value. Names end in their unit
-/// (`time_us`, `size_bytes`, `busbw_GBps`); null where there is no value. Values are scalars where
-/// the row is to be a line of CSV.
+/// (`time_us`, `size_bytes`, `busbw_GBps`). A missing value is null. In CSV, values must be
+/// scalars.
 using Record = nlohmann::ordered_json;
 
-/// A value as a field of CSV: in quotes where it needs them (RFC 4180, section 2), numbers to nine
-/// digits, empty for null.
+/// A value as a field of CSV: quoted if necessary (RFC 4180, section 2), numbers to nine digits,
+/// empty for null.
 std::string csv_field(const Record& value);
 
-/// Writes rows as they come. CSV has one header line, of the first row's columns, and a line a row;
-/// JSON is one array with an object a row. All rows have the same columns.
+/// Writes rows as they come. CSV has one header line with the first row's columns, and one line per
+/// row. JSON is one array with one object per row. All rows have the same columns.
 class RecordWriter {
  public:
   /// `format` is csv or json.
   RecordWriter(Format format, std::ostream& out) : format_(format), out_(out) {}
 
-  /// The header of rows like this one, for output that may end up with none.
+  /// Writes the header of rows like this one. It is for output that may have no rows.
   void begin(const Record& like);
   void add(const Record& row);
   /// After the last row.
@@ -45,7 +45,7 @@ class RecordWriter {
 /// All rows at once.
 void write_records(Format format, std::span<const Record> rows, std::ostream& out);
 
-/// Microseconds, or null where there is no time.
+/// Microseconds, or null without a time.
 Record microseconds_or_null(const std::optional<Seconds>& time);
 
 }  // namespace collsim::command

@@ -40,7 +40,7 @@ bool is_under_nccl(const RunSpec& run) {
   return run.schedule == ScheduleKind::nccl;
 }
 
-/// Whether some algorithm that NCCL may run here carries other bytes than busbw says.
+/// Whether wirebw and busbw differ for some algorithm that NCCL may run here.
 bool wire_differs(const Question& question, const RunSpec& run) {
   if (!is_under_nccl(run)) return false;
   const Collective collective = question.scenario.collective;
@@ -53,7 +53,7 @@ bool wire_differs(const Question& question, const RunSpec& run) {
       });
 }
 
-/// As nccl-tests prints them: root -1 and redop none where there is none.
+/// As nccl-tests prints them: root -1 and redop none if the collective has none.
 std::int64_t root_of(const Question& question) {
   return has_root(question.scenario.collective) ? std::int64_t{question.scenario.root} : -1;
 }
@@ -82,7 +82,7 @@ std::string_view name_of(EstimateMethod method) {
   return method == EstimateMethod::closed_form ? "closed form" : "critical path";
 }
 
-/// What bounds and estimate are made of.
+/// Adds the parts of the bounds and of the estimate.
 void add_parts(const Row& row, bool is_estimate, Record& record) {
   const Bounds& bounds = row.prediction.bounds;
   const auto of_path = [&](Seconds CriticalPath::*part) {
@@ -110,7 +110,7 @@ Record known_error(const Question& question, const Prediction& prediction) {
   return error ? Record(*error) : Record();
 }
 
-/// The columns of CSV and JSON, in order: the same ones whatever is asked.
+/// The columns of CSV and JSON, in order. They are the same for every question.
 Record record_of(const Section& section, const Row& row) {
   const Question& question = *section.question;
   const Prediction& prediction = row.prediction;
@@ -144,8 +144,8 @@ Record record_of(const Section& section, const Row& row) {
   return record;
 }
 
-/// All that a table can show. Ranks: what was asked for and how far to trust it, then what ran,
-/// then what follows from the rest.
+/// All columns of tables. Ranks: first the answer and its trust, then the algorithm, then columns
+/// that follow from others.
 constexpr std::array all_columns{
     Column{"size_bytes", "size", "(B)", 10, 0, 1},
     Column{"count", "count", "(elements)", 11, 0, wide_only},
@@ -179,7 +179,7 @@ constexpr std::array all_columns{
     Column{"path_transfer_us", "transfer", "(us)", 9, 2, wide_only},
 };
 
-/// Whether the section can have a value in it.
+/// Whether the column can have a value in this section.
 bool applies(const Column& column, const Section& section) {
   const Question& question = *section.question;
   const RunSpec& run = *section.run;
@@ -208,7 +208,7 @@ std::vector<Column> columns_of(const Section& section) {
   return section.question->wide ? columns : fitting(std::move(columns));
 }
 
-/// The same in words as short as a table has them: percent, "text" for a textbook's schedule.
+/// The same with a table's short words: percent, "text" for a textbook's schedule.
 Record for_people(Record record) {
   if (record["schedule"] == to_string(ScheduleKind::textbook)) record["schedule"] = "text";
   if (!record["method"].is_null()) {
@@ -252,7 +252,7 @@ class TableReport final : public Report {
   }
 
  private:
-  /// The closed form that the times come from, and what times without one leave out.
+  /// Prints the closed form of the times, and what times without a closed form neglect.
   void print_form() {
     const auto print = [&](const std::string& text) { out_ << wrapped(text, "# ", "#   "); };
     const auto row = std::find_if(rows_.begin(), rows_.end(),
@@ -328,7 +328,8 @@ std::string describe(const RunSpec& run) {
   if (run.in_place) text += ", in place";
   if (run.graph) text += ", in a CUDA graph";
   for (const auto& [name, value] : run.variables) {
-    if (name == "NCCL_ALGO" && run.algorithm != "auto") continue;  // the algorithm says it
+    if (name == "NCCL_ALGO" && run.algorithm != "auto")
+      continue;  // the text already has the algorithm
     text += fmt::format(", {}={}", name, value);
   }
   return text;

@@ -20,28 +20,28 @@ struct Row {
   std::optional<CriticalPath> path{};  ///< of an estimate
 };
 
-/// What all rows of one run have in common.
+/// What all rows of one run share.
 struct Section {
   const Question* question = nullptr;
   const RunSpec* run = nullptr;
   std::string engine;  ///< "native", "simgrid", "analytic"
 };
 
-/// What a settled run asks for, in a line: "textbook schedule, algorithm ring, protocol Simple, 4
-/// channels", "as NCCL 2.30 runs it, NCCL_PROTO=LL".
+/// A settled run in one line: "textbook schedule, algorithm ring, protocol Simple, 4 channels", "as
+/// NCCL 2.30 runs it, NCCL_PROTO=LL".
 std::string describe(const RunSpec& run);
 
-/// The first lines of a table: our version, what is asked on which machine; schedule, engine and
-/// calibration; a line for each fault.
+/// The first lines of a table: collsim's version, collective and machine; schedule, engine and
+/// calibration; one line per fault.
 void print_head(const Section& section, std::ostream& out);
 
-/// A line for each class of trust: how far off predictions of it have been. None for exact ones.
+/// One line per class of trust, with the errors of past predictions. None for `exact`.
 void print_trust_errors(const Question& question, const std::set<Trust>& classes,
                         std::ostream& out);
 
-/// What every row for programs says of where it comes from: `machine`, `collective`, `nranks`,
-/// `faults` ("link: node0/nic0, bandwidth: 10%; rank: 3, late: 1 ms", empty where there are none),
-/// `nccl_version` (null in a textbook schedule, or where `run` is null) and `collsim_version`.
+/// The fields of every CSV and JSON row that give its context: `machine`, `collective`, `nranks`,
+/// `faults` ("link: node0/nic0, bandwidth: 10%; rank: 3, late: 1 ms", empty if there are none),
+/// `nccl_version` (null in a textbook schedule, or if `run` is null) and `collsim_version`.
 Record context_of(const Question& question, const RunSpec* run);
 
 /// (predicted - measured) / measured.
@@ -59,9 +59,9 @@ class Report {
   virtual void finish() {}
 };
 
-/// `table` has what line_width has room for, or all columns with `wide`: as many as a question can
-/// have values in. `csv` has one header and one line a row, `json` is one array of objects, with
-/// all columns whatever is asked.
+/// `table` has the columns that fit into line_width, or with `wide` all columns that can have
+/// values. `csv` has one header and one line per row. `json` is one array of objects. Both always
+/// have all columns.
 std::unique_ptr<Report> make_report(Format format, std::ostream& out);
 
 }  // namespace collsim::command

@@ -17,7 +17,8 @@ namespace {
 constexpr std::array<std::string_view, 6> figures{"median", "mean", "p90",
                                                   "worst",  "bias", "choice"};
 
-/// In percent. `choice` is the share of rows whose algorithm and protocol both are as recorded.
+/// In percent. `choice` is the lower of two shares: of rows with the recorded algorithm, and with
+/// the recorded protocol.
 double figure_of(std::string_view name, const std::vector<ValidatedRow>& rows) {
   if (name == "choice") {
     const ChoiceAgreement agreement = choice_agreement(rows);

@@ -14,10 +14,10 @@ struct RequiredFigure {
   double percent = 0;
 };
 
-/// "median=5,mean=12". Throws InputError naming the figures there are.
+/// "median=5,mean=12". Throws InputError that names the known figures.
 std::vector<RequiredFigure> parse_required_figures(std::string_view text);
 
-/// One sentence for each that does not hold. Of no rows, none holds.
+/// One sentence per requirement that fails. Without rows, all fail.
 std::vector<std::string> failures(const std::vector<RequiredFigure>& requirements,
                                   const std::vector<ValidatedRow>& rows);
 

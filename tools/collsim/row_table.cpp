@@ -26,7 +26,7 @@ std::string text_of(const Record& value, const Column& column) {
   return value.dump();
 }
 
-/// A line of titles or values: the mark stands where values of the first column have no digit.
+/// A line of titles or values. The mark is in the first character, which no value uses.
 template <typename Text>
 std::string line(char mark, std::span<const Column> columns, Text text) {
   std::string line(1, mark);

@@ -7,28 +7,28 @@
 
 namespace collsim::command {
 
-/// How the command ends. The same for every subcommand.
+/// The exit codes of every subcommand.
 enum ExitCode : int {
   exit_ok = 0,
   exit_answer_is_no = 1,
   exit_bad_input = 2,  ///< also: output that cannot be written
   exit_internal = 3,
-  exit_interrupted = 130,  ///< what a shell says of a program that Ctrl-C ended
+  exit_interrupted = 130,  ///< the exit code that a shell gives a program ended by Ctrl-C
 };
 
-/// One `collsim <name>`. `args` is what follows the name. Data goes to `out`, messages to `err`;
-/// throws InputError for bad input.
+/// One `collsim <name>`. `args` are the arguments after the name. Data goes to `out`, messages to
+/// `err`; throws InputError for bad input.
 struct Subcommand {
   std::string_view name;
   std::string_view summary;  ///< one line, for `collsim --help`
   int (*run)(std::span<const std::string> args, std::ostream& out, std::ostream& err);
 };
 
-/// That of them with the name. Throws InputError with `what` ("unknown subcommand 'x'") and the
-/// names there are.
+/// The subcommand of that name. Throws InputError with `what` ("unknown subcommand 'x'") and the
+/// known names.
 const Subcommand& find_subcommand(std::span<const Subcommand> all, std::string_view name,
                                   const std::string& what);
-/// A line of help for each: its name, padded to `width`, and what it does.
+/// One line of help per subcommand: its name, padded to `width`, and its summary.
 std::string help_lines(std::span<const Subcommand> all, std::size_t width);
 
 /// Every subcommand, in the order of the help text.

@@ -5,14 +5,14 @@
 
 namespace collsim::command {
 
-/// What a bare argument names.
+/// What an argument without an option names.
 struct Subject {
   std::filesystem::path file;
   bool is_machine = false;  ///< else a scenario
 };
 
-/// A file, which says itself whether it is a machine, or the name of a shipped scenario or machine.
-/// Throws InputError where there is neither.
+/// Finds a file, whose content says whether it is a machine, or a shipped scenario or machine by
+/// its name. Throws InputError if there is neither.
 Subject find_subject(const std::string& name);
 
 }  // namespace collsim::command

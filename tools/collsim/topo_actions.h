@@ -6,8 +6,8 @@
 
 namespace collsim::command {
 
-// What `collsim topo` can do, each in the file of its name. `args` is what follows the action's
-// name; throws InputError for bad input.
+// The actions of `collsim topo`, each in the file of its name. `args` are the arguments after the
+// action's name. They throw InputError for bad input.
 int topo_show(std::span<const std::string> args, std::ostream& out, std::ostream& err);
 int topo_check(std::span<const std::string> args, std::ostream& out, std::ostream& err);
 int topo_list(std::span<const std::string> args, std::ostream& out, std::ostream& err);
@@ -15,7 +15,7 @@ int topo_import(std::span<const std::string> args, std::ostream& out, std::ostre
 int topo_compose(std::span<const std::string> args, std::ostream& out, std::ostream& err);
 int topo_export(std::span<const std::string> args, std::ostream& out, std::ostream& err);
 
-/// Writes to `file`, or to `out` where it is empty. Throws InputError where it cannot be written.
+/// Writes to `file`, or to `out` if it is empty. Throws InputError if the file cannot be written.
 void write_text(const std::string& text, const std::string& file, std::ostream& out);
 
 }  // namespace collsim::command

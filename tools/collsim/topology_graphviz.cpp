@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t device_limit = 2'000;
 
-// Okabe and Ito's colours, which people with any kind of sight tell apart.
+// Okabe and Ito's colours, which colour-blind people can distinguish.
 std::string_view color_of(DeviceKind kind) {
   switch (kind) {
     case DeviceKind::gpu:
@@ -90,7 +90,7 @@ void print_devices(const Topology& topology, std::ostream& out) {
   if (open_node >= 0) out << "  }\n";
 }
 
-/// The output of `dot -Tsvg` on a text; nothing where there is no such program or it fails.
+/// The output of `dot -Tsvg` on a text; empty if the program is missing or fails.
 std::string laid_out(const std::string& dot) {
   using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
   const File input(std::tmpfile(), std::fclose);
@@ -148,7 +148,7 @@ void print_svg(const Topology& topology, std::ostream& out) {
   const std::string svg = laid_out(dot.str());
   if (svg.empty()) {
     throw InputError("--format svg: Graphviz' program 'dot' does not run",
-                     "install graphviz, or take --format dot to a machine that has it");
+                     "install graphviz, or use --format dot on a machine that has it");
   }
   out << svg;
 }

@@ -79,7 +79,7 @@ std::string node_drawing(const Topology& topology, const std::vector<DeviceId>& 
     const Link& link = topology.link(id);
     const Device& from = topology.device(link.from);
     const Device& to = topology.device(link.to);
-    // Which leaf it is differs from node to node; that it is the network does not.
+    // The leaf differs from node to node, so equal nodes show "network".
     const NameRun target =
         to.node == from.node ? run_of(name_in_node(to)) : NameRun{"network", -1, -1};
     LinkRun next{run_of(name_in_node(from)), target,
@@ -94,7 +94,7 @@ std::string node_drawing(const Topology& topology, const std::vector<DeviceId>& 
   return text + pcie_tree_text(topology, devices);
 }
 
-/// Each way a node can be wired, with the nodes that are wired so.
+/// Each different wiring, with the nodes that have it.
 std::vector<std::pair<std::string, std::vector<std::size_t>>> distinct_nodes(
     const Topology& topology) {
   std::vector<std::vector<DeviceId>> devices(topology.node_count());
@@ -116,7 +116,8 @@ std::vector<std::pair<std::string, std::vector<std::size_t>>> distinct_nodes(
 void show_nodes(const Topology& topology, std::ostream& out) {
   for (const auto& [drawing, nodes] : distinct_nodes(topology)) {
     out << fmt::format("\nnode{}", nodes.front());
-    if (nodes.size() > 1) out << fmt::format(", and {} more wired like it", nodes.size() - 1);
+    if (nodes.size() > 1)
+      out << fmt::format(", and {} more with the same wiring", nodes.size() - 1);
     out << "\n" << drawing;
   }
 }
@@ -135,7 +136,7 @@ std::string stem(std::string_view name) {
   return std::string(name.substr(0, name.find_last_not_of("0123456789") + 1));
 }
 
-/// The fabric as counts: so many cables of a kind between one kind of device and another.
+/// The fabric as counts of cables between two kinds of devices.
 void show_fabric(const Topology& topology, std::ostream& out) {
   std::map<std::string, std::size_t> switches;
   for (const Device& device : topology.devices()) {
@@ -195,7 +196,7 @@ std::string topology_summary(const Topology& topology) {
 void show_topology(const Topology& topology, std::ostream& out) {
   out << topology.name() << "\n" << topology_summary(topology) << "\n";
   out << fmt::format("calibration: {}{}\n", calibration_name(topology),
-                     topology.calibration().empty() ? ", by its GPUs and links" : "");
+                     topology.calibration().empty() ? " (by its GPUs and links)" : "");
   show_nodes(topology, out);
   show_shared_resources(topology, out);
   show_fabric(topology, out);

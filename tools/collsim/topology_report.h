@@ -10,7 +10,7 @@ namespace collsim::command {
 /// "512 GPUs on 64 nodes, 1752 devices, 2752 links (5504 directions)".
 std::string topology_summary(const Topology& topology);
 
-/// Draws a machine for a terminal. Nodes that are wired alike are drawn once:
+/// Draws a machine for a terminal. Nodes with the same wiring are drawn once:
 ///
 ///   HGX H200, 8 GPUs on NVSwitch
 ///   8 GPUs on 1 node, 11 devices, 17 links

@@ -1,4 +1,4 @@
-// The validation as a page to look at: a chart per family and the scores, in one file.
+// The validation as an HTML page: a chart per family and the scores, in one file.
 
 #include <fmt/format.h>
 #include <fmt/ostream.h>
@@ -45,7 +45,7 @@ std::string escaped(std::string_view text) {
   return html;
 }
 
-/// GB/s, as nccl-tests has it.
+/// GB/s, as in nccl-tests.
 double busbw(const RecordedRow& row, Seconds time) {
   constexpr double giga = 1e9;
   return static_cast<double>(row.size.count) / time.value / giga *
@@ -62,7 +62,7 @@ ordered_json point_of(const ValidatedRow& row) {
   return point;
 }
 
-/// What the script draws: {"families": [{"name", "points"}]}.
+/// The data of the script: {"families": [{"name", "points"}]}.
 ordered_json chart_data(const std::vector<ValidatedRow>& rows) {
   std::map<ValidationFamily, ordered_json> points;
   for (const auto& [family, members] : by_family(rows)) {

@@ -50,7 +50,7 @@ void print_agreement(std::string_view what, const Agreement& agreement, std::ost
 void print_choices(const std::vector<ValidatedRow>& rows, std::ostream& out) {
   const ChoiceAgreement agreement = choice_agreement(rows);
   if (agreement.algorithm.rows + agreement.protocol.rows + agreement.channels.rows == 0) return;
-  fmt::print(out, "\nwhat NCCL chose, where it was free to\n");
+  fmt::print(out, "\nwhat NCCL chose, in rows that did not force it\n");
   print_agreement("algorithm", agreement.algorithm, out);
   print_agreement("protocol", agreement.protocol, out);
   print_agreement("channels", agreement.channels, out);
@@ -79,7 +79,7 @@ void print_comparisons(const std::vector<ValidatedRow>& rows, std::ostream& out)
   for (const Comparison& comparison : comparisons(rows)) {
     fmt::print(out, "\n{}: what is fastest at which size\n", describe(comparison.family));
     print_pairs(comparison, out);
-    print_regret("our choice", comparison.ours, out);
+    print_regret("collsim's choice", comparison.ours, out);
     print_regret("NCCL's choice", comparison.nccl, out);
   }
 }

@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-/// What ran: as recorded, or as we think where the recording does not say.
+/// What ran: as recorded, else as predicted.
 struct Ran {
   std::string algorithm;
   std::string protocol;
@@ -30,7 +30,7 @@ Ran ran(const ValidatedRow& row) {
           recorded.channels.value_or(row.channels)};
 }
 
-/// To the nanosecond, as recordings have them.
+/// Rounded to nanoseconds, as in recordings.
 double rounded_microseconds(Seconds time) {
   return std::stod(fmt::format("{:.3f}", in_microseconds(time)));
 }
@@ -134,7 +134,7 @@ ordered_json list_of(const std::vector<Value>& values) {
   return list;
 }
 
-/// A row of nothing, for its columns.
+/// An empty row, for its columns.
 ValidatedRow blank_row() {
   ValidatedRow row;
   row.recorded.collective = Collective::all_reduce;

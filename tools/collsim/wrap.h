@@ -7,11 +7,11 @@
 
 namespace collsim::command {
 
-/// What a terminal is sure to show of a line.
+/// The line width that every terminal shows.
 inline constexpr std::size_t line_width = 80;
 
-/// The words of the text in lines of at most line_width characters; longer words stand alone. The
-/// first line begins with `first`, the others with `next`; each ends with a line end.
+/// Wraps the text into lines of at most line_width characters. Longer words get their own line. The
+/// first line begins with `first`, the others with `next`. Each ends with a line end.
 std::string wrapped(std::string_view text, std::string_view first, std::string_view next);
 
 /// "a, b, c", wrapped and indented.
