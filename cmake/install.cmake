@@ -2,7 +2,7 @@ include(CMakePackageConfigHelpers)
 
 install(TARGETS collsim EXPORT collsim-targets)
 if(COLLSIM_SIMGRID)
-  install(TARGETS collsim-simgrid LIBRARY DESTINATION "${module_dir}")
+  install(TARGETS collsim-simgrid LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 endif()
 install(TARGETS collsim-command RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
 foreach(layer sim models)
@@ -12,14 +12,14 @@ endforeach()
 foreach(data topologies scenarios recordings models/calibrations)
   get_filename_component(parent "${data}" DIRECTORY)
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/${data}"
-    DESTINATION "${data_dir}/${parent}")
+    DESTINATION "${CMAKE_INSTALL_DATADIR}/collsim/${parent}")
 endforeach()
 
 install(FILES "${PROJECT_SOURCE_DIR}/models/trust.yaml"
-  DESTINATION "${data_dir}/models")
+  DESTINATION "${CMAKE_INSTALL_DATADIR}/collsim/models")
 install(FILES "${PROJECT_SOURCE_DIR}/tools/charts/plot.min.js"
   "${PROJECT_SOURCE_DIR}/tools/charts/validation.js"
-  DESTINATION "${data_dir}/tools/charts")
+  DESTINATION "${CMAKE_INSTALL_DATADIR}/collsim/tools/charts")
 
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/collsim")
 install(EXPORT collsim-targets NAMESPACE collsim:: DESTINATION "${package_dir}")
