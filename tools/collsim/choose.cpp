@@ -29,10 +29,9 @@ constexpr std::uint32_t max_nodes = 16'384;
 po::options_description choose_options() {
   po::options_description options("options");
   options.add_options()  //
-      (
-          "topology,t", po::value<std::string>(),
-          "machine: a file, also NCCL's topology file (*.xml), or a shipped name; -t may be "
-          "omitted")  //
+      ("topology,t", po::value<std::string>(),
+       "machine: a file, also NCCL's topology file (*.xml), or a shipped name; -t may be "
+       "omitted")  //
       ("nodes", po::value<std::int64_t>(),
        "number of nodes, all like the first (default: as many as the machine has)")  //
       ("nccl-version", po::value<std::string>()->default_value(to_string(newest_nccl_version)),
