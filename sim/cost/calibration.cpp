@@ -24,9 +24,10 @@ Seconds ProtocolCost::first_load(const Operations& operations, Seconds ready) co
 
 Seconds ProtocolCost::rounds(const Operations& operations, const Rounds& of,
                              bool several_peers) const {
-  const auto number = static_cast<double>((of.bytes + of.most - 1) / of.most);
+  const std::int64_t number = (of.bytes + of.most - 1) / of.most;
   const double full = of.warps * static_cast<double>(of.bytes) / static_cast<double>(of.most);
-  return number * wait_of(operations) + full * work_of(operations, several_peers);
+  return static_cast<double>(number) * wait_of(operations) +
+         full * work_of(operations, several_peers);
 }
 
 double ProtocolCost::contended_share(double demand, double steps, double of_link) const {

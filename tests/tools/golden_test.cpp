@@ -1,9 +1,11 @@
 // Every file in tests/golden holds a command and what it prints; tools/update-golden rewrites them.
+// They use frozen calibrations, so that a fit changes none of them.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -44,7 +46,11 @@ std::string run_line(const std::string& line) {
 
 class Golden : public testing::TestWithParam<fs::path> {
  protected:
-  void SetUp() override { fs::current_path(COLLSIM_SOURCE_DIR); }
+  void SetUp() override {
+    fs::current_path(COLLSIM_SOURCE_DIR);
+    setenv("COLLSIM_DATA", COLLSIM_SOURCE_DIR "/tests/data/frozen", 1);
+  }
+  void TearDown() override { unsetenv("COLLSIM_DATA"); }
 };
 
 TEST_P(Golden, output_is_as_recorded) {

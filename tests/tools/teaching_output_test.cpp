@@ -16,7 +16,7 @@ namespace {
 TEST(TeachingOutput, the_second_step_of_a_ring_of_three) {
   EXPECT_EQ(output_of({"steps", "--ranks", "3", "--step", "2"}),
             R"(ring all_reduce: 3 ranks, 3 chunks
-a2 is what rank 2 contributes, sum all of it; * marks what a step changed.
+a2 is the contribution of rank 2, sum is the sum of all; * marks what the step changed.
 
 step 2 of 4: reduce-scatter
    0 -> 1   chunk 1  reduce

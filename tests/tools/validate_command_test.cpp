@@ -200,7 +200,7 @@ TEST(ValidateCommand, the_logged_gpus_choose_the_machine_and_it_is_said) {
   const Outcome outcome = validate({log.path().string()});
   EXPECT_EQ(outcome.status, exit_ok) << outcome.err;
   EXPECT_NE(outcome.out.find("on DGX H100"), std::string::npos) << outcome.out;
-  EXPECT_NE(outcome.err.find("recorded on NVIDIA H100 80GB HBM3; taken to be dgx-h100"),
+  EXPECT_NE(outcome.err.find("recorded on NVIDIA H100 80GB HBM3; assuming dgx-h100"),
             std::string::npos)
       << outcome.err;
   // Cards are not those of a DGX, and no shipped machine has any.

@@ -211,7 +211,7 @@ void print_summary(std::ostream& out, const std::vector<Step>& steps, const Plan
                share_of_buffer(*most, chunks), least - sent.begin(),
                share_of_buffer(*least, chunks));
   }
-  fmt::print(out, ", where S is the whole buffer.\n");
+  fmt::print(out, " (S: the whole buffer).\n");
 }
 
 void print_steps(std::ostream& out, const Request& request) {
