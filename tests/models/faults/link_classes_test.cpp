@@ -7,7 +7,9 @@
 
 #include <string>
 
+#include "models/calibration/calibration_file.h"
 #include "models/prediction/fault_ranking.h"
+#include "models/prediction/rank_gpus.h"
 #include "sim/base/data_directory.h"
 #include "sim/topologies/loader.h"
 #include "tests/support/small_calibration.h"

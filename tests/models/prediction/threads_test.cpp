@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "models/calibration/calibration_choice.h"
+#include "models/calibration/calibration_file.h"
 #include "models/prediction/prediction.h"
 #include "models/prediction/rank_gpus.h"
 #include "sim/base/data_directory.h"
@@ -32,7 +33,9 @@ std::vector<double> answer(const CallPlan& call) {
 
 TEST(Threads, get_the_answers_that_one_thread_gets) {
   const Topology topology = load_topology(find_data_file("hgx-h200", "topologies"));
-  CallSpec spec{&topology, calibration_for(topology)};
+  CallSpec spec;
+  spec.topology = &topology;
+  spec.cost = calibration_for(topology);
   spec.gpus = first_gpus(topology, 8);
   CallSpec over_host_memory = spec;
   over_host_memory.run.variables = {{"NCCL_P2P_DISABLE", "1"}};
@@ -40,8 +43,10 @@ TEST(Threads, get_the_answers_that_one_thread_gets) {
   messages.collective = Collective::all_to_all;
   CallSpec textbook = spec;
   textbook.run.schedule = ScheduleKind::textbook;
-  const std::vector<Planner> planners{Planner(spec), Planner(over_host_memory), Planner(messages),
-                                      Planner(textbook)};
+  std::vector<Planner> planners;
+  for (const CallSpec& each : {spec, over_host_memory, messages, textbook}) {
+    planners.emplace_back(each);
+  }
   std::vector<CallPlan> plans;
   for (const Planner& planner : planners) {
     LayoutMemo memo;

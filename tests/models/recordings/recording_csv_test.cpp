@@ -72,7 +72,7 @@ TEST(RecordingCsv, what_cannot_be_read_is_told_by_line_and_column) {
       {"x,1x8,8,all_reduce,64,1,1,,,20,NCCL_ALGO\n", "a.csv:4:32: 'NCCL_ALGO'"},
   };
   for (const auto& [row, begin] : cases) {
-    const std::string error = test::error_of([&] { return read(row); });
+    const std::string error = test::error_of([&rows = row] { return read(rows); });
     EXPECT_TRUE(error.starts_with(begin)) << error;
   }
 }
