@@ -284,13 +284,12 @@ class GraphSearch {
 
 NcclGraph asked_graph(GraphUse use, GraphPattern pattern, bool collnet, std::uint32_t least,
                       std::uint32_t most) {
-  NcclGraph graph;
-  graph.use = use;
-  graph.pattern = pattern;
-  graph.collnet = collnet;
-  graph.min_channels = least;
-  graph.max_channels = most;
-  return graph;
+  return {.use = use,
+          .pattern = pattern,
+          .collnet = collnet,
+          .min_channels = least,
+          .max_channels = most,
+          .channels = {}};
 }
 
 }  // namespace

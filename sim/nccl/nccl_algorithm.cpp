@@ -1,25 +1,15 @@
 #include "sim/nccl/nccl_algorithm.h"
 
+#include <array>
+#include <cstddef>
+
 namespace collsim {
 
 std::string_view to_string(NcclAlgorithm algorithm) {
-  switch (algorithm) {
-    case NcclAlgorithm::tree:
-      return "tree";
-    case NcclAlgorithm::ring:
-      return "ring";
-    case NcclAlgorithm::collnet_direct:
-      return "collnet_direct";
-    case NcclAlgorithm::collnet_chain:
-      return "collnet_chain";
-    case NcclAlgorithm::nvls:
-      return "nvls";
-    case NcclAlgorithm::nvls_tree:
-      return "nvls_tree";
-    case NcclAlgorithm::pat:
-      return "pat";
-  }
-  return "?";
+  constexpr std::array<std::string_view, 7> names{
+      "tree", "ring", "collnet_direct", "collnet_chain", "nvls", "nvls_tree", "pat"};
+  static_assert(names.size() == static_cast<std::size_t>(NcclAlgorithm::pat) + 1);
+  return names.at(static_cast<std::size_t>(algorithm));
 }
 
 double wire_factor(Collective collective, NcclAlgorithm algorithm, Rank ranks,

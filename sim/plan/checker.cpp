@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <utility>
 
 #include "sim/plan/checker_run.h"
@@ -103,27 +105,17 @@ bool forwards_partial_sums(const Plan& plan) {
 }  // namespace
 
 std::string_view to_string(ViolationKind kind) {
-  switch (kind) {
-    case ViolationKind::missing_contribution:
-      return "missing contribution";
-    case ViolationKind::doubled_contribution:
-      return "doubled contribution";
-    case ViolationKind::wrong_chunks:
-      return "wrong chunks";
-    case ViolationKind::unreceived_message:
-      return "unreceived message";
-    case ViolationKind::deadlock:
-      return "deadlock";
-    case ViolationKind::redundant_copy:
-      return "redundant copy";
-    case ViolationKind::foreign_contribution:
-      return "foreign contribution";
-    case ViolationKind::shared_chunk:
-      return "shared chunk";
-    case ViolationKind::shared_connection:
-      return "shared connection";
-  }
-  return "?";
+  constexpr std::array<std::string_view, 9> names{"missing contribution",
+                                                  "doubled contribution",
+                                                  "wrong chunks",
+                                                  "unreceived message",
+                                                  "deadlock",
+                                                  "redundant copy",
+                                                  "foreign contribution",
+                                                  "shared chunk",
+                                                  "shared connection"};
+  static_assert(names.size() == static_cast<std::size_t>(ViolationKind::shared_connection) + 1);
+  return names.at(static_cast<std::size_t>(kind));
 }
 
 std::vector<std::uint32_t> default_credits(const Plan& plan) {

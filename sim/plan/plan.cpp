@@ -2,30 +2,23 @@
 
 #include <fmt/format.h>
 
+#include <array>
+#include <cstddef>
 #include <utility>
 
 namespace collsim {
 
 std::string_view to_string(PrimitiveKind kind) {
-  switch (kind) {
-    case PrimitiveKind::send:
-      return "send";
-    case PrimitiveKind::copy_send:
-      return "copy_send";
-    case PrimitiveKind::recv:
-      return "recv";
-    case PrimitiveKind::recv_copy_send:
-      return "recv_copy_send";
-    case PrimitiveKind::recv_reduce_send:
-      return "recv_reduce_send";
-    case PrimitiveKind::recv_reduce_copy:
-      return "recv_reduce_copy";
-    case PrimitiveKind::recv_reduce_copy_send:
-      return "recv_reduce_copy_send";
-    case PrimitiveKind::recv_send:
-      return "recv_send";
-  }
-  return "?";
+  constexpr std::array<std::string_view, 8> names{"send",
+                                                  "copy_send",
+                                                  "recv",
+                                                  "recv_copy_send",
+                                                  "recv_reduce_send",
+                                                  "recv_reduce_copy",
+                                                  "recv_reduce_copy_send",
+                                                  "recv_send"};
+  static_assert(names.size() == static_cast<std::size_t>(PrimitiveKind::recv_send) + 1);
+  return names.at(static_cast<std::size_t>(kind));
 }
 
 std::string participant_name(const Schedule& schedule, Rank participant) {

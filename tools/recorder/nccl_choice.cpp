@@ -1,11 +1,12 @@
 #include "tools/recorder/nccl_choice.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cstddef>
 
 #include "sim/base/lower_case.h"
+#include "sim/nccl/nccl_algorithm.h"
+#include "sim/plan/protocol.h"
 
 namespace collsim::recorder {
 
@@ -26,19 +27,15 @@ std::optional<int> number(std::string_view text) {
   return value;
 }
 
-/// A name, or the number that NCCL before 2.24 writes for it.
-template <std::size_t Count>
-std::string name_of(std::string_view text, const std::array<std::string_view, Count>& names) {
+/// A name, or the number that NCCL before 2.24 writes for an enumerator up to `last` (NCCL
+/// src/include/nccl_common.h: NCCL_ALGO_* and NCCL_PROTO_*).
+template <typename Enumerator>
+std::string name_of(std::string_view text, Enumerator last) {
   const auto index = number(text);
   if (!index) return lower_case(text);
-  if (*index < 0 || *index >= static_cast<int>(Count)) return "none";
-  return std::string(names.at(static_cast<std::size_t>(*index)));
+  if (*index < 0 || *index > static_cast<int>(last)) return "none";
+  return lower_case(to_string(static_cast<Enumerator>(*index)));
 }
-
-// NCCL src/include/nccl_common.h: NCCL_ALGO_* and NCCL_PROTO_*.
-constexpr std::array<std::string_view, 7> algorithms{
-    "tree", "ring", "collnet_direct", "collnet_chain", "nvls", "nvls_tree", "pat"};
-constexpr std::array<std::string_view, 3> protocols{"ll", "ll128", "simple"};
 
 std::string_view line_around(std::string_view log, std::size_t place) {
   const auto before = log.rfind('\n', place);
@@ -53,8 +50,9 @@ std::optional<NcclChoice> last_choice(std::string_view log) {
   const auto place = log.rfind(label);
   if (place == std::string_view::npos) return std::nullopt;
   const std::string_view line = line_around(log, place);
-  NcclChoice choice{name_of(after(line, label, " \n"), algorithms),
-                    name_of(after(line, " proto ", " \n"), protocols), std::nullopt, std::nullopt};
+  NcclChoice choice{name_of(after(line, label, " \n"), NcclAlgorithm::pat),
+                    name_of(after(line, " proto ", " \n"), Protocol::simple), std::nullopt,
+                    std::nullopt};
   constexpr std::string_view channels = "channel{Lo..Hi}={";
   choice.first_channel = number(after(line, channels, "."));
   const std::string_view range = after(line, channels, "}");
