@@ -69,27 +69,14 @@ void run_ring(benchmark::State& state, Engine engine, std::uint32_t transfers, d
   state.SetItemsProcessed(state.iterations() * ranks * steps);
 }
 
-BENCHMARK_CAPTURE(run_ring, native, Engine::native, 1U << 20U, 0.0)
-    ->ArgName("ranks")
-    ->Arg(8)
-    ->Arg(64)
-    ->Arg(256)
-    ->Arg(1024)
-    ->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(run_ring, native_staggered, Engine::native, 1U << 20U, 1e-3)
-    ->ArgName("ranks")
-    ->Arg(8)
-    ->Arg(64)
-    ->Arg(256)
-    ->Arg(1024)
-    ->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(run_ring, simgrid, Engine::simgrid, 1U << 16U, 0.0)
-    ->ArgName("ranks")
-    ->Arg(8)
-    ->Arg(64)
-    ->Arg(256)
-    ->Arg(1024)
-    ->Unit(benchmark::kMillisecond);
+void ring_sizes(benchmark::internal::Benchmark* benchmark) {
+  benchmark->ArgName("ranks")->Arg(8)->Arg(64)->Arg(256)->Arg(1024);
+  benchmark->Unit(benchmark::kMillisecond);
+}
+
+BENCHMARK_CAPTURE(run_ring, native, Engine::native, 1U << 20U, 0.0)->Apply(ring_sizes);
+BENCHMARK_CAPTURE(run_ring, native_staggered, Engine::native, 1U << 20U, 1e-3)->Apply(ring_sizes);
+BENCHMARK_CAPTURE(run_ring, simgrid, Engine::simgrid, 1U << 16U, 0.0)->Apply(ring_sizes);
 
 }  // namespace
 }  // namespace collsim

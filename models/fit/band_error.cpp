@@ -1,19 +1,11 @@
 #include "models/fit/band_error.h"
 
-#include <algorithm>
+#include <array>
 #include <cmath>
 
+#include "sim/base/median.h"
+
 namespace collsim {
-
-namespace {
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t n = values.size();
-  return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
-}
-
-}  // namespace
 
 BandError band_error(const std::vector<double>& errors) {
   BandError band;

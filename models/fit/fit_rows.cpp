@@ -3,22 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 
 #include "models/calibration/calibration_file.h"
 #include "models/prediction/prediction.h"
 #include "sim/base/input_error.h"
+#include "sim/base/lower_case.h"
 #include "sim/base/parallel.h"
 
 namespace collsim {
 
 namespace {
-
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  for (char& letter : lower) letter = static_cast<char>(std::tolower(letter));
-  return lower;
-}
 
 /// What is said of one that ran: "ring/simple".
 std::string describe(std::string_view algorithm, Protocol protocol) {

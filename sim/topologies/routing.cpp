@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "sim/base/input_error.h"
+#include "sim/base/scramble.h"
 #include "sim/topologies/network_paths.h"
 #include "sim/topologies/node_paths.h"
 #include "sim/topologies/path_tree.h"
@@ -16,14 +17,6 @@
 namespace collsim {
 
 namespace {
-
-/// Spreads 64 bits over 64 bits (the finaliser of Steele, Lea and Flood's SplitMix64).
-std::uint64_t scramble(std::uint64_t bits) {
-  bits += 0x9E3779B97F4A7C15;
-  bits = (bits ^ (bits >> 30)) * 0xBF58476D1CE4E5B9;
-  bits = (bits ^ (bits >> 27)) * 0x94D049BB133111EB;
-  return bits ^ (bits >> 31);
-}
 
 /// Equally good routes: all that leave a node by one end and enter the other by one end, or all
 /// that stay inside a node.
