@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -47,10 +49,12 @@ TEST(Threads, get_the_answers_that_one_thread_gets) {
   for (const CallSpec& each : {spec, over_host_memory, messages, textbook}) {
     planners.emplace_back(each);
   }
+  constexpr std::array<std::int64_t, 3> sizes{64, 1 << 16, 1 << 20};
   std::vector<CallPlan> plans;
+  plans.reserve(planners.size() * sizes.size());
   for (const Planner& planner : planners) {
     LayoutMemo memo;
-    for (const std::int64_t size : {64LL, 1LL << 16, 1LL << 20}) {
+    for (const std::int64_t size : sizes) {
       plans.push_back(planner.plan(Bytes{size}, &memo));
     }
   }

@@ -68,10 +68,11 @@ TEST_P(ClosedForm, trees_on_private_links) {
        {std::pair("tree", 1), std::pair("double_binary_tree", 2)}) {
     const Plan plan = make_plan(Collective::all_reduce, algorithm, uniform_placement(n));
     const double depth = std::ceil(std::log2(n));
-    for (const int loops : {1, 2, 16}) {
+    for (const std::int64_t loops : {1, 2, 16}) {
       const std::int64_t chunk = 1 << 20;
       const double hop = static_cast<double>(chunk) / rate.value;
-      const double expected = 2 * depth * (alpha.value + hop) + (loops - 1) * hop;
+      const double expected =
+          2 * depth * (alpha.value + hop) + static_cast<double>(loops - 1) * hop;
       const Chunking chunking{.largest_chunk = {chunk}};
       EXPECT_NEAR(simulate(plan, test::private_wiring(plan, rate, alpha), engine,
                            trees * loops * Bytes{chunk}, chunking) /
