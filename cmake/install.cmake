@@ -2,24 +2,21 @@ include(CMakePackageConfigHelpers)
 
 install(TARGETS collsim EXPORT collsim-targets)
 if(COLLSIM_SIMGRID)
-  install(TARGETS collsim-simgrid LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+  install(TARGETS collsim-simgrid LIBRARY DESTINATION "${module_dir}")
 endif()
 install(TARGETS collsim-command RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
-foreach(layer sim models)
-  install(DIRECTORY "${PROJECT_SOURCE_DIR}/${layer}"
-    DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/collsim" FILES_MATCHING PATTERN "*.h")
-endforeach()
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/collsim" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 foreach(data topologies scenarios recordings models/calibrations)
   get_filename_component(parent "${data}" DIRECTORY)
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/${data}"
-    DESTINATION "${CMAKE_INSTALL_DATADIR}/collsim/${parent}")
+    DESTINATION "${data_dir}/${parent}")
 endforeach()
 
 install(FILES "${PROJECT_SOURCE_DIR}/models/trust.yaml"
-  DESTINATION "${CMAKE_INSTALL_DATADIR}/collsim/models")
+  DESTINATION "${data_dir}/models")
 install(FILES "${PROJECT_SOURCE_DIR}/tools/charts/plot.min.js"
   "${PROJECT_SOURCE_DIR}/tools/charts/validation.js"
-  DESTINATION "${CMAKE_INSTALL_DATADIR}/collsim/tools/charts")
+  DESTINATION "${data_dir}/tools/charts")
 
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/collsim")
 install(EXPORT collsim-targets NAMESPACE collsim:: DESTINATION "${package_dir}")

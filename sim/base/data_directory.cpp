@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <string>
 #include <vector>
 
 #include "sim/base/did_you_mean.h"
 #include "sim/base/input_error.h"
+#include "sim/base/installation.h"
 
 namespace collsim {
 
@@ -46,13 +46,8 @@ fs::path data_directory() {
     throw InputError(fmt::format("COLLSIM_DATA is '{}', which has no models/calibrations", chosen),
                      "the root of collsim's source tree, or <prefix>/share/collsim");
   }
-  std::error_code unreadable;
-  const fs::path program = fs::read_symlink("/proc/self/exe", unreadable);
-  for (fs::path folder = program.parent_path(); folder != folder.root_path();
-       folder = folder.parent_path()) {
-    for (const fs::path& candidate : std::array{folder, folder / "share/collsim"}) {
-      if (holds_data(candidate)) return candidate;
-    }
+  if (const auto installed = find_shared_data(); installed && holds_data(*installed)) {
+    return *installed;
   }
   throw InputError("collsim's data files were not found near the program",
                    "set COLLSIM_DATA to the root of collsim's source tree");

@@ -8,8 +8,7 @@
 namespace collsim {
 
 /// Where the library's own data files live (topologies/, models/calibrations/, recordings/):
-/// $COLLSIM_DATA if set; else the first folder above the running program that holds them, directly
-/// or in share/collsim. Throws InputError when there is none.
+/// $COLLSIM_DATA if set; else find_shared_data(). Throws InputError when there is none.
 std::filesystem::path data_directory();
 
 /// Names of the shipped files of a folder such as "models/calibrations", in alphabetical order.

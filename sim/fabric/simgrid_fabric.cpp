@@ -1,32 +1,28 @@
 #include "sim/fabric/simgrid_fabric.h"
 
 #include <dlfcn.h>
+#include <fmt/format.h>
 
-#include <array>
 #include <string>
+#include <string_view>
 
 #include "sim/base/input_error.h"
+#include "sim/base/installation.h"
 
 namespace collsim {
 namespace {
 
 using Maker = Fabric* (*)();
 
-/// Where the module may be: where it was built, beside an installed program, where the system
-/// looks.
-constexpr std::array module_paths{COLLSIM_SIMGRID_MODULE,
-                                  "$ORIGIN/../" COLLSIM_MODULE_DIR "/libcollsim-simgrid.so",
-                                  "libcollsim-simgrid.so"};
-
 /// The module stays loaded: SimGrid does not survive being unloaded.
 Maker load_maker() {
-  std::string problem;
-  for (const char* path : module_paths) {
-    if (void* module = dlopen(path, RTLD_NOW | RTLD_LOCAL)) {
-      return reinterpret_cast<Maker>(dlsym(module, "collsim_make_simgrid_fabric"));
-    }
-    problem = dlerror();
+  constexpr std::string_view name = "libcollsim-simgrid.so";
+  const auto path = find_module(name);
+  void* const module = path ? dlopen(path->c_str(), RTLD_NOW | RTLD_LOCAL) : nullptr;
+  if (module != nullptr) {
+    return reinterpret_cast<Maker>(dlsym(module, "collsim_make_simgrid_fabric"));
   }
+  const std::string problem = path ? dlerror() : fmt::format("{} is not installed", name);
   throw InputError("the simgrid engine cannot be loaded: " + problem,
                    "the native engine, or an installed SimGrid");
 }

@@ -1,4 +1,6 @@
-# Installs the build into an empty prefix, builds the user against it, and runs it and the command.
+# Installs the build, moves the installation, hides the build and the sources, and then builds and runs a
+# user's program and the command. Where mounts are not allowed, the trees stay visible, and nothing that
+# is installed may name them instead.
 function(run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
   if(NOT result EQUAL 0)
@@ -6,12 +8,33 @@ function(run)
   endif()
 endfunction()
 
-file(REMOVE_RECURSE "${WORK_DIR}")
-run("${CMAKE_COMMAND}" --install "${BUILD_DIR}" --prefix "${WORK_DIR}/prefix")
-run("${CMAKE_COMMAND}" -G Ninja -S "${SOURCE_DIR}/tests/package" -B "${WORK_DIR}/build"
-  "-DCMAKE_PREFIX_PATH=${WORK_DIR}/prefix" "-DCMAKE_CXX_FLAGS=${CXX_FLAGS}"
-  "-DCMAKE_CXX_COMPILER=${CXX_COMPILER}")
-run("${CMAKE_COMMAND}" --build "${WORK_DIR}/build")
-run("${CMAKE_COMMAND}" -E env "COLLSIM_DATA=${WORK_DIR}/prefix/share/collsim"
-  "${WORK_DIR}/build/user")
-run("${WORK_DIR}/prefix/bin/collsim" run -t switch-8 -b 8 --engine "${ENGINE}")
+function(expect_no_paths folder)
+  file(GLOB_RECURSE files "${folder}/*")
+  foreach(file IN LISTS files)
+    file(STRINGS "${file}" named REGEX "${SOURCE_DIR}/|${BUILD_DIR}/")
+    if(named)
+      message(FATAL_ERROR "${file} names ${named}")
+    endif()
+  endforeach()
+endfunction()
+
+execute_process(COMMAND mktemp -d OUTPUT_VARIABLE work OUTPUT_STRIP_TRAILING_WHITESPACE
+  COMMAND_ERROR_IS_FATAL ANY)
+run("${CMAKE_COMMAND}" --install "${BUILD_DIR}" --prefix "${work}/elsewhere")
+file(RENAME "${work}/elsewhere" "${work}/prefix")
+file(COPY "${CMAKE_CURRENT_LIST_DIR}/" DESTINATION "${work}/user")
+set(use "${CMAKE_COMMAND}" -E env --unset=COLLSIM_DATA "${CMAKE_COMMAND}" "-DWORK=${work}"
+  "-DCXX_FLAGS=${CXX_FLAGS}" "-DCXX_COMPILER=${CXX_COMPILER}" "-DENGINE=${ENGINE}"
+  -P "${work}/user/use.cmake")
+# The build may lie inside of the sources, so it is hidden first.
+set(hide unshare -rm sh -c
+  "mount -t tmpfs none $1 && mount -t tmpfs none $2 && shift 2 && cd / && exec \"$@\""
+  sh "${BUILD_DIR}" "${SOURCE_DIR}")
+execute_process(COMMAND ${hide} true RESULT_VARIABLE cannot_hide OUTPUT_QUIET ERROR_QUIET)
+if(cannot_hide)
+  expect_no_paths("${work}/prefix")
+  run(${use})
+else()
+  run(${hide} ${use})
+endif()
+file(REMOVE_RECURSE "${work}")

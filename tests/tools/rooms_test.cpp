@@ -19,12 +19,13 @@ namespace {
 namespace fs = std::filesystem;
 
 /// From the lowest to the highest.
-constexpr std::array<std::string_view, 20> rooms{
+constexpr std::array<std::string_view, 21> rooms{
     "sim/base",          "sim/topologies",    "sim/plan",           "sim/nccl",
     "sim/fabric",        "sim/cost",          "sim/execution",      "sim/algorithms",
     "models/machine",    "models/nccl",       "models/calibration", "models/analytic",
     "models/faults",     "models/scenario",   "models/imports",     "models/recordings",
-    "models/prediction", "models/validation", "models/fit",         "tools/collsim",
+    "models/prediction", "models/validation", "models/fit",         "library",
+    "tools/collsim",
 };
 
 /// What files include by a path from the root, by file.
@@ -50,7 +51,7 @@ std::vector<std::string> read_includes(const fs::path& file) {
 Includes read_tree() {
   const fs::path root = COLLSIM_SOURCE_DIR;
   Includes includes;
-  for (const char* const part : {"sim", "models", "tools/collsim"}) {
+  for (const char* const part : {"sim", "models", "library", "tools/collsim"}) {
     for (const auto& entry : fs::recursive_directory_iterator(root / part)) {
       const fs::path extension = entry.path().extension();
       if (extension != ".h" && extension != ".cpp") continue;
