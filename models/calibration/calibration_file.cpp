@@ -19,6 +19,25 @@
 
 namespace collsim {
 
+double read_constant(const YamlValue& value, Quantity quantity, const ConstantRange& accepted) {
+  switch (quantity) {
+    case Quantity::time:
+      return value.time().value;
+    case Quantity::rate:
+      return value.rate().value;
+    case Quantity::share:
+      return value.share(accepted.most);
+    case Quantity::factor:
+      break;
+  }
+  const double factor = value.fraction(accepted.most);
+  if (factor < accepted.least) {
+    value.fail(fmt::format("a factor below {}", accepted.least),
+               fmt::format("a number from {} to {}", accepted.least, accepted.most));
+  }
+  return factor;
+}
+
 namespace {
 
 constexpr std::array<std::string_view, link_kind_count> link_kinds{"nvlink", "pcie", "cpu",
@@ -58,25 +77,6 @@ std::optional<YamlValue> find_constant(const YamlMapping& mapping, const Constan
   auto value = mapping.find(key.substr(0, dot));
   if (!value || dot == std::string_view::npos) return value;
   return value->mapping(keys_below(constants, key.substr(0, dot))).find(key.substr(dot + 1));
-}
-
-double read_constant(const YamlValue& value, Quantity quantity, const ConstantRange& accepted) {
-  switch (quantity) {
-    case Quantity::time:
-      return value.time().value;
-    case Quantity::rate:
-      return value.rate().value;
-    case Quantity::share:
-      return value.share(accepted.most);
-    case Quantity::factor:
-      break;
-  }
-  const double factor = value.fraction(accepted.most);
-  if (factor < accepted.least) {
-    value.fail(fmt::format("a factor below {}", accepted.least),
-               fmt::format("a number from {} to {}", accepted.least, accepted.most));
-  }
-  return factor;
 }
 
 /// Those that the mapping states.
@@ -168,7 +168,7 @@ CalibrationTrust read_claims(const YamlMapping& root) {
   std::vector<std::string> names;
   if (const auto provenance = root.find("provenance")) {
     const YamlMapping keys = provenance->mapping(
-        {"command", "version", "topology", "machine", "start", "recordings", "rows", "median_error",
+        {"command", "version", "topology", "machine", "start", "recordings", "rows", "not_held_out",
          "held_out", "stopped", "fitted", "kept", "correlated"});
     if (const auto fitted = keys.find("fitted")) {
       const YamlMapping constants = fitted->free_mapping();
@@ -247,7 +247,8 @@ Calibration read_lineage(const TextFile& text, const Lineage& lineage) {
                                          "proxy",
                                          "memory",
                                          "protocols",
-                                         "provenance"});
+                                         "provenance",
+                                         "fit"});
   Calibration cost = read_start(root, lineage);
   cost.name = root.at("name").string();
   static_cast<void>(root.at("source").string());

@@ -4,7 +4,9 @@
 #include <string_view>
 
 #include "sim/base/text_file.h"
+#include "sim/base/yaml_reader.h"
 #include "sim/cost/calibration.h"
+#include "sim/cost/constants.h"
 #include "sim/topologies/topology.h"
 
 namespace collsim {
@@ -13,6 +15,9 @@ namespace collsim {
 Calibration load_calibration(const std::filesystem::path& path);
 /// The same for a text that is at hand.
 Calibration read_calibration(const TextFile& text);
+
+/// The value of a constant, in the units of Constant::in. Throws InputError outside of the range.
+double read_constant(const YamlValue& value, Quantity quantity, const ConstantRange& accepted);
 
 /// The same machines when hosts talk TCP: the calibration that was measured for it (`over_tcp`).
 /// Where none was, the calibration itself with what network messages take between H200 hosts, named

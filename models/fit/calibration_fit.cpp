@@ -39,11 +39,13 @@ std::vector<std::size_t> undetermined(const LeastSquaresFit& fit) {
   return dropped;
 }
 
-double cauchy_loss(const std::vector<double>& residuals) {
+double cauchy_loss(FitResiduals& residuals, const std::vector<double>& logarithms) {
+  const std::vector<double> rows = residuals(logarithms);
+  const std::vector<double> weights = residuals.weights();
   double loss = 0;
-  for (const double residual : residuals) {
-    const double scaled = residual / LeastSquaresOptions{}.scale;
-    loss += std::log1p(scaled * scaled);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const double scaled = rows[i] / LeastSquaresOptions{}.scale;
+    loss += weights[i] * std::log1p(scaled * scaled);
   }
   return loss;
 }
@@ -57,11 +59,11 @@ double reach(const LeastSquaresFit& fit, std::size_t place, double standard_erro
   const double scale = LeastSquaresOptions{}.scale;
   const double deviations = deviations_of_95_percent;
   const double rise = 0.5 * deviations * deviations * fit.variance / (scale * scale);
-  const double at_best = cauchy_loss(residuals(fit.parameters));
+  const double at_best = cauchy_loss(residuals, fit.parameters);
   for (double shift = deviations * standard_error; shift <= std::log(widest_factor); shift *= 1.4) {
     std::vector<double> moved = fit.parameters;
     moved[place] += direction * shift;
-    if (cauchy_loss(residuals(moved)) - at_best >= rise) return shift;
+    if (cauchy_loss(residuals, moved) - at_best >= rise) return shift;
   }
   return std::numeric_limits<double>::infinity();
 }
@@ -156,6 +158,7 @@ class CalibrationSearch {
     FitResiduals residuals(machine_, sample_, constants, dependence_);
     try {
       LeastSquaresOptions options;
+      options.weights = residuals.weights();
       options.progress = [&](std::uint32_t step, double loss) {
         ++result_.steps;
         say(fmt::format("{} constants, {} rows: step {}, loss {:.4f}", moved_.size(),
@@ -205,7 +208,11 @@ class CalibrationSearch {
       each.value = each.start;
       each.determination = Determination::undetermined;
     }
-    if (dropped.empty()) name_pairs(uncertainty);
+    if (dropped.empty()) {
+      name_pairs(uncertainty);
+      result_.moved = moved_;
+      result_.jacobian = fit.jacobian;
+    }
     starts_ = fit.parameters;
     leave_out(dropped);
     return dropped.empty();

@@ -40,7 +40,9 @@ struct CorrelatedPair {
 struct CalibrationFit {
   std::vector<FittedConstant> constants;  ///< all, in the order of fit_parameters()
   std::vector<CorrelatedPair> correlated;
-  std::size_t rows = 0;  ///< fitted to, of those that are not held out
+  std::size_t rows = 0;            ///< fitted to, of those that are not held out
+  std::vector<Parameter> moved{};  ///< the fitted ones, in the order of the Jacobian
+  std::vector<double> jacobian{};  ///< of the rows' residuals, constant by constant
   std::uint32_t steps = 0;
   bool stopped = false;  ///< before its end: the best so far, without intervals
 };

@@ -29,6 +29,14 @@ std::vector<std::string> way_to(std::string_view parameter) {
   return way;
 }
 
+std::string text_of_list(const YamlValue& list) {
+  std::string text;
+  for (const YamlValue& each : list.sequence()) {
+    text += (text.empty() ? "[" : ", ") + (each.is_scalar() ? each.string() : "");
+  }
+  return text + "]";
+}
+
 /// Whether what a file says of it replaces all that the calibration says which it extends.
 bool is_stated_whole(std::string_view key) {
   return key == "proxy" || key == "both_ways";
@@ -42,9 +50,13 @@ CalibrationText::CalibrationText(const TextFile& text) {
   source_ = root.at("source").string();
   date_ = root.at("date").string();
   entries_ = read_entries(root);
+  if (const auto trust = find(entries_, "trust"); trust != entries_.end()) {
+    print(*trust, "", trust_);
+  }
   std::erase_if(entries_, [](const Entry& entry) {
     return entry.key == "collsim" || entry.key == "name" || entry.key == "source" ||
-           entry.key == "date" || entry.key == "trust" || entry.key == "provenance";
+           entry.key == "date" || entry.key == "trust" || entry.key == "provenance" ||
+           entry.key == "fit";
   });
 }
 
@@ -54,6 +66,7 @@ std::vector<CalibrationText::Entry> CalibrationText::read_entries(const YamlMapp
     Entry entry{key.string(), {}};
     if (value.is_mapping()) entry.entries = read_entries(value.free_mapping());
     if (value.is_scalar()) entry.text = value.string();
+    if (value.is_sequence()) entry.text = text_of_list(value);
     entries.push_back(std::move(entry));
   }
   return entries;
@@ -128,6 +141,17 @@ void CalibrationText::set(std::string_view parameter, const std::string& text) {
     entries = &last->entries;
   }
   last->text = text;
+}
+
+void CalibrationText::erase(std::vector<Entry>& entries, std::span<const std::string> way) {
+  const auto found = find(entries, way.front());
+  if (found == entries.end()) return;
+  if (way.size() > 1) erase(found->entries, way.subspan(1));
+  if (way.size() == 1 || found->entries.empty()) entries.erase(found);
+}
+
+void CalibrationText::erase(std::string_view parameter) {
+  erase(entries_, way_to(parameter));
 }
 
 void CalibrationText::print(const Entry& entry, const std::string& indent, std::string& out) {

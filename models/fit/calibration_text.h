@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,8 +32,12 @@ class CalibrationText {
   bool states(std::string_view parameter) const;
   /// Changes or adds what it says.
   void set(std::string_view parameter, const std::string& text);
+  /// Removes what it says, and groups that are then empty.
+  void erase(std::string_view parameter);
   /// The lines of the constants.
   std::string constants() const;
+  /// The line of `trust`; empty where there is none.
+  const std::string& trust() const { return trust_; }
 
  private:
   struct Entry {
@@ -42,6 +47,7 @@ class CalibrationText {
   };
   static std::vector<Entry>::iterator find(std::vector<Entry>& entries, std::string_view key);
   static std::vector<Entry>::iterator first_mapping(std::vector<Entry>& entries);
+  static void erase(std::vector<Entry>& entries, std::span<const std::string> way);
   static void add(std::vector<Entry>& entries, Entry entry);
   static void complete(std::vector<Entry>& own, const std::vector<Entry>& base);
   static std::vector<Entry> read_entries(const class YamlMapping& mapping);
@@ -50,6 +56,7 @@ class CalibrationText {
   std::string name_;
   std::string source_;
   std::string date_;
+  std::string trust_;
   std::vector<Entry> entries_;
 };
 

@@ -26,11 +26,12 @@ bool has_value(double value) {
   return value > 0 && std::isfinite(value);
 }
 
-}  // namespace
-
+/// Whether a constant is of thread blocks with one kind of link.
 bool is_of_link_kind(const Parameter& parameter) {
   return parameter.name.find(over) != std::string::npos;
 }
+
+}  // namespace
 
 FitConstants::FitConstants(const CalibrationText& file, Calibration cost,
                            std::vector<Parameter> moved)

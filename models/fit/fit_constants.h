@@ -34,7 +34,4 @@ class FitConstants {
   std::vector<std::pair<Parameter, Parameter>> following_;
 };
 
-/// Whether a constant is of thread blocks with one kind of link: "ll.over.pcie.slice".
-bool is_of_link_kind(const Parameter& parameter);
-
 }  // namespace collsim

@@ -33,30 +33,31 @@ std::string why_another(const RecordedRow& row, const FitPoint& point) {
 
 }  // namespace
 
+bool is_used(const RecordedRow& row, const FitSelection& selection) {
+  if (excluded(row, selection.rows)) return false;
+  if (selection.sizes && !selection.sizes->matches(row)) return false;
+  return selection.used.empty() || any_matches(selection.used, row);
+}
+
 void FitRows::add(const Recording& recording, const MachineOf& machine_of,
                   const FitSelection& selection) {
+  pinned_.push_back(selection.pinned);
   for (const RecordedRow& row : recording.rows) {
-    if (excluded(row, selection.rows)) continue;
-    if (selection.sizes && !selection.sizes->matches(row)) continue;
+    if (!is_used(row, selection)) continue;
     const Topology& topology = machine_of(row);
     const Hosts& hosts = hosts_.try_emplace(&topology, topology).first->second;
     std::string reason = why_left_out(row, hosts, selection.rows);
-    if (reason.empty()) {
-      const bool held_out =
-          std::any_of(selection.held_out.begin(), selection.held_out.end(),
-                      [&](const RowPattern& pattern) { return pattern.matches(row); });
-      reason = add_row(row, topology, held_out, selection.rows.nccl_version);
-    }
+    if (reason.empty()) reason = add_row(row, topology, selection);
     if (reason.empty()) continue;
     LeftOut& left_out = left_out_[reason];
     if (left_out.rows++ == 0) left_out.first_id = row.id;
   }
-  ++recordings_;
 }
 
 std::optional<std::size_t> FitRows::planner_of(const RecordedCall& call, const Topology& topology,
                                                NcclVersion version, std::string& refusal) {
-  const auto [place, is_new] = calls_.try_emplace({call, &topology, version.order()});
+  const auto [place, is_new] =
+      calls_.try_emplace({call, &topology, version.order(), pinned_.size() - 1});
   Laid& laid = place->second;
   if (is_new) {
     try {
@@ -73,14 +74,14 @@ std::optional<std::size_t> FitRows::planner_of(const RecordedCall& call, const T
   return laid.planner;
 }
 
-std::string FitRows::add_row(const RecordedRow& row, const Topology& topology, bool held_out,
-                             NcclVersion version) {
+std::string FitRows::add_row(const RecordedRow& row, const Topology& topology,
+                             const FitSelection& selection) {
   if (!row.topology.empty() && !cost_.proxy.used && calibration_for(topology).proxy.used) {
     return "over TCP; a calibration to start from must have a proxy, such as h200-tcp";
   }
   const RecordedCall call = call_of(row);
   std::string refusal;
-  const auto planner = planner_of(call, topology, version, refusal);
+  const auto planner = planner_of(call, topology, selection.rows.nccl_version, refusal);
   if (!planner) return refusal;
   const auto key = std::pair(*planner, row.size);
   auto found = point_of_.find(key);
@@ -97,7 +98,11 @@ std::string FitRows::add_row(const RecordedRow& row, const Topology& topology, b
     }
   }
   std::string another = why_another(row, points_[found->second]);
-  if (another.empty()) rows_.push_back({row, recordings_, found->second, held_out});
+  if (another.empty()) {
+    const bool held_out = any_matches(selection.held_out, row) ||
+                          (selection.fitted && !any_matches(*selection.fitted, row));
+    rows_.push_back({row, pinned_.size() - 1, found->second, held_out, selection.weight});
+  }
   return another;
 }
 
@@ -111,7 +116,12 @@ std::vector<Seconds> FitRows::times(const Calibration& cost, const std::vector<s
   });
   std::vector<Calibration> costs(planners_.size());
   for (const auto& [key, laid] : calls_) {
-    if (laid.planner) costs[*laid.planner] = cost_of(std::get<RecordedCall>(key), cost);
+    if (!laid.planner) continue;
+    Calibration own = cost;
+    for (const PinnedConstant& each : pinned_[std::get<std::size_t>(key)]) {
+      each.parameter.in(own) = each.value;
+    }
+    costs[*laid.planner] = cost_of(std::get<RecordedCall>(key), own);
   }
   std::vector<Seconds> times(points.size());
   for_each_in_parallel(order.size(), threads, [&](std::size_t i) {

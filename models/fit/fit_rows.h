@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/fit/parameter.h"
 #include "models/fit/row_pattern.h"
 #include "models/prediction/planner.h"
 #include "models/recordings/recording.h"
@@ -28,6 +29,14 @@ struct FitRow {
   std::size_t recording = 0;  ///< in the order of add()
   std::size_t point = 0;
   bool held_out = false;  ///< scored, but not fitted to
+  double weight = 1;      ///< in the loss
+};
+
+/// A constant that some rows are predicted with, whatever the calibration says: their machine's CPU
+/// is another one, say.
+struct PinnedConstant {
+  Parameter parameter;
+  double value = 0;  ///< in the units of Parameter::in
 };
 
 /// One size of one call.
@@ -39,12 +48,21 @@ struct FitPoint {
   double work = 0;  ///< about how long it takes to simulate; no unit
 };
 
-/// Which rows of a recording are used.
+/// Which rows of a recording are used, and for what.
 struct FitSelection {
   ValidationOptions rows;             ///< as validate() takes them
   std::optional<RowPattern> sizes{};  ///< others are not used
-  std::vector<RowPattern> held_out{};
+  /// Rows that match none of them are not used; all are where there is none.
+  std::vector<RowPattern> used{};
+  /// Rows that match none of them are held out; none is where nothing is said.
+  std::optional<std::vector<RowPattern>> fitted{};
+  std::vector<RowPattern> held_out{};  ///< these are in any case
+  double weight = 1;
+  std::vector<PinnedConstant> pinned{};
 };
+
+/// Whether a row is wanted, whatever can be predicted.
+bool is_used(const RecordedRow& row, const FitSelection& selection);
 
 /// The machine that a row was made on.
 using MachineOf = std::function<const Topology&(const RecordedRow&)>;
@@ -77,16 +95,17 @@ class FitRows {
     std::optional<std::size_t> planner;
     std::string refusal;
   };
-  /// What tells planners apart: the call, the machine, the order of NCCL's version.
-  using CallKey = std::tuple<RecordedCall, const Topology*, int>;
-  std::string add_row(const RecordedRow& row, const Topology& topology, bool held_out,
-                      NcclVersion version);
+  /// What tells planners apart: the call, the machine, the order of NCCL's version, and which set
+  /// of pinned constants counts.
+  using CallKey = std::tuple<RecordedCall, const Topology*, int, std::size_t>;
+  std::string add_row(const RecordedRow& row, const Topology& topology,
+                      const FitSelection& selection);
   std::optional<std::size_t> planner_of(const RecordedCall& call, const Topology& topology,
                                         NcclVersion version, std::string& refusal);
 
   Calibration cost_;
   std::map<const Topology*, Hosts> hosts_;
-  std::size_t recordings_ = 0;
+  std::vector<std::vector<PinnedConstant>> pinned_;  // by recording
   std::vector<std::unique_ptr<Planner>> planners_;
   std::vector<LayoutMemo> memos_;  // by planner
   std::vector<CallPlan> plans_;    // by point

@@ -170,13 +170,21 @@ std::vector<double> FitResiduals::operator()(const std::vector<double>& logarith
     const FitRow& row = machine_.rows.rows()[i];
     residuals.push_back(std::log(times[row.point] / row.recorded.time.value));
     const double scaled = residuals.back() / LeastSquaresOptions{}.scale;
-    loss += std::log1p(scaled * scaled);
+    loss += row.weight * std::log1p(scaled * scaled);
   }
   if (loss < best_loss_) {
     best_loss_ = loss;
     best_ = logarithms;
   }
   return residuals;
+}
+
+std::vector<double> FitResiduals::weights() const {
+  std::vector<double> weights;
+  for (const std::size_t i : sample_.rows()) {
+    weights.push_back(machine_.rows.rows()[i].weight);
+  }
+  return weights;
 }
 
 }  // namespace collsim

@@ -53,6 +53,8 @@ class FitResiduals {
                std::vector<std::vector<bool>> dependence);
 
   std::vector<double> operator()(const std::vector<double>& logarithms);
+  /// Of the residuals.
+  std::vector<double> weights() const;
 
   /// The constants with the least Cauchy loss of all that were asked for; empty before the first.
   const std::vector<double>& best() const { return best_; }

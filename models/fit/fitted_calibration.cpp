@@ -41,6 +41,21 @@ void print_recordings(const Provenance& provenance, std::string& out) {
   }
 }
 
+/// Errors by size, with all rows in the last line.
+void print_scores(std::string_view key, const FamilyScore& score, std::string& out) {
+  if (score.all.rows == 0) return;
+  out += fmt::format("  {}:  # absolute errors\n", key);
+  const auto print = [&](std::string_view sizes, const Score& each) {
+    if (each.rows == 0) return;
+    out += fmt::format("    {}: {{ rows: {}, median: {:.2f}%, mean: {:.2f}% }}\n", in_quotes(sizes),
+                       each.rows, 100 * each.median, 100 * each.mean);
+  };
+  for (std::size_t band = 0; band < size_band_count; ++band) {
+    print(size_band_names[band], score.bands[band]);
+  }
+  print("all", score.all);
+}
+
 void print_constants(const CalibrationFit& fit, std::string& out) {
   std::string fitted;
   std::string kept;
@@ -96,32 +111,31 @@ CalibrationText with_fitted(CalibrationText start, const CalibrationFit& fit) {
   return start;
 }
 
-std::string fitted_calibration(const CalibrationText& start, const CalibrationFit& fit,
-                               const Provenance& provenance, const Score& used,
-                               const Score& held_out) {
+std::string fitted_calibration(const FitPlan& plan, const CalibrationFit& fit,
+                               const Provenance& provenance, const FamilyScore& used,
+                               const FamilyScore& held_out) {
   std::string out = fmt::format(
       "# Made by `collsim calibrate`; `provenance` below says from what and how sure.\n"
       "collsim: calibration/1\nname: {}\nsource: {}\ndate: {}\n",
-      in_quotes(provenance.name), in_quotes(source_of(provenance, used.rows)), provenance.date);
-  out += with_fitted(start, fit).constants();
-  out += fmt::format("provenance:\n  command: {}\n  version: {}\n  topology: {}\n",
-                     in_quotes(provenance.command), in_quotes(provenance.version),
-                     in_quotes(provenance.topology));
+      in_quotes(plan.name), in_quotes(source_of(provenance, used.all.rows)), plan.date);
+  out += plan.trust + with_fitted(plan.stated, fit).constants();
+  out += fmt::format("provenance:\n  command: {}\n", in_quotes(provenance.command));
+  if (!provenance.version.empty()) {
+    out += fmt::format("  version: {}\n", in_quotes(provenance.version));
+  }
+  out += fmt::format("  topology: {}\n", in_quotes(provenance.topology));
   std::string machine;
   for (const auto& [key, value] : provenance.machine) {
     machine += fmt::format("{}{}: {}", machine.empty() ? " " : ", ", key, in_quotes(value));
   }
   if (!machine.empty()) out += fmt::format("  machine: {{{} }}\n", machine);
-  out += fmt::format("  start: {{ name: {}, source: {}, date: {} }}\n", in_quotes(start.name()),
-                     in_quotes(start.source()), in_quotes(start.date()));
-  print_recordings(provenance, out);
   out +=
-      fmt::format("  rows: {}  # {} of them fitted to, all of them scored\n", used.rows, fit.rows);
-  out += fmt::format("  median_error: {:.2f}%\n", 100 * used.median);
-  if (held_out.rows > 0) {
-    out += fmt::format("  held_out: {{ rows: {}, median_error: {:.2f}% }}\n", held_out.rows,
-                       100 * held_out.median);
-  }
+      fmt::format("  start: {{ name: {}, source: {}, date: {} }}\n", in_quotes(plan.start.name()),
+                  in_quotes(plan.start.source()), in_quotes(plan.start.date()));
+  print_recordings(provenance, out);
+  out += fmt::format("  rows: {}  # fitted to, of those that are not held out\n", fit.rows);
+  print_scores("not_held_out", used, out);
+  print_scores("held_out", held_out, out);
   if (fit.stopped) out += "  stopped: true  # before its end: the best that had been found\n";
   print_constants(fit, out);
   return out;

@@ -7,6 +7,7 @@
 
 #include "models/fit/calibration_fit.h"
 #include "models/fit/calibration_text.h"
+#include "models/fit/fit_plan.h"
 #include "models/validation/score.h"
 
 namespace collsim {
@@ -18,10 +19,8 @@ struct Provenance {
     std::size_t rows = 0;  ///< that were used
     std::size_t held_out = 0;
   };
-  std::string name;                            ///< of the calibration
-  std::string date;                            ///< "2026-11-21"
   std::string command;                         ///< that made it
-  std::string version;                         ///< of collsim
+  std::string version;                         ///< of collsim; empty: whatever version has the plan
   std::string topology;                        ///< its name
   std::map<std::string, std::string> machine;  ///< `gpu`, `nccl`, as recorded
   std::vector<Recording> recordings;
@@ -32,9 +31,9 @@ CalibrationText with_fitted(CalibrationText start, const CalibrationFit& fit);
 
 /// A whole calibration file (docs/formats.md): constants, then where they come from. `used` scores
 /// the rows that are not held out, `held_out` the others.
-std::string fitted_calibration(const CalibrationText& start, const CalibrationFit& fit,
-                               const Provenance& provenance, const Score& used,
-                               const Score& held_out);
+std::string fitted_calibration(const FitPlan& plan, const CalibrationFit& fit,
+                               const Provenance& provenance, const FamilyScore& used,
+                               const FamilyScore& held_out);
 
 /// Why a constant is as the start file has it; empty where it was fitted or nobody asked.
 std::string why_kept(const FittedConstant& constant);

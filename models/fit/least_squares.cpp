@@ -3,7 +3,6 @@
 #include <Eigen/Dense>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <utility>
 
 namespace collsim {
@@ -34,23 +33,33 @@ class Fit {
   LeastSquaresFit run(const std::vector<double>& start) {
     parameters_ = to_eigen(start);
     row_ = evaluate(parameters_);
+    row_weights_ =
+        options_.weights.empty() ? Vector::Ones(row_.size()) : to_eigen(options_.weights);
     loss_ = loss(row_);
+    if (options_.jacobian.empty()) {
+      linearise();
+    } else {
+      jacobian_ =
+          Eigen::Map<const Matrix>(options_.jacobian.data(), row_.size(), parameters_.size());
+      weigh();
+    }
     std::uint32_t step = 0;
     while (step < options_.max_steps) {
-      linearise();
       const double before = loss_;
       const bool better = descend();
       ++step;
       if (options_.progress && !options_.progress(step, loss_)) break;
-      if (!better || before - loss_ < options_.tolerance * before) break;
+      if (better && before - loss_ >= options_.tolerance * before) continue;
+      if (is_fresh_ || !options_.new_jacobians) break;
+      linearise();
     }
-    linearise();
-    LeastSquaresFit fit{to_std(parameters_), {},    to_std(Vector(curvature_.reshaped())),
-                        variance(),          loss_, step};
-    std::vector<std::size_t> all(fit.parameters.size());
-    std::iota(all.begin(), all.end(), 0);
-    fit.standard_errors = uncertainty_of(fit, all).standard_errors;
-    return fit;
+    if (!is_fresh_ && options_.new_jacobians) linearise();
+    return {to_std(parameters_),
+            to_std(Vector(curvature_.reshaped())),
+            to_std(Vector(jacobian_.reshaped())),
+            variance(),
+            loss_,
+            step};
   }
 
  private:
@@ -59,7 +68,8 @@ class Fit {
   }
 
   double loss(const Vector& residuals) const {
-    return (residuals.array() / options_.scale).square().log1p().mean();
+    const auto rows = (residuals.array() / options_.scale).square().log1p();
+    return (row_weights_.array() * rows).sum() / row_weights_.sum();
   }
 
   /// The Jacobian by forward differences, and the rows' weights.
@@ -70,8 +80,24 @@ class Fit {
       moved[i] += options_.difference;
       jacobian_.col(i) = (evaluate(moved) - row_) / options_.difference;
     }
-    weights_ = (1 + (row_.array() / options_.scale).square()).inverse();
+    weigh();
+    is_fresh_ = true;
+  }
+
+  void weigh() {
+    weights_ = row_weights_.array() / (1 + (row_.array() / options_.scale).square());
     curvature_ = jacobian_.transpose() * weights_.asDiagonal() * jacobian_;
+  }
+
+  /// Moves there. The Jacobian then says of this step what was seen.
+  void move(const Vector& delta, const Vector& row) {
+    const Vector unforeseen = row - row_ - jacobian_ * delta;
+    jacobian_ += unforeseen * delta.transpose() / delta.squaredNorm();
+    parameters_ += delta;
+    row_ = row;
+    loss_ = loss(row);
+    is_fresh_ = false;
+    weigh();
   }
 
   /// Tries steps from bold to timid until one lowers the loss.
@@ -84,12 +110,9 @@ class Fit {
       Vector delta = -damped.ldlt().solve(slope);
       // A parameter that hardly matters must not run away.
       delta = delta.cwiseMax(-largest_move).cwiseMin(largest_move);
-      const Vector candidate = parameters_ + delta;
-      const Vector row = evaluate(candidate);
+      const Vector row = evaluate(parameters_ + delta);
       if (loss(row) < loss_) {
-        parameters_ = candidate;
-        row_ = row;
-        loss_ = loss(row);
+        move(delta, row);
         damping_ = std::max(damping_ / 4, 1e-6);
         return true;
       }
@@ -112,7 +135,9 @@ class Fit {
   const LeastSquaresOptions& options_;
   Vector parameters_;
   Vector row_;  // residuals at parameters_
-  Vector weights_;
+  Vector row_weights_;
+  Vector weights_;         // with what the loss leaves of each row
+  bool is_fresh_ = false;  // whether the Jacobian was made at parameters_
   Matrix jacobian_;
   Matrix curvature_;
   double loss_ = 0;

@@ -20,30 +20,37 @@ struct LeastSquaresOptions {
   std::uint32_t max_steps = 30;
   /// Ends when a step lowers the loss by less than this share.
   double tolerance = 1e-3;
+  std::vector<double> weights{};  ///< of the residuals in the loss; empty: 1 each
+  /// LeastSquaresFit::jacobian of a fit near by, which saves the first one; may be empty.
+  std::vector<double> jacobian{};
+  /// Whether to make new ones; without, there are no standard errors.
+  bool new_jacobians = true;
   /// Called after every step with its number and the loss; returns false to stop early.
   std::function<bool(std::uint32_t step, double loss)> progress{};
 };
 
 struct LeastSquaresFit {
   std::vector<double> parameters;
-  /// One standard deviation of each parameter, from the curvature at the end and the spread of the
-  /// weighted residuals; infinite where the residuals do not depend on the parameter.
-  std::vector<double> standard_errors;
   /// Row by row: how the weighted squares curve with two parameters each, at the end.
   std::vector<double> curvature;
-  double variance = 0;  ///< of the weighted residuals
-  double loss = 0;      ///< mean of log(1 + (residual / scale)^2)
+  std::vector<double> jacobian;  ///< of the residuals, parameter by parameter
+  double variance = 0;           ///< of the weighted residuals
+  double loss = 0;               ///< weighted mean of log(1 + (residual / scale)^2)
   std::uint32_t steps = 0;
 };
 
 /// Minimises the mean Cauchy loss of the residuals by Levenberg and Marquardt's method with
 /// iteratively reweighted rows (Triggs et al., Bundle adjustment, 2000, section 4.3, first-order
-/// correction). `start` has one value per parameter.
+/// correction). A Jacobian by finite differences costs as many evaluations as there are parameters,
+/// so each step corrects the last one by what it saw (Broyden, Math. Comp. 19, 1965); a new one is
+/// made where steps no longer help. `start` has one value per parameter.
 LeastSquaresFit fit_least_squares(const ResidualFunction& residuals,
                                   const std::vector<double>& start,
                                   const LeastSquaresOptions& options = {});
 
-/// What a fit would say of some of its parameters, had the others been known from the start.
+/// What a fit says of some of its parameters as if the others had been known from the start: one
+/// standard deviation of each, from the curvature at the end and the spread of the weighted
+/// residuals.
 struct Uncertainty {
   std::vector<double> standard_errors;  ///< infinite where nothing depends on it
   std::vector<double> correlations;     ///< row by row

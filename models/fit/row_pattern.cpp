@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <limits>
@@ -10,13 +11,11 @@
 #include "models/recordings/readers.h"
 #include "sim/base/input_error.h"
 #include "sim/base/name_pattern.h"
+#include "sim/base/split.h"
 
 namespace collsim {
 
 namespace {
-
-constexpr std::string_view accepted =
-    "id=forced/4/*, collective=broadcast, ranks=3, ranks=4..8, size=64M.., size=..4K";
 
 /// "4", "64M" (powers of 1024), "4 MiB".
 std::optional<std::int64_t> number(std::string_view text) {
@@ -41,50 +40,67 @@ std::optional<std::int64_t> number(std::string_view text) {
 
 }  // namespace
 
-RowPattern::RowPattern(std::string_view text) : text_(text) {
-  const auto fail = [&] {
-    throw InputError(fmt::format("rows '{}'", text), std::string(accepted));
+RowPattern::RowPattern(std::string_view text) {
+  for (const std::string& part : split(text, '&')) conditions_.push_back(condition(part));
+  if (conditions_.empty()) condition(text);
+}
+
+RowPattern::Condition RowPattern::condition(std::string_view text) {
+  const auto fail = [whole = std::string(text)] {
+    throw InputError(fmt::format("rows '{}'", whole), std::string(accepted_row_patterns));
   };
+  Condition condition;
   const std::size_t equals = text.find('=');
   if (equals != std::string_view::npos) {
     const std::string_view key = text.substr(0, equals);
     if (key == "collective") {
-      key_ = Key::collective;
+      condition.key = Key::collective;
     } else if (key == "ranks") {
-      key_ = Key::ranks;
+      condition.key = Key::ranks;
     } else if (key == "size") {
-      key_ = Key::size;
+      condition.key = Key::size;
     } else if (key != "id") {
       fail();
     }
     text.remove_prefix(equals + 1);
   }
   if (text.empty()) fail();
-  pattern_ = text;
-  if (key_ == Key::id || key_ == Key::collective) return;
+  condition.pattern = text;
+  if (condition.key == Key::id || condition.key == Key::collective) return condition;
   const std::size_t dots = text.find("..");
   const std::string_view low = text.substr(0, dots);
   const std::string_view high = dots == std::string_view::npos ? low : text.substr(dots + 2);
   const auto least = low.empty() ? 0 : number(low);
   const auto most = high.empty() ? std::numeric_limits<std::int64_t>::max() : number(high);
   if (!least || !most || *most < *least) fail();
-  least_ = *least;
-  most_ = *most;
+  condition.least = *least;
+  condition.most = *most;
+  return condition;
+}
+
+bool RowPattern::Condition::holds(const RecordedRow& row) const {
+  switch (key) {
+    case Key::id:
+      return collsim::matches(pattern, row.id);
+    case Key::collective:
+      return collsim::matches(pattern, row.collective ? to_string(*row.collective)
+                                                      : std::string_view(row.collective_name));
+    case Key::ranks:
+      return row.ranks >= least && row.ranks <= most;
+    case Key::size:
+      return row.size.count >= least && row.size.count <= most;
+  }
+  return false;
 }
 
 bool RowPattern::matches(const RecordedRow& row) const {
-  switch (key_) {
-    case Key::id:
-      return collsim::matches(pattern_, row.id);
-    case Key::collective:
-      return collsim::matches(pattern_, row.collective ? to_string(*row.collective)
-                                                       : std::string_view(row.collective_name));
-    case Key::ranks:
-      return row.ranks >= least_ && row.ranks <= most_;
-    case Key::size:
-      return row.size.count >= least_ && row.size.count <= most_;
-  }
-  return false;
+  return std::all_of(conditions_.begin(), conditions_.end(),
+                     [&](const Condition& condition) { return condition.holds(row); });
+}
+
+bool any_matches(const std::vector<RowPattern>& patterns, const RecordedRow& row) {
+  return std::any_of(patterns.begin(), patterns.end(),
+                     [&](const RowPattern& pattern) { return pattern.matches(row); });
 }
 
 }  // namespace collsim

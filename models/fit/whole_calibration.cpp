@@ -8,13 +8,13 @@
 
 namespace collsim {
 
-namespace {
-
 Calibration cost_of(const CalibrationText& text) {
   return read_calibration(
       {text.name(),
        "collsim: calibration/1\nname: whole\nsource: none\ndate: none\n" + text.constants()});
 }
+
+namespace {
 
 /// But for what printing a constant rounds off.
 bool is_same(double stated, double value) {

@@ -129,13 +129,18 @@ ValidationFamily family_of(const ValidatedRow& row) {
           environment_of(recorded), recorded.mode};
 }
 
+ValidationFamily family_of_any_channels(const ValidatedRow& row) {
+  ValidationFamily family = family_of(row);
+  family.channels = 0;
+  return family;
+}
+
 std::string shape_of(std::uint32_t nodes, Rank ranks) {
   return nodes == 1 ? fmt::format("{}", ranks) : fmt::format("{}x{}", nodes, ranks / nodes);
 }
 
 std::map<ValidationFamily, std::vector<const ValidatedRow*>> by_family(
-    const std::vector<ValidatedRow>& rows,
-    const std::function<ValidationFamily(const ValidatedRow&)>& family) {
+    const std::vector<ValidatedRow>& rows, const FamilyOf& family) {
   std::map<ValidationFamily, std::set<std::string>> files;
   for (const ValidatedRow& row : rows) files[family(row)].insert(row.recorded.file);
   std::map<ValidationFamily, std::vector<const ValidatedRow*>> families;
@@ -147,8 +152,9 @@ std::map<ValidationFamily, std::vector<const ValidatedRow*>> by_family(
   return families;
 }
 
-std::vector<FamilyScore> family_scores(const std::vector<ValidatedRow>& rows) {
-  const auto families = by_family(rows);
+std::vector<FamilyScore> family_scores(const std::vector<ValidatedRow>& rows,
+                                       const FamilyOf& family_of_row) {
+  const auto families = by_family(rows, family_of_row);
   std::vector<FamilyScore> scores;
   scores.reserve(families.size());
   for (const auto& [family, members] : families) scores.push_back(score_rows(family, members));

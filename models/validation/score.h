@@ -46,11 +46,13 @@ struct ValidationFamily {
   auto operator<=>(const ValidationFamily&) const = default;
 };
 ValidationFamily family_of(const ValidatedRow& row);
+/// The same whatever channels were forced.
+ValidationFamily family_of_any_channels(const ValidatedRow& row);
+using FamilyOf = std::function<ValidationFamily(const ValidatedRow&)>;
 /// Rows by family, as `family` says; where several recordings have rows of one, each has a family
 /// of its own, since they may be of different machines or days.
 std::map<ValidationFamily, std::vector<const ValidatedRow*>> by_family(
-    const std::vector<ValidatedRow>& rows,
-    const std::function<ValidationFamily(const ValidatedRow&)>& family = family_of);
+    const std::vector<ValidatedRow>& rows, const FamilyOf& family = family_of);
 /// "4x2" where there are several nodes, else "8".
 std::string shape_of(std::uint32_t nodes, Rank ranks);
 
@@ -61,7 +63,8 @@ struct FamilyScore {
   Score all;
   Score nccl;
 };
-std::vector<FamilyScore> family_scores(const std::vector<ValidatedRow>& rows);
+std::vector<FamilyScore> family_scores(const std::vector<ValidatedRow>& rows,
+                                       const FamilyOf& family = family_of);
 /// The same for all rows together; its family says nothing.
 FamilyScore total_score(const std::vector<ValidatedRow>& rows);
 

@@ -74,6 +74,75 @@ TEST_F(CalibrateCommand, writes_a_calibration_with_its_provenance) {
   EXPECT_EQ(std::distance(fs::directory_iterator(folder()), fs::directory_iterator()), 2);
 }
 
+/// A plan of a small fit; `more` are lines of its recording.
+std::string small_plan(const std::string& more = "") {
+  return "collsim: calibration/1\n"
+         "name: planned\n"
+         "extends: hgx-h200\n"
+         "source: a test\n"
+         "date: 2026-11-21\n"
+         "trust: { models: [H200], gpu: measured }\n"
+         "issue: 5 us\n"
+         "protocols: { simple: { step: 2 us } }\n"
+         "fit:\n"
+         "  constants: [simple.step]\n"
+         "  sizes: 4\n"
+         "  up_to: 4 MiB\n"
+         "  recordings:\n"
+         "    - file: " +
+         recording +
+         "\n"
+         "      machine: hgx-h200-4\n"
+         "      rows: [id=forced/4/Ring/Simple*]\n"
+         "      fit: [id=*/ch4]\n" +
+         more;
+}
+
+// It extends another calibration and states two constants; one is fitted, one pinned.
+TEST_F(CalibrateCommand, a_plan_makes_the_same_file_again) {
+  const test::TemporaryFile plan("planned.yaml", small_plan());
+  const Outcome outcome = calibrate({plan.path().string(), "-o", output()});
+  ASSERT_EQ(outcome.status, exit_ok) << outcome.err;
+  const std::string first = written();
+  for (const char* line :
+       {"name: \"planned\"", "date: 2026-11-21", "trust: { models: [H200], gpu: measured }",
+        "extends: hgx-h200", "issue: 5 us", "command: \"collsim calibrate planned.yaml\"",
+        "  held_out:", "    simple.step: ["}) {
+    EXPECT_NE(first.find(line), std::string::npos) << line << "\n" << first;
+  }
+  EXPECT_EQ(first.find("version:"), std::string::npos);
+  EXPECT_EQ(first.find("jitter"), std::string::npos);  // as what it extends has it
+  const Outcome again = calibrate({plan.path().string(), "-o", output(), "--threads", "3"});
+  ASSERT_EQ(again.status, exit_ok) << again.err;
+  EXPECT_EQ(written(), first);
+}
+
+TEST_F(CalibrateCommand, a_plan_says_all_but_where_to_write) {
+  const test::TemporaryFile plan("planned.yaml", small_plan());
+  for (const std::vector<std::string>& more : std::vector<std::vector<std::string>>{
+           {"-t", "hgx-h200"}, {"--fit", "launch"}, {"-e", "1M"}, {recording}}) {
+    std::vector<std::string> args{plan.path().string(), "-o", output()};
+    args.insert(args.end(), more.begin(), more.end());
+    const Outcome outcome = calibrate(args);
+    EXPECT_EQ(outcome.status, exit_bad_input) << more.front();
+    EXPECT_NE(outcome.err.find("plan"), std::string::npos) << outcome.err;
+  }
+  const test::TemporaryFile wrong("wrong.yaml", small_plan("      when: now\n"));
+  const Outcome outcome = calibrate({wrong.path().string(), "-o", output()});
+  EXPECT_EQ(outcome.status, exit_bad_input);
+  EXPECT_NE(outcome.err.find("wrong.yaml:18:7"), std::string::npos) << outcome.err;
+}
+
+TEST_F(CalibrateCommand, ablate_says_what_a_constant_earns) {
+  const test::TemporaryFile plan("planned.yaml", small_plan());
+  const Outcome outcome = calibrate({plan.path().string(), "--ablate"});
+  ASSERT_EQ(outcome.status, exit_ok) << outcome.err;
+  const std::size_t table = outcome.out.find("left out, and the others fitted again");
+  ASSERT_NE(table, std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("\nsimple.step ", table), std::string::npos) << outcome.out;
+  EXPECT_FALSE(fs::exists(output()));
+}
+
 /// The recording with every time twice as long.
 std::string at_half_speed() {
   std::ifstream file(recording);

@@ -7,24 +7,22 @@
 #include <chrono>
 #include <filesystem>
 #include <iostream>
-#include <map>
+#include <optional>
 #include <ostream>
-#include <set>
-#include <sstream>
 #include <thread>
 
 #include "models/calibration/calibration_choice.h"
 #include "models/calibration/calibration_file.h"
+#include "models/fit/ablation.h"
 #include "models/fit/calibration_fit.h"
 #include "models/fit/calibration_text.h"
+#include "models/fit/fit_plan.h"
 #include "models/fit/fit_rows.h"
 #include "models/fit/fitted_calibration.h"
 #include "models/fit/plausibility.h"
 #include "models/fit/whole_calibration.h"
 #include "models/imports/machine.h"
-#include "models/machine/gpu_model.h"
-#include "models/recordings/recording.h"
-#include "models/validation/recorded_call.h"
+#include "models/validation/score.h"
 #include "sim/base/data_directory.h"
 #include "sim/base/input_error.h"
 #include "sim/base/split.h"
@@ -33,7 +31,7 @@
 #include "tools/collsim/interruption.h"
 #include "tools/collsim/numbers.h"
 #include "tools/collsim/options.h"
-#include "tools/collsim/recorded_input.h"
+#include "tools/collsim/planned_rows.h"
 #include "tools/collsim/replace_file.h"
 #include "tools/collsim/subcommand.h"
 
@@ -43,7 +41,9 @@ namespace po = boost::program_options;
 
 namespace {
 
-constexpr std::string_view usage = "collsim calibrate RECORDING... -o FILE [options]";
+constexpr std::string_view usage =
+    "collsim calibrate RECORDING... -o FILE [options]\n"
+    "       collsim calibrate PLAN -o FILE";
 constexpr std::string_view epilogue =
     "Fits the constants of the cost model to recorded runs and writes a calibration file. The "
     "file\n"
@@ -55,15 +55,20 @@ constexpr std::string_view epilogue =
     "plausible\n"
     "for a healthy machine, no file is written (exit code 1), except with --force.\n"
     "\n"
+    "A PLAN is a calibration with a section `fit` that says all of this (docs/formats.md). The "
+    "same\n"
+    "plan gives the same file, byte for byte.\n"
+    "\n"
     "  collsim calibrate my.log -t dgx-h100 --from hgx-h200 -o my-dgx.yaml\n"
     "  collsim calibrate my.log -t dgx-h100 --fit 'launch,simple.*' --hold-out ranks=3 -o my.yaml\n"
+    "  collsim calibrate models/calibrations/plans/h200-tcp.yaml -o h200-tcp.yaml\n"
     "  collsim calibrate -t hgx-h200 --list";
 
 po::options_description calibrate_options() {
   po::options_description options("options");
   options.add_options()  //
       ("recording", po::value<std::vector<std::string>>()->composing(),
-       "recordings; --recording may be omitted")  //
+       "recordings, or one plan; --recording may be omitted")  //
       ("topology,t", po::value<std::string>(),
        "machine: a file, or a shipped name (default: the one in the recordings)")          //
       ("output,o", po::value<std::string>(), "the calibration file to write")              //
@@ -75,7 +80,10 @@ po::options_description calibrate_options() {
        "constants to fit, names or patterns: launch,simple.*,*.alpha.nvlink (default: all that the "
        "starting calibration states and that rows depend on)")  //
       ("force", po::bool_switch(),
-       "write the calibration even if it is not plausible for a healthy machine")                 //
+       "write the calibration even if it is not plausible for a healthy machine")  //
+      ("ablate", po::bool_switch(),
+       "then leave out one constant at a time, fit the others again, and print what rows that are "
+       "held out lose")                                                                           //
       ("list", po::bool_switch(), "print the constants with meaning and value, and exit")         //
       ("collective,c", po::value<std::string>(), "only rows of this collective")                  //
       ("id", po::value<std::string>()->default_value(""), "only rows whose id begins with this")  //
@@ -90,21 +98,7 @@ po::options_description calibrate_options() {
   return options;
 }
 
-/// The calibration that the search starts from, as text and as costs.
-struct Start {
-  CalibrationText text;
-  Calibration cost;
-};
-
-Start read_start(const po::variables_map& values, const Topology& topology) {
-  const std::string name =
-      values.contains("from") ? values["from"].as<std::string>() : calibration_name(topology);
-  const TextFile file =
-      read_text_file(find_data_file(name, "models/calibrations"), "a calibration file");
-  return {whole_calibration(file), read_calibration(file)};
-}
-
-FitSelection read_selection(const po::variables_map& values) {
+FitSelection selection_of(const po::variables_map& values) {
   FitSelection selection;
   if (values.contains("collective")) selection.rows.collective = collective_option(values);
   selection.rows.id = values["id"].as<std::string>();
@@ -120,109 +114,6 @@ FitSelection read_selection(const po::variables_map& values) {
     }
   }
   return selection;
-}
-
-/// Throws if a recording is from another GPU than the topology's.
-void check_machine(const Recording& recording, const Topology& topology) {
-  const auto gpu = recording.machine.find("gpu");
-  const std::string& model = topology.device(topology.gpus().front()).model;
-  const GpuModel* const known = find_gpu_model(model);
-  if (gpu == recording.machine.end() || known == nullptr) return;
-  if (find_gpu_model(gpu->second) == known) return;
-  throw InputError(
-      SourcePosition{recording.file.string(), 0, 0},
-      fmt::format("recorded on {}, and '{}' has GPUs {}", gpu->second, topology.name(), model),
-      "recordings of the topology's machine");
-}
-
-NcclVersion version_of(const Recording& recording) {
-  const auto recorded = recording.machine.find("nccl");
-  return recorded == recording.machine.end() ? newest_nccl_version
-                                             : parse_nccl_version(recorded->second);
-}
-
-/// Adds what a recording says about the machine, each different value once.
-void add_machine(const Recording& recording, std::map<std::string, std::string>& machine) {
-  for (const char* key : {"gpu", "nccl", "driver"}) {
-    const auto found = recording.machine.find(key);
-    if (found == recording.machine.end()) continue;
-    std::string& values = machine[key];
-    if (values.empty()) {
-      values = found->second;
-    } else if (values.find(found->second) == std::string::npos) {
-      values += ", " + found->second;
-    }
-  }
-}
-
-/// The machines of rows: the one that the options name, or each row's own.
-class Machines {
- public:
-  Machines(const po::variables_map& values, std::ostream& err) : err_(err) {
-    if (values.contains("topology")) asked_ = values["topology"].as<std::string>();
-  }
-
-  const Topology& of(const Recording& recording, const RecordedRow& row) {
-    if (!asked_.empty()) return load(asked_);
-    if (!row.topology.empty()) return load(row.topology);
-    std::string& machine = of_recordings_[recording.file.string()];
-    if (machine.empty()) machine = machine_of_recording(recording, err_);
-    return load(machine);
-  }
-
-  /// The machine of the first selected row. The search starts from its calibration.
-  const Topology& first(const std::vector<Recording>& recordings, const FitSelection& selection) {
-    if (!asked_.empty()) return load(asked_);
-    for (const Recording& recording : recordings) {
-      for (const RecordedRow& row : recording.rows) {
-        if (!excluded(row, selection.rows)) return of(recording, row);
-      }
-    }
-    throw InputError("calibrate: no recorded row is selected, so the machine is unknown",
-                     "-t TOPOLOGY, or recordings of a known machine");
-  }
-
- private:
-  const Topology& load(const std::string& name) {
-    const auto found = topologies_.find(name);
-    if (found != topologies_.end()) return found->second;
-    return topologies_.emplace(name, load_machine(name).topology).first->second;
-  }
-
-  std::string asked_;
-  std::map<std::string, std::string> of_recordings_;
-  std::map<std::string, Topology> topologies_;
-  std::ostream& err_;
-};
-
-std::vector<Recording> read_recordings(const po::variables_map& values) {
-  std::vector<Recording> recordings;
-  if (!values.contains("recording")) return recordings;
-  for (const std::string& name : values["recording"].as<std::vector<std::string>>()) {
-    recordings.push_back(open_recording(name));
-  }
-  return recordings;
-}
-
-FitRows read_rows(const std::vector<Recording>& recordings, FitSelection selection,
-                  Machines& machines, const Calibration& cost, Provenance& provenance) {
-  FitRows rows(cost);
-  for (const Recording& recording : recordings) {
-    selection.rows.nccl_version = version_of(recording);
-    const auto machine_of = [&](const RecordedRow& row) -> const Topology& {
-      const Topology& topology = machines.of(recording, row);
-      check_machine(recording, topology);
-      return topology;
-    };
-    rows.add(recording, machine_of, selection);
-    provenance.recordings.push_back({recording.file.filename().string(), 0, 0});
-    add_machine(recording, provenance.machine);
-  }
-  for (const FitRow& row : rows.rows()) {
-    Provenance::Recording& recording = provenance.recordings[row.recording];
-    ++(row.held_out ? recording.held_out : recording.rows);
-  }
-  return rows;
 }
 
 std::string today() {
@@ -253,24 +144,21 @@ class ProgressLine {
   bool shown_;
 };
 
-CalibrationFit fit(const po::variables_map& values, FitRows& rows, const Start& start,
-                   std::uint32_t threads, std::ostream& err) {
-  CalibrationFitOptions options;
-  options.names = split(values["fit"].as<std::string>(), ',');
-  constexpr std::uint32_t max_sizes = 1 << 20;
-  options.sizes = bounded_option(values, "sizes", 0, max_sizes);
-  options.threads = threads;
-  ProgressLine line(err);
-  const Interruption interruption;
-  options.stop = [] { return Interruption::asked(); };
-  options.progress = [&](const std::string& text) { line.show(text); };
-  return fit_calibration(rows, start.text, start.cost, options);
-}
-
 std::uint32_t thread_count(const po::variables_map& values) {
   constexpr std::uint32_t max_threads = 1024;
   const std::uint32_t threads = bounded_option(values, "threads", 0, max_threads);
   return threads > 0 ? threads : std::max(1U, std::thread::hardware_concurrency());
+}
+
+/// What a fit of this plan is asked for.
+CalibrationFitOptions fit_options(const FitPlan& plan, std::uint32_t threads, ProgressLine& line) {
+  CalibrationFitOptions options;
+  options.names = plan.constants;
+  options.sizes = plan.sizes;
+  options.threads = threads;
+  options.stop = [] { return Interruption::asked(); };
+  options.progress = [&](const std::string& text) { line.show(text); };
+  return options;
 }
 
 void require(const po::variables_map& values, const char* option, std::string_view accepted) {
@@ -294,30 +182,21 @@ Rank max_ranks(const FitRows& rows, const Topology& topology) {
   return most;
 }
 
-/// Fits, scores the constants as the file will state them, and writes the file unless there are
-/// objections.
-CalibrationReport calibrate(const po::variables_map& values, FitRows& rows,
-                            const Topology& topology, const Start& start,
-                            const Provenance& provenance, std::ostream& err) {
-  const std::filesystem::path output = values["output"].as<std::string>();
-  const std::uint32_t threads = thread_count(values);
-  for (const std::string& warning : rows.warnings()) {
-    fmt::print(err, "collsim: warning: {}\n", warning);
-  }
-  if (rows.rows().empty()) print_unused(rows.left_out(), err);
-  CalibrationReport report{
-      start.text.name(), fit(values, rows, start, threads, err), {}, {}, {}, rows.left_out(), {}};
-  report.before = rows.validated(times_of(rows, start.cost, threads), false);
-  const auto text = [&] {
-    return fitted_calibration(start.text, report.fit, provenance, total_score(report.used).all,
-                              total_score(report.held_out).all);
-  };
-  const Calibration fitted = read_calibration({output.string(), text()});
-  const std::vector<Seconds> times = times_of(rows, fitted, threads);
+/// Fits, and scores the constants as the file will state them.
+CalibrationReport calibrate(const FitPlan& plan, FitRows& rows, const Topology& topology,
+                            const CalibrationFitOptions& options) {
+  CalibrationReport report;
+  report.start = plan.start.name();
+  report.fit = fit_calibration(rows, plan.start, plan.cost, options);
+  report.left_out = rows.left_out();
+  const std::vector<Seconds> before = times_of(rows, plan.cost, options.threads);
+  report.used_before = rows.validated(before, false);
+  report.held_out_before = rows.validated(before, true);
+  const Calibration fitted = cost_of(with_fitted(plan.start, report.fit));
+  const std::vector<Seconds> times = times_of(rows, fitted, options.threads);
   report.used = rows.validated(times, false);
   report.held_out = rows.validated(times, true);
   report.objections = objections_to(report.fit, topology, max_ranks(rows, topology), fitted);
-  if (report.objections.empty() || values["force"].as<bool>()) replace_file(output, text());
   return report;
 }
 
@@ -337,6 +216,75 @@ void print_objections(const CalibrationReport& report, const std::string& output
   }
 }
 
+/// The plan that the options say.
+FitPlan plan_of_options(const po::variables_map& values, std::ostream& err) {
+  std::vector<PlannedRecording> recordings;
+  if (values.contains("recording")) {
+    const std::string machine =
+        values.contains("topology") ? values["topology"].as<std::string>() : "";
+    for (const std::string& file : values["recording"].as<std::vector<std::string>>()) {
+      recordings.push_back({file, machine, selection_of(values)});
+    }
+  }
+  const auto from_topology = [&] {
+    return values.contains("topology")
+               ? calibration_name(load_machine(values["topology"].as<std::string>()).topology)
+               : calibration_name(PlannedRecordings(recordings, err).first_machine());
+  };
+  const std::string from =
+      values.contains("from") ? values["from"].as<std::string>() : from_topology();
+  const TextFile file =
+      read_text_file(find_data_file(from, "models/calibrations"), "a calibration file");
+  const CalibrationText start = whole_calibration(file);
+  FitPlan plan{{}, today(), {}, start, start, read_calibration(file)};
+  plan.constants = split(values["fit"].as<std::string>(), ',');
+  static_cast<void>(parameters_named(plan.constants));
+  constexpr std::uint32_t max_sizes = 1 << 20;
+  plan.sizes = bounded_option(values, "sizes", 0, max_sizes);
+  plan.recordings = std::move(recordings);
+  return plan;
+}
+
+/// Whether a file is a calibration, which as an argument is a plan, rather than a recording.
+bool is_calibration(const TextFile& file) {
+  constexpr std::string_view kind = "collsim: calibration/1";
+  return file.content.starts_with(kind) ||
+         file.content.find("\n" + std::string(kind)) != std::string::npos;
+}
+
+/// The plan that is the only recording named; empty where recordings are named.
+std::optional<FitPlan> find_plan(const po::variables_map& values) {
+  if (!values.contains("recording")) return std::nullopt;
+  const auto& names = values["recording"].as<std::vector<std::string>>();
+  if (names.front() == "-" || !std::filesystem::is_regular_file(names.front())) return std::nullopt;
+  const TextFile file = read_text_file(names.front(), "a plan");
+  if (!is_calibration(file)) return std::nullopt;
+  if (names.size() > 1) throw InputError("calibrate: a plan and recordings", "one plan");
+  for (const char* option : {"topology", "name", "from", "fit", "collective", "id", "minbytes",
+                             "maxbytes", "hold-out", "sizes"}) {
+    if (!values.contains(option) || values[option].defaulted()) continue;
+    throw InputError(fmt::format("calibrate: --{} and a plan", option),
+                     "only -o, --ablate, --threads and --force; the plan says all else");
+  }
+  return read_fit_plan(file);
+}
+
+/// Who made the file. A plan makes the same file whenever it is asked.
+void add_command(std::span<const std::string> args, const std::optional<std::string>& plan,
+                 Provenance& provenance) {
+  if (plan) {
+    provenance.command = "collsim calibrate " + std::filesystem::path(*plan).filename().string();
+    return;
+  }
+  provenance.command = fmt::format("collsim calibrate {}", fmt::join(args, " "));
+  provenance.version = COLLSIM_VERSION;
+}
+
+int list_constants(const FitPlan& plan, std::ostream& out) {
+  print_constants(plan.start, plan.cost, out);
+  return exit_ok;
+}
+
 }  // namespace
 
 int run_calibrate(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
@@ -346,39 +294,53 @@ int run_calibrate(std::span<const std::string> args, std::ostream& out, std::ost
     throw InputError("calibrate: no topology and no recording",
                      "collsim calibrate RECORDING..., or --help");
   }
-  const std::vector<Recording> recordings = read_recordings(*values);
-  const FitSelection selection = read_selection(*values);
-  Machines machines(*values, err);
-  const Topology& topology = machines.first(recordings, selection);
-  const Start start = read_start(*values, topology);
-  if ((*values)["list"].as<bool>()) {
-    print_constants(start.text, start.cost, out);
-    return exit_ok;
-  }
+  const std::optional<FitPlan> read = find_plan(*values);
+  FitPlan plan = read ? *read : plan_of_options(*values, err);
+  if ((*values)["list"].as<bool>()) return list_constants(plan, out);
   require(*values, "recording", "collsim calibrate RECORDING..., or --help");
-  require(*values, "output", "-o FILE, the calibration to write");
-  const std::filesystem::path output = (*values)["output"].as<std::string>();
-  check_writable(output);
-  static_cast<void>(parameters_named(split((*values)["fit"].as<std::string>(), ',')));
-  Provenance provenance;
-  provenance.name =
-      values->contains("name") ? (*values)["name"].as<std::string>() : output.stem().string();
-  provenance.date = today();
-  provenance.command = fmt::format("collsim calibrate {}", fmt::join(args, " "));
-  provenance.version = COLLSIM_VERSION;
-  provenance.topology = topology.name();
-  FitRows rows = read_rows(recordings, selection, machines, start.cost, provenance);
-  const CalibrationReport report = calibrate(*values, rows, topology, start, provenance, err);
+  const bool ablates = (*values)["ablate"].as<bool>();
+  if (!ablates) require(*values, "output", "-o FILE, the calibration to write");
+  const std::filesystem::path output =
+      values->contains("output") ? (*values)["output"].as<std::string>() : "";
+  if (!output.empty()) check_writable(output);
+  if (!read) {
+    plan.name =
+        values->contains("name") ? (*values)["name"].as<std::string>() : output.stem().string();
+  }
+  PlannedRecordings recordings(plan.recordings, err);
+  const Topology& topology = recordings.first_machine();
+  FitRows rows = recordings.rows(plan.cost);
+  for (const std::string& warning : rows.warnings()) {
+    fmt::print(err, "collsim: warning: {}\n", warning);
+  }
+  if (rows.rows().empty()) print_unused(rows.left_out(), err);
+  ProgressLine line(err);
+  const Interruption interruption;
+  const CalibrationFitOptions options = fit_options(plan, thread_count(*values), line);
+  const CalibrationReport report = calibrate(plan, rows, topology, options);
   print_calibration(report, out);
+  const bool force = (*values)["force"].as<bool>();
+  if (!output.empty() && (report.objections.empty() || force)) {
+    Provenance provenance = recordings.provenance(rows);
+    provenance.topology = topology.name();
+    const auto& names = (*values)["recording"].as<std::vector<std::string>>();
+    add_command(args, read ? std::optional(names.front()) : std::nullopt, provenance);
+    replace_file(output, fitted_calibration(plan, report.fit, provenance, total_score(report.used),
+                                            total_score(report.held_out)));
+  }
   if (!report.objections.empty()) {
-    const bool force = (*values)["force"].as<bool>();
     print_objections(report, output.string(), force, err);
     if (!force) return exit_answer_is_no;
   }
-  if (!report.fit.stopped) return exit_ok;
-  fmt::print(err, "collsim: stopped early; {} has the best constants so far, without intervals\n",
-             output.string());
-  return exit_interrupted;
+  if (report.fit.stopped) {
+    fmt::print(err, "collsim: stopped early; {} has the best constants so far, without intervals\n",
+               output.string());
+    return exit_interrupted;
+  }
+  if (ablates) {
+    print_ablation(ablate(rows, with_fitted(plan.start, report.fit), report.fit, options), out);
+  }
+  return exit_ok;
 }
 
 }  // namespace collsim::command

@@ -7,7 +7,6 @@
 #include <ostream>
 #include <string_view>
 
-#include "models/fit/band_error.h"
 #include "models/fit/fit_constants.h"
 #include "models/fit/fitted_calibration.h"
 #include "models/fit/parameter.h"
@@ -22,6 +21,7 @@ std::string describe(const ValidationFamily& family) {
       fmt::format("{} {} {}/{}", to_string(family.collective), shape_of(family.nodes, family.ranks),
                   family.algorithm, family.protocol);
   if (!family.environment.empty()) text += " " + family.environment;
+  if (family.mode == CallMode::graph) text += " graph";
   if (!family.recording.empty()) text += fmt::format(" ({})", family.recording);
   return text;
 }
@@ -65,31 +65,21 @@ void print_fit(const CalibrationReport& report, std::ostream& out) {
   }
 }
 
-std::string text_of_band(const BandError& band) {
-  if (band.rows == 0) return "-";
-  return fmt::format("{:.1f} {:>+6.1f}{}", 100 * band.median, 100 * band.bias,
-                     band.systematic ? "!" : " ");
+std::string text_of_band(const Score& band) {
+  return band.rows == 0 ? "-" : fmt::format("{:.1f} {:>+6.1f}", 100 * band.median, 100 * band.bias);
 }
 
 void print_errors(std::string_view what, const std::vector<ValidatedRow>& rows, std::ostream& out) {
-  const std::vector<FamilyError> errors = family_errors(rows);
+  const std::vector<FamilyScore> scores = family_scores(rows, family_of_any_channels);
   std::size_t width = what.size();
-  for (const FamilyError& each : errors) width = std::max(width, describe(each.family).size());
+  for (const FamilyScore& each : scores) width = std::max(width, describe(each.family).size());
   std::string head = fmt::format("{:<{}} {:>5}", what, width, "rows");
-  for (const std::string_view band : size_band_names) head += fmt::format(" {:>14} ", band);
+  for (const std::string_view band : size_band_names) head += fmt::format(" {:>14}", band);
   fmt::print(out, "\n{}\n", head);
-  bool systematic = false;
-  for (const FamilyError& each : errors) {
-    std::string line = fmt::format("{:<{}} {:>5}", describe(each.family), width, each.rows);
-    for (const BandError& band : each.bands) {
-      line += fmt::format(" {:>15}", text_of_band(band));
-      systematic = systematic || band.systematic;
-    }
-    line.erase(line.find_last_not_of(' ') + 1);
-    fmt::print(out, "{}\n", line);
-  }
-  if (systematic) {
-    fmt::print(out, "!: biased by more than scatter explains\n");
+  for (const FamilyScore& each : scores) {
+    fmt::print(out, "{:<{}} {:>5}", describe(each.family), width, each.all.rows);
+    for (const Score& band : each.bands) fmt::print(out, " {:>14}", text_of_band(band));
+    fmt::print(out, "\n");
   }
 }
 
@@ -116,12 +106,32 @@ void print_calibration(const CalibrationReport& report, std::ostream& out) {
   if (!report.held_out.empty()) print_errors("held out", report.held_out, out);
   fmt::print(out, "\n{:<28} {:>6} {:>8} {:>8} {:>8} {:>8} {:>8}\n", "error in %", "rows", "median",
              "mean", "p90", "worst", "bias");
-  print_total(fmt::format("start, with {}", report.start), report.before, out);
+  print_total(fmt::format("start, with {}", report.start), report.used_before, out);
   print_total("fitted", report.used, out);
+  print_total("held out, start", report.held_out_before, out);
   print_total("held out", report.held_out, out);
   if (report.left_out.empty()) return;
   fmt::print(out, "\nnot used\n");
   print_unused(report.left_out, out);
+}
+
+void print_ablation(std::vector<Ablation> ablations, std::ostream& out) {
+  std::sort(ablations.begin(), ablations.end(), [](const Ablation& a, const Ablation& b) {
+    return std::pair(a.stays(), a.all.rise) < std::pair(b.stays(), b.all.rise);
+  });
+  fmt::print(out,
+             "\nleft out, and the others fitted again: how much the mean error of rows held out "
+             "rises, in points\n{:<28} {:>10} {:>14} {:>14}  {}\n",
+             "constant", "value", "all rows", "a family", "of");
+  for (const Ablation& each : ablations) {
+    const auto points = [](const ErrorRise& rise) {
+      return fmt::format("{:+.2f} +- {:.2f}", 100 * rise.rise, 100 * rise.standard_error);
+    };
+    fmt::print(out, "{:<28} {:>10} {:>14} {:>14}  {}{}\n", each.parameter.name,
+               text_of(each.parameter, each.value), points(each.all),
+               each.family ? points(each.of_family) : "-",
+               each.family ? describe(*each.family) : "", each.stays() ? "" : "  earns too little");
+  }
 }
 
 void print_constants(const CalibrationText& start, const Calibration& cost, std::ostream& out) {

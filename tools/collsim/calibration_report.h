@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "models/fit/ablation.h"
 #include "models/fit/calibration_fit.h"
 #include "models/validation/validation.h"
 
@@ -14,9 +15,10 @@ namespace collsim::command {
 struct CalibrationReport {
   std::string start;  ///< name of the starting calibration
   CalibrationFit fit;
-  std::vector<ValidatedRow> used;      ///< with the fitted costs
-  std::vector<ValidatedRow> held_out;  ///< the same
-  std::vector<ValidatedRow> before;    ///< `used` with the starting costs
+  std::vector<ValidatedRow> used;             ///< with the fitted costs
+  std::vector<ValidatedRow> held_out;         ///< the same
+  std::vector<ValidatedRow> used_before;      ///< `used` with the starting costs
+  std::vector<ValidatedRow> held_out_before;  ///< the same of `held_out`
   std::map<std::string, LeftOut> left_out;
   std::vector<std::string> objections;  ///< to the fit, objections_to()
 };
@@ -25,6 +27,9 @@ struct CalibrationReport {
 /// that the rows do not distinguish; errors by family and size, marked if systematic; held-out
 /// rows.
 void print_calibration(const CalibrationReport& report, std::ostream& out);
+
+/// What each constant earns, the least first, and whether it stays.
+void print_ablation(std::vector<Ablation> ablations, std::ostream& out);
 
 /// Every constant with its meaning and starting value, and whether the start states it.
 void print_constants(const CalibrationText& start, const Calibration& cost, std::ostream& out);

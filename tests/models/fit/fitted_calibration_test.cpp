@@ -51,15 +51,14 @@ TEST(FittedCalibration, reads_back_as_it_was_fitted) {
       read_text_file(find_data_file("hgx-h200", "models/calibrations"), "a calibration");
   const CalibrationText start(file);
   const CalibrationFit fit = moved_by_a_tenth(start, read_calibration(file));
+  const FitPlan plan{"of \"mine\"\\", "2026-11-21", start.trust(), start, start};
   Provenance provenance;
-  provenance.name = "of \"mine\"\\";
-  provenance.date = "2026-11-21";
   provenance.command = "collsim calibrate x.log -o y: # z";
   provenance.machine = {{"gpu", "NVIDIA H200"}, {"nccl", "2.28.9"}};
   provenance.recordings = {{"x.log", 12, 3}};
-  Score held_out;
-  held_out.rows = 3;
-  const std::string text = fitted_calibration(start, fit, provenance, {}, held_out);
+  FamilyScore held_out;
+  held_out.all.rows = 3;
+  const std::string text = fitted_calibration(plan, fit, provenance, {}, held_out);
   const Calibration cost = read_calibration({"y.yaml", text});
   EXPECT_EQ(cost.name, "of \"mine\"\\");
   for (const FittedConstant& constant : fit.constants) {

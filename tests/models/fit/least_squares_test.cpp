@@ -55,8 +55,8 @@ TEST(LeastSquares, says_which_parameter_the_data_do_not_determine) {
   const LeastSquaresFit fit = fit_least_squares(residuals, {0.5, 7}, {});
   EXPECT_NEAR(fit.parameters[0], 1, 1e-3);
   EXPECT_EQ(fit.parameters[1], 7);
-  EXPECT_TRUE(std::isfinite(fit.standard_errors[0]));
-  EXPECT_TRUE(std::isinf(fit.standard_errors[1]));
+  EXPECT_TRUE(std::isfinite(uncertainty_of(fit, {0}).standard_errors[0]));
+  EXPECT_TRUE(std::isinf(uncertainty_of(fit, {1}).standard_errors[0]));
 }
 
 // Residuals of +-0.01 about the mean of n = 4 points: the standard error of a mean is s / sqrt(n),
@@ -66,7 +66,44 @@ TEST(LeastSquares, standard_error_is_that_of_a_mean) {
     return std::vector<double>{p[0] - 0.01, p[0] + 0.01, p[0] - 0.01, p[0] + 0.01};
   };
   const LeastSquaresFit fit = fit_least_squares(residuals, {0.1}, {});
-  EXPECT_NEAR(fit.standard_errors[0], std::sqrt(0.0004 / 3 / 4), 3e-4);
+  EXPECT_NEAR(uncertainty_of(fit, {0}).standard_errors[0], std::sqrt(0.0004 / 3 / 4), 3e-4);
+}
+
+// Two groups of points at 0 and 1, the first with weight 3: the mean is 1/4. A wide scale makes the
+// loss that of squares.
+TEST(LeastSquares, weights_count) {
+  const ResidualFunction residuals = [](const std::vector<double>& p) {
+    return std::vector<double>{p[0], p[0] - 1};
+  };
+  const LeastSquaresFit fit =
+      fit_least_squares(residuals, {0.9}, {.scale = 1000, .tolerance = 1e-12, .weights = {3, 1}});
+  EXPECT_NEAR(fit.parameters[0], 0.25, 1e-4);
+}
+
+// y = e^(a x) + b e^x, four times as many parameters as matter for the cost: a Jacobian takes two
+// evaluations, a step one.
+TEST(LeastSquares, corrects_its_jacobian_rather_than_making_a_new_one) {
+  int evaluations = 0;
+  const ResidualFunction residuals = [&](const std::vector<double>& p) {
+    ++evaluations;
+    std::vector<double> row;
+    for (int i = 0; i <= 10; ++i) {
+      const double x = 0.1 * i;
+      row.push_back(std::exp(p[0] * x) + p[1] * std::exp(x) - 2 * std::exp(x));
+    }
+    return row;
+  };
+  const LeastSquaresFit whole = fit_least_squares(residuals, {0.8, 1.1}, {.tolerance = 1e-9});
+  EXPECT_NEAR(whole.parameters[0], 1, 1e-2);
+  EXPECT_NEAR(whole.parameters[1], 1, 1e-2);
+  evaluations = 0;
+  const LeastSquaresFit again =
+      fit_least_squares(residuals, {0.9, 1.05},
+                        {.tolerance = 1e-9, .jacobian = whole.jacobian, .new_jacobians = false});
+  EXPECT_NEAR(again.parameters[0], 1, 1e-2);
+  // The start, and of each step at least one; no Jacobian, which would take two more.
+  EXPECT_GE(static_cast<int>(again.steps) + 1, 2);
+  EXPECT_LE(evaluations, 1 + static_cast<int>(again.steps) + 8);
 }
 
 TEST(LeastSquares, stops_when_told) {

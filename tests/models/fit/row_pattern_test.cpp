@@ -40,6 +40,12 @@ TEST(RowPattern, means_rows_by_what_they_are) {
   }
 }
 
+TEST(RowPattern, conditions_joined_must_all_hold) {
+  EXPECT_TRUE(RowPattern("forced/*&collective=broadcast&ranks=4").matches(row()));
+  EXPECT_FALSE(RowPattern("forced/*&collective=broadcast&ranks=3").matches(row()));
+  EXPECT_THROW(RowPattern("forced/*&color=red"), InputError);
+}
+
 TEST(RowPattern, bad_ones_are_refused) {
   for (const char* bad : {"", "id=", "color=red", "ranks=many", "size=4..2", "size=1X", "ranks=-1",
                           "size=99999999999T"}) {

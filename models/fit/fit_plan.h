@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "models/fit/calibration_text.h"
+#include "models/fit/fit_rows.h"
+#include "sim/base/text_file.h"
+#include "sim/cost/calibration.h"
+
+namespace collsim {
+
+/// A recording, and which of its rows a fit uses for what.
+struct PlannedRecording {
+  std::string file;     ///< as open_recording() takes it; in a plan relative to the plan
+  std::string machine;  ///< of rows that do not name theirs; empty: the recording's own
+  FitSelection selection{};
+};
+
+/// From where, and to what, a calibration is fitted.
+struct FitPlan {
+  std::string name;  ///< of the calibration that it makes
+  std::string date;
+  std::string trust;       ///< the line of the file that says it; may be empty
+  CalibrationText start;   ///< all constants as the search finds them
+  CalibrationText stated;  ///< those that the fitted file states: it may extend another one
+  Calibration cost{};      ///< of the start
+  std::vector<std::string> constants{};  ///< CalibrationFitOptions::names
+  std::uint32_t sizes = 8;               ///< CalibrationFitOptions::sizes
+  std::vector<PlannedRecording> recordings{};
+};
+
+/// Reads a plan, a calibration with a section `fit` (docs/formats.md). Throws InputError.
+FitPlan read_fit_plan(const TextFile& text);
+
+}  // namespace collsim

@@ -1,0 +1,113 @@
+#include "tools/collsim/planned_rows.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "models/imports/machine.h"
+#include "models/machine/gpu_model.h"
+#include "models/validation/recorded_call.h"
+#include "sim/base/input_error.h"
+#include "tools/collsim/recorded_input.h"
+
+namespace collsim::command {
+
+namespace {
+
+/// Throws if a recording is from another GPU than the topology's.
+void check_machine(const Recording& recording, const Topology& topology) {
+  const auto gpu = recording.machine.find("gpu");
+  const std::string& model = topology.device(topology.gpus().front()).model;
+  const GpuModel* const known = find_gpu_model(model);
+  if (gpu == recording.machine.end() || known == nullptr) return;
+  if (find_gpu_model(gpu->second) == known) return;
+  throw InputError(
+      SourcePosition{recording.file.string(), 0, 0},
+      fmt::format("recorded on {}, and '{}' has GPUs {}", gpu->second, topology.name(), model),
+      "recordings of the topology's machine");
+}
+
+NcclVersion version_of(const Recording& recording) {
+  const auto recorded = recording.machine.find("nccl");
+  return recorded == recording.machine.end() ? newest_nccl_version
+                                             : parse_nccl_version(recorded->second);
+}
+
+/// Adds what a recording says about the machine, each different value once.
+void add_machine(const Recording& recording, std::map<std::string, std::string>& machine) {
+  for (const char* key : {"gpu", "nccl", "driver"}) {
+    const auto found = recording.machine.find(key);
+    if (found == recording.machine.end()) continue;
+    std::string& values = machine[key];
+    if (values.empty()) {
+      values = found->second;
+    } else if (values.find(found->second) == std::string::npos) {
+      values += ", " + found->second;
+    }
+  }
+}
+
+}  // namespace
+
+PlannedRecordings::PlannedRecordings(const std::vector<PlannedRecording>& planned,
+                                     std::ostream& err)
+    : err_(err) {
+  for (const PlannedRecording& each : planned) {
+    Entry& entry = entries_.emplace_back(each, open_recording(each.file));
+    entry.planned.selection.rows.nccl_version = version_of(entry.recording);
+  }
+}
+
+const Topology& PlannedRecordings::load(const std::string& name) {
+  const auto found = topologies_.find(name);
+  if (found != topologies_.end()) return found->second;
+  return topologies_.emplace(name, load_machine(name).topology).first->second;
+}
+
+const Topology& PlannedRecordings::machine_of(Entry& entry, const RecordedRow& row) {
+  if (!entry.planned.machine.empty()) return load(entry.planned.machine);
+  if (!row.topology.empty()) return load(row.topology);
+  if (entry.machine.empty()) entry.machine = machine_of_recording(entry.recording, err_);
+  return load(entry.machine);
+}
+
+const Topology& PlannedRecordings::first_machine() {
+  if (!entries_.empty() && !entries_.front().planned.machine.empty()) {
+    return load(entries_.front().planned.machine);
+  }
+  for (Entry& entry : entries_) {
+    for (const RecordedRow& row : entry.recording.rows) {
+      if (is_used(row, entry.planned.selection)) return machine_of(entry, row);
+    }
+  }
+  throw InputError("calibrate: no recorded row is selected, so the machine is unknown",
+                   "-t TOPOLOGY, or recordings of a known machine");
+}
+
+FitRows PlannedRecordings::rows(const Calibration& cost) {
+  FitRows rows(cost);
+  for (Entry& entry : entries_) {
+    const auto checked_machine = [&](const RecordedRow& row) -> const Topology& {
+      const Topology& topology = machine_of(entry, row);
+      check_machine(entry.recording, topology);
+      return topology;
+    };
+    rows.add(entry.recording, checked_machine, entry.planned.selection);
+  }
+  return rows;
+}
+
+Provenance PlannedRecordings::provenance(const FitRows& rows) const {
+  Provenance provenance;
+  for (const Entry& entry : entries_) {
+    provenance.recordings.push_back({entry.recording.file.filename().string(), 0, 0});
+    add_machine(entry.recording, provenance.machine);
+  }
+  for (const FitRow& row : rows.rows()) {
+    Provenance::Recording& recording = provenance.recordings[row.recording];
+    ++(row.held_out ? recording.held_out : recording.rows);
+  }
+  return provenance;
+}
+
+}  // namespace collsim::command

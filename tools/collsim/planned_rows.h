@@ -1,0 +1,45 @@
+#pragma once
+
+#include <iosfwd>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "models/fit/fit_plan.h"
+#include "models/fit/fit_rows.h"
+#include "models/fit/fitted_calibration.h"
+#include "models/recordings/recording.h"
+#include "sim/topologies/topology.h"
+
+namespace collsim::command {
+
+/// The recordings of a plan, and the machines of their rows.
+class PlannedRecordings {
+ public:
+  /// Reads the recordings. What is assumed about machines is reported on `err`. Throws InputError.
+  PlannedRecordings(const std::vector<PlannedRecording>& planned, std::ostream& err);
+
+  /// The machine of the first recording, or of the first row that is used. Throws InputError if
+  /// there is none.
+  const Topology& first_machine();
+  /// The rows, laid out to be simulated; refers to the machines. Throws InputError if a recording
+  /// is from another GPU than its machine's.
+  FitRows rows(const Calibration& cost);
+  /// Files, numbers of rows and recorded machines.
+  Provenance provenance(const FitRows& rows) const;
+
+ private:
+  struct Entry {
+    PlannedRecording planned;
+    Recording recording;
+    std::string machine{};  ///< of rows that name none, where it was asked for
+  };
+  const Topology& machine_of(Entry& entry, const RecordedRow& row);
+  const Topology& load(const std::string& name);
+
+  std::vector<Entry> entries_;
+  std::map<std::string, Topology> topologies_;
+  std::ostream& err_;
+};
+
+}  // namespace collsim::command
