@@ -38,6 +38,7 @@ ErrorRise rise_of(const std::vector<const ValidatedRow*>& members,
     ++run.rows;
   }
   std::vector<RunRise> values;
+  values.reserve(runs.size());
   for (const auto& [key, run] : runs) values.push_back(run);
   return bootstrap(values);
 }

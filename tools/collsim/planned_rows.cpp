@@ -53,7 +53,8 @@ PlannedRecordings::PlannedRecordings(const std::vector<PlannedRecording>& planne
                                      std::ostream& err)
     : err_(err) {
   for (const PlannedRecording& each : planned) {
-    Entry& entry = entries_.emplace_back(each, open_recording(each.file));
+    entries_.push_back({each, open_recording(each.file)});
+    Entry& entry = entries_.back();
     entry.planned.selection.rows.nccl_version = version_of(entry.recording);
   }
 }

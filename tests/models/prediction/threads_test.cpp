@@ -59,6 +59,7 @@ TEST(Threads, get_the_answers_that_one_thread_gets) {
     }
   }
   std::vector<std::vector<double>> serial;
+  serial.reserve(plans.size());
   for (const CallPlan& plan : plans) serial.push_back(answer(plan));
 
   constexpr std::size_t rounds = 6;  // every second one shares plans, the others plan anew
