@@ -280,9 +280,10 @@ void add_command(std::span<const std::string> args, const std::optional<std::str
   provenance.version = COLLSIM_VERSION;
 }
 
-int list_constants(const FitPlan& plan, std::ostream& out) {
-  print_constants(plan.start, plan.cost, out);
-  return exit_ok;
+void write_calibration(const std::filesystem::path& output, const FitPlan& plan,
+                       const CalibrationReport& report, const Provenance& provenance) {
+  replace_file(output, fitted_calibration(plan, report.fit, provenance, total_score(report.used),
+                                          total_score(report.held_out)));
 }
 
 }  // namespace
@@ -296,7 +297,10 @@ int run_calibrate(std::span<const std::string> args, std::ostream& out, std::ost
   }
   const std::optional<FitPlan> read = find_plan(*values);
   FitPlan plan = read ? *read : plan_of_options(*values, err);
-  if ((*values)["list"].as<bool>()) return list_constants(plan, out);
+  if ((*values)["list"].as<bool>()) {
+    print_constants(plan.start, plan.cost, out);
+    return exit_ok;
+  }
   require(*values, "recording", "collsim calibrate RECORDING..., or --help");
   const bool ablates = (*values)["ablate"].as<bool>();
   if (!ablates) require(*values, "output", "-o FILE, the calibration to write");
@@ -325,8 +329,7 @@ int run_calibrate(std::span<const std::string> args, std::ostream& out, std::ost
     provenance.topology = topology.name();
     const auto& names = (*values)["recording"].as<std::vector<std::string>>();
     add_command(args, read ? std::optional(names.front()) : std::nullopt, provenance);
-    replace_file(output, fitted_calibration(plan, report.fit, provenance, total_score(report.used),
-                                            total_score(report.held_out)));
+    write_calibration(output, plan, report, provenance);
   }
   if (!report.objections.empty()) {
     print_objections(report, output.string(), force, err);

@@ -80,8 +80,7 @@ TEST(LeastSquares, weights_count) {
   EXPECT_NEAR(fit.parameters[0], 0.25, 1e-4);
 }
 
-// y = e^(a x) + b e^x, four times as many parameters as matter for the cost: a Jacobian takes two
-// evaluations, a step one.
+// y = e^(a x) + b e^x with a = b = 1. A Jacobian takes two evaluations, a step at least one.
 TEST(LeastSquares, corrects_its_jacobian_rather_than_making_a_new_one) {
   int evaluations = 0;
   const ResidualFunction residuals = [&](const std::vector<double>& p) {
