@@ -73,8 +73,8 @@ Recording recorded(const Topology& topology, const Calibration& cost) {
   return recording;
 }
 
-// The rows are of the model itself. Nothing replaces the step. Launch and setup are paid together, so
-// launch takes the place of setup. No row shows what LL costs.
+// The rows are of the model itself. Nothing replaces the step. Launch and setup are paid together,
+// so launch takes the place of setup. No row shows what LL costs.
 TEST(Ablation, finds_the_constant_that_nothing_replaces) {
   const TextFile file{"start.yaml",
                       "collsim: calibration/1\nname: start\nsource: a test\ndate: 2026-11-21\n"
