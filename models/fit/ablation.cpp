@@ -116,9 +116,7 @@ class Ablations {
     }
     if (moved.empty()) return cost;
     const FitConstants constants(text, cost, moved);
-    const std::vector<std::vector<bool>> all(moved.size(),
-                                             std::vector<bool>(sample_.classes().size(), true));
-    FitResiduals residuals({rows_, options_.threads, options_.stop}, sample_, constants, all);
+    FitResiduals residuals({rows_, options_.threads, options_.stop}, sample_, constants);
     options.weights = residuals.weights();
     options.new_jacobians = false;
     return constants.at(

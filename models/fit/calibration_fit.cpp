@@ -100,8 +100,6 @@ class CalibrationSearch {
   }
 
  private:
-  using Dependence = std::vector<std::vector<bool>>;
-
   FittedConstant& constant(const Parameter& parameter) {
     return *std::find_if(
         result_.constants.begin(), result_.constants.end(),
@@ -122,22 +120,31 @@ class CalibrationSearch {
     if (options_.progress) options_.progress(what);
   }
 
-  /// Leaves the constants that matter to some row.
+  /// Leaves the constants that matter to some row: the others have a column of zeros.
   void screen() {
     const FitConstants constants(start_, cost_, candidates());
-    const std::size_t count = constants.moved().size();
-    dependence_ = dependence(machine_, sample_, constants, [&](std::size_t i) {
-      say(fmt::format("which constants matter: {} of {}", i + 1, count));
-    });
     starts_ = constants.start();
     moved_ = constants.moved();
+    FitResiduals residuals(machine_, sample_, constants);
+    LeastSquaresOptions options;
+    options.weights = residuals.weights();
+    options.max_steps = 0;
+    std::size_t evaluations = 0;
+    const auto counted = [&](const std::vector<double>& logarithms) {
+      say(fmt::format("which constants matter: {} of {}", evaluations++, starts_.size()));
+      return residuals(logarithms);
+    };
+    const std::vector<double> jacobian = fit_least_squares(counted, starts_, options).jacobian;
     std::vector<std::size_t> hidden;
-    for (std::size_t i = 0; i < count; ++i) {
-      const auto& classes = dependence_[i];
-      if (std::find(classes.begin(), classes.end(), true) == classes.end()) hidden.push_back(i);
-    }
-    for (const std::size_t i : hidden) {
-      constant(moved_[i]).determination = Determination::hidden;
+    const auto rows = static_cast<std::ptrdiff_t>(sample_.rows().size());
+    for (std::size_t i = 0; i < moved_.size(); ++i) {
+      const auto column = jacobian.begin() + static_cast<std::ptrdiff_t>(i) * rows;
+      if (std::any_of(column, column + rows, [](double slope) { return slope != 0; })) {
+        jacobian_.insert(jacobian_.end(), column, column + rows);
+      } else {
+        constant(moved_[i]).determination = Determination::hidden;
+        hidden.push_back(i);
+      }
     }
     leave_out(hidden);
   }
@@ -148,17 +155,17 @@ class CalibrationSearch {
       const auto offset = static_cast<std::ptrdiff_t>(place);
       moved_.erase(moved_.begin() + offset);
       starts_.erase(starts_.begin() + offset);
-      dependence_.erase(dependence_.begin() + offset);
     }
   }
 
   /// Fits what is left; true where all of it is determined.
   bool settle() {
     const FitConstants constants(start_, cost_, moved_);
-    FitResiduals residuals(machine_, sample_, constants, dependence_);
+    FitResiduals residuals(machine_, sample_, constants);
     try {
       LeastSquaresOptions options;
       options.weights = residuals.weights();
+      options.jacobian = std::exchange(jacobian_, {});
       options.progress = [&](std::uint32_t step, double loss) {
         ++result_.steps;
         say(fmt::format("{} constants, {} rows: step {}, loss {:.4f}", moved_.size(),
@@ -249,7 +256,7 @@ class CalibrationSearch {
   FitSample sample_;
   std::vector<Parameter> moved_;
   std::vector<double> starts_;
-  Dependence dependence_;
+  std::vector<double> jacobian_;  // of moved_ at starts_, once
   CalibrationFit result_;
 };
 

@@ -24,14 +24,6 @@ FitClass spread(const FitClass& points, std::size_t count) {
   return chosen;
 }
 
-/// A quarter slower, or faster where the range ends there.
-double moved(const Parameter& parameter, double logarithm) {
-  const double step = std::log(1.25);
-  const double slower =
-      parameter.quantity == Quantity::time || parameter.accepted.most > 1 ? step : -step;
-  return logarithm + slower;
-}
-
 /// The largest size that is sampled of a protocol.
 Bytes max_sampled(Protocol protocol) {
   switch (protocol) {
@@ -82,57 +74,20 @@ FitSample::FitSample(const FitRows& rows, std::uint32_t sizes) {
   }
 }
 
-std::vector<std::vector<bool>> dependence(const FitMachine& machine, const FitSample& sample,
-                                          const FitConstants& constants,
-                                          const std::function<void(std::size_t)>& progress) {
-  const std::vector<double> start = constants.start();
-  const auto times_at = [&](const std::vector<double>& logarithms,
-                            const std::vector<std::size_t>& points) {
-    return machine.rows.times(constants.at(logarithms), points, machine.threads, machine.stop);
-  };
-  FitClass all;
-  for (const FitClass& each : sample.classes()) all.insert(all.end(), each.begin(), each.end());
-  std::map<std::size_t, double> before;  // by point
-  const std::vector<Seconds> at_start = times_at(start, all);
-  for (std::size_t i = 0; i < all.size(); ++i) before[all[i]] = at_start[i].value;
-
-  std::vector<std::vector<bool>> depends;
-  for (std::size_t i = 0; i < start.size(); ++i) {
-    if (progress) progress(i);
-    std::vector<std::size_t> concerned;
-    FitClass points;
-    for (std::size_t k = 0; k < sample.classes().size(); ++k) {
-      if (!concerns(constants.moved()[i], sample.protocol(k))) continue;
-      concerned.insert(concerned.end(), sample.classes()[k].size(), k);
-      points.insert(points.end(), sample.classes()[k].begin(), sample.classes()[k].end());
-    }
-    std::vector<double> changed = start;
-    changed[i] = moved(constants.moved()[i], start[i]);
-    const std::vector<Seconds> after = times_at(changed, points);
-    std::vector<bool>& of_class = depends.emplace_back(sample.classes().size());
-    constexpr double min_change = 1e-4;
-    for (std::size_t k = 0; k < points.size(); ++k) {
-      if (std::abs(after[k].value / before[points[k]] - 1) > min_change) {
-        of_class[concerned[k]] = true;
-      }
-    }
-  }
-  return depends;
-}
-
 FitResiduals::FitResiduals(FitMachine machine, const FitSample& sample,
-                           const FitConstants& constants, std::vector<std::vector<bool>> dependence)
+                           const FitConstants& constants)
     : machine_(std::move(machine)),
       sample_(sample),
       constants_(constants),
-      dependence_(std::move(dependence)),
       known_(sample.classes().size()) {}
 
 std::vector<double> FitResiduals::relevant(std::size_t of_class,
                                            const std::vector<double>& logarithms) const {
   std::vector<double> relevant;
   for (std::size_t i = 0; i < logarithms.size(); ++i) {
-    if (dependence_[i][of_class]) relevant.push_back(logarithms[i]);
+    if (concerns(constants_.moved()[i], sample_.protocol(of_class))) {
+      relevant.push_back(logarithms[i]);
+    }
   }
   return relevant;
 }

@@ -13,7 +13,7 @@
 
 namespace collsim {
 
-/// Points that one algorithm and protocol of one call answers: constants matter to all or to none.
+/// Points that one algorithm and protocol of one call answers.
 using FitClass = std::vector<std::size_t>;
 
 /// Of the rows that are not held out, those that a fit looks at: of each class so many sizes,
@@ -40,17 +40,12 @@ struct FitMachine {
   std::function<bool()> stop{};
 };
 
-/// By moved constant, then by class: whether making the constant a quarter worse changes a time.
-std::vector<std::vector<bool>> dependence(const FitMachine& machine, const FitSample& sample,
-                                          const FitConstants& constants,
-                                          const std::function<void(std::size_t)>& progress);
-
 /// Residuals of the sampled rows, log(predicted / measured). Classes are simulated again only where
-/// a constant changed that they depend on, which makes the columns of a Jacobian cheap.
+/// a constant changed that is not another protocol's, which makes the columns of a Jacobian
+/// cheaper.
 class FitResiduals {
  public:
-  FitResiduals(FitMachine machine, const FitSample& sample, const FitConstants& constants,
-               std::vector<std::vector<bool>> dependence);
+  FitResiduals(FitMachine machine, const FitSample& sample, const FitConstants& constants);
 
   std::vector<double> operator()(const std::vector<double>& logarithms);
   /// Of the residuals.
@@ -67,7 +62,6 @@ class FitResiduals {
   FitMachine machine_;
   const FitSample& sample_;
   const FitConstants& constants_;
-  std::vector<std::vector<bool>> dependence_;
   std::vector<std::map<std::vector<double>, Times>> known_;  // by class
   std::vector<double> best_;
   double best_loss_ = std::numeric_limits<double>::infinity();

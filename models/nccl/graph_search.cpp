@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 
 #include "models/nccl/channel_search.h"
 #include "models/nccl/graph_xml.h"
@@ -30,9 +31,10 @@ bool nvlink_is_split(const NcclSystem& system, const NcclPaths& paths) {
       if (paths.between(gpus[g], gpus[peer]).type == PathType::nvl) domain[peer] = domain[g];
     }
   }
-  std::vector<int> members(gpus.size(), 0);
+  std::map<std::size_t, int> members;
   for (const std::size_t each : domain) ++members[each];
-  return std::count_if(members.begin(), members.end(), [](int count) { return count > 1; }) == 2;
+  return std::count_if(members.begin(), members.end(),
+                       [](const auto& entry) { return entry.second > 1; }) == 2;
 }
 
 /// The search for one graph: a state that is relaxed step by step, and the best found so far.

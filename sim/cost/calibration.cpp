@@ -30,13 +30,12 @@ Seconds ProtocolCost::rounds(const Operations& operations, const Rounds& of,
          full * work_of(operations, several_peers);
 }
 
-double ProtocolCost::contended_share(double demand, double steps, double of_link) const {
-  const double balance = std::min(demand / of_link, of_link / demand);
+double ProtocolCost::contended_share(double demand, double steps) const {
+  const double balance = std::min(demand, 1 / demand);
   const double lost = corrections.link_contention / std::sqrt(1 + steps);
   const double sharpness = std::log(2) / -std::log1p(-lost);
   const double filled = std::pow(balance, sharpness);
-  const double share = filled > 0 ? std::exp(-std::log1p(filled) / sharpness) : 1;
-  return share * std::clamp(of_link / demand, of_link, 1.0);
+  return filled > 0 ? std::exp(-std::log1p(filled) / sharpness) : 1;
 }
 
 namespace {

@@ -31,9 +31,8 @@ struct Rounds {
   double warps = 1;        ///< that move it: a share of those of the largest thread block
 };
 
-/// The largest values that the two shares of Corrections can have.
+/// The largest Corrections::link_contention.
 inline constexpr double max_link_contention = 0.5;
-inline constexpr double max_hol_blocking = 0.9;
 
 /// Effects outside the core of the cost model. Each was measured between GPUs with peer-to-peer
 /// links and counts only for thread blocks that work with NVLink alone. docs/cost-model.md says
@@ -59,13 +58,6 @@ struct Corrections {
   /// Share of a link that is lost, in a call's first step, where the thread blocks can just fill
   /// it (ProtocolCost::contended_share()). Of Simple and LL128.
   double link_contention = 0;
-  /// Share of a link that is lost to head-of-line blocking: data for one GPU wait in the switch
-  /// behind data for another (Karol, Hluchyj and Morgan, "Input versus output queueing on a
-  /// space-division packet switch", 1987). It counts where all data on a link to a GPU are other
-  /// GPUs' and all data of the sender are for other GPUs; in between, by the geometric mean of both
-  /// shares. An all_to_all of 256 MiB gets 308 GB/s out of a link of 4 GPUs, and 319 of 8.
-  /// Patterns with one sender or one receiver lose nothing (recordings/h200x4/link-patterns.csv).
-  double hol_blocking = 0;
 };
 
 /// What moving data costs a rank beyond its links, for one protocol. The zero-cost default is the
@@ -145,8 +137,7 @@ struct ProtocolCost {
   /// 1 / sqrt(1 + steps) of that. Rings of two with LL128 on 24 channels leave 27 % of the link
   /// unused from 16 to 32 MiB, then 21, 17, 12, 10, and 6 from 512 MiB to 1 GiB (recordings/
   /// h200.csv, Ring-LL128-2).
-  /// `of_link` is the share of the link that head-of-line blocking leaves.
-  double contended_share(double demand, double steps, double of_link = 1) const;
+  double contended_share(double demand, double steps) const;
 };
 
 /// The CPU threads that carry what thread blocks have put into a buffer over the network, slice

@@ -131,7 +131,6 @@ void LayoutBuilder::add_thread_blocks(std::uint32_t channel, const std::vector<L
     if (!(rate < unlimited)) continue;
     const double overlap = setting.several_peers ? cost_of(kinds[rank]).corrections.overlap : 0;
     const BytesPerSecond together = speed_of(rank) * (1 + overlap) * rate;
-    // Of messages, hol_blocking says what lanes that receive leave of those that send.
     const BytesPerSecond sent =
         setting.several_peers
             ? send_rate_beside_local_stores(schedule, rank, cost_of(kinds[rank]), setting)
@@ -218,9 +217,8 @@ Worker LayoutBuilder::worker_of(std::uint32_t channel, Rank rank, LinkKind slowe
     worker.part = block->part;
   }
   worker.speed = speed_of(rank);
-  const Corrections& corrections = worker.cost->corrections;
-  worker.contends =
-      !worker.is_agent && (corrections.link_contention > 0 || corrections.hol_blocking > 0);
+  worker.contends = !worker.is_agent && slowest == LinkKind::nvlink &&
+                    execution_.cost.corrections.link_contention > 0;
   return worker;
 }
 

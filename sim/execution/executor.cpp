@@ -39,7 +39,7 @@ class Executor final : public FabricListener {
         credits_(execution.binding.chunking().credits),
         proxies_(execution.cost.proxy, cost_.wire_factor, fabric),
         call_(lay_out(execution, costs_, fabric, proxies_)),
-        contention_(execution.plan, execution.wiring),
+        contention_(execution.wiring),
         changes_(execution, costs_, call_, fabric, proxies_) {
     if (keeps_messages()) on_the_way_.resize(call_.fifos.size());
   }

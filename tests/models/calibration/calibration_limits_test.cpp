@@ -28,10 +28,6 @@ TEST(Corrections, leave_half_of_a_link_to_contention) {
   expect_at_most("link_contention", 50, "0.5,");
 }
 
-TEST(Corrections, leave_something_of_a_link_to_head_of_line_blocking) {
-  expect_at_most("hol_blocking", 90, "0.9,");
-}
-
 TEST(Corrections, let_two_lanes_do_twice_as_much_at_most) {
   expect_at_most("overlap", 100, "1,");
 }

@@ -127,7 +127,6 @@ TEST_P(Metamorphic, a_slower_link_is_never_faster) {
       CallSpec call = spec(topology);
       call.cost.jitter = 0;
       call.cost.corrections.link_contention = 0;
-      call.cost.corrections.hol_blocking = 0;
       const DeviceId gpu = topology.gpus()[3];
       const LinkId link = topology.links_from(gpu)[0];
       if (share < 1) {

@@ -51,15 +51,6 @@ TEST(CudaGraph, has_a_launch_of_its_own_and_no_cpu) {
   EXPECT_EQ(cost.of_graph().issue_of(Collective::all_to_all, 8), Seconds{});
 }
 
-// Of three quarters of a link that is filled twice, with nothing lost to contention: all of that.
-// Filled to 90 %: 0.75 of 0.9. To a half: nothing is lost.
-TEST(ContendedShare, goes_by_what_is_there_of_the_link) {
-  ProtocolCost cost;
-  EXPECT_DOUBLE_EQ(cost.contended_share(2, 0, 0.75), 0.75);
-  EXPECT_DOUBLE_EQ(cost.contended_share(0.9, 0, 0.75), 0.75 / 0.9);
-  EXPECT_DOUBLE_EQ(cost.contended_share(0.5, 0, 0.75), 1);
-}
-
 // A quarter lost makes the exponent ln 2 / -ln 0.75 = 2.40942; 2 to it is 5.31261.
 TEST(ContendedShare, is_least_where_thread_blocks_just_fill_the_link) {
   ProtocolCost cost;
