@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tests/support/temporary_file.h"
+#include "tests/support/test_data.h"
 #include "tests/tools/command_outcome.h"
 
 namespace collsim {
@@ -43,7 +44,9 @@ std::string name_of(const testing::TestParamInfo<fs::path>& document) {
   return folder == root ? stem : folder.stem().string() + "_" + stem;
 }
 
-class Documents : public testing::TestWithParam<fs::path> {};
+class Documents : public testing::TestWithParam<fs::path> {
+  ShippedData shipped_;
+};
 
 TEST_P(Documents, show_what_commands_print) {
   const auto [status, difference] = check(GetParam());

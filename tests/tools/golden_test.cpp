@@ -46,11 +46,7 @@ std::string run_line(const std::string& line) {
 
 class Golden : public testing::TestWithParam<fs::path> {
  protected:
-  void SetUp() override {
-    fs::current_path(COLLSIM_SOURCE_DIR);
-    setenv("COLLSIM_DATA", COLLSIM_SOURCE_DIR "/tests/data/frozen", 1);
-  }
-  void TearDown() override { unsetenv("COLLSIM_DATA"); }
+  void SetUp() override { fs::current_path(COLLSIM_SOURCE_DIR); }
 };
 
 TEST_P(Golden, output_is_as_recorded) {

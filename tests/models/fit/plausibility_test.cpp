@@ -13,6 +13,7 @@
 #include "models/fit/whole_calibration.h"
 #include "sim/base/data_directory.h"
 #include "sim/topologies/loader.h"
+#include "tests/support/test_data.h"
 
 namespace collsim {
 namespace {
@@ -23,6 +24,7 @@ Topology shipped(const char* name) {
 
 // The ranges are of healthy machines, which those are that we ship constants of.
 TEST(Plausibility, every_shipped_constant_is_plausible) {
+  const ShippedData data;
   for (const char* name : {"a100", "b200", "h100", "h200-4-tcp", "h200-tcp", "hgx-h200-4",
                            "hgx-h200", "pcie", "v100"}) {
     const TextFile file =

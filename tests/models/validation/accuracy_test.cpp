@@ -25,6 +25,7 @@
 #include "sim/base/data_directory.h"
 #include "sim/base/median.h"
 #include "sim/topologies/loader.h"
+#include "tests/support/test_data.h"
 
 namespace collsim {
 namespace {
@@ -163,20 +164,24 @@ Errors compare(const std::string& title, const std::vector<Family>& families) {
   return all;
 }
 
-TEST(Accuracy, of_forced_ring_and_tree_over_nvlink) {
+class Accuracy : public testing::Test {
+  ShippedData shipped_;
+};
+
+TEST_F(Accuracy, of_forced_ring_and_tree_over_nvlink) {
   const Errors errors = compare("NVLink", nvlink_families());
   EXPECT_LE(median(errors.all()), 0.05);
   EXPECT_LE(2 * mean(errors.all()), mean(errors.nccls));
 }
 
-TEST(Accuracy, of_collectives_and_choices_that_the_fit_has_not_seen) {
+TEST_F(Accuracy, of_collectives_and_choices_that_the_fit_has_not_seen) {
   const Errors errors = compare("unseen", unseen_families());
   EXPECT_LE(median(errors.all()), 0.10);
   EXPECT_LE(median(errors.ours[2]), 0.06);
   EXPECT_LE(median(errors.ours[3]), 0.04);
 }
 
-TEST(Accuracy, of_forced_ring_and_tree_through_host_memory) {
+TEST_F(Accuracy, of_forced_ring_and_tree_through_host_memory) {
   const Errors errors = compare("host memory", host_memory_families());
   EXPECT_LE(median(errors.all()), 0.15);
   EXPECT_LE(mean(errors.all()), mean(errors.nccls));
@@ -203,7 +208,7 @@ std::array<std::vector<double>, 2> large_errors(const char* machine, const std::
 
 // Of 8 GPUs only what the memory carries in the cache is known from these rows; of 4, NCCL's own
 // choice and 2 and 4 channels (`ways`) are not fitted to.
-TEST(Accuracy, of_all_that_goes_through_host_memory) {
+TEST_F(Accuracy, of_all_that_goes_through_host_memory) {
   struct Recorded {
     const char* machine;
     const char* recording;
@@ -224,7 +229,7 @@ TEST(Accuracy, of_all_that_goes_through_host_memory) {
 
 // What NCCL chooses on 8 and on 2 GPUs below 1 MiB, in CUDA graphs, which wait for no CPU: of these
 // calls no calibration has seen any, of forced ones those of 8 ranks.
-TEST(Accuracy, of_small_calls_in_cuda_graphs) {
+TEST_F(Accuracy, of_small_calls_in_cuda_graphs) {
   const Topology topology = load_topology(find_data_file("hgx-h200", "topologies"));
   for (const char* id : {"auto8", "auto2"}) {
     ValidationOptions options;
@@ -245,7 +250,7 @@ TEST(Accuracy, of_small_calls_in_cuda_graphs) {
 
 // The constants of messages come from the same rows; the rule how they spread, from others.
 // No calibration has seen a row of these: 5 to 8 ranks, every collective, on a host of its own.
-TEST(Accuracy, of_five_to_eight_gpus_of_another_host) {
+TEST_F(Accuracy, of_five_to_eight_gpus_of_another_host) {
   for (const char* recording : {"eight-gpus", "eight-gpus-forced"}) {
     const auto errors = large_errors(
         "hgx-h200", fmt::format("recordings/h200x8/{}.yaml", recording), "", Bytes{1 << 27});
@@ -257,7 +262,7 @@ TEST(Accuracy, of_five_to_eight_gpus_of_another_host) {
   }
 }
 
-TEST(Accuracy, of_sends_and_receives_over_nvlink) {
+TEST_F(Accuracy, of_sends_and_receives_over_nvlink) {
   const Topology topology = load_topology(find_data_file("hgx-h200-4", "topologies"));
   ValidationOptions options;
   options.id = "nvlink-p2p";
@@ -279,7 +284,7 @@ TEST(Accuracy, of_sends_and_receives_over_nvlink) {
 }
 
 // recordings/h200.csv: healthy networks, a host at a tenth of the rate, two halves behind one link.
-TEST(Accuracy, over_shaped_tcp) {
+TEST_F(Accuracy, over_shaped_tcp) {
   ValidationOptions options;
   options.id = "net";
   options.nccl_version = {2, 28};

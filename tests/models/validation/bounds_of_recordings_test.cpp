@@ -14,6 +14,7 @@
 #include "models/validation/recorded_machines.h"
 #include "sim/base/data_directory.h"
 #include "sim/topologies/loader.h"
+#include "tests/support/test_data.h"
 
 namespace collsim {
 namespace {
@@ -69,6 +70,7 @@ void check(const fs::path& file, Count& count) {
 }
 
 TEST(BoundsOfRecordings, no_shipped_row_is_faster_than_its_machine_allows) {
+  const ShippedData shipped;
   Count count;
   for (const fs::path& file : files()) check(file, count);
   std::cout << count.checked
