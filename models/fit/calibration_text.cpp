@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "models/calibration/calibration_file.h"
+#include "sim/base/split.h"
 #include "sim/base/yaml_reader.h"
 #include "sim/cost/calibration.h"
 
@@ -14,12 +15,7 @@ namespace {
 
 /// The keys that lead to a constant: those of a protocol stand under "protocols".
 std::vector<std::string> way_to(std::string_view parameter) {
-  std::vector<std::string> way;
-  for (std::size_t begin = 0; begin <= parameter.size();) {
-    const std::size_t end = std::min(parameter.find('.', begin), parameter.size());
-    way.emplace_back(parameter.substr(begin, end - begin));
-    begin = end + 1;
-  }
+  std::vector<std::string> way = split(parameter, '.');
   for (const Protocol protocol : {Protocol::ll, Protocol::ll128, Protocol::simple}) {
     if (way.front() == calibration_key(protocol)) {
       way.insert(way.begin(), "protocols");

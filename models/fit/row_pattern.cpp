@@ -83,8 +83,8 @@ bool RowPattern::Condition::holds(const RecordedRow& row) const {
     case Key::id:
       return collsim::matches(pattern, row.id);
     case Key::collective:
-      return collsim::matches(pattern, row.collective ? to_string(*row.collective)
-                                                      : std::string_view(row.collective_name));
+      return collsim::matches(
+          pattern, row.collective ? std::string(to_string(*row.collective)) : row.collective_name);
     case Key::ranks:
       return row.ranks >= least && row.ranks <= most;
     case Key::size:

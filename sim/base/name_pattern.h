@@ -1,11 +1,11 @@
 #pragma once
 
-#include <string_view>
+#include <string>
 
 namespace collsim {
 
-/// Whether a name is as a pattern says, in which `*` stands for any text and `?` for any one
-/// character.
-bool matches(std::string_view pattern, std::string_view name);
+/// Whether a name is as a shell's pattern says: `*` is any text, `?` any one character, `[ab]` one
+/// of several.
+bool matches(const std::string& pattern, const std::string& name);
 
 }  // namespace collsim
