@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "models/calibration/calibration_choice.h"
-#include "models/calibration/pace.h"
+#include "models/calibration/time_scale.h"
 #include "models/calibration/trust.h"
 #include "sim/base/data_directory.h"
 #include "sim/base/input_error.h"
@@ -44,7 +44,7 @@ constexpr std::array<std::string_view, link_kind_count> link_kinds{"nvlink", "pc
                                                                    "network"};
 constexpr std::array<std::string_view, protocol_count> protocols{"ll", "ll128", "simple"};
 
-constexpr double slowest_pace = 10;
+constexpr double max_time_scale = 10;
 
 constexpr std::string_view calibrations = "models/calibrations";
 
@@ -216,12 +216,13 @@ Calibration load_base(const YamlValue& value, Lineage lineage) {
 /// What a calibration begins from: what it extends, or machines of which only links cost anything.
 Calibration read_start(const YamlMapping& root, const Lineage& lineage) {
   const auto base = root.find("extends");
-  const auto pace = root.find("pace");
+  const auto time_scale = root.find("time_scale");
   if (base) {
     const Calibration cost = load_base(*base, lineage);
-    return pace ? at_pace(cost, pace->fraction(slowest_pace)) : cost;
+    return time_scale ? with_time_scale(cost, time_scale->fraction(max_time_scale)) : cost;
   }
-  if (pace) pace->fail("'pace' without a calibration to scale", "'extends: ...' beside it");
+  if (time_scale)
+    time_scale->fail("'time_scale' without a calibration to scale", "'extends: ...' beside it");
   return {};
 }
 
@@ -233,7 +234,7 @@ Calibration read_lineage(const TextFile& text, const Lineage& lineage) {
                                          "date",
                                          "trust",
                                          "extends",
-                                         "pace",
+                                         "time_scale",
                                          "over_tcp",
                                          "launch",
                                          "launch_per_doubling",

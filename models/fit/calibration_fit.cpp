@@ -12,7 +12,7 @@
 #include "models/fit/least_squares.h"
 #include "models/fit/parameter.h"
 #include "sim/base/input_error.h"
-#include "sim/base/name_pattern.h"
+#include "sim/base/text.h"
 
 namespace collsim {
 
@@ -22,7 +22,8 @@ constexpr double deviations_of_95_percent = 1.96;
 constexpr double widest_factor = 2;
 constexpr double strong_correlation = 0.95;
 
-/// Those that the fit says least of, one after the other, until all others are determined.
+/// Drops the least determined parameter again and again, until all others are determined; returns
+/// those dropped.
 std::vector<std::size_t> undetermined(const LeastSquaresFit& fit) {
   std::vector<std::size_t> kept(fit.parameters.size());
   for (std::size_t i = 0; i < kept.size(); ++i) kept[i] = i;
@@ -50,10 +51,10 @@ double cauchy_loss(FitResiduals& residuals, const std::vector<double>& logarithm
   return loss;
 }
 
-/// How far a constant's logarithm may move until the loss rises by half of what it does at the end
-/// of the 95 % interval of a constant that stands alone. No less than its own standard error says,
-/// but more where the model bends: a cost that another one hides has no effect to one side.
-/// Infinite beyond the widest factor.
+/// How far a constant's logarithm may move, alone, before the loss rises by half of what it does at
+/// the end of a 95 % interval. At least what its standard error says, and more where the model
+/// bends: a cost that another one hides has no effect to one side. Infinite beyond the widest
+/// factor.
 double reach(const LeastSquaresFit& fit, std::size_t place, double standard_error, double direction,
              FitResiduals& residuals) {
   const double scale = LeastSquaresOptions{}.scale;
@@ -202,7 +203,7 @@ class CalibrationSearch {
       set_interval(moved_[i], {width, width});
       if (std::find(dropped.begin(), dropped.end(), i) == dropped.end()) kept.push_back(i);
     }
-    // As if those that are dropped were known: they are, from now on.
+    // From now on those that are dropped are known.
     const std::vector<double> errors = uncertainty_of(fit, kept).standard_errors;
     for (std::size_t i = 0; i < kept.size(); ++i) {
       const Interval interval{reach(fit, kept[i], errors[i], -1, residuals),
@@ -263,25 +264,17 @@ class CalibrationSearch {
 }  // namespace
 
 std::vector<Parameter> parameters_named(const std::vector<std::string>& names) {
-  const std::vector<Parameter> all = fit_parameters();
-  std::vector<bool> chosen(all.size());
+  std::vector<Parameter> parameters = fit_parameters();
   for (const std::string& name : names) {
-    bool any = false;
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      if (!matches(name, all[i].name)) continue;
-      chosen[i] = true;
-      any = true;
-    }
-    if (!any) {
-      throw InputError(
-          fmt::format("no constant is called '{}'", name),
-          "names or patterns such as launch, simple.*, *.alpha.nvlink; --list has all");
-    }
+    const auto is_meant = [&](const Parameter& each) { return matches(name, each.name); };
+    if (std::any_of(parameters.begin(), parameters.end(), is_meant)) continue;
+    throw InputError(fmt::format("no constant is called '{}'", name),
+                     "names or patterns such as launch, simple.*, *.alpha.nvlink; --list has all");
   }
-  std::vector<Parameter> parameters;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (chosen[i]) parameters.push_back(all[i]);
-  }
+  std::erase_if(parameters, [&](const Parameter& each) {
+    return std::none_of(names.begin(), names.end(),
+                        [&](const std::string& name) { return matches(name, each.name); });
+  });
   return parameters;
 }
 

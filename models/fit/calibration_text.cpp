@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "models/calibration/calibration_file.h"
-#include "sim/base/split.h"
+#include "sim/base/text.h"
 #include "sim/base/yaml_reader.h"
 #include "sim/cost/calibration.h"
 
@@ -104,8 +104,9 @@ std::optional<std::string> CalibrationText::base() const {
 }
 
 void CalibrationText::take_from(const CalibrationText& base) {
-  std::erase_if(entries_,
-                [](const Entry& entry) { return entry.key == "extends" || entry.key == "pace"; });
+  std::erase_if(entries_, [](const Entry& entry) {
+    return entry.key == "extends" || entry.key == "time_scale";
+  });
   std::vector<Entry> inherited = base.entries_;
   std::erase_if(inherited, [](const Entry& entry) { return entry.key == "over_tcp"; });
   complete(entries_, inherited);

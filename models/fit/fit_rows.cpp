@@ -7,8 +7,8 @@
 #include "models/calibration/calibration_file.h"
 #include "models/prediction/prediction.h"
 #include "sim/base/input_error.h"
-#include "sim/base/lower_case.h"
 #include "sim/base/parallel.h"
+#include "sim/base/text.h"
 
 namespace collsim {
 

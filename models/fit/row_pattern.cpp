@@ -10,8 +10,7 @@
 
 #include "models/recordings/readers.h"
 #include "sim/base/input_error.h"
-#include "sim/base/name_pattern.h"
-#include "sim/base/split.h"
+#include "sim/base/text.h"
 
 namespace collsim {
 

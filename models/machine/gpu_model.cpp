@@ -7,7 +7,7 @@
 #include <system_error>
 #include <utility>
 
-#include "sim/base/lower_case.h"
+#include "sim/base/text.h"
 
 namespace collsim {
 

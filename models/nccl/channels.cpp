@@ -91,7 +91,7 @@ class Connector {
     return node * gpus_ + static_cast<Rank>(system_.gpu(gpu).gpu.rank);
   }
 
-  /// Pairs of channels that cross between two NICs change places on every other node, so that
+  /// Pairs of channels that cross between two NICs swap on every other node, so that
   /// traffic stays on one rail.
   std::uint32_t ring_of(std::uint32_t channel, std::uint32_t node) const {
     const bool swapped = graphs_.ring.cross_nic == 2 && search_channels_ % 2 == 0 && node % 2 == 1;

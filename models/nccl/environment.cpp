@@ -9,7 +9,7 @@
 
 #include "models/nccl/selection_list.h"
 #include "sim/base/input_error.h"
-#include "sim/base/split.h"
+#include "sim/base/text.h"
 
 namespace collsim {
 

@@ -1,6 +1,6 @@
 #include "models/nccl/function.h"
 
-#include "sim/base/lower_case.h"
+#include "sim/base/text.h"
 
 namespace collsim {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "sim/base/input_error.h"
-#include "sim/base/split.h"
+#include "sim/base/text.h"
 
 namespace collsim {
 

@@ -12,7 +12,7 @@
 #include "models/nccl/function.h"
 #include "sim/algorithms/nccl_plan.h"
 #include "sim/base/input_error.h"
-#include "sim/base/lower_case.h"
+#include "sim/base/text.h"
 
 namespace collsim {
 

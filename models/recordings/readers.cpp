@@ -6,7 +6,7 @@
 #include <cmath>
 #include <filesystem>
 
-#include "sim/base/name_pattern.h"
+#include "sim/base/text.h"
 
 namespace collsim {
 

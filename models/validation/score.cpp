@@ -10,8 +10,8 @@
 #include <set>
 
 #include "models/nccl/function.h"
-#include "sim/base/lower_case.h"
 #include "sim/base/median.h"
+#include "sim/base/text.h"
 
 namespace collsim {
 

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "sim/base/lower_case.h"
+#include "sim/base/text.h"
 
 namespace collsim {
 

@@ -18,7 +18,8 @@ struct ConstantRange {
 };
 
 /// A constant of a cost model: its key in a calibration file, dots between the keys that lead to
-/// it, and all that the reader, the fit, `calibrate --list` and at_pace() need to know of it.
+/// it, and all that the reader, the fit, `calibrate --list` and with_time_scale() need to know of
+/// it.
 template <typename Owner>
 struct Constant {
   std::string_view key;

@@ -15,7 +15,7 @@ struct CapacityChange {
   BytesPerSecond capacity;
 };
 
-/// From an instant on a connection runs over another wire. What is on its way goes on over it.
+/// From an instant on a connection runs over another wire, and so do its bytes in flight.
 struct WireChange {
   std::uint32_t channel = 0;
   std::uint32_t connection = 0;  ///< as in Schedule::connections()

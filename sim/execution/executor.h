@@ -12,7 +12,7 @@ namespace collsim {
 struct ExecutionResult {
   Seconds time;  ///< per call, from the first until the last rank is done, launches included
   /// The same with every rank's own end: the mean over ranks, as benchmarks print it. Equal to
-  /// `time` where there is one call: benchmarks' calls in a row keep each other's pace, and who is
+  /// `time` where there is one call: in benchmarks, calls in a row wait for each other, and who is
   /// done with one early waits in the next.
   Seconds mean_over_ranks;
   std::uint64_t transfers = 0;  ///< messages sent over connections, in all calls

@@ -12,7 +12,7 @@
 
 namespace collsim {
 
-/// A piece of a slice on its way.
+/// A part of a slice in flight.
 struct Message {
   std::int64_t bytes = 0;  ///< of data
   bool ends_slice = true;

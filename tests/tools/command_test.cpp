@@ -105,8 +105,8 @@ TEST(Command, bad_input_is_one_message_and_exit_code_2) {
 TEST(Command, a_calibration_that_extends_wrongly_is_exit_code_2) {
   const test::TemporaryFile file("c.yaml", "");
   for (const std::string& wrong :
-       std::vector<std::string>{"extends: nobody", "extends: " + file.path().string(), "pace: 140%",
-                                "extends: h100\npace: 0%"}) {
+       std::vector<std::string>{"extends: nobody", "extends: " + file.path().string(),
+                                "time_scale: 140%", "extends: h100\ntime_scale: 0%"}) {
     const test::TemporaryFile content(
         file.path(), "collsim: calibration/1\nname: c\nsource: s\ndate: d\n" + wrong + "\n");
     const Outcome outcome = run({"run", "-t", "switch-8", "--calibration", file.path().string()});

@@ -25,7 +25,7 @@
 #include "models/validation/score.h"
 #include "sim/base/data_directory.h"
 #include "sim/base/input_error.h"
-#include "sim/base/split.h"
+#include "sim/base/text.h"
 #include "tools/collsim/calibration_report.h"
 #include "tools/collsim/collective_option.h"
 #include "tools/collsim/interruption.h"

@@ -13,7 +13,7 @@
 #include "models/prediction/rank_gpus.h"
 #include "sim/base/data_directory.h"
 #include "sim/base/input_error.h"
-#include "sim/base/split.h"
+#include "sim/base/text.h"
 #include "sim/base/units.h"
 #include "sim/topologies/alpha_beta.h"
 #include "tools/collsim/collective_option.h"

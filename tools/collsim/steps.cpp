@@ -14,7 +14,7 @@
 
 #include "sim/algorithms/registry.h"
 #include "sim/base/input_error.h"
-#include "sim/base/split.h"
+#include "sim/base/text.h"
 #include "tools/collsim/collective_option.h"
 #include "tools/collsim/named_plan.h"
 #include "tools/collsim/numbers.h"

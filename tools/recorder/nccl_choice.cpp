@@ -4,7 +4,7 @@
 #include <charconv>
 #include <cstddef>
 
-#include "sim/base/lower_case.h"
+#include "sim/base/text.h"
 #include "sim/nccl/nccl_algorithm.h"
 #include "sim/plan/protocol.h"
 

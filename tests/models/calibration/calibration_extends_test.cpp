@@ -110,39 +110,41 @@ TEST(Extends, may_lead_over_several) {
 }
 
 // Half as long again; what the file says itself is not scaled.
-TEST(Pace, scales_what_is_extended) {
+TEST(TimeScale, scales_what_is_extended) {
   const ProtocolCost base = shipped("hgx-h200").of(Protocol::simple);
   const ProtocolCost cost =
       test::cost_of_small_calibration(
-          "extends: hgx-h200\npace: 150%\nprotocols: { simple: { setup: 3 us } }")
+          "extends: hgx-h200\ntime_scale: 150%\nprotocols: { simple: { setup: 3 us } }")
           .of(Protocol::simple);
   EXPECT_DOUBLE_EQ(cost.step.value, 1.5 * base.step.value);
   EXPECT_DOUBLE_EQ(cost.write.value, base.write.value / 1.5);
   EXPECT_EQ(cost.setup, microseconds(3));
-  EXPECT_DOUBLE_EQ(test::cost_of_small_calibration("extends: hgx-h200\npace: 0.5")
+  EXPECT_DOUBLE_EQ(test::cost_of_small_calibration("extends: hgx-h200\ntime_scale: 0.5")
                        .of(Protocol::simple)
                        .step.value,
                    0.5 * base.step.value);
 }
 
-TEST(Pace, is_refused_where_it_is_wrong) {
-  EXPECT_EQ(test::error_in_small_calibration("pace: 150%"),
-            "c.yaml:5:7: 'pace' without a calibration to scale; 'extends: ...' beside it");
+TEST(TimeScale, is_refused_where_it_is_wrong) {
+  EXPECT_EQ(test::error_in_small_calibration("time_scale: 150%"),
+            "c.yaml:5:13: 'time_scale' without a calibration to scale; 'extends: ...' beside it");
   const char* accepted = "a share above 0 up to 10, like 0.1 or 10%";
-  for (const char* pace : {"0%", "-1", "1001%"}) {
-    EXPECT_EQ(test::error_in_small_calibration(fmt::format("extends: hgx-h200\npace: {}", pace)),
-              fmt::format("c.yaml:6:7: {} is out of range; {}", pace, accepted));
+  for (const char* time_scale : {"0%", "-1", "1001%"}) {
+    EXPECT_EQ(test::error_in_small_calibration(
+                  fmt::format("extends: hgx-h200\ntime_scale: {}", time_scale)),
+              fmt::format("c.yaml:6:13: {} is out of range; {}", time_scale, accepted));
   }
-  for (const char* pace : {"fast", "1.98 GHz", "nan"}) {
-    EXPECT_EQ(test::error_in_small_calibration(fmt::format("extends: hgx-h200\npace: {}", pace)),
-              fmt::format("c.yaml:6:7: '{}' is not a share; {}", pace, accepted));
+  for (const char* time_scale : {"fast", "1.98 GHz", "nan"}) {
+    EXPECT_EQ(test::error_in_small_calibration(
+                  fmt::format("extends: hgx-h200\ntime_scale: {}", time_scale)),
+              fmt::format("c.yaml:6:13: '{}' is not a share; {}", time_scale, accepted));
   }
 }
 
 // GPUs of other clock rates: the H200's thread blocks, slower by them.
 TEST(ShippedCalibrations, follow_the_h200_by_their_clocks) {
   const Calibration base = shipped("hgx-h200");
-  for (const auto& [name, pace] :
+  for (const auto& [name, time_scale] :
        {std::pair{"h100", 1.0}, {"b200", 1.0}, {"pcie", 1.0}, {"a100", 1.4}, {"v100", 1.29}}) {
     const Calibration cost = shipped(name);
     EXPECT_EQ(cost.launch, base.launch) << name;
@@ -151,7 +153,8 @@ TEST(ShippedCalibrations, follow_the_h200_by_their_clocks) {
     EXPECT_FALSE(cost.memory.used) << name;
     for (const Protocol protocol : {Protocol::ll, Protocol::ll128, Protocol::simple}) {
       const ProtocolCost& own = cost.of(protocol, LinkKind::pcie);
-      EXPECT_DOUBLE_EQ(own.step.value, pace * base.of(protocol, LinkKind::pcie).step.value) << name;
+      EXPECT_DOUBLE_EQ(own.step.value, time_scale * base.of(protocol, LinkKind::pcie).step.value)
+          << name;
     }
   }
 }

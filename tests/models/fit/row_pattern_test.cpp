@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "sim/base/input_error.h"
-#include "sim/base/name_pattern.h"
+#include "sim/base/text.h"
 
 namespace collsim {
 namespace {

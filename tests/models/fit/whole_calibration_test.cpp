@@ -24,7 +24,7 @@ TextFile shipped(const std::string& name) {
 void expect_whole(const TextFile& file) {
   const CalibrationText text = whole_calibration(file);
   EXPECT_EQ(text.constants().find("extends"), std::string::npos);
-  EXPECT_EQ(text.constants().find("pace"), std::string::npos);
+  EXPECT_EQ(text.constants().find("time_scale"), std::string::npos);
   Calibration cost = read_calibration(file);
   Calibration own = test::cost_of_small_calibration(text.constants());
   for (const Parameter& parameter : fit_parameters()) {

@@ -1,6 +1,6 @@
 // What a GPU of another clock rate takes longer for, and what it does not.
 
-#include "models/calibration/pace.h"
+#include "models/calibration/time_scale.h"
 
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ bool is_per_protocol(const std::string& name) {
 // Every constant there is: a time per protocol doubles, a rate halves, all others stay.
 TEST(AtPace, scales_what_thread_blocks_do) {
   Calibration before = load_calibration(find_data_file("hgx-h200", "models/calibrations"));
-  Calibration after = at_pace(before, 2);
+  Calibration after = with_time_scale(before, 2);
   for (const Parameter& parameter : fit_parameters()) {
     const bool scales =
         (is_per_protocol(parameter.name) && !parameter.name.ends_with(".alpha.network")) ||
@@ -38,7 +38,7 @@ TEST(AtPace, scales_what_thread_blocks_do) {
 }
 
 TEST(AtPace, leaves_alone_what_has_no_limit) {
-  const Calibration cost = at_pace({}, 2);
+  const Calibration cost = with_time_scale({}, 2);
   EXPECT_EQ(cost.of(Protocol::simple).write, unlimited);
   EXPECT_FALSE(cost.message_setup.has_value());
 }

@@ -1,4 +1,4 @@
-#include "models/calibration/pace.h"
+#include "models/calibration/time_scale.h"
 
 #include "sim/cost/constants.h"
 
@@ -7,27 +7,27 @@ namespace collsim {
 namespace {
 
 template <typename Constants, typename Owner>
-void scale(const Constants& constants, Owner& owner, double pace) {
+void scale(const Constants& constants, Owner& owner, double factor) {
   for (const auto& constant : constants) {
     if (!constant.scales_with_clock) continue;
-    constant.in(owner) *= constant.quantity == Quantity::rate ? 1 / pace : pace;
+    constant.in(owner) *= constant.quantity == Quantity::rate ? 1 / factor : factor;
   }
 }
 
 }  // namespace
 
-Calibration at_pace(Calibration cost, double pace) {
+Calibration with_time_scale(Calibration cost, double factor) {
   const bool sends_cost_their_own = cost.message_setup.has_value();
-  scale(machine_constants, cost, pace);
+  scale(machine_constants, cost, factor);
   if (!sends_cost_their_own) cost.message_setup.reset();
-  scale(correction_constants, cost, pace);
+  scale(correction_constants, cost, factor);
   for (ProtocolCost& protocol : cost.protocols) {
-    scale(protocol_constants, protocol, pace);
-    scale(thread_block_constants, protocol, pace);
+    scale(protocol_constants, protocol, factor);
+    scale(thread_block_constants, protocol, factor);
   }
   for (auto& kinds : cost.over) {
     for (auto& own : kinds) {
-      if (own) scale(thread_block_constants, *own, pace);
+      if (own) scale(thread_block_constants, *own, factor);
     }
   }
   return cost;

@@ -1,4 +1,4 @@
-#include "sim/base/split.h"
+#include "sim/base/text.h"
 
 #include <gtest/gtest.h>
 
