@@ -16,17 +16,17 @@ namespace collsim {
 /// the latency of its cables and switches. Nothing in them is fitted. Derivations:
 /// docs/algorithms.md.
 struct Bounds {
-  /// What must cross the ports of GPUs and of nodes, at line rate.
+  /// The bytes that must cross the ports of GPUs and of nodes, at line rate.
   Seconds bandwidth;
-  /// The way from a rank to the farthest other rank.
+  /// The latency of the path from a rank to the farthest other rank.
   Seconds latency;
 
   Seconds largest() const;
 };
 
-/// One direction of the ports of some ranks, and what must go through it.
+/// One direction of the ports of some ranks, and the bytes that must cross it.
 struct Cut {
-  double load = 0;   ///< bytes, for each of the call's size
+  double load = 0;   ///< bytes per byte of the call's size
   double rate = 0;   ///< bytes per second
   double burst = 0;  ///< bytes that pass at once
   auto operator<=>(const Cut&) const = default;
@@ -35,13 +35,13 @@ struct Cut {
 /// The bounds of a collective's calls on a machine without faults, found once for all sizes.
 class MachineBounds {
  public:
-  /// `gpus[r]` is the device of rank r. `root` counts only where the collective has one. `calls` is
-  /// how many calls in a row a time is the mean of: with a root, one call may begin before the last
-  /// one has reached everybody. Throws InputError where a root is none of the ranks.
+  /// `gpus[r]` is the device of rank r. `root` counts only if the collective has one. A time is the
+  /// mean of `calls` calls in a row: with a root, one call may begin before the previous one has
+  /// reached all ranks. Throws InputError if the root is none of the ranks.
   MachineBounds(const Topology& topology, std::span<const DeviceId> gpus, Collective collective,
                 Rank root = 0, std::uint32_t calls = 1);
 
-  /// `size` is nccl-tests'.
+  /// The bounds of a call; `size` as nccl-tests counts it.
   Bounds of(Bytes size) const;
 
  private:
@@ -55,8 +55,8 @@ class MachineBounds {
 /// (PCI Express Base Specification: 8, 16 and 32 GT/s a lane, 128b/130b).
 BytesPerSecond line_rate(const Link& link);
 
-/// Throws std::logic_error where a time is below `least` by more than rounding: a bug of ours, and
-/// no answer to give anybody. `what` begins the message.
+/// Throws std::logic_error if a time is below `least` by more than rounding: that is a bug of
+/// collsim. `what` begins the message.
 void check_not_below(Seconds time, Seconds least, std::string_view what);
 
 }  // namespace collsim

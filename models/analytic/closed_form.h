@@ -10,7 +10,7 @@
 
 namespace collsim {
 
-/// One hop of an algorithm on a machine whose hops are all alike: what the alpha-beta model knows.
+/// The cost of one hop in the alpha-beta model, on a machine whose hops are all alike.
 struct HopCost {
   Seconds alpha;                    ///< from the last byte sent until the peer sees it
   Seconds serial;                   ///< of the sender, per message
@@ -29,13 +29,13 @@ struct ClosedFormInput {
   HopCost inter;            ///< between nodes; the same as intra where the machine is uniform
 };
 
-/// The time that docs/algorithms.md derives for an algorithm, without launch. Exact where the hops
-/// of each level are alike and, but for the port of a rank, no link is shared: the simulated time
-/// then agrees to 1e-9. Nothing for an algorithm that has no closed form.
+/// The time that docs/algorithms.md derives for an algorithm, without launch. Exact if the hops of
+/// each level are alike and no link is shared except the port of a rank: the simulated time then
+/// agrees to 1e-9. Nothing for an algorithm that has no closed form.
 std::optional<Seconds> closed_form(std::string_view algorithm, const ClosedFormInput& input);
 
-/// A closed form of one loop of whole messages that cost nothing but alpha and bandwidth: T =
-/// alphas * alpha + transfers * S / B.
+/// A closed form of one loop of whole messages that cost only alpha and bandwidth:
+/// T = alphas * alpha + transfers * S / B.
 struct FormTerms {
   std::string symbols;  ///< "2(N-1) alpha + 2(N-1)/N S/B"
   double alphas = 0;
@@ -44,15 +44,14 @@ struct FormTerms {
   Seconds transfer;  ///< S / B
 };
 
-/// The terms of that algorithm's form; nothing where it has none, or the call is cut further, or
-/// has more than two kinds of cost.
+/// The terms of the algorithm's closed form. Nothing if it has none, if messages are cut further,
+/// or if there are more than two kinds of cost.
 std::optional<FormTerms> form_terms(std::string_view algorithm, const ClosedFormInput& input);
 
-/// Whether the algorithm's form holds only where every connection has links of its own, or the
-/// ranks have one port each and every message is whole (HopCost::port, one loop, one slice). So it
-/// is for the trees, whose inner ranks talk to several peers at a time, and for recursive halving
-/// and doubling on other than 2^k ranks, where the folding of the excess overlaps with the
-/// exchanges.
+/// Whether the closed form holds only if every connection has links of its own, or if each rank has
+/// one port and every message is whole (HopCost::port, one loop, one slice). True for the trees,
+/// whose inner ranks talk to several peers at a time, and for recursive halving and doubling on
+/// other than 2^k ranks, where the folding of the excess overlaps with the exchanges.
 bool needs_private_links(std::string_view algorithm, const Placement& placement);
 
 }  // namespace collsim

@@ -8,7 +8,7 @@
 
 namespace collsim {
 
-/// The chain of primitives that decides how long a call takes, and what its time went into.
+/// The chain of primitives that decides how long a call takes, and how its time is spent.
 /// latency + serial + transfer + launch is the whole time.
 struct CriticalPath {
   std::vector<RecordId> records;  ///< first to last

@@ -8,26 +8,25 @@
 
 namespace collsim {
 
-/// Where one of two ways of running a collective stops being faster than the other, over the sizes
-/// at which both have times.
+/// The size at which two ways of running a collective cross over, among the sizes at which both
+/// have times.
 struct Crossover {
-  bool first_before = true;  ///< the first of the two is faster at the smallest size
-  bool first_after = true;   ///< ... and at the largest
-  std::optional<double>
-      size;  ///< bytes: the last place where they change; none where they never do
+  bool first_before = true;    ///< the first of the two is faster at the smallest size
+  bool first_after = true;     ///< ... and at the largest
+  std::optional<double> size;  ///< bytes, where they cross over last; none if they never do
 };
 
-/// Times of two, at one size.
+/// The times of both ways at one size.
 struct TimePair {
   Bytes size;
   Seconds first;
   Seconds second;
 };
-/// Between sizes, times are taken to be straight lines over the logarithm of the size, in the
-/// logarithm of their ratio. `pairs` by rising size, not empty.
+/// Between sizes, interpolates the logarithm of the ratio of the times linearly over the logarithm
+/// of the size. `pairs` by rising size, not empty.
 Crossover find_crossover(const std::vector<TimePair>& pairs);
 
-/// Time that a choice loses to the best that was measured, relative to it: 0 where it was the best.
+/// The time that a choice loses against the best, relative to the best: 0 if it was the best.
 struct Regret {
   std::size_t sizes = 0;
   double mean = 0;

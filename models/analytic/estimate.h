@@ -18,7 +18,7 @@ namespace collsim {
 enum class EstimateMethod : std::uint8_t {
   /// The algorithm's closed form; exact, since all hops of a level are alike.
   closed_form,
-  /// The plan's critical path as if no link were shared, its transfer time raised to what the
+  /// The plan's critical path as if no link were shared. Its transfer time is at least what the
   /// busiest link needs. Exact without contention, else between the bound and the truth.
   critical_path,
 };

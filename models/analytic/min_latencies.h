@@ -9,7 +9,7 @@
 
 namespace collsim {
 
-/// The latency of the shortest way from node `origin` to each of `nodes`; infinity where there is
+/// The latency of the shortest path from node `origin` to each of `nodes`; infinity if there is
 /// none. `for_each_edge(node, visit)` calls `visit(to, latency)` for every edge that leaves a node.
 template <typename Edges>
 std::vector<double> min_latencies(std::size_t nodes, std::size_t origin,

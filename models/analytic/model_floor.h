@@ -7,9 +7,9 @@
 
 namespace collsim {
 
-/// What a prediction cannot beat by the model's own constants, launch included: the plan's loads
-/// over calibrated capacities. No bound of the real machine (Bounds), which may do better than its
-/// calibration; below it the program has a bug. Derivations: docs/algorithms.md.
+/// The time that no prediction can beat with the calibration's constants, launch included: the
+/// plan's loads over calibrated capacities. The real machine may beat it, but not its Bounds. A
+/// prediction below the floor is a bug. Derivations: docs/algorithms.md.
 struct ModelFloor {
   Seconds busiest_link;   ///< it must carry all bytes that the plan puts there
   Seconds busiest_block;  ///< the same of a thread block, served as well as others on average
@@ -24,8 +24,8 @@ struct ModelFloor {
 ModelFloor model_floor(const Plan& plan, const Binding& binding, const Wiring& wiring,
                        const Calibration& cost, Protocol protocol);
 
-/// What no simulation may come out below: as the floor, but for a thread block whose slices all
-/// have the best luck (Calibration::jitter).
+/// The least time that a simulation may return: the floor, but for a thread block whose slices are
+/// all served best (Calibration::jitter).
 Seconds surely_needed(const ModelFloor& floor, double jitter);
 
 }  // namespace collsim

@@ -23,14 +23,14 @@ enum class Determination : std::uint8_t {
 struct FittedConstant {
   Parameter parameter;
   double start = 0;  ///< what the start file says, in the units of Parameter::in
-  double value = 0;  ///< the start but where it was fitted
-  /// 95 % interval; where it was fitted to the end or is undetermined.
+  double value = 0;  ///< fitted; else the start
+  /// 95 % interval, if the fit was not stopped and the constant is fitted or undetermined.
   double least = 0;
   double most = 0;
   Determination determination = Determination::not_asked;
 };
 
-/// Two fitted constants that the rows tell apart badly.
+/// Two fitted constants that the rows can hardly tell apart.
 struct CorrelatedPair {
   std::string first;
   std::string second;
@@ -40,35 +40,35 @@ struct CorrelatedPair {
 struct CalibrationFit {
   std::vector<FittedConstant> constants;  ///< all, in the order of fit_parameters()
   std::vector<CorrelatedPair> correlated;
-  std::size_t rows = 0;            ///< fitted to, of those that are not held out
+  std::size_t rows = 0;            ///< that it was fitted to; none is held out
   std::vector<Parameter> moved{};  ///< the fitted ones, in the order of the Jacobian
   std::vector<double> jacobian{};  ///< of the rows' residuals, constant by constant
   std::uint32_t steps = 0;
-  bool stopped = false;  ///< before its end: the best so far, without intervals
+  bool stopped = false;  ///< early: the best so far, without intervals
 };
 
 struct CalibrationFitOptions {
-  /// Names or patterns of the constants to fit; where empty, all that the start file states and
-  /// that some row depends on.
+  /// Names or patterns of the constants to fit. If empty: all that the start file states and that
+  /// some row depends on.
   std::vector<std::string> names{};
-  /// Sizes of each way of running each call that are fitted to (FitSample); 0: all.
+  /// How many sizes to fit to, per call, algorithm and protocol (FitSample); 0: all.
   std::uint32_t sizes = 8;
   std::uint32_t threads = 1;
-  /// Asked before every simulation; where true, the fit ends with what it has.
+  /// Called before every simulation; if it returns true, the fit ends with what it has.
   std::function<bool()> stop{};
-  /// Told what is being done.
+  /// Called with a text that says what is being done.
   std::function<void(const std::string&)> progress{};
 };
 
-/// Fits constants of a calibration to recorded times, by robust least squares of the logarithms of
-/// predicted over measured times over the logarithms of the constants. What the rows do not
-/// determine stays as the start file has it, one by one from the least determined on, and what is
-/// left is fitted again. Throws InputError where no row is left to fit to, or a name fits no
-/// constant.
+/// Fits constants of a calibration to recorded times, by robust least squares. Residuals are
+/// log(predicted / measured); parameters are the logarithms of the constants. Drops the least
+/// determined constants one by one, which keep the start file's value, and refits the others.
+/// Throws InputError if no row is left to fit to, or a name fits no constant.
 CalibrationFit fit_calibration(FitRows& rows, const CalibrationText& start,
                                const Calibration& start_cost, const CalibrationFitOptions& options);
 
-/// The parameters that names or patterns mean, in the order of fit_parameters(). Throws InputError.
+/// The parameters that match names or patterns, in the order of fit_parameters(). Throws
+/// InputError.
 std::vector<Parameter> parameters_named(const std::vector<std::string>& names);
 
 }  // namespace collsim

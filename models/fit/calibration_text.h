@@ -10,12 +10,12 @@
 
 namespace collsim {
 
-/// The constants of a calibration file as texts, in the order of the file: one can be changed and
-/// all others stay as they were written. Knows nothing of what they mean, so that whatever
-/// load_calibration() takes is carried over. Comments and provenance are not.
+/// The constants of a calibration file as texts, in the order of the file. Changing one leaves the
+/// others as they were written. The class does not interpret them, so it keeps whatever
+/// load_calibration() accepts. It drops comments and provenance.
 class CalibrationText {
  public:
-  /// Throws InputError where it is no calibration file.
+  /// Throws InputError if it is no calibration file.
   explicit CalibrationText(const TextFile& text);
 
   const std::string& name() const { return name_; }
@@ -24,15 +24,15 @@ class CalibrationText {
 
   /// The calibration that it extends.
   std::optional<std::string> base() const;
-  /// Adds what it does not state itself, as `base` states it; then it extends nothing any more.
+  /// Adds from `base` what it does not state itself. After that it extends nothing.
   void take_from(const CalibrationText& base);
 
-  /// Whether the file says something of a constant, or of a group of them, called as Parameter is:
+  /// Whether the file states a constant or a group of constants, named as in Parameter:
   /// "ll.alpha.nvlink", "ll.over.pcie".
   bool states(std::string_view parameter) const;
-  /// Changes or adds what it says.
+  /// Changes or adds a constant.
   void set(std::string_view parameter, const std::string& text);
-  /// Removes what it says, and groups that are then empty.
+  /// Removes a constant or a group, and groups that are then empty.
   void erase(std::string_view parameter);
   /// The lines of the constants.
   std::string constants() const;

@@ -10,21 +10,21 @@
 
 namespace collsim {
 
-/// Constants of a calibration, of which some are moved. What the file leaves out of a link kind's
-/// own constants (`over`) follows the protocol's, as it does where the file is read.
+/// Constants of a calibration, of which a fit moves some. If the file leaves out a link kind's own
+/// constant (`over`), that follows the protocol's, as it does when the file is read.
 class FitConstants {
  public:
   /// `moved` are fitted; `cost` is what the file says. One that costs nothing there begins at
   /// nominal_value().
   FitConstants(const CalibrationText& file, Calibration cost, std::vector<Parameter> moved);
 
-  /// In the order of logarithms: those of link kinds are the last.
+  /// In the order of the logarithms: those of link kinds come last.
   const std::vector<Parameter>& moved() const { return moved_; }
-  /// Logarithms of where they begin.
+  /// The logarithms of their start values.
   std::vector<double> start() const;
   /// The costs with the moved constants at these logarithms, kept in their ranges.
   Calibration at(const std::vector<double>& logarithms) const;
-  /// A constant in the costs that the file says; does not count what the search begins at.
+  /// The value of a constant that the file states, not the one that the search begins at.
   double stated(const Parameter& parameter) const;
 
  private:

@@ -11,14 +11,14 @@
 
 namespace collsim {
 
-/// A recording, and which of its rows a fit uses for what.
+/// A recording, and how a fit uses its rows.
 struct PlannedRecording {
   std::string file;     ///< as open_recording() takes it; in a plan relative to the plan
   std::string machine;  ///< of rows that do not name theirs; empty: the recording's own
   FitSelection selection{};
 };
 
-/// From where, and to what, a calibration is fitted.
+/// The start values, constants and recordings of a fit.
 struct FitPlan {
   std::string name;  ///< of the calibration that it makes
   std::string date;

@@ -23,7 +23,7 @@
 
 namespace collsim {
 
-/// A recorded time, and which simulation answers it.
+/// A recorded time, and the simulation that predicts it.
 struct FitRow {
   RecordedRow recorded;
   std::size_t recording = 0;  ///< in the order of add()
@@ -32,8 +32,8 @@ struct FitRow {
   double weight = 1;      ///< in the loss
 };
 
-/// A constant that some rows are predicted with, whatever the calibration says: their machine's CPU
-/// is another one, say.
+/// A constant that overrides the calibration for some rows, for example because their machine has
+/// another CPU.
 struct PinnedConstant {
   Parameter parameter;
   double value = 0;  ///< in the units of Parameter::in
@@ -48,33 +48,32 @@ struct FitPoint {
   double work = 0;  ///< about how long it takes to simulate; no unit
 };
 
-/// Which rows of a recording are used, and for what.
+/// Which rows of a recording are used, and how.
 struct FitSelection {
   ValidationOptions rows;             ///< as validate() takes them
   std::optional<RowPattern> sizes{};  ///< others are not used
-  /// Rows that match none of them are not used; all are where there is none.
+  /// Rows that match none of them are not used. If empty, all rows are used.
   std::vector<RowPattern> used{};
-  /// Rows that match none of them are held out; none is where nothing is said.
+  /// Rows that match none of them are held out. If not given, none is held out here.
   std::optional<std::vector<RowPattern>> fitted{};
-  std::vector<RowPattern> held_out{};  ///< these are in any case
+  std::vector<RowPattern> held_out{};  ///< rows that are always held out
   double weight = 1;
   std::vector<PinnedConstant> pinned{};
 };
 
-/// Whether a row is wanted, whatever can be predicted.
+/// Whether the selection includes a row, even if it cannot be predicted.
 bool is_used(const RecordedRow& row, const FitSelection& selection);
 
 /// The machine that a row was made on.
 using MachineOf = std::function<const Topology&(const RecordedRow&)>;
 
-/// Recorded rows, of one machine or several, laid out to be simulated many times with changing
-/// costs.
+/// Recorded rows of one or several machines, laid out once to simulate them with changing costs.
 class FitRows {
  public:
   explicit FitRows(const Calibration& cost) : cost_(cost) {}
 
-  /// Adds the rows that are meant and can be predicted; what NCCL ran in them must be what we think
-  /// it chose, since the time is of that. `machine_of` says on which machine, which is referred to.
+  /// Adds the selected rows that can be predicted. What NCCL ran in a row must be what collsim
+  /// expects it to choose. `machine_of` returns a row's machine, which must outlive this.
   void add(const Recording& recording, const MachineOf& machine_of, const FitSelection& selection);
 
   const std::vector<FitRow>& rows() const { return rows_; }
@@ -82,11 +81,11 @@ class FitRows {
   const std::map<std::string, LeftOut>& left_out() const { return left_out_; }
   const std::set<std::string>& warnings() const { return warnings_; }
 
-  /// Simulated times of some points with these costs. The longest begin first; `stop` is asked
-  /// before each of them, and where it says so FitStopped is thrown.
+  /// Simulated times of some points with these costs. The longest begin first. Calls `stop` before
+  /// each of them and throws FitStopped if it returns true.
   std::vector<Seconds> times(const Calibration& cost, const std::vector<std::size_t>& points,
                              std::uint32_t threads, const std::function<bool()>& stop = {}) const;
-  /// The rows that are held out, or those that are not, beside the times of all points.
+  /// The rows that are held out, or the others, with predictions from the times of all points.
   std::vector<ValidatedRow> validated(const std::vector<Seconds>& times, bool held_out) const;
 
  private:
@@ -95,8 +94,8 @@ class FitRows {
     std::optional<std::size_t> planner;
     std::string refusal;
   };
-  /// What tells planners apart: the call, the machine, the order of NCCL's version, and which set
-  /// of pinned constants counts.
+  /// The key of a planner: the call, the machine, the order of NCCL's version, and the set of
+  /// pinned constants.
   using CallKey = std::tuple<RecordedCall, const Topology*, int, std::size_t>;
   std::string add_row(const RecordedRow& row, const Topology& topology,
                       const FitSelection& selection);
@@ -117,7 +116,7 @@ class FitRows {
   std::set<std::string> warnings_;
 };
 
-/// Somebody asked to stop.
+/// Thrown when the caller asks to stop.
 class FitStopped : public std::exception {
  public:
   const char* what() const noexcept override { return "stopped"; }

@@ -13,11 +13,11 @@
 
 namespace collsim {
 
-/// Points that one algorithm and protocol of one call answers.
+/// Points of one call that the same algorithm and protocol run.
 using FitClass = std::vector<std::size_t>;
 
-/// Of the rows that are not held out, those that a fit looks at: of each class so many sizes,
-/// spread over all that there are, the smallest and the largest among them; all where `sizes` is 0.
+/// The rows that a fit uses, none of them held out: `sizes` sizes of each class, spread from the
+/// smallest to the largest; all if `sizes` is 0.
 class FitSample {
  public:
   FitSample(const FitRows& rows, std::uint32_t sizes);
@@ -40,9 +40,8 @@ struct FitMachine {
   std::function<bool()> stop{};
 };
 
-/// Residuals of the sampled rows, log(predicted / measured). Classes are simulated again only where
-/// a constant changed that is not another protocol's, which makes the columns of a Jacobian
-/// cheaper.
+/// Residuals of the sampled rows, log(predicted / measured). Does not simulate a class again if
+/// only constants of other protocols changed, which makes the columns of a Jacobian cheaper.
 class FitResiduals {
  public:
   FitResiduals(FitMachine machine, const FitSample& sample, const FitConstants& constants);
@@ -51,7 +50,7 @@ class FitResiduals {
   /// Of the residuals.
   std::vector<double> weights() const;
 
-  /// The constants with the least Cauchy loss of all that were asked for; empty before the first.
+  /// The evaluated constants that have the least Cauchy loss; empty before the first evaluation.
   const std::vector<double>& best() const { return best_; }
 
  private:

@@ -12,7 +12,7 @@
 
 namespace collsim {
 
-/// What people must know of a calibration to trust it.
+/// Where a calibration comes from.
 struct Provenance {
   struct Recording {
     std::string file;
@@ -26,7 +26,7 @@ struct Provenance {
   std::vector<Recording> recordings;
 };
 
-/// The start file's constants with those that were fitted in their place.
+/// The start file's constants, with fitted values where there are any.
 CalibrationText with_fitted(CalibrationText start, const CalibrationFit& fit);
 
 /// A whole calibration file (docs/formats.md): constants, then where they come from. `used` scores
@@ -35,7 +35,7 @@ std::string fitted_calibration(const FitPlan& plan, const CalibrationFit& fit,
                                const Provenance& provenance, const FamilyScore& used,
                                const FamilyScore& held_out);
 
-/// Why a constant is as the start file has it; empty where it was fitted or nobody asked.
+/// Why a constant keeps the start file's value; empty if it was fitted or not asked for.
 std::string why_kept(const FittedConstant& constant);
 /// Its 95 % interval: "3.9 us to 4.06 us".
 std::string interval_of(const FittedConstant& constant);

@@ -12,10 +12,10 @@ namespace collsim {
 
 /// One constant of a calibration that can be fitted. Positive; fitted as its logarithm.
 struct Parameter {
-  std::string name;  ///< its way through the calibration file: "simple.alpha.nvlink"
+  std::string name;  ///< its path in the calibration file: "simple.alpha.nvlink"
   Quantity quantity = Quantity::time;
-  ConstantRange accepted{};   ///< by a calibration file, in the units of `in`
-  ConstantRange plausible{};  ///< of a healthy machine: a fit that leaves it was made to a sick one
+  ConstantRange accepted{};    ///< by a calibration file, in the units of `in`
+  ConstantRange plausible{};   ///< of a healthy machine; outside it, the machine was faulty
   std::string_view meaning{};  ///< in a few words
   /// Where it stands, in seconds, bytes per second or as a share.
   std::function<double&(Calibration&)> in{};
@@ -26,7 +26,7 @@ std::vector<Parameter> fit_parameters();
 
 /// A value as a calibration file says it, to 4 digits: "3.98 us", "29.4 GB/s", "75.6%".
 std::string text_of(const Parameter& parameter, double value);
-/// Where a search for a constant begins that costs nothing as it stands.
+/// The value at which a fit begins if the constant costs nothing in the start file.
 double nominal_value(const Parameter& parameter);
 
 }  // namespace collsim

@@ -12,12 +12,12 @@ namespace collsim {
 /// Fitted constants outside plausible_range_of(), each with its value and range in a sentence.
 std::vector<std::string> implausible_constants(const CalibrationFit& fit);
 
-/// Share of the links' nominal rate that a large all_reduce of NCCL's reaches with these costs: the
-/// least time of its plan on perfect links over its predicted time.
+/// The share of the links' nominal rate that a large all_reduce of NCCL reaches with these costs:
+/// the least time of its plan on perfect links over its predicted time.
 double link_share(const Topology& topology, Rank ranks, const Calibration& cost);
 
-/// What speaks against a fit: implausible_constants(), and that links come out at less than half of
-/// their rate between so many ranks. Empty where nothing does.
+/// The objections to a fit: implausible_constants(), and a link_share() below one half between so
+/// many ranks. Empty if there are none.
 std::vector<std::string> objections_to(const CalibrationFit& fit, const Topology& topology,
                                        Rank ranks, const Calibration& fitted);
 

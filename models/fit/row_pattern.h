@@ -12,7 +12,7 @@ inline constexpr std::string_view accepted_row_patterns =
     "id=forced/4/*, collective=broadcast, ranks=3, ranks=4..8, size=64M.., size=..4K, or several "
     "joined by '&'";
 
-/// Says of recorded rows whether they are meant: "id=forced/4/*", "collective=broadcast",
+/// A pattern that recorded rows match or not: "id=forced/4/*", "collective=broadcast",
 /// "ranks=3", "ranks=4..8", "size=64M..", "size=..4K". A bare pattern is one for ids. Several that
 /// must all match are joined by "&": "forced/*&ranks=4".
 class RowPattern {
