@@ -4,10 +4,16 @@
 
 namespace collsim {
 
-void use_frozen_data() { setenv("COLLSIM_DATA", COLLSIM_SOURCE_DIR "/tests/data/frozen", 1); }
+void use_frozen_data() {
+  setenv("COLLSIM_DATA", COLLSIM_SOURCE_DIR "/tests/data/frozen", 1);
+}
 
-ShippedData::ShippedData() { setenv("COLLSIM_DATA", COLLSIM_SOURCE_DIR, 1); }
+ShippedData::ShippedData() {
+  setenv("COLLSIM_DATA", COLLSIM_SOURCE_DIR, 1);
+}
 
-ShippedData::~ShippedData() { use_frozen_data(); }
+ShippedData::~ShippedData() {
+  use_frozen_data();
+}
 
 }  // namespace collsim

@@ -16,7 +16,8 @@ const std::string source = COLLSIM_SOURCE_DIR;
 // rewrites the page.
 TEST(AccuracyPage, of_a_few_recordings_is_as_before) {
   const TextFile page = read_text_file(source + "/tests/golden/accuracy-page.md", "a page");
-  std::string command = "COLLSIM_DATA='" + source + "/tests/data/frozen' COLLSIM_COMMAND=" COLLSIM_COMMAND " '";
+  std::string command =
+      "COLLSIM_DATA='" + source + "/tests/data/frozen' COLLSIM_COMMAND=" COLLSIM_COMMAND " '";
   command += source;
   command +=
       "/tools/update-accuracy' recordings/published/h100x2-gpu01-ring-nvlink-allreduce.yaml "
