@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "models/machine/resource_load.h"
@@ -98,7 +99,7 @@ class Refinement {
   static Colour colour_of_program(const Schedule& schedule, Rank rank, std::uint32_t lane,
                                   const std::vector<std::int64_t>& bytes) {
     Colour colour = 0;
-    const Primitive* last = nullptr;
+    std::optional<Primitive> last;
     std::int64_t last_bytes = 0;
     std::uint64_t run = 0;
     for (const Primitive& primitive : schedule.program(rank, lane)) {
@@ -106,10 +107,10 @@ class Refinement {
       for (std::uint32_t i = 0; i < primitive.chunk_count; ++i) {
         own += bytes[primitive.first_chunk + i];
       }
-      const bool again = last != nullptr && own == last_bytes && primitive.kind == last->kind &&
+      const bool again = last && own == last_bytes && primitive.kind == last->kind &&
                          primitive.receive_group == last->receive_group &&
                          primitive.send_group == last->send_group;
-      last = &primitive;
+      last = primitive;
       last_bytes = own;
       ++run;
       if (again) continue;

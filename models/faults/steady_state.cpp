@@ -3,15 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <map>
-#include <span>
 #include <utility>
 #include <vector>
 
 #include "sim/base/parallel.h"
 #include "sim/execution/worker.h"
 #include "sim/fabric/native_fabric.h"
-#include "sim/plan/schedule_writer.h"
 
 namespace collsim {
 
@@ -24,33 +21,18 @@ constexpr std::uint32_t shortest_run = 128;
 /// What the first few probes keep of a run.
 constexpr std::uint32_t handy_run = 64;
 
-bool alike(const Primitive& a, const Primitive& b) {
-  return a.kind == b.kind && a.receive_group == b.receive_group && a.send_group == b.send_group;
-}
-
-/// Calls visit(begin, length) for every run of equal primitives of a program.
-template <typename Visit>
-void for_each_run(std::span<const Primitive> program, const Visit& visit) {
-  std::size_t begin = 0;
-  for (std::size_t i = 1; i <= program.size(); ++i) {
-    if (i < program.size() && alike(program[i], program[begin])) continue;
-    visit(begin, i - begin);
-    begin = i;
-  }
-}
-
 /// Messages of one loop, and those in runs of `run` primitives.
 struct Sends {
   std::uint64_t all = 0;
   std::uint64_t in_runs = 0;
 };
 
-Sends sends_of(const Schedule& schedule, std::size_t run) {
+Sends sends_of(const Schedule& schedule, std::uint32_t run) {
   Sends found;
-  for_each_program(schedule, [&](Rank, std::uint32_t, std::span<const Primitive> program) {
-    for_each_run(program, [&](std::size_t begin, std::size_t length) {
-      if (!sends(program[begin].kind)) return;
-      const std::uint64_t messages = length * schedule.peers(program[begin].send_group).size();
+  for_each_program(schedule, [&](Rank, std::uint32_t, const Program& program) {
+    for_each_stretch(program, [&](const Primitive& first, std::uint32_t length) {
+      if (!sends(first.kind)) return;
+      const std::uint64_t messages = length * schedule.peers(first.send_group).size();
       found.all += messages;
       if (length == run) found.in_runs += messages;
     });
@@ -60,55 +42,22 @@ Sends sends_of(const Schedule& schedule, std::size_t run) {
 
 /// The length of the long runs, where all long runs are as long; else 0.
 std::uint32_t length_of_runs(const Plan& plan) {
-  std::size_t longest = 0;
+  std::uint32_t longest = 0;
   bool uniform = true;
   for (const Schedule& schedule : plan.schedules) {
-    for_each_program(schedule, [&](Rank, std::uint32_t, std::span<const Primitive> program) {
-      for_each_run(program, [&](std::size_t, std::size_t length) {
+    for_each_program(schedule, [&](Rank, std::uint32_t, const Program& program) {
+      for_each_stretch(program, [&](const Primitive&, std::uint32_t length) {
         if (length < shortest_run) return;
         if (longest == 0) longest = length;
         uniform = uniform && length == longest;
       });
     });
   }
-  return uniform ? static_cast<std::uint32_t>(longest) : 0;
-}
-
-/// The same connections in the same order, without programs.
-ScheduleWriter writer_like(const Schedule& schedule) {
-  ScheduleWriter writer(schedule.ranks(), schedule.lanes(), schedule.chunks(),
-                        {schedule.agents().begin(), schedule.agents().end()});
-  for (const Connection& connection : schedule.connections()) writer.group(connection);
-  writer.phase("shortened");
-  return writer;
+  return uniform ? longest : 0;
 }
 
 /// With `keep` primitives of every run of `run`.
-Schedule with_short_runs(const Schedule& schedule, std::size_t run, std::size_t keep) {
-  ScheduleWriter writer = writer_like(schedule);
-  std::map<PeerGroupId, PeerGroupId> groups;  // this schedule's, and the writer's
-  const auto group_of = [&](PeerGroupId old) {
-    const auto [entry, added] = groups.try_emplace(old);
-    if (!added) return entry->second;
-    std::vector<Connection> members;
-    for (const ConnectionId id : schedule.peers(old)) {
-      members.push_back(schedule.connections()[id]);
-    }
-    return entry->second = writer.group(members);
-  };
-  for_each_program(
-      schedule, [&](Rank rank, std::uint32_t lane, std::span<const Primitive> program) {
-        for_each_run(program, [&](std::size_t begin, std::size_t length) {
-          for (const Primitive& primitive : program.subspan(begin, length == run ? keep : length)) {
-            writer.append(rank, lane, primitive.kind, primitive.chunks(),
-                          group_of(primitive.receive_group), group_of(primitive.send_group));
-          }
-        });
-      });
-  return std::move(writer).build();
-}
-
-Plan with_short_runs(const Plan& plan, std::size_t run, std::size_t keep) {
+Plan with_short_runs(const Plan& plan, std::uint32_t run, std::uint32_t keep) {
   Plan shorter;
   shorter.collective = plan.collective;
   shorter.algorithm = plan.algorithm;
@@ -118,19 +67,19 @@ Plan with_short_runs(const Plan& plan, std::size_t run, std::size_t keep) {
   shorter.min_credits = plan.min_credits;
   shorter.schedule_of_channel = plan.schedule_of_channel;
   for (const Schedule& schedule : plan.schedules) {
-    shorter.schedules.push_back(with_short_runs(schedule, run, keep));
+    shorter.schedules.push_back(schedule.with_short_stretches(run, keep));
   }
   return shorter;
 }
 
 /// Whether every connection of the schedule has as many sends as receives in runs of that length.
-bool cuts_evenly(const Schedule& schedule, std::size_t run) {
+bool cuts_evenly(const Schedule& schedule, std::uint32_t run) {
   std::vector<std::int64_t> balance(schedule.connections().size());
-  for_each_program(schedule, [&](Rank, std::uint32_t, std::span<const Primitive> program) {
-    for_each_run(program, [&](std::size_t begin, std::size_t length) {
+  for_each_program(schedule, [&](Rank, std::uint32_t, const Program& program) {
+    for_each_stretch(program, [&](const Primitive& first, std::uint32_t length) {
       if (length != run) return;
-      for (const ConnectionId id : schedule.peers(program[begin].send_group)) ++balance[id];
-      for (const ConnectionId id : schedule.peers(program[begin].receive_group)) --balance[id];
+      for (const ConnectionId id : schedule.peers(first.send_group)) ++balance[id];
+      for (const ConnectionId id : schedule.peers(first.receive_group)) --balance[id];
     });
   });
   return std::all_of(balance.begin(), balance.end(), [](std::int64_t left) { return left == 0; });

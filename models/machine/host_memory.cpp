@@ -89,10 +89,11 @@ SentChunks sent_chunks(const Schedule& schedule, Rank rank) {
   for (std::uint32_t lane = 0; lane < schedule.lanes(); ++lane) {
     double only_sent = 0;
     double only_received = 0;
-    for (const Primitive& primitive : schedule.program(rank, lane)) {
-      if (sends(primitive.kind)) sent.all += primitive.chunk_count;
-      if (!receives(primitive.kind)) only_sent += primitive.chunk_count;
-      if (!sends(primitive.kind)) only_received += primitive.chunk_count;
+    for (const Run& run : schedule.program(rank, lane).runs()) {
+      const double chunks = static_cast<double>(run.repeats) * run.first.chunk_count;
+      if (sends(run.first.kind)) sent.all += chunks;
+      if (!receives(run.first.kind)) only_sent += chunks;
+      if (!sends(run.first.kind)) only_received += chunks;
     }
     sent.in_turn += std::min(only_sent, only_received);
   }

@@ -134,8 +134,8 @@ std::set<ConnectionId> joint_connections(const Schedule& schedule, Rank agent,
                                          PeerGroupId (*group_of)(const Primitive& primitive)) {
   std::set<ConnectionId> joint;
   for (std::uint32_t lane = 0; lane < schedule.lanes(); ++lane) {
-    for (const Primitive& primitive : schedule.program(agent, lane)) {
-      const auto group = schedule.peers(group_of(primitive));
+    for (const Run& run : schedule.program(agent, lane).runs()) {
+      const auto group = schedule.peers(group_of(run.first));
       if (group.size() > 1) joint.insert(group.begin(), group.end());
     }
   }

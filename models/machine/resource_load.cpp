@@ -24,6 +24,18 @@ std::vector<double> chunk_bytes(const Schedule& schedule, const Binding& binding
   return bytes;
 }
 
+/// Bytes of all chunks of a run.
+double bytes_of_run(const Run& run, const std::vector<double>& of_chunk) {
+  double bytes = 0;
+  for (std::uint32_t i = 0; i < run.repeats; ++i) {
+    const Primitive primitive = run.at(i, static_cast<std::uint32_t>(of_chunk.size()));
+    for (std::uint32_t chunk = 0; chunk < primitive.chunk_count; ++chunk) {
+      bytes += of_chunk[primitive.first_chunk + chunk];
+    }
+  }
+  return bytes;
+}
+
 /// What the call puts on one channel.
 struct ChannelLoad {
   std::vector<double> connections;  ///< bytes of data
@@ -35,12 +47,10 @@ ChannelLoad channel_load(const Schedule& schedule, const Binding& binding, std::
   const std::vector<double> of_chunk = chunk_bytes(schedule, binding, channel);
   ChannelLoad load{std::vector<double>(schedule.connections().size()),
                    std::vector<Seconds>(schedule.ranks())};
-  for_each_program(schedule, [&](Rank rank, std::uint32_t, std::span<const Primitive> program) {
-    for (const Primitive& primitive : program) {
-      double moved = 0;
-      for (std::uint32_t i = 0; i < primitive.chunk_count; ++i) {
-        moved += of_chunk[primitive.first_chunk + i];
-      }
+  for_each_program(schedule, [&](Rank rank, std::uint32_t, const Program& program) {
+    for (const Run& run : program.runs()) {
+      const Primitive& primitive = run.first;
+      const double moved = bytes_of_run(run, of_chunk);
       if (rank < schedule.ranks()) {
         const BytesPerSecond rate = cost.rate_of(operations_of(schedule, primitive));
         load.busy[rank] += Seconds{cost.wire_factor * moved / rate.value};

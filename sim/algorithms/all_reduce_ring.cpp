@@ -2,26 +2,24 @@
 
 namespace collsim {
 
-// Step s: what a rank received in step s - 1 it adds to and sends on. Chunks go round from the rank
-// after the one that they end at.
+// What a rank received in one step, the chunk before that which it sent, it adds to and sends on in
+// the next. Chunks go round from the rank after the one that they end at.
 void ring_reduce_scatter(Group& group) {
   const Rank n = group.size();
-  for (Rank s = 0; s + 1 < n; ++s) {
-    group.step();
+  const std::uint32_t one_back = n - 1;
+  group.repeat(n - 1, one_back, n, [&] {
     for (Rank rank = 0; rank < n; ++rank) {
-      group.reduce(rank, ring_next(rank, n), {ring_back(rank, s + 1, n), 1});
+      group.reduce(rank, ring_next(rank, n), {ring_prev(rank, n), 1});
     }
-  }
+  });
 }
 
 void ring_all_gather(Group& group) {
   const Rank n = group.size();
-  for (Rank s = 0; s + 1 < n; ++s) {
-    group.step();
-    for (Rank rank = 0; rank < n; ++rank) {
-      group.copy(rank, ring_next(rank, n), {ring_back(rank, s, n), 1});
-    }
-  }
+  const std::uint32_t one_back = n - 1;
+  group.repeat(n - 1, one_back, n, [&] {
+    for (Rank rank = 0; rank < n; ++rank) group.copy(rank, ring_next(rank, n), {rank, 1});
+  });
 }
 
 namespace {

@@ -24,12 +24,19 @@ class RingProgram {
   Rank back(Rank distance) const { return ring_back(position_, distance, size()); }
   Rank rank_back(Rank distance) const { return ring_[back(distance)]; }
 
-  void append(PrimitiveKind kind, std::uint32_t chunk) {
-    writer_->append(rank(), 0, kind, {chunk, 1}, receives(kind) ? from_ : 0, sends(kind) ? to_ : 0);
+  void append(PrimitiveKind kind, std::uint32_t chunk) { append(kind, chunk, {}); }
+  /// The same for so many chunks, one after the other, each the one before the last.
+  void append_back(PrimitiveKind kind, std::uint32_t chunk, std::uint32_t count) {
+    if (count > 0) append(kind, chunk, {count, size() - 1});
   }
   void phase(std::string_view name) { writer_->phase(name); }
 
  private:
+  void append(PrimitiveKind kind, std::uint32_t chunk, const ScheduleWriter::Repeats& repeats) {
+    writer_->append(rank(), 0, kind, {chunk, 1}, receives(kind) ? from_ : 0, sends(kind) ? to_ : 0,
+                    repeats);
+  }
+
   ScheduleWriter* writer_;
   std::span<const Rank> ring_;
   Rank position_;
@@ -42,10 +49,10 @@ void all_reduce(RingProgram& program) {
   const Rank n = program.size();
   program.phase("reduce-scatter");
   program.append(PrimitiveKind::send, program.back(1));
-  for (Rank s = 2; s < n; ++s) program.append(PrimitiveKind::recv_reduce_send, program.back(s));
+  program.append_back(PrimitiveKind::recv_reduce_send, program.back(2), n - 2);
   program.phase("all-gather");
   program.append(PrimitiveKind::recv_reduce_copy_send, program.back(0));
-  for (Rank s = 1; s + 1 < n; ++s) program.append(PrimitiveKind::recv_copy_send, program.back(s));
+  program.append_back(PrimitiveKind::recv_copy_send, program.back(1), n - 2);
   program.append(PrimitiveKind::recv, program.back(n - 1));
 }
 
@@ -110,10 +117,6 @@ Schedule nccl_ring_schedule(Collective collective, std::span<const Rank> ring, R
   const auto ranks = static_cast<Rank>(ring.size());
   ScheduleWriter writer(ranks, 1, is_cut_by_rank(collective) ? ranks : 1);
   for (Rank position = 0; ranks > 1 && position < ranks; ++position) {
-    if (is_cut_by_rank(collective)) {
-      const std::size_t turns = collective == Collective::all_reduce ? 2 : 1;
-      writer.reserve(ring[position], 0, turns * ranks);
-    }
     RingProgram program(writer, ring, position);
     switch (collective) {
       case Collective::all_reduce:

@@ -23,9 +23,9 @@ std::uint32_t lanes_in_use(const Schedule& schedule, Rank rank) {
 std::uint32_t sending_lanes(const Schedule& schedule, Rank rank) {
   std::uint32_t lanes = 0;
   for (std::uint32_t lane = 0; lane < schedule.lanes(); ++lane) {
-    const auto program = schedule.program(rank, lane);
-    if (std::any_of(program.begin(), program.end(),
-                    [](const Primitive& primitive) { return sends(primitive.kind); })) {
+    const auto runs = schedule.program(rank, lane).runs();
+    if (std::any_of(runs.begin(), runs.end(),
+                    [](const Run& run) { return sends(run.first.kind); })) {
       ++lanes;
     }
   }
@@ -188,7 +188,7 @@ void LayoutBuilder::add_workers(std::uint32_t channel, const std::vector<LinkKin
     const bool two_ways = worker.shared < unlimited && lanes == 2 && !exchanges;
     const auto first = static_cast<WorkerId>(layout_.workers.size());
     for (std::uint32_t lane = 0; lane < schedule.lanes(); ++lane) {
-      worker.program = schedule.program(rank, lane);
+      worker.begin_program(schedule.program(rank, lane));
       if (worker.program.empty()) continue;
       worker.lane = lane;
       if (two_ways) worker.other_lane = layout_.workers.size() > first ? first : first + 1;
@@ -234,14 +234,14 @@ void LayoutBuilder::give_warps(Worker& worker, std::uint32_t warps) const {
 
 void LayoutBuilder::add_worker(Worker worker) {
   const auto id = static_cast<WorkerId>(layout_.workers.size());
-  for (const Primitive& primitive : worker.program) {
+  for_each_stretch(worker.program, [&](const Primitive& primitive, std::uint32_t) {
     for (const ConnectionId peer : worker.peers(primitive.receive_group)) {
       layout_.fifos[worker.first_fifo + peer].receiver = id;
     }
     for (const ConnectionId peer : worker.peers(primitive.send_group)) {
       layout_.fifos[worker.first_fifo + peer].sender = id;
     }
-  }
+  });
   begin_slice(worker, execution_.binding);
   layout_.workers.push_back(worker);
   layout_.launches[worker.rank].workers.push_back(id);

@@ -1,7 +1,6 @@
 #include "sim/execution/thread_block_cost.h"
 
 #include <algorithm>
-#include <span>
 
 #include "sim/cost/warps.h"
 
@@ -24,17 +23,19 @@ struct LaneLoad {
   double seconds = 0;
 };
 
-LaneLoad load_of(const Schedule& schedule, std::span<const Primitive> program,
-                 const ProtocolCost& cost, const BlockSetting& setting, bool sent) {
+LaneLoad load_of(const Schedule& schedule, const Program& program, const ProtocolCost& cost,
+                 const BlockSetting& setting, bool sent) {
   double chunks = 0;
   LaneLoad load;
-  for (const Primitive& primitive : program) {
+  for (const Run& run : program.runs()) {
+    const Primitive& primitive = run.first;
     if (sends(primitive.kind) != sent) continue;
     const Operations operations = operations_of(schedule, primitive);
     const BytesPerSecond rate = busy_rate_of(cost, operations, setting);
-    chunks += primitive.chunk_count;
-    load.flows += primitive.chunk_count * (sent ? operations.send : 1);
-    load.seconds += primitive.chunk_count / rate.value;
+    const double moved = static_cast<double>(run.repeats) * primitive.chunk_count;
+    chunks += moved;
+    load.flows += moved * (sent ? operations.send : 1);
+    load.seconds += moved / rate.value;
   }
   return chunks > 0 ? LaneLoad{load.flows / chunks, load.seconds / chunks} : LaneLoad{};
 }

@@ -48,8 +48,9 @@ bool advance(Worker& worker, const Binding& binding) {
   bool over = false;
   if (++worker.slice == binding.chunking().slices) {
     worker.slice = 0;
-    if (++worker.primitive == worker.program.size()) {
-      worker.primitive = 0;
+    ++worker.primitive;
+    if ((++worker.at).at_end()) {
+      worker.begin_program(worker.program);
       over = ++worker.loop == worker.loops;
       if (over) worker.loop = 0;
     }

@@ -17,7 +17,8 @@ struct Worker {
   enum class State : std::uint8_t { waiting, preparing, busy, finished };
   static constexpr Seconds never{-1};
 
-  std::span<const Primitive> program;
+  Program program;
+  Program::Iterator at;  ///< in it
   const Schedule* schedule = nullptr;
   const ProtocolCost* cost = nullptr;
   FifoId first_fifo = 0;  ///< of its channel
@@ -28,7 +29,7 @@ struct Worker {
   std::uint32_t lane = 0;
   std::uint32_t loops = 0;
   std::uint32_t loop = 0;
-  std::uint32_t primitive = 0;
+  std::uint32_t primitive = 0;  ///< number of the one that it is at
   std::uint32_t slice = 0;
   std::uint32_t piece = 0;       ///< of the slice
   std::uint32_t pieces = 1;      ///< that the slice has
@@ -50,8 +51,14 @@ struct Worker {
   State state = State::finished;  ///< until its rank launches it
   RecordId record = no_record;
 
-  /// What it is at.
-  const Primitive& current() const { return program[primitive]; }
+  /// From now on it runs this program, from the first primitive.
+  void begin_program(const Program& whole) {
+    program = whole;
+    at = whole.begin();
+    primitive = 0;
+  }
+  /// What it is at; holds until it goes on.
+  const Primitive& current() const { return *at; }
   std::span<const ConnectionId> peers(PeerGroupId group) const { return schedule->peers(group); }
   /// Whether what its slices cost keeps the other lane waiting.
   bool lanes_serialize() const { return other_lane != no_worker; }

@@ -36,7 +36,7 @@ ConnectionEnds find_ends(const Schedule& schedule, ViolationLog& log) {
   ends.sender.assign(schedule.connections().size(), nobody);
   ends.receiver = ends.sender;
   std::uint32_t number = 0;
-  for_each_program(schedule, [&](Rank, std::uint32_t, std::span<const Primitive> program) {
+  for_each_program(schedule, [&](Rank, std::uint32_t, const Program& program) {
     for (const Primitive& primitive : program) {
       for (const ConnectionId id : schedule.peers(primitive.send_group)) {
         note_end(ends.sender, id, number, schedule, log);
@@ -53,7 +53,7 @@ ConnectionEnds find_ends(const Schedule& schedule, ViolationLog& log) {
 // Which chunks a schedule moves.
 std::vector<bool> carried_chunks(const Schedule& schedule) {
   std::vector<bool> carried(schedule.chunks());
-  for_each_program(schedule, [&](Rank, std::uint32_t, std::span<const Primitive> program) {
+  for_each_program(schedule, [&](Rank, std::uint32_t, const Program& program) {
     for (const Primitive& primitive : program) {
       const auto begin = carried.begin() + primitive.first_chunk;
       std::fill(begin, begin + primitive.chunk_count, true);
@@ -93,8 +93,8 @@ bool forwards_partial_sums(const Plan& plan) {
   for (const Schedule& schedule : plan.schedules) {
     for (Rank rank = 0; rank < schedule.participants(); ++rank) {
       for (std::uint32_t lane = 0; lane < schedule.lanes(); ++lane) {
-        for (const Primitive& primitive : schedule.program(rank, lane)) {
-          if (receives(primitive.kind) && !stores(primitive.kind)) return true;
+        for (const Run& run : schedule.program(rank, lane).runs()) {
+          if (receives(run.first.kind) && !stores(run.first.kind)) return true;
         }
       }
     }

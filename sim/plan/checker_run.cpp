@@ -34,6 +34,9 @@ CheckerRun::CheckerRun(const Plan& plan, const Schedule& schedule, const Connect
       needed_(schedule.connections().size()),
       held_(std::size_t{schedule.participants()} * loops * schedule.chunks() * schedule.ranks()) {
   assert(schedule.chunks() % blocks(plan.collective, schedule.ranks()) == 0);
+  for (std::uint32_t program = 0; program < progress_.size(); ++program) {
+    progress_[program].primitive = primitives(program).begin();
+  }
   for (Rank rank = 0; rank < schedule.ranks(); ++rank) {
     for (std::uint32_t chunk = 0; chunk < schedule.chunks(); ++chunk) {
       const Holding own =
@@ -112,8 +115,10 @@ void CheckerRun::advance(std::uint32_t program) {
 void CheckerRun::finish_primitive(std::uint32_t program) {
   Progress& progress = progress_[program];
   progress.received = false;
-  if (++progress.position < primitives(program).size()) return;
+  ++progress.position;
+  if (!(++progress.primitive).at_end()) return;
   progress.position = 0;
+  progress.primitive = primitives(program).begin();
   ++progress.loop;
 }
 

@@ -67,18 +67,18 @@ class CheckerRun {
   struct Progress {
     std::uint32_t loop = 0;
     std::uint32_t position = 0;
+    Program::Iterator primitive;  // at that position
     bool received = false;
     bool queued = false;         // is in runnable_
     std::vector<Count> partial;  // what it has received and does not store, with its own part
   };
 
   Rank rank_of(std::uint32_t program) const { return program / schedule_.lanes(); }  // or agent
-  std::span<const Primitive> primitives(std::uint32_t program) const {
+  Program primitives(std::uint32_t program) const {
     return schedule_.program(rank_of(program), program % schedule_.lanes());
   }
-  const Primitive& current(std::uint32_t program) const {
-    return primitives(program)[progress_[program].position];
-  }
+  /// Holds until the program goes on.
+  const Primitive& current(std::uint32_t program) const { return *progress_[program].primitive; }
   bool finished(std::uint32_t program) const {
     return progress_[program].loop == loops_ || primitives(program).empty();
   }

@@ -8,54 +8,11 @@
 #include <vector>
 
 #include "sim/plan/collective.h"
+#include "sim/plan/primitive.h"
+#include "sim/plan/program.h"
 #include "sim/topologies/topology.h"
 
 namespace collsim {
-
-/// `count` consecutive chunks from `first`. A collective's buffer is cut into Schedule::chunks()
-/// chunks; how many bytes each has is bound late, by Binding.
-struct ChunkRange {
-  std::uint32_t first = 0;
-  std::uint32_t count = 1;
-  constexpr bool operator==(const ChunkRange&) const = default;
-};
-
-/// What one primitive does, in NCCL's words: receive, reduce with the own buffer, copy into the own
-/// buffer, send on, in this order. `recv_send` leaves the own buffer out: it adds up what came,
-/// which may be one message, and sends that on.
-enum class PrimitiveKind : std::uint8_t {
-  send,
-  copy_send,
-  recv,
-  recv_copy_send,
-  recv_reduce_send,
-  recv_reduce_copy,
-  recv_reduce_copy_send,
-  recv_send,
-};
-
-constexpr bool receives(PrimitiveKind kind) {
-  return kind != PrimitiveKind::send && kind != PrimitiveKind::copy_send;
-}
-constexpr bool sends(PrimitiveKind kind) {
-  return kind != PrimitiveKind::recv && kind != PrimitiveKind::recv_reduce_copy;
-}
-/// Whether what comes is added up. Of a `recv_send` it need not be more than one message.
-constexpr bool reduces(PrimitiveKind kind) {
-  return kind == PrimitiveKind::recv_reduce_send || kind == PrimitiveKind::recv_reduce_copy ||
-         kind == PrimitiveKind::recv_reduce_copy_send || kind == PrimitiveKind::recv_send;
-}
-/// Whether it reads the rank's own buffer.
-constexpr bool reads_own(PrimitiveKind kind) {
-  return kind == PrimitiveKind::send || kind == PrimitiveKind::copy_send ||
-         (reduces(kind) && kind != PrimitiveKind::recv_send);
-}
-/// Whether the result stays in the own buffer (a bare `recv` stores what came).
-constexpr bool stores(PrimitiveKind kind) {
-  return kind != PrimitiveKind::send && kind != PrimitiveKind::recv_reduce_send &&
-         kind != PrimitiveKind::recv_send;
-}
-std::string_view to_string(PrimitiveKind kind);
 
 /// A switch that takes part: it adds up what ranks send it and copies a message to many. Its
 /// programs are made of `recv_send` alone, since it has nothing to contribute and keeps no result.
@@ -74,26 +31,6 @@ struct Connection {
   constexpr bool operator==(const Connection&) const = default;
 };
 using ConnectionId = std::uint32_t;
-/// A list of connections that one primitive uses together (a tree's children); 0 is the empty one.
-using PeerGroupId = std::uint32_t;
-using PhaseId = std::uint8_t;
-
-/// One instruction of a rank's program: wait for one message on every connection of
-/// `receive_group`, combine, send one message on every connection of `send_group`. A primitive that
-/// stores its result gives the received messages' credits back before it sends; one that does not,
-/// after. `phase` is that of its sends, if it has any, else that of its receives. 16 bytes, since a
-/// 1,024-rank ring has two million of them.
-struct Primitive {
-  std::uint32_t first_chunk = 0;
-  std::uint32_t chunk_count = 1;
-  std::uint32_t receive_group : 24 = 0;
-  PrimitiveKind kind : 8 = PrimitiveKind::send;
-  std::uint32_t send_group : 24 = 0;
-  std::uint32_t phase : 8 = 0;
-
-  constexpr ChunkRange chunks() const { return {first_chunk, chunk_count}; }
-};
-static_assert(sizeof(Primitive) == 16);
 
 /// The programs of all participants on one channel. A rank runs one program per lane, concurrently
 /// (NCCL's tree reduces up and broadcasts down at the same time); a program runs strictly in order.
@@ -109,8 +46,8 @@ class Schedule {
   std::uint32_t lanes() const { return lanes_; }
   /// Chunks of one loop. Every chunk of a loop has the same size but for remainders.
   std::uint32_t chunks() const { return chunks_; }
-  std::span<const Primitive> program(Rank participant, std::uint32_t lane) const {
-    return programs_[participant * lanes_ + lane];
+  Program program(Rank participant, std::uint32_t lane) const {
+    return {programs_[participant * lanes_ + lane], chunks_};
   }
   std::span<const Connection> connections() const { return connections_; }
   std::span<const ConnectionId> peers(PeerGroupId group) const {
@@ -120,7 +57,10 @@ class Schedule {
   std::string_view phase_name(PhaseId phase) const { return phases_[phase]; }
   /// A copy in which that one program is another; its primitives name groups of this schedule.
   Schedule with_program(Rank participant, std::uint32_t lane,
-                        std::vector<Primitive> primitives) const;
+                        const std::vector<Primitive>& primitives) const;
+  /// A copy that keeps the first `kept` primitives of every stretch of `length` (see
+  /// for_each_stretch()), and all of every other.
+  Schedule with_short_stretches(std::uint32_t length, std::uint32_t kept) const;
 
  private:
   friend class ScheduleBuilder;
@@ -129,7 +69,7 @@ class Schedule {
   std::vector<SwitchAgent> agents_;
   std::uint32_t lanes_ = 1;
   std::uint32_t chunks_ = 1;
-  std::vector<std::vector<Primitive>> programs_;  // [participant * lanes + lane]
+  std::vector<RunList> programs_;  // [participant * lanes + lane]
   std::vector<Connection> connections_;
   std::vector<ConnectionId> group_members_;
   std::vector<std::uint32_t> group_begin_;  // groups + 1; group 0 is empty

@@ -47,22 +47,49 @@ void ScheduleBuilder::TransfersByRank::append(Rank rank, std::uint32_t transfer)
   last_[rank] = transfer;
 }
 
-Primitive& ScheduleBuilder::Program::append(ChunkRange chunks) {
-  if (back_size == back.size()) empty_back();
-  Primitive& primitive = back.at(back_size++);
-  primitive = {};
+Primitive& ScheduleBuilder::ProgramEnd::append(ChunkRange chunks) {
+  Primitive& primitive = back.emplace_back();
   primitive.first_chunk = chunks.first;
   primitive.chunk_count = chunks.count;
   return primitive;
 }
 
-void ScheduleBuilder::Program::empty_back() {
-  front.insert(front.end(), back.begin(), back.begin() + back_size);
-  back_size = 0;
+/// What the receiving steps before the last have left can no more be changed.
+void ScheduleBuilder::ProgramEnd::open(std::uint32_t step, std::uint32_t chunks) {
+  const auto last = back.begin() + open_begin;
+  for (auto each = back.begin(); each != last; ++each) front.append(*each, chunks);
+  back.erase(back.begin(), last);
+  open_begin = static_cast<std::uint32_t>(back.size());
+  open_step = step;
+}
+
+/// As if the last step had come so many times more: each leaves what it has left, turned.
+void ScheduleBuilder::ProgramEnd::repeat(std::uint32_t times, const ChunkTurn& turn,
+                                         std::uint32_t chunks) {
+  const auto turned = [&](const Primitive& primitive, std::uint32_t turns) {
+    Primitive later = primitive;
+    later.first_chunk = turn.turned(primitive.chunks(), turns).first;
+    return later;
+  };
+  const bool turns_all = turn.first == 0 && turn.of * turn.width == chunks;
+  if (open_begin == 1 && turns_all) {
+    front.append(Run{back.front(), times, turn.by * turn.width % chunks}, chunks);
+  } else {
+    for (std::uint32_t i = 0; i < times; ++i) {
+      for (std::uint32_t k = 0; k < open_begin; ++k) front.append(turned(back[k], i), chunks);
+    }
+  }
+  for (Primitive& primitive : back) primitive = turned(primitive, times);
+  open_step += times;
+}
+
+void ScheduleBuilder::ProgramEnd::close(std::uint32_t chunks) {
+  for (const Primitive& primitive : back) front.append(primitive, chunks);
+  back.clear();
 }
 
 ScheduleBuilder::ScheduleBuilder(Rank ranks, std::uint32_t chunks)
-    : by_rank_(ranks), programs_(1, std::vector<Program>(ranks)), recent_(ranks, end_of_list) {
+    : by_rank_(ranks), programs_(1, std::vector<ProgramEnd>(ranks)), recent_(ranks, end_of_list) {
   assert(ranks > 0 && ranks < (1U << 28) && chunks > 0);
   schedule_.ranks_ = ranks;
   schedule_.chunks_ = chunks;
@@ -100,9 +127,50 @@ void ScheduleBuilder::copy(Rank from, Rank to, ChunkRange chunks) {
 
 void ScheduleBuilder::add(Rank from, Rank to, ChunkRange chunks, bool reduce) {
   assert(from < schedule_.ranks_ && to < schedule_.ranks_ && from != to);
+  if (turns_ > 0) chunks = turn_.turned(chunks, turns_);
   assert(chunks.count > 0 && chunks.first + chunks.count <= schedule_.chunks_);
   if (schedule_.phases_.empty()) phase("");
   transfers_.push_back({from, to, chunks, connection(from, to), lane_, phase_, reduce});
+}
+
+// Two steps show what every further one does: sends meet the receives of the step before, on
+// connections that the step before has used.
+void ScheduleBuilder::repeat(std::uint32_t times, const ChunkTurn& turn,
+                             const std::function<void()>& transfers) {
+  assert(turns_ == 0 && "repeated steps within repeated steps");
+  turn_ = turn;
+  for (std::uint32_t i = 0; i < times; ++i) {
+    const bool alike = i == 2 && producer_.empty() && every_sender_receives();
+    step();
+    if (alike && i + 1 < times) {
+      repeat_last_step(times - 1 - i, turn);
+      i = times - 1;
+    }
+    turns_ = i;
+    transfers();
+  }
+  turns_ = 0;
+}
+
+bool ScheduleBuilder::every_sender_receives() {
+  by_rank_.clear();
+  for (std::uint32_t i = 0; i < transfers_.size(); ++i) by_rank_.append(transfers_[i].to, i);
+  return std::all_of(transfers_.begin(), transfers_.end(),
+                     [&](const Transfer& transfer) { return by_rank_.has(transfer.from); });
+}
+
+/// Its receivers, who are its senders too, stand in by_rank_ still.
+void ScheduleBuilder::repeat_last_step(std::uint32_t times, const ChunkTurn& turn) {
+  for (const Rank rank : by_rank_.ranks()) {
+    ProgramEnd& program = programs_.front()[rank];
+    for (const Primitive& received : program.open_receives()) {
+      for (const ConnectionId id : schedule_.peers(received.receive_group)) {
+        uses_[id].last_send_step = step_ - 1 + times;
+      }
+    }
+    program.repeat(times, turn, schedule_.chunks_);
+  }
+  step_ += times;
 }
 
 ConnectionId ScheduleBuilder::connection(Rank from, Rank to) {
@@ -152,10 +220,12 @@ void ScheduleBuilder::lower_sends(Rank rank) {
 void ScheduleBuilder::track_producers() {
   producer_.assign(std::size_t{schedule_.ranks_} * schedule_.chunks_, no_lane);
   for (Rank rank = 0; rank < schedule_.ranks_; ++rank) {
-    Program& program = programs_.front()[rank];
-    for (std::uint32_t i = 0; i < program.size(); ++i) {
-      if (receives(program.at(i).kind)) set_producer(rank, program.at(i).chunks(), 0);
-    }
+    const ProgramEnd& end = programs_.front()[rank];
+    const auto note = [&](const Primitive& primitive) {
+      if (receives(primitive.kind)) set_producer(rank, primitive.chunks(), 0);
+    };
+    for (const Primitive& primitive : Program(end.front, schedule_.chunks_)) note(primitive);
+    for (const Primitive& primitive : end.back) note(primitive);
   }
 }
 
@@ -179,7 +249,7 @@ std::uint8_t ScheduleBuilder::lane_of_send(const Transfer& transfer) const {
 }
 
 void ScheduleBuilder::place_send(Rank rank, std::uint8_t lane, const Transfer& transfer) {
-  Program& program = programs_[lane][rank];
+  ProgramEnd& program = programs_[lane][rank];
   Primitive* primitive = find_receive_to_fuse(program, transfer.chunks);
   if (primitive != nullptr) {
     primitive->kind = with_send(primitive->kind);
@@ -191,12 +261,12 @@ void ScheduleBuilder::place_send(Rank rank, std::uint8_t lane, const Transfer& t
   mark_sent(lane);
 }
 
-Primitive* ScheduleBuilder::find_receive_to_fuse(Program& program, ChunkRange chunks) {
+Primitive* ScheduleBuilder::find_receive_to_fuse(ProgramEnd& program, ChunkRange chunks) {
   for (std::uint32_t i = program.open_end; i-- > program.open_begin;) {
-    Primitive& candidate = program.at(i);
+    Primitive& candidate = program.back[i];
     if (!receives(candidate.kind) || !overlap(candidate.chunks(), chunks)) continue;
     if (!(candidate.chunks() == chunks) || sends(candidate.kind)) return nullptr;
-    const bool last = i + 1 == program.size();
+    const bool last = i + 1 == program.back.size();
     return last || members_idle_since(program.open_step) ? &candidate : nullptr;
   }
   return nullptr;
@@ -231,14 +301,10 @@ void ScheduleBuilder::lower_receives(Rank rank) {
 }
 
 void ScheduleBuilder::append_receive(Rank rank, const Transfer& transfer) {
-  Program& program = programs_[transfer.lane][rank];
-  const std::uint32_t position = program.size();
-  if (program.open_step != step_) {
-    program.open_step = step_;
-    program.open_begin = position;
-  }
-  program.open_end = position + 1;
+  ProgramEnd& program = programs_[transfer.lane][rank];
+  if (program.open_step != step_) program.open(step_, schedule_.chunks_);
   Primitive& primitive = program.append(transfer.chunks);
+  program.open_end = static_cast<std::uint32_t>(program.back.size());
   primitive.receive_group = group_of_members() & largest_group_id;
   primitive.kind = transfer.reduce ? PrimitiveKind::recv_reduce_copy : PrimitiveKind::recv;
   primitive.phase = transfer.phase;
@@ -279,7 +345,7 @@ Schedule ScheduleBuilder::build() && {
   schedule_.programs_.reserve(std::size_t{schedule_.ranks_} * schedule_.lanes_);
   for (Rank rank = 0; rank < schedule_.ranks_; ++rank) {
     for (auto& programs : programs_) {
-      programs[rank].empty_back();
+      programs[rank].close(schedule_.chunks_);
       schedule_.programs_.push_back(std::move(programs[rank].front));
     }
   }
@@ -311,6 +377,11 @@ void Group::reduce(Rank from, Rank to, ChunkRange chunks) {
 
 void Group::copy(Rank from, Rank to, ChunkRange chunks) {
   builder_->copy(ranks_[from], ranks_[to], outer(chunks));
+}
+
+void Group::repeat(std::uint32_t times, std::uint32_t by, std::uint32_t of,
+                   const std::function<void()>& transfers) {
+  builder_->repeat(times, {by, of, first_chunk_, chunk_width_}, transfers);
 }
 
 ChunkRange Group::outer(ChunkRange chunks) const {

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,6 +11,22 @@
 #include "sim/plan/plan.h"
 
 namespace collsim {
+
+/// Chunks that go round: each of the `of` pieces of `width` chunks from `first` becomes the one
+/// that lies `by` pieces after it, and after the last comes the first.
+struct ChunkTurn {
+  std::uint32_t by = 0;
+  std::uint32_t of = 1;
+  std::uint32_t first = 0;
+  std::uint32_t width = 1;
+
+  /// Turned so many times.
+  ChunkRange turned(ChunkRange chunks, std::uint32_t times) const {
+    const std::uint64_t on = std::uint64_t{times} * by * width;
+    const std::uint32_t span = of * width;
+    return {first + static_cast<std::uint32_t>((chunks.first - first + on) % span), chunks.count};
+  }
+};
 
 /// Turns an algorithm, written as a textbook writes it (who sends which chunk to whom, step by
 /// step), into every rank's program of primitives.
@@ -45,6 +61,10 @@ class ScheduleBuilder {
   void reduce(Rank from, Rank to, ChunkRange chunks);
   /// `from` sends the chunks, `to` replaces what it holds.
   void copy(Rank from, Rank to, ChunkRange chunks);
+  /// So many steps that differ in their chunks only. `transfers` emits those of one; each time
+  /// their chunks are turned once more. The last step stays open. A step whose senders all receive
+  /// goes on as it began: however many of them are made at once.
+  void repeat(std::uint32_t times, const ChunkTurn& turn, const std::function<void()>& transfers);
 
   Schedule build() &&;
 
@@ -58,24 +78,23 @@ class ScheduleBuilder {
     PhaseId phase;
     bool reduce;
   };
-  /// A program under construction. Its end stays here, densely, until the array is full: the ends
-  /// of a thousand long vectors would fight for the same cache lines. The receives of its latest
-  /// receiving step, `open_step`, are among primitives [open_begin, open_end): those a send can
-  /// still be fused with.
-  struct Program {
-    std::vector<Primitive> front;
-    std::array<Primitive, 8> back;
-    std::uint32_t back_size = 0;
+  /// A program under construction. The receives of its latest receiving step, `open_step`, are
+  /// among the primitives [open_begin, open_end) of its end: those a send can still be fused with.
+  /// Before them stands what the receiving step before has left.
+  struct ProgramEnd {
+    RunList front;
+    std::vector<Primitive> back;
     std::uint32_t open_begin = 0;
     std::uint32_t open_end = 0;
     std::uint32_t open_step = 0;
 
-    std::uint32_t size() const { return static_cast<std::uint32_t>(front.size()) + back_size; }
-    Primitive& at(std::uint32_t i) {
-      return i < front.size() ? front[i] : back.at(i - front.size());
-    }
     Primitive& append(ChunkRange chunks);
-    void empty_back();
+    void open(std::uint32_t step, std::uint32_t chunks);
+    void repeat(std::uint32_t times, const ChunkTurn& turn, std::uint32_t chunks);
+    void close(std::uint32_t chunks);
+    std::span<const Primitive> open_receives() const {
+      return std::span(back).subspan(open_begin, open_end - open_begin);
+    }
   };
   struct ConnectionUse {
     std::uint32_t last_send_step = 0;
@@ -89,6 +108,7 @@ class ScheduleBuilder {
     void clear();
     void append(Rank rank, std::uint32_t transfer);
     std::span<const Rank> ranks() const { return touched_; }
+    bool has(Rank rank) const { return first_[rank] != 0; }
     std::uint32_t first(Rank rank) const { return first_[rank] - 1; }
     std::uint32_t next(std::uint32_t transfer) const { return next_[transfer] - 1; }
 
@@ -103,11 +123,13 @@ class ScheduleBuilder {
 
   void add(Rank from, Rank to, ChunkRange chunks, bool reduce);
   void end_step();
+  bool every_sender_receives();
+  void repeat_last_step(std::uint32_t times, const ChunkTurn& turn);
   void lower_sends(Rank rank);
   void lower_receives(Rank rank);
   void append_receive(Rank rank, const Transfer& transfer);
   void place_send(Rank rank, std::uint8_t lane, const Transfer& transfer);
-  Primitive* find_receive_to_fuse(Program& program, ChunkRange chunks);
+  Primitive* find_receive_to_fuse(ProgramEnd& program, ChunkRange chunks);
   bool members_idle_since(std::uint32_t step) const;
   void mark_sent(std::uint8_t lane);
   std::uint8_t lane_of_send(const Transfer& transfer) const;
@@ -120,15 +142,17 @@ class ScheduleBuilder {
   Schedule schedule_;
   std::uint8_t lane_ = 0;
   PhaseId phase_ = 0;
+  ChunkTurn turn_;
+  std::uint32_t turns_ = 0;  // that chunks get as they are emitted
   std::uint32_t step_ = 1;
   std::vector<Transfer> transfers_;  // of the current step
   TransfersByRank by_rank_;
-  std::vector<ConnectionId> members_;           // of the primitive being made
-  std::vector<std::vector<Program>> programs_;  // [lane][rank]
-  std::vector<std::uint8_t> producer_;          // [rank * chunks + chunk]: lane that last wrote it;
-                                                // empty while there is only one lane
-  std::vector<ConnectionUse> uses_;             // [connection]
-  std::vector<ConnectionId> recent_;            // [rank]: its latest connection as a sender
+  std::vector<ConnectionId> members_;              // of the primitive being made
+  std::vector<std::vector<ProgramEnd>> programs_;  // [lane][rank]
+  std::vector<std::uint8_t> producer_;  // [rank * chunks + chunk]: lane that last wrote it;
+                                        // empty while there is only one lane
+  std::vector<ConnectionUse> uses_;     // [connection]
+  std::vector<ConnectionId> recent_;    // [rank]: its latest connection as a sender
   std::unordered_map<std::uint64_t, ConnectionId> connection_ids_;
   std::unordered_multimap<std::uint64_t, PeerGroupId> groups_by_hash_;
 };
@@ -149,6 +173,10 @@ class Group {
   void step();
   void reduce(Rank from, Rank to, ChunkRange chunks);
   void copy(Rank from, Rank to, ChunkRange chunks);
+  /// ScheduleBuilder::repeat(): with every step the chunks are those that lie `by` after the last
+  /// step's, of the group's first `of`, round.
+  void repeat(std::uint32_t times, std::uint32_t by, std::uint32_t of,
+              const std::function<void()>& transfers);
   /// A group inside this one; ranks and chunks are numbers of this group. `single_lane`: the lanes
   /// that the algorithm asks for are ignored, everything stays in the current one (needed where a
   /// later phase uses the result, since lanes of one rank do not wait for each other).

@@ -54,14 +54,12 @@ PeerGroupId ScheduleWriter::group(std::span<const Connection> members) {
   return entry->second;
 }
 
-void ScheduleWriter::reserve(Rank participant, std::uint32_t lane, std::size_t primitives) {
-  schedule_.programs_[std::size_t{participant} * schedule_.lanes_ + lane].reserve(primitives);
-}
-
 void ScheduleWriter::append(Rank participant, std::uint32_t lane, PrimitiveKind kind,
-                            ChunkRange chunks, PeerGroupId receive_group, PeerGroupId send_group) {
+                            ChunkRange chunks, PeerGroupId receive_group, PeerGroupId send_group,
+                            const Repeats& repeats) {
   assert(receives(kind) == (receive_group != 0) && sends(kind) == (send_group != 0));
   assert(chunks.first + chunks.count <= schedule_.chunks_);
+  assert(repeats.chunk_stride < schedule_.chunks_);
   assert(!schedule_.is_agent(participant) || kind == PrimitiveKind::recv_send);
   if (schedule_.phases_.empty()) phase("");
   Primitive primitive;
@@ -71,7 +69,8 @@ void ScheduleWriter::append(Rank participant, std::uint32_t lane, PrimitiveKind 
   primitive.kind = kind;
   primitive.send_group = send_group & largest_group_id;
   primitive.phase = phase_;
-  schedule_.programs_[std::size_t{participant} * schedule_.lanes_ + lane].push_back(primitive);
+  schedule_.programs_[std::size_t{participant} * schedule_.lanes_ + lane].append(
+      Run{primitive, repeats.count, repeats.chunk_stride}, schedule_.chunks_);
 }
 
 Schedule ScheduleWriter::build() && {

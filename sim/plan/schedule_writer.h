@@ -23,12 +23,21 @@ class ScheduleWriter {
   /// The group of these connections; equal lists are one group, the empty list is group 0.
   PeerGroupId group(std::span<const Connection> members);
   PeerGroupId group(const Connection& member) { return group(std::span(&member, 1)); }
-  /// A program will have about so many primitives: long ones then grow without being moved.
-  void reserve(Rank participant, std::uint32_t lane, std::size_t primitives);
   /// Put a primitive at the end of a program. Group 0 where its kind does not receive or send. An
   /// agent's are recv_send.
   void append(Rank participant, std::uint32_t lane, PrimitiveKind kind, ChunkRange chunks,
-              PeerGroupId receive_group, PeerGroupId send_group);
+              PeerGroupId receive_group, PeerGroupId send_group) {
+    append(participant, lane, kind, chunks, receive_group, send_group, {});
+  }
+  /// How one primitive is repeated: so many times in all, the chunks each time moved on by `stride`
+  /// modulo the schedule's.
+  struct Repeats {
+    std::uint32_t count = 1;
+    std::uint32_t chunk_stride = 0;
+  };
+  /// The same, repeated.
+  void append(Rank participant, std::uint32_t lane, PrimitiveKind kind, ChunkRange chunks,
+              PeerGroupId receive_group, PeerGroupId send_group, const Repeats& repeats);
 
   Schedule build() &&;
 

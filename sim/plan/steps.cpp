@@ -20,16 +20,18 @@ struct Event {
   bool is_send = false;
   Rank rank = 0;
   std::uint32_t program = 0;  // rank * lanes + lane
-  const Primitive* primitive = nullptr;
+  Primitive primitive{};
 };
 
 /// Finds out when everything happens, program by program as far as each can go.
 class Clockwork {
  public:
   explicit Clockwork(const Schedule& schedule)
-      : schedule_(schedule),
-        programs_(std::size_t{schedule.participants()} * schedule.lanes()),
-        arrivals_(schedule.connections().size()) {}
+      : schedule_(schedule), arrivals_(schedule.connections().size()) {
+    for_each_program(schedule, [&](Rank, std::uint32_t, const Program& program) {
+      programs_.push_back({program.begin()});
+    });
+  }
 
   /// In order of time; at one time receives come first.
   std::vector<Event> run() && {
@@ -48,16 +50,15 @@ class Clockwork {
 
  private:
   struct Progress {
-    std::uint32_t position = 0;
+    Program::Iterator next;
     std::uint32_t time = 0;
   };
 
   bool try_primitive(std::uint32_t program) {
     const Rank rank = program / schedule_.lanes();
-    const auto primitives = schedule_.program(rank, program % schedule_.lanes());
     Progress& progress = programs_[program];
-    if (progress.position == primitives.size()) return false;
-    const Primitive& primitive = primitives[progress.position];
+    if (progress.next.at_end()) return false;
+    const Primitive primitive = *progress.next;
     const auto incoming = schedule_.peers(primitive.receive_group);
     for (const ConnectionId id : incoming) {
       if (arrivals_[id].empty()) return false;
@@ -66,15 +67,15 @@ class Clockwork {
       progress.time = std::max(progress.time, arrivals_[id].front());
       arrivals_[id].pop_front();
     }
-    if (!incoming.empty()) events_.push_back({progress.time, false, rank, program, &primitive});
+    if (!incoming.empty()) events_.push_back({progress.time, false, rank, program, primitive});
     if (sends(primitive.kind)) {
-      events_.push_back({progress.time, true, rank, program, &primitive});
+      events_.push_back({progress.time, true, rank, program, primitive});
       ++progress.time;
       for (const ConnectionId id : schedule_.peers(primitive.send_group)) {
         arrivals_[id].push_back(progress.time);
       }
     }
-    ++progress.position;
+    ++progress.next;
     return true;
   }
 
@@ -112,7 +113,7 @@ class Replay {
   };
 
   Contributions* chunks_of(const Event& event) {
-    return &buffers_[std::size_t{event.rank} * schedule_.chunks() + event.primitive->first_chunk];
+    return &buffers_[std::size_t{event.rank} * schedule_.chunks() + event.primitive.first_chunk];
   }
 
   /// A primitive that forwards without storing works on a copy of its own part.
@@ -122,10 +123,10 @@ class Replay {
 
   void send(const Event& event) {
     const Contributions* first =
-        is_partial(*event.primitive) ? partial_[event.program].data() : chunks_of(event);
-    for (const ConnectionId id : schedule_.peers(event.primitive->send_group)) {
-      queues_[id].push_back({static_cast<PhaseId>(event.primitive->phase),
-                             {first, first + event.primitive->chunk_count}});
+        is_partial(event.primitive) ? partial_[event.program].data() : chunks_of(event);
+    for (const ConnectionId id : schedule_.peers(event.primitive.send_group)) {
+      queues_[id].push_back({static_cast<PhaseId>(event.primitive.phase),
+                             {first, first + event.primitive.chunk_count}});
     }
   }
 
@@ -134,13 +135,13 @@ class Replay {
       if (!steps_.empty()) steps_.back().buffers = buffers_;
       steps_.emplace_back();
     }
-    const auto incoming = schedule_.peers(event.primitive->receive_group);
-    const bool alone = event.primitive->kind == PrimitiveKind::recv_send;
-    const bool reduce = reduces(event.primitive->kind) && !(alone && incoming.size() == 1);
+    const auto incoming = schedule_.peers(event.primitive.receive_group);
+    const bool alone = event.primitive.kind == PrimitiveKind::recv_send;
+    const bool reduce = reduces(event.primitive.kind) && !(alone && incoming.size() == 1);
     Contributions* own = chunks_of(event);
-    if (is_partial(*event.primitive)) {
+    if (is_partial(event.primitive)) {
       auto& partial = partial_[event.program];
-      partial.assign(own, own + event.primitive->chunk_count);
+      partial.assign(own, own + event.primitive.chunk_count);
       if (alone) std::fill(partial.begin(), partial.end(), Contributions{});
       own = partial.data();
     }
@@ -152,11 +153,11 @@ class Replay {
       }
       const Connection& connection = schedule_.connections()[id];
       steps_.back().transfers.push_back(
-          {connection.src, connection.dst, connection.lane, event.primitive->chunks(), reduce});
+          {connection.src, connection.dst, connection.lane, event.primitive.chunks(), reduce});
       add_phase(schedule_.phase_name(message.phase));
     }
     if (schedule_.is_agent(event.rank)) {
-      std::copy_n(own, event.primitive->chunk_count, chunks_of(event));
+      std::copy_n(own, event.primitive.chunk_count, chunks_of(event));
     }
   }
 

@@ -27,7 +27,7 @@ class LinkContentionOfRings : public testing::Test {
   Worker worker_on(std::uint32_t channel, Rank rank = 0) const {
     Worker worker;
     worker.schedule = &plan_.schedule(channel);
-    worker.program = worker.schedule->program(rank, 0);
+    worker.begin_program(worker.schedule->program(rank, 0));
     worker.cost = &cost_;
     worker.channel = channel;
     worker.rank = rank;
@@ -76,7 +76,10 @@ TEST_F(LinkContentionOfRings, tells_how_many_times_over_a_link_could_be_filled) 
 TEST_F(LinkContentionOfRings, fades_with_the_steps_of_a_call) {
   LinkContention contention(wiring_);
   Worker worker = worker_on(0);
-  worker.program = worker.program.first(2);
+  const Schedule& schedule = plan_.schedule(0);
+  const Program program = schedule.program(0, 0);
+  const Schedule shorter = schedule.with_program(0, 0, {program[0], program[1]});
+  worker.begin_program(shorter.program(0, 0));
   worker.loop = 4;
   EXPECT_DOUBLE_EQ(share_left(contention, worker), 1 - 0.5 / 3);
 }

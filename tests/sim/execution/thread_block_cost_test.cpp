@@ -124,9 +124,14 @@ class Step : public testing::Test {
     cost_.read = gigabytes_per_second(16);
     cost_.write = gigabytes_per_second(16);
     worker_.schedule = &plan_.schedule(0);
-    worker_.program = worker_.schedule->program(0, 0);
+    worker_.begin_program(worker_.schedule->program(0, 0));
     worker_.cost = &cost_;
     worker_.slice_bytes = worker_.piece_bytes = 1000;
+  }
+  /// The primitive of that number.
+  void go_to(std::uint32_t primitive) {
+    worker_.begin_program(worker_.schedule->program(0, 0));
+    for (; worker_.primitive < primitive; ++worker_.primitive) ++worker_.at;
   }
 
   Plan plan_ = make_plan(Collective::all_gather, "ring", uniform_placement(3));
@@ -137,9 +142,9 @@ class Step : public testing::Test {
 TEST_F(Step, is_more_for_what_is_sent_on_as_it_came) {
   ASSERT_EQ(worker_.program.size(), 3U);
   EXPECT_EQ(step_of(worker_), microseconds(1));
-  worker_.primitive = 1;
+  go_to(1);
   EXPECT_EQ(step_of(worker_), microseconds(1.25));
-  worker_.primitive = 2;
+  go_to(2);
   EXPECT_EQ(step_of(worker_), microseconds(1));
 }
 
@@ -166,7 +171,7 @@ TEST_F(Step, rounds_make_the_rate_of_flagged_lines) {
 TEST_F(Step, few_warps_work_less_but_wait_as_long) {
   worker_.round = 1000;
   worker_.warps = 0.5;
-  worker_.primitive = 1;
+  go_to(1);
   cost_.wait = microseconds(4);
   cost_.work = microseconds(2);
   EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, {})), 1.0 / 9);
@@ -175,7 +180,7 @@ TEST_F(Step, few_warps_work_less_but_wait_as_long) {
 // Where rounds do not wait, three operations take 2 us each, and 1 more in a tree's code.
 TEST_F(Step, rounds_work_more_in_code_for_several_peers) {
   worker_.round = 1000;
-  worker_.primitive = 1;
+  go_to(1);
   cost_.work = microseconds(2);
   cost_.corrections.multi_peer = microseconds(1);
   EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, {})), 1.0 / 6);
@@ -189,7 +194,7 @@ TEST_F(Step, rounds_work_more_in_code_for_several_peers) {
 TEST_F(Step, what_a_lane_stores_takes_of_the_block_what_it_works) {
   worker_.round = 500;
   worker_.warps = 0.5;
-  worker_.primitive = 2;
+  go_to(2);
   worker_.shared = gigabytes_per_second(0.25);
   cost_.warp_granule = {50};
   cost_.work = microseconds(1);
@@ -209,7 +214,7 @@ TEST_F(Step, rates_fall_with_speed) {
   EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, {})), 8) << "loads and sends";
   worker_.speed = 0.5;
   EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, {})), 4);
-  worker_.primitive = 2;
+  go_to(2);
   EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, {})), 4) << "receives, stores";
 }
 

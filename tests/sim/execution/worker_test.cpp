@@ -24,7 +24,7 @@ class WorkerTest : public testing::Test {
   Worker worker_on(const Binding& binding, std::int64_t round, std::int64_t granule) const {
     Worker worker;
     worker.schedule = &plan_.schedule(0);
-    worker.program = worker.schedule->program(0, 0);
+    worker.begin_program(worker.schedule->program(0, 0));
     worker.loops = binding.loops(0);
     worker.round = round;
     worker.granule = granule;
