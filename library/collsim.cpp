@@ -133,7 +133,7 @@ std::vector<Prediction> simulate(const Machine& machine, const Call& call,
   const Engine chosen = read_engine(engine);
   load_engine(chosen);
   return predict(machine, call, sizes,
-                 [chosen](const CallPlan& plan) { return collsim::simulate(plan, chosen); });
+                 [chosen](const CallPlan& plan) { return collsim::simulate(plan, {.engine = chosen}); });
 }
 
 std::vector<Prediction> estimate(const Machine& machine, const Call& call,

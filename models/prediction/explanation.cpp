@@ -35,7 +35,8 @@ CandidateTime candidate_time(const CallPlan& call, Engine engine, const Candidat
   if (const auto reason = why_no_nccl_plan(call.plan().collective, pair.algorithm)) {
     candidate.why_not = "not simulated";
   } else {
-    candidate.simulated = simulate(call.planner->plan(call.size, pair, &memo), engine).time;
+    candidate.simulated =
+        simulate(call.planner->plan(call.size, pair, &memo), {.engine = engine}).time;
   }
   return candidate;
 }
@@ -247,7 +248,7 @@ Explanation explain(const Planner& planner, Bytes size, Engine engine) {
   LayoutMemo memo;
   const CallPlan call = planner.plan(size, &memo);
   Explanation explanation;
-  explanation.prediction = simulate(call, engine);
+  explanation.prediction = simulate(call, {.engine = engine});
   const Prediction& prediction = explanation.prediction;
   explanation.candidates = candidates_of(call, engine, memo);
   explanation.shape = shape_of(call, prediction.channels);

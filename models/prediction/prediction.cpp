@@ -64,6 +64,10 @@ Wiring wiring_at_first(const CallPlan& call) {
 
 }  // namespace
 
+std::string_view to_string(Extent extent) {
+  return extent == Extent::whole ? "whole" : "steady";
+}
+
 Execution execution_of(const CallPlan& call) {
   return {call.plan(),   call.binding, call.wiring(),         call.planner->cost(),
           call.protocol, call.warps,   call.planner->calls(), &call.layout->disturbance};
@@ -73,17 +77,21 @@ Prediction outline(const CallPlan& call) {
   return outline_on(call, call.wiring());
 }
 
-Prediction simulate(const CallPlan& call, Engine engine) {
-  if (engine == Engine::simgrid && !call.wiring().bursts.empty()) {
+Prediction simulate(const CallPlan& call, const SimulationOptions& options) {
+  if (options.engine == Engine::simgrid && !call.wiring().bursts.empty()) {
     throw InputError("links with a burst on engine simgrid", "engine native");
   }
-  const auto fabric = make_fabric(engine);
+  const auto fabric = make_fabric(options.engine);
   try {
-    const ExecutionResult result = execute(execution_of(call), *fabric);
+    Execution execution = execution_of(call);
+    execution.steady = !options.exact;
+    execution.watch = options.watch;
+    const ExecutionResult result = execute(execution, *fabric);
     Prediction prediction = outline(call);
     prediction.time = result.time;
     prediction.mean_over_ranks = result.mean_over_ranks;
     prediction.transfers = result.transfers;
+    prediction.extent = result.steady ? Extent::steady : Extent::whole;
     check(call, prediction);
     return prediction;
   } catch (const HangError& error) {

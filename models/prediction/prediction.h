@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "models/analytic/bounds.h"
 #include "models/analytic/estimate.h"
@@ -13,6 +14,21 @@
 #include "sim/fabric/engine.h"
 
 namespace collsim {
+
+/// How much of a call was simulated.
+enum class Extent : std::uint8_t {
+  whole,   ///< every message
+  steady,  ///< loops that repeat themselves were continued (SteadyState)
+};
+/// "whole", "steady".
+std::string_view to_string(Extent extent);
+
+/// How to simulate.
+struct SimulationOptions {
+  Engine engine = Engine::native;
+  bool exact = false;            ///< all of the call: Extent::whole
+  const Watch* watch = nullptr;  ///< hears of the progress; null: nobody
+};
 
 /// How long one call takes, and how far that is from what is possible.
 struct Prediction {
@@ -30,6 +46,7 @@ struct Prediction {
   std::optional<EstimateMethod> method;  ///< of an estimate; none: simulated
   std::optional<FormTerms> form;         ///< of an estimate by a closed form, where it has one
   std::uint64_t transfers = 0;           ///< messages simulated; 0 for an estimate
+  Extent extent = Extent::whole;         ///< of a simulation
 };
 
 // Answers for a planned call. They change nothing: threads may ask at the same time, also of one
@@ -38,7 +55,7 @@ struct Prediction {
 // throws std::logic_error.
 
 /// By simulation. Throws HangError where a fault keeps the call from ever ending.
-Prediction simulate(const CallPlan& call, Engine engine = Engine::native);
+Prediction simulate(const CallPlan& call, const SimulationOptions& options = {});
 /// By the analytic model.
 Prediction estimate(const CallPlan& call);
 /// What is known without a time.

@@ -79,6 +79,16 @@ bool Binding::alike(std::uint32_t channel, std::uint32_t other) const {
   return all(shares_[channel]) == all(shares_[other]);
 }
 
+std::uint32_t Binding::alike_until(std::uint32_t channel, std::uint32_t loop) const {
+  const Share& share = shares_[channel];
+  if (is_nccl_) return share.nccl.alike_until(loop);
+  if (share.per_chunk * share.chunks * share.loops == 0) return loop + 1;
+  const auto larger = static_cast<std::uint32_t>(share.remainder / share.chunks);
+  if (loop < larger) return larger;
+  const bool is_mixed = loop == larger && share.remainder % share.chunks > 0;
+  return is_mixed ? loop + 1 : share.loops;
+}
+
 Binding Binding::without_loops(std::uint32_t loops) const {
   Binding shorter = *this;
   for (Share& share : shorter.shares_) {

@@ -52,6 +52,8 @@ class Binding {
 
   /// Whether two channels are cut alike.
   bool alike(std::uint32_t channel, std::uint32_t other) const;
+  /// The first loop after `loop` of which a chunk has not as many bytes, or the end.
+  std::uint32_t alike_until(std::uint32_t channel, std::uint32_t loop) const;
   /// The same cut without `loops` loops of every channel's; each that has any keeps one at least,
   /// the last. Not for sends and receives, whose loops differ.
   Binding without_loops(std::uint32_t loops) const;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "sim/cost/calibration.h"
 #include "sim/execution/binding.h"
@@ -9,6 +10,9 @@
 #include "sim/plan/plan.h"
 
 namespace collsim {
+
+/// Hears now and then how many messages an execution has sent. May end it by an exception.
+using Watch = std::function<void(std::uint64_t messages)>;
 
 /// One call of a collective, ready to run. References must outlive the call of execute().
 struct Execution {
@@ -22,6 +26,8 @@ struct Execution {
   /// benchmarks do; whoever only sends may then be calls ahead of those who receive.
   std::uint32_t calls = 1;
   const Disturbance* disturbance = nullptr;  ///< what is wrong with the machine; null: nothing
+  bool steady = false;           ///< loops that repeat themselves may be skipped (SteadyState)
+  const Watch* watch = nullptr;  ///< null: nobody
 
   /// What no call takes less than, however little it moves.
   Seconds issue() const { return cost.issue_of(plan.collective, plan.ranks()); }

@@ -14,6 +14,7 @@
 #include "sim/execution/link_contention.h"
 #include "sim/execution/machine_changes.h"
 #include "sim/execution/proxies.h"
+#include "sim/execution/steady_state.h"
 #include "sim/execution/thread_block_cost.h"
 #include "sim/execution/worker.h"
 
@@ -37,10 +38,12 @@ class Executor final : public FabricListener {
         fabric_(fabric),
         timeline_(timeline),
         credits_(execution.binding.chunking().credits),
+        slices_(execution.binding.chunking().slices),
         proxies_(execution.cost.proxy, cost_.wire_factor, fabric),
         call_(lay_out(execution, costs_, fabric, proxies_)),
         contention_(execution.wiring),
-        changes_(execution, costs_, call_, fabric, proxies_) {
+        changes_(execution, costs_, call_, fabric, proxies_),
+        steady_state_(execution, call_) {
     if (keeps_messages()) on_the_way_.resize(call_.fifos.size());
   }
 
@@ -100,6 +103,7 @@ class Executor final : public FabricListener {
   double contention_slowdown(const Worker& worker) const;
   void send_bytes(WorkerId id, double bytes, BytesPerSecond rate);
   void store_bytes(WorkerId id, double bytes, BytesPerSecond rate);
+  void count_transfers(std::size_t count);
   void complete(WorkerId id);
   void end_piece(WorkerId id);
   void hand_over(FifoId id, const Message& message);
@@ -123,7 +127,7 @@ class Executor final : public FabricListener {
     for (std::size_t i = 0; i < wakeups_.size(); ++i) try_begin(Wakeup(wakeups_[i]));
     wakeups_.clear();
   }
-  ExecutionResult result() const;
+  ExecutionResult result();
   [[noreturn]] void fail() const;
 
   const Execution& execution_;
@@ -133,10 +137,12 @@ class Executor final : public FabricListener {
   Fabric& fabric_;
   Timeline* timeline_;
   const std::uint32_t credits_;
+  const std::uint32_t slices_;  // of a chunk
   Proxies proxies_;
   CallLayout call_;
   LinkContention contention_;
   MachineChanges changes_;
+  SteadyState steady_state_;
   std::vector<std::deque<Message>> on_the_way_;  // by fifo; only where keeps_messages()
   std::vector<Wakeup> wakeups_;
   Seconds over_;         // when the last rank ended
@@ -148,7 +154,7 @@ class Executor final : public FabricListener {
 ExecutionResult Executor::run() {
   if (call_.workers.empty()) {
     const Seconds time = std::max(startup_, execution_.issue());
-    return {time, time, 0};
+    return {time, time, 0, false};
   }
   changes_.begin();
   for (Rank rank = 0; rank < call_.launches.size(); ++rank) begin(rank);
@@ -158,13 +164,17 @@ ExecutionResult Executor::run() {
   return result();
 }
 
-ExecutionResult Executor::result() const {
+ExecutionResult Executor::result() {
+  const Seconds correction = steady_state_.settle();
+  over_ += correction;
+  sum_of_ends_ += execution_.plan.ranks() * correction;
   const auto per_call = [&](Seconds end) {
     return std::max((1.0 / execution_.calls) * (startup_ + end), execution_.issue());
   };
   // Of one call, the next one's launch would wait for the last rank too.
   const Seconds mean = (1.0 / execution_.plan.ranks()) * sum_of_ends_;
-  return {per_call(over_), per_call(execution_.calls == 1 ? over_ : mean), transfers_};
+  return {per_call(over_), per_call(execution_.calls == 1 ? over_ : mean), transfers_,
+          steady_state_.skipped_any()};
 }
 
 void Executor::fail() const {
@@ -279,7 +289,7 @@ void Executor::send_bytes(WorkerId id, double bytes, BytesPerSecond rate) {
   const double load = worker.contends && rate < unlimited ? 1 / contention_.join(worker, rate) : 1;
   const auto group = worker.peers(worker.current().send_group);
   worker.flows = static_cast<std::uint32_t>(group.size());
-  transfers_ += group.size();
+  count_transfers(group.size());
   const double longer = worker.is_agent ? 1 : jitter_factor(worker, execution_.cost.jitter);
   for (const ConnectionId peer : group) {
     const Fifo& fifo = call_.fifos[worker.first_fifo + peer];
@@ -288,6 +298,15 @@ void Executor::send_bytes(WorkerId id, double bytes, BytesPerSecond rate) {
     const FlowRate even = flow_rate(*worker.cost, at_once ? unlimited : rate);
     fabric_.start_flow(fifo.route, at_once ? 0 : load * bytes,
                        {(1 / longer) * even.cap, even.weight / longer}, worker_flow(id));
+  }
+}
+
+void Executor::count_transfers(std::size_t count) {
+  constexpr std::uint64_t pause = 1 << 14;
+  const std::uint64_t before = transfers_;
+  transfers_ += count;
+  if (execution_.watch != nullptr && before / pause != transfers_ / pause) {
+    (*execution_.watch)(transfers_);
   }
 }
 
@@ -339,8 +358,11 @@ void Executor::end_piece(WorkerId id) {
     }
   }
   worker.ready_since = Worker::never;
+  const std::uint32_t primitive = worker.primitive;
+  const bool ends_primitive = worker.ends_slice() && worker.slice + 1 == slices_;
   const bool over = advance(worker, execution_.binding);
   worker.state = over ? Worker::State::finished : Worker::State::waiting;
+  if (ends_primitive) steady_state_.end_primitive(call_, id, primitive, fabric_.now());
   if (over && --call_.launches[worker.rank].running == 0) end_call(worker.rank);
   if (worker.state == Worker::State::waiting) wake(id, Cause::program_order, worker.record);
 }
@@ -415,7 +437,7 @@ void Executor::end_call(Rank rank) {
   if (++launch.calls == execution_.calls) {
     finished_ += launch.workers.size();
     if (rank < execution_.plan.ranks()) {
-      over_ = fabric_.now();  // changes of the machine may be still to come
+      over_ = fabric_.now() + steady_state_.skipped();  // the machine may change later
       sum_of_ends_ += over_;
     }
   } else if (startup_.value > 0 && rank < execution_.plan.ranks()) {

@@ -15,7 +15,8 @@ struct ExecutionResult {
   /// `time` where there is one call: in benchmarks, calls in a row wait for each other, and who is
   /// done with one early waits in the next.
   Seconds mean_over_ranks;
-  std::uint64_t transfers = 0;  ///< messages sent over connections, in all calls
+  std::uint64_t transfers = 0;  ///< messages simulated: sent over connections, in all calls
+  bool steady = false;          ///< loops that repeat themselves were skipped
 };
 
 /// Runs every rank's programs on the fabric (a fresh one).

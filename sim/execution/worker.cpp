@@ -14,7 +14,6 @@ namespace {
 /// events.
 constexpr std::int64_t max_pieces_amid = 4;
 constexpr std::int64_t pieces_of_few_warps = 8;
-constexpr std::uint32_t loops_to_fill = 16;
 
 std::int64_t divide_up(std::int64_t dividend, std::int64_t divisor) {
   return (dividend + divisor - 1) / divisor;

@@ -12,6 +12,10 @@
 
 namespace collsim {
 
+/// Loops at the beginning and at the end of a call in which slices go in fine pieces
+/// (bytes_of_pieces()).
+inline constexpr std::uint32_t loops_to_fill = 16;
+
 /// A participant's program on one channel and lane, and how far it is.
 struct Worker {
   enum class State : std::uint8_t { waiting, preparing, busy, finished };
@@ -56,6 +60,11 @@ struct Worker {
     program = whole;
     at = whole.begin();
     primitive = 0;
+  }
+  /// Leaves out so many primitives of the program from here on.
+  void skip(std::uint32_t primitives) {
+    for (std::uint32_t i = 0; i < primitives; ++i) ++at;
+    primitive += primitives;
   }
   /// What it is at; holds until it goes on.
   const Primitive& current() const { return *at; }

@@ -286,6 +286,19 @@ std::uint32_t nccl_parts(Bytes bytes, std::uint32_t ranks, std::uint32_t channel
   return parts;
 }
 
+std::uint32_t NcclShare::alike_until(std::uint32_t loop) const {
+  if (parts == 0) return loop + 1 < loops ? loops - 1 : loops;
+  std::uint32_t end = loops;
+  for (std::uint32_t part = 0; part < parts; ++part) {
+    const std::int64_t left = last_total.count - std::int64_t{part} * stride.count;
+    const std::int64_t own = std::clamp<std::int64_t>(left, 0, stride.count);
+    const auto whole = static_cast<std::uint32_t>(own / full.count);
+    if (loop < whole) end = std::min(end, whole);
+    if (loop == whole && own % full.count > 0) end = std::min(end, loop + 1);
+  }
+  return end;
+}
+
 NcclCut cut_nccl_messages(Collective collective, std::uint32_t ranks, std::uint32_t channels,
                           std::uint32_t parts, const NcclCall& call) {
   NcclCut cut;

@@ -26,6 +26,8 @@ struct NcclShare {
     const std::int64_t left = last_total.count - std::int64_t{chunk} * stride.count;
     return {left < 0 ? 0 : (left < last.count ? left : last.count)};
   }
+  /// The first loop after `loop` of which a chunk has not as many bytes, or `loops`.
+  std::uint32_t alike_until(std::uint32_t loop) const;
   constexpr Bytes part_bytes(std::uint32_t loop, std::uint32_t part) const {
     const std::int64_t own = last_total.count - std::int64_t{part} * stride.count;
     const std::int64_t left =

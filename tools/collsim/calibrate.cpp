@@ -32,6 +32,7 @@
 #include "tools/collsim/numbers.h"
 #include "tools/collsim/options.h"
 #include "tools/collsim/planned_rows.h"
+#include "tools/collsim/progress_line.h"
 #include "tools/collsim/replace_file.h"
 #include "tools/collsim/subcommand.h"
 
@@ -120,29 +121,6 @@ std::string today() {
   const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
   return fmt::format("{:%Y-%m-%d}", fmt::gmtime(now));
 }
-
-/// One line that is overwritten again and again, only on a terminal.
-class ProgressLine {
- public:
-  explicit ProgressLine(std::ostream& err)
-      : err_(err), shown_(&err == &std::cerr && isatty(STDERR_FILENO) == 1) {}
-  ~ProgressLine() {
-    if (shown_) err_.write(clear_line.data(), clear_line.size());
-  }
-  ProgressLine(const ProgressLine&) = delete;
-  ProgressLine& operator=(const ProgressLine&) = delete;
-
-  void show(const std::string& text) {
-    if (!shown_) return;
-    fmt::print(err_, "{}{}", clear_line, text);
-    err_.flush();
-  }
-
- private:
-  static constexpr std::string_view clear_line = "\r\x1b[K";
-  std::ostream& err_;
-  bool shown_;
-};
 
 std::uint32_t thread_count(const po::variables_map& values) {
   constexpr std::uint32_t max_threads = 1024;

@@ -136,6 +136,8 @@ Record record_of(const Section& section, const Row& row) {
       {"nccl_estimate_us", microseconds_or_null(prediction.nccl_estimate)},
       {"measured_us", microseconds_or_null(row.measured)},
       {"error", row.measured ? Record(relative_error(row)) : Record()},
+      {"extent", is_analytic(section) ? Record() : Record(to_string(prediction.extent))},
+      {"messages", is_analytic(section) ? Record() : Record(prediction.transfers)},
       {"trust", to_string(prediction.trust)},
       {"trust_error", known_error(question, prediction)},
   };
@@ -165,6 +167,8 @@ constexpr std::array all_columns{
     Column{"measured_us", "measured", "(us)", 9, 2, 3},
     Column{"error", "error", "(%)", 6, 0, 3},
     Column{"trust", "trust", "", 8, 0, 2},
+    Column{"extent", "extent", "", 6, 0, 5},
+    Column{"messages", "messages", "", 11, 0, wide_only},
     Column{"method", "method", "", 6, 0, 6},
     Column{"form_alpha_us", "T = alpha", "(us)", 9, 2, 4},
     Column{"form_transfer_us", "+ S/B", "(us)", 9, 2, 4},
@@ -193,6 +197,7 @@ bool applies(const Column& column, const Section& section) {
     return is_analytic(section) && run.schedule == ScheduleKind::textbook &&
            question.cost.name == "ideal";
   }
+  if (key == "extent" || key == "messages") return !is_analytic(section);
   if (key == "method" || key.starts_with("path_")) return is_analytic(section);
   return true;
 }

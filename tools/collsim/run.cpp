@@ -5,13 +5,16 @@
 #include <optional>
 #include <ostream>
 
+#include "models/prediction/memory_need.h"
 #include "models/prediction/prediction.h"
 #include "models/recordings/recording.h"
 #include "sim/base/input_error.h"
+#include "sim/execution/effort.h"
 #include "sim/fabric/engine.h"
 #include "tools/collsim/options.h"
 #include "tools/collsim/question.h"
 #include "tools/collsim/report.h"
+#include "tools/collsim/run_watch.h"
 #include "tools/collsim/subcommand.h"
 
 namespace collsim::command {
@@ -57,16 +60,30 @@ std::string_view name_of(Answerer answerer) {
   return "";
 }
 
-Prediction predict(const CallPlan& call, Answerer answerer) {
-  switch (answerer) {
-    case Answerer::native:
-      return simulate(call, Engine::native);
-    case Answerer::simgrid:
-      return simulate(call, Engine::simgrid);
-    case Answerer::analytic:
-      break;
-  }
-  return estimate(call);
+/// How the answers are to be computed.
+struct Approach {
+  Answerer answerer = Answerer::native;
+  bool exact = false;
+  RunWatch* watch = nullptr;
+};
+
+Prediction predict(const CallPlan& call, const Approach& approach) {
+  if (approach.answerer == Answerer::analytic) return estimate(call);
+  const Effort effort = effort_of(execution_of(call));
+  approach.watch->begin(to_string(call.size), approach.exact ? effort.whole : effort.steady);
+  const bool simgrid = approach.answerer == Answerer::simgrid;
+  Prediction prediction = simulate(call, {.engine = simgrid ? Engine::simgrid : Engine::native,
+                                          .exact = approach.exact,
+                                          .watch = approach.watch->watch()});
+  approach.watch->end();
+  return prediction;
+}
+
+std::optional<double> time_limit(const po::variables_map& values) {
+  if (!values.contains("time-limit")) return std::nullopt;
+  const double seconds = values["time-limit"].as<double>();
+  if (seconds > 0) return seconds;
+  throw InputError(fmt::format("--time-limit {}", seconds), "a number of seconds above 0");
 }
 
 std::optional<Seconds> measured_time(const std::map<Bytes, Seconds>& times, Bytes size) {
@@ -75,7 +92,7 @@ std::optional<Seconds> measured_time(const std::map<Bytes, Seconds>& times, Byte
   return found->second;
 }
 
-void answer(const Question& question, const RunSpec& run, Answerer answerer, Report& report,
+void answer(const Question& question, const RunSpec& run, const Approach& approach, Report& report,
             std::ostream& err) {
   const Scenario& scenario = question.scenario;
   std::map<Bytes, Seconds> recorded;
@@ -86,9 +103,10 @@ void answer(const Question& question, const RunSpec& run, Answerer answerer, Rep
   const Planner planner(spec_of(question, run));
   warn(planner, err);
   LayoutMemo memo;
-  report.begin({&question, &planner.spec().run, std::string(name_of(answerer))});
+  report.begin({&question, &planner.spec().run, std::string(name_of(approach.answerer))});
   for (const Bytes size : sizes_of(question)) {
-    report.add({predict(planner.plan(size, &memo), answerer), measured_time(recorded, size)});
+    if (approach.answerer != Answerer::analytic) require_memory(planner, size);
+    report.add({predict(planner.plan(size, &memo), approach), measured_time(recorded, size)});
   }
   report.end();
 }
@@ -98,14 +116,18 @@ void answer(const Question& question, const RunSpec& run, Answerer answerer, Rep
 int run_run(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
   po::options_description options = question_options();
   options.add_options()("engine", po::value<std::string>()->default_value("auto"),
-                        "auto, native, simgrid or analytic");
+                        "auto, native, simgrid or analytic")(
+      "exact", po::bool_switch(), "simulate every message: continue no steady state")(
+      "time-limit", po::value<double>(), "end with an error after so many seconds");
   const auto values = parse_options(options, usage, epilogue, "scenario", args, out);
   if (!values) return exit_ok;
   const Answerer answerer = parse_engine((*values)["engine"].as<std::string>());
+  RunWatch watch(err, time_limit(*values));
+  const Approach approach{answerer, (*values)["exact"].as<bool>(), &watch};
   const Question question = read_question(*values, err);
   const auto report = make_report(question.format, out);
   for (const RunSpec& run : question.scenario.runs) {
-    answer(question, run, answerer, *report, err);
+    answer(question, run, approach, *report, err);
   }
   report->finish();
   return exit_ok;

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <cstdint>
+
+#include "sim/execution/execution.h"
+
+namespace collsim {
+
+/// How much work an execution is: messages, a slice's pieces counted one by one.
+struct Effort {
+  double whole = 0;   ///< of all calls
+  double steady = 0;  ///< where loops that repeat themselves are skipped (SteadyState); about
+};
+
+/// Counts the messages of an execution without running it.
+Effort effort_of(const Execution& execution);
+
+}  // namespace collsim

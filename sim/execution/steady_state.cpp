@@ -1,0 +1,288 @@
+#include "sim/execution/steady_state.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <span>
+
+#include "sim/execution/worker.h"
+
+namespace collsim {
+
+namespace {
+
+/// Laps are even when `windows` windows of so many take the same time, give or take `tolerance`, on
+/// average over all channels. Few are enough where laps repeat to the digit. Where they do not
+/// (jitter; trees whose lanes and channels fall in and out of step), the more they differ the more
+/// it takes to know their mean.
+struct Evenness {
+  std::size_t laps;
+  std::size_t windows;
+  double tolerance;
+  std::size_t all() const { return laps * windows; }
+};
+constexpr std::array evenness{Evenness{2, 4, 1e-8},  Evenness{8, 3, 2e-3},  Evenness{16, 3, 3e-3},
+                              Evenness{32, 3, 4e-3}, Evenness{64, 3, 5e-3}, Evenness{128, 3, 8e-3}};
+/// Laps before the first that counts.
+constexpr std::size_t start = 1;
+/// Laps that are simulated at the end.
+constexpr std::uint32_t tail = 4;
+/// Fewer are not worth a jump.
+constexpr std::uint32_t least_skipped = 4;
+/// Steps of a lap: over whole nodes of up to eight GPUs, so that hops within and between nodes keep
+/// their proportion.
+constexpr std::uint32_t steps_of_lap = 8;
+/// Shorter ones are not worth cutting.
+constexpr std::uint32_t shortest_stretch = 128;
+
+/// What a lap takes, by a line through the ends of laps: that is less disturbed by the last ones
+/// than their difference.
+double slope(std::span<const double> ends) {
+  const auto count = static_cast<double>(ends.size());
+  double sum = 0;
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    sum += (static_cast<double>(i) - (count - 1) / 2) * (ends[i] - ends.front());
+  }
+  return sum * 12 / (count * (count * count - 1));
+}
+
+/// The ends of the last laps, and the end of the lap before them.
+std::span<const double> last_laps(std::span<const double> ends, std::size_t laps) {
+  return ends.last(laps + 1);
+}
+
+bool moves_in_pieces(const Execution& execution) {
+  return execution.warps > 0 && execution.cost.of(execution.protocol).flags_lines();
+}
+
+bool changes_later(const Execution& execution) {
+  if (execution.disturbance == nullptr) return false;
+  const auto& changes = execution.disturbance->changes;
+  return std::any_of(changes.begin(), changes.end(),
+                     [&](const MachineChange& change) { return change.at > execution.startup(); });
+}
+
+}  // namespace
+
+std::uint32_t laps_of_steady_call(const Execution& execution) {
+  const std::uint32_t fill = moves_in_pieces(execution) ? loops_to_fill : 0;
+  return 2 * fill + static_cast<std::uint32_t>(start + evenness[1].all()) + tail;
+}
+
+SteadyState::SteadyState(const Execution& execution, const CallLayout& call)
+    : execution_(execution) {
+  if (!execution.steady || changes_later(execution) || !execution.wiring.bursts.empty()) return;
+  channels_.resize(execution.binding.channels());
+  std::uint32_t most_loops = 0;
+  for (const Worker& worker : call.workers) {
+    Channel& channel = channels_[worker.channel];
+    channel.round = worker.loops;
+    ++channel.workers;
+    most_loops = std::max(most_loops, worker.loops);
+    fades_ = fades_ || (worker.contends && worker.cost->corrections.link_contention > 0);
+  }
+  laps_.resize(call.workers.size());
+  if (most_loops > laps_of_steady_call(execution) + least_skipped) {
+    lap_ = Lap::loop;
+    fill_ = moves_in_pieces(execution) ? loops_to_fill : 0;
+  } else {
+    find_stretches(call);
+  }
+}
+
+/// Laps are steps where all programs have the same stretches, and all chunks are alike: a worker
+/// that skips steps goes on with other chunks.
+void SteadyState::find_stretches(const CallLayout& call) {
+  const Binding& binding = execution_.binding;
+  for (const Worker& worker : call.workers) {
+    const std::uint32_t chunks = worker.schedule->chunks();
+    for (std::uint32_t loop = 0; loop < worker.loops; ++loop) {
+      const Bytes first = binding.chunk_bytes(worker.channel, loop, {0, 1});
+      const Bytes last = binding.chunk_bytes(worker.channel, loop, {chunks - 1, 1});
+      if (first != last && worker.cost->flags_lines()) return;
+    }
+    std::vector<Stretch> own;
+    std::uint32_t begin = 0;
+    for_each_stretch(worker.program, [&](const Primitive&, std::uint32_t length) {
+      if (length >= shortest_stretch) own.push_back({begin, length / steps_of_lap});
+      begin += length;
+    });
+    if (&worker == call.workers.data()) stretches_ = own;
+    if (own.empty() || own != stretches_ || own.front().laps != own.back().laps) return;
+  }
+  for (Channel& channel : channels_) {
+    if (channel.round > 0) channel.round = stretches_.front().laps;
+  }
+  lap_ = Lap::steps;
+}
+
+bool SteadyState::ends_lap(const Worker& worker, std::uint32_t primitive) const {
+  if (lap_ == Lap::loop) return worker.primitive == 0;
+  return std::any_of(stretches_.begin(), stretches_.end(), [&](const Stretch& stretch) {
+    const std::uint32_t done = primitive + 1 - stretch.begin;
+    return primitive >= stretch.begin && done % steps_of_lap == 0 &&
+           done / steps_of_lap <= stretch.laps;
+  });
+}
+
+void SteadyState::end_primitive(CallLayout& call, WorkerId worker, std::uint32_t primitive,
+                                Seconds now) {
+  if (lap_ == Lap::none || !ends_lap(call.workers[worker], primitive)) return;
+  Channel& channel = channels_[call.workers[worker].channel];
+  const std::size_t ahead = laps_[worker]++ - channel.laps;
+  if (channel.more.size() <= ahead) channel.more.push_back(0);
+  ++channel.more[ahead];
+  if (channel.more.front() < channel.workers) return;
+  count_lap(channel, now.value);
+  if (jumped_ || !may_jump()) return;
+  const std::size_t even = even_laps();
+  if (even == 0) return;
+  const double seconds = time_for_all(even);
+  if (seconds > 0) jump(call, seconds, even, now.value);
+}
+
+/// The last worker of the channel has ended a lap.
+void SteadyState::count_lap(Channel& channel, double now) {
+  channel.more.pop_front();
+  ++channel.laps;
+  if (channel.laps % channel.round > 0) {
+    // Laps at the beginning are not like others, nor are those when the first workers are done.
+    if (!jumped_ && channel.laps % channel.round <= fill_) return;
+    if (channel.most_laps() >= (rounds_ + 1) * channel.round) return;
+    channel.ends.push_back(now);
+    channel.leads.push_back(channel.more.size());
+    return;
+  }
+  const bool all = std::all_of(channels_.begin(), channels_.end(), [&](const Channel& each) {
+    return each.round == 0 || each.laps >= (rounds_ + 1) * each.round;
+  });
+  if (!all) return;
+  ++rounds_;
+  settle();
+  jumped_ = false;
+  for (Channel& each : channels_) {
+    each.ends.assign(1, now);
+    each.leads.clear();
+  }
+}
+
+/// Whether all channels are in the same round, or are done with it.
+bool SteadyState::may_jump() const {
+  return std::all_of(channels_.begin(), channels_.end(), [&](const Channel& channel) {
+    return channel.round == 0 || channel.most_laps() < (rounds_ + 1) * channel.round ||
+           (channel.laps == (rounds_ + 1) * channel.round && channel.more.empty());
+  });
+}
+
+/// Laps that all workers of a channel can skip: before the data change their sizes, and before the
+/// end.
+std::uint32_t SteadyState::laps_left(std::size_t number, std::size_t even) const {
+  const Channel& channel = channels_[number];
+  const auto now = static_cast<std::uint32_t>(channel.laps % channel.round);
+  const auto most = static_cast<std::uint32_t>(channel.most_laps() - rounds_ * channel.round);
+  const std::uint32_t last = fill_ + (fades_ ? static_cast<std::uint32_t>(even) : 0) + tail;
+  std::uint32_t end = channel.round - std::min(channel.round, last);
+  if (lap_ == Lap::loop) {
+    const auto alike = execution_.binding.alike_until(static_cast<std::uint32_t>(number), now);
+    end = std::min(end, alike);
+  }
+  return end > most ? end - most : 0;
+}
+
+/// Whether FIFOs have filled: while the first workers still run away from the last ones, a tree's
+/// laps get slower. A ring's steps do not: there, whoever is ahead waits for nobody else.
+bool SteadyState::is_settled(const Channel& channel) const {
+  if (lap_ == Lap::steps) return true;
+  const std::size_t half = channel.leads.size() / 2;
+  const auto middle = channel.leads.begin() + static_cast<std::ptrdiff_t>(half);
+  const auto most = [](auto begin, auto end) {
+    return begin == end ? 0 : *std::max_element(begin, end);
+  };
+  return most(middle, channel.leads.end()) <= most(channel.leads.begin(), middle);
+}
+
+/// The laps over which those of all working channels are even; 0: they are not.
+std::size_t SteadyState::even_laps() const {
+  for (const Evenness& evenly : evenness) {
+    std::vector<double> times(evenly.windows);  // of a lap of each window, over that of all
+    for (const Channel& channel : channels_) {
+      if (!channel.is_working()) continue;
+      const std::span<const double> ends(channel.ends);
+      if (ends.size() < start + evenly.all() + 1) return 0;
+      const double all = slope(last_laps(ends, evenly.all()));
+      for (std::size_t i = 0; i < evenly.windows; ++i) {
+        const std::size_t later = (evenly.windows - 1 - i) * evenly.laps;
+        const auto window = ends.first(ends.size() - later);
+        times[i] += slope(last_laps(window, evenly.laps)) / all;
+      }
+    }
+    const auto [least, most] = std::minmax_element(times.begin(), times.end());
+    if (*most - *least <= evenly.tolerance * *most) return evenly.all();
+  }
+  return 0;
+}
+
+/// How long all channels can go on as they do; 0 where one of them is not steady.
+double SteadyState::time_for_all(std::size_t even) const {
+  double seconds = std::numeric_limits<double>::infinity();
+  for (std::size_t number = 0; number < channels_.size(); ++number) {
+    const Channel& channel = channels_[number];
+    if (!channel.is_working()) {
+      if (channel.round > 0 && channel.laps == rounds_ * channel.round) return 0;  // not begun
+      continue;
+    }
+    const std::uint32_t left = laps_left(number, even);
+    if (left < least_skipped || !is_settled(channel)) return 0;
+    seconds = std::min(seconds, left * slope(last_laps(channel.ends, even)));
+  }
+  return std::isfinite(seconds) ? seconds : 0;
+}
+
+void SteadyState::jump(CallLayout& call, double seconds, std::size_t even, double now) {
+  std::vector<std::uint32_t> skipped(channels_.size());
+  for (std::size_t number = 0; number < channels_.size(); ++number) {
+    Channel& channel = channels_[number];
+    if (!channel.is_working()) continue;
+    channel.before = slope(last_laps(channel.ends, even));
+    const double laps = std::round(seconds / channel.before);
+    skipped[number] = std::min(static_cast<std::uint32_t>(laps), laps_left(number, even));
+    channel.from = static_cast<double>(channel.laps % channel.round);
+    channel.laps += skipped[number];
+    channel.to = static_cast<double>(channel.laps % channel.round);
+    channel.ends.assign(1, now);
+  }
+  for (std::size_t id = 0; id < call.workers.size(); ++id) {
+    Worker& worker = call.workers[id];
+    const std::uint32_t laps = skipped[worker.channel];
+    laps_[id] += laps;
+    if (lap_ == Lap::loop) {
+      worker.loop += laps;
+    } else {
+      worker.skip(laps * steps_of_lap);
+    }
+  }
+  pending_ = seconds;
+  jumped_ = true;
+}
+
+/// A lap has taken so many times what it took before the jump, on average over the skipped laps.
+Seconds SteadyState::settle() {
+  double ratio = 0;
+  double channels = 0;
+  for (const Channel& channel : channels_) {
+    if (!fades_ || channel.before == 0 || channel.ends.size() < 3) continue;
+    const double after = slope(channel.ends);
+    const double a = std::sqrt(channel.from);
+    const double b = std::sqrt(channel.to);
+    ratio += (a * channel.before + b * after) / (a + b) / channel.before;
+    ++channels;
+  }
+  for (Channel& channel : channels_) channel.before = 0;
+  const double change = channels > 0 ? (ratio / channels - 1) * pending_ : 0;
+  settled_ += pending_ + change;
+  pending_ = 0;
+  return Seconds{change};
+}
+
+}  // namespace collsim

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "sim/base/units.h"
+#include "sim/execution/call_layout.h"
+#include "sim/execution/execution.h"
+
+namespace collsim {
+
+/// About how many loops of a long call are simulated where it may become steady.
+std::uint32_t laps_of_steady_call(const Execution& execution);
+
+/// Continues a call that repeats itself. What repeats are laps: a channel's loops over its program,
+/// or, where a program has hundreds of equal steps (a ring's), so many steps of one stretch of
+/// them. When the laps of all channels have become even, every channel skips as many as it would do
+/// in one and the same time, and goes on from where it is: what its workers are ahead of each other
+/// stays as it is, and so does what is in flight. The first laps of a call or stretch and the last
+/// ones are simulated.
+///
+/// Where links lose something to contention, that fades with the square root of the steps, as
+/// thread blocks fall out of step (ProtocolCost::contended_share()). There, as many laps after the
+/// jump are measured too. If lap n takes P_n = A + B / sqrt(n), the mean
+/// from lap n to lap m is (sqrt(n) P_n + sqrt(m) P_m) / (sqrt(n) + sqrt(m)).
+class SteadyState {
+ public:
+  /// Nothing is skipped where the execution does not ask for it, where the machine changes during
+  /// the call, or where links have bursts.
+  SteadyState(const Execution& execution, const CallLayout& call);
+
+  /// The worker has ended a primitive, which was number `primitive` of its program. May let all
+  /// workers skip laps.
+  void end_primitive(CallLayout& call, WorkerId worker, std::uint32_t primitive, Seconds now);
+  /// What all skipped laps would have taken. Changes a last time with settle().
+  Seconds skipped() const { return Seconds{settled_ + pending_}; }
+  /// Laps that were skipped are settled by those that came after. Returns the change of skipped().
+  Seconds settle();
+  bool skipped_any() const { return skipped().value > 0; }
+
+ private:
+  enum class Lap : std::uint8_t { none, loop, steps };
+
+  /// Equal primitives in a row, of which `laps` laps are counted.
+  struct Stretch {
+    std::uint32_t begin = 0;
+    std::uint32_t laps = 0;
+    bool operator==(const Stretch&) const = default;
+  };
+  struct Channel {
+    std::uint32_t round = 0;  ///< laps of a call or stretch; 0: idle
+    std::uint32_t workers = 0;
+    std::uint64_t laps = 0;          ///< that all of its workers have done, in all rounds
+    std::deque<std::uint32_t> more;  ///< workers that have done one lap more, two more, ...
+    std::vector<double> ends{0};     ///< of laps, since the round began or since the jump
+    std::vector<std::size_t> leads;  ///< by lap: laps that the first worker was ahead of the last
+    double before = 0;               ///< what a lap took before the jump
+    double from = 0;                 ///< laps of this round before the jump, and after it
+    double to = 0;
+
+    std::uint64_t most_laps() const { return laps + more.size(); }
+    bool is_working() const { return round > 0 && (laps % round > 0 || !more.empty()); }
+  };
+
+  void find_stretches(const CallLayout& call);
+  bool ends_lap(const Worker& worker, std::uint32_t primitive) const;
+  void count_lap(Channel& channel, double now);
+  bool may_jump() const;
+  std::uint32_t laps_left(std::size_t channel, std::size_t even) const;
+  bool is_settled(const Channel& channel) const;
+  std::size_t even_laps() const;
+  double time_for_all(std::size_t even) const;
+  void jump(CallLayout& call, double seconds, std::size_t even, double now);
+
+  const Execution& execution_;
+  Lap lap_ = Lap::none;
+  std::vector<Stretch> stretches_;  ///< of every program, if laps are steps
+  bool jumped_ = false;             ///< in the present round
+  bool fades_ = false;              ///< what contention costs a lap, in the course of a call
+  std::uint32_t fill_ = 0;          ///< laps that differ from those amid, at either end
+  std::uint64_t rounds_ = 0;        ///< calls or stretches that all channels have done
+  double settled_ = 0;
+  double pending_ = 0;  ///< by what laps took before the jump
+  std::vector<Channel> channels_;
+  std::vector<std::uint64_t> laps_;  ///< by worker
+};
+
+}  // namespace collsim
