@@ -146,7 +146,7 @@ TEST(Import, WarnsOfWhatItLeavesOut) {
 /// By the busid's place in the file: which GPU became gpu0, gpu1, ...
 std::vector<std::string> models_in_order(const TextFile& text) {
   std::vector<std::string> models;
-  for (const Device& device : import_node(text).node.devices) {
+  for (const GraphDevice& device : import_node(text).node.devices) {
     if (device.kind == DeviceKind::gpu) models.push_back(device.model);
   }
   return models;

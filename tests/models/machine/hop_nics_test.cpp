@@ -30,7 +30,8 @@ std::set<std::string> nics_in_use(std::string_view machine, const std::string& a
     if (origin.shared) continue;
     for (const DeviceId end : {topology.link(origin.id).from, topology.link(origin.id).to}) {
       const Device device = topology.device(end);
-      if (device.kind == DeviceKind::nic && device.node == 0) nics.insert(device.name);
+      if (device.kind == DeviceKind::nic && device.node == 0)
+        nics.insert(topology.device_name(end));
     }
   }
   return nics;

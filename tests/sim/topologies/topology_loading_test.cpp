@@ -58,9 +58,11 @@ std::size_t count_of(const Topology& topology, std::string_view stem) {
 /// What all links from one device to devices of a kind carry together, in GB/s.
 double capacity(const Topology& topology, std::string_view from, std::string_view to_stem) {
   double sum = 0;
-  for (const Link link : topology.links()) {
-    if (topology.device_name(link.from) == from &&
-        topology.device_name(link.to).starts_with(to_stem)) {
+  const auto device = topology.find_device(from);
+  EXPECT_TRUE(device) << from;
+  for (const LinkId id : topology.links_from(device.value_or(0))) {
+    const Link link = topology.link(id);
+    if (topology.device_name(link.to).starts_with(to_stem)) {
       sum += in_gigabytes_per_second(link.bandwidth);
     }
   }
