@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <stdexcept>
 #include <vector>
 
 #include "models/analytic/min_latencies.h"
 #include "sim/base/input_error.h"
+#include "sim/topologies/like_nodes.h"
 
 namespace collsim {
 
@@ -21,6 +23,7 @@ struct Port {
   double in = 0;
   double bursts = 0;  ///< that the links of a capacity pass at once
 
+  bool operator==(const Port&) const = default;
   Port& operator+=(const Port& other) {
     out += other.out;
     in += other.in;
@@ -29,24 +32,29 @@ struct Port {
   }
 };
 
-struct Ports {
-  std::vector<Port> devices;
-  std::vector<Port> nodes;
-};
-
-Ports count_ports(const Topology& topology) {
-  Ports ports{std::vector<Port>(topology.devices().size()),
-              std::vector<Port>(topology.node_count())};
-  for (const Link& link : topology.links()) {
+/// Of all links of a device.
+Port port_of_device(const Topology& topology, DeviceId device) {
+  Port port;
+  for (const LinkId id : topology.links_from(device)) {
+    const Link link = topology.link(id);
     const double rate = line_rate(link).value;
-    const auto burst = static_cast<double>(link.burst.size.count);
-    ports.devices[link.from] += {rate, 0, burst};
-    ports.devices[link.to] += {0, rate, burst};
-    const auto from = topology.device(link.from).node;
-    const auto to = topology.device(link.to).node;
+    port += {rate, rate, 2 * static_cast<double>(link.burst.size.count)};  // of both directions
+  }
+  return port;
+}
+
+/// By node: of the cables that leave it.
+std::vector<Port> ports_of_nodes(const Topology& topology) {
+  std::vector<Port> ports(topology.node_count());
+  for (LinkId id = topology.first_fabric_link(); id < topology.links().size(); id += 2) {
+    const Link link = topology.link(id);
+    const auto from = topology.node_of(link.from);
+    const auto to = topology.node_of(link.to);
     if (from == to) continue;
-    if (from >= 0) ports.nodes[static_cast<std::size_t>(from)] += {rate, 0, burst};
-    if (to >= 0) ports.nodes[static_cast<std::size_t>(to)] += {0, rate, burst};
+    const double rate = line_rate(link).value;
+    const Port both{rate, rate, 2 * static_cast<double>(link.burst.size.count)};
+    if (from >= 0) ports[static_cast<std::size_t>(from)] += both;
+    if (to >= 0) ports[static_cast<std::size_t>(to)] += both;
   }
   return ports;
 }
@@ -88,9 +96,19 @@ void add_cuts(const Port& load, const Port& capacity, std::vector<Cut>& cuts) {
 }
 
 bool reduces(const Topology& topology, bool on_network) {
-  return std::any_of(topology.devices().begin(), topology.devices().end(), [&](const Device& each) {
+  const auto adds_up = [&](const GraphDevice& each) {
     return each.reduces && (each.kind == DeviceKind::network_switch || !on_network);
-  });
+  };
+  const auto fabric = topology.fabric_devices();
+  if (std::any_of(fabric.begin(), fabric.end(), adds_up)) return true;
+  const IndexedGraph* last = nullptr;
+  for (std::uint32_t node = 0; node < topology.node_count(); ++node) {
+    const IndexedGraph* const graph = topology.node(node).graph;
+    const auto& devices = graph->graph().devices;
+    if (graph != last && std::any_of(devices.begin(), devices.end(), adds_up)) return true;
+    last = graph;
+  }
+  return false;
 }
 
 /// What all ports of `parties` carry together in an all-reduce where only the parties add up and
@@ -105,25 +123,28 @@ void add_traffic(const std::vector<Port>& parties, std::vector<Cut>& cuts) {
 }
 
 std::size_t node_of(const Topology& topology, DeviceId gpu) {
-  return static_cast<std::size_t>(topology.device(gpu).node);
+  return static_cast<std::size_t>(topology.node_of(gpu));
 }
 
 /// The sets of ranks tried are single GPUs and whole nodes, and all of either in an all-reduce.
 std::vector<Cut> cuts_of(const Topology& topology, std::span<const DeviceId> gpus,
                          Collective collective, Rank root) {
-  const Ports ports = count_ports(topology);
+  const std::vector<Port> ports = ports_of_nodes(topology);
   const auto ranks = static_cast<double>(gpus.size());
   std::vector<Cut> cuts;
   std::vector<Port> of_gpus;
   std::map<std::size_t, double> ranks_of_node;
   for (Rank rank = 0; rank < gpus.size(); ++rank) {
-    of_gpus.push_back(ports.devices[gpus[rank]]);
+    of_gpus.push_back(port_of_device(topology, gpus[rank]));
     ++ranks_of_node[node_of(topology, gpus[rank])];
-    add_cuts(cut_load(collective, ranks, 1, rank == root), of_gpus.back(), cuts);
+    // Neighbours are mostly alike.
+    const bool known =
+        rank > 0 && of_gpus[rank - 1] == of_gpus[rank] && rank != root && rank - 1 != root;
+    if (!known) add_cuts(cut_load(collective, ranks, 1, rank == root), of_gpus.back(), cuts);
   }
   std::vector<Port> of_nodes;
   for (const auto& [node, inside] : ranks_of_node) {
-    of_nodes.push_back(ports.nodes[node]);
+    of_nodes.push_back(ports[node]);
     if (inside == ranks) continue;
     const bool has_root = node == node_of(topology, gpus[root]);
     add_cuts(cut_load(collective, ranks, inside, has_root), of_nodes.back(), cuts);
@@ -137,30 +158,95 @@ std::vector<Cut> cuts_of(const Topology& topology, std::span<const DeviceId> gpu
   return cuts;
 }
 
-std::vector<double> latencies_from(const Topology& topology, DeviceId origin) {
-  return min_latencies(
-      topology.devices().size(), origin, [&](std::size_t device, const auto& visit) {
-        for (const LinkId id : topology.links_from(static_cast<DeviceId>(device))) {
-          const Link& link = topology.link(id);
-          visit(link.to, link.latency.value);
-        }
-      });
-}
+/// The least latencies from a GPU. Nodes that are like each other, and not the GPU's own, are
+/// reached alike, so that only the first of them is searched.
+class Latencies {
+ public:
+  explicit Latencies(const Topology& topology)
+      : topology_(topology), like_(first_like_nodes(topology)) {}
+
+  void set_origin(DeviceId origin) {
+    choose_stand_ins(topology_.node_of(origin));
+    vertices_.clear();
+    first_vertex_.assign(topology_.node_count(), absent);
+    for (std::uint32_t node = 0; node < topology_.node_count(); ++node) {
+      if (stand_in_[node] != node) continue;
+      first_vertex_[node] = vertices_.size();
+      const NodePart part = topology_.node(node);
+      const auto size = static_cast<DeviceId>(part.graph->graph().devices.size());
+      for (DeviceId number = 0; number < size; ++number) {
+        vertices_.push_back(part.first_device + number);
+      }
+    }
+    first_of_fabric_ = vertices_.size();
+    for (DeviceId id = topology_.first_fabric_device(); id < topology_.devices().size(); ++id) {
+      vertices_.push_back(id);
+    }
+    times_ = min_latencies(vertices_.size(), vertex_of(origin),
+                           [&](std::size_t vertex, const auto& visit) {
+                             for (const LinkId id : topology_.links_from(vertices_[vertex])) {
+                               const Link link = topology_.link(id);
+                               const std::size_t to = vertex_of(link.to);
+                               if (to != absent) visit(to, link.latency.value);
+                             }
+                           });
+  }
+
+  double of(DeviceId gpu) const {
+    const NodePart part = topology_.node(static_cast<std::uint32_t>(topology_.node_of(gpu)));
+    const std::uint32_t node = stand_in_[static_cast<std::size_t>(topology_.node_of(gpu))];
+    return times_[first_vertex_[node] + (gpu - part.first_device)];
+  }
+
+  /// The first of the GPUs that are farthest.
+  DeviceId farthest(std::span<const DeviceId> gpus) const {
+    return *std::max_element(gpus.begin(), gpus.end(),
+                             [&](DeviceId a, DeviceId b) { return of(a) < of(b); });
+  }
+
+ private:
+  static constexpr std::size_t absent = std::numeric_limits<std::size_t>::max();
+
+  void choose_stand_ins(std::int32_t own_node) {
+    constexpr auto none = std::numeric_limits<std::uint32_t>::max();
+    std::vector<std::uint32_t> of_likes(topology_.node_count(), none);
+    stand_in_.resize(topology_.node_count());
+    for (std::uint32_t node = 0; node < topology_.node_count(); ++node) {
+      std::uint32_t& first = of_likes[like_[node]];
+      const bool own = static_cast<std::int32_t>(node) == own_node;
+      if (!own && first == none) first = node;
+      stand_in_[node] = own ? node : first;
+    }
+  }
+
+  std::size_t vertex_of(DeviceId device) const {
+    const std::int32_t node = topology_.node_of(device);
+    if (node < 0) return first_of_fabric_ + (device - topology_.first_fabric_device());
+    const std::size_t first = first_vertex_[static_cast<std::size_t>(node)];
+    const DeviceId begin = topology_.node(static_cast<std::uint32_t>(node)).first_device;
+    return first == absent ? absent : first + (device - begin);
+  }
+
+  const Topology& topology_;
+  std::vector<std::uint32_t> like_;
+  std::vector<std::uint32_t> stand_in_;  // by node: the one that is searched for it
+  std::vector<DeviceId> vertices_;
+  std::vector<std::size_t> first_vertex_;
+  std::size_t first_of_fabric_ = 0;
+  std::vector<double> times_;
+};
 
 /// Both ways between two devices are alike, so that it holds for a root that hears, too. Neighbours
 /// that send to each other may all be near.
 double latency_bound(const Topology& topology, std::span<const DeviceId> gpus,
                      Collective collective, Rank root, std::uint32_t calls) {
   if (collective == Collective::send_recv) return 0;
-  const auto farther = [](const std::vector<double>& times) {
-    return [&times](DeviceId a, DeviceId b) { return times[a] < times[b]; };
-  };
-  std::vector<double> times = latencies_from(topology, gpus[root]);
-  DeviceId farthest = *std::max_element(gpus.begin(), gpus.end(), farther(times));
-  if (has_root(collective)) return times[farthest] / calls;
-  times = latencies_from(topology, farthest);  // which is farther from some than rank 0 is
-  farthest = *std::max_element(gpus.begin(), gpus.end(), farther(times));
-  return times[farthest];
+  Latencies latencies(topology);
+  latencies.set_origin(gpus[root]);
+  const DeviceId farthest = latencies.farthest(gpus);
+  if (has_root(collective)) return latencies.of(farthest) / calls;
+  latencies.set_origin(farthest);  // which is farther from some than rank 0 is
+  return latencies.of(latencies.farthest(gpus));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "models/machine/gpu_model.h"
+#include "sim/topologies/reach.h"
 
 namespace collsim {
 
@@ -41,8 +42,12 @@ constexpr std::array recorded_hosts{RecordedHost{"H200", 8, "hgx-h200"},
 
 const Generation* generation_of(const Topology& topology) {
   const Generation* oldest = nullptr;
+  std::optional<std::string_view> last;
   for (const DeviceId gpu : topology.gpus()) {
-    const auto capability = known_compute_capability(topology.device(gpu).model);
+    const std::string_view model = topology.device(gpu).model;
+    if (model == last) continue;
+    last = model;
+    const auto capability = known_compute_capability(model);
     const auto found =
         std::find_if(generations.begin(), generations.end(), [&](const Generation& each) {
           return capability && *capability >= each.first && *capability <= each.last;
@@ -53,35 +58,17 @@ const Generation* generation_of(const Topology& topology) {
   return oldest;
 }
 
-/// Sets of devices that links of one kind join.
-class JoinedDevices {
- public:
-  JoinedDevices(const Topology& topology, LinkKind kind) : parent_(topology.devices().size()) {
-    std::iota(parent_.begin(), parent_.end(), DeviceId{0});
-    for (const Link& link : topology.links()) {
-      if (link.kind == kind) parent_[set_of(link.from)] = set_of(link.to);
-    }
-  }
-  DeviceId set_of(DeviceId device) {
-    while (parent_[device] != device) device = parent_[device] = parent_[parent_[device]];
-    return device;
-  }
-
- private:
-  std::vector<DeviceId> parent_;
-};
-
 /// A GPU alone in its node counts as joined if it has an NVLink, to its CPU.
 bool nvlink_joins_every_node(const Topology& topology) {
   JoinedDevices joined(topology, LinkKind::nvlink);
-  std::map<std::int32_t, DeviceId> set_of_node;
+  std::map<std::int32_t, std::uint32_t> set_of_node;
   for (const DeviceId gpu : topology.gpus()) {
     const auto links = topology.links_from(gpu);
     const bool has_nvlink = std::any_of(links.begin(), links.end(), [&](LinkId link) {
       return topology.link(link).kind == LinkKind::nvlink;
     });
-    const DeviceId set = joined.set_of(gpu);
-    const auto [node, first] = set_of_node.emplace(topology.device(gpu).node, set);
+    const std::uint32_t set = joined.set_of(gpu);
+    const auto [node, first] = set_of_node.emplace(topology.node_of(gpu), set);
     if (!has_nvlink || node->second != set) return false;
   }
   return true;

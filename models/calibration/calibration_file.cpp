@@ -314,7 +314,7 @@ Calibration over_tcp(const Calibration& cost) {
 
 bool has_sockets_only(const Topology& topology) {
   bool found = false;
-  for (const Device& device : topology.devices()) {
+  for (const Device device : topology.devices()) {
     if (device.kind != DeviceKind::nic) continue;
     if (!device.model.starts_with("Ethernet") && !device.model.starts_with("eth")) return false;
     found = true;

@@ -94,8 +94,12 @@ Trust trust_of(const CalibrationTrust& calibration, const Topology& topology,
   if (is_exact(calibration)) return Trust::exact;
   if (textbook || !contains(calibration.algorithms, algorithm)) return Trust::guessed;
   Trust worst = calibration.gpu;
+  std::optional<std::string_view> last;  // neighbours are mostly alike
   for (const DeviceId gpu : gpus) {
-    if (!is_about(calibration, topology.device(gpu))) return Trust::guessed;
+    const Device device = topology.device(gpu);
+    if (device.model == last) continue;
+    if (!is_about(calibration, device)) return Trust::guessed;
+    last = device.model;
   }
   for (const auto& wires : wiring.wires) {
     for (const Wire& wire : wires) {

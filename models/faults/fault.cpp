@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "sim/topologies/loader.h"
 #include "sim/topologies/name_range.h"
 
 namespace collsim {
@@ -11,7 +12,7 @@ namespace collsim {
 namespace {
 
 constexpr std::string_view example = "such as { link: node0/nic0, bandwidth: 10% }";
-constexpr std::int64_t max_ranks = 16384;
+constexpr std::int64_t max_ranks = gpu_limit;
 
 void read_names(const YamlValue& value, Fault::Target target, Fault& fault) {
   fault.target = target;

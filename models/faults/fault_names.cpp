@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
+#include <utility>
 
 #include "models/faults/machine_faults.h"
 #include "sim/base/did_you_mean.h"
@@ -10,43 +10,33 @@ namespace collsim {
 
 namespace {
 
-class NameTable {
- public:
-  explicit NameTable(const Topology& topology) : topology_(topology) {
-    for (DeviceId id = 0; id < topology.devices().size(); ++id) {
-      ids_.emplace(topology.device(id).name, id);
-    }
+/// Up to three names of devices, those of least edit distance first.
+std::string nearest(const Topology& topology, std::string_view name) {
+  std::vector<std::pair<std::size_t, std::string>> near;
+  for (DeviceId id = 0; id < topology.devices().size(); ++id) {
+    std::string known = topology.device_name(id);
+    const std::size_t distance = edit_distance(name, known);
+    near.emplace_back(distance, std::move(known));
   }
-
-  DeviceId find(const std::string& name, const Fault& fault) const {
-    const auto found = ids_.find(name);
-    if (found != ids_.end()) return found->second;
-    throw InputError(fault.where, fmt::format("'{}' has no device '{}'", topology_.name(), name),
-                     "a device of it, such as " + nearest(name));
+  const auto count = static_cast<std::ptrdiff_t>(std::min<std::size_t>(near.size(), 3));
+  std::partial_sort(near.begin(), near.begin() + count, near.end());
+  std::string text;
+  for (std::ptrdiff_t i = 0; i < count; ++i) {
+    text += (i == 0 ? "" : ", ") + near[static_cast<std::size_t>(i)].second;
   }
+  return text;
+}
 
- private:
-  /// Up to three names, those of least edit distance first.
-  std::string nearest(std::string_view name) const {
-    std::vector<std::pair<std::size_t, std::string_view>> near;
-    for (const auto& [known, id] : ids_) near.emplace_back(edit_distance(name, known), known);
-    const auto count = static_cast<std::ptrdiff_t>(std::min<std::size_t>(near.size(), 3));
-    std::partial_sort(near.begin(), near.begin() + count, near.end());
-    std::string text;
-    for (std::ptrdiff_t i = 0; i < count; ++i) {
-      text += (i == 0 ? "" : ", ") + std::string(near[static_cast<std::size_t>(i)].second);
-    }
-    return text;
-  }
-
-  const Topology& topology_;
-  std::map<std::string, DeviceId, std::less<>> ids_;
-};
+DeviceId find_device(const std::string& name, const Fault& fault, const Topology& topology) {
+  if (const auto found = topology.find_device(name)) return *found;
+  throw InputError(fault.where, fmt::format("'{}' has no device '{}'", topology.name(), name),
+                   "a device of it, such as " + nearest(topology, name));
+}
 
 std::string neighbours(const Topology& topology, DeviceId device) {
   std::string text;
   for (const LinkId link : topology.links_from(device)) {
-    text += (text.empty() ? "" : ", ") + topology.device(topology.link(link).to).name;
+    text += (text.empty() ? "" : ", ") + topology.device_name(topology.link(link).to);
     if (text.size() > 100) return text + ", ...";
   }
   return text;
@@ -66,12 +56,14 @@ std::vector<LinkId> links_out_of(const std::string& name, const Fault& fault,
                                  const Topology& topology) {
   const std::int32_t node = find_host(name, fault, topology);
   std::vector<LinkId> links;
-  for (LinkId id = 0; id < topology.links().size(); ++id) {
-    const Link& link = topology.link(id);
-    if (topology.device(link.from).node == node && topology.device(link.to).node != node) {
-      links.push_back(id);
+  const NodePart part = topology.node(static_cast<std::uint32_t>(node));
+  const auto size = static_cast<DeviceId>(part.graph->graph().devices.size());
+  for (DeviceId id = part.first_device; id < part.first_device + size; ++id) {
+    for (const LinkId link : topology.fabric_links_from(id)) {
+      if (topology.node_of(topology.link(link).to) != node) links.push_back(link);
     }
   }
+  std::sort(links.begin(), links.end());
   if (links.empty()) {
     throw InputError(fault.where, fmt::format("no link leaves {}", name),
                      "late or speed of its ranks; or a link or device inside it");
@@ -80,13 +72,13 @@ std::vector<LinkId> links_out_of(const std::string& name, const Fault& fault,
 }
 
 std::vector<LinkId> outgoing(const Fault& fault, const std::pair<std::string, std::string>& names,
-                             const NameTable& table, const Topology& topology) {
+                             const Topology& topology) {
   if (fault.target == Fault::Target::host) return links_out_of(names.first, fault, topology);
-  const DeviceId device = table.find(names.first, fault);
+  const DeviceId device = find_device(names.first, fault, topology);
   std::vector<LinkId> links;
   switch (fault.target) {
     case Fault::Target::cable: {
-      const DeviceId other = table.find(names.second, fault);
+      const DeviceId other = find_device(names.second, fault, topology);
       for (const LinkId link : topology.links_from(device)) {
         if (topology.link(link).to == other) links.push_back(link);
       }
@@ -99,21 +91,21 @@ std::vector<LinkId> outgoing(const Fault& fault, const std::pair<std::string, st
     }
     case Fault::Target::port:
       for (const LinkId link : topology.links_from(device)) {
-        if (topology.device(topology.link(link).to).node != topology.device(device).node) {
+        if (topology.node_of(topology.link(link).to) != topology.node_of(device)) {
           links.push_back(link);
         }
       }
-      if (links.empty() || topology.device(device).node < 0) {
+      if (links.empty() || topology.node_of(device) < 0) {
         throw InputError(
             fault.where, fmt::format("{} is not a port of a node on the network", names.first),
             fmt::format("a NIC; 'link: {0} - {1}' for one link of it, 'device: {0}' "
                         "for all",
                         names.first,
-                        topology.device(topology.link(topology.links_from(device)[0]).to).name));
+                        topology.device_name(topology.link(topology.links_from(device)[0]).to)));
       }
       break;
     case Fault::Target::device:
-      links.assign(topology.links_from(device).begin(), topology.links_from(device).end());
+      for (const LinkId link : topology.links_from(device)) links.push_back(link);
       break;
     case Fault::Target::host:
     case Fault::Target::rank:
@@ -122,10 +114,10 @@ std::vector<LinkId> outgoing(const Fault& fault, const std::pair<std::string, st
   return links;
 }
 
-LinkFault find_links(const Fault& fault, const NameTable& table, const Topology& topology) {
+LinkFault find_links(const Fault& fault, const Topology& topology) {
   LinkFault found;
   for (const auto& names : fault.names) {
-    for (const LinkId link : outgoing(fault, names, table, topology)) {
+    for (const LinkId link : outgoing(fault, names, topology)) {
       if (fault.direction != Fault::Direction::in) found.links.push_back(link);
       if (fault.direction != Fault::Direction::out) {
         found.links.push_back(topology.link(link).reverse);
@@ -160,7 +152,6 @@ MachineFaults find_faults(std::span<const Fault> faults, const Topology& topolog
                           std::uint64_t seed) {
   MachineFaults found;
   found.seed = seed;
-  const NameTable table(topology);
   for (const Fault& fault : faults) {
     if (fault.target == Fault::Target::host && fault.changes_ranks()) {
       for (const auto& [host, none] : fault.names) {
@@ -168,7 +159,7 @@ MachineFaults find_faults(std::span<const Fault> faults, const Topology& topolog
       }
     }
     if (fault.target != Fault::Target::rank) {
-      if (fault.changes_links()) found.links.push_back(find_links(fault, table, topology));
+      if (fault.changes_links()) found.links.push_back(find_links(fault, topology));
       continue;
     }
     if (fault.rank >= ranks) {

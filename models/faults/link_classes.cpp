@@ -138,7 +138,7 @@ class Refinement {
       Colour colour = mix(colour_of(wiring_.capacities[id].value), colour_of(load.resources[id]));
       const ResourceOrigin& origin = wiring_.origins[id];
       if (!origin.shared) {
-        const Link& link = topology.link(origin.id);
+        const Link link = topology.link(origin.id);
         colour = mix(colour, static_cast<Colour>(topology.device(link.from).kind));
         colour = mix(colour, static_cast<Colour>(topology.device(link.to).kind));
       }

@@ -258,7 +258,7 @@ class FaultLayer {
     }
     for (const HostFault& fault : faults_.hosts) {
       for (Rank rank = 0; rank < gpus_.size(); ++rank) {
-        if (topology_.device(gpus_[rank]).node != fault.node) continue;
+        if (topology_.node_of(gpus_[rank]) != fault.node) continue;
         layout_.disturbance.late[rank] += fault.late;
         layout_.disturbance.speed[rank] *= fault.speed;
       }

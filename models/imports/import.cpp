@@ -48,7 +48,7 @@ void add_nics(NodeTemplate& node, std::uint32_t count) {
     GraphLink link =
         pcie_link(node, gpu).value_or(GraphLink{0, gpu, LinkKind::pcie, 1, {24e9}, {}});
     link.from = static_cast<std::uint32_t>(node.devices.size());
-    Device nic;
+    GraphDevice nic;
     nic.name = fmt::format("nic{}", number++);
     nic.kind = DeviceKind::nic;
     node.devices.push_back(std::move(nic));

@@ -61,7 +61,7 @@ class SystemReader {
     add_pcie_links();
     add_cpu_links();
     const bool reduces = system_.min_compute_capability() >= first_with_multicast;
-    for (Device& device : graph_.devices) {
+    for (GraphDevice& device : graph_.devices) {
       device.reduces = reduces && device.kind == DeviceKind::nvswitch;
     }
     return std::move(graph_);
@@ -71,7 +71,7 @@ class SystemReader {
   std::optional<std::string> warning_of_cards(const NodeTemplate& node) const {
     std::vector<std::string> cards;
     for (const std::uint32_t gpu : system_.of_kind(NcclNodeKind::gpu)) {
-      const Device& device = node.devices[devices_.at(gpu).front()];
+      const GraphDevice& device = node.devices[devices_.at(gpu).front()];
       const GpuModel* model = find_gpu_model(device.model);
       const auto& links = system_.node(gpu).links;
       const bool linked = std::any_of(links.begin(), links.end(), [&](std::uint32_t id) {
@@ -90,7 +90,7 @@ class SystemReader {
  private:
   using Counts = std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t>;
 
-  std::uint32_t add(Device device, std::uint32_t node) {
+  std::uint32_t add(GraphDevice device, std::uint32_t node) {
     const auto index = static_cast<std::uint32_t>(graph_.devices.size());
     graph_.devices.push_back(std::move(device));
     devices_[node].push_back(index);
@@ -107,7 +107,7 @@ class SystemReader {
     for (std::size_t i = 0; i < gpus.size(); ++i) {
       const NcclNode& node = system_.node(gpus[i]);
       const GpuModel* model = options_.gpu != nullptr ? options_.gpu : model_of(node);
-      Device device;
+      GraphDevice device;
       device.name = fmt::format("gpu{}", i);
       device.model = model != nullptr ? std::string(model->name)
                                       : fmt::format("sm_{}", node.gpu.compute_capability);
@@ -121,7 +121,7 @@ class SystemReader {
   void add_all(NcclNodeKind kind, DeviceKind ours, std::string_view stem) {
     std::size_t number = 0;
     for (const std::uint32_t node : system_.of_kind(kind)) {
-      Device device;
+      GraphDevice device;
       device.name = fmt::format("{}{}", stem, number++);
       device.kind = ours;
       if (kind == NcclNodeKind::cpu) device.model = cpu_text(system_.node(node).cpu);
@@ -136,7 +136,7 @@ class SystemReader {
       for (const std::uint32_t id : system_.node(node).links) {
         const NcclNode& port = system_.node(system_.links()[id].to);
         if (port.kind != NcclNodeKind::net) continue;
-        Device device;
+        GraphDevice device;
         device.name = fmt::format("nic{}", number++);
         device.kind = DeviceKind::nic;
         device.model = port.net.name;

@@ -231,7 +231,7 @@ class HostMaker {
   NodeTemplate make() {
     for (std::size_t i = 0; i < matrix_.names.size(); ++i) {
       const bool gpu = i < matrix_.gpus;
-      Device device;
+      GraphDevice device;
       device.name = fmt::format("{}{}", gpu ? "gpu" : "nic", gpu ? i : i - matrix_.gpus);
       device.kind = gpu ? DeviceKind::gpu : DeviceKind::nic;
       if (gpu) device.model = gpu_.name;
@@ -244,7 +244,7 @@ class HostMaker {
 
  private:
   std::uint32_t add(DeviceKind kind, std::string name) {
-    Device device;
+    GraphDevice device;
     device.name = std::move(name);
     device.kind = kind;
     node_.devices.push_back(std::move(device));

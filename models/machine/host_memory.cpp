@@ -133,7 +133,7 @@ void load_host_memory(Wiring& wiring, const Plan& plan, const Topology& topology
       const auto& [src, dst, lane] = connections[i];
       if (schedule.is_agent(src) || schedule.is_agent(dst)) continue;
       if (!rules.through_host_memory(src, dst)) continue;
-      const auto node = static_cast<std::uint32_t>(topology.device(gpus[dst]).node);
+      const auto node = static_cast<std::uint32_t>(topology.node_of(gpus[dst]));
       std::vector<ResourceId>& resources = wiring.wires[channel][i].resources;
       resources.push_back(table.of(HostShare::memory, node));
       resources.push_back(table.of(HostShare::gpu, gpus[src]));

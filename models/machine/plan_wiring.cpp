@@ -20,9 +20,11 @@ namespace {
 std::optional<DeviceId> nearest_cpu(const Topology& topology, Router& router, DeviceId gpu) {
   std::optional<DeviceId> nearest;
   std::size_t fewest = std::numeric_limits<std::size_t>::max();
-  for (DeviceId id = 0; id < topology.devices().size(); ++id) {
-    const Device& device = topology.device(id);
-    if (device.kind != DeviceKind::cpu || device.node != topology.device(gpu).node) continue;
+  const NodePart node = topology.node(static_cast<std::uint32_t>(topology.node_of(gpu)));
+  const auto& devices = node.graph->graph().devices;
+  for (DeviceId number = 0; number < devices.size(); ++number) {
+    if (devices[number].kind != DeviceKind::cpu) continue;
+    const DeviceId id = node.first_device + number;
     const std::size_t links = router.route(gpu, id).links.size();
     if (links >= fewest) continue;
     fewest = links;

@@ -24,13 +24,7 @@ ResourceTable::ResourceTable(const Topology& topology, Wiring& wiring)
     : topology_(topology),
       wiring_(wiring),
       of_link_(topology.links().size(), unused),
-      of_shared_(topology.shared_resources().size(), unused),
-      shared_by_link_(topology.links().size()) {
-  for (SharedResourceId id = 0; id < topology.shared_resources().size(); ++id) {
-    for (const LinkId link : topology.shared_resources()[id].links) {
-      shared_by_link_[link].push_back(id);
-    }
-  }
+      of_shared_(topology.shared_resources().size(), unused) {
   for (ResourceId id = 0; id < wiring.origins.size(); ++id) {
     const ResourceOrigin& origin = wiring.origins[id];
     if (origin.host) continue;  // not of the topology
@@ -48,7 +42,7 @@ void ResourceTable::load(Wire& wire, std::span<const LinkId> way, bool has_proxy
 
 void ResourceTable::add_link(LinkId id, std::vector<ResourceId>& route) {
   if (of_link_[id] == unused) {
-    const Link& link = topology_.link(id);
+    const Link link = topology_.link(id);
     of_link_[id] = add(link.bandwidth, link.kind, {false, id});
     if (link.burst.size.count > 0) {
       wiring_.bursts.resize(wiring_.nominal.size());
@@ -56,10 +50,10 @@ void ResourceTable::add_link(LinkId id, std::vector<ResourceId>& route) {
     }
   }
   route.push_back(of_link_[id]);
-  for (const SharedResourceId shared : shared_by_link_[id]) {
+  for (const SharedResourceId shared : topology_.shares_of_link(id)) {
     if (of_shared_[shared] == unused) {
       of_shared_[shared] =
-          add(topology_.shared_resources()[shared].bandwidth, std::nullopt, {true, shared});
+          add(topology_.shared_resource(shared).bandwidth, std::nullopt, {true, shared});
     }
     const ResourceId resource = of_shared_[shared];
     if (std::find(route.begin(), route.end(), resource) == route.end()) {

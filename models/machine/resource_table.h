@@ -29,7 +29,6 @@ class ResourceTable {
   Wiring& wiring_;
   std::vector<ResourceId> of_link_;
   std::vector<ResourceId> of_shared_;
-  std::vector<std::vector<SharedResourceId>> shared_by_link_;
 };
 
 }  // namespace collsim

@@ -34,7 +34,7 @@ std::vector<std::uint32_t> distances_from(const Topology& topology, DeviceId sta
 SwitchPlacement::SwitchPlacement(const Topology& topology, std::span<const DeviceId> gpus)
     : topology_(topology), gpus_(gpus) {
   for (DeviceId id = 0; id < topology.devices().size(); ++id) {
-    const Device& device = topology.device(id);
+    const Device device = topology.device(id);
     if (!device.reduces) continue;
     if (device.kind == DeviceKind::nvswitch) nvswitches_[device.node].push_back(id);
     if (device.kind == DeviceKind::network_switch) network_switches_.push_back(id);
@@ -73,9 +73,9 @@ std::vector<SwitchPlacement::Members> SwitchPlacement::members_of_agents(
 }
 
 DeviceId SwitchPlacement::nvswitch_near(DeviceId gpu, std::uint32_t turn) const {
-  const auto found = nvswitches_.find(topology_.device(gpu).node);
+  const auto found = nvswitches_.find(topology_.node_of(gpu));
   if (found == nvswitches_.end()) {
-    throw InputError(fmt::format("{} has no NVSwitch that adds up", topology_.device(gpu).name),
+    throw InputError(fmt::format("{} has no NVSwitch that adds up", topology_.device_name(gpu)),
                      "a node with an nvswitch of 'multicast: true'");
   }
   return found->second[turn % found->second.size()];

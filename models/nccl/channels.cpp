@@ -54,13 +54,7 @@ class Connector {
       std::vector<Rank>& ranks = stripes.nodes.emplace_back();
       for (std::uint32_t gpu = 0; gpu < gpus_; ++gpu) ranks.push_back(rank(node, gpu));
     }
-    for (const GraphChannel& channel : graph.channels) {
-      const std::uint32_t head = channel.gpus.front();
-      const auto& heads = stripes.heads;
-      if (std::find(heads.begin(), heads.end(), head) == heads.end()) {
-        stripes.heads.push_back(head);
-      }
-    }
+    stripes.heads = stripe_heads(graph);
     return stripes;
   }
 
@@ -119,34 +113,38 @@ class Connector {
 };
 
 /// Makes it `count` channels by repeating them from the first on, if it has fewer.
-void repeat_up_to(std::vector<NcclChannel>& channels, std::size_t count) {
+void repeat_up_to(std::vector<ChannelOrigin>& channels, std::size_t count) {
   const std::size_t have = channels.size();
   for (std::size_t c = have; c < count; ++c) {
-    const NcclChannel copy = channels[c - have];
+    const ChannelOrigin copy = channels[c - have];
     channels.push_back(copy);
   }
 }
 
 }  // namespace
 
+std::vector<std::uint32_t> stripe_heads(const NcclGraph& graph) {
+  std::vector<std::uint32_t> heads;
+  for (const GraphChannel& channel : graph.channels) {
+    const std::uint32_t head = channel.gpus.front();
+    if (std::find(heads.begin(), heads.end(), head) == heads.end()) heads.push_back(head);
+  }
+  return heads;
+}
+
 std::uint32_t channel_limit(NcclVersion version) {
   return version < NcclVersion{2, 25} ? 32 : 64;
 }
 
-NcclChannels connect_channels(const NcclSystem& system, const NcclGraphs& graphs,
-                              std::uint32_t nodes, const NcclEnvironment& environment,
-                              NcclVersion version) {
+std::vector<ChannelOrigin> channel_origins(const NcclSystem& system, const NcclGraphs& graphs,
+                                           std::uint32_t nodes, const NcclEnvironment& environment,
+                                           NcclVersion version) {
   const std::size_t limit = channel_limit(version);
   const Connector connector(system, graphs, nodes);
-  NcclChannels result;
-  std::vector<NcclChannel>& channels = result.channels;
+  std::vector<ChannelOrigin> channels;
   for (const bool second : {false, true}) {
-    for (std::uint32_t c = 0; c < connector.search_channels(); ++c) {
-      channels.push_back({connector.ring(c), connector.tree(c, second), connector.chains(c)});
-    }
+    for (std::uint32_t c = 0; c < connector.search_channels(); ++c) channels.push_back({c, second});
   }
-  result.nvls = connector.stripes(graphs.nvls);
-  result.collnet = connector.stripes(graphs.collnet_direct);
   if (channels.size() > limit) channels.resize(limit);
 
   const bool several_gpus = system.gpu_count() > 1;
@@ -162,6 +160,20 @@ NcclChannels connect_channels(const NcclSystem& system, const NcclGraphs& graphs
   const std::size_t most = std::min<std::size_t>(environment.max_channels, limit);
   if (channels.size() > most) channels.resize(most);
   repeat_up_to(channels, std::min<std::size_t>(environment.min_channels, limit));
+  return channels;
+}
+
+NcclChannels connect_channels(const NcclSystem& system, const NcclGraphs& graphs,
+                              std::uint32_t nodes, std::span<const ChannelOrigin> origins) {
+  const Connector connector(system, graphs, nodes);
+  NcclChannels result;
+  for (const auto& [search_channel, second] : origins) {
+    result.channels.push_back({connector.ring(search_channel),
+                               connector.tree(search_channel, second),
+                               connector.chains(search_channel)});
+  }
+  result.nvls = connector.stripes(graphs.nvls);
+  result.collnet = connector.stripes(graphs.collnet_direct);
   return result;
 }
 

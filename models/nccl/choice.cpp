@@ -6,7 +6,6 @@
 #include <bit>
 #include <utility>
 
-#include "models/nccl/channels.h"
 #include "models/nccl/requirement.h"
 #include "models/nccl/system_topology.h"
 #include "models/nccl/system_xml.h"
@@ -52,7 +51,8 @@ Nccl::Nccl(NcclSystem system, std::uint32_t nodes, const Variables& variables, N
     }
   }
   graphs_ = search_graphs(system_, paths, inter, environment_, version_);
-  channels_ = connect_channels(system_, graphs_, nodes_, environment_, version_);
+  origins_ = channel_origins(system_, graphs_, nodes_, environment_, version_);
+  laid_ = std::make_shared<LaidChannels>();
   if (inter) {
     const auto searched = std::min(graphs_.ring.channel_count(), graphs_.tree.channel_count());
     ring_nets_ = ChannelNets(system_, paths, graphs_.ring, searched);
@@ -61,9 +61,8 @@ Nccl::Nccl(NcclSystem system, std::uint32_t nodes, const Variables& variables, N
   if (!graphs_.nvls.channels.empty()) {
     nvls_channels_ = nvls_channel_count(system_.min_compute_capability(), nodes_, environment_);
   }
-  point_to_point_ = point_to_point_channels(system_, paths, nodes_,
-                                            static_cast<std::uint32_t>(channels_.channels.size()),
-                                            environment_, version_);
+  point_to_point_ =
+      point_to_point_channels(system_, paths, nodes_, channel_count(), environment_, version_);
   table_ = tune({&system_, &graphs_, nodes_, &environment_, version_});
 }
 
@@ -71,6 +70,19 @@ Nccl::Nccl(const Topology& topology, const Variables& variables, NcclVersion ver
            std::optional<std::uint32_t> nodes, const std::optional<LocalGpus>& gpus)
     : Nccl(system_from_topology(topology, version), nodes.value_or(host_count(topology)), variables,
            version, gpus) {}
+
+const NcclChannels& Nccl::channels() const {
+  std::call_once(laid_->once, [this] {
+    laid_->channels = connect_channels(system_, graphs_, nodes_, origins_);
+  });
+  return laid_->channels;
+}
+
+std::uint32_t Nccl::stripes(NcclAlgorithm algorithm) const {
+  const bool collnet = algorithm == NcclAlgorithm::collnet_direct;
+  return static_cast<std::uint32_t>(
+      stripe_heads(collnet ? graphs_.collnet_direct : graphs_.nvls).size());
+}
 
 Bytes Nccl::nvls_chunk(NcclAlgorithm algorithm) const {
   // NCCL src/transport/nvls.cc.
@@ -99,7 +111,7 @@ std::optional<double> Nccl::estimate(NcclFunction function, NcclAlgorithm algori
     bandwidth *= tree_correction(protocol, log2_blocks);
   }
   const auto chunks =
-      static_cast<std::int64_t>(channels_.channels.size()) * static_cast<std::int64_t>(ranks());
+      static_cast<std::int64_t>(channel_count()) * static_cast<std::int64_t>(ranks());
   if (algorithm == NcclAlgorithm::ring && protocol == Protocol::simple && nodes_ > 1 &&
       all_reduce && size.count / chunks >= 64) {
     latency *= system_.min_compute_capability() < 80 ? 1.9 : 1.4;  // the plateau of rings
@@ -122,12 +134,8 @@ std::optional<std::string> Nccl::why_not(NcclFunction function, NcclAlgorithm al
 }
 
 LaunchSize Nccl::launch(NcclAlgorithm algorithm, Protocol protocol, Bytes size) const {
-  const LaunchInput input{&graphs_,
-                          &environment_,
-                          ranks(),
-                          nodes_,
-                          static_cast<std::uint32_t>(channels_.channels.size()),
-                          nvls_channels_};
+  const LaunchInput input{&graphs_, &environment_,   ranks(),
+                          nodes_,   channel_count(), nvls_channels_};
   return launch_size(algorithm, protocol, size, input);
 }
 

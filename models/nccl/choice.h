@@ -3,11 +3,14 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "models/nccl/channel_nets.h"
+#include "models/nccl/channels.h"
 #include "models/nccl/environment.h"
 #include "models/nccl/function.h"
 #include "models/nccl/graph_search.h"
@@ -72,7 +75,12 @@ class Nccl {
   std::uint32_t ranks() const { return nodes_ * static_cast<std::uint32_t>(system_.gpu_count()); }
   SystemBandwidth bandwidth() const { return bandwidth_; }
   const NcclGraphs& graphs() const { return graphs_; }
-  const NcclChannels& channels() const { return channels_; }
+  /// How many channels collectives may use.
+  std::uint32_t channel_count() const { return static_cast<std::uint32_t>(origins_.size()); }
+  /// Those channels over all ranks, laid when first asked for: they grow with the ranks.
+  const NcclChannels& channels() const;
+  /// The stripes into which CollNetDirect or, otherwise, NVLS cuts a node's data.
+  std::uint32_t stripes(NcclAlgorithm algorithm) const;
   std::uint32_t nvls_channels() const { return nvls_channels_; }
   /// Whether two GPUs of a node, by their place among its GPUs, talk through host memory: NCCL uses
   /// no peer-to-peer between them (NCCL src/graph/paths.cc, ncclTopoCheckP2p).
@@ -111,6 +119,11 @@ class Nccl {
   LaunchSize launch(NcclAlgorithm algorithm, Protocol protocol, Bytes size) const;
 
  private:
+  struct LaidChannels {
+    std::once_flag once;
+    NcclChannels channels;
+  };
+
   /// Throws InputError where the environment leaves no pair to choose.
   [[noreturn]] void complain_of_nothing(NcclFunction function) const;
 
@@ -122,7 +135,8 @@ class Nccl {
   SystemBandwidth bandwidth_;
   std::vector<bool> through_host_memory_;  // [from * GPUs + to]
   NcclGraphs graphs_;
-  NcclChannels channels_;
+  std::vector<ChannelOrigin> origins_;  // of the channels
+  std::shared_ptr<LaidChannels> laid_;  // shared by copies
   ChannelNets ring_nets_;
   ChannelNets tree_nets_;
   std::uint32_t nvls_channels_ = 0;

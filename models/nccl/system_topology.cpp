@@ -41,7 +41,7 @@ double nvlink_count(const Link& link, int capability, NcclVersion version) {
              : std::max(1.0, std::round(in_gigabytes_per_second(link.bandwidth) / nominal));
 }
 
-NcclCpu cpu_of_model(const std::string& model, double bandwidth_between_cpus) {
+NcclCpu cpu_of_model(std::string_view model, double bandwidth_between_cpus) {
   const auto has = [&](std::string_view part) { return model.find(part) != std::string::npos; };
   NcclCpu cpu = cpu_of_link_bandwidth(bandwidth_between_cpus);
   if (has("Grace") || has("Arm") || has("Graviton")) {
@@ -55,7 +55,7 @@ NcclCpu cpu_of_model(const std::string& model, double bandwidth_between_cpus) {
   return cpu;
 }
 
-std::uint64_t pci_device_of_gpu(const std::string& model) {
+std::uint64_t pci_device_of_gpu(std::string_view model) {
   constexpr std::uint64_t nvidia = 0x10de;
   const GpuModel* known = find_gpu_model(model);
   if (known == nullptr) return 0;
@@ -65,14 +65,24 @@ std::uint64_t pci_device_of_gpu(const std::string& model) {
 /// Translates the devices of one node, each link once.
 class HostReader {
  public:
-  HostReader(const Topology& topology, std::int32_t node, NcclVersion version)
-      : topology_(topology), node_(node), version_(version) {}
+  HostReader(const Topology& topology, std::uint32_t node, NcclVersion version)
+      : topology_(topology), version_(version) {
+    const NodePart part = topology.node(node);
+    const Graph& graph = part.graph->graph();
+    for (DeviceId number = 0; number < graph.devices.size(); ++number) {
+      devices_.push_back(part.first_device + number);
+    }
+    for (const DeviceId device : devices_) {
+      for (const LinkId link : topology.links_from(device)) links_.push_back(link);
+    }
+    std::sort(links_.begin(), links_.end());
+  }
 
   NcclSystem read() {
     add_cpus();
     for (const DeviceKind kind : {DeviceKind::pcie_switch, DeviceKind::gpu, DeviceKind::nic}) {
-      for (DeviceId device = 0; device < topology_.devices().size(); ++device) {
-        if (belongs(device) && topology_.device(device).kind == kind) add_device(device);
+      for (const DeviceId device : devices_) {
+        if (topology_.device(device).kind == kind) add_device(device);
       }
     }
     connect_pci();
@@ -81,18 +91,15 @@ class HostReader {
   }
 
  private:
-  bool belongs(DeviceId device) const { return topology_.device(device).node == node_; }
-
   void add_cpus() {
     double between = 0;
-    for (const Link& link : topology_.links()) {
-      if (link.kind == LinkKind::cpu && belongs(link.from)) {
-        between = in_gigabytes_per_second(link.bandwidth);
-      }
+    for (const LinkId id : links_) {
+      const Link link = topology_.link(id);
+      if (link.kind == LinkKind::cpu) between = in_gigabytes_per_second(link.bandwidth);
     }
-    for (DeviceId device = 0; device < topology_.devices().size(); ++device) {
-      const Device& each = topology_.device(device);
-      if (!belongs(device) || each.kind != DeviceKind::cpu) continue;
+    for (const DeviceId device : devices_) {
+      const Device each = topology_.device(device);
+      if (each.kind != DeviceKind::cpu) continue;
       NcclNode node = make_node(NcclNodeKind::cpu, cpus_.size());
       node.cpu = cpu_of_model(each.model, between);
       cpus_.push_back(nodes_[device] = builder_.add(std::move(node)));
@@ -105,7 +112,7 @@ class HostReader {
   }
 
   void add_device(DeviceId device) {
-    const Device& each = topology_.device(device);
+    const Device each = topology_.device(device);
     if (each.kind == DeviceKind::pcie_switch) {
       nodes_[device] = builder_.add(make_node(NcclNodeKind::pci, device));
     } else if (each.kind == DeviceKind::gpu) {
@@ -124,7 +131,7 @@ class HostReader {
   /// GB/s of the link that leaves the host, if there is one.
   std::optional<double> network_bandwidth(DeviceId device) const {
     for (const LinkId id : topology_.links_from(device)) {
-      const Link& link = topology_.link(id);
+      const Link link = topology_.link(id);
       if (link.kind == LinkKind::network) return in_gigabytes_per_second(link.bandwidth);
     }
     return std::nullopt;
@@ -133,7 +140,7 @@ class HostReader {
   bool is_on_reducing_switch(DeviceId device) const {
     const auto links = topology_.links_from(device);
     return std::any_of(links.begin(), links.end(), [&](LinkId id) {
-      const Link& link = topology_.link(id);
+      const Link link = topology_.link(id);
       return link.kind == LinkKind::network && topology_.device(link.to).reduces;
     });
   }
@@ -141,7 +148,7 @@ class HostReader {
   /// What the NIC is said to report, else what its network has; of a NIC that is on none: what its
   /// name promises, else 100 Gb/s.
   double nic_bandwidth(DeviceId device) const {
-    const std::string& model = topology_.device(device).model;
+    const std::string_view model = topology_.device(device).model;
     const BytesPerSecond rate = topology_.device(device).port_rate;
     if (rate.value > 0) return in_gigabytes_per_second(rate);
     if (const auto network = network_bandwidth(device)) return *network;
@@ -175,9 +182,9 @@ class HostReader {
 
   void connect_pci() {
     std::set<DeviceId> attached;
-    for (LinkId id = 0; id < topology_.links().size(); ++id) {
-      const Link& link = topology_.link(id);
-      if (link.kind != LinkKind::pcie || !belongs(link.from) || link.reverse < id) continue;
+    for (const LinkId id : links_) {
+      const Link link = topology_.link(id);
+      if (link.kind != LinkKind::pcie || link.reverse < id) continue;
       builder_.connect_both(nodes_.at(link.from), nodes_.at(link.to), NcclLinkKind::pci,
                             effective_pci(in_gigabytes_per_second(link.bandwidth)));
       attached.insert(link.from);
@@ -192,7 +199,7 @@ class HostReader {
   /// The CPU that the device has an NVLink to (Grace, POWER), else the first one.
   std::uint32_t cpu_beside(DeviceId device) const {
     for (const LinkId id : topology_.links_from(device)) {
-      const Link& link = topology_.link(id);
+      const Link link = topology_.link(id);
       if (link.kind != LinkKind::nvlink) continue;
       if (topology_.device(link.to).kind == DeviceKind::cpu) return nodes_.at(link.to);
     }
@@ -210,8 +217,9 @@ class HostReader {
   }
 
   void connect_nvlink() {
-    for (const Link& link : topology_.links()) {
-      if (link.kind != LinkKind::nvlink || !belongs(link.from)) continue;
+    for (const LinkId id : links_) {
+      const Link link = topology_.link(id);
+      if (link.kind != LinkKind::nvlink) continue;
       if (topology_.device(link.from).kind != DeviceKind::gpu) continue;
       const std::uint32_t gpu = nodes_.at(link.from);
       const int capability = builder_.node(gpu).gpu.compute_capability;
@@ -236,8 +244,9 @@ class HostReader {
   }
 
   const Topology& topology_;
-  std::int32_t node_;
   NcclVersion version_;
+  std::vector<DeviceId> devices_;  // of the node
+  std::vector<LinkId> links_;      // that start at them, in order
   NcclSystemBuilder builder_;
   std::map<DeviceId, std::uint32_t> nodes_;
   std::vector<std::uint32_t> cpus_;
@@ -245,10 +254,8 @@ class HostReader {
   int nets_ = 0;
 };
 
-std::map<std::int32_t, int> gpus_by_host(const Topology& topology) {
-  std::map<std::int32_t, int> count;
-  for (const DeviceId gpu : topology.gpus()) ++count[topology.device(gpu).node];
-  return count;
+std::size_t gpus_of_host(const Topology& topology, std::uint32_t host) {
+  return topology.node(host).graph->gpus().size();
 }
 
 }  // namespace
@@ -258,15 +265,15 @@ int compute_capability_of(std::string_view model) {
 }
 
 NcclSystem system_from_topology(const Topology& topology, NcclVersion version) {
-  const auto hosts = gpus_by_host(topology);
-  for (const auto& [host, gpus] : hosts) {
-    if (gpus != hosts.begin()->second) {
-      throw InputError(fmt::format("node {} has {} GPUs, node {} has {}", host, gpus,
-                                   hosts.begin()->first, hosts.begin()->second),
+  const std::size_t first = gpus_of_host(topology, 0);
+  for (std::uint32_t host = 1; host < topology.node_count(); ++host) {
+    const std::size_t gpus = gpus_of_host(topology, host);
+    if (gpus != first) {
+      throw InputError(fmt::format("node {} has {} GPUs, node 0 has {}", host, gpus, first),
                        "nodes with equally many GPUs");
     }
   }
-  return HostReader(topology, hosts.begin()->first, version).read();
+  return HostReader(topology, 0, version).read();
 }
 
 NcclSystem keep_nets(NcclSystem system, const NetFilter& filter) {
@@ -279,7 +286,7 @@ NcclSystem keep_nets(NcclSystem system, const NetFilter& filter) {
 }
 
 std::uint32_t host_count(const Topology& topology) {
-  return static_cast<std::uint32_t>(gpus_by_host(topology).size());
+  return topology.node_count();
 }
 
 }  // namespace collsim

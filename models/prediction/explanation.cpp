@@ -157,9 +157,9 @@ std::vector<Station> stations_of(const Plan& plan, const Timeline& timeline,
 std::string name_of(const Topology& topology, const ResourceOrigin& origin) {
   if (origin.host == HostShare::memory) return fmt::format("host memory of node {}", origin.id);
   if (origin.host == HostShare::gpu) {
-    return fmt::format("{} <-> host memory", topology.device(origin.id).name);
+    return fmt::format("{} <-> host memory", topology.device_name(origin.id));
   }
-  if (origin.shared) return topology.shared_resources()[origin.id].name;
+  if (origin.shared) return topology.shared_resource_name(origin.id);
   return fmt::format("{} ({})", topology.link_name(origin.id),
                      to_string(topology.link(origin.id).kind));
 }

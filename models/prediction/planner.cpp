@@ -18,14 +18,15 @@ namespace collsim {
 
 namespace {
 
-/// The NICs of every node, in the order in which NCCL numbers them.
-std::map<std::int32_t, std::vector<DeviceId>> nics_by_node(const Topology& topology) {
-  std::map<std::int32_t, std::vector<DeviceId>> nics;
-  for (DeviceId id = 0; id < topology.devices().size(); ++id) {
-    const Device& device = topology.device(id);
-    if (device.kind == DeviceKind::nic) nics[device.node].push_back(id);
+/// The NIC of a GPU's node that NCCL gives that number.
+std::optional<DeviceId> nic_beside(const Topology& topology, DeviceId gpu, int number) {
+  const NodePart node = topology.node(static_cast<std::uint32_t>(topology.node_of(gpu)));
+  const auto& devices = node.graph->graph().devices;
+  for (DeviceId device = 0; device < devices.size(); ++device) {
+    if (devices[device].kind != DeviceKind::nic) continue;
+    if (number-- == 0) return node.first_device + device;
   }
-  return nics;
+  return std::nullopt;
 }
 
 /// By which NICs the algorithm's channels reach other nodes, where that is modelled.
@@ -151,20 +152,14 @@ HopRules Planner::hop_rules(const ChannelNets* nets) const {
   };
   // The NICs of a topology file are another machine's.
   if (nets == nullptr || !nccl_->environment().topology_file.empty()) return rules;
-  rules.nics = [this, nets, per_node, nics = nics_by_node(topology())](
-                   std::uint32_t channel, Rank from, Rank to) -> std::optional<HopNics> {
+  rules.nics = [this, nets, per_node](std::uint32_t channel, Rank from,
+                                      Rank to) -> std::optional<HopNics> {
     if (from / per_node == to / per_node) return std::nullopt;
     const auto out = nets->of(channel, from % per_node);
     const auto in = nets->of(channel, to % per_node);
     if (!out || !in) return std::nullopt;
-    const auto nic_of = [&](Rank rank, const ChannelNet& net) -> std::optional<DeviceId> {
-      const auto found = nics.find(topology().device(spec_.gpus[rank]).node);
-      const auto index = static_cast<std::size_t>(net.device);
-      if (found == nics.end() || index >= found->second.size()) return std::nullopt;
-      return found->second[index];
-    };
-    const auto out_nic = nic_of(from, *out);
-    const auto in_nic = nic_of(to, *in);
+    const auto out_nic = nic_beside(topology(), spec_.gpus[from], out->device);
+    const auto in_nic = nic_beside(topology(), spec_.gpus[to], in->device);
     if (!out_nic || !in_nic) return std::nullopt;
     HopNics hop{std::nullopt, *out_nic, *in_nic};
     if (out->relay) hop.relay = spec_.gpus[from / per_node * per_node + *out->relay];
@@ -236,9 +231,7 @@ CallPlan Planner::nccl_plan(Bytes asked, const Candidate& chosen, LayoutMemo* me
   const LaunchSize launch = nccl_->launch(chosen.algorithm, chosen.protocol, size);
   NcclCall call = nccl_call(size, chosen.protocol);
   call.algorithm = chosen.algorithm;
-  call.stripes = chosen.algorithm == NcclAlgorithm::collnet_direct
-                     ? nccl_->channels().collnet.stripes()
-                     : nccl_->channels().nvls.stripes();
+  call.stripes = nccl_->stripes(chosen.algorithm);
   call.threads = launch.threads;
   call.buffers.nvls_chunk = nccl_->nvls_chunk(chosen.algorithm);
   constexpr std::uint32_t threads_per_warp = 32;

@@ -40,7 +40,7 @@ bool goes_round(Collective collective, std::string_view algorithm) {
 
 std::uint32_t nccls_channels(const Topology& topology, std::span<const DeviceId> gpus) {
   std::map<std::int32_t, std::uint32_t> of_node;
-  for (const DeviceId gpu : gpus) ++of_node[topology.device(gpu).node];
+  for (const DeviceId gpu : gpus) ++of_node[topology.node_of(gpu)];
   std::uint32_t most = 0;
   for (const auto& [node, count] : of_node) most = std::max(most, count);
   if (of_node.size() * most < 2) return 1;
@@ -49,7 +49,7 @@ std::uint32_t nccls_channels(const Topology& topology, std::span<const DeviceId>
   try {
     const Nccl nccl(topology, {}, newest_nccl_version, static_cast<std::uint32_t>(of_node.size()),
                     places);
-    return static_cast<std::uint32_t>(nccl.channels().channels.size());
+    return nccl.channel_count();
   } catch (const InputError&) {
     return 1;
   }

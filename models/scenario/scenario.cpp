@@ -8,13 +8,14 @@
 #include "sim/base/data_directory.h"
 #include "sim/base/did_you_mean.h"
 #include "sim/base/yaml_reader.h"
+#include "sim/topologies/loader.h"
 
 namespace collsim {
 
 namespace {
 
 constexpr std::int64_t max_channels = 64;  // NCCL's MAXCHANNELS since 2.25
-constexpr std::int64_t max_ranks = 16384;
+constexpr std::int64_t max_ranks = gpu_limit;
 constexpr std::int64_t max_seeds = 1'000'000'000;
 
 std::filesystem::path read_file(const YamlValue& value, std::string_view folder,

@@ -76,7 +76,7 @@ Seconds min_time(const RecordedCall& call, const Topology& topology, Bytes size)
 
 Hosts::Hosts(const Topology& topology) : gpus_(topology.node_count()) {
   for (const DeviceId gpu : topology.gpus()) {
-    ++gpus_[static_cast<std::size_t>(topology.device(gpu).node)];
+    ++gpus_[static_cast<std::size_t>(topology.node_of(gpu))];
   }
 }
 

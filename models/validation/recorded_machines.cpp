@@ -62,7 +62,7 @@ RecordedGpus recorded_gpus(const Recording& recording) {
 }
 
 bool is_of(const Topology& machine, const RecordedGpus& gpus) {
-  const Device& gpu = machine.device(machine.gpus().front());
+  const Device gpu = machine.device(machine.gpus().front());
   const bool has_nvlink =
       std::any_of(machine.links().begin(), machine.links().end(),
                   [](const Link& link) { return link.kind == LinkKind::nvlink; });

@@ -57,7 +57,7 @@ Arrow parse_arrow(const YamlValue& value, std::string_view text) {
 }
 
 /// The keys that only a NIC has.
-void read_nic(const YamlMapping& entry, Device& device) {
+void read_nic(const YamlMapping& entry, GraphDevice& device) {
   for (const std::string_view key : {"rate", "gpudirect"}) {
     if (device.kind != DeviceKind::nic && entry.find(key)) {
       entry.at(key).fail(fmt::format("'{}' of a {}", key, to_string(device.kind)),
@@ -78,7 +78,7 @@ LinkKind read_link_kind(const YamlValue& value) {
   return read_kind(value, link_kinds, "link");
 }
 
-void GraphReader::add_known(Device device) {
+void GraphReader::add_known(GraphDevice device) {
   device_of_name_.emplace(device.name, static_cast<std::uint32_t>(graph_.devices.size()));
   graph_.devices.push_back(std::move(device));
 }
@@ -94,7 +94,7 @@ void GraphReader::read_devices(const YamlValue& list, bool inside_node) {
     const YamlMapping entry =
         value.mapping({"id", "kind", "model", "rate", "gpudirect", "multicast"});
     const YamlValue id = entry.at("id");
-    Device device;
+    GraphDevice device;
     if (inside_node || entry.find("kind")) {
       device.kind = read_device_kind(entry.at("kind"));
     } else {
@@ -131,7 +131,7 @@ void GraphReader::read_devices(const YamlValue& list, bool inside_node) {
   }
 }
 
-void GraphReader::add_device(const YamlValue& where, Device device) {
+void GraphReader::add_device(const YamlValue& where, GraphDevice device) {
   if (!devices_of_file_.insert(device.name).second) {
     where.fail(fmt::format("device '{}' is there twice", device.name), "every id once");
   }

@@ -11,41 +11,10 @@
 #include <vector>
 
 #include "sim/base/yaml_reader.h"
-#include "sim/topologies/topology.h"
+#include "sim/topologies/graph.h"
 #include "sim/topologies/topology_library.h"
 
 namespace collsim {
-
-/// A cable or trunk between two devices of a Graph, given by index.
-struct GraphLink {
-  std::uint32_t from = 0;
-  std::uint32_t to = 0;
-  LinkKind kind = LinkKind::nvlink;
-  std::uint32_t count = 1;
-  BytesPerSecond bandwidth;  ///< of all lanes together, per direction
-  Seconds latency;
-  Burst burst{};
-};
-
-/// One direction of a GraphLink.
-struct GraphDirection {
-  std::uint32_t link = 0;
-  bool reversed = false;
-};
-
-struct GraphShare {
-  std::string name;
-  BytesPerSecond bandwidth;
-  std::vector<GraphDirection> links;
-};
-
-/// Devices, links and shared resources as a file lists them: the inside of a node, or a custom
-/// fabric.
-struct Graph {
-  std::vector<Device> devices;
-  std::vector<GraphLink> links;
-  std::vector<GraphShare> shares;
-};
 
 /// Reads the lists `devices`, `links` and `shared` into a Graph. Several files can be read one
 /// after the other: after next_file(), what a file lists replaces what an earlier one listed under
@@ -57,7 +26,7 @@ class GraphReader {
   explicit GraphReader(const TopologyLibrary& library = {})
       : check_gpu_model_(library.check_gpu_model) {}
   /// A device that is there before any list is read.
-  void add_known(Device device);
+  void add_known(GraphDevice device);
   void next_file();
   /// `inside_node`: network switches are refused, and `kind` must be said; otherwise devices are
   /// network switches unless said otherwise, and links network links.
@@ -70,7 +39,7 @@ class GraphReader {
   using LinkKey = std::tuple<std::uint32_t, std::uint32_t, LinkKind>;
 
   std::uint32_t find_device(const YamlValue& where, const std::string& name) const;
-  void add_device(const YamlValue& where, Device device);
+  void add_device(const YamlValue& where, GraphDevice device);
   void add_link(const YamlValue& where, const GraphLink& link);
   void read_share(const YamlValue& value);
   std::vector<std::vector<GraphDirection>> read_covered(const YamlValue& value,

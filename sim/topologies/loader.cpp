@@ -12,6 +12,7 @@
 #include "sim/topologies/name_range.h"
 #include "sim/topologies/network.h"
 #include "sim/topologies/node_template.h"
+#include "sim/topologies/reach.h"
 #include "sim/topologies/template_path.h"
 
 namespace collsim {
@@ -28,7 +29,7 @@ struct NodeGroup {
 std::size_t count_of(const NodeTemplate& node, DeviceKind kind) {
   return static_cast<std::size_t>(
       std::count_if(node.devices.begin(), node.devices.end(),
-                    [kind](const Device& device) { return device.kind == kind; }));
+                    [kind](const GraphDevice& device) { return device.kind == kind; }));
 }
 
 NodeGroup read_group(const YamlValue& value, const std::filesystem::path& templates,
@@ -77,52 +78,6 @@ std::vector<NodeGroup> read_groups(const YamlValue& nodes, const std::filesystem
   return groups;
 }
 
-/// Adds the nodes of all groups and counts what has been added.
-class NodeAdder {
- public:
-  explicit NodeAdder(TopologyBuilder& builder) : builder_(builder) {}
-
-  void add(const NodeTemplate& node) {
-    DeviceId first_device = 0;
-    for (std::size_t i = 0; i < node.devices.size(); ++i) {
-      Device device = node.devices[i];
-      device.name = fmt::format("node{}/{}", nodes_, device.name);
-      device.node = nodes_;
-      const DeviceId id = builder_.add_device(std::move(device));
-      if (i == 0) first_device = id;
-    }
-    LinkId first_link = 0;
-    for (std::size_t i = 0; i < node.links.size(); ++i) {
-      const GraphLink& link = node.links[i];
-      const LinkId id =
-          builder_.add_link(first_device + link.from, first_device + link.to, link.kind,
-                            link.bandwidth, link.latency, link.count, link.burst);
-      if (i == 0) first_link = id;
-    }
-    add_shares(node.shares, fmt::format("node{}/", nodes_), first_link);
-    first_devices_.push_back(first_device);
-    ++nodes_;
-  }
-
-  void add_shares(const std::vector<GraphShare>& shares, const std::string& prefix,
-                  LinkId first_link) {
-    for (const GraphShare& share : shares) {
-      SharedResource resource{prefix + share.name, share.bandwidth, {}};
-      for (const GraphDirection direction : share.links) {
-        resource.links.push_back(first_link + 2 * direction.link + (direction.reversed ? 1 : 0));
-      }
-      builder_.add_shared_resource(std::move(resource));
-    }
-  }
-
-  DeviceId first_device(std::size_t node) const { return first_devices_[node]; }
-
- private:
-  TopologyBuilder& builder_;
-  std::int32_t nodes_ = 0;
-  std::vector<DeviceId> first_devices_;
-};
-
 /// `attach: nic` (unless said otherwise) or `attach: gpu`.
 DeviceKind read_attach(const YamlMapping& fabric) {
   const auto value = fabric.find("attach");
@@ -132,7 +87,8 @@ DeviceKind read_attach(const YamlMapping& fabric) {
               "nic, or gpu for GPUs that stand on the network themselves");
 }
 
-NodeEnds find_ends(const std::vector<NodeGroup>& groups, const NodeAdder& added, DeviceKind kind) {
+NodeEnds find_ends(const std::vector<NodeGroup>& groups, const TopologyBuilder& builder,
+                   DeviceKind kind) {
   NodeEnds ends;
   for (const NodeGroup& group : groups) {
     if (count_of(group.node, kind) == 0) {
@@ -140,7 +96,7 @@ NodeEnds find_ends(const std::vector<NodeGroup>& groups, const NodeAdder& added,
                        "give the node a device of kind nic, or the fabric 'attach: gpu'");
     }
     for (std::uint32_t i = 0; i < group.count; ++i) {
-      const DeviceId first = added.first_device(ends.size());
+      const DeviceId first = builder.node(static_cast<std::uint32_t>(ends.size())).first_device;
       ends.emplace_back();
       for (std::uint32_t d = 0; d < group.node.devices.size(); ++d) {
         if (group.node.devices[d].kind == kind) ends.back().push_back(first + d);
@@ -151,14 +107,14 @@ NodeEnds find_ends(const std::vector<NodeGroup>& groups, const NodeAdder& added,
 }
 
 /// A fabric that the file draws itself: devices and links over the whole cluster.
-void build_custom(TopologyBuilder& builder, NodeAdder& added, const YamlValue& fabric,
+void build_custom(TopologyBuilder& builder, const YamlValue& fabric,
                   const std::vector<NodeGroup>& groups) {
   const YamlMapping keys = fabric.mapping({"kind", "sharp", "devices", "links", "shared"});
   GraphReader reader;
   std::size_t node = 0;
   for (const NodeGroup& group : groups) {
     for (std::uint32_t i = 0; i < group.count; ++i, ++node) {
-      for (Device device : group.node.devices) {
+      for (GraphDevice device : group.node.devices) {
         device.name = fmt::format("node{}/{}", node, device.name);
         reader.add_known(std::move(device));
       }
@@ -169,22 +125,22 @@ void build_custom(TopologyBuilder& builder, NodeAdder& added, const YamlValue& f
   if (const auto shares = keys.find("shared")) reader.read_shares(*shares);
 
   const Graph graph = std::move(reader).take();
-  for (const Device& device : graph.devices) {
+  for (const GraphDevice& device : graph.devices) {
     // Only devices of nodes, which are there already, have a slash in their names.
-    if (device.name.find('/') == std::string::npos) {
-      builder.add_device({.name = device.name,
-                          .kind = device.kind,
-                          .model = device.model,
-                          .reduces = device.reduces});
-    }
+    if (device.name.find('/') == std::string::npos) builder.add_device(device);
   }
-  std::optional<LinkId> first_link;
+  std::vector<LinkId> ids;
   for (const GraphLink& link : graph.links) {
-    const LinkId id = builder.add_link(link.from, link.to, link.kind, link.bandwidth, link.latency,
-                                       link.count, link.burst);
-    if (!first_link) first_link = id;
+    ids.push_back(builder.add_link(link.from, link.to, link.kind, link.bandwidth, link.latency,
+                                   link.count, link.burst));
   }
-  added.add_shares(graph.shares, "", first_link.value_or(0));
+  for (const GraphShare& share : graph.shares) {
+    std::vector<LinkId> links;
+    for (const GraphDirection direction : share.links) {
+      links.push_back(ids[direction.link] + (direction.reversed ? 1 : 0));
+    }
+    builder.add_shared_resource(share.name, share.bandwidth, std::move(links));
+  }
 }
 
 /// What a file says itself, or the file of fabrics/ that it names.
@@ -198,7 +154,7 @@ YamlValue find_fabric(const YamlValue& fabric, const std::filesystem::path& temp
   return load_yaml(template_path(*name, folders), "fabric");
 }
 
-void build_fabric(TopologyBuilder& builder, NodeAdder& added, const YamlValue& fabric,
+void build_fabric(TopologyBuilder& builder, const YamlValue& fabric,
                   const std::vector<NodeGroup>& groups) {
   const YamlMapping keys = fabric.free_mapping();
   const YamlValue kind = keys.at("kind");
@@ -208,10 +164,10 @@ void build_fabric(TopologyBuilder& builder, NodeAdder& added, const YamlValue& f
     fabric.mapping({"kind"});
     return;
   }
-  if (name == "custom") return build_custom(builder, added, fabric, groups);
+  if (name == "custom") return build_custom(builder, fabric, groups);
   for (const NetworkKind& network : network_kinds()) {
     if (network.name == name) {
-      return network.build(builder, fabric, find_ends(groups, added, read_attach(keys)));
+      return network.build(builder, fabric, find_ends(groups, builder, read_attach(keys)));
     }
     names += fmt::format(", {}", network.name);
   }
@@ -219,32 +175,11 @@ void build_fabric(TopologyBuilder& builder, NodeAdder& added, const YamlValue& f
 }
 
 /// With `sharp: true` its switches reduce.
-void add_fabric(TopologyBuilder& builder, NodeAdder& added, const YamlValue& fabric,
+void add_fabric(TopologyBuilder& builder, const YamlValue& fabric,
                 const std::vector<NodeGroup>& groups) {
-  build_fabric(builder, added, fabric, groups);
+  build_fabric(builder, fabric, groups);
   const auto sharp = fabric.free_mapping().find("sharp");
   if (sharp && sharp->boolean()) builder.let_network_reduce();
-}
-
-/// Some GPU that the first one cannot reach, if there is one.
-std::optional<DeviceId> unreachable_gpu(const Topology& topology) {
-  std::vector<bool> reached(topology.devices().size(), false);
-  std::vector<DeviceId> to_visit{topology.gpus().front()};
-  reached[to_visit.front()] = true;
-  while (!to_visit.empty()) {
-    const DeviceId device = to_visit.back();
-    to_visit.pop_back();
-    for (const LinkId link : topology.links_from(device)) {
-      const DeviceId next = topology.link(link).to;
-      if (reached[next]) continue;
-      reached[next] = true;
-      to_visit.push_back(next);
-    }
-  }
-  const auto gpus = topology.gpus();
-  const auto lost =
-      std::find_if(gpus.begin(), gpus.end(), [&](DeviceId id) { return !reached[id]; });
-  return lost == gpus.end() ? std::nullopt : std::optional(*lost);
 }
 
 std::string read_calibration(const YamlMapping& file, const TopologyLibrary& library) {
@@ -272,21 +207,18 @@ Topology read_topology(const TextFile& text, const TopologyLibrary& library) {
   const auto groups = read_groups(nodes, path.parent_path() / "nodes", library);
 
   TopologyBuilder builder(file.at("name").string(), read_calibration(file, library));
-  NodeAdder added(builder);
-  for (const NodeGroup& group : groups) {
-    for (std::uint32_t i = 0; i < group.count; ++i) added.add(group.node);
-  }
+  for (const NodeGroup& group : groups) builder.add_nodes(group.node, group.count);
   const auto fabric = file.find("fabric");
   if (fabric) {
     const YamlValue said = find_fabric(*fabric, path.parent_path() / "fabrics", library);
-    add_fabric(builder, added, said, groups);
+    add_fabric(builder, said, groups);
   }
 
   Topology topology = std::move(builder).build();
   if (const auto lost = unreachable_gpu(topology)) {
     fabric.value_or(nodes).fail(
-        fmt::format("{} cannot reach {}", topology.device(topology.gpus().front()).name,
-                    topology.device(*lost).name),
+        fmt::format("{} cannot reach {}", topology.device_name(topology.gpus().front()),
+                    topology.device_name(*lost)),
         "links or a fabric that join all GPUs");
   }
   return topology;

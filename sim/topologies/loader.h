@@ -9,14 +9,13 @@
 namespace collsim {
 
 /// GPUs that one topology may have.
-inline constexpr std::uint32_t gpu_limit = 16'384;
+inline constexpr std::uint32_t gpu_limit = 131'072;
 
 /// Reads a topology file (`collsim: topology/1`, docs/formats.md) with the node templates that it
 /// names, found as nodes/<template>.yaml beside it or else in the library, and the fabric, as
 /// fabrics/<template>.yaml.
-/// Devices of node n are named "node<n>/<id>"; ids count node by node, then come the fabric's. All
-/// GPUs of the result reach each other. Throws InputError, at its place, for everything that is
-/// wrong.
+/// Devices of node n are named "node<n>/<id>". All GPUs of the result reach each other. Throws
+/// InputError, at its place, for everything that is wrong.
 Topology load_topology(const std::filesystem::path& path, const TopologyLibrary& library = {});
 /// The same for a text that is at hand; templates are looked for beside its name.
 Topology read_topology(const TextFile& text, const TopologyLibrary& library = {});

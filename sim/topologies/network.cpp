@@ -58,8 +58,7 @@ std::size_t equal_end_count(const YamlValue& fabric, const NodeEnds& ends) {
 }
 
 DeviceId add_network_switch(TopologyBuilder& builder, std::string_view name, std::size_t number) {
-  return builder.add_device(
-      {fmt::format("{}{}", name, number), DeviceKind::network_switch, -1, {}});
+  return builder.add_device({fmt::format("{}{}", name, number), DeviceKind::network_switch});
 }
 
 void add_cable(TopologyBuilder& builder, DeviceId end, DeviceId above, const Cable& cable) {

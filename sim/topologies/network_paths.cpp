@@ -2,40 +2,61 @@
 
 #include <algorithm>
 #include <cassert>
+#include <utility>
 
 #include "sim/topologies/path_tree.h"
 
 namespace collsim {
 
-NetworkPaths::NetworkPaths(const Topology& topology)
-    : topology_(topology),
-      ports_(topology.devices().size()),
-      switch_index_(topology.devices().size(), unreachable) {
-  std::uint32_t switches = 0;
-  for (DeviceId id = 0; id < topology.devices().size(); ++id) {
-    if (topology.device(id).node < 0) switch_index_[id] = switches++;
+NetworkPaths::NetworkPaths(const Topology& topology) : topology_(topology) {
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> entries;
+  for (LinkId id = topology.first_fabric_link(); id < topology.links().size(); ++id) {
+    const Link link = topology.link(id);
+    const std::uint32_t from = index_of_switch(link.from);
+    if (from == unreachable || index_of_switch(link.to) == unreachable) continue;
+    entries.emplace_back(from, id);
   }
-  switch_links_.resize(switches);
-  distances_.resize(switches);
-  for (LinkId id = 0; id < topology.links().size(); ++id) {
-    const Link& link = topology.link(id);
-    const std::int32_t from_node = topology.device(link.from).node;
-    const std::int32_t to_node = topology.device(link.to).node;
-    if (from_node >= 0 && from_node != to_node) ports_[link.from].push_back(id);
-    if (from_node < 0 && to_node < 0) switch_links_[switch_index_[link.from]].push_back(id);
+  switch_links_ = Rows(switch_count(), entries);
+  distances_.resize(switch_count());
+}
+
+std::uint32_t NetworkPaths::switch_count() const {
+  return static_cast<std::uint32_t>(topology_.fabric_devices().size());
+}
+
+std::uint32_t NetworkPaths::index_of_switch(DeviceId device) const {
+  const DeviceId first = topology_.first_fabric_device();
+  return device < first ? unreachable : device - first;
+}
+
+bool NetworkPaths::is_end(DeviceId device) const {
+  const auto links = topology_.fabric_links_from(device);
+  if (links.empty()) return false;
+  const std::int32_t node = topology_.node_of(device);
+  return node >= 0 && std::any_of(links.begin(), links.end(), [&](LinkId link) {
+           return topology_.node_of(topology_.link(link).to) != node;
+         });
+}
+
+std::vector<LinkId> NetworkPaths::ports(DeviceId device) const {
+  const std::int32_t node = topology_.node_of(device);
+  std::vector<LinkId> ports;
+  for (const LinkId link : topology_.fabric_links_from(device)) {
+    if (topology_.node_of(topology_.link(link).to) != node) ports.push_back(link);
   }
+  return ports;
 }
 
 NetworkPaths::Distances NetworkPaths::search(std::uint32_t switch_index) const {
-  Distances distances{std::vector<std::uint32_t>(switch_links_.size(), unreachable),
-                      std::vector<std::uint32_t>(switch_links_.size(), 0)};
+  Distances distances{std::vector<std::uint32_t>(switch_count(), unreachable),
+                      std::vector<std::uint32_t>(switch_count(), 0)};
   distances.hops[switch_index] = 0;
   distances.counts[switch_index] = 1;
   std::vector<std::uint32_t> queue{switch_index};
   for (std::size_t i = 0; i < queue.size(); ++i) {
     const std::uint32_t here = queue[i];
     for (const LinkId id : switch_links_[here]) {
-      const std::uint32_t next = switch_index_[topology_.link(id).to];
+      const std::uint32_t next = index_of_switch(topology_.link(id).to);
       if (distances.hops[next] == unreachable) {
         distances.hops[next] = distances.hops[here] + 1;
         queue.push_back(next);
@@ -57,8 +78,8 @@ const NetworkPaths::Distances& NetworkPaths::distances_to(std::uint32_t switch_i
 /// Links of the shortest path that leaves its end by `first` and reaches the other by the way back
 /// of `last`.
 std::uint32_t NetworkPaths::hops_by(LinkId first, LinkId last) {
-  const std::uint32_t entry = switch_index_[topology_.link(first).to];
-  const std::uint32_t exit = switch_index_[topology_.link(last).to];
+  const std::uint32_t entry = index_of_switch(topology_.link(first).to);
+  const std::uint32_t exit = index_of_switch(topology_.link(last).to);
   if (entry == unreachable || exit == unreachable) {
     return topology_.link(first).reverse == last ? 1 : unreachable;
   }
@@ -67,15 +88,16 @@ std::uint32_t NetworkPaths::hops_by(LinkId first, LinkId last) {
 }
 
 std::uint64_t NetworkPaths::count_by(LinkId first, LinkId last) {
-  const std::uint32_t entry = switch_index_[topology_.link(first).to];
-  const std::uint32_t exit = switch_index_[topology_.link(last).to];
+  const std::uint32_t entry = index_of_switch(topology_.link(first).to);
+  const std::uint32_t exit = index_of_switch(topology_.link(last).to);
   return entry == unreachable ? 1 : distances_to(exit).counts[entry];
 }
 
 std::uint32_t NetworkPaths::hops(DeviceId from, DeviceId to) {
   std::uint32_t least = unreachable;
-  for (const LinkId first : ports_[from]) {
-    for (const LinkId last : ports_[to]) least = std::min(least, hops_by(first, last));
+  const std::vector<LinkId> ways_in = ports(to);
+  for (const LinkId first : ports(from)) {
+    for (const LinkId last : ways_in) least = std::min(least, hops_by(first, last));
   }
   return least;
 }
@@ -83,8 +105,9 @@ std::uint32_t NetworkPaths::hops(DeviceId from, DeviceId to) {
 std::uint64_t NetworkPaths::count(DeviceId from, DeviceId to) {
   const std::uint32_t least = hops(from, to);
   std::uint64_t sum = 0;
-  for (const LinkId first : ports_[from]) {
-    for (const LinkId last : ports_[to]) {
+  const std::vector<LinkId> ways_in = ports(to);
+  for (const LinkId first : ports(from)) {
+    for (const LinkId last : ways_in) {
       if (hops_by(first, last) == least) sum += count_by(first, last);
     }
   }
@@ -94,8 +117,9 @@ std::uint64_t NetworkPaths::count(DeviceId from, DeviceId to) {
 void NetworkPaths::append_path(DeviceId from, DeviceId to, std::uint64_t index,
                                std::vector<LinkId>& links) {
   const std::uint32_t least = hops(from, to);
-  for (const LinkId first : ports_[from]) {
-    for (const LinkId last : ports_[to]) {
+  const std::vector<LinkId> ways_in = ports(to);
+  for (const LinkId first : ports(from)) {
+    for (const LinkId last : ways_in) {
       if (hops_by(first, last) != least) continue;
       const std::uint64_t count = count_by(first, last);
       if (index >= count) {
@@ -104,11 +128,11 @@ void NetworkPaths::append_path(DeviceId from, DeviceId to, std::uint64_t index,
       }
       links.push_back(first);
       if (least == 1) return;
-      const Distances& distances = distances_to(switch_index_[topology_.link(last).to]);
-      std::uint32_t here = switch_index_[topology_.link(first).to];
+      const Distances& distances = distances_to(index_of_switch(topology_.link(last).to));
+      std::uint32_t here = index_of_switch(topology_.link(first).to);
       while (distances.hops[here] != 0) {
         for (const LinkId id : switch_links_[here]) {
-          const std::uint32_t next = switch_index_[topology_.link(id).to];
+          const std::uint32_t next = index_of_switch(topology_.link(id).to);
           if (distances.hops[next] + 1 != distances.hops[here]) continue;
           if (index < distances.counts[next]) {
             links.push_back(id);

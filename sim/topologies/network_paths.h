@@ -4,20 +4,21 @@
 #include <limits>
 #include <vector>
 
+#include "sim/topologies/rows.h"
 #include "sim/topologies/topology.h"
 
 namespace collsim {
 
 /// All shortest paths between devices that stand on the network, through switches only. Distances
 /// are kept per destination switch, made when first asked for: ends of one leaf share them, so that
-/// 16,384 ends on 512 leaves cost 512 searches over the switches.
+/// 16,384 ends on 512 leaves cost 512 searches over the switches, at most.
 class NetworkPaths {
  public:
   static constexpr std::uint32_t unreachable = std::numeric_limits<std::uint32_t>::max();
 
   explicit NetworkPaths(const Topology& topology);
   /// Whether a device of a node has a link that leaves the node.
-  bool is_end(DeviceId device) const { return !ports_[device].empty(); }
+  bool is_end(DeviceId device) const;
   /// Links from one end to another.
   std::uint32_t hops(DeviceId from, DeviceId to);
   /// How many paths have that many links, up to path_count_limit.
@@ -37,11 +38,14 @@ class NetworkPaths {
   std::uint32_t hops_by(LinkId first, LinkId last);
   std::uint64_t count_by(LinkId first, LinkId last);
 
+  /// Links of a device of a node that leave the node.
+  std::vector<LinkId> ports(DeviceId device) const;
+  std::uint32_t index_of_switch(DeviceId device) const;
+  std::uint32_t switch_count() const;
+
   const Topology& topology_;
-  std::vector<std::vector<LinkId>> ports_;         // by device of a node
-  std::vector<std::uint32_t> switch_index_;        // by device
-  std::vector<std::vector<LinkId>> switch_links_;  // by switch: to other switches
-  std::vector<Distances> distances_;               // by switch; empty until asked for
+  Rows switch_links_;                 // by switch: to other switches
+  std::vector<Distances> distances_;  // by switch; empty until asked for
 };
 
 }  // namespace collsim

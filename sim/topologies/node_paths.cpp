@@ -48,99 +48,105 @@ std::uint64_t crossing_cost(DeviceKind kind) {
 }
 
 NodePaths::NodePaths(const Topology& topology, const NetworkPaths& network)
-    : topology_(topology),
-      nodes_(topology.node_count()),
-      number_in_node_(topology.devices().size()),
-      link_number_(topology.links().size()) {
-  number_devices_and_links(topology);
-  std::map<std::vector<std::uint32_t>, std::uint32_t> known;
-  for (Node& node : nodes_) {
+    : topology_(topology), nodes_(topology.node_count()) {
+  find_own_cables();
+  std::map<Signature, std::uint32_t> known;
+  for (std::uint32_t node = 0; node < nodes_.size(); ++node) {
     const auto [entry, added] =
         known.emplace(signature(node, network), static_cast<std::uint32_t>(classes_.size()));
-    if (added) classes_.push_back(make_class(node, network));
-    node.node_class = entry->second;
+    if (added) classes_.push_back(make_class(entry->first));
+    nodes_[node].node_class = entry->second;
   }
 }
 
-void NodePaths::number_devices_and_links(const Topology& topology) {
-  for (DeviceId id = 0; id < topology.devices().size(); ++id) {
-    if (topology.device(id).node < 0) continue;
-    Node& node = nodes_[static_cast<std::size_t>(topology.device(id).node)];
-    number_in_node_[id] = static_cast<std::uint32_t>(node.devices.size());
-    node.devices.push_back(id);
-  }
-  for (LinkId id = 0; id < topology.links().size(); ++id) {
-    const Link& link = topology.link(id);
-    const std::int32_t of_node = topology.device(link.from).node;
-    if (of_node < 0 || topology.device(link.to).node != of_node) continue;
-    Node& node = nodes_[static_cast<std::size_t>(of_node)];
-    link_number_[id] = static_cast<std::uint32_t>(node.links.size());
-    node.links.push_back(id);
+void NodePaths::find_own_cables() {
+  for (LinkId id = topology_.first_fabric_link(); id < topology_.links().size(); id += 2) {
+    const Link link = topology_.link(id);
+    if (link.from >= topology_.first_fabric_device() ||
+        link.to >= topology_.first_fabric_device()) {
+      continue;
+    }
+    const std::int32_t node = topology_.node_of(link.from);
+    if (topology_.node_of(link.to) != node) continue;
+    nodes_[static_cast<std::size_t>(node)].own_cables.push_back(id);
+    nodes_[static_cast<std::size_t>(node)].own_cables.push_back(id + 1);
   }
 }
 
-/// All that paths depend on, as numbers: equal for nodes that are wired alike.
-std::vector<std::uint32_t> NodePaths::signature(const Node& node,
-                                                const NetworkPaths& network) const {
-  std::vector<std::uint32_t> numbers{static_cast<std::uint32_t>(node.devices.size())};
-  for (const DeviceId id : node.devices) {
-    numbers.push_back(static_cast<std::uint32_t>(topology_.device(id).kind));
-    numbers.push_back(network.is_end(id) ? 1 : 0);
-  }
-  for (const LinkId id : node.links) {
-    const Link& link = topology_.link(id);
-    numbers.push_back(number_in_node_[link.from]);
-    numbers.push_back(number_in_node_[link.to]);
-    numbers.push_back(static_cast<std::uint32_t>(link.kind));
-    numbers.push_back(link_number_[link.reverse]);
-  }
-  return numbers;
+std::uint32_t NodePaths::number_in_node(DeviceId device) const {
+  const auto node = static_cast<std::uint32_t>(topology_.node_of(device));
+  return device - topology_.node(node).first_device;
 }
 
-NodePaths::NodeClass NodePaths::make_class(const Node& node, const NetworkPaths& network) const {
+NodePaths::Signature NodePaths::signature(std::uint32_t node, const NetworkPaths& network) const {
+  const NodePart part = topology_.node(node);
+  Signature signature{part.graph, {}, {}};
+  auto& [graph, ends, cables] = signature;
+  for (std::uint32_t number = 0; number < graph->graph().devices.size(); ++number) {
+    if (network.is_end(part.first_device + number)) ends.push_back(number);
+  }
+  for (const LinkId id : nodes_[node].own_cables) {
+    const Link link = topology_.link(id);
+    cables.emplace_back(link.from - part.first_device, link.to - part.first_device, link.kind);
+  }
+  return signature;
+}
+
+NodePaths::NodeClass NodePaths::make_class(const Signature& signature) const {
+  const auto& [indexed, ends, cables] = signature;
+  const Graph& graph = indexed->graph();
   NodeClass node_class;
-  for (const DeviceId id : node.devices) {
-    const DeviceKind kind = topology_.device(id).kind;
-    node_class.kinds.push_back(kind);
-    node_class.graph.crossing.push_back(crossing_cost(kind));
-    if (network.is_end(id)) node_class.ends.push_back(number_in_node_[id]);
+  node_class.ends = ends;
+  for (const GraphDevice& device : graph.devices) {
+    node_class.kinds.push_back(device.kind);
+    node_class.graph.crossing.push_back(crossing_cost(device.kind));
   }
-  node_class.graph.edges.resize(node.devices.size());
-  for (const LinkId id : node.links) {
-    const Link& link = topology_.link(id);
-    node_class.graph.edges[number_in_node_[link.from]].push_back(
-        {number_in_node_[link.to], link_number_[id], link_number_[link.reverse],
-         link_cost(link.kind)});
+  auto& edges = node_class.graph.edges;
+  edges.resize(graph.devices.size());
+  std::uint32_t number = 0;
+  for (const GraphLink& link : graph.links) {
+    edges[link.from].push_back({link.to, number, number + 1, link_cost(link.kind)});
+    edges[link.to].push_back({link.from, number + 1, number, link_cost(link.kind)});
+    number += 2;
   }
-  node_class.trees.resize(node.devices.size());
-  node_class.near.resize(node.devices.size());
+  for (const auto& [from, to, kind] : cables) {  // both directions follow each other
+    edges[from].push_back({to, number, number ^ 1U, link_cost(kind)});
+    ++number;
+  }
+  node_class.trees.resize(graph.devices.size());
+  node_class.near.resize(graph.devices.size());
   return node_class;
 }
 
+NodePaths::Node& NodePaths::node_of(DeviceId device) {
+  return nodes_[static_cast<std::size_t>(topology_.node_of(device))];
+}
+
 NodePaths::NodeClass& NodePaths::class_of(DeviceId device) {
-  const auto node = static_cast<std::size_t>(topology_.device(device).node);
-  return classes_[nodes_[node].node_class];
+  return classes_[node_of(device).node_class];
 }
 
 const PathTree& NodePaths::tree(DeviceId source) {
   NodeClass& node_class = class_of(source);
-  return tree_of(node_class.graph, node_class.trees, number_in_node_[source]);
+  return tree_of(node_class.graph, node_class.trees, number_in_node(source));
 }
 
 std::uint64_t NodePaths::cost(DeviceId from, DeviceId to) {
-  return tree(from).cost(number_in_node_[to]);
+  return tree(from).cost(number_in_node(to));
 }
 
 std::uint64_t NodePaths::count(DeviceId from, DeviceId to) {
-  return tree(from).count(number_in_node_[to]);
+  return tree(from).count(number_in_node(to));
 }
 
 void NodePaths::append_path(DeviceId from, DeviceId to, std::uint64_t index,
                             std::vector<LinkId>& links) {
-  const Node& node = nodes_[static_cast<std::size_t>(topology_.device(from).node)];
+  const NodePart part = topology_.node(static_cast<std::uint32_t>(topology_.node_of(from)));
+  const std::size_t of_template = 2 * part.graph->graph().links.size();
   for (const std::uint32_t number :
-       tree(from).path(class_of(from).graph, number_in_node_[to], index)) {
-    links.push_back(node.links[number]);
+       tree(from).path(class_of(from).graph, number_in_node(to), index)) {
+    links.push_back(number < of_template ? part.first_link + number
+                                         : node_of(from).own_cables[number - of_template]);
   }
 }
 
@@ -186,7 +192,7 @@ void NodePaths::assign_ends(NodeClass& node_class, std::uint32_t device,
 
 const std::vector<EndChoice>& NodePaths::ends_near(DeviceId device) {
   NodeClass& node_class = class_of(device);
-  const std::uint32_t number = number_in_node_[device];
+  const std::uint32_t number = number_in_node(device);
   if (!node_class.near[number]) {
     std::vector<EndChoice> ends = sorted_ends(node_class, number);
     assign_ends(node_class, number, ends);
@@ -196,7 +202,8 @@ const std::vector<EndChoice>& NodePaths::ends_near(DeviceId device) {
 }
 
 DeviceId NodePaths::end_device(DeviceId device, const EndChoice& choice) const {
-  return nodes_[static_cast<std::size_t>(topology_.device(device).node)].devices[choice.end];
+  return topology_.node(static_cast<std::uint32_t>(topology_.node_of(device))).first_device +
+         choice.end;
 }
 
 }  // namespace collsim

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <tuple>
 #include <vector>
 
 #include "sim/topologies/network_paths.h"
@@ -44,15 +45,21 @@ class NodePaths {
     std::vector<std::optional<PathTree>> trees;               // by device; made when asked for
     std::vector<std::optional<std::vector<EndChoice>>> near;  // likewise
   };
+  /// A node's class, and the cables of the fabric between two of its devices, both directions:
+  /// they follow the links of its template.
   struct Node {
-    std::vector<DeviceId> devices;
-    std::vector<LinkId> links;
     std::uint32_t node_class = 0;
+    std::vector<LinkId> own_cables;
   };
+  /// What tells classes apart: the template, the ends, and the ends of the node's own cables.
+  using Signature = std::tuple<const IndexedGraph*, std::vector<std::uint32_t>,
+                               std::vector<std::tuple<std::uint32_t, std::uint32_t, LinkKind>>>;
 
-  void number_devices_and_links(const Topology& topology);
-  std::vector<std::uint32_t> signature(const Node& node, const NetworkPaths& network) const;
-  NodeClass make_class(const Node& node, const NetworkPaths& network) const;
+  void find_own_cables();
+  Signature signature(std::uint32_t node, const NetworkPaths& network) const;
+  NodeClass make_class(const Signature& signature) const;
+  Node& node_of(DeviceId device);
+  std::uint32_t number_in_node(DeviceId device) const;
   NodeClass& class_of(DeviceId device);
   const PathTree& tree(DeviceId source);
   std::vector<EndChoice> sorted_ends(NodeClass& node_class, std::uint32_t device) const;
@@ -60,8 +67,6 @@ class NodePaths {
 
   const Topology& topology_;
   std::vector<Node> nodes_;
-  std::vector<std::uint32_t> number_in_node_;  // by device
-  std::vector<std::uint32_t> link_number_;     // by link inside a node
   std::vector<NodeClass> classes_;
 };
 

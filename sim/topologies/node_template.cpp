@@ -22,7 +22,7 @@ void read_lists(GraphReader& reader, const YamlMapping& node) {
 void check_has_gpu(const YamlValue& where, const NodeTemplate& node) {
   const bool has_gpu =
       std::any_of(node.devices.begin(), node.devices.end(),
-                  [](const Device& device) { return device.kind == DeviceKind::gpu; });
+                  [](const GraphDevice& device) { return device.kind == DeviceKind::gpu; });
   if (!has_gpu) where.fail("a node without a GPU", "a node with at least one device of kind gpu");
 }
 

@@ -34,8 +34,8 @@ class Router::Search {
 
   /// The best routes; none means that only a relay through other nodes is left.
   std::vector<RouteGroup> best_groups(DeviceId from, DeviceId to) {
-    const std::int32_t from_node = topology_.device(from).node;
-    const std::int32_t to_node = topology_.device(to).node;
+    const std::int32_t from_node = topology_.node_of(from);
+    const std::int32_t to_node = topology_.node_of(to);
     if (from_node < 0 || to_node < 0) return {};
     std::uint64_t inside_cost = forbidden;
     if (from_node == to_node) {
@@ -75,7 +75,7 @@ class Router::Search {
     }
     if (whole_tree_->cost(to) == forbidden) {
       throw InputError(
-          fmt::format("{} cannot reach {}", topology_.device(from).name, topology_.device(to).name),
+          fmt::format("{} cannot reach {}", topology_.device_name(from), topology_.device_name(to)),
           "a topology that joins them");
     }
     return whole_tree_->count(to);
@@ -119,12 +119,12 @@ class Router::Search {
     PathGraph graph;
     graph.edges.resize(topology_.devices().size());
     constexpr std::uint64_t nic_crossing = 1'000'000;
-    for (const Device& device : topology_.devices()) {
+    for (const Device device : topology_.devices()) {
       const std::uint64_t cost = crossing_cost(device.kind);
       graph.crossing.push_back(cost == forbidden ? nic_crossing : cost);
     }
     for (LinkId id = 0; id < topology_.links().size(); ++id) {
-      const Link& link = topology_.link(id);
+      const Link link = topology_.link(id);
       graph.edges[link.from].push_back({link.to, id, link.reverse, link_cost(link.kind)});
     }
     return graph;

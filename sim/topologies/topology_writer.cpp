@@ -34,7 +34,7 @@ std::string name_text(const NameRun& run) {
   return run.first == run.last ? run.text() : fmt::format("\"{}\"", run.text());
 }
 
-std::string device_properties(const Device& device) {
+std::string device_properties(const GraphDevice& device) {
   std::string text = fmt::format("kind: {}", to_string(device.kind));
   if (!device.model.empty()) text += fmt::format(", model: {}", quoted_text(device.model));
   if (device.port_rate.value > 0) {
@@ -45,9 +45,9 @@ std::string device_properties(const Device& device) {
   return text;
 }
 
-std::string devices_text(const std::vector<Device>& devices) {
+std::string devices_text(const std::vector<GraphDevice>& devices) {
   std::vector<std::pair<NameRun, std::string>> runs;
-  for (const Device& device : devices) {
+  for (const GraphDevice& device : devices) {
     NameRun next = run_of(device.name);
     std::string properties = device_properties(device);
     if (!runs.empty() && next.first >= 0 && runs.back().first.stem == next.stem &&

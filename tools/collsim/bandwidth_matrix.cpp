@@ -29,12 +29,12 @@ BandwidthMatrix whole_matrix(const Topology& topology) {
 
 BandwidthMatrix bandwidth_matrix(const Topology& topology, const std::vector<DeviceId>& gpus) {
   const bool one_node = std::all_of(gpus.begin(), gpus.end(), [&](DeviceId id) {
-    return topology.device(id).node == topology.device(gpus.front()).node;
+    return topology.node_of(id) == topology.node_of(gpus.front());
   });
   BandwidthMatrix matrix;
   Router router(topology);
   for (const DeviceId from : gpus) {
-    const std::string& name = topology.device(from).name;
+    const std::string name = topology.device_name(from);
     matrix.gpus.push_back(one_node ? name.substr(name.find('/') + 1) : name);
     matrix.gigabytes.emplace_back();
     for (const DeviceId to : gpus) {

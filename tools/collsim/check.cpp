@@ -154,7 +154,7 @@ bool considers(const Nccl& nccl, NcclFunction function, NcclAlgorithm algorithm)
 /// plan, on all channels. A call on fewer channels uses the first of the same schedules.
 void prove_tuned(Collective collective, const Nccl& nccl, const NcclRequest& request,
                  std::ostream& out, std::uint64_t& wrong) {
-  const auto channels = static_cast<std::uint32_t>(nccl.channels().channels.size());
+  const auto channels = nccl.channel_count();
   for (const NcclAlgorithm algorithm : all_nccl_algorithms) {
     if (why_no_nccl_plan(collective, algorithm)) continue;
     if (!considers(nccl, *function_of(collective), algorithm)) continue;
@@ -200,7 +200,7 @@ std::uint64_t prove_machine(const std::string& name, const NcclRequest& request,
   }
   const Nccl nccl(topology);
   fmt::print(out, "{}: {} ranks, {} channels, {} for sends and receives\n", name, nccl.ranks(),
-             nccl.channels().channels.size(), nccl.point_to_point().channels);
+             nccl.channel_count(), nccl.point_to_point().channels);
   std::uint64_t wrong = 0;
   for (const Collective collective : request.collectives) {
     if (function_of(collective)) {

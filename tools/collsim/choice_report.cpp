@@ -102,20 +102,27 @@ void print_sweep(const Nccl& nccl, std::ostream& out) {
 }
 
 /// Equal neighbours share a line: "channels 0-11 0 1 2 3".
-template <typename Text>
-void print_runs(std::size_t count, const char* what, Text text, std::ostream& out) {
+template <typename Text, typename Equal>
+void print_runs(std::size_t count, const char* what, Text text, Equal equal, std::ostream& out) {
   for (std::size_t begin = 0; begin < count;) {
-    const std::string shown = text(begin);
     std::size_t end = begin + 1;
-    while (end < count && text(end) == shown) ++end;
-    fmt::print(out, "  {} {:<7}{}\n", what, fmt::format("{}-{}", begin, end - 1), shown);
+    while (end < count && equal(begin, end)) ++end;
+    fmt::print(out, "  {} {:<7}{}\n", what, fmt::format("{}-{}", begin, end - 1), text(begin));
     begin = end;
   }
 }
 
+void append_number(std::string& text, Rank rank) {
+  const fmt::format_int digits(rank);
+  text.append(digits.data(), digits.size());
+}
+
 std::string ring_text(const std::vector<Rank>& ring) {
   std::string text;
-  for (const Rank rank : ring) text += fmt::format(" {}", rank);
+  for (const Rank rank : ring) {
+    text += ' ';
+    append_number(text, rank);
+  }
   return text;
 }
 
@@ -123,8 +130,14 @@ std::string ring_text(const std::vector<Rank>& ring) {
 std::string tree_text(const RootedTree& tree) {
   std::string text;
   for (Rank rank = 0; rank < tree.size(); ++rank) {
-    text += tree.parent[rank] ? fmt::format(" {}<{}", rank, *tree.parent[rank])
-                              : fmt::format(" {}=root", rank);
+    text += ' ';
+    append_number(text, rank);
+    if (tree.parent[rank]) {
+      text += '<';
+      append_number(text, *tree.parent[rank]);
+    } else {
+      text += "=root";
+    }
   }
   return text;
 }
@@ -158,7 +171,7 @@ void print_golden(const Nccl& nccl, const std::string& name, std::ostream& out) 
              nccl.system().of_kind(NcclNodeKind::net).size(), bandwidth.per_channel,
              bandwidth.total);
   print_graphs(nccl, out);
-  fmt::print(out, "collChannels {}\n", nccl.channels().channels.size());
+  fmt::print(out, "collChannels {}\n", nccl.channel_count());
   print_tuning(nccl, out);
   print_sweep(nccl, out);
 }
@@ -176,9 +189,14 @@ void print_choice_table(const Nccl& nccl, const std::string& name, std::ostream&
   if (nccl.nvls_channels() > 0) fmt::print(out, ", {} for NVLS", nccl.nvls_channels());
   fmt::print(out, "\n");
   print_runs(
-      channels.size(), "rings", [&](std::size_t c) { return ring_text(channels[c].ring); }, out);
+      channels.size(), "rings", [&](std::size_t c) { return ring_text(channels[c].ring); },
+      [&](std::size_t a, std::size_t b) { return channels[a].ring == channels[b].ring; }, out);
   print_runs(
-      channels.size(), "trees", [&](std::size_t c) { return tree_text(channels[c].tree); }, out);
+      channels.size(), "trees", [&](std::size_t c) { return tree_text(channels[c].tree); },
+      [&](std::size_t a, std::size_t b) {
+        return channels[a].tree.parent == channels[b].tree.parent;
+      },
+      out);
   fmt::print(out, "\nlatency in us / bandwidth in GB/s\n");
   print_tuning(nccl, out);
   fmt::print(out, "\nchoice by size (bytes as in NCCL's tuning) and NCCL's estimate\n");

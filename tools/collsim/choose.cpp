@@ -13,6 +13,7 @@
 #include "models/nccl/system_topology.h"
 #include "models/nccl/system_xml.h"
 #include "sim/base/input_error.h"
+#include "sim/topologies/loader.h"
 #include "tools/collsim/choice_report.h"
 #include "tools/collsim/numbers.h"
 #include "tools/collsim/options.h"
@@ -23,8 +24,6 @@ namespace collsim::command {
 namespace po = boost::program_options;
 
 namespace {
-
-constexpr std::uint32_t max_nodes = 16'384;
 
 po::options_description choose_options() {
   po::options_description options("options");
@@ -59,7 +58,7 @@ Nccl make_nccl(const std::string& machine, const po::variables_map& values) {
   const NcclVersion version = parse_nccl_version(values["nccl-version"].as<std::string>());
   const Nccl::Variables variables = read_variables(values);
   std::optional<std::uint32_t> nodes;
-  if (values.contains("nodes")) nodes = bounded_option(values, "nodes", 1, max_nodes);
+  if (values.contains("nodes")) nodes = bounded_option(values, "nodes", 1, gpu_limit);
   if (std::filesystem::path(machine).extension() == ".xml") {
     return {read_nccl_topology(machine, version), nodes.value_or(1), variables, version};
   }

@@ -68,8 +68,8 @@ Bytes only_size(const po::variables_map& values, const Question& question) {
 }
 
 std::string cable_name(const RankedLink& ranked, const Topology& topology) {
-  const Link& link = topology.link(ranked.links.cables.front());
-  return fmt::format("{} - {}", topology.device(link.from).name, topology.device(link.to).name);
+  const Link link = topology.link(ranked.links.cables.front());
+  return fmt::format("{} - {}", topology.device_name(link.from), topology.device_name(link.to));
 }
 
 bool exact(const FaultRanking& ranking) {

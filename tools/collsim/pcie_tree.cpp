@@ -36,10 +36,10 @@ void append(Branch& branch, const Branch& next) {
 }
 
 Branch branch_of(const Topology& topology, DeviceId device, std::set<DeviceId>& seen) {
-  const std::string_view name = topology.device(device).name;
-  Branch branch{run_of(name.substr(name.find('/') + 1)), {}, {}};
+  const std::string name = topology.device_name(device);
+  Branch branch{run_of(std::string_view(name).substr(name.find('/') + 1)), {}, {}};
   for (const LinkId id : topology.links_from(device)) {
-    const Link& link = topology.link(id);
+    const Link link = topology.link(id);
     const DeviceKind kind = topology.device(link.to).kind;
     if (link.kind != LinkKind::pcie || kind == DeviceKind::cpu) continue;
     // GPUs and NICs with a PCIe link to each other do not form a tree.

@@ -17,7 +17,7 @@ namespace {
 /// Throws if a recording is from another GPU than the topology's.
 void check_machine(const Recording& recording, const Topology& topology) {
   const auto gpu = recording.machine.find("gpu");
-  const std::string& model = topology.device(topology.gpus().front()).model;
+  const std::string_view model = topology.device(topology.gpus().front()).model;
   const GpuModel* const known = find_gpu_model(model);
   if (gpu == recording.machine.end() || known == nullptr) return;
   if (find_gpu_model(gpu->second) == known) return;

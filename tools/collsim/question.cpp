@@ -16,6 +16,7 @@
 #include "sim/base/text.h"
 #include "sim/base/units.h"
 #include "sim/topologies/alpha_beta.h"
+#include "sim/topologies/loader.h"
 #include "tools/collsim/collective_option.h"
 #include "tools/collsim/numbers.h"
 #include "tools/collsim/options.h"
@@ -162,7 +163,7 @@ Rank usable_gpus(const Question& question) {
   std::vector<std::uint32_t> of_node(topology.node_count());
   Rank usable = 0;
   for (const DeviceId gpu : topology.gpus()) {
-    std::uint32_t& seen = of_node[static_cast<std::size_t>(topology.device(gpu).node)];
+    std::uint32_t& seen = of_node[static_cast<std::size_t>(topology.node_of(gpu))];
     if (seen++ < question.scenario.ranks_per_node.value_or(~0U)) ++usable;
   }
   return usable;
@@ -202,10 +203,9 @@ Machine machine_of(const po::variables_map& values, const Scenario& scenario) {
   if (!scenario.ranks) {
     throw InputError("--alpha and --bandwidth without --ranks", "also --ranks, such as --ranks 64");
   }
-  constexpr std::uint32_t max_ranks = 16384;
-  if (*scenario.ranks > max_ranks) {
+  if (*scenario.ranks > gpu_limit) {
     throw InputError(fmt::format("--ranks: {}", *scenario.ranks),
-                     fmt::format("1 to {}", max_ranks));
+                     fmt::format("1 to {}", gpu_limit));
   }
   return {alpha_beta_machine(*scenario.ranks, quantity_option(values, "alpha", parse_time),
                              quantity_option(values, "bandwidth", parse_rate)),

@@ -14,13 +14,12 @@ namespace collsim::command {
 namespace {
 
 DeviceId find_gpu(std::string_view name, const Topology& topology) {
-  const auto gpus = topology.gpus();
-  const auto found = std::find_if(gpus.begin(), gpus.end(),
-                                  [&](DeviceId gpu) { return topology.device(gpu).name == name; });
-  if (found != gpus.end()) return *found;
-  throw InputError(fmt::format("--rank-list: '{}' has no GPU '{}'", topology.name(), name),
-                   fmt::format("numbers 0 to {} such as 0,2,4..6, or names such as {}",
-                               gpus.size() - 1, topology.device(gpus.back()).name));
+  const auto found = topology.find_device(name);
+  if (found && topology.device(*found).kind == DeviceKind::gpu) return *found;
+  throw InputError(
+      fmt::format("--rank-list: '{}' has no GPU '{}'", topology.name(), name),
+      fmt::format("numbers 0 to {} such as 0,2,4..6, or names such as {}",
+                  topology.gpus().size() - 1, topology.device_name(topology.gpus().back())));
 }
 
 }  // namespace
@@ -45,7 +44,7 @@ std::vector<DeviceId> parse_rank_list(std::string_view text, const Topology& top
   std::set<DeviceId> seen;
   for (const DeviceId gpu : gpus) {
     if (seen.insert(gpu).second) continue;
-    throw InputError(fmt::format("--rank-list: {} occurs twice", topology.device(gpu).name),
+    throw InputError(fmt::format("--rank-list: {} occurs twice", topology.device_name(gpu)),
                      "every GPU at most once");
   }
   return gpus;

@@ -65,19 +65,24 @@ std::string named(const YamlValue& value, std::initializer_list<const char*> key
 
 void measure(const Topology& topology, MachineRow& row) {
   const DeviceId first = topology.gpus().front();
-  const std::int32_t node = topology.device(first).node;
+  const std::int32_t node = topology.node_of(first);
   Router router(topology);
   std::size_t gpus_of_node = 0;
   for (const DeviceId gpu : topology.gpus()) {
-    if (topology.device(gpu).node != node) continue;
+    if (topology.node_of(gpu) != node) continue;
     if (++gpus_of_node == 1) continue;
     const double rate = in_gigabytes_per_second(router.route(first, gpu).bandwidth);
     row.nearest = std::max(row.nearest, rate);
     row.farthest = gpus_of_node == 2 ? rate : std::min(row.farthest, rate);
   }
-  for (const Link& link : topology.links()) {
-    if (link.kind != LinkKind::network || topology.device(link.from).node != node) continue;
-    row.network += in_gigabytes_per_second(link.bandwidth) / static_cast<double>(gpus_of_node);
+  const NodePart part = topology.node(static_cast<std::uint32_t>(node));
+  const auto size = static_cast<DeviceId>(part.graph->graph().devices.size());
+  for (DeviceId id = part.first_device; id < part.first_device + size; ++id) {
+    for (const LinkId number : topology.links_from(id)) {
+      const Link link = topology.link(number);
+      if (link.kind != LinkKind::network) continue;
+      row.network += in_gigabytes_per_second(link.bandwidth) / static_cast<double>(gpus_of_node);
+    }
   }
 }
 

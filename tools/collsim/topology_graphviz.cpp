@@ -68,8 +68,9 @@ std::string escaped(std::string_view text) {
 }
 
 void print_device(const Topology& topology, DeviceId id, std::ostream& out) {
-  const Device& device = topology.device(id);
-  const std::string name = device.name.substr(device.name.find('/') + 1);
+  const Device device = topology.device(id);
+  const std::string full_name = topology.device_name(id);
+  const std::string name = full_name.substr(full_name.find('/') + 1);
   const std::string model = device.model.empty() ? "" : "\\n" + escaped(device.model);
   fmt::print(out, "    d{} [label=\"{}{}\", fillcolor=\"{}\"];\n", id, escaped(name), model,
              color_of(device.kind));
@@ -78,7 +79,7 @@ void print_device(const Topology& topology, DeviceId id, std::ostream& out) {
 void print_devices(const Topology& topology, std::ostream& out) {
   std::int32_t open_node = -1;
   for (DeviceId id = 0; id < topology.devices().size(); ++id) {
-    const std::int32_t node = topology.device(id).node;
+    const std::int32_t node = topology.node_of(id);
     if (node != open_node) {
       if (open_node >= 0) out << "  }\n";
       if (node >= 0)
@@ -133,7 +134,7 @@ void print_dot(const Topology& topology, std::ostream& out) {
              escaped(topology.name()));
   print_devices(topology, out);
   for (LinkId id = 0; id < topology.links().size(); ++id) {
-    const Link& link = topology.link(id);
+    const Link link = topology.link(id);
     if (link.reverse < id) continue;
     const std::string rate = to_string((1.0 / link.count) * link.bandwidth);
     fmt::print(out, "  d{} -- d{} [label=\"{}{}\", {}];\n", link.from, link.to,

@@ -16,17 +16,19 @@ constexpr Seconds none{0};
 /// wire; a node 10 GB/s to the network.
 Topology two_nodes() {
   TopologyBuilder builder("two nodes");
-  const DeviceId network = builder.add_device({"leaf", DeviceKind::network_switch, -1, ""});
-  for (std::int32_t node = 0; node < 2; ++node) {
-    const std::string prefix = "node" + std::to_string(node) + "/";
-    const DeviceId nvswitch = builder.add_device({prefix + "sw", DeviceKind::nvswitch, node, ""});
-    const DeviceId nic = builder.add_device({prefix + "nic", DeviceKind::nic, node, ""});
-    for (int gpu = 0; gpu < 2; ++gpu) {
-      const DeviceId device =
-          builder.add_device({prefix + "gpu" + std::to_string(gpu), DeviceKind::gpu, node, ""});
-      builder.add_link(device, nvswitch, LinkKind::nvlink, gigabytes_per_second(100), none);
-      builder.add_link(device, nic, LinkKind::pcie, gigabytes_per_second(12), none);
-    }
+  Graph inside;
+  inside.devices = {{"sw", DeviceKind::nvswitch},
+                    {"nic", DeviceKind::nic},
+                    {"gpu0", DeviceKind::gpu},
+                    {"gpu1", DeviceKind::gpu}};
+  for (const std::uint32_t gpu : {2U, 3U}) {
+    inside.links.push_back({gpu, 0, LinkKind::nvlink, 1, gigabytes_per_second(100), none});
+    inside.links.push_back({gpu, 1, LinkKind::pcie, 1, gigabytes_per_second(12), none});
+  }
+  builder.add_nodes(inside, 2);
+  const DeviceId network = builder.add_device({"leaf", DeviceKind::network_switch});
+  for (std::uint32_t node = 0; node < 2; ++node) {
+    const DeviceId nic = builder.node(node).first_device + 1;
     builder.add_link(nic, network, LinkKind::network, gigabytes_per_second(10), microseconds(0.5));
   }
   return std::move(builder).build();
@@ -48,14 +50,14 @@ TEST(Bounds, of_an_all_reduce_are_of_the_narrowest_of_gpus_and_nodes) {
 /// GPUs on one switch, 10 GB/s each way.
 Topology star(Rank gpus, bool reduces) {
   TopologyBuilder builder("star");
-  Device hub{"node0/sw", DeviceKind::nvswitch, 0, ""};
-  hub.reduces = reduces;
-  const DeviceId nvswitch = builder.add_device(hub);
-  for (Rank i = 0; i < gpus; ++i) {
-    const DeviceId gpu =
-        builder.add_device({"node0/gpu" + std::to_string(i), DeviceKind::gpu, 0, ""});
-    builder.add_link(gpu, nvswitch, LinkKind::nvlink, gigabytes_per_second(10), none);
+  Graph node;
+  node.devices = {{"sw", DeviceKind::nvswitch}};
+  node.devices.front().reduces = reduces;
+  for (Rank i = 1; i <= gpus; ++i) {
+    node.devices.push_back({"gpu" + std::to_string(i - 1), DeviceKind::gpu});
+    node.links.push_back({i, 0, LinkKind::nvlink, 1, gigabytes_per_second(10), none});
   }
+  builder.add_nodes(node, 1);
   return std::move(builder).build();
 }
 
@@ -75,15 +77,15 @@ TEST(Bounds, look_at_network_switches_between_nodes_and_at_all_switches_between_
   const Bytes size{100000};
   const auto three_nodes = [](bool nvlink_reduces, bool network_reduces) {
     TopologyBuilder builder("three nodes");
-    const DeviceId network = builder.add_device({"leaf", DeviceKind::network_switch, -1, ""});
-    for (std::int32_t node = 0; node < 3; ++node) {
-      const std::string prefix = "node" + std::to_string(node) + "/";
-      Device nvlink{prefix + "sw", DeviceKind::nvswitch, node, ""};
-      nvlink.reduces = nvlink_reduces;
-      const DeviceId nvswitch = builder.add_device(nvlink);
-      const DeviceId gpu = builder.add_device({prefix + "gpu0", DeviceKind::gpu, node, ""});
-      builder.add_link(gpu, nvswitch, LinkKind::nvlink, gigabytes_per_second(100), none);
-      builder.add_link(nvswitch, network, LinkKind::network, gigabytes_per_second(10), none);
+    Graph inside;
+    inside.devices = {{"sw", DeviceKind::nvswitch}, {"gpu0", DeviceKind::gpu}};
+    inside.devices.front().reduces = nvlink_reduces;
+    inside.links = {{1, 0, LinkKind::nvlink, 1, gigabytes_per_second(100), none}};
+    builder.add_nodes(inside, 3);
+    const DeviceId network = builder.add_device({"leaf", DeviceKind::network_switch});
+    for (std::uint32_t node = 0; node < 3; ++node) {
+      builder.add_link(builder.node(node).first_device, network, LinkKind::network,
+                       gigabytes_per_second(10), none);
     }
     if (network_reduces) builder.let_network_reduce();
     return std::move(builder).build();

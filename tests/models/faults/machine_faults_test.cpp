@@ -222,8 +222,8 @@ TEST(HostFault, is_a_fault_of_all_its_ports_and_ranks) {
   EXPECT_EQ(found.links[0].links.size(), 16U);  // eight NICs, in and out
   for (const LinkId link : found.links[0].links) {
     EXPECT_EQ(topology.link(link).kind, LinkKind::network);
-    const bool from_there = topology.device(topology.link(link).from).node == 3;
-    EXPECT_TRUE(from_there || topology.device(topology.link(link).to).node == 3);
+    const bool from_there = topology.node_of(topology.link(link).from) == 3;
+    EXPECT_TRUE(from_there || topology.node_of(topology.link(link).to) == 3);
   }
   ASSERT_EQ(found.hosts.size(), 1U);
   EXPECT_EQ(found.hosts[0].node, 3);

@@ -52,9 +52,9 @@ std::vector<std::vector<double>> bandwidths(const Topology& topology) {
 std::vector<std::tuple<std::string, std::string, std::uint32_t, double>> nvlinks(
     const Topology& topology) {
   std::vector<std::tuple<std::string, std::string, std::uint32_t, double>> links;
-  for (const Link& link : topology.links()) {
+  for (const Link link : topology.links()) {
     if (link.kind != LinkKind::nvlink) continue;
-    links.emplace_back(topology.device(link.from).name, topology.device(link.to).name, link.count,
+    links.emplace_back(topology.device_name(link.from), topology.device_name(link.to), link.count,
                        in_gigabytes_per_second(link.bandwidth));
   }
   std::sort(links.begin(), links.end());
@@ -64,7 +64,7 @@ std::vector<std::tuple<std::string, std::string, std::uint32_t, double>> nvlinks
 void expect_same_gpus_and_nvlinks(const Topology& a, const Topology& b) {
   ASSERT_EQ(a.gpus().size(), b.gpus().size());
   for (std::size_t i = 0; i < a.gpus().size(); ++i) {
-    EXPECT_EQ(a.device(a.gpus()[i]).name, b.device(b.gpus()[i]).name);
+    EXPECT_EQ(a.device_name(a.gpus()[i]), b.device_name(b.gpus()[i]));
     EXPECT_EQ(a.device(a.gpus()[i]).model, b.device(b.gpus()[i]).model);
   }
   EXPECT_EQ(nvlinks(a), nvlinks(b));
@@ -91,7 +91,7 @@ TEST(Import, PcieOfAnHgxH200IsThatOfTheShippedOne) {
     for (const DeviceId gpu : topology.gpus()) {
       double pcie = 0;
       for (const LinkId id : topology.links_from(gpu)) {
-        const Link& link = topology.link(id);
+        const Link link = topology.link(id);
         if (link.kind == LinkKind::pcie) pcie += in_gigabytes_per_second(link.bandwidth);
       }
       EXPECT_DOUBLE_EQ(pcie, 48);
@@ -146,7 +146,7 @@ TEST(Import, WarnsOfWhatItLeavesOut) {
 /// By the busid's place in the file: which GPU became gpu0, gpu1, ...
 std::vector<std::string> models_in_order(const TextFile& text) {
   std::vector<std::string> models;
-  for (const Device& device : import_node(text).node.devices) {
+  for (const GraphDevice& device : import_node(text).node.devices) {
     if (device.kind == DeviceKind::gpu) models.push_back(device.model);
   }
   return models;
@@ -188,7 +188,7 @@ TEST(Import, TwoLevelsOfPcieSwitches) {
   const Topology topology = imported("tests/data/nvidia-smi/l40s-8-pxb.txt", "L40S");
   std::size_t switches = 0;
   std::size_t cpus = 0;
-  for (const Device& device : topology.devices()) {
+  for (const Device device : topology.devices()) {
     switches += device.kind == DeviceKind::pcie_switch ? 1U : 0U;
     cpus += device.kind == DeviceKind::cpu ? 1U : 0U;
   }
@@ -204,7 +204,7 @@ TEST(Import, TwoLevelsOfPcieSwitches) {
 TEST(Import, NicsCanBeAdded) {
   const Topology topology = imported("tests/data/nvidia-smi/hgx-h200.txt", "H200", 4);
   std::size_t nics = 0;
-  for (const Device& device : topology.devices()) nics += device.kind == DeviceKind::nic ? 1U : 0U;
+  for (const Device device : topology.devices()) nics += device.kind == DeviceKind::nic ? 1U : 0U;
   EXPECT_EQ(nics, 4U);
 }
 

@@ -29,8 +29,9 @@ std::set<std::string> nics_in_use(std::string_view machine, const std::string& a
   for (const ResourceOrigin& origin : call.layout->wiring.origins) {
     if (origin.shared) continue;
     for (const DeviceId end : {topology.link(origin.id).from, topology.link(origin.id).to}) {
-      const Device& device = topology.device(end);
-      if (device.kind == DeviceKind::nic && device.node == 0) nics.insert(device.name);
+      const Device device = topology.device(end);
+      if (device.kind == DeviceKind::nic && device.node == 0)
+        nics.insert(topology.device_name(end));
     }
   }
   return nics;

@@ -109,6 +109,9 @@ TEST(GoldenSelection, RingsAndTreesHoldEveryRankOnce) {
     const Lines header = split(golden.front(), ' ');
     const auto nodes = static_cast<std::uint32_t>(std::stoul(header[3]));
     const Nccl nccl = nccl_on(golden_folder + "topologies/" + header[1], nodes);
+    EXPECT_EQ(nccl.channel_count(), nccl.channels().channels.size());
+    EXPECT_EQ(nccl.stripes(NcclAlgorithm::nvls), nccl.channels().nvls.stripes());
+    EXPECT_EQ(nccl.stripes(NcclAlgorithm::collnet_direct), nccl.channels().collnet.stripes());
     for (const NcclChannel& channel : nccl.channels().channels) {
       const std::set<Rank> ranks(channel.ring.begin(), channel.ring.end());
       EXPECT_EQ(channel.ring.size(), nccl.ranks());

@@ -31,8 +31,9 @@ TEST(NodeTrees, FollowTheRuleForEveryNumberOfNodes) {
   // One search serves all: it depends on whether there are other nodes, not on how many.
   const Nccl two = nccl_on(golden_folder + "topologies/a100_1gpu.xml", 2);
   for (Rank nodes = 2; nodes <= 1024; ++nodes) {
-    const NcclChannels channels =
-        connect_channels(two.system(), two.graphs(), nodes, two.environment(), two.version());
+    const NcclChannels channels = connect_channels(
+        two.system(), two.graphs(), nodes,
+        channel_origins(two.system(), two.graphs(), nodes, two.environment(), two.version()));
     ASSERT_EQ(channels.channels.size(), 2U);
     for (Rank r = 0; r < nodes; ++r) {
       ASSERT_EQ(channels.channels[0].tree.parent[r], first_tree_parent(r, nodes)) << nodes;

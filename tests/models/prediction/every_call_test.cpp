@@ -29,25 +29,26 @@ constexpr Rank max_checked_ranks = 9;
 /// All on one NVSwitch.
 Topology one_node(Rank ranks) {
   TopologyBuilder builder("one node");
-  const DeviceId nvswitch = builder.add_device({"nvswitch0", DeviceKind::nvswitch, 0, {}});
+  Graph node;
+  node.devices = {{"nvswitch0", DeviceKind::nvswitch}};
   for (Rank rank = 0; rank < ranks; ++rank) {
-    const DeviceId gpu =
-        builder.add_device({"gpu" + std::to_string(rank), DeviceKind::gpu, 0, "H100"});
-    builder.add_link(gpu, nvswitch, LinkKind::nvlink, gigabytes_per_second(478), Seconds{}, 18);
+    node.devices.push_back({"gpu" + std::to_string(rank), DeviceKind::gpu, "H100"});
+    node.links.push_back({rank + 1, 0, LinkKind::nvlink, 18, gigabytes_per_second(478), {}});
   }
+  builder.add_nodes(node, 1);
   return std::move(builder).build();
 }
 
 /// Every one on a network switch of its own way.
 Topology one_gpu_per_node(Rank ranks) {
   TopologyBuilder builder("one GPU per node");
-  const DeviceId network_switch =
-      builder.add_device({"switch0", DeviceKind::network_switch, -1, {}});
+  Graph node;
+  node.devices = {{"gpu0", DeviceKind::gpu, "H100"}};
+  builder.add_nodes(node, ranks);
+  const DeviceId network_switch = builder.add_device({"switch0", DeviceKind::network_switch});
   for (Rank rank = 0; rank < ranks; ++rank) {
-    const DeviceId gpu = builder.add_device(
-        {"gpu" + std::to_string(rank), DeviceKind::gpu, static_cast<std::int32_t>(rank), "H100"});
-    builder.add_link(gpu, network_switch, LinkKind::network, gigabytes_per_second(50),
-                     microseconds(1));
+    builder.add_link(builder.node(rank).first_device, network_switch, LinkKind::network,
+                     gigabytes_per_second(50), microseconds(1));
   }
   return std::move(builder).build();
 }

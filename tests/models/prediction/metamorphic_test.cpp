@@ -33,14 +33,15 @@ constexpr Rank ranks = 8;
 /// All GPUs on one NVSwitch, everything `speed` times as fast.
 Topology machine(double speed) {
   TopologyBuilder builder("one node");
-  const DeviceId nvswitch =
-      builder.add_device({"nvswitch0", DeviceKind::nvswitch, 0, {}, {}, true, true});
+  Graph node;
+  node.devices = {{"nvswitch0", DeviceKind::nvswitch}};
+  node.devices.front().reduces = true;
   for (Rank rank = 0; rank < ranks; ++rank) {
-    const DeviceId gpu =
-        builder.add_device({"gpu" + std::to_string(rank), DeviceKind::gpu, 0, "H200"});
-    builder.add_link(gpu, nvswitch, LinkKind::nvlink, speed * gigabytes_per_second(478),
-                     (1 / speed) * microseconds(0.1), 18);
+    node.devices.push_back({"gpu" + std::to_string(rank), DeviceKind::gpu, "H200"});
+    node.links.push_back({rank + 1, 0, LinkKind::nvlink, 18, speed * gigabytes_per_second(478),
+                          (1 / speed) * microseconds(0.1)});
   }
+  builder.add_nodes(node, 1);
   return std::move(builder).build();
 }
 

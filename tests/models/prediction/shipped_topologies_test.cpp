@@ -41,7 +41,7 @@ Topology named(const std::string& name) {
 std::vector<DeviceId> gpus_of_first_node(const Topology& topology) {
   std::vector<DeviceId> gpus;
   for (const DeviceId gpu : topology.gpus()) {
-    if (topology.device(gpu).node == 0) gpus.push_back(gpu);
+    if (topology.node_of(gpu) == 0) gpus.push_back(gpu);
   }
   return gpus;
 }
@@ -151,7 +151,7 @@ TEST(ShippedTopologies, EveryGpuThatIsNamedIsKnown) {
   for (const fs::path& file : shipped()) {
     const Topology topology = load_topology(file);
     for (const DeviceId gpu : topology.gpus()) {
-      const std::string& model = topology.device(gpu).model;
+      const std::string_view model = topology.device(gpu).model;
       if (model.empty()) continue;
       ASSERT_NE(find_gpu_model(model), nullptr) << file << ": " << model;
     }

@@ -122,7 +122,7 @@ TEST(SwitchAlgorithms, leaves_sum_and_copy_too) {
   const Plan plan = make_nccl_plan(Collective::all_reduce, NcclAlgorithm::collnet_chain,
                                    test::node_channels(4, 1, 1), 1);
   const DeviceId site = SwitchPlacement(machine, machine.gpus()).of(plan, 0).front();
-  EXPECT_EQ(machine.device(site).name, "spine0");
+  EXPECT_EQ(machine.device_name(site), "spine0");
   NcclCall call;
   call.size.count = 64 << 20;
   call.nodes = 4;
@@ -149,7 +149,7 @@ TEST(SwitchAlgorithms, agents_sit_where_their_ranks_meet) {
   const Plan plan = make_nccl_plan(Collective::all_reduce, NcclAlgorithm::nvls, channels, 1);
   std::vector<std::string> names;
   for (const DeviceId site : SwitchPlacement(machine, machine.gpus()).of(plan, 0)) {
-    names.push_back(machine.device(site).name);
+    names.push_back(machine.device_name(site));
   }
   EXPECT_EQ(names,
             (std::vector<std::string>{"node0/nvswitch0", "node1/nvswitch0", "node2/nvswitch0",

@@ -35,8 +35,8 @@ double leaving(const Topology& topology, std::size_t first, std::size_t count) {
     return id >= topology.gpus().size() && router >= first && router < first + count;
   };
   double sum = 0;
-  for (const Link& link : topology.links()) {
-    if (inside(link.from) && !inside(link.to) && topology.device(link.to).node < 0) {
+  for (const Link link : topology.links()) {
+    if (inside(link.from) && !inside(link.to) && topology.node_of(link.to) < 0) {
       sum += in_gigabytes_per_second(link.bandwidth);
     }
   }

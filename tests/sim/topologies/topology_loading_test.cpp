@@ -20,10 +20,10 @@ TEST(TopologyLoading, HgxH200HasEightGpusOnOneNvswitch) {
   EXPECT_EQ(topology.node_count(), 1U);
   EXPECT_EQ(topology.calibration(), "hgx-h200");
   const DeviceId gpu = topology.gpus()[7];
-  EXPECT_EQ(topology.device(gpu).name, "node0/gpu7");
+  EXPECT_EQ(topology.device_name(gpu), "node0/gpu7");
   EXPECT_EQ(topology.device(gpu).model, "H200");
-  const Link& nvlink = topology.link(topology.links_from(gpu)[0]);
-  EXPECT_EQ(topology.device(nvlink.to).name, "node0/nvswitch0");
+  const Link nvlink = topology.link(topology.links_from(gpu)[0]);
+  EXPECT_EQ(topology.device_name(nvlink.to), "node0/nvswitch0");
   EXPECT_EQ(nvlink.kind, LinkKind::nvlink);
   EXPECT_EQ(nvlink.count, 18U);
   // 18 lanes of 26.56 GB/s.
@@ -31,10 +31,8 @@ TEST(TopologyLoading, HgxH200HasEightGpusOnOneNvswitch) {
 }
 
 bool reduces(const Topology& topology, std::string_view name) {
-  const auto devices = topology.devices();
-  const auto found = std::find_if(devices.begin(), devices.end(),
-                                  [&](const Device& device) { return device.name == name; });
-  return found != devices.end() && found->reduces;
+  const auto found = topology.find_device(name);
+  return found && topology.device(*found).reduces;
 }
 
 /// Loads a topology written here; templates are those that ship.
@@ -51,18 +49,20 @@ Topology load_text(const std::string& text) {
 }
 
 std::size_t count_of(const Topology& topology, std::string_view stem) {
-  const auto devices = topology.devices();
-  return static_cast<std::size_t>(std::count_if(
-      devices.begin(), devices.end(),
-      [&](const Device& device) { return device.node < 0 && device.name.starts_with(stem); }));
+  const auto devices = topology.fabric_devices();
+  return static_cast<std::size_t>(
+      std::count_if(devices.begin(), devices.end(),
+                    [&](const GraphDevice& device) { return device.name.starts_with(stem); }));
 }
 
 /// What all links from one device to devices of a kind carry together, in GB/s.
 double capacity(const Topology& topology, std::string_view from, std::string_view to_stem) {
   double sum = 0;
-  for (const Link& link : topology.links()) {
-    if (topology.device(link.from).name == from &&
-        topology.device(link.to).name.starts_with(to_stem)) {
+  const auto device = topology.find_device(from);
+  EXPECT_TRUE(device) << from;
+  for (const LinkId id : topology.links_from(device.value_or(0))) {
+    const Link link = topology.link(id);
+    if (topology.device_name(link.to).starts_with(to_stem)) {
       sum += in_gigabytes_per_second(link.bandwidth);
     }
   }
@@ -106,9 +106,9 @@ TEST(TopologyLoading, ThreeLevelsKeepTheirCapacityToTheTop) {
 TEST(TopologyLoading, RailsJoinNicsOfOneNumber) {
   const Topology topology = load_topology(shipped / "dgx-a100-x16-rails-spine.yaml");
   EXPECT_EQ(count_of(topology, "rail"), 8U);
-  for (const Link& link : topology.links()) {
-    if (topology.device(link.from).name != "rail5" || topology.device(link.to).node < 0) continue;
-    EXPECT_TRUE(topology.device(link.to).name.ends_with("/nic5"));
+  for (const Link link : topology.links()) {
+    if (topology.device_name(link.from) != "rail5" || topology.node_of(link.to) < 0) continue;
+    EXPECT_TRUE(topology.device_name(link.to).ends_with("/nic5"));
   }
   EXPECT_DOUBLE_EQ(capacity(topology, "rail5", "node"), 16 * 25);
   EXPECT_DOUBLE_EQ(capacity(topology, "rail5", "spine"), 16 * 25);
@@ -122,7 +122,7 @@ TEST(TopologyLoading, CubeMeshUsesSixLinksOfEveryGpu) {
     for (const LinkId id : topology.links_from(gpu)) {
       if (topology.link(id).kind == LinkKind::nvlink) links += topology.link(id).count;
     }
-    EXPECT_EQ(links, 6U) << topology.device(gpu).name;
+    EXPECT_EQ(links, 6U) << topology.device_name(gpu);
   }
 }
 
@@ -146,8 +146,8 @@ TEST(TopologyLoading, SharedResourcesCoverDirections) {
       "fabric: { kind: single_switch, attach: gpu,\n"
       "          link: { bandwidth: 1 GB/s, latency: 0 s } }\n");
   ASSERT_EQ(topology.shared_resources().size(), 6U);  // three a node
-  const SharedResource& out = topology.shared_resources()[4];
-  EXPECT_EQ(out.name, "node1/out1");
+  const SharedResource out = topology.shared_resource(4);
+  EXPECT_EQ(topology.shared_resource_name(4), "node1/out1");
   EXPECT_DOUBLE_EQ(in_gigabytes_per_second(out.bandwidth), 8);
   ASSERT_EQ(out.links.size(), 1U);
   EXPECT_EQ(topology.link_name(out.links[0]), "node1/gpu1 -> node1/hub");
@@ -190,7 +190,7 @@ TEST(TopologyLoading, DifferentNodesCountOn) {
       "nodes: [{ template: dgx-a100 }, { template: dgx-h100, count: 2 }]\n"
       "fabric: { kind: single_switch, link: { bandwidth: 25 GB/s, latency: 1 us } }\n");
   EXPECT_EQ(topology.node_count(), 3U);
-  EXPECT_EQ(topology.device(topology.gpus()[8]).name, "node1/gpu0");
+  EXPECT_EQ(topology.device_name(topology.gpus()[8]), "node1/gpu0");
   EXPECT_EQ(topology.device(topology.gpus()[8]).model, "H100");
 }
 
@@ -201,8 +201,8 @@ TEST(TopologyLoading, TextbookSwitchJoinsEveryRankByOneLink) {
   EXPECT_EQ(topology.links().size(), 128U);  // both directions
   for (const DeviceId gpu : topology.gpus()) {
     ASSERT_EQ(topology.links_from(gpu).size(), 1U);
-    const Link& link = topology.link(topology.links_from(gpu)[0]);
-    EXPECT_EQ(topology.device(link.to).name, "switch0");
+    const Link link = topology.link(topology.links_from(gpu)[0]);
+    EXPECT_EQ(topology.device_name(link.to), "switch0");
     EXPECT_DOUBLE_EQ(in_gigabytes_per_second(link.bandwidth), 50);
     EXPECT_DOUBLE_EQ(in_microseconds(link.latency), 0.5);
     EXPECT_EQ(topology.link(link.reverse).to, gpu);
