@@ -426,7 +426,10 @@ bool MaxMinSharing::join_higher(ResourceId id) {
       higher_.push_back(flow);
     }
   }
-  std::sort(higher_.begin(), higher_.end(), higher);
+  const bool equal = std::all_of(higher_.begin(), higher_.end(), [&](const Level& flow) {
+    return flow.level == higher_.front().level;
+  });
+  if (!equal) std::sort(higher_.begin(), higher_.end(), higher);
   bool joined = false;
   for (const Level& flow : higher_) {
     if (is_to_join(flow)) {

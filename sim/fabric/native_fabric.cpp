@@ -171,13 +171,19 @@ void NativeFabric::empty_bucket(ResourceId id) {
 void NativeFabric::update_rates() {
   if (!sharing_.solve(buckets_, now_)) return;
   for (const FlowId id : sharing_.unhindered()) {
+    cancel(id);
     set_rate(id);
     if (std::isfinite(flows_[id].finish)) schedule(id);
   }
   for (const FlowId id : sharing_.solved()) {
     if (flows_[id].rate == sharing_.rate(id)) continue;
     set_rate(id);
-    if (std::isfinite(flows_[id].finish)) completions_.set(id, flows_[id].finish);
+    if (std::isfinite(flows_[id].finish)) {
+      if (flows_[id].scheduled) cancel(id);
+      completions_.set(id, flows_[id].finish);  // in place of the one that it had
+    } else {
+      cancel(id);
+    }
   }
   use_buckets();
 }
@@ -195,10 +201,9 @@ void NativeFabric::settle(Flow& flow) const {
   flow.settled = now_;
 }
 
-/// To what its share is now.
+/// To what its share is now. The completion that it has is the caller's to take back.
 void NativeFabric::set_rate(FlowId id) {
   Flow& flow = flows_[id];
-  cancel(id);
   settle(flow);
   flow.rate = sharing_.rate(id);
   flow.finish = flow.rate > 0        ? now_ + flow.remaining / flow.rate
