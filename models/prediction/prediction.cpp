@@ -95,7 +95,7 @@ Prediction simulate(const CallPlan& call, Engine engine) {
   }
 }
 
-Prediction estimate(const CallPlan& call) {
+Prediction estimate_textbook(const CallPlan& call) {
   const Planner& planner = *call.planner;
   const Wiring wiring = wiring_at_first(call);
   Prediction prediction = outline_on(call, wiring);
@@ -107,11 +107,6 @@ Prediction estimate(const CallPlan& call) {
   prediction.form = estimate.form;
   check(call, prediction);
   return prediction;
-}
-
-CriticalPath critical_path(const CallPlan& call) {
-  return uncontended_critical_path(call.plan(), call.binding, wiring_at_first(call),
-                                   call.planner->cost(), call.protocol, call.warps);
 }
 
 Seconds mean_time(const CallPlan& call, const Calibration& cost) {

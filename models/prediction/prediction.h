@@ -39,12 +39,10 @@ struct Prediction {
 
 /// By simulation. Throws HangError where a fault keeps the call from ever ending.
 Prediction simulate(const CallPlan& call, Engine engine = Engine::native);
-/// By the analytic model.
-Prediction estimate(const CallPlan& call);
+/// By the analytic model, of a textbook's schedule; an Estimator answers for all.
+Prediction estimate_textbook(const CallPlan& call);
 /// What is known without a time.
 Prediction outline(const CallPlan& call);
-/// Where the time goes if no link were shared.
-CriticalPath critical_path(const CallPlan& call);
 /// The `mean_over_ranks` of simulate() had the machine other costs, not compared with bounds: for
 /// fitting. No faults; there must be proxies with these costs where there are with the planner's.
 Seconds mean_time(const CallPlan& call, const Calibration& cost);

@@ -5,6 +5,7 @@
 #include <optional>
 #include <ostream>
 
+#include "models/prediction/estimator.h"
 #include "models/prediction/prediction.h"
 #include "models/recordings/recording.h"
 #include "sim/base/input_error.h"
@@ -57,17 +58,24 @@ std::string_view name_of(Answerer answerer) {
   return "";
 }
 
-Prediction predict(const CallPlan& call, Answerer answerer) {
-  switch (answerer) {
-    case Answerer::native:
-      return simulate(call, Engine::native);
-    case Answerer::simgrid:
-      return simulate(call, Engine::simgrid);
-    case Answerer::analytic:
-      break;
+/// Answers for the sizes of one planner.
+class Answers {
+ public:
+  Answers(const Planner& planner, Answerer answerer)
+      : planner_(planner), answerer_(answerer), estimator_(planner) {}
+
+  Prediction of(Bytes size) {
+    if (answerer_ == Answerer::analytic) return estimator_.estimate(size);
+    return simulate(planner_.plan(size, &memo_),
+                    answerer_ == Answerer::simgrid ? Engine::simgrid : Engine::native);
   }
-  return estimate(call);
-}
+
+ private:
+  const Planner& planner_;
+  Answerer answerer_;
+  Estimator estimator_;
+  LayoutMemo memo_;
+};
 
 std::optional<Seconds> measured_time(const std::map<Bytes, Seconds>& times, Bytes size) {
   const auto found = times.find(size);
@@ -85,10 +93,10 @@ void answer(const Question& question, const RunSpec& run, Answerer answerer, Rep
   }
   const Planner planner(spec_of(question, run));
   warn(planner, err);
-  LayoutMemo memo;
+  Answers answers(planner, answerer);
   report.begin({&question, &planner.spec().run, std::string(name_of(answerer))});
   for (const Bytes size : sizes_of(question)) {
-    report.add({predict(planner.plan(size, &memo), answerer), measured_time(recorded, size)});
+    report.add({answers.of(size), measured_time(recorded, size)});
   }
   report.end();
 }
