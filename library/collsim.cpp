@@ -7,8 +7,9 @@
 #include "models/calibration/calibration_file.h"
 #include "models/imports/machine.h"
 #include "models/nccl/function.h"
-#include "models/prediction/prediction.h"
+#include "models/prediction/estimator.h"
 #include "models/prediction/rank_gpus.h"
+#include "models/prediction/simulator.h"
 #include "sim/base/data_directory.h"
 #include "sim/base/did_you_mean.h"
 #include "sim/base/input_error.h"
@@ -88,17 +89,17 @@ Prediction published(const collsim::Prediction& made, const Planner& planner) {
   return result;
 }
 
-template <typename Answer>
+/// `make_answers` makes, of a planner, what answers for a size.
+template <typename MakeAnswers>
 std::vector<Prediction> predict(const Machine& machine, const Call& call,
-                                const std::vector<std::int64_t>& sizes, Answer answer) {
+                                const std::vector<std::int64_t>& sizes, MakeAnswers make_answers) {
   if (!machine.loaded) throw InputError("a machine that was not loaded", "one of load_machine()");
   const Planner planner = make_planner(*machine.loaded, call);
-  LayoutMemo memo;
+  auto answers = make_answers(planner);
   std::vector<Prediction> predictions;
   predictions.reserve(sizes.size());
   for (const std::int64_t bytes : sizes) {
-    const CallPlan plan = planner.plan(whole_elements(bytes, planner), &memo);
-    predictions.push_back(published(answer(plan), planner));
+    predictions.push_back(published(answers(whole_elements(bytes, planner)), planner));
   }
   return predictions;
 }
@@ -132,14 +133,18 @@ std::vector<Prediction> simulate(const Machine& machine, const Call& call,
                                  const std::vector<std::int64_t>& sizes, std::string_view engine) {
   const Engine chosen = read_engine(engine);
   load_engine(chosen);
-  return predict(machine, call, sizes,
-                 [chosen](const CallPlan& plan) { return collsim::simulate(plan, {.engine = chosen}); });
+  return predict(machine, call, sizes, [chosen](const Planner& planner) {
+    return [simulator = std::make_shared<Simulator>(planner, SimulationOptions{.engine = chosen})](
+               Bytes size) { return simulator->simulate(size); };
+  });
 }
 
 std::vector<Prediction> estimate(const Machine& machine, const Call& call,
                                  const std::vector<std::int64_t>& sizes) {
-  return predict(machine, call, sizes,
-                 [](const CallPlan& plan) { return collsim::estimate(plan); });
+  return predict(machine, call, sizes, [](const Planner& planner) {
+    return
+        [estimator = Estimator(planner)](Bytes size) mutable { return estimator.estimate(size); };
+  });
 }
 
 std::vector<std::string> collective_names() {

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
+#include <vector>
 
 #include "models/calibration/calibration_file.h"
 #include "models/machine/gpu_model.h"
@@ -91,9 +93,19 @@ CalibrationTrust trust_of_fitted(const std::vector<std::string>& fitted) {
 Trust trust_of(const CalibrationTrust& calibration, const Topology& topology,
                std::span<const DeviceId> gpus, const Wiring& wiring, std::string_view algorithm,
                bool textbook) {
+  std::set<LinkKind> kinds;
+  for (const auto& wires : wiring.wires) {
+    for (const Wire& wire : wires) kinds.insert(wire.kind);
+  }
+  return trust_of(calibration, topology, gpus, std::vector(kinds.begin(), kinds.end()), algorithm,
+                  textbook);
+}
+
+Trust trust_of(const CalibrationTrust& calibration, const Topology& topology,
+               std::span<const DeviceId> gpus, std::span<const LinkKind> kinds,
+               std::string_view algorithm, bool textbook) {
   if (is_exact(calibration)) return Trust::exact;
   if (textbook || !contains(calibration.algorithms, algorithm)) return Trust::guessed;
-  Trust worst = calibration.gpu;
   std::optional<std::string_view> last;  // neighbours are mostly alike
   for (const DeviceId gpu : gpus) {
     const Device device = topology.device(gpu);
@@ -101,10 +113,9 @@ Trust trust_of(const CalibrationTrust& calibration, const Topology& topology,
     if (!is_about(calibration, device)) return Trust::guessed;
     last = device.model;
   }
-  for (const auto& wires : wiring.wires) {
-    for (const Wire& wire : wires) {
-      worst = std::max(worst, calibration.links[static_cast<std::size_t>(wire.kind)]);
-    }
+  Trust worst = calibration.gpu;
+  for (const LinkKind kind : kinds) {
+    worst = std::max(worst, calibration.links[static_cast<std::size_t>(kind)]);
   }
   return worst;
 }

@@ -29,6 +29,11 @@ Trust trust_of(const CalibrationTrust& calibration, const Topology& topology,
                std::span<const DeviceId> gpus, const Wiring& wiring, std::string_view algorithm,
                bool textbook);
 
+/// The same where the hops have links of these kinds, each the slowest of its way.
+Trust trust_of(const CalibrationTrust& calibration, const Topology& topology,
+               std::span<const DeviceId> gpus, std::span<const LinkKind> kinds,
+               std::string_view algorithm, bool textbook);
+
 /// How far off predictions of a class have been: medians of absolute errors, as shares.
 struct TrustError {
   Trust trust = Trust::guessed;

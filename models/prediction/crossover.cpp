@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "models/nccl/function.h"
+#include "models/prediction/estimator.h"
 #include "sim/algorithms/nccl_plan.h"
 #include "sim/base/input_error.h"
 #include "sim/base/text.h"
@@ -153,10 +154,6 @@ Following follow(Field& field, const std::vector<Bytes>& sizes) {
 double simulated(const Planner& planner, Bytes size) {
   return simulate(planner.plan(size)).time.value;
 }
-double estimated(const Planner& planner, Bytes size) {
-  return estimate(planner.plan(size)).time.value;
-}
-
 }  // namespace
 
 Crossover bisect_crossover(const std::vector<Bytes>& sizes,
@@ -205,13 +202,15 @@ CrossoverReport find_textbook_crossovers(const std::vector<Planner>& planners,
   report.ranks = planners.front().ranks();
   for (auto a = planners.begin(); a != planners.end(); ++a) {
     for (auto b = std::next(a); b != planners.end(); ++b) {
-      const auto crossover = [&](double (*time)(const Planner& planner, Bytes size)) {
-        return bisect_crossover(
-            sizes, [&](Bytes size) { return time(*a, size); },
-            [&](Bytes size) { return time(*b, size); });
-      };
+      Estimator of_a(*a);
+      Estimator of_b(*b);
       report.pairs.push_back({a->spec().run.algorithm, b->spec().run.algorithm,
-                              crossover(simulated), crossover(estimated)});
+                              bisect_crossover(
+                                  sizes, [&](Bytes size) { return simulated(*a, size); },
+                                  [&](Bytes size) { return simulated(*b, size); }),
+                              bisect_crossover(
+                                  sizes, [&](Bytes size) { return of_a.estimate(size).time.value; },
+                                  [&](Bytes size) { return of_b.estimate(size).time.value; })});
     }
   }
   return report;

@@ -143,7 +143,8 @@ Layout Planner::lay(Plan plan, const HopRules& rules) const {
           faulty.reroutes};
 }
 
-HopRules Planner::hop_rules(const ChannelNets* nets) const {
+HopRules Planner::hop_rules(std::optional<NcclAlgorithm> algorithm) const {
+  const ChannelNets* const nets = nets_of(*nccl_, algorithm);
   const Rank per_node = ranks() / nccl_->nodes();
   HopRules rules;
   rules.through_host_memory = [this, per_node](Rank from, Rank to) {
@@ -179,20 +180,17 @@ std::shared_ptr<const Layout> Planner::nccl_layout(const LayoutMemo::Key& key,
                         : make_nccl_point_to_point_plan(spec_.collective, placement_,
                                                         nccl_->point_to_point().channels, count,
                                                         spec_.root);
-  layout =
-      std::make_shared<const Layout>(lay(std::move(plan), hop_rules(nets_of(*nccl_, algorithm))));
+  layout = std::make_shared<const Layout>(lay(std::move(plan), hop_rules(algorithm)));
   return layout;
 }
 
 CallPlan Planner::plan(Bytes size, LayoutMemo* memo) const {
   if (!nccl_) return textbook_plan(size);
-  if (!nccl_function()) return message_plan(size, memo);
-  const Choice choice = nccl_->choose(*nccl_function(), size);
-  return nccl_plan(size, {choice.algorithm, choice.protocol, choice.time}, memo);
+  return nccl_plan(size, decide(size), memo);
 }
 
 CallPlan Planner::plan(Bytes size, const Candidate& candidate, LayoutMemo* memo) const {
-  if (nccl_ && nccl_function()) return nccl_plan(size, candidate, memo);
+  if (nccl_ && nccl_function()) return nccl_plan(size, decide(size, candidate), memo);
   throw InputError(
       fmt::format("{} by NCCL's {}", to_string(spec_.collective), nccl_name(candidate.algorithm)),
       "a collective that NCCL tunes, of several ranks, under NCCL's rules");
@@ -225,33 +223,45 @@ NcclCall Planner::nccl_call(Bytes size, Protocol protocol) const {
   return call;
 }
 
-CallPlan Planner::nccl_plan(Bytes asked, const Candidate& chosen, LayoutMemo* memo) const {
+NcclDecision Planner::decide(Bytes size) const {
+  if (!nccl_function()) return decide_messages(size);
+  const Choice choice = nccl_->choose(*nccl_function(), size);
+  return decide(size, {choice.algorithm, choice.protocol, choice.time});
+}
+
+NcclDecision Planner::decide(Bytes asked, const Candidate& chosen) const {
   const Bytes size =
       spec_.collective == Collective::barrier ? size_of(spec_.run.reduction.type) : asked;
   const LaunchSize launch = nccl_->launch(chosen.algorithm, chosen.protocol, size);
-  NcclCall call = nccl_call(size, chosen.protocol);
-  call.algorithm = chosen.algorithm;
-  call.stripes = nccl_->stripes(chosen.algorithm);
-  call.threads = launch.threads;
-  call.buffers.nvls_chunk = nccl_->nvls_chunk(chosen.algorithm);
+  NcclDecision decision{nccl_call(size, chosen.protocol), launch.channels, 0, 0, chosen};
+  decision.call.algorithm = chosen.algorithm;
+  decision.call.stripes = nccl_->stripes(chosen.algorithm);
+  decision.call.threads = launch.threads;
+  decision.call.buffers.nvls_chunk = nccl_->nvls_chunk(chosen.algorithm);
   constexpr std::uint32_t threads_per_warp = 32;
-  const auto layout = nccl_layout({chosen.algorithm, launch.channels}, memo);
-  return with_host_memory({this, asked, layout, Binding::nccl(layout->plan, call), chosen.protocol,
-                           launch.threads / threads_per_warp, nccl_report_name(chosen.algorithm),
-                           chosen});
+  decision.warps = launch.threads / threads_per_warp;
+  return decision;
 }
 
-CallPlan Planner::message_plan(Bytes size, LayoutMemo* memo) const {
+NcclDecision Planner::decide_messages(Bytes size) const {
   const Bytes message =
       bytes_per_rank(spec_.collective, ranks(), size, size_of(spec_.run.reduction.type));
   const MessageLaunch launch =
       launch_messages(nccl_->point_to_point(), message, ranks(), nccl_->nodes());
-  NcclCall call = nccl_call(size, launch.protocol);
-  call.buffers.point_to_point_chunk = launch.chunk;
   constexpr std::uint32_t warps_of_kernel = 20;  // NCCL's sends and receives always launch all
-  const auto layout = nccl_layout({std::nullopt, launch.parts}, memo);
-  return with_host_memory({this, size, layout, Binding::nccl(layout->plan, call), launch.protocol,
-                           warps_of_kernel, "p2p"});
+  NcclDecision decision{nccl_call(size, launch.protocol), nccl_->point_to_point().channels,
+                        launch.parts, warps_of_kernel, std::nullopt};
+  decision.call.buffers.point_to_point_chunk = launch.chunk;
+  return decision;
+}
+
+CallPlan Planner::nccl_plan(Bytes size, const NcclDecision& decision, LayoutMemo* memo) const {
+  const auto& chosen = decision.candidate;
+  const auto layout = chosen ? nccl_layout({chosen->algorithm, decision.channels}, memo)
+                             : nccl_layout({std::nullopt, decision.parts}, memo);
+  return with_host_memory({this, size, layout, Binding::nccl(layout->plan, decision.call),
+                           decision.call.protocol, decision.warps,
+                           chosen ? nccl_report_name(chosen->algorithm) : "p2p", chosen});
 }
 
 CallPlan Planner::with_host_memory(CallPlan plan) const {

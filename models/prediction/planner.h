@@ -38,6 +38,15 @@ struct LayoutMemo {
   std::map<Key, std::shared_ptr<const Layout>> layouts;
 };
 
+/// What NCCL runs for one size: decided, not laid out.
+struct NcclDecision {
+  NcclCall call;                         ///< as it is cut
+  std::uint32_t channels = 0;            ///< that the call may use
+  std::uint32_t parts = 0;               ///< of a message; 0 where there are none
+  std::uint32_t warps = 0;               ///< of a thread block
+  std::optional<Candidate> candidate{};  ///< where NCCL tunes the call
+};
+
 /// What runs for one size: decided, laid out and cut.
 struct CallPlan {
   const Planner* planner = nullptr;  ///< that made it; it must outlive the plan
@@ -74,6 +83,13 @@ class Planner {
   /// run the call under its rules.
   CallPlan plan(Bytes size, const Candidate& candidate, LayoutMemo* memo = nullptr) const;
 
+  /// What NCCL runs for a size. Only where nccl().
+  NcclDecision decide(Bytes size) const;
+  NcclDecision decide(Bytes size, const Candidate& candidate) const;
+  /// How hops go under NCCL's rules; without an algorithm those of sends and receives. They refer
+  /// to the planner.
+  HopRules hop_rules(std::optional<NcclAlgorithm> algorithm) const;
+
   /// As settled: under NCCL's rules ranks are renamed so that they are grouped by node.
   const CallSpec& spec() const { return spec_; }
   const Topology& topology() const { return *spec_.topology; }
@@ -102,12 +118,10 @@ class Planner {
   void talk_tcp(const Calibration& cost);
   Layout textbook_layout();
   Layout lay(Plan plan, const HopRules& rules) const;
-  /// How NCCL's hops go; `nets` may be null.
-  HopRules hop_rules(const ChannelNets* nets) const;
   std::shared_ptr<const Layout> nccl_layout(const LayoutMemo::Key& key, LayoutMemo* memo) const;
   CallPlan textbook_plan(Bytes size) const;
-  CallPlan nccl_plan(Bytes size, const Candidate& chosen, LayoutMemo* memo) const;
-  CallPlan message_plan(Bytes size, LayoutMemo* memo) const;
+  NcclDecision decide_messages(Bytes size) const;
+  CallPlan nccl_plan(Bytes size, const NcclDecision& decision, LayoutMemo* memo) const;
   NcclCall nccl_call(Bytes size, Protocol protocol) const;
   /// The plan, with the capacities that host memory has for it.
   CallPlan with_host_memory(CallPlan plan) const;

@@ -8,6 +8,7 @@
 #include "models/calibration/trust.h"
 #include "models/machine/host_memory.h"
 #include "sim/base/input_error.h"
+#include "sim/execution/effort.h"
 
 namespace collsim {
 
@@ -65,7 +66,15 @@ Wiring wiring_at_first(const CallPlan& call) {
 }  // namespace
 
 std::string_view to_string(Extent extent) {
-  return extent == Extent::whole ? "whole" : "steady";
+  switch (extent) {
+    case Extent::whole:
+      return "whole";
+    case Extent::steady:
+      return "steady";
+    case Extent::scaled:
+      return "scaled";
+  }
+  return "";
 }
 
 Execution execution_of(const CallPlan& call) {
@@ -86,6 +95,10 @@ Prediction simulate(const CallPlan& call, const SimulationOptions& options) {
     Execution execution = execution_of(call);
     execution.steady = !options.exact;
     execution.watch = options.watch;
+    if (options.begin) {
+      const Effort effort = effort_of(execution);
+      options.begin(call.size, options.exact ? effort.whole : effort.steady);
+    }
     const ExecutionResult result = execute(execution, *fabric);
     Prediction prediction = outline(call);
     prediction.time = result.time;
@@ -103,7 +116,7 @@ Prediction simulate(const CallPlan& call, const SimulationOptions& options) {
   }
 }
 
-Prediction estimate(const CallPlan& call) {
+Prediction estimate_textbook(const CallPlan& call) {
   const Planner& planner = *call.planner;
   const Wiring wiring = wiring_at_first(call);
   Prediction prediction = outline_on(call, wiring);
@@ -115,11 +128,6 @@ Prediction estimate(const CallPlan& call) {
   prediction.form = estimate.form;
   check(call, prediction);
   return prediction;
-}
-
-CriticalPath critical_path(const CallPlan& call) {
-  return uncontended_critical_path(call.plan(), call.binding, wiring_at_first(call),
-                                   call.planner->cost(), call.protocol, call.warps);
 }
 
 Seconds mean_time(const CallPlan& call, const Calibration& cost) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,15 +20,18 @@ namespace collsim {
 enum class Extent : std::uint8_t {
   whole,   ///< every message
   steady,  ///< loops that repeat themselves were continued (SteadyState)
+  scaled,  ///< a smaller cluster, whose time was scaled by the analytic model (Simulator)
 };
-/// "whole", "steady".
+/// "whole", "steady", "scaled".
 std::string_view to_string(Extent extent);
 
 /// How to simulate.
 struct SimulationOptions {
   Engine engine = Engine::native;
-  bool exact = false;            ///< all of the call: Extent::whole
-  const Watch* watch = nullptr;  ///< hears of the progress; null: nobody
+  bool exact = false;  ///< all of the call: Extent::whole
+  /// Hears of the progress: a size is begun, with about so many messages; so many are sent.
+  std::function<void(Bytes size, double messages)> begin{};
+  const Watch* watch = nullptr;  ///< null: nobody
 };
 
 /// How long one call takes, and how far that is from what is possible.
@@ -56,12 +60,10 @@ struct Prediction {
 
 /// By simulation. Throws HangError where a fault keeps the call from ever ending.
 Prediction simulate(const CallPlan& call, const SimulationOptions& options = {});
-/// By the analytic model.
-Prediction estimate(const CallPlan& call);
+/// By the analytic model, of a textbook's schedule; an Estimator answers for all.
+Prediction estimate_textbook(const CallPlan& call);
 /// What is known without a time.
 Prediction outline(const CallPlan& call);
-/// Where the time goes if no link were shared.
-CriticalPath critical_path(const CallPlan& call);
 /// The `mean_over_ranks` of simulate() had the machine other costs, not compared with bounds: for
 /// fitting. No faults; there must be proxies with these costs where there are with the planner's.
 Seconds mean_time(const CallPlan& call, const Calibration& cost);

@@ -18,14 +18,18 @@ namespace {
 
 constexpr std::uint32_t peers_at_once = 8;
 
+/// Ranks of a group: a node's, or where there are several nodes at most `peers_at_once` of them.
+std::size_t group_size(std::size_t per_node, std::size_t nodes) {
+  std::size_t size = per_node;
+  while (nodes > 1 && (size > peers_at_once || per_node % size != 0)) --size;
+  return size;
+}
+
 /// The ranks in groups of equal size, in one node's case one group.
 std::vector<std::vector<Rank>> groups_of(const Placement& placement) {
   const auto nodes = placement.ranks_by_node();
   const std::size_t per_node = nodes.front().size();
-  std::size_t size = per_node;
-  if (nodes.size() > 1) {
-    while (size > peers_at_once || per_node % size != 0) --size;
-  }
+  const std::size_t size = group_size(per_node, nodes.size());
   std::vector<std::vector<Rank>> groups;
   for (const auto& node : nodes) {
     if (node.size() != per_node) {
@@ -172,6 +176,29 @@ Plan make_nccl_point_to_point_plan(Collective collective, const Placement& place
     plan.schedule_of_channel.push_back(i);
   }
   return plan;
+}
+
+MessageRounds::MessageRounds(std::uint32_t nodes, std::uint32_t per_node, std::uint32_t channels)
+    : nodes_(nodes),
+      per_node_(per_node),
+      channels_(channels),
+      size_(static_cast<std::uint32_t>(group_size(per_node, nodes))) {
+  const std::size_t groups = std::size_t{nodes} * per_node / size_;
+  const std::size_t power = std::bit_ceil(groups);
+  place_of_distance_.resize(groups);
+  std::uint32_t place = 0;
+  std::size_t distance = 0;
+  for (std::size_t i = 0; i < power; distance = (distance + ++i) % power) {
+    if (distance < groups) place_of_distance_[distance] = place++;
+  }
+}
+
+std::uint32_t MessageRounds::channel(Rank from, Rank to, std::uint32_t part) const {
+  const auto groups = static_cast<std::uint32_t>(place_of_distance_.size());
+  const std::uint32_t distance = (to / size_ + groups - from / size_) % groups;
+  const std::uint32_t offset = (to % size_ + size_ - from % size_) % size_;
+  const std::uint32_t round = place_of_distance_[distance] * size_ + offset;
+  return (base_channel(round, per_node_, nodes_, channels_) + part) % channels_;
 }
 
 }  // namespace collsim

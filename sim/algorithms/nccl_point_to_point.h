@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "sim/algorithms/registry.h"
 #include "sim/plan/collective.h"
@@ -24,5 +25,25 @@ namespace collsim {
 /// another collective, for nodes that are not equally full, and for a root that is no rank.
 Plan make_nccl_point_to_point_plan(Collective collective, const Placement& placement,
                                    std::uint32_t channels, std::uint32_t parts, Rank root = 0);
+
+/// The rounds of make_nccl_point_to_point_plan(), without a plan: which channel carries what.
+class MessageRounds {
+ public:
+  /// Of `nodes` nodes with `per_node` ranks each, numbered node by node.
+  MessageRounds(std::uint32_t nodes, std::uint32_t per_node, std::uint32_t channels);
+
+  /// The channel of a part of what one rank sends the other.
+  std::uint32_t channel(Rank from, Rank to, std::uint32_t part) const;
+  std::uint32_t rounds() const {
+    return static_cast<std::uint32_t>(place_of_distance_.size()) * size_;
+  }
+
+ private:
+  std::uint32_t nodes_;
+  std::uint32_t per_node_;
+  std::uint32_t channels_;
+  std::uint32_t size_;                            // of a group
+  std::vector<std::uint32_t> place_of_distance_;  // of groups, among those that are met
+};
 
 }  // namespace collsim

@@ -1,6 +1,6 @@
 #include <ostream>
 
-#include "models/prediction/prediction.h"
+#include "models/prediction/estimator.h"
 #include "tools/collsim/options.h"
 #include "tools/collsim/question.h"
 #include "tools/collsim/report.h"
@@ -14,11 +14,11 @@ namespace {
 
 constexpr std::string_view usage = "collsim estimate [MACHINE|SCENARIO] [options]";
 constexpr std::string_view epilogue =
-    "Predicts the time by the analytic model. If all hops are equal, this is the algorithm's\n"
-    "closed form. Otherwise it is the plan's critical path, whose transfer time is at least the\n"
-    "time that the busiest link needs. --wide adds the parts of the bound, of the model's floor\n"
-    "(this plan's busiest link and its hops) and of the critical path. docs/algorithms.md derives\n"
-    "every form.\n"
+    "Predicts the time by formulas, without simulating: thousands of sizes a second. A textbook's\n"
+    "schedule has its algorithm's closed form where all hops are equal. Otherwise what repeats is\n"
+    "computed for each kind of rank and link, and is near what `collsim run` simulates\n"
+    "(docs/estimate.md says how near). --wide adds the parts of the bound. docs/algorithms.md and\n"
+    "docs/estimate.md derive every formula.\n"
     "\n"
     "  collsim estimate -t hgx-h200 -a ring,tree -b 1M -e 1G -f 32\n"
     "  collsim estimate -t switch-64 -a ring --format csv\n"
@@ -28,10 +28,9 @@ void write_rows(const Question& question, const RunSpec& run, Report& report, st
   const Planner planner(spec_of(question, run));
   warn(planner, err);
   report.begin({&question, &planner.spec().run, "analytic"});
-  LayoutMemo memo;
+  Estimator estimator(planner);
   for (const Bytes size : sizes_of(question)) {
-    const CallPlan call = planner.plan(size, &memo);
-    report.add({estimate(call), std::nullopt, critical_path(call)});
+    report.add({estimator.estimate(size), std::nullopt});
   }
   report.end();
 }

@@ -79,15 +79,12 @@ bool is_analytic(const Section& section) {
 }
 
 std::string_view name_of(EstimateMethod method) {
-  return method == EstimateMethod::closed_form ? "closed form" : "critical path";
+  return method == EstimateMethod::closed_form ? "closed form" : "formula";
 }
 
 /// Adds the parts of the bounds and of the estimate.
 void add_parts(const Row& row, bool is_estimate, Record& record) {
   const Bounds& bounds = row.prediction.bounds;
-  const auto of_path = [&](Seconds CriticalPath::*part) {
-    return row.path ? Record(in_microseconds(*row.path.*part)) : Record();
-  };
   const auto& method = row.prediction.method;
   record["method"] = is_estimate && method ? Record(name_of(*method)) : Record();
   const auto& form = row.prediction.form;
@@ -96,13 +93,10 @@ void add_parts(const Row& row, bool is_estimate, Record& record) {
       form ? Record(in_microseconds(form->transfers * form->transfer)) : Record();
   record["bound_bandwidth_us"] = in_microseconds(bounds.bandwidth);
   record["bound_latency_us"] = in_microseconds(bounds.latency);
-  record["floor_busiest_us"] = in_microseconds(row.prediction.floor.busiest_resource());
-  record["floor_latency_us"] = in_microseconds(row.prediction.floor.latency);
-  record["path_hops"] = row.path ? Record(row.path->hops) : Record();
-  record["path_launch_us"] = of_path(&CriticalPath::launch);
-  record["path_latency_us"] = of_path(&CriticalPath::latency);
-  record["path_serial_us"] = of_path(&CriticalPath::serial);
-  record["path_transfer_us"] = of_path(&CriticalPath::transfer);
+  const ModelFloor& floor = row.prediction.floor;
+  record["floor_busiest_us"] =
+      is_estimate ? Record() : Record(in_microseconds(floor.busiest_resource()));
+  record["floor_latency_us"] = is_estimate ? Record() : Record(in_microseconds(floor.latency));
 }
 
 Record known_error(const Question& question, const Prediction& prediction) {
@@ -169,18 +163,13 @@ constexpr std::array all_columns{
     Column{"trust", "trust", "", 8, 0, 2},
     Column{"extent", "extent", "", 6, 0, 5},
     Column{"messages", "messages", "", 11, 0, wide_only},
-    Column{"method", "method", "", 6, 0, 6},
+    Column{"method", "method", "", 7, 0, 6},
     Column{"form_alpha_us", "T = alpha", "(us)", 9, 2, 4},
     Column{"form_transfer_us", "+ S/B", "(us)", 9, 2, 4},
     Column{"bound_bandwidth_us", "bounds:", "width(us)", 9, 2, wide_only},
     Column{"bound_latency_us", "latency", "(us)", 9, 2, wide_only},
     Column{"floor_busiest_us", "floor:", "busy (us)", 9, 2, wide_only},
     Column{"floor_latency_us", "latency", "(us)", 9, 2, wide_only},
-    Column{"path_hops", "path:", "hops", 5, 0, wide_only},
-    Column{"path_launch_us", "launch", "(us)", 8, 2, wide_only},
-    Column{"path_latency_us", "latency", "(us)", 8, 2, wide_only},
-    Column{"path_serial_us", "serial", "(us)", 8, 2, wide_only},
-    Column{"path_transfer_us", "transfer", "(us)", 9, 2, wide_only},
 };
 
 /// Whether the column can have a value in this section.
@@ -198,7 +187,8 @@ bool applies(const Column& column, const Section& section) {
            question.cost.name == "ideal";
   }
   if (key == "extent" || key == "messages") return !is_analytic(section);
-  if (key == "method" || key.starts_with("path_")) return is_analytic(section);
+  if (key == "method") return is_analytic(section);
+  if (key.starts_with("floor_")) return !is_analytic(section);
   return true;
 }
 
@@ -217,7 +207,8 @@ std::vector<Column> columns_of(const Section& section) {
 Record for_people(Record record) {
   if (record["schedule"] == to_string(ScheduleKind::textbook)) record["schedule"] = "text";
   if (!record["method"].is_null()) {
-    record["method"] = record["method"] == name_of(EstimateMethod::closed_form) ? "closed" : "path";
+    record["method"] =
+        record["method"] == name_of(EstimateMethod::closed_form) ? "closed" : "formula";
   }
   if (!record["error"].is_null()) {
     record["error"] = fmt::format("{:+.1f}", 100 * record["error"].get<double>());
@@ -270,11 +261,9 @@ class TableReport final : public Report {
                         to_string(row->prediction.size)));
     }
     if (std::any_of(rows_.begin(), rows_.end(), [](const Row& each) {
-          return each.prediction.method == EstimateMethod::critical_path;
+          return each.prediction.method == EstimateMethod::formula;
         })) {
-      print(
-          "path: messages that share a link count only at the busiest link; `collsim run` "
-          "simulates them");
+      print("formula: near what `collsim run` simulates (docs/estimate.md)");
     }
   }
 

@@ -17,7 +17,6 @@ namespace collsim::command {
 struct Row {
   Prediction prediction;
   std::optional<Seconds> measured{};
-  std::optional<CriticalPath> path{};  ///< of an estimate
 };
 
 /// What all rows of one run share.

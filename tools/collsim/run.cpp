@@ -5,11 +5,10 @@
 #include <optional>
 #include <ostream>
 
-#include "models/prediction/memory_need.h"
-#include "models/prediction/prediction.h"
+#include "models/prediction/estimator.h"
+#include "models/prediction/simulator.h"
 #include "models/recordings/recording.h"
 #include "sim/base/input_error.h"
-#include "sim/execution/effort.h"
 #include "sim/fabric/engine.h"
 #include "tools/collsim/options.h"
 #include "tools/collsim/question.h"
@@ -67,17 +66,35 @@ struct Approach {
   RunWatch* watch = nullptr;
 };
 
-Prediction predict(const CallPlan& call, const Approach& approach) {
-  if (approach.answerer == Answerer::analytic) return estimate(call);
-  const Effort effort = effort_of(execution_of(call));
-  approach.watch->begin(to_string(call.size), approach.exact ? effort.whole : effort.steady);
-  const bool simgrid = approach.answerer == Answerer::simgrid;
-  Prediction prediction = simulate(call, {.engine = simgrid ? Engine::simgrid : Engine::native,
-                                          .exact = approach.exact,
-                                          .watch = approach.watch->watch()});
-  approach.watch->end();
-  return prediction;
+SimulationOptions options_of(const Approach& approach) {
+  SimulationOptions options;
+  options.engine = approach.answerer == Answerer::simgrid ? Engine::simgrid : Engine::native;
+  options.exact = approach.exact;
+  options.watch = approach.watch->watch();
+  options.begin = [&approach](Bytes size, double messages) {
+    approach.watch->begin(to_string(size), messages);
+  };
+  return options;
 }
+
+/// Answers for the sizes of one planner.
+class Answers {
+ public:
+  Answers(const Planner& planner, const Approach& approach)
+      : approach_(approach), estimator_(planner), simulator_(planner, options_of(approach)) {}
+
+  Prediction of(Bytes size) {
+    if (approach_.answerer == Answerer::analytic) return estimator_.estimate(size);
+    Prediction prediction = simulator_.simulate(size);
+    approach_.watch->end();
+    return prediction;
+  }
+
+ private:
+  const Approach& approach_;
+  Estimator estimator_;
+  Simulator simulator_;
+};
 
 std::optional<double> time_limit(const po::variables_map& values) {
   if (!values.contains("time-limit")) return std::nullopt;
@@ -102,11 +119,10 @@ void answer(const Question& question, const RunSpec& run, const Approach& approa
   }
   const Planner planner(spec_of(question, run));
   warn(planner, err);
-  LayoutMemo memo;
+  Answers answers(planner, approach);
   report.begin({&question, &planner.spec().run, std::string(name_of(approach.answerer))});
   for (const Bytes size : sizes_of(question)) {
-    if (approach.answerer != Answerer::analytic) require_memory(planner, size);
-    report.add({predict(planner.plan(size, &memo), approach), measured_time(recorded, size)});
+    report.add({answers.of(size), measured_time(recorded, size)});
   }
   report.end();
 }

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "models/calibration/calibration_file.h"
+#include "models/prediction/estimator.h"
 #include "models/prediction/prediction.h"
 #include "models/prediction/rank_gpus.h"
 #include "sim/base/data_directory.h"
@@ -33,10 +34,9 @@ Trust trust_in(const Asked& asked) {
   RunSpec run;
   run.algorithm = asked.algorithm;
   run.schedule = asked.schedule;
-  return estimate(Planner({&topology, cost, Collective::all_reduce, run,
-                           first_gpus(topology, asked.ranks)})
-                      .plan(Bytes{1 << 20}))
-      .trust;
+  const Planner planner(
+      {&topology, cost, Collective::all_reduce, run, first_gpus(topology, asked.ranks)});
+  return Estimator(planner).estimate(Bytes{1 << 20}).trust;
 }
 
 TEST(Trust, a_machine_that_was_fitted_to_is_measured) {

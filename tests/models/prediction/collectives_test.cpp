@@ -6,6 +6,7 @@
 #include <string>
 
 #include "models/calibration/calibration_file.h"
+#include "models/prediction/estimator.h"
 #include "models/prediction/prediction.h"
 #include "models/prediction/rank_gpus.h"
 #include "sim/algorithms/registry.h"
@@ -37,7 +38,7 @@ TEST(PredictedCollectives, all_are_answered_within_their_bounds) {
             {&topology, cost, collective, run, first_gpus(topology, ranks), root});
         for (const std::int64_t size : {0, 4, 4096, 1 << 20}) {
           const Prediction simulated = simulate(planner.plan(Bytes{size}), Engine::native);
-          const Prediction estimated = estimate(planner.plan(Bytes{size}));
+          const Prediction estimated = Estimator(planner).estimate(Bytes{size});
           EXPECT_GE(simulated.time.value, cost.launch.value) << name << " on " << ranks;
           EXPECT_GE(estimated.time.value, cost.launch.value) << name << " on " << ranks;
           ++answered;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "models/calibration/calibration_file.h"
+#include "models/prediction/estimator.h"
 #include "models/prediction/prediction.h"
 #include "models/prediction/rank_gpus.h"
 #include "sim/base/data_directory.h"
@@ -82,8 +83,8 @@ class Metamorphic : public testing::TestWithParam<Case> {
 
 /// By the simulation and by the estimate.
 std::vector<double> times(const Planner& planner, std::int64_t size) {
-  const CallPlan call = planner.plan(Bytes{size});
-  return {simulate(call).time.value, estimate(call).time.value};
+  return {simulate(planner.plan(Bytes{size})).time.value,
+          Estimator(planner).estimate(Bytes{size}).time.value};
 }
 
 constexpr std::array<std::int64_t, 3> sizes{64, 1 << 18, 1 << 22};

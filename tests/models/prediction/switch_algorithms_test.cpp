@@ -13,6 +13,7 @@
 #include "models/calibration/calibration_file.h"
 #include "models/machine/plan_wiring.h"
 #include "models/machine/switch_placement.h"
+#include "models/prediction/estimator.h"
 #include "models/prediction/prediction.h"
 #include "models/prediction/rank_gpus.h"
 #include "sim/algorithms/nccl_plan.h"
@@ -211,8 +212,8 @@ TEST(SwitchAlgorithms, are_guessed_since_nothing_was_measured_of_them) {
   const Topology machine = shipped("dgx-h100");
   const Planner planner({&machine, calibration_for(machine), Collective::all_reduce,
                          nccl_run("auto"), first_gpus(machine, 8)});
-  EXPECT_EQ(estimate(planner.plan(Bytes{1 << 20})).trust, Trust::derived);
-  const Prediction large = estimate(planner.plan(Bytes{1 << 30}));
+  EXPECT_EQ(Estimator(planner).estimate(Bytes{1 << 20}).trust, Trust::derived);
+  const Prediction large = Estimator(planner).estimate(Bytes{1 << 30});
   EXPECT_EQ(large.algorithm, "nvls");
   EXPECT_EQ(large.trust, Trust::guessed);
   EXPECT_TRUE(planner.warnings().empty());
@@ -244,7 +245,7 @@ TEST(SwitchAlgorithms, answer_every_size) {
       const Prediction native = simulate(planner.plan(Bytes{size}), Engine::native);
       EXPECT_EQ(native.time.value > 0, native.transfers > 0);
       EXPECT_GE(native.time.value, native.bounds.largest().value * (1 - 1e-9));
-      const Prediction estimated = estimate(planner.plan(Bytes{size}));
+      const Prediction estimated = Estimator(planner).estimate(Bytes{size});
       EXPECT_GE(estimated.time.value, estimated.bounds.largest().value * (1 - 1e-9));
       if (size > 1 << 20 || !has_simgrid()) continue;
       const Prediction simgrid = simulate(planner.plan(Bytes{size}), Engine::simgrid);

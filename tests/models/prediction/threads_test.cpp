@@ -10,6 +10,7 @@
 
 #include "models/calibration/calibration_choice.h"
 #include "models/calibration/calibration_file.h"
+#include "models/prediction/estimator.h"
 #include "models/prediction/prediction.h"
 #include "models/prediction/rank_gpus.h"
 #include "sim/base/data_directory.h"
@@ -22,14 +23,13 @@ namespace {
 /// All that an answer consists of.
 std::vector<double> answer(const CallPlan& call) {
   const Prediction simulated = simulate(call);
-  const Prediction estimated = estimate(call);
+  const Prediction estimated = Estimator(*call.planner).estimate(call.size);
   return {simulated.time.value,
           simulated.mean_over_ranks.value,
           static_cast<double>(simulated.transfers),
           simulated.bounds.largest().value,
           simulated.floor.largest().value,
           estimated.time.value,
-          critical_path(call).latency.value,
           mean_time(call, call.planner->spec().cost).value};
 }
 

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "sim/cost/calibration.h"
+#include "sim/plan/protocol.h"
+#include "sim/topologies/topology.h"
+
+namespace collsim {
+
+/// Hops that are alike: what they are, and what they share.
+struct HopClass {
+  LinkKind kind = LinkKind::nvlink;  ///< of the slowest link
+  double latency = 0;                ///< of the links, in seconds
+  double capacity = 0;               ///< of the one that is shared most, in bytes per second,
+  double together = 1;               ///< by so many channels whose ranks are as far,
+  double beside = 0;                 ///< and by so many others
+  /// Where a proxy carries it over a network: what that has, and who shares it; and for how many
+  /// connections the sender's thread sends and receives. 0: there is none.
+  double network_capacity = 0;
+  double network_users = 0;
+  double sends = 0;
+  double receives = 0;
+  double before = 0;  ///< of one primitive, that the thread sends first
+  bool has_proxy() const { return sends > 0; }
+  /// What each of those who share it has while the others send that part of the time.
+  double share(double others_busy) const { return capacity / (together + others_busy * beside); }
+  bool operator==(const HopClass&) const = default;
+};
+
+/// From a slice in the sender's buffer until it is in the receiver's, the wire's latency aside:
+/// both threads, and the network between them (docs/cost-model.md).
+inline double proxy_delay(const HopClass& hop, const ProxyCost& proxy, double wire) {
+  const double rate = std::min(proxy.rate.value, hop.network_capacity / hop.network_users);
+  return (proxy.send + proxy.receive).value + 2 * wire / proxy.copy.value + wire / rate;
+}
+
+/// What a slice of every connection keeps a rank's thread, and the network, busy.
+inline double proxy_cycle(const HopClass& hop, const ProxyCost& proxy, double wire) {
+  const double copy = wire / proxy.copy.value;
+  const double thread =
+      hop.sends * (proxy.send.value + copy) + hop.receives * (proxy.receive.value + copy);
+  return std::max(
+      {thread, wire * hop.network_users / hop.network_capacity, wire / proxy.rate.value});
+}
+
+/// How long a call takes without what comes before its first slice, and what keeps the busiest rank
+/// busy of it: where calls follow each other, only that is between them. In seconds.
+struct FormTime {
+  double total = 0;
+  double busy = 0;
+  double apart = 0;  ///< what keeps the network and its proxies busy, while the next call begins
+};
+
+/// The longer of two channels', part by part.
+inline FormTime longer(const FormTime& one, const FormTime& other) {
+  return {std::max(one.total, other.total), std::max(one.busy, other.busy),
+          std::max(one.apart, other.apart)};
+}
+
+/// Chunks that follow each other through the same ranks.
+struct PipelineCall {
+  Protocol protocol = Protocol::simple;
+  std::uint32_t warps = 0;
+  std::uint32_t loops = 0;
+  double full = 0;  ///< bytes of a chunk in all loops but the last,
+  double last = 0;  ///< and in the last
+  double credits = 8;
+  const ProxyCost* proxy = nullptr;  ///< where the CPU carries what goes over a network
+};
+
+}  // namespace collsim

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <memory>
+
+#include "models/prediction/planner.h"
+#include "models/prediction/prediction.h"
+
+namespace collsim {
+
+/// Answers by formulas, for as many sizes as one likes of one planner: what does not depend on the
+/// size, the hops of each algorithm by class and what they share, is found once. docs/estimate.md
+/// has the formulas. Not for several threads at once.
+class Estimator {
+ public:
+  /// The planner must outlive it.
+  explicit Estimator(const Planner& planner);
+  ~Estimator();
+  Estimator(Estimator&&) noexcept;
+  Estimator& operator=(Estimator&&) noexcept;
+  Estimator(const Estimator&) = delete;
+  Estimator& operator=(const Estimator&) = delete;
+
+  /// For what runs for a size.
+  Prediction estimate(Bytes size);
+  /// The same had NCCL chosen that pair.
+  Prediction estimate(Bytes size, const Candidate& candidate);
+
+ private:
+  class Forms;
+  std::unique_ptr<Forms> forms_;
+};
+
+}  // namespace collsim

@@ -1,0 +1,78 @@
+#include "models/prediction/hop_classes.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <span>
+
+namespace collsim {
+
+namespace {
+
+bool near(double one, double other) {
+  constexpr double rounding = 1e-6;
+  return one == other || std::abs(one - other) <= rounding * std::abs(one);
+}
+
+/// The resource on which each user has least.
+std::optional<ResourceId> narrowest_of(std::span<const ResourceId> resources,
+                                       const LinkUsers& users) {
+  std::optional<ResourceId> narrowest;
+  double least = std::numeric_limits<double>::infinity();
+  for (const ResourceId resource : resources) {
+    const double each = users.wires().capacity(resource).value / users.of(resource);
+    if (each >= least) continue;
+    least = each;
+    narrowest = resource;
+  }
+  return narrowest;
+}
+
+}  // namespace
+
+void LinkUsers::add(const Wire& wire, double weight) {
+  users_.resize(wires_.resources());
+  for (const ResourceId resource : wire.resources) users_[resource] += weight;
+  for (const ResourceId resource : wire.network) users_[resource] += weight;
+}
+
+double LinkUsers::busiest() const {
+  double most = 0;
+  for (ResourceId resource = 0; resource < users_.size(); ++resource) {
+    most = std::max(most, users_[resource] / wires_.capacity(resource).value);
+  }
+  return most;
+}
+
+HopClass hop_class(const Wire& wire, const LinkUsers& users,
+                   const std::function<double(ResourceId narrowest)>& together_on) {
+  HopClass hop;
+  hop.kind = wire.kind;
+  hop.latency = wire.latency.value;
+  hop.capacity = std::numeric_limits<double>::infinity();
+  if (!wire.network.empty()) {
+    hop.network_capacity = std::numeric_limits<double>::infinity();
+    hop.network_users = 1;
+    if (const auto narrowest = narrowest_of(wire.network, users)) {
+      hop.network_capacity = users.wires().capacity(*narrowest).value;
+      hop.network_users = users.of(*narrowest);
+    }
+  }
+  if (const auto narrowest = narrowest_of(wire.resources, users)) {
+    hop.capacity = users.wires().capacity(*narrowest).value;
+    hop.together = together_on(*narrowest);
+    hop.beside = users.of(*narrowest) - hop.together;
+  }
+  return hop;
+}
+
+bool alike(const HopClass& one, const HopClass& other) {
+  return one.kind == other.kind && near(one.latency, other.latency) &&
+         near(one.capacity, other.capacity) && near(one.together, other.together) &&
+         near(one.beside, other.beside) && near(one.network_users, other.network_users) &&
+         near(one.network_capacity, other.network_capacity) && near(one.sends, other.sends) &&
+         near(one.receives, other.receives) && near(one.before, other.before);
+}
+
+}  // namespace collsim

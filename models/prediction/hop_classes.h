@@ -1,0 +1,46 @@
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "models/analytic/call_time.h"
+#include "models/machine/hop_wires.h"
+#include "sim/execution/wiring.h"
+
+namespace collsim {
+
+/// Nodes whose hops are looked at one by one: of more, these stand for all.
+inline constexpr Rank window_of_nodes = 64;
+
+/// A hop on the machine.
+struct LaidHop {
+  Rank from = 0;
+  Rank to = 0;
+  Wire wire;
+};
+
+/// Counts who uses the links of wires, by ResourceId.
+class LinkUsers {
+ public:
+  explicit LinkUsers(const HopWires& wires) : wires_(wires) {}
+
+  void add(const Wire& wire, double weight = 1);
+  double of(ResourceId resource) const { return users_[resource]; }
+  /// The longest that a byte of every user takes on one of them, in seconds.
+  double busiest() const;
+  const HopWires& wires() const { return wires_; }
+
+ private:
+  const HopWires& wires_;
+  std::vector<double> users_;
+};
+
+/// The class of a wire: what of it is shared most. `together_on` says of that resource how many of
+/// its users are as far as the wire's own. Of a proxy's thread it knows nothing yet.
+HopClass hop_class(const Wire& wire, const LinkUsers& users,
+                   const std::function<double(ResourceId narrowest)>& together_on);
+
+/// Whether hops are of one class, but for rounding.
+bool alike(const HopClass& one, const HopClass& other);
+
+}  // namespace collsim

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+
+#include "models/analytic/message_time.h"
+#include "models/prediction/planner.h"
+
+namespace collsim {
+
+/// Grouped sends and receives on a machine, for each number of parts of a message found once.
+class MessageShapes {
+ public:
+  struct Laid {
+    MessageShape shape;
+    std::uint32_t channels = 0;  ///< that carry messages
+  };
+
+  /// Adds the kinds of links that messages use to `kinds`. Refers to both.
+  MessageShapes(const Planner& planner, std::set<LinkKind>& kinds)
+      : planner_(planner), kinds_(kinds) {}
+
+  const Laid& of(std::uint32_t parts);
+
+ private:
+  Laid made(std::uint32_t parts);
+
+  const Planner& planner_;
+  std::set<LinkKind>& kinds_;
+  std::map<std::uint32_t, Laid> laid_;
+};
+
+}  // namespace collsim

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "models/analytic/ring_time.h"
+#include "models/machine/hop_wires.h"
+#include "models/prediction/hop_classes.h"
+#include "models/prediction/planner.h"
+
+namespace collsim {
+
+/// The rings of NCCL's channels by classes of ranks, for each number of channels found once.
+class RingShapes {
+ public:
+  /// Adds the kinds of links that rings use to `kinds`. Refers to both.
+  RingShapes(const Planner& planner, std::set<LinkKind>& kinds)
+      : planner_(planner), kinds_(kinds) {}
+
+  /// The rings of the first so many channels, equal ones once.
+  const std::vector<Ring>& rings(std::uint32_t channels);
+  /// RingCall::turn of them.
+  double turn(std::uint32_t channels);
+
+ private:
+  using Order = std::vector<Rank>;
+  const Order& order(std::uint32_t channel) const {
+    return planner_.nccl()->channels().channels[channel].ring;
+  }
+  const std::vector<LaidHop>& hops(std::uint32_t channel);
+  Ring ring(std::uint32_t channel, const std::vector<std::uint32_t>& in_step,
+            std::uint32_t channels, const LinkUsers& users);
+  void count_tasks(const LaidHop& hop, std::uint32_t channels, HopClass& counted);
+  std::vector<Rank> distances(std::uint32_t channel) const;
+
+  const Planner& planner_;
+  std::set<LinkKind>& kinds_;
+  std::optional<HopWires> wires_;
+  std::map<std::uint32_t, std::vector<LaidHop>> hops_;  // by channel
+  std::map<std::uint32_t, std::vector<Ring>> rings_;    // by number of channels
+  std::map<std::uint32_t, double> turns_;
+};
+
+}  // namespace collsim

@@ -1,0 +1,230 @@
+#include "models/prediction/tree_shapes.h"
+
+#include <algorithm>
+
+namespace collsim {
+
+namespace {
+
+/// The place of such ranks among the shape's.
+std::size_t add_place(TreeShape& shape, const TreePlace& place) {
+  const auto same =
+      std::find_if(shape.places.begin(), shape.places.end(), [&](const TreePlace& other) {
+        return other.children == place.children && other.root == place.root &&
+               other.slowest == place.slowest && alike(other.up, place.up) &&
+               alike(other.down, place.down);
+      });
+  if (same != shape.places.end()) {
+    return static_cast<std::size_t>(same - shape.places.begin());
+  }
+  shape.places.push_back(place);
+  return shape.places.size() - 1;
+}
+
+void add_stop(std::vector<TreeShape::Stop>& way, const TreeShape::Stop& stop) {
+  const auto same = std::find_if(way.begin(), way.end(), [&](const TreeShape::Stop& other) {
+    return other.place == stop.place && alike(other.hop, stop.hop);
+  });
+  if (same == way.end()) {
+    way.push_back(stop);
+  } else {
+    ++same->weight;
+  }
+}
+
+bool uses(const Wire& wire, ResourceId resource) {
+  return std::find(wire.resources.begin(), wire.resources.end(), resource) != wire.resources.end();
+}
+
+}  // namespace
+
+/// From the leaf that is farthest to the root.
+std::vector<Rank> TreeShapes::longest_way(const RootedTree& tree,
+                                          const std::vector<std::vector<Rank>>& children) const {
+  constexpr double between_nodes = 4;  // times as long as others, roughly
+  std::vector<Rank> order;
+  for (Rank rank = 0; rank < tree.size(); ++rank) {
+    if (!tree.parent[rank]) order.push_back(rank);
+  }
+  std::vector<double> distance(tree.size());
+  Rank farthest = order.front();
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    for (const Rank child : children[order[i]]) {
+      const bool within = node_of(child) == node_of(order[i]);
+      distance[child] = distance[order[i]] + (within ? 1 : between_nodes);
+      if (distance[child] > distance[farthest]) farthest = child;
+      order.push_back(child);
+    }
+  }
+  std::vector<Rank> way{farthest};
+  while (tree.parent[way.back()]) way.push_back(*tree.parent[way.back()]);
+  return way;
+}
+
+const TreeShapes::Laid& TreeShapes::laid(std::uint32_t channel) {
+  const auto [found, added] = laid_.try_emplace(channel);
+  Laid& laid = found->second;
+  if (!added) return laid;
+  if (!wires_) {
+    wires_.emplace(planner_.topology(), planner_.spec().gpus, planner_.cost(),
+                   planner_.hop_rules(NcclAlgorithm::tree));
+  }
+  const RootedTree& tree = this->tree(channel);
+  laid.children.resize(tree.size());
+  for (Rank rank = 0; rank < tree.size(); ++rank) {
+    if (tree.parent[rank]) laid.children[*tree.parent[rank]].push_back(rank);
+  }
+  laid.way = longest_way(tree, laid.children);
+  const auto lay = [&](Rank from, Rank to) {
+    if (laid.wires.contains({from, to})) return;
+    const auto wire = laid.wires.emplace(Hop(from, to), wires_->lay(channel, from, to)).first;
+    kinds_.insert(wire->second.kind);
+  };
+  const auto lay_both_ways = [&](Rank rank) {
+    if (!tree.parent[rank]) return;
+    lay(rank, *tree.parent[rank]);
+    lay(*tree.parent[rank], rank);
+  };
+  for (const Rank rank : laid.way) lay_both_ways(rank);
+  for (Rank rank = 0; rank < tree.size() && node_of(rank) < window_of_nodes; ++rank) {
+    lay_both_ways(rank);
+  }
+  return laid;
+}
+
+const std::vector<TreeShape>& TreeShapes::trees(std::uint32_t channels) {
+  const auto [found, added] = trees_.try_emplace(channels);
+  if (!added) return found->second;
+  std::map<std::vector<std::optional<Rank>>, std::vector<std::uint32_t>> in_step;
+  for (std::uint32_t channel = 0; channel < channels; ++channel) {
+    in_step[tree(channel).parent].push_back(channel);
+    laid(channel);
+  }
+  LinkUsers users(*wires_);
+  for (std::uint32_t channel = 0; channel < channels; ++channel) {
+    for (const auto& [hop, wire] : laid(channel).wires) users.add(wire);
+  }
+  std::vector<TreeShape>& trees = found->second;
+  for (const auto& [parents, of_tree] : in_step) {
+    for (const std::uint32_t channel : of_tree) {
+      TreeShape one = shape(channel, of_tree, channels, users);
+      if (std::find(trees.begin(), trees.end(), one) == trees.end()) {
+        trees.push_back(std::move(one));
+      }
+    }
+  }
+  return trees;
+}
+
+HopClass TreeShapes::class_of(const Hop& hop, std::uint32_t channel,
+                              const std::vector<std::uint32_t>& in_step, std::uint32_t channels,
+                              const LinkUsers& users) {
+  const Laid& own = laid(channel);
+  const Wire& wire = own.wires.at(hop);
+  HopClass result = hop_class(wire, users, [&](ResourceId narrowest) {
+    return static_cast<double>(std::count_if(
+        in_step.begin(), in_step.end(),
+        [&](std::uint32_t other) { return uses(laid(other).wires.at(hop), narrowest); }));
+  });
+  if (wire.network.empty()) return result;
+  const auto& [from, to] = hop;
+  if (tree(channel).parent[from] != to) {
+    for (const Rank child : own.children[from]) {
+      const auto beside = own.wires.find({from, child});
+      if (beside == own.wires.end() || child == to) continue;
+      result.before += beside->second.network.empty() ? 0 : 1;
+    }
+  }
+  for (std::uint32_t other = 0; other < channels; ++other) {
+    for (const auto& [ranks, one] : laid(other).wires) {
+      if (one.network.empty()) continue;
+      result.sends += ranks.first == from ? 1 : 0;
+      result.receives += ranks.second == from ? 1 : 0;
+    }
+  }
+  return result;
+}
+
+/// `in_step`: the channels with the same tree.
+TreeShape TreeShapes::shape(std::uint32_t channel, const std::vector<std::uint32_t>& in_step,
+                            std::uint32_t channels, const LinkUsers& users) {
+  const Laid& own = laid(channel);
+  const auto& parents = tree(channel).parent;
+  const auto class_of_hop = [&](Rank from, Rank to) {
+    return class_of({from, to}, channel, in_step, channels, users);
+  };
+  TreeShape shape;
+  const auto place_of = [&](Rank rank) {
+    TreePlace place;
+    place.children = static_cast<std::uint32_t>(own.children[rank].size());
+    place.root = !parents[rank];
+    if (parents[rank]) {
+      place.up = class_of_hop(rank, *parents[rank]);
+      place.slowest = std::max(place.up.kind, own.wires.at({*parents[rank], rank}).kind);
+    }
+    for (const Rank child : own.children[rank]) {
+      if (!own.wires.contains({rank, child})) continue;
+      const HopClass down = class_of_hop(rank, child);
+      place.slowest = std::max({place.slowest, down.kind, own.wires.at({child, rank}).kind});
+      if (place.down.capacity == 0 || down.share(1) < place.down.share(1)) place.down = down;
+    }
+    return add_place(shape, place);
+  };
+  for (std::size_t i = 0; i + 1 < own.way.size(); ++i) {
+    const Rank below = own.way[i];
+    const Rank above = own.way[i + 1];
+    add_stop(shape.up, {place_of(below), class_of_hop(below, above), 1});
+    add_stop(shape.down, {place_of(above), class_of_hop(above, below), 1});
+  }
+  for (Rank rank = 0; rank < parents.size() && node_of(rank) < window_of_nodes; ++rank) {
+    ++shape.places[place_of(rank)].weight;
+  }
+  return shape;
+}
+
+/// The first node's on the first channel stands for all.
+const TreeShape& TreeShapes::chain(std::uint32_t channels) {
+  const auto [found, added] = chains_.try_emplace(channels);
+  TreeShape& shape = found->second;
+  if (!added) return shape;
+  shape.several_peers = false;
+  HopWires wires(planner_.topology(), planner_.spec().gpus, planner_.cost(),
+                 planner_.hop_rules(NcclAlgorithm::collnet_chain));
+  const auto& all = planner_.nccl()->channels().channels;
+  std::vector<Wire> laid;
+  for (std::uint32_t channel = 0; channel < channels; ++channel) {
+    // The switch is on the way to the head of another node.
+    std::vector<Rank> way{all[channel].chains.back().front()};
+    const auto& chain = all[channel].chains.front();
+    way.insert(way.end(), chain.begin(), chain.end());
+    for (std::size_t i = 0; i + 1 < way.size(); ++i) {
+      laid.push_back(wires.lay(channel, way[i + 1], way[i]));
+      laid.push_back(wires.lay(channel, way[i], way[i + 1]));
+    }
+  }
+  LinkUsers users(wires);
+  for (const Wire& wire : laid) {
+    users.add(wire);
+    kinds_.insert(wire.kind);
+  }
+  const auto class_of_hop = [&](std::size_t index) {
+    return hop_class(laid[index], users, [](ResourceId) { return 1.0; });
+  };
+  const std::size_t count = all.front().chains.front().size();
+  for (std::size_t i = 0; i < count; ++i) {
+    const bool last = i + 1 == count;
+    TreePlace place;
+    place.children = last ? 0 : 1;
+    place.weight = 1;
+    place.up = class_of_hop(2 * i);
+    if (!last) place.down = class_of_hop(2 * i + 3);
+    place.slowest = std::max(place.up.kind, last ? place.up.kind : place.down.kind);
+    shape.places.push_back(place);
+    shape.up.push_back({i, place.up, 1});
+    if (!last) shape.down.push_back({i, place.down, 1});
+  }
+  shape.network = shape.places.front().up;
+  return shape;
+}
+
+}  // namespace collsim
