@@ -1,6 +1,7 @@
 // The command as a whole: exit codes, and where its output goes.
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -158,6 +159,42 @@ TEST(Command, json_is_one_array_with_the_columns_as_keys) {
   EXPECT_NEAR(rows[0].at("busbw_GBps").get<double>(), 1.75 * 1048576 / 50.70016e-6 * 1e-9, 1e-6);
   EXPECT_EQ(rows[0].at("engine"), "native");
   EXPECT_EQ(rows[0].at("nranks"), 8);
+}
+
+// 2 GiB by LL128 on 8 H100 take hundreds of equal loops.
+TEST(Command, run_continues_long_calls_unless_told_to_be_exact) {
+  const std::vector<std::string> call{"run", "-t",    "dgx-h100-x4",   "-a",       "ring", "-b",
+                                      "4G",  "--env", "NCCL_PROTO=LL", "--format", "json"};
+  std::vector<std::string> exact = call;
+  exact.emplace_back("--exact");
+  const auto steady = nlohmann::json::parse(run(call).out)[0];
+  const auto whole = nlohmann::json::parse(run(exact).out)[0];
+  EXPECT_EQ(steady["extent"], "steady");
+  EXPECT_EQ(whole["extent"], "whole");
+  EXPECT_LT(2 * steady["messages"].get<double>(), whole["messages"].get<double>());
+  const double time = whole["time_us"].get<double>();
+  EXPECT_NEAR(steady["time_us"].get<double>(), time, 0.005 * time);
+}
+
+TEST(Command, a_run_over_its_time_limit_is_refused) {
+  const Outcome outcome =
+      run({"run", "-t", "switch-1024", "-b", "1G", "--exact", "--time-limit", "0.001"});
+  EXPECT_EQ(outcome.status, exit_bad_input);
+  EXPECT_NE(outcome.err.find("--time-limit"), std::string::npos);
+}
+
+// 131,072 ranks in rings on 16 or more channels: two million connections of 1.3 kB and more. The
+// limit stands in for a small machine.
+TEST(Command, a_run_that_memory_cannot_hold_is_refused_before_it_begins) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
+  const rlimit small{std::min<rlim_t>(before.rlim_max, 2'000'000'000), before.rlim_max};
+  if (setrlimit(RLIMIT_AS, &small) != 0) GTEST_SKIP() << "no limit can be set here";
+  const Outcome outcome =
+      run({"run", "-t", "dgx-h100-x16384", "-a", "ring", "-b", "1G", "--exact"});
+  setrlimit(RLIMIT_AS, &before);
+  EXPECT_EQ(outcome.status, exit_bad_input);
+  EXPECT_NE(outcome.err.find("GB of memory"), std::string::npos) << outcome.err;
 }
 
 TEST(Command, engine_that_the_build_lacks_is_bad_input) {
