@@ -54,7 +54,7 @@ class MachineFaultsTest : public testing::TestWithParam<Engine> {
     run.schedule = ScheduleKind::textbook;
     const Planner planner({&topology, cost, Collective::broadcast, run, first_gpus(topology, 2), 0,
                            find_faults(faults, topology, 2, seed)});
-    return simulate(planner.plan(Bytes{bytes}), GetParam()).time.value;
+    return simulate(planner.plan(Bytes{bytes}), {.engine = GetParam()}).time.value;
   }
   static void expect_time(double actual, double expected) {
     EXPECT_NEAR(actual, expected, 1e-9 * expected);

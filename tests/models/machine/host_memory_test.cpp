@@ -134,7 +134,7 @@ TEST_F(HostMemory, is_shared_by_eight_gpus) {
   const double share = 0.047445;  // exp(-(1 - 0.047445) 128 / 40)
   EXPECT_NEAR(rate, 1 / (share / 140 + (1 - share) / 90), 1e-3);
   const double least = 14.0 * static_cast<double>(size.count) / (1e9 * rate);
-  const Prediction prediction = simulate(eight.plan(size), Engine::native);
+  const Prediction prediction = simulate(eight.plan(size));
   EXPECT_GE(prediction.time.value, (1 - 1e-9) * least) << "memory carries all, however unevenly";
   EXPECT_LE(prediction.time.value, 1.1 * least);
   EXPECT_GE(prediction.floor.busiest_resource().value, least);

@@ -48,7 +48,7 @@ TEST(WireRate, is_at_most_that_of_the_port) {
       try {
         const Planner planner({&topology, calibration_for(topology), Collective::all_reduce, run,
                                first_gpus(topology, each.ranks)});
-        const Prediction prediction = simulate(planner.plan(size), Engine::native);
+        const Prediction prediction = simulate(planner.plan(size));
         const double wirebw = *prediction.wire_factor * size.count / prediction.time.value;
         EXPECT_LE(wirebw, port_rate(topology)) << algorithm << " on " << each.machine;
         ++runs;

@@ -50,7 +50,7 @@ TEST(Subsets, run) {
   const auto ranks_of = [&](Rank ranks, std::optional<std::uint32_t> per_node) {
     const Planner planner({&topology, Calibration{}, Collective::all_reduce, RunSpec{},
                            first_gpus(topology, ranks, per_node)});
-    EXPECT_GT(simulate(planner.plan(Bytes{1 << 20}), Engine::native).time.value, 0);
+    EXPECT_GT(simulate(planner.plan(Bytes{1 << 20})).time.value, 0);
     return std::pair(planner.nccl()->nodes(), planner.nccl()->system().gpu_count());
   };
   EXPECT_EQ(ranks_of(4, std::nullopt), std::pair(1U, std::size_t{4}));

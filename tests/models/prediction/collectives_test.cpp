@@ -37,7 +37,7 @@ TEST(PredictedCollectives, all_are_answered_within_their_bounds) {
         const Planner planner(
             {&topology, cost, collective, run, first_gpus(topology, ranks), root});
         for (const std::int64_t size : {0, 4, 4096, 1 << 20}) {
-          const Prediction simulated = simulate(planner.plan(Bytes{size}), Engine::native);
+          const Prediction simulated = simulate(planner.plan(Bytes{size}));
           const Prediction estimated = Estimator(planner).estimate(Bytes{size});
           EXPECT_GE(simulated.time.value, cost.launch.value) << name << " on " << ranks;
           EXPECT_GE(estimated.time.value, cost.launch.value) << name << " on " << ranks;
@@ -57,7 +57,7 @@ TEST(PredictedCollectives, broadcast_is_bounded_by_the_ports_of_those_who_listen
   run.algorithm = "ring";
   const Planner planner(
       {&topology, Calibration{}, Collective::broadcast, run, first_gpus(topology, 8), 3});
-  const Prediction prediction = simulate(planner.plan(Bytes{50000}), Engine::native);
+  const Prediction prediction = simulate(planner.plan(Bytes{50000}));
   EXPECT_NEAR(in_microseconds(prediction.bounds.bandwidth), 1, 1e-9);
   EXPECT_NEAR(in_microseconds(prediction.bounds.latency), 1, 1e-9);
   // The ring's last rank is 7 hops away.
@@ -71,7 +71,7 @@ TEST(PredictedCollectives, all_to_all_is_bounded_by_what_leaves_each_rank) {
   run.algorithm = algorithm_names(Collective::all_to_all).front();
   const Planner planner(
       {&topology, Calibration{}, Collective::all_to_all, run, first_gpus(topology, 8)});
-  const Prediction prediction = simulate(planner.plan(Bytes{80000}), Engine::native);
+  const Prediction prediction = simulate(planner.plan(Bytes{80000}));
   EXPECT_NEAR(in_microseconds(prediction.bounds.bandwidth), 1.4, 1e-9);
 }
 

@@ -109,9 +109,8 @@ void expect_sound_answers(const Planner& planner, Collective collective,
                           const Candidate* candidate = nullptr) {
   for (const std::int64_t asked : sizes) {
     const Bytes size{asked / float_size.count * float_size.count};
-    const Prediction prediction = candidate == nullptr
-                                      ? simulate(planner.plan(size), Engine::native)
-                                      : simulate(planner.plan(size, *candidate), Engine::native);
+    const Prediction prediction = candidate == nullptr ? simulate(planner.plan(size))
+                                                       : simulate(planner.plan(size, *candidate));
     EXPECT_TRUE(std::isfinite(prediction.time.value)) << asked;
     EXPECT_GE(prediction.time.value, prediction.bounds.largest().value * (1 - 1e-9)) << asked;
     EXPECT_GE(prediction.time.value, prediction.floor.busiest_link.value * (1 - 1e-9)) << asked;

@@ -45,7 +45,7 @@ TEST_F(HostsOverTcp, PayForTheProxiesOfMeasuredHosts) {
     // Each GPU's proxy copies 9.9 GB/s: eight of them at most 79.2 GB/s in and out of a node, where
     // its cables carry 400. Of every byte 2 x 31 / 32 cross a node's edge.
     const Bytes size{std::int64_t{1} << 30};
-    const double seconds = simulate(planner.plan(size), Engine::native).time.value;
+    const double seconds = simulate(planner.plan(size)).time.value;
     EXPECT_GT(seconds, static_cast<double>(size.count) * 2 * 31 / 32 / 79.2e9);
   }
 }

@@ -66,7 +66,7 @@ TEST(ShippedTopologies, AllReduceByEveryAlgorithm) {
       run.chunking = Chunking{};
       const Planner planner(
           {&topology, cost, Collective::all_reduce, run, first_gpus(topology, ranks)});
-      const Prediction prediction = simulate(planner.plan(Bytes{1 << 18}), Engine::native);
+      const Prediction prediction = simulate(planner.plan(Bytes{1 << 18}));
       EXPECT_GT(prediction.time.value, 0) << name;
       ++answered;
     }

@@ -187,7 +187,7 @@ TEST(SwitchAlgorithms, choice_and_simulation_agree) {
         collective == Collective::all_reduce ? NcclFunction::all_reduce : NcclFunction::all_gather;
     std::set<std::string> seen;
     for (std::int64_t size = 8; size <= 1 << 28; size *= 8) {
-      const Prediction prediction = simulate(planner.plan(Bytes{size}), Engine::native);
+      const Prediction prediction = simulate(planner.plan(Bytes{size}));
       const Choice choice = nccl.choose(function, Bytes{size});
       const std::string name = nccl_report_name(choice.algorithm);
       EXPECT_EQ(prediction.algorithm, name) << topology.name() << ", " << size;
@@ -242,13 +242,13 @@ TEST(SwitchAlgorithms, answer_every_size) {
     const Planner planner({each.machine, Calibration{}, each.collective, nccl_run(each.algorithm),
                            all_of(*each.machine)});
     for (const std::int64_t size : {0LL, 1LL, 7LL, 4096LL, 1000003LL, 64LL << 20}) {
-      const Prediction native = simulate(planner.plan(Bytes{size}), Engine::native);
+      const Prediction native = simulate(planner.plan(Bytes{size}));
       EXPECT_EQ(native.time.value > 0, native.transfers > 0);
       EXPECT_GE(native.time.value, native.bounds.largest().value * (1 - 1e-9));
       const Prediction estimated = Estimator(planner).estimate(Bytes{size});
       EXPECT_GE(estimated.time.value, estimated.bounds.largest().value * (1 - 1e-9));
       if (size > 1 << 20 || !has_simgrid()) continue;
-      const Prediction simgrid = simulate(planner.plan(Bytes{size}), Engine::simgrid);
+      const Prediction simgrid = simulate(planner.plan(Bytes{size}), {.engine = Engine::simgrid});
       EXPECT_NEAR(simgrid.time.value, native.time.value, 1e-9 * native.time.value)
           << each.algorithm << " of " << size;
     }

@@ -27,7 +27,7 @@ Prediction of_gibibyte(const Topology& topology, const std::string& algorithm,
                          Collective::all_reduce,
                          run,
                          {topology.gpus().begin(), topology.gpus().end()}});
-  return simulate(planner.plan(Bytes{1 << 30}), Engine::native);
+  return simulate(planner.plan(Bytes{1 << 30}));
 }
 
 /// How many times as long as in NCCL's schedule it takes in the textbook's.

@@ -127,7 +127,7 @@ Errors errors_of(const Family& family) {
   for (const auto& [size, measured] : times) {
     // Larger calls of LL only repeat what these show, and take seconds.
     if (size > Bytes{256 << 20}) break;
-    const Prediction prediction = simulate(planner.plan(size), Engine::native);
+    const Prediction prediction = simulate(planner.plan(size));
     const double time = measured.value;
     const auto error = [time](Seconds predicted) { return std::abs(predicted.value / time - 1); };
     errors.ours[size_band(size)].push_back(error(prediction.time));

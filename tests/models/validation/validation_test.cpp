@@ -74,15 +74,13 @@ TEST_F(ValidationOfH200, predictions_are_those_of_the_rows_run) {
   run.nccl_version = {2, 28};
   run.variables = forced.variables;
   const Planner tree({&topology_, cost_, Collective::all_reduce, run, first_gpus(topology_, 2)});
-  EXPECT_EQ(validation.rows[0].predicted,
-            simulate(tree.plan(Bytes{1 << 20}), Engine::native).mean_over_ranks);
+  EXPECT_EQ(validation.rows[0].predicted, simulate(tree.plan(Bytes{1 << 20})).mean_over_ranks);
   EXPECT_EQ(validation.rows[0].algorithm, "tree");
   run.variables.erase("NCCL_ALGO");
   run.calls = 5;
   const Planner broadcast(
       {&topology_, cost_, Collective::broadcast, run, first_gpus(topology_, 4)});
-  EXPECT_EQ(validation.rows[1].predicted,
-            simulate(broadcast.plan(Bytes{1 << 20}), Engine::native).mean_over_ranks);
+  EXPECT_EQ(validation.rows[1].predicted, simulate(broadcast.plan(Bytes{1 << 20})).mean_over_ranks);
 }
 
 TEST_F(ValidationOfH200, rows_without_a_prediction_are_counted_by_reason) {
