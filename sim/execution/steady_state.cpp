@@ -22,8 +22,8 @@ struct Evenness {
   double tolerance;
   std::size_t all() const { return laps * windows; }
 };
-constexpr std::array evenness{Evenness{2, 4, 1e-8},  Evenness{8, 3, 2e-3},  Evenness{16, 3, 3e-3},
-                              Evenness{32, 3, 4e-3}, Evenness{64, 3, 5e-3}, Evenness{128, 3, 8e-3}};
+constexpr std::array evenness{Evenness{4, 4, 1e-7},  Evenness{8, 3, 1e-3},  Evenness{16, 3, 2e-3},
+                              Evenness{32, 3, 3e-3}, Evenness{64, 3, 4e-3}, Evenness{128, 3, 6e-3}};
 /// Laps before the first that counts.
 constexpr std::size_t start = 1;
 /// Laps that are simulated at the end.
@@ -191,7 +191,8 @@ std::uint32_t SteadyState::laps_left(std::size_t number, std::size_t even) const
 }
 
 /// Whether FIFOs have filled: while the first workers still run away from the last ones, a tree's
-/// laps get slower. A ring's steps do not: there, whoever is ahead waits for nobody else.
+/// laps get slower. Not so a ring's steps, where whoever is ahead keeps nobody waiting, nor laps
+/// that repeat to the digit, all of which wait for one slow port.
 bool SteadyState::is_settled(const Channel& channel) const {
   if (lap_ == Lap::steps) return true;
   const std::size_t half = channel.leads.size() / 2;
@@ -233,7 +234,8 @@ double SteadyState::time_for_all(std::size_t even) const {
       continue;
     }
     const std::uint32_t left = laps_left(number, even);
-    if (left < least_skipped || !is_settled(channel)) return 0;
+    const bool repeats = even == evenness.front().all();
+    if (left < least_skipped || (!repeats && !is_settled(channel))) return 0;
     seconds = std::min(seconds, left * slope(last_laps(channel.ends, even)));
   }
   return std::isfinite(seconds) ? seconds : 0;

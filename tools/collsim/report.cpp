@@ -161,7 +161,7 @@ constexpr std::array all_columns{
     Column{"measured_us", "measured", "(us)", 9, 2, 3},
     Column{"error", "error", "(%)", 6, 0, 3},
     Column{"trust", "trust", "", 8, 0, 2},
-    Column{"extent", "extent", "", 6, 0, 5},
+    Column{"extent", "extent", "", 6, 0, 4},
     Column{"messages", "messages", "", 11, 0, wide_only},
     Column{"method", "method", "", 7, 0, 6},
     Column{"form_alpha_us", "T = alpha", "(us)", 9, 2, 4},
