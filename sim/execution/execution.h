@@ -22,6 +22,9 @@ struct Execution {
   /// benchmarks do; whoever only sends may then be calls ahead of those who receive.
   std::uint32_t calls = 1;
   const Disturbance* disturbance = nullptr;  ///< what is wrong with the machine; null: nothing
+  /// Whether ranks and links that are equal may be simulated once for all (symmetry_of()). What
+  /// comes out is the same to 1e-9.
+  bool fold = true;
 
   /// What no call takes less than, however little it moves.
   Seconds issue() const { return cost.issue_of(plan.collective, plan.ranks()); }

@@ -16,6 +16,8 @@ struct ExecutionResult {
   /// done with one early waits in the next.
   Seconds mean_over_ranks;
   std::uint64_t transfers = 0;  ///< messages sent over connections, in all calls
+  /// Of equal ranks one was simulated for all: so many. All ranks where nothing was folded.
+  std::uint32_t rank_classes = 0;
 };
 
 /// Runs every rank's programs on the fabric (a fresh one).

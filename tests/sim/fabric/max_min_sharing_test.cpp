@@ -28,7 +28,9 @@ class Network {
     sharing_.let_burst(link, buckets_.peak(link));
   }
   std::uint32_t start(const std::vector<ResourceId>& route, double rate_cap, double weight = 1) {
-    const auto id = sharing_.add_flow(route);
+    std::vector<Load> loads;
+    for (const ResourceId resource : route) loads.push_back({resource, 1});
+    const auto id = sharing_.add_flow(loads);
     sharing_.start(id, {BytesPerSecond{rate_cap}, weight});
     running_[id] = {route, rate_cap, weight};
     return id;
