@@ -280,19 +280,25 @@ std::uint64_t Refinement::effort() const {
   }
   const std::uint64_t once = workers_.size() + fifos_.size() + resources_.size();
   constexpr std::uint64_t least = 4;
-  constexpr std::uint64_t part = 8;
+  constexpr std::uint64_t part = 2;
   return std::max(least, primitives * execution_.binding.chunking().slices / (part * once));
 }
 
+/// Classes are counted after 1, 2, 3, 4, 5, 7, 9, 12... rounds: to count them costs more than a
+/// round. They only ever split, so that equal numbers mean that none has.
 bool Refinement::run() {
-  std::size_t before = 0;
   const std::uint64_t rounds = effort();
+  std::size_t before = 0;
+  std::uint64_t next_count = 0;
   for (std::uint64_t i = 0; i < rounds; ++i) {
-    const std::size_t of_workers = count_distinct(workers_);
-    if (2 * of_workers > workers_.size()) return false;
-    const std::size_t classes = of_workers + count_distinct(fifos_) + count_distinct(resources_);
-    if (classes == before) return true;
-    before = classes;
+    if (i == next_count) {
+      const std::size_t of_workers = count_distinct(workers_);
+      if (2 * of_workers > workers_.size()) return false;
+      const std::size_t classes = of_workers + count_distinct(fifos_) + count_distinct(resources_);
+      if (classes == before) return true;
+      before = classes;
+      next_count += 1 + i / 4;
+    }
     refine();
   }
   return false;
@@ -385,6 +391,21 @@ std::optional<Symmetry> symmetry_of(const Execution& execution, const CallLayout
 
 namespace {
 
+/// Appends the class of each member, but for members that are equal to another one before. One that
+/// is listed twice is used twice.
+void append_one_of_each_class(std::vector<FifoId>& list, std::span<const FifoId> members,
+                              const ClassesOf& classes) {
+  std::vector<FifoId> taken;  // one of each class
+  for (const FifoId member : members) {
+    const std::uint32_t of = classes.of[member];
+    const auto known = std::find_if(taken.begin(), taken.end(),
+                                    [&](FifoId other) { return classes.of[other] == of; });
+    const bool is_new = known == taken.end();
+    if (is_new || *known == member) list.push_back(of);
+    if (is_new) taken.push_back(member);
+  }
+}
+
 void fold_fifos(CallLayout& folded, const CallLayout& layout, const Symmetry& symmetry,
                 const FabricDraft& draft, Fabric& fabric) {
   const ClassesOf& classes = symmetry.fifos;
@@ -401,13 +422,10 @@ void fold_fifos(CallLayout& folded, const CallLayout& layout, const Symmetry& sy
   folded.listed.clear();
   for (std::size_t list = 0; list + 1 < layout.list_begins.size(); ++list) {
     folded.list_begins[list] = static_cast<std::uint32_t>(folded.listed.size());
-    const auto begin = static_cast<std::ptrdiff_t>(folded.listed.size());
-    for (std::uint32_t i = layout.list_begins[list]; i < layout.list_begins[list + 1]; ++i) {
-      const FifoId of = classes.of[layout.listed[i]];
-      const bool known =
-          std::find(folded.listed.begin() + begin, folded.listed.end(), of) != folded.listed.end();
-      if (!known) folded.listed.push_back(of);
-    }
+    const std::uint32_t begin = layout.list_begins[list];
+    const auto members =
+        std::span(layout.listed).subspan(begin, layout.list_begins[list + 1] - begin);
+    append_one_of_each_class(folded.listed, members, classes);
   }
   folded.list_begins.back() = static_cast<std::uint32_t>(folded.listed.size());
 }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <span>
+#include <stdexcept>
 
 #include "sim/base/units.h"
 #include "sim/topologies/topology.h"
@@ -66,7 +67,9 @@ class Fabric {
   virtual bool folds() const { return false; }
   /// A route whose flows stand for many alike, of which this is one: a flow loads each resource so
   /// many times over. Only where folds().
-  virtual RouteId add_folded_route(std::span<const Load> loads);
+  virtual RouteId add_folded_route(std::span<const Load> /*loads*/) {
+    throw std::logic_error("the engine takes no folded routes");
+  }
   /// The cap may be `unlimited`, unless the route is empty or made of unlimited resources only.
   virtual void start_flow(RouteId route, double bytes, const FlowRate& rate, EventTag tag) = 0;
   virtual void start_timer(Seconds delay, EventTag tag) = 0;
