@@ -96,6 +96,8 @@ class Refinement {
 
  private:
   void leave_out_resources();
+  std::vector<double> least_capacities() const;
+  std::vector<double> most_of_fifos() const;
   void colour_resources();
   void colour_fifos();
   void colour_workers();
@@ -120,25 +122,8 @@ class Refinement {
 /// all the same: theirs get less long before it is full.
 void Refinement::leave_out_resources() {
   const auto capacities = draft_.capacities();
-  std::vector<double> least(capacities.size());
-  std::transform(capacities.begin(), capacities.end(), least.begin(),
-                 [](BytesPerSecond capacity) { return capacity.value; });
-  if (execution_.disturbance != nullptr) {
-    for (const MachineChange& change : execution_.disturbance->changes) {
-      for (const CapacityChange& each : change.capacities) {
-        least[each.resource] = std::min(least[each.resource], each.capacity.value);
-      }
-    }
-  }
-  std::vector<double> most(layout_.fifos.size());  // by FIFO
-  for (const Worker& worker : layout_.workers) {
-    for_each_stretch(worker.program, [&](const Primitive& primitive, std::uint32_t) {
-      const double rate = worker.contends ? unlimited.value : most_of(worker, primitive);
-      for (const FifoId fifo : layout_.fifos_of(worker, primitive.send_group)) {
-        most[fifo] = std::max(most[fifo], rate);
-      }
-    });
-  }
+  const std::vector<double> least = least_capacities();
+  const std::vector<double> most = most_of_fifos();
   std::vector<double> load(capacities.size());
   for (std::size_t i = 0; i < most.size(); ++i) {
     for (const ResourceId resource : draft_.route(layout_.fifos[i].route)) {
@@ -154,6 +139,35 @@ void Refinement::leave_out_resources() {
   for (std::size_t i = 0; i < load.size(); ++i) {
     left_out_.push_back(!(capacities[i] < unlimited) || load[i] * (1 + rounding) < least[i]);
   }
+}
+
+/// Of each resource, whatever the disturbance does to it.
+std::vector<double> Refinement::least_capacities() const {
+  std::vector<double> least;
+  for (const BytesPerSecond capacity : draft_.capacities()) least.push_back(capacity.value);
+  if (execution_.disturbance == nullptr) return least;
+  for (const MachineChange& change : execution_.disturbance->changes) {
+    for (const CapacityChange& each : change.capacities) {
+      least[each.resource] = std::min(least[each.resource], each.capacity.value);
+    }
+  }
+  return least;
+}
+
+/// The most that moves over each FIFO at once. A group may list one several times.
+std::vector<double> Refinement::most_of_fifos() const {
+  std::vector<double> most(layout_.fifos.size());
+  std::vector<double> at_once(layout_.fifos.size());
+  for (const Worker& worker : layout_.workers) {
+    for_each_stretch(worker.program, [&](const Primitive& primitive, std::uint32_t) {
+      const double rate = worker.contends ? unlimited.value : most_of(worker, primitive);
+      const auto fifos = layout_.fifos_of(worker, primitive.send_group);
+      for (const FifoId fifo : fifos) at_once[fifo] = 0;
+      for (const FifoId fifo : fifos) at_once[fifo] += rate;
+      for (const FifoId fifo : fifos) most[fifo] = std::max(most[fifo], at_once[fifo]);
+    });
+  }
+  return most;
 }
 
 void Refinement::colour_resources() {
