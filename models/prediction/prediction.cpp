@@ -94,6 +94,7 @@ Prediction simulate(const CallPlan& call, const SimulationOptions& options) {
   try {
     Execution execution = execution_of(call);
     execution.steady = !options.exact;
+    execution.fold = !options.exact;
     execution.watch = options.watch;
     if (options.begin) {
       const Effort effort = effort_of(execution);
@@ -104,6 +105,7 @@ Prediction simulate(const CallPlan& call, const SimulationOptions& options) {
     prediction.time = result.time;
     prediction.mean_over_ranks = result.mean_over_ranks;
     prediction.transfers = result.transfers;
+    prediction.classes = result.rank_classes;
     prediction.extent = result.steady ? Extent::steady : Extent::whole;
     check(call, prediction);
     return prediction;

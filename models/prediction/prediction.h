@@ -51,6 +51,7 @@ struct Prediction {
   std::optional<FormTerms> form;         ///< of an estimate by a closed form, where it has one
   std::uint64_t transfers = 0;           ///< messages simulated; 0 for an estimate
   Extent extent = Extent::whole;         ///< of a simulation
+  Rank classes = 0;                      ///< of equal ranks, each simulated once; 0 for an estimate
 };
 
 // Answers for a planned call. They change nothing: threads may ask at the same time, also of one

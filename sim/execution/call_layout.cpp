@@ -45,9 +45,9 @@ std::uint32_t peers_in_use(const Schedule& schedule, Rank rank) {
 /// Fills a layout, channel by channel.
 class LayoutBuilder {
  public:
-  LayoutBuilder(const Execution& execution, const ThreadBlockCosts& costs, Fabric& fabric,
+  LayoutBuilder(const Execution& execution, const ThreadBlockCosts& costs, FabricDraft& draft,
                 Proxies& proxies)
-      : execution_(execution), costs_(costs), fabric_(fabric), proxies_(proxies) {}
+      : execution_(execution), costs_(costs), draft_(draft), proxies_(proxies) {}
 
   CallLayout build();
 
@@ -56,6 +56,7 @@ class LayoutBuilder {
   void add_channel(std::uint32_t channel);
   void add_thread_blocks(std::uint32_t channel, const std::vector<LinkKind>& kinds);
   void add_fifos(std::uint32_t channel);
+  void add_lists(std::uint32_t channel);
   void add_proxy(FifoId id, const Connection& connection, const Wire& wire);
   RouteId add_store_route(std::uint32_t channel, Rank rank);
   void add_workers(std::uint32_t channel, const std::vector<LinkKind>& kinds);
@@ -72,9 +73,10 @@ class LayoutBuilder {
 
   const Execution& execution_;
   const ThreadBlockCosts& costs_;
-  Fabric& fabric_;
+  FabricDraft& draft_;
   Proxies& proxies_;
-  RouteId free_route_ = 0;  // loads nothing
+  RouteId free_route_ = 0;        // loads nothing
+  std::uint32_t first_list_ = 0;  // of the channel
   CallLayout layout_;
 };
 
@@ -82,13 +84,14 @@ CallLayout LayoutBuilder::build() {
   const Binding& binding = execution_.binding;
   layout_.counts_bytes = cost().flags_lines();
   layout_.min_units = binding.is_nccl() ? 0 : 1;
+  layout_.rank_classes = execution_.plan.ranks();
   add_capacities();
   for (const Schedule& schedule : execution_.plan.schedules) {
     if (layout_.launches.size() < schedule.participants()) {
       layout_.launches.resize(schedule.participants());
     }
   }
-  free_route_ = fabric_.add_route({});
+  free_route_ = draft_.add_route({});
   // A disturbance may name channels that a small call leaves out.
   layout_.first_fifos.assign(execution_.plan.channels(), no_fifo);
   layout_.thread_blocks.resize(execution_.plan.channels());
@@ -101,9 +104,9 @@ CallLayout LayoutBuilder::build() {
 void LayoutBuilder::add_capacities() {
   const Wiring& wiring = execution_.wiring;
   for (std::size_t i = 0; i < wiring.capacities.size(); ++i) {
-    const ResourceId resource = fabric_.add_resource(wiring.capacities[i]);
+    const ResourceId resource = draft_.add_resource(wiring.capacities[i]);
     if (i < wiring.bursts.size() && wiring.bursts[i].size.count > 0) {
-      fabric_.let_burst(resource, wiring.bursts[i]);
+      draft_.let_burst(resource, wiring.bursts[i]);
     }
   }
 }
@@ -114,6 +117,7 @@ void LayoutBuilder::add_channel(std::uint32_t channel) {
   add_thread_blocks(channel, kinds);
   layout_.first_fifos[channel] = static_cast<FifoId>(layout_.fifos.size());
   add_fifos(channel);
+  add_lists(channel);
   add_workers(channel, kinds);
 }
 
@@ -136,7 +140,7 @@ void LayoutBuilder::add_thread_blocks(std::uint32_t channel, const std::vector<L
             ? send_rate_beside_local_stores(schedule, rank, cost_of(kinds[rank]), setting)
             : rate;
     const double share = 1.0 / sending_lanes(schedule, rank);
-    blocks[rank] = ThreadBlock{fabric_.add_resource(together), rate, share * sent};
+    blocks[rank] = ThreadBlock{draft_.add_resource(together), rate, share * sent};
   }
 }
 
@@ -151,7 +155,7 @@ void LayoutBuilder::add_fifos(std::uint32_t channel) {
     add_thread_block(route, layout_, channel, connections[i].src);
     Fifo fifo;
     fifo.channel = channel;
-    fifo.route = fabric_.add_route(route);
+    fifo.route = draft_.add_route(route);
     fifo.route_is_free = route.empty();
     fifo.alpha = alpha_of(execution_, costs_, schedule, connections[i], wires[i]);
     layout_.fifos.push_back(fifo);
@@ -161,9 +165,20 @@ void LayoutBuilder::add_fifos(std::uint32_t channel) {
   }
 }
 
+void LayoutBuilder::add_lists(std::uint32_t channel) {
+  const Schedule& schedule = execution_.plan.schedule(channel);
+  first_list_ = static_cast<std::uint32_t>(layout_.list_begins.size() - 1);
+  for (PeerGroupId group = 0; group < schedule.groups(); ++group) {
+    for (const ConnectionId peer : schedule.peers(group)) {
+      layout_.listed.push_back(layout_.first_fifos[channel] + peer);
+    }
+    layout_.list_begins.push_back(static_cast<std::uint32_t>(layout_.listed.size()));
+  }
+}
+
 void LayoutBuilder::add_proxy(FifoId id, const Connection& connection, const Wire& wire) {
   layout_.fifos[id].proxy =
-      proxies_.add(connection.src, connection.dst, fabric_.add_route(wire.network),
+      proxies_.add(connection.src, connection.dst, draft_.add_route(wire.network),
                    execution_.binding.chunking().credits, proxy_flow(id));
   layout_.fifo_of_proxy.push_back(id);
   for (const Rank rank : {connection.src, connection.dst}) {
@@ -174,7 +189,7 @@ void LayoutBuilder::add_proxy(FifoId id, const Connection& connection, const Wir
 /// What a rank keeps stays within its GPU.
 RouteId LayoutBuilder::add_store_route(std::uint32_t channel, Rank rank) {
   const auto& block = layout_.thread_blocks[channel][rank];
-  return block ? fabric_.add_route(std::span(&block->resource, 1)) : free_route_;
+  return block ? draft_.add_route(std::span(&block->resource, 1)) : free_route_;
 }
 
 void LayoutBuilder::add_workers(std::uint32_t channel, const std::vector<LinkKind>& kinds) {
@@ -207,6 +222,7 @@ Worker LayoutBuilder::worker_of(std::uint32_t channel, Rank rank, LinkKind slowe
   worker.schedule = &schedule;
   worker.cost = &cost_of(slowest);
   worker.first_fifo = layout_.first_fifos[channel];
+  worker.first_list = first_list_;
   worker.channel = channel;
   worker.rank = rank;
   worker.is_agent = schedule.is_agent(rank);
@@ -249,9 +265,9 @@ void LayoutBuilder::add_worker(Worker worker) {
 
 }  // namespace
 
-CallLayout lay_out(const Execution& execution, const ThreadBlockCosts& costs, Fabric& fabric,
+CallLayout lay_out(const Execution& execution, const ThreadBlockCosts& costs, FabricDraft& draft,
                    Proxies& proxies) {
-  return LayoutBuilder(execution, costs, fabric, proxies).build();
+  return LayoutBuilder(execution, costs, draft, proxies).build();
 }
 
 Seconds alpha_of(const Execution& execution, const ThreadBlockCosts& costs,

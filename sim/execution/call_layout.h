@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "sim/execution/event_tags.h"
 #include "sim/execution/execution.h"
+#include "sim/execution/fabric_draft.h"
 #include "sim/execution/proxies.h"
 #include "sim/execution/thread_block_cost.h"
 #include "sim/execution/worker.h"
@@ -54,19 +56,33 @@ struct CallLayout {
   std::vector<FifoId> fifo_of_proxy;  ///< by ProxyId
   /// By channel and rank or agent; where lanes share one.
   std::vector<std::vector<std::optional<ThreadBlock>>> thread_blocks;
-  bool counts_bytes = false;   ///< of arrivals; else slices
-  std::int64_t min_units = 1;  ///< of an arrival
+  /// The FIFOs of every channel's peer groups, group after group; see fifos_of().
+  std::vector<FifoId> listed;
+  std::vector<std::uint32_t> list_begins{0};  ///< by list, and the end
+  /// Where equals were folded (sim/execution/symmetry.h) what stands for each FIFO and each of the
+  /// wiring's resources (ClassesOf::none: nothing); else empty.
+  std::vector<FifoId> fifo_of{};
+  std::vector<ResourceId> resource_of{};
+  std::vector<std::uint32_t> resource_copies{};  ///< by resource that stands for so many
+  std::uint32_t rank_classes = 0;                ///< ranks that are not equal to one before
+  bool counts_bytes = false;                     ///< of arrivals; else slices
+  std::int64_t min_units = 1;                    ///< of an arrival
 
   /// What a message of so many bytes counts when it arrives, and a receive of so many takes.
   std::int64_t units(std::int64_t bytes) const {
     return counts_bytes ? std::max(bytes, min_units) : 1;
   }
+  /// What the worker works with at once, each FIFO of a group; equals once.
+  std::span<const FifoId> fifos_of(const Worker& worker, PeerGroupId group) const {
+    const std::uint32_t list = worker.first_list + group;
+    return std::span(listed).subspan(list_begins[list], list_begins[list + 1] - list_begins[list]);
+  }
   std::int64_t units_awaited(const Worker& worker) const { return units(worker.bytes_of_piece()); }
 };
 
-/// Puts the wiring's capacities, thread blocks and routes into the fabric, connections that have
+/// Puts the wiring's capacities, thread blocks and routes into the draft, connections that have
 /// proxies into `proxies`. Workers refer to `costs`, which must outlive them.
-CallLayout lay_out(const Execution& execution, const ThreadBlockCosts& costs, Fabric& fabric,
+CallLayout lay_out(const Execution& execution, const ThreadBlockCosts& costs, FabricDraft& draft,
                    Proxies& proxies);
 
 /// Until the first byte of a message has come over the wire.

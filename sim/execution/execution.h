@@ -28,6 +28,9 @@ struct Execution {
   const Disturbance* disturbance = nullptr;  ///< what is wrong with the machine; null: nothing
   bool steady = false;           ///< loops that repeat themselves may be skipped (SteadyState)
   const Watch* watch = nullptr;  ///< null: nobody
+  /// Whether ranks and links that are equal may be simulated once for all (symmetry_of()). What
+  /// comes out is the same to 1e-9.
+  bool fold = true;
 
   /// What no call takes less than, however little it moves.
   Seconds issue() const { return cost.issue_of(plan.collective, plan.ranks()); }

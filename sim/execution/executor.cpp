@@ -15,6 +15,7 @@
 #include "sim/execution/machine_changes.h"
 #include "sim/execution/proxies.h"
 #include "sim/execution/steady_state.h"
+#include "sim/execution/symmetry.h"
 #include "sim/execution/thread_block_cost.h"
 #include "sim/execution/worker.h"
 
@@ -40,8 +41,8 @@ class Executor final : public FabricListener {
         credits_(execution.binding.chunking().credits),
         slices_(execution.binding.chunking().slices),
         proxies_(execution.cost.proxy, cost_.wire_factor, fabric),
-        call_(lay_out(execution, costs_, fabric, proxies_)),
-        contention_(execution.wiring),
+        call_(put_on(fabric)),
+        contention_(execution.wiring, call_),
         changes_(execution, costs_, call_, fabric, proxies_),
         steady_state_(execution, call_) {
     if (keeps_messages()) on_the_way_.resize(call_.fifos.size());
@@ -130,6 +131,8 @@ class Executor final : public FabricListener {
   ExecutionResult result();
   [[noreturn]] void fail() const;
 
+  CallLayout put_on(Fabric& fabric);
+
   const Execution& execution_;
   const ThreadBlockCosts costs_;
   const ProtocolCost& cost_;
@@ -151,10 +154,23 @@ class Executor final : public FabricListener {
   std::uint64_t transfers_ = 0;
 };
 
+/// Equals are folded where that can be, and where they need not be seen one by one.
+CallLayout Executor::put_on(Fabric& fabric) {
+  FabricDraft draft;
+  CallLayout layout = lay_out(execution_, costs_, draft, proxies_);
+  if (timeline_ == nullptr && fabric.folds()) {
+    if (const auto symmetry = symmetry_of(execution_, layout, draft)) {
+      return collsim::fold(layout, *symmetry, draft, fabric);
+    }
+  }
+  draft.put_on(fabric);
+  return layout;
+}
+
 ExecutionResult Executor::run() {
   if (call_.workers.empty()) {
     const Seconds time = std::max(startup_, execution_.issue());
-    return {time, time, 0, false};
+    return {time, time, 0, false, execution_.plan.ranks()};
   }
   changes_.begin();
   for (Rank rank = 0; rank < call_.launches.size(); ++rank) begin(rank);
@@ -174,7 +190,7 @@ ExecutionResult Executor::result() {
   // Of one call, the next one's launch would wait for the last rank too.
   const Seconds mean = (1.0 / execution_.plan.ranks()) * sum_of_ends_;
   return {per_call(over_), per_call(execution_.calls == 1 ? over_ : mean), transfers_,
-          steady_state_.skipped_any()};
+          steady_state_.skipped_any(), call_.rank_classes};
 }
 
 void Executor::fail() const {
@@ -188,16 +204,16 @@ void Executor::fail() const {
 bool Executor::messages_are_there(const Worker& worker) const {
   // Flags are in the data: of an empty message a thread block sees nothing to wait for.
   const std::int64_t needed = call_.units_awaited(worker);
-  for (const ConnectionId peer : worker.peers(worker.current().receive_group)) {
-    if (call_.fifos[worker.first_fifo + peer].pending < needed) return false;
+  for (const FifoId fifo : call_.fifos_of(worker, worker.current().receive_group)) {
+    if (call_.fifos[fifo].pending < needed) return false;
   }
   return true;
 }
 
 bool Executor::credits_are_there(const Worker& worker) const {
   if (worker.piece > 0) return true;  // the slice has its slot
-  for (const ConnectionId peer : worker.peers(worker.current().send_group)) {
-    const Fifo& fifo = call_.fifos[worker.first_fifo + peer];
+  for (const FifoId id : call_.fifos_of(worker, worker.current().send_group)) {
+    const Fifo& fifo = call_.fifos[id];
     const bool has_slot = fifo.proxy ? proxies_.has_slot(*fifo.proxy, fifo.sent_slices)
                                      : fifo.sent_slices < fifo.freed_slices + credits_;
     if (!has_slot) return false;
@@ -214,8 +230,8 @@ void Executor::try_begin(const Wakeup& wakeup) {
   worker.state = Worker::State::busy;
   if (timeline_ != nullptr) record_begin(worker, wakeup);
   if (worker.piece == 0) {
-    for (const ConnectionId peer : worker.peers(worker.current().send_group)) {
-      ++call_.fifos[worker.first_fifo + peer].sent_slices;
+    for (const FifoId fifo : call_.fifos_of(worker, worker.current().send_group)) {
+      ++call_.fifos[fifo].sent_slices;
     }
   }
   const Seconds serial = cost_before(worker);
@@ -287,12 +303,13 @@ double Executor::contention_slowdown(const Worker& worker) const {
 void Executor::send_bytes(WorkerId id, double bytes, BytesPerSecond rate) {
   Worker& worker = call_.workers[id];
   const double load = worker.contends && rate < unlimited ? 1 / contention_.join(worker, rate) : 1;
-  const auto group = worker.peers(worker.current().send_group);
-  worker.flows = static_cast<std::uint32_t>(group.size());
-  count_transfers(group.size());
+  const PeerGroupId group = worker.current().send_group;
+  const auto fifos = call_.fifos_of(worker, group);
+  worker.flows = static_cast<std::uint32_t>(fifos.size());
+  count_transfers(worker.copies * worker.peers(group).size());
   const double longer = worker.is_agent ? 1 : jitter_factor(worker, execution_.cost.jitter);
-  for (const ConnectionId peer : group) {
-    const Fifo& fifo = call_.fifos[worker.first_fifo + peer];
+  for (const FifoId id_of_fifo : fifos) {
+    const Fifo& fifo = call_.fifos[id_of_fifo];
     // A proxy's buffer that nothing limits takes all at once.
     const bool at_once = bytes == 0 || (fifo.route_is_free && !(rate < unlimited));
     const FlowRate even = flow_rate(*worker.cost, at_once ? unlimited : rate);
@@ -330,8 +347,8 @@ void Executor::complete(WorkerId id) {
     contention_.leave(worker);
     worker.demand = 0;
   }
-  for (const ConnectionId peer : worker.peers(worker.current().send_group)) {
-    hand_over(worker.first_fifo + peer, message);
+  for (const FifoId fifo : call_.fifos_of(worker, worker.current().send_group)) {
+    hand_over(fifo, message);
   }
   const Seconds serial = cost_after(worker);
   if (serial.value > 0) {
@@ -346,8 +363,8 @@ void Executor::end_piece(WorkerId id) {
   Worker& worker = call_.workers[id];
   const std::int64_t taken = call_.units_awaited(worker);
   if (timeline_ != nullptr) timeline_->records[worker.record].over = fabric_.now();
-  for (const ConnectionId peer : worker.peers(worker.current().receive_group)) {
-    Fifo& fifo = call_.fifos[worker.first_fifo + peer];
+  for (const FifoId received : call_.fifos_of(worker, worker.current().receive_group)) {
+    Fifo& fifo = call_.fifos[received];
     fifo.pending -= taken;
     if (!worker.ends_slice()) continue;
     ++fifo.freed_slices;

@@ -15,8 +15,11 @@ struct ExecutionResult {
   /// `time` where there is one call: in benchmarks, calls in a row wait for each other, and who is
   /// done with one early waits in the next.
   Seconds mean_over_ranks;
-  std::uint64_t transfers = 0;  ///< messages simulated: sent over connections, in all calls
-  bool steady = false;          ///< loops that repeat themselves were skipped
+  /// Messages sent over connections, in all calls; not those of loops that were skipped.
+  std::uint64_t transfers = 0;
+  bool steady = false;  ///< loops that repeat themselves were skipped
+  /// Of equal ranks one was simulated for all: so many. All ranks where nothing was folded.
+  std::uint32_t rank_classes = 0;
 };
 
 /// Runs every rank's programs on the fabric (a fresh one).

@@ -20,6 +20,11 @@ bool is_before(const Worker& a, const Worker& b) {
   return std::pair(a.loop, a.primitive) < std::pair(b.loop, b.primitive);
 }
 
+const Fifo& fifo_of(const CallLayout& layout, const Worker& worker, ConnectionId peer) {
+  const FifoId id = worker.first_fifo + peer;
+  return layout.fifos[layout.fifo_of.empty() ? id : layout.fifo_of[id]];
+}
+
 std::string what_is_awaited(const CallLayout& layout, const Worker& worker, std::uint32_t credits) {
   const Primitive& primitive = worker.current();
   const auto connections = worker.schedule->connections();
@@ -29,11 +34,11 @@ std::string what_is_awaited(const CallLayout& layout, const Worker& worker, std:
   }
   const std::int64_t needed = layout.units_awaited(worker);
   for (const ConnectionId peer : worker.peers(primitive.receive_group)) {
-    if (layout.fifos[worker.first_fifo + peer].pending >= needed) continue;
+    if (fifo_of(layout, worker, peer).pending >= needed) continue;
     return fmt::format("a message from rank {}", connections[peer].src);
   }
   for (const ConnectionId peer : worker.peers(primitive.send_group)) {
-    const Fifo& fifo = layout.fifos[worker.first_fifo + peer];
+    const Fifo& fifo = fifo_of(layout, worker, peer);
     if (fifo.sent_slices < fifo.freed_slices + credits && !fifo.proxy) continue;
     return fmt::format("room at rank {}", connections[peer].dst);
   }
@@ -44,10 +49,12 @@ std::string what_is_awaited(const CallLayout& layout, const Worker& worker, std:
 
 HangError hang_of(const CallLayout& layout, std::uint32_t credits) {
   const Worker* first = nullptr;
+  std::size_t all = 0;
   std::size_t waiting = 0;
   for (const Worker& worker : layout.workers) {
+    all += worker.copies;
     if (worker.state == Worker::State::finished) continue;
-    ++waiting;
+    waiting += worker.copies;
     if (first == nullptr || is_before(worker, *first)) first = &worker;
   }
   if (first == nullptr) throw std::logic_error("calls never ended whose programs did");
@@ -55,7 +62,7 @@ HangError hang_of(const CallLayout& layout, std::uint32_t credits) {
           fmt::format("hangs at step {} of {} of rank {} (channel {}), waiting for {}; {} of {} "
                       "programs never end",
                       first->primitive + 1, first->program.size(), first->rank, first->channel,
-                      what_is_awaited(layout, *first, credits), waiting, layout.workers.size())};
+                      what_is_awaited(layout, *first, credits), waiting, all)};
 }
 
 }  // namespace collsim

@@ -2,16 +2,29 @@
 
 #include <algorithm>
 
+#include "sim/execution/symmetry.h"
+
 namespace collsim {
 
-LinkContention::LinkContention(const Wiring& wiring) {
-  for (const BytesPerSecond capacity : wiring.capacities) links_.push_back({0, 1 / capacity.value});
+LinkContention::LinkContention(const Wiring& wiring, const CallLayout& layout)
+    : links_(wiring.capacities.size()) {
+  const auto stands_for = [&](ResourceId resource) {
+    return layout.resource_of.empty() ? resource : layout.resource_of[resource];
+  };
+  for (ResourceId resource = 0; resource < wiring.capacities.size(); ++resource) {
+    const ResourceId link = stands_for(resource);
+    if (link == ClassesOf::none) continue;
+    const double copies = layout.resource_copies.empty() ? 1 : layout.resource_copies[link];
+    links_[link] = {0, 1 / wiring.capacities[resource].value, 1 / copies};
+  }
   for (const std::vector<Wire>& wires : wiring.wires) {
     first_connection_.push_back(static_cast<std::uint32_t>(begins_.size()));
     for (const Wire& wire : wires) {
       begins_.push_back(static_cast<std::uint32_t>(links_of_connections_.size()));
-      links_of_connections_.insert(links_of_connections_.end(), wire.resources.begin(),
-                                   wire.resources.end());
+      for (const ResourceId resource : wire.resources) {
+        const ResourceId link = stands_for(resource);
+        if (link != ClassesOf::none) links_of_connections_.push_back(link);
+      }
     }
   }
   begins_.push_back(static_cast<std::uint32_t>(links_of_connections_.size()));
@@ -30,7 +43,7 @@ double LinkContention::join(Worker& worker, BytesPerSecond rate) {
   worker.demand = std::min(rate, worker.part).value;
   double fullest = 0;
   for_each_link_of(worker, [&](ResourceId link) {
-    links_[link].demand += worker.demand;
+    links_[link].demand += worker.demand * worker.copies * links_[link].part;
     fullest = std::max(fullest, fullness(links_[link]));
   });
   return worker.cost->contended_share(fullest, worker.steps_done());
@@ -46,7 +59,8 @@ double LinkContention::overfill(const Worker& worker) const {
 
 void LinkContention::leave(const Worker& worker) {
   for_each_link_of(worker, [&](ResourceId link) {
-    links_[link].demand = std::max(links_[link].demand - worker.demand, 0.0);
+    const double left = worker.demand * worker.copies * links_[link].part;
+    links_[link].demand = std::max(links_[link].demand - left, 0.0);
   });
 }
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "sim/execution/call_layout.h"
 #include "sim/execution/wiring.h"
 #include "sim/execution/worker.h"
 
@@ -12,7 +13,8 @@ namespace collsim {
 /// share.
 class LinkContention {
  public:
-  explicit LinkContention(const Wiring& wiring);
+  /// Where equals are folded, `layout` says what stands for which links.
+  explicit LinkContention(const Wiring& wiring, const CallLayout& layout = {});
 
   /// The worker begins to send at a rate to the peers of its primitive. Returns the share of that
   /// rate that it gets on the fullest of its links (ProtocolCost::contended_share()). Links are the
@@ -27,6 +29,7 @@ class LinkContention {
   struct Link {
     double demand = 0;        // in bytes per second
     double per_capacity = 0;  // in seconds per byte
+    double part = 1;          // of what workers put on all links that it stands for
   };
   static double fullness(const Link& link) { return link.demand * link.per_capacity; }
   /// Calls visit(link) for every peer that the worker sends to over it.

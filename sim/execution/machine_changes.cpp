@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <span>
 
+#include "sim/execution/symmetry.h"
+
 namespace collsim {
 
 namespace {
@@ -53,7 +55,9 @@ void MachineChanges::begin() {
 void MachineChanges::apply(std::size_t number) {
   const MachineChange& change = changes_of(execution_)[number];
   for (const CapacityChange& capacity : change.capacities) {
-    fabric_.set_capacity(capacity.resource, capacity.capacity);
+    const ResourceId resource =
+        layout_.resource_of.empty() ? capacity.resource : layout_.resource_of[capacity.resource];
+    if (resource != ClassesOf::none) fabric_.set_capacity(resource, capacity.capacity);
   }
   for (std::size_t i = 0; i < change.wires.size(); ++i) {
     if (!is_idle(change.wires[i])) change_wire(change.wires[i], routes_[number][i]);

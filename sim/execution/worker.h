@@ -25,7 +25,9 @@ struct Worker {
   Program::Iterator at;  ///< in it
   const Schedule* schedule = nullptr;
   const ProtocolCost* cost = nullptr;
-  FifoId first_fifo = 0;  ///< of its channel
+  FifoId first_fifo = 0;         ///< of its channel
+  std::uint32_t first_list = 0;  ///< CallLayout::fifos_of()
+  std::uint32_t copies = 1;      ///< equal workers for which it stands, itself among them
   std::uint32_t channel = 0;
   Rank rank = 0;  ///< or the agent
   bool is_agent = false;

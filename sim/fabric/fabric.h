@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <span>
+#include <stdexcept>
 
 #include "sim/base/units.h"
 #include "sim/topologies/topology.h"
@@ -21,6 +22,12 @@ struct FlowRate {
 
   BytesPerSecond cap;  ///< the most that it reaches; may be `unlimited`
   double weight = 1;   ///< positive; of a full resource it gets so much more than flows of weight 1
+};
+
+/// A resource, and how many flows that are alike load it at once.
+struct Load {
+  ResourceId resource = 0;
+  std::uint32_t times = 1;
 };
 
 /// Hears what happens in a Fabric. May start flows and timers from inside both calls.
@@ -56,6 +63,13 @@ class Fabric {
   virtual void let_burst(ResourceId resource, const Burst& burst) = 0;
   /// A list of distinct resources that a flow loads all at once.
   virtual RouteId add_route(std::span<const ResourceId> resources) = 0;
+  /// Whether add_folded_route() is there.
+  virtual bool folds() const { return false; }
+  /// A route whose flows stand for many alike, of which this is one: a flow loads each resource so
+  /// many times over. Only where folds().
+  virtual RouteId add_folded_route(std::span<const Load> /*loads*/) {
+    throw std::logic_error("the engine takes no folded routes");
+  }
   /// The cap may be `unlimited`, unless the route is empty or made of unlimited resources only.
   virtual void start_flow(RouteId route, double bytes, const FlowRate& rate, EventTag tag) = 0;
   virtual void start_timer(Seconds delay, EventTag tag) = 0;

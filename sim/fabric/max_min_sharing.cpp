@@ -32,14 +32,14 @@ void MaxMinSharing::let_burst(ResourceId id, double peak) {
   resources_[id].limit = peak;
 }
 
-MaxMinSharing::FlowId MaxMinSharing::add_flow(std::span<const ResourceId> route) {
+MaxMinSharing::FlowId MaxMinSharing::add_flow(std::span<const Load> route) {
   const auto id = static_cast<FlowId>(flows_.size());
   Flow flow;
   flow.first_hop = static_cast<HopId>(hops_.size());
   flow.hops = static_cast<std::uint32_t>(route.size());
   flows_.push_back(flow);
-  for (const ResourceId resource : route) {
-    hops_.push_back({resource, id, none, none, 0});
+  for (const Load& load : route) {
+    hops_.push_back({load.resource, id, none, none, 0, static_cast<double>(load.times)});
   }
   return id;
 }
@@ -103,7 +103,7 @@ void MaxMinSharing::set_capacity(ResourceId id, double capacity) {
 double MaxMinSharing::load(ResourceId id) const {
   double sum = 0;
   for (HopId h = resources_[id].first_hop; h != none; h = hops_[h].next) {
-    sum += rate_of(flows_[hops_[h].flow]);
+    sum += hops_[h].times * rate_of(flows_[hops_[h].flow]);
   }
   return sum;
 }
@@ -118,14 +118,14 @@ void MaxMinSharing::bound(Flow& flow) {
   flow.bound = flow.rate_cap;
   flow.narrowest = none;
   for (const Hop& hop : hops_of(flow)) {
-    if (resources_[hop.resource].limit <= flow.bound) {
-      flow.bound = resources_[hop.resource].limit;
+    if (resources_[hop.resource].limit <= hop.times * flow.bound) {
+      flow.bound = resources_[hop.resource].limit / hop.times;
       flow.narrowest = hop.resource;
     }
   }
   for (Hop& hop : hops_of(flow)) {
     const double limit = resources_[hop.resource].limit;
-    const double part = limit > 0 ? flow.bound / limit : 1;
+    const double part = limit > 0 ? hop.times * flow.bound / limit : 1;
     hop.share = static_cast<std::uint64_t>(std::llround(part * static_cast<double>(whole)));
   }
 }
@@ -206,8 +206,8 @@ void MaxMinSharing::run_unhindered(FlowId id, TokenBuckets& buckets, double now)
     if (!resource.bursts) continue;
     resource.capacity = buckets.capacity(hop.resource, now);
     used_buckets_.push_back(hop.resource);
-    if (resource.capacity < rate) {
-      rate = resource.capacity;
+    if (resource.capacity < hop.times * rate) {
+      rate = resource.capacity / hop.times;
       flow.bottleneck = hop.resource;
     }
   }
@@ -307,13 +307,13 @@ void MaxMinSharing::look_at(ResourceId id) {
     const Flow& flow = flows_[hops_[h].flow];
     if (flow.round == round_) {
       ++resource.open;
-      resource.open_weight += flow.weight;
+      resource.open_weight += hops_[h].times * flow.weight;
       continue;
     }
-    out += rate_of(flow);
+    out += hops_[h].times * rate_of(flow);
     if (flow.bottleneck == id) {
       ++resource.out_held;
-      resource.held_weight += flow.weight;
+      resource.held_weight += hops_[h].times * flow.weight;
     }
   }
   resource.left = resource.capacity - out;
@@ -374,10 +374,10 @@ void MaxMinSharing::fix(FlowId id, double level, ResourceId bottleneck) {
   for (const Hop& hop : hops_of(flow)) {
     Resource& resource = resources_[hop.resource];
     if (resource.pass != pass_) continue;
-    resource.left -= flow.weight * level;
+    resource.left -= hop.times * flow.weight * level;
     resource.top = std::max(resource.top, level);
     --resource.open;
-    resource.open_weight -= flow.weight;
+    resource.open_weight -= hop.times * flow.weight;
     if (sinks && resource.out_held > 0) {
       join_held(hop.resource);
     }
@@ -398,9 +398,9 @@ void MaxMinSharing::join(FlowId id) {
     Resource& resource = resources_[hop.resource];
     if (!can_hold(resource)) continue;
     if (resource.pass == pass_) {
-      resource.left += rate_of(flow);
+      resource.left += hop.times * rate_of(flow);
       ++resource.open;
-      resource.open_weight += flow.weight;
+      resource.open_weight += hop.times * flow.weight;
       --resource.out;
       resource.out_held -= flow.bottleneck == hop.resource ? 1 : 0;
     } else {

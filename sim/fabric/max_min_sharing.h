@@ -23,6 +23,9 @@ namespace collsim {
 /// as if they had been there from the beginning.
 ///
 /// A resource whose flows would not fill it at their bounds holds none and is not looked at.
+///
+/// A flow may stand for several that are alike in everything: a resource then carries its rate that
+/// many times.
 class MaxMinSharing {
  public:
   using FlowId = std::uint32_t;
@@ -31,7 +34,7 @@ class MaxMinSharing {
   /// The resource's capacity is that of its bucket from now on.
   void let_burst(ResourceId id, double peak);
   /// A slot for flows over these limited resources, one after the other.
-  FlowId add_flow(std::span<const ResourceId> route);
+  FlowId add_flow(std::span<const Load> route);
 
   void start(FlowId id, const FlowRate& rate);
   void end(FlowId id);
@@ -85,7 +88,8 @@ class MaxMinSharing {
     FlowId flow = 0;
     HopId previous = none;
     HopId next = none;
-    std::uint64_t share = 0;  ///< the flow's bound as a part of the resource's limit; of `whole`
+    std::uint64_t share = 0;  ///< what flows at this one's bound take of the limit; of `whole`
+    double times = 1;         ///< flows for which this one stands there
   };
   struct Flow {
     double level = 0;

@@ -26,14 +26,19 @@ void NativeFabric::let_burst(ResourceId resource, const Burst& burst) {
 }
 
 RouteId NativeFabric::add_route(std::span<const ResourceId> resources) {
+  std::vector<Load> loads;
+  loads.reserve(resources.size());
+  for (const ResourceId resource : resources) loads.push_back({resource, 1});
+  return add_folded_route(loads);
+}
+
+RouteId NativeFabric::add_folded_route(std::span<const Load> loads) {
   Route route;
-  route.first = static_cast<std::uint32_t>(route_resources_.size());
-  for (const ResourceId resource : resources) {
-    if (std::isfinite(sharing_.capacity(resource))) {
-      route_resources_.push_back(resource);
-    }
+  route.first = static_cast<std::uint32_t>(route_loads_.size());
+  for (const Load& load : loads) {
+    if (std::isfinite(sharing_.capacity(load.resource))) route_loads_.push_back(load);
   }
-  route.length = static_cast<std::uint32_t>(route_resources_.size()) - route.first;
+  route.length = static_cast<std::uint32_t>(route_loads_.size()) - route.first;
   routes_.push_back(route);
   return static_cast<RouteId>(routes_.size() - 1);
 }
@@ -149,7 +154,7 @@ NativeFabric::FlowId NativeFabric::take_flow(RouteId route_id) {
   flow.route = route_id;
   flow.version = timer_version + 1;
   flows_.push_back(flow);
-  return sharing_.add_flow(std::span(route_resources_).subspan(route.first, route.length));
+  return sharing_.add_flow(std::span(route_loads_).subspan(route.first, route.length));
 }
 
 void NativeFabric::release(FlowId id) {

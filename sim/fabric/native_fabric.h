@@ -21,6 +21,8 @@ class NativeFabric final : public Fabric {
   ResourceId add_resource(BytesPerSecond capacity) override;
   void let_burst(ResourceId resource, const Burst& burst) override;
   RouteId add_route(std::span<const ResourceId> resources) override;
+  bool folds() const override { return true; }
+  RouteId add_folded_route(std::span<const Load> loads) override;
   void start_flow(RouteId route, double bytes, const FlowRate& rate, EventTag tag) override;
   void start_timer(Seconds delay, EventTag tag) override;
   void run(FabricListener& listener) override;
@@ -46,7 +48,7 @@ class NativeFabric final : public Fabric {
     bool scheduled = false;  ///< whether an event with the present version is in the queue
   };
   struct Route {
-    std::uint32_t first = 0;  ///< in route_resources_
+    std::uint32_t first = 0;  ///< in route_loads_
     std::uint32_t length = 0;
     FlowId free_flow = none;
   };
@@ -75,7 +77,7 @@ class NativeFabric final : public Fabric {
   MaxMinSharing sharing_;
   TokenBuckets buckets_;
   std::vector<Route> routes_;
-  std::vector<ResourceId> route_resources_;
+  std::vector<Load> route_loads_;
   std::vector<Flow> flows_;
 };
 

@@ -54,6 +54,8 @@ class Schedule {
     return std::span(group_members_)
         .subspan(group_begin_[group], group_begin_[group + 1] - group_begin_[group]);
   }
+  /// Peer groups, the empty one among them.
+  PeerGroupId groups() const { return static_cast<PeerGroupId>(group_begin_.size() - 1); }
   std::string_view phase_name(PhaseId phase) const { return phases_[phase]; }
   /// A copy in which that one program is another; its primitives name groups of this schedule.
   Schedule with_program(Rank participant, std::uint32_t lane,

@@ -26,10 +26,9 @@ std::vector<double> max_min_rates(std::span<const double> capacities,
       double sharers = 0;
       for (std::size_t f = 0; f < demands.size(); ++f) {
         const auto& route = demands[f].resources;
-        if (std::find(route.begin(), route.end(), r) != route.end()) {
-          fixed += open[f] ? 0 : rates[f];
-          sharers += open[f] ? demands[f].weight : 0;
-        }
+        const auto times = static_cast<double>(std::count(route.begin(), route.end(), r));
+        fixed += open[f] ? 0 : times * rates[f];
+        sharers += open[f] ? times * demands[f].weight : 0;
       }
       if (sharers > 0) {
         full_at[r] = (capacities[r] - fixed) / sharers;

@@ -27,8 +27,14 @@ class Network {
     buckets_.add(link, burst, capacities_[link]);
     sharing_.let_burst(link, buckets_.peak(link));
   }
+  /// A link that stands several times in the route, one after the other, is loaded as often.
   std::uint32_t start(const std::vector<ResourceId>& route, double rate_cap, double weight = 1) {
-    const auto id = sharing_.add_flow(route);
+    std::vector<Load> loads;
+    for (const ResourceId link : route) {
+      if (loads.empty() || loads.back().resource != link) loads.push_back({link, 0});
+      ++loads.back().times;
+    }
+    const auto id = sharing_.add_flow(loads);
     sharing_.start(id, {BytesPerSecond{rate_cap}, weight});
     running_[id] = {route, rate_cap, weight};
     return id;
@@ -112,6 +118,7 @@ struct History {
   bool capacities_change = false;
   bool bursts = false;
   bool weights = false;
+  bool folded = false;  ///< flows load links several times
 };
 
 class RandomHistory {
@@ -147,12 +154,18 @@ class RandomHistory {
     } else {
       // Some caps are so low that they always hold, some equal the shares of others.
       const double cap = draw(0, 1) == 0 ? unlimited.value : 0.25e9 * draw(1, 20);
-      network_.start(route(), cap, history_.weights ? weight(cap) : 1);
+      network_.start(history_.folded ? folded(route()) : route(), cap,
+                     history_.weights ? weight(cap) : 1);
     }
   }
   /// By the cap, as thread blocks' flows, or by chance.
   double weight(double cap) {
     return std::isfinite(cap) && draw(0, 1) == 0 ? cap / 1e9 : 0.01 * draw(1, 500);
+  }
+  std::vector<ResourceId> folded(const std::vector<ResourceId>& route) {
+    std::vector<ResourceId> links;
+    for (const ResourceId link : route) links.insert(links.end(), draw(1, 4), link);
+    return links;
   }
   std::vector<ResourceId> route() {
     const unsigned length = draw(1, std::min(history_.longest_route, history_.links));
@@ -228,6 +241,18 @@ TEST(MaxMinSharing, is_right_by_weight) {
   History history;
   history.weights = true;
   expect_right_histories(history, 60);
+  history.capacities_change = true;
+  history.changes_at_once = 5;
+  expect_right_histories(history, 60);
+  history.bursts = true;
+  expect_right_histories(history, 40);
+}
+
+TEST(MaxMinSharing, is_right_where_flows_stand_for_several) {
+  History history;
+  history.folded = true;
+  expect_right_histories(history, 60);
+  history.weights = true;
   history.capacities_change = true;
   history.changes_at_once = 5;
   expect_right_histories(history, 60);

@@ -1,0 +1,479 @@
+#include "sim/execution/symmetry.h"
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+#include <cmath>
+#include <map>
+#include <span>
+#include <unordered_map>
+#include <utility>
+
+#include "sim/base/scramble.h"
+
+namespace collsim {
+
+namespace {
+
+using Colour = std::uint64_t;
+using Colours = std::vector<Colour>;
+
+Colour mix(Colour a, Colour b) {
+  return scramble(a ^ scramble(b));
+}
+Colour mix(Colour a, double b) {
+  return mix(a, std::bit_cast<std::uint64_t>(b));
+}
+
+/// Whether a call is one of those of which equals stay equal.
+bool can_fold(const Execution& execution, const CallLayout& layout, const FabricDraft& draft) {
+  if (!execution.fold || execution.cost.jitter > 0 || execution.calls > 1) return false;
+  if (draft.bursts() || !layout.fifo_of_proxy.empty()) return false;
+  if (execution.disturbance == nullptr) return true;
+  const auto& changes = execution.disturbance->changes;
+  return std::all_of(changes.begin(), changes.end(),
+                     [](const MachineChange& change) { return change.wires.empty(); });
+}
+
+/// Whether all chunks of a loop are as large, in every loop.
+bool has_even_chunks(const Schedule& schedule, const Binding& binding, std::uint32_t channel) {
+  for (std::uint32_t loop = 0; loop < binding.loops(channel); ++loop) {
+    const Bytes first = binding.chunk_bytes(channel, loop, {0, 1});
+    for (std::uint32_t chunk = 1; chunk < schedule.chunks(); ++chunk) {
+      if (binding.chunk_bytes(channel, loop, {chunk, 1}) != first) return false;
+    }
+  }
+  return true;
+}
+
+/// By channel: the first that is cut alike. Nothing where chunks are uneven.
+std::optional<std::vector<std::uint32_t>> channels_alike(const Plan& plan, const Binding& binding) {
+  std::vector<std::uint32_t> alike;
+  std::vector<std::uint32_t> firsts;
+  for (std::uint32_t channel = 0; channel < binding.channels(); ++channel) {
+    const std::uint32_t chunks = plan.schedule(channel).chunks();
+    const auto same = std::find_if(firsts.begin(), firsts.end(), [&](std::uint32_t other) {
+      return plan.schedule(other).chunks() == chunks && binding.alike(channel, other);
+    });
+    if (same != firsts.end()) {
+      alike.push_back(*same);
+      continue;
+    }
+    if (!has_even_chunks(plan.schedule(channel), binding, channel)) return std::nullopt;
+    firsts.push_back(channel);
+    alike.push_back(channel);
+  }
+  return alike;
+}
+
+/// The most at which the worker moves bytes in such a primitive, however large its slices are.
+double most_of(const Worker& worker, const Primitive& primitive) {
+  if (worker.is_agent) return unlimited.value;
+  const ProtocolCost& cost = *worker.cost;
+  const Operations operations = operations_of(*worker.schedule, primitive);
+  if (worker.round == 0) return worker.speed * cost.rate_of(operations).value;
+  const Rounds round{worker.round, worker.round, worker.warps};
+  const Seconds time = cost.rounds(operations, round, worker.several_peers);
+  const double bytes = cost.wire_factor * static_cast<double>(worker.round);
+  return time.value > 0 ? worker.speed * bytes / time.value : unlimited.value;
+}
+
+/// Colours of all members, and the steps that make them finer.
+class Refinement {
+ public:
+  Refinement(const Execution& execution, const CallLayout& layout, const FabricDraft& draft,
+             std::span<const std::uint32_t> alike_channels)
+      : execution_(execution), layout_(layout), draft_(draft), alike_channels_(alike_channels) {
+    leave_out_resources();
+    colour_resources();
+    colour_fifos();
+    colour_workers();
+  }
+
+  /// Whether no class splits any more, and most members have equals.
+  bool run();
+  Symmetry symmetry() const;
+
+ private:
+  void leave_out_resources();
+  std::vector<double> least_capacities() const;
+  std::vector<double> most_of_fifos() const;
+  void colour_resources();
+  void colour_fifos();
+  void colour_workers();
+  Colour colour_of_program(WorkerId id);
+  void refine();
+  std::uint64_t effort() const;
+
+  const Execution& execution_;
+  const CallLayout& layout_;
+  const FabricDraft& draft_;
+  std::span<const std::uint32_t> alike_channels_;
+  Colours workers_;
+  Colours fifos_;
+  Colours resources_;
+  std::vector<bool> left_out_;  // by resource
+  Colours next_workers_;
+  Colours next_fifos_;
+  Colours next_resources_;
+};
+
+/// What all flows together could not fill slows nobody down. A link on which senders contend counts
+/// all the same: theirs get less long before it is full.
+void Refinement::leave_out_resources() {
+  const auto capacities = draft_.capacities();
+  const std::vector<double> least = least_capacities();
+  const std::vector<double> most = most_of_fifos();
+  std::vector<double> load(capacities.size());
+  for (std::size_t i = 0; i < most.size(); ++i) {
+    for (const ResourceId resource : draft_.route(layout_.fifos[i].route)) {
+      load[resource] += most[i];
+    }
+  }
+  for (const Worker& worker : layout_.workers) {
+    for (const ResourceId resource : draft_.route(worker.store_route)) {
+      load[resource] = unlimited.value;
+    }
+  }
+  constexpr double rounding = 1e-9;
+  for (std::size_t i = 0; i < load.size(); ++i) {
+    left_out_.push_back(!(capacities[i] < unlimited) || load[i] * (1 + rounding) < least[i]);
+  }
+}
+
+/// Of each resource, whatever the disturbance does to it.
+std::vector<double> Refinement::least_capacities() const {
+  std::vector<double> least;
+  for (const BytesPerSecond capacity : draft_.capacities()) least.push_back(capacity.value);
+  if (execution_.disturbance == nullptr) return least;
+  for (const MachineChange& change : execution_.disturbance->changes) {
+    for (const CapacityChange& each : change.capacities) {
+      least[each.resource] = std::min(least[each.resource], each.capacity.value);
+    }
+  }
+  return least;
+}
+
+/// The most that moves over each FIFO at once. A group may list one several times.
+std::vector<double> Refinement::most_of_fifos() const {
+  std::vector<double> most(layout_.fifos.size());
+  std::vector<double> at_once(layout_.fifos.size());
+  for (const Worker& worker : layout_.workers) {
+    for_each_stretch(worker.program, [&](const Primitive& primitive, std::uint32_t) {
+      const double rate = worker.contends ? unlimited.value : most_of(worker, primitive);
+      const auto fifos = layout_.fifos_of(worker, primitive.send_group);
+      for (const FifoId fifo : fifos) at_once[fifo] = 0;
+      for (const FifoId fifo : fifos) at_once[fifo] += rate;
+      for (const FifoId fifo : fifos) most[fifo] = std::max(most[fifo], at_once[fifo]);
+    });
+  }
+  return most;
+}
+
+void Refinement::colour_resources() {
+  for (const BytesPerSecond capacity : draft_.capacities()) {
+    resources_.push_back(mix(Colour{1}, capacity.value));
+  }
+  if (execution_.disturbance == nullptr) return;
+  for (const MachineChange& change : execution_.disturbance->changes) {
+    for (const CapacityChange& each : change.capacities) {
+      Colour& colour = resources_[each.resource];
+      colour = mix(mix(colour, change.at.value), each.capacity.value);
+    }
+  }
+}
+
+void Refinement::colour_fifos() {
+  for (const Fifo& fifo : layout_.fifos) {
+    fifos_.push_back(mix(mix(Colour{2}, fifo.alpha.value), Colour{fifo.route_is_free}));
+  }
+}
+
+void Refinement::colour_workers() {
+  for (WorkerId id = 0; id < layout_.workers.size(); ++id) {
+    const Worker& worker = layout_.workers[id];
+    Colour colour = mix(Colour{3}, Colour{alike_channels_[worker.channel]});
+    // Who comes first at an instant gets more of a link: channels differ there.
+    if (worker.contends) colour = mix(colour, Colour{worker.channel});
+    colour = mix(colour, std::bit_cast<std::uintptr_t>(worker.cost));
+    colour = mix(colour, Colour{worker.is_agent} + 2 * Colour{worker.contends});
+    colour = mix(colour, static_cast<Colour>(worker.round));
+    for (const double each : {worker.shared.value, worker.part.value, worker.warps, worker.speed,
+                              worker.block_step.value}) {
+      colour = mix(colour, each);
+    }
+    if (execution_.disturbance != nullptr && !worker.is_agent) {
+      colour = mix(colour, execution_.disturbance->late_by(worker.rank).value);
+    }
+    workers_.push_back(mix(colour, colour_of_program(id)));
+  }
+}
+
+/// What it does, chunk numbers aside: they are as large. FIFOs take in at which places they are
+/// used.
+Colour Refinement::colour_of_program(WorkerId id) {
+  const Worker& worker = layout_.workers[id];
+  const auto runs = worker.program.runs();
+  Colour colour = 0;
+  Colour place = 0;
+  for (std::size_t i = 0; i < runs.size(); ++place) {
+    const Primitive& first = runs[i].first;
+    std::uint64_t length = 0;
+    for (; i < runs.size() && alike(runs[i].first, first) &&
+           runs[i].first.chunk_count == first.chunk_count;
+         ++i) {
+      length += runs[i].repeats;
+    }
+    const auto sent = layout_.fifos_of(worker, first.send_group);
+    const auto received = layout_.fifos_of(worker, first.receive_group);
+    colour = mix(mix(colour, length), Colour{first.chunk_count});
+    colour = mix(colour, static_cast<Colour>(first.kind));
+    colour = mix(mix(colour, Colour{sent.size()}), Colour{received.size()});
+    for (const FifoId fifo : sent) fifos_[fifo] += scramble(2 * place);
+    for (const FifoId fifo : received) fifos_[fifo] += scramble(2 * place + 1);
+  }
+  return colour;
+}
+
+void Refinement::refine() {
+  constexpr Colour sent = 5;
+  constexpr Colour received = 6;
+  constexpr Colour stored = 7;
+  constexpr Colour beside = 8;
+  next_workers_.assign(workers_.size(), 0);
+  next_fifos_.resize(fifos_.size());
+  next_resources_.assign(resources_.size(), 0);
+  for (std::size_t i = 0; i < fifos_.size(); ++i) {
+    const Fifo& fifo = layout_.fifos[i];
+    Colour around = 0;
+    for (const ResourceId resource : draft_.route(fifo.route)) {
+      if (left_out_[resource]) continue;
+      around += scramble(resources_[resource]);
+      next_resources_[resource] += mix(sent, fifos_[i]);
+    }
+    Colour colour = mix(fifos_[i], around);
+    if (fifo.sender != no_worker) {
+      colour = mix(colour, workers_[fifo.sender]);
+      next_workers_[fifo.sender] += mix(sent, fifos_[i]);
+    }
+    if (fifo.receiver != no_worker) {
+      colour = mix(colour, workers_[fifo.receiver]);
+      next_workers_[fifo.receiver] += mix(received, fifos_[i]);
+    }
+    next_fifos_[i] = colour;
+  }
+  for (std::size_t i = 0; i < workers_.size(); ++i) {
+    const Worker& worker = layout_.workers[i];
+    for (const ResourceId resource : draft_.route(worker.store_route)) {
+      next_workers_[i] += mix(stored, resources_[resource]);
+      next_resources_[resource] += mix(stored, workers_[i]);
+    }
+    if (worker.other_lane != no_worker) {
+      next_workers_[i] += mix(beside, workers_[worker.other_lane]);
+    }
+    next_workers_[i] = mix(workers_[i], next_workers_[i]);
+  }
+  for (std::size_t i = 0; i < resources_.size(); ++i) {
+    next_resources_[i] = mix(resources_[i], next_resources_[i]);
+  }
+  std::swap(workers_, next_workers_);
+  std::swap(fifos_, next_fifos_);
+  std::swap(resources_, next_resources_);
+}
+
+std::size_t count_distinct(Colours colours) {
+  std::sort(colours.begin(), colours.end());
+  return static_cast<std::size_t>(std::unique(colours.begin(), colours.end()) - colours.begin());
+}
+
+/// Rounds that cost a small part of what the call's messages cost.
+std::uint64_t Refinement::effort() const {
+  std::uint64_t primitives = 0;
+  for (const Worker& worker : layout_.workers) {
+    primitives += std::uint64_t{worker.loops} * worker.program.size();
+  }
+  const std::uint64_t once = workers_.size() + fifos_.size() + resources_.size();
+  constexpr std::uint64_t least = 4;
+  constexpr std::uint64_t part = 2;
+  return std::max(least, primitives * execution_.binding.chunking().slices / (part * once));
+}
+
+/// Classes are counted after 1, 2, 3, 4, 5, 7, 9, 12... rounds: to count them costs more than a
+/// round. They only ever split, so that equal numbers mean that none has.
+bool Refinement::run() {
+  const std::uint64_t rounds = effort();
+  std::size_t before = 0;
+  std::uint64_t next_count = 0;
+  for (std::uint64_t i = 0; i < rounds; ++i) {
+    if (i == next_count) {
+      const std::size_t of_workers = count_distinct(workers_);
+      if (2 * of_workers > workers_.size()) return false;
+      const std::size_t classes = of_workers + count_distinct(fifos_) + count_distinct(resources_);
+      if (classes == before) return true;
+      before = classes;
+      next_count += 1 + i / 4;
+    }
+    refine();
+  }
+  return false;
+}
+
+/// Classes in order of their first member.
+ClassesOf classes_of(const Colours& colours, const std::vector<bool>& left_out) {
+  ClassesOf classes;
+  std::unordered_map<Colour, std::uint32_t> numbers;
+  for (std::uint32_t i = 0; i < colours.size(); ++i) {
+    if (!left_out.empty() && left_out[i]) {
+      classes.of.push_back(ClassesOf::none);
+      continue;
+    }
+    const auto next = static_cast<std::uint32_t>(classes.size.size());
+    const auto [entry, added] = numbers.try_emplace(colours[i], next);
+    if (added) {
+      classes.first_member.push_back(i);
+      classes.size.push_back(0);
+    }
+    ++classes.size[entry->second];
+    classes.of.push_back(entry->second);
+  }
+  return classes;
+}
+
+Symmetry Refinement::symmetry() const {
+  Symmetry found{classes_of(workers_, {}), classes_of(fifos_, {}),
+                 classes_of(resources_, left_out_)};
+  Colours ranks(execution_.plan.ranks());
+  for (std::size_t i = 0; i < workers_.size(); ++i) {
+    const Rank rank = layout_.workers[i].rank;
+    if (!layout_.workers[i].is_agent) ranks[rank] += scramble(workers_[i]);
+  }
+  found.rank_classes = static_cast<std::uint32_t>(count_distinct(std::move(ranks)));
+  return found;
+}
+
+/// What flows of one class load, each resource's class once: with as many of them as one resource
+/// of the class carries. `members`: of the class of flows.
+std::vector<Load> folded_route(std::span<const ResourceId> route, std::uint32_t members,
+                               const ClassesOf& resources) {
+  std::vector<Load> loads;
+  for (const ResourceId resource : route) {
+    const std::uint32_t of = resources.of[resource];
+    if (of == ClassesOf::none) continue;
+    const auto known = std::find_if(loads.begin(), loads.end(),
+                                    [&](const Load& load) { return load.resource == of; });
+    if (known == loads.end()) {
+      loads.push_back({of, members});
+    } else {
+      known->times += members;
+    }
+  }
+  for (Load& load : loads) {
+    assert(load.times % resources.size[load.resource] == 0);
+    load.times /= resources.size[load.resource];
+  }
+  return loads;
+}
+
+/// Whether no two equals send over a link on which senders contend.
+bool equals_never_contend(const Symmetry& symmetry, const CallLayout& layout,
+                          const FabricDraft& draft) {
+  for (std::uint32_t i = 0; i < symmetry.fifos.size.size(); ++i) {
+    const Fifo& fifo = layout.fifos[symmetry.fifos.first_member[i]];
+    if (fifo.sender == no_worker || !layout.workers[fifo.sender].contends) continue;
+    const auto loads =
+        folded_route(draft.route(fifo.route), symmetry.fifos.size[i], symmetry.resources);
+    if (std::any_of(loads.begin(), loads.end(), [](const Load& load) { return load.times > 1; })) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+std::optional<Symmetry> symmetry_of(const Execution& execution, const CallLayout& layout,
+                                    const FabricDraft& draft) {
+  if (layout.workers.empty() || !can_fold(execution, layout, draft)) return std::nullopt;
+  const auto alike = channels_alike(execution.plan, execution.binding);
+  if (!alike) return std::nullopt;
+  Refinement refinement(execution, layout, draft, *alike);
+  if (!refinement.run()) return std::nullopt;
+  Symmetry symmetry = refinement.symmetry();
+  if (!equals_never_contend(symmetry, layout, draft)) return std::nullopt;
+  return symmetry;
+}
+
+namespace {
+
+/// Appends the class of each member, but for members that are equal to another one before. One that
+/// is listed twice is used twice.
+void append_one_of_each_class(std::vector<FifoId>& list, std::span<const FifoId> members,
+                              const ClassesOf& classes) {
+  std::vector<FifoId> taken;  // one of each class
+  for (const FifoId member : members) {
+    const std::uint32_t of = classes.of[member];
+    const auto known = std::find_if(taken.begin(), taken.end(),
+                                    [&](FifoId other) { return classes.of[other] == of; });
+    const bool is_new = known == taken.end();
+    if (is_new || *known == member) list.push_back(of);
+    if (is_new) taken.push_back(member);
+  }
+}
+
+void fold_fifos(CallLayout& folded, const CallLayout& layout, const Symmetry& symmetry,
+                const FabricDraft& draft, Fabric& fabric) {
+  const ClassesOf& classes = symmetry.fifos;
+  folded.fifos.clear();
+  for (std::size_t i = 0; i < classes.size.size(); ++i) {
+    Fifo fifo = layout.fifos[classes.first_member[i]];
+    fifo.route = fabric.add_folded_route(
+        folded_route(draft.route(fifo.route), classes.size[i], symmetry.resources));
+    if (fifo.sender != no_worker) fifo.sender = symmetry.workers.of[fifo.sender];
+    if (fifo.receiver != no_worker) fifo.receiver = symmetry.workers.of[fifo.receiver];
+    folded.fifos.push_back(fifo);
+  }
+  folded.fifo_of = classes.of;
+  folded.listed.clear();
+  for (std::size_t list = 0; list + 1 < layout.list_begins.size(); ++list) {
+    folded.list_begins[list] = static_cast<std::uint32_t>(folded.listed.size());
+    const std::uint32_t begin = layout.list_begins[list];
+    const auto members =
+        std::span(layout.listed).subspan(begin, layout.list_begins[list + 1] - begin);
+    append_one_of_each_class(folded.listed, members, classes);
+  }
+  folded.list_begins.back() = static_cast<std::uint32_t>(folded.listed.size());
+}
+
+void fold_workers(CallLayout& folded, const CallLayout& layout, const Symmetry& symmetry,
+                  const FabricDraft& draft, Fabric& fabric) {
+  const ClassesOf& classes = symmetry.workers;
+  folded.workers.clear();
+  for (Launch& launch : folded.launches) launch.workers.clear();
+  for (std::size_t i = 0; i < classes.size.size(); ++i) {
+    Worker worker = layout.workers[classes.first_member[i]];
+    worker.copies = classes.size[i];
+    worker.store_route = fabric.add_folded_route(
+        folded_route(draft.route(worker.store_route), worker.copies, symmetry.resources));
+    if (worker.other_lane != no_worker) worker.other_lane = classes.of[worker.other_lane];
+    folded.launches[worker.rank].workers.push_back(static_cast<WorkerId>(i));
+    folded.workers.push_back(worker);
+  }
+}
+
+}  // namespace
+
+CallLayout fold(const CallLayout& layout, const Symmetry& symmetry, const FabricDraft& draft,
+                Fabric& fabric) {
+  CallLayout folded = layout;
+  for (const std::uint32_t first : symmetry.resources.first_member) {
+    fabric.add_resource(draft.capacities()[first]);
+  }
+  fold_fifos(folded, layout, symmetry, draft, fabric);
+  fold_workers(folded, layout, symmetry, draft, fabric);
+  folded.resource_of = symmetry.resources.of;
+  folded.resource_copies = symmetry.resources.size;
+  folded.rank_classes = symmetry.rank_classes;
+  return folded;
+}
+
+}  // namespace collsim
