@@ -103,9 +103,14 @@ FormTime Estimator::Forms::ring(const NcclDecision& decision, const NcclCut& cut
                    .slice_unit = 16 * decision.call.element_size,
                    .credits = cut.credits};
   call.proxy = &planner_.cost().proxy;
+  call.startup = planner_.cost()
+                     .startup(decision.call.protocol, planner_.spec().collective, channels,
+                              decision.warps)
+                     .value;
+  call.calls = planner_.calls();
   if (has_root(call.collective)) call.turn = rings_.turn(channels);
   FormTime longest;
-  for (const Ring& ring : rings_.rings(channels)) {
+  for (const Ring& ring : rings_.rings(used_channels(cut))) {
     longest = longer(longest, ring_time(ring, costs(decision.call.protocol), call));
   }
   return longest;
@@ -113,7 +118,7 @@ FormTime Estimator::Forms::ring(const NcclDecision& decision, const NcclCut& cut
 
 FormTime Estimator::Forms::tree(const PipelineCall& call, const NcclCut& cut) {
   FormTime longest;
-  for (const TreeShape& tree : trees_.trees(static_cast<std::uint32_t>(cut.shares.size()))) {
+  for (const TreeShape& tree : trees_.trees(used_channels(cut))) {
     longest = longer(longest, tree_time(tree, costs(call.protocol), call, contends()));
   }
   return longest;
