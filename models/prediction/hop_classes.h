@@ -7,8 +7,8 @@
 
 #include "models/analytic/call_time.h"
 #include "models/machine/hop_wires.h"
-#include "sim/nccl/nccl_chunking.h"
 #include "sim/execution/wiring.h"
+#include "sim/nccl/nccl_chunking.h"
 
 namespace collsim {
 

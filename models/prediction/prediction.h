@@ -39,8 +39,9 @@ struct Prediction {
 
 /// By simulation. Throws HangError where a fault keeps the call from ever ending.
 Prediction simulate(const CallPlan& call, Engine engine = Engine::native);
-/// By the analytic model, of a textbook's schedule; an Estimator answers for all.
-Prediction estimate_textbook(const CallPlan& call);
+/// By the analytic model that looks at the whole plan: of a textbook's schedule, and where there
+/// are faults or measured host memory. An Estimator answers for all.
+Prediction estimate_by_plan(const CallPlan& call);
 /// What is known without a time.
 Prediction outline(const CallPlan& call);
 /// The `mean_over_ranks` of simulate() had the machine other costs, not compared with bounds: for

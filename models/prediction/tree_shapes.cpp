@@ -118,8 +118,8 @@ const std::vector<TreeShape>& TreeShapes::trees(const UsedChannels& channels) {
 }
 
 HopClass TreeShapes::class_of(const Hop& hop, std::uint32_t channel,
-                              const std::vector<std::uint32_t>& in_step, const UsedChannels& channels,
-                              const LinkUsers& users) {
+                              const std::vector<std::uint32_t>& in_step,
+                              const UsedChannels& channels, const LinkUsers& users) {
   const Laid& own = laid(channel);
   const Wire& wire = own.wires.at(hop);
   HopClass result = hop_class(wire, users, [&](ResourceId narrowest) {

@@ -49,7 +49,7 @@ class TreeShapes {
   const Planner& planner_;
   std::set<LinkKind>& kinds_;
   std::optional<HopWires> wires_;
-  std::map<std::uint32_t, Laid> laid_;                     // by channel
+  std::map<std::uint32_t, Laid> laid_;  // by channel
   std::map<UsedChannels, std::vector<TreeShape>> trees_;
   std::map<std::uint32_t, TreeShape> chains_;
 };

@@ -22,7 +22,7 @@ constexpr std::array table{
     Subcommand{"run",
                "simulate a collective: how long it takes, next to recorded times if there are any",
                run_run},
-    Subcommand{"estimate", "the same by the analytic model, with bounds and critical path",
+    Subcommand{"estimate", "the same by formulas, with bounds",
                run_estimate},
     Subcommand{"explain", "explain one call: what NCCL chooses and why, and where the time goes",
                run_explain},
