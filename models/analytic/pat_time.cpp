@@ -21,7 +21,8 @@ class PatTime {
   FormTime time() const {
     double total = 0;
     if (call_.loops > 1) total += (call_.loops - 1) * loop(call_.full);
-    total += loop(call_.last) + ends(call_.last);
+    const double store = primitive({0, 1, 1, 0}, false, call_.last).occupancy();
+    total += std::max(own(call_.last) + ends(call_.last), hops(call_.last) + store);
     return {total, total, 0};
   }
 
@@ -51,7 +52,17 @@ class PatTime {
                                     : Operations{1, levels, 1, 0};
     return time + primitive(root, false, chunk).occupancy();
   }
-  double loop(double chunk) const {
+  double loop(double chunk) const { return std::max(own(chunk), hops(chunk)); }
+  /// From a root to the farthest leaf.
+  double hops(double chunk) const {
+    double hop = primitive({0, 1, 1, 1}, true, chunk).head() + alpha_;
+    if (shape_.hop.has_proxy()) {
+      hop += proxy_delay(shape_.hop, *call_.proxy, cost_.wire_factor * chunk);
+    }
+    return std::ceil(std::log2(shape_.ranks)) * hop;
+  }
+  /// What a rank, its link and its proxy have to do.
+  double own(double chunk) const {
     const double wire = cost_.wire_factor * chunk;
     const double messages = shape_.ranks - 1;
     double longest = busy(chunk);
@@ -62,11 +73,7 @@ class PatTime {
     if (shape_.hop.has_proxy()) {
       longest = std::max(longest, messages * proxy_cycle(shape_.hop, *call_.proxy, wire));
     }
-    const double hop =
-        primitive({0, 1, 1, 1}, true, chunk).head() + alpha_ +
-        (shape_.hop.has_proxy() ? proxy_delay(shape_.hop, *call_.proxy, cost_.wire_factor * chunk)
-                                : 0);
-    return std::max(longest, std::ceil(std::log2(shape_.ranks)) * hop);
+    return longest;
   }
   /// The last message is on its way, and is stored.
   double ends(double chunk) const {

@@ -276,11 +276,21 @@ FormTime RingTime::pipeline() const {
     period = std::max(period, slices(place, end, chunk, steps, 0).occupancy);
     stored = std::max(stored, slices(place, end, call_.last, steps, 0).occupancy);
   }
-  const double fill = body.mean_head * (n - 1);
-  const double turn = call_.turn * body.mean_head + stored;
-  const double busy = (call_.loops - 1) * period + std::max(tail.occupancy, turn);
+  // Others are beside a chunk as often as they send in a call, which takes as long as all this.
+  double fill = body.mean_head * (n - 1);
+  double own = period;
+  for (int i = 0; i < 3; ++i) {
+    const double way = call_.turn > 0 ? call_.turn * fill : fill / call_.calls;
+    const double call = std::max(call_.loops * period, call_.startup + way);
+    const Step filling = step(inner, chunk, n, steps, call / call_.loops);
+    fill = filling.mean_head * (n - 1);
+    own = std::min(period, filling.occupancy);
+  }
+  // While ranks wait for each other, FIFOs before them fill up: no link waits for that.
+  const double turn = (call_.loops - 1) * own + call_.turn * fill + stored;
+  const double busy = (call_.loops - 1) * period + tail.occupancy;
   const double apart = (call_.loops - 1) * period + tail.apart;
-  return {fill + (call_.loops - 1) * period + stored, busy, apart};
+  return {fill + (call_.loops - 1) * period + stored, std::max(busy, turn), apart};
 }
 
 }  // namespace

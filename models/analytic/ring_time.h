@@ -32,10 +32,12 @@ struct RingCall {
   std::uint32_t warps = 0;
   double full_warps = 1;
   bool half_block = false;
-  /// Of rooted collectives on several rings: by how many hops, at the mean of two ranks, each comes
-  /// after the other on one of the rings. No rank begins its next call before both have.
+  /// Of rooted collectives on several rings, whose ranks come after each other, each on another
+  /// ring: the share of the way round a ring that is between two calls, since no rank begins its
+  /// next call before it has ended the last on all rings.
   double turn = 0;
-  double jitter = 0;  ///< of the slowest channel, share of its time
+  double startup = 0;  ///< of a call, in seconds
+  double calls = 1;    ///< in a row
   std::uint32_t loops = 0;
   double full = 0;    ///< bytes of a chunk in all loops but the last,
   double last = 0;    ///< in the last,

@@ -181,6 +181,12 @@ double TreeTime::period(double chunk) const {
     if (place.root) continue;
     const LaneTime down = lane(place, down_lane, chunk, place.down, 1);
     longest = std::max(longest, down.proxy);
+    // It is too full only while it is busy: the longer stores take, the less often.
+    const double link = up.wire * (first_hop.together + first_hop.beside) / first_hop.capacity;
+    if (overfill > 1 && down.slice.moving > 0) {
+      const double busy = std::sqrt(link / (overfill * down.slice.moving));
+      overfill = std::max(1.0, overfill * std::min(1.0, busy));
+    }
     const double stored = overfill * down.slice.moving + down.slice.before + down.slice.after;
     longest = std::max({longest, stored, up.block + overfill * down.block});
     if (place.children > 0 && std::isfinite(place.down.capacity)) {

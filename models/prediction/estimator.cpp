@@ -32,6 +32,9 @@ class Estimator::Forms {
 
   Prediction estimate(Bytes size, const NcclDecision& decision);
   const Planner& planner() const { return planner_; }
+  /// Whether no formula knows the call: of textbooks, with faults, or through measured host memory.
+  bool needs_plan() const;
+  LayoutMemo* memo() { return &memo_; }
 
  private:
   Prediction outline(Bytes size, const NcclDecision& decision) const;
@@ -56,7 +59,20 @@ class Estimator::Forms {
   std::map<std::uint32_t, PatShape> pats_;
   std::array<std::optional<ThreadBlockCosts>, protocol_count> costs_;
   std::map<std::string, Trust> trust_;
+  LayoutMemo memo_;
 };
+
+bool Estimator::Forms::needs_plan() const {
+  if (planner_.nccl() == nullptr || !planner_.spec().faults.empty()) return true;
+  if (!planner_.cost().memory.used) return false;
+  const Rank per_node = planner_.ranks() / planner_.nccl()->nodes();
+  for (Rank from = 0; from < per_node; ++from) {
+    for (Rank to = 0; to < per_node; ++to) {
+      if (from != to && planner_.nccl()->through_host_memory(from, to)) return true;
+    }
+  }
+  return false;
+}
 
 const ThreadBlockCosts& Estimator::Forms::costs(Protocol protocol) {
   auto& known = costs_[static_cast<std::size_t>(protocol)];
@@ -103,9 +119,14 @@ FormTime Estimator::Forms::ring(const NcclDecision& decision, const NcclCut& cut
                    .slice_unit = 16 * decision.call.element_size,
                    .credits = cut.credits};
   call.proxy = &planner_.cost().proxy;
+  call.startup =
+      planner_.cost()
+          .startup(decision.call.protocol, planner_.spec().collective, channels, decision.warps)
+          .value;
+  call.calls = planner_.calls();
   if (has_root(call.collective)) call.turn = rings_.turn(channels);
   FormTime longest;
-  for (const Ring& ring : rings_.rings(channels)) {
+  for (const Ring& ring : rings_.rings(used_channels(cut))) {
     longest = longer(longest, ring_time(ring, costs(decision.call.protocol), call));
   }
   return longest;
@@ -113,7 +134,7 @@ FormTime Estimator::Forms::ring(const NcclDecision& decision, const NcclCut& cut
 
 FormTime Estimator::Forms::tree(const PipelineCall& call, const NcclCut& cut) {
   FormTime longest;
-  for (const TreeShape& tree : trees_.trees(static_cast<std::uint32_t>(cut.shares.size()))) {
+  for (const TreeShape& tree : trees_.trees(used_channels(cut))) {
     longest = longer(longest, tree_time(tree, costs(call.protocol), call, contends()));
   }
   return longest;
@@ -256,12 +277,14 @@ Estimator& Estimator::operator=(Estimator&&) noexcept = default;
 
 Prediction Estimator::estimate(Bytes size) {
   const Planner& planner = forms_->planner();
-  if (planner.nccl() == nullptr) return estimate_textbook(planner.plan(size));
+  if (forms_->needs_plan()) return estimate_by_plan(planner.plan(size, forms_->memo()));
   return forms_->estimate(size, planner.decide(size));
 }
 
 Prediction Estimator::estimate(Bytes size, const Candidate& candidate) {
-  return forms_->estimate(size, forms_->planner().decide(size, candidate));
+  const Planner& planner = forms_->planner();
+  if (forms_->needs_plan()) return estimate_by_plan(planner.plan(size, candidate, forms_->memo()));
+  return forms_->estimate(size, planner.decide(size, candidate));
 }
 
 }  // namespace collsim

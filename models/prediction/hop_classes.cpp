@@ -31,6 +31,20 @@ std::optional<ResourceId> narrowest_of(std::span<const ResourceId> resources,
 
 }  // namespace
 
+UsedChannels used_channels(const NcclCut& cut) {
+  constexpr std::size_t many = 8;
+  constexpr double steps = 4;
+  UsedChannels used{static_cast<std::uint32_t>(cut.shares.size()), 1};
+  if (cut.shares.size() < 2 || cut.shares.size() > many) return used;
+  const auto bytes = [](const NcclShare& share) {
+    return static_cast<double>((std::int64_t{share.loops} - 1) * share.full.count) +
+           static_cast<double>(std::min(share.last, share.last_total).count);
+  };
+  const double share = bytes(cut.shares.back()) / bytes(cut.shares.front());
+  used.of_last = std::clamp(std::round(share * steps) / steps, 1 / steps, 1.0);
+  return used;
+}
+
 void LinkUsers::add(const Wire& wire, double weight) {
   users_.resize(wires_.resources());
   for (const ResourceId resource : wire.resources) users_[resource] += weight;

@@ -1,11 +1,14 @@
 #pragma once
 
+#include <compare>
+#include <cstdint>
 #include <functional>
 #include <vector>
 
 #include "models/analytic/call_time.h"
 #include "models/machine/hop_wires.h"
 #include "sim/execution/wiring.h"
+#include "sim/nccl/nccl_chunking.h"
 
 namespace collsim {
 
@@ -18,6 +21,19 @@ struct LaidHop {
   Rank to = 0;
   Wire wire;
 };
+
+/// The channels that a call uses: the first so many, of which the last may carry less than the
+/// others.
+struct UsedChannels {
+  std::uint32_t count = 0;
+  double of_last = 1;  ///< what it carries, as a share of what the others do
+  auto operator<=>(const UsedChannels&) const = default;
+  double weight(std::uint32_t channel) const { return channel + 1 == count ? of_last : 1; }
+};
+
+/// Those of a cut. The share of the last is rounded to quarters, so that there are few different
+/// ones; among many channels it does not count.
+UsedChannels used_channels(const NcclCut& cut);
 
 /// Counts who uses the links of wires, by ResourceId.
 class LinkUsers {

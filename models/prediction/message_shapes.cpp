@@ -29,20 +29,21 @@ class MessageCount {
         users_(wires),
         parts_(parts) {}
 
-  void add(Rank from, Rank to) {
+  /// `weight` such messages.
+  void add(Rank from, Rank to, double weight = 1) {
     if (from == to) return;
     for (std::uint32_t part = 0; part < parts_; ++part) {
       const std::uint32_t channel = rounds_.channel(from, to, part);
       const Wire wire = wires_.lay(channel, from, to);
-      users_.add(wire);
+      users_.add(wire, weight);
       channels_.insert(channel);
       kinds_.insert(wire.kind);
       latency_ = std::max(latency_, wire.latency.value);
-      ++blocks_[{from, channel}].sends;
-      ++blocks_[{to, channel}].receives;
+      blocks_[{from, channel}].sends += weight;
+      blocks_[{to, channel}].receives += weight;
       if (wire.network.empty()) continue;
-      ++threads_[from].sends;
-      ++threads_[to].receives;
+      threads_[from].sends += weight;
+      threads_[to].receives += weight;
     }
   }
 
@@ -104,20 +105,38 @@ MessageShapes::Laid MessageShapes::made(std::uint32_t parts) {
   const Rank ranks = planner_.ranks();
   HopWires wires(planner_.topology(), spec.gpus, planner_.cost(), planner_.hop_rules(std::nullopt));
   MessageCount count(planner_, wires, parts);
-  for (Rank rank = 0; rank < ranks; ++rank) {
-    switch (spec.collective) {
-      case Collective::send_recv:
+  // Of very many ranks some stand for all, each for equally many.
+  constexpr Rank most_rows = 256;
+  constexpr Rank most_peers = 4096;
+  constexpr Rank most_pairs = 128 * 128;
+  const Rank rows = std::min(ranks, most_rows);
+  switch (spec.collective) {
+    case Collective::send_recv:
+      for (Rank rank = 0; rank < std::min(ranks, most_peers); ++rank) {
         count.add(rank, (rank + 1) % ranks);
-        break;
-      case Collective::gather:
-        count.add(rank, spec.root);
-        break;
-      case Collective::scatter:
-        count.add(spec.root, rank);
-        break;
-      default:
-        for (Rank to = 0; to < ranks; ++to) count.add(rank, to);
-        break;
+      }
+      break;
+    case Collective::gather:
+    case Collective::scatter: {
+      const Rank stride = (ranks + most_peers - 1) / most_peers;
+      for (Rank rank = 0; rank < ranks; rank += stride) {
+        if (spec.collective == Collective::gather) {
+          count.add(rank, spec.root, stride);
+        } else {
+          count.add(spec.root, rank, stride);
+        }
+      }
+      break;
+    }
+    default: {
+      const Rank stride = (ranks * rows + most_pairs - 1) / most_pairs;
+      for (Rank one = 0; one < rows; ++one) {
+        for (Rank other = one % stride; other < ranks; other += stride) {
+          count.add(one, other, stride);
+          if (other >= rows) count.add(other, one, stride);
+        }
+      }
+      break;
     }
   }
   kinds_.insert(count.kinds().begin(), count.kinds().end());

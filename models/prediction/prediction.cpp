@@ -118,7 +118,7 @@ Prediction simulate(const CallPlan& call, const SimulationOptions& options) {
   }
 }
 
-Prediction estimate_textbook(const CallPlan& call) {
+Prediction estimate_by_plan(const CallPlan& call) {
   const Planner& planner = *call.planner;
   const Wiring wiring = wiring_at_first(call);
   Prediction prediction = outline_on(call, wiring);

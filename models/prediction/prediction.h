@@ -28,7 +28,7 @@ std::string_view to_string(Extent extent);
 /// How to simulate.
 struct SimulationOptions {
   Engine engine = Engine::native;
-  bool exact = false;  ///< all of the call: Extent::whole
+  bool exact = false;  ///< every message of every rank: Extent::whole, nothing is folded
   /// Hears of the progress: a size is begun, with about so many messages; so many are sent.
   std::function<void(Bytes size, double messages)> begin{};
   const Watch* watch = nullptr;  ///< null: nobody
@@ -61,8 +61,9 @@ struct Prediction {
 
 /// By simulation. Throws HangError where a fault keeps the call from ever ending.
 Prediction simulate(const CallPlan& call, const SimulationOptions& options = {});
-/// By the analytic model, of a textbook's schedule; an Estimator answers for all.
-Prediction estimate_textbook(const CallPlan& call);
+/// By the analytic model that looks at the whole plan: of a textbook's schedule, and where there
+/// are faults or measured host memory. An Estimator answers for all.
+Prediction estimate_by_plan(const CallPlan& call);
 /// What is known without a time.
 Prediction outline(const CallPlan& call);
 /// The `mean_over_ranks` of simulate() had the machine other costs, not compared with bounds: for

@@ -1,6 +1,7 @@
 #include "models/prediction/ring_shapes.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace collsim {
@@ -20,6 +21,48 @@ void add_place(Ring& ring, const RingPlace& place) {
 
 bool uses(const Wire& wire, ResourceId resource) {
   return std::find(wire.resources.begin(), wire.resources.end(), resource) != wire.resources.end();
+}
+
+/// The largest mean of what a rank waits for another along a closed chain of them (R. Karp, "A
+/// characterization of the minimum cycle mean in a digraph", 1978): each waits for another as long
+/// as it comes after it on some ring.
+double longest_turn(const std::vector<std::vector<double>>& distances) {
+  // Of many ranks those of the first nodes are like the others.
+  constexpr std::size_t most_ranks = 128;
+  const std::size_t count = std::min(distances.front().size(), most_ranks);
+  constexpr double never = -std::numeric_limits<double>::infinity();
+  const auto wait = [&](std::size_t one, std::size_t other) {
+    if (one == other) return 0.0;
+    double longest = 0;
+    for (const auto& ring : distances) longest = std::max(longest, ring[other] - ring[one]);
+    return longest > 0 ? longest : never;
+  };
+  std::vector<double> waits(count * count);
+  for (std::size_t one = 0; one < count; ++one) {
+    for (std::size_t other = 0; other < count; ++other)
+      waits[one * count + other] = wait(one, other);
+  }
+  // The longest chains by length and last rank.
+  std::vector<std::vector<double>> chains{std::vector<double>(count)};
+  for (std::size_t length = 1; length <= count; ++length) {
+    std::vector<double> next(count, never);
+    for (std::size_t one = 0; one < count; ++one) {
+      for (std::size_t other = 0; other < count; ++other) {
+        next[other] = std::max(next[other], chains.back()[one] + waits[one * count + other]);
+      }
+    }
+    chains.push_back(std::move(next));
+  }
+  double longest = 0;
+  for (std::size_t rank = 0; rank < count; ++rank) {
+    double least = std::numeric_limits<double>::infinity();
+    for (std::size_t length = 0; length < count; ++length) {
+      least = std::min(least, (chains[count][rank] - chains[length][rank]) /
+                                  static_cast<double>(count - length));
+    }
+    longest = std::max(longest, least);
+  }
+  return longest;
 }
 
 }  // namespace
@@ -43,21 +86,22 @@ const std::vector<LaidHop>& RingShapes::hops(std::uint32_t channel) {
   return found->second;
 }
 
-const std::vector<Ring>& RingShapes::rings(std::uint32_t channels) {
+const std::vector<Ring>& RingShapes::rings(const UsedChannels& channels) {
   const auto [found, added] = rings_.try_emplace(channels);
   if (!added) return found->second;
   std::map<Order, std::vector<std::uint32_t>> in_step;  // channels of equal rings
-  for (std::uint32_t channel = 0; channel < channels; ++channel) {
+  for (std::uint32_t channel = 0; channel < channels.count; ++channel) {
     in_step[order(channel)].push_back(channel);
     hops(channel);
   }
   LinkUsers users(*wires_);
-  for (std::uint32_t channel = 0; channel < channels; ++channel) {
-    for (const LaidHop& hop : hops(channel)) users.add(hop.wire);
+  for (std::uint32_t channel = 0; channel < channels.count; ++channel) {
+    for (const LaidHop& hop : hops(channel)) users.add(hop.wire, channels.weight(channel));
   }
   std::vector<Ring>& rings = found->second;
   for (const auto& [order, of_order] : in_step) {
     for (const std::uint32_t channel : of_order) {
+      if (channels.weight(channel) < 1) continue;  // done before the others
       Ring one = ring(channel, of_order, channels, users);
       if (std::find(rings.begin(), rings.end(), one) == rings.end()) {
         rings.push_back(std::move(one));
@@ -69,7 +113,7 @@ const std::vector<Ring>& RingShapes::rings(std::uint32_t channels) {
 
 /// `in_step`: the channels with the same ring.
 Ring RingShapes::ring(std::uint32_t channel, const std::vector<std::uint32_t>& in_step,
-                      std::uint32_t channels, const LinkUsers& users) {
+                      const UsedChannels& channels, const LinkUsers& users) {
   Ring ring;
   const std::vector<LaidHop>& own = hops(channel);
   for (std::size_t i = 0; i < own.size(); ++i) {
@@ -82,16 +126,45 @@ Ring RingShapes::ring(std::uint32_t channel, const std::vector<std::uint32_t>& i
           std::count_if(in_step.begin(), in_step.end(),
                         [&](std::uint32_t other) { return uses(hops(other)[i].wire, narrowest); }));
     });
-    if (!own[i].wire.network.empty()) count_tasks(own[i], channels, place.hop);
+    if (!own[i].wire.network.empty()) count_tasks(own[i], channels.count, place.hop);
     add_place(ring, place);
   }
   // Where all hops are alike, all rings are in step.
-  if (ring.size() == 1) {
+  if (ring.size() == 1 && !has_root(planner_.spec().collective)) {
     HopClass& hop = ring.front().hop;
     hop.together += hop.beside;
     hop.beside = 0;
   }
   return ring;
+}
+
+/// Channels of equal rings are in step; those of rooted collectives where they are as far from the
+/// root.
+double RingShapes::together_on(ResourceId resource, std::uint32_t channel, std::size_t place,
+                               const std::vector<std::uint32_t>& in_step,
+                               const UsedChannels& channels) {
+  double together = 0;
+  if (!has_root(planner_.spec().collective)) {
+    for (const std::uint32_t other : in_step) {
+      if (uses(hops(other)[place].wire, resource)) together += channels.weight(other);
+    }
+    return together;
+  }
+  const auto root_of = [this](std::uint32_t of) {
+    const Order& ring = order(of);
+    return static_cast<std::size_t>(std::find(ring.begin(), ring.end(), planner_.spec().root) -
+                                    ring.begin());
+  };
+  const std::size_t count = order(channel).size();
+  const std::size_t from_root = (place + count - root_of(channel)) % count;
+  for (std::uint32_t other = 0; other < channels.count; ++other) {
+    const std::size_t as_far = (root_of(other) + from_root) % count;
+    const auto& laid = hops(other);
+    if (as_far < laid.size() && uses(laid[as_far].wire, resource)) {
+      together += channels.weight(other);
+    }
+  }
+  return together;
 }
 
 /// What the thread of the hop's sender has to do on all channels.
@@ -105,40 +178,37 @@ void RingShapes::count_tasks(const LaidHop& hop, std::uint32_t channels, HopClas
   }
 }
 
-/// Hops from the root to every rank, or from every rank to it.
-std::vector<Rank> RingShapes::distances(std::uint32_t channel) const {
+/// How far every rank is from the root on a ring, or the root from it, as a share of all the way.
+std::vector<double> RingShapes::distances(std::uint32_t channel) const {
+  constexpr double between_nodes = 4;  // times as long as others, roughly
   const Order& ring = order(channel);
   const auto count = static_cast<Rank>(ring.size());
+  const Rank per_node = planner_.ranks() / planner_.nccl()->nodes();
   const auto root =
       static_cast<Rank>(std::find(ring.begin(), ring.end(), planner_.spec().root) - ring.begin());
   const bool to_root = planner_.spec().collective == Collective::reduce;
-  std::vector<Rank> distances(count);
-  for (Rank i = 0; i < count; ++i) {
-    const Rank after = (i + count - root) % count;
-    distances[ring[i]] = to_root ? (after + count - 1) % count : after;
+  std::vector<double> distances(count);
+  double way = 0;
+  // Data for the root begin at the rank after it, and so do data from it.
+  for (Rank i = to_root ? 1 : 0; i < count + (to_root ? 1 : 0); ++i) {
+    const Rank rank = ring[(root + i) % count];
+    const Rank next = ring[(root + i + 1) % count];
+    distances[rank] = way;
+    if (i + (to_root ? 0 : 1) < count)
+      way += rank / per_node == next / per_node ? 1 : between_nodes;
   }
+  for (double& distance : distances) distance /= way;
   return distances;
 }
 
 double RingShapes::turn(std::uint32_t channels) {
   const auto [found, added] = turns_.try_emplace(channels, 0);
   if (!added) return found->second;
-  std::set<std::vector<Rank>> different;
+  std::set<std::vector<double>> different;
   for (std::uint32_t channel = 0; channel < channels; ++channel) {
     different.insert(distances(channel));
   }
-  for (auto one = different.begin(); one != different.end(); ++one) {
-    for (auto other = different.begin(); other != one; ++other) {
-      double most = 0;
-      double least = 0;
-      for (std::size_t rank = 0; rank < one->size(); ++rank) {
-        const double ahead = static_cast<double>((*one)[rank]) - (*other)[rank];
-        most = std::max(most, ahead);
-        least = std::min(least, ahead);
-      }
-      found->second = std::max(found->second, (most - least) / 2);
-    }
-  }
+  if (different.size() > 1) found->second = longest_turn({different.begin(), different.end()});
   return found->second;
 }
 

@@ -20,8 +20,8 @@ class RingShapes {
   RingShapes(const Planner& planner, std::set<LinkKind>& kinds)
       : planner_(planner), kinds_(kinds) {}
 
-  /// The rings of the first so many channels, equal ones once.
-  const std::vector<Ring>& rings(std::uint32_t channels);
+  /// The rings of the channels, equal ones once.
+  const std::vector<Ring>& rings(const UsedChannels& channels);
   /// RingCall::turn of them.
   double turn(std::uint32_t channels);
 
@@ -32,15 +32,17 @@ class RingShapes {
   }
   const std::vector<LaidHop>& hops(std::uint32_t channel);
   Ring ring(std::uint32_t channel, const std::vector<std::uint32_t>& in_step,
-            std::uint32_t channels, const LinkUsers& users);
+            const UsedChannels& channels, const LinkUsers& users);
+  double together_on(ResourceId resource, std::uint32_t channel, std::size_t place,
+                     const std::vector<std::uint32_t>& in_step, const UsedChannels& channels);
   void count_tasks(const LaidHop& hop, std::uint32_t channels, HopClass& counted);
-  std::vector<Rank> distances(std::uint32_t channel) const;
+  std::vector<double> distances(std::uint32_t channel) const;
 
   const Planner& planner_;
   std::set<LinkKind>& kinds_;
   std::optional<HopWires> wires_;
   std::map<std::uint32_t, std::vector<LaidHop>> hops_;  // by channel
-  std::map<std::uint32_t, std::vector<Ring>> rings_;    // by number of channels
+  std::map<UsedChannels, std::vector<Ring>> rings_;
   std::map<std::uint32_t, double> turns_;
 };
 

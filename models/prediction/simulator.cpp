@@ -73,6 +73,7 @@ Prediction Simulator::scaled(Bytes size) {
   whole.time = std::max(scale * simulated.time, whole.bounds.largest());
   whole.mean_over_ranks = scale * simulated.mean_over_ranks;
   whole.transfers = simulated.transfers;
+  whole.classes = simulated.classes;
   whole.extent = Extent::scaled;
   whole.method.reset();
   return whole;

@@ -92,21 +92,22 @@ const TreeShapes::Laid& TreeShapes::laid(std::uint32_t channel) {
   return laid;
 }
 
-const std::vector<TreeShape>& TreeShapes::trees(std::uint32_t channels) {
+const std::vector<TreeShape>& TreeShapes::trees(const UsedChannels& channels) {
   const auto [found, added] = trees_.try_emplace(channels);
   if (!added) return found->second;
   std::map<std::vector<std::optional<Rank>>, std::vector<std::uint32_t>> in_step;
-  for (std::uint32_t channel = 0; channel < channels; ++channel) {
+  for (std::uint32_t channel = 0; channel < channels.count; ++channel) {
     in_step[tree(channel).parent].push_back(channel);
     laid(channel);
   }
   LinkUsers users(*wires_);
-  for (std::uint32_t channel = 0; channel < channels; ++channel) {
-    for (const auto& [hop, wire] : laid(channel).wires) users.add(wire);
+  for (std::uint32_t channel = 0; channel < channels.count; ++channel) {
+    for (const auto& [hop, wire] : laid(channel).wires) users.add(wire, channels.weight(channel));
   }
   std::vector<TreeShape>& trees = found->second;
   for (const auto& [parents, of_tree] : in_step) {
     for (const std::uint32_t channel : of_tree) {
+      if (channels.weight(channel) < 1) continue;  // done before the others
       TreeShape one = shape(channel, of_tree, channels, users);
       if (std::find(trees.begin(), trees.end(), one) == trees.end()) {
         trees.push_back(std::move(one));
@@ -117,8 +118,8 @@ const std::vector<TreeShape>& TreeShapes::trees(std::uint32_t channels) {
 }
 
 HopClass TreeShapes::class_of(const Hop& hop, std::uint32_t channel,
-                              const std::vector<std::uint32_t>& in_step, std::uint32_t channels,
-                              const LinkUsers& users) {
+                              const std::vector<std::uint32_t>& in_step,
+                              const UsedChannels& channels, const LinkUsers& users) {
   const Laid& own = laid(channel);
   const Wire& wire = own.wires.at(hop);
   HopClass result = hop_class(wire, users, [&](ResourceId narrowest) {
@@ -135,7 +136,7 @@ HopClass TreeShapes::class_of(const Hop& hop, std::uint32_t channel,
       result.before += beside->second.network.empty() ? 0 : 1;
     }
   }
-  for (std::uint32_t other = 0; other < channels; ++other) {
+  for (std::uint32_t other = 0; other < channels.count; ++other) {
     for (const auto& [ranks, one] : laid(other).wires) {
       if (one.network.empty()) continue;
       result.sends += ranks.first == from ? 1 : 0;
@@ -147,7 +148,7 @@ HopClass TreeShapes::class_of(const Hop& hop, std::uint32_t channel,
 
 /// `in_step`: the channels with the same tree.
 TreeShape TreeShapes::shape(std::uint32_t channel, const std::vector<std::uint32_t>& in_step,
-                            std::uint32_t channels, const LinkUsers& users) {
+                            const UsedChannels& channels, const LinkUsers& users) {
   const Laid& own = laid(channel);
   const auto& parents = tree(channel).parent;
   const auto class_of_hop = [&](Rank from, Rank to) {

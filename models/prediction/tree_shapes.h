@@ -21,8 +21,8 @@ class TreeShapes {
   TreeShapes(const Planner& planner, std::set<LinkKind>& kinds)
       : planner_(planner), kinds_(kinds) {}
 
-  /// The trees of the first so many channels, equal ones once.
-  const std::vector<TreeShape>& trees(std::uint32_t channels);
+  /// The trees of the channels, equal ones once.
+  const std::vector<TreeShape>& trees(const UsedChannels& channels);
   /// The chain of a node, up to the network's switches and down again.
   const TreeShape& chain(std::uint32_t channels);
 
@@ -41,16 +41,16 @@ class TreeShapes {
   std::vector<Rank> longest_way(const RootedTree& tree,
                                 const std::vector<std::vector<Rank>>& children) const;
   HopClass class_of(const Hop& hop, std::uint32_t channel,
-                    const std::vector<std::uint32_t>& in_step, std::uint32_t channels,
+                    const std::vector<std::uint32_t>& in_step, const UsedChannels& channels,
                     const LinkUsers& users);
   TreeShape shape(std::uint32_t channel, const std::vector<std::uint32_t>& in_step,
-                  std::uint32_t channels, const LinkUsers& users);
+                  const UsedChannels& channels, const LinkUsers& users);
 
   const Planner& planner_;
   std::set<LinkKind>& kinds_;
   std::optional<HopWires> wires_;
-  std::map<std::uint32_t, Laid> laid_;                     // by channel
-  std::map<std::uint32_t, std::vector<TreeShape>> trees_;  // by number of channels
+  std::map<std::uint32_t, Laid> laid_;  // by channel
+  std::map<UsedChannels, std::vector<TreeShape>> trees_;
   std::map<std::uint32_t, TreeShape> chains_;
 };
 

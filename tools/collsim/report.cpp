@@ -131,6 +131,7 @@ Record record_of(const Section& section, const Row& row) {
       {"measured_us", microseconds_or_null(row.measured)},
       {"error", row.measured ? Record(relative_error(row)) : Record()},
       {"extent", is_analytic(section) ? Record() : Record(to_string(prediction.extent))},
+      {"classes", is_analytic(section) ? Record() : Record(prediction.classes)},
       {"messages", is_analytic(section) ? Record() : Record(prediction.transfers)},
       {"trust", to_string(prediction.trust)},
       {"trust_error", known_error(question, prediction)},
@@ -162,6 +163,7 @@ constexpr std::array all_columns{
     Column{"error", "error", "(%)", 6, 0, 3},
     Column{"trust", "trust", "", 8, 0, 2},
     Column{"extent", "extent", "", 6, 0, 4},
+    Column{"classes", "classes", "(ranks)", 7, 0, 7},
     Column{"messages", "messages", "", 11, 0, wide_only},
     Column{"method", "method", "", 7, 0, 6},
     Column{"form_alpha_us", "T = alpha", "(us)", 9, 2, 4},
@@ -186,7 +188,7 @@ bool applies(const Column& column, const Section& section) {
     return is_analytic(section) && run.schedule == ScheduleKind::textbook &&
            question.cost.name == "ideal";
   }
-  if (key == "extent" || key == "messages") return !is_analytic(section);
+  if (key == "extent" || key == "classes" || key == "messages") return !is_analytic(section);
   if (key == "method") return is_analytic(section);
   if (key.starts_with("floor_")) return !is_analytic(section);
   return true;

@@ -133,7 +133,8 @@ int run_run(std::span<const std::string> args, std::ostream& out, std::ostream& 
   po::options_description options = question_options();
   options.add_options()("engine", po::value<std::string>()->default_value("auto"),
                         "auto, native, simgrid or analytic")(
-      "exact", po::bool_switch(), "simulate every message: continue no steady state")(
+      "exact", po::bool_switch(),
+      "simulate every message of every rank: continue no steady state, fold nothing")(
       "time-limit", po::value<double>(), "end with an error after so many seconds");
   const auto values = parse_options(options, usage, epilogue, "scenario", args, out);
   if (!values) return exit_ok;

@@ -1,0 +1,105 @@
+#include "models/prediction/estimator.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/calibration/calibration_file.h"
+#include "models/prediction/prediction.h"
+#include "models/prediction/rank_gpus.h"
+#include "sim/base/data_directory.h"
+#include "sim/topologies/loader.h"
+
+namespace collsim {
+namespace {
+
+struct Asked {
+  std::string_view machine;
+  Collective collective;
+  std::string_view algorithm;
+  std::string_view protocol;  ///< NCCL_PROTO; empty: NCCL's choice
+};
+
+CallSpec spec_of(const Asked& asked, const Topology& topology) {
+  CallSpec spec;
+  spec.topology = &topology;
+  spec.cost = calibration_for(topology);
+  spec.collective = asked.collective;
+  spec.run.algorithm = asked.algorithm;
+  if (!asked.protocol.empty()) spec.run.variables["NCCL_PROTO"] = asked.protocol;
+  spec.gpus = first_gpus(topology, static_cast<Rank>(topology.gpus().size()));
+  return spec;
+}
+
+/// abs(estimate / simulation - 1) for each size.
+std::vector<double> differences(const Asked& asked, const std::vector<std::int64_t>& sizes) {
+  const Topology topology = load_topology(find_data_file(asked.machine, "topologies"));
+  const Planner planner(spec_of(asked, topology));
+  Estimator estimator(planner);
+  std::vector<double> found;
+  for (const std::int64_t size : sizes) {
+    const double simulated = simulate(planner.plan(Bytes{size})).time.value;
+    const double estimated = estimator.estimate(Bytes{size}).time.value;
+    found.push_back(std::abs(estimated / simulated - 1));
+  }
+  return found;
+}
+
+// The figures that docs/estimate.md promises of all machines, on some of each kind: NVSwitch, PCIe,
+// one network, several; every algorithm, protocol and collective. tools/compare-estimate has all.
+TEST(Estimator, is_near_the_simulation) {
+  using enum Collective;
+  const std::vector<std::int64_t> sizes{8, 20000, 300000, 5000000, 60000000};
+  std::vector<double> all;
+  for (const Asked& asked :
+       {Asked{"dgx-h100", all_reduce, "ring", "LL"}, Asked{"dgx-a100", all_reduce, "ring", "LL128"},
+        Asked{"dgx-h100-x4", all_reduce, "ring", "Simple"},
+        Asked{"dgx-h100-x4", all_reduce, "tree", "Simple"},
+        Asked{"aws-p4d-x4", all_reduce, "tree", "LL128"},
+        Asked{"rtx4090-4", all_reduce, "tree", "LL"},
+        Asked{"dgx-b200", all_reduce, "nvls", "Simple"},
+        Asked{"gcp-a3-ultra-x4", all_reduce, "nvlstree", "Simple"},
+        Asked{"dgx-h100-x4", all_gather, "ring", "Simple"},
+        Asked{"l40s-8-x4", reduce_scatter, "ring", "LL"},
+        Asked{"oci-a100-x4", broadcast, "ring", "LL128"},
+        Asked{"rtx3090-8", reduce, "ring", "Simple"}, Asked{"dgx-h100-x4", send_recv, "auto", ""},
+        Asked{"dgx-a100-x4", all_to_all, "auto", ""}, Asked{"pcie-8", gather, "auto", ""},
+        Asked{"polaris-x4", scatter, "auto", ""}}) {
+    const std::vector<double> some = differences(asked, sizes);
+    all.insert(all.end(), some.begin(), some.end());
+  }
+  std::sort(all.begin(), all.end());
+  EXPECT_LE(all[all.size() / 2], 0.02);
+  EXPECT_LE(all[all.size() * 95 / 100], 0.08);
+}
+
+// A ring of eight with LL, one chunk with data: 2 (N - 1) hops of a round each, and one step at the
+// end (docs/cost-model.md). 8 bytes are a round of 3 warps: each hop but the first waits for a
+// receive; those that store wait for that, too.
+TEST(Estimator, knows_the_hops_of_a_ring_of_eight_bytes) {
+  const Topology topology = load_topology(find_data_file("dgx-h100", "topologies"));
+  const Asked asked{"dgx-h100", Collective::all_reduce, "ring", "LL"};
+  const Planner planner(spec_of(asked, topology));
+  const double simulated = simulate(planner.plan(Bytes{8})).time.value;
+  EXPECT_NEAR(Estimator(planner).estimate(Bytes{8}).time.value, simulated, 0.02 * simulated);
+}
+
+// What a size costs does not depend on which were asked before.
+TEST(Estimator, has_no_memory_of_other_sizes) {
+  const Topology topology = load_topology(find_data_file("dgx-h100-x4", "topologies"));
+  const Planner planner(spec_of({"", Collective::all_reduce, "auto", ""}, topology));
+  Estimator estimator(planner);
+  for (const std::int64_t size : {1LL << 30, 8LL, 1LL << 20, 1000LL})
+    estimator.estimate(Bytes{size});
+  for (const std::int64_t size : {1LL << 20, 8LL, 1000LL, 1LL << 30}) {
+    EXPECT_EQ(estimator.estimate(Bytes{size}).time.value,
+              Estimator(planner).estimate(Bytes{size}).time.value);
+  }
+}
+
+}  // namespace
+}  // namespace collsim
