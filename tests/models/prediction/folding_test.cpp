@@ -53,10 +53,10 @@ TEST_F(FoldedNcclPlan, ends_as_if_nothing_were_folded) {
   std::uint32_t folded = 0;
   for (const char* const algorithm : {"ring", "tree", "nvlstree"}) {
     const Planner planner(spec(Collective::all_reduce, algorithm));
-    for (const std::int64_t size : {1 << 13, 3 << 20, 1 << 24}) {
+    for (const std::int64_t size : {1 << 13, 3 << 20, 1 << 23}) {
       SCOPED_TRACE(std::string(algorithm) + " " + std::to_string(size));
       const CallPlan call = planner.plan(Bytes{size});
-      folded += classes(call) < 32 ? 1U : 0U;
+      if (classes(call) < 32) ++folded;
       Disturbance slow;
       slow.speed.assign(32, 1);
       for (Rank rank = 3; rank < 32; rank += 8) slow.speed[rank] = 0.6;
@@ -66,7 +66,9 @@ TEST_F(FoldedNcclPlan, ends_as_if_nothing_were_folded) {
       classes(call, narrow);
     }
   }
-  EXPECT_GE(folded, 4U);
+  // Rings, but of 8 KiB, whose few messages are cheaper than to look for equals; NVLSTree of 8 KiB,
+  // which has one chunk. The other NVLSTrees have uneven chunks in their last loop.
+  EXPECT_EQ(folded, 3U);
 }
 
 TEST_F(FoldedNcclPlan, ends_so_for_other_collectives_too) {
