@@ -25,7 +25,7 @@ Wiring switch_wiring(const Plan& plan) {
   return wiring;
 }
 
-void run_ring(benchmark::State& state, Engine engine) {
+void run_ring(benchmark::State& state, Engine engine, bool fold) {
   if (engine == Engine::simgrid && !has_simgrid()) state.SkipWithError("built without SimGrid");
   const auto ranks = static_cast<Rank>(state.range(0));
   const Plan plan = make_plan(Collective::all_reduce, "ring", uniform_placement(ranks));
@@ -35,24 +35,32 @@ void run_ring(benchmark::State& state, Engine engine) {
   std::uint64_t transfers = 0;
   while (state.KeepRunning()) {
     const auto fabric = make_fabric(engine);
-    transfers += execute({plan, binding, wiring, ideal, Protocol::simple}, *fabric).transfers;
+    Execution execution{plan, binding, wiring, ideal, Protocol::simple};
+    execution.fold = fold;
+    transfers += execute(execution, *fabric).transfers;
   }
   state.SetItemsProcessed(static_cast<std::int64_t>(transfers));
 }
 
-BENCHMARK_CAPTURE(run_ring, native, Engine::native)
+BENCHMARK_CAPTURE(run_ring, native, Engine::native, false)
     ->Arg(8)
     ->Arg(64)
     ->Arg(256)
     ->Arg(1024)
+    ->Arg(4096)
+    ->Unit(benchmark::kMillisecond);
+// All ranks are equal: one is simulated.
+BENCHMARK_CAPTURE(run_ring, native_folded, Engine::native, true)
+    ->Arg(1024)
+    ->Arg(4096)
     ->Unit(benchmark::kMillisecond);
 // 1,024 ranks are two million transfers: once is enough.
-BENCHMARK_CAPTURE(run_ring, simgrid, Engine::simgrid)
+BENCHMARK_CAPTURE(run_ring, simgrid, Engine::simgrid, false)
     ->Arg(8)
     ->Arg(64)
     ->Arg(256)
     ->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(run_ring, simgrid, Engine::simgrid)
+BENCHMARK_CAPTURE(run_ring, simgrid, Engine::simgrid, false)
     ->Arg(1024)
     ->Iterations(1)
     ->Unit(benchmark::kMillisecond);
