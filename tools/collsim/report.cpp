@@ -159,7 +159,7 @@ constexpr std::array all_columns{
     Column{"measured_us", "measured", "(us)", 9, 2, 3},
     Column{"error", "error", "(%)", 6, 0, 3},
     Column{"trust", "trust", "", 8, 0, 2},
-    Column{"method", "method", "", 7, 0, 6},
+    Column{"method", "method", "", 6, 0, 6},
     Column{"form_alpha_us", "T = alpha", "(us)", 9, 2, 4},
     Column{"form_transfer_us", "+ S/B", "(us)", 9, 2, 4},
     Column{"bound_bandwidth_us", "bounds:", "width(us)", 9, 2, wide_only},
@@ -203,7 +203,7 @@ Record for_people(Record record) {
   if (record["schedule"] == to_string(ScheduleKind::textbook)) record["schedule"] = "text";
   if (!record["method"].is_null()) {
     record["method"] =
-        record["method"] == name_of(EstimateMethod::closed_form) ? "closed" : "formula";
+        record["method"] == name_of(EstimateMethod::closed_form) ? "closed" : "near";
   }
   if (!record["error"].is_null()) {
     record["error"] = fmt::format("{:+.1f}", 100 * record["error"].get<double>());
@@ -258,7 +258,7 @@ class TableReport final : public Report {
     if (std::any_of(rows_.begin(), rows_.end(), [](const Row& each) {
           return each.prediction.method == EstimateMethod::formula;
         })) {
-      print("formula: near what `collsim run` simulates (docs/estimate.md)");
+      print("near: close to what `collsim run` simulates (docs/estimate.md)");
     }
   }
 
