@@ -227,7 +227,7 @@ Estimate estimate(const Plan& plan, const Placement& placement, const Binding& b
   const CriticalPath path = uncontended_critical_path(plan, binding, wiring, cost, protocol, warps);
   const Seconds busiest = floor.busiest_resource() - launch;
   return {path.total() - path.transfer + std::max(path.transfer, busiest),
-          EstimateMethod::formula, std::nullopt};
+          EstimateMethod::critical_path, std::nullopt};
 }
 
 }  // namespace collsim

@@ -79,7 +79,15 @@ bool is_analytic(const Section& section) {
 }
 
 std::string_view name_of(EstimateMethod method) {
-  return method == EstimateMethod::closed_form ? "closed form" : "formula";
+  switch (method) {
+    case EstimateMethod::closed_form:
+      return "closed form";
+    case EstimateMethod::critical_path:
+      return "critical path";
+    case EstimateMethod::formula:
+      break;
+  }
+  return "formula";
 }
 
 /// Adds the parts of the bounds and of the estimate.
@@ -202,8 +210,9 @@ std::vector<Column> columns_of(const Section& section) {
 Record for_people(Record record) {
   if (record["schedule"] == to_string(ScheduleKind::textbook)) record["schedule"] = "text";
   if (!record["method"].is_null()) {
-    record["method"] =
-        record["method"] == name_of(EstimateMethod::closed_form) ? "closed" : "near";
+    record["method"] = record["method"] == name_of(EstimateMethod::closed_form)     ? "closed"
+                       : record["method"] == name_of(EstimateMethod::critical_path) ? "path"
+                                                                                    : "near";
   }
   if (!record["error"].is_null()) {
     record["error"] = fmt::format("{:+.1f}", 100 * record["error"].get<double>());
@@ -255,9 +264,16 @@ class TableReport final : public Report {
                         to_string(form.transfers * form.transfer),
                         to_string(row->prediction.size)));
     }
-    if (std::any_of(rows_.begin(), rows_.end(), [](const Row& each) {
-          return each.prediction.method == EstimateMethod::formula;
-        })) {
+    const auto is_any = [this](EstimateMethod method) {
+      return std::any_of(rows_.begin(), rows_.end(),
+                         [&](const Row& each) { return each.prediction.method == method; });
+    };
+    if (is_any(EstimateMethod::critical_path)) {
+      print(
+          "path: messages that share a link count only at the busiest link; `collsim run` "
+          "simulates them");
+    }
+    if (is_any(EstimateMethod::formula)) {
       print("near: close to what `collsim run` simulates (docs/estimate.md)");
     }
   }
