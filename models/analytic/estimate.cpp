@@ -226,8 +226,8 @@ Estimate estimate(const Plan& plan, const Placement& placement, const Binding& b
   }
   const CriticalPath path = uncontended_critical_path(plan, binding, wiring, cost, protocol, warps);
   const Seconds busiest = floor.busiest_resource() - launch;
-  return {path.total() - path.transfer + std::max(path.transfer, busiest), EstimateMethod::formula,
-          std::nullopt};
+  return {path.total() - path.transfer + std::max(path.transfer, busiest),
+          EstimateMethod::critical_path, std::nullopt};
 }
 
 }  // namespace collsim

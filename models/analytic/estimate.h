@@ -18,6 +18,9 @@ namespace collsim {
 enum class EstimateMethod : std::uint8_t {
   /// The algorithm's closed form; exact, since all hops of a level are alike.
   closed_form,
+  /// The plan's critical path as if no link were shared. Its transfer time is at least what the
+  /// busiest link needs. Exact without contention, else between the bound and the truth.
+  critical_path,
   /// A formula of classes of ranks and links (docs/estimate.md): near, not exact.
   formula,
 };

@@ -35,6 +35,9 @@ class Estimator::Forms {
   /// Whether no formula knows the call: of textbooks, with faults, or through measured host memory.
   bool needs_plan() const;
   LayoutMemo* memo() { return &memo_; }
+  /// What an estimate by the plan makes of faults, as a share of what it says without, times what
+  /// the formula says without.
+  Prediction with_faults(Prediction by_plan);
 
  private:
   Prediction outline(Bytes size, const NcclDecision& decision) const;
@@ -60,7 +63,27 @@ class Estimator::Forms {
   std::array<std::optional<ThreadBlockCosts>, protocol_count> costs_;
   std::map<std::string, Trust> trust_;
   LayoutMemo memo_;
+  std::optional<Planner> healthy_;  // the same call without faults
+  LayoutMemo healthy_memo_;
+  std::unique_ptr<Forms> healthy_forms_;
 };
+
+Prediction Estimator::Forms::with_faults(Prediction by_plan) {
+  if (planner_.nccl() == nullptr || planner_.spec().faults.empty()) return by_plan;
+  if (!healthy_) {
+    CallSpec spec = planner_.spec();
+    spec.faults = {};
+    healthy_.emplace(std::move(spec));
+    healthy_forms_ = std::make_unique<Forms>(*healthy_);
+  }
+  if (healthy_forms_->needs_plan()) return by_plan;
+  const Bytes size = by_plan.size;
+  const Seconds without = estimate_by_plan(healthy_->plan(size, &healthy_memo_)).time;
+  const Seconds formula = healthy_forms_->estimate(size, healthy_->decide(size)).time;
+  if (without.value > 0) by_plan.time.value *= formula.value / without.value;
+  by_plan.time = std::max(by_plan.time, by_plan.bounds.largest());
+  return by_plan;
+}
 
 bool Estimator::Forms::needs_plan() const {
   if (planner_.nccl() == nullptr || !planner_.spec().faults.empty()) return true;
@@ -277,7 +300,9 @@ Estimator& Estimator::operator=(Estimator&&) noexcept = default;
 
 Prediction Estimator::estimate(Bytes size) {
   const Planner& planner = forms_->planner();
-  if (forms_->needs_plan()) return estimate_by_plan(planner.plan(size, forms_->memo()));
+  if (forms_->needs_plan()) {
+    return forms_->with_faults(estimate_by_plan(planner.plan(size, forms_->memo())));
+  }
   return forms_->estimate(size, planner.decide(size));
 }
 

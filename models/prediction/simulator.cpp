@@ -11,7 +11,7 @@ namespace collsim {
 namespace {
 
 /// Ranks of the small cluster, in whole nodes: enough for a tree of several levels.
-constexpr Rank small_ranks = 256;
+constexpr Rank small_ranks = 128;
 
 /// The planner of the first nodes of a cluster.
 std::unique_ptr<const Planner> first_nodes(const Planner& whole) {

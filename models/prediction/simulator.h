@@ -10,7 +10,7 @@
 namespace collsim {
 
 /// The most ranks of a healthy cluster that are simulated as they are.
-inline constexpr Rank max_simulated_ranks = 1024;
+inline constexpr Rank max_simulated_ranks = 256;
 
 /// Simulates as many sizes as one likes of one planner. Sizes share layouts.
 ///

@@ -77,7 +77,7 @@ SteadyState::SteadyState(const Execution& execution, const CallLayout& call)
   std::uint32_t most_loops = 0;
   for (const Worker& worker : call.workers) {
     Channel& channel = channels_[worker.channel];
-    channel.round = worker.loops;
+    channel.round = channel.loops = worker.loops;
     ++channel.workers;
     most_loops = std::max(most_loops, worker.loops);
     fades_ = fades_ || (worker.contends && worker.cost->corrections.link_contention > 0);
@@ -88,6 +88,11 @@ SteadyState::SteadyState(const Execution& execution, const CallLayout& call)
     fill_ = moves_in_pieces(execution) ? loops_to_fill : 0;
   } else {
     find_stretches(call);
+  }
+  for (Channel& channel : channels_) {
+    const std::uint64_t rounds =
+        lap_ == Lap::loop ? 1 : std::uint64_t{channel.loops} * stretches_.size();
+    channel.all_laps = channel.round * rounds * execution.calls;
   }
 }
 
@@ -135,44 +140,26 @@ void SteadyState::end_primitive(CallLayout& call, WorkerId worker, std::uint32_t
   ++channel.more[ahead];
   if (channel.more.front() < channel.workers) return;
   count_lap(channel, now.value);
-  if (jumped_ || !may_jump()) return;
   const std::size_t even = even_laps();
   if (even == 0) return;
   const double seconds = time_for_all(even);
   if (seconds > 0) jump(call, seconds, even, now.value);
 }
 
-/// The last worker of the channel has ended a lap.
+/// The last worker of the channel has ended a lap. Laps at the beginning are not like others, nor
+/// are those when the first workers are done.
 void SteadyState::count_lap(Channel& channel, double now) {
   channel.more.pop_front();
   ++channel.laps;
-  if (channel.laps % channel.round > 0) {
-    // Laps at the beginning are not like others, nor are those when the first workers are done.
-    if (!jumped_ && channel.laps % channel.round <= fill_) return;
-    if (channel.most_laps() >= (rounds_ + 1) * channel.round) return;
-    channel.ends.push_back(now);
-    channel.leads.push_back(channel.more.size());
+  const std::uint64_t lap = channel.laps % channel.round;
+  if (lap == 0) {
+    channel.ends.assign(1, now);
+    channel.leads.clear();
     return;
   }
-  const bool all = std::all_of(channels_.begin(), channels_.end(), [&](const Channel& each) {
-    return each.round == 0 || each.laps >= (rounds_ + 1) * each.round;
-  });
-  if (!all) return;
-  ++rounds_;
-  settle();
-  jumped_ = false;
-  for (Channel& each : channels_) {
-    each.ends.assign(1, now);
-    each.leads.clear();
-  }
-}
-
-/// Whether all channels are in the same round, or are done with it.
-bool SteadyState::may_jump() const {
-  return std::all_of(channels_.begin(), channels_.end(), [&](const Channel& channel) {
-    return channel.round == 0 || channel.most_laps() < (rounds_ + 1) * channel.round ||
-           (channel.laps == (rounds_ + 1) * channel.round && channel.more.empty());
-  });
+  if (lap <= fill_ || channel.most_laps() >= channel.round_end()) return;
+  channel.ends.push_back(now);
+  channel.leads.push_back(channel.more.size());
 }
 
 /// Laps that all workers of a channel can skip: before the data change their sizes, and before the
@@ -180,7 +167,7 @@ bool SteadyState::may_jump() const {
 std::uint32_t SteadyState::laps_left(std::size_t number, std::size_t even) const {
   const Channel& channel = channels_[number];
   const auto now = static_cast<std::uint32_t>(channel.laps % channel.round);
-  const auto most = static_cast<std::uint32_t>(channel.most_laps() - rounds_ * channel.round);
+  const auto most = now + static_cast<std::uint32_t>(channel.more.size());
   const std::uint32_t last = fill_ + (fades_ ? static_cast<std::uint32_t>(even) : 0) + tail;
   std::uint32_t end = channel.round - std::min(channel.round, last);
   if (lap_ == Lap::loop) {
@@ -208,7 +195,7 @@ std::size_t SteadyState::even_laps() const {
   for (const Evenness& evenly : evenness) {
     std::vector<double> times(evenly.windows);  // of a lap of each window, over that of all
     for (const Channel& channel : channels_) {
-      if (!channel.is_working()) continue;
+      if (channel.is_done()) continue;
       const std::span<const double> ends(channel.ends);
       if (ends.size() < start + evenly.all() + 1) return 0;
       const double all = slope(last_laps(ends, evenly.all()));
@@ -229,10 +216,8 @@ double SteadyState::time_for_all(std::size_t even) const {
   double seconds = std::numeric_limits<double>::infinity();
   for (std::size_t number = 0; number < channels_.size(); ++number) {
     const Channel& channel = channels_[number];
-    if (!channel.is_working()) {
-      if (channel.round > 0 && channel.laps == rounds_ * channel.round) return 0;  // not begun
-      continue;
-    }
+    if (channel.is_done()) continue;
+    if (!channel.is_together()) return 0;
     const std::uint32_t left = laps_left(number, even);
     const bool repeats = even == evenness.front().all();
     if (left < least_skipped || (!repeats && !is_settled(channel))) return 0;
@@ -242,10 +227,11 @@ double SteadyState::time_for_all(std::size_t even) const {
 }
 
 void SteadyState::jump(CallLayout& call, double seconds, std::size_t even, double now) {
+  settle();
   std::vector<std::uint32_t> skipped(channels_.size());
   for (std::size_t number = 0; number < channels_.size(); ++number) {
     Channel& channel = channels_[number];
-    if (!channel.is_working()) continue;
+    if (channel.is_done()) continue;
     channel.before = slope(last_laps(channel.ends, even));
     const double laps = std::round(seconds / channel.before);
     skipped[number] = std::min(static_cast<std::uint32_t>(laps), laps_left(number, even));
@@ -253,6 +239,7 @@ void SteadyState::jump(CallLayout& call, double seconds, std::size_t even, doubl
     channel.laps += skipped[number];
     channel.to = static_cast<double>(channel.laps % channel.round);
     channel.ends.assign(1, now);
+    channel.leads.clear();
   }
   for (std::size_t id = 0; id < call.workers.size(); ++id) {
     Worker& worker = call.workers[id];
@@ -265,7 +252,6 @@ void SteadyState::jump(CallLayout& call, double seconds, std::size_t even, doubl
     }
   }
   pending_ = seconds;
-  jumped_ = true;
 }
 
 /// A lap has taken so many times what it took before the jump, on average over the skipped laps.

@@ -50,23 +50,30 @@ class SteadyState {
   };
   struct Channel {
     std::uint32_t round = 0;  ///< laps of a call or stretch; 0: idle
+    std::uint32_t loops = 0;
     std::uint32_t workers = 0;
+    std::uint64_t all_laps = 0;      ///< of all rounds
     std::uint64_t laps = 0;          ///< that all of its workers have done, in all rounds
     std::deque<std::uint32_t> more;  ///< workers that have done one lap more, two more, ...
-    std::vector<double> ends{0};     ///< of laps, since the round began or since the jump
+    std::vector<double> ends{0};     ///< of laps, since the round began or since a jump
     std::vector<std::size_t> leads;  ///< by lap: laps that the first worker was ahead of the last
-    double before = 0;               ///< what a lap took before the jump
-    double from = 0;                 ///< laps of this round before the jump, and after it
+    double before = 0;  ///< what a lap took before the last jump; 0: in this round none
+    double from = 0;    ///< laps of this round before that jump, and after it
     double to = 0;
 
     std::uint64_t most_laps() const { return laps + more.size(); }
-    bool is_working() const { return round > 0 && (laps % round > 0 || !more.empty()); }
+    std::uint64_t round_end() const { return (laps / round + 1) * round; }
+    /// Of all rounds.
+    bool is_done() const { return round == 0 || laps == all_laps; }
+    /// Whether all workers are in the same round.
+    bool is_together() const {
+      return (laps % round > 0 || !more.empty()) && most_laps() < round_end();
+    }
   };
 
   void find_stretches(const CallLayout& call);
   bool ends_lap(const Worker& worker, std::uint32_t primitive) const;
   void count_lap(Channel& channel, double now);
-  bool may_jump() const;
   std::uint32_t laps_left(std::size_t channel, std::size_t even) const;
   bool is_settled(const Channel& channel) const;
   std::size_t even_laps() const;
@@ -76,10 +83,8 @@ class SteadyState {
   const Execution& execution_;
   Lap lap_ = Lap::none;
   std::vector<Stretch> stretches_;  ///< of every program, if laps are steps
-  bool jumped_ = false;             ///< in the present round
   bool fades_ = false;              ///< what contention costs a lap, in the course of a call
   std::uint32_t fill_ = 0;          ///< laps that differ from those amid, at either end
-  std::uint64_t rounds_ = 0;        ///< calls or stretches that all channels have done
   double settled_ = 0;
   double pending_ = 0;  ///< by what laps took before the jump
   std::vector<Channel> channels_;

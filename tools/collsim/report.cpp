@@ -79,7 +79,15 @@ bool is_analytic(const Section& section) {
 }
 
 std::string_view name_of(EstimateMethod method) {
-  return method == EstimateMethod::closed_form ? "closed form" : "formula";
+  switch (method) {
+    case EstimateMethod::closed_form:
+      return "closed form";
+    case EstimateMethod::critical_path:
+      return "critical path";
+    case EstimateMethod::formula:
+      break;
+  }
+  return "formula";
 }
 
 /// Adds the parts of the bounds and of the estimate.
@@ -165,7 +173,7 @@ constexpr std::array all_columns{
     Column{"extent", "extent", "", 6, 0, 4},
     Column{"classes", "classes", "(ranks)", 7, 0, 7},
     Column{"messages", "messages", "", 11, 0, wide_only},
-    Column{"method", "method", "", 7, 0, 6},
+    Column{"method", "method", "", 6, 0, 6},
     Column{"form_alpha_us", "T = alpha", "(us)", 9, 2, 4},
     Column{"form_transfer_us", "+ S/B", "(us)", 9, 2, 4},
     Column{"bound_bandwidth_us", "bounds:", "width(us)", 9, 2, wide_only},
@@ -209,8 +217,9 @@ std::vector<Column> columns_of(const Section& section) {
 Record for_people(Record record) {
   if (record["schedule"] == to_string(ScheduleKind::textbook)) record["schedule"] = "text";
   if (!record["method"].is_null()) {
-    record["method"] =
-        record["method"] == name_of(EstimateMethod::closed_form) ? "closed" : "formula";
+    record["method"] = record["method"] == name_of(EstimateMethod::closed_form)     ? "closed"
+                       : record["method"] == name_of(EstimateMethod::critical_path) ? "path"
+                                                                                    : "near";
   }
   if (!record["error"].is_null()) {
     record["error"] = fmt::format("{:+.1f}", 100 * record["error"].get<double>());
@@ -262,10 +271,17 @@ class TableReport final : public Report {
                         to_string(form.transfers * form.transfer),
                         to_string(row->prediction.size)));
     }
-    if (std::any_of(rows_.begin(), rows_.end(), [](const Row& each) {
-          return each.prediction.method == EstimateMethod::formula;
-        })) {
-      print("formula: near what `collsim run` simulates (docs/estimate.md)");
+    const auto is_any = [this](EstimateMethod method) {
+      return std::any_of(rows_.begin(), rows_.end(),
+                         [&](const Row& each) { return each.prediction.method == method; });
+    };
+    if (is_any(EstimateMethod::critical_path)) {
+      print(
+          "path: messages that share a link count only at the busiest link; `collsim run` "
+          "simulates them");
+    }
+    if (is_any(EstimateMethod::formula)) {
+      print("near: close to what `collsim run` simulates (docs/estimate.md)");
     }
   }
 
