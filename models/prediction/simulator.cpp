@@ -10,14 +10,18 @@ namespace collsim {
 
 namespace {
 
-/// Ranks of the small cluster, in whole nodes: enough for a tree of several levels.
-constexpr Rank small_ranks = 128;
+/// Ranks of the small cluster: a tree over nodes needs some levels, and one of NVLS costs little.
+Rank ranks_of_small(std::optional<NcclAlgorithm> algorithm) {
+  constexpr Rank many = 256;
+  constexpr Rank few = 64;
+  return algorithm == NcclAlgorithm::nvls || algorithm == NcclAlgorithm::nvls_tree ? many : few;
+}
 
 /// The planner of the first nodes of a cluster.
-std::unique_ptr<const Planner> first_nodes(const Planner& whole) {
+std::unique_ptr<const Planner> first_nodes(const Planner& whole, Rank ranks) {
   CallSpec spec = whole.spec();
   const Rank per_node = whole.ranks() / whole.nccl()->nodes();
-  const Rank nodes = std::max<Rank>(small_ranks / per_node, 2);
+  const Rank nodes = std::max<Rank>(ranks / per_node, 2);
   spec.gpus.resize(std::size_t{nodes} * per_node);
   if (spec.root >= spec.gpus.size()) spec.root = 0;
   return std::make_unique<const Planner>(std::move(spec));
@@ -30,14 +34,23 @@ bool is_cut_by_ranks(Collective collective, std::optional<NcclAlgorithm> algorit
   return *algorithm == NcclAlgorithm::ring && !has_root(collective);
 }
 
+std::optional<NcclAlgorithm> algorithm_of(const std::optional<Candidate>& choice) {
+  return choice ? std::optional(choice->algorithm) : std::nullopt;
+}
+
+/// As many bytes for each rank as `size` has for each of `ranks`.
+Bytes size_for(const Planner& small, Bytes size, Rank ranks) {
+  const std::int64_t unit = size_of(small.spec().run.reduction.type).count * small.ranks();
+  const double share = static_cast<double>(small.ranks()) / ranks;
+  const auto units = static_cast<std::int64_t>(share * static_cast<double>(size.count / unit));
+  return Bytes{std::max<std::int64_t>(units, 1) * unit};
+}
+
 }  // namespace
 
 Simulator::Simulator(const Planner& planner, SimulationOptions options)
     : planner_(planner), options_(std::move(options)) {
-  if (!scales()) return;
-  estimator_.emplace(planner);
-  small_ = first_nodes(planner);
-  small_estimator_.emplace(*small_);
+  if (scales()) estimator_.emplace(planner);
 }
 
 bool Simulator::scales() const {
@@ -51,24 +64,28 @@ Prediction Simulator::simulate(Bytes size) {
   return collsim::simulate(planner_.plan(size, &memo_), options_);
 }
 
-Bytes Simulator::size_on_small(Bytes size, const std::optional<Candidate>& choice) const {
-  const auto algorithm = choice ? std::optional(choice->algorithm) : std::nullopt;
-  if (!is_cut_by_ranks(planner_.spec().collective, algorithm)) return size;
-  const std::int64_t unit = size_of(planner_.spec().run.reduction.type).count * small_->ranks();
-  const double share = static_cast<double>(small_->ranks()) / planner_.ranks();
-  const auto units = static_cast<std::int64_t>(share * static_cast<double>(size.count / unit));
-  return Bytes{std::max<std::int64_t>(units, 1) * unit};
+Simulator::SmallCluster& Simulator::small_cluster(const std::optional<Candidate>& choice) {
+  const Rank ranks = ranks_of_small(algorithm_of(choice));
+  const auto found = small_.find(ranks);
+  if (found != small_.end()) return found->second;
+  auto planner = first_nodes(planner_, ranks);
+  Estimator estimator(*planner);
+  return small_.emplace(ranks, SmallCluster{std::move(planner), std::move(estimator)})
+      .first->second;
 }
 
 Prediction Simulator::scaled(Bytes size) {
   Prediction whole = estimator_->estimate(size);
   const std::optional<Candidate> choice = planner_.decide(size).candidate;
-  const Bytes small_size = size_on_small(size, choice);
+  auto& [planner, estimator, memo] = small_cluster(choice);
+  const Bytes small_size = is_cut_by_ranks(planner_.spec().collective, algorithm_of(choice))
+                               ? size_for(*planner, size, planner_.ranks())
+                               : size;
   const CallPlan call =
-      choice ? small_->plan(small_size, *choice, &memo_) : small_->plan(small_size, &memo_);
+      choice ? planner->plan(small_size, *choice, &memo) : planner->plan(small_size, &memo);
   const Prediction simulated = collsim::simulate(call, options_);
-  const Prediction estimated = choice ? small_estimator_->estimate(small_size, *choice)
-                                      : small_estimator_->estimate(small_size);
+  const Prediction estimated =
+      choice ? estimator.estimate(small_size, *choice) : estimator.estimate(small_size);
   const double scale = whole.time.value / estimated.time.value;
   whole.time = std::max(scale * simulated.time, whole.bounds.largest());
   whole.mean_over_ranks = scale * simulated.mean_over_ranks;

@@ -20,10 +20,16 @@ struct Evenness {
   std::size_t laps;
   std::size_t windows;
   double tolerance;
-  std::size_t all() const { return laps * windows; }
+  constexpr std::size_t all() const { return laps * windows; }
 };
-constexpr std::array evenness{Evenness{4, 4, 1e-7},  Evenness{8, 3, 1e-3},  Evenness{16, 3, 2e-3},
-                              Evenness{32, 3, 3e-3}, Evenness{64, 3, 4e-3}, Evenness{128, 3, 6e-3}};
+///
+/// Slots of a FIFO come round every eight laps: loops repeat to the digit only if four such turns
+/// do.
+constexpr std::array evenness_of_loops{Evenness{8, 4, 1e-7}, Evenness{32, 3, 3e-3},
+                                       Evenness{64, 3, 4e-3}, Evenness{128, 3, 6e-3}};
+constexpr std::array evenness_of_steps{Evenness{2, 4, 1e-8}, Evenness{8, 3, 1e-3}};
+/// So many loops that repeat to the digit are enough, though FIFOs still fill.
+constexpr std::size_t surely_repeated = evenness_of_loops[0].all();
 /// Laps before the first that counts.
 constexpr std::size_t start = 1;
 /// Laps that are simulated at the end.
@@ -67,7 +73,7 @@ bool changes_later(const Execution& execution) {
 
 std::uint32_t laps_of_steady_call(const Execution& execution) {
   const std::uint32_t fill = moves_in_pieces(execution) ? loops_to_fill : 0;
-  return 2 * fill + static_cast<std::uint32_t>(start + evenness[1].all()) + tail;
+  return 2 * fill + static_cast<std::uint32_t>(start + evenness_of_loops[0].all()) + tail;
 }
 
 SteadyState::SteadyState(const Execution& execution, const CallLayout& call)
@@ -192,7 +198,9 @@ bool SteadyState::is_settled(const Channel& channel) const {
 
 /// The laps over which those of all working channels are even; 0: they are not.
 std::size_t SteadyState::even_laps() const {
-  for (const Evenness& evenly : evenness) {
+  const std::span<const Evenness> ways =
+      lap_ == Lap::loop ? std::span<const Evenness>(evenness_of_loops) : evenness_of_steps;
+  for (const Evenness& evenly : ways) {
     std::vector<double> times(evenly.windows);  // of a lap of each window, over that of all
     for (const Channel& channel : channels_) {
       if (channel.is_done()) continue;
@@ -211,19 +219,30 @@ std::size_t SteadyState::even_laps() const {
   return 0;
 }
 
-/// How long all channels can go on as they do; 0 where one of them is not steady.
+/// How long all channels can go on as they do: a whole number of laps of the channel that will be
+/// the last, and some of each; 0 where one of them is not steady.
 double SteadyState::time_for_all(std::size_t even) const {
-  double seconds = std::numeric_limits<double>::infinity();
+  double least = std::numeric_limits<double>::infinity();
+  double longest = 0;  // time that a channel still takes, and what its laps take
+  double lap_of_last = 0;
+  double slowest_lap = 0;
   for (std::size_t number = 0; number < channels_.size(); ++number) {
     const Channel& channel = channels_[number];
     if (channel.is_done()) continue;
     if (!channel.is_together()) return 0;
     const std::uint32_t left = laps_left(number, even);
-    const bool repeats = even == evenness.front().all();
+    const bool repeats = even == surely_repeated;
     if (left < least_skipped || (!repeats && !is_settled(channel))) return 0;
-    seconds = std::min(seconds, left * slope(last_laps(channel.ends, even)));
+    const double lap = slope(last_laps(channel.ends, even));
+    least = std::min(least, left * lap);
+    slowest_lap = std::max(slowest_lap, lap);
+    if (left * lap <= longest) continue;
+    longest = left * lap;
+    lap_of_last = lap;
   }
-  return std::isfinite(seconds) ? seconds : 0;
+  if (longest == 0) return 0;
+  const double seconds = std::floor(least / lap_of_last + 1e-6) * lap_of_last;
+  return seconds >= least_skipped * slowest_lap * (1 - 1e-6) ? seconds : 0;
 }
 
 void SteadyState::jump(CallLayout& call, double seconds, std::size_t even, double now) {
