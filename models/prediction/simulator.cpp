@@ -10,18 +10,14 @@ namespace collsim {
 
 namespace {
 
-/// Ranks of the small cluster: a tree over nodes needs some levels, and one of NVLS costs little.
-Rank ranks_of_small(std::optional<NcclAlgorithm> algorithm) {
-  constexpr Rank many = 256;
-  constexpr Rank few = 64;
-  return algorithm == NcclAlgorithm::nvls || algorithm == NcclAlgorithm::nvls_tree ? many : few;
-}
+/// Ranks of the small cluster.
+constexpr Rank small_ranks = 64;
 
 /// The planner of the first nodes of a cluster.
-std::unique_ptr<const Planner> first_nodes(const Planner& whole, Rank ranks) {
+std::unique_ptr<const Planner> first_nodes(const Planner& whole) {
   CallSpec spec = whole.spec();
   const Rank per_node = whole.ranks() / whole.nccl()->nodes();
-  const Rank nodes = std::max<Rank>(ranks / per_node, 2);
+  const Rank nodes = std::max<Rank>(small_ranks / per_node, 2);
   spec.gpus.resize(std::size_t{nodes} * per_node);
   if (spec.root >= spec.gpus.size()) spec.root = 0;
   return std::make_unique<const Planner>(std::move(spec));
@@ -50,7 +46,10 @@ Bytes size_for(const Planner& small, Bytes size, Rank ranks) {
 
 Simulator::Simulator(const Planner& planner, SimulationOptions options)
     : planner_(planner), options_(std::move(options)) {
-  if (scales()) estimator_.emplace(planner);
+  if (!scales()) return;
+  estimator_.emplace(planner);
+  small_ = first_nodes(planner);
+  small_estimator_.emplace(*small_);
 }
 
 bool Simulator::scales() const {
@@ -64,28 +63,17 @@ Prediction Simulator::simulate(Bytes size) {
   return collsim::simulate(planner_.plan(size, &memo_), options_);
 }
 
-Simulator::SmallCluster& Simulator::small_cluster(const std::optional<Candidate>& choice) {
-  const Rank ranks = ranks_of_small(algorithm_of(choice));
-  const auto found = small_.find(ranks);
-  if (found != small_.end()) return found->second;
-  auto planner = first_nodes(planner_, ranks);
-  Estimator estimator(*planner);
-  return small_.emplace(ranks, SmallCluster{std::move(planner), std::move(estimator)})
-      .first->second;
-}
-
 Prediction Simulator::scaled(Bytes size) {
   Prediction whole = estimator_->estimate(size);
   const std::optional<Candidate> choice = planner_.decide(size).candidate;
-  auto& [planner, estimator, memo] = small_cluster(choice);
   const Bytes small_size = is_cut_by_ranks(planner_.spec().collective, algorithm_of(choice))
-                               ? size_for(*planner, size, planner_.ranks())
+                               ? size_for(*small_, size, planner_.ranks())
                                : size;
   const CallPlan call =
-      choice ? planner->plan(small_size, *choice, &memo) : planner->plan(small_size, &memo);
+      choice ? small_->plan(small_size, *choice, &memo_) : small_->plan(small_size, &memo_);
   const Prediction simulated = collsim::simulate(call, options_);
-  const Prediction estimated =
-      choice ? estimator.estimate(small_size, *choice) : estimator.estimate(small_size);
+  const Prediction estimated = choice ? small_estimator_->estimate(small_size, *choice)
+                                      : small_estimator_->estimate(small_size);
   const double scale = whole.time.value / estimated.time.value;
   whole.time = std::max(scale * simulated.time, whole.bounds.largest());
   whole.mean_over_ranks = scale * simulated.mean_over_ranks;

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <map>
 #include <memory>
 #include <optional>
 
@@ -15,10 +14,13 @@ inline constexpr Rank max_simulated_ranks = 256;
 
 /// Simulates as many sizes as one likes of one planner. Sizes share layouts.
 ///
-/// A larger cluster under NCCL's rules is represented by one of 64 to 256 of its ranks, which
-/// runs what NCCL chooses for the whole: with as many bytes on every hop, where each rank has a
-/// part of the buffer, else with as many bytes in all. The time is scaled by the analytic model: T
-/// = simulated(small) estimated(whole) / estimated(small). Not so where faults are, which are
+/// A larger cluster under NCCL's rules is represented by 64 of its ranks, which run what NCCL
+/// chooses for the whole: with as many bytes on every hop, where each rank has a part of the buffer,
+/// else with as many bytes in all. The time is scaled by the analytic model:
+///
+///   T = simulated(small) estimated(whole) / estimated(small)
+///
+/// Not so where faults are, which are
 /// somewhere, nor with SimulationOptions::exact.
 class Simulator {
  public:
@@ -33,19 +35,12 @@ class Simulator {
   bool scales() const;
   Prediction scaled(Bytes size);
 
-  /// The first nodes of the cluster.
-  struct SmallCluster {
-    std::unique_ptr<const Planner> planner;
-    Estimator estimator;
-    LayoutMemo memo{};
-  };
-  SmallCluster& small_cluster(const std::optional<Candidate>& choice);
-
   const Planner& planner_;
   SimulationOptions options_;
   LayoutMemo memo_;
-  std::optional<Estimator> estimator_;  // of the whole cluster, if that is scaled
-  std::map<Rank, SmallCluster> small_;  // by ranks; likewise
+  std::optional<Estimator> estimator_;        // of the whole cluster, if that is scaled
+  std::unique_ptr<const Planner> small_;      // likewise
+  std::optional<Estimator> small_estimator_;  // likewise
 };
 
 }  // namespace collsim

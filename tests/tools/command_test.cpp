@@ -136,15 +136,14 @@ TEST(Command, csv_has_its_columns_and_a_line_a_size) {
   const Outcome outcome =
       run({"run", "-t", "switch-8", "-b", "1K", "-e", "4K", "-a", "ring,tree", "--format", "csv"});
   EXPECT_EQ(outcome.status, exit_ok);
-  EXPECT_EQ(
-      outcome.out.substr(0, outcome.out.find('\n')),
-      "size_bytes,count,type,redop,root,nranks,algorithm,protocol,channels,time_us,"
-      "algbw_GBps,busbw_GBps,bound_us,engine,schedule,calibration,wirebw_GBps,"
-      "nccl_estimate_us,measured_us,error,trust,trust_error,method,form_alpha_us,form_transfer_us,"
-      "bound_bandwidth_us,bound_latency_us,"
-      "floor_busiest_us,floor_latency_us,path_hops,path_launch_us,path_latency_us,path_serial_us,"
-      "path_transfer_us,machine,collective,faults,nccl_version,"
-      "collsim_version");
+  EXPECT_EQ(outcome.out.substr(0, outcome.out.find('\n')),
+            "size_bytes,count,type,redop,root,nranks,algorithm,protocol,channels,time_us,"
+            "algbw_GBps,busbw_GBps,bound_us,engine,schedule,calibration,wirebw_GBps,"
+            "nccl_estimate_us,measured_us,error,extent,classes,messages,trust,trust_error,method,"
+            "form_alpha_us,form_transfer_us,"
+            "bound_bandwidth_us,bound_latency_us,"
+            "floor_busiest_us,floor_latency_us,machine,collective,faults,nccl_version,"
+            "collsim_version");
   EXPECT_EQ(count_lines(outcome.out), 1U + 2 * 3);
 }
 
@@ -183,15 +182,15 @@ TEST(Command, a_run_over_its_time_limit_is_refused) {
   EXPECT_NE(outcome.err.find("--time-limit"), std::string::npos);
 }
 
-// 131,072 ranks in rings on 16 or more channels: two million connections of 1.3 kB and more. The
-// limit stands in for a small machine.
+// 131,072 ranks in trees on 16 channels: four million connections of 1.3 kB and more. The limit
+// stands in for a small machine.
 TEST(Command, a_run_that_memory_cannot_hold_is_refused_before_it_begins) {
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
   const rlimit small{std::min<rlim_t>(before.rlim_max, 2'000'000'000), before.rlim_max};
   if (setrlimit(RLIMIT_AS, &small) != 0) GTEST_SKIP() << "no limit can be set here";
   const Outcome outcome =
-      run({"run", "-t", "dgx-h100-x16384", "-a", "ring", "-b", "1G", "--exact"});
+      run({"run", "-t", "dgx-h100-x16384", "-a", "tree", "-b", "4G", "--exact"});
   setrlimit(RLIMIT_AS, &before);
   EXPECT_EQ(outcome.status, exit_bad_input);
   EXPECT_NE(outcome.err.find("GB of memory"), std::string::npos) << outcome.err;

@@ -57,13 +57,14 @@ TEST(Table, default_output_fits_80_columns) {
 TEST(Table, wide_has_all_columns) {
   const std::string scenario = COLLSIM_SOURCE_DIR "/scenarios/hgx-h200-all-reduce.yaml";
   const std::string wide = output_of({"run", scenario, "-b", "1M", "-e", "1M", "--wide"});
-  for (const char* title : {"count", "type", "redop", "root", "algbw", "wirebw", "bound", "sched",
-                            "proto", "nccl's", "measured", "error", "floor:"}) {
+  for (const char* title :
+       {"count", "type", "redop", "root", "algbw", "wirebw", "bound", "sched", "proto", "nccl's",
+        "measured", "error", "extent", "classes", "messages", "floor:"}) {
     EXPECT_NE(wide.find(std::string(" ") + title), std::string::npos) << title << "\n" << wide;
   }
   const std::string estimate =
       output_of({"estimate", "-t", "switch-8", "-b", "1M", "-e", "1M", "--wide"});
-  EXPECT_NE(estimate.find(" transfer"), std::string::npos) << estimate;
+  EXPECT_NE(estimate.find(" method"), std::string::npos) << estimate;
 }
 
 // Ring and tree are NCCL's here; a double binary tree by that name only a textbook has.

@@ -31,6 +31,7 @@ TEST(CalibrationChoice, FindsWhatShippedMachinesName) {
       {"switch-8", "ideal"},
       {"switch-64", "ideal"},
       {"switch-1024", "ideal"},
+      {"switch-4096", "ideal"},
       {"v100-1-x2", "v100"},  // a host of one GPU has nothing to tell PCIe cards by
       {"one-gpu-ethernet-5g", "h200-tcp"},
       {"one-gpu-ethernet-100g", "h200-tcp"}};
