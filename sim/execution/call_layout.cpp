@@ -233,7 +233,8 @@ Worker LayoutBuilder::worker_of(std::uint32_t channel, Rank rank, LinkKind slowe
     worker.part = block->part;
   }
   worker.speed = speed_of(rank);
-  worker.contends = !worker.is_agent && slowest == LinkKind::nvlink &&
+  // Measured between GPUs only, not through switches that add up.
+  worker.contends = schedule.agents().empty() && slowest == LinkKind::nvlink &&
                     execution_.cost.corrections.link_contention > 0;
   return worker;
 }

@@ -25,9 +25,14 @@ Colour mix(Colour a, double b) {
   return mix(a, std::bit_cast<std::uint64_t>(b));
 }
 
+/// Whether slices of equal ranks are served unlike (jitter_factor()).
+bool jitter_tells_ranks_apart(const Execution& execution) {
+  return execution.cost.jitter > 0 && execution.plan.schedule(0).agents().empty();
+}
+
 /// Whether a call is one of those of which equals stay equal.
 bool can_fold(const Execution& execution, const CallLayout& layout, const FabricDraft& draft) {
-  if (!execution.fold || execution.cost.jitter > 0 || execution.calls > 1) return false;
+  if (!execution.fold || jitter_tells_ranks_apart(execution) || execution.calls > 1) return false;
   if (draft.bursts() || !layout.fifo_of_proxy.empty()) return false;
   if (execution.disturbance == nullptr) return true;
   const auto& changes = execution.disturbance->changes;
@@ -194,7 +199,8 @@ void Refinement::colour_workers() {
     const Worker& worker = layout_.workers[id];
     Colour colour = mix(Colour{3}, Colour{alike_channels_[worker.channel]});
     // Who comes first at an instant gets more of a link: channels differ there.
-    if (worker.contends) colour = mix(colour, Colour{worker.channel});
+    const bool by_channel = worker.contends || execution_.cost.jitter > 0;
+    if (by_channel) colour = mix(colour, Colour{worker.channel});
     colour = mix(colour, std::bit_cast<std::uintptr_t>(worker.cost));
     colour = mix(colour, Colour{worker.is_agent} + 2 * Colour{worker.contends});
     colour = mix(colour, static_cast<Colour>(worker.round));

@@ -99,7 +99,8 @@ bool advance(Worker& worker, const Binding& binding);
 /// How many times as long the slice that the worker is at takes as others: 1, give or take `jitter`
 /// by chance for the slice and as much for its channel, always the same for the same slice. It gets
 /// so much less of what it shares, and so much less where nothing is shared. Links carry its bytes,
-/// no more and no fewer.
+/// no more and no fewer. Where switches take part, all ranks are served alike on a channel: jitter
+/// was measured between GPUs only, and equal ranks can then be folded (symmetry_of()).
 double jitter_factor(const Worker& worker, double jitter);
 
 /// What a timeline says of the slice that the worker is at, times and causes aside.
