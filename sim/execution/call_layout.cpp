@@ -233,8 +233,9 @@ Worker LayoutBuilder::worker_of(std::uint32_t channel, Rank rank, LinkKind slowe
     worker.part = block->part;
   }
   worker.speed = speed_of(rank);
-  // Measured between GPUs only, not through switches that add up.
-  worker.contends = schedule.agents().empty() && slowest == LinkKind::nvlink &&
+  // Jitter and contention were measured between GPUs only, not through switches that add up.
+  worker.served_alike = !schedule.agents().empty();
+  worker.contends = !worker.served_alike && slowest == LinkKind::nvlink &&
                     execution_.cost.corrections.link_contention > 0;
   return worker;
 }

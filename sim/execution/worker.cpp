@@ -62,8 +62,8 @@ double jitter_factor(const Worker& worker, double jitter) {
   if (jitter == 0) return 1;
   const std::uint64_t place =
       (std::uint64_t{worker.loop} << 32U) ^ (std::uint64_t{worker.primitive} << 8U) ^ worker.slice;
-  const bool by_rank = worker.schedule->agents().empty();
-  const std::uint64_t sender = by_rank ? (std::uint64_t{worker.rank} << 8U) ^ worker.lane : 0;
+  const std::uint64_t sender =
+      worker.served_alike ? 0 : (std::uint64_t{worker.rank} << 8U) ^ worker.lane;
   // Multiples of the golden ratio, modulo 1, are spread evenly, however many there are.
   const double spread = 0.6180339887 * worker.channel;
   const double of_slice = jitter_of(0, sender, place) + spread;

@@ -50,6 +50,7 @@ struct Worker {
   double demand = 0;  ///< what it could put on links, in bytes per second, while it sends
   double warps = 1;   ///< share that it has of the largest thread block's
   WorkerId other_lane = no_worker;  ///< a tree's, in the same thread block
+  bool served_alike = false;        ///< whether jitter is that of all ranks on its channel
   bool contends = false;            ///< whether it and others slow each other down on links
   double speed = 1;                 ///< of the rank's thread blocks
   Seconds ready_since = never;      ///< when nothing but messages kept it from beginning
