@@ -15,8 +15,8 @@ inline constexpr Rank max_simulated_ranks = 256;
 /// Simulates as many sizes as one likes of one planner. Sizes share layouts.
 ///
 /// A larger cluster under NCCL's rules is represented by 64 of its ranks, which run what NCCL
-/// chooses for the whole: with as many bytes on every hop, where each rank has a part of the buffer,
-/// else with as many bytes in all. The time is scaled by the analytic model:
+/// chooses for the whole: with as many bytes on every hop, where each rank has a part of the
+/// buffer, else with as many bytes in all. The time is scaled by the analytic model:
 ///
 ///   T = simulated(small) estimated(whole) / estimated(small)
 ///
