@@ -38,7 +38,8 @@ std::optional<NcclAlgorithm> algorithm_of(const std::optional<Candidate>& choice
 Bytes size_for(const Planner& small, Bytes size, Rank ranks) {
   const std::int64_t unit = size_of(small.spec().run.reduction.type).count * small.ranks();
   const double share = static_cast<double>(small.ranks()) / ranks;
-  const auto units = static_cast<std::int64_t>(share * static_cast<double>(size.count / unit));
+  const std::int64_t whole = size.count / unit;
+  const auto units = static_cast<std::int64_t>(share * static_cast<double>(whole));
   return Bytes{std::max<std::int64_t>(units, 1) * unit};
 }
 

@@ -32,7 +32,8 @@ double pieces_of(const Execution& execution, std::uint32_t channel) {
   if (round == 0 || slice == 0) return 1;
   const bool amid = execution.binding.loops(channel) > 4 * loops_to_fill;
   const std::int64_t piece = bytes_of_pieces(slice, round, cost.granule_of(execution.warps), amid);
-  return static_cast<double>((slice + piece - 1) / piece);
+  const std::int64_t pieces = (slice + piece - 1) / piece;
+  return static_cast<double>(pieces);
 }
 
 }  // namespace

@@ -61,7 +61,7 @@ TEST_P(OtherCollectives, are_not_proved_with_a_primitive_removed) {
       std::vector<Primitive> changed(program.begin(), program.end());
       changed.erase(changed.begin() + static_cast<std::ptrdiff_t>(i));
       Plan mutant = plan;
-      mutant.schedules[0] = plan.schedule(0).with_program(rank, 0, std::move(changed));
+      mutant.schedules[0] = plan.schedule(0).with_program(rank, 0, changed);
       EXPECT_FALSE(check(mutant, {.orders = 1, .max_violations = 1}).ok())
           << "primitive " << i << " of rank " << rank;
       ++mutants;

@@ -53,7 +53,7 @@ void expect_continued(const RepeatingCall& call, const Disturbance* disturbance 
 
 // 256 loops of 8 chunks of 4 KiB.
 TEST(SteadyState, loops_of_a_ring_are_continued) {
-  expect_continued({"ring", 8, std::int64_t{8 * 256} << 12, 1 << 12});
+  expect_continued({"ring", 8, std::int64_t{8} * 256 << 12, 1 << 12});
 }
 
 // 510 steps before and after the turn, in one loop.
@@ -67,7 +67,7 @@ TEST(SteadyState, a_pipeline_through_a_tree_is_continued) {
 
 // The port of rank 3 has a tenth of its rate: every lap takes the ten times that its chunk takes.
 TEST(SteadyState, a_slow_port_repeats_itself_as_well) {
-  RepeatingCall call("ring", 8, std::int64_t{8 * 256} << 12, 1 << 12);
+  RepeatingCall call("ring", 8, std::int64_t{8} * 256 << 12, 1 << 12);
   Disturbance slow;
   slow.changes.push_back({.at = {}, .capacities = {{3, gigabytes_per_second(1)}}});
   expect_continued(call, &slow);
@@ -75,7 +75,7 @@ TEST(SteadyState, a_slow_port_repeats_itself_as_well) {
 
 // 5 ms are amid the call, whose 256 loops of 14 steps take 14 us each and more.
 TEST(SteadyState, nothing_is_skipped_where_the_machine_changes_later) {
-  RepeatingCall call("ring", 8, std::int64_t{8 * 256} << 12, 1 << 12);
+  RepeatingCall call("ring", 8, std::int64_t{8} * 256 << 12, 1 << 12);
   Disturbance later;
   later.changes.push_back({.at = microseconds(2000), .capacities = {{3, gigabytes_per_second(1)}}});
   EXPECT_FALSE(call.run(true, &later).steady);
@@ -83,19 +83,19 @@ TEST(SteadyState, nothing_is_skipped_where_the_machine_changes_later) {
 }
 
 TEST(SteadyState, nothing_is_skipped_where_a_link_has_a_burst) {
-  RepeatingCall call("ring", 8, std::int64_t{8 * 256} << 12, 1 << 12);
+  RepeatingCall call("ring", 8, std::int64_t{8} * 256 << 12, 1 << 12);
   call.wiring().bursts.push_back({Bytes{1 << 16}, gigabytes_per_second(20)});
   EXPECT_FALSE(call.run(true).steady);
 }
 
 // The last two loops have one element less in some chunks: they are simulated as they are.
 TEST(SteadyState, uneven_chunks_are_not_skipped_over) {
-  expect_continued({"ring", 8, (std::int64_t{8 * 256} << 12) - 36, 1 << 12});
+  expect_continued({"ring", 8, (std::int64_t{8} * 256 << 12) - 36, 1 << 12});
 }
 
 // 14 steps of 8 ranks, 16 loops, no steady state: 1,792 messages.
 TEST(Effort, counts_the_messages_of_a_call) {
-  const RepeatingCall call("ring", 8, std::int64_t{8 * 16} << 12, 1 << 12);
+  const RepeatingCall call("ring", 8, std::int64_t{8} * 16 << 12, 1 << 12);
   EXPECT_EQ(effort_of(call.call()).whole, 1792);
   EXPECT_EQ(static_cast<double>(call.run(false).transfers), effort_of(call.call()).whole);
   EXPECT_LE(effort_of(call.call()).steady, effort_of(call.call()).whole);

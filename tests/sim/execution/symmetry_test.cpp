@@ -135,7 +135,8 @@ TEST(symmetry, what_nothing_can_fill_breaks_none) {
 // twice.
 TEST(symmetry, equal_channels_load_a_port_together) {
   for (const std::uint32_t channels : {2U, 3U, 5U}) {
-    EXPECT_EQ(Call(all_reduce("ring", 6, channels), 6 * 4 * 1000 * channels).classes(), 1U);
+    EXPECT_EQ(
+        Call(all_reduce("ring", 6, channels), std::int64_t{6} * 4 * 1000 * channels).classes(), 1U);
   }
 }
 

@@ -51,7 +51,7 @@ TEST_P(CheckerMutation, every_primitive_removed_or_repeated_is_caught) {
           std::vector<Primitive> changed(program.begin(), program.end());
           apply(change, changed, i);
           Plan mutant = plan;
-          mutant.schedules.front() = schedule.with_program(rank, lane, std::move(changed));
+          mutant.schedules.front() = schedule.with_program(rank, lane, changed);
           ++mutants;
           EXPECT_TRUE(is_caught(mutant))
               << (change == Change::remove ? "removed" : "repeated") << " primitive " << i

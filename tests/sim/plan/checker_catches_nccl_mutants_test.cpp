@@ -11,9 +11,10 @@
 namespace collsim {
 namespace {
 
-bool is_caught(const Plan& plan, Rank rank, std::uint32_t lane, std::vector<Primitive> changed) {
+bool is_caught(const Plan& plan, Rank rank, std::uint32_t lane,
+               const std::vector<Primitive>& changed) {
   Plan mutant = plan;
-  mutant.schedules[0] = plan.schedules[0].with_program(rank, lane, std::move(changed));
+  mutant.schedules[0] = plan.schedules[0].with_program(rank, lane, changed);
   const std::vector<std::uint32_t> credits{std::max(plan.min_credits, 2U), 8};
   return !check(mutant, {.credits = credits, .orders = 1, .max_violations = 1}).ok();
 }

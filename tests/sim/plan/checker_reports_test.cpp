@@ -162,7 +162,7 @@ TEST(CheckerReports, a_deadlock_that_depends_on_the_credits) {
     std::vector<Primitive> changed(program.begin(), program.end());
     ASSERT_EQ(changed[1].kind, PrimitiveKind::recv_reduce_copy_send);
     changed[1].kind = PrimitiveKind::recv_reduce_send;
-    plan.schedules[0] = plan.schedule(0).with_program(rank, 0, std::move(changed));
+    plan.schedules[0] = plan.schedule(0).with_program(rank, 0, changed);
   }
   CheckOptions options = once();
   const CheckReport stuck = check(plan, options);
