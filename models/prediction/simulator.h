@@ -20,8 +20,7 @@ inline constexpr Rank max_simulated_ranks = 256;
 ///
 ///   T = simulated(small) estimated(whole) / estimated(small)
 ///
-/// Not so where faults are, which are
-/// somewhere, nor with SimulationOptions::exact.
+/// Not so where faults are, which are somewhere, nor with SimulationOptions::exact.
 class Simulator {
  public:
   /// The planner must outlive it.
