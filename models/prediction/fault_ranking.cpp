@@ -7,9 +7,10 @@
 #include <utility>
 
 #include "models/calibration/trust.h"
-#include "models/faults/long_call.h"
 #include "models/machine/resource_load.h"
 #include "sim/base/parallel.h"
+#include "sim/execution/effort.h"
+#include "sim/fabric/native_fabric.h"
 
 namespace collsim {
 
@@ -40,12 +41,37 @@ std::size_t max_colours(const Plan& plan) {
   return std::clamp(work / connections, least, most);
 }
 
+/// A simulation has sent more messages than it may.
+struct TooManyMessages {};
+
+/// With a disturbance, until it is steady. Nothing where more than `most` messages would have to be
+/// simulated.
+std::optional<ExecutionResult> try_to_execute(Execution execution, const Disturbance& disturbance,
+                                              std::uint64_t most) {
+  if (effort_of(execution).steady > static_cast<double>(most)) return std::nullopt;
+  const Watch watch = [most](std::uint64_t messages) {
+    if (messages > most) throw TooManyMessages{};
+  };
+  execution.disturbance = &disturbance;
+  execution.steady = true;
+  execution.watch = &watch;
+  NativeFabric fabric;
+  try {
+    return execute(execution, fabric);
+  } catch (const TooManyMessages&) {
+    return std::nullopt;
+  }
+}
+
+TimeOrigin origin_of(const ExecutionResult& result) {
+  return result.steady ? TimeOrigin::steady_state : TimeOrigin::simulated;
+}
+
 class Ranker {
  public:
   Ranker(const CallPlan& call, double share, const RankingEffort& effort)
       : call_(call),
         execution_(execution_of(call_)),
-        long_call_(execution_),
         resources_(resources_of_cables(call_.wiring(), topology())),
         effort_(effort) {
     ranking_.share = share;
@@ -72,16 +98,16 @@ class Ranker {
   void find_healthy() {
     Prediction& healthy = ranking_.healthy;
     healthy = outline(call_);
-    const auto found = long_call_.time({}, effort_.healthy, effort_.threads);
+    const auto found = try_to_execute(execution_, {}, effort_.healthy);
     if (!found) {
       ranking_.origin = TimeOrigin::bounds;
       healthy.time = healthy.floor.largest();
       return;
     }
-    ranking_.origin = found->whole ? TimeOrigin::simulated : TimeOrigin::steady_state;
+    ranking_.origin = origin_of(*found);
     healthy.time = found->time;
-    messages_ = found->messages;
-    if (found->whole) healthy.transfers = found->messages;
+    messages_ = found->transfers;
+    healthy.transfers = found->transfers;
   }
 
   void find_classes() {
@@ -133,10 +159,10 @@ class Ranker {
     for_each_in_parallel(count, effort_.threads, [&](std::size_t i) {
       RankedLink& ranked = ranking_.links[i];
       const Disturbance disturbance = degraded(ranked.links.cables.front());
-      const auto found = long_call_.time(disturbance, patience * messages_);
+      const auto found = try_to_execute(execution_, disturbance, patience * messages_);
       if (!found) return;
       ranked.time = ranked.at_most = found->time;
-      ranked.origin = found->whole ? TimeOrigin::simulated : TimeOrigin::steady_state;
+      ranked.origin = origin_of(*found);
     });
   }
 
@@ -152,7 +178,6 @@ class Ranker {
 
   const CallPlan& call_;
   Execution execution_;
-  LongCall long_call_;
   CableResources resources_;
   RankingEffort effort_;
   ResourceLoad load_;

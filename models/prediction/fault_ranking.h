@@ -12,7 +12,7 @@ namespace collsim {
 /// What is known of a time.
 enum class TimeOrigin : std::uint8_t {
   simulated,     ///< every message
-  steady_state,  ///< a shorter call, continued (LongCall)
+  steady_state,  ///< continued where it repeats itself (SteadyState)
   bounds,        ///< not below, and not above
 };
 /// "simulated", "steady state", "bounds".

@@ -1,8 +1,12 @@
 #pragma once
 
+#include <algorithm>
 #include <compare>
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "models/analytic/call_time.h"
@@ -58,5 +62,27 @@ HopClass hop_class(const Wire& wire, const LinkUsers& users,
 
 /// Whether hops are of one class, but for rounding.
 bool alike(const HopClass& one, const HopClass& other);
+
+/// The unlike shapes of the channels that carry as much as the others. `key_of(channel)` is what
+/// channels that are in step have in common; `shape_of(channel, in_step)` looks at one of them.
+template <typename Shape, typename KeyOf, typename ShapeOf>
+std::vector<Shape> unlike_shapes(const UsedChannels& channels, const KeyOf& key_of,
+                                 const ShapeOf& shape_of) {
+  std::map<std::decay_t<decltype(key_of(0U))>, std::vector<std::uint32_t>> in_step;
+  for (std::uint32_t channel = 0; channel < channels.count; ++channel) {
+    in_step[key_of(channel)].push_back(channel);
+  }
+  std::vector<Shape> shapes;
+  for (const auto& [key, alike_channels] : in_step) {
+    for (const std::uint32_t channel : alike_channels) {
+      if (channels.weight(channel) < 1) continue;  // done before the others
+      Shape one = shape_of(channel, alike_channels);
+      if (std::find(shapes.begin(), shapes.end(), one) == shapes.end()) {
+        shapes.push_back(std::move(one));
+      }
+    }
+  }
+  return shapes;
+}
 
 }  // namespace collsim

@@ -97,9 +97,8 @@ double memory_available() {
   return bytes;
 }
 
-void require_memory(const Planner& planner, Bytes size) {
+void require_memory(const Planner& planner, Bytes size, double available) {
   const double needed = memory_needed(planner, size);
-  const double available = memory_available();
   if (needed <= usable_share * available) return;
   throw InputError(
       fmt::format("simulating {} on {} ranks needs about {:.1f} GB of memory, {:.1f} are available",

@@ -12,7 +12,7 @@ double memory_needed(const Planner& planner, Bytes size);
 /// its control group or RLIMIT_AS says so.
 double memory_available();
 
-/// Throws InputError if a call needs more than 80 % of what is available.
-void require_memory(const Planner& planner, Bytes size);
+/// Throws InputError if a call needs more than 80 % of so many bytes.
+void require_memory(const Planner& planner, Bytes size, double available = memory_available());
 
 }  // namespace collsim

@@ -89,26 +89,18 @@ const std::vector<LaidHop>& RingShapes::hops(std::uint32_t channel) {
 const std::vector<Ring>& RingShapes::rings(const UsedChannels& channels) {
   const auto [found, added] = rings_.try_emplace(channels);
   if (!added) return found->second;
-  std::map<Order, std::vector<std::uint32_t>> in_step;  // channels of equal rings
-  for (std::uint32_t channel = 0; channel < channels.count; ++channel) {
-    in_step[order(channel)].push_back(channel);
-    hops(channel);
-  }
+  // Hops are numbered as they are laid: first all of them, then who uses their links.
+  for (std::uint32_t channel = 0; channel < channels.count; ++channel) hops(channel);
   LinkUsers users(*wires_);
   for (std::uint32_t channel = 0; channel < channels.count; ++channel) {
     for (const LaidHop& hop : hops(channel)) users.add(hop.wire, channels.weight(channel));
   }
-  std::vector<Ring>& rings = found->second;
-  for (const auto& [order, of_order] : in_step) {
-    for (const std::uint32_t channel : of_order) {
-      if (channels.weight(channel) < 1) continue;  // done before the others
-      Ring one = ring(channel, of_order, channels, users);
-      if (std::find(rings.begin(), rings.end(), one) == rings.end()) {
-        rings.push_back(std::move(one));
-      }
-    }
-  }
-  return rings;
+  found->second = unlike_shapes<Ring>(
+      channels, [&](std::uint32_t channel) { return order(channel); },
+      [&](std::uint32_t channel, const std::vector<std::uint32_t>& in_step) {
+        return ring(channel, in_step, channels, users);
+      });
+  return found->second;
 }
 
 /// `in_step`: the channels with the same ring.

@@ -95,26 +95,17 @@ const TreeShapes::Laid& TreeShapes::laid(std::uint32_t channel) {
 const std::vector<TreeShape>& TreeShapes::trees(const UsedChannels& channels) {
   const auto [found, added] = trees_.try_emplace(channels);
   if (!added) return found->second;
-  std::map<std::vector<std::optional<Rank>>, std::vector<std::uint32_t>> in_step;
-  for (std::uint32_t channel = 0; channel < channels.count; ++channel) {
-    in_step[tree(channel).parent].push_back(channel);
-    laid(channel);
-  }
+  for (std::uint32_t channel = 0; channel < channels.count; ++channel) laid(channel);
   LinkUsers users(*wires_);
   for (std::uint32_t channel = 0; channel < channels.count; ++channel) {
     for (const auto& [hop, wire] : laid(channel).wires) users.add(wire, channels.weight(channel));
   }
-  std::vector<TreeShape>& trees = found->second;
-  for (const auto& [parents, of_tree] : in_step) {
-    for (const std::uint32_t channel : of_tree) {
-      if (channels.weight(channel) < 1) continue;  // done before the others
-      TreeShape one = shape(channel, of_tree, channels, users);
-      if (std::find(trees.begin(), trees.end(), one) == trees.end()) {
-        trees.push_back(std::move(one));
-      }
-    }
-  }
-  return trees;
+  found->second = unlike_shapes<TreeShape>(
+      channels, [&](std::uint32_t channel) { return tree(channel).parent; },
+      [&](std::uint32_t channel, const std::vector<std::uint32_t>& in_step) {
+        return shape(channel, in_step, channels, users);
+      });
+  return found->second;
 }
 
 HopClass TreeShapes::class_of(const Hop& hop, std::uint32_t channel,

@@ -10,15 +10,22 @@ namespace collsim {
 
 namespace {
 
-/// Messages of one loop, slices counted once.
-double messages_of(const Schedule& schedule) {
-  double messages = 0;
+/// Messages of one loop, slices counted once: all, and those with at most so many primitives of
+/// every stretch of equal ones.
+struct LoopMessages {
+  double all = 0;
+  double shortened = 0;
+};
+
+LoopMessages messages_of(const Schedule& schedule, std::uint32_t most_steps) {
+  LoopMessages messages;
   for_each_program(schedule, [&](Rank, std::uint32_t, const Program& program) {
-    for (const Run& run : program.runs()) {
-      if (!sends(run.first.kind)) continue;
-      messages += static_cast<double>(run.repeats) *
-                  static_cast<double>(schedule.peers(run.first.send_group).size());
-    }
+    for_each_stretch(program, [&](const Primitive& first, std::uint32_t length) {
+      if (!sends(first.kind)) return;
+      const auto peers = static_cast<double>(schedule.peers(first.send_group).size());
+      messages.all += length * peers;
+      messages.shortened += std::min(length, most_steps) * peers;
+    });
   });
   return messages;
 }
@@ -40,18 +47,20 @@ double pieces_of(const Execution& execution, std::uint32_t channel) {
 
 Effort effort_of(const Execution& execution) {
   const Plan& plan = execution.plan;
-  std::vector<double> messages;  // by schedule
-  for (const Schedule& schedule : plan.schedules) messages.push_back(messages_of(schedule));
-  const std::uint32_t shortened = laps_of_steady_call(execution);
+  const SteadyLength length = steady_length(execution);
+  std::vector<LoopMessages> messages;  // by schedule
+  for (const Schedule& schedule : plan.schedules) {
+    messages.push_back(messages_of(schedule, length.steps));
+  }
   Effort effort;
   for (std::uint32_t channel = 0; channel < execution.binding.channels(); ++channel) {
     const std::uint32_t loops = execution.binding.loops(channel);
     if (loops == 0) continue;
-    const double loop = messages[plan.schedule_of_channel[channel]] *
-                        execution.binding.chunking().slices * pieces_of(execution, channel) *
-                        execution.calls;
-    effort.whole += loop * loops;
-    effort.steady += loop * std::min(loops, shortened);
+    const auto [all, shortened] = messages[plan.schedule_of_channel[channel]];
+    const double each =
+        execution.binding.chunking().slices * pieces_of(execution, channel) * execution.calls;
+    effort.whole += each * all * loops;
+    effort.steady += each * std::min(all * length.loops, shortened * loops);
   }
   return effort;
 }

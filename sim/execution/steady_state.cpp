@@ -71,9 +71,12 @@ bool changes_later(const Execution& execution) {
 
 }  // namespace
 
-std::uint32_t laps_of_steady_call(const Execution& execution) {
+SteadyLength steady_length(const Execution& execution) {
   const std::uint32_t fill = moves_in_pieces(execution) ? loops_to_fill : 0;
-  return 2 * fill + static_cast<std::uint32_t>(start + evenness_of_loops[0].all()) + tail;
+  const auto laps = [](const Evenness& evenly) {
+    return static_cast<std::uint32_t>(start + evenly.all()) + tail;
+  };
+  return {2 * fill + laps(evenness_of_loops[0]), steps_of_lap * laps(evenness_of_steps[0])};
 }
 
 SteadyState::SteadyState(const Execution& execution, const CallLayout& call)
@@ -89,7 +92,7 @@ SteadyState::SteadyState(const Execution& execution, const CallLayout& call)
     fades_ = fades_ || (worker.contends && worker.cost->corrections.link_contention > 0);
   }
   laps_.resize(call.workers.size());
-  if (most_loops > laps_of_steady_call(execution) + least_skipped) {
+  if (most_loops > steady_length(execution).loops + least_skipped) {
     lap_ = Lap::loop;
     fill_ = moves_in_pieces(execution) ? loops_to_fill : 0;
   } else {

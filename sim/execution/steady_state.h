@@ -10,8 +10,13 @@
 
 namespace collsim {
 
-/// About how many loops of a long call are simulated where it may become steady.
-std::uint32_t laps_of_steady_call(const Execution& execution);
+/// About how much of a long call is simulated where it becomes steady: loops of a channel, or steps
+/// of each stretch of equal ones.
+struct SteadyLength {
+  std::uint32_t loops = 0;
+  std::uint32_t steps = 0;
+};
+SteadyLength steady_length(const Execution& execution);
 
 /// Continues a call that repeats itself. What repeats are laps: a channel's loops over its program,
 /// or, where a program has hundreds of equal steps (a ring's), so many steps of one stretch of

@@ -1,7 +1,6 @@
 // The command as a whole: exit codes, and where its output goes.
 
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -180,23 +179,6 @@ TEST(Command, a_run_over_its_time_limit_is_refused) {
       run({"run", "-t", "switch-1024", "-b", "1G", "--exact", "--time-limit", "0.001"});
   EXPECT_EQ(outcome.status, exit_bad_input);
   EXPECT_NE(outcome.err.find("--time-limit"), std::string::npos);
-}
-
-// 131,072 ranks in trees on 16 channels: four million connections of 1.3 kB and more. The limit
-// stands in for a small machine.
-TEST(Command, a_run_that_memory_cannot_hold_is_refused_before_it_begins) {
-#ifdef __SANITIZE_ADDRESS__
-  GTEST_SKIP() << "the sanitizer itself takes more address space";
-#endif
-  rlimit before{};
-  ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
-  const rlimit small{std::min<rlim_t>(before.rlim_max, 2'000'000'000), before.rlim_max};
-  if (setrlimit(RLIMIT_AS, &small) != 0) GTEST_SKIP() << "no limit can be set here";
-  const Outcome outcome =
-      run({"run", "-t", "dgx-h100-x16384", "-a", "tree", "-b", "4G", "--exact"});
-  setrlimit(RLIMIT_AS, &before);
-  EXPECT_EQ(outcome.status, exit_bad_input);
-  EXPECT_NE(outcome.err.find("GB of memory"), std::string::npos) << outcome.err;
 }
 
 TEST(Command, engine_that_the_build_lacks_is_bad_input) {
