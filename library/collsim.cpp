@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "models/calibration/calibration_choice.h"
-#include "models/calibration/calibration_file.h"
+#include "models/calibration/transport.h"
 #include "models/imports/machine.h"
 #include "models/nccl/function.h"
 #include "models/prediction/estimator.h"
@@ -118,9 +118,8 @@ constexpr std::string_view calibrations = "models/calibrations";
 
 Machine load_machine(std::string_view topology, std::string_view calibration) {
   collsim::Machine read = collsim::load_machine(topology);
-  Calibration cost = calibration.empty()
-                         ? calibration_for(read.topology)
-                         : load_calibration(find_data_file(calibration, calibrations));
+  Calibration cost = calibration.empty() ? calibration_for(read.topology)
+                                         : completed(named_calibration(calibration), read.topology);
   if (auto warning = calibration_warning(cost)) read.warnings.push_back(std::move(*warning));
   auto loaded =
       std::make_shared<LoadedMachine>(LoadedMachine{std::move(read.topology), std::move(cost)});

@@ -9,7 +9,6 @@
 #include <system_error>
 #include <vector>
 
-#include "models/calibration/calibration_choice.h"
 #include "models/calibration/time_scale.h"
 #include "models/calibration/trust.h"
 #include "sim/base/data_directory.h"
@@ -271,22 +270,6 @@ Calibration read_lineage(const TextFile& text, const Lineage& lineage) {
   return cost;
 }
 
-/// Of hosts that talk TCP; both ends were H200 hosts.
-constexpr std::string_view measured_tcp = "h200-tcp";
-
-/// What messages cost between hosts is the CPUs' and the network's: the other calibration says it.
-Calibration with_network_of(Calibration cost, const Calibration& other) {
-  constexpr auto network = static_cast<std::size_t>(LinkKind::network);
-  cost.name = fmt::format("{}+{}", cost.name, other.name);
-  cost.proxy = other.proxy;
-  cost.efficiency[network] = other.efficiency[network];
-  for (std::size_t protocol = 0; protocol < protocol_count; ++protocol) {
-    cost.protocols[protocol].alpha[network] = other.protocols[protocol].alpha[network];
-    cost.over[protocol][network] = other.over[protocol][network];
-  }
-  return cost;
-}
-
 }  // namespace
 
 std::string_view calibration_key(Protocol protocol) {
@@ -303,27 +286,6 @@ Calibration load_calibration(const std::filesystem::path& path) {
 
 Calibration read_calibration(const TextFile& text) {
   return read_lineage(text, {text.name});
-}
-
-Calibration over_tcp(const Calibration& cost) {
-  if (cost.proxy.used) return cost;
-  const std::string_view name = cost.over_tcp.empty() ? measured_tcp : cost.over_tcp;
-  const Calibration tcp = load_calibration(find_data_file(name, calibrations));
-  return cost.over_tcp.empty() ? with_network_of(cost, tcp) : tcp;
-}
-
-bool has_sockets_only(const Topology& topology) {
-  bool found = false;
-  for (const Device device : topology.devices()) {
-    if (device.kind != DeviceKind::nic) continue;
-    if (!device.model.starts_with("Ethernet") && !device.model.starts_with("eth")) return false;
-    found = true;
-  }
-  return found;
-}
-
-Calibration calibration_for(const Topology& topology) {
-  return load_calibration(find_data_file(calibration_name(topology), calibrations));
 }
 
 }  // namespace collsim

@@ -37,6 +37,12 @@ CallMode read_mode(const YamlValue& value) {
   value.fail(fmt::format("mode '{}'", value.string()), "plain or graph");
 }
 
+FitSubject read_subject(const YamlValue& value) {
+  if (value.string() == "machine") return FitSubject::machine;
+  if (value.string() == "transport") return FitSubject::transport;
+  value.fail(fmt::format("a fit of '{}'", value.string()), "machine or transport");
+}
+
 /// The constants that a key or an item of a list names.
 std::vector<Parameter> read_parameters(const YamlValue& name) {
   try {
@@ -85,7 +91,9 @@ FitPlan read_fit_plan(const TextFile& text) {
   const CalibrationText stated(text);
   FitPlan plan{stated.name(),           stated.date(), stated.trust(),
                whole_calibration(text), stated,        read_calibration(text)};
-  const YamlMapping fit = root.at("fit").mapping({"constants", "sizes", "up_to", "recordings"});
+  const YamlMapping fit =
+      root.at("fit").mapping({"of", "constants", "sizes", "up_to", "recordings"});
+  if (const auto subject = fit.find("of")) plan.subject = read_subject(*subject);
   for (const YamlValue& name : fit.at("constants").sequence()) {
     static_cast<void>(read_parameters(name));
     plan.constants.push_back(name.string());

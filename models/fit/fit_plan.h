@@ -26,6 +26,7 @@ struct FitPlan {
   CalibrationText start;   ///< all constants as the search finds them
   CalibrationText stated;  ///< those that the fitted file states: it may extend another one
   Calibration cost{};      ///< of the start
+  FitSubject subject = FitSubject::machine;
   std::vector<std::string> constants{};  ///< CalibrationFitOptions::names
   std::uint32_t sizes = 8;               ///< CalibrationFitOptions::sizes
   std::vector<PlannedRecording> recordings{};

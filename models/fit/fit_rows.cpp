@@ -4,7 +4,8 @@
 
 #include <algorithm>
 
-#include "models/calibration/calibration_file.h"
+#include "models/calibration/calibration_choice.h"
+#include "models/calibration/transport.h"
 #include "models/prediction/prediction.h"
 #include "sim/base/input_error.h"
 #include "sim/base/parallel.h"
@@ -46,12 +47,19 @@ void FitRows::add(const Recording& recording, const MachineOf& machine_of,
     if (!is_used(row, selection)) continue;
     const Topology& topology = machine_of(row);
     const Hosts& hosts = hosts_.try_emplace(&topology, topology).first->second;
+    if (subject_ == FitSubject::transport && !gpus_.contains(&topology)) {
+      gpus_.emplace(&topology, named_calibration(calibration_name(topology)));
+    }
     std::string reason = why_left_out(row, hosts, selection.rows);
     if (reason.empty()) reason = add_row(row, topology, selection);
     if (reason.empty()) continue;
     LeftOut& left_out = left_out_[reason];
     if (left_out.rows++ == 0) left_out.first_id = row.id;
   }
+}
+
+Calibration FitRows::cost_on(const Topology& topology, const Calibration& cost) const {
+  return subject_ == FitSubject::transport ? with_transport(gpus_.at(&topology), cost) : cost;
 }
 
 std::optional<std::size_t> FitRows::planner_of(const RecordedCall& call, const Topology& topology,
@@ -61,7 +69,8 @@ std::optional<std::size_t> FitRows::planner_of(const RecordedCall& call, const T
   Laid& laid = place->second;
   if (is_new) {
     try {
-      planners_.push_back(std::make_unique<Planner>(spec_of(call, topology, cost_, version)));
+      planners_.push_back(
+          std::make_unique<Planner>(spec_of(call, topology, cost_on(topology, cost_), version)));
       memos_.emplace_back();
       laid.planner = planners_.size() - 1;
       const auto& warnings = planners_.back()->warnings();
@@ -117,7 +126,7 @@ std::vector<Seconds> FitRows::times(const Calibration& cost, const std::vector<s
   std::vector<Calibration> costs(planners_.size());
   for (const auto& [key, laid] : calls_) {
     if (!laid.planner) continue;
-    Calibration own = cost;
+    Calibration own = cost_on(*std::get<const Topology*>(key), cost);
     for (const PinnedConstant& each : pinned_[std::get<std::size_t>(key)]) {
       each.parameter.in(own) = each.value;
     }

@@ -64,13 +64,18 @@ struct FitSelection {
 /// Whether the selection includes a row, even if it cannot be predicted.
 bool is_used(const RecordedRow& row, const FitSelection& selection);
 
+/// What a fit's constants are about: a machine, or the transport between hosts of several.
+enum class FitSubject : std::uint8_t { machine, transport };
+
 /// The machine that a row was made on.
 using MachineOf = std::function<const Topology&(const RecordedRow&)>;
 
 /// Recorded rows of one or several machines, laid out once to simulate them with changing costs.
 class FitRows {
  public:
-  explicit FitRows(const Calibration& cost) : cost_(cost) {}
+  /// Costs of a transport stand beside those of each machine's GPUs (with_transport()).
+  explicit FitRows(const Calibration& cost, FitSubject subject = FitSubject::machine)
+      : cost_(cost), subject_(subject) {}
 
   /// Adds the selected rows that can be predicted. What NCCL ran in a row must be what collsim
   /// expects it to choose. `machine_of` returns a row's machine, which must outlive this.
@@ -97,12 +102,16 @@ class FitRows {
   /// The key of a planner: the call, the machine, the order of NCCL's version, and the set of
   /// pinned constants.
   using CallKey = std::tuple<RecordedCall, const Topology*, int, std::size_t>;
+  /// A machine's costs where the constants are these.
+  Calibration cost_on(const Topology& topology, const Calibration& cost) const;
   std::string add_row(const RecordedRow& row, const Topology& topology,
                       const FitSelection& selection);
   std::optional<std::size_t> planner_of(const RecordedCall& call, const Topology& topology,
                                         NcclVersion version, std::string& refusal);
 
   Calibration cost_;
+  FitSubject subject_;
+  std::map<const Topology*, Calibration> gpus_;  // of a transport: the machine's own costs
   std::map<const Topology*, Hosts> hosts_;
   std::vector<std::vector<PinnedConstant>> pinned_;  // by recording
   std::vector<std::unique_ptr<Planner>> planners_;

@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <system_error>
+#include <algorithm>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "models/calibration/transport.h"
 #include "models/imports/import.h"
 #include "models/machine/gpu_model.h"
 #include "sim/base/data_directory.h"
@@ -18,12 +21,22 @@ namespace {
 constexpr std::string_view calibrations = "models/calibrations";
 
 void check_calibration(const YamlValue& name) {
-  std::error_code unreadable;
-  const auto file = data_directory() / calibrations / (name.string() + ".yaml");
-  if (std::filesystem::exists(file, unreadable)) return;
-  name.fail(fmt::format("there is no calibration '{}'", name.string()),
-            fmt::format("one of {}; a file of your own goes with --calibration FILE",
-                        fmt::join(shipped_names(calibrations), ", ")));
+  const std::string text = name.string();
+  const std::size_t plus = text.find('+');
+  const std::vector<std::string> known = shipped_names(calibrations);
+  const std::vector<std::string> transports = transport_names();
+  const auto is_one_of = [](const std::string& each, const std::vector<std::string>& names) {
+    return std::find(names.begin(), names.end(), each) != names.end();
+  };
+  const bool has_transport = plus != std::string::npos;
+  if (is_one_of(text.substr(0, plus), known) &&
+      (!has_transport || is_one_of(text.substr(plus + 1), transports))) {
+    return;
+  }
+  name.fail(fmt::format("there is no calibration '{}'", text),
+            fmt::format("one of {}, alone or with '+' and one of {}; a file of your own goes with "
+                        "--calibration FILE",
+                        fmt::join(known, ", "), fmt::join(transports, ", ")));
 }
 
 void check_gpu_model(const YamlValue& model) {

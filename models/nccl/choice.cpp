@@ -6,6 +6,7 @@
 #include <bit>
 #include <utility>
 
+#include "models/nccl/net_plugin.h"
 #include "models/nccl/requirement.h"
 #include "models/nccl/system_topology.h"
 #include "models/nccl/system_xml.h"
@@ -68,8 +69,8 @@ Nccl::Nccl(NcclSystem system, std::uint32_t nodes, const Variables& variables, N
 
 Nccl::Nccl(const Topology& topology, const Variables& variables, NcclVersion version,
            std::optional<std::uint32_t> nodes, const std::optional<LocalGpus>& gpus)
-    : Nccl(system_from_topology(topology, version), nodes.value_or(host_count(topology)), variables,
-           version, gpus) {}
+    : Nccl(system_from_topology(topology, version), nodes.value_or(host_count(topology)),
+           with_net_plugin(topology, variables), version, gpus) {}
 
 const NcclChannels& Nccl::channels() const {
   std::call_once(laid_->once, [this] {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "models/calibration/calibration_file.h"
+#include "models/calibration/transport.h"
 #include "models/machine/host_memory.h"
 #include "models/nccl/point_to_point.h"
 #include "models/prediction/rank_gpus.h"
@@ -105,14 +105,9 @@ void Planner::start_nccl() {
 /// Prices TCP where hosts have nothing else.
 void Planner::talk_tcp(const Calibration& cost) {
   const bool over_sockets = nccl_->environment().over_sockets() || has_sockets_only(topology());
-  if (nccl_->nodes() == 1 || !over_sockets || cost.proxy.used || cost.name == "ideal") return;
+  if (nccl_->nodes() == 1 || !over_sockets || cost.name == "ideal") return;
   talks_tcp_ = true;
   spec_.cost = cost_of(cost);
-  if (!cost.over_tcp.empty()) return;
-  warnings_.push_back(fmt::format(
-      "hosts talk TCP, which was measured on none like these: messages between them cost what they "
-      "cost between H200 hosts (calibration {})",
-      spec_.cost.name));
 }
 
 /// A textbook's own machine has one channel and messages of any size unless told otherwise. A

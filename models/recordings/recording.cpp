@@ -50,6 +50,13 @@ Recording read_recording(const std::filesystem::path& path) {
   return read_recording(read_text_file(path, "a recording"));
 }
 
+NcclVersion nccl_version_of(const Recording& recording) {
+  if (recording.nccl_rules) return *recording.nccl_rules;
+  const auto recorded = recording.machine.find("nccl");
+  return recorded == recording.machine.end() ? newest_nccl_version
+                                             : parse_nccl_version(recorded->second);
+}
+
 std::map<Bytes, Seconds> measured_times(const Recording& recording, std::string_view id,
                                         Collective collective, Rank ranks) {
   std::map<Bytes, Seconds> times;

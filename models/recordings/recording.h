@@ -66,6 +66,10 @@ Recording read_recording(const std::filesystem::path& path);
 /// The same for a text that is at hand.
 Recording read_recording(const TextFile& text);
 
+/// The release whose rules apply: the one that the recording names for this, else the recorded one,
+/// else the newest. Throws InputError where the recorded one is not known.
+NcclVersion nccl_version_of(const Recording& recording);
+
 /// Times by size of one sweep: rows of that id and rank count, out of place, plain. Throws
 /// InputError where there are none, naming the ids there are.
 std::map<Bytes, Seconds> measured_times(const Recording& recording, std::string_view id,

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "models/calibration/transport.h"
 #include "sim/algorithms/registry.h"
 #include "sim/base/data_directory.h"
 #include "sim/base/did_you_mean.h"
@@ -26,6 +27,17 @@ std::filesystem::path read_file(const YamlValue& value, std::string_view folder,
     value.fail(error.what(), fmt::format("a path relative to this file, or the name of one of the "
                                          "shipped {}",
                                          folder));
+  }
+}
+
+Calibration read_named_calibration(const YamlValue& value, const std::filesystem::path& base) {
+  try {
+    return named_calibration(value.string(), base);
+  } catch (const InputError& error) {
+    value.fail(
+        error.what(),
+        "a path relative to this file, or the name of a shipped calibration, such as h100 or "
+        "h100+efa");
   }
 }
 
@@ -234,7 +246,7 @@ Scenario load_scenario(const std::filesystem::path& path) {
   }
   if (const auto sizes = root.find("sizes")) scenario.sizes = read_sizes(*sizes);
   if (const auto calibration = root.find("calibration")) {
-    scenario.calibration = read_file(*calibration, "models/calibrations", base);
+    scenario.calibration = read_named_calibration(*calibration, base);
   }
   const YamlValue runs = root.at("runs");
   for (const YamlValue& run : runs.sequence()) {

@@ -9,6 +9,7 @@
 #include "models/faults/fault.h"
 #include "models/scenario/run_spec.h"
 #include "sim/base/units.h"
+#include "sim/cost/calibration.h"
 #include "sim/plan/collective.h"
 
 namespace collsim {
@@ -35,7 +36,7 @@ struct Scenario {
   std::optional<std::uint32_t> ranks_per_node;
   Rank root = 0;  ///< for collectives that have one
   Sizes sizes;
-  std::optional<std::filesystem::path> calibration;  ///< the topology's where not given
+  std::optional<Calibration> calibration;  ///< the topology's where not given
   std::vector<RunSpec> runs;
   std::vector<Fault> faults;  ///< of the machine
   std::uint64_t seed = 0;     ///< of jitter

@@ -174,8 +174,9 @@ inline constexpr double max_jitter = 0.4;
 struct Calibration {
   std::string name = "ideal";  ///< name of the file it came from
   CalibrationTrust trust{};
-  std::string over_tcp;  ///< calibration of the same machines when hosts talk TCP; may be empty
-  Seconds launch;        ///< once per call
+  std::string transport;  ///< that says what messages between hosts cost; empty: this itself
+  std::string over_tcp;   ///< calibration of the same machines when hosts talk TCP; may be empty
+  Seconds launch;         ///< once per call
   /// And for each doubling of its thread blocks: the last one to begin, and to end, is what counts
   /// (recordings/h200x4/nvlink.yaml, as many bytes on each of 1 to 16 channels).
   Seconds launch_per_doubling;

@@ -172,14 +172,14 @@ inline constexpr std::array protocol_constants{
     ProtocolConstant{"alpha.cpu", Quantity::time, any_value, up_to(60),
                      "from the wire until the peer sees it", true,
                      [](ProtocolCost& of) -> double& { return of.alpha[2].value; }},
-    ProtocolConstant{"alpha.network", Quantity::time, any_value, up_to(60),
+    ProtocolConstant{"alpha.network", Quantity::time, any_value, up_to(150),
                      "from the wire until the peer sees it", false,
                      [](ProtocolCost& of) -> double& { return of.alpha[3].value; }},
 };
 
 /// Of a protocol's thread blocks; may differ by the kind of the slowest link that they work with.
 inline constexpr std::array thread_block_constants{
-    ProtocolConstant{"step", Quantity::time, any_value, up_to(15), "serial time per slice", true,
+    ProtocolConstant{"step", Quantity::time, any_value, up_to(25), "serial time per slice", true,
                      [](ProtocolCost& of) -> double& { return of.step.value; }},
     ProtocolConstant{"read", Quantity::rate, any_value, at_least(25),
                      "rate at which a thread block loads and receives", true,

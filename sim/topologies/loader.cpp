@@ -182,12 +182,19 @@ void add_fabric(TopologyBuilder& builder, const YamlValue& fabric,
   if (sharp && sharp->boolean()) builder.let_network_reduce();
 }
 
+/// A name, or two joined by `+`: the GPUs' and the transport's.
+bool is_calibration_name(std::string_view name) {
+  const std::size_t plus = name.find('+');
+  return is_plain_name(name.substr(0, plus)) &&
+         (plus == std::string_view::npos || is_plain_name(name.substr(plus + 1)));
+}
+
 std::string read_calibration(const YamlMapping& file, const TopologyLibrary& library) {
   const auto value = file.find("calibration");
   if (!value) return {};
-  if (!is_plain_name(value->string())) {
+  if (!is_calibration_name(value->string())) {
     value->fail(fmt::format("'{}' is not a calibration's name", value->string()),
-                "a name like hgx-h200");
+                "a name like hgx-h200, or h100+efa");
   }
   if (library.check_calibration) library.check_calibration(*value);
   return value->string();

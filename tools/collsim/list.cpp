@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/calibration/transport.h"
 #include "sim/algorithms/registry.h"
 #include "sim/base/data_directory.h"
 #include "sim/base/input_error.h"
@@ -34,7 +35,8 @@ std::vector<NameList> name_lists() {
                               {"protocols", {}},
                               {"topologies", shipped_names("topologies")},
                               {"scenarios", shipped_names("scenarios")},
-                              {"calibrations", shipped_names("models/calibrations")}};
+                              {"calibrations", shipped_names("models/calibrations")},
+                              {"transports", transport_names()}};
   for (const Collective each : all_collectives()) lists[0].names.emplace_back(to_string(each));
   for (const Engine each : all_engines()) lists[1].names.emplace_back(to_string(each));
   for (const Protocol each : {Protocol::ll, Protocol::ll128, Protocol::simple}) {

@@ -27,12 +27,6 @@ void check_machine(const Recording& recording, const Topology& topology) {
       "recordings of the topology's machine");
 }
 
-NcclVersion version_of(const Recording& recording) {
-  const auto recorded = recording.machine.find("nccl");
-  return recorded == recording.machine.end() ? newest_nccl_version
-                                             : parse_nccl_version(recorded->second);
-}
-
 /// Adds what a recording says about the machine, each different value once.
 void add_machine(const Recording& recording, std::map<std::string, std::string>& machine) {
   for (const char* key : {"gpu", "nccl", "driver"}) {
@@ -55,7 +49,7 @@ PlannedRecordings::PlannedRecordings(const std::vector<PlannedRecording>& planne
   for (const PlannedRecording& each : planned) {
     entries_.push_back({each, open_recording(each.file)});
     Entry& entry = entries_.back();
-    entry.planned.selection.rows.nccl_version = version_of(entry.recording);
+    entry.planned.selection.rows.nccl_version = nccl_version_of(entry.recording);
   }
 }
 
@@ -85,8 +79,8 @@ const Topology& PlannedRecordings::first_machine() {
                    "-t TOPOLOGY, or recordings of a known machine");
 }
 
-FitRows PlannedRecordings::rows(const Calibration& cost) {
-  FitRows rows(cost);
+FitRows PlannedRecordings::rows(const Calibration& cost, FitSubject subject) {
+  FitRows rows(cost, subject);
   for (Entry& entry : entries_) {
     const auto checked_machine = [&](const RecordedRow& row) -> const Topology& {
       const Topology& topology = machine_of(entry, row);

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "models/calibration/calibration_choice.h"
-#include "models/calibration/calibration_file.h"
+#include "models/calibration/transport.h"
 #include "models/imports/machine.h"
 #include "models/nccl/function.h"
 #include "models/prediction/rank_gpus.h"
@@ -247,7 +247,7 @@ Scenario read_scenario(const po::variables_map& values) {
     scenario.root = static_cast<Rank>(*root);
   }
   if (const auto calibration = given<std::string>(values, "calibration")) {
-    scenario.calibration = find_data_file(*calibration, "models/calibrations");
+    scenario.calibration = named_calibration(*calibration);
   }
   for (const std::string& fault :
        given<std::vector<std::string>>(values, "fault").value_or(std::vector<std::string>())) {
@@ -344,8 +344,9 @@ Question read_question(const po::variables_map& values, std::ostream& err) {
   question.scenario = read_scenario(values);
   Machine machine = machine_of(values, question.scenario);
   question.topology = std::move(machine.topology);
-  question.cost = question.scenario.calibration ? load_calibration(*question.scenario.calibration)
-                                                : calibration_for(question.topology);
+  question.cost = question.scenario.calibration
+                      ? completed(*question.scenario.calibration, question.topology)
+                      : calibration_for(question.topology);
   if (auto warning = calibration_warning(question.cost)) machine.warnings.push_back(*warning);
   for (const std::string& warning : machine.warnings) {
     fmt::print(err, "collsim: warning: {}\n", warning);

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "models/calibration/calibration_choice.h"
-#include "models/calibration/calibration_file.h"
+#include "models/calibration/transport.h"
 #include "models/imports/import.h"
 #include "models/imports/machine.h"
 #include "models/nccl/system_topology.h"

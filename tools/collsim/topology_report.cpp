@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "models/calibration/calibration_choice.h"
+#include "models/calibration/transport.h"
 #include "sim/topologies/name_run.h"
 #include "sim/topologies/routing.h"
 #include "tools/collsim/bandwidth_matrix.h"
@@ -269,7 +269,7 @@ std::string topology_summary(const Topology& topology) {
 
 void show_topology(const Topology& topology, std::ostream& out) {
   out << topology.name() << "\n" << topology_summary(topology) << "\n";
-  out << fmt::format("calibration: {}{}\n", calibration_name(topology),
+  out << fmt::format("calibration: {}{}\n", calibration_for(topology).name,
                      topology.calibration().empty() ? " (by its GPUs and links)" : "");
   show_nodes(topology, out);
   show_shared_resources(topology, out);

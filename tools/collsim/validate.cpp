@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "models/calibration/calibration_choice.h"
-#include "models/calibration/calibration_file.h"
+#include "models/calibration/transport.h"
 #include "models/imports/machine.h"
 #include "models/recordings/recording.h"
 #include "models/validation/recorded_machines.h"
@@ -104,10 +104,7 @@ NcclVersion version_of(const Recording& recording, const po::variables_map& valu
   if (values.contains("nccl-version")) {
     return parse_nccl_version(values["nccl-version"].as<std::string>());
   }
-  if (recording.nccl_rules) return *recording.nccl_rules;
-  const auto recorded = recording.machine.find("nccl");
-  return recorded == recording.machine.end() ? newest_nccl_version
-                                             : parse_nccl_version(recorded->second);
+  return nccl_version_of(recording);
 }
 
 void append(Validation& all, Validation more) {
@@ -128,8 +125,7 @@ void leave_out(const Recording& recording, Validation& validation) {
 
 Calibration cost_on(const Topology& topology, const po::variables_map& values) {
   if (!values.contains("calibration")) return calibration_for(topology);
-  return load_calibration(
-      find_data_file(values["calibration"].as<std::string>(), "models/calibrations"));
+  return completed(named_calibration(values["calibration"].as<std::string>()), topology);
 }
 
 /// The rows of a recording on the machine that the options name, or each on its own.

@@ -8,7 +8,7 @@
 #include <map>
 #include <string>
 
-#include "models/calibration/calibration_file.h"
+#include "models/calibration/transport.h"
 #include "sim/base/data_directory.h"
 #include "sim/topologies/loader.h"
 

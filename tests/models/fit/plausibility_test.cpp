@@ -8,6 +8,7 @@
 #include <string>
 
 #include "models/calibration/calibration_file.h"
+#include "models/calibration/transport.h"
 #include "models/fit/fit_constants.h"
 #include "models/fit/parameter.h"
 #include "models/fit/whole_calibration.h"

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "models/calibration/calibration_file.h"
+#include "models/calibration/transport.h"
 #include "models/recordings/recording.h"
 #include "models/validation/validation.h"
 #include "sim/base/data_directory.h"

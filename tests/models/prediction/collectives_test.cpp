@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "models/calibration/calibration_file.h"
+#include "models/calibration/transport.h"
 #include "models/prediction/estimator.h"
 #include "models/prediction/prediction.h"
 #include "models/prediction/rank_gpus.h"

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "models/calibration/calibration_file.h"
+#include "models/calibration/transport.h"
 #include "sim/base/data_directory.h"
 #include "sim/topologies/loader.h"
 

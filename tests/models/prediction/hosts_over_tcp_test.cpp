@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "models/calibration/calibration_file.h"
+#include "models/calibration/transport.h"
 #include "models/imports/machine.h"
 #include "models/prediction/prediction.h"
 

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "models/calibration/calibration_choice.h"
-#include "models/calibration/calibration_file.h"
+#include "models/calibration/transport.h"
 #include "models/prediction/rank_gpus.h"
 #include "sim/base/data_directory.h"
 #include "sim/base/input_error.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "models/calibration/calibration_file.h"
+#include "models/calibration/transport.h"
 #include "models/machine/gpu_model.h"
 #include "models/nccl/choice.h"
 #include "models/nccl/system_topology.h"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "models/analytic/bounds.h"
-#include "models/calibration/calibration_file.h"
+#include "models/calibration/transport.h"
 #include "models/machine/plan_wiring.h"
 #include "models/machine/switch_placement.h"
 #include "models/prediction/estimator.h"

@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "models/calibration/calibration_file.h"
+#include "models/calibration/transport.h"
 #include "models/prediction/prediction.h"
 #include "models/prediction/rank_gpus.h"
 #include "sim/base/data_directory.h"

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "models/calibration/calibration_file.h"
+#include "models/calibration/transport.h"
 #include "models/prediction/prediction.h"
 #include "models/prediction/rank_gpus.h"
 #include "models/recordings/recording.h"

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/cost/calibration.h"
+#include "sim/topologies/topology.h"
+
+namespace collsim {
+
+/// The shipped transports, by name.
+std::vector<std::string> transport_names();
+
+/// The transport between a machine's hosts, by the model of their NICs: `efa` (EFA), `ofi`
+/// (Slingshot, Cassini), `tcpx` (gVNIC), `tcp` (Ethernet, or an interface's name such as eth0),
+/// else `ib`. Of RoCE a NIC's model does not tell: a machine names it (`calibration: h100+roce`).
+/// Empty where there is one host, or hosts without NICs.
+std::string_view transport_of_nics(const Topology& topology);
+
+/// A calibration's costs with what a transport says of messages between hosts: proxies, the
+/// network's efficiency, and for each protocol alpha and, if it is stated, the step. The name is
+/// `<name>+<transport>`. All else is the GPUs'.
+Calibration with_transport(Calibration gpus, const Calibration& transport);
+
+/// Whether a calibration takes no transport by itself: it has one, or its own network was measured.
+bool knows_network(const Calibration& cost);
+
+/// A calibration with the machine's transport_of_nics(), unless it knows_network(), or the machine
+/// has none.
+Calibration completed(const Calibration& cost, const Topology& topology);
+
+/// A calibration that a person names: the name or path of a file, or that of a file and a
+/// transport, such as `h100+efa`. Paths are relative to `base`, as in find_data_file(). Throws
+/// InputError.
+Calibration named_calibration(std::string_view name, const std::filesystem::path& base = {});
+
+/// The same machines when hosts talk TCP: the calibration that was measured for it (`over_tcp`), or
+/// the transport `tcp`. One with sockets is of TCP already.
+Calibration over_tcp(const Calibration& cost);
+
+/// Whether nodes have no NICs but those that NCCL uses by sockets: their model is `Ethernet`, or an
+/// interface's name such as `eth0`.
+bool has_sockets_only(const Topology& topology);
+
+/// The calibration of a topology, completed().
+Calibration calibration_for(const Topology& topology);
+
+}  // namespace collsim
