@@ -244,7 +244,7 @@ class SystemReader {
 
 ImportedNode import_nccl_topology(const TextFile& text, const ImportOptions& options) {
   NcclTopologyFile file =
-      read_nccl_topology_file(text, newest_nccl_version, {options.gpu, options.cards});
+      read_nccl_topology_file(text, newest_nccl_version, {options.gpu, options.cards, 0});
   SystemReader reader(file.system, options);
   NodeTemplate node = reader.read();
   if (const auto cards = reader.warning_of_cards(node)) file.warnings.push_back(*cards);

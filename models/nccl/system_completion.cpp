@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <string_view>
 
@@ -55,7 +56,7 @@ const GpuModel* model_by_id(const pugi::xml_node& pci) {
 
 /// What the GPUs are, by the hint or else by the PCI ids of the file.
 const GpuModel& model_of(const XmlFile& file, const std::vector<pugi::xml_node>& gpus,
-                         const GpuHint& hint) {
+                         const HostHint& hint) {
   if (hint.model != nullptr) return *hint.model;
   for (const pugi::xml_node& gpu : gpus) {
     if (const GpuModel* model = model_by_id(gpu)) return *model;
@@ -118,18 +119,20 @@ void add_gpus(const std::vector<pugi::xml_node>& gpus, const GpuModel& model) {
   }
 }
 
-void add_nics(const std::vector<pugi::xml_node>& nics, std::size_t first_device) {
+void add_nics(const std::vector<pugi::xml_node>& nics, std::size_t first_device, double rate) {
   for (pugi::xml_node pci : nics) {
     pugi::xml_node net = pci.append_child("nic").append_child("net");
     const bool infiniband = is_of_class(pci, "0x0207", "0x0207");
     net.append_attribute("name") = infiniband ? "InfiniBand" : "Ethernet";
     net.append_attribute("dev") = static_cast<unsigned>(first_device++);
     net.append_attribute("gdr") = 1;
+    constexpr double megabits = 8000;  // in GB
+    if (rate > 0) net.append_attribute("speed") = std::lround(megabits * rate);
   }
 }
 
 std::vector<std::string> complete_bare(const XmlFile& file, std::vector<pugi::xml_node> gpus,
-                                       const GpuHint& hint) {
+                                       const HostHint& hint) {
   const GpuModel& model = model_of(file, gpus, hint);
   sort_by_bus(gpus);
   add_gpus(gpus, model);
@@ -139,7 +142,7 @@ std::vector<std::string> complete_bare(const XmlFile& file, std::vector<pugi::xm
   const auto nics = elements(file, is_bare_nic);
   const auto nets =
       elements(file, [](const pugi::xml_node& element) { return is_named(element, "net"); });
-  add_nics(nics, nets.size());
+  add_nics(nics, nets.size(), hint.nic_rate);
   if (!nics.empty()) {
     assumed.emplace_back(
         "NICs are as fast as their network and taken to speak GPUDirect; the file does not say.");
@@ -149,7 +152,7 @@ std::vector<std::string> complete_bare(const XmlFile& file, std::vector<pugi::xm
 
 }  // namespace
 
-std::vector<std::string> complete_topology(const XmlFile& file, const GpuHint& hint) {
+std::vector<std::string> complete_topology(const XmlFile& file, const HostHint& hint) {
   auto described =
       elements(file, [](const pugi::xml_node& element) { return !element.child("gpu").empty(); });
   if (described.empty()) {

@@ -8,10 +8,11 @@
 
 namespace collsim {
 
-/// What a person says of GPUs that a file does not describe.
-struct GpuHint {
-  const GpuModel* model = nullptr;  ///< null: nothing
-  bool cards = false;               ///< PCIe cards, which no NVSwitch joins
+/// What is known of a host beside its file: by a person, or since the host is at hand.
+struct HostHint {
+  const GpuModel* model = nullptr;  ///< of its GPUs; null: not known
+  bool cards = false;               ///< they are PCIe cards, which no NVSwitch joins
+  double nic_rate = 0;              ///< GB/s of each NIC; 0: not known
 };
 
 /// Fills in what a cut-down topology file leaves out, as NCCL does by looking at the machine.
@@ -21,6 +22,6 @@ struct GpuHint {
 /// file that has <gpu> without PCI ids and no <nvlink>, if the hint names a model. Any other file
 /// is left as it is. Returns what was assumed, a sentence each. Throws InputError if a file does
 /// not say which GPUs these are, by a PCI id, and the hint neither.
-std::vector<std::string> complete_topology(const XmlFile& file, const GpuHint& hint);
+std::vector<std::string> complete_topology(const XmlFile& file, const HostHint& hint);
 
 }  // namespace collsim

@@ -58,7 +58,7 @@ class TopologyReader {
  public:
   explicit TopologyReader(const TextFile& text) : file_(text, "system") {}
 
-  NcclTopologyFile read(NcclVersion version, const GpuHint& hint) {
+  NcclTopologyFile read(NcclVersion version, const HostHint& hint) {
     version_ = version;
     notes_ = complete_topology(file_, hint);
     ranked_ = file_.root().find_node([](const pugi::xml_node& element) {
@@ -357,7 +357,7 @@ NcclSystem read_nccl_topology(const TextFile& text, NcclVersion version) {
 }
 
 NcclTopologyFile read_nccl_topology_file(const TextFile& text, NcclVersion version,
-                                         const GpuHint& hint) {
+                                         const HostHint& hint) {
   return TopologyReader(text).read(version, hint);
 }
 

@@ -29,7 +29,7 @@ NcclSystem read_nccl_topology(const std::filesystem::path& path, NcclVersion ver
 NcclSystem read_nccl_topology(const TextFile& text, NcclVersion version);
 /// The same with what there is to say of it; `hint` completes a cut-down file.
 NcclTopologyFile read_nccl_topology_file(const TextFile& text, NcclVersion version,
-                                         const GpuHint& hint = {});
+                                         const HostHint& hint = {});
 
 /// The host as a topology file of NCCL's: reading it gives the same devices and links. Bus ids are
 /// made up.

@@ -379,5 +379,14 @@ TEST(Import, ExportedMachinesAreImportedAsTheyWere) {
   }
 }
 
+// The shipped machine has the layout of the file, which says of GPUs and NICs only where they are:
+// NCCL takes the rest from the machine.
+TEST(Import, NcclCompletesACutDownFileByTheMachine) {
+  const Topology machine = shipped("azure-ndv4-x8");
+  expect_same_decisions(
+      Nccl(machine, {{"NCCL_TOPO_FILE", source + "/tests/data/cut-down/azure-nd-a100-v4.xml"}}),
+      Nccl(machine));
+}
+
 }  // namespace
 }  // namespace collsim::test

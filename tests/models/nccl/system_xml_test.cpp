@@ -110,8 +110,8 @@ TEST(NcclTopologyFile, HostsKeepTheirCpus) {
   const TextFile written{"written.xml", nccl_topology_text(read)};
   for (const NcclSystem& system : {read, read_nccl_topology(written, newest_nccl_version)}) {
     std::vector<std::uint32_t> hosts;
-    for (const std::uint32_t cpu : system.of_kind(NcclNodeKind::cpu)) {
-      hosts.push_back(system.node(cpu).host);
+    for (const std::uint32_t node : system.of_kind(NcclNodeKind::cpu)) {
+      hosts.push_back(system.node(node).host);
     }
     EXPECT_EQ(hosts, (std::vector<std::uint32_t>{0, 0, 1, 1}));
     const auto between_cpus =
