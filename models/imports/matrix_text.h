@@ -24,7 +24,7 @@ struct MatrixLine {
 /// The lines of a text with what `nvidia-smi topo -m` prints: as it is, as a Markdown table, or as
 /// HTML with it in a table or as text. Escape sequences of terminals (also those that lost their
 /// first character), the marks of bold and code, and quotation marks of mails are left out. Throws
-/// InputError for HTML of more than 20000 elements.
+/// InputError for HTML of more than 8000 elements around the GPUs.
 std::vector<MatrixLine> matrix_lines(const TextFile& text);
 
 /// Whether a text has elements of HTML in which people copy what a terminal shows.

@@ -224,6 +224,24 @@ TEST(Import, WarnsOfTwinCpusAndOfMatricesWithoutNvlinks) {
   EXPECT_TRUE(read_node("nvidia-smi/l40s-2.html", "L40S").warnings.empty());
 }
 
+std::string repeated(const std::string& text, std::size_t times) {
+  std::string all;
+  for (std::size_t i = 0; i < times; ++i) all += text;
+  return all;
+}
+
+// The parser frees its tree by recursion: as many elements inside each other as are let in are no
+// danger, and more are refused.
+TEST(Import, HtmlHasAsManyElementsAsAParserCanHold) {
+  const auto error_of_elements = [](std::size_t elements) {
+    return test::error_of([&] {
+      return import_node({"deep.html", "<td>" + repeated("<b>", elements - 1)});
+    });
+  };
+  EXPECT_NE(error_of_elements(8'000).find("no matrix of GPUs"), std::string::npos);
+  EXPECT_NE(error_of_elements(8'001).find("HTML with 8001 times '<'"), std::string::npos);
+}
+
 /// By the busid's place in the file: which GPU became gpu0, gpu1, ...
 std::vector<std::string> models_in_order(const TextFile& text) {
   std::vector<std::string> models;
