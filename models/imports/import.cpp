@@ -5,24 +5,43 @@
 #include <algorithm>
 #include <optional>
 
+#include "models/imports/matrix_text.h"
 #include "sim/base/input_error.h"
 
 namespace collsim {
 
 namespace {
 
+/// The text with all that is outside of its <system> made blank, so that places stay.
+TextFile only_system(const TextFile& text, std::size_t begin, std::size_t end) {
+  TextFile only{text.name, text.content.substr(0, end)};
+  std::replace_if(
+      only.content.begin(), only.content.begin() + static_cast<std::ptrdiff_t>(begin),
+      [](char letter) { return letter != '\n'; }, ' ');
+  return only;
+}
+
 ImportedNode import_described(const TextFile& text, const ImportOptions& options) {
+  constexpr std::string_view closing = "</system>";
   const std::size_t begin = text.content.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
   const bool xml = begin != std::string::npos && text.content[begin] == '<';
-  if (!xml) return import_nvidia_smi(text, options);
   // The root is the first element whose name is one of these.
   const std::size_t graphs = text.content.find("<graphs");
   const std::size_t system = text.content.find("<system");
+  const std::size_t topology = text.content.find("<topology");
+  if (!xml) {
+    const std::size_t end = text.content.rfind(closing);
+    const bool inside = system < graphs && end != std::string::npos && system < end;
+    if (!inside) return import_nvidia_smi(text, options);
+    return import_nccl_topology(only_system(text, system, end + closing.size()), options);
+  }
   if (graphs < system) {
     throw InputError(SourcePosition{text.name},
                      "NCCL's graphs, which are the channels that it chose and not the machine",
                      "the topology that NCCL dumps with NCCL_TOPO_DUMP_FILE=FILE");
   }
+  if (topology < system) return import_lstopo(text, options);
+  if (system == std::string::npos && is_html(text.content)) return import_nvidia_smi(text, options);
   return import_nccl_topology(text, options);
 }
 
@@ -66,14 +85,6 @@ ImportedNode import_node(const TextFile& text, const ImportOptions& options) {
         "{} NICs are added beside the GPUs; the file has none of them.", options.added_nics));
   }
   return imported;
-}
-
-std::string gpu_model_names() {
-  std::string names;
-  for (const GpuModel& model : gpu_models()) {
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", model.name);
-  }
-  return names;
 }
 
 }  // namespace collsim

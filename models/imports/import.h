@@ -21,11 +21,13 @@ struct ImportedNode {
 /// What a person adds to a description.
 struct ImportOptions {
   const GpuModel* gpu = nullptr;  ///< what the GPUs are; overrides what the file says
+  bool cards = false;             ///< they are PCIe cards, which no NVSwitch joins
   std::uint32_t added_nics = 0;   ///< NICs to add, shared out evenly beside the GPUs
 };
 
-/// Reads one host from a topology file of NCCL's (NCCL_TOPO_DUMP_FILE) or what `nvidia-smi topo -m`
-/// prints; which of them it is shows in the text. A graph file of NCCL's (NCCL_GRAPH_DUMP_FILE) is
+/// Reads one host from a topology file of NCCL's (NCCL_TOPO_DUMP_FILE), what `nvidia-smi topo -m`
+/// prints or what `lstopo --of xml` writes; which of them it is shows in the text. NCCL's may stand
+/// inside a longer text, such as an issue. A graph file of NCCL's (NCCL_GRAPH_DUMP_FILE) is
 /// refused: it has the channels that NCCL chose, not the links of the machine. The result makes a
 /// topology that loads: at least one GPU, all of them joined. Throws InputError for everything that
 /// is wrong; nothing in a text makes it crash, hang or take more memory than a few hundred bytes
@@ -36,12 +38,15 @@ ImportedNode import_node(const TextFile& text, const ImportOptions& options = {}
 /// as it counts, each as fast as the data sheet says.
 ImportedNode import_nccl_topology(const TextFile& text, const ImportOptions& options);
 
+/// By the PCI devices of what `lstopo --of xml` writes (hwloc 1 and 2), read as NCCL would find
+/// them on that machine: NVIDIA's GPUs in the order of their bus ids; NICs with RDMA, or all others
+/// where there is none; PCIe switches, NUMA nodes and CPUs. NVLinks where hwloc asked the driver
+/// for them, else those of `nvlink_layout`.
+ImportedNode import_lstopo(const TextFile& text, const ImportOptions& options);
+
 /// By the matrix: NVLinks by their number, direct or, where a GPU would need more links than its
 /// model has, through an NVSwitch; PCIe switches where pairs are PIX or PXB, sockets where they are
 /// SYS. `options.gpu` is required, since the matrix says no speeds.
 ImportedNode import_nvidia_smi(const TextFile& text, const ImportOptions& options);
-
-/// "A100, H100, ...", for messages.
-std::string gpu_model_names();
 
 }  // namespace collsim

@@ -83,8 +83,9 @@ class SystemReader {
       }
     }
     if (cards.empty()) return std::nullopt;
-    return fmt::format("No <nvlink> in the <gpu> of {}: taken to have PCIe alone.",
-                       fmt::join(cards, ", "));
+    return fmt::format(
+        "No <nvlink> to another device in the <gpu> of {}: taken to have PCIe alone.",
+        fmt::join(cards, ", "));
   }
 
  private:
@@ -140,7 +141,7 @@ class SystemReader {
         device.name = fmt::format("nic{}", number++);
         device.kind = DeviceKind::nic;
         device.model = port.net.name;
-        device.port_rate = gigabytes_per_second(port.net.bandwidth);
+        if (port.net.rated) device.port_rate = gigabytes_per_second(port.net.bandwidth);
         device.gpudirect = port.net.gdr;
         add(std::move(device), node);
       }
@@ -242,15 +243,16 @@ class SystemReader {
 }  // namespace
 
 ImportedNode import_nccl_topology(const TextFile& text, const ImportOptions& options) {
-  std::vector<std::string> warnings;
-  const NcclSystem system = read_nccl_topology(text, newest_nccl_version, &warnings);
-  SystemReader reader(system, options);
+  NcclTopologyFile file =
+      read_nccl_topology_file(text, newest_nccl_version, {options.gpu, options.cards, 0});
+  SystemReader reader(file.system, options);
   NodeTemplate node = reader.read();
-  if (const auto cards = reader.warning_of_cards(node)) warnings.push_back(*cards);
-  return {std::move(node),
-          {"PCIe and links between sockets carry what NCCL takes them to carry (NCCL 2.30, "
-           "src/graph/topo.h)."},
-          std::move(warnings)};
+  if (const auto cards = reader.warning_of_cards(node)) file.warnings.push_back(*cards);
+  std::vector<std::string> notes{
+      "PCIe and links between sockets carry what NCCL takes them to carry (NCCL 2.30, "
+      "src/graph/topo.h)."};
+  notes.insert(notes.end(), file.notes.begin(), file.notes.end());
+  return {std::move(node), std::move(notes), std::move(file.warnings)};
 }
 
 }  // namespace collsim

@@ -1,14 +1,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <string_view>
 #include <utility>
 
 #include "models/imports/import.h"
+#include "models/imports/matrix_text.h"
 #include "models/nccl/link_bandwidth.h"
 #include "sim/base/input_error.h"
 
@@ -30,33 +33,11 @@ struct Cell {
 /// The matrix as it stands in the text.
 struct Matrix {
   std::vector<std::string> names;
-  std::size_t gpus = 0;                  ///< the first so many columns
-  std::vector<std::vector<Cell>> cells;  ///< [row][column]
-  std::vector<std::optional<int>> numa;  ///< of each row, where it says one
+  std::size_t gpus = 0;                          ///< the first so many columns
+  std::vector<std::vector<Cell>> cells;          ///< [row][column]
+  std::vector<std::optional<int>> numa;          ///< of each row, where it says one
+  std::map<std::string, std::string> nic_names;  ///< "NIC0": "mlx5_0", where the legend says it
 };
-
-struct MatrixWord {
-  std::string_view text;
-  int column = 1;
-};
-
-/// The words of a line, without the escape sequences by which nvidia-smi underlines its header.
-std::vector<MatrixWord> words_of(std::string_view line) {
-  std::vector<MatrixWord> words;
-  for (std::size_t i = 0; i < line.size();) {
-    if (line[i] == '\x1b') {
-      while (i < line.size() && line[i] != 'm') ++i;
-      ++i;
-    } else if (std::string_view(" \t\r").find(line[i]) != std::string_view::npos) {
-      ++i;
-    } else {
-      const std::size_t end = std::min(line.find_first_of(" \t\r\x1b", i), line.size());
-      words.push_back({line.substr(i, end - i), static_cast<int>(i) + 1});
-      i = end;
-    }
-  }
-  return words;
-}
 
 std::optional<std::uint32_t> number_after(std::string_view text, std::string_view stem) {
   if (!text.starts_with(stem)) return std::nullopt;
@@ -67,10 +48,16 @@ std::optional<std::uint32_t> number_after(std::string_view text, std::string_vie
   return number;
 }
 
+/// SOC is what drivers before 2018 print for SYS.
+constexpr std::array<std::pair<std::string_view, Relation>, 7> relations{{{"X", Relation::self},
+                                                                          {"PIX", Relation::pix},
+                                                                          {"PXB", Relation::pxb},
+                                                                          {"PHB", Relation::phb},
+                                                                          {"NODE", Relation::node},
+                                                                          {"SYS", Relation::sys},
+                                                                          {"SOC", Relation::sys}}};
+
 std::optional<Cell> read_cell(std::string_view text) {
-  constexpr std::pair<std::string_view, Relation> relations[] = {
-      {"X", Relation::self},  {"PIX", Relation::pix},   {"PXB", Relation::pxb},
-      {"PHB", Relation::phb}, {"NODE", Relation::node}, {"SYS", Relation::sys}};
   for (const auto& [name, relation] : relations) {
     if (text == name) return Cell{relation, 0};
   }
@@ -79,21 +66,55 @@ std::optional<Cell> read_cell(std::string_view text) {
   return Cell{Relation::nvlink, *links};
 }
 
+/// The relation that a text begins with, as text; empty if there is none.
+std::string_view relation_at(std::string_view text) {
+  if (text.starts_with("NV")) {
+    return text.substr(0, text.find_first_not_of("0123456789", 2));
+  }
+  for (const auto& [name, relation] : relations) {
+    if (text.starts_with(name)) return text.substr(0, name.size());
+  }
+  return {};
+}
+
+/// The words of a row, where the blanks between relations may be lost: "NODENODE" is two. A word
+/// that is not made of relations stays as it is.
+std::vector<MatrixWord> relations_apart(const std::vector<MatrixWord>& words) {
+  std::vector<MatrixWord> apart{words.front()};
+  for (auto word = words.begin() + 1; word != words.end(); ++word) {
+    const std::size_t first = apart.size();
+    std::string_view rest = word->text;
+    while (!rest.empty()) {
+      const std::string_view relation = relation_at(rest);
+      if (relation.empty()) break;
+      const auto offset = static_cast<int>(word->text.size() - rest.size());
+      apart.push_back({std::string(relation), word->line, word->column + offset});
+      rest.remove_prefix(relation.size());
+    }
+    if (!rest.empty() || apart.size() == first) {
+      apart.resize(first);
+      apart.push_back(*word);
+    }
+  }
+  return apart;
+}
+
+/// The columns after the relations. Their titles are words of their own, but for tables.
+bool is_beside_relations(std::string_view title) {
+  return title == "GPU" || title.starts_with("CPU") || title.starts_with("NUMA") ||
+         title.starts_with("GPU NUMA");
+}
+
 class MatrixReader {
  public:
   explicit MatrixReader(const TextFile& text) : text_(text) {}
 
   Matrix read() {
-    std::string_view rest = text_.content;
-    while (!rest.empty()) {
-      const std::size_t end = std::min(rest.find('\n'), rest.size());
-      ++line_;
-      read_line(words_of(rest.substr(0, end)));
-      rest.remove_prefix(std::min(end + 1, rest.size()));
-    }
+    for (const MatrixLine& line : matrix_lines(text_)) read_line(line);
     if (matrix_.names.empty()) {
       throw InputError(SourcePosition{text_.name, 1, 1}, "no matrix of GPUs",
-                       "what `nvidia-smi topo -m` prints, or an XML file of NCCL's");
+                       "what `nvidia-smi topo -m` prints, also as a table of Markdown or HTML; an "
+                       "XML file of NCCL's; or what `lstopo --of xml` writes");
     }
     for (std::size_t i = 0; i < matrix_.names.size(); ++i) {
       if (matrix_.cells[i].empty()) {
@@ -108,27 +129,44 @@ class MatrixReader {
  private:
   [[noreturn]] void fail(const MatrixWord& word, const std::string& wrong,
                          const std::string& accepted) const {
-    throw InputError(SourcePosition{text_.name, line_, word.column}, wrong, accepted);
+    throw InputError(SourcePosition{text_.name, word.line, word.column}, wrong, accepted);
   }
 
-  void read_line(const std::vector<MatrixWord>& words) {
-    if (words.empty()) return;
-    const bool of_gpu = number_after(words.front().text, "GPU").has_value();
+  /// The first cell of a table's header is the title of the rows, if it has one.
+  static std::vector<MatrixWord> without_corner(const MatrixLine& line) {
+    std::vector<MatrixWord> words = line.words;
+    const bool corner = line.cells && !number_after(words.front().text, "GPU");
+    if (corner) words.erase(words.begin());
+    return words;
+  }
+
+  void read_line(const MatrixLine& line) {
+    if (line.words.empty()) return;
     if (matrix_.names.empty()) {
-      if (of_gpu && (words.size() < 2 || !read_cell(words[1].text))) read_header(words);
+      const std::vector<MatrixWord> words = without_corner(line);
+      if (words.empty() || !number_after(words.front().text, "GPU")) return;
+      if (words.size() < 2 || !read_cell(words[1].text)) read_header(words);
       return;
     }
-    const auto name =
-        std::find(matrix_.names.begin(), matrix_.names.end(), std::string(words.front().text));
+    const std::string& title = line.words.front().text;
+    const auto name = std::find(matrix_.names.begin(), matrix_.names.end(), title);
     if (name != matrix_.names.end()) {
-      read_row(static_cast<std::size_t>(name - matrix_.names.begin()), words);
+      read_row(static_cast<std::size_t>(name - matrix_.names.begin()),
+               line.cells ? line.words : relations_apart(line.words));
+    } else if (title.ends_with(':') && line.words.size() == 2) {
+      matrix_.nic_names[title.substr(0, title.size() - 1)] = line.words[1].text;
     }
   }
 
   void read_header(const std::vector<MatrixWord>& words) {
-    header_ = {text_.name, line_, words.front().column};
-    for (const MatrixWord& word : words) {
-      if (word.text == "CPU") break;
+    header_ = {text_.name, words.front().line, words.front().column};
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      const MatrixWord& word = words[i];
+      if (is_beside_relations(word.text)) {
+        read_titles(words, i);
+        break;
+      }
+      if (word.text.empty()) continue;
       if (matrix_.names.size() == column_limit) {
         fail(word, fmt::format("more than {} columns", column_limit), "one host");
       }
@@ -139,11 +177,24 @@ class MatrixReader {
       if (gpu && matrix_.gpus != matrix_.names.size()) {
         fail(word, fmt::format("{} after a NIC", word.text), "the GPUs first");
       }
-      matrix_.names.emplace_back(word.text);
+      matrix_.names.push_back(word.text);
       if (gpu) ++matrix_.gpus;
     }
     matrix_.cells.resize(matrix_.names.size());
     matrix_.numa.resize(matrix_.names.size());
+  }
+
+  /// Where a row has its NUMA node: after the CPUs, if it has those.
+  void read_titles(const std::vector<MatrixWord>& words, std::size_t first) {
+    std::size_t place = 0;
+    for (std::size_t i = first; i < words.size(); ++i) {
+      const bool of_gpu = i > first && words[i - 1].text == "GPU";  // "GPU NUMA ID"
+      if (words[i].text.starts_with("NUMA") && !of_gpu) {
+        numa_place_ = place;
+        return;
+      }
+      if (words[i].text != "Affinity") ++place;
+    }
   }
 
   void read_row(std::size_t row, const std::vector<MatrixWord>& words) {
@@ -166,14 +217,15 @@ class MatrixReader {
       }
       cells.push_back(*cell);
     }
-    // After the relations: the CPUs, then the NUMA node.
-    const std::size_t place = matrix_.names.size() + 2;
-    if (place < words.size()) {
-      const std::string_view text = words[place].text;
-      int node = 0;
-      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), node);
-      if (error == std::errc{} && end != text.data() && node >= 0) matrix_.numa[row] = node;
-    }
+    if (numa_place_) read_numa(row, words, matrix_.names.size() + 1 + *numa_place_);
+  }
+
+  void read_numa(std::size_t row, const std::vector<MatrixWord>& words, std::size_t place) {
+    if (place >= words.size()) return;
+    const std::string& text = words[place].text;
+    int node = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), node);
+    if (error == std::errc{} && end != text.data() && node >= 0) matrix_.numa[row] = node;
   }
 
   void check_symmetry() const {
@@ -192,8 +244,8 @@ class MatrixReader {
   }
 
   const TextFile& text_;
-  int line_ = 0;
   SourcePosition header_;
+  std::optional<std::size_t> numa_place_;  // after the relations
   Matrix matrix_;
 };
 
@@ -235,6 +287,8 @@ class HostMaker {
       device.name = fmt::format("{}{}", gpu ? "gpu" : "nic", gpu ? i : i - matrix_.gpus);
       device.kind = gpu ? DeviceKind::gpu : DeviceKind::nic;
       if (gpu) device.model = gpu_.name;
+      const auto name = matrix_.nic_names.find(matrix_.names[i]);
+      if (name != matrix_.nic_names.end()) device.model = name->second;
       node_.devices.push_back(std::move(device));
     }
     add_nvlinks();
@@ -395,9 +449,20 @@ ImportedNode import_nvidia_smi(const TextFile& text, const ImportOptions& option
     throw InputError(fmt::format("{}: the matrix does not say which GPUs these are", text.name),
                      fmt::format("--gpu NAME, one of {}", gpu_model_names()));
   }
-  return {HostMaker(text, matrix, *options.gpu).make(),
-          {fmt::format("PCIe is taken to be gen{} x16 everywhere, and sockets of the same time.",
-                       options.gpu->pcie_generation)}};
+  const bool linked = std::any_of(matrix.cells.begin(), matrix.cells.end(), [](const auto& row) {
+    return std::any_of(row.begin(), row.end(), [](const Cell& cell) { return cell.nvlinks > 0; });
+  });
+  ImportedNode imported{
+      HostMaker(text, matrix, *options.gpu).make(),
+      {fmt::format("PCIe is taken to be gen{} x16 everywhere, and sockets of the same time.",
+                   options.gpu->pcie_generation)}};
+  if (!linked && matrix.gpus > 1 && options.gpu->nvlinks > 0 && !options.cards) {
+    imported.warnings.push_back(
+        fmt::format("No NV# between the GPUs, though {} can have NVLinks: taken to have PCIe alone "
+                    "(`nvidia-smi topo -mp` leaves NVLinks out).",
+                    options.gpu->name));
+  }
+  return imported;
 }
 
 }  // namespace collsim

@@ -15,38 +15,51 @@ namespace {
 
 // Compute capability: NVIDIA, "CUDA GPU Compute Capability". Links: the data sheets' NVLink
 // bandwidth, which counts both ways and all links; Hopper's as `nvidia-smi nvlink --status` prints
-// them (26.562 GB/s). Bridged cards (A40, RTX) have four links of 14.06 GB/s, RTX 2080 Ti two
-// of 25.
+// them (26.562 GB/s). Bridged cards (A40, RTX) have four links of 14.06 GB/s, Turing's (RTX 2080
+// Ti, 6000, 8000) two of 25. PCIe: the data sheets' system interface. Blackwell's cards (RTX, PRO)
+// have no NVLink; a GB10 has NVLink-C2C to its CPU only.
 constexpr std::array models{
     GpuModel{"GB300", 103, 18, 50, 6},  GpuModel{"GB200", 100, 18, 50, 5},
     GpuModel{"B300", 103, 18, 50, 6},   GpuModel{"B200", 100, 18, 50, 5},
-    GpuModel{"B100", 100, 18, 50, 5},   GpuModel{"GH200", 90, 18, 26.56, 5},
+    GpuModel{"B100", 100, 18, 50, 5},   GpuModel{"GB10", 121, 0, 0, 5},
+    GpuModel{"PRO 6000", 120, 0, 0, 5}, GpuModel{"PRO 5000", 120, 0, 0, 5},
+    GpuModel{"PRO 4500", 120, 0, 0, 5}, GpuModel{"5090", 120, 0, 0, 5},
+    GpuModel{"5080", 120, 0, 0, 5},     GpuModel{"GH200", 90, 18, 26.56, 5},
     GpuModel{"H800", 90, 8, 26.56, 5},  GpuModel{"H200", 90, 18, 26.56, 5},
     GpuModel{"H100", 90, 18, 26.56, 5}, GpuModel{"H20", 90, 18, 26.56, 5},
     GpuModel{"A100", 80, 12, 25, 4},    GpuModel{"A800", 80, 8, 25, 4},
     GpuModel{"A6000", 86, 4, 14.06, 4}, GpuModel{"A5000", 86, 4, 14.06, 4},
-    GpuModel{"A30", 80, 4, 25, 4},      GpuModel{"A40", 86, 4, 14.06, 4},
-    GpuModel{"A10", 86, 0, 0, 4},       GpuModel{"A16", 86, 0, 0, 4},
+    GpuModel{"A4000", 86, 0, 0, 4},     GpuModel{"A30", 80, 4, 25, 4},
+    GpuModel{"A40", 86, 4, 14.06, 4},   GpuModel{"A10", 86, 0, 0, 4},
+    GpuModel{"A16", 86, 0, 0, 4},       GpuModel{"6000 Ada", 89, 0, 0, 4},
+    GpuModel{"5000 Ada", 89, 0, 0, 4},  GpuModel{"L40S", 89, 0, 0, 4},
     GpuModel{"L40", 89, 0, 0, 4},       GpuModel{"L4", 89, 0, 0, 4},
     GpuModel{"L20", 89, 0, 0, 4},       GpuModel{"4090", 89, 0, 0, 4},
     GpuModel{"3090", 86, 4, 14.06, 4},  GpuModel{"2080 Ti", 75, 2, 25, 3},
+    GpuModel{"RTX 8000", 75, 2, 25, 3}, GpuModel{"RTX 6000", 75, 2, 25, 3},
     GpuModel{"V100", 70, 6, 25, 3},     GpuModel{"T4", 75, 0, 0, 3},
     GpuModel{"P100", 60, 4, 20, 3},
 };
 
 /// PCI device ids of NVIDIA's GPUs (The PCI ID Repository).
-constexpr std::array<std::pair<std::uint16_t, std::string_view>, 42> pci_devices{{
-    {0x15f8, "P100"},    {0x15f9, "P100"},    {0x1db1, "V100"},  {0x1db4, "V100"},
-    {0x1db5, "V100"},    {0x1db6, "V100"},    {0x1db8, "V100"},  {0x1df6, "V100"},
-    {0x1e04, "2080 Ti"}, {0x1e07, "2080 Ti"}, {0x1eb8, "T4"},    {0x20b0, "A100"},
-    {0x20b1, "A100"},    {0x20b2, "A100"},    {0x20b3, "A100"},  {0x20b5, "A100"},
-    {0x20b7, "A30"},     {0x20bd, "A800"},    {0x20f1, "A100"},  {0x20f3, "A800"},
-    {0x20f5, "A800"},    {0x2204, "3090"},    {0x2230, "A6000"}, {0x2231, "A5000"},
-    {0x2235, "A40"},     {0x2236, "A10"},     {0x2237, "A10"},   {0x25b6, "A16"},
-    {0x2684, "4090"},    {0x26b5, "L40"},     {0x26b9, "L40"},   {0x26ba, "L20"},
-    {0x27b8, "L4"},      {0x2324, "H800"},    {0x2329, "H20"},   {0x2330, "H100"},
-    {0x2331, "H100"},    {0x2335, "H200"},    {0x233b, "H200"},  {0x2342, "GH200"},
-    {0x2901, "B200"},    {0x2941, "GB200"},
+constexpr std::array<std::pair<std::uint16_t, std::string_view>, 67> pci_devices{{
+    {0x15f8, "P100"},     {0x15f9, "P100"},     {0x1db1, "V100"},     {0x1db4, "V100"},
+    {0x1db5, "V100"},     {0x1db6, "V100"},     {0x1db8, "V100"},     {0x1df6, "V100"},
+    {0x1e04, "2080 Ti"},  {0x1e07, "2080 Ti"},  {0x1e30, "RTX 6000"}, {0x1eb8, "T4"},
+    {0x20b0, "A100"},     {0x20b1, "A100"},     {0x20b2, "A100"},     {0x20b3, "A100"},
+    {0x20b5, "A100"},     {0x20b7, "A30"},      {0x20bd, "A800"},     {0x20f1, "A100"},
+    {0x20f3, "A800"},     {0x20f5, "A800"},     {0x20f6, "A800"},     {0x2203, "3090"},
+    {0x2204, "3090"},     {0x2230, "A6000"},    {0x2231, "A5000"},    {0x2235, "A40"},
+    {0x2236, "A10"},      {0x2237, "A10"},      {0x24b0, "A4000"},    {0x25b6, "A16"},
+    {0x2684, "4090"},     {0x2685, "4090"},     {0x26b1, "6000 Ada"}, {0x26b2, "5000 Ada"},
+    {0x26b5, "L40"},      {0x26b9, "L40S"},     {0x26ba, "L20"},      {0x27b8, "L4"},
+    {0x2321, "H100"},     {0x2322, "H800"},     {0x2324, "H800"},     {0x2329, "H20"},
+    {0x232c, "H20"},      {0x2330, "H100"},     {0x2331, "H100"},     {0x2335, "H200"},
+    {0x2336, "H100"},     {0x2339, "H100"},     {0x233b, "H200"},     {0x2342, "GH200"},
+    {0x2348, "GH200"},    {0x2901, "B200"},     {0x2941, "GB200"},    {0x2b85, "5090"},
+    {0x2b87, "5090"},     {0x2bb1, "PRO 6000"}, {0x2bb3, "PRO 5000"}, {0x2bb4, "PRO 6000"},
+    {0x2bb5, "PRO 6000"}, {0x2c02, "5080"},     {0x2c31, "PRO 4500"}, {0x2e12, "GB10"},
+    {0x3182, "B300"},     {0x31c2, "GB300"},    {0x31c3, "GB300"},
 }};
 
 bool is_digit(char letter) {
@@ -70,6 +83,15 @@ std::span<const GpuModel> gpu_models() {
   return models;
 }
 
+std::string gpu_model_names() {
+  std::string names;
+  for (const GpuModel& model : models) {
+    if (!names.empty()) names += ", ";
+    names += model.name;
+  }
+  return names;
+}
+
 const GpuModel* find_gpu_model(std::string_view text) {
   const auto found = std::find_if(models.begin(), models.end(),
                                   [&](const GpuModel& model) { return names(text, model.name); });
@@ -86,6 +108,10 @@ std::optional<int> known_compute_capability(std::string_view text) {
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data() + prefix.size(), end, capability);
   return error == std::errc{} && stop == end ? std::optional(capability) : std::nullopt;
+}
+
+bool is_card(std::string_view text) {
+  return names(text, "PCIe") || names(text, "NVL");
 }
 
 const GpuModel* gpu_model_of_pci_device(std::uint16_t device) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace collsim {
@@ -19,12 +20,19 @@ struct GpuModel {
 /// All of them, longer names before those that they contain.
 std::span<const GpuModel> gpu_models();
 
+/// "GB300, GB200, ...", for messages.
+std::string gpu_model_names();
+
 /// The model whose name the text contains, in capitals or not ("NVIDIA A100-SXM4-80GB": A100). A
 /// digit after the name makes it another one: "A4000" is no A40.
 const GpuModel* find_gpu_model(std::string_view text);
 
 /// Of the model that the text names, or of "sm_90", which says it; nothing for any other text.
 std::optional<int> known_compute_capability(std::string_view text);
+
+/// Whether the text names a PCIe card, which no NVSwitch joins ("A100-PCIE-40GB", "H100 NVL").
+/// "GB200 NVL72" is none.
+bool is_card(std::string_view text);
 
 /// The model with that PCI device id of NVIDIA's (vendor 0x10de).
 const GpuModel* gpu_model_of_pci_device(std::uint16_t device);

@@ -6,6 +6,7 @@
 #include <bit>
 #include <utility>
 
+#include "models/machine/gpu_model.h"
 #include "models/nccl/net_plugin.h"
 #include "models/nccl/requirement.h"
 #include "models/nccl/system_topology.h"
@@ -21,11 +22,25 @@ namespace {
 /// (NCCL src/include/device.h).
 constexpr std::uint32_t operations_per_batch = 10;
 
+/// What NCCL finds on the machine where a cut-down file says nothing.
+HostHint hint_of(const NcclSystem& machine) {
+  const NcclNode& gpu = machine.gpu(0);
+  HostHint hint;
+  hint.model = gpu_model_of_pci_device(static_cast<std::uint16_t>(gpu.pci_device >> 32U));
+  hint.cards = std::none_of(gpu.links.begin(), gpu.links.end(), [&](std::uint32_t id) {
+    return machine.links()[id].kind == NcclLinkKind::nvl;
+  });
+  const auto nets = machine.of_kind(NcclNodeKind::net);
+  if (!nets.empty()) hint.nic_rate = machine.node(nets.front()).net.bandwidth;
+  return hint;
+}
+
 /// NCCL_TOPO_FILE replaces the machine that is there; NCCL_IB_HCA hides NICs of either.
 NcclSystem effective_system(NcclSystem detected, const NcclEnvironment& environment,
                             NcclVersion version, const std::optional<Nccl::LocalGpus>& gpus) {
   if (!environment.topology_file.empty()) {
-    detected = read_nccl_topology(environment.topology_file, version);
+    const TextFile file = read_text_file(environment.topology_file, "an XML file");
+    detected = read_nccl_topology_file(file, version, hint_of(detected)).system;
   }
   if (gpus) detected.keep_gpus(*gpus);
   return keep_nets(std::move(detected), environment.nets);

@@ -170,7 +170,7 @@ void NcclSystemBuilder::join_cpus(NcclVersion version) {
   const auto cpus = system_.by_kind_[static_cast<std::size_t>(NcclNodeKind::cpu)];
   for (const std::uint32_t from : cpus) {
     for (const std::uint32_t to : cpus) {
-      if (from == to) continue;
+      if (from == to || system_.nodes_[from].host != system_.nodes_[to].host) continue;
       connect(from, to, NcclLinkKind::sys, cpu_link_bandwidth(system_.nodes_[from].cpu, version));
     }
   }

@@ -28,6 +28,7 @@ struct NcclNet {
   std::uint64_t asic = 0;  ///< ports of one chip share its id
   int port = 0;
   float bandwidth = 0;  ///< GB/s
+  bool rated = true;    ///< whether that is known, or NCCL's guess where it cannot read the speed
   float latency = 0;    ///< us
   bool gdr = false;
   bool collnet = false;  ///< reduces in the network (SHARP)
@@ -55,6 +56,7 @@ struct NcclNode {
   NcclGpu gpu{};
   NcclNet net{};
   NcclCpu cpu{};
+  std::uint32_t host = 0;        ///< of several that NVLink joins (MNNVL), numbered from 0
   std::uint64_t pci_device = 0;  ///< vendor, device and both subsystem ids, 16 bits each
 };
 

@@ -7,9 +7,13 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 
 #include "models/nccl/link_bandwidth.h"
+#include "models/nccl/pci_bus_id.h"
+#include "models/nccl/system_completion.h"
 #include "models/nccl/xml_file.h"
 
 namespace collsim {
@@ -22,18 +26,6 @@ constexpr std::size_t device_limit = 4'096;
 constexpr std::size_t cpu_limit = 256;
 constexpr int depth_limit = 16;
 constexpr std::uint64_t without_function = ~std::uint64_t{0xf};
-
-/// "0000:1b:00.0" as a number; all that is not a hexadecimal digit is left out.
-std::uint64_t bus_id(const std::string& text) {
-  std::uint64_t id = 0;
-  for (const char letter : text) {
-    const std::size_t digit =
-        std::string_view("0123456789abcdef")
-            .find(static_cast<char>(std::tolower(static_cast<unsigned char>(letter))));
-    if (digit != std::string_view::npos) id = id * 16 + digit;
-  }
-  return id;
-}
 
 /// GB/s of one PCIe lane, by how Linux writes the speed of a link. Unknown: gen3.
 double lane_bandwidth(const std::string& speed) {
@@ -66,14 +58,25 @@ class TopologyReader {
  public:
   explicit TopologyReader(const TextFile& text) : file_(text, "system") {}
 
-  NcclSystem read(NcclVersion version) {
+  NcclTopologyFile read(NcclVersion version, const HostHint& hint) {
     version_ = version;
+    notes_ = complete_topology(file_, hint);
     ranked_ = file_.root().find_node([](const pugi::xml_node& element) {
       return element.name() == std::string_view("gpu") && !element.attribute("rank").empty();
     });
     for (const pugi::xml_node& cpu : file_.root().children("cpu")) add_cpu(cpu);
     if (gpus_.empty()) file_.reject(file_.root(), "no GPU", "at least one <gpu> below <cpu><pci>");
     for (const auto& [element, gpu] : gpus_) add_fast_links(element, gpu);
+    check_hosts();
+    add_warnings();
+    return {std::move(builder_).build(version), std::move(warnings_), std::move(notes_)};
+  }
+
+ private:
+  /// A device of PCI, which is another one on another host.
+  using BusId = std::pair<std::uint32_t, std::uint64_t>;
+
+  void add_warnings() {
     if (unranked_ > 0) {
       warnings_.push_back(fmt::format(
           "<gpu> without a rank beside others with one: {} left out, as not taking part.",
@@ -83,23 +86,65 @@ class TopologyReader {
       warnings_.push_back(
           fmt::format("<nvlink> to GPUs that the file does not have: {} left out.", lost_links_));
     }
-    return std::move(builder_).build(version);
+    if (own_links_ > 0) {
+      warnings_.push_back(fmt::format(
+          "<nvlink> from a GPU to itself: {} left out, as no way to another GPU.", own_links_));
+    }
+    if (twin_cpus_ > 0) {
+      warnings_.push_back(fmt::format(
+          "<cpu> with the numaid of another one of its host: {} taken for CPUs of their own, as "
+          "NCCL does.",
+          twin_cpus_));
+    }
   }
 
-  /// What read() left out, a sentence each.
-  const std::vector<std::string>& warnings() const { return warnings_; }
+  /// Hosts of one file are joined by NVLink, over NVSwitches outside of them (MNNVL).
+  void check_hosts() const {
+    if (hosts_.size() < 2) return;
+    for (const auto& [hash, host] : hosts_) {
+      const bool joined =
+          std::any_of(gpus_.begin(), gpus_.end(), [&, own = host.number](auto& gpu) {
+            const NcclNode& node = builder_.system().node(gpu.second);
+            return node.host == own && is_on_nvswitch(node);
+          });
+      if (!joined) {
+        file_.reject(host.first_cpu,
+                     fmt::format("host_hash=\"{}\" in <cpu>: a host of several whose GPUs have no "
+                                 "<nvlink> to an NVSwitch",
+                                 hash),
+                     "one host, or hosts that NVSwitches join (MNNVL)");
+      }
+    }
+  }
 
- private:
+  bool is_on_nvswitch(const NcclNode& gpu) const {
+    const NcclSystem& system = builder_.system();
+    return std::any_of(gpu.links.begin(), gpu.links.end(), [&](std::uint32_t id) {
+      return system.node(system.links()[id].to).kind == NcclNodeKind::nvs;
+    });
+  }
+
   std::uint32_t add(const pugi::xml_node& element, NcclNode node) {
     if (builder_.system().nodes().size() >= device_limit) {
       file_.reject(element, fmt::format("more than {} devices", device_limit), "a smaller machine");
     }
+    node.host = host_;
     return builder_.add(std::move(node));
+  }
+
+  /// A file that says no host for a CPU means the first one.
+  std::uint32_t host_of(const pugi::xml_node& cpu) {
+    const std::string hash = file_.text_or(cpu, "host_hash", "");
+    if (hash.empty()) return 0;
+    return hosts_.try_emplace(hash, Host{static_cast<std::uint32_t>(hosts_.size()), cpu})
+        .first->second.number;
   }
 
   void add_cpu(const pugi::xml_node& element) {
     NcclNode node = make_node(NcclNodeKind::cpu);
     node.id = static_cast<std::uint64_t>(file_.integer(element, "numaid", -1, largest));
+    host_ = host_of(element);
+    if (!numa_nodes_.emplace(host_, node.id).second) ++twin_cpus_;
     node.cpu = read_cpu(element);
     const std::uint32_t cpu = add(element, std::move(node));
     if (++cpus_ > cpu_limit) {
@@ -130,11 +175,15 @@ class TopologyReader {
 
   /// A NIC that is on no PCIe bus, of which a host has one for all its ports.
   void add_virtual_nic(const pugi::xml_node& element, std::uint32_t cpu) {
-    if (!virtual_nic_) {
-      virtual_nic_ = builder_.add(make_node(NcclNodeKind::nic));
-      builder_.connect_both(cpu, *virtual_nic_, NcclLinkKind::pci, local_bandwidth);
+    const auto known = virtual_nics_.find(host_);
+    if (known != virtual_nics_.end()) {
+      add_nets(element, known->second);
+      return;
     }
-    add_nets(element, *virtual_nic_);
+    const std::uint32_t nic = add(element, make_node(NcclNodeKind::nic));
+    virtual_nics_[host_] = nic;
+    builder_.connect_both(cpu, nic, NcclLinkKind::pci, local_bandwidth);
+    add_nets(element, nic);
   }
 
   void add_pci(const pugi::xml_node& element, std::uint32_t parent, std::uint32_t cpu, int depth) {
@@ -142,7 +191,7 @@ class TopologyReader {
       file_.reject(element, fmt::format("more than {} <pci> inside each other", depth_limit),
                    "a PCIe tree that a machine can have");
     }
-    const std::uint64_t id = bus_id(file_.text(element, "busid"));
+    const std::uint64_t id = pci_bus_id(file_.text(element, "busid"));
     std::optional<std::uint32_t> node;
     if (const pugi::xml_node gpu = element.child("gpu")) {
       check_alone(element, gpu);
@@ -196,20 +245,20 @@ class TopologyReader {
     node.gpu.gdr = file_.integer_or(element, "gdr", 0, 0, 1) != 0;
     const std::uint32_t gpu = add(element, std::move(node));
     gpus_.emplace_back(element, gpu);
-    gpu_by_bus_[id] = gpu;
+    gpu_by_bus_[{host_, id}] = gpu;
     cpu_of_gpu_[gpu] = cpu;
     return gpu;
   }
 
   /// The NIC's node if it is new: functions of one card share theirs.
   std::optional<std::uint32_t> add_nic(const pugi::xml_node& element, std::uint64_t id) {
-    const auto known = nic_by_bus_.find(id);
+    const auto known = nic_by_bus_.find({host_, id});
     if (known != nic_by_bus_.end()) {
       add_nets(element, known->second);
       return std::nullopt;
     }
     const std::uint32_t nic = add(element, make_node(NcclNodeKind::nic, id));
-    nic_by_bus_[id] = nic;
+    nic_by_bus_[{host_, id}] = nic;
     add_nets(element, nic);
     return nic;
   }
@@ -221,9 +270,10 @@ class TopologyReader {
       node.net.device = static_cast<int>(file_.integer(element, "dev", 0, largest));
       node.id = static_cast<std::uint64_t>(node.net.device);
       node.net.name = file_.text_or(element, "name", fmt::format("net{}", node.net.device));
-      node.net.asic = bus_id(file_.text_or(element, "guid", std::to_string(node.net.device)));
+      node.net.asic = pci_bus_id(file_.text_or(element, "guid", std::to_string(node.net.device)));
       node.net.port = static_cast<int>(file_.integer_or(element, "port", 0, 0, largest));
       const long long speed = file_.integer_or(element, "speed", 0, -1, largest);
+      node.net.rated = !element.attribute("speed").empty();
       node.net.bandwidth = static_cast<float>(speed <= 0 ? 10'000 : speed) / 8000.0F;
       node.net.latency = static_cast<float>(file_.number_or(element, "latency", 0));
       node.net.gdr = file_.integer_or(element, "gdr", 0, 0, 1) != 0;
@@ -249,13 +299,15 @@ class TopologyReader {
     switch (kind_of_class(file_.text(link, "tclass"))) {
       case NcclNodeKind::gpu: {
         // Each end states its own direction.
-        const auto peer = gpu_by_bus_.find(bus_id(file_.text(link, "target")));
+        const auto peer =
+            gpu_by_bus_.find({builder_.node(gpu).host, pci_bus_id(file_.text(link, "target"))});
         if (peer == gpu_by_bus_.end()) {
           ++lost_links_;
           break;
         }
         if (peer->second == gpu) {
-          file_.reject(link, "an <nvlink> from a GPU to itself", "the busid of another GPU");
+          ++own_links_;
+          break;
         }
         builder_.connect(gpu, peer->second, NcclLinkKind::nvl, bandwidth);
         break;
@@ -268,18 +320,29 @@ class TopologyReader {
     }
   }
 
+  struct Host {
+    std::uint32_t number;
+    pugi::xml_node first_cpu;
+  };
+
   XmlFile file_;
   NcclVersion version_;
   NcclSystemBuilder builder_;
   std::vector<std::string> warnings_;
+  std::vector<std::string> notes_;
   std::size_t unranked_ = 0;
   std::size_t lost_links_ = 0;
+  std::size_t own_links_ = 0;
+  std::size_t twin_cpus_ = 0;
   std::size_t cpus_ = 0;
   bool ranked_ = false;
-  std::optional<std::uint32_t> virtual_nic_;
+  std::uint32_t host_ = 0;  // of the <cpu> that is being read
+  std::map<std::string, Host> hosts_;
+  std::set<std::pair<std::uint32_t, std::uint64_t>> numa_nodes_;
+  std::map<std::uint32_t, std::uint32_t> virtual_nics_;  // by host
   std::vector<std::pair<pugi::xml_node, std::uint32_t>> gpus_;
-  std::map<std::uint64_t, std::uint32_t> gpu_by_bus_;
-  std::map<std::uint64_t, std::uint32_t> nic_by_bus_;
+  std::map<BusId, std::uint32_t> gpu_by_bus_;
+  std::map<BusId, std::uint32_t> nic_by_bus_;
   std::map<std::uint32_t, std::uint32_t> cpu_of_gpu_;
 };
 
@@ -289,12 +352,13 @@ NcclSystem read_nccl_topology(const std::filesystem::path& path, NcclVersion ver
   return read_nccl_topology(read_text_file(path, "an XML file"), version);
 }
 
-NcclSystem read_nccl_topology(const TextFile& text, NcclVersion version,
-                              std::vector<std::string>* warnings) {
-  TopologyReader reader(text);
-  NcclSystem system = reader.read(version);
-  if (warnings != nullptr) *warnings = reader.warnings();
-  return system;
+NcclSystem read_nccl_topology(const TextFile& text, NcclVersion version) {
+  return read_nccl_topology_file(text, version).system;
+}
+
+NcclTopologyFile read_nccl_topology_file(const TextFile& text, NcclVersion version,
+                                         const HostHint& hint) {
+  return TopologyReader(text).read(version, hint);
 }
 
 }  // namespace collsim

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <pugixml.hpp>
@@ -90,9 +91,16 @@ class SystemWriter {
     return fmt::format("0000:{:02x}:{:02x}.0", 1 + node / 32, node % 32);
   }
 
+  bool has_several_hosts() const {
+    const auto cpus = system_.of_kind(NcclNodeKind::cpu);
+    return std::any_of(cpus.begin(), cpus.end(),
+                       [&](std::uint32_t cpu) { return system_.node(cpu).host > 0; });
+  }
+
   void write_cpu(pugi::xml_node parent, std::uint32_t index) {
     const NcclNode& node = system_.node(index);
     pugi::xml_node element = parent.append_child("cpu");
+    if (has_several_hosts()) set(element, "host_hash", fmt::format("{:#x}", node.host + 1));
     set(element, "numaid", std::to_string(node.id));
     set(element, "arch", architecture_text(node.cpu.architecture));
     set(element, "vendor", vendor_text(node.cpu.vendor));

@@ -30,7 +30,7 @@ namespace fs = std::filesystem;
 constexpr std::uint64_t seed = 20'261'121;
 constexpr std::size_t size_limit = 65'536;
 
-constexpr std::array<std::string_view, 48> dictionary{
+constexpr std::array<std::string_view, 60> dictionary{
     "0",
     "-1",
     "1",
@@ -78,7 +78,21 @@ constexpr std::array<std::string_view, 48> dictionary{
     "\nGPU1\t X \t",
     "NIC0",
     "\x1b[4m",
-    "\xEF\xBB\xBF"};
+    "\xEF\xBB\xBF",
+    "<table><tr>",
+    "<td>",
+    "</td>",
+    "<pre>",
+    "&nbsp;",
+    "|",
+    "|---|",
+    "<topology version=\"2.0\">",
+    "<object type=\"Bridge\" pci_busid=\"0000:01:00.0\" pci_type=\"0604 [1000:c010] [1000:a096] "
+    "b0\">",
+    "<object type=\"PCIDev\" pci_busid=\"0000:02:00.0\" pci_type=\"0302 [10de:2330] [10de:16c1] "
+    "a1\"/>",
+    "</object>",
+    "<cpu host_hash=\"0x2\" numaid=\"0\" arch=\"arm64\">"};
 
 /// Numbers below `bound`, the same on every machine, which std's distributions do not promise.
 class Dice {
@@ -141,9 +155,10 @@ std::vector<TextFile> read_seeds() {
     for (const auto& entry :
          fs::recursive_directory_iterator(fs::path(COLLSIM_SOURCE_DIR) / folder)) {
       const fs::path& path = entry.path();
-      const bool matrix =
-          path.extension() == ".txt" && path.parent_path().filename() == "nvidia-smi";
-      if (path.extension() == ".xml" || matrix) files.push_back(path);
+      const std::string kind = path.parent_path().filename().string();
+      const bool described = kind == "nvidia-smi" || kind == "nccl-dumps";
+      const bool text = described && path.filename() != "README.md";
+      if (path.extension() == ".xml" || text) files.push_back(path);
     }
   }
   std::sort(files.begin(), files.end());
@@ -167,7 +182,7 @@ bool survives(const TextFile& text, const ImportOptions& options) {
 
 int fuzz(std::size_t iterations) {
   const std::vector<TextFile> seeds = read_seeds();
-  const ImportOptions options{find_gpu_model("H100"), 0};
+  const ImportOptions options{find_gpu_model("H100"), false, 0};
   Dice dice;
   std::size_t machines = 0;
   std::chrono::duration<double> longest{};

@@ -142,6 +142,20 @@ TEST(TopoCommand, ImportWritesAFile) {
                InputError);
 }
 
+TEST(TopoCommand, ImportTakesFilesOfPciClassesWithTheModelOfTheGpus) {
+  // Eight A100 with 12 NVLinks to one NVSwitch, four PCIe switches, eight NICs, four CPUs: 25
+  // devices. Links: 8 trunks of NVLink, 8 GPUs, 8 NICs and 4 switches on PCIe, 6 pairs of CPUs.
+  const std::string file = source + "/tests/data/cut-down/azure-nd-a100-v4.xml";
+  const Outcome outcome = topo({"import", file, "--gpu", "A100"});
+  EXPECT_NE(outcome.out.find("12 for each GPU, to NVSwitches"), std::string::npos) << outcome.out;
+  const test::TemporaryFile written("imported.yaml", outcome.out);
+  EXPECT_EQ(topo({"check", written.path().string()}).out,
+            written.path().string() + ": ok, 8 GPUs on 1 node, 25 devices, 34 links\n");
+  EXPECT_THROW(topo({"import", file}), InputError);
+  const Outcome cards = topo({"import", file, "--gpu", "A100 PCIe"});
+  EXPECT_EQ(cards.out.find("nvswitch"), std::string::npos) << cards.out;
+}
+
 TEST(TopoCommand, AFabricNeedsNics) {
   // Two sockets with eight H200, as the matrix has them, and no NIC until some are added.
   const std::string matrix = source + "/tests/data/nvidia-smi/hgx-h200.txt";

@@ -27,7 +27,8 @@ constexpr std::array actions{
                "check files: load each, prove that all GPUs reach each other, summarise it",
                topo_check},
     Subcommand{"list", "list the shipped machines with their sizes and rates", topo_list},
-    Subcommand{"import", "make a topology from a file of NCCL's or nvidia-smi's", topo_import},
+    Subcommand{"import", "make a topology from a file of NCCL's, nvidia-smi's or lstopo's",
+               topo_import},
     Subcommand{"compose", "make a topology from a node template and a fabric", topo_compose},
     Subcommand{"export", "write a machine's first node as NCCL's topology file", topo_export},
 };

@@ -59,15 +59,16 @@ void write_cluster(ClusterText cluster, const po::variables_map& values, std::os
   write_text(topology_text(cluster), values["output"].as<std::string>(), out);
 }
 
-const GpuModel* read_gpu(const po::variables_map& values) {
-  if (!values.contains("gpu")) return nullptr;
+/// What `--gpu` says.
+ImportOptions read_gpu(const po::variables_map& values) {
+  if (!values.contains("gpu")) return {};
   const auto& name = values["gpu"].as<std::string>();
   const GpuModel* model = find_gpu_model(name);
   if (model == nullptr) {
     throw InputError(fmt::format("--gpu: unknown GPU '{}'", name),
                      fmt::format("a name with one of {}", gpu_model_names()));
   }
-  return model;
+  return {model, is_card(name), 0};
 }
 
 }  // namespace
@@ -76,9 +77,11 @@ int topo_import(std::span<const std::string> args, std::ostream& out, std::ostre
   po::options_description options("options");
   options.add_options()  //
       ("file", po::value<std::string>(),
-       "file written by NCCL_TOPO_DUMP_FILE, or the output of `nvidia-smi topo -m`")  //
+       "topology file of NCCL's (a dump of NCCL_TOPO_DUMP_FILE, or one that a cloud ships); "
+       "`nvidia-smi topo -m`, also as Markdown or HTML; or `lstopo --of xml`")  //
       ("gpu", po::value<std::string>(),
-       "model of the GPUs, such as H200; required for the output of nvidia-smi")  //
+       "model of the GPUs, such as H200, or \"H100 PCIe\" for cards; required for nvidia-smi's "
+       "matrix and for files that name GPUs by PCI class alone")  //
       ("nics", po::value<std::int64_t>()->default_value(0), "number of NICs to add to a node");
   add_cluster_options(options);
   const auto values = parse_options(
@@ -87,9 +90,10 @@ int topo_import(std::span<const std::string> args, std::ostream& out, std::ostre
   if (!values) return exit_ok;
   if (!values->contains("file")) throw InputError("topo import: no file", "one file");
   const auto& file = (*values)["file"].as<std::string>();
-  const ImportOptions import{read_gpu(*values), bounded_option(*values, "nics", 0, max_nics)};
+  ImportOptions import = read_gpu(*values);
+  import.added_nics = bounded_option(*values, "nics", 0, max_nics);
   ImportedNode imported =
-      import_node(read_text_file(file, "a file of NCCL's or nvidia-smi's"), import);
+      import_node(read_text_file(file, "a file of NCCL's, nvidia-smi's or lstopo's"), import);
   const std::filesystem::path path(file);
   ClusterText cluster{path.stem().string(),
                       {fmt::format("Imported from {}.", path.filename().string())},

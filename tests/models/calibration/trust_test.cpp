@@ -53,10 +53,12 @@ TEST(Trust, another_generation_is_derived) {
   EXPECT_EQ(trust_in({"dgx-b200", 8}), Trust::derived);
 }
 
-// Inside a node the ring is derived; between nodes it crosses a network that nobody measured.
-TEST(Trust, a_network_that_nobody_measured_is_guessed_where_the_call_crosses_it) {
+// The GPUs are derived, the transport is measured: the worse of the two counts. With the GPUs' part
+// alone, as default.yaml has it, the network is guessed.
+TEST(Trust, a_call_between_nodes_is_as_sure_as_the_worse_of_gpus_and_transport) {
   EXPECT_EQ(trust_in({"dgx-h100-x4", 8}), Trust::derived);
-  EXPECT_EQ(trust_in({"dgx-h100-x4", 16}), Trust::guessed);
+  EXPECT_EQ(trust_in({"dgx-h100-x4", 16}), Trust::derived);
+  EXPECT_EQ(trust_in({"dgx-h100-x4", 16, "ring", "default"}), Trust::guessed);
 }
 
 TEST(Trust, an_algorithm_that_nobody_measured_is_guessed) {

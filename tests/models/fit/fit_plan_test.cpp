@@ -107,7 +107,9 @@ TEST(FitPlan, shipped_calibrations_are_as_their_plans_say) {
   for (const auto& entry : std::filesystem::directory_iterator(folder / "plans")) {
     ++plans;
     const FitPlan plan = read_fit_plan(read_text_file(entry.path(), "a plan"));
-    const TextFile file = read_text_file(folder / entry.path().filename(), "a calibration");
+    const std::filesystem::path made =
+        folder / (plan.subject == FitSubject::transport ? "transports" : "");
+    const TextFile file = read_text_file(made / entry.path().filename(), "a calibration");
     EXPECT_EQ(CalibrationText(file).name(), plan.name);
     EXPECT_NE(file.content.find("command: \"collsim calibrate " + entry.path().filename().string() +
                                 "\""),

@@ -38,7 +38,7 @@ TEST_P(BadImport, IsAnInputErrorAtItsPlace) {
           .content;
   TextFile text = read_text_file(file, "a case");
   text.name = GetParam();
-  const ImportOptions options{find_gpu_model("H100"), 0};
+  const ImportOptions options{find_gpu_model("H100"), false, 0};
   EXPECT_EQ(test::error_of([&] { return import_node(text, options); }) + "\n", expected);
 }
 
@@ -48,10 +48,10 @@ TEST(BadImports, MatricesNeedTheModelOfTheGpus) {
   const auto file =
       std::filesystem::path(COLLSIM_SOURCE_DIR) / "tests/data/nvidia-smi/hgx-h200.txt";
   const TextFile text = read_text_file(file, "a matrix");
-  EXPECT_NO_THROW(import_node(text, {find_gpu_model("H200"), 0}));
+  EXPECT_NO_THROW(import_node(text, {find_gpu_model("H200"), false, 0}));
   EXPECT_THROW(import_node(text), InputError);
   // A GPU without NVLink cannot have eighteen.
-  EXPECT_THROW(import_node(text, {find_gpu_model("L40S"), 0}), InputError);
+  EXPECT_THROW(import_node(text, {find_gpu_model("L40S"), false, 0}), InputError);
 }
 
 }  // namespace

@@ -24,7 +24,8 @@ namespace {
 namespace fs = std::filesystem;
 
 Topology imported(const std::string& file, const char* gpu = nullptr, std::uint32_t nics = 0) {
-  const ImportOptions options{gpu == nullptr ? nullptr : find_gpu_model(gpu), nics};
+  const ImportOptions options{gpu == nullptr ? nullptr : find_gpu_model(gpu),
+                              gpu != nullptr && is_card(gpu), nics};
   ClusterText cluster{"imported", {}, {}, 1, {}};
   cluster.node = import_node(read_text_file(source + "/" + file, "a description"), options).node;
   return read_topology({"imported", topology_text(cluster)});
@@ -143,6 +144,104 @@ TEST(Import, WarnsOfWhatItLeavesOut) {
   EXPECT_NE(node.warnings[1].find("<nvlink>"), std::string::npos);
 }
 
+TEST(Import, LeavesOutNvlinksOfAGpuToItself) {
+  const ImportedNode node = import_node(host_of(gpu_at("01", "dev=\"0\"", nvlink_to("01"))));
+  ASSERT_EQ(node.warnings.size(), 2U);
+  EXPECT_NE(node.warnings[0].find("from a GPU to itself: 1 left out"), std::string::npos);
+}
+
+TEST(Import, CutDownFilesNeedTheModelOfTheGpus) {
+  const std::string error =
+      test::error_of([] { return imported("tests/data/cut-down/azure-nd-a100-v4.xml"); });
+  // The first GPU stands in line 4, after six blanks and a bracket.
+  EXPECT_NE(error.find("azure-nd-a100-v4.xml:4:8: class=\"0x030200\" in <pci>"), std::string::npos)
+      << error;
+  EXPECT_NE(error.find("8 such GPUs"), std::string::npos) << error;
+  EXPECT_NE(error.find("--gpu NAME"), std::string::npos) << error;
+}
+
+std::vector<GraphDevice> devices_of(const ImportedNode& imported, DeviceKind kind) {
+  std::vector<GraphDevice> devices;
+  for (const GraphDevice& device : imported.node.devices) {
+    if (device.kind == kind) devices.push_back(device);
+  }
+  return devices;
+}
+
+ImportedNode read_node(const std::string& file, const char* gpu = nullptr) {
+  const ImportOptions options{gpu == nullptr ? nullptr : find_gpu_model(gpu), false, 0};
+  return import_node(read_text_file(source + "/tests/data/" + file, "a description"), options);
+}
+
+TEST(Import, NicsOfCutDownFilesAreAsFastAsTheirNetwork) {
+  const ImportedNode node = read_node("cut-down/azure-nd-a100-v4.xml", "A100");
+  for (const GraphDevice& nic : devices_of(node, DeviceKind::nic)) {
+    EXPECT_EQ(nic.model, "InfiniBand");  // class 0x0207
+    EXPECT_EQ(nic.port_rate.value, 0);
+    EXPECT_TRUE(nic.gpudirect);
+  }
+  EXPECT_EQ(node.notes.size(), 4U);  // PCIe, the order, NVLinks, NICs
+  EXPECT_TRUE(node.warnings.empty());
+}
+
+TEST(Import, ALegendNamesTheNics) {
+  const auto nics = devices_of(read_node("nvidia-smi/h20-8.txt", "H20"), DeviceKind::nic);
+  ASSERT_EQ(nics.size(), 12U);
+  EXPECT_EQ(nics[11].model, "mlx5_11");
+}
+
+TEST(Import, HwlocsGpusAreNotAsSlowAsTheySleep) {
+  // The first RTX 5090 runs at 4 GB/s, gen1 x16, the second at 31.5, gen4 x16; gen5 x16 has 48
+  // GB/s for NCCL, gen4 24.
+  const ImportedNode imported_node = read_node("lstopo/rtx5090-2.xml");
+  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(imported_node.node.links.at(0).bandwidth), 48);
+  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(imported_node.node.links.at(1).bandwidth), 24);
+  ASSERT_EQ(imported_node.warnings.size(), 2U);
+  EXPECT_NE(imported_node.warnings[1].find("2.5 GT/s"), std::string::npos);
+}
+
+TEST(Import, CpusOfHwlocAreThoseOfTheirPackages) {
+  const auto models = [](const std::string& file) {
+    std::vector<std::string> names;
+    for (const GraphDevice& cpu : devices_of(read_node(file), DeviceKind::cpu)) {
+      names.push_back(cpu.model);
+    }
+    return names;
+  };
+  EXPECT_EQ(models("lstopo/dgx-a100-half.xml"), (std::vector<std::string>{"AMD", "AMD"}));
+  EXPECT_EQ(models("lstopo/gb200-vm.xml"), (std::vector<std::string>{"Arm", "Arm"}));
+  EXPECT_EQ(models("lstopo/v100-4-nvml.xml"), (std::vector<std::string>{"Intel", "Intel"}));
+}
+
+TEST(Import, WarnsOfTwinCpusAndOfMatricesWithoutNvlinks) {
+  const ImportedNode twins = read_node("nccl-dumps/h100-4-twin-cpus.xml");
+  ASSERT_EQ(twins.warnings.size(), 1U);
+  EXPECT_NE(twins.warnings[0].find("numaid"), std::string::npos);
+  // What `nvidia-smi topo -mp` would print of a machine with NVLink.
+  const ImportedNode cards = read_node("nvidia-smi/l40s-2.html", "H100");
+  ASSERT_EQ(cards.warnings.size(), 1U);
+  EXPECT_NE(cards.warnings[0].find("topo -mp"), std::string::npos);
+  EXPECT_TRUE(read_node("nvidia-smi/l40s-2.html", "L40S").warnings.empty());
+}
+
+std::string repeated(const std::string& text, std::size_t times) {
+  std::string all;
+  for (std::size_t i = 0; i < times; ++i) all += text;
+  return all;
+}
+
+// The parser frees its tree by recursion: as many elements inside each other as are let in are no
+// danger, and more are refused.
+TEST(Import, HtmlHasAsManyElementsAsAParserCanHold) {
+  const auto error_of_elements = [](std::size_t elements) {
+    return test::error_of([&] {
+      return import_node({"deep.html", "<td>" + repeated("<b>", elements - 1)});
+    });
+  };
+  EXPECT_NE(error_of_elements(8'000).find("no matrix of GPUs"), std::string::npos);
+  EXPECT_NE(error_of_elements(8'001).find("HTML with 8001 times '<'"), std::string::npos);
+}
+
 /// By the busid's place in the file: which GPU became gpu0, gpu1, ...
 std::vector<std::string> models_in_order(const TextFile& text) {
   std::vector<std::string> models;
@@ -158,14 +257,14 @@ TEST(Import, GpusKeepTheirOrder) {
     return "<pci busid=\"0000:" + bus + ":00.0\" class=\"0x030200\" vendor=\"0x10de\" device=\"" +
            device + "\"><gpu " + attributes + "/></pci>";
   };
-  // 0x2684 is an RTX 4090, 0x26b9 an L40. Without ranks the file's order counts, whatever the
+  // 0x2684 is an RTX 4090, 0x26b9 an L40S. Without ranks the file's order counts, whatever the
   // numbers of devices are; ranks are the order of the communicator.
   EXPECT_EQ(models_in_order(host_of(card("41", "0x2684", "dev=\"1\" sm=\"89\"") +
                                     card("01", "0x26b9", "dev=\"0\" sm=\"89\""))),
-            (std::vector<std::string>{"4090", "L40"}));
+            (std::vector<std::string>{"4090", "L40S"}));
   EXPECT_EQ(models_in_order(host_of(card("41", "0x2684", "dev=\"1\" rank=\"1\" sm=\"89\"") +
                                     card("01", "0x26b9", "dev=\"0\" rank=\"0\" sm=\"89\""))),
-            (std::vector<std::string>{"L40", "4090"}));
+            (std::vector<std::string>{"L40S", "4090"}));
 }
 
 TEST(Import, ACubeMeshHasTheNvlinksOfTheShippedOne) {
@@ -245,7 +344,9 @@ void expect_same_decisions(const Nccl& ours, const Nccl& theirs) {
 
 /// Every description of a machine in NCCL's format that the tests have.
 std::vector<std::string> nccl_files() {
-  std::vector<std::string> files{"recordings/nccl/h200x8-topo.xml"};
+  std::vector<std::string> files{"recordings/nccl/h200x8-topo.xml",
+                                 "tests/data/nccl-dumps/gb200-2-hosts.xml",
+                                 "tests/data/nccl-dumps/h100-4-twin-cpus.xml"};
   for (const char* folder : {"tests/data/nccl-golden/topologies", "tests/data/nccl-machines"}) {
     for (const auto& entry : fs::directory_iterator(source + "/" + folder)) {
       if (entry.path().extension() == ".xml") {
@@ -294,6 +395,15 @@ TEST(Import, ExportedMachinesAreImportedAsTheyWere) {
     const Topology again = read_topology({"again", topology_text(cluster)});
     EXPECT_EQ(nvlinks(again), nvlinks(ours));
   }
+}
+
+// The shipped machine has the layout of the file, which says of GPUs and NICs only where they are:
+// NCCL takes the rest from the machine.
+TEST(Import, NcclCompletesACutDownFileByTheMachine) {
+  const Topology machine = shipped("azure-ndv4-x8");
+  expect_same_decisions(
+      Nccl(machine, {{"NCCL_TOPO_FILE", source + "/tests/data/cut-down/azure-nd-a100-v4.xml"}}),
+      Nccl(machine));
 }
 
 }  // namespace

@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "models/nccl/paths.h"
 #include "sim/base/input_error.h"
@@ -96,6 +99,26 @@ TEST(NcclTopologyFile, CubeMeshRelaysOverAThirdGpu) {
   // GPUs 0 and 5 have no NVLink in common, but both have one to 1 and to 4.
   EXPECT_EQ(type({}), PathType::nvb);
   EXPECT_EQ(type({{"NCCL_NVB_DISABLE", "1"}}), PathType::sys);
+}
+
+// Two hosts of two CPUs: each CPU has a link to the other one of its host, and none elsewhere. What
+// is written of them is read as the same hosts.
+TEST(NcclTopologyFile, HostsKeepTheirCpus) {
+  const std::string file =
+      std::string(COLLSIM_SOURCE_DIR) + "/tests/data/nccl-dumps/gb200-2-hosts.xml";
+  const NcclSystem read = read_nccl_topology(file, newest_nccl_version);
+  const TextFile written{"written.xml", nccl_topology_text(read)};
+  for (const NcclSystem& system : {read, read_nccl_topology(written, newest_nccl_version)}) {
+    std::vector<std::uint32_t> hosts;
+    for (const std::uint32_t node : system.of_kind(NcclNodeKind::cpu)) {
+      hosts.push_back(system.node(node).host);
+    }
+    EXPECT_EQ(hosts, (std::vector<std::uint32_t>{0, 0, 1, 1}));
+    const auto between_cpus =
+        std::count_if(system.links().begin(), system.links().end(),
+                      [](const NcclLink& link) { return link.kind == NcclLinkKind::sys; });
+    EXPECT_EQ(between_cpus, 4);  // two pairs, both ways
+  }
 }
 
 }  // namespace

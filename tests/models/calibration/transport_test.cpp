@@ -1,0 +1,105 @@
+// Two parts of a calibration: what GPUs cost, and what messages between hosts do.
+
+#include "models/calibration/transport.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "models/calibration/calibration_file.h"
+#include "models/imports/machine.h"
+#include "models/nccl/net_plugin.h"
+#include "sim/base/input_error.h"
+
+namespace collsim {
+namespace {
+
+constexpr auto network = static_cast<std::size_t>(LinkKind::network);
+constexpr auto simple = static_cast<std::size_t>(Protocol::simple);
+constexpr auto ll = static_cast<std::size_t>(Protocol::ll);
+
+Calibration calibration_with(const std::string& name, const std::string& lines) {
+  return read_calibration({name, "collsim: calibration/1\nname: " + name +
+                                     "\nsource: me\ndate: 2026-01-01\n" + lines});
+}
+
+TEST(Transport, TakesTheNetworkFromOneFileAndAllElseFromTheOther) {
+  const Calibration gpus = calibration_with(
+      "gpus",
+      "efficiency: { nvlink: 70%, network: 50% }\n"
+      "protocols:\n"
+      "  simple: { step: 2 us, write: 50 GB/s, alpha: { nvlink: 1 us, network: 9 us } }\n"
+      "  ll: { step: 1 us, alpha: { network: 8 us }, over: { network: { step: 7 us } } }\n");
+  const Calibration transport = calibration_with(
+      "wire",
+      "trust: { network: measured }\n"
+      "efficiency: { network: 90% }\n"
+      "proxy: { send: 3 us, receive: 4 us }\n"
+      "protocols:\n"
+      "  simple: { alpha: { network: 20 us }, over: { network: { step: 6 us } } }\n");
+  const Calibration both = with_transport(gpus, transport);
+  EXPECT_EQ(both.name, "gpus+wire");
+  EXPECT_EQ(both.efficiency[0], 0.7);
+  EXPECT_EQ(both.efficiency[network], 0.9);
+  EXPECT_EQ(both.proxy.send.value, 3e-6);
+  EXPECT_EQ(both.trust.links[network], Trust::measured);
+  EXPECT_EQ(both.protocols[simple].alpha[0].value, 1e-6);
+  EXPECT_EQ(both.protocols[simple].alpha[network].value, 20e-6);
+  // The step is the transport's; what else a thread block does is the GPU's.
+  const ProtocolCost over = both.of(Protocol::simple, LinkKind::network);
+  EXPECT_EQ(over.step.value, 6e-6);
+  EXPECT_EQ(over.write.value, 50e9);
+  // Of LL the transport states nothing: no alpha, and the GPU's step as over NVLink.
+  EXPECT_EQ(both.protocols[ll].alpha[network].value, 0);
+  EXPECT_EQ(both.of(Protocol::ll, LinkKind::network).step.value, 1e-6);
+}
+
+TEST(Transport, ReplacesAnother) {
+  const Calibration efa = named_calibration("h100+efa");
+  EXPECT_EQ(efa.name, "h100+efa");
+  EXPECT_EQ(over_tcp(efa).name, "h100+tcp");
+}
+
+TEST(Transport, IsThatOfTheNics) {
+  const auto transport = [](const std::string& machine) {
+    return std::string(transport_of_nics(load_machine(machine).topology));
+  };
+  EXPECT_EQ(transport("dgx-h100-x4"), "ib");
+  EXPECT_EQ(transport("aws-p5-x4"), "efa");
+  EXPECT_EQ(transport("polaris-x4"), "ofi");
+  EXPECT_EQ(transport("gcp-a3-mega-x4"), "tcpx");
+  EXPECT_EQ(transport("rtx4090-8-x4"), "tcp");
+  EXPECT_EQ(transport("dgx-h100"), "");
+}
+
+TEST(Transport, IsTheMachinesUnlessTheCalibrationKnowsItsNetwork) {
+  const Topology machine = load_machine("aws-p5-x4").topology;
+  EXPECT_EQ(completed(named_calibration("h100"), machine).name, "h100+efa");
+  EXPECT_EQ(completed(named_calibration("h100+ib"), machine).name, "h100+ib");
+  EXPECT_EQ(completed(named_calibration("h200-tcp"), machine).name, "h200-tcp");
+  EXPECT_EQ(completed(named_calibration("ideal"), machine).name, "ideal");
+  EXPECT_EQ(calibration_for(load_machine("gcp-a4-x4").topology).name, "b200+roce");
+}
+
+TEST(Transport, ThatIsNotKnownIsRefusedWithTheNames) {
+  try {
+    named_calibration("h100+pigeon");
+    FAIL() << "accepted";
+  } catch (const InputError& error) {
+    EXPECT_NE(std::string(error.what()).find("efa, ib, ofi, roce, tcp, tcpx"), std::string::npos)
+        << error.what();
+  }
+}
+
+TEST(NetPlugin, AllowsSimpleAloneOnEfaBeforeHopper) {
+  const auto protocol = [](const std::string& machine, Nccl::Variables variables) {
+    return with_net_plugin(load_machine(machine).topology, std::move(variables))["NCCL_PROTO"];
+  };
+  EXPECT_EQ(protocol("aws-p4d-x4", {}), "Simple");
+  EXPECT_EQ(protocol("aws-p4d-x4", {{"NCCL_PROTO", "LL"}}), "LL");
+  EXPECT_EQ(protocol("aws-p5-x4", {}), "");
+  EXPECT_EQ(protocol("dgx-a100-x4", {}), "");
+}
+
+}  // namespace
+}  // namespace collsim
