@@ -41,17 +41,17 @@ TEST(Transport, TakesTheNetworkFromOneFileAndAllElseFromTheOther) {
   EXPECT_EQ(both.name, "gpus+wire");
   EXPECT_EQ(both.efficiency[0], 0.7);
   EXPECT_EQ(both.efficiency[network], 0.9);
-  EXPECT_EQ(both.proxy.send.value, 3e-6);
+  EXPECT_DOUBLE_EQ(both.proxy.send.value, 3e-6);
   EXPECT_EQ(both.trust.links[network], Trust::measured);
-  EXPECT_EQ(both.protocols[simple].alpha[0].value, 1e-6);
-  EXPECT_EQ(both.protocols[simple].alpha[network].value, 20e-6);
+  EXPECT_DOUBLE_EQ(both.protocols[simple].alpha[0].value, 1e-6);
+  EXPECT_DOUBLE_EQ(both.protocols[simple].alpha[network].value, 20e-6);
   // The step is the transport's; what else a thread block does is the GPU's.
   const ProtocolCost over = both.of(Protocol::simple, LinkKind::network);
-  EXPECT_EQ(over.step.value, 6e-6);
+  EXPECT_DOUBLE_EQ(over.step.value, 6e-6);
   EXPECT_EQ(over.write.value, 50e9);
   // Of LL the transport states nothing: no alpha, and the GPU's step as over NVLink.
   EXPECT_EQ(both.protocols[ll].alpha[network].value, 0);
-  EXPECT_EQ(both.of(Protocol::ll, LinkKind::network).step.value, 1e-6);
+  EXPECT_DOUBLE_EQ(both.of(Protocol::ll, LinkKind::network).step.value, 1e-6);
 }
 
 TEST(Transport, ReplacesAnother) {
