@@ -153,8 +153,8 @@ void StripeShapes::add_network_hops(StripeShape& shape, const NcclStripes& strip
   const double alone = users.busiest_beside(changed);
   const double of_hop = shape.over_tree && nodes > 2 ? 3 : 1;
   shape.network_hop = alone / of_hop;
-  // A chunk goes into and out of a slow port on its way up, and again on its way down.
-  shape.slow_hop = shape.network_load - alone;
+  // Of the three flows of a head each way, the two to or from its children wait for each other.
+  shape.slow_hop = (shape.network_load - alone) * std::min(2.0, of_hop) / of_hop;
 }
 
 }  // namespace collsim
