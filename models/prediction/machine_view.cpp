@@ -1,6 +1,7 @@
 #include "models/prediction/machine_view.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 
 namespace collsim {
@@ -10,7 +11,7 @@ namespace {
 /// The topology's nodes that a link joins, or the nodes of the switches that it joins.
 std::set<std::int32_t> nodes_of(const Topology& topology, LinkId link) {
   std::set<std::int32_t> nodes;
-  const DeviceId ends[] = {topology.link(link).from, topology.link(link).to};
+  const std::array ends{topology.link(link).from, topology.link(link).to};
   for (const DeviceId end : ends) nodes.insert(topology.node_of(end));
   nodes.erase(-1);
   if (!nodes.empty()) return nodes;

@@ -62,10 +62,6 @@ bool moves_in_pieces(const Execution& execution) {
   return execution.warps > 0 && execution.cost.of(execution.protocol).flags_lines();
 }
 
-bool is_disturbed(const Execution& execution) {
-  return execution.disturbance != nullptr && !execution.disturbance->empty();
-}
-
 bool changes_later(const Execution& execution) {
   if (execution.disturbance == nullptr) return false;
   const auto& changes = execution.disturbance->changes;
@@ -226,10 +222,10 @@ std::size_t SteadyState::even_laps() const {
   return 0;
 }
 
-/// Whether all channels work, and their laps take the same time. Where one waits for a slow link
-/// that it shares with others, it is not known how it goes on when they end.
+/// Whether all channels work, and their laps take about the same time. Where one waits for a slow
+/// link that it shares with others, it is not known how it goes on when they end.
 bool SteadyState::are_alike(std::size_t even) const {
-  constexpr double tolerance = 0.01;
+  constexpr double tolerance = 0.2;
   double shortest = std::numeric_limits<double>::infinity();
   double longest = 0;
   for (const Channel& channel : channels_) {
@@ -264,7 +260,7 @@ double SteadyState::time_for_all(std::size_t even) const {
     lap_of_last = lap;
   }
   if (longest == 0) return 0;
-  if (lap_ == Lap::loop && is_disturbed(execution_) && !are_alike(even)) return 0;
+  if (lap_ == Lap::loop && !are_alike(even)) return 0;
   const double seconds = std::floor(least / lap_of_last + 1e-6) * lap_of_last;
   return seconds >= least_skipped * slowest_lap * (1 - 1e-6) ? seconds : 0;
 }

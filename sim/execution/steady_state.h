@@ -32,7 +32,7 @@ SteadyLength steady_length(const Execution& execution);
 class SteadyState {
  public:
   /// Nothing is skipped where the execution does not ask for it, where the machine changes during
-  /// the call, or where links have bursts; nor over loops where faults make channels unlike.
+  /// the call, or where links have bursts; nor over loops where a slow link makes channels unlike.
   SteadyState(const Execution& execution, const CallLayout& call);
 
   /// The worker has ended a primitive, which was number `primitive` of its program. May let all
