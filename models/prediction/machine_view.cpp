@@ -42,7 +42,8 @@ std::set<Rank> touched_nodes(const Planner& planner) {
   for (const RankFault& fault : faults.ranks) nodes.insert(fault.rank / per_node);
   if (touched.empty()) return nodes;
   for (Rank node = 0; node < planner.nccl()->nodes(); ++node) {
-    if (touched.contains(planner.topology().node_of(planner.spec().gpus[node * per_node]))) {
+    if (touched.contains(
+            planner.topology().node_of(planner.spec().gpus[std::size_t{node} * per_node]))) {
       nodes.insert(node);
     }
   }

@@ -126,7 +126,8 @@ std::optional<CallSpec> small_cluster(const Planner& whole) {
   spec.gpus.clear();
   for (const Rank node : chosen_nodes(nodes, count, touched)) {
     places.emplace(node, static_cast<Rank>(places.size()));
-    for (Rank i = 0; i < per_node; ++i) spec.gpus.push_back(whole.spec().gpus[node * per_node + i]);
+    for (Rank i = 0; i < per_node; ++i)
+      spec.gpus.push_back(whole.spec().gpus[std::size_t{node} * per_node + i]);
   }
   const auto renamed = [&](Rank rank) {
     const auto place = places.find(rank / per_node);
