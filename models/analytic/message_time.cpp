@@ -15,8 +15,8 @@ FormTime message_time(const MessageShape& shape, const ThreadBlockCosts& costs,
   const ProtocolCost& cost = costs[static_cast<std::size_t>(shape.slowest)];
   const auto kind = static_cast<std::size_t>(shape.kind);
   const double alpha = shape.latency + costs[kind].alpha[kind].value;
-  const LaneSetting lane{
-      &cost, call.warps, static_cast<double>(full_warps(call.protocol)), {}, false};
+  const LaneSetting lane{&cost, call.warps, static_cast<double>(full_warps(call.protocol)),
+                         {},    false,      shape.speed};
   const double chunk = std::min(call.chunk, call.part);
   const double chunks = call.part > 0 ? std::ceil(call.part / call.chunk) : 1;
   const double last = call.part - (chunks - 1) * call.chunk;
@@ -32,8 +32,8 @@ FormTime message_time(const MessageShape& shape, const ThreadBlockCosts& costs,
   const SliceTime last_received = slice_time(lane, work);
   const BlockSetting setting{
       full_warps(call.protocol) * static_cast<double>(cost.warp_granule.count), false};
-  const double send_seconds = 1 / busy_rate_of(cost, send, setting).value;
-  const double receive_seconds = 1 / busy_rate_of(cost, receive, setting).value;
+  const double send_seconds = 1 / (shape.speed * busy_rate_of(cost, send, setting).value);
+  const double receive_seconds = 1 / (shape.speed * busy_rate_of(cost, receive, setting).value);
   const double wire = cost.wire_factor * call.mean_part;
   // Without jitter all that share a link pay their steps at once, while it lies idle.
   const double steps = call.in_step ? shape.lane_parts * chunks * cost.step.value : 0;

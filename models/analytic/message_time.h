@@ -12,6 +12,7 @@ namespace collsim {
 struct MessageShape {
   LinkKind slowest = LinkKind::nvlink;  ///< of a rank,
   LinkKind kind = LinkKind::nvlink;     ///< and of a hop
+  double speed = 1;                     ///< of the slowest rank, as of a LaneSetting
   double latency = 0;                   ///< of its links, in seconds
   double link_load = 0;                 ///< seconds for a byte of each part, of the busiest link
   double block_sends = 0;               ///< parts that the busiest thread block sends

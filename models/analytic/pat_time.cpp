@@ -28,8 +28,8 @@ class PatTime {
 
  private:
   SliceTime primitive(const Operations& operations, bool passes_on, double chunk) const {
-    LaneSetting lane{
-        &cost_, call_.warps, static_cast<double>(full_warps(call_.protocol)), {}, false};
+    LaneSetting lane{&cost_, call_.warps, static_cast<double>(full_warps(call_.protocol)),
+                     {},     false,       shape_.speed};
     SliceWork work{operations, passes_on, chunk, shape_.hop.share(1), 1, false, true};
     return slice_time(lane, work);
   }

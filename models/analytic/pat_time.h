@@ -12,6 +12,7 @@ struct PatShape {
   bool in_place = false;
   double ranks = 0;
   LinkKind slowest = LinkKind::nvlink;
+  double speed = 1;  ///< of the slowest rank, as of a LaneSetting
   HopClass hop;
 };
 

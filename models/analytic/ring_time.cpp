@@ -139,8 +139,12 @@ Slices RingTime::slices(const RingPlace& place, const Primitives& primitives, do
 Slices RingTime::slices_shared(const RingPlace& place, const Primitives& primitives, double chunk,
                                double steps, double share) const {
   const ProtocolCost& cost = costs_[static_cast<std::size_t>(place.slowest)];
-  LaneSetting lane{&cost, call_.warps, call_.full_warps,
-                   call_.half_block ? cost.corrections.half_block : Seconds{}, false};
+  LaneSetting lane{&cost,
+                   call_.warps,
+                   call_.full_warps,
+                   call_.half_block ? cost.corrections.half_block : Seconds{},
+                   false,
+                   place.speed};
   Slices all;
   for (std::uint32_t slice = 0; slice < call_.chunking.slices; ++slice) {
     SliceWork work{

@@ -17,6 +17,7 @@ namespace collsim {
 struct RingPlace {
   double weight = 0;                    ///< how many
   LinkKind slowest = LinkKind::nvlink;  ///< link that the rank works with
+  double speed = 1;                     ///< of the rank, as of a LaneSetting
   HopClass hop;
   bool operator==(const RingPlace&) const = default;
 };

@@ -28,7 +28,7 @@ double on_links(const LaneSetting& lane, const SliceWork& work, double bytes) {
 SliceTime whole_slice(const LaneSetting& lane, const SliceWork& work) {
   SliceTime time;
   time.before = step_of(lane, work);
-  const double alone = work.bytes / lane.cost->rate_of(work.operations).value;
+  const double alone = work.bytes / (lane.speed * lane.cost->rate_of(work.operations).value);
   const double load = work.operations.send > 0 ? work.load : 1;
   time.moving = std::max(load * alone, on_links(lane, work, work.bytes));
   time.first = time.moving;
@@ -46,7 +46,7 @@ double piece_time(const LaneSetting& lane, const SliceWork& work, std::int64_t b
     time += (cost.first_load(work.operations, {ready}) + cost.first_rest(work.operations)).value;
   }
   const double load = work.operations.send > 0 ? work.load : 1;
-  return std::max(load * time, on_links(lane, work, static_cast<double>(bytes)));
+  return std::max(load * time / lane.speed, on_links(lane, work, static_cast<double>(bytes)));
 }
 
 }  // namespace

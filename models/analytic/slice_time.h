@@ -14,6 +14,7 @@ struct LaneSetting {
   double full_warps = 1;       ///< of the largest thread block
   Seconds block_step;          ///< Corrections::half_block, where it counts
   bool several_peers = false;  ///< runs a tree's code
+  double speed = 1;            ///< of the rank when it moves data, 1 as it should be
 };
 
 /// One slice of a primitive.

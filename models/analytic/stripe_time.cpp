@@ -26,7 +26,9 @@ class StripeTime {
     const auto index = static_cast<std::size_t>(kind);
     return costs[index].alpha[index].value;
   }
-  double seconds(const Operations& operations) const { return 1 / cost_.rate_of(operations).value; }
+  double seconds(const Operations& operations) const {
+    return 1 / (shape_.speed * cost_.rate_of(operations).value);
+  }
   double step(bool passes_on = false) const {
     return cost_.step.value + (passes_on ? cost_.corrections.copy_step.value : 0);
   }
@@ -138,7 +140,9 @@ double StripeTime::fill(double chunk) const {
     const double hop = std::max(c * seconds(head.up), c * shape_.network_hop);
     if (shape_.over_tree) {
       time += 2 * shape_.levels * (step() + hop + network_alpha_) + (blocks() - 1) * (step() + hop);
+      time += 2 * c * shape_.slow_hop + shape_.slow_latency;
     } else {
+      time += 2 * c * shape_.slow_hop + shape_.slow_latency;
       time += step() + hop + network_alpha_ + c * shape_.network_hop + network_alpha_ +
               (blocks() - 1) * std::max(step() + hop, c * shape_.network_load);
     }

@@ -45,10 +45,11 @@ class TreeTime {
   }
   LaneTime lane(const TreePlace& place, std::uint32_t lane, double chunk, const HopClass& hop,
                 double others_busy) const;
-  double busy_seconds(const ProtocolCost& cost, const Operations& operations) const;
+  double busy_seconds(const TreePlace& place, const Operations& operations) const;
   double demand() const;
   double period(double chunk) const;
   double fill(double chunk, double period) const;
+  double fill(const TreeShape::Way& way, double chunk, double period) const;
   double end(double chunk) const;
 
   const TreeShape& tree_;
@@ -66,11 +67,12 @@ Operations operations_of(const TreePlace& place, std::uint32_t lane) {
 }
 
 /// What a byte on the wire keeps the thread block busy.
-double TreeTime::busy_seconds(const ProtocolCost& cost, const Operations& operations) const {
+double TreeTime::busy_seconds(const TreePlace& place, const Operations& operations) const {
+  const ProtocolCost& own = cost(place.slowest);
   const BlockSetting setting{
-      full_warps(call_.protocol) * static_cast<double>(cost.warp_granule.count),
+      full_warps(call_.protocol) * static_cast<double>(own.warp_granule.count),
       tree_.several_peers};
-  return 1 / busy_rate_of(cost, operations, setting).value;
+  return 1 / (place.speed * busy_rate_of(own, operations, setting).value);
 }
 
 LaneTime TreeTime::lane(const TreePlace& place, std::uint32_t lane, double chunk,
@@ -82,7 +84,8 @@ LaneTime TreeTime::lane(const TreePlace& place, std::uint32_t lane, double chunk
                       warps_of_lane(call_.protocol, call_.warps, lanes, lane),
                       static_cast<double>(full_warps(call_.protocol)),
                       {},
-                      tree_.several_peers};
+                      tree_.several_peers,
+                      place.speed};
   if (is_half_block(call_.protocol, call_.warps)) {
     setting.block_step = own.corrections.half_block;
   }
@@ -93,7 +96,7 @@ LaneTime TreeTime::lane(const TreePlace& place, std::uint32_t lane, double chunk
   work.share = operations.send > 0 ? hop.share(others_busy) : INFINITY;
   LaneTime time;
   const double on_wire = own.wire_factor * chunk;
-  const double busy = busy_seconds(own, operations);
+  const double busy = busy_seconds(place, operations);
   if (chunk > 0 && operations.send > 0) {
     SliceWork alone = work;
     alone.share = INFINITY;
@@ -101,7 +104,7 @@ LaneTime TreeTime::lane(const TreePlace& place, std::uint32_t lane, double chunk
     if (lanes == 2) {
       const Operations first = operations_of(place, up_lane);
       const Operations second = operations_of(place, down_lane);
-      const double seconds = busy_seconds(own, first) + busy_seconds(own, second);
+      const double seconds = busy_seconds(place, first) + busy_seconds(place, second);
       const double sending = second.send > 0 ? 2 : 1;
       time.demand = std::min(time.demand, (first.send + second.send) / seconds / sending);
     }
@@ -114,10 +117,10 @@ LaneTime TreeTime::lane(const TreePlace& place, std::uint32_t lane, double chunk
   if (lanes == 2 && operations.send > 0 && chunk > 0) {
     const Operations first = operations_of(place, up_lane);
     const Operations second = operations_of(place, down_lane);
-    double seconds = busy_seconds(own, first);
+    double seconds = busy_seconds(place, first);
     double flows = first.send;
     if (second.send > 0) {
-      seconds += busy_seconds(own, second);
+      seconds += busy_seconds(place, second);
       flows += second.send;
     }
     if (seconds > 0) {
@@ -199,7 +202,7 @@ double TreeTime::period(double chunk) const {
 
 /// From the leaf that is farthest to the root and back; others use the links beside it as often as
 /// they do when a chunk follows every `period`.
-double TreeTime::fill(double chunk, double period) const {
+double TreeTime::fill(const TreeShape::Way& way, double chunk, double period) const {
   double time = 0;
   double drain = 0;
   const auto add = [&](const TreeShape::Stop& stop, std::uint32_t of_lane) {
@@ -212,8 +215,8 @@ double TreeTime::fill(double chunk, double period) const {
     time += stop.weight * (one.head + alpha(stop.hop));
     drain = std::max(drain, one.slice.moving - one.slice.first);
   };
-  for (const auto& stop : tree_.up) add(stop, up_lane);
-  for (const auto& stop : tree_.down) {
+  for (const auto& stop : way.up) add(stop, up_lane);
+  for (const auto& stop : way.down) {
     add(stop, tree_.places[stop.place].root ? up_lane : down_lane);
   }
   if (tree_.network) {
@@ -223,6 +226,13 @@ double TreeTime::fill(double chunk, double period) const {
     time += wire / tree_.network->capacity + alpha(*tree_.network) - tree_.network->latency;
   }
   return time + drain;
+}
+
+double TreeTime::fill(double chunk, double period) const {
+  double longest = 0;
+  for (const TreeShape::Way& way : tree_.ways)
+    longest = std::max(longest, fill(way, chunk, period));
+  return longest;
 }
 
 /// A leaf stores it.

@@ -17,12 +17,13 @@ struct TreePlace {
   bool root = false;
   double weight = 0;                    ///< how many
   LinkKind slowest = LinkKind::nvlink;  ///< link that the rank works with
+  double speed = 1;                     ///< of the rank, as of a LaneSetting
   HopClass up;                          ///< to the parent
   HopClass down;                        ///< to the child that has the least
   bool operator==(const TreePlace&) const = default;
 };
 
-/// One channel's tree: its ranks by class, and the longest way from a leaf to the root and back.
+/// One channel's tree: its ranks by class, and the longest ways from a leaf to the root and back.
 struct TreeShape {
   std::vector<TreePlace> places;
   struct Stop {
@@ -31,8 +32,12 @@ struct TreeShape {
     double weight = 1;      ///< so many alike
     bool operator==(const Stop&) const = default;
   };
-  std::vector<Stop> up;    ///< but for the root
-  std::vector<Stop> down;  ///< from the root on, but for the leaf
+  struct Way {
+    std::vector<Stop> up;    ///< but for the root
+    std::vector<Stop> down;  ///< from the root on, but for the leaf
+    bool operator==(const Way&) const = default;
+  };
+  std::vector<Way> ways;
   /// Where the network's switches add up what the roots of all nodes have: the way from a root to
   /// another.
   std::optional<HopClass> network;

@@ -17,14 +17,6 @@ namespace collsim {
 
 namespace {
 
-/// What is wrong with a link at one instant.
-struct LinkState {
-  double share = 1;  ///< of its bandwidth that is left to us; 0: nothing moves
-  Seconds latency;
-  Seconds jitter;
-  bool avoided = false;  ///< dead, and noticed
-};
-
 bool holds(const LinkFault& fault, Seconds at) {
   return fault.from <= at && (!fault.until || at < *fault.until);
 }
@@ -32,19 +24,6 @@ bool holds(const LinkFault& fault, Seconds at) {
 /// When traffic leaves a dead link.
 Seconds noticed(const LinkFault& fault) {
   return fault.from.value > 0 ? fault.from + fault.detection : fault.from;
-}
-
-/// Every instant at which something changes, 0 first.
-std::vector<Seconds> instants_of(const MachineFaults& faults) {
-  std::set<Seconds> instants{Seconds{}};
-  for (const LinkFault& fault : faults.links) {
-    instants.insert(fault.from);
-    if (fault.until) instants.insert(*fault.until);
-    if (fault.dead && (!fault.until || noticed(fault) < *fault.until)) {
-      instants.insert(noticed(fault));
-    }
-  }
-  return {instants.begin(), instants.end()};
 }
 
 /// Of several faults the worst bandwidth counts; traffic and latencies add up.
@@ -65,19 +44,6 @@ LinkState state_of(const MachineFaults& faults, const Topology& topology, LinkId
   }
   state.share = std::max(state.share - taken, 0.0);
   return state;
-}
-
-/// Links that any fault names, and what is wrong with each at one instant.
-using LinkStates = std::map<LinkId, LinkState>;
-
-LinkStates states_at(const MachineFaults& faults, const Topology& topology, Seconds at) {
-  LinkStates states;
-  for (const LinkFault& fault : faults.links) {
-    for (const LinkId link : fault.links) {
-      if (states.count(link) == 0) states[link] = state_of(faults, topology, link, at);
-    }
-  }
-  return states;
 }
 
 /// Calls `visit(link)` for every link that a wire crosses.
@@ -280,6 +246,28 @@ class FaultLayer {
 };
 
 }  // namespace
+
+std::vector<Seconds> instants_of(const MachineFaults& faults) {
+  std::set<Seconds> instants{Seconds{}};
+  for (const LinkFault& fault : faults.links) {
+    instants.insert(fault.from);
+    if (fault.until) instants.insert(*fault.until);
+    if (fault.dead && (!fault.until || noticed(fault) < *fault.until)) {
+      instants.insert(noticed(fault));
+    }
+  }
+  return {instants.begin(), instants.end()};
+}
+
+LinkStates states_at(const MachineFaults& faults, const Topology& topology, Seconds at) {
+  LinkStates states;
+  for (const LinkFault& fault : faults.links) {
+    for (const LinkId link : fault.links) {
+      if (states.count(link) == 0) states[link] = state_of(faults, topology, link, at);
+    }
+  }
+  return states;
+}
 
 FaultyLayout lay_faults(const MachineFaults& faults, const Plan& plan, const Topology& topology,
                         std::span<const DeviceId> gpus, const Calibration& cost, Wiring wiring,

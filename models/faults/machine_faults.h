@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "models/faults/fault.h"
+#include "models/machine/link_state.h"
 #include "models/machine/plan_wiring.h"
 #include "sim/cost/calibration.h"
 #include "sim/execution/disturbance.h"
@@ -57,6 +58,11 @@ struct MachineFaults {
 /// names nearest to it, and for traffic that leaves nothing of a link.
 MachineFaults find_faults(std::span<const Fault> faults, const Topology& topology, Rank ranks,
                           std::uint64_t seed = 0);
+
+/// Every instant of a call at which a link changes, 0 first.
+std::vector<Seconds> instants_of(const MachineFaults& faults);
+/// What is wrong with links at one of them.
+LinkStates states_at(const MachineFaults& faults, const Topology& topology, Seconds at);
 
 /// A plan on a faulty machine.
 struct FaultyLayout {

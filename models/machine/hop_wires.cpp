@@ -1,22 +1,50 @@
 #include "models/machine/hop_wires.h"
 
+#include <algorithm>
 #include <utility>
+
+#include "sim/base/input_error.h"
 
 namespace collsim {
 
 HopWires::HopWires(const Topology& topology, std::span<const DeviceId> gpus,
-                   const Calibration& cost, HopRules rules)
+                   const Calibration& cost, HopRules rules, LinkStates states)
     : topology_(topology),
       gpus_(gpus),
       cost_(cost),
       rules_(std::move(rules)),
       router_(topology),
-      table_(topology, wiring_) {}
+      table_(topology, wiring_),
+      states_(std::move(states)) {}
 
 Wire HopWires::lay(std::uint32_t channel, Rank from, Rank to) {
-  Wire wire =
-      laid(links_of_hop(topology_, router_, gpus_, rules_, channel, from, to), cost_.proxy.used);
-  return wire;
+  Way way = links_of_hop(topology_, router_, gpus_, rules_, channel, from, to);
+  if (is_cut(way)) way = around(std::move(way), channel, from, to);
+  return laid(way, cost_.proxy.used);
+}
+
+bool HopWires::is_cut(const Way& way) const {
+  return std::any_of(way.begin(), way.end(), [this](LinkId link) {
+    const auto state = states_.find(link);
+    return state != states_.end() && state->second.avoided;
+  });
+}
+
+/// Where no way is left, it stands still where it always went.
+HopWires::Way HopWires::around(Way way, std::uint32_t channel, Rank from, Rank to) {
+  if (!reduced_) {
+    std::vector<bool> dead(topology_.links().size());
+    for (const auto& [link, state] : states_) dead[link] = state.avoided;
+    reduced_ = without_links(topology_, dead);
+    detours_.emplace(reduced_->topology);
+  }
+  try {
+    Way detour = links_of_hop(reduced_->topology, *detours_, gpus_, rules_, channel, from, to);
+    for (LinkId& link : detour) link = reduced_->original[link];
+    return detour;
+  } catch (const InputError&) {
+    return way;
+  }
 }
 
 Wire HopWires::lay_from_switch(std::uint32_t channel, DeviceId site, Rank to) {
@@ -35,12 +63,30 @@ Wire HopWires::lay_to_switch(std::uint32_t channel, Rank from, DeviceId site) {
 Wire HopWires::laid(std::span<const LinkId> way, bool has_proxy) {
   Wire wire = wire_along(topology_, way);
   table_.load(wire, way, has_proxy);
+  for (const LinkId link : way) {
+    const auto state = states_.find(link);
+    if (state != states_.end()) wire.latency += state->second.latency + 0.5 * state->second.jitter;
+  }
   return wire;
 }
 
+bool HopWires::is_changed(const Wire& wire) const {
+  const auto changed = [this](ResourceId resource) {
+    const ResourceOrigin& origin = wiring_.origins[resource];
+    return !origin.shared && states_.contains(origin.id);
+  };
+  return std::any_of(wire.resources.begin(), wire.resources.end(), changed) ||
+         std::any_of(wire.network.begin(), wire.network.end(), changed);
+}
+
 BytesPerSecond HopWires::capacity(ResourceId resource) const {
+  constexpr double next_to_nothing = 1e-18;
   const auto kind = wiring_.kinds[resource];
-  const double share = kind ? cost_.efficiency[static_cast<std::size_t>(*kind)] : 1;
+  double share = kind ? cost_.efficiency[static_cast<std::size_t>(*kind)] : 1;
+  const ResourceOrigin& origin = wiring_.origins[resource];
+  if (const auto state = states_.find(origin.id); !origin.shared && state != states_.end()) {
+    share *= std::max(state->second.share, next_to_nothing);
+  }
   return share * wiring_.nominal[resource];
 }
 

@@ -1,22 +1,34 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "models/machine/link_state.h"
 #include "models/machine/plan_wiring.h"
 #include "models/machine/resource_table.h"
 #include "sim/execution/wiring.h"
+#include "sim/topologies/reduced_topology.h"
 #include "sim/topologies/routing.h"
 
 namespace collsim {
 
+/// A call over a link that moves nothing takes longer than this, in seconds; no other one does.
+inline constexpr double stands_still = 1e6;
+
 /// Lays single hops onto a machine, as wire() lays all of a plan: for models that know a plan's
-/// hops by class and need but some of them. Refers to all it is made of but the rules.
+/// hops by class and need but some of them. Links are as `states` says: a hop around a dead one
+/// takes what is left, jitter counts as the half that a message is late on average, and a link that
+/// moves nothing moves next to nothing (stands_still). Refers to all it is made of but the rules
+/// and the states.
 class HopWires {
  public:
   HopWires(const Topology& topology, std::span<const DeviceId> gpus, const Calibration& cost,
-           HopRules rules);
+           HopRules rules, LinkStates states = {});
+  ~HopWires() = default;
+  HopWires(const HopWires&) = delete;  // parts of it refer to others
+  HopWires& operator=(const HopWires&) = delete;
 
   /// The wire of a hop between two ranks. Throws InputError where there is no way.
   Wire lay(std::uint32_t channel, Rank from, Rank to);
@@ -25,6 +37,9 @@ class HopWires {
   Wire lay_from_switch(std::uint32_t channel, DeviceId site, Rank to);
   Wire lay_to_switch(std::uint32_t channel, Rank from, DeviceId site);
 
+  /// Whether a fault has changed it, or its way.
+  bool is_changed(const Wire& wire) const;
+
   /// What a resource really carries.
   BytesPerSecond capacity(ResourceId resource) const;
   const Burst* burst(ResourceId resource) const;
@@ -32,7 +47,11 @@ class HopWires {
   std::size_t resources() const { return wiring_.nominal.size(); }
 
  private:
+  using Way = std::vector<LinkId>;
+
   Wire laid(std::span<const LinkId> way, bool has_proxy);
+  bool is_cut(const Way& way) const;
+  Way around(Way way, std::uint32_t channel, Rank from, Rank to);
 
   const Topology& topology_;
   std::span<const DeviceId> gpus_;
@@ -41,6 +60,9 @@ class HopWires {
   Router router_;
   Wiring wiring_;
   ResourceTable table_;
+  LinkStates states_;
+  std::optional<ReducedTopology> reduced_;  // without dead links
+  std::optional<Router> detours_;           // on it
 };
 
 }  // namespace collsim

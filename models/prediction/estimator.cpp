@@ -13,38 +13,38 @@
 #include "models/calibration/trust.h"
 #include "models/machine/hop_wires.h"
 #include "models/prediction/hop_classes.h"
+#include "models/prediction/machine_view.h"
 #include "models/prediction/message_shapes.h"
 #include "models/prediction/ring_shapes.h"
 #include "models/prediction/stripe_shapes.h"
 #include "models/prediction/tree_shapes.h"
+#include "sim/base/input_error.h"
 #include "sim/cost/warps.h"
 
 namespace collsim {
 
+/// The formulas of a machine as it is at one instant of a call.
 class Estimator::Forms {
  public:
-  explicit Forms(const Planner& planner)
+  Forms(const Planner& planner, Seconds at)
       : planner_(planner),
-        rings_(planner, kinds_),
-        trees_(planner, kinds_),
-        stripes_(planner, kinds_),
-        messages_(planner, kinds_) {}
+        view_(planner, at),
+        rings_(planner, view_, kinds_),
+        trees_(planner, view_, kinds_),
+        stripes_(planner, view_, kinds_),
+        messages_(planner, view_, kinds_) {}
 
+  /// Were the machine so all the time.
   Prediction estimate(Bytes size, const NcclDecision& decision);
-  const Planner& planner() const { return planner_; }
-  /// Whether no formula knows the call: of textbooks, with faults, or through measured host memory.
-  bool needs_plan() const;
-  LayoutMemo* memo() { return &memo_; }
-  /// What an estimate by the plan makes of faults, as a share of what it says without, times what
-  /// the formula says without.
-  Prediction with_faults(Prediction by_plan);
 
  private:
   Prediction outline(Bytes size, const NcclDecision& decision) const;
   FormTime collective(const NcclDecision& decision, const NcclCut& cut);
   FormTime ring(const NcclDecision& decision, const NcclCut& cut);
   FormTime tree(const PipelineCall& call, const NcclCut& cut);
+  PatShape pat_shape(std::uint32_t channels);
   FormTime pat(const PipelineCall& call, const NcclCut& cut);
+  FormTime chain(const PipelineCall& call, std::uint32_t channels);
   FormTime messages(const NcclDecision& decision, std::uint32_t& channels);
   PipelineCall pipeline(const NcclDecision& decision, const NcclCut& cut) const;
   Seconds of_calls(const FormTime& time, const NcclDecision& decision,
@@ -54,6 +54,7 @@ class Estimator::Forms {
   bool contends() const { return planner_.cost().corrections.link_contention > 0; }
 
   const Planner& planner_;
+  MachineView view_;
   std::set<LinkKind> kinds_;  // of hops so far
   RingShapes rings_;
   TreeShapes trees_;
@@ -62,40 +63,7 @@ class Estimator::Forms {
   std::map<std::uint32_t, PatShape> pats_;
   std::array<std::optional<ThreadBlockCosts>, protocol_count> costs_;
   std::map<std::string, Trust> trust_;
-  LayoutMemo memo_;
-  std::optional<Planner> healthy_;  // the same call without faults
-  LayoutMemo healthy_memo_;
-  std::unique_ptr<Forms> healthy_forms_;
 };
-
-Prediction Estimator::Forms::with_faults(Prediction by_plan) {
-  if (planner_.nccl() == nullptr || planner_.spec().faults.empty()) return by_plan;
-  if (!healthy_) {
-    CallSpec spec = planner_.spec();
-    spec.faults = {};
-    healthy_.emplace(std::move(spec));
-    healthy_forms_ = std::make_unique<Forms>(*healthy_);
-  }
-  if (healthy_forms_->needs_plan()) return by_plan;
-  const Bytes size = by_plan.size;
-  const Seconds without = estimate_by_plan(healthy_->plan(size, &healthy_memo_)).time;
-  const Seconds formula = healthy_forms_->estimate(size, healthy_->decide(size)).time;
-  if (without.value > 0) by_plan.time.value *= formula.value / without.value;
-  by_plan.time = std::max(by_plan.time, by_plan.bounds.largest());
-  return by_plan;
-}
-
-bool Estimator::Forms::needs_plan() const {
-  if (planner_.nccl() == nullptr || !planner_.spec().faults.empty()) return true;
-  if (!planner_.cost().memory.used) return false;
-  const Rank per_node = planner_.ranks() / planner_.nccl()->nodes();
-  for (Rank from = 0; from < per_node; ++from) {
-    for (Rank to = 0; to < per_node; ++to) {
-      if (from != to && planner_.nccl()->through_host_memory(from, to)) return true;
-    }
-  }
-  return false;
-}
 
 const ThreadBlockCosts& Estimator::Forms::costs(Protocol protocol) {
   auto& known = costs_[static_cast<std::size_t>(protocol)];
@@ -163,33 +131,53 @@ FormTime Estimator::Forms::tree(const PipelineCall& call, const NcclCut& cut) {
   return longest;
 }
 
-/// All ranks are alike: the hops of the first few stand for all.
+/// Every rank is at every place in some tree: the hop that leaves least, of the first few ranks and
+/// of those that faults touch, stands for all.
+PatShape Estimator::Forms::pat_shape(std::uint32_t channels) {
+  PatShape shape;
+  const Rank ranks = planner_.ranks();
+  HopWires wires = view_.wires(NcclAlgorithm::pat);
+  LinkUsers users(wires);
+  shape.collective = planner_.spec().collective;
+  shape.in_place = planner_.spec().run.in_place;
+  shape.ranks = ranks;
+  shape.speed = view_.least_speed();
+  std::vector<Wire> laid;
+  const auto lay = [&](std::uint32_t channel, Rank from) {
+    const Wire& wire = laid.emplace_back(wires.lay(channel, from, (from + 1) % ranks));
+    users.add(wire);
+    shape.slowest = std::max(shape.slowest, wire.kind);
+    kinds_.insert(wire.kind);
+  };
+  const Rank first = std::min(ranks, window_of_nodes);
+  for (std::uint32_t channel = 0; channel < channels; ++channel) {
+    for (Rank from = 0; from < first; ++from) lay(channel, from);
+    for (const Rank from : view_.touched_ranks()) {
+      if (from >= first) lay(channel, from);
+    }
+  }
+  const auto class_of = [&](const Wire& wire) {
+    return hop_class(wire, users, [&](ResourceId id) { return users.of(id); });
+  };
+  const Wire* longest = &laid.front();
+  for (const Wire& wire : laid) {
+    if (longest->latency < wire.latency) longest = &wire;
+  }
+  shape.hop = class_of(*longest);
+  for (const Wire& wire : laid) {
+    if (!wires.is_changed(wire)) continue;
+    const HopClass changed = class_of(wire);
+    if (changed.share(1) < shape.hop.share(1)) shape.hop = changed;
+  }
+  if (shape.hop.network_users > 0) shape.hop.sends = shape.hop.receives = channels;
+  return shape;
+}
+
 FormTime Estimator::Forms::pat(const PipelineCall& call, const NcclCut& cut) {
   const auto channels = static_cast<std::uint32_t>(cut.shares.size());
   const auto [found, added] = pats_.try_emplace(channels);
-  PatShape& shape = found->second;
-  if (added) {
-    const Rank ranks = planner_.ranks();
-    HopWires wires(planner_.topology(), planner_.spec().gpus, planner_.cost(),
-                   planner_.hop_rules(NcclAlgorithm::pat));
-    LinkUsers users(wires);
-    shape.collective = planner_.spec().collective;
-    shape.in_place = planner_.spec().run.in_place;
-    shape.ranks = ranks;
-    Wire longest;
-    for (std::uint32_t channel = 0; channel < channels; ++channel) {
-      for (Rank from = 0; from < std::min(ranks, window_of_nodes); ++from) {
-        const Wire wire = wires.lay(channel, from, (from + 1) % ranks);
-        users.add(wire);
-        shape.slowest = std::max(shape.slowest, wire.kind);
-        kinds_.insert(wire.kind);
-        if (longest.resources.empty() || longest.latency < wire.latency) longest = wire;
-      }
-    }
-    shape.hop = hop_class(longest, users, [&](ResourceId id) { return users.of(id); });
-    if (!longest.network.empty()) shape.hop.sends = shape.hop.receives = channels;
-  }
-  return pat_time(shape, costs(call.protocol), call);
+  if (added) found->second = pat_shape(channels);
+  return pat_time(found->second, costs(call.protocol), call);
 }
 
 FormTime Estimator::Forms::messages(const NcclDecision& decision, std::uint32_t& channels) {
@@ -259,13 +247,21 @@ FormTime Estimator::Forms::collective(const NcclDecision& decision, const NcclCu
     case NcclAlgorithm::pat:
       return pat(call, cut);
     case NcclAlgorithm::collnet_chain:
-      return tree_time(trees_.chain(channels), costs(call.protocol), call, contends());
+      return chain(call, channels);
     case NcclAlgorithm::nvls:
     case NcclAlgorithm::nvls_tree:
     case NcclAlgorithm::collnet_direct:
       break;
   }
   return stripe_time(stripes_.shape(algorithm, channels), costs(call.protocol), call);
+}
+
+FormTime Estimator::Forms::chain(const PipelineCall& call, std::uint32_t channels) {
+  FormTime longest;
+  for (const TreeShape& chain : trees_.chains(channels)) {
+    longest = longer(longest, tree_time(chain, costs(call.protocol), call, contends()));
+  }
+  return longest;
 }
 
 /// A call's time, of several in a row their mean: all but the first wait only for what keeps the
@@ -293,23 +289,104 @@ Trust Estimator::Forms::trust(const std::string& algorithm) {
   return found->second;
 }
 
-Estimator::Estimator(const Planner& planner) : forms_(std::make_unique<Forms>(planner)) {}
+/// Formulas for every state that a machine is in while a call runs.
+class Estimator::States {
+ public:
+  explicit States(const Planner& planner)
+      : planner_(planner),
+        instants_(instants_of(planner.spec().faults)),
+        forms_(instants_.size()) {}
+
+  const Planner& planner() const { return planner_; }
+  /// Whether no formula knows the call: of textbooks, or through measured host memory.
+  bool needs_plan() const;
+  LayoutMemo* memo() { return &memo_; }
+  Prediction estimate(Bytes size, const NcclDecision& decision);
+
+ private:
+  Prediction estimate_in(std::size_t state, Bytes size, const NcclDecision& decision);
+  Seconds latest() const;
+
+  const Planner& planner_;
+  std::vector<Seconds> instants_;              // at which a state begins
+  std::vector<std::unique_ptr<Forms>> forms_;  // by state, as they are needed
+  LayoutMemo memo_;
+};
+
+bool Estimator::States::needs_plan() const {
+  if (planner_.nccl() == nullptr) return true;
+  if (!planner_.cost().memory.used) return false;
+  const Rank per_node = planner_.ranks() / planner_.nccl()->nodes();
+  for (Rank from = 0; from < per_node; ++from) {
+    for (Rank to = 0; to < per_node; ++to) {
+      if (from != to && planner_.nccl()->through_host_memory(from, to)) return true;
+    }
+  }
+  return false;
+}
+
+Prediction Estimator::States::estimate_in(std::size_t state, Bytes size,
+                                          const NcclDecision& decision) {
+  if (!forms_[state]) forms_[state] = std::make_unique<Forms>(planner_, instants_[state]);
+  return forms_[state]->estimate(size, decision);
+}
+
+/// How long after the others the last rank begins.
+Seconds Estimator::States::latest() const {
+  std::map<Rank, Seconds> ranks;
+  for (const RankFault& fault : planner_.spec().faults.ranks) ranks[fault.rank] += fault.late;
+  std::map<std::int32_t, Seconds> hosts;
+  for (const HostFault& fault : planner_.spec().faults.hosts) hosts[fault.node] += fault.late;
+  Seconds latest;
+  for (const auto& [node, late] : hosts) latest = std::max(latest, late);
+  for (const auto& [rank, late] : ranks) {
+    const auto host = hosts.find(planner_.topology().node_of(planner_.spec().gpus[rank]));
+    latest = std::max(latest, host == hosts.end() ? late : late + host->second);
+  }
+  return latest;
+}
+
+/// Nothing moves before the last rank begins. From then on a state that would have the call take T
+/// moves a part dt / T of it in dt.
+Prediction Estimator::States::estimate(Bytes size, const NcclDecision& decision) {
+  const double calls = planner_.calls();
+  double begun = latest().value;
+  double left = 1;
+  for (std::size_t state = 0; state < instants_.size(); ++state) {
+    const bool last = state + 1 == instants_.size();
+    if (!last && instants_[state + 1].value <= begun) continue;
+    Prediction prediction = estimate_in(state, size, decision);
+    const double all = calls * prediction.time.value;
+    const bool stands = prediction.time.value > stands_still;
+    const double end = begun + left * all;
+    if (!stands && (last || end <= instants_[state + 1].value)) {
+      prediction.time = std::max(Seconds{end / calls}, prediction.bounds.largest());
+      return prediction;
+    }
+    if (last) break;
+    if (!stands) left -= (instants_[state + 1].value - begun) / all;
+    begun = instants_[state + 1].value;
+  }
+  throw InputError("a dead link that nothing leads around in the analytic model",
+                   "`collsim run`, which says who waits in vain");
+}
+
+Estimator::Estimator(const Planner& planner) : states_(std::make_unique<States>(planner)) {}
 Estimator::~Estimator() = default;
 Estimator::Estimator(Estimator&&) noexcept = default;
 Estimator& Estimator::operator=(Estimator&&) noexcept = default;
 
 Prediction Estimator::estimate(Bytes size) {
-  const Planner& planner = forms_->planner();
-  if (forms_->needs_plan()) {
-    return forms_->with_faults(estimate_by_plan(planner.plan(size, forms_->memo())));
-  }
-  return forms_->estimate(size, planner.decide(size));
+  const Planner& planner = states_->planner();
+  if (states_->needs_plan()) return estimate_by_plan(planner.plan(size, states_->memo()));
+  return states_->estimate(size, planner.decide(size));
 }
 
 Prediction Estimator::estimate(Bytes size, const Candidate& candidate) {
-  const Planner& planner = forms_->planner();
-  if (forms_->needs_plan()) return estimate_by_plan(planner.plan(size, candidate, forms_->memo()));
-  return forms_->estimate(size, planner.decide(size, candidate));
+  const Planner& planner = states_->planner();
+  if (states_->needs_plan())
+    return estimate_by_plan(planner.plan(size, candidate, states_->memo()));
+  return states_->estimate(size, planner.decide(size, candidate));
 }
 
 }  // namespace collsim

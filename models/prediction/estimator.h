@@ -8,8 +8,9 @@
 namespace collsim {
 
 /// Answers by formulas, for as many sizes as one likes of one planner: what does not depend on the
-/// size, the hops of each algorithm by class and what they share, is found once. docs/estimate.md
-/// has the formulas. Not for several threads at once.
+/// size, the hops of each algorithm by class and what they share, is found once. Faults make hops
+/// of other classes; while some come and go, each state of the machine moves its part of the call.
+/// docs/estimate.md has the formulas. Not for several threads at once.
 class Estimator {
  public:
   /// The planner must outlive it.
@@ -27,7 +28,8 @@ class Estimator {
 
  private:
   class Forms;
-  std::unique_ptr<Forms> forms_;
+  class States;
+  std::unique_ptr<States> states_;
 };
 
 }  // namespace collsim

@@ -16,9 +16,6 @@
 
 namespace collsim {
 
-/// Nodes whose hops are looked at one by one: of more, these stand for all.
-inline constexpr Rank window_of_nodes = 64;
-
 /// A hop on the machine.
 struct LaidHop {
   Rank from = 0;
@@ -48,6 +45,8 @@ class LinkUsers {
   double of(ResourceId resource) const { return users_[resource]; }
   /// The longest that a byte of every user takes on one of them, in seconds.
   double busiest() const;
+  /// The same of all that none of these wires loads.
+  double busiest_beside(const std::vector<Wire>& wires) const;
   const HopWires& wires() const { return wires_; }
 
  private:

@@ -103,7 +103,7 @@ const MessageShapes::Laid& MessageShapes::of(std::uint32_t parts) {
 MessageShapes::Laid MessageShapes::made(std::uint32_t parts) {
   const CallSpec& spec = planner_.spec();
   const Rank ranks = planner_.ranks();
-  HopWires wires(planner_.topology(), spec.gpus, planner_.cost(), planner_.hop_rules(std::nullopt));
+  HopWires wires = view_.wires(std::nullopt);
   MessageCount count(planner_, wires, parts);
   // Of very many ranks some stand for all, each for equally many.
   constexpr Rank most_rows = 256;
@@ -114,6 +114,11 @@ MessageShapes::Laid MessageShapes::made(std::uint32_t parts) {
     case Collective::send_recv:
       for (Rank rank = 0; rank < std::min(ranks, most_peers); ++rank) {
         count.add(rank, (rank + 1) % ranks);
+      }
+      for (const Rank rank : view_.touched_ranks()) {
+        if (rank >= most_peers) count.add(rank, (rank + 1) % ranks);
+        const Rank before = (rank + ranks - 1) % ranks;
+        if (before >= most_peers && !view_.touches(view_.node_of(before))) count.add(before, rank);
       }
       break;
     case Collective::gather:
@@ -136,11 +141,20 @@ MessageShapes::Laid MessageShapes::made(std::uint32_t parts) {
           if (other >= rows) count.add(other, one, stride);
         }
       }
+      for (const Rank one : view_.touched_ranks()) {
+        if (one < rows) continue;
+        for (Rank other = one % stride; other < ranks; other += stride) {
+          count.add(one, other, stride);
+          count.add(other, one, stride);
+        }
+      }
       break;
     }
   }
   kinds_.insert(count.kinds().begin(), count.kinds().end());
-  return {count.shape(planner_.cost().proxy), count.channels()};
+  MessageShape shape = count.shape(planner_.cost().proxy);
+  shape.speed = view_.least_speed();
+  return {shape, count.channels()};
 }
 
 }  // namespace collsim

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "models/analytic/message_time.h"
+#include "models/prediction/machine_view.h"
 #include "models/prediction/planner.h"
 
 namespace collsim {
@@ -17,9 +18,9 @@ class MessageShapes {
     std::uint32_t channels = 0;  ///< that carry messages
   };
 
-  /// Adds the kinds of links that messages use to `kinds`. Refers to both.
-  MessageShapes(const Planner& planner, std::set<LinkKind>& kinds)
-      : planner_(planner), kinds_(kinds) {}
+  /// Adds the kinds of links that messages use to `kinds`. Refers to all.
+  MessageShapes(const Planner& planner, const MachineView& view, std::set<LinkKind>& kinds)
+      : planner_(planner), view_(view), kinds_(kinds) {}
 
   const Laid& of(std::uint32_t parts);
 
@@ -27,6 +28,7 @@ class MessageShapes {
   Laid made(std::uint32_t parts);
 
   const Planner& planner_;
+  const MachineView& view_;
   std::set<LinkKind>& kinds_;
   std::map<std::uint32_t, Laid> laid_;
 };

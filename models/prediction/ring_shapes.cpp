@@ -10,7 +10,8 @@ namespace {
 
 void add_place(Ring& ring, const RingPlace& place) {
   const auto same = std::find_if(ring.begin(), ring.end(), [&](const RingPlace& other) {
-    return other.slowest == place.slowest && alike(other.hop, place.hop);
+    return other.slowest == place.slowest && other.speed == place.speed &&
+           alike(other.hop, place.hop);
   });
   if (same == ring.end()) {
     ring.push_back(place);
@@ -71,15 +72,13 @@ const std::vector<LaidHop>& RingShapes::hops(std::uint32_t channel) {
   const auto [found, added] = hops_.try_emplace(channel);
   if (!added) return found->second;
   if (!wires_) {
-    wires_.emplace(planner_.topology(), planner_.spec().gpus, planner_.cost(),
-                   planner_.hop_rules(NcclAlgorithm::ring));
+    wires_ = view_.kept_wires(NcclAlgorithm::ring);
   }
   const Order& ring = order(channel);
-  const Rank per_node = planner_.ranks() / planner_.nccl()->nodes();
   for (std::size_t i = 0; i < ring.size(); ++i) {
     const Rank from = ring[i];
     const Rank to = ring[(i + 1) % ring.size()];
-    if (from / per_node >= window_of_nodes) continue;
+    if (!view_.shows(view_.node_of(from))) continue;
     found->second.push_back({from, to, wires_->lay(channel, from, to)});
     kinds_.insert(found->second.back().wire.kind);
   }
@@ -110,7 +109,8 @@ Ring RingShapes::ring(std::uint32_t channel, const std::vector<std::uint32_t>& i
   const std::vector<LaidHop>& own = hops(channel);
   for (std::size_t i = 0; i < own.size(); ++i) {
     RingPlace place;
-    place.weight = 1;
+    place.weight = view_.weight(view_.node_of(own[i].from));
+    place.speed = view_.speed(own[i].from);
     const LaidHop& before = own[(i + own.size() - 1) % own.size()];
     place.slowest = std::max(own[i].wire.kind, before.wire.kind);
     place.hop = hop_class(own[i].wire, users, [&](ResourceId narrowest) {

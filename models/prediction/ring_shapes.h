@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "models/analytic/ring_time.h"
 #include "models/machine/hop_wires.h"
 #include "models/prediction/hop_classes.h"
+#include "models/prediction/machine_view.h"
 #include "models/prediction/planner.h"
 
 namespace collsim {
@@ -16,9 +18,9 @@ namespace collsim {
 /// The rings of NCCL's channels by classes of ranks, for each number of channels found once.
 class RingShapes {
  public:
-  /// Adds the kinds of links that rings use to `kinds`. Refers to both.
-  RingShapes(const Planner& planner, std::set<LinkKind>& kinds)
-      : planner_(planner), kinds_(kinds) {}
+  /// Adds the kinds of links that rings use to `kinds`. Refers to all.
+  RingShapes(const Planner& planner, const MachineView& view, std::set<LinkKind>& kinds)
+      : planner_(planner), view_(view), kinds_(kinds) {}
 
   /// The rings of the channels, equal ones once.
   const std::vector<Ring>& rings(const UsedChannels& channels);
@@ -39,8 +41,9 @@ class RingShapes {
   std::vector<double> distances(std::uint32_t channel) const;
 
   const Planner& planner_;
+  const MachineView& view_;
   std::set<LinkKind>& kinds_;
-  std::optional<HopWires> wires_;
+  std::unique_ptr<HopWires> wires_;
   std::map<std::uint32_t, std::vector<LaidHop>> hops_;  // by channel
   std::map<UsedChannels, std::vector<Ring>> rings_;
   std::map<std::uint32_t, double> turns_;

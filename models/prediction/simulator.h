@@ -9,18 +9,19 @@
 
 namespace collsim {
 
-/// The most ranks of a healthy cluster that are simulated as they are.
+/// The most ranks of a cluster that are always simulated as they are.
 inline constexpr Rank max_simulated_ranks = 256;
 
 /// Simulates as many sizes as one likes of one planner. Sizes share layouts.
 ///
-/// A larger cluster under NCCL's rules is represented by 64 of its ranks, which run what NCCL
+/// A larger cluster under NCCL's rules is represented by a small_cluster(), which runs what NCCL
 /// chooses for the whole: with as many bytes on every hop, where each rank has a part of the
 /// buffer, else with as many bytes in all. The time is scaled by the analytic model:
 ///
 ///   T = simulated(small) estimated(whole) / estimated(small)
 ///
-/// Not so where faults are, which are somewhere, nor with SimulationOptions::exact.
+/// Faults are where they were, and the model knows them. Not so where no small cluster is like the
+/// whole, nor with SimulationOptions::exact.
 class Simulator {
  public:
   /// The planner must outlive it.
@@ -31,12 +32,12 @@ class Simulator {
   Prediction simulate(Bytes size);
 
  private:
-  bool scales() const;
   Prediction scaled(Bytes size);
 
   const Planner& planner_;
   SimulationOptions options_;
   LayoutMemo memo_;
+  LayoutMemo small_memo_;
   std::optional<Estimator> estimator_;        // of the whole cluster, if that is scaled
   std::unique_ptr<const Planner> small_;      // likewise
   std::optional<Estimator> small_estimator_;  // likewise

@@ -24,6 +24,29 @@ std::vector<DeviceId> switches_near(const Topology& topology, DeviceId gpu) {
   return switches;
 }
 
+/// A hop of a stripe that a fault has changed.
+struct SlowHop {
+  std::uint32_t channel = 0;
+  Rank from = 0;
+  Rank to = 0;
+  double latency = 0;  // there and back
+};
+
+/// The most that two slow hops in a row, or one, take longer than others.
+double longest_way(const std::vector<SlowHop>& hops, double others) {
+  double longest = 0;
+  for (const SlowHop& hop : hops) {
+    double next = 0;
+    for (const SlowHop& above : hops) {
+      if (above.channel == hop.channel && above.from == hop.to) {
+        next = std::max(next, above.latency - others);
+      }
+    }
+    longest = std::max(longest, hop.latency - others + next);
+  }
+  return longest;
+}
+
 double most_children(const RootedTree& tree) {
   std::vector<double> children(tree.size());
   for (const auto& parent : tree.parent) {
@@ -59,27 +82,33 @@ StripeShape StripeShapes::made(NcclAlgorithm algorithm, std::uint32_t channels) 
   return shape;
 }
 
-/// The first rank of the first node stands for all.
+/// The first rank of the first node stands for all that no fault touches.
 void StripeShapes::add_local_hops(StripeShape& shape, const NcclStripes& stripes,
                                   NcclAlgorithm algorithm, std::uint32_t channels) {
-  HopWires wires(planner_.topology(), planner_.spec().gpus, planner_.cost(),
-                 planner_.hop_rules(algorithm));
-  const std::vector<Rank>& node = stripes.nodes.front();
-  const auto switches = switches_near(planner_.topology(), planner_.spec().gpus[node.front()]);
+  HopWires wires = view_.wires(algorithm);
   LinkUsers users(wires);
-  for (std::uint32_t channel = 0; channel < channels; ++channel) {
-    if (node.size() < 2) continue;
-    const Wire wire =
-        shape.in_switch && !switches.empty()
-            ? wires.lay_to_switch(channel, node.front(), switches[channel % switches.size()])
-            : wires.lay(channel, node.back(), node.front());
-    users.add(wire);
-    kinds_.insert(wire.kind);
-    shape.slowest = std::max(shape.slowest, wire.kind);
-    shape.local_kind = wire.kind;
-    shape.local_latency = wire.latency.value;
-  }
+  const auto add = [&](Rank rank) {
+    const std::vector<Rank>& node = stripes.nodes[view_.node_of(rank)];
+    if (node.size() < 2) return;
+    const auto switches = switches_near(planner_.topology(), planner_.spec().gpus[rank]);
+    for (std::uint32_t channel = 0; channel < channels; ++channel) {
+      const Wire wire =
+          shape.in_switch && !switches.empty()
+              ? wires.lay_to_switch(channel, rank, switches[channel % switches.size()])
+              : wires.lay(channel, rank == node.front() ? node.back() : node.front(), rank);
+      users.add(wire);
+      kinds_.insert(wire.kind);
+      shape.slowest = std::max(shape.slowest, wire.kind);
+      shape.local_kind = wire.kind;
+      shape.local_latency = std::max(shape.local_latency, wire.latency.value);
+    }
+  };
+  const std::vector<Rank> touched = view_.touched_ranks();
+  const Rank first = stripes.nodes.front().front();
+  if (std::find(touched.begin(), touched.end(), first) == touched.end()) add(first);
+  for (const Rank rank : touched) add(rank);
   shape.local_load = users.busiest();
+  shape.speed = view_.least_speed();
 }
 
 /// Heads of a stripe in a tree; else each through a switch on the way to the next node's.
@@ -87,21 +116,31 @@ void StripeShapes::add_network_hops(StripeShape& shape, const NcclStripes& strip
                                     NcclAlgorithm algorithm, std::uint32_t channels) {
   shape.slowest = LinkKind::network;
   kinds_.insert(shape.slowest);
-  HopWires wires(planner_.topology(), planner_.spec().gpus, planner_.cost(),
-                 planner_.hop_rules(algorithm));
+  HopWires wires = view_.wires(algorithm);
   LinkUsers users(wires);
   const Rank nodes = stripes.node_count();
-  const Rank window = std::min(nodes, window_of_nodes);
+  std::vector<Wire> changed;
+  std::vector<SlowHop> slow;
   for (std::uint32_t channel = 0; channel < channels; ++channel) {
     const RootedTree tree = channel % 2 == 0 ? binary_tree(nodes) : second_binary_tree(nodes);
-    for (Rank node = 0; node < window; ++node) {
-      const Rank other = shape.over_tree ? tree.parent[node].value_or(node) : (node + 1) % window;
+    for (Rank node = 0; node < nodes; ++node) {
+      if (!view_.shows(node)) continue;
+      const Rank other = shape.over_tree ? tree.parent[node].value_or(node) : (node + 1) % nodes;
       for (std::uint32_t stripe = 0; other != node && stripe < stripes.stripes(); ++stripe) {
         const Rank from = stripes.head(node, stripe);
         const Rank to = stripes.head(other, stripe);
-        for (const Wire& wire : {wires.lay(channel, from, to), wires.lay(channel, to, from)}) {
+        const Wire there = wires.lay(channel, from, to);
+        const Wire back = wires.lay(channel, to, from);
+        for (const Wire& wire : {there, back}) {
           users.add(wire, shape.over_tree ? 1 : 0.5);
-          shape.network_latency = std::max(shape.network_latency, wire.latency.value);
+          if (wires.is_changed(wire)) {
+            changed.push_back(wire);
+          } else {
+            shape.network_latency = std::max(shape.network_latency, wire.latency.value);
+          }
+        }
+        if (wires.is_changed(there) || wires.is_changed(back)) {
+          slow.push_back({channel, from, to, (there.latency + back.latency).value});
         }
       }
     }
@@ -109,8 +148,13 @@ void StripeShapes::add_network_hops(StripeShape& shape, const NcclStripes& strip
     shape.children = std::max(shape.children, most_children(tree));
     shape.levels = std::max(shape.levels, static_cast<double>(edges_by_level(tree).size()));
   }
+  shape.slow_latency = longest_way(slow, 2 * shape.network_latency);
   shape.network_load = users.busiest();
-  shape.network_hop = shape.network_load / (shape.over_tree && nodes > 2 ? 3 : 1);
+  const double alone = users.busiest_beside(changed);
+  const double of_hop = shape.over_tree && nodes > 2 ? 3 : 1;
+  shape.network_hop = alone / of_hop;
+  // Of the three flows of a head each way, the two to or from its children wait for each other.
+  shape.slow_hop = (shape.network_load - alone) * std::min(2.0, of_hop) / of_hop;
 }
 
 }  // namespace collsim

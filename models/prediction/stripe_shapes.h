@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "models/analytic/stripe_time.h"
+#include "models/prediction/machine_view.h"
 #include "models/prediction/planner.h"
 
 namespace collsim {
@@ -13,9 +14,9 @@ namespace collsim {
 /// NVLS, NVLSTree and CollNetDirect on a machine, for each number of channels found once.
 class StripeShapes {
  public:
-  /// Adds the kinds of links that they use to `kinds`. Refers to both.
-  StripeShapes(const Planner& planner, std::set<LinkKind>& kinds)
-      : planner_(planner), kinds_(kinds) {}
+  /// Adds the kinds of links that they use to `kinds`. Refers to all.
+  StripeShapes(const Planner& planner, const MachineView& view, std::set<LinkKind>& kinds)
+      : planner_(planner), view_(view), kinds_(kinds) {}
 
   const StripeShape& shape(NcclAlgorithm algorithm, std::uint32_t channels);
 
@@ -27,6 +28,7 @@ class StripeShapes {
                         std::uint32_t channels);
 
   const Planner& planner_;
+  const MachineView& view_;
   std::set<LinkKind>& kinds_;
   std::map<std::pair<NcclAlgorithm, std::uint32_t>, StripeShape> shapes_;
 };

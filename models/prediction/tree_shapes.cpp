@@ -11,8 +11,8 @@ std::size_t add_place(TreeShape& shape, const TreePlace& place) {
   const auto same =
       std::find_if(shape.places.begin(), shape.places.end(), [&](const TreePlace& other) {
         return other.children == place.children && other.root == place.root &&
-               other.slowest == place.slowest && alike(other.up, place.up) &&
-               alike(other.down, place.down);
+               other.slowest == place.slowest && other.speed == place.speed &&
+               alike(other.up, place.up) && alike(other.down, place.down);
       });
   if (same != shape.places.end()) {
     return static_cast<std::size_t>(same - shape.places.begin());
@@ -38,27 +38,39 @@ bool uses(const Wire& wire, ResourceId resource) {
 
 }  // namespace
 
-/// From the leaf that is farthest to the root.
-std::vector<Rank> TreeShapes::longest_way(const RootedTree& tree,
-                                          const std::vector<std::vector<Rank>>& children) const {
+/// From the leaf that is farthest to the root; and of each rank that a fault touches, from the leaf
+/// that is farthest below it.
+std::vector<std::vector<Rank>> TreeShapes::longest_ways(
+    const RootedTree& tree, const std::vector<std::vector<Rank>>& children) const {
   constexpr double between_nodes = 4;  // times as long as others, roughly
   std::vector<Rank> order;
   for (Rank rank = 0; rank < tree.size(); ++rank) {
     if (!tree.parent[rank]) order.push_back(rank);
   }
-  std::vector<double> distance(tree.size());
-  Rank farthest = order.front();
   for (std::size_t i = 0; i < order.size(); ++i) {
-    for (const Rank child : children[order[i]]) {
-      const bool within = node_of(child) == node_of(order[i]);
-      distance[child] = distance[order[i]] + (within ? 1 : between_nodes);
-      if (distance[child] > distance[farthest]) farthest = child;
-      order.push_back(child);
+    order.insert(order.end(), children[order[i]].begin(), children[order[i]].end());
+  }
+  // How far the farthest leaf below a rank is, and which it is.
+  std::vector<double> height(tree.size());
+  std::vector<Rank> farthest(tree.size());
+  for (Rank rank = 0; rank < tree.size(); ++rank) farthest[rank] = rank;
+  for (auto rank = order.rbegin(); rank != order.rend(); ++rank) {
+    for (const Rank child : children[*rank]) {
+      const bool within = view_.node_of(child) == view_.node_of(*rank);
+      const double above = height[child] + (within ? 1 : between_nodes);
+      if (above <= height[*rank]) continue;
+      height[*rank] = above;
+      farthest[*rank] = farthest[child];
     }
   }
-  std::vector<Rank> way{farthest};
-  while (tree.parent[way.back()]) way.push_back(*tree.parent[way.back()]);
-  return way;
+  std::set<Rank> leaves{farthest[order.front()]};
+  for (const Rank rank : view_.touched_ranks()) leaves.insert(farthest[rank]);
+  std::vector<std::vector<Rank>> ways;
+  for (const Rank leaf : leaves) {
+    std::vector<Rank>& way = ways.emplace_back(1, leaf);
+    while (tree.parent[way.back()]) way.push_back(*tree.parent[way.back()]);
+  }
+  return ways;
 }
 
 const TreeShapes::Laid& TreeShapes::laid(std::uint32_t channel) {
@@ -66,15 +78,14 @@ const TreeShapes::Laid& TreeShapes::laid(std::uint32_t channel) {
   Laid& laid = found->second;
   if (!added) return laid;
   if (!wires_) {
-    wires_.emplace(planner_.topology(), planner_.spec().gpus, planner_.cost(),
-                   planner_.hop_rules(NcclAlgorithm::tree));
+    wires_ = view_.kept_wires(NcclAlgorithm::tree);
   }
   const RootedTree& tree = this->tree(channel);
   laid.children.resize(tree.size());
   for (Rank rank = 0; rank < tree.size(); ++rank) {
     if (tree.parent[rank]) laid.children[*tree.parent[rank]].push_back(rank);
   }
-  laid.way = longest_way(tree, laid.children);
+  laid.ways = longest_ways(tree, laid.children);
   const auto lay = [&](Rank from, Rank to) {
     if (laid.wires.contains({from, to})) return;
     const auto wire = laid.wires.emplace(Hop(from, to), wires_->lay(channel, from, to)).first;
@@ -85,9 +96,11 @@ const TreeShapes::Laid& TreeShapes::laid(std::uint32_t channel) {
     lay(rank, *tree.parent[rank]);
     lay(*tree.parent[rank], rank);
   };
-  for (const Rank rank : laid.way) lay_both_ways(rank);
-  for (Rank rank = 0; rank < tree.size() && node_of(rank) < window_of_nodes; ++rank) {
-    lay_both_ways(rank);
+  for (const auto& way : laid.ways) {
+    for (const Rank rank : way) lay_both_ways(rank);
+  }
+  for (Rank rank = 0; rank < tree.size(); ++rank) {
+    if (view_.shows(view_.node_of(rank))) lay_both_ways(rank);
   }
   return laid;
 }
@@ -150,6 +163,7 @@ TreeShape TreeShapes::shape(std::uint32_t channel, const std::vector<std::uint32
     TreePlace place;
     place.children = static_cast<std::uint32_t>(own.children[rank].size());
     place.root = !parents[rank];
+    place.speed = view_.speed(rank);
     if (parents[rank]) {
       place.up = class_of_hop(rank, *parents[rank]);
       place.slowest = std::max(place.up.kind, own.wires.at({*parents[rank], rank}).kind);
@@ -162,32 +176,42 @@ TreeShape TreeShapes::shape(std::uint32_t channel, const std::vector<std::uint32
     }
     return add_place(shape, place);
   };
-  for (std::size_t i = 0; i + 1 < own.way.size(); ++i) {
-    const Rank below = own.way[i];
-    const Rank above = own.way[i + 1];
-    add_stop(shape.up, {place_of(below), class_of_hop(below, above), 1});
-    add_stop(shape.down, {place_of(above), class_of_hop(above, below), 1});
+  for (const std::vector<Rank>& way : own.ways) {
+    TreeShape::Way& stops = shape.ways.emplace_back();
+    for (std::size_t i = 0; i + 1 < way.size(); ++i) {
+      const Rank below = way[i];
+      const Rank above = way[i + 1];
+      add_stop(stops.up, {place_of(below), class_of_hop(below, above), 1});
+      add_stop(stops.down, {place_of(above), class_of_hop(above, below), 1});
+    }
   }
-  for (Rank rank = 0; rank < parents.size() && node_of(rank) < window_of_nodes; ++rank) {
-    ++shape.places[place_of(rank)].weight;
+  for (Rank rank = 0; rank < parents.size(); ++rank) {
+    const Rank node = view_.node_of(rank);
+    if (view_.shows(node)) shape.places[place_of(rank)].weight += view_.weight(node);
   }
   return shape;
 }
 
-/// The first node's on the first channel stands for all.
-const TreeShape& TreeShapes::chain(std::uint32_t channels) {
+const std::vector<TreeShape>& TreeShapes::chains(std::uint32_t channels) {
   const auto [found, added] = chains_.try_emplace(channels);
-  TreeShape& shape = found->second;
-  if (!added) return shape;
+  if (!added) return found->second;
+  for (const Rank node : view_.unlike_nodes()) found->second.push_back(chain(channels, node));
+  return found->second;
+}
+
+/// Of a node; the first channel stands for all.
+TreeShape TreeShapes::chain(std::uint32_t channels, Rank node) {
+  TreeShape shape;
   shape.several_peers = false;
-  HopWires wires(planner_.topology(), planner_.spec().gpus, planner_.cost(),
-                 planner_.hop_rules(NcclAlgorithm::collnet_chain));
+  HopWires wires = view_.wires(NcclAlgorithm::collnet_chain);
   const auto& all = planner_.nccl()->channels().channels;
   std::vector<Wire> laid;
   for (std::uint32_t channel = 0; channel < channels; ++channel) {
     // The switch is on the way to the head of another node.
-    std::vector<Rank> way{all[channel].chains.back().front()};
-    const auto& chain = all[channel].chains.front();
+    const auto& others = all[channel].chains;
+    const Rank last = view_.node_of(others.back().front());
+    std::vector<Rank> way{(node == last ? others.front() : others.back()).front()};
+    const auto& chain = others[node];
     way.insert(way.end(), chain.begin(), chain.end());
     for (std::size_t i = 0; i + 1 < way.size(); ++i) {
       laid.push_back(wires.lay(channel, way[i + 1], way[i]));
@@ -202,18 +226,20 @@ const TreeShape& TreeShapes::chain(std::uint32_t channels) {
   const auto class_of_hop = [&](std::size_t index) {
     return hop_class(laid[index], users, [](ResourceId) { return 1.0; });
   };
+  TreeShape::Way& way = shape.ways.emplace_back();
   const std::size_t count = all.front().chains.front().size();
   for (std::size_t i = 0; i < count; ++i) {
     const bool last = i + 1 == count;
     TreePlace place;
     place.children = last ? 0 : 1;
     place.weight = 1;
+    place.speed = view_.speed(all.front().chains[node][i]);
     place.up = class_of_hop(2 * i);
     if (!last) place.down = class_of_hop(2 * i + 3);
     place.slowest = std::max(place.up.kind, last ? place.up.kind : place.down.kind);
     shape.places.push_back(place);
-    shape.up.push_back({i, place.up, 1});
-    if (!last) shape.down.push_back({i, place.down, 1});
+    way.up.push_back({i, place.up, 1});
+    if (!last) way.down.push_back({i, place.down, 1});
   }
   shape.network = shape.places.front().up;
   return shape;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "models/analytic/tree_time.h"
 #include "models/machine/hop_wires.h"
 #include "models/prediction/hop_classes.h"
+#include "models/prediction/machine_view.h"
 #include "models/prediction/planner.h"
 
 namespace collsim {
@@ -17,41 +19,43 @@ namespace collsim {
 /// The trees of NCCL's channels by classes of ranks, and CollNetChain's chains.
 class TreeShapes {
  public:
-  /// Adds the kinds of links that trees use to `kinds`. Refers to both.
-  TreeShapes(const Planner& planner, std::set<LinkKind>& kinds)
-      : planner_(planner), kinds_(kinds) {}
+  /// Adds the kinds of links that trees use to `kinds`. Refers to all.
+  TreeShapes(const Planner& planner, const MachineView& view, std::set<LinkKind>& kinds)
+      : planner_(planner), view_(view), kinds_(kinds) {}
 
   /// The trees of the channels, equal ones once.
   const std::vector<TreeShape>& trees(const UsedChannels& channels);
-  /// The chain of a node, up to the network's switches and down again.
-  const TreeShape& chain(std::uint32_t channels);
+  /// The chains of unlike nodes, up to the network's switches and down again.
+  const std::vector<TreeShape>& chains(std::uint32_t channels);
 
  private:
   using Hop = std::pair<Rank, Rank>;
   struct Laid {
     std::vector<std::vector<Rank>> children;
     std::map<Hop, Wire> wires;  // that are looked at
-    std::vector<Rank> way;      // from the farthest leaf to the root
+    /// From the farthest leaf to the root, and from the farthest beyond what faults touch.
+    std::vector<std::vector<Rank>> ways;
   };
   const RootedTree& tree(std::uint32_t channel) const {
     return planner_.nccl()->channels().channels[channel].tree;
   }
-  Rank node_of(Rank rank) const { return rank / (planner_.ranks() / planner_.nccl()->nodes()); }
   const Laid& laid(std::uint32_t channel);
-  std::vector<Rank> longest_way(const RootedTree& tree,
-                                const std::vector<std::vector<Rank>>& children) const;
+  std::vector<std::vector<Rank>> longest_ways(const RootedTree& tree,
+                                              const std::vector<std::vector<Rank>>& children) const;
   HopClass class_of(const Hop& hop, std::uint32_t channel,
                     const std::vector<std::uint32_t>& in_step, const UsedChannels& channels,
                     const LinkUsers& users);
   TreeShape shape(std::uint32_t channel, const std::vector<std::uint32_t>& in_step,
                   const UsedChannels& channels, const LinkUsers& users);
+  TreeShape chain(std::uint32_t channels, Rank node);
 
   const Planner& planner_;
+  const MachineView& view_;
   std::set<LinkKind>& kinds_;
-  std::optional<HopWires> wires_;
+  std::unique_ptr<HopWires> wires_;
   std::map<std::uint32_t, Laid> laid_;  // by channel
   std::map<UsedChannels, std::vector<TreeShape>> trees_;
-  std::map<std::uint32_t, TreeShape> chains_;
+  std::map<std::uint32_t, std::vector<TreeShape>> chains_;
 };
 
 }  // namespace collsim

@@ -222,6 +222,22 @@ std::size_t SteadyState::even_laps() const {
   return 0;
 }
 
+/// Whether all channels work, and their laps take about the same time. Where one waits for a slow
+/// link that it shares with others, it is not known how it goes on when they end.
+bool SteadyState::are_alike(std::size_t even) const {
+  constexpr double tolerance = 0.2;
+  double shortest = std::numeric_limits<double>::infinity();
+  double longest = 0;
+  for (const Channel& channel : channels_) {
+    if (channel.round == 0) continue;
+    if (channel.is_done()) return false;
+    const double lap = slope(last_laps(channel.ends, even));
+    shortest = std::min(shortest, lap);
+    longest = std::max(longest, lap);
+  }
+  return longest <= (1 + tolerance) * shortest;
+}
+
 /// How long all channels can go on as they do: a whole number of laps of the channel that will be
 /// the last, and some of each; 0 where one of them is not steady.
 double SteadyState::time_for_all(std::size_t even) const {
@@ -244,6 +260,7 @@ double SteadyState::time_for_all(std::size_t even) const {
     lap_of_last = lap;
   }
   if (longest == 0) return 0;
+  if (lap_ == Lap::loop && !are_alike(even)) return 0;
   const double seconds = std::floor(least / lap_of_last + 1e-6) * lap_of_last;
   return seconds >= least_skipped * slowest_lap * (1 - 1e-6) ? seconds : 0;
 }

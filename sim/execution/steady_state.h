@@ -32,7 +32,7 @@ SteadyLength steady_length(const Execution& execution);
 class SteadyState {
  public:
   /// Nothing is skipped where the execution does not ask for it, where the machine changes during
-  /// the call, or where links have bursts.
+  /// the call, or where links have bursts; nor over loops where a slow link makes channels unlike.
   SteadyState(const Execution& execution, const CallLayout& call);
 
   /// The worker has ended a primitive, which was number `primitive` of its program. May let all
@@ -83,6 +83,7 @@ class SteadyState {
   bool is_settled(const Channel& channel) const;
   std::size_t even_laps() const;
   double time_for_all(std::size_t even) const;
+  bool are_alike(std::size_t even) const;
   void jump(CallLayout& call, double seconds, std::size_t even, double now);
 
   const Execution& execution_;
