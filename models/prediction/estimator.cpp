@@ -47,6 +47,7 @@ class Estimator::Forms {
   FormTime pat(const PipelineCall& call, const NcclCut& cut);
   FormTime messages(const NcclDecision& decision, std::uint32_t& channels);
   PipelineCall pipeline(const NcclDecision& decision, const NcclCut& cut) const;
+  StepSetting setting(Protocol protocol, std::uint32_t warps, const Chunking& chunking) const;
   Seconds of_calls(const FormTime& time, const NcclDecision& decision,
                    std::uint32_t channels) const;
   Trust trust(const std::string& algorithm);
@@ -117,6 +118,12 @@ PipelineCall Estimator::Forms::pipeline(const NcclDecision& decision, const Nccl
   return call;
 }
 
+StepSetting Estimator::Forms::setting(Protocol protocol, std::uint32_t warps,
+                                      const Chunking& chunking) const {
+  return {warps, static_cast<double>(full_warps(protocol)), is_half_block(protocol, warps),
+          chunking, &planner_.cost().proxy};
+}
+
 FormTime Estimator::Forms::ring(const NcclDecision& decision, const NcclCut& cut) {
   const NcclShare& share = cut.shares.front();
   const auto channels = static_cast<std::uint32_t>(cut.shares.size());
@@ -124,9 +131,6 @@ FormTime Estimator::Forms::ring(const NcclDecision& decision, const NcclCut& cut
   call.collective = under_nccl(planner_.spec().collective);
   call.in_place = planner_.spec().run.in_place;
   call.ranks = planner_.ranks();
-  call.warps = decision.warps;
-  call.full_warps = full_warps(decision.call.protocol);
-  call.half_block = is_half_block(decision.call.protocol, decision.warps);
   call.loops = share.loops;
   call.full = static_cast<double>(share.full.count);
   call.last = static_cast<double>(std::min(share.last, share.last_total).count);
@@ -136,12 +140,12 @@ FormTime Estimator::Forms::ring(const NcclDecision& decision, const NcclCut& cut
         std::min<double>(call.ranks, std::ceil(static_cast<double>(share.last_total.count) /
                                                static_cast<double>(share.stride.count)));
   }
-  call.chunking = {.largest_chunk = cut.chunk,
-                   .slices = cut.slices,
-                   .smallest_slice = cut.smallest_slice,
-                   .slice_unit = 16 * decision.call.element_size,
-                   .credits = cut.credits};
-  call.proxy = &planner_.cost().proxy;
+  call.setting = setting(decision.call.protocol, decision.warps,
+                         {.largest_chunk = cut.chunk,
+                          .slices = cut.slices,
+                          .smallest_slice = cut.smallest_slice,
+                          .slice_unit = 16 * decision.call.element_size,
+                          .credits = cut.credits});
   call.startup =
       planner_.cost()
           .startup(decision.call.protocol, planner_.spec().collective, channels, decision.warps)
