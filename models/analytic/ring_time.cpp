@@ -14,7 +14,7 @@ constexpr Operations recv_reduce_copy_send{1, 1, 1, 1};
 constexpr Operations recv_copy_send{0, 1, 1, 1};
 constexpr Operations recv{0, 1, 1, 0};
 
-RingProgram program_of(const RingCall& call) {
+StepProgram program_of(const RingCall& call) {
   const double n = call.ranks;
   const Operations first = call.in_place ? send : copy_send;
   switch (call.collective) {
@@ -48,7 +48,7 @@ class RingTime {
 };
 
 FormTime RingTime::everywhere() const {
-  const RingProgram program = program_of(call_);
+  const StepProgram program = program_of(call_);
   double steps_of_loop = 1;
   for (const Primitives& each : program.sends) steps_of_loop += each.count;
   double time = 0;
@@ -71,9 +71,9 @@ FormTime RingTime::pipeline() const {
   const double steps = call_.loops / 3.0;
   const StepChunk chunk{call_.loops > 1 ? call_.full : call_.last, 1, steps};
   const StepChunk last{call_.last, 1, steps};
-  const Step body = steps_.settled_step(inner, chunk);
-  const Step tail = steps_.settled_step(inner, last);
-  const Step head = steps_.settled_step(first, chunk);
+  const StepCost body = steps_.settled_step(inner, chunk);
+  const StepCost tail = steps_.settled_step(inner, last);
+  const StepCost head = steps_.settled_step(first, chunk);
   double period = std::max(body.busiest, head.busiest);
   double stored = 0;
   for (const RingPlace& place : ring_) {
@@ -86,7 +86,7 @@ FormTime RingTime::pipeline() const {
   for (int i = 0; i < 3; ++i) {
     const double way = call_.turn > 0 ? call_.turn * fill : fill / call_.calls;
     const double call = std::max(call_.loops * period, call_.startup + way);
-    const Step filling = steps_.step(inner, chunk, call / call_.loops);
+    const StepCost filling = steps_.step(inner, chunk, call / call_.loops);
     fill = filling.mean_head * (n - 1);
     own = std::min(period, filling.occupancy);
   }

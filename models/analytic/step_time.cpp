@@ -75,20 +75,23 @@ double StepTime::load(const LaneSetting& lane, const SliceWork& work, double ste
   if (!contends || work.bytes == 0 || !std::isfinite(work.share)) return 1;
   SliceWork alone = work;
   alone.share = INFINITY;
-  const double rate = lane.cost->wire_factor * work.bytes / slice_time(lane, alone).moving;
+  const double rate =
+      std::min(setting_.part, lane.cost->wire_factor * work.bytes / slice_time(lane, alone).moving);
   return 1 / lane.cost->contended_share(rate / work.share, steps);
 }
 
-Step StepTime::step(const Primitives& primitives, const StepChunk& chunk, double period) const {
+/// `slices_of(place, chunk)` are those of a primitive.
+template <typename SlicesOf>
+StepCost StepTime::step_of(const StepChunk& chunk, const SlicesOf& slices_of) const {
   const double share = chunk.filled;
   StepChunk without = chunk;
   without.bytes = 0;
-  Step step;
+  StepCost step;
   double heads = 0;
   step.least_head = INFINITY;
   for (const RingPlace& place : ring_) {
-    const Slices full = slices(place, primitives, chunk, period);
-    const Slices empty = share < 1 ? slices(place, primitives, without, period) : full;
+    const Slices full = slices_of(place, chunk);
+    const Slices empty = share < 1 ? slices_of(place, without) : full;
     const auto mean = [share](double one, double other) {
       return share * one + (1 - share) * other;
     };
@@ -100,6 +103,8 @@ Step StepTime::step(const Primitives& primitives, const StepChunk& chunk, double
     step.least_head = std::min(step.least_head, head);
     const double behind = place.hop.has_proxy() ? full.head : full.sent;
     step.arrival = std::max(step.arrival, behind + alpha(place));
+    step.moving = std::max(step.moving, full.moving);
+    step.drain = std::max(step.drain, full.sent - full.head);
     step.apart = std::max(step.apart, full.proxy);
     step.occupancy = std::max(step.occupancy, full.occupancy);
   }
@@ -107,18 +112,31 @@ Step StepTime::step(const Primitives& primitives, const StepChunk& chunk, double
   return step;
 }
 
-Step StepTime::settled_step(const Primitives& primitives, const StepChunk& chunk) const {
-  const Step crowded = step(primitives, chunk, 0);
+StepCost StepTime::step(const Primitives& primitives, const StepChunk& chunk, double period) const {
+  return step_of(chunk, [&](const RingPlace& place, const StepChunk& of) {
+    return slices(place, primitives, of, period);
+  });
+}
+
+StepCost StepTime::step_beside(const Primitives& primitives, const StepChunk& chunk,
+                               double busy) const {
+  return step_of(chunk, [&](const RingPlace& place, const StepChunk& of) {
+    return slices_shared(place, primitives, of, place.hop.share(busy));
+  });
+}
+
+StepCost StepTime::settled_step(const Primitives& primitives, const StepChunk& chunk) const {
+  const StepCost crowded = step(primitives, chunk, 0);
   const bool beside = std::any_of(ring_.begin(), ring_.end(),
                                   [](const RingPlace& place) { return place.hop.beside > 0; });
   if (!beside) return crowded;
-  const Step once = step(primitives, chunk, crowded.period());
+  const StepCost once = step(primitives, chunk, crowded.period());
   return step(primitives, chunk, once.period());
 }
 
-double StepTime::loop(const RingProgram& program, const StepChunk& chunk, bool last) const {
+double StepTime::loop(const StepProgram& program, const StepChunk& chunk, bool last) const {
   double time = 0;
-  Step final;
+  StepCost final;
   for (const Primitives& each : program.sends) {
     if (each.count <= 0) continue;
     final = settled_step(each, chunk);

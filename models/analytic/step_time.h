@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -31,7 +33,7 @@ struct Primitives {
 };
 
 /// What a rank does in one loop: sends, in order, and what ends it.
-struct RingProgram {
+struct StepProgram {
   std::vector<Primitives> sends;
   std::optional<Primitives> end{};
 };
@@ -43,6 +45,8 @@ struct StepSetting {
   bool half_block = false;
   Chunking chunking{};
   const ProxyCost* proxy = nullptr;  ///< where the CPU carries what goes over a network
+  /// What a lane sends while the others of its thread block are busy, in bytes per second.
+  double part = std::numeric_limits<double>::infinity();
 };
 
 /// The slices of one primitive at one place, in seconds.
@@ -59,13 +63,15 @@ struct Slices {
 };
 
 /// One primitive of all ranks at once, in seconds.
-struct Step {
+struct StepCost {
   double busiest = 0;    ///< of what keeps ranks, their links and their credits
   double occupancy = 0;  ///< of the busiest rank
   double apart = 0;      ///< of the busiest proxy
   double mean_head = 0;  ///< of a hop, round the ring
   double least_head = 0;
   double arrival = 0;  ///< of the last slice
+  double moving = 0;   ///< of the longest
+  double drain = 0;    ///< from the first piece of a slice to the last
   double period() const { return std::max(busiest, mean_head); }
 };
 
@@ -87,15 +93,19 @@ class StepTime {
   Slices slices(const RingPlace& place, const Primitives& primitives, const StepChunk& chunk,
                 double period) const;
   /// A primitive's slices at every place: the longest of each, and the mean of hops.
-  Step step(const Primitives& primitives, const StepChunk& chunk, double period) const;
+  StepCost step(const Primitives& primitives, const StepChunk& chunk, double period) const;
+  /// The same while others send beside it so much of the time.
+  StepCost step_beside(const Primitives& primitives, const StepChunk& chunk, double busy) const;
   /// The same with links that others use beside it as busy as they are at the period that comes
   /// out.
-  Step settled_step(const Primitives& primitives, const StepChunk& chunk) const;
+  StepCost settled_step(const Primitives& primitives, const StepChunk& chunk) const;
   /// One loop after which every rank has sent and received all: sends in step with each other, each
   /// as long as the busiest rank is busy, or as the hops take round the ring. `last`: of the call.
-  double loop(const RingProgram& program, const StepChunk& chunk, bool last) const;
+  double loop(const StepProgram& program, const StepChunk& chunk, bool last) const;
 
  private:
+  template <typename SlicesOf>
+  StepCost step_of(const StepChunk& chunk, const SlicesOf& slices_of) const;
   Slices slices_shared(const RingPlace& place, const Primitives& primitives, const StepChunk& chunk,
                        double share) const;
   double load(const LaneSetting& lane, const SliceWork& work, double steps) const;

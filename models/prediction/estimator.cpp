@@ -16,6 +16,7 @@
 #include "models/prediction/message_shapes.h"
 #include "models/prediction/ring_shapes.h"
 #include "models/prediction/stripe_shapes.h"
+#include "models/prediction/textbook_shapes.h"
 #include "models/prediction/tree_shapes.h"
 #include "sim/cost/warps.h"
 
@@ -28,11 +29,14 @@ class Estimator::Forms {
         rings_(planner, kinds_),
         trees_(planner, kinds_),
         stripes_(planner, kinds_),
-        messages_(planner, kinds_) {}
+        messages_(planner, kinds_),
+        textbook_(planner, kinds_) {}
 
   Prediction estimate(Bytes size, const NcclDecision& decision);
+  /// Of a textbook's schedule, or of a single rank.
+  Prediction estimate_textbook(Bytes size);
   const Planner& planner() const { return planner_; }
-  /// Whether no formula knows the call: of textbooks, with faults, or through measured host memory.
+  /// Whether no formula knows the call: with faults, or through measured host memory.
   bool needs_plan() const;
   LayoutMemo* memo() { return &memo_; }
   /// What an estimate by the plan makes of faults, as a share of what it says without, times what
@@ -41,6 +45,7 @@ class Estimator::Forms {
 
  private:
   Prediction outline(Bytes size, const NcclDecision& decision) const;
+  void add_textbook(const Binding& binding, Protocol protocol, Prediction& prediction);
   FormTime collective(const NcclDecision& decision, const NcclCut& cut);
   FormTime ring(const NcclDecision& decision, const NcclCut& cut);
   FormTime tree(const PipelineCall& call, const NcclCut& cut);
@@ -60,6 +65,7 @@ class Estimator::Forms {
   TreeShapes trees_;
   StripeShapes stripes_;
   MessageShapes messages_;
+  TextbookShapes textbook_;
   std::map<std::uint32_t, PatShape> pats_;
   std::array<std::optional<ThreadBlockCosts>, protocol_count> costs_;
   std::map<std::string, Trust> trust_;
@@ -70,7 +76,7 @@ class Estimator::Forms {
 };
 
 Prediction Estimator::Forms::with_faults(Prediction by_plan) {
-  if (planner_.nccl() == nullptr || planner_.spec().faults.empty()) return by_plan;
+  if (planner_.spec().faults.empty()) return by_plan;
   if (!healthy_) {
     CallSpec spec = planner_.spec();
     spec.faults = {};
@@ -80,15 +86,17 @@ Prediction Estimator::Forms::with_faults(Prediction by_plan) {
   if (healthy_forms_->needs_plan()) return by_plan;
   const Bytes size = by_plan.size;
   const Seconds without = estimate_by_plan(healthy_->plan(size, &healthy_memo_)).time;
-  const Seconds formula = healthy_forms_->estimate(size, healthy_->decide(size)).time;
-  if (without.value > 0) by_plan.time.value *= formula.value / without.value;
+  const Prediction formula = healthy_->nccl() == nullptr
+                                 ? healthy_forms_->estimate_textbook(size)
+                                 : healthy_forms_->estimate(size, healthy_->decide(size));
+  if (without.value > 0) by_plan.time.value *= formula.time.value / without.value;
   by_plan.time = std::max(by_plan.time, by_plan.bounds.largest());
   return by_plan;
 }
 
 bool Estimator::Forms::needs_plan() const {
-  if (planner_.nccl() == nullptr || !planner_.spec().faults.empty()) return true;
-  if (!planner_.cost().memory.used) return false;
+  if (!planner_.spec().faults.empty()) return true;
+  if (planner_.nccl() == nullptr || !planner_.cost().memory.used) return false;
   const Rank per_node = planner_.ranks() / planner_.nccl()->nodes();
   for (Rank from = 0; from < per_node; ++from) {
     for (Rank to = 0; to < per_node; ++to) {
@@ -102,6 +110,52 @@ const ThreadBlockCosts& Estimator::Forms::costs(Protocol protocol) {
   auto& known = costs_[static_cast<std::size_t>(protocol)];
   if (!known) known = thread_block_costs(planner_.cost(), protocol);
   return *known;
+}
+
+Prediction Estimator::Forms::estimate_textbook(Bytes size) {
+  const RunSpec& run = planner_.spec().run;
+  const bool alone = planner_.is_nccl();
+  const Protocol protocol = run.protocol.value_or(Protocol::simple);
+  const Binding binding = planner_.textbook_binding(size);
+  Prediction prediction;
+  prediction.size = size;
+  prediction.algorithm = alone ? "none" : run.algorithm;
+  prediction.protocol = protocol;
+  prediction.channels = binding.channels();
+  prediction.bounds = planner_.bounds(size);
+  const std::uint32_t warps = full_warps(protocol);
+  prediction.time =
+      planner_.cost().startup(protocol, planner_.spec().collective, binding.channels(), warps);
+  prediction.method = EstimateMethod::closed_form;
+  if (planner_.ranks() > 1 && binding.loops(0) > 0) add_textbook(binding, protocol, prediction);
+  prediction.trust = trust(prediction.algorithm);
+  return prediction;
+}
+
+/// To the time of the launch.
+void Estimator::Forms::add_textbook(const Binding& binding, Protocol protocol,
+                                    Prediction& prediction) {
+  if (may_have_closed_form(planner_.cost(), protocol)) {
+    if (const auto closed = textbook_.closed(binding, planner_.cost().of(protocol))) {
+      // The terms know no launch.
+      if (prediction.time.value == 0) prediction.form = closed->form;
+      prediction.time += closed->time;
+      return;
+    }
+  }
+  TextbookCall call;
+  call.protocol = protocol;
+  call.setting = setting(protocol, full_warps(protocol), binding.chunking());
+  call.loops = binding.loops(0);
+  call.chunk = static_cast<double>(binding.chunk_bytes(0, 0, {0, 1}).count);
+  const auto bytes = static_cast<double>(binding.bytes_of(0).count);
+  const double chunks = call.loops * planner_.textbook_chunks();
+  if (call.chunk > 0) call.filled = std::min(1.0, std::ceil(bytes / call.chunk) / chunks);
+  const FormTime time = textbook_time(textbook_.shape(binding.channels()), costs(protocol), call);
+  prediction.method = EstimateMethod::formula;
+  prediction.time += Seconds{time.total};
+  const Seconds issue = planner_.cost().issue_of(planner_.spec().collective, planner_.ranks());
+  prediction.time = std::max({prediction.time, issue, prediction.bounds.largest()});
 }
 
 /// The first channel has the largest share.
@@ -307,12 +361,14 @@ Prediction Estimator::estimate(Bytes size) {
   if (forms_->needs_plan()) {
     return forms_->with_faults(estimate_by_plan(planner.plan(size, forms_->memo())));
   }
+  if (planner.nccl() == nullptr) return forms_->estimate_textbook(size);
   return forms_->estimate(size, planner.decide(size));
 }
 
 Prediction Estimator::estimate(Bytes size, const Candidate& candidate) {
   const Planner& planner = forms_->planner();
-  if (forms_->needs_plan()) return estimate_by_plan(planner.plan(size, candidate, forms_->memo()));
+  if (forms_->needs_plan() || planner.nccl() == nullptr)
+    return estimate_by_plan(planner.plan(size, candidate, forms_->memo()));
   return forms_->estimate(size, planner.decide(size, candidate));
 }
 
