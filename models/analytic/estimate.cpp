@@ -24,19 +24,11 @@ struct Usage {
   bool port() const { return at_once == channels && connections > channels; }
 };
 
-std::vector<Usage> count_usage(const Plan& plan, const Binding& binding, const Wiring& wiring) {
-  std::vector<Usage> usage(wiring.capacities.size());
+std::vector<Usage> count_usage(const ClosedCall& call) {
+  std::vector<Usage> usage(call.capacities.size());
   std::vector<std::set<Rank>> sources(usage.size());
   std::vector<std::set<Rank>> destinations(usage.size());
-  for (std::uint32_t channel = 0; channel < binding.channels(); ++channel) {
-    const auto connections = plan.schedule(channel).connections();
-    for (std::size_t i = 0; i < connections.size(); ++i) {
-      for (const ResourceId resource : wiring.wires[channel][i].resources) {
-        sources[resource].insert(connections[i].src);
-        destinations[resource].insert(connections[i].dst);
-        ++usage[resource].connections;
-      }
-    }
+  const auto end_channel = [&] {
     for (std::size_t resource = 0; resource < usage.size(); ++resource) {
       const std::size_t at_once = std::min(sources[resource].size(), destinations[resource].size());
       if (at_once == 0) continue;
@@ -45,20 +37,31 @@ std::vector<Usage> count_usage(const Plan& plan, const Binding& binding, const W
       sources[resource].clear();
       destinations[resource].clear();
     }
+  };
+  std::uint32_t channel = 0;
+  for (const LaidConnection& each : call.connections) {
+    if (each.channel != channel) end_channel();
+    channel = each.channel;
+    for (const ResourceId resource : each.wire->resources) {
+      sources[resource].insert(each.ends.src);
+      destinations[resource].insert(each.ends.dst);
+      ++usage[resource].connections;
+    }
   }
+  end_channel();
   return usage;
 }
 
-HopCost hop_of(const Wire& wire, const Wiring& wiring, const std::vector<Usage>& usage,
-               const ProtocolCost& cost, const Chunking& chunking) {
+HopCost hop_of(const Wire& wire, const ClosedCall& call, const std::vector<Usage>& usage,
+               const ProtocolCost& cost) {
   HopCost hop;
   hop.alpha = wire.latency + cost.alpha[static_cast<std::size_t>(wire.kind)];
   hop.serial = cost.step;
-  hop.slices = chunking.slices;
-  hop.credits = chunking.credits;
+  hop.slices = call.chunking.slices;
+  hop.credits = call.chunking.credits;
   for (const ResourceId resource : wire.resources) {
     const BytesPerSecond share =
-        (1.0 / static_cast<double>(usage[resource].at_once)) * wiring.capacities[resource];
+        (1.0 / static_cast<double>(usage[resource].at_once)) * call.capacities[resource];
     BytesPerSecond& limit = usage[resource].port() ? hop.port : hop.rate;
     limit = std::min(limit, share);
   }
@@ -100,58 +103,52 @@ struct PortUse {
 
 /// The hop between any two ranks that have one port of their own each way, where all connections
 /// are alike and nothing else is shared; for whole messages of one channel.
-std::optional<HopCost> one_port_hop(const Plan& plan, const Binding& binding, const Wiring& wiring,
-                                    const ProtocolCost& cost) {
-  const bool whole = binding.channels() == 1 && binding.loops(0) == 1 &&
-                     binding.chunking().slices == 1 && cost.step.value == 0;
+std::optional<HopCost> one_port_hop(const ClosedCall& call, const ProtocolCost& cost) {
+  const bool whole =
+      call.channels == 1 && call.loops == 1 && call.chunking.slices == 1 && cost.step.value == 0;
   if (!whole) return std::nullopt;
-  const auto connections = plan.schedule(0).connections();
-  std::vector<PortUse> uses(wiring.capacities.size());
+  std::vector<PortUse> uses(call.capacities.size());
   std::optional<HopCost> hop;
-  for (std::size_t i = 0; i < connections.size(); ++i) {
-    const Wire& wire = wiring.wires[0][i];
+  for (const LaidConnection& each : call.connections) {
     HopCost own;
-    own.alpha = wire.latency + cost.alpha[static_cast<std::size_t>(wire.kind)];
-    for (const ResourceId resource : wire.resources) {
-      own.port = std::min(own.port, wiring.capacities[resource]);
-      if (!uses[resource].add(connections[i])) return std::nullopt;
+    own.alpha = each.wire->latency + cost.alpha[static_cast<std::size_t>(each.wire->kind)];
+    for (const ResourceId resource : each.wire->resources) {
+      own.port = std::min(own.port, call.capacities[resource]);
+      if (!uses[resource].add(each.ends)) return std::nullopt;
     }
     if (!hop) hop = own;
-    if (!wire.network.empty() || !alike(*hop, own)) return std::nullopt;
+    if (!each.wire->network.empty() || !alike(*hop, own)) return std::nullopt;
   }
   return hop;
 }
 
-std::optional<Levels> uniform_levels(const Plan& plan, const Placement& placement,
-                                     const Binding& binding, const Wiring& wiring,
-                                     const ProtocolCost& cost) {
-  // No form knows rounds, proxies, or steps that cost as what is done in them.
+/// What no form knows: rounds, proxies, or steps that cost as what is done in them.
+bool has_thread_blocks(const ProtocolCost& cost) {
   const Corrections& corrections = cost.corrections;
-  const bool by_operation = (corrections.copy_step + corrections.half_block).value > 0 ||
-                            cost.read < unlimited || cost.write < unlimited;
-  if (cost.flags_lines() || by_operation) return std::nullopt;
-  const std::vector<Usage> usage = count_usage(plan, binding, wiring);
-  if (needs_private_links(plan.algorithm, placement)) {
+  return cost.flags_lines() || (corrections.copy_step + corrections.half_block).value > 0 ||
+         cost.read < unlimited || cost.write < unlimited;
+}
+
+std::optional<Levels> uniform_levels(const ClosedCall& call, const ProtocolCost& cost) {
+  const std::vector<Usage> usage = count_usage(call);
+  if (needs_private_links(call.algorithm, *call.placement)) {
     const bool shared = std::any_of(usage.begin(), usage.end(),
                                     [](const Usage& use) { return use.connections > 1; });
-    if (shared && knows_ports(plan.algorithm, placement)) {
-      const auto hop = one_port_hop(plan, binding, wiring, cost);
+    if (shared && knows_ports(call.algorithm, *call.placement)) {
+      const auto hop = one_port_hop(call, cost);
       return hop ? std::optional(Levels{hop, hop}) : std::nullopt;
     }
     if (shared) return std::nullopt;
   }
   Levels levels;
-  for (std::uint32_t channel = 0; channel < binding.channels(); ++channel) {
-    const auto connections = plan.schedule(channel).connections();
-    for (std::size_t i = 0; i < connections.size(); ++i) {
-      const bool within =
-          placement.node_of_rank[connections[i].src] == placement.node_of_rank[connections[i].dst];
-      if (!wiring.wires[channel][i].network.empty()) return std::nullopt;
-      std::optional<HopCost>& level = within ? levels.intra : levels.inter;
-      const HopCost hop = hop_of(wiring.wires[channel][i], wiring, usage, cost, binding.chunking());
-      if (!level) level = hop;
-      if (!alike(*level, hop)) return std::nullopt;
-    }
+  const auto& node_of_rank = call.placement->node_of_rank;
+  for (const LaidConnection& each : call.connections) {
+    const bool within = node_of_rank[each.ends.src] == node_of_rank[each.ends.dst];
+    if (!each.wire->network.empty()) return std::nullopt;
+    std::optional<HopCost>& level = within ? levels.intra : levels.inter;
+    const HopCost hop = hop_of(*each.wire, call, usage, cost);
+    if (!level) level = hop;
+    if (!alike(*level, hop)) return std::nullopt;
   }
   return levels;
 }
@@ -161,28 +158,21 @@ std::optional<Estimate> try_closed_form(const Plan& plan, const Placement& place
                                         const ProtocolCost& cost) {
   if (plan.collective != Collective::all_reduce) return std::nullopt;
   if (!plan.schedule(0).agents().empty()) return std::nullopt;  // no form knows switches that add
-  const auto levels = uniform_levels(plan, placement, binding, wiring, cost);
-  if (!levels) return std::nullopt;
-  const bool two_levels = levels->intra && levels->inter;
-  const bool composed = plan.algorithm.starts_with("hierarchical");
-  if (two_levels && !composed && !alike(*levels->intra, *levels->inter)) return std::nullopt;
-  ClosedFormInput input;
-  input.placement = placement;
-  // Channel 0 has the largest share; where the data divide evenly, all are the same.
-  input.loops = std::max<std::uint32_t>(binding.loops(0), 1);
-  double bytes = 0;
-  const ChunkRange all{0, plan.schedule(0).chunks()};
-  for (std::uint32_t loop = 0; loop < binding.loops(0); ++loop) {
-    bytes += static_cast<double>(binding.chunk_bytes(0, loop, all).count);
+  ClosedCall call{plan.algorithm,
+                  &placement,
+                  binding.channels(),
+                  binding.loops(0),
+                  static_cast<double>(binding.bytes_of(0).count),
+                  binding.chunking(),
+                  {},
+                  wiring.capacities};
+  for (std::uint32_t channel = 0; channel < binding.channels(); ++channel) {
+    const auto connections = plan.schedule(channel).connections();
+    for (std::size_t i = 0; i < connections.size(); ++i) {
+      call.connections.push_back({channel, connections[i], &wiring.wires[channel][i]});
+    }
   }
-  input.bytes = cost.wire_factor * bytes;
-  input.inter = levels->inter ? *levels->inter : levels->intra.value_or(HopCost{});
-  input.intra = levels->intra.value_or(input.inter);
-  const auto time = closed_form(plan.algorithm, input);
-  if (!time) return std::nullopt;
-  Estimate estimate{*time, EstimateMethod::closed_form, std::nullopt};
-  if (binding.channels() == 1) estimate.form = form_terms(plan.algorithm, input);
-  return estimate;
+  return closed_estimate(call, cost);
 }
 
 /// No form knows thread blocks that differ by their links.
@@ -200,6 +190,30 @@ bool is_idle(const Binding& binding) {
 
 }  // namespace
 
+bool may_have_closed_form(const Calibration& cost, Protocol protocol) {
+  return !has_kinds_of_its_own(cost, protocol) && !has_thread_blocks(cost.of(protocol));
+}
+
+std::optional<Estimate> closed_estimate(const ClosedCall& call, const ProtocolCost& cost) {
+  const auto levels = uniform_levels(call, cost);
+  if (!levels) return std::nullopt;
+  const bool two_levels = levels->intra && levels->inter;
+  const bool composed = call.algorithm.starts_with("hierarchical");
+  if (two_levels && !composed && !alike(*levels->intra, *levels->inter)) return std::nullopt;
+  ClosedFormInput input;
+  input.placement = *call.placement;
+  // Channel 0 has the largest share; where the data divide evenly, all are the same.
+  input.loops = std::max<std::uint32_t>(call.loops, 1);
+  input.bytes = cost.wire_factor * call.bytes;
+  input.inter = levels->inter ? *levels->inter : levels->intra.value_or(HopCost{});
+  input.intra = levels->intra.value_or(input.inter);
+  const auto time = closed_form(call.algorithm, input);
+  if (!time) return std::nullopt;
+  Estimate estimate{*time, EstimateMethod::closed_form, std::nullopt};
+  if (call.channels == 1) estimate.form = form_terms(call.algorithm, input);
+  return estimate;
+}
+
 CriticalPath uncontended_critical_path(const Plan& plan, const Binding& binding,
                                        const Wiring& wiring, const Calibration& cost,
                                        Protocol protocol, std::uint32_t warps) {
@@ -216,9 +230,9 @@ Estimate estimate(const Plan& plan, const Placement& placement, const Binding& b
   const Seconds launch =
       cost.startup(protocol, plan.collective, busy_channels(plan, binding), warps);
   if (is_idle(binding) || plan.ranks() == 1) return {launch};
-  auto form = has_kinds_of_its_own(cost, protocol)
-                  ? std::nullopt
-                  : try_closed_form(plan, placement, binding, wiring, cost.of(protocol));
+  auto form = may_have_closed_form(cost, protocol)
+                  ? try_closed_form(plan, placement, binding, wiring, cost.of(protocol))
+                  : std::nullopt;
   if (form) {
     if (launch.value > 0) form->form.reset();  // it knows no launch
     form->time += launch;

@@ -1,7 +1,8 @@
 #pragma once
 
 #include <optional>
-#include <span>
+#include <string_view>
+#include <vector>
 
 #include "models/analytic/closed_form.h"
 #include "models/analytic/critical_path.h"
@@ -30,6 +31,32 @@ struct Estimate {
   EstimateMethod method = EstimateMethod::closed_form;
   std::optional<FormTerms> form{};  ///< of a closed form, where it is so simple
 };
+
+/// A connection on a machine.
+struct LaidConnection {
+  std::uint32_t channel = 0;
+  Connection ends{};
+  const Wire* wire = nullptr;
+};
+
+/// An all_reduce as closed forms see it.
+struct ClosedCall {
+  std::string_view algorithm;
+  const Placement* placement = nullptr;
+  std::uint32_t channels = 1;
+  std::uint32_t loops = 1;  ///< of the first channel,
+  double bytes = 0;         ///< and its data
+  Chunking chunking{};
+  std::vector<LaidConnection> connections{};  ///< by channel
+  std::vector<BytesPerSecond> capacities{};   ///< by ResourceId
+};
+
+/// Whether a closed form can know what thread blocks cost: not the time of their work.
+bool may_have_closed_form(const Calibration& cost, Protocol protocol);
+
+/// The algorithm's closed form without launch, where it may have one and all hops of a level are
+/// alike.
+std::optional<Estimate> closed_estimate(const ClosedCall& call, const ProtocolCost& cost);
 
 /// The time of one call without simulating contention. `floor` is that of the same call; `warps`
 /// as in Execution.

@@ -48,6 +48,7 @@ class TreeTime {
   double busy_seconds(const TreePlace& place, const Operations& operations) const;
   double demand() const;
   double period(double chunk) const;
+  double behind(const TreeShape::Way& way) const;
   double fill(double chunk, double period) const;
   double fill(const TreeShape::Way& way, double chunk, double period) const;
   double end(double chunk) const;
@@ -109,7 +110,7 @@ LaneTime TreeTime::lane(const TreePlace& place, std::uint32_t lane, double chunk
       time.demand = std::min(time.demand, (first.send + second.send) / seconds / sending);
     }
     if (own.corrections.link_contention > 0 && std::isfinite(hop.capacity)) {
-      const double fullness = mean_demand_ * (hop.together + hop.beside) / hop.capacity;
+      const double fullness = mean_demand_ / hop.share(others_busy);
       work.load = 1 / own.contended_share(fullness, call_.loops / 3.0);
     }
   }
@@ -200,16 +201,27 @@ double TreeTime::period(double chunk) const {
   return longest;
 }
 
+/// How much of the way is busy with what follows the first chunk.
+double TreeTime::behind(const TreeShape::Way& way) const {
+  double stops = 0;
+  for (const auto* half : {&way.up, &way.down}) {
+    for (const TreeShape::Stop& stop : *half) stops += stop.weight;
+  }
+  const double chunks = call_.loops - 2 + call_.last / call_.full;
+  return std::clamp(chunks / stops, 0.0, 1.0);
+}
+
 /// From the leaf that is farthest to the root and back; others use the links beside it as often as
 /// they do when a chunk follows every `period`.
 double TreeTime::fill(const TreeShape::Way& way, double chunk, double period) const {
+  const double follow = behind(way);
   double time = 0;
   double drain = 0;
   const auto add = [&](const TreeShape::Stop& stop, std::uint32_t of_lane) {
     const TreePlace& place = tree_.places[stop.place];
     LaneTime one = lane(place, of_lane, chunk, stop.hop, 0);
     for (int i = 0; period > 0 && stop.hop.beside > 0 && i < 2; ++i) {
-      const double busy = std::min(1.0, one.slice.moving / period);
+      const double busy = follow * std::min(1.0, one.slice.moving / period);
       one = lane(place, of_lane, chunk, stop.hop, busy);
     }
     time += stop.weight * (one.head + alpha(stop.hop));

@@ -17,6 +17,7 @@
 #include "models/prediction/message_shapes.h"
 #include "models/prediction/ring_shapes.h"
 #include "models/prediction/stripe_shapes.h"
+#include "models/prediction/textbook_estimator.h"
 #include "models/prediction/tree_shapes.h"
 #include "sim/base/input_error.h"
 #include "sim/cost/warps.h"
@@ -92,9 +93,6 @@ FormTime Estimator::Forms::ring(const NcclDecision& decision, const NcclCut& cut
   call.collective = under_nccl(planner_.spec().collective);
   call.in_place = planner_.spec().run.in_place;
   call.ranks = planner_.ranks();
-  call.warps = decision.warps;
-  call.full_warps = full_warps(decision.call.protocol);
-  call.half_block = is_half_block(decision.call.protocol, decision.warps);
   call.loops = share.loops;
   call.full = static_cast<double>(share.full.count);
   call.last = static_cast<double>(std::min(share.last, share.last_total).count);
@@ -104,12 +102,13 @@ FormTime Estimator::Forms::ring(const NcclDecision& decision, const NcclCut& cut
         std::min<double>(call.ranks, std::ceil(static_cast<double>(share.last_total.count) /
                                                static_cast<double>(share.stride.count)));
   }
-  call.chunking = {.largest_chunk = cut.chunk,
-                   .slices = cut.slices,
-                   .smallest_slice = cut.smallest_slice,
-                   .slice_unit = 16 * decision.call.element_size,
-                   .credits = cut.credits};
-  call.proxy = &planner_.cost().proxy;
+  call.setting = step_setting(decision.call.protocol, decision.warps,
+                              {.largest_chunk = cut.chunk,
+                               .slices = cut.slices,
+                               .smallest_slice = cut.smallest_slice,
+                               .slice_unit = 16 * decision.call.element_size,
+                               .credits = cut.credits},
+                              planner_.cost().proxy);
   call.startup =
       planner_.cost()
           .startup(decision.call.protocol, planner_.spec().collective, channels, decision.warps)
@@ -295,11 +294,13 @@ class Estimator::States {
   explicit States(const Planner& planner)
       : planner_(planner),
         instants_(instants_of(planner.spec().faults)),
-        forms_(instants_.size()) {}
+        forms_(instants_.size()),
+        textbook_(planner) {}
 
   const Planner& planner() const { return planner_; }
-  /// Whether no formula knows the call: of textbooks, or through measured host memory.
+  /// Whether no formula knows the call: a textbook's with faults, or through measured host memory.
   bool needs_plan() const;
+  Prediction estimate_textbook(Bytes size) { return textbook_.estimate(size); }
   LayoutMemo* memo() { return &memo_; }
   Prediction estimate(Bytes size, const NcclDecision& decision);
 
@@ -310,11 +311,12 @@ class Estimator::States {
   const Planner& planner_;
   std::vector<Seconds> instants_;              // at which a state begins
   std::vector<std::unique_ptr<Forms>> forms_;  // by state, as they are needed
+  TextbookEstimator textbook_;
   LayoutMemo memo_;
 };
 
 bool Estimator::States::needs_plan() const {
-  if (planner_.nccl() == nullptr) return true;
+  if (planner_.nccl() == nullptr) return !planner_.spec().faults.empty();
   if (!planner_.cost().memory.used) return false;
   const Rank per_node = planner_.ranks() / planner_.nccl()->nodes();
   for (Rank from = 0; from < per_node; ++from) {
@@ -379,13 +381,15 @@ Estimator& Estimator::operator=(Estimator&&) noexcept = default;
 Prediction Estimator::estimate(Bytes size) {
   const Planner& planner = states_->planner();
   if (states_->needs_plan()) return estimate_by_plan(planner.plan(size, states_->memo()));
+  if (planner.nccl() == nullptr) return states_->estimate_textbook(size);
   return states_->estimate(size, planner.decide(size));
 }
 
 Prediction Estimator::estimate(Bytes size, const Candidate& candidate) {
   const Planner& planner = states_->planner();
-  if (states_->needs_plan())
+  if (states_->needs_plan() || planner.nccl() == nullptr) {
     return estimate_by_plan(planner.plan(size, candidate, states_->memo()));
+  }
   return states_->estimate(size, planner.decide(size, candidate));
 }
 

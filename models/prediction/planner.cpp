@@ -48,7 +48,7 @@ Planner::Planner(CallSpec spec) : spec_(std::move(spec)) {
     start_nccl();
     talk_tcp(given);
   } else {
-    textbook_ = std::make_shared<const Layout>(textbook_layout());
+    settle_textbook();
   }
   bounds_.emplace(topology(), spec_.gpus, spec_.collective, spec_.root, calls());
 }
@@ -110,23 +110,51 @@ void Planner::talk_tcp(const Calibration& cost) {
   spec_.cost = cost_of(cost);
 }
 
-/// A textbook's own machine has one channel and messages of any size unless told otherwise. A
-/// single rank has nothing to do.
-Layout Planner::textbook_layout() {
+/// A textbook's own machine has one channel and messages of any size unless told otherwise.
+void Planner::settle_textbook() {
+  if (is_nccl()) return;
   RunSpec& run = spec_.run;
-  if (is_nccl()) {
-    return {make_plan(spec_.collective, algorithm_names(spec_.collective).front(), placement_),
-            {.wires = {{}}}};
-  }
   const bool ideal = cost().name == "ideal";
   if (!run.channels) run.channels = ideal ? 1 : nccls_channels(topology(), spec_.gpus);
   if (!run.chunking) {
     const Protocol protocol = run.protocol.value_or(Protocol::simple);
     run.chunking = ideal ? Chunking{} : nccls_chunking(spec_.collective, run.algorithm, protocol);
   }
+  textbook_chunks_ = chunks_of(spec_.collective, run.algorithm, placement_);
+  // Faults name what a plan uses.
+  if (!spec_.faults.empty()) textbook_plan(Bytes{0});
+}
+
+ChannelOrder Planner::textbook_order() const {
+  return cost().name == "ideal" ? ChannelOrder::same : ChannelOrder::rotated;
+}
+
+std::vector<std::vector<Rank>> Planner::textbook_orders() const {
+  return channel_orders(spec_.collective, placement_, spec_.run.channels.value_or(1),
+                        textbook_order());
+}
+
+/// A single rank has nothing to do.
+Layout Planner::textbook_layout() const {
+  const RunSpec& run = spec_.run;
+  if (is_nccl()) {
+    return {make_plan(spec_.collective, algorithm_names(spec_.collective).front(), placement_),
+            {.wires = {{}}}};
+  }
   return lay(make_plan(spec_.collective, run.algorithm, placement_, *run.channels, spec_.root,
-                       ideal ? ChannelOrder::same : ChannelOrder::rotated),
+                       textbook_order()),
              {});
+}
+
+Binding Planner::textbook_binding(Bytes size) const {
+  const RunSpec& run = spec_.run;
+  return {spec_.collective,
+          ranks(),
+          run.channels.value_or(1),
+          textbook_chunks_,
+          size,
+          size_of(run.reduction.type),
+          run.chunking.value_or(Chunking{})};
 }
 
 Layout Planner::lay(Plan plan, const HopRules& rules) const {
@@ -194,10 +222,13 @@ CallPlan Planner::plan(Bytes size, const Candidate& candidate, LayoutMemo* memo)
 CallPlan Planner::textbook_plan(Bytes size) const {
   const RunSpec& run = spec_.run;
   const Protocol protocol = run.protocol.value_or(Protocol::simple);
+  LaidOnce& once = *textbook_;
+  std::call_once(once.flag,
+                 [&] { once.layout = std::make_shared<const Layout>(textbook_layout()); });
   return {this,
           size,
-          textbook_,
-          Binding(textbook_->plan, size, size_of(run.reduction.type),
+          once.layout,
+          Binding(once.layout->plan, size, size_of(run.reduction.type),
                   run.chunking.value_or(Chunking{})),
           protocol,
           full_warps(protocol),

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -90,6 +91,14 @@ class Planner {
   /// to the planner.
   HopRules hop_rules(std::optional<NcclAlgorithm> algorithm) const;
 
+  /// A textbook's cut for a size, whose layout need not be there.
+  Binding textbook_binding(Bytes size) const;
+  /// That a loop of a textbook's algorithm is cut into.
+  std::uint32_t textbook_chunks() const { return textbook_chunks_; }
+  /// Which rank has each place of a textbook's algorithm: on channel c the order c modulo their
+  /// number.
+  std::vector<std::vector<Rank>> textbook_orders() const;
+
   /// As settled: under NCCL's rules ranks are renamed so that they are grouped by node.
   const CallSpec& spec() const { return spec_; }
   const Topology& topology() const { return *spec_.topology; }
@@ -116,7 +125,9 @@ class Planner {
   void group_by_node();
   void start_nccl();
   void talk_tcp(const Calibration& cost);
-  Layout textbook_layout();
+  void settle_textbook();
+  Layout textbook_layout() const;
+  ChannelOrder textbook_order() const;
   Layout lay(Plan plan, const HopRules& rules) const;
   std::shared_ptr<const Layout> nccl_layout(const LayoutMemo::Key& key, LayoutMemo* memo) const;
   CallPlan textbook_plan(Bytes size) const;
@@ -129,9 +140,15 @@ class Planner {
   CallSpec spec_;
   Placement placement_;
   std::optional<MachineBounds> bounds_;  // always there once constructed
-  std::shared_ptr<const Layout> textbook_;
+  /// Laid out when it is first asked for: an estimate needs none.
+  struct LaidOnce {
+    std::once_flag flag;
+    std::shared_ptr<const Layout> layout;
+  };
+  std::shared_ptr<LaidOnce> textbook_ = std::make_shared<LaidOnce>();
   std::optional<Nccl> nccl_;
   bool talks_tcp_ = false;  // though the calibration is of another network
+  std::uint32_t textbook_chunks_ = 1;
   std::vector<std::string> warnings_;
 };
 

@@ -8,18 +8,6 @@ namespace collsim {
 
 namespace {
 
-void add_place(Ring& ring, const RingPlace& place) {
-  const auto same = std::find_if(ring.begin(), ring.end(), [&](const RingPlace& other) {
-    return other.slowest == place.slowest && other.speed == place.speed &&
-           alike(other.hop, place.hop);
-  });
-  if (same == ring.end()) {
-    ring.push_back(place);
-  } else {
-    same->weight += place.weight;
-  }
-}
-
 bool uses(const Wire& wire, ResourceId resource) {
   return std::find(wire.resources.begin(), wire.resources.end(), resource) != wire.resources.end();
 }
@@ -67,6 +55,18 @@ double longest_turn(const std::vector<std::vector<double>>& distances) {
 }
 
 }  // namespace
+
+void add_place(Ring& ring, const RingPlace& place) {
+  const auto same = std::find_if(ring.begin(), ring.end(), [&](const RingPlace& other) {
+    return other.slowest == place.slowest && other.speed == place.speed &&
+           alike(other.hop, place.hop);
+  });
+  if (same == ring.end()) {
+    ring.push_back(place);
+  } else {
+    same->weight += place.weight;
+  }
+}
 
 const std::vector<LaidHop>& RingShapes::hops(std::uint32_t channel) {
   const auto [found, added] = hops_.try_emplace(channel);

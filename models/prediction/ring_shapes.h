@@ -15,6 +15,9 @@
 
 namespace collsim {
 
+/// Adds a place, or counts it where one like it is there.
+void add_place(Ring& ring, const RingPlace& place);
+
 /// The rings of NCCL's channels by classes of ranks, for each number of channels found once.
 class RingShapes {
  public:

@@ -121,15 +121,33 @@ const std::vector<TreeShape>& TreeShapes::trees(const UsedChannels& channels) {
   return found->second;
 }
 
+/// The hop, and those of the same rank's other children: all at the same time.
+std::vector<TreeShapes::Hop> TreeShapes::siblings(const Hop& hop, std::uint32_t channel) {
+  const auto& [from, to] = hop;
+  const bool up = tree(channel).parent[from] == to;
+  std::vector<Hop> hops;
+  for (const Rank child : laid(channel).children[up ? to : from]) {
+    hops.push_back(up ? Hop(child, to) : Hop(from, child));
+  }
+  return hops;
+}
+
 HopClass TreeShapes::class_of(const Hop& hop, std::uint32_t channel,
                               const std::vector<std::uint32_t>& in_step,
                               const UsedChannels& channels, const LinkUsers& users) {
   const Laid& own = laid(channel);
   const Wire& wire = own.wires.at(hop);
+  const std::vector<Hop> at_once = siblings(hop, channel);
   HopClass result = hop_class(wire, users, [&](ResourceId narrowest) {
-    return static_cast<double>(std::count_if(
-        in_step.begin(), in_step.end(),
-        [&](std::uint32_t other) { return uses(laid(other).wires.at(hop), narrowest); }));
+    double together = 0;
+    for (const std::uint32_t other : in_step) {
+      for (const Hop& each : at_once) {
+        const auto found = laid(other).wires.find(each);
+        if (found == laid(other).wires.end()) continue;
+        together += uses(found->second, narrowest) ? 1 : 0;
+      }
+    }
+    return together;
   });
   if (wire.network.empty()) return result;
   const auto& [from, to] = hop;

@@ -42,6 +42,7 @@ class TreeShapes {
   const Laid& laid(std::uint32_t channel);
   std::vector<std::vector<Rank>> longest_ways(const RootedTree& tree,
                                               const std::vector<std::vector<Rank>>& children) const;
+  std::vector<Hop> siblings(const Hop& hop, std::uint32_t channel);
   HopClass class_of(const Hop& hop, std::uint32_t channel,
                     const std::vector<std::uint32_t>& in_step, const UsedChannels& channels,
                     const LinkUsers& users);

@@ -47,6 +47,14 @@ Choice choose(Collective collective, std::string_view name) {
                    names_instead_of(name, algorithm_names(collective)));
 }
 
+void require_supported(const Algorithm& algorithm, const Algorithm* inter,
+                       const Placement& placement) {
+  const auto reason = algorithm.unsupported(placement, inter);
+  if (!reason) return;
+  const std::size_t semicolon = reason->find("; ");
+  throw InputError(reason->substr(0, semicolon), reason->substr(semicolon + 2));
+}
+
 /// How many orders there are to rotate through.
 std::uint32_t rotations(Collective collective, const Placement& placement) {
   const bool free = collective == Collective::all_reduce || collective == Collective::broadcast ||
@@ -156,6 +164,23 @@ std::optional<std::string> why_unsupported(Collective collective, std::string_vi
   return choice.algorithm->unsupported(placement, choice.inter);
 }
 
+std::vector<std::vector<Rank>> channel_orders(Collective collective, const Placement& placement,
+                                              std::uint32_t channels, ChannelOrder order) {
+  const std::uint32_t count =
+      order == ChannelOrder::rotated ? std::min(channels, rotations(collective, placement)) : 1;
+  std::vector<std::vector<Rank>> orders;
+  for (std::uint32_t places = 0; places < count; ++places) {
+    orders.push_back(rotated_ranks(placement, places));
+  }
+  return orders;
+}
+
+std::uint32_t chunks_of(Collective collective, std::string_view name, const Placement& placement) {
+  const auto& [algorithm, inter] = choose(collective, name);
+  require_supported(*algorithm, inter, placement);
+  return algorithm->chunks(placement, inter);
+}
+
 Plan make_plan(Collective collective, std::string_view name, const Placement& placement,
                std::uint32_t channels, Rank root, ChannelOrder order) {
   if (placement.ranks() == 0 || channels == 0) {
@@ -167,21 +192,16 @@ Plan make_plan(Collective collective, std::string_view name, const Placement& pl
   }
   const Choice choice = choose(collective, name);
   const auto& [algorithm, inter] = choice;
-  if (const auto reason = algorithm->unsupported(placement, inter)) {
-    const std::size_t semicolon = reason->find("; ");
-    throw InputError(reason->substr(0, semicolon), reason->substr(semicolon + 2));
-  }
+  require_supported(*algorithm, inter, placement);
   Plan plan;
   plan.collective = collective;
   plan.root = has_root(collective) ? root : 0;
   plan.algorithm = inter == nullptr ? std::string(algorithm->name)
                                     : fmt::format("{}:{}", algorithm->name, inter->name);
-  const std::uint32_t orders =
-      order == ChannelOrder::rotated ? std::min(channels, rotations(collective, placement)) : 1;
-  for (std::uint32_t places = 0; places < orders; ++places) {
-    plan.schedules.push_back(
-        schedule_of(choice, placement, rotated_ranks(placement, places), plan.root));
+  for (std::vector<Rank>& ranks : channel_orders(collective, placement, channels, order)) {
+    plan.schedules.push_back(schedule_of(choice, placement, std::move(ranks), plan.root));
   }
+  const auto orders = static_cast<std::uint32_t>(plan.schedules.size());
   for (std::uint32_t channel = 0; channel < channels; ++channel) {
     plan.schedule_of_channel.push_back(channel % orders);
   }

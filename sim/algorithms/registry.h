@@ -66,6 +66,14 @@ enum class ChannelOrder : std::uint8_t {
   rotated,
 };
 
+/// Which rank has each place, for as many channels as differ; channel c has the order c modulo
+/// their number.
+std::vector<std::vector<Rank>> channel_orders(Collective collective, const Placement& placement,
+                                              std::uint32_t channels, ChannelOrder order);
+
+/// How many chunks the algorithm of that name cuts a loop into. Throws as make_plan() does.
+std::uint32_t chunks_of(Collective collective, std::string_view name, const Placement& placement);
+
 /// The plan of the algorithm of that name, with that order on its channels. `name` may be
 /// "hierarchical:<inter-node algorithm>"; `root` counts only where the collective has one. Throws
 /// InputError when there is no such algorithm (naming those there are), when it does not support

@@ -21,20 +21,23 @@ std::uint32_t used_channels(std::uint32_t channels, Bytes size, Bytes smallest_s
 }  // namespace
 
 Binding::Binding(const Plan& plan, Bytes size, Bytes element_size, const Chunking& chunking)
+    : Binding(plan.collective, plan.ranks(), plan.channels(), plan.schedule(0).chunks(), size,
+              element_size, chunking) {}
+
+Binding::Binding(Collective collective, Rank ranks, std::uint32_t all_channels,
+                 std::uint32_t chunks, Bytes size, Bytes element_size, const Chunking& chunking)
     : size_(size), element_size_(element_size), chunking_(chunking) {
   assert(size.count >= 0 && element_size.count > 0 && size.count % element_size.count == 0);
   assert(chunking.slices > 0 && chunking.credits >= chunking.slices);
-  const std::int64_t elements =
-      size.count / element_size.count * sizes_held(plan.collective, plan.ranks());
-  const std::uint32_t channels =
-      used_channels(plan.channels(), size, chunking.smallest_channel_share);
+  const std::int64_t elements = size.count / element_size.count * sizes_held(collective, ranks);
+  const std::uint32_t channels = used_channels(all_channels, size, chunking.smallest_channel_share);
   shares_.resize(channels);
   for (std::uint32_t channel = 0; channel < channels; ++channel) {
     Share& share = shares_[channel];
     const std::int64_t own = elements / channels + (channel < elements % channels ? 1 : 0);
-    if (plan.collective == Collective::barrier && channel == 0) share.loops = 1;
+    if (collective == Collective::barrier && channel == 0) share.loops = 1;
     if (own == 0) continue;
-    share.chunks = plan.schedule(channel).chunks();
+    share.chunks = chunks;
     const std::int64_t largest =
         chunking.largest_chunk.count == 0
             ? own

@@ -37,6 +37,10 @@ class Binding {
   /// The textbook's cut: even. Whatever does not divide goes, one element each, to the first
   /// channels, loops and chunks. `size` is nccl-tests'; a barrier has one loop of empty messages.
   Binding(const Plan& plan, Bytes size, Bytes element_size, const Chunking& chunking);
+  /// The same for a plan that need not be there: what it moves, on how many channels, each loop in
+  /// so many chunks.
+  Binding(Collective collective, Rank ranks, std::uint32_t channels, std::uint32_t chunks,
+          Bytes size, Bytes element_size, const Chunking& chunking);
   /// NCCL's cut, for a plan of make_nccl_plan(), whose channels are those that the call may use.
   static Binding nccl(const Plan& plan, const NcclCall& call);
 
@@ -64,6 +68,12 @@ class Binding {
     const std::int64_t first = std::int64_t{loop} * share.chunks + chunks.first;
     return {element_size_.count *
             (share.elements_before(first + chunks.count) - share.elements_before(first))};
+  }
+
+  /// Of all loops of a channel; of a textbook's cut.
+  Bytes bytes_of(std::uint32_t channel) const {
+    const Share& share = shares_[channel];
+    return {element_size_.count * share.elements_before(std::int64_t{share.loops} * share.chunks)};
   }
 
   Bytes slice_bytes(Bytes chunk, std::uint32_t slice) const {

@@ -24,6 +24,7 @@ struct Asked {
   Collective collective;
   std::string_view algorithm;
   std::string_view protocol;  ///< NCCL_PROTO; empty: NCCL's choice
+  ScheduleKind schedule = ScheduleKind::nccl;
 };
 
 CallSpec spec_of(const Asked& asked, const Topology& topology) {
@@ -32,6 +33,7 @@ CallSpec spec_of(const Asked& asked, const Topology& topology) {
   spec.cost = calibration_for(topology);
   spec.collective = asked.collective;
   spec.run.algorithm = asked.algorithm;
+  spec.run.schedule = asked.schedule;
   if (!asked.protocol.empty()) spec.run.variables["NCCL_PROTO"] = asked.protocol;
   spec.gpus = first_gpus(topology, static_cast<Rank>(topology.gpus().size()));
   return spec;
@@ -88,6 +90,38 @@ TEST(Estimator, knows_the_hops_of_a_ring_of_eight_bytes) {
   const Planner planner(spec_of(asked, topology));
   const double simulated = simulate(planner.plan(Bytes{8})).time.value;
   EXPECT_NEAR(Estimator(planner).estimate(Bytes{8}).time.value, simulated, 0.02 * simulated);
+}
+
+// The same of a textbook's schedules, whose thread blocks, chunks and channels are as NCCL's.
+TEST(Estimator, is_near_the_simulation_of_textbooks) {
+  using enum Collective;
+  const std::vector<std::int64_t> sizes{8, 20000, 300000, 5000000, 60000000};
+  std::vector<double> all;
+  for (const std::string_view machine : {"dgx-h100", "dgx-h100-x4", "rtx4090-4"}) {
+    for (const std::string_view algorithm :
+         {"ring", "tree", "double_binary_tree", "recursive_halving_doubling", "hierarchical"}) {
+      const auto some =
+          differences({machine, all_reduce, algorithm, "", ScheduleKind::textbook}, sizes);
+      all.insert(all.end(), some.begin(), some.end());
+    }
+  }
+  std::sort(all.begin(), all.end());
+  EXPECT_LE(all[all.size() / 2], 0.02);
+  EXPECT_LE(all[all.size() * 95 / 100], 0.2);
+}
+
+// A tree of two is one edge, up and down: the first of 16 chunks takes two hops, and each of the
+// others follows when its sender has sent the one before. Nothing is shared, so that the simulation
+// says the same.
+TEST(Estimator, knows_the_pipeline_of_a_tree_of_two) {
+  const Topology topology = load_topology(find_data_file("switch-8", "topologies"));
+  CallSpec spec =
+      spec_of({"", Collective::all_reduce, "tree", "", ScheduleKind::textbook}, topology);
+  spec.gpus.resize(2);
+  spec.run.chunking = Chunking{.largest_chunk = {1 << 16}};
+  const Planner planner(spec);
+  const double simulated = simulate(planner.plan(Bytes{1 << 20})).time.value;
+  EXPECT_NEAR(Estimator(planner).estimate(Bytes{1 << 20}).time.value, simulated, 1e-9 * simulated);
 }
 
 // What a size costs does not depend on which were asked before.

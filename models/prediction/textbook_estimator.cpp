@@ -1,0 +1,69 @@
+#include "models/prediction/textbook_estimator.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "models/analytic/closed_form.h"
+#include "models/analytic/textbook_time.h"
+#include "models/calibration/trust.h"
+#include "sim/cost/warps.h"
+
+namespace collsim {
+
+const ThreadBlockCosts& TextbookEstimator::costs(Protocol protocol) {
+  auto& known = costs_[static_cast<std::size_t>(protocol)];
+  if (!known) known = thread_block_costs(planner_.cost(), protocol);
+  return *known;
+}
+
+Prediction TextbookEstimator::estimate(Bytes size) {
+  const RunSpec& run = planner_.spec().run;
+  const bool alone = planner_.is_nccl();
+  const Protocol protocol = run.protocol.value_or(Protocol::simple);
+  const Binding binding = planner_.textbook_binding(size);
+  Prediction prediction;
+  prediction.size = size;
+  prediction.algorithm = alone ? "none" : run.algorithm;
+  prediction.protocol = protocol;
+  prediction.channels = binding.channels();
+  prediction.bounds = planner_.bounds(size);
+  const std::uint32_t warps = full_warps(protocol);
+  prediction.time =
+      planner_.cost().startup(protocol, planner_.spec().collective, binding.channels(), warps);
+  prediction.method = EstimateMethod::closed_form;
+  if (planner_.ranks() > 1 && binding.loops(0) > 0) add_time(binding, protocol, prediction);
+  prediction.trust = trust_of(planner_.spec().cost.trust, planner_.topology(), planner_.spec().gpus,
+                              std::vector(kinds_.begin(), kinds_.end()), prediction.algorithm,
+                              !planner_.is_nccl());
+  return prediction;
+}
+
+/// To the time of the launch.
+void TextbookEstimator::add_time(const Binding& binding, Protocol protocol,
+                                 Prediction& prediction) {
+  if (may_have_closed_form(planner_.cost(), protocol)) {
+    if (const auto closed = shapes_.closed(binding, planner_.cost().of(protocol))) {
+      // The terms know no launch.
+      if (prediction.time.value == 0) prediction.form = closed->form;
+      prediction.time += closed->time;
+      return;
+    }
+  }
+  TextbookCall call;
+  call.protocol = protocol;
+  call.setting =
+      step_setting(protocol, full_warps(protocol), binding.chunking(), planner_.cost().proxy);
+  call.loops = binding.loops(0);
+  call.chunk = static_cast<double>(binding.chunk_bytes(0, 0, {0, 1}).count);
+  const auto bytes = static_cast<double>(binding.bytes_of(0).count);
+  const double chunks = call.loops * planner_.textbook_chunks();
+  if (call.chunk > 0) call.filled = std::min(1.0, std::ceil(bytes / call.chunk) / chunks);
+  const FormTime time = textbook_time(shapes_.shape(binding.channels()), costs(protocol), call);
+  prediction.method = EstimateMethod::formula;
+  prediction.time += Seconds{time.total};
+  const Seconds issue = planner_.cost().issue_of(planner_.spec().collective, planner_.ranks());
+  prediction.time = std::max({prediction.time, issue, prediction.bounds.largest()});
+}
+
+}  // namespace collsim

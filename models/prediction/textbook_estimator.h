@@ -1,0 +1,36 @@
+#pragma once
+
+#include <array>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "models/prediction/planner.h"
+#include "models/prediction/prediction.h"
+#include "models/prediction/textbook_shapes.h"
+#include "sim/execution/binding.h"
+#include "sim/execution/thread_block_cost.h"
+
+namespace collsim {
+
+/// Answers for textbook schedules, and for single ranks, by formulas: closed forms where they are
+/// exact, else a schedule's phases (docs/estimate.md). Knows no faults.
+class TextbookEstimator {
+ public:
+  /// The planner must outlive it.
+  explicit TextbookEstimator(const Planner& planner)
+      : planner_(planner), shapes_(planner, kinds_) {}
+
+  Prediction estimate(Bytes size);
+
+ private:
+  void add_time(const Binding& binding, Protocol protocol, Prediction& prediction);
+  const ThreadBlockCosts& costs(Protocol protocol);
+
+  const Planner& planner_;
+  std::set<LinkKind> kinds_;  // of hops so far
+  TextbookShapes shapes_;
+  std::array<std::optional<ThreadBlockCosts>, protocol_count> costs_;
+};
+
+}  // namespace collsim

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "models/analytic/estimate.h"
+#include "models/analytic/textbook_time.h"
+#include "models/machine/hop_wires.h"
+#include "models/prediction/hop_classes.h"
+#include "models/prediction/planner.h"
+#include "models/prediction/textbook_patterns.h"
+
+namespace collsim {
+
+/// A textbook's algorithm on a machine by classes of hops, for each number of channels found once.
+class TextbookShapes {
+ public:
+  /// Adds the kinds of links that hops use to `kinds`. Refers to both.
+  TextbookShapes(const Planner& planner, std::set<LinkKind>& kinds)
+      : planner_(planner), kinds_(kinds) {
+    if (!planner.is_nccl()) orders_ = planner.textbook_orders();
+  }
+
+  const TextbookShape& shape(std::uint32_t channels);
+  /// The algorithm's closed form, where it has one on this machine.
+  std::optional<Estimate> closed(const Binding& binding, const ProtocolCost& cost);
+
+ private:
+  struct Laid {
+    std::uint32_t channel = 0;
+    PlaceHop hop;
+    Rank from = 0;
+    Rank to = 0;
+    std::uint32_t lane = 0;
+    Wire wire;
+  };
+  std::vector<TextbookPattern> patterns() const;
+  TextbookShape made(std::uint32_t channels);
+  std::vector<std::vector<Laid>> laid(const std::vector<TextbookPattern>& patterns,
+                                      std::uint32_t channels, HopWires& wires);
+
+  const Planner& planner_;
+  std::set<LinkKind>& kinds_;
+  std::vector<std::vector<Rank>> orders_;
+  std::map<std::uint32_t, TextbookShape> shapes_;
+};
+
+}  // namespace collsim
