@@ -134,7 +134,7 @@ void PatternMaker::add_fold(const Groups& groups, bool back) {
   PhasePattern& phase =
       add_phase({{first_send()}, ends_with(back ? recv : recv_reduce_copy)}, fold.core);
   for (const std::vector<Rank>& group : groups) {
-    for (Rank i = 0; i < fold.excess; ++i) {
+    for (std::size_t i = 0; i < fold.excess; ++i) {
       const Rank odd = group[2 * i + 1];
       const Rank even = group[2 * i];
       if (in_window_[odd]) add_hop(phase, 0, back ? even : odd, back ? odd : even);

@@ -19,18 +19,38 @@ bool alike(const Ring& one, const Ring& other) {
                     });
 }
 
-/// Who uses the links of hops that begin at the same time, or of all.
-class Usage {
+}  // namespace
+
+/// Who uses the links and proxies of the hops of a phase, or of phases that run together.
+class TextbookShapes::Usage {
  public:
   explicit Usage(const HopWires& wires) : users_(wires) {}
 
-  void add(const Wire& wire, std::uint32_t position, double weight) {
-    users_.add(wire, weight);
-    for (const ResourceId resource : wire.resources) together_[key(resource, position)] += weight;
+  void add(const Laid& each) {
+    const double weight = each.hop.weight;
+    users_.add(each.wire, weight);
+    for (const ResourceId resource : each.wire.resources) {
+      together_[key(resource, each.hop.position)] += weight;
+    }
+    if (each.wire.network.empty()) return;
+    sends_[each.from] += weight;
+    receives_[each.to] += weight;
   }
-  HopClass class_of(const Wire& wire, std::uint32_t position) const {
-    return hop_class(wire, users_,
-                     [&](ResourceId narrowest) { return together_.at(key(narrowest, position)); });
+
+  RingPlace place_of(const Laid& each) const {
+    RingPlace place;
+    place.weight = 1;
+    place.hop = hop_class(each.wire, users_, [&](ResourceId narrowest) {
+      return together_.at(key(narrowest, each.hop.position));
+    });
+    if (each.wire.network.empty()) return place;
+    const auto of = [&each](const std::unordered_map<Rank, double>& tasks) {
+      const auto found = tasks.find(each.from);
+      return found == tasks.end() ? 0 : found->second;
+    };
+    place.hop.sends = of(sends_);
+    place.hop.receives = of(receives_);
+    return place;
   }
 
  private:
@@ -39,30 +59,9 @@ class Usage {
   }
   LinkUsers users_;
   std::unordered_map<std::uint64_t, double> together_;
-};
-
-/// What the threads of proxies carry.
-class Tasks {
- public:
-  void add(Rank from, Rank to, double weight) {
-    sends_[from] += weight;
-    receives_[to] += weight;
-  }
-  void count(Rank rank, HopClass& hop) const {
-    const auto of = [rank](const std::unordered_map<Rank, double>& tasks) {
-      const auto found = tasks.find(rank);
-      return found == tasks.end() ? 0 : found->second;
-    };
-    hop.sends = of(sends_);
-    hop.receives = of(receives_);
-  }
-
- private:
   std::unordered_map<Rank, double> sends_;
   std::unordered_map<Rank, double> receives_;
 };
-
-}  // namespace
 
 /// The hops of each phase on all channels.
 std::vector<std::vector<TextbookShapes::Laid>> TextbookShapes::laid(
@@ -123,6 +122,29 @@ std::optional<Estimate> TextbookShapes::closed(const Binding& binding, const Pro
   return closed_estimate(call, cost);
 }
 
+/// The unlike circuits of a phase.
+std::vector<Ring> TextbookShapes::circuits(const PhasePattern& pattern,
+                                           const std::vector<Laid>& hops, const Usage& usage,
+                                           const SlowestLinks& slowest) {
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Ring> all;
+  for (const Laid& each : hops) {
+    RingPlace place = usage.place_of(each);
+    place.slowest = slowest.at({each.channel, each.from});
+    if (pattern.one_by_one) {
+      place.hop.beside = 0;
+      place.hop.sends /= static_cast<double>(pattern.hops.size());
+    }
+    add_place(all[{each.channel, each.hop.circuit}], place);
+  }
+  std::vector<Ring> unlike;
+  for (auto& [key, ring] : all) {
+    const auto same = [&ring = ring](const Ring& other) { return alike(ring, other); };
+    if (std::none_of(unlike.begin(), unlike.end(), same)) unlike.push_back(std::move(ring));
+  }
+  return unlike;
+}
+
+/// Phases of a pipeline run at the same time, others one after the other.
 TextbookShape TextbookShapes::made(std::uint32_t channels) {
   HopWires wires(planner_.topology(), planner_.spec().gpus, planner_.cost(), {});
   const std::vector<TextbookPattern> patterns = this->patterns();
@@ -130,17 +152,11 @@ TextbookShape TextbookShapes::made(std::uint32_t channels) {
   TextbookShape shape;
   shape.pipelined = patterns.front().pipelined;
   shape.blocks = patterns.front().blocks;
-  // Phases of a pipeline run at the same time, others one after the other.
-  const std::size_t usages = shape.pipelined ? 1 : all.size();
-  std::vector<Usage> usage(usages, Usage(wires));
-  std::vector<Tasks> tasks(usages);
-  std::map<std::pair<std::uint32_t, Rank>, LinkKind> slowest;
+  std::vector<Usage> usages(shape.pipelined ? 1 : all.size(), Usage(wires));
+  SlowestLinks slowest;
   for (std::size_t phase = 0; phase < all.size(); ++phase) {
     for (const Laid& each : all[phase]) {
-      usage[phase % usages].add(each.wire, each.hop.position, each.hop.weight);
-      if (!each.wire.network.empty()) {
-        tasks[phase % usages].add(each.from, each.to, each.hop.weight);
-      }
+      usages[phase % usages.size()].add(each);
       for (const Rank rank : {each.from, each.to}) {
         LinkKind& kind = slowest[{each.channel, rank}];
         kind = std::max(kind, each.wire.kind);
@@ -148,30 +164,11 @@ TextbookShape TextbookShapes::made(std::uint32_t channels) {
       shape.slowest = std::max(shape.slowest, each.wire.kind);
     }
   }
-  for (std::size_t number = 0; number < all.size(); ++number) {
-    const PhasePattern& pattern = patterns.front().phases[number];
-    TextbookPhase phase{{},           pattern.program,    pattern.chunks,
-                        pattern.lane, pattern.one_by_one, pattern.streams};
-    std::map<std::pair<std::uint32_t, std::uint32_t>, Ring> circuits;
-    for (const Laid& each : all[number]) {
-      RingPlace place;
-      place.weight = 1;
-      place.slowest = slowest.at({each.channel, each.from});
-      place.hop = usage[number % usages].class_of(each.wire, each.hop.position);
-      if (!each.wire.network.empty()) tasks[number % usages].count(each.from, place.hop);
-      if (pattern.one_by_one) {
-        place.hop.beside = 0;
-        place.hop.sends /= static_cast<double>(pattern.hops.size());
-      }
-      add_place(circuits[{each.channel, each.hop.circuit}], place);
-    }
-    for (auto& [key, ring] : circuits) {
-      const auto same = [&ring = ring](const Ring& other) { return alike(ring, other); };
-      if (std::none_of(phase.circuits.begin(), phase.circuits.end(), same)) {
-        phase.circuits.push_back(std::move(ring));
-      }
-    }
-    shape.phases.push_back(std::move(phase));
+  for (std::size_t phase = 0; phase < all.size(); ++phase) {
+    const PhasePattern& pattern = patterns.front().phases[phase];
+    shape.phases.push_back({circuits(pattern, all[phase], usages[phase % usages.size()], slowest),
+                            pattern.program, pattern.chunks, pattern.lane, pattern.one_by_one,
+                            pattern.streams});
   }
   return shape;
 }

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "models/analytic/estimate.h"
@@ -38,6 +39,11 @@ class TextbookShapes {
     Wire wire;
   };
   std::vector<TextbookPattern> patterns() const;
+  class Usage;
+  /// Of each rank on each channel, in all phases.
+  using SlowestLinks = std::map<std::pair<std::uint32_t, Rank>, LinkKind>;
+  static std::vector<Ring> circuits(const PhasePattern& pattern, const std::vector<Laid>& hops,
+                                    const Usage& usage, const SlowestLinks& slowest);
   TextbookShape made(std::uint32_t channels);
   std::vector<std::vector<Laid>> laid(const std::vector<TextbookPattern>& patterns,
                                       std::uint32_t channels, HopWires& wires);
