@@ -298,7 +298,7 @@ class Estimator::States {
         textbook_(planner) {}
 
   const Planner& planner() const { return planner_; }
-  /// Whether no formula knows the call: a textbook's with faults, or through measured host memory.
+  /// Whether no formula knows the call: through measured host memory.
   bool needs_plan() const;
   Prediction estimate_textbook(Bytes size) { return textbook_.estimate(size); }
   LayoutMemo* memo() { return &memo_; }
@@ -316,7 +316,6 @@ class Estimator::States {
 };
 
 bool Estimator::States::needs_plan() const {
-  if (planner_.nccl() == nullptr) return !planner_.spec().faults.empty();
   if (!planner_.cost().memory.used) return false;
   const Rank per_node = planner_.ranks() / planner_.nccl()->nodes();
   for (Rank from = 0; from < per_node; ++from) {
@@ -380,14 +379,14 @@ Estimator& Estimator::operator=(Estimator&&) noexcept = default;
 
 Prediction Estimator::estimate(Bytes size) {
   const Planner& planner = states_->planner();
-  if (states_->needs_plan()) return estimate_by_plan(planner.plan(size, states_->memo()));
   if (planner.nccl() == nullptr) return states_->estimate_textbook(size);
+  if (states_->needs_plan()) return estimate_by_plan(planner.plan(size, states_->memo()));
   return states_->estimate(size, planner.decide(size));
 }
 
 Prediction Estimator::estimate(Bytes size, const Candidate& candidate) {
   const Planner& planner = states_->planner();
-  if (states_->needs_plan() || planner.nccl() == nullptr) {
+  if (planner.nccl() == nullptr || states_->needs_plan()) {
     return estimate_by_plan(planner.plan(size, candidate, states_->memo()));
   }
   return states_->estimate(size, planner.decide(size, candidate));

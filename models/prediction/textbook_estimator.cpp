@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "models/analytic/closed_form.h"
@@ -17,7 +18,33 @@ const ThreadBlockCosts& TextbookEstimator::costs(Protocol protocol) {
   return *known;
 }
 
+struct TextbookEstimator::Healthy {
+  explicit Healthy(CallSpec spec) : planner(std::move(spec)), estimator(planner) {}
+
+  Planner planner;
+  TextbookEstimator estimator;
+  LayoutMemo memo;
+};
+
 Prediction TextbookEstimator::estimate(Bytes size) {
+  return planner_.spec().faults.empty() ? without_faults(size) : with_faults(size);
+}
+
+Prediction TextbookEstimator::with_faults(Bytes size) {
+  if (!healthy_) {
+    CallSpec spec = planner_.spec();
+    spec.faults = {};
+    healthy_ = std::make_shared<Healthy>(std::move(spec));
+  }
+  Prediction prediction = estimate_by_plan(planner_.plan(size, &memo_));
+  const double by_plan = estimate_by_plan(healthy_->planner.plan(size, &healthy_->memo)).time.value;
+  const double by_formula = healthy_->estimator.without_faults(size).time.value;
+  if (by_plan > 0) prediction.time.value *= by_formula / by_plan;
+  prediction.time = std::max(prediction.time, prediction.bounds.largest());
+  return prediction;
+}
+
+Prediction TextbookEstimator::without_faults(Bytes size) {
   const RunSpec& run = planner_.spec().run;
   const bool alone = planner_.is_nccl();
   const Protocol protocol = run.protocol.value_or(Protocol::simple);

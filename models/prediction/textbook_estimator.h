@@ -1,7 +1,7 @@
 #pragma once
 
 #include <array>
-#include <map>
+#include <memory>
 #include <optional>
 #include <set>
 
@@ -14,7 +14,8 @@
 namespace collsim {
 
 /// Answers for textbook schedules, and for single ranks, by formulas: closed forms where they are
-/// exact, else a schedule's phases (docs/estimate.md). Knows no faults.
+/// exact, else a schedule's phases (docs/estimate.md). What faults cost is found by the plan's
+/// critical path, as a share of what that says without them.
 class TextbookEstimator {
  public:
   /// The planner must outlive it.
@@ -24,6 +25,10 @@ class TextbookEstimator {
   Prediction estimate(Bytes size);
 
  private:
+  /// The same call without faults.
+  struct Healthy;
+  Prediction without_faults(Bytes size);
+  Prediction with_faults(Bytes size);
   void add_time(const Binding& binding, Protocol protocol, Prediction& prediction);
   const ThreadBlockCosts& costs(Protocol protocol);
 
@@ -31,6 +36,8 @@ class TextbookEstimator {
   std::set<LinkKind> kinds_;  // of hops so far
   TextbookShapes shapes_;
   std::array<std::optional<ThreadBlockCosts>, protocol_count> costs_;
+  LayoutMemo memo_;
+  std::shared_ptr<Healthy> healthy_;  // where there are faults
 };
 
 }  // namespace collsim

@@ -159,7 +159,7 @@ TEST(Records, a_row_says_how_far_to_trust_it_and_no_other_row) {
   EXPECT_EQ(trust_in({"-t", "hgx-h200", "-b", "1G", "-e", "1G", "-a", "ring"}),
             TrustAndWarning("measured", ""));
   EXPECT_EQ(trust_in({"-t", "dgx-a100", "-b", "1G", "-e", "1G", "-a", "ring"}).first, "derived");
-  EXPECT_EQ(trust_in({"-t", "dgx-h100-x4", "-b", "1M", "-e", "1M", "-a", "ring"}).first, "guessed");
+  EXPECT_EQ(trust_in({"-t", "dgx-h100-x4", "-b", "1M", "-e", "1M", "-a", "ring"}).first, "derived");
   EXPECT_EQ(trust_in({"-t", "switch-8", "-b", "1M", "-e", "1M"}).first, "exact");
 }
 
