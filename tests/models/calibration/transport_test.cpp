@@ -19,8 +19,8 @@ constexpr auto simple = static_cast<std::size_t>(Protocol::simple);
 constexpr auto ll = static_cast<std::size_t>(Protocol::ll);
 
 Calibration calibration_with(const std::string& name, const std::string& lines) {
-  return read_calibration({name, "collsim: calibration/1\nname: " + name +
-                                     "\nsource: me\ndate: 2026-01-01\n" + lines});
+  return read_calibration(
+      {name, "collsim: calibration/1\nname: " + name + "\nsource: me\ndate: 2026-01-01\n" + lines});
 }
 
 TEST(Transport, TakesTheNetworkFromOneFileAndAllElseFromTheOther) {

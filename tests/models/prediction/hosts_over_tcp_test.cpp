@@ -34,8 +34,8 @@ TEST_F(HostsOverTcp, PayForProxies) {
        {std::pair("NCCL_NET", "Socket"), std::pair("NCCL_IB_DISABLE", "1")}) {
     const Planner planner = on("dgx-h100-x4", variable, value);
     EXPECT_EQ(planner.cost().name, "h100+tcp");
-    // Each GPU's proxy copies 8.756 GB/s: eight of them at most 70.05 GB/s in and out of a node, where
-    // its cables carry 400. Of every byte 2 x 31 / 32 cross a node's edge.
+    // Each GPU's proxy copies 8.756 GB/s: eight of them at most 70.05 GB/s in and out of a node,
+    // where its cables carry 400. Of every byte 2 x 31 / 32 cross a node's edge.
     const Bytes size{std::int64_t{1} << 30};
     const double seconds = simulate(planner.plan(size)).time.value;
     EXPECT_GT(seconds, static_cast<double>(size.count) * 2 * 31 / 32 / 70.05e9);
