@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view calibrations = "models/calibrations";
 constexpr std::string_view transports = "models/calibrations/transports";
-constexpr auto network = static_cast<std::size_t>(LinkKind::network);
+constexpr auto between_hosts = static_cast<std::size_t>(LinkKind::network);
 
 Calibration load_transport(std::string_view name) {
   return load_calibration(find_data_file(name, transports));
@@ -63,13 +63,14 @@ Calibration with_transport(Calibration gpus, const Calibration& transport) {
   gpus.name = fmt::format("{}+{}", without_transport(gpus), transport.name);
   gpus.transport = transport.name;
   gpus.proxy = transport.proxy;
-  gpus.efficiency[network] = transport.efficiency[network];
-  gpus.trust.links[network] = transport.trust.links[network];
+  gpus.efficiency[between_hosts] = transport.efficiency[between_hosts];
+  gpus.trust.links[between_hosts] = transport.trust.links[between_hosts];
   for (std::size_t protocol = 0; protocol < protocol_count; ++protocol) {
-    gpus.protocols[protocol].alpha[network] = transport.protocols[protocol].alpha[network];
-    auto& own = gpus.over[protocol][network];
+    gpus.protocols[protocol].alpha[between_hosts] =
+        transport.protocols[protocol].alpha[between_hosts];
+    auto& own = gpus.over[protocol][between_hosts];
     own.reset();
-    if (const auto& stated = transport.over[protocol][network]) {
+    if (const auto& stated = transport.over[protocol][between_hosts]) {
       own = gpus.protocols[protocol];
       own->step = stated->step;
     }
@@ -78,7 +79,7 @@ Calibration with_transport(Calibration gpus, const Calibration& transport) {
 }
 
 bool knows_network(const Calibration& cost) {
-  return !cost.transport.empty() || cost.trust.links[network] <= Trust::measured;
+  return !cost.transport.empty() || cost.trust.links[between_hosts] <= Trust::measured;
 }
 
 Calibration completed(const Calibration& cost, const Topology& topology) {

@@ -143,6 +143,7 @@ Planner faulty(const Topology& topology, std::string_view algorithm,
   CallSpec spec = spec_of({"", Collective::all_reduce, algorithm, ""}, topology);
   spec.cost = named_calibration("h100");  // as docs/estimate.md compares
   std::vector<Fault> found;
+  found.reserve(faults.size());
   for (const std::string& text : faults) found.push_back(parse_fault(text));
   spec.faults = find_faults(found, topology, static_cast<Rank>(spec.gpus.size()));
   return Planner(std::move(spec));
