@@ -99,7 +99,7 @@ Calibration named_calibration(std::string_view name, const std::filesystem::path
 }
 
 Calibration over_tcp(const Calibration& cost) {
-  if (cost.proxy.socket.count > 0) return cost;
+  if (cost.proxy.used) return cost;
   if (cost.over_tcp.empty()) return with_transport(cost, load_transport("tcp"));
   return load_calibration(find_data_file(cost.over_tcp, calibrations));
 }

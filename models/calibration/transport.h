@@ -37,7 +37,7 @@ Calibration completed(const Calibration& cost, const Topology& topology);
 Calibration named_calibration(std::string_view name, const std::filesystem::path& base = {});
 
 /// The same machines when hosts talk TCP: the calibration that was measured for it (`over_tcp`), or
-/// the transport `tcp`. One with sockets is of TCP already.
+/// the transport `tcp`. One that has proxies is of TCP already.
 Calibration over_tcp(const Calibration& cost);
 
 /// Whether nodes have no NICs but those that NCCL uses by sockets: their model is `Ethernet`, or an

@@ -56,11 +56,13 @@ double longest_turn(const std::vector<std::vector<double>>& distances) {
 
 }  // namespace
 
+bool alike(const RingPlace& one, const RingPlace& other) {
+  return one.slowest == other.slowest && one.speed == other.speed && alike(one.hop, other.hop);
+}
+
 void add_place(Ring& ring, const RingPlace& place) {
-  const auto same = std::find_if(ring.begin(), ring.end(), [&](const RingPlace& other) {
-    return other.slowest == place.slowest && other.speed == place.speed &&
-           alike(other.hop, place.hop);
-  });
+  const auto same = std::find_if(ring.begin(), ring.end(),
+                                 [&](const RingPlace& other) { return alike(other, place); });
   if (same == ring.end()) {
     ring.push_back(place);
   } else {

@@ -15,6 +15,9 @@
 
 namespace collsim {
 
+/// Whether places are alike, but for how many they are and for rounding.
+bool alike(const RingPlace& one, const RingPlace& other);
+
 /// Adds a place, or counts it where one like it is there.
 void add_place(Ring& ring, const RingPlace& place);
 

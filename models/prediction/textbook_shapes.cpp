@@ -11,12 +11,10 @@ namespace collsim {
 
 namespace {
 
-bool alike(const Ring& one, const Ring& other) {
-  return std::equal(one.begin(), one.end(), other.begin(), other.end(),
-                    [](const RingPlace& a, const RingPlace& b) {
-                      return a.weight == b.weight && a.slowest == b.slowest &&
-                             collsim::alike(a.hop, b.hop);
-                    });
+bool are_alike(const Ring& one, const Ring& other) {
+  return std::equal(
+      one.begin(), one.end(), other.begin(), other.end(),
+      [](const RingPlace& a, const RingPlace& b) { return a.weight == b.weight && alike(a, b); });
 }
 
 }  // namespace
@@ -138,7 +136,7 @@ std::vector<Ring> TextbookShapes::circuits(const PhasePattern& pattern,
   }
   std::vector<Ring> unlike;
   for (auto& [key, ring] : all) {
-    const auto same = [&ring = ring](const Ring& other) { return alike(ring, other); };
+    const auto same = [&ring = ring](const Ring& other) { return are_alike(ring, other); };
     if (std::none_of(unlike.begin(), unlike.end(), same)) unlike.push_back(std::move(ring));
   }
   return unlike;
