@@ -42,7 +42,7 @@ constexpr std::array models{
 };
 
 /// PCI device ids of NVIDIA's GPUs (The PCI ID Repository).
-constexpr std::array<std::pair<std::uint16_t, std::string_view>, 67> pci_devices{{
+constexpr std::array<std::pair<std::uint16_t, std::string_view>, 69> pci_devices{{
     {0x15f8, "P100"},     {0x15f9, "P100"},     {0x1db1, "V100"},     {0x1db4, "V100"},
     {0x1db5, "V100"},     {0x1db6, "V100"},     {0x1db8, "V100"},     {0x1df6, "V100"},
     {0x1e04, "2080 Ti"},  {0x1e07, "2080 Ti"},  {0x1e30, "RTX 6000"}, {0x1eb8, "T4"},
@@ -56,10 +56,11 @@ constexpr std::array<std::pair<std::uint16_t, std::string_view>, 67> pci_devices
     {0x2321, "H100"},     {0x2322, "H800"},     {0x2324, "H800"},     {0x2329, "H20"},
     {0x232c, "H20"},      {0x2330, "H100"},     {0x2331, "H100"},     {0x2335, "H200"},
     {0x2336, "H100"},     {0x2339, "H100"},     {0x233b, "H200"},     {0x2342, "GH200"},
-    {0x2348, "GH200"},    {0x2901, "B200"},     {0x2941, "GB200"},    {0x2b85, "5090"},
-    {0x2b87, "5090"},     {0x2bb1, "PRO 6000"}, {0x2bb3, "PRO 5000"}, {0x2bb4, "PRO 6000"},
-    {0x2bb5, "PRO 6000"}, {0x2c02, "5080"},     {0x2c31, "PRO 4500"}, {0x2e12, "GB10"},
-    {0x3182, "B300"},     {0x31c2, "GB300"},    {0x31c3, "GB300"},
+    {0x2348, "GH200"},    {0x2901, "B200"},     {0x2909, "B200"},     {0x29bc, "B100"},
+    {0x2941, "GB200"},    {0x2b85, "5090"},     {0x2b87, "5090"},     {0x2bb1, "PRO 6000"},
+    {0x2bb3, "PRO 5000"}, {0x2bb4, "PRO 6000"}, {0x2bb5, "PRO 6000"}, {0x2c02, "5080"},
+    {0x2c31, "PRO 4500"}, {0x2e12, "GB10"},     {0x3182, "B300"},     {0x31c2, "GB300"},
+    {0x31c3, "GB300"},
 }};
 
 bool is_digit(char letter) {
