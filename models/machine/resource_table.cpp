@@ -1,5 +1,7 @@
 #include "models/machine/resource_table.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 
@@ -10,6 +12,16 @@ namespace {
 constexpr ResourceId unused = std::numeric_limits<ResourceId>::max();
 
 }  // namespace
+
+std::string resource_name(const Topology& topology, const ResourceOrigin& origin) {
+  if (origin.host == HostShare::memory) return fmt::format("host memory of node {}", origin.id);
+  if (origin.host == HostShare::gpu) {
+    return fmt::format("{} <-> host memory", topology.device_name(origin.id));
+  }
+  if (origin.shared) return topology.shared_resource_name(origin.id);
+  return fmt::format("{} ({})", topology.link_name(origin.id),
+                     to_string(topology.link(origin.id).kind));
+}
 
 Wire wire_along(const Topology& topology, std::span<const LinkId> way) {
   Wire wire;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <vector>
 
 #include "sim/execution/wiring.h"
@@ -10,6 +11,9 @@ namespace collsim {
 
 /// What the whole way says: its latency and the slowest kind of its links. It loads nothing yet.
 Wire wire_along(const Topology& topology, std::span<const LinkId> way);
+
+/// What a person calls a capacity: "gpu0 -> nvswitch0 (nvlink)", "host memory of node 3".
+std::string resource_name(const Topology& topology, const ResourceOrigin& origin);
 
 /// Numbers links and shared resources of a machine as wires come to use them. It refers to both.
 class ResourceTable {

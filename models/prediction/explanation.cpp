@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "models/machine/resource_load.h"
+#include "models/machine/resource_table.h"
 #include "sim/algorithms/nccl_plan.h"
 #include "sim/execution/executor.h"
 
@@ -144,24 +145,14 @@ std::vector<Station> stations_of(const Plan& plan, const Timeline& timeline,
     lane = record.lane;
     Station& station = stations.back();
     station.end = record.end;
+    station.bytes += record.bytes;
     // Pieces of one slice have a record each.
     const auto slice = std::tuple(record.loop, record.primitive, record.slice);
     if (goes_on && slice == last_slice) continue;
     last_slice = slice;
     ++station.slices;
-    station.bytes += record.bytes;
   }
   return stations;
-}
-
-std::string name_of(const Topology& topology, const ResourceOrigin& origin) {
-  if (origin.host == HostShare::memory) return fmt::format("host memory of node {}", origin.id);
-  if (origin.host == HostShare::gpu) {
-    return fmt::format("{} <-> host memory", topology.device_name(origin.id));
-  }
-  if (origin.shared) return topology.shared_resource_name(origin.id);
-  return fmt::format("{} ({})", topology.link_name(origin.id),
-                     to_string(topology.link(origin.id).kind));
 }
 
 /// Adds a resource, or counts it where one with the same load and capacity is there.
@@ -184,7 +175,7 @@ std::vector<ResourceUse> busiest_resources(const CallPlan& call, Seconds time) {
   std::vector<ResourceUse> links;
   for (std::size_t i = 0; i < load.resources.size(); ++i) {
     if (load.resources[i] == 0) continue;
-    add_use(links, {name_of(call.planner->topology(), wiring.origins[i]), 1, load.resources[i],
+    add_use(links, {resource_name(call.planner->topology(), wiring.origins[i]), 1, load.resources[i],
                     wiring.capacities[i]});
   }
   std::vector<ResourceUse> thread_blocks;

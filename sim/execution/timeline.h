@@ -16,7 +16,7 @@ inline constexpr RecordId no_record = std::numeric_limits<RecordId>::max();
 /// program, a message, or a free slot in a peer's FIFO.
 enum class Cause : std::uint8_t { begin, program_order, message, credit };
 
-/// One slice of one primitive, as executed.
+/// One slice of one primitive as executed, or one piece of it (bytes_of_pieces()).
 struct TimelineRecord {
   std::uint32_t channel = 0;
   Rank rank = 0;
@@ -24,7 +24,7 @@ struct TimelineRecord {
   std::uint32_t loop = 0;
   std::uint32_t primitive = 0;  ///< index in the program
   std::uint32_t slice = 0;
-  Bytes bytes;     ///< of this slice
+  Bytes bytes;     ///< of this piece
   Seconds begin;   ///< all that it waited for was there
   Seconds moving;  ///< serial cost that comes first is paid, bytes flow from here
   Seconds end;     ///< its last byte has left

@@ -80,7 +80,7 @@ TimelineRecord record_of(const Worker& worker) {
   record.loop = worker.loop;
   record.primitive = worker.primitive;
   record.slice = worker.slice;
-  record.bytes = {worker.slice_bytes};
+  record.bytes = {worker.bytes_of_piece()};
   return record;
 }
 

@@ -48,6 +48,7 @@ int run_faults(std::span<const std::string> args, std::ostream& out, std::ostrea
 int run_list(std::span<const std::string> args, std::ostream& out, std::ostream& err);
 int run_run(std::span<const std::string> args, std::ostream& out, std::ostream& err);
 int run_steps(std::span<const std::string> args, std::ostream& out, std::ostream& err);
+int run_trace(std::span<const std::string> args, std::ostream& out, std::ostream& err);
 int run_topo(std::span<const std::string> args, std::ostream& out, std::ostream& err);
 int run_calibrate(std::span<const std::string> args, std::ostream& out, std::ostream& err);
 int run_validate(std::span<const std::string> args, std::ostream& out, std::ostream& err);

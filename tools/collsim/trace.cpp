@@ -1,0 +1,101 @@
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <filesystem>
+#include <ostream>
+
+#include "models/prediction/memory_need.h"
+#include "models/trace/perfetto.h"
+#include "models/trace/trace_counters.h"
+#include "models/trace/trace_json.h"
+#include "sim/base/input_error.h"
+#include "tools/collsim/numbers.h"
+#include "tools/collsim/options.h"
+#include "tools/collsim/question.h"
+#include "tools/collsim/replace_file.h"
+#include "tools/collsim/run_watch.h"
+#include "tools/collsim/subcommand.h"
+
+namespace collsim::command {
+
+namespace po = boost::program_options;
+
+namespace {
+
+constexpr std::string_view usage =
+    "collsim trace [MACHINE|SCENARIO] -b SIZE --output FILE [options]";
+constexpr std::string_view epilogue =
+    "Simulates one call, every message of every rank, and writes a trace for "
+    "https://ui.perfetto.dev\n"
+    "(Open trace file). Ranks are processes, channels are threads. A slice is what a thread block\n"
+    "does with one slice of data, or its wait and the reason of it. Arrows are messages. Counters\n"
+    "show how busy links are, and how many slices lie in each rank's FIFOs. A FILE that ends in\n"
+    ".json gets the JSON that chrome://tracing reads.\n"
+    "\n"
+    "  collsim trace -t hgx-h200 -b 4M --output ring.pftrace\n"
+    "  collsim trace -t dgx-h100-x4 -a tree -b 1M --output tree.pftrace\n"
+    "  collsim trace -t hgx-h200 -n 4 -b 64K --output small.json";
+
+/// A trace of so many slices has about 200 MB, and takes a viewer a while.
+constexpr double most_slices = 500'000;
+constexpr std::size_t default_links = 32;
+
+Bytes only_size(const po::variables_map& values, const Question& question) {
+  if (question.scenario.collective == Collective::barrier) return {};
+  if (values.count("minbytes") == 0) throw InputError("trace: no size", "-b SIZE");
+  return sizes_of(question).front();
+}
+
+const RunSpec& only_run(const Question& question) {
+  if (question.scenario.runs.size() == 1) return question.scenario.runs.front();
+  throw InputError(fmt::format("trace: {} runs", question.scenario.runs.size()),
+                   "one algorithm, one protocol");
+}
+
+std::string output_file(const po::variables_map& values) {
+  if (values.count("output") == 0) throw InputError("trace: no file to write", "--output FILE");
+  const auto file = values["output"].as<std::string>();
+  check_writable(file);
+  return file;
+}
+
+void print_summary(const CallTrace& trace, const std::string& file, std::size_t links,
+                   std::ostream& out) {
+  fmt::print(out, "{}: {} of {}, {} {}, one call takes {:.2f} us\n", file,
+             to_string(trace.call.plan().collective), to_string(trace.call.size),
+             trace.call.algorithm, to_string(trace.call.protocol), in_microseconds(trace.time));
+  fmt::print(out, "{} threads, {} slices, {} messages, the {} busiest links\n",
+             trace.threads.size(), trace.timeline.records.size(), trace.messages.size(), links);
+  out << "open it in https://ui.perfetto.dev (it stays in your browser)\n";
+}
+
+}  // namespace
+
+int run_trace(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
+  auto options = question_options(SizesAsked::one, "decided by the name of the file");
+  options.add_options()("output", po::value<std::string>(), "the file to write")(
+      "links", po::value<std::uint32_t>()->default_value(default_links),
+      "show how busy so many links are, the busiest ones");
+  const auto values = parse_options(options, usage, epilogue, "scenario", args, out);
+  if (!values) return exit_ok;
+  const std::string file = output_file(*values);
+  const Question question = read_question(*values, err);
+  const Planner planner(spec_of(question, only_run(question)));
+  warn(planner, err);
+  const Bytes size = only_size(*values, question);
+  require_memory(planner, size);
+  const CallPlan call = planner.plan(size);
+  if (call.plan().ranks() < 2) throw InputError("trace: one rank sends nothing", "-n of 2 or more");
+  RunWatch watch(err, std::nullopt);
+  const CallTrace trace = trace_call(call, most_slices, watch.watch());
+  std::vector<TraceCounter> counters =
+      link_utilisation(trace, (*values)["links"].as<std::uint32_t>());
+  const std::size_t links = counters.size();
+  for (TraceCounter& fill : fifo_fill(trace)) counters.push_back(std::move(fill));
+  const bool json = std::filesystem::path(file).extension() == ".json";
+  replace_file(file, json ? json_trace(trace, counters) : perfetto_trace(trace, counters));
+  print_summary(trace, file, links, out);
+  return exit_ok;
+}
+
+}  // namespace collsim::command
