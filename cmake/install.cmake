@@ -18,6 +18,9 @@ install(FILES "${PROJECT_SOURCE_DIR}/tools/charts/plot.min.js"
   "${PROJECT_SOURCE_DIR}/tools/charts/validation.js"
   DESTINATION "${data_dir}/tools/charts")
 
+install(FILES "${PROJECT_SOURCE_DIR}/tools/viewer/viewer.html"
+  DESTINATION "${data_dir}/tools/viewer")
+
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/collsim")
 install(EXPORT collsim-targets NAMESPACE collsim:: DESTINATION "${package_dir}")
 configure_package_config_file(cmake/collsim-config.cmake.in

@@ -23,6 +23,15 @@ TraceThread thread_of(const TimelineRecord& record) {
   return {record.rank, record.channel, record.lane};
 }
 
+/// The executor's clock starts when the launch is over; the call's does before.
+void add_launch(CallTrace& trace) {
+  for (TimelineRecord& record : trace.timeline.records) {
+    for (Seconds* const time : {&record.begin, &record.moving, &record.end, &record.over}) {
+      *time += trace.launch;
+    }
+  }
+}
+
 void find_threads(CallTrace& trace) {
   std::map<TraceThread, std::uint32_t> number;
   for (const TimelineRecord& record : trace.timeline.records) number[thread_of(record)];
@@ -129,6 +138,7 @@ CallTrace trace_call(const CallPlan& call, double most, const Watch* watch) {
   CallTrace trace{call, {}, execution.startup(), {}, {}, {}, {}};
   const auto fabric = make_fabric(Engine::native);
   trace.time = execute(execution, *fabric, &trace.timeline).time;
+  add_launch(trace);
   find_threads(trace);
   find_messages(trace);
   return trace;

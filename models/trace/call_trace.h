@@ -33,7 +33,7 @@ struct TracedMessage {
 /// One call, with the time of everything that happened in it.
 struct CallTrace {
   CallPlan call;
-  Timeline timeline;
+  Timeline timeline;                     ///< from the beginning of the launch
   Seconds launch;                        ///< before the first slice
   Seconds time;                          ///< of the whole call
   std::vector<TraceThread> threads;      ///< that do anything, in order

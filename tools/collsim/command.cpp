@@ -27,6 +27,7 @@ constexpr std::array table{
                run_explain},
     Subcommand{"steps", "show an algorithm step by step: what each rank sends, what buffers hold",
                run_steps},
+    Subcommand{"view", "write a page that plays one call, or two side by side", run_view},
     Subcommand{"trace", "write what happens in one call as a trace for Perfetto", run_trace},
     Subcommand{"choose", "NCCL's choices on a machine: rings, trees, algorithm by size",
                run_choose},

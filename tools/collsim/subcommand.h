@@ -51,6 +51,7 @@ int run_steps(std::span<const std::string> args, std::ostream& out, std::ostream
 int run_trace(std::span<const std::string> args, std::ostream& out, std::ostream& err);
 int run_topo(std::span<const std::string> args, std::ostream& out, std::ostream& err);
 int run_calibrate(std::span<const std::string> args, std::ostream& out, std::ostream& err);
+int run_view(std::span<const std::string> args, std::ostream& out, std::ostream& err);
 int run_validate(std::span<const std::string> args, std::ostream& out, std::ostream& err);
 
 }  // namespace collsim::command

@@ -12,6 +12,7 @@
 
 #include "models/calibration/transport.h"
 #include "models/machine/resource_load.h"
+#include "models/prediction/prediction.h"
 #include "models/trace/perfetto.h"
 #include "models/trace/trace_counters.h"
 #include "sim/base/data_directory.h"
@@ -82,6 +83,17 @@ TEST(CallTrace, spans_are_the_timeline) {
     }
     EXPECT_EQ(work, expected) << each.machine;
     EXPECT_GT(work, 0);
+  }
+}
+
+TEST(CallTrace, ends_when_the_call_does) {
+  for (const Case& each : cases) {
+    const Traced trace(each.machine, each.collective, each.size);
+    Seconds last;
+    for (const TimelineRecord& record : trace->timeline.records) last = std::max(last, record.over);
+    // No call takes less than the CPU needs to issue it.
+    const Seconds end = std::max(last, execution_of(trace->call).issue());
+    EXPECT_NEAR(in_microseconds(end), in_microseconds(trace->time), 1e-6) << each.machine;
   }
 }
 
@@ -159,8 +171,8 @@ TEST(CallTrace, names_say_what_is_waited_for) {
   for (const TraceSpan& span : spans_of(*trace)) {
     if (span.thread == 3) names.push_back(name_of(*trace, span));
   }
-  // After 7 steps rank 3 has to have the sum of chunk 3. So it sends chunk 2 first, then chunk 1 with
-  // what rank 2 had of it.
+  // After 7 steps rank 3 has to have the sum of chunk 3. So it sends chunk 2 first, then chunk 1
+  // with what rank 2 had of it.
   EXPECT_EQ(names.at(0), "send chunk 2");
   EXPECT_EQ(names.at(1), "bytes flow");
   EXPECT_EQ(names.at(2), "waits for rank 2");

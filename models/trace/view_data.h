@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/trace/call_trace.h"
+
+namespace collsim {
+
+/// One call of a page that shows it.
+struct ViewedCall {
+  std::string name;  ///< "ring Simple", "healthy"
+  CallTrace trace;
+};
+
+/// What the page's script reads: calls that are shown side by side, on one clock, with the machine
+/// they ran on. Text: base64 of deflate of
+///
+///   the length of the header, 4 bytes, little-endian; the header, JSON, padded to 8 bytes;
+///   arrays of numbers, little-endian, each padded to 8 bytes.
+///
+/// The header says where each array is: {"type": "f64", "at": bytes, "length": numbers}.
+/// tools/viewer/src/data.ts reads it.
+std::string view_data(const std::string& title, const std::string& command,
+                      const std::vector<ViewedCall>& calls);
+
+}  // namespace collsim
