@@ -143,7 +143,7 @@ double StripeTime::fill(double chunk) const {
       time += 2 * c * shape_.slow_hop + shape_.slow_latency;
     } else {
       time += 2 * c * shape_.slow_hop + shape_.slow_latency;
-      time += step() + hop + network_alpha_ + c * shape_.network_hop + network_alpha_ +
+      time += step() + hop + network_alpha_ + c * shape_.network_hop +
               (blocks() - 1) * std::max(step() + hop, c * shape_.network_load);
     }
   }

@@ -244,6 +244,7 @@ Calibration read_lineage(const TextFile& text, const Lineage& lineage) {
                                          "jitter",
                                          "message_setup",
                                          "corrections",
+                                         "nvls",
                                          "proxy",
                                          "memory",
                                          "protocols",
@@ -257,6 +258,7 @@ Calibration read_lineage(const TextFile& text, const Lineage& lineage) {
   cost.trust = read_claims(root);
   read_constants(root, machine_constants, cost);
   read_constants(root, correction_constants, cost);
+  read_constants(root, nvls_constants, cost);
   if (const auto proxy = root.find("proxy")) cost.proxy = read_proxy(*proxy);
   if (const auto memory = root.find("memory")) read_memory(*memory, cost.memory);
   if (const auto per_protocol = root.find("protocols")) {
