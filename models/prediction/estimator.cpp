@@ -84,6 +84,7 @@ PipelineCall Estimator::Forms::pipeline(const NcclDecision& decision, const Nccl
   call.last = static_cast<double>(std::min(share.last, share.last_total).count);
   call.credits = cut.credits;
   call.proxy = &planner_.cost().proxy;
+  call.in_step = planner_.cost().jitter == 0;
   return call;
 }
 
