@@ -68,6 +68,7 @@ struct PipelineCall {
   double last = 0;  ///< and in the last
   double credits = 8;
   const ProxyCost* proxy = nullptr;  ///< where the CPU carries what goes over a network
+  bool in_step = false;  ///< whether nothing gets thread blocks out of step with each other
 };
 
 }  // namespace collsim

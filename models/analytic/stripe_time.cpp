@@ -115,8 +115,13 @@ double StripeTime::period(double chunk) const {
   if (head.sends_up) block += blocks() * heads * loaded * seconds(head.up);
   if (head.sends_down) block += blocks() * heads * loaded * seconds(head.down);
   const double lane = step() + c * seconds(hand_in);
+  // Thread blocks in step leave the ways out to nobody while they pay the step of what they hand
+  // in, but for what heads pass on meanwhile: about half of it.
+  const bool heads_send = gathers() && shape_.in_switch;
+  const double idle = call_.in_step && reduces() ? (heads_send ? 0.5 : 1) * step() : 0;
   return std::max({c * block, c * loaded * std::max(out, in) * shape_.local_load,
-                   c * shape_.network_load * blocks(), lane});
+                   idle + c * loaded * out * shape_.local_load, c * shape_.network_load * blocks(),
+                   lane});
 }
 
 /// One loop alone: hand in, up, over the network, down, hand out.
@@ -127,7 +132,11 @@ double StripeTime::fill(double chunk) const {
   const double loaded = load(others);
   double time = 0;
   const double all_in = c * others * std::max(seconds(hand_in), shape_.local_load) * loaded;
-  const double one = c * std::max(loaded * seconds(head.up), shape_.local_load);
+  // Where loops follow, the head shares its way out with the chunks that its rank hands in next;
+  // with a network in between it comes too late for that.
+  const double next = call_.loops > 2 ? 1 : call_.loops == 2 ? call_.last / call_.full : 0;
+  const double beside = reduces() && shape_.nodes == 1 ? next * others : 0;
+  const double one = c * std::max(loaded * seconds(head.up), (1 + beside) * shape_.local_load);
   if (reduces()) {
     time += step() + all_in;
     if (shape_.in_switch) {
@@ -143,7 +152,7 @@ double StripeTime::fill(double chunk) const {
       time += 2 * c * shape_.slow_hop + shape_.slow_latency;
     } else {
       time += 2 * c * shape_.slow_hop + shape_.slow_latency;
-      time += step() + hop + network_alpha_ + c * shape_.network_hop + network_alpha_ +
+      time += step() + hop + network_alpha_ + c * shape_.network_hop +
               (blocks() - 1) * std::max(step() + hop, c * shape_.network_load);
     }
   }

@@ -40,9 +40,6 @@ class TreeTime {
                           (tree_.several_peers ? of.corrections.multi_peer : Seconds{}))
                              .value;
   }
-  double overlap(const ProtocolCost& cost) const {
-    return tree_.several_peers ? cost.corrections.overlap : 0;
-  }
   LaneTime lane(const TreePlace& place, std::uint32_t lane, double chunk, const HopClass& hop,
                 double others_busy) const;
   double busy_seconds(const TreePlace& place, const Operations& operations) const;
@@ -125,7 +122,7 @@ LaneTime TreeTime::lane(const TreePlace& place, std::uint32_t lane, double chunk
       flows += second.send;
     }
     if (seconds > 0) {
-      const double together = (1 + overlap(own)) * flows / seconds;
+      const double together = (1 + own.corrections.overlap) * flows / seconds;
       work.share = std::min(work.share, together / operations.send);
     }
   }
@@ -137,7 +134,7 @@ LaneTime TreeTime::lane(const TreePlace& place, std::uint32_t lane, double chunk
                 hop.before * (proxy.send.value + on_wire / proxy.copy.value);
     time.proxy = proxy_cycle(hop, *call_.proxy, on_wire);
   }
-  const double gain = lanes == 2 ? 1 + overlap(own) : 1;
+  const double gain = lanes == 2 ? 1 + own.corrections.overlap : 1;
   const double before = own.flags_lines() ? own.first_rest(operations).value : time.slice.before;
   time.block = (before + (operations.send > 0 ? work.load : 1) * on_wire * busy) / gain;
   if (lanes == 1 && !own.flags_lines()) time.block = time.slice.occupancy();
@@ -232,10 +229,8 @@ double TreeTime::fill(const TreeShape::Way& way, double chunk, double period) co
     add(stop, tree_.places[stop.place].root ? up_lane : down_lane);
   }
   if (tree_.network) {
-    // The switch sends on what the last root has sent.
-    const ProtocolCost& own = cost(tree_.network->kind);
-    const double wire = own.wire_factor * chunk;
-    time += wire / tree_.network->capacity + alpha(*tree_.network) - tree_.network->latency;
+    // The switch sends on what the last root has sent; the way up has counted alpha and latency.
+    time += cost(tree_.network->kind).wire_factor * chunk / tree_.network->capacity;
   }
   return time + drain;
 }

@@ -46,6 +46,7 @@ constexpr std::array<std::string_view, protocol_count> protocols{"ll", "ll128", 
 constexpr double max_time_scale = 10;
 
 constexpr std::string_view calibrations = "models/calibrations";
+constexpr std::string_view nvswitches = "models/calibrations/nvls";
 
 /// The keys below a group of constants, or at the top, each once; none where the group is a single
 /// constant.
@@ -161,6 +162,28 @@ void read_memory(const YamlValue& value, MemoryCost& cost) {
   cost.used = true;
 }
 
+/// Costs of NVSwitches that add up: stated, or those of a file that is about them alone, with what
+/// it says of its trust.
+void read_nvls(const YamlMapping& root, Calibration& cost) {
+  const auto value = root.find("nvls");
+  if (!value) return;
+  if (!value->is_scalar()) {
+    read_constants(root, nvls_constants, cost);
+    return;
+  }
+  const std::string name = value->string();
+  std::filesystem::path file;
+  try {
+    file = find_data_file(name, nvswitches);
+  } catch (const InputError&) {
+    value->fail(fmt::format("there is no '{}' for NVSwitches", name),
+                shipped_names_instead_of(name, nvswitches) + ", or { efficiency: ..., step: ... }");
+  }
+  const Calibration of_switches = load_calibration(file);
+  cost.nvls = of_switches.nvls;
+  cost.trust.nvls = of_switches.trust.nvls;
+}
+
 /// What the file says of its own constants. Where fitted ones come from is for people: but for
 /// their names, only its keys must be right.
 CalibrationTrust read_claims(const YamlMapping& root) {
@@ -244,6 +267,7 @@ Calibration read_lineage(const TextFile& text, const Lineage& lineage) {
                                          "jitter",
                                          "message_setup",
                                          "corrections",
+                                         "nvls",
                                          "proxy",
                                          "memory",
                                          "protocols",
@@ -257,6 +281,7 @@ Calibration read_lineage(const TextFile& text, const Lineage& lineage) {
   cost.trust = read_claims(root);
   read_constants(root, machine_constants, cost);
   read_constants(root, correction_constants, cost);
+  read_nvls(root, cost);
   if (const auto proxy = root.find("proxy")) cost.proxy = read_proxy(*proxy);
   if (const auto memory = root.find("memory")) read_memory(*memory, cost.memory);
   if (const auto per_protocol = root.find("protocols")) {

@@ -22,6 +22,7 @@ CalibrationTrust all_guessed() {
   CalibrationTrust trust;
   trust.gpu = Trust::guessed;
   trust.links.fill(Trust::guessed);
+  trust.nvls = Trust::guessed;
   trust.algorithms = {"ring", "tree", "p2p", "none"};
   return trust;
 }
@@ -62,16 +63,17 @@ CalibrationTrust read_trust(const YamlValue& value) {
   if (value.is_scalar()) {
     if (read_class(value) == Trust::exact) return {};
     value.fail("one class of all that a calibration says",
-               "exact, or { gpu: ..., nvlink: ..., pcie: ..., cpu: ..., network: ... }");
+               "exact, or { gpu: ..., nvlink: ..., pcie: ..., cpu: ..., network: ..., nvls: ... }");
   }
   const YamlMapping keys =
-      value.mapping({"models", "gpu", "nvlink", "pcie", "cpu", "network", "algorithms"});
+      value.mapping({"models", "gpu", "nvlink", "pcie", "cpu", "network", "nvls", "algorithms"});
   CalibrationTrust trust = all_guessed();
   if (const auto gpu = keys.find("gpu")) trust.gpu = read_class(*gpu);
   for (const LinkKind kind : link_kinds) {
     const auto link = keys.find(calibration_key(kind));
     if (link) trust.links[static_cast<std::size_t>(kind)] = read_class(*link);
   }
+  if (const auto nvls = keys.find("nvls")) trust.nvls = read_class(*nvls);
   if (const auto models = keys.find("models")) trust.models = read_names(*models);
   if (const auto algorithms = keys.find("algorithms")) trust.algorithms = read_names(*algorithms);
   return trust;
@@ -87,6 +89,8 @@ CalibrationTrust trust_of_fitted(const std::vector<std::string>& fitted) {
     });
     if (any) trust.links[static_cast<std::size_t>(kind)] = Trust::measured;
   }
+  const auto is_nvls = [](const std::string& name) { return name.starts_with("nvls."); };
+  if (std::any_of(fitted.begin(), fitted.end(), is_nvls)) trust.nvls = Trust::measured;
   return trust;
 }
 
@@ -105,7 +109,10 @@ Trust trust_of(const CalibrationTrust& calibration, const Topology& topology,
                std::span<const DeviceId> gpus, std::span<const LinkKind> kinds,
                std::string_view algorithm, bool textbook) {
   if (is_exact(calibration)) return Trust::exact;
-  if (textbook || !contains(calibration.algorithms, algorithm)) return Trust::guessed;
+  const bool in_nvswitches = algorithm == "nvls" || algorithm == "nvlstree";
+  if (textbook || !(in_nvswitches || contains(calibration.algorithms, algorithm))) {
+    return Trust::guessed;
+  }
   std::optional<std::string_view> last;  // neighbours are mostly alike
   for (const DeviceId gpu : gpus) {
     const Device device = topology.device(gpu);
@@ -113,7 +120,7 @@ Trust trust_of(const CalibrationTrust& calibration, const Topology& topology,
     if (!is_about(calibration, device)) return Trust::guessed;
     last = device.model;
   }
-  Trust worst = calibration.gpu;
+  Trust worst = in_nvswitches ? std::max(calibration.gpu, calibration.nvls) : calibration.gpu;
   for (const LinkKind kind : kinds) {
     worst = std::max(worst, calibration.links[static_cast<std::size_t>(kind)]);
   }

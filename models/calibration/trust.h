@@ -14,9 +14,9 @@
 
 namespace collsim {
 
-/// A calibration's `trust`: `exact`, or classes by `gpu` and kind of link, with the GPU `models`
-/// and `algorithms` that they are about (docs/formats.md). What it leaves out is guessed. Throws
-/// InputError.
+/// A calibration's `trust`: `exact`, or classes by `gpu`, kind of link and `nvls`, with the GPU
+/// `models` and `algorithms` that they are about (docs/formats.md). What it leaves out is guessed.
+/// Throws InputError.
 CalibrationTrust read_trust(const YamlValue& value);
 
 /// Of a calibration that says nothing: all is guessed, but for what `collsim calibrate` lists as

@@ -40,7 +40,8 @@ CallMode read_mode(const YamlValue& value) {
 FitSubject read_subject(const YamlValue& value) {
   if (value.string() == "machine") return FitSubject::machine;
   if (value.string() == "transport") return FitSubject::transport;
-  value.fail(fmt::format("a fit of '{}'", value.string()), "machine or transport");
+  if (value.string() == "nvls") return FitSubject::nvls;
+  value.fail(fmt::format("a fit of '{}'", value.string()), "machine, transport or nvls");
 }
 
 /// The constants that a key or an item of a list names.

@@ -47,7 +47,7 @@ void FitRows::add(const Recording& recording, const MachineOf& machine_of,
     if (!is_used(row, selection)) continue;
     const Topology& topology = machine_of(row);
     const Hosts& hosts = hosts_.try_emplace(&topology, topology).first->second;
-    if (subject_ == FitSubject::transport && !gpus_.contains(&topology)) {
+    if (subject_ != FitSubject::machine && !gpus_.contains(&topology)) {
       gpus_.emplace(&topology, named_calibration(calibration_name(topology)));
     }
     std::string reason = why_left_out(row, hosts, selection.rows);
@@ -59,7 +59,11 @@ void FitRows::add(const Recording& recording, const MachineOf& machine_of,
 }
 
 Calibration FitRows::cost_on(const Topology& topology, const Calibration& cost) const {
-  return subject_ == FitSubject::transport ? with_transport(gpus_.at(&topology), cost) : cost;
+  if (subject_ == FitSubject::machine) return cost;
+  Calibration own = gpus_.at(&topology);
+  if (subject_ == FitSubject::transport) return with_transport(own, cost);
+  own.nvls = cost.nvls;
+  return own;
 }
 
 std::optional<std::size_t> FitRows::planner_of(const RecordedCall& call, const Topology& topology,

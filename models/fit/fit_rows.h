@@ -64,8 +64,9 @@ struct FitSelection {
 /// Whether the selection includes a row, even if it cannot be predicted.
 bool is_used(const RecordedRow& row, const FitSelection& selection);
 
-/// What a fit's constants are about: a machine, or the transport between hosts of several.
-enum class FitSubject : std::uint8_t { machine, transport };
+/// What a fit's constants are about: a machine, the transport between hosts of several, or the
+/// NVSwitches of several.
+enum class FitSubject : std::uint8_t { machine, transport, nvls };
 
 /// The machine that a row was made on.
 using MachineOf = std::function<const Topology&(const RecordedRow&)>;
@@ -73,7 +74,8 @@ using MachineOf = std::function<const Topology&(const RecordedRow&)>;
 /// Recorded rows of one or several machines, laid out once to simulate them with changing costs.
 class FitRows {
  public:
-  /// Costs of a transport stand beside those of each machine's GPUs (with_transport()).
+  /// Costs of a transport (with_transport()) or of NVSwitches (Calibration::nvls) stand beside
+  /// those of each machine's GPUs.
   explicit FitRows(const Calibration& cost, FitSubject subject = FitSubject::machine)
       : cost_(cost), subject_(subject) {}
 
@@ -111,7 +113,7 @@ class FitRows {
 
   Calibration cost_;
   FitSubject subject_;
-  std::map<const Topology*, Calibration> gpus_;  // of a transport: the machine's own costs
+  std::map<const Topology*, Calibration> gpus_;  // but for a machine: its own costs
   std::map<const Topology*, Hosts> hosts_;
   std::vector<std::vector<PinnedConstant>> pinned_;  // by recording
   std::vector<std::unique_ptr<Planner>> planners_;

@@ -65,6 +65,7 @@ std::vector<Parameter> fit_parameters() {
   std::vector<Parameter> parameters;
   add_machine(parameters, machine_constants);
   add_machine(parameters, correction_constants);
+  add_machine(parameters, nvls_constants);
   add_machine(parameters, host_constants);
   for (const Protocol protocol : {Protocol::ll, Protocol::ll128, Protocol::simple}) {
     add_protocol(parameters, protocol);

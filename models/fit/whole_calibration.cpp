@@ -22,11 +22,22 @@ bool is_same(double stated, double value) {
   return stated == value || std::abs(stated - value) <= rounding * std::abs(value);
 }
 
+/// In numbers what a text says of NVSwitches by naming a file.
+void state_nvls(const Calibration& cost, CalibrationText& text) {
+  if (!text.states("nvls") || text.states("nvls.efficiency") || text.states("nvls.step")) return;
+  for (const Parameter& parameter : fit_parameters()) {
+    if (!parameter.name.starts_with("nvls.")) continue;
+    Calibration stated = cost;
+    text.set(parameter.name, text_of(parameter, parameter.in(stated)));
+  }
+}
+
 }  // namespace
 
 CalibrationText whole_calibration(const TextFile& file) {
   Calibration cost = read_calibration(file);
   CalibrationText text(file);
+  state_nvls(cost, text);
   const auto base = text.base();
   if (!base) return text;
   const auto path = find_data_file(*base, "models/calibrations");

@@ -63,6 +63,7 @@ class Estimator::Forms {
   MessageShapes messages_;
   std::map<std::uint32_t, PatShape> pats_;
   std::array<std::optional<ThreadBlockCosts>, protocol_count> costs_;
+  std::optional<ThreadBlockCosts> nvls_costs_;  // of Simple, where NVSwitches add up
   std::map<std::string, Trust> trust_;
 };
 
@@ -83,6 +84,7 @@ PipelineCall Estimator::Forms::pipeline(const NcclDecision& decision, const Nccl
   call.last = static_cast<double>(std::min(share.last, share.last_total).count);
   call.credits = cut.credits;
   call.proxy = &planner_.cost().proxy;
+  call.in_step = planner_.cost().jitter == 0;
   return call;
 }
 
@@ -252,7 +254,12 @@ FormTime Estimator::Forms::collective(const NcclDecision& decision, const NcclCu
     case NcclAlgorithm::collnet_direct:
       break;
   }
-  return stripe_time(stripes_.shape(algorithm, channels), costs(call.protocol), call);
+  const StripeShape& shape = stripes_.shape(algorithm, channels);
+  if (!shape.in_switch) return stripe_time(shape, costs(call.protocol), call);
+  if (!nvls_costs_) {
+    nvls_costs_ = thread_block_costs(planner_.cost_of(algorithm), call.protocol);
+  }
+  return stripe_time(shape, *nvls_costs_, call);
 }
 
 FormTime Estimator::Forms::chain(const PipelineCall& call, std::uint32_t channels) {

@@ -100,8 +100,8 @@ Seconds latency_before(const CallPlan& call, const Timeline& timeline,
   if (record.cause != Cause::message) return {};
   const Wire* wire = wire_from(call, record, before.rank);
   if (wire == nullptr || wire->network.empty()) return gap;
-  const ProtocolCost& cost = call.planner->cost().of(call.protocol);
-  const ProxyCost& proxy = call.planner->cost().proxy;
+  const ProtocolCost& cost = call.cost().of(call.protocol);
+  const ProxyCost& proxy = call.cost().proxy;
   const Seconds alpha =
       wire->latency + cost.alpha[static_cast<std::size_t>(wire->kind)] + proxy.send + proxy.receive;
   return std::min(gap, alpha);
@@ -170,7 +170,7 @@ void add_use(std::vector<ResourceUse>& uses, ResourceUse use) {
 
 std::vector<ResourceUse> busiest_resources(const CallPlan& call, Seconds time) {
   const Wiring& wiring = call.wiring();
-  const ProtocolCost& cost = call.planner->cost().of(call.protocol);
+  const ProtocolCost& cost = call.cost().of(call.protocol);
   const ResourceLoad load = resource_load(call.plan(), call.binding, wiring, cost);
   std::vector<ResourceUse> links;
   for (std::size_t i = 0; i < load.resources.size(); ++i) {

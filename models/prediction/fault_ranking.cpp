@@ -93,7 +93,7 @@ class Ranker {
 
  private:
   const Topology& topology() const { return call_.planner->topology(); }
-  const Calibration& cost() const { return call_.planner->cost(); }
+  const Calibration& cost() const { return call_.cost(); }
 
   void find_healthy() {
     Prediction& healthy = ranking_.healthy;

@@ -75,13 +75,14 @@ MachineView::MachineView(const Planner& planner, Seconds at)
 }
 
 HopWires MachineView::wires(std::optional<NcclAlgorithm> algorithm) const {
-  return {planner_.topology(), planner_.spec().gpus, planner_.cost(), planner_.hop_rules(algorithm),
-          states_};
+  return {planner_.topology(), planner_.spec().gpus, planner_.cost_of(algorithm),
+          planner_.hop_rules(algorithm), states_};
 }
 
 std::unique_ptr<HopWires> MachineView::kept_wires(std::optional<NcclAlgorithm> algorithm) const {
-  return std::make_unique<HopWires>(planner_.topology(), planner_.spec().gpus, planner_.cost(),
-                                    planner_.hop_rules(algorithm), states_);
+  return std::make_unique<HopWires>(planner_.topology(), planner_.spec().gpus,
+                                    planner_.cost_of(algorithm), planner_.hop_rules(algorithm),
+                                    states_);
 }
 
 std::vector<Rank> MachineView::touched_ranks() const {

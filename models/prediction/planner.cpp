@@ -41,7 +41,7 @@ const ChannelNets* nets_of(const Nccl& nccl, std::optional<NcclAlgorithm> algori
 Planner::Planner(CallSpec spec) : spec_(std::move(spec)) {
   const Calibration given = spec_.cost;
   spec_.run = settled(spec_.run, spec_.collective, topology());
-  spec_.cost = cost_of(given);
+  set_cost(cost_of(given));
   if (is_nccl()) group_by_node();
   placement_ = placement_of(topology(), spec_.gpus);
   if (is_nccl() && ranks() > 1) {
@@ -107,7 +107,12 @@ void Planner::talk_tcp(const Calibration& cost) {
   const bool over_sockets = nccl_->environment().over_sockets() || has_sockets_only(topology());
   if (nccl_->nodes() == 1 || !over_sockets || cost.name == "ideal") return;
   talks_tcp_ = true;
-  spec_.cost = cost_of(cost);
+  set_cost(cost_of(cost));
+}
+
+void Planner::set_cost(Calibration cost) {
+  nvls_cost_ = cost.of_nvls();
+  spec_.cost = std::move(cost);
 }
 
 /// A textbook's own machine has one channel and messages of any size unless told otherwise.
@@ -158,10 +163,11 @@ Binding Planner::textbook_binding(Bytes size) const {
 }
 
 Layout Planner::lay(Plan plan, const HopRules& rules) const {
-  Wiring wiring = wire(plan, topology(), spec_.gpus, cost(), rules);
+  const Calibration& cost = cost_of(plan);
+  Wiring wiring = wire(plan, topology(), spec_.gpus, cost, rules);
   if (spec_.faults.empty()) return {std::move(plan), std::move(wiring)};
   FaultyLayout faulty =
-      lay_faults(spec_.faults, plan, topology(), spec_.gpus, cost(), std::move(wiring), rules);
+      lay_faults(spec_.faults, plan, topology(), spec_.gpus, cost, std::move(wiring), rules);
   return {std::move(plan), std::move(faulty.wiring), std::move(faulty.disturbance),
           faulty.reroutes};
 }
@@ -296,6 +302,10 @@ CallPlan Planner::with_host_memory(CallPlan plan) const {
   set_host_memory(wiring, plan.plan(), plan.binding, spec_.gpus, plan.protocol, cost());
   plan.own_wiring = std::make_shared<const Wiring>(std::move(wiring));
   return plan;
+}
+
+const Calibration& CallPlan::cost() const {
+  return planner->cost_of(plan());
 }
 
 }  // namespace collsim

@@ -17,6 +17,7 @@
 #include "sim/execution/binding.h"
 #include "sim/execution/disturbance.h"
 #include "sim/execution/wiring.h"
+#include "sim/nccl/nccl_algorithm.h"
 #include "sim/plan/plan.h"
 
 namespace collsim {
@@ -62,6 +63,8 @@ struct CallPlan {
   std::shared_ptr<const Wiring> own_wiring{};
 
   const Plan& plan() const { return layout->plan; }
+  /// The planner's calibration as it counts for the plan.
+  const Calibration& cost() const;
   const Wiring& wiring() const { return own_wiring ? *own_wiring : layout->wiring; }
 };
 
@@ -104,7 +107,14 @@ class Planner {
   const Topology& topology() const { return *spec_.topology; }
   /// The calibration as it counts for this call: of messages, in a CUDA graph, over TCP.
   const Calibration& cost() const { return spec_.cost; }
-  /// The same for another calibration.
+  /// The same, of what NVSwitches do or do not add up.
+  const Calibration& cost_of(std::optional<NcclAlgorithm> algorithm) const {
+    return algorithm && adds_in_nvswitches(*algorithm) ? nvls_cost_ : cost();
+  }
+  const Calibration& cost_of(const Plan& plan) const {
+    return adds_in_nvswitches(plan) ? nvls_cost_ : cost();
+  }
+  /// The same for another calibration, NVSwitches that add up aside.
   Calibration cost_of(const Calibration& cost) const;
   const Placement& placement() const { return placement_; }
   Rank ranks() const { return placement_.ranks(); }
@@ -125,6 +135,7 @@ class Planner {
   void group_by_node();
   void start_nccl();
   void talk_tcp(const Calibration& cost);
+  void set_cost(Calibration cost);
   void settle_textbook();
   Layout textbook_layout() const;
   ChannelOrder textbook_order() const;
@@ -138,6 +149,7 @@ class Planner {
   CallPlan with_host_memory(CallPlan plan) const;
 
   CallSpec spec_;
+  Calibration nvls_cost_;  // Calibration::of_nvls() of the spec's
   Placement placement_;
   std::optional<MachineBounds> bounds_;  // always there once constructed
   /// Laid out when it is first asked for: an estimate needs none.

@@ -17,7 +17,7 @@ namespace {
 ModelFloor floor_on(const CallPlan& call, const Wiring& wiring) {
   const Planner& planner = *call.planner;
   const double share = 1.0 / planner.calls();
-  ModelFloor floor = model_floor(call.plan(), call.binding, wiring, planner.cost(), call.protocol);
+  ModelFloor floor = model_floor(call.plan(), call.binding, wiring, call.cost(), call.protocol);
   const Seconds launch = planner.cost().startup(call.protocol, planner.spec().collective, 1, 0);
   floor.latency = launch + share * (floor.latency - launch);
   // While a rank launches a further call, others may keep a link busy with what is left of theirs.
@@ -78,7 +78,7 @@ std::string_view to_string(Extent extent) {
 }
 
 Execution execution_of(const CallPlan& call) {
-  return {call.plan(),   call.binding, call.wiring(),         call.planner->cost(),
+  return {call.plan(),   call.binding, call.wiring(),         call.cost(),
           call.protocol, call.warps,   call.planner->calls(), &call.layout->disturbance};
 }
 
@@ -123,7 +123,7 @@ Prediction estimate_by_plan(const CallPlan& call) {
   const Wiring wiring = wiring_at_first(call);
   Prediction prediction = outline_on(call, wiring);
   const Estimate estimate =
-      collsim::estimate(call.plan(), planner.placement(), call.binding, wiring, planner.cost(),
+      collsim::estimate(call.plan(), planner.placement(), call.binding, wiring, call.cost(),
                         call.protocol, prediction.floor, call.warps);
   prediction.time = estimate.time;
   prediction.method = estimate.method;
@@ -135,7 +135,8 @@ Prediction estimate_by_plan(const CallPlan& call) {
 Seconds mean_time(const CallPlan& call, const Calibration& cost) {
   const Planner& planner = *call.planner;
   const CallSpec& spec = planner.spec();
-  const Calibration own = planner.cost_of(cost);
+  Calibration own = planner.cost_of(cost);
+  if (adds_in_nvswitches(call.plan())) own = own.of_nvls();
   assert(own.proxy.used == spec.cost.proxy.used && spec.faults.empty());
   Wiring wiring = call.layout->wiring;
   set_efficiency(wiring, own);

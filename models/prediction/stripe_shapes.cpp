@@ -114,8 +114,8 @@ void StripeShapes::add_local_hops(StripeShape& shape, const NcclStripes& stripes
 /// Heads of a stripe in a tree; else each through a switch on the way to the next node's.
 void StripeShapes::add_network_hops(StripeShape& shape, const NcclStripes& stripes,
                                     NcclAlgorithm algorithm, std::uint32_t channels) {
-  shape.slowest = LinkKind::network;
-  kinds_.insert(shape.slowest);
+  if (shape.over_tree) shape.slowest = LinkKind::network;
+  kinds_.insert(LinkKind::network);
   HopWires wires = view_.wires(algorithm);
   LinkUsers users(wires);
   const Rank nodes = stripes.node_count();

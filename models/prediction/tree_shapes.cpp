@@ -254,7 +254,9 @@ TreeShape TreeShapes::chain(std::uint32_t channels, Rank node) {
     place.speed = view_.speed(all.front().chains[node][i]);
     place.up = class_of_hop(2 * i);
     if (!last) place.down = class_of_hop(2 * i + 3);
-    place.slowest = std::max(place.up.kind, last ? place.up.kind : place.down.kind);
+    // The network's switch does not count (slowest_links()).
+    const LinkKind above = i == 0 ? LinkKind::nvlink : place.up.kind;
+    place.slowest = last ? above : std::max(above, place.down.kind);
     shape.places.push_back(place);
     way.up.push_back({i, place.up, 1});
     if (!last) way.down.push_back({i, place.down, 1});

@@ -99,6 +99,19 @@ Calibration Calibration::of_graph() const {
   return cost;
 }
 
+Calibration Calibration::of_nvls() const {
+  Calibration cost = *this;
+  double& efficiency_of_ports = cost.efficiency[static_cast<std::size_t>(LinkKind::nvlink)];
+  efficiency_of_ports = nvls.efficiency.value_or(efficiency_of_ports);
+  if (!nvls.step) return cost;
+  constexpr auto simple = static_cast<std::size_t>(Protocol::simple);
+  cost.protocols[simple].step = *nvls.step;
+  for (auto& own : cost.over[simple]) {
+    if (own) own->step = std::max(own->step, *nvls.step);
+  }
+  return cost;
+}
+
 ProtocolCost Calibration::fastest(Protocol protocol) const {
   const auto index = static_cast<std::size_t>(protocol);
   ProtocolCost fastest = protocols[index];

@@ -50,8 +50,8 @@ struct Corrections {
   /// What the code for several peers at once, a tree's, adds to a hop of LL and LL128, and to the
   /// work of a round of LL128.
   Seconds multi_peer;
-  /// What the lanes of a tree with Simple get done more together than one after the other, since
-  /// one works while the other waits. A root has one lane and gains nothing
+  /// What the lanes of a tree with Simple, or of CollNetChain, get done more together than one
+  /// after the other, since one works while the other waits. A root has one lane and gains nothing
   /// (recordings/h200x4/four-ranks.yaml and h200x2/two-ranks.yaml, Tree/Simple on 4 and 8 channels:
   /// a chunk takes middle ranks 39 us and a root 29).
   double overlap = 0;
@@ -167,6 +167,18 @@ struct MemoryCost {
   BytesPerSecond in_turn = unlimited;
 };
 
+/// What differs where NVSwitches add up and copy (NVLS, NVLSTree). What is not stated is as between
+/// GPUs.
+struct NvlsCost {
+  /// What a GPU's link carries then, as a share of its nominal bandwidth. A switch that adds up
+  /// loads from all GPUs what one of them asks for: requests and answers go on the links beside the
+  /// data, which a ring only writes.
+  std::optional<double> efficiency;
+  /// In place of Simple's step: a slice is ready when the flags of all GPUs of the node are there,
+  /// and is handed on to all of them.
+  std::optional<Seconds> step;
+};
+
 /// The largest jitter (Calibration::jitter).
 inline constexpr double max_jitter = 0.4;
 
@@ -193,6 +205,7 @@ struct Calibration {
   double jitter = 0;
   std::array<ProtocolCost, protocol_count> protocols{};
   Corrections corrections;
+  NvlsCost nvls;
   ProxyCost proxy;
   MemoryCost memory;
   /// What a link really carries, as a share of its nominal bandwidth.
@@ -219,6 +232,9 @@ struct Calibration {
   Calibration of_messages() const;
   /// The costs of calls in a CUDA graph, which no CPU issues one by one.
   Calibration of_graph() const;
+  /// The costs of calls in which NVSwitches add up: theirs in place of those between GPUs. Where a
+  /// thread block works with slower links, too, its step is the longer of the two.
+  Calibration of_nvls() const;
   /// At least as fast as any thread block: for bounds.
   ProtocolCost fastest(Protocol protocol) const;
 };

@@ -102,6 +102,24 @@ inline constexpr std::array machine_constants{
                     [](Calibration& of) -> double& { return of.jitter; }},
 };
 
+/// Of calls in which NVSwitches add up.
+inline constexpr std::array nvls_constants{
+    MachineConstant{"nvls.efficiency", Quantity::factor, any_share, plausible_efficiency,
+                    "what a link carries of its bandwidth where NVSwitches add up", false,
+                    [](Calibration& of) -> double& {
+                      if (!of.nvls.efficiency) of.nvls.efficiency = of.efficiency[0];
+                      return *of.nvls.efficiency;
+                    }},
+    MachineConstant{"nvls.step", Quantity::time, any_value, up_to(25),
+                    "in place of Simple's step where NVSwitches add up", true,
+                    [](Calibration& of) -> double& {
+                      if (!of.nvls.step)
+                        of.nvls.step =
+                            of.protocols[static_cast<std::size_t>(Protocol::simple)].step;
+                      return of.nvls.step->value;
+                    }},
+};
+
 /// Corrections to the core, measured over NVLink.
 inline constexpr std::array correction_constants{
     MachineConstant{"corrections.direct_setup", Quantity::time, any_value, up_to(8),

@@ -25,6 +25,7 @@ std::string_view to_string(Trust trust);
 struct CalibrationTrust {
   Trust gpu = Trust::exact;  ///< thread blocks, launches
   std::array<Trust, link_kind_count> links{};
+  Trust nvls = Trust::exact;              ///< of NVSwitches that add up
   std::vector<std::string> models{};      ///< of GPUs; empty: any. Those of others are guessed
   std::vector<std::string> algorithms{};  ///< that runs were measured of; others are guessed
 };

@@ -42,6 +42,12 @@ std::uint32_t peers_in_use(const Schedule& schedule, Rank rank) {
   return peers;
 }
 
+/// Whether its thread block has a lane up and a lane down: a tree's, or that of a chain to the
+/// network's switches.
+bool goes_up_and_down(const Plan& plan, const Schedule& schedule, Rank rank) {
+  return plan.several_peers || (!schedule.agents().empty() && lanes_in_use(schedule, rank) == 2);
+}
+
 /// Fills a layout, channel by channel.
 class LayoutBuilder {
  public:
@@ -133,7 +139,9 @@ void LayoutBuilder::add_thread_blocks(std::uint32_t channel, const std::vector<L
   for (Rank rank = 0; rank < schedule.ranks(); ++rank) {
     const BytesPerSecond rate = shared_rate(schedule, rank, cost_of(kinds[rank]), setting);
     if (!(rate < unlimited)) continue;
-    const double overlap = setting.several_peers ? cost_of(kinds[rank]).corrections.overlap : 0;
+    const double overlap = goes_up_and_down(execution_.plan, schedule, rank)
+                               ? cost_of(kinds[rank]).corrections.overlap
+                               : 0;
     const BytesPerSecond together = speed_of(rank) * (1 + overlap) * rate;
     const BytesPerSecond sent =
         setting.several_peers

@@ -84,6 +84,7 @@ std::vector<LinkKind> slowest_links(const Schedule& schedule, const std::vector<
   std::vector<LinkKind> slowest(schedule.participants(), LinkKind::nvlink);
   const auto connections = schedule.connections();
   for (std::size_t i = 0; i < connections.size(); ++i) {
+    if (schedule.is_agent(connections[i].src) || schedule.is_agent(connections[i].dst)) continue;
     for (const Rank rank : {connections[i].src, connections[i].dst}) {
       slowest[rank] = std::max(slowest[rank], wires[i].kind);
     }

@@ -45,7 +45,11 @@ BytesPerSecond shared_rate(const Schedule& schedule, Rank rank, const ProtocolCo
 BytesPerSecond send_rate_beside_local_stores(const Schedule& schedule, Rank rank,
                                              const ProtocolCost& cost, const BlockSetting& setting);
 
-/// By rank or agent: the slowest kind of link that it works with. `wires` as the connections.
+/// By rank or agent: the slowest kind of link that it works with. `wires` as the connections. Those
+/// to and from switches that add up do not count: what the network's switch gets and gives passes
+/// through a buffer of the GPU, and a transport's step is of messages from host to host, each with
+/// a proxy that takes it in. The one published run by SHARP excludes that step
+/// (recordings/published, h100x8x12-ib-ndr-sharp).
 std::vector<LinkKind> slowest_links(const Schedule& schedule, const std::vector<Wire>& wires);
 
 // What follows is inline since it is asked for every slice.

@@ -50,14 +50,14 @@ struct Wiring {
 };
 
 /// How long after its last byte has left the peer of a connection sees a message, the links' own
-/// latency aside. An NVSwitch sees nothing: it is part of the load or store of a GPU, which alone
-/// has a flag to poll. A network's switch is reached by NIC and proxy like any peer.
+/// latency aside. A switch that adds up sees nothing: an NVSwitch is part of the load or store of a
+/// GPU, which alone has a flag to poll; a network's is on the way from GPU to GPU, whose NICs and
+/// proxies alpha counts once for both ends (NCCL src/graph/tuning.cc: one hop between nodes for
+/// CollNet).
 inline Seconds hop_alpha(const Schedule& schedule, const Connection& connection, LinkKind kind,
                          const ProtocolCost& cost) {
-  const bool into_nvswitch =
-      schedule.is_agent(connection.dst) &&
-      schedule.agents()[connection.dst - schedule.ranks()] == SwitchAgent::nvswitch;
-  return into_nvswitch ? Seconds{} : cost.alpha[static_cast<std::size_t>(kind)];
+  if (schedule.is_agent(connection.dst)) return {};
+  return cost.alpha[static_cast<std::size_t>(kind)];
 }
 
 }  // namespace collsim

@@ -12,6 +12,10 @@ std::string_view to_string(NcclAlgorithm algorithm) {
   return names.at(static_cast<std::size_t>(algorithm));
 }
 
+bool adds_in_nvswitches(NcclAlgorithm algorithm) {
+  return algorithm == NcclAlgorithm::nvls || algorithm == NcclAlgorithm::nvls_tree;
+}
+
 double wire_factor(Collective collective, NcclAlgorithm algorithm, Rank ranks,
                    Rank ranks_per_node) {
   const double busbw = busbw_factor(collective, ranks);
@@ -19,9 +23,7 @@ double wire_factor(Collective collective, NcclAlgorithm algorithm, Rank ranks,
   if (algorithm == NcclAlgorithm::tree && collective == Collective::all_reduce) {
     return ranks > 2 ? 2 : busbw;
   }
-  const bool through_nvswitch =
-      algorithm == NcclAlgorithm::nvls || algorithm == NcclAlgorithm::nvls_tree;
-  if (!through_nvswitch) return busbw;
+  if (!adds_in_nvswitches(algorithm)) return busbw;
   switch (collective) {
     case Collective::all_reduce:
       return 1 + 1.0 / ranks_per_node;

@@ -19,6 +19,9 @@ enum class NcclAlgorithm : std::uint8_t {
 };
 std::string_view to_string(NcclAlgorithm algorithm);
 
+/// Whether NVSwitches add up and copy.
+bool adds_in_nvswitches(NcclAlgorithm algorithm);
+
 /// What the busiest rank's port really carries in its busier direction, as multiple of nccl-tests'
 /// size: algbw times this is the rate on the wire, which busbw, made for rings, overstates or
 /// understates elsewhere. Tree, from 3 ranks on: 2, since an inner rank sends all up and all down

@@ -65,4 +65,9 @@ Schedule Schedule::with_short_stretches(std::uint32_t length, std::uint32_t kept
   return shorter;
 }
 
+bool adds_in_nvswitches(const Plan& plan) {
+  const auto agents = plan.schedules.front().agents();
+  return std::find(agents.begin(), agents.end(), SwitchAgent::nvswitch) != agents.end();
+}
+
 }  // namespace collsim

@@ -115,4 +115,7 @@ struct Plan {
   }
 };
 
+/// Whether NVSwitches add up and copy in it.
+bool adds_in_nvswitches(const Plan& plan);
+
 }  // namespace collsim

@@ -32,6 +32,14 @@ TEST(Corrections, let_two_lanes_do_twice_as_much_at_most) {
   expect_at_most("overlap", 100, "1,");
 }
 
+TEST(Nvls, is_stated_or_named) {
+  const Calibration cost = test::cost_of_small_calibration("nvls: { efficiency: 60%, step: 3 us }");
+  EXPECT_DOUBLE_EQ(cost.nvls.efficiency.value(), 0.6);
+  EXPECT_EQ(cost.nvls.step, microseconds(3));
+  EXPECT_TRUE(test::error_in_small_calibration("nvls: nowhere")
+                  .starts_with("c.yaml:5:7: there is no 'nowhere' for NVSwitches"));
+}
+
 TEST(JitterLimits, leave_something_of_a_slice) {
   EXPECT_EQ(test::error_in_small_calibration("jitter: 40%"), "");
   EXPECT_EQ(test::error_in_small_calibration("jitter: 41%"),

@@ -22,7 +22,8 @@ TEST(AtPace, scales_what_thread_blocks_do) {
   for (const Parameter& parameter : fit_parameters()) {
     const bool scales =
         (is_per_protocol(parameter.name) && !parameter.name.ends_with(".alpha.network")) ||
-        parameter.name.starts_with("corrections.") || parameter.name == "message_setup";
+        parameter.name.starts_with("corrections.") || parameter.name == "message_setup" ||
+        parameter.name == "nvls.step";
     const double factor =
         !scales || parameter.quantity == Quantity::share || parameter.quantity == Quantity::factor
             ? 1
@@ -41,6 +42,7 @@ TEST(AtPace, leaves_alone_what_has_no_limit) {
   const Calibration cost = with_time_scale({}, 2);
   EXPECT_EQ(cost.of(Protocol::simple).write, unlimited);
   EXPECT_FALSE(cost.message_setup.has_value());
+  EXPECT_FALSE(cost.nvls.step.has_value());
 }
 
 }  // namespace

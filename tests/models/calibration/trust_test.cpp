@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "models/calibration/calibration_file.h"
 #include "models/calibration/transport.h"
@@ -65,6 +66,25 @@ TEST(Trust, an_algorithm_that_nobody_measured_is_guessed) {
   EXPECT_EQ(trust_in({"hgx-h200", 8, "nvls"}), Trust::guessed);
 }
 
+Calibration calibration_with(const std::string& lines) {
+  return read_calibration(
+      {"mine.yaml", "collsim: calibration/1\nname: mine\nsource: me\ndate: 2026-01-01\n" + lines});
+}
+
+// Of NVLS the worst of the GPUs, their links and what NVSwitches take; by name, as their file says.
+TEST(Trust, of_nvls_is_that_of_gpus_and_switches) {
+  const std::vector<LinkKind> nvlink{LinkKind::nvlink};
+  const Topology topology = load_topology(find_data_file("hgx-h200", "topologies"));
+  const auto trust = [&](const std::string& lines) {
+    return trust_of(calibration_with("extends: hgx-h200\n" + lines).trust, topology,
+                    topology.gpus(), nvlink, "nvls", false);
+  };
+  EXPECT_EQ(trust("trust: { gpu: measured, nvlink: measured }\n"), Trust::guessed);
+  EXPECT_EQ(trust("trust: { gpu: measured, nvlink: measured, nvls: derived }\n"), Trust::derived);
+  EXPECT_EQ(trust("trust: { gpu: measured, nvlink: measured }\nnvls: nvls\n"), Trust::measured);
+  EXPECT_EQ(trust("trust: { gpu: derived, nvlink: measured }\nnvls: nvls\n"), Trust::derived);
+}
+
 TEST(Trust, a_calibration_of_another_gpu_is_guessed) {
   EXPECT_EQ(trust_in({"dgx-a100", 8, "ring", "hgx-h200"}), Trust::guessed);
 }
@@ -72,11 +92,6 @@ TEST(Trust, a_calibration_of_another_gpu_is_guessed) {
 TEST(Trust, a_textbooks_machine_is_exact_and_its_schedule_elsewhere_guessed) {
   EXPECT_EQ(trust_in({"switch-8", 8, "ring", "", ScheduleKind::textbook}), Trust::exact);
   EXPECT_EQ(trust_in({"hgx-h200", 8, "ring", "", ScheduleKind::textbook}), Trust::guessed);
-}
-
-Calibration calibration_with(const std::string& lines) {
-  return read_calibration(
-      {"mine.yaml", "collsim: calibration/1\nname: mine\nsource: me\ndate: 2026-01-01\n" + lines});
 }
 
 // What it extends says it of other machines.

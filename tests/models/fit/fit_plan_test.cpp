@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <string>
 
 #include "models/calibration/calibration_file.h"
@@ -107,8 +108,10 @@ TEST(FitPlan, shipped_calibrations_are_as_their_plans_say) {
   for (const auto& entry : std::filesystem::directory_iterator(folder / "plans")) {
     ++plans;
     const FitPlan plan = read_fit_plan(read_text_file(entry.path(), "a plan"));
-    const std::filesystem::path made =
-        folder / (plan.subject == FitSubject::transport ? "transports" : "");
+    const std::map<FitSubject, std::string> rooms{{FitSubject::machine, ""},
+                                                  {FitSubject::transport, "transports"},
+                                                  {FitSubject::nvls, "nvls"}};
+    const std::filesystem::path made = folder / rooms.at(plan.subject);
     const TextFile file = read_text_file(made / entry.path().filename(), "a calibration");
     EXPECT_EQ(CalibrationText(file).name(), plan.name);
     EXPECT_NE(file.content.find("command: \"collsim calibrate " + entry.path().filename().string() +

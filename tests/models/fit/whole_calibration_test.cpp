@@ -64,6 +64,15 @@ TEST(WholeCalibration, states_what_it_inherits) {
   EXPECT_NE(text.constants().find(setup), std::string::npos) << "1.4 times as long";
 }
 
+// What is named becomes numbers, so that a fit of one of them keeps the other.
+TEST(WholeCalibration, states_what_nvswitches_take) {
+  const TextFile file = test::small_calibration("extends: hgx-h200\nnvls: nvls");
+  const CalibrationText text = whole_calibration(file);
+  EXPECT_TRUE(text.states("nvls.efficiency"));
+  EXPECT_TRUE(text.states("nvls.step"));
+  expect_whole(file);
+}
+
 // A protocol's own constant does not count for links that inherit one.
 TEST(WholeCalibration, keeps_what_links_inherit) {
   expect_whole(test::small_calibration(

@@ -101,6 +101,28 @@ TEST(SwitchAlgorithms, nvls_loads_a_port_with_its_buffer_and_one_stripe) {
   EXPECT_NEAR(in_microseconds(ring.floor.busiest_resource()), 2526.68 / 9 * 14, 0.1);
 }
 
+// A port carries what it is said to carry where NVSwitches add up, and no ring notices: 2526.68 us
+// / 0.5. A loop of 16 channels takes the step that is stated for them, not the other.
+TEST(SwitchAlgorithms, nvls_has_costs_of_its_own) {
+  const Topology machine = shipped("dgx-h100");
+  Calibration cost;
+  cost.nvls.efficiency = 0.5;
+  const auto simulated = [&](std::string_view algorithm, std::int64_t size) {
+    return simulate(
+        Planner({&machine, cost, Collective::all_reduce, nccl_run(algorithm), all_of(machine)})
+            .plan(Bytes{size}));
+  };
+  EXPECT_NEAR(in_microseconds(simulated("nvls", 1 << 30).floor.busiest_resource()), 2526.689 / 0.5,
+              0.01);
+  EXPECT_NEAR(in_microseconds(simulated("ring", 1 << 30).floor.busiest_resource()),
+              2526.68 / 9 * 14, 0.1);
+  // One loop of 16 KiB chunks: handed in, passed on, taken out; a step each.
+  const double without = in_microseconds(simulated("nvls", 2 << 20).time);
+  cost.protocols[static_cast<std::size_t>(Protocol::simple)].step = microseconds(5);
+  cost.nvls.step = microseconds(2);
+  EXPECT_NEAR(in_microseconds(simulated("nvls", 2 << 20).time), without + 3 * 2, 1e-6);
+}
+
 // Between nodes every NIC carries a stripe, S/4 each way, over PCIe of 48 GB/s: 64 MiB / 4 / 48
 // GB/s = 349.525 us. The network sums, so that it is not more with three nodes. Of CollNetChain's
 // 12 channels three have the same head; 4,096 cells of 16 KiB make 342 a channel: 350.208 us.

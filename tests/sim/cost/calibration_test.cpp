@@ -138,6 +138,27 @@ TEST(Corrections, count_over_nvlink_and_for_their_protocols) {
   EXPECT_DOUBLE_EQ(of(Protocol::simple, LinkKind::pcie), 0);
 }
 
+// Of a thread block that works with a network, too, the longer step counts.
+TEST(Nvls, has_a_port_and_a_step_of_its_own) {
+  constexpr auto simple = static_cast<std::size_t>(Protocol::simple);
+  constexpr auto network = static_cast<std::size_t>(LinkKind::network);
+  constexpr auto pcie = static_cast<std::size_t>(LinkKind::pcie);
+  Calibration cost;
+  cost.efficiency[0] = 0.8;
+  cost.protocols[simple].step = microseconds(2);
+  cost.over[simple][network].emplace().step = microseconds(9);
+  cost.over[simple][pcie].emplace().step = microseconds(3);
+  EXPECT_EQ(cost.of_nvls().efficiency[0], 0.8) << "nothing stated, nothing changed";
+  EXPECT_EQ(cost.of_nvls().of(Protocol::simple).step, microseconds(2));
+  cost.nvls.efficiency = 0.6;
+  cost.nvls.step = microseconds(4);
+  const Calibration own = cost.of_nvls();
+  EXPECT_EQ(own.efficiency[0], 0.6);
+  EXPECT_EQ(own.of(Protocol::simple).step, microseconds(4));
+  EXPECT_EQ(own.of(Protocol::simple, LinkKind::pcie).step, microseconds(4));
+  EXPECT_EQ(own.of(Protocol::simple, LinkKind::network).step, microseconds(9));
+}
+
 TEST(LinksOverCpus, cost_as_pcie_where_nothing_else_is_stated) {
   Calibration cost;
   auto& kinds = cost.over[static_cast<std::size_t>(Protocol::simple)];

@@ -83,19 +83,49 @@ TEST(ExecutorSwitchAgents, a_switch_costs_nothing_of_its_own) {
   EXPECT_NEAR(in_microseconds(machine.run().time), 14 + 3 * 3 + 2 * 7, 1e-9);
 }
 
-// Two nodes of one rank: up, the sum down; a network's switch is reached like any peer, so that
-// both messages pay the alpha.
-TEST(ExecutorSwitchAgents, a_message_into_the_network_pays_its_alpha) {
+/// CollNetChain on two nodes of one rank, with one chunk of 16 KiB.
+Machine chain_machine() {
   Machine machine{make_nccl_plan(Collective::all_reduce, NcclAlgorithm::collnet_chain,
                                  test::node_channels(2, 1, 1), 1),
                   {}};
   machine.call.size.count = chunk;
   machine.call.nodes = 2;
   machine.call.algorithm = NcclAlgorithm::collnet_chain;
+  return machine;
+}
+
+// Up, the sum down: 1 us each. The switch is on the way from GPU to GPU, so that alpha, which is of
+// a whole way, is paid once.
+TEST(ExecutorSwitchAgents, the_way_through_the_network_pays_its_alpha_once) {
+  Machine machine = chain_machine();
   EXPECT_NEAR(in_microseconds(machine.run().time), 1 + 1, 1e-9);
   machine.cost.protocols[static_cast<std::size_t>(Protocol::simple)]
       .alpha[static_cast<std::size_t>(LinkKind::network)] = microseconds(7);
-  EXPECT_NEAR(in_microseconds(machine.run().time), 2 + 2 * 7, 1e-9);
+  EXPECT_NEAR(in_microseconds(machine.run().time), 2 + 7, 1e-9);
+}
+
+// A rank's two slices take a step of 3 us each, and not the 20 us of messages from host to host.
+TEST(ExecutorSwitchAgents, steps_of_host_to_host_messages_are_not_paid) {
+  constexpr auto simple = static_cast<std::size_t>(Protocol::simple);
+  Machine machine = chain_machine();
+  machine.cost.protocols[simple].step = microseconds(3);
+  machine.cost.over[simple][static_cast<std::size_t>(LinkKind::network)] =
+      machine.cost.protocols[simple];
+  machine.cost.over[simple][static_cast<std::size_t>(LinkKind::network)]->step = microseconds(20);
+  EXPECT_NEAR(in_microseconds(machine.run().time), 2 + 2 * 3, 1e-9);
+}
+
+// A chunk keeps a rank's thread block 1 us each to load, send, receive and store it; links are four
+// times as fast. Of many chunks, a lane up and a lane down do a quarter more at once than in turn.
+TEST(ExecutorSwitchAgents, a_chains_lanes_overlap) {
+  Machine machine = chain_machine();
+  ProtocolCost& simple = machine.cost.protocols[static_cast<std::size_t>(Protocol::simple)];
+  simple.read = gigabytes_per_second(rate / 4);
+  simple.write = gigabytes_per_second(rate / 4);
+  machine.call.size.count = 64 << 20;
+  const double in_turn = machine.run().time.value;
+  machine.cost.corrections.overlap = 0.25;
+  EXPECT_NEAR(machine.run().time.value, in_turn / 1.25, 0.02 * in_turn);
 }
 
 // Every plan ends, whatever the size; an empty call sends nothing.
