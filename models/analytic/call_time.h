@@ -32,17 +32,17 @@ struct HopClass {
 /// From a slice in the sender's buffer until it is in the receiver's, the wire's latency aside:
 /// both threads, and the network between them (docs/cost-model.md).
 inline double proxy_delay(const HopClass& hop, const ProxyCost& proxy, double wire) {
-  const double rate = std::min(proxy.rate.value, hop.network_capacity / hop.network_users);
-  return (proxy.send + proxy.receive).value + 2 * wire / proxy.copy.value + wire / rate;
+  const double rate = std::min(proxy.rate_of(wire).value, hop.network_capacity / hop.network_users);
+  return (proxy.send + proxy.receive).value + 2 * proxy.copying(wire) + wire / rate;
 }
 
 /// What a slice of every connection keeps a rank's thread, and the network, busy.
 inline double proxy_cycle(const HopClass& hop, const ProxyCost& proxy, double wire) {
-  const double copy = wire / proxy.copy.value;
+  const double copy = proxy.copying(wire);
   const double thread =
       hop.sends * (proxy.send.value + copy) + hop.receives * (proxy.receive.value + copy);
   return std::max(
-      {thread, wire * hop.network_users / hop.network_capacity, wire / proxy.rate.value});
+      {thread, wire * hop.network_users / hop.network_capacity, wire / proxy.rate_of(wire).value});
 }
 
 /// How long a call takes without what comes before its first slice, and what keeps the busiest rank

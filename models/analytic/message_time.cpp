@@ -49,10 +49,12 @@ FormTime message_time(const MessageShape& shape, const ThreadBlockCosts& costs,
   double proxy_receive = 0;
   if (shape.has_proxy) {
     const ProxyCost& proxy = *call.proxy;
-    by_proxy = shape.served_sends * (chunks * proxy.send.value + wire / proxy.copy.value) +
-               shape.served_receives * (chunks * proxy.receive.value + wire / proxy.copy.value);
-    by_proxy = std::max(by_proxy, shape.lane_parts * wire / proxy.rate.value);
-    const double copy = cost.wire_factor * chunk / proxy.copy.value;
+    const double copying = proxy.copying(wire);
+    const double slice = cost.wire_factor * chunk;
+    by_proxy = shape.served_sends * (chunks * proxy.send.value + copying) +
+               shape.served_receives * (chunks * proxy.receive.value + copying);
+    by_proxy = std::max(by_proxy, shape.lane_parts * wire / proxy.rate_of(slice).value);
+    const double copy = proxy.copying(slice);
     proxy_send = proxy.send.value + copy;
     proxy_receive = proxy.receive.value + copy;
   }

@@ -80,7 +80,7 @@ class PatTime {
     double time = primitive({1, 0, 0, 1}, false, chunk).head() + alpha_;
     if (shape_.hop.has_proxy()) {
       const double wire = cost_.wire_factor * chunk;
-      time += call_.proxy->receive.value + wire / call_.proxy->copy.value;
+      time += call_.proxy->receive.value + call_.proxy->copying(wire);
     }
     return time;
   }

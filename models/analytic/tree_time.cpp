@@ -131,7 +131,7 @@ LaneTime TreeTime::lane(const TreePlace& place, std::uint32_t lane, double chunk
   if (hop.has_proxy() && operations.send > 0) {
     const ProxyCost& proxy = *call_.proxy;
     time.head = time.slice.sent() + proxy_delay(hop, proxy, on_wire) +
-                hop.before * (proxy.send.value + on_wire / proxy.copy.value);
+                hop.before * (proxy.send.value + proxy.copying(on_wire));
     time.proxy = proxy_cycle(hop, *call_.proxy, on_wire);
   }
   const double gain = lanes == 2 ? 1 + own.corrections.overlap : 1;

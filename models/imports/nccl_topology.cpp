@@ -130,19 +130,35 @@ class SystemReader {
     }
   }
 
+  /// The ports of a NIC.
+  std::vector<const NcclNet*> ports_of(std::uint32_t nic) const {
+    std::vector<const NcclNet*> ports;
+    for (const std::uint32_t id : system_.node(nic).links) {
+      const NcclNode& end = system_.node(system_.links()[id].to);
+      if (end.kind == NcclNodeKind::net) ports.push_back(&end.net);
+    }
+    return ports;
+  }
+
   /// One of ours for every port, since each has a cable of its own.
   void add_nics() {
     std::size_t number = 0;
+    std::size_t cards = 0;
     for (const std::uint32_t node : system_.of_kind(NcclNodeKind::nic)) {
-      for (const std::uint32_t id : system_.node(node).links) {
-        const NcclNode& port = system_.node(system_.links()[id].to);
-        if (port.kind != NcclNodeKind::net) continue;
+      const auto ports = ports_of(node);
+      const bool one_chip = std::all_of(ports.begin(), ports.end(), [&](const NcclNet* port) {
+        return port->asic == ports.front()->asic;
+      });
+      const std::string card =
+          one_chip && ports.size() > 1 ? fmt::format("card{}", cards++) : std::string();
+      for (const NcclNet* const port : ports) {
         GraphDevice device;
         device.name = fmt::format("nic{}", number++);
         device.kind = DeviceKind::nic;
-        device.model = port.net.name;
-        if (port.net.rated) device.port_rate = gigabytes_per_second(port.net.bandwidth);
-        device.gpudirect = port.net.gdr;
+        device.model = port->name;
+        if (port->rated) device.port_rate = gigabytes_per_second(port->bandwidth);
+        device.gpudirect = port->gdr;
+        device.card = card;
         add(std::move(device), node);
       }
     }

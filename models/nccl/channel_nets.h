@@ -12,7 +12,7 @@ namespace collsim {
 
 /// How a GPU of a channel reaches other nodes.
 struct ChannelNet {
-  int device = 0;                      ///< NcclNet::device
+  int nic = 0;                         ///< number of the host's NIC (NcclNet::nics)
   std::optional<std::uint32_t> relay;  ///< local rank of the GPU through which it sends (PXN)
   bool operator==(const ChannelNet&) const = default;
 };
@@ -27,14 +27,22 @@ class ChannelNets {
   ChannelNets(const NcclSystem& system, const NcclPaths& paths, const NcclGraph& graph,
               std::uint32_t channels);
 
-  /// Of the GPU with that rank in its node; channels that run repeat those of the search.
-  std::optional<ChannelNet> of(std::uint32_t channel, std::uint32_t local_rank) const {
-    if (nets_.empty()) return std::nullopt;
-    return nets_[channel % nets_.size()][local_rank];
-  }
+  /// Of the GPU with that rank in its node; channels that run repeat those of the search. NCCL cuts
+  /// a message over the ports of a merged NIC; here the channels of such a NIC take them in turn,
+  /// which fills them alike where it has as many channels as ports.
+  std::optional<ChannelNet> of(std::uint32_t channel, std::uint32_t local_rank) const;
 
  private:
-  std::vector<std::vector<std::optional<ChannelNet>>> nets_;  // [channel][local rank]
+  struct Found {
+    std::vector<int> nics;
+    std::size_t turn = 0;  // earlier channels that begin at the same NIC
+    std::optional<std::uint32_t> relay;
+  };
+  static std::optional<Found> found(const NcclSystem& system, const NcclPaths& paths,
+                                    const NcclGraph& graph, std::uint32_t channel,
+                                    std::uint32_t gpu);
+
+  std::vector<std::vector<std::optional<Found>>> nets_;  // [channel][local rank]
 };
 
 }  // namespace collsim

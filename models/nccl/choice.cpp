@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "models/machine/gpu_model.h"
+#include "models/nccl/net_merge.h"
 #include "models/nccl/net_plugin.h"
 #include "models/nccl/requirement.h"
 #include "models/nccl/system_topology.h"
@@ -43,7 +44,8 @@ NcclSystem effective_system(NcclSystem detected, const NcclEnvironment& environm
     detected = read_nccl_topology_file(file, version, hint_of(detected)).system;
   }
   if (gpus) detected.keep_gpus(*gpus);
-  return keep_nets(std::move(detected), environment.nets);
+  if (environment.over_sockets()) detected.set_net_latency(0);
+  return with_merged_ports(keep_nets(std::move(detected), environment.nets), environment, version);
 }
 
 }  // namespace
@@ -79,13 +81,18 @@ Nccl::Nccl(NcclSystem system, std::uint32_t nodes, const Variables& variables, N
   }
   point_to_point_ =
       point_to_point_channels(system_, paths, nodes_, channel_count(), environment_, version_);
+  if (inter) {
+    message_nets_ = MessageNets(system_, paths, environment_, point_to_point_.channels, version_);
+  }
   table_ = tune({&system_, &graphs_, nodes_, &environment_, version_});
 }
 
 Nccl::Nccl(const Topology& topology, const Variables& variables, NcclVersion version,
            std::optional<std::uint32_t> nodes, const std::optional<LocalGpus>& gpus)
     : Nccl(system_from_topology(topology, version), nodes.value_or(host_count(topology)),
-           with_net_plugin(topology, variables), version, gpus) {}
+           with_net_plugin(topology, variables, version), version, gpus) {
+  if (environment_.uses_tuner(version)) tuner_ = efa_platform(topology);
+}
 
 const NcclChannels& Nccl::channels() const {
   std::call_once(laid_->once, [this] {
@@ -102,9 +109,11 @@ std::uint32_t Nccl::stripes(NcclAlgorithm algorithm) const {
 
 Bytes Nccl::nvls_chunk(NcclAlgorithm algorithm) const {
   // NCCL src/transport/nvls.cc.
-  const bool short_of_buffer = algorithm == NcclAlgorithm::nvls_tree && nodes_ >= 4 &&
-                               system_.min_compute_capability() < 100;
-  return Bytes{short_of_buffer ? 64 << 10 : 128 << 10};
+  const bool short_of_buffer = nodes_ >= 4 && system_.min_compute_capability() < 100;
+  const Bytes most = environment_.nvls_chunk;
+  if (algorithm != NcclAlgorithm::nvls_tree) return most;
+  const Bytes usual{short_of_buffer ? 64 << 10 : 256 << 10};
+  return std::min(most, environment_.nvls_tree_chunk.value_or(usual));
 }
 
 std::optional<double> Nccl::estimate(NcclFunction function, NcclAlgorithm algorithm,
@@ -189,6 +198,11 @@ void Nccl::require_any(NcclFunction function) const {
   static_cast<void>(choose(function, Bytes{8}));
 }
 
+std::optional<AlgorithmProtocol> Nccl::tuned(NcclFunction function, Bytes size) const {
+  if (!tuner_) return std::nullopt;
+  return efa_tuner_choice(*tuner_, function, size, ranks(), nodes_);
+}
+
 Choice Nccl::choose(NcclFunction function, Bytes size, std::uint32_t operations) const {
   Choice choice;
   for (const NcclAlgorithm algorithm : all_nccl_algorithms) {
@@ -198,9 +212,16 @@ Choice Nccl::choose(NcclFunction function, Bytes size, std::uint32_t operations)
     }
   }
   if (choice.candidates.empty()) complain_of_nothing(function);
-  const auto least =
+  auto least =
       std::min_element(choice.candidates.begin(), choice.candidates.end(),
                        [](const Candidate& a, const Candidate& b) { return a.time < b.time; });
+  if (const auto asked = tuned(function, size)) {
+    const auto same = std::find_if(
+        choice.candidates.begin(), choice.candidates.end(), [&](const Candidate& each) {
+          return AlgorithmProtocol{each.algorithm, each.protocol} == *asked;
+        });
+    if (same != choice.candidates.end()) least = same;
+  }
   choice.algorithm = least->algorithm;
   choice.protocol = least->protocol;
   choice.time = least->time;

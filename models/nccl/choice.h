@@ -11,10 +11,12 @@
 
 #include "models/nccl/channel_nets.h"
 #include "models/nccl/channels.h"
+#include "models/nccl/efa_tuner.h"
 #include "models/nccl/environment.h"
 #include "models/nccl/function.h"
 #include "models/nccl/graph_search.h"
 #include "models/nccl/launch_size.h"
+#include "models/nccl/message_nets.h"
 #include "models/nccl/paths.h"
 #include "models/nccl/point_to_point.h"
 #include "models/nccl/reduction.h"
@@ -90,6 +92,8 @@ class Nccl {
   /// By which NICs Ring and Tree reach other nodes.
   const ChannelNets& ring_nets() const { return ring_nets_; }
   const ChannelNets& tree_nets() const { return tree_nets_; }
+  /// By which NICs sends and receives do.
+  const MessageNets& message_nets() const { return message_nets_; }
   /// What sends and receives have.
   const PointToPoint& point_to_point() const { return point_to_point_; }
   /// The largest chunk of NVLS or NVLSTree.
@@ -103,10 +107,11 @@ class Nccl {
   /// an algorithm that is asked for alone would need.
   void require_any(NcclFunction function) const;
 
-  /// The pair with the least estimate, the first in NCCL's order among equals, with the channels
-  /// and threads for that size. `size` as tuning counts it: count * element size, for AllGather and
-  /// ReduceScatter times the ranks. `operations` are grouped calls per channel. Throws InputError
-  /// where NCCL_ALGO and NCCL_PROTO leave nothing.
+  /// The pair that a tuner of the network's plug-in asks for (efa_tuner_choice()), if it is
+  /// possible, else the one with the least estimate, the first in NCCL's order among equals, with
+  /// the channels and threads for that size. `size` as tuning counts it: count * element size, for
+  /// AllGather and ReduceScatter times the ranks. `operations` are grouped calls per channel.
+  /// Throws InputError where NCCL_ALGO and NCCL_PROTO leave nothing.
   Choice choose(NcclFunction function, Bytes size, std::uint32_t operations = 1) const;
 
   /// NCCL's estimate for a pair, us; nothing if it is not used.
@@ -127,7 +132,11 @@ class Nccl {
   /// Throws InputError where the environment leaves no pair to choose.
   [[noreturn]] void complain_of_nothing(NcclFunction function) const;
 
+  /// What a tuner that came with the network's plug-in asks for.
+  std::optional<AlgorithmProtocol> tuned(NcclFunction function, Bytes size) const;
+
   NcclEnvironment environment_;
+  std::optional<EfaPlatform> tuner_;
   NcclVersion version_;
   std::uint32_t nodes_;
   Reduction reduction_;
@@ -139,6 +148,7 @@ class Nccl {
   std::shared_ptr<LaidChannels> laid_;  // shared by copies
   ChannelNets ring_nets_;
   ChannelNets tree_nets_;
+  MessageNets message_nets_;
   std::uint32_t nvls_channels_ = 0;
   PointToPoint point_to_point_;
   TuningTable table_{};

@@ -108,6 +108,30 @@ void read_net(const Setting& setting, NcclEnvironment& environment) {
   }
 }
 
+/// How far apart NICs may be that NCCL makes one of (NCCL src/graph/topo.cc, ncclTopoGetFusionEnv).
+void read_merge_level(const Setting& setting, NcclEnvironment& environment) {
+  constexpr std::array beyond{"PIX", "PXB", "P2C", "PXN", "PHB", "SYS"};
+  if (setting.version < NcclVersion{2, 24}) {
+    environment.warnings.push_back(fmt::format("{}: NCCL reads it from 2.24 on", setting.name));
+  } else if (setting.value == "LOC") {
+    environment.merges_ports = false;
+  } else if (std::find(beyond.begin(), beyond.end(), setting.value) != beyond.end()) {
+    environment.warnings.push_back(
+        fmt::format("{}={}: only ports of one NIC are merged here", setting.name, setting.value));
+  } else if (setting.value != "PORT") {
+    setting.reject("LOC, PORT, PIX, PXB, P2C, PXN, PHB or SYS");
+  }
+}
+
+/// No published run tells what more queue pairs cost or gain: a connection is one flow all the
+/// same.
+void read_queue_pairs(const Setting& setting, bool several, NcclEnvironment& environment) {
+  if (!several) return;
+  environment.warnings.push_back(
+      fmt::format("{}={}: a connection takes one path and costs as much as with one queue pair",
+                  setting.name, setting.value));
+}
+
 /// Reads which members (algorithms, protocols) are allowed for which function. `find` gives the
 /// member of a name.
 template <typename Find, typename Allowed>
@@ -194,11 +218,22 @@ const std::map<std::string, Reader>& readers() {
          e.cross_nic = static_cast<int>(s.integer(0, 2));
        }},
       {"NCCL_PXN_DISABLE", [](const Setting& s, NcclEnvironment& e) { e.pxn_disabled = s.flag(); }},
+      {"NCCL_P2P_PXN_LEVEL",
+       [](const Setting& s, NcclEnvironment& e) {
+         e.message_pxn_level = static_cast<int>(s.integer(0, 2));
+       }},
+      {"NCCL_LL128_C2C", [](const Setting& s, NcclEnvironment& e) { e.ll128_over_c2c = s.flag(); }},
       {"NCCL_NET_GDR_LEVEL", [](const Setting& s, NcclEnvironment& e) { e.gdr_level = s.level(); }},
       {"NCCL_NVLS_ENABLE",
        [](const Setting& s, NcclEnvironment& e) { e.nvls_enabled = s.integer(0, 2) != 0; }},
       {"NCCL_NVLS_NCHANNELS",
        [](const Setting& s, NcclEnvironment& e) { e.nvls_channels = s.count(1, 64); }},
+      {"NCCL_NVLS_CHUNKSIZE",
+       [](const Setting& s, NcclEnvironment& e) { e.nvls_chunk = s.bytes(); }},
+      {"NCCL_NVLSTREE_MAX_CHUNKSIZE",
+       [](const Setting& s, NcclEnvironment& e) {
+         if (s.version >= NcclVersion{2, 20}) e.nvls_tree_chunk = s.bytes();
+       }},
       {"NCCL_COLLNET_ENABLE",
        [](const Setting& s, NcclEnvironment& e) { e.collnet_enabled = s.flag(); }},
       {"NCCL_COLLNET_NODE_THRESHOLD",
@@ -212,8 +247,21 @@ const std::map<std::string, Reader>& readers() {
          e.net_overhead = static_cast<double>(s.integer(0, 1'000'000'000)) / 1000;
        }},
       {"NCCL_IB_HCA", [](const Setting& s, NcclEnvironment& e) { e.nets = read_net_filter(s); }},
+      {"NCCL_IB_MERGE_NICS",
+       [](const Setting& s, NcclEnvironment& e) { e.merges_ports = s.flag() && e.merges_ports; }},
+      {"NCCL_NET_MERGE_LEVEL", read_merge_level},
       {"NCCL_IB_DISABLE", [](const Setting& s, NcclEnvironment& e) { e.ib_disabled = s.flag(); }},
       {"NCCL_NET", read_net},
+      {"NCCL_TUNER_PLUGIN",
+       [](const Setting& s, NcclEnvironment& e) { e.tuner = s.value != "none"; }},
+      {"NCCL_SOCKET_NTHREADS",
+       [](const Setting& s, NcclEnvironment& e) { e.socket_threads = s.count(0, 16); }},
+      {"NCCL_NSOCKS_PERTHREAD",
+       [](const Setting& s, NcclEnvironment& e) { e.streams_per_thread = s.count(1, 64); }},
+      {"NCCL_IB_QPS_PER_CONNECTION",
+       [](const Setting& s, NcclEnvironment& e) { read_queue_pairs(s, s.count(1, 128) > 1, e); }},
+      {"NCCL_IB_SPLIT_DATA_ON_QPS",
+       [](const Setting& s, NcclEnvironment& e) { read_queue_pairs(s, s.flag(), e); }},
       {"NCCL_TOPO_FILE", [](const Setting& s, NcclEnvironment& e) { e.topology_file = s.value; }},
       {"NCCL_GRAPH_FILE", [](const Setting& s, NcclEnvironment& e) { e.graph_file = s.value; }},
   };

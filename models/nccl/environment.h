@@ -53,16 +53,25 @@ struct NcclEnvironment {
   bool nvb_disabled = false;
   int cross_nic = 2;  ///< 0: never, 1: freely, 2: in pairs if that helps
   bool pxn_disabled = false;
+  int message_pxn_level = 2;  ///< of sends and receives (MessageNets)
   std::optional<PathType> gdr_level;
   bool nvls_enabled = true;
   std::optional<std::uint32_t> nvls_channels;
+  Bytes nvls_chunk{128 << 10};           ///< at most
+  std::optional<Bytes> nvls_tree_chunk;  ///< the same of NVLSTree, which is no larger
   bool collnet_enabled = false;
   std::uint32_t collnet_node_threshold = 2;
   int pat = 2;                         ///< 0: never, 1: always, 2: where it runs
   std::optional<double> net_overhead;  ///< us a message costs the sender
   NetFilter nets;
+  bool merges_ports = true;  ///< ports of one NIC become one
+  bool ll128_over_c2c = true;
   bool ib_disabled = false;
   bool socket_net = false;  ///< NCCL_NET=Socket
+  /// Of a connection over sockets: threads of its own, and TCP streams that each of them serves.
+  std::optional<std::uint32_t> socket_threads;
+  std::optional<std::uint32_t> streams_per_thread;
+  std::optional<bool> tuner;  ///< NCCL_TUNER_PLUGIN: whether it names one
   std::filesystem::path topology_file;
   std::filesystem::path graph_file;
 
@@ -71,6 +80,13 @@ struct NcclEnvironment {
 
   /// No InfiniBand verbs, so no GPUDirect.
   bool over_sockets() const { return ib_disabled || socket_net; }
+
+  /// Whether NCCL asks the tuner of a network plug-in. From 2.21 on it finds it by itself; 2.19 and
+  /// 2.20 have to be told (NCCL src/plugin/tuner.cc). Over sockets there is no plug-in.
+  bool uses_tuner(NcclVersion version) const {
+    if (over_sockets() || version < NcclVersion{2, 19}) return false;
+    return tuner.value_or(version >= NcclVersion{2, 21});
+  }
 };
 
 /// Reads NCCL_* variables. Throws InputError for a value that NCCL would refuse or replace, saying

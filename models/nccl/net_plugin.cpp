@@ -1,28 +1,28 @@
 #include "models/nccl/net_plugin.h"
 
-#include "models/machine/gpu_model.h"
-
 namespace collsim {
 
-namespace {
-
-constexpr int hopper = 90;
-
 /// The NICs of a machine are alike: the first one tells.
-bool has_efa(const Topology& topology) {
+std::optional<EfaPlatform> efa_platform(const Topology& topology) {
   for (const Device device : topology.devices()) {
-    if (device.kind == DeviceKind::nic) return device.model.starts_with("EFA");
+    if (device.kind != DeviceKind::nic) continue;
+    return efa_platform(device.model, topology.device(topology.gpus().front()).model);
   }
-  return false;
+  return std::nullopt;
 }
 
-}  // namespace
-
-Nccl::Variables with_net_plugin(const Topology& topology, Nccl::Variables variables) {
-  if (!has_efa(topology)) return variables;
-  const std::string model(topology.device(topology.gpus().front()).model);
-  const auto capability = known_compute_capability(model);
-  if (capability && *capability < hopper) variables.try_emplace("NCCL_PROTO", "Simple");
+Nccl::Variables with_net_plugin(const Topology& topology, Nccl::Variables variables,
+                                NcclVersion version) {
+  const auto platform = efa_platform(topology);
+  if (!platform) return variables;
+  if (*platform < EfaPlatform::p5) variables.try_emplace("NCCL_PROTO", "Simple");
+  if (version < NcclVersion{2, 19}) variables.try_emplace("NCCL_NVLS_ENABLE", "0");
+  if (version < NcclVersion{2, 23} || *platform == EfaPlatform::p3dn) return variables;
+  variables.try_emplace("NCCL_BUFFSIZE", "8388608");
+  variables.try_emplace("NCCL_P2P_NET_CHUNKSIZE", "524288");
+  if (*platform < EfaPlatform::p5) return variables;
+  variables.try_emplace("NCCL_NVLS_CHUNKSIZE", "524288");
+  variables.try_emplace("NCCL_NVLSTREE_MAX_CHUNKSIZE", "524288");
   return variables;
 }
 

@@ -70,6 +70,30 @@ void NcclSystem::remove(NcclNodeKind kind, std::size_t index) {
   alike.erase(alike.begin() + static_cast<std::ptrdiff_t>(index));
 }
 
+void NcclSystem::set_net_latency(float microseconds) {
+  for (const std::uint32_t net : of_kind(NcclNodeKind::net)) nodes_[net].net.latency = microseconds;
+}
+
+void NcclSystem::merge_nets(std::span<const std::uint32_t> nets, int device) {
+  const std::uint32_t kept = nets.front();
+  NcclNet& merged = nodes_[kept].net;
+  const auto& all = by_kind_[static_cast<std::size_t>(NcclNodeKind::net)];
+  for (const std::uint32_t node : nets.subspan(1)) {
+    const NcclNet& port = nodes_[node].net;
+    merged.name += "+" + port.name;
+    merged.nics.insert(merged.nics.end(), port.nics.begin(), port.nics.end());
+    merged.bandwidth += port.bandwidth;
+    merged.gdr = merged.gdr && port.gdr;
+    merged.collnet = merged.collnet && port.collnet;
+    remove_net(static_cast<std::size_t>(std::find(all.begin(), all.end(), node) - all.begin()));
+  }
+  merged.device = device;
+  nodes_[kept].id = static_cast<std::uint64_t>(device);
+  for (NcclLink& link : links_) {
+    if (link.from == kept || link.to == kept) link.bandwidth = merged.bandwidth;
+  }
+}
+
 std::uint32_t NcclSystemBuilder::add(NcclNode node) {
   const auto index = static_cast<std::uint32_t>(system_.nodes_.size());
   system_.by_kind_[static_cast<std::size_t>(node.kind)].push_back(index);

@@ -25,6 +25,7 @@ struct NcclGpu {
 struct NcclNet {
   std::string name;
   int device = 0;
+  std::vector<int> nics;   ///< its ports: numbers of the host's NICs, counted from 0
   std::uint64_t asic = 0;  ///< ports of one chip share its id
   int port = 0;
   float bandwidth = 0;  ///< GB/s
@@ -83,6 +84,10 @@ class NcclSystem {
   /// Whether its NVSwitches add up and copy. NCCL asks the driver; a dump of its does not say, so
   /// that only the GPUs' generation counts then.
   bool multicast() const { return multicast_; }
+  /// Makes one net of several, given by their nodes, in the place of the first (NCCL's virtual
+  /// NIC): as fast as all together. `device` is its number.
+  void merge_nets(std::span<const std::uint32_t> nets, int device);
+  void set_net_latency(float microseconds);  ///< of all nets
   /// Forgets a NIC, the index being among nets.
   void remove_net(std::size_t index) { remove(NcclNodeKind::net, index); }
   /// Forgets all GPUs but those of these ranks, which are numbered anew from 0 in rising order:

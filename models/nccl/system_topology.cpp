@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -10,6 +11,7 @@
 #include <string>
 
 #include "models/machine/gpu_model.h"
+#include "models/nccl/efa.h"
 #include "models/nccl/link_bandwidth.h"
 #include "sim/base/input_error.h"
 
@@ -53,6 +55,13 @@ NcclCpu cpu_of_model(std::string_view model, double bandwidth_between_cpus) {
     cpu = cpu_of_link_bandwidth(0);
   }
   return cpu;
+}
+
+/// InfiniBand and RoCE, which NCCL drives itself. Others are a plug-in's or the sockets'.
+bool has_verbs(std::string_view nic) {
+  constexpr std::array others{"EFA", "Slingshot", "Cassini", "gVNIC", "Ethernet", "eth"};
+  return std::none_of(others.begin(), others.end(),
+                      [&](std::string_view other) { return nic.starts_with(other); });
 }
 
 std::uint64_t pci_device_of_gpu(std::string_view model) {
@@ -123,9 +132,22 @@ class HostReader {
       nodes_[device] = builder_.add(std::move(node));
       add_net_of_gpu(device);
     } else {
-      nodes_[device] = builder_.add(make_node(NcclNodeKind::nic, device));
-      add_net(nodes_[device], nic_bandwidth(device), each.gpudirect, is_on_reducing_switch(device));
+      add_nic(device);
     }
+  }
+
+  /// What its ports have in common: the name of the card that the file gives, else its own name.
+  std::string card_of(DeviceId nic) const {
+    const Device each = topology_.device(nic);
+    return each.card.empty() ? "/" + std::to_string(nic) : std::string(each.card);
+  }
+
+  /// Of a card with several ports NCCL sees one PCIe link, the first one's (NCCL
+  /// src/graph/topo.cc, ncclTopoAddPci).
+  bool is_further_port(DeviceId device) const {
+    const auto known = nodes_.find(device);
+    return topology_.device(device).kind == DeviceKind::nic && known != nodes_.end() &&
+           builder_.system().node(known->second).id != device;
   }
 
   /// GB/s of the link that leaves the host, if there is one.
@@ -158,16 +180,35 @@ class HostReader {
     return 12.5;
   }
 
-  void add_net(std::uint32_t nic, double bandwidth, bool gdr, bool collnet) {
+  void add_net(std::uint32_t nic, double bandwidth, NcclNet net) {
     NcclNode node = make_node(NcclNodeKind::net);
-    node.net.device = nets_++;
-    node.id = static_cast<std::uint64_t>(node.net.device);
-    node.net.name = fmt::format("{}{}", gdr ? "mlx5_" : "eth", node.net.device);
-    node.net.asic = node.id + 1;
-    node.net.bandwidth = static_cast<float>(bandwidth);
-    node.net.gdr = gdr;
-    node.net.collnet = collnet;
+    net.device = nets_++;
+    node.id = static_cast<std::uint64_t>(net.device);
+    net.name = fmt::format("{}{}", net.gdr ? "mlx5_" : "eth", net.device);
+    if (net.asic == 0) net.asic = node.id + 1;
+    net.bandwidth = static_cast<float>(bandwidth);
+    node.net = std::move(net);
     builder_.connect_both(nic, builder_.add(std::move(node)), NcclLinkKind::net, bandwidth);
+  }
+
+  /// A NIC, or one port of a card that may have been there before.
+  void add_nic(DeviceId device) {
+    const Device each = topology_.device(device);
+    const auto [card, added] = cards_.try_emplace(card_of(device), 0);
+    if (added) card->second = builder_.add(make_node(NcclNodeKind::nic, device));
+    const std::uint32_t nic = nodes_[device] = card->second;
+    NcclNet net;
+    net.nics = {nics_++};
+    net.gdr = each.gpudirect;
+    net.collnet = is_on_reducing_switch(device);
+    const auto efa = efa_platform(each.model, topology_.device(topology_.gpus().front()).model);
+    if (efa) net.latency = static_cast<float>(efa_latency(*efa));
+    const NcclSystem& system = builder_.system();
+    for (const std::uint32_t id : system.node(nic).links) {
+      ++net.port;
+      if (has_verbs(each.model)) net.asic = system.node(system.links()[id].to).net.asic;
+    }
+    add_net(nic, nic_bandwidth(device), std::move(net));
   }
 
   /// A GPU that is itself on the network stands for a host with a socket. What is slower than any
@@ -177,7 +218,9 @@ class HostReader {
     if (!bandwidth) return;
     const std::uint32_t nic = builder_.add(make_node(NcclNodeKind::nic, device));
     builder_.connect_both(cpus_.front(), nic, NcclLinkKind::pci, local_bandwidth);
-    add_net(nic, std::max(*bandwidth, unknown_net_bandwidth), false, is_on_reducing_switch(device));
+    NcclNet net;
+    net.collnet = is_on_reducing_switch(device);
+    add_net(nic, std::max(*bandwidth, unknown_net_bandwidth), std::move(net));
   }
 
   void connect_pci() {
@@ -185,6 +228,7 @@ class HostReader {
     for (const LinkId id : links_) {
       const Link link = topology_.link(id);
       if (link.kind != LinkKind::pcie || link.reverse < id) continue;
+      if (is_further_port(link.from) || is_further_port(link.to)) continue;
       builder_.connect_both(nodes_.at(link.from), nodes_.at(link.to), NcclLinkKind::pci,
                             effective_pci(in_gigabytes_per_second(link.bandwidth)));
       attached.insert(link.from);
@@ -192,6 +236,7 @@ class HostReader {
     }
     for (const auto& [device, node] : nodes_) {
       if (topology_.device(device).kind == DeviceKind::cpu || attached.contains(device)) continue;
+      if (is_further_port(device)) continue;
       builder_.connect_both(node, cpu_beside(device), NcclLinkKind::pci, unattached_pci(device));
     }
   }
@@ -250,7 +295,9 @@ class HostReader {
   NcclSystemBuilder builder_;
   std::map<DeviceId, std::uint32_t> nodes_;
   std::vector<std::uint32_t> cpus_;
+  std::map<std::string, std::uint32_t> cards_;  // of NICs, by name
   int gpus_ = 0;
+  int nics_ = 0;
   int nets_ = 0;
 };
 

@@ -272,6 +272,7 @@ class TopologyReader {
       node.net.name = file_.text_or(element, "name", fmt::format("net{}", node.net.device));
       node.net.asic = pci_bus_id(file_.text_or(element, "guid", std::to_string(node.net.device)));
       node.net.port = static_cast<int>(file_.integer_or(element, "port", 0, 0, largest));
+      node.net.nics = {nets_++};
       const long long speed = file_.integer_or(element, "speed", 0, -1, largest);
       node.net.rated = !element.attribute("speed").empty();
       node.net.bandwidth = static_cast<float>(speed <= 0 ? 10'000 : speed) / 8000.0F;
@@ -335,6 +336,7 @@ class TopologyReader {
   std::size_t own_links_ = 0;
   std::size_t twin_cpus_ = 0;
   std::size_t cpus_ = 0;
+  int nets_ = 0;
   bool ranked_ = false;
   std::uint32_t host_ = 0;  // of the <cpu> that is being read
   std::map<std::string, Host> hosts_;

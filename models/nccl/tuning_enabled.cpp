@@ -28,16 +28,26 @@ bool every_gpu_is_head(const NcclGraph& graph, const TuningInput& input) {
   return heads.size() >= input.system->gpu_count();
 }
 
+/// The generations on which a release trusts it: a list at first, that Blackwell joined with 2.25;
+/// from 2.27 on all since Volta (NCCL src/graph/tuning.cc).
+bool has_ll128(int capability, NcclVersion version) {
+  if (version >= NcclVersion{2, 27}) return capability >= 70;
+  const bool blackwell = capability == 100 || capability == 120;
+  return capability == 70 || capability == 80 || capability == 90 ||
+         (blackwell && version >= NcclVersion{2, 25});
+}
+
 /// LL128 relies on 128-byte stores staying whole, which NVLink and few other ways promise.
 bool ll128_is_safe(NcclAlgorithm algorithm, const TuningInput& input) {
   const NcclGraph& graph = graph_of(algorithm, *input.graphs);
   const int least = input.system->min_compute_capability();
   const int greatest = input.system->greatest_compute_capability();
-  const PathType worst_inter = least >= 90 ? PathType::pxn : PathType::pxb;
+  const bool far = least >= 90 && input.environment->ll128_over_c2c;
+  const PathType worst_inter = far ? PathType::pxn : PathType::pxb;
+  const PathType worst_intra = input.version < NcclVersion{2, 19} ? PathType::nvl : PathType::nvb;
   const bool alike = least == greatest || least >= 90;
-  bool known = least >= 70;
-  if (input.version < NcclVersion{2, 21}) known = least == 70 || least == 80 || least == 90;
-  return known && alike && graph.inter_type <= worst_inter && graph.intra_type <= PathType::nvb;
+  return has_ll128(least, input.version) && alike && graph.inter_type <= worst_inter &&
+         graph.intra_type <= worst_intra;
 }
 
 bool pat_runs(const TuningInput& input) {

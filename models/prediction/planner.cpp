@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <utility>
 
 #include "models/calibration/transport.h"
 #include "models/machine/host_memory.h"
 #include "models/nccl/point_to_point.h"
+#include "models/nccl/socket_threads.h"
 #include "models/prediction/rank_gpus.h"
 #include "models/prediction/textbook_pipeline.h"
 #include "sim/algorithms/nccl_plan.h"
@@ -29,11 +32,31 @@ std::optional<DeviceId> nic_beside(const Topology& topology, DeviceId gpu, int n
   return std::nullopt;
 }
 
-/// By which NICs the algorithm's channels reach other nodes, where that is modelled.
-const ChannelNets* nets_of(const Nccl& nccl, std::optional<NcclAlgorithm> algorithm) {
-  if (algorithm == NcclAlgorithm::ring) return &nccl.ring_nets();
-  if (algorithm == NcclAlgorithm::tree) return &nccl.tree_nets();
-  return nullptr;
+/// Of the NICs, which are alike; empty where there are none.
+std::string_view nic_model(const Topology& topology) {
+  for (const Device device : topology.devices()) {
+    if (device.kind == DeviceKind::nic) return device.model;
+  }
+  return {};
+}
+
+/// How a hop between GPUs, by their ranks in their nodes, leaves the one node and enters the other.
+using NetsOfHop = std::function<std::pair<std::optional<ChannelNet>, std::optional<ChannelNet>>(
+    std::uint32_t channel, Rank from, Rank to)>;
+
+/// By which NICs the algorithm's channels, or messages, reach other nodes, where that is modelled.
+NetsOfHop nets_of(const Nccl& nccl, std::optional<NcclAlgorithm> algorithm) {
+  if (!algorithm) {
+    return [nets = &nccl.message_nets()](std::uint32_t channel, Rank from, Rank to) {
+      return std::pair(nets->out(channel, from, to), nets->in(channel, to));
+    };
+  }
+  const bool ring = algorithm == NcclAlgorithm::ring;
+  if (!ring && algorithm != NcclAlgorithm::tree) return {};
+  return [nets = ring ? &nccl.ring_nets() : &nccl.tree_nets()](std::uint32_t channel, Rank from,
+                                                               Rank to) {
+    return std::pair(nets->of(channel, from), nets->of(channel, to));
+  };
 }
 
 }  // namespace
@@ -107,7 +130,11 @@ void Planner::talk_tcp(const Calibration& cost) {
   const bool over_sockets = nccl_->environment().over_sockets() || has_sockets_only(topology());
   if (nccl_->nodes() == 1 || !over_sockets || cost.name == "ideal") return;
   talks_tcp_ = true;
-  set_cost(cost_of(cost));
+  Calibration socket_cost = cost_of(cost);
+  const SocketThreads threads = socket_threads(nccl_->environment(), nic_model(topology()));
+  socket_cost.proxy.helpers = threads.helpers;
+  socket_cost.proxy.streams = threads.streams;
+  set_cost(std::move(socket_cost));
 }
 
 void Planner::set_cost(Calibration cost) {
@@ -173,7 +200,7 @@ Layout Planner::lay(Plan plan, const HopRules& rules) const {
 }
 
 HopRules Planner::hop_rules(std::optional<NcclAlgorithm> algorithm) const {
-  const ChannelNets* const nets = nets_of(*nccl_, algorithm);
+  const auto nets = nets_of(*nccl_, algorithm);
   const Rank per_node = ranks() / nccl_->nodes();
   HopRules rules;
   rules.through_host_memory = [this, per_node](Rank from, Rank to) {
@@ -181,15 +208,14 @@ HopRules Planner::hop_rules(std::optional<NcclAlgorithm> algorithm) const {
            nccl_->through_host_memory(from % per_node, to % per_node);
   };
   // The NICs of a topology file are another machine's.
-  if (nets == nullptr || !nccl_->environment().topology_file.empty()) return rules;
+  if (!nets || !nccl_->environment().topology_file.empty()) return rules;
   rules.nics = [this, nets, per_node](std::uint32_t channel, Rank from,
                                       Rank to) -> std::optional<HopNics> {
     if (from / per_node == to / per_node) return std::nullopt;
-    const auto out = nets->of(channel, from % per_node);
-    const auto in = nets->of(channel, to % per_node);
+    const auto [out, in] = nets(channel, from % per_node, to % per_node);
     if (!out || !in) return std::nullopt;
-    const auto out_nic = nic_beside(topology(), spec_.gpus[from], out->device);
-    const auto in_nic = nic_beside(topology(), spec_.gpus[to], in->device);
+    const auto out_nic = nic_beside(topology(), spec_.gpus[from], out->nic);
+    const auto in_nic = nic_beside(topology(), spec_.gpus[to], in->nic);
     if (!out_nic || !in_nic) return std::nullopt;
     HopNics hop{std::nullopt, *out_nic, *in_nic};
     if (out->relay) hop.relay = spec_.gpus[from / per_node * per_node + *out->relay];

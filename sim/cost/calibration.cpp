@@ -7,6 +7,15 @@
 
 namespace collsim {
 
+BytesPerSecond ProxyCost::rate_of(double bytes) const {
+  if (helpers == 0) return rate;
+  // NCCL src/transport/net_socket.cc: no piece is smaller.
+  constexpr double smallest_piece = 64 << 10;
+  const auto most = static_cast<double>(streams);
+  const double pieces = std::clamp(std::ceil(bytes / smallest_piece), 1.0, most);
+  return std::min(pieces * rate, std::min(pieces, static_cast<double>(helpers)) * copy);
+}
+
 BytesPerSecond ProtocolCost::rate_of(const Operations& operations) const {
   const double per_byte = (operations.load + operations.receive) / read.value +
                           (operations.store + operations.send) / write.value;

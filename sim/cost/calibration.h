@@ -147,9 +147,22 @@ struct ProxyCost {
   bool used = false;
   Seconds send;                     ///< of the sender's thread, per slice
   Seconds receive;                  ///< of the receiver's thread, per slice
-  BytesPerSecond copy = unlimited;  ///< at which both copy, on top
-  BytesPerSecond rate = unlimited;  ///< of one connection (a TCP stream)
-  Bytes socket{};                   ///< what one connection's sockets hold; 0: there are none
+  BytesPerSecond copy = unlimited;  ///< at which a thread copies, on top
+  BytesPerSecond rate = unlimited;  ///< of one TCP stream
+  Bytes socket{};                   ///< what one stream's sockets hold; 0: there are none
+  /// Threads that every connection has of its own at both ends, and TCP streams over which it cuts
+  /// a message (SocketThreads). 0 and 1: the rank's thread copies all into one stream.
+  std::uint32_t helpers = 0;
+  std::uint32_t streams = 1;
+
+  /// What a message of so many bytes on the network keeps the rank's thread busy copying: nothing
+  /// where a connection's own threads copy.
+  double copying(double bytes) const { return helpers > 0 ? 0 : bytes / copy.value; }
+  /// At which such a message is on its way, if nothing else limits. Own threads copy while what
+  /// they have copied is on the network.
+  BytesPerSecond rate_of(double bytes) const;
+  /// What the sockets of a connection hold.
+  double held() const { return static_cast<double>(socket.count) * streams; }
 };
 
 /// Host memory through which the GPUs of a node reach each other where they have no peer-to-peer:

@@ -32,7 +32,7 @@ void Proxies::offer_send(ProxyId id) {
   if (connection.sending || connection.buffered.empty()) return;
   if (is_eager()) {
     const double held = connection.unreceived + on_network(connection.buffered.front());
-    if (connection.unreceived > 0 && held > static_cast<double>(cost_.socket.count)) return;
+    if (connection.unreceived > 0 && held > cost_.held()) return;
   } else {
     if (connection.begun >= connection.freed + connection.slots) return;
     ++connection.begun;
@@ -55,8 +55,8 @@ void Proxies::offer_receive(ProxyId id) {
 void Proxies::flow_on(Connection& connection) {
   if (connection.flows || connection.in_socket.empty()) return;
   connection.flows = true;
-  fabric_.start_flow(connection.route, on_network(connection.in_socket.front()), cost_.rate,
-                     connection.flow);
+  const double bytes = on_network(connection.in_socket.front());
+  fabric_.start_flow(connection.route, bytes, cost_.rate_of(bytes), connection.flow);
 }
 
 Message Proxies::leave(ProxyId id) {
@@ -94,7 +94,7 @@ void Proxies::begin_task(Rank rank) {
   const Task& task = threads_[rank].tasks.front();
   const Connection& connection = connections_[task.connection];
   const Message& message = task.receives ? connection.reached.front() : connection.buffered.front();
-  const Seconds copy{on_network(message) / cost_.copy.value};
+  const Seconds copy{cost_.copying(on_network(message))};
   fabric_.start_timer((task.receives ? cost_.receive : cost_.send) + copy, threads_[rank].timer);
 }
 

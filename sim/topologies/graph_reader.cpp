@@ -58,7 +58,7 @@ Arrow parse_arrow(const YamlValue& value, std::string_view text) {
 
 /// The keys that only a NIC has.
 void read_nic(const YamlMapping& entry, GraphDevice& device) {
-  for (const std::string_view key : {"rate", "gpudirect"}) {
+  for (const std::string_view key : {"rate", "gpudirect", "card"}) {
     if (device.kind != DeviceKind::nic && entry.find(key)) {
       entry.at(key).fail(fmt::format("'{}' of a {}", key, to_string(device.kind)),
                          "it belongs to devices of kind nic");
@@ -66,6 +66,7 @@ void read_nic(const YamlMapping& entry, GraphDevice& device) {
   }
   if (const auto rate = entry.find("rate")) device.port_rate = rate->rate();
   if (const auto direct = entry.find("gpudirect")) device.gpudirect = direct->boolean();
+  if (const auto card = entry.find("card")) device.card = card->string();
 }
 
 }  // namespace
@@ -92,7 +93,7 @@ void GraphReader::next_file() {
 void GraphReader::read_devices(const YamlValue& list, bool inside_node) {
   for (const YamlValue& value : list.sequence()) {
     const YamlMapping entry =
-        value.mapping({"id", "kind", "model", "rate", "gpudirect", "multicast"});
+        value.mapping({"id", "kind", "model", "rate", "gpudirect", "card", "multicast"});
     const YamlValue id = entry.at("id");
     GraphDevice device;
     if (inside_node || entry.find("kind")) {

@@ -17,7 +17,8 @@ std::uint32_t link_count(const Graph& graph) {
 }
 
 Device device_of(const GraphDevice& device, std::int32_t node) {
-  return {device.kind, node, device.model, device.port_rate, device.gpudirect, device.reduces};
+  return {device.kind,      node,        device.model,  device.port_rate,
+          device.gpudirect, device.card, device.reduces};
 }
 
 /// The last of the runs whose first id is not above the id; runs without such ids come before it.

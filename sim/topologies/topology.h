@@ -30,6 +30,7 @@ struct Device {
   std::string_view model;      ///< as GraphDevice's; lives as long as the topology
   BytesPerSecond port_rate{};  ///< as GraphDevice's, and so are the others
   bool gpudirect = true;
+  std::string_view card;
   bool reduces = false;
 };
 

@@ -41,6 +41,7 @@ std::string device_properties(const GraphDevice& device) {
     text += fmt::format(", rate: {:.9g} Gb/s", 8 * in_gigabytes_per_second(device.port_rate));
   }
   if (!device.gpudirect) text += ", gpudirect: false";
+  if (!device.card.empty()) text += fmt::format(", card: {}", quoted_text(device.card));
   if (device.reduces) text += ", multicast: true";
   return text;
 }

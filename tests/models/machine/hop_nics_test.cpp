@@ -62,8 +62,8 @@ TEST(HopNics, of_a_channel_are_those_of_its_ends) {
   const auto device = [&](std::uint32_t net) {
     return nccl.system().node(nccl.system().of_kind(NcclNodeKind::net)[net]).net.device;
   };
-  EXPECT_EQ(nccl.ring_nets().of(0, channel.gpus.front())->device, device(*channel.first_net));
-  EXPECT_EQ(nccl.ring_nets().of(0, channel.gpus.back())->device, device(*channel.last_net));
+  EXPECT_EQ(nccl.ring_nets().of(0, channel.gpus.front())->nic, device(*channel.first_net));
+  EXPECT_EQ(nccl.ring_nets().of(0, channel.gpus.back())->nic, device(*channel.last_net));
 }
 
 // With one NIC left, all but the GPU beside it send through that GPU (PXN), which is on NVLink.

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "sim/base/input_error.h"
+#include "sim/topologies/loader.h"
 #include "tests/models/nccl/nccl_test_support.h"
 
 namespace collsim::test {
@@ -49,6 +50,42 @@ TEST(NcclEnvironment, RefusesWhatNcclRefuses) {
     EXPECT_THROW(parse(name, value), InputError) << name << "=" << value;
   }
   EXPECT_THROW(parse("NCCL_ALGO", "allreduce:ring", {2, 23}), InputError);
+}
+
+TEST(NcclEnvironment, ChecksQueuePairsAndWarnsThatTheyChangeNothing) {
+  EXPECT_TRUE(parse("NCCL_IB_QPS_PER_CONNECTION", "1").warnings.empty());
+  EXPECT_TRUE(parse("NCCL_IB_SPLIT_DATA_ON_QPS", "0").warnings.empty());
+  EXPECT_EQ(parse("NCCL_IB_QPS_PER_CONNECTION", "4").warnings.size(), 1U);
+  EXPECT_EQ(parse("NCCL_IB_SPLIT_DATA_ON_QPS", "1").warnings.size(), 1U);
+  EXPECT_THROW(parse("NCCL_IB_QPS_PER_CONNECTION", "129"), InputError);
+  EXPECT_THROW(parse("NCCL_IB_SPLIT_DATA_ON_QPS", "2"), InputError);
+}
+
+// Two A6000 on an NVLink bridge are of 8.6, which was on no list; the lists ended with 2.27.
+TEST(NcclEnvironment, Ll128IsForTheGenerationsOfARelease) {
+  const auto bandwidth = [](std::string_view machine, std::string_view version) {
+    const Nccl nccl(load_topology(source + "/topologies/" + std::string(machine) + ".yaml"), {},
+                    parse_nccl_version(version));
+    return nccl.tuning(NcclFunction::all_reduce, NcclAlgorithm::ring, Protocol::ll128).bandwidth;
+  };
+  EXPECT_EQ(bandwidth("a6000-2-bridged", "2.26"), 0);
+  EXPECT_GT(bandwidth("a6000-2-bridged", "2.27"), 0);
+  EXPECT_EQ(bandwidth("dgx-b200", "2.24"), 0);
+  EXPECT_GT(bandwidth("dgx-b200", "2.25"), 0);
+  EXPECT_GT(bandwidth("dgx-a100", "2.18"), 0);
+}
+
+// To a NIC through another GPU, as on a host whose one NIC is beside GPU 2.
+TEST(NcclEnvironment, Ll128MayBeKeptOffPxn) {
+  const Nccl::Variables one{{"NCCL_IB_HCA", "=mlx5_2"}};
+  Nccl::Variables without = one;
+  without["NCCL_LL128_C2C"] = "0";
+  const auto bandwidth = [](const Nccl& nccl) {
+    return nccl.tuning(NcclFunction::all_reduce, NcclAlgorithm::ring, Protocol::ll128).bandwidth;
+  };
+  ASSERT_EQ(nccl_on(h100, 4, one).graphs().ring.inter_type, PathType::pxn);
+  EXPECT_GT(bandwidth(nccl_on(h100, 4, one)), 0);
+  EXPECT_EQ(bandwidth(nccl_on(h100, 4, without)), 0);
 }
 
 TEST(NcclEnvironment, NamesWhatItDoesNotModel) {

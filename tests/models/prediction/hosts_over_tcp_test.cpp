@@ -42,6 +42,12 @@ TEST_F(HostsOverTcp, PayForProxies) {
   }
 }
 
+TEST_F(HostsOverTcp, HaveThreadsOfTheVendors) {
+  EXPECT_EQ(on("dgx-h100-x4", "NCCL_NET", "Socket").cost().proxy.helpers, 0U);
+  EXPECT_EQ(on("aws-p4d-x4", "NCCL_NET", "Socket").cost().proxy.helpers, 2U);
+  EXPECT_EQ(on("aws-p4d-x4", "NCCL_NET", "Socket").cost().proxy.streams, 16U);
+}
+
 TEST_F(HostsOverTcp, AreThoseWithoutRdma) {
   const Planner planner = on("rtx4090-8-x4");
   EXPECT_EQ(planner.cost().name, "pcie+tcp");

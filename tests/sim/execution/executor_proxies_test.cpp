@@ -45,6 +45,30 @@ TEST_F(ExecutorProxies, both_threads_copy_the_bytes) {
   EXPECT_DOUBLE_EQ(microseconds_of(plan_, size_, {}), 8);
 }
 
+// Threads of the connection's own copy while what they have copied is on the wire: 10,000 bytes are
+// one piece, which one of them copies at 5 GB/s in 2 us, at both ends at once.
+TEST_F(ExecutorProxies, own_threads_copy_beside_the_wire) {
+  cost_.proxy.copy = gigabytes_per_second(5);
+  cost_.proxy.helpers = 2;
+  cost_.proxy.streams = 2;
+  EXPECT_DOUBLE_EQ(microseconds_of(plan_, size_, {}), 6);
+}
+
+// Hops of 100,000 bytes, two pieces of 64 KiB or less: two threads copy 10 GB/s, one 5, and two
+// streams of 3 GB/s carry 6. Each hop has 1 us of alpha.
+TEST_F(ExecutorProxies, streams_share_a_message) {
+  const Bytes size{200000};
+  cost_.proxy.copy = gigabytes_per_second(5);
+  cost_.proxy.helpers = 2;
+  cost_.proxy.streams = 2;
+  EXPECT_DOUBLE_EQ(microseconds_of(plan_, size, {}), 22);
+  cost_.proxy.helpers = 1;
+  EXPECT_DOUBLE_EQ(microseconds_of(plan_, size, {}), 42);
+  cost_.proxy.rate = gigabytes_per_second(3);
+  cost_.proxy.helpers = 2;
+  EXPECT_DOUBLE_EQ(microseconds_of(plan_, size, {}), 2 * (100.0 / 6 + 1));
+}
+
 // Two slices, 0.5 us on the wire each. A thread takes 2 us to send and no time to receive, but
 // receives only between two sends. First hop: the threads send until 2 and 4, the slices are there
 // at 3.5, which the thread sees at 4, and at 5.5. Second: sent until 6, while the other slice waits
