@@ -26,9 +26,9 @@ Rows advise(const Args& more) {
   return rows;
 }
 
-/// The simulated time of an all-reduce of 64 MiB.
+/// The simulated time of an all-reduce of 4 MiB.
 double time_of(const Args& more) {
-  Args args{"run", "-b", "64M", "-e", "64M", "--format", "json"};
+  Args args{"run", "-b", "4M", "-e", "4M", "--format", "json"};
   args.insert(args.end(), more.begin(), more.end());
   return nlohmann::json::parse(output_of(args))[0]["time_us"];
 }
@@ -39,7 +39,7 @@ class AdviseCommand : public testing::Test {
 };
 
 TEST_F(AdviseCommand, figures_are_those_of_run) {
-  const Rows rows = advise({"hgx-h200", "-b", "64M", "-e", "64M"});
+  const Rows rows = advise({"hgx-h200", "-b", "4M", "-e", "4M"});
   const double now = time_of({"hgx-h200"});
   for (const char* const setting :
        {"NCCL_ALGO=Tree", "NCCL_PROTO=LL", "NCCL_MAX_NCHANNELS=4", "NCCL_ALGO=Ring"}) {
@@ -51,7 +51,7 @@ TEST_F(AdviseCommand, figures_are_those_of_run) {
 }
 
 TEST_F(AdviseCommand, says_what_changes_nothing) {
-  const Rows rows = advise({"hgx-h200", "-b", "64M", "-e", "64M", "--env", "NCCL_NVLS_ENABLE=0"});
+  const Rows rows = advise({"hgx-h200", "-b", "4M", "-e", "4M", "--env", "NCCL_NVLS_ENABLE=0"});
   // One node with peer-to-peer: host memory is not used.
   EXPECT_EQ(rows.at("NCCL_SHM_DISABLE=1")["verdict"], "nothing");
   EXPECT_EQ(rows.at("NCCL_SHM_DISABLE=1")["mean_ratio"], 1.0);
@@ -61,7 +61,7 @@ TEST_F(AdviseCommand, says_what_changes_nothing) {
 }
 
 TEST_F(AdviseCommand, knows_placements_and_faults) {
-  const Rows rows = advise({"dgx-h100-x4", "-n", "8", "-b", "64M", "-e", "64M", "--fault",
+  const Rows rows = advise({"dgx-h100-x4", "-n", "8", "-b", "4M", "-e", "4M", "--fault",
                             "link: node0/nic3, bandwidth: 10%", "--ranks-per-node", "4"});
   const Args asked{"dgx-h100-x4", "-n", "8", "--ranks-per-node", "4"};
   Args faulty = asked;
@@ -87,7 +87,7 @@ TEST_F(AdviseCommand, judges_pasted_settings_line_by_line) {
                                  "export NCCL_SHM_DISABLE=0\n"
                                  "export NCCL_SHM_DISABLE=1\n");
   const Rows rows =
-      advise({"dgx-h100-x4", "-b", "64M", "-e", "64M", "--settings", file.path().string()});
+      advise({"dgx-h100-x4", "-b", "4M", "-e", "4M", "--settings", file.path().string()});
   const double now = time_of({"dgx-h100-x4"});
   const auto& one_nic = rows.at("NCCL_IB_HCA=mlx5_0");
   EXPECT_EQ(one_nic["verdict"], "harms");

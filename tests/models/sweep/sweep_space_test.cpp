@@ -80,8 +80,8 @@ TEST(SweepSpaces, set_fields_of_the_machine_and_of_its_templates) {
   EXPECT_EQ(machine.gpus().size(), 32U * 8);
   const LinkId of_fabric = machine.first_fabric_link();
   EXPECT_EQ(machine.link(of_fabric).bandwidth, gigabytes_per_second(25));
-  // Links of a node begin with gpu0's 18 NVLinks.
-  EXPECT_EQ(machine.link(0).bandwidth, gigabytes_per_second(10));
+  // Links of a node begin with gpu0's 18 NVLinks, as one.
+  EXPECT_EQ(machine.link(0).bandwidth, gigabytes_per_second(18 * 10));
   EXPECT_EQ(sweep.machine_key(2), "1.0.0.");
 }
 
