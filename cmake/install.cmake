@@ -4,6 +4,9 @@ install(TARGETS collsim EXPORT collsim-targets)
 if(COLLSIM_SIMGRID)
   install(TARGETS collsim-simgrid LIBRARY DESTINATION "${module_dir}")
 endif()
+if(TARGET collsim-mpi)
+  install(TARGETS collsim-mpi LIBRARY DESTINATION "${module_dir}")
+endif()
 install(TARGETS collsim-command RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/collsim" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 foreach(data topologies scenarios recordings models/calibrations)
@@ -13,6 +16,7 @@ foreach(data topologies scenarios recordings models/calibrations)
 endforeach()
 
 install(FILES "${PROJECT_SOURCE_DIR}/models/trust.yaml"
+  "${PROJECT_SOURCE_DIR}/models/nccl-variables.yaml"
   DESTINATION "${data_dir}/models")
 install(FILES "${PROJECT_SOURCE_DIR}/tools/charts/plot.min.js"
   "${PROJECT_SOURCE_DIR}/tools/charts/validation.js"

@@ -278,6 +278,12 @@ bool NetFilter::allows(const std::string& name) const {
   return listed != exclude;
 }
 
+std::vector<std::string> modelled_nccl_variables() {
+  std::vector<std::string> names;
+  for (const auto& [name, reader] : readers()) names.push_back(name);
+  return names;
+}
+
 NcclEnvironment parse_nccl_environment(const std::map<std::string, std::string>& variables,
                                        NcclVersion version) {
   NcclEnvironment environment;

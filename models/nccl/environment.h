@@ -89,6 +89,9 @@ struct NcclEnvironment {
   }
 };
 
+/// The variables that parse_nccl_environment() knows, in alphabetical order.
+std::vector<std::string> modelled_nccl_variables();
+
 /// Reads NCCL_* variables. Throws InputError for a value that NCCL would refuse or replace, saying
 /// what it takes. Variables that are not modelled are named in `warnings`.
 NcclEnvironment parse_nccl_environment(const std::map<std::string, std::string>& variables,

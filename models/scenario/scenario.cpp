@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cmath>
 
 #include "models/calibration/transport.h"
@@ -216,11 +217,22 @@ std::vector<Bytes> expand(const Sizes& sizes, Bytes element) {
 }
 
 Scenario load_scenario(const std::filesystem::path& path) {
-  const YamlMapping root =
-      load_yaml(path, "scenario")
-          .mapping({"collsim", "name", "topology", "collective", "ranks", "ranks_per_node", "root",
-                    "sizes", "calibration", "runs", "faults", "seed"});
-  const std::filesystem::path base = path.parent_path();
+  const YamlValue root = load_yaml(path, "scenario");
+  if (const auto sweep = root.free_mapping().find("sweep")) {
+    sweep->fail("a sweep over many scenarios", "`collsim sweep` runs it; here a file without it");
+  }
+  return read_scenario(root, path.parent_path());
+}
+
+std::span<const std::string_view> scenario_keys() {
+  static constexpr std::array<std::string_view, 11> keys{
+      "name",        "topology", "collective", "ranks", "ranks_per_node", "root", "sizes",
+      "calibration", "runs",     "faults",     "seed"};
+  return keys;
+}
+
+Scenario read_scenario(const YamlValue& file, const std::filesystem::path& base) {
+  const YamlMapping root = file.mapping(scenario_keys());
   Scenario scenario;
   scenario.name = root.at("name").string();
   scenario.topology = read_file(root.at("topology"), "topologies", base);

@@ -3,12 +3,15 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/faults/fault.h"
 #include "models/scenario/run_spec.h"
 #include "sim/base/units.h"
+#include "sim/base/yaml_reader.h"
 #include "sim/cost/calibration.h"
 #include "sim/plan/collective.h"
 
@@ -45,5 +48,9 @@ struct Scenario {
 /// Reads `collsim: scenario/1` (docs/formats.md). Paths in it are relative to it, or bare names of
 /// shipped files. Throws InputError.
 Scenario load_scenario(const std::filesystem::path& path);
+/// The same for the root of a file that is at hand; `base` is its folder.
+Scenario read_scenario(const YamlValue& file, const std::filesystem::path& base);
+/// The keys of a scenario.
+std::span<const std::string_view> scenario_keys();
 
 }  // namespace collsim

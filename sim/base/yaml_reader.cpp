@@ -15,31 +15,10 @@
 #include <system_error>
 #include <unordered_set>
 
+#include "sim/base/yaml_document.h"
 #include "sim/base/yaml_text_check.h"
 
 namespace collsim {
-
-enum class YamlKind : std::uint8_t { nothing, scalar, sequence, mapping };
-
-struct YamlNode {
-  YamlKind kind = YamlKind::nothing;
-  int line = 0;
-  int column = 0;
-  std::string text;
-  std::vector<std::uint32_t> children;  ///< of a mapping: key, value, key, value ...
-};
-
-class YamlDocument {
- public:
-  std::string file;
-  /// Lines of what is parsed that stand above the text that a person wrote.
-  int lines_above = 0;
-  std::vector<YamlNode> nodes;
-
-  SourcePosition position(const YAML::Mark& mark) const {
-    return {file, mark.line + 1 - lines_above, mark.column + 1};
-  }
-};
 
 namespace {
 
@@ -60,7 +39,13 @@ std::string_view described(YamlKind kind) {
 /// Builds a YamlDocument from the parser's events.
 class DocumentReader final : public YAML::EventHandler {
  public:
-  explicit DocumentReader(YamlDocument& document) : document_(document) {}
+  /// Lines of what is parsed may stand above the text that a person wrote.
+  DocumentReader(YamlDocument& document, int lines_above)
+      : document_(document), lines_above_(lines_above) {}
+
+  SourcePosition position(const YAML::Mark& mark) const {
+    return {document_.file, mark.line + 1 - lines_above_, mark.column + 1};
+  }
 
   void OnDocumentStart(const YAML::Mark& mark) override {
     if (++documents_ > 1) fail(mark, "a second document", "one document in a file");
@@ -99,14 +84,14 @@ class DocumentReader final : public YAML::EventHandler {
  private:
   [[noreturn]] void fail(const YAML::Mark& mark, const std::string& wrong,
                          const std::string& accepted) const {
-    throw InputError(document_.position(mark), wrong, accepted);
+    throw InputError(position(mark), wrong, accepted);
   }
 
   void add(YamlKind kind, const YAML::Mark& mark) {
     const auto id = static_cast<std::uint32_t>(document_.nodes.size());
     if (!open_.empty()) document_.nodes[open_.back()].children.push_back(id);
-    const SourcePosition position = document_.position(mark);
-    document_.nodes.push_back({kind, position.line, position.column, {}, {}});
+    const SourcePosition place = position(mark);
+    document_.nodes.push_back({kind, place.line, place.column});
   }
 
   void open(YamlKind kind, const YAML::Mark& mark) {
@@ -119,20 +104,21 @@ class DocumentReader final : public YAML::EventHandler {
   }
 
   YamlDocument& document_;
+  int lines_above_;
   std::vector<std::uint32_t> open_;
   int documents_ = 0;
 };
 
-void parse(const std::string& text, YamlDocument& document) {
+void parse(const std::string& text, YamlDocument& document, int lines_above = 0) {
+  DocumentReader reader(document, lines_above);
   try {
     std::istringstream stream(text);
     YAML::Parser parser(stream);
-    DocumentReader reader(document);
     while (parser.HandleNextDocument(reader)) {
     }
   } catch (const YAML::Exception& error) {
     const SourcePosition position =
-        error.mark.is_null() ? SourcePosition{document.file} : document.position(error.mark);
+        error.mark.is_null() ? SourcePosition{document.file} : reader.position(error.mark);
     throw InputError(position, fmt::format("not YAML ({})", error.msg),
                      "a mapping of keys to values");
   }
@@ -149,7 +135,7 @@ YamlValue::YamlValue(std::shared_ptr<const YamlDocument> document, std::uint32_t
 
 SourcePosition YamlValue::position() const {
   const YamlNode& node = document_->nodes[node_];
-  return {document_->file, node.line, node.column};
+  return {node.file ? *node.file : document_->file, node.line, node.column};
 }
 
 bool YamlValue::is_scalar() const {
@@ -350,8 +336,11 @@ YamlValue read_yaml_option(std::string_view option, std::string_view text) {
   const bool braces = first != std::string_view::npos && text[first] == '{';
   check_yaml_text(document->file, text, !braces);
   // On a line of its own, so that columns stay those of the option.
-  if (!braces) document->lines_above = 1;
-  parse(braces ? std::string(text) : fmt::format("{{\n{}\n}}", text), *document);
+  if (braces) {
+    parse(std::string(text), *document);
+  } else {
+    parse(fmt::format("{{\n{}\n}}", text), *document, 1);
+  }
   document->nodes.front().line = 1;  // the brace that we added has no line there
   return {document, 0};
 }

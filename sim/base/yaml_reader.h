@@ -18,7 +18,7 @@
 namespace collsim {
 
 class YamlMapping;
-/// A parsed file; private to yaml_reader.cpp.
+/// A parsed file: yaml_document.h.
 class YamlDocument;
 
 /// A value in a YAML file that knows where it stands, so that every complaint about it carries
@@ -55,6 +55,7 @@ class YamlValue {
   [[noreturn]] void fail(const std::string& wrong, const std::string& accepted) const;
 
  private:
+  friend class YamlDraft;
   double number_or_percent(const std::string& accepted) const;
   void collect_entries(YamlMapping& mapping) const;
 

@@ -208,16 +208,20 @@ Topology load_topology(const std::filesystem::path& path, const TopologyLibrary&
 
 Topology read_topology(const TextFile& text, const TopologyLibrary& library) {
   const std::filesystem::path path(text.name);
-  const YamlMapping file =
-      read_yaml(text, "topology").mapping({"name", "calibration", "nodes", "fabric"});
+  return read_topology(read_yaml(text, "topology"), path.parent_path(), library);
+}
+
+Topology read_topology(const YamlValue& root, const std::filesystem::path& folder,
+                       const TopologyLibrary& library) {
+  const YamlMapping file = root.mapping({"name", "calibration", "nodes", "fabric"});
   const YamlValue nodes = file.at("nodes");
-  const auto groups = read_groups(nodes, path.parent_path() / "nodes", library);
+  const auto groups = read_groups(nodes, folder / "nodes", library);
 
   TopologyBuilder builder(file.at("name").string(), read_calibration(file, library));
   for (const NodeGroup& group : groups) builder.add_nodes(group.node, group.count);
   const auto fabric = file.find("fabric");
   if (fabric) {
-    const YamlValue said = find_fabric(*fabric, path.parent_path() / "fabrics", library);
+    const YamlValue said = find_fabric(*fabric, folder / "fabrics", library);
     add_fabric(builder, said, groups);
   }
 

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "sim/base/text_file.h"
+#include "sim/base/yaml_reader.h"
 #include "sim/topologies/topology.h"
 #include "sim/topologies/topology_library.h"
 
@@ -19,5 +20,8 @@ inline constexpr std::uint32_t gpu_limit = 131'072;
 Topology load_topology(const std::filesystem::path& path, const TopologyLibrary& library = {});
 /// The same for a text that is at hand; templates are looked for beside its name.
 Topology read_topology(const TextFile& text, const TopologyLibrary& library = {});
+/// The same for the root of a file that has been read; templates are looked for below `folder`.
+Topology read_topology(const YamlValue& root, const std::filesystem::path& folder,
+                       const TopologyLibrary& library);
 
 }  // namespace collsim

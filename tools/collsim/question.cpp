@@ -169,9 +169,15 @@ Rank usable_gpus(const Question& question) {
   return usable;
 }
 
+/// Of the scenario: the first ones.
+std::vector<DeviceId> wanted_gpus(const Question& question) {
+  const Scenario& scenario = question.scenario;
+  return first_gpus(question.topology, scenario.ranks.value_or(usable_gpus(question)),
+                    scenario.ranks_per_node);
+}
+
 /// The GPUs of --rank-list, else the first ones.
 std::vector<DeviceId> chosen_gpus(const po::variables_map& values, const Question& question) {
-  const Scenario& scenario = question.scenario;
   if (const auto list = given<std::string>(values, "rank-list")) {
     for (const char* option : {"ranks", "ranks-per-node"}) {
       if (values.count(option) == 0) continue;
@@ -179,8 +185,31 @@ std::vector<DeviceId> chosen_gpus(const po::variables_map& values, const Questio
     }
     return parse_rank_list(*list, question.topology);
   }
-  return first_gpus(question.topology, scenario.ranks.value_or(usable_gpus(question)),
-                    scenario.ranks_per_node);
+  return wanted_gpus(question);
+}
+
+/// Those of the topology where the scenario names none.
+Calibration cost_of(const Question& question) {
+  return question.scenario.calibration
+             ? completed(*question.scenario.calibration, question.topology)
+             : calibration_for(question.topology);
+}
+
+/// Once scenario, topology, cost and GPUs are there: all that follows from them.
+void settle(Question& question) {
+  question.ranks = static_cast<Rank>(question.gpus.size());
+  question.faults = find_faults(question.scenario.faults, question.topology, question.ranks,
+                                question.scenario.seed);
+  for (RunSpec& run : question.scenario.runs) {
+    run = settled(run, question.scenario.collective, question.topology);
+  }
+  if (question.scenario.collective == Collective::barrier) {
+    question.scenario.sizes = {Bytes{0}, Bytes{0}, 2};  // it has no data
+  }
+  if (has_root(question.scenario.collective) && question.scenario.root >= question.ranks) {
+    throw InputError(fmt::format("root {} of {} ranks", question.scenario.root, question.ranks),
+                     fmt::format("0 to {}", question.ranks - 1));
+  }
 }
 
 /// Whether the machine is given by --alpha and --bandwidth.
@@ -344,27 +373,24 @@ Question read_question(const po::variables_map& values, std::ostream& err) {
   question.scenario = read_scenario(values);
   Machine machine = machine_of(values, question.scenario);
   question.topology = std::move(machine.topology);
-  question.cost = question.scenario.calibration
-                      ? completed(*question.scenario.calibration, question.topology)
-                      : calibration_for(question.topology);
+  question.cost = cost_of(question);
   if (auto warning = calibration_warning(question.cost)) machine.warnings.push_back(*warning);
   for (const std::string& warning : machine.warnings) {
     fmt::print(err, "collsim: warning: {}\n", warning);
   }
   question.gpus = chosen_gpus(values, question);
-  question.ranks = static_cast<Rank>(question.gpus.size());
-  question.faults = find_faults(question.scenario.faults, question.topology, question.ranks,
-                                question.scenario.seed);
-  for (RunSpec& run : question.scenario.runs) {
-    run = settled(run, question.scenario.collective, question.topology);
-  }
-  if (question.scenario.collective == Collective::barrier) {
-    question.scenario.sizes = {Bytes{0}, Bytes{0}, 2};  // it has no data
-  }
-  if (has_root(question.scenario.collective) && question.scenario.root >= question.ranks) {
-    throw InputError(fmt::format("root {} of {} ranks", question.scenario.root, question.ranks),
-                     fmt::format("0 to {}", question.ranks - 1));
-  }
+  settle(question);
+  return question;
+}
+
+Question question_about(Scenario scenario, Topology topology, std::vector<TrustError> errors) {
+  Question question;
+  question.scenario = std::move(scenario);
+  question.topology = std::move(topology);
+  question.trust_errors = std::move(errors);
+  question.cost = cost_of(question);
+  question.gpus = wanted_gpus(question);
+  settle(question);
   return question;
 }
 

@@ -41,6 +41,10 @@ boost::program_options::options_description question_options(
 /// and its calibration to `err`. Throws InputError.
 Question read_question(const boost::program_options::variables_map& values, std::ostream& err);
 
+/// The question that a scenario asks about a machine, for programs: no options, no warnings. Throws
+/// InputError.
+Question question_about(Scenario scenario, Topology topology, std::vector<TrustError> errors);
+
 /// The call of one run. It refers to the question.
 CallSpec spec_of(const Question& question, const RunSpec& run);
 

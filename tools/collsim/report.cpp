@@ -112,43 +112,6 @@ Record known_error(const Question& question, const Prediction& prediction) {
   return error ? Record(*error) : Record();
 }
 
-/// The columns of CSV and JSON, in order. They are the same for every question.
-Record record_of(const Section& section, const Row& row) {
-  const Question& question = *section.question;
-  const Prediction& prediction = row.prediction;
-  const Rates rates = rates_of(section, prediction);
-  Record record{
-      {"size_bytes", prediction.size.count},
-      {"count", count_of(section, prediction)},
-      {"type", to_string(section.run->reduction.type)},
-      {"redop", redop_of(section)},
-      {"root", root_of(question)},
-      {"nranks", question.ranks},
-      {"algorithm", prediction.algorithm},
-      {"protocol", to_string(prediction.protocol)},
-      {"channels", prediction.channels},
-      {"time_us", in_microseconds(prediction.time)},
-      {"algbw_GBps", rates.algbw},
-      {"busbw_GBps", rates.busbw},
-      {"bound_us", in_microseconds(prediction.bounds.largest())},
-      {"engine", section.engine},
-      {"schedule", to_string(*section.run->schedule)},
-      {"calibration", question.cost.name},
-      {"wirebw_GBps", prediction.wire_factor ? Record(rates.wirebw) : Record()},
-      {"nccl_estimate_us", microseconds_or_null(prediction.nccl_estimate)},
-      {"measured_us", microseconds_or_null(row.measured)},
-      {"error", row.measured ? Record(relative_error(row)) : Record()},
-      {"extent", is_analytic(section) ? Record() : Record(to_string(prediction.extent))},
-      {"classes", is_analytic(section) ? Record() : Record(prediction.classes)},
-      {"messages", is_analytic(section) ? Record() : Record(prediction.transfers)},
-      {"trust", to_string(prediction.trust)},
-      {"trust_error", known_error(question, prediction)},
-  };
-  add_parts(row, is_analytic(section), record);
-  record.update(context_of(question, section.run));
-  return record;
-}
-
 /// All columns of tables. Ranks: first the answer and its trust, then the algorithm, then columns
 /// that follow from others.
 constexpr std::array all_columns{
@@ -245,7 +208,7 @@ class TableReport final : public Report {
   }
 
   void add(const Row& row) override {
-    fmt::print(out_, "{}\n", line_of(columns_, for_people(record_of(section_, row))));
+    fmt::print(out_, "{}\n", line_of(columns_, for_people(answer_record(section_, row))));
     out_.flush();
     rows_.push_back(row);
     classes_.insert(row.prediction.trust);
@@ -314,7 +277,7 @@ class RecordReport final : public Report {
   RecordReport(Format format, std::ostream& out) : writer_(format, out) {}
 
   void begin(const Section& section) override { section_ = section; }
-  void add(const Row& row) override { writer_.add(record_of(section_, row)); }
+  void add(const Row& row) override { writer_.add(answer_record(section_, row)); }
   void end() override {}
   void finish() override { writer_.finish(); }
 
@@ -324,6 +287,42 @@ class RecordReport final : public Report {
 };
 
 }  // namespace
+
+Record answer_record(const Section& section, const Row& row) {
+  const Question& question = *section.question;
+  const Prediction& prediction = row.prediction;
+  const Rates rates = rates_of(section, prediction);
+  Record record{
+      {"size_bytes", prediction.size.count},
+      {"count", count_of(section, prediction)},
+      {"type", to_string(section.run->reduction.type)},
+      {"redop", redop_of(section)},
+      {"root", root_of(question)},
+      {"nranks", question.ranks},
+      {"algorithm", prediction.algorithm},
+      {"protocol", to_string(prediction.protocol)},
+      {"channels", prediction.channels},
+      {"time_us", in_microseconds(prediction.time)},
+      {"algbw_GBps", rates.algbw},
+      {"busbw_GBps", rates.busbw},
+      {"bound_us", in_microseconds(prediction.bounds.largest())},
+      {"engine", section.engine},
+      {"schedule", to_string(*section.run->schedule)},
+      {"calibration", question.cost.name},
+      {"wirebw_GBps", prediction.wire_factor ? Record(rates.wirebw) : Record()},
+      {"nccl_estimate_us", microseconds_or_null(prediction.nccl_estimate)},
+      {"measured_us", microseconds_or_null(row.measured)},
+      {"error", row.measured ? Record(relative_error(row)) : Record()},
+      {"extent", is_analytic(section) ? Record() : Record(to_string(prediction.extent))},
+      {"classes", is_analytic(section) ? Record() : Record(prediction.classes)},
+      {"messages", is_analytic(section) ? Record() : Record(prediction.transfers)},
+      {"trust", to_string(prediction.trust)},
+      {"trust_error", known_error(question, prediction)},
+  };
+  add_parts(row, is_analytic(section), record);
+  record.update(context_of(question, section.run));
+  return record;
+}
 
 std::string describe(const RunSpec& run) {
   if (run.schedule == ScheduleKind::textbook) {

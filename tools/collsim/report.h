@@ -43,6 +43,9 @@ void print_trust_errors(const Question& question, const std::set<Trust>& classes
 /// `nccl_version` (null in a textbook schedule, or if `run` is null) and `collsim_version`.
 Record context_of(const Question& question, const RunSpec* run);
 
+/// The columns of CSV and JSON, in order. They are the same for every question.
+Record answer_record(const Section& section, const Row& row);
+
 /// (predicted - measured) / measured.
 double relative_error(const Row& row);
 

@@ -10,6 +10,7 @@
 #include "models/recordings/recording.h"
 #include "sim/base/input_error.h"
 #include "sim/fabric/engine.h"
+#include "tools/collsim/answerer.h"
 #include "tools/collsim/options.h"
 #include "tools/collsim/question.h"
 #include "tools/collsim/report.h"
@@ -32,32 +33,6 @@ constexpr std::string_view epilogue =
     "  collsim run -t hgx-h200 -a ring,tree -b 1M -e 1G -f 4\n"
     "  collsim run -t hgx-h200 --schedule textbook -a ring -b 1M -e 1G -f 4\n"
     "  collsim run -t switch-1024 -b 1G --format csv";
-
-/// What computes the answers; `analytic` is the model of `collsim estimate`.
-enum class Answerer : std::uint8_t { native, simgrid, analytic };
-
-Answerer parse_engine(const std::string& name) {
-  if (name == "auto" || name == "native") return Answerer::native;
-  if (name == "simgrid") {
-    load_engine(Engine::simgrid);  // nothing is printed before it is known to be there
-    return Answerer::simgrid;
-  }
-  if (name == "analytic") return Answerer::analytic;
-  throw InputError(fmt::format("--engine: unknown engine '{}'", name),
-                   "auto, native, simgrid or analytic");
-}
-
-std::string_view name_of(Answerer answerer) {
-  switch (answerer) {
-    case Answerer::native:
-      return "native";
-    case Answerer::simgrid:
-      return "simgrid";
-    case Answerer::analytic:
-      return "analytic";
-  }
-  return "";
-}
 
 /// How the answers are to be computed.
 struct Approach {

@@ -39,6 +39,7 @@ std::span<const Subcommand> subcommands();
 int run_command(std::span<const std::string> args, std::ostream& out, std::ostream& err);
 
 // One per subcommand, each in the file of its name.
+int run_advise(std::span<const std::string> args, std::ostream& out, std::ostream& err);
 int run_check(std::span<const std::string> args, std::ostream& out, std::ostream& err);
 int run_choose(std::span<const std::string> args, std::ostream& out, std::ostream& err);
 int run_crossover(std::span<const std::string> args, std::ostream& out, std::ostream& err);
@@ -49,6 +50,7 @@ int run_list(std::span<const std::string> args, std::ostream& out, std::ostream&
 int run_run(std::span<const std::string> args, std::ostream& out, std::ostream& err);
 int run_steps(std::span<const std::string> args, std::ostream& out, std::ostream& err);
 int run_trace(std::span<const std::string> args, std::ostream& out, std::ostream& err);
+int run_sweep(std::span<const std::string> args, std::ostream& out, std::ostream& err);
 int run_topo(std::span<const std::string> args, std::ostream& out, std::ostream& err);
 int run_calibrate(std::span<const std::string> args, std::ostream& out, std::ostream& err);
 int run_view(std::span<const std::string> args, std::ostream& out, std::ostream& err);

@@ -1,0 +1,232 @@
+#include "models/advice/advice.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "models/advice/nccl_variables.h"
+#include "models/nccl/environment.h"
+#include "sim/base/did_you_mean.h"
+#include "sim/base/input_error.h"
+#include "sim/base/parallel.h"
+#include "sim/execution/disturbance.h"
+
+namespace collsim {
+
+namespace {
+
+/// Calls `work`; what keeps a change from running becomes its problem.
+template <typename Work>
+void note_problem(Advice& advice, Work work) {
+  try {
+    work();
+  } catch (const InputError& error) {
+    advice.problem = error.what();
+  } catch (const HangError& error) {
+    advice.problem = error.what();
+  }
+}
+
+NcclVersion version_of(const Workload& workload) {
+  return workload.items.front().spec.run.nccl_version;
+}
+
+/// Why NCCL does not take the value; nothing where it does.
+std::optional<std::string> refusal(const PastedSetting& setting, NcclVersion version) {
+  try {
+    static_cast<void>(parse_nccl_environment({{setting.name, setting.value}}, version));
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> names_of(const std::map<std::string, std::string>& variables) {
+  std::vector<std::string> names;
+  for (const auto& [name, meaning] : variables) names.push_back(name);
+  return names;
+}
+
+/// Judges what can be said without a time. Lines that are left count.
+class LineJudge {
+ public:
+  explicit LineJudge(NcclVersion version)
+      : version_(version), known_(load_nccl_variables()), modelled_(modelled_nccl_variables()) {}
+
+  /// Whether the setting is to be tried.
+  bool judge(JudgedSetting& line) const {
+    const std::string& name = line.setting.name;
+    const auto known = known_.find(name);
+    if (known == known_.end()) {
+      line.verdict = Verdict::unknown;
+      line.note = did_you_mean(name, names_of(known_));
+      return false;
+    }
+    if (std::find(modelled_.begin(), modelled_.end(), name) == modelled_.end()) {
+      line.verdict = Verdict::not_modelled;
+      line.note = known->second;
+      return false;
+    }
+    if (const auto why = refusal(line.setting, version_)) {
+      line.verdict = Verdict::refused;
+      line.note = *why;
+      return false;
+    }
+    return true;
+  }
+
+ private:
+  NcclVersion version_;
+  std::map<std::string, std::string> known_;
+  std::vector<std::string> modelled_;
+};
+
+/// Whether a later line sets the same variable.
+bool is_overridden(const std::vector<PastedSetting>& settings, std::size_t index) {
+  return std::any_of(
+      settings.begin() + static_cast<std::ptrdiff_t>(index) + 1, settings.end(),
+      [&](const PastedSetting& later) { return later.name == settings[index].name; });
+}
+
+}  // namespace
+
+Adviser::Adviser(Workload workload, std::uint32_t threads, std::uint64_t messages)
+    : workload_(std::move(workload)),
+      threads_(threads),
+      messages_(messages),
+      estimated_(estimate_workload(workload_)),
+      simulated_(simulate_workload(workload_)) {}
+
+Advice Adviser::estimated(const Change& change) const {
+  Advice advice{change.text, change.variables};
+  note_problem(advice,
+               [&] { advice.effect = effect_of(estimated_, estimate_workload(change.workload)); });
+  return advice;
+}
+
+void Adviser::simulate(const Change& change, Advice& advice) const {
+  note_problem(advice, [&] {
+    advice.effect = effect_of(simulated_, simulate_workload(change.workload));
+    advice.simulated = true;
+  });
+}
+
+std::vector<Advice> Adviser::advise(const std::vector<Change>& changes) {
+  std::vector<Advice> advices(changes.size());
+  for_each_in_parallel(changes.size(), threads_,
+                       [&](std::size_t i) { advices[i] = estimated(changes[i]); });
+  std::vector<std::size_t> order(changes.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return advices[a].effect.mean < advices[b].effect.mean;
+  });
+  // A change is taken to be about as much work as the unchanged workload.
+  const std::uint64_t one = std::max<std::uint64_t>(simulated_.messages, 1);
+  const auto affordable = static_cast<std::size_t>(
+      std::clamp<std::uint64_t>(messages_ / one, 1, std::max<std::size_t>(order.size(), 1)));
+  order.resize(std::min(order.size(), affordable));
+  for_each_in_parallel(order.size(), threads_, [&](std::size_t i) {
+    Advice& advice = advices[order[i]];
+    if (advice.problem.empty()) simulate(changes[order[i]], advice);
+  });
+  return advices;
+}
+
+std::optional<Advice> Adviser::best_together(std::span<const Advice> advices) const {
+  std::vector<const Advice*> faster;
+  for (const Advice& advice : advices) {
+    const bool counts = advice.simulated && advice.problem.empty() && !advice.variables.empty();
+    if (counts && advice.effect.mean < 1 - least_change) faster.push_back(&advice);
+  }
+  std::stable_sort(faster.begin(), faster.end(), [](const Advice* a, const Advice* b) {
+    return a->effect.mean < b->effect.mean;
+  });
+  constexpr std::size_t most_tried = 8;
+  faster.resize(std::min(faster.size(), most_tried));
+  if (faster.size() < 2) return std::nullopt;
+  Advice best = *faster.front();
+  std::size_t kept = 1;
+  for (std::size_t i = 1; i < faster.size(); ++i) {
+    Change change{best.text, best.variables, {}};
+    change.variables.insert(faster[i]->variables.begin(), faster[i]->variables.end());
+    if (change.variables.size() == best.variables.size()) continue;  // another value of the same
+    change.text += " " + faster[i]->text;
+    change.workload = with_variables(workload_, change.variables);
+    Advice tried{change.text, change.variables};
+    simulate(change, tried);
+    if (!tried.problem.empty() || tried.effect.mean > best.effect.mean - least_change) continue;
+    best = std::move(tried);
+    ++kept;
+  }
+  return kept > 1 ? std::optional(best) : std::nullopt;
+}
+
+std::string_view to_string(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::helps:
+      return "helps";
+    case Verdict::nothing:
+      return "nothing";
+    case Verdict::harms:
+      return "harms";
+    case Verdict::mixed:
+      return "mixed";
+    case Verdict::overridden:
+      return "overridden";
+    case Verdict::not_modelled:
+      return "not modelled";
+    case Verdict::unknown:
+      return "unknown to NCCL";
+    case Verdict::refused:
+      return "refused";
+  }
+  return "";
+}
+
+Verdict verdict_of(const Effect& effect) {
+  if (is_nothing(effect)) return Verdict::nothing;
+  const bool some_faster = effect.least < 1 - least_change;
+  const bool some_slower = effect.most > 1 + least_change;
+  if (some_faster && some_slower) return Verdict::mixed;
+  return some_faster ? Verdict::helps : Verdict::harms;
+}
+
+Judgement judge(Adviser& adviser, const std::vector<PastedSetting>& settings) {
+  const LineJudge judge_line(version_of(adviser.workload()));
+  Judgement judgement;
+  std::vector<Change> changes;
+  std::vector<std::size_t> tried;
+  std::map<std::string, std::string> all;
+  for (std::size_t i = 0; i < settings.size(); ++i) {
+    const PastedSetting& setting = settings[i];
+    JudgedSetting& line = judgement.lines.emplace_back(JudgedSetting{setting});
+    if (!judge_line.judge(line)) continue;
+    if (is_overridden(settings, i)) {
+      line.verdict = Verdict::overridden;
+      line.note = "a later line sets it again";
+      continue;
+    }
+    const std::map<std::string, std::string> alone{{setting.name, setting.value}};
+    all.insert(alone.begin(), alone.end());
+    changes.push_back({fmt::format("{}={}", setting.name, setting.value), alone,
+                       with_variables(adviser.workload(), alone)});
+    tried.push_back(i);
+  }
+  if (tried.empty()) return judgement;
+  changes.push_back({"all together", all, with_variables(adviser.workload(), all)});
+  std::vector<Advice> advices = adviser.advise(changes);
+  judgement.together = advices.back();
+  for (std::size_t i = 0; i < tried.size(); ++i) {
+    JudgedSetting& line = judgement.lines[tried[i]];
+    line.advice = advices[i];
+    line.verdict = verdict_of(advices[i].effect);
+    if (advices[i].problem.empty()) continue;
+    line.verdict = Verdict::refused;
+    line.note = advices[i].problem;
+  }
+  return judgement;
+}
+
+}  // namespace collsim

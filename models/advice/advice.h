@@ -1,0 +1,94 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "models/advice/pasted_settings.h"
+#include "models/advice/workload.h"
+
+namespace collsim {
+
+/// Something that could be otherwise: a setting, a placement, a fault that is not there.
+struct Change {
+  std::string text;                                ///< "NCCL_ALGO=Tree"
+  std::map<std::string, std::string> variables{};  ///< that it sets; empty of others
+  Workload workload{};                             ///< as changed
+};
+
+/// What a change does.
+struct Advice {
+  std::string text;
+  std::map<std::string, std::string> variables{};
+  Effect effect{};
+  bool simulated = false;  ///< else by formulas
+  std::string problem{};   ///< why it cannot run; empty where it can
+};
+
+/// How much may be simulated: messages of all changes together. What is left keeps its estimate.
+inline constexpr std::uint64_t messages_of_advice = 200'000'000;
+
+/// Compares changes of a workload: all by formulas, then as many as the messages allow by
+/// simulation, those first whose estimate is fastest. In the order of the changes. Throws
+/// InputError and HangError where the unchanged workload cannot run.
+class Adviser {
+ public:
+  explicit Adviser(Workload workload, std::uint32_t threads = 1,
+                   std::uint64_t messages = messages_of_advice);
+
+  const Workload& workload() const { return workload_; }
+  /// Of the unchanged workload, simulated.
+  const WorkloadTimes& times() const { return simulated_; }
+
+  std::vector<Advice> advise(const std::vector<Change>& changes);
+  /// The settings among them that are faster, tried together: the best first, each further one kept
+  /// if it makes the whole faster still. Nothing where fewer than two are kept. Simulated.
+  std::optional<Advice> best_together(std::span<const Advice> advices) const;
+
+ private:
+  Advice estimated(const Change& change) const;
+  void simulate(const Change& change, Advice& advice) const;
+
+  Workload workload_;
+  std::uint32_t threads_;
+  std::uint64_t messages_;
+  WorkloadTimes estimated_;
+  WorkloadTimes simulated_;
+};
+
+/// What becomes of a setting that a person pasted.
+enum class Verdict : std::uint8_t {
+  helps,
+  nothing,
+  harms,
+  mixed,         ///< some calls faster, some slower
+  overridden,    ///< a later line sets the variable again
+  not_modelled,  ///< NCCL knows it, collsim does not
+  unknown,       ///< NCCL does not know it
+  refused,       ///< NCCL, or collsim where NCCL is silent, does not take the value
+};
+/// "helps", "nothing", "harms", "mixed", "overridden", "not modelled", "unknown to NCCL",
+/// "refused".
+std::string_view to_string(Verdict verdict);
+
+/// By the mean and the extremes of an effect.
+Verdict verdict_of(const Effect& effect);
+
+struct JudgedSetting {
+  PastedSetting setting;
+  Verdict verdict = Verdict::nothing;
+  std::optional<Advice> advice{};  ///< of the line alone, where it was tried
+  std::string note{};              ///< what is wrong, or what the variable is for
+};
+
+/// The judgement of a pasted block, line by line and as a whole.
+struct Judgement {
+  std::vector<JudgedSetting> lines;
+  std::optional<Advice> together;  ///< all lines that count; nothing where there are none
+};
+Judgement judge(Adviser& adviser, const std::vector<PastedSetting>& settings);
+
+}  // namespace collsim

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "models/prediction/call_spec.h"
+#include "sim/base/units.h"
+
+namespace collsim {
+
+/// Calls whose times count, each alike.
+struct Workload {
+  struct Item {
+    CallSpec spec;
+    std::vector<Bytes> sizes;
+  };
+  std::vector<Item> items;
+};
+
+/// The workload with NCCL variables set besides.
+Workload with_variables(Workload workload, const std::map<std::string, std::string>& variables);
+
+/// The times of its calls, in order.
+struct WorkloadTimes {
+  std::vector<Seconds> times;
+  std::uint64_t messages = 0;  ///< simulated; 0 of estimates
+};
+
+/// By formulas (Estimator), and by simulation (Simulator). Throw InputError where a call cannot
+/// run, HangError where it never ends.
+WorkloadTimes estimate_workload(const Workload& workload);
+WorkloadTimes simulate_workload(const Workload& workload);
+
+/// How the times of a changed workload compare: changed over unchanged. Below 1 is faster.
+struct Effect {
+  double mean = 1;  ///< the geometric mean of all calls
+  double least = 1;
+  double most = 1;
+  std::size_t least_at = 0;  ///< which call
+  std::size_t most_at = 0;
+};
+Effect effect_of(const WorkloadTimes& unchanged, const WorkloadTimes& changed);
+
+/// A change smaller than this is none: what rounding to whole chunks may do.
+inline constexpr double least_change = 0.005;
+
+/// Whether no call's time changes.
+bool is_nothing(const Effect& effect);
+
+}  // namespace collsim
