@@ -81,7 +81,7 @@ class Fit {
     }
     const CauseParameter& parameter = *hypothesis.parameter;
     for (const double value : parameter.values) search.consider(value);
-    if (parameter.continuous) search.refine(0.35, most_of(parameter));
+    if (parameter.continuous) search.refine(0.35, parameter.most);
     return std::move(search).take();
   }
 
@@ -91,7 +91,7 @@ class Fit {
     const bool continuous = hypothesis.parameter && hypothesis.parameter->continuous;
     std::optional<FittedCause> best;
     double value = screened.value;
-    constexpr int rounds = 3;
+    constexpr int rounds = 2;
     for (int round = 0; round < rounds; ++round) {
       auto simulated = predictor_.simulate(hypothesis.change(value), points_);
       if (!simulated) break;
@@ -107,8 +107,6 @@ class Fit {
   }
 
  private:
-  static double most_of(const CauseParameter& parameter) { return 1.15 * parameter.values.back(); }
-
   std::optional<double> corrected_value(const Hypothesis& hypothesis, double value,
                                         const Logs& times) const {
     const auto plain = predictor_.estimate(hypothesis.change(value), points_);
@@ -116,7 +114,7 @@ class Fit {
     const Judge judge = judge_by_estimates(hypothesis, difference(times, plain->log_times));
     Search search(judge);
     search.consider(value);
-    search.refine(0.2, most_of(*hypothesis.parameter));
+    search.refine(0.2, hypothesis.parameter->most);
     const auto found = std::move(search).take();
     return found ? std::optional(found->value) : std::nullopt;
   }
@@ -173,12 +171,13 @@ std::vector<FittedCause> fit_causes(const Predictor& predictor,
     if (auto fitted = fit.screen(hypothesis)) causes.push_back(std::move(*fitted));
   }
   sort_by_score(causes);
-  std::uint64_t transfers = 2 * fit.healthy_transfers();
-  for (std::size_t i = 0; i < std::min(effort.simulated, causes.size()); ++i) {
-    if (transfers > effort.transfers) break;
+  std::uint64_t messages = fit.healthy_transfers();
+  for (std::size_t i = 0; i < std::min(effort.most, causes.size()); ++i) {
+    if (messages > (i < effort.first ? effort.for_first : effort.messages)) break;
     auto simulated = fit.simulate(causes[i]);
-    transfers += 2 * fit.healthy_transfers();
-    if (simulated) causes[i] = std::move(*simulated);
+    if (!simulated) continue;
+    messages += 2 * simulated->predicted.transfers;
+    causes[i] = std::move(*simulated);
   }
   sort_by_score(causes);
   return causes;

@@ -23,8 +23,10 @@ double score_of(const FittedCause& cause);
 
 /// How much work fitting may be.
 struct FitEffort {
-  std::size_t simulated = 10;            ///< causes that are simulated: those that estimates favour
-  std::uint64_t transfers = 40'000'000;  ///< messages in all of them
+  std::size_t most = 24;                ///< causes that are simulated: those that estimates favour
+  std::size_t first = 6;                ///< of them, that may take more messages
+  std::uint64_t messages = 2'000'000;   ///< of all simulations, after which no more begin
+  std::uint64_t for_first = 8'000'000;  ///< the same for the first ones
 };
 
 /// Fits every cause to the points: first by estimates, times what the simulation of the healthy

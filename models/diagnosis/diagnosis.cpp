@@ -4,24 +4,27 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "models/diagnosis/contradictions.h"
 #include "sim/base/input_error.h"
+#include "sim/base/median.h"
 
 namespace collsim {
 
 namespace {
 
-/// 19 of 20 values of a normal distribution are nearer to its mean, in standard deviations.
-constexpr double deviations = 1.96;
-/// Less than this is nobody's concern, however well a machine is known.
-constexpr double least_concern = 0.05;
+/// How many standard deviations are healthy: as many as 19 of 20 values of a normal distribution
+/// have, and more for small calls, which depend on CPUs, on what issues them, and on where NCCL
+/// changes the protocol.
+double deviations_of(Bytes size) {
+  return size >= bandwidth_bound ? 1.96 : 2.7;
+}
 
 Verdict judge(const DiagnosedSize& size) {
   if (size.point.wrong > 0) return Verdict::wrong;
   if (size.point.fastest < size.bound) return Verdict::impossible;
-  const double slower = -std::log(size.ratio());
-  return slower > std::max(size.spread, least_concern) ? Verdict::low : Verdict::healthy;
+  return size.slowness() > 1 ? Verdict::low : Verdict::healthy;
 }
 
 /// Every size of every series on the healthy machine.
@@ -46,7 +49,7 @@ std::vector<DiagnosedSize> compare(const Predictor& predictor, const Spread& spr
       size.expected = Seconds{std::exp(predicted->log_times[p])};
       size.bound = min_time(series.call, predictor.topology(), size.point.size);
       size.trust = predicted->places[p].trust;
-      size.spread = deviations * spread.total(size.trust, size.point.size);
+      size.spread = deviations_of(size.point.size) * spread.total(size.trust, size.point.size);
       size.verdict = judge(size);
       sizes.push_back(size);
     }
@@ -75,25 +78,6 @@ std::vector<PointIndex> chosen_points(const std::vector<DiagnosedSize>& sizes,
   return points;
 }
 
-/// What an unknown cause would have to explain: any slowness of near sizes alike.
-double score_of_none(const Predictor& predictor, const std::vector<PointIndex>& points,
-                     const Spread& spread) {
-  constexpr double weight = 0.3;
-  const auto healthy = predictor.simulate({}, points);
-  if (!healthy) return 0;
-  Spread any = spread;
-  for (TrustError& error : any.errors) error.below = error.from_16_mib = 1;
-  std::vector<double> residuals;
-  std::vector<ResidualPlace> places = healthy->places;
-  for (std::size_t i = 0; i < points.size(); ++i) {
-    const auto& series = predictor.evidence().series[points[i].series];
-    residuals.push_back(std::log(series.points[points[i].point].measured.value) -
-                        healthy->log_times[i]);
-    places[i].trust = Trust::guessed;
-  }
-  return log_likelihood(residuals, places, any) + std::log(weight);
-}
-
 /// The first two causes that can be told apart, if only by another measurement.
 std::optional<NextMeasurement> next_of(const Predictor& predictor, const Diagnosis& diagnosis) {
   std::vector<const FittedCause*> causes;
@@ -104,20 +88,73 @@ std::optional<NextMeasurement> next_of(const Predictor& predictor, const Diagnos
   return next_measurement(predictor, diagnosis.calls.front(), *causes[0], *causes[1]);
 }
 
-void look_for_causes(const DiagnosisInput& input, const Predictor& predictor, const Spread& spread,
-                     Diagnosis& diagnosis) {
-  const Evidence& evidence = predictor.evidence();
-  const auto points = chosen_points(diagnosis.sizes, evidence, input.most_points);
-  const RecordedCall& call = evidence.series[points.front().series].call;
-  const Planner planner(predictor.spec_of(call, {}));
-  std::vector<Hypothesis> hypotheses = hypotheses_for(planner, call);
-  weigh_by_facts(*input.facts, evidence.taken_away, hypotheses);
-  diagnosis.causes = group_causes(fit_causes(predictor, hypotheses, points, spread),
-                                  score_of_none(predictor, points, spread));
-  diagnosis.likelihood_of_none = 1;
-  for (const CauseGroup& group : diagnosis.causes) diagnosis.likelihood_of_none -= group.likelihood;
-  diagnosis.next = next_of(predictor, diagnosis);
-}
+/// Looks for causes of the first call, by the times of all.
+class CauseSearch {
+ public:
+  CauseSearch(const DiagnosisInput& input, const Predictor& predictor, const Spread& spread,
+              const std::vector<DiagnosedSize>& sizes)
+      : predictor_(predictor),
+        spread_(spread),
+        points_(chosen_points(sizes, predictor.evidence(), input.most_points)) {
+    const Evidence& evidence = predictor.evidence();
+    const RecordedCall& call = evidence.series[points_.front().series].call;
+    hypotheses_ = hypotheses_for(predictor.planner_of(call, {}), call);
+    weigh_by_facts(*input.facts, evidence.taken_away, hypotheses_);
+  }
+
+  /// Whether a cause that the log shows (a line, a setting) fits its times better than no cause,
+  /// and makes them slower by more than a tenth.
+  bool is_shown() const {
+    constexpr double shown = 10;  // times as likely as others
+    constexpr double better = 2;  // of the log-likelihood
+    constexpr double slower = 0.1;
+    std::vector<Hypothesis> few;
+    std::copy_if(hypotheses_.begin(), hypotheses_.end(), std::back_inserter(few),
+                 [](const Hypothesis& each) { return each.weight >= shown; });
+    if (few.empty()) return false;
+    const auto healthy = predictor_.simulate({}, points_);
+    if (!healthy) return false;
+    const std::vector<double> residuals = residuals_of(*healthy);
+    if (median(residuals) < slower) return false;
+    const double none = log_likelihood(residuals, healthy->places, spread_);
+    const auto fitted = fit_causes(predictor_, few, points_, spread_);
+    return std::any_of(fitted.begin(), fitted.end(), [&](const FittedCause& cause) {
+      return cause.log_likelihood > none + better;
+    });
+  }
+
+  std::vector<CauseGroup> groups() const {
+    return group_causes(fit_causes(predictor_, hypotheses_, points_, spread_), score_of_none());
+  }
+
+ private:
+  /// log(measured / predicted).
+  std::vector<double> residuals_of(const PointPredictions& predicted) const {
+    std::vector<double> residuals;
+    for (std::size_t i = 0; i < points_.size(); ++i) {
+      const auto& series = predictor_.evidence().series[points_[i].series];
+      residuals.push_back(std::log(series.points[points_[i].point].measured.value) -
+                          predicted.log_times[i]);
+    }
+    return residuals;
+  }
+
+  /// What an unknown cause would have to explain: any slowness, of near sizes alike.
+  double score_of_none() const {
+    constexpr double weight = 0.3;
+    auto healthy = predictor_.simulate({}, points_);
+    if (!healthy) return 0;
+    Spread any = spread_;
+    for (TrustError& error : any.errors) error.below = error.from_16_mib = 1;
+    for (ResidualPlace& place : healthy->places) place.trust = Trust::guessed;
+    return log_likelihood(residuals_of(*healthy), healthy->places, any) + std::log(weight);
+  }
+
+  const Predictor& predictor_;
+  const Spread& spread_;
+  std::vector<PointIndex> points_;
+  std::vector<Hypothesis> hypotheses_;
+};
 
 void add_notes(const Evidence& evidence, Diagnosis& diagnosis) {
   for (const auto& [name, value] : evidence.taken_away) {
@@ -131,7 +168,8 @@ void add_notes(const Evidence& evidence, Diagnosis& diagnosis) {
 
 }  // namespace
 
-Diagnosis diagnose(const DiagnosisInput& input, const Spread& spread) {
+Diagnosis diagnose(const DiagnosisInput& input, const Spread& of_class) {
+  const Spread spread = input.knows_release ? of_class : doubled(of_class);
   const Evidence evidence = gather_evidence(*input.recording, *input.facts, *input.topology);
   const Predictor predictor(evidence, *input.topology, *input.cost, input.version);
   Diagnosis diagnosis;
@@ -147,9 +185,16 @@ Diagnosis diagnose(const DiagnosisInput& input, const Spread& spread) {
   }
   diagnosis.verdict = verdict_of(diagnosis.sizes);
   const RecordedCall& call = evidence.series[diagnosis.sizes.front().series].call;
-  const Planner planner(predictor.spec_of(call, {}));
-  diagnosis.contradictions = contradictions(*input.facts, planner, call);
-  if (diagnosis.verdict == Verdict::low) look_for_causes(input, predictor, spread, diagnosis);
+  if (call.ranks == 1) return diagnosis;
+  diagnosis.contradictions = contradictions(*input.facts, predictor.planner_of(call, {}), call);
+  if (diagnosis.verdict > Verdict::low) return diagnosis;
+  const CauseSearch search(input, predictor, spread, diagnosis.sizes);
+  if (diagnosis.verdict == Verdict::healthy && search.is_shown()) diagnosis.verdict = Verdict::low;
+  if (diagnosis.verdict == Verdict::healthy) return diagnosis;
+  diagnosis.causes = search.groups();
+  diagnosis.likelihood_of_none = 1;
+  for (const CauseGroup& group : diagnosis.causes) diagnosis.likelihood_of_none -= group.likelihood;
+  diagnosis.next = next_of(predictor, diagnosis);
   return diagnosis;
 }
 

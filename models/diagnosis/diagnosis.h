@@ -25,18 +25,23 @@ enum class Verdict : std::uint8_t {
 /// "healthy", "low", "impossible", "wrong".
 std::string_view to_string(Verdict verdict);
 
+/// From here on calls are bound by bandwidth, and predictions are judged apart (models/trust.yaml).
+inline constexpr Bytes bandwidth_bound{16 << 20};
+
 /// One size of one call.
 struct DiagnosedSize {
   std::size_t series = 0;
   EvidencePoint point;
   Seconds expected;   ///< on the healthy machine
   Seconds bound;      ///< that no algorithm can beat
-  double spread = 0;  ///< 19 of 20 healthy times are within expected times exp(+- spread)
+  double spread = 0;  ///< a healthy time is within the expected one times exp(+- spread)
   Trust trust = Trust::guessed;
   Verdict verdict = Verdict::healthy;
 
   /// Of busbw: measured / expected.
   double ratio() const { return expected.value / point.measured.value; }
+  /// How slow it is, as a share of what is still healthy: above 1 it is low.
+  double slowness() const;
 };
 
 /// Causes that predict the same for every measured size, so that the log cannot tell them apart.
@@ -64,19 +69,22 @@ struct DiagnosisInput {
   const Topology* topology = nullptr;
   const Calibration* cost = nullptr;
   NcclVersion version = newest_nccl_version;
-  std::size_t most_points = 24;  ///< that causes are fitted to
+  bool knows_release = true;     ///< whether the version is that of the log
+  std::size_t most_points = 16;  ///< that causes are fitted to
 };
 
-/// Compares every time of a log with what the machine should do, and where it is too slow simulates
-/// what could be the matter. Throws InputError where no row can be of the machine.
-Diagnosis diagnose(const DiagnosisInput& input, const Spread& spread);
+/// Compares every time of a log with what the machine should do, and where it is too slow, or the
+/// log shows a cause that fits better, simulates what could be the matter. Throws InputError where
+/// no row can be of the machine.
+Diagnosis diagnose(const DiagnosisInput& input, const Spread& of_class);
 
-/// Of a log by those of its sizes, in their order. Wrong results and impossible times count however
-/// few. A run is low where sizes next to each other are, and not only single ones.
+/// Of a log by those of its sizes. Wrong results and impossible times count however few. A call is
+/// low where the middle one of its sizes that are bandwidth_bound is, or the middle one of the
+/// others; a log, where one in four of its calls is.
 Verdict verdict_of(const std::vector<DiagnosedSize>& sizes);
 
-/// Causes by what they predict, the likeliest first; sets likelihoods. `residuals_of_none` is what
-/// an unknown cause would have to explain.
+/// Causes by what they predict, the likeliest first, with likelihoods beside that of what is none
+/// of them.
 std::vector<CauseGroup> group_causes(std::vector<FittedCause> causes, double score_of_none);
 
 }  // namespace collsim

@@ -69,11 +69,16 @@ class Catalogue {
   void add_transports() {
     const std::uint32_t per_node = call_.ranks / call_.nodes;
     if (per_node > 1 && !nccl()->through_host_memory(0, 1)) {
-      all_.push_back(setting("p2p-disabled",
-                             "no peer-to-peer: GPUs of a node talk through host memory",
-                             "NCCL_P2P_DISABLE, NCCL_P2P_LEVEL, IOMMU and ACS, isolation of "
-                             "containers; NCCL_DEBUG=INFO says `via SHM`",
-                             {{"NCCL_P2P_DISABLE", "1"}, {"NCCL_NVLS_ENABLE", "0"}}));
+      all_.push_back({"p2p-disabled", "no peer-to-peer: GPUs of a node talk through host memory",
+                      "NCCL_P2P_DISABLE, NCCL_P2P_LEVEL, IOMMU and ACS, isolation of containers; "
+                      "NCCL_DEBUG=INFO says `via SHM`",
+                      CauseParameter{"which moves data at {} of its rate",
+                                     {0.1, 0.18, 0.25, 0.35, 0.5, 0.7, 1}},
+                      [links = host_links(), &topology = topology_](double share) {
+                        Change change{{{"NCCL_P2P_DISABLE", "1"}, {"NCCL_NVLS_ENABLE", "0"}}};
+                        if (share < 1) change.faults = slowed(topology, links, share);
+                        return change;
+                      }});
     }
     if (call_.nodes == 1 || !has_rdma()) return;
     Hypothesis sockets{"sockets", "TCP in place of RDMA",
@@ -95,6 +100,21 @@ class Catalogue {
                     [ports = used_.ports, &topology = topology_](double share) {
                       return Change{{}, slowed(topology, ports, share, microseconds(1.5))};
                     }});
+  }
+
+  /// PCIe, and what joins sockets, of the nodes of the call; one direction of each.
+  std::vector<LinkId> host_links() const {
+    std::vector<LinkId> links;
+    for (std::uint32_t node = 0; node < call_.nodes; ++node) {
+      const NodePart part = topology_.node(node);
+      const std::size_t count = 2 * part.graph->graph().links.size();
+      for (LinkId link = part.first_link; link < part.first_link + count; ++link) {
+        const Link each = topology_.link(link);
+        const bool carries = each.kind == LinkKind::pcie || each.kind == LinkKind::cpu;
+        if (carries && link < each.reverse) links.push_back(link);
+      }
+    }
+    return links;
   }
 
   bool has_rdma() const {
@@ -214,7 +234,7 @@ class Catalogue {
     const Rank last = planner_.ranks() - 1;
     all_.push_back({"late-rank", "one rank comes late to every call",
                     "CPU affinity and load of every process; a profiler shows who waits",
-                    CauseParameter{"by {} us", {5, 15, 40, 100, 300, 1000, 5000, 20000}},
+                    CauseParameter{"by {} us", {5, 15, 40, 100, 300, 1000, 5000, 20000}, true, 1e6},
                     [last](double value) {
                       return Change{{}, {{}, {{last, microseconds(value), 1}}}};
                     }});

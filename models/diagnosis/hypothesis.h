@@ -25,6 +25,7 @@ struct CauseParameter {
   std::string text;            ///< with {} for the value: "at {} of its rate"
   std::vector<double> values;  ///< to try, rising; those between are possible if `continuous`
   bool continuous = true;
+  double most = 1;  ///< of any value that is tried
 };
 
 /// A cause of a low busbw that can be simulated.

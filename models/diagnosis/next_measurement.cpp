@@ -35,19 +35,12 @@ std::vector<RecordedCall> candidates(const RecordedCall& measured) {
   return calls;
 }
 
-/// Rank faults name ranks of the measured call, which a smaller one may not have.
-Change fitted_to(Change change, const RecordedCall& call) {
-  std::erase_if(change.faults.ranks,
-                [&](const RankFault& fault) { return fault.rank >= call.ranks; });
-  return change;
-}
-
 /// By estimate.
 std::vector<double> log_times(const Predictor& predictor, const RecordedCall& call,
                               const FittedCause& cause) {
   std::vector<double> times;
-  const Change change = fitted_to(cause.hypothesis.change(cause.value), call);
-  const Planner planner(predictor.spec_of(call, change));
+  const Change change = cause.hypothesis.change(cause.value);
+  const Planner planner = predictor.planner_of(call, change);
   Estimator estimator(planner);
   for (const Bytes size : sizes) times.push_back(std::log(estimator.estimate(size).time.value));
   return times;
@@ -55,8 +48,8 @@ std::vector<double> log_times(const Predictor& predictor, const RecordedCall& ca
 
 Seconds simulated_time(const Predictor& predictor, const NextMeasurement& next,
                        const FittedCause& cause) {
-  const Change change = fitted_to(cause.hypothesis.change(cause.value), next.call);
-  const Planner planner(predictor.spec_of(next.call, change));
+  const Change change = cause.hypothesis.change(cause.value);
+  const Planner planner = predictor.planner_of(next.call, change);
   return Simulator(planner).simulate(next.size).time;
 }
 

@@ -2,6 +2,8 @@
 
 #include <cmath>
 #include <stdexcept>
+#include <utility>
+#include <vector>
 
 #include "models/prediction/estimator.h"
 #include "models/prediction/simulator.h"
@@ -42,12 +44,20 @@ double log_time_of(const Prediction& prediction) {
 CallSpec Predictor::spec_of(const RecordedCall& call, const Change& change) const {
   CallSpec spec = collsim::spec_of(call, topology_, cost_, version_);
   for (const auto& [name, value] : change.variables) spec.run.variables[name] = value;
-  spec.faults = change.faults;
   if (change.spread_out) {
     const auto far = spread_gpus(topology_, call.ranks, call.nodes);
     if (!far.empty()) spec.gpus = far;
   }
   return spec;
+}
+
+Planner Predictor::planner_of(const RecordedCall& call, const Change& change) const {
+  auto& healthy = planners_[{call, change.variables, change.spread_out}];
+  if (!healthy) healthy = std::make_shared<const Planner>(spec_of(call, change));
+  MachineFaults faults = change.faults;
+  // They name ranks of the first call; others may have fewer.
+  std::erase_if(faults.ranks, [&](const RankFault& fault) { return fault.rank >= call.ranks; });
+  return healthy->with_faults(std::move(faults));
 }
 
 template <typename Answerer>
@@ -58,7 +68,7 @@ std::optional<PointPredictions> Predictor::predict(const Change& change,
     for (std::size_t i = 0; i < points.size();) {
       const std::size_t number = points[i].series;
       const EvidenceSeries& series = evidence_.series[number];
-      const Planner planner(spec_of(series.call, change));
+      const Planner planner = planner_of(series.call, change);
       Answerer answerer(planner);
       for (; i < points.size() && points[i].series == number; ++i) {
         const Bytes size = series.points[points[i].point].size;

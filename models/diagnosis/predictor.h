@@ -1,6 +1,10 @@
 #pragma once
 
+#include <map>
+#include <memory>
 #include <optional>
+#include <string>
+#include <tuple>
 #include <vector>
 
 #include "models/diagnosis/evidence.h"
@@ -24,7 +28,8 @@ struct PointPredictions {
   std::uint64_t transfers = 0;  ///< messages simulated
 };
 
-/// Predicts what a log would say if its machine were changed in some way.
+/// Predicts what a log would say if its machine were changed in some way. What NCCL decides is
+/// found once for each setting. Not for several threads at once.
 class Predictor {
  public:
   /// Refers to all but the version.
@@ -39,12 +44,17 @@ class Predictor {
   std::optional<PointPredictions> estimate(const Change& change,
                                            const std::vector<PointIndex>& points) const;
 
-  /// The call of a series on the changed machine, or another collective on as many nodes of it.
-  CallSpec spec_of(const RecordedCall& call, const Change& change) const;
+  /// A call on the changed machine: that of a series, or another collective on its nodes. Throws
+  /// InputError as Planner does.
+  Planner planner_of(const RecordedCall& call, const Change& change) const;
   const Evidence& evidence() const { return evidence_; }
   const Topology& topology() const { return topology_; }
 
  private:
+  /// A call, the variables of a change, and whether it sits far apart.
+  using PlannerKey = std::tuple<RecordedCall, std::map<std::string, std::string>, bool>;
+
+  CallSpec spec_of(const RecordedCall& call, const Change& change) const;
   template <typename Answerer>
   std::optional<PointPredictions> predict(const Change& change,
                                           const std::vector<PointIndex>& points) const;
@@ -53,6 +63,7 @@ class Predictor {
   const Topology& topology_;
   const Calibration& cost_;
   NcclVersion version_;
+  mutable std::map<PlannerKey, std::shared_ptr<const Planner>> planners_;  // without faults
 };
 
 }  // namespace collsim

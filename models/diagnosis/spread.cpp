@@ -46,6 +46,14 @@ double Spread::total(Trust trust, Bytes size) const {
   return std::hypot(model_error(trust, size), noise(size));
 }
 
+Spread doubled(Spread spread) {
+  for (TrustError& error : spread.errors) {
+    error.from_16_mib *= 2;
+    error.below *= 2;
+  }
+  return spread;
+}
+
 Spread load_spread() {
   Spread spread;
   spread.errors = load_trust_errors();

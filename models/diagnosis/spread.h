@@ -29,6 +29,9 @@ struct Spread {
   double total(Trust trust, Bytes size) const;
 };
 
+/// The same where predictions are twice as far off, as logarithms: by the rules of another release.
+Spread doubled(Spread spread);
+
 /// Of models/trust.yaml and models/noise.yaml. Throws InputError.
 Spread load_spread();
 

@@ -1,26 +1,26 @@
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "models/diagnosis/diagnosis.h"
+#include "sim/base/median.h"
 
 namespace collsim {
 
 namespace {
 
-/// Sizes of low verdict that stand next to each other: three, or all where there are fewer.
-std::size_t low_sizes_together(const std::vector<const DiagnosedSize*>& series) {
-  constexpr std::size_t enough = 3;
-  std::size_t low = 0;
-  std::size_t run = 0;
-  for (std::size_t i = 0; i <= series.size(); ++i) {
-    if (i < series.size() && series[i]->verdict == Verdict::low) {
-      ++run;
-      continue;
-    }
-    if (run >= std::min(enough, series.size())) low += run;
-    run = 0;
+/// The middle one of what is slow about some sizes of a call; 0 where there are none.
+double middle_slowness(const std::vector<const DiagnosedSize*>& call, bool bound_by_bandwidth) {
+  std::vector<double> all;
+  for (const DiagnosedSize* size : call) {
+    const bool is_bound = size->point.size >= bandwidth_bound;
+    if (is_bound == bound_by_bandwidth) all.push_back(size->slowness());
   }
-  return low;
+  return median(std::move(all));
+}
+
+bool is_low(const std::vector<const DiagnosedSize*>& call) {
+  return middle_slowness(call, true) > 1 || middle_slowness(call, false) > 1;
 }
 
 /// That this cause and a likelier one predict the same for every size.
@@ -48,20 +48,24 @@ std::string_view to_string(Verdict verdict) {
   return "?";
 }
 
+double DiagnosedSize::slowness() const {
+  constexpr double least_concern = 0.05;  // however well a machine is known
+  return -std::log(ratio()) / std::max(spread, least_concern);
+}
+
 Verdict verdict_of(const std::vector<DiagnosedSize>& sizes) {
-  constexpr double least_share = 0.05;  // of a log of many calls
+  constexpr double least_share = 0.25;
   Verdict worst = Verdict::healthy;
-  std::map<std::size_t, std::vector<const DiagnosedSize*>> by_series;
+  std::map<std::size_t, std::vector<const DiagnosedSize*>> calls;
   for (const DiagnosedSize& size : sizes) {
     if (size.verdict != Verdict::low) worst = std::max(worst, size.verdict);
-    by_series[size.series].push_back(&size);
+    calls[size.series].push_back(&size);
   }
   if (worst != Verdict::healthy) return worst;
   std::size_t low = 0;
-  for (const auto& [number, series] : by_series) low += low_sizes_together(series);
-  const bool is_low =
-      low > 0 && static_cast<double>(low) >= least_share * static_cast<double>(sizes.size());
-  return is_low ? Verdict::low : Verdict::healthy;
+  for (const auto& [number, call] : calls) low += is_low(call) ? 1U : 0U;
+  const bool enough = static_cast<double>(low) >= least_share * static_cast<double>(calls.size());
+  return low > 0 && enough ? Verdict::low : Verdict::healthy;
 }
 
 std::vector<CauseGroup> group_causes(std::vector<FittedCause> causes, double score_of_none) {

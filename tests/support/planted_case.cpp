@@ -64,11 +64,12 @@ double draw_value(const Hypothesis& hypothesis, std::mt19937_64& random) {
   return values.front() * std::pow(values.back() / values.front(), uniform(random));
 }
 
-/// Sizes from 8 B to 1 GiB.
+/// Sizes from 8 B to 1 GiB, of at least one element for each rank.
 EvidenceSeries series_of(const RecordedCall& call) {
   EvidenceSeries series;
   series.call = call;
   for (std::int64_t size = 8; size <= std::int64_t{1} << 30; size *= 4) {
+    if (size < std::int64_t{4} * call.ranks) continue;
     EvidencePoint point;
     point.size.count = size;
     series.points.push_back(point);
@@ -125,7 +126,7 @@ PlantedCase plant(const LoadedMachine& machine, const Spread& spread, std::mt199
     evidence.series.push_back(series_of(draw_call(machine.shape, random)));
     const RecordedCall& call = evidence.series.front().call;
     const Predictor predictor(evidence, machine.topology, machine.cost, newest_nccl_version);
-    const Planner planner(predictor.spec_of(call, {}));
+    const Planner planner = predictor.planner_of(call, {});
     const auto hypotheses = hypotheses_for(planner, call);
     const Hypothesis& hypothesis = draw(hypotheses, random);
     const double value = draw_value(hypothesis, random);

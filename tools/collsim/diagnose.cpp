@@ -11,9 +11,11 @@
 #include "models/calibration/transport.h"
 #include "models/diagnosis/machine_guess.h"
 #include "models/imports/machine.h"
+#include "models/recordings/readers.h"
 #include "models/validation/recorded_machines.h"
 #include "sim/base/data_directory.h"
 #include "sim/base/input_error.h"
+#include "sim/base/text.h"
 #include "tools/collsim/diagnosis_report.h"
 #include "tools/collsim/options.h"
 #include "tools/collsim/subcommand.h"
@@ -92,19 +94,35 @@ std::vector<Log> read_logs(const std::vector<std::string>& arguments) {
   return logs;
 }
 
-/// The release that applies, and a note where it is not the logged one.
-NcclVersion version_of(const Log& log, const po::variables_map& values, std::string& note) {
-  if (values.contains("nccl-version")) {
-    return parse_nccl_version(values["nccl-version"].as<std::string>());
-  }
-  Recording recording = log.recording;
-  if (!log.facts.nccl.empty()) recording.machine.emplace("nccl", log.facts.nccl);
+/// The release whose rules apply.
+struct Release {
+  NcclVersion version = newest_nccl_version;
+  bool is_logged = true;  ///< or asked for, or not known
+  std::string logged;     ///< else
+};
+
+/// That of a log, whose rules may not be known: then those of the nearest that are.
+Release logged_release(const std::string& logged) {
   try {
-    return nccl_version_of(recording);
-  } catch (const InputError& error) {
-    note = fmt::format("{}; the rules of {} apply", error.what(), to_string(newest_nccl_version));
-    return newest_nccl_version;
+    return {parse_nccl_version(logged), true, logged};
+  } catch (const InputError&) {
+    const std::vector<std::string> numbers = split(logged, '.');
+    const auto minor = numbers.size() > 1 ? whole_number(numbers[1]) : std::nullopt;
+    const bool is_old = minor && *minor < oldest_nccl_version.minor_number;
+    return {is_old ? oldest_nccl_version : newest_nccl_version, false, logged};
   }
+}
+
+Release release_of(const Log& log, const po::variables_map& values) {
+  if (values.contains("nccl-version")) {
+    return {parse_nccl_version(values["nccl-version"].as<std::string>()), true, {}};
+  }
+  const auto& machine = log.recording.machine;
+  const auto recorded = machine.find("nccl");
+  const std::string logged = recorded == machine.end() ? log.facts.nccl : recorded->second;
+  Release release = logged.empty() ? Release{} : logged_release(logged);
+  if (log.recording.nccl_rules) release.version = *log.recording.nccl_rules;
+  return release;
 }
 
 DiagnosedLog diagnose_on(const Log& log, const std::string& machine,
@@ -114,13 +132,19 @@ DiagnosedLog diagnose_on(const Log& log, const std::string& machine,
       values.contains("calibration")
           ? completed(named_calibration(values["calibration"].as<std::string>()), topology)
           : calibration_for(topology);
-  std::string note;
-  const NcclVersion version = version_of(log, values, note);
-  DiagnosedLog diagnosed{
-      log.recording.file.filename().string(), topology.name(), cost.name, to_string(version), {}};
-  diagnosed.diagnosis = diagnose({&log.recording, &log.facts, &topology, &cost, version}, spread);
+  const Release release = release_of(log, values);
+  DiagnosedLog diagnosed{log.recording.file.filename().string(),
+                         topology.name(),
+                         cost.name,
+                         to_string(release.version),
+                         {}};
+  diagnosed.diagnosis = diagnose(
+      {&log.recording, &log.facts, &topology, &cost, release.version, release.is_logged}, spread);
   std::vector<std::string>& notes = diagnosed.diagnosis.notes;
-  if (!note.empty()) notes.push_back(note);
+  if (!release.is_logged) {
+    notes.push_back(fmt::format("NCCL {} is predicted by the rules of {}: limits are twice as wide",
+                                release.logged, to_string(release.version)));
+  }
   if (log.bad_rows > 0) {
     notes.push_back(fmt::format("{} rows of the table cannot be read", log.bad_rows));
   }

@@ -81,6 +81,9 @@ std::string reason_of(const Diagnosis& diagnosis) {
         count, diagnosis.sizes.size(), first->point.size.count,
         in_microseconds(first->point.fastest), in_microseconds(first->bound));
   }
+  if (worst == nullptr) {
+    return "no size is beyond the limit, but the log shows a cause that explains its times better";
+  }
   return fmt::format("{} of {} sizes; worst {} B: {:.2f} of the expected busbw", count,
                      diagnosis.sizes.size(), worst->point.size.count, worst->ratio());
 }

@@ -49,30 +49,55 @@ TEST(LogLikelihood, takes_near_sizes_to_be_off_alike) {
             log_likelihood(std::vector{0.2, -0.2}, places, spread) + 1);
 }
 
-std::vector<DiagnosedSize> sizes_of(const std::vector<Verdict>& verdicts) {
-  std::vector<DiagnosedSize> sizes(verdicts.size());
-  for (std::size_t i = 0; i < verdicts.size(); ++i) sizes[i].verdict = verdicts[i];
-  return sizes;
+/// A size of a call that takes so many times as long as expected; from 1.5 times on it is low.
+DiagnosedSize size_of(std::int64_t bytes, double slower, std::size_t series = 0) {
+  DiagnosedSize size;
+  size.series = series;
+  size.point.size.count = bytes;
+  size.point.measured = Seconds{slower};
+  size.expected = Seconds{1};
+  size.spread = std::log(1.5);
+  return size;
 }
 
-constexpr Verdict ok = Verdict::healthy;
-constexpr Verdict low = Verdict::low;
+constexpr std::int64_t small = 1 << 20;
+constexpr std::int64_t large = 64 << 20;
 
-TEST(VerdictOfRun, is_low_where_three_sizes_together_are) {
-  EXPECT_EQ(verdict_of(sizes_of({ok, ok, low, low, low})), Verdict::low);
-  EXPECT_EQ(verdict_of(sizes_of({low, low, ok, low, low})), Verdict::healthy);
-  EXPECT_EQ(verdict_of(sizes_of({ok, ok, ok})), Verdict::healthy);
+TEST(VerdictOfLog, is_low_where_the_middle_of_large_or_of_small_sizes_is) {
+  EXPECT_EQ(
+      verdict_of({size_of(small, 1), size_of(large, 2), size_of(large, 2), size_of(large, 1)}),
+      Verdict::low);
+  EXPECT_EQ(verdict_of({size_of(small, 2), size_of(large, 1)}), Verdict::low);
+  EXPECT_EQ(
+      verdict_of({size_of(small, 9), size_of(small, 1), size_of(small, 1), size_of(large, 1)}),
+      Verdict::healthy);
 }
 
-TEST(VerdictOfRun, of_fewer_sizes_takes_all) {
-  EXPECT_EQ(verdict_of(sizes_of({low})), Verdict::low);
-  EXPECT_EQ(verdict_of(sizes_of({low, low})), Verdict::low);
-  EXPECT_EQ(verdict_of(sizes_of({low, ok})), Verdict::healthy);
+// A ratio of 1 / 2 is log(2) / log(1.5) = 1.7095 of what is still healthy. Of a machine that is
+// known without any error, 5 % are.
+TEST(VerdictOfLog, goes_by_slowness) {
+  EXPECT_NEAR(size_of(large, 2).slowness(), 1.7095, 1e-4);
+  DiagnosedSize exact = size_of(large, 1.04);
+  exact.spread = 0;
+  EXPECT_LT(exact.slowness(), 1);
 }
 
-TEST(VerdictOfRun, is_the_worst_that_any_size_has) {
-  EXPECT_EQ(verdict_of(sizes_of({low, low, low, Verdict::impossible})), Verdict::impossible);
-  EXPECT_EQ(verdict_of(sizes_of({Verdict::impossible, Verdict::wrong})), Verdict::wrong);
+// One of eight is less, two are as many.
+TEST(VerdictOfLog, of_many_calls_is_low_where_one_in_four_is) {
+  std::vector<DiagnosedSize> sizes;
+  for (std::size_t call = 0; call < 8; ++call) sizes.push_back(size_of(large, 1, call));
+  sizes[0].point.measured = Seconds{2};
+  EXPECT_EQ(verdict_of(sizes), Verdict::healthy);
+  sizes[1].point.measured = Seconds{2};
+  EXPECT_EQ(verdict_of(sizes), Verdict::low);
+}
+
+TEST(VerdictOfLog, is_the_worst_that_any_size_has) {
+  std::vector<DiagnosedSize> sizes{size_of(large, 2), size_of(large, 1)};
+  sizes[1].verdict = Verdict::impossible;
+  EXPECT_EQ(verdict_of(sizes), Verdict::impossible);
+  sizes[0].verdict = Verdict::wrong;
+  EXPECT_EQ(verdict_of(sizes), Verdict::wrong);
 }
 
 FittedCause cause_of(const std::string& name, std::vector<double> log_times, double score) {
