@@ -15,7 +15,7 @@ foreach(data topologies scenarios recordings models/calibrations)
     DESTINATION "${data_dir}/${parent}")
 endforeach()
 
-install(FILES "${PROJECT_SOURCE_DIR}/models/trust.yaml"
+install(FILES "${PROJECT_SOURCE_DIR}/models/trust.yaml" "${PROJECT_SOURCE_DIR}/models/noise.yaml"
   "${PROJECT_SOURCE_DIR}/models/nccl-variables.yaml"
   DESTINATION "${data_dir}/models")
 install(FILES "${PROJECT_SOURCE_DIR}/tools/charts/plot.min.js"

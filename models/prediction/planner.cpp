@@ -76,6 +76,14 @@ Planner::Planner(CallSpec spec) : spec_(std::move(spec)) {
   bounds_.emplace(topology(), spec_.gpus, spec_.collective, spec_.root, calls());
 }
 
+Planner Planner::with_faults(MachineFaults faults) const {
+  Planner other(*this);
+  other.spec_.faults = std::move(faults);
+  other.textbook_ = std::make_shared<LaidOnce>();
+  if (!is_nccl() && !other.spec_.faults.empty()) other.textbook_plan(Bytes{0});
+  return other;
+}
+
 Calibration Planner::cost_of(const Calibration& cost) const {
   Calibration own = talks_tcp_ ? over_tcp(cost) : cost;
   if (is_nccl() && !nccl_function()) own = own.of_messages();

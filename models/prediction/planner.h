@@ -81,6 +81,10 @@ class Planner {
   /// these GPUs, or NCCL does not.
   explicit Planner(CallSpec spec);
 
+  /// The same call with other faults of its machine, whose ranks are those of spec(). What NCCL has
+  /// decided stays, since communicators are older than faults, so that it is not searched for anew.
+  Planner with_faults(MachineFaults faults) const;
+
   /// What runs for a size.
   CallPlan plan(Bytes size, LayoutMemo* memo = nullptr) const;
   /// The same had NCCL chosen that pair. Throws InputError where NCCL has no such plan, or does not

@@ -71,12 +71,15 @@ struct Columns {
   std::size_t redop = none;
   std::size_t root = none;
   std::array<std::size_t, 2> time{none, none};  ///< out of place, in place
-  double to_microseconds = 1;                   ///< by the header, where no row tells
+  /// How many results were not as expected, likewise; older tables have the largest error instead.
+  std::array<std::size_t, 2> wrong{none, none};
+  double to_microseconds = 1;  ///< by the header, where no row tells
 };
 
 class TextReader {
  public:
-  explicit TextReader(const TextFile& text) : position_{text.name, 0, 0} {
+  TextReader(const TextFile& text, std::size_t* bad_rows)
+      : position_{text.name, 0, 0}, bad_rows_(bad_rows) {
     file_benchmark_ = benchmark_name(text.name.substr(text.name.find_last_of('/') + 1));
     const auto lines = split_lines(text.content);
     for (const std::string_view line : lines) {
@@ -102,7 +105,7 @@ class TextReader {
     if (words.front().text.front() == '#') {
       read_comment(line, words);
     } else if (columns_.count > 0 && looks_like_row(words)) {
-      read_row(words);
+      read_or_pass_over_row(words);
     } else {
       read_noise(line, words);
     }
@@ -214,6 +217,8 @@ class TextReader {
       if (names[i] == "redop" || names[i] == "op") columns_.redop = i;
       if (names[i] == "root") columns_.root = i;
       if (names[i] == "time" && places < columns_.time.size()) columns_.time[places++] = i;
+      if (places > 0 && (names[i] == "#wrong" || names[i] == "wrong"))
+        columns_.wrong[places - 1] = i;
     }
     if (places == 0) return;
     // A time stamp (-S) has a column of its own, in words of no fixed number.
@@ -229,6 +234,17 @@ class TextReader {
                          const std::string& accepted) const {
     throw InputError({position_.file, position_.line, word.column + column_offset_}, wrong,
                      accepted);
+  }
+
+  void read_or_pass_over_row(const std::vector<Word>& words) {
+    const std::size_t rows = recording_.rows.size();
+    try {
+      read_row(words);
+    } catch (const InputError&) {
+      if (bad_rows_ == nullptr) throw;
+      recording_.rows.resize(rows);
+      ++*bad_rows_;
+    }
   }
 
   void read_row(const std::vector<Word>& words) {
@@ -267,6 +283,8 @@ class TextReader {
     if (!time) fail(word, fmt::format("'{}' is not a time", word.text), "a number of 0 or more");
     check_unit({row.size, row.ranks, word.text, words[column + 1].text}, word);
     row.time = microseconds(*time);  // or milliseconds, which finish_table() knows
+    const std::size_t wrong = columns_.wrong[row.in_place ? 1 : 0];
+    if (wrong < words.size()) row.wrong = whole_number(words[wrong].text).value_or(0) != 0;
     const auto algbw = decimal_number(words[column + 1].text);
     const auto busbw = decimal_number(words[column + 2].text);
     if (algbw && busbw && *algbw > fastest_) {
@@ -353,6 +371,7 @@ class TextReader {
   }
 
   SourcePosition position_;
+  std::size_t* bad_rows_;  ///< null: they are refused
   int column_offset_ = 0;  ///< what a launcher put before the line
   bool is_last_ = false;
   Recording recording_;
@@ -375,8 +394,8 @@ class TextReader {
 
 }  // namespace
 
-Recording read_nccl_tests_text(const TextFile& text) {
-  return TextReader(text).take();
+Recording read_nccl_tests_text(const TextFile& text, std::size_t* bad_rows) {
+  return TextReader(text, bad_rows).take();
 }
 
 }  // namespace collsim

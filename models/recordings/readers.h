@@ -16,7 +16,8 @@ namespace collsim {
 Recording read_recorder_yaml(const TextFile& text);
 Recording read_published_run_yaml(const TextFile& text);
 Recording read_recording_csv(const TextFile& text);
-Recording read_nccl_tests_text(const TextFile& text);
+/// Passes over bad rows where they can be counted in `bad_rows`.
+Recording read_nccl_tests_text(const TextFile& text, std::size_t* bad_rows);
 Recording read_nccl_tests_json(const TextFile& text);
 
 /// The collective that a benchmark calls so: our names, and nccl-tests' "alltoall", "sendrecv".

@@ -20,13 +20,7 @@ std::string_view first_line(std::string_view text) {
   return {};
 }
 
-}  // namespace
-
-std::string_view to_string(CallMode mode) {
-  return mode == CallMode::plain ? "plain" : "graph";
-}
-
-Recording read_recording(const TextFile& text) {
+Recording read(const TextFile& text, std::size_t* bad_rows) {
   const std::string_view line = first_line(text.content);
   Recording recording;
   if (line.starts_with("collsim: published-run")) {
@@ -38,12 +32,26 @@ Recording read_recording(const TextFile& text) {
   } else if (line.starts_with("id,")) {
     recording = read_recording_csv(text);
   } else {
-    recording = read_nccl_tests_text(text);
+    recording = read_nccl_tests_text(text, bad_rows);
   }
   recording.file = text.name;
   const std::string name = recording.file.filename().string();
   for (RecordedRow& row : recording.rows) row.file = name;
   return recording;
+}
+
+}  // namespace
+
+std::string_view to_string(CallMode mode) {
+  return mode == CallMode::plain ? "plain" : "graph";
+}
+
+Recording read_recording(const TextFile& text) {
+  return read(text, nullptr);
+}
+
+Recording read_recording(const TextFile& text, std::size_t& bad_rows) {
+  return read(text, &bad_rows);
 }
 
 Recording read_recording(const std::filesystem::path& path) {

@@ -65,6 +65,9 @@ struct Recording {
 Recording read_recording(const std::filesystem::path& path);
 /// The same for a text that is at hand.
 Recording read_recording(const TextFile& text);
+/// The same, but rows of nccl-tests' text that are cut off or contradict themselves are passed over
+/// and counted in `bad_rows`.
+Recording read_recording(const TextFile& text, std::size_t& bad_rows);
 
 /// The release whose rules apply: the one that the recording names for this, else the recorded one,
 /// else the newest. Throws InputError where the recorded one is not known.

@@ -207,6 +207,7 @@ const std::vector<Case> cases{
      {"crossover", machine, "-b", "8", "-e", "64"},
      {"crossover", "no-such-file.yaml"}},
     {"validate", {"validate", recording, "--largest", "1K"}, {"validate", "no-such-file.yaml"}},
+    {"diagnose", {"diagnose", recording}, {"diagnose", "no-such-file.log"}},
     {"calibrate",
      {"calibrate", "-t", machine, "--list"},
      {"calibrate", "no-such-file.log", "-t", machine, "-o", "/dev/null"}},

@@ -36,6 +36,7 @@ constexpr std::array table{
     Subcommand{"crossover", "sizes at which algorithms and protocols cross over", run_crossover},
     Subcommand{"validate", "compare predictions with recorded runs: errors, choices, crossovers",
                run_validate},
+    Subcommand{"diagnose", "say whether a log's busbw is right and, if not, why", run_diagnose},
     Subcommand{"calibrate", "fit a machine's cost constants to recorded runs, with intervals",
                run_calibrate},
     Subcommand{"check", "prove that plans deliver every contribution exactly once", run_check},

@@ -1,0 +1,201 @@
+#include "models/diagnosis/diagnosis.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+#include "models/diagnosis/contradictions.h"
+#include "sim/base/input_error.h"
+#include "sim/base/median.h"
+
+namespace collsim {
+
+namespace {
+
+/// How many standard deviations are healthy: as many as 19 of 20 values of a normal distribution
+/// have, and more for small calls, which depend on CPUs, on what issues them, and on where NCCL
+/// changes the protocol.
+double deviations_of(Bytes size) {
+  return size >= bandwidth_bound ? 1.96 : 2.7;
+}
+
+Verdict judge(const DiagnosedSize& size) {
+  if (size.point.wrong > 0) return Verdict::wrong;
+  if (size.point.fastest < size.bound) return Verdict::impossible;
+  return size.slowness() > 1 ? Verdict::low : Verdict::healthy;
+}
+
+/// Every size of every series on the healthy machine.
+std::vector<DiagnosedSize> compare(const Predictor& predictor, const Spread& spread,
+                                   Diagnosis& diagnosis) {
+  std::vector<DiagnosedSize> sizes;
+  const Evidence& evidence = predictor.evidence();
+  for (std::size_t s = 0; s < evidence.series.size(); ++s) {
+    const EvidenceSeries& series = evidence.series[s];
+    std::vector<PointIndex> points;
+    for (std::size_t p = 0; p < series.points.size(); ++p) points.push_back({s, p});
+    const auto predicted = predictor.simulate({}, points);
+    if (!predicted) {
+      diagnosis.notes.push_back(fmt::format("{} of {} ranks cannot be predicted on this machine",
+                                            to_string(series.call.collective), series.call.ranks));
+      continue;
+    }
+    for (std::size_t p = 0; p < points.size(); ++p) {
+      DiagnosedSize size;
+      size.series = s;
+      size.point = series.points[p];
+      size.expected = Seconds{std::exp(predicted->log_times[p])};
+      size.bound = min_time(series.call, predictor.topology(), size.point.size);
+      size.trust = predicted->places[p].trust;
+      size.spread = deviations_of(size.point.size) * spread.total(size.trust, size.point.size);
+      size.verdict = judge(size);
+      sizes.push_back(size);
+    }
+  }
+  return sizes;
+}
+
+/// At most so many points, as many of each series, from its smallest to its largest size.
+std::vector<PointIndex> chosen_points(const std::vector<DiagnosedSize>& sizes,
+                                      const Evidence& evidence, std::size_t most) {
+  std::map<std::size_t, std::size_t> judged;
+  for (const DiagnosedSize& size : sizes) ++judged[size.series];
+  std::vector<PointIndex> points;
+  if (judged.empty()) return points;
+  const std::size_t series = std::min(judged.size(), std::max<std::size_t>(1, most / 4));
+  const std::size_t each = std::max<std::size_t>(4, most / series);
+  for (std::size_t i = 0; i < series; ++i) {
+    const std::size_t s =
+        std::next(judged.begin(), static_cast<std::ptrdiff_t>(i * judged.size() / series))->first;
+    const std::size_t count = evidence.series[s].points.size();
+    const std::size_t taken = std::min(each, count);
+    for (std::size_t p = 0; p < taken; ++p) {
+      points.push_back({s, taken == 1 ? count - 1 : p * (count - 1) / (taken - 1)});
+    }
+  }
+  return points;
+}
+
+/// The first two causes that can be told apart, if only by another measurement.
+std::optional<NextMeasurement> next_of(const Predictor& predictor, const Diagnosis& diagnosis) {
+  std::vector<const FittedCause*> causes;
+  for (const CauseGroup& group : diagnosis.causes) {
+    for (const FittedCause& cause : group.causes) causes.push_back(&cause);
+  }
+  if (causes.size() < 2) return std::nullopt;
+  return next_measurement(predictor, diagnosis.calls.front(), *causes[0], *causes[1]);
+}
+
+/// Looks for causes of the first call, by the times of all.
+class CauseSearch {
+ public:
+  CauseSearch(const DiagnosisInput& input, const Predictor& predictor, const Spread& spread,
+              const std::vector<DiagnosedSize>& sizes)
+      : predictor_(predictor),
+        spread_(spread),
+        points_(chosen_points(sizes, predictor.evidence(), input.most_points)) {
+    const Evidence& evidence = predictor.evidence();
+    const RecordedCall& call = evidence.series[points_.front().series].call;
+    hypotheses_ = hypotheses_for(predictor.planner_of(call, {}), call);
+    weigh_by_facts(*input.facts, evidence.taken_away, hypotheses_);
+  }
+
+  /// Whether a cause that the log shows (a line, a setting) fits its times better than no cause,
+  /// and makes them slower by more than a tenth.
+  bool is_shown() const {
+    constexpr double shown = 10;  // times as likely as others
+    constexpr double better = 2;  // of the log-likelihood
+    constexpr double slower = 0.1;
+    std::vector<Hypothesis> few;
+    std::copy_if(hypotheses_.begin(), hypotheses_.end(), std::back_inserter(few),
+                 [](const Hypothesis& each) { return each.weight >= shown; });
+    if (few.empty()) return false;
+    const auto healthy = predictor_.simulate({}, points_);
+    if (!healthy) return false;
+    const std::vector<double> residuals = residuals_of(*healthy);
+    if (median(residuals) < slower) return false;
+    const double none = log_likelihood(residuals, healthy->places, spread_);
+    const auto fitted = fit_causes(predictor_, few, points_, spread_);
+    return std::any_of(fitted.begin(), fitted.end(), [&](const FittedCause& cause) {
+      return cause.log_likelihood > none + better;
+    });
+  }
+
+  std::vector<CauseGroup> groups() const {
+    return group_causes(fit_causes(predictor_, hypotheses_, points_, spread_), score_of_none());
+  }
+
+ private:
+  /// log(measured / predicted).
+  std::vector<double> residuals_of(const PointPredictions& predicted) const {
+    std::vector<double> residuals;
+    for (std::size_t i = 0; i < points_.size(); ++i) {
+      const auto& series = predictor_.evidence().series[points_[i].series];
+      residuals.push_back(std::log(series.points[points_[i].point].measured.value) -
+                          predicted.log_times[i]);
+    }
+    return residuals;
+  }
+
+  /// What an unknown cause would have to explain: any slowness, of near sizes alike.
+  double score_of_none() const {
+    constexpr double weight = 0.3;
+    auto healthy = predictor_.simulate({}, points_);
+    if (!healthy) return 0;
+    Spread any = spread_;
+    for (TrustError& error : any.errors) error.below = error.from_16_mib = 1;
+    for (ResidualPlace& place : healthy->places) place.trust = Trust::guessed;
+    return log_likelihood(residuals_of(*healthy), healthy->places, any) + std::log(weight);
+  }
+
+  const Predictor& predictor_;
+  const Spread& spread_;
+  std::vector<PointIndex> points_;
+  std::vector<Hypothesis> hypotheses_;
+};
+
+void add_notes(const Evidence& evidence, Diagnosis& diagnosis) {
+  for (const auto& [name, value] : evidence.taken_away) {
+    diagnosis.notes.push_back(
+        fmt::format("{}={} was set; what is expected does not heed it", name, value));
+  }
+  for (const auto& [reason, left_out] : evidence.left_out) {
+    diagnosis.notes.push_back(fmt::format("{} rows left out: {}", left_out.rows, reason));
+  }
+}
+
+}  // namespace
+
+Diagnosis diagnose(const DiagnosisInput& input, const Spread& of_class) {
+  const Spread spread = input.knows_release ? of_class : doubled(of_class);
+  const Evidence evidence = gather_evidence(*input.recording, *input.facts, *input.topology);
+  const Predictor predictor(evidence, *input.topology, *input.cost, input.version);
+  Diagnosis diagnosis;
+  for (const EvidenceSeries& series : evidence.series) diagnosis.calls.push_back(series.call);
+  add_notes(evidence, diagnosis);
+  diagnosis.sizes = compare(predictor, spread, diagnosis);
+  if (diagnosis.sizes.empty()) {
+    const auto& reasons = diagnosis.notes;
+    throw InputError(SourcePosition{input.recording->file.string(), 0, 0},
+                     fmt::format("no row can be of {}: {}", input.topology->name(),
+                                 reasons.empty() ? "there are none" : reasons.back()),
+                     "-t, a machine with as many hosts and GPUs");
+  }
+  diagnosis.verdict = verdict_of(diagnosis.sizes);
+  const RecordedCall& call = evidence.series[diagnosis.sizes.front().series].call;
+  if (call.ranks == 1) return diagnosis;
+  diagnosis.contradictions = contradictions(*input.facts, predictor.planner_of(call, {}), call);
+  if (diagnosis.verdict > Verdict::low) return diagnosis;
+  const CauseSearch search(input, predictor, spread, diagnosis.sizes);
+  if (diagnosis.verdict == Verdict::healthy && search.is_shown()) diagnosis.verdict = Verdict::low;
+  if (diagnosis.verdict == Verdict::healthy) return diagnosis;
+  diagnosis.causes = search.groups();
+  diagnosis.likelihood_of_none = 1;
+  for (const CauseGroup& group : diagnosis.causes) diagnosis.likelihood_of_none -= group.likelihood;
+  diagnosis.next = next_of(predictor, diagnosis);
+  return diagnosis;
+}
+
+}  // namespace collsim

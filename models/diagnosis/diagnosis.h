@@ -1,0 +1,90 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/diagnosis/cause_fit.h"
+#include "models/diagnosis/evidence.h"
+#include "models/diagnosis/log_facts.h"
+#include "models/diagnosis/next_measurement.h"
+#include "models/diagnosis/spread.h"
+
+namespace collsim {
+
+/// What a measured time says of its machine, the worst last.
+enum class Verdict : std::uint8_t {
+  healthy,     ///< as fast as expected, within the spread, or faster
+  low,         ///< slower than that
+  impossible,  ///< faster than physics allows: the log or the machine is wrong
+  wrong,       ///< the results were wrong
+};
+/// "healthy", "low", "impossible", "wrong".
+std::string_view to_string(Verdict verdict);
+
+/// From here on calls are bound by bandwidth, and predictions are judged apart (models/trust.yaml).
+inline constexpr Bytes bandwidth_bound{16 << 20};
+
+/// One size of one call.
+struct DiagnosedSize {
+  std::size_t series = 0;
+  EvidencePoint point;
+  Seconds expected;   ///< on the healthy machine
+  Seconds bound;      ///< that no algorithm can beat
+  double spread = 0;  ///< a healthy time is within the expected one times exp(+- spread)
+  Trust trust = Trust::guessed;
+  Verdict verdict = Verdict::healthy;
+
+  /// Of busbw: measured / expected.
+  double ratio() const { return expected.value / point.measured.value; }
+  /// How slow it is, as a share of what is still healthy: above 1 it is low.
+  double slowness() const;
+};
+
+/// Causes that predict the same for every measured size, so that the log cannot tell them apart.
+struct CauseGroup {
+  std::vector<FittedCause> causes;  ///< the likeliest first
+  double likelihood = 0;            ///< among all groups and what is none of them
+};
+
+/// What a log says about its machine.
+struct Diagnosis {
+  std::vector<RecordedCall> calls;  ///< by series
+  std::vector<DiagnosedSize> sizes;
+  Verdict verdict = Verdict::healthy;
+  std::vector<CauseGroup> causes;           ///< where the verdict is low; the likeliest first
+  double likelihood_of_none = 0;            ///< that it is none of them
+  std::optional<NextMeasurement> next;      ///< what tells the first two causes apart
+  std::vector<std::string> contradictions;  ///< between NCCL's log and the machine
+  std::vector<std::string> notes;           ///< settings, rows left out, odd figures
+};
+
+/// What is asked, beside the log.
+struct DiagnosisInput {
+  const Recording* recording = nullptr;
+  const LogFacts* facts = nullptr;
+  const Topology* topology = nullptr;
+  const Calibration* cost = nullptr;
+  NcclVersion version = newest_nccl_version;
+  bool knows_release = true;     ///< whether the version is that of the log
+  std::size_t most_points = 16;  ///< that causes are fitted to
+};
+
+/// Compares every time of a log with what the machine should do, and where it is too slow, or the
+/// log shows a cause that fits better, simulates what could be the matter. Throws InputError where
+/// no row can be of the machine.
+Diagnosis diagnose(const DiagnosisInput& input, const Spread& of_class);
+
+/// Of a log by those of its sizes. Wrong results and impossible times count however few. A call is
+/// low where the middle one of its sizes that are bandwidth_bound is, or the middle one of the
+/// others; a log, where one in four of its calls is.
+Verdict verdict_of(const std::vector<DiagnosedSize>& sizes);
+
+/// Causes by what they predict, the likeliest first, with likelihoods beside that of what is none
+/// of them.
+std::vector<CauseGroup> group_causes(std::vector<FittedCause> causes, double score_of_none);
+
+}  // namespace collsim

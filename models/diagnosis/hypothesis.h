@@ -1,0 +1,56 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/diagnosis/log_facts.h"
+#include "models/faults/machine_faults.h"
+#include "models/prediction/planner.h"
+#include "models/validation/recorded_call.h"
+
+namespace collsim {
+
+/// How a machine or a run differs from what it should be.
+struct Change {
+  std::map<std::string, std::string> variables{};  ///< NCCL_*, in place of the call's
+  MachineFaults faults{};
+  bool spread_out = false;  ///< ranks sit on GPUs or nodes far apart, not on the first ones
+};
+
+/// A number that a cause has: "at 0.25 of its rate".
+struct CauseParameter {
+  std::string text;            ///< with {} for the value: "at {} of its rate"
+  std::vector<double> values;  ///< to try, rising; those between are possible if `continuous`
+  bool continuous = true;
+  double most = 1;  ///< of any value that is tried
+};
+
+/// A cause of a low busbw that can be simulated.
+struct Hypothesis {
+  std::string cause;  ///< a stable name: "slow-port"
+  std::string text;   ///< "one NIC port is slow"
+  std::string check;  ///< what to look at on the machine
+  std::optional<CauseParameter> parameter;
+  std::function<Change(double value)> change;  ///< the value counts only with a parameter
+  double weight = 1;                           ///< how common it is beside others, before any data
+};
+
+/// "one NIC port is slow, at 0.25 of its rate".
+std::string describe(const Hypothesis& hypothesis, double value);
+
+/// The causes that a call on a machine can have. `planner` is of the call on the healthy machine.
+std::vector<Hypothesis> hypotheses_for(const Planner& planner, const RecordedCall& call);
+
+/// Weighs causes by what the log says: lines that show a cause or exclude it, and settings that
+/// make it.
+void weigh_by_facts(const LogFacts& facts, const std::map<std::string, std::string>& settings,
+                    std::vector<Hypothesis>& hypotheses);
+
+/// GPUs far apart: of every so many nodes one, or of one node GPUs from its end. Empty where there
+/// are none but the first.
+std::vector<DeviceId> spread_gpus(const Topology& topology, Rank ranks, std::uint32_t nodes);
+
+}  // namespace collsim

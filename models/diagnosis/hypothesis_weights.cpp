@@ -1,0 +1,100 @@
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "models/diagnosis/hypothesis.h"
+#include "sim/base/text.h"
+
+namespace collsim {
+
+namespace {
+
+// How a line of the log, which is either there or not, changes the odds of a cause.
+constexpr double shown = 300;
+constexpr double made_likely = 30;
+constexpr double excluded = 0.01;
+constexpr double not_said = 0.05;  // NCCL_DEBUG=INFO names the variables that are set
+
+bool is_one_of(std::string_view value, std::initializer_list<std::string_view> words) {
+  return std::find(words.begin(), words.end(), value) != words.end();
+}
+
+class Weights {
+ public:
+  Weights(const LogFacts& facts, const std::map<std::string, std::string>& settings)
+      : facts_(facts), settings_(settings) {}
+
+  double of(const Hypothesis& hypothesis) const {
+    return by_settings(hypothesis.cause) * (facts_.any ? by_lines(hypothesis) : 1);
+  }
+
+ private:
+  std::string value_of(const std::string& name) const {
+    const auto found = settings_.find(name);
+    return found == settings_.end() ? std::string() : lower_case(found->second);
+  }
+  std::size_t lines(LogTransport transport) const {
+    const auto found = facts_.transports.find(transport);
+    return found == facts_.transports.end() ? 0 : found->second.count;
+  }
+
+  double by_settings(std::string_view cause) const {
+    if (cause == "p2p-disabled") {
+      if (value_of("NCCL_P2P_DISABLE") == "1") return shown;
+      return is_one_of(value_of("NCCL_P2P_LEVEL"), {"loc", "0"}) ? shown : 1;
+    }
+    if (cause == "sockets") {
+      const bool set = value_of("NCCL_IB_DISABLE") == "1" || value_of("NCCL_NET") == "socket";
+      return set ? shown : 1;
+    }
+    if (cause == "no-gpudirect") {
+      const std::string level = value_of("NCCL_NET_GDR_LEVEL");
+      if (is_one_of(level, {"loc", "0"})) return shown;
+      return is_one_of(level, {"pix", "1"}) ? made_likely : 1;
+    }
+    if (cause == "fewer-nics") return settings_.contains("NCCL_IB_HCA") ? 3 : 1;
+    return 1;
+  }
+
+  /// One of two kinds of lines shows the cause, the other excludes it.
+  static double between(bool shows, bool excludes) {
+    if (shows) return shown;
+    return excludes ? excluded : 1;
+  }
+
+  double by_lines(const Hypothesis& hypothesis) const {
+    const std::string_view cause = hypothesis.cause;
+    if (cause == "p2p-disabled") {
+      return between(lines(LogTransport::host_memory) > 0, lines(LogTransport::peer_to_peer) > 0);
+    }
+    const std::size_t direct = lines(LogTransport::rdma_gpudirect);
+    if (cause == "sockets") {
+      const bool talks_tcp = lines(LogTransport::sockets) > 0 || facts_.network == "Socket";
+      return between(talks_tcp, direct + lines(LogTransport::rdma) > 0);
+    }
+    if (cause == "no-gpudirect") {
+      return between(direct == 0 && (lines(LogTransport::rdma) > 0 || facts_.no_gpudirect),
+                     direct > 0);
+    }
+    if (cause == "nvls-off") return between(facts_.no_nvls, facts_.nvls_channels > 0);
+    if (cause == "forced-algorithm" || cause == "forced-protocol") return not_said;
+    if (cause == "few-channels" && facts_.channels > 0) {
+      const auto& counts = hypothesis.parameter->values;
+      return between(facts_.channels <= counts.back(), true);
+    }
+    return 1;
+  }
+
+  const LogFacts& facts_;
+  const std::map<std::string, std::string>& settings_;
+};
+
+}  // namespace
+
+void weigh_by_facts(const LogFacts& facts, const std::map<std::string, std::string>& settings,
+                    std::vector<Hypothesis>& hypotheses) {
+  const Weights weights(facts, settings);
+  for (Hypothesis& hypothesis : hypotheses) hypothesis.weight *= weights.of(hypothesis);
+}
+
+}  // namespace collsim

@@ -1,0 +1,176 @@
+#include "models/diagnosis/log_facts.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "models/recordings/readers.h"
+
+namespace collsim {
+
+namespace {
+
+constexpr std::size_t max_warnings = 5;
+
+/// What stands after "NCCL INFO " or "NCCL WARN " in a line.
+std::optional<std::string_view> content_after(std::string_view line, std::string_view mark) {
+  const auto at = line.find(mark);
+  if (at == std::string_view::npos) return std::nullopt;
+  return line.substr(at + mark.size());
+}
+
+std::string_view word_after(const std::vector<Word>& words, std::string_view name) {
+  for (std::size_t i = 0; i + 1 < words.size(); ++i) {
+    if (words[i].text == name) return words[i + 1].text;
+  }
+  return {};
+}
+
+std::uint32_t number_or_zero(std::string_view text) {
+  const auto number = whole_number(text);
+  return number && *number < std::int64_t{1} << 31 ? static_cast<std::uint32_t>(*number) : 0;
+}
+
+class FactReader {
+ public:
+  explicit FactReader(LogFacts& facts) : facts_(facts) {}
+
+  void read(std::string_view line) {
+    if (const auto warning = content_after(line, "NCCL WARN ")) {
+      facts_.any = true;
+      add_warning(std::string(*warning));
+    }
+    const auto version = line.find("NCCL version ");
+    if (version != std::string_view::npos && facts_.nccl.empty()) {
+      const auto words = split_words(line.substr(version));
+      if (words.size() > 2) facts_.nccl = words[2].text.substr(0, words[2].text.find('+'));
+    }
+    const auto info = content_after(line, "NCCL INFO ");
+    if (!info) return;
+    facts_.any = true;
+    read_transport(*info);
+    read_network(*info);
+    read_communicator(*info);
+    read_setting(*info);
+  }
+
+ private:
+  void add_warning(std::string text) {
+    std::vector<std::string>& all = facts_.warnings;
+    if (all.size() >= max_warnings || std::find(all.begin(), all.end(), text) != all.end()) return;
+    all.push_back(std::move(text));
+  }
+
+  void add(LogTransport transport, std::string_view line) {
+    LogLines& lines = facts_.transports[transport];
+    if (lines.count++ == 0) lines.first = line;
+    facts_.names_rings = true;
+  }
+
+  // "Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM/read"
+  void read_transport(std::string_view info) {
+    const auto at = info.find(" via ");
+    if (!info.starts_with("Channel ") || at == std::string_view::npos) return;
+    const std::string_view way = info.substr(at + 5);
+    if (way.starts_with("P2P/")) add(LogTransport::peer_to_peer, info);
+    if (way.starts_with("SHM")) add(LogTransport::host_memory, info);
+    if (!way.starts_with("NET/")) return;
+    if (way.starts_with("NET/Socket")) {
+      add(LogTransport::sockets, info);
+    } else if (way.find("/GDRDMA") != std::string_view::npos) {
+      add(LogTransport::rdma_gpudirect, info);
+    } else {
+      add(LogTransport::rdma, info);
+    }
+  }
+
+  // "NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/IB [RO]; OOB eth0:192.0.2.2<0>"
+  void read_network(std::string_view info) {
+    constexpr std::string_view using_network = "Using network ";
+    if (info.starts_with(using_network)) {
+      const std::string_view name = info.substr(using_network.size());
+      if (name != "IB" || facts_.network.empty()) facts_.network = name;
+    }
+    if (info.starts_with("NVLS multicast support is not available")) facts_.no_nvls = true;
+    if (info.find("GPU Direct RDMA Disabled for HCA") != std::string_view::npos) {
+      facts_.no_gpudirect = true;
+    }
+    if (!info.starts_with("NET/IB : Using ")) return;
+    for (const Word& word : split_words(info)) {
+      const auto close = word.text.find(']');
+      const auto colon = word.text.find(':', close);
+      if (word.text.front() != '[' || colon == std::string_view::npos) continue;
+      facts_.nics.emplace(word.text.substr(close + 1, colon - close - 1));
+      const auto slash = word.text.find('/', colon);
+      if (slash != std::string_view::npos) facts_.network = word.text.substr(slash + 1);
+    }
+  }
+
+  // "comm 0x... rank 0 nRanks 8 nNodes 1 localRanks 8 localRank 0 MNNVL 0"
+  // "24 coll channels, 24 collnet channels, 0 nvls channels, 32 p2p channels, ..."
+  void read_communicator(std::string_view info) {
+    const auto words = split_words(info);
+    if (info.starts_with("comm ") || info.starts_with("ncclCommInitRank")) {
+      const auto ranks = std::max(number_or_zero(word_after(words, "nRanks")),
+                                  number_or_zero(word_after(words, "nranks")));
+      facts_.ranks = std::max(facts_.ranks, ranks);
+      facts_.nodes = std::max(facts_.nodes, number_or_zero(word_after(words, "nNodes")));
+      facts_.local_ranks =
+          std::max(facts_.local_ranks, number_or_zero(word_after(words, "localRanks")));
+    }
+    for (std::size_t i = 0; i + 2 < words.size(); ++i) {
+      if (!words[i + 2].text.starts_with("channels")) continue;
+      const std::uint32_t count = number_or_zero(words[i].text);
+      if (words[i + 1].text == "coll") facts_.channels = std::max(facts_.channels, count);
+      if (words[i + 1].text == "nvls") facts_.nvls_channels = std::max(facts_.nvls_channels, count);
+    }
+  }
+
+  void read_setting(std::string_view info) {
+    constexpr std::string_view set = " set by environment to ";
+    const auto at = info.find(set);
+    if (at == std::string_view::npos || !info.starts_with("NCCL_")) return;
+    std::string_view value = info.substr(at + set.size());
+    if (value.ends_with('.')) value.remove_suffix(1);
+    facts_.variables[std::string(info.substr(0, at))] = value;
+  }
+
+  LogFacts& facts_;
+};
+
+}  // namespace
+
+LogFacts read_log_facts(const TextFile& text) {
+  LogFacts facts;
+  FactReader reader(facts);
+  for (const std::string_view line : split_lines(text.content)) reader.read(line);
+  return facts;
+}
+
+LogFacts merged(LogFacts first, const LogFacts& second) {
+  first.any = first.any || second.any;
+  first.names_rings = first.names_rings || second.names_rings;
+  if (first.nccl.empty()) first.nccl = second.nccl;
+  if (first.ranks == 0) first.ranks = second.ranks;
+  if (first.nodes == 0) first.nodes = second.nodes;
+  if (first.local_ranks == 0) first.local_ranks = second.local_ranks;
+  if (first.channels == 0) first.channels = second.channels;
+  if (first.nvls_channels == 0) first.nvls_channels = second.nvls_channels;
+  for (const auto& [transport, lines] : second.transports) {
+    LogLines& all = first.transports[transport];
+    if (all.count == 0) all.first = lines.first;
+    all.count += lines.count;
+  }
+  first.nics.insert(second.nics.begin(), second.nics.end());
+  if (first.network.empty()) first.network = second.network;
+  first.variables.insert(second.variables.begin(), second.variables.end());
+  first.no_nvls = first.no_nvls || second.no_nvls;
+  first.no_gpudirect = first.no_gpudirect || second.no_gpudirect;
+  for (const std::string& warning : second.warnings) {
+    const auto& all = first.warnings;
+    const bool known = std::find(all.begin(), all.end(), warning) != all.end();
+    if (!known && all.size() < max_warnings) first.warnings.push_back(warning);
+  }
+  return first;
+}
+
+}  // namespace collsim

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "sim/base/text_file.h"
+#include "sim/topologies/topology.h"
+
+namespace collsim {
+
+/// By what a channel carries data between two ranks.
+enum class LogTransport : std::uint8_t {
+  peer_to_peer,    ///< "via P2P/..."
+  host_memory,     ///< "via SHM/..."
+  rdma,            ///< "via NET/..." without GPUDirect
+  rdma_gpudirect,  ///< "via NET/.../GDRDMA"
+  sockets,         ///< "via NET/Socket/..."
+};
+
+/// Lines of one kind.
+struct LogLines {
+  std::size_t count = 0;
+  std::string first;  ///< without its prefix
+};
+
+/// What NCCL's log (NCCL_DEBUG=INFO) says of a run. What it does not say is empty or 0.
+struct LogFacts {
+  bool any = false;          ///< whether there was a line of NCCL's log at all
+  bool names_rings = false;  ///< INIT lines of channels, so that transports are known
+  std::string nccl;          ///< "2.28.9"
+  Rank ranks = 0;
+  std::uint32_t nodes = 0;
+  std::uint32_t local_ranks = 0;
+  std::uint32_t channels = 0;       ///< of collectives
+  std::uint32_t nvls_channels = 0;  ///< 0: none, or not said
+  std::map<LogTransport, LogLines> transports;
+  std::set<std::string> nics;                    ///< "mlx5_0"
+  std::string network;                           ///< "IB", "RoCE", "Socket", "AWS Libfabric"
+  std::map<std::string, std::string> variables;  ///< "set by environment"
+  bool no_nvls = false;                          ///< "NVLS multicast support is not available"
+  bool no_gpudirect = false;                     ///< "GPU Direct RDMA Disabled for HCA"
+  std::vector<std::string> warnings;             ///< NCCL WARN, each text once, the first few
+};
+
+/// Reads the lines of NCCL's log in a text and passes over all others; never throws.
+LogFacts read_log_facts(const TextFile& text);
+/// What either says; of numbers and names, the first that says something.
+LogFacts merged(LogFacts first, const LogFacts& second);
+
+}  // namespace collsim

@@ -1,0 +1,92 @@
+#include "models/diagnosis/next_measurement.h"
+
+#include <array>
+#include <cmath>
+
+#include "models/prediction/estimator.h"
+#include "models/prediction/simulator.h"
+#include "sim/base/input_error.h"
+#include "sim/execution/disturbance.h"
+
+namespace collsim {
+
+namespace {
+
+constexpr std::array sizes{Bytes{64 << 10}, Bytes{4 << 20}, Bytes{256 << 20}};
+constexpr std::array collectives{Collective::all_reduce, Collective::all_gather,
+                                 Collective::send_recv, Collective::all_to_all};
+
+/// The collectives on all nodes, and on one.
+std::vector<RecordedCall> candidates(const RecordedCall& measured) {
+  std::vector<RecordedCall> calls;
+  for (const bool one_node : {false, true}) {
+    const Rank per_node = measured.ranks / measured.nodes;
+    if (one_node && (measured.nodes == 1 || per_node == 1)) continue;
+    for (const Collective collective : collectives) {
+      RecordedCall call = measured;
+      call.collective = collective;
+      call.root = 0;
+      call.calls = 0;
+      if (one_node) call.ranks = per_node;
+      if (one_node) call.nodes = 1;
+      calls.push_back(call);
+    }
+  }
+  return calls;
+}
+
+/// By estimate.
+std::vector<double> log_times(const Predictor& predictor, const RecordedCall& call,
+                              const FittedCause& cause) {
+  std::vector<double> times;
+  const Change change = cause.hypothesis.change(cause.value);
+  const Planner planner = predictor.planner_of(call, change);
+  Estimator estimator(planner);
+  for (const Bytes size : sizes) times.push_back(std::log(estimator.estimate(size).time.value));
+  return times;
+}
+
+Seconds simulated_time(const Predictor& predictor, const NextMeasurement& next,
+                       const FittedCause& cause) {
+  const Change change = cause.hypothesis.change(cause.value);
+  const Planner planner = predictor.planner_of(next.call, change);
+  return Simulator(planner).simulate(next.size).time;
+}
+
+double apart(const NextMeasurement& next) {
+  return std::abs(std::log(next.first.value / next.second.value));
+}
+
+}  // namespace
+
+std::optional<NextMeasurement> next_measurement(const Predictor& predictor,
+                                                const RecordedCall& call, const FittedCause& first,
+                                                const FittedCause& second) {
+  constexpr double least = 0.1;
+  std::optional<NextMeasurement> best;
+  for (const RecordedCall& candidate : candidates(call)) {
+    try {
+      const auto a = log_times(predictor, candidate, first);
+      const auto b = log_times(predictor, candidate, second);
+      for (std::size_t i = 0; i < sizes.size(); ++i) {
+        const NextMeasurement next{candidate, sizes[i], {std::exp(a[i])}, {std::exp(b[i])}};
+        // A tenth more, so that of nearly equals the first is kept.
+        if (apart(next) > (best ? 1.1 * apart(*best) : least)) best = next;
+      }
+    } catch (const InputError&) {
+      continue;  // the changed machine does not run it
+    } catch (const std::logic_error&) {
+      continue;
+    }
+  }
+  if (!best) return std::nullopt;
+  try {
+    best->first = simulated_time(predictor, *best, first);
+    best->second = simulated_time(predictor, *best, second);
+  } catch (const std::exception&) {
+    return std::nullopt;
+  }
+  return apart(*best) > least ? best : std::nullopt;
+}
+
+}  // namespace collsim

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <optional>
+
+#include "models/diagnosis/cause_fit.h"
+
+namespace collsim {
+
+/// A call that two causes predict differently.
+struct NextMeasurement {
+  RecordedCall call;
+  Bytes size;
+  Seconds first;   ///< with the one cause
+  Seconds second;  ///< with the other
+};
+
+/// Of other collectives, sizes and numbers of nodes the one for which the causes differ most; by
+/// estimates, then by simulation. Nothing where none differs by a tenth.
+std::optional<NextMeasurement> next_measurement(const Predictor& predictor,
+                                                const RecordedCall& call, const FittedCause& first,
+                                                const FittedCause& second);
+
+}  // namespace collsim

@@ -1,0 +1,101 @@
+#include "models/diagnosis/predictor.h"
+
+#include <cmath>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "models/prediction/estimator.h"
+#include "models/prediction/simulator.h"
+#include "sim/base/input_error.h"
+#include "sim/execution/disturbance.h"
+
+namespace collsim {
+
+namespace {
+
+/// Both ways of answering, with one face.
+class Simulations {
+ public:
+  explicit Simulations(const Planner& planner) : simulator_(planner) {}
+  Prediction answer(Bytes size) { return simulator_.simulate(size); }
+
+ private:
+  Simulator simulator_;
+};
+
+class Estimates {
+ public:
+  explicit Estimates(const Planner& planner) : estimator_(planner) {}
+  Prediction answer(Bytes size) { return estimator_.estimate(size); }
+
+ private:
+  Estimator estimator_;
+};
+
+/// As benchmarks print it.
+double log_time_of(const Prediction& prediction) {
+  const Seconds mean = prediction.mean_over_ranks;
+  return std::log(mean.value > 0 ? mean.value : prediction.time.value);
+}
+
+}  // namespace
+
+CallSpec Predictor::spec_of(const RecordedCall& call, const Change& change) const {
+  CallSpec spec = collsim::spec_of(call, topology_, cost_, version_);
+  for (const auto& [name, value] : change.variables) spec.run.variables[name] = value;
+  if (change.spread_out) {
+    const auto far = spread_gpus(topology_, call.ranks, call.nodes);
+    if (!far.empty()) spec.gpus = far;
+  }
+  return spec;
+}
+
+Planner Predictor::planner_of(const RecordedCall& call, const Change& change) const {
+  auto& healthy = planners_[{call, change.variables, change.spread_out}];
+  if (!healthy) healthy = std::make_shared<const Planner>(spec_of(call, change));
+  MachineFaults faults = change.faults;
+  // They name ranks of the first call; others may have fewer.
+  std::erase_if(faults.ranks, [&](const RankFault& fault) { return fault.rank >= call.ranks; });
+  return healthy->with_faults(std::move(faults));
+}
+
+template <typename Answerer>
+std::optional<PointPredictions> Predictor::predict(const Change& change,
+                                                   const std::vector<PointIndex>& points) const {
+  PointPredictions all;
+  try {
+    for (std::size_t i = 0; i < points.size();) {
+      const std::size_t number = points[i].series;
+      const EvidenceSeries& series = evidence_.series[number];
+      const Planner planner = planner_of(series.call, change);
+      Answerer answerer(planner);
+      for (; i < points.size() && points[i].series == number; ++i) {
+        const Bytes size = series.points[points[i].point].size;
+        const Prediction prediction = answerer.answer(size);
+        all.log_times.push_back(log_time_of(prediction));
+        all.places.push_back({size, prediction.trust, number});
+        all.transfers += prediction.transfers;
+      }
+    }
+  } catch (const InputError&) {
+    return std::nullopt;
+  } catch (const HangError&) {
+    return std::nullopt;
+  } catch (const std::logic_error&) {
+    return std::nullopt;  // below its bounds, a bug of ours: other causes are worth showing
+  }
+  return all;
+}
+
+std::optional<PointPredictions> Predictor::simulate(const Change& change,
+                                                    const std::vector<PointIndex>& points) const {
+  return predict<Simulations>(change, points);
+}
+
+std::optional<PointPredictions> Predictor::estimate(const Change& change,
+                                                    const std::vector<PointIndex>& points) const {
+  return predict<Estimates>(change, points);
+}
+
+}  // namespace collsim

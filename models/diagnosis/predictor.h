@@ -1,0 +1,69 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "models/diagnosis/evidence.h"
+#include "models/diagnosis/hypothesis.h"
+#include "models/diagnosis/spread.h"
+#include "models/nccl/version.h"
+#include "sim/cost/calibration.h"
+
+namespace collsim {
+
+/// A point of the evidence: which series, which of its points.
+struct PointIndex {
+  std::size_t series = 0;
+  std::size_t point = 0;
+};
+
+/// What is predicted for some points, in their order.
+struct PointPredictions {
+  std::vector<double> log_times;  ///< of seconds
+  std::vector<ResidualPlace> places;
+  std::uint64_t transfers = 0;  ///< messages simulated
+};
+
+/// Predicts what a log would say if its machine were changed in some way. What NCCL decides is
+/// found once for each setting. Not for several threads at once.
+class Predictor {
+ public:
+  /// Refers to all but the version.
+  Predictor(const Evidence& evidence, const Topology& topology, const Calibration& cost,
+            NcclVersion version)
+      : evidence_(evidence), topology_(topology), cost_(cost), version_(version) {}
+
+  /// By simulation. Nothing where the changed machine cannot run a call, or the call never ends.
+  std::optional<PointPredictions> simulate(const Change& change,
+                                           const std::vector<PointIndex>& points) const;
+  /// By formulas; the same otherwise.
+  std::optional<PointPredictions> estimate(const Change& change,
+                                           const std::vector<PointIndex>& points) const;
+
+  /// A call on the changed machine: that of a series, or another collective on its nodes. Throws
+  /// InputError as Planner does.
+  Planner planner_of(const RecordedCall& call, const Change& change) const;
+  const Evidence& evidence() const { return evidence_; }
+  const Topology& topology() const { return topology_; }
+
+ private:
+  /// A call, the variables of a change, and whether it sits far apart.
+  using PlannerKey = std::tuple<RecordedCall, std::map<std::string, std::string>, bool>;
+
+  CallSpec spec_of(const RecordedCall& call, const Change& change) const;
+  template <typename Answerer>
+  std::optional<PointPredictions> predict(const Change& change,
+                                          const std::vector<PointIndex>& points) const;
+
+  const Evidence& evidence_;
+  const Topology& topology_;
+  const Calibration& cost_;
+  NcclVersion version_;
+  mutable std::map<PlannerKey, std::shared_ptr<const Planner>> planners_;  // without faults
+};
+
+}  // namespace collsim

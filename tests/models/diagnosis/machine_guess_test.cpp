@@ -1,0 +1,109 @@
+// Which machine a log is of, and what contradicts it.
+
+#include "models/diagnosis/machine_guess.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "models/calibration/transport.h"
+#include "models/diagnosis/contradictions.h"
+#include "models/diagnosis/diagnosis.h"
+#include "models/imports/machine.h"
+#include "sim/base/input_error.h"
+#include "tests/support/error_of.h"
+
+namespace collsim {
+namespace {
+
+/// Of `nodes` hosts with eight GPUs each.
+Recording recording_on(const std::string& gpu, std::uint32_t nodes) {
+  Recording recording;
+  recording.file = "my.log";
+  recording.machine["gpu"] = gpu;
+  RecordedRow row;
+  row.nodes = nodes;
+  row.ranks = 8 * nodes;
+  recording.rows.push_back(row);
+  return recording;
+}
+
+LogFacts on_network(const std::string& network) {
+  LogFacts facts;
+  facts.any = true;
+  facts.network = network;
+  return facts;
+}
+
+TEST(MachineGuess, of_one_host_goes_by_its_gpus) {
+  EXPECT_EQ(guessed_machine(recording_on("NVIDIA H200", 1), {}), "hgx-h200");
+}
+
+// The smallest cluster with InfiniBand and enough hosts.
+TEST(MachineGuess, of_a_cluster_goes_by_its_network) {
+  const Recording two = recording_on("NVIDIA H100 80GB HBM3", 2);
+  EXPECT_EQ(guessed_machine(two, on_network("IB")), "dgx-h100-x4");
+  EXPECT_EQ(guessed_machine(two, on_network("AWS Libfabric")), "aws-p5-x4");
+}
+
+TEST(MachineGuess, says_what_to_pass) {
+  const std::string text =
+      test::error_of([] { guessed_machine(recording_on("NVIDIA H100 80GB HBM3", 2), {}); });
+  EXPECT_NE(text.find("my.log: which machine the log is of cannot be told"), std::string::npos)
+      << text;
+  EXPECT_NE(text.find("aws-p5-x4"), std::string::npos) << text;
+  EXPECT_NE(text.find("-t MACHINE"), std::string::npos) << text;
+  Recording nameless = recording_on("", 2);
+  nameless.machine.clear();
+  EXPECT_NE(test::error_of([&] { guessed_machine(nameless, {}); }).find("names the GPU"),
+            std::string::npos);
+}
+
+/// What contradicts two DGX H100 with InfiniBand.
+std::vector<std::string> contradictions_of(const LogFacts& facts) {
+  const Topology topology = load_machine("dgx-h100-x4").topology;
+  const Calibration cost = calibration_for(topology);
+  RecordedCall call;
+  call.nodes = 2;
+  call.ranks = 16;
+  const Planner planner(spec_of(call, topology, cost, newest_nccl_version));
+  return contradictions(facts, planner, call);
+}
+
+TEST(Contradictions, of_a_log_that_fits_are_none) {
+  LogFacts facts = on_network("IB");
+  facts.ranks = 16;
+  facts.nodes = 2;
+  facts.channels = 16;
+  facts.transports[LogTransport::peer_to_peer] = {14, "line"};
+  facts.transports[LogTransport::rdma_gpudirect] = {2, "line"};
+  EXPECT_TRUE(contradictions_of(facts).empty());
+}
+
+// Ranks, host memory, TCP, NICs and channels: one sentence each.
+TEST(Contradictions, name_each_line) {
+  LogFacts facts = on_network("Socket");
+  facts.ranks = 8;
+  facts.channels = 2;
+  facts.nics = {"mlx5_0"};
+  facts.transports[LogTransport::host_memory] = {14, "Channel 00 : 0[0] -> 1[1] via SHM"};
+  facts.transports[LogTransport::sockets] = {2, "Channel 00 : 8[0] -> 0[0] via NET/Socket/0"};
+  const auto all = contradictions_of(facts);
+  ASSERT_EQ(all.size(), 5U);
+  EXPECT_EQ(all[0], "NCCL's log is of 8 ranks, the table of 16");
+  EXPECT_EQ(all[1],
+            "14 connections go through host memory where GPUs have peer-to-peer: \"Channel 00 : "
+            "0[0] -> 1[1] via SHM\"");
+  EXPECT_EQ(all[2],
+            "2 connections go over TCP on a machine with RDMA: \"Channel 00 : 8[0] -> 0[0] via "
+            "NET/Socket/0\"");
+  EXPECT_EQ(all[3], "NCCL uses 1 NICs of 8: mlx5_0");
+  EXPECT_EQ(all[4], "NCCL has 2 channels where 16 fit");
+}
+
+TEST(Contradictions, without_nccl_s_log_are_none) {
+  EXPECT_TRUE(contradictions_of({}).empty());
+}
+
+}  // namespace
+}  // namespace collsim

@@ -1,0 +1,141 @@
+// Plants causes on ten machines, diagnoses the logs, and prints which cause was taken for which.
+// The same seed gives the same cases.
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <chrono>
+#include <cstdio>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/base/parallel.h"
+#include "tests/support/planted_case.h"
+
+namespace collsim::test {
+namespace {
+
+/// What became of one case.
+struct Result {
+  std::string machine;
+  PlantedCase planted;
+  std::size_t unseen = 0;  ///< cases that were drawn before it, and change less than the spread
+  std::size_t place = 0;
+  std::string found;      ///< the first cause
+  std::size_t group = 0;  ///< causes in the first group
+  bool leads = false;     ///< the planted one leads its group
+  double seconds = 0;     ///< that the diagnosis took
+};
+
+/// Plants until the effect is seen.
+Result run_case(const LoadedMachine& machine, const Spread& spread, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  Result result;
+  result.machine = machine.shape.name;
+  for (;;) {
+    result.planted = plant(machine, spread, random);
+    const auto begin = std::chrono::steady_clock::now();
+    const Diagnosis diagnosis = diagnose(result.planted, machine, spread);
+    result.seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    if (diagnosis.verdict != Verdict::low) {
+      ++result.unseen;
+      continue;
+    }
+    result.place = place_of(result.planted, diagnosis);
+    const CauseGroup& first = diagnosis.causes.front();
+    result.found = describe(first.causes.front().hypothesis, first.causes.front().value);
+    result.group = first.causes.size();
+    result.leads = first.causes.front().hypothesis.cause == result.planted.cause;
+    return result;
+  }
+}
+
+struct Tally {
+  std::size_t cases = 0;
+  std::size_t first = 0;
+  std::size_t first_two = 0;
+  std::size_t leads = 0;
+  std::size_t alone = 0;
+  std::size_t in_group = 0;
+
+  void add(const Result& result) {
+    ++cases;
+    first += result.place == 0 ? 1U : 0U;
+    first_two += result.place <= 1 ? 1U : 0U;
+    leads += result.place == 0 && result.leads ? 1U : 0U;
+    alone += result.place == 0 && result.group == 1 ? 1U : 0U;
+    in_group += result.group;
+  }
+};
+
+void print(const std::string& name, const Tally& tally) {
+  const auto percent = [&](std::size_t count) {
+    return 100.0 * static_cast<double>(count) / static_cast<double>(tally.cases);
+  };
+  fmt::print("{:<24} {:>5} {:>7.1f} {:>8.1f} {:>7.1f} {:>7.1f} {:>6.1f}\n", name, tally.cases,
+             percent(tally.first), percent(tally.first_two), percent(tally.leads),
+             percent(tally.alone), 0.01 * percent(tally.in_group));
+}
+
+void print_tables(const std::vector<Result>& results) {
+  std::map<std::string, Tally> by_cause;
+  std::map<std::string, Tally> by_machine;
+  Tally all;
+  std::size_t unseen = 0;
+  double longest = 0;
+  for (const Result& result : results) {
+    by_cause[result.planted.cause].add(result);
+    by_machine[result.machine].add(result);
+    all.add(result);
+    unseen += result.unseen;
+    longest = std::max(longest, result.seconds);
+  }
+  fmt::print("{:<24} {:>5} {:>7} {:>8} {:>7} {:>7} {:>6}\n", "planted", "cases", "first %", "two %",
+             "leads %", "alone %", "group");
+  for (const auto& [name, tally] : by_cause) print(name, tally);
+  fmt::print("\n");
+  for (const auto& [name, tally] : by_machine) print(name, tally);
+  fmt::print("\n");
+  print("all", all);
+  fmt::print(
+      "\n{} more were drawn whose effect is within the spread; longest diagnosis {:.1f} s\n"
+      "\ntaken for another:\n",
+      unseen, longest);
+  for (const Result& result : results) {
+    if (result.place == 0) continue;
+    fmt::print("{}: {} -> {} (planted is number {})\n", result.machine, result.planted.text,
+               result.found, result.place + 1);
+  }
+}
+
+int run(std::size_t cases, std::uint64_t seed, std::uint32_t threads) {
+  const Spread spread = load_spread();
+  std::vector<LoadedMachine> machines;
+  for (const PlantedMachine& machine : planted_machines()) machines.push_back(load(machine));
+  std::vector<Result> results(cases);
+  for_each_in_parallel(cases, threads, [&](std::size_t i) {
+    results[i] = run_case(machines[i % machines.size()], spread, seed * 1'000'003 + i);
+  });
+  print_tables(results);
+  return 0;
+}
+
+}  // namespace
+}  // namespace collsim::test
+
+int main(int argc, char** argv) {
+  std::vector<std::uint64_t> numbers{500, 1, 1};
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view text(argv[i]);
+    const auto place = static_cast<std::size_t>(i - 1);
+    const auto end = text.data() + text.size();
+    if (place >= numbers.size() || std::from_chars(text.data(), end, numbers[place]).ptr != end) {
+      fmt::print(stderr, "usage: plant-faults [cases [seed [threads]]]\n");
+      return 2;
+    }
+  }
+  return collsim::test::run(numbers[0], numbers[1], static_cast<std::uint32_t>(numbers[2]));
+}

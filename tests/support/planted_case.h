@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "models/calibration/transport.h"
+#include "models/diagnosis/diagnosis.h"
+#include "sim/topologies/topology.h"
+
+namespace collsim::test {
+
+/// A machine that faults are planted on, and the ranks of its calls.
+struct PlantedMachine {
+  std::string name;
+  std::uint32_t nodes = 1;
+  Rank ranks = 0;
+};
+/// Ten of them: NVSwitch, PCIe, InfiniBand with and without oversubscription, RoCE, Ethernet.
+const std::vector<PlantedMachine>& planted_machines();
+
+/// A machine, loaded.
+struct LoadedMachine {
+  PlantedMachine shape;
+  Topology topology;
+  Calibration cost;
+};
+LoadedMachine load(const PlantedMachine& machine);
+
+/// A log of nccl-tests with a cause in it that is known.
+struct PlantedCase {
+  std::string cause;  ///< "healthy": none
+  std::string text;   ///< of the cause, with its value
+  std::string plain;  ///< without
+  TextFile log;
+};
+
+/// Draws a collective, a cause and its value, simulates the call from 8 B to 1 GiB and adds noise
+/// of the recorded size: of one time in ten five times as much.
+PlantedCase plant(const LoadedMachine& machine, const Spread& spread, std::mt19937_64& random,
+                  bool healthy = false);
+
+/// What `collsim diagnose` makes of it.
+Diagnosis diagnose(const PlantedCase& planted, const LoadedMachine& machine, const Spread& spread);
+
+/// The place of the planted cause among the groups of a diagnosis, from 0; their number where it is
+/// in none of them.
+std::size_t place_of(const PlantedCase& planted, const Diagnosis& diagnosis);
+
+}  // namespace collsim::test

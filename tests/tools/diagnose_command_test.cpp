@@ -1,0 +1,162 @@
+// collsim diagnose: verdicts, formats, exit codes, odd logs.
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "models/recordings/recording.h"
+#include "tests/support/temporary_file.h"
+#include "tests/tools/command_outcome.h"
+#include "tools/collsim/subcommand.h"
+
+namespace collsim::command {
+namespace {
+
+Outcome diagnose(std::vector<std::string> args) {
+  args.insert(args.begin(), "diagnose");
+  return run(args);
+}
+
+/// A log of all_reduce on 8 x H200, NVLS off, whose times are those recorded times `factor`.
+std::string log_of(double factor, const std::string& wrong = "0") {
+  std::string text =
+      "h:1:1 [0] NCCL INFO NCCL_NVLS_ENABLE set by environment to 0.\n"
+      "# Collective test starting: all_reduce_perf\n# Using devices\n";
+  for (int rank = 0; rank < 8; ++rank) {
+    text += fmt::format("#  Rank {:2} Group  0 Pid 1 on host device {} [0x00] NVIDIA H200\n", rank,
+                        rank);
+  }
+  text += "#       size         count      type   redop    root     time   algbw   busbw #wrong\n";
+  // recordings/h200.csv, auto8
+  const std::vector<std::pair<std::int64_t, double>> times{
+      {1 << 20, 24.56}, {16 << 20, 115.2}, {64 << 20, 359.89}, {256 << 20, 1348.08}};
+  for (const auto& [size, time] : times) {
+    const double algbw = static_cast<double>(size) / (factor * time) * 1e-3;
+    text += fmt::format("{} {} float sum -1 {:.2f} {:.2f} {:.2f} {}\n", size, size / 4,
+                        factor * time, algbw, 1.75 * algbw, wrong);
+  }
+  return text;
+}
+
+std::size_t longest_line(const std::string& text) {
+  std::istringstream lines(text);
+  std::size_t longest = 0;
+  for (std::string line; std::getline(lines, line);) longest = std::max(longest, line.size());
+  return longest;
+}
+
+TEST(DiagnoseCommand, of_a_healthy_log_succeeds) {
+  const test::TemporaryFile log("healthy.log", log_of(1));
+  const Outcome outcome = diagnose({log.path().string()});
+  EXPECT_EQ(outcome.status, exit_ok) << outcome.out << outcome.err;
+  EXPECT_NE(outcome.out.find("verdict: healthy"), std::string::npos) << outcome.out;
+  EXPECT_EQ(outcome.out.find("causes"), std::string::npos);
+  EXPECT_NE(outcome.err.find("assuming hgx-h200"), std::string::npos);
+}
+
+// Three times as slow at every size.
+TEST(DiagnoseCommand, of_a_low_log_ranks_causes) {
+  const test::TemporaryFile log("low.log", log_of(3));
+  const Outcome outcome = diagnose({log.path().string()});
+  EXPECT_EQ(outcome.status, exit_answer_is_no);
+  EXPECT_NE(outcome.out.find("verdict: low"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("causes, by likelihood"), std::string::npos);
+  EXPECT_NE(outcome.out.find("check: "), std::string::npos);
+  EXPECT_LE(longest_line(outcome.out), 80U) << outcome.out;
+}
+
+// A tenth of the time: beyond NVLink's rate.
+TEST(DiagnoseCommand, of_an_impossible_log_says_so) {
+  const test::TemporaryFile log("impossible.log", log_of(0.1));
+  const Outcome outcome = diagnose({log.path().string()});
+  EXPECT_EQ(outcome.status, exit_answer_is_no);
+  EXPECT_NE(outcome.out.find("verdict: impossible"), std::string::npos) << outcome.out;
+}
+
+TEST(DiagnoseCommand, wrong_results_are_a_verdict_of_their_own) {
+  const test::TemporaryFile log("wrong.log", log_of(1, "17"));
+  const Outcome outcome = diagnose({log.path().string()});
+  EXPECT_EQ(outcome.status, exit_answer_is_no);
+  EXPECT_NE(outcome.out.find("verdict: wrong"), std::string::npos) << outcome.out;
+}
+
+// The last row ends in the middle, and one before it has lost its columns.
+TEST(DiagnoseCommand, reads_what_is_left_of_a_truncated_log) {
+  std::string text = log_of(1);
+  text.insert(text.find("16777216"), "8388608 2097152 float sum\n");
+  text.resize(text.size() - 12);
+  const test::TemporaryFile log("cut.log", text);
+  const Outcome outcome = diagnose({log.path().string()});
+  EXPECT_EQ(outcome.status, exit_ok) << outcome.out << outcome.err;
+  EXPECT_NE(outcome.out.find("note: 1 rows of the table cannot be read"), std::string::npos)
+      << outcome.out;
+}
+
+// NCCL's log in a file of its own belongs to every table.
+TEST(DiagnoseCommand, holds_nccl_s_log_against_the_machine) {
+  const test::TemporaryFile log("table.log", log_of(1));
+  const test::TemporaryFile info("info.log",
+                                 "h:1:1 [0] NCCL INFO Channel 00 : 0[0] -> 1[1] via SHM/direct\n"
+                                 "h:1:1 [0] NCCL INFO 4 coll channels, 0 nvls channels\n");
+  const Outcome outcome = diagnose({log.path().string(), info.path().string()});
+  EXPECT_NE(outcome.out.find("log: 1 connections go through host memory"), std::string::npos)
+      << outcome.out;
+  EXPECT_NE(outcome.out.find("log: NCCL has 4 channels where 24 fit"), std::string::npos);
+}
+
+TEST(DiagnoseCommand, compares_several_logs) {
+  const test::TemporaryFile good("good.log", log_of(1));
+  const test::TemporaryFile bad("bad.log", log_of(3));
+  const Outcome outcome = diagnose({good.path().string(), bad.path().string()});
+  EXPECT_EQ(outcome.status, exit_answer_is_no);
+  const auto summary = outcome.out.find("# all logs, the slowest first");
+  ASSERT_NE(summary, std::string::npos);
+  EXPECT_LT(outcome.out.find("bad.log", summary), outcome.out.find("good.log", summary));
+}
+
+TEST(DiagnoseCommand, writes_json) {
+  const test::TemporaryFile log("low.log", log_of(3));
+  const Outcome outcome = diagnose({log.path().string(), "--format", "json"});
+  const auto root = nlohmann::json::parse(outcome.out);
+  EXPECT_EQ(root["verdict"], "low");
+  const auto& first = root["logs"][0];
+  ASSERT_EQ(first["sizes"].size(), 4U);
+  const auto& size = first["sizes"][3];
+  EXPECT_NEAR(size["ratio"].get<double>(),
+              size["expected_us"].get<double>() / size["measured_us"].get<double>(), 1e-9);
+  double sum = first["likelihood_of_none"].get<double>();
+  for (const auto& group : first["causes"]) sum += group["likelihood"].get<double>();
+  EXPECT_NEAR(sum, 1, 1e-9);
+}
+
+// Four sizes, all of them low.
+TEST(DiagnoseCommand, writes_junit_and_prometheus) {
+  const test::TemporaryFile log("low.log", log_of(3));
+  const Outcome junit = diagnose({log.path().string(), "--format", "junit"});
+  EXPECT_EQ(junit.status, exit_answer_is_no);
+  EXPECT_NE(junit.out.find("<testsuite name=\"low.log\" tests=\"4\" failures=\"4\">"),
+            std::string::npos)
+      << junit.out;
+  const Outcome prometheus = diagnose({log.path().string(), "--format", "prometheus"});
+  EXPECT_NE(prometheus.out.find("# TYPE collsim_diagnose_busbw_ratio gauge\n"), std::string::npos);
+  EXPECT_NE(prometheus.out.find(",verdict=\"low\"} 1\n"), std::string::npos) << prometheus.out;
+}
+
+TEST(DiagnoseCommand, refuses_what_it_cannot_read) {
+  EXPECT_EQ(diagnose({}).status, exit_bad_input);
+  EXPECT_EQ(diagnose({"no-such.log"}).status, exit_bad_input);
+  const test::TemporaryFile log("healthy.log", log_of(1));
+  EXPECT_EQ(diagnose({log.path().string(), "--format", "yaml"}).status, exit_bad_input);
+  const test::TemporaryFile info("info.log", "h:1:1 [0] NCCL INFO Using network IB\n");
+  const Outcome outcome = diagnose({info.path().string()});
+  EXPECT_EQ(outcome.status, exit_bad_input);
+  EXPECT_NE(outcome.err.find("NCCL's log alone"), std::string::npos) << outcome.err;
+}
+
+}  // namespace
+}  // namespace collsim::command

@@ -1,0 +1,206 @@
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <algorithm>
+#include <iostream>
+#include <iterator>
+#include <ostream>
+#include <utility>
+
+#include "models/calibration/calibration_choice.h"
+#include "models/calibration/transport.h"
+#include "models/diagnosis/machine_guess.h"
+#include "models/imports/machine.h"
+#include "models/recordings/readers.h"
+#include "models/validation/recorded_machines.h"
+#include "sim/base/data_directory.h"
+#include "sim/base/input_error.h"
+#include "sim/base/text.h"
+#include "tools/collsim/diagnosis_report.h"
+#include "tools/collsim/options.h"
+#include "tools/collsim/subcommand.h"
+
+namespace collsim::command {
+
+namespace po = boost::program_options;
+
+namespace {
+
+constexpr std::string_view usage = "collsim diagnose LOG... [options]";
+constexpr std::string_view epilogue =
+    "Says whether the busbw of a log is right and, if not, why. Every measured time is held\n"
+    "against the simulated one and against what physics allows. Where it is low, causes are\n"
+    "simulated (slow and dead links, fewer NICs, no peer-to-peer, no GPUDirect, settings, late\n"
+    "ranks, ...) and ranked by how well they fit all sizes.\n"
+    "\n"
+    "A log is nccl-tests' text or JSON (-J), with or without lines of NCCL_DEBUG=INFO, or a\n"
+    "recording as in `collsim validate`; `-` is standard input. A file of INFO lines alone\n"
+    "belongs to all logs. Without -t the machine is told by the log. Exit code 1 means that a\n"
+    "log is not healthy.\n"
+    "\n"
+    "  collsim diagnose all_reduce_perf.log\n"
+    "  collsim diagnose pairs/*.log nccl-info.log -t dgx-h100-x4\n"
+    "  mpirun ... all_reduce_perf -b 8 -e 1G -f 2 | collsim diagnose - --format junit";
+
+po::options_description diagnose_options() {
+  po::options_description options("options");
+  options.add_options()                                                                          //
+      ("log", po::value<std::vector<std::string>>()->composing(), "logs; --log may be omitted")  //
+      ("topology,t", po::value<std::string>(),
+       "machine: a file, or a shipped name (default: the one that the log shows)")  //
+      ("calibration", po::value<std::string>(),
+       "cost constants: a file, or a shipped name (default: the topology's)")  //
+      ("nccl-version", po::value<std::string>(),
+       "the release whose rules apply (default: the logged one)")  //
+      ("format", po::value<std::string>()->default_value("table"),
+       "table, json, junit (XML) or prometheus (text)");
+  return options;
+}
+
+/// A log with a table.
+struct Log {
+  Recording recording;
+  LogFacts facts;
+  std::size_t bad_rows = 0;
+};
+
+TextFile read_log(const std::string& argument) {
+  if (argument != "-") return read_text_file(find_data_file(argument, "recordings"), "a log");
+  return {"standard input",
+          {std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()}};
+}
+
+/// All logs with tables. Facts of files that have none are everybody's.
+std::vector<Log> read_logs(const std::vector<std::string>& arguments) {
+  std::vector<Log> logs;
+  LogFacts common;
+  for (const std::string& argument : arguments) {
+    const TextFile text = read_log(argument);
+    LogFacts facts = read_log_facts(text);
+    try {
+      std::size_t bad_rows = 0;
+      Recording recording = read_recording(text, bad_rows);
+      logs.push_back({std::move(recording), facts, bad_rows});
+    } catch (const InputError&) {
+      if (!facts.any) throw;
+      common = merged(common, facts);
+    }
+  }
+  if (logs.empty()) {
+    throw InputError("diagnose: no measured times, but NCCL's log alone",
+                     "the output of nccl-tests as well");
+  }
+  for (Log& log : logs) log.facts = merged(log.facts, common);
+  return logs;
+}
+
+/// The release whose rules apply.
+struct Release {
+  NcclVersion version = newest_nccl_version;
+  bool is_logged = true;  ///< or asked for, or not known
+  std::string logged;     ///< else
+};
+
+/// That of a log, whose rules may not be known: then those of the nearest that are.
+Release logged_release(const std::string& logged) {
+  try {
+    return {parse_nccl_version(logged), true, logged};
+  } catch (const InputError&) {
+    const std::vector<std::string> numbers = split(logged, '.');
+    const auto minor = numbers.size() > 1 ? whole_number(numbers[1]) : std::nullopt;
+    const bool is_old = minor && *minor < oldest_nccl_version.minor_number;
+    return {is_old ? oldest_nccl_version : newest_nccl_version, false, logged};
+  }
+}
+
+Release release_of(const Log& log, const po::variables_map& values) {
+  if (values.contains("nccl-version")) {
+    return {parse_nccl_version(values["nccl-version"].as<std::string>()), true, {}};
+  }
+  const auto& machine = log.recording.machine;
+  const auto recorded = machine.find("nccl");
+  const std::string logged = recorded == machine.end() ? log.facts.nccl : recorded->second;
+  Release release = logged.empty() ? Release{} : logged_release(logged);
+  if (log.recording.nccl_rules) release.version = *log.recording.nccl_rules;
+  return release;
+}
+
+DiagnosedLog diagnose_on(const Log& log, const std::string& machine,
+                         const po::variables_map& values, const Spread& spread) {
+  const Topology topology = load_machine(machine).topology;
+  const Calibration cost =
+      values.contains("calibration")
+          ? completed(named_calibration(values["calibration"].as<std::string>()), topology)
+          : calibration_for(topology);
+  const Release release = release_of(log, values);
+  DiagnosedLog diagnosed{log.recording.file.filename().string(),
+                         topology.name(),
+                         cost.name,
+                         to_string(release.version),
+                         {}};
+  diagnosed.diagnosis = diagnose(
+      {&log.recording, &log.facts, &topology, &cost, release.version, release.is_logged}, spread);
+  std::vector<std::string>& notes = diagnosed.diagnosis.notes;
+  if (!release.is_logged) {
+    notes.push_back(fmt::format("NCCL {} is predicted by the rules of {}: limits are twice as wide",
+                                release.logged, to_string(release.version)));
+  }
+  if (log.bad_rows > 0) {
+    notes.push_back(fmt::format("{} rows of the table cannot be read", log.bad_rows));
+  }
+  if (const auto warning = calibration_warning(cost)) notes.push_back(*warning);
+  return diagnosed;
+}
+
+/// A recording may have rows of several machines.
+void diagnose_log(const Log& log, const po::variables_map& values, const Spread& spread,
+                  std::vector<DiagnosedLog>& diagnosed, std::ostream& err) {
+  if (values.contains("topology")) {
+    diagnosed.push_back(diagnose_on(log, values["topology"].as<std::string>(), values, spread));
+    return;
+  }
+  for (RecordedMachine& part : by_machine(log.recording, {})) {
+    if (part.topology.empty()) {
+      part.topology = guessed_machine(log.recording, log.facts);
+      if (log.recording.topology.empty()) {
+        fmt::print(err, "collsim: {}: assuming {} (-t names another)\n",
+                   log.recording.file.filename().string(), part.topology);
+      }
+    }
+    diagnosed.push_back(
+        diagnose_on({part.recording, log.facts, log.bad_rows}, part.topology, values, spread));
+  }
+}
+
+}  // namespace
+
+int run_diagnose(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
+  const auto values = parse_options(diagnose_options(), usage, epilogue, "log", args, out);
+  if (!values) return exit_ok;
+  if (!values->contains("log")) {
+    throw InputError("diagnose: no log", "collsim diagnose LOG..., or --help");
+  }
+  const auto& format = (*values)["format"].as<std::string>();
+  const std::vector<std::string> formats{"table", "json", "junit", "prometheus"};
+  if (std::find(formats.begin(), formats.end(), format) == formats.end()) {
+    throw InputError(fmt::format("--format: there is no '{}'", format),
+                     fmt::format("{}", fmt::join(formats, ", ")));
+  }
+  const Spread spread = load_spread();
+  std::vector<DiagnosedLog> diagnosed;
+  for (const Log& log : read_logs((*values)["log"].as<std::vector<std::string>>())) {
+    diagnose_log(log, *values, spread, diagnosed, err);
+  }
+  if (format == "json") {
+    print_diagnosis_json(diagnosed, out);
+  } else if (format == "junit") {
+    print_diagnosis_junit(diagnosed, out);
+  } else if (format == "prometheus") {
+    print_diagnosis_prometheus(diagnosed, out);
+  } else {
+    print_diagnosis_table(diagnosed, out);
+  }
+  return verdict_of(diagnosed) == Verdict::healthy ? exit_ok : exit_answer_is_no;
+}
+
+}  // namespace collsim::command

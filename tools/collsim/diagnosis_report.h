@@ -1,0 +1,40 @@
+#pragma once
+
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "models/diagnosis/diagnosis.h"
+
+namespace collsim::command {
+
+/// One log and what came of it.
+struct DiagnosedLog {
+  std::string name;         ///< of its file
+  std::string machine;      ///< the topology's name
+  std::string calibration;  ///< the name
+  std::string nccl;         ///< the release whose rules apply
+  Diagnosis diagnosis;
+};
+
+/// The worst verdict of all.
+Verdict verdict_of(const std::vector<DiagnosedLog>& logs);
+
+/// For people, at most 80 columns:
+///
+///   # all_reduce, 2 hosts, 16 ranks
+///   #      size  measured  expected measured expected ratio limit verdict
+///   #       (B)      (us)      (us)   (GB/s)   (GB/s)
+///      67108864   1714.70    432.95    73.38   290.63 0.252 0.372 low
+///
+/// `ratio` is measured / expected busbw; below `limit` it is low. With several logs, a line for
+/// each of them follows.
+void print_diagnosis_table(const std::vector<DiagnosedLog>& logs, std::ostream& out);
+/// docs/formats.md ("Output of `collsim diagnose`").
+void print_diagnosis_json(const std::vector<DiagnosedLog>& logs, std::ostream& out);
+/// JUnit's XML: a suite for each log, a case for each size; a failure where it is not healthy.
+void print_diagnosis_junit(const std::vector<DiagnosedLog>& logs, std::ostream& out);
+/// Prometheus' text exposition format: ratios, verdicts, likelihoods of causes.
+void print_diagnosis_prometheus(const std::vector<DiagnosedLog>& logs, std::ostream& out);
+
+}  // namespace collsim::command
