@@ -159,6 +159,9 @@ std::string name_of(const Topology& topology, const ResourceOrigin& origin) {
   if (origin.host == HostShare::gpu) {
     return fmt::format("{} <-> host memory", topology.device_name(origin.id));
   }
+  if (origin.host == HostShare::link) {
+    return fmt::format("{} to or from host memory", topology.link_name(origin.id));
+  }
   if (origin.shared) return topology.shared_resource_name(origin.id);
   return fmt::format("{} ({})", topology.link_name(origin.id),
                      to_string(topology.link(origin.id).kind));
