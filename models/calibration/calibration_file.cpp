@@ -156,8 +156,9 @@ void read_memory(const YamlValue& value, MemoryCost& cost) {
   }
   if (const auto both_ways = mapping.find("both_ways")) {
     const YamlMapping ways = both_ways->mapping({"at_once", "in_turn"});
-    cost.at_once = ways.at("at_once").rate();
-    cost.in_turn = ways.at("in_turn").rate();
+    cost.at_once = ways.at("at_once").share(1);
+    cost.in_turn = 1;
+    if (const auto in_turn = ways.find("in_turn")) cost.in_turn = in_turn->share(1);
   }
   cost.used = true;
 }
@@ -199,6 +200,13 @@ CalibrationTrust read_claims(const YamlMapping& root) {
   }
   const auto trust = root.find("trust");
   return trust ? read_trust(*trust) : trust_of_fitted(names);
+}
+
+/// Whose messages a transport is about.
+bool is_between_gpus(const YamlValue& value) {
+  if (value.string() == "gpus") return true;
+  if (value.string() == "hosts") return false;
+  value.fail(fmt::format("a transport between '{}'", value.string()), "hosts, or gpus of one host");
 }
 
 /// A calibration's file and those that lead to it, each by what it extends.
@@ -257,6 +265,7 @@ Calibration read_lineage(const TextFile& text, const Lineage& lineage) {
                                          "trust",
                                          "extends",
                                          "time_scale",
+                                         "between",
                                          "over_tcp",
                                          "launch",
                                          "launch_per_doubling",
@@ -278,6 +287,7 @@ Calibration read_lineage(const TextFile& text, const Lineage& lineage) {
   static_cast<void>(root.at("source").string());
   static_cast<void>(root.at("date").string());
   if (const auto name = root.find("over_tcp")) cost.over_tcp = name->string();
+  if (const auto ends = root.find("between")) cost.inside_hosts = is_between_gpus(*ends);
   cost.trust = read_claims(root);
   read_constants(root, machine_constants, cost);
   read_constants(root, correction_constants, cost);

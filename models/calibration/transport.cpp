@@ -4,11 +4,13 @@
 
 #include <array>
 #include <system_error>
+#include <utility>
 
 #include "models/calibration/calibration_choice.h"
 #include "models/calibration/calibration_file.h"
 #include "sim/base/data_directory.h"
 #include "sim/base/input_error.h"
+#include "sim/cost/constants.h"
 
 namespace collsim {
 
@@ -40,10 +42,54 @@ std::string_view transport_of(std::string_view nic) {
 }
 
 /// The name of the GPUs' part.
-std::string_view without_transport(const Calibration& cost) {
-  const std::string_view name = cost.name;
-  return cost.transport.empty() ? name : name.substr(0, name.rfind('+'));
+std::string_view without_transports(const Calibration& cost) {
+  std::string_view name = cost.name;
+  for (const std::string* transport : {&cost.host_transport, &cost.transport}) {
+    if (!transport->empty()) name = name.substr(0, name.rfind('+'));
+  }
+  return name;
 }
+
+std::string name_of(std::string_view gpus, std::string_view transport,
+                    std::string_view host_transport) {
+  std::string name(gpus);
+  for (const std::string_view part : {transport, host_transport}) {
+    if (!part.empty()) name += fmt::format("+{}", part);
+  }
+  return name;
+}
+
+Calibration with_host_transport(Calibration gpus, const Calibration& transport) {
+  gpus.name = name_of(without_transports(gpus), gpus.transport, transport.name);
+  gpus.host_transport = transport.name;
+  gpus.wants_host_transport = false;
+  gpus.memory = transport.memory;
+  for (const LinkKind kind : {LinkKind::pcie, LinkKind::cpu}) {
+    const auto index = static_cast<std::size_t>(kind);
+    gpus.efficiency[index] = transport.efficiency[index];
+    gpus.trust.links[index] = transport.trust.links[index];
+    for (std::size_t protocol = 0; protocol < protocol_count; ++protocol) {
+      ProtocolCost& general = gpus.protocols[protocol];
+      general.alpha[index] = transport.protocols[protocol].alpha[index];
+      auto stated = transport.over[protocol][index];
+      auto& own = gpus.over[protocol][index];
+      own.reset();
+      if (!stated) continue;
+      own = general;
+      for (const ProtocolConstant& constant : thread_block_constants) {
+        constant.in(*own) = constant.in(*stated);
+      }
+    }
+  }
+  return gpus;
+}
+
+/// Cards whose thread blocks are slower through host memory than others'.
+struct CardFamily {
+  std::string_view model;
+  std::string_view through_host_memory;
+};
+constexpr std::array card_families{CardFamily{"RTX 40", "shm-rtx40"}};
 
 }  // namespace
 
@@ -59,8 +105,23 @@ std::string_view transport_of_nics(const Topology& topology) {
   return {};
 }
 
+std::string_view transport_inside_host(const Topology& topology, bool through_host_memory) {
+  for (const DeviceId gpu : topology.gpus()) {
+    for (const LinkId link : topology.links_from(gpu)) {
+      if (topology.link(link).kind == LinkKind::nvlink) return {};
+    }
+  }
+  if (!through_host_memory) return "p2p";
+  const std::string_view model = topology.device(topology.gpus().front()).model;
+  for (const CardFamily& family : card_families) {
+    if (model.find(family.model) != std::string_view::npos) return family.through_host_memory;
+  }
+  return "shm";
+}
+
 Calibration with_transport(Calibration gpus, const Calibration& transport) {
-  gpus.name = fmt::format("{}+{}", without_transport(gpus), transport.name);
+  if (transport.inside_hosts) return with_host_transport(std::move(gpus), transport);
+  gpus.name = name_of(without_transports(gpus), transport.name, gpus.host_transport);
   gpus.transport = transport.name;
   gpus.proxy = transport.proxy;
   gpus.efficiency[between_hosts] = transport.efficiency[between_hosts];
@@ -82,10 +143,22 @@ bool knows_network(const Calibration& cost) {
   return !cost.transport.empty() || cost.trust.links[between_hosts] <= Trust::measured;
 }
 
+bool knows_pcie(const Calibration& cost) {
+  return !cost.host_transport.empty() ||
+         cost.trust.links[static_cast<std::size_t>(LinkKind::pcie)] <= Trust::measured;
+}
+
+Calibration shipped_transport(std::string_view name) {
+  return load_transport(name);
+}
+
 Calibration completed(const Calibration& cost, const Topology& topology) {
   const std::string_view transport = transport_of_nics(topology);
-  if (transport.empty() || knows_network(cost)) return cost;
-  return with_transport(cost, load_transport(transport));
+  Calibration whole = transport.empty() || knows_network(cost)
+                          ? cost
+                          : with_transport(cost, load_transport(transport));
+  whole.wants_host_transport = !knows_pcie(cost);
+  return whole;
 }
 
 Calibration named_calibration(std::string_view name, const std::filesystem::path& base) {
@@ -94,7 +167,7 @@ Calibration named_calibration(std::string_view name, const std::filesystem::path
   if (plus == std::string_view::npos || std::filesystem::is_regular_file(base / name, not_a_file)) {
     return load_calibration(find_data_file(name, calibrations, base));
   }
-  return with_transport(load_calibration(find_data_file(name.substr(0, plus), calibrations, base)),
+  return with_transport(named_calibration(name.substr(0, plus), base),
                         load_transport(name.substr(plus + 1)));
 }
 

@@ -65,7 +65,7 @@ void add_nics(NodeTemplate& node, std::uint32_t count) {
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::uint32_t gpu = gpus[i * gpus.size() / count];
     GraphLink link =
-        pcie_link(node, gpu).value_or(GraphLink{0, gpu, LinkKind::pcie, 1, {24e9}, {}});
+        pcie_link(node, gpu).value_or(GraphLink{0, gpu, LinkKind::pcie, 1, {31.5e9}, {}});
     link.from = static_cast<std::uint32_t>(node.devices.size());
     GraphDevice nic;
     nic.name = fmt::format("nic{}", number++);

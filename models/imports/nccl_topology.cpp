@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "models/imports/import.h"
+#include "models/nccl/cpu_generation.h"
 #include "models/nccl/link_bandwidth.h"
 #include "models/nccl/system_xml.h"
 
@@ -35,6 +36,7 @@ double nominal_nvlink(int compute_capability) {
 }
 
 std::string cpu_text(const NcclCpu& cpu) {
+  if (const CpuGeneration* generation = generation_of(cpu)) return std::string(generation->name);
   if (cpu.architecture == CpuArchitecture::arm) return "Arm";
   if (cpu.architecture == CpuArchitecture::power) return "POWER";
   if (cpu.architecture == CpuArchitecture::x86 && cpu.vendor == CpuVendor::amd) return "AMD";
@@ -210,6 +212,11 @@ class SystemReader {
     return static_cast<std::uint32_t>(std::clamp(links, 1.0, 65'536.0));
   }
 
+  /// A device that NCCL takes to have no link of its own has none that limits.
+  static double line_rate(const NcclLink& link) {
+    return link.bandwidth < local_bandwidth ? pci_line_rate(link.bandwidth) : link.bandwidth;
+  }
+
   void add_pcie_links() {
     for (const NcclNodeKind kind : {NcclNodeKind::gpu, NcclNodeKind::nic, NcclNodeKind::pci}) {
       for (const std::uint32_t node : system_.of_kind(kind)) {
@@ -217,9 +224,9 @@ class SystemReader {
         if (up == nullptr) continue;
         const auto first = static_cast<std::uint32_t>(graph_.links.size());
         for (const std::uint32_t device : devices_[node]) {
-          add_link(device, devices_[up->to].front(), LinkKind::pcie, up->bandwidth);
+          add_link(device, devices_[up->to].front(), LinkKind::pcie, line_rate(*up));
         }
-        if (devices_[node].size() > 1) share_card(node, first, up->bandwidth);
+        if (devices_[node].size() > 1) share_card(node, first, line_rate(*up));
       }
     }
   }
@@ -238,12 +245,20 @@ class SystemReader {
     }
   }
 
+  /// Of CPUs that we do not know five times what NCCL plans with, as it is of those that we know.
+  static double between_sockets(const NcclCpu& cpu, const NcclLink& link) {
+    constexpr double wire_of_planned = 5;
+    const CpuGeneration* generation = generation_of(cpu);
+    return generation != nullptr ? generation->between_sockets : wire_of_planned * link.bandwidth;
+  }
+
   void add_cpu_links() {
     for (const std::uint32_t cpu : system_.of_kind(NcclNodeKind::cpu)) {
       for (const std::uint32_t id : system_.node(cpu).links) {
         const NcclLink& link = system_.links()[id];
         if (link.kind != NcclLinkKind::sys || link.to < cpu) continue;
-        add_link(devices_[cpu].front(), devices_[link.to].front(), LinkKind::cpu, link.bandwidth);
+        add_link(devices_[cpu].front(), devices_[link.to].front(), LinkKind::cpu,
+                 between_sockets(system_.node(cpu).cpu, link));
       }
     }
   }
@@ -265,8 +280,7 @@ ImportedNode import_nccl_topology(const TextFile& text, const ImportOptions& opt
   NodeTemplate node = reader.read();
   if (const auto cards = reader.warning_of_cards(node)) file.warnings.push_back(*cards);
   std::vector<std::string> notes{
-      "PCIe and links between sockets carry what NCCL takes them to carry (NCCL 2.30, "
-      "src/graph/topo.h)."};
+      "PCIe has what its lanes have on the wire, sockets what their generation has between them."};
   notes.insert(notes.end(), file.notes.begin(), file.notes.end());
   return {std::move(node), std::move(notes), std::move(file.warnings)};
 }

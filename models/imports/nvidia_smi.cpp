@@ -12,6 +12,7 @@
 
 #include "models/imports/import.h"
 #include "models/imports/matrix_text.h"
+#include "models/nccl/cpu_generation.h"
 #include "models/nccl/link_bandwidth.h"
 #include "sim/base/input_error.h"
 
@@ -386,7 +387,8 @@ class HostMaker {
     const Groups sockets_of = sockets();
     const Groups bridged = groups_up_to(Relation::pxb);
     const Groups switched = groups_up_to(Relation::pix);
-    const double bandwidth = pci_gen3_bandwidth * std::exp2(gpu_.pcie_generation - 3);
+    const double bandwidth =
+        pci_line_rate(pci_gen3_bandwidth) * std::exp2(gpu_.pcie_generation - 3);
     std::vector<std::optional<std::uint32_t>> above(matrix_.names.size());
     std::vector<std::optional<std::uint32_t>> lower(matrix_.names.size());
     std::vector<std::optional<std::uint32_t>> cpus(matrix_.names.size());
@@ -425,12 +427,21 @@ class HostMaker {
     join_cpus(made);
   }
 
-  /// Sockets of the GPU's time: Skylake, Rome, Sapphire Rapids (NCCL 2.30, src/graph/topo.h).
+  /// CPUs of the GPU's time.
+  const CpuGeneration& cpus_of_the_time() const {
+    return *find_cpu_generation(gpu_.pcie_generation <= 3   ? "Xeon Skylake"
+                                : gpu_.pcie_generation == 4 ? "AMD EPYC Rome"
+                                                            : "Xeon Sapphire Rapids");
+  }
+
   void join_cpus(const std::vector<std::uint32_t>& cpus) {
-    const double bandwidth = gpu_.pcie_generation <= 3 ? 10 : gpu_.pcie_generation == 4 ? 16 : 22;
+    const CpuGeneration& generation = cpus_of_the_time();
+    for (const std::uint32_t cpu : cpus) {
+      if (cpus.size() > 1) node_.devices[cpu].model = generation.name;
+    }
     for (std::size_t a = 0; a < cpus.size(); ++a) {
       for (std::size_t b = a + 1; b < cpus.size(); ++b) {
-        add_link(cpus[a], cpus[b], LinkKind::cpu, bandwidth);
+        add_link(cpus[a], cpus[b], LinkKind::cpu, generation.between_sockets);
       }
     }
   }

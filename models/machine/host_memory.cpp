@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -17,11 +18,11 @@ class ShareTable {
  public:
   explicit ShareTable(Wiring& wiring) : wiring_(wiring) {}
 
-  ResourceId of(HostShare share, std::uint32_t id) {
+  ResourceId of(HostShare share, std::uint32_t id, BytesPerSecond nominal) {
     const auto [found, added] =
         numbers_.emplace(std::pair(share, id), static_cast<ResourceId>(wiring_.nominal.size()));
     if (added) {
-      wiring_.nominal.push_back(unlimited);
+      wiring_.nominal.push_back(nominal);
       wiring_.kinds.emplace_back();
       wiring_.origins.push_back({true, id, share});
     }
@@ -32,6 +33,28 @@ class ShareTable {
   Wiring& wiring_;
   std::map<std::pair<HostShare, std::uint32_t>, ResourceId> numbers_;
 };
+
+/// What a hop through host memory shares with others beyond the links on its way: of each PCIe
+/// link, what it carries both ways if it is a GPU's, else what it carries this way. A hop that
+/// crosses a switch's link twice, up and down, loads either way.
+std::vector<ResourceId> shares_of(const Wire& wire, const Wiring& wiring, const Topology& topology,
+                                  ShareTable& table) {
+  std::vector<ResourceId> shares;
+  for (const ResourceId resource : wire.resources) {
+    if (wiring.kinds[resource] != LinkKind::pcie || wiring.origins[resource].shared) continue;
+    const LinkId id = wiring.origins[resource].id;
+    const Link link = topology.link(id);
+    const auto is_gpu = [&](DeviceId end) { return topology.device(end).kind == DeviceKind::gpu; };
+    if (is_gpu(link.from) || is_gpu(link.to)) {
+      const BytesPerSecond both_ways = 2 * link.bandwidth;
+      shares.push_back(
+          table.of(HostShare::gpu, is_gpu(link.from) ? link.from : link.to, both_ways));
+    } else {
+      shares.push_back(table.of(HostShare::link, id, link.bandwidth));
+    }
+  }
+  return shares;
+}
 
 /// The memory in which a connection has its buffer, if it goes through one that was measured.
 std::optional<ResourceId> memory_of(const Wire& wire, const Wiring& wiring) {
@@ -78,6 +101,10 @@ std::map<ResourceId, Bytes> footprints(const Wiring& wiring, const Plan& plan,
   return bytes;
 }
 
+double mean_of(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
 /// Chunks that a rank sends in one loop of a channel, and those of them in turn with receives.
 struct SentChunks {
   double all = 0;
@@ -100,6 +127,12 @@ SentChunks sent_chunks(const Schedule& schedule, Rank rank) {
   return sent;
 }
 
+std::vector<double> shares_in_turn(const Plan& plan, const Binding& binding, std::size_t ranks) {
+  std::vector<double> shares;
+  for (Rank rank = 0; rank < ranks; ++rank) shares.push_back(share_in_turn(plan, binding, rank));
+  return shares;
+}
+
 }  // namespace
 
 BytesPerSecond memory_rate(const MemoryCost& cost, Bytes footprint) {
@@ -107,8 +140,9 @@ BytesPerSecond memory_rate(const MemoryCost& cost, Bytes footprint) {
   return {1 / (cached / cost.cached.value + (1 - cached) / cost.rate.value)};
 }
 
-BytesPerSecond both_ways_rate(const MemoryCost& cost, double in_turn) {
-  return {1 / (in_turn / cost.in_turn.value + (1 - in_turn) / cost.at_once.value)};
+double both_ways_share(const MemoryCost& cost, double in_turn) {
+  const double worst = std::min(cost.in_turn, cost.at_once);  // where the file says nothing of it
+  return 1 / (in_turn / worst + (1 - in_turn) / cost.at_once);
 }
 
 double share_in_turn(const Plan& plan, const Binding& binding, Rank rank) {
@@ -134,10 +168,10 @@ void load_host_memory(Wiring& wiring, const Plan& plan, const Topology& topology
       if (schedule.is_agent(src) || schedule.is_agent(dst)) continue;
       if (!rules.through_host_memory(src, dst)) continue;
       const auto node = static_cast<std::uint32_t>(topology.node_of(gpus[dst]));
-      std::vector<ResourceId>& resources = wiring.wires[channel][i].resources;
-      resources.push_back(table.of(HostShare::memory, node));
-      resources.push_back(table.of(HostShare::gpu, gpus[src]));
-      resources.push_back(table.of(HostShare::gpu, gpus[dst]));
+      Wire& wire = wiring.wires[channel][i];
+      const std::vector<ResourceId> shares = shares_of(wire, wiring, topology, table);
+      wire.resources.push_back(table.of(HostShare::memory, node, unlimited));
+      wire.resources.insert(wire.resources.end(), shares.begin(), shares.end());
     }
   }
 }
@@ -152,11 +186,16 @@ void set_host_memory(Wiring& wiring, const Plan& plan, const Binding& binding,
   for (const auto& [memory, footprint] : footprints(wiring, plan, binding, protocol)) {
     wiring.capacities[memory] = memory_rate(cost.memory, footprint);
   }
+  const std::vector<double> in_turn = shares_in_turn(plan, binding, gpus.size());
   for (ResourceId resource = 0; resource < wiring.origins.size(); ++resource) {
-    if (wiring.origins[resource].host != HostShare::gpu) continue;
-    const auto gpu = std::find(gpus.begin(), gpus.end(), wiring.origins[resource].id);
-    const auto rank = static_cast<Rank>(gpu - gpus.begin());
-    wiring.capacities[resource] = both_ways_rate(cost.memory, share_in_turn(plan, binding, rank));
+    const ResourceOrigin& origin = wiring.origins[resource];
+    if (!origin.host || origin.host == HostShare::memory) continue;
+    const auto gpu = std::find(gpus.begin(), gpus.end(), origin.id);
+    const bool is_ranks = origin.host == HostShare::gpu && gpu != gpus.end();
+    const double share = both_ways_share(
+        cost.memory,
+        is_ranks ? in_turn[static_cast<std::size_t>(gpu - gpus.begin())] : mean_of(in_turn));
+    wiring.capacities[resource] = share * wiring.nominal[resource];
   }
 }
 

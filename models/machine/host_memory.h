@@ -18,17 +18,19 @@ namespace collsim {
 /// recordings/h200.csv).
 BytesPerSecond memory_rate(const MemoryCost& cost, Bytes footprint);
 
-/// What a GPU's link carries both ways together, where that share of what it sends, from 0 to 1, is
-/// sent and received in turn.
-BytesPerSecond both_ways_rate(const MemoryCost& cost, double in_turn);
+/// What a PCIe link carries both ways, as a share of its bandwidth, where that share of what a GPU
+/// sends, from 0 to 1, is sent and received in turn. H200 with PCIe gen5 was measured; L40S and RTX
+/// 2080 Ti with gen4 and gen3 reach the same shares (docs/transports.md).
+double both_ways_share(const MemoryCost& cost, double in_turn);
 
 /// Of what a rank sends in a call, the share for which it receives as much without sending: in a
 /// ring of two all, in one of many the first chunk of each loop. Lanes of a tree do both at once.
 double share_in_turn(const Plan& plan, const Binding& binding, Rank rank);
 
-/// Lets every hop that the rules lead through host memory load the memory of its node and the links
-/// of both GPUs both ways; a node's memory is one, however many CPUs it has, as on the machines
-/// that were measured. Capacities are without limit until set_host_memory().
+/// Lets every hop that the rules lead through host memory load the memory of its node and, both
+/// ways, the PCIe links that it crosses; a node's memory is one, however many CPUs it has, as on
+/// the machines that were measured. Capacities are those of the links, and the memory's without
+/// limit, until set_host_memory().
 void load_host_memory(Wiring& wiring, const Plan& plan, const Topology& topology,
                       std::span<const DeviceId> gpus, const HopRules& rules);
 

@@ -18,6 +18,9 @@ std::string resource_name(const Topology& topology, const ResourceOrigin& origin
   if (origin.host == HostShare::gpu) {
     return fmt::format("{} <-> host memory", topology.device_name(origin.id));
   }
+  if (origin.host == HostShare::link) {
+    return fmt::format("{} to or from host memory", topology.link_name(origin.id));
+  }
   if (origin.shared) return topology.shared_resource_name(origin.id);
   return fmt::format("{} ({})", topology.link_name(origin.id),
                      to_string(topology.link(origin.id).kind));

@@ -65,7 +65,7 @@ Nccl::Nccl(NcclSystem system, std::uint32_t nodes, const Variables& variables, N
   bandwidth_ = system_bandwidth(system_, paths, inter);
   for (const std::uint32_t from : system_.of_kind(NcclNodeKind::gpu)) {
     for (const std::uint32_t to : system_.of_kind(NcclNodeKind::gpu)) {
-      through_host_memory_.push_back(paths.between(from, to).type >= PathType::phb);
+      through_host_memory_.push_back(paths.between(from, to).staged);
     }
   }
   graphs_ = search_graphs(system_, paths, inter, environment_, version_);

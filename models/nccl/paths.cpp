@@ -131,6 +131,7 @@ void NcclPaths::detour(std::uint32_t from, std::uint32_t via, std::uint32_t to) 
   NcclPath joint = first;
   joint.links.insert(joint.links.end(), second.links.begin(), second.links.end());
   joint.bandwidth = std::min(first.bandwidth, second.bandwidth);
+  joint.staged = system_->node(via).kind == NcclNodeKind::cpu;
   joint.type = system_->node(via).kind == NcclNodeKind::gpu ? PathType::pxn
                                                             : joined(first.type, second.type);
   path(from, to) = std::move(joint);

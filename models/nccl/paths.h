@@ -16,6 +16,7 @@ struct NcclPath {
   std::vector<std::uint32_t> links;
   float bandwidth = 0;  ///< GB/s of its narrowest link
   PathType type = PathType::disconnected;
+  bool staged = false;  ///< whether data stop in host memory
 };
 
 /// The paths between the GPUs, NICs, CPUs and NVSwitch of one host, with the detours that NCCL

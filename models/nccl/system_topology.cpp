@@ -11,6 +11,7 @@
 #include <string>
 
 #include "models/machine/gpu_model.h"
+#include "models/nccl/cpu_generation.h"
 #include "models/nccl/efa.h"
 #include "models/nccl/link_bandwidth.h"
 #include "sim/base/input_error.h"
@@ -23,15 +24,15 @@ constexpr int default_capability = 90;
 /// GB/s, where the system does not say (NCCL src/transport/net_socket.cc).
 constexpr double unknown_net_bandwidth = 1.25;
 
-/// What NCCL takes a PCIe link of that many GB/s, nominal or effective, to carry.
+/// What NCCL takes a PCIe link of that many GB/s, on the wire or as NCCL has it, to carry.
 double effective_pci(double bandwidth) {
   if (bandwidth >= local_bandwidth) return local_bandwidth;
   for (const double full : {12.0, 24.0, 48.0, 96.0}) {
     if (std::abs(bandwidth - full) < 0.01) return full;
   }
-  // 128b/130b coding gives 15.75 GB/s to gen3 x16, of which 12 are usable.
   const double generations = std::max(0.0, std::ceil(std::log2(bandwidth / 16.0)));
-  return bandwidth <= 8 ? bandwidth * 0.75 : pci_gen3_bandwidth * std::exp2(generations);
+  return bandwidth <= 8 ? bandwidth / pci_line_rate(1)
+                        : pci_gen3_bandwidth * std::exp2(generations);
 }
 
 /// Links of a trunk, also where a file gives many lanes as one link.
@@ -43,7 +44,9 @@ double nvlink_count(const Link& link, int capability, NcclVersion version) {
              : std::max(1.0, std::round(in_gigabytes_per_second(link.bandwidth) / nominal));
 }
 
+/// By its name; one that tells no generation, by what the topology has between two of them.
 NcclCpu cpu_of_model(std::string_view model, double bandwidth_between_cpus) {
+  if (const CpuGeneration* generation = find_cpu_generation(model)) return generation->cpu;
   const auto has = [&](std::string_view part) { return model.find(part) != std::string::npos; };
   NcclCpu cpu = cpu_of_link_bandwidth(bandwidth_between_cpus);
   if (has("Grace") || has("Arm") || has("Graviton")) {

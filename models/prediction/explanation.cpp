@@ -175,8 +175,8 @@ std::vector<ResourceUse> busiest_resources(const CallPlan& call, Seconds time) {
   std::vector<ResourceUse> links;
   for (std::size_t i = 0; i < load.resources.size(); ++i) {
     if (load.resources[i] == 0) continue;
-    add_use(links, {resource_name(call.planner->topology(), wiring.origins[i]), 1, load.resources[i],
-                    wiring.capacities[i]});
+    add_use(links, {resource_name(call.planner->topology(), wiring.origins[i]), 1,
+                    load.resources[i], wiring.capacities[i]});
   }
   std::vector<ResourceUse> thread_blocks;
   for (std::size_t channel = 0; channel < load.thread_blocks.size(); ++channel) {

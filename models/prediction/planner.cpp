@@ -70,6 +70,7 @@ Planner::Planner(CallSpec spec) : spec_(std::move(spec)) {
   if (is_nccl() && ranks() > 1) {
     start_nccl();
     talk_tcp(given);
+    take_host_transport(given);
   } else {
     settle_textbook();
   }
@@ -86,6 +87,12 @@ Planner Planner::with_faults(MachineFaults faults) const {
 
 Calibration Planner::cost_of(const Calibration& cost) const {
   Calibration own = talks_tcp_ ? over_tcp(cost) : cost;
+  if (talks_tcp_) {
+    const SocketThreads threads = socket_threads(nccl_->environment(), nic_model(topology()));
+    own.proxy.helpers = threads.helpers;
+    own.proxy.streams = threads.streams;
+  }
+  if (host_transport_ && own.wants_host_transport) own = with_transport(own, *host_transport_);
   if (is_nccl() && !nccl_function()) own = own.of_messages();
   return spec_.run.graph ? own.of_graph() : own;
 }
@@ -138,16 +145,28 @@ void Planner::talk_tcp(const Calibration& cost) {
   const bool over_sockets = nccl_->environment().over_sockets() || has_sockets_only(topology());
   if (nccl_->nodes() == 1 || !over_sockets || cost.name == "ideal") return;
   talks_tcp_ = true;
-  Calibration socket_cost = cost_of(cost);
-  const SocketThreads threads = socket_threads(nccl_->environment(), nic_model(topology()));
-  socket_cost.proxy.helpers = threads.helpers;
-  socket_cost.proxy.streams = threads.streams;
-  set_cost(std::move(socket_cost));
+  set_cost(cost_of(cost));
 }
 
 void Planner::set_cost(Calibration cost) {
   nvls_cost_ = cost.of_nvls();
   spec_.cost = std::move(cost);
+}
+
+/// Where GPUs of a host have no NVLink, NCCL decides how they talk.
+void Planner::take_host_transport(const Calibration& cost) {
+  const Rank per_node = ranks() / nccl_->nodes();
+  if (per_node == 1 || !cost.wants_host_transport) return;
+  bool through_host_memory = false;
+  for (Rank from = 0; from < per_node; ++from) {
+    for (Rank to = 0; to < per_node; ++to) {
+      through_host_memory = through_host_memory || nccl_->through_host_memory(from, to);
+    }
+  }
+  const std::string_view name = transport_inside_host(topology(), through_host_memory);
+  if (name.empty()) return;
+  host_transport_ = shipped_transport(name);
+  set_cost(cost_of(cost));
 }
 
 /// A textbook's own machine has one channel and messages of any size unless told otherwise.

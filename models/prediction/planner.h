@@ -140,6 +140,7 @@ class Planner {
   void start_nccl();
   void talk_tcp(const Calibration& cost);
   void set_cost(Calibration cost);
+  void take_host_transport(const Calibration& cost);
   void settle_textbook();
   Layout textbook_layout() const;
   ChannelOrder textbook_order() const;
@@ -163,7 +164,8 @@ class Planner {
   };
   std::shared_ptr<LaidOnce> textbook_ = std::make_shared<LaidOnce>();
   std::optional<Nccl> nccl_;
-  bool talks_tcp_ = false;  // though the calibration is of another network
+  bool talks_tcp_ = false;                     // though the calibration is of another network
+  std::optional<Calibration> host_transport_;  // of GPUs that no NVLink joins
   std::uint32_t textbook_chunks_ = 1;
   std::vector<std::string> warnings_;
 };

@@ -173,11 +173,12 @@ struct MemoryCost {
   BytesPerSecond cached = unlimited;  ///< of a node, all its GPUs together, out of the CPU's cache
   BytesPerSecond rate = unlimited;    ///< the same with every buffer out of the cache
   Bytes cache{};                      ///< buffers of a node that stay in the cache
-  /// What a GPU's link carries both ways together while thread blocks receive and send on at once.
-  BytesPerSecond at_once = unlimited;
+  /// What PCIe links carry to and from host memory while thread blocks receive and send on at once,
+  /// as a share of what the topology says of both ways together.
+  double at_once = 1;
   /// The same while they send and receive in turn: ranks keep step, so that now the one way lies
   /// idle, then the other.
-  BytesPerSecond in_turn = unlimited;
+  double in_turn = 1;
 };
 
 /// What differs where NVSwitches add up and copy (NVLS, NVLSTree). What is not stated is as between
@@ -200,8 +201,13 @@ struct Calibration {
   std::string name = "ideal";  ///< name of the file it came from
   CalibrationTrust trust{};
   std::string transport;  ///< that says what messages between hosts cost; empty: this itself
-  std::string over_tcp;   ///< calibration of the same machines when hosts talk TCP; may be empty
-  Seconds launch;         ///< once per call
+  /// That says what messages between GPUs of a host cost without NVLink; empty: this itself.
+  std::string host_transport;
+  bool inside_hosts = false;  ///< of a transport: whether it is of messages inside a host
+  /// Whether it is to have the transport that NCCL uses inside a host, once that is known.
+  bool wants_host_transport = false;
+  std::string over_tcp;  ///< calibration of the same machines when hosts talk TCP; may be empty
+  Seconds launch;        ///< once per call
   /// And for each doubling of its thread blocks: the last one to begin, and to end, is what counts
   /// (recordings/h200x4/nvlink.yaml, as many bytes on each of 1 to 16 channels).
   Seconds launch_per_doubling;

@@ -51,9 +51,11 @@ constexpr std::array<bool, protocol_count> of_ll128{false, true, false};
 constexpr std::array<bool, protocol_count> of_simple{false, false, true};
 constexpr std::array<bool, protocol_count> of_ll128_and_simple{false, true, true};
 
-/// A PCIe link may exceed its nominal bandwidth: topologies say of PCIe what NCCL takes for usable,
-/// and good hosts exceed that. A link that carries less than half of its bandwidth is broken.
+/// A link that carries less than half of its bandwidth is broken.
 constexpr ConstantRange plausible_efficiency{0.5, 1.5};
+/// What PCIe devices get of the links between sockets is little, on every machine: each of their
+/// requests waits for the other socket.
+constexpr ConstantRange plausible_between_sockets{0.05, 1};
 
 // Times and rates are plausible up to about four times worse than the worst shipped calibration has
 // them, V100 to B200, NVLink to TCP.
@@ -91,7 +93,7 @@ inline constexpr std::array machine_constants{
     MachineConstant{"efficiency.pcie", Quantity::factor, ConstantRange{0, 1.5},
                     plausible_efficiency, "what a link carries of its bandwidth", false,
                     [](Calibration& of) -> double& { return of.efficiency[1]; }},
-    MachineConstant{"efficiency.cpu", Quantity::factor, any_share, plausible_efficiency,
+    MachineConstant{"efficiency.cpu", Quantity::factor, any_share, plausible_between_sockets,
                     "what a link carries of its bandwidth", false,
                     [](Calibration& of) -> double& { return of.efficiency[2]; }},
     MachineConstant{"efficiency.network", Quantity::factor, any_share, plausible_efficiency,
@@ -164,12 +166,12 @@ inline constexpr std::array host_constants{
     MachineConstant{"memory.rate", Quantity::rate, any_value, at_least(15),
                     "the same with buffers beyond the cache", false,
                     [](Calibration& of) -> double& { return of.memory.rate.value; }},
-    MachineConstant{"memory.both_ways.at_once", Quantity::rate, any_value, at_least(5),
-                    "a GPU to and from host memory while it receives and sends at once", false,
-                    [](Calibration& of) -> double& { return of.memory.at_once.value; }},
-    MachineConstant{"memory.both_ways.in_turn", Quantity::rate, any_value, at_least(5),
-                    "the same while it sends and receives in turn", false,
-                    [](Calibration& of) -> double& { return of.memory.in_turn.value; }},
+    MachineConstant{"memory.both_ways.at_once", Quantity::share, any_share, any_share,
+                    "of a link both ways, to and from host memory at once", false,
+                    [](Calibration& of) -> double& { return of.memory.at_once; }},
+    MachineConstant{"memory.both_ways.in_turn", Quantity::share, any_share, any_share,
+                    "the same while a GPU sends and receives in turn", false,
+                    [](Calibration& of) -> double& { return of.memory.in_turn; }},
 };
 
 /// Of a protocol, whatever the links.

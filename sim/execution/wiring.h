@@ -26,13 +26,15 @@ struct Wire {
 /// What hops through host memory share beyond links.
 enum class HostShare : std::uint8_t {
   memory,  ///< of a node
-  gpu,     ///< a GPU's link, both ways together
+  gpu,     ///< a GPU's PCIe link, both ways together
+  link,    ///< a PCIe link between a switch and a host, one way
 };
 
 /// What of a machine a capacity stands for: a link, or a shared resource.
 struct ResourceOrigin {
   bool shared = false;
-  std::uint32_t id = 0;  ///< LinkId or SharedResourceId; of a HostShare the node or DeviceId
+  std::uint32_t id =
+      0;  ///< LinkId or SharedResourceId; of a HostShare the node, DeviceId or LinkId
   std::optional<HostShare> host{};  ///< then `shared`
 };
 

@@ -67,9 +67,9 @@ TEST(TopoCommand, ShowDrawsPcieAsATree) {
   // Four switches a socket, each with a GPU and a NIC.
   const Outcome outcome = topo({"show", source + "/topologies/dgx-h100.yaml"});
   EXPECT_NE(outcome.out.find("  cpu1\n"
-                             "  `- pcie[4..7]          48 GB/s\n"
-                             "     |- gpu[4..7]        48 GB/s\n"
-                             "     `- nic[4..7]        48 GB/s\n"),
+                             "  `- pcie[4..7]          63 GB/s\n"
+                             "     |- gpu[4..7]        63 GB/s\n"
+                             "     `- nic[4..7]        63 GB/s\n"),
             std::string::npos)
       << outcome.out;
 }

@@ -11,9 +11,9 @@ namespace collsim::command {
 /// Equal branches share lines:
 ///
 ///     cpu0
-///     `- pcie[0..1]          24 GB/s
-///        |- gpu[0..3]        24 GB/s
-///        `- nic[0..1]        24 GB/s
+///     `- pcie[0..1]        31.5 GB/s
+///        |- gpu[0..3]      31.5 GB/s
+///        `- nic[0..1]      31.5 GB/s
 ///
 /// Empty if no CPU has PCIe links.
 std::string pcie_tree_text(const Topology& topology, const std::vector<DeviceId>& devices);

@@ -19,7 +19,7 @@ std::string topology_summary(const Topology& topology);
 ///   node0
 ///     gpu[0..7] (H200), nvswitch0, cpu[0..1]
 ///     gpu[0..7]    - nvswitch0    nvlink    18 x 26.56 GB/s  0 s
-///     gpu[0..3]    - cpu0         pcie              48 GB/s  0 s
+///     gpu[0..3]    - cpu0         pcie              63 GB/s  0 s
 ///     ...
 ///
 ///   bandwidth between GPUs, GB/s

@@ -62,7 +62,7 @@ TEST(Extends, can_take_back_memory_and_jitter) {
   const Calibration cost =
       test::cost_of_small_calibration("extends: hgx-h200\nmemory: none\njitter: 0%");
   EXPECT_FALSE(cost.memory.used);
-  EXPECT_EQ(cost.memory.at_once, unlimited);
+  EXPECT_EQ(cost.memory.at_once, 1);
   EXPECT_EQ(cost.jitter, 0);
   EXPECT_FALSE(test::cost_of_small_calibration("memory: none").memory.used);
   EXPECT_EQ(test::error_in_small_calibration("memory: all"),

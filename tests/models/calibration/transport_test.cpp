@@ -9,12 +9,15 @@
 #include "models/calibration/calibration_file.h"
 #include "models/imports/machine.h"
 #include "models/nccl/net_plugin.h"
+#include "models/prediction/planner.h"
+#include "models/prediction/rank_gpus.h"
 #include "sim/base/input_error.h"
 
 namespace collsim {
 namespace {
 
 constexpr auto network = static_cast<std::size_t>(LinkKind::network);
+constexpr auto pcie = static_cast<std::size_t>(LinkKind::pcie);
 constexpr auto simple = static_cast<std::size_t>(Protocol::simple);
 constexpr auto ll = static_cast<std::size_t>(Protocol::ll);
 
@@ -54,6 +57,72 @@ TEST(Transport, TakesTheNetworkFromOneFileAndAllElseFromTheOther) {
   EXPECT_DOUBLE_EQ(both.of(Protocol::ll, LinkKind::network).step.value, 1e-6);
 }
 
+TEST(Transport, BetweenGpusStatesPcieAndHostMemory) {
+  const Calibration gpus = calibration_with("gpus",
+                                            "efficiency: { nvlink: 70%, pcie: 50%, network: 40% }\n"
+                                            "protocols:\n"
+                                            "  simple: { setup: 3 us, step: 2 us, write: 50 GB/s, "
+                                            "alpha: { nvlink: 1 us, pcie: 9 us } }\n");
+  const Calibration transport = calibration_with(
+      "host",
+      "between: gpus\n"
+      "trust: { pcie: measured }\n"
+      "efficiency: { pcie: 90%, cpu: 20%, network: 10% }\n"
+      "memory: { cached: 140 GB/s, rate: 90 GB/s, cache: 40 MiB }\n"
+      "protocols:\n"
+      "  simple: { alpha: { pcie: 4 us }, over: { pcie: { step: 6 us, write: 30 GB/s } } }\n");
+  EXPECT_TRUE(transport.inside_hosts);
+  const Calibration both = with_transport(gpus, transport);
+  EXPECT_EQ(both.name, "gpus+host");
+  EXPECT_EQ(both.efficiency[0], 0.7);
+  EXPECT_EQ(both.efficiency[pcie], 0.9);
+  EXPECT_EQ(both.efficiency[network], 0.4);
+  EXPECT_EQ(both.trust.links[pcie], Trust::measured);
+  EXPECT_TRUE(both.memory.used);
+  const ProtocolCost over = both.of(Protocol::simple, LinkKind::pcie);
+  EXPECT_DOUBLE_EQ(over.alpha[pcie].value, 4e-6);
+  EXPECT_DOUBLE_EQ(over.step.value, 6e-6);
+  EXPECT_EQ(over.write.value, 30e9);
+  EXPECT_DOUBLE_EQ(both.startup(Protocol::simple, Collective::all_reduce, 1, 1).value, 3e-6);
+  // Between sockets thread blocks do what they do over PCIe; over NVLink what they did.
+  EXPECT_DOUBLE_EQ(both.of(Protocol::simple, LinkKind::cpu).step.value, 6e-6);
+  EXPECT_DOUBLE_EQ(both.of(Protocol::simple).step.value, 2e-6);
+  EXPECT_EQ(with_transport(both, shipped_transport("tcp")).name, "gpus+tcp+host");
+  EXPECT_EQ(with_transport(with_transport(both, shipped_transport("tcp")), transport).name,
+            "gpus+tcp+host");
+}
+
+/// The calibration by which two ranks of a machine are priced.
+std::string calibration_of_two(const std::string& machine, const Nccl::Variables& variables,
+                               const std::string& calibration = {}) {
+  const Topology topology = load_machine(machine).topology;
+  RunSpec run;
+  run.variables = variables;
+  const Calibration cost = calibration.empty()
+                               ? calibration_for(topology)
+                               : completed(named_calibration(calibration), topology);
+  return Planner({&topology, cost, Collective::all_reduce, run, first_gpus(topology, 2)})
+      .cost()
+      .name;
+}
+
+// On an EPYC NCCL lets two GPUs talk directly, on a Xeon only below one PCIe switch.
+TEST(Transport, BetweenGpusIsTheOneThatNcclUses) {
+  EXPECT_EQ(calibration_of_two("rtx3090-2", {}), "pcie+p2p");
+  EXPECT_EQ(calibration_of_two("rtx3090-2", {{"NCCL_P2P_DISABLE", "1"}}), "pcie+shm");
+  EXPECT_EQ(calibration_of_two("l40s-2", {}), "pcie+shm");
+  EXPECT_EQ(calibration_of_two("l40s-2", {{"NCCL_P2P_LEVEL", "SYS"}}), "pcie+p2p");
+  EXPECT_EQ(calibration_of_two("rtx4090-2", {{"NCCL_P2P_DISABLE", "1"}}), "pcie+shm-rtx40");
+  EXPECT_EQ(calibration_of_two("rtx4090-2", {}), "pcie+p2p");
+}
+
+TEST(Transport, BetweenGpusIsTheirsUnlessTheCalibrationKnowsPcieOrNvlinkJoinsThem) {
+  EXPECT_EQ(calibration_of_two("l40s-2", {}, "pcie+p2p"), "pcie+p2p");
+  EXPECT_EQ(calibration_of_two("l40s-2", {}, "hgx-h200"), "hgx-h200");
+  EXPECT_EQ(calibration_of_two("l40s-2", {}, "ideal"), "ideal");
+  EXPECT_EQ(calibration_of_two("dgx-a100", {{"NCCL_P2P_DISABLE", "1"}}), "a100");
+}
+
 TEST(Transport, ReplacesAnother) {
   const Calibration efa = named_calibration("h100+efa");
   EXPECT_EQ(efa.name, "h100+efa");
@@ -86,7 +155,8 @@ TEST(Transport, ThatIsNotKnownIsRefusedWithTheNames) {
     named_calibration("h100+pigeon");
     FAIL() << "accepted";
   } catch (const InputError& error) {
-    EXPECT_NE(std::string(error.what()).find("efa, ib, ofi, roce, tcp, tcpx"), std::string::npos)
+    EXPECT_NE(std::string(error.what()).find("efa, ib, ofi, p2p, roce, shm, shm-rtx40, tcp, tcpx"),
+              std::string::npos)
         << error.what();
   }
 }

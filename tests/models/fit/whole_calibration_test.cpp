@@ -83,7 +83,7 @@ TEST(WholeCalibration, keeps_what_links_inherit) {
 TEST(WholeCalibration, mixes_no_proxies) {
   expect_whole(
       test::small_calibration("extends: h200-tcp\nproxy: { send: 1 us, receive: 2 us }\n"
-                              "memory: { both_ways: { at_once: 9 GB/s, in_turn: 8 GB/s } }"));
+                              "memory: { both_ways: { at_once: 9%, in_turn: 8% } }"));
 }
 
 }  // namespace

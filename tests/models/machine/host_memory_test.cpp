@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,8 +31,8 @@ MemoryCost some_memory() {
   memory.cached = gigabytes_per_second(140);
   memory.rate = gigabytes_per_second(90);
   memory.cache = Bytes{40 * mebi};
-  memory.at_once = gigabytes_per_second(75);
-  memory.in_turn = gigabytes_per_second(60);
+  memory.at_once = 0.75;
+  memory.in_turn = 0.6;
   return memory;
 }
 
@@ -48,11 +49,14 @@ TEST(MemoryRate, falls_as_less_is_in_the_cache) {
               1e-3);
 }
 
-// Half of the time per byte at 60, half at 75: 2 / (1/60 + 1/75) = 200/3.
-TEST(BothWaysRate, lies_between_in_turn_and_at_once) {
-  EXPECT_NEAR(in_gigabytes_per_second(both_ways_rate(some_memory(), 1)), 60, 1e-9);
-  EXPECT_NEAR(in_gigabytes_per_second(both_ways_rate(some_memory(), 0)), 75, 1e-9);
-  EXPECT_NEAR(in_gigabytes_per_second(both_ways_rate(some_memory(), 0.5)), 200.0 / 3, 1e-9);
+// Half of the time per byte at 0.6, half at 0.75: 2 / (1/0.6 + 1/0.75) = 2/3.
+TEST(BothWaysShare, lies_between_in_turn_and_at_once) {
+  EXPECT_NEAR(both_ways_share(some_memory(), 1), 0.6, 1e-9);
+  EXPECT_NEAR(both_ways_share(some_memory(), 0), 0.75, 1e-9);
+  EXPECT_NEAR(both_ways_share(some_memory(), 0.5), 2.0 / 3, 1e-9);
+  MemoryCost one_share = some_memory();
+  one_share.in_turn = 1;
+  EXPECT_NEAR(both_ways_share(one_share, 1), 0.75, 1e-9) << "never more than at once";
 }
 
 /// Calls on H200 servers by Ring or Tree with Simple, through host memory unless told otherwise.
@@ -72,6 +76,7 @@ class HostMemory : public testing::Test {
     topology_ = load_topology(find_data_file(asked.machine, "topologies"));
     Calibration cost = calibration_for(topology_);
     cost.memory = measured ? some_memory() : MemoryCost{};
+    cost.wants_host_transport = false;
     RunSpec run;
     run.algorithm = asked.algorithm;
     run.variables = {{"NCCL_P2P_DISABLE", asked.no_peer_to_peer},
@@ -139,6 +144,53 @@ TEST_F(HostMemory, is_shared_by_eight_gpus) {
   EXPECT_GE(prediction.time.value, (1 - 1e-9) * least) << "memory carries all, however unevenly";
   EXPECT_LE(prediction.time.value, 1.1 * least);
   EXPECT_GE(prediction.floor.busiest_resource().value, least);
+}
+
+/// Of each share of the call beyond memory its capacity in GB/s, by what it stands for.
+std::map<std::string, double> link_shares_of(const CallPlan& call, const Topology& topology) {
+  std::map<std::string, double> shares;
+  const Wiring& wiring = call.wiring();
+  for (ResourceId id = 0; id < wiring.origins.size(); ++id) {
+    const ResourceOrigin& origin = wiring.origins[id];
+    if (!origin.host || origin.host == HostShare::memory) continue;
+    const std::string name = origin.host == HostShare::gpu ? topology.device_name(origin.id)
+                                                           : topology.link_name(origin.id);
+    shares[name] = in_gigabytes_per_second(wiring.capacities[id]);
+  }
+  return shares;
+}
+
+// A GPU's gen5 link has 63 GB/s each way. Five sixths of what a ring of four sends goes at once:
+// 1 / (1/6 / 0.6 + 5/6 / 0.75) = 0.72 of 126.
+TEST_F(HostMemory, gives_a_gpus_link_a_share_of_both_ways) {
+  const CallPlan call = planner({}).plan(Bytes{64 * mebi});
+  const auto shares = link_shares_of(call, call.planner->topology());
+  ASSERT_EQ(shares.size(), 4U);
+  for (const auto& [name, capacity] : shares) EXPECT_NEAR(capacity, 0.72 * 126, 1e-9) << name;
+}
+
+// Two cards under one switch: each of their links of 15.75 GB/s has two thirds of both ways, and
+// the switch's link two thirds each way, since what one sends the other goes up and down.
+TEST_F(HostMemory, gives_a_switchs_link_the_share_each_way) {
+  Asked asked;
+  asked.machine = "rtx2080ti-2-switch";
+  asked.ranks = 2;
+  const CallPlan call = planner(asked).plan(Bytes{64 * mebi});
+  const auto shares = link_shares_of(call, call.planner->topology());
+  ASSERT_EQ(shares.size(), 4U);
+  EXPECT_NEAR(shares.at("node0/gpu0"), 2.0 / 3 * 31.5, 1e-9);
+  EXPECT_NEAR(shares.at("node0/pcie0 -> node0/cpu0"), 2.0 / 3 * 15.75, 1e-9);
+  EXPECT_NEAR(shares.at("node0/cpu0 -> node0/pcie0"), 2.0 / 3 * 15.75, 1e-9);
+}
+
+// Peers on one socket whose driver lets them talk directly load no memory, though they go by the
+// host bridge.
+TEST_F(HostMemory, is_loaded_by_no_peers) {
+  Asked asked;
+  asked.machine = "rtx4090-2";
+  asked.ranks = 2;
+  asked.no_peer_to_peer = "0";
+  EXPECT_FALSE(loads_host_memory(planner(asked).plan(Bytes{mebi}).wiring()));
 }
 
 // A ring of two only sends, then only receives; one of four receives one chunk of three (or, with
@@ -212,14 +264,14 @@ TEST(MemoryKeys, are_read) {
   EXPECT_EQ(memory.cached, gigabytes_per_second(140));
   EXPECT_EQ(memory.rate, gigabytes_per_second(90));
   EXPECT_EQ(memory.cache, Bytes{40 * mebi});
-  EXPECT_EQ(memory.at_once, unlimited);
-  EXPECT_EQ(memory.in_turn, unlimited);
+  EXPECT_EQ(memory.at_once, 1);
+  EXPECT_EQ(memory.in_turn, 1);
   const MemoryCost ways = test::cost_of_small_calibration(
                               "memory: { cached: 140 GB/s, rate: 90 GB/s, cache: 40 MiB, "
-                              "both_ways: { at_once: 75 GB/s, in_turn: 60 GB/s } }")
+                              "both_ways: { at_once: 75%, in_turn: 60% } }")
                               .memory;
-  EXPECT_EQ(ways.at_once, gigabytes_per_second(75));
-  EXPECT_EQ(ways.in_turn, gigabytes_per_second(60));
+  EXPECT_EQ(ways.at_once, 0.75);
+  EXPECT_EQ(ways.in_turn, 0.6);
   EXPECT_FALSE(test::cost_of_small_calibration("launch: 1 us").memory.used);
 }
 
@@ -255,7 +307,7 @@ TEST(MemoryKeys, are_refused_where_they_are_wrong) {
             0U);
 }
 
-// What topologies say of PCIe is what NCCL takes for usable.
+// Topologies may say of PCIe what NCCL takes for usable.
 TEST(MemoryKeys, efficiency_of_pcie_alone_may_exceed_all) {
   EXPECT_DOUBLE_EQ(test::cost_of_small_calibration("efficiency: { pcie: 108% }").efficiency[1],
                    1.08);

@@ -67,8 +67,7 @@ TEST(SystemOfTopology, GpusKnowTheirArchitecture) {
   EXPECT_EQ(compute_capability_of(""), 90);
 }
 
-TEST(SystemOfTopology, CpusAreKnownByTheLinkBetweenThem) {
-  // The files give xGMI 16 GB/s to the A100 and UPI 22 GB/s to the H100.
+TEST(SystemOfTopology, CpusAreKnownByTheirNames) {
   EXPECT_EQ(system_from_topology(shipped("dgx-a100"), newest_nccl_version).cpu().vendor,
             CpuVendor::amd);
   EXPECT_EQ(system_from_topology(shipped("dgx-h100"), newest_nccl_version).cpu().vendor,
