@@ -60,17 +60,17 @@ class LineJudge {
     const std::string& name = line.setting.name;
     const auto known = known_.find(name);
     if (known == known_.end()) {
-      line.verdict = Verdict::unknown;
+      line.verdict = SettingVerdict::unknown;
       line.note = did_you_mean(name, names_of(known_));
       return false;
     }
     if (std::find(modelled_.begin(), modelled_.end(), name) == modelled_.end()) {
-      line.verdict = Verdict::not_modelled;
+      line.verdict = SettingVerdict::not_modelled;
       line.note = known->second;
       return false;
     }
     if (const auto why = refusal(line.setting, version_)) {
-      line.verdict = Verdict::refused;
+      line.verdict = SettingVerdict::refused;
       line.note = *why;
       return false;
     }
@@ -99,21 +99,21 @@ Adviser::Adviser(Workload workload, std::uint32_t threads, std::uint64_t message
       estimated_(estimate_workload(workload_)),
       simulated_(simulate_workload(workload_)) {}
 
-Advice Adviser::estimated(const Change& change) const {
+Advice Adviser::estimated(const Alternative& change) const {
   Advice advice{change.text, change.variables};
   note_problem(advice,
                [&] { advice.effect = effect_of(estimated_, estimate_workload(change.workload)); });
   return advice;
 }
 
-void Adviser::simulate(const Change& change, Advice& advice) const {
+void Adviser::simulate(const Alternative& change, Advice& advice) const {
   note_problem(advice, [&] {
     advice.effect = effect_of(simulated_, simulate_workload(change.workload));
     advice.simulated = true;
   });
 }
 
-std::vector<Advice> Adviser::advise(const std::vector<Change>& changes) {
+std::vector<Advice> Adviser::advise(const std::vector<Alternative>& changes) {
   std::vector<Advice> advices(changes.size());
   for_each_in_parallel(changes.size(), threads_,
                        [&](std::size_t i) { advices[i] = estimated(changes[i]); });
@@ -149,7 +149,7 @@ std::optional<Advice> Adviser::best_together(std::span<const Advice> advices) co
   Advice best = *faster.front();
   std::size_t kept = 1;
   for (std::size_t i = 1; i < faster.size(); ++i) {
-    Change change{best.text, best.variables, {}};
+    Alternative change{best.text, best.variables, {}};
     change.variables.insert(faster[i]->variables.begin(), faster[i]->variables.end());
     if (change.variables.size() == best.variables.size()) continue;  // another value of the same
     change.text += " " + faster[i]->text;
@@ -163,40 +163,40 @@ std::optional<Advice> Adviser::best_together(std::span<const Advice> advices) co
   return kept > 1 ? std::optional(best) : std::nullopt;
 }
 
-std::string_view to_string(Verdict verdict) {
+std::string_view to_string(SettingVerdict verdict) {
   switch (verdict) {
-    case Verdict::helps:
+    case SettingVerdict::helps:
       return "helps";
-    case Verdict::nothing:
+    case SettingVerdict::nothing:
       return "nothing";
-    case Verdict::harms:
+    case SettingVerdict::harms:
       return "harms";
-    case Verdict::mixed:
+    case SettingVerdict::mixed:
       return "mixed";
-    case Verdict::overridden:
+    case SettingVerdict::overridden:
       return "overridden";
-    case Verdict::not_modelled:
+    case SettingVerdict::not_modelled:
       return "not modelled";
-    case Verdict::unknown:
+    case SettingVerdict::unknown:
       return "unknown to NCCL";
-    case Verdict::refused:
+    case SettingVerdict::refused:
       return "refused";
   }
   return "";
 }
 
-Verdict verdict_of(const Effect& effect) {
-  if (is_nothing(effect)) return Verdict::nothing;
+SettingVerdict verdict_of(const Effect& effect) {
+  if (is_nothing(effect)) return SettingVerdict::nothing;
   const bool some_faster = effect.least < 1 - least_change;
   const bool some_slower = effect.most > 1 + least_change;
-  if (some_faster && some_slower) return Verdict::mixed;
-  return some_faster ? Verdict::helps : Verdict::harms;
+  if (some_faster && some_slower) return SettingVerdict::mixed;
+  return some_faster ? SettingVerdict::helps : SettingVerdict::harms;
 }
 
 Judgement judge(Adviser& adviser, const std::vector<PastedSetting>& settings) {
   const LineJudge judge_line(version_of(adviser.workload()));
   Judgement judgement;
-  std::vector<Change> changes;
+  std::vector<Alternative> changes;
   std::vector<std::size_t> tried;
   std::map<std::string, std::string> all;
   for (std::size_t i = 0; i < settings.size(); ++i) {
@@ -204,7 +204,7 @@ Judgement judge(Adviser& adviser, const std::vector<PastedSetting>& settings) {
     JudgedSetting& line = judgement.lines.emplace_back(JudgedSetting{setting});
     if (!judge_line.judge(line)) continue;
     if (is_overridden(settings, i)) {
-      line.verdict = Verdict::overridden;
+      line.verdict = SettingVerdict::overridden;
       line.note = "a later line sets it again";
       continue;
     }
@@ -223,7 +223,7 @@ Judgement judge(Adviser& adviser, const std::vector<PastedSetting>& settings) {
     line.advice = advices[i];
     line.verdict = verdict_of(advices[i].effect);
     if (advices[i].problem.empty()) continue;
-    line.verdict = Verdict::refused;
+    line.verdict = SettingVerdict::refused;
     line.note = advices[i].problem;
   }
   return judgement;

@@ -13,7 +13,7 @@
 namespace collsim {
 
 /// Something that could be otherwise: a setting, a placement, a fault that is not there.
-struct Change {
+struct Alternative {
   std::string text;                                ///< "NCCL_ALGO=Tree"
   std::map<std::string, std::string> variables{};  ///< that it sets; empty of others
   Workload workload{};                             ///< as changed
@@ -43,14 +43,14 @@ class Adviser {
   /// Of the unchanged workload, simulated.
   const WorkloadTimes& times() const { return simulated_; }
 
-  std::vector<Advice> advise(const std::vector<Change>& changes);
+  std::vector<Advice> advise(const std::vector<Alternative>& changes);
   /// The settings among them that are faster, tried together: the best first, each further one kept
   /// if it makes the whole faster still. Nothing where fewer than two are kept. Simulated.
   std::optional<Advice> best_together(std::span<const Advice> advices) const;
 
  private:
-  Advice estimated(const Change& change) const;
-  void simulate(const Change& change, Advice& advice) const;
+  Advice estimated(const Alternative& change) const;
+  void simulate(const Alternative& change, Advice& advice) const;
 
   Workload workload_;
   std::uint32_t threads_;
@@ -60,7 +60,7 @@ class Adviser {
 };
 
 /// What becomes of a setting that a person pasted.
-enum class Verdict : std::uint8_t {
+enum class SettingVerdict : std::uint8_t {
   helps,
   nothing,
   harms,
@@ -72,14 +72,14 @@ enum class Verdict : std::uint8_t {
 };
 /// "helps", "nothing", "harms", "mixed", "overridden", "not modelled", "unknown to NCCL",
 /// "refused".
-std::string_view to_string(Verdict verdict);
+std::string_view to_string(SettingVerdict verdict);
 
 /// By the mean and the extremes of an effect.
-Verdict verdict_of(const Effect& effect);
+SettingVerdict verdict_of(const Effect& effect);
 
 struct JudgedSetting {
   PastedSetting setting;
-  Verdict verdict = Verdict::nothing;
+  SettingVerdict verdict = SettingVerdict::nothing;
   std::optional<Advice> advice{};  ///< of the line alone, where it was tried
   std::string note{};              ///< what is wrong, or what the variable is for
 };

@@ -20,7 +20,7 @@ const std::vector<double> shares{0.02, 0.05, 0.1, 0.18, 0.25, 0.35, 0.5, 0.7, 0.
 /// A cause that is a setting, whoever made it.
 Hypothesis setting(std::string cause, std::string text, std::string check, Settings variables) {
   return {std::move(cause), std::move(text), std::move(check), std::nullopt,
-          [change = Change{std::move(variables)}](double) { return change; }};
+          [change = Deviation{std::move(variables)}](double) { return change; }};
 }
 
 /// Links that have a share of their bandwidth left, both ways.
@@ -41,7 +41,7 @@ Hypothesis slow_links(std::string cause, std::string text, std::string check,
                       const Topology& topology, std::vector<LinkId> links) {
   return {std::move(cause), std::move(text), std::move(check), CauseParameter{of_its_rate, shares},
           [&topology, links = std::move(links)](double share) {
-            return Change{{}, slowed(topology, links, share)};
+            return Deviation{{}, slowed(topology, links, share)};
           }};
 }
 
@@ -75,7 +75,7 @@ class Catalogue {
                       CauseParameter{"which moves data at {} of its rate",
                                      {0.1, 0.18, 0.25, 0.35, 0.5, 0.7, 1}},
                       [links = host_links(), &topology = topology_](double share) {
-                        Change change{{{"NCCL_P2P_DISABLE", "1"}, {"NCCL_NVLS_ENABLE", "0"}}};
+                        Deviation change{{{"NCCL_P2P_DISABLE", "1"}, {"NCCL_NVLS_ENABLE", "0"}}};
                         if (share < 1) change.faults = slowed(topology, links, share);
                         return change;
                       }});
@@ -86,7 +86,7 @@ class Catalogue {
                        "NCCL_DEBUG=INFO says `NET/Socket`",
                        CauseParameter{"over a network {} as fast", {0.02, 0.05, 0.1, 0.25, 0.5, 1}},
                        [this_ports = used_.ports, &topology = topology_](double share) {
-                         Change change{{{"NCCL_IB_DISABLE", "1"}}};
+                         Deviation change{{{"NCCL_IB_DISABLE", "1"}}};
                          if (share < 1) change.faults = slowed(topology, this_ports, share);
                          return change;
                        }};
@@ -98,7 +98,7 @@ class Catalogue {
                     "`GDRDMA`",
                     CauseParameter{"NICs at {} of their rate", {0.12, 0.2, 0.3, 0.4, 0.5, 0.65}},
                     [ports = used_.ports, &topology = topology_](double share) {
-                      return Change{{}, slowed(topology, ports, share, microseconds(1.5))};
+                      return Deviation{{}, slowed(topology, ports, share, microseconds(1.5))};
                     }});
   }
 
@@ -137,7 +137,7 @@ class Catalogue {
     if (used_.ports.size() > call_.nodes && has_nic) {
       all_.push_back({"dead-port", "one NIC port of one host is dead, and others carry its traffic",
                       where, std::nullopt, [one, &topology = topology_](double) {
-                        Change change{{}, slowed(topology, one, 1)};
+                        Deviation change{{}, slowed(topology, one, 1)};
                         change.faults.links.front().dead = true;
                         return change;
                       }});
@@ -172,7 +172,7 @@ class Catalogue {
                       for (std::size_t i = 0; i < count; ++i) {
                         list += (i == 0 ? "" : ",") + names[i * names.size() / count];
                       }
-                      return Change{{{"NCCL_IB_HCA", list}}};
+                      return Deviation{{{"NCCL_IB_HCA", list}}};
                     }});
   }
 
@@ -217,9 +217,9 @@ class Catalogue {
                     "NCCL_MAX_NCHANNELS, NCCL_MAX_CTAS, the communicator's maxCTAs", counts,
                     [](double value) {
                       const std::string count = fmt::format("{:.0f}", value);
-                      return Change{{{"NCCL_MIN_NCHANNELS", "1"},
-                                     {"NCCL_MAX_NCHANNELS", count},
-                                     {"NCCL_MAX_P2P_NCHANNELS", count}}};
+                      return Deviation{{{"NCCL_MIN_NCHANNELS", "1"},
+                                        {"NCCL_MAX_NCHANNELS", count},
+                                        {"NCCL_MAX_P2P_NCHANNELS", count}}};
                     }});
   }
 
@@ -236,20 +236,20 @@ class Catalogue {
                     "CPU affinity and load of every process; a profiler shows who waits",
                     CauseParameter{"by {} us", {5, 15, 40, 100, 300, 1000, 5000, 20000}, true, 1e6},
                     [last](double value) {
-                      return Change{{}, {{}, {{last, microseconds(value), 1}}}};
+                      return Deviation{{}, {{}, {{last, microseconds(value), 1}}}};
                     }});
     all_.push_back(
         {"slow-gpu", "one GPU moves data slowly",
          "clocks and throttling (nvidia-smi -q -d PERFORMANCE), ECC, other processes",
          CauseParameter{"at {} of its speed", {0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85}},
          [last](double value) {
-           return Change{{}, {{}, {{last, {}, value}}}};
+           return Deviation{{}, {{}, {{last, {}, value}}}};
          }});
     if (spread_gpus(topology_, call_.ranks, call_.nodes).empty()) return;
     all_.push_back({"placement", "ranks sit far apart",
                     "which hosts, sockets and switches the job got; ask for near ones",
                     std::nullopt, [](double) {
-                      return Change{{}, {}, true};
+                      return Deviation{{}, {}, true};
                     }});
   }
 

@@ -14,7 +14,7 @@
 namespace collsim {
 
 /// How a machine or a run differs from what it should be.
-struct Change {
+struct Deviation {
   std::map<std::string, std::string> variables{};  ///< NCCL_*, in place of the call's
   MachineFaults faults{};
   bool spread_out = false;  ///< ranks sit on GPUs or nodes far apart, not on the first ones
@@ -34,8 +34,8 @@ struct Hypothesis {
   std::string text;   ///< "one NIC port is slow"
   std::string check;  ///< what to look at on the machine
   std::optional<CauseParameter> parameter;
-  std::function<Change(double value)> change;  ///< the value counts only with a parameter
-  double weight = 1;                           ///< how common it is beside others, before any data
+  std::function<Deviation(double value)> change;  ///< the value counts only with a parameter
+  double weight = 1;  ///< how common it is beside others, before any data
 };
 
 /// "one NIC port is slow, at 0.25 of its rate".

@@ -39,7 +39,7 @@ std::vector<RecordedCall> candidates(const RecordedCall& measured) {
 std::vector<double> log_times(const Predictor& predictor, const RecordedCall& call,
                               const FittedCause& cause) {
   std::vector<double> times;
-  const Change change = cause.hypothesis.change(cause.value);
+  const Deviation change = cause.hypothesis.change(cause.value);
   const Planner planner = predictor.planner_of(call, change);
   Estimator estimator(planner);
   for (const Bytes size : sizes) times.push_back(std::log(estimator.estimate(size).time.value));
@@ -48,7 +48,7 @@ std::vector<double> log_times(const Predictor& predictor, const RecordedCall& ca
 
 Seconds simulated_time(const Predictor& predictor, const NextMeasurement& next,
                        const FittedCause& cause) {
-  const Change change = cause.hypothesis.change(cause.value);
+  const Deviation change = cause.hypothesis.change(cause.value);
   const Planner planner = predictor.planner_of(next.call, change);
   return Simulator(planner).simulate(next.size).time;
 }

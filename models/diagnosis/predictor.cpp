@@ -41,7 +41,7 @@ double log_time_of(const Prediction& prediction) {
 
 }  // namespace
 
-CallSpec Predictor::spec_of(const RecordedCall& call, const Change& change) const {
+CallSpec Predictor::spec_of(const RecordedCall& call, const Deviation& change) const {
   CallSpec spec = collsim::spec_of(call, topology_, cost_, version_);
   for (const auto& [name, value] : change.variables) spec.run.variables[name] = value;
   if (change.spread_out) {
@@ -51,7 +51,7 @@ CallSpec Predictor::spec_of(const RecordedCall& call, const Change& change) cons
   return spec;
 }
 
-Planner Predictor::planner_of(const RecordedCall& call, const Change& change) const {
+Planner Predictor::planner_of(const RecordedCall& call, const Deviation& change) const {
   auto& healthy = planners_[{call, change.variables, change.spread_out}];
   if (!healthy) healthy = std::make_shared<const Planner>(spec_of(call, change));
   MachineFaults faults = change.faults;
@@ -61,7 +61,7 @@ Planner Predictor::planner_of(const RecordedCall& call, const Change& change) co
 }
 
 template <typename Answerer>
-std::optional<PointPredictions> Predictor::predict(const Change& change,
+std::optional<PointPredictions> Predictor::predict(const Deviation& change,
                                                    const std::vector<PointIndex>& points) const {
   PointPredictions all;
   try {
@@ -88,12 +88,12 @@ std::optional<PointPredictions> Predictor::predict(const Change& change,
   return all;
 }
 
-std::optional<PointPredictions> Predictor::simulate(const Change& change,
+std::optional<PointPredictions> Predictor::simulate(const Deviation& change,
                                                     const std::vector<PointIndex>& points) const {
   return predict<Simulations>(change, points);
 }
 
-std::optional<PointPredictions> Predictor::estimate(const Change& change,
+std::optional<PointPredictions> Predictor::estimate(const Deviation& change,
                                                     const std::vector<PointIndex>& points) const {
   return predict<Estimates>(change, points);
 }

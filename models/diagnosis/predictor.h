@@ -38,15 +38,15 @@ class Predictor {
       : evidence_(evidence), topology_(topology), cost_(cost), version_(version) {}
 
   /// By simulation. Nothing where the changed machine cannot run a call, or the call never ends.
-  std::optional<PointPredictions> simulate(const Change& change,
+  std::optional<PointPredictions> simulate(const Deviation& change,
                                            const std::vector<PointIndex>& points) const;
   /// By formulas; the same otherwise.
-  std::optional<PointPredictions> estimate(const Change& change,
+  std::optional<PointPredictions> estimate(const Deviation& change,
                                            const std::vector<PointIndex>& points) const;
 
   /// A call on the changed machine: that of a series, or another collective on its nodes. Throws
   /// InputError as Planner does.
-  Planner planner_of(const RecordedCall& call, const Change& change) const;
+  Planner planner_of(const RecordedCall& call, const Deviation& change) const;
   const Evidence& evidence() const { return evidence_; }
   const Topology& topology() const { return topology_; }
 
@@ -54,9 +54,9 @@ class Predictor {
   /// A call, the variables of a change, and whether it sits far apart.
   using PlannerKey = std::tuple<RecordedCall, std::map<std::string, std::string>, bool>;
 
-  CallSpec spec_of(const RecordedCall& call, const Change& change) const;
+  CallSpec spec_of(const RecordedCall& call, const Deviation& change) const;
   template <typename Answerer>
-  std::optional<PointPredictions> predict(const Change& change,
+  std::optional<PointPredictions> predict(const Deviation& change,
                                           const std::vector<PointIndex>& points) const;
 
   const Evidence& evidence_;

@@ -134,7 +134,7 @@ PlantedCase plant(const LoadedMachine& machine, const Spread& spread, std::mt199
     for (std::size_t p = 0; p < evidence.series.front().points.size(); ++p)
       points.push_back({0, p});
     const auto predicted =
-        predictor.simulate(healthy ? Change{} : hypothesis.change(value), points);
+        predictor.simulate(healthy ? Deviation{} : hypothesis.change(value), points);
     if (!predicted) continue;  // the machine cannot have it
     std::vector<std::pair<Bytes, Seconds>> times;
     for (std::size_t p = 0; p < points.size(); ++p) {

@@ -93,8 +93,8 @@ AdviceSubject read_subject(po::variables_map values, std::ostream& err) {
   return subject;
 }
 
-Change setting_change(const AdviceSubject& subject, const std::string& name,
-                      const std::string& value) {
+Alternative setting_change(const AdviceSubject& subject, const std::string& name,
+                           const std::string& value) {
   const std::map<std::string, std::string> variables{{name, value}};
   return {fmt::format("{}={}", name, value), variables,
           with_variables(subject.workload, variables)};
@@ -112,8 +112,8 @@ std::optional<std::string> nic_number(const std::string& device) {
 }
 
 /// Settings that the machine suggests, and those that avoid NICs with faults.
-std::vector<Change> setting_changes(const AdviceSubject& subject) {
-  std::vector<Change> changes;
+std::vector<Alternative> setting_changes(const AdviceSubject& subject) {
+  std::vector<Alternative> changes;
   std::set<std::string> seen;
   for (const Workload::Item& item : subject.workload.items) {
     for (const CandidateSetting& each : candidate_settings(item.spec)) {
@@ -136,14 +136,14 @@ std::vector<Change> setting_changes(const AdviceSubject& subject) {
 }
 
 /// The machine without each of its faults.
-std::vector<Change> fault_changes(const AdviceSubject& subject) {
-  std::vector<Change> changes;
+std::vector<Alternative> fault_changes(const AdviceSubject& subject) {
+  std::vector<Alternative> changes;
   const Question& question = subject.questions.front();
   for (std::size_t i = 0; i < question.scenario.faults.size(); ++i) {
     std::vector<Fault> others = question.scenario.faults;
     const std::string text = fmt::format("without the fault '{}'", others[i].text);
     others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
-    Change change{text, {}, subject.workload};
+    Alternative change{text, {}, subject.workload};
     for (Workload::Item& item : change.workload.items) {
       item.spec.faults =
           find_faults(others, question.topology, question.ranks, question.scenario.seed);
@@ -154,8 +154,8 @@ std::vector<Change> fault_changes(const AdviceSubject& subject) {
 }
 
 /// As many ranks, on more or fewer nodes.
-std::vector<Change> placement_changes(const AdviceSubject& subject) {
-  std::vector<Change> changes;
+std::vector<Alternative> placement_changes(const AdviceSubject& subject) {
+  std::vector<Alternative> changes;
   const Question& question = subject.questions.front();
   const Rank nodes = question.topology.node_count();
   const auto per_node = static_cast<Rank>(question.topology.gpus().size() / nodes);
@@ -164,9 +164,10 @@ std::vector<Change> placement_changes(const AdviceSubject& subject) {
     const auto gpus = first_gpus(question.topology, question.ranks, each);
     if (gpus == question.gpus) continue;
     const Rank used = question.ranks / each;
-    Change change{fmt::format("ranks on {} node{}, {} on each", used, used == 1 ? "" : "s", each),
-                  {},
-                  subject.workload};
+    Alternative change{
+        fmt::format("ranks on {} node{}, {} on each", used, used == 1 ? "" : "s", each),
+        {},
+        subject.workload};
     for (Workload::Item& item : change.workload.items) item.spec.gpus = gpus;
     changes.push_back(std::move(change));
   }
@@ -231,15 +232,17 @@ class AdviceTable {
   }
 
   void print(const std::vector<Advice>& advices, const std::optional<Advice>& together) {
-    section("faster", advices, [](const Advice& each) { return verdict(each) == Verdict::helps; });
+    section("faster", advices,
+            [](const Advice& each) { return verdict(each) == SettingVerdict::helps; });
     if (together) {
       out_ << wrapped(fmt::format("together: {}: {}", together->text,
                                   effect_sentence(*together, subject_.calls)),
                       "  ", "    ");
     }
     section("faster and slower, by the call", advices,
-            [](const Advice& each) { return verdict(each) == Verdict::mixed; });
-    section("slower", advices, [](const Advice& each) { return verdict(each) == Verdict::harms; });
+            [](const Advice& each) { return verdict(each) == SettingVerdict::mixed; });
+    section("slower", advices,
+            [](const Advice& each) { return verdict(each) == SettingVerdict::harms; });
     print_nothing(advices);
     print_problems(advices);
   }
@@ -247,8 +250,8 @@ class AdviceTable {
  private:
   static constexpr int name_width = 30;
 
-  static Verdict verdict(const Advice& advice) {
-    return advice.problem.empty() ? verdict_of(advice.effect) : Verdict::refused;
+  static SettingVerdict verdict(const Advice& advice) {
+    return advice.problem.empty() ? verdict_of(advice.effect) : SettingVerdict::refused;
   }
 
   void comment(const std::string& text) { out_ << wrapped(text, "# ", "#   "); }
@@ -273,7 +276,7 @@ class AdviceTable {
     std::string by_formulas;
     double largest = 0;
     for (const Advice& each : advices) {
-      if (verdict(each) != Verdict::nothing) continue;
+      if (verdict(each) != SettingVerdict::nothing) continue;
       std::string& list = each.simulated ? simulated : by_formulas;
       list += (list.empty() ? "" : ", ") + each.text;
       largest = std::max({largest, each.effect.most - 1, 1 - each.effect.least});
@@ -303,10 +306,10 @@ void print_judgement(const AdviceSubject& subject, const Judgement& judgement, s
     const std::string setting = fmt::format("{}={}", each.setting.name, each.setting.value);
     fmt::print(out, "line {:>3}  {:<34} {}", each.setting.line, setting, to_string(each.verdict));
     const bool has_figure = each.advice && each.advice->problem.empty();
-    if (has_figure && each.verdict != Verdict::nothing) {
+    if (has_figure && each.verdict != SettingVerdict::nothing) {
       fmt::print(out, ", {}", effect_sentence(*each.advice, subject.calls));
     }
-    if (has_figure && each.verdict == Verdict::nothing) {
+    if (has_figure && each.verdict == SettingVerdict::nothing) {
       const Effect& effect = each.advice->effect;
       fmt::print(out, ", at most {:.2f} %", 100 * std::max(effect.most - 1, 1 - effect.least));
     }
@@ -321,7 +324,7 @@ void print_judgement(const AdviceSubject& subject, const Judgement& judgement, s
 }
 
 Record advice_row(const AdviceSubject& subject, const std::string& kind, const std::string& change,
-                  Verdict verdict, const Advice* advice) {
+                  SettingVerdict verdict, const Advice* advice) {
   const bool known = advice != nullptr && advice->problem.empty();
   Record row{{"kind", kind},
              {"line", Record()},
@@ -365,7 +368,8 @@ std::vector<Record> rows_of_advices(const AdviceSubject& subject,
                                     const std::optional<Advice>& together) {
   std::vector<Record> rows;
   for (const Advice& each : advices) {
-    const Verdict verdict = each.problem.empty() ? verdict_of(each.effect) : Verdict::refused;
+    const SettingVerdict verdict =
+        each.problem.empty() ? verdict_of(each.effect) : SettingVerdict::refused;
     rows.push_back(advice_row(subject, each.variables.empty() ? "other" : "setting", each.text,
                               verdict, &each));
   }
@@ -400,7 +404,7 @@ void judge_settings(const AdviceSubject& subject, Adviser& adviser, const std::s
 }
 
 void give_advice(const AdviceSubject& subject, Adviser& adviser, std::ostream& out) {
-  std::vector<Change> changes = setting_changes(subject);
+  std::vector<Alternative> changes = setting_changes(subject);
   for (const auto& others : {placement_changes(subject), fault_changes(subject)}) {
     changes.insert(changes.end(), others.begin(), others.end());
   }
