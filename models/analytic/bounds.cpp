@@ -37,7 +37,7 @@ Port port_of_device(const Topology& topology, DeviceId device) {
   Port port;
   for (const LinkId id : topology.links_from(device)) {
     const Link link = topology.link(id);
-    const double rate = line_rate(link).value;
+    const double rate = link.bandwidth.value;
     port += {rate, rate, 2 * static_cast<double>(link.burst.size.count)};  // of both directions
   }
   return port;
@@ -51,7 +51,7 @@ std::vector<Port> ports_of_nodes(const Topology& topology) {
     const auto from = topology.node_of(link.from);
     const auto to = topology.node_of(link.to);
     if (from == to) continue;
-    const double rate = line_rate(link).value;
+    const double rate = link.bandwidth.value;
     const Port both{rate, rate, 2 * static_cast<double>(link.burst.size.count)};
     if (from >= 0) ports[static_cast<std::size_t>(from)] += both;
     if (to >= 0) ports[static_cast<std::size_t>(to)] += both;
@@ -253,11 +253,6 @@ double latency_bound(const Topology& topology, std::span<const DeviceId> gpus,
 
 Seconds Bounds::largest() const {
   return std::max(bandwidth, latency);
-}
-
-BytesPerSecond line_rate(const Link& link) {
-  constexpr double wire_of_usable_pcie = 15.75 / 12;
-  return link.kind == LinkKind::pcie ? wire_of_usable_pcie * link.bandwidth : link.bandwidth;
 }
 
 MachineBounds::MachineBounds(const Topology& topology, std::span<const DeviceId> gpus,

@@ -50,11 +50,6 @@ class MachineBounds {
   Seconds latency_;
 };
 
-/// What a link carries on the wire. For PCIe, topologies have what NCCL plans with, 12, 24 and 48
-/// GB/s for sixteen lanes (NCCL 2.30, src/graph/topo.cc); on the wire these are 15.75, 31.5 and 63
-/// (PCI Express Base Specification: 8, 16 and 32 GT/s a lane, 128b/130b).
-BytesPerSecond line_rate(const Link& link);
-
 /// Throws std::logic_error if a time is below `least` by more than rounding: that is a bug of
 /// collsim. `what` begins the message.
 void check_not_below(Seconds time, Seconds least, std::string_view what);

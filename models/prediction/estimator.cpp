@@ -310,6 +310,7 @@ class Estimator::States {
   Prediction estimate_textbook(Bytes size) { return textbook_.estimate(size); }
   LayoutMemo* memo() { return &memo_; }
   Prediction estimate(Bytes size, const NcclDecision& decision);
+  Prediction estimate_through_memory(const CallPlan& call, const NcclDecision& decision);
 
  private:
   Prediction estimate_in(std::size_t state, Bytes size, const NcclDecision& decision);
@@ -379,6 +380,23 @@ Prediction Estimator::States::estimate(Bytes size, const NcclDecision& decision)
                    "`collsim run`, which says who waits in vain");
 }
 
+/// The formula knows links alone, and takes longer than what they carry for a rest: latencies,
+/// costs per slice, filling the pipeline. Where host memory is what limits, its time counts, and
+/// half of that rest: the other half passes while host memory works. The whole plan, which adds up
+/// what it takes to fill, is never exceeded. That it is half is a choice (docs/estimate.md).
+Prediction Estimator::States::estimate_through_memory(const CallPlan& call,
+                                                      const NcclDecision& decision) {
+  CallPlan links_alone = call;
+  links_alone.own_wiring = nullptr;  // the layout's, in which host memory has no limit
+  const Seconds form = estimate(call.size, decision).time;
+  const Seconds rest = form - collsim::outline(links_alone).floor.largest();
+  Prediction prediction = estimate_by_plan(call);
+  const Seconds least = std::max(prediction.bounds.largest(), prediction.floor.largest());
+  const Seconds through_memory = prediction.floor.largest() + 0.5 * rest;
+  prediction.time = std::max({form, least, std::min(prediction.time, through_memory)});
+  return prediction;
+}
+
 Estimator::Estimator(const Planner& planner) : states_(std::make_unique<States>(planner)) {}
 Estimator::~Estimator() = default;
 Estimator::Estimator(Estimator&&) noexcept = default;
@@ -387,14 +405,21 @@ Estimator& Estimator::operator=(Estimator&&) noexcept = default;
 Prediction Estimator::estimate(Bytes size) {
   const Planner& planner = states_->planner();
   if (planner.nccl() == nullptr) return states_->estimate_textbook(size);
-  if (states_->needs_plan()) return estimate_by_plan(planner.plan(size, states_->memo()));
+  if (states_->needs_plan()) {
+    return states_->estimate_through_memory(planner.plan(size, states_->memo()),
+                                            planner.decide(size));
+  }
   return states_->estimate(size, planner.decide(size));
 }
 
 Prediction Estimator::estimate(Bytes size, const Candidate& candidate) {
   const Planner& planner = states_->planner();
-  if (planner.nccl() == nullptr || states_->needs_plan()) {
+  if (planner.nccl() == nullptr) {
     return estimate_by_plan(planner.plan(size, candidate, states_->memo()));
+  }
+  if (states_->needs_plan()) {
+    return states_->estimate_through_memory(planner.plan(size, candidate, states_->memo()),
+                                            planner.decide(size, candidate));
   }
   return states_->estimate(size, planner.decide(size, candidate));
 }

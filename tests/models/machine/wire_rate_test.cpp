@@ -22,7 +22,7 @@ double port_rate(const Topology& topology) {
   std::array<double, link_kind_count> rates{};
   for (const LinkId id : topology.links_from(topology.gpus().front())) {
     const Link link = topology.link(id);
-    rates[static_cast<std::size_t>(link.kind)] += line_rate(link).value;
+    rates[static_cast<std::size_t>(link.kind)] += link.bandwidth.value;
   }
   return *std::max_element(rates.begin(), rates.end());
 }

@@ -49,8 +49,9 @@ TEST_F(HostsOverTcp, HaveThreadsOfTheVendors) {
 }
 
 TEST_F(HostsOverTcp, AreThoseWithoutRdma) {
+  // The boards of a host talk through host memory.
   const Planner planner = on("rtx4090-8-x4");
-  EXPECT_EQ(planner.cost().name, "pcie+tcp");
+  EXPECT_EQ(planner.cost().name, "pcie+tcp+shm-rtx40");
 }
 
 TEST_F(HostsOverTcp, AreSeveral) {

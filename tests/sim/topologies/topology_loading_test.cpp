@@ -131,7 +131,7 @@ TEST(TopologyLoading, ExtendingReplacesDevicesAndAddsLinks) {
   EXPECT_EQ(topology.device(topology.gpus()[5]).model, "A40");
   EXPECT_EQ(topology.gpus().size(), 8U);
   EXPECT_DOUBLE_EQ(capacity(topology, "node0/gpu4", "node0/gpu5"), 4 * 14.06);
-  EXPECT_DOUBLE_EQ(capacity(topology, "node0/gpu4", "node0/pcie2"), 24);
+  EXPECT_DOUBLE_EQ(capacity(topology, "node0/gpu4", "node0/pcie2"), 31.5);
 }
 
 TEST(TopologyLoading, SharedResourcesCoverDirections) {
