@@ -115,6 +115,7 @@ std::vector<Rank> chosen_nodes(Rank nodes, Rank count, const std::set<Rank>& tou
 std::optional<CallSpec> small_cluster(const Planner& whole) {
   const MachineFaults& faults = whole.spec().faults;
   if (!is_lasting(faults, whole.topology())) return std::nullopt;
+  if (whole.topology().takes_detours()) return std::nullopt;
   const Rank nodes = whole.nccl()->nodes();
   const Rank per_node = whole.ranks() / nodes;
   const std::set<Rank> touched = touched_nodes(whole);

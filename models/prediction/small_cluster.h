@@ -12,7 +12,8 @@ namespace collsim {
 /// of theirs. A touched node takes the place at which it has as many children in both of NCCL's
 /// trees over nodes, as nearly as there is one. Nothing where no small cluster is like the whole:
 /// where a fault comes or goes during the call, is random, makes ranks late or sits between
-/// switches, or touches so many nodes that the small cluster would be more than half of the whole.
+/// switches, or touches so many nodes that the small cluster would be more than half of the whole;
+/// and where ways depend on all flows (Topology::takes_detours()).
 std::optional<CallSpec> small_cluster(const Planner& whole);
 
 }  // namespace collsim

@@ -3,10 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <memory>
 #include <mutex>
 #include <stdexcept>
 
+#include "models/prediction/estimator.h"
 #include "models/prediction/prediction.h"
+#include "models/prediction/simulator.h"
 #include "models/validation/recorded_call.h"
 #include "sim/base/input_error.h"
 #include "sim/base/parallel.h"
@@ -30,6 +34,22 @@ std::string why_impossible(const RecordedRow& row, Seconds bound) {
   return fmt::format(
       "impossible: line {}, {} B in {:.2f} us, and no algorithm on this machine can beat {:.2f} us",
       row.line, row.size.count, in_microseconds(row.time), in_microseconds(bound));
+}
+
+/// What answers for the sizes of one call.
+using Answerer = std::function<Prediction(Bytes)>;
+
+Answerer answerer_of(const Planner& planner, const ValidationOptions& options) {
+  if (!options.analytic) {
+    const auto simulator = std::make_shared<Simulator>(planner);
+    return [simulator](Bytes size) { return simulator->simulate(size); };
+  }
+  const auto estimator = std::make_shared<Estimator>(planner);
+  return [estimator](Bytes size) {
+    Prediction prediction = estimator->estimate(size);
+    prediction.mean_over_ranks = prediction.time;
+    return prediction;
+  };
 }
 
 /// Predicts families on several threads. Each answer has a place of its own.
@@ -69,17 +89,16 @@ class Evaluation {
         const std::scoped_lock lock(mutex_);
         warnings_.insert(planner.warnings().begin(), planner.warnings().end());
       }
-      LayoutMemo memo;
-      for (const auto& [size, rows] : sizes) predict(planner, size, rows, memo);
+      const Answerer answerer = answerer_of(planner, options_);
+      for (const auto& [size, rows] : sizes) predict(answerer, size, rows);
     } catch (const InputError& error) {
       for (const auto& [size, rows] : sizes) leave_out(rows, error.what());
     }
   }
 
-  void predict(const Planner& planner, Bytes size, const std::vector<std::size_t>& rows,
-               LayoutMemo& memo) {
+  void predict(const Answerer& answerer, Bytes size, const std::vector<std::size_t>& rows) {
     try {
-      const Prediction prediction = simulate(planner.plan(size, &memo));
+      const Prediction prediction = answerer(size);
       for (const std::size_t row : rows) answers_[row].prediction = prediction;
     } catch (const InputError& error) {
       leave_out(rows, error.what());
@@ -104,7 +123,7 @@ class Evaluation {
 };
 
 ValidatedRow validated(const RecordedRow& row, const Prediction& prediction,
-                       const std::string& machine, NcclVersion nccl_version) {
+                       const std::string& machine, const ValidationOptions& options) {
   return {row,
           prediction.mean_over_ranks,
           prediction.algorithm,
@@ -112,7 +131,8 @@ ValidatedRow validated(const RecordedRow& row, const Prediction& prediction,
           prediction.channels,
           row.nccl_estimate ? row.nccl_estimate : prediction.nccl_estimate,
           machine,
-          nccl_version};
+          options.nccl_version,
+          options.analytic};
 }
 
 }  // namespace
@@ -138,8 +158,7 @@ Validation validate(const Recording& recording, const Topology& topology, const 
   for (std::size_t i = 0; i < answers.size(); ++i) {
     const RecordedRow& row = recording.rows[i];
     if (answers[i].prediction) {
-      validation.rows.push_back(
-          validated(row, *answers[i].prediction, topology.name(), options.nccl_version));
+      validation.rows.push_back(validated(row, *answers[i].prediction, topology.name(), options));
     } else if (!answers[i].left_out.empty()) {
       LeftOut& left_out = validation.left_out[answers[i].left_out];
       if (left_out.rows++ == 0) left_out.first_id = row.id;

@@ -24,6 +24,7 @@ struct ValidatedRow {
   std::optional<Seconds> nccl_estimate;  ///< the recorded one, or else what we think it is
   std::string machine{};                 ///< name of the topology that it was predicted on
   NcclVersion nccl_version{};            ///< whose rules applied
+  bool analytic = false;                 ///< predicted by formulas, not simulated
 
   /// (predicted - measured) / measured.
   double error() const { return predicted.value / recorded.time.value - 1; }
@@ -50,14 +51,16 @@ struct ValidationOptions {
   std::optional<Bytes> largest;                    ///< rows up to it; all where not given
   std::optional<CallMode> mode = CallMode::plain;  ///< both where not given
   NcclVersion nccl_version = newest_nccl_version;
+  bool analytic = false;  ///< by formulas (Estimator), not simulated
   std::uint32_t threads = 1;
 };
 
-/// Simulates every row of the recording as NCCL would run it, in the row's environment and on its
+/// Predicts every row of the recording as NCCL would run it, in the row's environment and on its
 /// ranks: the first of the topology's GPUs, on as many nodes as the row had hosts. Collectives with
-/// a root as often in a row as was measured. Rows that are faster than the machine's bounds allow
-/// are left out, each by its line. Rows that the options exclude are in neither list.
-/// Families of rows are shared out over the threads; the result does not depend on their number.
+/// a root as often in a row as was measured. A Simulator or an Estimator answers. Rows that are
+/// faster than the machine's bounds allow are left out, each by its line. Rows that the options
+/// exclude are in neither list. Families of rows are shared out over the threads; the result does
+/// not depend on their number.
 Validation validate(const Recording& recording, const Topology& topology, const Calibration& cost,
                     const ValidationOptions& options);
 

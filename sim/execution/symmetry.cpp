@@ -40,35 +40,41 @@ bool can_fold(const Execution& execution, const CallLayout& layout, const Fabric
                      [](const MachineChange& change) { return change.wires.empty(); });
 }
 
-/// Whether all chunks of a loop are as large, in every loop.
-bool has_even_chunks(const Schedule& schedule, const Binding& binding, std::uint32_t channel) {
+/// How a channel cuts its data.
+struct ChannelCut {
+  std::uint32_t alike = 0;                    ///< the first channel that is cut so
+  std::vector<std::uint32_t> uneven_loops{};  ///< in which chunks are not all as large
+};
+
+/// Loops in which not all chunks are as large.
+std::vector<std::uint32_t> uneven_loops(const Schedule& schedule, const Binding& binding,
+                                        std::uint32_t channel) {
+  std::vector<std::uint32_t> uneven;
   for (std::uint32_t loop = 0; loop < binding.loops(channel); ++loop) {
     const Bytes first = binding.chunk_bytes(channel, loop, {0, 1});
     for (std::uint32_t chunk = 1; chunk < schedule.chunks(); ++chunk) {
-      if (binding.chunk_bytes(channel, loop, {chunk, 1}) != first) return false;
+      if (binding.chunk_bytes(channel, loop, {chunk, 1}) == first) continue;
+      uneven.push_back(loop);
+      break;
     }
   }
-  return true;
+  return uneven;
 }
 
-/// By channel: the first that is cut alike. Nothing where chunks are uneven.
-std::optional<std::vector<std::uint32_t>> channels_alike(const Plan& plan, const Binding& binding) {
-  std::vector<std::uint32_t> alike;
-  std::vector<std::uint32_t> firsts;
+std::vector<ChannelCut> cuts_of(const Plan& plan, const Binding& binding) {
+  std::vector<ChannelCut> cuts;
   for (std::uint32_t channel = 0; channel < binding.channels(); ++channel) {
     const std::uint32_t chunks = plan.schedule(channel).chunks();
-    const auto same = std::find_if(firsts.begin(), firsts.end(), [&](std::uint32_t other) {
-      return plan.schedule(other).chunks() == chunks && binding.alike(channel, other);
+    const auto same = std::find_if(cuts.begin(), cuts.end(), [&](const ChannelCut& other) {
+      return plan.schedule(other.alike).chunks() == chunks && binding.alike(channel, other.alike);
     });
-    if (same != firsts.end()) {
-      alike.push_back(*same);
-      continue;
+    if (same != cuts.end()) {
+      cuts.push_back(ChannelCut(*same));
+    } else {
+      cuts.push_back({channel, uneven_loops(plan.schedule(channel), binding, channel)});
     }
-    if (!has_even_chunks(plan.schedule(channel), binding, channel)) return std::nullopt;
-    firsts.push_back(channel);
-    alike.push_back(channel);
   }
-  return alike;
+  return cuts;
 }
 
 /// The most at which the worker moves bytes in such a primitive, however large its slices are.
@@ -87,8 +93,8 @@ double most_of(const Worker& worker, const Primitive& primitive) {
 class Refinement {
  public:
   Refinement(const Execution& execution, const CallLayout& layout, const FabricDraft& draft,
-             std::span<const std::uint32_t> alike_channels)
-      : execution_(execution), layout_(layout), draft_(draft), alike_channels_(alike_channels) {
+             std::span<const ChannelCut> cuts)
+      : execution_(execution), layout_(layout), draft_(draft), cuts_(cuts) {
     leave_out_resources();
     colour_resources();
     colour_fifos();
@@ -107,13 +113,14 @@ class Refinement {
   void colour_fifos();
   void colour_workers();
   Colour colour_of_program(WorkerId id);
+  Colour colour_of_sizes(const Worker& worker) const;
   void refine();
   std::uint64_t effort() const;
 
   const Execution& execution_;
   const CallLayout& layout_;
   const FabricDraft& draft_;
-  std::span<const std::uint32_t> alike_channels_;
+  std::span<const ChannelCut> cuts_;  // by channel
   Colours workers_;
   Colours fifos_;
   Colours resources_;
@@ -197,7 +204,7 @@ void Refinement::colour_fifos() {
 void Refinement::colour_workers() {
   for (WorkerId id = 0; id < layout_.workers.size(); ++id) {
     const Worker& worker = layout_.workers[id];
-    Colour colour = mix(Colour{3}, Colour{alike_channels_[worker.channel]});
+    Colour colour = mix(Colour{3}, Colour{cuts_[worker.channel].alike});
     // Who comes first at an instant gets more of a link: channels differ there.
     const bool by_channel = worker.contends || execution_.cost.jitter > 0;
     if (by_channel) colour = mix(colour, Colour{worker.channel});
@@ -211,12 +218,12 @@ void Refinement::colour_workers() {
     if (execution_.disturbance != nullptr && !worker.is_agent) {
       colour = mix(colour, execution_.disturbance->late_by(worker.rank).value);
     }
-    workers_.push_back(mix(colour, colour_of_program(id)));
+    workers_.push_back(mix(mix(colour, colour_of_program(id)), colour_of_sizes(worker)));
   }
 }
 
-/// What it does, chunk numbers aside: they are as large. FIFOs take in at which places they are
-/// used.
+/// What it does, chunk numbers aside: how large they are, colour_of_sizes() says. FIFOs take in at
+/// which places they are used.
 Colour Refinement::colour_of_program(WorkerId id) {
   const Worker& worker = layout_.workers[id];
   const auto runs = worker.program.runs();
@@ -237,6 +244,20 @@ Colour Refinement::colour_of_program(WorkerId id) {
     colour = mix(mix(colour, Colour{sent.size()}), Colour{received.size()});
     for (const FifoId fifo : sent) fifos_[fifo] += scramble(2 * place);
     for (const FifoId fifo : received) fifos_[fifo] += scramble(2 * place + 1);
+  }
+  return colour;
+}
+
+/// What it moves in each primitive of the loops in which chunks are not all as large. In a ring all
+/// chunks pass every rank, each time in another order; in a stripe, only its own does.
+Colour Refinement::colour_of_sizes(const Worker& worker) const {
+  Colour colour = 0;
+  for (const std::uint32_t loop : cuts_[worker.channel].uneven_loops) {
+    for (const Primitive& primitive : worker.program) {
+      const Bytes bytes = execution_.binding.chunk_bytes(
+          worker.channel, loop, {primitive.first_chunk, primitive.chunk_count});
+      colour = mix(colour, static_cast<Colour>(bytes.count));
+    }
   }
   return colour;
 }
@@ -299,7 +320,7 @@ std::uint64_t Refinement::effort() const {
     primitives += std::uint64_t{worker.loops} * worker.program.size();
   }
   const std::uint64_t once = workers_.size() + fifos_.size() + resources_.size();
-  constexpr std::uint64_t least = 4;
+  constexpr std::uint64_t least = 16;
   constexpr std::uint64_t part = 2;
   return std::max(least, primitives * execution_.binding.chunking().slices / (part * once));
 }
@@ -400,9 +421,8 @@ bool equals_never_contend(const Symmetry& symmetry, const CallLayout& layout,
 std::optional<Symmetry> symmetry_of(const Execution& execution, const CallLayout& layout,
                                     const FabricDraft& draft) {
   if (layout.workers.empty() || !can_fold(execution, layout, draft)) return std::nullopt;
-  const auto alike = channels_alike(execution.plan, execution.binding);
-  if (!alike) return std::nullopt;
-  Refinement refinement(execution, layout, draft, *alike);
+  const std::vector<ChannelCut> cuts = cuts_of(execution.plan, execution.binding);
+  Refinement refinement(execution, layout, draft, cuts);
   if (!refinement.run()) return std::nullopt;
   Symmetry symmetry = refinement.symmetry();
   if (!equals_never_contend(symmetry, layout, draft)) return std::nullopt;

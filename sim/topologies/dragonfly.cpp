@@ -25,7 +25,7 @@ constexpr std::uint32_t router_limit = 4'096;
 
 Dragonfly read_dragonfly(const YamlValue& fabric) {
   const YamlMapping keys = fabric.mapping(
-      {"kind", "attach", "link", "ports", "routers", "local_cables", "global_ports"});
+      {"kind", "attach", "link", "ports", "routers", "local_cables", "global_ports", "routing"});
   Dragonfly dragonfly;
   dragonfly.cable = read_cable(keys);
   dragonfly.ports = read_count(keys, "ports", dragonfly.ports, router_limit);
@@ -127,6 +127,8 @@ class DragonflyBuilder {
 void build_dragonfly(TopologyBuilder& builder, const YamlValue& fabric, const NodeEnds& ends) {
   const Dragonfly dragonfly = read_dragonfly(fabric);
   DragonflyBuilder(builder, fabric, dragonfly).build(ends);
+  const YamlMapping keys = fabric.free_mapping();
+  if (read_routing(keys, "minimal") == Routing::adaptive) builder.let_network_take_detours();
 }
 
 }  // namespace collsim

@@ -21,6 +21,7 @@ struct FatTree {
   std::uint32_t spines = 0;       ///< of every pod; 0: as few as have the ports
   std::uint32_t cores = 0;        ///< 0: as few as have the ports
   bool rail_optimised = false;
+  Routing routing = Routing::fixed;
 };
 
 /// The leaves that share a set of spines.
@@ -35,7 +36,7 @@ constexpr std::size_t link_limit = std::size_t{1} << 22;
 FatTree read_fat_tree(const YamlValue& fabric) {
   const YamlMapping keys =
       fabric.mapping({"kind", "attach", "link", "sharp", "oversubscription", "levels", "ports",
-                      "rail_optimised", "spines", "pod_leaves", "cores"});
+                      "rail_optimised", "spines", "pod_leaves", "cores", "routing"});
   FatTree tree;
   tree.cable = read_cable(keys);
   tree.oversubscription = read_oversubscription(keys);
@@ -52,6 +53,7 @@ FatTree read_fat_tree(const YamlValue& fabric) {
   }
   tree.pod_leaves = read_count(keys, "pod_leaves", tree.ports, switch_limit);
   tree.cores = read_count(keys, "cores", 0, switch_limit);
+  tree.routing = read_routing(keys, "ecmp");
   return tree;
 }
 
@@ -126,6 +128,10 @@ class FatTreeBuilder {
     return std::max(1U, static_cast<std::uint32_t>(std::lround(cables)));
   }
 
+  /// Whether every flow has an even share of all spines of a pod, and of all cores: to it those are
+  /// one switch, with all their cables.
+  bool is_spread() const { return tree_.routing == Routing::adaptive; }
+
   void add_counted_trunk(DeviceId below, DeviceId above, BytesPerSecond bandwidth) {
     if (++trunks_ > link_limit) {
       fabric_.fail("more than 4194304 links between switches", "fewer spines or cores");
@@ -146,10 +152,12 @@ class FatTreeBuilder {
           fmt::format("{} spines for {} cables up from every leaf", spine_count, uplinks()),
           "a spine needs at least one of them");
     }
+    spines_of_pod_ = spine_count;
+    const std::uint32_t drawn = is_spread() ? 1 : spine_count;
     const double cables = static_cast<double>(widest_leaf_) / tree_.oversubscription;
-    const BytesPerSecond trunk = cables / spine_count * tree_.cable.bandwidth;
+    const BytesPerSecond trunk = cables / drawn * tree_.cable.bandwidth;
     Pod pod{{}, static_cast<double>(size) * trunk};
-    for (std::uint32_t s = 0; s < spine_count; ++s) {
+    for (std::uint32_t s = 0; s < drawn; ++s) {
       pod.spines.push_back(add_network_switch(builder_, "spine", spines_++));
       for (const DeviceId leaf : leaves) add_counted_trunk(leaf, pod.spines.back(), trunk);
     }
@@ -159,7 +167,7 @@ class FatTreeBuilder {
   /// Spine j of every pod meets spine j of the others in its own group of cores, which carry all
   /// that its downlinks carry.
   void add_cores(const std::vector<Pod>& pods, std::size_t pod_size) {
-    const auto groups = static_cast<std::uint32_t>(pods.front().spines.size());
+    const std::uint32_t groups = spines_of_pod_;
     std::uint32_t group_size = tree_.cores / groups;
     if (tree_.cores % groups != 0) {
       fabric_.free_mapping().at("cores").fail(
@@ -172,7 +180,9 @@ class FatTreeBuilder {
       const std::uint64_t all = pods.size() * cables;
       group_size = even_switch_count(cables, ceil_divide(all, std::uint64_t{2} * tree_.ports));
     }
-    for (std::uint32_t core = 0; core < groups * group_size; ++core) {
+    if (is_spread()) group_size = 1;
+    const std::uint32_t drawn = is_spread() ? 1 : groups * group_size;
+    for (std::uint32_t core = 0; core < drawn; ++core) {
       const DeviceId above = add_network_switch(builder_, "core", core);
       for (const Pod& pod : pods) {
         add_counted_trunk(pod.spines[core / group_size], above,
@@ -187,6 +197,7 @@ class FatTreeBuilder {
   std::vector<DeviceId> leaves_;
   std::size_t widest_leaf_ = 0;
   std::size_t spines_ = 0;
+  std::uint32_t spines_of_pod_ = 0;
   std::size_t trunks_ = 0;
 };
 

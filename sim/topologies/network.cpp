@@ -46,6 +46,14 @@ std::uint32_t read_count(const YamlMapping& fabric, std::string_view key, std::u
   return value ? static_cast<std::uint32_t>(value->integer(1, most)) : fallback;
 }
 
+Routing read_routing(const YamlMapping& fabric, std::string_view fixed) {
+  const auto value = fabric.find("routing");
+  if (!value || value->string() == fixed) return Routing::fixed;
+  if (value->string() == "adaptive") return Routing::adaptive;
+  value->fail(fmt::format("'{}' is not a routing of this fabric", value->string()),
+              fmt::format("{} or adaptive", fixed));
+}
+
 std::size_t equal_end_count(const YamlValue& fabric, const NodeEnds& ends) {
   for (std::size_t node = 1; node < ends.size(); ++node) {
     if (ends[node].size() != ends[0].size()) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 #include <vector>
 
@@ -43,6 +44,14 @@ double read_oversubscription(const YamlMapping& fabric);
 /// The whole number under `key`, if it is there.
 std::uint32_t read_count(const YamlMapping& fabric, std::string_view key, std::uint32_t fallback,
                          std::uint32_t most);
+
+/// How switches choose among the ways that lead on.
+enum class Routing : std::uint8_t {
+  fixed,     ///< each flow keeps to one of the shortest, whatever else is there
+  adaptive,  ///< packets go where least is
+};
+/// `routing: adaptive`, or the word of this fabric for what it does otherwise, its default.
+Routing read_routing(const YamlMapping& fabric, std::string_view fixed);
 
 /// How many ends every node has; InputError unless all have as many (rails need it).
 std::size_t equal_end_count(const YamlValue& fabric, const NodeEnds& ends);

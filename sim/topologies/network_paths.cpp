@@ -114,6 +114,45 @@ std::uint64_t NetworkPaths::count(DeviceId from, DeviceId to) {
   return least == unreachable ? 0 : std::min(sum, path_count_limit);
 }
 
+/// The links of shortest path number `index` between two switches.
+void NetworkPaths::append_between(std::uint32_t entry, std::uint32_t exit, std::uint64_t index,
+                                  std::vector<LinkId>& links) {
+  const Distances& distances = distances_to(exit);
+  for (std::uint32_t here = entry; distances.hops[here] != 0;) {
+    for (const LinkId id : switch_links_[here]) {
+      const std::uint32_t next = index_of_switch(topology_.link(id).to);
+      if (distances.hops[next] + 1 != distances.hops[here]) continue;
+      if (index < distances.counts[next]) {
+        links.push_back(id);
+        here = next;
+        break;
+      }
+      index -= distances.counts[next];
+    }
+  }
+}
+
+std::vector<LinkId> NetworkPaths::path_over(DeviceId from, DeviceId to, std::uint32_t over,
+                                            std::uint64_t index) {
+  const LinkId first = ports(from).front();
+  const LinkId last = ports(to).front();
+  const std::uint32_t entry = index_of_switch(topology_.link(first).to);
+  const std::uint32_t exit = index_of_switch(topology_.link(last).to);
+  if (entry == unreachable || exit == unreachable) return {};
+  const std::uint64_t ways_there = distances_to(over).counts[entry];
+  const std::uint64_t ways_on = distances_to(exit).counts[over];
+  if (ways_there == 0 || ways_on == 0) return {};
+  std::vector<LinkId> links{first};
+  append_between(entry, over, index % ways_there, links);
+  append_between(over, exit, index / ways_there % ways_on, links);
+  links.push_back(topology_.link(last).reverse);
+  for (const LinkId id : links) {
+    const LinkId back = topology_.link(id).reverse;
+    if (std::find(links.begin(), links.end(), back) != links.end()) return {};
+  }
+  return links;
+}
+
 void NetworkPaths::append_path(DeviceId from, DeviceId to, std::uint64_t index,
                                std::vector<LinkId>& links) {
   const std::uint32_t least = hops(from, to);
@@ -128,20 +167,8 @@ void NetworkPaths::append_path(DeviceId from, DeviceId to, std::uint64_t index,
       }
       links.push_back(first);
       if (least == 1) return;
-      const Distances& distances = distances_to(index_of_switch(topology_.link(last).to));
-      std::uint32_t here = index_of_switch(topology_.link(first).to);
-      while (distances.hops[here] != 0) {
-        for (const LinkId id : switch_links_[here]) {
-          const std::uint32_t next = index_of_switch(topology_.link(id).to);
-          if (distances.hops[next] + 1 != distances.hops[here]) continue;
-          if (index < distances.counts[next]) {
-            links.push_back(id);
-            here = next;
-            break;
-          }
-          index -= distances.counts[next];
-        }
-      }
+      append_between(index_of_switch(topology_.link(first).to),
+                     index_of_switch(topology_.link(last).to), index, links);
       links.push_back(topology_.link(last).reverse);
       return;
     }

@@ -25,6 +25,12 @@ class NetworkPaths {
   std::uint64_t count(DeviceId from, DeviceId to);
   /// Appends the links of path number `index` < count().
   void append_path(DeviceId from, DeviceId to, std::uint64_t index, std::vector<LinkId>& links);
+  /// The links of a way that goes over one switch of the fabric, number `over`: by a shortest path
+  /// to it, and by one from there on. Empty where there is none that crosses no cable twice.
+  std::vector<LinkId> path_over(DeviceId from, DeviceId to, std::uint32_t over,
+                                std::uint64_t index);
+  /// Of the fabric.
+  std::uint32_t switch_count() const;
 
  private:
   /// The way to one switch, from every switch.
@@ -41,7 +47,8 @@ class NetworkPaths {
   /// Links of a device of a node that leave the node.
   std::vector<LinkId> ports(DeviceId device) const;
   std::uint32_t index_of_switch(DeviceId device) const;
-  std::uint32_t switch_count() const;
+  void append_between(std::uint32_t entry, std::uint32_t exit, std::uint64_t index,
+                      std::vector<LinkId>& links);
 
   const Topology& topology_;
   Rows switch_links_;                 // by switch: to other switches

@@ -1,12 +1,18 @@
+#include <algorithm>
+
 #include "sim/topologies/network.h"
 
 namespace collsim {
 
 void build_rails(TopologyBuilder& builder, const YamlValue& fabric, const NodeEnds& ends) {
   const YamlMapping keys =
-      fabric.mapping({"kind", "attach", "link", "sharp", "spines", "oversubscription"});
+      fabric.mapping({"kind", "attach", "link", "sharp", "spines", "oversubscription", "routing"});
   const Cable cable = read_cable(keys);
-  const auto spine_count = keys.find("spines") ? keys.at("spines").integer(0, 1024) : 0;
+  auto spine_count = keys.find("spines") ? keys.at("spines").integer(0, 1024) : 0;
+  // To flows that are spread over all spines these are one.
+  if (read_routing(keys, "ecmp") == Routing::adaptive) {
+    spine_count = std::min<std::int64_t>(spine_count, 1);
+  }
   const double oversubscription = read_oversubscription(keys);
   if (spine_count == 0 && keys.find("oversubscription")) {
     keys.at("oversubscription").fail("rails without spines have no uplinks", "add 'spines: 1'");

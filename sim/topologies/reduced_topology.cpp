@@ -87,6 +87,7 @@ class LinkRemover {
   }
 
   void add_fabric() {
+    if (topology_.takes_detours()) builder_.let_network_take_detours();
     for (const GraphDevice& device : topology_.fabric_devices()) builder_.add_device(device);
     const LinkId first = topology_.first_fabric_link();
     const auto end = static_cast<LinkId>(topology_.links().size());

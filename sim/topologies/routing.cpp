@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <cassert>
+#include <map>
 #include <optional>
 #include <tuple>
 #include <utility>
 
 #include "sim/base/input_error.h"
 #include "sim/base/scramble.h"
+#include "sim/topologies/adaptive_paths.h"
 #include "sim/topologies/network_paths.h"
 #include "sim/topologies/node_paths.h"
 #include "sim/topologies/path_tree.h"
@@ -30,7 +32,18 @@ struct RouteGroup {
 class Router::Search {
  public:
   explicit Search(const Topology& topology)
-      : topology_(topology), network_(topology), nodes_(topology, network_) {}
+      : topology_(topology),
+        network_(topology),
+        nodes_(topology, network_),
+        adaptive_(topology, network_) {}
+  Search(const Search&) = delete;  // parts of it refer to others
+  Search& operator=(const Search&) = delete;
+  ~Search() = default;
+
+  bool takes_detours() const { return topology_.takes_detours(); }
+  /// The routes of flows so far, where they depend on each other.
+  using Flow = std::tuple<DeviceId, DeviceId, std::uint64_t>;
+  std::map<Flow, Route>& known() { return known_; }
 
   /// The best routes; none means that only a relay through other nodes is left.
   std::vector<RouteGroup> best_groups(DeviceId from, DeviceId to) {
@@ -63,6 +76,18 @@ class Router::Search {
     index /= ways_out;
     network_.append_path(out, in, index % ways_across, links);
     nodes_.append_path(in, to, index / ways_across, links);
+    return finished(std::move(links));
+  }
+
+  /// A new flow's, across a network that adapts. `index`: of the ways inside the nodes.
+  Route adaptive_route(DeviceId from, DeviceId to, const RouteGroup& group, std::uint64_t index,
+                       std::uint64_t hash) {
+    if (!group.ends) return route(from, to, group, index);
+    const auto [out, in] = *group.ends;
+    std::vector<LinkId> links;
+    nodes_.append_path(from, out, index % nodes_.count(from, out), links);
+    adaptive_.append_path(out, in, hash, links);
+    nodes_.append_path(in, to, index % nodes_.count(in, to), links);
     return finished(std::move(links));
   }
 
@@ -142,6 +167,8 @@ class Router::Search {
   const Topology& topology_;
   NetworkPaths network_;
   NodePaths nodes_;
+  AdaptivePaths adaptive_;
+  std::map<Flow, Route> known_;
   std::optional<PathGraph> whole_;
   std::optional<PathTree> whole_tree_;
   DeviceId whole_source_ = 0;
@@ -154,6 +181,13 @@ Router& Router::operator=(Router&&) noexcept = default;
 
 Route Router::route(DeviceId from, DeviceId to, std::uint64_t flow) {
   if (from == to) return {};
+  if (!search_->takes_detours()) return new_route(from, to, flow);
+  const auto known = search_->known().find({from, to, flow});
+  if (known != search_->known().end()) return known->second;
+  return search_->known()[{from, to, flow}] = new_route(from, to, flow);
+}
+
+Route Router::new_route(DeviceId from, DeviceId to, std::uint64_t flow) {
   const std::uint64_t hash = scramble(scramble((std::uint64_t{from} << 32) | to) ^ scramble(flow));
   const std::vector<RouteGroup> groups = search_->best_groups(from, to);
   std::uint64_t total = 0;
@@ -161,7 +195,10 @@ Route Router::route(DeviceId from, DeviceId to, std::uint64_t flow) {
   if (total == 0) return search_->route_anyhow(to, hash % search_->count_anyhow(from, to));
   std::uint64_t index = hash % total;
   for (const RouteGroup& group : groups) {
-    if (index < group.count) return search_->route(from, to, group, index);
+    if (index < group.count) {
+      return search_->takes_detours() ? search_->adaptive_route(from, to, group, index, hash)
+                                      : search_->route(from, to, group, index);
+    }
     index -= group.count;
   }
   assert(false);

@@ -105,6 +105,9 @@ class Topology {
   LinkId first_fabric_link() const { return first_fabric_.first_link; }
   SharedResourceId first_fabric_share() const { return first_fabric_.first_share; }
   std::span<const GraphDevice> fabric_devices() const { return fabric_devices_; }
+  /// Whether a Router also takes ways between switches that are not the shortest, where those are
+  /// busy.
+  bool takes_detours() const { return takes_detours_; }
 
   /// Unique in the topology: "node3/gpu7", "leaf0".
   std::string device_name(DeviceId id) const;
@@ -167,6 +170,7 @@ class Topology {
   Rows fabric_shares_of_link_;  // by link of the fabric; ids; no rows without shares
   std::vector<DeviceId> gpus_;
   std::uint32_t node_count_ = 0;
+  bool takes_detours_ = false;
 };
 
 /// Collects nodes, then what joins them. Ids count up in the order of addition.
@@ -191,6 +195,8 @@ class TopologyBuilder {
                                        std::vector<LinkId> links);
   /// Gives every network switch so far Device::reduces.
   void let_network_reduce();
+  /// From now on Topology::takes_detours().
+  void let_network_take_detours() { topology_.takes_detours_ = true; }
   Topology build() &&;
 
  private:

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <ostream>
+#include <sstream>
 #include <thread>
 
 #include "models/calibration/calibration_choice.h"
@@ -13,6 +14,7 @@
 #include "models/validation/recorded_machines.h"
 #include "sim/base/data_directory.h"
 #include "sim/base/input_error.h"
+#include "sim/base/parallel.h"
 #include "tools/collsim/collective_option.h"
 #include "tools/collsim/numbers.h"
 #include "tools/collsim/options.h"
@@ -41,6 +43,7 @@ constexpr std::string_view epilogue =
     "  collsim validate recordings/h200x4/tcp.yaml --id tcp-forced/4x1\n"
     "  collsim validate recordings/published/a100x8-80gb-mpi-allreduce.yaml --format html > "
     "a.html\n"
+    "  collsim validate recordings/published/*.yaml --engine analytic\n"
     "  collsim validate my-nccl-tests.log -t dgx-h100 --require median=10,choice=95";
 
 po::options_description validate_options() {
@@ -64,7 +67,9 @@ po::options_description validate_options() {
        "the release whose rules apply (default: the recorded one)")  //
       ("require", po::value<std::string>()->default_value(""),
        "limits over all rows, in percent: median=5,mean=12,p90=30,worst=60,bias=5 are maxima, "
-       "choice=95 is a minimum")                                                            //
+       "choice=95 is a minimum")  //
+      ("engine", po::value<std::string>()->default_value("native"),
+       "native, or analytic: by the formulas of `collsim estimate`, at once")               //
       ("threads", po::value<std::int64_t>()->default_value(0), "threads; 0: one per core")  //
       ("format", po::value<std::string>()->default_value("table"),
        "table, csv, json, or html: a page with charts");
@@ -93,6 +98,8 @@ ValidationOptions read_options(const po::variables_map& values) {
   const auto& mode = values["mode"].as<std::string>();
   options.mode.reset();
   if (mode != "all") options.mode = mode == "graph" ? CallMode::graph : CallMode::plain;
+  check_word(values, "engine", {"native", "analytic"});
+  options.analytic = values["engine"].as<std::string>() == "analytic";
   constexpr std::uint32_t max_threads = 1024;
   options.threads = bounded_option(values, "threads", 0, max_threads);
   if (options.threads == 0) options.threads = std::max(1U, std::thread::hardware_concurrency());
@@ -140,8 +147,15 @@ std::vector<RecordedMachine> machines_of(const Recording& recording,
   return machines;
 }
 
+/// What one file says, and on which machine its rows are.
+struct FileReport {
+  ValidationReport report;
+  std::ostringstream messages;  // for people
+};
+
 void validate_file(const std::string& file, const po::variables_map& values,
-                   ValidationOptions options, ValidationReport& report, std::ostream& err) {
+                   ValidationOptions options, FileReport& of_file) {
+  ValidationReport& report = of_file.report;
   const Recording recording = open_recording(file);
   const std::string name = recording.file.filename().string();
   if (!recording.left_out.empty() && !values.contains("topology")) {
@@ -152,7 +166,7 @@ void validate_file(const std::string& file, const po::variables_map& values,
   }
   options.nccl_version = version_of(recording, values);
   Validation validation;
-  for (const auto& [machine, rows] : machines_of(recording, values, options, err)) {
+  for (const auto& [machine, rows] : machines_of(recording, values, options, of_file.messages)) {
     const Topology topology = load_machine(machine).topology;
     report.files.push_back(name);
     report.machines.push_back(topology.name());
@@ -167,6 +181,28 @@ void validate_file(const std::string& file, const po::variables_map& values,
   append(report.validation, std::move(validation));
 }
 
+/// All files, as many at a time as there are threads for.
+ValidationReport validate_files(const std::vector<std::string>& files,
+                                const po::variables_map& values, ValidationOptions options,
+                                std::ostream& err) {
+  const auto at_once = static_cast<std::uint32_t>(files.size());
+  const std::uint32_t threads = options.threads;
+  options.threads = std::max(1U, threads / at_once);
+  std::vector<FileReport> reports(files.size());
+  for_each_in_parallel(files.size(), threads, [&](std::size_t i) {
+    validate_file(files[i], values, options, reports[i]);
+  });
+  ValidationReport all;
+  for (FileReport& each : reports) {
+    err << each.messages.str();
+    all.files.insert(all.files.end(), each.report.files.begin(), each.report.files.end());
+    all.machines.insert(all.machines.end(), each.report.machines.begin(),
+                        each.report.machines.end());
+    append(all.validation, std::move(each.report.validation));
+  }
+  return all;
+}
+
 }  // namespace
 
 int run_validate(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
@@ -178,10 +214,8 @@ int run_validate(std::span<const std::string> args, std::ostream& out, std::ostr
   check_word(*values, "format", {"table", "csv", "json", "html"});
   const auto requirements = parse_required_figures((*values)["require"].as<std::string>());
   const ValidationOptions options = read_options(*values);
-  ValidationReport report;
-  for (const std::string& file : (*values)["recording"].as<std::vector<std::string>>()) {
-    validate_file(file, *values, options, report, err);
-  }
+  const ValidationReport report =
+      validate_files((*values)["recording"].as<std::vector<std::string>>(), *values, options, err);
   for (const std::string& warning : report.validation.warnings) {
     fmt::print(err, "collsim: warning: {}\n", warning);
   }

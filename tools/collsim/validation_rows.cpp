@@ -58,6 +58,7 @@ ordered_json to_json(const ValidatedRow& row) {
                       {"recording", recorded.file},
                       {"machine", row.machine},
                       {"nccl_version", to_string(row.nccl_version)},
+                      {"engine", row.analytic ? "analytic" : "native"},
                       {"collsim_version", COLLSIM_VERSION}};
   if (row.nccl_estimate) object["nccl_estimate_us"] = rounded_microseconds(*row.nccl_estimate);
   return object;

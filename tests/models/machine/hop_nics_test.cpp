@@ -16,14 +16,15 @@ namespace {
 
 /// The NICs of the first node at which a wire of the call ends, by name.
 std::set<std::string> nics_in_use(std::string_view machine, const std::string& algorithm,
-                                  const std::map<std::string, std::string>& variables) {
+                                  const std::map<std::string, std::string>& variables,
+                                  Collective collective = Collective::all_reduce) {
   const Topology topology = load_topology(find_data_file(machine, "topologies"));
   RunSpec run;
   run.algorithm = algorithm;
   run.variables = variables;
   const auto ranks = static_cast<Rank>(topology.gpus().size());
-  const Planner planner({&topology, calibration_for(topology), Collective::all_reduce, run,
-                         first_gpus(topology, ranks)});
+  const Planner planner(
+      {&topology, calibration_for(topology), collective, run, first_gpus(topology, ranks)});
   const CallPlan call = planner.plan(Bytes{1 << 28});
   std::set<std::string> nics;
   for (const ResourceOrigin& origin : call.layout->wiring.origins) {
@@ -47,6 +48,11 @@ TEST(HopNics, rails_are_all_in_use) {
 // nearest one of a GPU would be one of two.
 TEST(HopNics, of_several_beside_a_gpu_all_are_in_use) {
   EXPECT_EQ(nics_in_use("oci-a100-x4", "ring", {}).size(), 16U);
+}
+
+// Channels of sends and receives take turns at the two ports of a GPU's switch.
+TEST(HopNics, sends_and_receives_use_several_beside_a_gpu_too) {
+  EXPECT_EQ(nics_in_use("oci-h100-x4", "auto", {}, Collective::all_to_all).size(), 16U);
 }
 
 TEST(HopNics, hidden_ones_are_not_in_use) {

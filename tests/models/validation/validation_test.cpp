@@ -7,8 +7,10 @@
 #include <string>
 
 #include "models/calibration/transport.h"
+#include "models/prediction/estimator.h"
 #include "models/prediction/prediction.h"
 #include "models/prediction/rank_gpus.h"
+#include "models/prediction/simulator.h"
 #include "sim/base/data_directory.h"
 #include "sim/topologies/loader.h"
 
@@ -81,6 +83,45 @@ TEST_F(ValidationOfH200, predictions_are_those_of_the_rows_run) {
   const Planner broadcast(
       {&topology_, cost_, Collective::broadcast, run, first_gpus(topology_, 4)});
   EXPECT_EQ(validation.rows[1].predicted, simulate(broadcast.plan(Bytes{1 << 20})).mean_over_ranks);
+}
+
+TEST_F(ValidationOfH200, formulas_predict_what_an_estimator_says) {
+  ValidationOptions options;
+  options.analytic = true;
+  RecordedRow row = row_of(Collective::all_reduce, 4, 1 << 24);
+  row.time = microseconds(100);
+  const Validation validation = validated({row}, options);
+  ASSERT_EQ(validation.rows.size(), 1U);
+  RunSpec run;
+  run.schedule = ScheduleKind::nccl;
+  run.algorithm = "auto";
+  run.variables = row.variables;
+  const Planner planner({&topology_, cost_, Collective::all_reduce, run, first_gpus(topology_, 4)});
+  EXPECT_EQ(validation.rows[0].predicted, Estimator(planner).estimate(Bytes{1 << 24}).time);
+  EXPECT_TRUE(validation.rows[0].analytic);
+  EXPECT_FALSE(validated({row}).rows[0].analytic);
+}
+
+// 1,024 ranks: as `collsim run` answers, by a smaller cluster.
+TEST(Validation, clusters_are_scaled_as_elsewhere) {
+  const Topology topology = load_topology(find_data_file("dgx-h100-x128-roce", "topologies"));
+  const Calibration cost = calibration_for(topology);
+  RecordedRow row = row_of(Collective::all_reduce, 1024, 1 << 20);
+  row.nodes = 128;
+  row.time = Seconds{1};
+  row.variables["NCCL_ALGO"] = "Ring";
+  Recording recording;
+  recording.rows = {row};
+  const Validation validation = validate(recording, topology, cost, {});
+  ASSERT_EQ(validation.rows.size(), 1U);
+  RunSpec run;
+  run.schedule = ScheduleKind::nccl;
+  run.algorithm = "auto";
+  run.variables = row.variables;
+  const Planner planner({&topology, cost, Collective::all_reduce, run, first_gpus(topology, 1024)});
+  const Prediction scaled = Simulator(planner).simulate(Bytes{1 << 20});
+  EXPECT_EQ(scaled.extent, Extent::scaled);
+  EXPECT_EQ(validation.rows[0].predicted, scaled.mean_over_ranks);
 }
 
 TEST_F(ValidationOfH200, rows_without_a_prediction_are_counted_by_reason) {

@@ -88,6 +88,24 @@ TEST(symmetry, uneven_chunks_are_not_folded) {
   EXPECT_EQ(Call(all_reduce("ring", 8), 4004).classes(), 8U);
 }
 
+/// Every even rank sends its chunk to the next.
+Plan pairs(Rank ranks) {
+  ScheduleBuilder builder(ranks, ranks);
+  builder.step();
+  for (Rank rank = 0; rank < ranks; rank += 2) builder.copy(rank, rank + 1, {rank, 1});
+  Plan plan;
+  plan.schedules.push_back(std::move(builder).build());
+  plan.schedule_of_channel.assign(1, 0);
+  return plan;
+}
+
+// Senders and receivers. Of 16 chunks of 250 elements and 4 more, chunks 0 to 3 have one more: the
+// first two pairs are unlike the others, but like each other.
+TEST(symmetry, uneven_chunks_tell_apart_only_who_moves_them) {
+  EXPECT_EQ(Call(pairs(16), std::int64_t{4} * 16 * 250).classes(), 2U);
+  EXPECT_EQ(Call(pairs(16), std::int64_t{4} * (16 * 250 + 4)).classes(), 4U);
+}
+
 TEST(symmetry, chance_is_not_folded) {
   Call call(all_reduce("ring", 8));
   call.cost().jitter = 0.01;
