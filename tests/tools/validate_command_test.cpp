@@ -60,6 +60,14 @@ TEST(ValidateCommand, json_has_rows_and_scores) {
   EXPECT_EQ(root["scores"][0]["all"]["rows"], 14);
 }
 
+TEST(ValidateCommand, formulas_are_another_engine) {
+  const Outcome outcome = validate(small_and({"--format", "json", "--engine", "analytic"}));
+  ASSERT_EQ(outcome.status, exit_ok) << outcome.err;
+  const auto root = nlohmann::json::parse(outcome.out);
+  ASSERT_EQ(root["rows"].size(), 14U);
+  for (const auto& row : root["rows"]) EXPECT_EQ(row["engine"], "analytic");
+}
+
 TEST(ValidateCommand, requirements_decide_the_exit_code) {
   EXPECT_EQ(validate(small_and({"--require", "worst=1000,median=1000"})).status, exit_ok);
   const Outcome failed = validate(small_and({"--require", "worst=0.001"}));
@@ -103,6 +111,7 @@ TEST(ValidateCommand, bad_input_is_told) {
                                              small_and({"--place", "beside"}),
                                              small_and({"--mode", "fast"}),
                                              small_and({"--format", "golden"}),
+                                             small_and({"--engine", "guess"}),
                                              small_and({"--threads", "-1"}),
                                              small_and({"-c", "shuffle"})}) {
     const Outcome outcome = validate(args);
