@@ -19,13 +19,13 @@ namespace {
 namespace fs = std::filesystem;
 
 /// From the lowest to the highest.
-constexpr std::array<std::string_view, 21> rooms{
-    "sim/base",          "sim/topologies",    "sim/plan",           "sim/nccl",
-    "sim/fabric",        "sim/cost",          "sim/execution",      "sim/algorithms",
-    "models/machine",    "models/nccl",       "models/calibration", "models/analytic",
-    "models/faults",     "models/scenario",   "models/imports",     "models/recordings",
-    "models/prediction", "models/validation", "models/fit",         "library",
-    "tools/collsim",
+constexpr std::array<std::string_view, 22> rooms{
+    "sim/base",          "sim/topologies",  "sim/plan",           "sim/nccl",
+    "sim/fabric",        "sim/cost",        "sim/execution",      "sim/algorithms",
+    "models/machine",    "models/nccl",     "models/calibration", "models/analytic",
+    "models/faults",     "models/scenario", "models/imports",     "models/recordings",
+    "models/prediction", "models/planning", "models/validation",  "models/fit",
+    "library",           "tools/collsim",
 };
 
 /// What files include by a path from the root, by file.
