@@ -72,7 +72,7 @@ Nccl::Nccl(NcclSystem system, std::uint32_t nodes, const Variables& variables, N
 }
 
 Nccl::Nccl(const Nccl& like, std::uint32_t nodes) : Nccl(like) {
-  assert(like.nodes_ > 1 && nodes > 1);
+  assert((like.nodes_ > 1) == (nodes > 1));
   nodes_ = nodes;
   settle_nodes(NcclPaths(system_, environment_, version_));
 }

@@ -65,7 +65,7 @@ class Nccl {
                 const std::optional<LocalGpus>& gpus = std::nullopt);
 
   /// More or fewer hosts like those of another communicator: what its search found is taken over.
-  /// Both have several hosts.
+  /// Both have several hosts, or both have one.
   Nccl(const Nccl& like, std::uint32_t nodes);
 
   /// What the calls that follow add up, and how; not every algorithm can do all (why_not()). At

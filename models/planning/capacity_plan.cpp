@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "models/planning/change.h"
 #include "models/planning/frontier.h"
 #include "sim/plan/collective.h"
 
@@ -49,12 +50,22 @@ class CapacityPlanner {
  private:
   void make(const Alternative& alternative) {
     Machines& machines = machines_.emplace_back();
-    const PlannedMachine* like = nullptr;
+    const bool searched =
+        alternative.base + 1 < machines_.size() && keeps_nodes(alternative.change);
     for (const std::uint32_t nodes : alternative.nodes) {
+      const PlannedMachine* like = machine_like(machines, nodes);
+      if (like == nullptr && searched) like = machine_like(machines_[alternative.base], nodes);
       machines.push_back(
           std::make_unique<PlannedMachine>(alternative.parts, nodes, question_.call, like));
-      if (nodes > 1 && like == nullptr) like = machines.back().get();
     }
+  }
+
+  /// One that has several nodes where `nodes` are several, and one where they are one; or null.
+  static const PlannedMachine* machine_like(const Machines& machines, std::uint32_t nodes) {
+    const auto found = std::find_if(machines.begin(), machines.end(), [&](const auto& each) {
+      return (each->nodes() > 1) == (nodes > 1);
+    });
+    return found == machines.end() ? nullptr : found->get();
   }
 
   PlannedMachine& machine(const PlanRow& row) const {
@@ -157,11 +168,17 @@ class CapacityPlanner {
   /// What counts as the cost: with a target what the machine costs, else what the work does.
   double cost_of(const PlanRow& row, const std::string& changed, double factor) const {
     const ClusterPrice& price = *row.price;
-    const double gpus = price.gpus_per_hour * (price.gpu->gpu == changed ? factor : 1);
-    const double network = price.network_per_hour * (changed == "network" ? factor : 1);
-    // A rented GPU's price has its network in it.
-    const bool together = question_.basis == CostBasis::rent && price.gpu->gpu == changed;
-    const double per_hour = gpus + network * (together ? factor : 1);
+    double per_hour = price.per_hour;
+    if (changed == "network") {
+      // A rented machine with its usual network has one price; only what differs is the network's.
+      const double network = question_.basis == CostBasis::rent
+                                 ? price.per_hour - price.usual_per_hour
+                                 : price.network_per_hour;
+      per_hour += (factor - 1) * network;
+    } else if (price.gpu->gpu == changed) {
+      per_hour += (factor - 1) *
+                  (question_.basis == CostBasis::rent ? price.per_hour : price.gpus_per_hour);
+    }
     return question_.target.is_set() ? per_hour : per_hour * row.work.value;
   }
 

@@ -217,6 +217,13 @@ void apply(MachineParts& parts, const Setting& setting) {
 
 }  // namespace
 
+bool keeps_nodes(std::string_view change) {
+  const std::vector<std::string> settings = split(change, ',');
+  return std::all_of(settings.begin(), settings.end(), [](const std::string& each) {
+    return each.starts_with("oversubscription=") || each.starts_with("placement=");
+  });
+}
+
 MachineParts changed(MachineParts parts, std::string_view change) {
   for (const std::string& each : split(change, ',')) {
     const std::size_t equals = each.find('=');

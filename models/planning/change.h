@@ -21,4 +21,8 @@ namespace collsim {
 /// machine cannot have.
 MachineParts changed(MachineParts parts, std::string_view change);
 
+/// Whether a change is of what is above the nodes' cables alone: for NCCL's search the nodes stay
+/// as they are.
+bool keeps_nodes(std::string_view change);
+
 }  // namespace collsim

@@ -211,10 +211,14 @@ std::vector<DeviceId> placed_gpus(const Topology& topology, NodePlacement placem
     if (node < 0 || turn[static_cast<std::size_t>(node)] != 0) continue;
     turn[static_cast<std::size_t>(node)] = ++on_leaf[link.to];
   }
-  std::stable_sort(placed.begin(), placed.end(), [&](DeviceId one, DeviceId other) {
-    return turn[static_cast<std::size_t>(topology.node_of(one))] <
-           turn[static_cast<std::size_t>(topology.node_of(other))];
-  });
+  std::vector<std::pair<std::uint64_t, DeviceId>> order;
+  order.reserve(placed.size());
+  for (const DeviceId gpu : placed) {
+    order.emplace_back(turn[static_cast<std::size_t>(topology.node_of(gpu))], gpu);
+  }
+  std::sort(order.begin(), order.end());
+  std::transform(order.begin(), order.end(), placed.begin(),
+                 [](const auto& each) { return each.second; });
   return placed;
 }
 

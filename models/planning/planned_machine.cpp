@@ -39,7 +39,7 @@ PlannedMachine::PlannedMachine(const MachineParts& parts, std::uint32_t nodes,
                                const PlannedCall& call, const PlannedMachine* like)
     : topology_(std::make_unique<const Topology>(compose(parts, nodes))) {
   CallSpec spec = spec_for(*topology_, parts.placement, call);
-  if (like != nullptr && nodes > 1 && like->nodes() > 1) spec.like = like->planner().nccl();
+  if (like != nullptr) spec.like = like->planner().nccl();
   planner_ = std::make_unique<const Planner>(std::move(spec));
 }
 
@@ -71,10 +71,7 @@ LimitUse PlannedMachine::limit(Bytes size, Seconds time) {
   if (planner_->nccl() != nullptr && planner_->ranks() > max_simulated_ranks) {
     if (!small_) {
       auto small = small_cluster(*planner_);
-      if (small) {
-        if (small->like == nullptr) small->like = planner_->nccl();
-        small_ = std::make_unique<const Planner>(std::move(*small));
-      }
+      if (small) small_ = std::make_unique<const Planner>(std::move(*small));
     }
     if (small_) looked_at = small_.get();
   }

@@ -29,7 +29,7 @@ struct WorkloadTime {
 /// NCCL's search found for another count of the same machine is taken over.
 class PlannedMachine {
  public:
-  /// `like` is the same machine with another count, and must outlive this; null: there is none.
+  /// `like` is a machine of the same nodes and NICs, and must outlive this; null: there is none.
   /// Throws InputError where NCCL, or the algorithm, does not run there.
   PlannedMachine(const MachineParts& parts, std::uint32_t nodes, const PlannedCall& call,
                  const PlannedMachine* like);

@@ -125,7 +125,7 @@ double network_value(const NetworkPrices& prices, const Topology& topology) {
   const auto links = static_cast<LinkId>(topology.links().size());
   for (LinkId id = topology.first_fabric_link(); id < links; id += 2) {
     const Link link = topology.link(id);
-    const bool end = topology.node_of(link.from) >= 0 || topology.node_of(link.to) >= 0;
+    const bool end = std::min(link.from, link.to) < topology.first_fabric_device();
     value += (end ? prices.end : prices.trunk) * link.bandwidth.value / prices.rate.value;
   }
   return value;
@@ -142,6 +142,7 @@ std::optional<ClusterPrice> cluster_price(const PriceSheet& sheet, CostBasis bas
   const double value = network_value(sheet.network, machine);
   ClusterPrice cluster;
   cluster.gpu = price;
+  cluster.usual_per_hour = rented ? gpus * price->price : 0;
   if (rented) {
     const double usual_value = network_value(sheet.network, usual);
     const double share = usual_value > 0 ? sheet.rules.network_share : 0;

@@ -70,6 +70,7 @@ enum class CostBasis : std::uint8_t { rent, buy };
 /// What is paid for a cluster, per hour.
 struct ClusterPrice {
   double per_hour = 0;
+  double usual_per_hour = 0;    ///< the same with the usual network, where it is rented; else 0
   double gpus_per_hour = 0;     ///< of that for nodes, power included
   double network_per_hour = 0;  ///< and for the network
   const GpuPrice* gpu = nullptr;

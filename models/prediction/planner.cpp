@@ -86,7 +86,7 @@ void Planner::start_nccl() {
   }
   const auto per_node = static_cast<std::uint32_t>(places.size());
   const Rank nodes = ranks() / per_node;
-  if (spec_.like != nullptr && nodes > 1) {
+  if (spec_.like != nullptr && (spec_.like->nodes() > 1) == (nodes > 1)) {
     nccl_.emplace(*spec_.like, nodes);
   } else {
     nccl_.emplace(topology(), variables, run.nccl_version, nodes, places);

@@ -211,7 +211,7 @@ std::vector<std::uint32_t> counts_of(const po::variables_map& values, const Mach
 }
 
 std::vector<Alternative> read_alternatives(const po::variables_map& values) {
-  const std::vector<std::string> names = items_of(values, "topology");
+  const std::vector<std::string> names = split(given(values, "topology").value_or(""), ',');
   if (names.empty()) {
     throw InputError("plan: no machine", "a node template or a machine, such as dgx-h100");
   }
@@ -310,7 +310,7 @@ po::options_description plan_options() {
     return po::value<std::string>()->default_value(fallback);
   };
   options.add_options()  //
-      ("topology,t", texts(),
+      ("topology,t", text(),
        "machines: node templates (`collsim topo list`), clusters, files; several joined by commas; "
        "-t may be omitted")  //
       ("nodes", text(),

@@ -24,6 +24,11 @@ std::size_t height_of(double value, double least, double most, std::size_t rows)
   return static_cast<std::size_t>(std::lround(share * static_cast<double>(rows - 1)));
 }
 
+std::string number_text(double value) {
+  constexpr double wants_no_digits = 100;
+  return value < wants_no_digits ? fmt::format("{:.3g}", value) : fmt::format("{:.0f}", value);
+}
+
 void put(std::string& line, std::size_t place, const std::string& mark) {
   if (line.size() < place + mark.size()) line.resize(place + mark.size(), ' ');
   for (std::size_t i = 0; i < mark.size(); ++i) {
@@ -53,7 +58,7 @@ void print_chart(std::span<const ChartPoint> points, const std::string& title, s
   fmt::print(out, "# {}\n", title);
   for (std::size_t row = chart_height; row-- > 0;) {
     std::string label;
-    if (row == 0 || row + 1 == chart_height) label = fmt::format("{:.4g}", row == 0 ? least : most);
+    if (row == 0 || row + 1 == chart_height) label = number_text(row == 0 ? least : most);
     std::string line = fmt::format("{:>10} |{}", label, lines[row]);
     line.erase(line.find_last_not_of(' ') + 1);
     fmt::print(out, "{}\n", line);
@@ -76,7 +81,8 @@ void print_bars(std::span<const ChartPoint> points, const std::string& title, st
     const auto length =
         static_cast<std::size_t>(std::lround(point.y / most * static_cast<double>(bar_width)));
     const std::string name = fmt::format("{} {}", point.mark, point.label).substr(0, widest);
-    fmt::print(out, "{:<{}} {:>10.4g} {}\n", name, widest, point.y, std::string(length, '#'));
+    fmt::print(out, "{:<{}} {:>10} {}\n", name, widest, number_text(point.y),
+               std::string(length, '#'));
   }
 }
 

@@ -106,7 +106,7 @@ void print_head(const CapacityQuestion& question, std::ostream& out) {
     }
   }
   for (std::size_t i = 0; i < question.alternatives.size(); ++i) {
-    print_note(fmt::format("  {} {}", letter_of(i), describe(question.alternatives[i])), out);
+    print_note(fmt::format("{} {}", letter_of(i), describe(question.alternatives[i])), out);
   }
   out << "#\n";
 }
@@ -123,11 +123,11 @@ void print_legend(const CapacityQuestion& question, std::ostream& out) {
 void print_ends(const CapacityQuestion& question, const CapacityPlan& plan, std::ostream& out) {
   std::map<std::string, std::string> letters;
   for (const ScalingEnd& end : plan.ends) {
-    std::string text =
-        fmt::format("to {} nodes, all that were asked about", plan.rows[*end.last].nodes);
+    std::string text = fmt::format("goes on to {} nodes, the most that were asked about",
+                                   plan.rows[*end.last].nodes);
     if (end.first) {
       const PlanRow& row = plan.rows[*end.first];
-      text = fmt::format("to {}; {} nodes are {:.2f} x as fast: {} ({:.0f} % used)",
+      text = fmt::format("ends at {}; {} nodes are {:.2f} x as fast, limit {} ({:.0f} % used)",
                          plan.rows[*end.last].nodes, row.nodes,
                          plan.rows[*end.last].work.value / row.work.value,
                          to_string(row.limit.limit), percent * row.limit.utilisation);
@@ -140,7 +140,7 @@ void print_ends(const CapacityQuestion& question, const CapacityPlan& plan, std:
   }
   const char* const kind = question.scaling == Scaling::weak ? "weak" : "strong";
   for (const auto& [text, names] : letters) {
-    print_note(fmt::format("{} scales ({}) {}", names, kind, text), out);
+    print_note(fmt::format("{} scaling of {} {}", kind, names, text), out);
   }
 }
 
@@ -242,7 +242,7 @@ void print_sensitivities(const CapacityQuestion& question, const CapacityPlan& p
       changes += fmt::format("; {} {:+.0f} %: {}", each.price, percent * (each.factor - 1),
                              place_of(plan.rows[each.cheapest]));
     }
-    const std::string stays = changes.empty() ? fmt::format(", also if {} cost 20 %% more or less",
+    const std::string stays = changes.empty() ? fmt::format(", also if {} cost 20 % more or less",
                                                             fmt::join(prices, " or "))
                                               : changes;
     print_note(fmt::format("cheapest{}: {}{}", of, place_of(*best), stays), out);
