@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -16,8 +16,6 @@ namespace collsim {
 namespace {
 
 constexpr std::array price_changes{0.8, 1.2};
-/// How often the front is found anew after simulations have moved it.
-constexpr int most_rounds = 4;
 
 /// One alternative at its counts.
 using Machines = std::vector<std::unique_ptr<PlannedMachine>>;
@@ -28,15 +26,16 @@ class CapacityPlanner {
 
   CapacityPlan plan() {
     for (const Alternative& each : question_.alternatives) make(each);
+    for (std::size_t i = 0; i < machines_.size(); ++i) prices_.push_back(prices_of(i));
     plan_.reference_gpus = fewest_gpus();
     for (std::size_t workload = 0; workload < question_.workloads.size(); ++workload) {
       for (std::size_t i = 0; i < question_.alternatives.size(); ++i) add_rows(workload, i);
     }
-    for (int round = 0; round < most_rounds; ++round) {
-      judge();
-      if (!simulate_finalists()) break;
-    }
-    judge();
+    // The front has half of the messages at most, so that what comes to be the cheapest once it is
+    // simulated can be simulated too.
+    settle_cheapest();
+    simulate(front(), question_.messages / 2);
+    settle_cheapest();
     for (PlanRow& row : plan_.rows) {
       const Bytes size = calls_of(question_.workloads[row.workload]).front().size;
       row.limit = machine(row).limit(size, row.prediction.time);
@@ -82,10 +81,17 @@ class CapacityPlanner {
     return static_cast<double>(fewest);
   }
 
-  /// The machine with the network that its price includes: the unchanged one of as many nodes.
-  const Topology& usual(std::size_t alternative, std::size_t place) const {
-    const Machines& machines = machines_[question_.alternatives[alternative].base];
-    return machines[place]->topology();
+  /// Of an alternative, at its counts. A price includes the network of the unchanged machine of as
+  /// many nodes.
+  std::vector<std::optional<ClusterPrice>> prices_of(std::size_t alternative) const {
+    const Machines& usual = machines_[question_.alternatives[alternative].base];
+    const Machines& machines = machines_[alternative];
+    std::vector<std::optional<ClusterPrice>> prices;
+    for (std::size_t place = 0; place < machines.size(); ++place) {
+      prices.push_back(cluster_price(question_.prices, question_.basis, question_.vendor,
+                                     machines[place]->topology(), usual[place]->topology()));
+    }
+    return prices;
   }
 
   void add_rows(std::size_t workload, std::size_t alternative) {
@@ -98,8 +104,7 @@ class CapacityPlanner {
       row.workload = workload;
       row.nodes = machine.nodes();
       row.gpus = static_cast<std::uint32_t>(machine.topology().gpus().size());
-      row.price = cluster_price(question_.prices, question_.basis, question_.vendor,
-                                machine.topology(), usual(alternative, place));
+      row.price = prices_[alternative][place];
       set_time(row, machine.estimate(calls));
       plan_.rows.push_back(std::move(row));
     }
@@ -196,22 +201,55 @@ class CapacityPlanner {
     return best;
   }
 
-  /// Simulates the cheapest first, then the front. Whether any time is new.
-  bool simulate_finalists() {
+  /// Simulates the cheapest and what it is compared with until these are the cheapest of what is
+  /// known by then: a simulation is often slower than its estimate, so that others take its place.
+  void settle_cheapest() {
+    do {
+      judge();
+    } while (simulate(cheapest_and_bases(), question_.messages));
+  }
+
+  std::vector<std::size_t> cheapest_and_bases() const {
+    std::vector<std::size_t> rows;
+    for (std::size_t i = 0; i < plan_.rows.size(); ++i) {
+      if (plan_.rows[i].cheapest) rows.insert(rows.end(), {i, base_row(i)});
+    }
+    return rows;
+  }
+
+  std::vector<std::size_t> front() const {
+    std::vector<std::size_t> rows;
+    for (std::size_t i = 0; i < plan_.rows.size(); ++i) {
+      if (plan_.rows[i].on_front) rows.push_back(i);
+    }
+    return rows;
+  }
+
+  /// Simulates rows that were not tried before, as long as all have taken no more messages than
+  /// this. Whether any time is new.
+  bool simulate(const std::vector<std::size_t>& rows, double messages) {
     bool any = false;
-    for (const bool cheapest : {true, false}) {
-      for (std::size_t i = 0; i < plan_.rows.size(); ++i) {
-        PlanRow& row = plan_.rows[i];
-        const bool wanted = cheapest ? row.cheapest : row.on_front;
-        if (wanted && tried_.insert(i).second && simulate(row)) any = true;
-      }
+    for (const std::size_t row : rows) {
+      if (!tried_.insert({row, messages}).second) continue;
+      if (simulate(plan_.rows[row], messages)) any = true;
     }
     return any;
   }
 
-  bool simulate(PlanRow& row) {
+  /// The row without the change, with as many nodes; of unchanged machines the row itself.
+  std::size_t base_row(std::size_t place) const {
+    const PlanRow& row = plan_.rows[place];
+    const std::size_t base = question_.alternatives[row.alternative].base;
+    const auto found = std::find_if(plan_.rows.begin(), plan_.rows.end(), [&](const auto& each) {
+      return each.alternative == base && each.workload == row.workload && each.nodes == row.nodes;
+    });
+    return static_cast<std::size_t>(found - plan_.rows.begin());
+  }
+
+  bool simulate(PlanRow& row, double messages) {
+    if (row.simulated) return false;
     const auto calls = calls_of(question_.workloads[row.workload]);
-    auto time = machine(row).simulate(calls, question_.messages - spent_);
+    auto time = machine(row).simulate(calls, messages - spent_);
     if (!time) return false;
     spent_ += static_cast<double>(time->largest.transfers);
     row.simulated = true;
@@ -252,14 +290,13 @@ class CapacityPlanner {
   void find_upgrades() {
     for (std::size_t i = 0; i < plan_.rows.size(); ++i) {
       const PlanRow& row = plan_.rows[i];
-      const std::size_t base = question_.alternatives[row.alternative].base;
-      if (base == row.alternative) continue;
-      const auto found = std::find_if(plan_.rows.begin(), plan_.rows.end(), [&](const auto& each) {
-        return each.alternative == base && each.workload == row.workload && each.nodes == row.nodes;
-      });
-      UpgradeValue value{i, static_cast<std::size_t>(found - plan_.rows.begin()),
-                         row.step.value / found->step.value - 1};
-      if (row.price && found->price) value.price = row.price->per_hour / found->price->per_hour - 1;
+      const std::size_t base = base_row(i);
+      if (base == i) continue;
+      const PlanRow& without = plan_.rows[base];
+      UpgradeValue value{i, base, row.step.value / without.step.value - 1};
+      if (row.price && without.price) {
+        value.price = row.price->per_hour / without.price->per_hour - 1;
+      }
       plan_.upgrades.push_back(value);
     }
   }
@@ -284,10 +321,12 @@ class CapacityPlanner {
   }
 
   const CapacityQuestion& question_;
-  std::vector<Machines> machines_;  // by alternative
+  std::vector<Machines> machines_;                                // by alternative
+  std::vector<std::vector<std::optional<ClusterPrice>>> prices_;  // and by count
   CapacityPlan plan_;
-  std::set<std::size_t> tried_;  // rows that were to be simulated
-  double spent_ = 0;             // messages
+  // Rows that were to be simulated, and the messages that all might have taken by then.
+  std::set<std::pair<std::size_t, double>> tried_;
+  double spent_ = 0;  // messages
 };
 
 }  // namespace

@@ -39,7 +39,7 @@ struct CapacityQuestion {
   PriceSheet prices;
   CostBasis basis = CostBasis::rent;
   std::string vendor;     ///< empty: any
-  double messages = 2e7;  ///< that simulations of finalists may take together
+  double messages = 4e6;  ///< that simulations of finalists may take together
 };
 
 /// One machine, count and workload.
@@ -98,8 +98,9 @@ struct CapacityPlan {
   double reference_gpus = 1;  ///< the fewest
 };
 
-/// Estimates every point, finds the front and the cheapest, simulates those, and finds them again,
-/// until all that the plan recommends is simulated or the messages are used up. Throws InputError
+/// Estimates every point, finds the front and the cheapest, simulates those and what the cheapest
+/// is compared with, and finds them again, until all that the plan recommends is simulated or the
+/// messages are used up. Throws InputError
 /// where a machine cannot be composed, or NCCL does not run on it.
 CapacityPlan plan_capacity(const CapacityQuestion& question);
 

@@ -216,11 +216,12 @@ std::vector<Alternative> read_alternatives(const po::variables_map& values) {
     throw InputError("plan: no machine", "a node template or a machine, such as dgx-h100");
   }
   const std::vector<Seconds> compute = read_compute(values, names.size());
-  const std::string fabric = given(values, "fabric").value_or("");
-  const std::string placement = values["placement"].as<std::string>();
+  // As --set has it, so that a fabric brings its NICs and its transport either way.
+  std::string given_changes = "placement=" + values["placement"].as<std::string>();
+  if (const auto fabric = given(values, "fabric")) given_changes += ",fabric=" + *fabric;
   std::vector<Alternative> alternatives;
   for (std::size_t i = 0; i < names.size(); ++i) {
-    const MachineParts parts = changed(load_parts(names[i], fabric), "placement=" + placement);
+    const MachineParts parts = changed(load_parts(names[i]), given_changes);
     const std::size_t base = alternatives.size();
     alternatives.push_back({parts, {}, base, counts_of(values, parts), compute[i]});
     for (const std::string& change : list_of(values, "set")) {

@@ -109,6 +109,26 @@ TEST(CapacityPlan, recommends_the_cheapest_that_meets_the_target) {
   for (const PlanRow& row : plan_capacity(question).rows) EXPECT_FALSE(row.cheapest);
 }
 
+TEST(CapacityPlan, simulates_what_the_cheapest_is_compared_with) {
+  // Two nodes lie on one leaf, so that a thinner fabric takes nothing and costs less: it is the
+  // cheapest. That they are as fast is said of two simulations.
+  const CapacityPlan plan =
+      plan_capacity(question_of("dgx-h100", {2}, {"oversubscription=2"}, Bytes{64 << 20}));
+  EXPECT_TRUE(plan.rows[1].cheapest);
+  EXPECT_FALSE(plan.rows[0].on_front);
+  EXPECT_TRUE(plan.rows[0].simulated);
+  EXPECT_TRUE(plan.rows[1].simulated);
+  EXPECT_NEAR(plan.upgrades.at(0).time, 0, 1e-9);
+}
+
+TEST(CapacityPlan, leaves_out_simulations_that_are_too_large) {
+  CapacityQuestion question = question_of("dgx-h100", {2}, {}, Bytes{64 << 20});
+  question.messages = 10;
+  const CapacityPlan plan = plan_capacity(question);
+  EXPECT_FALSE(plan.rows[0].simulated);
+  EXPECT_TRUE(plan.rows[0].cheapest);
+}
+
 TEST(CapacityPlan, adds_up_buckets) {
   CapacityQuestion question = question_of("dgx-h100", {2}, {}, Bytes{100 << 20});
   question.messages = 0;
