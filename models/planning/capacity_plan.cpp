@@ -106,6 +106,7 @@ class CapacityPlanner {
       row.gpus = static_cast<std::uint32_t>(machine.topology().gpus().size());
       row.price = prices_[alternative][place];
       set_time(row, machine.estimate(calls));
+      row.estimate = row.time;
       plan_.rows.push_back(std::move(row));
     }
   }
@@ -287,13 +288,21 @@ class CapacityPlanner {
     plan_.ends.push_back(end);
   }
 
+  Seconds estimated_step(const PlanRow& row) const {
+    return step_time(question_.scaling, question_.alternatives[row.alternative].compute,
+                     plan_.reference_gpus, {static_cast<double>(row.gpus), row.estimate});
+  }
+
   void find_upgrades() {
     for (std::size_t i = 0; i < plan_.rows.size(); ++i) {
       const PlanRow& row = plan_.rows[i];
       const std::size_t base = base_row(i);
       if (base == i) continue;
       const PlanRow& without = plan_.rows[base];
-      UpgradeValue value{i, base, row.step.value / without.step.value - 1};
+      const bool simulated = row.simulated && without.simulated;
+      const double time = simulated ? row.step.value / without.step.value
+                                    : estimated_step(row).value / estimated_step(without).value;
+      UpgradeValue value{i, base, simulated, time - 1, {}};
       if (row.price && without.price) {
         value.price = row.price->per_hour / without.price->per_hour - 1;
       }

@@ -49,6 +49,7 @@ struct PlanRow {
   std::uint32_t nodes = 1;
   std::uint32_t gpus = 1;
   Seconds time;             ///< of the communication
+  Seconds estimate;         ///< the same by formulas
   double busbw = 0;         ///< bytes per second, as nccl-tests
   Prediction prediction{};  ///< of the largest call
   bool simulated = false;   ///< as `collsim run` does; else by formulas
@@ -73,11 +74,13 @@ struct ScalingEnd {
   std::optional<std::size_t> first;  ///< the first that does not; none: all do
 };
 
-/// What a change does to the machine without it, at as many nodes.
+/// What a change does to the machine without it, at as many nodes. Both are simulated, or both are
+/// taken by formulas: the difference of the two would pass for the change's.
 struct UpgradeValue {
   std::size_t row = 0;
   std::size_t base_row = 0;
-  double time = 0;                ///< its time beside the other's, less 1
+  bool simulated = false;
+  double time = 0;                ///< its step beside the other's, less 1
   std::optional<double> price{};  ///< and its price per hour
 };
 

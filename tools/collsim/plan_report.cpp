@@ -168,8 +168,9 @@ void print_upgrades(const CapacityQuestion& question, const CapacityPlan& plan, 
           fmt::format(", price {:+.1f} %: the same work costs {:+.1f} %", percent * *value.price,
                       percent * ((1 + value.time) * (1 + *value.price) - 1));
     }
-    // Formulas and simulation differ, so that a small difference may be theirs.
-    if (row.simulated != plan.rows[value.base_row].simulated) text += " (one run, one est)";
+    if (!value.simulated && (row.simulated || plan.rows[value.base_row].simulated)) {
+      text += " (both by formulas)";
+    }
     print_note(text, out);
   }
 }

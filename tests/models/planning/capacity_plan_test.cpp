@@ -96,8 +96,10 @@ TEST(CapacityPlan, says_what_a_slower_nic_costs) {
 }
 
 TEST(CapacityPlan, recommends_the_cheapest_that_meets_the_target) {
-  // The target is between the unchanged machine and the slower one.
+  // The target is between the unchanged machine and the slower one. By formulas, so that a row has
+  // the same time in all plans: what is simulated depends on the target.
   CapacityQuestion question = question_of("dgx-h100", {8}, {"nic=200Gb/s"}, Bytes{1'000'000'000});
+  question.messages = 0;
   const CapacityPlan plan = plan_capacity(question);
   question.target.time = Seconds{1.05 * plan.rows[1].time.value};
   EXPECT_TRUE(plan_capacity(question).rows[1].cheapest);
@@ -119,6 +121,17 @@ TEST(CapacityPlan, simulates_what_the_cheapest_is_compared_with) {
   EXPECT_TRUE(plan.rows[0].simulated);
   EXPECT_TRUE(plan.rows[1].simulated);
   EXPECT_NEAR(plan.upgrades.at(0).time, 0, 1e-9);
+}
+
+TEST(CapacityPlan, compares_like_with_like) {
+  // Messages for the unchanged machine alone: the other is estimated, and so the change is judged
+  // by the estimates of both, as in a plan that simulates nothing.
+  CapacityQuestion question = question_of("dgx-h100", {8}, {"nic=200Gb/s"}, Bytes{1'000'000'000});
+  const CapacityPlan mixed = plan_capacity(question);
+  ASSERT_NE(mixed.rows[0].simulated, mixed.rows[1].simulated);
+  question.messages = 0;
+  EXPECT_DOUBLE_EQ(mixed.upgrades.at(0).time, plan_capacity(question).upgrades.at(0).time);
+  EXPECT_FALSE(mixed.upgrades.at(0).simulated);
 }
 
 TEST(CapacityPlan, leaves_out_simulations_that_are_too_large) {
