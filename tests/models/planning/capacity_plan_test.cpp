@@ -127,6 +127,7 @@ TEST(CapacityPlan, compares_like_with_like) {
   // Messages for the unchanged machine alone: the other is estimated, and so the change is judged
   // by the estimates of both, as in a plan that simulates nothing.
   CapacityQuestion question = question_of("dgx-h100", {8}, {"nic=200Gb/s"}, Bytes{1'000'000'000});
+  question.messages = 4e6;
   const CapacityPlan mixed = plan_capacity(question);
   ASSERT_NE(mixed.rows[0].simulated, mixed.rows[1].simulated);
   question.messages = 0;
