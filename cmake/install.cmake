@@ -16,7 +16,8 @@ foreach(data topologies scenarios recordings models/calibrations)
 endforeach()
 
 install(FILES "${PROJECT_SOURCE_DIR}/models/trust.yaml" "${PROJECT_SOURCE_DIR}/models/noise.yaml"
-  "${PROJECT_SOURCE_DIR}/models/nccl-variables.yaml"
+  "${PROJECT_SOURCE_DIR}/models/nccl-variables.yaml" "${PROJECT_SOURCE_DIR}/models/prices.yaml"
+  "${PROJECT_SOURCE_DIR}/models/workloads.yaml"
   DESTINATION "${data_dir}/models")
 install(FILES "${PROJECT_SOURCE_DIR}/tools/charts/plot.min.js"
   "${PROJECT_SOURCE_DIR}/tools/charts/validation.js"

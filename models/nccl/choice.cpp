@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cassert>
 #include <utility>
 
 #include "models/machine/gpu_model.h"
@@ -69,9 +70,19 @@ Nccl::Nccl(NcclSystem system, std::uint32_t nodes, const Variables& variables, N
     }
   }
   graphs_ = search_graphs(system_, paths, inter, environment_, version_);
+  settle_nodes(paths);
+}
+
+Nccl::Nccl(const Nccl& like, std::uint32_t nodes) : Nccl(like) {
+  assert((like.nodes_ > 1) == (nodes > 1));
+  nodes_ = nodes;
+  settle_nodes(NcclPaths(system_, environment_, version_));
+}
+
+void Nccl::settle_nodes(const NcclPaths& paths) {
   origins_ = channel_origins(system_, graphs_, nodes_, environment_, version_);
   laid_ = std::make_shared<LaidChannels>();
-  if (inter) {
+  if (nodes_ > 1) {
     const auto searched = std::min(graphs_.ring.channel_count(), graphs_.tree.channel_count());
     ring_nets_ = ChannelNets(system_, paths, graphs_.ring, searched);
     tree_nets_ = ChannelNets(system_, paths, graphs_.tree, searched);

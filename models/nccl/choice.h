@@ -66,6 +66,10 @@ class Nccl {
                 std::optional<std::uint32_t> nodes = std::nullopt,
                 const std::optional<LocalGpus>& gpus = std::nullopt);
 
+  /// More or fewer hosts like those of another communicator: what its search found is taken over.
+  /// Both have several hosts, or both have one.
+  Nccl(const Nccl& like, std::uint32_t nodes);
+
   /// What the calls that follow add up, and how; not every algorithm can do all (why_not()). At
   /// first a sum of floats.
   void set_reduction(const Reduction& reduction) { reduction_ = reduction; }
@@ -129,6 +133,8 @@ class Nccl {
     NcclChannels channels;
   };
 
+  /// What depends on the number of hosts, once the graphs are found.
+  void settle_nodes(const NcclPaths& paths);
   /// Throws InputError where the environment leaves no pair to choose.
   [[noreturn]] void complain_of_nothing(NcclFunction function) const;
 

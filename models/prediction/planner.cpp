@@ -123,7 +123,12 @@ void Planner::start_nccl() {
     variables["NCCL_ALGO"] = nccl_name(*algorithm);
   }
   const auto per_node = static_cast<std::uint32_t>(places.size());
-  nccl_.emplace(topology(), variables, run.nccl_version, ranks() / per_node, places);
+  const Rank nodes = ranks() / per_node;
+  if (spec_.like != nullptr && (spec_.like->nodes() > 1) == (nodes > 1)) {
+    nccl_.emplace(*spec_.like, nodes);
+  } else {
+    nccl_.emplace(topology(), variables, run.nccl_version, nodes, places);
+  }
   nccl_->set_reduction(run.reduction);
   warnings_ = nccl_->environment().warnings;
   if (nccl_->ranks() != ranks()) {

@@ -123,6 +123,7 @@ std::optional<CallSpec> small_cluster(const Planner& whole) {
   count = std::max(count, static_cast<Rank>(2 * touched.size()));
   if (2 * count > nodes) return std::nullopt;
   CallSpec spec = whole.spec();
+  spec.like = whole.nccl();
   std::map<Rank, Rank> places;  // by node
   spec.gpus.clear();
   for (const Rank node : chosen_nodes(nodes, count, touched)) {

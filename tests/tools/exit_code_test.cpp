@@ -233,6 +233,9 @@ const std::vector<Case> cases{
      {"topo", "import", "no-such-file.xml"}},
     {"topo_compose", {"topo", "compose", "dgx-h100"}, {"topo", "compose", "no-such-file.yaml"}},
     {"topo_export", {"topo", "export", machine}, {"topo", "export", "no-such-file.yaml"}},
+    {"plan",
+     {"plan", machine, "-b", "8"},
+     {"plan", machine, "-b", "8", "--prices", "no-such-file.yaml"}},
     {"list", {"list"}, {}},
 };
 

@@ -20,13 +20,13 @@ namespace fs = std::filesystem;
 
 /// From the lowest to the highest.
 constexpr auto rooms = std::to_array<std::string_view>({
-    "sim/base",          "sim/topologies",   "sim/plan",           "sim/nccl",
-    "sim/fabric",        "sim/cost",         "sim/execution",      "sim/algorithms",
-    "models/machine",    "models/nccl",      "models/calibration", "models/analytic",
-    "models/faults",     "models/scenario",  "models/imports",     "models/recordings",
-    "models/prediction", "models/trace",     "models/sweep",       "models/advice",
-    "models/validation", "models/diagnosis", "models/fit",         "library",
-    "tools/collsim",
+    "sim/base",          "sim/topologies",    "sim/plan",           "sim/nccl",
+    "sim/fabric",        "sim/cost",          "sim/execution",      "sim/algorithms",
+    "models/machine",    "models/nccl",       "models/calibration", "models/analytic",
+    "models/faults",     "models/scenario",   "models/imports",     "models/recordings",
+    "models/prediction", "models/trace",      "models/sweep",       "models/advice",
+    "models/planning",   "models/validation", "models/diagnosis",   "models/fit",
+    "library",           "tools/collsim",
 });
 
 /// What files include by a path from the root, by file.

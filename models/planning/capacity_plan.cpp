@@ -1,0 +1,347 @@
+#include "models/planning/capacity_plan.h"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "models/planning/change.h"
+#include "models/planning/frontier.h"
+#include "sim/plan/collective.h"
+
+namespace collsim {
+
+namespace {
+
+constexpr std::array price_changes{0.8, 1.2};
+
+/// One alternative at its counts.
+using Machines = std::vector<std::unique_ptr<PlannedMachine>>;
+
+class CapacityPlanner {
+ public:
+  explicit CapacityPlanner(const CapacityQuestion& question) : question_(question) {}
+
+  CapacityPlan plan() {
+    for (const Alternative& each : question_.alternatives) make(each);
+    for (std::size_t i = 0; i < machines_.size(); ++i) prices_.push_back(prices_of(i));
+    plan_.reference_gpus = fewest_gpus();
+    for (std::size_t workload = 0; workload < question_.workloads.size(); ++workload) {
+      for (std::size_t i = 0; i < question_.alternatives.size(); ++i) add_rows(workload, i);
+    }
+    // The front has half of the messages at most, so that what comes to be the cheapest once it is
+    // simulated can be simulated too.
+    settle_cheapest();
+    simulate(front(), question_.messages / 2);
+    settle_cheapest();
+    for (PlanRow& row : plan_.rows) {
+      const Bytes size = calls_of(question_.workloads[row.workload]).front().size;
+      row.limit = machine(row).limit(size, row.prediction.time);
+    }
+    find_ends();
+    find_upgrades();
+    find_sensitivities();
+    return std::move(plan_);
+  }
+
+ private:
+  void make(const Alternative& alternative) {
+    Machines& machines = machines_.emplace_back();
+    const bool searched =
+        alternative.base + 1 < machines_.size() && keeps_nodes(alternative.change);
+    for (const std::uint32_t nodes : alternative.nodes) {
+      const PlannedMachine* like = machine_like(machines, nodes);
+      if (like == nullptr && searched) like = machine_like(machines_[alternative.base], nodes);
+      machines.push_back(
+          std::make_unique<PlannedMachine>(alternative.parts, nodes, question_.call, like));
+    }
+  }
+
+  /// One that has several nodes where `nodes` are several, and one where they are one; or null.
+  static const PlannedMachine* machine_like(const Machines& machines, std::uint32_t nodes) {
+    const auto found = std::find_if(machines.begin(), machines.end(), [&](const auto& each) {
+      return (each->nodes() > 1) == (nodes > 1);
+    });
+    return found == machines.end() ? nullptr : found->get();
+  }
+
+  PlannedMachine& machine(const PlanRow& row) const {
+    const Machines& machines = machines_[row.alternative];
+    return **std::find_if(machines.begin(), machines.end(),
+                          [&](const auto& each) { return each->nodes() == row.nodes; });
+  }
+
+  double fewest_gpus() const {
+    std::size_t fewest = ~std::size_t{0};
+    for (const Machines& machines : machines_) {
+      for (const auto& each : machines) fewest = std::min(fewest, each->topology().gpus().size());
+    }
+    return static_cast<double>(fewest);
+  }
+
+  /// Of an alternative, at its counts. A price includes the network of the unchanged machine of as
+  /// many nodes.
+  std::vector<std::optional<ClusterPrice>> prices_of(std::size_t alternative) const {
+    const Machines& usual = machines_[question_.alternatives[alternative].base];
+    const Machines& machines = machines_[alternative];
+    std::vector<std::optional<ClusterPrice>> prices;
+    for (std::size_t place = 0; place < machines.size(); ++place) {
+      prices.push_back(cluster_price(question_.prices, question_.basis, question_.vendor,
+                                     machines[place]->topology(), usual[place]->topology()));
+    }
+    return prices;
+  }
+
+  void add_rows(std::size_t workload, std::size_t alternative) {
+    const auto calls = calls_of(question_.workloads[workload]);
+    const Machines& machines = machines_[alternative];
+    for (std::size_t place = 0; place < machines.size(); ++place) {
+      PlannedMachine& machine = *machines[place];
+      PlanRow row;
+      row.alternative = alternative;
+      row.workload = workload;
+      row.nodes = machine.nodes();
+      row.gpus = static_cast<std::uint32_t>(machine.topology().gpus().size());
+      row.price = prices_[alternative][place];
+      set_time(row, machine.estimate(calls));
+      row.estimate = row.time;
+      plan_.rows.push_back(std::move(row));
+    }
+  }
+
+  void set_time(PlanRow& row, WorkloadTime time) const {
+    const Workload& workload = question_.workloads[row.workload];
+    row.time = time.time;
+    row.prediction = std::move(time.largest);
+    row.busbw =
+        (workload.bytes / time.time).value * busbw_factor(question_.call.collective, row.gpus);
+  }
+
+  /// All that follows from times and prices.
+  void judge() {
+    for (PlanRow& row : plan_.rows) judge(row);
+    for_each_workload([&](const std::vector<std::size_t>& rows) {
+      std::vector<CostAndTime> choices;
+      std::vector<std::size_t> priced;
+      for (const std::size_t row : rows) {
+        if (!plan_.rows[row].price) continue;
+        priced.push_back(row);
+        choices.push_back({plan_.rows[row].price->per_hour, plan_.rows[row].work.value});
+      }
+      for (const std::size_t each : frontier(choices)) plan_.rows[priced[each]].on_front = true;
+      if (const auto cheapest = cheapest_of(rows, {}, 1)) plan_.rows[*cheapest].cheapest = true;
+    });
+  }
+
+  void judge(PlanRow& row) const {
+    const Seconds compute = question_.alternatives[row.alternative].compute;
+    const ScalingPoint point{static_cast<double>(row.gpus), row.time};
+    const PlanRow& first = first_of(row);
+    const ScalingPoint least{static_cast<double>(first.gpus), first.time};
+    const double reference = plan_.reference_gpus;
+    row.step = step_time(question_.scaling, compute, reference, point);
+    row.work = work_time(question_.scaling, compute, reference, point);
+    row.weak = efficiency(Scaling::weak, compute, least, point);
+    row.strong = efficiency(Scaling::strong, reference / least.gpus * compute, least, point);
+    if (row.price) row.cost = row.price->per_hour * row.work.value / 3600;
+    const PlanTarget& target = question_.target;
+    row.meets = (!target.time || row.step <= *target.time) &&
+                (!target.share || row.time <= *target.share * row.step);
+    row.on_front = false;
+    row.cheapest = false;
+  }
+
+  /// The row of the fewest nodes of an alternative, and of the workload.
+  const PlanRow& first_of(const PlanRow& row) const {
+    return *std::find_if(plan_.rows.begin(), plan_.rows.end(), [&](const PlanRow& each) {
+      return each.alternative == row.alternative && each.workload == row.workload;
+    });
+  }
+
+  template <typename Act>
+  void for_each_workload(const Act& act) {
+    for (std::size_t workload = 0; workload < question_.workloads.size(); ++workload) {
+      std::vector<std::size_t> rows;
+      for (std::size_t i = 0; i < plan_.rows.size(); ++i) {
+        if (plan_.rows[i].workload == workload) rows.push_back(i);
+      }
+      act(rows);
+    }
+  }
+
+  /// What counts as the cost: with a target what the machine costs, else what the work does.
+  double cost_of(const PlanRow& row, const std::string& changed, double factor) const {
+    const ClusterPrice& price = *row.price;
+    double per_hour = price.per_hour;
+    if (changed == "network") {
+      // A rented machine with its usual network has one price; only what differs is the network's.
+      const double network = question_.basis == CostBasis::rent
+                                 ? price.per_hour - price.usual_per_hour
+                                 : price.network_per_hour;
+      per_hour += (factor - 1) * network;
+    } else if (price.gpu->gpu == changed) {
+      per_hour += (factor - 1) *
+                  (question_.basis == CostBasis::rent ? price.per_hour : price.gpus_per_hour);
+    }
+    return question_.target.is_set() ? per_hour : per_hour * row.work.value;
+  }
+
+  /// Of those that meet the target, of equal ones the faster; with one price another.
+  std::optional<std::size_t> cheapest_of(const std::vector<std::size_t>& rows,
+                                         const std::string& changed, double factor) const {
+    std::optional<std::size_t> best;
+    const auto key = [&](std::size_t row) {
+      return std::pair(cost_of(plan_.rows[row], changed, factor), plan_.rows[row].work.value);
+    };
+    for (const std::size_t row : rows) {
+      if (!plan_.rows[row].price || !plan_.rows[row].meets) continue;
+      if (!best || key(row) < key(*best)) best = row;
+    }
+    return best;
+  }
+
+  /// Simulates the cheapest and what it is compared with until these are the cheapest of what is
+  /// known by then: a simulation is often slower than its estimate, so that others take its place.
+  void settle_cheapest() {
+    do {
+      judge();
+    } while (simulate(cheapest_and_bases(), question_.messages));
+  }
+
+  std::vector<std::size_t> cheapest_and_bases() const {
+    std::vector<std::size_t> rows;
+    for (std::size_t i = 0; i < plan_.rows.size(); ++i) {
+      if (plan_.rows[i].cheapest) rows.insert(rows.end(), {i, base_row(i)});
+    }
+    return rows;
+  }
+
+  std::vector<std::size_t> front() const {
+    std::vector<std::size_t> rows;
+    for (std::size_t i = 0; i < plan_.rows.size(); ++i) {
+      if (plan_.rows[i].on_front) rows.push_back(i);
+    }
+    return rows;
+  }
+
+  /// Simulates rows that were not tried before, as long as all have taken no more messages than
+  /// this. Whether any time is new.
+  bool simulate(const std::vector<std::size_t>& rows, double messages) {
+    bool any = false;
+    for (const std::size_t row : rows) {
+      if (!tried_.insert({row, messages}).second) continue;
+      if (simulate(plan_.rows[row], messages)) any = true;
+    }
+    return any;
+  }
+
+  /// The row without the change, with as many nodes; of unchanged machines the row itself.
+  std::size_t base_row(std::size_t place) const {
+    const PlanRow& row = plan_.rows[place];
+    const std::size_t base = question_.alternatives[row.alternative].base;
+    const auto found = std::find_if(plan_.rows.begin(), plan_.rows.end(), [&](const auto& each) {
+      return each.alternative == base && each.workload == row.workload && each.nodes == row.nodes;
+    });
+    return static_cast<std::size_t>(found - plan_.rows.begin());
+  }
+
+  bool simulate(PlanRow& row, double messages) {
+    if (row.simulated) return false;
+    const auto calls = calls_of(question_.workloads[row.workload]);
+    auto time = machine(row).simulate(calls, messages - spent_);
+    if (!time) return false;
+    spent_ += static_cast<double>(time->largest.transfers);
+    row.simulated = true;
+    set_time(row, std::move(*time));
+    return true;
+  }
+
+  void find_ends() {
+    for_each_workload([&](const std::vector<std::size_t>& rows) {
+      for (std::size_t i = 0; i < question_.alternatives.size(); ++i) {
+        std::vector<std::size_t> own;
+        std::vector<ScalingPoint> points;
+        for (const std::size_t row : rows) {
+          if (plan_.rows[row].alternative != i) continue;
+          own.push_back(row);
+          points.push_back({static_cast<double>(plan_.rows[row].gpus), plan_.rows[row].time});
+        }
+        if (own.size() > 1) add_end(own, points);
+      }
+    });
+  }
+
+  void add_end(const std::vector<std::size_t>& rows, const std::vector<ScalingPoint>& points) {
+    const PlanRow& row = plan_.rows[rows.front()];
+    const Seconds compute = question_.alternatives[row.alternative].compute;
+    ScalingEnd end{row.alternative, row.workload, question_.scaling, rows.back(), std::nullopt};
+    const Seconds of_first = plan_.reference_gpus / points.front().gpus * compute;
+    const bool strong = question_.scaling == Scaling::strong;
+    const auto stop =
+        first_that_does_not_scale(question_.scaling, strong ? of_first : compute, points);
+    if (stop) {
+      end.last = rows[*stop - 1];
+      end.first = rows[*stop];
+    }
+    plan_.ends.push_back(end);
+  }
+
+  Seconds estimated_step(const PlanRow& row) const {
+    return step_time(question_.scaling, question_.alternatives[row.alternative].compute,
+                     plan_.reference_gpus, {static_cast<double>(row.gpus), row.estimate});
+  }
+
+  void find_upgrades() {
+    for (std::size_t i = 0; i < plan_.rows.size(); ++i) {
+      const PlanRow& row = plan_.rows[i];
+      const std::size_t base = base_row(i);
+      if (base == i) continue;
+      const PlanRow& without = plan_.rows[base];
+      const bool simulated = row.simulated && without.simulated;
+      const double time = simulated ? row.step.value / without.step.value
+                                    : estimated_step(row).value / estimated_step(without).value;
+      UpgradeValue value{i, base, simulated, time - 1, {}};
+      if (row.price && without.price) {
+        value.price = row.price->per_hour / without.price->per_hour - 1;
+      }
+      plan_.upgrades.push_back(value);
+    }
+  }
+
+  void find_sensitivities() {
+    for_each_workload([&](const std::vector<std::size_t>& rows) {
+      std::set<std::string> prices;
+      for (const std::size_t row : rows) {
+        if (!plan_.rows[row].price) continue;
+        prices.insert(plan_.rows[row].price->gpu->gpu);
+        if (plan_.rows[row].price->network_per_hour > 0) prices.insert("network");
+      }
+      for (const std::string& price : prices) {
+        for (const double factor : price_changes) {
+          const auto best = cheapest_of(rows, price, factor);
+          if (best) {
+            plan_.sensitivities.push_back({price, factor, plan_.rows[*best].workload, *best});
+          }
+        }
+      }
+    });
+  }
+
+  const CapacityQuestion& question_;
+  std::vector<Machines> machines_;                                // by alternative
+  std::vector<std::vector<std::optional<ClusterPrice>>> prices_;  // and by count
+  CapacityPlan plan_;
+  // Rows that were to be simulated, and the messages that all might have taken by then.
+  std::set<std::pair<std::size_t, double>> tried_;
+  double spent_ = 0;  // messages
+};
+
+}  // namespace
+
+CapacityPlan plan_capacity(const CapacityQuestion& question) {
+  return CapacityPlanner(question).plan();
+}
+
+}  // namespace collsim

@@ -1,0 +1,110 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/planning/machine_parts.h"
+#include "models/planning/planned_machine.h"
+#include "models/planning/prices.h"
+#include "models/planning/scaling.h"
+#include "models/planning/workload.h"
+
+namespace collsim {
+
+/// A kind of machine that may be chosen: unchanged, or with one change.
+struct Alternative {
+  MachineParts parts;
+  std::string change;    ///< "nic=200Gb/s"; empty: none
+  std::size_t base = 0;  ///< the alternative without the change
+  std::vector<std::uint32_t> nodes;
+  Seconds compute;  ///< of a step, at the plan's fewest GPUs
+};
+
+/// What has to be met.
+struct PlanTarget {
+  std::optional<Seconds> time;  ///< of a step
+  std::optional<double> share;  ///< of communication in a step
+  bool is_set() const { return time || share; }
+};
+
+/// What is asked.
+struct CapacityQuestion {
+  std::vector<Alternative> alternatives;
+  std::vector<Workload> workloads;
+  PlannedCall call;
+  Scaling scaling = Scaling::weak;
+  PlanTarget target;
+  PriceSheet prices;
+  CostBasis basis = CostBasis::rent;
+  std::string vendor;     ///< empty: any
+  double messages = 2e7;  ///< that simulations of finalists may take together
+};
+
+/// One machine, count and workload.
+struct PlanRow {
+  std::size_t alternative = 0;
+  std::size_t workload = 0;
+  std::uint32_t nodes = 1;
+  std::uint32_t gpus = 1;
+  Seconds time;             ///< of the communication
+  Seconds estimate;         ///< the same by formulas
+  double busbw = 0;         ///< bytes per second, as nccl-tests
+  Prediction prediction{};  ///< of the largest call
+  bool simulated = false;   ///< as `collsim run` does; else by formulas
+  Seconds step;             ///< step_time()
+  Seconds work;             ///< work_time()
+  double weak = 1;          ///< efficiency() beside the fewest nodes of the alternative
+  double strong = 1;
+  LimitUse limit{};
+  std::optional<ClusterPrice> price{};
+  std::optional<double> cost{};  ///< of `work`
+  bool meets = true;             ///< the target
+  bool on_front = false;         ///< of cost per hour and `work`, among rows of its workload
+  bool cheapest = false;         ///< of those that meet the target
+};
+
+/// Where an alternative stops scaling.
+struct ScalingEnd {
+  std::size_t alternative = 0;
+  std::size_t workload = 0;
+  Scaling scaling = Scaling::weak;
+  std::optional<std::size_t> last;   ///< the last row that scales; none: there is one row only
+  std::optional<std::size_t> first;  ///< the first that does not; none: all do
+};
+
+/// What a change does to the machine without it, at as many nodes. Both are simulated, or both are
+/// taken by formulas: the difference of the two would pass for the change's.
+struct UpgradeValue {
+  std::size_t row = 0;
+  std::size_t base_row = 0;
+  bool simulated = false;
+  double time = 0;                ///< its step beside the other's, less 1
+  std::optional<double> price{};  ///< and its price per hour
+};
+
+/// Whether another row would be the cheapest, were a price other.
+struct PriceSensitivity {
+  std::string price;  ///< "H100", "network"
+  double factor = 1;
+  std::size_t workload = 0;
+  std::size_t cheapest = 0;  ///< the row
+};
+
+/// The answer. Rows are ordered by workload, alternative and nodes.
+struct CapacityPlan {
+  std::vector<PlanRow> rows;
+  std::vector<ScalingEnd> ends;
+  std::vector<UpgradeValue> upgrades;
+  std::vector<PriceSensitivity> sensitivities;
+  double reference_gpus = 1;  ///< the fewest
+};
+
+/// Estimates every point, finds the front and the cheapest, simulates those and what the cheapest
+/// is compared with, and finds them again, until all that the plan recommends is simulated or the
+/// messages are used up. Throws InputError
+/// where a machine cannot be composed, or NCCL does not run on it.
+CapacityPlan plan_capacity(const CapacityQuestion& question);
+
+}  // namespace collsim

@@ -1,0 +1,225 @@
+#include "models/planning/machine_parts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <map>
+#include <utility>
+
+#include "models/imports/machine.h"
+#include "sim/base/data_directory.h"
+#include "sim/base/did_you_mean.h"
+#include "sim/base/input_error.h"
+#include "sim/topologies/loader.h"
+#include "sim/topologies/template_path.h"
+#include "sim/topologies/topology_writer.h"
+
+namespace collsim {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_shipped(std::string_view name, std::string_view folder) {
+  const std::vector<std::string> names = shipped_names(folder);
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+/// The kind that a file says, "topology" or "node".
+bool is_node_file(const fs::path& path) {
+  return read_text_file(path, "a YAML file").content.find("collsim: node/") != std::string::npos;
+}
+
+/// The number of "dgx-h100-x4" as a cluster of `node`; nothing for other names.
+std::optional<std::uint32_t> count_in(std::string_view name, std::string_view node) {
+  const std::string stem = fmt::format("{}-x", node);
+  if (!name.starts_with(stem)) return std::nullopt;
+  std::uint32_t count = 0;
+  const char* const last = name.data() + name.size();
+  const auto [end, error] = std::from_chars(name.data() + stem.size(), last, count);
+  if (error != std::errc{} || end != last) return std::nullopt;
+  return count;
+}
+
+/// The smallest shipped cluster of a node template, or the machine of its name.
+std::optional<std::string> shipped_cluster(const std::string& node) {
+  std::optional<std::pair<std::uint32_t, std::string>> least;
+  for (const std::string& name : shipped_names("topologies")) {
+    const auto count = count_in(name, node);
+    if (count && (!least || *count < least->first)) least = {*count, name};
+  }
+  if (least) return least->second;
+  if (is_shipped(node, "topologies")) return node;
+  return std::nullopt;
+}
+
+/// What a topology file says, or the file of fabrics/ that it names.
+std::string fabric_of(const YamlValue& fabric, const fs::path& folder) {
+  const auto name = fabric.free_mapping().find("template");
+  if (name) {
+    const TemplateFolders folders{folder / "fabrics", data_directory() / "topologies" / "fabrics"};
+    return flow_text(load_yaml(template_path(*name, folders), "fabric"));
+  }
+  const YamlValue kind = fabric.free_mapping().at("kind");
+  if (kind.string() == "none") return {};
+  if (kind.string() == "custom") {
+    kind.fail("a fabric drawn by hand cannot grow or shrink",
+              "a fabric of another kind, or a node template with --fabric");
+  }
+  return flow_text(fabric);
+}
+
+MachineParts parts_of_topology(const fs::path& path) {
+  load_topology(path, shipped_library());  // says first what is wrong with it
+  const YamlMapping file =
+      load_yaml(path, "topology").mapping({"name", "calibration", "nodes", "fabric"});
+  YamlValue nodes = file.at("nodes");
+  if (nodes.is_sequence()) {
+    if (nodes.sequence().size() > 1) {
+      nodes.fail("nodes of several groups", "a machine of equal nodes");
+    }
+    nodes = nodes.sequence().front();
+  }
+  const YamlMapping group = nodes.mapping({"template", "count", "devices", "links", "shared"});
+  MachineParts parts;
+  const auto name = group.find("template");
+  parts.node = name ? load_node_template(*name, path.parent_path() / "nodes", shipped_library())
+                    : read_inline_node(group, shipped_library());
+  if (const auto count = group.find("count")) {
+    parts.nodes = static_cast<std::uint32_t>(count->integer(1, gpu_limit));
+  }
+  if (const auto fabric = file.find("fabric")) {
+    parts.fabric = fabric_of(*fabric, path.parent_path());
+  }
+  if (const auto calibration = file.find("calibration")) parts.calibration = calibration->string();
+  return parts;
+}
+
+MachineParts parts_of_node(const std::string& name, const fs::path& path) {
+  MachineParts parts;
+  if (const auto cluster = shipped_cluster(name)) {
+    parts = parts_of_topology(find_data_file(*cluster, "topologies"));
+  }
+  parts.node = load_node_template(path, shipped_library());
+  parts.nodes = 1;
+  return parts;
+}
+
+MachineParts find_parts(const std::string& name) {
+  if (fs::exists(name)) {
+    return is_node_file(name) ? parts_of_node(name, name) : parts_of_topology(name);
+  }
+  if (is_shipped(name, "topologies/nodes")) {
+    return parts_of_node(name, find_data_file(name, "topologies/nodes"));
+  }
+  if (is_shipped(name, "topologies")) return parts_of_topology(find_data_file(name, "topologies"));
+  std::vector<std::string> names = shipped_names("topologies/nodes");
+  for (std::string& each : shipped_names("topologies")) names.push_back(std::move(each));
+  const std::string near = did_you_mean(name, names);
+  throw InputError(
+      fmt::format("no node template or machine '{}'", name),
+      near.empty() ? "a file, or one of the names that `collsim topo list` prints" : near);
+}
+
+std::uint32_t number_of_key(const std::string& fabric, std::string_view key,
+                            std::uint32_t fallback) {
+  const auto text = text_of_key(fabric, key);
+  std::uint32_t number = fallback;
+  if (text) std::from_chars(text->data(), text->data() + text->size(), number);
+  return number;
+}
+
+/// The ends that a fabric attaches to in a node.
+std::size_t ends_of(const MachineParts& parts) {
+  const bool gpus = text_of_key(parts.fabric, "attach") == "gpu";
+  const DeviceKind kind = gpus ? DeviceKind::gpu : DeviceKind::nic;
+  return static_cast<std::size_t>(
+      std::count_if(parts.node.devices.begin(), parts.node.devices.end(),
+                    [kind](const GraphDevice& device) { return device.kind == kind; }));
+}
+
+/// With a third level where two have too few ports: a spine of 2p ports joins 2p leaves of p ends.
+std::string fabric_for(const MachineParts& parts, std::uint32_t nodes) {
+  if (text_of_key(parts.fabric, "kind") != "fat_tree" || text_of_key(parts.fabric, "levels")) {
+    return parts.fabric;
+  }
+  const std::size_t ports = number_of_key(parts.fabric, "ports", 32);
+  if (nodes * ends_of(parts) <= 2 * ports * ports) return parts.fabric;
+  return with_key(parts.fabric, "levels", "3");
+}
+
+}  // namespace
+
+MachineParts load_parts(const std::string& name, const std::string& fabric) {
+  MachineParts parts = find_parts(name);
+  parts.name = fs::path(name).stem().string();
+  if (!fabric.empty()) parts.fabric = load_fabric(fabric);
+  return parts;
+}
+
+std::string load_fabric(const std::string& name) {
+  return flow_text(load_yaml(find_data_file(name, "topologies/fabrics"), "fabric"));
+}
+
+std::string with_key(const std::string& mapping, std::string_view key, const std::string& value) {
+  std::string text;
+  const auto add = [&](std::string_view name, const std::string& said) {
+    text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", name, said);
+  };
+  bool found = false;
+  const YamlValue whole = read_yaml_option("fabric", mapping);
+  const YamlMapping keys = whole.free_mapping();
+  for (const auto& [name, each] : keys.entries()) {
+    const bool same = name.string() == key;
+    add(name.string(), same ? value : flow_text(each));
+    found = found || same;
+  }
+  if (!found) add(key, value);
+  return fmt::format("{{ {} }}", text);
+}
+
+std::optional<std::string> text_of_key(const std::string& mapping, std::string_view key) {
+  if (mapping.empty()) return std::nullopt;
+  const auto value = read_yaml_option("fabric", mapping).free_mapping().find(key);
+  if (!value) return std::nullopt;
+  return flow_text(*value);
+}
+
+Topology compose(const MachineParts& parts, std::uint32_t nodes) {
+  if (nodes > 1 && parts.fabric.empty()) {
+    throw InputError(fmt::format("{} nodes of {}: no network between them", nodes, parts.name),
+                     "--fabric NAME, such as ndr-fat-tree");
+  }
+  const ClusterText cluster{
+      parts.name,       {}, parts.node, nodes, nodes > 1 ? fabric_for(parts, nodes) : std::string(),
+      parts.calibration};
+  return read_machine({parts.name, topology_text(cluster)});
+}
+
+std::vector<DeviceId> placed_gpus(const Topology& topology, NodePlacement placement) {
+  const auto gpus = topology.gpus();
+  std::vector<DeviceId> placed(gpus.begin(), gpus.end());
+  if (placement == NodePlacement::packed || topology.node_count() == 1) return placed;
+  std::map<DeviceId, std::uint32_t> on_leaf;               // nodes so far
+  std::vector<std::uint64_t> turn(topology.node_count());  // of each node
+  for (LinkId id = topology.first_fabric_link(); id < topology.links().size(); id += 2) {
+    const Link link = topology.link(id);
+    const std::int32_t node = topology.node_of(link.from);
+    // Of a node's cables its first counts.
+    if (node < 0 || turn[static_cast<std::size_t>(node)] != 0) continue;
+    turn[static_cast<std::size_t>(node)] = ++on_leaf[link.to];
+  }
+  std::vector<std::pair<std::uint64_t, DeviceId>> order;
+  order.reserve(placed.size());
+  for (const DeviceId gpu : placed) {
+    order.emplace_back(turn[static_cast<std::size_t>(topology.node_of(gpu))], gpu);
+  }
+  std::sort(order.begin(), order.end());
+  std::transform(order.begin(), order.end(), placed.begin(),
+                 [](const auto& each) { return each.second; });
+  return placed;
+}
+
+}  // namespace collsim

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/topologies/node_template.h"
+#include "sim/topologies/topology.h"
+
+namespace collsim {
+
+/// How consecutive nodes lie on the leaves of a fabric.
+enum class NodePlacement : std::uint8_t {
+  packed,       ///< leaf by leaf, as they are numbered
+  interleaved,  ///< in turn, one from each leaf
+};
+
+/// What a machine is composed of, so that it can have more nodes, fewer, or other parts.
+struct MachineParts {
+  std::string name;         ///< that a person named
+  NodeTemplate node;        ///< all are alike
+  std::string fabric;       ///< a flow mapping, as flow_text() makes them; empty: none
+  std::string calibration;  ///< its name; empty: by the GPUs
+  std::uint32_t nodes = 1;  ///< that the file has
+  NodePlacement placement = NodePlacement::packed;
+};
+
+/// The parts of a shipped node template, of a topology, or of a file of either. `fabric`, a shipped
+/// fabric or a file, takes the place of its own. A node template's own is that of the smallest
+/// shipped cluster of its name (`dgx-h100-x4`). Throws InputError, also for machines of unlike
+/// nodes and fabrics drawn by hand.
+MachineParts load_parts(const std::string& name, const std::string& fabric = {});
+
+/// The fabric of a shipped name or a file, as MachineParts has it.
+std::string load_fabric(const std::string& name);
+
+/// A flow mapping with a key added, or changed. Throws InputError where the text is none.
+std::string with_key(const std::string& mapping, std::string_view key, const std::string& value);
+/// The text of a key of a flow mapping; nothing where it is not there.
+std::optional<std::string> text_of_key(const std::string& mapping, std::string_view key);
+
+/// So many nodes of it. A fat tree of two levels gets a third where its ends are more than two
+/// levels of such switches have ports for. Throws InputError for several nodes without a fabric,
+/// and for a fabric that cannot be as asked.
+Topology compose(const MachineParts& parts, std::uint32_t nodes);
+
+/// The GPUs of the ranks, as the nodes are placed.
+std::vector<DeviceId> placed_gpus(const Topology& topology, NodePlacement placement);
+
+}  // namespace collsim

@@ -1,0 +1,160 @@
+#include "models/planning/prices.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "models/machine/gpu_model.h"
+#include "sim/base/yaml_reader.h"
+
+namespace collsim {
+
+namespace {
+
+constexpr double hours_per_year = 8760;
+
+/// A number above 0 that has no unit.
+double read_number(const YamlValue& value) {
+  const std::string text = value.string();
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error == std::errc{} && end == text.data() + text.size() && number > 0 && number < 1e12) {
+    return number;
+  }
+  value.fail(fmt::format("'{}' is not a number above 0", text), "such as 6.88");
+}
+
+std::string text_at(const YamlMapping& keys, std::string_view key) {
+  const auto value = keys.find(key);
+  return value ? value->string() : std::string();
+}
+
+PriceSource read_source(const YamlMapping& keys) {
+  return {text_at(keys, "vendor"), text_at(keys, "what"), text_at(keys, "date"),
+          keys.at("source").string()};
+}
+
+std::string read_gpu(const YamlMapping& keys) {
+  const YamlValue value = keys.at("gpu");
+  const GpuModel* const model = find_gpu_model(value.string());
+  if (model == nullptr) {
+    value.fail(fmt::format("no GPU '{}' is known", value.string()),
+               fmt::format("a name with one of {}", gpu_model_names()));
+  }
+  return std::string(model->name);
+}
+
+std::vector<GpuPrice> read_prices(const YamlMapping& file, std::string_view key) {
+  std::vector<GpuPrice> prices;
+  const auto list = file.find(key);
+  if (!list) return prices;
+  for (const YamlValue& each : list->sequence()) {
+    const YamlMapping keys = each.mapping({"gpu", "price", "vendor", "what", "date", "source"});
+    prices.push_back({read_gpu(keys), read_number(keys.at("price")), read_source(keys)});
+  }
+  return prices;
+}
+
+std::vector<GpuPower> read_power(const YamlMapping& file) {
+  std::vector<GpuPower> powers;
+  const auto list = file.find("power");
+  if (!list) return powers;
+  for (const YamlValue& each : list->sequence()) {
+    const YamlMapping keys = each.mapping({"gpu", "watts", "source"});
+    keys.at("source");
+    powers.push_back({read_gpu(keys), read_number(keys.at("watts"))});
+  }
+  return powers;
+}
+
+NetworkPrices read_network(const YamlValue& value) {
+  const YamlMapping keys = value.mapping({"rate", "end", "trunk", "what", "date", "source"});
+  return {keys.at("rate").rate(), read_number(keys.at("end")), read_number(keys.at("trunk")),
+          read_source(keys)};
+}
+
+PriceRules read_rules(const YamlValue& value) {
+  const YamlMapping keys = value.mapping(
+      {"network_share", "life_years", "power_share", "overhead", "kilowatt_hour", "source"});
+  return {keys.at("network_share").share(),      read_number(keys.at("life_years")),
+          keys.at("power_share").share(),        read_number(keys.at("overhead")),
+          read_number(keys.at("kilowatt_hour")), keys.at("source").string()};
+}
+
+/// As price files name it; empty for what is no GPU that we know.
+std::string_view gpu_of(const Topology& topology) {
+  const GpuModel* const model = find_gpu_model(topology.device(topology.gpus().front()).model);
+  return model == nullptr ? std::string_view() : model->name;
+}
+
+/// Of a bought GPU, per hour.
+double power_per_hour(const PriceSheet& sheet, std::string_view gpu) {
+  const auto found = std::find_if(sheet.power.begin(), sheet.power.end(),
+                                  [&](const GpuPower& each) { return each.gpu == gpu; });
+  if (found == sheet.power.end()) return 0;
+  const PriceRules& rules = sheet.rules;
+  return found->watts / 1000 * rules.power_share * rules.overhead * rules.kilowatt_hour;
+}
+
+}  // namespace
+
+PriceSheet load_prices(const std::filesystem::path& path) {
+  const YamlMapping file =
+      load_yaml(path, "prices").mapping({"currency", "rent", "buy", "power", "network", "rules"});
+  return {path.filename().string(),
+          file.at("currency").string(),
+          read_prices(file, "rent"),
+          read_prices(file, "buy"),
+          read_power(file),
+          read_network(file.at("network")),
+          read_rules(file.at("rules"))};
+}
+
+const GpuPrice* find_price(const std::vector<GpuPrice>& prices, std::string_view gpu,
+                           std::string_view vendor) {
+  const auto found = std::find_if(prices.begin(), prices.end(), [&](const GpuPrice& each) {
+    return each.gpu == gpu && (vendor.empty() || each.from.vendor == vendor);
+  });
+  return found == prices.end() ? nullptr : &*found;
+}
+
+double network_value(const NetworkPrices& prices, const Topology& topology) {
+  double value = 0;
+  const auto links = static_cast<LinkId>(topology.links().size());
+  for (LinkId id = topology.first_fabric_link(); id < links; id += 2) {
+    const Link link = topology.link(id);
+    const bool end = std::min(link.from, link.to) < topology.first_fabric_device();
+    value += (end ? prices.end : prices.trunk) * link.bandwidth.value / prices.rate.value;
+  }
+  return value;
+}
+
+std::optional<ClusterPrice> cluster_price(const PriceSheet& sheet, CostBasis basis,
+                                          std::string_view vendor, const Topology& machine,
+                                          const Topology& usual) {
+  const bool rented = basis == CostBasis::rent;
+  const std::string_view gpu = gpu_of(machine);
+  const GpuPrice* const price = find_price(rented ? sheet.rent : sheet.buy, gpu, vendor);
+  if (price == nullptr) return std::nullopt;
+  const auto gpus = static_cast<double>(machine.gpus().size());
+  const double value = network_value(sheet.network, machine);
+  ClusterPrice cluster;
+  cluster.gpu = price;
+  cluster.usual_per_hour = rented ? gpus * price->price : 0;
+  if (rented) {
+    const double usual_value = network_value(sheet.network, usual);
+    const double share = usual_value > 0 ? sheet.rules.network_share : 0;
+    cluster.gpus_per_hour = gpus * price->price * (1 - share);
+    if (share > 0) cluster.network_per_hour = gpus * price->price * share * value / usual_value;
+  } else {
+    const double hours = sheet.rules.life_years * hours_per_year;
+    cluster.gpus_per_hour = gpus * (price->price / hours + power_per_hour(sheet, gpu));
+    cluster.network_per_hour = value / hours;
+  }
+  cluster.per_hour = cluster.gpus_per_hour + cluster.network_per_hour;
+  return cluster;
+}
+
+}  // namespace collsim

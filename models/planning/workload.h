@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/base/units.h"
+
+namespace collsim {
+
+/// A model whose gradients are to be reduced.
+struct TrainedModel {
+  std::string name;  ///< "gpt-3-175b"
+  double parameters = 0;
+  std::string source;  ///< of their number
+};
+
+/// Those of models/workloads.yaml, in its order. Throws InputError.
+std::vector<TrainedModel> load_trained_models();
+/// One of them. Throws InputError, with the names that there are.
+TrainedModel find_trained_model(std::string_view name);
+
+/// Bytes of one number in "fp32", "fp16" or "bf16". Throws InputError for any other text.
+std::int64_t bytes_of_precision(std::string_view precision);
+
+/// Equal calls in a row.
+struct CallGroup {
+  Bytes size;
+  std::int64_t count = 1;
+};
+
+/// What is to be moved in one step.
+struct Workload {
+  std::string name;  ///< "350 GB", "gpt-3-175b in fp16"
+  Bytes bytes;       ///< of all calls together
+  Bytes bucket{};    ///< the largest call; 0: all in one
+  std::string source{};
+};
+
+/// So many parameters' gradients, in whole elements of four bytes, as nccl-tests counts sizes.
+Bytes gradient_bytes(double parameters, std::string_view precision);
+
+/// The calls of a step: buckets of equal size, and one with what is left.
+std::vector<CallGroup> calls_of(const Workload& workload);
+
+}  // namespace collsim

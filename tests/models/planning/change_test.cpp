@@ -1,0 +1,104 @@
+// What changes make of a machine.
+
+#include "models/planning/change.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "models/calibration/transport.h"
+#include "sim/base/input_error.h"
+
+namespace collsim {
+namespace {
+
+double rate_between(const Topology& topology, bool ends) {
+  double sum = 0;
+  for (LinkId id = topology.first_fabric_link(); id < topology.links().size(); id += 2) {
+    const Link link = topology.link(id);
+    if ((topology.node_of(link.from) >= 0) == ends) sum += link.bandwidth.value;
+  }
+  return sum;
+}
+
+std::ptrdiff_t count(const Topology& topology, DeviceKind kind) {
+  const auto devices = topology.devices();
+  return std::count_if(devices.begin(), devices.end(),
+                       [kind](const Device& device) { return device.kind == kind; });
+}
+
+TEST(Change, composes_a_shipped_cluster_of_its_parts) {
+  // Ends of 64 x 8 NICs at 50 GB/s. 16 leaves of 32 ends, full bisection: as much between switches.
+  const Topology topology = compose(load_parts("dgx-h100"), 64);
+  EXPECT_EQ(topology.gpus().size(), 512U);
+  EXPECT_NEAR(rate_between(topology, true), 512 * 50e9, 1);
+  EXPECT_NEAR(rate_between(topology, false), 512 * 50e9, 1e3);
+  EXPECT_EQ(calibration_for(topology).name, "h100+ib");
+}
+
+TEST(Change, of_nics_changes_their_cables) {
+  const MachineParts parts = load_parts("dgx-h100");
+  const Topology slow = compose(changed(parts, "nic=200Gb/s"), 64);
+  EXPECT_NEAR(rate_between(slow, true), 512 * 25e9, 1);
+  EXPECT_NEAR(rate_between(slow, false), 512 * 25e9, 1e3);
+  const Topology few = compose(changed(parts, "nics=2"), 4);
+  EXPECT_EQ(count(few, DeviceKind::nic), 8);
+  EXPECT_TRUE(few.find_device("node0/nic4").has_value());  // 0 and 4 of 0 to 7
+}
+
+TEST(Change, of_the_fabric_changes_what_is_above_leaves) {
+  const MachineParts parts = load_parts("dgx-h100");
+  const Topology thin = compose(changed(parts, "oversubscription=4"), 64);
+  EXPECT_NEAR(rate_between(thin, false), 512 * 50e9 / 4, 1e3);
+  const Topology tcp = compose(changed(parts, "fabric=ethernet-100g"), 4);
+  EXPECT_NEAR(rate_between(tcp, true), 32 * 12.5e9, 1);
+  EXPECT_EQ(calibration_for(tcp).name, "h100+tcp");
+  const Topology roce = compose(changed(parts, "fabric=roce-400g"), 4);
+  EXPECT_EQ(calibration_for(roce).name, "h100+roce");
+}
+
+TEST(Change, of_the_inside_takes_nvlink_away) {
+  const Topology cards = compose(changed(load_parts("dgx-h100"), "inside=pcie4"), 2);
+  EXPECT_EQ(count(cards, DeviceKind::nvswitch), 0);
+  EXPECT_EQ(calibration_for(cards).name, "pcie+ib");
+  for (const Link link : cards.links()) {
+    EXPECT_NE(link.kind, LinkKind::nvlink);
+    if (link.kind == LinkKind::pcie) {
+      EXPECT_DOUBLE_EQ(link.bandwidth.value, 24e9);
+    }
+  }
+}
+
+TEST(Change, of_the_placement_takes_a_node_of_each_leaf_in_turn) {
+  // Packed leaves of 32 ends: nodes 0 to 3 on the first, 4 to 7 on the second.
+  const MachineParts parts = load_parts("dgx-h100", "ndr-fat-tree");
+  const Topology topology = compose(parts, 8);
+  const auto gpus = placed_gpus(topology, NodePlacement::interleaved);
+  std::string nodes;
+  for (std::size_t i = 0; i < gpus.size(); i += 8)
+    nodes += std::to_string(topology.node_of(gpus[i]));
+  EXPECT_EQ(nodes, "04152637");
+}
+
+TEST(Change, gives_large_fat_trees_a_third_level) {
+  // 32 ports down and as many up: two levels have 2 * 32 * 32 = 2,048 ends, which 256 nodes fill.
+  const MachineParts parts = load_parts("dgx-h100", "ndr-fat-tree");
+  EXPECT_FALSE(compose(parts, 256).find_device("core0").has_value());
+  EXPECT_TRUE(compose(parts, 512).find_device("core0").has_value());
+}
+
+TEST(Change, that_cannot_be_is_refused) {
+  const MachineParts parts = load_parts("dgx-h100");
+  for (const char* const wrong :
+       {"nic=fast", "nics=9", "nics=0", "oversubscription=0", "inside=isa", "placement=random",
+        "colour=red", "nic", "fabric=nothing", "fabric=ethernet-100g,oversubscription=2"}) {
+    EXPECT_THROW(changed(parts, wrong), InputError) << wrong;
+  }
+  EXPECT_THROW(load_parts("dgx-h1000"), InputError);
+  EXPECT_THROW(load_parts("dgx-h100-x8-4-1"), InputError);       // drawn by hand
+  EXPECT_THROW(compose(load_parts("hgx-h800"), 2), InputError);  // without a fabric
+}
+
+}  // namespace
+}  // namespace collsim
