@@ -92,7 +92,7 @@ void Nccl::settle_nodes(const NcclPaths& paths) {
   }
   point_to_point_ =
       point_to_point_channels(system_, paths, nodes_, channel_count(), environment_, version_);
-  if (inter) {
+  if (nodes_ > 1) {
     message_nets_ = MessageNets(system_, paths, environment_, point_to_point_.channels, version_);
   }
   table_ = tune({&system_, &graphs_, nodes_, &environment_, version_});
