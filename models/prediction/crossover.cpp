@@ -1,197 +1,174 @@
 #include "models/prediction/crossover.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cassert>
-#include <cmath>
 #include <limits>
 #include <map>
 #include <utility>
 
-#include "models/nccl/function.h"
 #include "models/prediction/estimator.h"
-#include "sim/algorithms/nccl_plan.h"
-#include "sim/base/input_error.h"
-#include "sim/base/text.h"
+#include "models/prediction/nccl_ways.h"
 
 namespace collsim {
 
 namespace {
 
-using Way = std::pair<NcclAlgorithm, Protocol>;
+using Side = WayTimes::Side;
 
-std::string name_of(NcclAlgorithm algorithm) {
-  return nccl_report_name(algorithm);
-}
-std::string name_of(Protocol protocol) {
-  return lower_case(to_string(protocol));
-}
-std::string name_of(const Way& way) {
-  return fmt::format("{}/{}", name_of(way.first), name_of(way.second));
-}
-
-/// What NCCL could run on one machine, with the times of each; every time is simulated once.
-class Field {
- public:
-  explicit Field(const Planner& planner) : planner_(planner) {
-    const auto function = planner.nccl_function();
-    if (!function || planner.nccl() == nullptr) {
-      throw InputError("nothing to choose from",
-                       "a collective that NCCL tunes, of several ranks: all_reduce, all_gather, "
-                       "reduce_scatter, broadcast or reduce");
-    }
-    function_ = *function;
-    const Collective planned = under_nccl(planner.spec().collective);
-    // Which pairs there are does not depend on the size.
-    for (const Candidate& candidate : planner.nccl()->choose(function_, Bytes{8}).candidates) {
-      if (!why_no_nccl_plan(planned, candidate.algorithm)) {
-        ways_.emplace_back(candidate.algorithm, candidate.protocol);
-      }
-    }
-    if (ways_.empty()) throw InputError("NCCL's algorithms here are not simulated", "ring or tree");
-  }
-
-  const std::vector<Way>& ways() const { return ways_; }
-
-  double simulated(const Way& way, Bytes size) {
-    const auto key = std::pair(way, size);
-    const auto found = times_.find(key);
-    if (found != times_.end()) return found->second;
-    const Candidate candidate{way.first, way.second, estimated(way, size)};
-    const double time = simulate(planner_.plan(size, candidate, &memo_)).time.value;
-    times_.emplace(key, time);
-    return time;
-  }
-
-  /// Infinite where NCCL does not use it for that size.
-  double estimated(const Way& way, Bytes size) const {
-    const auto estimate = planner_.nccl()->estimate(function_, way.first, way.second, size);
-    return estimate ? *estimate : std::numeric_limits<double>::infinity();
-  }
-
-  /// The first of the ways with the least time.
-  template <typename Time>
-  Way best(Bytes size, Time time) {
-    Way best = ways_.front();
-    for (const Way& way : ways_) {
-      if (time(way, size) < time(best, size)) best = way;
-    }
-    return best;
-  }
-  Way fastest(Bytes size) {
-    return best(size, [this](const Way& way, Bytes of) { return simulated(way, of); });
-  }
-  Way chosen(Bytes size) {
-    return best(size, [this](const Way& way, Bytes of) { return estimated(way, of); });
-  }
-
- private:
-  const Planner& planner_;
-  LayoutMemo memo_;
-  NcclFunction function_ = NcclFunction::all_reduce;
-  std::vector<Way> ways_;
-  std::map<std::pair<Way, Bytes>, double> times_;
+/// An algorithm's or a protocol's ways, and what reports call it.
+struct NamedSide {
+  std::string name;
+  Side ways;
 };
 
-/// Those of a field's ways that agree in one thing.
-using Side = std::vector<Way>;
-
-template <typename Key, typename KeyOf>
-std::map<Key, Side> sides_of(const Field& field, KeyOf key_of) {
-  std::map<Key, Side> sides;
-  for (const Way& way : field.ways()) sides[key_of(way)].push_back(way);
-  return sides;
+template <typename KeyOf>
+std::vector<NamedSide> sides_of(const NcclWays& ways, KeyOf key_of) {
+  std::map<decltype(key_of(ways.pairs().front())), Side> sides;
+  for (std::size_t way = 0; way < ways.pairs().size(); ++way) {
+    sides[key_of(ways.pairs()[way])].push_back(way);
+  }
+  std::vector<NamedSide> named;
+  for (const auto& [key, side] : sides) named.push_back({report_name(key), side});
+  return named;
 }
 
-template <typename Time>
-double least(const Side& side, Bytes size, Time time) {
+/// The last of the crossovers of the times, simulated where they need to be.
+Crossover simulated_crossover(WayTimes& times, const std::vector<Bytes>& sizes, const Side& first,
+                              const Side& second) {
+  const auto leads = [&](Bytes size) { return times.leads(first, second, size); };
+  const auto likely_leads = [&](Bytes size) {
+    return times.likely(times.likely_fastest(first, size), size) <=
+           times.likely(times.likely_fastest(second, size), size);
+  };
+  constexpr double tolerance = 0.03;
+  return last_crossover(sizes, leads, likely_leads, tolerance);
+}
+
+double least_estimate(const NcclWays& ways, const Side& side, Bytes size) {
   double least = std::numeric_limits<double>::infinity();
-  for (const Way& way : side) least = std::min(least, time(way, size));
+  for (const std::size_t way : side) least = std::min(least, ways.nccl_estimate(way, size));
   return least;
 }
 
-template <typename Key>
-void add_pairs(Field& field, const std::map<Key, Side>& sides, const std::vector<Bytes>& sizes,
+void add_pairs(NcclWays& ways, const std::vector<NamedSide>& sides, const std::vector<Bytes>& sizes,
                std::vector<PairCrossover>& pairs) {
-  const auto simulated = [&](const Way& way, Bytes size) { return field.simulated(way, size); };
-  const auto estimated = [&](const Way& way, Bytes size) { return field.estimated(way, size); };
   for (auto a = sides.begin(); a != sides.end(); ++a) {
     for (auto b = std::next(a); b != sides.end(); ++b) {
-      const auto crossover = [&](const auto& time) {
-        return bisect_crossover(
-            sizes, [&](Bytes size) { return least(a->second, size, time); },
-            [&](Bytes size) { return least(b->second, size, time); });
-      };
-      pairs.push_back(
-          {name_of(a->first), name_of(b->first), crossover(simulated), crossover(estimated)});
+      pairs.push_back({a->name, b->name, simulated_crossover(ways.times(), sizes, a->ways, b->ways),
+                       bisect_crossover(
+                           sizes, [&](Bytes size) { return least_estimate(ways, a->ways, size); },
+                           [&](Bytes size) { return least_estimate(ways, b->ways, size); })});
     }
   }
 }
 
-Following follow(Field& field, const std::vector<Bytes>& sizes) {
+Following follow(NcclWays& ways, const std::vector<Bytes>& sizes) {
+  WayTimes& times = ways.times();
   Following following;
   Regret& regret = following.regret;
   for (const Bytes size : sizes) {
-    const Way fastest = field.fastest(size);
-    const Way chosen = field.chosen(size);
-    const double lost = field.simulated(chosen, size) / field.simulated(fastest, size) - 1;
+    const std::size_t fastest = times.fastest(times.all(), size);
+    const std::size_t chosen = ways.chosen(size);
+    const double lost =
+        chosen == fastest ? 0 : times.simulated(chosen, size) / times.simulated(fastest, size) - 1;
     ++regret.sizes;
     regret.mean += lost;
     if (lost <= 0) ++regret.best;
     if (regret.sizes > 1 && lost <= regret.worst) continue;
     regret.worst = lost;
     following.worst_size = size;
-    following.choice = name_of(chosen);
-    following.choice_time.value = field.simulated(chosen, size);
-    following.fastest = name_of(fastest);
-    following.fastest_time.value = field.simulated(fastest, size);
+    following.choice = ways.name(chosen);
+    following.choice_time.value = times.simulated(chosen, size);
+    following.fastest = ways.name(fastest);
+    following.fastest_time.value = times.simulated(fastest, size);
   }
   regret.mean /= static_cast<double>(regret.sizes);
   return following;
 }
 
-double simulated(const Planner& planner, Bytes size) {
-  return simulate(planner.plan(size)).time.value;
+/// Two sizes, a crossover between them, and how near they are to come to each other.
+struct Bracket {
+  Bytes low;
+  Bytes high;
+  double tolerance = 0;
+};
+
+/// The size between two in whole floats; none where they are near enough.
+std::optional<Bytes> middle_of(const Bracket& bracket) {
+  const auto& [low, high, tolerance] = bracket;
+  const double enough = tolerance * static_cast<double>(low.count);
+  if (high.count - low.count <= std::max(float_size.count, static_cast<std::int64_t>(enough))) {
+    return std::nullopt;
+  }
+  const Bytes middle{(low.count + high.count) / 2 / float_size.count * float_size.count};
+  if (!(low < middle)) return std::nullopt;
+  return middle;
 }
+
+/// Narrows it; `after` tells of a size whether the crossover lies below it.
+Bracket bisect(Bracket bracket, const std::function<bool(Bytes)>& after) {
+  while (const auto middle = middle_of(bracket)) {
+    (after(*middle) ? bracket.high : bracket.low) = *middle;
+  }
+  return bracket;
+}
+
+/// The same where `likely` guesses what `after` says, at little cost: it is asked first close to
+/// both sides of the guess, and each answer makes the next guess better.
+Bracket guess_and_bisect(Bracket bracket, const std::function<bool(Bytes)>& after,
+                         const std::function<bool(Bytes)>& likely) {
+  constexpr int guesses = 4;
+  for (int guess = 0; guess < guesses && middle_of(bracket); ++guess) {
+    const Bracket near = bisect({bracket.low, bracket.high, bracket.tolerance / 4}, likely);
+    for (const Bytes size : {near.high, near.low}) {
+      if (!(bracket.low < size && size < bracket.high)) continue;
+      (after(size) ? bracket.high : bracket.low) = size;
+    }
+  }
+  return bisect(bracket, after);
+}
+
 }  // namespace
 
-Crossover bisect_crossover(const std::vector<Bytes>& sizes,
-                           const std::function<double(Bytes)>& first,
-                           const std::function<double(Bytes)>& second) {
+Crossover last_crossover(const std::vector<Bytes>& sizes,
+                         const std::function<bool(Bytes)>& first_leads,
+                         const std::function<bool(Bytes)>& likely_leads, double tolerance) {
   assert(!sizes.empty());
-  const auto first_leads = [&](Bytes size) { return first(size) <= second(size); };
   Crossover crossover;
   crossover.first_before = first_leads(sizes.front());
   crossover.first_after = first_leads(sizes.back());
+  const auto is_after = [&](const std::function<bool(Bytes)>& leads) {
+    return [&](Bytes size) { return leads(size) == crossover.first_after; };
+  };
   // From the largest size down: the last change.
   for (std::size_t i = sizes.size() - 1; i > 0; --i) {
     if (first_leads(sizes[i - 1]) == crossover.first_after) continue;
-    Bytes low = sizes[i - 1];
-    Bytes high = sizes[i];
-    constexpr std::int64_t percent = 100;
-    while (high.count - low.count > std::max(float_size.count, low.count / percent)) {
-      const std::int64_t middle = (low.count + high.count) / 2;
-      const Bytes size{middle / float_size.count * float_size.count};
-      if (!(low < size)) break;
-      (first_leads(size) == crossover.first_after ? high : low) = size;
-    }
-    crossover.size = static_cast<double>(high.count);
+    const Bracket found = guess_and_bisect({sizes[i - 1], sizes[i], tolerance},
+                                           is_after(first_leads), is_after(likely_leads));
+    crossover.size = static_cast<double>(found.high.count);
     break;
   }
   return crossover;
 }
 
+Crossover bisect_crossover(const std::vector<Bytes>& sizes,
+                           const std::function<double(Bytes)>& first,
+                           const std::function<double(Bytes)>& second) {
+  const auto leads = [&](Bytes size) { return first(size) <= second(size); };
+  constexpr double tolerance = 0.01;
+  return last_crossover(sizes, leads, leads, tolerance);
+}
+
 CrossoverReport find_crossovers(const Planner& planner, const std::vector<Bytes>& sizes) {
   assert(!sizes.empty());
-  Field field(planner);
+  NcclWays ways(planner);
   CrossoverReport report;
   report.ranks = planner.ranks();
-  const auto algorithms = sides_of<NcclAlgorithm>(field, [](const Way& way) { return way.first; });
-  const auto protocols = sides_of<Protocol>(field, [](const Way& way) { return way.second; });
-  add_pairs(field, algorithms, sizes, report.pairs);
-  add_pairs(field, protocols, sizes, report.pairs);
-  report.following = follow(field, sizes);
+  report.following = follow(ways, sizes);
+  add_pairs(ways, sides_of(ways, [](const NcclWays::Pair& pair) { return pair.first; }), sizes,
+            report.pairs);
+  add_pairs(ways, sides_of(ways, [](const NcclWays::Pair& pair) { return pair.second; }), sizes,
+            report.pairs);
   return report;
 }
 
@@ -200,17 +177,25 @@ CrossoverReport find_textbook_crossovers(const std::vector<Planner>& planners,
   assert(!planners.empty() && !sizes.empty());
   CrossoverReport report;
   report.ranks = planners.front().ranks();
-  for (auto a = planners.begin(); a != planners.end(); ++a) {
-    for (auto b = std::next(a); b != planners.end(); ++b) {
-      Estimator of_a(*a);
-      Estimator of_b(*b);
-      report.pairs.push_back({a->spec().run.algorithm, b->spec().run.algorithm,
-                              bisect_crossover(
-                                  sizes, [&](Bytes size) { return simulated(*a, size); },
-                                  [&](Bytes size) { return simulated(*b, size); }),
-                              bisect_crossover(
-                                  sizes, [&](Bytes size) { return of_a.estimate(size).time.value; },
-                                  [&](Bytes size) { return of_b.estimate(size).time.value; })});
+  std::vector<Estimator> estimators;
+  std::vector<Way> ways;
+  estimators.reserve(planners.size());  // the ways refer to them
+  for (const Planner& planner : planners) {
+    Estimator& estimator = estimators.emplace_back(planner);
+    const std::string& name = planner.spec().run.algorithm;
+    ways.push_back({name,
+                    [&planner](Bytes size) { return simulate(planner.plan(size)).time.value; },
+                    [&estimator](Bytes size) { return estimator.estimate(size).time.value; }});
+  }
+  WayTimes times(ways, drift_of(planners.front()));
+  for (std::size_t a = 0; a < ways.size(); ++a) {
+    for (std::size_t b = a + 1; b < ways.size(); ++b) {
+      const auto estimated = [](const Way& way) {
+        return [&](Bytes size) { return *way.estimate(size); };
+      };
+      report.pairs.push_back({ways[a].name, ways[b].name,
+                              simulated_crossover(times, sizes, {a}, {b}),
+                              bisect_crossover(sizes, estimated(ways[a]), estimated(ways[b]))});
     }
   }
   return report;

@@ -37,17 +37,23 @@ struct CrossoverReport {
   std::optional<Following> following;  ///< none in a textbook's schedule
 };
 
-/// Finds them over the sizes of a sweep; between two sizes at which two cross over, by bisection
-/// over simulated times, to 1 %. Throws InputError where the collective is not one that
-/// NCCL tunes, or it has no choice.
+/// Finds them over the sizes of a sweep; between two sizes at which two cross over, to 3 %. Times
+/// are simulated where formulas leave open which is faster (WayTimes). Throws InputError where the
+/// collective is not one that NCCL tunes, or it has no choice.
 CrossoverReport find_crossovers(const Planner& planner, const std::vector<Bytes>& sizes);
 
 /// The same between the algorithms of textbook runs that differ in nothing else: every two of them.
 CrossoverReport find_textbook_crossovers(const std::vector<Planner>& planners,
                                          const std::vector<Bytes>& sizes);
 
-/// Where two functions of the size cross over, the last of such places: looked for from size to
-/// size and then by bisection. `sizes` rise and are not empty.
+/// Where the lead changes, the last of such places: looked for from size to size and then to
+/// `tolerance`, a part of the size. `likely_leads` guesses what `first_leads` says, and costs less.
+/// `sizes` rise and are not empty.
+Crossover last_crossover(const std::vector<Bytes>& sizes,
+                         const std::function<bool(Bytes)>& first_leads,
+                         const std::function<bool(Bytes)>& likely_leads, double tolerance);
+
+/// Where two functions of the size cross over, likewise, to 1 %.
 Crossover bisect_crossover(const std::vector<Bytes>& sizes,
                            const std::function<double(Bytes)>& first,
                            const std::function<double(Bytes)>& second);

@@ -4,21 +4,28 @@
 #include <fmt/ostream.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <optional>
+#include <numeric>
 #include <ostream>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "models/prediction/choice_map.h"
 #include "models/prediction/rank_gpus.h"
 #include "sim/base/input_error.h"
 #include "sim/base/parallel.h"
+#include "sim/topologies/loader.h"
+#include "tools/collsim/choice_export.h"
+#include "tools/collsim/choice_map_report.h"
 #include "tools/collsim/numbers.h"
 #include "tools/collsim/options.h"
 #include "tools/collsim/question.h"
 #include "tools/collsim/records.h"
+#include "tools/collsim/replace_file.h"
 #include "tools/collsim/report.h"
 #include "tools/collsim/subcommand.h"
 #include "tools/collsim/validation_report.h"
@@ -32,7 +39,7 @@ namespace {
 using nlohmann::ordered_json;
 
 constexpr std::string_view usage =
-    "collsim crossover [MACHINE|SCENARIO] [--over-ranks 2,4,8] [options]";
+    "collsim crossover [MACHINE|SCENARIO] [--over-ranks 2,4,8] [--map] [options]";
 constexpr std::string_view epilogue =
     "Prints the sizes at which NCCL's algorithms (each with its best protocol) and protocols\n"
     "(each with its best algorithm) cross over: by simulation, and by NCCL's own estimates.\n"
@@ -40,20 +47,47 @@ constexpr std::string_view epilogue =
     "loses against the fastest simulated one. For textbook schedules it prints where their\n"
     "algorithms cross over: by simulation, and by the analytic model. -a selects algorithms.\n"
     "\n"
+    "--map shows what is fastest for each size and rank count, with NCCL's choice and what that\n"
+    "loses; also as a drawing or a page. What is fastest can be given to NCCL: for each size by\n"
+    "its example tuner plug-in, or as the NCCL_ALGO and NCCL_PROTO that lose least.\n"
+    "\n"
     "  collsim crossover -t hgx-h200 --over-ranks 2,4,8\n"
     "  collsim crossover -t dgx-h100-x4 -c broadcast --format csv\n"
+    "  collsim crossover -t hgx-h200 --over-ranks 2..8 --map --html map.html\n"
+    "  collsim crossover -t hgx-h200 --export-tuner nccl_tuner.conf\n"
     "  collsim crossover --alpha 1us --bandwidth 50GB/s --ranks 64 -a ring,double_binary_tree";
 
 /// LL at 1 GiB takes a million messages, and no protocols cross over there.
 constexpr Bytes largest_by_default{256 << 20};
 
-/// The GPUs of each comparison: those of the question, or one set per rank count of --over-ranks.
+/// So many GPUs are on the first `nodes` nodes, of those that the question allows.
+std::uint32_t gpus_on(const Question& question, std::uint32_t nodes) {
+  std::vector<std::uint32_t> of_node(nodes);
+  const std::uint32_t most = question.scenario.ranks_per_node.value_or(gpu_limit);
+  for (const DeviceId gpu : question.topology.gpus()) {
+    const auto node = static_cast<std::size_t>(question.topology.node_of(gpu));
+    if (node < nodes) of_node[node] = std::min(most, of_node[node] + 1);
+  }
+  return std::accumulate(of_node.begin(), of_node.end(), 0U);
+}
+
+/// The GPUs of each comparison: those of the question, or one set per rank count of --over-ranks,
+/// or per number of nodes of --over-nodes.
 std::vector<std::vector<DeviceId>> gpus_of(const Question& question,
-                                           const std::optional<std::string>& over_ranks) {
-  if (!over_ranks) return {question.gpus};
+                                           const po::variables_map& values) {
+  if (!values.contains("over-ranks") && !values.contains("over-nodes")) return {question.gpus};
+  if (values.contains("over-ranks") && values.contains("over-nodes")) {
+    throw InputError("both --over-ranks and --over-nodes", "one of them");
+  }
+  const bool by_node = values.contains("over-nodes");
+  const std::string option = by_node ? "over-nodes" : "over-ranks";
+  const auto most = by_node ? question.topology.node_count()
+                            : static_cast<std::uint32_t>(question.topology.gpus().size());
+  const std::uint32_t least = by_node ? 1 : 2;
   std::vector<std::vector<DeviceId>> gpus;
-  const auto most = static_cast<std::uint32_t>(question.topology.gpus().size());
-  for (const std::uint32_t ranks : parse_numbers("over-ranks", *over_ranks, 2, most)) {
+  for (const std::uint32_t number :
+       parse_numbers(option, values[option].as<std::string>(), least, most)) {
+    const std::uint32_t ranks = by_node ? gpus_on(question, number) : number;
     gpus.push_back(first_gpus(question.topology, ranks, question.scenario.ranks_per_node));
   }
   return gpus;
@@ -106,9 +140,10 @@ void require_all(const Planner& planner, const std::vector<RunSpec>& runs) {
   }
 }
 
-std::vector<CrossoverReport> find_reports(const Question& question,
-                                          const std::vector<std::vector<DeviceId>>& gpus,
-                                          std::ostream& err) {
+/// One per set of GPUs, under NCCL's rules.
+std::vector<Planner> planners_of(const Question& question,
+                                 const std::vector<std::vector<DeviceId>>& gpus,
+                                 std::ostream& err) {
   const std::vector<RunSpec>& runs = question.scenario.runs;
   const RunSpec run = joint_run(runs);
   std::vector<Planner> planners;
@@ -117,11 +152,17 @@ std::vector<CrossoverReport> find_reports(const Question& question,
     require_all(planners.back(), runs);
     warn(planners.back(), err);
   }
-  std::vector<CrossoverReport> reports(gpus.size());
+  return planners;
+}
+
+/// What `answer` says of each planner and the sizes.
+template <typename Answer>
+auto answers_of(const Question& question, const std::vector<Planner>& planners, Answer answer) {
   const std::vector<Bytes> sizes = sizes_of(question);
-  for_each_in_parallel(gpus.size(), std::max(1U, std::thread::hardware_concurrency()),
-                       [&](std::size_t i) { reports[i] = find_crossovers(planners[i], sizes); });
-  return reports;
+  std::vector<decltype(answer(planners.front(), sizes))> answers(planners.size());
+  for_each_in_parallel(planners.size(), std::max(1U, std::thread::hardware_concurrency()),
+                       [&](std::size_t i) { answers[i] = answer(planners[i], sizes); });
+  return answers;
 }
 
 /// The runs of a textbook's schedule: the named ones, or all algorithms that are not composed.
@@ -289,32 +330,9 @@ ordered_json to_json(const Question& question, const RunSpec& run, const Crossov
   return json;
 }
 
-}  // namespace
-
-int run_crossover(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
-  po::options_description options = question_options();
-  options.add_options()("over-ranks", po::value<std::string>(),
-                        "rank counts, such as 2..8,16 (default: --ranks, or all GPUs)");
-  const auto values = parse_options(options, usage, epilogue, "scenario", args, out);
-  if (!values) return exit_ok;
-  Question question = read_question(*values, err);
-  if (!values->contains("maxbytes") && !values->contains("scenario")) {
-    question.scenario.sizes.to = std::min(question.scenario.sizes.to, largest_by_default);
-    question.scenario.sizes.to = std::max(question.scenario.sizes.to, question.scenario.sizes.from);
-  }
-  std::optional<std::string> over_ranks;
-  if (values->contains("over-ranks")) over_ranks = (*values)["over-ranks"].as<std::string>();
-  const auto gpus = gpus_of(question, over_ranks);
+void print_reports(const Question& question, const std::vector<CrossoverReport>& reports,
+                   std::ostream& out) {
   const RunSpec& run = question.scenario.runs.front();
-  const bool named = values->contains("algorithm") || values->contains("scenario");
-  const std::vector<CrossoverReport> reports =
-      common_schedule(question.scenario.runs) == ScheduleKind::nccl
-          ? find_reports(question, gpus, err)
-          : find_textbook_reports(question, gpus, named);
-  if (std::all_of(reports.begin(), reports.end(),
-                  [](const CrossoverReport& report) { return report.pairs.empty(); })) {
-    throw InputError("crossover: nothing to compare", "at least two algorithms or protocols");
-  }
   if (question.format == Format::table) {
     print_table(question, reports, out);
   } else if (question.format == Format::csv) {
@@ -324,6 +342,97 @@ int run_crossover(std::span<const std::string> args, std::ostream& out, std::ost
     for (const CrossoverReport& report : reports) list.push_back(to_json(question, run, report));
     out << list.dump(2) << "\n";
   }
+}
+
+constexpr std::array map_files{"svg", "html", "export-tuner", "export-env"};
+
+bool asks_for_map(const po::variables_map& values) {
+  return values["map"].as<bool>() ||
+         std::any_of(map_files.begin(), map_files.end(),
+                     [&](const char* option) { return values.contains(option); });
+}
+
+std::string text_of(const ChoiceMap& map, std::string_view option) {
+  if (option == "export-tuner") return tuner_file_of(map);
+  if (option == "export-env") return environment_of(map);
+  std::ostringstream text;
+  (option == "svg" ? print_choice_svg : print_choice_html)(map, text);
+  return text.str();
+}
+
+/// Files first: what they say may be refused.
+void print_map(const Question& question, const po::variables_map& values,
+               const std::vector<ChoiceRow>& rows, std::ostream& out) {
+  const ChoiceMap map{&question, rows};
+  for (const char* option : map_files) {
+    if (!values.contains(option)) continue;
+    replace_file(values[option].as<std::string>(), text_of(map, option));
+  }
+  if (question.format == Format::table) {
+    print_choice_map(map, out);
+  } else {
+    print_choice_records(map, out);
+  }
+}
+
+void check_files(const po::variables_map& values) {
+  for (const char* option : map_files) {
+    if (values.contains(option)) check_writable(values[option].as<std::string>());
+  }
+}
+
+po::options_description crossover_options() {
+  po::options_description options = question_options();
+  options.add_options()  //
+      ("over-ranks", po::value<std::string>(),
+       "rank counts, such as 2..8,16 (default: --ranks, or all GPUs)")  //
+      ("over-nodes", po::value<std::string>(),
+       "instead: all GPUs of so many nodes, such as 1,2,4")  //
+      ("map", po::bool_switch(),
+       "what is fastest for each size, and NCCL's choice; up to 16 ranks simulated where formulas "
+       "leave it open, above by formulas")                             //
+      ("svg", po::value<std::string>(), "write the map as a drawing")  //
+      ("html", po::value<std::string>(), "write the map as a page")    //
+      ("export-tuner", po::value<std::string>(),
+       "write the map as a file for NCCL's example tuner plug-in")  //
+      ("export-env", po::value<std::string>(),
+       "write the NCCL_ALGO and NCCL_PROTO that lose least");
+  return options;
+}
+
+}  // namespace
+
+int run_crossover(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
+  const auto values = parse_options(crossover_options(), usage, epilogue, "scenario", args, out);
+  if (!values) return exit_ok;
+  check_files(*values);
+  Question question = read_question(*values, err);
+  if (!values->contains("maxbytes") && !values->contains("scenario")) {
+    question.scenario.sizes.to = std::min(question.scenario.sizes.to, largest_by_default);
+    question.scenario.sizes.to = std::max(question.scenario.sizes.to, question.scenario.sizes.from);
+  }
+  const auto gpus = gpus_of(question, *values);
+  const bool by_nccl = common_schedule(question.scenario.runs) == ScheduleKind::nccl;
+  if (asks_for_map(*values)) {
+    if (!by_nccl) throw InputError("--map of a textbook's schedule", "NCCL's, which has a choice");
+    const std::vector<Planner> planners = planners_of(question, gpus, err);
+    print_map(question, *values,
+              answers_of(question, planners,
+                         [&](const Planner& planner, const std::vector<Bytes>& sizes) {
+                           return choice_row(planner, sizes, question.trust_errors);
+                         }),
+              out);
+    return exit_ok;
+  }
+  const bool named = values->contains("algorithm") || values->contains("scenario");
+  const std::vector<CrossoverReport> reports =
+      by_nccl ? answers_of(question, planners_of(question, gpus, err), find_crossovers)
+              : find_textbook_reports(question, gpus, named);
+  if (std::all_of(reports.begin(), reports.end(),
+                  [](const CrossoverReport& report) { return report.pairs.empty(); })) {
+    throw InputError("crossover: nothing to compare", "at least two algorithms or protocols");
+  }
+  print_reports(question, reports, out);
   return exit_ok;
 }
 

@@ -10,6 +10,7 @@
 
 #include "sim/base/data_directory.h"
 #include "sim/base/text_file.h"
+#include "tools/collsim/markup.h"
 #include "tools/collsim/validation_report.h"
 
 namespace collsim::command {
@@ -24,26 +25,6 @@ constexpr std::string_view style =
     "table { border-collapse: collapse; margin-top: 2em; }\n"
     "td, th { padding: 0.2em 0.8em; text-align: right; border-bottom: 1px solid #ddd; }\n"
     "td:first-child { text-align: left; }\n";
-
-std::string escaped(std::string_view text) {
-  std::string html;
-  for (const char letter : text) {
-    switch (letter) {
-      case '&':
-        html += "&amp;";
-        break;
-      case '<':
-        html += "&lt;";
-        break;
-      case '>':
-        html += "&gt;";
-        break;
-      default:
-        html += letter;
-    }
-  }
-  return html;
-}
 
 /// GB/s, as in nccl-tests.
 double busbw(const RecordedRow& row, Seconds time) {

@@ -4,10 +4,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
 #include "models/calibration/transport.h"
+#include "models/prediction/choice_map.h"
 #include "models/prediction/rank_gpus.h"
+#include "models/prediction/way_times.h"
 #include "sim/base/data_directory.h"
 #include "sim/base/input_error.h"
 #include "sim/topologies/loader.h"
@@ -30,6 +34,49 @@ TEST(BisectCrossover, finds_where_two_lines_meet) {
   EXPECT_NEAR(swapped.size.value(), 1000, 10);
   EXPECT_FALSE(bisect_crossover({Bytes{64}, Bytes{512}}, rising, flat).size);
   EXPECT_FALSE(bisect_crossover({Bytes{64}}, rising, flat).size);
+}
+
+Way way_of(const std::string& name, std::function<double(Bytes)> simulate,
+           std::function<double(Bytes)> estimate) {
+  return {name, std::move(simulate), [estimate](Bytes size) { return estimate(size); }};
+}
+
+const WayTimes::Side first_way{0};
+const WayTimes::Side second_way{1};
+
+// 10 against 100: no error of a formula that was ever found makes up for a factor of 10.
+TEST(WayTimes, simulates_nothing_where_formulas_leave_nothing_open) {
+  const auto fast = [](Bytes) { return 10.0; };
+  const auto slow = [](Bytes) { return 100.0; };
+  WayTimes times({way_of("fast", fast, fast), way_of("slow", slow, slow)}, 0.05);
+  EXPECT_TRUE(times.leads(first_way, second_way, Bytes{64}));
+  EXPECT_FALSE(times.leads(second_way, first_way, Bytes{64}));
+  EXPECT_EQ(times.fastest(times.all(), Bytes{64}), 0U);
+  EXPECT_EQ(times.simulations(), 0U);
+}
+
+// At 1500 the second takes 20, though its formula says 40, against 10 + 15 = 25.
+TEST(WayTimes, simulates_where_a_formula_could_be_wrong) {
+  const auto rising = [](Bytes size) { return 10 + static_cast<double>(size.count) / 100; };
+  const auto flat = [](Bytes) { return 20.0; };
+  const auto wrong = [](Bytes) { return 40.0; };
+  WayTimes times({way_of("rising", rising, rising), way_of("flat", flat, wrong)}, 0.05);
+  EXPECT_FALSE(times.leads(first_way, second_way, Bytes{1500}));
+  EXPECT_EQ(times.fastest(times.all(), Bytes{1500}), 1U);
+  // What was learned there holds an octave away: 20 in place of 40.
+  EXPECT_DOUBLE_EQ(times.likely(1, Bytes{3000}), 20);
+  EXPECT_EQ(times.simulations(), 2U);
+}
+
+// Halfway between 256 and 1024, as logarithms go, an error of 2 and one of 8 make one of 4.
+TEST(WayTimes, errors_change_evenly_from_octave_to_octave) {
+  const auto simulated = [](Bytes size) { return size.count == 256 ? 2.0 : 8.0; };
+  const auto one = [](Bytes) { return 1.0; };
+  WayTimes times({way_of("way", simulated, one)}, 0.05);
+  times.simulated(0, Bytes{256});
+  times.simulated(0, Bytes{1024});
+  EXPECT_NEAR(times.likely(0, Bytes{512}), 4, 1e-9);
+  EXPECT_NEAR(times.likely(0, Bytes{4096}), 8, 1e-9);
 }
 
 class CrossoverOfH200 : public testing::Test {
@@ -77,6 +124,48 @@ TEST_F(CrossoverOfH200, losses_are_those_of_the_times_beside) {
                    following.choice_time.value / following.fastest_time.value - 1);
   EXPECT_GE(following.regret.mean, 0);
   EXPECT_LE(following.regret.mean, following.regret.worst);
+}
+
+// The fastest of a map is no slower than any way simulated, and what NCCL loses is of two of them.
+TEST_F(CrossoverOfH200, map_names_the_fastest_way) {
+  const Planner four = planner(Collective::all_reduce);
+  const std::vector<Bytes> sizes{Bytes{1 << 10}, Bytes{1 << 20}, Bytes{1 << 22}};
+  const ChoiceRow row = choice_row(four, sizes, {});
+  ASSERT_EQ(row.cells.size(), sizes.size());
+  ASSERT_EQ(row.pairs.size(), 6U);
+  for (const ChoiceCell& cell : row.cells) {
+    const auto simulated = [&](std::size_t way) {
+      const auto& [algorithm, protocol] = row.pairs[way];
+      return simulate(four.plan(cell.size, {algorithm, protocol, 0})).time.value;
+    };
+    for (std::size_t way = 0; way < row.pairs.size(); ++way) {
+      EXPECT_LE(simulated(cell.best), simulated(way)) << cell.size.count;
+    }
+    EXPECT_NEAR(cell.loss(cell.chosen), simulated(cell.chosen) / simulated(cell.best) - 1, 1e-9);
+    EXPECT_EQ(cell.error, 0);  // no errors are known
+  }
+  EXPECT_LE(row.cells[0].size, row.cells[0].until);
+  EXPECT_LT(row.cells[0].until, row.cells[1].size);
+  EXPECT_LT(row.cells[1].until, row.cells[2].size);
+}
+
+// Kept to nothing, NCCL loses what its own choices lose; the first limit loses least of all.
+TEST_F(CrossoverOfH200, limits_cost_what_their_choices_lose) {
+  const ChoiceRow row = choice_row(planner(Collective::all_reduce),
+                                   {Bytes{1 << 12}, Bytes{1 << 21}, Bytes{1 << 24}}, {});
+  double lost = 0;
+  for (const ChoiceCell& cell : row.cells) lost += cell.loss(cell.chosen) / 3;
+  const std::vector<ChoiceLimit> limits = choice_limits(row);
+  ASSERT_EQ(limits.size(), 12U);  // none, two algorithms, three protocols, six pairs
+  const auto none = std::find_if(limits.begin(), limits.end(), [](const ChoiceLimit& limit) {
+    return !limit.algorithm && !limit.protocol;
+  });
+  ASSERT_NE(none, limits.end());
+  EXPECT_NEAR(none->mean_loss, lost, 1e-12);
+  for (const ChoiceLimit& limit : limits) {
+    EXPECT_LE(limits.front().mean_loss, limit.mean_loss);
+    EXPECT_LE(limit.mean_loss, limit.worst_loss);
+  }
 }
 
 TEST_F(CrossoverOfH200, sends_and_receives_have_nothing_to_choose_from) {

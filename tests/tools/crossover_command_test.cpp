@@ -1,0 +1,146 @@
+// What `collsim crossover` writes for NCCL and for people: the map, and files that NCCL reads.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "sim/base/text.h"
+#include "tests/tools/command_outcome.h"
+
+namespace collsim::command {
+namespace {
+
+const std::vector<std::string> four_ranks{"crossover", "-t", "hgx-h200", "-n", "4", "-b",
+                                          "1K",        "-e", "16M",      "-f", "4"};
+
+/// What the command writes to a file by an option.
+std::string file_of(const std::string& option) {
+  const std::string path = testing::TempDir() + "crossover" + option;
+  std::vector<std::string> args = four_ranks;
+  args.insert(args.end(), {option, path});
+  const Outcome outcome = run(args);
+  EXPECT_EQ(outcome.status, exit_ok) << outcome.err;
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+nlohmann::json cells() {
+  std::vector<std::string> args = four_ranks;
+  args.insert(args.end(), {"--map", "--format", "json"});
+  return nlohmann::json::parse(output_of(args));
+}
+
+/// A line as NCCL's example tuner plug-in reads it: cut at commas, blanks are not taken off; eight
+/// fields, two more may follow; the first line that fits decides, both ends of sizes included.
+struct PluginRule {
+  explicit PluginRule(const std::string& line) : fields(split(line, ',')) {}
+  bool fits(std::uint64_t size) const {
+    return std::stoull(fields.at(1)) <= size && size <= std::stoull(fields.at(2));
+  }
+  std::vector<std::string> fields;
+};
+
+/// The lines that are not comments, shorter than the plug-in's buffer of 256.
+std::vector<PluginRule> plugin_rules(const std::string& text) {
+  std::vector<PluginRule> rules;
+  for (const std::string& line : split(text, '\n')) {
+    EXPECT_LT(line.size(), 256U);
+    if (line.front() != '#') rules.emplace_back(line);
+  }
+  return rules;
+}
+
+TEST(TunerFile, is_as_the_plugin_reads_it) {
+  const std::vector<PluginRule> rules = plugin_rules(file_of("--export-tuner"));
+  ASSERT_FALSE(rules.empty());
+  const std::set<std::string> algorithms{
+      "tree", "ring", "collnet_direct", "collnet_chain", "nvls", "nvls_tree", "pat"};
+  const std::set<std::string> protocols{"ll", "ll128", "simple"};
+  std::uint64_t next = 0;
+  for (const PluginRule& rule : rules) {
+    ASSERT_EQ(rule.fields.size(), 8U);
+    EXPECT_EQ(rule.fields[0], "allreduce");
+    EXPECT_EQ(std::stoull(rule.fields[1]), next);  // no size is left out
+    EXPECT_LE(std::stoull(rule.fields[1]), std::stoull(rule.fields[2]));
+    EXPECT_EQ(algorithms.count(rule.fields[3]), 1U) << rule.fields[3];
+    EXPECT_EQ(protocols.count(rule.fields[4]), 1U) << rule.fields[4];
+    EXPECT_GE(std::stoi(rule.fields[5]), 1);
+    EXPECT_EQ(rule.fields[6], "1");
+    EXPECT_EQ(rule.fields[7], "4");
+    next = std::stoull(rule.fields[2]) + 1;
+  }
+  EXPECT_GT(next, std::uint64_t{1} << 60);
+}
+
+TEST(TunerFile, gives_every_size_of_the_map_its_fastest) {
+  const std::vector<PluginRule> rules = plugin_rules(file_of("--export-tuner"));
+  for (const auto& cell : cells()) {
+    const auto size = cell.at("size_bytes").get<std::uint64_t>();
+    const auto rule = std::find_if(rules.begin(), rules.end(),
+                                   [&](const PluginRule& each) { return each.fits(size); });
+    ASSERT_NE(rule, rules.end()) << size;
+    EXPECT_EQ(rule->fields[3] + "/" + rule->fields[4], cell.at("best")) << size;
+  }
+}
+
+// 4 ranks from 1 KiB to 16 MiB by factors of 4: eight sizes.
+TEST(ChoiceMap, has_a_record_for_each_size) {
+  const auto all = cells();
+  ASSERT_EQ(all.size(), 8U);
+  for (const auto& cell : all) {
+    EXPECT_EQ(cell.at("nranks"), 4);
+    EXPECT_LE(cell.at("best_us").get<double>(), cell.at("choice_us").get<double>());
+    EXPECT_LE(cell.at("best_us").get<double>(), cell.at("second_us").get<double>());
+  }
+}
+
+TEST(ChoiceMap, is_drawn_with_a_title_for_each_size) {
+  const std::string drawing = file_of("--svg");
+  EXPECT_EQ(drawing.rfind("<svg ", 0), 0U);
+  std::size_t titles = 0;
+  for (std::size_t at = drawing.find("<title>"); at != std::string::npos;
+       at = drawing.find("<title>", at + 1)) {
+    ++titles;
+  }
+  EXPECT_EQ(titles, 8U);
+  const std::string page = file_of("--html");
+  EXPECT_NE(page.find("<svg "), std::string::npos);
+  EXPECT_EQ(page.find("src="), std::string::npos);  // nothing is loaded
+  EXPECT_EQ(page.find("href="), std::string::npos);
+}
+
+TEST(Environment, sets_what_loses_least_and_says_why) {
+  const std::string text = file_of("--export-env");
+  EXPECT_NE(text.find("% on average"), std::string::npos) << text;
+  for (const std::string& line : split(text, '\n')) {
+    EXPECT_TRUE(line.front() == '#' || line.rfind("export NCCL_ALGO='allreduce:", 0) == 0 ||
+                line.rfind("export NCCL_PROTO='allreduce:", 0) == 0)
+        << line;
+  }
+}
+
+TEST(Environment, is_refused_for_several_sets_of_ranks) {
+  const Outcome outcome = run({"crossover", "-t", "hgx-h200", "--over-ranks", "2,3", "-b", "8",
+                               "-e", "8", "--export-env", testing::TempDir() + "env"});
+  EXPECT_EQ(outcome.status, exit_bad_input);
+  EXPECT_NE(outcome.err.find("2 sets of ranks"), std::string::npos) << outcome.err;
+}
+
+TEST(OverNodes, are_all_gpus_of_so_many_nodes) {
+  const std::string out = output_of({"crossover", "-t", "dgx-h100-x4", "--over-nodes", "1,2", "-b",
+                                     "1K", "-e", "4K", "--map", "--format", "csv"});
+  EXPECT_NE(out.find("\n8,1,1024,"), std::string::npos) << out;
+  EXPECT_NE(out.find("\n16,2,1024,"), std::string::npos) << out;
+}
+
+}  // namespace
+}  // namespace collsim::command

@@ -1,0 +1,25 @@
+#include "tools/collsim/markup.h"
+
+namespace collsim::command {
+
+std::string escaped(std::string_view text) {
+  std::string html;
+  for (const char letter : text) {
+    switch (letter) {
+      case '&':
+        html += "&amp;";
+        break;
+      case '<':
+        html += "&lt;";
+        break;
+      case '>':
+        html += "&gt;";
+        break;
+      default:
+        html += letter;
+    }
+  }
+  return html;
+}
+
+}  // namespace collsim::command
