@@ -29,8 +29,8 @@ void note_problem(Advice& advice, Work work) {
   }
 }
 
-NcclVersion version_of(const Workload& workload) {
-  return workload.items.front().spec.run.nccl_version;
+NcclVersion version_of(const CallList& calls) {
+  return calls.items.front().spec.run.nccl_version;
 }
 
 /// Why NCCL does not take the value; nothing where it does.
@@ -92,28 +92,28 @@ bool is_overridden(const std::vector<PastedSetting>& settings, std::size_t index
 
 }  // namespace
 
-Adviser::Adviser(Workload workload, std::uint32_t threads, std::uint64_t messages)
-    : workload_(std::move(workload)),
+Adviser::Adviser(CallList calls, std::uint32_t threads, std::uint64_t messages)
+    : calls_(std::move(calls)),
       threads_(threads),
       messages_(messages),
-      estimated_(estimate_workload(workload_)),
-      simulated_(simulate_workload(workload_)) {}
+      estimated_(estimate_calls(calls_)),
+      simulated_(simulate_calls(calls_)) {}
 
-Advice Adviser::estimated(const Alternative& change) const {
+Advice Adviser::estimated(const TriedChange& change) const {
   Advice advice{change.text, change.variables};
   note_problem(advice,
-               [&] { advice.effect = effect_of(estimated_, estimate_workload(change.workload)); });
+               [&] { advice.effect = effect_of(estimated_, estimate_calls(change.calls)); });
   return advice;
 }
 
-void Adviser::simulate(const Alternative& change, Advice& advice) const {
+void Adviser::simulate(const TriedChange& change, Advice& advice) const {
   note_problem(advice, [&] {
-    advice.effect = effect_of(simulated_, simulate_workload(change.workload));
+    advice.effect = effect_of(simulated_, simulate_calls(change.calls));
     advice.simulated = true;
   });
 }
 
-std::vector<Advice> Adviser::advise(const std::vector<Alternative>& changes) {
+std::vector<Advice> Adviser::advise(const std::vector<TriedChange>& changes) {
   std::vector<Advice> advices(changes.size());
   for_each_in_parallel(changes.size(), threads_,
                        [&](std::size_t i) { advices[i] = estimated(changes[i]); });
@@ -122,7 +122,7 @@ std::vector<Advice> Adviser::advise(const std::vector<Alternative>& changes) {
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     return advices[a].effect.mean < advices[b].effect.mean;
   });
-  // A change is taken to be about as much work as the unchanged workload.
+  // A change is taken to be about as much work as the unchanged calls.
   const std::uint64_t one = std::max<std::uint64_t>(simulated_.messages, 1);
   const auto affordable = static_cast<std::size_t>(
       std::clamp<std::uint64_t>(messages_ / one, 1, std::max<std::size_t>(order.size(), 1)));
@@ -149,11 +149,11 @@ std::optional<Advice> Adviser::best_together(std::span<const Advice> advices) co
   Advice best = *faster.front();
   std::size_t kept = 1;
   for (std::size_t i = 1; i < faster.size(); ++i) {
-    Alternative change{best.text, best.variables, {}};
+    TriedChange change{best.text, best.variables, {}};
     change.variables.insert(faster[i]->variables.begin(), faster[i]->variables.end());
     if (change.variables.size() == best.variables.size()) continue;  // another value of the same
     change.text += " " + faster[i]->text;
-    change.workload = with_variables(workload_, change.variables);
+    change.calls = with_variables(calls_, change.variables);
     Advice tried{change.text, change.variables};
     simulate(change, tried);
     if (!tried.problem.empty() || tried.effect.mean > best.effect.mean - least_change) continue;
@@ -194,9 +194,9 @@ SettingVerdict verdict_of(const Effect& effect) {
 }
 
 Judgement judge(Adviser& adviser, const std::vector<PastedSetting>& settings) {
-  const LineJudge judge_line(version_of(adviser.workload()));
+  const LineJudge judge_line(version_of(adviser.calls()));
   Judgement judgement;
-  std::vector<Alternative> changes;
+  std::vector<TriedChange> changes;
   std::vector<std::size_t> tried;
   std::map<std::string, std::string> all;
   for (std::size_t i = 0; i < settings.size(); ++i) {
@@ -211,11 +211,11 @@ Judgement judge(Adviser& adviser, const std::vector<PastedSetting>& settings) {
     const std::map<std::string, std::string> alone{{setting.name, setting.value}};
     all.insert(alone.begin(), alone.end());
     changes.push_back({fmt::format("{}={}", setting.name, setting.value), alone,
-                       with_variables(adviser.workload(), alone)});
+                       with_variables(adviser.calls(), alone)});
     tried.push_back(i);
   }
   if (tried.empty()) return judgement;
-  changes.push_back({"all together", all, with_variables(adviser.workload(), all)});
+  changes.push_back({"all together", all, with_variables(adviser.calls(), all)});
   std::vector<Advice> advices = adviser.advise(changes);
   judgement.together = advices.back();
   for (std::size_t i = 0; i < tried.size(); ++i) {

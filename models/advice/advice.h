@@ -8,15 +8,15 @@
 #include <vector>
 
 #include "models/advice/pasted_settings.h"
-#include "models/advice/workload.h"
+#include "models/advice/call_list.h"
 
 namespace collsim {
 
 /// Something that could be otherwise: a setting, a placement, a fault that is not there.
-struct Alternative {
+struct TriedChange {
   std::string text;                                ///< "NCCL_ALGO=Tree"
   std::map<std::string, std::string> variables{};  ///< that it sets; empty of others
-  Workload workload{};                             ///< as changed
+  CallList calls{};                             ///< as changed
 };
 
 /// What a change does.
@@ -31,32 +31,32 @@ struct Advice {
 /// How much may be simulated: messages of all changes together. What is left keeps its estimate.
 inline constexpr std::uint64_t messages_of_advice = 200'000'000;
 
-/// Compares changes of a workload: all by formulas, then as many as the messages allow by
+/// Compares changes of calls: all by formulas, then as many as the messages allow by
 /// simulation, those first whose estimate is fastest. In the order of the changes. Throws
-/// InputError and HangError where the unchanged workload cannot run.
+/// InputError and HangError where the unchanged calls cannot run.
 class Adviser {
  public:
-  explicit Adviser(Workload workload, std::uint32_t threads = 1,
+  explicit Adviser(CallList calls, std::uint32_t threads = 1,
                    std::uint64_t messages = messages_of_advice);
 
-  const Workload& workload() const { return workload_; }
-  /// Of the unchanged workload, simulated.
-  const WorkloadTimes& times() const { return simulated_; }
+  const CallList& calls() const { return calls_; }
+  /// Of the unchanged calls, simulated.
+  const CallTimes& times() const { return simulated_; }
 
-  std::vector<Advice> advise(const std::vector<Alternative>& changes);
+  std::vector<Advice> advise(const std::vector<TriedChange>& changes);
   /// The settings among them that are faster, tried together: the best first, each further one kept
   /// if it makes the whole faster still. Nothing where fewer than two are kept. Simulated.
   std::optional<Advice> best_together(std::span<const Advice> advices) const;
 
  private:
-  Advice estimated(const Alternative& change) const;
-  void simulate(const Alternative& change, Advice& advice) const;
+  Advice estimated(const TriedChange& change) const;
+  void simulate(const TriedChange& change, Advice& advice) const;
 
-  Workload workload_;
+  CallList calls_;
   std::uint32_t threads_;
   std::uint64_t messages_;
-  WorkloadTimes estimated_;
-  WorkloadTimes simulated_;
+  CallTimes estimated_;
+  CallTimes simulated_;
 };
 
 /// What becomes of a setting that a person pasted.

@@ -10,6 +10,9 @@ namespace {
 
 /// A resource that is busy for less of the time is not what holds a call back.
 constexpr double busy = 0.5;
+/// Resources in a row are often equally busy, such as a NIC and the PCIe link behind it. They are
+/// alike within this share, and the one that comes last in Limit is named.
+constexpr double same_use = 1e-3;
 
 Limit limit_of_link(const Topology& topology, LinkId id) {
   const Link link = topology.link(id);
@@ -65,7 +68,10 @@ LimitUse limit_of(const CallPlan& call, Seconds time) {
   LimitUse use;
   const auto consider = [&](double seconds, Limit limit) {
     const double utilisation = seconds / time.value;
-    if (utilisation > use.utilisation) use = {limit, utilisation};
+    if (utilisation > use.utilisation * (1 + same_use) ||
+        (utilisation > use.utilisation * (1 - same_use) && limit > use.limit)) {
+      use = {limit, utilisation};
+    }
   };
   for (std::size_t i = 0; i < load.resources.size(); ++i) {
     if (load.resources[i] == 0) continue;

@@ -138,7 +138,7 @@ TEST_F(SweepCommand, overwrites_nothing_and_resumes_only_its_own_file) {
 
 // The topology is no part of the scenario's text: its last row comes out otherwise.
 TEST_F(SweepCommand, sees_that_the_machine_has_changed) {
-  const std::string machine = content("topologies/switch-8.yaml");
+  const std::string machine = content(COLLSIM_SOURCE_DIR "/topologies/switch-8.yaml");
   write(file("mine.yaml"), machine);
   std::string text = small_sweep;
   text.replace(text.find("switch-8"), 8, "mine.yaml");

@@ -46,8 +46,8 @@ constexpr std::string_view epilogue =
 /// What is asked, and what names its calls.
 struct AdviceSubject {
   std::vector<Question> questions;  ///< one for each collective
-  Workload workload;
-  std::vector<std::string> calls;  ///< names of its calls, in order
+  CallList calls;
+  std::vector<std::string> call_names;  ///< in order
 };
 
 std::string call_name(const AdviceSubject& subject, const Question& question, Bytes size) {
@@ -57,13 +57,13 @@ std::string call_name(const AdviceSubject& subject, const Question& question, By
              : fmt::format("{} of {}", to_string(question.scenario.collective), text);
 }
 
-Workload workload_of(const std::vector<Question>& questions) {
-  Workload workload;
+CallList calls_of(const std::vector<Question>& questions) {
+  CallList calls;
   for (const Question& question : questions) {
-    workload.items.push_back(
+    calls.items.push_back(
         {spec_of(question, question.scenario.runs.front()), sizes_of(question)});
   }
-  return workload;
+  return calls;
 }
 
 AdviceSubject read_subject(po::variables_map values, std::ostream& err) {
@@ -73,7 +73,7 @@ AdviceSubject read_subject(po::variables_map values, std::ostream& err) {
   const bool has_factor = values.count("stepfactor") != 0 || values.count("stepbytes") != 0 ||
                           values.count("scenario") != 0;
   AdviceSubject subject;
-  subject.questions.reserve(names.size());  // the workload refers to them
+  subject.questions.reserve(names.size());  // the calls refer to them
   for (const std::string& name : names) {
     if (named) values.find("collective")->second.value() = name;
     subject.questions.push_back(read_question(values, err));
@@ -86,18 +86,18 @@ AdviceSubject read_subject(po::variables_map values, std::ostream& err) {
   if (subject.questions.empty()) throw InputError("no collective", "-c all_reduce,all_gather");
   for (const Question& question : subject.questions) {
     for (const Bytes size : sizes_of(question)) {
-      subject.calls.push_back(call_name(subject, question, size));
+      subject.call_names.push_back(call_name(subject, question, size));
     }
   }
-  subject.workload = workload_of(subject.questions);
+  subject.calls = calls_of(subject.questions);
   return subject;
 }
 
-Alternative setting_change(const AdviceSubject& subject, const std::string& name,
+TriedChange setting_change(const AdviceSubject& subject, const std::string& name,
                            const std::string& value) {
   const std::map<std::string, std::string> variables{{name, value}};
   return {fmt::format("{}={}", name, value), variables,
-          with_variables(subject.workload, variables)};
+          with_variables(subject.calls, variables)};
 }
 
 /// The number at the end of "node1/nic3" where it names a NIC.
@@ -112,10 +112,10 @@ std::optional<std::string> nic_number(const std::string& device) {
 }
 
 /// Settings that the machine suggests, and those that avoid NICs with faults.
-std::vector<Alternative> setting_changes(const AdviceSubject& subject) {
-  std::vector<Alternative> changes;
+std::vector<TriedChange> setting_changes(const AdviceSubject& subject) {
+  std::vector<TriedChange> changes;
   std::set<std::string> seen;
-  for (const Workload::Item& item : subject.workload.items) {
+  for (const CallList::Item& item : subject.calls.items) {
     for (const CandidateSetting& each : candidate_settings(item.spec)) {
       if (seen.insert(each.name + each.value).second) {
         changes.push_back(setting_change(subject, each.name, each.value));
@@ -136,15 +136,15 @@ std::vector<Alternative> setting_changes(const AdviceSubject& subject) {
 }
 
 /// The machine without each of its faults.
-std::vector<Alternative> fault_changes(const AdviceSubject& subject) {
-  std::vector<Alternative> changes;
+std::vector<TriedChange> fault_changes(const AdviceSubject& subject) {
+  std::vector<TriedChange> changes;
   const Question& question = subject.questions.front();
   for (std::size_t i = 0; i < question.scenario.faults.size(); ++i) {
     std::vector<Fault> others = question.scenario.faults;
     const std::string text = fmt::format("without the fault '{}'", others[i].text);
     others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
-    Alternative change{text, {}, subject.workload};
-    for (Workload::Item& item : change.workload.items) {
+    TriedChange change{text, {}, subject.calls};
+    for (CallList::Item& item : change.calls.items) {
       item.spec.faults =
           find_faults(others, question.topology, question.ranks, question.scenario.seed);
     }
@@ -154,8 +154,8 @@ std::vector<Alternative> fault_changes(const AdviceSubject& subject) {
 }
 
 /// As many ranks, on more or fewer nodes.
-std::vector<Alternative> placement_changes(const AdviceSubject& subject) {
-  std::vector<Alternative> changes;
+std::vector<TriedChange> placement_changes(const AdviceSubject& subject) {
+  std::vector<TriedChange> changes;
   const Question& question = subject.questions.front();
   const Rank nodes = question.topology.node_count();
   const auto per_node = static_cast<Rank>(question.topology.gpus().size() / nodes);
@@ -164,11 +164,11 @@ std::vector<Alternative> placement_changes(const AdviceSubject& subject) {
     const auto gpus = first_gpus(question.topology, question.ranks, each);
     if (gpus == question.gpus) continue;
     const Rank used = question.ranks / each;
-    Alternative change{
+    TriedChange change{
         fmt::format("ranks on {} node{}, {} on each", used, used == 1 ? "" : "s", each),
         {},
-        subject.workload};
-    for (Workload::Item& item : change.workload.items) item.spec.gpus = gpus;
+        subject.calls};
+    for (CallList::Item& item : change.calls.items) item.spec.gpus = gpus;
     changes.push_back(std::move(change));
   }
   return changes;
@@ -206,7 +206,7 @@ class AdviceTable {
  public:
   AdviceTable(const AdviceSubject& subject, std::ostream& out) : subject_(subject), out_(out) {}
 
-  void print_subject(const WorkloadTimes& times) {
+  void print_subject(const CallTimes& times) {
     const Question& question = subject_.questions.front();
     std::vector<std::string> names;
     for (const Question& each : subject_.questions) {
@@ -220,9 +220,9 @@ class AdviceTable {
     const auto first = times.times.front();
     const auto last = times.times.back();
     comment(times.times.size() == 1
-                ? fmt::format("{} takes {} now", subject_.calls.front(), to_string(first))
+                ? fmt::format("{} takes {} now", subject_.call_names.front(), to_string(first))
                 : fmt::format("{} calls, from {} ({} now) to {} ({} now)", times.times.size(),
-                              subject_.calls.front(), to_string(first), subject_.calls.back(),
+                              subject_.call_names.front(), to_string(first), subject_.call_names.back(),
                               to_string(last)));
     comment(
         times.times.size() == 1
@@ -236,7 +236,7 @@ class AdviceTable {
             [](const Advice& each) { return verdict(each) == SettingVerdict::helps; });
     if (together) {
       out_ << wrapped(fmt::format("together: {}: {}", together->text,
-                                  effect_sentence(*together, subject_.calls)),
+                                  effect_sentence(*together, subject_.call_names)),
                       "  ", "    ");
     }
     section("faster and slower, by the call", advices,
@@ -267,7 +267,7 @@ class AdviceTable {
     });
     fmt::print(out_, "\n{}:{}\n", title, these.empty() ? " none of what was tried" : "");
     for (const Advice* const each : these) {
-      fmt::print(out_, "  {:<{}} {}\n", each->text, name_width, effect_text(*each, subject_.calls));
+      fmt::print(out_, "  {:<{}} {}\n", each->text, name_width, effect_text(*each, subject_.call_names));
     }
   }
 
@@ -307,7 +307,7 @@ void print_judgement(const AdviceSubject& subject, const Judgement& judgement, s
     fmt::print(out, "line {:>3}  {:<34} {}", each.setting.line, setting, to_string(each.verdict));
     const bool has_figure = each.advice && each.advice->problem.empty();
     if (has_figure && each.verdict != SettingVerdict::nothing) {
-      fmt::print(out, ", {}", effect_sentence(*each.advice, subject.calls));
+      fmt::print(out, ", {}", effect_sentence(*each.advice, subject.call_names));
     }
     if (has_figure && each.verdict == SettingVerdict::nothing) {
       const Effect& effect = each.advice->effect;
@@ -317,7 +317,7 @@ void print_judgement(const AdviceSubject& subject, const Judgement& judgement, s
     if (!each.note.empty()) out << wrapped(each.note, "          ", "          ");
   }
   if (judgement.together && judgement.together->problem.empty()) {
-    fmt::print(out, "all together  {}\n", effect_sentence(*judgement.together, subject.calls));
+    fmt::print(out, "all together  {}\n", effect_sentence(*judgement.together, subject.call_names));
   } else if (judgement.together) {
     out << wrapped("all together cannot run: " + judgement.together->problem, "", "  ");
   }
@@ -332,9 +332,9 @@ Record advice_row(const AdviceSubject& subject, const std::string& kind, const s
              {"verdict", to_string(verdict)},
              {"mean_ratio", known ? Record(advice->effect.mean) : Record()},
              {"least_ratio", known ? Record(advice->effect.least) : Record()},
-             {"least_at", known ? Record(subject.calls[advice->effect.least_at]) : Record()},
+             {"least_at", known ? Record(subject.call_names[advice->effect.least_at]) : Record()},
              {"most_ratio", known ? Record(advice->effect.most) : Record()},
-             {"most_at", known ? Record(subject.calls[advice->effect.most_at]) : Record()},
+             {"most_at", known ? Record(subject.call_names[advice->effect.most_at]) : Record()},
              {"how", known ? Record(advice->simulated ? "simulated" : "formulas") : Record()},
              {"note", advice != nullptr && !known ? Record(advice->problem) : Record()}};
   const Question& question = subject.questions.front();
@@ -404,7 +404,7 @@ void judge_settings(const AdviceSubject& subject, Adviser& adviser, const std::s
 }
 
 void give_advice(const AdviceSubject& subject, Adviser& adviser, std::ostream& out) {
-  std::vector<Alternative> changes = setting_changes(subject);
+  std::vector<TriedChange> changes = setting_changes(subject);
   for (const auto& others : {placement_changes(subject), fault_changes(subject)}) {
     changes.insert(changes.end(), others.begin(), others.end());
   }
@@ -429,7 +429,7 @@ int run_advise(std::span<const std::string> args, std::ostream& out, std::ostrea
   const auto values = parse_options(options, usage, epilogue, "scenario", args, out);
   if (!values) return exit_ok;
   const AdviceSubject subject = read_subject(*values, err);
-  Adviser adviser(subject.workload, std::max(1U, std::thread::hardware_concurrency()));
+  Adviser adviser(subject.calls, std::max(1U, std::thread::hardware_concurrency()));
   if (values->count("settings") != 0) {
     judge_settings(subject, adviser, (*values)["settings"].as<std::string>(), out);
   } else {

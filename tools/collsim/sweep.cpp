@@ -2,7 +2,6 @@
 #include <fmt/ostream.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <exception>
 #include <filesystem>
@@ -307,7 +306,6 @@ void work(const Sweep& sweep, SweepDealer& dealer) {
 void work_on_all(const Sweep& sweep, SweepDealer& dealer, std::uint32_t threads,
                  Processes* processes, std::uint32_t remote) {
   const std::uint32_t servers = processes != nullptr ? 1 : 0;
-  std::atomic<int> reason = 0;
   try {
     for_each_in_parallel(threads + servers, threads + servers, [&](std::size_t i) {
       try {
@@ -317,13 +315,12 @@ void work_on_all(const Sweep& sweep, SweepDealer& dealer, std::uint32_t threads,
           work(sweep, dealer);
         }
       } catch (...) {
-        reason = errno;
         dealer.stop();
         throw;
       }
     });
   } catch (...) {
-    errno = reason;  // each thread has its own; messages about failed output quote it
+    errno = dealer.write_error();  // each thread has its own; messages about output quote it
     throw;
   }
 }

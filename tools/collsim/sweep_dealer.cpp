@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
 namespace collsim::command {
@@ -42,12 +43,22 @@ void SweepDealer::put(Record row) {
   ++answered_;
   const auto number = row["row"].get<std::uint64_t>();
   waiting_.emplace(number, std::move(row));
+  try {
+    write_waiting();
+  } catch (...) {
+    write_error_ = errno;
+    stopped_ = true;
+    throw;
+  }
+  show();
+}
+
+void SweepDealer::write_waiting() {
   while (!waiting_.empty() && waiting_.begin()->first == next_written_) {
     write_(waiting_.begin()->second);
     waiting_.erase(waiting_.begin());
     ++next_written_;
   }
-  show();
 }
 
 void SweepDealer::stop() {

@@ -33,15 +33,18 @@ class SweepDealer {
   /// What to answer next; nothing once all is handed out or stop() was called. Parts become smaller
   /// towards the end, so that workers finish together.
   std::optional<SweepPart> take();
-  /// An answer. May write it and others that waited for it; throws what `write` throws.
+  /// An answer. May write it and others that waited for it; stops and throws where that fails.
   void put(Record row);
   /// Nothing more is handed out or written.
   void stop();
   /// Rows that are written or were there.
   std::uint64_t written() const { return next_written_; }
+  /// errno of a write that failed, which other calls may have set anew since; else 0.
+  int write_error() const { return write_error_; }
 
  private:
   using Clock = std::chrono::steady_clock;
+  void write_waiting();
   void show();
 
   const Sweep& sweep_;
@@ -55,6 +58,7 @@ class SweepDealer {
   std::uint64_t answered_ = 0;
   std::map<std::uint64_t, Record> waiting_;  ///< by row: answered before an earlier one
   bool stopped_ = false;
+  int write_error_ = 0;
   ProgressLine line_;
   Clock::time_point started_ = Clock::now();
   Clock::time_point shown_ = started_;

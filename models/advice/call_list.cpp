@@ -1,4 +1,4 @@
-#include "models/advice/workload.h"
+#include "models/advice/call_list.h"
 
 #include <algorithm>
 #include <cassert>
@@ -13,9 +13,9 @@ namespace {
 
 /// Of every size of every item, what `answer` says: made for a planner, asked for its sizes.
 template <typename Answerer>
-WorkloadTimes times_by(const Workload& workload, Prediction (Answerer::*answer)(Bytes)) {
-  WorkloadTimes result;
-  for (const Workload::Item& item : workload.items) {
+CallTimes times_by(const CallList& calls, Prediction (Answerer::*answer)(Bytes)) {
+  CallTimes result;
+  for (const CallList::Item& item : calls.items) {
     const Planner planner(item.spec);
     Answerer answerer(planner);
     for (const Bytes size : item.sizes) {
@@ -29,22 +29,22 @@ WorkloadTimes times_by(const Workload& workload, Prediction (Answerer::*answer)(
 
 }  // namespace
 
-Workload with_variables(Workload workload, const std::map<std::string, std::string>& variables) {
-  for (Workload::Item& item : workload.items) {
+CallList with_variables(CallList calls, const std::map<std::string, std::string>& variables) {
+  for (CallList::Item& item : calls.items) {
     for (const auto& [name, value] : variables) item.spec.run.variables[name] = value;
   }
-  return workload;
+  return calls;
 }
 
-WorkloadTimes estimate_workload(const Workload& workload) {
-  return times_by<Estimator>(workload, &Estimator::estimate);
+CallTimes estimate_calls(const CallList& calls) {
+  return times_by<Estimator>(calls, &Estimator::estimate);
 }
 
-WorkloadTimes simulate_workload(const Workload& workload) {
-  return times_by<Simulator>(workload, &Simulator::simulate);
+CallTimes simulate_calls(const CallList& calls) {
+  return times_by<Simulator>(calls, &Simulator::simulate);
 }
 
-Effect effect_of(const WorkloadTimes& unchanged, const WorkloadTimes& changed) {
+Effect effect_of(const CallTimes& unchanged, const CallTimes& changed) {
   assert(unchanged.times.size() == changed.times.size() && !unchanged.times.empty());
   Effect effect;
   double logarithms = 0;

@@ -12,7 +12,7 @@
 namespace collsim {
 
 /// Calls whose times count, each alike.
-struct Workload {
+struct CallList {
   struct Item {
     CallSpec spec;
     std::vector<Bytes> sizes;
@@ -20,21 +20,21 @@ struct Workload {
   std::vector<Item> items;
 };
 
-/// The workload with NCCL variables set besides.
-Workload with_variables(Workload workload, const std::map<std::string, std::string>& variables);
+/// The calls with NCCL variables set besides.
+CallList with_variables(CallList calls, const std::map<std::string, std::string>& variables);
 
 /// The times of its calls, in order.
-struct WorkloadTimes {
+struct CallTimes {
   std::vector<Seconds> times;
   std::uint64_t messages = 0;  ///< simulated; 0 of estimates
 };
 
 /// By formulas (Estimator), and by simulation (Simulator). Throw InputError where a call cannot
 /// run, HangError where it never ends.
-WorkloadTimes estimate_workload(const Workload& workload);
-WorkloadTimes simulate_workload(const Workload& workload);
+CallTimes estimate_calls(const CallList& calls);
+CallTimes simulate_calls(const CallList& calls);
 
-/// How the times of a changed workload compare: changed over unchanged. Below 1 is faster.
+/// How the times of changed calls compare: changed over unchanged. Below 1 is faster.
 struct Effect {
   double mean = 1;  ///< the geometric mean of all calls
   double least = 1;
@@ -42,7 +42,7 @@ struct Effect {
   std::size_t least_at = 0;  ///< which call
   std::size_t most_at = 0;
 };
-Effect effect_of(const WorkloadTimes& unchanged, const WorkloadTimes& changed);
+Effect effect_of(const CallTimes& unchanged, const CallTimes& changed);
 
 /// A change smaller than this is none: what rounding to whole chunks may do.
 inline constexpr double least_change = 0.005;
