@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <memory>
 #include <optional>
 #include <set>
@@ -38,7 +39,8 @@ class CapacityPlanner {
     settle_cheapest();
     for (PlanRow& row : plan_.rows) {
       const Bytes size = calls_of(question_.workloads[row.workload]).front().size;
-      row.limit = machine(row).limit(size, row.prediction.time);
+      const double correction = row.simulated ? 1 : row.time.value / row.estimate.value;
+      row.limit = machine(row).limit(size, correction * row.prediction.time);
     }
     find_ends();
     find_upgrades();
@@ -119,8 +121,38 @@ class CapacityPlanner {
         (workload.bytes / time.time).value * busbw_factor(question_.call.collective, row.gpus);
   }
 
+  /// Formulas are off alike for one algorithm on machines of one kind. An estimate takes over how
+  /// far off that of the nearest simulated count is, or rows of one table could not be compared.
+  void correct_estimates() {
+    for (PlanRow& row : plan_.rows) {
+      if (row.simulated) continue;
+      const PlanRow* const near = nearest_simulated(row);
+      if (near == nullptr) continue;
+      const double before = row.time.value;
+      row.time = near->time.value / near->estimate.value * row.estimate;
+      row.busbw *= before / row.time.value;
+    }
+  }
+
+  /// Of the same alternative, workload and algorithm, inside a node or over several; or null.
+  const PlanRow* nearest_simulated(const PlanRow& row) const {
+    const auto distance = [&](const PlanRow& each) {
+      return std::abs(std::log(static_cast<double>(each.nodes) / row.nodes));
+    };
+    const PlanRow* nearest = nullptr;
+    for (const PlanRow& each : plan_.rows) {
+      const bool alike = each.simulated && each.alternative == row.alternative &&
+                         each.workload == row.workload && (each.nodes > 1) == (row.nodes > 1) &&
+                         each.prediction.algorithm == row.prediction.algorithm &&
+                         each.prediction.protocol == row.prediction.protocol;
+      if (alike && (nearest == nullptr || distance(each) < distance(*nearest))) nearest = &each;
+    }
+    return nearest;
+  }
+
   /// All that follows from times and prices.
   void judge() {
+    correct_estimates();
     for (PlanRow& row : plan_.rows) judge(row);
     for_each_workload([&](const std::vector<std::size_t>& rows) {
       std::vector<CostAndTime> choices;

@@ -49,13 +49,15 @@ struct PlanRow {
   std::uint32_t nodes = 1;
   std::uint32_t gpus = 1;
   Seconds time;             ///< of the communication
-  Seconds estimate;         ///< the same by formulas
+  Seconds estimate;         ///< the same by formulas alone
   double busbw = 0;         ///< bytes per second, as nccl-tests
   Prediction prediction{};  ///< of the largest call
-  bool simulated = false;   ///< as `collsim run` does; else by formulas
-  Seconds step;             ///< step_time()
-  Seconds work;             ///< work_time()
-  double weak = 1;          ///< efficiency() beside the fewest nodes of the alternative
+  /// As `collsim run` does. Else by formulas, corrected as the nearest simulated count of the same
+  /// alternative and algorithm shows.
+  bool simulated = false;
+  Seconds step;     ///< step_time()
+  Seconds work;     ///< work_time()
+  double weak = 1;  ///< efficiency() beside the fewest nodes of the alternative
   double strong = 1;
   LimitUse limit{};
   std::optional<ClusterPrice> price{};

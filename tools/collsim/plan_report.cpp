@@ -116,7 +116,11 @@ void print_legend(const CapacityQuestion& question, std::ostream& out) {
   text += question.target.is_set() ? "best: costs least per hour of those that meet the target; "
                                      "late: misses it"
                                    : "best: costs least for the same work";
-  print_note(text + "; run: simulated as `collsim run`, est: by formulas", out);
+  print_note(
+      text +
+          "; run: simulated as `collsim run`; est: by formulas, times what the nearest run of "
+          "the same machine and algorithm takes longer",
+      out);
 }
 
 /// Where each alternative stops, those alike in one line.
