@@ -39,7 +39,7 @@ struct CapacityQuestion {
   PriceSheet prices;
   CostBasis basis = CostBasis::rent;
   std::string vendor;     ///< empty: any
-  double messages = 2e7;  ///< that simulations of finalists may take together
+  double messages = 3e6;  ///< that simulations of finalists may take together
 };
 
 /// One machine, count and workload.
