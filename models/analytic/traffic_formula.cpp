@@ -334,8 +334,9 @@ std::string to_string(const BufferShare& share) {
   return share.above == 1 ? "S" : fmt::format("{} S", share.above);
 }
 
-Traffic counted_traffic(const Plan& plan, const std::vector<Step>& steps, std::uint32_t channel) {
-  Traffic traffic;
+PlanTraffic counted_traffic(const Plan& plan, const std::vector<Step>& steps,
+                            std::uint32_t channel) {
+  PlanTraffic traffic;
   traffic.steps = steps.size();
   const Schedule& schedule = plan.schedule(channel);
   std::vector<std::uint64_t> chunks(schedule.participants());
@@ -353,7 +354,7 @@ Traffic counted_traffic(const Plan& plan, const std::vector<Step>& steps, std::u
 }
 
 std::optional<TrafficFormula> traffic_formula(const Plan& plan, const Placement& placement,
-                                              const Traffic& counted) {
+                                              const PlanTraffic& counted) {
   const TrafficCase of{placement.ranks_by_node(), placement.ranks(), plan.root};
   if (of.ranks < 2) return std::nullopt;
   auto formula = formula_for(plan, of);
@@ -363,7 +364,7 @@ std::optional<TrafficFormula> traffic_formula(const Plan& plan, const Placement&
   return formula;
 }
 
-std::string sentence_of(const TrafficFormula& formula, const Traffic& counted) {
+std::string sentence_of(const TrafficFormula& formula, const PlanTraffic& counted) {
   std::string steps = in_steps(counted.steps);
   const std::string number = std::to_string(counted.steps);
   if (!formula.steps_symbol.empty() && formula.steps_symbol != number) {
@@ -373,7 +374,7 @@ std::string sentence_of(const TrafficFormula& formula, const Traffic& counted) {
   return fmt::format("{}{} in {}", formula.bytes, long_one ? "," : "", steps);
 }
 
-std::string counted_words(const Traffic& counted) {
+std::string counted_words(const PlanTraffic& counted) {
   std::vector<std::pair<BufferShare, std::vector<Rank>>> groups;
   for (Rank rank = 0; rank < counted.sent.size(); ++rank) {
     auto group = std::find_if(groups.begin(), groups.end(),

@@ -23,13 +23,13 @@ BufferShare share_of(std::uint64_t above, std::uint64_t below);
 std::string to_string(const BufferShare& share);
 
 /// What a replayed plan sends, by counting.
-struct Traffic {
+struct PlanTraffic {
   std::vector<BufferShare> sent;  ///< by rank, in all steps
   std::size_t steps = 0;
   std::size_t messages = 0;
 };
-Traffic counted_traffic(const Plan& plan, const std::vector<Step>& steps,
-                        std::uint32_t channel = 0);
+PlanTraffic counted_traffic(const Plan& plan, const std::vector<Step>& steps,
+                            std::uint32_t channel = 0);
 
 /// What a textbook says of an algorithm's traffic. N ranks, M nodes, p ranks per node, S bytes.
 struct TrafficFormula {
@@ -44,11 +44,11 @@ struct TrafficFormula {
 /// ranks send other bytes than it says: a plan of NCCL's may bear the name and do otherwise. Where
 /// only the steps are others, it has none of steps.
 std::optional<TrafficFormula> traffic_formula(const Plan& plan, const Placement& placement,
-                                              const Traffic& counted);
+                                              const PlanTraffic& counted);
 
 /// In one sentence: "Each rank sends 2(N-1)/N S = 3/2 S in 2(N-1) = 6 steps".
-std::string sentence_of(const TrafficFormula& formula, const Traffic& counted);
+std::string sentence_of(const TrafficFormula& formula, const PlanTraffic& counted);
 /// Who sends how much, by counting: "Rank 0 sends S; ranks 1..3 send 2 S".
-std::string counted_words(const Traffic& counted);
+std::string counted_words(const PlanTraffic& counted);
 
 }  // namespace collsim

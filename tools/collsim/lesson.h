@@ -57,7 +57,7 @@ struct Lesson {
   std::vector<Contributions> buffers;  ///< before the call, as Step::buffers
   std::vector<std::int32_t> values;    ///< likewise
   std::vector<Step> steps;
-  Traffic traffic;
+  PlanTraffic traffic;
   std::optional<TrafficFormula> formula;
   std::optional<LessonCosts> costs{};
   Seconds time;  ///< of the call with these costs, where every rank goes on as soon as it can

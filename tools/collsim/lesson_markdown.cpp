@@ -12,10 +12,15 @@ namespace collsim::command {
 
 namespace {
 
-/// A row of a table: nothing in a cell is taken for markup but stars around what is bold.
+/// A row of a table. A bar in a cell would end it.
 std::string markdown_row(const std::vector<std::string>& cells) {
   std::string row = "|";
-  for (const std::string& cell : cells) row += fmt::format(" {} |", cell);
+  for (const std::string& cell : cells) {
+    row += ' ';
+    for (const char letter : cell)
+      row += letter == '|' ? std::string("\\|") : std::string(1, letter);
+    row += " |";
+  }
   return row + "\n";
 }
 
@@ -84,7 +89,8 @@ void print_markdown_routes(std::ostream& out, const Lesson& lesson) {
 
 void print_markdown_chart(std::ostream& out, const Lesson& lesson) {
   if (!lesson.chart) return;
-  fmt::print(out, "\n### Timeline\n\n{}\n\n```text\n", chart_title(lesson));
+  fmt::print(out, "\n### Timeline\n\n```text\n");
+  for (const std::string& line : chart_words(lesson)) fmt::print(out, "{}\n", line);
   fmt::print(out, "        {}\n", chart_axis(*lesson.chart));
   for (const StateRow& row : lesson.chart->rows) {
     fmt::print(out, "{:<7} {}\n", row_name(lesson.schedule(), row.participant), row.letters);

@@ -136,7 +136,8 @@ void print_routes(std::ostream& out, const Lesson& lesson) {
 
 void print_chart(std::ostream& out, const Lesson& lesson) {
   if (!lesson.chart) return;
-  out << "\n" << wrapped(chart_title(lesson), "", "  ");
+  out << "\n";
+  for (const std::string& line : chart_words(lesson)) fmt::print(out, "{}\n", line);
   fmt::print(out, "        {}\n", chart_axis(*lesson.chart));
   for (const StateRow& row : lesson.chart->rows) {
     fmt::print(out, "{:<7} {}\n", row_name(lesson.schedule(), row.participant), row.letters);

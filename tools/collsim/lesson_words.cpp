@@ -154,7 +154,7 @@ std::vector<std::string> legend_of(const Lesson& lesson) {
 }
 
 std::vector<std::string> traffic_words(const Lesson& lesson) {
-  const Traffic& traffic = lesson.traffic;
+  const PlanTraffic& traffic = lesson.traffic;
   std::vector<std::string> lines;
   if (lesson.call) {
     lines.push_back(fmt::format("Channel {}: {}, {} in each of its loops.", lesson.channel(),
@@ -293,18 +293,19 @@ std::string group_title(const Lesson& lesson, const MessageGroup& group) {
                      in_microseconds(begin), in_microseconds(end));
 }
 
-std::string chart_title(const Lesson& lesson) {
+std::vector<std::string> chart_words(const Lesson& lesson) {
   const LessonChart& chart = *lesson.chart;
-  std::string letters;
-  for (const auto& [letter, word] :
-       {std::pair{'W', "waits"}, std::pair{'S', "sends"}, std::pair{'R', "reduces"},
-        std::pair{'C', "copies"}, std::pair{'.', "idle"}}) {
-    letters += fmt::format("{}{} {}", letters.empty() ? "" : ", ", letter, word);
-  }
   const std::string of = lesson.call ? fmt::format(" of channel {}", lesson.channel()) : "";
   const double column =
       in_microseconds(chart.span.end - chart.span.begin) / static_cast<double>(chart_columns);
-  return fmt::format("Timeline{}: {}; a column is {:.3g} us.", of, letters, column);
+  std::string letters;
+  for (const auto& [state, word] :
+       {std::pair{RankState::waits, "waits"}, std::pair{RankState::sends, "sends"},
+        std::pair{RankState::reduces, "reduces"}, std::pair{RankState::copies, "copies"},
+        std::pair{RankState::idle, "idle"}}) {
+    letters += fmt::format("{}{} {}", letters.empty() ? "" : ", ", letter_of(state), word);
+  }
+  return {fmt::format("timeline{}, {:.3g} us a column", of, column), letters};
 }
 
 std::string chart_axis(const LessonChart& chart) {

@@ -71,8 +71,8 @@ std::vector<MessageGroup> groups_of(const LessonCall& call);
 /// "step 3 of 14: reduce-scatter, 6.20 to 9.35 us", of a pipeline "loop 2 of 8, step 3 of ...".
 std::string group_title(const Lesson& lesson, const MessageGroup& group);
 
-/// What the letters of the timeline mean, and how long a column is.
-std::string chart_title(const Lesson& lesson);
+/// How long a column of the timeline is, and what its letters mean: two lines.
+std::vector<std::string> chart_words(const Lesson& lesson);
 /// The times at its left and right edge and in the middle, in as many letters as a line has.
 std::string chart_axis(const LessonChart& chart);
 

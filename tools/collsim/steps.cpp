@@ -28,13 +28,12 @@ namespace {
 
 constexpr std::string_view usage = "collsim steps [MACHINE|SCENARIO] [--algorithm A] [options]";
 constexpr std::string_view epilogue =
-    "Shows what each rank sends in every step, and what it holds after the step. Without a "
-    "machine\n"
-    "4 ranks (-n), one per node, by a textbook's algorithm or NCCL's nvls, nvls_tree,\n"
-    "collnet_direct, collnet_chain or pat; --alpha, --bandwidth and -b add times. On a machine "
-    "one\n"
-    "call is simulated: when each message begins, how long it takes, what its sender waited for,\n"
-    "and which links it crosses.\n"
+    "Shows what each rank sends in every step, and what it holds after the step.\n"
+    "Without a machine 4 ranks (-n), one per node, by a textbook's algorithm or\n"
+    "NCCL's nvls, nvls_tree, collnet_direct, collnet_chain or pat; --alpha,\n"
+    "--bandwidth and -b add times. On a machine one call is simulated: when each\n"
+    "message begins, how long it takes, what its sender waited for, and which links\n"
+    "it crosses.\n"
     "\n"
     "  collsim steps -a ring -n 4 --values\n"
     "  collsim steps -a tree -n 8 --alpha 1us --bandwidth 50GB/s -b 1M\n"

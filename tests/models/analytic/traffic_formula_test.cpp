@@ -12,7 +12,7 @@
 namespace collsim {
 namespace {
 
-Traffic traffic_of(const Plan& plan) {
+PlanTraffic traffic_of(const Plan& plan) {
   return counted_traffic(plan, replay_steps(plan));
 }
 
@@ -20,7 +20,7 @@ std::string sentence(Collective collective, std::string_view algorithm, Rank ran
                      Rank per_node = 1, Rank root = 0) {
   const Placement placement = uniform_placement(ranks, per_node);
   const Plan plan = make_plan(collective, algorithm, placement, 1, root);
-  const Traffic traffic = traffic_of(plan);
+  const PlanTraffic traffic = traffic_of(plan);
   const auto formula = traffic_formula(plan, placement, traffic);
   return formula ? sentence_of(*formula, traffic) : counted_words(traffic);
 }
@@ -39,7 +39,7 @@ TEST(TrafficFormula, holds_for_every_algorithm_of_every_collective) {
           for (const Rank root : {0U, ranks - 1}) {
             if (root > 0 && !has_root(collective)) continue;
             const Plan plan = make_plan(collective, name, placement, 1, root);
-            const Traffic traffic = traffic_of(plan);
+            const PlanTraffic traffic = traffic_of(plan);
             const auto formula = traffic_formula(plan, placement, traffic);
             const std::string what =
                 fmt::format("{} {} {} / {} root {}: {}", to_string(collective), name, ranks,
@@ -68,7 +68,7 @@ TEST(TrafficFormula, counts_what_the_programs_send) {
       chunks[rank] += std::uint64_t{each.chunk_count} * schedule.peers(each.send_group).size();
     }
   });
-  const Traffic traffic = traffic_of(plan);
+  const PlanTraffic traffic = traffic_of(plan);
   for (Rank rank = 0; rank < 5; ++rank) {
     EXPECT_EQ(traffic.sent[rank], share_of(chunks[rank], schedule.chunks())) << rank;
   }
