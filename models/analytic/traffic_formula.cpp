@@ -20,12 +20,14 @@ struct TrafficCase {
   Rank ranks = 1;
   Rank root = 0;
 
+  /// Each edge of a tree over all ranks, up and down.
+  std::uint64_t edges_twice() const { return std::uint64_t{2} * (ranks - 1); }
   Rank node_count() const { return static_cast<Rank>(nodes.size()); }
   Rank per_node() const { return static_cast<Rank>(nodes.front().size()); }
 };
 
-Rank ceil_log2(Rank n) {
-  return static_cast<Rank>(std::bit_width(n - 1));
+std::size_t ceil_log2(Rank n) {
+  return static_cast<std::size_t>(std::bit_width(n - 1));
 }
 
 /// "2(N-1) = 6"; "S" where the value is written as the symbol is.
@@ -64,6 +66,7 @@ std::vector<std::uint32_t> edges_of(const std::vector<RootedTree>& trees, bool u
 
 std::vector<BufferShare> shares_of(const std::vector<std::uint32_t>& edges, std::uint32_t below) {
   std::vector<BufferShare> shares;
+  shares.reserve(edges.size());
   for (const std::uint32_t each : edges) shares.push_back(share_of(each, below));
   return shares;
 }
@@ -83,16 +86,15 @@ TrafficFormula ring_half(const TrafficCase& of) {
 }
 
 TrafficFormula tree_traffic(const TrafficCase& of) {
-  return {
-      "A rank sends S to its parent and S to each child, " + in_all("2(N-1)", 2 * (of.ranks - 1)),
-      shares_of(edges_of({binary_tree(of.ranks)}, true), 1), "2 ceil(log2 N)",
-      2 * ceil_log2(of.ranks)};
+  return {"A rank sends S to its parent and S to each child, " + in_all("2(N-1)", of.edges_twice()),
+          shares_of(edges_of({binary_tree(of.ranks)}, true), 1), "2 ceil(log2 N)",
+          2 * ceil_log2(of.ranks)};
 }
 
 TrafficFormula double_tree_traffic(const TrafficCase& of) {
   const Rank nodes = of.node_count();
-  const Rank chain = of.per_node() - 1;
-  const std::string total = in_all("2(N-1)", 2 * (of.ranks - 1));
+  const std::size_t chain = of.per_node() - 1;
+  const std::string total = in_all("2(N-1)", of.edges_twice());
   if (nodes == 1) {
     return {"Along a chain and back, a rank sends S to each neighbour, " + total,
             shares_of(edges_of({chain_in_nodes(binary_tree(1), of.nodes)}, true), 1), "2(N-1)",
@@ -116,8 +118,8 @@ TrafficFormula halving_doubling_traffic(const TrafficCase& of) {
                   with_value("2(P-1)/P S", to_string(share)), fold.excess),
       std::vector<BufferShare>(of.ranks, share), "2 log2 P + 2", steps + 2};
   for (Rank i = 0; i < fold.excess; ++i) {
-    formula.sent[2 * i] = share_of(2 * (core - 1) + core, core);
-    formula.sent[2 * i + 1] = share_of(1, 1);
+    formula.sent[2 * std::size_t{i}] = share_of(2 * (core - 1) + core, core);
+    formula.sent[2 * std::size_t{i} + 1] = share_of(1, 1);
   }
   return formula;
 }
@@ -257,7 +259,7 @@ TrafficCase between_nodes(const TrafficCase& of) {
 TrafficFormula hierarchical_traffic(const TrafficCase& of, std::string_view inner_name,
                                     const TrafficRule& inner_rule) {
   const std::uint64_t p = of.per_node();
-  const TrafficFormula inner = inner_rule.formula(between_nodes(of));
+  TrafficFormula inner = inner_rule.formula(between_nodes(of));
   if (p == 1) return inner;
   TrafficFormula formula;
   formula.sent.resize(of.ranks);

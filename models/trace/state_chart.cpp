@@ -121,6 +121,7 @@ std::vector<StateRow> state_chart(const Timeline& timeline, const Schedule& sche
     if (record.channel == channel) records[record.rank].push_back(&record);
   }
   std::vector<StateRow> rows;
+  rows.reserve(records.size());
   for (const auto& [participant, own] : records) {
     rows.push_back({participant, row_of(changes_of(own, schedule, span.launch), span, columns)});
   }

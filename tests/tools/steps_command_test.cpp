@@ -141,7 +141,7 @@ TEST(StepsCommand, json_has_steps_messages_and_holdings) {
   const json plan = lesson({"-n", "3", "--values"});
   EXPECT_EQ(plan.at("algorithm"), "ring");
   EXPECT_EQ(plan.at("traffic").at("sent_buffers").at(0).get<double>(), 4.0 / 3);
-  EXPECT_EQ(plan.at("holdings").at(1).at(2), json::array({1}));
+  EXPECT_EQ(plan.at("holdings").at(1).at(2), "1");
   const json& step = plan.at("steps").at(0);
   EXPECT_EQ(step.at("phase"), "reduce-scatter");
   EXPECT_EQ(step.at("messages").at(1), json({{"from", 1},
@@ -151,7 +151,7 @@ TEST(StepsCommand, json_has_steps_messages_and_holdings) {
                                              {"reduce", true},
                                              {"had", {3}},
                                              {"came", {2}}}));
-  EXPECT_EQ(step.at("holdings").at(2).at(0), json::array({1, 2}));
+  EXPECT_EQ(step.at("holdings").at(2).at(0), "1,2");
   EXPECT_EQ(step.at("values").at(2), json::array({5, 3, 3}));
   const json call = lesson({"switch-8", "-a", "ring", "-b", "1M"});
   const json& message = call.at("steps").at(1).at("messages").at(0);
@@ -197,6 +197,42 @@ TEST(StepsCommand, markdown_has_tables) {
   expect_text(call, "| 0 | 1 | node0/gpu0 → switch0 → node1/gpu0 |\n");
   expect_text(call, "```text\n");
   expect_tables(call);
+}
+
+// NCCL's plans add up right, too (else exit code 3), and send what their formulas say: of p ranks
+// in a node everybody hands S to the switch, and is the head of one of p stripes.
+TEST(StepsCommand, nccl_plans_have_formulas_and_right_values) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases{
+      {{"-a", "nvls", "-n", "8"}, "Each rank sends (1 + 1/N) S = 9/8 S in 4 steps."},
+      {{"-a", "nvls", "-n", "8", "--nodes", "2"},
+       "Each rank sends (1 + 2/p) S = 3/2 S in 6 steps."},
+      {{"-a", "nvls", "-n", "8", "-c", "all_gather"}, "Each rank sends S/N = 1/8 S in 2 steps."},
+      {{"-a", "nvls", "-n", "8", "-c", "reduce_scatter"}, "Each rank sends S in 2 steps."},
+      {{"-a", "collnet_direct", "-n", "8", "--nodes", "2"},
+       "Each rank sends (2 - 1/p) S = 7/4 S in 4 steps."},
+      {{"-a", "pat", "-n", "8", "-c", "all_gather"}, "Each rank sends (N-1)/N S = 7/8 S in "},
+      {{"-a", "pat", "-n", "7", "-c", "reduce_scatter"}, "Each rank sends (N-1)/N S = 6/7 S in "},
+      // No formula: the counted figures.
+      {{"-a", "nvls_tree", "-n", "8", "--nodes", "4"}, "send "},
+      {{"-a", "collnet_chain", "-n", "8", "--nodes", "2"}, "send "}};
+  for (const auto& [args, formula] : cases) {
+    std::vector<std::string> all{"steps", "--values"};
+    all.insert(all.end(), args.begin(), args.end());
+    const std::string text = output_of(all);
+    expect_text(text, formula);
+    expect_text(text, "\nChecked: ranks hold what ");
+  }
+}
+
+TEST(StepsCommand, values_of_simulated_calls_are_right) {
+  for (const char* collective : {"all_reduce", "all_gather", "reduce_scatter", "broadcast",
+                                 "reduce", "send_recv", "all_to_all", "gather", "scatter"}) {
+    for (const char* machine : {"hgx-h200-4", "dgx-h100-x4"}) {
+      expect_text(
+          output_of({"steps", machine, "-c", collective, "-n", "4", "-b", "64K", "--values"}),
+          "\nChecked: ranks hold what ");
+    }
+  }
 }
 
 TEST(StepsCommand, a_call_fits_eighty_columns) {

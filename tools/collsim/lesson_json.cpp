@@ -12,19 +12,15 @@ namespace {
 
 using nlohmann::ordered_json;
 
-/// [participant][chunk]: the ranks whose contributions it has.
+/// [participant][chunk]: the ranks whose contributions it has, "0,2..5".
 ordered_json holdings_json(const Lesson& lesson, const std::vector<Contributions>& buffers) {
   const Schedule& schedule = lesson.schedule();
   ordered_json rows = ordered_json::array();
   for (Rank participant = 0; participant < schedule.participants(); ++participant) {
     ordered_json row = ordered_json::array();
     for (std::uint32_t chunk = 0; chunk < schedule.chunks(); ++chunk) {
-      ordered_json ranks = ordered_json::array();
-      const Contributions& set = buffers[std::size_t{participant} * schedule.chunks() + chunk];
-      for (Rank rank = 0; rank < lesson.plan.ranks(); ++rank) {
-        if (set.contains(rank)) ranks.push_back(rank);
-      }
-      row.push_back(std::move(ranks));
+      row.push_back(rank_set_words(buffers[std::size_t{participant} * schedule.chunks() + chunk],
+                                   lesson.plan.ranks()));
     }
     rows.push_back(std::move(row));
   }

@@ -82,15 +82,19 @@ std::string row_name(const Schedule& schedule, Rank participant) {
   return schedule.agents().size() == 1 ? "switch" : short_name(schedule, participant);
 }
 
+std::string rank_set_words(Contributions set, Rank ranks) {
+  return list_contributions(set, ranks, ",", "", true);
+}
+
 std::string contribution_words(Contributions set, Rank ranks) {
   const int count = std::popcount(set.bits);
   if (count == 0) return "-";
   if (count == static_cast<int>(ranks)) return ranks == 1 ? "a0" : "sum";
   const Contributions rest = without(set, ranks);
-  const auto list = [&](Contributions of) { return list_contributions(of, ranks, ",", "", true); };
   for (const std::string& text :
        {list_contributions(set, ranks, "+", "a", false),
-        list_contributions(set, ranks, "+", "a", true), "a" + list(set), "sum-" + list(rest)}) {
+        list_contributions(set, ranks, "+", "a", true), "a" + rank_set_words(set, ranks),
+        "sum-" + rank_set_words(rest, ranks)}) {
     if (text.size() <= widest_cell) return text;
   }
   return fmt::format("{} of {}", count, ranks);

@@ -20,6 +20,9 @@ std::string row_name(const Schedule& schedule, Rank participant);
 /// "sum", "sum-3,4" (the sum without those), "5 of 40"; "-" for none.
 std::string contribution_words(Contributions set, Rank ranks);
 
+/// "0,2..5": three or more ranks in a row are a range. Empty for none.
+std::string rank_set_words(Contributions set, Rank ranks);
+
 /// What a participant holds of a chunk after a step, or before the first: contributions, or a
 /// number if those are asked for.
 std::string holding_words(const Lesson& lesson, const std::vector<Contributions>& buffers,
