@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
 #include <deque>
 #include <utility>
@@ -85,12 +86,17 @@ class Clockwork {
   std::vector<Event> events_;
 };
 
+/// Of a chunk that has at most one rank's contribution.
+std::int32_t number_of(Contributions own) {
+  return own.bits == 0 ? 0 : std::countr_zero(own.bits) + 1;
+}
+
 /// Plays events in order of time on the ranks' buffers.
 class Replay {
  public:
-  explicit Replay(const Plan& plan)
-      : schedule_(plan.schedule(0)),
-        buffers_(initial_buffers(plan)),
+  Replay(const Plan& plan, std::uint32_t channel)
+      : schedule_(plan.schedule(channel)),
+        buffers_(with_numbers(initial_buffers(plan, channel))),
         partial_(std::size_t{schedule_.participants()} * schedule_.lanes()),
         queues_(schedule_.connections().size()) {}
 
@@ -102,17 +108,38 @@ class Replay {
         receive(event);
       }
     }
-    if (!steps_.empty()) steps_.back().buffers = buffers_;
+    end_step();
     return std::move(steps_);
   }
 
  private:
+  /// What a chunk holds. The number tells what bits do not: a contribution that came twice.
+  struct Content {
+    Contributions whose;
+    std::int32_t number = 0;
+  };
   struct Message {
     PhaseId phase;
-    std::vector<Contributions> chunks;
+    std::vector<Content> chunks;
   };
 
-  Contributions* chunks_of(const Event& event) {
+  static std::vector<Content> with_numbers(const std::vector<Contributions>& buffers) {
+    std::vector<Content> contents;
+    contents.reserve(buffers.size());
+    for (const Contributions& each : buffers) contents.push_back({each, number_of(each)});
+    return contents;
+  }
+
+  void end_step() {
+    if (steps_.empty()) return;
+    Step& step = steps_.back();
+    for (const Content& each : buffers_) {
+      step.buffers.push_back(each.whose);
+      step.values.push_back(each.number);
+    }
+  }
+
+  Content* chunks_of(const Event& event) {
     return &buffers_[std::size_t{event.rank} * schedule_.chunks() + event.primitive.first_chunk];
   }
 
@@ -122,7 +149,7 @@ class Replay {
   }
 
   void send(const Event& event) {
-    const Contributions* first =
+    const Content* first =
         is_partial(event.primitive) ? partial_[event.program].data() : chunks_of(event);
     for (const ConnectionId id : schedule_.peers(event.primitive.send_group)) {
       queues_[id].push_back({static_cast<PhaseId>(event.primitive.phase),
@@ -132,28 +159,38 @@ class Replay {
 
   void receive(const Event& event) {
     while (steps_.size() < event.time) {
-      if (!steps_.empty()) steps_.back().buffers = buffers_;
+      end_step();
       steps_.emplace_back();
     }
-    const auto incoming = schedule_.peers(event.primitive.receive_group);
+    const auto peers = schedule_.peers(event.primitive.receive_group);
+    std::vector<ConnectionId> incoming(peers.begin(), peers.end());
+    // In the order in which they will be listed.
+    std::stable_sort(incoming.begin(), incoming.end(), [&](ConnectionId a, ConnectionId b) {
+      return schedule_.connections()[a].src < schedule_.connections()[b].src;
+    });
     const bool alone = event.primitive.kind == PrimitiveKind::recv_send;
     const bool reduce = reduces(event.primitive.kind) && !(alone && incoming.size() == 1);
-    Contributions* own = chunks_of(event);
+    Content* own = chunks_of(event);
     if (is_partial(event.primitive)) {
       auto& partial = partial_[event.program];
       partial.assign(own, own + event.primitive.chunk_count);
-      if (alone) std::fill(partial.begin(), partial.end(), Contributions{});
+      if (alone) std::fill(partial.begin(), partial.end(), Content{});
       own = partial.data();
     }
     for (const ConnectionId id : incoming) {
       const Message message = std::move(queues_[id].front());
       queues_[id].pop_front();
-      for (std::size_t i = 0; i < message.chunks.size(); ++i) {
-        own[i].bits = message.chunks[i].bits | (reduce ? own[i].bits : 0);
-      }
       const Connection& connection = schedule_.connections()[id];
-      steps_.back().transfers.push_back(
-          {connection.src, connection.dst, connection.lane, event.primitive.chunks(), reduce});
+      StepTransfer transfer{connection.src, connection.dst, connection.lane,
+                            event.primitive.chunks(), reduce};
+      for (std::size_t i = 0; i < message.chunks.size(); ++i) {
+        const Content& came = message.chunks[i];
+        transfer.had.push_back(own[i].number);
+        transfer.came.push_back(came.number);
+        own[i].whose.bits = came.whose.bits | (reduce ? own[i].whose.bits : 0);
+        own[i].number = came.number + (reduce ? own[i].number : 0);
+      }
+      steps_.back().transfers.push_back(std::move(transfer));
       add_phase(schedule_.phase_name(message.phase));
     }
     if (schedule_.is_agent(event.rank)) {
@@ -168,16 +205,16 @@ class Replay {
   }
 
   const Schedule& schedule_;
-  std::vector<Contributions> buffers_;
-  std::vector<std::vector<Contributions>> partial_;  // [program]
-  std::vector<std::deque<Message>> queues_;          // [connection]
+  std::vector<Content> buffers_;
+  std::vector<std::vector<Content>> partial_;  // [program]
+  std::vector<std::deque<Message>> queues_;    // [connection]
   std::vector<Step> steps_;
 };
 
 }  // namespace
 
-std::vector<Contributions> initial_buffers(const Plan& plan) {
-  const std::uint32_t chunks = plan.schedule(0).chunks();
+std::vector<Contributions> initial_buffers(const Plan& plan, std::uint32_t channel) {
+  const std::uint32_t chunks = plan.schedule(channel).chunks();
   const std::uint32_t per_block = chunks / blocks(plan.collective, plan.ranks());
   std::vector<Contributions> buffers;
   for (Rank rank = 0; rank < plan.ranks(); ++rank) {
@@ -188,16 +225,47 @@ std::vector<Contributions> initial_buffers(const Plan& plan) {
       buffers.push_back({has_one ? std::uint64_t{1} << own.origin : 0});
     }
   }
-  buffers.resize(std::size_t{plan.schedule(0).participants()} * chunks);
+  buffers.resize(std::size_t{plan.schedule(channel).participants()} * chunks);
   return buffers;
 }
 
-std::vector<Step> replay_steps(const Plan& plan) {
+std::vector<std::int32_t> initial_values(const Plan& plan, std::uint32_t channel) {
+  std::vector<std::int32_t> values;
+  for (const Contributions& each : initial_buffers(plan, channel)) {
+    values.push_back(number_of(each));
+  }
+  return values;
+}
+
+std::optional<std::string> wrong_value(const Plan& plan, std::uint32_t channel,
+                                       std::span<const std::int32_t> values) {
+  const auto ranks = static_cast<std::int32_t>(plan.ranks());
+  const std::uint32_t chunks = plan.schedule(channel).chunks();
+  const std::uint32_t per_block = chunks / blocks(plan.collective, plan.ranks());
+  const std::vector<std::int32_t> before = initial_values(plan, channel);
+  for (Rank rank = 0; rank < plan.ranks(); ++rank) {
+    for (std::uint32_t chunk = 0; chunk < chunks; ++chunk) {
+      const std::size_t i = std::size_t{rank} * chunks + chunk;
+      if (plan.channels_divide_chunks && values[i] == before[i]) continue;
+      const Holding holding =
+          held_after(plan.collective, plan.ranks(), plan.root, rank, chunk / per_block);
+      if (holding.kind == Holding::Kind::anything) continue;
+      const bool all = holding.kind == Holding::Kind::all;
+      const std::int32_t right =
+          all ? ranks * (ranks + 1) / 2 : static_cast<std::int32_t>(holding.origin) + 1;
+      if (values[i] == right) continue;
+      return fmt::format("rank {} has {} in chunk {}, not {}", rank, values[i], chunk, right);
+    }
+  }
+  return std::nullopt;
+}
+
+std::vector<Step> replay_steps(const Plan& plan, std::uint32_t channel) {
   if (plan.ranks() > max_replayed_ranks) {
     throw InputError(fmt::format("{} ranks are too many to show step by step", plan.ranks()),
                      fmt::format("at most {}", max_replayed_ranks));
   }
-  auto steps = Replay(plan).run(Clockwork(plan.schedule(0)).run());
+  auto steps = Replay(plan, channel).run(Clockwork(plan.schedule(channel)).run());
   for (Step& step : steps) {
     std::stable_sort(step.transfers.begin(), step.transfers.end(),
                      [](const StepTransfer& a, const StepTransfer& b) {

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -25,6 +27,10 @@ struct StepTransfer {
   std::uint32_t lane = 0;  ///< of its connection
   ChunkRange chunks;
   bool reduce = false;  ///< added to what the receiver holds; else it replaces that
+  /// Numbers of each of its chunks (initial_values()): what the receiver had just before, and what
+  /// came. Messages for one receiver are added in the order in which they are listed.
+  std::vector<std::int32_t> had{};
+  std::vector<std::int32_t> came{};
 };
 
 /// What happens in one unit of time, in which every message takes one unit.
@@ -33,16 +39,26 @@ struct Step {
   std::vector<StepTransfer> transfers;
   /// After the step: [participant * chunks + chunk]. Of a switch agent: what it has passed on last.
   std::vector<Contributions> buffers;
+  std::vector<std::int32_t> values;  ///< the same as numbers, added as the plan adds
 };
 
-/// What every participant holds before the call: [participant * chunks + chunk] of channel 0.
-std::vector<Contributions> initial_buffers(const Plan& plan);
+/// What every participant holds before the call: [participant * chunks + chunk] of a channel.
+std::vector<Contributions> initial_buffers(const Plan& plan, std::uint32_t channel = 0);
+/// The same as numbers that are easy to add: rank r has r + 1 in each of its chunks, 0 where it has
+/// nothing.
+std::vector<std::int32_t> initial_values(const Plan& plan, std::uint32_t channel = 0);
 
-/// Runs one loop of channel 0 as a textbook shows it: every message takes one step, and a primitive
+/// Where the numbers after the last step are not what the collective promises, in words: "rank 2
+/// has 7 in chunk 0, not 10". Of plans whose channels divide the chunks, those that the channel
+/// changed count.
+std::optional<std::string> wrong_value(const Plan& plan, std::uint32_t channel,
+                                       std::span<const std::int32_t> values);
+
+/// Runs one loop of a channel as a textbook shows it: every message takes one step, and a primitive
 /// sends in the step after the one in which it has received; unlimited credits. A message is listed
 /// in the step in which it is received, which for a child that has less to wait for than its
 /// siblings is later than it could have been sent. Precondition: check() finds nothing. Throws
 /// InputError for more than max_replayed_ranks ranks.
-std::vector<Step> replay_steps(const Plan& plan);
+std::vector<Step> replay_steps(const Plan& plan, std::uint32_t channel = 0);
 
 }  // namespace collsim

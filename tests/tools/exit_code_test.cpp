@@ -202,6 +202,7 @@ const std::vector<Case> cases{
     {"estimate", {"estimate", machine, "-b", "8", "-e", "8"}, {"estimate", "no-such-file.yaml"}},
     {"explain", {"explain", machine, "-b", "8"}, {"explain", "no-such-file.yaml", "-b", "8"}},
     {"steps", {"steps"}, {}},
+    {"steps_of_a_call", {"steps", machine, "-b", "8"}, {"steps", "no-such-file.yaml", "-b", "8"}},
     {"choose", {"choose", machine}, {"choose", "no-such-file.xml"}},
     {"crossover",
      {"crossover", machine, "-b", "8", "-e", "64"},

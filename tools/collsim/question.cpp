@@ -292,7 +292,8 @@ Scenario read_scenario(const po::variables_map& values) {
 
 }  // namespace
 
-po::options_description question_options(SizesAsked sizes, const char* formats) {
+po::options_description question_options(SizesAsked sizes, const char* formats,
+                                         const char* default_format) {
   const bool sweep = sizes == SizesAsked::sweep;
   po::options_description options("Question");
   options.add_options()  //
@@ -360,13 +361,14 @@ po::options_description question_options(SizesAsked sizes, const char* formats) 
        "a fault of the machine, such as 'link: node0/nic0, bandwidth: 10%'; may be repeated; "
        "docs/formats.md lists the keys")                                                    //
       ("seed", po::value<std::int64_t>(), "random seed of the faults' jitter (default 0)")  //
-      ("format", po::value<std::string>()->default_value("table"), formats);
+      ("format", po::value<std::string>()->default_value(default_format), formats);
   return options;
 }
 
-Question read_question(const po::variables_map& values, std::ostream& err) {
+Question read_question(const po::variables_map& values, std::ostream& err,
+                       std::optional<Format> format) {
   Question question;
-  question.format = parse_format(values["format"].as<std::string>());
+  question.format = format ? *format : parse_format(values["format"].as<std::string>());
   question.wide = given<bool>(values, "wide").value_or(false);
   question.nccl_estimate = given<bool>(values, "nccl-estimate").value_or(false);
   question.trust_errors = load_trust_errors();

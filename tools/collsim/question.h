@@ -2,6 +2,7 @@
 
 #include <boost/program_options.hpp>
 #include <iosfwd>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,11 +36,14 @@ enum class SizesAsked : std::uint8_t { sweep, one };
 
 /// The options that define a question. `formats` is the help text of --format.
 boost::program_options::options_description question_options(
-    SizesAsked sizes = SizesAsked::sweep, const char* formats = "table, csv or json");
+    SizesAsked sizes = SizesAsked::sweep, const char* formats = "table, csv or json",
+    const char* default_format = "table");
 
 /// Reads the scenario file, if one is given. Options override it. Prints warnings about the machine
-/// and its calibration to `err`. Throws InputError.
-Question read_question(const boost::program_options::variables_map& values, std::ostream& err);
+/// and its calibration to `err`. A command with formats of its own reads --format itself and gives
+/// `format`. Throws InputError.
+Question read_question(const boost::program_options::variables_map& values, std::ostream& err,
+                       std::optional<Format> format = std::nullopt);
 
 /// The question that a scenario asks about a machine, for programs: no options, no warnings. Throws
 /// InputError.

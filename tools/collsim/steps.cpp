@@ -1,14 +1,10 @@
-#include "sim/plan/steps.h"
-
 #include <fmt/format.h>
 #include <fmt/ostream.h>
 
-#include <algorithm>
-#include <bit>
-#include <numeric>
+#include <array>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <ostream>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -16,9 +12,12 @@
 #include "sim/base/input_error.h"
 #include "sim/base/text.h"
 #include "tools/collsim/collective_option.h"
+#include "tools/collsim/lesson.h"
+#include "tools/collsim/lesson_report.h"
 #include "tools/collsim/named_plan.h"
 #include "tools/collsim/numbers.h"
 #include "tools/collsim/options.h"
+#include "tools/collsim/question.h"
 #include "tools/collsim/subcommand.h"
 
 namespace collsim::command {
@@ -27,241 +26,106 @@ namespace po = boost::program_options;
 
 namespace {
 
-constexpr std::size_t widest_cell = 9;
-constexpr std::uint32_t chunks_per_table = 8;
-constexpr std::size_t line_width = 96;
+constexpr std::string_view usage = "collsim steps [MACHINE|SCENARIO] [--algorithm A] [options]";
+constexpr std::string_view epilogue =
+    "Shows what each rank sends in every step, and what it holds after the step.\n"
+    "Without a machine 4 ranks (-n), one per node, by a textbook's algorithm or\n"
+    "NCCL's nvls, nvls_tree, collnet_direct, collnet_chain or pat; --alpha,\n"
+    "--bandwidth and -b add times. On a machine one call is simulated: when each\n"
+    "message begins, how long it takes, what its sender waited for, and which links\n"
+    "it crosses.\n"
+    "\n"
+    "  collsim steps -a ring -n 4 --values\n"
+    "  collsim steps -a tree -n 8 --alpha 1us --bandwidth 50GB/s -b 1M\n"
+    "  collsim steps -t hgx-h200 -n 4 -a ring -b 1M --step 1..3\n"
+    "  collsim steps -a ring -n 4 --format markdown";
 
-/// The numbers that give the time of a call on the textbook's machine.
-struct Costs {
-  Seconds alpha;
-  BytesPerSecond bandwidth;
-  Bytes size;
-};
+constexpr std::uint32_t text_messages = 64;
+constexpr std::uint32_t most_messages = 1'000'000;
+constexpr Rank default_ranks = 4;
 
-struct Request {
-  Plan plan;
-  std::uint32_t only_step = 0;  // 0: all
-  std::optional<Costs> costs{};
-};
+enum class LessonFormat : std::uint8_t { text, markdown, json };
 
-/// The most that one participant sends or receives in a step, as a share of the buffer.
-double busiest_port(const Step& step, const Schedule& schedule) {
-  std::vector<std::uint32_t> sent(schedule.participants());
-  std::vector<std::uint32_t> received(schedule.participants());
-  for (const StepTransfer& each : step.transfers) {
-    sent[each.from] += each.chunks.count;
-    received[each.to] += each.chunks.count;
-  }
-  const std::uint32_t most = std::max(*std::max_element(sent.begin(), sent.end()),
-                                      *std::max_element(received.begin(), received.end()));
-  return static_cast<double>(most) / schedule.chunks();
+LessonFormat format_option(const po::variables_map& values) {
+  const auto& name = values["format"].as<std::string>();
+  if (name == "text") return LessonFormat::text;
+  if (name == "markdown") return LessonFormat::markdown;
+  if (name == "json") return LessonFormat::json;
+  throw InputError(fmt::format("--format: unknown format '{}'", name), "text, markdown or json");
 }
 
-/// ": 1 us + 5.24 us": alpha, and the time that the busiest port needs.
-std::string step_time(const Step& step, const Request& request) {
-  if (!request.costs) return "";
-  const Costs& costs = *request.costs;
-  const double share = busiest_port(step, request.plan.schedule(0));
-  return fmt::format(": {} + {}", to_string(costs.alpha),
-                     to_string(share * (costs.size / costs.bandwidth)));
+bool is_given(const po::variables_map& values, const char* option) {
+  return values.count(option) != 0 && !values[option].defaulted();
 }
 
-/// The time of all steps, if each begins when the one before has ended on every rank.
-void print_time(std::ostream& out, const std::vector<Step>& steps, const Request& request) {
-  if (!request.costs) return;
-  const Costs& costs = *request.costs;
-  double buffers = 0;
-  for (const Step& step : steps) buffers += busiest_port(step, request.plan.schedule(0));
-  const Seconds alphas = static_cast<double>(steps.size()) * costs.alpha;
-  const Seconds transfers = buffers * (costs.size / costs.bandwidth);
-  fmt::print(out, "T = {} alpha + {:g} S/B = {} + {} = {}, step after step\n", steps.size(),
-             buffers, to_string(alphas), to_string(transfers), to_string(alphas + transfers));
+bool on_machine(const po::variables_map& values) {
+  return is_given(values, "topology") || is_given(values, "scenario");
 }
 
-/// "a0+a1+a2"; with `runs`, three or more in a row as "a0..a2"; "+" and "a" as given.
-std::string list_contributions(Contributions set, Rank ranks, std::string_view separator,
-                               std::string_view prefix, bool runs) {
-  std::string text;
-  for (Rank first = 0; first < ranks; ++first) {
-    if (!set.contains(first)) continue;
-    Rank last = first;
-    while (runs && last + 1 < ranks && set.contains(last + 1)) ++last;
-    if (last < first + 2) last = first;
-    text += fmt::format("{}{}{}", text.empty() ? "" : separator, prefix, first);
-    if (last > first) text += fmt::format("..{}{}", prefix, last);
-    first = last;
+/// Of an option that question_options() declares as an int.
+std::uint32_t int_option(const po::variables_map& values, const char* option, std::uint32_t least,
+                         std::uint32_t most) {
+  const int value = values[option].as<int>();
+  if (value >= static_cast<int>(least) && value <= static_cast<int>(most)) {
+    return static_cast<std::uint32_t>(value);
   }
-  return text;
+  throw InputError(fmt::format("--{}: {}", option, value), fmt::format("{} to {}", least, most));
 }
 
-/// The most explicit way to write the set that is not too wide.
-std::string cell(Contributions set, Rank ranks) {
-  const int count = std::popcount(set.bits);
-  if (count == 0) return "-";
-  if (count == static_cast<int>(ranks)) return ranks == 1 ? "a0" : "sum";
-  std::string text = list_contributions(set, ranks, "+", "a", false);
-  if (text.size() > widest_cell) text = list_contributions(set, ranks, "+", "a", true);
-  if (text.size() > widest_cell)
-    text = fmt::format("a{}", list_contributions(set, ranks, ",", "", true));
-  if (text.size() > widest_cell) text = fmt::format("{} of {}", count, ranks);
-  return text;
+/// "10us..20us".
+std::pair<Seconds, Seconds> parse_time_range(const std::string& text) {
+  const std::string example = "two times, such as 10us..25us";
+  const std::size_t dots = text.find("..");
+  if (dots == std::string::npos) throw InputError(fmt::format("--time: '{}'", text), example);
+  try {
+    const std::pair range{parse_time(text.substr(0, dots)), parse_time(text.substr(dots + 2))};
+    if (range.first < range.second && range.first.value >= 0) return range;
+  } catch (const QuantityError& error) {
+    throw InputError(fmt::format("--time: {}", error.wrong()), example);
+  }
+  throw InputError(fmt::format("--time: '{}' ends before it begins", text), example);
 }
 
-std::string words(ChunkRange chunks) {
-  return chunks.count == 1
-             ? fmt::format("chunk {}", chunks.first)
-             : fmt::format("chunks {}..{}", chunks.first, chunks.first + chunks.count - 1);
+LessonChoice read_choice(const po::variables_map& values) {
+  LessonChoice choice;
+  constexpr std::uint32_t most_steps = 1U << 16;
+  if (is_given(values, "step")) {
+    choice.steps = parse_numbers("step", values["step"].as<std::string>(), 1, most_steps);
+  }
+  constexpr std::uint32_t channel_limit = 1024;
+  if (is_given(values, "channel")) {
+    choice.channel = bounded_option(values, "channel", 0, channel_limit - 1);
+  }
+  if (is_given(values, "messages")) {
+    choice.most_messages = bounded_option(values, "messages", 1, most_messages);
+  } else if (format_option(values) != LessonFormat::json) {
+    choice.most_messages = text_messages;
+  }
+  if (is_given(values, "time")) choice.time = parse_time_range(values["time"].as<std::string>());
+  choice.values = values["values"].as<bool>();
+  return choice;
 }
 
-/// "3" for a rank, "sw" for the only switch that takes part, "s0" for the first of several.
-std::string short_name(const Schedule& schedule, Rank participant) {
-  if (!schedule.is_agent(participant)) return std::to_string(participant);
-  return schedule.agents().size() == 1 ? "sw" : fmt::format("s{}", participant - schedule.ranks());
-}
-
-std::string row_name(const Schedule& schedule, Rank participant) {
-  if (!schedule.is_agent(participant)) return fmt::format("rank {}", participant);
-  return schedule.agents().size() == 1 ? "switch" : short_name(schedule, participant);
-}
-
-/// The participants' buffers, eight chunks side by side. Cells that differ from `before` get a
-/// star.
-void print_buffers(std::ostream& out, const std::vector<Contributions>& buffers,
-                   const std::vector<Contributions>& before, const Schedule& schedule) {
-  const Rank ranks = schedule.ranks();
-  const std::uint32_t chunks = schedule.chunks();
-  for (std::uint32_t begin = 0; begin < chunks; begin += chunks_per_table) {
-    const std::uint32_t end = std::min(chunks, begin + chunks_per_table);
-    std::string line(7, ' ');
-    for (std::uint32_t chunk = begin; chunk < end; ++chunk) {
-      line += fmt::format(" {:<{}}", fmt::format("chunk {}", chunk), widest_cell + 1);
-    }
-    fmt::print(out, "\n{}\n", line.substr(0, line.find_last_not_of(' ') + 1));
-    for (Rank rank = 0; rank < schedule.participants(); ++rank) {
-      line = fmt::format("{:<7}", row_name(schedule, rank));
-      for (std::uint32_t chunk = begin; chunk < end; ++chunk) {
-        const std::size_t i = std::size_t{rank} * chunks + chunk;
-        const std::string mark = buffers[i] == before[i] ? "" : "*";
-        line += fmt::format(" {:<{}}", cell(buffers[i], ranks) + mark, widest_cell + 1);
-      }
-      fmt::print(out, "{}\n", line.substr(0, line.find_last_not_of(' ') + 1));
-    }
+/// Options that only a simulated call has.
+void refuse_machine_options(const po::variables_map& values) {
+  constexpr std::array names{"rank-list", "datatype", "op",           "protocol",
+                             "schedule",  "env",      "nccl-version", "in-place",
+                             "graph",     "channels", "chunk",        "calibration",
+                             "fault",     "seed",     "channel",      "messages"};
+  for (const char* name : names) {
+    if (!is_given(values, name)) continue;
+    throw InputError(fmt::format("--{} without a machine", name),
+                     "-t MACHINE, such as -t hgx-h200");
   }
-}
-
-/// One message a line; many of them in columns, read downwards.
-void print_transfers(std::ostream& out, const std::vector<StepTransfer>& transfers,
-                     const Schedule& schedule) {
-  std::vector<std::string> items;
-  std::size_t widest = 0;
-  for (const StepTransfer& each : transfers) {
-    items.push_back(fmt::format("  {:>2} -> {:<2}  {}  {}", short_name(schedule, each.from),
-                                short_name(schedule, each.to), words(each.chunks),
-                                each.reduce ? "reduce" : "copy"));
-    widest = std::max(widest, items.back().size());
-  }
-  constexpr std::size_t single_column_rows = 8;
-  const std::size_t max_columns = std::max<std::size_t>(1, line_width / (widest + 1));
-  const std::size_t columns =
-      items.size() <= single_column_rows
-          ? 1
-          : std::min(max_columns, (items.size() + single_column_rows - 1) / single_column_rows);
-  const std::size_t rows = (items.size() + columns - 1) / columns;
-  for (std::size_t row = 0; row < rows; ++row) {
-    std::string line;
-    for (std::size_t i = row; i < items.size(); i += rows) {
-      line += fmt::format("{:<{}}", items[i], widest + 1);
-    }
-    fmt::print(out, "{}\n", line.substr(0, line.find_last_not_of(' ') + 1));
-  }
-}
-
-/// "3/2 S", "S", "2 S".
-std::string share_of_buffer(std::uint32_t chunks_sent, std::uint32_t chunks) {
-  const std::uint32_t divisor = std::gcd(chunks_sent, chunks);
-  const std::uint32_t above = chunks_sent / divisor;
-  const std::uint32_t below = chunks / divisor;
-  if (below != 1) return fmt::format("{}/{} S", above, below);
-  return above == 1 ? "S" : fmt::format("{} S", above);
-}
-
-void print_summary(std::ostream& out, const std::vector<Step>& steps, const Plan& plan) {
-  const Rank ranks = plan.ranks();
-  std::size_t messages = 0;
-  std::vector<std::uint32_t> sent(plan.schedule(0).participants());
-  for (const Step& step : steps) {
-    messages += step.transfers.size();
-    for (const StepTransfer& each : step.transfers) sent[each.from] += each.chunks.count;
-  }
-  sent.resize(ranks);
-  const auto [least, most] = std::minmax_element(sent.begin(), sent.end());
-  fmt::print(out, "\n{} step{}, {} messages. ", steps.size(), steps.size() == 1 ? "" : "s",
-             messages);
-  const std::uint32_t sizes = sizes_held(plan.collective, ranks);
-  if (sizes == 0) {
-    fmt::print(out, "They are empty.\n");
-    return;
-  }
-  // The chunks may add up to several times S, nccl-tests' size.
-  const std::uint32_t chunks = plan.schedule(0).chunks() / sizes;
-  if (*least == *most) {
-    fmt::print(out, "Every rank sends {}", share_of_buffer(*most, chunks));
-  } else {
-    fmt::print(out, "Rank {} sends the most, {}; rank {} the least, {}", most - sent.begin(),
-               share_of_buffer(*most, chunks), least - sent.begin(),
-               share_of_buffer(*least, chunks));
-  }
-  fmt::print(out, " (S: the whole buffer).\n");
-}
-
-void print_steps(std::ostream& out, const Request& request) {
-  const Rank ranks = request.plan.ranks();
-  const Schedule& schedule = request.plan.schedule(0);
-  const std::uint32_t chunks = schedule.chunks();
-  const std::vector<Step> steps = replay_steps(request.plan);
-  if (request.only_step > steps.size()) {
-    throw InputError(fmt::format("--step: there is no step {}", request.only_step),
-                     fmt::format("1 to {}", steps.size()));
-  }
-  fmt::print(out, "{} {}: {} rank{}, {} chunk{}\n", request.plan.algorithm,
-             to_string(request.plan.collective), ranks, ranks == 1 ? "" : "s", chunks,
-             chunks == 1 ? "" : "s");
-  if (steps.empty()) {
-    fmt::print(out, "Nothing to do: one rank has the result at the start.\n");
-    return;
-  }
-  fmt::print(
-      out,
-      "a2 is the contribution of rank 2, sum is the sum of all; * marks what the step changed.\n");
-  if (!schedule.agents().empty()) {
-    fmt::print(out, "A switch shows the data that it has last reduced or copied.\n");
-  }
-  std::vector<Contributions> before = initial_buffers(request.plan);
-  if (request.only_step == 0) {
-    fmt::print(out, "\nstart\n");
-    print_buffers(out, before, before, schedule);
-  }
-  for (std::size_t s = 0; s < steps.size(); ++s) {
-    if (request.only_step == 0 || request.only_step == s + 1) {
-      fmt::print(out, "\nstep {} of {}: {}{}\n", s + 1, steps.size(), steps[s].phase,
-                 step_time(steps[s], request));
-      print_transfers(out, steps[s].transfers, schedule);
-      print_buffers(out, steps[s].buffers, before, schedule);
-    }
-    before = steps[s].buffers;
-  }
-  if (request.only_step != 0) return;
-  print_summary(out, steps, request.plan);
-  print_time(out, steps, request);
 }
 
 Rank ranks_per_node(const po::variables_map& values, Rank ranks, Rank unless_said) {
-  if (values.count("nodes") == 0) {
-    return values.count("ranks-per-node") == 0
-               ? unless_said
-               : bounded_option(values, "ranks-per-node", 1, max_replayed_ranks);
+  if (!is_given(values, "nodes")) {
+    return is_given(values, "ranks-per-node")
+               ? int_option(values, "ranks-per-node", 1, max_replayed_ranks)
+               : unless_said;
   }
-  if (values.count("ranks-per-node") != 0) {
+  if (is_given(values, "ranks-per-node")) {
     throw InputError("both --nodes and --ranks-per-node", "one of them");
   }
   const std::uint32_t nodes = bounded_option(values, "nodes", 1, max_replayed_ranks);
@@ -272,65 +136,113 @@ Rank ranks_per_node(const po::variables_map& values, Rank ranks, Rank unless_sai
   return ranks / nodes;
 }
 
-std::optional<Costs> read_costs(const po::variables_map& values) {
+std::optional<LessonCosts> read_costs(const po::variables_map& values) {
   const std::size_t given =
       values.count("alpha") + values.count("bandwidth") + values.count("minbytes");
-  if (given == 0) return std::nullopt;
+  if (given == 0) {
+    if (is_given(values, "time")) {
+      throw InputError("--time without times", "-t MACHINE, or --alpha, --bandwidth and -b");
+    }
+    return std::nullopt;
+  }
   if (given != 3) {
     throw InputError("the time of steps needs three numbers",
-                     "--alpha, --bandwidth and -b, such as --alpha 1us --bandwidth 50GB/s -b 1M");
+                     "--alpha, --bandwidth and -b, such as --alpha 1us --bandwidth 50GB/s -b 1M, "
+                     "or a machine and -b");
   }
-  return Costs{quantity_option(values, "alpha", parse_time),
-               quantity_option(values, "bandwidth", parse_rate),
-               {parse_size("minbytes", values["minbytes"].as<std::string>())}};
+  return LessonCosts{{quantity_option(values, "alpha", parse_time),
+                      quantity_option(values, "bandwidth", parse_rate)},
+                     {parse_size("minbytes", values["minbytes"].as<std::string>())}};
+}
+
+/// Of algorithms by their names, on no machine.
+std::vector<Lesson> lessons_of_plans(const po::variables_map& values, const LessonChoice& choice) {
+  refuse_machine_options(values);
+  const Rank ranks = is_given(values, "ranks") ? int_option(values, "ranks", 1, max_replayed_ranks)
+                                               : default_ranks;
+  const Collective collective = is_given(values, "collective")
+                                    ? parse_collective(values["collective"].as<std::string>())
+                                    : Collective::all_reduce;
+  const std::string algorithm = is_given(values, "algorithm")
+                                    ? values["algorithm"].as<std::string>()
+                                    : algorithm_names(collective).front();
+  const Rank root =
+      is_given(values, "root") ? int_option(values, "root", 0, max_replayed_ranks - 1) : 0;
+  const std::optional<LessonCosts> costs = read_costs(values);
+  std::vector<Lesson> lessons;
+  for (const std::string& name : split(algorithm, ',')) {
+    // NVLS runs on the NVSwitch of a node.
+    const Rank per_node = ranks_per_node(values, ranks, name == "nvls" ? ranks : 1);
+    const Placement placement = uniform_placement(ranks, per_node);
+    lessons.push_back(
+        lesson_of(named_plan(collective, name, placement, 1, root), placement, choice, costs));
+  }
+  return lessons;
+}
+
+/// Of simulated calls. They refer to the question.
+std::vector<Lesson> lessons_of_calls(const po::variables_map& values, const Question& question,
+                                     const LessonChoice& choice, std::ostream& err) {
+  const bool barrier = question.scenario.collective == Collective::barrier;
+  if (!is_given(values, "minbytes") && !barrier) throw InputError("steps: no size", "-b SIZE");
+  const Bytes size = barrier ? Bytes{} : sizes_of(question).front();
+  std::vector<Lesson> lessons;
+  for (const RunSpec& run : question.scenario.runs) {
+    lessons.push_back(lesson_of(question, run, size, choice, err));
+  }
+  return lessons;
+}
+
+void print_lessons(const std::vector<Lesson>& lessons, LessonFormat format, std::ostream& out) {
+  if (format == LessonFormat::json) {
+    nlohmann::ordered_json all = nlohmann::ordered_json::array();
+    for (const Lesson& lesson : lessons) all.push_back(lesson_json(lesson));
+    fmt::print(out, "{}\n", all.dump(2));
+    return;
+  }
+  for (const Lesson& lesson : lessons) {
+    if (&lesson != &lessons.front()) fmt::print(out, "\n");
+    if (format == LessonFormat::text) {
+      print_lesson(lesson, out);
+    } else {
+      print_lesson_markdown(lesson, out);
+    }
+  }
+}
+
+po::options_description lesson_options() {
+  auto options = question_options(SizesAsked::one, "text, markdown or json", "text");
+  options.add_options()  //
+      ("nodes", po::value<std::int64_t>(),
+       "without a machine: number of nodes, with equally many ranks each (default: one per rank; "
+       "nvls: 1)")                                                                      //
+      ("step", po::value<std::string>(), "show only these steps, such as 3 or 1,4..6")  //
+      ("values", po::bool_switch(), "put numbers into the buffers, and add them")       //
+      ("channel", po::value<std::int64_t>(),
+       "of a simulated call: show this channel (default: the first that sends)")  //
+      ("messages", po::value<std::int64_t>(),
+       "of a simulated call: show at most so many messages (default 64, in JSON all)")  //
+      ("time", po::value<std::string>(),
+       "show messages that begin in it, and its timeline, such as 10us..25us");
+  return options;
 }
 
 }  // namespace
 
-int run_steps(std::span<const std::string> args, std::ostream& out, std::ostream& /*err*/) {
-  po::options_description options("options");
-  options.add_options()  //
-      ("algorithm,a", po::value<std::string>(),
-       "one or several, comma-separated (default: the collective's first in `collsim list`); also "
-       "NCCL's nvls, nvls_tree, collnet_direct, collnet_chain, pat")(
-          "collective,c", po::value<std::string>()->default_value("all_reduce"),
-          "see `collsim list`")  //
-      ("root,r", po::value<std::int64_t>()->default_value(0),
-       "root of a broadcast, reduce, gather or scatter")                   //
-      ("ranks,n", po::value<std::int64_t>()->default_value(4), "1 to 64")  //
-      ("nodes", po::value<std::int64_t>(),
-       "number of nodes, with equally many ranks each (default: one per rank; nvls: 1)")  //
-      ("ranks-per-node", po::value<std::int64_t>(), "instead of --nodes")                 //
-      ("step", po::value<std::int64_t>(), "show only this step")                          //
-      ("alpha", po::value<std::string>(),
-       "time per message, such as 1us; with --bandwidth and -b, each step shows its time")  //
-      ("bandwidth", po::value<std::string>(), "of every rank, each way, such as 50GB/s")    //
-      ("minbytes,b", po::value<std::string>(), "size of the buffer, such as 1M");
-  const auto values = parse_options(
-      options, "collsim steps [--algorithm A] [--ranks N] [options]",
-      "Shows what each rank sends in every step, and what it holds after the step.", "", args, out);
+int run_steps(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
+  const auto values = parse_options(lesson_options(), usage, epilogue, "scenario", args, out);
   if (!values) return exit_ok;
-  const Rank ranks = bounded_option(*values, "ranks", 1, max_replayed_ranks);
-  const Collective collective = collective_option(*values);
-  const std::string algorithm = values->count("algorithm") != 0
-                                    ? (*values)["algorithm"].as<std::string>()
-                                    : algorithm_names(collective).front();
-  const Rank root = bounded_option(*values, "root", 0, max_replayed_ranks - 1);
-  std::vector<Request> requests;
-  for (const std::string& name : split(algorithm, ',')) {
-    // NVLS runs on the NVSwitch of a node.
-    const Rank per_node = ranks_per_node(*values, ranks, name == "nvls" ? ranks : 1);
-    requests.push_back({named_plan(collective, name, uniform_placement(ranks, per_node), 1, root)});
-    Request& request = requests.back();
-    request.costs = read_costs(*values);
-    if (values->count("step") != 0) {
-      request.only_step = bounded_option(*values, "step", 1, 1U << 16);
-    }
+  const LessonFormat format = format_option(*values);
+  const LessonChoice choice = read_choice(*values);
+  if (!on_machine(*values)) {
+    print_lessons(lessons_of_plans(*values, choice), format, out);
+    return exit_ok;
   }
-  for (const Request& request : requests) {
-    if (&request != &requests.front()) fmt::print(out, "\n");
-    print_steps(out, request);
+  if (is_given(*values, "nodes")) {
+    throw InputError("--nodes with a machine, which says its nodes", "--ranks-per-node or -n");
   }
+  const Question question = read_question(*values, err, Format::table);
+  print_lessons(lessons_of_calls(*values, question, choice, err), format, out);
   return exit_ok;
 }
 

@@ -75,6 +75,61 @@ TEST(StepsReplay, every_algorithm_ends_with_every_contribution_everywhere) {
   }
 }
 
+// Ring of 3, chunk 0: 1 -> 2 in step 1: 3 + 2; 2 -> 0 in step 2: 1 + 5.
+TEST(StepsReplay, numbers_are_added_as_the_plan_adds) {
+  const auto steps = replay("ring", 3);
+  const StepTransfer& first = steps[0].transfers[1];
+  EXPECT_EQ(first.from, 1U);
+  EXPECT_EQ(first.had, std::vector<std::int32_t>{3});
+  EXPECT_EQ(first.came, std::vector<std::int32_t>{2});
+  const StepTransfer& second = steps[1].transfers[2];
+  EXPECT_EQ(second.to, 0U);
+  EXPECT_EQ(second.had, std::vector<std::int32_t>{1});
+  EXPECT_EQ(second.came, std::vector<std::int32_t>{5});
+  EXPECT_EQ(steps[3].values, std::vector<std::int32_t>(9, 6));
+}
+
+// Rank 2 of a tree of 4 gets 2 of rank 1 and 4 of rank 3: 3 + 2 = 5, 5 + 4 = 9.
+TEST(StepsReplay, several_messages_are_added_in_the_order_in_which_they_are_listed) {
+  const auto steps = replay("tree", 4);
+  EXPECT_EQ(steps[0].transfers[0].had, std::vector<std::int32_t>{3});
+  EXPECT_EQ(steps[0].transfers[0].came, std::vector<std::int32_t>{2});
+  EXPECT_EQ(steps[0].transfers[1].had, std::vector<std::int32_t>{5});
+  EXPECT_EQ(steps[0].transfers[1].came, std::vector<std::int32_t>{4});
+}
+
+TEST(StepsReplay, numbers_end_as_the_collective_promises) {
+  for (const Collective collective : all_collectives()) {
+    if (sizes_held(collective, 2) == 0) continue;  // a barrier adds nothing up
+    for (const std::string& name : algorithm_names(collective)) {
+      for (const Rank n : {2U, 3U, 6U, 8U, 13U}) {
+        const Plan plan = make_plan(collective, name, uniform_placement(n, 1), 1, n - 1);
+        const auto steps = replay_steps(plan);
+        EXPECT_EQ(wrong_value(plan, 0, steps.back().values), std::nullopt) << name << " " << n;
+        // Any other number is found, wherever something is promised.
+        for (std::size_t i = 0; i < steps.back().values.size(); ++i) {
+          auto values = steps.back().values;
+          values[i] += 1;
+          const auto chunk = static_cast<std::uint32_t>(i % plan.schedule(0).chunks());
+          const auto rank = static_cast<Rank>(i / plan.schedule(0).chunks());
+          const std::uint32_t per_block = plan.schedule(0).chunks() / blocks(collective, n);
+          const bool promised =
+              held_after(collective, n, plan.root, rank, chunk / per_block).kind !=
+              Holding::Kind::anything;
+          EXPECT_EQ(wrong_value(plan, 0, values).has_value(), promised) << name << " " << i;
+        }
+      }
+    }
+  }
+}
+
+// 1 + 2 + 3 + 4 = 10.
+TEST(StepsReplay, says_which_number_is_wrong) {
+  const Plan plan = make_plan(Collective::all_reduce, "parameter_server", uniform_placement(4, 1));
+  EXPECT_EQ(wrong_value(plan, 0, std::vector<std::int32_t>{10, 10, 7, 10}),
+            "rank 2 has 7 in chunk 0, not 10");
+}
+
 TEST(StepsReplay, too_many_ranks_are_refused) {
   EXPECT_THROW(replay("ring", 65), InputError);
 }

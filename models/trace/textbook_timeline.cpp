@@ -1,0 +1,38 @@
+#include "models/trace/textbook_timeline.h"
+
+#include "sim/execution/executor.h"
+#include "sim/fabric/engine.h"
+
+namespace collsim {
+
+namespace {
+
+/// Every participant has a port out and a port in.
+Wiring wiring_by_ports(const Plan& plan, const TwoNumberMachine& machine) {
+  const Schedule& schedule = plan.schedule(0);
+  Wiring wiring;
+  wiring.capacities.assign(std::size_t{2} * schedule.participants(), machine.bandwidth);
+  wiring.nominal = wiring.capacities;
+  wiring.kinds.assign(wiring.capacities.size(), LinkKind::network);
+  std::vector<Wire> wires;
+  for (const Connection& connection : schedule.connections()) {
+    wires.push_back(
+        {{2 * connection.src, 2 * connection.dst + 1}, machine.alpha, LinkKind::network});
+  }
+  wiring.wires.push_back(std::move(wires));
+  return wiring;
+}
+
+}  // namespace
+
+TimedCall textbook_timeline(const Plan& plan, const TwoNumberMachine& machine, Bytes size) {
+  const Calibration ideal;
+  const Wiring wiring = wiring_by_ports(plan, machine);
+  const Binding binding(plan, size, Bytes{1}, Chunking{});
+  const auto fabric = make_fabric(Engine::native);
+  TimedCall call;
+  call.time = execute({plan, binding, wiring, ideal}, *fabric, &call.timeline).time;
+  return call;
+}
+
+}  // namespace collsim
