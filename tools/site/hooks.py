@@ -37,7 +37,10 @@ def on_page_markdown(markdown, page, config, files):
                 f'<iframe class="view" src="views/{name}" title="{title}"></iframe>\n\n'
                 f'<a href="views/{name}" target="_blank">In a window of its own</a>')
 
-    return LINK.sub(r"](\1.txt)", VIEW.sub(embed, markdown))
+    markdown, views = VIEW.subn(embed, markdown)
+    if views:
+        page.meta["hide"] = ["toc"]  # two calls side by side need the width
+    return LINK.sub(r"](\1.txt)", markdown)
 
 
 def write_view(command, folder):

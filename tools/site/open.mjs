@@ -44,7 +44,7 @@ const tests = {
       await view.locator('#play').click();
       await page.waitForTimeout(300);
       assert.ok(Number(await view.locator('#time').inputValue()) > 0);
-      await page.locator('iframe.view').scrollIntoViewIfNeeded();
+      await page.locator('iframe.view').evaluate((frame) => frame.scrollIntoView());
       await page.screenshot({ path: path.join(site, '..', `site-${lesson}.png`) });
       assert.deepEqual(problems, []);
     }
