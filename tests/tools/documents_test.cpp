@@ -30,7 +30,7 @@ std::pair<int, std::string> check(const fs::path& document) {
 
 std::vector<fs::path> documents() {
   std::vector<fs::path> files{root / "README.md", root / "recordings/README.md"};
-  for (const auto& entry : fs::directory_iterator(root / "docs")) {
+  for (const auto& entry : fs::recursive_directory_iterator(root / "docs")) {
     if (entry.path().extension() == ".md") files.push_back(entry.path());
   }
   std::sort(files.begin(), files.end());

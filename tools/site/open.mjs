@@ -1,0 +1,76 @@
+// Opens pages of the site from disk in a headless Chromium, and searches, as a reader does. Nothing may go wrong in the
+// console, and nothing may be asked of the network.
+//
+//   node open.mjs FOLDER
+
+import assert from 'node:assert/strict';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
+
+const { chromium } = createRequire(new URL('../viewer/package.json', import.meta.url))('playwright-core');
+const site = path.resolve(process.argv[2]);
+
+async function open(browser, name) {
+  const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
+  const problems = [];
+  page.on('console', (message) => {
+    if (message.type() === 'error' || message.type() === 'warning') problems.push(message.text());
+  });
+  page.on('pageerror', (error) => problems.push(String(error)));
+  page.on('request', (request) => {
+    if (/^(https?|wss?):/.test(request.url())) problems.push(request.url());
+  });
+  await page.goto(pathToFileURL(path.join(site, name)).href);
+  return { page, problems };
+}
+
+const tests = {
+  async the_first_page_finds_a_word_of_another(browser) {
+    const { page, problems } = await open(browser, 'index.html');
+    await page.click('label.md-header__button[for="__search"]:visible, input.md-search__input:visible');
+    await page.fill('input.md-search__input', 'halving');
+    await page.waitForSelector('.md-search-result__link');
+    const found = await page.locator('.md-search-result__link').first().getAttribute('href');
+    await page.goto(found);
+    assert.match(await page.textContent('article'), /halving/i);
+    assert.deepEqual(problems, []);
+  },
+
+  async lessons_play_calls(browser) {
+    for (const lesson of ['ring', 'tree', 'one-slow-link']) {
+      const { page, problems } = await open(browser, `docs/learn/${lesson}.html`);
+      const view = page.frameLocator('iframe.view');
+      await view.locator('#play').click();
+      await page.waitForTimeout(300);
+      assert.ok(Number(await view.locator('#time').inputValue()) > 0);
+      await page.locator('iframe.view').evaluate((frame) => frame.scrollIntoView());
+      await page.screenshot({ path: path.join(site, '..', `site-${lesson}.png`) });
+      assert.deepEqual(problems, []);
+    }
+  },
+
+  async answers_unfold(browser) {
+    const { page, problems } = await open(browser, 'docs/learn/busbw.html');
+    const output = page.locator('details pre').first();
+    assert.equal(await output.isVisible(), false);
+    await page.locator('details summary').first().click();
+    assert.equal(await output.isVisible(), true);
+    assert.deepEqual(problems, []);
+  },
+};
+
+const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium';
+const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
+let failed = 0;
+for (const [name, test] of Object.entries(tests)) {
+  try {
+    await test(browser);
+    console.log(`ok ${name}`);
+  } catch (error) {
+    ++failed;
+    console.log(`FAILED ${name}: ${error.stack}`);
+  }
+}
+await browser.close();
+process.exit(failed ? 1 : 0);
