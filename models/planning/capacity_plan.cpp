@@ -3,13 +3,16 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
+#include <thread>
 #include <utility>
 
 #include "models/planning/change.h"
 #include "models/planning/frontier.h"
+#include "sim/base/parallel.h"
 #include "sim/plan/collective.h"
 
 namespace collsim {
@@ -32,16 +35,20 @@ class CapacityPlanner {
     for (std::size_t workload = 0; workload < question_.workloads.size(); ++workload) {
       for (std::size_t i = 0; i < question_.alternatives.size(); ++i) add_rows(workload, i);
     }
+    on_each_machine([this](PlannedMachine& of_row, PlanRow& row) {
+      set_time(row, of_row.estimate(calls_of(question_.workloads[row.workload])));
+      row.estimate = row.time;
+    });
     // The front has half of the messages at most, so that what comes to be the cheapest once it is
     // simulated can be simulated too.
     settle_cheapest();
     simulate(front(), question_.messages / 2);
     settle_cheapest();
-    for (PlanRow& row : plan_.rows) {
+    on_each_machine([this](PlannedMachine& of_row, PlanRow& row) {
       const Bytes size = calls_of(question_.workloads[row.workload]).front().size;
       const double correction = row.simulated ? 1 : row.time.value / row.estimate.value;
-      row.limit = machine(row).limit(size, correction * row.prediction.time);
-    }
+      row.limit = of_row.limit(size, correction * row.prediction.time);
+    });
     find_ends();
     find_upgrades();
     find_sensitivities();
@@ -97,20 +104,28 @@ class CapacityPlanner {
   }
 
   void add_rows(std::size_t workload, std::size_t alternative) {
-    const auto calls = calls_of(question_.workloads[workload]);
     const Machines& machines = machines_[alternative];
     for (std::size_t place = 0; place < machines.size(); ++place) {
-      PlannedMachine& machine = *machines[place];
       PlanRow row;
       row.alternative = alternative;
       row.workload = workload;
-      row.nodes = machine.nodes();
-      row.gpus = static_cast<std::uint32_t>(machine.topology().gpus().size());
+      row.nodes = machines[place]->nodes();
+      row.gpus = static_cast<std::uint32_t>(machines[place]->topology().gpus().size());
       row.price = prices_[alternative][place];
-      set_time(row, machine.estimate(calls));
-      row.estimate = row.time;
       plan_.rows.push_back(std::move(row));
     }
+  }
+
+  /// Calls `act(machine, row)` for all rows: those of one machine in turn, machines on all cores.
+  template <typename Act>
+  void on_each_machine(const Act& act) {
+    std::map<PlannedMachine*, std::vector<PlanRow*>> rows;
+    for (PlanRow& row : plan_.rows) rows[&machine(row)].push_back(&row);
+    std::vector<std::pair<PlannedMachine*, std::vector<PlanRow*>>> work(rows.begin(), rows.end());
+    for_each_in_parallel(work.size(), std::max(1U, std::thread::hardware_concurrency()),
+                         [&](std::size_t i) {
+                           for (PlanRow* const row : work[i].second) act(*work[i].first, *row);
+                         });
   }
 
   void set_time(PlanRow& row, WorkloadTime time) const {

@@ -50,6 +50,7 @@ WorkloadTime PlannedMachine::estimate(std::span<const CallGroup> calls) {
 
 std::optional<WorkloadTime> PlannedMachine::simulate(std::span<const CallGroup> calls,
                                                      double messages) {
+  if (messages <= 0) return std::nullopt;
   SimulationOptions options;
   double begun = 0;
   options.begin = [&](Bytes /*size*/, double of_call) {

@@ -125,7 +125,10 @@ Device Topology::device(DeviceId id) const {
 
 std::int32_t Topology::node_of(DeviceId id) const {
   if (id >= first_fabric_device()) return -1;
-  return static_cast<std::int32_t>(place_of_device(id).node);
+  const NodeRun& run =
+      run_with(runs_, id, [](const NodeRun& each) { return each.first.first_device; });
+  const auto size = static_cast<std::uint32_t>(run.first.graph->graph().devices.size());
+  return static_cast<std::int32_t>(run.first_node + (id - run.first.first_device) / size);
 }
 
 Link Topology::link(LinkId id) const {
