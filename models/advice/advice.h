@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "models/advice/pasted_settings.h"
 #include "models/advice/call_list.h"
+#include "models/advice/pasted_settings.h"
 
 namespace collsim {
 
@@ -16,7 +16,7 @@ namespace collsim {
 struct TriedChange {
   std::string text;                                ///< "NCCL_ALGO=Tree"
   std::map<std::string, std::string> variables{};  ///< that it sets; empty of others
-  CallList calls{};                             ///< as changed
+  CallList calls{};                                ///< as changed
 };
 
 /// What a change does.
