@@ -16,8 +16,8 @@ function bytes(value) {
   return `${Number((value / 1024 ** power).toPrecision(3))} ${units[power]}`;
 }
 
-/** Powers of two, at most so many. */
-function byteTicks([low, high], most) {
+/** At most so many. */
+function powersOfTwo([low, high], most) {
   const first = Math.ceil(Math.log2(low) - 1e-9);
   const last = Math.floor(Math.log2(high) + 1e-9);
   const step = [1, 2, 3, 5, 10, 20].find((each) => (last - first) / each < most) ?? 20;
@@ -56,9 +56,12 @@ function valuesOf(series, axis) {
   return values;
 }
 
+const least = (values) => values.reduce((a, b) => Math.min(a, b), Infinity);
+const most = (values) => values.reduce((a, b) => Math.max(a, b), -Infinity);
+
 function rangeOf(values, isLogarithmic) {
-  const low = values.reduce((a, b) => Math.min(a, b), Infinity);
-  const high = values.reduce((a, b) => Math.max(a, b), -Infinity);
+  const low = least(values);
+  const high = most(values);
   if (!isLogarithmic) return [Math.min(0, low), high > 0 ? high * 1.04 : 1];
   return low === high ? [low / 2, high * 2] : [low, high];
 }
@@ -67,18 +70,22 @@ function rangeOf(values, isLogarithmic) {
 const widthOf = (words) => 6.6 * Math.max(0, ...words.map((word) => String(word).length));
 
 /** An axis as Plot takes it. */
-function scaleOf(axis, values, room, isY) {
+function scaleOf(axis, values, length, isY) {
   const label = axis.label;
   if (axis.scale === "words") {
-    return { type: isY || axis.band ? "band" : "point", domain: [...new Set(values)], label, padding: axis.band ? 0.04 : 0.25 };
+    return { type: isY || axis.band ? "band" : "point", domain: axis.words ?? [...new Set(values)], label, padding: axis.band ? 0.04 : 0.25 };
   }
   const logarithmic = axis.scale !== "linear";
   const domain = rangeOf(values, logarithmic);
   if (axis.scale === "bytes") {
-    return { type: "log", base: 2, domain, label, ticks: byteTicks(domain, room / 58), tickFormat: bytes };
+    return { type: "log", base: 2, domain, label, ticks: powersOfTwo(domain, length / 58), tickFormat: bytes };
   }
-  if (logarithmic) return { type: "log", domain, label, ticks: decimalTicks(domain), tickFormat: number };
-  return { domain, label, ticks: Math.max(3, Math.round(room / 70)), tickFormat: number };
+  if (axis.scale === "counts") return { type: "log", base: 2, domain, label, ticks: powersOfTwo(domain, length / 40), tickFormat: number };
+  if (logarithmic) {
+    const room = (domain[1] / domain[0]) ** 0.05; // for marks at the ends
+    return { type: "log", domain: [domain[0] / room, domain[1] * room], label, ticks: decimalTicks(domain), tickFormat: number };
+  }
+  return { domain, label, ticks: Math.max(3, Math.round(length / 70)), tickFormat: number };
 }
 
 const tip = (series, options) => {
@@ -89,38 +96,50 @@ const tip = (series, options) => {
   }));
 };
 
+/** Of a logarithmic axis: what others are held against may leave it, where it is far below or above them. */
+function withoutFarReferences(series) {
+  const isReference = ({ mark, tone }) => mark === "dashes" && tone < 0;
+  const values = valuesOf(series.filter((each) => !isReference(each)), "y");
+  if (values.length === 0) return valuesOf(series, "y");
+  const far = 3;
+  const [low, high] = [least(values) / far, most(values) * far];
+  return [...values, ...valuesOf(series.filter(isReference), "y").map((value) => Math.min(high, Math.max(low, value)))];
+}
+
 function drawn(series) {
   const { mark, points, quiet } = series;
   const color = colorOf(series);
   const at = { x: "x", y: "y" };
   const ordered = { ...at, stroke: color, strokeDasharray: dashesOf(series), strokeWidth: quiet ? 0.7 : 1.8, strokeOpacity: quiet ? 0.5 : 1 };
   const symbol = shapeOf(series);
-  const labels = () => Plot.text(points.filter(({ label }) => label), { ...at, text: "label", dy: -11, fontSize: 11, fill: "currentColor", stroke: "var(--paper)", strokeWidth: 4 });
+  const labels = () => [Plot.text(points.filter(({ label }) => label), { ...at, text: "label", dy: -14, fontSize: 12, fontWeight: 600, fill: "currentColor", stroke: "var(--paper)", strokeWidth: 4 })];
   switch (mark) {
     case "line":
-      if (quiet) return [Plot.line(points, ordered)];
-      return [Plot.line(points, ordered), Plot.dot(points, { ...at, fill: color, r: 2.6, symbol }), labels()];
+      if (quiet) return { shapes: [Plot.line(points, { ...ordered, strokeDasharray: "", clip: true })] };
+      return { shapes: [Plot.line(points, ordered), Plot.dot(points, { ...at, fill: color, r: 2.6, symbol })], labels: labels() };
     case "dashes":
-      return [Plot.line(points, ordered)];
+      return { shapes: [Plot.line(points, { ...ordered, clip: true })] };
     case "dots":
-      return [Plot.dot(points, { ...at, stroke: color, fill: "var(--paper)", strokeWidth: 1.8, r: 4, symbol }), labels()];
-    case "stars":
-      return [Plot.dot(points, { ...at, stroke: color, strokeWidth: 1.6, r: 8 }), labels()];
+      return { shapes: [Plot.dot(points, { ...at, stroke: color, fill: "var(--paper)", strokeWidth: 1.8, r: 4, symbol })], labels: labels() };
+    case "rings":
+      return { shapes: [Plot.line(points, { ...at, stroke: color, strokeWidth: 1.2, strokeDasharray: "2 3" }), Plot.dot(points, { ...at, stroke: color, strokeWidth: 1.6, r: 8 })], labels: labels() };
     case "band":
-      return [Plot.areaY(points, { x: "x", y1: "low", y2: "high", fill: color, fillOpacity: 0.16 })];
+      return { shapes: [Plot.areaY(points, { x: "x", y1: "low", y2: "high", fill: color, fillOpacity: 0.16 })] };
     case "bars":
-      return [
-        Plot.barX(points, { x1: 0, x2: "x", y: "y", fill: color, fillOpacity: 0.8 }),
-        Plot.ruleY(points.filter(({ high }) => high !== undefined), { x1: "low", x2: "high", y: "y", stroke: "currentColor", strokeWidth: 1.4, marker: "tick" }),
-        Plot.text(points, { x: (point) => point.high ?? point.x, y: "y", text: "label", textAnchor: "start", dx: 6, fontSize: 11 }),
-      ];
+      return {
+        shapes: [
+          Plot.barX(points, { x1: 0, x2: "x", y: "y", fill: color, fillOpacity: 0.8 }),
+          Plot.ruleY(points.filter(({ high }) => high !== undefined), { x1: "low", x2: "high", y: "y", stroke: "currentColor", strokeWidth: 1.4, marker: "tick" }),
+        ],
+        labels: [Plot.text(points, { x: (point) => point.high ?? point.x, y: "y", text: "label", textAnchor: "start", dx: 6, fontSize: 11 })],
+      };
     case "cells":
-      return [
-        Plot.cell(points, { ...at, fill: color, fillOpacity: (point) => point.weight ?? 1, inset: 0.5 }),
-        Plot.text(points, { ...at, text: "label", fontSize: 10.5, fill: "currentColor" }),
-      ];
+      return {
+        shapes: [Plot.cell(points, { ...at, fill: color, fillOpacity: (point) => point.weight ?? 1, inset: 0.5 })],
+        labels: [Plot.text(points, { ...at, text: "label", fontSize: 10.5, fill: "currentColor" })],
+      };
     case "hatched":
-      return [Plot.cell(points, { ...at, fill: "url(#hatching)", inset: 0.5 })];
+      return { shapes: [Plot.cell(points, { ...at, fill: "url(#hatching)", inset: 0.5 })] };
     default:
       throw new Error(`no mark ${mark}`);
   }
@@ -131,13 +150,13 @@ function sizeOf(chart, room) {
   const columns = new Set(valuesOf(chart.series, "x")).size;
   if (isMap(chart.series)) {
     const margin = 14 + widthOf(valuesOf(chart.series, "y"));
-    return { width: Math.max(Math.min(room, margin + columns * 60), margin + columns * 30), height: 60 + rows * 38, marginLeft: margin };
+    return { width: Math.max(Math.min(room, margin + columns * 60), margin + columns * 30), height: 52 + rows * 34, marginLeft: margin };
   }
   if (isBars(chart.series)) {
     const margin = 14 + widthOf(valuesOf(chart.series, "y"));
-    return { width: Math.max(room, margin + 260), height: 56 + rows * 22, marginLeft: margin };
+    return { width: Math.max(room, margin + 260), height: 52 + rows * 22, marginLeft: margin };
   }
-  return { width: Math.max(room, 300), height: Math.round(Math.min(330, Math.max(240, room * 0.55))), marginLeft: 58 };
+  return { width: Math.max(room, 300), height: Math.round(Math.min(330, Math.max(230, room * 0.55))), marginLeft: 58 };
 }
 
 function plotOf(chart, room, isLogarithmic) {
@@ -150,22 +169,32 @@ function plotOf(chart, room, isLogarithmic) {
     : { ...chart.y, scale: isLogarithmic ? "logarithmic" : "linear" };
   const x = { ...chart.x, band: map };
   const xValues = bars ? [...valuesOf(series, "x"), ...series.flatMap(({ points }) => points.flatMap(({ high }) => (high === undefined ? [] : [high])))] : valuesOf(series, "x");
-  const yValues = bars || map ? series.flatMap(({ points }) => points.map((point) => point.y)) : valuesOf(series, "y");
+  const yValues = bars || map ? series.flatMap(({ points }) => points.map((point) => point.y))
+    : y.scale === "logarithmic" ? withoutFarReferences(series) : valuesOf(series, "y");
   const words = x.scale === "words" ? [...new Set(xValues)] : [];
   const slanted = words.length > 0 && widthOf(words) > inner / words.length;
-  const marks = [...series].sort((a, b) => (b.quiet ? 1 : 0) - (a.quiet ? 1 : 0)).flatMap(drawn);
+  const layers = [...series].sort((a, b) => (b.quiet ? 1 : 0) - (a.quiet ? 1 : 0)).map(drawn);
+  const marks = [...layers.flatMap(({ shapes: each }) => each), ...layers.flatMap(({ labels }) => labels ?? [])];
   const svg = Plot.plot({
     ...size,
     marginRight: bars ? 70 : 26,
-    marginBottom: slanted ? 30 + Math.min(110, widthOf(words) * 0.7) : 42,
+    marginTop: map || bars ? 6 : 26,
+    marginBottom: slanted ? 30 + Math.min(110, widthOf(words) * 0.7) : 44,
     style: { fontSize: "12px" },
     x: { ...scaleOf(x, xValues, inner, false), grid: bars, ...(slanted ? { tickRotate: -40 } : {}) },
-    y: { ...scaleOf(y, yValues, size.height - 60, true), grid: !bars && !map, ...(map || bars ? { label: null } : {}) },
+    y: { ...scaleOf({ ...y, band: map }, yValues, size.height - 60, true), grid: !bars && !map, ...(map || bars ? { label: null } : {}) },
     marks: [...marks, tip(series, { along: bars ? "y" : "xy" })],
   });
   svg.setAttribute("role", "img");
   svg.setAttribute("aria-label", chart.title);
   return svg;
+}
+
+/** Of the sample of an area: that of the darkest cell. */
+function opacityOf({ mark, points }) {
+  if (mark === "band") return 0.2;
+  if (mark === "cells") return most(points.map(({ weight }) => weight ?? 1));
+  return mark === "hatched" ? 0.5 : 0.8;
 }
 
 /** The mark of a series, for the legend. */
@@ -177,8 +206,11 @@ function sample(series) {
     line: () => [Plot.line([0, 1], { x: (d) => d, y: () => 0, stroke: color, strokeWidth: 2, strokeDasharray: dashesOf(series) }), Plot.dot([0.5], { x: (d) => d, y: () => 0, fill: color, r: 3.2, symbol: shapeOf(series) })],
     dashes: () => [Plot.line([0, 1], { x: (d) => d, y: () => 0, stroke: color, strokeWidth: 2, strokeDasharray: "5 4" })],
     dots: () => [Plot.dot([0.5], { x: (d) => d, y: () => 0, stroke: color, strokeWidth: 1.8, r: 4, symbol: shapeOf(series) })],
-    stars: () => [Plot.dot([0.5], { x: (d) => d, y: () => 0, stroke: color, strokeWidth: 1.6, r: 5.5 })],
-  }[mark] ?? (() => [Plot.rect([0], { x1: 0, x2: 1, y1: -1, y2: 1, fill: mark === "hatched" ? "url(#hatching)" : color, fillOpacity: mark === "band" ? 0.2 : series.points[0]?.weight ?? 0.8 })]);
+    rings: () => [Plot.dot([0.5], { x: (d) => d, y: () => 0, stroke: color, strokeWidth: 1.6, r: 5.5 })],
+  }[mark] ?? (() => [
+    Plot.rect([0], { x1: 0, x2: 1, y1: -1, y2: 1, fill: mark === "hatched" ? "var(--faint)" : color, fillOpacity: opacityOf(series) }),
+    ...(mark === "hatched" ? [Plot.rect([0], { x1: 0, x2: 1, y1: -1, y2: 1, fill: "url(#hatching)" })] : []),
+  ]);
   return Plot.plot({ width: 30, height: 13, margin: 1, x: { domain: [0, 1], axis: null }, y: { domain: [-1, 1], axis: null }, marks: marks(at) });
 }
 

@@ -60,7 +60,8 @@ std::string call_name(const AdviceSubject& subject, const Question& question, By
 CallList calls_of(const std::vector<Question>& questions) {
   CallList calls;
   for (const Question& question : questions) {
-    calls.items.push_back({spec_of(question, question.scenario.runs.front()), sizes_of(question)});
+    calls.items.push_back(
+        {spec_of(question, question.scenario.runs.front()), sizes_of(question)});
   }
   return calls;
 }
@@ -95,7 +96,8 @@ AdviceSubject read_subject(po::variables_map values, std::ostream& err) {
 TriedChange setting_change(const AdviceSubject& subject, const std::string& name,
                            const std::string& value) {
   const std::map<std::string, std::string> variables{{name, value}};
-  return {fmt::format("{}={}", name, value), variables, with_variables(subject.calls, variables)};
+  return {fmt::format("{}={}", name, value), variables,
+          with_variables(subject.calls, variables)};
 }
 
 /// The number at the end of "node1/nic3" where it names a NIC.
@@ -220,8 +222,8 @@ class AdviceTable {
     comment(times.times.size() == 1
                 ? fmt::format("{} takes {} now", subject_.call_names.front(), to_string(first))
                 : fmt::format("{} calls, from {} ({} now) to {} ({} now)", times.times.size(),
-                              subject_.call_names.front(), to_string(first),
-                              subject_.call_names.back(), to_string(last)));
+                              subject_.call_names.front(), to_string(first), subject_.call_names.back(),
+                              to_string(last)));
     comment(
         times.times.size() == 1
             ? "change of the time, simulated unless it says 'formulas'"
@@ -265,8 +267,7 @@ class AdviceTable {
     });
     fmt::print(out_, "\n{}:{}\n", title, these.empty() ? " none of what was tried" : "");
     for (const Advice* const each : these) {
-      fmt::print(out_, "  {:<{}} {}\n", each->text, name_width,
-                 effect_text(*each, subject_.call_names));
+      fmt::print(out_, "  {:<{}} {}\n", each->text, name_width, effect_text(*each, subject_.call_names));
     }
   }
 

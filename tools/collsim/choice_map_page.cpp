@@ -36,14 +36,20 @@ PagePoint point_at(const ChoiceRow& row, const ChoiceCell& cell) {
   return {short_size(cell.size), name_of_row(row), {}, {}, 1, {}, describe(row, cell)};
 }
 
-PageChart map_chart(const char* title, std::string note) {
-  return {title, std::move(note), {"size", AxisScale::words}, {"", AxisScale::words}, {}, true};
+PageChart map_chart(const ChoiceMap& map, const char* title, std::string note) {
+  PageChart chart{title, std::move(note), {"size", AxisScale::words}, {"", AxisScale::words}, {},
+                  true};
+  for (const ChoiceRow& row : map.rows) chart.y.words.push_back(name_of_row(row));
+  for (const ChoiceCell& cell : map.rows.front().cells) {
+    chart.x.words.push_back(short_size(cell.size));
+  }
+  return chart;
 }
 
-/// Cells in which `way` is this pair, one series for each pair.
+/// A series for each pair: the cells where it is the fastest.
 PageChart winner_chart(const ChoiceMap& map) {
   PageChart chart = map_chart(
-      "What is fastest",
+      map, "What is fastest",
       "Letters: algorithm and protocol. Hatched, with a small first letter: the lead over "
       "the next is within the error of such predictions.");
   for (const NcclWays::Pair& pair : shown_pairs(map)) {
@@ -73,7 +79,7 @@ PageChart winner_chart(const ChoiceMap& map) {
 
 /// What NCCL chooses instead, and how much that loses: white to dark as the loss grows to 50 %.
 PageChart regret_chart(const ChoiceMap& map) {
-  PageChart chart = map_chart("What NCCL's choice loses",
+  PageChart chart = map_chart(map, "What NCCL's choice loses",
                               "Letters: what NCCL chooses where it is not the fastest. Number: by "
                               "how many percent that is slower.");
   PageSeries same{"NCCL chooses the fastest", SeriesMark::cells, reference_tone, false, {}};

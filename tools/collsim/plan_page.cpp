@@ -47,25 +47,21 @@ std::vector<PageSeries> by_alternative(const CapacityQuestion& question, const C
   return all;
 }
 
-/// Rings around what no other beats, and a word at the cheapest.
-template <typename PointOf>
-PageSeries front_series(const CapacityPlan& plan, std::size_t workload, PointOf point_of) {
-  PageSeries front{"no other is cheaper and as fast", SeriesMark::stars, reference_tone, false, {}};
-  for (const PlanRow& row : plan.rows) {
-    if (row.workload != workload || !row.on_front) continue;
-    PagePoint point = point_of(row);
-    if (row.cheapest) point.label = "best";
-    if (!point.x.is_null()) front.points.push_back(std::move(point));
-  }
-  return front;
-}
-
-template <typename PointOf>
-void add_series(const CapacityQuestion& question, const CapacityPlan& plan, std::size_t workload,
-                SeriesMark mark, PointOf point_of, PageChart& chart) {
-  chart.series = by_alternative(question, plan, workload, mark, point_of);
-  PageSeries front = front_series(plan, workload, point_of);
-  if (!front.points.empty()) chart.series.push_back(std::move(front));
+/// A bar for each alternative, where all have the same count of nodes.
+PageChart chart_at_one_count(const CapacityQuestion& question, const CapacityPlan& plan,
+                             std::size_t workload) {
+  PageChart chart{has_compute(question) ? "Time of a step" : "Time",
+                  "Lower is better.",
+                  {"time (ms)", AxisScale::linear},
+                  {"", AxisScale::words}};
+  chart.series =
+      by_alternative(question, plan, workload, SeriesMark::bars, [&](const PlanRow& row) {
+        const double time = in_milliseconds * row.step.value;
+        return PagePoint{time, series_name(question, row.alternative), {}, {},
+                         1,    fmt::format("{:.2f} ms", time)};
+      });
+  for (PageSeries& series : chart.series) series.name.clear();  // the axis has the names
+  return chart;
 }
 
 PageChart chart_by_nodes(const CapacityQuestion& question, const CapacityPlan& plan,
@@ -74,15 +70,31 @@ PageChart chart_by_nodes(const CapacityQuestion& question, const CapacityPlan& p
   PageChart chart{compute ? "Time of a step by nodes" : "Time by nodes",
                   compute ? "Computing and communicating. Lower is better."
                           : "Of the communication of a step. Lower is better.",
-                  {"nodes", AxisScale::logarithmic},
+                  {"nodes", AxisScale::counts},
                   {compute ? "step (ms)" : "time (ms)", AxisScale::logarithmic}};
-  add_series(
-      question, plan, workload, SeriesMark::line,
-      [](const PlanRow& row) {
-        return PagePoint{row.nodes, in_milliseconds * row.step.value};
-      },
-      chart);
+  chart.series = by_alternative(question, plan, workload, SeriesMark::line, [](const PlanRow& row) {
+    PagePoint point{row.nodes, in_milliseconds * row.step.value};
+    if (row.cheapest) point.label = "best";
+    return point;
+  });
   return chart;
+}
+
+PagePoint price_point(const PlanRow& row) {
+  return {row.price ? Record(row.price->per_hour) : Record(), in_milliseconds * row.work.value};
+}
+
+/// Rings around what no other beats, by price, and a word at the cheapest.
+PageSeries front_series(const CapacityPlan& plan, std::size_t workload) {
+  PageSeries front{"no other is cheaper and as fast", SeriesMark::rings, reference_tone, false, {}};
+  for (const PlanRow& row : plan.rows) {
+    if (row.workload != workload || !row.on_front) continue;
+    front.points.push_back(price_point(row));
+    if (row.cheapest) front.points.back().label = "best";
+  }
+  std::stable_sort(front.points.begin(), front.points.end(),
+                   [](const PagePoint& a, const PagePoint& b) { return a.x < b.x; });
+  return front;
 }
 
 PageChart chart_by_price(const CapacityQuestion& question, const CapacityPlan& plan,
@@ -92,14 +104,15 @@ PageChart chart_by_price(const CapacityQuestion& question, const CapacityPlan& p
       "Of the same work at every count of nodes. Left and down is better.",
       {fmt::format("price ({} per hour)", question.prices.currency), AxisScale::logarithmic},
       {"time of the same work (ms)", AxisScale::logarithmic}};
-  add_series(
-      question, plan, workload, SeriesMark::dots,
-      [](const PlanRow& row) {
-        return PagePoint{row.price ? Record(row.price->per_hour) : Record(),
-                         in_milliseconds * row.work.value};
-      },
-      chart);
+  chart.series = by_alternative(question, plan, workload, SeriesMark::dots, price_point);
+  PageSeries front = front_series(plan, workload);
+  if (!front.points.empty()) chart.series.push_back(std::move(front));
   return chart;
+}
+
+bool has_several_counts(const CapacityPlan& plan) {
+  return std::any_of(plan.rows.begin(), plan.rows.end(),
+                     [&](const PlanRow& row) { return row.nodes != plan.rows.front().nodes; });
 }
 
 std::string calibrations_of(const CapacityQuestion& question) {
@@ -138,7 +151,8 @@ void print_plan_page(const CapacityQuestion& question, const CapacityPlan& plan,
   ReportPage page = page_about(question, plan, command);
   for (std::size_t i = 0; i < question.workloads.size(); ++i) {
     PageSection section{question.workloads.size() > 1 ? question.workloads[i].name : "",
-                        {chart_by_nodes(question, plan, i)},
+                        {has_several_counts(plan) ? chart_by_nodes(question, plan, i)
+                                                  : chart_at_one_count(question, plan, i)},
                         {},
                         {}};
     PageChart by_price = chart_by_price(question, plan, i);

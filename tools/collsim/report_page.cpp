@@ -24,7 +24,7 @@ constexpr std::string_view policy =
 constexpr std::string_view hatching_pattern =
     "<svg width=\"0\" height=\"0\" aria-hidden=\"true\" style=\"position:absolute\"><defs>"
     "<pattern id=\"hatching\" width=\"7\" height=\"7\" patternUnits=\"userSpaceOnUse\" "
-    "patternTransform=\"rotate(45)\"><rect width=\"1.6\" height=\"7\" fill=\"var(--paper)\"/>"
+    "patternTransform=\"rotate(45)\"><rect width=\"1.2\" height=\"7\" fill=\"var(--paper)\"/>"
     "</pattern></defs></svg>\n";
 
 /// More rows of a table make a page that browsers are slow with.
@@ -34,6 +34,8 @@ std::string_view name_of(AxisScale scale) {
   switch (scale) {
     case AxisScale::bytes:
       return "bytes";
+    case AxisScale::counts:
+      return "counts";
     case AxisScale::logarithmic:
       return "logarithmic";
     case AxisScale::linear:
@@ -52,8 +54,8 @@ std::string_view name_of(SeriesMark mark) {
       return "dashes";
     case SeriesMark::dots:
       return "dots";
-    case SeriesMark::stars:
-      return "stars";
+    case SeriesMark::rings:
+      return "rings";
     case SeriesMark::band:
       return "band";
     case SeriesMark::bars:
@@ -77,7 +79,9 @@ Record description_of(const PagePoint& point) {
 }
 
 Record description_of(const PageAxis& axis) {
-  return {{"label", axis.label}, {"scale", name_of(axis.scale)}};
+  Record json{{"label", axis.label}, {"scale", name_of(axis.scale)}};
+  if (!axis.words.empty()) json["words"] = axis.words;
+  return json;
 }
 
 Record description_of(const PageChart& chart) {
@@ -189,12 +193,17 @@ std::size_t print_page_section(const PageSection& section, std::size_t chart, st
   out << "<section>\n";
   if (!section.title.empty()) fmt::print(out, "<h2>{}</h2>\n", text_markup(section.title));
   if (!section.charts.empty()) {
-    out << "<div class=\"charts\">\n";
+    constexpr std::size_t many = 4;
+    fmt::print(out, "<div class=\"charts{}\">\n", section.charts.size() > many ? " many" : "");
     for (const PageChart& each : section.charts) print_page_chart(each, chart++, out);
     out << "</div>\n";
   }
-  for (const std::string& text : section.texts) {
-    fmt::print(out, "<p>{}</p>\n", text_markup(text));
+  if (!section.texts.empty()) {
+    out << "<div class=\"texts\">\n";
+    for (const std::string& text : section.texts) {
+      fmt::print(out, "<p>{}</p>\n", text_markup(text));
+    }
+    out << "</div>\n";
   }
   for (const PageTable& table : section.tables) print_page_table(table, out);
   out << "</section>\n";

@@ -18,14 +18,16 @@ namespace collsim::command {
 /// How the values of an axis are laid out.
 enum class AxisScale : std::uint8_t {
   bytes,        ///< logarithmic, with ticks such as 64 KiB
+  counts,       ///< logarithmic, with ticks at powers of two
   logarithmic,  ///< a person may switch to linear
   linear,       ///< from zero; a person may switch to logarithmic
-  words,        ///< each value has a place of its own, in the order in which values come
+  words,        ///< each value has a place of its own
 };
 
 struct PageAxis {
   std::string label;
   AxisScale scale = AxisScale::linear;
+  std::vector<std::string> words{};  ///< in their order; empty: in the order of the points
 };
 
 /// How a series is drawn.
@@ -33,7 +35,7 @@ enum class SeriesMark : std::uint8_t {
   line,     ///< a line with small marks
   dashes,   ///< a dashed line without marks
   dots,     ///< marks alone
-  stars,    ///< large rings around points of others
+  rings,    ///< around points of others, with a dotted line through them
   band,     ///< the area from `low` to `high`
   bars,     ///< from the left: x is a number and y a word; a whisker from `low` to `high`
   cells,    ///< of a map of words by words, as dark as `weight`, with `label`
