@@ -9,7 +9,8 @@ const colorOf = ({ tone, quiet }) => (quiet || tone < 0 ? "var(--faint)" : `var(
 const shapeOf = ({ tone }) => (tone < 0 ? "circle" : shapes[tone % shapes.length]);
 const dashesOf = ({ mark, tone }) => (mark === "dashes" ? "5 4" : dashes[Math.floor(Math.max(0, tone) / tones) % dashes.length]);
 
-const number = (value) => Number(value.toPrecision(4)).toString().replace(/^(-?\d{1,3})(\d{3})$/, "$1,$2");
+const digits = new Intl.NumberFormat("en-US", { maximumSignificantDigits: 4 });
+const number = (value) => digits.format(value);
 function bytes(value) {
   const units = ["B", "KiB", "MiB", "GiB", "TiB"];
   const power = Math.min(units.length - 1, Math.floor(Math.log2(Math.max(1, value)) / 10));
@@ -106,7 +107,10 @@ function withoutFarReferences(series) {
   return [...values, ...valuesOf(series.filter(isReference), "y").map((value) => Math.min(high, Math.max(low, value)))];
 }
 
-function drawn(series) {
+/** How much of a bar's row its name takes, where there is no room for names on the left. */
+const nameHeight = 17;
+
+function drawn(series, isNarrow) {
   const { mark, points, quiet } = series;
   const color = colorOf(series);
   const at = { x: "x", y: "y" };
@@ -128,10 +132,13 @@ function drawn(series) {
     case "bars":
       return {
         shapes: [
-          Plot.barX(points, { x1: 0, x2: "x", y: "y", fill: color, fillOpacity: 0.8 }),
-          Plot.ruleY(points.filter(({ high }) => high !== undefined), { x1: "low", x2: "high", y: "y", stroke: "currentColor", strokeWidth: 1.4, marker: "tick" }),
+          Plot.barX(points, { x1: 0, x2: "x", y: "y", fill: color, fillOpacity: 0.8, insetTop: isNarrow ? nameHeight : 0 }),
+          Plot.ruleY(points.filter(({ high }) => high !== undefined), { x1: "low", x2: "high", y: "y", dy: isNarrow ? nameHeight / 2 : 0, stroke: "currentColor", strokeWidth: 1.4, marker: "tick" }),
         ],
-        labels: [Plot.text(points, { x: (point) => point.high ?? point.x, y: "y", text: "label", textAnchor: "start", dx: 6, fontSize: 11 })],
+        labels: [
+          Plot.text(points, { x: (point) => point.high ?? point.x, y: "y", text: "label", textAnchor: "start", dx: 6, dy: isNarrow ? nameHeight / 2 : 0, fontSize: 11 }),
+          ...(isNarrow ? [Plot.text(points, { y: "y", text: "y", frameAnchor: "left", dy: -nameHeight / 2, fontSize: 11 })] : []),
+        ],
       };
     case "cells":
       return {
@@ -145,7 +152,7 @@ function drawn(series) {
   }
 }
 
-function sizeOf(chart, room) {
+function sizeOf(chart, room, isNarrow) {
   const rows = new Set(valuesOf(chart.series, "y")).size;
   const columns = new Set(valuesOf(chart.series, "x")).size;
   if (isMap(chart.series)) {
@@ -154,16 +161,18 @@ function sizeOf(chart, room) {
   }
   if (isBars(chart.series)) {
     const margin = 14 + widthOf(valuesOf(chart.series, "y"));
-    return { width: Math.max(room, margin + 260), height: 52 + rows * 22, marginLeft: margin };
+    if (isNarrow) return { width: Math.max(room, widthOf(valuesOf(chart.series, "y")) + 90), height: 52 + rows * 40, marginLeft: 8 };
+    return { width: room, height: 52 + rows * 22, marginLeft: margin };
   }
   return { width: Math.max(room, 300), height: Math.round(Math.min(330, Math.max(230, room * 0.55))), marginLeft: 58 };
 }
 
 function plotOf(chart, room, isLogarithmic) {
   const { series } = chart;
-  const size = sizeOf(chart, room);
   const map = isMap(series);
   const bars = isBars(series);
+  const isNarrow = bars && room < widthOf(valuesOf(series, "y")) + 280;
+  const size = sizeOf(chart, room, isNarrow);
   const inner = size.width - size.marginLeft - 40;
   const y = chart.y.scale === "words" || isLogarithmic === undefined ? chart.y
     : { ...chart.y, scale: isLogarithmic ? "logarithmic" : "linear" };
@@ -173,7 +182,7 @@ function plotOf(chart, room, isLogarithmic) {
     : y.scale === "logarithmic" ? withoutFarReferences(series) : valuesOf(series, "y");
   const words = x.scale === "words" ? [...new Set(xValues)] : [];
   const slanted = words.length > 0 && widthOf(words) > inner / words.length;
-  const layers = [...series].sort((a, b) => (b.quiet ? 1 : 0) - (a.quiet ? 1 : 0)).map(drawn);
+  const layers = [...series].sort((a, b) => (b.quiet ? 1 : 0) - (a.quiet ? 1 : 0)).map((each) => drawn(each, isNarrow));
   const marks = [...layers.flatMap(({ shapes: each }) => each), ...layers.flatMap(({ labels }) => labels ?? [])];
   const svg = Plot.plot({
     ...size,
@@ -182,7 +191,7 @@ function plotOf(chart, room, isLogarithmic) {
     marginBottom: slanted ? 30 + Math.min(110, widthOf(words) * 0.7) : 44,
     style: { fontSize: "12px" },
     x: { ...scaleOf(x, xValues, inner, false), grid: bars, ...(slanted ? { tickRotate: -40 } : {}) },
-    y: { ...scaleOf({ ...y, band: map }, yValues, size.height - 60, true), grid: !bars && !map, ...(map || bars ? { label: null } : {}) },
+    y: { ...scaleOf({ ...y, band: map }, yValues, size.height - 60, true), grid: !bars && !map, ...(map || bars ? { label: null } : {}), ...(isNarrow ? { axis: null } : {}) },
     marks: [...marks, tip(series, { along: bars ? "y" : "xy" })],
   });
   svg.setAttribute("role", "img");

@@ -202,6 +202,9 @@ PageChart front_chart(const SweepPage& asked, const std::vector<SweptColumn>& sw
                   {y, AxisScale::logarithmic},
                   {},
                   true};
+  for (const SweptColumn& column : swept) {
+    if (column.is_size && column.key == x) chart.x.scale = AxisScale::bytes;
+  }
   PageSeries front{"no other is better in all", SeriesMark::line, 0, false, {}};
   for (const Record& row : rows) {
     if (!row["time_us"].is_number()) continue;
