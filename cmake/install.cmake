@@ -20,7 +20,8 @@ install(FILES "${PROJECT_SOURCE_DIR}/models/trust.yaml" "${PROJECT_SOURCE_DIR}/m
   "${PROJECT_SOURCE_DIR}/models/workloads.yaml"
   DESTINATION "${data_dir}/models")
 install(FILES "${PROJECT_SOURCE_DIR}/tools/charts/plot.min.js"
-  "${PROJECT_SOURCE_DIR}/tools/charts/validation.js"
+  "${PROJECT_SOURCE_DIR}/tools/charts/page.js"
+  "${PROJECT_SOURCE_DIR}/tools/charts/page.css"
   DESTINATION "${data_dir}/tools/charts")
 
 install(FILES "${PROJECT_SOURCE_DIR}/tools/viewer/viewer.html"

@@ -112,10 +112,28 @@ TEST(ChoiceMap, is_drawn_with_a_title_for_each_size) {
     ++titles;
   }
   EXPECT_EQ(titles, 8U);
+}
+
+// A cell of the map for each of the eight sizes, and the same numbers as in csv and json.
+TEST(ChoiceMap, is_a_page_with_a_cell_for_each_size) {
   const std::string page = file_of("--html");
-  EXPECT_NE(page.find("<svg "), std::string::npos);
-  EXPECT_EQ(page.find("src="), std::string::npos);  // nothing is loaded
-  EXPECT_EQ(page.find("href="), std::string::npos);
+  const std::string begin = "<script id=\"page-charts\" type=\"application/json\">";
+  const std::size_t at = page.find(begin) + begin.size();
+  const auto charts = nlohmann::json::parse(page.substr(at, page.find("</script>", at) - at));
+  ASSERT_EQ(charts.size(), 2U);  // what is fastest, what NCCL's choice loses
+  for (const auto& chart : charts) {
+    std::size_t drawn = 0;
+    for (const auto& series : chart["series"]) {
+      if (series["mark"] == "cells") drawn += series["points"].size();
+    }
+    EXPECT_EQ(drawn, 8U);
+  }
+  for (const auto& cell : cells()) {
+    for (const char* const key : {"best_us", "choice_us", "lost"}) {
+      EXPECT_NE(page.find("<data value=\"" + cell.at(key).dump() + "\">"), std::string::npos)
+          << key;
+    }
+  }
 }
 
 TEST(Environment, sets_what_loses_least_and_says_why) {

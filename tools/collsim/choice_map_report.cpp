@@ -21,79 +21,10 @@ namespace {
 
 constexpr double percent = 100;
 
-/// "ring/ll128".
-std::string name_of_pair(const NcclWays::Pair& pair) {
-  return fmt::format("{}/{}", report_name(pair.first), report_name(pair.second));
-}
-
-/// "R8": the letter of the algorithm, small where the lead is within the error, and that of the
-/// protocol.
-std::string code_of(const NcclWays::Pair& pair, bool open) {
-  constexpr std::string_view algorithms = "TRDCNVP";
-  constexpr std::string_view small = "trdcnvp";
-  constexpr std::string_view protocols = "l8s";
-  const std::size_t at = index_of(pair.first);
-  return {open ? small[at] : algorithms[at], protocols[index_of(pair.second)]};
-}
-
-/// "8", "64K", "256M".
-std::string short_size(Bytes size) {
-  constexpr std::int64_t step = 1024;
-  constexpr std::string_view units = "KMGT";
-  std::int64_t count = size.count;
-  std::size_t unit = 0;
-  while (count >= step && count % step == 0 && unit < units.size()) {
-    count /= step;
-    ++unit;
-  }
-  return unit == 0 ? std::to_string(count) : fmt::format("{}{}", count, units[unit - 1]);
-}
-
-/// "8 ranks", or where the rows differ in their nodes "8 ranks on 2 nodes".
-std::string name_of_row(const ChoiceRow& row) {
-  if (row.nodes == 1) return fmt::format("{} ranks", row.ranks);
-  return fmt::format("{} ranks, {} nodes", row.ranks, row.nodes);
-}
-
-/// The pairs that are fastest or chosen anywhere, in NCCL's order.
-std::vector<NcclWays::Pair> shown_pairs(const ChoiceMap& map) {
-  std::map<NcclWays::Pair, bool> shown;
-  for (const ChoiceRow& row : map.rows) {
-    for (const ChoiceCell& cell : row.cells) {
-      shown[row.pairs[cell.best]] = true;
-      shown[row.pairs[cell.chosen]] = true;
-    }
-  }
-  std::vector<NcclWays::Pair> pairs;
-  pairs.reserve(shown.size());
-  for (const auto& [pair, is_shown] : shown) pairs.push_back(pair);
-  return pairs;
-}
-
 double mean_loss(const ChoiceRow& row) {
   double sum = 0;
   for (const ChoiceCell& cell : row.cells) sum += cell.loss(cell.chosen);
   return sum / static_cast<double>(row.cells.size());
-}
-
-std::string title_of(const ChoiceMap& map) {
-  return fmt::format("{} on {}", to_string(map.question->scenario.collective),
-                     map.question->topology.name());
-}
-
-std::string describe(const ChoiceRow& row, const ChoiceCell& cell) {
-  std::string text =
-      fmt::format("{}, {}: {} {:.1f} us", name_of_row(row), short_size(cell.size),
-                  name_of_pair(row.pairs[cell.best]), 1e6 * cell.times[cell.best].value);
-  if (cell.second != cell.best) {
-    text += fmt::format(", {} {:.1f} us", name_of_pair(row.pairs[cell.second]),
-                        1e6 * cell.times[cell.second].value);
-  }
-  text += fmt::format("; NCCL chooses {}", name_of_pair(row.pairs[cell.chosen]));
-  if (cell.chosen != cell.best) {
-    text += fmt::format(", {:.1f} % slower", percent * cell.loss(cell.chosen));
-  }
-  return text;
 }
 
 // The text.
@@ -161,8 +92,7 @@ void print_legend(const ChoiceMap& map, std::ostream& out) {
 
 void print_notes(const ChoiceMap& map, std::ostream& out) {
   for (const ChoiceRow& row : map.rows) {
-    fmt::print(out, "{}: NCCL's choice loses {:.1f} % on average{}\n", name_of_row(row),
-               percent * mean_loss(row), row.simulated ? "" : "; by formulas, not simulated");
+    fmt::print(out, "{}\n", mean_loss_note(row));
   }
 }
 
@@ -231,6 +161,76 @@ constexpr std::string_view explanation =
     "Cells: what is fastest. Hatched: the lead is within the error of such predictions. Bars: what "
     "NCCL chooses instead, and how many percent it loses.";
 
+}  // namespace
+
+std::string title_of(const ChoiceMap& map) {
+  return fmt::format("{} on {}", to_string(map.question->scenario.collective),
+                     map.question->topology.name());
+}
+
+std::string name_of_row(const ChoiceRow& row) {
+  if (row.nodes == 1) return fmt::format("{} ranks", row.ranks);
+  return fmt::format("{} ranks, {} nodes", row.ranks, row.nodes);
+}
+
+std::string name_of_pair(const NcclWays::Pair& pair) {
+  return fmt::format("{}/{}", report_name(pair.first), report_name(pair.second));
+}
+
+std::string code_of(const NcclWays::Pair& pair, bool open) {
+  constexpr std::string_view algorithms = "TRDCNVP";
+  constexpr std::string_view small = "trdcnvp";
+  constexpr std::string_view protocols = "l8s";
+  const std::size_t at = index_of(pair.first);
+  return {open ? small[at] : algorithms[at], protocols[index_of(pair.second)]};
+}
+
+std::vector<NcclWays::Pair> shown_pairs(const ChoiceMap& map) {
+  std::map<NcclWays::Pair, bool> shown;
+  for (const ChoiceRow& row : map.rows) {
+    for (const ChoiceCell& cell : row.cells) {
+      shown[row.pairs[cell.best]] = true;
+      shown[row.pairs[cell.chosen]] = true;
+    }
+  }
+  std::vector<NcclWays::Pair> pairs;
+  pairs.reserve(shown.size());
+  for (const auto& [pair, is_shown] : shown) pairs.push_back(pair);
+  return pairs;
+}
+
+std::string short_size(Bytes size) {
+  constexpr std::int64_t step = 1024;
+  constexpr std::string_view units = "KMGT";
+  std::int64_t count = size.count;
+  std::size_t unit = 0;
+  while (count >= step && count % step == 0 && unit < units.size()) {
+    count /= step;
+    ++unit;
+  }
+  return unit == 0 ? std::to_string(count) : fmt::format("{}{}", count, units[unit - 1]);
+}
+
+std::string describe(const ChoiceRow& row, const ChoiceCell& cell) {
+  std::string text =
+      fmt::format("{}, {}: {} {:.1f} us", name_of_row(row), short_size(cell.size),
+                  name_of_pair(row.pairs[cell.best]), 1e6 * cell.times[cell.best].value);
+  if (cell.second != cell.best) {
+    text += fmt::format(", {} {:.1f} us", name_of_pair(row.pairs[cell.second]),
+                        1e6 * cell.times[cell.second].value);
+  }
+  text += fmt::format("; NCCL chooses {}", name_of_pair(row.pairs[cell.chosen]));
+  if (cell.chosen != cell.best) {
+    text += fmt::format(", {:.1f} % slower", percent * cell.loss(cell.chosen));
+  }
+  return text;
+}
+
+std::string mean_loss_note(const ChoiceRow& row) {
+  return fmt::format("{}: NCCL's choice loses {:.1f} % on average{}", name_of_row(row),
+                     percent * mean_loss(row), row.simulated ? "" : "; by formulas, not simulated");
+}
+
 Record record_of(const ChoiceMap& map, const ChoiceRow& row, const ChoiceCell& cell) {
   const auto time = [&](std::size_t way) { return 1e6 * cell.times[way].value; };
   Record record{{"nranks", row.ranks},
@@ -252,8 +252,6 @@ Record record_of(const ChoiceMap& map, const ChoiceRow& row, const ChoiceCell& c
   record.update(context);
   return record;
 }
-
-}  // namespace
 
 void print_choice_map(const ChoiceMap& map, std::ostream& out) {
   fmt::print(out, "# {}: the fastest of what NCCL could run\n", title_of(map));
@@ -304,27 +302,6 @@ void print_choice_svg(const ChoiceMap& map, std::ostream& out) {
   draw_axis(map.rows.front(), bottom, out);
   draw_legend(map, bottom + 30, out);
   fmt::print(out, "</svg>\n");
-}
-
-void print_choice_html(const ChoiceMap& map, std::ostream& out) {
-  fmt::print(out,
-             "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-             "<title>{}</title>\n<style>\nbody {{ font: 14px sans-serif; margin: 2em; }}\n"
-             "td, th {{ padding: 0.1em 0.8em; text-align: left; }}\n</style>\n</head>\n<body>\n",
-             escaped(title_of(map)));
-  print_choice_svg(map, out);
-  fmt::print(out, "<ul>\n");
-  for (const ChoiceRow& row : map.rows) {
-    fmt::print(out, "<li>{}: NCCL's choice loses {:.1f} % on average{}</li>\n", name_of_row(row),
-               percent * mean_loss(row), row.simulated ? "" : "; by formulas, not simulated");
-  }
-  fmt::print(out, "</ul>\n<table>\n<tr><th>cell</th></tr>\n");
-  for (const ChoiceRow& row : map.rows) {
-    for (const ChoiceCell& cell : row.cells) {
-      fmt::print(out, "<tr><td>{}</td></tr>\n", describe(row, cell));
-    }
-  }
-  fmt::print(out, "</table>\n</body>\n</html>\n");
 }
 
 }  // namespace collsim::command

@@ -27,6 +27,7 @@
 #include "tools/collsim/records.h"
 #include "tools/collsim/replace_file.h"
 #include "tools/collsim/report.h"
+#include "tools/collsim/report_page.h"
 #include "tools/collsim/subcommand.h"
 #include "tools/collsim/validation_report.h"
 
@@ -347,29 +348,35 @@ void print_reports(const Question& question, const std::vector<CrossoverReport>&
 constexpr std::array map_files{"svg", "html", "export-tuner", "export-env"};
 
 bool asks_for_map(const po::variables_map& values) {
-  return values["map"].as<bool>() ||
+  return values["map"].as<bool>() || values["format"].as<std::string>() == "html" ||
          std::any_of(map_files.begin(), map_files.end(),
                      [&](const char* option) { return values.contains(option); });
 }
 
-std::string text_of(const ChoiceMap& map, std::string_view option) {
+std::string text_of(const ChoiceMap& map, std::string_view option, const std::string& command) {
   if (option == "export-tuner") return tuner_file_of(map);
   if (option == "export-env") return environment_of(map);
   std::ostringstream text;
-  (option == "svg" ? print_choice_svg : print_choice_html)(map, text);
+  if (option == "svg") {
+    print_choice_svg(map, text);
+  } else {
+    print_choice_html(map, command, text);
+  }
   return text.str();
 }
 
 /// Files first: what they say may be refused.
 void print_map(const Question& question, const po::variables_map& values,
-               const std::vector<ChoiceRow>& rows, std::ostream& out) {
+               const std::vector<ChoiceRow>& rows, const std::string& command, std::ostream& out) {
   const ChoiceMap map{&question, rows};
   for (const char* option : map_files) {
     if (!values.contains(option)) continue;
-    replace_file(values[option].as<std::string>(), text_of(map, option));
+    replace_file(values[option].as<std::string>(), text_of(map, option, command));
   }
   if (question.format == Format::table) {
     print_choice_map(map, out);
+  } else if (question.format == Format::html) {
+    print_choice_html(map, command, out);
   } else {
     print_choice_records(map, out);
   }
@@ -382,7 +389,7 @@ void check_files(const po::variables_map& values) {
 }
 
 po::options_description crossover_options() {
-  po::options_description options = question_options();
+  po::options_description options = question_options(SizesAsked::sweep, formats_with_page);
   options.add_options()  //
       ("over-ranks", po::value<std::string>(),
        "rank counts, such as 2..8,16 (default: --ranks, or all GPUs)")  //
@@ -392,7 +399,8 @@ po::options_description crossover_options() {
        "what is fastest for each size, and NCCL's choice; up to 16 ranks simulated where formulas "
        "leave it open, above by formulas")                             //
       ("svg", po::value<std::string>(), "write the map as a drawing")  //
-      ("html", po::value<std::string>(), "write the map as a page")    //
+      ("html", po::value<std::string>(),
+       "write the map as a page to this file; --format html prints it")  //
       ("export-tuner", po::value<std::string>(),
        "write the map as a file for NCCL's example tuner plug-in")  //
       ("export-env", po::value<std::string>(),
@@ -406,7 +414,7 @@ int run_crossover(std::span<const std::string> args, std::ostream& out, std::ost
   const auto values = parse_options(crossover_options(), usage, epilogue, "scenario", args, out);
   if (!values) return exit_ok;
   check_files(*values);
-  Question question = read_question(*values, err);
+  Question question = read_question(*values, err, PageOffered::yes);
   if (!values->contains("maxbytes") && !values->contains("scenario")) {
     question.scenario.sizes.to = std::min(question.scenario.sizes.to, largest_by_default);
     question.scenario.sizes.to = std::max(question.scenario.sizes.to, question.scenario.sizes.from);
@@ -421,7 +429,7 @@ int run_crossover(std::span<const std::string> args, std::ostream& out, std::ost
                          [&](const Planner& planner, const std::vector<Bytes>& sizes) {
                            return choice_row(planner, sizes, question.trust_errors);
                          }),
-              out);
+              command_text("crossover", args), out);
     return exit_ok;
   }
   const bool named = values->contains("algorithm") || values->contains("scenario");

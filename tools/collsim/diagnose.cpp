@@ -18,6 +18,7 @@
 #include "sim/base/text.h"
 #include "tools/collsim/diagnosis_report.h"
 #include "tools/collsim/options.h"
+#include "tools/collsim/report_page.h"
 #include "tools/collsim/subcommand.h"
 
 namespace collsim::command {
@@ -40,6 +41,7 @@ constexpr std::string_view epilogue =
     "\n"
     "  collsim diagnose all_reduce_perf.log\n"
     "  collsim diagnose pairs/*.log nccl-info.log -t dgx-h100-x4\n"
+    "  collsim diagnose all_reduce_perf.log --format html > diagnosis.html\n"
     "  mpirun ... all_reduce_perf -b 8 -e 1G -f 2 | collsim diagnose - --format junit";
 
 po::options_description diagnose_options() {
@@ -53,7 +55,7 @@ po::options_description diagnose_options() {
       ("nccl-version", po::value<std::string>(),
        "the release whose rules apply (default: the logged one)")  //
       ("format", po::value<std::string>()->default_value("table"),
-       "table, json, junit (XML) or prometheus (text)");
+       "table, json, junit (XML), prometheus (text), or html: a page with charts");
   return options;
 }
 
@@ -181,7 +183,7 @@ int run_diagnose(std::span<const std::string> args, std::ostream& out, std::ostr
     throw InputError("diagnose: no log", "collsim diagnose LOG..., or --help");
   }
   const auto& format = (*values)["format"].as<std::string>();
-  const std::vector<std::string> formats{"table", "json", "junit", "prometheus"};
+  const std::vector<std::string> formats{"table", "json", "junit", "prometheus", "html"};
   if (std::find(formats.begin(), formats.end(), format) == formats.end()) {
     throw InputError(fmt::format("--format: there is no '{}'", format),
                      fmt::format("{}", fmt::join(formats, ", ")));
@@ -197,6 +199,8 @@ int run_diagnose(std::span<const std::string> args, std::ostream& out, std::ostr
     print_diagnosis_junit(diagnosed, out);
   } else if (format == "prometheus") {
     print_diagnosis_prometheus(diagnosed, out);
+  } else if (format == "html") {
+    print_diagnosis_page(diagnosed, command_text("diagnose", args), out);
   } else {
     print_diagnosis_table(diagnosed, out);
   }

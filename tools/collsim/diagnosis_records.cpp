@@ -22,34 +22,6 @@ Record record_of(const RecordedCall& call) {
           {"environment", call.variables}};
 }
 
-Record record_of(const DiagnosedSize& size, const RecordedCall& call) {
-  const double factor = busbw_factor(call.collective, call.ranks);
-  const auto busbw = [&](Seconds time) {
-    return factor * in_gigabytes_per_second(size.point.size / time);
-  };
-  return {{"series", size.series},
-          {"size_bytes", size.point.size.count},
-          {"measured_us", in_microseconds(size.point.measured)},
-          {"expected_us", in_microseconds(size.expected)},
-          {"bound_us", in_microseconds(size.bound)},
-          {"measured_busbw_GBps", busbw(size.point.measured)},
-          {"expected_busbw_GBps", busbw(size.expected)},
-          {"ratio", size.ratio()},
-          {"limit", std::exp(-size.spread)},
-          {"trust", to_string(size.trust)},
-          {"verdict", to_string(size.verdict)}};
-}
-
-Record record_of(const FittedCause& cause) {
-  return {{"cause", cause.hypothesis.cause},
-          {"text", describe(cause.hypothesis, cause.value)},
-          {"value", cause.hypothesis.parameter ? Record(cause.value) : Record()},
-          {"residual", cause.residual},
-          {"log_likelihood", cause.log_likelihood},
-          {"simulated", cause.simulated},
-          {"check", cause.hypothesis.check}};
-}
-
 Record record_of(const NextMeasurement& next) {
   Record record = record_of(next.call);
   record["size_bytes"] = next.size.count;
@@ -69,12 +41,12 @@ Record record_of(const DiagnosedLog& log) {
   for (const RecordedCall& call : diagnosis.calls) record["series"].push_back(record_of(call));
   record["sizes"] = Record::array();
   for (const DiagnosedSize& size : diagnosis.sizes) {
-    record["sizes"].push_back(record_of(size, diagnosis.calls[size.series]));
+    record["sizes"].push_back(size_record(size, diagnosis.calls[size.series]));
   }
   record["causes"] = Record::array();
   for (const CauseGroup& group : diagnosis.causes) {
     Record causes = Record::array();
-    for (const FittedCause& cause : group.causes) causes.push_back(record_of(cause));
+    for (const FittedCause& cause : group.causes) causes.push_back(cause_record(cause));
     record["causes"].push_back({{"likelihood", group.likelihood}, {"causes", causes}});
   }
   record["likelihood_of_none"] = diagnosis.likelihood_of_none;
@@ -130,6 +102,34 @@ void print_metric_head(std::string_view name, std::string_view help, std::ostrea
 }
 
 }  // namespace
+
+Record size_record(const DiagnosedSize& size, const RecordedCall& call) {
+  const double factor = busbw_factor(call.collective, call.ranks);
+  const auto busbw = [&](Seconds time) {
+    return factor * in_gigabytes_per_second(size.point.size / time);
+  };
+  return {{"series", size.series},
+          {"size_bytes", size.point.size.count},
+          {"measured_us", in_microseconds(size.point.measured)},
+          {"expected_us", in_microseconds(size.expected)},
+          {"bound_us", in_microseconds(size.bound)},
+          {"measured_busbw_GBps", busbw(size.point.measured)},
+          {"expected_busbw_GBps", busbw(size.expected)},
+          {"ratio", size.ratio()},
+          {"limit", std::exp(-size.spread)},
+          {"trust", to_string(size.trust)},
+          {"verdict", to_string(size.verdict)}};
+}
+
+Record cause_record(const FittedCause& cause) {
+  return {{"cause", cause.hypothesis.cause},
+          {"text", describe(cause.hypothesis, cause.value)},
+          {"value", cause.hypothesis.parameter ? Record(cause.value) : Record()},
+          {"residual", cause.residual},
+          {"log_likelihood", cause.log_likelihood},
+          {"simulated", cause.simulated},
+          {"check", cause.hypothesis.check}};
+}
 
 void print_diagnosis_json(const std::vector<DiagnosedLog>& logs, std::ostream& out) {
   Record root{{"collsim_version", COLLSIM_VERSION}, {"verdict", to_string(verdict_of(logs))}};

@@ -17,11 +17,6 @@ namespace {
 constexpr std::size_t most_groups = 5;
 constexpr double least_likelihood = 0.01;
 
-std::string name_of(const RecordedCall& call) {
-  return fmt::format("{}, {} host{}, {} ranks", to_string(call.collective), call.nodes,
-                     call.nodes == 1 ? "" : "s", call.ranks);
-}
-
 double busbw(const RecordedCall& call, Bytes size, Seconds time) {
   return in_gigabytes_per_second(size / time) * busbw_factor(call.collective, call.ranks);
 }
@@ -48,7 +43,59 @@ void print_sizes(const Diagnosis& diagnosis, std::size_t series, std::ostream& o
   }
 }
 
-/// The sizes that made the verdict, the largest of them and its ratio.
+void print_group(const CauseGroup& group, std::ostream& out) {
+  const FittedCause& first = group.causes.front();
+  out << wrapped(fmt::format("{} (off by {:.0f} %{})", describe(first.hypothesis, first.value),
+                             100 * first.residual, first.simulated ? "" : ", estimated"),
+                 fmt::format("{:>4.0f} % ", 100 * group.likelihood), "       ");
+  if (group.causes.size() == 1) return;
+  out << "       or, which these sizes cannot tell from it:\n";
+  for (std::size_t i = 1; i < group.causes.size(); ++i) {
+    const FittedCause& other = group.causes[i];
+    out << wrapped(describe(other.hypothesis, other.value), "       - ", "         ");
+  }
+}
+
+void print_causes(const Diagnosis& diagnosis, std::ostream& out) {
+  if (diagnosis.causes.empty()) return;
+  out << "causes, by likelihood:\n";
+  std::size_t printed = 0;
+  for (const CauseGroup& group : diagnosis.causes) {
+    if (printed > 0 && (printed == most_groups || group.likelihood < least_likelihood)) break;
+    print_group(group, out);
+    ++printed;
+  }
+  if (diagnosis.likelihood_of_none >= least_likelihood) {
+    fmt::print(out, "{:>4.0f} % none of these\n", 100 * diagnosis.likelihood_of_none);
+  }
+  out << wrapped(diagnosis.causes.front().causes.front().hypothesis.check, "check: ", "  ");
+  if (diagnosis.next) out << wrapped(text_of(*diagnosis.next, diagnosis), "next: ", "  ");
+}
+
+void print_log(const DiagnosedLog& log, std::ostream& out) {
+  const Diagnosis& diagnosis = log.diagnosis;
+  out << wrapped(fmt::format("collsim {}: {} on {}, as NCCL {} runs it; calibration {}",
+                             COLLSIM_VERSION, log.name, log.machine, log.nccl, log.calibration),
+                 "# ", "#   ");
+  for (std::size_t series = 0; series < diagnosis.calls.size(); ++series) {
+    const bool any = std::any_of(diagnosis.sizes.begin(), diagnosis.sizes.end(),
+                                 [&](const DiagnosedSize& size) { return size.series == series; });
+    if (any) print_sizes(diagnosis, series, out);
+  }
+  out << wrapped(fmt::format("{}: {}", to_string(diagnosis.verdict), reason_of(diagnosis)),
+                 "verdict: ", "  ");
+  print_causes(diagnosis, out);
+  for (const std::string& text : diagnosis.contradictions) out << wrapped(text, "log: ", "  ");
+  for (const std::string& text : diagnosis.notes) out << wrapped(text, "note: ", "  ");
+}
+
+}  // namespace
+
+std::string name_of(const RecordedCall& call) {
+  return fmt::format("{}, {} host{}, {} ranks", to_string(call.collective), call.nodes,
+                     call.nodes == 1 ? "" : "s", call.ranks);
+}
+
 std::string reason_of(const Diagnosis& diagnosis) {
   std::size_t count = 0;
   const DiagnosedSize* worst = nullptr;
@@ -88,19 +135,6 @@ std::string reason_of(const Diagnosis& diagnosis) {
                      diagnosis.sizes.size(), worst->point.size.count, worst->ratio());
 }
 
-void print_group(const CauseGroup& group, std::ostream& out) {
-  const FittedCause& first = group.causes.front();
-  out << wrapped(fmt::format("{} (off by {:.0f} %{})", describe(first.hypothesis, first.value),
-                             100 * first.residual, first.simulated ? "" : ", estimated"),
-                 fmt::format("{:>4.0f} % ", 100 * group.likelihood), "       ");
-  if (group.causes.size() == 1) return;
-  out << "       or, which these sizes cannot tell from it:\n";
-  for (std::size_t i = 1; i < group.causes.size(); ++i) {
-    const FittedCause& other = group.causes[i];
-    out << wrapped(describe(other.hypothesis, other.value), "       - ", "         ");
-  }
-}
-
 std::string text_of(const NextMeasurement& next, const Diagnosis& diagnosis) {
   std::vector<const FittedCause*> causes;
   for (const CauseGroup& group : diagnosis.causes) {
@@ -117,40 +151,6 @@ std::string text_of(const NextMeasurement& next, const Diagnosis& diagnosis) {
                      describe(causes[1]->hypothesis, causes[1]->value));
 }
 
-void print_causes(const Diagnosis& diagnosis, std::ostream& out) {
-  if (diagnosis.causes.empty()) return;
-  out << "causes, by likelihood:\n";
-  std::size_t printed = 0;
-  for (const CauseGroup& group : diagnosis.causes) {
-    if (printed > 0 && (printed == most_groups || group.likelihood < least_likelihood)) break;
-    print_group(group, out);
-    ++printed;
-  }
-  if (diagnosis.likelihood_of_none >= least_likelihood) {
-    fmt::print(out, "{:>4.0f} % none of these\n", 100 * diagnosis.likelihood_of_none);
-  }
-  out << wrapped(diagnosis.causes.front().causes.front().hypothesis.check, "check: ", "  ");
-  if (diagnosis.next) out << wrapped(text_of(*diagnosis.next, diagnosis), "next: ", "  ");
-}
-
-void print_log(const DiagnosedLog& log, std::ostream& out) {
-  const Diagnosis& diagnosis = log.diagnosis;
-  out << wrapped(fmt::format("collsim {}: {} on {}, as NCCL {} runs it; calibration {}",
-                             COLLSIM_VERSION, log.name, log.machine, log.nccl, log.calibration),
-                 "# ", "#   ");
-  for (std::size_t series = 0; series < diagnosis.calls.size(); ++series) {
-    const bool any = std::any_of(diagnosis.sizes.begin(), diagnosis.sizes.end(),
-                                 [&](const DiagnosedSize& size) { return size.series == series; });
-    if (any) print_sizes(diagnosis, series, out);
-  }
-  out << wrapped(fmt::format("{}: {}", to_string(diagnosis.verdict), reason_of(diagnosis)),
-                 "verdict: ", "  ");
-  print_causes(diagnosis, out);
-  for (const std::string& text : diagnosis.contradictions) out << wrapped(text, "log: ", "  ");
-  for (const std::string& text : diagnosis.notes) out << wrapped(text, "note: ", "  ");
-}
-
-/// Of the sizes from 1 MiB on, or of all: the middle ratio.
 double ratio_of(const Diagnosis& diagnosis) {
   std::vector<double> ratios;
   for (const std::int64_t least : {std::int64_t{1} << 20, std::int64_t{0}}) {
@@ -162,8 +162,6 @@ double ratio_of(const Diagnosis& diagnosis) {
   std::sort(ratios.begin(), ratios.end());
   return ratios[ratios.size() / 2];
 }
-
-}  // namespace
 
 Verdict verdict_of(const std::vector<DiagnosedLog>& logs) {
   Verdict worst = Verdict::healthy;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "models/diagnosis/diagnosis.h"
+#include "tools/collsim/records.h"
 
 namespace collsim::command {
 
@@ -19,6 +20,18 @@ struct DiagnosedLog {
 
 /// The worst verdict of all.
 Verdict verdict_of(const std::vector<DiagnosedLog>& logs);
+
+/// "all_reduce, 2 hosts, 16 ranks".
+std::string name_of(const RecordedCall& call);
+/// Why the verdict is what it is, in one sentence.
+std::string reason_of(const Diagnosis& diagnosis);
+/// What to measure next, in one sentence.
+std::string text_of(const NextMeasurement& next, const Diagnosis& diagnosis);
+/// Of the sizes from 1 MiB on, or of all: the middle ratio.
+double ratio_of(const Diagnosis& diagnosis);
+/// A size and a cause as JSON has them.
+Record size_record(const DiagnosedSize& size, const RecordedCall& call);
+Record cause_record(const FittedCause& cause);
 
 /// For people, at most 80 columns:
 ///
@@ -36,5 +49,8 @@ void print_diagnosis_json(const std::vector<DiagnosedLog>& logs, std::ostream& o
 void print_diagnosis_junit(const std::vector<DiagnosedLog>& logs, std::ostream& out);
 /// Prometheus' text exposition format: ratios, verdicts, likelihoods of causes.
 void print_diagnosis_prometheus(const std::vector<DiagnosedLog>& logs, std::ostream& out);
+/// A page: for each call of a log what was measured beside what is expected, and the causes.
+void print_diagnosis_page(const std::vector<DiagnosedLog>& logs, const std::string& command,
+                          std::ostream& out);
 
 }  // namespace collsim::command

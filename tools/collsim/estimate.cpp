@@ -1,9 +1,11 @@
 #include <ostream>
 
 #include "models/prediction/estimator.h"
+#include "tools/collsim/answer_page.h"
 #include "tools/collsim/options.h"
 #include "tools/collsim/question.h"
 #include "tools/collsim/report.h"
+#include "tools/collsim/report_page.h"
 #include "tools/collsim/subcommand.h"
 
 namespace collsim::command {
@@ -38,10 +40,13 @@ void write_rows(const Question& question, const RunSpec& run, Report& report, st
 }  // namespace
 
 int run_estimate(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
-  const auto values = parse_options(question_options(), usage, epilogue, "scenario", args, out);
+  const auto options = question_options(SizesAsked::sweep, formats_with_page);
+  const auto values = parse_options(options, usage, epilogue, "scenario", args, out);
   if (!values) return exit_ok;
-  const Question question = read_question(*values, err);
-  const auto report = make_report(question.format, out);
+  const Question question = read_question(*values, err, PageOffered::yes);
+  const auto report = question.format == Format::html
+                          ? make_answer_page(command_text("estimate", args), out)
+                          : make_report(question.format, out);
   for (const RunSpec& run : question.scenario.runs) write_rows(question, run, *report, err);
   report->finish();
   return exit_ok;

@@ -8,11 +8,13 @@
 
 #include "models/prediction/fault_ranking.h"
 #include "sim/base/input_error.h"
+#include "tools/collsim/faults_page.h"
 #include "tools/collsim/numbers.h"
 #include "tools/collsim/options.h"
 #include "tools/collsim/question.h"
 #include "tools/collsim/records.h"
 #include "tools/collsim/report.h"
+#include "tools/collsim/report_page.h"
 #include "tools/collsim/subcommand.h"
 #include "tools/collsim/wrap.h"
 
@@ -32,7 +34,8 @@ constexpr std::string_view epilogue =
     "`bounds`: the lower one, and the upper one as `at most`.\n"
     "\n"
     "  collsim faults -t dgx-h100-x4 -b 1G\n"
-    "  collsim faults -t dgx-h100-x4 -b 1G -a tree --degrade 50% --format csv";
+    "  collsim faults -t dgx-h100-x4 -b 1G -a tree --degrade 50% --format csv\n"
+    "  collsim faults -t dgx-h100-x4 -b 1G -a ring,tree --format html > faults.html";
 
 constexpr std::uint32_t max_rows = 1'000'000;
 constexpr std::uint32_t max_threads = 256;
@@ -174,7 +177,7 @@ Record as_json(const Question& question, const RunSpec& run, const FaultRanking&
 }
 
 po::options_description faults_options() {
-  po::options_description options = question_options(SizesAsked::one);
+  po::options_description options = question_options(SizesAsked::one, formats_with_page);
   options.add_options()  //
       ("degrade", po::value<std::string>()->default_value("10%"),
        "the share of its bandwidth that a cable has left")                        //
@@ -194,13 +197,14 @@ int run_faults(std::span<const std::string> args, std::ostream& out, std::ostrea
   effort.threads = values->count("threads") != 0
                        ? bounded_option(*values, "threads", 1, max_threads)
                        : std::max(std::thread::hardware_concurrency(), 1U);
-  const Question question = read_question(*values, err);
+  const Question question = read_question(*values, err, PageOffered::yes);
   if (!question.faults.empty()) {
     throw InputError("a machine that already has faults", "a machine without faults");
   }
   const Bytes size = only_size(*values, question);
   Record rankings = Record::array();
   RecordWriter csv(Format::csv, out);
+  FaultsPage page;
   for (const RunSpec& run : question.scenario.runs) {
     const Planner planner(spec_of(question, run));
     warn(planner, err);
@@ -209,9 +213,15 @@ int run_faults(std::span<const std::string> args, std::ostream& out, std::ostrea
       rankings.push_back(as_json(question, run, ranking));
     } else if (question.format == Format::csv) {
       add_rows(question, run, ranking, csv);
+    } else if (question.format == Format::html) {
+      page.classes.insert(ranking.healthy.trust);
+      page.rankings.push_back({describe(planner.spec().run), as_json(question, run, ranking)});
     } else {
       print_table(question, planner, ranking, rows, out);
     }
+  }
+  if (question.format == Format::html) {
+    print_faults_page(question, page, command_text("faults", args), out);
   }
   if (question.format == Format::json) fmt::print(out, "{}\n", rankings.dump(2));
   return exit_ok;

@@ -15,6 +15,12 @@ std::string escaped(std::string_view text) {
       case '>':
         html += "&gt;";
         break;
+      case '"':
+        html += "&quot;";
+        break;
+      case '\'':
+        html += "&#39;";
+        break;
       default:
         html += letter;
     }

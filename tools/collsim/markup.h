@@ -5,7 +5,7 @@
 
 namespace collsim::command {
 
-/// A text as HTML and SVG have it: nothing in it is taken for markup.
+/// A text as HTML and SVG have it, also inside quotes: nothing in it is taken for markup.
 std::string escaped(std::string_view text);
 
 }  // namespace collsim::command

@@ -21,6 +21,7 @@
 #include "tools/collsim/plan_report.h"
 #include "tools/collsim/question.h"
 #include "tools/collsim/records.h"
+#include "tools/collsim/report_page.h"
 #include "tools/collsim/subcommand.h"
 
 namespace collsim::command {
@@ -342,7 +343,7 @@ po::options_description plan_options() {
       ("cost", word("rent"), "rent or buy")                                              //
       ("estimate", po::bool_switch(), "simulate nothing")                                //
       ("wide", po::bool_switch(), "show all columns")                                    //
-      ("format", word("table"), "table, csv or json");
+      ("format", word("table"), "table, csv, json, or html: a page with charts");
   return options;
 }
 
@@ -352,8 +353,9 @@ int run_plan(std::span<const std::string> args, std::ostream& out, std::ostream&
   const auto values = parse_options(plan_options(), usage, epilogue, "topology", args, out);
   if (!values) return exit_ok;
   const auto& format = (*values)["format"].as<std::string>();
-  if (format != "table" && format != "csv" && format != "json") {
-    throw InputError(fmt::format("--format: unknown format '{}'", format), "table, csv or json");
+  if (format != "table" && format != "csv" && format != "json" && format != "html") {
+    throw InputError(fmt::format("--format: unknown format '{}'", format),
+                     "table, csv, json or html");
   }
   const CapacityQuestion question = read_plan(*values);
   const CapacityPlan plan = plan_capacity(question);
@@ -362,6 +364,8 @@ int run_plan(std::span<const std::string> args, std::ostream& out, std::ostream&
   } else if (format == "csv") {
     RecordWriter writer(Format::csv, out);
     for (const PlanRow& row : plan.rows) writer.add(record_of(question, row));
+  } else if (format == "html") {
+    print_plan_page(question, plan, command_text("plan", args), out);
   } else {
     print_plan(question, plan, (*values)["wide"].as<bool>(), out);
   }

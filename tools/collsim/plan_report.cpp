@@ -12,6 +12,7 @@
 
 #include "models/calibration/trust.h"
 #include "tools/collsim/plan_chart.h"
+#include "tools/collsim/report_page.h"
 #include "tools/collsim/row_table.h"
 #include "tools/collsim/wrap.h"
 
@@ -33,20 +34,14 @@ std::string mark_of(const PlanRow& row) {
   return row.on_front ? "*" : "";
 }
 
-bool has_compute(const CapacityQuestion& question) {
-  return std::any_of(question.alternatives.begin(), question.alternatives.end(),
-                     [](const Alternative& each) { return each.compute.value > 0; });
-}
-
 /// The titles of columns of money; columns refer to them.
 struct MoneyUnits {
   std::string of_hour;
   std::string of_work;
 };
 
-/// The columns of the table, those that say nothing in this plan left out.
-std::vector<Column> columns_of(const CapacityQuestion& question, const MoneyUnits& units,
-                               bool wide) {
+/// All columns of the table, but for those that say nothing in this plan.
+std::vector<Column> all_columns_of(const CapacityQuestion& question, const MoneyUnits& units) {
   const bool compute = has_compute(question);
   std::vector<Column> columns{{"alternative", "", "", 3, 0, 0},
                               {"nodes", "nodes", "", 5, 0, 0},
@@ -67,7 +62,12 @@ std::vector<Column> columns_of(const CapacityQuestion& question, const MoneyUnit
                                  {"algorithm", "algo", "", 10, 0, wide_only},
                                  {"protocol", "proto", "", 6, 0, wide_only},
                                  {"change", "change", "", 28, 0, wide_only}});
-  return wide ? columns : fitting(columns);
+  return columns;
+}
+
+MoneyUnits units_of(const CapacityQuestion& question) {
+  const std::string& currency = question.prices.currency;
+  return {fmt::format("({}/h)", currency), fmt::format("({})", currency)};
 }
 
 std::string_view protocol_name(Protocol protocol) {
@@ -85,6 +85,9 @@ std::string_view protocol_name(Protocol protocol) {
 void print_note(std::string_view text, std::ostream& out) {
   out << wrapped(text, "# ", "#   ");
 }
+
+/// Sentences under the table.
+using PlanNotes = std::vector<std::string>;
 
 std::string place_of(const PlanRow& row) {
   return fmt::format("{} at {} {}", letter_of(row.alternative), row.nodes,
@@ -111,20 +114,18 @@ void print_head(const CapacityQuestion& question, std::ostream& out) {
   out << "#\n";
 }
 
-void print_legend(const CapacityQuestion& question, std::ostream& out) {
+void add_legend(const CapacityQuestion& question, PlanNotes& notes) {
   std::string text = "* no other is cheaper and as fast; ";
   text += question.target.is_set() ? "best: costs least per hour of those that meet the target; "
                                      "late: misses it"
                                    : "best: costs least for the same work";
-  print_note(
-      text +
-          "; run: simulated as `collsim run`; est: by formulas, times what the nearest run of "
-          "the same machine and algorithm takes longer",
-      out);
+  notes.push_back(text +
+                  "; run: simulated as `collsim run`; est: by formulas, times what the nearest run "
+                  "of the same machine and algorithm takes longer");
 }
 
 /// Where each alternative stops, those alike in one line.
-void print_ends(const CapacityQuestion& question, const CapacityPlan& plan, std::ostream& out) {
+void add_ends(const CapacityQuestion& question, const CapacityPlan& plan, PlanNotes& notes) {
   std::map<std::string, std::string> letters;
   for (const ScalingEnd& end : plan.ends) {
     std::string text = fmt::format("goes on to {} nodes, the most that were asked about",
@@ -144,7 +145,7 @@ void print_ends(const CapacityQuestion& question, const CapacityPlan& plan, std:
   }
   const char* const kind = question.scaling == Scaling::weak ? "weak" : "strong";
   for (const auto& [text, names] : letters) {
-    print_note(fmt::format("{} scaling of {} {}", kind, names, text), out);
+    notes.push_back(fmt::format("{} scaling of {} {}", kind, names, text));
   }
 }
 
@@ -157,7 +158,7 @@ std::uint32_t compared_nodes(const CapacityPlan& plan, std::size_t workload) {
   return most;
 }
 
-void print_upgrades(const CapacityQuestion& question, const CapacityPlan& plan, std::ostream& out) {
+void add_upgrades(const CapacityQuestion& question, const CapacityPlan& plan, PlanNotes& notes) {
   for (const UpgradeValue& value : plan.upgrades) {
     const PlanRow& row = plan.rows[value.row];
     if (row.nodes != compared_nodes(plan, row.workload)) continue;
@@ -175,7 +176,7 @@ void print_upgrades(const CapacityQuestion& question, const CapacityPlan& plan, 
     if (!value.simulated && (row.simulated || plan.rows[value.base_row].simulated)) {
       text += " (both by formulas)";
     }
-    print_note(text, out);
+    notes.push_back(text);
   }
 }
 
@@ -196,38 +197,36 @@ std::map<std::string, const GpuPrice*> used_prices(const CapacityPlan& plan) {
   return prices;
 }
 
-void print_prices(const CapacityQuestion& question, const CapacityPlan& plan, std::ostream& out) {
+void add_prices(const CapacityQuestion& question, const CapacityPlan& plan, PlanNotes& notes) {
   const PriceSheet& sheet = question.prices;
   const bool rented = question.basis == CostBasis::rent;
   for (const auto& [gpu, price] : used_prices(plan)) {
-    print_note(fmt::format("price of {}: {:g} {} per GPU{} ({})", gpu, price->price, sheet.currency,
-                           rented ? "-hour" : "", source_of(price->from)),
-               out);
+    notes.push_back(fmt::format("price of {}: {:g} {} per GPU{} ({})", gpu, price->price,
+                                sheet.currency, rented ? "-hour" : "", source_of(price->from)));
   }
   std::set<std::string> unknown;
   for (const PlanRow& row : plan.rows) {
     if (!row.price) unknown.insert(letter_of(row.alternative));
   }
   if (!unknown.empty()) {
-    print_note(
-        fmt::format("no price of the GPUs of {} in {}", fmt::join(unknown, ", "), sheet.file), out);
+    notes.push_back(
+        fmt::format("no price of the GPUs of {} in {}", fmt::join(unknown, ", "), sheet.file));
   }
   if (rented) {
-    print_note(fmt::format("network: {:.0f} % of a rented price, in proportion to its value ({})",
-                           percent * sheet.rules.network_share, sheet.rules.source),
-               out);
+    notes.push_back(
+        fmt::format("network: {:.0f} % of a rented price, in proportion to its value ({})",
+                    percent * sheet.rules.network_share, sheet.rules.source));
   } else {
-    print_note(fmt::format("network: {:g} {} an end and {:g} a trunk of {} ({}); written off in "
-                           "{:g} years, with power, without interest ({})",
-                           sheet.network.end, sheet.currency, sheet.network.trunk,
-                           to_string(sheet.network.rate), source_of(sheet.network.from),
-                           sheet.rules.life_years, sheet.rules.source),
-               out);
+    notes.push_back(fmt::format(
+        "network: {:g} {} an end and {:g} a trunk of {} ({}); written off in "
+        "{:g} years, with power, without interest ({})",
+        sheet.network.end, sheet.currency, sheet.network.trunk, to_string(sheet.network.rate),
+        source_of(sheet.network.from), sheet.rules.life_years, sheet.rules.source));
   }
 }
 
-void print_sensitivities(const CapacityQuestion& question, const CapacityPlan& plan,
-                         std::ostream& out) {
+void add_sensitivities(const CapacityQuestion& question, const CapacityPlan& plan,
+                       PlanNotes& notes) {
   for (std::size_t workload = 0; workload < question.workloads.size(); ++workload) {
     const auto best = std::find_if(plan.rows.begin(), plan.rows.end(), [&](const PlanRow& row) {
       return row.workload == workload && row.cheapest;
@@ -236,7 +235,7 @@ void print_sensitivities(const CapacityQuestion& question, const CapacityPlan& p
                                ? fmt::format(" for {}", question.workloads[workload].name)
                                : std::string();
     if (best == plan.rows.end()) {
-      if (question.target.is_set()) print_note(fmt::format("nothing meets the target{}", of), out);
+      if (question.target.is_set()) notes.push_back(fmt::format("nothing meets the target{}", of));
       continue;
     }
     const auto number = static_cast<std::size_t>(best - plan.rows.begin());
@@ -252,7 +251,7 @@ void print_sensitivities(const CapacityQuestion& question, const CapacityPlan& p
     const std::string stays = changes.empty() ? fmt::format(", also if {} cost 20 % more or less",
                                                             fmt::join(prices, " or "))
                                               : changes;
-    print_note(fmt::format("cheapest{}: {}{}", of, place_of(*best), stays), out);
+    notes.push_back(fmt::format("cheapest{}: {}{}", of, place_of(*best), stays));
   }
 }
 
@@ -311,6 +310,15 @@ Record price_record(const std::string& gpu, const GpuPrice& price) {
 }
 
 }  // namespace
+
+bool has_compute(const CapacityQuestion& question) {
+  return std::any_of(question.alternatives.begin(), question.alternatives.end(),
+                     [](const Alternative& each) { return each.compute.value > 0; });
+}
+
+std::vector<PageColumn> plan_columns(const CapacityQuestion& question) {
+  return page_columns(all_columns_of(question, units_of(question)));
+}
 
 std::string letter_of(std::size_t alternative) {
   constexpr std::size_t letters = 26;
@@ -378,22 +386,28 @@ Record as_json(const CapacityQuestion& question, const CapacityPlan& plan) {
   return json;
 }
 
+std::vector<std::string> plan_notes(const CapacityQuestion& question, const CapacityPlan& plan) {
+  PlanNotes notes;
+  add_legend(question, notes);
+  add_ends(question, plan, notes);
+  add_upgrades(question, plan, notes);
+  add_sensitivities(question, plan, notes);
+  add_prices(question, plan, notes);
+  return notes;
+}
+
 void print_plan(const CapacityQuestion& question, const CapacityPlan& plan, bool wide,
                 std::ostream& out) {
   print_head(question, out);
-  const std::string& currency = question.prices.currency;
-  const MoneyUnits units{fmt::format("({}/h)", currency), fmt::format("({})", currency)};
-  const std::vector<Column> columns = columns_of(question, units, wide);
+  const MoneyUnits units = units_of(question);
+  std::vector<Column> columns = all_columns_of(question, units);
+  if (!wide) columns = fitting(std::move(columns));
   out << titles_of(columns);
   for (const PlanRow& row : plan.rows) {
     fmt::print(out, "{}\n", line_of(columns, record_of(question, row)));
   }
   out << "#\n";
-  print_legend(question, out);
-  print_ends(question, plan, out);
-  print_upgrades(question, plan, out);
-  print_sensitivities(question, plan, out);
-  print_prices(question, plan, out);
+  for (const std::string& note : plan_notes(question, plan)) print_note(note, out);
   print_trust(plan, out);
   print_plan_chart(question, plan, out);
 }

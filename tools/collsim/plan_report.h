@@ -2,9 +2,11 @@
 
 #include <iosfwd>
 #include <string>
+#include <vector>
 
 #include "models/planning/capacity_plan.h"
 #include "tools/collsim/records.h"
+#include "tools/collsim/report_page.h"
 
 namespace collsim::command {
 
@@ -13,6 +15,16 @@ std::string letter_of(std::size_t alternative);
 
 /// "dgx-h100, nic=200Gb/s".
 std::string describe(const Alternative& alternative);
+
+/// Whether steps compute, too, so that they take longer than their communication.
+bool has_compute(const CapacityQuestion& question);
+
+/// The columns of the table, for a page.
+std::vector<PageColumn> plan_columns(const CapacityQuestion& question);
+
+/// What follows from the table, a sentence each: where scaling ends, what changes bring, what is
+/// cheapest, and where prices are from.
+std::vector<std::string> plan_notes(const CapacityQuestion& question, const CapacityPlan& plan);
 
 /// A row for programs.
 Record record_of(const CapacityQuestion& question, const PlanRow& row);
@@ -35,5 +47,10 @@ Record as_json(const CapacityQuestion& question, const CapacityPlan& plan);
 /// `wide` shows all columns.
 void print_plan(const CapacityQuestion& question, const CapacityPlan& plan, bool wide,
                 std::ostream& out);
+
+/// A page: for each workload the time of a step over nodes, and time over price with the front; and
+/// the table with what follows from it.
+void print_plan_page(const CapacityQuestion& question, const CapacityPlan& plan,
+                     const std::string& command, std::ostream& out);
 
 }  // namespace collsim::command

@@ -35,11 +35,14 @@ std::optional<Value> given(const po::variables_map& values, const char* name) {
   return values[name].as<Value>();
 }
 
-Format parse_format(const std::string& name) {
+Format parse_format(const std::string& name, PageOffered page) {
+  const bool has_page = page == PageOffered::yes;
   if (name == "table") return Format::table;
   if (name == "csv") return Format::csv;
   if (name == "json") return Format::json;
-  throw InputError(fmt::format("--format: unknown format '{}'", name), "table, csv or json");
+  if (has_page && name == "html") return Format::html;
+  throw InputError(fmt::format("--format: unknown format '{}'", name),
+                   has_page ? "table, csv, json or html" : "table, csv or json");
 }
 
 Protocol parse_protocol(const std::string& name) {
@@ -365,10 +368,10 @@ po::options_description question_options(SizesAsked sizes, const char* formats,
   return options;
 }
 
-Question read_question(const po::variables_map& values, std::ostream& err,
+Question read_question(const po::variables_map& values, std::ostream& err, PageOffered page,
                        std::optional<Format> format) {
   Question question;
-  question.format = format ? *format : parse_format(values["format"].as<std::string>());
+  question.format = format ? *format : parse_format(values["format"].as<std::string>(), page);
   question.wide = given<bool>(values, "wide").value_or(false);
   question.nccl_estimate = given<bool>(values, "nccl-estimate").value_or(false);
   question.trust_errors = load_trust_errors();

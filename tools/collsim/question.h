@@ -15,7 +15,7 @@
 namespace collsim::command {
 
 /// The output format.
-enum class Format : std::uint8_t { table, csv, json };
+enum class Format : std::uint8_t { table, csv, json, html };
 
 /// The input of `run` and `estimate`: a scenario, its machine, and the output format.
 struct Question {
@@ -34,6 +34,12 @@ struct Question {
 /// Whether a command takes a sweep of sizes or one size.
 enum class SizesAsked : std::uint8_t { sweep, one };
 
+/// Whether a command writes pages.
+enum class PageOffered : std::uint8_t { no, yes };
+
+/// The help text of --format of commands that write pages.
+inline constexpr const char* formats_with_page = "table, csv, json, or html: a page with charts";
+
 /// The options that define a question. `formats` is the help text of --format.
 boost::program_options::options_description question_options(
     SizesAsked sizes = SizesAsked::sweep, const char* formats = "table, csv or json",
@@ -41,8 +47,9 @@ boost::program_options::options_description question_options(
 
 /// Reads the scenario file, if one is given. Options override it. Prints warnings about the machine
 /// and its calibration to `err`. A command with formats of its own reads --format itself and gives
-/// `format`. Throws InputError.
+/// `format`. Throws InputError, also for html where no page is offered.
 Question read_question(const boost::program_options::variables_map& values, std::ostream& err,
+                       PageOffered page = PageOffered::no,
                        std::optional<Format> format = std::nullopt);
 
 /// The question that a scenario asks about a machine, for programs: no options, no warnings. Throws

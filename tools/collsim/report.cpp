@@ -15,7 +15,6 @@
 #include "sim/base/median.h"
 #include "sim/plan/collective.h"
 #include "tools/collsim/records.h"
-#include "tools/collsim/row_table.h"
 #include "tools/collsim/wrap.h"
 
 namespace collsim::command {
@@ -166,8 +165,7 @@ bool applies(const Column& column, const Section& section) {
 }
 
 std::vector<Column> columns_of(const Section& section) {
-  std::vector<Column> columns(all_columns.begin(), all_columns.end());
-  std::erase_if(columns, [&](const Column& column) { return !applies(column, section); });
+  std::vector<Column> columns = answer_columns(section);
   for (Column& column : columns) {
     if (column.key == "algorithm") {
       column.width = std::max(column.width, section.run->algorithm.size());
@@ -346,14 +344,17 @@ std::string describe(const RunSpec& run) {
   return text;
 }
 
+std::string describe(const TrustError& error) {
+  return fmt::format("{}: typically {:.0f} % off from 16 MiB, {:.0f} % below ({})",
+                     to_string(error.trust), 100 * error.from_16_mib, 100 * error.below,
+                     error.source);
+}
+
 void print_trust_errors(const Question& question, const std::set<Trust>& classes,
                         std::ostream& out) {
   for (const TrustError& error : question.trust_errors) {
     if (!classes.contains(error.trust)) continue;
-    out << wrapped(fmt::format("trust: {}: typically {:.0f} % off from 16 MiB, {:.0f} % below ({})",
-                               to_string(error.trust), 100 * error.from_16_mib, 100 * error.below,
-                               error.source),
-                   "# ", "#   ");
+    out << wrapped("trust: " + describe(error), "# ", "#   ");
   }
 }
 
@@ -378,6 +379,12 @@ void print_head(const Section& section, std::ostream& out) {
   for (const Fault& fault : question.scenario.faults) print("fault: " + fault.text);
 }
 
+std::vector<Column> answer_columns(const Section& section) {
+  std::vector<Column> columns(all_columns.begin(), all_columns.end());
+  std::erase_if(columns, [&](const Column& column) { return !applies(column, section); });
+  return columns;
+}
+
 double relative_error(const Row& row) {
   return (row.prediction.time.value - row.measured->value) / row.measured->value;
 }
@@ -389,6 +396,8 @@ std::unique_ptr<Report> make_report(Format format, std::ostream& out) {
     case Format::csv:
     case Format::json:
       return std::make_unique<RecordReport>(format, out);
+    case Format::html:
+      break;  // make_answer_page()
   }
   return nullptr;
 }

@@ -10,6 +10,7 @@
 #include "models/prediction/prediction.h"
 #include "tools/collsim/question.h"
 #include "tools/collsim/records.h"
+#include "tools/collsim/row_table.h"
 
 namespace collsim::command {
 
@@ -34,6 +35,9 @@ std::string describe(const RunSpec& run);
 /// calibration; one line per fault.
 void print_head(const Section& section, std::ostream& out);
 
+/// "measured: typically 4 % off from 16 MiB, 6 % below (2,317 recorded rows that no fit has seen)".
+std::string describe(const TrustError& error);
+
 /// One line per class of trust, with the errors of past predictions. None for `exact`.
 void print_trust_errors(const Question& question, const std::set<Trust>& classes,
                         std::ostream& out);
@@ -45,6 +49,9 @@ Record context_of(const Question& question, const RunSpec* run);
 
 /// The columns of CSV and JSON, in order. They are the same for every question.
 Record answer_record(const Section& section, const Row& row);
+
+/// All columns of tables that can have values in this section; see answer_record().
+std::vector<Column> answer_columns(const Section& section);
 
 /// (predicted - measured) / measured.
 double relative_error(const Row& row);

@@ -10,10 +10,12 @@
 #include "models/recordings/recording.h"
 #include "sim/base/input_error.h"
 #include "sim/fabric/engine.h"
+#include "tools/collsim/answer_page.h"
 #include "tools/collsim/answerer.h"
 #include "tools/collsim/options.h"
 #include "tools/collsim/question.h"
 #include "tools/collsim/report.h"
+#include "tools/collsim/report_page.h"
 #include "tools/collsim/run_watch.h"
 #include "tools/collsim/subcommand.h"
 
@@ -32,7 +34,8 @@ constexpr std::string_view epilogue =
     "  collsim run scenarios/hgx-h200-all-reduce.yaml\n"
     "  collsim run -t hgx-h200 -a ring,tree -b 1M -e 1G -f 4\n"
     "  collsim run -t hgx-h200 --schedule textbook -a ring -b 1M -e 1G -f 4\n"
-    "  collsim run -t switch-1024 -b 1G --format csv";
+    "  collsim run -t switch-1024 -b 1G --format csv\n"
+    "  collsim run hgx-h200-all-reduce --format html > run.html";
 
 /// How the answers are to be computed.
 struct Approach {
@@ -105,7 +108,7 @@ void answer(const Question& question, const RunSpec& run, const Approach& approa
 }  // namespace
 
 int run_run(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
-  po::options_description options = question_options();
+  po::options_description options = question_options(SizesAsked::sweep, formats_with_page);
   options.add_options()("engine", po::value<std::string>()->default_value("auto"),
                         "auto, native, simgrid or analytic")(
       "exact", po::bool_switch(),
@@ -116,8 +119,10 @@ int run_run(std::span<const std::string> args, std::ostream& out, std::ostream& 
   const Answerer answerer = parse_engine((*values)["engine"].as<std::string>());
   RunWatch watch(err, time_limit(*values));
   const Approach approach{answerer, (*values)["exact"].as<bool>(), &watch};
-  const Question question = read_question(*values, err);
-  const auto report = make_report(question.format, out);
+  const Question question = read_question(*values, err, PageOffered::yes);
+  const auto report = question.format == Format::html
+                          ? make_answer_page(command_text("run", args), out)
+                          : make_report(question.format, out);
   for (const RunSpec& run : question.scenario.runs) {
     answer(question, run, approach, *report, err);
   }

@@ -241,7 +241,7 @@ int run_steps(std::span<const std::string> args, std::ostream& out, std::ostream
   if (is_given(*values, "nodes")) {
     throw InputError("--nodes with a machine, which says its nodes", "--ranks-per-node or -n");
   }
-  const Question question = read_question(*values, err, Format::table);
+  const Question question = read_question(*values, err, PageOffered::no, Format::table);
   print_lessons(lessons_of_calls(*values, question, choice, err), format, out);
   return exit_ok;
 }

@@ -20,12 +20,14 @@
 #include "tools/collsim/interruption.h"
 #include "tools/collsim/numbers.h"
 #include "tools/collsim/options.h"
+#include "tools/collsim/report_page.h"
 #include "tools/collsim/row_selection.h"
 #include "tools/collsim/row_table.h"
 #include "tools/collsim/subcommand.h"
 #include "tools/collsim/subject.h"
 #include "tools/collsim/sweep_dealer.h"
 #include "tools/collsim/sweep_file.h"
+#include "tools/collsim/sweep_page.h"
 #include "tools/collsim/sweep_processes.h"
 #include "tools/collsim/sweep_rows.h"
 
@@ -46,6 +48,7 @@ constexpr std::string_view epilogue =
     "  collsim sweep sweep-hgx-h200-buffers -o rows.csv --resume\n"
     "  collsim sweep sweep-hgx-h200-buffers --best-by size\n"
     "  collsim sweep my-sweep.yaml --pareto time,nranks\n"
+    "  collsim sweep sweep-hgx-h200-buffers --format html > sweep.html\n"
     "  mpirun -n 64 collsim sweep my-sweep.yaml -o rows.jsonl";
 
 constexpr std::uint32_t most_threads = 4096;
@@ -61,6 +64,7 @@ struct SweepOrder {
   std::uint32_t threads = 1;
   std::string best_by;
   std::vector<std::string> pareto;
+  std::optional<std::string> page_of;  ///< the command, where a page is printed
 };
 
 po::options_description sweep_options() {
@@ -80,20 +84,22 @@ po::options_description sweep_options() {
       ("engine", po::value<std::string>()->default_value("auto"),
        "auto, native, simgrid or analytic")                                                   //
       ("exact", po::bool_switch(), "simulate every message of every rank, as `collsim run`")  //
-      ("format", po::value<std::string>(), "what is printed: table (default), csv or jsonl");
+      ("format", po::value<std::string>(),
+       "what is printed: table (default), csv, jsonl, or html: a page with charts");
   return options;
 }
 
 std::optional<RowFormat> read_format(const po::variables_map& values) {
   if (values.count("format") == 0) return std::nullopt;
   const auto& name = values["format"].as<std::string>();
-  if (name == "table") return std::nullopt;
+  if (name == "table" || name == "html") return std::nullopt;
   if (name == "csv") return RowFormat::csv;
   if (name == "jsonl") return RowFormat::json_lines;
-  throw InputError(fmt::format("--format: unknown format '{}'", name), "table, csv or jsonl");
+  throw InputError(fmt::format("--format: unknown format '{}'", name), "table, csv, jsonl or html");
 }
 
-SweepOrder read_order(const po::variables_map& values, bool under_mpirun) {
+SweepOrder read_order(const po::variables_map& values, std::span<const std::string> args,
+                      bool under_mpirun) {
   SweepOrder order;
   if (values.count("scenario") == 0) {
     throw InputError("no scenario", "a scenario with a sweep, such as sweep-hgx-h200-buffers");
@@ -106,6 +112,9 @@ SweepOrder read_order(const po::variables_map& values, bool under_mpirun) {
   order.scenario = subject.file;
   if (values.count("output") != 0) order.file = values["output"].as<std::string>();
   order.format = read_format(values);
+  if (values.count("format") != 0 && values["format"].as<std::string>() == "html") {
+    order.page_of = command_text("sweep", args);
+  }
   order.resume = values["resume"].as<bool>();
   if (order.resume && !order.file) throw InputError("--resume without a file", "also -o FILE");
   order.answerer = parse_engine(values["engine"].as<std::string>());
@@ -128,18 +137,23 @@ RowFormat format_of(const std::filesystem::path& file) {
   return file.extension() == ".jsonl" ? RowFormat::json_lines : RowFormat::csv;
 }
 
-/// What is printed: rows as they come, or at the end those that are chosen among them.
+/// What is printed: rows as they come, or at the end those that are chosen among them, or a page.
 class SweepPrinter {
  public:
   SweepPrinter(const Sweep& sweep, const SweepOrder& order, std::ostream& out)
-      : order_(order), columns_(sweep_columns(sweep)), out_(out) {
-    if (!order.best_by.empty()) fastest_.emplace(find_column("best-by", order.best_by, columns_));
+      : sweep_(sweep), order_(order), columns_(sweep_columns(sweep)), out_(out) {
+    if (order.page_of) page_.command = *order.page_of;
+    if (!order.best_by.empty()) {
+      page_.best_by = find_column("best-by", order.best_by, columns_);
+      fastest_.emplace(page_.best_by);
+    }
     if (!order.pareto.empty()) {
       std::vector<std::string> named;
       for (const std::string& name : order.pareto) {
         named.push_back(find_column("pareto", name, columns_));
       }
       front_.emplace(named);
+      page_.pareto = named;
       for (const std::string& column : named) show(column);
     }
     show_fields(sweep);
@@ -150,12 +164,18 @@ class SweepPrinter {
   void add(const Record& row) {
     if (fastest_) return fastest_->add(row);
     if (front_) return front_->add(row);
-    if (!order_.file) print(row);
+    if (order_.page_of) {
+      rows_.push_back(row);
+    } else if (!order_.file) {
+      print(row);
+    }
   }
 
   void finish() {
-    if (fastest_) print_all(fastest_->rows());
-    if (front_) print_all(front_->rows());
+    if (fastest_) rows_ = fastest_->rows();
+    if (front_) rows_ = front_->rows();
+    if (order_.page_of) return print_sweep_page(sweep_, page_, rows_, out_);
+    for (const Record& row : rows_) print(row);
   }
 
  private:
@@ -202,10 +222,7 @@ class SweepPrinter {
     any_ = true;
   }
 
-  void print_all(const std::vector<Record>& rows) {
-    for (const Record& row : rows) print(row);
-  }
-
+  const Sweep& sweep_;
   const SweepOrder& order_;
   std::vector<std::string> columns_;
   std::ostream& out_;
@@ -213,6 +230,8 @@ class SweepPrinter {
   std::optional<ParetoFront> front_;
   std::vector<std::string> shown_;
   std::vector<std::size_t> widths_;
+  std::vector<Record> rows_;  ///< that are printed at the end
+  SweepPage page_;
   bool any_ = false;
 };
 
@@ -399,7 +418,7 @@ int run_sweep(std::span<const std::string> args, std::ostream& out, std::ostream
   const auto values = parse_options(sweep_options(), usage, epilogue, "scenario", args, out);
   if (!values) return exit_ok;
   const std::unique_ptr<Processes> processes = join_processes();
-  const SweepOrder order = read_order(*values, processes != nullptr);
+  const SweepOrder order = read_order(*values, args, processes != nullptr);
   if (processes == nullptr || processes->rank() == 0) {
     return lead(order, processes.get(), out, err);
   }

@@ -67,14 +67,16 @@ std::uint64_t row_count(const Sweep& sweep) {
   return sweep.first.back();
 }
 
-namespace {
-
 std::uint64_t point_of(const Sweep& sweep, std::uint64_t row) {
   const auto after = std::upper_bound(sweep.first.begin(), sweep.first.end(), row);
   return static_cast<std::uint64_t>(after - sweep.first.begin()) - 1;
 }
 
-}  // namespace
+std::size_t run_of(const Sweep& sweep, std::uint64_t row) {
+  const std::uint64_t point = point_of(sweep, row);
+  const std::uint64_t sizes = sizes_of(sweep.space.scenario(point)).size();
+  return static_cast<std::size_t>((row - sweep.first[point]) / sizes);
+}
 
 std::uint64_t rows_alike(const Sweep& sweep, std::uint64_t row) {
   return sweep.first[point_of(sweep, row) + 1] - row;
@@ -138,7 +140,7 @@ SweepRows::Call& SweepRows::call_of(std::uint64_t point, std::size_t run) {
 
 Record SweepRows::answer_of(std::uint64_t point, std::uint64_t place) {
   const std::vector<Bytes> sizes = sizes_of(sweep_.space.scenario(point));
-  const auto run = static_cast<std::size_t>(place / sizes.size());
+  const auto run = static_cast<std::size_t>(place / sizes.size());  // as run_of()
   const Bytes size = sizes[static_cast<std::size_t>(place % sizes.size())];
   Call& call = call_of(point, run);
   Row row{sweep_.answerer == Answerer::analytic ? call.estimator.estimate(size)

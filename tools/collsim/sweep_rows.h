@@ -31,6 +31,10 @@ Sweep read_sweep(const std::filesystem::path& file, Answerer answerer, bool exac
 
 /// How many rows the sweep has.
 std::uint64_t row_count(const Sweep& sweep);
+/// The point of a row.
+std::uint64_t point_of(const Sweep& sweep, std::uint64_t row);
+/// Which of its scenario's runs a row is of.
+std::size_t run_of(const Sweep& sweep, std::uint64_t row);
 /// The rows from `row` on that have one point and one run, and so share what is laid out.
 std::uint64_t rows_alike(const Sweep& sweep, std::uint64_t row);
 

@@ -19,6 +19,7 @@
 #include "tools/collsim/numbers.h"
 #include "tools/collsim/options.h"
 #include "tools/collsim/recorded_input.h"
+#include "tools/collsim/report_page.h"
 #include "tools/collsim/required_figure.h"
 #include "tools/collsim/subcommand.h"
 #include "tools/collsim/validation_report.h"
@@ -171,6 +172,7 @@ void validate_file(const std::string& file, const po::variables_map& values,
     report.files.push_back(name);
     report.machines.push_back(topology.name());
     const Calibration cost = cost_on(topology, values);
+    report.calibrations.insert(cost.name);
     if (auto warning = calibration_warning(cost)) report.validation.warnings.insert(*warning);
     append(validation, validate(rows, topology, cost, options));
   }
@@ -198,6 +200,7 @@ ValidationReport validate_files(const std::vector<std::string>& files,
     all.files.insert(all.files.end(), each.report.files.begin(), each.report.files.end());
     all.machines.insert(all.machines.end(), each.report.machines.begin(),
                         each.report.machines.end());
+    all.calibrations.merge(each.report.calibrations);
     append(all.validation, std::move(each.report.validation));
   }
   return all;
@@ -225,7 +228,7 @@ int run_validate(std::span<const std::string> args, std::ostream& out, std::ostr
   } else if (format == "json") {
     print_validation_json(report, out);
   } else if (format == "html") {
-    print_validation_html(report, out);
+    print_validation_html(report, command_text("validate", args), out);
   } else {
     print_validation_table(report, out);
   }

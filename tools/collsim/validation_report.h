@@ -1,6 +1,7 @@
 #pragma once
 
 #include <iosfwd>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,7 @@ struct ValidationReport {
   std::vector<std::string> files;
   std::vector<std::string> machines;  ///< where they were simulated, one per file
   Validation validation;              ///< of all files
+  std::set<std::string> calibrations{};
 };
 
 /// A rounded size: "1.3 MiB".
@@ -33,8 +35,9 @@ void print_validation_table(const ValidationReport& report, std::ostream& out);
 void print_validation_csv(const ValidationReport& report, std::ostream& out);
 /// One object: `rows`, `scores`, `total`, `choices`, `comparisons`, `left_out`.
 void print_validation_json(const ValidationReport& report, std::ostream& out);
-/// A self-contained page: busbw over size of each family (measured, predicted, by NCCL's estimate),
-/// and the scores. Throws InputError if its scripts are not installed.
-void print_validation_html(const ValidationReport& report, std::ostream& out);
+/// A page: busbw over size of each family (measured, predicted, by NCCL's estimate), and the
+/// scores.
+void print_validation_html(const ValidationReport& report, const std::string& command,
+                           std::ostream& out);
 
 }  // namespace collsim::command
