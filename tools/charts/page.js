@@ -249,7 +249,7 @@ function show(figure, chart) {
   if (logarithmic !== undefined) {
     toggle = document.createElement("button");
     toggle.type = "button";
-    const name = () => { toggle.textContent = logarithmic ? "linear" : "logarithmic"; };
+    const name = () => { toggle.textContent = logarithmic ? "linear scale" : "logarithmic scale"; };
     name();
     toggle.addEventListener("click", () => {
       logarithmic = !logarithmic;

@@ -93,7 +93,7 @@ async function assertWhole(page, args, charts, width) {
   assert.ok(used <= width, `${used} of ${width} pixels wide`);
 }
 
-/** Opens it on a desk, in the light and in the dark, and on a phone, and looks for what must be there. */
+/** Opens it on a desk, in the light and in the dark, and on a phone, and looks for what must be there. Returns it. */
 async function assertOpens(browser, name, args, charts) {
   const file = makePage(name, args);
   const picture = (look) => ({ path: path.join(folder, `${name}-${look}.png`) });
@@ -109,13 +109,12 @@ async function assertOpens(browser, name, args, charts) {
   await page.screenshot(picture('desk'));
   await page.emulateMedia({ colorScheme: 'dark' });
   await page.screenshot(picture('dark'));
-  await page.close();
   const small = await open(browser, file, { viewport: phone });
   await assertWhole(small.page, args, charts, phone.width);
   await small.page.screenshot(picture('phone'));
   await small.page.close();
   assert.deepEqual([...problems, ...small.problems], []);
-  return file;
+  return page;
 }
 
 const recordings = path.resolve('../../recordings/published');
@@ -123,8 +122,7 @@ const hopeless = path.join(recordings, 'h100x2-gpu01-ring-nop2p-allreduce.yaml')
 
 const tests = {
   async run_opens(browser) {
-    const file = await assertOpens(browser, 'run', ['run', 'hgx-h200-all-reduce'], 2);
-    const { page } = await open(browser, file);
+    const page = await assertOpens(browser, 'run', ['run', 'hgx-h200-all-reduce'], 2);
     const answers = JSON.parse(output(['run', 'hgx-h200-all-reduce', '--format', 'json']));
     const half = answers.length / 2; // a table for ring, one for tree
     assertSameNumbers(await rowsOf(page, 0), answers.slice(0, half));
@@ -141,8 +139,7 @@ const tests = {
 
   async crossover_opens(browser) {
     const args = ['crossover', '-t', 'hgx-h200', '--over-ranks', '2,4,8', '-b', '1K', '-e', '64M'];
-    const file = await assertOpens(browser, 'crossover', args, 2);
-    const { page } = await open(browser, file);
+    const page = await assertOpens(browser, 'crossover', args, 2);
     const cells = JSON.parse(output([...args, '--map', '--format', 'json']));
     assertSameNumbers(await rowsOf(page, 0), cells);
     const shown = await page.evaluate(() =>
@@ -152,8 +149,7 @@ const tests = {
 
   async sweep_opens(browser) {
     const sweep = ['sweep', 'sweep-hgx-h200-buffers'];
-    const file = await assertOpens(browser, 'sweep', sweep, 2);
-    const { page } = await open(browser, file);
+    const page = await assertOpens(browser, 'sweep', sweep, 2);
     const answers = output([...sweep, '--format', 'jsonl']).trim().split('\n').map((line) => JSON.parse(line));
     assertSameNumbers(await rowsOf(page, 0), answers);
     await assertOpens(browser, 'sweep-best', [...sweep, '--best-by', 'size'], 2);
@@ -162,21 +158,18 @@ const tests = {
 
   async plan_opens(browser) {
     const args = ['plan', 'dgx-h100,dgx-a100', '--nodes', '1..16', '--bytes', '35GB', '--set', 'nic=200Gb/s'];
-    const file = await assertOpens(browser, 'plan', args, 2);
-    const { page } = await open(browser, file);
+    const page = await assertOpens(browser, 'plan', args, 2);
     assertSameNumbers(await rowsOf(page, 0), JSON.parse(output([...args, '--format', 'json'])).rows);
   },
 
   async faults_open(browser) {
     const args = ['faults', 'dgx-h100-x4', '-b', '256M', '-a', 'ring'];
-    const file = await assertOpens(browser, 'faults', args, 1);
-    const { page } = await open(browser, file);
+    const page = await assertOpens(browser, 'faults', args, 1);
     assertSameNumbers(await rowsOf(page, 0), JSON.parse(output([...args, '--format', 'json']))[0].links);
   },
 
   async diagnose_opens(browser) {
-    const file = await assertOpens(browser, 'diagnose', ['diagnose', hopeless], 1);
-    const { page } = await open(browser, file);
+    const page = await assertOpens(browser, 'diagnose', ['diagnose', hopeless], 1);
     assertSameNumbers(await rowsOf(page, 1), JSON.parse(output(['diagnose', hopeless, '--format', 'json'])).logs[0].sizes);
   },
 

@@ -156,6 +156,7 @@ PageSection overview_of(const std::vector<DiagnosedLog>& logs) {
                   {},
                   true};
   std::vector<const DiagnosedLog*> sorted;
+  sorted.reserve(logs.size());
   for (const DiagnosedLog& log : logs) sorted.push_back(&log);
   std::stable_sort(sorted.begin(), sorted.end(), [](const auto* a, const auto* b) {
     return ratio_of(a->diagnosis) < ratio_of(b->diagnosis);

@@ -118,7 +118,10 @@ bool has_several_counts(const CapacityPlan& plan) {
 std::string calibrations_of(const CapacityQuestion& question) {
   std::set<std::string> names;
   for (const Alternative& each : question.alternatives) {
-    names.insert(calibration_for(compose(each.parts, each.nodes.front())).name);
+    // One node has no transport between nodes.
+    for (const std::uint32_t nodes : {each.nodes.front(), each.nodes.back()}) {
+      names.insert(calibration_for(compose(each.parts, nodes)).name);
+    }
   }
   return fmt::format("{}", fmt::join(names, ", "));
 }

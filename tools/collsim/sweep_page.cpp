@@ -67,7 +67,7 @@ std::vector<SweptColumn> swept_columns(const Sweep& sweep, std::span<const Recor
 /// The size if there are several, else the field with the most values.
 SweepAxisChoice axis_of(const SweepPage& asked, const std::vector<SweptColumn>& swept,
                         std::span<const Record> rows) {
-  const auto by_size = SweepAxisChoice{size_column, {"size", AxisScale::bytes}};
+  auto by_size = SweepAxisChoice{size_column, {"size", AxisScale::bytes}};
   if (!asked.best_by.empty()) {
     const auto field = std::find_if(swept.begin(), swept.end(), [&](const SweptColumn& each) {
       return each.key == asked.best_by;
@@ -211,12 +211,14 @@ PageChart front_chart(const SweepPage& asked, const std::vector<SweptColumn>& sw
     front.points.push_back(
         {amount_in(row, x), amount_in(row, y), {}, {}, 1, {}, hint_of(swept, row)});
   }
-  const auto is_above_0 = [](const Record& value) { return value.is_number() && value > 0; };
-  for (auto [axis, of] : {std::pair{&chart.x, &PagePoint::x}, std::pair{&chart.y, &PagePoint::y}}) {
-    const bool all = std::all_of(front.points.begin(), front.points.end(),
-                                 [&](const PagePoint& point) { return is_above_0(point.*of); });
-    if (!all) axis->scale = AxisScale::linear;
-  }
+  const auto scale_of = [&](AxisScale scale, Record PagePoint::*place) {
+    const bool is_above_0 = std::all_of(
+        front.points.begin(), front.points.end(),
+        [&](const PagePoint& point) { return (point.*place).is_number() && point.*place > 0; });
+    return is_above_0 ? scale : AxisScale::linear;
+  };
+  chart.x.scale = scale_of(chart.x.scale, &PagePoint::x);
+  chart.y.scale = scale_of(chart.y.scale, &PagePoint::y);
   chart.series.push_back(std::move(front));
   return chart;
 }
