@@ -45,6 +45,7 @@ std::optional<std::string> refusal(const PastedSetting& setting, NcclVersion ver
 
 std::vector<std::string> names_of(const std::map<std::string, std::string>& variables) {
   std::vector<std::string> names;
+  names.reserve(variables.size());
   for (const auto& [name, meaning] : variables) names.push_back(name);
   return names;
 }

@@ -39,6 +39,7 @@ std::vector<RecordedCall> candidates(const RecordedCall& measured) {
 std::vector<double> log_times(const Predictor& predictor, const RecordedCall& call,
                               const FittedCause& cause) {
   std::vector<double> times;
+  times.reserve(sizes.size());
   const Deviation change = cause.hypothesis.change(cause.value);
   const Planner planner = predictor.planner_of(call, change);
   Estimator estimator(planner);

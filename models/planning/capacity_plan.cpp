@@ -137,32 +137,45 @@ class CapacityPlanner {
   }
 
   /// Formulas are off alike for one algorithm on machines of one kind. An estimate takes over how
-  /// far off that of the nearest simulated count is, or rows of one table could not be compared.
+  /// far off that of the nearest simulated row is, or rows of one table could not be compared.
   void correct_estimates() {
     for (PlanRow& row : plan_.rows) {
       if (row.simulated) continue;
       const PlanRow* const near = nearest_simulated(row);
       if (near == nullptr) continue;
       const double before = row.time.value;
+      row.corrected = true;
       row.time = near->time.value / near->estimate.value * row.estimate;
       row.busbw *= before / row.time.value;
     }
   }
 
-  /// Of the same alternative, workload and algorithm, inside a node or over several; or null.
+  /// With the same workload and algorithm, inside a node or over several: of the same alternative,
+  /// or else of one with equal nodes; or null.
   const PlanRow* nearest_simulated(const PlanRow& row) const {
     const auto distance = [&](const PlanRow& each) {
-      return std::abs(std::log(static_cast<double>(each.nodes) / row.nodes));
+      return std::pair(each.alternative != row.alternative,
+                       std::abs(std::log(static_cast<double>(each.nodes) / row.nodes)));
     };
     const PlanRow* nearest = nullptr;
     for (const PlanRow& each : plan_.rows) {
-      const bool alike = each.simulated && each.alternative == row.alternative &&
-                         each.workload == row.workload && (each.nodes > 1) == (row.nodes > 1) &&
+      const bool alike = each.simulated && each.workload == row.workload &&
+                         have_equal_nodes(each.alternative, row.alternative) &&
+                         (each.nodes > 1) == (row.nodes > 1) &&
                          each.prediction.algorithm == row.prediction.algorithm &&
                          each.prediction.protocol == row.prediction.protocol;
       if (alike && (nearest == nullptr || distance(each) < distance(*nearest))) nearest = &each;
     }
     return nearest;
+  }
+
+  bool have_equal_nodes(std::size_t first, std::size_t second) const {
+    const Alternative& one = question_.alternatives[first];
+    const Alternative& other = question_.alternatives[second];
+    const auto keeps = [](const Alternative& each) {
+      return each.change.empty() || keeps_nodes(each.change);
+    };
+    return first == second || (one.base == other.base && keeps(one) && keeps(other));
   }
 
   /// All that follows from times and prices.
@@ -335,6 +348,8 @@ class CapacityPlanner {
     plan_.ends.push_back(end);
   }
 
+  static bool knows_simulation(const PlanRow& row) { return row.simulated || row.corrected; }
+
   Seconds estimated_step(const PlanRow& row) const {
     return step_time(question_.scaling, question_.alternatives[row.alternative].compute,
                      plan_.reference_gpus, {static_cast<double>(row.gpus), row.estimate});
@@ -346,10 +361,10 @@ class CapacityPlanner {
       const std::size_t base = base_row(i);
       if (base == i) continue;
       const PlanRow& without = plan_.rows[base];
-      const bool simulated = row.simulated && without.simulated;
-      const double time = simulated ? row.step.value / without.step.value
-                                    : estimated_step(row).value / estimated_step(without).value;
-      UpgradeValue value{i, base, simulated, time - 1, {}};
+      const bool alike = knows_simulation(row) == knows_simulation(without);
+      const double time = alike ? row.step.value / without.step.value
+                                : estimated_step(row).value / estimated_step(without).value;
+      UpgradeValue value{i, base, !alike, time - 1, {}};
       if (row.price && without.price) {
         value.price = row.price->per_hour / without.price->per_hour - 1;
       }

@@ -39,7 +39,7 @@ struct CapacityQuestion {
   PriceSheet prices;
   CostBasis basis = CostBasis::rent;
   std::string vendor;     ///< empty: any
-  double messages = 3e6;  ///< that simulations of finalists may take together
+  double messages = 1e7;  ///< that simulations of finalists may take together
 };
 
 /// One machine, count and workload.
@@ -52,12 +52,11 @@ struct PlanRow {
   Seconds estimate;         ///< the same by formulas alone
   double busbw = 0;         ///< bytes per second, as nccl-tests
   Prediction prediction{};  ///< of the largest call
-  /// As `collsim run` does. Else by formulas, corrected as the nearest simulated count of the same
-  /// alternative and algorithm shows.
-  bool simulated = false;
-  Seconds step;     ///< step_time()
-  Seconds work;     ///< work_time()
-  double weak = 1;  ///< efficiency() beside the fewest nodes of the alternative
+  bool simulated = false;   ///< as `collsim run` does; else by formulas,
+  bool corrected = false;   ///< times how far off they are for the nearest simulated row
+  Seconds step;             ///< step_time()
+  Seconds work;             ///< work_time()
+  double weak = 1;          ///< efficiency() beside the fewest nodes of the alternative
   double strong = 1;
   LimitUse limit{};
   std::optional<ClusterPrice> price{};
@@ -76,12 +75,13 @@ struct ScalingEnd {
   std::optional<std::size_t> first;  ///< the first that does not; none: all do
 };
 
-/// What a change does to the machine without it, at as many nodes. Both are simulated, or both are
-/// taken by formulas: the difference of the two would pass for the change's.
+/// What a change does to the machine without it, at as many nodes. Where the time of one alone
+/// knows of a simulation, formulas are compared: the difference of the two would pass for the
+/// change's.
 struct UpgradeValue {
   std::size_t row = 0;
   std::size_t base_row = 0;
-  bool simulated = false;
+  bool by_formulas = false;
   double time = 0;                ///< its step beside the other's, less 1
   std::optional<double> price{};  ///< and its price per hour
 };

@@ -28,6 +28,7 @@ std::vector<NamedSide> sides_of(const NcclWays& ways, KeyOf key_of) {
     sides[key_of(ways.pairs()[way])].push_back(way);
   }
   std::vector<NamedSide> named;
+  named.reserve(sides.size());
   for (const auto& [key, side] : sides) named.push_back({report_name(key), side});
   return named;
 }

@@ -41,7 +41,7 @@ std::optional<Place> place_of_template(const YamlValue& root, const TemplateKind
     const std::string index(path.substr(begin, path.find('.', begin) - begin));
     const auto groups = value->sequence();
     for (std::size_t i = 0; i < groups.size(); ++i) {
-      if (std::to_string(i) == index) return Place{place + "." + index, groups[i]};
+      if (std::to_string(i) == index) return Place{fmt::format("{}.{}", place, index), groups[i]};
     }
     return std::nullopt;
   }

@@ -158,14 +158,16 @@ class PerfettoWriter {
 
   void open(const TraceSpan& span) {
     const std::string name = name_of(trace_, span);
-    const auto [known, is_new] = names_.emplace(name, names_.size() + 1);
+    const auto emplaced = names_.emplace(name, names_.size() + 1);
+    const std::uint64_t id = emplaced.first->second;
+    const bool is_new = emplaced.second;
     add_packet(packet::needs_names, [&](pbf_writer& one) {
       one.add_uint64(packet::timestamp, static_cast<std::uint64_t>(span.begin));
-      if (is_new) intern(one, known->second, name);
+      if (is_new) intern(one, id, name);
       pbf_writer event(one, packet::track_event);
       event.add_enum(event::type, event::begin);
       event.add_uint64(event::track_uuid, thread_id(span.thread));
-      event.add_uint64(event::name_id, known->second);
+      event.add_uint64(event::name_id, id);
       if (span.kind == SpanKind::work) describe_work(event, span);
     });
     open_.push_back(span);

@@ -34,7 +34,7 @@ class ArrayStore {
   /// Adds an array, and says in JSON where it is.
   template <typename Number>
   ordered_json add(const char* type, const std::vector<Number>& numbers) {
-    const ordered_json where{{"type", type}, {"at", bytes_.size()}, {"length", numbers.size()}};
+    ordered_json where{{"type", type}, {"at", bytes_.size()}, {"length", numbers.size()}};
     const auto* const begin = reinterpret_cast<const char*>(numbers.data());
     bytes_.append(begin, numbers.size() * sizeof(Number));
     pad(bytes_);

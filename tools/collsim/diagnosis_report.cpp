@@ -176,6 +176,7 @@ void print_diagnosis_table(const std::vector<DiagnosedLog>& logs, std::ostream& 
   }
   if (logs.size() < 2) return;
   std::vector<const DiagnosedLog*> sorted;
+  sorted.reserve(logs.size());
   for (const DiagnosedLog& log : logs) sorted.push_back(&log);
   std::stable_sort(sorted.begin(), sorted.end(), [](const auto* a, const auto* b) {
     return ratio_of(a->diagnosis) < ratio_of(b->diagnosis);

@@ -31,7 +31,7 @@ constexpr std::string_view epilogue =
     "the share of the healthy call's time during which a cable carries data. A long call is\n"
     "simulated until it repeats itself, and then extrapolated (`steady state`). If simulating all\n"
     "cables would take too long, only the busiest are simulated. For the others the table shows\n"
-    "`bounds`: the lower one, and the upper one as `at most`.\n"
+    "`bounds`: the lower one, and the upper one as `at most`, where it is known.\n"
     "\n"
     "  collsim faults -t dgx-h100-x4 -b 1G\n"
     "  collsim faults -t dgx-h100-x4 -b 1G -a tree --degrade 50% --format csv\n"
@@ -118,7 +118,9 @@ void print_table(const Question& question, const Planner& planner, const FaultRa
   for (std::size_t i = 0; i < std::min(rows, ranking.links.size()); ++i) {
     const RankedLink& ranked = ranking.links[i];
     fmt::print(out, "{:>8.3f}{} {:>11.2f} {:>6.1f} {:>6} {:<12} {}\n", ranked.slowdown,
-               at_most(fmt::format("{:.3f}", ranked.slowdown_at_most)),
+               at_most(std::isinf(ranked.slowdown_at_most)
+                           ? "unknown"
+                           : fmt::format("{:.3f}", ranked.slowdown_at_most)),
                in_microseconds(ranked.time), 100 * ranked.busy, ranked.links.cables.size(),
                to_string(ranked.origin), cable_name(ranked, question.topology));
   }

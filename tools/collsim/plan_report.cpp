@@ -121,7 +121,7 @@ void add_legend(const CapacityQuestion& question, PlanNotes& notes) {
                                    : "best: costs least for the same work";
   notes.push_back(text +
                   "; run: simulated as `collsim run`; est: by formulas, times what the nearest run "
-                  "of the same machine and algorithm takes longer");
+                  "of the same node and algorithm takes longer");
 }
 
 /// Where each alternative stops, those alike in one line.
@@ -173,7 +173,7 @@ void add_upgrades(const CapacityQuestion& question, const CapacityPlan& plan, Pl
           fmt::format(", price {:+.1f} %: the same work costs {:+.1f} %", percent * *value.price,
                       percent * ((1 + value.time) * (1 + *value.price) - 1));
     }
-    if (!value.simulated && (row.simulated || plan.rows[value.base_row].simulated)) {
+    if (value.by_formulas) {
       text += " (both by formulas)";
     }
     notes.push_back(text);

@@ -93,6 +93,7 @@ std::vector<Record> ParetoFront::rows() const {
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const Entry& a, const Entry& b) { return a.costs < b.costs; });
   std::vector<Record> rows;
+  rows.reserve(sorted.size());
   for (Entry& entry : sorted) rows.push_back(std::move(entry.row));
   return rows;
 }

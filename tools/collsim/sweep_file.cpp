@@ -53,7 +53,7 @@ Field take_field(std::string_view& line) {
 Record value_of(const Field& field) {
   if (field.quoted) return field.text;
   if (field.text.empty()) return {};
-  const Record number = Record::parse(field.text, nullptr, false);
+  Record number = Record::parse(field.text, nullptr, false);
   if (number.is_number() && csv_field(number) == field.text) return number;
   return field.text;
 }

@@ -54,7 +54,7 @@ const RunSpec& only_run(const Question& question) {
 
 std::string output_file(const po::variables_map& values) {
   if (values.count("output") == 0) throw InputError("trace: no file to write", "--output FILE");
-  const auto file = values["output"].as<std::string>();
+  auto file = values["output"].as<std::string>();
   check_writable(file);
   return file;
 }

@@ -72,7 +72,7 @@ std::vector<Viewing> viewings_of(const Question& question, bool healthy) {
 
 std::string output_file(const po::variables_map& values) {
   if (values.count("output") == 0) throw InputError("view: no file to write", "--output FILE.html");
-  const auto file = values["output"].as<std::string>();
+  auto file = values["output"].as<std::string>();
   check_writable(file);
   return file;
 }

@@ -37,7 +37,7 @@ TEST(BisectCrossover, finds_where_two_lines_meet) {
 }
 
 Way way_of(const std::string& name, std::function<double(Bytes)> simulate,
-           std::function<double(Bytes)> estimate) {
+           const std::function<double(Bytes)>& estimate) {
   return {name, std::move(simulate), [estimate](Bytes size) { return estimate(size); }};
 }
 

@@ -11,15 +11,15 @@
 namespace collsim {
 namespace {
 
-const TextFile text{"a.yaml",
-                    "collsim: thing/1\n"
-                    "sizes: { from: 8 B }\n"
-                    "runs: [{ name: a }, { name: b }]\n"
-                    "set: { sizes.to: 4 MiB }\n"};
+const TextFile drafted_text{"a.yaml",
+                            "collsim: thing/1\n"
+                            "sizes: { from: 8 B }\n"
+                            "runs: [{ name: a }, { name: b }]\n"
+                            "set: { sizes.to: 4 MiB }\n"};
 
 class YamlDrafts : public testing::Test {
  protected:
-  YamlValue root_ = read_yaml(text, "thing");
+  YamlValue root_ = read_yaml(drafted_text, "thing");
   YamlMapping set_ = root_.free_mapping().at("set").free_mapping();
   YamlValue key_ = set_.entries().front().first;
   YamlValue value_ = set_.entries().front().second;
