@@ -72,6 +72,8 @@ const tests = {
     await page.keyboard.press(' ');
     await page.waitForFunction(() => Number(document.getElementById('time').value) > 0.5);
     await page.keyboard.press(' ');
+    // A picture that was asked for before may still come.
+    await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
     const stopped = await clock(page);
     await page.waitForTimeout(200);
     assert.equal(await clock(page), stopped);
