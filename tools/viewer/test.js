@@ -73,7 +73,8 @@ const tests = {
     await page.waitForFunction(() => Number(document.getElementById('time').value) > 0.5);
     await page.keyboard.press(' ');
     // A picture that was asked for before may still come.
-    await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+    await page.waitForFunction(() => document.getElementById('play').textContent === 'Play');
+    await page.waitForTimeout(200);
     const stopped = await clock(page);
     await page.waitForTimeout(200);
     assert.equal(await clock(page), stopped);
