@@ -8,6 +8,7 @@
 
 #include "models/prediction/fault_ranking.h"
 #include "sim/base/input_error.h"
+#include "tools/collsim/call_options.h"
 #include "tools/collsim/faults_page.h"
 #include "tools/collsim/numbers.h"
 #include "tools/collsim/options.h"
@@ -62,12 +63,6 @@ double parse_share(const std::string& text) {
   }
   if (!(value > 0 && value * scale <= 1)) refuse();
   return value * scale;
-}
-
-Bytes only_size(const po::variables_map& values, const Question& question) {
-  if (question.scenario.collective == Collective::barrier) return {};
-  if (values.count("minbytes") == 0) throw InputError("faults: no size", "-b SIZE");
-  return sizes_of(question).front();
 }
 
 std::string cable_name(const RankedLink& ranked, const Topology& topology) {
@@ -203,7 +198,7 @@ int run_faults(std::span<const std::string> args, std::ostream& out, std::ostrea
   if (!question.faults.empty()) {
     throw InputError("a machine that already has faults", "a machine without faults");
   }
-  const Bytes size = only_size(*values, question);
+  const Bytes size = only_size("faults", *values, question);
   Record rankings = Record::array();
   RecordWriter csv(Format::csv, out);
   FaultsPage page;

@@ -9,6 +9,7 @@
 #include "models/trace/trace_counters.h"
 #include "models/trace/trace_json.h"
 #include "sim/base/input_error.h"
+#include "tools/collsim/call_options.h"
 #include "tools/collsim/numbers.h"
 #include "tools/collsim/options.h"
 #include "tools/collsim/question.h"
@@ -40,23 +41,10 @@ constexpr std::string_view epilogue =
 constexpr double most_slices = 500'000;
 constexpr std::size_t default_links = 32;
 
-Bytes only_size(const po::variables_map& values, const Question& question) {
-  if (question.scenario.collective == Collective::barrier) return {};
-  if (values.count("minbytes") == 0) throw InputError("trace: no size", "-b SIZE");
-  return sizes_of(question).front();
-}
-
 const RunSpec& only_run(const Question& question) {
   if (question.scenario.runs.size() == 1) return question.scenario.runs.front();
   throw InputError(fmt::format("trace: {} runs", question.scenario.runs.size()),
                    "one algorithm, one protocol");
-}
-
-std::string output_file(const po::variables_map& values) {
-  if (values.count("output") == 0) throw InputError("trace: no file to write", "--output FILE");
-  auto file = values["output"].as<std::string>();
-  check_writable(file);
-  return file;
 }
 
 void print_summary(const CallTrace& trace, const std::string& file, std::size_t links,
@@ -78,11 +66,11 @@ int run_trace(std::span<const std::string> args, std::ostream& out, std::ostream
       "show how busy so many links are, the busiest ones");
   const auto values = parse_options(options, usage, epilogue, "scenario", args, out);
   if (!values) return exit_ok;
-  const std::string file = output_file(*values);
+  const std::string file = output_file("trace", "FILE", *values);
   const Question question = read_question(*values, err);
   const Planner planner(spec_of(question, only_run(question)));
   warn(planner, err);
-  const Bytes size = only_size(*values, question);
+  const Bytes size = only_size("trace", *values, question);
   require_memory(planner, size);
   const CallPlan call = planner.plan(size);
   if (call.plan().ranks() < 2) throw InputError("trace: one rank sends nothing", "-n of 2 or more");

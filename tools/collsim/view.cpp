@@ -12,6 +12,7 @@
 #include "sim/base/data_directory.h"
 #include "sim/base/input_error.h"
 #include "sim/base/text_file.h"
+#include "tools/collsim/call_options.h"
 #include "tools/collsim/numbers.h"
 #include "tools/collsim/options.h"
 #include "tools/collsim/question.h"
@@ -44,12 +45,6 @@ constexpr std::string_view epilogue =
 constexpr double most_slices = 400'000;
 constexpr std::size_t most_calls = 2;
 
-Bytes only_size(const po::variables_map& values, const Question& question) {
-  if (question.scenario.collective == Collective::barrier) return {};
-  if (values.count("minbytes") == 0) throw InputError("view: no size", "-b SIZE");
-  return sizes_of(question).front();
-}
-
 /// One call of the page, before it is simulated.
 struct Viewing {
   std::string name;
@@ -68,13 +63,6 @@ std::vector<Viewing> viewings_of(const Question& question, bool healthy) {
   }
   if (viewings.size() <= most_calls) return viewings;
   throw InputError(fmt::format("view: {} calls", viewings.size()), "one, or two to compare");
-}
-
-std::string output_file(const po::variables_map& values) {
-  if (values.count("output") == 0) throw InputError("view: no file to write", "--output FILE.html");
-  auto file = values["output"].as<std::string>();
-  check_writable(file);
-  return file;
 }
 
 std::string command_line(std::span<const std::string> args) {
@@ -100,9 +88,9 @@ int run_view(std::span<const std::string> args, std::ostream& out, std::ostream&
       "healthy", po::bool_switch(), "show the call without the faults beside it");
   const auto values = parse_options(options, usage, epilogue, "scenario", args, out);
   if (!values) return exit_ok;
-  const std::string file = output_file(*values);
+  const std::string file = output_file("view", "FILE.html", *values);
   const Question question = read_question(*values, err);
-  const Bytes size = only_size(*values, question);
+  const Bytes size = only_size("view", *values, question);
   const auto viewings = viewings_of(question, (*values)["healthy"].as<bool>());
   std::vector<std::unique_ptr<const Planner>> planners;  // traces refer to them
   std::vector<ViewedCall> calls;

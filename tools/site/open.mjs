@@ -7,6 +7,7 @@ import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { runTests } from '../browser-tests.mjs';
 
 const { chromium } = createRequire(new URL('../viewer/package.json', import.meta.url))('playwright-core');
 const site = path.resolve(process.argv[2]);
@@ -60,17 +61,4 @@ const tests = {
   },
 };
 
-const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium';
-const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
-let failed = 0;
-for (const [name, test] of Object.entries(tests)) {
-  try {
-    await test(browser);
-    console.log(`ok ${name}`);
-  } catch (error) {
-    ++failed;
-    console.log(`FAILED ${name}: ${error.stack}`);
-  }
-}
-await browser.close();
-process.exit(failed ? 1 : 0);
+await runTests(chromium, tests);

@@ -9,9 +9,9 @@ import { execFileSync } from 'node:child_process';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { chromium } from 'playwright-core';
+import { runTests } from '../browser-tests.mjs';
 
 const [collsim, folder] = process.argv.slice(2);
-const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium';
 const tolerance = 0.006; // of a time that is printed with two decimals
 
 function makePage(name, args) {
@@ -190,16 +190,4 @@ const tests = {
   },
 };
 
-const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
-let failed = 0;
-for (const [name, test] of Object.entries(tests)) {
-  try {
-    await test(browser);
-    console.log(`ok ${name}`);
-  } catch (error) {
-    ++failed;
-    console.log(`FAILED ${name}: ${error.stack}`);
-  }
-}
-await browser.close();
-process.exit(failed === 0 ? 0 : 1);
+await runTests(chromium, tests);
