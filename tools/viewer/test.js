@@ -37,6 +37,9 @@ async function open(browser, file, hash = '', viewport = { width: 1280, height: 
   return { page, problems, seconds: (Date.now() - began) / 1000 };
 }
 
+/** Once the page has drawn what was done last. */
+const settled = (page) =>
+  page.evaluate(() => new Promise((done) => requestAnimationFrame(() => setTimeout(() => requestAnimationFrame(done)))));
 const clock = (page) => page.evaluate(() => Number(document.getElementById('time').value));
 const text = (page, selector) => page.evaluate((what) => document.querySelector(what).textContent, selector);
 
@@ -86,16 +89,21 @@ const tests = {
     const { file, times } = makePage('ring', ['-t', 'switch-8', '-a', 'ring', '-b', '64K']);
     const { page, problems } = await open(browser, file);
     await page.keyboard.press('ArrowRight');
+    await settled(page);
     const first = await clock(page);
     assert.ok(first > 0);
     await page.click('#forward');
+    await settled(page);
     assert.ok((await clock(page)) > first);
     await page.keyboard.press('ArrowLeft');
+    await settled(page);
     assert.equal(await clock(page), first);
     await page.keyboard.press('End');
+    await settled(page);
     assert.ok(Math.abs((await clock(page)) - times[0]) < tolerance);
     assert.match(await text(page, 'h2'), /done/);
     await page.keyboard.press('Home');
+    await settled(page);
     assert.equal(await clock(page), 0);
     assert.deepEqual(problems, []);
   },
@@ -106,9 +114,11 @@ const tests = {
     await page.locator('#time').fill('12');
     await page.selectOption('#channel', '3');
     await page.waitForFunction(() => location.hash.includes('channel=3'));
+    await settled(page);
     const hash = await page.evaluate(() => location.hash);
     const log = await text(page, '.log');
     const other = await open(browser, file, hash);
+    await settled(other.page);
     assert.ok(Math.abs((await clock(other.page)) - 12) < 1e-3);
     assert.equal(await text(other.page, '.log'), log);
     assert.match(log, /chunk/);
@@ -121,15 +131,18 @@ const tests = {
     const { page, problems } = await open(browser, file, '#t=3');
     const box = await page.locator('.timeline').boundingBox();
     await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+    await settled(page);
     assert.match(await text(page, '.hint'), /rank \d ch 0: recv_reduce_copy_send chunk|waits for/);
     const buffers = await page.locator('.buffers').boundingBox();
     await page.mouse.move(buffers.x + buffers.width / 2, buffers.y + buffers.height / 2);
+    await settled(page);
     assert.match(await text(page, '.hint'), /rank \d, chunk \d on channel 0.*of 8 ranks/);
     const machine = await page.locator('.machine').boundingBox();
     let found = '';
     for (let y = 4; y < machine.height && !/rank \d/.test(found); y += 6) {
       for (let x = 4; x < machine.width && !/rank \d/.test(found); x += 6) {
         await page.mouse.move(machine.x + x, machine.y + y);
+        await settled(page);
         found = await page.evaluate(() => document.querySelector('.hint')?.textContent ?? '');
       }
     }
@@ -142,6 +155,7 @@ const tests = {
       'device: node0/gpu3, bandwidth: 10%', '--healthy']);
     assert.ok(times[1] > 2 * times[0]);
     const { page, problems } = await open(browser, file, `#t=${times[0] + 1}`);
+    await settled(page);
     assert.match(await text(page, '.call:nth-child(1) h2'), /^healthy.*done/);
     assert.doesNotMatch(await text(page, '.call:nth-child(2) h2'), /done/);
     await page.screenshot({ path: path.join(folder, 'slow.png') });
@@ -151,9 +165,11 @@ const tests = {
   async nodes_fold(browser) {
     const { file } = makePage('nodes', ['-t', 'dgx-h100-x4', '-a', 'tree', '-b', '256K']);
     const { page, problems } = await open(browser, file, '#t=40');
+    await settled(page);
     const before = await page.locator('.machine').screenshot();
     const box = await page.locator('.machine').boundingBox();
     await page.mouse.click(box.x + 30, box.y + 60);
+    await settled(page);
     const after = await page.locator('.machine').screenshot();
     assert.notDeepEqual(before, after);
     assert.equal((await wrongCells(page)).wrong, 0);
