@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <set>
 
+#include "models/recordings/nccl_tests_table.h"
 #include "models/recordings/readers.h"
 #include "models/recordings/time_unit.h"
 
@@ -64,18 +65,6 @@ std::size_t begin_of_content(std::string_view line) {
   return 0;
 }
 
-/// Where the columns of a table stand; `none` where it has no such.
-struct Columns {
-  static constexpr std::size_t none = ~std::size_t{0};
-  std::size_t count = 0;
-  std::size_t redop = none;
-  std::size_t root = none;
-  std::array<std::size_t, 2> time{none, none};  ///< out of place, in place
-  /// How many results were not as expected, likewise; older tables have the largest error instead.
-  std::array<std::size_t, 2> wrong{none, none};
-  double to_microseconds = 1;  ///< by the header, where no row tells
-};
-
 class TextReader {
  public:
   TextReader(const TextFile& text, std::size_t* bad_rows)
@@ -86,7 +75,7 @@ class TextReader {
       ++position_.line;
       is_last_ = static_cast<std::size_t>(position_.line) == lines.size();
       const std::size_t prefix = begin_of_content(line);
-      column_offset_ = static_cast<int>(prefix);
+      position_.column = static_cast<int>(prefix);
       read_line(line.substr(prefix));
     }
     finish_table();
@@ -104,8 +93,8 @@ class TextReader {
     if (words.empty()) return;
     if (words.front().text.front() == '#') {
       read_comment(line, words);
-    } else if (columns_.count > 0 && looks_like_row(words)) {
-      read_or_pass_over_row(words);
+    } else if (columns_ && looks_like_row(words)) {
+      read_or_pass_over_row({words, position_});
     } else {
       read_noise(line, words);
     }
@@ -139,8 +128,8 @@ class TextReader {
   }
 
   void begin_devices() {
-    if (columns_.count > 0) finish_table();
-    columns_ = {};
+    if (columns_) finish_table();
+    columns_.reset();
     ranks_ = 0;
     hosts_.clear();
   }
@@ -174,7 +163,7 @@ class TextReader {
     return words.size() > 3 && words[1].text == "Rank" && whole_number(words[2].text);
   }
   void read_rank(std::string_view line, const std::vector<Word>& words) {
-    if (columns_.count > 0) begin_devices();
+    if (columns_) begin_devices();
     ++ranks_;
     for (std::size_t i = 3; i + 1 < words.size(); ++i) {
       if (words[i].text == "on") hosts_.emplace(words[i + 1].text);
@@ -196,33 +185,22 @@ class TextReader {
       names.front().remove_prefix(1);
     }
     if (names.empty()) return;
-    if (columns_.count > 0 && (names.front() == "(B)" || names.front() == "(bytes)")) {
+    if (columns_ && (names.front() == "(B)" || names.front() == "(bytes)")) {
       for (const std::string_view name : names) {
-        if (name == "(us)") columns_.to_microseconds = 1;
-        if (name == "(ms)") columns_.to_microseconds = 1000;
+        if (name == "(us)") header_unit_ = 1;
+        if (name == "(ms)") header_unit_ = 1000;
       }
       return;
     }
     if (names.front() != "size" && names.front() != "bytes") return;
     if (std::find(names.begin(), names.end(), "cputime") != names.end()) {
-      throw InputError(position_, "a table of the CPU's times (-C 1)",
+      throw InputError({position_.file, position_.line, 0}, "a table of the CPU's times (-C 1)",
                        "nccl-tests' wall times, without -C");
     }
     finish_table();
-    columns_ = {};
+    columns_ = find_table_columns(names);
     // The oldest release names no units, and prints milliseconds.
-    if (names.front() == "bytes") columns_.to_microseconds = 1000;
-    std::size_t places = 0;
-    for (std::size_t i = 0; i < names.size(); ++i) {
-      if (names[i] == "redop" || names[i] == "op") columns_.redop = i;
-      if (names[i] == "root") columns_.root = i;
-      if (names[i] == "time" && places < columns_.time.size()) columns_.time[places++] = i;
-      if (places > 0 && (names[i] == "#wrong" || names[i] == "wrong"))
-        columns_.wrong[places - 1] = i;
-    }
-    if (places == 0) return;
-    // A time stamp (-S) has a column of its own, in words of no fixed number.
-    columns_.count = columns_.time[places - 1] + 3;
+    header_unit_ = names.front() == "bytes" ? 1000 : 1;
   }
 
   static bool looks_like_row(const std::vector<Word>& words) {
@@ -230,16 +208,10 @@ class TextReader {
            is_type(words[2].text);
   }
 
-  [[noreturn]] void fail(const Word& word, const std::string& wrong,
-                         const std::string& accepted) const {
-    throw InputError({position_.file, position_.line, word.column + column_offset_}, wrong,
-                     accepted);
-  }
-
-  void read_or_pass_over_row(const std::vector<Word>& words) {
+  void read_or_pass_over_row(const TableRow& row) {
     const std::size_t rows = recording_.rows.size();
     try {
-      read_row(words);
+      read_row(row);
     } catch (const InputError&) {
       if (bad_rows_ == nullptr) throw;
       recording_.rows.resize(rows);
@@ -247,46 +219,48 @@ class TextReader {
     }
   }
 
-  void read_row(const std::vector<Word>& words) {
-    if (words.size() < columns_.count) {
-      if (is_last_) return;  // the run was stopped while it printed
-      fail(words.back(), fmt::format("a row of {} columns", words.size()),
-           fmt::format("{} or more, as the table's header has", columns_.count));
-    }
+  void read_row(const TableRow& printed) {
+    // The run was stopped while it printed.
+    if (is_last_ && printed.size() < columns_->least_count()) return;
+    printed.at(columns_->least_count() - 1);
     RecordedRow row;
     row.line = position_.line;
     row.nodes = std::max<std::uint32_t>(1, static_cast<std::uint32_t>(hosts_.size()));
     row.ranks = ranks_;
     row.variables = variables_;
-    row.size.count = *whole_number(words[0].text);
-    row.type = words[2].text;
-    row.redop = columns_.redop == Columns::none ? "none" : words[columns_.redop].text;
-    if (columns_.root != Columns::none) {
-      const auto root = whole_number(words[columns_.root].text);  // -1 where there is none
+    row.size.count = *whole_number(printed.at(0).text);
+    row.type = printed.at(2).text;
+    const Word* const redop = printed.find(columns_->redop);
+    row.redop = redop == nullptr ? "none" : redop->text;
+    if (const Word* const word = printed.find(columns_->root)) {
+      const auto root = whole_number(word->text);  // -1 where there is none
       has_root_ = root.has_value();
-      row.root = static_cast<Rank>(root.value_or(0));
+      row.root = rank_of(root.value_or(0));
     }
     row.mode = mode_;
     row.iterations = iterations_;
-    for (std::size_t place = 0; place < columns_.time.size(); ++place) {
-      if (columns_.time[place] == Columns::none) continue;
+    for (std::size_t place = 0; place < columns_->time.size(); ++place) {
+      if (!columns_->time[place]) continue;
       row.in_place = place == 1;
-      add(row, words);
+      add(row, printed);
     }
   }
 
-  void add(RecordedRow row, const std::vector<Word>& words) {
-    const std::size_t column = columns_.time[row.in_place ? 1 : 0];
-    const Word& word = words[column];
+  void add(RecordedRow row, const TableRow& printed) {
+    const std::size_t place = row.in_place ? 1 : 0;
+    const std::size_t column = *columns_->time[place];
+    const Word& word = printed.at(column);
     if (word.text == "N/A") return;
     const auto time = decimal_number(word.text);
-    if (!time) fail(word, fmt::format("'{}' is not a time", word.text), "a number of 0 or more");
-    check_unit({row.size, row.ranks, word.text, words[column + 1].text}, word);
+    if (!time)
+      printed.fail(word, fmt::format("'{}' is not a time", word.text), "a number of 0 or more");
+    const Word& rate = printed.at(column + 1);
+    check_unit({row.size, row.ranks, word.text, rate.text}, word, printed);
     row.time = microseconds(*time);  // or milliseconds, which finish_table() knows
-    const std::size_t wrong = columns_.wrong[row.in_place ? 1 : 0];
-    if (wrong < words.size()) row.wrong = whole_number(words[wrong].text).value_or(0) != 0;
-    const auto algbw = decimal_number(words[column + 1].text);
-    const auto busbw = decimal_number(words[column + 2].text);
+    const Word* const wrong = printed.find(columns_->wrong[place]);
+    row.wrong = wrong != nullptr && whole_number(wrong->text).value_or(0) != 0;
+    const auto algbw = decimal_number(rate.text);
+    const auto busbw = decimal_number(printed.at(column + 2).text);
     if (algbw && busbw && *algbw > fastest_) {
       fastest_ = *algbw;
       busbw_per_algbw_ = *busbw / *algbw;
@@ -295,23 +269,24 @@ class TextReader {
   }
 
   /// A row tells in which unit its table is where its figures are not too small.
-  void check_unit(const PrintedTime& printed, const Word& word) {
+  void check_unit(const PrintedTime& printed, const Word& word, const TableRow& row) {
     const TimeUnits units = units_that_fit(printed);
     if (!units.microseconds && !units.milliseconds) {
-      fail(word, describe_misfit(printed), "rows whose size / time is their algbw");
+      row.fail(word, describe_misfit(printed), "rows whose size / time is their algbw");
     }
     if (units.microseconds && units.milliseconds) return;
     const double unit = units.microseconds ? 1 : 1000;
     if (to_microseconds_ && *to_microseconds_ != unit) {
-      fail(word, describe_misfit(printed),
-           fmt::format("{}, as in the rows above", unit == 1 ? "milliseconds" : "microseconds"));
+      row.fail(
+          word, describe_misfit(printed),
+          fmt::format("{}, as in the rows above", unit == 1 ? "milliseconds" : "microseconds"));
     }
     to_microseconds_ = unit;
   }
 
   /// Names the rows of the table that ends here, and makes microseconds of their times.
   void finish_table() {
-    const double unit = to_microseconds_.value_or(columns_.to_microseconds);
+    const double unit = to_microseconds_.value_or(header_unit_);
     for (std::size_t i = table_begin_; i < recording_.rows.size(); ++i) {
       recording_.rows[i].time.value *= unit;
     }
@@ -341,7 +316,7 @@ class TextReader {
     if (const auto name = benchmark_name(line); !name.empty()) {
       finish_table();
       benchmark_ = name;
-      columns_ = {};
+      columns_.reset();
       command_variables_.clear();
       for (const Word& word : words) add_setting(word.text, command_variables_);
       return;
@@ -370,9 +345,8 @@ class TextReader {
     if (changes_what_nccl_does(name)) variables[name] = setting.substr(equals + 1);
   }
 
-  SourcePosition position_;
-  std::size_t* bad_rows_;  ///< null: they are refused
-  int column_offset_ = 0;  ///< what a launcher put before the line
+  SourcePosition position_;  ///< its column is what a launcher put before the line
+  std::size_t* bad_rows_;    ///< null: they are refused
   bool is_last_ = false;
   Recording recording_;
   std::string file_benchmark_;                            ///< that the file is named after
@@ -383,7 +357,8 @@ class TextReader {
   CallMode mode_ = CallMode::plain;
   Rank ranks_ = 0;
   std::set<std::string, std::less<>> hosts_;
-  Columns columns_;
+  std::optional<TableColumns> columns_;
+  double header_unit_ = 1;                 ///< microseconds, by the table's header
   std::optional<double> to_microseconds_;  ///< by the table's rows
   std::size_t table_begin_ = 0;
   int tables_ = 0;

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <filesystem>
+#include <limits>
 
 #include "sim/base/text.h"
 
@@ -41,6 +42,10 @@ std::string_view known_benchmark(std::string_view text) {
 
 std::optional<std::int64_t> whole_number(std::string_view text) {
   return read_number<std::int64_t>(text);
+}
+
+Rank rank_of(std::int64_t number) {
+  return static_cast<Rank>(std::min<std::int64_t>(number, std::numeric_limits<Rank>::max()));
 }
 
 std::optional<double> decimal_number(std::string_view text) {

@@ -53,6 +53,8 @@ std::vector<std::string_view> split_lines(std::string_view text);
 
 /// A whole number or decimal of 0 or more; nothing for anything else.
 std::optional<std::int64_t> whole_number(std::string_view text);
+/// A number of a rank; one that no rank can have is the largest, which is in no machine.
+Rank rank_of(std::int64_t number);
 std::optional<double> decimal_number(std::string_view text);
 
 }  // namespace collsim

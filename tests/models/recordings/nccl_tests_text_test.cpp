@@ -214,6 +214,41 @@ TEST(NcclTestsText, per_iteration_columns_stand_between_the_places) {
   EXPECT_DOUBLE_EQ(recording.rows[1].time.value, 20.5e-6);
 }
 
+std::string repeated(const std::string& text, int times) {
+  std::string all;
+  for (int i = 0; i < times; ++i) all += text;
+  return all;
+}
+
+// Buffers of two writers got mixed in a header: a piece of it is there 500 times. What comes first
+// is as in a whole header, and the last time has its three words.
+TEST(NcclTestsText, a_torn_header_names_no_column_beyond_a_row) {
+  const std::string row =
+      "  1048576  262144  float  sum  7  100  10.49  10.49  0  100  10.49  10.49  0\n";
+  const Recording recording =
+      read(two_ranks + "#  size  count  type  redop  root  time  algbw  busbw  #wrong  time" +
+           repeated("  algbw  busbw  #wrong  pe  redop  root", 500) + "\n" + row);
+  ASSERT_EQ(recording.rows.size(), 2U);
+  EXPECT_EQ(recording.rows[1].redop, "sum");
+  EXPECT_EQ(recording.rows[1].root, 7U);
+  EXPECT_FALSE(recording.rows[1].wrong);
+}
+
+// Columns that are behind the times count as well: the row has 8 words, and root is the tenth.
+TEST(NcclTestsText, a_row_is_as_long_as_its_last_column_needs) {
+  const std::string text = two_ranks +
+                           "#  size  count  type  time  algbw  busbw  x  x  x  root\n"
+                           "  1048576  262144  float  100  10.49  10.49  0  0\n"
+                           "  1048576  262144  float  100  10.49  10.49  0  0  0  1\n";
+  const std::string error = test::error_of([&] { return read(text); });
+  EXPECT_TRUE(error.starts_with("log.txt:6:49: a row of 8 columns; 10 or more")) << error;
+  std::size_t bad_rows = 0;
+  const Recording recording = read_recording(TextFile{"log.txt", text}, bad_rows);
+  EXPECT_EQ(bad_rows, 1U);
+  ASSERT_EQ(recording.rows.size(), 1U);
+  EXPECT_EQ(recording.rows[0].root, 1U);
+}
+
 void expect_error(const std::string& text, const std::string& begin) {
   const std::string error = test::error_of([&] { return read(text); });
   EXPECT_TRUE(error.starts_with(begin)) << error;

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/recordings/readers.h"
+#include "sim/base/input_error.h"
+
+namespace collsim {
+
+/// Where the columns of a table of nccl-tests stand, counted from 0. A header may be torn, so that
+/// nothing that it says holds for a row before `TableRow` has looked.
+struct TableColumns {
+  using Column = std::optional<std::size_t>;
+  Column redop;
+  Column root;
+  std::array<Column, 2> time;  ///< out of place, in place
+  /// How many results were not as expected, likewise; older tables have the largest error instead.
+  std::array<Column, 2> wrong;
+
+  /// How many columns a row has at the least: all of those above but `wrong`, and algbw and busbw
+  /// behind every time. A time stamp (-S) has a column of its own, in words of no fixed number.
+  std::size_t least_count() const;
+};
+
+/// The columns that the names in a table's header say; nothing where there is no time among them.
+/// A name that a torn header repeats is taken where it comes first.
+std::optional<TableColumns> find_table_columns(const std::vector<std::string_view>& names);
+
+/// A line of a table, as words. The one place where a column becomes a word.
+class TableRow {
+ public:
+  /// `line` is where the row stands; its column is what a launcher put before the row.
+  TableRow(const std::vector<Word>& words, const SourcePosition& line)
+      : words_(words), line_(line) {}
+
+  std::size_t size() const { return words_.size(); }
+  /// The word in a column. Throws InputError where the row is too short.
+  const Word& at(std::size_t column) const;
+  /// The word in a column, null where the table has no such column or the row is too short.
+  const Word* find(TableColumns::Column column) const;
+  /// Throws InputError that points to a word of the row.
+  [[noreturn]] void fail(const Word& word, const std::string& wrong,
+                         const std::string& accepted) const;
+
+ private:
+  const std::vector<Word>& words_;
+  const SourcePosition& line_;
+};
+
+}  // namespace collsim
