@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sim/base/input_error.h"
+#include "sim/base/text_encoding.h"
 
 namespace collsim {
 
@@ -36,7 +37,7 @@ TextFile read_text_file(const std::filesystem::path& path, const std::string& ac
   }
   if (stream.bad()) throw InputError(position, "cannot be read", "a file that can be read");
   if (text.size() > size_limit) throw InputError(position, "larger than 8 MiB", "a smaller file");
-  return {path.string(), std::move(text)};
+  return {path.string(), utf8_text(std::move(text), position)};
 }
 
 }  // namespace collsim

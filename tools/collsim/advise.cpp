@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cctype>
 #include <iostream>
-#include <iterator>
 #include <optional>
 #include <ostream>
 #include <set>
@@ -17,6 +16,7 @@
 #include "models/prediction/rank_gpus.h"
 #include "sim/base/input_error.h"
 #include "sim/base/text.h"
+#include "sim/base/text_stream.h"
 #include "tools/collsim/options.h"
 #include "tools/collsim/question.h"
 #include "tools/collsim/records.h"
@@ -381,8 +381,7 @@ std::vector<Record> rows_of_advices(const AdviceSubject& subject,
 
 TextFile read_settings(const std::string& name) {
   if (name != "-") return read_text_file(name, "a text with NCCL_ settings");
-  return {"standard input",
-          std::string(std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>())};
+  return read_text_stream(std::cin, "standard input");
 }
 
 void judge_settings(const AdviceSubject& subject, Adviser& adviser, const std::string& file,

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <iostream>
-#include <iterator>
 #include <ostream>
 #include <utility>
 
@@ -16,6 +15,7 @@
 #include "sim/base/data_directory.h"
 #include "sim/base/input_error.h"
 #include "sim/base/text.h"
+#include "sim/base/text_stream.h"
 #include "tools/collsim/diagnosis_report.h"
 #include "tools/collsim/options.h"
 #include "tools/collsim/report_page.h"
@@ -68,8 +68,7 @@ struct Log {
 
 TextFile read_log(const std::string& argument) {
   if (argument != "-") return read_text_file(find_data_file(argument, "recordings"), "a log");
-  return {"standard input",
-          {std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()}};
+  return read_text_stream(std::cin, "standard input");
 }
 
 /// All logs with tables. Facts of files that have none are everybody's.

@@ -4,18 +4,16 @@
 #include <fmt/ostream.h>
 
 #include <iostream>
-#include <iterator>
 
 #include "models/validation/recorded_machines.h"
 #include "sim/base/data_directory.h"
+#include "sim/base/text_stream.h"
 
 namespace collsim::command {
 
 Recording open_recording(const std::string& argument) {
   if (argument != "-") return read_recording(find_data_file(argument, "recordings"));
-  return read_recording(
-      TextFile{"standard input",
-               {std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()}});
+  return read_recording(read_text_stream(std::cin, "standard input"));
 }
 
 std::string machine_of_recording(const Recording& recording, std::ostream& err) {
