@@ -10,6 +10,7 @@
 
 #include "models/calibration/transport.h"
 #include "models/machine/gpu_model.h"
+#include "models/machine/odd_links.h"
 #include "models/nccl/choice.h"
 #include "models/nccl/system_topology.h"
 #include "models/nccl/system_xml.h"
@@ -44,6 +45,14 @@ std::vector<DeviceId> gpus_of_first_node(const Topology& topology) {
     if (topology.node_of(gpu) == 0) gpus.push_back(gpu);
   }
   return gpus;
+}
+
+TEST(ShippedTopologies, HaveNoOddLinks) {
+  for (const fs::path& file : shipped()) {
+    const Topology topology = load_topology(file);
+    EXPECT_EQ(odd_links(topology.node(0).graph->graph()), std::vector<std::string>{})
+        << file.stem();
+  }
 }
 
 // On large ones the first GPUs stand for all: every algorithm at 32 ranks, which are several nodes
