@@ -3,9 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "models/imports/matrix.h"
 #include "models/imports/matrix_text.h"
+#include "models/machine/odd_links.h"
 #include "sim/base/input_error.h"
 
 namespace collsim {
@@ -84,7 +90,21 @@ ImportedNode import_node(const TextFile& text, const ImportOptions& options) {
     imported.notes.push_back(fmt::format(
         "{} NICs are added beside the GPUs; the file has none of them.", options.added_nics));
   }
+  std::vector<std::string> odd = odd_links(imported.node);
+  std::move(odd.begin(), odd.end(), std::back_inserter(imported.warnings));
   return imported;
+}
+
+bool is_importable(const TextFile& text) {
+  const std::string& content = text.content;
+  if (content.starts_with("collsim:") || content.find("\ncollsim:") != std::string::npos) {
+    return false;
+  }
+  const std::size_t begin = content.find_first_not_of(" \t\r\n");
+  if (begin == std::string::npos) return false;
+  const bool system = content.find("<system") < content.rfind("</system>") &&
+                      content.rfind("</system>") != std::string::npos;
+  return content[begin] == '<' || system || has_matrix(text);
 }
 
 }  // namespace collsim

@@ -34,6 +34,10 @@ struct ImportOptions {
 /// for each of the text's.
 ImportedNode import_node(const TextFile& text, const ImportOptions& options = {});
 
+/// Whether a text is one that import_node() is for, and no YAML of ours: XML, HTML, NCCL's topology
+/// inside another text, or a matrix of GPUs.
+bool is_importable(const TextFile& text);
+
 /// By the system that NCCL makes of the file: PCIe as fast as NCCL takes it to be, NVLinks as many
 /// as it counts, each as fast as the data sheet says.
 ImportedNode import_nccl_topology(const TextFile& text, const ImportOptions& options);
@@ -45,8 +49,9 @@ ImportedNode import_nccl_topology(const TextFile& text, const ImportOptions& opt
 ImportedNode import_lstopo(const TextFile& text, const ImportOptions& options);
 
 /// By the matrix: NVLinks by their number, direct or, where a GPU would need more links than its
-/// model has, through an NVSwitch; PCIe switches where pairs are PIX or PXB, sockets where they are
-/// SYS. `options.gpu` is required, since the matrix says no speeds.
+/// model has, through an NVSwitch; PCIe switches where pairs are PIX or PXB; sockets by NUMA nodes
+/// and CPUs, else where pairs are SYS. The matrix says no speeds: the model of the GPUs is
+/// `options.gpu`, or what other lines of the text name.
 ImportedNode import_nvidia_smi(const TextFile& text, const ImportOptions& options);
 
 }  // namespace collsim

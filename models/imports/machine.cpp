@@ -46,10 +46,11 @@ void check_gpu_model(const YamlValue& model) {
                          gpu_model_names()));
 }
 
-Machine import_machine(const std::filesystem::path& path) {
-  ImportedNode imported = import_node(read_text_file(path, "an XML file"));
-  const ClusterText cluster{path.stem().string(), {}, std::move(imported.node), 1, {}, {}};
-  return {read_machine({"what " + path.string() + " describes", topology_text(cluster)}),
+Machine import_machine(const TextFile& text) {
+  ImportedNode imported = import_node(text);
+  const std::string name = std::filesystem::path(text.name).stem().string();
+  const ClusterText cluster{name, {}, std::move(imported.node), 1, {}, {}};
+  return {read_machine({"what " + text.name + " describes", topology_text(cluster)}),
           std::move(imported.warnings)};
 }
 
@@ -61,8 +62,9 @@ TopologyLibrary shipped_library() {
 
 Machine load_machine(std::string_view name, const std::filesystem::path& base) {
   const std::filesystem::path path = find_data_file(name, "topologies", base);
-  if (path.extension() == ".xml") return import_machine(path);
-  return {load_topology(path, shipped_library()), {}};
+  const TextFile text = read_text_file(path, "a machine");
+  if (is_importable(text)) return import_machine(text);
+  return {read_machine(text), {}};
 }
 
 Topology read_machine(const TextFile& text) {

@@ -35,6 +35,16 @@ double nominal_nvlink(int compute_capability) {
   return compute_capability >= 70 ? 25 : 20;
 }
 
+/// "CPUs of AMD, family 26, model 80", where these are none that we know.
+std::optional<std::string> unknown_cpu(const NcclCpu& cpu) {
+  const bool amd = cpu.vendor == CpuVendor::amd;
+  const bool numbered = cpu.architecture == CpuArchitecture::x86 && cpu.family > 0 &&
+                        (amd || cpu.vendor == CpuVendor::intel);
+  if (!numbered || generation_of(cpu) != nullptr) return std::nullopt;
+  return fmt::format("CPUs of {}, family {}, model {}", amd ? "AMD" : "Intel", cpu.family,
+                     cpu.model);
+}
+
 std::string cpu_text(const NcclCpu& cpu) {
   if (const CpuGeneration* generation = generation_of(cpu)) return std::string(generation->name);
   if (cpu.architecture == CpuArchitecture::arm) return "Arm";
@@ -69,18 +79,20 @@ class SystemReader {
     return std::move(graph_);
   }
 
-  /// Of GPUs of the node that was read which have no NVLink, though their model has.
+  /// Of the GPUs of the node that was read, if none has an NVLink though its model has; one among
+  /// others that have them is odd (`odd_links`).
   std::optional<std::string> warning_of_cards(const NodeTemplate& node) const {
     std::vector<std::string> cards;
     for (const std::uint32_t gpu : system_.of_kind(NcclNodeKind::gpu)) {
       const GraphDevice& device = node.devices[devices_.at(gpu).front()];
       const GpuModel* model = find_gpu_model(device.model);
       const auto& links = system_.node(gpu).links;
-      const bool linked = std::any_of(links.begin(), links.end(), [&](std::uint32_t id) {
-        const NcclLinkKind kind = system_.links()[id].kind;
-        return kind == NcclLinkKind::nvl || kind == NcclLinkKind::c2c;
-      });
-      if (model != nullptr && model->nvlinks > 0 && !linked) {
+      const auto has = [&](NcclLinkKind kind) {
+        return std::any_of(links.begin(), links.end(),
+                           [&](std::uint32_t id) { return system_.links()[id].kind == kind; });
+      };
+      if (has(NcclLinkKind::nvl)) return std::nullopt;
+      if (model != nullptr && model->nvlinks > 0 && !has(NcclLinkKind::c2c)) {
         cards.push_back(fmt::format("{} ({})", device.name, device.model));
       }
     }
@@ -88,6 +100,18 @@ class SystemReader {
     return fmt::format(
         "No <nvlink> to another device in the <gpu> of {}: taken to have PCIe alone.",
         fmt::join(cards, ", "));
+  }
+
+  /// Of CPUs whose numbers no generation has, whatever is taken in their place.
+  std::optional<std::string> warning_of_cpus() const {
+    for (const std::uint32_t cpu : system_.of_kind(NcclNodeKind::cpu)) {
+      const auto unknown = unknown_cpu(system_.node(cpu).cpu);
+      if (!unknown) continue;
+      return fmt::format(
+          "{}, are of no generation that we know: what two sockets have between them is a guess.",
+          *unknown);
+    }
+    return std::nullopt;
   }
 
  private:
@@ -278,7 +302,9 @@ ImportedNode import_nccl_topology(const TextFile& text, const ImportOptions& opt
       read_nccl_topology_file(text, newest_nccl_version, {options.gpu, options.cards, 0});
   SystemReader reader(file.system, options);
   NodeTemplate node = reader.read();
-  if (const auto cards = reader.warning_of_cards(node)) file.warnings.push_back(*cards);
+  for (const auto& warning : {reader.warning_of_cards(node), reader.warning_of_cpus()}) {
+    if (warning) file.warnings.push_back(*warning);
+  }
   std::vector<std::string> notes{
       "PCIe has what its lanes have on the wire, sockets what their generation has between them."};
   notes.insert(notes.end(), file.notes.begin(), file.notes.end());

@@ -1,17 +1,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cmath>
 #include <map>
 #include <numeric>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "models/imports/import.h"
-#include "models/imports/matrix_text.h"
+#include "models/imports/matrix.h"
 #include "models/nccl/cpu_generation.h"
 #include "models/nccl/link_bandwidth.h"
 #include "sim/base/input_error.h"
@@ -19,236 +19,6 @@
 namespace collsim {
 
 namespace {
-
-constexpr std::size_t column_limit = 256;
-constexpr std::uint32_t max_nvlinks = 64;
-
-/// How `nvidia-smi topo -m` says that two devices are joined, nearest first.
-enum class Relation : std::uint8_t { self, nvlink, pix, pxb, phb, node, sys };
-
-struct Cell {
-  Relation relation = Relation::self;
-  std::uint32_t nvlinks = 0;
-};
-
-/// The matrix as it stands in the text.
-struct Matrix {
-  std::vector<std::string> names;
-  std::size_t gpus = 0;                          ///< the first so many columns
-  std::vector<std::vector<Cell>> cells;          ///< [row][column]
-  std::vector<std::optional<int>> numa;          ///< of each row, where it says one
-  std::map<std::string, std::string> nic_names;  ///< "NIC0": "mlx5_0", where the legend says it
-};
-
-std::optional<std::uint32_t> number_after(std::string_view text, std::string_view stem) {
-  if (!text.starts_with(stem)) return std::nullopt;
-  text.remove_prefix(stem.size());
-  std::uint32_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
-/// SOC is what drivers before 2018 print for SYS.
-constexpr std::array<std::pair<std::string_view, Relation>, 7> relations{{{"X", Relation::self},
-                                                                          {"PIX", Relation::pix},
-                                                                          {"PXB", Relation::pxb},
-                                                                          {"PHB", Relation::phb},
-                                                                          {"NODE", Relation::node},
-                                                                          {"SYS", Relation::sys},
-                                                                          {"SOC", Relation::sys}}};
-
-std::optional<Cell> read_cell(std::string_view text) {
-  for (const auto& [name, relation] : relations) {
-    if (text == name) return Cell{relation, 0};
-  }
-  const auto links = number_after(text, "NV");
-  if (!links || *links == 0 || *links > max_nvlinks) return std::nullopt;
-  return Cell{Relation::nvlink, *links};
-}
-
-/// The relation that a text begins with, as text; empty if there is none.
-std::string_view relation_at(std::string_view text) {
-  if (text.starts_with("NV")) {
-    return text.substr(0, text.find_first_not_of("0123456789", 2));
-  }
-  for (const auto& [name, relation] : relations) {
-    if (text.starts_with(name)) return text.substr(0, name.size());
-  }
-  return {};
-}
-
-/// The words of a row, where the blanks between relations may be lost: "NODENODE" is two. A word
-/// that is not made of relations stays as it is.
-std::vector<MatrixWord> relations_apart(const std::vector<MatrixWord>& words) {
-  std::vector<MatrixWord> apart{words.front()};
-  for (auto word = words.begin() + 1; word != words.end(); ++word) {
-    const std::size_t first = apart.size();
-    std::string_view rest = word->text;
-    while (!rest.empty()) {
-      const std::string_view relation = relation_at(rest);
-      if (relation.empty()) break;
-      const auto offset = static_cast<int>(word->text.size() - rest.size());
-      apart.push_back({std::string(relation), word->line, word->column + offset});
-      rest.remove_prefix(relation.size());
-    }
-    if (!rest.empty() || apart.size() == first) {
-      apart.resize(first);
-      apart.push_back(*word);
-    }
-  }
-  return apart;
-}
-
-/// The columns after the relations. Their titles are words of their own, but for tables.
-bool is_beside_relations(std::string_view title) {
-  return title == "GPU" || title.starts_with("CPU") || title.starts_with("NUMA") ||
-         title.starts_with("GPU NUMA");
-}
-
-class MatrixReader {
- public:
-  explicit MatrixReader(const TextFile& text) : text_(text) {}
-
-  Matrix read() {
-    for (const MatrixLine& line : matrix_lines(text_)) read_line(line);
-    if (matrix_.names.empty()) {
-      throw InputError(SourcePosition{text_.name, 1, 1}, "no matrix of GPUs",
-                       "what `nvidia-smi topo -m` prints, also as a table of Markdown or HTML; an "
-                       "XML file of NCCL's; or what `lstopo --of xml` writes");
-    }
-    for (std::size_t i = 0; i < matrix_.names.size(); ++i) {
-      if (matrix_.cells[i].empty()) {
-        throw InputError(header_, fmt::format("column {} has no row", matrix_.names[i]),
-                         "a row for every column");
-      }
-    }
-    check_symmetry();
-    return std::move(matrix_);
-  }
-
- private:
-  [[noreturn]] void fail(const MatrixWord& word, const std::string& wrong,
-                         const std::string& accepted) const {
-    throw InputError(SourcePosition{text_.name, word.line, word.column}, wrong, accepted);
-  }
-
-  /// The first cell of a table's header is the title of the rows, if it has one.
-  static std::vector<MatrixWord> without_corner(const MatrixLine& line) {
-    std::vector<MatrixWord> words = line.words;
-    const bool corner = line.cells && !number_after(words.front().text, "GPU");
-    if (corner) words.erase(words.begin());
-    return words;
-  }
-
-  void read_line(const MatrixLine& line) {
-    if (line.words.empty()) return;
-    if (matrix_.names.empty()) {
-      const std::vector<MatrixWord> words = without_corner(line);
-      if (words.empty() || !number_after(words.front().text, "GPU")) return;
-      if (words.size() < 2 || !read_cell(words[1].text)) read_header(words);
-      return;
-    }
-    const std::string& title = line.words.front().text;
-    const auto name = std::find(matrix_.names.begin(), matrix_.names.end(), title);
-    if (name != matrix_.names.end()) {
-      read_row(static_cast<std::size_t>(name - matrix_.names.begin()),
-               line.cells ? line.words : relations_apart(line.words));
-    } else if (title.ends_with(':') && line.words.size() == 2) {
-      matrix_.nic_names[title.substr(0, title.size() - 1)] = line.words[1].text;
-    }
-  }
-
-  void read_header(const std::vector<MatrixWord>& words) {
-    header_ = {text_.name, words.front().line, words.front().column};
-    for (std::size_t i = 0; i < words.size(); ++i) {
-      const MatrixWord& word = words[i];
-      if (is_beside_relations(word.text)) {
-        read_titles(words, i);
-        break;
-      }
-      if (word.text.empty()) continue;
-      if (matrix_.names.size() == column_limit) {
-        fail(word, fmt::format("more than {} columns", column_limit), "one host");
-      }
-      const bool gpu = number_after(word.text, "GPU").has_value();
-      if (std::find(matrix_.names.begin(), matrix_.names.end(), word.text) != matrix_.names.end()) {
-        fail(word, fmt::format("column {} is there twice", word.text), "every device once");
-      }
-      if (gpu && matrix_.gpus != matrix_.names.size()) {
-        fail(word, fmt::format("{} after a NIC", word.text), "the GPUs first");
-      }
-      matrix_.names.push_back(word.text);
-      if (gpu) ++matrix_.gpus;
-    }
-    matrix_.cells.resize(matrix_.names.size());
-    matrix_.numa.resize(matrix_.names.size());
-  }
-
-  /// Where a row has its NUMA node: after the CPUs, if it has those.
-  void read_titles(const std::vector<MatrixWord>& words, std::size_t first) {
-    std::size_t place = 0;
-    for (std::size_t i = first; i < words.size(); ++i) {
-      const bool of_gpu = i > first && words[i - 1].text == "GPU";  // "GPU NUMA ID"
-      if (words[i].text.starts_with("NUMA") && !of_gpu) {
-        numa_place_ = place;
-        return;
-      }
-      if (words[i].text != "Affinity") ++place;
-    }
-  }
-
-  void read_row(std::size_t row, const std::vector<MatrixWord>& words) {
-    std::vector<Cell>& cells = matrix_.cells[row];
-    // The legend names NICs again, with a colon; a row comes once.
-    if (!cells.empty()) fail(words.front(), "a second row of this name", "every device once");
-    for (std::size_t i = 0; i < matrix_.names.size(); ++i) {
-      if (i + 1 >= words.size()) {
-        fail(words.back(), fmt::format("{} of {} columns", i, matrix_.names.size()),
-             "a relation for every column");
-      }
-      const MatrixWord& word = words[i + 1];
-      const auto cell = read_cell(word.text);
-      const bool fits = cell && (cell->relation == Relation::self) == (i == row) &&
-                        (cell->relation != Relation::nvlink || std::max(i, row) < matrix_.gpus);
-      if (!fits) {
-        fail(word,
-             fmt::format("'{}' between {} and {}", word.text, matrix_.names[row], matrix_.names[i]),
-             "X of a device with itself; PIX, PXB, PHB, NODE, SYS; NV1 to NV64 between GPUs");
-      }
-      cells.push_back(*cell);
-    }
-    if (numa_place_) read_numa(row, words, matrix_.names.size() + 1 + *numa_place_);
-  }
-
-  void read_numa(std::size_t row, const std::vector<MatrixWord>& words, std::size_t place) {
-    if (place >= words.size()) return;
-    const std::string& text = words[place].text;
-    int node = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), node);
-    if (error == std::errc{} && end != text.data() && node >= 0) matrix_.numa[row] = node;
-  }
-
-  void check_symmetry() const {
-    for (std::size_t a = 0; a < matrix_.names.size(); ++a) {
-      for (std::size_t b = a + 1; b < matrix_.names.size(); ++b) {
-        const Cell& there = matrix_.cells[a][b];
-        const Cell& back = matrix_.cells[b][a];
-        if (there.relation != back.relation || there.nvlinks != back.nvlinks) {
-          throw InputError(header_,
-                           fmt::format("{} and {} are joined in one way there and in another back",
-                                       matrix_.names[a], matrix_.names[b]),
-                           "a matrix that is the same both ways");
-        }
-      }
-    }
-  }
-
-  const TextFile& text_;
-  SourcePosition header_;
-  std::optional<std::size_t> numa_place_;  // after the relations
-  Matrix matrix_;
-};
 
 /// Sets of devices that some relation puts together.
 class Groups {
@@ -280,6 +50,8 @@ class HostMaker {
  public:
   HostMaker(const TextFile& text, const Matrix& matrix, const GpuModel& gpu)
       : file_(text.name), matrix_(matrix), gpu_(gpu) {}
+
+  std::vector<std::string> notes{};  ///< what was assumed, a sentence each
 
   NodeTemplate make() {
     for (std::size_t i = 0; i < matrix_.names.size(); ++i) {
@@ -367,24 +139,95 @@ class HostMaker {
     return groups;
   }
 
-  /// What is nearer than SYS or has the same NUMA node. NVLink hides how two GPUs are joined
-  /// besides; what nothing is known of is with the first GPU.
+  bool have_sys(std::size_t a, std::size_t b) const {
+    return matrix_.cells[a][b].relation == Relation::sys;
+  }
+
+  bool differ_in_numa(std::size_t a, std::size_t b) const {
+    return matrix_.numa[a] && matrix_.numa[b] && matrix_.numa[a] != matrix_.numa[b];
+  }
+
+  /// Whether two devices have the same NUMA node, or the same CPUs; GPUs of one socket can be SYS
+  /// to each other, as those of virtual machines are.
+  bool share_cpus(std::size_t a, std::size_t b) const {
+    if (matrix_.numa[a] && matrix_.numa[a] == matrix_.numa[b]) return true;
+    return !matrix_.cpus[a].empty() && matrix_.cpus[a] == matrix_.cpus[b] && !differ_in_numa(a, b);
+  }
+
+  /// Whether the text says that two devices are on sockets of their own.
+  bool are_apart(std::size_t a, std::size_t b) const {
+    const bool other_cpus =
+        !matrix_.cpus[a].empty() && !matrix_.cpus[b].empty() && matrix_.cpus[a] != matrix_.cpus[b];
+    return have_sys(a, b) || differ_in_numa(a, b) || other_cpus;
+  }
+
+  /// What is nearer than SYS or shares CPUs. NVLink hides how two GPUs are joined besides: what
+  /// nothing tells apart from an earlier socket is on that one.
   Groups sockets() const {
+    const std::size_t count = matrix_.names.size();
     Groups groups = groups_up_to(Relation::node);
-    for (std::size_t a = 0; a < matrix_.names.size(); ++a) {
-      bool known = matrix_.numa[a].has_value() || a >= matrix_.gpus;
-      for (std::size_t b = 0; b < matrix_.names.size(); ++b) {
-        if (matrix_.numa[a] && matrix_.numa[a] == matrix_.numa[b]) groups.join(a, b);
-        const Relation relation = matrix_.cells[a][b].relation;
-        known = known || relation > Relation::nvlink;
+    for (std::size_t a = 0; a < count; ++a) {
+      for (std::size_t b = 0; b < a; ++b) {
+        if (share_cpus(a, b)) groups.join(a, b);
       }
-      if (!known) groups.join(0, a);
+    }
+    for (std::size_t a = 0; a < count; ++a) {
+      if (groups.of(a) != a) continue;
+      for (std::size_t b = 0; b < a; ++b) {
+        if (groups.of(b) != b || groups_are_apart(groups, a, b)) continue;
+        groups.join(a, b);
+        break;
+      }
     }
     return groups;
   }
 
+  bool groups_are_apart(const Groups& groups, std::size_t one, std::size_t other) const {
+    for (std::size_t a = 0; a < matrix_.names.size(); ++a) {
+      for (std::size_t b = 0; b < matrix_.names.size() && groups.of(a) == one; ++b) {
+        if (groups.of(b) == other && are_apart(a, b)) return true;
+      }
+    }
+    return false;
+  }
+
+  /// The socket of every device, as the number of one of its devices.
+  std::vector<std::size_t> sockets_of_devices() {
+    const Groups groups = sockets();
+    std::vector<std::size_t> socket(matrix_.names.size());
+    for (std::size_t i = 0; i < socket.size(); ++i) socket[i] = groups.of(i);
+    if (gpu_.chip_link > 0) share_out_graces(socket);
+    return socket;
+  }
+
+  /// A Grace has as many GPUs as its chip links have room for. NICs are SYS to all of them, since
+  /// PCIe of GPUs is a NUMA node of its own: those are shared out.
+  void share_out_graces(std::vector<std::size_t>& socket) {
+    std::map<std::size_t, std::vector<std::size_t>> gpus_on;  // by socket
+    std::vector<std::size_t> graces;
+    for (std::size_t gpu = 0; gpu < matrix_.gpus; ++gpu) {
+      std::vector<std::size_t>& gpus = gpus_on[socket[gpu]];
+      const bool full = gpus.size() % gpu_.gpus_per_cpu == 0;
+      gpus.push_back(gpu);
+      if (full) graces.push_back(gpu);
+      socket[gpu] = gpus[(gpus.size() - 1) / gpu_.gpus_per_cpu * gpu_.gpus_per_cpu];
+    }
+    std::vector<std::size_t> stray;
+    for (std::size_t nic = matrix_.gpus; nic < socket.size(); ++nic) {
+      if (!gpus_on.contains(socket[nic])) stray.push_back(nic);
+    }
+    for (std::size_t i = 0; i < stray.size(); ++i) {
+      socket[stray[i]] = graces[i * graces.size() / stray.size()];
+    }
+    if (stray.empty()) return;
+    notes.push_back(fmt::format(
+        "{} NICs, which the matrix puts beside no GPU, are shared out among the Grace CPUs in "
+        "their order.",
+        stray.size()));
+  }
+
   void add_pcie() {
-    const Groups sockets_of = sockets();
+    const std::vector<std::size_t> sockets_of = sockets_of_devices();
     const Groups bridged = groups_up_to(Relation::pxb);
     const Groups switched = groups_up_to(Relation::pix);
     const double bandwidth =
@@ -398,7 +241,7 @@ class HostMaker {
       return add(DeviceKind::pcie_switch, fmt::format("pcie{}", switches++));
     };
     for (std::size_t i = 0; i < matrix_.names.size(); ++i) {
-      auto& cpu = cpus[sockets_of.of(i)];
+      auto& cpu = cpus[sockets_of[i]];
       if (!cpu) {
         cpu = add(DeviceKind::cpu, fmt::format("cpu{}", made.size()));
         made.push_back(*cpu);
@@ -424,28 +267,42 @@ class HostMaker {
       }
       add_link(i, parent, LinkKind::pcie, bandwidth);
     }
+    for (std::size_t gpu = 0; gpu < matrix_.gpus && gpu_.chip_link > 0; ++gpu) {
+      add_link(gpu, *cpus[sockets_of[gpu]], LinkKind::nvlink, gpu_.chip_link);
+    }
     join_cpus(made);
   }
 
-  /// CPUs of the GPU's time.
-  const CpuGeneration& cpus_of_the_time() const {
-    return *find_cpu_generation(gpu_.pcie_generation <= 3   ? "Xeon Skylake"
-                                : gpu_.pcie_generation == 4 ? "AMD EPYC Rome"
-                                                            : "Xeon Sapphire Rapids");
+  /// What the CPUs are and what two of them have between them, in GB/s.
+  std::pair<std::string, double> cpu_model() {
+    if (gpu_.chip_link > 0) return {"Grace", between_graces};
+    if (const CpuGeneration* said = find_cpu_generation(matrix_.cpu_name)) {
+      return {std::string(said->name), said->between_sockets};
+    }
+    const CpuGeneration& generation =
+        *find_cpu_generation(gpu_.pcie_generation <= 3   ? "Xeon Skylake"
+                             : gpu_.pcie_generation == 4 ? "AMD EPYC Rome"
+                                                         : "Xeon Sapphire Rapids");
+    notes.push_back(fmt::format(
+        "The text does not say which CPUs these are: taken to be {}, of the GPUs' time.",
+        generation.name));
+    return {std::string(generation.name), generation.between_sockets};
   }
 
   void join_cpus(const std::vector<std::uint32_t>& cpus) {
-    const CpuGeneration& generation = cpus_of_the_time();
-    for (const std::uint32_t cpu : cpus) {
-      if (cpus.size() > 1) node_.devices[cpu].model = generation.name;
-    }
+    if (cpus.size() == 1 && gpu_.chip_link == 0 && matrix_.cpu_name.empty()) return;
+    const auto [model, between] = cpu_model();
+    for (const std::uint32_t cpu : cpus) node_.devices[cpu].model = model;
     for (std::size_t a = 0; a < cpus.size(); ++a) {
       for (std::size_t b = a + 1; b < cpus.size(); ++b) {
-        add_link(cpus[a], cpus[b], LinkKind::cpu, generation.between_sockets);
+        add_link(cpus[a], cpus[b], LinkKind::cpu, between);
       }
     }
   }
 
+  /// GB/s of the NVLink between two Grace CPUs each way (Fusco et al., "Understanding Data Movement
+  /// in Tightly Coupled Heterogeneous Systems", 2024, table 1: 200 GB/s, both ways together).
+  static constexpr double between_graces = 100;
   const std::string& file_;
   const Matrix& matrix_;
   const GpuModel& gpu_;
@@ -455,23 +312,30 @@ class HostMaker {
 }  // namespace
 
 ImportedNode import_nvidia_smi(const TextFile& text, const ImportOptions& options) {
-  const Matrix matrix = MatrixReader(text).read();
-  if (options.gpu == nullptr) {
+  const Matrix matrix = read_matrix(text);
+  const GpuModel* gpu = options.gpu != nullptr ? options.gpu : find_gpu_model(matrix.gpu_name);
+  if (gpu == nullptr) {
     throw InputError(fmt::format("{}: the matrix does not say which GPUs these are", text.name),
-                     fmt::format("--gpu NAME, one of {}", gpu_model_names()));
+                     fmt::format("`collsim topo import FILE --gpu NAME`, with NAME one of {}",
+                                 gpu_model_names()));
   }
-  const bool linked = std::any_of(matrix.cells.begin(), matrix.cells.end(), [](const auto& row) {
-    return std::any_of(row.begin(), row.end(), [](const Cell& cell) { return cell.nvlinks > 0; });
-  });
+  HostMaker maker(text, matrix, *gpu);
   ImportedNode imported{
-      HostMaker(text, matrix, *options.gpu).make(),
-      {fmt::format("PCIe is taken to be gen{} x16 everywhere, and sockets of the same time.",
-                   options.gpu->pcie_generation)}};
-  if (!linked && matrix.gpus > 1 && options.gpu->nvlinks > 0 && !options.cards) {
+      maker.make(),
+      {fmt::format("PCIe is taken to be gen{} x16 everywhere.", gpu->pcie_generation)},
+      matrix.warnings};
+  imported.notes.insert(imported.notes.end(), matrix.notes.begin(), matrix.notes.end());
+  imported.notes.insert(imported.notes.end(), maker.notes.begin(), maker.notes.end());
+  const bool linked = std::any_of(matrix.cells.begin(), matrix.cells.end(), [](const auto& row) {
+    return std::any_of(row.begin(), row.end(),
+                       [](const MatrixCell& cell) { return cell.nvlinks > 0; });
+  });
+  const bool cards = options.cards || (options.gpu == nullptr && is_card(matrix.gpu_name));
+  if (!linked && matrix.gpus > 1 && gpu->nvlinks > 0 && !cards) {
     imported.warnings.push_back(
         fmt::format("No NV# between the GPUs, though {} can have NVLinks: taken to have PCIe alone "
                     "(`nvidia-smi topo -mp` leaves NVLinks out).",
-                    options.gpu->name));
+                    gpu->name));
   }
   return imported;
 }

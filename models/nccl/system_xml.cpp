@@ -60,6 +60,7 @@ class TopologyReader {
 
   NcclTopologyFile read(NcclVersion version, const HostHint& hint) {
     version_ = version;
+    refuse_other_makers();
     notes_ = complete_topology(file_, hint);
     ranked_ = file_.root().find_node([](const pugi::xml_node& element) {
       return element.name() == std::string_view("gpu") && !element.attribute("rank").empty();
@@ -75,6 +76,32 @@ class TopologyReader {
  private:
   /// A device of PCI, which is another one on another host.
   using BusId = std::pair<std::uint32_t, std::uint64_t>;
+
+  /// Tools of other makers write files like NCCL's, whose numbers mean other things.
+  void refuse_other_makers() const {
+    constexpr unsigned nvidia = 0x10de;
+    file_.root().find_node([&](const pugi::xml_node& element) {
+      if (element.name() != std::string_view("gpu")) return false;
+      for (const char* sign : {"gcn", "xgmi"}) {
+        const bool found = element.attribute(sign) || element.child(sign);
+        if (found) reject_maker(element, fmt::format("'{}' in <gpu>", sign), "RCCL's dump");
+      }
+      const pugi::xml_attribute vendor = element.parent().attribute("vendor");
+      if (vendor.as_uint(nvidia) != nvidia && vendor.as_uint() != 0) {
+        reject_maker(element.parent(), fmt::format("vendor=\"{}\"", vendor.value()), "a dump");
+      }
+      return false;
+    });
+  }
+
+  [[noreturn]] void reject_maker(const pugi::xml_node& element, const std::string& sign,
+                                 const char* what) const {
+    file_.reject(element,
+                 fmt::format("{}: this is {} of a machine without NVIDIA's GPUs, such as AMD's or "
+                             "Hygon's",
+                             sign, what),
+                 "a dump of NCCL's, of a machine with NVIDIA's GPUs");
+  }
 
   void add_warnings() {
     if (unranked_ > 0) {

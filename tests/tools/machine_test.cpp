@@ -69,6 +69,63 @@ TEST(Machines, NcclDumpsAreMachinesForRunToo) {
   EXPECT_NE(graph.err.find("NCCL_TOPO_DUMP_FILE"), std::string::npos) << graph.err;
 }
 
+TEST(Machines, WhateverCanBeImportedIsAMachine) {
+  const std::string matrices = source + "/tests/data/nvidia-smi/";
+  // The text says which GPUs these are.
+  const std::string named = matrices + "h100-nvl-4-p2p.txt";
+  const test::TemporaryFile file("imported.yaml", run({"topo", "import", named}).out);
+  EXPECT_EQ(time_us(named, "64M"), time_us(file.path().string(), "64M"));
+  EXPECT_EQ(run({"topo", "check", named}).status, exit_ok);
+  EXPECT_EQ(run({"plan", named, "--bytes", "1GB", "--nodes", "1"}).status, exit_ok);
+  // Where it does not, the message says how to.
+  const Outcome outcome = run({"run", "-t", matrices + "v100-4-nv1nv2.txt", "-b", "1M"});
+  EXPECT_EQ(outcome.status, exit_bad_input);
+  EXPECT_NE(outcome.err.find("`collsim topo import FILE --gpu NAME`"), std::string::npos)
+      << outcome.err;
+}
+
+/// Node 0 has 8 GPUs on 8 NICs, node 1 as many or the first half of them.
+std::string two_nodes(bool equal) {
+  const std::string half =
+      "  - devices:\n"
+      "      - { id: \"gpu[0..3]\", kind: gpu, model: H100 }\n"
+      "      - { id: nvswitch0, kind: nvswitch, multicast: true }\n"
+      "      - { id: \"pcie[0..3]\", kind: pcie_switch }\n"
+      "      - { id: \"nic[0..3]\", kind: nic, model: ConnectX-7, rate: 400 Gb/s }\n"
+      "      - { id: cpu0, kind: cpu, model: Xeon Sapphire Rapids }\n"
+      "    links:\n"
+      "      - { from: \"gpu[0..3]\", to: nvswitch0, kind: nvlink, count: 18, bandwidth: 26.56 "
+      "GB/s }\n"
+      "      - { from: \"gpu[0..3]\", to: \"pcie[0..3]\", kind: pcie, bandwidth: 63 GB/s }\n"
+      "      - { from: \"nic[0..3]\", to: \"pcie[0..3]\", kind: pcie, bandwidth: 63 GB/s }\n"
+      "      - { from: \"pcie[0..3]\", to: cpu0, kind: pcie, bandwidth: 63 GB/s }\n";
+  return "collsim: topology/1\nname: two\ncalibration: h100\nnodes:\n  - { template: dgx-h100 }\n" +
+         (equal ? std::string("  - { template: dgx-h100 }\n") : half) +
+         "fabric: { kind: single_switch, link: { bandwidth: 50 GB/s, latency: 1 us } }\n";
+}
+
+// GPUs 0 and 1 of each have NVLinks, a NIC each on their switches and nothing else that NCCL would
+// use, whatever else their nodes have.
+TEST(Machines, NodesOfUnlikeSizeRunNcclWithAsManyRanksOnEach) {
+  const test::TemporaryFile unlike("unlike.yaml", two_nodes(false));
+  const test::TemporaryFile alike("alike.yaml", two_nodes(true));
+  const auto time_on = [](const test::TemporaryFile& file, const std::vector<std::string>& which) {
+    std::vector<std::string> call{"run", "-t",  file.path().string(), "-b",  "64M",
+                                  "-e",  "64M", "--format",           "json"};
+    call.insert(call.end(), which.begin(), which.end());
+    const Outcome outcome = run(call);
+    EXPECT_EQ(outcome.status, exit_ok) << outcome.err;
+    return value_of(nlohmann::json::parse(outcome.out), "time_us");
+  };
+  const double time = time_on(alike, {"--ranks-per-node", "2"});
+  EXPECT_NEAR(time_on(unlike, {"--ranks-per-node", "2"}), time, 1e-6 * time);
+  EXPECT_NEAR(time_on(unlike, {"--rank-list", "0,1,8,9"}), time, 1e-6 * time);
+  const Outcome unequal = run({"run", "-t", unlike.path().string(), "-b", "1M", "-e", "1M"});
+  EXPECT_EQ(unequal.status, exit_bad_input);
+  EXPECT_NE(unequal.err.find("8 ranks on one node and 4 on another"), std::string::npos)
+      << unequal.err;
+}
+
 constexpr const char* without_model =
     "collsim: topology/1\nname: two\nnodes:\n  devices:\n    - { id: \"gpu[0..1]\", kind: gpu }\n"
     "  links:\n    - { from: gpu0, to: gpu1, kind: nvlink, bandwidth: 100 GB/s }\n";

@@ -30,6 +30,25 @@ TEST(TopoCommand, CheckSaysWhatEachFileIs) {
                              ": ok, 8 GPUs on 1 node, 11 devices, 17 links\n");
 }
 
+TEST(TopoCommand, CheckWarnsOfOddLinks) {
+  const test::TemporaryFile file(
+      "odd.yaml",
+      "collsim: topology/1\nname: odd\nnodes:\n  devices:\n"
+      "    - { id: \"gpu[0..3]\", kind: gpu, model: H100 }\n    - { id: nvswitch0, kind: nvswitch "
+      "}\n"
+      "    - { id: cpu0, kind: cpu }\n  links:\n"
+      "    - { from: \"gpu[0..2]\", to: nvswitch0, kind: nvlink, count: 18, bandwidth: 26 GB/s }\n"
+      "    - { from: \"gpu[0..2]\", to: cpu0, kind: pcie, bandwidth: 63 GB/s }\n"
+      "    - { from: gpu3, to: cpu0, kind: pcie, bandwidth: 4 GB/s }\n");
+  const std::string name = file.path().string();
+  const Outcome outcome = topo({"check", name});
+  EXPECT_EQ(outcome.status, exit_ok);
+  EXPECT_EQ(outcome.err, "collsim: warning: " + name +
+                             ": gpu3 has no NVLink, the other 3 have 18.\n" +
+                             "collsim: warning: " + name +
+                             ": gpu3 has PCIe of 4.0 GB/s, 3 others of their kind have 63.0.\n");
+}
+
 TEST(TopoCommand, CheckGoesOnAfterABrokenFile) {
   const std::string broken = source + "/tests/bad/no_gpu.yaml";
   const std::string fine = source + "/topologies/switch-8.yaml";

@@ -1,13 +1,17 @@
 #include <fmt/format.h>
+#include <fmt/ostream.h>
 
+#include <algorithm>
 #include <array>
 #include <ostream>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "models/imports/machine.h"
+#include "models/machine/odd_links.h"
 #include "sim/base/did_you_mean.h"
 #include "sim/base/input_error.h"
 #include "tools/collsim/options.h"
@@ -49,6 +53,28 @@ void write_text(const std::string& text, const std::string& file, std::ostream& 
   replace_file(file, text);
 }
 
+namespace {
+
+/// What was odd when the machine was read, and what its nodes' links are: each kind of node once.
+void print_warnings(const std::string& file, const Machine& machine, std::ostream& err) {
+  std::vector<std::string> warnings = machine.warnings;
+  const IndexedGraph* last = nullptr;
+  for (std::uint32_t node = 0; node < machine.topology.node_count(); ++node) {
+    const NodePart part = machine.topology.node(node);
+    if (part.graph == last) continue;
+    last = part.graph;
+    for (std::string& sentence : odd_links(part.graph->graph())) {
+      const bool known = std::find(warnings.begin(), warnings.end(), sentence) != warnings.end();
+      if (!known) warnings.push_back(std::move(sentence));
+    }
+  }
+  for (const std::string& warning : warnings) {
+    fmt::print(err, "collsim: warning: {}: {}\n", file, warning);
+  }
+}
+
+}  // namespace
+
 /// Checks every file, also those after a wrong one.
 int topo_check(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
   std::vector<std::string> files;
@@ -62,7 +88,9 @@ int topo_check(std::span<const std::string> args, std::ostream& out, std::ostrea
   int result = exit_ok;
   for (const std::string& file : files) {
     try {
-      out << fmt::format("{}: ok, {}\n", file, topology_summary(load_machine(file).topology));
+      const Machine machine = load_machine(file);
+      print_warnings(file, machine, err);
+      out << fmt::format("{}: ok, {}\n", file, topology_summary(machine.topology));
     } catch (const InputError& error) {
       err << error.what() << "\n";
       result = exit_bad_input;

@@ -168,6 +168,8 @@ TEST(ImportCounts, DumpsOfNccl) {
        {{"gpu8", "nic4", 2}, {"gpu8", "nic5", 3}, {"gpu8", "nic3", 0}, {"nic0", "nic2", 0}}});
   // NVLinks of a GPU to itself lead nowhere; a GPU on each of four NUMA nodes.
   expect_counts({"nccl-dumps/azure-nc-a100-v4.xml", "", 4, 0, 1, 0, 4, {{"gpu0", "gpu3", 3}}});
+  // The same with 18 NVLinks less.
+  expect_counts({"nccl-dumps/gb300-one-gpu-no-nvlink.xml", "", 12, 198, 6, 0, 6, {}});
   // NVLink-C2C leads to the CPU, not to a GPU.
   expect_counts({"nccl-dumps/gb10.xml", "", 1, 0, 2, 0, 1, {{"gpu0", "nic0", 2}}});
   // Two <cpu> of one NUMA node with two switches each: 4 x 18 = 72.
@@ -271,6 +273,96 @@ TEST(ImportCounts, MatricesAsTextThatWasCopied) {
                  4,
                  {{"gpu0", "nic1", 4}, {"gpu0", "nic2", 7}}});
   expect_counts({"nvidia-smi/h100-pcie-1.txt", "H100 PCIe", 1, 0, 1, 0, 1, {{"gpu0", "nic0", 2}}});
+}
+
+TEST(ImportCounts, MatricesThatLostRows) {
+  // 7 GPUs x 18 = 126 to one NVSwitch, GPU2 has none. NIC0-7 are PXB to a GPU each: a switch for
+  // each, below one for both: 8 x 3 = 24. NIC8-11 on the CPUs, two each.
+  const std::vector<Distance> b200{{"gpu2", "nic2", 4},  {"gpu2", "nic3", 5},  {"gpu0", "nic8", 4},
+                                   {"gpu0", "nic9", 4},  {"gpu7", "nic10", 4}, {"gpu7", "nic11", 4},
+                                   {"gpu0", "nic10", 5}, {"gpu7", "nic7", 4}};
+  expect_counts({"nvidia-smi/b200-one-gpu-off-nvlink.txt", "B200", 8, 126, 12, 24, 2, b200});
+  // Without the row of GPU7 as well nobody knows the switch that it shares with NIC7.
+  expect_counts({"nvidia-smi/b200-row-of-gpu7-lost.txt",
+                 "B200",
+                 8,
+                 126,
+                 12,
+                 21,
+                 2,
+                 {{"gpu6", "nic6", 4}, {"gpu7", "nic10", 2}, {"gpu7", "gpu4", 4}}});
+}
+
+TEST(ImportCounts, SocketsByCpus) {
+  // NVLinks 1 + 1 + 2 + 2 + 1 + 2 = 9. All GPUs are on CPUs 0-15, the NIC is SYS to them: on
+  // another socket.
+  expect_counts({"nvidia-smi/v100-4-nv1nv2.txt",
+                 "V100",
+                 4,
+                 9,
+                 1,
+                 0,
+                 2,
+                 {{"gpu0", "gpu3", 2}, {"gpu0", "nic0", 3}}});
+  // Six pairs x 4 = 24; two GPUs on CPUs 0-31, two on 32-63.
+  expect_counts({"nvidia-smi/a100-4-affinities.txt",
+                 "A100",
+                 4,
+                 24,
+                 0,
+                 0,
+                 2,
+                 {{"gpu0", "gpu1", 2}, {"gpu0", "gpu2", 3}}});
+  // All are SYS to each other, four on each of two NUMA nodes. NIC0 and NIC1 are PIX, and PHB to
+  // GPU6.
+  for (const std::string mark : {"utf16", "bom"}) {
+    expect_counts({"nvidia-smi/rtx4090-8-2nic-" + mark + ".txt",
+                   "RTX 4090",
+                   8,
+                   0,
+                   2,
+                   1,
+                   2,
+                   {{"gpu0", "gpu3", 2},
+                    {"gpu0", "gpu4", 3},
+                    {"gpu6", "nic0", 3},
+                    {"nic0", "nic1", 2},
+                    {"gpu0", "nic1", 4}}});
+  }
+}
+
+TEST(ImportCounts, MatricesOfGraces) {
+  // 4 x 18 = 72. Two Graces with two GPUs; all NICs are SYS to GPUs, three are for each Grace.
+  expect_counts({"nvidia-smi/gb200-numa-lists-full.txt",
+                 "GB200",
+                 4,
+                 72,
+                 6,
+                 0,
+                 2,
+                 {{"gpu0", "gpu1", 2}, {"gpu0", "nic2", 2}, {"gpu0", "nic3", 3}}});
+  // Without the rows of the NICs nothing but their order tells on which they are.
+  expect_counts({"nvidia-smi/gb300-nics-lost.txt",
+                 "GB300",
+                 4,
+                 72,
+                 4,
+                 0,
+                 2,
+                 {{"gpu0", "nic1", 2}, {"gpu0", "nic2", 3}, {"gpu3", "nic3", 2}}});
+}
+
+TEST(ImportCounts, OneMatrixOfSeveral) {
+  // Two pairs of 12 NVLinks, a socket each. What `topo -p2p` says and a second matrix are left out,
+  // and `nvidia-smi -L` says which GPUs.
+  expect_counts({"nvidia-smi/h100-nvl-4-p2p.txt",
+                 "",
+                 4,
+                 24,
+                 0,
+                 0,
+                 2,
+                 {{"gpu0", "gpu1", 2}, {"gpu0", "gpu2", 3}}});
 }
 
 TEST(ImportCounts, ExportsOfHwloc) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "models/nccl/system_topology.h"
@@ -215,15 +216,106 @@ TEST(Import, CpusOfHwlocAreThoseOfTheirPackages) {
             (std::vector<std::string>{"Xeon Cascade Lake", "Xeon Cascade Lake"}));
 }
 
+bool has_warning(const ImportedNode& node, const std::string& warning) {
+  return std::find(node.warnings.begin(), node.warnings.end(), warning) != node.warnings.end();
+}
+
 TEST(Import, WarnsOfTwinCpusAndOfMatricesWithoutNvlinks) {
   const ImportedNode twins = read_node("nccl-dumps/h100-4-twin-cpus.xml");
-  ASSERT_EQ(twins.warnings.size(), 1U);
+  // The bridges of this virtual machine say one lane of gen1, which has 2.5 / 8 GB/s less its
+  // coding.
+  ASSERT_EQ(twins.warnings.size(), 2U);
   EXPECT_NE(twins.warnings[0].find("numaid"), std::string::npos);
+  EXPECT_TRUE(has_warning(twins,
+                          "pcie0, pcie1, pcie2, pcie3 have PCIe of 0.2 GB/s towards their CPU, "
+                          "gpu0 below 63.0."));
   // What `nvidia-smi topo -mp` would print of a machine with NVLink.
   const ImportedNode cards = read_node("nvidia-smi/l40s-2.html", "H100");
   ASSERT_EQ(cards.warnings.size(), 1U);
   EXPECT_NE(cards.warnings[0].find("topo -mp"), std::string::npos);
   EXPECT_TRUE(read_node("nvidia-smi/l40s-2.html", "L40S").warnings.empty());
+}
+
+bool has_note_of(const ImportedNode& node, const std::string& part) {
+  return std::any_of(node.notes.begin(), node.notes.end(),
+                     [&](const std::string& note) { return note.find(part) != std::string::npos; });
+}
+
+TEST(Import, WarnsOfAGpuWithoutTheNvlinksOfTheOthers) {
+  EXPECT_TRUE(has_warning(read_node("nccl-dumps/gb300-one-gpu-no-nvlink.xml"),
+                          "gpu5 has no NVLink, the other 11 have 18."));
+  EXPECT_TRUE(read_node("nccl-dumps/gb300-3-hosts.xml").warnings.empty());
+  const ImportedNode b200 = read_node("nvidia-smi/b200-one-gpu-off-nvlink.txt", "B200");
+  EXPECT_TRUE(has_warning(b200, "gpu2 has no NVLink, the other 7 have 18."));
+  // 12 NICs: 12 x 11 / 2 pairs.
+  EXPECT_TRUE(has_note_of(b200, "66 pairs of NICs"));
+}
+
+TEST(Import, WarnsOfNarrowPcie) {
+  // gen4: 31.5 GB/s of 16 lanes, 1.97 of one, 7.9 of four.
+  const ImportedNode node = read_node("nccl-dumps/rtx4090-4-bridge-x1.xml");
+  EXPECT_TRUE(has_warning(node, "gpu3 has PCIe of 7.9 GB/s, 3 others of their kind have 31.5."));
+  EXPECT_TRUE(has_warning(node, "pcie0 has PCIe of 2.0 GB/s towards its CPU, gpu0 below 31.5."));
+  EXPECT_EQ(node.warnings.size(), 2U);
+}
+
+TEST(Import, MatricesOfGracesHaveChipLinks) {
+  for (const auto& [file, gpu] : std::vector<std::pair<std::string, const char*>>{
+           {"nvidia-smi/gb200.txt", "GB200"},
+           {"nvidia-smi/gb200-numa-lists-full.txt", "GB200"},
+           {"nvidia-smi/gb300-nics-lost.txt", "GB300"}}) {
+    const ImportedNode node = read_node(file, gpu);
+    for (const GraphDevice& cpu : devices_of(node, DeviceKind::cpu)) {
+      EXPECT_EQ(cpu.model, "Grace") << file;
+    }
+    // 450 GB/s of a Grace for two GPUs.
+    std::size_t chip_links = 0;
+    for (const GraphLink& link : node.node.links) {
+      const bool to_cpu = node.node.devices[link.to].kind == DeviceKind::cpu;
+      if (link.kind != LinkKind::nvlink || !to_cpu) continue;
+      ++chip_links;
+      EXPECT_DOUBLE_EQ(in_gigabytes_per_second(link.bandwidth), 225);
+    }
+    EXPECT_EQ(chip_links, 4U) << file;
+  }
+}
+
+TEST(Import, OtherLinesSayGpusAndCpus) {
+  const ImportedNode node = read_node("nvidia-smi/h100-nvl-4-p2p.txt");
+  for (const GraphDevice& gpu : devices_of(node, DeviceKind::gpu)) EXPECT_EQ(gpu.model, "H100");
+  for (const GraphDevice& cpu : devices_of(node, DeviceKind::cpu)) {
+    EXPECT_EQ(cpu.model, "AMD EPYC Genoa");  // 9354: the fourth generation
+  }
+  EXPECT_TRUE(node.warnings.empty());
+  // The first matrix begins in line 7, the third in line 26.
+  EXPECT_TRUE(has_note_of(node, "The matrix in line 7 is left out: it is of `topo -p2p`"));
+  EXPECT_TRUE(has_note_of(node, "The matrix in line 26 is left out, as another one"));
+  const ImportedNode silent = read_node("nvidia-smi/a100-4-affinities.txt", "A100");
+  EXPECT_TRUE(has_note_of(silent, "does not say which CPUs"));
+}
+
+TEST(Import, DumpsOfOtherMakersAreRefusedByName) {
+  const auto error_of_gpu = [](const std::string& vendor, const std::string& inside) {
+    return test::error_of([&] {
+      return import_node(host_of("<pci busid=\"0000:01:00.0\" class=\"0x120000\" vendor=\"" +
+                                 vendor + "\" device=\"0x74a1\">" + inside + "</pci>"));
+    });
+  };
+  const std::string mi300 = error_of_gpu("0x1002", "<gpu dev=\"0\" sm=\"94\" rank=\"0\"/>");
+  EXPECT_NE(mi300.find("vendor=\"0x1002\": this is a dump of a machine without NVIDIA's GPUs"),
+            std::string::npos)
+      << mi300;
+  const std::string xgmi =
+      error_of_gpu("", "<gpu dev=\"0\" sm=\"94\" rank=\"0\"><xgmi count=\"1\"/></gpu>");
+  EXPECT_NE(xgmi.find("'xgmi' in <gpu>: this is RCCL's dump"), std::string::npos) << xgmi;
+}
+
+TEST(Import, TellsDescriptionsFromTopologies) {
+  EXPECT_TRUE(is_importable({"a", "<?xml version=\"1.0\"?>"}));
+  EXPECT_TRUE(is_importable({"a", "$ nvidia-smi topo -m\n\tGPU0\tCPU\nGPU0\t X \t0-7\n"}));
+  EXPECT_FALSE(is_importable({"a", ""}));
+  EXPECT_FALSE(is_importable({"a", "GPU0 is slow\n"}));
+  EXPECT_FALSE(is_importable({"a", "# <b>\ncollsim: topology/1\n"}));
 }
 
 std::string repeated(const std::string& text, std::size_t times) {
