@@ -27,10 +27,15 @@ struct FabricTransport {
   std::string_view transport;  ///< of calibrations; empty: by the NICs
 };
 constexpr std::array fabric_transports{
-    FabricTransport{"edr", "ConnectX-5", {}},         FabricTransport{"hdr", "ConnectX-6", {}},
-    FabricTransport{"ndr", "ConnectX-7", {}},         FabricTransport{"roce", "ConnectX-7", "roce"},
-    FabricTransport{"ethernet", "Ethernet", {}},      FabricTransport{"efa", "EFA", {}},
-    FabricTransport{"slingshot", "Slingshot-11", {}}, FabricTransport{"gcp-tcpx", "gVNIC", {}},
+    FabricTransport{"edr", "ConnectX-5", {}},
+    FabricTransport{"hdr", "ConnectX-6", {}},
+    FabricTransport{"ndr", "ConnectX-7", {}},
+    FabricTransport{"xdr", "ConnectX-8", {}},
+    FabricTransport{"roce", "ConnectX-7", "roce"},
+    FabricTransport{"ethernet", "Ethernet", {}},
+    FabricTransport{"efa", "EFA", {}},
+    FabricTransport{"slingshot", "Slingshot-11", {}},
+    FabricTransport{"gcp-tcpx", "gVNIC", {}},
 };
 
 /// One `key=value`.
