@@ -6,8 +6,10 @@
 #include <charconv>
 #include <filesystem>
 #include <map>
+#include <system_error>
 #include <utility>
 
+#include "models/imports/import.h"
 #include "models/imports/machine.h"
 #include "sim/base/data_directory.h"
 #include "sim/base/did_you_mean.h"
@@ -28,8 +30,8 @@ bool is_shipped(std::string_view name, std::string_view folder) {
 }
 
 /// The kind that a file says, "topology" or "node".
-bool is_node_file(const fs::path& path) {
-  return read_text_file(path, "a YAML file").content.find("collsim: node/") != std::string::npos;
+bool is_node_file(const TextFile& text) {
+  return text.content.find("collsim: node/") != std::string::npos;
 }
 
 /// The number of "dgx-h100-x4" as a cluster of `node`; nothing for other names.
@@ -107,14 +109,36 @@ MachineParts parts_of_node(const std::string& name, const fs::path& path) {
   return parts;
 }
 
-MachineParts find_parts(const std::string& name) {
-  if (fs::exists(name)) {
-    return is_node_file(name) ? parts_of_node(name, name) : parts_of_topology(name);
+/// A node template, a topology, or what another tool says of a host.
+MachineParts parts_of_file(const std::string& name, const fs::path& path) {
+  const TextFile text = read_text_file(path, "a machine");
+  if (is_node_file(text)) return parts_of_node(name, path);
+  if (!is_importable(text)) return parts_of_topology(path);
+  MachineParts parts;
+  parts.node = import_node(text).node;
+  return parts;
+}
+
+/// `name`.yaml in the current folder or in its folder nodes, as templates of a topology lie.
+std::optional<fs::path> own_file(const std::string& name) {
+  const fs::path path(name);
+  if (path.has_parent_path() || path.has_extension()) return std::nullopt;
+  for (const char* folder : {"", "nodes"}) {
+    const fs::path own = fs::path(folder) / (name + ".yaml");
+    std::error_code unreadable;
+    if (fs::exists(own, unreadable)) return own;
   }
+  return std::nullopt;
+}
+
+MachineParts find_parts(const std::string& name) {
+  std::error_code unreadable;
+  if (fs::exists(name, unreadable)) return parts_of_file(name, name);
   if (is_shipped(name, "topologies/nodes")) {
     return parts_of_node(name, find_data_file(name, "topologies/nodes"));
   }
   if (is_shipped(name, "topologies")) return parts_of_topology(find_data_file(name, "topologies"));
+  if (const auto own = own_file(name)) return parts_of_file(name, *own);
   std::vector<std::string> names = shipped_names("topologies/nodes");
   for (std::string& each : shipped_names("topologies")) names.push_back(std::move(each));
   const std::string near = did_you_mean(name, names);

@@ -28,10 +28,11 @@ struct MachineParts {
   NodePlacement placement = NodePlacement::packed;
 };
 
-/// The parts of a shipped node template, of a topology, or of a file of either. `fabric`, a shipped
-/// fabric or a file, takes the place of its own. A node template's own is that of the smallest
-/// shipped cluster of its name (`dgx-h100-x4`). Throws InputError, also for machines of unlike
-/// nodes and fabrics drawn by hand.
+/// The parts of a shipped node template, of a topology, of a file of either, or of one that
+/// import_node() reads. A bare name that none is shipped of is NAME.yaml in the current folder or
+/// in its folder nodes. `fabric`, a shipped fabric or a file, takes the place of its own. A node
+/// template's own is that of the smallest shipped cluster of its name (`dgx-h100-x4`). Throws
+/// InputError, also for machines of unlike nodes and fabrics drawn by hand.
 MachineParts load_parts(const std::string& name, const std::string& fabric = {});
 
 /// The fabric of a shipped name or a file, as MachineParts has it.

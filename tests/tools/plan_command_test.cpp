@@ -3,11 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "sim/base/input_error.h"
+#include "tests/support/temporary_file.h"
 #include "tests/tools/command_outcome.h"
 #include "tools/collsim/subcommand.h"
 
@@ -30,6 +33,20 @@ std::string error_of(const std::vector<std::string>& args) {
     return error.what();
   }
   return "none";
+}
+
+TEST(PlanCommand, finds_templates_of_ones_own) {
+  // In the current folder, and in its folder nodes as beside a topology.
+  const test::TemporaryFile file("mine.yaml", "collsim: node/1\nextends: dgx-h100\n");
+  const auto folder = file.path().parent_path();
+  std::filesystem::create_directories(folder / "nodes");
+  std::ofstream(folder / "nodes/ours.yaml") << "collsim: node/1\nextends: dgx-h100\n";
+  for (const std::string name : {"mine", "ours"}) {
+    const Outcome outcome = run_shell("cd '" + folder.string() + "' && " COLLSIM_COMMAND " plan " +
+                                      name + " --nodes 2 --fabric ndr-fat-tree -b 1M --estimate");
+    EXPECT_EQ(outcome.status, exit_ok) << outcome.out;
+    EXPECT_NE(outcome.out.find("# A " + name), std::string::npos) << outcome.out;
+  }
 }
 
 TEST(PlanCommand, takes_ranges_in_powers_of_two_and_lists) {
