@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cassert>
+#include <span>
 #include <utility>
 
 #include "models/machine/gpu_model.h"
@@ -47,6 +48,45 @@ NcclSystem effective_system(NcclSystem detected, const NcclEnvironment& environm
   if (gpus) detected.keep_gpus(*gpus);
   if (environment.over_sockets()) detected.set_net_latency(0);
   return with_merged_ports(keep_nets(std::move(detected), environment.nets), environment, version);
+}
+
+/// What all hosts can do: NCCL takes the least of each figure.
+void agree(NcclGraph& graph, const NcclGraph& other) {
+  graph.channels.resize(std::min(graph.channels.size(), other.channels.size()));
+  graph.intra_bandwidth = std::min(graph.intra_bandwidth, other.intra_bandwidth);
+  graph.inter_bandwidth = std::min(graph.inter_bandwidth, other.inter_bandwidth);
+  graph.inter_latency = std::max(graph.inter_latency, other.inter_latency);
+  graph.intra_type = std::max(graph.intra_type, other.intra_type);
+  graph.inter_type = std::max(graph.inter_type, other.inter_type);
+  graph.cross_nic = std::max(graph.cross_nic, other.cross_nic);
+  graph.same_channels = graph.same_channels && other.same_channels;
+}
+
+std::size_t nics_of_host(const Topology& topology, std::uint32_t host) {
+  const auto& devices = topology.node(host).graph->graph().devices;
+  return static_cast<std::size_t>(
+      std::count_if(devices.begin(), devices.end(),
+                    [](const GraphDevice& device) { return device.kind == DeviceKind::nic; }));
+}
+
+/// The one with the fewest NICs first, so that those that it has are everywhere.
+std::vector<std::uint32_t> fewest_nics_first(const Topology& topology,
+                                             std::vector<std::uint32_t> hosts) {
+  std::stable_sort(hosts.begin(), hosts.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return nics_of_host(topology, a) < nics_of_host(topology, b);
+  });
+  return hosts;
+}
+
+void require_equal_hosts(const Topology& topology) {
+  const std::size_t first = topology.node(0).graph->gpus().size();
+  for (std::uint32_t host = 1; host < topology.node_count(); ++host) {
+    const std::size_t gpus = topology.node(host).graph->gpus().size();
+    if (gpus == first) continue;
+    throw InputError(fmt::format("node {} has {} GPUs, node 0 has {}", host, gpus, first),
+                     "nodes with equally many GPUs, or as many ranks on each (--ranks-per-node, "
+                     "--rank-list)");
+  }
 }
 
 }  // namespace
@@ -99,10 +139,31 @@ void Nccl::settle_nodes(const NcclPaths& paths) {
 }
 
 Nccl::Nccl(const Topology& topology, const Variables& variables, NcclVersion version,
-           std::optional<std::uint32_t> nodes, const std::optional<LocalGpus>& gpus)
-    : Nccl(system_from_topology(topology, version), nodes.value_or(host_count(topology)),
-           with_net_plugin(topology, variables, version), version, gpus) {
+           std::optional<std::uint32_t> nodes, const std::optional<LocalGpus>& gpus,
+           std::vector<std::uint32_t> kinds)
+    : Nccl(system_from_topology(topology, version, fewest_nics_first(topology, kinds).front()),
+           nodes.value_or(host_count(topology)), with_net_plugin(topology, variables, version),
+           version, gpus) {
+  if (!gpus) require_equal_hosts(topology);
+  kinds = fewest_nics_first(topology, std::move(kinds));
+  for (const std::uint32_t kind : std::span(kinds).subspan(1)) {
+    agree_with(Nccl(system_from_topology(topology, version, kind), nodes_,
+                    with_net_plugin(topology, variables, version), version, gpus));
+  }
   if (environment_.uses_tuner(version)) tuner_ = efa_platform(topology);
+}
+
+void Nccl::agree_with(const Nccl& other) {
+  bandwidth_.per_channel = std::min(bandwidth_.per_channel, other.bandwidth_.per_channel);
+  bandwidth_.total = std::min(bandwidth_.total, other.bandwidth_.total);
+  for (std::size_t i = 0; i < through_host_memory_.size(); ++i) {
+    through_host_memory_[i] = through_host_memory_[i] || other.through_host_memory_[i];
+  }
+  for (const auto graph : {&NcclGraphs::ring, &NcclGraphs::tree, &NcclGraphs::collnet_chain,
+                           &NcclGraphs::collnet_direct, &NcclGraphs::nvls}) {
+    agree(graphs_.*graph, other.graphs_.*graph);
+  }
+  settle_nodes(NcclPaths(system_, environment_, version_));
 }
 
 const NcclChannels& Nccl::channels() const {

@@ -60,11 +60,16 @@ class Nccl {
   Nccl(NcclSystem system, std::uint32_t nodes, const Variables& variables = {},
        NcclVersion version = newest_nccl_version,
        const std::optional<LocalGpus>& gpus = std::nullopt);
-  /// The hosts of a topology (read_nccl_system()), or `nodes` like its first one.
+  /// The hosts of a topology, all alike, or `nodes` like its first one. Where `gpus` says which
+  /// GPUs of each take part, hosts may differ: `kinds` are the numbers of one host of every kind.
+  /// Each host of NCCL's searches by itself, and they agree on the fewest channels and the least
+  /// bandwidth (NCCL src/init.cc); rings and trees are taken to go through all hosts as through the
+  /// one with the fewest NICs.
   explicit Nccl(const Topology& topology, const Variables& variables = {},
                 NcclVersion version = newest_nccl_version,
                 std::optional<std::uint32_t> nodes = std::nullopt,
-                const std::optional<LocalGpus>& gpus = std::nullopt);
+                const std::optional<LocalGpus>& gpus = std::nullopt,
+                std::vector<std::uint32_t> kinds = {0});
 
   /// More or fewer hosts like those of another communicator: what its search found is taken over.
   /// Both have several hosts, or both have one.
@@ -133,6 +138,8 @@ class Nccl {
     NcclChannels channels;
   };
 
+  /// Takes the lesser of what was found here and on another kind of host.
+  void agree_with(const Nccl& other);
   /// What depends on the number of hosts, once the graphs are found.
   void settle_nodes(const NcclPaths& paths);
   /// Throws InputError where the environment leaves no pair to choose.

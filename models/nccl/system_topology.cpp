@@ -304,26 +304,14 @@ class HostReader {
   int nets_ = 0;
 };
 
-std::size_t gpus_of_host(const Topology& topology, std::uint32_t host) {
-  return topology.node(host).graph->gpus().size();
-}
-
 }  // namespace
 
 int compute_capability_of(std::string_view model) {
   return known_compute_capability(model).value_or(default_capability);
 }
 
-NcclSystem system_from_topology(const Topology& topology, NcclVersion version) {
-  const std::size_t first = gpus_of_host(topology, 0);
-  for (std::uint32_t host = 1; host < topology.node_count(); ++host) {
-    const std::size_t gpus = gpus_of_host(topology, host);
-    if (gpus != first) {
-      throw InputError(fmt::format("node {} has {} GPUs, node 0 has {}", host, gpus, first),
-                       "nodes with equally many GPUs");
-    }
-  }
-  return HostReader(topology, 0, version).read();
+NcclSystem system_from_topology(const Topology& topology, NcclVersion version, std::uint32_t host) {
+  return HostReader(topology, host, version).read();
 }
 
 NcclSystem keep_nets(NcclSystem system, const NetFilter& filter) {

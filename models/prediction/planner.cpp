@@ -127,7 +127,8 @@ void Planner::start_nccl() {
   if (spec_.like != nullptr && (spec_.like->nodes() > 1) == (nodes > 1)) {
     nccl_.emplace(*spec_.like, nodes);
   } else {
-    nccl_.emplace(topology(), variables, run.nccl_version, nodes, places);
+    nccl_.emplace(topology(), variables, run.nccl_version, nodes, places,
+                  kinds_of_nodes(topology(), spec_.gpus));
   }
   nccl_->set_reduction(run.reduction);
   warnings_ = nccl_->environment().warnings;

@@ -97,4 +97,21 @@ Nccl::LocalGpus places_of_each_node(const Topology& topology, const std::vector<
   return first;
 }
 
+std::vector<std::uint32_t> kinds_of_nodes(const Topology& topology,
+                                          const std::vector<DeviceId>& gpus) {
+  std::vector<std::uint32_t> kinds;
+  std::int32_t last = -1;
+  for (const DeviceId gpu : gpus) {
+    if (topology.node_of(gpu) == last) continue;
+    last = topology.node_of(gpu);
+    const auto node = static_cast<std::uint32_t>(last);
+    const auto* const graph = topology.node(node).graph;
+    const bool known = std::any_of(kinds.begin(), kinds.end(), [&](std::uint32_t kind) {
+      return topology.node(kind).graph == graph;
+    });
+    if (!known) kinds.push_back(node);
+  }
+  return kinds;
+}
+
 }  // namespace collsim

@@ -22,7 +22,12 @@ Placement placement_of(const Topology& topology, const std::vector<DeviceId>& gp
 std::vector<DeviceId> grouped_by_node(const Topology& topology, std::vector<DeviceId> gpus);
 
 /// The places, among the GPUs of its node, of the GPUs that take part; `gpus` are grouped by node.
-/// Throws InputError where nodes differ: NCCL's rules are modelled for equal nodes.
+/// Throws InputError where they differ from node to node: NCCL's rules are modelled for nodes with
+/// as many ranks each.
 Nccl::LocalGpus places_of_each_node(const Topology& topology, const std::vector<DeviceId>& gpus);
+
+/// A node of every kind on which the GPUs are, the first one of each.
+std::vector<std::uint32_t> kinds_of_nodes(const Topology& topology,
+                                          const std::vector<DeviceId>& gpus);
 
 }  // namespace collsim
