@@ -18,7 +18,7 @@ namespace collsim {
 
 namespace {
 
-using Device = std::uint32_t;
+using DeviceIndex = std::uint32_t;
 
 /// The value that most have, the greater one of two that are as common.
 template <typename Value>
@@ -31,7 +31,7 @@ Value most_common(const std::vector<Value>& values) {
 }
 
 /// "gpu2, gpu5", cut after a few.
-std::string names_of(const Graph& node, const std::vector<Device>& devices) {
+std::string names_of(const Graph& node, const std::vector<DeviceIndex>& devices) {
   constexpr std::size_t few = 4;
   std::string names;
   for (std::size_t i = 0; i < std::min(devices.size(), few); ++i) {
@@ -46,7 +46,7 @@ std::string names_of(const Graph& node, const std::vector<Device>& devices) {
 class NvlinkCounts {
  public:
   explicit NvlinkCounts(const Graph& node) : node_(node) {
-    for (Device i = 0; i < node.devices.size(); ++i) {
+    for (DeviceIndex i = 0; i < node.devices.size(); ++i) {
       if (node.devices[i].kind == DeviceKind::gpu) counts_[i] = 0;
     }
     for (const GraphLink& link : node.links) {
@@ -63,7 +63,7 @@ class NvlinkCounts {
     }
     if (linked.empty()) return {};
     const std::uint32_t most = most_common(linked);
-    std::map<std::uint32_t, std::vector<Device>> odd;  // by their NVLinks
+    std::map<std::uint32_t, std::vector<DeviceIndex>> odd;  // by their NVLinks
     for (const auto& [gpu, count] : counts_) {
       if (count == 0 || (switched_ && count < most)) odd[count].push_back(gpu);
     }
@@ -82,13 +82,13 @@ class NvlinkCounts {
     const DeviceKind to = node_.devices[link.to].kind;
     if (from == DeviceKind::cpu || to == DeviceKind::cpu) return;
     switched_ = switched_ || from == DeviceKind::nvswitch || to == DeviceKind::nvswitch;
-    for (const Device end : {link.from, link.to}) {
+    for (const DeviceIndex end : {link.from, link.to}) {
       const auto gpu = counts_.find(end);
       if (gpu != counts_.end()) gpu->second += link.count;
     }
   }
 
-  std::string sentence(std::uint32_t count, const std::vector<Device>& gpus, bool alike,
+  std::string sentence(std::uint32_t count, const std::vector<DeviceIndex>& gpus, bool alike,
                        std::size_t same, std::uint32_t most) const {
     const std::string has = gpus.size() == 1 ? "has" : "have";
     const std::string own =
@@ -101,7 +101,7 @@ class NvlinkCounts {
   }
 
   const Graph& node_;
-  std::map<Device, std::uint32_t> counts_;
+  std::map<DeviceIndex, std::uint32_t> counts_;
   bool switched_ = false;
 };
 
@@ -110,7 +110,7 @@ class PcieTree {
  public:
   explicit PcieTree(const Graph& node) : node_(node) {
     for (const DeviceKind top : {DeviceKind::cpu, DeviceKind::pcie_switch}) {
-      for (Device i = 0; i < node.devices.size(); ++i) {
+      for (DeviceIndex i = 0; i < node.devices.size(); ++i) {
         if (node.devices[i].kind == top && !depth_.contains(i)) walk_from(i);
       }
     }
@@ -118,7 +118,7 @@ class PcieTree {
 
   std::vector<std::string> oddities() const {
     std::vector<std::string> sentences;
-    std::map<std::string, std::vector<Device>> alike;
+    std::map<std::string, std::vector<DeviceIndex>> alike;
     for (const auto& [device, link] : up_) alike[kind_of(device)].push_back(device);
     for (const auto& [kind, devices] : alike) add_narrow(devices, sentences);
     add_bottlenecks(sentences);
@@ -126,15 +126,15 @@ class PcieTree {
   }
 
  private:
-  void walk_from(Device top) {
-    std::deque<Device> pending{top};
+  void walk_from(DeviceIndex top) {
+    std::deque<DeviceIndex> pending{top};
     depth_[top] = 0;
     while (!pending.empty()) {
-      const Device here = pending.front();
+      const DeviceIndex here = pending.front();
       pending.pop_front();
       for (const GraphLink& link : node_.links) {
         if (link.kind != LinkKind::pcie || (link.from != here && link.to != here)) continue;
-        const Device there = link.from == here ? link.to : link.from;
+        const DeviceIndex there = link.from == here ? link.to : link.from;
         if (!depth_.try_emplace(there, depth_[here] + 1).second) continue;
         up_.emplace(there, &link);
         below_[here].push_back(there);
@@ -143,11 +143,13 @@ class PcieTree {
     }
   }
 
-  double rate(Device device) const { return in_gigabytes_per_second(up_.at(device)->bandwidth); }
+  double rate(DeviceIndex device) const {
+    return in_gigabytes_per_second(up_.at(device)->bandwidth);
+  }
 
   /// What is alike has PCIe alike: GPUs of a model, NICs of a rate, and switches on a level with as
   /// many GPUs below.
-  std::string kind_of(Device device) const {
+  std::string kind_of(DeviceIndex device) const {
     const GraphDevice& each = node_.devices[device];
     if (each.kind == DeviceKind::gpu) return "gpu " + each.model;
     if (each.kind == DeviceKind::nic) {
@@ -156,7 +158,7 @@ class PcieTree {
     const auto below = below_.find(device);
     std::size_t gpus = 0;
     if (below != below_.end()) {
-      for (const Device end : below->second) {
+      for (const DeviceIndex end : below->second) {
         gpus += node_.devices[end].kind == DeviceKind::gpu ? 1U : 0U;
       }
     }
@@ -164,14 +166,15 @@ class PcieTree {
   }
 
   /// Of three or more, since of two nobody knows which one is right.
-  void add_narrow(const std::vector<Device>& devices, std::vector<std::string>& sentences) const {
+  void add_narrow(const std::vector<DeviceIndex>& devices,
+                  std::vector<std::string>& sentences) const {
     constexpr std::size_t enough = 3;
     if (devices.size() < enough) return;
     std::vector<double> rates;
-    for (const Device device : devices) rates.push_back(rate(device));
+    for (const DeviceIndex device : devices) rates.push_back(rate(device));
     const double usual = most_common(rates);
-    std::map<double, std::vector<Device>> narrow;
-    for (const Device device : devices) {
+    std::map<double, std::vector<DeviceIndex>> narrow;
+    for (const DeviceIndex device : devices) {
       if (rate(device) < almost * usual) narrow[rate(device)].push_back(device);
     }
     const auto same = static_cast<std::size_t>(std::count(rates.begin(), rates.end(), usual));
@@ -192,18 +195,19 @@ class PcieTree {
 
   /// The widest device right below a switch whose own link is narrower, by more than an old slot
   /// would make it.
-  std::optional<Device> held_back_by(Device device) const {
+  std::optional<DeviceIndex> held_back_by(DeviceIndex device) const {
     const auto below = below_.find(device);
     if (below == below_.end() || is_full_slot(rate(device))) return std::nullopt;
-    const Device widest = *std::max_element(below->second.begin(), below->second.end(),
-                                            [&](Device a, Device b) { return rate(a) < rate(b); });
+    const DeviceIndex widest =
+        *std::max_element(below->second.begin(), below->second.end(),
+                          [&](DeviceIndex a, DeviceIndex b) { return rate(a) < rate(b); });
     if (rate(device) >= almost * rate(widest)) return std::nullopt;
     return widest;
   }
 
   void add_bottlenecks(std::vector<std::string>& sentences) const {
-    std::map<std::pair<double, double>, std::vector<Device>> alike;  // by rates up and below
-    std::map<Device, Device> widest;
+    std::map<std::pair<double, double>, std::vector<DeviceIndex>> alike;  // by rates up and below
+    std::map<DeviceIndex, DeviceIndex> widest;
     for (const auto& [device, link] : up_) {
       const auto below = held_back_by(device);
       if (!below) continue;
@@ -221,9 +225,9 @@ class PcieTree {
 
   static constexpr double almost = 0.9;
   const Graph& node_;
-  std::map<Device, std::size_t> depth_;
-  std::map<Device, const GraphLink*> up_;
-  std::map<Device, std::vector<Device>> below_;
+  std::map<DeviceIndex, std::size_t> depth_;
+  std::map<DeviceIndex, const GraphLink*> up_;
+  std::map<DeviceIndex, std::vector<DeviceIndex>> below_;
 };
 
 }  // namespace
