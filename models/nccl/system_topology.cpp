@@ -14,7 +14,6 @@
 #include "models/nccl/cpu_generation.h"
 #include "models/nccl/efa.h"
 #include "models/nccl/link_bandwidth.h"
-#include "sim/base/input_error.h"
 
 namespace collsim {
 
@@ -142,7 +141,7 @@ class HostReader {
   /// What its ports have in common: the name of the card that the file gives, else its own name.
   std::string card_of(DeviceId nic) const {
     const Device each = topology_.device(nic);
-    return each.card.empty() ? "/" + std::to_string(nic) : std::string(each.card);
+    return each.card.empty() ? fmt::format("/{}", nic) : std::string(each.card);
   }
 
   /// Of a card with several ports NCCL sees one PCIe link, the first one's (NCCL
