@@ -10,54 +10,13 @@
 #include <vector>
 
 #include "models/analytic/min_latencies.h"
+#include "models/analytic/usable_ports.h"
 #include "sim/base/input_error.h"
 #include "sim/topologies/like_nodes.h"
 
 namespace collsim {
 
 namespace {
-
-/// Capacity that leaves and that enters something, or what must cross it.
-struct Port {
-  double out = 0;
-  double in = 0;
-  double bursts = 0;  ///< that the links of a capacity pass at once
-
-  bool operator==(const Port&) const = default;
-  Port& operator+=(const Port& other) {
-    out += other.out;
-    in += other.in;
-    bursts += other.bursts;
-    return *this;
-  }
-};
-
-/// Of all links of a device.
-Port port_of_device(const Topology& topology, DeviceId device) {
-  Port port;
-  for (const LinkId id : topology.links_from(device)) {
-    const Link link = topology.link(id);
-    const double rate = link.bandwidth.value;
-    port += {rate, rate, 2 * static_cast<double>(link.burst.size.count)};  // of both directions
-  }
-  return port;
-}
-
-/// By node: of the cables that leave it.
-std::vector<Port> ports_of_nodes(const Topology& topology) {
-  std::vector<Port> ports(topology.node_count());
-  for (LinkId id = topology.first_fabric_link(); id < topology.links().size(); id += 2) {
-    const Link link = topology.link(id);
-    const auto from = topology.node_of(link.from);
-    const auto to = topology.node_of(link.to);
-    if (from == to) continue;
-    const double rate = link.bandwidth.value;
-    const Port both{rate, rate, 2 * static_cast<double>(link.burst.size.count)};
-    if (from >= 0) ports[static_cast<std::size_t>(from)] += both;
-    if (to >= 0) ports[static_cast<std::size_t>(to)] += both;
-  }
-  return ports;
-}
 
 /// What must leave and enter a set of `inside` of the `ranks` ranks, whatever the algorithm:
 /// what the others need to know of the set's data (a sum counts once), and what the set needs of
@@ -82,7 +41,7 @@ Port cut_load(Collective collective, double ranks, double inside, bool has_root)
       return has_root ? Port{0, others} : Port{own, 0};
     case Collective::all_to_all:
       return {inside * others, inside * others};
-    case Collective::send_recv:  // who of the set sends to whom is open
+    case Collective::send_recv:  // of a single rank; nodes: add_messages()
       return inside == 1 ? Port{1, 1} : Port{};
     case Collective::barrier:
       break;
@@ -91,8 +50,9 @@ Port cut_load(Collective collective, double ranks, double inside, bool has_root)
 }
 
 void add_cuts(const Port& load, const Port& capacity, std::vector<Cut>& cuts) {
-  if (load.out > 0) cuts.push_back({load.out, capacity.out, capacity.bursts});
-  if (load.in > 0) cuts.push_back({load.in, capacity.in, capacity.bursts});
+  // Ranks without any way to each other are a Router's to complain of.
+  if (load.out > 0 && capacity.out > 0) cuts.push_back({load.out, capacity.out, capacity.bursts});
+  if (load.in > 0 && capacity.in > 0) cuts.push_back({load.in, capacity.in, capacity.bursts});
 }
 
 bool reduces(const Topology& topology, bool on_network) {
@@ -122,33 +82,70 @@ void add_traffic(const std::vector<Port>& parties, std::vector<Cut>& cuts) {
   add_cuts({load, load}, all, cuts);
 }
 
-std::size_t node_of(const Topology& topology, DeviceId gpu) {
-  return static_cast<std::size_t>(topology.node_of(gpu));
+/// What ranks of a node send to, and get from, ranks of other nodes in a send_recv.
+struct Messages {
+  double out = 0;
+  double in = 0;
+  Rank sender = 0;           ///< one of them
+  std::size_t receiver = 0;  ///< one of them, among all that get something
+};
+
+/// A message to another node goes from its sender's GPU to its receiver's, and enters by a NIC of
+/// the receiver. It may leave by any that the sender's node uses (PXN).
+void add_messages(const Topology& topology, std::span<const DeviceId> gpus,
+                  const UsablePorts& ports, std::vector<Cut>& cuts) {
+  std::map<std::int32_t, Messages> nodes;
+  std::vector<DeviceId> receivers;
+  for (Rank to = 0; to < gpus.size(); ++to) {
+    const Rank from = to > 0 ? to - 1 : static_cast<Rank>(gpus.size()) - 1;
+    if (topology.node_of(gpus[from]) == topology.node_of(gpus[to])) continue;
+    Messages& sending = nodes[topology.node_of(gpus[from])];
+    ++sending.out;
+    sending.sender = from;
+    Messages& receiving = nodes[topology.node_of(gpus[to])];
+    ++receiving.in;
+    receiving.receiver = receivers.size();
+    receivers.push_back(gpus[to]);
+  }
+  const UsablePorts entries(topology, receivers);
+  for (const auto& [node, messages] : nodes) {
+    const Port all = ports.of_node(messages.sender);
+    add_cuts({messages.out, 0}, all, cuts);
+    const bool direct = ports.are_on_one_network();  // else a Router may take another's NIC
+    add_cuts({0, messages.in}, direct ? entries.of_node(messages.receiver) : all, cuts);
+  }
 }
 
 /// The sets of ranks tried are single GPUs and whole nodes, and all of either in an all-reduce.
 std::vector<Cut> cuts_of(const Topology& topology, std::span<const DeviceId> gpus,
                          Collective collective, Rank root) {
-  const std::vector<Port> ports = ports_of_nodes(topology);
+  const UsablePorts ports(topology, gpus);
   const auto ranks = static_cast<double>(gpus.size());
   std::vector<Cut> cuts;
   std::vector<Port> of_gpus;
-  std::map<std::size_t, double> ranks_of_node;
+  struct Inside {
+    double ranks = 0;
+    Rank one = 0;
+  };
+  std::map<std::int32_t, Inside> nodes;
   for (Rank rank = 0; rank < gpus.size(); ++rank) {
-    of_gpus.push_back(port_of_device(topology, gpus[rank]));
-    ++ranks_of_node[node_of(topology, gpus[rank])];
+    of_gpus.push_back(ports.of_rank(rank));
+    Inside& inside = nodes[topology.node_of(gpus[rank])];
+    ++inside.ranks;
+    inside.one = rank;
     // Neighbours are mostly alike.
-    const bool known =
+    const bool known_cut =
         rank > 0 && of_gpus[rank - 1] == of_gpus[rank] && rank != root && rank - 1 != root;
-    if (!known) add_cuts(cut_load(collective, ranks, 1, rank == root), of_gpus.back(), cuts);
+    if (!known_cut) add_cuts(cut_load(collective, ranks, 1, rank == root), of_gpus.back(), cuts);
   }
   std::vector<Port> of_nodes;
-  for (const auto& [node, inside] : ranks_of_node) {
-    of_nodes.push_back(ports[node]);
-    if (inside == ranks) continue;
-    const bool has_root = node == node_of(topology, gpus[root]);
-    add_cuts(cut_load(collective, ranks, inside, has_root), of_nodes.back(), cuts);
+  for (const auto& [node, inside] : nodes) {
+    of_nodes.push_back(ports.of_node(inside.one));
+    if (inside.ranks == ranks) continue;
+    const bool has_root = node == topology.node_of(gpus[root]);
+    add_cuts(cut_load(collective, ranks, inside.ranks, has_root), of_nodes.back(), cuts);
   }
+  if (collective == Collective::send_recv) add_messages(topology, gpus, ports, cuts);
   if (collective == Collective::all_reduce) {
     if (!reduces(topology, false)) add_traffic(of_gpus, cuts);
     if (!reduces(topology, true)) add_traffic(of_nodes, cuts);

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <vector>
 
 #include "models/analytic/bounds.h"
 #include "models/prediction/rank_gpus.h"
@@ -66,12 +68,53 @@ double share_that_waits(const RecordedCall& call) {
   return (ranks - (call.nodes > 1 ? ranks / call.nodes : 1)) / ranks;
 }
 
+/// Whether two GPUs of the first node have NVLinks to each other, and not to a switch.
+bool joins_gpus_directly(const Topology& topology) {
+  const Graph& graph = topology.node(0).graph->graph();
+  return std::any_of(graph.links.begin(), graph.links.end(), [&](const GraphLink& link) {
+    return link.kind == LinkKind::nvlink && graph.devices[link.from].kind == DeviceKind::gpu &&
+           graph.devices[link.to].kind == DeviceKind::gpu;
+  });
+}
+
+/// Which GPUs of its hosts a call may have run on, of which a log says but how many. It matters
+/// where NVLinks join some pairs only; elsewhere the first ones stand for all.
+std::vector<std::vector<DeviceId>> possible_gpus(const RecordedCall& call,
+                                                 const Topology& topology) {
+  const std::uint32_t per_node = call.ranks / call.nodes;
+  const std::size_t of_node = topology.node(0).graph->gpus().size();
+  constexpr std::size_t most_of_node = 8;  // of machines with such pairs
+  if (!joins_gpus_directly(topology) || of_node > most_of_node || per_node >= of_node) {
+    return {first_gpus(topology, call.ranks, per_node)};
+  }
+  std::vector<std::vector<DeviceId>> choices;
+  std::vector<bool> taken(of_node);
+  std::fill_n(taken.begin(), per_node, true);
+  do {
+    choices.emplace_back();
+    for (std::uint32_t node = 0; node < call.nodes; ++node) {
+      const NodePart part = topology.node(node);
+      const auto& gpus = part.graph->gpus();
+      for (std::size_t place = 0; place < std::min(of_node, gpus.size()); ++place) {
+        if (taken[place]) choices.back().push_back(part.first_device + gpus[place]);
+      }
+    }
+    if (choices.back().size() != call.ranks) choices.pop_back();  // a node that has fewer
+  } while (std::prev_permutation(taken.begin(), taken.end()));
+  if (choices.empty()) choices.push_back(first_gpus(topology, call.ranks, per_node));
+  return choices;
+}
+
 }  // namespace
 
 Seconds min_time(const RecordedCall& call, const Topology& topology, Bytes size) {
-  const auto gpus = first_gpus(topology, call.ranks, call.ranks / call.nodes);
-  const MachineBounds bounds(topology, gpus, call.collective, call.root, std::max(call.calls, 1U));
-  return share_that_waits(call) * bounds.of(size).largest();
+  Seconds least = Seconds{std::numeric_limits<double>::infinity()};
+  for (const std::vector<DeviceId>& gpus : possible_gpus(call, topology)) {
+    const std::uint32_t calls = std::max(call.calls, 1U);
+    const MachineBounds bounds(topology, gpus, call.collective, call.root, calls);
+    least = std::min(least, bounds.of(size).largest());
+  }
+  return share_that_waits(call) * least;
 }
 
 Hosts::Hosts(const Topology& topology) : gpus_(topology.node_count()) {

@@ -28,8 +28,8 @@ namespace {
 constexpr std::string_view usage = "collsim run [MACHINE|SCENARIO] [options]";
 constexpr std::string_view epilogue =
     "Simulates the collective event by event and prints how long it takes. `bound` is a time that\n"
-    "no algorithm on this machine can beat. If the scenario names a recording, the table also\n"
-    "shows its times and the error of the prediction.\n"
+    "no algorithm can beat on the ports that these GPUs can use. If the scenario names a\n"
+    "recording, the table also shows its times and the error of the prediction.\n"
     "\n"
     "  collsim run scenarios/hgx-h200-all-reduce.yaml\n"
     "  collsim run -t hgx-h200 -a ring,tree -b 1M -e 1G -f 4\n"
