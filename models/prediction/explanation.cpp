@@ -107,10 +107,19 @@ Seconds latency_before(const CallPlan& call, const Timeline& timeline,
   return std::min(gap, alpha);
 }
 
+/// What of the time of a floor's busiest resource is the launch: that of one channel, and of calls
+/// in a row this call's part of it (predict() in models/prediction/prediction.cpp).
+Seconds floor_launch_of(const CallPlan& call) {
+  const Planner& planner = *call.planner;
+  const Seconds launch = planner.cost().startup(call.protocol, planner.spec().collective, 1, 0);
+  return (1.0 / planner.calls()) * launch;
+}
+
 TimeShares shares_of(const CallPlan& call, const Timeline& timeline, const CriticalPath& path,
                      const Prediction& prediction) {
   TimeShares shares;
   shares.launch = path.launch;
+  shares.floor_launch = floor_launch_of(call);
   shares.serial = path.serial;
   for (const RecordId id : path.records) {
     const TimelineRecord& record = timeline.records[id];
@@ -118,7 +127,7 @@ TimeShares shares_of(const CallPlan& call, const Timeline& timeline, const Criti
     shares.latency += latency_before(call, timeline, record);
   }
   const Seconds transfer = prediction.time - shares.launch - shares.serial - shares.latency;
-  const Seconds needed = prediction.floor.busiest_resource() - shares.launch;
+  const Seconds needed = prediction.floor.busiest_resource() - shares.floor_launch;
   shares.bandwidth = std::max(Seconds{}, std::min(transfer, needed));
   shares.rest = std::max(Seconds{}, transfer - shares.bandwidth);
   return shares;
@@ -135,12 +144,13 @@ std::vector<Station> stations_of(const Plan& plan, const Timeline& timeline,
     const Primitive& primitive = schedule.program(record.rank, record.lane)[record.primitive];
     const std::string phase(schedule.phase_name(static_cast<PhaseId>(primitive.phase)));
     const bool goes_on = !stations.empty() && record.cause == Cause::program_order &&
-                         stations.back().rank == record.rank &&
+                         stations.back().participant == record.rank &&
                          stations.back().channel == record.channel && lane == record.lane &&
                          stations.back().phase == phase;
     if (!goes_on) {
-      stations.push_back(
-          {record.rank, record.channel, phase, 0, Bytes{}, record.begin, record.end, record.cause});
+      stations.push_back({record.rank, schedule.is_agent(record.rank),
+                          participant_name(schedule, record.rank), record.channel, phase, 0,
+                          Bytes{}, record.begin, record.end, record.cause});
     }
     lane = record.lane;
     Station& station = stations.back();
@@ -183,10 +193,13 @@ std::vector<ResourceUse> busiest_resources(const CallPlan& call, Seconds time) {
     for (std::size_t rank = 0; rank < load.thread_blocks[channel].size(); ++rank) {
       const auto& [sent, busy] = load.thread_blocks[channel][rank];
       if (sent == 0 || busy.value == 0) continue;
-      add_use(thread_blocks, {fmt::format("thread block of rank {}, channel {}", rank, channel),
-                              1,
-                              sent,
-                              {sent / busy.value}});
+      const Schedule& schedule = call.plan().schedule(static_cast<std::uint32_t>(channel));
+      add_use(thread_blocks,
+              {fmt::format("thread block of {}, channel {}",
+                           participant_name(schedule, static_cast<Rank>(rank)), channel),
+               1,
+               sent,
+               {sent / busy.value}});
     }
   }
   links.insert(links.end(), thread_blocks.begin(), thread_blocks.end());

@@ -34,17 +34,20 @@ struct CallShape {
 
 /// What the time of a call went into; the sum is all of it.
 struct TimeShares {
-  Seconds launch;     ///< once per call
-  Seconds latency;    ///< alphas and links' latencies on the critical path
-  Seconds serial;     ///< work per slice of the thread blocks on it
-  Seconds bandwidth;  ///< of its transfers, what the busiest resource needs in any case
-  Seconds rest;       ///< transfers beyond that: filling the pipeline, contention
+  Seconds launch;        ///< once per call
+  Seconds latency;       ///< alphas and links' latencies on the critical path
+  Seconds serial;        ///< work per slice of the thread blocks on it
+  Seconds bandwidth;     ///< of its transfers, what the busiest resource needs in any case
+  Seconds rest;          ///< transfers beyond that: filling the pipeline, contention
+  Seconds floor_launch;  ///< that the floor of the busiest resource contains: no share of the time
 };
 
-/// A run of records on the critical path that one program of one rank makes without waiting for
-/// another.
+/// A run of records on the critical path that one program of one rank, or of a switch that adds up,
+/// makes without waiting for another.
 struct Station {
-  Rank rank = 0;
+  Rank participant = 0;  ///< a rank, or beyond them a switch
+  bool is_switch = false;
+  std::string name;  ///< "rank 3", "switch 0"
   std::uint32_t channel = 0;
   std::string phase;
   std::uint32_t slices = 0;

@@ -27,20 +27,21 @@ const Fifo& fifo_of(const CallLayout& layout, const Worker& worker, ConnectionId
 
 std::string what_is_awaited(const CallLayout& layout, const Worker& worker, std::uint32_t credits) {
   const Primitive& primitive = worker.current();
-  const auto connections = worker.schedule->connections();
+  const Schedule& schedule = *worker.schedule;
+  const auto connections = schedule.connections();
   if (stands(worker)) {
     const ConnectionId peer = worker.peers(primitive.send_group).front();
-    return fmt::format("its bytes to reach rank {}", connections[peer].dst);
+    return fmt::format("its bytes to reach {}", participant_name(schedule, connections[peer].dst));
   }
   const std::int64_t needed = layout.units_awaited(worker);
   for (const ConnectionId peer : worker.peers(primitive.receive_group)) {
     if (fifo_of(layout, worker, peer).pending >= needed) continue;
-    return fmt::format("a message from rank {}", connections[peer].src);
+    return fmt::format("a message from {}", participant_name(schedule, connections[peer].src));
   }
   for (const ConnectionId peer : worker.peers(primitive.send_group)) {
     const Fifo& fifo = fifo_of(layout, worker, peer);
     if (fifo.sent_slices < fifo.freed_slices + credits && !fifo.proxy) continue;
-    return fmt::format("room at rank {}", connections[peer].dst);
+    return fmt::format("room at {}", participant_name(schedule, connections[peer].dst));
   }
   return "its turn";
 }
@@ -59,9 +60,10 @@ HangError hang_of(const CallLayout& layout, std::uint32_t credits) {
   }
   if (first == nullptr) throw std::logic_error("calls never ended whose programs did");
   return {first->channel, first->rank, first->primitive,
-          fmt::format("hangs at step {} of {} of rank {} (channel {}), waiting for {}; {} of {} "
+          fmt::format("hangs at step {} of {} of {} (channel {}), waiting for {}; {} of {} "
                       "programs never end",
-                      first->primitive + 1, first->program.size(), first->rank, first->channel,
+                      first->primitive + 1, first->program.size(),
+                      participant_name(*first->schedule, first->rank), first->channel,
                       what_is_awaited(layout, *first, credits), waiting, all)};
 }
 

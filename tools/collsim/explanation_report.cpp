@@ -111,12 +111,12 @@ void print_shares(const Explanation& explanation, std::ostream& out) {
 void print_path(const Explanation& explanation, std::ostream& out) {
   fmt::print(out, "critical path: {} hops, {} slices; times without the launch\n",
              explanation.path.hops, explanation.path.records.size());
-  fmt::print(out, "  {:>4} {:>3} {:<20} {:>6} {:>10} {:>9} {:>9}  {}\n", "rank", "ch", "phase",
+  fmt::print(out, "  {:<8} {:>2} {:<20} {:>6} {:>9} {:>8} {:>8}  {}\n", "who", "ch", "phase",
              "slices", "bytes", "from (us)", "to (us)", "after");
   const auto& stations = explanation.stations;
   for (std::size_t i = 0; i < std::min(stations.size(), max_stations); ++i) {
     const Station& station = stations[i];
-    fmt::print(out, "  {:>4} {:>3} {:<20} {:>6} {:>10} {:>9.2f} {:>9.2f}  {}\n", station.rank,
+    fmt::print(out, "  {:<8} {:>2} {:<20} {:>6} {:>9} {:>8.2f} {:>8.2f}  {}\n", station.name,
                station.channel, station.phase, station.slices, station.bytes.count,
                in_microseconds(station.begin), in_microseconds(station.end), words(station.cause));
   }
@@ -180,7 +180,9 @@ nlohmann::ordered_json shape_json(const CallShape& shape) {
 }
 
 nlohmann::ordered_json station_json(const Station& station) {
-  return {{"rank", station.rank},
+  using nlohmann::ordered_json;
+  return {{"rank", station.is_switch ? ordered_json() : ordered_json(station.participant)},
+          {"participant", station.name},
           {"channel", station.channel},
           {"phase", station.phase},
           {"slices", station.slices},
@@ -200,7 +202,6 @@ nlohmann::ordered_json explanation_json(const Question& question, const RunSpec&
                                      {"size_bytes", prediction.size.count},
                                      {"time_us", in_microseconds(prediction.time)},
                                      {"bound_us", in_microseconds(prediction.bounds.largest())},
-                                     {"trust", to_string(prediction.trust)},
                                      {"trust", to_string(prediction.trust)},
                                      {"algorithm", prediction.algorithm},
                                      {"protocol", to_string(prediction.protocol)},
@@ -238,11 +239,12 @@ void print_explanation(const Section& section, const Planner& planner,
   out << "\n"
       << wrapped(
              fmt::format("{} B in {:.2f} us ({}); no algorithm on this machine can beat {:.2f} us; "
-                         "the model's floor is {:.2f} us for the busiest resource and {:.2f} us "
-                         "for the hops",
+                         "the model's floor is {:.2f} us for the busiest resource, {:.2f} us of "
+                         "them for the launch, and {:.2f} us for the hops",
                          prediction.size.count, in_microseconds(prediction.time),
                          to_string(prediction.trust), in_microseconds(prediction.bounds.largest()),
                          in_microseconds(prediction.floor.busiest_resource()),
+                         in_microseconds(explanation.shares.floor_launch),
                          in_microseconds(prediction.floor.latency)),
              "", "  ");
   print_trust_errors(*section.question, {prediction.trust}, out);

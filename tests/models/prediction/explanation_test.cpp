@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <string>
 
 #include "models/calibration/transport.h"
 #include "sim/base/data_directory.h"
@@ -56,6 +57,34 @@ TEST(Explanation, of_a_textbook_ring_is_latency_and_bandwidth) {
   EXPECT_NEAR(explanation.shares.rest.value, 0, 1e-15);
   ASSERT_EQ(explanation.busiest.size(), 1U);
   EXPECT_EQ(explanation.busiest[0].alike, 16U);  // 8 ports, in and out
+}
+
+// Of NVLS on 8 GPUs the ninth participant is the switch. What its busiest link needs is one number,
+// whether it is said by the share of the time, by the use of the link, or by the floor, which has
+// the launch besides.
+TEST(Explanation, of_nvls_names_the_switch_and_says_one_time_for_the_busiest_link) {
+  const Topology topology = load_topology(find_data_file("hgx-h200", "topologies"));
+  RunSpec run;
+  run.algorithm = "nvls";
+  const Planner planner({&topology,
+                         calibration_for(topology),
+                         Collective::all_reduce,
+                         run,
+                         {topology.gpus().begin(), topology.gpus().end()}});
+  const Explanation explanation = explain(planner, Bytes{4 << 20}, Engine::native);
+  int switches = 0;
+  for (const Station& station : explanation.stations) {
+    EXPECT_EQ(station.is_switch, station.participant == 8);
+    EXPECT_EQ(station.name,
+              station.is_switch ? "switch 0" : "rank " + std::to_string(station.participant));
+    if (station.is_switch) ++switches;
+  }
+  EXPECT_GT(switches, 0);
+  const ResourceUse& link = explanation.busiest.front();
+  const double needed = link.bytes / link.capacity.value;
+  EXPECT_NEAR(explanation.shares.bandwidth.value / needed, 1, 1e-9);
+  const Seconds floor = explanation.prediction.floor.busiest_resource();
+  EXPECT_NEAR((floor - explanation.shares.floor_launch).value / needed, 1, 1e-9);
 }
 
 TEST(Explanation, candidates_are_in_the_order_of_nccls_own_estimates) {
