@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -51,6 +52,39 @@ TEST(Table, default_output_fits_80_columns) {
     for (const std::string& line : lines_of(output_of(args))) {
       EXPECT_LE(line.size(), 80U) << args[0] << ": " << line;
     }
+  }
+}
+
+// So that `awk '{print $3}'` is busbw, whatever else is shown: names of any width, another
+// schedule, formulas, all columns, measured times.
+TEST(Table, begins_with_size_time_and_busbw) {
+  const std::string scenario = COLLSIM_SOURCE_DIR "/scenarios/hgx-h200-all-reduce.yaml";
+  const std::vector<std::vector<std::string>> commands{
+      {"run", "-t", "hgx-h200", "-b", "1M", "-e", "1M"},
+      {"run", "-t", "hgx-h200", "-b", "1M", "-e", "1M", "--wide"},
+      {"run", "-t", "hgx-h200", "-b", "1M", "-e", "1M", "--nccl-estimate"},
+      {"run", "-t", "dgx-h100-x4", "-b", "1M", "-e", "1M", "-a", "hierarchical"},
+      {"run", "-t", "dgx-h100-x4", "-b", "1M", "-e", "1M", "-a", "hierarchical:double_binary_tree"},
+      {"run", scenario, "-b", "1M", "-e", "1M"},
+      {"run", scenario, "-b", "1M", "-e", "1M", "--wide"},
+      {"estimate", scenario, "-b", "1M", "-e", "1M", "--wide"},
+      {"estimate", "-t", "switch-64", "-a", "hierarchical:recursive_halving_doubling", "-b", "1M",
+       "-e", "1M"}};
+  for (const auto& args : commands) {
+    const std::string table = output_of(args);
+    const auto lines = lines_of(table);
+    const auto titles = std::find_if(lines.begin(), lines.end(), [](const std::string& line) {
+      return line.find(" size ") != std::string::npos && line.find(" time ") != std::string::npos;
+    });
+    ASSERT_NE(titles, lines.end()) << table;
+    std::istringstream words(titles->substr(1));
+    std::string size;
+    std::string time;
+    std::string busbw;
+    words >> size >> time >> busbw;
+    EXPECT_EQ(size + " " + time + " " + busbw, "size time busbw") << table;
+    // The columns end at the same character in every table.
+    EXPECT_EQ(titles->find("busbw"), 23U) << table;
   }
 }
 

@@ -111,18 +111,19 @@ Record known_error(const Question& question, const Prediction& prediction) {
   return error ? Record(*error) : Record();
 }
 
-/// All columns of tables. Ranks: first the answer and its trust, then the algorithm, then columns
+/// All columns of tables. Size, time and busbw are always the first three, so that scripts find
+/// them by their number. Ranks: first the answer and its trust, then the algorithm, then columns
 /// that follow from others.
 constexpr std::array all_columns{
     Column{"size_bytes", "size", "(B)", 10, 0, 1},
+    Column{"time_us", "time", "(us)", 9, 2, 1},
+    Column{"busbw_GBps", "busbw", "(GB/s)", 6, 2, 1},
+    Column{"algbw_GBps", "algbw", "(GB/s)", 6, 2, 8},
+    Column{"wirebw_GBps", "wirebw", "(GB/s)", 6, 2, wide_only},
     Column{"count", "count", "(elements)", 11, 0, wide_only},
     Column{"type", "type", "", 8, 0, wide_only},
     Column{"redop", "redop", "", 5, 0, wide_only},
     Column{"root", "root", "", 5, 0, wide_only},
-    Column{"time_us", "time", "(us)", 9, 2, 1},
-    Column{"algbw_GBps", "algbw", "(GB/s)", 6, 2, 8},
-    Column{"busbw_GBps", "busbw", "(GB/s)", 6, 2, 1},
-    Column{"wirebw_GBps", "wirebw", "(GB/s)", 6, 2, wide_only},
     Column{"bound_us", "bound", "(us)", 9, 2, 7},
     Column{"schedule", "sched", "", 5, 0, 5},
     Column{"algorithm", "algo", "", 9, 0, 2},

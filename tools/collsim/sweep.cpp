@@ -147,6 +147,7 @@ class SweepPrinter {
       page_.best_by = find_column("best-by", order.best_by, columns_);
       fastest_.emplace(page_.best_by);
     }
+    for (const char* key : {"size_bytes", "time_us", "busbw_GBps"}) show(key);
     if (!order.pareto.empty()) {
       std::vector<std::string> named;
       for (const std::string& name : order.pareto) {
@@ -195,10 +196,7 @@ class SweepPrinter {
       for (const std::string& text : field->texts) width = std::max(width, text.size());
       show(columns_[column++], width);
     }
-    for (const char* key :
-         {"size_bytes", "algorithm", "protocol", "channels", "time_us", "busbw_GBps"}) {
-      show(key);
-    }
+    for (const char* key : {"algorithm", "protocol", "channels"}) show(key);
   }
 
   std::vector<Column> table() const {
