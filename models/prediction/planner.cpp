@@ -1,8 +1,10 @@
 #include "models/prediction/planner.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <utility>
 
@@ -59,6 +61,38 @@ NetsOfHop nets_of(const Nccl& nccl, std::optional<NcclAlgorithm> algorithm) {
   };
 }
 
+/// NCCL's variables that change what calls cost a thread block, or how many there are.
+constexpr std::array variables_of_thread_blocks{"NCCL_PROTO",
+                                                "NCCL_NTHREADS",
+                                                "NCCL_LL128_NTHREADS",
+                                                "NCCL_THREAD_THRESHOLDS",
+                                                "NCCL_MIN_NCHANNELS",
+                                                "NCCL_MAX_NCHANNELS",
+                                                "NCCL_MIN_NRINGS",
+                                                "NCCL_MAX_NRINGS",
+                                                "NCCL_MIN_CTAS",
+                                                "NCCL_MAX_CTAS",
+                                                "NCCL_NVLS_NCHANNELS",
+                                                "NCCL_MIN_P2P_NCHANNELS",
+                                                "NCCL_MAX_P2P_NCHANNELS"};
+
+/// The settings of a run whose price is in a calibration, as people know them.
+std::vector<std::string> priced_settings(const RunSpec& run) {
+  std::vector<std::string> settings;
+  if (run.protocol && *run.protocol != Protocol::simple) {
+    settings.push_back(fmt::format("protocol {}", to_string(*run.protocol)));
+  }
+  if (run.channels.value_or(1) > 1) settings.push_back(fmt::format("{} channels", *run.channels));
+  if (run.graph) settings.emplace_back("a CUDA graph");
+  for (const char* const name : variables_of_thread_blocks) {
+    const auto found = run.variables.find(name);
+    const bool by_protocol = std::string_view(name) == "NCCL_PROTO" && run.protocol;
+    if (found == run.variables.end() || by_protocol) continue;
+    settings.push_back(fmt::format("{}={}", name, found->second));
+  }
+  return settings;
+}
+
 }  // namespace
 
 Planner::Planner(CallSpec spec) : spec_(std::move(spec)) {
@@ -73,6 +107,12 @@ Planner::Planner(CallSpec spec) : spec_(std::move(spec)) {
     take_host_transport(given);
   } else {
     settle_textbook();
+  }
+  const std::vector<std::string> settings = priced_settings(spec_.run);
+  if (given.name == "ideal" && !settings.empty()) {
+    warnings_.push_back(
+        fmt::format("calibration ideal prices links alone, so that {} cost{} nothing here",
+                    fmt::join(settings, ", "), settings.size() == 1 ? "s" : ""));
   }
   bounds_.emplace(topology(), spec_.gpus, spec_.collective, spec_.root, calls());
 }
