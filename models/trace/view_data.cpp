@@ -198,7 +198,8 @@ ordered_json utilisation_of(const CallTrace& trace, ArrayStore& arrays) {
   return links;
 }
 
-/// The devices and links that messages of any call cross, and the GPUs of the ranks.
+/// The devices and links that messages of any call cross or faults change, and the GPUs of the
+/// ranks.
 ordered_json machine_of(const Topology& topology, const std::set<LinkId>& links,
                         const std::vector<DeviceId>& gpus) {
   std::set<DeviceId> devices;
@@ -234,6 +235,26 @@ ordered_json threads_of(const CallTrace& trace) {
   return threads;
 }
 
+/// The links that faults change, in order.
+std::set<LinkId> faulty_links(const MachineFaults& faults) {
+  std::set<LinkId> links;
+  for (const LinkFault& fault : faults.links) links.insert(fault.links.begin(), fault.links.end());
+  return links;
+}
+
+/// The ranks that faults make late or slow, in order.
+std::set<Rank> faulty_ranks(const Planner& planner) {
+  const MachineFaults& faults = planner.spec().faults;
+  std::set<Rank> ranks;
+  for (const RankFault& fault : faults.ranks) ranks.insert(fault.rank);
+  for (const HostFault& fault : faults.hosts) {
+    for (Rank rank = 0; rank < planner.ranks(); ++rank) {
+      if (planner.topology().node_of(planner.spec().gpus[rank]) == fault.node) ranks.insert(rank);
+    }
+  }
+  return ranks;
+}
+
 ordered_json call_of(const ViewedCall& viewed, Routes& routes, ArrayStore& arrays) {
   const CallTrace& trace = viewed.trace;
   const Plan& plan = trace.call.plan();
@@ -243,6 +264,9 @@ ordered_json call_of(const ViewedCall& viewed, Routes& routes, ArrayStore& array
     participants.push_back(participant_name(schedule, participant));
   }
   return {{"name", viewed.name},
+          {"faults", viewed.faults},
+          {"faultyLinks", faulty_links(trace.call.planner->spec().faults)},
+          {"faultyRanks", faulty_ranks(*trace.call.planner)},
           {"collective", to_string(plan.collective)},
           {"algorithm", trace.call.algorithm},
           {"protocol", to_string(trace.call.protocol)},
@@ -295,6 +319,7 @@ std::string view_data(const std::string& title, const std::string& command,
     Routes routes(viewed.trace);
     shown.push_back(call_of(viewed, routes, arrays));
     links.merge(routes.links());
+    links.merge(faulty_links(viewed.trace.call.planner->spec().faults));
   }
   const Planner& planner = *calls.front().trace.call.planner;
   const ordered_json header{{"title", title},

@@ -11,6 +11,7 @@ namespace collsim {
 struct ViewedCall {
   std::string name;  ///< "ring Simple", "healthy"
   CallTrace trace;
+  std::vector<std::string> faults{};  ///< of its machine, as people write them
 };
 
 /// What the page's script reads: calls that are shown side by side, on one clock, with the machine

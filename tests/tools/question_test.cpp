@@ -36,6 +36,66 @@ TEST(TwoNumbers, make_a_machine_for_run_and_estimate) {
   }
 }
 
+// 8 ranks on 2 nodes of 4: 3 + 1 steps of reduce-scatter and as many of all-gather, 2(N-1)/N S =
+// 7/4 MiB through every port: 8 us + 1.75 * 1,048,576 B / 50 GB/s = 44.70016 us.
+TEST(TwoNumbers, have_nodes_of_ranks) {
+  const std::vector<std::string> machine{"--alpha", "1us", "--bandwidth", "50GB/s",
+                                         "-n",      "8",   "-a",          "hierarchical",
+                                         "-b",      "1M",  "-e",          "1M"};
+  const std::vector<std::vector<std::string>> nodes{{"--ranks-per-node", "4"}, {"--nodes", "2"}};
+  for (const char* subcommand : {"run", "estimate"}) {
+    for (const auto& each : nodes) {
+      std::vector<std::string> args{subcommand};
+      args.insert(args.end(), machine.begin(), machine.end());
+      args.insert(args.end(), each.begin(), each.end());
+      EXPECT_NEAR(rows(args).at(0).at("time_us").get<double>(), 44.70016, 1e-6) << subcommand;
+    }
+  }
+  const std::vector<std::string> ring{"run", "--alpha", "1us", "--bandwidth", "50GB/s", "-n", "8",
+                                      "-a",  "ring",    "-b",  "1M",          "-e",     "1M"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), ring.begin(), ring.end());
+    return more;
+  };
+  // The last node has what is left: a ring does not care.
+  EXPECT_NEAR(rows(with({"--ranks-per-node", "3"})).at(0).at("time_us").get<double>(), 50.70016,
+              1e-6);
+  expect_refused(with({"--nodes", "3"}), "8 ranks do not fill 3 nodes equally");
+  expect_refused(with({"--nodes", "2", "--ranks-per-node", "4"}), "both --nodes and");
+  expect_refused({"run", "hgx-h200", "--nodes", "2"}, "--nodes with a machine");
+}
+
+// Protocols, thread blocks and launches are priced by a calibration, which the textbook's machine
+// has not: its user is told. Where they are priced, or nothing of the kind is asked for, nobody is.
+TEST(Settings, that_cost_nothing_are_said) {
+  const auto warning = [](std::vector<std::string> more) {
+    more.insert(more.begin(), {"run", "-b", "1M", "-e", "1M"});
+    const Outcome outcome = run(more);
+    EXPECT_EQ(outcome.status, exit_ok) << outcome.err;
+    return outcome.err;
+  };
+  const std::string text = "calibration ideal prices links alone, so that ";
+  const std::vector<std::string> two{"--alpha", "1us", "--bandwidth", "50GB/s", "-n", "8"};
+  const auto of_two = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), two.begin(), two.end());
+    return warning(more);
+  };
+  EXPECT_NE(of_two({"-a", "ring", "-p", "ll"}).find(text + "protocol LL costs nothing here"),
+            std::string::npos);
+  EXPECT_NE(of_two({"-a", "ring", "-p", "ll128", "--channels", "4", "--graph"})
+                .find(text + "protocol LL128, 4 channels, a CUDA graph cost nothing here"),
+            std::string::npos);
+  EXPECT_NE(of_two({"-a", "ring", "--env", "NCCL_NTHREADS=64"})
+                .find(text + "NCCL_NTHREADS=64 costs nothing here"),
+            std::string::npos);
+  EXPECT_NE(warning({"-t", "hgx-h200", "--calibration", "ideal", "-a", "ring", "-p", "ll"})
+                .find(text + "protocol LL costs nothing here"),
+            std::string::npos);
+  EXPECT_EQ(of_two({"-a", "ring", "-p", "simple"}), "");
+  EXPECT_EQ(of_two({"-a", "ring"}), "");
+  EXPECT_EQ(warning({"-t", "hgx-h200", "-a", "ring", "-p", "ll"}), "");
+}
+
 TEST(TwoNumbers, are_refused_where_one_is_missing_or_a_machine_is_there) {
   expect_refused({"run", "--alpha", "1us", "-n", "4"}, "--alpha without --bandwidth");
   expect_refused({"run", "--bandwidth", "1GB/s", "-n", "4"}, "--bandwidth without --alpha");

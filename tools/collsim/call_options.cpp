@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include "sim/base/input_error.h"
+#include "sim/topologies/loader.h"
+#include "tools/collsim/numbers.h"
 #include "tools/collsim/replace_file.h"
 
 namespace collsim::command {
@@ -16,6 +18,22 @@ Bytes only_size(std::string_view command, const po::variables_map& values,
     throw InputError(fmt::format("{}: no size", command), "-b SIZE");
   }
   return sizes_of(question).front();
+}
+
+std::optional<Rank> ranks_of_node(const po::variables_map& values, Rank ranks) {
+  if (values.count("nodes") == 0) {
+    if (values.count("ranks-per-node") == 0) return std::nullopt;
+    const int given = values["ranks-per-node"].as<int>();
+    if (given >= 1) return static_cast<Rank>(given);
+    throw InputError(fmt::format("--ranks-per-node: {}", given), "1 or more");
+  }
+  if (values.count("ranks-per-node") != 0) {
+    throw InputError("both --nodes and --ranks-per-node", "one of them");
+  }
+  const std::uint32_t nodes = bounded_option(values, "nodes", 1, gpu_limit);
+  if (ranks % nodes == 0) return ranks / nodes;
+  throw InputError(fmt::format("--nodes: {} ranks do not fill {} nodes equally", ranks, nodes),
+                   "a divisor of the ranks");
 }
 
 std::string output_file(std::string_view command, std::string_view form,

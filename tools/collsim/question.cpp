@@ -17,6 +17,7 @@
 #include "sim/base/units.h"
 #include "sim/topologies/alpha_beta.h"
 #include "sim/topologies/loader.h"
+#include "tools/collsim/call_options.h"
 #include "tools/collsim/collective_option.h"
 #include "tools/collsim/numbers.h"
 #include "tools/collsim/options.h"
@@ -179,6 +180,18 @@ std::vector<DeviceId> wanted_gpus(const Question& question) {
                     scenario.ranks_per_node);
 }
 
+/// Whether the machine is given by --alpha and --bandwidth.
+bool is_two_numbers(const po::variables_map& values) {
+  const bool alpha = values.count("alpha") != 0;
+  const bool bandwidth = values.count("bandwidth") != 0;
+  if (!alpha && !bandwidth) return false;
+  if (alpha != bandwidth) {
+    throw InputError(alpha ? "--alpha without --bandwidth" : "--bandwidth without --alpha",
+                     "both, such as --alpha 1us --bandwidth 50GB/s");
+  }
+  return true;
+}
+
 /// The GPUs of --rank-list, else the first ones.
 std::vector<DeviceId> chosen_gpus(const po::variables_map& values, const Question& question) {
   if (const auto list = given<std::string>(values, "rank-list")) {
@@ -188,6 +201,8 @@ std::vector<DeviceId> chosen_gpus(const po::variables_map& values, const Questio
     }
     return parse_rank_list(*list, question.topology);
   }
+  // That machine has the ranks asked for, and no others.
+  if (is_two_numbers(values)) return first_gpus(question.topology, *question.scenario.ranks, {});
   return wanted_gpus(question);
 }
 
@@ -215,20 +230,11 @@ void settle(Question& question) {
   }
 }
 
-/// Whether the machine is given by --alpha and --bandwidth.
-bool is_two_numbers(const po::variables_map& values) {
-  const bool alpha = values.count("alpha") != 0;
-  const bool bandwidth = values.count("bandwidth") != 0;
-  if (!alpha && !bandwidth) return false;
-  if (alpha != bandwidth) {
-    throw InputError(alpha ? "--alpha without --bandwidth" : "--bandwidth without --alpha",
-                     "both, such as --alpha 1us --bandwidth 50GB/s");
-  }
-  return true;
-}
-
 Machine machine_of(const po::variables_map& values, const Scenario& scenario) {
-  if (!is_two_numbers(values)) return load_machine(scenario.topology.string());
+  if (!is_two_numbers(values)) {
+    if (values.count("nodes") == 0) return load_machine(scenario.topology.string());
+    throw InputError("--nodes with a machine, which says its nodes", "--ranks-per-node or -n");
+  }
   if (!scenario.topology.empty()) {
     throw InputError("both a machine and --alpha with --bandwidth", "one of them");
   }
@@ -240,7 +246,8 @@ Machine machine_of(const po::variables_map& values, const Scenario& scenario) {
                      fmt::format("1 to {}", gpu_limit));
   }
   return {alpha_beta_machine(*scenario.ranks, quantity_option(values, "alpha", parse_time),
-                             quantity_option(values, "bandwidth", parse_rate)),
+                             quantity_option(values, "bandwidth", parse_rate),
+                             ranks_of_node(values, *scenario.ranks).value_or(1)),
           {}};
 }
 
@@ -313,7 +320,10 @@ po::options_description question_options(SizesAsked sizes, const char* formats,
        "with --alpha: of every rank, each way, such as 50GB/s")                   //
       ("ranks,n", po::value<int>(), "use the first so many GPUs (default: all)")  //
       ("ranks-per-node", po::value<int>(),
-       "use the first so many GPUs of every node (default: all)")  //
+       "use the first so many GPUs of every node (default: all); of the textbook's machine: ranks "
+       "of a node (default 1)")  //
+      ("nodes", po::value<std::int64_t>(),
+       "of the textbook's machine: number of nodes, with equally many ranks each")  //
       ("rank-list", po::value<std::string>(),
        "use these GPUs, in the order of ranks: 0,2,4..6 or node1/gpu0,node0/gpu3")          //
       ("collective,c", po::value<std::string>(), "default all_reduce; see `collsim list`")  //

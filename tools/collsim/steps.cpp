@@ -11,6 +11,7 @@
 #include "sim/algorithms/registry.h"
 #include "sim/base/input_error.h"
 #include "sim/base/text.h"
+#include "tools/collsim/call_options.h"
 #include "tools/collsim/collective_option.h"
 #include "tools/collsim/lesson.h"
 #include "tools/collsim/lesson_report.h"
@@ -29,11 +30,11 @@ namespace {
 constexpr std::string_view usage = "collsim steps [MACHINE|SCENARIO] [--algorithm A] [options]";
 constexpr std::string_view epilogue =
     "Shows what each rank sends in every step, and what it holds after the step.\n"
-    "Without a machine 4 ranks (-n), one per node, by a textbook's algorithm or\n"
-    "NCCL's nvls, nvls_tree, collnet_direct, collnet_chain or pat; --alpha,\n"
-    "--bandwidth and -b add times. On a machine one call is simulated: when each\n"
-    "message begins, how long it takes, what its sender waited for, and which links\n"
-    "it crosses.\n"
+    "Without a machine 4 ranks (-n), one per node (nvls: all in one), by a textbook's\n"
+    "algorithm or NCCL's nvls, nvls_tree, collnet_direct, collnet_chain or pat;\n"
+    "--alpha, --bandwidth and -b add times. On a machine one call is simulated: when\n"
+    "each message begins, how long it takes, what its sender waited for, and which\n"
+    "links it crosses.\n"
     "\n"
     "  collsim steps -a ring -n 4 --values\n"
     "  collsim steps -a tree -n 8 --alpha 1us --bandwidth 50GB/s -b 1M\n"
@@ -119,23 +120,6 @@ void refuse_machine_options(const po::variables_map& values) {
   }
 }
 
-Rank ranks_per_node(const po::variables_map& values, Rank ranks, Rank unless_said) {
-  if (!is_given(values, "nodes")) {
-    return is_given(values, "ranks-per-node")
-               ? int_option(values, "ranks-per-node", 1, max_replayed_ranks)
-               : unless_said;
-  }
-  if (is_given(values, "ranks-per-node")) {
-    throw InputError("both --nodes and --ranks-per-node", "one of them");
-  }
-  const std::uint32_t nodes = bounded_option(values, "nodes", 1, max_replayed_ranks);
-  if (ranks % nodes != 0) {
-    throw InputError(fmt::format("--nodes: {} ranks do not fill {} nodes equally", ranks, nodes),
-                     "a divisor of the ranks");
-  }
-  return ranks / nodes;
-}
-
 std::optional<LessonCosts> read_costs(const po::variables_map& values) {
   const std::size_t given =
       values.count("alpha") + values.count("bandwidth") + values.count("minbytes");
@@ -172,7 +156,7 @@ std::vector<Lesson> lessons_of_plans(const po::variables_map& values, const Less
   std::vector<Lesson> lessons;
   for (const std::string& name : split(algorithm, ',')) {
     // NVLS runs on the NVSwitch of a node.
-    const Rank per_node = ranks_per_node(values, ranks, name == "nvls" ? ranks : 1);
+    const Rank per_node = ranks_of_node(values, ranks).value_or(name == "nvls" ? ranks : 1);
     const Placement placement = uniform_placement(ranks, per_node);
     lessons.push_back(
         lesson_of(named_plan(collective, name, placement, 1, root), placement, choice, costs));
@@ -212,10 +196,7 @@ void print_lessons(const std::vector<Lesson>& lessons, LessonFormat format, std:
 
 po::options_description lesson_options() {
   auto options = question_options(SizesAsked::one, "text, markdown or json", "text");
-  options.add_options()  //
-      ("nodes", po::value<std::int64_t>(),
-       "without a machine: number of nodes, with equally many ranks each (default: one per rank; "
-       "nvls: 1)")                                                                      //
+  options.add_options()                                                                 //
       ("step", po::value<std::string>(), "show only these steps, such as 3 or 1,4..6")  //
       ("values", po::bool_switch(), "put numbers into the buffers, and add them")       //
       ("channel", po::value<std::int64_t>(),
@@ -237,9 +218,6 @@ int run_steps(std::span<const std::string> args, std::ostream& out, std::ostream
   if (!on_machine(*values)) {
     print_lessons(lessons_of_plans(*values, choice), format, out);
     return exit_ok;
-  }
-  if (is_given(*values, "nodes")) {
-    throw InputError("--nodes with a machine, which says its nodes", "--ranks-per-node or -n");
   }
   const Question question = read_question(*values, err, PageOffered::no, Format::table);
   print_lessons(lessons_of_calls(*values, question, choice, err), format, out);

@@ -17,6 +17,7 @@
 #include "tools/collsim/options.h"
 #include "tools/collsim/question.h"
 #include "tools/collsim/replace_file.h"
+#include "tools/collsim/report_page.h"
 #include "tools/collsim/run_watch.h"
 #include "tools/collsim/subcommand.h"
 
@@ -38,7 +39,9 @@ constexpr std::string_view epilogue =
     "\n"
     "  collsim view -t hgx-h200 -a ring -b 4M --output ring.html\n"
     "  collsim view -t switch-8 -a ring,tree -b 64K --output ring-and-tree.html\n"
-    "  collsim view -t hgx-h200 -a ring -b 4M --fault 'device: node0/gpu3, bandwidth: 10%'\n"
+    "  collsim view --alpha 1us --bandwidth 50GB/s -n 8 --ranks-per-node 4 -a hierarchical \\\n"
+    "      -b 64K --output hierarchical.html\n"
+    "  collsim view -t hgx-h200 -a ring -b 4M --fault 'device: node0/gpu3, bandwidth: 10%' \\\n"
     "      --healthy --output slow.html";
 
 /// Beyond, a page has more than 20 MB and takes long to open.
@@ -49,26 +52,23 @@ constexpr std::size_t most_calls = 2;
 struct Viewing {
   std::string name;
   CallSpec spec;
+  std::vector<std::string> faults;
 };
 
 std::vector<Viewing> viewings_of(const Question& question, bool healthy) {
+  std::vector<std::string> faults;
+  for (const Fault& fault : question.scenario.faults) faults.push_back(fault.text);
   std::vector<Viewing> viewings;
   for (const RunSpec& run : question.scenario.runs) {
     CallSpec spec = spec_of(question, run);
     if (healthy) {
-      viewings.push_back({"healthy, ", spec});
+      viewings.push_back({"healthy, ", spec, {}});
       viewings.back().spec.faults = {};
     }
-    viewings.push_back({healthy ? "with faults, " : "", std::move(spec)});
+    viewings.push_back({healthy ? "with faults, " : "", std::move(spec), faults});
   }
   if (viewings.size() <= most_calls) return viewings;
   throw InputError(fmt::format("view: {} calls", viewings.size()), "one, or two to compare");
-}
-
-std::string command_line(std::span<const std::string> args) {
-  std::string line = "collsim view";
-  for (const std::string& arg : args) line += " " + arg;
-  return line;
 }
 
 /// The page with the data where its place is.
@@ -104,11 +104,11 @@ int run_view(std::span<const std::string> args, std::ostream& out, std::ostream&
     if (planner.ranks() < 2) throw InputError("view: one rank sends nothing", "-n of 2 or more");
     const std::string name =
         fmt::format("{}{} {}", viewing.name, call.algorithm, to_string(call.protocol));
-    calls.push_back({name, trace_call(call, most_slices, watch.watch())});
+    calls.push_back({name, trace_call(call, most_slices, watch.watch()), viewing.faults});
   }
   const std::string title = fmt::format("{} of {} on {}", to_string(question.scenario.collective),
                                         to_string(size), question.topology.name());
-  replace_file(file, page_with(view_data(title, command_line(args), calls)));
+  replace_file(file, page_with(view_data(title, command_text("view", args), calls)));
   for (const ViewedCall& call : calls) {
     fmt::print(out, "{}: {}, {} slices, {:.2f} us\n", file, call.name,
                call.trace.timeline.records.size(), in_microseconds(call.trace.time));

@@ -158,6 +158,9 @@ const tests = {
     await settled(page);
     assert.match(await text(page, '.call:nth-child(1) h2'), /^healthy.*done/);
     assert.doesNotMatch(await text(page, '.call:nth-child(2) h2'), /done/);
+    assert.equal(await page.locator('.call:nth-child(1) .faults').count(), 0);
+    assert.match(await text(page, '.call:nth-child(2) .faults'), /device: node0\/gpu3, bandwidth: 10%.*node0\/gpu3 -> /);
+    assert.match(await text(page, 'header code'), /--fault 'device: node0\/gpu3, bandwidth: 10%' --healthy/);
     await page.screenshot({ path: path.join(folder, 'slow.png') });
     assert.deepEqual(problems, []);
   },

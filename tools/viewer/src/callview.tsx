@@ -19,6 +19,17 @@ interface Props {
   showHint: (hint: Hint | null) => void;
 }
 
+/** Names of what is faulty, a few of many. */
+function faultyNames(machine: Machine, play: Play): string[] {
+  const most = 4;
+  const { faultyLinks, faultyRanks } = play.call;
+  const names = [
+    ...machine.links.filter((link) => faultyLinks.includes(link.id)).map((link) => link.name),
+    ...faultyRanks.map((rank) => `rank ${rank}`),
+  ];
+  return names.length > most ? [...names.slice(0, most), `and ${names.length - most} more`] : names;
+}
+
 export function CallView({ machine, play, seen, wholeTime, change, showHint }: Props) {
   const machineCanvas = useRef<HTMLCanvasElement>(null);
   const bufferCanvas = useRef<HTMLCanvasElement>(null);
@@ -64,6 +75,14 @@ export function CallView({ machine, play, seen, wholeTime, change, showHint }: P
         {call.name}: {timeText(call.time)}
         {seen.time >= call.time ? ', done' : ''}; {bytesText(call.size)}, {call.channels} channels
       </h2>
+      {call.faults.length > 0 && (
+        <p class="faults">
+          fault: {call.faults.join('; ')}
+          {faultyNames(machine, play).map((name) => (
+            <span key={name}>{name}</span>
+          ))}
+        </p>
+      )}
       <div class="pictures">
         <canvas
           ref={machineCanvas}

@@ -27,6 +27,9 @@ export const deviceColours: Record<string, string> = {
   network_switch: '#d55e00',
 };
 
+/** What a fault changes. */
+export const faultColour = '#cc0000';
+
 /** From grey (idle) by blue to vermilion (full). */
 export function loadColour(percent: number): string {
   if (percent <= 0) return '#c8c8c8';

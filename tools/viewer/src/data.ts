@@ -69,6 +69,9 @@ export interface Curve {
 
 export interface Call {
   name: string;
+  faults: string[]; // of its machine
+  faultyLinks: number[]; // ids
+  faultyRanks: number[];
   collective: string;
   algorithm: string;
   protocol: string;

@@ -1,7 +1,7 @@
 // The machine: devices in rows by kind, node by node; links coloured by how busy they are; messages on their way.
 
 import { bytesText, type Hint, prepare, type Size } from './canvas';
-import { deviceColours, loadColour } from './colours';
+import { deviceColours, faultColour, loadColour } from './colours';
 import type { Device, Machine } from './data';
 import { lastAt, type Play } from './play';
 
@@ -28,6 +28,8 @@ export class MachinePicture {
   private readonly folded: Set<number> = new Set();
   private readonly nodes: number[];
   private readonly linkIndex: Map<number, number>;
+  private readonly faultyLinks: Set<number>;
+  private readonly faultyRanks: Set<number>;
   private readonly curveOfLink: Map<number, number> = new Map();
   private boxes: { node: number; x: number; y: number; width: number; height: number }[] = [];
 
@@ -40,6 +42,8 @@ export class MachinePicture {
     if (this.nodes.length > mostOpenNodes) {
       this.nodes.slice(this.nodes.length > 16 ? 0 : 2).filter((node) => members(node) > 1).forEach((node) => this.folded.add(node));
     }
+    this.faultyLinks = new Set(play.call.faultyLinks);
+    this.faultyRanks = new Set(play.call.faultyRanks);
     this.linkIndex = new Map(machine.links.map((link, i) => [link.id, i]));
     const byName = new Map(machine.links.map((link, i) => [link.name, i]));
     play.call.utilisation.forEach((curve, i) => {
@@ -119,6 +123,7 @@ export class MachinePicture {
     this.layOut(size);
     this.drawBoxes(context);
     this.drawLinks(context, time);
+    this.drawFaults(context);
     this.drawDevices(context);
     this.drawMessages(context, time, channel);
   }
@@ -149,6 +154,31 @@ export class MachinePicture {
     context.lineWidth = 1;
   }
 
+  /** A dashed line beside every link that a fault changes, and a cross on it. */
+  private drawFaults(context: CanvasRenderingContext2D) {
+    context.strokeStyle = faultColour;
+    context.lineWidth = 2;
+    for (const link of this.machine.links) {
+      if (!this.faultyLinks.has(link.id)) continue;
+      const [from, to] = this.ends(link.from, link.to);
+      if (!from || !to) continue;
+      context.beginPath();
+      context.setLineDash([4, 4]);
+      context.moveTo(from.x, from.y);
+      context.lineTo(to.x, to.y);
+      context.stroke();
+      context.setLineDash([]);
+      const middle = { x: (from.x + to.x) / 2, y: (from.y + to.y) / 2 };
+      context.beginPath();
+      context.moveTo(middle.x - 5, middle.y - 5);
+      context.lineTo(middle.x + 5, middle.y + 5);
+      context.moveTo(middle.x - 5, middle.y + 5);
+      context.lineTo(middle.x + 5, middle.y - 5);
+      context.stroke();
+    }
+    context.lineWidth = 1;
+  }
+
   /** Both directions of a link lie side by side. */
   private ends(fromId: number, toId: number): [Point?, Point?] {
     const from = this.places.get(fromId);
@@ -176,6 +206,12 @@ export class MachinePicture {
       context.arc(place.x, place.y, device.kind === 'gpu' ? 8 : 5, 0, 2 * Math.PI);
       context.fill();
       const rank = this.machine.gpus.indexOf(device.id);
+      if (this.faultyRanks.has(rank)) {
+        context.strokeStyle = faultColour;
+        context.lineWidth = 3;
+        context.stroke();
+        context.lineWidth = 1;
+      }
       if (rank >= 0 && !this.folded.has(device.node)) {
         context.fillStyle = '#ffffff';
         context.fillText(String(rank), place.x, place.y, 14);
@@ -232,6 +268,7 @@ export class MachinePicture {
   private deviceLines(device: Device, time: number): string[] {
     const rank = this.machine.gpus.indexOf(device.id);
     const lines = [rank >= 0 ? `${device.name}: rank ${rank}` : `${device.name} (${device.kind})`];
+    if (this.faultyRanks.has(rank)) lines.push('faulty');
     this.machine.links.forEach((link, i) => {
       const load = this.loadOf(i, time);
       if ((link.from === device.id || link.to === device.id) && load > 0 && lines.length < 8) {
@@ -249,7 +286,7 @@ export class MachinePicture {
       if (this.play.call.routes[passing.route[i]].includes(link.id)) bytes += this.play.call.records.bytes[passing.begun[i]];
     }
     return [
-      link.name,
+      this.faultyLinks.has(link.id) ? `${link.name}: faulty` : link.name,
       `${link.rate.toFixed(1)} GB/s, now ${this.loadOf(index, time).toFixed(0)} % of what it carries`,
       `${bytesText(bytes)} in the whole call`,
     ];
