@@ -12,6 +12,7 @@
 #include "sim/base/input_error.h"
 #include "sim/base/parallel.h"
 #include "sim/execution/disturbance.h"
+#include "sim/nccl/nccl_variable.h"
 
 namespace collsim {
 
@@ -59,6 +60,11 @@ class LineJudge {
   /// Whether the setting is to be tried.
   bool judge(JudgedSetting& line) const {
     const std::string& name = line.setting.name;
+    if (!is_nccl_setting(name)) {
+      line.verdict = SettingVerdict::unknown;
+      line.note = "set by images of containers and builds; NCCL does not read it";
+      return false;
+    }
     const auto known = known_.find(name);
     if (known == known_.end()) {
       line.verdict = SettingVerdict::unknown;

@@ -21,6 +21,7 @@ const std::vector<Values>& of_all_calls() {
       {"NCCL_MAX_NCHANNELS", {"1", "4", "8", "16"}},
       {"NCCL_BUFFSIZE", {"1048576", "8388608", "16777216", "33554432"}},
       {"NCCL_P2P_DISABLE", {"1"}},
+      {"NCCL_P2P_LEVEL", {"LOC", "NVL", "PXB", "PHB", "SYS"}},
       {"NCCL_SHM_DISABLE", {"1"}},
       {"NCCL_NVB_DISABLE", {"1"}},
   };

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "sim/base/text.h"
+#include "sim/nccl/nccl_variable.h"
 
 namespace collsim {
 
@@ -97,7 +98,7 @@ void set_machines(const std::vector<MachineOfRows>& machines, const std::string&
 }
 
 bool changes_what_nccl_does(std::string_view variable) {
-  return !variable.starts_with("NCCL_DEBUG") && variable != "NCCL_VERSION";
+  return !variable.starts_with("NCCL_DEBUG") && is_nccl_setting(variable);
 }
 
 std::vector<Word> split_words(std::string_view line) {

@@ -28,8 +28,8 @@ std::string benchmark_name(std::string_view text);
 /// nccl-tests' collective by what a row shows: whether it reduces, whether it has a root, and
 /// busbw / algbw, which is busbw_factor(). Empty where several fit.
 std::string infer_benchmark(bool reduces, bool rooted, double busbw_per_algbw, Rank ranks);
-/// Whether a variable of NCCL's can change what it does: not those for logs, nor NCCL_VERSION,
-/// which images set for themselves.
+/// Whether a variable of NCCL's can change what it does: not those for logs, nor what is no setting
+/// (is_nccl_setting()).
 bool changes_what_nccl_does(std::string_view variable);
 
 /// Which machine rows were made on: a pattern of their ids, and a topology file as the recording

@@ -74,6 +74,10 @@ TEST_F(AdviseCommand, knows_placements_and_faults) {
   EXPECT_NEAR(rows.at("NCCL_IB_HCA=^=mlx5_3")["mean_ratio"], time_of(avoided) / now, 1e-9);
   EXPECT_LT(rows.at("NCCL_IB_HCA=^=mlx5_3")["mean_ratio"], 1);
   EXPECT_TRUE(rows.contains("ranks on 1 node, 8 on each"));
+  // At no distance at all is as much as none.
+  ASSERT_TRUE(rows.at("NCCL_P2P_LEVEL=LOC")["mean_ratio"].is_number());
+  EXPECT_EQ(rows.at("NCCL_P2P_LEVEL=LOC")["mean_ratio"],
+            rows.at("NCCL_P2P_DISABLE=1")["mean_ratio"]);
   EXPECT_FALSE(rows.contains("ranks on 2 nodes, 4 on each"));
 }
 
@@ -84,6 +88,7 @@ TEST_F(AdviseCommand, judges_pasted_settings_line_by_line) {
                                  "export NCCL_DEBUG=INFO\n"
                                  "export NCCL_BUFSIZE=1\n"
                                  "export NCCL_NTHREADS=100\n"
+                                 "NCCL_VERSION=2.28.3-1\n"
                                  "export NCCL_SHM_DISABLE=0\n"
                                  "export NCCL_SHM_DISABLE=1\n");
   const Rows rows =
@@ -97,6 +102,9 @@ TEST_F(AdviseCommand, judges_pasted_settings_line_by_line) {
   EXPECT_EQ(rows.at("NCCL_DEBUG=INFO")["verdict"], "not modelled");
   EXPECT_EQ(rows.at("NCCL_BUFSIZE=1")["verdict"], "unknown to NCCL");
   EXPECT_EQ(rows.at("NCCL_BUFSIZE=1")["note"], "did you mean 'NCCL_BUFFSIZE'?");
+  EXPECT_EQ(rows.at("NCCL_VERSION=2.28.3-1")["verdict"], "unknown to NCCL");
+  EXPECT_EQ(rows.at("NCCL_VERSION=2.28.3-1")["note"],
+            "set by images of containers and builds; NCCL does not read it");
   EXPECT_EQ(rows.at("NCCL_NTHREADS=100")["verdict"], "refused");
   EXPECT_EQ(rows.at("NCCL_NTHREADS=100")["note"],
             "NCCL_NTHREADS=100; a multiple of 32 from 64 to 512");

@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "sim/nccl/nccl_variable.h"
+
 namespace collsim::recorder {
 
 std::string host_namespace(int host) {
@@ -38,8 +40,9 @@ Environment recorded_variables(const Run& run) {
   }
   for (auto it = variables.begin(); it != variables.end();) {
     const std::string_view name = it->first;
-    const bool plumbing = name.substr(0, 10) == "NCCL_DEBUG" || name == "NCCL_HOSTID" ||
-                          name == "NCCL_TOPO_DUMP_FILE" || name == "NCCL_GRAPH_DUMP_FILE";
+    const bool plumbing = !is_nccl_setting(name) || name.substr(0, 10) == "NCCL_DEBUG" ||
+                          name == "NCCL_HOSTID" || name == "NCCL_TOPO_DUMP_FILE" ||
+                          name == "NCCL_GRAPH_DUMP_FILE";
     it = plumbing ? variables.erase(it) : std::next(it);
   }
   return variables;
