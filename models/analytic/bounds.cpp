@@ -86,8 +86,8 @@ void add_traffic(const std::vector<Port>& parties, std::vector<Cut>& cuts) {
 struct Messages {
   double out = 0;
   double in = 0;
-  Rank sender = 0;           ///< one of them
-  std::size_t receiver = 0;  ///< one of them, among all that get something
+  Rank sender = 0;    ///< one of them
+  Rank receiver = 0;  ///< one of them, among all that get something
 };
 
 /// A message to another node goes from its sender's GPU to its receiver's, and enters by a NIC of
@@ -104,7 +104,7 @@ void add_messages(const Topology& topology, std::span<const DeviceId> gpus,
     sending.sender = from;
     Messages& receiving = nodes[topology.node_of(gpus[to])];
     ++receiving.in;
-    receiving.receiver = receivers.size();
+    receiving.receiver = static_cast<Rank>(receivers.size());
     receivers.push_back(gpus[to]);
   }
   const UsablePorts entries(topology, receivers);
