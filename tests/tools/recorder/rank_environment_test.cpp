@@ -13,7 +13,7 @@ TEST(RankEnvironment, RecordsSettingsAndNotWhatImagesSay) {
   setenv("NCCL_HOME", "/usr/local/nccl", 1);
   setenv("NCCL_DEBUG", "INFO", 1);
   setenv("NCCL_MIN_CTAS", "4", 1);
-  Run run;
+  recorder::Run run;
   run.environment["NCCL_ALGO"] = "Ring";
   const Environment recorded = recorded_variables(run);
   for (const char* const name : {"NCCL_VERSION", "NCCL_HOME", "NCCL_DEBUG", "NCCL_MIN_CTAS"}) {
