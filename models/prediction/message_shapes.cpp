@@ -134,7 +134,8 @@ MessageShapes::Laid MessageShapes::made(std::uint32_t parts) {
       break;
     }
     default: {
-      const Rank stride = (ranks * rows + most_pairs - 1) / most_pairs;
+      const auto stride =
+          static_cast<Rank>((std::uint64_t{ranks} * rows + most_pairs - 1) / most_pairs);
       for (Rank one = 0; one < rows; ++one) {
         for (Rank other = one % stride; other < ranks; other += stride) {
           count.add(one, other, stride);

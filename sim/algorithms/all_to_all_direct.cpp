@@ -20,7 +20,7 @@ void emit(Group& group, const Placement& /*placement*/, const Algorithm* /*inter
 }
 
 std::uint32_t chunks(const Placement& placement, const Algorithm* /*inter*/) {
-  return placement.ranks() * placement.ranks();
+  return blocks(Collective::all_to_all, placement.ranks());
 }
 
 }  // namespace

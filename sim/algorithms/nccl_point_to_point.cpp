@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/base/checked_count.h"
 #include "sim/base/input_error.h"
 #include "sim/plan/schedule_writer.h"
 
@@ -152,7 +153,9 @@ Plan make_nccl_point_to_point_plan(Collective collective, const Placement& place
   const auto groups = groups_of(placement);
   const std::size_t nodes = placement.ranks_by_node().size();
   const auto per_node = static_cast<std::uint32_t>(ranks / nodes);
-  std::vector<Channel> writers(channels, Channel(ranks, blocks(collective, ranks) * parts));
+  const std::uint32_t chunks =
+      checked_count(std::uint64_t{blocks(collective, ranks)} * parts, "chunks", "fewer ranks (-n)");
+  std::vector<Channel> writers(channels, Channel(ranks, chunks));
   const auto rounds = rounds_of(groups);
   for (std::uint32_t round = 0; round < rounds.size(); ++round) {
     const std::uint32_t base = base_channel(round, per_node, nodes, channels);

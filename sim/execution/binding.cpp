@@ -4,9 +4,16 @@
 #include <cassert>
 #include <tuple>
 
+#include "sim/base/checked_count.h"
+
 namespace collsim {
 
 namespace {
+
+std::uint32_t counted_loops(std::int64_t loops) {
+  return checked_count(static_cast<std::uint64_t>(loops), "loops over a channel's program",
+                       "a smaller size, or larger chunks (--chunk, NCCL_BUFFSIZE)");
+}
 
 std::int64_t divide_up(std::int64_t dividend, std::int64_t divisor) {
   return (dividend + divisor - 1) / divisor;
@@ -42,7 +49,7 @@ Binding::Binding(Collective collective, Rank ranks, std::uint32_t all_channels,
         chunking.largest_chunk.count == 0
             ? own
             : std::max<std::int64_t>(1, chunking.largest_chunk.count / element_size.count);
-    share.loops = static_cast<std::uint32_t>(divide_up(divide_up(own, share.chunks), largest));
+    share.loops = counted_loops(divide_up(divide_up(own, share.chunks), largest));
     const std::int64_t pieces = std::int64_t{share.loops} * share.chunks;
     share.per_chunk = own / pieces;
     share.remainder = own % pieces;

@@ -7,6 +7,7 @@
 #include <bit>
 #include <cassert>
 
+#include "sim/base/checked_count.h"
 #include "sim/base/input_error.h"
 
 namespace collsim {
@@ -15,6 +16,11 @@ namespace {
 
 constexpr std::uint32_t steps_per_buffer = 8;
 constexpr std::int64_t cell_unit = 16;  // bytes
+
+std::uint32_t counted_loops(std::int64_t loops) {
+  return checked_count(static_cast<std::uint64_t>(loops), "loops over a channel's program",
+                       "a smaller size, or larger chunks (--chunk, NCCL_BUFFSIZE)");
+}
 
 std::int64_t divide_up(std::int64_t dividend, std::int64_t divisor) {
   return (dividend + divisor - 1) / divisor;
@@ -192,7 +198,7 @@ NcclShare share_of_range(std::int64_t bytes, std::int64_t chunk, const Traffic& 
   const std::int64_t loop = chunk * traffic.chunks;
   const std::int64_t loops = divide_up(bytes, loop);
   const std::int64_t rest = bytes - (loops - 1) * loop;
-  share.loops = static_cast<std::uint32_t>(loops);
+  share.loops = counted_loops(loops);
   share.full.count = chunk;
   share.last_total.count = rest;
   if (traffic.chunks == 1) {
@@ -255,7 +261,7 @@ std::vector<NcclShare> split_rounds(std::int64_t bytes, std::uint32_t channels, 
   std::vector<NcclShare> shares(channels);
   for (std::uint32_t channel = 0; channel < channels; ++channel) {
     NcclShare& share = shares[channel];
-    share.loops = static_cast<std::uint32_t>(loops);
+    share.loops = counted_loops(loops);
     share.full.count = chunk;
     share.last.count = last;
     if (traffic.chunks > 1) share.stride.count = side_by_side ? last : last * channels;
@@ -266,7 +272,21 @@ std::vector<NcclShare> split_rounds(std::int64_t bytes, std::uint32_t channels, 
 
 /// Into how many parts, of one rank each, nccl-tests divides its size.
 std::int64_t parts_of_size(Collective collective, std::uint32_t ranks) {
-  return blocks(collective, ranks) > 1 && collective != Collective::send_recv ? ranks : 1;
+  switch (collective) {
+    case Collective::all_gather:
+    case Collective::reduce_scatter:
+    case Collective::all_to_all:
+    case Collective::gather:
+    case Collective::scatter:
+      return ranks;
+    case Collective::all_reduce:
+    case Collective::broadcast:
+    case Collective::reduce:
+    case Collective::send_recv:
+    case Collective::barrier:
+      return 1;
+  }
+  return 1;
 }
 
 }  // namespace
@@ -309,7 +329,7 @@ NcclCut cut_nccl_messages(Collective collective, std::uint32_t ranks, std::uint3
   share.stride.count = round_up(divide_up(share.last_total.count, parts), part_unit);
   share.full = cut.chunk;
   share.parts = parts;
-  share.loops = static_cast<std::uint32_t>(divide_up(share.stride.count, cut.chunk.count));
+  share.loops = counted_loops(divide_up(share.stride.count, cut.chunk.count));
   cut.shares.assign(channels, share);
   return cut;
 }

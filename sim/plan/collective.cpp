@@ -1,7 +1,11 @@
 #include "sim/plan/collective.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
+
+#include "sim/base/checked_count.h"
 
 namespace collsim {
 
@@ -19,6 +23,13 @@ constexpr Holding everybodys{Holding::Kind::all, 0};
 
 constexpr Holding that_of(Rank origin) {
   return {Holding::Kind::one, origin};
+}
+
+/// Of an exchange in which every rank has a block for every rank.
+std::uint32_t pairs(Rank ranks) {
+  return checked_count(std::uint64_t{ranks} * ranks,
+                       fmt::format("blocks in an exchange of {} ranks", ranks),
+                       "65535 ranks (-n), or `collsim estimate` of NCCL's schedule");
 }
 
 }  // namespace
@@ -98,7 +109,7 @@ std::uint32_t blocks(Collective collective, Rank ranks) {
     case Collective::scatter:
       return ranks;
     case Collective::all_to_all:
-      return ranks * ranks;
+      return pairs(ranks);
     case Collective::all_reduce:
     case Collective::broadcast:
     case Collective::reduce:

@@ -43,7 +43,7 @@ std::uint32_t operations(Collective collective, Rank ranks);
 
 /// How many blocks the data of a call has that are treated differently: N for all_gather,
 /// reduce_scatter, gather, scatter and send_recv (that of rank r is number r), N^2 for all_to_all
-/// (from i to j: i N + j), else 1. A plan has the same number of chunks for each, block by block.
+/// (i to j: i N + j; more than 32 bits hold throw InputError), else 1. All have as many chunks.
 std::uint32_t blocks(Collective collective, Rank ranks);
 /// The bytes of all blocks, as multiple of S: N where every rank has other data (send_recv,
 /// all_to_all), 0 for a barrier, else 1.

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "sim/algorithms/registry.h"
+#include "sim/base/input_error.h"
+#include "sim/execution/binding.h"
 #include "sim/nccl/nccl_algorithm.h"
 #include "sim/nccl/nccl_chunking.h"
 
@@ -92,6 +95,36 @@ TEST(Collective, bytes_of_a_rank_are_whole_elements) {
   EXPECT_EQ(bytes_per_rank(Collective::all_gather, 8, Bytes{1001}, Bytes{4}), Bytes{124});
   EXPECT_EQ(bytes_per_rank(Collective::all_to_all, 8, Bytes{1001}, Bytes{4}), Bytes{124});
   EXPECT_EQ(bytes_per_rank(Collective::send_recv, 8, Bytes{1001}, Bytes{4}), Bytes{1000});
+}
+
+// 65,535^2 = 4,294,836,225 is below 2^32 = 4,294,967,296; 65,536^2 is 2^32 itself, and 131,072^2 is
+// 2^34: in 32 bits both would be no block at all.
+TEST(Collective, blocks_of_an_exchange_fit_or_are_refused) {
+  EXPECT_EQ(blocks(Collective::all_to_all, 65'535), 4'294'836'225U);
+  EXPECT_THROW(blocks(Collective::all_to_all, 65'536), InputError);
+  EXPECT_THROW(blocks(Collective::all_to_all, 65'537), InputError);
+  EXPECT_THROW(blocks(Collective::all_to_all, 131'072), InputError);
+  EXPECT_THROW(chunks_of(Collective::all_to_all, "direct", uniform_placement(65'536)), InputError);
+}
+
+// 1 GiB = 2^30 bytes in 2^16 parts of 2^14, in 2^17 of 2^13.
+TEST(Collective, parts_of_an_exchange_are_as_many_as_ranks) {
+  constexpr Bytes size{1 << 30};
+  EXPECT_EQ(bytes_per_rank(Collective::all_to_all, 65'536, size, Bytes{4}), Bytes{16384});
+  EXPECT_EQ(bytes_per_rank(Collective::all_to_all, 131'072, size, Bytes{4}), Bytes{8192});
+  for (const Collective each : all_collectives()) {
+    const bool divides = busbw_factor(each, 4) == 0.75;  // (N-1)/N of it moves: N parts
+    EXPECT_EQ(bytes_per_rank(each, 4, Bytes{64}, Bytes{4}), Bytes{divides ? 16 : 64})
+        << to_string(each);
+  }
+}
+
+// 2^40 bytes in chunks of one element of 4: 2^38 loops.
+TEST(Collective, loops_fit_or_are_refused) {
+  const Plan plan = make_plan(Collective::all_reduce, "tree", uniform_placement(2));
+  const Chunking chunking{.largest_chunk = {4}};
+  EXPECT_THROW(Binding(plan, Bytes{std::int64_t{1} << 40}, Bytes{4}, chunking), InputError);
+  EXPECT_EQ(Binding(plan, Bytes{1 << 20}, Bytes{4}, chunking).loops(0), 1U << 18);
 }
 
 }  // namespace
