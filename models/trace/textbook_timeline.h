@@ -9,7 +9,7 @@ namespace collsim {
 /// The textbook's machine in two numbers, as in alpha_beta_machine(), but for any plan.
 struct TwoNumberMachine {
   Seconds alpha;
-  BytesPerSecond bandwidth;  ///< of every participant, each way, switches included
+  BytesPerSecond bandwidth;  ///< of every rank, each way; a switch has a port for each rank
 };
 
 /// One call, and when everything happened in it.

@@ -288,5 +288,37 @@ TEST(StepsCommand, bad_input_gets_one_error) {
   }
 }
 
+// A switch has a port for each rank. Of N = 8 ranks each hands in S, gets the sum of its eighth,
+// hands that back and gets S: 2 + 2/8 = 2.25 S/B one after the other, and 1 + 1/8 each way where
+// pieces follow each other. 8 MiB at 50 GB/s are 167.77 us. At 16 ranks 2.125 and 1.0625. The
+// switch as one port would carry N times as much: 18 and 34.
+TEST(StepsCommand, a_switch_has_a_port_for_each_rank) {
+  const auto of = [](const char* algorithm, const char* ranks, const char* per_node) {
+    return output_of({"steps", "-a", algorithm, "-n", ranks, "--ranks-per-node", per_node,
+                      "--alpha", "1us", "--bandwidth", "50GB/s", "-b", "8M"});
+  };
+  const std::string eight = of("nvls", "8", "8");
+  expect_text(eight, "T = 4 alpha + 2.25 S/B = 4 us + 377.487 us = 381.487 us, step after step\n");
+  expect_text(eight, "\nT = 381.487 us, if every rank goes on as soon as it can\n");
+  expect_text(eight, "\nT goes towards 4 alpha + 1.125 S/B = 192.744 us if many pieces follow");
+  const std::string sixteen = of("nvls", "16", "16");
+  expect_text(sixteen, "T = 4 alpha + 2.125 S/B = ");
+  expect_text(sixteen, "\nT goes towards 4 alpha + 1.0625 S/B = ");
+  // Two nodes of four: a chain up to the head, the network's switch, and back: 2 * 3 hops of S
+  // inside nodes and one into and one out of the switch.
+  expect_text(of("collnet_chain", "8", "4"), "T = 8 alpha + 8 S/B = ");
+  // To the heads 3/4 S, into the network S/4 and out of it, 3/4 S back.
+  expect_text(of("collnet_direct", "8", "4"), "T = 4 alpha + 2 S/B = ");
+  EXPECT_EQ(of("ring", "8", "1").find("goes towards"), std::string::npos);
+}
+
+// The same as numbers: 2.25 S/B + 4 us, and 1.125 S/B + 4 us.
+TEST(StepsCommand, json_says_what_a_pipeline_comes_to) {
+  const json nvls =
+      lesson({"-a", "nvls", "-n", "8", "--alpha", "1us", "--bandwidth", "50GB/s", "-b", "8M"});
+  EXPECT_NEAR(nvls["time_us"].get<double>(), 381.487, 1e-3);
+  EXPECT_NEAR(nvls["pipelined_us"].get<double>(), 192.744, 1e-3);
+}
+
 }  // namespace
 }  // namespace collsim::command

@@ -150,18 +150,54 @@ Lesson lesson_of(const Question& question, const RunSpec& run, Bytes size, Lesso
   return lesson;
 }
 
-double busiest_port(const Lesson& lesson, const Step& step) {
-  std::vector<std::uint32_t> sent(lesson.schedule().participants());
-  std::vector<std::uint32_t> received(lesson.schedule().participants());
-  for (const StepTransfer& each : step.transfers) {
-    sent[each.from] += each.chunks.count;
-    received[each.to] += each.chunks.count;
+namespace {
+
+/// Chunks that each rank has sent and received.
+class PortCount {
+ public:
+  explicit PortCount(const Schedule& schedule)
+      : sent_(schedule.participants()),
+        received_(schedule.participants()),
+        ranks_(schedule.ranks()) {}
+
+  void add(const Step& step) {
+    for (const StepTransfer& each : step.transfers) {
+      sent_[each.from] += each.chunks.count;
+      received_[each.to] += each.chunks.count;
+    }
   }
-  const std::uint32_t most = std::max(*std::max_element(sent.begin(), sent.end()),
-                                      *std::max_element(received.begin(), received.end()));
-  // All chunks together may be several times S.
+  /// Of any rank in either direction. Switches, which come after the ranks, do not count.
+  std::uint64_t most() const {
+    std::uint64_t most = 0;
+    for (Rank rank = 0; rank < ranks_; ++rank)
+      most = std::max({most, sent_[rank], received_[rank]});
+    return most;
+  }
+
+ private:
+  std::vector<std::uint64_t> sent_;
+  std::vector<std::uint64_t> received_;
+  Rank ranks_;
+};
+
+/// All chunks together may be several times S.
+double buffers_of(const Lesson& lesson, std::uint64_t chunks) {
   const double sizes = sizes_held(lesson.plan.collective, lesson.plan.ranks());
-  return sizes * most / lesson.schedule().chunks();
+  return sizes * static_cast<double>(chunks) / lesson.schedule().chunks();
+}
+
+}  // namespace
+
+double busiest_port(const Lesson& lesson, const Step& step) {
+  PortCount count(lesson.schedule());
+  count.add(step);
+  return buffers_of(lesson, count.most());
+}
+
+double busiest_port(const Lesson& lesson) {
+  PortCount count(lesson.schedule());
+  for (const Step& step : lesson.steps) count.add(step);
+  return buffers_of(lesson, count.most());
 }
 
 StepByStepTime step_by_step(const Lesson& lesson) {

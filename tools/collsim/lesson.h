@@ -92,8 +92,12 @@ struct StepByStepTime {
   std::size_t alphas = 0;
   double buffers = 0;
 };
-/// The most that one participant sends or receives in a step, as a share of the buffer.
+/// The most that one rank sends or receives in a step, as a share of the buffer. A switch has a
+/// port for each rank, none of which carries more than the rank's own.
 double busiest_port(const Lesson& lesson, const Step& step);
 StepByStepTime step_by_step(const Lesson& lesson);
+/// The same of all steps together: what the time goes towards, in transfers of so many buffers,
+/// where many pieces follow each other and every step works on another one.
+double busiest_port(const Lesson& lesson);
 
 }  // namespace collsim::command

@@ -159,6 +159,9 @@ ordered_json lesson_json(const Lesson& lesson) {
   if (lesson.costs) {
     json["size_bytes"] = lesson.costs->size.count;
     json["time_us"] = in_microseconds(lesson.time);
+    json["pipelined_us"] = in_microseconds(
+        static_cast<double>(lesson.steps.size()) * lesson.costs->machine.alpha +
+        busiest_port(lesson) * (lesson.costs->size / lesson.costs->machine.bandwidth));
   }
   json["holdings"] = holdings_json(lesson, lesson.buffers);
   if (lesson.choice.values) json["values"] = values_json(lesson, lesson.values);

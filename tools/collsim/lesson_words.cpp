@@ -187,10 +187,21 @@ std::vector<std::string> time_words(const Lesson& lesson) {
   const StepByStepTime time = step_by_step(lesson);
   const Seconds alphas = static_cast<double>(time.alphas) * machine.alpha;
   const Seconds transfers = time.buffers * (size / machine.bandwidth);
-  return {fmt::format("T = {} alpha + {:g} S/B = {} + {} = {}, step after step", time.alphas,
-                      time.buffers, to_string(alphas), to_string(transfers),
-                      to_string(alphas + transfers)),
-          fmt::format("T = {}, if every rank goes on as soon as it can", to_string(lesson.time))};
+  std::vector<std::string> lines{
+      fmt::format("T = {} alpha + {:g} S/B = {} + {} = {}, step after step", time.alphas,
+                  time.buffers, to_string(alphas), to_string(transfers),
+                  to_string(alphas + transfers)),
+      fmt::format("T = {}, if every rank goes on as soon as it can", to_string(lesson.time))};
+  const double pipelined = busiest_port(lesson);
+  constexpr double rounding = 1e-9;
+  if (!lesson.schedule().agents().empty() && pipelined < time.buffers * (1 - rounding)) {
+    lines.push_back(fmt::format(
+        "T goes towards {} alpha + {:g} S/B = {} if many pieces follow each other: what the "
+        "busiest "
+        "port carries",
+        time.alphas, pipelined, to_string(alphas + pipelined * (size / machine.bandwidth))));
+  }
+  return lines;
 }
 
 std::string step_time_words(const Lesson& lesson, const Step& step) {
