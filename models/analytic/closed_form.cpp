@@ -7,6 +7,7 @@
 #include <cmath>
 #include <vector>
 
+#include "models/analytic/one_port.h"
 #include "sim/algorithms/patterns.h"
 
 namespace collsim {
@@ -196,8 +197,40 @@ double all_to_all_broadcast(const ClosedFormInput& in) {
   return loops * (occupancy(in.inter, piece, n - 1) + in.inter.alpha.value + in.inter.serial.value);
 }
 
+/// What every rank does in recursive halving and doubling, with messages of which one of the whole
+/// buffer takes `whole` seconds.
+std::vector<std::vector<PortStep>> folded_exchanges(Rank ranks, double whole) {
+  const PowerOfTwoFold fold = fold_to_power_of_two(ranks);
+  std::vector<std::vector<PortStep>> programs(ranks);
+  const auto hand_over = [&](Rank from, Rank to) {
+    programs[from].push_back({true, to, whole});
+    programs[to].push_back({false, from});
+  };
+  const auto exchange = [&](Rank distance) {
+    for (Rank i = 0; i < fold.core; ++i) {
+      const Rank partner = fold.rank_of(i ^ distance);
+      programs[fold.rank_of(i)].push_back({true, partner, whole * distance / fold.core});
+      programs[fold.rank_of(i)].push_back({false, partner});
+    }
+  };
+  for (Rank i = 0; i < fold.excess; ++i) hand_over(2 * i + 1, 2 * i);
+  for (Rank distance = fold.core / 2; distance > 0; distance /= 2) exchange(distance);
+  for (Rank distance = 1; distance < fold.core; distance *= 2) exchange(distance);
+  for (Rank i = 0; i < fold.excess; ++i) hand_over(2 * i, 2 * i + 1);
+  return programs;
+}
+
+/// Whether messages of the fold meet those of the first exchanges at a port.
+bool folds_behind_ports(const ClosedFormInput& in) {
+  return !std::has_single_bit(in.placement.ranks()) && in.inter.port < unlimited;
+}
+
 double recursive_halving_doubling(const ClosedFormInput& in) {
   const Rank n = in.placement.ranks();
+  if (folds_behind_ports(in)) {
+    const double whole = in.bytes / std::min(in.inter.rate, in.inter.port).value;
+    return one_port_time(folded_exchanges(n, whole), in.inter.alpha.value);
+  }
   const Rank core = std::bit_floor(n);
   const double loops = in.loops;
   const double piece = in.bytes / loops;
@@ -305,18 +338,19 @@ bool unless_power_of_two(Rank ranks) {
 
 struct Form {
   std::string_view algorithm;
+  bool goes_by_largest_chunk;
   bool (*needs_private_links)(Rank ranks);
   double (*seconds)(const ClosedFormInput& input);
   FormTerms (*terms)(const ClosedFormInput& input);
 };
 
 constexpr std::array forms{
-    Form{"ring", never, ring, ring_terms},
-    Form{"tree", always, tree, tree_terms},
-    Form{"double_binary_tree", always, double_binary_tree, double_binary_tree_terms},
-    Form{"parameter_server", never, parameter_server, parameter_server_terms},
-    Form{"all_to_all_broadcast", never, all_to_all_broadcast, all_to_all_broadcast_terms},
-    Form{"recursive_halving_doubling", unless_power_of_two, recursive_halving_doubling,
+    Form{"ring", true, never, ring, ring_terms},
+    Form{"tree", false, always, tree, tree_terms},
+    Form{"double_binary_tree", false, always, double_binary_tree, double_binary_tree_terms},
+    Form{"parameter_server", false, never, parameter_server, parameter_server_terms},
+    Form{"all_to_all_broadcast", false, never, all_to_all_broadcast, all_to_all_broadcast_terms},
+    Form{"recursive_halving_doubling", false, unless_power_of_two, recursive_halving_doubling,
          recursive_halving_doubling_terms},
 };
 
@@ -350,6 +384,8 @@ std::optional<FormTerms> form_terms(std::string_view algorithm, const ClosedForm
   const HopCost& hop = input.inter;
   const bool whole = input.loops == 1 && hop.slices == 1 && hop.serial.value == 0;
   if (form == nullptr || !whole || input.placement.ranks() < 2) return std::nullopt;
+  // What waits for what there depends on alpha and S: it has no terms.
+  if (algorithm == "recursive_halving_doubling" && folds_behind_ports(input)) return std::nullopt;
   FormTerms terms = form->terms(input);
   terms.alpha = hop.alpha;
   terms.transfer = {input.bytes / std::min(hop.rate, hop.port).value};
@@ -362,6 +398,11 @@ bool needs_private_links(std::string_view algorithm, const Placement& placement)
       inner ? static_cast<Rank>(placement.ranks_by_node().size()) : placement.ranks();
   const Form* form = find_form(inner.value_or(algorithm));
   return form != nullptr && form->needs_private_links(ranks);
+}
+
+bool goes_by_largest_chunk(std::string_view algorithm) {
+  const Form* form = find_form(algorithm);
+  return form != nullptr && form->goes_by_largest_chunk;
 }
 
 }  // namespace collsim

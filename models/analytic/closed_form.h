@@ -30,8 +30,8 @@ struct ClosedFormInput {
 };
 
 /// The time that docs/algorithms.md derives for an algorithm, without launch. Exact if the hops of
-/// each level are alike and no link is shared except the port of a rank: the simulated time then
-/// agrees to 1e-9. Nothing for an algorithm that has no closed form.
+/// each level are alike, no link is shared except the port of a rank, and all chunks are equally
+/// large: the simulated time then agrees to 1e-9. Nothing for an algorithm without a closed form.
 std::optional<Seconds> closed_form(std::string_view algorithm, const ClosedFormInput& input);
 
 /// A closed form of one loop of whole messages that cost only alpha and bandwidth:
@@ -51,7 +51,13 @@ std::optional<FormTerms> form_terms(std::string_view algorithm, const ClosedForm
 /// Whether the closed form holds only if every connection has links of its own, or if each rank has
 /// one port and every message is whole (HopCost::port, one loop, one slice). True for the trees,
 /// whose inner ranks talk to several peers at a time, and for recursive halving and doubling on
-/// other than 2^k ranks, where the folding of the excess overlaps with the exchanges.
+/// other than 2^k ranks, where the folding of the excess overlaps with the exchanges. Behind ports,
+/// that one is no formula but the course of its messages (models/analytic/one_port.h).
 bool needs_private_links(std::string_view algorithm, const Placement& placement);
+
+/// Whether the form of one loop on one channel also holds for chunks of unequal size, if each is
+/// taken to be as large as the largest. Only so where that chunk waits for nothing on its whole
+/// way, which is the longest: in a ring.
+bool goes_by_largest_chunk(std::string_view algorithm);
 
 }  // namespace collsim

@@ -9,6 +9,7 @@
 #include "models/analytic/model_floor.h"
 #include "sim/algorithms/registry.h"
 #include "sim/cost/calibration.h"
+#include "sim/cost/trust.h"
 #include "sim/execution/binding.h"
 #include "sim/execution/wiring.h"
 #include "sim/plan/plan.h"
@@ -17,7 +18,7 @@ namespace collsim {
 
 /// How an estimate came about.
 enum class EstimateMethod : std::uint8_t {
-  /// The algorithm's closed form; exact, since all hops of a level are alike.
+  /// The algorithm's closed form; exact, since all hops of a level and all chunks are alike.
   closed_form,
   /// The plan's critical path as if no link were shared. Its transfer time is at least what the
   /// busiest link needs. Exact without contention, else between the bound and the truth.
@@ -39,6 +40,14 @@ struct LaidConnection {
   const Wire* wire = nullptr;
 };
 
+/// The chunks of a call's loops, on all channels.
+struct ChunkSizes {
+  std::uint32_t count = 1;  ///< of a loop
+  Bytes largest{};
+  bool alike = true;  ///< whether none is smaller, nor any slice of one
+};
+ChunkSizes chunk_sizes(const Binding& binding, std::uint32_t count);
+
 /// An all_reduce as closed forms see it.
 struct ClosedCall {
   std::string_view algorithm;
@@ -46,6 +55,7 @@ struct ClosedCall {
   std::uint32_t channels = 1;
   std::uint32_t loops = 1;  ///< of the first channel,
   double bytes = 0;         ///< and its data
+  ChunkSizes chunks{};
   Chunking chunking{};
   std::vector<LaidConnection> connections{};  ///< by channel
   std::vector<BytesPerSecond> capacities{};   ///< by ResourceId
@@ -55,8 +65,12 @@ struct ClosedCall {
 bool may_have_closed_form(const Calibration& cost, Protocol protocol);
 
 /// The algorithm's closed form without launch, where it may have one and all hops of a level are
-/// alike.
+/// alike. Its method is `formula` where chunks are unlike, so that the form is near, not exact.
 std::optional<Estimate> closed_estimate(const ClosedCall& call, const ProtocolCost& cost);
+
+/// What a time is worth that was found so, on a machine whose constants are worth `basis`: only a
+/// closed form is exact where they are.
+Trust trust_by(EstimateMethod method, Trust basis);
 
 /// The time of one call without simulating contention. `floor` is that of the same call; `warps`
 /// as in Execution.

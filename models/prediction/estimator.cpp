@@ -12,6 +12,7 @@
 #include "models/analytic/pat_time.h"
 #include "models/calibration/trust.h"
 #include "models/machine/hop_wires.h"
+#include "models/prediction/far_above.h"
 #include "models/prediction/hop_classes.h"
 #include "models/prediction/machine_view.h"
 #include "models/prediction/message_shapes.h"
@@ -222,17 +223,20 @@ Prediction Estimator::Forms::outline(Bytes size, const NcclDecision& decision) c
 Prediction Estimator::Forms::estimate(Bytes size, const NcclDecision& decision) {
   Prediction prediction = outline(size, decision);
   FormTime time;
+  Bytes message = decision.call.buffers.point_to_point_chunk;
   if (decision.candidate) {
     const NcclCut cut = cut_nccl_call(under_nccl(planner_.spec().collective), planner_.ranks(),
                                       decision.channels, decision.call);
     prediction.channels = static_cast<std::uint32_t>(cut.shares.size());
+    message.count = cut.chunk.count / cut.slices;
     if (prediction.channels > 0) time = collective(decision, cut);
   } else {
     time = messages(decision, prediction.channels);
   }
   prediction.time = of_calls(time, decision, prediction.channels);
-  prediction.time = std::max(prediction.time, prediction.bounds.largest());
-  prediction.trust = trust(prediction.algorithm);
+  raise_to(prediction, prediction.bounds.largest());
+  check_not_far_above(planner_, prediction, message);
+  prediction.trust = trust_by(EstimateMethod::formula, trust(prediction.algorithm));
   return prediction;
 }
 
@@ -369,7 +373,8 @@ Prediction Estimator::States::estimate(Bytes size, const NcclDecision& decision)
     const bool stands = prediction.time.value > stands_still;
     const double end = begun + left * all;
     if (!stands && (last || end <= instants_[state + 1].value)) {
-      prediction.time = std::max(Seconds{end / calls}, prediction.bounds.largest());
+      prediction.time = Seconds{end / calls};
+      raise_to(prediction, prediction.bounds.largest());
       return prediction;
     }
     if (last) break;
@@ -391,9 +396,9 @@ Prediction Estimator::States::estimate_through_memory(const CallPlan& call,
   const Seconds form = estimate(call.size, decision).time;
   const Seconds rest = form - collsim::outline(links_alone).floor.largest();
   Prediction prediction = estimate_by_plan(call);
-  const Seconds least = std::max(prediction.bounds.largest(), prediction.floor.largest());
   const Seconds through_memory = prediction.floor.largest() + 0.5 * rest;
-  prediction.time = std::max({form, least, std::min(prediction.time, through_memory)});
+  prediction.time = std::max(form, std::min(prediction.time, through_memory));
+  raise_to(prediction, std::max(prediction.bounds.largest(), prediction.floor.largest()));
   return prediction;
 }
 

@@ -125,6 +125,16 @@ Planner Planner::with_faults(MachineFaults faults) const {
   return other;
 }
 
+/// What a root keeps of its own may be one element more than another's part: only whole elements
+/// for every rank must move.
+Bounds Planner::bounds(Bytes size) const {
+  const bool keeps_part =
+      spec_.collective == Collective::gather || spec_.collective == Collective::scatter;
+  if (!keeps_part) return bounds_->of(size);
+  return bounds_->of(
+      rounded_size(spec_.collective, ranks(), size, size_of(spec_.run.reduction.type)));
+}
+
 Calibration Planner::cost_of(const Calibration& cost) const {
   Calibration own = talks_tcp_ ? over_tcp(cost) : cost;
   if (talks_tcp_) {

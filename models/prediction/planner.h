@@ -126,7 +126,7 @@ class Planner {
   /// How many calls in a row the time is the mean of.
   std::uint32_t calls() const;
   /// Of the healthy machine.
-  Bounds bounds(Bytes size) const { return bounds_->of(size); }
+  Bounds bounds(Bytes size) const;
   /// What NCCL made of the machine; null for a textbook schedule and for a single rank.
   const Nccl* nccl() const { return nccl_ ? &*nccl_ : nullptr; }
   /// The function of NCCL's that it tunes for this collective; none for sends and receives.

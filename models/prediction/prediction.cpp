@@ -7,6 +7,7 @@
 
 #include "models/calibration/trust.h"
 #include "models/machine/host_memory.h"
+#include "models/prediction/far_above.h"
 #include "sim/base/input_error.h"
 #include "sim/execution/effort.h"
 
@@ -36,6 +37,8 @@ void check(const CallPlan& call, const Prediction& prediction) {
   check_not_below(prediction.time, std::max(prediction.bounds.largest(), needed),
                   fmt::format("{} of {} on {} ranks", call.algorithm, to_string(call.size),
                               call.planner->ranks()));
+  const Chunking& chunking = call.binding.chunking();
+  check_not_far_above(*call.planner, prediction, {chunking.largest_chunk.count / chunking.slices});
 }
 
 Prediction outline_on(const CallPlan& call, const Wiring& wiring) {
@@ -86,6 +89,12 @@ Prediction outline(const CallPlan& call) {
   return outline_on(call, call.wiring());
 }
 
+void raise_to(Prediction& prediction, Seconds limit) {
+  constexpr double rounding = 1e-9;
+  prediction.raised = prediction.raised || prediction.time.value < limit.value * (1 - rounding);
+  prediction.time = std::max(prediction.time, limit);
+}
+
 Prediction simulate(const CallPlan& call, const SimulationOptions& options) {
   if (options.engine == Engine::simgrid && !call.wiring().bursts.empty()) {
     throw InputError("links with a burst on engine simgrid", "engine native");
@@ -128,6 +137,7 @@ Prediction estimate_by_plan(const CallPlan& call) {
   prediction.time = estimate.time;
   prediction.method = estimate.method;
   prediction.form = estimate.form;
+  prediction.trust = trust_by(estimate.method, prediction.trust);
   check(call, prediction);
   return prediction;
 }

@@ -32,6 +32,9 @@ struct SimulationOptions {
   /// Hears of the progress: a size is begun, with about so many messages; so many are sent.
   std::function<void(Bytes size, double messages)> begin{};
   const Watch* watch = nullptr;  ///< null: nobody
+  /// A Simulator's: a faulty machine's call is compared with that of the healthy machine, which is
+  /// simulated as well and is never slower.
+  bool beside_healthy = true;
 };
 
 /// How long one call takes, and how far that is from what is possible.
@@ -49,14 +52,15 @@ struct Prediction {
   Trust trust = Trust::exact;
   std::optional<EstimateMethod> method;  ///< of an estimate; none: simulated
   std::optional<FormTerms> form;         ///< of an estimate by a closed form, where it has one
+  bool raised = false;                   ///< by raise_to()
   std::uint64_t transfers = 0;           ///< messages simulated; 0 for an estimate
   Extent extent = Extent::whole;         ///< of a simulation
   Rank classes = 0;                      ///< of equal ranks, each simulated once; 0 for an estimate
 };
 
 // Answers for a planned call. They change nothing: threads may ask at the same time, also of one
-// plan (but SimGrid, which knows one simulation a process). Every prediction is checked against its
-// bounds and the model's floor: one that is below (by more than rounding) is a bug of ours and
+// plan (but SimGrid, which knows one simulation a process). What they return is checked against
+// its bounds and the model's floor: one that is below (by more than rounding) is a bug of ours and
 // throws std::logic_error.
 
 /// By simulation. Throws HangError where a fault keeps the call from ever ending.
@@ -64,6 +68,9 @@ Prediction simulate(const CallPlan& call, const SimulationOptions& options = {})
 /// By the analytic model that looks at the whole plan: of a textbook's schedule, and where there
 /// are faults or measured host memory. An Estimator answers for all.
 Prediction estimate_by_plan(const CallPlan& call);
+/// For an approximation, which may come out below a limit that no run can beat: the limit then
+/// counts in its place. What is simulated or exact is checked instead.
+void raise_to(Prediction& prediction, Seconds limit);
 /// What is known without a time.
 Prediction outline(const CallPlan& call);
 /// The `mean_over_ranks` of simulate() had the machine other costs, not compared with bounds: for

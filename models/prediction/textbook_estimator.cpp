@@ -1,5 +1,7 @@
 #include "models/prediction/textbook_estimator.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -40,7 +42,8 @@ Prediction TextbookEstimator::with_faults(Bytes size) {
   const double by_plan = estimate_by_plan(healthy_->planner.plan(size, &healthy_->memo)).time.value;
   const double by_formula = healthy_->estimator.without_faults(size).time.value;
   if (by_plan > 0) prediction.time.value *= by_formula / by_plan;
-  prediction.time = std::max(prediction.time, prediction.bounds.largest());
+  raise_to(prediction, prediction.bounds.largest());
+  prediction.trust = trust_by(EstimateMethod::formula, prediction.trust);
   return prediction;
 }
 
@@ -59,11 +62,23 @@ Prediction TextbookEstimator::without_faults(Bytes size) {
   prediction.time =
       planner_.cost().startup(protocol, planner_.spec().collective, binding.channels(), warps);
   prediction.method = EstimateMethod::closed_form;
-  if (planner_.ranks() > 1 && binding.loops(0) > 0) add_time(binding, protocol, prediction);
+  const bool moves = planner_.ranks() > 1 && binding.loops(0) > 0;
+  if (moves && !shapes_.has_pattern()) return estimate_by_plan(planner_.plan(size, &memo_));
+  if (moves) add_time(binding, protocol, prediction);
   prediction.trust = trust_of(planner_.spec().cost.trust, planner_.topology(), planner_.spec().gpus,
                               std::vector(kinds_.begin(), kinds_.end()), prediction.algorithm,
                               !planner_.is_nccl());
+  prediction.trust = trust_by(*prediction.method, prediction.trust);
   return prediction;
+}
+
+/// What claims to be exact must keep the bound; what is near is raised to it.
+void TextbookEstimator::settle(Prediction& prediction) const {
+  const Seconds bound = prediction.bounds.largest();
+  if (prediction.method != EstimateMethod::closed_form) return raise_to(prediction, bound);
+  check_not_below(prediction.time, bound,
+                  fmt::format("the closed form of {} for {} on {} ranks", prediction.algorithm,
+                              to_string(prediction.size), planner_.ranks()));
 }
 
 /// To the time of the launch.
@@ -74,6 +89,8 @@ void TextbookEstimator::add_time(const Binding& binding, Protocol protocol,
       // The terms know no launch.
       if (prediction.time.value == 0) prediction.form = closed->form;
       prediction.time += closed->time;
+      prediction.method = closed->method;
+      settle(prediction);
       return;
     }
   }
@@ -90,7 +107,8 @@ void TextbookEstimator::add_time(const Binding& binding, Protocol protocol,
   prediction.method = EstimateMethod::formula;
   prediction.time += Seconds{time.total};
   const Seconds issue = planner_.cost().issue_of(planner_.spec().collective, planner_.ranks());
-  prediction.time = std::max({prediction.time, issue, prediction.bounds.largest()});
+  prediction.time = std::max(prediction.time, issue);
+  settle(prediction);
 }
 
 }  // namespace collsim

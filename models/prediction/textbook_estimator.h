@@ -30,6 +30,7 @@ class TextbookEstimator {
   Prediction without_faults(Bytes size);
   Prediction with_faults(Bytes size);
   void add_time(const Binding& binding, Protocol protocol, Prediction& prediction);
+  void settle(Prediction& prediction) const;
   const ThreadBlockCosts& costs(Protocol protocol);
 
   const Planner& planner_;

@@ -1,6 +1,8 @@
 #include "models/prediction/textbook_patterns.h"
 
 #include <algorithm>
+#include <array>
+#include <optional>
 #include <string>
 
 #include "sim/algorithms/patterns.h"
@@ -43,10 +45,22 @@ class PatternMaker {
     }
   }
 
-  TextbookPattern make(std::string_view algorithm);
+  /// Nothing where the algorithm has no row.
+  std::optional<TextbookPattern> make(std::string_view algorithm);
 
  private:
-  void add_all_reduce(std::string_view algorithm, const Groups& groups);
+  struct Row;
+  static const Row* find_row(Collective collective, std::string_view algorithm);
+  template <auto Add>
+  static void by_everybody(PatternMaker& maker);
+  template <auto Add>
+  static void by_groups(PatternMaker& maker, const Groups& groups);
+  template <auto Add>
+  static void alone(PatternMaker& maker);
+  void add_gather_ring();
+  void add_scatter_ring();
+  void add_tree();
+  void add_double_tree();
   PhasePattern& add_phase(StepProgram program, double chunks = 1);
   void add_ring(const Groups& groups, StepProgram program, double chunks = 1);
   void add_rings_all_reduce(const Groups& groups);
@@ -56,7 +70,7 @@ class PatternMaker {
   void add_server(const Groups& groups);
   void add_everybody(const Groups& groups);
   void add_tree_in_lock_step(const Groups& groups);
-  void add_hierarchical(std::string_view inner);
+  void add_hierarchical(const Row& inner);
   void add_levels(const std::vector<RootedTree>& trees, bool up, bool down);
   void add_blocks(const std::vector<RootedTree>& trees, bool up, bool down);
   void add_chain();
@@ -222,34 +236,6 @@ void PatternMaker::add_tree_in_lock_step(const Groups& groups) {
   if (!levels.empty()) pattern_.phases.back().program.end = ends_with(recv);
 }
 
-void PatternMaker::add_hierarchical(std::string_view inner) {
-  const auto per_node = static_cast<Rank>(nodes_.front().size());
-  const auto count = static_cast<Rank>(nodes_.size());
-  double width = 1;
-  if (inner == "ring") width = count;
-  if (inner == "recursive_halving_doubling") width = fold_to_power_of_two(count).core;
-  if (inner == "double_binary_tree") width = 1;  // every node is one rank, on both trees
-  Groups across(per_node);
-  for (const auto& node : nodes_) {
-    for (Rank local = 0; local < per_node; ++local) across[local].push_back(node[local]);
-  }
-  if (count == 1) {
-    add_rings_all_reduce(nodes_);
-    return;
-  }
-  add_ring(nodes_, ring_reduce_scatter_program(per_node), width);
-  add_all_reduce(inner, across);
-  add_ring(nodes_, ring_all_gather_program(per_node), width);
-}
-
-void PatternMaker::add_all_reduce(std::string_view algorithm, const Groups& groups) {
-  if (algorithm == "ring") add_rings_all_reduce(groups);
-  if (algorithm == "recursive_halving_doubling") add_halving_doubling(groups);
-  if (algorithm == "parameter_server") add_server(groups);
-  if (algorithm == "all_to_all_broadcast") add_everybody(groups);
-  if (algorithm == "tree" || algorithm == "double_binary_tree") add_tree_in_lock_step(groups);
-}
-
 /// One phase for every level of all trees, a rank's lanes being its thread block's.
 void PatternMaker::add_levels(const std::vector<RootedTree>& trees, bool up, bool down) {
   std::vector<std::vector<std::vector<TreeEdge>>> levels;
@@ -386,40 +372,127 @@ void PatternMaker::add_dissemination() {
   pattern_.phases.back().program.end = ends_with(recv_reduce_copy);
 }
 
-TextbookPattern PatternMaker::make(std::string_view algorithm) {
-  const bool rooted = collective_ == Collective::broadcast || collective_ == Collective::reduce;
-  const std::size_t colon = algorithm.find(':');
-  const double n = ranks_;
-  if (algorithm == "direct") {
-    add_direct();
-  } else if (algorithm == "dissemination") {
-    add_dissemination();
-  } else if (algorithm.starts_with("hierarchical")) {
-    add_hierarchical(colon == std::string_view::npos ? "ring" : algorithm.substr(colon + 1));
-  } else if (rooted && algorithm == "ring") {
-    add_chain();
-  } else if (collective_ == Collective::all_gather) {
-    add_ring(everybody(), ring_all_gather_program(n));
-  } else if (collective_ == Collective::reduce_scatter) {
-    add_ring(everybody(), ring_reduce_scatter_program(n));
-  } else if (algorithm == "tree") {
-    add_levels({binary_tree(ranks_)}, collective_ != Collective::broadcast,
-               collective_ != Collective::reduce);
-  } else if (algorithm == "double_binary_tree") {
-    const auto count = static_cast<Rank>(nodes_.size());
-    std::vector<RootedTree> trees{chain_in_nodes(binary_tree(count), nodes_)};
-    if (count > 1) trees.push_back(chain_in_nodes(second_binary_tree(count), nodes_));
-    add_levels(trees, true, true);
-  } else {
-    add_all_reduce(algorithm, everybody());
+void PatternMaker::add_tree() {
+  add_levels({binary_tree(ranks_)}, collective_ != Collective::broadcast,
+             collective_ != Collective::reduce);
+}
+
+void PatternMaker::add_double_tree() {
+  const auto count = static_cast<Rank>(nodes_.size());
+  std::vector<RootedTree> trees{chain_in_nodes(binary_tree(count), nodes_)};
+  if (count > 1) trees.push_back(chain_in_nodes(second_binary_tree(count), nodes_));
+  add_levels(trees, true, true);
+}
+
+/// The pattern of a row of the registry. A row without one has none, and none is taken for it.
+struct PatternMaker::Row {
+  Collective collective;
+  std::string_view algorithm;
+  void (*add)(PatternMaker& maker);
+  /// Where it joins the nodes of a composed algorithm: how it runs in several groups at a time, and
+  /// into how many chunks it cuts what a group has.
+  void (*add_between)(PatternMaker& maker, const Groups& groups) = nullptr;
+  double (*width)(Rank nodes) = nullptr;
+};
+
+template <auto Add>
+void PatternMaker::by_everybody(PatternMaker& maker) {
+  (maker.*Add)(maker.everybody());
+}
+template <auto Add>
+void PatternMaker::by_groups(PatternMaker& maker, const Groups& groups) {
+  (maker.*Add)(groups);
+}
+template <auto Add>
+void PatternMaker::alone(PatternMaker& maker) {
+  (maker.*Add)();
+}
+
+void PatternMaker::add_gather_ring() {
+  add_ring(everybody(), ring_all_gather_program(ranks_));
+}
+void PatternMaker::add_scatter_ring() {
+  add_ring(everybody(), ring_reduce_scatter_program(ranks_));
+}
+
+const PatternMaker::Row* PatternMaker::find_row(Collective collective, std::string_view algorithm) {
+  using enum Collective;
+  using Maker = PatternMaker;
+  const auto one = [](Rank /*nodes*/) { return 1.0; };
+  const auto each = [](Rank nodes) { return static_cast<double>(nodes); };
+  const auto core = [](Rank nodes) {
+    return static_cast<double>(fold_to_power_of_two(nodes).core);
+  };
+  static const std::array rows{
+      Row{all_reduce, "ring", by_everybody<&Maker::add_rings_all_reduce>,
+          by_groups<&Maker::add_rings_all_reduce>, each},
+      Row{all_reduce, "tree", alone<&Maker::add_tree>, by_groups<&Maker::add_tree_in_lock_step>,
+          one},
+      // Every node is one rank, on both trees.
+      Row{all_reduce, "double_binary_tree", alone<&Maker::add_double_tree>,
+          by_groups<&Maker::add_tree_in_lock_step>, one},
+      Row{all_reduce, "recursive_halving_doubling", by_everybody<&Maker::add_halving_doubling>,
+          by_groups<&Maker::add_halving_doubling>, core},
+      Row{all_reduce, "parameter_server", by_everybody<&Maker::add_server>,
+          by_groups<&Maker::add_server>, one},
+      Row{all_reduce, "all_to_all_broadcast", by_everybody<&Maker::add_everybody>,
+          by_groups<&Maker::add_everybody>, one},
+      Row{all_gather, "ring", alone<&Maker::add_gather_ring>},
+      Row{reduce_scatter, "ring", alone<&Maker::add_scatter_ring>},
+      Row{broadcast, "ring", alone<&Maker::add_chain>},
+      Row{broadcast, "tree", alone<&Maker::add_tree>},
+      Row{reduce, "ring", alone<&Maker::add_chain>},
+      Row{reduce, "tree", alone<&Maker::add_tree>},
+      Row{send_recv, "direct", alone<&Maker::add_direct>},
+      Row{all_to_all, "direct", alone<&Maker::add_direct>},
+      Row{gather, "direct", alone<&Maker::add_direct>},
+      Row{scatter, "direct", alone<&Maker::add_direct>},
+      Row{barrier, "dissemination", alone<&Maker::add_dissemination>},
+  };
+  const auto* const row = std::find_if(rows.begin(), rows.end(), [&](const Row& candidate) {
+    return candidate.collective == collective && candidate.algorithm == algorithm;
+  });
+  return row == rows.end() ? nullptr : row;
+}
+
+void PatternMaker::add_hierarchical(const Row& inner) {
+  const auto per_node = static_cast<Rank>(nodes_.front().size());
+  const auto count = static_cast<Rank>(nodes_.size());
+  Groups across(per_node);
+  for (const auto& node : nodes_) {
+    for (Rank local = 0; local < per_node; ++local) across[local].push_back(node[local]);
   }
+  if (count == 1) {
+    add_rings_all_reduce(nodes_);
+    return;
+  }
+  const double width = inner.width(count);
+  add_ring(nodes_, ring_reduce_scatter_program(per_node), width);
+  inner.add_between(*this, across);
+  add_ring(nodes_, ring_all_gather_program(per_node), width);
+}
+
+std::optional<TextbookPattern> PatternMaker::make(std::string_view algorithm) {
+  constexpr std::string_view composed = "hierarchical";
+  const std::size_t colon = algorithm.find(':');
+  if (algorithm.substr(0, colon) == composed) {
+    const bool named = colon != std::string_view::npos;
+    const Row* const inner = find_row(collective_, named ? algorithm.substr(colon + 1) : "ring");
+    if (inner == nullptr || inner->add_between == nullptr) return std::nullopt;
+    add_hierarchical(*inner);
+    return std::move(pattern_);
+  }
+  const Row* const row = find_row(collective_, algorithm);
+  if (row == nullptr) return std::nullopt;
+  row->add(*this);
   return std::move(pattern_);
 }
 
 }  // namespace
 
-TextbookPattern textbook_pattern(Collective collective, std::string_view algorithm,
-                                 const Placement& placement, Rank root, Rank window) {
+std::optional<TextbookPattern> textbook_pattern(Collective collective, std::string_view algorithm,
+                                                const Placement& placement, Rank root,
+                                                Rank window) {
   return PatternMaker(collective, placement, root, window).make(algorithm);
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -40,7 +41,9 @@ struct TextbookPattern {
 };
 
 /// `algorithm` as in make_plan(); `root` is a place. `window`: nodes whose hops are looked at.
-TextbookPattern textbook_pattern(Collective collective, std::string_view algorithm,
-                                 const Placement& placement, Rank root, Rank window);
+/// Nothing for an algorithm that nobody has written a pattern for: its estimate is that of the plan
+/// itself (estimate_by_plan()).
+std::optional<TextbookPattern> textbook_pattern(Collective collective, std::string_view algorithm,
+                                                const Placement& placement, Rank root, Rank window);
 
 }  // namespace collsim

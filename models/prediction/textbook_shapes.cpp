@@ -80,13 +80,20 @@ std::vector<std::vector<TextbookShapes::Laid>> TextbookShapes::laid(
   return all;
 }
 
-std::vector<TextbookPattern> TextbookShapes::patterns() const {
+const std::vector<TextbookPattern>& TextbookShapes::patterns() {
+  if (!patterns_) patterns_ = made_patterns();
+  return *patterns_;
+}
+
+std::vector<TextbookPattern> TextbookShapes::made_patterns() const {
   const CallSpec& spec = planner_.spec();
   std::vector<TextbookPattern> patterns;
   for (const std::vector<Rank>& order : orders_) {
     const auto root = std::find(order.begin(), order.end(), spec.root) - order.begin();
-    patterns.push_back(textbook_pattern(spec.collective, spec.run.algorithm, planner_.placement(),
-                                        static_cast<Rank>(root), window_of_nodes));
+    auto pattern = textbook_pattern(spec.collective, spec.run.algorithm, planner_.placement(),
+                                    static_cast<Rank>(root), window_of_nodes);
+    if (!pattern) return {};
+    patterns.push_back(std::move(*pattern));
   }
   return patterns;
 }
@@ -108,6 +115,7 @@ std::optional<Estimate> TextbookShapes::closed(const Binding& binding, const Pro
   call.channels = binding.channels();
   call.loops = binding.loops(0);
   call.bytes = static_cast<double>(binding.bytes_of(0).count);
+  call.chunks = chunk_sizes(binding, planner_.textbook_chunks());
   call.chunking = binding.chunking();
   for (ResourceId resource = 0; resource < wires.resources(); ++resource) {
     call.capacities.push_back(wires.capacity(resource));
@@ -145,7 +153,7 @@ std::vector<Ring> TextbookShapes::circuits(const PhasePattern& pattern,
 /// Phases of a pipeline run at the same time, others one after the other.
 TextbookShape TextbookShapes::made(std::uint32_t channels) {
   HopWires wires(planner_.topology(), planner_.spec().gpus, planner_.cost(), {});
-  const std::vector<TextbookPattern> patterns = this->patterns();
+  const std::vector<TextbookPattern>& patterns = this->patterns();
   const auto all = laid(patterns, channels, wires);
   TextbookShape shape;
   shape.pipelined = patterns.front().pipelined;

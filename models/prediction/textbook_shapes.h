@@ -25,6 +25,8 @@ class TextbookShapes {
     if (!planner.is_nccl()) orders_ = planner.textbook_orders();
   }
 
+  /// Whether the algorithm has a pattern; without one there are no shapes.
+  bool has_pattern() { return !patterns().empty(); }
   const TextbookShape& shape(std::uint32_t channels);
   /// The algorithm's closed form, where it has one on this machine.
   std::optional<Estimate> closed(const Binding& binding, const ProtocolCost& cost);
@@ -38,7 +40,9 @@ class TextbookShapes {
     std::uint32_t lane = 0;
     Wire wire;
   };
-  std::vector<TextbookPattern> patterns() const;
+  /// By order; none where the algorithm has no pattern.
+  const std::vector<TextbookPattern>& patterns();
+  std::vector<TextbookPattern> made_patterns() const;
   class Usage;
   /// Of each rank on each channel, in all phases.
   using SlowestLinks = std::map<std::pair<std::uint32_t, Rank>, LinkKind>;
@@ -51,6 +55,7 @@ class TextbookShapes {
   const Planner& planner_;
   std::set<LinkKind>& kinds_;
   std::vector<std::vector<Rank>> orders_;
+  std::optional<std::vector<TextbookPattern>> patterns_;  // once they were asked for
   std::map<std::uint32_t, TextbookShape> shapes_;
 };
 

@@ -1,0 +1,65 @@
+#include "models/prediction/far_above.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include "sim/cost/warps.h"
+
+namespace collsim {
+
+namespace {
+
+/// The dearest hop of a protocol, with the threads of proxies where there are any.
+Seconds dearest_hop(const Calibration& cost, Protocol protocol) {
+  Seconds dearest;
+  for (std::size_t kind = 0; kind < link_kind_count; ++kind) {
+    const ProtocolCost own = cost.of(protocol, static_cast<LinkKind>(kind));
+    dearest = std::max(dearest, own.alpha[kind] + own.step + own.wait + own.first);
+  }
+  return dearest + cost.proxy.send + cost.proxy.receive;
+}
+
+/// What one thread block takes for so many bytes: at its rates, or in rounds of all warps.
+double seconds_of_thread_block(const Calibration& cost, Protocol protocol, double bytes) {
+  constexpr Operations all{1, 1, 1, 1};
+  const ProtocolCost own = cost.of(protocol);
+  if (!own.flags_lines()) {
+    return own.wire_factor * bytes * (1 / own.read.value + 1 / own.write.value);
+  }
+  const auto round = static_cast<double>(full_warps(protocol) * own.warp_granule.count);
+  return bytes / round * (own.wait_of(all) + own.work_of(all, true)).value;
+}
+
+}  // namespace
+
+Seconds plain_course(const Planner& planner, const Prediction& prediction, Bytes message) {
+  const Calibration& cost = planner.cost();
+  const Collective collective = planner.spec().collective;
+  const double ranks = planner.ranks();
+  const double times = planner.is_nccl() ? 1 : ranks;
+  const auto bytes = static_cast<double>(prediction.size.count);
+  const double messages =
+      message.count > 0 ? std::ceil(bytes / static_cast<double>(message.count)) : 1;
+  const Seconds hop = prediction.bounds.latency + dearest_hop(cost, prediction.protocol);
+  const Seconds begun = cost.startup(prediction.protocol, collective, prediction.channels,
+                                     full_warps(prediction.protocol)) +
+                        cost.issue_of(collective, planner.ranks());
+  return begun + times * prediction.bounds.bandwidth +
+         Seconds{times * seconds_of_thread_block(cost, prediction.protocol, bytes)} +
+         (2 * ranks + 2 * messages) * hop;
+}
+
+void check_not_far_above(const Planner& planner, const Prediction& prediction, Bytes message) {
+  if (!planner.spec().faults.empty()) return;
+  const Seconds most = far_above * plain_course(planner, prediction, message);
+  if (prediction.time <= most) return;
+  throw std::logic_error(fmt::format(
+      "{} of {} on {} ranks came out as {:.6g} us, above {} times its plain course, {:.6g} us",
+      prediction.algorithm, to_string(prediction.size), planner.ranks(),
+      in_microseconds(prediction.time), far_above, in_microseconds(most)));
+}
+
+}  // namespace collsim
