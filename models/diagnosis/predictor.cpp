@@ -17,7 +17,7 @@ namespace {
 /// Both ways of answering, with one face.
 class Simulations {
  public:
-  explicit Simulations(const Planner& planner) : simulator_(planner) {}
+  explicit Simulations(const Planner& planner) : simulator_(planner, {.beside_healthy = false}) {}
   Prediction answer(Bytes size) { return simulator_.simulate(size); }
 
  private:

@@ -1,11 +1,14 @@
 #include "models/prediction/simulator.h"
 
 #include <algorithm>
+#include <map>
+#include <numeric>
 #include <utility>
 
 #include "models/prediction/memory_need.h"
 #include "models/prediction/small_cluster.h"
 #include "sim/execution/disturbance.h"
+#include "sim/execution/effort.h"
 
 namespace collsim {
 
@@ -31,6 +34,23 @@ Bytes size_for(const Planner& small, Bytes size, Rank ranks) {
   return Bytes{std::max<std::int64_t>(units, 1) * unit};
 }
 
+/// More messages than this take seconds: ring, LL128, on 256 GPUs whose chunks are all unlike takes
+/// 3 to 5 s for 8.4 million, and 0.6 s where equals are folded.
+constexpr double many_messages = 2e6;
+/// A steady call is continued from laps that are even to 1e-3 (SteadyState): more bytes by less
+/// than this make no larger error.
+constexpr double most_added = 1e-3;
+
+/// The least size from `size` on that a ring's channels cut into chunks of one size: NCCL's cells
+/// (sim/nccl/nccl_chunking.h) are parts of 16 KiB, and chunks of a last loop are multiples of 16
+/// bytes.
+Bytes even_size(Bytes size, Rank ranks, std::uint32_t channels) {
+  constexpr std::int64_t cell = 16 << 10;
+  constexpr std::int64_t grain = 16;
+  const std::int64_t unit = channels * std::lcm(cell, grain * ranks);
+  return {(size.count + unit - 1) / unit * unit};
+}
+
 }  // namespace
 
 Simulator::Simulator(const Planner& planner, SimulationOptions options)
@@ -43,36 +63,159 @@ Simulator::Simulator(const Planner& planner, SimulationOptions options)
   small_estimator_.emplace(*small_);
 }
 
+struct Simulator::Healthy {
+  Healthy(const Planner& faulty, const Planner* small_of_faulty, const SimulationOptions& options)
+      : planner(faulty.with_faults({})), simulator(planner, options) {
+    if (small_of_faulty == nullptr) return;
+    small = std::make_unique<const Planner>(small_of_faulty->with_faults({}));
+    estimator.emplace(planner);
+    small_estimator.emplace(*small);
+  }
+
+  const Prediction& simulate(Bytes size) {
+    const auto known = predictions.find(size);
+    if (known != predictions.end()) return known->second;
+    return predictions.emplace(size, simulator.simulate(size)).first->second;
+  }
+
+  Planner planner;
+  Simulator simulator;
+  std::map<Bytes, Prediction> predictions;
+  // Where the faulty machine is scaled: its small cluster without faults.
+  std::unique_ptr<const Planner> small;
+  LayoutMemo small_memo;
+  std::optional<Estimator> estimator;
+  std::optional<Estimator> small_estimator;
+};
+
+struct Simulator::Small {
+  std::optional<Candidate> choice;  // NCCL's for the whole
+  Bytes size;
+
+  CallPlan plan(const Planner& planner, LayoutMemo& memo) const {
+    return choice ? planner.plan(size, *choice, &memo) : planner.plan(size, &memo);
+  }
+  Seconds estimate(Estimator& estimator) const {
+    return (choice ? estimator.estimate(size, *choice) : estimator.estimate(size)).time;
+  }
+};
+
+Simulator::Healthy& Simulator::healthy() {
+  if (!healthy_) {
+    SimulationOptions options = options_;
+    options.begin = nullptr;  // it is not what was asked for
+    healthy_ = std::make_shared<Healthy>(planner_, small_.get(), options);
+  }
+  return *healthy_;
+}
+
 Prediction Simulator::simulate(Bytes size) {
+  Prediction prediction = on_machine(size);
+  if (planner_.spec().faults.empty() || !options_.beside_healthy) return prediction;
+  const Prediction& without = healthy().simulate(size);
+  raise_to(prediction, without.time);
+  prediction.mean_over_ranks = std::max(prediction.mean_over_ranks, without.mean_over_ranks);
+  return prediction;
+}
+
+Prediction Simulator::on_machine(Bytes size) {
   if (small_) {
     try {
-      return scaled(size);
+      return planner_.spec().faults.empty() ? scaled(size) : scaled_with_faults(size);
     } catch (const HangError&) {
       small_.reset();  // the whole has to say which of its ranks wait
+      healthy_.reset();
     }
   }
   require_memory(planner_, size);
-  return collsim::simulate(planner_.plan(size, &memo_), options_);
+  const CallPlan call = planner_.plan(size, &memo_);
+  if (const auto even = evened(call)) return simulate_evened(call, *even);
+  return collsim::simulate(call, options_);
+}
+
+/// A long call of a ring whose chunks are unlike by a hair, so that no two ranks are equal: the
+/// next larger one whose chunks are alike.
+std::optional<CallPlan> Simulator::evened(const CallPlan& call) {
+  const auto& choice = call.nccl_choice;
+  const bool is_ring = choice && choice->algorithm == NcclAlgorithm::ring;
+  if (options_.exact || !is_ring || planner_.spec().collective != Collective::all_reduce) {
+    return std::nullopt;
+  }
+  const Bytes size = even_size(call.size, planner_.ranks(), call.binding.channels());
+  const double added = static_cast<double>((size - call.size).count);
+  const bool is_near = added <= most_added * static_cast<double>(call.size.count);
+  if (size == call.size || !is_near || effort_of(execution_of(call)).steady < many_messages) {
+    return std::nullopt;
+  }
+  return planner_.plan(size, *choice, &memo_);
+}
+
+/// In proportion to the bytes.
+Prediction Simulator::simulate_evened(const CallPlan& call, const CallPlan& even) {
+  Prediction prediction = collsim::simulate(even, options_);
+  const double scale = static_cast<double>(call.size.count) / static_cast<double>(even.size.count);
+  const Prediction known = outline(call);
+  prediction.size = call.size;
+  prediction.bounds = known.bounds;
+  prediction.floor = known.floor;
+  prediction.mean_over_ranks = scale * prediction.mean_over_ranks;
+  prediction.time = scale * prediction.time;
+  raise_to(prediction,
+           std::max(known.bounds.largest(), surely_needed(known.floor, planner_.cost().jitter)));
+  return prediction;
+}
+
+Simulator::Small Simulator::small_call(Bytes size) const {
+  Small small{planner_.decide(size).candidate, size};
+  if (is_cut_by_ranks(planner_.spec().collective, algorithm_of(small.choice))) {
+    small.size = size_for(*small_, size, planner_.ranks());
+  }
+  return small;
 }
 
 Prediction Simulator::scaled(Bytes size) {
-  const std::optional<Candidate> choice = planner_.decide(size).candidate;
-  const Bytes small_size = is_cut_by_ranks(planner_.spec().collective, algorithm_of(choice))
-                               ? size_for(*small_, size, planner_.ranks())
-                               : size;
-  const CallPlan call = choice ? small_->plan(small_size, *choice, &small_memo_)
-                               : small_->plan(small_size, &small_memo_);
-  const Prediction simulated = collsim::simulate(call, options_);
+  const Small small = small_call(size);
+  const Prediction simulated = collsim::simulate(small.plan(*small_, small_memo_), options_);
   Prediction whole = estimator_->estimate(size);
-  const Prediction estimated = choice ? small_estimator_->estimate(small_size, *choice)
-                                      : small_estimator_->estimate(small_size);
-  const double scale = whole.time.value / estimated.time.value;
-  whole.time = std::max(scale * simulated.time, whole.bounds.largest());
+  const double scale = whole.time.value / small.estimate(*small_estimator_).value;
+  whole.time = scale * simulated.time;
+  raise_to(whole, whole.bounds.largest());
   whole.mean_over_ranks = scale * simulated.mean_over_ranks;
   whole.transfers = simulated.transfers;
   whole.classes = simulated.classes;
   whole.extent = Extent::scaled;
   whole.method.reset();
+  return whole;
+}
+
+/// How many times as much the faults cost the whole.
+double Simulator::growth(Bytes size, const Small& small) {
+  if (small.size == size) return 1;
+  Healthy& without = healthy();
+  const Seconds whole = estimator_->estimate(size).time - without.estimator->estimate(size).time;
+  const Seconds part = small.estimate(*small_estimator_) - small.estimate(*without.small_estimator);
+  if (whole.value <= 0 || part.value <= 0) return 1;
+  const double most = static_cast<double>(size.count) / static_cast<double>(small.size.count);
+  return std::clamp(whole.value / part.value, 1.0, std::max(most, 1.0));
+}
+
+Prediction Simulator::scaled_with_faults(Bytes size) {
+  const Small small = small_call(size);
+  Healthy& without = healthy();
+  const Prediction faulty = collsim::simulate(small.plan(*small_, small_memo_), options_);
+  SimulationOptions options = options_;
+  options.begin = nullptr;
+  const Prediction sound =
+      collsim::simulate(small.plan(*without.small, without.small_memo), options);
+  const double times = growth(size, small);
+  Prediction whole = without.simulate(size);
+  const auto add_cost = [times](Seconds& of_whole, Seconds with, Seconds none) {
+    of_whole += times * std::max(with - none, Seconds{});
+  };
+  add_cost(whole.time, faulty.time, sound.time);
+  add_cost(whole.mean_over_ranks, faulty.mean_over_ranks, sound.mean_over_ranks);
+  whole.transfers += faulty.transfers + sound.transfers;
+  whole.classes = faulty.classes;
   return whole;
 }
 
