@@ -3,6 +3,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "sim/base/json_text.h"
+
 namespace collsim {
 
 namespace {
@@ -101,7 +103,8 @@ std::string json_trace(const CallTrace& trace, std::span<const TraceCounter> cou
   add_spans(trace, events);
   add_flows(trace, events);
   add_counters(trace, counters, events);
-  return ordered_json{{"displayTimeUnit", "ns"}, {"traceEvents", std::move(events)}}.dump() + "\n";
+  const ordered_json root{{"displayTimeUnit", "ns"}, {"traceEvents", std::move(events)}};
+  return json_text(root) + "\n";
 }
 
 }  // namespace collsim

@@ -17,6 +17,7 @@
 #include "models/machine/resource_table.h"
 #include "models/trace/stored_sums.h"
 #include "models/trace/trace_counters.h"
+#include "sim/base/json_text.h"
 
 namespace collsim {
 
@@ -326,7 +327,7 @@ std::string view_data(const std::string& title, const std::string& command,
                             {"command", command},
                             {"machine", machine_of(planner.topology(), links, planner.spec().gpus)},
                             {"calls", shown}};
-  std::string text = header.dump();
+  std::string text = json_text(header);
   const auto length = static_cast<std::uint32_t>(text.size());
   std::string bytes(sizeof length, '\0');
   std::memcpy(bytes.data(), &length, sizeof length);

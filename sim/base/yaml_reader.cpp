@@ -15,6 +15,7 @@
 #include <system_error>
 #include <unordered_set>
 
+#include "sim/base/clean_text.h"
 #include "sim/base/yaml_document.h"
 #include "sim/base/yaml_text_check.h"
 
@@ -158,10 +159,9 @@ std::string YamlValue::string() const {
     fail(fmt::format("{} where a single value belongs", described(node.kind)), "write one value");
   }
   // Escapes such as "\0" can still make them.
-  const bool control = std::any_of(node.text.begin(), node.text.end(), [](char c) {
-    return static_cast<unsigned char>(c) < 0x20 || c == 0x7F;
-  });
-  if (control) fail("a control character in a value", "plain text");
+  const bool layout = node.text.find_first_of("\n\t") != std::string::npos;
+  if (layout || clean_text(node.text) != node.text)
+    fail("a control character in a value", "plain text");
   return node.text;
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "sim/base/clean_text.h"
 #include "sim/base/input_error.h"
 
 namespace collsim {
@@ -69,26 +70,18 @@ class TextCheck {
     }
   }
 
-  /// Bytes of the UTF-8 sequence at `place` (RFC 3629, table 3-7 of the Unicode standard).
+  /// Bytes of the UTF-8 sequence at `place`.
   std::size_t character_length(std::size_t place) const {
-    const auto byte = [&](std::size_t offset) {
-      return place + offset < text_.size() ? static_cast<unsigned char>(text_[place + offset]) : 0U;
-    };
-    const unsigned lead = byte(0);
-    if (lead < 0x80) return 1;
-    const std::size_t length = lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
-    unsigned least = 0x80;
-    unsigned most = 0xBF;
-    if (lead == 0xE0) least = 0xA0;  // shorter forms exist
-    if (lead == 0xED) most = 0x9F;   // surrogates
-    if (lead == 0xF0) least = 0x90;
-    if (lead == 0xF4) most = 0x8F;  // beyond U+10FFFF
-    bool valid = lead >= 0xC2 && lead <= 0xF4 && byte(1) >= least && byte(1) <= most;
-    for (std::size_t i = 2; i < length; ++i) valid = valid && byte(i) >= 0x80 && byte(i) <= 0xBF;
-    if (!valid) {
-      fail(place, fmt::format("byte 0x{:02x} is not UTF-8", lead), "files are plain UTF-8 text");
+    const TextUnit unit = unit_at(text_, place);
+    if (unit.kind == TextUnit::Kind::invalid || unit.kind == TextUnit::Kind::unfinished) {
+      const auto byte = static_cast<unsigned char>(text_[place]);
+      fail(place, fmt::format("byte 0x{:02x} is not UTF-8", byte), "files are plain UTF-8 text");
     }
-    return length;
+    if (unit.kind == TextUnit::Kind::control && unit.length > 1) {
+      fail(place, fmt::format("a control character (U+{:04X})", std::uint32_t{unit.code_point}),
+           "files are plain UTF-8 text");
+    }
+    return unit.length;
   }
 
   bool is_blank(std::size_t place) const {

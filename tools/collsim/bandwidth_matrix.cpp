@@ -7,6 +7,7 @@
 #include <ostream>
 
 #include "sim/base/input_error.h"
+#include "sim/base/json_text.h"
 #include "sim/topologies/routing.h"
 #include "tools/collsim/question.h"
 #include "tools/collsim/records.h"
@@ -85,7 +86,7 @@ void print_matrix_json(const Topology& topology, std::ostream& out) {
                         {"gpus", matrix.gpus},
                         {"bandwidth_GBps", matrix.gigabytes},
                         {"collsim_version", COLLSIM_VERSION}};
-  out << document.dump(2) << "\n";
+  out << json_text(document, 2) << "\n";
 }
 
 }  // namespace collsim::command

@@ -8,6 +8,7 @@
 #include <ostream>
 
 #include "sim/base/input_error.h"
+#include "sim/base/json_text.h"
 
 namespace collsim::command {
 
@@ -258,7 +259,7 @@ void print_choice_json(const Nccl& nccl, const std::string& name, std::ostream& 
                                        {"nccl_estimate_us", each.time}});
     }
   }
-  out << document.dump(2) << "\n";
+  out << json_text(document, 2) << "\n";
 }
 
 }  // namespace collsim::command

@@ -12,6 +12,7 @@
 #include "sim/base/did_you_mean.h"
 #include "sim/base/input_error.h"
 #include "sim/execution/disturbance.h"
+#include "tools/collsim/clean_output.h"
 #include "tools/collsim/subcommand.h"
 
 namespace collsim::command {
@@ -134,6 +135,8 @@ std::span<const Subcommand> subcommands() {
 
 int run_command(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
   int status = exit_bad_input;
+  CleanOutput clean_out(out);
+  CleanOutput clean_err(err);
   try {
     // Report a failed write at once, not at the end: a sweep may take minutes.
     out.exceptions(std::ios::badbit);

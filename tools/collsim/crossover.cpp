@@ -17,6 +17,7 @@
 #include "models/prediction/choice_map.h"
 #include "models/prediction/rank_gpus.h"
 #include "sim/base/input_error.h"
+#include "sim/base/json_text.h"
 #include "sim/base/parallel.h"
 #include "sim/topologies/loader.h"
 #include "tools/collsim/choice_export.h"
@@ -341,7 +342,7 @@ void print_reports(const Question& question, const std::vector<CrossoverReport>&
   } else {
     ordered_json list = ordered_json::array();
     for (const CrossoverReport& report : reports) list.push_back(to_json(question, run, report));
-    out << list.dump(2) << "\n";
+    out << json_text(list, 2) << "\n";
   }
 }
 

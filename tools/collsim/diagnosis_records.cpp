@@ -6,6 +6,8 @@
 #include <cmath>
 #include <ostream>
 
+#include "sim/base/clean_text.h"
+#include "sim/base/json_text.h"
 #include "sim/plan/collective.h"
 #include "tools/collsim/diagnosis_report.h"
 #include "tools/collsim/records.h"
@@ -59,7 +61,7 @@ Record record_of(const DiagnosedLog& log) {
 /// XML 1.0 has no control characters but tab and line ends.
 std::string xml_text(const std::string& text) {
   std::string escaped;
-  for (const char letter : text) {
+  for (const char letter : clean_text(text)) {
     if (letter == '<')
       escaped += "&lt;";
     else if (letter == '>')
@@ -69,7 +71,7 @@ std::string xml_text(const std::string& text) {
     else if (letter == '"')
       escaped += "&quot;";
     else
-      escaped += static_cast<unsigned char>(letter) < ' ' ? ' ' : letter;
+      escaped += letter;
   }
   return escaped;
 }
@@ -77,7 +79,7 @@ std::string xml_text(const std::string& text) {
 /// A label's value: `\`, `"` and line ends are escaped.
 std::string label_text(const std::string& text) {
   std::string escaped;
-  for (const char letter : text) {
+  for (const char letter : clean_text(text)) {
     if (letter == '\\' || letter == '"') escaped += '\\';
     if (letter == '\n')
       escaped += "\\n";
@@ -135,7 +137,7 @@ void print_diagnosis_json(const std::vector<DiagnosedLog>& logs, std::ostream& o
   Record root{{"collsim_version", COLLSIM_VERSION}, {"verdict", to_string(verdict_of(logs))}};
   root["logs"] = Record::array();
   for (const DiagnosedLog& log : logs) root["logs"].push_back(record_of(log));
-  fmt::print(out, "{}\n", root.dump(2, ' ', false, Record::error_handler_t::replace));
+  fmt::print(out, "{}\n", json_text(root, 2));
 }
 
 void print_diagnosis_junit(const std::vector<DiagnosedLog>& logs, std::ostream& out) {

@@ -9,6 +9,7 @@
 #include <ostream>
 #include <string>
 
+#include "sim/base/json_text.h"
 #include "tools/collsim/wrap.h"
 
 namespace collsim::command {
@@ -271,7 +272,7 @@ void print_explanations_json(const Question& question, std::span<const Explanati
   for (std::size_t i = 0; i < explanations.size(); ++i) {
     document.push_back(explanation_json(question, question.scenario.runs[i], explanations[i]));
   }
-  out << document.dump(2) << "\n";
+  out << json_text(document, 2) << "\n";
 }
 
 }  // namespace collsim::command

@@ -8,6 +8,7 @@
 
 #include "models/prediction/fault_ranking.h"
 #include "sim/base/input_error.h"
+#include "sim/base/json_text.h"
 #include "tools/collsim/call_options.h"
 #include "tools/collsim/faults_page.h"
 #include "tools/collsim/numbers.h"
@@ -220,7 +221,7 @@ int run_faults(std::span<const std::string> args, std::ostream& out, std::ostrea
   if (question.format == Format::html) {
     print_faults_page(question, page, command_text("faults", args), out);
   }
-  if (question.format == Format::json) fmt::print(out, "{}\n", rankings.dump(2));
+  if (question.format == Format::json) fmt::print(out, "{}\n", json_text(rankings, 2));
   return exit_ok;
 }
 

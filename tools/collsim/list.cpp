@@ -11,6 +11,7 @@
 #include "sim/algorithms/registry.h"
 #include "sim/base/data_directory.h"
 #include "sim/base/input_error.h"
+#include "sim/base/json_text.h"
 #include "sim/cost/calibration.h"
 #include "sim/fabric/engine.h"
 #include "tools/collsim/options.h"
@@ -75,7 +76,7 @@ void print_json(std::ostream& out) {
     document["algorithms"].push_back(std::move(entry));
   }
   for (const NameList& list : name_lists()) document[list.kind] = list.names;
-  out << document.dump(2) << "\n";
+  out << json_text(document, 2) << "\n";
 }
 
 }  // namespace

@@ -1,10 +1,12 @@
 #include "tools/collsim/markup.h"
 
+#include "sim/base/clean_text.h"
+
 namespace collsim::command {
 
 std::string escaped(std::string_view text) {
   std::string html;
-  for (const char letter : text) {
+  for (const char letter : clean_text(text)) {
     switch (letter) {
       case '&':
         html += "&amp;";

@@ -14,6 +14,7 @@
 #include "models/planning/change.h"
 #include "sim/base/data_directory.h"
 #include "sim/base/input_error.h"
+#include "sim/base/json_text.h"
 #include "sim/base/text.h"
 #include "sim/topologies/loader.h"
 #include "tools/collsim/collective_option.h"
@@ -360,7 +361,7 @@ int run_plan(std::span<const std::string> args, std::ostream& out, std::ostream&
   const CapacityQuestion question = read_plan(*values);
   const CapacityPlan plan = plan_capacity(question);
   if (format == "json") {
-    fmt::print(out, "{}\n", as_json(question, plan).dump(2));
+    fmt::print(out, "{}\n", json_text(as_json(question, plan), 2));
   } else if (format == "csv") {
     RecordWriter writer(Format::csv, out);
     for (const PlanRow& row : plan.rows) writer.add(record_of(question, row));

@@ -5,6 +5,8 @@
 
 #include <ostream>
 
+#include "sim/base/clean_text.h"
+#include "sim/base/json_text.h"
 #include "tools/collsim/question.h"
 
 namespace collsim::command {
@@ -44,9 +46,9 @@ std::string csv_line(const Record& row) {
 
 std::string csv_field(const Record& value) {
   if (value.is_null()) return "";
-  if (value.is_string()) return quoted_if_needed(value.get<std::string>());
+  if (value.is_string()) return quoted_if_needed(clean_text(value.get<std::string>()));
   if (value.is_number_float()) return fmt::format("{:.9g}", value.get<double>());
-  return value.dump();
+  return json_text(value);
 }
 
 void RecordWriter::begin(const Record& like) {
@@ -60,7 +62,7 @@ void RecordWriter::add(const Record& row) {
   if (format_ == Format::csv) {
     fmt::print(out_, "{}\n", csv_line(row));
   } else {
-    fmt::print(out_, "{}  {}", any_row_ ? ",\n" : "[\n", row.dump());
+    fmt::print(out_, "{}  {}", any_row_ ? ",\n" : "[\n", json_text(row));
   }
   out_.flush();
   any_row_ = true;

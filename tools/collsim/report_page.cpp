@@ -8,6 +8,7 @@
 #include <ostream>
 
 #include "sim/base/data_directory.h"
+#include "sim/base/json_text.h"
 #include "sim/base/text_file.h"
 #include "tools/collsim/markup.h"
 #include "tools/collsim/report.h"
@@ -111,7 +112,7 @@ Record charts_of(const ReportPage& page) {
 
 /// JSON inside a script element: without `<` nothing in it can end the element or open another.
 std::string embedded_json(const Record& json) {
-  const std::string text = json.dump(-1, ' ', false, Record::error_handler_t::replace);
+  const std::string text = json_text(json);
   std::string embedded;
   for (const char letter : text) {
     if (letter == '<') {
@@ -130,12 +131,12 @@ std::string chart_file(std::string_view name) {
 
 /// Valid UTF-8, as markup.
 std::string text_markup(std::string_view text) {
-  const std::string quoted = Record(text).dump(-1, ' ', false, Record::error_handler_t::replace);
+  const std::string quoted = json_text(Record(text));
   return escaped(Record::parse(quoted).get<std::string>());
 }
 
 std::string cell_markup(const Record& value, const PageColumn& column) {
-  const std::string exact = value.dump(-1, ' ', false, Record::error_handler_t::replace);
+  const std::string exact = json_text(value);
   if (exact == "null") return "<td>-</td>";  // also what is not finite
   if (value.is_string()) {
     constexpr std::size_t long_text = 60;
@@ -270,7 +271,7 @@ std::string joined_values(std::span<const Record> rows, const std::string& key) 
     const Record& value = row.at(key);
     const std::string text = value.is_null()     ? "-"
                              : value.is_string() ? value.get<std::string>()
-                                                 : value.dump();
+                                                 : json_text(value);
     if (std::find(texts.begin(), texts.end(), text) == texts.end()) texts.push_back(text);
   }
   return fmt::format("{}", fmt::join(texts, ", "));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "sim/base/json_text.h"
 #include "tools/collsim/wrap.h"
 
 namespace collsim::command {
@@ -23,7 +24,7 @@ std::string text_of(const Record& value, const Column& column) {
   if (value.is_null()) return "-";
   if (value.is_string()) return value.get<std::string>();
   if (value.is_number_float()) return number_text(value.get<double>(), column);
-  return value.dump();
+  return json_text(value);
 }
 
 /// A line of titles or values. The mark is in the first character, which no value uses.

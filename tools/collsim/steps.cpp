@@ -10,6 +10,7 @@
 
 #include "sim/algorithms/registry.h"
 #include "sim/base/input_error.h"
+#include "sim/base/json_text.h"
 #include "sim/base/text.h"
 #include "tools/collsim/call_options.h"
 #include "tools/collsim/collective_option.h"
@@ -181,7 +182,7 @@ void print_lessons(const std::vector<Lesson>& lessons, LessonFormat format, std:
   if (format == LessonFormat::json) {
     nlohmann::ordered_json all = nlohmann::ordered_json::array();
     for (const Lesson& lesson : lessons) all.push_back(lesson_json(lesson));
-    fmt::print(out, "{}\n", all.dump(2));
+    fmt::print(out, "{}\n", json_text(all, 2));
     return;
   }
   for (const Lesson& lesson : lessons) {

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "sim/base/input_error.h"
+#include "sim/base/json_text.h"
 #include "sim/base/parallel.h"
 #include "sim/base/processes.h"
 #include "sim/base/text.h"
@@ -243,7 +244,7 @@ struct Problems {
     ++rows;
     if (row["problem"].is_null()) return;
     if (count++ == 0)
-      first = fmt::format("row {}: {}", row["row"].dump(), csv_field(row["problem"]));
+      first = fmt::format("row {}: {}", json_text(row["row"]), csv_field(row["problem"]));
   }
 };
 
@@ -298,7 +299,7 @@ class SweepOutput {
     throw InputError(
         fmt::format(
             "row {} has another answer now: a machine, a calibration or collsim has changed",
-            row["row"].dump()),
+            json_text(row["row"])),
         "what the file was made with, or another -o FILE");
   }
 

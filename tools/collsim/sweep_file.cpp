@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <optional>
@@ -13,6 +14,7 @@
 #include <utility>
 
 #include "sim/base/input_error.h"
+#include "sim/base/json_text.h"
 
 namespace collsim::command {
 
@@ -58,6 +60,15 @@ Record value_of(const Field& field) {
   return field.text;
 }
 
+/// Whether a row has these columns and single values in them, as every row that is written does.
+bool has_columns(const Record& row, std::span<const std::string> columns) {
+  return row.size() == columns.size() &&
+         std::all_of(columns.begin(), columns.end(), [&](const std::string& column) {
+           const auto value = row.find(column);
+           return value != row.end() && value->is_primitive();
+         });
+}
+
 std::optional<Record> row_of_csv(std::string_view line, std::span<const std::string> columns) {
   Record row;
   for (std::size_t i = 0; i < columns.size(); ++i) {
@@ -81,7 +92,7 @@ std::string header_of(RowFormat format, std::span<const std::string> columns) {
 }
 
 std::string line_of(RowFormat format, const Record& row) {
-  if (format == RowFormat::json_lines) return row.dump() + "\n";
+  if (format == RowFormat::json_lines) return json_text(row) + "\n";
   std::vector<std::string> fields;
   for (const auto& item : row.items()) fields.push_back(csv_field(item.value()));
   std::string line = fmt::format("{}", fmt::join(fields, ","));
@@ -163,7 +174,7 @@ std::vector<Record> SweepFile::resume(const std::string& sweep) {
                        "the file of the same sweep, or another -o FILE");
     }
     auto row = row_of(format_, line, columns_);
-    if (!row || !row->contains("row") || (*row)["row"] != rows.size()) {
+    if (!row || !has_columns(*row, columns_) || (*row)["row"] != rows.size()) {
       throw InputError(place, fmt::format("not row {} of a sweep", rows.size()),
                        "a file as `collsim sweep` left it, or another -o FILE");
     }

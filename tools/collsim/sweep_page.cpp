@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "models/sweep/sweep_range.h"
+#include "sim/base/json_text.h"
 #include "tools/collsim/report_page.h"
 #include "tools/collsim/validation_report.h"
 
@@ -39,7 +40,7 @@ struct SweepAxisChoice {
 };
 
 std::string text_of_value(const Record& value) {
-  return value.is_string() ? value.get<std::string>() : value.dump();
+  return value.is_string() ? value.get<std::string>() : json_text(value);
 }
 
 std::size_t count_of(std::span<const Record> rows, const std::string& key) {
@@ -148,7 +149,7 @@ std::string hint_of(const std::vector<SweptColumn>& swept, const Record& row) {
     text += fmt::format("\n{} {}", column.name, text_of_value(row.at(column.key)));
   }
   return text + fmt::format("\n{}/{}, {} channels", row["algorithm"].get<std::string>(),
-                            row["protocol"].get<std::string>(), row["channels"].dump());
+                            row["protocol"].get<std::string>(), json_text(row["channels"]));
 }
 
 /// Along words as the field's texts say them; along sizes as numbers.

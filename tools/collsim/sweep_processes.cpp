@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "sim/base/input_error.h"
+#include "sim/base/json_text.h"
 
 namespace collsim::command {
 
@@ -98,7 +99,7 @@ void work_for_process_0(Processes& processes, std::uint32_t thread, const Sweep&
     SweepPart part;
     std::istringstream(reply) >> part.first >> part.count;
     for (std::uint64_t row = part.first; row < part.first + part.count; ++row) {
-      processes.send(0, tag, std::string(row_word) + rows.answer(row).dump());
+      processes.send(0, tag, std::string(row_word) + json_text(rows.answer(row)));
     }
   }
 }

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "sim/base/json_text.h"
 #include "tools/collsim/question.h"
 #include "tools/collsim/records.h"
 #include "tools/collsim/validation_report.h"
@@ -168,7 +169,7 @@ void print_validation_json(const ValidationReport& report, std::ostream& out) {
     root["left_out"].push_back(
         {{"reason", reason}, {"rows", left_out.rows}, {"first_id", left_out.first_id}});
   }
-  out << root.dump(2) << "\n";
+  out << json_text(root, 2) << "\n";
 }
 
 }  // namespace collsim::command
