@@ -59,7 +59,8 @@ Evidence gather_evidence(const Recording& recording, const LogFacts& facts,
   ValidationOptions any;
   any.mode.reset();
   std::map<RecordedCall, std::map<Bytes, EvidencePoint>> points;
-  for (RecordedRow row : recording.rows) {
+  for (const RecordedRow& recorded : recording.rows) {
+    RecordedRow row = hosts.settled(recorded);
     row.variables = heeded(row.variables, facts, evidence);
     const bool wrong = row.wrong;
     evidence.wrong += wrong ? 1U : 0U;

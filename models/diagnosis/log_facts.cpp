@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "models/recordings/log_text.h"
 #include "models/recordings/readers.h"
 
 namespace collsim {
@@ -142,7 +143,8 @@ class FactReader {
 LogFacts read_log_facts(const TextFile& text) {
   LogFacts facts;
   FactReader reader(facts);
-  for (const std::string_view line : split_lines(text.content)) reader.read(line);
+  const std::string plain = log_text(text.content);
+  for (const std::string_view line : split_lines(plain)) reader.read(line);
   return facts;
 }
 

@@ -43,10 +43,11 @@ bool is_used(const RecordedRow& row, const FitSelection& selection) {
 void FitRows::add(const Recording& recording, const MachineOf& machine_of,
                   const FitSelection& selection) {
   pinned_.push_back(selection.pinned);
-  for (const RecordedRow& row : recording.rows) {
-    if (!is_used(row, selection)) continue;
-    const Topology& topology = machine_of(row);
+  for (const RecordedRow& recorded : recording.rows) {
+    if (!is_used(recorded, selection)) continue;
+    const Topology& topology = machine_of(recorded);
     const Hosts& hosts = hosts_.try_emplace(&topology, topology).first->second;
+    const RecordedRow row = hosts.settled(recorded);
     if (subject_ != FitSubject::machine && !gpus_.contains(&topology)) {
       gpus_.emplace(&topology, named_calibration(calibration_name(topology)));
     }

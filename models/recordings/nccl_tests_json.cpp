@@ -4,10 +4,13 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 
 #include "models/recordings/readers.h"
 #include "models/recordings/time_unit.h"
+#include "sim/base/clean_text.h"
+#include "sim/base/json_text.h"
 
 namespace collsim {
 
@@ -23,9 +26,51 @@ SourcePosition position_of(const TextFile& text, std::size_t byte) {
   return {text.name, static_cast<int>(lines) + 1, static_cast<int>(before.size() - line_begin) + 1};
 }
 
+/// nccl-tests nests five levels. What is much deeper would be freed and printed by recursion.
+constexpr int depth_limit = 64;
+
+/// Where the object ends that a text begins with, as its braces say; nothing if it does not.
+std::optional<std::size_t> end_of_object(std::string_view text) {
+  std::size_t depth = 0;
+  bool quoted = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char letter = text[i];
+    if (quoted) {
+      if (letter == '\\') ++i;
+      if (letter == '"') quoted = false;
+    } else if (letter == '"') {
+      quoted = true;
+    } else if (letter == '{') {
+      ++depth;
+    } else if (letter == '}' && (depth == 0 || --depth == 0)) {
+      return i + 1;
+    }
+  }
+  return std::nullopt;
+}
+
+/// Whether objects follow each other, as in JSON Lines.
+bool has_several_objects(std::string_view text) {
+  const auto end = end_of_object(text);
+  const auto next = end ? text.find_first_not_of(" \t\r\n", *end) : std::string_view::npos;
+  return next != std::string_view::npos && text[next] == '{';
+}
+
 json parse(const TextFile& text) {
+  if (has_several_objects(text.content)) {
+    const std::size_t first = *end_of_object(text.content);
+    throw InputError(position_of(text, text.content.find('{', first) + 1),
+                     "a second object: this is JSON Lines, as profilers and NCCL's inspector write",
+                     "one object a file, which nccl-tests writes with -J FILE");
+  }
+  const auto check_depth = [&](int depth, json::parse_event_t, const json&) {
+    if (depth <= depth_limit) return true;
+    throw InputError(SourcePosition{text.name, 0, 0},
+                     fmt::format("JSON nested deeper than {} levels", depth_limit),
+                     "what nccl-tests writes with -J");
+  };
   try {
-    return json::parse(text.content);
+    return json::parse(text.content, check_depth);
   } catch (const json::parse_error& error) {
     throw InputError(position_of(text, error.byte), "not JSON", "what nccl-tests writes with -J");
   }
@@ -61,19 +106,19 @@ class JsonReader {
 
   /// A string as it is, a number as written.
   static std::string text_of(const json& value) {
-    return value.is_string() ? value.get<std::string>() : value.dump();
+    return value.is_string() ? clean_text(value.get<std::string>()) : json_text(value);
   }
 
   double number(const json& value, const std::string& place) const {
     const auto read = decimal_number(text_of(value));
     if (!read)
-      fail(place, fmt::format("{} is not a number", value.dump()), "a number of 0 or more");
+      fail(place, fmt::format("{} is not a number", json_text(value)), "a number of 0 or more");
     return *read;
   }
 
   std::int64_t whole(const json& value, const std::string& place) const {
     const auto read = whole_number(text_of(value));
-    if (!read) fail(place, fmt::format("{} is no whole number", value.dump()), "0 or more");
+    if (!read) fail(place, fmt::format("{} is no whole number", json_text(value)), "0 or more");
     return *read;
   }
 
@@ -83,7 +128,7 @@ class JsonReader {
   }
 
   void read_run() {
-    if (root_.contains("args")) benchmark_ = benchmark_name(root_["args"].dump());
+    if (root_.contains("args")) benchmark_ = benchmark_name(json_text(root_["args"]));
     if (root_.contains("nccl_version")) read_version(text_of(root_["nccl_version"]));
     if (root_.contains("env")) read_environment(root_["env"]);
     const json& config = at(root_, "config", "");
@@ -137,7 +182,7 @@ class JsonReader {
     if (result.contains("root")) {
       const auto root = whole_number(text_of(result["root"]));
       has_root_ = root.has_value();
-      row.root = static_cast<Rank>(root.value_or(0));
+      row.root = rank_of(root.value_or(0));
     }
     if (result.contains("actual_iterations")) {
       const auto made = whole(result["actual_iterations"], place + ".actual_iterations");

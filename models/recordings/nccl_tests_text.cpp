@@ -26,16 +26,13 @@ bool is_type(std::string_view word) {
          word == "fp8_e5m2";
 }
 
-/// Whether a text that begins with '#' is a comment of nccl-tests that says something.
-bool begins_comment(std::string_view text) {
-  const auto begin = text.find_first_not_of("# \t");
-  if (begin == std::string_view::npos) return false;
+/// Whether this is how a comment of nccl-tests goes on behind its '#'.
+bool says_something(std::string_view text) {
   constexpr std::array<std::string_view, 9> beginnings{
       "nThread", "Using devices", "Rank ",   "Collective test",   "size ",
       "bytes ",  "(B) ",          "(bytes)", "nccl-tests version"};
-  return std::any_of(beginnings.begin(), beginnings.end(), [&](std::string_view beginning) {
-    return text.substr(begin).starts_with(beginning);
-  });
+  return std::any_of(beginnings.begin(), beginnings.end(),
+                     [&](std::string_view beginning) { return text.starts_with(beginning); });
 }
 
 /// Where a row begins whose first word this is: launchers may print up to its first digit
@@ -54,8 +51,11 @@ std::optional<std::size_t> begin_of_row(const Word& word) {
 std::size_t begin_of_content(std::string_view line) {
   const auto first = line.find_first_not_of(" \t");
   if (first == std::string_view::npos || line[first] == '#') return 0;
-  for (auto at = line.find('#'); at != std::string_view::npos; at = line.find('#', at + 1)) {
-    if (begins_comment(line.substr(at))) return at;
+  for (auto at = line.find('#'); at != std::string_view::npos;) {
+    const auto text = line.find_first_not_of("# \t", at);
+    if (text == std::string_view::npos) break;
+    if (says_something(line.substr(text))) return at;
+    at = line.find('#', text);
   }
   const auto words = split_words(line);
   for (std::size_t i = 0; i + 2 < words.size(); ++i) {

@@ -62,13 +62,16 @@ std::optional<Collective> find_recorded_collective(std::string_view name) {
 
 std::string benchmark_name(std::string_view text) {
   constexpr std::string_view suffix = "_perf";
+  constexpr std::size_t longest = 64;
   std::string unknown;
   for (auto end = text.find(suffix); end != std::string_view::npos;
        end = text.find(suffix, end + 1)) {
     const std::string_view before = text.substr(0, end);
     if (const auto known = known_benchmark(before); !known.empty()) return std::string(known);
-    const auto begin = before.find_last_not_of("abcdefghijklmnopqrstuvwxyz_") + 1;
-    if (unknown.empty()) unknown = before.substr(begin);
+    if (!unknown.empty()) continue;
+    // At most as long as such a name can be, so that a line of such words takes no longer.
+    const std::string_view near = before.substr(before.size() - std::min(before.size(), longest));
+    unknown = near.substr(near.find_last_not_of("abcdefghijklmnopqrstuvwxyz_") + 1);
   }
   return unknown;
 }

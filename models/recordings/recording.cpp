@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "models/recordings/log_text.h"
 #include "models/recordings/readers.h"
 #include "sim/base/input_error.h"
 
@@ -20,6 +21,12 @@ std::string_view first_line(std::string_view text) {
   return {};
 }
 
+/// Whether a text begins with a JSON object.
+bool is_json(std::string_view text) {
+  const auto begin = text.find_first_not_of(" \t\r\n");
+  return begin != std::string_view::npos && text[begin] == '{';
+}
+
 Recording read(const TextFile& text, std::size_t* bad_rows) {
   const std::string_view line = first_line(text.content);
   Recording recording;
@@ -27,12 +34,12 @@ Recording read(const TextFile& text, std::size_t* bad_rows) {
     recording = read_published_run_yaml(text);
   } else if (line.starts_with("collsim:")) {
     recording = read_recorder_yaml(text);
-  } else if (split_words(line).empty() ? false : split_words(line).front().text.front() == '{') {
+  } else if (is_json(text.content)) {
     recording = read_nccl_tests_json(text);
   } else if (line.starts_with("id,")) {
-    recording = read_recording_csv(text);
+    recording = read_recording_csv({text.name, log_text(text.content)});
   } else {
-    recording = read_nccl_tests_text(text, bad_rows);
+    recording = read_nccl_tests_text({text.name, log_text(text.content)}, bad_rows);
   }
   recording.file = text.name;
   const std::string name = recording.file.filename().string();

@@ -117,7 +117,8 @@ Seconds min_time(const RecordedCall& call, const Topology& topology, Bytes size)
   return share_that_waits(call) * least;
 }
 
-Hosts::Hosts(const Topology& topology) : gpus_(topology.node_count()) {
+Hosts::Hosts(const Topology& topology)
+    : gpus_(topology.node_count()), all_(topology.gpus().size()) {
   for (const DeviceId gpu : topology.gpus()) {
     ++gpus_[static_cast<std::size_t>(topology.node_of(gpu))];
   }
@@ -127,6 +128,13 @@ bool Hosts::hold(const RecordedRow& row) const {
   const auto last = gpus_.begin() + static_cast<std::ptrdiff_t>(row.nodes);
   return row.nodes <= gpus_.size() &&
          *std::min_element(gpus_.begin(), last) >= row.ranks / row.nodes;
+}
+
+RecordedRow Hosts::settled(RecordedRow row) const {
+  if (row.ranks == all_ && row.ranks % row.nodes != 0) {
+    row.nodes = static_cast<std::uint32_t>(gpus_.size());
+  }
+  return row;
 }
 
 bool excluded(const RecordedRow& row, const ValidationOptions& options) {

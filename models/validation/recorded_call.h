@@ -51,9 +51,13 @@ class Hosts {
 
   /// Whether the first ones have as many GPUs as the row's.
   bool hold(const RecordedRow& row) const;
+  /// The row with this machine's nodes where it has a rank for every GPU here, but was counted on
+  /// hosts that share them unequally: names in its log are torn.
+  RecordedRow settled(RecordedRow row) const;
 
  private:
   std::vector<std::uint32_t> gpus_;  // of each node
+  std::size_t all_ = 0;
 };
 
 /// Whether the options say that a row is not wanted.

@@ -143,7 +143,7 @@ Validation validate(const Recording& recording, const Topology& topology, const 
   std::vector<Answer> answers(recording.rows.size());
   std::map<RecordedCall, RowsBySize> families;
   for (std::size_t i = 0; i < recording.rows.size(); ++i) {
-    const RecordedRow& row = recording.rows[i];
+    const RecordedRow row = hosts.settled(recording.rows[i]);
     if (excluded(row, options)) continue;
     answers[i].left_out = why_left_out(row, hosts, options);
     if (!answers[i].left_out.empty()) continue;
@@ -156,7 +156,7 @@ Validation validate(const Recording& recording, const Topology& topology, const 
   Validation validation;
   validation.warnings = evaluation.warnings();
   for (std::size_t i = 0; i < answers.size(); ++i) {
-    const RecordedRow& row = recording.rows[i];
+    const RecordedRow row = hosts.settled(recording.rows[i]);
     if (answers[i].prediction) {
       validation.rows.push_back(validated(row, *answers[i].prediction, topology.name(), options));
     } else if (!answers[i].left_out.empty()) {

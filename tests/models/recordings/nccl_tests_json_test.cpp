@@ -46,6 +46,21 @@ void expect_error(const std::string& text, const std::string& begin) {
   EXPECT_TRUE(error.starts_with(begin)) << error;
 }
 
+// Braces in a text end nothing.
+TEST(NcclTestsJson, json_lines_are_called_so) {
+  expect_error("{\"a\": \"}{\"}\n{\"b\": 1}\n",
+               "out.json:2:1: a second object: this is JSON Lines");
+  expect_error("{} {}", "out.json:1:4: a second object: this is JSON Lines");
+  expect_error("{\"a\": \"}{\"}\n", "out.json: file: no 'config'");
+}
+
+// Two million lists in each other, as args: printing them would take as many frames of the stack.
+TEST(NcclTestsJson, depth_has_a_limit) {
+  constexpr std::size_t depth = 2'000'000;
+  expect_error("{\"args\": " + std::string(depth, '[') + std::string(depth, ']') + "}",
+               "out.json: JSON nested deeper than 64 levels");
+}
+
 TEST(NcclTestsJson, what_cannot_be_read_is_told) {
   expect_error("{\n  \"config\": }", "out.json:2:13: not JSON");
   expect_error("{}", "out.json: file: no 'config'");

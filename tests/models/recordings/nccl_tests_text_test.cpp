@@ -202,6 +202,21 @@ TEST(NcclTestsText, what_stands_before_lines_is_passed_over) {
   }
 }
 
+// mpirun puts its tag where a piece of a line arrives, here inside a host's name and a number.
+TEST(NcclTestsText, a_tag_inside_a_line_is_passed_over) {
+  const Recording recording = read(
+      "[1,0]<stdout>:#  Rank  0 Group  0 Pid 1 on node-a device  0 [0x1] NVIDIA H200\n"
+      "[1,0]<stdout>:#  Rank  1 Group  0 Pid 2 on node-[1,0]<stdout>:a device  0 [0x1] NVIDIA "
+      "H2[1,0]<stdout>:00\n" +
+      short_header +
+      "[1,0]<stdout>:  10485[1,0]<stdout>:76  262144  float  sum  -1  100  10.49  10.49  0\n");
+  ASSERT_EQ(recording.rows.size(), 1U);
+  EXPECT_EQ(recording.rows[0].nodes, 1U);
+  EXPECT_EQ(recording.rows[0].ranks, 2U);
+  EXPECT_EQ(recording.rows[0].size.count, 1048576);
+  EXPECT_EQ(recording.machine.at("gpu"), "NVIDIA H200");
+}
+
 TEST(NcclTestsText, per_iteration_columns_stand_between_the_places) {
   const Recording recording =
       read(two_ranks +
@@ -252,6 +267,16 @@ TEST(NcclTestsText, a_row_is_as_long_as_its_last_column_needs) {
 void expect_error(const std::string& text, const std::string& begin) {
   const std::string error = test::error_of([&] { return read(text); });
   EXPECT_TRUE(error.starts_with(begin)) << error;
+}
+
+// A million marks, or ends of names, in a line are looked at once each: a minute where each is
+// compared with all that follow.
+TEST(NcclTestsText, long_lines_take_no_longer_than_their_length) {
+  for (const std::string& piece :
+       {std::string("#"), std::string("_perf"), std::string("[pod/"), std::string("]<stdout>:"),
+        std::string("# "), std::string("a,1]<stdout>:")}) {
+    expect_error("x" + repeated(piece, 1'000'000) + "\n", "log.txt: no measured times");
+  }
 }
 
 TEST(NcclTestsText, what_cannot_be_read_is_told_by_line_and_column) {

@@ -11,6 +11,7 @@
 #include "models/prediction/prediction.h"
 #include "models/prediction/rank_gpus.h"
 #include "models/prediction/simulator.h"
+#include "models/validation/recorded_call.h"
 #include "sim/base/data_directory.h"
 #include "sim/topologies/loader.h"
 
@@ -41,6 +42,20 @@ class ValidationOfH200 : public testing::Test {
   Topology topology_ = load_topology(find_data_file("hgx-h200", "topologies"));
   Calibration cost_ = calibration_for(topology_);
 };
+
+// Four nodes of eight. A torn name is one host more, so that 32 ranks are on 5; eight hosts of four
+// could be true elsewhere, and 24 ranks may be anywhere.
+TEST(HostsOfACluster, are_the_machine_s_where_all_its_gpus_have_ranks) {
+  const Hosts hosts(load_topology(find_data_file("dgx-h100-x4", "topologies")));
+  RecordedRow row = row_of(Collective::all_reduce, 32, 1 << 20);
+  row.nodes = 5;
+  EXPECT_EQ(hosts.settled(row).nodes, 4U);
+  row.nodes = 8;
+  EXPECT_EQ(hosts.settled(row).nodes, 8U);
+  row.ranks = 24;
+  row.nodes = 5;
+  EXPECT_EQ(hosts.settled(row).nodes, 5U);
+}
 
 // A GPU has 478.08 GB/s of NVLink and 63 of PCIe on the wire, and the NVSwitches add up: 1 GiB
 // crosses them in 1984.44 us at the least.
