@@ -7,7 +7,7 @@ namespace collsim {
 
 std::map<std::string, std::string> load_nccl_variables() {
   const YamlMapping file =
-      load_yaml(find_data_file("nccl-variables", "models"), "nccl-variables").free_mapping();
+      load_yaml(shipped_file("nccl-variables", "models"), "nccl-variables").free_mapping();
   std::map<std::string, std::string> variables;
   for (const auto& [name, meaning] : file.entries()) {
     if (name.string() != "collsim") variables[name.string()] = meaning.string();

@@ -46,7 +46,7 @@ double link_share(const Topology& topology, Rank ranks, const Calibration& cost)
   RunSpec run;
   run.schedule = ScheduleKind::nccl;
   run.algorithm = "auto";
-  const Calibration perfect = load_calibration(find_data_file("ideal", "models/calibrations"));
+  const Calibration perfect = load_calibration(shipped_file("ideal", "models/calibrations"));
   const CallSpec spec{
       .topology = &topology, .cost = cost, .run = run, .gpus = first_gpus(topology, ranks)};
   CallSpec on_perfect_links = spec;

@@ -33,7 +33,7 @@ double read_parameters(const YamlValue& value) {
 
 std::vector<TrainedModel> load_trained_models() {
   const YamlMapping file =
-      load_yaml(find_data_file("workloads", "models"), "workloads").mapping({"models"});
+      load_yaml(shipped_file("workloads", "models"), "workloads").mapping({"models"});
   std::vector<TrainedModel> models;
   for (const YamlValue& each : file.at("models").sequence()) {
     const YamlMapping keys = each.mapping({"name", "parameters", "source"});

@@ -53,17 +53,23 @@ fs::path data_directory() {
                    "set COLLSIM_DATA to the root of collsim's source tree");
 }
 
+fs::path shipped_file(std::string_view name, std::string_view folder) {
+  return data_directory() / folder / (std::string(name) + ".yaml");
+}
+
 fs::path find_data_file(std::string_view name, std::string_view folder, const fs::path& base) {
   const fs::path path(name);
   fs::path as_given = path.is_absolute() ? path : base / path;
-  if (fs::exists(as_given)) return as_given;
   const bool bare = !path.has_parent_path() && !path.has_extension();
+  std::error_code unreadable;
+  const bool hides_nothing = !bare || !fs::is_directory(as_given, unreadable);
+  if (hides_nothing && fs::exists(as_given, unreadable)) return as_given;
   if (!bare) {
     throw InputError(fmt::format("no such file: {}", as_given.string()),
                      "a path that exists, or the bare name of a shipped file");
   }
-  fs::path candidate = data_directory() / folder / (std::string(name) + ".yaml");
-  if (fs::exists(candidate)) return candidate;
+  fs::path candidate = shipped_file(name, folder);
+  if (fs::exists(candidate, unreadable)) return candidate;
   throw InputError(fmt::format("no file '{}', and none of that name is shipped", name),
                    shipped_names_instead_of(name, folder));
 }

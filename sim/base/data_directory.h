@@ -16,8 +16,13 @@ std::vector<std::string> shipped_names(std::string_view folder);
 /// What a message offers instead of a name that no shipped file of the folder has.
 std::string shipped_names_instead_of(std::string_view name, std::string_view folder);
 
+/// A shipped file that the program itself needs, "trust" for <data>/<folder>/trust.yaml: nothing in
+/// the current folder stands in for it. Throws InputError as data_directory() does.
+std::filesystem::path shipped_file(std::string_view name, std::string_view folder);
+
 /// A file that a person names: a path as it stands (tried first, relative to `base`, which may be
-/// empty), or the bare name of a shipped one ("hgx-h200" for <data>/<folder>/hgx-h200.yaml).
+/// empty), or the bare name of a shipped one ("hgx-h200" for <data>/<folder>/hgx-h200.yaml), which
+/// a folder of that name does not hide.
 /// Throws InputError naming what was tried and, for a bare name, the shipped ones.
 std::filesystem::path find_data_file(std::string_view name, std::string_view folder,
                                      const std::filesystem::path& base = {});

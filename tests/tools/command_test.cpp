@@ -27,6 +27,18 @@ TEST(Command, without_a_subcommand_says_how_it_is_used) {
   EXPECT_NE(outcome.err.find("usage: collsim"), std::string::npos);
 }
 
+// Folders of results are often named after the machine; `trust` and so on are names of data files
+// that the program itself reads.
+TEST(Command, folders_named_like_shipped_files_hide_none) {
+  const test::TemporaryFile here("here", "");
+  const std::string folder = here.path().parent_path().string();
+  const Outcome outcome =
+      run_shell("cd " + folder +
+                " && mkdir trust noise workloads nccl-variables ideal hgx-h200-2"
+                " && " COLLSIM_COMMAND " run hgx-h200-2 -b 1K -e 1K");
+  EXPECT_EQ(outcome.status, exit_ok) << outcome.out;
+}
+
 TEST(Command, every_subcommand_has_help) {
   const std::string help = run({"--help"}).out;
   for (const Subcommand& subcommand : subcommands()) {
