@@ -300,9 +300,9 @@ void add_commands_on_logs(const fs::path& folder, std::vector<FuzzTarget>& targe
   targets.push_back(
       {"validate-json", logs, commands(log, {"validate", "FILE", "--format", "json"}), cost});
   targets.push_back({"calibrate", logs,
-                     commands(log, {"calibrate", "FILE", "-t", "hgx-h200", "-o",
-                                    (folder / "fitted.yaml").string()}),
-                     5 * cost});
+                     commands(log, {"calibrate", "FILE", "-t", "hgx-h200", "--fit", "launch",
+                                    "--sizes", "1", "-o", (folder / "fitted.yaml").string()}),
+                     cost});
   targets.push_back({"advise", seeds_of({"tests/fuzz/seeds"}, {"settings.txt"}),
                      commands(folder / "mutant.txt", {"advise", "hgx-h200-2", "-b", "1M", "-e",
                                                       "1M", "--settings", "FILE"}),
