@@ -303,7 +303,7 @@ void add_commands_on_logs(const fs::path& folder, std::vector<FuzzTarget>& targe
                      commands(log, {"calibrate", "FILE", "-t", "hgx-h200", "--fit", "launch",
                                     "--sizes", "1", "-o", (folder / "fitted.yaml").string()}),
                      cost});
-  targets.push_back({"advise", seeds_of({"tests/fuzz/seeds"}, {"settings.txt"}),
+  targets.push_back({"advise", lines_of("settings.txt"),
                      commands(folder / "mutant.txt", {"advise", "hgx-h200-2", "-b", "1M", "-e",
                                                       "1M", "--settings", "FILE"}),
                      cost});
