@@ -20,6 +20,17 @@ double intel_link_bandwidth(const NcclCpu& cpu, NcclVersion version) {
   return 10.0;
 }
 
+/// By family since 2.30.5; of one that NCCL does not know, what it took for all before (NCCL
+/// src/graph/topo.cc and topo.h; NVIDIA/nccl pull request 2036, issue 2441).
+double amd_link_bandwidth(const NcclCpu& cpu, NcclVersion version) {
+  constexpr int zen_3_and_4 = 25;
+  constexpr int zen_5 = 26;
+  constexpr double of_all = 16.0;
+  if (version < NcclVersion{2, 30, 5}) return of_all;
+  if (cpu.family == zen_5) return 32.0;
+  return cpu.family == zen_3_and_4 ? 24.0 : of_all;
+}
+
 }  // namespace
 
 double nvlink_bandwidth(int compute_capability, NcclVersion version) {
@@ -39,7 +50,7 @@ double cpu_link_bandwidth(const NcclCpu& cpu, NcclVersion version) {
     case CpuVendor::intel:
       return intel_link_bandwidth(cpu, version);
     case CpuVendor::amd:
-      return 16.0;
+      return amd_link_bandwidth(cpu, version);
     case CpuVendor::zhaoxin:
       return cpu.model == zhaoxin_yongfeng_model ? 9.0 : 6.0;
     case CpuVendor::other:

@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "models/nccl/cpu_generation.h"
 #include "models/nccl/link_bandwidth.h"
 #include "models/nccl/pci_bus_id.h"
 #include "models/nccl/system_completion.h"
@@ -196,6 +197,7 @@ class TopologyReader {
     if (vendor == "AuthenticAMD") cpu.vendor = CpuVendor::amd;
     if (vendor == "CentaurHauls" || vendor == "  Shanghai  ") cpu.vendor = CpuVendor::zhaoxin;
     cpu.family = static_cast<int>(file_.integer_or(element, "familyid", 0, 0, largest));
+    if (cpu.vendor == CpuVendor::amd) cpu.family = decoded_amd_family(cpu.family);
     cpu.model = static_cast<int>(file_.integer_or(element, "modelid", 0, 0, largest));
     return cpu;
   }

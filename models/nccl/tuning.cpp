@@ -41,7 +41,7 @@ class Tuner {
   const NcclGraph& graph(NcclAlgorithm algorithm) const {
     return graph_of(algorithm, *input_.graphs);
   }
-  bool before(int minor) const { return input_.version < NcclVersion{2, minor}; }
+  bool before(NcclVersion version) const { return input_.version < version; }
   double most(const TuningConstants::ByArchitecture& table) const {
     return table[architecture_][by_nodes_];
   }
@@ -59,7 +59,7 @@ class Tuner {
   double ring_steps_between_nodes(NcclFunction function) const {
     if (input_.nodes == 1) return 0;
     if (function != NcclFunction::all_reduce) return nodes_ - 1;
-    return before(23) ? 2 * nodes_ : 2 * (nodes_ - 1);
+    return before({2, 23}) ? 2 * nodes_ : 2 * (nodes_ - 1);
   }
 
   double ll_most() const {
@@ -134,7 +134,7 @@ class Tuner {
 
   double nvls(const NcclGraph& found, double channels, NcclFunction function, bool tree) const {
     if (channels < 2) return 0;
-    if (before(28)) return nvls_before_2_28(found, channels, function, tree);
+    if (before({2, 28})) return nvls_before_2_28(found, channels, function, tree);
     double intra = found.intra_bandwidth * constants_.nvls_efficiency[architecture_] *
                    (channels - 1) / channels;
     intra *= function == NcclFunction::all_reduce ? 2 : (per_node_ - 1) / per_node_;
@@ -149,7 +149,7 @@ class Tuner {
                           bool tree) const {
     const double intra = found.intra_bandwidth;
     const double inter = found.inter_bandwidth;
-    if (!before(27) && is_gather(function)) {
+    if (!before({2, 27}) && is_gather(function)) {
       return channels * std::min(intra * (per_node_ - 1) / per_node_, 0.9 * inter);
     }
     const double usable = tree && input_.nodes > 2 ? inter / 2 : inter;
@@ -165,7 +165,7 @@ class Tuner {
     const auto& network_row = constants_.hop_latency[TuningConstants::network];
     // With one GPU per node nothing hides the network, which Tree's figures show whole.
     const NcclAlgorithm network_as =
-        per_node_ == 1 && !before(23) ? NcclAlgorithm::tree : algorithm;
+        per_node_ == 1 && !before({2, 23}) ? NcclAlgorithm::tree : algorithm;
     const double base = constants_.base_latency[index_of(algorithm)][p];
     const double intra = intra_row[index_of(algorithm)][p];
     const double nic = found.inter_latency * (protocol == Protocol::simple ? 2 : 1);
@@ -184,8 +184,8 @@ class Tuner {
       case NcclAlgorithm::nvls:
         return intra + (input_.nodes > 1 ? inter : 0);
       case NcclAlgorithm::nvls_tree:
-        return before(19) ? base + intra + 2 * (nodes_ - 1) * inter
-                          : base + intra + 2 * levels * inter;
+        return before({2, 19}) ? base + intra + 2 * (nodes_ - 1) * inter
+                               : base + intra + 2 * levels * inter;
       case NcclAlgorithm::pat:
         return base + levels * inter / 3.5 + ranks_ * 2.8;
     }

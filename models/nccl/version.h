@@ -3,27 +3,9 @@
 #include <string>
 #include <string_view>
 
+#include "sim/nccl/nccl_version.h"
+
 namespace collsim {
-
-/// A release of NCCL. A few rules changed within a series: at a patch.
-struct NcclVersion {
-  int major_number = 2;
-  int minor_number = 30;
-  int patch = 0;
-
-  constexpr int order() const { return 1'000'000 * major_number + 1000 * minor_number + patch; }
-  constexpr bool operator==(const NcclVersion& other) const { return order() == other.order(); }
-  constexpr bool operator<(const NcclVersion& other) const { return order() < other.order(); }
-  constexpr bool operator>(const NcclVersion& other) const { return other < *this; }
-  constexpr bool operator>=(const NcclVersion& other) const { return !(*this < other); }
-};
-
-/// The patch of a version that names none: the last of its series.
-inline constexpr int last_patch = 999;
-
-/// The releases whose rules are known.
-inline constexpr NcclVersion oldest_nccl_version{2, 18, 0};
-inline constexpr NcclVersion newest_nccl_version{2, 30, last_patch};
 
 /// Reads "2.28.9", or "2.28", which is the last of that series. Throws InputError for anything else
 /// or a release that is not known.

@@ -4,6 +4,7 @@
 
 #include "sim/base/units.h"
 #include "sim/nccl/nccl_algorithm.h"
+#include "sim/nccl/nccl_version.h"
 #include "sim/plan/protocol.h"
 
 namespace collsim {
@@ -34,7 +35,7 @@ struct NcclCall {
   /// Of a thread block as launched: Ring with Simple has a warp more than it copies with. Only
   /// versions before 2.20 round by it.
   std::uint32_t threads = 544;
-  std::uint32_t version = 30;  ///< minor: 30 is NCCL 2.30; 2.18 is the oldest known
+  NcclVersion version = newest_nccl_version;  ///< 2.18 is the oldest known
   NcclBuffers buffers{};
 };
 

@@ -112,7 +112,7 @@ std::int64_t tree_chunk(std::int64_t chunk, std::uint32_t ranks, std::uint32_t c
     chunk = halve_while_few(chunk, channel_bytes, depth * 64 / per_node, 128 << 10);
     chunk = halve_while_few(chunk, channel_bytes, depth * 16 / per_node, 32 << 10);
   }
-  if (call.protocol == Protocol::simple && call.version < 20) {
+  if (call.protocol == Protocol::simple && call.version < NcclVersion{2, 20}) {
     const std::uint32_t depth = ranks / call.nodes - 1 + levels;
     chunk = halve_while_few(chunk, channel_bytes, depth * 8, 128 << 10);
     chunk = halve_while_few(chunk, channel_bytes, depth * 4, 64 << 10);
@@ -212,15 +212,17 @@ NcclShare share_of_range(std::int64_t bytes, std::int64_t chunk, const Traffic& 
 
 /// Bytes of every channel's range but the last one's.
 std::int64_t range_bytes(std::int64_t bytes, std::uint32_t channels, std::uint32_t bytes_per_byte,
-                         std::uint32_t version) {
-  if (version < 22) return round_up(divide_up(bytes, channels), cell_unit);
-  const std::int64_t min_traffic = version >= 29 ? 32 << 10 : version >= 23 ? 16 << 10 : 512;
+                         NcclVersion version) {
+  if (version < NcclVersion{2, 22}) return round_up(divide_up(bytes, channels), cell_unit);
+  const std::int64_t min_traffic = version >= NcclVersion{2, 29}   ? 32 << 10
+                                   : version >= NcclVersion{2, 23} ? 16 << 10
+                                                                   : 512;
   const std::int64_t cell = round_up(divide_up(min_traffic, bytes_per_byte), cell_unit);
   return std::max<std::int64_t>(1, divide_up(bytes, channels * cell)) * cell;
 }
 
 std::vector<NcclShare> split_ranges(std::int64_t bytes, std::uint32_t channels, std::int64_t chunk,
-                                    const Traffic& traffic, std::uint32_t version) {
+                                    const Traffic& traffic, NcclVersion version) {
   const std::int64_t range = range_bytes(bytes, channels, traffic.bytes_per_byte, version);
   std::vector<NcclShare> shares;
   for (std::int64_t begin = 0; begin < bytes; begin += range) {
@@ -346,16 +348,19 @@ Bytes rounded_size(Collective collective, std::uint32_t ranks, Bytes size, Bytes
 NcclCut cut_nccl_call(Collective collective, std::uint32_t ranks, std::uint32_t channels,
                       const NcclCall& call) {
   assert(ranks > 0 && channels > 0 && call.nodes > 0 && cell_unit % call.element_size.count == 0);
-  if (call.version < 18) {
-    throw InputError(fmt::format("NCCL 2.{} is not known", call.version), "2.18 or later");
+  if (call.version < oldest_nccl_version) {
+    throw InputError(fmt::format("NCCL {}.{} is not known", call.version.major_number,
+                                 call.version.minor_number),
+                     "2.18 or later");
   }
   const std::int64_t bytes = bytes_per_rank(collective, ranks, call.size, call.element_size).count;
   const Traffic traffic = traffic_of(collective, ranks, call);
   const std::int64_t chunk = chunk_bytes(collective, ranks, channels, call);
   NcclCut cut;
   cut.chunk.count = chunk;
-  cut.shares = call.version < 20 ? split_rounds(bytes, channels, chunk, traffic, call)
-                                 : split_ranges(bytes, channels, chunk, traffic, call.version);
+  cut.shares = call.version < NcclVersion{2, 20}
+                   ? split_rounds(bytes, channels, chunk, traffic, call)
+                   : split_ranges(bytes, channels, chunk, traffic, call.version);
   if (has_long_chunks(collective, call)) {
     cut.slices = 2;
     cut.credits = 4;

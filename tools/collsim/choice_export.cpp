@@ -68,8 +68,7 @@ std::string losses_of(const ChoiceLimit& limit) {
 /// "NCCL_ALGO=allreduce:ring": releases before 2.24 know no names of functions, so that the limit
 /// holds for all collectives.
 std::string setting(const ChoiceRow& row, std::string_view variable, const std::string& value) {
-  constexpr int first_with_functions = 24;
-  if (row.version.minor_number < first_with_functions) {
+  if (row.version < NcclVersion{2, 24}) {
     return fmt::format("export {}={}\n", variable, value);
   }
   return fmt::format("export {}='{}:{}'\n", variable, lower_case(nccl_name(row.function)), value);

@@ -34,19 +34,43 @@ TEST(CpuGeneration, IsToldByItsNameOrItsNumber) {
   EXPECT_EQ(generation(""), "");
 }
 
-// A later stepping is of the generation before the next one; Zhaoxin has none.
-TEST(CpuGeneration, OfNcclsFilesIsTheLatestThatIsNotNewer) {
+// Models that no server of two sockets has are of none: 25/24 and 26/8 are Threadripper, 25/97 a
+// desktop's. Nor are those of families to come.
+TEST(CpuGeneration, OfNcclsFilesIsToldByFamilyAndModel) {
   const auto of = [](CpuVendor vendor, int family, int model) -> std::string {
     const CpuGeneration* found = generation_of({CpuArchitecture::x86, vendor, family, model});
     return found == nullptr ? "" : std::string(found->name);
   };
   EXPECT_EQ(of(CpuVendor::intel, 6, 0x4F), "Xeon Broadwell");
   EXPECT_EQ(of(CpuVendor::intel, 6, 0x6C), "Xeon Ice Lake");
-  EXPECT_EQ(of(CpuVendor::intel, 6, 0xAD), "Xeon Sapphire Rapids");
+  EXPECT_EQ(of(CpuVendor::intel, 6, 0x8F), "Xeon Sapphire Rapids");
+  EXPECT_EQ(of(CpuVendor::intel, 6, 0xAD), "Xeon Granite Rapids");
+  EXPECT_EQ(of(CpuVendor::intel, 6, 0xDD), "");
   EXPECT_EQ(of(CpuVendor::intel, 6, 0x2D), "");
+  EXPECT_EQ(of(CpuVendor::amd, 23, 49), "AMD EPYC Rome");
   EXPECT_EQ(of(CpuVendor::amd, 25, 1), "AMD EPYC Milan");
+  EXPECT_EQ(of(CpuVendor::amd, 25, 17), "AMD EPYC Genoa");
+  EXPECT_EQ(of(CpuVendor::amd, 25, 160), "AMD EPYC Bergamo");
+  EXPECT_EQ(of(CpuVendor::amd, 26, 2), "AMD EPYC Turin");
+  EXPECT_EQ(of(CpuVendor::amd, 26, 17), "AMD EPYC Turin");
   EXPECT_EQ(of(CpuVendor::amd, 23, 1), "");
+  EXPECT_EQ(of(CpuVendor::amd, 25, 24), "");
+  EXPECT_EQ(of(CpuVendor::amd, 25, 97), "");
+  EXPECT_EQ(of(CpuVendor::amd, 26, 8), "");
+  EXPECT_EQ(of(CpuVendor::amd, 27, 1), "");
   EXPECT_EQ(of(CpuVendor::zhaoxin, 7, 91), "");
+}
+
+// 15 + 16 * extended family: 15 + 8 * 16 = 143 of family 15 + 8 = 23. CPUID's own numbers and
+// Intel's stay.
+TEST(CpuGeneration, OldFilesHaveAmdsFamiliesUndecoded) {
+  EXPECT_EQ(decoded_amd_family(143), 23);
+  EXPECT_EQ(decoded_amd_family(159), 24);
+  EXPECT_EQ(decoded_amd_family(175), 25);
+  EXPECT_EQ(decoded_amd_family(191), 26);
+  for (const int decoded : {0, 15, 16, 23, 25, 26, 31, 33}) {
+    EXPECT_EQ(decoded_amd_family(decoded), decoded);
+  }
 }
 
 // NCCL plans with a sixth to a quarter of what two sockets have between them.

@@ -11,6 +11,7 @@ namespace collsim::test {
 inline const std::string source = COLLSIM_SOURCE_DIR;
 inline const std::string golden_folder = source + "/tests/data/nccl-golden/";
 inline const std::string machine_folder = source + "/tests/data/nccl-machines/";
+inline const std::string report_folder = source + "/tests/data/reports/";
 inline const std::string recording_folder = source + "/recordings/nccl/";
 
 /// NCCL on `nodes` hosts like that of a topology file.

@@ -101,6 +101,34 @@ TEST(NcclVersion, BlackwellsStepOf45CameWith2292) {
   EXPECT_TRUE(has_45("2.30"));
 }
 
+// NVIDIA/nccl pull request 2036: 16 GB/s for Zen 1 and 2, 24 for 3 and 4, 32 for 5; before, and of
+// families that NCCL does not know, 16.
+TEST(NcclVersion, AmdsSocketsDifferByGenerationSince2305) {
+  const auto between = [](int family, std::string_view version) {
+    return cpu_link_bandwidth({CpuArchitecture::x86, CpuVendor::amd, family, 1},
+                              parse_nccl_version(version));
+  };
+  for (const int family : {23, 25, 26, 27}) {
+    EXPECT_DOUBLE_EQ(between(family, "2.30.4"), 16) << family;
+    EXPECT_DOUBLE_EQ(between(family, "2.18"), 16) << family;
+  }
+  EXPECT_DOUBLE_EQ(between(23, "2.30.5"), 16);
+  EXPECT_DOUBLE_EQ(between(25, "2.30.5"), 24);
+  EXPECT_DOUBLE_EQ(between(26, "2.30.5"), 32);
+  EXPECT_DOUBLE_EQ(between(27, "2.30.5"), 16);
+}
+
+// NVIDIA/nccl issue 2441: the same host as 2.30.4 (family 175) and 2.30.5 (25) write it. The ring
+// crosses the sockets: 15 is the first speed of NCCL's table below 16 GB/s, 24 the one that is
+// there.
+TEST(NcclVersion, AGenoaIsTheSameInOldAndNewDumps) {
+  for (const char* file : {"family-175.xml", "family-25.xml"}) {
+    const std::string path = report_folder + "amd-family-id/" + file;
+    EXPECT_FLOAT_EQ(nccl_on(path, 2, {}, "2.30.4").graphs().ring.inter_bandwidth, 15) << file;
+    EXPECT_FLOAT_EQ(nccl_on(path, 2, {}, "2.30.5").graphs().ring.inter_bandwidth, 24) << file;
+  }
+}
+
 TEST(NcclVersion, BlackwellsLinksGrewWith2275) {
   EXPECT_DOUBLE_EQ(nvlink_bandwidth(100, parse_nccl_version("2.27.4")), 40.0);
   EXPECT_DOUBLE_EQ(nvlink_bandwidth(100, parse_nccl_version("2.27.5")), 40.1);

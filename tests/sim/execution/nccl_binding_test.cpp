@@ -67,14 +67,14 @@ TEST(NcclBinding, small_calls_touch_few_channels) {
 TEST(NcclBinding, cells_depend_on_the_version) {
   const Plan plan = ring(8, 24);
   NcclCall call = ring_call(64 * kib, Protocol::simple);
-  call.version = 28;
+  call.version = {2, 28};
   EXPECT_EQ(Binding::nccl(plan, call).channels(), 8U);
-  call.version = 22;
+  call.version = {2, 22};
   EXPECT_EQ(Binding::nccl(plan, call).channels(), 24U);
   EXPECT_EQ(channel_bytes(plan, Binding::nccl(plan, call), 0), 11 * Bytes{256});
-  call.version = 20;
+  call.version = {2, 20};
   EXPECT_EQ(channel_bytes(plan, Binding::nccl(plan, call), 0), Bytes{2736});
-  call.version = 17;
+  call.version = {2, 17};
   EXPECT_THROW(Binding::nccl(plan, call), InputError);
 }
 
@@ -161,9 +161,9 @@ TEST(NcclBinding, a_tree_with_ll128_shrinks_its_chunks) {
 TEST(NcclBinding, a_tree_with_simple_shrank_its_chunks_once) {
   const Plan plan = plan_of(Collective::all_reduce, NcclAlgorithm::tree, 8, 1);
   NcclCall call = tree_call(mib, Protocol::simple);
-  call.version = 19;
+  call.version = {2, 19};
   EXPECT_EQ(Binding::nccl(plan, call).chunking().largest_chunk, Bytes{64 * kib});
-  call.version = 20;
+  call.version = {2, 20};
   EXPECT_EQ(Binding::nccl(plan, call).chunking().largest_chunk, Bytes{512 * kib});
 }
 
@@ -172,7 +172,7 @@ TEST(NcclBinding, a_tree_with_simple_shrank_its_chunks_once) {
 // at (2 j + i) x 8,192: chunks 0 of both, 1 of both and 5,088 bytes of chunk 2 of channel 0.
 TEST(NcclBinding, old_versions_go_round_the_channels) {
   NcclCall call = ring_call(300000, Protocol::ll);
-  call.version = 19;
+  call.version = {2, 19};
   call.threads = 512;
   const Binding binding = Binding::nccl(ring(4, 2), call);
   EXPECT_EQ(binding.loops(0), 2U);
@@ -205,9 +205,9 @@ TEST(NcclBinding, a_broadcast_streams_single_steps) {
 }
 
 TEST(NcclBinding, an_empty_call_uses_no_channel) {
-  for (const std::uint32_t version : {18U, 20U, 30U}) {
+  for (const int minor : {18, 20, 30}) {
     NcclCall call = ring_call(0, Protocol::simple);
-    call.version = version;
+    call.version = {2, minor};
     EXPECT_EQ(Binding::nccl(ring(4, 2), call).channels(), 0U);
   }
 }
@@ -240,7 +240,7 @@ TEST(NcclBinding, pieces_add_up) {
                         .algorithm = kind.algorithm,
                         .protocol = static_cast<Protocol>(draw(0, 2)),
                         .nodes = static_cast<std::uint32_t>(draw(1, ranks)),
-                        .version = static_cast<std::uint32_t>(draw(18, 30))};
+                        .version = {2, static_cast<int>(draw(18, 30))}};
     const Binding binding = Binding::nccl(plan, call);
     ASSERT_LE(binding.channels(), channels);
     Bytes whole;
