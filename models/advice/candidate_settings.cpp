@@ -97,6 +97,7 @@ std::vector<CandidateSetting> candidate_settings(const CallSpec& call) {
   add(of_all_calls());
   if (placement_of(*call.topology, call.gpus).ranks_by_node().size() > 1) {
     add(of_networks());
+    if (!function_of(call.collective)) add({{"NCCL_NCHANNELS_PER_NET_PEER", {"1", "4", "8"}}});
     // A name stands for all that begin so.
     const std::size_t nics = nics_of_first_node(*call.topology);
     if (nics > 1) add({{"NCCL_IB_HCA", {nics <= 10 ? "mlx5_0" : "=mlx5_0"}}});

@@ -121,6 +121,16 @@ void repeat_up_to(std::vector<ChannelOrigin>& channels, std::size_t count) {
   }
 }
 
+/// Hosts with few GPUs need four channels per search channel to fill fast NICs, on Hopper and
+/// later. 2.18 gave several nodes up to 32 in any case; 2.19 halved them to save memory and SMs, by
+/// which all-to-all from three nodes on lost a quarter (a maintainer in NVIDIA/nccl issue 1316).
+bool wants_twice(std::size_t channels, const NcclSystem& system, const NcclGraphs& graphs,
+                 std::uint32_t nodes, NcclVersion version) {
+  if (system.min_compute_capability() < 90 || nodes == 1) return false;
+  if (version < NcclVersion{2, 19}) return 2 * channels <= channel_limit(version);
+  return graphs.ring.intra_bandwidth > 45 && channels < 16;
+}
+
 }  // namespace
 
 std::vector<std::uint32_t> stripe_heads(const NcclGraph& graph) {
@@ -152,9 +162,7 @@ std::vector<ChannelOrigin> channel_origins(const NcclSystem& system, const NcclG
       !graphs.collnet_chain.channels.empty() && several_gpus) {
     repeat_up_to(channels, std::min(limit, channels.size() + channels.size() / 2));
   }
-  // Hosts with few GPUs need four channels per search channel to fill fast NICs.
-  if (system.min_compute_capability() >= 90 && nodes > 1 && graphs.ring.intra_bandwidth > 45 &&
-      channels.size() < 16) {
+  if (wants_twice(channels.size(), system, graphs, nodes, version)) {
     repeat_up_to(channels, 2 * channels.size());
   }
   const std::size_t most = std::min<std::size_t>(environment.max_channels, limit);

@@ -203,6 +203,15 @@ const std::map<std::string, Reader>& readers() {
        [](const Setting& s, NcclEnvironment& e) {
          e.message_ll_threshold.count = s.integer(0, 1 << 30);
        }},
+      {"NCCL_NCHANNELS_PER_NET_PEER",
+       [](const Setting& s, NcclEnvironment& e) { e.channels_per_net_peer = s.count(1, 64); }},
+      {"NCCL_P2P_PER_CHANNEL_NET_BW",
+       [](const Setting& s, NcclEnvironment& e) {
+         e.message_channel_bandwidth = s.integer(1, 1'000'000);
+         if (s.version < NcclVersion{2, 29, 2}) {
+           e.warnings.push_back(fmt::format("{}: NCCL reads it from 2.29.2 on", s.name));
+         }
+       }},
       {"NCCL_P2P_LEVEL",
        [](const Setting& s, NcclEnvironment& e) {
          if (!e.p2p_level) e.p2p_level = s.level();

@@ -47,6 +47,9 @@ struct NcclEnvironment {
   Bytes pcie_message_step{128 << 10};
   Bytes network_message_step{128 << 10};
   Bytes message_ll_threshold{16 << 10};  ///< for each channel that a message could get
+  /// Channels of one message to another node; NCCL's rule where it is not set.
+  std::optional<std::uint32_t> channels_per_net_peer;
+  std::int64_t message_channel_bandwidth = 14;  ///< GB/s that one of those channels is to carry
 
   std::optional<PathType> p2p_level;  ///< the worst path on which GPUs use peer-to-peer
   bool shm_disabled = false;

@@ -21,10 +21,12 @@ struct PointToPoint {
 
 /// Channels for sends and receives: as many as for collectives, rounded up to a power of two. One
 /// message gets at most what the weakest pair of ranks has a use for: over NVLink two per link,
-/// over PCIe two, over the network one per 14 GB/s of the NICs beside the GPU (two before 2.20),
-/// fewer where the peers of a many-node communicator would not fit at once. A step is 512 KiB where
-/// all GPUs of the only node have NVLink, else 128 KiB (NCCL src/graph/paths.cc,
-/// ncclTopoComputeP2pChannels; src/init.cc, computeBuffSizes).
+/// over PCIe two. Over the network, unless NCCL_NCHANNELS_PER_NET_PEER says how many: before 2.20
+/// two; from then on two, or one where there would be more than four messages per channel; since
+/// 2.29.2 one per 14 GB/s of the NICs beside the GPU, fewer where the peers of a many-node
+/// communicator would not fit at once. A step is 512 KiB where all GPUs of the only node have
+/// NVLink, else 128 KiB (NCCL src/graph/paths.cc, ncclTopoGetNchannels, ncclTopoComputeP2pChannels;
+/// src/init.cc, computeBuffSizes).
 PointToPoint point_to_point_channels(const NcclSystem& system, const NcclPaths& paths,
                                      std::uint32_t nodes, std::uint32_t collective_channels,
                                      const NcclEnvironment& environment, NcclVersion version);
