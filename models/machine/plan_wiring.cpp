@@ -1,6 +1,7 @@
 #include "models/machine/plan_wiring.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <set>
 #include <utility>
@@ -61,6 +62,46 @@ std::optional<std::vector<LinkId>> links_by_nics(Router& router, DeviceId from, 
   }
 }
 
+/// By the NICs that the rules name, else by those that the Router finds.
+std::vector<LinkId> direct_links(Router& router, std::span<const DeviceId> gpus,
+                                 const HopRules& rules, std::uint32_t channel, Rank from, Rank to) {
+  if (rules.nics) {
+    if (const auto nics = rules.nics(channel, from, to)) {
+      auto links = links_by_nics(router, gpus[from], *nics, gpus[to], channel);
+      if (links) return *links;
+    }
+  }
+  return router.route(gpus[from], gpus[to], channel).links;
+}
+
+/// Leads the part of a way that lies before its first NIC over the sender's CPU.
+std::vector<LinkId> by_host_to_nic(const Topology& topology, Router& router,
+                                   const std::vector<LinkId>& way, DeviceId gpu) {
+  const auto arrives = std::find_if(way.begin(), way.end(), [&](LinkId link) {
+    return topology.device(topology.link(link).to).kind == DeviceKind::nic;
+  });
+  const auto cpu = nearest_cpu(topology, router, gpu);
+  if (arrives == way.end() || !cpu) return way;
+  std::vector<LinkId> links = router.route(gpu, *cpu).links;
+  append(links, router.route(*cpu, topology.link(*arrives).to));
+  links.insert(links.end(), arrives + 1, way.end());
+  return links;
+}
+
+/// And the part that lies behind its last NIC over the receiver's.
+std::vector<LinkId> by_host_from_nic(const Topology& topology, Router& router,
+                                     const std::vector<LinkId>& way, DeviceId gpu) {
+  const auto leaves = std::find_if(way.rbegin(), way.rend(), [&](LinkId link) {
+    return topology.device(topology.link(link).from).kind == DeviceKind::nic;
+  });
+  const auto cpu = nearest_cpu(topology, router, gpu);
+  if (leaves == way.rend() || !cpu) return way;
+  std::vector<LinkId> links(way.begin(), std::prev(leaves.base()));
+  append(links, router.route(topology.link(*leaves).from, *cpu));
+  append(links, router.route(*cpu, gpu));
+  return links;
+}
+
 }  // namespace
 
 std::vector<LinkId> links_of_hop(const Topology& topology, Router& router,
@@ -69,13 +110,11 @@ std::vector<LinkId> links_of_hop(const Topology& topology, Router& router,
   if (rules.through_host_memory && rules.through_host_memory(from, to)) {
     return links_through_host(topology, router, gpus[from], gpus[to]);
   }
-  if (rules.nics) {
-    if (const auto nics = rules.nics(channel, from, to)) {
-      auto links = links_by_nics(router, gpus[from], *nics, gpus[to], channel);
-      if (links) return *links;
-    }
-  }
-  return router.route(gpus[from], gpus[to], channel).links;
+  std::vector<LinkId> way = direct_links(router, gpus, rules, channel, from, to);
+  if (!rules.network_through_host) return way;
+  if (rules.network_through_host(from)) way = by_host_to_nic(topology, router, way, gpus[from]);
+  if (rules.network_through_host(to)) way = by_host_from_nic(topology, router, way, gpus[to]);
+  return way;
 }
 
 namespace {

@@ -24,6 +24,9 @@ struct HopNics {
 struct HopRules {
   /// Whether what one rank sends another of its node goes through the receiver's host memory.
   std::function<bool(Rank from, Rank to)> through_host_memory;
+  /// Whether what a rank sends by a NIC of its node, or gets by one, goes through the node's host
+  /// memory: without GPUDirect.
+  std::function<bool(Rank rank)> network_through_host;
   /// The NICs that NCCL takes for a hop to another node; none: the Router's.
   std::function<std::optional<HopNics>(std::uint32_t channel, Rank from, Rank to)> nics;
 };
@@ -41,7 +44,8 @@ Wiring wire(const Plan& plan, const Topology& topology, std::span<const DeviceId
 
 /// The links of a hop between two ranks. Through host memory, NCCL's buffer lies on the receiver's
 /// side (NCCL_SHM_LOCALITY's default); without a CPU, and where the NICs that the rules name are
-/// not joined, it is the Router's way.
+/// not joined, it is the Router's way. Without GPUDirect a hop between nodes goes from GPU to CPU
+/// to NIC, and back on the other side.
 std::vector<LinkId> links_of_hop(const Topology& topology, Router& router,
                                  std::span<const DeviceId> gpus, const HopRules& rules,
                                  std::uint32_t channel, Rank from, Rank to);

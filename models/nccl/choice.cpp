@@ -109,6 +109,12 @@ Nccl::Nccl(NcclSystem system, std::uint32_t nodes, const Variables& variables, N
       through_host_memory_.push_back(paths.between(from, to).staged);
     }
   }
+  const auto nets = system_.of_kind(NcclNodeKind::net);
+  for (const std::uint32_t gpu : system_.of_kind(NcclNodeKind::gpu)) {
+    network_through_host_memory_.push_back(
+        std::any_of(nets.begin(), nets.end(),
+                    [&](std::uint32_t net) { return paths.between(gpu, net).staged; }));
+  }
   graphs_ = search_graphs(system_, paths, inter, environment_, version_);
   settle_nodes(paths);
 }

@@ -98,6 +98,11 @@ class Nccl {
   bool through_host_memory(std::uint32_t from, std::uint32_t to) const {
     return through_host_memory_[from * system_.gpu_count() + to];
   }
+  /// Whether what such a GPU exchanges with NICs stops in host memory: NCCL uses no GPUDirect
+  /// there, though it could be nearer than over the CPU.
+  bool network_through_host_memory(std::uint32_t gpu) const {
+    return nodes_ > 1 && network_through_host_memory_[gpu];
+  }
   /// By which NICs Ring and Tree reach other nodes.
   const ChannelNets& ring_nets() const { return ring_nets_; }
   const ChannelNets& tree_nets() const { return tree_nets_; }
@@ -155,7 +160,8 @@ class Nccl {
   Reduction reduction_;
   NcclSystem system_;
   SystemBandwidth bandwidth_;
-  std::vector<bool> through_host_memory_;  // [from * GPUs + to]
+  std::vector<bool> through_host_memory_;          // [from * GPUs + to]
+  std::vector<bool> network_through_host_memory_;  // by GPU
   NcclGraphs graphs_;
   std::vector<ChannelOrigin> origins_;  // of the channels
   std::shared_ptr<LaidChannels> laid_;  // shared by copies

@@ -316,6 +316,10 @@ SystemBandwidth system_bandwidth(const NcclSystem& system, const NcclPaths& path
   return bandwidth;
 }
 
+bool forbids_nvlink(const NcclEnvironment& environment) {
+  return environment.p2p_level && *environment.p2p_level < PathType::nvl;
+}
+
 std::size_t min_nvls_gpus(NcclVersion version) {
   return version < NcclVersion{2, 28, 7} ? 3 : 2;
 }
@@ -345,7 +349,9 @@ NcclGraphs search_graphs(const NcclSystem& system, const NcclPaths& paths, bool 
     graphs.collnet_direct = find(graphs.collnet_direct);
   }
   const bool enough = system.gpu_count() >= min_nvls_gpus(version);
-  if (environment.nvls_enabled && enough) graphs.nvls = find(graphs.nvls);
+  if (environment.nvls_enabled && !forbids_nvlink(environment) && enough) {
+    graphs.nvls = find(graphs.nvls);
+  }
   return graphs;
 }
 

@@ -32,6 +32,10 @@ struct NcclGraphs {
 NcclGraphs search_graphs(const NcclSystem& system, const NcclPaths& paths, bool inter,
                          const NcclEnvironment& environment, NcclVersion version);
 
+/// Whether NCCL_P2P_DISABLE or NCCL_P2P_LEVEL leaves no peer-to-peer over NVLink, without which
+/// there is no NVLS either.
+bool forbids_nvlink(const NcclEnvironment& environment);
+
 /// The fewest GPUs of a node that NVLS is set up for: two from 2.28.7 on, three before (NCCL
 /// src/transport/nvls.cc, ncclNvlsInit).
 std::size_t min_nvls_gpus(NcclVersion version);

@@ -23,6 +23,9 @@ std::string missing_in_network(const TuningInput& input) {
 
 std::string missing_in_node(const TuningInput& input) {
   if (!input.environment->nvls_enabled) return "NCCL_NVLS_ENABLE other than 0";
+  if (forbids_nvlink(*input.environment)) {
+    return "peer-to-peer over NVLink: no NCCL_P2P_DISABLE=1, no NCCL_P2P_LEVEL=LOC";
+  }
   if (input.graphs->nvls.channels.empty()) {
     return fmt::format(
         "nodes of {} or more GPUs, of Hopper's generation or later, on an NVSwitch with "

@@ -146,6 +146,7 @@ std::optional<std::string> why_not(NcclFunction function, NcclAlgorithm algorith
   const bool nvls = algorithm == NcclAlgorithm::nvls || algorithm == NcclAlgorithm::nvls_tree;
   if (nvls && graph_of(algorithm, *input.graphs).channel_count() < 2) {
     if (!environment.nvls_enabled) return "NCCL_NVLS_ENABLE=0";
+    if (forbids_nvlink(environment)) return "NVLS needs peer-to-peer, which is switched off";
     return fmt::format("needs an NVSwitch that reduces (Hopper or later) and {} GPUs or more",
                        min_nvls_gpus(input.version) == 2 ? "two" : "three");
   }

@@ -93,6 +93,20 @@ std::vector<std::string> priced_settings(const RunSpec& run) {
   return settings;
 }
 
+/// Whether every GPU of a node sends to several others of it at once, over its NVSwitches.
+bool mixes_at_switches(const CallSpec& spec) {
+  if (spec.collective != Collective::all_to_all || spec.gpus.empty()) return false;
+  const Topology& topology = *spec.topology;
+  const DeviceId first = spec.gpus.front();
+  const auto in_node = std::count_if(spec.gpus.begin(), spec.gpus.end(), [&](DeviceId gpu) {
+    return topology.node_of(gpu) == topology.node_of(first);
+  });
+  const auto links = topology.links_from(first);
+  return in_node > 2 && std::any_of(links.begin(), links.end(), [&](LinkId link) {
+           return topology.device(topology.link(link).to).kind == DeviceKind::nvswitch;
+         });
+}
+
 }  // namespace
 
 Planner::Planner(CallSpec spec) : spec_(std::move(spec)) {
@@ -143,7 +157,9 @@ Calibration Planner::cost_of(const Calibration& cost) const {
     own.proxy.streams = threads.streams;
   }
   if (host_transport_ && own.wants_host_transport) own = with_transport(own, *host_transport_);
-  if (is_nccl() && !nccl_function()) own = own.of_messages();
+  if (is_nccl() && !nccl_function()) {
+    own = mixes_at_switches(spec_) ? own.of_mixed_messages() : own.of_messages();
+  }
   return spec_.run.graph ? own.of_graph() : own;
 }
 
@@ -290,6 +306,9 @@ HopRules Planner::hop_rules(std::optional<NcclAlgorithm> algorithm) const {
     return from / per_node == to / per_node &&
            nccl_->through_host_memory(from % per_node, to % per_node);
   };
+  rules.network_through_host = [this, per_node](Rank rank) {
+    return nccl_->network_through_host_memory(rank % per_node);
+  };
   // The NICs of a topology file are another machine's.
   if (!nets || !nccl_->environment().topology_file.empty()) return rules;
   rules.nics = [this, nets, per_node](std::uint32_t channel, Rank from,
@@ -356,7 +375,7 @@ NcclCall Planner::nccl_call(Bytes size, Protocol protocol) const {
   call.element_size = size_of(spec_.run.reduction.type);
   call.protocol = protocol;
   call.nodes = nccl_->nodes();
-  call.version = static_cast<std::uint32_t>(nccl_->version().minor_number);
+  call.version = nccl_->version();
   const PerProtocol<Bytes>& buffers = nccl_->environment().buffer_size;
   call.buffers.ll = buffers[index_of(Protocol::ll)];
   call.buffers.ll128 = buffers[index_of(Protocol::ll128)];
