@@ -8,6 +8,7 @@
 
 #include "models/advice/nccl_variables.h"
 #include "models/nccl/environment.h"
+#include "models/nccl/variable_reach.h"
 #include "sim/base/did_you_mean.h"
 #include "sim/base/input_error.h"
 #include "sim/base/parallel.h"
@@ -109,13 +110,26 @@ Adviser::Adviser(CallList calls, std::uint32_t threads, std::uint64_t messages)
 Advice Adviser::estimated(const TriedChange& change) const {
   Advice advice{change.text, change.variables};
   note_problem(advice,
-               [&] { advice.effect = effect_of(estimated_, estimate_calls(change.calls)); });
+               [&] { take_effect(change, estimated_, estimate_calls(change.calls), advice); });
   return advice;
+}
+
+void Adviser::take_effect(const TriedChange& change, const CallTimes& unchanged,
+                          const CallTimes& changed, Advice& advice) const {
+  advice.effect = effect_of(unchanged, changed);
+  advice.unmodelled.clear();
+  if (!is_nothing(advice.effect) || change.variables.empty()) return;
+  for (const std::string& algorithm : changed.algorithms) {
+    const auto reason = unmodelled_reason(change.variables, algorithm, version_of(calls_));
+    if (!reason) continue;
+    advice.unmodelled = *reason;
+    return;
+  }
 }
 
 void Adviser::simulate(const TriedChange& change, Advice& advice) const {
   note_problem(advice, [&] {
-    advice.effect = effect_of(simulated_, simulate_calls(change.calls));
+    take_effect(change, simulated_, simulate_calls(change.calls), advice);
     advice.simulated = true;
   });
 }
@@ -200,6 +214,12 @@ SettingVerdict verdict_of(const Effect& effect) {
   return some_faster ? SettingVerdict::helps : SettingVerdict::harms;
 }
 
+SettingVerdict verdict_of(const Advice& advice) {
+  if (!advice.problem.empty()) return SettingVerdict::refused;
+  if (!advice.unmodelled.empty()) return SettingVerdict::not_modelled;
+  return verdict_of(advice.effect);
+}
+
 Judgement judge(Adviser& adviser, const std::vector<PastedSetting>& settings) {
   const LineJudge judge_line(version_of(adviser.calls()));
   Judgement judgement;
@@ -225,13 +245,12 @@ Judgement judge(Adviser& adviser, const std::vector<PastedSetting>& settings) {
   changes.push_back({"all together", all, with_variables(adviser.calls(), all)});
   std::vector<Advice> advices = adviser.advise(changes);
   judgement.together = advices.back();
+  judgement.together->unmodelled.clear();  // its lines say so, each for itself
   for (std::size_t i = 0; i < tried.size(); ++i) {
     JudgedSetting& line = judgement.lines[tried[i]];
     line.advice = advices[i];
-    line.verdict = verdict_of(advices[i].effect);
-    if (advices[i].problem.empty()) continue;
-    line.verdict = SettingVerdict::refused;
-    line.note = advices[i].problem;
+    line.verdict = verdict_of(advices[i]);
+    line.note = advices[i].problem.empty() ? advices[i].unmodelled : advices[i].problem;
   }
   return judgement;
 }

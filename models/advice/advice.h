@@ -26,6 +26,9 @@ struct Advice {
   Effect effect{};
   bool simulated = false;  ///< else by formulas
   std::string problem{};   ///< why it cannot run; empty where it can
+  /// Why no change of time says nothing: the model does not follow a variable for the algorithm
+  /// that runs. Empty where it does.
+  std::string unmodelled{};
 };
 
 /// How much may be simulated: messages of all changes together. What is left keeps its estimate.
@@ -50,6 +53,9 @@ class Adviser {
 
  private:
   Advice estimated(const TriedChange& change) const;
+  /// What a change makes of the unchanged times.
+  void take_effect(const TriedChange& change, const CallTimes& unchanged, const CallTimes& changed,
+                   Advice& advice) const;
   void simulate(const TriedChange& change, Advice& advice) const;
 
   CallList calls_;
@@ -76,6 +82,9 @@ std::string_view to_string(SettingVerdict verdict);
 
 /// By the mean and the extremes of an effect.
 SettingVerdict verdict_of(const Effect& effect);
+/// Of a change: refused where it cannot run, not modelled where nothing changes because the model
+/// does not follow it.
+SettingVerdict verdict_of(const Advice& advice);
 
 struct JudgedSetting {
   PastedSetting setting;

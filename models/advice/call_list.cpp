@@ -21,6 +21,7 @@ CallTimes times_by(const CallList& calls, Prediction (Answerer::*answer)(Bytes))
     for (const Bytes size : item.sizes) {
       const Prediction prediction = (answerer.*answer)(size);
       result.times.push_back(prediction.time);
+      result.algorithms.push_back(prediction.algorithm);
       result.messages += prediction.transfers;
     }
   }

@@ -26,7 +26,8 @@ CallList with_variables(CallList calls, const std::map<std::string, std::string>
 /// The times of its calls, in order.
 struct CallTimes {
   std::vector<Seconds> times;
-  std::uint64_t messages = 0;  ///< simulated; 0 of estimates
+  std::vector<std::string> algorithms{};  ///< by which they run: "nvlstree", "p2p"
+  std::uint64_t messages = 0;             ///< simulated; 0 of estimates
 };
 
 /// By formulas (Estimator), and by simulation (Simulator). Throw InputError where a call cannot

@@ -100,6 +100,12 @@ Calibration Calibration::of_messages() const {
   return cost;
 }
 
+Calibration Calibration::of_mixed_messages() const {
+  Calibration cost = of_messages();
+  cost.efficiency[static_cast<std::size_t>(LinkKind::nvlink)] *= 1 - corrections.hol_blocking;
+  return cost;
+}
+
 Calibration Calibration::of_graph() const {
   Calibration cost = *this;
   cost.launch = graph_launch.value_or(launch);

@@ -58,6 +58,9 @@ struct Corrections {
   /// Share of a link that is lost, in a call's first step, where the thread blocks can just fill
   /// it (ProtocolCost::contended_share()). Of Simple and LL128.
   double link_contention = 0;
+  /// Share of the NVLinks that is lost behind data for other GPUs, where all GPUs of an NVSwitch
+  /// write to several others at once (Calibration::of_mixed_messages()).
+  double hol_blocking = 0;
 };
 
 /// What moving data costs a rank beyond its links, for one protocol. The zero-cost default is the
@@ -249,6 +252,9 @@ struct Calibration {
   }
   /// The costs of sends and receives: theirs in place of the collectives'.
   Calibration of_messages() const;
+  /// The same where every GPU of an NVSwitch sends to several others at once: a message waits
+  /// behind others, which wait for their receivers (head-of-line blocking).
+  Calibration of_mixed_messages() const;
   /// The costs of calls in a CUDA graph, which no CPU issues one by one.
   Calibration of_graph() const;
   /// The costs of calls in which NVSwitches add up: theirs in place of those between GPUs. Where a

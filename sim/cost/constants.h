@@ -143,6 +143,10 @@ inline constexpr std::array correction_constants{
                     ConstantRange{0, max_link_contention}, any_share,
                     "share of a link lost where thread blocks just fill it", false,
                     [](Calibration& of) -> double& { return of.corrections.link_contention; }},
+    MachineConstant{"corrections.hol_blocking", Quantity::share,
+                    ConstantRange{0, max_link_contention}, any_share,
+                    "share of NVLinks lost where all GPUs send to several", false,
+                    [](Calibration& of) -> double& { return of.corrections.hol_blocking; }},
 };
 
 /// Of the CPU threads that serve a network, and of host memory. A calibration states each group

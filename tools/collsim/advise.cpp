@@ -242,15 +242,14 @@ class AdviceTable {
     section("slower", advices,
             [](const Advice& each) { return verdict(each) == SettingVerdict::harms; });
     print_nothing(advices);
+    print_unmodelled(advices);
     print_problems(advices);
   }
 
  private:
   static constexpr int name_width = 30;
 
-  static SettingVerdict verdict(const Advice& advice) {
-    return advice.problem.empty() ? verdict_of(advice.effect) : SettingVerdict::refused;
-  }
+  static SettingVerdict verdict(const Advice& advice) { return verdict_of(advice); }
 
   void comment(const std::string& text) { out_ << wrapped(text, "# ", "#   "); }
 
@@ -285,6 +284,16 @@ class AdviceTable {
     if (!by_formulas.empty()) out_ << wrapped("by formulas: " + by_formulas, "  ", "  ");
   }
 
+  void print_unmodelled(const std::vector<Advice>& advices) {
+    bool any = false;
+    for (const Advice& each : advices) {
+      if (verdict(each) != SettingVerdict::not_modelled) continue;
+      if (!any) fmt::print(out_, "\nnot modelled here, so nothing is known of them:\n");
+      any = true;
+      out_ << wrapped(fmt::format("{}: {}", each.text, each.unmodelled), "  ", "    ");
+    }
+  }
+
   void print_problems(const std::vector<Advice>& advices) {
     bool any = false;
     for (const Advice& each : advices) {
@@ -304,7 +313,8 @@ void print_judgement(const AdviceSubject& subject, const Judgement& judgement, s
   for (const JudgedSetting& each : judgement.lines) {
     const std::string setting = fmt::format("{}={}", each.setting.name, each.setting.value);
     fmt::print(out, "line {:>3}  {:<34} {}", each.setting.line, setting, to_string(each.verdict));
-    const bool has_figure = each.advice && each.advice->problem.empty();
+    const bool has_figure =
+        each.advice && each.advice->problem.empty() && each.verdict != SettingVerdict::not_modelled;
     if (has_figure && each.verdict != SettingVerdict::nothing) {
       fmt::print(out, ", {}", effect_sentence(*each.advice, subject.call_names));
     }
@@ -324,7 +334,7 @@ void print_judgement(const AdviceSubject& subject, const Judgement& judgement, s
 
 Record advice_row(const AdviceSubject& subject, const std::string& kind, const std::string& change,
                   SettingVerdict verdict, const Advice* advice) {
-  const bool known = advice != nullptr && advice->problem.empty();
+  const bool known = advice != nullptr && advice->problem.empty() && advice->unmodelled.empty();
   Record row{{"kind", kind},
              {"line", Record()},
              {"change", change},
@@ -335,7 +345,8 @@ Record advice_row(const AdviceSubject& subject, const std::string& kind, const s
              {"most_ratio", known ? Record(advice->effect.most) : Record()},
              {"most_at", known ? Record(subject.call_names[advice->effect.most_at]) : Record()},
              {"how", known ? Record(advice->simulated ? "simulated" : "formulas") : Record()},
-             {"note", advice != nullptr && !known ? Record(advice->problem) : Record()}};
+             {"note", advice != nullptr && !known ? Record(advice->problem + advice->unmodelled)
+                                                  : Record()}};
   const Question& question = subject.questions.front();
   row.update(context_of(question, &question.scenario.runs.front()));
   std::vector<std::string> names;
@@ -357,7 +368,7 @@ std::vector<Record> rows_of_judgement(const AdviceSubject& subject, const Judgem
   }
   if (judgement.together) {
     rows.push_back(advice_row(subject, "together", judgement.together->text,
-                              verdict_of(judgement.together->effect), &*judgement.together));
+                              verdict_of(*judgement.together), &*judgement.together));
   }
   return rows;
 }
@@ -367,14 +378,12 @@ std::vector<Record> rows_of_advices(const AdviceSubject& subject,
                                     const std::optional<Advice>& together) {
   std::vector<Record> rows;
   for (const Advice& each : advices) {
-    const SettingVerdict verdict =
-        each.problem.empty() ? verdict_of(each.effect) : SettingVerdict::refused;
     rows.push_back(advice_row(subject, each.variables.empty() ? "other" : "setting", each.text,
-                              verdict, &each));
+                              verdict_of(each), &each));
   }
   if (together) {
     rows.push_back(
-        advice_row(subject, "together", together->text, verdict_of(together->effect), &*together));
+        advice_row(subject, "together", together->text, verdict_of(*together), &*together));
   }
   return rows;
 }

@@ -26,6 +26,7 @@ void expect_at_most(std::string_view key, int percent, std::string_view share) {
 
 TEST(Corrections, leave_half_of_a_link_to_contention) {
   expect_at_most("link_contention", 50, "0.5,");
+  expect_at_most("hol_blocking", 50, "0.5,");
 }
 
 TEST(Corrections, let_two_lanes_do_twice_as_much_at_most) {
