@@ -9,6 +9,7 @@
 #include "models/advice/nccl_variables.h"
 #include "models/nccl/environment.h"
 #include "models/nccl/variable_reach.h"
+#include "models/prediction/planner.h"
 #include "sim/base/did_you_mean.h"
 #include "sim/base/input_error.h"
 #include "sim/base/parallel.h"
@@ -91,6 +92,29 @@ class LineJudge {
   std::vector<std::string> modelled_;
 };
 
+bool talks_through_host_memory(const Planner& planner) {
+  if (planner.nccl() == nullptr || !planner.cost().memory.used) return false;
+  const Rank per_node = planner.ranks() / planner.nccl()->nodes();
+  for (Rank to = 1; to < per_node; ++to) {
+    if (planner.nccl()->through_host_memory(0, to)) return true;
+  }
+  return false;
+}
+
+/// Why the size of NCCL's buffers counts; empty where it is not that they lie in host memory.
+std::string reason_of(const TriedChange& change) {
+  if (!change.variables.contains("NCCL_BUFFSIZE")) return {};
+  for (const CallList::Item& item : change.calls.items) {
+    const Planner planner(item.spec);
+    if (!talks_through_host_memory(planner)) continue;
+    return fmt::format(
+        "buffers lie in host memory here; what of them exceeds the CPUs' cache, of which I/O gets "
+        "{}, moves at the rate of the memory itself",
+        to_string(planner.cost().memory.cache));
+  }
+  return {};
+}
+
 /// Whether a later line sets the same variable.
 bool is_overridden(const std::vector<PastedSetting>& settings, std::size_t index) {
   return std::any_of(
@@ -118,6 +142,7 @@ void Adviser::take_effect(const TriedChange& change, const CallTimes& unchanged,
                           const CallTimes& changed, Advice& advice) const {
   advice.effect = effect_of(unchanged, changed);
   advice.unmodelled.clear();
+  advice.reason = is_nothing(advice.effect) ? "" : reason_of(change);
   if (!is_nothing(advice.effect) || change.variables.empty()) return;
   for (const std::string& algorithm : changed.algorithms) {
     const auto reason = unmodelled_reason(change.variables, algorithm, version_of(calls_));

@@ -29,6 +29,8 @@ struct Advice {
   /// Why no change of time says nothing: the model does not follow a variable for the algorithm
   /// that runs. Empty where it does.
   std::string unmodelled{};
+  /// Why the time changes, where a sentence says it.
+  std::string reason{};
 };
 
 /// How much may be simulated: messages of all changes together. What is left keeps its estimate.

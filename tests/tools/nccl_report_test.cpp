@@ -130,6 +130,21 @@ TEST(NcclReports, SettingsThatHalveAClusterAreNotFree) {
   EXPECT_NE(asked.err.find("peer-to-peer"), std::string::npos) << asked.err;
 }
 
+// NVIDIA/nccl issue 1530: GPUs without peer-to-peer have their buffers in host memory, where 4 MiB
+// for each connection of eight GPUs on two channels, 64 MiB in all, exceed the cache; 1 MiB each do
+// not.
+TEST(NcclReports, BuffersInHostMemoryFitTheCacheIfTheyAreSmall) {
+  for (const auto& row :
+       json_of({"advise", "rtx3090-8", "-b", "64M", "-e", "64M", "--env", "NCCL_P2P_DISABLE=1"})) {
+    if (row.at("change") != "NCCL_BUFFSIZE=1048576") continue;
+    EXPECT_EQ(row.at("verdict"), "helps");
+    EXPECT_LT(row.at("mean_ratio").get<double>(), 0.85);
+    EXPECT_NE(row.at("note").get<std::string>().find("host memory"), std::string::npos);
+    return;
+  }
+  FAIL() << "smaller buffers were not tried";
+}
+
 // What the model does not follow is never '+0.0 %'.
 TEST(NcclReports, WhatIsNotModelledHasNoFigure) {
   const test::TemporaryFile file("job.sh",

@@ -266,6 +266,7 @@ class AdviceTable {
     for (const Advice* const each : these) {
       fmt::print(out_, "  {:<{}} {}\n", each->text, name_width,
                  effect_text(*each, subject_.call_names));
+      if (!each->reason.empty()) out_ << wrapped(each->reason, "      ", "      ");
     }
   }
 
@@ -332,6 +333,14 @@ void print_judgement(const AdviceSubject& subject, const Judgement& judgement, s
   }
 }
 
+Record note_of(const Advice* advice) {
+  if (advice == nullptr) return {};
+  for (const std::string* text : {&advice->problem, &advice->unmodelled, &advice->reason}) {
+    if (!text->empty()) return *text;
+  }
+  return {};
+}
+
 Record advice_row(const AdviceSubject& subject, const std::string& kind, const std::string& change,
                   SettingVerdict verdict, const Advice* advice) {
   const bool known = advice != nullptr && advice->problem.empty() && advice->unmodelled.empty();
@@ -345,8 +354,7 @@ Record advice_row(const AdviceSubject& subject, const std::string& kind, const s
              {"most_ratio", known ? Record(advice->effect.most) : Record()},
              {"most_at", known ? Record(subject.call_names[advice->effect.most_at]) : Record()},
              {"how", known ? Record(advice->simulated ? "simulated" : "formulas") : Record()},
-             {"note", advice != nullptr && !known ? Record(advice->problem + advice->unmodelled)
-                                                  : Record()}};
+             {"note", note_of(advice)}};
   const Question& question = subject.questions.front();
   row.update(context_of(question, &question.scenario.runs.front()));
   std::vector<std::string> names;

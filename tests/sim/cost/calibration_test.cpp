@@ -27,6 +27,20 @@ TEST(Startup, adds_what_warps_and_direct_primitives_cost) {
             microseconds(7 + 2));
 }
 
+// Of 80 % of the links that messages get, an eighth is lost: 70 %.
+TEST(Messages, lose_links_where_all_send_to_several) {
+  Calibration cost;
+  cost.efficiency[static_cast<std::size_t>(LinkKind::nvlink)] = 0.8;
+  cost.efficiency[static_cast<std::size_t>(LinkKind::pcie)] = 0.5;
+  cost.corrections.hol_blocking = 0.125;
+  const auto share = [](const Calibration& of, LinkKind kind) {
+    return of.efficiency[static_cast<std::size_t>(kind)];
+  };
+  EXPECT_DOUBLE_EQ(share(cost.of_messages(), LinkKind::nvlink), 0.8);
+  EXPECT_DOUBLE_EQ(share(cost.of_mixed_messages(), LinkKind::nvlink), 0.7);
+  EXPECT_DOUBLE_EQ(share(cost.of_mixed_messages(), LinkKind::pcie), 0.5);
+}
+
 TEST(Startup, takes_longer_with_every_doubling_of_the_channels) {
   Calibration cost;
   cost.launch = microseconds(7);
