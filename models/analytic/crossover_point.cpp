@@ -1,5 +1,6 @@
 #include "models/analytic/crossover_point.h"
 
+#include <algorithm>
 #include <cassert>
 #include <cmath>
 
@@ -18,8 +19,8 @@ Crossover find_crossover(const std::vector<TimePair>& pairs) {
     const double before = lead(pairs[i - 1]);
     const double after = lead(pairs[i]);
     if ((before <= 0) == (after <= 0)) continue;
-    const double low = std::log(static_cast<double>(pairs[i - 1].size.count));
-    const double high = std::log(static_cast<double>(pairs[i].size.count));
+    const double low = std::log(std::max(static_cast<double>(pairs[i - 1].size.count), 1.0));
+    const double high = std::log(std::max(static_cast<double>(pairs[i].size.count), 1.0));
     crossover.size = std::exp(low + (high - low) * before / (before - after));
   }
   return crossover;

@@ -98,7 +98,7 @@ void read_row(const YamlValue& value, const Columns& columns, RecordedRow& row) 
   const auto last = number_or_none(fields[columns.last_channel]);
   constexpr double max_channels = 1024;
   if (first && last && (*last < *first || *last >= max_channels)) {
-    fields[columns.last_channel].fail("not the last of the channels from the first on",
+    fields[columns.last_channel].fail("the last channel comes before the first, or is out of range",
                                       "a channel's number, at least the first one's");
   }
   if (first && last) row.channels = static_cast<std::uint32_t>(*last - *first) + 1;
@@ -107,9 +107,8 @@ void read_row(const YamlValue& value, const Columns& columns, RecordedRow& row) 
   const auto time = number_or_none(fields[columns.time]);
   if (!time) fields[columns.time].fail("no time", "a time in microseconds");
   row.time = microseconds(*time);
-  if (const auto estimate = number_or_none(fields[columns.estimate])) {
-    row.nccl_estimate = microseconds(*estimate);
-  }
+  const auto estimate = number_or_none(fields[columns.estimate]);
+  if (estimate && *estimate > 0) row.nccl_estimate = microseconds(*estimate);  // 0: NCCL had none
   row.wrong = fields[columns.wrong].integer(0, largest) != 0;
 }
 

@@ -140,6 +140,7 @@ class CsvReader {
     }
     read_shape(row);
     row.nccl_estimate = time("nccl_own_estimate_us");
+    if (row.nccl_estimate && row.nccl_estimate->value <= 0) row.nccl_estimate.reset();
     const auto plain = time("time_us_mean_over_ranks");
     if (!plain) fail(field("time_us_mean_over_ranks"), "a time in microseconds");
     row.time = *plain;

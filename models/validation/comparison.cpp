@@ -37,7 +37,12 @@ void add(Times& times, const ValidatedRow& row) {
   ++times.rows;
 }
 
-/// Crossover of two by one of their times; nothing without finite ones.
+/// A time that was measured or computed, and not 0 for want of one.
+bool is_time(Seconds time) {
+  return std::isfinite(time.value) && time.value > 0;
+}
+
+/// Crossover of two by one of their times; nothing without any.
 std::optional<Crossover> crossover_by(const TimesBySize& first, const TimesBySize& second,
                                       double Times::*time) {
   std::vector<TimePair> pairs;
@@ -46,9 +51,7 @@ std::optional<Crossover> crossover_by(const TimesBySize& first, const TimesBySiz
     if (b == second.end()) continue;
     const Seconds of_first{a.*time / a.rows};
     const Seconds of_second{b->second.*time / b->second.rows};
-    if (std::isfinite(of_first.value) && std::isfinite(of_second.value)) {
-      pairs.push_back({size, of_first, of_second});
-    }
+    if (is_time(of_first) && is_time(of_second)) pairs.push_back({size, of_first, of_second});
   }
   if (pairs.empty()) return std::nullopt;
   return find_crossover(pairs);
@@ -69,9 +72,10 @@ std::vector<ComparisonPair> pairs_of(const Ways& ways) {
       const std::size_t sizes = common_sizes(a->second, b->second);
       if (same_algorithm == same_protocol || sizes < 2) continue;
       const auto name = [](const Way& way) { return fmt::format("{}/{}", way.first, way.second); };
-      pairs.push_back({name(a->first), name(b->first), sizes,
-                       crossover_by(a->second, b->second, &Times::measured).value(),
-                       crossover_by(a->second, b->second, &Times::predicted).value(),
+      const auto measured = crossover_by(a->second, b->second, &Times::measured);
+      const auto predicted = crossover_by(a->second, b->second, &Times::predicted);
+      if (!measured || !predicted) continue;
+      pairs.push_back({name(a->first), name(b->first), sizes, *measured, *predicted,
                        crossover_by(a->second, b->second, &Times::nccl)});
     }
   }
@@ -92,7 +96,7 @@ Regret regret_by(const Ways& ways, double Times::*time) {
     double of_choice = 0;
     for (const Times& times : candidates) {
       best = std::min(best, times.measured / times.rows);
-      if (!(times.*time / times.rows < least)) continue;
+      if (!is_time(Seconds{times.*time}) || !(times.*time / times.rows < least)) continue;
       least = times.*time / times.rows;
       of_choice = times.measured / times.rows;
     }

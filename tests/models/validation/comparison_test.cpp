@@ -52,6 +52,17 @@ TEST(Comparison, regret_is_what_a_choice_loses_to_the_best_measured) {
   EXPECT_TRUE(pair.nccl.value().first_before);
 }
 
+// An estimate of 0 is none: half of nothing is no size.
+TEST(Comparison, has_no_crossover_of_estimates_that_are_zero) {
+  const auto all =
+      comparisons({row_of("Ring", 1024, {20, 20, 0}), row_of("Tree", 1024, {10, 15, 0}),
+                   row_of("Ring", 4096, {20, 20, 0}), row_of("Tree", 4096, {30, 15, 0})});
+  ASSERT_EQ(all.size(), 1U);
+  ASSERT_EQ(all.front().pairs.size(), 1U);
+  EXPECT_FALSE(all.front().pairs.front().nccl);
+  EXPECT_EQ(all.front().nccl.sizes, 0U);
+}
+
 TEST(Comparison, needs_forced_ways_of_the_same_collective_and_ranks) {
   ValidatedRow other = row_of("Tree", 1024, {1, 1, 1});
   other.recorded.ranks = 8;
