@@ -10,7 +10,9 @@
 
 #include "models/machine/resource_load.h"
 #include "models/machine/resource_table.h"
+#include "models/prediction/memory_need.h"
 #include "sim/algorithms/nccl_plan.h"
+#include "sim/execution/effort.h"
 #include "sim/execution/executor.h"
 
 namespace collsim {
@@ -211,6 +213,14 @@ std::vector<ResourceUse> busiest_resources(const CallPlan& call, Seconds time) {
   return links;
 }
 
+/// Of the record that is kept of every slice, at the sender and at the receiver.
+void require_memory_of(const Execution& execution) {
+  const double records = 2 * effort_of(execution).whole;
+  require_memory(records * sizeof(TimelineRecord),
+                 fmt::format("explaining a call of about {:.3g} slices", records / 2),
+                 "a smaller size (-b), fewer ranks (-n), or `collsim run`");
+}
+
 /// The ranks that each rank hears from in a channel's ring or tree.
 std::vector<std::set<Rank>> neighbours(const NcclChannel& channel) {
   std::vector<std::set<Rank>> peers(channel.ring.size());
@@ -260,6 +270,7 @@ Explanation explain(const Planner& planner, Bytes size, Engine engine) {
   Timeline timeline;
   Execution execution = execution_of(call);
   execution.calls = 1;
+  require_memory_of(execution);
   execute(execution, *fabric, &timeline);
   const Seconds launch = execution.startup();
   explanation.path = critical_path(timeline, launch);

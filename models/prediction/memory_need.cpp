@@ -97,14 +97,35 @@ double memory_available() {
   return bytes;
 }
 
-void require_memory(const Planner& planner, Bytes size, double available) {
-  const double needed = memory_needed(planner, size);
+double memory_needed(const Planner& planner, std::optional<NcclAlgorithm> algorithm,
+                     std::uint32_t channels) {
+  if (!algorithm) {
+    return bytes_per_connection * message_connections(planner.spec().collective, planner.ranks());
+  }
+  return bytes_per_connection * channels * nccl_connections(*planner.nccl(), *algorithm);
+}
+
+void require_memory(double needed, const std::string& what, const std::string& accepted,
+                    double available) {
   if (needed <= usable_share * available) return;
-  throw InputError(
-      fmt::format("simulating {} on {} ranks needs about {:.1f} GB of memory, {:.1f} are available",
-                  to_string(planner.spec().collective), planner.ranks(), 1e-9 * needed,
-                  1e-9 * available),
-      "`collsim estimate`, fewer ranks (-n), or no --exact");
+  throw InputError(fmt::format("{} needs about {:.1f} GB of memory, {:.1f} are available", what,
+                               1e-9 * needed, 1e-9 * available),
+                   accepted);
+}
+
+void require_memory(const Planner& planner, Bytes size, double available) {
+  require_memory(memory_needed(planner, size),
+                 fmt::format("simulating {} on {} ranks", to_string(planner.spec().collective),
+                             planner.ranks()),
+                 "`collsim estimate`, fewer ranks (-n), or no --exact", available);
+}
+
+void require_memory_of_layout(const Planner& planner, double needed) {
+  require_memory(
+      needed,
+      fmt::format("laying out {} on {} ranks", to_string(planner.spec().collective),
+                  planner.ranks()),
+      "fewer ranks (-n); `collsim run` without --exact and `collsim estimate` need less");
 }
 
 }  // namespace collsim

@@ -12,6 +12,7 @@
 #include "models/machine/host_memory.h"
 #include "models/nccl/point_to_point.h"
 #include "models/nccl/socket_threads.h"
+#include "models/prediction/memory_need.h"
 #include "models/prediction/rank_gpus.h"
 #include "models/prediction/textbook_pipeline.h"
 #include "sim/algorithms/nccl_plan.h"
@@ -105,6 +106,22 @@ bool mixes_at_switches(const CallSpec& spec) {
   return in_node > 2 && std::any_of(links.begin(), links.end(), [&](LinkId link) {
            return topology.device(topology.link(link).to).kind == DeviceKind::nvswitch;
          });
+}
+
+/// Throws InputError where a channel would go through a textbook's program more often than can be
+/// counted.
+void require_few_loops(const CallSpec& spec, Rank ranks, std::uint32_t chunks, Bytes size) {
+  constexpr double most_loops = 1 << 28;
+  const Bytes chunk = spec.run.chunking.value_or(Chunking{}).largest_chunk;
+  if (chunk.count == 0) return;
+  const double share = static_cast<double>(size.count) * sizes_held(spec.collective, ranks) /
+                       spec.run.channels.value_or(1);
+  const auto largest = static_cast<double>(std::max(chunk, size_of(spec.run.reduction.type)).count);
+  const double loops = share / chunks / largest;
+  if (loops <= most_loops) return;
+  throw InputError(fmt::format("{} in chunks of {} are {:.2g} chunks one after the other",
+                               to_string(size), to_string(chunk), loops),
+                   "a larger chunk (--chunk) or a smaller size (-b, -e)");
 }
 
 }  // namespace
@@ -278,6 +295,7 @@ Layout Planner::textbook_layout() const {
 }
 
 Binding Planner::textbook_binding(Bytes size) const {
+  require_few_loops(spec_, ranks(), textbook_chunks_, size);
   const RunSpec& run = spec_.run;
   return {spec_.collective,
           ranks(),
@@ -332,6 +350,7 @@ std::shared_ptr<const Layout> Planner::nccl_layout(const LayoutMemo::Key& key,
   std::shared_ptr<const Layout>& layout = (memo != nullptr ? memo : &own)->layouts[key];
   if (layout) return layout;
   const auto& [algorithm, count] = key;
+  require_memory_of_layout(*this, memory_needed(*this, algorithm, count));
   Plan plan = algorithm ? make_nccl_plan(under_nccl(spec_.collective), *algorithm,
                                          nccl_->channels(), count, spec_.root, spec_.run.in_place)
                         : make_nccl_point_to_point_plan(spec_.collective, placement_,
@@ -354,11 +373,14 @@ CallPlan Planner::plan(Bytes size, const Candidate& candidate, LayoutMemo* memo)
 }
 
 CallPlan Planner::textbook_plan(Bytes size) const {
+  require_few_loops(spec_, ranks(), textbook_chunks_, size);
   const RunSpec& run = spec_.run;
   const Protocol protocol = run.protocol.value_or(Protocol::simple);
   LaidOnce& once = *textbook_;
-  std::call_once(once.flag,
-                 [&] { once.layout = std::make_shared<const Layout>(textbook_layout()); });
+  std::call_once(once.flag, [&] {
+    require_memory_of_layout(*this, memory_needed(*this, size));
+    once.layout = std::make_shared<const Layout>(textbook_layout());
+  });
   return {this,
           size,
           once.layout,

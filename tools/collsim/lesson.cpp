@@ -6,8 +6,9 @@
 #include <ostream>
 #include <stdexcept>
 
-#include "models/prediction/memory_need.h"
+#include "models/prediction/prediction.h"
 #include "sim/base/input_error.h"
+#include "sim/execution/effort.h"
 #include "tools/collsim/run_watch.h"
 
 namespace collsim::command {
@@ -94,6 +95,7 @@ ChartSpan span_of_messages(const Lesson& lesson) {
 std::shared_ptr<const CallTrace> traced(const Planner& planner, Bytes size, std::ostream& err) {
   const CallPlan call = planner.plan(size);
   RunWatch watch(err, std::nullopt);
+  watch.begin(to_string(size), effort_of(execution_of(call)).whole);
   return std::make_shared<const CallTrace>(trace_call(call, most_slices, watch.watch()));
 }
 
@@ -136,7 +138,6 @@ Lesson lesson_of(const Question& question, const RunSpec& run, Bytes size, Lesso
         fmt::format("at most {}, such as -n 8 or --ranks-per-node 1", max_replayed_ranks));
   }
   if (planner->ranks() < 2) throw InputError("steps: one rank sends nothing", "-n of 2 or more");
-  require_memory(*planner, size);
   const auto trace = traced(*planner, size, err);
   choice.channel = channel_of(choice, *trace);
   Lesson lesson = replayed(trace->call.plan(), planner->placement(), choice);
