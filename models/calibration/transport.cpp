@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <system_error>
 #include <utility>
 
 #include "models/calibration/calibration_choice.h"
 #include "models/calibration/calibration_file.h"
 #include "sim/base/data_directory.h"
+#include "sim/base/file_status.h"
 #include "sim/base/input_error.h"
 #include "sim/cost/constants.h"
 
@@ -163,8 +163,7 @@ Calibration completed(const Calibration& cost, const Topology& topology) {
 
 Calibration named_calibration(std::string_view name, const std::filesystem::path& base) {
   const std::size_t plus = name.rfind('+');
-  std::error_code not_a_file;
-  if (plus == std::string_view::npos || std::filesystem::is_regular_file(base / name, not_a_file)) {
+  if (plus == std::string_view::npos || is_readable_kind(base / name)) {
     return load_calibration(find_data_file(name, calibrations, base));
   }
   return with_transport(named_calibration(name.substr(0, plus), base),

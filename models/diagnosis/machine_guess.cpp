@@ -11,6 +11,7 @@
 #include "models/machine/gpu_model.h"
 #include "models/validation/recorded_machines.h"
 #include "sim/base/data_directory.h"
+#include "sim/base/file_status.h"
 #include "sim/base/input_error.h"
 #include "sim/base/text_file.h"
 #include "sim/base/yaml_reader.h"
@@ -71,19 +72,17 @@ bool fits(const NodeNics& nics, const LogFacts& facts) {
 /// Shipped clusters that are not too large to look at, by their number of nodes.
 std::map<std::uint32_t, std::vector<std::filesystem::path>> clusters_of(std::uint32_t nodes) {
   std::map<std::uint32_t, std::vector<std::filesystem::path>> clusters;
-  for (const auto& entry : std::filesystem::directory_iterator(data_directory() / "topologies")) {
-    if (entry.path().extension() != ".yaml") continue;
+  for (const std::filesystem::path& file : yaml_files(data_directory() / "topologies")) {
     const YamlMapping root =
-        read_yaml(read_text_file(entry.path(), "a topology"), "topology").free_mapping();
+        read_yaml(read_text_file(file, "a topology"), "topology").free_mapping();
     const auto value = root.find("nodes");
     if (!root.find("fabric") || !value || !value->is_mapping()) continue;
     const auto count = value->free_mapping().find("count");
     if (!count) continue;
     constexpr std::int64_t most = 1 << 20;
     const auto held = static_cast<std::uint32_t>(count->integer(1, most));
-    if (held >= nodes) clusters[held].push_back(entry.path());
+    if (held >= nodes) clusters[held].push_back(file);
   }
-  for (auto& [held, files] : clusters) std::sort(files.begin(), files.end());
   return clusters;
 }
 

@@ -8,6 +8,7 @@
 #include "models/fit/calibration_fit.h"
 #include "models/fit/parameter.h"
 #include "models/fit/whole_calibration.h"
+#include "sim/base/file_status.h"
 #include "sim/base/input_error.h"
 #include "sim/base/yaml_reader.h"
 
@@ -70,7 +71,7 @@ PlannedRecording read_recording(const YamlValue& value, const std::filesystem::p
       value.mapping({"file", "machine", "mode", "rows", "fit", "weight", "with"});
   const YamlValue file = mapping.at("file");
   PlannedRecording recording{(base / file.string()).lexically_normal().string(), {}};
-  if (!std::filesystem::is_regular_file(recording.file)) {
+  if (!is_readable_kind(recording.file)) {
     file.fail(fmt::format("no file {}", recording.file), "a recording, relative to the plan");
   }
   FitSelection& selection = recording.selection;

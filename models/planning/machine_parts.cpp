@@ -13,6 +13,7 @@
 #include "models/imports/machine.h"
 #include "sim/base/data_directory.h"
 #include "sim/base/did_you_mean.h"
+#include "sim/base/file_status.h"
 #include "sim/base/input_error.h"
 #include "sim/topologies/loader.h"
 #include "sim/topologies/template_path.h"
@@ -67,8 +68,9 @@ std::string fabric_of(const YamlValue& fabric, const fs::path& folder) {
   const YamlValue kind = fabric.free_mapping().at("kind");
   if (kind.string() == "none") return {};
   if (kind.string() == "custom") {
-    kind.fail("a fabric drawn by hand cannot grow or shrink",
-              "a fabric of another kind, or a node template with --fabric");
+    kind.fail(
+        "the machine's fabric is drawn link by link, and a plan must make it larger or smaller",
+        "use a machine with a fabric of another kind, or a node template with --fabric");
   }
   return flow_text(fabric);
 }
@@ -80,7 +82,8 @@ MachineParts parts_of_topology(const fs::path& path) {
   YamlValue nodes = file.at("nodes");
   if (nodes.is_sequence()) {
     if (nodes.sequence().size() > 1) {
-      nodes.fail("nodes of several groups", "a machine of equal nodes");
+      nodes.fail("the machine has several groups of nodes",
+                 "a plan needs a machine whose nodes are all equal");
     }
     nodes = nodes.sequence().front();
   }
@@ -125,20 +128,19 @@ std::optional<fs::path> own_file(const std::string& name) {
   if (path.has_parent_path() || path.has_extension()) return std::nullopt;
   for (const char* folder : {"", "nodes"}) {
     const fs::path own = fs::path(folder) / (name + ".yaml");
-    std::error_code unreadable;
-    if (fs::exists(own, unreadable)) return own;
+    if (is_there(own)) return own;
   }
   return std::nullopt;
 }
 
 MachineParts find_parts(const std::string& name) {
-  std::error_code unreadable;
-  if (fs::exists(name, unreadable)) return parts_of_file(name, name);
+  if (is_there(name)) return parts_of_file(name, name);
   if (is_shipped(name, "topologies/nodes")) {
     return parts_of_node(name, find_data_file(name, "topologies/nodes"));
   }
   if (is_shipped(name, "topologies")) return parts_of_topology(find_data_file(name, "topologies"));
   if (const auto own = own_file(name)) return parts_of_file(name, *own);
+  require_no_more_than_absent(name);
   std::vector<std::string> names = shipped_names("topologies/nodes");
   for (std::string& each : shipped_names("topologies")) names.push_back(std::move(each));
   const std::string near = did_you_mean(name, names);

@@ -10,6 +10,7 @@
 #include "models/recordings/readers.h"
 #include "models/validation/recorded_call.h"
 #include "sim/base/data_directory.h"
+#include "sim/base/file_status.h"
 #include "sim/base/input_error.h"
 #include "sim/base/text_file.h"
 #include "sim/base/yaml_reader.h"
@@ -74,12 +75,10 @@ bool is_of(const Topology& machine, const RecordedGpus& gpus) {
 /// The shipped machines of one node, which have no fabric. Others may have thousands.
 std::vector<std::filesystem::path> files_of_single_nodes() {
   std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::directory_iterator(data_directory() / "topologies")) {
-    if (entry.path().extension() != ".yaml") continue;
-    const YamlValue root = read_yaml(read_text_file(entry.path(), "a topology"), "topology");
-    if (!root.free_mapping().find("fabric")) files.push_back(entry.path());
+  for (const std::filesystem::path& file : yaml_files(data_directory() / "topologies")) {
+    const YamlValue root = read_yaml(read_text_file(file, "a topology"), "topology");
+    if (!root.free_mapping().find("fabric")) files.push_back(file);
   }
-  std::sort(files.begin(), files.end());
   return files;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/base/did_you_mean.h"
+#include "sim/base/file_status.h"
 #include "sim/base/input_error.h"
 #include "sim/base/installation.h"
 
@@ -18,16 +19,15 @@ namespace fs = std::filesystem;
 namespace {
 
 bool holds_data(const fs::path& folder) {
-  return fs::is_directory(folder / "models/calibrations");
+  return is_folder(folder / "models/calibrations");
 }
 
 }  // namespace
 
 std::vector<std::string> shipped_names(std::string_view folder) {
   std::vector<std::string> names;
-  std::error_code unreadable;
-  for (const auto& entry : fs::directory_iterator(data_directory() / folder, unreadable)) {
-    if (entry.path().extension() == ".yaml") names.push_back(entry.path().stem().string());
+  for (const fs::path& file : yaml_files(data_directory() / folder)) {
+    names.push_back(file.stem().string());
   }
   std::sort(names.begin(), names.end());
   return names;
@@ -61,15 +61,14 @@ fs::path find_data_file(std::string_view name, std::string_view folder, const fs
   const fs::path path(name);
   fs::path as_given = path.is_absolute() ? path : base / path;
   const bool bare = !path.has_parent_path() && !path.has_extension();
-  std::error_code unreadable;
-  const bool hides_nothing = !bare || !fs::is_directory(as_given, unreadable);
-  if (hides_nothing && fs::exists(as_given, unreadable)) return as_given;
+  const bool hides_nothing = !bare || !is_folder(as_given);
+  if (hides_nothing && is_there(as_given)) return as_given;
   if (!bare) {
-    throw InputError(fmt::format("no such file: {}", as_given.string()),
+    throw InputError(fmt::format("{}: {}", why_not_there(as_given), as_given.string()),
                      "a path that exists, or the bare name of a shipped file");
   }
   fs::path candidate = shipped_file(name, folder);
-  if (fs::exists(candidate, unreadable)) return candidate;
+  if (is_there(candidate)) return candidate;
   throw InputError(fmt::format("no file '{}', and none of that name is shipped", name),
                    shipped_names_instead_of(name, folder));
 }

@@ -1,43 +1,158 @@
 #include "sim/base/text_file.h"
 
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <array>
+#include <cerrno>
 #include <cstdint>
-#include <fstream>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string_view>
 #include <system_error>
+#include <tuple>
 #include <utility>
 
+#include "sim/base/file_status.h"
 #include "sim/base/input_error.h"
+#include "sim/base/read_files.h"
 #include "sim/base/text_encoding.h"
 
 namespace collsim {
 
 namespace {
 
-constexpr std::uintmax_t size_limit = std::uintmax_t{8} << 20;
+constexpr std::size_t size_limit = std::size_t{8} << 20;
+constexpr std::size_t piece_size = 65'536;
+
+/// A file, whatever the path to it.
+using FileNumber = std::pair<dev_t, ino_t>;
+/// A pipe between two writers: its status changes when the next one writes.
+using PipeState = std::tuple<dev_t, ino_t, std::int64_t, std::int64_t>;
+
+/// What the process has read. It belongs to the process as its descriptors do: what has come out of
+/// a pipe is nowhere else any more.
+struct ReadFiles {
+  std::mutex reading_pipe;  ///< held while one is read: two readers would each get a part of it
+  std::mutex mutex;
+  std::set<FileNumber> numbers;
+  std::map<PipeState, std::string> pipes;
+};
+
+ReadFiles& read_files() {
+  static ReadFiles files;
+  return files;
+}
+
+class Descriptor {
+ public:
+  explicit Descriptor(int number) : number_(number) {}
+  ~Descriptor() {
+    if (number_ > STDERR_FILENO) close(number_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int number() const { return number_; }
+
+ private:
+  int number_;
+};
+
+bool is_pipe(const struct stat& status) {
+  return S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode);
+}
+
+PipeState state_of(const struct stat& status) {
+  return {status.st_dev, status.st_ino, status.st_ctim.tv_sec, status.st_ctim.tv_nsec};
+}
+
+std::optional<std::string> kept_content(const struct stat& status) {
+  ReadFiles& files = read_files();
+  const std::scoped_lock lock(files.mutex);
+  const auto found = files.pipes.find(state_of(status));
+  if (found == files.pipes.end()) return std::nullopt;
+  return found->second;
+}
+
+/// Piece by piece, since a pipe or a device does not know its size.
+std::string content_of(int file, const SourcePosition& position) {
+  std::string text;
+  std::array<char, piece_size> piece{};
+  while (true) {
+    const ssize_t count = read(file, piece.data(), piece.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) {
+      throw InputError(position,
+                       fmt::format("cannot be read: {}", std::generic_category().message(errno)),
+                       "a file that can be read");
+    }
+    if (count == 0) return text;
+    append_input(text, {piece.data(), static_cast<std::size_t>(count)}, position);
+  }
+}
+
+/// Reads it all, and notes that it has been read.
+std::string read_once(int file, const SourcePosition& position) {
+  struct stat status {};
+  if (fstat(file, &status) != 0) return content_of(file, position);
+  std::string text = content_of(file, position);
+  fstat(file, &status);
+  ReadFiles& files = read_files();
+  const std::scoped_lock lock(files.mutex);
+  files.numbers.insert({status.st_dev, status.st_ino});
+  if (is_pipe(status)) files.pipes[state_of(status)] = text;
+  return text;
+}
 
 }  // namespace
 
 TextFile read_text_file(const std::filesystem::path& path, const std::string& accepted) {
   const SourcePosition position{path.string()};
-  std::error_code error;
-  const auto status = std::filesystem::status(path, error);
-  if (!std::filesystem::exists(status))
-    throw InputError(position, "no such file", "the path of " + accepted);
-  if (std::filesystem::is_directory(status)) {
+  if (!is_there(path)) throw InputError(position, why_not_there(path), "the path of " + accepted);
+  if (is_folder(path)) {
     throw InputError(position, "this is a directory", "the path of " + accepted);
   }
-  std::ifstream stream(path, std::ios::binary);
-  if (!stream) throw InputError(position, "cannot be opened", "a file that can be read");
-  // Piece by piece, since a pipe or a device does not know its size.
-  std::string text;
-  std::array<char, 65'536> piece{};
-  while (text.size() <= size_limit &&
-         (stream.read(piece.data(), piece.size()) || stream.gcount() > 0)) {
-    text.append(piece.data(), static_cast<std::size_t>(stream.gcount()));
+  struct stat status {};
+  std::unique_lock<std::mutex> one_reader;
+  if (stat(path.c_str(), &status) == 0 && is_pipe(status)) {
+    one_reader = std::unique_lock(read_files().reading_pipe);
+    stat(path.c_str(), &status);
+    if (auto kept = kept_content(status))
+      return {path.string(), utf8_text(std::move(*kept), position)};
   }
-  if (stream.bad()) throw InputError(position, "cannot be read", "a file that can be read");
-  if (text.size() > size_limit) throw InputError(position, "larger than 8 MiB", "a smaller file");
-  return {path.string(), utf8_text(std::move(text), position)};
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.number() < 0) {
+    throw InputError(position,
+                     fmt::format("cannot be opened: {}", std::generic_category().message(errno)),
+                     "a file that can be read");
+  }
+  return {path.string(), utf8_text(read_once(file.number(), position), position)};
+}
+
+void append_input(std::string& text, std::string_view piece, const SourcePosition& position) {
+  text.append(piece);
+  if (text.size() <= size_limit) return;
+  throw InputError(position, "this input is larger than 8 MiB",
+                   "a text of at most 8 MiB; of a log, the lines that matter");
+}
+
+bool was_read(const std::filesystem::path& path) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
+  ReadFiles& files = read_files();
+  const std::scoped_lock lock(files.mutex);
+  return files.numbers.contains({status.st_dev, status.st_ino});
+}
+
+void forget_read_files() {
+  ReadFiles& files = read_files();
+  const std::scoped_lock lock(files.mutex);
+  files.numbers.clear();
+  files.pipes.clear();
 }
 
 }  // namespace collsim

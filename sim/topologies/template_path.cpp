@@ -4,8 +4,8 @@
 
 #include <set>
 #include <string>
-#include <system_error>
 
+#include "sim/base/file_status.h"
 #include "sim/topologies/name_range.h"
 
 namespace collsim {
@@ -16,10 +16,7 @@ namespace {
 std::string templates_in(const TemplateFolders& folders) {
   std::set<std::string> names;
   for (const std::filesystem::path& folder : folders) {
-    std::error_code error;
-    for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-      if (entry.path().extension() == ".yaml") names.insert(entry.path().stem().string());
-    }
+    for (const auto& file : yaml_files(folder)) names.insert(file.stem().string());
   }
   if (names.empty()) return fmt::format("a file in {}", folders.front().string());
   return fmt::format("templates there are {}", fmt::join(names, ", "));
@@ -34,8 +31,7 @@ std::filesystem::path template_path(const YamlValue& name, const TemplateFolders
   }
   for (const std::filesystem::path& folder : folders) {
     std::filesystem::path path = folder / (text + ".yaml");
-    std::error_code error;
-    if (std::filesystem::exists(path, error)) return path;
+    if (is_there(path)) return path;
   }
   name.fail(fmt::format("there is no template '{}' ({})", text,
                         (folders.front() / (text + ".yaml")).string()),

@@ -22,6 +22,7 @@
 #include "tools/collsim/records.h"
 #include "tools/collsim/report.h"
 #include "tools/collsim/subcommand.h"
+#include "tools/collsim/waiting.h"
 #include "tools/collsim/wrap.h"
 
 namespace collsim::command {
@@ -79,7 +80,8 @@ AdviceSubject read_subject(po::variables_map values, std::ostream& err) {
     Question& question = subject.questions.back();
     if (!has_factor) question.scenario.sizes.factor = 4;  // as near as advice needs
     if (question.scenario.runs.front().schedule != ScheduleKind::nccl) {
-      throw InputError("advice on a textbook's schedule", "calls as NCCL runs them");
+      throw InputError("advise: NCCL's settings do not change a textbook's schedule",
+                       "ask about calls as NCCL runs them");
     }
   }
   if (subject.questions.empty()) throw InputError("no collective", "-c all_reduce,all_gather");
@@ -402,13 +404,16 @@ TextFile read_settings(const std::string& name) {
 }
 
 void judge_settings(const AdviceSubject& subject, Adviser& adviser, const std::string& file,
-                    std::ostream& out) {
+                    std::ostream& out, std::ostream& err) {
   const std::vector<PastedSetting> settings = read_pasted_settings(read_settings(file));
   if (settings.empty()) {
     throw InputError(fmt::format("no NCCL_ setting in {}", file),
                      "lines such as export NCCL_ALGO=Ring, -e NCCL_ALGO=Ring or NCCL_ALGO: Ring");
   }
-  const Judgement judgement = judge(adviser, settings);
+  const Judgement judgement = [&] {
+    const Waiting waiting(err, fmt::format("trying {} settings", settings.size()));
+    return judge(adviser, settings);
+  }();
   const Format format = subject.questions.front().format;
   if (format != Format::table) {
     write_records(format, rows_of_judgement(subject, judgement), out);
@@ -418,13 +423,18 @@ void judge_settings(const AdviceSubject& subject, Adviser& adviser, const std::s
   print_judgement(subject, judgement, out);
 }
 
-void give_advice(const AdviceSubject& subject, Adviser& adviser, std::ostream& out) {
+void give_advice(const AdviceSubject& subject, Adviser& adviser, std::ostream& out,
+                 std::ostream& err) {
   std::vector<TriedChange> changes = setting_changes(subject);
   for (const auto& others : {placement_changes(subject), fault_changes(subject)}) {
     changes.insert(changes.end(), others.begin(), others.end());
   }
-  const std::vector<Advice> advices = adviser.advise(changes);
-  const std::optional<Advice> together = adviser.best_together(advices);
+  const auto [advices, together] = [&] {
+    const Waiting waiting(err, fmt::format("trying {} changes", changes.size()));
+    std::vector<Advice> all = adviser.advise(changes);
+    std::optional<Advice> best = adviser.best_together(all);
+    return std::pair(std::move(all), std::move(best));
+  }();
   const Format format = subject.questions.front().format;
   if (format != Format::table) {
     write_records(format, rows_of_advices(subject, advices, together), out);
@@ -446,9 +456,9 @@ int run_advise(std::span<const std::string> args, std::ostream& out, std::ostrea
   const AdviceSubject subject = read_subject(*values, err);
   Adviser adviser(subject.calls, std::max(1U, std::thread::hardware_concurrency()));
   if (values->count("settings") != 0) {
-    judge_settings(subject, adviser, (*values)["settings"].as<std::string>(), out);
+    judge_settings(subject, adviser, (*values)["settings"].as<std::string>(), out, err);
   } else {
-    give_advice(subject, adviser, out);
+    give_advice(subject, adviser, out, err);
   }
   return exit_ok;
 }

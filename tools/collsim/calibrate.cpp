@@ -21,9 +21,9 @@
 #include "models/fit/fitted_calibration.h"
 #include "models/fit/plausibility.h"
 #include "models/fit/whole_calibration.h"
-#include "models/imports/machine.h"
 #include "models/validation/score.h"
 #include "sim/base/data_directory.h"
+#include "sim/base/file_status.h"
 #include "sim/base/input_error.h"
 #include "sim/base/text.h"
 #include "tools/collsim/calibration_report.h"
@@ -35,6 +35,7 @@
 #include "tools/collsim/progress_line.h"
 #include "tools/collsim/replace_file.h"
 #include "tools/collsim/subcommand.h"
+#include "tools/collsim/warnings.h"
 
 namespace collsim::command {
 
@@ -106,7 +107,8 @@ FitSelection selection_of(const po::variables_map& values) {
   const std::int64_t least = parse_size("minbytes", values["minbytes"].as<std::string>());
   const std::int64_t most = parse_size("maxbytes", values["maxbytes"].as<std::string>());
   if (most < least) {
-    throw InputError(fmt::format("sizes from {} to {}", least, most), "-e at least as large as -b");
+    throw InputError(fmt::format("sizes from {} to {}", least, most),
+                     "-e must be at least as large as -b");
   }
   selection.sizes = RowPattern(fmt::format("size={}..{}", least, most));
   if (values.contains("hold-out")) {
@@ -209,7 +211,7 @@ FitPlan plan_of_options(const po::variables_map& values, std::ostream& err) {
   }
   const auto from_topology = [&] {
     return values.contains("topology")
-               ? calibration_name(load_machine(values["topology"].as<std::string>()).topology)
+               ? calibration_name(load_with_warnings(values["topology"].as<std::string>(), err))
                : calibration_name(PlannedRecordings(recordings, err).first_machine());
   };
   const std::string from =
@@ -237,7 +239,7 @@ bool is_calibration(const TextFile& file) {
 std::optional<FitPlan> find_plan(const po::variables_map& values) {
   if (!values.contains("recording")) return std::nullopt;
   const auto& names = values["recording"].as<std::vector<std::string>>();
-  if (names.front() == "-" || !std::filesystem::is_regular_file(names.front())) return std::nullopt;
+  if (names.front() == "-" || !is_readable_kind(names.front())) return std::nullopt;
   const TextFile file = read_text_file(names.front(), "a plan");
   if (!is_calibration(file)) return std::nullopt;
   if (names.size() > 1) throw InputError("calibrate: a plan and recordings", "one plan");
@@ -293,11 +295,11 @@ int run_calibrate(std::span<const std::string> args, std::ostream& out, std::ost
         values->contains("name") ? (*values)["name"].as<std::string>() : output.stem().string();
   }
   PlannedRecordings recordings(plan.recordings, err);
+  // Before more is read: a plan makes a shipped calibration anew, which its machine then names.
+  if (!output.empty()) check_not_input(output);
   const Topology& topology = recordings.first_machine();
   FitRows rows = recordings.rows(plan.cost, plan.subject);
-  for (const std::string& warning : rows.warnings()) {
-    fmt::print(err, "collsim: warning: {}\n", warning);
-  }
+  print_warnings(rows.warnings(), err);
   if (rows.rows().empty()) print_unused(rows.left_out(), err);
   ProgressLine line(err);
   const Interruption interruption;

@@ -44,6 +44,7 @@ std::string output_file(std::string_view command, std::string_view form,
   }
   auto file = values["output"].as<std::string>();
   check_writable(file);
+  check_not_input(file);
   return file;
 }
 

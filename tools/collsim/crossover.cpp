@@ -31,6 +31,7 @@
 #include "tools/collsim/report_page.h"
 #include "tools/collsim/subcommand.h"
 #include "tools/collsim/validation_report.h"
+#include "tools/collsim/waiting.h"
 
 namespace collsim::command {
 
@@ -87,8 +88,13 @@ std::vector<std::vector<DeviceId>> gpus_of(const Question& question,
                             : static_cast<std::uint32_t>(question.topology.gpus().size());
   const std::uint32_t least = by_node ? 1 : 2;
   std::vector<std::vector<DeviceId>> gpus;
-  for (const std::uint32_t number :
-       parse_numbers(option, values[option].as<std::string>(), least, most)) {
+  const auto numbers = parse_numbers(option, values[option].as<std::string>(), least, most);
+  constexpr std::size_t most_counts = 1000;  // each is a search of NCCL's, and two dozen ways
+  if (numbers.size() > most_counts) {
+    throw InputError(fmt::format("--{}: {} counts", option, numbers.size()),
+                     fmt::format("at most {}, such as 2,4,8,16", most_counts));
+  }
+  for (const std::uint32_t number : numbers) {
     const std::uint32_t ranks = by_node ? gpus_on(question, number) : number;
     gpus.push_back(first_gpus(question.topology, ranks, question.scenario.ranks_per_node));
   }
@@ -165,6 +171,18 @@ auto answers_of(const Question& question, const std::vector<Planner>& planners, 
   for_each_in_parallel(planners.size(), std::max(1U, std::thread::hardware_concurrency()),
                        [&](std::size_t i) { answers[i] = answer(planners[i], sizes); });
   return answers;
+}
+
+/// The map's rows, one per set of GPUs.
+std::vector<ChoiceRow> choice_rows(const Question& question,
+                                   const std::vector<std::vector<DeviceId>>& gpus,
+                                   std::ostream& err) {
+  const std::vector<Planner> planners = planners_of(question, gpus, err);
+  const Waiting waiting(err, "mapping what is fastest");
+  return answers_of(question, planners,
+                    [&](const Planner& planner, const std::vector<Bytes>& sizes) {
+                      return choice_row(planner, sizes, question.trust_errors);
+                    });
 }
 
 /// The runs of a textbook's schedule: the named ones, or all algorithms that are not composed.
@@ -385,7 +403,9 @@ void print_map(const Question& question, const po::variables_map& values,
 
 void check_files(const po::variables_map& values) {
   for (const char* option : map_files) {
-    if (values.contains(option)) check_writable(values[option].as<std::string>());
+    if (!values.contains(option)) continue;
+    check_writable(values[option].as<std::string>());
+    check_not_input(values[option].as<std::string>());
   }
 }
 
@@ -414,8 +434,8 @@ po::options_description crossover_options() {
 int run_crossover(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
   const auto values = parse_options(crossover_options(), usage, epilogue, "scenario", args, out);
   if (!values) return exit_ok;
-  check_files(*values);
   Question question = read_question(*values, err, PageOffered::yes);
+  check_files(*values);
   if (!values->contains("maxbytes") && !values->contains("scenario")) {
     question.scenario.sizes.to = std::min(question.scenario.sizes.to, largest_by_default);
     question.scenario.sizes.to = std::max(question.scenario.sizes.to, question.scenario.sizes.from);
@@ -423,20 +443,21 @@ int run_crossover(std::span<const std::string> args, std::ostream& out, std::ost
   const auto gpus = gpus_of(question, *values);
   const bool by_nccl = common_schedule(question.scenario.runs) == ScheduleKind::nccl;
   if (asks_for_map(*values)) {
-    if (!by_nccl) throw InputError("--map of a textbook's schedule", "NCCL's, which has a choice");
-    const std::vector<Planner> planners = planners_of(question, gpus, err);
-    print_map(question, *values,
-              answers_of(question, planners,
-                         [&](const Planner& planner, const std::vector<Bytes>& sizes) {
-                           return choice_row(planner, sizes, question.trust_errors);
-                         }),
-              command_text("crossover", args), out);
+    if (!by_nccl)
+      throw InputError("--map: a textbook's schedule leaves nothing to choose",
+                       "ask about NCCL's schedule");
+    const std::vector<ChoiceRow> rows = choice_rows(question, gpus, err);
+    print_map(question, *values, rows, command_text("crossover", args), out);
     return exit_ok;
   }
   const bool named = values->contains("algorithm") || values->contains("scenario");
-  const std::vector<CrossoverReport> reports =
-      by_nccl ? answers_of(question, planners_of(question, gpus, err), find_crossovers)
-              : find_textbook_reports(question, gpus, named);
+  const std::vector<Planner> planners =
+      by_nccl ? planners_of(question, gpus, err) : std::vector<Planner>();
+  const std::vector<CrossoverReport> reports = [&] {
+    const Waiting waiting(err, "looking for crossovers");
+    return by_nccl ? answers_of(question, planners, find_crossovers)
+                   : find_textbook_reports(question, gpus, named);
+  }();
   if (std::all_of(reports.begin(), reports.end(),
                   [](const CrossoverReport& report) { return report.pairs.empty(); })) {
     throw InputError("crossover: nothing to compare", "at least two algorithms or protocols");

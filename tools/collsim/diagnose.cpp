@@ -20,6 +20,7 @@
 #include "tools/collsim/options.h"
 #include "tools/collsim/report_page.h"
 #include "tools/collsim/subcommand.h"
+#include "tools/collsim/waiting.h"
 
 namespace collsim::command {
 
@@ -190,6 +191,7 @@ int run_diagnose(std::span<const std::string> args, std::ostream& out, std::ostr
   const Spread spread = load_spread();
   std::vector<DiagnosedLog> diagnosed;
   for (const Log& log : read_logs((*values)["log"].as<std::vector<std::string>>())) {
+    const Waiting waiting(err, "diagnosing " + log.recording.file.filename().string());
     diagnose_log(log, *values, spread, diagnosed, err);
   }
   if (format == "json") {

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <string>
 #include <utility>
 
+#include "sim/base/file_status.h"
 #include "sim/base/input_error.h"
 
 namespace collsim::command {
@@ -80,7 +80,7 @@ void refuse_nccl_tests_numbers(const boost::program_options::variables_map& valu
   for (const auto& [name, letter] : names) {
     if (values.count(name) == 0) continue;
     const auto& text = values[name].as<std::string>();
-    if (!is_number(text) || std::filesystem::exists(text)) continue;
+    if (!is_number(text) || is_there(text)) continue;
     const NcclTestsOption& option = *find(letter);
     throw InputError(fmt::format("{} {} is nccl-tests' {}", letter, text, option.meaning),
                      std::string(option.instead));

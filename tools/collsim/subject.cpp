@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
+#include <sstream>
 #include <vector>
 
 #include "sim/base/data_directory.h"
 #include "sim/base/did_you_mean.h"
+#include "sim/base/file_status.h"
 #include "sim/base/input_error.h"
+#include "sim/base/text_file.h"
 
 namespace collsim::command {
 
@@ -19,8 +21,8 @@ namespace {
 /// Whether a file is not a scenario, by the kind in its line `collsim: KIND/1`. Files of other
 /// tools, which may describe a machine, have no such line.
 bool describes_machine(const fs::path& file) {
-  std::ifstream stream(file);
-  for (std::string line; std::getline(stream, line);) {
+  std::istringstream text(read_text_file(file, "a machine or a scenario").content);
+  for (std::string line; std::getline(text, line);) {
     if (line.starts_with("collsim:")) return line.find("topology/") != std::string::npos;
   }
   return file.extension() != ".yaml";
@@ -34,9 +36,10 @@ bool is_shipped(const std::string& name, std::string_view folder) {
 }  // namespace
 
 Subject find_subject(const std::string& name) {
-  if (fs::exists(name)) return {name, !fs::is_directory(name) && describes_machine(name)};
+  if (is_there(name)) return {name, !is_folder(name) && describes_machine(name)};
   if (is_shipped(name, "scenarios")) return {find_data_file(name, "scenarios"), false};
   if (is_shipped(name, "topologies")) return {find_data_file(name, "topologies"), true};
+  require_no_more_than_absent(name);
   std::vector<std::string> names = shipped_names("topologies");
   for (std::string& scenario : shipped_names("scenarios")) names.push_back(std::move(scenario));
   const std::string near = did_you_mean(name, names);

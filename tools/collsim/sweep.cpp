@@ -21,6 +21,7 @@
 #include "tools/collsim/interruption.h"
 #include "tools/collsim/numbers.h"
 #include "tools/collsim/options.h"
+#include "tools/collsim/replace_file.h"
 #include "tools/collsim/report_page.h"
 #include "tools/collsim/row_selection.h"
 #include "tools/collsim/row_table.h"
@@ -255,7 +256,12 @@ class SweepOutput {
       : sweep_(sweep), columns_(sweep_columns(sweep)), printer_(sweep, order, out) {
     if (!order.file) return;
     format_ = format_of(*order.file);
+    check_not_input(*order.file);
     file_.emplace(*order.file, format_, columns_);
+    if (order.resume && !file_->keeps_rows()) {
+      throw InputError(fmt::format("--resume: {} is no file that keeps rows", order.file->string()),
+                       "the file that an earlier sweep wrote");
+    }
     if (!file_->is_empty() && !order.resume) {
       throw InputError(fmt::format("{} is there", order.file->string()),
                        "--resume to go on with it, or another file");

@@ -120,6 +120,9 @@ SweepFile::SweepFile(std::filesystem::path path, RowFormat format, std::vector<s
     throw InputError(fmt::format("cannot write {}: {}", path_.string(), reason()),
                      "a file in a writable folder");
   }
+  struct stat status {};
+  keeps_rows_ = fstat(descriptor_, &status) == 0 && S_ISREG(status.st_mode);
+  if (!keeps_rows_) return;  // a pipe or a device, for as many as like
   if (flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
     close(descriptor_);
     throw InputError(fmt::format("another process writes {}", path_.string()),
@@ -133,7 +136,7 @@ SweepFile::~SweepFile() {
 
 bool SweepFile::is_empty() const {
   struct stat status {};
-  return fstat(descriptor_, &status) == 0 && status.st_size == 0;
+  return !keeps_rows_ || (fstat(descriptor_, &status) == 0 && status.st_size == 0);
 }
 
 std::string SweepFile::content() const {
@@ -157,6 +160,7 @@ void SweepFile::cut_to(std::size_t size) {
 }
 
 std::vector<Record> SweepFile::resume(const std::string& sweep) {
+  if (!keeps_rows_) return {};
   const std::string text = content();
   const std::string header = header_of(format_, columns_);
   std::vector<Record> rows;

@@ -33,6 +33,8 @@ class SweepFile {
   SweepFile(const SweepFile&) = delete;
   SweepFile& operator=(const SweepFile&) = delete;
 
+  /// Whether rows stay in it: not in a pipe or a device, which is only written.
+  bool keeps_rows() const { return keeps_rows_; }
   bool is_empty() const;
   /// The whole rows that are there, which must be rows 0, 1, ... of the sweep. What follows the
   /// last of them, a part of a line, is cut off. Throws InputError, with the line, where they are
@@ -51,6 +53,7 @@ class SweepFile {
   RowFormat format_;
   std::vector<std::string> columns_;
   int descriptor_ = -1;
+  bool keeps_rows_ = true;
 };
 
 }  // namespace collsim::command

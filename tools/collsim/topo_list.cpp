@@ -4,14 +4,16 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <fstream>
 #include <ostream>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "models/imports/machine.h"
 #include "sim/base/data_directory.h"
+#include "sim/base/file_status.h"
 #include "sim/base/input_error.h"
+#include "sim/base/text_file.h"
 #include "sim/base/yaml_reader.h"
 #include "sim/topologies/routing.h"
 #include "tools/collsim/options.h"
@@ -42,16 +44,6 @@ struct MachineRow {
   std::string node;     ///< its template; empty: inline
   std::string fabric;   ///< its template or kind
 };
-
-/// The .yaml files of a folder of topologies/, by name.
-std::vector<fs::path> yaml_files(const fs::path& folder) {
-  std::vector<fs::path> files;
-  for (const auto& entry : fs::directory_iterator(data_directory() / "topologies" / folder)) {
-    if (entry.path().extension() == ".yaml") files.push_back(entry.path());
-  }
-  std::sort(files.begin(), files.end());
-  return files;
-}
 
 /// The text under the first of these keys that the mapping has.
 std::string named(const YamlValue& value, std::initializer_list<const char*> keys) {
@@ -113,7 +105,8 @@ std::string network_text(const MachineRow& row) {
 
 std::vector<MachineRow> all_rows() {
   std::vector<MachineRow> rows;
-  for (const fs::path& file : yaml_files("")) rows.push_back(row_of(file));
+  for (const fs::path& file : yaml_files(data_directory() / "topologies"))
+    rows.push_back(row_of(file));
   return rows;
 }
 
@@ -167,9 +160,9 @@ void print_json(std::ostream& out) {
 
 /// The first lines of comment of a file, which describe it.
 std::string opening_comment(const fs::path& file) {
-  std::ifstream stream(file);
   std::string comment;
-  for (std::string line; std::getline(stream, line) && line.starts_with("# ");) {
+  std::istringstream text(read_text_file(file, "a YAML file").content);
+  for (std::string line; std::getline(text, line) && line.starts_with("# ");) {
     if (!comment.empty()) comment += ' ';
     comment.append(line, 2);
   }
@@ -179,7 +172,7 @@ std::string opening_comment(const fs::path& file) {
 void print_templates(const char* title, const char* folder, std::ostream& out) {
   fmt::print(out, "\n## {}\n\n| name | description, and origin of its numbers |\n|---|---|\n",
              title);
-  for (const fs::path& file : yaml_files(folder)) {
+  for (const fs::path& file : yaml_files(data_directory() / "topologies" / folder)) {
     fmt::print(out, "| [{0}](../topologies/{1}/{0}.yaml) | {2} |\n", file.stem().string(), folder,
                opening_comment(file));
   }

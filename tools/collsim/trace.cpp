@@ -4,11 +4,12 @@
 #include <filesystem>
 #include <ostream>
 
-#include "models/prediction/memory_need.h"
+#include "models/prediction/prediction.h"
 #include "models/trace/perfetto.h"
 #include "models/trace/trace_counters.h"
 #include "models/trace/trace_json.h"
 #include "sim/base/input_error.h"
+#include "sim/execution/effort.h"
 #include "tools/collsim/call_options.h"
 #include "tools/collsim/numbers.h"
 #include "tools/collsim/options.h"
@@ -16,6 +17,7 @@
 #include "tools/collsim/replace_file.h"
 #include "tools/collsim/run_watch.h"
 #include "tools/collsim/subcommand.h"
+#include "tools/collsim/time_limit.h"
 
 namespace collsim::command {
 
@@ -44,7 +46,7 @@ constexpr std::size_t default_links = 32;
 const RunSpec& only_run(const Question& question) {
   if (question.scenario.runs.size() == 1) return question.scenario.runs.front();
   throw InputError(fmt::format("trace: {} runs", question.scenario.runs.size()),
-                   "one algorithm, one protocol");
+                   "a trace shows one run: name one algorithm");
 }
 
 void print_summary(const CallTrace& trace, const std::string& file, std::size_t links,
@@ -66,15 +68,15 @@ int run_trace(std::span<const std::string> args, std::ostream& out, std::ostream
       "show how busy so many links are, the busiest ones");
   const auto values = parse_options(options, usage, epilogue, "scenario", args, out);
   if (!values) return exit_ok;
-  const std::string file = output_file("trace", "FILE", *values);
   const Question question = read_question(*values, err);
+  const std::string file = output_file("trace", "FILE", *values);
   const Planner planner(spec_of(question, only_run(question)));
   warn(planner, err);
   const Bytes size = only_size("trace", *values, question);
-  require_memory(planner, size);
   const CallPlan call = planner.plan(size);
   if (call.plan().ranks() < 2) throw InputError("trace: one rank sends nothing", "-n of 2 or more");
-  RunWatch watch(err, std::nullopt);
+  RunWatch watch(err, time_limit(*values));
+  watch.begin(to_string(size), effort_of(execution_of(call)).whole);
   const CallTrace trace = trace_call(call, most_slices, watch.watch());
   std::vector<TraceCounter> counters =
       link_utilisation(trace, (*values)["links"].as<std::uint32_t>());
@@ -82,7 +84,7 @@ int run_trace(std::span<const std::string> args, std::ostream& out, std::ostream
   for (TraceCounter& fill : fifo_fill(trace)) counters.push_back(std::move(fill));
   const bool json = std::filesystem::path(file).extension() == ".json";
   replace_file(file, json ? json_trace(trace, counters) : perfetto_trace(trace, counters));
-  print_summary(trace, file, links, out);
+  print_summary(trace, file, links, summary_stream(file, out, err));
   return exit_ok;
 }
 

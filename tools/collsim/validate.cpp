@@ -23,6 +23,8 @@
 #include "tools/collsim/required_figure.h"
 #include "tools/collsim/subcommand.h"
 #include "tools/collsim/validation_report.h"
+#include "tools/collsim/waiting.h"
+#include "tools/collsim/warnings.h"
 
 namespace collsim::command {
 
@@ -168,7 +170,8 @@ void validate_file(const std::string& file, const po::variables_map& values,
   options.nccl_version = version_of(recording, values);
   Validation validation;
   for (const auto& [machine, rows] : machines_of(recording, values, options, of_file.messages)) {
-    const Topology topology = load_machine(machine).topology;
+    const auto [topology, assumed] = load_machine(machine);
+    report.validation.warnings.insert(assumed.begin(), assumed.end());
     report.files.push_back(name);
     report.machines.push_back(topology.name());
     const Calibration cost = cost_on(topology, values);
@@ -191,9 +194,13 @@ ValidationReport validate_files(const std::vector<std::string>& files,
   const std::uint32_t threads = options.threads;
   options.threads = std::max(1U, threads / at_once);
   std::vector<FileReport> reports(files.size());
-  for_each_in_parallel(files.size(), threads, [&](std::size_t i) {
-    validate_file(files[i], values, options, reports[i]);
-  });
+  {
+    Waiting waiting(err, fmt::format("validating {} recordings", files.size()));
+    for_each_in_parallel(files.size(), threads, [&](std::size_t i) {
+      waiting.say("validating " + files[i]);
+      validate_file(files[i], values, options, reports[i]);
+    });
+  }
   ValidationReport all;
   for (FileReport& each : reports) {
     err << each.messages.str();
@@ -219,9 +226,7 @@ int run_validate(std::span<const std::string> args, std::ostream& out, std::ostr
   const ValidationOptions options = read_options(*values);
   const ValidationReport report =
       validate_files((*values)["recording"].as<std::vector<std::string>>(), *values, options, err);
-  for (const std::string& warning : report.validation.warnings) {
-    fmt::print(err, "collsim: warning: {}\n", warning);
-  }
+  print_warnings(report.validation.warnings, err);
   const auto& format = (*values)["format"].as<std::string>();
   if (format == "csv") {
     print_validation_csv(report, out);

@@ -7,11 +7,12 @@
 #include <utility>
 #include <vector>
 
-#include "models/prediction/memory_need.h"
+#include "models/prediction/prediction.h"
 #include "models/trace/view_data.h"
 #include "sim/base/data_directory.h"
 #include "sim/base/input_error.h"
 #include "sim/base/text_file.h"
+#include "sim/execution/effort.h"
 #include "tools/collsim/call_options.h"
 #include "tools/collsim/numbers.h"
 #include "tools/collsim/options.h"
@@ -20,6 +21,7 @@
 #include "tools/collsim/report_page.h"
 #include "tools/collsim/run_watch.h"
 #include "tools/collsim/subcommand.h"
+#include "tools/collsim/time_limit.h"
 
 namespace collsim::command {
 
@@ -68,7 +70,8 @@ std::vector<Viewing> viewings_of(const Question& question, bool healthy) {
     viewings.push_back({healthy ? "with faults, " : "", std::move(spec), faults});
   }
   if (viewings.size() <= most_calls) return viewings;
-  throw InputError(fmt::format("view: {} calls", viewings.size()), "one, or two to compare");
+  throw InputError(fmt::format("view: {} calls", viewings.size()),
+                   "a page shows one call, or two side by side");
 }
 
 /// The page with the data where its place is.
@@ -88,32 +91,33 @@ int run_view(std::span<const std::string> args, std::ostream& out, std::ostream&
       "healthy", po::bool_switch(), "show the call without the faults beside it");
   const auto values = parse_options(options, usage, epilogue, "scenario", args, out);
   if (!values) return exit_ok;
-  const std::string file = output_file("view", "FILE.html", *values);
   const Question question = read_question(*values, err);
+  const std::string file = output_file("view", "FILE.html", *values);
   const Bytes size = only_size("view", *values, question);
   const auto viewings = viewings_of(question, (*values)["healthy"].as<bool>());
   std::vector<std::unique_ptr<const Planner>> planners;  // traces refer to them
   std::vector<ViewedCall> calls;
-  RunWatch watch(err, std::nullopt);
+  RunWatch watch(err, time_limit(*values));
   for (const Viewing& viewing : viewings) {
     planners.push_back(std::make_unique<const Planner>(viewing.spec));
     const Planner& planner = *planners.back();
     warn(planner, err);
-    require_memory(planner, size);
     const CallPlan call = planner.plan(size);
     if (planner.ranks() < 2) throw InputError("view: one rank sends nothing", "-n of 2 or more");
     const std::string name =
         fmt::format("{}{} {}", viewing.name, call.algorithm, to_string(call.protocol));
+    watch.begin(name, effort_of(execution_of(call)).whole);
     calls.push_back({name, trace_call(call, most_slices, watch.watch()), viewing.faults});
   }
   const std::string title = fmt::format("{} of {} on {}", to_string(question.scenario.collective),
                                         to_string(size), question.topology.name());
   replace_file(file, page_with(view_data(title, command_text("view", args), calls)));
+  std::ostream& said = summary_stream(file, out, err);
   for (const ViewedCall& call : calls) {
-    fmt::print(out, "{}: {}, {} slices, {:.2f} us\n", file, call.name,
+    fmt::print(said, "{}: {}, {} slices, {:.2f} us\n", file, call.name,
                call.trace.timeline.records.size(), in_microseconds(call.trace.time));
   }
-  out << "open it in a browser\n";
+  said << "open it in a browser\n";
   return exit_ok;
 }
 
