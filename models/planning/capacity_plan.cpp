@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <map>
 #include <memory>
@@ -10,6 +11,7 @@
 #include <thread>
 #include <utility>
 
+#include "models/calibration/calibration_choice.h"
 #include "models/planning/change.h"
 #include "models/planning/frontier.h"
 #include "sim/base/parallel.h"
@@ -65,6 +67,14 @@ class CapacityPlanner {
       if (like == nullptr && searched) like = machine_like(machines_[alternative.base], nodes);
       machines.push_back(
           std::make_unique<PlannedMachine>(alternative.parts, nodes, question_.call, like));
+      note_warnings(machines.back()->planner());
+    }
+  }
+
+  void note_warnings(const Planner& planner) {
+    plan_.warnings.insert(planner.warnings().begin(), planner.warnings().end());
+    if (auto warning = calibration_warning(planner.spec().cost)) {
+      plan_.warnings.insert(std::move(*warning));
     }
   }
 
@@ -122,9 +132,13 @@ class CapacityPlanner {
     std::map<PlannedMachine*, std::vector<PlanRow*>> rows;
     for (PlanRow& row : plan_.rows) rows[&machine(row)].push_back(&row);
     std::vector<std::pair<PlannedMachine*, std::vector<PlanRow*>>> work(rows.begin(), rows.end());
+    std::atomic<std::size_t> done = 0;
     for_each_in_parallel(work.size(), std::max(1U, std::thread::hardware_concurrency()),
                          [&](std::size_t i) {
-                           for (PlanRow* const row : work[i].second) act(*work[i].first, *row);
+                           for (PlanRow* const row : work[i].second) {
+                             act(*work[i].first, *row);
+                             if (question_.progress) question_.progress(++done, plan_.rows.size());
+                           }
                          });
   }
 

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -40,6 +42,8 @@ struct CapacityQuestion {
   CostBasis basis = CostBasis::rent;
   std::string vendor;     ///< empty: any
   double messages = 1e7;  ///< that simulations of finalists may take together
+  /// Hears after each row how many of all are predicted. Any thread may call it.
+  std::function<void(std::size_t done, std::size_t all)> progress{};
 };
 
 /// One machine, count and workload.
@@ -101,6 +105,8 @@ struct CapacityPlan {
   std::vector<UpgradeValue> upgrades;
   std::vector<PriceSensitivity> sensitivities;
   double reference_gpus = 1;  ///< the fewest
+  /// What a person should know about the answers, one sentence each.
+  std::set<std::string> warnings;
 };
 
 /// Estimates every point, finds the front and the cheapest, simulates those and what the cheapest

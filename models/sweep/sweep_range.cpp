@@ -100,7 +100,7 @@ std::vector<double> geometric(const YamlValue& range, double from, double to,
                               const YamlValue& said) {
   const double factor = read_positive(said, "a factor above 1");
   if (factor <= 1) said.fail(fmt::format("factor {}", factor), "a factor above 1");
-  if (from <= 0) range.fail("a factor from 0", "'from' above 0, or 'step'");
+  if (from <= 0) range.fail("a factor does not lead on from 0", "'from' above 0, or 'step'");
   std::vector<double> values;
   // Powers, so that rounding does not add up; the end may be missed by that much.
   for (std::int64_t i = 0; i < most_points; ++i) {
@@ -131,7 +131,7 @@ std::vector<double> arithmetic(double from, double to, AmountKind kind, const Ya
 std::vector<double> equal_ratios(const YamlValue& range, double from, double to,
                                  const YamlValue& said) {
   const std::int64_t points = said.integer(2, most_points);
-  if (from <= 0) range.fail("equal ratios from 0", "'from' above 0, or 'step'");
+  if (from <= 0) range.fail("equal ratios do not lead on from 0", "'from' above 0, or 'step'");
   std::vector<double> values;
   for (std::int64_t i = 0; i < points; ++i) {
     const double part = static_cast<double>(i) / static_cast<double>(points - 1);
@@ -148,7 +148,8 @@ std::vector<double> amounts_in(const YamlValue& range, const YamlMapping& keys, 
   if (static_cast<int>(factor.has_value()) + static_cast<int>(step.has_value()) +
           static_cast<int>(points.has_value()) !=
       1) {
-    range.fail("a range without one way of going on", "one of factor, step and points");
+    range.fail("this range says in no way or in several how to go on",
+               "one of factor, step and points");
   }
   if (factor) return geometric(range, from.value, to.value, *factor);
   if (step) return arithmetic(from.value, to.value, from.kind, *step);

@@ -21,7 +21,7 @@ namespace collsim {
 
 namespace {
 
-constexpr std::uint64_t most_sweep_points = 10'000'000;
+constexpr std::uint64_t most_sweep_points = 1'000'000;
 constexpr std::string_view machine_prefix = "machine.";
 
 bool is_machine_field(const SweepField& field) {
@@ -79,7 +79,8 @@ SweepAxis read_axis(const YamlValue& value) {
                "after another '-', combines them");
     }
   }
-  if (axis.fields.empty()) value.fail("an entry without fields", "a field and its values");
+  if (axis.fields.empty())
+    value.fail("this entry of the sweep has no fields", "an entry is a field and its values");
   return axis;
 }
 
@@ -108,7 +109,7 @@ SweepSpace::SweepSpace(const TextFile& file)
     : base_(read_yaml(file, "scenario")), folder_(std::filesystem::path(file.name).parent_path()) {
   const YamlValue sweep = base_.free_mapping().at("sweep");
   if (!sweep.is_sequence()) {
-    sweep.fail("a sweep that is no list",
+    sweep.fail("the sweep is not a list",
                "lines such as '- ranks: [2, 4, 8]'; every entry is combined with every other");
   }
   std::set<std::string> seen;
@@ -116,7 +117,8 @@ SweepSpace::SweepSpace(const TextFile& file)
     axes_.push_back(read_axis(entry));
     for (const SweepField& field : axes_.back().fields) {
       if (!seen.insert(field.path).second) {
-        field.named.fail(fmt::format("field '{}' is there twice", field.path), "every field once");
+        field.named.fail(fmt::format("duplicate field '{}'", field.path),
+                         "each field may be swept once");
       }
     }
     points_ *= axes_.back().size;

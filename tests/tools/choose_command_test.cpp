@@ -44,7 +44,7 @@ TEST(ChooseCommand, TableShowsWhatRuns) {
 
 TEST(ChooseCommand, WarnsOfVariablesThatChangeNothing) {
   const Outcome outcome = choose({a100, "--env", "NCCL_IB_TIMEOUT=20", "--env", "NCCL_ALGO=Ring"});
-  EXPECT_EQ(outcome.err, "collsim: NCCL_IB_TIMEOUT: not modelled, changes nothing here\n");
+  EXPECT_EQ(outcome.err, "collsim: warning: NCCL_IB_TIMEOUT: not modelled, changes nothing here\n");
 }
 
 TEST(ChooseCommand, RefusesBadInput) {

@@ -114,6 +114,15 @@ TEST(PlanCommand, says_the_same_in_all_formats) {
   EXPECT_EQ(nlohmann::json::parse(answer("json")).at("rows").size(), 2U);
 }
 
+// As `collsim run` does of the same machine and settings, each sentence once.
+TEST(PlanCommand, prints_warnings) {
+  const Outcome outcome =
+      plan({"dgx-h100", "-b", "1M", "--nodes", "1,2", "--estimate", "--env", "NCCL_TIMEOUT=1"});
+  const Outcome of_run = run(run_estimate, {"dgx-h100", "-b", "1M", "--env", "NCCL_TIMEOUT=1"});
+  EXPECT_NE(of_run.err.find("collsim: warning: "), std::string::npos) << of_run.err;
+  EXPECT_EQ(outcome.err, of_run.err);
+}
+
 TEST(PlanCommand, refuses_what_it_cannot_plan) {
   EXPECT_NE(error_of({"-b", "1M"}).find("no machine"), std::string::npos);
   EXPECT_NE(error_of({"dgx-h100"}).find("nothing to move"), std::string::npos);

@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "models/imports/machine.h"
 #include "models/nccl/choice.h"
 #include "sim/algorithms/nccl_plan.h"
 #include "sim/algorithms/nccl_point_to_point.h"
@@ -22,6 +21,7 @@
 #include "tools/collsim/numbers.h"
 #include "tools/collsim/options.h"
 #include "tools/collsim/subcommand.h"
+#include "tools/collsim/warnings.h"
 
 namespace collsim::command {
 
@@ -188,9 +188,9 @@ void prove_messages(Collective collective, const Nccl& nccl, const NcclRequest& 
 }
 
 /// Returns the number of violations.
-std::uint64_t prove_machine(const std::string& name, const NcclRequest& request,
-                            std::ostream& out) {
-  const Topology topology = load_machine(name).topology;
+std::uint64_t prove_machine(const std::string& name, const NcclRequest& request, std::ostream& out,
+                            std::ostream& err) {
+  const Topology topology = load_with_warnings(name, err);
   const std::size_t gpus = topology.gpus().size();
   if (topology.calibration() == "ideal" || gpus < 2 || gpus > request.max_ranks) {
     fmt::print(out, "{}: {} GPUs, skipped: {}\n", name, gpus,
@@ -212,7 +212,7 @@ std::uint64_t prove_machine(const std::string& name, const NcclRequest& request,
   return wrong;
 }
 
-int check_nccl(const po::variables_map& values, std::ostream& out) {
+int check_nccl(const po::variables_map& values, std::ostream& out, std::ostream& err) {
   NcclRequest request;
   if (values["collective"].defaulted()) {
     for (const Collective each : all_collectives()) {
@@ -234,7 +234,7 @@ int check_nccl(const po::variables_map& values, std::ostream& out) {
   request.options.seed = bounded_option(values, "seed", 0, 0x7fffffff);
   std::uint64_t wrong = 0;
   for (const std::string& topology : request.topologies) {
-    wrong += prove_machine(topology, request, out);
+    wrong += prove_machine(topology, request, out, err);
   }
   return wrong == 0 ? exit_ok : exit_answer_is_no;
 }
@@ -261,7 +261,7 @@ Request read_request(const po::variables_map& values) {
 
 }  // namespace
 
-int run_check(std::span<const std::string> args, std::ostream& out, std::ostream& /*err*/) {
+int run_check(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
   po::options_description options("options");
   options.add_options()  //
       ("algorithm,a", po::value<std::string>()->default_value("all"),
@@ -291,7 +291,7 @@ int run_check(std::span<const std::string> args, std::ostream& out, std::ostream
       "topology", args, out);
   if (!values) return exit_ok;
   const std::string schedule = schedule_of(*values);
-  if (schedule == "nccl") return check_nccl(*values, out);
+  if (schedule == "nccl") return check_nccl(*values, out, err);
   if (schedule != "textbook") {
     throw InputError(fmt::format("--schedule: unknown schedule '{}'", schedule),
                      "textbook or nccl");

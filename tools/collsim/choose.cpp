@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "models/imports/machine.h"
 #include "models/nccl/choice.h"
 #include "models/nccl/system_topology.h"
 #include "models/nccl/system_xml.h"
@@ -18,6 +17,8 @@
 #include "tools/collsim/numbers.h"
 #include "tools/collsim/options.h"
 #include "tools/collsim/subcommand.h"
+#include "tools/collsim/waiting.h"
+#include "tools/collsim/warnings.h"
 
 namespace collsim::command {
 
@@ -54,7 +55,7 @@ Nccl::Variables read_variables(const po::variables_map& values) {
   return variables;
 }
 
-Nccl make_nccl(const std::string& machine, const po::variables_map& values) {
+Nccl make_nccl(const std::string& machine, const po::variables_map& values, std::ostream& err) {
   const NcclVersion version = parse_nccl_version(values["nccl-version"].as<std::string>());
   const Nccl::Variables variables = read_variables(values);
   std::optional<std::uint32_t> nodes;
@@ -62,7 +63,7 @@ Nccl make_nccl(const std::string& machine, const po::variables_map& values) {
   if (std::filesystem::path(machine).extension() == ".xml") {
     return {read_nccl_topology(machine, version), nodes.value_or(1), variables, version};
   }
-  const Topology topology = load_machine(machine).topology;
+  const Topology topology = load_with_warnings(machine, err);
   return Nccl(topology, variables, version, nodes);
 }
 
@@ -92,10 +93,11 @@ int run_choose(std::span<const std::string> args, std::ostream& out, std::ostrea
     throw InputError(fmt::format("--format: there is no '{}'", format), "table, json or golden");
   }
   const auto& machine = (*values)["topology"].as<std::string>();
-  const Nccl nccl = make_nccl(machine, *values);
-  for (const std::string& warning : nccl.environment().warnings) {
-    fmt::print(err, "collsim: {}\n", warning);
-  }
+  const Nccl nccl = [&] {
+    const Waiting waiting(err, "searching for channels on " + machine);
+    return make_nccl(machine, *values, err);
+  }();
+  print_warnings(nccl.environment().warnings, err);
   require_choice(nccl);
   const std::string name = std::filesystem::path(machine).filename().string();
   if (format == "json") {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cerrno>
 #include <exception>
+#include <filesystem>
 #include <ios>
 #include <ostream>
 #include <system_error>
@@ -11,6 +12,7 @@
 
 #include "sim/base/did_you_mean.h"
 #include "sim/base/input_error.h"
+#include "sim/base/read_files.h"
 #include "sim/execution/disturbance.h"
 #include "tools/collsim/clean_output.h"
 #include "tools/collsim/subcommand.h"
@@ -103,6 +105,10 @@ int answer(std::span<const std::string> args, std::ostream& out, std::ostream& e
     return exit_answer_is_no;
   } catch (const std::ios_base::failure&) {
     throw;
+  } catch (const std::filesystem::filesystem_error& error) {  // its state is no bug of ours
+    fmt::print(err, "collsim: {}: {}; a path that can be looked at\n", error.path1().string(),
+               error.code().message());
+    return exit_bad_input;
   } catch (const std::exception& error) {
     fmt::print(err, "collsim: internal error: {}\n", error.what());
     return exit_internal;
@@ -140,6 +146,7 @@ int run_command(std::span<const std::string> args, std::ostream& out, std::ostre
   try {
     // Report a failed write at once, not at the end: a sweep may take minutes.
     out.exceptions(std::ios::badbit);
+    forget_read_files();
     status = answer(args, out, err);
     out.flush();
   } catch (const std::ios_base::failure&) {

@@ -13,6 +13,7 @@
 #include "tools/collsim/question.h"
 #include "tools/collsim/report.h"
 #include "tools/collsim/subcommand.h"
+#include "tools/collsim/waiting.h"
 
 namespace collsim::command {
 
@@ -52,7 +53,10 @@ int run_explain(std::span<const std::string> args, std::ostream& out, std::ostre
     const Planner planner(spec_of(question, run));
     warn(planner, err);
     const Section section{&question, &planner.spec().run, "native"};
-    const Explanation explanation = explain(planner, only_size(question), Engine::native);
+    const Explanation explanation = [&] {
+      const Waiting waiting(err, "explaining " + to_string(only_size(question)));
+      return explain(planner, only_size(question), Engine::native);
+    }();
     if (question.format == Format::json) {
       explanations.push_back(explanation);
     } else {

@@ -18,6 +18,7 @@
 #include "tools/collsim/report.h"
 #include "tools/collsim/report_page.h"
 #include "tools/collsim/subcommand.h"
+#include "tools/collsim/waiting.h"
 #include "tools/collsim/wrap.h"
 
 namespace collsim::command {
@@ -197,7 +198,8 @@ int run_faults(std::span<const std::string> args, std::ostream& out, std::ostrea
                        : std::max(std::thread::hardware_concurrency(), 1U);
   const Question question = read_question(*values, err, PageOffered::yes);
   if (!question.faults.empty()) {
-    throw InputError("a machine that already has faults", "a machine without faults");
+    throw InputError("the scenario already has faults",
+                     "use a scenario without 'faults', and no --fault");
   }
   const Bytes size = only_size("faults", *values, question);
   Record rankings = Record::array();
@@ -206,7 +208,10 @@ int run_faults(std::span<const std::string> args, std::ostream& out, std::ostrea
   for (const RunSpec& run : question.scenario.runs) {
     const Planner planner(spec_of(question, run));
     warn(planner, err);
-    const FaultRanking ranking = rank_links(planner.plan(size), share, effort);
+    const FaultRanking ranking = [&] {
+      const Waiting waiting(err, "degrading every link in turn");
+      return rank_links(planner.plan(size), share, effort);
+    }();
     if (question.format == Format::json) {
       rankings.push_back(as_json(question, run, ranking));
     } else if (question.format == Format::csv) {

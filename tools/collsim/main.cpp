@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tools/collsim/subcommand.h"
+#include "tools/collsim/time_limit.h"
 
 namespace {
 
@@ -32,5 +33,6 @@ int main(int argc, char** argv) {
   static std::array<char, 1 << 16> buffer;
   std::setvbuf(stdout, buffer.data(), _IOFBF, buffer.size());
   const std::vector<std::string> args(argv + 1, argv + argc);
+  const collsim::command::TimeLimit limit(args);
   return collsim::command::run_command(args, std::cout, std::cerr);
 }

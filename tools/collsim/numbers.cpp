@@ -12,6 +12,9 @@ namespace collsim::command {
 
 namespace {
 
+/// That a list of an option may have.
+constexpr std::size_t most_numbers = 10'000;
+
 std::optional<std::uint32_t> whole_number(std::string_view text) {
   std::uint32_t number = 0;
   const char* const end = text.data() + text.size();
@@ -46,6 +49,10 @@ std::vector<std::uint32_t> parse_numbers(std::string_view option, std::string_vi
       throw InputError(
           fmt::format("--{}: '{}' is not a number or a range", option, item),
           fmt::format("a list such as 1..17,32,64 of numbers from {} to {}", least, most));
+    }
+    if (numbers.size() + (*last - *first) >= most_numbers) {
+      throw InputError(fmt::format("--{}: '{}' has too many numbers", option, text),
+                       fmt::format("at most {}", most_numbers));
     }
     for (std::uint32_t number = *first; number <= *last; ++number) numbers.push_back(number);
     begin = comma + 1;

@@ -14,6 +14,7 @@
 #include "sim/base/input_error.h"
 #include "sim/base/units.h"
 #include "tools/collsim/nccl_tests_options.h"
+#include "tools/collsim/time_limit.h"
 
 namespace collsim::command {
 
@@ -64,7 +65,9 @@ std::optional<po::variables_map> parse_options(const po::options_description& op
                                                std::span<const std::string> args,
                                                std::ostream& out) {
   po::options_description all;
-  all.add(options).add_options()("help,h", "print this help and exit");
+  all.add(options).add_options()  //
+      ("time-limit", po::value<double>(), "end with an error after so many seconds")(
+          "help,h", "print this help and exit");
   po::positional_options_description bare;
   if (!positional.empty()) {
     const std::string name(positional);
@@ -94,6 +97,7 @@ std::optional<po::variables_map> parse_options(const po::options_description& op
     throw InputError(error.what(), "--help explains the options");
   }
   refuse_nccl_tests_numbers(values);
+  static_cast<void>(time_limit(values));
   return values;
 }
 

@@ -24,6 +24,8 @@
 #include "tools/collsim/records.h"
 #include "tools/collsim/report_page.h"
 #include "tools/collsim/subcommand.h"
+#include "tools/collsim/waiting.h"
+#include "tools/collsim/warnings.h"
 
 namespace collsim::command {
 
@@ -348,9 +350,19 @@ po::options_description plan_options() {
   return options;
 }
 
+CapacityPlan answer_of(CapacityQuestion& question, std::ostream& err) {
+  Waiting waiting(err, "composing machines");
+  question.progress = [&](std::size_t done, std::size_t all) {
+    waiting.say(fmt::format("predicting {} of {} rows", done, all));
+  };
+  CapacityPlan plan = plan_capacity(question);
+  question.progress = nullptr;
+  return plan;
+}
+
 }  // namespace
 
-int run_plan(std::span<const std::string> args, std::ostream& out, std::ostream& /*err*/) {
+int run_plan(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
   const auto values = parse_options(plan_options(), usage, epilogue, "topology", args, out);
   if (!values) return exit_ok;
   const auto& format = (*values)["format"].as<std::string>();
@@ -358,8 +370,9 @@ int run_plan(std::span<const std::string> args, std::ostream& out, std::ostream&
     throw InputError(fmt::format("--format: unknown format '{}'", format),
                      "table, csv, json or html");
   }
-  const CapacityQuestion question = read_plan(*values);
-  const CapacityPlan plan = plan_capacity(question);
+  CapacityQuestion question = read_plan(*values);
+  const CapacityPlan plan = answer_of(question, err);
+  print_warnings(plan.warnings, err);
   if (format == "json") {
     fmt::print(out, "{}\n", json_text(as_json(question, plan), 2));
   } else if (format == "csv") {

@@ -15,6 +15,7 @@ class ProgressLine {
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
 
+  bool is_shown() const { return shown_; }
   void show(std::string_view text);
   void clear();
 

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ostream.h>
 
+#include <algorithm>
+#include <cmath>
 #include <string_view>
 #include <vector>
 
@@ -23,6 +25,7 @@
 #include "tools/collsim/options.h"
 #include "tools/collsim/rank_list.h"
 #include "tools/collsim/subject.h"
+#include "tools/collsim/warnings.h"
 
 namespace collsim::command {
 
@@ -56,6 +59,22 @@ int positive(const char* option, int value) {
   return value;
 }
 
+/// Throws InputError for more sizes than anybody could look at.
+void require_few(const Sizes& sizes) {
+  constexpr double max_sizes = 10'000;
+  const double from = std::max(static_cast<double>(sizes.from.count), 1.0);
+  const auto to = static_cast<double>(sizes.to.count);
+  const double number = sizes.step.count > 0
+                            ? (to - from) / static_cast<double>(sizes.step.count)
+                            : std::log(std::max(to / from, 1.0)) / std::log(sizes.factor);
+  if (number < max_sizes) return;
+  const std::string way = sizes.step.count > 0 ? fmt::format("--stepbytes: {}", sizes.step.count)
+                                               : fmt::format("--stepfactor: {}", sizes.factor);
+  throw InputError(fmt::format("{} from {} to {} gives about {:.0f} sizes", way, sizes.from.count,
+                               sizes.to.count, number),
+                   fmt::format("a larger step, at most {:.0f} sizes", max_sizes));
+}
+
 void override_sizes(const po::variables_map& values, Sizes& sizes) {
   const auto minimum = given<std::string>(values, "minbytes");
   if (minimum) sizes.from.count = parse_size("minbytes", *minimum);
@@ -66,7 +85,7 @@ void override_sizes(const po::variables_map& values, Sizes& sizes) {
   }
   if (sizes.to < sizes.from) {
     throw InputError(fmt::format("sizes from {} to {}", sizes.from.count, sizes.to.count),
-                     "-e at least as large as -b");
+                     "-e must be at least as large as -b");
   }
   if (const auto factor = given<double>(values, "stepfactor")) {
     if (!(*factor > 1 && *factor <= 1024)) {
@@ -78,14 +97,11 @@ void override_sizes(const po::variables_map& values, Sizes& sizes) {
   if (const auto step = given<std::string>(values, "stepbytes")) {
     if (values.count("stepfactor") != 0) throw InputError("both -i and -f", "one of them");
     sizes.step.count = parse_size("stepbytes", *step);
-    constexpr std::int64_t max_sizes = 10'000;
-    const std::int64_t span = sizes.to.count - sizes.from.count;
-    if (sizes.step.count == 0 || span / sizes.step.count >= max_sizes) {
-      throw InputError(
-          fmt::format("--stepbytes: {} from {} to {}", *step, sizes.from.count, sizes.to.count),
-          fmt::format("a step that gives at most {} sizes", max_sizes));
+    if (sizes.step.count == 0) {
+      throw InputError(fmt::format("--stepbytes: {}", *step), "1 or more bytes");
     }
   }
+  require_few(sizes);
 }
 
 ScheduleKind parse_schedule(const std::string& name) {
@@ -390,9 +406,7 @@ Question read_question(const po::variables_map& values, std::ostream& err, PageO
   question.topology = std::move(machine.topology);
   question.cost = cost_of(question);
   if (auto warning = calibration_warning(question.cost)) machine.warnings.push_back(*warning);
-  for (const std::string& warning : machine.warnings) {
-    fmt::print(err, "collsim: warning: {}\n", warning);
-  }
+  print_warnings(machine.warnings, err);
   question.gpus = chosen_gpus(values, question);
   settle(question);
   return question;
@@ -420,9 +434,7 @@ std::vector<Bytes> sizes_of(const Question& question) {
 }
 
 void warn(const Planner& planner, std::ostream& err) {
-  for (const std::string& warning : planner.warnings()) {
-    fmt::print(err, "collsim: warning: {}\n", warning);
-  }
+  print_warnings(planner.warnings(), err);
 }
 
 }  // namespace collsim::command

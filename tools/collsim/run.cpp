@@ -18,6 +18,7 @@
 #include "tools/collsim/report_page.h"
 #include "tools/collsim/run_watch.h"
 #include "tools/collsim/subcommand.h"
+#include "tools/collsim/time_limit.h"
 
 namespace collsim::command {
 
@@ -74,13 +75,6 @@ class Answers {
   Simulator simulator_;
 };
 
-std::optional<double> time_limit(const po::variables_map& values) {
-  if (!values.contains("time-limit")) return std::nullopt;
-  const double seconds = values["time-limit"].as<double>();
-  if (seconds > 0) return seconds;
-  throw InputError(fmt::format("--time-limit {}", seconds), "a number of seconds above 0");
-}
-
 std::optional<Seconds> measured_time(const std::map<Bytes, Seconds>& times, Bytes size) {
   const auto found = times.find(size);
   if (found == times.end()) return std::nullopt;
@@ -112,8 +106,7 @@ int run_run(std::span<const std::string> args, std::ostream& out, std::ostream& 
   options.add_options()("engine", po::value<std::string>()->default_value("auto"),
                         "auto, native, simgrid or analytic")(
       "exact", po::bool_switch(),
-      "simulate every message of every rank: continue no steady state, fold nothing")(
-      "time-limit", po::value<double>(), "end with an error after so many seconds");
+      "simulate every message of every rank: continue no steady state, fold nothing");
   const auto values = parse_options(options, usage, epilogue, "scenario", args, out);
   if (!values) return exit_ok;
   const Answerer answerer = parse_engine((*values)["engine"].as<std::string>());

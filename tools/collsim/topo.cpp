@@ -19,6 +19,7 @@
 #include "tools/collsim/subcommand.h"
 #include "tools/collsim/topo_actions.h"
 #include "tools/collsim/topology_report.h"
+#include "tools/collsim/warnings.h"
 
 namespace collsim::command {
 
@@ -50,13 +51,14 @@ void write_text(const std::string& text, const std::string& file, std::ostream& 
     return;
   }
   check_writable(file);
+  check_not_input(file);
   replace_file(file, text);
 }
 
 namespace {
 
 /// What was odd when the machine was read, and what its nodes' links are: each kind of node once.
-void print_warnings(const std::string& file, const Machine& machine, std::ostream& err) {
+void print_warnings_of(const std::string& file, const Machine& machine, std::ostream& err) {
   std::vector<std::string> warnings = machine.warnings;
   const IndexedGraph* last = nullptr;
   for (std::uint32_t node = 0; node < machine.topology.node_count(); ++node) {
@@ -69,7 +71,7 @@ void print_warnings(const std::string& file, const Machine& machine, std::ostrea
     }
   }
   for (const std::string& warning : warnings) {
-    fmt::print(err, "collsim: warning: {}: {}\n", file, warning);
+    print_warning(fmt::format("{}: {}", file, warning), err);
   }
 }
 
@@ -89,7 +91,7 @@ int topo_check(std::span<const std::string> args, std::ostream& out, std::ostrea
   for (const std::string& file : files) {
     try {
       const Machine machine = load_machine(file);
-      print_warnings(file, machine, err);
+      print_warnings_of(file, machine, err);
       out << fmt::format("{}: ok, {}\n", file, topology_summary(machine.topology));
     } catch (const InputError& error) {
       err << error.what() << "\n";

@@ -21,6 +21,7 @@
 #include "tools/collsim/options.h"
 #include "tools/collsim/subcommand.h"
 #include "tools/collsim/topo_actions.h"
+#include "tools/collsim/warnings.h"
 
 namespace collsim::command {
 
@@ -52,7 +53,7 @@ void write_cluster(ClusterText cluster, const po::variables_map& values, std::os
   }
   const Topology topology = read_machine({"the new topology", topology_text(cluster)});
   if (const auto warning = calibration_warning(calibration_for(topology))) {
-    fmt::print(err, "collsim: warning: {}\n", *warning);
+    print_warning(*warning, err);
   } else {
     cluster.calibration = calibration_name(topology);
   }
@@ -104,9 +105,7 @@ int topo_import(std::span<const std::string> args, std::ostream& out, std::ostre
   for (const auto* sentences : {&imported.notes, &imported.warnings}) {
     cluster.comments.insert(cluster.comments.end(), sentences->begin(), sentences->end());
   }
-  for (const std::string& warning : imported.warnings) {
-    fmt::print(err, "collsim: warning: {}\n", warning);
-  }
+  print_warnings(imported.warnings, err);
   write_cluster(std::move(cluster), *values, out, err);
   return exit_ok;
 }
@@ -132,7 +131,7 @@ int topo_compose(std::span<const std::string> args, std::ostream& out, std::ostr
   return exit_ok;
 }
 
-int topo_export(std::span<const std::string> args, std::ostream& out, std::ostream& /*err*/) {
+int topo_export(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
   po::options_description options("options");
   options.add_options()  //
       ("topology,t", po::value<std::string>(),
@@ -145,7 +144,7 @@ int topo_export(std::span<const std::string> args, std::ostream& out, std::ostre
   if (!values) return exit_ok;
   if (!values->contains("topology"))
     throw InputError("topo export: no machine", "one file or name");
-  const Topology topology = load_machine((*values)["topology"].as<std::string>()).topology;
+  const Topology topology = load_with_warnings((*values)["topology"].as<std::string>(), err);
   const NcclSystem system = system_from_topology(topology, newest_nccl_version);
   write_text(nccl_topology_text(system), (*values)["output"].as<std::string>(), out);
   return exit_ok;

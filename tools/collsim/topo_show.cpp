@@ -4,7 +4,6 @@
 #include <ostream>
 #include <string>
 
-#include "models/imports/machine.h"
 #include "sim/base/input_error.h"
 #include "tools/collsim/bandwidth_matrix.h"
 #include "tools/collsim/options.h"
@@ -12,6 +11,7 @@
 #include "tools/collsim/topo_actions.h"
 #include "tools/collsim/topology_graphviz.h"
 #include "tools/collsim/topology_report.h"
+#include "tools/collsim/warnings.h"
 
 namespace collsim::command {
 
@@ -34,7 +34,7 @@ constexpr std::array formats{
 
 }  // namespace
 
-int topo_show(std::span<const std::string> args, std::ostream& out, std::ostream& /*err*/) {
+int topo_show(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
   po::options_description options("options");
   options.add_options()  //
       ("topology,t", po::value<std::string>(),
@@ -53,7 +53,7 @@ int topo_show(std::span<const std::string> args, std::ostream& out, std::ostream
   for (const ShowFormat& each : formats) {
     if (each.matrix != matrix) continue;
     if (each.name == format) {
-      each.print(load_machine((*values)["topology"].as<std::string>()).topology, out);
+      each.print(load_with_warnings((*values)["topology"].as<std::string>(), err), out);
       return exit_ok;
     }
     names += fmt::format("{}{}", names.empty() ? "" : ", ", each.name);
