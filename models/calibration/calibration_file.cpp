@@ -145,7 +145,7 @@ void read_memory(const YamlValue& value, MemoryCost& cost) {
   if (states("cache")) {
     const YamlValue cache = mapping.at("cache");
     cost.cache = cache.bytes();
-    if (cost.cache.count == 0) cache.fail("a cache of 0 bytes", "a size above 0, like 40 MiB");
+    if (cost.cache.count == 0) cache.fail("the cache has 0 bytes", "a size above 0, like 40 MiB");
   }
   if (cost.rate > cost.cached) {
     const YamlValue wrong = mapping.find("rate") ? mapping.at("rate") : mapping.at("cached");
@@ -206,7 +206,8 @@ CalibrationTrust read_claims(const YamlMapping& root) {
 bool is_between_gpus(const YamlValue& value) {
   if (value.string() == "gpus") return true;
   if (value.string() == "hosts") return false;
-  value.fail(fmt::format("a transport between '{}'", value.string()), "hosts, or gpus of one host");
+  value.fail(fmt::format("a transport cannot be between '{}'", value.string()),
+             "'between' is hosts, or gpus of one host");
 }
 
 /// A calibration's file and those that lead to it, each by what it extends.

@@ -62,7 +62,7 @@ bool is_about(const CalibrationTrust& trust, const Device& gpu) {
 CalibrationTrust read_trust(const YamlValue& value) {
   if (value.is_scalar()) {
     if (read_class(value) == Trust::exact) return {};
-    value.fail("one class of all that a calibration says",
+    value.fail("one class of trust is given for all that a calibration says",
                "exact, or { gpu: ..., nvlink: ..., pcie: ..., cpu: ..., network: ..., nvls: ... }");
   }
   const YamlMapping keys =

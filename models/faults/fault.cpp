@@ -45,7 +45,7 @@ void read_target(const YamlMapping& keys, Fault& fault) {
   if (int{link.has_value()} + int{device.has_value()} + int{host.has_value()} +
           int{rank.has_value()} !=
       1) {
-    keys.value().fail("a fault of nothing or of several things",
+    keys.value().fail("this fault names none or several of link, device, host and rank",
                       "one of link, device, host and rank");
   }
   if (link) read_link(*link, fault);
@@ -60,7 +60,8 @@ void read_target(const YamlMapping& keys, Fault& fault) {
 void read_direction(const YamlValue& value, Fault& fault) {
   const std::string name = value.string();
   if (fault.direction != Fault::Direction::both) {
-    value.fail("a direction of 'A -> B', which is one", "'A - B' with a direction");
+    value.fail("'A -> B' has a direction, and 'direction' gives another",
+               "write 'A - B' where 'direction' is given");
   }
   if (name == "out") {
     fault.direction = Fault::Direction::out;
@@ -88,14 +89,15 @@ void refuse_others(const YamlMapping& keys, const Fault& fault) {
   if (fault.target == Fault::Target::rank) {
     for (const char* key : of_links) {
       if (const auto found = keys.find(key)) {
-        found->fail(fmt::format("'{}' of a rank", key),
-                    "late or speed; others of a link, device or host");
+        found->fail(fmt::format("'{}' cannot be a fault of a rank", key),
+                    "a rank may have late or speed; the other keys are of a link, device or host");
       }
     }
   } else if (fault.target != Fault::Target::host) {
     for (const char* key : of_ranks) {
       if (const auto found = keys.find(key)) {
-        found->fail(fmt::format("'{}' of a link", key), "with rank: N or host: NAME only");
+        found->fail(fmt::format("'{}' cannot be a fault of a link", key),
+                    "use it with rank: N or host: NAME");
       }
     }
   }
@@ -107,7 +109,7 @@ void read_effects(const YamlMapping& keys, Fault& fault) {
   if (const auto dead = keys.find("dead")) {
     fault.dead = dead->boolean();
     if (fault.dead && fault.direction != Fault::Direction::both) {
-      dead->fail("a link that is dead in one direction", "both directions");
+      dead->fail("a link cannot be dead in one direction", "both directions");
     }
   }
   if (const auto latency = keys.find("latency")) fault.latency = latency->time();
@@ -133,7 +135,8 @@ void read_times(const YamlMapping& keys, Fault& fault) {
   }
   if (const auto detect = keys.find("detect")) {
     fault.detection = detect->time();
-    if (!fault.dead) detect->fail("'detect' of a link that is not dead", "with dead: true only");
+    if (!fault.dead)
+      detect->fail("'detect' is given for a link that is not dead", "use it with dead: true");
   }
 }
 

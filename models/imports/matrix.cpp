@@ -284,10 +284,11 @@ class MatrixReader {
       fail(word, fmt::format("more than {} columns", column_limit), "one host");
     }
     if (std::find(matrix_.names.begin(), matrix_.names.end(), word.text) != matrix_.names.end()) {
-      fail(word, fmt::format("column {} is there twice", word.text), "every device once");
+      fail(word, fmt::format("duplicate column {}", word.text),
+           "each device has one row and one column");
     }
     if (is_gpu(word.text) && matrix_.gpus != matrix_.names.size()) {
-      fail(word, fmt::format("{} after a NIC", word.text), "the GPUs first");
+      fail(word, fmt::format("{} stands after a NIC", word.text), "list the GPUs first");
     }
     matrix_.names.push_back(word.text);
     if (is_gpu(word.text)) ++matrix_.gpus;
@@ -312,7 +313,8 @@ class MatrixReader {
     if (name == matrix_.names.end()) return;
     const auto row = static_cast<std::size_t>(name - matrix_.names.begin());
     // The legend names NICs again, with a colon; a row comes once.
-    if (read_[row]) fail(words.front(), "a second row of this name", "every device once");
+    if (read_[row])
+      fail(words.front(), "duplicate row of this name", "each device has one row and one column");
     read_[row] = true;
     const std::size_t columns = std::min(matrix_.names.size(), words.size() - 1);
     for (std::size_t i = 0; i < columns; ++i) {
@@ -357,7 +359,7 @@ class MatrixReader {
         if (there.relation == Relation::unknown || back.relation == Relation::unknown) continue;
         if (there.relation == back.relation && there.nvlinks == back.nvlinks) continue;
         throw InputError(header_,
-                         fmt::format("{} and {} are joined in one way there and in another back",
+                         fmt::format("{} and {} are joined differently in the two directions",
                                      matrix_.names[a], matrix_.names[b]),
                          "a matrix that is the same both ways");
       }

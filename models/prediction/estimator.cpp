@@ -381,7 +381,7 @@ Prediction Estimator::States::estimate(Bytes size, const NcclDecision& decision)
     if (!stands) left -= (instants_[state + 1].value - begun) / all;
     begun = instants_[state + 1].value;
   }
-  throw InputError("a dead link that nothing leads around in the analytic model",
+  throw InputError("a link is dead and nothing leads around it, which formulas cannot answer",
                    "`collsim run`, which says who waits in vain");
 }
 

@@ -97,7 +97,7 @@ void raise_to(Prediction& prediction, Seconds limit) {
 
 Prediction simulate(const CallPlan& call, const SimulationOptions& options) {
   if (options.engine == Engine::simgrid && !call.wiring().bursts.empty()) {
-    throw InputError("links with a burst on engine simgrid", "engine native");
+    throw InputError("the simgrid engine knows no links with a burst", "engine native");
   }
   const auto fabric = make_fabric(options.engine);
   try {

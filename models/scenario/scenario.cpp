@@ -219,7 +219,8 @@ std::vector<Bytes> expand(const Sizes& sizes, Bytes element) {
 Scenario load_scenario(const std::filesystem::path& path) {
   const YamlValue root = load_yaml(path, "scenario");
   if (const auto sweep = root.free_mapping().find("sweep")) {
-    sweep->fail("a sweep over many scenarios", "`collsim sweep` runs it; here a file without it");
+    sweep->fail("this scenario has a sweep",
+                "run it by `collsim sweep`, or name a scenario without a sweep");
   }
   return read_scenario(root, path.parent_path());
 }
@@ -270,7 +271,8 @@ Scenario read_scenario(const YamlValue& file, const std::filesystem::path& base)
   if (const auto seed = root.find("seed")) {
     scenario.seed = static_cast<std::uint64_t>(seed->integer(0, max_seeds));
   }
-  if (scenario.runs.empty()) runs.fail("no runs", "at least one run, such as { algorithm: ring }");
+  if (scenario.runs.empty())
+    runs.fail("the scenario has no runs", "at least one run, such as { algorithm: ring }");
   return scenario;
 }
 

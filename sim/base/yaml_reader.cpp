@@ -49,7 +49,8 @@ class DocumentReader final : public YAML::EventHandler {
   }
 
   void OnDocumentStart(const YAML::Mark& mark) override {
-    if (++documents_ > 1) fail(mark, "a second document", "one document in a file");
+    if (++documents_ > 1)
+      fail(mark, "a second YAML document begins here", "a file holds one document");
   }
   void OnDocumentEnd() override {}
   void OnNull(const YAML::Mark& mark, YAML::anchor_t) override {
@@ -64,7 +65,7 @@ class DocumentReader final : public YAML::EventHandler {
     document_.nodes.back().column = key.column;
   }
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
-    fail(mark, "an alias (*)", "write the value out");
+    fail(mark, "YAML's aliases (*) are not supported", "write the value out");
   }
   void OnScalar(const YAML::Mark& mark, const std::string&, YAML::anchor_t,
                 const std::string& value) override {
@@ -161,7 +162,7 @@ std::string YamlValue::string() const {
   // Escapes such as "\0" can still make them.
   const bool layout = node.text.find_first_of("\n\t") != std::string::npos;
   if (layout || clean_text(node.text) != node.text)
-    fail("a control character in a value", "plain text");
+    fail("this value has a control character", "plain text");
   return node.text;
 }
 
@@ -261,7 +262,7 @@ void YamlValue::collect_entries(YamlMapping& mapping) const {
   for (std::size_t i = 0; i < node.children.size(); i += 2) {
     const YamlValue key(document_, node.children[i]);
     if (!seen.insert(key.string()).second) {
-      key.fail(fmt::format("key '{}' is there twice", key.string()), "every key once");
+      key.fail(fmt::format("duplicate key '{}'", key.string()), "a mapping has each key once");
     }
     mapping.entries_.emplace_back(key, YamlValue(document_, node.children[i + 1]));
   }
@@ -323,8 +324,8 @@ YamlValue read_yaml(const TextFile& text, std::string_view kind) {
     root.fail("key 'collsim' is missing", fmt::format("begin the file with '{}'", header));
   }
   if (version->string() != header.substr(9)) {
-    version->fail(fmt::format("'{}' is another kind of file", version->string()),
-                  fmt::format("'{}'", header));
+    version->fail(fmt::format("this is a file of kind '{}'", version->string()),
+                  fmt::format("a file that begins with '{}'", header));
   }
   return root;
 }

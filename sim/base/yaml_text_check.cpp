@@ -122,7 +122,8 @@ class TextCheck {
 
   void close(char c) {
     if (open_.empty()) {
-      fail(place_, fmt::format("'{}' closes nothing", c), "as many opened as closed");
+      fail(place_, fmt::format("'{}' closes a bracket that was not opened", c),
+           "remove it, or open one before it");
     }
     if (closing(text_[open_.back()]) != c) {
       const SourcePosition here = position(place_);
@@ -135,14 +136,19 @@ class TextCheck {
 
   void reject_unwanted(char c) const {
     if (c == '&' || c == '*') {
-      fail(place_, "an anchor or alias (& or *)", "write the value out, or put it in quotes");
+      fail(place_, "YAML's anchors and aliases (& and *) are not supported",
+           "write the value out, or put it in quotes");
     }
-    if (c == '!') fail(place_, "a tag (!)", "values without tags, or text in quotes");
+    if (c == '!')
+      fail(place_, "YAML's tags (!) are not supported",
+           "remove the tag, or put the text in quotes");
     if (c == '|' || c == '>') {
-      fail(place_, "a block scalar (| or >)", "text on one line, in quotes if need be");
+      fail(place_, "YAML's block scalars (| and >) are not supported",
+           "write the text on one line, in quotes if need be");
     }
     const bool at_line_start = place_ == 0 || text_[place_ - 1] == '\n';
-    if (c == '%' && at_line_start) fail(place_, "a directive (%)", "files without directives");
+    if (c == '%' && at_line_start)
+      fail(place_, "YAML's directives (%) are not supported", "remove the line");
   }
 
   void skip_line() { place_ = std::min(text_.find('\n', place_), text_.size()); }

@@ -57,7 +57,7 @@ class DragonflyBuilder {
     const std::size_t size = std::min<std::size_t>(used, dragonfly_.routers);
     const std::size_t count = (used + size - 1) / size;
     if (count * size > 4 * std::size_t{router_limit}) {
-      fabric_.fail(fmt::format("a dragonfly of {} routers", count * size), "at most 16384");
+      fabric_.fail(fmt::format("this dragonfly has {} routers", count * size), "at most 16384");
     }
     for (std::size_t i = 0; i < count * size; ++i) {
       if (i % size == 0) groups_.emplace_back();

@@ -48,7 +48,9 @@ FatTree read_fat_tree(const YamlValue& fabric) {
   if (const auto rails = keys.find("rail_optimised")) tree.rail_optimised = rails->boolean();
   for (const std::string_view key : {"pod_leaves", "cores"}) {
     if (tree.levels == 2 && keys.find(key)) {
-      keys.at(key).fail(fmt::format("'{}' in a tree of two levels", key), "add 'levels: 3'");
+      keys.at(key).fail(
+          fmt::format("'{}' is a key of trees with three levels, and this one has two", key),
+          "add 'levels: 3'");
     }
   }
   tree.pod_leaves = read_count(keys, "pod_leaves", tree.ports, switch_limit);
@@ -149,8 +151,8 @@ class FatTreeBuilder {
                                 ceil_divide(std::uint64_t{size} * uplinks(), down_ports));
     if (spine_count > uplinks()) {
       fabric_.free_mapping().at("spines").fail(
-          fmt::format("{} spines for {} cables up from every leaf", spine_count, uplinks()),
-          "a spine needs at least one of them");
+          fmt::format("{} spines share {} cables up from every leaf", spine_count, uplinks()),
+          "every spine needs at least one of them: use fewer spines");
     }
     spines_of_pod_ = spine_count;
     const std::uint32_t drawn = is_spread() ? 1 : spine_count;
@@ -171,8 +173,8 @@ class FatTreeBuilder {
     std::uint32_t group_size = tree_.cores / groups;
     if (tree_.cores % groups != 0) {
       fabric_.free_mapping().at("cores").fail(
-          fmt::format("{} cores for {} spines in every pod", tree_.cores, groups),
-          fmt::format("'cores' is a multiple of {}", groups));
+          fmt::format("{} cores do not divide among {} spines of every pod", tree_.cores, groups),
+          fmt::format("'cores' must be a multiple of {}", groups));
     }
     if (tree_.cores == 0) {
       const auto cables =

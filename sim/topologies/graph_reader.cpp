@@ -48,8 +48,9 @@ Arrow parse_arrow(const YamlValue& value, std::string_view text) {
   const auto both = text.find("<->");
   const auto place = both == std::string_view::npos ? text.find("->") : both;
   if (place == std::string_view::npos) {
-    value.fail(fmt::format("'{}' names no link", text),
-               "'gpu0 -> nvswitch0', '<->' for both directions, '*' for every device");
+    value.fail(fmt::format("'{}' does not name a link", text),
+               "a link is written 'gpu0 -> nvswitch0', with '<->' for both directions and '*' for "
+               "every device");
   }
   const std::size_t length = both == std::string_view::npos ? 2 : 3;
   return {trimmed(text.substr(0, place)), trimmed(text.substr(place + length)),
@@ -60,8 +61,9 @@ Arrow parse_arrow(const YamlValue& value, std::string_view text) {
 void read_nic(const YamlMapping& entry, GraphDevice& device) {
   for (const std::string_view key : {"rate", "gpudirect", "card"}) {
     if (device.kind != DeviceKind::nic && entry.find(key)) {
-      entry.at(key).fail(fmt::format("'{}' of a {}", key, to_string(device.kind)),
-                         "it belongs to devices of kind nic");
+      entry.at(key).fail(fmt::format("'{}' is a key of NICs, and this device is a {}", key,
+                                     to_string(device.kind)),
+                         "remove it, or make the device a nic");
     }
   }
   if (const auto rate = entry.find("rate")) device.port_rate = rate->rate();
@@ -103,11 +105,12 @@ void GraphReader::read_devices(const YamlValue& list, bool inside_node) {
     }
     const bool switch_of_network = device.kind == DeviceKind::network_switch;
     if (inside_node && switch_of_network) {
-      entry.at("kind").fail("a network switch inside a node", "network switches are of the fabric");
+      entry.at("kind").fail("a network switch is listed inside a node",
+                            "network switches belong to the fabric");
     }
     if (!inside_node && !switch_of_network && device.kind != DeviceKind::nvswitch) {
-      entry.at("kind").fail(fmt::format("a {} outside a node", to_string(device.kind)),
-                            "a fabric has devices of kind network_switch and nvswitch");
+      entry.at("kind").fail(fmt::format("a {} is listed outside a node", to_string(device.kind)),
+                            "a fabric may list devices of kind network_switch and nvswitch");
     }
     if (const auto model = entry.find("model")) {
       device.model = model->string();
@@ -117,8 +120,9 @@ void GraphReader::read_devices(const YamlValue& list, bool inside_node) {
     if (const auto multicast = entry.find("multicast")) {
       device.reduces = multicast->boolean();
       if (device.kind != DeviceKind::nvswitch) {
-        multicast->fail(fmt::format("'multicast' of a {}", to_string(device.kind)),
-                        "it is for devices of kind nvswitch; 'sharp' for a fabric");
+        multicast->fail(fmt::format("'multicast' is a key of NVSwitches, and this device is a {}",
+                                    to_string(device.kind)),
+                        "remove it; a fabric whose switches add up has 'sharp: true'");
       }
     }
     for (std::string& name : expand_names(id, id.string())) {
@@ -134,7 +138,7 @@ void GraphReader::read_devices(const YamlValue& list, bool inside_node) {
 
 void GraphReader::add_device(const YamlValue& where, GraphDevice device) {
   if (!devices_of_file_.insert(device.name).second) {
-    where.fail(fmt::format("device '{}' is there twice", device.name), "every id once");
+    where.fail(fmt::format("duplicate device '{}'", device.name), "ids must be unique");
   }
   const auto known = device_of_name_.find(device.name);
   if (known == device_of_name_.end()) {
@@ -177,7 +181,8 @@ void GraphReader::read_links(const YamlValue& list, bool inside_node) {
       link.from = find_device(from, from_name);
       link.to = find_device(to, to_name);
       if (link.from == link.to) {
-        value.fail(fmt::format("a link from '{}' to itself", from_name), "two different devices");
+        value.fail(fmt::format("this link joins '{}' to itself", from_name),
+                   "a link joins two different devices");
       }
       add_link(value, link);
     }
@@ -187,9 +192,9 @@ void GraphReader::read_links(const YamlValue& list, bool inside_node) {
 void GraphReader::add_link(const YamlValue& where, const GraphLink& link) {
   const LinkKey key{std::min(link.from, link.to), std::max(link.from, link.to), link.kind};
   if (!links_of_file_.insert(key).second) {
-    where.fail(fmt::format("a second {} link between '{}' and '{}'", to_string(link.kind),
+    where.fail(fmt::format("duplicate {} link between '{}' and '{}'", to_string(link.kind),
                            graph_.devices[link.from].name, graph_.devices[link.to].name),
-               "one link with a 'count' (links go both ways)");
+               "several equal links are one entry with a 'count'; a link goes both ways");
   }
   const auto [known, added] =
       link_of_key_.emplace(key, static_cast<std::uint32_t>(graph_.links.size()));
@@ -221,8 +226,9 @@ void GraphReader::read_share(const YamlValue& value) {
   for (const YamlValue& covered : entry.at("links").sequence()) {
     const auto groups = read_covered(covered, kind ? &*kind : nullptr);
     if (names.size() > 1 && groups.size() != names.size()) {
-      covered.fail(fmt::format("{} links for {} shared resources", groups.size(), names.size()),
-                   "as many links as names, or one name");
+      covered.fail(
+          fmt::format("{} links are listed for {} shared resources", groups.size(), names.size()),
+          "list as many links as names, or give one name");
     }
     for (std::size_t i = 0; i < groups.size(); ++i) {
       std::vector<GraphDirection>& links = shares[names.size() == 1 ? 0 : i].links;
@@ -234,7 +240,7 @@ void GraphReader::read_share(const YamlValue& value) {
     shares[i].name = names[i];
     shares[i].bandwidth = bandwidth;
     if (!shares_of_file_.insert(names[i]).second) {
-      name.fail(fmt::format("shared resource '{}' is there twice", names[i]), "every name once");
+      name.fail(fmt::format("duplicate shared resource '{}'", names[i]), "names must be unique");
     }
     const auto [known, added] = share_of_name_.emplace(names[i], graph_.shares.size());
     if (added) {
@@ -268,7 +274,7 @@ std::vector<std::vector<GraphDirection>> GraphReader::read_covered(const YamlVal
     }
     if (directions.empty()) {
       value.fail(fmt::format("there is no link from '{}' to '{}'", from_name, to_name),
-                 "a link that is listed under 'links'");
+                 "name a link that is listed under 'links'");
     }
     groups.push_back(std::move(directions));
   }

@@ -42,15 +42,16 @@ NodeGroup read_group(const YamlValue& value, const std::filesystem::path& templa
   const auto name = keys.find("template");
   if (!name) {
     if (!keys.find("devices")) {
-      value.fail("neither 'template' nor 'devices'", "one of them says what a node is");
+      value.fail("this node has neither 'template' nor 'devices'",
+                 "one of the two must say what the node is");
     }
     group.node = read_inline_node(keys, library);
     return group;
   }
   for (const std::string_view key : {"devices", "links", "shared"}) {
     if (const auto list = keys.find(key)) {
-      list->fail(fmt::format("'{}' beside 'template'", key),
-                 "either of them; a template of its own can say 'extends'");
+      list->fail(fmt::format("'{}' stands beside 'template'", key),
+                 "use one of the two; a node template of your own may extend another by 'extends'");
     }
   }
   group.node = load_node_template(*name, templates, library);
@@ -67,12 +68,13 @@ std::vector<NodeGroup> read_groups(const YamlValue& nodes, const std::filesystem
       groups.push_back(read_group(value, templates, library));
     }
   }
-  if (groups.empty()) nodes.fail("no nodes", "at least one group of nodes");
+  if (groups.empty()) nodes.fail("no nodes", "list at least one group of nodes");
   std::size_t gpus = 0;
   for (const NodeGroup& group : groups) {
     gpus += group.count * count_of(group.node, DeviceKind::gpu);
     if (gpus > gpu_limit) {
-      group.value.fail(fmt::format("more than {} GPUs", gpu_limit), "a smaller cluster");
+      group.value.fail(fmt::format("more than {} GPUs", gpu_limit),
+                       "machines of up to that many are supported");
     }
   }
   return groups;
@@ -84,7 +86,7 @@ DeviceKind read_attach(const YamlMapping& fabric) {
   if (!value || value->string() == "nic") return DeviceKind::nic;
   if (value->string() == "gpu") return DeviceKind::gpu;
   value->fail(fmt::format("'{}' cannot attach to a fabric", value->string()),
-              "nic, or gpu for GPUs that stand on the network themselves");
+              "'attach' is nic, or gpu where GPUs have network ports of their own");
 }
 
 NodeEnds find_ends(const std::vector<NodeGroup>& groups, const TopologyBuilder& builder,
@@ -92,7 +94,7 @@ NodeEnds find_ends(const std::vector<NodeGroup>& groups, const TopologyBuilder& 
   NodeEnds ends;
   for (const NodeGroup& group : groups) {
     if (count_of(group.node, kind) == 0) {
-      group.value.fail("a node without a NIC in a cluster with a fabric",
+      group.value.fail("a fabric joins the nodes, and this node has no NIC",
                        "give the node a device of kind nic, or the fabric 'attach: gpu'");
     }
     for (std::uint32_t i = 0; i < group.count; ++i) {
@@ -230,7 +232,7 @@ Topology read_topology(const YamlValue& root, const std::filesystem::path& folde
     fabric.value_or(nodes).fail(
         fmt::format("{} cannot reach {}", topology.device_name(topology.gpus().front()),
                     topology.device_name(*lost)),
-        "links or a fabric that join all GPUs");
+        "add links or a fabric that join all GPUs");
   }
   return topology;
 }

@@ -100,8 +100,9 @@ std::vector<std::pair<std::string, std::string>> pair_names(const YamlValue& whe
                                                             const std::vector<std::string>& from,
                                                             const std::vector<std::string>& to) {
   if (from.size() != to.size() && from.size() != 1 && to.size() != 1) {
-    where.fail(fmt::format("{} devices on one side and {} on the other", from.size(), to.size()),
-               "as many on both sides, or one on one side");
+    where.fail(fmt::format("this link has {} devices on one side and {} on the other", from.size(),
+                           to.size()),
+               "give equally many on both sides, or one on one side");
   }
   std::vector<std::pair<std::string, std::string>> pairs;
   for (std::size_t i = 0; i < std::max(from.size(), to.size()); ++i) {

@@ -59,7 +59,7 @@ std::size_t equal_end_count(const YamlValue& fabric, const NodeEnds& ends) {
     if (ends[node].size() != ends[0].size()) {
       fabric.fail(fmt::format("node0 has {} ends on the fabric and node{} has {}", ends[0].size(),
                               node, ends[node].size()),
-                  "rails need as many on every node");
+                  "rails need equally many on every node");
     }
   }
   return ends[0].size();

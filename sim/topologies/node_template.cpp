@@ -23,7 +23,7 @@ void check_has_gpu(const YamlValue& where, const NodeTemplate& node) {
   const bool has_gpu =
       std::any_of(node.devices.begin(), node.devices.end(),
                   [](const GraphDevice& device) { return device.kind == DeviceKind::gpu; });
-  if (!has_gpu) where.fail("a node without a GPU", "a node with at least one device of kind gpu");
+  if (!has_gpu) where.fail("this node has no GPU", "a node needs at least one device of kind gpu");
 }
 
 /// Reads a template and, before it, those that it extends.
@@ -39,7 +39,7 @@ class TemplateReader {
     if (std::find(above_.begin(), above_.end(), text) != above_.end()) {
       name.fail(fmt::format("template '{}' extends itself ({} -> {})", text,
                             fmt::join(above_, " -> "), text),
-                "templates that extend each other in one direction");
+                "a template may not lead back to itself by 'extends'");
     }
     read_file(path, text);
   }

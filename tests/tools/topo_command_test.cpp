@@ -55,7 +55,7 @@ TEST(TopoCommand, CheckGoesOnAfterABrokenFile) {
   const Outcome outcome = topo({"check", broken, fine});
   EXPECT_EQ(outcome.status, exit_bad_input);
   EXPECT_EQ(outcome.err, broken +
-                             ":4:3: a node without a GPU; a node with at least one device of "
+                             ":4:3: this node has no GPU; a node needs at least one device of "
                              "kind gpu\n");
   EXPECT_EQ(outcome.out, fine + ": ok, 8 GPUs on 8 nodes, 9 devices, 8 links\n");
 }

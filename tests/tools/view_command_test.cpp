@@ -116,7 +116,7 @@ TEST(ViewCommand, AsksForWhatIsMissing) {
   EXPECT_NE(error({"-t", "switch-8", "--output", file.path()}).find("-b SIZE"), std::string::npos);
   EXPECT_NE(error({"-t", "switch-8", "-a", "ring,tree,recursive_doubling", "-b", "1M", "--output",
                    file.path()})
-                .find("one, or two to compare"),
+                .find("a page shows one call, or two side by side"),
             std::string::npos);
   EXPECT_EQ(content(file), "as before");
 }

@@ -20,7 +20,7 @@ constexpr std::size_t gpu_limit_of_matrix = 1'024;
 
 BandwidthMatrix whole_matrix(const Topology& topology) {
   if (topology.gpus().size() > gpu_limit_of_matrix) {
-    throw InputError(fmt::format("a matrix of {} GPUs", topology.gpus().size()),
+    throw InputError(fmt::format("--matrix: the machine has {} GPUs", topology.gpus().size()),
                      "at most 1024 GPUs; without --matrix any number");
   }
   return bandwidth_matrix(topology, {topology.gpus().begin(), topology.gpus().end()});

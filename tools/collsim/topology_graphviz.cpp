@@ -123,7 +123,7 @@ std::string laid_out(const std::string& dot) {
 
 void print_dot(const Topology& topology, std::ostream& out) {
   if (topology.devices().size() > device_limit) {
-    throw InputError(fmt::format("a drawing of {} devices", topology.devices().size()),
+    throw InputError(fmt::format("a drawing would show {} devices", topology.devices().size()),
                      "at most 2000; --format table shows machines of any size");
   }
   fmt::print(out,

@@ -193,7 +193,8 @@ TEST(BadFault, says_what_would_be_accepted) {
             "the link has; or dead: true");
   EXPECT_EQ(error_of("{rank: 32, late: 1 s}"), "--fault:1:1: rank 32 of 32 ranks; 0 to 31");
   EXPECT_EQ(error_of("{rank: 3, bandwidth: 10%}"),
-            "--fault:1:22: 'bandwidth' of a rank; late or speed; others of a link, device or host");
+            "--fault:1:22: 'bandwidth' cannot be a fault of a rank; a rank may have late or speed; "
+            "the other keys are of a link, device or host");
   EXPECT_EQ(error_of("{link: node0/nic0}"),
             "--fault:1:1: a fault that changes nothing; bandwidth, traffic, dead, latency or "
             "jitter");

@@ -293,7 +293,7 @@ TEST(MemoryKeys, are_refused_where_they_are_wrong) {
       "c.yaml:5:34: 'rate' is 91 GB/s and 'cached' 90 GB/s; a 'rate' of at most 'cached'");
   EXPECT_EQ(
       test::error_in_small_calibration("memory: { cached: 90 GB/s, rate: 9 GB/s, cache: 0 B }"),
-      "c.yaml:5:49: a cache of 0 bytes; a size above 0, like 40 MiB");
+      "c.yaml:5:49: the cache has 0 bytes; a size above 0, like 40 MiB");
   EXPECT_EQ(
       test::error_in_small_calibration("memory: { cached: 90 GB/s, rate: 9 us, cache: 1 MiB }")
           .rfind("c.yaml:5:34", 0),

@@ -119,8 +119,9 @@ runs:
 
 TEST(Scenario, names_the_place_of_what_is_wrong) {
   const std::string head = "collsim: scenario/1\nname: x\ntopology: switch-8\n";
-  EXPECT_EQ(error_of(head + "runs: []\n"),
-            "scenario.yaml:4:7: no runs; at least one run, such as { algorithm: ring }");
+  EXPECT_EQ(
+      error_of(head + "runs: []\n"),
+      "scenario.yaml:4:7: the scenario has no runs; at least one run, such as { algorithm: ring }");
   EXPECT_TRUE(error_of(head + "runs:\n  - { algorithm: rign }\n")
                   .starts_with("scenario.yaml:5:18: unknown algorithm 'rign'; "));
   EXPECT_TRUE(error_of(head + "collective: all_redcue\nruns: [{ algorithm: ring }]\n")

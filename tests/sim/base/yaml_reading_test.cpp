@@ -84,7 +84,9 @@ TEST(YamlReading, MegabytesOfNestingAreRefused) {
 }
 
 TEST(YamlReading, TenMegabytesAreTooMany) {
-  EXPECT_EQ(complaint_about(repeated("[", 10'000'000)), " larger than 8 MiB; a smaller file");
+  EXPECT_EQ(
+      complaint_about(repeated("[", 10'000'000)),
+      " this input is larger than 8 MiB; a text of at most 8 MiB; of a log, the lines that matter");
 }
 
 TEST(YamlReading, MissingFilesAndDirectoriesAreNamed) {
@@ -116,7 +118,7 @@ TEST(YamlReading, WhatIsNotClosedIsNamedWhereItIsOpened) {
   EXPECT_EQ(complaint_about("collsim: test/1\na: { b: [1, 2 }\n"),
             "2:9: '[' is opened here and not closed; a ']' before the '}' in line 2, column 15");
   EXPECT_EQ(complaint_about("collsim: test/1\na: [1]]\n"),
-            "2:7: ']' closes nothing; as many opened as closed");
+            "2:7: ']' closes a bracket that was not opened; remove it, or open one before it");
   EXPECT_EQ(complaint_about("collsim: test/1\na: 'b\n"),
             "2:4: a text in quotes is not closed; a ' at its end");
 }
@@ -143,7 +145,7 @@ TEST(YamlReading, PlacesInOptionsAreColumnsOfTheirText) {
   EXPECT_EQ(complaint_of_option("{a: 1 s"),
             "--o:1:1: '{' is opened here and not closed; a '}' before the text ends");
   EXPECT_EQ(complaint_of_option("a: 1 s}"),
-            "--o:1:7: '}' closes nothing; as many opened as closed");
+            "--o:1:7: '}' closes a bracket that was not opened; remove it, or open one before it");
   EXPECT_EQ(complaint_of_option(""), "--o:1:1: key 'a' is missing; add 'a: ...'");
 }
 
