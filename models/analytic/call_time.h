@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "sim/cost/calibration.h"
+#include "sim/cost/slice_cost.h"
 #include "sim/plan/protocol.h"
 #include "sim/topologies/topology.h"
 
@@ -33,16 +33,23 @@ struct HopClass {
 /// both threads, and the network between them (docs/cost-model.md).
 inline double proxy_delay(const HopClass& hop, const ProxyCost& proxy, double wire) {
   const double rate = std::min(proxy.rate_of(wire).value, hop.network_capacity / hop.network_users);
-  return (proxy.send + proxy.receive).value + 2 * proxy.copying(wire) + wire / rate;
+  return proxy_send_time(proxy, wire) + proxy_receive_time(proxy, wire) + wire / rate;
 }
 
 /// What a slice of every connection keeps a rank's thread, and the network, busy.
 inline double proxy_cycle(const HopClass& hop, const ProxyCost& proxy, double wire) {
-  const double copy = proxy.copying(wire);
   const double thread =
-      hop.sends * (proxy.send.value + copy) + hop.receives * (proxy.receive.value + copy);
+      hop.sends * proxy_send_time(proxy, wire) + hop.receives * proxy_receive_time(proxy, wire);
   return std::max(
       {thread, wire * hop.network_users / hop.network_capacity, wire / proxy.rate_of(wire).value});
+}
+
+/// Steps behind the middle of a pipeline of so many loops, for how far thread blocks are out of
+/// step there (ProtocolCost::contended_share()): the loss fades with the root of the steps, so that
+/// the mean lies before the half. A third is chosen; a quarter would be the mean of a call without
+/// ends.
+inline double middle_of(double loops) {
+  return loops / 3;
 }
 
 /// How long a call takes without what comes before its first slice, and what keeps the busiest rank

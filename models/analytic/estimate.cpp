@@ -55,8 +55,8 @@ std::vector<Usage> count_usage(const ClosedCall& call) {
 HopCost hop_of(const Wire& wire, const ClosedCall& call, const std::vector<Usage>& usage,
                const ProtocolCost& cost) {
   HopCost hop;
-  hop.alpha = wire.latency + cost.alpha[static_cast<std::size_t>(wire.kind)];
-  hop.serial = cost.step;
+  hop.alpha = wire.latency + message_alpha(cost, wire.kind, false);
+  hop.serial = slice_step({&cost}, true, false);
   hop.slices = call.chunking.slices;
   hop.credits = call.chunking.credits;
   for (const ResourceId resource : wire.resources) {
@@ -107,14 +107,14 @@ struct PortUse {
 /// The hop between any two ranks that have one port of their own each way, where all connections
 /// are alike and nothing else is shared; for whole messages of one channel.
 std::optional<HopCost> one_port_hop(const ClosedCall& call, const ProtocolCost& cost) {
-  const bool whole =
-      call.channels == 1 && call.loops == 1 && call.chunking.slices == 1 && cost.step.value == 0;
+  const bool whole = call.channels == 1 && call.loops == 1 && call.chunking.slices == 1 &&
+                     slice_step({&cost}, true, false).value == 0;
   if (!whole) return std::nullopt;
   std::vector<PortUse> uses(call.capacities.size());
   std::optional<HopCost> hop;
   for (const LaidConnection& each : call.connections) {
     HopCost own;
-    own.alpha = each.wire->latency + cost.alpha[static_cast<std::size_t>(each.wire->kind)];
+    own.alpha = each.wire->latency + message_alpha(cost, each.wire->kind, false);
     for (const ResourceId resource : each.wire->resources) {
       own.port = std::min(own.port, call.capacities[resource]);
       if (!uses[resource].add(each.ends)) return std::nullopt;
@@ -123,13 +123,6 @@ std::optional<HopCost> one_port_hop(const ClosedCall& call, const ProtocolCost& 
     if (!each.wire->network.empty() || !alike(*hop, own)) return std::nullopt;
   }
   return hop;
-}
-
-/// What no form knows: rounds, proxies, or steps that cost as what is done in them.
-bool has_thread_blocks(const ProtocolCost& cost) {
-  const Corrections& corrections = cost.corrections;
-  return cost.flags_lines() || (corrections.copy_step + corrections.half_block).value > 0 ||
-         cost.read < unlimited || cost.write < unlimited;
 }
 
 std::optional<Levels> uniform_levels(const ClosedCall& call, const ProtocolCost& cost) {

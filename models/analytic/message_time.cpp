@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "models/analytic/slice_time.h"
-#include "sim/cost/warps.h"
+#include "sim/cost/slice_cost.h"
 
 namespace collsim {
 
@@ -14,9 +13,9 @@ FormTime message_time(const MessageShape& shape, const ThreadBlockCosts& costs,
   constexpr Operations receive{0, 1, 1, 0};
   const ProtocolCost& cost = costs[static_cast<std::size_t>(shape.slowest)];
   const auto kind = static_cast<std::size_t>(shape.kind);
-  const double alpha = shape.latency + costs[kind].alpha[kind].value;
-  const LaneSetting lane{&cost, call.warps, static_cast<double>(full_warps(call.protocol)),
-                         {},    false,      shape.speed};
+  const double alpha = shape.latency + message_alpha(costs[kind], shape.kind, false).value;
+  LaneSetting lane = lane_setting(cost, call.protocol, call.warps_of_block, call.warps);
+  lane.speed = shape.speed;
   const double chunk = std::min(call.chunk, call.part);
   const double chunks = call.part > 0 ? std::ceil(call.part / call.chunk) : 1;
   const double last = call.part - (chunks - 1) * call.chunk;
@@ -30,13 +29,13 @@ FormTime message_time(const MessageShape& shape, const ThreadBlockCosts& costs,
   const SliceTime received = slice_time(lane, work);
   work.bytes = last;
   const SliceTime last_received = slice_time(lane, work);
-  const BlockSetting setting{
-      full_warps(call.protocol) * static_cast<double>(cost.warp_granule.count), false};
+  const BlockSetting setting = block_setting(cost, call.protocol, false);
   const double send_seconds = 1 / (shape.speed * busy_rate_of(cost, send, setting).value);
   const double receive_seconds = 1 / (shape.speed * busy_rate_of(cost, receive, setting).value);
   const double wire = cost.wire_factor * call.mean_part;
+  const double step = slice_step(lane, true, false).value;
   // Without jitter all that share a link pay their steps at once, while it lies idle.
-  const double steps = call.in_step ? shape.lane_parts * chunks * cost.step.value : 0;
+  const double steps = call.in_step ? shape.lane_parts * chunks * step : 0;
   const double on_links = wire * shape.link_load + steps;
   const double block =
       wire * (shape.block_sends * send_seconds + shape.block_receives * receive_seconds);
@@ -54,9 +53,8 @@ FormTime message_time(const MessageShape& shape, const ThreadBlockCosts& costs,
     by_proxy = shape.served_sends * (chunks * proxy.send.value + copying) +
                shape.served_receives * (chunks * proxy.receive.value + copying);
     by_proxy = std::max(by_proxy, shape.lane_parts * wire / proxy.rate_of(slice).value);
-    const double copy = proxy.copying(slice);
-    proxy_send = proxy.send.value + copy;
-    proxy_receive = proxy.receive.value + copy;
+    proxy_send = proxy_send_time(proxy, slice);
+    proxy_receive = proxy_receive_time(proxy, slice);
   }
   if (cost.flags_lines()) {
     const double moving = std::max({block, on_links, lane_send, lane_receive, by_proxy});
@@ -64,7 +62,6 @@ FormTime message_time(const MessageShape& shape, const ThreadBlockCosts& costs,
     time.busy = std::max(lane_send, lane_receive);
     return time;
   }
-  const double step = cost.step.value;
   const double moved =
       std::max({on_links - (call.in_step ? step : 0) + std::max(stored_last, last_received.moving),
                 block, lane_send - step + last_received.moving, lane_receive - step + sent.moving});

@@ -27,6 +27,7 @@ struct MessageShape {
 /// What is cut.
 struct MessageCall {
   Protocol protocol = Protocol::simple;
+  std::uint32_t warps_of_block = 0;
   std::uint32_t warps = 0;  ///< of a message
   double part = 0;          ///< bytes of the largest part,
   double mean_part = 0;     ///< and of all on average

@@ -54,7 +54,7 @@ std::vector<std::vector<Edge>> hops(const Plan& plan, const Wiring& wiring,
   std::vector<std::vector<Edge>> edges(schedule.participants());
   for (std::size_t i = 0; i < connections.size(); ++i) {
     const Wire& wire = wiring.wires[channel][i];
-    const Seconds alpha = hop_alpha(schedule, connections[i], wire.kind, cost);
+    const Seconds alpha = hop_alpha(schedule, connections[i], wire.kind, cost, false);
     const Rank from = backwards ? connections[i].dst : connections[i].src;
     const Rank to = backwards ? connections[i].src : connections[i].dst;
     // Where lines are flagged, the serial cost is not before the peer sees them.

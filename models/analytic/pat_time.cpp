@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "models/analytic/slice_time.h"
-#include "sim/cost/warps.h"
+#include "sim/cost/slice_cost.h"
 
 namespace collsim {
 
@@ -15,7 +14,7 @@ class PatTime {
   PatTime(const PatShape& shape, const ThreadBlockCosts& costs, const PipelineCall& call)
       : shape_(shape), call_(call), cost_(costs[static_cast<std::size_t>(shape.slowest)]) {
     const auto kind = static_cast<std::size_t>(shape.hop.kind);
-    alpha_ = shape.hop.latency + costs[kind].alpha[kind].value;
+    alpha_ = shape.hop.latency + message_alpha(costs[kind], shape.hop.kind, false).value;
   }
 
   FormTime time() const {
@@ -28,8 +27,8 @@ class PatTime {
 
  private:
   SliceTime primitive(const Operations& operations, bool passes_on, double chunk) const {
-    LaneSetting lane{&cost_, call_.warps, static_cast<double>(full_warps(call_.protocol)),
-                     {},     false,       shape_.speed};
+    LaneSetting lane = lane_setting(cost_, call_.protocol, call_.warps, call_.warps);
+    lane.speed = shape_.speed;
     SliceWork work{operations, passes_on, chunk, shape_.hop.share(1), 1, false, true};
     return slice_time(lane, work);
   }
@@ -80,7 +79,7 @@ class PatTime {
     double time = primitive({1, 0, 0, 1}, false, chunk).head() + alpha_;
     if (shape_.hop.has_proxy()) {
       const double wire = cost_.wire_factor * chunk;
-      time += call_.proxy->receive.value + call_.proxy->copying(wire);
+      time += proxy_receive_time(*call_.proxy, wire);
     }
     return time;
   }

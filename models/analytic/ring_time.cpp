@@ -53,7 +53,7 @@ FormTime RingTime::everywhere() const {
   for (const Primitives& each : program.sends) steps_of_loop += each.count;
   double time = 0;
   if (call_.loops > 1) {
-    const double middle = steps_of_loop * call_.loops / 3;
+    const double middle = middle_of(steps_of_loop * call_.loops);
     time += (call_.loops - 1) * steps_.loop(program, {call_.full, 1, middle}, false);
   }
   time += steps_.loop(
@@ -68,7 +68,7 @@ FormTime RingTime::pipeline() const {
   const Primitives middle{reduces ? recv_reduce_send : recv_copy_send, !reduces, 1};
   const Primitives end{reduces ? recv_reduce_copy : recv, false, 1};
   const Primitives& inner = n > 2 ? middle : first;
-  const double steps = call_.loops / 3.0;
+  const double steps = middle_of(call_.loops);
   const StepChunk chunk{call_.loops > 1 ? call_.full : call_.last, 1, steps};
   const StepChunk last{call_.last, 1, steps};
   const StepCost body = steps_.settled_step(inner, chunk);

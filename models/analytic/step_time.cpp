@@ -3,14 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sim/cost/warps.h"
-
 namespace collsim {
 
 StepSetting step_setting(Protocol protocol, std::uint32_t warps, const Chunking& chunking,
                          const ProxyCost& proxy) {
-  return {warps, static_cast<double>(full_warps(protocol)), is_half_block(protocol, warps),
-          chunking, &proxy};
+  return {protocol, warps, warps, chunking, &proxy};
 }
 
 StepTime::StepTime(const Ring& ring, const ThreadBlockCosts& costs, const StepSetting& setting)
@@ -41,12 +38,8 @@ Slices StepTime::slices(const RingPlace& place, const Primitives& primitives,
 Slices StepTime::slices_shared(const RingPlace& place, const Primitives& primitives,
                                const StepChunk& chunk, double share) const {
   const ProtocolCost& cost = costs_[static_cast<std::size_t>(place.slowest)];
-  LaneSetting lane{&cost,
-                   setting_.warps,
-                   setting_.full_warps,
-                   setting_.half_block ? cost.corrections.half_block : Seconds{},
-                   false,
-                   place.speed};
+  LaneSetting lane = lane_setting(cost, setting_.protocol, setting_.warps_of_block, setting_.warps);
+  lane.speed = place.speed;
   Slices all;
   for (std::uint32_t slice = 0; slice < setting_.chunking.slices; ++slice) {
     SliceWork work{primitives.operations,
@@ -83,7 +76,7 @@ Slices StepTime::slices_shared(const RingPlace& place, const Primitives& primiti
 
 /// What its links carry for a byte, since thread blocks that share them wait for each other.
 double StepTime::load(const LaneSetting& lane, const SliceWork& work, double steps) const {
-  const bool contends = lane.cost->corrections.link_contention > 0 && work.operations.send > 0;
+  const bool contends = contends_for_links(*lane.cost) && work.operations.send > 0;
   if (!contends || work.bytes == 0 || !std::isfinite(work.share)) return 1;
   SliceWork alone = work;
   alone.share = INFINITY;

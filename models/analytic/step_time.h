@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "models/analytic/call_time.h"
-#include "models/analytic/slice_time.h"
+#include "sim/cost/slice_cost.h"
 #include "sim/execution/binding.h"
 #include "sim/execution/thread_block_cost.h"
 #include "sim/topologies/topology.h"
@@ -41,9 +41,9 @@ struct StepProgram {
 
 /// What all primitives of a call have in common.
 struct StepSetting {
-  std::uint32_t warps = 0;
-  double full_warps = 1;
-  bool half_block = false;
+  Protocol protocol = Protocol::simple;
+  std::uint32_t warps = 0;  ///< of a lane
+  std::uint32_t warps_of_block = 0;
   Chunking chunking{};
   const ProxyCost* proxy = nullptr;  ///< where the CPU carries what goes over a network
   /// What a lane sends while the others of its thread block are busy, in bytes per second.
@@ -116,7 +116,7 @@ class StepTime {
   double load(const LaneSetting& lane, const SliceWork& work, double steps) const;
   double alpha(const RingPlace& place) const {
     const auto kind = static_cast<std::size_t>(place.hop.kind);
-    return place.hop.latency + costs_[kind].alpha[kind].value;
+    return place.hop.latency + message_alpha(costs_[kind], place.hop.kind, false).value;
   }
   double slice_bytes(double chunk, std::uint32_t slice) const;
   /// No primitive takes less: a sender waits for the slot of the slice that lies its credits back.

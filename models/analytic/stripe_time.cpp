@@ -16,6 +16,7 @@ class StripeTime {
       : shape_(shape),
         call_(call),
         cost_(costs[static_cast<std::size_t>(shape.slowest)]),
+        lane_(lane_setting(cost_, call.protocol, call.warps, call.warps)),
         local_alpha_(shape.local_latency + alpha(costs, shape.local_kind)),
         network_alpha_(shape.network_latency + alpha(costs, LinkKind::network)) {}
 
@@ -24,14 +25,12 @@ class StripeTime {
  private:
   static double alpha(const ThreadBlockCosts& costs, LinkKind kind) {
     const auto index = static_cast<std::size_t>(kind);
-    return costs[index].alpha[index].value;
+    return message_alpha(costs[index], kind, false).value;
   }
   double seconds(const Operations& operations) const {
     return 1 / (shape_.speed * cost_.rate_of(operations).value);
   }
-  double step(bool passes_on = false) const {
-    return cost_.step.value + (passes_on ? cost_.corrections.copy_step.value : 0);
-  }
+  double step(bool passes_on = false) const { return slice_step(lane_, true, passes_on).value; }
   bool reduces() const { return shape_.collective != Collective::all_gather; }
   bool gathers() const { return shape_.collective != Collective::reduce_scatter; }
   double blocks() const { return reduces() && gathers() ? 1 : shape_.nodes; }
@@ -42,6 +41,7 @@ class StripeTime {
   const StripeShape& shape_;
   const PipelineCall& call_;
   const ProtocolCost& cost_;
+  LaneSetting lane_;
   double local_alpha_;
   double network_alpha_;
 };
@@ -85,11 +85,11 @@ HeadWork head_work(const StripeShape& shape) {
 
 /// Bytes on links per byte sent, since the lanes of all channels wait for each other.
 double StripeTime::load(double flows) const {
-  if (cost_.corrections.link_contention == 0 || shape_.local_load == 0) return 1;
+  if (!contends_for_links(cost_) || shape_.local_load == 0) return 1;
   // Each lane that sends can do its part of what the thread block can.
   const double rate = cost_.rate_of(hand_in).value;
-  return 1 /
-         cost_.contended_share(rate * shape_.local_load * (flows > 0 ? 1 : 0), call_.loops / 3.0);
+  return 1 / cost_.contended_share(rate * shape_.local_load * (flows > 0 ? 1 : 0),
+                                   middle_of(call_.loops));
 }
 
 /// What one loop takes the thread block, a rank's links and the network.

@@ -43,7 +43,7 @@ class TextbookTime {
              double& drain) const;
   BlockSetting block() const {
     const ProtocolCost& cost = costs_[static_cast<std::size_t>(shape_.slowest)];
-    return {call_.setting.full_warps * static_cast<double>(cost.warp_granule.count), false};
+    return block_setting(cost, call_.protocol, false);
   }
   double block_period(const std::vector<Operations>& lanes) const;
 
@@ -99,8 +99,8 @@ double TextbookTime::in_lock_step() const {
     const bool only = shape_.phases.size() == 1;
     const double loops = call_.loops;
     if (loops > 1) {
-      time += (loops - 1) * (phase.streams ? streamed_loop(phase, loops / 3)
-                                           : phase_time(phase, loops / 3, false));
+      time += (loops - 1) * (phase.streams ? streamed_loop(phase, middle_of(loops))
+                                           : phase_time(phase, middle_of(loops), false));
     }
     time += phase_time(phase, loops - 0.5, only);
   }
@@ -137,7 +137,7 @@ double TextbookTime::block_period(const std::vector<Operations>& lanes) const {
   for (const Operations& operations : lanes) {
     time += cost.wire_factor * call_.chunk / busy_rate_of(cost, operations, block()).value;
     if (lanes.size() > 2) continue;
-    time += cost.flags_lines() ? cost.first_rest(operations).value : cost.step.value;
+    time += serial_of_lane(cost, operations).value;
   }
   return time;
 }
@@ -145,7 +145,7 @@ double TextbookTime::block_period(const std::vector<Operations>& lanes) const {
 /// Between two chunks: what keeps a lane, a credit, a link or a thread block longest.
 double TextbookTime::period() const {
   double longest = 0;
-  const double loop = call_.loops / 3.0;
+  const double loop = middle_of(call_.loops);
   for (const TextbookPhase& phase : shape_.phases) {
     for (const Ring& circuit : phase.circuits) {
       const StepTime steps(circuit, costs_, settings_[phase.lane]);

@@ -33,13 +33,24 @@ class TreeTime {
   FormTime time() const;
 
  private:
+  struct BothLanes {
+    double send_up = 0;  // peers
+    double send_down = 0;
+    double seconds_up = 0;  // for a byte on the wire
+    double seconds_down = 0;
+  };
+
   const ProtocolCost& cost(LinkKind kind) const { return costs_[static_cast<std::size_t>(kind)]; }
   double alpha(const HopClass& hop) const {
-    const ProtocolCost& of = cost(hop.kind);
-    return hop.latency + (of.alpha[static_cast<std::size_t>(hop.kind)] +
-                          (tree_.several_peers ? of.corrections.multi_peer : Seconds{}))
-                             .value;
+    return hop.latency + message_alpha(cost(hop.kind), hop.kind, tree_.several_peers).value;
   }
+  static std::uint32_t lanes_of(const TreePlace& place) { return place.root ? 1 : 2; }
+  LaneSetting setting(const TreePlace& place, std::uint32_t lane) const;
+  BothLanes both_lanes(const TreePlace& place) const;
+  double demand(const TreePlace& place, const LaneSetting& setting, const SliceWork& work) const;
+  double alone_share(const TreePlace& place, const Operations& operations) const;
+  double block_time(const TreePlace& place, const Operations& operations,
+                    const LaneTime& time) const;
   LaneTime lane(const TreePlace& place, std::uint32_t lane, double chunk, const HopClass& hop,
                 double others_busy) const;
   double busy_seconds(const TreePlace& place, const Operations& operations) const;
@@ -67,79 +78,90 @@ Operations operations_of(const TreePlace& place, std::uint32_t lane) {
 /// What a byte on the wire keeps the thread block busy.
 double TreeTime::busy_seconds(const TreePlace& place, const Operations& operations) const {
   const ProtocolCost& own = cost(place.slowest);
-  const BlockSetting setting{
-      full_warps(call_.protocol) * static_cast<double>(own.warp_granule.count),
-      tree_.several_peers};
+  const BlockSetting setting = block_setting(own, call_.protocol, tree_.several_peers);
   return 1 / (place.speed * busy_rate_of(own, operations, setting).value);
+}
+
+LaneSetting TreeTime::setting(const TreePlace& place, std::uint32_t lane) const {
+  const std::uint32_t warps = warps_of_lane(call_.protocol, call_.warps, lanes_of(place), lane);
+  LaneSetting setting = lane_setting(cost(place.slowest), call_.protocol, call_.warps, warps);
+  setting.several_peers = tree_.several_peers;
+  setting.speed = place.speed;
+  return setting;
+}
+
+/// What the two lanes of a place send for a byte of each, and how long that keeps the thread block.
+TreeTime::BothLanes TreeTime::both_lanes(const TreePlace& place) const {
+  const Operations up = operations_of(place, up_lane);
+  const Operations down = operations_of(place, down_lane);
+  return {up.send, down.send, busy_seconds(place, up), busy_seconds(place, down)};
+}
+
+/// Bytes per second that a lane could put on each of its links.
+double TreeTime::demand(const TreePlace& place, const LaneSetting& setting,
+                        const SliceWork& work) const {
+  SliceWork alone = work;
+  alone.share = INFINITY;
+  const double on_wire = setting.cost->wire_factor * work.bytes;
+  const double own = on_wire / slice_time(setting, alone).moving;
+  if (lanes_of(place) == 1) return own;
+  const BothLanes both = both_lanes(place);
+  const double sending = both.send_down > 0 ? 2 : 1;
+  return std::min(
+      own, (both.send_up + both.send_down) / (both.seconds_up + both.seconds_down) / sending);
+}
+
+/// The most that a lane sends to each peer while it is alone: as fast as the thread block is with
+/// both lanes.
+double TreeTime::alone_share(const TreePlace& place, const Operations& operations) const {
+  const BothLanes both = both_lanes(place);
+  const bool both_send = both.send_down > 0;
+  const double seconds = both_send ? both.seconds_up + both.seconds_down : both.seconds_up;
+  const double flows = both_send ? both.send_up + both.send_down : both.send_up;
+  if (seconds <= 0) return INFINITY;
+  return gain_of_lanes(cost(place.slowest)) * flows / seconds / operations.send;
 }
 
 LaneTime TreeTime::lane(const TreePlace& place, std::uint32_t lane, double chunk,
                         const HopClass& hop, double others_busy) const {
-  const ProtocolCost& own = cost(place.slowest);
+  const LaneSetting own = setting(place, lane);
   const Operations operations = operations_of(place, lane);
-  const std::uint32_t lanes = place.root ? 1 : 2;
-  LaneSetting setting{&own,
-                      warps_of_lane(call_.protocol, call_.warps, lanes, lane),
-                      static_cast<double>(full_warps(call_.protocol)),
-                      {},
-                      tree_.several_peers,
-                      place.speed};
-  if (is_half_block(call_.protocol, call_.warps)) {
-    setting.block_step = own.corrections.half_block;
-  }
+  const bool sends_data = chunk > 0 && operations.send > 0;
   SliceWork work;
   work.operations = operations;
   work.passes_on = !place.root && lane == down_lane && operations.send > 0;
   work.bytes = chunk;
   work.share = operations.send > 0 ? hop.share(others_busy) : INFINITY;
   LaneTime time;
-  const double on_wire = own.wire_factor * chunk;
-  const double busy = busy_seconds(place, operations);
-  if (chunk > 0 && operations.send > 0) {
-    SliceWork alone = work;
-    alone.share = INFINITY;
-    time.demand = on_wire / slice_time(setting, alone).moving;
-    if (lanes == 2) {
-      const Operations first = operations_of(place, up_lane);
-      const Operations second = operations_of(place, down_lane);
-      const double seconds = busy_seconds(place, first) + busy_seconds(place, second);
-      const double sending = second.send > 0 ? 2 : 1;
-      time.demand = std::min(time.demand, (first.send + second.send) / seconds / sending);
-    }
-    if (own.corrections.link_contention > 0 && std::isfinite(hop.capacity)) {
+  if (sends_data) {
+    time.demand = demand(place, own, work);
+    if (contends_for_links(*own.cost) && std::isfinite(hop.capacity)) {
       const double fullness = mean_demand_ / hop.share(others_busy);
-      work.load = 1 / own.contended_share(fullness, call_.loops / 3.0);
+      work.load = 1 / own.cost->contended_share(fullness, middle_of(call_.loops));
     }
+    if (lanes_of(place) == 2) work.share = std::min(work.share, alone_share(place, operations));
   }
-  // Alone, it is as fast as the thread block is with both lanes.
-  if (lanes == 2 && operations.send > 0 && chunk > 0) {
-    const Operations first = operations_of(place, up_lane);
-    const Operations second = operations_of(place, down_lane);
-    double seconds = busy_seconds(place, first);
-    double flows = first.send;
-    if (second.send > 0) {
-      seconds += busy_seconds(place, second);
-      flows += second.send;
-    }
-    if (seconds > 0) {
-      const double together = (1 + own.corrections.overlap) * flows / seconds;
-      work.share = std::min(work.share, together / operations.send);
-    }
-  }
-  time.slice = slice_time(setting, work);
+  time.slice = slice_time(own, work);
+  const double on_wire = own.cost->wire_factor * chunk;
+  time.wire = work.load * on_wire;
+  time.block = block_time(place, operations, time);
   time.head = time.slice.head();
   if (hop.has_proxy() && operations.send > 0) {
-    const ProxyCost& proxy = *call_.proxy;
-    time.head = time.slice.sent() + proxy_delay(hop, proxy, on_wire) +
-                hop.before * (proxy.send.value + proxy.copying(on_wire));
+    time.head = time.slice.sent() + proxy_delay(hop, *call_.proxy, on_wire) +
+                hop.before * proxy_send_time(*call_.proxy, on_wire);
     time.proxy = proxy_cycle(hop, *call_.proxy, on_wire);
   }
-  const double gain = lanes == 2 ? 1 + own.corrections.overlap : 1;
-  const double before = own.flags_lines() ? own.first_rest(operations).value : time.slice.before;
-  time.block = (before + (operations.send > 0 ? work.load : 1) * on_wire * busy) / gain;
-  if (lanes == 1 && !own.flags_lines()) time.block = time.slice.occupancy();
-  time.wire = work.load * on_wire;
   return time;
+}
+
+/// What a lane's chunk takes of its thread block's time.
+double TreeTime::block_time(const TreePlace& place, const Operations& operations,
+                            const LaneTime& time) const {
+  const ProtocolCost& own = cost(place.slowest);
+  if (lanes_of(place) == 1 && !own.flags_lines()) return time.slice.occupancy();
+  const double before = own.flags_lines() ? own.first_rest(operations).value : time.slice.before;
+  const double gain = lanes_of(place) == 2 ? gain_of_lanes(own) : 1;
+  return (before + time.wire * busy_seconds(place, operations)) / gain;
 }
 
 double TreeTime::demand() const {

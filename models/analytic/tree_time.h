@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "models/analytic/call_time.h"
-#include "models/analytic/slice_time.h"
+#include "sim/cost/slice_cost.h"
 #include "sim/execution/thread_block_cost.h"
 #include "sim/topologies/topology.h"
 

@@ -53,7 +53,7 @@ class Estimator::Forms {
                    std::uint32_t channels) const;
   Trust trust(const std::string& algorithm);
   const ThreadBlockCosts& costs(Protocol protocol);
-  bool contends() const { return planner_.cost().corrections.link_contention > 0; }
+  bool contends() const { return contends_for_links(planner_.cost()); }
 
   const Planner& planner_;
   MachineView view_;
@@ -191,6 +191,7 @@ FormTime Estimator::Forms::messages(const NcclDecision& decision, std::uint32_t&
   if (share.loops == 0) return {};
   MessageCall call;
   call.protocol = decision.call.protocol;
+  call.warps_of_block = decision.warps;
   call.warps = warps_of_message(decision.warps, static_cast<std::uint32_t>(laid.shape.lanes));
   call.part = static_cast<double>(std::min(share.stride, share.last_total).count);
   call.mean_part = static_cast<double>(share.last_total.count) / decision.parts;

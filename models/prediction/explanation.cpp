@@ -105,7 +105,7 @@ Seconds latency_before(const CallPlan& call, const Timeline& timeline,
   const ProtocolCost& cost = call.cost().of(call.protocol);
   const ProxyCost& proxy = call.cost().proxy;
   const Seconds alpha =
-      wire->latency + cost.alpha[static_cast<std::size_t>(wire->kind)] + proxy.send + proxy.receive;
+      wire->latency + message_alpha(cost, wire->kind, false) + proxy.send + proxy.receive;
   return std::min(gap, alpha);
 }
 

@@ -67,7 +67,7 @@ class LayoutBuilder {
   RouteId add_store_route(std::uint32_t channel, Rank rank);
   void add_workers(std::uint32_t channel, const std::vector<LinkKind>& kinds);
   Worker worker_of(std::uint32_t channel, Rank rank, LinkKind slowest);
-  void give_warps(Worker& worker, std::uint32_t warps) const;
+  LaneSetting setting_of(const Worker& worker, LinkKind slowest, std::uint32_t warps) const;
   void add_worker(Worker worker);
   double speed_of(Rank rank) const {
     return execution_.disturbance == nullptr ? 1 : execution_.disturbance->speed_of(rank);
@@ -132,17 +132,14 @@ void LayoutBuilder::add_thread_blocks(std::uint32_t channel, const std::vector<L
   const Schedule& schedule = execution_.plan.schedule(channel);
   std::vector<std::optional<ThreadBlock>>& blocks = layout_.thread_blocks[channel];
   blocks.resize(schedule.participants());
-  BlockSetting setting;
-  setting.full_round =
-      full_warps(execution_.protocol) * static_cast<double>(cost().warp_granule.count);
-  setting.several_peers = execution_.plan.several_peers;
+  const BlockSetting setting =
+      block_setting(cost(), execution_.protocol, execution_.plan.several_peers);
   for (Rank rank = 0; rank < schedule.ranks(); ++rank) {
     const BytesPerSecond rate = shared_rate(schedule, rank, cost_of(kinds[rank]), setting);
     if (!(rate < unlimited)) continue;
-    const double overlap = goes_up_and_down(execution_.plan, schedule, rank)
-                               ? cost_of(kinds[rank]).corrections.overlap
-                               : 0;
-    const BytesPerSecond together = speed_of(rank) * (1 + overlap) * rate;
+    const double gain =
+        goes_up_and_down(execution_.plan, schedule, rank) ? gain_of_lanes(cost_of(kinds[rank])) : 1;
+    const BytesPerSecond together = speed_of(rank) * gain * rate;
     const BytesPerSecond sent =
         setting.several_peers
             ? send_rate_beside_local_stores(schedule, rank, cost_of(kinds[rank]), setting)
@@ -207,7 +204,6 @@ void LayoutBuilder::add_workers(std::uint32_t channel, const std::vector<LinkKin
     const std::uint32_t lanes = lanes_in_use(schedule, rank);
     const std::uint32_t peers = peers_in_use(schedule, rank);
     Worker worker = worker_of(channel, rank, kinds[rank]);
-    worker.several_peers = execution_.plan.several_peers && !worker.is_agent;
     const bool two_ways = worker.shared < unlimited && lanes == 2 && !exchanges;
     const auto first = static_cast<WorkerId>(layout_.workers.size());
     for (std::uint32_t lane = 0; lane < schedule.lanes(); ++lane) {
@@ -215,9 +211,10 @@ void LayoutBuilder::add_workers(std::uint32_t channel, const std::vector<LinkKin
       if (worker.program.empty()) continue;
       worker.lane = lane;
       if (two_ways) worker.other_lane = layout_.workers.size() > first ? first : first + 1;
-      give_warps(worker, exchanges
-                             ? warps_of_message(execution_.warps, peers)
-                             : warps_of_lane(execution_.protocol, execution_.warps, lanes, lane));
+      worker.setting =
+          setting_of(worker, kinds[rank],
+                     exchanges ? warps_of_message(execution_.warps, peers)
+                               : warps_of_lane(execution_.protocol, execution_.warps, lanes, lane));
       add_worker(worker);
     }
   }
@@ -228,7 +225,6 @@ Worker LayoutBuilder::worker_of(std::uint32_t channel, Rank rank, LinkKind slowe
   const Schedule& schedule = execution_.plan.schedule(channel);
   Worker worker;
   worker.schedule = &schedule;
-  worker.cost = &cost_of(slowest);
   worker.first_fifo = layout_.first_fifos[channel];
   worker.first_list = first_list_;
   worker.channel = channel;
@@ -240,22 +236,21 @@ Worker LayoutBuilder::worker_of(std::uint32_t channel, Rank rank, LinkKind slowe
     worker.shared = block->rate;
     worker.part = block->part;
   }
-  worker.speed = speed_of(rank);
   // Jitter and contention were measured between GPUs only, not through switches that add up.
   worker.served_alike = !schedule.agents().empty();
-  worker.contends = !worker.served_alike && slowest == LinkKind::nvlink &&
-                    execution_.cost.corrections.link_contention > 0;
+  worker.contends =
+      !worker.served_alike && slowest == LinkKind::nvlink && contends_for_links(execution_.cost);
   return worker;
 }
 
-void LayoutBuilder::give_warps(Worker& worker, std::uint32_t warps) const {
-  worker.round = warps * cost().warp_granule.count;
-  worker.granule = worker.cost->granule_of(warps);
-  if (is_half_block(execution_.protocol, execution_.warps)) {
-    worker.block_step = worker.cost->corrections.half_block;
-  }
-  if (warps == 0) return;
-  worker.warps = std::min(1.0, static_cast<double>(warps) / full_warps(execution_.protocol));
+LaneSetting LayoutBuilder::setting_of(const Worker& worker, LinkKind slowest,
+                                      std::uint32_t warps) const {
+  LaneSetting setting =
+      lane_setting(cost_of(slowest), execution_.protocol, execution_.warps, warps);
+  setting.several_peers = execution_.plan.several_peers && !worker.is_agent;
+  setting.serializes = worker.other_lane != no_worker;
+  setting.speed = speed_of(worker.rank);
+  return setting;
 }
 
 void LayoutBuilder::add_worker(Worker worker) {
@@ -283,8 +278,8 @@ CallLayout lay_out(const Execution& execution, const ThreadBlockCosts& costs, Fa
 Seconds alpha_of(const Execution& execution, const ThreadBlockCosts& costs,
                  const Schedule& schedule, const Connection& connection, const Wire& wire) {
   const ProtocolCost& cost = costs[static_cast<std::size_t>(wire.kind)];
-  const Seconds alpha = wire.latency + hop_alpha(schedule, connection, wire.kind, cost);
-  return execution.plan.several_peers ? alpha + cost.corrections.multi_peer : alpha;
+  return wire.latency +
+         hop_alpha(schedule, connection, wire.kind, cost, execution.plan.several_peers);
 }
 
 void add_thread_block(std::vector<ResourceId>& route, const CallLayout& layout,

@@ -248,14 +248,14 @@ void Executor::try_begin(const Wakeup& wakeup) {
 /// besides its rounds, both of two ranks 1.2).
 void Executor::prepare(WorkerId id, Seconds serial) {
   Worker& worker = call_.workers[id];
-  if (!worker.lanes_serialize()) {
+  if (!worker.setting.serializes) {
     fabric_.start_timer(serial, timer_tag(id, TimerKind::before));
     return;
   }
   worker.state = Worker::State::preparing;
   worker.flows = 1;
-  const BytesPerSecond rate = worker.speed * worker.shared;
-  fabric_.start_flow(worker.store_route, rate.value * serial.value, flow_rate(*worker.cost, rate),
+  const BytesPerSecond rate = worker.setting.speed * worker.shared;
+  fabric_.start_flow(worker.store_route, rate.value * serial.value, flow_rate(worker.cost(), rate),
                      worker_flow(id));
 }
 
@@ -297,7 +297,7 @@ void Executor::move_bytes(WorkerId id) {
 /// 3 % longer on 17 channels than on 16, on which leaves and roots just fill a link, 10 on 20, 17
 /// on 24 (recordings/h200x2/tree-buffers.yaml, 4 MiB).
 double Executor::contention_slowdown(const Worker& worker) const {
-  return worker.lanes_serialize() ? contention_.overfill(call_.workers[worker.other_lane]) : 1;
+  return worker.setting.serializes ? contention_.overfill(call_.workers[worker.other_lane]) : 1;
 }
 
 void Executor::send_bytes(WorkerId id, double bytes, BytesPerSecond rate) {
@@ -312,7 +312,7 @@ void Executor::send_bytes(WorkerId id, double bytes, BytesPerSecond rate) {
     const Fifo& fifo = call_.fifos[id_of_fifo];
     // A proxy's buffer that nothing limits takes all at once.
     const bool at_once = bytes == 0 || (fifo.route_is_free && !(rate < unlimited));
-    const FlowRate even = flow_rate(*worker.cost, at_once ? unlimited : rate);
+    const FlowRate even = flow_rate(worker.cost(), at_once ? unlimited : rate);
     fabric_.start_flow(fifo.route, at_once ? 0 : load * bytes,
                        {(1 / longer) * even.cap, even.weight / longer}, worker_flow(id));
   }
@@ -332,7 +332,7 @@ void Executor::store_bytes(WorkerId id, double bytes, BytesPerSecond rate) {
   Worker& worker = call_.workers[id];
   if (rate < unlimited && bytes > 0) {
     worker.flows = 1;
-    fabric_.start_flow(worker.store_route, bytes, flow_rate(*worker.cost, rate), worker_flow(id));
+    fabric_.start_flow(worker.store_route, bytes, flow_rate(worker.cost(), rate), worker_flow(id));
   } else {
     complete(id);
   }

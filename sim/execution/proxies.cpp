@@ -94,8 +94,10 @@ void Proxies::begin_task(Rank rank) {
   const Task& task = threads_[rank].tasks.front();
   const Connection& connection = connections_[task.connection];
   const Message& message = task.receives ? connection.reached.front() : connection.buffered.front();
-  const Seconds copy{cost_.copying(on_network(message))};
-  fabric_.start_timer((task.receives ? cost_.receive : cost_.send) + copy, threads_[rank].timer);
+  const double wire = on_network(message);
+  fabric_.start_timer(
+      {task.receives ? proxy_receive_time(cost_, wire) : proxy_send_time(cost_, wire)},
+      threads_[rank].timer);
 }
 
 Proxies::Done Proxies::finish_task(Rank rank) {

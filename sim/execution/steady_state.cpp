@@ -89,7 +89,7 @@ SteadyState::SteadyState(const Execution& execution, const CallLayout& call)
     channel.round = channel.loops = worker.loops;
     ++channel.workers;
     most_loops = std::max(most_loops, worker.loops);
-    fades_ = fades_ || (worker.contends && worker.cost->corrections.link_contention > 0);
+    fades_ = fades_ || (worker.contends && contends_for_links(worker.cost()));
   }
   laps_.resize(call.workers.size());
   if (most_loops > steady_length(execution).loops + least_skipped) {
@@ -114,7 +114,7 @@ void SteadyState::find_stretches(const CallLayout& call) {
     for (std::uint32_t loop = 0; loop < worker.loops; ++loop) {
       const Bytes first = binding.chunk_bytes(worker.channel, loop, {0, 1});
       const Bytes last = binding.chunk_bytes(worker.channel, loop, {chunks - 1, 1});
-      if (first != last && worker.cost->flags_lines()) return;
+      if (first != last && worker.cost().flags_lines()) return;
     }
     std::vector<Stretch> own;
     std::uint32_t begin = 0;

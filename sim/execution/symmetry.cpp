@@ -80,13 +80,12 @@ std::vector<ChannelCut> cuts_of(const Plan& plan, const Binding& binding) {
 /// The most at which the worker moves bytes in such a primitive, however large its slices are.
 double most_of(const Worker& worker, const Primitive& primitive) {
   if (worker.is_agent) return unlimited.value;
-  const ProtocolCost& cost = *worker.cost;
+  const LaneSetting& setting = worker.setting;
   const Operations operations = operations_of(*worker.schedule, primitive);
-  if (worker.round == 0) return worker.speed * cost.rate_of(operations).value;
-  const Rounds round{worker.round, worker.round, worker.warps};
-  const Seconds time = cost.rounds(operations, round, worker.several_peers);
-  const double bytes = cost.wire_factor * static_cast<double>(worker.round);
-  return time.value > 0 ? worker.speed * bytes / time.value : unlimited.value;
+  if (setting.round == 0) return setting.speed * setting.cost->rate_of(operations).value;
+  const Seconds time = time_of_rounds(setting, operations, setting.round);
+  const double bytes = setting.cost->wire_factor * static_cast<double>(setting.round);
+  return time.value > 0 ? setting.speed * bytes / time.value : unlimited.value;
 }
 
 /// Colours of all members, and the steps that make them finer.
@@ -208,11 +207,11 @@ void Refinement::colour_workers() {
     // Who comes first at an instant gets more of a link: channels differ there.
     const bool by_channel = worker.contends || execution_.cost.jitter > 0;
     if (by_channel) colour = mix(colour, Colour{worker.channel});
-    colour = mix(colour, std::bit_cast<std::uintptr_t>(worker.cost));
+    colour = mix(colour, std::bit_cast<std::uintptr_t>(worker.setting.cost));
     colour = mix(colour, Colour{worker.is_agent} + 2 * Colour{worker.contends});
-    colour = mix(colour, static_cast<Colour>(worker.round));
-    for (const double each : {worker.shared.value, worker.part.value, worker.warps, worker.speed,
-                              worker.block_step.value}) {
+    colour = mix(colour, static_cast<Colour>(worker.setting.round));
+    for (const double each : {worker.shared.value, worker.part.value, worker.setting.warps,
+                              worker.setting.speed, worker.setting.half_block ? 1.0 : 0.0}) {
       colour = mix(colour, each);
     }
     if (execution_.disturbance != nullptr && !worker.is_agent) {

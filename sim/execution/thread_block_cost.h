@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "sim/cost/calibration.h"
+#include "sim/cost/slice_cost.h"
 #include "sim/execution/wiring.h"
 #include "sim/execution/worker.h"
 #include "sim/fabric/fabric.h"
@@ -27,12 +27,6 @@ inline Operations operations_of(const Schedule& schedule, const Primitive& primi
   return {reads_own(kind) ? 1.0 : 0.0, peers(receives(kind), primitive.receive_group),
           stores(kind) ? 1.0 : 0.0, peers(sends(kind), primitive.send_group)};
 }
-
-/// What bears on all lanes of a thread block alike.
-struct BlockSetting {
-  double full_round = 0;       ///< data of a round of the most warps, where rounds flag their lines
-  bool several_peers = false;  ///< whether it runs a tree's code, which looks at several peers
-};
 
 /// What the lanes of a rank's thread block send to all peers while every one of them is busy, if
 /// those that send get on alike; where none does, what they keep. Of Simple the faster gets more
@@ -61,50 +55,28 @@ inline bool passes_on(const Schedule& schedule, const Primitive& primitive) {
                                       schedule.peers(primitive.receive_group).size() == 1);
 }
 
-/// The step of the slice that the thread block is at; a switch has none.
-inline Seconds step_of(const Worker& worker) {
-  if (worker.is_agent) return {};
-  const Seconds cost = worker.cost->step_of(worker.slice_bytes > 0) + worker.block_step;
-  const bool copies = worker.slice_bytes > 0 && passes_on(*worker.schedule, worker.current());
-  return copies ? cost + worker.cost->corrections.copy_step : cost;
-}
-
-/// The rate on the wire of a thread block that does such operations, if nothing else keeps it busy.
-/// For protocols that flag their lines: of the most warps that a thread block can have
-/// (full_warps()), of which a round moves so much data, however long they wait.
-inline BytesPerSecond busy_rate_of(const ProtocolCost& cost, const Operations& operations,
-                                   const BlockSetting& setting) {
-  if (!cost.flags_lines()) return cost.rate_of(operations);
-  const Seconds work = cost.work_of(operations, setting.several_peers);
-  if (work.value <= 0) return unlimited;
-  return BytesPerSecond{cost.wire_factor * setting.full_round / work.value};
-}
-
 /// The operations that the worker is at.
 inline Operations operations_of(const Worker& worker) {
   return operations_of(*worker.schedule, worker.current());
 }
 
-/// What a worker waits longer in the first round of a slice, for which nothing but messages was
-/// missing for `ready`. Lanes that serialize have paid for all but their own data before
-/// (cost_before()).
-inline Seconds first_wait(const Worker& worker, const Operations& operations, Seconds ready) {
-  const Seconds load = worker.cost->first_load(operations, ready);
-  return worker.lanes_serialize() ? load : load + worker.cost->first_rest(operations);
-}
-
 /// The most at which a worker moves the piece that it is at, which has so many bytes on the wire. A
-/// switch is as fast as its links. `ready` as in first_wait().
+/// switch is as fast as its links. `ready` as in first_round().
 inline BytesPerSecond rate_of(const Worker& worker, double bytes, Seconds ready) {
   if (worker.is_agent) return unlimited;
+  const LaneSetting& setting = worker.setting;
   const Operations operations = operations_of(worker);
-  if (worker.round == 0) return worker.speed * worker.cost->rate_of(operations);
-  const Rounds rounds{worker.bytes_of_piece(), worker.round, worker.warps};
-  Seconds time = worker.cost->rounds(operations, rounds, worker.several_peers);
-  if (worker.piece == 0 && rounds.bytes > 0) time += first_wait(worker, operations, ready);
+  if (setting.round == 0) return setting.speed * setting.cost->rate_of(operations);
+  const std::int64_t data = worker.bytes_of_piece();
+  Seconds time = time_of_rounds(setting, operations, data);
+  if (worker.piece == 0 && data > 0) time += first_round(setting, operations, ready);
   if (time.value <= 0) return unlimited;
-  return {worker.speed * bytes / time.value};
+  return {setting.speed * bytes / time.value};
 }
+
+/// The rate of a thread block of weight 1, chosen: only what shares a link with flows that no
+/// thread block limits depends on it.
+inline constexpr BytesPerSecond ordinary_rate = gigabytes_per_second(20);
 
 /// How what a thread block can move at such a rate shares what is full: links, and the time of its
 /// lanes. Of a protocol that moves slices whole, what is twice as fast has twice as much on its way
@@ -113,34 +85,39 @@ inline BytesPerSecond rate_of(const Worker& worker, double bytes, Seconds ready)
 /// fill their FIFOs and then leave the link to roots that cannot fill it (recordings/h200.csv,
 /// Tree-Simple-2, 128 MiB: 80 % of the link is used, with equal shares it would be 88). A thread of
 /// a protocol that flags its lines has a line or a few on their way, whatever else it does: it gets
-/// the same share as any other. What only links limit counts as 20 GB/s.
+/// the same share as any other. What only links limit counts as `ordinary_rate`.
 inline FlowRate flow_rate(const ProtocolCost& cost, BytesPerSecond rate) {
-  constexpr BytesPerSecond ordinary = gigabytes_per_second(20);
   if (cost.flags_lines() || !(rate < unlimited)) return rate;
-  return {rate, rate.value / ordinary.value};
+  return {rate, rate.value / ordinary_rate.value};
 }
 
-/// What the thread block pays before it moves data of the slice that it is at: where slices move
-/// whole, all that they cost; where lines are flagged, what a first round keeps lanes that wait for
-/// each other busy.
+/// Whether the worker sends the slice that it is at as it came.
+inline bool passes_on(const Worker& worker) {
+  return worker.slice_bytes > 0 && passes_on(*worker.schedule, worker.current());
+}
+
+/// What the worker pays before data of the piece that it is at move; a switch pays nothing.
 inline Seconds cost_before(const Worker& worker) {
-  if (!worker.cost->flags_lines()) return step_of(worker);
-  if (!worker.lanes_serialize() || worker.piece > 0 || worker.slice_bytes == 0) return {};
-  return worker.cost->first_rest(operations_of(worker));
+  if (worker.is_agent || worker.piece > 0) return {};
+  return slice_before(worker.setting, operations_of(worker), worker.slice_bytes > 0,
+                      passes_on(worker));
 }
 
 /// And what it pays when its peers have the slice's data.
 inline Seconds cost_after(const Worker& worker) {
-  return worker.cost->flags_lines() && worker.ends_slice() ? step_of(worker) : Seconds{};
+  if (worker.is_agent || !worker.ends_slice()) return {};
+  return slice_after(worker.setting, worker.slice_bytes > 0, passes_on(worker));
 }
 
 /// What a byte that the worker keeps takes of what the lanes of its thread block share, next to
 /// nothing where it only waits.
 inline double load_of_block(const Worker& worker) {
-  const double full_round = worker.warps > 0 ? static_cast<double>(worker.round) / worker.warps : 0;
+  const LaneSetting& setting = worker.setting;
+  const double full_round =
+      setting.warps > 0 ? static_cast<double>(setting.round) / setting.warps : 0;
   const BytesPerSecond alone =
-      busy_rate_of(*worker.cost, operations_of(worker), {full_round, worker.several_peers});
-  constexpr double least = 1e-6;
+      busy_rate_of(*setting.cost, operations_of(worker), {full_round, setting.several_peers});
+  constexpr double least = 1e-6;  // chosen: a flow of some bytes, however little it takes
   return alone < unlimited ? std::max(worker.shared.value / alone.value, least) : least;
 }
 

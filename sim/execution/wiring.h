@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "sim/base/units.h"
-#include "sim/cost/calibration.h"
+#include "sim/cost/slice_cost.h"
 #include "sim/fabric/fabric.h"
 #include "sim/plan/plan.h"
 #include "sim/topologies/topology.h"
@@ -57,9 +57,9 @@ struct Wiring {
 /// proxies alpha counts once for both ends (NCCL src/graph/tuning.cc: one hop between nodes for
 /// CollNet).
 inline Seconds hop_alpha(const Schedule& schedule, const Connection& connection, LinkKind kind,
-                         const ProtocolCost& cost) {
+                         const ProtocolCost& cost, bool several_peers) {
   if (schedule.is_agent(connection.dst)) return {};
-  return cost.alpha[static_cast<std::size_t>(kind)];
+  return message_alpha(cost, kind, several_peers);
 }
 
 }  // namespace collsim

@@ -9,32 +9,18 @@ namespace collsim {
 
 namespace {
 
-/// How finely a pipeline is cut matters while it fills and while it drains. In between, a slice of
-/// many rounds goes in few pieces: the time of each is that of its rounds, but there are fewer
-/// events.
-constexpr std::int64_t max_pieces_amid = 4;
-constexpr std::int64_t pieces_of_few_warps = 8;
-
 std::int64_t divide_up(std::int64_t dividend, std::int64_t divisor) {
   return (dividend + divisor - 1) / divisor;
 }
 
 }  // namespace
 
-std::int64_t bytes_of_pieces(std::int64_t slice, std::int64_t round, std::int64_t granule,
-                             bool amid) {
-  if (round == 0 || slice <= granule) return slice;
-  const std::int64_t granules = divide_up(slice, granule);
-  const std::int64_t few = std::min(divide_up(granules, pieces_of_few_warps), round / granule);
-  return granule * (amid ? divide_up(granules, max_pieces_amid) : few);
-}
-
 void begin_slice(Worker& worker, const Binding& binding) {
   const ChunkRange chunks = worker.current().chunks();
   const Bytes chunk = binding.chunk_bytes(worker.channel, worker.loop, chunks);
   const bool amid = worker.loop >= loops_to_fill && worker.loop + loops_to_fill < worker.loops;
   worker.slice_bytes = binding.slice_bytes(chunk, worker.slice).count;
-  worker.piece_bytes = bytes_of_pieces(worker.slice_bytes, worker.round, worker.granule, amid);
+  worker.piece_bytes = bytes_of_pieces(worker.slice_bytes, worker.setting, amid);
   worker.piece = 0;
   worker.pieces =
       worker.slice_bytes == 0

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "sim/cost/calibration.h"
+#include "sim/cost/slice_cost.h"
 #include "sim/execution/binding.h"
 #include "sim/execution/event_tags.h"
 #include "sim/execution/timeline.h"
@@ -24,35 +24,29 @@ struct Worker {
   Program program;
   Program::Iterator at;  ///< in it
   const Schedule* schedule = nullptr;
-  const ProtocolCost* cost = nullptr;
+  LaneSetting setting;           ///< what its slices cost
   FifoId first_fifo = 0;         ///< of its channel
   std::uint32_t first_list = 0;  ///< CallLayout::fifos_of()
   std::uint32_t copies = 1;      ///< equal workers for which it stands, itself among them
   std::uint32_t channel = 0;
   Rank rank = 0;  ///< or the agent
   bool is_agent = false;
-  bool several_peers = false;  ///< runs a tree's code, which looks at several peers
   std::uint32_t lane = 0;
   std::uint32_t loops = 0;
   std::uint32_t loop = 0;
   std::uint32_t primitive = 0;  ///< number of the one that it is at
   std::uint32_t slice = 0;
-  std::uint32_t piece = 0;       ///< of the slice
-  std::uint32_t pieces = 1;      ///< that the slice has
-  std::int64_t round = 0;        ///< data of one round of its warps; 0: it moves slices whole
-  std::int64_t granule = 0;      ///< of what goes on by itself: a warp's, or a round
-  std::int64_t slice_bytes = 0;  ///< data of the slice that it is at,
-  std::int64_t piece_bytes = 0;  ///< and of every piece of it but the last
-  Seconds block_step;       ///< what its thread block adds to every step (Corrections::half_block)
-  RouteId store_route = 0;  ///< of what it keeps
+  std::uint32_t piece = 0;            ///< of the slice
+  std::uint32_t pieces = 1;           ///< that the slice has
+  std::int64_t slice_bytes = 0;       ///< data of the slice that it is at,
+  std::int64_t piece_bytes = 0;       ///< and of every piece of it but the last
+  RouteId store_route = 0;            ///< of what it keeps
   BytesPerSecond shared = unlimited;  ///< what the lanes of its thread block send in all
   BytesPerSecond part = unlimited;    ///< what of that is its own while all of them are busy
   double demand = 0;  ///< what it could put on links, in bytes per second, while it sends
-  double warps = 1;   ///< share that it has of the largest thread block's
   WorkerId other_lane = no_worker;  ///< a tree's, in the same thread block
   bool served_alike = false;        ///< whether jitter is that of all ranks on its channel
   bool contends = false;            ///< whether it and others slow each other down on links
-  double speed = 1;                 ///< of the rank's thread blocks
   Seconds ready_since = never;      ///< when nothing but messages kept it from beginning
   std::uint32_t flows = 0;
   State state = State::finished;  ///< until its rank launches it
@@ -72,8 +66,7 @@ struct Worker {
   /// What it is at; holds until it goes on.
   const Primitive& current() const { return *at; }
   std::span<const ConnectionId> peers(PeerGroupId group) const { return schedule->peers(group); }
-  /// Whether what its slices cost keeps the other lane waiting.
-  bool lanes_serialize() const { return other_lane != no_worker; }
+  const ProtocolCost& cost() const { return *setting.cost; }
   bool ends_slice() const { return piece + 1 == pieces; }
   /// Primitives of the call that lie behind it.
   double steps_done() const {
@@ -84,11 +77,6 @@ struct Worker {
     return std::min(slice_bytes - piece_bytes * piece, piece_bytes);
   }
 };
-
-/// Data of every piece but the last that a slice of so much goes in, by Worker::round and
-/// Worker::granule; `amid` a long call.
-std::int64_t bytes_of_pieces(std::int64_t slice, std::int64_t round, std::int64_t granule,
-                             bool amid);
 
 /// Sizes of the slice that the worker comes to.
 void begin_slice(Worker& worker, const Binding& binding);

@@ -1,0 +1,170 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+#include "sim/base/units.h"
+#include "sim/cost/calibration.h"
+#include "sim/plan/protocol.h"
+
+// The equations of docs/cost-model.md for the work of thread blocks, in its order. The executor and
+// the estimate both ask here; neither reads a constant of a thread block itself.
+
+namespace collsim {
+
+/// A lane of a thread block, as far as the cost of its slices goes.
+struct LaneSetting {
+  const ProtocolCost* cost = nullptr;  ///< of the slowest kind of link of its thread block
+  std::int64_t round = 0;      ///< data of one round of its warps, in bytes; 0: slices move whole
+  std::int64_t granule = 0;    ///< data that goes on by itself, in bytes: a warp's, or a round's
+  double warps = 1;            ///< as a share of those of the largest thread block
+  bool half_block = false;     ///< whether its thread block pays Corrections::half_block
+  bool several_peers = false;  ///< whether it runs a tree's code, which looks at several peers
+  bool serializes = false;  ///< whether what its slices cost keeps the other lane of a tree waiting
+  double speed = 1;         ///< of the rank when it moves data, 1 as it should be
+};
+
+/// The lane with so many of its thread block's warps; a lane of no warps moves slices whole.
+LaneSetting lane_setting(const ProtocolCost& cost, Protocol protocol, std::uint32_t warps_of_block,
+                         std::uint32_t warps_of_lane);
+
+/// The part of a step that an empty slice of Simple takes: it needs no fence. Chosen after NCCL's
+/// code (src/device/prims_simple.h, postPeer), not measured.
+inline constexpr double step_share_of_empty_slice = 0.5;
+
+/// The serial time of a slice: barrier, counter, fence. `passes_on`: it is sent as it came.
+inline Seconds slice_step(const LaneSetting& lane, bool has_data, bool passes_on) {
+  const ProtocolCost& cost = *lane.cost;
+  const Seconds own =
+      has_data || cost.flags_lines() ? cost.step : step_share_of_empty_slice * cost.step;
+  const Seconds step = lane.half_block ? own + cost.corrections.half_block : own;
+  return has_data && passes_on ? step + cost.corrections.copy_step : step;
+}
+
+/// What the first round of a slice takes longer, if nothing but messages was missing for `ready`.
+/// Lanes that serialize have paid for all but their own data before (slice_before()).
+inline Seconds first_round(const LaneSetting& lane, const Operations& operations, Seconds ready) {
+  const Seconds load = lane.cost->first_load(operations, ready);
+  return lane.serializes ? load : load + lane.cost->first_rest(operations);
+}
+
+/// How long the rounds of `bytes` of data keep the lane at its full speed, the first round's extra
+/// aside. Only of protocols that flag their lines.
+inline Seconds time_of_rounds(const LaneSetting& lane, const Operations& operations,
+                              std::int64_t bytes) {
+  return lane.cost->rounds(operations, {bytes, lane.round, lane.warps}, lane.several_peers);
+}
+
+/// What the lane pays before data of a slice move: where slices move whole, all that they cost;
+/// where lines are flagged, what a first round keeps lanes that wait for each other busy.
+inline Seconds slice_before(const LaneSetting& lane, const Operations& operations, bool has_data,
+                            bool passes_on) {
+  if (!lane.cost->flags_lines()) return slice_step(lane, has_data, passes_on);
+  return lane.serializes && has_data ? lane.cost->first_rest(operations) : Seconds{};
+}
+
+/// What it pays when its peers have the slice.
+inline Seconds slice_after(const LaneSetting& lane, bool has_data, bool passes_on) {
+  return lane.cost->flags_lines() ? slice_step(lane, has_data, passes_on) : Seconds{};
+}
+
+/// What bears on all lanes of a thread block alike.
+struct BlockSetting {
+  double full_round = 0;       ///< data of a round of the most warps, where rounds flag their lines
+  bool several_peers = false;  ///< whether it runs a tree's code, which looks at several peers
+};
+
+/// That of a protocol's thread blocks.
+BlockSetting block_setting(const ProtocolCost& cost, Protocol protocol, bool several_peers);
+
+/// The rate on the wire of a thread block that does such operations, if nothing else keeps it busy.
+/// For protocols that flag their lines: of the most warps that a thread block can have
+/// (full_warps()), of which a round moves so much data, however long they wait.
+inline BytesPerSecond busy_rate_of(const ProtocolCost& cost, const Operations& operations,
+                                   const BlockSetting& setting) {
+  if (!cost.flags_lines()) return cost.rate_of(operations);
+  const Seconds work = cost.work_of(operations, setting.several_peers);
+  if (work.value <= 0) return unlimited;
+  return BytesPerSecond{cost.wire_factor * setting.full_round / work.value};
+}
+
+/// What a thread block of a tree pays per chunk in each of its lanes besides moving data, as its
+/// lanes add up: Simple's step, or what first rounds take longer.
+inline Seconds serial_of_lane(const ProtocolCost& cost, const Operations& operations) {
+  return cost.flags_lines() ? cost.first_rest(operations) : cost.step;
+}
+
+/// How many times as much the two lanes of a tree get done together as one after the other.
+inline double gain_of_lanes(const ProtocolCost& cost) {
+  return 1 + cost.corrections.overlap;
+}
+
+/// From the last byte on the wire until the peer sees it, over such links; on top of their latency.
+inline Seconds message_alpha(const ProtocolCost& cost, LinkKind kind, bool several_peers) {
+  const Seconds alpha = cost.alpha[static_cast<std::size_t>(kind)];
+  return several_peers ? alpha + cost.corrections.multi_peer : alpha;
+}
+
+/// Whether thread blocks that can just fill a link lose part of it (ProtocolCost::contended_share).
+inline bool contends_for_links(const ProtocolCost& cost) {
+  return cost.corrections.link_contention > 0;
+}
+
+/// Whether a machine's thread blocks do so with any protocol.
+inline bool contends_for_links(const Calibration& calibration) {
+  return calibration.corrections.link_contention > 0;
+}
+
+/// Whether a slice costs a thread block more than its links do: what no closed form knows.
+inline bool has_thread_blocks(const ProtocolCost& cost) {
+  const Corrections& corrections = cost.corrections;
+  return cost.flags_lines() || (corrections.copy_step + corrections.half_block).value > 0 ||
+         cost.read < unlimited || cost.write < unlimited;
+}
+
+/// How long the sender's network thread is busy with a slice of so many bytes on the network.
+inline double proxy_send_time(const ProxyCost& proxy, double wire) {
+  return proxy.send.value + proxy.copying(wire);
+}
+
+/// How long the receiver's is.
+inline double proxy_receive_time(const ProxyCost& proxy, double wire) {
+  return proxy.receive.value + proxy.copying(wire);
+}
+
+/// Data of every piece but the last in which a slice goes; `amid` a long call. How finely a
+/// pipeline is cut matters while it fills and while it drains. In between, a slice of many rounds
+/// goes in few pieces: the time of each is that of its rounds, but there are fewer events.
+std::int64_t bytes_of_pieces(std::int64_t slice, const LaneSetting& lane, bool amid);
+
+/// One slice of a primitive, as an estimate sees it.
+struct SliceWork {
+  Operations operations;
+  bool passes_on = false;  ///< as it came (Corrections::copy_step)
+  double bytes = 0;        ///< of data
+  double share = 0;        ///< bytes per second that its links leave it; infinite: all it wants
+  double load = 1;         ///< bytes on its links per byte on the wire (contended_share())
+  bool amid = false;       ///< a long call, where slices go in few pieces
+  bool waits = true;       ///< for a peer, so that own data are there before (first_round())
+};
+
+/// How long a slice takes, part by part, in seconds.
+struct SliceTime {
+  double before = 0;  ///< until its data move
+  double first = 0;   ///< the first piece that goes on by itself
+  double moving = 0;  ///< all pieces
+  double after = 0;   ///< when the peer has all
+
+  /// How long it keeps the thread block.
+  double occupancy() const { return before + moving + after; }
+  /// Until something of it is under way to the peer.
+  double head() const { return before + first; }
+  /// Until all of it is.
+  double sent() const { return before + moving; }
+};
+
+/// The time of a slice whose links leave it a constant share.
+SliceTime slice_time(const LaneSetting& lane, const SliceWork& work);
+
+}  // namespace collsim
