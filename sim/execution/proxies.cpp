@@ -2,6 +2,8 @@
 
 #include <cassert>
 
+#include "sim/cost/slice_cost.h"
+
 namespace collsim {
 
 ProxyId Proxies::add(Rank sender, Rank receiver, RouteId route, std::uint32_t slots,
