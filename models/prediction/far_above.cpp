@@ -6,6 +6,7 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "sim/cost/slice_cost.h"
 #include "sim/cost/warps.h"
 
 namespace collsim {
@@ -16,8 +17,8 @@ namespace {
 Seconds dearest_hop(const Calibration& cost, Protocol protocol) {
   Seconds dearest;
   for (std::size_t kind = 0; kind < link_kind_count; ++kind) {
-    const ProtocolCost own = cost.of(protocol, static_cast<LinkKind>(kind));
-    dearest = std::max(dearest, own.alpha[kind] + own.step + own.wait + own.first);
+    const auto link = static_cast<LinkKind>(kind);
+    dearest = std::max(dearest, serial_of_hop(cost.of(protocol, link), link));
   }
   return dearest + cost.proxy.send + cost.proxy.receive;
 }
@@ -27,7 +28,7 @@ double seconds_of_thread_block(const Calibration& cost, Protocol protocol, doubl
   constexpr Operations all{1, 1, 1, 1};
   const ProtocolCost own = cost.of(protocol);
   if (!own.flags_lines()) {
-    return own.wire_factor * bytes * (1 / own.read.value + 1 / own.write.value);
+    return own.wire_factor * bytes / own.rate_of({1, 0, 0, 1}).value;
   }
   const auto round = static_cast<double>(full_warps(protocol) * own.warp_granule.count);
   return bytes / round * (own.wait_of(all) + own.work_of(all, true)).value;

@@ -106,6 +106,11 @@ inline Seconds message_alpha(const ProtocolCost& cost, LinkKind kind, bool sever
   return several_peers ? alpha + cost.corrections.multi_peer : alpha;
 }
 
+/// What a hop costs at most, whatever data it has: the peer's view, a step, a round's wait.
+inline Seconds serial_of_hop(const ProtocolCost& cost, LinkKind kind) {
+  return message_alpha(cost, kind, false) + cost.step + cost.wait + cost.first;
+}
+
 /// Whether thread blocks that can just fill a link lose part of it (ProtocolCost::contended_share).
 inline bool contends_for_links(const ProtocolCost& cost) {
   return cost.corrections.link_contention > 0;
