@@ -19,13 +19,15 @@ struct Dragonfly {
   std::uint32_t routers = 32;      ///< a
   std::uint32_t local_cables = 1;  ///< between every two routers of a group
   std::uint32_t global_ports = 0;  ///< h
+  bool rail_optimised = false;     ///< the i-th ends of p nodes in a row share a router
 };
 
 constexpr std::uint32_t router_limit = 4'096;
 
 Dragonfly read_dragonfly(const YamlValue& fabric) {
-  const YamlMapping keys = fabric.mapping(
-      {"kind", "attach", "link", "ports", "routers", "local_cables", "global_ports", "routing"});
+  const YamlMapping keys =
+      fabric.mapping({"kind", "attach", "link", "ports", "routers", "local_cables", "global_ports",
+                      "rail_optimised", "routing"});
   Dragonfly dragonfly;
   dragonfly.cable = read_cable(keys);
   dragonfly.ports = read_count(keys, "ports", dragonfly.ports, router_limit);
@@ -33,6 +35,7 @@ Dragonfly read_dragonfly(const YamlValue& fabric) {
   dragonfly.local_cables = read_count(keys, "local_cables", 1, router_limit);
   // As many as ends: what balances the load of uniform traffic (same source, section 3.1).
   dragonfly.global_ports = read_count(keys, "global_ports", dragonfly.ports, router_limit);
+  if (const auto rails = keys.find("rail_optimised")) dragonfly.rail_optimised = rails->boolean();
   return dragonfly;
 }
 
@@ -48,12 +51,25 @@ class DragonflyBuilder {
   }
 
  private:
-  /// Ends fill one router after the other, routers one group after the other. Groups are equal:
-  /// the last one has routers without ends.
+  /// The router of every end, node by node. Ends fill one router after the other; or, where rails
+  /// are, those of a group of nodes lie on as many routers as a node has ends.
+  std::vector<std::size_t> routers_of(const NodeEnds& ends) const {
+    std::vector<std::size_t> routers;
+    const std::size_t rails = dragonfly_.rail_optimised ? equal_end_count(fabric_, ends) : 0;
+    for (std::size_t node = 0; node < ends.size(); ++node) {
+      for (std::size_t i = 0; i < ends[node].size(); ++i) {
+        routers.push_back(rails > 0 ? node / dragonfly_.ports * rails + i
+                                    : routers.size() / dragonfly_.ports);
+      }
+    }
+    return routers;
+  }
+
+  /// Routers fill one group after the other. Groups are equal: the last one has routers without
+  /// ends.
   void add_routers(const NodeEnds& ends) {
-    std::size_t end_count = 0;
-    for (const auto& of_node : ends) end_count += of_node.size();
-    const std::size_t used = (end_count + dragonfly_.ports - 1) / dragonfly_.ports;
+    const std::vector<std::size_t> router_of_end = routers_of(ends);
+    const std::size_t used = router_of_end.back() + 1;
     const std::size_t size = std::min<std::size_t>(used, dragonfly_.routers);
     const std::size_t count = (used + size - 1) / size;
     if (count * size > 4 * std::size_t{router_limit}) {
@@ -66,7 +82,7 @@ class DragonflyBuilder {
     std::size_t place = 0;
     for (const auto& of_node : ends) {
       for (const DeviceId end : of_node) {
-        const std::size_t router = place++ / dragonfly_.ports;
+        const std::size_t router = router_of_end[place++];
         add_cable(builder_, end, groups_[router / size][router % size], dragonfly_.cable);
       }
     }

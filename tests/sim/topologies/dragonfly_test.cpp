@@ -57,6 +57,26 @@ TEST(Dragonfly, GroupsAreFullyJoinedAndShareTheirGlobalCables) {
   }
 }
 
+// Nodes of two GPUs, two ends on a router: the first GPUs of nodes 0 and 1 share a router, the
+// second GPUs another, and nodes 2 and 3 have the next two routers.
+TEST(Dragonfly, RailsPutTheEndsOfANodeOnRoutersOfTheirOwn) {
+  const Topology topology =
+      read_topology({"rails",
+                     "collsim: topology/1\nname: rails\n"
+                     "nodes: { count: 4, devices: [{ id: \"gpu[0..1]\", kind: gpu }] }\n"
+                     "fabric: { kind: dragonfly, attach: gpu, ports: 2, rail_optimised: true,\n"
+                     "          link: { bandwidth: 10 GB/s, latency: 1 us } }\n"});
+  EXPECT_EQ(routers(topology), 4U);
+  Router router(topology);
+  const auto links = [&](std::size_t from, std::size_t to) {
+    return router.route(topology.gpus()[from], topology.gpus()[to]).links.size();
+  };
+  EXPECT_EQ(links(0, 2), 2U);  // first GPUs of nodes 0 and 1
+  EXPECT_EQ(links(1, 3), 2U);
+  EXPECT_EQ(links(0, 1), 3U);  // both of node 0
+  EXPECT_EQ(links(0, 4), 3U);  // first GPUs of nodes 0 and 2
+}
+
 TEST(Dragonfly, RoutesTakeOneGlobalCableAtMostAndTheFewestLinks) {
   const Topology topology = dragonfly(18, "  ports: 2\n  routers: 3\n  global_ports: 2\n");
   Router router(topology);
