@@ -112,6 +112,13 @@ void CalibrationText::take_from(const CalibrationText& base) {
   complete(entries_, inherited);
 }
 
+void CalibrationText::take_group(const CalibrationText& other, std::string_view key) {
+  std::erase_if(entries_, [&](const Entry& entry) { return entry.key == key; });
+  for (const Entry& entry : other.entries_) {
+    if (entry.key == key) add(entries_, entry);
+  }
+}
+
 bool CalibrationText::states(std::string_view parameter) const {
   const std::vector<Entry>* entries = &entries_;
   for (const std::string& key : way_to(parameter)) {

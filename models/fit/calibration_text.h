@@ -27,6 +27,9 @@ class CalibrationText {
   /// Adds from `base` what it does not state itself. After that it extends nothing.
   void take_from(const CalibrationText& base);
 
+  /// Takes a group of the first level, such as "proxy", as `other` has it, in place of its own.
+  void take_group(const CalibrationText& other, std::string_view key);
+
   /// Whether the file states a constant or a group of constants, named as in Parameter:
   /// "ll.alpha.nvlink", "ll.over.pcie".
   bool states(std::string_view parameter) const;

@@ -120,6 +120,22 @@ std::string FitRows::add_row(const RecordedRow& row, const Topology& topology,
   return another;
 }
 
+void FitRows::hold_sizes_out() {
+  std::map<std::size_t, std::map<Bytes, std::size_t>> points;  // by planner and size
+  for (std::size_t i = 0; i < points_.size(); ++i) {
+    points[points_[i].planner].emplace(points_[i].size, i);
+  }
+  std::vector<bool> held_out(points_.size());
+  for (const auto& [planner, by_size] : points) {
+    if (by_size.size() < 3) continue;
+    std::size_t place = 0;
+    for (auto each = by_size.rbegin(); each != by_size.rend(); ++each) {
+      held_out[each->second] = place++ % 3 == 1;
+    }
+  }
+  for (FitRow& row : rows_) row.held_out = row.held_out || held_out[row.point];
+}
+
 std::vector<Seconds> FitRows::times(const Calibration& cost, const std::vector<std::size_t>& points,
                                     std::uint32_t threads,
                                     const std::function<bool()>& stop) const {

@@ -83,6 +83,10 @@ class FitRows {
   /// expects it to choose. `machine_of` returns a row's machine, which must outlive this.
   void add(const Recording& recording, const MachineOf& machine_of, const FitSelection& selection);
 
+  /// Holds out every third size of each call, the next to the largest among them. A call of fewer
+  /// than three sizes is fitted to whole.
+  void hold_sizes_out();
+
   const std::vector<FitRow>& rows() const { return rows_; }
   const std::vector<FitPoint>& points() const { return points_; }
   const std::map<std::string, LeftOut>& left_out() const { return left_out_; }

@@ -203,6 +203,72 @@ TEST_F(CalibrateCommand, a_sick_machine_is_not_calibrated_unless_forced) {
   EXPECT_TRUE(fs::exists(output()));
 }
 
+/// The recording with every time of runs on four channels a third longer.
+std::string slower_on_four_channels() {
+  std::ifstream file(recording);
+  std::string text;
+  constexpr int time_column = 10;
+  bool slower = false;
+  for (std::string line; std::getline(file, line); text += line + "\n") {
+    if (line.starts_with("  - run:")) slower = line.find("/ch4\"") != std::string::npos;
+    if (!slower || !line.starts_with("      - [")) continue;
+    std::size_t begin = 0;
+    for (int column = 0; column < time_column; ++column) begin = line.find(", ", begin) + 2;
+    const std::size_t end = line.find(',', begin);
+    const double time = std::stod(line.substr(begin, end - begin));
+    line.replace(begin, end - begin, std::to_string(time * 4 / 3));
+  }
+  return text;
+}
+
+// Steps as slow as runs on four channels now say make those on one channel, which are held out and
+// as they were, too slow: by a few percent at the start, by up to a third then.
+TEST_F(CalibrateCommand, what_predicts_held_out_rows_worse_is_not_written_unless_forced) {
+  const test::TemporaryFile log("slower.yaml", slower_on_four_channels());
+  std::vector<std::string> args{log.path().string(),
+                                "-t",
+                                "hgx-h200-4",
+                                "-o",
+                                output(),
+                                "--id",
+                                "forced/4/Ring/Simple",
+                                "-e",
+                                "1M",
+                                "--fit",
+                                "simple.step",
+                                "--hold-out",
+                                "id=*/ch1"};
+  const Outcome refused = calibrate(args);
+  EXPECT_EQ(refused.status, exit_answer_is_no) << refused.out << refused.err;
+  EXPECT_NE(refused.err.find("held out worse"), std::string::npos) << refused.err;
+  EXPECT_FALSE(fs::exists(output()));
+  args.emplace_back("--force");
+  EXPECT_EQ(calibrate(args).status, exit_ok);
+  EXPECT_TRUE(fs::exists(output()));
+}
+
+// Every third size is held out, and one line says how well those are predicted before and after.
+TEST_F(CalibrateCommand, holds_sizes_out_by_itself) {
+  const Outcome outcome =
+      calibrate({recording, "-t", "hgx-h200-4", "-o", output(), "--id", "forced/4/Ring/Simple/ch4",
+                 "-e", "1M", "--fit", "simple.step", "--force"});
+  ASSERT_EQ(outcome.status, exit_ok) << outcome.err;
+  EXPECT_NE(outcome.out.find("\nheld out, "), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find(" % with hgx-h200-4, "), std::string::npos) << outcome.out;
+  EXPECT_NE(written().find("  held_out:"), std::string::npos);
+}
+
+// What `run` uses on a cluster has a transport; it is named like a shipped calibration.
+TEST_F(CalibrateCommand, begins_with_what_run_uses) {
+  const Outcome by_machine = calibrate({"-t", "azure-ndv5-x8", "--list"});
+  EXPECT_NE(by_machine.out.find("# constants of h100+ib"), std::string::npos) << by_machine.out;
+  const Outcome named = calibrate({"-t", "azure-ndv5-x8", "--from", "h100+ib", "--list"});
+  EXPECT_EQ(named.out, by_machine.out);
+  const Outcome unknown = calibrate({"-t", "azure-ndv5-x8", "--from", "h100+ip", "--list"});
+  EXPECT_EQ(unknown.status, exit_bad_input);
+  EXPECT_NE(unknown.err.find("ip"), std::string::npos) << unknown.err;
+}
+
 TEST_F(CalibrateCommand, takes_the_machine_from_the_recording) {
   const Outcome outcome = calibrate({recording, "-o", output(), "--id", "forced/4/Ring/Simple/ch4",
                                      "-e", "1M", "--fit", "simple.step"});

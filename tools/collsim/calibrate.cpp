@@ -11,8 +11,7 @@
 #include <ostream>
 #include <thread>
 
-#include "models/calibration/calibration_choice.h"
-#include "models/calibration/calibration_file.h"
+#include "models/calibration/transport.h"
 #include "models/fit/ablation.h"
 #include "models/fit/calibration_fit.h"
 #include "models/fit/calibration_text.h"
@@ -55,7 +54,8 @@ constexpr std::string_view epilogue =
     "are held out are scored but not fitted; their errors show how good predictions are. Ctrl-C\n"
     "ends early with the best constants so far (exit code 130). If the constants are not "
     "plausible\n"
-    "for a healthy machine, no file is written (exit code 1), except with --force.\n"
+    "for a healthy machine, or predict rows that are held out worse than the start, no file is\n"
+    "written (exit code 1), except with --force. Without --hold-out every third size is held out.\n"
     "\n"
     "A PLAN is a calibration with a section `fit` that says all of this (docs/formats.md). The "
     "same\n"
@@ -76,13 +76,15 @@ po::options_description calibrate_options() {
       ("output,o", po::value<std::string>(), "the calibration file to write")              //
       ("name", po::value<std::string>(), "name of the calibration (default: the file's)")  //
       ("from", po::value<std::string>(),
-       "calibration that the search starts from: a file, or a shipped name (default: the "
-       "topology's)")  //
+       "calibration that the search starts from: a file, a shipped name, or one with transports "
+       "such as h100+ib (default: the one that `collsim run` uses)")  //
       ("fit", po::value<std::string>()->default_value(""),
        "constants to fit, names or patterns: launch,simple.*,*.alpha.nvlink (default: all that the "
-       "starting calibration states and that rows depend on)")  //
+       "starting calibration states and that rows depend on; of rows over several nodes alone "
+       "those "
+       "of messages between nodes)")  //
       ("force", po::bool_switch(),
-       "write the calibration even if it is not plausible for a healthy machine")  //
+       "write the calibration even if it is not plausible for a healthy machine, or no better")  //
       ("ablate", po::bool_switch(),
        "then leave out one constant at a time, fit the others again, and print what rows that are "
        "held out lose")                                                                           //
@@ -90,10 +92,10 @@ po::options_description calibrate_options() {
       ("collective,c", po::value<std::string>(), "only rows of this collective")                  //
       ("id", po::value<std::string>()->default_value(""), "only rows whose id begins with this")  //
       ("minbytes,b", po::value<std::string>()->default_value("1"), "smallest size of rows")       //
-      ("maxbytes,e", po::value<std::string>()->default_value("64M"), "largest size of rows")      //
+      ("maxbytes,e", po::value<std::string>()->default_value("1T"), "largest size of rows")       //
       ("hold-out", po::value<std::vector<std::string>>()->composing(),
        "rows that are scored but not fitted: id=PATTERN, collective=PATTERN, ranks=A..B or "
-       "size=A..B; may be repeated")  //
+       "size=A..B; may be repeated (default: every third size of a call)")  //
       ("sizes", po::value<std::int64_t>()->default_value(8),
        "number of sizes of each run that are fitted, spread evenly; 0: all")  //
       ("threads", po::value<std::int64_t>()->default_value(0), "threads; 0: one per core");
@@ -211,15 +213,14 @@ FitPlan plan_of_options(const po::variables_map& values, std::ostream& err) {
   }
   const auto from_topology = [&] {
     return values.contains("topology")
-               ? calibration_name(load_with_warnings(values["topology"].as<std::string>(), err))
-               : calibration_name(PlannedRecordings(recordings, err).first_machine());
+               ? name_of_calibration_used(
+                     load_with_warnings(values["topology"].as<std::string>(), err))
+               : name_of_calibration_used(PlannedRecordings(recordings, err).first_machine());
   };
   const std::string from =
       values.contains("from") ? values["from"].as<std::string>() : from_topology();
-  const TextFile file =
-      read_text_file(find_data_file(from, "models/calibrations"), "a calibration file");
-  const CalibrationText start = whole_calibration(file);
-  FitPlan plan{{}, today(), {}, start, start, read_calibration(file)};
+  const CalibrationText start = whole_calibration(from);
+  FitPlan plan{{}, today(), {}, start, start, named_calibration(from)};
   plan.constants = split(values["fit"].as<std::string>(), ',');
   static_cast<void>(parameters_named(plan.constants));
   constexpr std::uint32_t max_sizes = 1 << 20;
@@ -252,6 +253,51 @@ std::optional<FitPlan> find_plan(const po::variables_map& values) {
   return read_fit_plan(file);
 }
 
+/// What rows over several nodes alone show: what messages between nodes cost, all of which is the
+/// transport's (with_transport()). What thread blocks and links of a node cost is behind that; a
+/// fit of it would follow what the network does.
+std::vector<std::string> constants_shown_by(const FitRows& rows, const Calibration& start) {
+  const bool between_nodes = std::all_of(rows.rows().begin(), rows.rows().end(),
+                                         [](const FitRow& row) { return row.recorded.nodes > 1; });
+  if (!between_nodes) return {};
+  std::vector<std::string> names{"efficiency.network", "*.alpha.network", "*.over.network.step"};
+  if (start.proxy.used) names.emplace_back("proxy.*");
+  return names;
+}
+
+/// What the options leave open: which rows are held out, and what is fitted.
+void settle(const po::variables_map& values, FitRows& rows, FitPlan& plan) {
+  if (!values.contains("hold-out")) rows.hold_sizes_out();
+  if (plan.constants.empty()) plan.constants = constants_shown_by(rows, plan.cost);
+}
+
+/// A fit, and what is to become of it.
+struct Result {
+  const FitPlan& plan;
+  const CalibrationReport& report;
+  std::filesystem::path output;  ///< empty: nowhere
+  bool of_plan = false;          ///< of a file, which says itself what it holds out
+  bool force = false;
+
+  /// Whether the machine seems healthy, and predictions have not become worse.
+  bool is_good() const {
+    return report.objections.empty() && (of_plan || !report.of_held_out().is_worse());
+  }
+  bool is_written() const { return !output.empty() && (is_good() || force); }
+};
+
+void print_worse(const HeldOutErrors& errors, const std::string& output, bool force,
+                 std::ostream& err) {
+  const std::string where = errors.worse_sizes.empty()
+                                ? std::string()
+                                : fmt::format(" (sizes {})", fmt::join(errors.worse_sizes, ", "));
+  fmt::print(err,
+             "\ncollsim: WARNING: these constants predict rows that are held out worse than the "
+             "start does{}\n{} is {}\n",
+             where, output,
+             force ? "written anyway (--force)" : "not written; --force writes it anyway");
+}
+
 /// Who made the file. A plan makes the same file whenever it is asked.
 void add_command(std::span<const std::string> args, const std::optional<std::string>& plan,
                  Provenance& provenance) {
@@ -263,10 +309,26 @@ void add_command(std::span<const std::string> args, const std::optional<std::str
   provenance.version = COLLSIM_VERSION;
 }
 
-void write_calibration(const std::filesystem::path& output, const FitPlan& plan,
-                       const CalibrationReport& report, const Provenance& provenance) {
-  replace_file(output, fitted_calibration(plan, report.fit, provenance, total_score(report.used),
-                                          total_score(report.held_out)));
+void write_calibration(const Result& result, const Provenance& provenance) {
+  const CalibrationReport& report = result.report;
+  replace_file(result.output,
+               fitted_calibration(result.plan, report.fit, provenance, total_score(report.used),
+                                  total_score(report.held_out)));
+}
+
+/// Says on `err` why a result is not good, and whether it was written; returns the exit code.
+int print_outcome(const Result& result, std::ostream& err) {
+  const CalibrationReport& report = result.report;
+  if (!report.objections.empty()) {
+    print_objections(report, result.output.string(), result.force, err);
+  } else if (!result.is_good()) {
+    print_worse(report.of_held_out(), result.output.string(), result.force, err);
+  }
+  if (!result.is_good() && !result.force) return exit_answer_is_no;
+  if (!report.fit.stopped) return exit_ok;
+  fmt::print(err, "collsim: stopped early; {} has the best constants so far, without intervals\n",
+             result.output.string());
+  return exit_interrupted;
 }
 
 }  // namespace
@@ -301,28 +363,21 @@ int run_calibrate(std::span<const std::string> args, std::ostream& out, std::ost
   FitRows rows = recordings.rows(plan.cost, plan.subject);
   print_warnings(rows.warnings(), err);
   if (rows.rows().empty()) print_unused(rows.left_out(), err);
+  if (!read) settle(*values, rows, plan);
   ProgressLine line(err);
   const Interruption interruption;
   const CalibrationFitOptions options = fit_options(plan, thread_count(*values), line);
   const CalibrationReport report = calibrate(plan, rows, topology, options);
   print_calibration(report, out);
-  const bool force = (*values)["force"].as<bool>();
-  if (!output.empty() && (report.objections.empty() || force)) {
+  const Result result{plan, report, output, read.has_value(), (*values)["force"].as<bool>()};
+  if (result.is_written()) {
     Provenance provenance = recordings.provenance(rows);
     provenance.topology = topology.name();
     const auto& names = (*values)["recording"].as<std::vector<std::string>>();
     add_command(args, read ? std::optional(names.front()) : std::nullopt, provenance);
-    write_calibration(output, plan, report, provenance);
+    write_calibration(result, provenance);
   }
-  if (!report.objections.empty()) {
-    print_objections(report, output.string(), force, err);
-    if (!force) return exit_answer_is_no;
-  }
-  if (report.fit.stopped) {
-    fmt::print(err, "collsim: stopped early; {} has the best constants so far, without intervals\n",
-               output.string());
-    return exit_interrupted;
-  }
+  if (const int status = print_outcome(result, err); status != exit_ok) return status;
   if (ablates) {
     print_ablation(ablate(rows, with_fitted(plan.start, report.fit), report.fit, options), out);
   }

@@ -110,6 +110,11 @@ void print_calibration(const CalibrationReport& report, std::ostream& out) {
   print_total("fitted", report.used, out);
   print_total("held out, start", report.held_out_before, out);
   print_total("held out", report.held_out, out);
+  if (!report.held_out.empty()) {
+    const HeldOutErrors errors = report.of_held_out();
+    fmt::print(out, "\nheld out, {} rows: mean error {:.1f} % with {}, {:.1f} % as fitted\n",
+               errors.rows, 100 * errors.before, report.start, 100 * errors.after);
+  }
   if (report.left_out.empty()) return;
   fmt::print(out, "\nnot used\n");
   print_unused(report.left_out, out);

@@ -7,6 +7,7 @@
 
 #include "models/fit/ablation.h"
 #include "models/fit/calibration_fit.h"
+#include "models/fit/held_out.h"
 #include "models/validation/validation.h"
 
 namespace collsim::command {
@@ -21,6 +22,8 @@ struct CalibrationReport {
   std::vector<ValidatedRow> held_out_before;  ///< the same of `held_out`
   std::map<std::string, LeftOut> left_out;
   std::vector<std::string> objections;  ///< to the fit, objections_to()
+
+  HeldOutErrors of_held_out() const { return held_out_errors(held_out_before, held_out); }
 };
 
 /// Every constant with its value, its starting value, and its interval or why it was kept; pairs

@@ -9,8 +9,10 @@
 #include <string>
 
 #include "models/calibration/calibration_file.h"
+#include "models/calibration/transport.h"
 #include "models/fit/parameter.h"
 #include "sim/base/data_directory.h"
+#include "sim/topologies/loader.h"
 #include "tests/support/small_calibration.h"
 
 namespace collsim {
@@ -49,6 +51,40 @@ TEST(WholeCalibration, costs_the_same) {
        {"hgx-h200", "hgx-h200-4", "h200-4-tcp", "a100", "v100", "pcie", "ideal"}) {
     expect_whole(shipped(name));
   }
+}
+
+// A name with transports costs what those say, stated as one text; 4 digits of each constant stay.
+TEST(WholeCalibration, of_a_name_with_transports_costs_the_same) {
+  for (const char* name : {"h100+ib", "h100+efa", "h100+tcp", "a100+ofi", "pcie+tcp+shm"}) {
+    Calibration cost = named_calibration(name);
+    const CalibrationText text = whole_calibration(name);
+    EXPECT_EQ(text.name(), name);
+    Calibration own = cost_of(text);
+    for (const Parameter& parameter : fit_parameters()) {
+      const double expected = parameter.in(cost);
+      if (std::isinf(expected)) {
+        EXPECT_EQ(parameter.in(own), expected) << name << " " << parameter.name;
+      } else {
+        EXPECT_NEAR(parameter.in(own), expected, 5.1e-4 * expected)
+            << name << " " << parameter.name;
+      }
+    }
+    EXPECT_EQ(own.proxy.used, cost.proxy.used) << name;
+    EXPECT_EQ(own.proxy.socket, cost.proxy.socket) << name;
+    EXPECT_EQ(own.memory.used, cost.memory.used) << name;
+    EXPECT_EQ(own.memory.cache, cost.memory.cache) << name;
+  }
+}
+
+// As `collsim run` prints it for all GPUs: GPUs without NVLink also take a transport in the host.
+TEST(WholeCalibration, that_is_used_has_the_machines_transports) {
+  const auto name_on = [](const char* machine) {
+    return name_of_calibration_used(load_topology(find_data_file(machine, "topologies")));
+  };
+  EXPECT_EQ(name_on("azure-ndv5-x8"), "h100+ib");
+  EXPECT_EQ(name_on("aws-p5-x4"), "h100+efa");
+  EXPECT_EQ(name_on("hgx-h200"), "hgx-h200");
+  EXPECT_EQ(name_on("l40s-4"), "pcie+shm");
 }
 
 // Scaled constants are printed as they are here, all others as they are written there.
