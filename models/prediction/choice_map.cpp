@@ -106,7 +106,8 @@ ChoiceRow choice_row(const Planner& planner, const std::vector<Bytes>& sizes,
     ChoiceCell& cell = row.cells.emplace_back(cell_of(ways, row.simulated, size));
     const auto& [algorithm, protocol] = row.pairs[cell.best];
     cell.channels = planner.nccl()->launch(algorithm, protocol, size).channels;
-    cell.error = error_of(errors, ways.trust(cell.best, size), size).value_or(0);
+    cell.trust = std::max(ways.trust(cell.best, size), ways.trust(cell.chosen, size));
+    cell.error = error_of(errors, cell.trust, size).value_or(0);
   }
   for (std::size_t i = 0; i + 1 < row.cells.size(); ++i) {
     row.cells[i].until = boundary(ways.times(), row.simulated, row.cells[i], row.cells[i + 1]);

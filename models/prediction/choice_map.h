@@ -21,12 +21,15 @@ struct ChoiceCell {
   std::size_t second = 0;         ///< the fastest of the others; the best where there is no other
   std::size_t chosen = 0;         ///< NCCL's
   std::uint32_t channels = 1;     ///< that NCCL would give the best
+  Trust trust = Trust::exact;     ///< of the best and of NCCL's, whichever is worse
   double error = 0;               ///< how far off such predictions have been (TrustError)
 
   /// How much longer a way takes than the best, as a share.
   double loss(std::size_t way) const { return times[way].value / times[best].value - 1; }
   /// Whether the lead of the best is within the error.
   bool is_open() const { return second != best && loss(second) < error; }
+  /// Whether the best is ahead of NCCL's choice by more than the error.
+  bool beats_choice() const { return chosen != best && loss(chosen) > error; }
 };
 
 /// The sizes of a sweep for one set of ranks.
