@@ -129,7 +129,7 @@ Trust trust_of(const CalibrationTrust& calibration, const Topology& topology,
 
 std::vector<TrustError> load_trust_errors() {
   const YamlMapping root = load_yaml(shipped_file("trust", "models"), "trust")
-                               .mapping({"measured", "derived", "guessed"});
+                               .mapping({"measured", "derived", "guessed", "scaling"});
   std::vector<TrustError> errors;
   for (const Trust trust : {Trust::measured, Trust::derived, Trust::guessed}) {
     const YamlMapping keys = root.at(to_string(trust)).mapping({"from_16_mib", "below", "source"});

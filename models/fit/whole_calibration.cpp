@@ -79,7 +79,7 @@ CalibrationText whole_calibration(std::string_view name) {
   }
   CalibrationText text = whole_calibration(name.substr(0, plus));
   const CalibrationText transport(read_text_file(
-      find_data_file(name.substr(plus + 1), "models/calibrations/transports"), "a transport"));
+      shipped_file(name.substr(plus + 1), "models/calibrations/transports"), "a transport"));
   text.take_group(transport, shipped_transport(transport.name()).inside_hosts ? "memory" : "proxy");
   state_values(cost, text);
   return CalibrationText(

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cmath>
 #include <map>
 #include <memory>
 #include <optional>
@@ -12,6 +11,8 @@
 #include <utility>
 
 #include "models/calibration/calibration_choice.h"
+#include "models/calibration/scaling_error.h"
+#include "models/calibration/trust.h"
 #include "models/planning/change.h"
 #include "models/planning/frontier.h"
 #include "sim/base/parallel.h"
@@ -37,20 +38,8 @@ class CapacityPlanner {
     for (std::size_t workload = 0; workload < question_.workloads.size(); ++workload) {
       for (std::size_t i = 0; i < question_.alternatives.size(); ++i) add_rows(workload, i);
     }
-    on_each_machine([this](PlannedMachine& of_row, PlanRow& row) {
-      set_time(row, of_row.estimate(calls_of(question_.workloads[row.workload])));
-      row.estimate = row.time;
-    });
-    // The front has half of the messages at most, so that what comes to be the cheapest once it is
-    // simulated can be simulated too.
-    settle_cheapest();
-    simulate(front(), question_.messages / 2);
-    settle_cheapest();
-    on_each_machine([this](PlannedMachine& of_row, PlanRow& row) {
-      const Bytes size = calls_of(question_.workloads[row.workload]).front().size;
-      const double correction = row.simulated ? 1 : row.time.value / row.estimate.value;
-      row.limit = of_row.limit(size, correction * row.prediction.time);
-    });
+    on_each_machine([this](PlannedMachine& of_row, PlanRow& row) { predict(of_row, row); });
+    judge();
     find_ends();
     find_upgrades();
     find_sensitivities();
@@ -142,59 +131,24 @@ class CapacityPlanner {
                          });
   }
 
-  void set_time(PlanRow& row, WorkloadTime time) const {
+  void predict(PlannedMachine& of_row, PlanRow& row) const {
     const Workload& workload = question_.workloads[row.workload];
+    const std::vector<CallGroup> calls = calls_of(workload);
+    WorkloadTime time = of_row.estimate(calls);
+    row.estimate = time.time;
+    if (question_.messages > 0) time = of_row.simulate(calls, question_.messages);
     row.time = time.time;
+    row.basis = time.basis;
     row.prediction = std::move(time.largest);
     row.busbw =
-        (workload.bytes / time.time).value * busbw_factor(question_.call.collective, row.gpus);
-  }
-
-  /// Formulas are off alike for one algorithm on machines of one kind. An estimate takes over how
-  /// far off that of the nearest simulated row is, or rows of one table could not be compared.
-  void correct_estimates() {
-    for (PlanRow& row : plan_.rows) {
-      if (row.simulated) continue;
-      const PlanRow* const near = nearest_simulated(row);
-      if (near == nullptr) continue;
-      const double before = row.time.value;
-      row.corrected = true;
-      row.time = near->time.value / near->estimate.value * row.estimate;
-      row.busbw *= before / row.time.value;
-    }
-  }
-
-  /// With the same workload and algorithm, inside a node or over several: of the same alternative,
-  /// or else of one with equal nodes; or null.
-  const PlanRow* nearest_simulated(const PlanRow& row) const {
-    const auto distance = [&](const PlanRow& each) {
-      return std::pair(each.alternative != row.alternative,
-                       std::abs(std::log(static_cast<double>(each.nodes) / row.nodes)));
-    };
-    const PlanRow* nearest = nullptr;
-    for (const PlanRow& each : plan_.rows) {
-      const bool alike = each.simulated && each.workload == row.workload &&
-                         have_equal_nodes(each.alternative, row.alternative) &&
-                         (each.nodes > 1) == (row.nodes > 1) &&
-                         each.prediction.algorithm == row.prediction.algorithm &&
-                         each.prediction.protocol == row.prediction.protocol;
-      if (alike && (nearest == nullptr || distance(each) < distance(*nearest))) nearest = &each;
-    }
-    return nearest;
-  }
-
-  bool have_equal_nodes(std::size_t first, std::size_t second) const {
-    const Alternative& one = question_.alternatives[first];
-    const Alternative& other = question_.alternatives[second];
-    const auto keeps = [](const Alternative& each) {
-      return each.change.empty() || keeps_nodes(each.change);
-    };
-    return first == second || (one.base == other.base && keeps(one) && keeps(other));
+        (workload.bytes / row.time).value * busbw_factor(question_.call.collective, row.gpus);
+    row.error = error_of(trust_errors_, row.prediction.trust, calls.front().size).value_or(0);
+    row.limit = of_row.limit(calls.front().size, row.prediction.time);
+    row.crosses_spines = row.limit.uplink > 0 || of_row.spans_leaves();
   }
 
   /// All that follows from times and prices.
   void judge() {
-    correct_estimates();
     for (PlanRow& row : plan_.rows) judge(row);
     for_each_workload([&](const std::vector<std::size_t>& rows) {
       std::vector<CostAndTime> choices;
@@ -202,11 +156,34 @@ class CapacityPlanner {
       for (const std::size_t row : rows) {
         if (!plan_.rows[row].price) continue;
         priced.push_back(row);
-        choices.push_back({plan_.rows[row].price->per_hour, plan_.rows[row].work.value});
+        choices.push_back({plan_.rows[row].price->per_hour, plan_.rows[row].work.value,
+                           error_of_work(plan_.rows[row], plan_.rows[row])});
       }
       for (const std::size_t each : frontier(choices)) plan_.rows[priced[each]].on_front = true;
-      if (const auto cheapest = cheapest_of(rows, {}, 1)) plan_.rows[*cheapest].cheapest = true;
+      if (const auto cheapest = cheapest_of(rows, {}, 1)) {
+        plan_.rows[*cheapest].cheapest = true;
+        for (const std::size_t row : rows) {
+          plan_.rows[row].ties = row != *cheapest && might_beat(plan_.rows[row], *cheapest);
+        }
+      }
     });
+  }
+
+  /// Of the time of the work beside another row's: of communication, whose part it is.
+  double error_of_work(const PlanRow& row, const PlanRow& other) const {
+    double error = std::max(row.error, other.error);
+    if (error > 0 && row.nodes != other.nodes) error = std::max(error, scaling_error_.off);
+    return error * std::max(row.time.value / row.step.value, other.time.value / other.step.value);
+  }
+
+  /// Whether within the error a row would be cheaper than the cheapest, or as cheap.
+  bool might_beat(const PlanRow& row, std::size_t cheapest) const {
+    const PlanRow& best = plan_.rows[cheapest];
+    if (!row.price || !(row.meets || row.near_target)) return false;
+    const double ratio = cost_of(row, {}, 1) / cost_of(best, {}, 1);
+    // With a target the price counts, which has no error.
+    if (question_.target.is_set()) return ratio <= 1;
+    return ratio <= 1 + error_of_work(row, best);
   }
 
   void judge(PlanRow& row) const {
@@ -220,11 +197,17 @@ class CapacityPlanner {
     row.weak = efficiency(Scaling::weak, compute, least, point);
     row.strong = efficiency(Scaling::strong, reference / least.gpus * compute, least, point);
     if (row.price) row.cost = row.price->per_hour * row.work.value / 3600;
+    const Seconds computing = row.step - row.time;
+    row.meets = meets_target(row.time, computing);
+    const double off = row.meets ? 1 + row.error : 1 / (1 + row.error);
+    row.near_target = meets_target(off * row.time, computing) != row.meets;
+  }
+
+  bool meets_target(Seconds communication, Seconds computing) const {
     const PlanTarget& target = question_.target;
-    row.meets = (!target.time || row.step <= *target.time) &&
-                (!target.share || row.time <= *target.share * row.step);
-    row.on_front = false;
-    row.cheapest = false;
+    const Seconds step = communication + computing;
+    return (!target.time || step <= *target.time) &&
+           (!target.share || communication <= *target.share * step);
   }
 
   /// The row of the fewest nodes of an alternative, and of the workload.
@@ -276,41 +259,6 @@ class CapacityPlanner {
     return best;
   }
 
-  /// Simulates the cheapest and what it is compared with until these are the cheapest of what is
-  /// known by then: a simulation is often slower than its estimate, so that others take its place.
-  void settle_cheapest() {
-    do {
-      judge();
-    } while (simulate(cheapest_and_bases(), question_.messages));
-  }
-
-  std::vector<std::size_t> cheapest_and_bases() const {
-    std::vector<std::size_t> rows;
-    for (std::size_t i = 0; i < plan_.rows.size(); ++i) {
-      if (plan_.rows[i].cheapest) rows.insert(rows.end(), {i, base_row(i)});
-    }
-    return rows;
-  }
-
-  std::vector<std::size_t> front() const {
-    std::vector<std::size_t> rows;
-    for (std::size_t i = 0; i < plan_.rows.size(); ++i) {
-      if (plan_.rows[i].on_front) rows.push_back(i);
-    }
-    return rows;
-  }
-
-  /// Simulates rows that were not tried before, as long as all have taken no more messages than
-  /// this. Whether any time is new.
-  bool simulate(const std::vector<std::size_t>& rows, double messages) {
-    bool any = false;
-    for (const std::size_t row : rows) {
-      if (!tried_.insert({row, messages}).second) continue;
-      if (simulate(plan_.rows[row], messages)) any = true;
-    }
-    return any;
-  }
-
   /// The row without the change, with as many nodes; of unchanged machines the row itself.
   std::size_t base_row(std::size_t place) const {
     const PlanRow& row = plan_.rows[place];
@@ -319,17 +267,6 @@ class CapacityPlanner {
       return each.alternative == base && each.workload == row.workload && each.nodes == row.nodes;
     });
     return static_cast<std::size_t>(found - plan_.rows.begin());
-  }
-
-  bool simulate(PlanRow& row, double messages) {
-    if (row.simulated) return false;
-    const auto calls = calls_of(question_.workloads[row.workload]);
-    auto time = machine(row).simulate(calls, messages - spent_);
-    if (!time) return false;
-    spent_ += static_cast<double>(time->largest.transfers);
-    row.simulated = true;
-    set_time(row, std::move(*time));
-    return true;
   }
 
   void find_ends() {
@@ -362,7 +299,7 @@ class CapacityPlanner {
     plan_.ends.push_back(end);
   }
 
-  static bool knows_simulation(const PlanRow& row) { return row.simulated || row.corrected; }
+  static bool is_simulated(const PlanRow& row) { return row.basis != TimeBasis::formulas; }
 
   Seconds estimated_step(const PlanRow& row) const {
     return step_time(question_.scaling, question_.alternatives[row.alternative].compute,
@@ -375,10 +312,10 @@ class CapacityPlanner {
       const std::size_t base = base_row(i);
       if (base == i) continue;
       const PlanRow& without = plan_.rows[base];
-      const bool alike = knows_simulation(row) == knows_simulation(without);
+      const bool alike = is_simulated(row) == is_simulated(without);
       const double time = alike ? row.step.value / without.step.value
                                 : estimated_step(row).value / estimated_step(without).value;
-      UpgradeValue value{i, base, !alike, time - 1, {}};
+      UpgradeValue value{i, base, !alike, time - 1, {}, error_of_work(row, without)};
       if (row.price && without.price) {
         value.price = row.price->per_hour / without.price->per_hour - 1;
       }
@@ -409,9 +346,8 @@ class CapacityPlanner {
   std::vector<Machines> machines_;                                // by alternative
   std::vector<std::vector<std::optional<ClusterPrice>>> prices_;  // and by count
   CapacityPlan plan_;
-  // Rows that were to be simulated, and the messages that all might have taken by then.
-  std::set<std::pair<std::size_t, double>> tried_;
-  double spent_ = 0;  // messages
+  std::vector<TrustError> trust_errors_ = load_trust_errors();
+  ScalingError scaling_error_ = load_scaling_error();
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -40,8 +41,10 @@ struct CapacityQuestion {
   PlanTarget target;
   PriceSheet prices;
   CostBasis basis = CostBasis::rent;
-  std::string vendor;     ///< empty: any
-  double messages = 1e7;  ///< that simulations of finalists may take together
+  std::string vendor;  ///< empty: any
+  /// That the simulation of one call may take (PlannedMachine::simulate()); 0: formulas alone. A
+  /// ring, or NVLSTree on four nodes, takes fewer at any size, since it becomes steady.
+  double messages = 2e6;
   /// Hears after each row how many of all are predicted. Any thread may call it.
   std::function<void(std::size_t done, std::size_t all)> progress{};
 };
@@ -56,18 +59,21 @@ struct PlanRow {
   Seconds estimate;         ///< the same by formulas alone
   double busbw = 0;         ///< bytes per second, as nccl-tests
   Prediction prediction{};  ///< of the largest call
-  bool simulated = false;   ///< as `collsim run` does; else by formulas,
-  bool corrected = false;   ///< times how far off they are for the nearest simulated row
-  Seconds step;             ///< step_time()
-  Seconds work;             ///< work_time()
-  double weak = 1;          ///< efficiency() beside the fewest nodes of the alternative
+  TimeBasis basis = TimeBasis::formulas;
+  double error = 0;  ///< to expect of `time`, as a share (error_of()); 0: none
+  Seconds step;      ///< step_time()
+  Seconds work;      ///< work_time()
+  double weak = 1;   ///< efficiency() beside the fewest nodes of the alternative
   double strong = 1;
   LimitUse limit{};
+  bool crosses_spines = false;  ///< whether any call uses cables between switches
   std::optional<ClusterPrice> price{};
   std::optional<double> cost{};  ///< of `work`
   bool meets = true;             ///< the target
-  bool on_front = false;         ///< of cost per hour and `work`, among rows of its workload
+  bool near_target = false;      ///< within the error it would not, or would
+  bool on_front = false;         ///< all that costs less per hour is slower by more than the error
   bool cheapest = false;         ///< of those that meet the target
+  bool ties = false;             ///< within the error it might be the cheapest
 };
 
 /// Where an alternative stops scaling.
@@ -79,15 +85,16 @@ struct ScalingEnd {
   std::optional<std::size_t> first;  ///< the first that does not; none: all do
 };
 
-/// What a change does to the machine without it, at as many nodes. Where the time of one alone
-/// knows of a simulation, formulas are compared: the difference of the two would pass for the
-/// change's.
+/// What a change does to the machine without it, at as many nodes. Where formulas alone say the
+/// time of one of them, formulas are compared: how far they are off would pass for the change's.
 struct UpgradeValue {
   std::size_t row = 0;
   std::size_t base_row = 0;
   bool by_formulas = false;
   double time = 0;                ///< its step beside the other's, less 1
   std::optional<double> price{};  ///< and its price per hour
+  double error = 0;               ///< to expect of `time`
+  bool ties() const { return std::abs(time) <= error; }
 };
 
 /// Whether another row would be the cheapest, were a price other.
@@ -109,10 +116,10 @@ struct CapacityPlan {
   std::set<std::string> warnings;
 };
 
-/// Estimates every point, finds the front and the cheapest, simulates those and what the cheapest
-/// is compared with, and finds them again, until all that the plan recommends is simulated or the
-/// messages are used up. Throws InputError
-/// where a machine cannot be composed, or NCCL does not run on it.
+/// Simulates every point as far as that is quick, and finds what is cheapest, and what cannot be
+/// told apart from it. The time of a row depends on its own machine, nodes, workload and call, and
+/// on nothing else in the plan. Throws InputError where a machine cannot be composed, or NCCL does
+/// not run on it.
 CapacityPlan plan_capacity(const CapacityQuestion& question);
 
 }  // namespace collsim

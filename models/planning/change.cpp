@@ -151,6 +151,7 @@ std::string_view gpus_calibration(std::string_view name) {
 
 void set_fabric(MachineParts& parts, const Setting& setting) {
   parts.fabric = load_fabric(setting.value);
+  parts.fabric_from = setting.value;
   const auto* const found = std::find_if(
       fabric_transports.begin(), fabric_transports.end(),
       [&](const FabricTransport& each) { return setting.value.starts_with(each.fabric); });

@@ -17,7 +17,7 @@ std::vector<std::size_t> frontier(std::span<const CostAndTime> choices) {
   std::vector<std::size_t> front;
   double least = std::numeric_limits<double>::infinity();
   for (const std::size_t each : order) {
-    if (choices[each].time >= least) continue;
+    if ((1 + choices[each].error) * choices[each].time >= least) continue;
     least = choices[each].time;
     front.push_back(each);
   }

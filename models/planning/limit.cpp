@@ -68,9 +68,11 @@ LimitUse limit_of(const CallPlan& call, Seconds time) {
   LimitUse use;
   const auto consider = [&](double seconds, Limit limit) {
     const double utilisation = seconds / time.value;
+    if (limit == Limit::uplink) use.uplink = std::max(use.uplink, utilisation);
     if (utilisation > use.utilisation * (1 + same_use) ||
         (utilisation > use.utilisation * (1 - same_use) && limit > use.limit)) {
-      use = {limit, utilisation};
+      use.limit = limit;
+      use.utilisation = utilisation;
     }
   };
   for (std::size_t i = 0; i < load.resources.size(); ++i) {

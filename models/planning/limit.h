@@ -25,6 +25,7 @@ std::string_view to_string(Limit limit);
 struct LimitUse {
   Limit limit = Limit::latency;
   double utilisation = 0;  ///< of the busiest resource, also where latency is the limit
+  double uplink = 0;       ///< of the busiest cable between switches; 0: no byte crosses one
 };
 
 /// Of a call that takes so long.

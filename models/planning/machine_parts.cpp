@@ -97,6 +97,9 @@ MachineParts parts_of_topology(const fs::path& path) {
   }
   if (const auto fabric = file.find("fabric")) {
     parts.fabric = fabric_of(*fabric, path.parent_path());
+    const auto name_of_fabric = fabric->free_mapping().find("template");
+    parts.fabric_from =
+        name_of_fabric ? name_of_fabric->string() : fmt::format("of {}", path.stem().string());
   }
   if (const auto calibration = file.find("calibration")) parts.calibration = calibration->string();
   return parts;
@@ -181,7 +184,10 @@ std::string fabric_for(const MachineParts& parts, std::uint32_t nodes) {
 MachineParts load_parts(const std::string& name, const std::string& fabric) {
   MachineParts parts = find_parts(name);
   parts.name = fs::path(name).stem().string();
-  if (!fabric.empty()) parts.fabric = load_fabric(fabric);
+  if (!fabric.empty()) {
+    parts.fabric = load_fabric(fabric);
+    parts.fabric_from = fabric;
+  }
   return parts;
 }
 

@@ -23,6 +23,7 @@ struct MachineParts {
   std::string name;         ///< that a person named
   NodeTemplate node;        ///< all are alike
   std::string fabric;       ///< a flow mapping, as flow_text() makes them; empty: none
+  std::string fabric_from;  ///< its name, or "of dgx-h100-x4" where a machine has it written out
   std::string calibration;  ///< its name; empty: by the GPUs
   std::uint32_t nodes = 1;  ///< that the file has
   NodePlacement placement = NodePlacement::packed;

@@ -1,6 +1,9 @@
 #include "models/planning/planned_machine.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "models/calibration/transport.h"
 #include "models/prediction/small_cluster.h"
@@ -21,6 +24,32 @@ CallSpec spec_for(const Topology& topology, NodePlacement placement, const Plann
 
 /// Says that a simulation would take too long.
 struct TooManyMessages {};
+
+/// Simulates no call of more messages than this.
+SimulationOptions within(double messages) {
+  SimulationOptions options;
+  options.begin = [messages](Bytes /*size*/, double of_call) {
+    if (of_call > messages) throw TooManyMessages();
+  };
+  return options;
+}
+
+/// What `simulate` says, or nothing where that would take too long.
+template <typename Simulate>
+std::optional<Prediction> unless_too_long(const Simulate& simulate) {
+  try {
+    return simulate();
+  } catch (const TooManyMessages&) {
+    return std::nullopt;
+  }
+}
+
+/// Four nodes of eight GPUs. Their trees have inner nodes and leaves, as those of any cluster have,
+/// and their ranks fold: 32 ranks of DGX H100 that run NVLSTree are two classes, 128 are 128.
+constexpr Representation few_nodes{.most = 32, .ranks = 32};
+
+/// From here on bandwidth alone counts, so that a part shows how far formulas are off.
+constexpr Bytes least_part{16 << 20};
 
 template <typename Predict>
 WorkloadTime sum(std::span<const CallGroup> calls, Predict predict) {
@@ -43,26 +72,56 @@ PlannedMachine::PlannedMachine(const MachineParts& parts, std::uint32_t nodes,
   planner_ = std::make_unique<const Planner>(std::move(spec));
 }
 
-WorkloadTime PlannedMachine::estimate(std::span<const CallGroup> calls) {
+Estimator& PlannedMachine::estimator() {
   if (!estimator_) estimator_.emplace(*planner_);
-  return sum(calls, [&](Bytes size) { return estimator_->estimate(size); });
+  return *estimator_;
 }
 
-std::optional<WorkloadTime> PlannedMachine::simulate(std::span<const CallGroup> calls,
-                                                     double messages) {
-  if (messages <= 0) return std::nullopt;
-  SimulationOptions options;
-  double begun = 0;
-  options.begin = [&](Bytes /*size*/, double of_call) {
-    begun += of_call;
-    if (begun > messages) throw TooManyMessages();
-  };
-  try {
-    Simulator simulator(*planner_, options);
-    return sum(calls, [&](Bytes size) { return simulator.simulate(size); });
-  } catch (const TooManyMessages&) {
-    return std::nullopt;
+WorkloadTime PlannedMachine::estimate(std::span<const CallGroup> calls) {
+  WorkloadTime all = sum(calls, [&](Bytes size) { return estimator().estimate(size); });
+  all.basis = TimeBasis::formulas;
+  return all;
+}
+
+WorkloadTime PlannedMachine::simulate(std::span<const CallGroup> calls, double messages) {
+  TimeBasis basis = TimeBasis::run;
+  WorkloadTime all = sum(calls, [&](Bytes size) { return predict(size, messages, basis); });
+  all.basis = basis;
+  return all;
+}
+
+Prediction PlannedMachine::predict(Bytes size, double messages, TimeBasis& basis) {
+  if (auto whole = simulated(size, messages, {})) return *whole;
+  if (auto part = simulated_in_part(size, messages)) {
+    basis = std::min(basis, TimeBasis::part);
+    return *part;
   }
+  basis = TimeBasis::formulas;
+  return estimator().estimate(size);
+}
+
+std::optional<Prediction> PlannedMachine::simulated(Bytes size, double messages,
+                                                    const Representation& as) {
+  return unless_too_long([&] { return Simulator(*planner_, within(messages), as).simulate(size); });
+}
+
+std::optional<Prediction> PlannedMachine::simulated_in_part(Bytes size, double messages) {
+  if (planner_->nccl() == nullptr) return std::nullopt;
+  const std::optional<Candidate> choice = planner_->decide(size).candidate;
+  if (!choice) return simulated(size, messages, few_nodes);
+  Simulator simulator(*planner_, within(messages), few_nodes);
+  for (Bytes part = size; part == size || part >= least_part; part.count = part.count / 16 * 4) {
+    const auto simulated = unless_too_long([&] { return simulator.simulate(part, *choice); });
+    if (!simulated) continue;
+    Prediction whole = estimator().estimate(size);
+    const double scale = whole.time.value / estimator().estimate(part, *choice).time.value;
+    whole.time = std::max(scale * simulated->time, whole.bounds.largest());
+    whole.transfers = simulated->transfers;
+    whole.extent = Extent::scaled;
+    whole.method.reset();
+    return whole;
+  }
+  return std::nullopt;
 }
 
 LimitUse PlannedMachine::limit(Bytes size, Seconds time) {
@@ -79,6 +138,36 @@ LimitUse PlannedMachine::limit(Bytes size, Seconds time) {
   const CallPlan call =
       choice ? looked_at->plan(size, *choice, &memo_) : looked_at->plan(size, &memo_);
   return limit_of(call, time);
+}
+
+bool PlannedMachine::spans_leaves() const {
+  const Topology& topology = *topology_;
+  std::vector<std::size_t> cables(topology.node_count());  // of each node so far
+  std::vector<DeviceId> leaves;                            // of the first node, by place
+  for (LinkId id = topology.first_fabric_link(); id < topology.links().size(); id += 2) {
+    const Link link = topology.link(id);
+    const std::int32_t node = topology.node_of(link.from);
+    if (node < 0) continue;
+    const std::size_t place = cables[static_cast<std::size_t>(node)]++;
+    if (place >= leaves.size()) {
+      leaves.push_back(link.to);
+    } else if (leaves[place] != link.to) {
+      return true;
+    }
+  }
+  return false;
+}
+
+std::string_view to_string(TimeBasis basis) {
+  switch (basis) {
+    case TimeBasis::formulas:
+      return "est";
+    case TimeBasis::part:
+      return "part";
+    case TimeBasis::run:
+      return "run";
+  }
+  return "";
 }
 
 }  // namespace collsim

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 
 #include "models/planning/limit.h"
 #include "models/planning/machine_parts.h"
@@ -19,10 +21,20 @@ struct PlannedCall {
   RunSpec run{};
 };
 
+/// What a planned time rests on, the least first.
+enum class TimeBasis : std::uint8_t {
+  formulas,  ///< alone
+  part,      ///< a simulation of a part: four nodes or so, or a smaller call; formulas scale it
+  run,       ///< as `collsim run` simulates
+};
+/// "est", "part", "run".
+std::string_view to_string(TimeBasis basis);
+
 /// The time of all calls of a workload in a row, and what the largest of them is.
 struct WorkloadTime {
   Seconds time;
-  Prediction largest;
+  Prediction largest{};
+  TimeBasis basis = TimeBasis::run;  ///< the least of the calls
 };
 
 /// A machine of a plan at one count of nodes: composed, planned for, and asked for times. What
@@ -40,13 +52,24 @@ class PlannedMachine {
 
   /// By formulas.
   WorkloadTime estimate(std::span<const CallGroup> calls);
-  /// As `collsim run` does. Nothing where that takes more than so many messages.
-  std::optional<WorkloadTime> simulate(std::span<const CallGroup> calls, double messages);
+  /// Each call as `collsim run` simulates it, where that takes at most so many messages. Else what
+  /// is simulated is a part of it, whose time is scaled by formulas: first 32 of the ranks, then a
+  /// call of a quarter of the size, and so on. By formulas where no part of 16 MiB takes as few.
+  /// Nothing else decides which of these it is, so that a call takes the same time in all plans.
+  WorkloadTime simulate(std::span<const CallGroup> calls, double messages);
   /// What keeps a call that takes so long from being faster. A cluster of more than 256 ranks is
   /// looked at by its small_cluster(), whose ports carry as much.
   LimitUse limit(Bytes size, Seconds time);
+  /// Whether NICs of different leaves talk to each other where every NIC talks to the NICs of its
+  /// place in other nodes, as NCCL's do.
+  bool spans_leaves() const;
 
  private:
+  Estimator& estimator();
+  std::optional<Prediction> simulated(Bytes size, double messages, const Representation& as);
+  std::optional<Prediction> simulated_in_part(Bytes size, double messages);
+  Prediction predict(Bytes size, double messages, TimeBasis& basis);
+
   std::unique_ptr<const Topology> topology_;
   std::unique_ptr<const Planner> planner_;
   std::optional<Estimator> estimator_;

@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <utility>
 
 #include "models/machine/gpu_model.h"
+#include "sim/base/data_directory.h"
+#include "sim/base/input_error.h"
 #include "sim/base/yaml_reader.h"
 
 namespace collsim {
@@ -15,14 +18,19 @@ namespace {
 
 constexpr double hours_per_year = 8760;
 
-/// A number above 0 that has no unit.
-double read_number(const YamlValue& value) {
-  const std::string text = value.string();
+std::optional<double> positive_number(std::string_view text) {
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error == std::errc{} && end == text.data() + text.size() && number > 0 && number < 1e12) {
     return number;
   }
+  return std::nullopt;
+}
+
+/// A number above 0 that has no unit.
+double read_number(const YamlValue& value) {
+  const std::string text = value.string();
+  if (const auto number = positive_number(text)) return *number;
   value.fail(fmt::format("'{}' is not a number above 0", text), "such as 6.88");
 }
 
@@ -52,7 +60,7 @@ std::vector<GpuPrice> read_prices(const YamlMapping& file, std::string_view key)
   if (!list) return prices;
   for (const YamlValue& each : list->sequence()) {
     const YamlMapping keys = each.mapping({"gpu", "price", "vendor", "what", "date", "source"});
-    prices.push_back({read_gpu(keys), read_number(keys.at("price")), read_source(keys)});
+    prices.push_back({read_gpu(keys), read_number(keys.at("price")), read_source(keys), false});
   }
   return prices;
 }
@@ -83,6 +91,18 @@ PriceRules read_rules(const YamlValue& value) {
           read_number(keys.at("kilowatt_hour")), keys.at("source").string()};
 }
 
+YamlMapping read_file(const std::filesystem::path& path) {
+  return load_yaml(path, "prices")
+      .mapping({"currency", "rent", "buy", "power", "network", "rules"});
+}
+
+/// Those of a file before the shipped ones.
+template <typename Entry>
+void put_first(std::vector<Entry> entries, std::vector<Entry>& others) {
+  entries.insert(entries.end(), others.begin(), others.end());
+  others = std::move(entries);
+}
+
 /// As price files name it; empty for what is no GPU that we know.
 std::string_view gpu_of(const Topology& topology) {
   const GpuModel* const model = find_gpu_model(topology.device(topology.gpus().front()).model);
@@ -100,9 +120,9 @@ double power_per_hour(const PriceSheet& sheet, std::string_view gpu) {
 
 }  // namespace
 
-PriceSheet load_prices(const std::filesystem::path& path) {
-  const YamlMapping file =
-      load_yaml(path, "prices").mapping({"currency", "rent", "buy", "power", "network", "rules"});
+PriceSheet load_prices() {
+  const std::filesystem::path path = shipped_file("prices", "models");
+  const YamlMapping file = read_file(path);
   return {path.filename().string(),
           file.at("currency").string(),
           read_prices(file, "rent"),
@@ -112,10 +132,50 @@ PriceSheet load_prices(const std::filesystem::path& path) {
           read_rules(file.at("rules"))};
 }
 
+PriceSheet load_prices(const std::filesystem::path& path) {
+  const YamlMapping file = read_file(path);
+  PriceSheet sheet = load_prices();
+  const auto currency = file.find("currency");
+  if (currency && currency->string() != sheet.currency) {
+    for (const std::string_view key : {"network", "rules"}) {
+      if (file.find(key)) continue;
+      currency->fail(fmt::format("'{}', and '{}' is left out, whose shipped prices are in {}",
+                                 currency->string(), key, sheet.currency),
+                     fmt::format("prices in {}, or a file with network and rules", sheet.currency));
+    }
+    sheet = {};
+    sheet.currency = currency->string();
+  }
+  sheet.file = path.filename().string();
+  put_first(read_prices(file, "rent"), sheet.rent);
+  put_first(read_prices(file, "buy"), sheet.buy);
+  put_first(read_power(file), sheet.power);
+  if (const auto network = file.find("network")) sheet.network = read_network(*network);
+  if (const auto rules = file.find("rules")) sheet.rules = read_rules(*rules);
+  return sheet;
+}
+
+GpuPrice parse_price(std::string_view text) {
+  const std::size_t equals = text.find('=');
+  const std::string name(text.substr(0, equals));
+  const GpuModel* const model = equals == std::string_view::npos ? nullptr : find_gpu_model(name);
+  if (model == nullptr) {
+    throw InputError(
+        fmt::format("--price: '{}' names no GPU that is known", text),
+        fmt::format("GPU=PRICE, such as H100=2.10, with one of {}", gpu_model_names()));
+  }
+  const auto price = positive_number(text.substr(equals + 1));
+  if (!price) {
+    throw InputError(fmt::format("--price: '{}' is not a number above 0", text.substr(equals + 1)),
+                     fmt::format("such as {}=2.10", name));
+  }
+  return {std::string(model->name), *price, {{}, {}, {}, "--price"}, true};
+}
+
 const GpuPrice* find_price(const std::vector<GpuPrice>& prices, std::string_view gpu,
                            std::string_view vendor) {
   const auto found = std::find_if(prices.begin(), prices.end(), [&](const GpuPrice& each) {
-    return each.gpu == gpu && (vendor.empty() || each.from.vendor == vendor);
+    return each.gpu == gpu && (vendor.empty() || each.any_vendor || each.from.vendor == vendor);
   });
   return found == prices.end() ? nullptr : &*found;
 }

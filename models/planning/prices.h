@@ -24,6 +24,7 @@ struct GpuPrice {
   std::string gpu;  ///< as GPU models are named, "H100"
   double price = 0;
   PriceSource from;
+  bool any_vendor = false;  ///< stated by whoever asks: it holds for all vendors
 };
 
 /// Power that a GPU takes from the wall with its part of the host, in watts, at most.
@@ -61,8 +62,16 @@ struct PriceSheet {
   PriceRules rules;
 };
 
-/// Reads a price file. Throws InputError at the place of a mistake.
+/// Reads the shipped price file, which has every key. Throws InputError at the place of a mistake.
+PriceSheet load_prices();
+/// Reads another price file, whose prices come before the shipped ones. It needs no key but those
+/// that it changes; what it leaves out is shipped. In another currency nothing is: it needs
+/// `network` and `rules`. Throws InputError at the place of a mistake.
 PriceSheet load_prices(const std::filesystem::path& path);
+
+/// A price as a person states it, "H100=2.10", in the currency of a sheet. Throws InputError that
+/// names the option.
+GpuPrice parse_price(std::string_view text);
 
 /// Whether machines are rented by the hour or bought.
 enum class CostBasis : std::uint8_t { rent, buy };
@@ -76,7 +85,8 @@ struct ClusterPrice {
   const GpuPrice* gpu = nullptr;
 };
 
-/// The first price for that GPU, of the vendor if one is named; null where there is none.
+/// The first price for that GPU, of the vendor if one is named, or of any; null where there is
+/// none.
 const GpuPrice* find_price(const std::vector<GpuPrice>& prices, std::string_view gpu,
                            std::string_view vendor);
 

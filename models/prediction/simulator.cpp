@@ -1,6 +1,7 @@
 #include "models/prediction/simulator.h"
 
 #include <algorithm>
+#include <cassert>
 #include <map>
 #include <numeric>
 #include <utility>
@@ -53,10 +54,11 @@ Bytes even_size(Bytes size, Rank ranks, std::uint32_t channels) {
 
 }  // namespace
 
-Simulator::Simulator(const Planner& planner, SimulationOptions options)
+Simulator::Simulator(const Planner& planner, SimulationOptions options,
+                     Representation representation)
     : planner_(planner), options_(std::move(options)) {
-  if (options_.exact || planner.nccl() == nullptr || planner.ranks() <= max_simulated_ranks) return;
-  auto small = small_cluster(planner);
+  if (options_.exact || planner.nccl() == nullptr || planner.ranks() <= representation.most) return;
+  auto small = small_cluster(planner, representation.ranks);
   if (!small) return;
   small_ = std::make_unique<const Planner>(std::move(*small));
   estimator_.emplace(planner);
@@ -110,7 +112,7 @@ Simulator::Healthy& Simulator::healthy() {
 }
 
 Prediction Simulator::simulate(Bytes size) {
-  Prediction prediction = on_machine(size);
+  Prediction prediction = on_machine(size, {});
   if (planner_.spec().faults.empty() || !options_.beside_healthy) return prediction;
   const Prediction& without = healthy().simulate(size);
   raise_to(prediction, without.time);
@@ -118,17 +120,22 @@ Prediction Simulator::simulate(Bytes size) {
   return prediction;
 }
 
-Prediction Simulator::on_machine(Bytes size) {
+Prediction Simulator::simulate(Bytes size, const Candidate& candidate) {
+  assert(planner_.spec().faults.empty());
+  return on_machine(size, candidate);
+}
+
+Prediction Simulator::on_machine(Bytes size, const Given& given) {
   if (small_) {
     try {
-      return planner_.spec().faults.empty() ? scaled(size) : scaled_with_faults(size);
+      return planner_.spec().faults.empty() ? scaled(size, given) : scaled_with_faults(size);
     } catch (const HangError&) {
       small_.reset();  // the whole has to say which of its ranks wait
       healthy_.reset();
     }
   }
   require_memory(planner_, size);
-  const CallPlan call = planner_.plan(size, &memo_);
+  const CallPlan call = given ? planner_.plan(size, *given, &memo_) : planner_.plan(size, &memo_);
   if (const auto even = evened(call)) return simulate_evened(call, *even);
   return collsim::simulate(call, options_);
 }
@@ -165,18 +172,18 @@ Prediction Simulator::simulate_evened(const CallPlan& call, const CallPlan& even
   return prediction;
 }
 
-Simulator::Small Simulator::small_call(Bytes size) const {
-  Small small{planner_.decide(size).candidate, size};
+Simulator::Small Simulator::small_call(Bytes size, const Given& given) const {
+  Small small{given ? given : planner_.decide(size).candidate, size};
   if (is_cut_by_ranks(planner_.spec().collective, algorithm_of(small.choice))) {
     small.size = size_for(*small_, size, planner_.ranks());
   }
   return small;
 }
 
-Prediction Simulator::scaled(Bytes size) {
-  const Small small = small_call(size);
+Prediction Simulator::scaled(Bytes size, const Given& given) {
+  const Small small = small_call(size, given);
   const Prediction simulated = collsim::simulate(small.plan(*small_, small_memo_), options_);
-  Prediction whole = estimator_->estimate(size);
+  Prediction whole = given ? estimator_->estimate(size, *given) : estimator_->estimate(size);
   const double scale = whole.time.value / small.estimate(*small_estimator_).value;
   whole.time = scale * simulated.time;
   raise_to(whole, whole.bounds.largest());
@@ -200,7 +207,7 @@ double Simulator::growth(Bytes size, const Small& small) {
 }
 
 Prediction Simulator::scaled_with_faults(Bytes size) {
-  const Small small = small_call(size);
+  const Small small = small_call(size, {});
   Healthy& without = healthy();
   const Prediction faulty = collsim::simulate(small.plan(*small_, small_memo_), options_);
   SimulationOptions options = options_;

@@ -12,6 +12,12 @@ namespace collsim {
 /// The most ranks of a cluster that are always simulated as they are.
 inline constexpr Rank max_simulated_ranks = 256;
 
+/// How a large cluster is represented.
+struct Representation {
+  Rank most = max_simulated_ranks;  ///< clusters of more ranks are represented
+  Rank ranks = 64;                  ///< by so many of theirs: whole nodes, at least two
+};
+
 /// Simulates as many sizes as one likes of one planner. Sizes share layouts.
 ///
 /// A larger cluster under NCCL's rules is represented by a small_cluster(), which runs what NCCL
@@ -36,11 +42,14 @@ inline constexpr Rank max_simulated_ranks = 256;
 class Simulator {
  public:
   /// The planner must outlive it.
-  explicit Simulator(const Planner& planner, SimulationOptions options = {});
+  explicit Simulator(const Planner& planner, SimulationOptions options = {},
+                     Representation representation = {});
 
   /// Throws InputError where the call needs more memory than there is (require_memory()), HangError
   /// where a fault keeps it from ever ending.
   Prediction simulate(Bytes size);
+  /// The same had NCCL chosen that pair; of a machine without faults.
+  Prediction simulate(Bytes size, const Candidate& candidate);
 
  private:
   /// The same call on the machine without its faults.
@@ -48,12 +57,14 @@ class Simulator {
   /// The small cluster's call.
   struct Small;
 
-  Prediction on_machine(Bytes size);
+  /// `given`: as if NCCL had chosen it.
+  using Given = std::optional<Candidate>;
+  Prediction on_machine(Bytes size, const Given& given);
   std::optional<CallPlan> evened(const CallPlan& call);
   Prediction simulate_evened(const CallPlan& call, const CallPlan& even);
-  Prediction scaled(Bytes size);
+  Prediction scaled(Bytes size, const Given& given);
   Prediction scaled_with_faults(Bytes size);
-  Small small_call(Bytes size) const;
+  Small small_call(Bytes size, const Given& given) const;
   double growth(Bytes size, const Small& small);
   Healthy& healthy();
 

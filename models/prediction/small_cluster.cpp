@@ -15,8 +15,6 @@ namespace collsim {
 
 namespace {
 
-constexpr Rank small_ranks = 64;
-
 bool sits_between_switches(const LinkFault& fault, const Topology& topology) {
   return std::any_of(fault.links.begin(), fault.links.end(), [&](LinkId id) {
     const Link link = topology.link(id);
@@ -112,14 +110,14 @@ std::vector<Rank> chosen_nodes(Rank nodes, Rank count, const std::set<Rank>& tou
 
 }  // namespace
 
-std::optional<CallSpec> small_cluster(const Planner& whole) {
+std::optional<CallSpec> small_cluster(const Planner& whole, Rank ranks) {
   const MachineFaults& faults = whole.spec().faults;
   if (!is_lasting(faults, whole.topology())) return std::nullopt;
   if (whole.topology().takes_detours()) return std::nullopt;
   const Rank nodes = whole.nccl()->nodes();
   const Rank per_node = whole.ranks() / nodes;
   const std::set<Rank> touched = touched_nodes(whole);
-  Rank count = std::max<Rank>(small_ranks / per_node, 2);
+  Rank count = std::max<Rank>(ranks / per_node, 2);
   count = std::max(count, static_cast<Rank>(2 * touched.size()));
   if (2 * count > nodes) return std::nullopt;
   CallSpec spec = whole.spec();

@@ -123,6 +123,83 @@ TEST(PlanCommand, prints_warnings) {
   EXPECT_EQ(outcome.err, of_run.err);
 }
 
+// What another machine computes changes nothing about what is communicated: 138 GB on 32 nodes.
+TEST(PlanCommand, times_do_not_depend_on_what_else_is_asked) {
+  const auto times_with = [](const std::string& compute) {
+    const Outcome outcome = plan({"dgx-h100,dgx-b200", "--gpus", "256", "--model", "llama-2-70b",
+                                  "--compute-time", compute, "--format", "json"});
+    std::vector<double> times;
+    const nlohmann::json json = nlohmann::json::parse(outcome.out);
+    for (const auto& row : json.at("rows")) times.push_back(row.at("time_ms").get<double>());
+    return times;
+  };
+  const std::vector<double> times = times_with("10s,5s");
+  ASSERT_EQ(times.size(), 2U);
+  EXPECT_EQ(times, times_with("10s,4.4s"));
+}
+
+/// With every sentence in one line.
+std::string unwrapped(std::string text) {
+  const std::string wrap = "\n#   ";
+  for (std::size_t at = text.find(wrap); at != std::string::npos; at = text.find(wrap)) {
+    text.replace(at, wrap.size(), " ");
+  }
+  return text;
+}
+
+// Cables that are a little slower at the same price: within the error, and so in words, json, csv
+// and on the page.
+TEST(PlanCommand, says_what_cannot_be_told_apart) {
+  const std::vector<std::string> question{
+      "dgx-h100", "--nodes", "2", "-b", "64M", "--set", "latency=0.7us", "--estimate", "--format"};
+  const auto answer = [&](const char* format) {
+    std::vector<std::string> args = question;
+    args.emplace_back(format);
+    return plan(args).out;
+  };
+  const std::string table = answer("table");
+  EXPECT_NE(
+      unwrapped(table).find("# cannot be told apart from the best, A at 2 nodes: B at 2 nodes\n"),
+      std::string::npos)
+      << table;
+  EXPECT_NE(table.find("  tie  est"), std::string::npos) << table;
+  EXPECT_NE(unwrapped(table).find("cannot be told apart, their error"), std::string::npos) << table;
+  const nlohmann::json json = nlohmann::json::parse(answer("json"));
+  EXPECT_TRUE(json.at("rows")[1].at("ties_with_cheapest"));
+  EXPECT_EQ(json.at("rows")[1].at("mark"), "tie");
+  EXPECT_TRUE(json.at("upgrades")[0].at("tie"));
+  EXPECT_NE(answer("html").find("cannot be told apart from the best"), std::string::npos);
+  EXPECT_NE(answer("csv").find(",tie,est,"), std::string::npos);
+}
+
+// The column by which the best is chosen is there however wide the others are.
+TEST(PlanCommand, shows_what_the_best_is_chosen_by) {
+  const std::vector<std::string> question{"dgx-h100",   "--nodes",        "2", "-b", "64M",
+                                          "--estimate", "--compute-time", "1s"};
+  EXPECT_NE(plan(question).out.find(" work "), std::string::npos);
+  std::vector<std::string> with_target = question;
+  with_target.insert(with_target.end(), {"--target-share", "10%"});
+  EXPECT_NE(plan(with_target).out.find(" cost "), std::string::npos);
+}
+
+TEST(PlanCommand, says_what_it_assumed_between_nodes) {
+  const Outcome outcome = plan({"dgx-h100", "--nodes", "2", "-b", "64M", "--estimate", "--set",
+                                "oversubscription=2", "--set", "nics=4"});
+  EXPECT_NE(outcome.out.find("# A dgx-h100: fat tree, rail optimised, 1:1"), std::string::npos)
+      << outcome.out;
+  EXPECT_NE(unwrapped(outcome.out).find("; no call crosses the spines\n"), std::string::npos)
+      << outcome.out;
+}
+
+// 2.10 for each of 16 GPUs, whatever the shipped file says.
+TEST(PlanCommand, takes_prices_by_an_option) {
+  const auto rows = rows_of({"dgx-h100", "--nodes", "2", "-b", "1M", "--price", "H100=2.10"});
+  EXPECT_NEAR(rows.at(0).at("cost_per_hour").get<double>(), 33.6, 1e-9);
+  const auto of_vendor = rows_of(
+      {"dgx-h100", "--nodes", "2", "-b", "1M", "--price", "B200=3,H100=2.10", "--vendor", "oci"});
+  EXPECT_EQ(of_vendor.at(0).at("cost_per_hour"), rows.at(0).at("cost_per_hour"));
+}
+
 TEST(PlanCommand, refuses_what_it_cannot_plan) {
   EXPECT_NE(error_of({"-b", "1M"}).find("no machine"), std::string::npos);
   EXPECT_NE(error_of({"dgx-h100"}).find("nothing to move"), std::string::npos);
@@ -133,6 +210,7 @@ TEST(PlanCommand, refuses_what_it_cannot_plan) {
       {"--cost", "steal"},       {"--target-share", "10%"}, {"--compute-time", "1s,2s"},
       {"--model", "no-such"},    {"--env", "NCCL_ALGO"},    {"--parameters", "many"},
       {"--target-time", "fast"}, {"--format", "xml"},       {"--prices", "no-such-file.yaml"},
+      {"--price", "H100"},       {"--price", "X1=2"},       {"--price", "H100=0"},
   };
   for (std::vector<std::string> args : wrong) {
     const std::string option = args.front();

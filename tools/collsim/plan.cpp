@@ -280,6 +280,17 @@ Value word_of(const po::variables_map& values, const char* option,
                    fmt::format("{} or {}", one.first, other.first));
 }
 
+/// The shipped prices, after those of a file, after those of the command line.
+PriceSheet read_prices(const po::variables_map& values, CostBasis basis) {
+  const auto file = given(values, "prices");
+  PriceSheet sheet = file ? load_prices(find_data_file(*file, "models")) : load_prices();
+  std::vector<GpuPrice>& prices = basis == CostBasis::rent ? sheet.rent : sheet.buy;
+  std::vector<GpuPrice> stated;
+  for (const std::string& text : items_of(values, "price")) stated.push_back(parse_price(text));
+  prices.insert(prices.begin(), stated.begin(), stated.end());
+  return sheet;
+}
+
 CapacityQuestion read_plan(const po::variables_map& values) {
   using namespace std::string_view_literals;
   CapacityQuestion question;
@@ -289,10 +300,9 @@ CapacityQuestion read_plan(const po::variables_map& values) {
   question.scaling = word_of(values, "scaling", std::pair{"weak"sv, Scaling::weak},
                              std::pair{"strong"sv, Scaling::strong});
   question.target = read_target(values);
-  question.prices =
-      load_prices(find_data_file(given(values, "prices").value_or("prices"), "models"));
   question.basis = word_of(values, "cost", std::pair{"rent"sv, CostBasis::rent},
                            std::pair{"buy"sv, CostBasis::buy});
+  question.prices = read_prices(values, question.basis);
   question.vendor = given(values, "vendor").value_or("");
   if (values["estimate"].as<bool>()) question.messages = 0;
   std::int64_t points = 0;
@@ -337,15 +347,16 @@ po::options_description plan_options() {
       ("nccl-version", text(), "2.18 to 2.30 (default 2.30)")                                //
       ("env", texts(), "NCCL variable K=V; may be repeated")                                 //
       ("compute-time", texts(),
-       "of a step at the fewest GPUs, not overlapped; one, or one for each machine")     //
-      ("scaling", word("weak"), "weak: each GPU keeps its work; strong: it is divided")  //
-      ("target-time", text(), "a step may take so long")                                 //
-      ("target-share", text(), "communication may be such a share of a step")            //
-      ("prices", text(), "a price file (default: models/prices.yaml)")                   //
-      ("vendor", text(), "whose prices (default: the first of each GPU)")                //
-      ("cost", word("rent"), "rent or buy")                                              //
-      ("estimate", po::bool_switch(), "simulate nothing")                                //
-      ("wide", po::bool_switch(), "show all columns")                                    //
+       "of a step at the fewest GPUs, not overlapped; one, or one for each machine")          //
+      ("scaling", word("weak"), "weak: each GPU keeps its work; strong: it is divided")       //
+      ("target-time", text(), "a step may take so long")                                      //
+      ("target-share", text(), "communication may be such a share of a step")                 //
+      ("prices", text(), "a price file, which comes before models/prices.yaml")               //
+      ("price", texts(), "of a GPU and hour, or of a GPU with --cost buy: H100=2.10,B200=4")  //
+      ("vendor", text(), "whose prices (default: the first of each GPU)")                     //
+      ("cost", word("rent"), "rent or buy")                                                   //
+      ("estimate", po::bool_switch(), "simulate nothing")                                     //
+      ("wide", po::bool_switch(), "show all columns")                                         //
       ("format", word("table"), "table, csv, json, or html: a page with charts");
   return options;
 }

@@ -26,7 +26,16 @@ std::string hint_of(const CapacityQuestion& question, const PlanRow& row) {
   if (row.price) {
     text += fmt::format("\n{:.2f} {} per hour", row.price->per_hour, question.prices.currency);
   }
-  return text + (row.simulated ? "\nsimulated" : "\nby formulas");
+  if (row.error > 0) text += fmt::format("\ntypically {:.0f} % off", 100 * row.error);
+  switch (row.basis) {
+    case TimeBasis::formulas:
+      return text + "\nby formulas";
+    case TimeBasis::part:
+      return text + "\nsimulated in part";
+    case TimeBasis::run:
+      return text + "\nsimulated";
+  }
+  return text;
 }
 
 /// The rows of a workload that a filter takes, as points of a series for each alternative.
@@ -74,6 +83,7 @@ PageChart chart_by_nodes(const CapacityQuestion& question, const CapacityPlan& p
                   {compute ? "step (ms)" : "time (ms)", AxisScale::logarithmic}};
   chart.series = by_alternative(question, plan, workload, SeriesMark::line, [](const PlanRow& row) {
     PagePoint point{row.nodes, in_milliseconds * row.step.value};
+    if (row.ties) point.label = "tie";
     if (row.cheapest) point.label = "best";
     return point;
   });
@@ -86,7 +96,11 @@ PagePoint price_point(const PlanRow& row) {
 
 /// Rings around what no other beats, by price, and a word at the cheapest.
 PageSeries front_series(const CapacityPlan& plan, std::size_t workload) {
-  PageSeries front{"no other is cheaper and as fast", SeriesMark::rings, reference_tone, false, {}};
+  PageSeries front{"faster, beyond the error, than all that costs less",
+                   SeriesMark::rings,
+                   reference_tone,
+                   false,
+                   {}};
   for (const PlanRow& row : plan.rows) {
     if (row.workload != workload || !row.on_front) continue;
     front.points.push_back(price_point(row));
@@ -140,6 +154,9 @@ ReportPage page_about(const CapacityQuestion& question, const CapacityPlan& plan
       {}};
   for (const Workload& workload : question.workloads) {
     if (!workload.source.empty()) page.facts.emplace_back(workload.name, workload.source);
+  }
+  for (std::size_t i = 0; i < question.alternatives.size(); ++i) {
+    page.facts.emplace_back(letter_of(i), assumptions_of(question.alternatives[i]));
   }
   std::set<Trust> classes;
   for (const PlanRow& row : plan.rows) classes.insert(row.prediction.trust);

@@ -10,7 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "models/calibration/scaling_error.h"
 #include "models/calibration/trust.h"
+#include "models/planning/network_words.h"
 #include "tools/collsim/plan_chart.h"
 #include "tools/collsim/report_page.h"
 #include "tools/collsim/row_table.h"
@@ -27,11 +29,11 @@ Record number_or_null(const std::optional<double>& number) {
   return number ? Record(*number) : Record();
 }
 
-/// "best", "*", "late", or nothing.
+/// "best", "tie", "late", or nothing.
 std::string mark_of(const PlanRow& row) {
   if (row.cheapest) return "best";
-  if (!row.meets) return "late";
-  return row.on_front ? "*" : "";
+  if (row.ties) return "tie";
+  return row.meets ? "" : "late";
 }
 
 /// The titles of columns of money; columns refer to them.
@@ -43,19 +45,23 @@ struct MoneyUnits {
 /// All columns of the table, but for those that say nothing in this plan.
 std::vector<Column> all_columns_of(const CapacityQuestion& question, const MoneyUnits& units) {
   const bool compute = has_compute(question);
+  // The column by which the best is chosen is never left out.
+  const bool by_hour = question.target.is_set();
+  const int leave_cost = by_hour ? 0 : 1;
+  const int leave_work = by_hour ? 4 : 0;
   std::vector<Column> columns{{"alternative", "", "", 3, 0, 0},
                               {"nodes", "nodes", "", 5, 0, 0},
-                              {"gpus", "gpus", "", 6, 0, 5}};
+                              {"gpus", "gpus", "", 6, 0, 6}};
   if (question.workloads.size() > 1) columns.push_back({"workload", "moved", "", 12, 0, 1});
   columns.insert(columns.end(), {{"time_ms", "time", "(ms)", 9, 2, 0},
-                                 {"busbw_GBps", "busbw", "(GB/s)", 6, 1, 1}});
-  if (compute) columns.push_back({"step_ms", "step", "(ms)", 8, 1, 2});
-  columns.push_back({"weak_percent", "weak", "(%)", 4, 0, 2});
-  if (compute) columns.push_back({"strong_percent", "strong", "(%)", 6, 0, 4});
+                                 {"busbw_GBps", "busbw", "(GB/s)", 6, 1, 2}});
+  if (compute) columns.push_back({"step_ms", "step", "(ms)", 8, 1, 1});
+  columns.push_back({"weak_percent", "weak", "(%)", 4, 0, 3});
+  if (compute) columns.push_back({"strong_percent", "strong", "(%)", 6, 0, 5});
   columns.insert(columns.end(), {{"limit", "limit", "", 8, 0, 1},
-                                 {"limit_percent", "used", "(%)", 4, 0, 6},
-                                 {"cost_per_hour", "cost", units.of_hour, 9, 0, 1},
-                                 {"cost_of_work", "work", units.of_work, 8, 4, 3},
+                                 {"limit_percent", "used", "(%)", 4, 0, 7},
+                                 {"cost_per_hour", "cost", units.of_hour, 9, 0, leave_cost},
+                                 {"cost_of_work", "work", units.of_work, 8, 4, leave_work},
                                  {"mark", "mark", "", 4, 0, 0},
                                  {"from", "from", "", 4, 0, 0},
                                  {"trust", "trust", "", 8, 0, 1},
@@ -109,19 +115,62 @@ void print_head(const CapacityQuestion& question, std::ostream& out) {
     }
   }
   for (std::size_t i = 0; i < question.alternatives.size(); ++i) {
-    print_note(fmt::format("{} {}", letter_of(i), describe(question.alternatives[i])), out);
+    print_note(fmt::format("{} {}", letter_of(i), assumptions_of(question.alternatives[i])), out);
   }
   out << "#\n";
 }
 
 void add_legend(const CapacityQuestion& question, PlanNotes& notes) {
-  std::string text = "* no other is cheaper and as fast; ";
-  text += question.target.is_set() ? "best: costs least per hour of those that meet the target; "
-                                     "late: misses it"
-                                   : "best: costs least for the same work";
-  notes.push_back(text +
-                  "; run: simulated as `collsim run`; est: by formulas, times what the nearest run "
-                  "of the same node and algorithm takes longer");
+  std::string text = question.target.is_set()
+                         ? "best: costs least per hour of those that meet the target; late: misses "
+                           "it; tie: costs no more than the best, and meets it within the error"
+                         : "best: costs least for the same work; tie: cannot be told apart from "
+                           "the best, since the difference is within the error";
+  text += question.messages > 0
+              ? "; run: simulated as `collsim run`; part: what is simulated is four nodes or a "
+                "smaller call, scaled by formulas; est: by formulas"
+              : "; est: by formulas";
+  notes.push_back(std::move(text));
+}
+
+/// "B at 16 nodes, C at 16 nodes".
+std::string places_of(const CapacityPlan& plan, const std::vector<std::size_t>& rows) {
+  constexpr std::size_t most_named = 8;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(rows.size(), most_named); ++i) {
+    text += fmt::format("{}{}", i == 0 ? "" : ", ", place_of(plan.rows[rows[i]]));
+  }
+  if (rows.size() > most_named) text += fmt::format(" and {} more", rows.size() - most_named);
+  return text;
+}
+
+/// What cannot be told apart from the best of each workload, and whether that is sure to meet the
+/// target.
+void add_ties(const CapacityQuestion& question, const CapacityPlan& plan, PlanNotes& notes) {
+  for (std::size_t workload = 0; workload < question.workloads.size(); ++workload) {
+    std::vector<std::size_t> ties;
+    const PlanRow* best = nullptr;
+    for (std::size_t i = 0; i < plan.rows.size(); ++i) {
+      const PlanRow& row = plan.rows[i];
+      if (row.workload != workload) continue;
+      if (row.ties) ties.push_back(i);
+      if (row.cheapest) best = &row;
+    }
+    if (best == nullptr) continue;
+    const std::string of = question.workloads.size() > 1
+                               ? fmt::format("{}: ", question.workloads[workload].name)
+                               : std::string();
+    if (!ties.empty()) {
+      notes.push_back(fmt::format("{}cannot be told apart from the best, {}: {}", of,
+                                  place_of(*best), places_of(plan, ties)));
+    }
+    if (question.target.is_set() && best->near_target) {
+      notes.push_back(
+          fmt::format("{}whether {} meets the target cannot be told: the error of its "
+                      "time is {:.0f} %",
+                      of, place_of(*best), percent * best->error));
+    }
+  }
 }
 
 /// Where each alternative stops, those alike in one line.
@@ -158,11 +207,19 @@ std::uint32_t compared_nodes(const CapacityPlan& plan, std::size_t workload) {
   return most;
 }
 
+/// Whether a change is one of cables between switches.
+bool concerns_spines(const std::string& change) {
+  return change.find("oversubscription=") != std::string::npos ||
+         change.find("placement=") != std::string::npos ||
+         change.find("fabric=") != std::string::npos;
+}
+
 void add_upgrades(const CapacityQuestion& question, const CapacityPlan& plan, PlanNotes& notes) {
   for (const UpgradeValue& value : plan.upgrades) {
     const PlanRow& row = plan.rows[value.row];
     if (row.nodes != compared_nodes(plan, row.workload)) continue;
     const Alternative& alternative = question.alternatives[row.alternative];
+    const PlanRow& without = plan.rows[value.base_row];
     std::string text = fmt::format("{} instead of {}", place_of(row), letter_of(alternative.base));
     if (question.workloads.size() > 1) {
       text += fmt::format(", {}", question.workloads[row.workload].name);
@@ -173,8 +230,12 @@ void add_upgrades(const CapacityQuestion& question, const CapacityPlan& plan, Pl
           fmt::format(", price {:+.1f} %: the same work costs {:+.1f} %", percent * *value.price,
                       percent * ((1 + value.time) * (1 + *value.price) - 1));
     }
-    if (value.by_formulas) {
-      text += " (both by formulas)";
+    if (value.by_formulas) text += " (both by formulas)";
+    if (!row.crosses_spines && !without.crosses_spines && concerns_spines(alternative.change)) {
+      text += "; no call crosses the spines";
+    } else if (value.ties()) {
+      text += fmt::format("; the times cannot be told apart, their error is {:.0f} %",
+                          percent * value.error);
     }
     notes.push_back(text);
   }
@@ -251,11 +312,21 @@ void add_sensitivities(const CapacityQuestion& question, const CapacityPlan& pla
     const std::string stays = changes.empty() ? fmt::format(", also if {} cost 20 % more or less",
                                                             fmt::join(prices, " or "))
                                               : changes;
-    notes.push_back(fmt::format("cheapest{}: {}{}", of, place_of(*best), stays));
+    notes.push_back(fmt::format("cheapest by these numbers{}: {}{}", of, place_of(*best), stays));
   }
 }
 
 void print_trust(const CapacityPlan& plan, std::ostream& out) {
+  const bool grows = std::any_of(plan.rows.begin(), plan.rows.end(), [&](const PlanRow& row) {
+    return row.error > 0 && row.nodes != plan.rows.front().nodes;
+  });
+  const ScalingError scaling = load_scaling_error();
+  if (grows && scaling.off > 0) {
+    print_note(fmt::format("times on different counts of nodes: typically {:.0f} % off beside each "
+                           "other ({})",
+                           percent * scaling.off, scaling.source),
+               out);
+  }
   std::set<Trust> used;
   for (const PlanRow& row : plan.rows) used.insert(row.prediction.trust);
   for (const TrustError& error : load_trust_errors()) {
@@ -326,6 +397,11 @@ std::string letter_of(std::size_t alternative) {
   return alternative < letters ? last : letter_of(alternative / letters - 1) + last;
 }
 
+std::string assumptions_of(const Alternative& alternative) {
+  if (alternative.nodes.back() == 1) return describe(alternative);
+  return fmt::format("{}: {}", describe(alternative), network_in_words(alternative.parts));
+}
+
 std::string describe(const Alternative& alternative) {
   if (alternative.change.empty()) return alternative.parts.name;
   return fmt::format("{}, {}", alternative.parts.name, alternative.change);
@@ -350,11 +426,14 @@ Record record_of(const CapacityQuestion& question, const PlanRow& row) {
                 {"cost_per_hour", row.price ? Record(row.price->per_hour) : Record()},
                 {"cost_of_work", number_or_null(row.cost)},
                 {"currency", question.prices.currency},
+                {"error_percent", percent * row.error},
                 {"on_front", row.on_front},
                 {"cheapest", row.cheapest},
+                {"ties_with_cheapest", row.ties},
                 {"meets_target", row.meets},
+                {"near_target", row.near_target},
                 {"mark", mark_of(row)},
-                {"from", row.simulated ? "run" : "est"},
+                {"from", std::string(to_string(row.basis))},
                 {"algorithm", row.prediction.algorithm},
                 {"protocol", std::string(protocol_name(row.prediction.protocol))},
                 {"trust", std::string(to_string(row.prediction.trust))}};
@@ -363,17 +442,24 @@ Record record_of(const CapacityQuestion& question, const PlanRow& row) {
 }
 
 Record as_json(const CapacityQuestion& question, const CapacityPlan& plan) {
-  Record json{{"rows", Record::array()},
-              {"scaling", Record::array()},
-              {"upgrades", Record::array()},
-              {"sensitivities", Record::array()},
-              {"prices", Record::array()}};
+  Record json{{"rows", Record::array()},     {"scaling", Record::array()},
+              {"upgrades", Record::array()}, {"sensitivities", Record::array()},
+              {"prices", Record::array()},   {"alternatives", Record::array()}};
+  for (std::size_t i = 0; i < question.alternatives.size(); ++i) {
+    json["alternatives"].push_back({{"alternative", letter_of(i)},
+                                    {"machine", question.alternatives[i].parts.name},
+                                    {"change", question.alternatives[i].change},
+                                    {"network", network_in_words(question.alternatives[i].parts)}});
+  }
   for (const PlanRow& row : plan.rows) json["rows"].push_back(record_of(question, row));
   for (const ScalingEnd& end : plan.ends) json["scaling"].push_back(end_record(plan, end));
   for (const UpgradeValue& value : plan.upgrades) {
     json["upgrades"].push_back({{"row", value.row},
                                 {"instead_of_row", value.base_row},
                                 {"time_change", value.time},
+                                {"time_error", value.error},
+                                {"tie", value.ties()},
+                                {"by_formulas", value.by_formulas},
                                 {"price_change", number_or_null(value.price)}});
   }
   for (const PriceSensitivity& each : plan.sensitivities) {
@@ -389,6 +475,7 @@ Record as_json(const CapacityQuestion& question, const CapacityPlan& plan) {
 std::vector<std::string> plan_notes(const CapacityQuestion& question, const CapacityPlan& plan) {
   PlanNotes notes;
   add_legend(question, notes);
+  add_ties(question, plan, notes);
   add_ends(question, plan, notes);
   add_upgrades(question, plan, notes);
   add_sensitivities(question, plan, notes);

@@ -16,6 +16,9 @@ std::string letter_of(std::size_t alternative);
 /// "dgx-h100, nic=200Gb/s".
 std::string describe(const Alternative& alternative);
 
+/// The same with what is assumed of the network between its nodes (network_in_words()).
+std::string assumptions_of(const Alternative& alternative);
+
 /// Whether steps compute, too, so that they take longer than their communication.
 bool has_compute(const CapacityQuestion& question);
 

@@ -18,8 +18,9 @@ constexpr double hours = 5 * 8760;
 
 PriceSheet simple_sheet() {
   PriceSheet sheet;
-  sheet.rent = {{"H100", 10, {"one", "", "", ""}}, {"H100", 4, {"other", "", "", ""}}};
-  sheet.buy = {{"H100", 43800, {}}};  // 1 an hour over five years
+  sheet.rent = {{"H100", 10, {"one", "", "", ""}, false},
+                {"H100", 4, {"other", "", "", ""}, false}};
+  sheet.buy = {{"H100", 43800, {}, false}};  // 1 an hour over five years
   sheet.power = {{"H100", 1000}};
   sheet.network = {gigabytes_per_second(50), 1000, 2000, {}};
   sheet.rules = {0.2, 5, 0.5, 1.2, 0.1, {}};
@@ -61,10 +62,41 @@ TEST(Prices, bought_are_written_off_and_take_power) {
 }
 
 TEST(Prices, shipped_can_be_read) {
-  const PriceSheet sheet = load_prices(find_data_file("prices", "models"));
+  const PriceSheet sheet = load_prices();
   EXPECT_EQ(sheet.currency, "USD");
   EXPECT_DOUBLE_EQ(find_price(sheet.rent, "H100", "")->price, 6.88);
   EXPECT_EQ(find_price(sheet.rent, "H100", "oci")->price, 10);
+}
+
+TEST(Prices, of_a_file_come_before_the_shipped_ones) {
+  // One price; the other GPUs, the network and the rules are shipped.
+  const test::TemporaryFile file(
+      "prices.yaml", "collsim: prices/1\nrent: [{ gpu: H100, price: 2.10, source: me }]\n");
+  const PriceSheet sheet = load_prices(file.path());
+  const PriceSheet shipped = load_prices();
+  EXPECT_EQ(find_price(sheet.rent, "H100", "")->price, 2.10);
+  EXPECT_EQ(find_price(sheet.rent, "H100", "oci")->price, 10);
+  EXPECT_EQ(find_price(sheet.rent, "B200", "")->price, find_price(shipped.rent, "B200", "")->price);
+  EXPECT_EQ(sheet.currency, shipped.currency);
+  EXPECT_EQ(sheet.network.end, shipped.network.end);
+  EXPECT_EQ(sheet.file, "prices.yaml");
+  // In another currency the shipped ones would be wrong.
+  const test::TemporaryFile euros(
+      "euros.yaml",
+      "collsim: prices/1\ncurrency: EUR\nrent: [{ gpu: H100, price: 2.10, source: me }]\n");
+  EXPECT_THROW(load_prices(euros.path()), InputError);
+}
+
+TEST(Prices, can_be_stated_in_a_word) {
+  const GpuPrice price = parse_price("H100=2.10");
+  EXPECT_EQ(price.gpu, "H100");
+  EXPECT_EQ(price.price, 2.10);
+  // It holds for every vendor.
+  EXPECT_EQ(find_price({price}, "H100", "oci")->price, 2.10);
+  EXPECT_EQ(find_price({price}, "B200", ""), nullptr);
+  for (const char* wrong : {"H100", "2.10", "X1=2", "H100=", "H100=-1", "H100=2 USD", "=2"}) {
+    EXPECT_THROW(parse_price(wrong), InputError) << wrong;
+  }
 }
 
 TEST(Prices, wrong_are_refused_at_their_place) {
