@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 
+#include "models/recordings/named_rows.h"
 #include "models/recordings/readers.h"
 #include "models/recordings/time_unit.h"
 #include "sim/base/clean_text.h"
@@ -86,6 +87,7 @@ class JsonReader {
       read_result(results[i], fmt::format("results[{}]", i));
     }
     name_rows();
+    read_footer();
   }
 
   Recording take() { return std::move(recording_); }
@@ -170,6 +172,7 @@ class JsonReader {
         recording_.machine["gpu"] = text_of(device["device_info"]);
       }
     }
+    recording_.hosts = hosts;
     common_.ranks = static_cast<Rank>(devices.size());
     common_.nodes = std::max<std::uint32_t>(1, static_cast<std::uint32_t>(hosts.size()));
   }
@@ -181,7 +184,7 @@ class JsonReader {
     row.redop = result.contains("redop") ? text_of(result["redop"]) : "none";
     if (result.contains("root")) {
       const auto root = whole_number(text_of(result["root"]));
-      has_root_ = root.has_value();
+      signs_.rooted = root.has_value();
       row.root = rank_of(root.value_or(0));
     }
     if (result.contains("actual_iterations")) {
@@ -205,11 +208,7 @@ class JsonReader {
     }
     check_unit(figures, place, row);
     if (figures.contains("alg_bw") && figures.contains("bus_bw")) {
-      const double algbw = number(figures["alg_bw"], place + ".alg_bw");
-      if (algbw > fastest_) {
-        fastest_ = algbw;
-        busbw_per_algbw_ = number(figures["bus_bw"], place + ".bus_bw") / algbw;
-      }
+      narrow(signs_.factor, text_of(figures["alg_bw"]), text_of(figures["bus_bw"]));
     }
     recording_.rows.push_back(std::move(row));
   }
@@ -228,15 +227,29 @@ class JsonReader {
     if (recording_.rows.empty()) {
       fail("results", "no measured times", "what nccl-tests writes with -J");
     }
-    const RecordedRow& last = recording_.rows.back();
-    if (benchmark_.empty()) {
-      benchmark_ = infer_benchmark(last.redop != "none", has_root_, busbw_per_algbw_, last.ranks);
-    }
+    signs_.reduces = recording_.rows.back().redop != "none";
     for (RecordedRow& row : recording_.rows) {
-      row.id = benchmark_.empty() ? "table" : benchmark_;
       row.collective_name = benchmark_;
       row.collective = find_recorded_collective(benchmark_);
+      row.signs = signs_;
     }
+    recording_.notes = name_table(recording_.rows, {});
+    recording_.names_hosts = common_.ranks > 0;
+    for (RecordedRow& row : recording_.rows) {
+      row.id = row.collective_name.empty() ? "table" : row.collective_name;
+    }
+  }
+
+  // { "count": 2, "okay": false }
+  void read_footer() {
+    if (!root_.contains("out_of_bounds") || !root_["out_of_bounds"].is_object()) return;
+    const json& footer = root_["out_of_bounds"];
+    const bool failed = footer.contains("okay") && footer["okay"] == false;
+    std::vector<RecordedRow>& rows = recording_.rows;
+    const bool is_said =
+        std::any_of(rows.begin(), rows.end(), [](const RecordedRow& row) { return row.wrong; });
+    if (!failed || is_said) return;
+    for (RecordedRow& row : rows) row.wrong = true;  // which of them, nobody knows
   }
 
   std::string file_;
@@ -244,9 +257,7 @@ class JsonReader {
   Recording recording_;
   RecordedRow common_;
   std::string benchmark_;
-  bool has_root_ = false;
-  double fastest_ = 0;  ///< algbw of the fastest row, least rounded
-  double busbw_per_algbw_ = 0;
+  TableSigns signs_;
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,8 +20,10 @@ struct TableColumns {
   Column redop;
   Column root;
   std::array<Column, 2> time;  ///< out of place, in place
-  /// How many results were not as expected, likewise; older tables have the largest error instead.
+  /// How many results were not as expected, likewise.
   std::array<Column, 2> wrong;
+  /// What older tables have instead: the largest deviation of any result.
+  std::array<Column, 2> error;
 
   /// How many columns a row has at the least: all of those above but `wrong`, and algbw and busbw
   /// behind every time. A time stamp (-S) has a column of its own, in words of no fixed number.
@@ -30,6 +33,10 @@ struct TableColumns {
 /// The columns that the names in a table's header say; nothing where there is no time among them.
 /// A name that a torn header repeats is taken where it comes first.
 std::optional<TableColumns> find_table_columns(const std::vector<std::string_view>& names);
+
+/// The columns of a row whose table has lost its header, by how many words it has and which of them
+/// are numbers; nothing where it has none of the numbers of words that nccl-tests has printed.
+std::optional<TableColumns> guess_table_columns(const std::vector<Word>& row);
 
 /// A line of a table, as words. The one place where a column becomes a word.
 class TableRow {
@@ -51,5 +58,9 @@ class TableRow {
   const std::vector<Word>& words_;
   const SourcePosition& line_;
 };
+
+/// What a row says of its results in a place, 0 out of place and 1 in place.
+enum class ResultCheck : std::uint8_t { unchecked, right, wrong };
+ResultCheck result_check(const TableColumns& columns, const TableRow& row, std::size_t place);
 
 }  // namespace collsim

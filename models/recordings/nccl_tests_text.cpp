@@ -8,7 +8,11 @@
 #include <array>
 #include <cstddef>
 #include <set>
+#include <span>
 
+#include "models/recordings/listed_ranks.h"
+#include "models/recordings/log_setting.h"
+#include "models/recordings/named_rows.h"
 #include "models/recordings/nccl_tests_table.h"
 #include "models/recordings/readers.h"
 #include "models/recordings/time_unit.h"
@@ -28,9 +32,9 @@ bool is_type(std::string_view word) {
 
 /// Whether this is how a comment of nccl-tests goes on behind its '#'.
 bool says_something(std::string_view text) {
-  constexpr std::array<std::string_view, 9> beginnings{
-      "nThread", "Using devices", "Rank ",   "Collective test",   "size ",
-      "bytes ",  "(B) ",          "(bytes)", "nccl-tests version"};
+  constexpr std::array<std::string_view, 10> beginnings{
+      "nThread", "Using devices", "Rank ",   "Collective test",    "size ",
+      "bytes ",  "(B) ",          "(bytes)", "nccl-tests version", "Out of bounds values"};
   return std::any_of(beginnings.begin(), beginnings.end(),
                      [&](std::string_view beginning) { return text.starts_with(beginning); });
 }
@@ -79,6 +83,7 @@ class TextReader {
       read_line(line.substr(prefix));
     }
     finish_table();
+    add_trailing_settings();
     if (recording_.rows.empty()) {
       throw InputError(SourcePosition{position_.file, 0, 0}, "no measured times are found",
                        "collsim's recording/1 or its CSV, or the text or JSON of nccl-tests");
@@ -93,11 +98,21 @@ class TextReader {
     if (words.empty()) return;
     if (words.front().text.front() == '#') {
       read_comment(line, words);
-    } else if (columns_ && looks_like_row(words)) {
-      read_or_pass_over_row({words, position_});
+    } else if (says_something(line.substr(line.find_first_not_of(" \t")))) {
+      read_bare_comment(line);
+    } else if (looks_like_row(words)) {
+      if (!columns_) columns_ = guess_table_columns(words);
+      if (columns_) read_or_pass_over_row({words, position_});
     } else {
       read_noise(line, words);
     }
+  }
+
+  /// A comment whose # was lost where it was pasted: Markdown makes a heading of it.
+  void read_bare_comment(std::string_view line) {
+    const std::string whole = "# " + std::string(line);
+    position_.column -= 2;
+    read_comment(whole, split_words(whole));
   }
 
   void read_comment(std::string_view line, const std::vector<Word>& words) {
@@ -108,6 +123,8 @@ class TextReader {
       mode_ = graph && *graph > 0 ? CallMode::graph : CallMode::plain;
     } else if (line.find("Using devices") != std::string_view::npos) {
       begin_devices();
+    } else if (line.find("Out of bounds values") != std::string_view::npos) {
+      read_footer(words);
     } else if (line.find("nccl-library=") != std::string_view::npos) {
       read_library(words);
     } else if (is_rank(words)) {
@@ -123,15 +140,31 @@ class TextReader {
   // "# nThread 1 nGpus 8 ...", the first line of a run.
   void begin_run() {
     finish_table();
-    variables_ = command_variables_;
+    settings_.begin_run();
     begin_devices();
+    run_begin_ = last_run_ = recording_.rows.size();
   }
 
+  /// A list that no table follows before the next one is of a run beside it.
   void begin_devices() {
-    if (columns_) finish_table();
+    if (!columns_) return;
+    finish_table();
     columns_.reset();
-    ranks_ = 0;
-    hosts_.clear();
+    listed_ = {};
+  }
+
+  // "# Out of bounds values : 2 FAILED", of all rows since the run began.
+  void read_footer(const std::vector<Word>& words) {
+    const std::span rows(recording_.rows.begin() + static_cast<std::ptrdiff_t>(run_begin_),
+                         recording_.rows.end());
+    const bool failed = std::any_of(words.begin(), words.end(),
+                                    [](const Word& word) { return word.text == "FAILED"; });
+    const bool is_said =
+        std::any_of(rows.begin(), rows.end(), [](const RecordedRow& row) { return row.wrong; });
+    if (failed && !is_said) {
+      for (RecordedRow& row : rows) row.wrong = true;  // which of them, nobody knows
+    }
+    run_begin_ = recording_.rows.size();
   }
 
   /// The last number after that word: "iters:" comes after "warmup iters:".
@@ -164,10 +197,12 @@ class TextReader {
   }
   void read_rank(std::string_view line, const std::vector<Word>& words) {
     if (columns_) begin_devices();
-    ++ranks_;
+    std::string_view host;
     for (std::size_t i = 3; i + 1 < words.size(); ++i) {
-      if (words[i].text == "on") hosts_.emplace(words[i + 1].text);
+      if (words[i].text == "on") host = words[i + 1].text;
     }
+    listed_.add(*whole_number(words[2].text), host);
+    if (!host.empty()) recording_.hosts.emplace(host);
     const auto bracket = line.rfind("] ");
     if (bracket == std::string_view::npos) return;
     const std::string_view gpu = line.substr(bracket + 2);
@@ -225,16 +260,16 @@ class TextReader {
     printed.at(columns_->least_count() - 1);
     RecordedRow row;
     row.line = position_.line;
-    row.nodes = std::max<std::uint32_t>(1, static_cast<std::uint32_t>(hosts_.size()));
-    row.ranks = ranks_;
-    row.variables = variables_;
+    row.nodes = listed_.nodes();
+    row.ranks = listed_.ranks();
+    row.variables = settings_.variables();
     row.size.count = *whole_number(printed.at(0).text);
     row.type = printed.at(2).text;
     const Word* const redop = printed.find(columns_->redop);
     row.redop = redop == nullptr ? "none" : redop->text;
     if (const Word* const word = printed.find(columns_->root)) {
       const auto root = whole_number(word->text);  // -1 where there is none
-      has_root_ = root.has_value();
+      signs_.rooted = root.has_value();
       row.root = rank_of(root.value_or(0));
     }
     row.mode = mode_;
@@ -244,6 +279,7 @@ class TextReader {
       row.in_place = place == 1;
       add(row, printed);
     }
+    settings_.end_of_row();
   }
 
   void add(RecordedRow row, const TableRow& printed) {
@@ -257,14 +293,10 @@ class TextReader {
     const Word& rate = printed.at(column + 1);
     check_unit({row.size, row.ranks, word.text, rate.text}, word, printed);
     row.time = microseconds(*time);  // or milliseconds, which finish_table() knows
-    const Word* const wrong = printed.find(columns_->wrong[place]);
-    row.wrong = wrong != nullptr && whole_number(wrong->text).value_or(0) != 0;
-    const auto algbw = decimal_number(rate.text);
-    const auto busbw = decimal_number(printed.at(column + 2).text);
-    if (algbw && busbw && *algbw > fastest_) {
-      fastest_ = *algbw;
-      busbw_per_algbw_ = *busbw / *algbw;
-    }
+    const ResultCheck check = result_check(*columns_, printed, place);
+    row.wrong = check == ResultCheck::wrong;
+    if (check != ResultCheck::unchecked) is_checked_[place] = true;
+    narrow(signs_.factor, rate.text, printed.at(column + 2).text);
     recording_.rows.push_back(std::move(row));
   }
 
@@ -292,22 +324,41 @@ class TextReader {
     }
     to_microseconds_.reset();
     if (table_begin_ < recording_.rows.size()) {
-      std::string name = benchmark_.empty() ? file_benchmark_ : benchmark_;
-      const RecordedRow& last = recording_.rows.back();
-      if (name.empty()) {
-        name = infer_benchmark(last.redop != "none", has_root_, busbw_per_algbw_, last.ranks);
-      }
-      const std::string id = fmt::format("{}#{}", name.empty() ? "table" : name, ++tables_);
-      for (std::size_t i = table_begin_; i < recording_.rows.size(); ++i) {
-        recording_.rows[i].id = id;
-        recording_.rows[i].collective_name = name;
-        recording_.rows[i].collective = find_recorded_collective(name);
-      }
+      name_rows_of_table(std::span(recording_.rows).subspan(table_begin_));
     }
     table_begin_ = recording_.rows.size();
-    fastest_ = 0;
-    busbw_per_algbw_ = 0;
-    has_root_ = false;
+    signs_ = {};
+    is_checked_ = {};
+  }
+
+  void name_rows_of_table(std::span<RecordedRow> table) {
+    const std::string name = benchmark_.empty() ? file_benchmark_ : benchmark_;
+    signs_.reduces = table.back().redop != "none";
+    signs_.checks_in_place = is_checked_[1] || !is_checked_[0];
+    for (RecordedRow& row : table) {
+      row.collective_name = name;
+      row.collective = find_recorded_collective(name);
+      row.signs = signs_;
+    }
+    for (const std::string& note : name_table(table, {})) add_note(note);
+    if (listed_.runs() > 1) add_note(several_runs(listed_.runs(), listed_.ranks()));
+    if (listed_.empty()) recording_.names_hosts = false;
+    const std::string& found = table.front().collective_name;
+    const std::string id = fmt::format("{}#{}", found.empty() ? "table" : found, ++tables_);
+    for (RecordedRow& row : table) row.id = id;
+  }
+
+  void add_note(const std::string& note) {
+    std::vector<std::string>& notes = recording_.notes;
+    if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
+  }
+
+  /// What was printed after the last row belongs to the last run.
+  void add_trailing_settings() {
+    for (std::size_t i = last_run_; i < recording_.rows.size(); ++i) {
+      const auto& settings = settings_.trailing();
+      recording_.rows[i].variables.insert(settings.begin(), settings.end());
+    }
   }
 
   // A command line, "NCCL version 2.28.9+cuda13.0", "NCCL INFO NCCL_ALGO set by environment to
@@ -316,9 +367,9 @@ class TextReader {
     if (const auto name = benchmark_name(line); !name.empty()) {
       finish_table();
       benchmark_ = name;
+      if (columns_) listed_ = {};
       columns_.reset();
-      command_variables_.clear();
-      for (const Word& word : words) add_setting(word.text, command_variables_);
+      settings_.begin_command(line);
       return;
     }
     for (std::size_t i = 0; i + 2 < words.size(); ++i) {
@@ -327,44 +378,28 @@ class TextReader {
         recording_.machine["nccl"] = version.substr(0, version.find('+'));
       }
     }
-    constexpr std::string_view set = " set by environment to ";
-    const auto at = line.find(set);
-    if (at == std::string_view::npos) return;
-    const auto before = split_words(line.substr(0, at));
-    std::string_view value = line.substr(at + set.size());
-    if (value.ends_with('.')) value.remove_suffix(1);
-    if (!before.empty()) {
-      add_setting(fmt::format("{}={}", before.back().text, value), variables_);
-    }
-  }
-
-  static void add_setting(std::string_view setting, std::map<std::string, std::string>& variables) {
-    const auto equals = setting.find('=');
-    if (!setting.starts_with("NCCL_") || equals == std::string_view::npos) return;
-    const std::string name(setting.substr(0, equals));
-    if (changes_what_nccl_does(name)) variables[name] = setting.substr(equals + 1);
+    for (const LogSetting& setting : settings_in(line)) settings_.add(setting);
   }
 
   SourcePosition position_;  ///< its column is what a launcher put before the line
   std::size_t* bad_rows_;    ///< null: they are refused
   bool is_last_ = false;
   Recording recording_;
-  std::string file_benchmark_;                            ///< that the file is named after
-  std::string benchmark_;                                 ///< that the file said last
-  std::map<std::string, std::string> command_variables_;  ///< of the last command line
-  std::map<std::string, std::string> variables_;
+  std::string file_benchmark_;  ///< that the file is named after
+  std::string benchmark_;       ///< that the file said last
+  RunSettings settings_;
   std::optional<std::uint32_t> iterations_;
   CallMode mode_ = CallMode::plain;
-  Rank ranks_ = 0;
-  std::set<std::string, std::less<>> hosts_;
+  ListedRanks listed_;
   std::optional<TableColumns> columns_;
   double header_unit_ = 1;                 ///< microseconds, by the table's header
   std::optional<double> to_microseconds_;  ///< by the table's rows
+  std::size_t run_begin_ = 0;              ///< of the rows, since the last footer
+  std::size_t last_run_ = 0;               ///< where the rows of the last run begin
   std::size_t table_begin_ = 0;
   int tables_ = 0;
-  bool has_root_ = false;
-  double fastest_ = 0;  ///< algbw of the table's fastest row, least rounded
-  double busbw_per_algbw_ = 0;
+  TableSigns signs_;                  ///< of the table
+  std::array<bool, 2> is_checked_{};  ///< whether its results were, out of place and in place
 };
 
 }  // namespace

@@ -76,18 +76,6 @@ std::string benchmark_name(std::string_view text) {
   return unknown;
 }
 
-std::string infer_benchmark(bool reduces, bool rooted, double busbw_per_algbw, Rank ranks) {
-  if (rooted) return reduces ? "reduce" : "";  // broadcast, or gather and scatter by a hair
-  if (!reduces || ranks < 2) return {};
-  constexpr double tolerance = 0.05;  // figures are rounded to hundredths
-  for (const Collective collective : {Collective::all_reduce, Collective::reduce_scatter}) {
-    if (std::abs(busbw_per_algbw - busbw_factor(collective, ranks)) < tolerance) {
-      return std::string(to_string(collective));
-    }
-  }
-  return {};
-}
-
 void set_machines(const std::vector<MachineOfRows>& machines, const std::string& recording_file,
                   std::vector<RecordedRow>& rows) {
   const auto folder = std::filesystem::path(recording_file).parent_path();

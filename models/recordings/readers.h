@@ -25,9 +25,6 @@ std::optional<Collective> find_recorded_collective(std::string_view name);
 /// The first program of nccl-tests that a text names, without "_perf": "all_reduce" of
 /// "node7_all_reduce_perf.log". Else the first "<name>_perf"; empty where there is none.
 std::string benchmark_name(std::string_view text);
-/// nccl-tests' collective by what a row shows: whether it reduces, whether it has a root, and
-/// busbw / algbw, which is busbw_factor(). Empty where several fit.
-std::string infer_benchmark(bool reduces, bool rooted, double busbw_per_algbw, Rank ranks);
 /// Whether a variable of NCCL's can change what it does: not those for logs, nor what is no setting
 /// (is_nccl_setting()).
 bool changes_what_nccl_does(std::string_view variable);

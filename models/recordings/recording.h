@@ -4,11 +4,13 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "models/nccl/version.h"
+#include "models/recordings/table_identity.h"
 #include "sim/base/text_file.h"
 #include "sim/base/units.h"
 #include "sim/cost/calibration.h"
@@ -46,7 +48,8 @@ struct RecordedRow {
   std::uint32_t gpus_per_process = 1;  ///< whose calls one CPU thread issues, one after the other
   /// File of the machine that it was made on, where the recording says so of single rows.
   std::string topology{};
-  std::string file{};  ///< name of the recording's file, without folders
+  std::string file{};                 ///< name of the recording's file, without folders
+  std::optional<TableSigns> signs{};  ///< of the table of nccl-tests that it stands in
 };
 
 /// Measured times of one file, whatever wrote it.
@@ -58,6 +61,9 @@ struct Recording {
   std::string left_out;  ///< why no machine fits it; mostly empty
   std::optional<NcclVersion> nccl_rules;  ///< where the recorded release is not to be taken
   std::vector<RecordedRow> rows;
+  std::set<std::string> hosts{};     ///< names, where the file lists ranks
+  bool names_hosts = true;           ///< else `nodes` of its rows is not known, and 1
+  std::vector<std::string> notes{};  ///< what a person should know of how it was read
 };
 
 /// Reads any of the formats of docs/formats.md ("Recordings"), which it tells by the content: our

@@ -17,12 +17,6 @@ namespace {
 constexpr double microsecond = 1e-6;
 constexpr double millisecond = 1e-3;
 
-/// What a printed number may have been before it was rounded.
-struct Interval {
-  double least = 0;
-  double most = 0;
-};
-
 /// Half a unit of the last digit that "12.34" or "1.2e+05" has.
 double half_of_last_digit(std::string_view digits) {
   const std::size_t e = std::min(digits.find_first_of("eE"), digits.size());
@@ -37,18 +31,13 @@ double half_of_last_digit(std::string_view digits) {
   return 0.5 * std::pow(10.0, exponent - static_cast<double>(decimals));
 }
 
-Interval before_rounding(double value, std::string_view digits) {
-  const double half = half_of_last_digit(digits);
-  return {std::max(0.0, value - half), value + half};
-}
-
 /// GB/s of so many bytes in a time that may be 0.
 double rate(double bytes, double seconds) {
   if (bytes <= 0) return 0;
   return seconds > 0 ? bytes / seconds / 1e9 : std::numeric_limits<double>::infinity();
 }
 
-bool fits(double bytes, const Interval& time, const Interval& algbw, double unit) {
+bool fits(double bytes, const PrintedInterval& time, const PrintedInterval& algbw, double unit) {
   constexpr double tolerance = 0.1;
   return rate(bytes, time.most * unit) * (1 - tolerance) <= algbw.most &&
          rate(bytes, time.least * unit) * (1 + tolerance) >= algbw.least;
@@ -56,12 +45,17 @@ bool fits(double bytes, const Interval& time, const Interval& algbw, double unit
 
 }  // namespace
 
+PrintedInterval printed_interval(double value, std::string_view digits) {
+  const double half = half_of_last_digit(digits);
+  return {std::max(0.0, value - half), value + half};
+}
+
 TimeUnits units_that_fit(const PrintedTime& printed) {
   const auto time = decimal_number(printed.time);
   const auto algbw = decimal_number(printed.algbw);
   if (!time || !algbw) return {};
-  const Interval seconds = before_rounding(*time, printed.time);
-  const Interval rates = before_rounding(*algbw, printed.algbw);
+  const PrintedInterval seconds = printed_interval(*time, printed.time);
+  const PrintedInterval rates = printed_interval(*algbw, printed.algbw);
   const auto bytes = static_cast<double>(printed.size.count);
   // Without the number of ranks the least share is that of two.
   const double ranks = printed.ranks == 0 ? 2 : printed.ranks;

@@ -30,4 +30,12 @@ TimeUnits units_that_fit(const PrintedTime& printed);
 /// What is wrong with a time that fits no unit, for a message.
 std::string describe_misfit(const PrintedTime& printed);
 
+/// What a printed number may have been before it was rounded to the digits that it has.
+struct PrintedInterval {
+  double least = 0;
+  double most = 0;
+};
+/// Of "12.34", whose value is given, 12.335 to 12.345.
+PrintedInterval printed_interval(double value, std::string_view digits);
+
 }  // namespace collsim

@@ -139,7 +139,7 @@ RecordedRow Hosts::settled(RecordedRow row) const {
 
 bool excluded(const RecordedRow& row, const ValidationOptions& options) {
   return (options.collective && row.collective != options.collective) ||
-         !row.id.starts_with(options.id) ||
+         (options.ranks && row.ranks != *options.ranks) || !row.id.starts_with(options.id) ||
          (options.in_place && row.in_place != *options.in_place) ||
          (options.largest && row.size > *options.largest);
 }
@@ -148,7 +148,7 @@ std::string why_left_out(const RecordedRow& row, const Hosts& hosts,
                          const ValidationOptions& options) {
   if (!row.collective) {
     return row.collective_name.empty()
-               ? "which collective it is cannot be told"
+               ? "which collective it is cannot be told (-c)"
                : fmt::format("'{}' is no collective of ours", row.collective_name);
   }
   if (options.mode && row.mode != *options.mode) {
@@ -156,7 +156,7 @@ std::string why_left_out(const RecordedRow& row, const Hosts& hosts,
   }
   if (row.wrong) return "its results were wrong";
   if (row.time.value <= 0 || row.size.count <= 0) return "no time or no bytes";
-  if (row.ranks == 0) return "how many ranks it had is not known";
+  if (row.ranks == 0) return "how many ranks it had is not known (-n)";
   const std::uint32_t per_node = row.ranks / row.nodes;
   if (per_node * row.nodes != row.ranks) return "hosts of different numbers of ranks";
   if (!hosts.hold(row)) {

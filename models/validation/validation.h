@@ -46,6 +46,7 @@ struct Validation {
 /// Which rows are compared, and by which rules.
 struct ValidationOptions {
   std::optional<Collective> collective;            ///< all where not given
+  std::optional<Rank> ranks{};                     ///< any number where not given
   std::string id;                                  ///< begins the ids of the rows; all where empty
   std::optional<bool> in_place;                    ///< both where not given
   std::optional<Bytes> largest;                    ///< rows up to it; all where not given

@@ -300,5 +300,87 @@ TEST(NcclTestsText, what_cannot_be_read_is_told_by_line_and_column) {
   EXPECT_EQ(read(two_ranks + new_header + good + "  128  32  float").rows.size(), 2U);
 }
 
+/// A table of two ranks with the deviations of releases before 2.13, in that type.
+Recording of_deviations(const std::string& type, const std::string& out, const std::string& in,
+                        const std::string& footer = "") {
+  return read(
+      two_ranks +
+      "#       size   count   type  redop   time  algbw  busbw  error   time  algbw  busbw  "
+      "error\n"
+      "     8388608 2097152 " +
+      type + " sum 5729.5 1.46 1.46 " + out + " 5477.3 1.53 1.53 " + in + "\n" + footer);
+}
+
+// What nccl-tests let pass: 1e-5 of a float, 1e-12 of a double, 5e-2 of a half; nothing of an int.
+TEST(NcclTestsText, a_deviation_is_wrong_by_its_type) {
+  const Recording floats = of_deviations("float", "5e-07", "1e+00");
+  ASSERT_EQ(floats.rows.size(), 2U);
+  EXPECT_FALSE(floats.rows[0].wrong);
+  EXPECT_TRUE(floats.rows[1].wrong);
+  EXPECT_TRUE(of_deviations("double", "5e-07", "0e+00").rows[0].wrong);
+  EXPECT_FALSE(of_deviations("half", "2e-02", "0e+00").rows[0].wrong);
+  EXPECT_TRUE(of_deviations("int32", "1e+00", "0e+00").rows[0].wrong);
+  EXPECT_TRUE(of_deviations("float", "nan", "N/A").rows[0].wrong);
+  EXPECT_FALSE(of_deviations("float", "nan", "N/A").rows[1].wrong);
+}
+
+// The footer alone does not say which of the run's rows it is of.
+TEST(NcclTestsText, a_footer_that_failed_makes_all_rows_wrong_where_none_is) {
+  const std::string failed = "# Out of bounds values : 2 FAILED\n";
+  for (const RecordedRow& row : of_deviations("float", "0e+00", "N/A", failed).rows) {
+    EXPECT_TRUE(row.wrong);
+  }
+  EXPECT_FALSE(of_deviations("float", "0e+00", "1e+00", failed).rows[0].wrong);
+  EXPECT_FALSE(
+      of_deviations("float", "0e+00", "0e+00", "# Out of bounds values : 0 OK\n").rows[0].wrong);
+}
+
+// Counts are printed with six digits: 1.5 million are 1.5e+06.
+TEST(NcclTestsText, a_large_count_of_wrong_results_is_read) {
+  const Recording recording = read(
+      two_ranks +
+      "#       size   count   type  redop  root  time  algbw  busbw  #wrong  time  algbw  busbw  "
+      "#wrong\n"
+      "     8388608 2097152 float sum -1 5729.5 1.46 1.46 1.5e+06 5477.3 1.53 1.53 0\n");
+  EXPECT_TRUE(recording.rows[0].wrong);
+  EXPECT_FALSE(recording.rows[1].wrong);
+}
+
+const std::string one_row =
+    "#       size   count   type  redop  root  time  algbw  busbw  #wrong  time  algbw  busbw  "
+    "#wrong\n"
+    "     8388608 2097152 float sum -1 5729.5 1.46 1.46 0 5477.3 1.53 1.53 0\n";
+const std::string info = "node-a:1:1 [0] NCCL INFO NCCL_ALGO set by environment to ";
+const std::string header = "# nThread 1 nGpus 1 minBytes 8 maxBytes 8 iters: 20\n";
+
+// Of two runs each has the setting that was printed after the rows of the one before, whether its
+// header came first or not.
+TEST(NcclTestsText, a_setting_belongs_to_the_run_whose_table_follows) {
+  const Recording recording = read(info + "Ring\n" + header + two_ranks + one_row + header +
+                                   two_ranks + info + "Tree\n" + one_row);
+  ASSERT_EQ(recording.rows.size(), 4U);
+  EXPECT_EQ(recording.rows[0].variables.at("NCCL_ALGO"), "Ring");
+  EXPECT_EQ(recording.rows[2].variables.at("NCCL_ALGO"), "Tree");
+}
+
+// stderr behind stdout in one file.
+TEST(NcclTestsText, a_setting_behind_all_tables_is_the_last_run_s) {
+  const Recording recording = read(header + two_ranks + one_row + info + "Ring\n");
+  EXPECT_EQ(recording.rows[0].variables.at("NCCL_ALGO"), "Ring");
+}
+
+// What a shell exports holds until it is changed.
+TEST(NcclTestsText, exported_settings_hold_for_all_runs) {
+  const Recording recording =
+      read("+ export NCCL_PROTO='Simple'\nNCCL_ALGO=Ring\nWARN set NCCL_P2P_DISABLE=1 to try\n" +
+           header + two_ranks + one_row + header + two_ranks + one_row);
+  ASSERT_EQ(recording.rows.size(), 4U);
+  for (const RecordedRow& row : recording.rows) {
+    EXPECT_EQ(row.variables.at("NCCL_PROTO"), "Simple");
+    EXPECT_EQ(row.variables.at("NCCL_ALGO"), "Ring");
+    EXPECT_FALSE(row.variables.contains("NCCL_P2P_DISABLE"));
+  }
+}
+
 }  // namespace
 }  // namespace collsim
