@@ -158,7 +158,9 @@ void sort_by_score(std::vector<FittedCause>& causes) {
 double score_of(const FittedCause& cause) {
   // A fitted value can follow noise: it must earn what it adds (half of Akaike's criterion).
   const double price = cause.hypothesis.parameter ? 1 : 0;
-  return cause.log_likelihood + std::log(cause.hypothesis.weight) - price;
+  const double prior =
+      cause.hypothesis.parameter ? prior_of(*cause.hypothesis.parameter, cause.value) : 0;
+  return cause.log_likelihood + std::log(cause.hypothesis.weight) + prior - price;
 }
 
 std::vector<FittedCause> fit_causes(const Predictor& predictor,

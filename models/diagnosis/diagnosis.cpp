@@ -14,21 +14,15 @@ namespace collsim {
 
 namespace {
 
-/// How many standard deviations are healthy: as many as 19 of 20 values of a normal distribution
-/// have, and more for small calls, which depend on CPUs, on what issues them, and on where NCCL
-/// changes the protocol.
-double deviations_of(Bytes size) {
-  return size >= bandwidth_bound ? 1.96 : 2.7;
-}
-
-Verdict judge(const DiagnosedSize& size) {
-  if (size.point.wrong > 0) return Verdict::wrong;
-  if (size.point.fastest < size.bound) return Verdict::impossible;
-  return size.slowness() > 1 ? Verdict::low : Verdict::healthy;
-}
+/// What times are held against: the spread of the class, and the one that is wide enough for rules
+/// of another release as well.
+struct Spreads {
+  Spread of_class;
+  Spread widened;
+};
 
 /// Every size of every series on the healthy machine.
-std::vector<DiagnosedSize> compare(const Predictor& predictor, const Spread& spread,
+std::vector<DiagnosedSize> compare(const Predictor& predictor, const Spreads& spreads,
                                    Diagnosis& diagnosis) {
   std::vector<DiagnosedSize> sizes;
   const Evidence& evidence = predictor.evidence();
@@ -49,8 +43,9 @@ std::vector<DiagnosedSize> compare(const Predictor& predictor, const Spread& spr
       size.expected = Seconds{std::exp(predicted->log_times[p])};
       size.bound = min_time(series.call, predictor.topology(), size.point.size);
       size.trust = predicted->places[p].trust;
-      size.spread = deviations_of(size.point.size) * spread.total(size.trust, size.point.size);
-      size.verdict = judge(size);
+      size.spread = spreads.of_class.healthy(size.trust, size.point.size);
+      size.widened = spreads.widened.healthy(size.trust, size.point.size);
+      size.verdict = verdict_of(size);
       sizes.push_back(size);
     }
   }
@@ -156,6 +151,28 @@ class CauseSearch {
   std::vector<Hypothesis> hypotheses_;
 };
 
+/// Of sizes that took much longer in one place than in the other, the most different one.
+void add_note_of_places(const Evidence& evidence, Diagnosis& diagnosis) {
+  std::size_t count = 0;
+  double most = 0;
+  const EvidencePoint* worst = nullptr;
+  for (const EvidenceSeries& series : evidence.series) {
+    for (const EvidencePoint& point : series.points) {
+      if (point.in_place != true) continue;  // its partner comes before it
+      ++count;
+      const double apart = std::abs(std::log(point.places[0]->value / point.places[1]->value));
+      if (apart > most) worst = &point;
+      most = std::max(most, apart);
+    }
+  }
+  if (worst == nullptr) return;
+  diagnosis.notes.push_back(fmt::format(
+      "{} size{} took more than {} times as long in one place as in the other, though both are the "
+      "same work: {} B {:.2f} us out of place, {:.2f} in place. Both are kept; run it again",
+      count, count == 1 ? "" : "s", places_apart, worst->size.count,
+      in_microseconds(*worst->places[0]), in_microseconds(*worst->places[1])));
+}
+
 void add_notes(const Evidence& evidence, Diagnosis& diagnosis) {
   for (const auto& [name, value] : evidence.taken_away) {
     diagnosis.notes.push_back(
@@ -164,6 +181,7 @@ void add_notes(const Evidence& evidence, Diagnosis& diagnosis) {
   for (const auto& [reason, left_out] : evidence.left_out) {
     diagnosis.notes.push_back(fmt::format("{} rows left out: {}", left_out.rows, reason));
   }
+  add_note_of_places(evidence, diagnosis);
 }
 
 }  // namespace
@@ -173,15 +191,18 @@ Diagnosis diagnose(const DiagnosisInput& input, const Spread& of_class) {
   const Evidence evidence = gather_evidence(*input.recording, *input.facts, *input.topology);
   const Predictor predictor(evidence, *input.topology, *input.cost, input.version);
   Diagnosis diagnosis;
+  diagnosis.notes = input.recording->notes;
   for (const EvidenceSeries& series : evidence.series) diagnosis.calls.push_back(series.call);
   add_notes(evidence, diagnosis);
-  diagnosis.sizes = compare(predictor, spread, diagnosis);
+  diagnosis.sizes = compare(predictor, {of_class, spread}, diagnosis);
   if (diagnosis.sizes.empty()) {
     const auto& reasons = diagnosis.notes;
-    throw InputError(SourcePosition{input.recording->file.string(), 0, 0},
-                     fmt::format("no row can be of {}: {}", input.topology->name(),
-                                 reasons.empty() ? "there are none" : reasons.back()),
-                     "-t, a machine with as many hosts and GPUs");
+    throw InputError(
+        SourcePosition{input.recording->file.string(), 0, 0},
+        fmt::format("no row can be of {}: {}", input.topology->name(),
+                    reasons.empty() ? "there are none" : reasons.back()),
+        "-t, a machine with as many hosts and GPUs; -c and -n where the table does not "
+        "say its collective and ranks");
   }
   diagnosis.verdict = verdict_of(diagnosis.sizes);
   const RecordedCall& call = evidence.series[diagnosis.sizes.front().series].call;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -15,18 +16,20 @@
 
 namespace collsim {
 
-/// What a measured time says of its machine, the worst last.
+/// What a measured time, or a log, says of its machine, the worst last.
 enum class Verdict : std::uint8_t {
-  healthy,     ///< as fast as expected, within the spread, or faster
-  low,         ///< slower than that
-  impossible,  ///< faster than physics allows: the log or the machine is wrong
-  wrong,       ///< the results were wrong
+  healthy,           ///< as fast as expected, within the spread
+  cannot_tell,       ///< slower, but too little is known to call it low
+  low,               ///< slower than that
+  not_this_machine,  ///< far faster than expected, or of other GPUs
+  impossible,        ///< faster than physics allows: the log or the machine is wrong
+  wrong,             ///< the results were wrong
 };
-/// "healthy", "low", "impossible", "wrong".
+inline constexpr std::array all_verdicts{Verdict::healthy,    Verdict::cannot_tell,
+                                         Verdict::low,        Verdict::not_this_machine,
+                                         Verdict::impossible, Verdict::wrong};
+/// "healthy", "cannot tell", "low", "not this machine", "impossible", "wrong data".
 std::string_view to_string(Verdict verdict);
-
-/// From here on calls are bound by bandwidth, and predictions are judged apart (models/trust.yaml).
-inline constexpr Bytes bandwidth_bound{16 << 20};
 
 /// One size of one call.
 struct DiagnosedSize {
@@ -35,13 +38,26 @@ struct DiagnosedSize {
   Seconds expected;   ///< on the healthy machine
   Seconds bound;      ///< that no algorithm can beat
   double spread = 0;  ///< a healthy time is within the expected one times exp(+- spread)
+  /// The same where NCCL's rules are those of another release; less than `spread`: they are not.
+  double widened = 0;
   Trust trust = Trust::guessed;
   Verdict verdict = Verdict::healthy;
 
   /// Of busbw: measured / expected.
   double ratio() const { return expected.value / point.measured.value; }
-  /// How slow it is, as a share of what is still healthy: above 1 it is low.
+  /// The ratio below which it is low.
+  double limit() const;
+  /// The ratio from which it is healthy: what the spread allows, but half of what is expected at
+  /// least. Between the two limits one cannot tell.
+  double healthy_from() const;
+  /// The ratio up to which it may be of this machine.
+  double healthy_to() const;
+  /// How slow it is, as a share of what is not low yet: above 1 it is low.
   double slowness() const;
+  /// The same of what is surely healthy: above 1 one cannot tell, or it is low.
+  double doubt() const;
+  /// How fast it is, as a share of what this machine may be: above 1 it is another one.
+  double excess() const;
 };
 
 /// Causes that predict the same for every measured size, so that the log cannot tell them apart.
@@ -60,6 +76,7 @@ struct Diagnosis {
   std::optional<NextMeasurement> next;      ///< what tells the first two causes apart
   std::vector<std::string> contradictions;  ///< between NCCL's log and the machine
   std::vector<std::string> notes;           ///< settings, rows left out, odd figures
+  std::string reason;                       ///< for the verdict, where no size says it
 };
 
 /// What is asked, beside the log.
@@ -73,14 +90,18 @@ struct DiagnosisInput {
   std::size_t most_points = 16;  ///< that causes are fitted to
 };
 
+/// Of one size, by its ratio and its limits. Its results are right.
+Verdict verdict_of(const DiagnosedSize& size);
+
 /// Compares every time of a log with what the machine should do, and where it is too slow, or the
 /// log shows a cause that fits better, simulates what could be the matter. Throws InputError where
 /// no row can be of the machine.
 Diagnosis diagnose(const DiagnosisInput& input, const Spread& of_class);
 
-/// Of a log by those of its sizes. Wrong results and impossible times count however few. A call is
-/// low where the middle one of its sizes that are bandwidth_bound is, or the middle one of the
-/// others; a log, where one in four of its calls is.
+/// Of a log by those of its sizes. Impossible times count however few. A call is low where the
+/// middle one of its sizes that are bandwidth_bound is, or the middle one of the others. Of the
+/// other two verdicts, the sizes that are bandwidth_bound decide, where there are any. A log is
+/// what one in four of its calls is.
 Verdict verdict_of(const std::vector<DiagnosedSize>& sizes);
 
 /// Causes by what they predict, the likeliest first, with likelihoods beside that of what is none

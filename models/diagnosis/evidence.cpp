@@ -33,12 +33,49 @@ void leave_out(const RecordedRow& row, const std::string& reason, Evidence& evid
   if (left_out.rows++ == 0) left_out.first_id = row.id;
 }
 
+/// The rows of one size and place; `measured` is the sum of their logarithms.
 void add(const RecordedRow& row, EvidencePoint& point) {
-  if (point.rows == 0) point = {row.size, {}, row.time, 0, 0, row.line};
+  if (point.rows == 0) point = {row.size, {}, row.time, 0, row.line};
   ++point.rows;
-  point.wrong += row.wrong ? 1U : 0U;
   point.fastest = std::min(point.fastest, row.time);
-  point.measured.value += std::log(row.time.value);  // a sum until all rows are there
+  point.measured.value += std::log(row.time.value);
+}
+
+Seconds mean_of(const EvidencePoint& point) {
+  return {std::exp(point.measured.value / static_cast<double>(point.rows))};
+}
+
+/// What was measured out of place and in place at one size.
+using PlacesOfSize = std::array<EvidencePoint, 2>;
+
+/// One point, or two where both were measured and are far apart.
+void append_points(const PlacesOfSize& of_size, std::vector<EvidencePoint>& points) {
+  std::array<std::optional<Seconds>, 2> means;
+  EvidencePoint both;
+  for (std::size_t place = 0; place < of_size.size(); ++place) {
+    const EvidencePoint& each = of_size[place];
+    if (each.rows == 0) continue;
+    means[place] = mean_of(each);
+    if (both.rows == 0) both = {each.size, {}, each.fastest, 0, each.line};
+    both.rows += each.rows;
+    both.fastest = std::min(both.fastest, each.fastest);
+    both.measured.value += each.measured.value;
+  }
+  both.measured = mean_of(both);
+  both.places = means;
+  const bool are_apart =
+      means[0] && means[1] &&
+      std::abs(std::log(means[0]->value / means[1]->value)) > std::log(places_apart);
+  if (!are_apart) {
+    points.push_back(both);
+    return;
+  }
+  for (std::size_t place = 0; place < of_size.size(); ++place) {
+    EvidencePoint& point = points.emplace_back(of_size[place]);
+    point.measured = *means[place];
+    point.places = means;
+    point.in_place = place == 1;
+  }
 }
 
 }  // namespace
@@ -58,28 +95,21 @@ Evidence gather_evidence(const Recording& recording, const LogFacts& facts,
   const Hosts hosts(topology);
   ValidationOptions any;
   any.mode.reset();
-  std::map<RecordedCall, std::map<Bytes, EvidencePoint>> points;
+  std::map<RecordedCall, std::map<Bytes, PlacesOfSize>> points;
   for (const RecordedRow& recorded : recording.rows) {
     RecordedRow row = hosts.settled(recorded);
     row.variables = heeded(row.variables, facts, evidence);
-    const bool wrong = row.wrong;
-    evidence.wrong += wrong ? 1U : 0U;
-    row.wrong = false;  // why_left_out() would leave it out
     const std::string reason = why_left_out(row, hosts, any);
     if (!reason.empty()) {
       leave_out(row, reason, evidence);
       continue;
     }
-    row.wrong = wrong;
-    add(row, points[call_of(row)][row.size]);
+    add(row, points[call_of(row)][row.size][row.in_place ? 1 : 0]);
   }
   for (auto& [call, by_size] : points) {
     EvidenceSeries& series = evidence.series.emplace_back();
     series.call = call;
-    for (auto& [size, point] : by_size) {
-      point.measured.value = std::exp(point.measured.value / static_cast<double>(point.rows));
-      series.points.push_back(point);
-    }
+    for (const auto& [size, places] : by_size) append_points(places, series.points);
   }
   return evidence;
 }

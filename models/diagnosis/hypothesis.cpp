@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "models/diagnosis/used_links.h"
@@ -73,7 +74,10 @@ class Catalogue {
                       "NCCL_P2P_DISABLE, NCCL_P2P_LEVEL, IOMMU and ACS, isolation of containers; "
                       "NCCL_DEBUG=INFO says `via SHM`",
                       CauseParameter{"which moves data at {} of its rate",
-                                     {0.1, 0.18, 0.25, 0.35, 0.5, 0.7, 1}},
+                                     {0.1, 0.18, 0.25, 0.35, 0.5, 0.7, 1},
+                                     true,
+                                     1,
+                                     std::pair(0.5, 1.0)},
                       [links = host_links(), &topology = topology_](double share) {
                         Deviation change{{{"NCCL_P2P_DISABLE", "1"}, {"NCCL_NVLS_ENABLE", "0"}}};
                         if (share < 1) change.faults = slowed(topology, links, share);
@@ -96,7 +100,11 @@ class Catalogue {
     all_.push_back({"no-gpudirect", "no GPUDirect RDMA: NICs read and write host memory",
                     "nvidia-peermem or dma-buf, ACS, NCCL_NET_GDR_LEVEL; NCCL_DEBUG=INFO has no "
                     "`GDRDMA`",
-                    CauseParameter{"NICs at {} of their rate", {0.12, 0.2, 0.3, 0.4, 0.5, 0.65}},
+                    CauseParameter{"NICs at {} of their rate",
+                                   {0.12, 0.2, 0.3, 0.4, 0.5, 0.65},
+                                   true,
+                                   1,
+                                   std::pair(0.3, 0.7)},
                     [ports = used_.ports, &topology = topology_](double share) {
                       return Deviation{{}, slowed(topology, ports, share, microseconds(1.5))};
                     }});
@@ -269,6 +277,15 @@ std::string describe(const Hypothesis& hypothesis, double value) {
   std::string text = hypothesis.parameter->text;
   text.replace(text.find("{}"), 2, number);
   return hypothesis.text + ", " + text;
+}
+
+double prior_of(const CauseParameter& parameter, double value) {
+  if (!parameter.usual || !parameter.continuous) return 0;
+  constexpr double sure = 0.9;  // that the value is a usual one
+  const double anywhere = std::log(shares.back() / shares.front());
+  const auto [least, most] = *parameter.usual;
+  const bool is_usual = value >= least && value <= most;
+  return std::log(1 - sure + (is_usual ? sure * anywhere / std::log(most / least) : 0));
 }
 
 std::vector<Hypothesis> hypotheses_for(const Planner& planner, const RecordedCall& call) {

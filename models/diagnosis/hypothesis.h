@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "models/diagnosis/log_facts.h"
@@ -26,7 +27,14 @@ struct CauseParameter {
   std::vector<double> values;  ///< to try, rising; those between are possible if `continuous`
   bool continuous = true;
   double most = 1;  ///< of any value that is tried
+  /// Where the value mostly is, if the cause alone says so: host memory moves data at about its
+  /// rate.
+  std::optional<std::pair<double, double>> usual{};
 };
+
+/// The logarithm of how likely a value is beforehand, beside one that may be anywhere from 0.02 to
+/// 0.85: a cause whose value is known to lie in a narrow range says more where the value does.
+double prior_of(const CauseParameter& parameter, double value);
 
 /// A cause of a low busbw that can be simulated.
 struct Hypothesis {

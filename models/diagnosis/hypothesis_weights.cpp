@@ -28,6 +28,22 @@ class Weights {
     return by_settings(hypothesis.cause) * (facts_.any ? by_lines(hypothesis) : 1);
   }
 
+  /// The setting that makes a cause; empty where none does.
+  std::string setting_behind(std::string_view cause) const {
+    std::string first;
+    std::string second;
+    if (cause == "p2p-disabled") {
+      first = if_set("NCCL_P2P_DISABLE", {"1"});
+      second = if_set("NCCL_P2P_LEVEL", {"loc", "0"});
+    } else if (cause == "sockets") {
+      first = if_set("NCCL_IB_DISABLE", {"1"});
+      second = if_set("NCCL_NET", {"socket"});
+    } else if (cause == "no-gpudirect") {
+      first = if_set("NCCL_NET_GDR_LEVEL", {"loc", "0"});
+    }
+    return first.empty() ? second : first;
+  }
+
  private:
   std::string value_of(const std::string& name) const {
     const auto found = settings_.find(name);
@@ -38,19 +54,17 @@ class Weights {
     return found == facts_.transports.end() ? 0 : found->second.count;
   }
 
+  /// "NCCL_P2P_LEVEL=LOC", where its value is one of those.
+  std::string if_set(const std::string& name,
+                     std::initializer_list<std::string_view> values) const {
+    if (!is_one_of(value_of(name), values)) return {};
+    return name + "=" + settings_.at(name);
+  }
+
   double by_settings(std::string_view cause) const {
-    if (cause == "p2p-disabled") {
-      if (value_of("NCCL_P2P_DISABLE") == "1") return shown;
-      return is_one_of(value_of("NCCL_P2P_LEVEL"), {"loc", "0"}) ? shown : 1;
-    }
-    if (cause == "sockets") {
-      const bool set = value_of("NCCL_IB_DISABLE") == "1" || value_of("NCCL_NET") == "socket";
-      return set ? shown : 1;
-    }
+    if (!setting_behind(cause).empty()) return shown;
     if (cause == "no-gpudirect") {
-      const std::string level = value_of("NCCL_NET_GDR_LEVEL");
-      if (is_one_of(level, {"loc", "0"})) return shown;
-      return is_one_of(level, {"pix", "1"}) ? made_likely : 1;
+      return is_one_of(value_of("NCCL_NET_GDR_LEVEL"), {"pix", "1"}) ? made_likely : 1;
     }
     if (cause == "fewer-nics") return settings_.contains("NCCL_IB_HCA") ? 3 : 1;
     return 1;
@@ -94,7 +108,12 @@ class Weights {
 void weigh_by_facts(const LogFacts& facts, const std::map<std::string, std::string>& settings,
                     std::vector<Hypothesis>& hypotheses) {
   const Weights weights(facts, settings);
-  for (Hypothesis& hypothesis : hypotheses) hypothesis.weight *= weights.of(hypothesis);
+  for (Hypothesis& hypothesis : hypotheses) {
+    hypothesis.weight *= weights.of(hypothesis);
+    const std::string setting = weights.setting_behind(hypothesis.cause);
+    if (!setting.empty())
+      hypothesis.check = setting + " is set: unset it. Else " + hypothesis.check;
+  }
 }
 
 }  // namespace collsim

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
+#include "models/recordings/log_setting.h"
 #include "models/recordings/log_text.h"
 #include "models/recordings/readers.h"
 
@@ -45,13 +47,15 @@ class FactReader {
       const auto words = split_words(line.substr(version));
       if (words.size() > 2) facts_.nccl = words[2].text.substr(0, words[2].text.find('+'));
     }
+    for (LogSetting& setting : settings_in(line)) {
+      facts_.variables[std::move(setting.name)] = std::move(setting.value);
+    }
     const auto info = content_after(line, "NCCL INFO ");
     if (!info) return;
     facts_.any = true;
     read_transport(*info);
     read_network(*info);
     read_communicator(*info);
-    read_setting(*info);
   }
 
  private:
@@ -124,15 +128,6 @@ class FactReader {
       if (words[i + 1].text == "coll") facts_.channels = std::max(facts_.channels, count);
       if (words[i + 1].text == "nvls") facts_.nvls_channels = std::max(facts_.nvls_channels, count);
     }
-  }
-
-  void read_setting(std::string_view info) {
-    constexpr std::string_view set = " set by environment to ";
-    const auto at = info.find(set);
-    if (at == std::string_view::npos || !info.starts_with("NCCL_")) return;
-    std::string_view value = info.substr(at + set.size());
-    if (value.ends_with('.')) value.remove_suffix(1);
-    facts_.variables[std::string(info.substr(0, at))] = value;
   }
 
   LogFacts& facts_;

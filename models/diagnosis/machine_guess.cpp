@@ -8,7 +8,10 @@
 #include <vector>
 
 #include "models/calibration/transport.h"
+#include "models/imports/machine.h"
 #include "models/machine/gpu_model.h"
+#include "models/planning/change.h"
+#include "models/planning/machine_parts.h"
 #include "models/validation/recorded_machines.h"
 #include "sim/base/data_directory.h"
 #include "sim/base/file_status.h"
@@ -58,7 +61,7 @@ NodeNics nics_of(const Topology& topology) {
   return nics;
 }
 
-/// Whether the log speaks of such NICs.
+/// Whether the log speaks of such a network.
 bool fits(const NodeNics& nics, const LogFacts& facts) {
   if (facts.network == "IB" && nics.transport != "ib") return false;
   if (facts.network == "RoCE" && nics.transport != "roce") return false;
@@ -66,7 +69,7 @@ bool fits(const NodeNics& nics, const LogFacts& facts) {
       nics.transport != "ofi") {
     return false;
   }
-  return facts.nics.size() <= nics.count || nics.count == 0;
+  return true;
 }
 
 /// Shipped clusters that are not too large to look at, by their number of nodes.
@@ -86,19 +89,91 @@ std::map<std::uint32_t, std::vector<std::filesystem::path>> clusters_of(std::uin
   return clusters;
 }
 
-std::string guessed_cluster(const Recording& recording, const LogFacts& facts,
-                            const RunShape& shape, const GpuModel* model) {
-  std::vector<std::string> names;
+/// A shipped cluster whose hosts have the log's GPUs.
+struct Candidate {
+  std::string name;
+  NodeNics nics;
+  std::uint32_t nodes = 0;
+};
+
+/// The clusters of those GPUs, the smallest first.
+std::vector<Candidate> candidates_of(const RunShape& shape, const GpuModel* model) {
+  std::vector<Candidate> candidates;
   for (const auto& [held, files] : clusters_of(shape.nodes)) {
     for (const std::filesystem::path& file : files) {
+      constexpr std::uint32_t most_nodes = 64;  // larger ones have the same nodes
+      if (held > most_nodes) continue;
       const Topology machine = load_topology(file);
       const bool has_gpus = find_gpu_model(machine.device(machine.gpus().front()).model) == model &&
                             machine.node(0).graph->gpus().size() >= shape.per_node;
-      if (has_gpus && fits(nics_of(machine), facts)) names.push_back(file.stem().string());
+      if (has_gpus) candidates.push_back({file.stem().string(), nics_of(machine), held});
     }
-    if (!names.empty()) break;
   }
-  if (names.size() == 1) return names.front();
+  return candidates;
+}
+
+/// Names of the smallest of the candidates that are wanted.
+template <typename Wanted>
+std::vector<std::string> smallest(const std::vector<Candidate>& candidates, const Wanted& wanted) {
+  std::vector<std::string> names;
+  std::uint32_t nodes = 0;
+  for (const Candidate& each : candidates) {
+    if (!wanted(each) || (!names.empty() && each.nodes != nodes)) continue;
+    names.push_back(each.name);
+    nodes = each.nodes;
+  }
+  return names;
+}
+
+/// The candidate with the fewest NICs that has as many as the log names; of several, the smallest.
+const Candidate* largest_enough(const std::vector<Candidate>& candidates, const LogFacts& facts) {
+  const Candidate* best = nullptr;
+  for (const Candidate& each : candidates) {
+    // Only InfiniBand and RoCE are the same NICs (ConnectX) with another network between them.
+    const bool is_verbs = each.nics.transport == "ib" || each.nics.transport == "roce";
+    if (!is_verbs || each.nics.count < facts.nics.size()) continue;
+    if (best == nullptr || each.nics.count < best->nics.count) best = &each;
+  }
+  return best;
+}
+
+/// The calibration of a machine's GPUs, with the transport of the log's network.
+std::string calibration_of(const std::string& base, const LogFacts& facts) {
+  const std::string gpus = base.substr(0, base.find('+'));
+  return facts.network == "RoCE" ? gpus + "+roce" : gpus;
+}
+
+/// A cluster like `base` whose nodes have as many NICs as the log names.
+GuessedMachine composed(const Candidate& base, const RunShape& shape, const LogFacts& facts) {
+  MachineParts parts = load_parts(base.name);
+  if (base.nics.count != facts.nics.size()) {
+    parts = changed(std::move(parts), fmt::format("nics={}", facts.nics.size()));
+  }
+  if (!parts.calibration.empty()) parts.calibration = calibration_of(parts.calibration, facts);
+  parts.name = fmt::format("{} x node of {} with {} {} NIC{}", shape.nodes, base.name,
+                           facts.nics.size(), facts.network, facts.nics.size() == 1 ? "" : "s");
+  return {parts.name, compose(parts, shape.nodes)};
+}
+
+GuessedMachine shipped(const std::string& name) {
+  return {name, load_machine(name).topology};
+}
+
+GuessedMachine guessed_cluster(const Recording& recording, const LogFacts& facts,
+                               const RunShape& shape, const GpuModel* model) {
+  const std::vector<Candidate> candidates = candidates_of(shape, model);
+  const bool names_nics = !facts.nics.empty();
+  std::vector<std::string> names = smallest(candidates, [&](const Candidate& each) {
+    return fits(each.nics, facts) && (!names_nics || each.nics.count == facts.nics.size());
+  });
+  if (names.empty() && names_nics) {
+    if (const Candidate* base = largest_enough(candidates, facts)) {
+      return composed(*base, shape, facts);
+    }
+    // A log may name NICs for storage as well.
+    names = smallest(candidates, [&](const Candidate& each) { return fits(each.nics, facts); });
+  }
+  if (names.size() == 1) return shipped(names.front());
   const std::string what =
       fmt::format("{} hosts of {} x {}", shape.nodes, shape.per_node, recording.machine.at("gpu"));
   if (names.empty()) fail(recording, "no shipped cluster has " + what);
@@ -108,8 +183,8 @@ std::string guessed_cluster(const Recording& recording, const LogFacts& facts,
 
 }  // namespace
 
-std::string guessed_machine(const Recording& recording, const LogFacts& facts) {
-  if (!recording.topology.empty()) return recording.topology;
+GuessedMachine guessed_machine(const Recording& recording, const LogFacts& facts) {
+  if (!recording.topology.empty()) return shipped(recording.topology);
   const RunShape shape = shape_of(recording, facts);
   const auto gpu = recording.machine.find("gpu");
   if (gpu == recording.machine.end()) {
@@ -118,7 +193,7 @@ std::string guessed_machine(const Recording& recording, const LogFacts& facts) {
   }
   const GpuModel* model = find_gpu_model(gpu->second);
   if (model == nullptr) fail(recording, fmt::format("'{}' is no GPU of ours", gpu->second));
-  if (shape.nodes == 1) return shipped_machine_of(recording);
+  if (shape.nodes == 1) return shipped(shipped_machine_of(recording));
   return guessed_cluster(recording, facts, shape, model);
 }
 

@@ -46,6 +46,12 @@ double Spread::total(Trust trust, Bytes size) const {
   return std::hypot(model_error(trust, size), noise(size));
 }
 
+double Spread::healthy(Trust trust, Bytes size) const {
+  constexpr double deviations = 1.96;
+  constexpr double deviations_of_small = 2.7;
+  return (size >= bandwidth_bound ? deviations : deviations_of_small) * total(trust, size);
+}
+
 Spread doubled(Spread spread) {
   for (TrustError& error : spread.errors) {
     error.from_16_mib *= 2;

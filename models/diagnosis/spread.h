@@ -9,6 +9,9 @@
 
 namespace collsim {
 
+/// From here on calls are bound by bandwidth, and predictions are judged apart (models/trust.yaml).
+inline constexpr Bytes bandwidth_bound{16 << 20};
+
 /// Noise of one time below a size.
 struct NoiseBand {
   Bytes below;
@@ -27,6 +30,10 @@ struct Spread {
   double model_error(Trust trust, Bytes size) const;
   /// Of both together.
   double total(Trust trust, Bytes size) const;
+  /// How far a healthy time may be off, as a logarithm: so many standard deviations as 19 of 20
+  /// values of a normal distribution are within; more for small calls, which depend on CPUs, on
+  /// what issues them, and on where NCCL changes the protocol.
+  double healthy(Trust trust, Bytes size) const;
 };
 
 /// The same where predictions are twice as far off, as logarithms: by the rules of another release.

@@ -9,18 +9,37 @@ namespace collsim {
 
 namespace {
 
-/// The middle one of what is slow about some sizes of a call; 0 where there are none.
-double middle_slowness(const std::vector<const DiagnosedSize*>& call, bool bound_by_bandwidth) {
-  std::vector<double> all;
+constexpr double least_concern = 0.05;  // however well a machine is known
+
+using SizesOfCall = std::vector<const DiagnosedSize*>;
+
+/// The sizes of a call that are bound by bandwidth, or the others.
+SizesOfCall part_of(const SizesOfCall& call, bool bound_by_bandwidth) {
+  SizesOfCall part;
   for (const DiagnosedSize* size : call) {
-    const bool is_bound = size->point.size >= bandwidth_bound;
-    if (is_bound == bound_by_bandwidth) all.push_back(size->slowness());
+    if ((size->point.size >= bandwidth_bound) == bound_by_bandwidth) part.push_back(size);
   }
+  return part;
+}
+
+/// The middle one of a figure of sizes; 0 where there are none.
+double middle(const SizesOfCall& sizes, double (DiagnosedSize::*figure)() const) {
+  std::vector<double> all;
+  all.reserve(sizes.size());
+  for (const DiagnosedSize* size : sizes) all.push_back((size->*figure)());
   return median(std::move(all));
 }
 
-bool is_low(const std::vector<const DiagnosedSize*>& call) {
-  return middle_slowness(call, true) > 1 || middle_slowness(call, false) > 1;
+Verdict verdict_of_call(const SizesOfCall& call) {
+  const SizesOfCall large = part_of(call, true);
+  const SizesOfCall small = part_of(call, false);
+  const bool is_low =
+      middle(large, &DiagnosedSize::slowness) > 1 || middle(small, &DiagnosedSize::slowness) > 1;
+  if (is_low) return Verdict::low;
+  // Small calls depend on CPUs as well, of which a log says nothing.
+  const SizesOfCall& deciding = large.empty() ? small : large;
+  if (middle(deciding, &DiagnosedSize::excess) > 1) return Verdict::not_this_machine;
+  return middle(deciding, &DiagnosedSize::doubt) > 1 ? Verdict::cannot_tell : Verdict::healthy;
 }
 
 /// That this cause and a likelier one predict the same for every size.
@@ -38,34 +57,68 @@ std::string_view to_string(Verdict verdict) {
   switch (verdict) {
     case Verdict::healthy:
       return "healthy";
+    case Verdict::cannot_tell:
+      return "cannot tell";
     case Verdict::low:
       return "low";
+    case Verdict::not_this_machine:
+      return "not this machine";
     case Verdict::impossible:
       return "impossible";
     case Verdict::wrong:
-      return "wrong";
+      return "wrong data";
   }
   return "?";
 }
 
+double DiagnosedSize::limit() const {
+  return std::exp(-std::max(spread, widened));
+}
+
 double DiagnosedSize::slowness() const {
-  constexpr double least_concern = 0.05;  // however well a machine is known
-  return -std::log(ratio()) / std::max(spread, least_concern);
+  return -std::log(ratio()) / std::max({spread, widened, least_concern});
+}
+
+double DiagnosedSize::healthy_from() const {
+  return std::exp(-std::clamp(spread, least_concern, std::log(2)));
+}
+
+double DiagnosedSize::doubt() const {
+  return std::log(ratio()) / std::log(healthy_from());
+}
+
+double DiagnosedSize::healthy_to() const {
+  // A machine may be of a faster kind than the one that was measured: by a half at most.
+  return std::exp(std::clamp(spread, std::log(1.5), std::log(2)));
+}
+
+double DiagnosedSize::excess() const {
+  return std::log(ratio()) / std::log(healthy_to());
+}
+
+Verdict verdict_of(const DiagnosedSize& size) {
+  if (size.point.fastest < size.bound) return Verdict::impossible;
+  if (size.excess() > 1) return Verdict::not_this_machine;
+  if (size.slowness() > 1) return Verdict::low;
+  return size.doubt() > 1 ? Verdict::cannot_tell : Verdict::healthy;
 }
 
 Verdict verdict_of(const std::vector<DiagnosedSize>& sizes) {
   constexpr double least_share = 0.25;
   Verdict worst = Verdict::healthy;
-  std::map<std::size_t, std::vector<const DiagnosedSize*>> calls;
+  std::map<std::size_t, SizesOfCall> calls;
   for (const DiagnosedSize& size : sizes) {
-    if (size.verdict != Verdict::low) worst = std::max(worst, size.verdict);
+    worst = std::max(worst, size.verdict);
     calls[size.series].push_back(&size);
   }
-  if (worst != Verdict::healthy) return worst;
-  std::size_t low = 0;
-  for (const auto& [number, call] : calls) low += is_low(call) ? 1U : 0U;
-  const bool enough = static_cast<double>(low) >= least_share * static_cast<double>(calls.size());
-  return low > 0 && enough ? Verdict::low : Verdict::healthy;
+  if (worst >= Verdict::impossible) return worst;
+  std::map<Verdict, std::size_t> counts;
+  for (const auto& [number, call] : calls) ++counts[verdict_of_call(call)];
+  for (const Verdict verdict : {Verdict::not_this_machine, Verdict::low, Verdict::cannot_tell}) {
+    const auto share = static_cast<double>(counts[verdict]) / static_cast<double>(calls.size());
+    if (counts[verdict] > 0 && share >= least_share) return verdict;
+  }
+  return Verdict::healthy;
 }
 
 std::vector<CauseGroup> group_causes(std::vector<FittedCause> causes, double score_of_none) {

@@ -4,11 +4,10 @@
 
 #include <cmath>
 
-#include "models/calibration/calibration_file.h"
+#include "models/calibration/transport.h"
 #include "models/fit/parameter.h"
 #include "models/prediction/prediction.h"
 #include "models/prediction/rank_gpus.h"
-#include "sim/base/data_directory.h"
 
 namespace collsim {
 
@@ -21,6 +20,15 @@ std::string describe(const Parameter& parameter, const ConstantRange& range) {
   const std::string least = text_of(parameter, range.least);
   return std::isinf(range.most) ? fmt::format("at least {}", least)
                                 : fmt::format("{} to {}", least, text_of(parameter, range.most));
+}
+
+Prediction predict_large(const Topology& topology, Rank ranks, const Calibration& cost) {
+  RunSpec run;
+  run.schedule = ScheduleKind::nccl;
+  run.algorithm = "auto";
+  const CallSpec spec{
+      .topology = &topology, .cost = cost, .run = run, .gpus = first_gpus(topology, ranks)};
+  return simulate(Planner(spec).plan(large));
 }
 
 }  // namespace
@@ -42,30 +50,29 @@ std::vector<std::string> implausible_constants(const CalibrationFit& fit) {
   return sentences;
 }
 
-double link_share(const Topology& topology, Rank ranks, const Calibration& cost) {
-  RunSpec run;
-  run.schedule = ScheduleKind::nccl;
-  run.algorithm = "auto";
-  const Calibration perfect = load_calibration(shipped_file("ideal", "models/calibrations"));
-  const CallSpec spec{
-      .topology = &topology, .cost = cost, .run = run, .gpus = first_gpus(topology, ranks)};
-  CallSpec on_perfect_links = spec;
-  on_perfect_links.cost = perfect;
-  return outline(Planner(on_perfect_links).plan(large)).floor.largest().value /
-         simulate(Planner(spec).plan(large)).time.value;
+DiagnosedSize large_call(const Topology& topology, Rank ranks, const Calibration& cost) {
+  const Prediction expected = predict_large(topology, ranks, calibration_for(topology));
+  DiagnosedSize size;
+  size.point.size = large;
+  size.point.measured = predict_large(topology, ranks, cost).time;
+  size.point.fastest = size.point.measured;
+  size.expected = expected.time;
+  size.trust = expected.trust;
+  size.spread = load_spread().healthy(size.trust, large);
+  size.verdict = verdict_of(size);
+  return size;
 }
 
 std::vector<std::string> objections_to(const CalibrationFit& fit, const Topology& topology,
                                        Rank ranks, const Calibration& fitted) {
   std::vector<std::string> objections = implausible_constants(fit);
-  constexpr double min_share = 0.5;
   if (ranks < 2) return objections;
-  const double share = link_share(topology, ranks, fitted);
-  if (share < min_share) {
-    objections.push_back(
-        fmt::format("an all_reduce of {} MiB would reach {:.0f}% of the links' nominal rate, a "
-                    "healthy machine at least {:.0f}%",
-                    large.count >> 20, 100 * share, 100 * min_share));
+  const DiagnosedSize call = large_call(topology, ranks, fitted);
+  if (call.verdict == Verdict::low || call.verdict == Verdict::not_this_machine) {
+    objections.push_back(fmt::format(
+        "an all_reduce of {} MiB would have {:.2f} times the busbw that is expected of such a "
+        "machine; healthy is {:.2f} to {:.2f} times",
+        large.count >> 20, call.ratio(), call.healthy_from(), call.healthy_to()));
   }
   return objections;
 }

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "models/diagnosis/diagnosis.h"
 #include "models/fit/calibration_fit.h"
 #include "sim/cost/calibration.h"
 #include "sim/topologies/topology.h"
@@ -12,12 +13,12 @@ namespace collsim {
 /// Fitted constants outside plausible_range_of(), each with its value and range in a sentence.
 std::vector<std::string> implausible_constants(const CalibrationFit& fit);
 
-/// The share of the links' nominal rate that a large all_reduce of NCCL reaches with these costs:
-/// the least time of its plan on perfect links over its predicted time.
-double link_share(const Topology& topology, Rank ranks, const Calibration& cost);
+/// A large all_reduce of so many ranks with these costs, held against what is expected of such a
+/// machine (calibration_for()) as `collsim diagnose` holds a measured time.
+DiagnosedSize large_call(const Topology& topology, Rank ranks, const Calibration& cost);
 
-/// The objections to a fit: implausible_constants(), and a link_share() below one half between so
-/// many ranks. Empty if there are none.
+/// The objections to a fit: implausible_constants(), and a large_call() that `collsim diagnose`
+/// would call low, or of another machine. Empty if there are none.
 std::vector<std::string> objections_to(const CalibrationFit& fit, const Topology& topology,
                                        Rank ranks, const Calibration& fitted);
 

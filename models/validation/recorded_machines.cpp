@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <set>
+#include <utility>
 
 #include "models/machine/gpu_model.h"
 #include "models/recordings/readers.h"
@@ -119,6 +121,36 @@ std::string shipped_machine_of(const Recording& recording) {
     fail(recording, fmt::format("{} x {} fits {}", gpus.count, gpus.name, fmt::join(names, ", ")));
   }
   return names.front();
+}
+
+std::string contradiction(const Recording& recording, const Topology& topology) {
+  const auto gpu = recording.machine.find("gpu");
+  const std::string_view model = topology.device(topology.gpus().front()).model;
+  const GpuModel* const known = find_gpu_model(model);
+  if (gpu == recording.machine.end() || known == nullptr) return {};
+  if (find_gpu_model(gpu->second) == known) return {};
+  return fmt::format("recorded on {}, and '{}' has GPUs {}", gpu->second, topology.name(), model);
+}
+
+Recording placed_on(Recording recording, const Topology& topology) {
+  const Hosts hosts(topology);
+  const auto per_node = static_cast<Rank>(topology.node(0).graph->gpus().size());
+  std::set<std::pair<std::uint32_t, std::uint32_t>> changed;
+  for (RecordedRow& row : recording.rows) {
+    if (row.ranks == 0) continue;
+    const bool fits = row.ranks % row.nodes == 0 && hosts.hold(row);
+    if (fits && recording.names_hosts) continue;
+    const std::uint32_t nodes = row.ranks <= per_node ? 1 : row.ranks / per_node;
+    if (nodes == row.nodes || row.ranks % nodes != 0) continue;
+    if (recording.names_hosts) changed.insert({row.nodes, nodes});
+    row.nodes = nodes;
+  }
+  for (const auto& [before, after] : changed) {
+    recording.notes.push_back(
+        fmt::format("the log names {} hosts; its ranks are taken to be on {} of {}", before, after,
+                    topology.name()));
+  }
+  return recording;
 }
 
 }  // namespace collsim

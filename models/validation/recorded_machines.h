@@ -5,6 +5,7 @@
 
 #include "models/recordings/recording.h"
 #include "models/validation/validation.h"
+#include "sim/topologies/topology.h"
 
 namespace collsim {
 
@@ -24,5 +25,14 @@ std::vector<RecordedMachine> by_machine(const Recording& recording,
 /// 8, or the next larger number that is shipped. Throws InputError where the GPU is not known, the
 /// network is not, or not exactly one machine fits.
 std::string shipped_machine_of(const Recording& recording);
+
+/// Why a recording cannot be of a machine that a person named: it was made on other GPUs. Empty
+/// where it can be, or where the GPUs of either are not known.
+std::string contradiction(const Recording& recording, const Topology& topology);
+
+/// A recording as it is on a machine that a person named. Hosts that the recording does not name,
+/// or counts so that the machine cannot have them, are those that so many ranks fill; a note says
+/// so.
+Recording placed_on(Recording recording, const Topology& topology);
 
 }  // namespace collsim

@@ -23,9 +23,11 @@ struct VerdictLook {
 };
 
 constexpr std::array looks{VerdictLook{Verdict::healthy, "measured, healthy", 0},
+                           VerdictLook{Verdict::cannot_tell, "measured, cannot tell", 2},
                            VerdictLook{Verdict::low, "measured, low", 1},
+                           VerdictLook{Verdict::not_this_machine, "measured, not this machine", 5},
                            VerdictLook{Verdict::impossible, "measured, impossible", 3},
-                           VerdictLook{Verdict::wrong, "measured, wrong results", 4}};
+                           VerdictLook{Verdict::wrong, "measured, wrong data", 4}};
 
 /// The sizes of one call as JSON has them.
 std::vector<Record> sizes_of(const Diagnosis& diagnosis, std::size_t series) {
@@ -134,6 +136,7 @@ PageSection section_of(const DiagnosedLog& log) {
   if (diagnosis.next) {
     section.texts.push_back("Next: " + text_of(*diagnosis.next, diagnosis));
   }
+  for (const std::string& text : log.suspects) section.texts.push_back("Hosts: " + text);
   for (const std::string& text : diagnosis.contradictions) section.texts.push_back("Log: " + text);
   for (const std::string& text : diagnosis.notes) section.texts.push_back("Note: " + text);
   section.tables.push_back(cause_table(diagnosis));
@@ -158,13 +161,11 @@ PageSection overview_of(const std::vector<DiagnosedLog>& logs) {
   std::vector<const DiagnosedLog*> sorted;
   sorted.reserve(logs.size());
   for (const DiagnosedLog& log : logs) sorted.push_back(&log);
-  std::stable_sort(sorted.begin(), sorted.end(), [](const auto* a, const auto* b) {
-    return ratio_of(a->diagnosis) < ratio_of(b->diagnosis);
-  });
+  std::stable_sort(sorted.begin(), sorted.end(), is_slower);
   for (const VerdictLook& look : looks) {
     PageSeries bars{std::string(to_string(look.verdict)), SeriesMark::bars, look.tone, false, {}};
     for (const DiagnosedLog* log : sorted) {
-      if (log->diagnosis.verdict != look.verdict) continue;
+      if (log->diagnosis.verdict != look.verdict || log->diagnosis.sizes.empty()) continue;
       const double ratio = ratio_of(log->diagnosis);
       bars.points.push_back({ratio,
                              log->name,

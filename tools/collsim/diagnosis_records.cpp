@@ -4,6 +4,7 @@
 #include <fmt/ostream.h>
 
 #include <cmath>
+#include <optional>
 #include <ostream>
 
 #include "sim/base/clean_text.h"
@@ -38,7 +39,8 @@ Record record_of(const DiagnosedLog& log) {
                 {"machine", log.machine},
                 {"calibration", log.calibration},
                 {"nccl_version", log.nccl},
-                {"verdict", to_string(diagnosis.verdict)}};
+                {"verdict", to_string(diagnosis.verdict)},
+                {"reason", reason_of(diagnosis)}};
   record["series"] = Record::array();
   for (const RecordedCall& call : diagnosis.calls) record["series"].push_back(record_of(call));
   record["sizes"] = Record::array();
@@ -55,6 +57,8 @@ Record record_of(const DiagnosedLog& log) {
   record["next"] = diagnosis.next ? record_of(*diagnosis.next) : Record();
   record["contradictions"] = diagnosis.contradictions;
   record["notes"] = diagnosis.notes;
+  record["hosts"] = log.hosts;
+  record["suspects"] = log.suspects;
   return record;
 }
 
@@ -105,6 +109,14 @@ void print_metric_head(std::string_view name, std::string_view help, std::ostrea
 
 }  // namespace
 
+namespace {
+
+Record time_of(const std::optional<Seconds>& time) {
+  return time ? Record(in_microseconds(*time)) : Record();
+}
+
+}  // namespace
+
 Record size_record(const DiagnosedSize& size, const RecordedCall& call) {
   const double factor = busbw_factor(call.collective, call.ranks);
   const auto busbw = [&](Seconds time) {
@@ -113,12 +125,15 @@ Record size_record(const DiagnosedSize& size, const RecordedCall& call) {
   return {{"series", size.series},
           {"size_bytes", size.point.size.count},
           {"measured_us", in_microseconds(size.point.measured)},
+          {"out_of_place_us", time_of(size.point.places[0])},
+          {"in_place_us", time_of(size.point.places[1])},
           {"expected_us", in_microseconds(size.expected)},
           {"bound_us", in_microseconds(size.bound)},
           {"measured_busbw_GBps", busbw(size.point.measured)},
           {"expected_busbw_GBps", busbw(size.expected)},
           {"ratio", size.ratio()},
-          {"limit", std::exp(-size.spread)},
+          {"limit", size.limit()},
+          {"healthy_from", size.healthy_from()},
           {"trust", to_string(size.trust)},
           {"verdict", to_string(size.verdict)}};
 }
@@ -140,11 +155,29 @@ void print_diagnosis_json(const std::vector<DiagnosedLog>& logs, std::ostream& o
   fmt::print(out, "{}\n", json_text(root, 2));
 }
 
+namespace {
+
+/// A suite of one case, which fails with the reason.
+void print_junit_of_uncompared(const DiagnosedLog& log, std::ostream& out) {
+  fmt::print(out,
+             "  <testsuite name=\"{0}\" tests=\"1\" failures=\"1\">\n    <testcase "
+             "classname=\"{0}\" name=\"log\">\n      <failure message=\"{1}: {2}\"/>\n    "
+             "</testcase>\n  </testsuite>\n",
+             xml_text(log.name), to_string(log.diagnosis.verdict),
+             xml_text(reason_of(log.diagnosis)));
+}
+
+}  // namespace
+
 void print_diagnosis_junit(const std::vector<DiagnosedLog>& logs, std::ostream& out) {
   fmt::print(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n");
   for (const DiagnosedLog& log : logs) {
     const Diagnosis& diagnosis = log.diagnosis;
     const bool is_healthy = diagnosis.verdict == Verdict::healthy;
+    if (diagnosis.sizes.empty()) {
+      print_junit_of_uncompared(log, out);
+      continue;
+    }
     std::size_t failures = 0;
     for (const DiagnosedSize& size : diagnosis.sizes) {
       failures += !is_healthy && size.verdict != Verdict::healthy ? 1U : 0U;
@@ -183,8 +216,7 @@ void print_diagnosis_prometheus(const std::vector<DiagnosedLog>& logs, std::ostr
   }
   print_metric_head("collsim_diagnose_verdict", "1 for the verdict of a log, else 0.", out);
   for (const DiagnosedLog& log : logs) {
-    for (const Verdict verdict :
-         {Verdict::healthy, Verdict::low, Verdict::impossible, Verdict::wrong}) {
+    for (const Verdict verdict : all_verdicts) {
       fmt::print(out, "collsim_diagnose_verdict{{{},verdict=\"{}\"}} {}\n", labels_of(log),
                  to_string(verdict), verdict == log.diagnosis.verdict ? 1 : 0);
     }

@@ -21,6 +21,13 @@ double busbw(const RecordedCall& call, Bytes size, Seconds time) {
   return in_gigabytes_per_second(size / time) * busbw_factor(call.collective, call.ranks);
 }
 
+/// With the place, where that is one alone.
+std::string verdict_text(const DiagnosedSize& size) {
+  std::string text(to_string(size.verdict));
+  if (size.point.in_place) text += *size.point.in_place ? " in" : " out";
+  return text;
+}
+
 void print_sizes(const Diagnosis& diagnosis, std::size_t series, std::ostream& out) {
   const RecordedCall& call = diagnosis.calls[series];
   fmt::print(out, "#\n# {}", name_of(call));
@@ -30,16 +37,16 @@ void print_sizes(const Diagnosis& diagnosis, std::size_t series, std::ostream& o
     out << "\n" << wrapped(settings, "#  ", "#   ");
   else
     out << "\n";
-  fmt::print(out, "#{:>11} {:>10} {:>10} {:>8} {:>8} {:>6} {:>6} {}\n", "size", "measured",
+  fmt::print(out, "#{:>10} {:>10} {:>10} {:>8} {:>8} {:>5} {:>5} {}\n", "size", "measured",
              "expected", "measured", "expected", "ratio", "limit", "verdict");
-  fmt::print(out, "#{:>11} {:>10} {:>10} {:>8} {:>8}\n", "(B)", "(us)", "(us)", "(GB/s)", "(GB/s)");
+  fmt::print(out, "#{:>10} {:>10} {:>10} {:>8} {:>8}\n", "(B)", "(us)", "(us)", "(GB/s)", "(GB/s)");
   for (const DiagnosedSize& size : diagnosis.sizes) {
     if (size.series != series) continue;
     const Bytes bytes = size.point.size;
-    fmt::print(out, "{:>12} {:>10.2f} {:>10.2f} {:>8.2f} {:>8.2f} {:>6.2f} {:>6.2f} {}\n",
+    fmt::print(out, "{:>11} {:>10.2f} {:>10.2f} {:>8.2f} {:>8.2f} {:>5.2f} {:>5.2f} {}\n",
                bytes.count, in_microseconds(size.point.measured), in_microseconds(size.expected),
                busbw(call, bytes, size.point.measured), busbw(call, bytes, size.expected),
-               size.ratio(), std::exp(-size.spread), to_string(size.verdict));
+               size.ratio(), size.limit(), verdict_text(size));
   }
 }
 
@@ -74,9 +81,12 @@ void print_causes(const Diagnosis& diagnosis, std::ostream& out) {
 
 void print_log(const DiagnosedLog& log, std::ostream& out) {
   const Diagnosis& diagnosis = log.diagnosis;
-  out << wrapped(fmt::format("collsim {}: {} on {}, as NCCL {} runs it; calibration {}",
-                             COLLSIM_VERSION, log.name, log.machine, log.nccl, log.calibration),
-                 "# ", "#   ");
+  std::string head = fmt::format("collsim {}: {}", COLLSIM_VERSION, log.name);
+  if (!log.machine.empty()) {
+    head += fmt::format(" on {}, as NCCL {} runs it; calibration {}", log.machine, log.nccl,
+                        log.calibration);
+  }
+  out << wrapped(head, "# ", "#   ");
   for (std::size_t series = 0; series < diagnosis.calls.size(); ++series) {
     const bool any = std::any_of(diagnosis.sizes.begin(), diagnosis.sizes.end(),
                                  [&](const DiagnosedSize& size) { return size.series == series; });
@@ -85,6 +95,7 @@ void print_log(const DiagnosedLog& log, std::ostream& out) {
   out << wrapped(fmt::format("{}: {}", to_string(diagnosis.verdict), reason_of(diagnosis)),
                  "verdict: ", "  ");
   print_causes(diagnosis, out);
+  for (const std::string& text : log.suspects) out << wrapped(text, "hosts: ", "  ");
   for (const std::string& text : diagnosis.contradictions) out << wrapped(text, "log: ", "  ");
   for (const std::string& text : diagnosis.notes) out << wrapped(text, "note: ", "  ");
 }
@@ -96,43 +107,69 @@ std::string name_of(const RecordedCall& call) {
                      call.nodes == 1 ? "" : "s", call.ranks);
 }
 
+namespace {
+
+std::string reason_of_impossible(const Diagnosis& diagnosis, std::size_t count) {
+  const DiagnosedSize* last = nullptr;
+  for (const DiagnosedSize& size : diagnosis.sizes) {
+    if (size.verdict == Verdict::impossible) last = &size;
+  }
+  return fmt::format(
+      "{} of {} sizes are faster than the links of this machine allow, such as {} B in {:.2f} us "
+      "of "
+      "at least {:.2f}: the log is of another machine (-t), its ranks sat on other GPUs than the "
+      "first of each host, or its figures are wrong",
+      count, diagnosis.sizes.size(), last->point.size.count, in_microseconds(last->point.fastest),
+      in_microseconds(last->bound));
+}
+
+/// Of the size that is farthest off, of those with the log's verdict.
+std::string reason_of_ratio(const Diagnosis& diagnosis, std::size_t count,
+                            const DiagnosedSize& farthest) {
+  std::string reason = fmt::format(
+      "{} of {} sizes; {} {} B: {:.2f} of the expected busbw", count, diagnosis.sizes.size(),
+      diagnosis.verdict == Verdict::not_this_machine ? "fastest" : "worst",
+      farthest.point.size.count, farthest.ratio());
+  if (diagnosis.verdict == Verdict::cannot_tell) {
+    reason += fmt::format(
+        "; with what is known of this machine or release, it is healthy from {:.2f} and low below "
+        "{:.2f}",
+        farthest.healthy_from(), farthest.limit());
+  }
+  if (diagnosis.verdict == Verdict::not_this_machine) {
+    reason +=
+        "; the log is of another machine (-t), or its ranks sat on other GPUs than the first of "
+        "each "
+        "host";
+  }
+  return reason;
+}
+
+}  // namespace
+
 std::string reason_of(const Diagnosis& diagnosis) {
+  if (!diagnosis.reason.empty()) return diagnosis.reason;
+  const bool is_fast = diagnosis.verdict == Verdict::not_this_machine;
   std::size_t count = 0;
-  const DiagnosedSize* worst = nullptr;
+  const DiagnosedSize* farthest = nullptr;
   for (const DiagnosedSize& size : diagnosis.sizes) {
     if (size.verdict != diagnosis.verdict) continue;
     ++count;
-    if (worst == nullptr || size.ratio() < worst->ratio()) worst = &size;
+    const bool is_farther = farthest == nullptr || (is_fast ? size.ratio() > farthest->ratio()
+                                                            : size.ratio() < farthest->ratio());
+    if (is_farther) farthest = &size;
   }
   if (diagnosis.verdict == Verdict::healthy) {
     const std::string low =
-        count == diagnosis.sizes.size() ? "" : "; single low sizes do not count";
+        count == diagnosis.sizes.size() ? "" : "; single sizes beyond that do not count";
     return fmt::format("{} of {} sizes are within what is known of this machine{}", count,
                        diagnosis.sizes.size(), low);
   }
-  if (diagnosis.verdict == Verdict::wrong) {
-    return fmt::format(
-        "{} of {} sizes have wrong results (#wrong): a GPU, a link or memory "
-        "corrupts data, and no time counts",
-        count, diagnosis.sizes.size());
-  }
-  if (diagnosis.verdict == Verdict::impossible) {
-    const DiagnosedSize* first = nullptr;
-    for (const DiagnosedSize& size : diagnosis.sizes) {
-      if (size.verdict == Verdict::impossible) first = &size;
-    }
-    return fmt::format(
-        "{} of {} sizes are faster than the links of this machine allow, such as {} "
-        "B in {:.2f} us of at least {:.2f}: the log is of another machine (-t), or "
-        "its figures are wrong",
-        count, diagnosis.sizes.size(), first->point.size.count,
-        in_microseconds(first->point.fastest), in_microseconds(first->bound));
-  }
-  if (worst == nullptr) {
+  if (diagnosis.verdict == Verdict::impossible) return reason_of_impossible(diagnosis, count);
+  if (farthest == nullptr) {
     return "no size is beyond the limit, but the log shows a cause that explains its times better";
   }
-  return fmt::format("{} of {} sizes; worst {} B: {:.2f} of the expected busbw", count,
-                     diagnosis.sizes.size(), worst->point.size.count, worst->ratio());
+  return reason_of_ratio(diagnosis, count, *farthest);
 }
 
 std::string text_of(const NextMeasurement& next, const Diagnosis& diagnosis) {
@@ -152,6 +189,7 @@ std::string text_of(const NextMeasurement& next, const Diagnosis& diagnosis) {
 }
 
 double ratio_of(const Diagnosis& diagnosis) {
+  if (diagnosis.sizes.empty()) return std::nan("");
   std::vector<double> ratios;
   for (const std::int64_t least : {std::int64_t{1} << 20, std::int64_t{0}}) {
     for (const DiagnosedSize& size : diagnosis.sizes) {
@@ -161,6 +199,14 @@ double ratio_of(const Diagnosis& diagnosis) {
   }
   std::sort(ratios.begin(), ratios.end());
   return ratios[ratios.size() / 2];
+}
+
+bool is_slower(const DiagnosedLog* a, const DiagnosedLog* b) {
+  const auto place = [](const DiagnosedLog* log) {
+    const double ratio = ratio_of(log->diagnosis);
+    return std::isnan(ratio) ? -1 : ratio;
+  };
+  return place(a) < place(b);
 }
 
 Verdict verdict_of(const std::vector<DiagnosedLog>& logs) {
@@ -178,14 +224,23 @@ void print_diagnosis_table(const std::vector<DiagnosedLog>& logs, std::ostream& 
   std::vector<const DiagnosedLog*> sorted;
   sorted.reserve(logs.size());
   for (const DiagnosedLog& log : logs) sorted.push_back(&log);
-  std::stable_sort(sorted.begin(), sorted.end(), [](const auto* a, const auto* b) {
-    return ratio_of(a->diagnosis) < ratio_of(b->diagnosis);
-  });
+  std::stable_sort(sorted.begin(), sorted.end(), is_slower);
   out << "\n# all logs, the slowest first: measured / expected busbw, in the middle\n";
   for (const DiagnosedLog* log : sorted) {
-    fmt::print(out, "{:>6.2f} {:<10} {}\n", ratio_of(log->diagnosis),
+    const double ratio = ratio_of(log->diagnosis);
+    fmt::print(out, "{:>6} {:<16} {}\n",
+               std::isnan(ratio) ? std::string("-") : fmt::format("{:.2f}", ratio),
                to_string(log->diagnosis.verdict), log->name);
   }
+  std::vector<std::string> suspects;
+  for (const DiagnosedLog* log : sorted) {
+    for (const std::string& text : log->suspects) {
+      if (std::find(suspects.begin(), suspects.end(), text) == suspects.end()) {
+        suspects.push_back(text);
+      }
+    }
+  }
+  for (const std::string& text : suspects) out << wrapped(text, "hosts: ", "  ");
 }
 
 }  // namespace collsim::command

@@ -1,11 +1,11 @@
 #include "tools/collsim/planned_rows.h"
 
 #include <fmt/format.h>
+#include <fmt/ostream.h>
 
 #include <utility>
 
 #include "models/imports/machine.h"
-#include "models/machine/gpu_model.h"
 #include "models/validation/recorded_call.h"
 #include "sim/base/input_error.h"
 #include "tools/collsim/recorded_input.h"
@@ -13,19 +13,6 @@
 namespace collsim::command {
 
 namespace {
-
-/// Throws if a recording is from another GPU than the topology's.
-void check_machine(const Recording& recording, const Topology& topology) {
-  const auto gpu = recording.machine.find("gpu");
-  const std::string_view model = topology.device(topology.gpus().front()).model;
-  const GpuModel* const known = find_gpu_model(model);
-  if (gpu == recording.machine.end() || known == nullptr) return;
-  if (find_gpu_model(gpu->second) == known) return;
-  throw InputError(
-      SourcePosition{recording.file.string(), 0, 0},
-      fmt::format("recorded on {}, and '{}' has GPUs {}", gpu->second, topology.name(), model),
-      "recordings of the topology's machine");
-}
 
 /// Adds what a recording says about the machine, each different value once.
 void add_machine(const Recording& recording, std::map<std::string, std::string>& machine) {
@@ -49,6 +36,10 @@ PlannedRecordings::PlannedRecordings(const std::vector<PlannedRecording>& planne
   for (const PlannedRecording& each : planned) {
     entries_.push_back({each, open_recording(each.file)});
     Entry& entry = entries_.back();
+    for (const std::string& note : entry.recording.notes) {
+      fmt::print(err_, "collsim: warning: {}: {}\n", entry.recording.file.filename().string(),
+                 note);
+    }
     entry.planned.selection.rows.nccl_version = nccl_version_of(entry.recording);
   }
 }

@@ -7,6 +7,7 @@
 
 #include "models/validation/recorded_machines.h"
 #include "sim/base/data_directory.h"
+#include "sim/base/input_error.h"
 #include "sim/base/text_stream.h"
 
 namespace collsim::command {
@@ -22,6 +23,13 @@ std::string machine_of_recording(const Recording& recording, std::ostream& err) 
   fmt::print(err, "collsim: {}: recorded on {}; assuming {} (--topology names another)\n",
              recording.file.filename().string(), recording.machine.at("gpu"), machine);
   return machine;
+}
+
+void check_machine(const Recording& recording, const Topology& topology) {
+  const std::string why = contradiction(recording, topology);
+  if (why.empty()) return;
+  throw InputError(SourcePosition{recording.file.string(), 0, 0}, why,
+                   "recordings of the topology's machine, or -t with the recording's");
 }
 
 }  // namespace collsim::command

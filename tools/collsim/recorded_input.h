@@ -4,6 +4,7 @@
 #include <string>
 
 #include "models/recordings/recording.h"
+#include "sim/topologies/topology.h"
 
 namespace collsim::command {
 
@@ -14,5 +15,8 @@ Recording open_recording(const std::string& argument);
 /// The machine of rows that do not name one: the recording's machine, or else the shipped machine
 /// with its GPUs, which is then reported on `err`. Throws InputError if none is known.
 std::string machine_of_recording(const Recording& recording, std::ostream& err);
+
+/// Throws InputError where the recording cannot be of the machine (contradiction()).
+void check_machine(const Recording& recording, const Topology& topology);
 
 }  // namespace collsim::command

@@ -9,7 +9,9 @@
 
 #include "models/calibration/calibration_choice.h"
 #include "models/calibration/transport.h"
+#include "models/diagnosis/correctness.h"
 #include "models/imports/machine.h"
+#include "models/recordings/named_rows.h"
 #include "models/recordings/recording.h"
 #include "models/validation/recorded_machines.h"
 #include "sim/base/data_directory.h"
@@ -32,6 +34,7 @@ namespace po = boost::program_options;
 
 namespace {
 
+constexpr std::uint32_t most_ranks = 1U << 20U;
 constexpr std::string_view usage = "collsim validate RECORDING... [options]";
 constexpr std::string_view epilogue =
     "Predicts every recorded time under NCCL's rules and in the row's environment. Prints errors\n"
@@ -40,7 +43,9 @@ constexpr std::string_view epilogue =
     "recordings/h200.csv, nccl-tests' text or JSON (-J) output, or one of recordings/published.\n"
     "\n"
     "`-` is standard input. Without --topology, the machine is the one that the recording names,\n"
-    "or else a shipped one with its GPUs. Exit code 1 means that --require fails.\n"
+    "or else a shipped one with its GPUs. Exit code 1 means that --require fails, that results "
+    "were\n"
+    "wrong, or that no row could be compared.\n"
     "\n"
     "  collsim validate recordings/h200x4/forced-4-ranks.yaml\n"
     "  collsim validate recordings/h200x4/tcp.yaml --id tcp-forced/4x1\n"
@@ -57,8 +62,11 @@ po::options_description validate_options() {
       ("topology,t", po::value<std::string>(),
        "machine: a file, or a shipped name (default: the one in the recording)")  //
       ("calibration", po::value<std::string>(),
-       "cost constants: a file, or a shipped name (default: the topology's)")     //
-      ("collective,c", po::value<std::string>(), "only rows of this collective")  //
+       "cost constants: a file, or a shipped name (default: the topology's)")  //
+      ("collective,c", po::value<std::string>(),
+       "only rows of this collective; of a table that does not say its collective, what it is")  //
+      ("ranks,n", po::value<std::int64_t>(),
+       "only rows of so many ranks; of a table that does not say how many, their number")  //
       ("id", po::value<std::string>()->default_value(""),
        "only rows whose id begins with this, such as forced/4/Ring")  //
       ("place", po::value<std::string>()->default_value("all"),
@@ -90,6 +98,7 @@ void check_word(const po::variables_map& values, const std::string& option,
 ValidationOptions read_options(const po::variables_map& values) {
   ValidationOptions options;
   if (values.contains("collective")) options.collective = collective_option(values);
+  if (values.contains("ranks")) options.ranks = bounded_option(values, "ranks", 1, most_ranks);
   options.id = values["id"].as<std::string>();
   check_word(values, "place", {"out", "in", "all"});
   const auto& place = values["place"].as<std::string>();
@@ -110,11 +119,19 @@ ValidationOptions read_options(const po::variables_map& values) {
 }
 
 /// The release that the options name, else the recording's, else the newest.
-NcclVersion version_of(const Recording& recording, const po::variables_map& values) {
+NcclVersion version_of(const Recording& recording, const po::variables_map& values,
+                       std::ostream& err) {
   if (values.contains("nccl-version")) {
     return parse_nccl_version(values["nccl-version"].as<std::string>());
   }
-  return nccl_version_of(recording);
+  const NcclVersion version = nccl_version_of(recording);
+  if (!recording.nccl_rules && !recording.machine.contains("nccl")) {
+    fmt::print(err,
+               "collsim: {}: does not say which release of NCCL ran; {} is assumed (--nccl-version "
+               "names another)\n",
+               recording.file.filename().string(), to_string(version));
+  }
+  return version;
 }
 
 void append(Validation& all, Validation more) {
@@ -127,8 +144,8 @@ void append(Validation& all, Validation more) {
   all.warnings.merge(more.warnings);
 }
 
-void leave_out(const Recording& recording, Validation& validation) {
-  LeftOut& left_out = validation.left_out[recording.left_out];
+void leave_out(const Recording& recording, const std::string& reason, Validation& validation) {
+  LeftOut& left_out = validation.left_out[reason];
   if (left_out.rows == 0) left_out.first_id = recording.rows.front().id;
   left_out.rows += recording.rows.size();
 }
@@ -154,24 +171,43 @@ std::vector<RecordedMachine> machines_of(const Recording& recording,
 struct FileReport {
   ValidationReport report;
   std::ostringstream messages;  // for people
+  bool is_wrong = false;        ///< some of its results were
+  bool is_untold = false;       ///< it cannot be compared, though it should be
 };
 
-void validate_file(const std::string& file, const po::variables_map& values,
-                   ValidationOptions options, FileReport& of_file) {
+/// Says which results were wrong. That does not depend on the machine.
+bool report_wrong_results(const Recording& recording, const ValidationOptions& options,
+                          std::ostream& err) {
+  const Correctness correctness = correctness_of(recording, {}, options);
+  if (!correctness.is_wrong()) return false;
+  fmt::print(err, "collsim: {}: wrong data: {}\n", recording.file.filename().string(),
+             describe(correctness, recording));
+  return true;
+}
+
+/// A file whose rows are not compared.
+void leave_out_file(const Recording& recording, const std::string& machine,
+                    const std::string& reason, ValidationReport& report) {
+  report.files.push_back(recording.file.filename().string());
+  report.machines.push_back(machine);
+  leave_out(recording, reason, report.validation);
+}
+
+void compare_file(const Recording& recording, const po::variables_map& values,
+                  ValidationOptions options, FileReport& of_file) {
   ValidationReport& report = of_file.report;
-  const Recording recording = open_recording(file);
   const std::string name = recording.file.filename().string();
-  if (!recording.left_out.empty() && !values.contains("topology")) {
-    report.files.push_back(name);
-    report.machines.emplace_back("no shipped machine");
-    leave_out(recording, report.validation);
-    return;
-  }
-  options.nccl_version = version_of(recording, values);
+  options.nccl_version = version_of(recording, values, of_file.messages);
   Validation validation;
-  for (const auto& [machine, rows] : machines_of(recording, values, options, of_file.messages)) {
+  for (const auto& [machine, of_machine] :
+       machines_of(recording, values, options, of_file.messages)) {
     const auto [topology, assumed] = load_machine(machine);
     report.validation.warnings.insert(assumed.begin(), assumed.end());
+    check_machine(of_machine, topology);
+    const Recording rows = placed_on(of_machine, topology);
+    for (const std::string& note : rows.notes) {
+      report.validation.warnings.insert(name + ": " + note);
+    }
     report.files.push_back(name);
     report.machines.push_back(topology.name());
     const Calibration cost = cost_on(topology, values);
@@ -186,10 +222,32 @@ void validate_file(const std::string& file, const po::variables_map& values,
   append(report.validation, std::move(validation));
 }
 
+void validate_file(const std::string& file, const po::variables_map& values,
+                   const ValidationOptions& options, FileReport& of_file) {
+  Recording recording = open_recording(file);
+  name_rows(recording, {options.collective, options.ranks});
+  of_file.is_wrong = report_wrong_results(recording, options, of_file.messages);
+  if (!recording.left_out.empty() && !values.contains("topology")) {
+    leave_out_file(recording, "no shipped machine", recording.left_out, of_file.report);
+    return;
+  }
+  try {
+    compare_file(recording, values, options, of_file);
+  } catch (const InputError& error) {
+    // Wrong results are an answer without a machine, too, and one file does not end a batch.
+    const bool is_alone = values["recording"].as<std::vector<std::string>>().size() == 1;
+    if (is_alone && !of_file.is_wrong) throw;
+    fmt::print(of_file.messages, "collsim: {}\n", error.what());
+    of_file.report = {};
+    leave_out_file(recording, "none", error.what(), of_file.report);
+    of_file.is_untold = true;
+  }
+}
+
 /// All files, as many at a time as there are threads for.
 ValidationReport validate_files(const std::vector<std::string>& files,
                                 const po::variables_map& values, ValidationOptions options,
-                                std::ostream& err) {
+                                bool& is_answered, std::ostream& err) {
   const auto at_once = static_cast<std::uint32_t>(files.size());
   const std::uint32_t threads = options.threads;
   options.threads = std::max(1U, threads / at_once);
@@ -204,6 +262,7 @@ ValidationReport validate_files(const std::vector<std::string>& files,
   ValidationReport all;
   for (FileReport& each : reports) {
     err << each.messages.str();
+    is_answered = is_answered && !each.is_wrong && !each.is_untold;
     all.files.insert(all.files.end(), each.report.files.begin(), each.report.files.end());
     all.machines.insert(all.machines.end(), each.report.machines.begin(),
                         each.report.machines.end());
@@ -224,8 +283,9 @@ int run_validate(std::span<const std::string> args, std::ostream& out, std::ostr
   check_word(*values, "format", {"table", "csv", "json", "html"});
   const auto requirements = parse_required_figures((*values)["require"].as<std::string>());
   const ValidationOptions options = read_options(*values);
-  const ValidationReport report =
-      validate_files((*values)["recording"].as<std::vector<std::string>>(), *values, options, err);
+  bool is_answered = true;
+  const ValidationReport report = validate_files(
+      (*values)["recording"].as<std::vector<std::string>>(), *values, options, is_answered, err);
   print_warnings(report.validation.warnings, err);
   const auto& format = (*values)["format"].as<std::string>();
   if (format == "csv") {
@@ -239,7 +299,9 @@ int run_validate(std::span<const std::string> args, std::ostream& out, std::ostr
   }
   const auto failed = failures(requirements, report.validation.rows);
   for (const std::string& failure : failed) fmt::print(err, "collsim: {}\n", failure);
-  return failed.empty() ? exit_ok : exit_answer_is_no;
+  if (report.validation.rows.empty()) fmt::print(err, "collsim: no row is compared\n");
+  is_answered = is_answered && failed.empty() && !report.validation.rows.empty();
+  return is_answered ? exit_ok : exit_answer_is_no;
 }
 
 }  // namespace collsim::command

@@ -36,14 +36,37 @@ LogFacts on_network(const std::string& network) {
 }
 
 TEST(MachineGuess, of_one_host_goes_by_its_gpus) {
-  EXPECT_EQ(guessed_machine(recording_on("NVIDIA H200", 1), {}), "hgx-h200");
+  EXPECT_EQ(guessed_machine(recording_on("NVIDIA H200", 1), {}).name, "hgx-h200");
 }
 
 // The smallest cluster with InfiniBand and enough hosts.
 TEST(MachineGuess, of_a_cluster_goes_by_its_network) {
   const Recording two = recording_on("NVIDIA H100 80GB HBM3", 2);
-  EXPECT_EQ(guessed_machine(two, on_network("IB")), "dgx-h100-x4");
-  EXPECT_EQ(guessed_machine(two, on_network("AWS Libfabric")), "aws-p5-x4");
+  EXPECT_EQ(guessed_machine(two, on_network("IB")).name, "dgx-h100-x4");
+  EXPECT_EQ(guessed_machine(two, on_network("AWS Libfabric")).name, "aws-p5-x4");
+}
+
+std::size_t nics_of_a_node(const Topology& topology) {
+  std::size_t count = 0;
+  for (const GraphDevice& device : topology.node(0).graph->graph().devices) {
+    count += device.kind == DeviceKind::nic ? 1U : 0U;
+  }
+  return count;
+}
+
+// A DGX A100 has eight NICs; a shipped cluster with four of InfiniBand there is not. Sixteen of
+// RoCE are those of oci-a100-x4.
+TEST(MachineGuess, of_a_cluster_has_as_many_nics_as_the_log_names) {
+  const Recording two = recording_on("NVIDIA A100-SXM4-80GB", 2);
+  LogFacts facts = on_network("RoCE");
+  facts.nics = {"mlx5_0", "mlx5_1", "mlx5_2", "mlx5_3"};
+  const GuessedMachine composed = guessed_machine(two, facts);
+  EXPECT_EQ(composed.topology.node_count(), 2U);
+  EXPECT_EQ(composed.topology.gpus().size(), 16U);
+  EXPECT_EQ(nics_of_a_node(composed.topology), 4U);
+  EXPECT_EQ(composed.topology.calibration(), "a100+roce");
+  for (int i = 4; i < 16; ++i) facts.nics.insert("mlx5_" + std::to_string(i));
+  EXPECT_EQ(guessed_machine(two, facts).name, "oci-a100-x4");
 }
 
 TEST(MachineGuess, says_what_to_pass) {

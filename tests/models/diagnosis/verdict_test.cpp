@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "models/diagnosis/diagnosis.h"
@@ -100,6 +102,65 @@ TEST(VerdictOfLog, is_the_worst_that_any_size_has) {
   EXPECT_EQ(verdict_of(sizes), Verdict::wrong);
 }
 
+// Below 16 MiB the spread of a class of trust can be so wide that a quarter of what is expected is
+// within it. From a half on a size is healthy; from there to the limit one cannot tell.
+TEST(VerdictOfSize, of_less_than_half_cannot_be_told) {
+  DiagnosedSize size = size_of(large, 1);
+  size.spread = std::log(4);
+  const auto verdict_at = [&](double ratio) {
+    size.point.measured = Seconds{1 / ratio};
+    size.point.fastest = size.point.measured;
+    return verdict_of(size);
+  };
+  EXPECT_EQ(verdict_at(0.51), Verdict::healthy);
+  EXPECT_EQ(verdict_at(0.49), Verdict::cannot_tell);
+  EXPECT_EQ(verdict_at(0.26), Verdict::cannot_tell);
+  EXPECT_EQ(verdict_at(0.24), Verdict::low);
+}
+
+// By the rules of another release 0.44 may be as good as it gets, but nobody knows that it is: only
+// the limit of what is low is lower, not that of what is healthy, 1 / 1.5.
+TEST(VerdictOfSize, by_rules_of_another_release_cannot_be_told_below_the_limit) {
+  DiagnosedSize size = size_of(large, 1 / 0.64);
+  size.widened = std::log(1 / 0.44);
+  size.point.fastest = size.point.measured;
+  EXPECT_DOUBLE_EQ(size.limit(), 0.44);
+  EXPECT_EQ(verdict_of(size), Verdict::cannot_tell);
+  EXPECT_EQ(verdict_of(std::vector{size}), Verdict::cannot_tell);
+  size.point.measured = Seconds{1 / 0.43};
+  EXPECT_EQ(verdict_of(size), Verdict::low);
+  size.point.measured = Seconds{1 / 0.67};
+  EXPECT_EQ(verdict_of(size), Verdict::healthy);
+}
+
+// 1.76 times what is expected is no spread, whatever the release.
+TEST(VerdictOfSize, far_above_what_is_expected_is_another_machine) {
+  DiagnosedSize size = size_of(large, 1 / 1.76);
+  size.widened = std::log(2.3);
+  size.point.fastest = size.point.measured;
+  EXPECT_EQ(verdict_of(size), Verdict::not_this_machine);
+  EXPECT_EQ(verdict_of(std::vector{size}), Verdict::not_this_machine);
+  size.point.measured = size.point.fastest = Seconds{1 / 1.49};
+  EXPECT_EQ(verdict_of(size), Verdict::healthy);
+}
+
+// Large sizes decide: small ones depend on CPUs. But small ones that are low count.
+TEST(VerdictOfLog, of_which_large_sizes_are_healthy_is_healthy) {
+  std::vector<DiagnosedSize> sizes{size_of(small, 1), size_of(large, 1)};
+  sizes[0].spread = std::log(4);
+  sizes[0].point.measured = Seconds{3};
+  EXPECT_EQ(verdict_of(sizes), Verdict::healthy);
+  sizes[0].point.measured = Seconds{5};
+  EXPECT_EQ(verdict_of(sizes), Verdict::low);
+}
+
+TEST(Verdicts, have_the_documented_names) {
+  std::vector<std::string> names;
+  for (const Verdict verdict : all_verdicts) names.emplace_back(to_string(verdict));
+  EXPECT_EQ(names, (std::vector<std::string>{"healthy", "cannot tell", "low", "not this machine",
+                                             "impossible", "wrong data"}));
+}
+
 FittedCause cause_of(const std::string& name, std::vector<double> log_times, double score) {
   FittedCause cause;
   cause.hypothesis.cause = name;
@@ -118,6 +179,17 @@ TEST(CauseGroups, hold_causes_that_predict_the_same) {
   EXPECT_EQ(groups[0].causes[1].hypothesis.cause, "b");
   EXPECT_NEAR(groups[0].likelihood, 1 / 1.503215, 1e-6);
   EXPECT_NEAR(groups[1].likelihood, 0.367879 / 1.503215, 1e-6);
+}
+
+// A share of host memory's rate is usually 0.5 to 1, a tenth of all cases apart. Beside a value
+// that may be anywhere from 0.02 to 0.85, so ln(42.5) = 3.7495 wide, a usual one is likelier by 0.1
+// + 0.9 * 3.7495 / ln(2) = 4.9684 times, others by 0.1.
+TEST(CauseGroups, favour_usual_values) {
+  CauseParameter parameter{"at {}", {0.1, 1}, true, 1, std::pair(0.5, 1.0)};
+  EXPECT_NEAR(prior_of(parameter, 0.855), std::log(4.9684), 1e-4);
+  EXPECT_NEAR(prior_of(parameter, 0.3), std::log(0.1), 1e-12);
+  parameter.usual.reset();
+  EXPECT_DOUBLE_EQ(prior_of(parameter, 0.3), 0);
 }
 
 // A cause with a fitted value must be a whole unit of log-likelihood better.
