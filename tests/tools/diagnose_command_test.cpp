@@ -82,7 +82,7 @@ TEST(DiagnoseCommand, wrong_results_are_a_verdict_of_their_own) {
   const test::TemporaryFile log("wrong.log", log_of(1, "17"));
   const Outcome outcome = diagnose({log.path().string()});
   EXPECT_EQ(outcome.status, exit_answer_is_no);
-  EXPECT_NE(outcome.out.find("verdict: wrong"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("verdict: wrong data"), std::string::npos) << outcome.out;
 }
 
 // The last row ends in the middle, and one before it has lost its columns.
