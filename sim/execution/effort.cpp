@@ -33,12 +33,12 @@ LoopMessages messages_of(const Schedule& schedule, std::uint32_t most_steps) {
 /// Pieces in which a slice amid a call goes.
 double pieces_of(const Execution& execution, std::uint32_t channel) {
   const ProtocolCost cost = execution.cost.of(execution.protocol);
-  const std::int64_t round = execution.warps * cost.warp_granule.count;
+  const LaneSetting lane = lane_setting(cost, execution.protocol, execution.warps, execution.warps);
   const Bytes chunk = execution.binding.chunk_bytes(channel, 0, {0, 1});
   const std::int64_t slice = execution.binding.slice_bytes(chunk, 0).count;
-  if (round == 0 || slice == 0) return 1;
+  if (lane.round == 0 || slice == 0) return 1;
   const bool amid = execution.binding.loops(channel) > 4 * loops_to_fill;
-  const std::int64_t piece = bytes_of_pieces(slice, round, cost.granule_of(execution.warps), amid);
+  const std::int64_t piece = bytes_of_pieces(slice, lane, amid);
   const std::int64_t pieces = (slice + piece - 1) / piece;
   return static_cast<double>(pieces);
 }
