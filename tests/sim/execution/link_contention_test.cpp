@@ -28,7 +28,7 @@ class LinkContentionOfRings : public testing::Test {
     Worker worker;
     worker.schedule = &plan_.schedule(channel);
     worker.begin_program(worker.schedule->program(rank, 0));
-    worker.cost = &cost_;
+    worker.setting.cost = &cost_;
     worker.channel = channel;
     worker.rank = rank;
     return worker;

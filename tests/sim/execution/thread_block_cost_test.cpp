@@ -125,9 +125,11 @@ class Step : public testing::Test {
     cost_.write = gigabytes_per_second(16);
     worker_.schedule = &plan_.schedule(0);
     worker_.begin_program(worker_.schedule->program(0, 0));
-    worker_.cost = &cost_;
+    worker_.setting.cost = &cost_;
     worker_.slice_bytes = worker_.piece_bytes = 1000;
   }
+  /// What the slice costs besides moving.
+  Seconds step() const { return cost_before(worker_) + cost_after(worker_); }
   /// The primitive of that number.
   void go_to(std::uint32_t primitive) {
     worker_.begin_program(worker_.schedule->program(0, 0));
@@ -141,26 +143,27 @@ class Step : public testing::Test {
 
 TEST_F(Step, is_more_for_what_is_sent_on_as_it_came) {
   ASSERT_EQ(worker_.program.size(), 3U);
-  EXPECT_EQ(step_of(worker_), microseconds(1));
+  EXPECT_EQ(step(), microseconds(1));
   go_to(1);
-  EXPECT_EQ(step_of(worker_), microseconds(1.25));
+  EXPECT_EQ(step(), microseconds(1.25));
   go_to(2);
-  EXPECT_EQ(step_of(worker_), microseconds(1));
+  EXPECT_EQ(step(), microseconds(1));
 }
 
 TEST_F(Step, is_half_of_it_for_an_empty_slice) {
-  worker_.block_step = microseconds(0.5);
-  EXPECT_EQ(step_of(worker_), microseconds(1.5));
+  cost_.corrections.half_block = microseconds(0.5);
+  worker_.setting.half_block = true;
+  EXPECT_EQ(step(), microseconds(1.5));
   worker_.slice_bytes = 0;
-  EXPECT_EQ(step_of(worker_), microseconds(1));
+  EXPECT_EQ(step(), microseconds(1));
   cost_.warp_granule = {256};
-  EXPECT_EQ(step_of(worker_), microseconds(1.5)) << "flags need no fence";
+  EXPECT_EQ(step(), microseconds(1.5)) << "flags need no fence";
 }
 
 // 1,000 bytes in one round: the first primitive loads and sends, and works 2 us for each; 2,000 on
 // the wire.
 TEST_F(Step, rounds_make_the_rate_of_flagged_lines) {
-  worker_.round = 1000;
+  worker_.setting.round = 1000;
   EXPECT_EQ(rate_of(worker_, 2000, {}), unlimited) << "rounds that take no time limit nothing";
   cost_.work = microseconds(2);
   EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 2000, {})), 0.5);
@@ -169,8 +172,8 @@ TEST_F(Step, rounds_make_the_rate_of_flagged_lines) {
 // Receive-copy-send of 1,000 bytes in a lane of half of the warps waits 4 us to receive and 4 to
 // store, and works half of 2 us to send.
 TEST_F(Step, few_warps_work_less_but_wait_as_long) {
-  worker_.round = 1000;
-  worker_.warps = 0.5;
+  worker_.setting.round = 1000;
+  worker_.setting.warps = 0.5;
   go_to(1);
   cost_.wait = microseconds(4);
   cost_.work = microseconds(2);
@@ -179,12 +182,12 @@ TEST_F(Step, few_warps_work_less_but_wait_as_long) {
 
 // Where rounds do not wait, three operations take 2 us each, and 1 more in a tree's code.
 TEST_F(Step, rounds_work_more_in_code_for_several_peers) {
-  worker_.round = 1000;
+  worker_.setting.round = 1000;
   go_to(1);
   cost_.work = microseconds(2);
   cost_.corrections.multi_peer = microseconds(1);
   EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, {})), 1.0 / 6);
-  worker_.several_peers = true;
+  worker_.setting.several_peers = true;
   EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, {})), 1.0 / 7);
 }
 
@@ -192,8 +195,8 @@ TEST_F(Step, rounds_work_more_in_code_for_several_peers) {
 // in
 // 4. Where it only waits, the other lane has the multiprocessor.
 TEST_F(Step, what_a_lane_stores_takes_of_the_block_what_it_works) {
-  worker_.round = 500;
-  worker_.warps = 0.5;
+  worker_.setting.round = 500;
+  worker_.setting.warps = 0.5;
   go_to(2);
   worker_.shared = gigabytes_per_second(0.25);
   cost_.warp_granule = {50};
@@ -206,13 +209,13 @@ TEST_F(Step, what_a_lane_stores_takes_of_the_block_what_it_works) {
 
 TEST_F(Step, and_rate_are_nothing_to_a_switch) {
   worker_.is_agent = true;
-  EXPECT_EQ(step_of(worker_), Seconds{});
+  EXPECT_EQ(step(), Seconds{});
   EXPECT_EQ(rate_of(worker_, 1000, {}), unlimited);
 }
 
 TEST_F(Step, rates_fall_with_speed) {
   EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, {})), 8) << "loads and sends";
-  worker_.speed = 0.5;
+  worker_.setting.speed = 0.5;
   EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, {})), 4);
   go_to(2);
   EXPECT_DOUBLE_EQ(in_gigabytes_per_second(rate_of(worker_, 1000, {})), 4) << "receives, stores";

@@ -26,8 +26,8 @@ class WorkerTest : public testing::Test {
     worker.schedule = &plan_.schedule(0);
     worker.begin_program(worker.schedule->program(0, 0));
     worker.loops = binding.loops(0);
-    worker.round = round;
-    worker.granule = granule;
+    worker.setting.round = round;
+    worker.setting.granule = granule;
     begin_slice(worker, binding);
     return worker;
   }
