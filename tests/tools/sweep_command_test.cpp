@@ -208,6 +208,15 @@ TEST_F(SweepCommand, survives_kills_at_random_moments) {
   EXPECT_EQ(content(rows), content(expected));
 }
 
+// As `collsim run` prints it, once for all points.
+TEST_F(SweepCommand, prints_warnings) {
+  write(scenario(),
+        "collsim: scenario/1\nname: a sweep\ntopology: hgx-h200\nruns:\n"
+        "  - { algorithm: ring, env: { NCCL_TIMEOUT: 1 } }\nsweep:\n  - size: [8, 16]\n");
+  EXPECT_EQ(sweep({"--engine", "analytic"}).err,
+            "collsim: warning: NCCL_TIMEOUT: not modelled, changes nothing here\n");
+}
+
 TEST_F(SweepCommand, ends_after_an_interrupt_and_goes_on) {
   write(scenario(),
         "collsim: scenario/1\nname: a sweep\ntopology: hgx-h200\nruns:\n  - { algorithm: ring }\n"

@@ -12,6 +12,7 @@
 #include <thread>
 #include <utility>
 
+#include "models/calibration/calibration_choice.h"
 #include "sim/base/input_error.h"
 #include "sim/base/json_text.h"
 #include "sim/base/parallel.h"
@@ -21,6 +22,7 @@
 #include "tools/collsim/interruption.h"
 #include "tools/collsim/numbers.h"
 #include "tools/collsim/options.h"
+#include "tools/collsim/question.h"
 #include "tools/collsim/replace_file.h"
 #include "tools/collsim/report_page.h"
 #include "tools/collsim/row_selection.h"
@@ -32,6 +34,7 @@
 #include "tools/collsim/sweep_page.h"
 #include "tools/collsim/sweep_processes.h"
 #include "tools/collsim/sweep_rows.h"
+#include "tools/collsim/warnings.h"
 
 namespace collsim::command {
 
@@ -356,12 +359,28 @@ int report(const Problems& problems, std::ostream& err) {
   return problems.count == problems.rows ? exit_bad_input : exit_ok;
 }
 
+/// Prints what a person should know about the first point's answers. What is wrong with that point,
+/// its rows say.
+void warn_of_first_point(const Sweep& sweep, std::ostream& err) {
+  try {
+    Scenario scenario = sweep.space.scenario(0);
+    Topology machine = sweep.space.machine(scenario, 0);
+    const Question question =
+        question_about(std::move(scenario), std::move(machine), sweep.trust_errors);
+    if (const auto warning = calibration_warning(question.cost)) print_warning(*warning, err);
+    for (const RunSpec& run : question.scenario.runs) warn(Planner(spec_of(question, run)), err);
+  } catch (const InputError&) {
+    return;
+  }
+}
+
 /// The whole sweep, in the only process or in process 0. `served` says whether the other processes
 /// have been told to stop.
 int sweep_all(const SweepOrder& order, Processes* processes, std::uint32_t remote, bool& served,
               std::ostream& out, std::ostream& err) {
   const Sweep sweep = read_sweep(order.scenario, order.answerer, order.exact);
   SweepOutput output(sweep, order, out);
+  warn_of_first_point(sweep, err);
   const std::uint64_t there = output.begin();
   // Rows of a file end whole; a print-out may end anywhere, also while nobody reads it.
   std::optional<Interruption> interruption;
