@@ -25,9 +25,17 @@ CallSpec spec_for(const Topology& topology, NodePlacement placement, const Plann
 /// Says that a simulation would take too long.
 struct TooManyMessages {};
 
-/// Simulates no call of more messages than this.
-SimulationOptions within(double messages) {
+/// Ends a simulation that sends more messages than were expected, for want of a steady state.
+Watch ending_after(double messages) {
+  return [messages](std::uint64_t sent) {
+    if (static_cast<double>(sent) > messages) throw TooManyMessages();
+  };
+}
+
+/// Simulates no call of more messages than this, as far as they are known before.
+SimulationOptions within(double messages, const Watch& watch) {
   SimulationOptions options;
+  options.watch = &watch;
   options.begin = [messages](Bytes /*size*/, double of_call) {
     if (of_call > messages) throw TooManyMessages();
   };
@@ -102,14 +110,17 @@ Prediction PlannedMachine::predict(Bytes size, double messages, TimeBasis& basis
 
 std::optional<Prediction> PlannedMachine::simulated(Bytes size, double messages,
                                                     const Representation& as) {
-  return unless_too_long([&] { return Simulator(*planner_, within(messages), as).simulate(size); });
+  const Watch watch = ending_after(2 * messages);
+  return unless_too_long(
+      [&] { return Simulator(*planner_, within(messages, watch), as).simulate(size); });
 }
 
 std::optional<Prediction> PlannedMachine::simulated_in_part(Bytes size, double messages) {
   if (planner_->nccl() == nullptr) return std::nullopt;
   const std::optional<Candidate> choice = planner_->decide(size).candidate;
   if (!choice) return simulated(size, messages, few_nodes);
-  Simulator simulator(*planner_, within(messages), few_nodes);
+  const Watch watch = ending_after(2 * messages);
+  Simulator simulator(*planner_, within(messages, watch), few_nodes);
   for (Bytes part = size; part == size || part >= least_part; part.count = part.count / 16 * 4) {
     const auto simulated = unless_too_long([&] { return simulator.simulate(part, *choice); });
     if (!simulated) continue;
