@@ -126,7 +126,8 @@ std::optional<Prediction> PlannedMachine::simulated_in_part(Bytes size, double m
     if (!simulated) continue;
     Prediction whole = estimator().estimate(size);
     const double scale = whole.time.value / estimator().estimate(part, *choice).time.value;
-    whole.time = std::max(scale * simulated->time, whole.bounds.largest());
+    whole.time = scale * simulated->time;
+    raise_to(whole, whole.bounds.largest());
     whole.transfers = simulated->transfers;
     whole.extent = Extent::scaled;
     whole.method.reset();
