@@ -20,19 +20,19 @@ bool is_in(double factor, const FactorRange& range) {
 }
 
 /// What nccl-tests' programs print of their collectives.
-struct Program {
+struct PrintedSigns {
   Collective collective;
   bool reduces;
   bool rooted;
   bool checks_in_place;
 };
-constexpr std::array programs{Program{Collective::all_reduce, true, false, true},
-                              Program{Collective::reduce_scatter, true, false, true},
-                              Program{Collective::reduce, true, true, true},
-                              Program{Collective::broadcast, false, true, true},
-                              Program{Collective::all_gather, false, false, true},
-                              Program{Collective::all_to_all, false, false, false},
-                              Program{Collective::send_recv, false, false, false}};
+constexpr std::array programs{PrintedSigns{Collective::all_reduce, true, false, true},
+                              PrintedSigns{Collective::reduce_scatter, true, false, true},
+                              PrintedSigns{Collective::reduce, true, true, true},
+                              PrintedSigns{Collective::broadcast, false, true, true},
+                              PrintedSigns{Collective::all_gather, false, false, true},
+                              PrintedSigns{Collective::all_to_all, false, false, false},
+                              PrintedSigns{Collective::send_recv, false, false, false}};
 
 }  // namespace
 
@@ -70,7 +70,7 @@ std::optional<Rank> likely_ranks(const RankRange& range) {
 
 std::vector<Collective> collectives_of(const TableSigns& signs, Rank ranks) {
   std::vector<Collective> collectives;
-  for (const Program& program : programs) {
+  for (const PrintedSigns& program : programs) {
     if (program.reduces != signs.reduces || program.rooted != signs.rooted) continue;
     if (program.checks_in_place && !signs.checks_in_place) continue;
     const bool fits = ranks > 0 ? is_in(busbw_factor(program.collective, ranks), signs.factor)
