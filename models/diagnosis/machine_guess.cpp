@@ -90,15 +90,15 @@ std::map<std::uint32_t, std::vector<std::filesystem::path>> clusters_of(std::uin
 }
 
 /// A shipped cluster whose hosts have the log's GPUs.
-struct Candidate {
+struct ShippedCluster {
   std::string name;
   NodeNics nics;
   std::uint32_t nodes = 0;
 };
 
 /// The clusters of those GPUs, the smallest first.
-std::vector<Candidate> candidates_of(const RunShape& shape, const GpuModel* model) {
-  std::vector<Candidate> candidates;
+std::vector<ShippedCluster> candidates_of(const RunShape& shape, const GpuModel* model) {
+  std::vector<ShippedCluster> candidates;
   for (const auto& [held, files] : clusters_of(shape.nodes)) {
     for (const std::filesystem::path& file : files) {
       constexpr std::uint32_t most_nodes = 64;  // larger ones have the same nodes
@@ -114,10 +114,11 @@ std::vector<Candidate> candidates_of(const RunShape& shape, const GpuModel* mode
 
 /// Names of the smallest of the candidates that are wanted.
 template <typename Wanted>
-std::vector<std::string> smallest(const std::vector<Candidate>& candidates, const Wanted& wanted) {
+std::vector<std::string> smallest(const std::vector<ShippedCluster>& candidates,
+                                  const Wanted& wanted) {
   std::vector<std::string> names;
   std::uint32_t nodes = 0;
-  for (const Candidate& each : candidates) {
+  for (const ShippedCluster& each : candidates) {
     if (!wanted(each) || (!names.empty() && each.nodes != nodes)) continue;
     names.push_back(each.name);
     nodes = each.nodes;
@@ -126,9 +127,10 @@ std::vector<std::string> smallest(const std::vector<Candidate>& candidates, cons
 }
 
 /// The candidate with the fewest NICs that has as many as the log names; of several, the smallest.
-const Candidate* largest_enough(const std::vector<Candidate>& candidates, const LogFacts& facts) {
-  const Candidate* best = nullptr;
-  for (const Candidate& each : candidates) {
+const ShippedCluster* largest_enough(const std::vector<ShippedCluster>& candidates,
+                                     const LogFacts& facts) {
+  const ShippedCluster* best = nullptr;
+  for (const ShippedCluster& each : candidates) {
     // Only InfiniBand and RoCE are the same NICs (ConnectX) with another network between them.
     const bool is_verbs = each.nics.transport == "ib" || each.nics.transport == "roce";
     if (!is_verbs || each.nics.count < facts.nics.size()) continue;
@@ -144,7 +146,7 @@ std::string calibration_of(const std::string& base, const LogFacts& facts) {
 }
 
 /// A cluster like `base` whose nodes have as many NICs as the log names.
-GuessedMachine composed(const Candidate& base, const RunShape& shape, const LogFacts& facts) {
+GuessedMachine composed(const ShippedCluster& base, const RunShape& shape, const LogFacts& facts) {
   MachineParts parts = load_parts(base.name);
   if (base.nics.count != facts.nics.size()) {
     parts = changed(std::move(parts), fmt::format("nics={}", facts.nics.size()));
@@ -161,17 +163,18 @@ GuessedMachine shipped(const std::string& name) {
 
 GuessedMachine guessed_cluster(const Recording& recording, const LogFacts& facts,
                                const RunShape& shape, const GpuModel* model) {
-  const std::vector<Candidate> candidates = candidates_of(shape, model);
+  const std::vector<ShippedCluster> candidates = candidates_of(shape, model);
   const bool names_nics = !facts.nics.empty();
-  std::vector<std::string> names = smallest(candidates, [&](const Candidate& each) {
+  std::vector<std::string> names = smallest(candidates, [&](const ShippedCluster& each) {
     return fits(each.nics, facts) && (!names_nics || each.nics.count == facts.nics.size());
   });
   if (names.empty() && names_nics) {
-    if (const Candidate* base = largest_enough(candidates, facts)) {
+    if (const ShippedCluster* base = largest_enough(candidates, facts)) {
       return composed(*base, shape, facts);
     }
     // A log may name NICs for storage as well.
-    names = smallest(candidates, [&](const Candidate& each) { return fits(each.nics, facts); });
+    names =
+        smallest(candidates, [&](const ShippedCluster& each) { return fits(each.nics, facts); });
   }
   if (names.size() == 1) return shipped(names.front());
   const std::string what =
