@@ -66,8 +66,8 @@ std::optional<po::variables_map> parse_options(const po::options_description& op
                                                std::ostream& out) {
   po::options_description all;
   all.add(options).add_options()  //
-      ("time-limit", po::value<double>(), "end with an error after so many seconds")(
-          "help,h", "print this help and exit");
+      ("help,h", "print this help and exit")("time-limit", po::value<double>(),
+                                             "end with an error after so many seconds");
   po::positional_options_description bare;
   if (!positional.empty()) {
     const std::string name(positional);
