@@ -259,6 +259,54 @@ TEST(Import, WarnsOfNarrowPcie) {
   EXPECT_EQ(node.warnings.size(), 2U);
 }
 
+/// A host of two sockets of this CPU with a GPU each.
+TextFile two_sockets(const std::string& cpu) {
+  std::string text = "<system version=\"1\">";
+  for (const char* number : {"0", "1"}) {
+    text += "<cpu numaid=\"" + std::string(number) + "\" arch=\"x86_64\" " + cpu +
+            "><pci busid=\"0000:0" + number +
+            ":00.0\" class=\"0x030200\" vendor=\"0x10de\" device=\"0x26b9\"><gpu dev=\"" + number +
+            "\" sm=\"89\"/></pci></cpu>";
+  }
+  return {"host.xml", text + "</system>"};
+}
+
+TEST(Import, UnknownCpusAreNeverTakenForOthers) {
+  const auto unknown = [](const std::string& cpu) {
+    const ImportedNode node = import_node(two_sockets(cpu));
+    for (const GraphDevice& each : devices_of(node, DeviceKind::cpu)) {
+      EXPECT_TRUE(each.model == "AMD" || each.model == "Intel") << each.model;
+    }
+    return node.warnings;
+  };
+  // The desktop's Zen 5, and a family that is none yet.
+  EXPECT_EQ(unknown("vendor=\"AuthenticAMD\" familyid=\"26\" modelid=\"68\""),
+            std::vector<std::string>{"CPUs of AMD, family 26, model 68, are of no generation that "
+                                     "we know: what two sockets have between them is a guess."});
+  EXPECT_EQ(unknown("vendor=\"AuthenticAMD\" familyid=\"99\" modelid=\"1\"").size(), 1U);
+  EXPECT_EQ(unknown("vendor=\"GenuineIntel\" familyid=\"6\" modelid=\"255\"").size(), 1U);
+  EXPECT_TRUE(unknown("vendor=\"AuthenticAMD\"").empty());
+}
+
+TEST(Import, AmdCpusAreThoseOfTheirFamily) {
+  const auto model = [](int family, int number) {
+    const ImportedNode node =
+        import_node(two_sockets("vendor=\"AuthenticAMD\" familyid=\"" + std::to_string(family) +
+                                "\" modelid=\"" + std::to_string(number) + "\""));
+    EXPECT_TRUE(node.warnings.empty());
+    return devices_of(node, DeviceKind::cpu).front().model;
+  };
+  // As NCCL writes families before 2.30.5, and since.
+  EXPECT_EQ(model(175, 17), "AMD EPYC Genoa");
+  EXPECT_EQ(model(25, 17), "AMD EPYC Genoa");
+  EXPECT_EQ(model(175, 1), "AMD EPYC Milan");
+  EXPECT_EQ(model(25, 1), "AMD EPYC Milan");
+  EXPECT_EQ(model(143, 49), "AMD EPYC Rome");
+  EXPECT_EQ(model(23, 49), "AMD EPYC Rome");
+  EXPECT_EQ(model(191, 2), "AMD EPYC Turin");
+  EXPECT_EQ(model(26, 2), "AMD EPYC Turin");
+}
+
 TEST(Import, MatricesOfGracesHaveChipLinks) {
   for (const auto& [file, gpu] : std::vector<std::pair<std::string, const char*>>{
            {"nvidia-smi/gb200.txt", "GB200"},
