@@ -102,8 +102,9 @@ class SystemReader {
         fmt::join(cards, ", "));
   }
 
-  /// Of CPUs whose numbers no generation has, whatever is taken in their place.
+  /// Of several CPUs whose numbers no generation has, whatever is taken in their place.
   std::optional<std::string> warning_of_cpus() const {
+    if (system_.of_kind(NcclNodeKind::cpu).size() < 2) return std::nullopt;
     for (const std::uint32_t cpu : system_.of_kind(NcclNodeKind::cpu)) {
       const auto unknown = unknown_cpu(system_.node(cpu).cpu);
       if (!unknown) continue;
