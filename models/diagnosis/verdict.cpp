@@ -30,6 +30,15 @@ double middle(const SizesOfCall& sizes, double (DiagnosedSize::*figure)() const)
   return median(std::move(all));
 }
 
+constexpr double least_share = 0.25;  // of sizes or calls, that is more than noise
+
+/// Whether enough sizes are too fast: what links hold back shows at the largest ones alone.
+bool is_too_fast(const SizesOfCall& sizes) {
+  const auto fast = std::count_if(sizes.begin(), sizes.end(),
+                                  [](const DiagnosedSize* size) { return size->excess() > 1; });
+  return fast > 0 && static_cast<double>(fast) >= least_share * static_cast<double>(sizes.size());
+}
+
 Verdict verdict_of_call(const SizesOfCall& call) {
   const SizesOfCall large = part_of(call, true);
   const SizesOfCall small = part_of(call, false);
@@ -38,7 +47,7 @@ Verdict verdict_of_call(const SizesOfCall& call) {
   if (is_low) return Verdict::low;
   // Small calls depend on CPUs as well, of which a log says nothing.
   const SizesOfCall& deciding = large.empty() ? small : large;
-  if (middle(deciding, &DiagnosedSize::excess) > 1) return Verdict::not_this_machine;
+  if (is_too_fast(deciding)) return Verdict::not_this_machine;
   return middle(deciding, &DiagnosedSize::doubt) > 1 ? Verdict::cannot_tell : Verdict::healthy;
 }
 
@@ -104,7 +113,6 @@ Verdict verdict_of(const DiagnosedSize& size) {
 }
 
 Verdict verdict_of(const std::vector<DiagnosedSize>& sizes) {
-  constexpr double least_share = 0.25;
   Verdict worst = Verdict::healthy;
   std::map<std::size_t, SizesOfCall> calls;
   for (const DiagnosedSize& size : sizes) {
