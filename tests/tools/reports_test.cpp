@@ -85,6 +85,15 @@ TEST(Reports, a_ring_over_four_nics_is_no_dead_port) {
   EXPECT_FALSE(mentions(log["contradictions"], "NICs of")) << log["contradictions"].dump();
 }
 
+// Four of the GPUs of each host reach 159 GB/s, where the first four have two NICs beside them, of
+// 50 GB/s each way: others were used.
+TEST(Reports, ranks_that_are_faster_than_the_first_gpus_sat_on_others) {
+  const Outcome outcome = diagnose({file("h100-4nic-cross-nic/gpus4.txt")});
+  EXPECT_EQ(outcome.status, exit_answer_is_no);
+  EXPECT_NE(outcome.out.find("verdict: not this machine"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("ranks sat"), std::string::npos) << outcome.out;
+}
+
 // Both logs hold wrong results, by the largest deviation (1e+00) and by a count. Which machine they
 // are of does not matter, and for the second cannot be told.
 TEST(Reports, wrong_results_are_an_answer_without_a_machine) {

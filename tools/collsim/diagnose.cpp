@@ -174,8 +174,10 @@ DiagnosedLog uncompared(const Log& log, Verdict verdict, std::string reason) {
 
 void add_notes_of_release(const Release& release, std::vector<std::string>& notes) {
   if (!release.is_logged) {
-    notes.push_back(fmt::format("NCCL {} is predicted by the rules of {}: limits are twice as wide",
-                                release.logged, to_string(release.version)));
+    notes.push_back(
+        fmt::format("NCCL {} is predicted by the rules of {}: limits are twice as wide "
+                    "where the algorithm is not forced",
+                    release.logged, to_string(release.version)));
   } else if (release.is_assumed) {
     notes.push_back(
         fmt::format("the log does not say which release of NCCL ran: {} is assumed "

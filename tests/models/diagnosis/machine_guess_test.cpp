@@ -2,6 +2,7 @@
 
 #include "models/diagnosis/machine_guess.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -65,7 +66,7 @@ TEST(MachineGuess, of_a_cluster_has_as_many_nics_as_the_log_names) {
   EXPECT_EQ(composed.topology.gpus().size(), 16U);
   EXPECT_EQ(nics_of_a_node(composed.topology), 4U);
   EXPECT_EQ(composed.topology.calibration(), "a100+roce");
-  for (int i = 4; i < 16; ++i) facts.nics.insert("mlx5_" + std::to_string(i));
+  for (int i = 4; i < 16; ++i) facts.nics.insert(fmt::format("mlx5_{}", i));
   EXPECT_EQ(guessed_machine(two, facts).name, "oci-a100-x4");
 }
 
