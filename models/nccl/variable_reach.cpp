@@ -26,13 +26,10 @@ struct Gap {
 
 /// Algorithms whose hops between nodes the Router lays (docs/nccl.md, Routes between nodes).
 constexpr std::array gaps{
-    Gap{"NCCL_IB_HCA", NcclAlgorithm::nvls_tree, nearest_nics},
     Gap{"NCCL_IB_HCA", NcclAlgorithm::pat, nearest_nics},
-    Gap{"NCCL_IB_HCA", NcclAlgorithm::nvls, nearest_nics},
-    Gap{"NCCL_IB_HCA", NcclAlgorithm::collnet_direct, nearest_nics},
-    Gap{"NCCL_IB_HCA", NcclAlgorithm::collnet_chain, nearest_nics},
     Gap{"NCCL_PXN_DISABLE", NcclAlgorithm::nvls_tree, no_relays},
     Gap{"NCCL_PXN_DISABLE", NcclAlgorithm::pat, no_relays},
+    Gap{"NCCL_PXN_DISABLE", NcclAlgorithm::collnet_direct, no_relays},
     Gap{"NCCL_PXN_DISABLE", NcclAlgorithm::collnet_chain, no_relays},
     Gap{"NCCL_CROSS_NIC", NcclAlgorithm::pat, nearest_nics},
     Gap{"NCCL_IB_MERGE_NICS", NcclAlgorithm::nvls_tree, nearest_nics},

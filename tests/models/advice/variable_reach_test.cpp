@@ -38,8 +38,16 @@ struct Probe {
 
 const std::vector<Probe>& probes() {
   static const std::vector<Probe> all{
-      {NcclAlgorithm::ring, "dgx-h100-x4"},
-      {NcclAlgorithm::tree, "dgx-h100-x4"},
+      {NcclAlgorithm::ring,
+       "dgx-h100-x4",
+       Collective::all_reduce,
+       std::nullopt,
+       {{"NCCL_PROTO", "Simple"}}},
+      {NcclAlgorithm::tree,
+       "dgx-h100-x4",
+       Collective::all_reduce,
+       std::nullopt,
+       {{"NCCL_PROTO", "Simple"}}},
       {NcclAlgorithm::nvls_tree, "dgx-h100-x4"},
       {NcclAlgorithm::nvls, "dgx-h100"},
       {NcclAlgorithm::pat, "dgx-h100-x4", Collective::all_gather, 1},
@@ -98,12 +106,15 @@ bool is_unread(const std::string& variable, const Probe& probe) {
   if (probe.algorithm && of_messages.contains(variable)) return true;
   if (!probe.algorithm) return variable == "NCCL_NTHREADS" || variable == "NCCL_CROSS_NIC";
   const NcclAlgorithm algorithm = *probe.algorithm;
-  // One GPU per node has no peers; its hops between nodes are on one rail.
+  // Rings and trees of this machine end beside their NICs. Trees come back to their NIC always.
+  if (algorithm == NcclAlgorithm::ring) return variable == "NCCL_PXN_DISABLE";
+  if (algorithm == NcclAlgorithm::tree) {
+    return variable == "NCCL_PXN_DISABLE" || variable == "NCCL_CROSS_NIC";
+  }
+  if (variable == "NCCL_NTHREADS") return true;  // all others have their own numbers
+  // One GPU per node has no peers.
   if (algorithm == NcclAlgorithm::pat) return variable == "NCCL_P2P_DISABLE";
-  const bool stripes = algorithm == NcclAlgorithm::nvls || algorithm == NcclAlgorithm::nvls_tree;
-  // NVLS runs 640 threads; it finds its NICs on the same rail always.
-  if (stripes) return variable == "NCCL_NTHREADS" || variable == "NCCL_CROSS_NIC";
-  return false;
+  return variable == "NCCL_CROSS_NIC";  // of rings and trees alone
 }
 
 class VariableReach : public testing::Test {
@@ -164,8 +175,8 @@ TEST_F(VariableReach, warnings_of_the_reader_are_reasons) {
   const NcclVersion version = newest_nccl_version;
   EXPECT_TRUE(unmodelled_reason({{"NCCL_NET", "MyPlugin"}}, "ring", version));
   EXPECT_TRUE(unmodelled_reason({{"NCCL_IB_QPS_PER_CONNECTION", "4"}}, "ring", version));
-  EXPECT_TRUE(unmodelled_reason({{"NCCL_IB_HCA", "mlx5_0"}}, "nvlstree", version));
-  EXPECT_FALSE(unmodelled_reason({{"NCCL_IB_HCA", "mlx5_0"}}, "ring", version));
+  EXPECT_TRUE(unmodelled_reason({{"NCCL_PXN_DISABLE", "1"}}, "nvlstree", version));
+  EXPECT_FALSE(unmodelled_reason({{"NCCL_PXN_DISABLE", "1"}}, "ring", version));
   EXPECT_FALSE(unmodelled_reason({{"NCCL_SHM_DISABLE", "0"}}, "ring", version));
 }
 
