@@ -275,7 +275,8 @@ TEST(NcclTestsText, long_lines_take_no_longer_than_their_length) {
   for (const std::string& piece :
        {std::string("#"), std::string("_perf"), std::string("[pod/"), std::string("]<stdout>:"),
         std::string("# "), std::string("a,1]<stdout>:")}) {
-    expect_error("x" + repeated(piece, 1'000'000) + "\n", "log.txt: no measured times");
+    const std::string line = std::string("x").append(repeated(piece, 1'000'000)).append("\n");
+    expect_error(line, "log.txt: no measured times");
   }
 }
 
