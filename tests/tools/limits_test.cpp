@@ -33,7 +33,7 @@ TEST(Limits, of_the_number_of_sizes) {
 TEST(Limits, of_the_number_of_chunks) {
   for (const char* command : {"run", "estimate", "explain"}) {
     expect_refusal({command, "switch-64", "-a", "ring", "--chunk", "1", "-b", "1024T"},
-                   "1024 TiB in chunks of 1 B are 4.4e+12 chunks one after the other");
+                   "1 PiB in chunks of 1 B are 4.4e+12 chunks one after the other");
   }
 }
 
@@ -49,7 +49,7 @@ TEST(Limits, of_the_points_of_a_sweep) {
 }
 
 TEST(Limits, of_the_counts_of_a_crossover) {
-  expect_refusal({"crossover", "dgx-h100-x256", "--over-ranks", "2..2048"},
+  expect_refusal({"crossover", "dgx-h100-x2048", "--over-ranks", "2..2048"},
                  "--over-ranks: 2047 counts");
 }
 

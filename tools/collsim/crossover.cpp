@@ -388,10 +388,13 @@ std::string text_of(const ChoiceMap& map, std::string_view option, const std::st
 void print_map(const Question& question, const po::variables_map& values,
                const std::vector<ChoiceRow>& rows, const std::string& command, std::ostream& out) {
   const ChoiceMap map{&question, rows};
+  bool is_printed = false;
   for (const char* option : map_files) {
     if (!values.contains(option)) continue;
     replace_file(values[option].as<std::string>(), text_of(map, option, command));
+    is_printed = is_printed || is_standard_output(values[option].as<std::string>());
   }
+  if (is_printed) return;  // the map would be in the same stream
   if (question.format == Format::table) {
     print_choice_map(map, out);
   } else if (question.format == Format::html) {
