@@ -28,7 +28,7 @@ constexpr long memory_limit_kib = 1 << 20;
 constexpr time_t cpu_limit = 300;  // seconds
 constexpr long memory_factor = 4;  // its shadow, and freed memory that it keeps
 #else
-constexpr time_t cpu_limit = 5;
+constexpr time_t cpu_limit = 10;
 constexpr long memory_factor = 1;
 #endif
 

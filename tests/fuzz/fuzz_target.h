@@ -32,8 +32,8 @@ struct FuzzResult {
 };
 
 /// Gives a target the mutants of numbers `first` to `first` + `count` - 1, in a process of its own.
-/// A mutant fails that ends in anything but success or InputError, takes more than 5 s of a CPU
-/// (as many minutes under a sanitizer, which is slow), or more than 1 GiB of memory.
+/// A mutant fails that ends in anything but success or InputError, takes more than 10 s of a CPU
+/// (5 s of a quiet one; 5 minutes under a sanitizer, which is slow), or more than 1 GiB of memory.
 FuzzResult fuzz(const FuzzTarget& target, std::size_t first, std::size_t count);
 
 /// The text of a mutant: the same for the same target and number.
