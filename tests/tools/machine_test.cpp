@@ -99,9 +99,11 @@ std::string two_nodes(bool equal) {
       "      - { from: \"gpu[0..3]\", to: \"pcie[0..3]\", kind: pcie, bandwidth: 63 GB/s }\n"
       "      - { from: \"nic[0..3]\", to: \"pcie[0..3]\", kind: pcie, bandwidth: 63 GB/s }\n"
       "      - { from: \"pcie[0..3]\", to: cpu0, kind: pcie, bandwidth: 63 GB/s }\n";
-  return "collsim: topology/1\nname: two\ncalibration: h100\nnodes:\n  - { template: dgx-h100 }\n" +
-         (equal ? std::string("  - { template: dgx-h100 }\n") : half) +
-         "fabric: { kind: single_switch, link: { bandwidth: 50 GB/s, latency: 1 us } }\n";
+  std::string text =
+      "collsim: topology/1\nname: two\ncalibration: h100\nnodes:\n  - { template: dgx-h100 }\n";
+  text += equal ? "  - { template: dgx-h100 }\n" : half;
+  text += "fabric: { kind: single_switch, link: { bandwidth: 50 GB/s, latency: 1 us } }\n";
+  return text;
 }
 
 // GPUs 0 and 1 of each have NVLinks, a NIC each on their switches and nothing else that NCCL would
