@@ -278,7 +278,7 @@ TEST(ImportCounts, MatricesAsTextThatWasCopied) {
 TEST(ImportCounts, MatricesThatLostRows) {
   // 7 GPUs x 18 = 126 to one NVSwitch, GPU2 has none. NIC0-7 are PXB to a GPU each: a switch for
   // each, below one for both: 8 x 3 = 24. NIC8-11 on the CPUs, two each.
-  const std::vector<Distance> b200{{"gpu2", "nic2", 4},  {"gpu2", "nic3", 5},  {"gpu0", "nic8", 4},
+  const std::vector<Distance> b200{{"gpu2", "nic2", 4},  {"gpu2", "nic3", 6},  {"gpu0", "nic8", 4},
                                    {"gpu0", "nic9", 4},  {"gpu7", "nic10", 4}, {"gpu7", "nic11", 4},
                                    {"gpu0", "nic10", 5}, {"gpu7", "nic7", 4}};
   expect_counts({"nvidia-smi/b200-one-gpu-off-nvlink.txt", "B200", 8, 126, 12, 24, 2, b200});

@@ -335,9 +335,9 @@ TEST(Import, OtherLinesSayGpusAndCpus) {
     EXPECT_EQ(cpu.model, "AMD EPYC Genoa");  // 9354: the fourth generation
   }
   EXPECT_TRUE(node.warnings.empty());
-  // The first matrix begins in line 7, the third in line 26.
+  // The first matrix begins in line 7, the third in line 31.
   EXPECT_TRUE(has_note_of(node, "The matrix in line 7 is left out: it is of `topo -p2p`"));
-  EXPECT_TRUE(has_note_of(node, "The matrix in line 26 is left out, as another one"));
+  EXPECT_TRUE(has_note_of(node, "The matrix in line 31 is left out, as another one"));
   const ImportedNode silent = read_node("nvidia-smi/a100-4-affinities.txt", "A100");
   EXPECT_TRUE(has_note_of(silent, "does not say which CPUs"));
 }
