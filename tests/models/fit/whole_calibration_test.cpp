@@ -84,7 +84,7 @@ TEST(WholeCalibration, that_is_used_has_the_machines_transports) {
   EXPECT_EQ(name_on("azure-ndv5-x8"), "h100+ib");
   EXPECT_EQ(name_on("aws-p5-x4"), "h100+efa");
   EXPECT_EQ(name_on("hgx-h200"), "hgx-h200");
-  EXPECT_EQ(name_on("l40s-4"), "pcie+shm");
+  EXPECT_EQ(name_on("l40s-4"), "pcie+p2p");
 }
 
 // Scaled constants are printed as they are here, all others as they are written there.
