@@ -139,12 +139,15 @@ TEST(PlanCommand, times_do_not_depend_on_what_else_is_asked) {
 }
 
 /// With every sentence in one line.
-std::string unwrapped(std::string text) {
+std::string unwrapped(const std::string& text) {
   const std::string wrap = "\n#   ";
-  for (std::size_t at = text.find(wrap); at != std::string::npos; at = text.find(wrap)) {
-    text.replace(at, wrap.size(), " ");
+  std::string joined;
+  std::size_t begin = 0;
+  for (auto at = text.find(wrap); at != std::string::npos; at = text.find(wrap, begin)) {
+    joined.append(text, begin, at - begin).push_back(' ');
+    begin = at + wrap.size();
   }
-  return text;
+  return joined.append(text, begin);
 }
 
 // Cables that are a little slower at the same price: within the error, and so in words, json, csv
