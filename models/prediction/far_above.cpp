@@ -40,15 +40,18 @@ Seconds plain_course(const Planner& planner, const Prediction& prediction, Bytes
   const Calibration& cost = planner.cost();
   const Collective collective = planner.spec().collective;
   const double ranks = planner.ranks();
+  // Of few elements, which a root may keep, nothing has to move, but one each may.
+  const Bounds bounds = planner.bounds(
+      std::max(prediction.size, planner.ranks() * size_of(planner.spec().run.reduction.type)));
   const double times = planner.is_nccl() ? 1 : ranks;
   const auto bytes = static_cast<double>(prediction.size.count);
   const double messages =
       message.count > 0 ? std::ceil(bytes / static_cast<double>(message.count)) : 1;
-  const Seconds hop = prediction.bounds.latency + dearest_hop(cost, prediction.protocol);
+  const Seconds hop = bounds.latency + dearest_hop(cost, prediction.protocol);
   const Seconds begun = cost.startup(prediction.protocol, collective, prediction.channels,
                                      full_warps(prediction.protocol)) +
                         cost.issue_of(collective, planner.ranks());
-  return begun + times * prediction.bounds.bandwidth +
+  return begun + times * bounds.bandwidth +
          Seconds{times * seconds_of_thread_block(cost, prediction.protocol, bytes)} +
          (2 * ranks + 2 * messages) * hop;
 }

@@ -56,7 +56,7 @@ Bytes even_size(Bytes size, Rank ranks, std::uint32_t channels) {
 
 Simulator::Simulator(const Planner& planner, SimulationOptions options,
                      Representation representation)
-    : planner_(planner), options_(std::move(options)) {
+    : planner_(planner), options_(std::move(options)), representation_(representation) {
   if (options_.exact || planner.nccl() == nullptr || planner.ranks() <= representation.most) return;
   auto small = small_cluster(planner, representation.ranks);
   if (!small) return;
@@ -66,12 +66,12 @@ Simulator::Simulator(const Planner& planner, SimulationOptions options,
 }
 
 struct Simulator::Healthy {
-  Healthy(const Planner& faulty, const Planner* small_of_faulty, const SimulationOptions& options)
-      : planner(faulty.with_faults({})), simulator(planner, options) {
+  Healthy(const Planner& faulty, const Planner* small_of_faulty, const SimulationOptions& options,
+          Representation representation)
+      : planner(faulty.with_faults({})), simulator(planner, options, representation) {
     if (small_of_faulty == nullptr) return;
     small = std::make_unique<const Planner>(small_of_faulty->with_faults({}));
     estimator.emplace(planner);
-    small_estimator.emplace(*small);
   }
 
   const Prediction& simulate(Bytes size) {
@@ -86,8 +86,7 @@ struct Simulator::Healthy {
   // Where the faulty machine is scaled: its small cluster without faults.
   std::unique_ptr<const Planner> small;
   LayoutMemo small_memo;
-  std::optional<Estimator> estimator;
-  std::optional<Estimator> small_estimator;
+  std::optional<Estimator> estimator;  // of the whole, likewise
 };
 
 struct Simulator::Small {
@@ -106,7 +105,7 @@ Simulator::Healthy& Simulator::healthy() {
   if (!healthy_) {
     SimulationOptions options = options_;
     options.begin = nullptr;  // it is not what was asked for
-    healthy_ = std::make_shared<Healthy>(planner_, small_.get(), options);
+    healthy_ = std::make_shared<Healthy>(planner_, small_.get(), options, representation_);
   }
   return *healthy_;
 }
@@ -128,7 +127,7 @@ Prediction Simulator::simulate(Bytes size, const Candidate& candidate) {
 Prediction Simulator::on_machine(Bytes size, const Given& given) {
   if (small_) {
     try {
-      return planner_.spec().faults.empty() ? scaled(size, given) : scaled_with_faults(size);
+      return scaled(size, given);
     } catch (const HangError&) {
       small_.reset();  // the whole has to say which of its ranks wait
       healthy_.reset();
@@ -183,6 +182,9 @@ Simulator::Small Simulator::small_call(Bytes size, const Given& given) const {
 Prediction Simulator::scaled(Bytes size, const Given& given) {
   const Small small = small_call(size, given);
   const Prediction simulated = collsim::simulate(small.plan(*small_, small_memo_), options_);
+  if (!planner_.spec().faults.empty() && !model_sees_faults(size)) {
+    return with_cost_on_top(size, small, simulated);
+  }
   Prediction whole = given ? estimator_->estimate(size, *given) : estimator_->estimate(size);
   const double scale = whole.time.value / small.estimate(*small_estimator_).value;
   whole.time = scale * simulated.time;
@@ -195,32 +197,23 @@ Prediction Simulator::scaled(Bytes size, const Given& given) {
   return whole;
 }
 
-/// How many times as much the faults cost the whole.
-double Simulator::growth(Bytes size, const Small& small) {
-  if (small.size == size) return 1;
-  Healthy& without = healthy();
-  const Seconds whole = estimator_->estimate(size).time - without.estimator->estimate(size).time;
-  const Seconds part = small.estimate(*small_estimator_) - small.estimate(*without.small_estimator);
-  if (whole.value <= 0 || part.value <= 0) return 1;
-  const double most = static_cast<double>(size.count) / static_cast<double>(small.size.count);
-  return std::clamp(whole.value / part.value, 1.0, std::max(most, 1.0));
+/// Whether the model says that the faults cost the whole something.
+bool Simulator::model_sees_faults(Bytes size) {
+  constexpr double rounding = 1e-9;
+  const Seconds without = healthy().estimator->estimate(size).time;
+  return estimator_->estimate(size).time.value > without.value * (1 + rounding);
 }
 
-Prediction Simulator::scaled_with_faults(Bytes size) {
-  const Small small = small_call(size, {});
+/// What the faults cost the small cluster comes on top of the time of the whole without them.
+Prediction Simulator::with_cost_on_top(Bytes size, const Small& small, const Prediction& faulty) {
   Healthy& without = healthy();
-  const Prediction faulty = collsim::simulate(small.plan(*small_, small_memo_), options_);
   SimulationOptions options = options_;
   options.begin = nullptr;
   const Prediction sound =
       collsim::simulate(small.plan(*without.small, without.small_memo), options);
-  const double times = growth(size, small);
   Prediction whole = without.simulate(size);
-  const auto add_cost = [times](Seconds& of_whole, Seconds with, Seconds none) {
-    of_whole += times * std::max(with - none, Seconds{});
-  };
-  add_cost(whole.time, faulty.time, sound.time);
-  add_cost(whole.mean_over_ranks, faulty.mean_over_ranks, sound.mean_over_ranks);
+  whole.time += std::max(faulty.time - sound.time, Seconds{});
+  whole.mean_over_ranks += std::max(faulty.mean_over_ranks - sound.mean_over_ranks, Seconds{});
   whole.transfers += faulty.transfers + sound.transfers;
   whole.classes = faulty.classes;
   return whole;

@@ -26,14 +26,12 @@ struct Representation {
 ///
 ///   T = simulated(small) estimated(whole) / estimated(small)
 ///
-/// Faults are where they were. What they cost in the small cluster comes on top of the time of the
-/// whole without them, as often as the model says:
+/// Faults are where they were, and the model knows them. Where it says that they cost the whole
+/// nothing, what they cost the small cluster comes on top of the time of the whole without them:
 ///
-///   T = T(no faults) + k (simulated(small) - simulated(small, no faults)),
-///   k = what the model says that they cost the whole over what it says that they cost the small
-///       cluster, 1 to size / small size
+///   T = T(no faults) + simulated(small) - simulated(small, no faults)
 ///
-/// k is 1 where every hop carries as much in both. Not so where no small cluster is like the whole,
+/// Not so where no small cluster is like the whole,
 /// nor with SimulationOptions::exact.
 ///
 /// What is wrong with a machine never makes its calls faster (SimulationOptions::beside_healthy):
@@ -63,13 +61,14 @@ class Simulator {
   std::optional<CallPlan> evened(const CallPlan& call);
   Prediction simulate_evened(const CallPlan& call, const CallPlan& even);
   Prediction scaled(Bytes size, const Given& given);
-  Prediction scaled_with_faults(Bytes size);
   Small small_call(Bytes size, const Given& given) const;
-  double growth(Bytes size, const Small& small);
+  bool model_sees_faults(Bytes size);
+  Prediction with_cost_on_top(Bytes size, const Small& small, const Prediction& faulty);
   Healthy& healthy();
 
   const Planner& planner_;
   SimulationOptions options_;
+  Representation representation_;
   LayoutMemo memo_;
   LayoutMemo small_memo_;
   std::optional<Estimator> estimator_;        // of the whole cluster, if that is scaled

@@ -16,9 +16,9 @@ namespace collsim {
 namespace {
 
 /// 1 GiB to everybody on 65,536 GPUs, whose messages of 16 KiB were once 1 GiB each.
-class LargeExchange : public testing::Test {
+class ExchangeOfManyRanks : public testing::Test {
  protected:
-  LargeExchange() : planner_(spec()) {}
+  ExchangeOfManyRanks() : planner_(spec()) {}
 
   Topology topology_ = load_topology(find_data_file("dgx-h100-x16384", "topologies"));
   Planner planner_;
@@ -35,7 +35,7 @@ class LargeExchange : public testing::Test {
   }
 };
 
-TEST_F(LargeExchange, of_1632_seconds_is_refused) {
+TEST_F(ExchangeOfManyRanks, of_1632_seconds_is_refused) {
   Prediction prediction = Estimator(planner_).estimate(size_);
   EXPECT_NO_THROW(check_not_far_above(planner_, prediction, Bytes{128 << 10}));
   prediction.time = Seconds{1632};

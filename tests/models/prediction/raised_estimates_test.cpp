@@ -7,6 +7,7 @@
 #include <array>
 #include <filesystem>
 #include <iostream>
+#include <map>
 #include <vector>
 
 #include "models/calibration/transport.h"
@@ -27,7 +28,12 @@ struct Count {
 void count_on(const fs::path& file, Count& count) {
   constexpr std::array<std::int64_t, 4> sizes{8, 64 << 10, 16 << 20, 1 << 30};
   const Topology topology = load_topology(file);
-  const auto ranks = static_cast<Rank>(std::min<std::size_t>(topology.gpus().size(), 256));
+  // Whole nodes, of machines whose nodes are alike.
+  std::map<std::int32_t, Rank> of_node;
+  for (const DeviceId gpu : topology.gpus()) ++of_node[topology.node_of(gpu)];
+  const Rank per_node = of_node.begin()->second;
+  const Rank all = per_node * static_cast<Rank>(of_node.size());
+  const Rank ranks = std::min(all, std::max<Rank>(1, 256 / per_node) * per_node);
   for (const Collective each :
        {Collective::all_reduce, Collective::all_gather, Collective::broadcast,
         Collective::all_to_all, Collective::send_recv}) {
