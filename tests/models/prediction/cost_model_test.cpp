@@ -16,6 +16,7 @@
 #include "models/prediction/rank_gpus.h"
 #include "sim/base/data_directory.h"
 #include "sim/topologies/loader.h"
+#include "tests/support/test_data.h"
 
 namespace collsim {
 namespace {
@@ -88,6 +89,7 @@ Seconds simulated(const Example& example, Bytes size) {
 // 512 bytes are 1/8 of a full round of 16 warps of 256 bytes. Send; receive, add, store and send;
 // receive and store. Jitter moves what is sent, by up to 7 % of 0.3 us.
 TEST(CostModel, is_the_example_of_ll) {
+  const ShippedData shipped;
   const Example example = example_on("hgx-h200", "LL", false);
   const ProtocolCost ll = example.calibration.of(Protocol::ll);
   ASSERT_LT(ll.alpha[static_cast<std::size_t>(LinkKind::nvlink)].value, ll.step.value)
@@ -107,6 +109,7 @@ TEST(CostModel, is_the_example_of_ll) {
 // holds a warp's 1920 bytes. Own data are asked for when the message is there already, so that no
 // load is hidden.
 TEST(CostModel, is_the_example_of_ll128) {
+  const ShippedData shipped;
   const Example example = example_on("hgx-h200", "LL128", false);
   const ProtocolCost ll128 = example.calibration.of(Protocol::ll128);
   ASSERT_EQ(ll128.alpha[static_cast<std::size_t>(LinkKind::nvlink)].value, 0);
@@ -127,6 +130,7 @@ TEST(CostModel, is_the_example_of_ll128) {
 // The second slice of each chunk is empty. The last one is there when the rank has stored the first
 // and costs half a step more.
 TEST(CostModel, is_the_example_of_simple_over_a_network) {
+  const ShippedData shipped;
   const Example example = example_on("dgx-h100-x4", "Simple", true);
   const Planner planner = example.planner();
   const CallPlan call = planner.plan(Bytes{64 << 10});
