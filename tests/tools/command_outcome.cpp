@@ -7,11 +7,14 @@
 #include <cstdio>
 #include <sstream>
 
+#include "sim/base/read_files.h"
+
 namespace collsim::command {
 
 Outcome run(Runner runner, const std::vector<std::string>& args) {
   std::ostringstream out;
   std::ostringstream err;
+  forget_read_files();  // a file of an earlier call, which is gone, may have had the same number
   const int status = runner(args, out, err);
   return {status, out.str(), err.str()};
 }
