@@ -5,12 +5,13 @@
 #include <boost/archive/iterators/transform_width.hpp>
 #include <cstdint>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "sim/base/text_file.h"
 #include "tests/support/error_of.h"
 #include "tests/support/temporary_file.h"
 #include "tests/tools/command_outcome.h"
@@ -20,7 +21,8 @@ namespace collsim::command {
 namespace {
 
 std::string content(const test::TemporaryFile& file) {
-  return read_text_file(file.path(), "a page").content;
+  std::ifstream stream(file.path());  // not as an input of the command
+  return {std::istreambuf_iterator<char>(stream), {}};
 }
 
 /// The header of the data in a page, as models/trace/view_data.h has it.
