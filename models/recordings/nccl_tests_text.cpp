@@ -295,6 +295,7 @@ class TextReader {
     row.time = microseconds(*time);  // or milliseconds, which finish_table() knows
     const ResultCheck check = result_check(*columns_, printed, place);
     row.wrong = check == ResultCheck::wrong;
+    is_timed_[place] = true;
     if (check != ResultCheck::unchecked) is_checked_[place] = true;
     narrow(signs_.factor, rate.text, printed.at(column + 2).text);
     recording_.rows.push_back(std::move(row));
@@ -329,12 +330,13 @@ class TextReader {
     table_begin_ = recording_.rows.size();
     signs_ = {};
     is_checked_ = {};
+    is_timed_ = {};
   }
 
   void name_rows_of_table(std::span<RecordedRow> table) {
     const std::string name = benchmark_.empty() ? file_benchmark_ : benchmark_;
     signs_.reduces = table.back().redop != "none";
-    signs_.checks_in_place = is_checked_[1] || !is_checked_[0];
+    signs_.checks_in_place = is_checked_[1] || !is_checked_[0] || !is_timed_[1];
     for (RecordedRow& row : table) {
       row.collective_name = name;
       row.collective = find_recorded_collective(name);
@@ -399,7 +401,8 @@ class TextReader {
   std::size_t table_begin_ = 0;
   int tables_ = 0;
   TableSigns signs_;                  ///< of the table
-  std::array<bool, 2> is_checked_{};  ///< whether its results were, out of place and in place
+  std::array<bool, 2> is_timed_{};    ///< whether it has times out of place and in place
+  std::array<bool, 2> is_checked_{};  ///< whether its results were, likewise
 };
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "models/recordings/recording.h"
 #include "sim/base/text_file.h"
 #include "tests/support/temporary_file.h"
+#include "tests/support/test_data.h"
 #include "tests/tools/command_outcome.h"
 #include "tools/collsim/subcommand.h"
 
@@ -45,6 +46,12 @@ bool mentions(const json& sentences, const std::string& text) {
   });
 }
 
+/// The answers are those of the calibrations that are shipped.
+class Reports : public testing::Test {
+ private:
+  ShippedData data_;
+};
+
 /// The ratio of the largest size.
 double last_ratio(const json& log) {
   return log["sizes"].back()["ratio"].get<double>();
@@ -52,14 +59,14 @@ double last_ratio(const json& log) {
 
 // 19.83 GB/s of all_to_all is what 183 of 200 Gb/s of four NICs a node give. The INFO line names
 // four.
-TEST(Reports, all_to_all_over_four_nics_is_healthy) {
+TEST_F(Reports, all_to_all_over_four_nics_is_healthy) {
   const json log = only_log({file("a100-alltoall-4nic/log.txt")});
   EXPECT_EQ(log["verdict"], "healthy") << log.dump(1);
   EXPECT_NE(log["machine"].get<std::string>().find("4 RoCE NICs"), std::string::npos);
 }
 
 // 10 GB/s of 230: host memory, by a setting.
-TEST(Reports, peer_to_peer_off_by_its_level_comes_first) {
+TEST_F(Reports, peer_to_peer_off_by_its_level_comes_first) {
   const json log = only_log({file("a100-p2p-level-loc/log.txt")});
   EXPECT_EQ(log["verdict"], "low");
   EXPECT_EQ(first_cause(log), "p2p-disabled");
@@ -69,7 +76,7 @@ TEST(Reports, peer_to_peer_off_by_its_level_comes_first) {
 }
 
 // Without NCCL's log, 10 GB/s is host memory's rate and might be anything of a broken NVLink's.
-TEST(Reports, host_memory_s_rate_is_peer_to_peer_off_before_a_broken_nvlink) {
+TEST_F(Reports, host_memory_s_rate_is_peer_to_peer_off_before_a_broken_nvlink) {
   const json log = only_log({file("a100-p2p-level-loc/log-no-info.txt")});
   EXPECT_EQ(log["verdict"], "low");
   EXPECT_EQ(first_cause(log), "p2p-disabled") << log["causes"].dump(1);
@@ -78,7 +85,7 @@ TEST(Reports, host_memory_s_rate_is_peer_to_peer_off_before_a_broken_nvlink) {
 
 // 149 GB/s over four NICs of 50 GB/s each way, of which a ring of 16 uses 200 * 15 / 16 = 187 at
 // most.
-TEST(Reports, a_ring_over_four_nics_is_no_dead_port) {
+TEST_F(Reports, a_ring_over_four_nics_is_no_dead_port) {
   const json log = only_log({file("h100-4nic-cross-nic/gpus8.txt")});
   EXPECT_NEAR(last_ratio(log), 0.8, 0.12) << log["sizes"].dump(1);
   EXPECT_NE(first_cause(log), "dead-port");
@@ -87,7 +94,7 @@ TEST(Reports, a_ring_over_four_nics_is_no_dead_port) {
 
 // Four of the GPUs of each host reach 159 GB/s, where the first four have two NICs beside them, of
 // 50 GB/s each way: others were used.
-TEST(Reports, ranks_that_are_faster_than_the_first_gpus_sat_on_others) {
+TEST_F(Reports, ranks_that_are_faster_than_the_first_gpus_sat_on_others) {
   const Outcome outcome = diagnose({file("h100-4nic-cross-nic/gpus4.txt")});
   EXPECT_EQ(outcome.status, exit_answer_is_no);
   EXPECT_NE(outcome.out.find("verdict: not this machine"), std::string::npos) << outcome.out;
@@ -96,7 +103,7 @@ TEST(Reports, ranks_that_are_faster_than_the_first_gpus_sat_on_others) {
 
 // Both logs hold wrong results, by the largest deviation (1e+00) and by a count. Which machine they
 // are of does not matter, and for the second cannot be told.
-TEST(Reports, wrong_results_are_an_answer_without_a_machine) {
+TEST_F(Reports, wrong_results_are_an_answer_without_a_machine) {
   for (const char* name : {"log.txt", "log-count.txt"}) {
     const std::string log = file(std::string("ll128-over-sockets-wrong/") + name);
     const Outcome diagnosed = diagnose({log});
@@ -108,7 +115,7 @@ TEST(Reports, wrong_results_are_an_answer_without_a_machine) {
   }
 }
 
-TEST(Reports, ll128_over_sockets_is_named_as_what_corrupts_data) {
+TEST_F(Reports, ll128_over_sockets_is_named_as_what_corrupts_data) {
   const Outcome outcome = diagnose({file("ll128-over-sockets-wrong/log.txt")});
   EXPECT_NE(outcome.out.find("NCCL_PROTO=LL128"), std::string::npos) << outcome.out;
   EXPECT_NE(outcome.out.find("sockets"), std::string::npos);
@@ -116,13 +123,13 @@ TEST(Reports, ll128_over_sockets_is_named_as_what_corrupts_data) {
   EXPECT_EQ(other.out.find("LL128"), std::string::npos) << other.out;
 }
 
-TEST(Reports, four_nodes_near_the_best_are_healthy) {
+TEST_F(Reports, four_nodes_near_the_best_are_healthy) {
   EXPECT_EQ(only_log({file("oci-h100-4-nodes/log-2.19.3.txt")})["verdict"], "healthy");
 }
 
 // busbw / algbw = 1.9375 = 2 * 31 / 32: all_reduce of 32 ranks, which four nodes of eight GPUs
 // have.
-TEST(Reports, a_table_alone_says_its_collective_and_ranks) {
+TEST_F(Reports, a_table_alone_says_its_collective_and_ranks) {
   const json log = only_log({file("oci-h100-4-nodes/table-alone.txt"), "-t", "oci-h100-x4"});
   EXPECT_EQ(log["series"][0]["collective"], "all_reduce");
   EXPECT_EQ(log["series"][0]["ranks"], 32);
@@ -132,7 +139,7 @@ TEST(Reports, a_table_alone_says_its_collective_and_ranks) {
 }
 
 // The same rows whose header lost its #, as Markdown takes it away, and without any header.
-TEST(Reports, a_table_without_its_header_is_read) {
+TEST_F(Reports, a_table_without_its_header_is_read) {
   const std::string path = file("oci-h100-4-nodes/table-alone.txt");
   const std::string text = read_text_file(path, "a table").content;
   const auto rows = text.find("  1073741824");
@@ -147,7 +154,7 @@ TEST(Reports, a_table_without_its_header_is_read) {
 
 // n644 is in two slow pairs, and both of its partners are fast with others. Of n284 and n678
 // nothing else is known.
-TEST(Reports, pairs_name_the_host_that_is_slow) {
+TEST_F(Reports, pairs_name_the_host_that_is_slow) {
   std::vector<std::string> args;
   for (const char* pair : {"n284-n678", "n404-n699", "n632-n641", "n641-n644", "n644-n699"}) {
     args.push_back(file("pairs-one-bad-node/pair-" + std::string(pair) + ".txt"));
@@ -168,7 +175,7 @@ TEST(Reports, pairs_name_the_host_that_is_slow) {
 }
 
 // 60 GB/s where eight NICs of 12.5 GB/s each way make 100 * 15 / 16 = 94 at most.
-TEST(Reports, a_ring_at_two_thirds_of_its_nics_lacks_gpudirect_first) {
+TEST_F(Reports, a_ring_at_two_thirds_of_its_nics_lacks_gpudirect_first) {
   const json log = only_log({file("tree-beats-ring-2-nodes/ring.txt"), "-t",
                              file("tree-beats-ring-2-nodes/machine.yaml")});
   EXPECT_EQ(log["verdict"], "low") << log["sizes"].dump(1);
@@ -176,7 +183,7 @@ TEST(Reports, a_ring_at_two_thirds_of_its_nics_lacks_gpudirect_first) {
 }
 
 // Two lists of ranks 0 to 7, two tables: no job of 16.
-TEST(Reports, two_runs_in_one_text_are_told) {
+TEST_F(Reports, two_runs_in_one_text_are_told) {
   const json log = only_log({file("two-runs-not-one-job/log.txt")});
   EXPECT_EQ(log["series"][0]["ranks"], 8);
   EXPECT_EQ(log["series"][0]["nodes"], 1);
@@ -185,13 +192,13 @@ TEST(Reports, two_runs_in_one_text_are_told) {
 }
 
 // NCCL prints its settings when it begins, which may be before the header of the table.
-TEST(Reports, a_setting_before_the_header_is_the_run_s) {
+TEST_F(Reports, a_setting_before_the_header_is_the_run_s) {
   const Recording recording = read_recording(file("algorithm-before-header/all_reduce_perf.log"));
   for (const RecordedRow& row : recording.rows) EXPECT_EQ(row.variables.at("NCCL_ALGO"), "Ring");
 }
 
 // Other GPUs than the machine's: no error of a prediction says anything.
-TEST(Reports, of_other_gpus_are_not_compared) {
+TEST_F(Reports, of_other_gpus_are_not_compared) {
   const std::string a100 = "recordings/published/a100x8-80gb-mpi-allreduce.yaml";
   const Outcome validated = run({"validate", a100, "-t", "dgx-h100"});
   EXPECT_EQ(validated.status, exit_bad_input);
@@ -201,7 +208,7 @@ TEST(Reports, of_other_gpus_are_not_compared) {
   EXPECT_NE(diagnosed.out.find("verdict: not this machine"), std::string::npos) << diagnosed.out;
 }
 
-TEST(Reports, that_leave_nothing_to_compare_do_not_succeed) {
+TEST_F(Reports, that_leave_nothing_to_compare_do_not_succeed) {
   const Outcome outcome =
       run({"validate", "recordings/published/a100x8-80gb-mpi-allreduce.yaml", "-c", "broadcast"});
   EXPECT_EQ(outcome.status, exit_answer_is_no);
@@ -209,7 +216,7 @@ TEST(Reports, that_leave_nothing_to_compare_do_not_succeed) {
 }
 
 // A log of a GPU that nobody knows stands beside one that can be told.
-TEST(Reports, that_cannot_be_told_do_not_end_a_batch) {
+TEST_F(Reports, that_cannot_be_told_do_not_end_a_batch) {
   const Outcome outcome =
       diagnose({file("oci-h100-4-nodes/table-alone.txt"), file("oci-h100-4-nodes/log-2.19.3.txt")});
   EXPECT_EQ(outcome.status, exit_answer_is_no);

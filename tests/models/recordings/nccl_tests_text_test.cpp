@@ -301,6 +301,17 @@ TEST(NcclTestsText, what_cannot_be_read_is_told_by_line_and_column) {
   EXPECT_EQ(read(two_ranks + new_header + good + "  128  32  float").rows.size(), 2U);
 }
 
+// Tables of one place do not say that nothing was checked in place: 293.60 / 167.77 = 1.75 is
+// all_reduce of eight.
+TEST(NcclTestsText, of_one_place_says_its_collective) {
+  const Recording recording = read(
+      "# size count type redop root time algbw busbw #wrong\n"
+      "  67108864  16777216  float  sum  -1  400.0  167.77  293.60  0\n");
+  ASSERT_EQ(recording.rows.size(), 1U);
+  EXPECT_EQ(recording.rows[0].collective, Collective::all_reduce);
+  EXPECT_EQ(recording.rows[0].ranks, 8U);
+}
+
 /// A table of two ranks with the deviations of releases before 2.13, in that type.
 Recording of_deviations(const std::string& type, const std::string& out, const std::string& in,
                         const std::string& footer = "") {
