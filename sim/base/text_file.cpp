@@ -29,18 +29,17 @@ namespace {
 constexpr std::size_t size_limit = std::size_t{8} << 20;
 constexpr std::size_t piece_size = 65'536;
 
-/// A file, whatever the path to it.
-using FileNumber = std::pair<dev_t, ino_t>;
-/// A pipe between two writers: its status changes when the next one writes.
-using PipeState = std::tuple<dev_t, ino_t, std::int64_t, std::int64_t>;
+/// A file as it is, whatever the path to it: its number may be another file's later, and a pipe has
+/// something else in it when the next writer has written. Either changes the time.
+using FileState = std::tuple<dev_t, ino_t, std::int64_t, std::int64_t>;
 
 /// What the process has read. It belongs to the process as its descriptors do: what has come out of
 /// a pipe is nowhere else any more.
 struct ReadFiles {
   std::mutex reading_pipe;  ///< held while one is read: two readers would each get a part of it
   std::mutex mutex;
-  std::set<FileNumber> numbers;
-  std::map<PipeState, std::string> pipes;
+  std::set<FileState> files;
+  std::map<FileState, std::string> pipes;
 };
 
 ReadFiles& read_files() {
@@ -66,7 +65,7 @@ bool is_pipe(const struct stat& status) {
   return S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode);
 }
 
-PipeState state_of(const struct stat& status) {
+FileState state_of(const struct stat& status) {
   return {status.st_dev, status.st_ino, status.st_ctim.tv_sec, status.st_ctim.tv_nsec};
 }
 
@@ -103,7 +102,7 @@ std::string read_once(int file, const SourcePosition& position) {
   fstat(file, &status);
   ReadFiles& files = read_files();
   const std::scoped_lock lock(files.mutex);
-  files.numbers.insert({status.st_dev, status.st_ino});
+  files.files.insert(state_of(status));
   if (is_pipe(status)) files.pipes[state_of(status)] = text;
   return text;
 }
@@ -145,13 +144,13 @@ bool was_read(const std::filesystem::path& path) {
   if (stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
   ReadFiles& files = read_files();
   const std::scoped_lock lock(files.mutex);
-  return files.numbers.contains({status.st_dev, status.st_ino});
+  return files.files.contains(state_of(status));
 }
 
 void forget_read_files() {
   ReadFiles& files = read_files();
   const std::scoped_lock lock(files.mutex);
-  files.numbers.clear();
+  files.files.clear();
   files.pipes.clear();
 }
 

@@ -12,6 +12,7 @@
 namespace collsim::command {
 
 Outcome run(Runner runner, const std::vector<std::string>& args) {
+  forget_read_files();  // those of the command before
   std::ostringstream out;
   std::ostringstream err;
   forget_read_files();  // a file of an earlier call, which is gone, may have had the same number

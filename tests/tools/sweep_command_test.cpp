@@ -212,7 +212,7 @@ TEST_F(SweepCommand, survives_kills_at_random_moments) {
 TEST_F(SweepCommand, prints_warnings) {
   write(scenario(),
         "collsim: scenario/1\nname: a sweep\ntopology: hgx-h200\nruns:\n"
-        "  - { algorithm: ring, env: { NCCL_TIMEOUT: 1 } }\nsweep:\n  - size: [8, 16]\n");
+        "  - { algorithm: ring, env: { NCCL_TIMEOUT: 1 } }\nsweep:\n  - size: [8 B, 16 B]\n");
   EXPECT_EQ(sweep({"--engine", "analytic"}).err,
             "collsim: warning: NCCL_TIMEOUT: not modelled, changes nothing here\n");
 }

@@ -36,9 +36,10 @@ bool is_shipped(const std::string& name, std::string_view folder) {
 }  // namespace
 
 Subject find_subject(const std::string& name) {
-  if (is_there(name)) return {name, !is_folder(name) && describes_machine(name)};
+  if (is_readable_kind(name)) return {name, describes_machine(name)};
   if (is_shipped(name, "scenarios")) return {find_data_file(name, "scenarios"), false};
   if (is_shipped(name, "topologies")) return {find_data_file(name, "topologies"), true};
+  if (is_folder(name)) return {name, false};  // whose reader says what it is
   require_no_more_than_absent(name);
   std::vector<std::string> names = shipped_names("topologies");
   for (std::string& scenario : shipped_names("scenarios")) names.push_back(std::move(scenario));
