@@ -22,12 +22,12 @@ struct Generation {
   std::string_view over_pcie;
 };
 
-/// Turing's, Ampere's, Ada's and Blackwell's cards for workstations and inference have no NVSwitch, at most
-/// bridges. Pascal is priced as Volta, the nearest that there is.
+/// Turing's, Ampere's, Ada's and Blackwell's cards for workstations and inference have no NVSwitch,
+/// at most bridges. Pascal is priced as Volta, the nearest that there is.
 constexpr std::array generations{
-    Generation{60, 72, "v100", "pcie"}, Generation{75, 75, "pcie", "pcie"},
-    Generation{80, 80, "a100", "pcie"}, Generation{86, 89, "pcie", "pcie"},
-    Generation{90, 90, "h100", "pcie"}, Generation{100, 103, "b200", "pcie"},
+    Generation{60, 72, "v100", "pcie"},   Generation{75, 75, "pcie", "pcie"},
+    Generation{80, 80, "a100", "pcie"},   Generation{86, 89, "pcie", "pcie"},
+    Generation{90, 90, "h100", "pcie"},   Generation{100, 103, "b200", "pcie"},
     Generation{120, 121, "pcie", "pcie"},
 };
 
