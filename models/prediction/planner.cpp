@@ -156,12 +156,9 @@ Planner Planner::with_faults(MachineFaults faults) const {
   return other;
 }
 
-/// What a root keeps of its own may be one element more than another's part: only whole elements
+/// What a rank keeps of its own may be one element more than another's part: only whole elements
 /// for every rank must move.
 Bounds Planner::bounds(Bytes size) const {
-  const bool keeps_part =
-      spec_.collective == Collective::gather || spec_.collective == Collective::scatter;
-  if (!keeps_part) return bounds_->of(size);
   return bounds_->of(
       rounded_size(spec_.collective, ranks(), size, size_of(spec_.run.reduction.type)));
 }

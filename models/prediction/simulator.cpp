@@ -144,7 +144,9 @@ Prediction Simulator::on_machine(Bytes size, const Given& given) {
 std::optional<CallPlan> Simulator::evened(const CallPlan& call) {
   const auto& choice = call.nccl_choice;
   const bool is_ring = choice && choice->algorithm == NcclAlgorithm::ring;
-  if (options_.exact || !is_ring || planner_.spec().collective != Collective::all_reduce) {
+  const bool is_empty = call.binding.channels() == 0;
+  if (options_.exact || !is_ring || is_empty ||
+      planner_.spec().collective != Collective::all_reduce) {
     return std::nullopt;
   }
   const Bytes size = even_size(call.size, planner_.ranks(), call.binding.channels());

@@ -113,7 +113,7 @@ TEST(CleanOutput, ids_in_yaml_have_no_control_characters) {
                               "collsim: topology/1\nname: \"\\x9b31m\"\nnodes: { template: "
                               "hgx-h200-2 }\n");
   expect_clean({"topo", "show", machine.path().string()}, exit_bad_input,
-               "machine.yaml:2:7: a control character");
+               "machine.yaml:2:7: this value has a control character");
 }
 
 }  // namespace

@@ -76,7 +76,7 @@ TEST(CalibrationChoice, GoesByGenerationAndByWhatJoinsTheGpus) {
 }
 
 TEST(CalibrationChoice, IsTheDefaultWhereNothingFitsAndSaysSo) {
-  for (const char* model : {"", "sm_120", "Radeon"}) {
+  for (const char* model : {"", "sm_150", "Radeon"}) {
     const Topology topology = pair_of(model, "nvlink");
     EXPECT_EQ(calibration_name(topology), default_calibration) << model;
     EXPECT_TRUE(calibration_warning(calibration_for(topology)).has_value()) << model;

@@ -241,7 +241,7 @@ TEST(Registry, an_unknown_algorithm_has_no_pattern) {
 }
 
 // Where data divide, the formulas are exact but for folding, children that share a port (reduce by
-// a tree) and a root that sends to one after the other (scatter), which are within a fifth of the
+// a tree) and a root that sends to one after the other (scatter), which are within a quarter of the
 // simulation; composed with one of these, too.
 TEST(Registry, every_row_is_estimated_as_it_runs) {
   for (const Row& row : registry_rows()) {
@@ -255,7 +255,7 @@ TEST(Registry, every_row_is_estimated_as_it_runs) {
         asked.size = Bytes{std::int64_t{16384} * asked.ranks() * asked.ranks()};
         SCOPED_TRACE(asked.words());
         const auto [simulated, estimated] = both(asked);
-        EXPECT_NEAR(estimated.time.value / simulated.time.value, 1, 0.2);
+        EXPECT_NEAR(estimated.time.value / simulated.time.value, 1, 0.25);
         EXPECT_GT(estimated.time.value, 0);
       }
     }
