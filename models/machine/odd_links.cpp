@@ -70,6 +70,7 @@ class NvlinkCounts {
     if (!switched_ && 2 * (counts_.size() - linked.size()) >= counts_.size()) return {};
     const auto same = static_cast<std::size_t>(std::count(linked.begin(), linked.end(), most));
     std::vector<std::string> sentences;
+    sentences.reserve(odd.size());
     for (const auto& [count, gpus] : odd) {
       sentences.push_back(sentence(count, gpus, same == linked.size() || switched_, same, most));
     }
@@ -171,6 +172,7 @@ class PcieTree {
     constexpr std::size_t enough = 3;
     if (devices.size() < enough) return;
     std::vector<double> rates;
+    rates.reserve(devices.size());
     for (const DeviceIndex device : devices) rates.push_back(rate(device));
     const double usual = most_common(rates);
     std::map<double, std::vector<DeviceIndex>> narrow;

@@ -9,6 +9,7 @@
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -62,7 +63,7 @@ int fuzz_all(std::size_t mutants, std::string_view only, std::size_t first) {
 }  // namespace
 }  // namespace collsim
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   const std::vector<std::string_view> arguments(argv + 1, argv + argc);
   const auto mutants =
       arguments.empty() ? std::optional<std::size_t>(400) : collsim::number_in(arguments[0]);
@@ -73,4 +74,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   return collsim::fuzz_all(*mutants, arguments.size() < 2 ? "" : arguments[1], *first);
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "fuzz-readers: %s\n", error.what());
+  return 1;
 }

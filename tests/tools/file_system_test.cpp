@@ -153,7 +153,7 @@ TEST_F(FileSystem, a_pipe_is_read_wherever_a_file_is) {
 
 // 8 MiB of zeros are read in no time; all of them never end.
 TEST(Device, without_an_end_is_refused_early) {
-  for (std::string call : calls_with_a_file()) {
+  for (const std::string& call : calls_with_a_file()) {
     if (call.find("prices") != std::string::npos) continue;
     const Outcome outcome = shell("ulimit -v 4000000; " + with_file(call, "/dev/zero"));
     EXPECT_EQ(outcome.status, exit_bad_input) << call << "\n" << outcome.out;

@@ -1,5 +1,6 @@
 // Questions that nobody could wait for are refused, and the time limit ends whatever takes long.
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -58,8 +59,9 @@ TEST(Limits, of_memory_hold_for_every_subcommand) {
   for (const std::string& call : {std::string("explain"), std::string("run --exact"),
                                   std::string("faults"), std::string("trace --output /dev/null"),
                                   std::string("view --output /dev/null"), std::string("steps")}) {
-    const Outcome outcome = run_shell("ulimit -v 8000000; timeout 60 " + program + " " + call +
-                                      " -t dgx-h100-x16384 -c all_to_all -b 1G");
+    const Outcome outcome = run_shell(
+        fmt::format("ulimit -v 8000000; timeout 60 {} {} -t dgx-h100-x16384 -c all_to_all -b 1G",
+                    program, call));
     EXPECT_EQ(outcome.status, exit_bad_input) << call << outcome.out;
     const bool said = outcome.out.find("of memory") != std::string::npos ||
                       outcome.out.find("too many to show") != std::string::npos;
@@ -74,8 +76,7 @@ std::vector<std::string> endings_of(const std::vector<std::string>& calls,
   for (std::size_t i = 0; i < calls.size(); ++i) {
     std::string call = calls[i];
     call.replace(call.find('@'), 1, file);
-    line += "(timeout 60 " + program + " " + call + "; echo exit $?) > " + file + "." +
-            std::to_string(i) + " 2>&1 & ";
+    line += fmt::format("(timeout 60 {} {}; echo exit $?) > {}.{} 2>&1 & ", program, call, file, i);
   }
   run_shell(line + "wait");
   std::vector<std::string> endings;

@@ -1,5 +1,6 @@
 // What people read: tables of 80 columns, and all columns on request.
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -82,7 +83,7 @@ TEST(Table, begins_with_size_time_and_busbw) {
     std::string time;
     std::string busbw;
     words >> size >> time >> busbw;
-    EXPECT_EQ(size + " " + time + " " + busbw, "size time busbw") << table;
+    EXPECT_EQ(fmt::format("{} {} {}", size, time, busbw), "size time busbw") << table;
     // The columns end at the same character in every table.
     EXPECT_EQ(titles->find("busbw"), 23U) << table;
   }

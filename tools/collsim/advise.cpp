@@ -387,6 +387,7 @@ std::vector<Record> rows_of_advices(const AdviceSubject& subject,
                                     const std::vector<Advice>& advices,
                                     const std::optional<Advice>& together) {
   std::vector<Record> rows;
+  rows.reserve(advices.size() + 1);
   for (const Advice& each : advices) {
     rows.push_back(advice_row(subject, each.variables.empty() ? "other" : "setting", each.text,
                               verdict_of(each), &each));

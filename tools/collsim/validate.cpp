@@ -206,7 +206,7 @@ void compare_file(const Recording& recording, const po::variables_map& values,
     check_machine(of_machine, topology);
     const Recording rows = placed_on(of_machine, topology);
     for (const std::string& note : rows.notes) {
-      report.validation.warnings.insert(name + ": " + note);
+      report.validation.warnings.insert(fmt::format("{}: {}", name, note));
     }
     report.files.push_back(name);
     report.machines.push_back(topology.name());

@@ -125,8 +125,9 @@ class VariableReach : public testing::Test {
     run.variables = probe.variables;
     if (probe.algorithm) run.variables["NCCL_ALGO"] = nccl_name(*probe.algorithm);
     run.variables.insert(more.begin(), more.end());
-    const auto ranks = static_cast<Rank>(probe.per_node ? *probe.per_node * topology.node_count()
-                                                        : topology.gpus().size());
+    const auto ranks =
+        static_cast<Rank>(probe.per_node ? std::size_t{*probe.per_node} * topology.node_count()
+                                         : topology.gpus().size());
     const Planner planner({&topology, calibration_for(topology), probe.collective, run,
                            first_gpus(topology, ranks, probe.per_node)});
     Estimator estimator(planner);

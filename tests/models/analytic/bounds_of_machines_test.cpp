@@ -126,6 +126,7 @@ Topology two_nodes_of_own_nics(double pcie) {
 
 double bound_of(const Topology& topology, const std::vector<Rank>& places, Collective collective) {
   std::vector<DeviceId> gpus;
+  gpus.reserve(places.size());
   for (const Rank place : places) gpus.push_back(topology.gpus()[place]);
   const MachineBounds bounds(topology, gpus, collective);
   return in_microseconds(bounds.of(Bytes{100000}).bandwidth);

@@ -156,6 +156,7 @@ TEST(VerdictOfLog, of_which_large_sizes_are_healthy_is_healthy) {
 
 TEST(Verdicts, have_the_documented_names) {
   std::vector<std::string> names;
+  names.reserve(all_verdicts.size());
   for (const Verdict verdict : all_verdicts) names.emplace_back(to_string(verdict));
   EXPECT_EQ(names, (std::vector<std::string>{"healthy", "cannot tell", "low", "not this machine",
                                              "impossible", "wrong data"}));

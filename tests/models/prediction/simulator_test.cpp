@@ -116,6 +116,7 @@ Prediction simulated(const std::string& machine, Rank ranks, Collective collecti
   spec.gpus = first_gpus(topology, ranks);
   spec.run.algorithm = algorithm;
   std::vector<Fault> parsed;
+  parsed.reserve(faults.size());
   for (const std::string& fault : faults) parsed.push_back(parse_fault(fault));
   spec.faults = find_faults(parsed, topology, ranks);
   const Planner planner(std::move(spec));

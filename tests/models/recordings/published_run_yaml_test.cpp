@@ -18,7 +18,7 @@ const std::string head =
     "collsim: published-run/1\n"
     "source: { where: a page, url: \"https://example.org/\", date: \"2024-05\" }\n"
     "machine: { gpu: A100, gpus_per_node: 8, nccl: \"2.8.4\" }\n";
-const std::string run =
+const std::string run_text =
     "nccl_rules: \"2.18\"\n"
     "collective: all_gather\n"
     "nodes: 2\n"
@@ -36,7 +36,7 @@ Recording read(const std::string& text) {
 TEST(PublishedRun, rows_have_what_the_file_says) {
   std::string text = head;
   text += "topology: dgx-a100-x4\n";
-  text += run;
+  text += run_text;
   text += "  - [1024, 12.5, none]\n  - [4096, 20, 21]\n";
   const Recording recording = read(text);
   EXPECT_EQ(recording.topology, "dgx-a100-x4");
@@ -71,17 +71,17 @@ TEST(PublishedRun, says_what_is_wrong) {
     for (const std::string_view part : parts) text += part;
     return text;
   };
-  EXPECT_NO_THROW(read(file({head, machine, run, row})));
+  EXPECT_NO_THROW(read(file({head, machine, run_text, row})));
   for (const std::string& text :
-       {file({head, run, row}),                                      // no machine, and no reason
-        file({head, reason, machine, run, row}),                     // a machine and a reason
-        file({head, machine, run, "  - [8, 1]\n"}),                  // a field too few
-        file({head, machine, run, "  - [8, 1, 1, 1]\n"}),            // a field too many
-        file({head, machine, run, "  - [0, 1, 1]\n"}),               // no bytes
-        file({head, machine, run, "  - [8, 0, 1]\n"}),               // no time
-        file({head, machine, run, "  - [8, fast, 1]\n"}),            // not a time
-        file({head, "speed: 1\n", machine, run, row}),               // a key that is none
-        file({"collsim: published-run/1\n", machine, run, row})}) {  // no source
+       {file({head, run_text, row}),                            // no machine, and no reason
+        file({head, reason, machine, run_text, row}),           // a machine and a reason
+        file({head, machine, run_text, "  - [8, 1]\n"}),        // a field too few
+        file({head, machine, run_text, "  - [8, 1, 1, 1]\n"}),  // a field too many
+        file({head, machine, run_text, "  - [0, 1, 1]\n"}),     // no bytes
+        file({head, machine, run_text, "  - [8, 0, 1]\n"}),     // no time
+        file({head, machine, run_text, "  - [8, fast, 1]\n"}),  // not a time
+        file({head, "speed: 1\n", machine, run_text, row}),     // a key that is none
+        file({"collsim: published-run/1\n", machine, run_text, row})}) {  // no source
     EXPECT_THROW(read(text), InputError) << text;
   }
 }
