@@ -99,8 +99,11 @@ inline bool passes_on(const Worker& worker) {
 /// What the worker pays before data of the piece that it is at move; a switch pays nothing.
 inline Seconds cost_before(const Worker& worker) {
   if (worker.is_agent || worker.piece > 0) return {};
-  return slice_before(worker.setting, operations_of(worker), worker.slice_bytes > 0,
-                      passes_on(worker));
+  // Only first rounds ask for operations, and they are looked up for every slice.
+  const bool has_rounds = worker.cost().flags_lines();
+  const Operations operations = has_rounds ? operations_of(worker) : Operations{};
+  return slice_before(worker.setting, operations, worker.slice_bytes > 0,
+                      !has_rounds && passes_on(worker));
 }
 
 /// And what it pays when its peers have the slice's data.
