@@ -138,6 +138,9 @@ int write_directly(const fs::path& path, std::string_view text) {
 bool is_standard_output(const fs::path& path) {
   struct stat named {};
   struct stat standard {};
+  // Where standard output is closed, something that is only read stands in its place.
+  const int mode = fcntl(STDOUT_FILENO, F_GETFL);
+  if (mode < 0 || (mode & O_ACCMODE) == O_RDONLY) return false;
   return stat(path.c_str(), &named) == 0 && fstat(STDOUT_FILENO, &standard) == 0 &&
          named.st_dev == standard.st_dev && named.st_ino == standard.st_ino &&
          named.st_rdev == standard.st_rdev;
