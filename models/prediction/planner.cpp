@@ -156,11 +156,14 @@ Planner Planner::with_faults(MachineFaults faults) const {
   return other;
 }
 
-/// What a rank keeps of its own may be one element more than another's part: only whole elements
-/// for every rank must move.
+/// Only whole elements for every rank must move. Of a textbook's size that does not divide, a rank
+/// may keep one element more of its own than others send it, for each of them.
 Bounds Planner::bounds(Bytes size) const {
-  return bounds_->of(
-      rounded_size(spec_.collective, ranks(), size, size_of(spec_.run.reduction.type)));
+  const Bytes element = size_of(spec_.run.reduction.type);
+  const Bytes whole = rounded_size(spec_.collective, ranks(), size, element);
+  const bool divides = whole == size && size.count % (element.count * ranks()) == 0;
+  if (is_nccl() || divides) return bounds_->of(whole);
+  return bounds_->of({std::max<std::int64_t>(0, whole.count - element.count * ranks())});
 }
 
 Calibration Planner::cost_of(const Calibration& cost) const {
