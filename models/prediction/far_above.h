@@ -13,7 +13,7 @@ namespace collsim {
 inline constexpr double far_above = 200;
 
 /// The closed form of a call that does one thing after the other, for any collective: the launch,
-/// what the bandwidth bound counts (of one element for each rank at least), once more at the rate
+/// what the bandwidth bound counts (of 64 elements more for each rank), once more at the rate
 /// of one thread block, and a hop with all that it costs for each of 2 N steps and of as many
 /// messages of `message` bytes as the call's size has (0: it is not cut). A textbook's star sends
 /// everything N times.

@@ -8,6 +8,7 @@
 #include <functional>
 #include <utility>
 
+#include "models/analytic/estimate.h"
 #include "models/calibration/transport.h"
 #include "models/machine/host_memory.h"
 #include "models/nccl/point_to_point.h"
@@ -156,14 +157,30 @@ Planner Planner::with_faults(MachineFaults faults) const {
   return other;
 }
 
-/// Only whole elements for every rank must move. Of a textbook's size that does not divide, a rank
-/// may keep one element more of its own than others send it, for each of them.
-Bounds Planner::bounds(Bytes size) const {
+/// The bytes that must move at least, as a size whose parts are all alike. NCCL's cut leaves out
+/// what does not make whole elements for every rank. In a textbook's, what somebody keeps for
+/// himself of each loop of a channel may be one element more than the mean.
+Bytes Planner::evenly_moved(Bytes size) const {
   const Bytes element = size_of(spec_.run.reduction.type);
-  const Bytes whole = rounded_size(spec_.collective, ranks(), size, element);
-  const bool divides = whole == size && size.count % (element.count * ranks()) == 0;
-  if (is_nccl() || divides) return bounds_->of(whole);
-  return bounds_->of({std::max<std::int64_t>(0, whole.count - element.count * ranks())});
+  if (is_nccl()) return rounded_size(spec_.collective, ranks(), size, element);
+  const bool keeps_part = spec_.collective == Collective::gather ||
+                          spec_.collective == Collective::scatter ||
+                          spec_.collective == Collective::all_to_all;
+  if (!keeps_part || ranks() < 2) return size;
+  size.count -= size.count % element.count;
+  const Binding binding = textbook_binding(size);
+  if (chunk_sizes(binding, textbook_chunks_).alike) return size;
+  std::int64_t kept = 0;
+  for (std::uint32_t channel = 0; channel < binding.channels(); ++channel) {
+    kept += binding.loops(channel);
+  }
+  // (N-1)/N of the size moves, so that one element less is N/(N-1) of the size.
+  const std::int64_t less = (kept * ranks() + ranks() - 2) / (ranks() - 1);
+  return {std::max<std::int64_t>(size.count - less * element.count, 0)};
+}
+
+Bounds Planner::bounds(Bytes size) const {
+  return bounds_->of(evenly_moved(size));
 }
 
 Calibration Planner::cost_of(const Calibration& cost) const {

@@ -142,6 +142,7 @@ class Planner {
   void set_cost(Calibration cost);
   void take_host_transport(const Calibration& cost);
   void settle_textbook();
+  Bytes evenly_moved(Bytes size) const;
   Layout textbook_layout() const;
   ChannelOrder textbook_order() const;
   Layout lay(Plan plan, const HopRules& rules) const;
