@@ -199,7 +199,8 @@ TEST_F(Reports, a_setting_before_the_header_is_the_run_s) {
 
 // Other GPUs than the machine's: no error of a prediction says anything.
 TEST_F(Reports, of_other_gpus_are_not_compared) {
-  const std::string a100 = "recordings/published/a100x8-80gb-mpi-allreduce.yaml";
+  const std::string a100 =
+      COLLSIM_SOURCE_DIR "/recordings/published/a100x8-80gb-mpi-allreduce.yaml";
   const Outcome validated = run({"validate", a100, "-t", "dgx-h100"});
   EXPECT_EQ(validated.status, exit_bad_input);
   EXPECT_NE(validated.err.find("has GPUs H100"), std::string::npos) << validated.err;
@@ -210,7 +211,8 @@ TEST_F(Reports, of_other_gpus_are_not_compared) {
 
 TEST_F(Reports, that_leave_nothing_to_compare_do_not_succeed) {
   const Outcome outcome =
-      run({"validate", "recordings/published/a100x8-80gb-mpi-allreduce.yaml", "-c", "broadcast"});
+      run({"validate", COLLSIM_SOURCE_DIR "/recordings/published/a100x8-80gb-mpi-allreduce.yaml",
+           "-c", "broadcast"});
   EXPECT_EQ(outcome.status, exit_answer_is_no);
   EXPECT_NE(outcome.err.find("no row is compared"), std::string::npos) << outcome.err;
 }
