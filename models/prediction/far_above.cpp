@@ -40,11 +40,19 @@ double seconds_of_thread_block(const Calibration& cost, Protocol protocol, doubl
   return bytes / round * (own.wait_of(all) + own.work_of(all, true)).value;
 }
 
+/// What a call takes before its first byte.
+Seconds time_to_begin(const Planner& planner, const Prediction& prediction) {
+  const Calibration& cost = planner.cost();
+  const Collective collective = planner.spec().collective;
+  return cost.startup(prediction.protocol, collective, prediction.channels,
+                      full_warps(prediction.protocol)) +
+         cost.issue_of(collective, planner.ranks());
+}
+
 }  // namespace
 
 Seconds plain_course(const Planner& planner, const Prediction& prediction, Bytes message) {
   const Calibration& cost = planner.cost();
-  const Collective collective = planner.spec().collective;
   const double ranks = planner.ranks();
   // Of fewer elements for each rank, that they are whole counts for more than how many they are.
   constexpr std::int64_t few = 64;
@@ -57,18 +65,16 @@ Seconds plain_course(const Planner& planner, const Prediction& prediction, Bytes
       message.count > 0 ? std::ceil(bytes / static_cast<double>(message.count)) : 1;
   const Seconds hop =
       std::max(bounds.latency, farthest_way(planner)) + dearest_hop(cost, prediction.protocol);
-  const Seconds begun = cost.startup(prediction.protocol, collective, prediction.channels,
-                                     full_warps(prediction.protocol)) +
-                        cost.issue_of(collective, planner.ranks());
-  return begun + times * bounds.bandwidth +
+  return time_to_begin(planner, prediction) + times * bounds.bandwidth +
          Seconds{times * seconds_of_thread_block(cost, prediction.protocol, bytes)} +
          (2 * ranks + 2 * messages) * hop;
 }
 
 void check_not_far_above(const Planner& planner, const Prediction& prediction, Bytes message) {
-  // No call is that suspicious: what the machine's latencies are is asked only then.
-  const bool is_plain = prediction.time <= far_above * prediction.bounds.largest();
-  if (is_plain || !planner.spec().faults.empty()) return;
+  // The plain course is never below these two; the machine's latencies, which it has to find, are
+  // needed only by a call that is above.
+  const Seconds least = time_to_begin(planner, prediction) + prediction.bounds.bandwidth;
+  if (prediction.time <= far_above * least || !planner.spec().faults.empty()) return;
   const Seconds most = far_above * plain_course(planner, prediction, message);
   if (prediction.time <= most) return;
   throw std::logic_error(fmt::format(

@@ -226,7 +226,7 @@ TEST(TextbookClaims, what_a_root_keeps_does_not_have_to_move) {
     asked.size = {28};
     EXPECT_NO_THROW(both(asked));
     // On 4 channels of 7, 7, 7 and 6 elements it keeps 3, 3, 3 and 2.
-    asked.size = {27 * 4};
+    asked.size = {108};  // 27 elements of 4 bytes
     asked.channels = 4;
     EXPECT_NO_THROW(both(asked));
   }
