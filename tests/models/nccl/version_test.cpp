@@ -28,8 +28,8 @@ TEST(NcclVersion, IsReadWithOrWithoutPatch) {
   EXPECT_LT(parse_nccl_version("2.18"), (NcclVersion{2, 19}));
   EXPECT_EQ(to_string(parse_nccl_version("2.28.9")), "2.28.9");
   EXPECT_EQ(to_string(parse_nccl_version("2.28")), "2.28");
-  for (const char* bad :
-       {"", "2", "2.", "2.28.", "2.28.9.1", "two", "2.17", "2.99", "3.0", "-2.28"}) {
+  for (const char* bad : {"", "2", "2.", "2.28.", "2.28.9.1", "two", "2.17", "2.99", "3.0", "-2.28",
+                          "1.1030.0", "2.2147483647", "2147483647.28", "2.28.1000"}) {
     EXPECT_THROW(parse_nccl_version(bad), InputError) << bad;
   }
 }
