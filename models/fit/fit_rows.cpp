@@ -69,8 +69,7 @@ Calibration FitRows::cost_on(const Topology& topology, const Calibration& cost) 
 
 std::optional<std::size_t> FitRows::planner_of(const RecordedCall& call, const Topology& topology,
                                                NcclVersion version, std::string& refusal) {
-  const auto [place, is_new] =
-      calls_.try_emplace({call, &topology, version.order(), pinned_.size() - 1});
+  const auto [place, is_new] = calls_.try_emplace({call, &topology, version, pinned_.size() - 1});
   Laid& laid = place->second;
   if (is_new) {
     try {

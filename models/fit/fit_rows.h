@@ -105,9 +105,9 @@ class FitRows {
     std::optional<std::size_t> planner;
     std::string refusal;
   };
-  /// The key of a planner: the call, the machine, the order of NCCL's version, and the set of
-  /// pinned constants.
-  using CallKey = std::tuple<RecordedCall, const Topology*, int, std::size_t>;
+  /// The key of a planner: the call, the machine, NCCL's version, and the set of pinned
+  /// constants.
+  using CallKey = std::tuple<RecordedCall, const Topology*, NcclVersion, std::size_t>;
   /// A machine's costs where the constants are these.
   Calibration cost_on(const Topology& topology, const Calibration& cost) const;
   std::string add_row(const RecordedRow& row, const Topology& topology,

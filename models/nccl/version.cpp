@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <charconv>
 
 #include "sim/base/input_error.h"
@@ -36,9 +35,8 @@ NcclVersion parse_nccl_version(std::string_view text) {
                        take_number(rest, true, version.minor_number) &&
                        (rest.empty() || take_number(rest, true, version.patch)) && rest.empty();
   if (!numbers) throw InputError(fmt::format("'{}' is no NCCL version", text), accepted);
-  // Only parts of three digits have an order().
-  const int largest = std::max({version.major_number, version.minor_number, version.patch});
-  if (largest > last_patch || version < oldest_nccl_version || version > newest_nccl_version) {
+  if (version < oldest_nccl_version || version > newest_nccl_version ||
+      version.patch > last_patch) {
     throw InputError(fmt::format("the rules of NCCL {} are not known", text), accepted);
   }
   return version;

@@ -71,8 +71,8 @@ Seconds plain_course(const Planner& planner, const Prediction& prediction, Bytes
 }
 
 void check_not_far_above(const Planner& planner, const Prediction& prediction, Bytes message) {
-  // The plain course is never below these two; the machine's latencies, which it has to find, are
-  // needed only by a call that is above.
+  // Two parts of the plain course. The others need the machine's latencies, which are found only
+  // for a call far above these two.
   const Seconds least = time_to_begin(planner, prediction) + prediction.bounds.bandwidth;
   if (prediction.time <= far_above * least || !planner.spec().faults.empty()) return;
   const Seconds most = far_above * plain_course(planner, prediction, message);

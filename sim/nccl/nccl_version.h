@@ -1,5 +1,7 @@
 #pragma once
 
+#include <compare>
+
 namespace collsim {
 
 /// A release of NCCL. A few rules changed within a series: at a patch.
@@ -8,11 +10,7 @@ struct NcclVersion {
   int minor_number = 30;
   int patch = 0;
 
-  constexpr int order() const { return 1'000'000 * major_number + 1000 * minor_number + patch; }
-  constexpr bool operator==(const NcclVersion& other) const { return order() == other.order(); }
-  constexpr bool operator<(const NcclVersion& other) const { return order() < other.order(); }
-  constexpr bool operator>(const NcclVersion& other) const { return other < *this; }
-  constexpr bool operator>=(const NcclVersion& other) const { return !(*this < other); }
+  auto operator<=>(const NcclVersion&) const = default;
 };
 
 /// The patch of a version that names none: the last of its series.
