@@ -9,23 +9,23 @@ if(TARGET collsim-mpi)
 endif()
 install(TARGETS collsim-command RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/collsim" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
-foreach(data topologies scenarios recordings models/calibrations)
+foreach(data topologies scenarios recordings models/data/calibrations)
   get_filename_component(parent "${data}" DIRECTORY)
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/${data}"
     DESTINATION "${data_dir}/${parent}")
 endforeach()
 
-install(FILES "${PROJECT_SOURCE_DIR}/models/trust.yaml" "${PROJECT_SOURCE_DIR}/models/noise.yaml"
-  "${PROJECT_SOURCE_DIR}/models/nccl-variables.yaml" "${PROJECT_SOURCE_DIR}/models/prices.yaml"
-  "${PROJECT_SOURCE_DIR}/models/workloads.yaml"
+install(FILES "${PROJECT_SOURCE_DIR}/models/data/trust.yaml" "${PROJECT_SOURCE_DIR}/models/data/noise.yaml"
+  "${PROJECT_SOURCE_DIR}/models/data/nccl-variables.yaml" "${PROJECT_SOURCE_DIR}/models/data/prices.yaml"
+  "${PROJECT_SOURCE_DIR}/models/data/workloads.yaml"
   DESTINATION "${data_dir}/models")
-install(FILES "${PROJECT_SOURCE_DIR}/tools/charts/plot.min.js"
-  "${PROJECT_SOURCE_DIR}/tools/charts/page.js"
-  "${PROJECT_SOURCE_DIR}/tools/charts/page.css"
-  DESTINATION "${data_dir}/tools/charts")
+install(FILES "${PROJECT_SOURCE_DIR}/tools/web/charts/plot.min.js"
+  "${PROJECT_SOURCE_DIR}/tools/web/charts/page.js"
+  "${PROJECT_SOURCE_DIR}/tools/web/charts/page.css"
+  DESTINATION "${data_dir}/tools/web/charts")
 
-install(FILES "${PROJECT_SOURCE_DIR}/tools/viewer/viewer.html"
-  DESTINATION "${data_dir}/tools/viewer")
+install(FILES "${PROJECT_SOURCE_DIR}/tools/web/viewer/viewer.html"
+  DESTINATION "${data_dir}/tools/web/viewer")
 
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/collsim")
 install(EXPORT collsim-targets NAMESPACE collsim:: DESTINATION "${package_dir}")

@@ -5,11 +5,11 @@
 
 #include "models/calibration/calibration_choice.h"
 #include "models/calibration/transport.h"
+#include "models/call/rank_gpus.h"
+#include "models/estimate/estimator.h"
 #include "models/imports/machine.h"
-#include "models/nccl/function.h"
-#include "models/prediction/estimator.h"
-#include "models/prediction/rank_gpus.h"
-#include "models/prediction/simulator.h"
+#include "models/nccl/settings/function.h"
+#include "models/simulate/simulator.h"
 #include "sim/base/data_directory.h"
 #include "sim/base/did_you_mean.h"
 #include "sim/base/input_error.h"
@@ -112,7 +112,7 @@ std::vector<std::string> names_of(const Kinds& kinds) {
 }
 
 constexpr std::string_view topologies = "topologies";
-constexpr std::string_view calibrations = "models/calibrations";
+constexpr std::string_view calibrations = "models/data/calibrations";
 
 }  // namespace
 

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "models/advice/nccl_variables.h"
-#include "models/nccl/environment.h"
-#include "models/nccl/variable_reach.h"
-#include "models/prediction/planner.h"
+#include "models/call/planner.h"
+#include "models/nccl/settings/environment.h"
+#include "models/nccl/settings/variable_reach.h"
 #include "sim/base/did_you_mean.h"
 #include "sim/base/input_error.h"
 #include "sim/base/parallel.h"

@@ -4,8 +4,8 @@
 #include <cassert>
 #include <cmath>
 
-#include "models/prediction/estimator.h"
-#include "models/prediction/simulator.h"
+#include "models/estimate/estimator.h"
+#include "models/simulate/simulator.h"
 
 namespace collsim {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "models/prediction/call_spec.h"
+#include "models/call/call_spec.h"
 #include "sim/base/units.h"
 
 namespace collsim {

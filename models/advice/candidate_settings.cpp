@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <string_view>
 
-#include "models/nccl/function.h"
-#include "models/prediction/rank_gpus.h"
+#include "models/call/rank_gpus.h"
+#include "models/nccl/settings/function.h"
 
 namespace collsim {
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "models/prediction/call_spec.h"
+#include "models/call/call_spec.h"
 
 namespace collsim {
 

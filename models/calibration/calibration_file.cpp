@@ -13,8 +13,8 @@
 #include "models/calibration/trust.h"
 #include "sim/base/data_directory.h"
 #include "sim/base/input_error.h"
-#include "sim/base/yaml_reader.h"
 #include "sim/cost/constants.h"
+#include "sim/yaml/yaml_reader.h"
 
 namespace collsim {
 
@@ -45,8 +45,8 @@ constexpr std::array<std::string_view, protocol_count> protocols{"ll", "ll128", 
 
 constexpr double max_time_scale = 10;
 
-constexpr std::string_view calibrations = "models/calibrations";
-constexpr std::string_view nvswitches = "models/calibrations/nvls";
+constexpr std::string_view calibrations = "models/data/calibrations";
+constexpr std::string_view nvswitches = "models/data/calibrations/nvls";
 
 /// The keys below a group of constants, or at the top, each once; none where the group is a single
 /// constant.

@@ -4,9 +4,9 @@
 #include <string_view>
 
 #include "sim/base/text_file.h"
-#include "sim/base/yaml_reader.h"
 #include "sim/cost/calibration.h"
 #include "sim/cost/constants.h"
+#include "sim/yaml/yaml_reader.h"
 
 namespace collsim {
 

@@ -1,12 +1,12 @@
 #include "models/calibration/scaling_error.h"
 
 #include "sim/base/data_directory.h"
-#include "sim/base/yaml_reader.h"
+#include "sim/yaml/yaml_reader.h"
 
 namespace collsim {
 
 ScalingError load_scaling_error() {
-  const auto scaling = load_yaml(shipped_file("trust", "models"), "trust")
+  const auto scaling = load_yaml(shipped_file("trust", "models/data"), "trust")
                            .mapping({"measured", "derived", "guessed", "scaling"})
                            .find("scaling");
   if (!scaling) return {};

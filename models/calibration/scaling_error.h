@@ -10,7 +10,7 @@ struct ScalingError {
   std::string source;
 };
 
-/// That of models/trust.yaml; none where the file has none. Throws InputError.
+/// That of models/data/trust.yaml; none where the file has none. Throws InputError.
 ScalingError load_scaling_error();
 
 }  // namespace collsim

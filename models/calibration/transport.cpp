@@ -16,8 +16,8 @@ namespace collsim {
 
 namespace {
 
-constexpr std::string_view calibrations = "models/calibrations";
-constexpr std::string_view transports = "models/calibrations/transports";
+constexpr std::string_view calibrations = "models/data/calibrations";
+constexpr std::string_view transports = "models/data/calibrations/transports";
 constexpr auto between_hosts = static_cast<std::size_t>(LinkKind::network);
 
 Calibration load_transport(std::string_view name) {

@@ -128,7 +128,7 @@ Trust trust_of(const CalibrationTrust& calibration, const Topology& topology,
 }
 
 std::vector<TrustError> load_trust_errors() {
-  const YamlMapping root = load_yaml(shipped_file("trust", "models"), "trust")
+  const YamlMapping root = load_yaml(shipped_file("trust", "models/data"), "trust")
                                .mapping({"measured", "derived", "guessed", "scaling"});
   std::vector<TrustError> errors;
   for (const Trust trust : {Trust::measured, Trust::derived, Trust::guessed}) {

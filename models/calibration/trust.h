@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "sim/base/units.h"
-#include "sim/base/yaml_reader.h"
 #include "sim/cost/trust.h"
 #include "sim/execution/wiring.h"
 #include "sim/topologies/topology.h"
+#include "sim/yaml/yaml_reader.h"
 
 namespace collsim {
 
@@ -42,7 +42,7 @@ struct TrustError {
   std::string source;  ///< of whom: "2,317 recorded rows that no fit has seen"
 };
 
-/// Those of models/trust.yaml, best first. Throws InputError.
+/// Those of models/data/trust.yaml, best first. Throws InputError.
 std::vector<TrustError> load_trust_errors();
 
 /// The error of a class for calls of a size; none of exact ones.

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "models/call/planner.h"
 #include "models/diagnosis/log_facts.h"
-#include "models/prediction/planner.h"
 #include "models/validation/recorded_call.h"
 
 namespace collsim {

@@ -27,7 +27,8 @@ struct EvidencePoint {
 };
 
 /// Out of place and in place are the same work for most collectives. A tenth of all recorded pairs
-/// is up to five times the usual noise apart (models/noise.yaml), 9 %; this is three times that.
+/// is up to five times the usual noise apart (models/data/noise.yaml), 9 %; this is three times
+/// that.
 inline constexpr double places_apart = 1.3;
 
 /// What was measured of one call, by size.

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <utility>
 
+#include "models/call/rank_gpus.h"
 #include "models/diagnosis/used_links.h"
-#include "models/prediction/rank_gpus.h"
 
 namespace collsim {
 

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "models/call/planner.h"
 #include "models/diagnosis/log_facts.h"
 #include "models/faults/machine_faults.h"
-#include "models/prediction/planner.h"
 #include "models/validation/recorded_call.h"
 
 namespace collsim {

@@ -17,8 +17,8 @@
 #include "sim/base/file_status.h"
 #include "sim/base/input_error.h"
 #include "sim/base/text_file.h"
-#include "sim/base/yaml_reader.h"
 #include "sim/topologies/loader.h"
+#include "sim/yaml/yaml_reader.h"
 
 namespace collsim {
 

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "models/prediction/estimator.h"
-#include "models/prediction/simulator.h"
+#include "models/estimate/estimator.h"
+#include "models/simulate/simulator.h"
 #include "sim/base/input_error.h"
 #include "sim/execution/disturbance.h"
 

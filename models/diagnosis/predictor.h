@@ -10,7 +10,7 @@
 #include "models/diagnosis/evidence.h"
 #include "models/diagnosis/hypothesis.h"
 #include "models/diagnosis/spread.h"
-#include "models/nccl/version.h"
+#include "models/nccl/settings/version.h"
 #include "sim/cost/calibration.h"
 
 namespace collsim {

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "sim/base/data_directory.h"
-#include "sim/base/yaml_reader.h"
+#include "sim/yaml/yaml_reader.h"
 
 namespace collsim {
 
@@ -64,7 +64,7 @@ Spread load_spread() {
   Spread spread;
   spread.errors = load_trust_errors();
   const YamlMapping root =
-      load_yaml(shipped_file("noise", "models"), "noise").mapping({"bands", "rest"});
+      load_yaml(shipped_file("noise", "models/data"), "noise").mapping({"bands", "rest"});
   for (const YamlValue& value : root.at("bands").sequence()) {
     const YamlMapping band = value.mapping({"below", "noise"});
     spread.bands.push_back({band.at("below").bytes(), band.at("noise").fraction()});

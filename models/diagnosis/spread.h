@@ -9,7 +9,8 @@
 
 namespace collsim {
 
-/// From here on calls are bound by bandwidth, and predictions are judged apart (models/trust.yaml).
+/// From here on calls are bound by bandwidth, and predictions are judged apart
+/// (models/data/trust.yaml).
 inline constexpr Bytes bandwidth_bound{16 << 20};
 
 /// Noise of one time below a size.
@@ -39,7 +40,7 @@ struct Spread {
 /// The same where predictions are twice as far off, as logarithms: by the rules of another release.
 Spread doubled(Spread spread);
 
-/// Of models/trust.yaml and models/noise.yaml. Throws InputError.
+/// Of models/data/trust.yaml and models/data/noise.yaml. Throws InputError.
 Spread load_spread();
 
 /// Where a predicted and a measured time stand.

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "models/prediction/planner.h"
+#include "models/call/planner.h"
 
 namespace collsim {
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "sim/base/units.h"
-#include "sim/base/yaml_reader.h"
 #include "sim/topologies/topology.h"
+#include "sim/yaml/yaml_reader.h"
 
 namespace collsim {
 

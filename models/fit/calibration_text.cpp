@@ -6,8 +6,8 @@
 
 #include "models/calibration/calibration_file.h"
 #include "sim/base/text.h"
-#include "sim/base/yaml_reader.h"
 #include "sim/cost/calibration.h"
+#include "sim/yaml/yaml_reader.h"
 
 namespace collsim {
 

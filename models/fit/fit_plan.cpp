@@ -10,7 +10,7 @@
 #include "models/fit/whole_calibration.h"
 #include "sim/base/file_status.h"
 #include "sim/base/input_error.h"
-#include "sim/base/yaml_reader.h"
+#include "sim/yaml/yaml_reader.h"
 
 namespace collsim {
 

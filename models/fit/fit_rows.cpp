@@ -6,7 +6,7 @@
 
 #include "models/calibration/calibration_choice.h"
 #include "models/calibration/transport.h"
-#include "models/prediction/prediction.h"
+#include "models/call/prediction.h"
 #include "sim/base/input_error.h"
 #include "sim/base/parallel.h"
 #include "sim/base/text.h"

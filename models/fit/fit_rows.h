@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
+#include "models/call/planner.h"
 #include "models/fit/parameter.h"
 #include "models/fit/row_pattern.h"
-#include "models/prediction/planner.h"
 #include "models/recordings/recording.h"
 #include "models/validation/recorded_call.h"
 #include "models/validation/validation.h"

@@ -5,9 +5,9 @@
 #include <cmath>
 
 #include "models/calibration/transport.h"
+#include "models/call/prediction.h"
+#include "models/call/rank_gpus.h"
 #include "models/fit/parameter.h"
-#include "models/prediction/prediction.h"
-#include "models/prediction/rank_gpus.h"
 
 namespace collsim {
 

@@ -9,8 +9,8 @@
 
 #include "models/calibration/calibration_file.h"
 #include "models/calibration/transport.h"
+#include "models/call/planner.h"
 #include "models/fit/parameter.h"
-#include "models/prediction/planner.h"
 #include "sim/base/data_directory.h"
 
 namespace collsim {
@@ -62,7 +62,7 @@ CalibrationText whole_calibration(const TextFile& file) {
   state_nvls(cost, text);
   const auto base = text.base();
   if (!base) return text;
-  const auto path = find_data_file(*base, "models/calibrations");
+  const auto path = find_data_file(*base, "models/data/calibrations");
   text.take_from(whole_calibration(read_text_file(path, "a calibration file")));
   // What has come over as it stands there is another value here where it is scaled.
   state_values(cost, text);
@@ -74,12 +74,12 @@ CalibrationText whole_calibration(std::string_view name) {
   const std::size_t plus = name.rfind('+');
   std::error_code not_a_file;
   if (plus == std::string_view::npos || std::filesystem::is_regular_file(name, not_a_file)) {
-    const auto path = find_data_file(name, "models/calibrations");
+    const auto path = find_data_file(name, "models/data/calibrations");
     return whole_calibration(read_text_file(path, "a calibration file"));
   }
   CalibrationText text = whole_calibration(name.substr(0, plus));
   const CalibrationText transport(read_text_file(
-      shipped_file(name.substr(plus + 1), "models/calibrations/transports"), "a transport"));
+      shipped_file(name.substr(plus + 1), "models/data/calibrations/transports"), "a transport"));
   text.take_group(transport, shipped_transport(transport.name()).inside_hosts ? "memory" : "proxy");
   state_values(cost, text);
   return CalibrationText(

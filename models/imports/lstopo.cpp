@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "models/imports/import.h"
-#include "models/nccl/pci_bus_id.h"
-#include "models/nccl/xml_file.h"
+#include "models/nccl/system/pci_bus_id.h"
+#include "models/nccl/system/xml_file.h"
 #include "sim/base/text.h"
 
 namespace collsim {

@@ -18,7 +18,7 @@ namespace collsim {
 
 namespace {
 
-constexpr std::string_view calibrations = "models/calibrations";
+constexpr std::string_view calibrations = "models/data/calibrations";
 
 void check_calibration(const YamlValue& name) {
   const std::string text = name.string();

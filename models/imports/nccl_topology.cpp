@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "models/imports/import.h"
-#include "models/nccl/cpu_generation.h"
-#include "models/nccl/link_bandwidth.h"
-#include "models/nccl/system_xml.h"
+#include "models/nccl/system/cpu_generation.h"
+#include "models/nccl/system/link_bandwidth.h"
+#include "models/nccl/system/system_xml.h"
 
 namespace collsim {
 

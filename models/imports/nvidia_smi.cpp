@@ -12,8 +12,8 @@
 
 #include "models/imports/import.h"
 #include "models/imports/matrix.h"
-#include "models/nccl/cpu_generation.h"
-#include "models/nccl/link_bandwidth.h"
+#include "models/nccl/system/cpu_generation.h"
+#include "models/nccl/system/link_bandwidth.h"
 #include "sim/base/input_error.h"
 
 namespace collsim {

@@ -9,8 +9,8 @@
 #include "models/machine/plan_wiring.h"
 #include "models/machine/resource_table.h"
 #include "sim/execution/wiring.h"
+#include "sim/routing/routing.h"
 #include "sim/topologies/reduced_topology.h"
-#include "sim/topologies/routing.h"
 
 namespace collsim {
 

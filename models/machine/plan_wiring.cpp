@@ -11,7 +11,7 @@
 #include "models/machine/resource_table.h"
 #include "models/machine/switch_placement.h"
 #include "sim/base/input_error.h"
-#include "sim/topologies/routing.h"
+#include "sim/routing/routing.h"
 
 namespace collsim {
 

@@ -8,7 +8,7 @@
 #include "sim/cost/calibration.h"
 #include "sim/execution/wiring.h"
 #include "sim/plan/plan.h"
-#include "sim/topologies/routing.h"
+#include "sim/routing/routing.h"
 #include "sim/topologies/topology.h"
 
 namespace collsim {

@@ -9,12 +9,12 @@
 #include <utility>
 
 #include "models/machine/gpu_model.h"
-#include "models/nccl/net_merge.h"
 #include "models/nccl/net_plugin.h"
-#include "models/nccl/requirement.h"
-#include "models/nccl/system_topology.h"
-#include "models/nccl/system_xml.h"
-#include "models/nccl/tuning_enabled.h"
+#include "models/nccl/system/net_merge.h"
+#include "models/nccl/system/system_topology.h"
+#include "models/nccl/system/system_xml.h"
+#include "models/nccl/tuning/requirement.h"
+#include "models/nccl/tuning/tuning_enabled.h"
 #include "sim/base/input_error.h"
 
 namespace collsim {

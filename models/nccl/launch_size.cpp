@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "models/nccl/link_bandwidth.h"
+#include "models/nccl/system/link_bandwidth.h"
 
 namespace collsim {
 

@@ -2,9 +2,9 @@
 
 #include <cstdint>
 
-#include "models/nccl/environment.h"
-#include "models/nccl/function.h"
-#include "models/nccl/graph_search.h"
+#include "models/nccl/search/graph_search.h"
+#include "models/nccl/settings/environment.h"
+#include "models/nccl/settings/function.h"
 #include "sim/base/units.h"
 
 namespace collsim {

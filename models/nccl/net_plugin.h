@@ -3,8 +3,8 @@
 #include <optional>
 
 #include "models/nccl/choice.h"
-#include "models/nccl/efa.h"
-#include "models/nccl/version.h"
+#include "models/nccl/settings/version.h"
+#include "models/nccl/system/efa.h"
 #include "sim/topologies/topology.h"
 
 namespace collsim {

@@ -4,7 +4,7 @@
 #include <bit>
 #include <cmath>
 
-#include "models/nccl/link_bandwidth.h"
+#include "models/nccl/system/link_bandwidth.h"
 #include "sim/nccl/nccl_chunking.h"
 
 namespace collsim {

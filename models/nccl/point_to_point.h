@@ -2,10 +2,10 @@
 
 #include <cstdint>
 
-#include "models/nccl/environment.h"
-#include "models/nccl/paths.h"
-#include "models/nccl/system.h"
-#include "models/nccl/version.h"
+#include "models/nccl/settings/environment.h"
+#include "models/nccl/settings/version.h"
+#include "models/nccl/system/paths.h"
+#include "models/nccl/system/system.h"
 #include "sim/base/units.h"
 #include "sim/cost/calibration.h"
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "models/nccl/environment.h"
+#include "models/nccl/settings/environment.h"
 
 namespace collsim {
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "models/prediction/planner.h"
+#include "models/call/planner.h"
 
 namespace collsim {
 

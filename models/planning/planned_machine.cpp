@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "models/calibration/transport.h"
-#include "models/prediction/small_cluster.h"
+#include "models/simulate/small_cluster.h"
 
 namespace collsim {
 

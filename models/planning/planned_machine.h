@@ -6,12 +6,12 @@
 #include <span>
 #include <string_view>
 
+#include "models/call/planner.h"
+#include "models/estimate/estimator.h"
 #include "models/planning/limit.h"
 #include "models/planning/machine_parts.h"
 #include "models/planning/workload.h"
-#include "models/prediction/estimator.h"
-#include "models/prediction/planner.h"
-#include "models/prediction/simulator.h"
+#include "models/simulate/simulator.h"
 
 namespace collsim {
 

@@ -10,7 +10,7 @@
 #include "models/machine/gpu_model.h"
 #include "sim/base/data_directory.h"
 #include "sim/base/input_error.h"
-#include "sim/base/yaml_reader.h"
+#include "sim/yaml/yaml_reader.h"
 
 namespace collsim {
 
@@ -121,7 +121,7 @@ double power_per_hour(const PriceSheet& sheet, std::string_view gpu) {
 }  // namespace
 
 PriceSheet load_prices() {
-  const std::filesystem::path path = shipped_file("prices", "models");
+  const std::filesystem::path path = shipped_file("prices", "models/data");
   const YamlMapping file = read_file(path);
   return {path.filename().string(),
           file.at("currency").string(),

@@ -8,7 +8,7 @@
 #include "sim/base/data_directory.h"
 #include "sim/base/did_you_mean.h"
 #include "sim/base/input_error.h"
-#include "sim/base/yaml_reader.h"
+#include "sim/yaml/yaml_reader.h"
 
 namespace collsim {
 
@@ -33,7 +33,7 @@ double read_parameters(const YamlValue& value) {
 
 std::vector<TrainedModel> load_trained_models() {
   const YamlMapping file =
-      load_yaml(shipped_file("workloads", "models"), "workloads").mapping({"models"});
+      load_yaml(shipped_file("workloads", "models/data"), "workloads").mapping({"models"});
   std::vector<TrainedModel> models;
   for (const YamlValue& each : file.at("models").sequence()) {
     const YamlMapping keys = each.mapping({"name", "parameters", "source"});

@@ -16,7 +16,7 @@ struct TrainedModel {
   std::string source;  ///< of their number
 };
 
-/// Those of models/workloads.yaml, in its order. Throws InputError.
+/// Those of models/data/workloads.yaml, in its order. Throws InputError.
 std::vector<TrainedModel> load_trained_models();
 /// One of them. Throws InputError, with the names that there are.
 TrainedModel find_trained_model(std::string_view name);

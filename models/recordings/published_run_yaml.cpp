@@ -5,9 +5,9 @@
 #include <array>
 #include <limits>
 
-#include "models/nccl/version.h"
+#include "models/nccl/settings/version.h"
 #include "models/recordings/readers.h"
-#include "sim/base/yaml_reader.h"
+#include "sim/yaml/yaml_reader.h"
 
 namespace collsim {
 

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <limits>
 
-#include "models/nccl/function.h"
+#include "models/nccl/settings/function.h"
 #include "models/recordings/readers.h"
-#include "sim/base/yaml_reader.h"
+#include "sim/yaml/yaml_reader.h"
 
 namespace collsim {
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "models/nccl/version.h"
+#include "models/nccl/settings/version.h"
 #include "models/recordings/table_identity.h"
 #include "sim/base/text_file.h"
 #include "sim/base/units.h"

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
-#include "models/nccl/function.h"
-#include "sim/algorithms/nccl_plan.h"
+#include "models/nccl/settings/function.h"
 #include "sim/algorithms/registry.h"
 #include "sim/base/input_error.h"
+#include "sim/nccl/nccl_plan.h"
 
 namespace collsim {
 

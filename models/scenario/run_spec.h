@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "models/nccl/reduction.h"
-#include "models/nccl/version.h"
+#include "models/nccl/settings/version.h"
+#include "models/nccl/tuning/reduction.h"
 #include "sim/cost/calibration.h"
 #include "sim/execution/binding.h"
 #include "sim/nccl/nccl_algorithm.h"

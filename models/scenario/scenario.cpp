@@ -9,8 +9,8 @@
 #include "sim/algorithms/registry.h"
 #include "sim/base/data_directory.h"
 #include "sim/base/did_you_mean.h"
-#include "sim/base/yaml_reader.h"
 #include "sim/topologies/loader.h"
+#include "sim/yaml/yaml_reader.h"
 
 namespace collsim {
 

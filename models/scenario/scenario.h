@@ -11,9 +11,9 @@
 #include "models/faults/fault.h"
 #include "models/scenario/run_spec.h"
 #include "sim/base/units.h"
-#include "sim/base/yaml_reader.h"
 #include "sim/cost/calibration.h"
 #include "sim/plan/collective.h"
+#include "sim/yaml/yaml_reader.h"
 
 namespace collsim {
 

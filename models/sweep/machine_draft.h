@@ -3,8 +3,8 @@
 #include <filesystem>
 #include <string_view>
 
-#include "sim/base/yaml_draft.h"
 #include "sim/topologies/topology.h"
+#include "sim/yaml/yaml_draft.h"
 
 namespace collsim {
 

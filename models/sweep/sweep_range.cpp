@@ -9,7 +9,7 @@
 #include <string>
 
 #include "sim/base/units.h"
-#include "sim/base/yaml_draft.h"
+#include "sim/yaml/yaml_draft.h"
 
 namespace collsim {
 

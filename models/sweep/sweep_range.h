@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/base/yaml_reader.h"
+#include "sim/yaml/yaml_reader.h"
 
 namespace collsim {
 

@@ -10,12 +10,12 @@
 #include <utility>
 
 #include "models/imports/machine.h"
-#include "models/nccl/reduction.h"
+#include "models/nccl/tuning/reduction.h"
 #include "models/sweep/machine_draft.h"
 #include "models/sweep/sweep_range.h"
 #include "sim/base/did_you_mean.h"
-#include "sim/base/yaml_draft.h"
 #include "sim/topologies/topology_writer.h"
+#include "sim/yaml/yaml_draft.h"
 
 namespace collsim {
 

@@ -7,8 +7,8 @@
 
 #include "models/scenario/scenario.h"
 #include "sim/base/text_file.h"
-#include "sim/base/yaml_reader.h"
 #include "sim/topologies/topology.h"
+#include "sim/yaml/yaml_reader.h"
 
 namespace collsim {
 

@@ -9,7 +9,7 @@
 #include <tuple>
 #include <utility>
 
-#include "models/prediction/prediction.h"
+#include "models/call/prediction.h"
 #include "sim/base/input_error.h"
 #include "sim/execution/effort.h"
 #include "sim/execution/executor.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "models/prediction/planner.h"
+#include "models/call/planner.h"
 #include "sim/execution/execution.h"
 #include "sim/execution/timeline.h"
 

@@ -21,7 +21,7 @@ struct ViewedCall {
 ///   arrays of numbers, little-endian, each padded to 8 bytes.
 ///
 /// The header says where each array is: {"type": "f64", "at": bytes, "length": numbers}.
-/// tools/viewer/src/data.ts reads it.
+/// tools/web/viewer/src/data.ts reads it.
 std::string view_data(const std::string& title, const std::string& command,
                       const std::vector<ViewedCall>& calls);
 

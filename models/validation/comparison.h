@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "models/analytic/crossover_point.h"
+#include "models/crossover/crossover_point.h"
 #include "models/validation/score.h"
 
 namespace collsim {

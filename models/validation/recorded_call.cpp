@@ -7,8 +7,8 @@
 #include <limits>
 #include <vector>
 
-#include "models/analytic/bounds.h"
-#include "models/prediction/rank_gpus.h"
+#include "models/bounds/bounds.h"
+#include "models/call/rank_gpus.h"
 
 namespace collsim {
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "models/nccl/version.h"
-#include "models/prediction/call_spec.h"
+#include "models/call/call_spec.h"
+#include "models/nccl/settings/version.h"
 #include "models/recordings/recording.h"
 #include "models/validation/validation.h"
 

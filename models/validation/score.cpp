@@ -9,7 +9,7 @@
 #include <optional>
 #include <set>
 
-#include "models/nccl/function.h"
+#include "models/nccl/settings/function.h"
 #include "sim/base/median.h"
 #include "sim/base/text.h"
 

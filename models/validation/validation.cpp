@@ -8,9 +8,9 @@
 #include <mutex>
 #include <stdexcept>
 
-#include "models/prediction/estimator.h"
-#include "models/prediction/prediction.h"
-#include "models/prediction/simulator.h"
+#include "models/call/prediction.h"
+#include "models/estimate/estimator.h"
+#include "models/simulate/simulator.h"
 #include "models/validation/recorded_call.h"
 #include "sim/base/input_error.h"
 #include "sim/base/parallel.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "models/nccl/version.h"
+#include "models/nccl/settings/version.h"
 #include "models/recordings/recording.h"
 #include "sim/cost/calibration.h"
 #include "sim/topologies/topology.h"

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 namespace {
 
 bool holds_data(const fs::path& folder) {
-  return is_folder(folder / "models/calibrations");
+  return is_folder(folder / "models/data/calibrations");
 }
 
 }  // namespace
@@ -43,8 +43,9 @@ fs::path data_directory() {
   // Not thread-safe against setenv, which nothing here calls.
   if (const char* chosen = std::getenv("COLLSIM_DATA"); chosen != nullptr && *chosen != '\0') {
     if (holds_data(chosen)) return chosen;
-    throw InputError(fmt::format("COLLSIM_DATA is '{}', which has no models/calibrations", chosen),
-                     "the root of collsim's source tree, or <prefix>/share/collsim");
+    throw InputError(
+        fmt::format("COLLSIM_DATA is '{}', which has no models/data/calibrations", chosen),
+        "the root of collsim's source tree, or <prefix>/share/collsim");
   }
   if (const auto installed = find_shared_data(); installed && holds_data(*installed)) {
     return *installed;

@@ -7,11 +7,12 @@
 
 namespace collsim {
 
-/// Where the library's own data files live (topologies/, models/calibrations/, recordings/):
+/// Where the library's own data files live (topologies/, models/data/calibrations/, recordings/):
 /// $COLLSIM_DATA if set; else find_shared_data(). Throws InputError when there is none.
 std::filesystem::path data_directory();
 
-/// Names of the shipped files of a folder such as "models/calibrations", in alphabetical order.
+/// Names of the shipped files of a folder such as "models/data/calibrations", in alphabetical
+/// order.
 std::vector<std::string> shipped_names(std::string_view folder);
 /// What a message offers instead of a name that no shipped file of the folder has.
 std::string shipped_names_instead_of(std::string_view name, std::string_view folder);

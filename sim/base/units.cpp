@@ -174,4 +174,13 @@ std::string to_string(Seconds time) {
   return time.value == 0 ? "0 s" : with_unit(time.value, units);
 }
 
+std::string rounded_size(double bytes) {
+  constexpr double unit = 1024;
+  constexpr std::string_view prefixes = "KMGT";
+  if (bytes < unit) return fmt::format("{:.0f} B", bytes);
+  std::size_t prefix = 0;
+  for (bytes /= unit; bytes >= unit && prefix + 1 < prefixes.size(); bytes /= unit) ++prefix;
+  return fmt::format("{:.3g} {}iB", bytes, prefixes[prefix]);
+}
+
 }  // namespace collsim

@@ -102,4 +102,7 @@ std::string to_string(Bytes bytes);
 std::string to_string(BytesPerSecond rate);
 std::string to_string(Seconds time);
 
+/// A size to three digits: "1.3 MiB".
+std::string rounded_size(double bytes);
+
 }  // namespace collsim

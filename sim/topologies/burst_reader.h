@@ -1,7 +1,7 @@
 #pragma once
 
-#include "sim/base/yaml_reader.h"
 #include "sim/topologies/topology.h"
+#include "sim/yaml/yaml_reader.h"
 
 namespace collsim {
 

@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "sim/base/yaml_reader.h"
 #include "sim/topologies/graph.h"
 #include "sim/topologies/topology_library.h"
+#include "sim/yaml/yaml_reader.h"
 
 namespace collsim {
 

@@ -8,12 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "sim/base/yaml_reader.h"
 #include "sim/topologies/name_range.h"
 #include "sim/topologies/network.h"
 #include "sim/topologies/node_template.h"
 #include "sim/topologies/reach.h"
 #include "sim/topologies/template_path.h"
+#include "sim/yaml/yaml_reader.h"
 
 namespace collsim {
 

@@ -3,9 +3,9 @@
 #include <filesystem>
 
 #include "sim/base/text_file.h"
-#include "sim/base/yaml_reader.h"
 #include "sim/topologies/topology.h"
 #include "sim/topologies/topology_library.h"
+#include "sim/yaml/yaml_reader.h"
 
 namespace collsim {
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/base/yaml_reader.h"
+#include "sim/yaml/yaml_reader.h"
 
 namespace collsim {
 

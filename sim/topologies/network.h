@@ -4,8 +4,8 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/base/yaml_reader.h"
 #include "sim/topologies/topology.h"
+#include "sim/yaml/yaml_reader.h"
 
 namespace collsim {
 

@@ -2,9 +2,9 @@
 
 #include <filesystem>
 
-#include "sim/base/yaml_reader.h"
 #include "sim/topologies/graph_reader.h"
 #include "sim/topologies/topology_library.h"
+#include "sim/yaml/yaml_reader.h"
 
 namespace collsim {
 

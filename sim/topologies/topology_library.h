@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <functional>
 
-#include "sim/base/yaml_reader.h"
+#include "sim/yaml/yaml_reader.h"
 
 namespace collsim {
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "sim/base/yaml_reader.h"
 #include "sim/topologies/node_template.h"
+#include "sim/yaml/yaml_reader.h"
 
 namespace collsim {
 

@@ -19,9 +19,9 @@
 #include "models/fit/fit_plan.h"
 #include "models/imports/import.h"
 #include "models/imports/machine.h"
-#include "models/nccl/environment.h"
-#include "models/nccl/graph_xml.h"
-#include "models/nccl/system_xml.h"
+#include "models/nccl/search/graph_xml.h"
+#include "models/nccl/settings/environment.h"
+#include "models/nccl/system/system_xml.h"
 #include "models/planning/prices.h"
 #include "models/planning/workload.h"
 #include "models/recordings/recording.h"
@@ -31,14 +31,14 @@
 #include "sim/base/data_directory.h"
 #include "sim/base/input_error.h"
 #include "sim/base/units.h"
-#include "sim/base/yaml_reader.h"
 #include "sim/topologies/loader.h"
 #include "sim/topologies/node_template.h"
 #include "sim/topologies/topology_writer.h"
+#include "sim/yaml/yaml_reader.h"
 #include "tests/fuzz/fuzz_target.h"
-#include "tools/collsim/options.h"
-#include "tools/collsim/rank_list.h"
-#include "tools/collsim/subcommand.h"
+#include "tools/collsim/core/options.h"
+#include "tools/collsim/core/rank_list.h"
+#include "tools/collsim/core/subcommand.h"
 
 namespace collsim {
 
@@ -104,23 +104,23 @@ std::function<bool(const TextFile&)> loads(const fs::path& file, Load load) {
   };
 }
 
-/// A reader of collsim's own data: that folder has links to all of it but one file of models/.
+/// A reader of collsim's own data: that folder has links to all of it but one file of models/data/.
 template <typename Load>
 std::function<bool(const TextFile&)> loads_data(const fs::path& folder, const std::string& name,
                                                 Load load) {
   return [folder, name, load](const TextFile& text) {
     const fs::path data = folder / ("data-" + name);
     if (!fs::exists(data)) {
-      fs::create_directories(data / "models");
+      fs::create_directories(data / "models/data");
       for (const char* each : {"topologies", "scenarios", "recordings", "tools"}) {
         fs::create_directory_symlink(source / each, data / each);
       }
-      for (const auto& entry : fs::directory_iterator(source / "models")) {
+      for (const auto& entry : fs::directory_iterator(source / "models/data")) {
         const fs::path file = entry.path().filename();
-        if (file != name) fs::create_symlink(entry.path(), data / "models" / file);
+        if (file != name) fs::create_symlink(entry.path(), data / "models/data" / file);
       }
     }
-    write_file(data / "models" / name, text.content);
+    write_file(data / "models/data" / name, text.content);
     setenv("COLLSIM_DATA", data.c_str(), 1);  // the process runs this target alone
     load();
     return true;
@@ -215,20 +215,21 @@ void add_yaml_readers(const fs::path& folder, std::vector<FuzzTarget>& targets) 
                      })});
   targets.push_back({"sweep", seeds_of({"scenarios"}, {"buffers.yaml"}),
                      reads([](const TextFile& text) { SweepSpace(text).check(); })});
-  targets.push_back({"calibration",
-                     seeds_of({"models/calibrations", "models/calibrations/transports"}, {".yaml"}),
-                     reads([](const TextFile& text) { read_calibration(text); })});
-  targets.push_back({"fit-plan", seeds_of({"models/calibrations/plans"}, {".yaml"}),
+  targets.push_back(
+      {"calibration",
+       seeds_of({"models/data/calibrations", "models/data/calibrations/transports"}, {".yaml"}),
+       reads([](const TextFile& text) { read_calibration(text); })});
+  targets.push_back({"fit-plan", seeds_of({"models/data/fits"}, {".yaml"}),
                      reads([](const TextFile& text) { read_fit_plan(text); })});
-  targets.push_back({"prices", seeds_of({"models"}, {"prices.yaml"}),
+  targets.push_back({"prices", seeds_of({"models/data"}, {"prices.yaml"}),
                      loads(file, [](const fs::path& path) { load_prices(path); })});
-  targets.push_back({"workloads", seeds_of({"models"}, {"workloads.yaml"}),
+  targets.push_back({"workloads", seeds_of({"models/data"}, {"workloads.yaml"}),
                      loads_data(folder, "workloads.yaml", [] { load_trained_models(); })});
-  targets.push_back({"trust", seeds_of({"models"}, {"trust.yaml"}),
+  targets.push_back({"trust", seeds_of({"models/data"}, {"trust.yaml"}),
                      loads_data(folder, "trust.yaml", [] { load_trust_errors(); })});
-  targets.push_back({"noise", seeds_of({"models"}, {"noise.yaml"}),
+  targets.push_back({"noise", seeds_of({"models/data"}, {"noise.yaml"}),
                      loads_data(folder, "noise.yaml", [] { load_spread(); })});
-  targets.push_back({"nccl-variables", seeds_of({"models"}, {"nccl-variables.yaml"}),
+  targets.push_back({"nccl-variables", seeds_of({"models/data"}, {"nccl-variables.yaml"}),
                      loads_data(folder, "nccl-variables.yaml", [] { load_nccl_variables(); })});
 }
 
@@ -320,7 +321,7 @@ void add_commands_on_yaml(const fs::path& folder, std::vector<FuzzTarget>& targe
   const Seeds machines = seeds_of({"tests/fuzz/seeds"}, {"machine.yaml", "cluster.yaml"});
   const Seeds scenarios = seeds_of({"tests/fuzz/seeds"}, {"scenario.yaml"});
   const Seeds calibrations =
-      seeds_of({"models/calibrations"}, {"hgx-h200.yaml", "default.yaml", "a100.yaml"});
+      seeds_of({"models/data/calibrations"}, {"hgx-h200.yaml", "default.yaml", "a100.yaml"});
   targets.push_back({"run", scenarios, commands(file, {"run", "FILE", "--time-limit", "2"}), cost});
   targets.push_back({"run-machine", machines, sized({"run", "-t", "FILE", "-a", "ring"}), cost});
   targets.push_back({"run-calibration", calibrations,
@@ -331,7 +332,7 @@ void add_commands_on_yaml(const fs::path& folder, std::vector<FuzzTarget>& targe
   targets.push_back({"topo-check", machines, commands(file, {"topo", "check", "FILE"}), cost});
   targets.push_back({"topo-show", machines, commands(file, {"topo", "show", "FILE"}), cost});
   targets.push_back(
-      {"plan-prices", seeds_of({"models"}, {"prices.yaml"}),
+      {"plan-prices", seeds_of({"models/data"}, {"prices.yaml"}),
        commands(file, {"plan", "dgx-h100", "--nodes", "1", "--bytes", "1MB", "--prices", "FILE"}),
        cost});
 }

@@ -7,7 +7,7 @@
 namespace collsim::test {
 
 Calibration default_calibration() {
-  return load_calibration(find_data_file("default", "models/calibrations"));
+  return load_calibration(find_data_file("default", "models/data/calibrations"));
 }
 
 TextFile small_calibration(std::string_view lines) {

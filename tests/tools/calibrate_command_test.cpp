@@ -13,9 +13,9 @@
 #include "sim/base/text_file.h"
 #include "tests/support/temporary_file.h"
 #include "tests/tools/command_outcome.h"
-#include "tools/collsim/interruption.h"
-#include "tools/collsim/replace_file.h"
-#include "tools/collsim/subcommand.h"
+#include "tools/collsim/core/interruption.h"
+#include "tools/collsim/core/replace_file.h"
+#include "tools/collsim/core/subcommand.h"
 
 namespace collsim::command {
 namespace {

@@ -1,7 +1,7 @@
 // Text from outside in what the command prints: names in logs, files and options can neither steer
 // a terminal nor break JSON.
 
-#include "tools/collsim/clean_output.h"
+#include "tools/collsim/core/clean_output.h"
 
 #include <gtest/gtest.h>
 

@@ -10,8 +10,8 @@
 
 #include "sim/base/input_error.h"
 #include "tests/tools/command_outcome.h"
-#include "tools/collsim/options.h"
-#include "tools/collsim/subcommand.h"
+#include "tools/collsim/core/options.h"
+#include "tools/collsim/core/subcommand.h"
 
 namespace collsim::command {
 namespace {

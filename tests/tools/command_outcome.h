@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/collsim/subcommand.h"
+#include "tools/collsim/core/subcommand.h"
 
 namespace collsim::command {
 

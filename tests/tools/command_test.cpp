@@ -11,7 +11,7 @@
 #include "sim/fabric/simgrid_fabric.h"
 #include "tests/support/temporary_file.h"
 #include "tests/tools/command_outcome.h"
-#include "tools/collsim/subcommand.h"
+#include "tools/collsim/core/subcommand.h"
 
 namespace collsim::command {
 namespace {
@@ -132,7 +132,8 @@ TEST(Command, a_calibration_that_extends_wrongly_is_exit_code_2) {
 TEST(Command, every_broken_machine_is_exit_code_2) {
   namespace fs = std::filesystem;
   int tried = 0;
-  for (const auto& entry : fs::directory_iterator(COLLSIM_SOURCE_DIR "/tests/bad")) {
+  for (const auto& entry :
+       fs::directory_iterator(COLLSIM_SOURCE_DIR "/tests/cases/bad_topologies")) {
     if (entry.path().extension() != ".yaml") continue;
     const Outcome outcome = run({"run", "-t", entry.path().string(), "--format", "csv"});
     EXPECT_EQ(outcome.status, exit_bad_input) << entry.path();

@@ -1,5 +1,5 @@
-// Every command that a document shows with its output prints that; tools/update-documents rewrites
-// them. Commands without output name options that exist.
+// Every command that a document shows with its output prints that; tools/dev/update-documents
+// rewrites them. Commands without output name options that exist.
 
 #include <gtest/gtest.h>
 
@@ -20,10 +20,10 @@ namespace fs = std::filesystem;
 
 const fs::path root = COLLSIM_SOURCE_DIR;
 
-/// Exit code and output of tools/update-documents --check.
+/// Exit code and output of tools/dev/update-documents --check.
 std::pair<int, std::string> check(const fs::path& document) {
   const std::string command = "COLLSIM_COMMAND='" COLLSIM_COMMAND "' '" + root.string() +
-                              "/tools/update-documents' --check '" + document.string() + "'";
+                              "/tools/dev/update-documents' --check '" + document.string() + "'";
   const command::Outcome outcome = command::run_shell(command);
   return {outcome.status, outcome.out};
 }
@@ -50,7 +50,7 @@ class Documents : public testing::TestWithParam<fs::path> {
 
 TEST_P(Documents, show_what_commands_print) {
   const auto [status, difference] = check(GetParam());
-  EXPECT_EQ(status, 0) << "tools/update-documents rewrites the output\n" << difference;
+  EXPECT_EQ(status, 0) << "tools/dev/update-documents rewrites the output\n" << difference;
 }
 
 INSTANTIATE_TEST_SUITE_P(Files, Documents, testing::ValuesIn(documents()), name_of);

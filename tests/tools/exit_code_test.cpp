@@ -20,7 +20,7 @@
 
 #include "sim/base/text_file.h"
 #include "tests/support/temporary_file.h"
-#include "tools/collsim/subcommand.h"
+#include "tools/collsim/core/subcommand.h"
 
 namespace collsim {
 namespace {

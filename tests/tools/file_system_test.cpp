@@ -128,7 +128,8 @@ TEST_F(FileSystem, a_pipe_is_read_wherever_a_file_is) {
   const std::vector<std::pair<std::string, std::string>> calls{
       {"run @ -b 8 -e 64 --format csv", machine},
       {"run -t @ -b 8 -e 64 --format csv", machine},
-      {"run hgx-h200 -b 8 -e 8 --calibration @ --format csv", "models/calibrations/ideal.yaml"},
+      {"run hgx-h200 -b 8 -e 8 --calibration @ --format csv",
+       "models/data/calibrations/ideal.yaml"},
       {"explain @ -b 8", machine},
       {"crossover @ -b 8 -e 64 -a ring,tree", machine},
       {"topo show @", machine},

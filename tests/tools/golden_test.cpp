@@ -1,5 +1,5 @@
-// Every file in tests/golden holds a command and what it prints; tools/update-golden rewrites them.
-// They use frozen calibrations, so that a fit changes none of them.
+// Every file in tests/cases/golden holds a command and what it prints; tools/dev/update-golden
+// rewrites them. They use frozen calibrations, so that a fit changes none of them.
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "tests/support/test_name.h"
-#include "tools/collsim/subcommand.h"
+#include "tools/collsim/core/subcommand.h"
 
 namespace collsim::command {
 namespace {
@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 std::vector<fs::path> golden_files() {
   std::vector<fs::path> files;
-  for (const auto& entry : fs::directory_iterator(COLLSIM_SOURCE_DIR "/tests/golden")) {
+  for (const auto& entry : fs::directory_iterator(COLLSIM_SOURCE_DIR "/tests/cases/golden")) {
     if (entry.path().extension() == ".txt") files.push_back(entry.path());
   }
   std::sort(files.begin(), files.end());
@@ -57,7 +57,7 @@ TEST_P(Golden, output_is_as_recorded) {
   rest << file.rdbuf();
   std::string expected = rest.str();
   expected.erase(expected.find_last_not_of('\n') + 1);
-  EXPECT_EQ(run_line(command), expected) << "tools/update-golden rewrites the file";
+  EXPECT_EQ(run_line(command), expected) << "tools/dev/update-golden rewrites the file";
 }
 
 INSTANTIATE_TEST_SUITE_P(Commands, Golden, testing::ValuesIn(golden_files()),

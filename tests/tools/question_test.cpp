@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tests/tools/command_outcome.h"
-#include "tools/collsim/subcommand.h"
+#include "tools/collsim/core/subcommand.h"
 
 namespace collsim::command {
 namespace {

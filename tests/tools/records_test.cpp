@@ -1,6 +1,6 @@
 // What programs read: CSV by RFC 4180, JSON, and the same columns whatever is asked.
 
-#include "tools/collsim/records.h"
+#include "tools/collsim/core/records.h"
 
 #include <gtest/gtest.h>
 
@@ -12,8 +12,8 @@
 
 #include "tests/support/temporary_file.h"
 #include "tests/tools/command_outcome.h"
-#include "tools/collsim/question.h"
-#include "tools/collsim/subcommand.h"
+#include "tools/collsim/core/question.h"
+#include "tools/collsim/core/subcommand.h"
 
 namespace collsim::command {
 namespace {
@@ -168,7 +168,7 @@ TEST(Records, the_known_error_of_its_trust_stands_in_the_row_and_under_the_table
                                       "-e",  "1M", "-a",       "ring"};
   std::vector<std::string> csv = args;
   csv.insert(csv.end(), {"--format", "csv"});
-  EXPECT_EQ(first_row(output_of(csv)).at("trust_error"), "0.17");  // models/trust.yaml
+  EXPECT_EQ(first_row(output_of(csv)).at("trust_error"), "0.17");  // models/data/trust.yaml
   EXPECT_NE(output_of(args).find("\n# trust: derived: typically 12 % off from 16 MiB, 17 % below"),
             std::string::npos);
   EXPECT_EQ(output_of({"run", "-t", "switch-8", "-b", "1M", "-e", "1M"}).find("# trust"),

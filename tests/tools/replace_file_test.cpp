@@ -1,6 +1,6 @@
 // A file is replaced as a whole, and nothing else ever has a name beside it.
 
-#include "tools/collsim/replace_file.h"
+#include "tools/collsim/core/replace_file.h"
 
 #include <gtest/gtest.h>
 

@@ -12,7 +12,7 @@
 #include "tests/support/temporary_file.h"
 #include "tests/support/test_data.h"
 #include "tests/tools/command_outcome.h"
-#include "tools/collsim/subcommand.h"
+#include "tools/collsim/core/subcommand.h"
 
 namespace collsim::command {
 namespace {

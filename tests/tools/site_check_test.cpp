@@ -1,4 +1,5 @@
-// tools/site/check.py finds links that lead nowhere and what a page would load from the network.
+// tools/web/site/check.py finds links that lead nowhere and what a page would load from the
+// network.
 
 #include <gtest/gtest.h>
 
@@ -15,8 +16,9 @@ namespace {
 /// Exit code and output of the check of a site with one page.
 std::pair<int, std::string> check_site(const std::string& page) {
   const test::TemporaryFile file("index.html", page);
-  const command::Outcome outcome = command::run_shell(
-      "'" COLLSIM_SOURCE_DIR "/tools/site/check.py' '" + file.path().parent_path().string() + "'");
+  const command::Outcome outcome =
+      command::run_shell("'" COLLSIM_SOURCE_DIR "/tools/web/site/check.py' '" +
+                         file.path().parent_path().string() + "'");
   return {outcome.status, outcome.out};
 }
 

@@ -21,8 +21,8 @@
 #include "sim/base/text_file.h"
 #include "tests/support/temporary_file.h"
 #include "tests/tools/command_outcome.h"
-#include "tools/collsim/row_selection.h"
-#include "tools/collsim/sweep_file.h"
+#include "tools/collsim/sweep/row_selection.h"
+#include "tools/collsim/sweep/sweep_file.h"
 
 namespace collsim::command {
 namespace {

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "tests/tools/command_outcome.h"
-#include "tools/collsim/row_table.h"
-#include "tools/collsim/subcommand.h"
-#include "tools/collsim/wrap.h"
+#include "tools/collsim/core/row_table.h"
+#include "tools/collsim/core/subcommand.h"
+#include "tools/collsim/core/wrap.h"
 
 namespace collsim::command {
 namespace {

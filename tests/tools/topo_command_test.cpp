@@ -7,7 +7,7 @@
 #include "sim/base/input_error.h"
 #include "tests/support/temporary_file.h"
 #include "tests/tools/command_outcome.h"
-#include "tools/collsim/subcommand.h"
+#include "tools/collsim/core/subcommand.h"
 
 namespace collsim::command {
 namespace {
@@ -50,7 +50,7 @@ TEST(TopoCommand, CheckWarnsOfOddLinks) {
 }
 
 TEST(TopoCommand, CheckGoesOnAfterABrokenFile) {
-  const std::string broken = source + "/tests/bad/no_gpu.yaml";
+  const std::string broken = source + "/tests/cases/bad_topologies/no_gpu.yaml";
   const std::string fine = source + "/topologies/switch-8.yaml";
   const Outcome outcome = topo({"check", broken, fine});
   EXPECT_EQ(outcome.status, exit_bad_input);

@@ -6,7 +6,7 @@
 #include "sim/base/input_error.h"
 #include "sim/base/text_file.h"
 #include "tests/tools/command_outcome.h"
-#include "tools/collsim/subcommand.h"
+#include "tools/collsim/core/subcommand.h"
 
 namespace collsim::command {
 namespace {
@@ -21,7 +21,8 @@ std::string listed(const std::string& format) {
 
 TEST(TopologiesPage, IsCurrent) {
   const TextFile page = read_text_file(source + "/docs/topologies.md", "a page");
-  EXPECT_EQ(page.content, listed("markdown")) << "tools/update-topologies-page rewrites the page";
+  EXPECT_EQ(page.content, listed("markdown"))
+      << "tools/dev/update-topologies-page rewrites the page";
 }
 
 TEST(TopologiesPage, SaysWhereEveryNumberOfATemplateComesFrom) {

@@ -12,9 +12,9 @@
 #include "sim/base/input_error.h"
 #include "tests/support/temporary_file.h"
 #include "tests/tools/command_outcome.h"
-#include "tools/collsim/required_figure.h"
-#include "tools/collsim/subcommand.h"
-#include "tools/collsim/validation_report.h"
+#include "tools/collsim/core/subcommand.h"
+#include "tools/collsim/validate/required_figure.h"
+#include "tools/collsim/validate/validation_report.h"
 
 namespace collsim::command {
 namespace {

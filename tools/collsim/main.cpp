@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "tools/collsim/subcommand.h"
-#include "tools/collsim/time_limit.h"
+#include "tools/collsim/core/subcommand.h"
+#include "tools/collsim/core/time_limit.h"
 
 namespace {
 

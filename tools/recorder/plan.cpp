@@ -8,8 +8,8 @@
 #include <string_view>
 #include <utility>
 
-#include "sim/base/yaml_reader.h"
 #include "sim/plan/collective.h"
+#include "sim/yaml/yaml_reader.h"
 #include "tools/recorder/rank_environment.h"
 #include "tools/recorder/rank_group.h"
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "models/advice/nccl_variables.h"
-#include "models/nccl/environment.h"
+#include "models/nccl/settings/environment.h"
 
 namespace collsim {
 namespace {

@@ -1,7 +1,7 @@
 // Every variable that NCCL's rules read, on every algorithm: either it changes the time of a call,
 // or the table says that the model does not follow it, or NCCL does not read it there either.
 
-#include "models/nccl/variable_reach.h"
+#include "models/nccl/settings/variable_reach.h"
 
 #include <gtest/gtest.h>
 
@@ -14,10 +14,10 @@
 #include <vector>
 
 #include "models/calibration/transport.h"
-#include "models/nccl/environment.h"
-#include "models/nccl/function.h"
-#include "models/prediction/estimator.h"
-#include "models/prediction/rank_gpus.h"
+#include "models/call/rank_gpus.h"
+#include "models/estimate/estimator.h"
+#include "models/nccl/settings/environment.h"
+#include "models/nccl/settings/function.h"
 #include "sim/base/data_directory.h"
 #include "sim/base/input_error.h"
 #include "sim/topologies/loader.h"

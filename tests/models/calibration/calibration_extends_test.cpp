@@ -17,7 +17,7 @@ namespace collsim {
 namespace {
 
 Calibration shipped(const char* name) {
-  return load_calibration(find_data_file(name, "models/calibrations"));
+  return load_calibration(find_data_file(name, "models/data/calibrations"));
 }
 
 TEST(Extends, takes_what_the_file_does_not_say) {

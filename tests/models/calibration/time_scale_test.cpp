@@ -17,7 +17,7 @@ bool is_per_protocol(const std::string& name) {
 
 // Every constant there is: a time per protocol doubles, a rate halves, all others stay.
 TEST(AtPace, scales_what_thread_blocks_do) {
-  Calibration before = load_calibration(find_data_file("hgx-h200", "models/calibrations"));
+  Calibration before = load_calibration(find_data_file("hgx-h200", "models/data/calibrations"));
   Calibration after = with_time_scale(before, 2);
   for (const Parameter& parameter : fit_parameters()) {
     const bool scales =

@@ -7,10 +7,10 @@
 #include <string>
 
 #include "models/calibration/calibration_file.h"
+#include "models/call/planner.h"
+#include "models/call/rank_gpus.h"
 #include "models/imports/machine.h"
 #include "models/nccl/net_plugin.h"
-#include "models/prediction/planner.h"
-#include "models/prediction/rank_gpus.h"
 #include "sim/base/input_error.h"
 
 namespace collsim {

@@ -9,9 +9,9 @@
 
 #include "models/calibration/calibration_file.h"
 #include "models/calibration/transport.h"
-#include "models/prediction/estimator.h"
-#include "models/prediction/prediction.h"
-#include "models/prediction/rank_gpus.h"
+#include "models/call/prediction.h"
+#include "models/call/rank_gpus.h"
+#include "models/estimate/estimator.h"
 #include "sim/base/data_directory.h"
 #include "sim/topologies/loader.h"
 #include "tests/support/error_of.h"
@@ -32,7 +32,7 @@ Trust trust_in(const Asked& asked) {
   const Calibration cost =
       asked.calibration.empty()
           ? calibration_for(topology)
-          : load_calibration(find_data_file(asked.calibration, "models/calibrations"));
+          : load_calibration(find_data_file(asked.calibration, "models/data/calibrations"));
   RunSpec run;
   run.algorithm = asked.algorithm;
   run.schedule = asked.schedule;

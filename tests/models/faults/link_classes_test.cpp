@@ -8,8 +8,8 @@
 #include <string>
 
 #include "models/calibration/transport.h"
-#include "models/prediction/fault_ranking.h"
-#include "models/prediction/rank_gpus.h"
+#include "models/call/rank_gpus.h"
+#include "models/explanation/fault_ranking.h"
 #include "sim/base/data_directory.h"
 #include "sim/topologies/loader.h"
 #include "tests/support/small_calibration.h"

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "models/calibration/transport.h"
-#include "models/prediction/prediction.h"
-#include "models/prediction/rank_gpus.h"
+#include "models/call/prediction.h"
+#include "models/call/rank_gpus.h"
 #include "sim/base/data_directory.h"
 #include "sim/topologies/loader.h"
 #include "tests/support/engines.h"

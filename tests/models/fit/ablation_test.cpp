@@ -9,8 +9,8 @@
 #include <string>
 
 #include "models/calibration/calibration_file.h"
+#include "models/call/prediction.h"
 #include "models/fit/fitted_calibration.h"
-#include "models/prediction/prediction.h"
 #include "models/validation/recorded_call.h"
 #include "sim/base/data_directory.h"
 #include "sim/topologies/loader.h"

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "models/calibration/calibration_file.h"
+#include "models/call/prediction.h"
 #include "models/fit/fitted_calibration.h"
-#include "models/prediction/prediction.h"
 #include "sim/base/data_directory.h"
 #include "sim/base/input_error.h"
 #include "sim/base/text_file.h"
@@ -83,7 +83,7 @@ class CalibrationFitOfH200 : public testing::Test {
 
   Topology topology_ = load_topology(find_data_file("hgx-h200", "topologies"));
   TextFile file_ =
-      read_text_file(find_data_file("hgx-h200", "models/calibrations"), "a calibration");
+      read_text_file(find_data_file("hgx-h200", "models/data/calibrations"), "a calibration");
   CalibrationText text_{file_};
   Calibration start_ = read_calibration(file_);
 };

@@ -100,10 +100,11 @@ TEST(FitPlan, what_is_wrong_is_told_by_line_and_column) {
   EXPECT_FALSE(test::error_of([] { return read_fit_plan({"plan.yaml", constants}); }).empty());
 }
 
-// tools/refit makes the files; here, that nobody changed one of the two by hand: constants that are
-// not fitted are the plan's, those that are lie in their intervals.
+// tools/dev/refit makes the files; here, that nobody changed one of the two by hand: constants that
+// are not fitted are the plan's, those that are lie in their intervals.
 TEST(FitPlan, shipped_calibrations_are_as_their_plans_say) {
-  const std::filesystem::path folder = std::string(COLLSIM_SOURCE_DIR) + "/models/calibrations";
+  const std::filesystem::path folder =
+      std::string(COLLSIM_SOURCE_DIR) + "/models/data/calibrations";
   std::size_t plans = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder / "plans")) {
     ++plans;

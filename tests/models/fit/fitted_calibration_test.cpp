@@ -48,7 +48,7 @@ CalibrationFit moved_by_a_tenth(const CalibrationText& text, const Calibration& 
 
 TEST(FittedCalibration, reads_back_as_it_was_fitted) {
   const TextFile file =
-      read_text_file(find_data_file("hgx-h200", "models/calibrations"), "a calibration");
+      read_text_file(find_data_file("hgx-h200", "models/data/calibrations"), "a calibration");
   const CalibrationText start(file);
   const CalibrationFit fit = moved_by_a_tenth(start, read_calibration(file));
   const FitPlan plan{"of \"mine\"\\", "2026-11-21", start.trust(), start, start};

@@ -29,7 +29,7 @@ TEST(Plausibility, every_shipped_constant_is_plausible) {
   for (const char* name : {"a100", "b200", "h100", "h200-4-tcp", "h200-tcp", "hgx-h200-4",
                            "hgx-h200", "pcie", "v100"}) {
     const TextFile file =
-        read_text_file(find_data_file(name, "models/calibrations"), "a calibration file");
+        read_text_file(find_data_file(name, "models/data/calibrations"), "a calibration file");
     const CalibrationText text = whole_calibration(file);
     const FitConstants constants(text, read_calibration(file), {});
     CalibrationFit fit;

@@ -19,7 +19,7 @@ namespace collsim {
 namespace {
 
 TextFile shipped(const std::string& name) {
-  return read_text_file(find_data_file(name, "models/calibrations"), "a calibration");
+  return read_text_file(find_data_file(name, "models/data/calibrations"), "a calibration");
 }
 
 /// The same costs by its own constants alone.

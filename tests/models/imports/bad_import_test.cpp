@@ -12,9 +12,9 @@
 namespace collsim {
 namespace {
 
-/// tests/bad/imports/<case>.xml or .txt is broken in one way; <case>.expected is the message.
+/// tests/cases/bad_imports/<case>.xml or .txt is broken in one way; <case>.expected is the message.
 const std::filesystem::path folder =
-    std::filesystem::path(COLLSIM_SOURCE_DIR) / "tests/bad/imports";
+    std::filesystem::path(COLLSIM_SOURCE_DIR) / "tests/cases/bad_imports";
 
 std::vector<std::string> cases() {
   std::vector<std::string> names;

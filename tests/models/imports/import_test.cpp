@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "models/nccl/system_topology.h"
+#include "models/nccl/system/system_topology.h"
+#include "sim/routing/routing.h"
 #include "sim/topologies/loader.h"
-#include "sim/topologies/routing.h"
 #include "sim/topologies/topology_writer.h"
 #include "tests/models/nccl/nccl_test_support.h"
 #include "tests/support/error_of.h"

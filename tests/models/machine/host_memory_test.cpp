@@ -14,8 +14,8 @@
 
 #include "models/calibration/calibration_file.h"
 #include "models/calibration/transport.h"
-#include "models/prediction/prediction.h"
-#include "models/prediction/rank_gpus.h"
+#include "models/call/prediction.h"
+#include "models/call/rank_gpus.h"
 #include "sim/base/data_directory.h"
 #include "sim/topologies/loader.h"
 #include "tests/support/small_calibration.h"
@@ -277,7 +277,7 @@ TEST(MemoryKeys, are_read) {
 
 // hgx-h200-4 says the same of memory as hgx-h200.
 TEST(MemoryKeys, that_are_left_out_are_as_in_what_is_extended) {
-  const Calibration base = load_calibration(find_data_file("hgx-h200", "models/calibrations"));
+  const Calibration base = load_calibration(find_data_file("hgx-h200", "models/data/calibrations"));
   const MemoryCost memory =
       test::cost_of_small_calibration("extends: hgx-h200\nmemory: { rate: 1 GB/s }").memory;
   EXPECT_EQ(memory.rate, gigabytes_per_second(1));

@@ -6,10 +6,10 @@
 #include <array>
 #include <string>
 
-#include "models/analytic/bounds.h"
+#include "models/bounds/bounds.h"
 #include "models/calibration/transport.h"
-#include "models/prediction/prediction.h"
-#include "models/prediction/rank_gpus.h"
+#include "models/call/prediction.h"
+#include "models/call/rank_gpus.h"
 #include "sim/base/data_directory.h"
 #include "sim/base/input_error.h"
 #include "sim/topologies/loader.h"

@@ -1,12 +1,12 @@
 // CPUs by name and by what NCCL's files say of them.
 
-#include "models/nccl/cpu_generation.h"
+#include "models/nccl/system/cpu_generation.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "models/nccl/link_bandwidth.h"
+#include "models/nccl/system/link_bandwidth.h"
 
 namespace collsim {
 namespace {

@@ -1,13 +1,13 @@
 // What NCCL knows of EFA from its plug-in.
 
-#include "models/nccl/efa.h"
+#include "models/nccl/system/efa.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "models/nccl/efa_tuner.h"
 #include "models/nccl/net_plugin.h"
+#include "models/nccl/tuning/efa_tuner.h"
 #include "sim/topologies/loader.h"
 #include "tests/models/nccl/nccl_test_support.h"
 

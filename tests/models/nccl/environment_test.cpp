@@ -1,4 +1,4 @@
-#include "models/nccl/environment.h"
+#include "models/nccl/settings/environment.h"
 
 #include <gtest/gtest.h>
 

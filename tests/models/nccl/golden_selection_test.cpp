@@ -15,7 +15,7 @@
 
 #include "sim/algorithms/patterns.h"
 #include "tests/models/nccl/nccl_test_support.h"
-#include "tools/collsim/choice_report.h"
+#include "tools/collsim/choose/choice_report.h"
 
 namespace collsim::test {
 namespace {

@@ -1,4 +1,4 @@
-#include "models/nccl/graph_xml.h"
+#include "models/nccl/search/graph_xml.h"
 
 #include <gtest/gtest.h>
 

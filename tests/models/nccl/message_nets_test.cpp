@@ -1,6 +1,6 @@
 // By which NICs sends and receives leave and enter nodes.
 
-#include "models/nccl/message_nets.h"
+#include "models/nccl/search/message_nets.h"
 
 #include <gtest/gtest.h>
 

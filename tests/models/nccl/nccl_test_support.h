@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "models/nccl/choice.h"
-#include "models/nccl/system_xml.h"
+#include "models/nccl/system/system_xml.h"
 
 namespace collsim::test {
 

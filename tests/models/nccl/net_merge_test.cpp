@@ -1,6 +1,6 @@
 // Ports of one NIC that NCCL makes one.
 
-#include "models/nccl/net_merge.h"
+#include "models/nccl/system/net_merge.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "models/nccl/channels.h"
+#include "models/nccl/search/channels.h"
 #include "tests/models/nccl/nccl_test_support.h"
 
 namespace collsim::test {

@@ -4,9 +4,9 @@
 
 #include <numeric>
 
+#include "models/call/prediction.h"
+#include "models/call/rank_gpus.h"
 #include "models/nccl/choice.h"
-#include "models/prediction/prediction.h"
-#include "models/prediction/rank_gpus.h"
 #include "sim/base/data_directory.h"
 #include "sim/topologies/loader.h"
 

@@ -1,6 +1,6 @@
 // Our own topologies in NCCL's eyes.
 
-#include "models/nccl/system_topology.h"
+#include "models/nccl/system/system_topology.h"
 
 #include <gtest/gtest.h>
 

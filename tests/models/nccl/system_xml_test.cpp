@@ -1,4 +1,4 @@
-#include "models/nccl/system_xml.h"
+#include "models/nccl/system/system_xml.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "models/nccl/paths.h"
+#include "models/nccl/system/paths.h"
 #include "sim/base/input_error.h"
 #include "tests/models/nccl/nccl_test_support.h"
 #include "tests/support/error_of.h"

@@ -1,13 +1,13 @@
 // What changed in NCCL's estimates from release to release.
 
-#include "models/nccl/version.h"
+#include "models/nccl/settings/version.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "models/nccl/link_bandwidth.h"
-#include "models/nccl/speed_table.h"
+#include "models/nccl/search/speed_table.h"
+#include "models/nccl/system/link_bandwidth.h"
 #include "sim/base/input_error.h"
 #include "tests/models/nccl/nccl_test_support.h"
 

@@ -15,7 +15,7 @@
 #include "models/calibration/transport.h"
 #include "models/imports/machine.h"
 #include "models/planning/change.h"
-#include "models/prediction/simulator.h"
+#include "models/simulate/simulator.h"
 #include "sim/base/data_directory.h"
 #include "sim/base/input_error.h"
 

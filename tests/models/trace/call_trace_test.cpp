@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "models/calibration/transport.h"
+#include "models/call/prediction.h"
 #include "models/machine/resource_load.h"
-#include "models/prediction/prediction.h"
 #include "models/trace/perfetto.h"
 #include "models/trace/trace_counters.h"
 #include "sim/base/data_directory.h"

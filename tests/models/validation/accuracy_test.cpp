@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "models/calibration/transport.h"
-#include "models/prediction/prediction.h"
-#include "models/prediction/rank_gpus.h"
+#include "models/call/prediction.h"
+#include "models/call/rank_gpus.h"
 #include "models/recordings/recording.h"
 #include "models/validation/recorded_machines.h"
 #include "models/validation/score.h"

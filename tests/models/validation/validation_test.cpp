@@ -7,10 +7,10 @@
 #include <string>
 
 #include "models/calibration/transport.h"
-#include "models/prediction/estimator.h"
-#include "models/prediction/prediction.h"
-#include "models/prediction/rank_gpus.h"
-#include "models/prediction/simulator.h"
+#include "models/call/prediction.h"
+#include "models/call/rank_gpus.h"
+#include "models/estimate/estimator.h"
+#include "models/simulate/simulator.h"
 #include "models/validation/recorded_call.h"
 #include "sim/base/data_directory.h"
 #include "sim/topologies/loader.h"

@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "models/analytic/critical_path.h"
+#include "models/bounds/critical_path.h"
 #include "sim/algorithms/registry.h"
 #include "sim/execution/binding.h"
 #include "sim/execution/executor.h"

@@ -2,11 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include "sim/algorithms/nccl_point_to_point.h"
 #include "sim/algorithms/registry.h"
 #include "sim/execution/binding.h"
 #include "sim/execution/executor.h"
 #include "sim/fabric/native_fabric.h"
+#include "sim/nccl/nccl_point_to_point.h"
 #include "tests/support/machines.h"
 
 namespace collsim {

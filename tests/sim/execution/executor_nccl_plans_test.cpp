@@ -2,11 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include "sim/algorithms/nccl_plan.h"
-#include "sim/algorithms/nccl_point_to_point.h"
 #include "sim/execution/binding.h"
 #include "sim/execution/executor.h"
 #include "sim/fabric/native_fabric.h"
+#include "sim/nccl/nccl_plan.h"
+#include "sim/nccl/nccl_point_to_point.h"
 #include "tests/support/machines.h"
 #include "tests/support/nccl_channels.h"
 

@@ -2,10 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include "sim/algorithms/nccl_plan.h"
 #include "sim/execution/binding.h"
 #include "sim/execution/executor.h"
 #include "sim/fabric/native_fabric.h"
+#include "sim/nccl/nccl_plan.h"
 #include "tests/support/machines.h"
 #include "tests/support/nccl_channels.h"
 

@@ -7,9 +7,9 @@
 #include <random>
 #include <vector>
 
-#include "sim/algorithms/nccl_plan.h"
 #include "sim/base/input_error.h"
 #include "sim/execution/binding.h"
+#include "sim/nccl/nccl_plan.h"
 #include "tests/support/nccl_channels.h"
 
 namespace collsim {

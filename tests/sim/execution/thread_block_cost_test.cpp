@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "sim/algorithms/nccl_plan.h"
 #include "sim/algorithms/registry.h"
+#include "sim/nccl/nccl_plan.h"
 #include "sim/plan/collective.h"
 #include "tests/support/nccl_channels.h"
 

@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <utility>
 
-#include "sim/algorithms/nccl_plan.h"
 #include "sim/execution/binding.h"
 #include "sim/nccl/nccl_chunking.h"
+#include "sim/nccl/nccl_plan.h"
 #include "tests/support/nccl_channels.h"
 
 namespace collsim {

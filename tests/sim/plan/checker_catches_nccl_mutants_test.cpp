@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "sim/algorithms/nccl_plan.h"
-#include "sim/algorithms/nccl_point_to_point.h"
+#include "sim/nccl/nccl_plan.h"
+#include "sim/nccl/nccl_point_to_point.h"
 #include "sim/plan/checker.h"
 #include "tests/support/nccl_channels.h"
 

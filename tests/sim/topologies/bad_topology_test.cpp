@@ -12,9 +12,10 @@
 namespace collsim {
 namespace {
 
-/// tests/bad/<case>.yaml is broken in one way; <case>.expected is the message, file names taken
-/// relative to tests/bad.
-const std::filesystem::path folder = std::filesystem::path(COLLSIM_SOURCE_DIR) / "tests/bad";
+/// tests/cases/bad_topologies/<case>.yaml is broken in one way; <case>.expected is the message,
+/// file names taken relative to tests/cases/bad_topologies.
+const std::filesystem::path folder =
+    std::filesystem::path(COLLSIM_SOURCE_DIR) / "tests/cases/bad_topologies";
 
 std::vector<std::string> cases() {
   std::vector<std::string> names;

@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "sim/routing/routing.h"
 #include "sim/topologies/like_nodes.h"
 #include "sim/topologies/loader.h"
 #include "sim/topologies/reduced_topology.h"
-#include "sim/topologies/routing.h"
 
 namespace collsim {
 namespace {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <string>
 
+#include "sim/routing/routing.h"
 #include "sim/topologies/loader.h"
-#include "sim/topologies/routing.h"
 
 namespace collsim {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "sim/base/input_error.h"
-#include "sim/base/yaml_reader.h"
+#include "sim/yaml/yaml_reader.h"
 
 namespace collsim::recorder {
 namespace {

@@ -1,0 +1,106 @@
+#include "models/call/machine_view.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+namespace collsim {
+
+namespace {
+
+/// The topology's nodes that a link joins, or the nodes of the switches that it joins.
+std::set<std::int32_t> nodes_of(const Topology& topology, LinkId link) {
+  std::set<std::int32_t> nodes;
+  const std::array ends{topology.link(link).from, topology.link(link).to};
+  for (const DeviceId end : ends) nodes.insert(topology.node_of(end));
+  nodes.erase(-1);
+  if (!nodes.empty()) return nodes;
+  for (const DeviceId end : ends) {
+    for (const LinkId other : topology.fabric_links_from(end)) {
+      nodes.insert(topology.node_of(topology.link(other).to));
+    }
+  }
+  nodes.erase(-1);
+  return nodes;
+}
+
+Rank ranks_of_node(const Planner& planner) {
+  return planner.ranks() / planner.nccl()->nodes();
+}
+
+}  // namespace
+
+std::set<Rank> touched_nodes(const Planner& planner) {
+  const MachineFaults& faults = planner.spec().faults;
+  const Rank per_node = ranks_of_node(planner);
+  std::set<std::int32_t> touched;
+  for (const LinkFault& fault : faults.links) {
+    for (const LinkId link : fault.links) touched.merge(nodes_of(planner.topology(), link));
+  }
+  for (const HostFault& fault : faults.hosts) touched.insert(fault.node);
+  std::set<Rank> nodes;
+  for (const RankFault& fault : faults.ranks) nodes.insert(fault.rank / per_node);
+  if (touched.empty()) return nodes;
+  for (Rank node = 0; node < planner.nccl()->nodes(); ++node) {
+    if (touched.contains(
+            planner.topology().node_of(planner.spec().gpus[std::size_t{node} * per_node]))) {
+      nodes.insert(node);
+    }
+  }
+  return nodes;
+}
+
+MachineView::MachineView(const Planner& planner, Seconds at)
+    : planner_(planner), per_node_(ranks_of_node(planner)) {
+  const MachineFaults& faults = planner.spec().faults;
+  if (faults.empty()) return;
+  states_ = states_at(faults, planner.topology(), at);
+  touched_ = touched_nodes(planner);
+  const Rank nodes = planner.nccl()->nodes();
+  Rank alike = 0;
+  for (Rank node = 0; node < std::min(nodes, window_of_nodes); ++node) {
+    if (!touches(node)) ++alike;
+  }
+  if (alike > 0) weight_ = static_cast<double>(nodes - touched_.size()) / alike;
+  if (faults.ranks.empty() && faults.hosts.empty()) return;
+  speed_.assign(planner.ranks(), 1);
+  for (const RankFault& fault : faults.ranks) speed_[fault.rank] *= fault.speed;
+  for (const HostFault& fault : faults.hosts) {
+    for (Rank rank = 0; rank < planner.ranks(); ++rank) {
+      if (planner.topology().node_of(planner.spec().gpus[rank]) == fault.node) {
+        speed_[rank] *= fault.speed;
+      }
+    }
+  }
+}
+
+HopWires MachineView::wires(std::optional<NcclAlgorithm> algorithm) const {
+  return {planner_.topology(), planner_.spec().gpus, planner_.cost_of(algorithm),
+          planner_.hop_rules(algorithm), states_};
+}
+
+std::unique_ptr<HopWires> MachineView::kept_wires(std::optional<NcclAlgorithm> algorithm) const {
+  return std::make_unique<HopWires>(planner_.topology(), planner_.spec().gpus,
+                                    planner_.cost_of(algorithm), planner_.hop_rules(algorithm),
+                                    states_);
+}
+
+std::vector<Rank> MachineView::touched_ranks() const {
+  std::vector<Rank> ranks;
+  for (const Rank node : touched_) {
+    for (Rank place = 0; place < per_node_; ++place) ranks.push_back(node * per_node_ + place);
+  }
+  return ranks;
+}
+
+std::vector<Rank> MachineView::unlike_nodes() const {
+  std::vector<Rank> nodes(touched_.begin(), touched_.end());
+  if (!touches(0)) nodes.insert(nodes.begin(), 0);
+  return nodes;
+}
+
+double MachineView::least_speed() const {
+  return speed_.empty() ? 1 : *std::min_element(speed_.begin(), speed_.end());
+}
+
+}  // namespace collsim

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "models/call/planner.h"
+#include "models/machine/hop_wires.h"
+#include "models/machine/link_state.h"
+
+namespace collsim {
+
+/// Nodes whose hops are looked at one by one: of more, these stand for all.
+inline constexpr Rank window_of_nodes = 64;
+
+/// The nodes of a call, in the order of its ranks, of which a fault changes a link or a rank. A
+/// cable between switches changes the nodes of the switches that it joins. Ranks are grouped by
+/// node.
+std::set<Rank> touched_nodes(const Planner& planner);
+
+/// The machine of a call as it is at one instant, under NCCL's rules: what faults have made of
+/// links and ranks, and the nodes to look at. Nodes that no fault touches are taken to be equal.
+class MachineView {
+ public:
+  /// The planner must outlive it.
+  MachineView(const Planner& planner, Seconds at);
+
+  /// Single hops of an algorithm on it; without one, of sends and receives.
+  HopWires wires(std::optional<NcclAlgorithm> algorithm) const;
+  std::unique_ptr<HopWires> kept_wires(std::optional<NcclAlgorithm> algorithm) const;
+  Rank node_of(Rank rank) const { return rank / per_node_; }
+  /// Whether a node's hops are looked at: of the first 64 nodes, and of those that faults touch.
+  bool shows(Rank node) const { return node < window_of_nodes || touched_.contains(node); }
+  /// How many nodes a node that is shown stands for.
+  double weight(Rank node) const { return touched_.contains(node) ? 1 : weight_; }
+  bool touches(Rank node) const { return touched_.contains(node); }
+  /// The ranks of nodes that faults touch.
+  std::vector<Rank> touched_ranks() const;
+  /// The first node, which stands for all that no fault touches, and those that faults touch.
+  std::vector<Rank> unlike_nodes() const;
+  /// How fast a rank's thread blocks move data, 1 as it should be.
+  double speed(Rank rank) const { return speed_.empty() ? 1 : speed_[rank]; }
+  /// Of the slowest rank.
+  double least_speed() const;
+
+ private:
+  const Planner& planner_;
+  Rank per_node_;
+  LinkStates states_;
+  std::set<Rank> touched_;
+  double weight_ = 1;
+  std::vector<double> speed_;  // by rank; empty: of all 1
+};
+
+}  // namespace collsim

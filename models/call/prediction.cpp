@@ -1,0 +1,163 @@
+#include "models/call/prediction.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+
+#include "models/calibration/trust.h"
+#include "models/call/far_above.h"
+#include "models/machine/host_memory.h"
+#include "sim/base/input_error.h"
+#include "sim/execution/effort.h"
+
+namespace collsim {
+
+namespace {
+
+ModelFloor floor_on(const CallPlan& call, const Wiring& wiring) {
+  const Planner& planner = *call.planner;
+  const double share = 1.0 / planner.calls();
+  ModelFloor floor = model_floor(call.plan(), call.binding, wiring, call.cost(), call.protocol);
+  const Seconds launch = planner.cost().startup(call.protocol, planner.spec().collective, 1, 0);
+  floor.latency = launch + share * (floor.latency - launch);
+  // While a rank launches a further call, others may keep a link busy with what is left of theirs.
+  for (Seconds* busiest : {&floor.busiest_link, &floor.busiest_block}) {
+    *busiest += (share - 1) * launch;
+  }
+  if (call.layout->reroutes) {  // what each link will carry is not known
+    floor.busiest_link = launch;
+    floor.latency = launch;
+  }
+  return floor;
+}
+
+void check(const CallPlan& call, const Prediction& prediction) {
+  const Seconds needed = surely_needed(prediction.floor, call.planner->cost().jitter);
+  check_not_below(prediction.time, std::max(prediction.bounds.largest(), needed),
+                  fmt::format("{} of {} on {} ranks", call.algorithm, to_string(call.size),
+                              call.planner->ranks()));
+  const Chunking& chunking = call.binding.chunking();
+  check_not_far_above(*call.planner, prediction, {chunking.largest_chunk.count / chunking.slices});
+}
+
+Prediction outline_on(const CallPlan& call, const Wiring& wiring) {
+  const Planner& planner = *call.planner;
+  const CallSpec& spec = planner.spec();
+  Prediction prediction;
+  prediction.size = call.size;
+  prediction.algorithm = call.algorithm;
+  prediction.protocol = call.protocol;
+  prediction.channels = busy_channels(call.plan(), call.binding);
+  if (call.nccl_choice) {
+    prediction.nccl_estimate = microseconds(call.nccl_choice->time);
+    prediction.wire_factor =
+        wire_factor(spec.collective, call.nccl_choice->algorithm, planner.ranks(),
+                    planner.ranks() / planner.nccl()->nodes());
+  }
+  prediction.bounds = planner.bounds(call.binding.size());
+  prediction.floor = floor_on(call, wiring);
+  prediction.trust = trust_of(spec.cost.trust, planner.topology(), spec.gpus, call.wiring(),
+                              call.algorithm, !planner.is_nccl());
+  return prediction;
+}
+
+Wiring wiring_at_first(const CallPlan& call) {
+  return wiring_as_it_begins(call.wiring(), call.layout->disturbance);
+}
+
+}  // namespace
+
+std::string_view to_string(Extent extent) {
+  switch (extent) {
+    case Extent::whole:
+      return "whole";
+    case Extent::steady:
+      return "steady";
+    case Extent::scaled:
+      return "scaled";
+  }
+  return "";
+}
+
+Execution execution_of(const CallPlan& call) {
+  return {call.plan(),   call.binding, call.wiring(),         call.cost(),
+          call.protocol, call.warps,   call.planner->calls(), &call.layout->disturbance};
+}
+
+Prediction outline(const CallPlan& call) {
+  return outline_on(call, call.wiring());
+}
+
+void raise_to(Prediction& prediction, Seconds limit) {
+  constexpr double rounding = 1e-9;
+  prediction.raised = prediction.raised || prediction.time.value < limit.value * (1 - rounding);
+  prediction.time = std::max(prediction.time, limit);
+}
+
+Prediction simulate(const CallPlan& call, const SimulationOptions& options) {
+  if (options.engine == Engine::simgrid && !call.wiring().bursts.empty()) {
+    throw InputError("the simgrid engine knows no links with a burst", "engine native");
+  }
+  const auto fabric = make_fabric(options.engine);
+  try {
+    Execution execution = execution_of(call);
+    execution.steady = !options.exact;
+    execution.fold = !options.exact;
+    execution.watch = options.watch;
+    if (options.begin) {
+      const Effort effort = effort_of(execution);
+      options.begin(call.size, options.exact ? effort.whole : effort.steady);
+    }
+    const ExecutionResult result = execute(execution, *fabric);
+    Prediction prediction = outline(call);
+    prediction.time = result.time;
+    prediction.mean_over_ranks = result.mean_over_ranks;
+    prediction.transfers = result.transfers;
+    prediction.classes = result.rank_classes;
+    prediction.extent = result.steady ? Extent::steady : Extent::whole;
+    check(call, prediction);
+    return prediction;
+  } catch (const HangError& error) {
+    const auto dead =
+        links_that_stay_dead(call.wiring(), call.layout->disturbance, call.planner->topology());
+    throw HangError(error.channel(), error.rank(), error.step(),
+                    fmt::format("{} of {} {}; dead: {}", call.algorithm, to_string(call.size),
+                                error.what(), fmt::join(dead, ", ")));
+  }
+}
+
+Prediction estimate_by_plan(const CallPlan& call) {
+  const Planner& planner = *call.planner;
+  const Wiring wiring = wiring_at_first(call);
+  Prediction prediction = outline_on(call, wiring);
+  const Estimate estimate =
+      collsim::estimate(call.plan(), planner.placement(), call.binding, wiring, call.cost(),
+                        call.protocol, prediction.floor, call.warps);
+  prediction.time = estimate.time;
+  prediction.method = estimate.method;
+  prediction.form = estimate.form;
+  prediction.trust = trust_by(estimate.method, prediction.trust);
+  check(call, prediction);
+  return prediction;
+}
+
+Seconds mean_time(const CallPlan& call, const Calibration& cost) {
+  const Planner& planner = *call.planner;
+  const CallSpec& spec = planner.spec();
+  Calibration own = planner.cost_of(cost);
+  if (adds_in_nvswitches(call.plan())) own = own.of_nvls();
+  assert(own.proxy.used == spec.cost.proxy.used && spec.faults.empty());
+  Wiring wiring = call.layout->wiring;
+  set_efficiency(wiring, own);
+  if (loads_host_memory(wiring)) {
+    set_host_memory(wiring, call.plan(), call.binding, spec.gpus, call.protocol, own);
+  }
+  const auto fabric = make_fabric(Engine::native);
+  return execute(
+             {call.plan(), call.binding, wiring, own, call.protocol, call.warps, planner.calls()},
+             *fabric)
+      .mean_over_ranks;
+}
+
+}  // namespace collsim

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "models/bounds/bounds.h"
+#include "models/bounds/estimate.h"
+#include "models/bounds/model_floor.h"
+#include "models/call/planner.h"
+#include "sim/cost/trust.h"
+#include "sim/execution/executor.h"
+#include "sim/fabric/engine.h"
+
+namespace collsim {
+
+/// How much of a call was simulated.
+enum class Extent : std::uint8_t {
+  whole,   ///< every message
+  steady,  ///< loops that repeat themselves were continued (SteadyState)
+  scaled,  ///< a smaller cluster, whose time was scaled by the analytic model (Simulator)
+};
+/// "whole", "steady", "scaled".
+std::string_view to_string(Extent extent);
+
+/// How to simulate.
+struct SimulationOptions {
+  Engine engine = Engine::native;
+  bool exact = false;  ///< every message of every rank: Extent::whole, nothing is folded
+  /// Hears of the progress: a size is begun, with about so many messages; so many are sent.
+  std::function<void(Bytes size, double messages)> begin{};
+  const Watch* watch = nullptr;  ///< null: nobody
+  /// A Simulator's: a faulty machine's call is compared with that of the healthy machine, which is
+  /// simulated as well and is never slower.
+  bool beside_healthy = true;
+};
+
+/// How long one call takes, and how far that is from what is possible.
+struct Prediction {
+  Bytes size;
+  Seconds time;             ///< until the last rank is done
+  Seconds mean_over_ranks;  ///< of their own ends, as benchmarks print it; 0 for an estimate
+  std::string algorithm;
+  Protocol protocol = Protocol::simple;
+  std::uint32_t channels = 1;            ///< that carried data
+  std::optional<Seconds> nccl_estimate;  ///< what NCCL itself expects, where it tunes the call
+  std::optional<double> wire_factor;     ///< of NCCL's algorithm (wire_factor()), under its rules
+  Bounds bounds;                         ///< of the machine
+  ModelFloor floor;                      ///< of the model
+  Trust trust = Trust::exact;
+  std::optional<EstimateMethod> method;  ///< of an estimate; none: simulated
+  std::optional<FormTerms> form;         ///< of an estimate by a closed form, where it has one
+  bool raised = false;                   ///< by raise_to()
+  std::uint64_t transfers = 0;           ///< messages simulated; 0 for an estimate
+  Extent extent = Extent::whole;         ///< of a simulation
+  Rank classes = 0;                      ///< of equal ranks, each simulated once; 0 for an estimate
+};
+
+// Answers for a planned call. They change nothing: threads may ask at the same time, also of one
+// plan (but SimGrid, which knows one simulation a process). What they return is checked against
+// its bounds and the model's floor: one that is below (by more than rounding) is a bug of ours and
+// throws std::logic_error.
+
+/// By simulation. Throws HangError where a fault keeps the call from ever ending.
+Prediction simulate(const CallPlan& call, const SimulationOptions& options = {});
+/// By the analytic model that looks at the whole plan: of a textbook's schedule, and where there
+/// are faults or measured host memory. An Estimator answers for all.
+Prediction estimate_by_plan(const CallPlan& call);
+/// For an approximation, which may come out below a limit that no run can beat: the limit then
+/// counts in its place. What is simulated or exact is checked instead.
+void raise_to(Prediction& prediction, Seconds limit);
+/// What is known without a time.
+Prediction outline(const CallPlan& call);
+/// The `mean_over_ranks` of simulate() had the machine other costs, not compared with bounds: for
+/// fitting. No faults; there must be proxies with these costs where there are with the planner's.
+Seconds mean_time(const CallPlan& call, const Calibration& cost);
+
+/// The call as execute() takes it; refers to it.
+Execution execution_of(const CallPlan& call);
+
+}  // namespace collsim

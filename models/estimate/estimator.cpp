@@ -1,0 +1,433 @@
+#include "models/estimate/estimator.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "models/calibration/trust.h"
+#include "models/call/far_above.h"
+#include "models/call/machine_view.h"
+#include "models/estimate/hop_classes.h"
+#include "models/estimate/message_shapes.h"
+#include "models/estimate/pat_time.h"
+#include "models/estimate/ring_shapes.h"
+#include "models/estimate/stripe_shapes.h"
+#include "models/estimate/textbook_estimator.h"
+#include "models/estimate/tree_shapes.h"
+#include "models/machine/hop_wires.h"
+#include "sim/base/input_error.h"
+#include "sim/cost/warps.h"
+
+namespace collsim {
+
+/// The formulas of a machine as it is at one instant of a call.
+class Estimator::Forms {
+ public:
+  Forms(const Planner& planner, Seconds at)
+      : planner_(planner),
+        view_(planner, at),
+        rings_(planner, view_, kinds_),
+        trees_(planner, view_, kinds_),
+        stripes_(planner, view_, kinds_),
+        messages_(planner, view_, kinds_) {}
+
+  /// Were the machine so all the time.
+  Prediction estimate(Bytes size, const NcclDecision& decision);
+
+ private:
+  Prediction outline(Bytes size, const NcclDecision& decision) const;
+  FormTime collective(const NcclDecision& decision, const NcclCut& cut);
+  FormTime ring(const NcclDecision& decision, const NcclCut& cut);
+  FormTime tree(const PipelineCall& call, const NcclCut& cut);
+  PatShape pat_shape(std::uint32_t channels);
+  FormTime pat(const PipelineCall& call, const NcclCut& cut);
+  FormTime chain(const PipelineCall& call, std::uint32_t channels);
+  FormTime messages(const NcclDecision& decision, std::uint32_t& channels);
+  PipelineCall pipeline(const NcclDecision& decision, const NcclCut& cut) const;
+  Seconds of_calls(const FormTime& time, const NcclDecision& decision,
+                   std::uint32_t channels) const;
+  Trust trust(const std::string& algorithm);
+  const ThreadBlockCosts& costs(Protocol protocol);
+  bool contends() const { return contends_for_links(planner_.cost()); }
+
+  const Planner& planner_;
+  MachineView view_;
+  std::set<LinkKind> kinds_;  // of hops so far
+  RingShapes rings_;
+  TreeShapes trees_;
+  StripeShapes stripes_;
+  MessageShapes messages_;
+  std::map<std::uint32_t, PatShape> pats_;
+  std::array<std::optional<ThreadBlockCosts>, protocol_count> costs_;
+  std::optional<ThreadBlockCosts> nvls_costs_;  // of Simple, where NVSwitches add up
+  std::map<std::string, Trust> trust_;
+};
+
+const ThreadBlockCosts& Estimator::Forms::costs(Protocol protocol) {
+  auto& known = costs_[static_cast<std::size_t>(protocol)];
+  if (!known) known = thread_block_costs(planner_.cost(), protocol);
+  return *known;
+}
+
+/// The first channel has the largest share.
+PipelineCall Estimator::Forms::pipeline(const NcclDecision& decision, const NcclCut& cut) const {
+  const NcclShare& share = cut.shares.front();
+  PipelineCall call;
+  call.protocol = decision.call.protocol;
+  call.warps = decision.warps;
+  call.loops = share.loops;
+  call.full = static_cast<double>(share.full.count);
+  call.last = static_cast<double>(std::min(share.last, share.last_total).count);
+  call.credits = cut.credits;
+  call.proxy = &planner_.cost().proxy;
+  call.in_step = planner_.cost().jitter == 0;
+  return call;
+}
+
+FormTime Estimator::Forms::ring(const NcclDecision& decision, const NcclCut& cut) {
+  const NcclShare& share = cut.shares.front();
+  const auto channels = static_cast<std::uint32_t>(cut.shares.size());
+  RingCall call;
+  call.collective = under_nccl(planner_.spec().collective);
+  call.in_place = planner_.spec().run.in_place;
+  call.ranks = planner_.ranks();
+  call.loops = share.loops;
+  call.full = static_cast<double>(share.full.count);
+  call.last = static_cast<double>(std::min(share.last, share.last_total).count);
+  call.filled = call.ranks;
+  if (share.stride.count > 0) {
+    call.filled =
+        std::min<double>(call.ranks, std::ceil(static_cast<double>(share.last_total.count) /
+                                               static_cast<double>(share.stride.count)));
+  }
+  call.setting = step_setting(decision.call.protocol, decision.warps,
+                              {.largest_chunk = cut.chunk,
+                               .slices = cut.slices,
+                               .smallest_slice = cut.smallest_slice,
+                               .slice_unit = 16 * decision.call.element_size,
+                               .credits = cut.credits},
+                              planner_.cost().proxy);
+  call.startup =
+      planner_.cost()
+          .startup(decision.call.protocol, planner_.spec().collective, channels, decision.warps)
+          .value;
+  call.calls = planner_.calls();
+  if (has_root(call.collective)) call.turn = rings_.turn(channels);
+  FormTime longest;
+  for (const Ring& ring : rings_.rings(used_channels(cut))) {
+    longest = longer(longest, ring_time(ring, costs(decision.call.protocol), call));
+  }
+  return longest;
+}
+
+FormTime Estimator::Forms::tree(const PipelineCall& call, const NcclCut& cut) {
+  FormTime longest;
+  for (const TreeShape& tree : trees_.trees(used_channels(cut))) {
+    longest = longer(longest, tree_time(tree, costs(call.protocol), call, contends()));
+  }
+  return longest;
+}
+
+/// Every rank is at every place in some tree: the hop that leaves least, of the first few ranks and
+/// of those that faults touch, stands for all.
+PatShape Estimator::Forms::pat_shape(std::uint32_t channels) {
+  PatShape shape;
+  const Rank ranks = planner_.ranks();
+  HopWires wires = view_.wires(NcclAlgorithm::pat);
+  LinkUsers users(wires);
+  shape.collective = planner_.spec().collective;
+  shape.in_place = planner_.spec().run.in_place;
+  shape.ranks = ranks;
+  shape.speed = view_.least_speed();
+  std::vector<Wire> laid;
+  const auto lay = [&](std::uint32_t channel, Rank from) {
+    const Wire& wire = laid.emplace_back(wires.lay(channel, from, (from + 1) % ranks));
+    users.add(wire);
+    shape.slowest = std::max(shape.slowest, wire.kind);
+    kinds_.insert(wire.kind);
+  };
+  const Rank first = std::min(ranks, window_of_nodes);
+  for (std::uint32_t channel = 0; channel < channels; ++channel) {
+    for (Rank from = 0; from < first; ++from) lay(channel, from);
+    for (const Rank from : view_.touched_ranks()) {
+      if (from >= first) lay(channel, from);
+    }
+  }
+  const auto class_of = [&](const Wire& wire) {
+    return hop_class(wire, users, [&](ResourceId id) { return users.of(id); });
+  };
+  const Wire* longest = &laid.front();
+  for (const Wire& wire : laid) {
+    if (longest->latency < wire.latency) longest = &wire;
+  }
+  shape.hop = class_of(*longest);
+  for (const Wire& wire : laid) {
+    if (!wires.is_changed(wire)) continue;
+    const HopClass changed = class_of(wire);
+    if (changed.share(1) < shape.hop.share(1)) shape.hop = changed;
+  }
+  if (shape.hop.network_users > 0) shape.hop.sends = shape.hop.receives = channels;
+  return shape;
+}
+
+FormTime Estimator::Forms::pat(const PipelineCall& call, const NcclCut& cut) {
+  const auto channels = static_cast<std::uint32_t>(cut.shares.size());
+  const auto [found, added] = pats_.try_emplace(channels);
+  if (added) found->second = pat_shape(channels);
+  return pat_time(found->second, costs(call.protocol), call);
+}
+
+FormTime Estimator::Forms::messages(const NcclDecision& decision, std::uint32_t& channels) {
+  const MessageShapes::Laid& laid = messages_.of(decision.parts);
+  channels = laid.channels;
+  const NcclCut cut = cut_nccl_messages(planner_.spec().collective, planner_.ranks(),
+                                        decision.channels, decision.parts, decision.call);
+  const NcclShare& share = cut.shares.front();
+  if (share.loops == 0) return {};
+  MessageCall call;
+  call.protocol = decision.call.protocol;
+  call.warps_of_block = decision.warps;
+  call.warps = warps_of_message(decision.warps, static_cast<std::uint32_t>(laid.shape.lanes));
+  call.part = static_cast<double>(std::min(share.stride, share.last_total).count);
+  call.mean_part = static_cast<double>(share.last_total.count) / decision.parts;
+  call.chunk = static_cast<double>(share.full.count);
+  call.proxy = &planner_.cost().proxy;
+  call.in_step = planner_.cost().jitter == 0;
+  return message_time(laid.shape, costs(decision.call.protocol), call);
+}
+
+/// What is known of the call before its time.
+Prediction Estimator::Forms::outline(Bytes size, const NcclDecision& decision) const {
+  const CallSpec& spec = planner_.spec();
+  Prediction prediction;
+  prediction.size = size;
+  prediction.algorithm = "p2p";
+  prediction.protocol = decision.call.protocol;
+  prediction.method = EstimateMethod::formula;
+  if (decision.candidate) {
+    prediction.algorithm = nccl_report_name(decision.candidate->algorithm);
+    prediction.nccl_estimate = microseconds(decision.candidate->time);
+    prediction.wire_factor =
+        wire_factor(spec.collective, decision.candidate->algorithm, planner_.ranks(),
+                    planner_.ranks() / planner_.nccl()->nodes());
+  }
+  prediction.bounds = planner_.bounds(rounded_size(under_nccl(spec.collective), planner_.ranks(),
+                                                   decision.call.size, decision.call.element_size));
+  return prediction;
+}
+
+Prediction Estimator::Forms::estimate(Bytes size, const NcclDecision& decision) {
+  Prediction prediction = outline(size, decision);
+  FormTime time;
+  Bytes message = decision.call.buffers.point_to_point_chunk;
+  if (decision.candidate) {
+    const NcclCut cut = cut_nccl_call(under_nccl(planner_.spec().collective), planner_.ranks(),
+                                      decision.channels, decision.call);
+    prediction.channels = static_cast<std::uint32_t>(cut.shares.size());
+    message.count = cut.chunk.count / cut.slices;
+    if (prediction.channels > 0) time = collective(decision, cut);
+  } else {
+    time = messages(decision, prediction.channels);
+  }
+  prediction.time = of_calls(time, decision, prediction.channels);
+  raise_to(prediction, prediction.bounds.largest());
+  check_not_far_above(planner_, prediction, message);
+  prediction.trust = trust_by(EstimateMethod::formula, trust(prediction.algorithm));
+  return prediction;
+}
+
+FormTime Estimator::Forms::collective(const NcclDecision& decision, const NcclCut& cut) {
+  const NcclAlgorithm algorithm = decision.call.algorithm;
+  const auto channels = static_cast<std::uint32_t>(cut.shares.size());
+  const PipelineCall call = pipeline(decision, cut);
+  switch (algorithm) {
+    case NcclAlgorithm::ring:
+      return ring(decision, cut);
+    case NcclAlgorithm::tree:
+      return tree(call, cut);
+    case NcclAlgorithm::pat:
+      return pat(call, cut);
+    case NcclAlgorithm::collnet_chain:
+      return chain(call, channels);
+    case NcclAlgorithm::nvls:
+    case NcclAlgorithm::nvls_tree:
+    case NcclAlgorithm::collnet_direct:
+      break;
+  }
+  const StripeShape& shape = stripes_.shape(algorithm, channels);
+  if (!shape.in_switch) return stripe_time(shape, costs(call.protocol), call);
+  if (!nvls_costs_) {
+    nvls_costs_ = thread_block_costs(planner_.cost_of(algorithm), call.protocol);
+  }
+  return stripe_time(shape, *nvls_costs_, call);
+}
+
+FormTime Estimator::Forms::chain(const PipelineCall& call, std::uint32_t channels) {
+  FormTime longest;
+  for (const TreeShape& chain : trees_.chains(channels)) {
+    longest = longer(longest, tree_time(chain, costs(call.protocol), call, contends()));
+  }
+  return longest;
+}
+
+/// A call's time, of several in a row their mean: all but the first wait only for what keeps the
+/// busiest rank busy.
+Seconds Estimator::Forms::of_calls(const FormTime& time, const NcclDecision& decision,
+                                   std::uint32_t channels) const {
+  const Calibration& cost = planner_.cost();
+  const Collective collective = planner_.spec().collective;
+  const double startup =
+      cost.startup(decision.call.protocol, collective, channels, decision.warps).value;
+  const double calls = planner_.calls();
+  const double between = std::max(startup + time.busy, time.apart);
+  const double total = (startup + time.total + (calls - 1) * between) / calls;
+  return std::max(Seconds{total}, cost.issue_of(collective, planner_.ranks()));
+}
+
+Trust Estimator::Forms::trust(const std::string& algorithm) {
+  const auto [found, added] = trust_.try_emplace(algorithm);
+  if (added) {
+    const CallSpec& spec = planner_.spec();
+    found->second =
+        trust_of(spec.cost.trust, planner_.topology(), spec.gpus,
+                 std::vector(kinds_.begin(), kinds_.end()), algorithm, !planner_.is_nccl());
+  }
+  return found->second;
+}
+
+/// Formulas for every state that a machine is in while a call runs.
+class Estimator::States {
+ public:
+  explicit States(const Planner& planner)
+      : planner_(planner),
+        instants_(instants_of(planner.spec().faults)),
+        forms_(instants_.size()),
+        textbook_(planner) {}
+
+  const Planner& planner() const { return planner_; }
+  /// Whether no formula knows the call: through measured host memory.
+  bool needs_plan() const;
+  Prediction estimate_textbook(Bytes size) { return textbook_.estimate(size); }
+  LayoutMemo* memo() { return &memo_; }
+  Prediction estimate(Bytes size, const NcclDecision& decision);
+  Prediction estimate_through_memory(const CallPlan& call, const NcclDecision& decision);
+
+ private:
+  Prediction estimate_in(std::size_t state, Bytes size, const NcclDecision& decision);
+  Seconds latest() const;
+
+  const Planner& planner_;
+  std::vector<Seconds> instants_;              // at which a state begins
+  std::vector<std::unique_ptr<Forms>> forms_;  // by state, as they are needed
+  TextbookEstimator textbook_;
+  LayoutMemo memo_;
+};
+
+bool Estimator::States::needs_plan() const {
+  if (!planner_.cost().memory.used) return false;
+  const Rank per_node = planner_.ranks() / planner_.nccl()->nodes();
+  for (Rank from = 0; from < per_node; ++from) {
+    for (Rank to = 0; to < per_node; ++to) {
+      if (from != to && planner_.nccl()->through_host_memory(from, to)) return true;
+    }
+  }
+  return false;
+}
+
+Prediction Estimator::States::estimate_in(std::size_t state, Bytes size,
+                                          const NcclDecision& decision) {
+  if (!forms_[state]) forms_[state] = std::make_unique<Forms>(planner_, instants_[state]);
+  return forms_[state]->estimate(size, decision);
+}
+
+/// How long after the others the last rank begins.
+Seconds Estimator::States::latest() const {
+  std::map<Rank, Seconds> ranks;
+  for (const RankFault& fault : planner_.spec().faults.ranks) ranks[fault.rank] += fault.late;
+  std::map<std::int32_t, Seconds> hosts;
+  for (const HostFault& fault : planner_.spec().faults.hosts) hosts[fault.node] += fault.late;
+  Seconds latest;
+  for (const auto& [node, late] : hosts) latest = std::max(latest, late);
+  for (const auto& [rank, late] : ranks) {
+    const auto host = hosts.find(planner_.topology().node_of(planner_.spec().gpus[rank]));
+    latest = std::max(latest, host == hosts.end() ? late : late + host->second);
+  }
+  return latest;
+}
+
+/// Nothing moves before the last rank begins. From then on a state that would have the call take T
+/// moves a part dt / T of it in dt.
+Prediction Estimator::States::estimate(Bytes size, const NcclDecision& decision) {
+  const double calls = planner_.calls();
+  double begun = latest().value;
+  double left = 1;
+  for (std::size_t state = 0; state < instants_.size(); ++state) {
+    const bool last = state + 1 == instants_.size();
+    if (!last && instants_[state + 1].value <= begun) continue;
+    Prediction prediction = estimate_in(state, size, decision);
+    const double all = calls * prediction.time.value;
+    const bool stands = prediction.time.value > stands_still;
+    const double end = begun + left * all;
+    if (!stands && (last || end <= instants_[state + 1].value)) {
+      prediction.time = Seconds{end / calls};
+      raise_to(prediction, prediction.bounds.largest());
+      return prediction;
+    }
+    if (last) break;
+    if (!stands) left -= (instants_[state + 1].value - begun) / all;
+    begun = instants_[state + 1].value;
+  }
+  throw InputError("a link is dead and nothing leads around it, which formulas cannot answer",
+                   "`collsim run`, which says who waits in vain");
+}
+
+/// The formula knows links alone, and takes longer than what they carry for a rest: latencies,
+/// costs per slice, filling the pipeline. Where host memory is what limits, its time counts, and
+/// half of that rest: the other half passes while host memory works. The whole plan, which adds up
+/// what it takes to fill, is never exceeded. That it is half is a choice (docs/estimate.md).
+Prediction Estimator::States::estimate_through_memory(const CallPlan& call,
+                                                      const NcclDecision& decision) {
+  CallPlan links_alone = call;
+  links_alone.own_wiring = nullptr;  // the layout's, in which host memory has no limit
+  const Seconds form = estimate(call.size, decision).time;
+  const Seconds rest = form - collsim::outline(links_alone).floor.largest();
+  Prediction prediction = estimate_by_plan(call);
+  const Seconds through_memory = prediction.floor.largest() + 0.5 * rest;
+  prediction.time = std::max(form, std::min(prediction.time, through_memory));
+  raise_to(prediction, std::max(prediction.bounds.largest(), prediction.floor.largest()));
+  return prediction;
+}
+
+Estimator::Estimator(const Planner& planner) : states_(std::make_unique<States>(planner)) {}
+Estimator::~Estimator() = default;
+Estimator::Estimator(Estimator&&) noexcept = default;
+Estimator& Estimator::operator=(Estimator&&) noexcept = default;
+
+Prediction Estimator::estimate(Bytes size) {
+  const Planner& planner = states_->planner();
+  if (planner.nccl() == nullptr) return states_->estimate_textbook(size);
+  if (states_->needs_plan()) {
+    return states_->estimate_through_memory(planner.plan(size, states_->memo()),
+                                            planner.decide(size));
+  }
+  return states_->estimate(size, planner.decide(size));
+}
+
+Prediction Estimator::estimate(Bytes size, const Candidate& candidate) {
+  const Planner& planner = states_->planner();
+  if (planner.nccl() == nullptr) {
+    return estimate_by_plan(planner.plan(size, candidate, states_->memo()));
+  }
+  if (states_->needs_plan()) {
+    return states_->estimate_through_memory(planner.plan(size, candidate, states_->memo()),
+                                            planner.decide(size, candidate));
+  }
+  return states_->estimate(size, planner.decide(size, candidate));
+}
+
+}  // namespace collsim

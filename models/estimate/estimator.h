@@ -1,0 +1,35 @@
+#pragma once
+
+#include <memory>
+
+#include "models/call/planner.h"
+#include "models/call/prediction.h"
+
+namespace collsim {
+
+/// Answers by formulas, for as many sizes as one likes of one planner: what does not depend on the
+/// size, the hops of each algorithm by class and what they share, is found once. Faults make hops
+/// of other classes; while some come and go, each state of the machine moves its part of the call.
+/// docs/estimate.md has the formulas. Not for several threads at once.
+class Estimator {
+ public:
+  /// The planner must outlive it.
+  explicit Estimator(const Planner& planner);
+  ~Estimator();
+  Estimator(Estimator&&) noexcept;
+  Estimator& operator=(Estimator&&) noexcept;
+  Estimator(const Estimator&) = delete;
+  Estimator& operator=(const Estimator&) = delete;
+
+  /// For what runs for a size.
+  Prediction estimate(Bytes size);
+  /// The same had NCCL chosen that pair.
+  Prediction estimate(Bytes size, const Candidate& candidate);
+
+ private:
+  class Forms;
+  class States;
+  std::unique_ptr<States> states_;
+};
+
+}  // namespace collsim

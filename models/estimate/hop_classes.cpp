@@ -1,0 +1,102 @@
+#include "models/estimate/hop_classes.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <span>
+
+namespace collsim {
+
+namespace {
+
+bool near(double one, double other) {
+  constexpr double rounding = 1e-6;
+  return one == other || std::abs(one - other) <= rounding * std::abs(one);
+}
+
+/// The resource on which each user has least.
+std::optional<ResourceId> narrowest_of(std::span<const ResourceId> resources,
+                                       const LinkUsers& users) {
+  std::optional<ResourceId> narrowest;
+  double least = std::numeric_limits<double>::infinity();
+  for (const ResourceId resource : resources) {
+    const double each = users.wires().capacity(resource).value / users.of(resource);
+    if (each >= least) continue;
+    least = each;
+    narrowest = resource;
+  }
+  return narrowest;
+}
+
+}  // namespace
+
+UsedChannels used_channels(const NcclCut& cut) {
+  constexpr std::size_t many = 8;
+  constexpr double steps = 4;
+  UsedChannels used{static_cast<std::uint32_t>(cut.shares.size()), 1};
+  if (cut.shares.size() < 2 || cut.shares.size() > many) return used;
+  const auto bytes = [](const NcclShare& share) {
+    return static_cast<double>((std::int64_t{share.loops} - 1) * share.full.count) +
+           static_cast<double>(std::min(share.last, share.last_total).count);
+  };
+  const double share = bytes(cut.shares.back()) / bytes(cut.shares.front());
+  used.of_last = std::clamp(std::round(share * steps) / steps, 1 / steps, 1.0);
+  return used;
+}
+
+void LinkUsers::add(const Wire& wire, double weight) {
+  users_.resize(wires_.resources());
+  for (const ResourceId resource : wire.resources) users_[resource] += weight;
+  for (const ResourceId resource : wire.network) users_[resource] += weight;
+}
+
+double LinkUsers::busiest() const {
+  return busiest_beside({});
+}
+
+double LinkUsers::busiest_beside(const std::vector<Wire>& wires) const {
+  std::vector<bool> loaded(users_.size());
+  for (const Wire& wire : wires) {
+    for (const ResourceId resource : wire.resources) loaded[resource] = true;
+    for (const ResourceId resource : wire.network) loaded[resource] = true;
+  }
+  double most = 0;
+  for (ResourceId resource = 0; resource < users_.size(); ++resource) {
+    if (loaded[resource]) continue;
+    most = std::max(most, users_[resource] / wires_.capacity(resource).value);
+  }
+  return most;
+}
+
+HopClass hop_class(const Wire& wire, const LinkUsers& users,
+                   const std::function<double(ResourceId narrowest)>& together_on) {
+  HopClass hop;
+  hop.kind = wire.kind;
+  hop.latency = wire.latency.value;
+  hop.capacity = std::numeric_limits<double>::infinity();
+  if (!wire.network.empty()) {
+    hop.network_capacity = std::numeric_limits<double>::infinity();
+    hop.network_users = 1;
+    if (const auto narrowest = narrowest_of(wire.network, users)) {
+      hop.network_capacity = users.wires().capacity(*narrowest).value;
+      hop.network_users = users.of(*narrowest);
+    }
+  }
+  if (const auto narrowest = narrowest_of(wire.resources, users)) {
+    hop.capacity = users.wires().capacity(*narrowest).value;
+    hop.together = together_on(*narrowest);
+    hop.beside = users.of(*narrowest) - hop.together;
+  }
+  return hop;
+}
+
+bool alike(const HopClass& one, const HopClass& other) {
+  return one.kind == other.kind && near(one.latency, other.latency) &&
+         near(one.capacity, other.capacity) && near(one.together, other.together) &&
+         near(one.beside, other.beside) && near(one.network_users, other.network_users) &&
+         near(one.network_capacity, other.network_capacity) && near(one.sends, other.sends) &&
+         near(one.receives, other.receives) && near(one.before, other.before);
+}
+
+}  // namespace collsim

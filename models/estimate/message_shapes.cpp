@@ -1,0 +1,161 @@
+#include "models/estimate/message_shapes.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "models/estimate/hop_classes.h"
+#include "models/machine/hop_wires.h"
+#include "sim/nccl/nccl_point_to_point.h"
+
+namespace collsim {
+
+namespace {
+
+constexpr double peers_at_once = 8;  // of one thread block
+
+struct Tasks {
+  double sends = 0;
+  double receives = 0;
+};
+
+/// Counts what messages ask of links, thread blocks and the threads of proxies.
+class MessageCount {
+ public:
+  MessageCount(const Planner& planner, HopWires& wires, std::uint32_t parts)
+      : wires_(wires),
+        rounds_(planner.nccl()->nodes(), planner.ranks() / planner.nccl()->nodes(),
+                planner.nccl()->point_to_point().channels),
+        users_(wires),
+        parts_(parts) {}
+
+  /// `weight` such messages.
+  void add(Rank from, Rank to, double weight = 1) {
+    if (from == to) return;
+    for (std::uint32_t part = 0; part < parts_; ++part) {
+      const std::uint32_t channel = rounds_.channel(from, to, part);
+      const Wire wire = wires_.lay(channel, from, to);
+      users_.add(wire, weight);
+      channels_.insert(channel);
+      kinds_.insert(wire.kind);
+      latency_ = std::max(latency_, wire.latency.value);
+      blocks_[{from, channel}].sends += weight;
+      blocks_[{to, channel}].receives += weight;
+      if (wire.network.empty()) continue;
+      threads_[from].sends += weight;
+      threads_[to].receives += weight;
+    }
+  }
+
+  MessageShape shape(const ProxyCost& proxy) const;
+  const std::set<LinkKind>& kinds() const { return kinds_; }
+  std::uint32_t channels() const { return static_cast<std::uint32_t>(channels_.size()); }
+
+ private:
+  HopWires& wires_;
+  MessageRounds rounds_;
+  LinkUsers users_;
+  std::uint32_t parts_;
+  std::map<std::pair<Rank, std::uint32_t>, Tasks> blocks_;
+  std::map<Rank, Tasks> threads_;
+  std::set<std::uint32_t> channels_;
+  std::set<LinkKind> kinds_;
+  double latency_ = 0;
+};
+
+MessageShape MessageCount::shape(const ProxyCost& proxy) const {
+  MessageShape shape;
+  shape.latency = latency_;
+  shape.link_load = users_.busiest();
+  if (!kinds_.empty()) shape.kind = *kinds_.rbegin();
+  shape.slowest = shape.kind;
+  for (const auto& [block, tasks] : blocks_) {
+    if (tasks.sends + tasks.receives > shape.block_sends + shape.block_receives) {
+      shape.block_sends = tasks.sends;
+      shape.block_receives = tasks.receives;
+    }
+    const double most = std::max(tasks.sends, tasks.receives);
+    shape.lanes = std::max(shape.lanes, std::min(peers_at_once, most));
+    shape.lane_parts = std::max(shape.lane_parts, std::ceil(most / peers_at_once));
+  }
+  shape.has_proxy = !threads_.empty();
+  double busiest = 0;
+  for (const auto& [rank, tasks] : threads_) {
+    constexpr double copy = 1e-9;  // of tasks that take no time, the more
+    const double busy =
+        tasks.sends * (proxy.send.value + copy) + tasks.receives * (proxy.receive.value + copy);
+    if (busy <= busiest) continue;
+    busiest = busy;
+    shape.served_sends = tasks.sends;
+    shape.served_receives = tasks.receives;
+  }
+  return shape;
+}
+
+}  // namespace
+
+const MessageShapes::Laid& MessageShapes::of(std::uint32_t parts) {
+  const auto [found, added] = laid_.try_emplace(parts);
+  if (added) found->second = made(parts);
+  return found->second;
+}
+
+MessageShapes::Laid MessageShapes::made(std::uint32_t parts) {
+  const CallSpec& spec = planner_.spec();
+  const Rank ranks = planner_.ranks();
+  HopWires wires = view_.wires(std::nullopt);
+  MessageCount count(planner_, wires, parts);
+  // Of very many ranks some stand for all, each for equally many.
+  constexpr Rank most_rows = 256;
+  constexpr Rank most_peers = 4096;
+  constexpr Rank most_pairs = 128 * 128;
+  const Rank rows = std::min(ranks, most_rows);
+  switch (spec.collective) {
+    case Collective::send_recv:
+      for (Rank rank = 0; rank < std::min(ranks, most_peers); ++rank) {
+        count.add(rank, (rank + 1) % ranks);
+      }
+      for (const Rank rank : view_.touched_ranks()) {
+        if (rank >= most_peers) count.add(rank, (rank + 1) % ranks);
+        const Rank before = (rank + ranks - 1) % ranks;
+        if (before >= most_peers && !view_.touches(view_.node_of(before))) count.add(before, rank);
+      }
+      break;
+    case Collective::gather:
+    case Collective::scatter: {
+      const Rank stride = (ranks + most_peers - 1) / most_peers;
+      for (Rank rank = 0; rank < ranks; rank += stride) {
+        if (spec.collective == Collective::gather) {
+          count.add(rank, spec.root, stride);
+        } else {
+          count.add(spec.root, rank, stride);
+        }
+      }
+      break;
+    }
+    default: {
+      const auto stride =
+          static_cast<Rank>((std::uint64_t{ranks} * rows + most_pairs - 1) / most_pairs);
+      for (Rank one = 0; one < rows; ++one) {
+        for (Rank other = one % stride; other < ranks; other += stride) {
+          count.add(one, other, stride);
+          if (other >= rows) count.add(other, one, stride);
+        }
+      }
+      for (const Rank one : view_.touched_ranks()) {
+        if (one < rows) continue;
+        for (Rank other = one % stride; other < ranks; other += stride) {
+          count.add(one, other, stride);
+          count.add(other, one, stride);
+        }
+      }
+      break;
+    }
+  }
+  kinds_.insert(count.kinds().begin(), count.kinds().end());
+  MessageShape shape = count.shape(planner_.cost().proxy);
+  shape.speed = view_.least_speed();
+  return {shape, count.channels()};
+}
+
+}  // namespace collsim

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+
+#include "models/estimate/call_time.h"
+#include "sim/execution/thread_block_cost.h"
+#include "sim/topologies/topology.h"
+
+namespace collsim {
+
+/// Grouped sends and receives by what the busiest of each kind has to do, for every byte of a part.
+struct MessageShape {
+  LinkKind slowest = LinkKind::nvlink;  ///< of a rank,
+  LinkKind kind = LinkKind::nvlink;     ///< and of a hop
+  double speed = 1;                     ///< of the slowest rank, as of a LaneSetting
+  double latency = 0;                   ///< of its links, in seconds
+  double link_load = 0;                 ///< seconds for a byte of each part, of the busiest link
+  double block_sends = 0;               ///< parts that the busiest thread block sends
+  double block_receives = 0;            ///< and receives
+  double lane_parts = 1;                ///< that follow each other in one lane
+  double lanes = 1;                     ///< peers at once
+  double served_sends = 0;              ///< parts that the busiest thread of a proxy sends
+  double served_receives = 0;           ///< and receives
+  bool has_proxy = false;               ///< whether the CPU carries what goes over a network
+};
+
+/// What is cut.
+struct MessageCall {
+  Protocol protocol = Protocol::simple;
+  std::uint32_t warps_of_block = 0;
+  std::uint32_t warps = 0;  ///< of a message
+  double part = 0;          ///< bytes of the largest part,
+  double mean_part = 0;     ///< and of all on average
+  bool in_step = true;      ///< whether nothing gets thread blocks out of step with each other
+  double chunk = 0;         ///< that it travels at a time
+  const ProxyCost* proxy = nullptr;
+};
+
+/// The time of a group of messages. Derivation: docs/estimate.md.
+FormTime message_time(const MessageShape& shape, const ThreadBlockCosts& costs,
+                      const MessageCall& call);
+
+}  // namespace collsim

@@ -1,0 +1,102 @@
+#include "models/estimate/nccl_ways.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+#include <memory>
+
+#include "models/call/prediction.h"
+#include "models/nccl/settings/function.h"
+#include "sim/base/input_error.h"
+#include "sim/base/text.h"
+#include "sim/nccl/nccl_plan.h"
+
+namespace collsim {
+
+namespace {
+
+NcclFunction function_to_choose_for(const Planner& planner) {
+  const auto function = planner.nccl_function();
+  if (!function || planner.nccl() == nullptr) {
+    throw InputError("nothing to choose from",
+                     "a collective that NCCL tunes, of several ranks: all_reduce, all_gather, "
+                     "reduce_scatter, broadcast or reduce");
+  }
+  return *function;
+}
+
+std::vector<NcclWays::Pair> pairs_of(const Planner& planner, NcclFunction function) {
+  std::vector<NcclWays::Pair> pairs;
+  const Collective planned = under_nccl(planner.spec().collective);
+  // Which pairs there are does not depend on the size.
+  for (const Candidate& candidate : planner.nccl()->choose(function, Bytes{8}).candidates) {
+    if (!why_no_nccl_plan(planned, candidate.algorithm)) {
+      pairs.emplace_back(candidate.algorithm, candidate.protocol);
+    }
+  }
+  if (pairs.empty()) throw InputError("NCCL's algorithms here are not simulated", "ring or tree");
+  return pairs;
+}
+
+std::vector<Way> ways_of(const Planner& planner, const std::shared_ptr<Estimator>& estimator,
+                         const std::vector<NcclWays::Pair>& pairs) {
+  const auto memo = std::make_shared<LayoutMemo>();
+  std::vector<Way> ways;
+  for (const NcclWays::Pair& pair : pairs) {
+    const Candidate candidate{pair.first, pair.second, 0};
+    Way way;
+    way.name = fmt::format("{}/{}", report_name(pair.first), report_name(pair.second));
+    way.simulate = [&planner, memo, candidate](Bytes size) {
+      return simulate(planner.plan(size, candidate, memo.get())).time.value;
+    };
+    way.estimate = [estimator, candidate](Bytes size) {
+      return estimator->estimate(size, candidate).time.value;
+    };
+    ways.push_back(std::move(way));
+  }
+  return ways;
+}
+
+}  // namespace
+
+std::string report_name(NcclAlgorithm algorithm) {
+  return nccl_report_name(algorithm);
+}
+
+std::string report_name(Protocol protocol) {
+  return lower_case(to_string(protocol));
+}
+
+NcclWays::NcclWays(const Planner& planner)
+    : planner_(planner),
+      function_(function_to_choose_for(planner)),
+      pairs_(pairs_of(planner, function_)),
+      estimator_(std::make_shared<Estimator>(planner)),
+      times_(ways_of(planner, estimator_, pairs_), drift_of(planner)) {}
+
+Trust NcclWays::trust(std::size_t way, Bytes size) {
+  return estimator_->estimate(size, {pairs_[way].first, pairs_[way].second, 0}).trust;
+}
+
+double NcclWays::nccl_estimate(std::size_t way, Bytes size) const {
+  const auto& [algorithm, protocol] = pairs_[way];
+  const auto estimate = planner_.nccl()->estimate(function_, algorithm, protocol, size);
+  return estimate ? *estimate : std::numeric_limits<double>::infinity();
+}
+
+std::size_t NcclWays::chosen(Bytes size) const {
+  std::size_t chosen = 0;
+  for (std::size_t way = 1; way < pairs_.size(); ++way) {
+    if (nccl_estimate(way, size) < nccl_estimate(chosen, size)) chosen = way;
+  }
+  return chosen;
+}
+
+double drift_of(const Planner& planner) {
+  constexpr double known_well = 0.05;
+  constexpr double known_badly = 0.5;
+  const bool badly = planner.cost().proxy.used || !planner.spec().faults.empty();
+  return badly ? known_badly : known_well;
+}
+
+}  // namespace collsim

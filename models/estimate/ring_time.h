@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+
+#include "models/estimate/call_time.h"
+#include "models/estimate/step_time.h"
+#include "sim/plan/collective.h"
+#include "sim/topologies/topology.h"
+
+namespace collsim {
+
+/// What a ring carries on its busiest channel, and how it is cut.
+struct RingCall {
+  Collective collective = Collective::all_reduce;
+  bool in_place = false;
+  Rank ranks = 0;
+  StepSetting setting{};
+  /// Of rooted collectives on several rings, whose ranks come after each other, each on another
+  /// ring: the share of the way round a ring that is between two calls, since no rank begins its
+  /// next call before it has ended the last on all rings.
+  double turn = 0;
+  double startup = 0;  ///< of a call, in seconds
+  double calls = 1;    ///< in a row
+  std::uint32_t loops = 0;
+  double full = 0;    ///< bytes of a chunk in all loops but the last,
+  double last = 0;    ///< in the last,
+  double filled = 0;  ///< in which so many chunks of a loop have data
+};
+
+/// The time of a call over one ring. Derivation: docs/algorithms.md.
+FormTime ring_time(const Ring& ring, const ThreadBlockCosts& costs, const RingCall& call);
+
+}  // namespace collsim

@@ -1,0 +1,140 @@
+#pragma once
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "models/estimate/call_time.h"
+#include "sim/cost/slice_cost.h"
+#include "sim/execution/binding.h"
+#include "sim/execution/thread_block_cost.h"
+#include "sim/topologies/topology.h"
+
+namespace collsim {
+
+/// Ranks of a ring that are alike, and their hops to the next rank.
+struct RingPlace {
+  double weight = 0;                    ///< how many
+  LinkKind slowest = LinkKind::nvlink;  ///< link that the rank works with
+  double speed = 1;                     ///< of the rank, as of a LaneSetting
+  HopClass hop;
+  bool operator==(const RingPlace&) const = default;
+};
+
+/// One channel's ring by classes of ranks.
+using Ring = std::vector<RingPlace>;
+
+/// Equal primitives of a rank, one after the other.
+struct Primitives {
+  Operations operations;
+  bool passes_on = false;
+  double count = 0;  ///< in one loop
+  bool waits = true;
+};
+
+/// What a rank does in one loop: sends, in order, and what ends it.
+struct StepProgram {
+  std::vector<Primitives> sends;
+  std::optional<Primitives> end{};
+};
+
+/// What all primitives of a call have in common.
+struct StepSetting {
+  Protocol protocol = Protocol::simple;
+  std::uint32_t warps = 0;  ///< of a lane
+  std::uint32_t warps_of_block = 0;
+  Chunking chunking{};
+  const ProxyCost* proxy = nullptr;  ///< where the CPU carries what goes over a network
+  /// What a lane sends while the others of its thread block are busy, in bytes per second.
+  double part = std::numeric_limits<double>::infinity();
+};
+
+/// That of a call's primitives on so many warps. Refers to the proxies.
+StepSetting step_setting(Protocol protocol, std::uint32_t warps, const Chunking& chunking,
+                         const ProxyCost& proxy);
+
+/// The slices of one primitive at one place, in seconds.
+struct Slices {
+  double occupancy = 0;  ///< of all
+  double head = 0;       ///< of the longest, until something reaches the peer
+  double sent = 0;       ///< of all, until the last one has left
+  double last_head = 0;
+  double after = 0;
+  double moving = 0;
+  double wire = 0;        ///< bytes
+  double proxy = 0;       ///< what keeps the network's threads, or it, busy
+  double round_trip = 0;  ///< until the longest is over at a peer that is as fast, the hop aside
+};
+
+/// One primitive of all ranks at once, in seconds.
+struct StepCost {
+  double busiest = 0;    ///< of what keeps ranks, their links and their credits
+  double occupancy = 0;  ///< of the busiest rank
+  double apart = 0;      ///< of the busiest proxy
+  double mean_head = 0;  ///< of a hop, round the ring
+  double least_head = 0;
+  double arrival = 0;  ///< of the last slice
+  double moving = 0;   ///< of the longest
+  double drain = 0;    ///< from the first piece of a slice to the last
+  double period() const { return std::max(busiest, mean_head); }
+};
+
+/// The chunk that every rank moves in a step.
+struct StepChunk {
+  double bytes = 0;
+  double filled = 1;  ///< share of the ranks whose chunk has data
+  double steps = 0;   ///< of the call that lie behind
+};
+
+/// The steps of a ring whose ranks wait for each other. Derivation: docs/estimate.md. Refers to all
+/// that it is made of.
+class StepTime {
+ public:
+  StepTime(const Ring& ring, const ThreadBlockCosts& costs, const StepSetting& setting);
+
+  /// `period`: between two primitives of a rank, which is how often others send beside it; 0: they
+  /// send all the time.
+  Slices slices(const RingPlace& place, const Primitives& primitives, const StepChunk& chunk,
+                double period) const;
+  /// A primitive's slices at every place: the longest of each, and the mean of hops.
+  StepCost step(const Primitives& primitives, const StepChunk& chunk, double period) const;
+  /// The same while others send beside it so much of the time.
+  StepCost step_beside(const Primitives& primitives, const StepChunk& chunk, double busy) const;
+  /// The same with links that others use beside it as busy as they are at the period that comes
+  /// out.
+  StepCost settled_step(const Primitives& primitives, const StepChunk& chunk) const;
+  /// One loop after which every rank has sent and received all: sends in step with each other, each
+  /// as long as the busiest rank is busy, or as the hops take round the ring. `last`: of the call.
+  double loop(const StepProgram& program, const StepChunk& chunk, bool last) const;
+
+ private:
+  template <typename SlicesOf>
+  StepCost step_of(const StepChunk& chunk, const SlicesOf& slices_of) const;
+  Slices slices_shared(const RingPlace& place, const Primitives& primitives, const StepChunk& chunk,
+                       double share) const;
+  double load(const LaneSetting& lane, const SliceWork& work, double steps) const;
+  double alpha(const RingPlace& place) const {
+    const auto kind = static_cast<std::size_t>(place.hop.kind);
+    return place.hop.latency + message_alpha(costs_[kind], place.hop.kind, false).value;
+  }
+  double slice_bytes(double chunk, std::uint32_t slice) const;
+  /// No primitive takes less: a sender waits for the slot of the slice that lies its credits back.
+  double credit_cycle(const Slices& slices, const RingPlace& place) const {
+    return (slices.round_trip + alpha(place)) * setting_.chunking.slices /
+           setting_.chunking.credits;
+  }
+  /// Nor what all who share its link put on it.
+  static double link_cycle(const Slices& slices, const RingPlace& place) {
+    return slices.moving > 0
+               ? slices.wire * (place.hop.together + place.hop.beside) / place.hop.capacity
+               : 0;
+  }
+
+  const Ring& ring_;
+  const ThreadBlockCosts& costs_;
+  const StepSetting& setting_;
+  double hops_ = 0;
+};
+
+}  // namespace collsim

@@ -1,0 +1,188 @@
+#include "models/estimate/stripe_time.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace collsim {
+
+namespace {
+
+constexpr Operations hand_in{1, 0, 0, 1};
+constexpr Operations hand_out{0, 1, 1, 0};
+
+class StripeTime {
+ public:
+  StripeTime(const StripeShape& shape, const ThreadBlockCosts& costs, const PipelineCall& call)
+      : shape_(shape),
+        call_(call),
+        cost_(costs[static_cast<std::size_t>(shape.slowest)]),
+        lane_(lane_setting(cost_, call.protocol, call.warps, call.warps)),
+        local_alpha_(shape.local_latency + alpha(costs, shape.local_kind)),
+        network_alpha_(shape.network_latency + alpha(costs, LinkKind::network)) {}
+
+  FormTime time() const;
+
+ private:
+  static double alpha(const ThreadBlockCosts& costs, LinkKind kind) {
+    const auto index = static_cast<std::size_t>(kind);
+    return message_alpha(costs[index], kind, false).value;
+  }
+  double seconds(const Operations& operations) const {
+    return 1 / (shape_.speed * cost_.rate_of(operations).value);
+  }
+  double step(bool passes_on = false) const { return slice_step(lane_, true, passes_on).value; }
+  bool reduces() const { return shape_.collective != Collective::all_gather; }
+  bool gathers() const { return shape_.collective != Collective::reduce_scatter; }
+  double blocks() const { return reduces() && gathers() ? 1 : shape_.nodes; }
+  double load(double flows) const;
+  double period(double chunk) const;
+  double fill(double chunk) const;
+
+  const StripeShape& shape_;
+  const PipelineCall& call_;
+  const ProtocolCost& cost_;
+  LaneSetting lane_;
+  double local_alpha_;
+  double network_alpha_;
+};
+
+/// What a head does with a sum, from its switch or the ranks of its node, and with a result.
+struct HeadWork {
+  Operations up;
+  Operations down;
+  bool sends_up = true;
+  bool sends_down = true;
+};
+
+HeadWork head_work(const StripeShape& shape) {
+  HeadWork work;
+  const double others = shape.ranks_per_node - 1;
+  if (shape.in_switch) {
+    work.up = {0, 1 + shape.children, 0, 1};
+    work.down = {0, 1, 0, 1 + shape.children};
+    if (shape.nodes == 1) work.sends_down = false;
+  } else {
+    work.up = {1, others, 0, 1};
+    work.down = {0, 1, 1, others};
+  }
+  switch (shape.collective) {
+    case Collective::all_gather:
+      work.up = {1, 0, 0, 1};
+      work.down = shape.in_switch ? Operations{1, 0, 0, 1} : Operations{0, 1, 1, others};
+      work.sends_up = shape.nodes > 1;
+      work.sends_down = true;
+      break;
+    case Collective::reduce_scatter:
+      work.down = {0, 1, 1, 0};
+      work.sends_up = shape.nodes > 1;
+      work.sends_down = true;
+      break;
+    default:
+      break;
+  }
+  return work;
+}
+
+/// Bytes on links per byte sent, since the lanes of all channels wait for each other.
+double StripeTime::load(double flows) const {
+  if (!contends_for_links(cost_) || shape_.local_load == 0) return 1;
+  // Each lane that sends can do its part of what the thread block can.
+  const double rate = cost_.rate_of(hand_in).value;
+  return 1 / cost_.contended_share(rate * shape_.local_load * (flows > 0 ? 1 : 0),
+                                   middle_of(call_.loops));
+}
+
+/// What one loop takes the thread block, a rank's links and the network.
+double StripeTime::period(double chunk) const {
+  const double c = cost_.wire_factor * chunk;
+  const HeadWork head = head_work(shape_);
+  const double heads = shape_.heads_per_rank;
+  const double others = shape_.in_switch ? shape_.stripes : shape_.stripes - heads;
+  const double loaded = load(others + heads);
+  double block = 0;
+  double out = 0;
+  double in = 0;
+  if (reduces()) {
+    block += blocks() * others * loaded * seconds(hand_in);
+    out += blocks() * others;
+    in += blocks() * (shape_.in_switch ? heads : heads * (shape_.ranks_per_node - 1));
+  }
+  if (gathers()) {
+    block += blocks() * others * seconds(hand_out);
+    in += blocks() * others;
+    out += blocks() * (shape_.in_switch ? heads : heads * (shape_.ranks_per_node - 1));
+  }
+  if (head.sends_up) block += blocks() * heads * loaded * seconds(head.up);
+  if (head.sends_down) block += blocks() * heads * loaded * seconds(head.down);
+  const double lane = step() + c * seconds(hand_in);
+  // Thread blocks in step leave the ways out to nobody while they pay the step of what they hand
+  // in, but for what heads pass on meanwhile: about half of it.
+  const bool heads_send = gathers() && shape_.in_switch;
+  const double idle = call_.in_step && reduces() ? (heads_send ? 0.5 : 1) * step() : 0;
+  return std::max({c * block, c * loaded * std::max(out, in) * shape_.local_load,
+                   idle + c * loaded * out * shape_.local_load, c * shape_.network_load * blocks(),
+                   lane});
+}
+
+/// One loop alone: hand in, up, over the network, down, hand out.
+double StripeTime::fill(double chunk) const {
+  const double c = cost_.wire_factor * chunk;
+  const HeadWork head = head_work(shape_);
+  const double others = shape_.in_switch ? shape_.stripes : shape_.stripes - shape_.heads_per_rank;
+  const double loaded = load(others);
+  double time = 0;
+  const double all_in = c * others * std::max(seconds(hand_in), shape_.local_load) * loaded;
+  // Where loops follow, the head shares its way out with the chunks that its rank hands in next;
+  // with a network in between it comes too late for that.
+  const double next = call_.loops > 2 ? 1 : call_.loops == 2 ? call_.last / call_.full : 0;
+  const double beside = reduces() && shape_.nodes == 1 ? next * others : 0;
+  const double one = c * std::max(loaded * seconds(head.up), (1 + beside) * shape_.local_load);
+  if (reduces()) {
+    time += step() + all_in;
+    if (shape_.in_switch) {
+      time += c * shape_.heads_per_rank * shape_.local_load + local_alpha_;
+    } else {
+      time += local_alpha_;
+    }
+  }
+  if (shape_.nodes > 1) {
+    const double hop = std::max(c * seconds(head.up), c * shape_.network_hop);
+    if (shape_.over_tree) {
+      time += 2 * shape_.levels * (step() + hop + network_alpha_) + (blocks() - 1) * (step() + hop);
+      time += 2 * c * shape_.slow_hop + shape_.slow_latency;
+    } else {
+      time += 2 * c * shape_.slow_hop + shape_.slow_latency;
+      time += step() + hop + network_alpha_ + c * shape_.network_hop +
+              (blocks() - 1) * std::max(step() + hop, c * shape_.network_load);
+    }
+  }
+  if (gathers()) {
+    time += step();
+    if (shape_.in_switch) {
+      time += one + c * others * shape_.local_load + local_alpha_;
+    } else {
+      time += c * std::max(seconds(head.down), (shape_.ranks_per_node - 1) * shape_.local_load) +
+              local_alpha_;
+    }
+    time += step() + c * others * seconds(hand_out);
+  } else {
+    time += step() + c * seconds({0, 1, 1, 0});
+  }
+  return time;
+}
+
+FormTime StripeTime::time() const {
+  const double first = call_.loops > 1 ? call_.full : call_.last;
+  double total = fill(first);
+  if (call_.loops > 1) total += (call_.loops - 2) * period(call_.full) + period(call_.last);
+  return {total, total};
+}
+
+}  // namespace
+
+FormTime stripe_time(const StripeShape& shape, const ThreadBlockCosts& costs,
+                     const PipelineCall& call) {
+  return StripeTime(shape, costs, call).time();
+}
+
+}  // namespace collsim

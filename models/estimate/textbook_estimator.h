@@ -1,0 +1,44 @@
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <set>
+
+#include "models/call/planner.h"
+#include "models/call/prediction.h"
+#include "models/estimate/textbook_shapes.h"
+#include "sim/execution/binding.h"
+#include "sim/execution/thread_block_cost.h"
+
+namespace collsim {
+
+/// Answers for textbook schedules, and for single ranks, by formulas: closed forms where they are
+/// exact, else a schedule's phases (docs/estimate.md). What faults cost is found by the plan's
+/// critical path, as a share of what that says without them.
+class TextbookEstimator {
+ public:
+  /// The planner must outlive it.
+  explicit TextbookEstimator(const Planner& planner)
+      : planner_(planner), shapes_(planner, kinds_) {}
+
+  Prediction estimate(Bytes size);
+
+ private:
+  /// The same call without faults.
+  struct Healthy;
+  Prediction without_faults(Bytes size);
+  Prediction with_faults(Bytes size);
+  void add_time(const Binding& binding, Protocol protocol, Prediction& prediction);
+  void settle(Prediction& prediction) const;
+  const ThreadBlockCosts& costs(Protocol protocol);
+
+  const Planner& planner_;
+  std::set<LinkKind> kinds_;  // of hops so far
+  TextbookShapes shapes_;
+  std::array<std::optional<ThreadBlockCosts>, protocol_count> costs_;
+  LayoutMemo memo_;
+  std::shared_ptr<Healthy> healthy_;  // where there are faults
+};
+
+}  // namespace collsim

@@ -1,0 +1,188 @@
+#include "models/estimate/textbook_shapes.h"
+
+#include <algorithm>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include "models/estimate/ring_shapes.h"
+
+namespace collsim {
+
+namespace {
+
+bool are_alike(const Ring& one, const Ring& other) {
+  return std::equal(
+      one.begin(), one.end(), other.begin(), other.end(),
+      [](const RingPlace& a, const RingPlace& b) { return a.weight == b.weight && alike(a, b); });
+}
+
+}  // namespace
+
+/// Who uses the links and proxies of the hops of a phase, or of phases that run together.
+class TextbookShapes::Usage {
+ public:
+  explicit Usage(const HopWires& wires) : users_(wires) {}
+
+  void add(const Laid& each) {
+    const double weight = each.hop.weight;
+    users_.add(each.wire, weight);
+    for (const ResourceId resource : each.wire.resources) {
+      together_[key(resource, each.hop.position)] += weight;
+    }
+    if (each.wire.network.empty()) return;
+    sends_[each.from] += weight;
+    receives_[each.to] += weight;
+  }
+
+  RingPlace place_of(const Laid& each) const {
+    RingPlace place;
+    place.weight = 1;
+    place.hop = hop_class(each.wire, users_, [&](ResourceId narrowest) {
+      return together_.at(key(narrowest, each.hop.position));
+    });
+    if (each.wire.network.empty()) return place;
+    const auto of = [&each](const std::unordered_map<Rank, double>& tasks) {
+      const auto found = tasks.find(each.from);
+      return found == tasks.end() ? 0 : found->second;
+    };
+    place.hop.sends = of(sends_);
+    place.hop.receives = of(receives_);
+    return place;
+  }
+
+ private:
+  static std::uint64_t key(ResourceId resource, std::uint32_t position) {
+    return (std::uint64_t{resource} << 32U) | position;
+  }
+  LinkUsers users_;
+  std::unordered_map<std::uint64_t, double> together_;
+  std::unordered_map<Rank, double> sends_;
+  std::unordered_map<Rank, double> receives_;
+};
+
+/// The hops of each phase on all channels.
+std::vector<std::vector<TextbookShapes::Laid>> TextbookShapes::laid(
+    const std::vector<TextbookPattern>& patterns, std::uint32_t channels, HopWires& wires) {
+  std::vector<std::vector<Laid>> all(patterns.front().phases.size());
+  for (std::uint32_t channel = 0; channel < channels; ++channel) {
+    const std::size_t number = channel % patterns.size();
+    const std::vector<Rank>& order = orders_[number];
+    for (std::size_t phase = 0; phase < all.size(); ++phase) {
+      for (const PlaceHop& hop : patterns[number].phases[phase].hops) {
+        const Rank from = order[hop.from];
+        const Rank to = order[hop.to];
+        all[phase].push_back({channel, hop, from, to, hop.lane, wires.lay(channel, from, to)});
+        kinds_.insert(all[phase].back().wire.kind);
+      }
+    }
+  }
+  return all;
+}
+
+const std::vector<TextbookPattern>& TextbookShapes::patterns() {
+  if (!patterns_) patterns_ = made_patterns();
+  return *patterns_;
+}
+
+std::vector<TextbookPattern> TextbookShapes::made_patterns() const {
+  const CallSpec& spec = planner_.spec();
+  std::vector<TextbookPattern> patterns;
+  for (const std::vector<Rank>& order : orders_) {
+    const auto root = std::find(order.begin(), order.end(), spec.root) - order.begin();
+    auto pattern = textbook_pattern(spec.collective, spec.run.algorithm, planner_.placement(),
+                                    static_cast<Rank>(root), window_of_nodes);
+    if (!pattern) return {};
+    patterns.push_back(std::move(*pattern));
+  }
+  return patterns;
+}
+
+std::optional<Estimate> TextbookShapes::closed(const Binding& binding, const ProtocolCost& cost) {
+  if (planner_.spec().collective != Collective::all_reduce) return std::nullopt;
+  HopWires wires(planner_.topology(), planner_.spec().gpus, planner_.cost(), {});
+  auto all = laid(patterns(), binding.channels(), wires);
+  std::vector<Laid> hops;
+  for (auto& phase : all) hops.insert(hops.end(), phase.begin(), phase.end());
+  const auto key = [](const Laid& hop) {
+    return std::tie(hop.channel, hop.from, hop.to, hop.lane);
+  };
+  std::sort(hops.begin(), hops.end(),
+            [&](const Laid& one, const Laid& other) { return key(one) < key(other); });
+  ClosedCall call;
+  call.algorithm = planner_.spec().run.algorithm;
+  call.placement = &planner_.placement();
+  call.channels = binding.channels();
+  call.loops = binding.loops(0);
+  call.bytes = static_cast<double>(binding.bytes_of(0).count);
+  call.chunks = chunk_sizes(binding, planner_.textbook_chunks());
+  call.chunking = binding.chunking();
+  for (ResourceId resource = 0; resource < wires.resources(); ++resource) {
+    call.capacities.push_back(wires.capacity(resource));
+  }
+  for (std::size_t i = 0; i < hops.size(); ++i) {
+    if (i > 0 && key(hops[i - 1]) == key(hops[i])) continue;
+    call.connections.push_back(
+        {hops[i].channel, {hops[i].from, hops[i].to, hops[i].lane}, &hops[i].wire});
+  }
+  return closed_estimate(call, cost);
+}
+
+/// The unlike circuits of a phase.
+std::vector<Ring> TextbookShapes::circuits(const PhasePattern& pattern,
+                                           const std::vector<Laid>& hops, const Usage& usage,
+                                           const SlowestLinks& slowest) {
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Ring> all;
+  for (const Laid& each : hops) {
+    RingPlace place = usage.place_of(each);
+    place.slowest = slowest.at({each.channel, each.from});
+    if (pattern.one_by_one) {
+      place.hop.beside = 0;
+      place.hop.sends /= static_cast<double>(pattern.hops.size());
+    }
+    add_place(all[{each.channel, each.hop.circuit}], place);
+  }
+  std::vector<Ring> unlike;
+  for (auto& [key, ring] : all) {
+    const auto same = [&ring = ring](const Ring& other) { return are_alike(ring, other); };
+    if (std::none_of(unlike.begin(), unlike.end(), same)) unlike.push_back(std::move(ring));
+  }
+  return unlike;
+}
+
+/// Phases of a pipeline run at the same time, others one after the other.
+TextbookShape TextbookShapes::made(std::uint32_t channels) {
+  HopWires wires(planner_.topology(), planner_.spec().gpus, planner_.cost(), {});
+  const std::vector<TextbookPattern>& patterns = this->patterns();
+  const auto all = laid(patterns, channels, wires);
+  TextbookShape shape;
+  shape.pipelined = patterns.front().pipelined;
+  shape.blocks = patterns.front().blocks;
+  std::vector<Usage> usages(shape.pipelined ? 1 : all.size(), Usage(wires));
+  SlowestLinks slowest;
+  for (std::size_t phase = 0; phase < all.size(); ++phase) {
+    for (const Laid& each : all[phase]) {
+      usages[phase % usages.size()].add(each);
+      for (const Rank rank : {each.from, each.to}) {
+        LinkKind& kind = slowest[{each.channel, rank}];
+        kind = std::max(kind, each.wire.kind);
+      }
+      shape.slowest = std::max(shape.slowest, each.wire.kind);
+    }
+  }
+  for (std::size_t phase = 0; phase < all.size(); ++phase) {
+    const PhasePattern& pattern = patterns.front().phases[phase];
+    shape.phases.push_back({circuits(pattern, all[phase], usages[phase % usages.size()], slowest),
+                            pattern.program, pattern.chunks, pattern.lane, pattern.one_by_one,
+                            pattern.streams});
+  }
+  return shape;
+}
+
+const TextbookShape& TextbookShapes::shape(std::uint32_t channels) {
+  const auto [found, added] = shapes_.try_emplace(channels);
+  if (added) found->second = made(channels);
+  return found->second;
+}
+
+}  // namespace collsim

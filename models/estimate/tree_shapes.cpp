@@ -1,0 +1,268 @@
+#include "models/estimate/tree_shapes.h"
+
+#include <algorithm>
+
+namespace collsim {
+
+namespace {
+
+/// The place of such ranks among the shape's.
+std::size_t add_place(TreeShape& shape, const TreePlace& place) {
+  const auto same =
+      std::find_if(shape.places.begin(), shape.places.end(), [&](const TreePlace& other) {
+        return other.children == place.children && other.root == place.root &&
+               other.slowest == place.slowest && other.speed == place.speed &&
+               alike(other.up, place.up) && alike(other.down, place.down);
+      });
+  if (same != shape.places.end()) {
+    return static_cast<std::size_t>(same - shape.places.begin());
+  }
+  shape.places.push_back(place);
+  return shape.places.size() - 1;
+}
+
+void add_stop(std::vector<TreeShape::Stop>& way, const TreeShape::Stop& stop) {
+  const auto same = std::find_if(way.begin(), way.end(), [&](const TreeShape::Stop& other) {
+    return other.place == stop.place && alike(other.hop, stop.hop);
+  });
+  if (same == way.end()) {
+    way.push_back(stop);
+  } else {
+    ++same->weight;
+  }
+}
+
+bool uses(const Wire& wire, ResourceId resource) {
+  return std::find(wire.resources.begin(), wire.resources.end(), resource) != wire.resources.end();
+}
+
+}  // namespace
+
+/// From the leaf that is farthest to the root; and of each rank that a fault touches, from the leaf
+/// that is farthest below it.
+std::vector<std::vector<Rank>> TreeShapes::longest_ways(
+    const RootedTree& tree, const std::vector<std::vector<Rank>>& children) const {
+  constexpr double between_nodes = 4;  // times as long as others, roughly
+  std::vector<Rank> order;
+  for (Rank rank = 0; rank < tree.size(); ++rank) {
+    if (!tree.parent[rank]) order.push_back(rank);
+  }
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    order.insert(order.end(), children[order[i]].begin(), children[order[i]].end());
+  }
+  // How far the farthest leaf below a rank is, and which it is.
+  std::vector<double> height(tree.size());
+  std::vector<Rank> farthest(tree.size());
+  for (Rank rank = 0; rank < tree.size(); ++rank) farthest[rank] = rank;
+  for (auto rank = order.rbegin(); rank != order.rend(); ++rank) {
+    for (const Rank child : children[*rank]) {
+      const bool within = view_.node_of(child) == view_.node_of(*rank);
+      const double above = height[child] + (within ? 1 : between_nodes);
+      if (above <= height[*rank]) continue;
+      height[*rank] = above;
+      farthest[*rank] = farthest[child];
+    }
+  }
+  std::set<Rank> leaves{farthest[order.front()]};
+  for (const Rank rank : view_.touched_ranks()) leaves.insert(farthest[rank]);
+  std::vector<std::vector<Rank>> ways;
+  for (const Rank leaf : leaves) {
+    std::vector<Rank>& way = ways.emplace_back(1, leaf);
+    while (tree.parent[way.back()]) way.push_back(*tree.parent[way.back()]);
+  }
+  return ways;
+}
+
+const TreeShapes::Laid& TreeShapes::laid(std::uint32_t channel) {
+  const auto [found, added] = laid_.try_emplace(channel);
+  Laid& laid = found->second;
+  if (!added) return laid;
+  if (!wires_) {
+    wires_ = view_.kept_wires(NcclAlgorithm::tree);
+  }
+  const RootedTree& tree = this->tree(channel);
+  laid.children.resize(tree.size());
+  for (Rank rank = 0; rank < tree.size(); ++rank) {
+    if (tree.parent[rank]) laid.children[*tree.parent[rank]].push_back(rank);
+  }
+  laid.ways = longest_ways(tree, laid.children);
+  const auto lay = [&](Rank from, Rank to) {
+    if (laid.wires.contains({from, to})) return;
+    const auto wire = laid.wires.emplace(Hop(from, to), wires_->lay(channel, from, to)).first;
+    kinds_.insert(wire->second.kind);
+  };
+  const auto lay_both_ways = [&](Rank rank) {
+    if (!tree.parent[rank]) return;
+    lay(rank, *tree.parent[rank]);
+    lay(*tree.parent[rank], rank);
+  };
+  for (const auto& way : laid.ways) {
+    for (const Rank rank : way) lay_both_ways(rank);
+  }
+  for (Rank rank = 0; rank < tree.size(); ++rank) {
+    if (view_.shows(view_.node_of(rank))) lay_both_ways(rank);
+  }
+  return laid;
+}
+
+const std::vector<TreeShape>& TreeShapes::trees(const UsedChannels& channels) {
+  const auto [found, added] = trees_.try_emplace(channels);
+  if (!added) return found->second;
+  for (std::uint32_t channel = 0; channel < channels.count; ++channel) laid(channel);
+  LinkUsers users(*wires_);
+  for (std::uint32_t channel = 0; channel < channels.count; ++channel) {
+    for (const auto& [hop, wire] : laid(channel).wires) users.add(wire, channels.weight(channel));
+  }
+  found->second = unlike_shapes<TreeShape>(
+      channels, [&](std::uint32_t channel) { return tree(channel).parent; },
+      [&](std::uint32_t channel, const std::vector<std::uint32_t>& in_step) {
+        return shape(channel, in_step, channels, users);
+      });
+  return found->second;
+}
+
+/// The hop, and those of the same rank's other children: all at the same time.
+std::vector<TreeShapes::Hop> TreeShapes::siblings(const Hop& hop, std::uint32_t channel) {
+  const auto& [from, to] = hop;
+  const bool up = tree(channel).parent[from] == to;
+  std::vector<Hop> hops;
+  for (const Rank child : laid(channel).children[up ? to : from]) {
+    hops.push_back(up ? Hop(child, to) : Hop(from, child));
+  }
+  return hops;
+}
+
+HopClass TreeShapes::class_of(const Hop& hop, std::uint32_t channel,
+                              const std::vector<std::uint32_t>& in_step,
+                              const UsedChannels& channels, const LinkUsers& users) {
+  const Laid& own = laid(channel);
+  const Wire& wire = own.wires.at(hop);
+  const std::vector<Hop> at_once = siblings(hop, channel);
+  HopClass result = hop_class(wire, users, [&](ResourceId narrowest) {
+    double together = 0;
+    for (const std::uint32_t other : in_step) {
+      for (const Hop& each : at_once) {
+        const auto found = laid(other).wires.find(each);
+        if (found == laid(other).wires.end()) continue;
+        together += uses(found->second, narrowest) ? 1 : 0;
+      }
+    }
+    return together;
+  });
+  if (wire.network.empty()) return result;
+  const auto& [from, to] = hop;
+  if (tree(channel).parent[from] != to) {
+    for (const Rank child : own.children[from]) {
+      const auto beside = own.wires.find({from, child});
+      if (beside == own.wires.end() || child == to) continue;
+      result.before += beside->second.network.empty() ? 0 : 1;
+    }
+  }
+  for (std::uint32_t other = 0; other < channels.count; ++other) {
+    for (const auto& [ranks, one] : laid(other).wires) {
+      if (one.network.empty()) continue;
+      result.sends += ranks.first == from ? 1 : 0;
+      result.receives += ranks.second == from ? 1 : 0;
+    }
+  }
+  return result;
+}
+
+/// `in_step`: the channels with the same tree.
+TreeShape TreeShapes::shape(std::uint32_t channel, const std::vector<std::uint32_t>& in_step,
+                            const UsedChannels& channels, const LinkUsers& users) {
+  const Laid& own = laid(channel);
+  const auto& parents = tree(channel).parent;
+  const auto class_of_hop = [&](Rank from, Rank to) {
+    return class_of({from, to}, channel, in_step, channels, users);
+  };
+  TreeShape shape;
+  const auto place_of = [&](Rank rank) {
+    TreePlace place;
+    place.children = static_cast<std::uint32_t>(own.children[rank].size());
+    place.root = !parents[rank];
+    place.speed = view_.speed(rank);
+    if (parents[rank]) {
+      place.up = class_of_hop(rank, *parents[rank]);
+      place.slowest = std::max(place.up.kind, own.wires.at({*parents[rank], rank}).kind);
+    }
+    for (const Rank child : own.children[rank]) {
+      if (!own.wires.contains({rank, child})) continue;
+      const HopClass down = class_of_hop(rank, child);
+      place.slowest = std::max({place.slowest, down.kind, own.wires.at({child, rank}).kind});
+      if (place.down.capacity == 0 || down.share(1) < place.down.share(1)) place.down = down;
+    }
+    return add_place(shape, place);
+  };
+  for (const std::vector<Rank>& way : own.ways) {
+    TreeShape::Way& stops = shape.ways.emplace_back();
+    for (std::size_t i = 0; i + 1 < way.size(); ++i) {
+      const Rank below = way[i];
+      const Rank above = way[i + 1];
+      add_stop(stops.up, {place_of(below), class_of_hop(below, above), 1});
+      add_stop(stops.down, {place_of(above), class_of_hop(above, below), 1});
+    }
+  }
+  for (Rank rank = 0; rank < parents.size(); ++rank) {
+    const Rank node = view_.node_of(rank);
+    if (view_.shows(node)) shape.places[place_of(rank)].weight += view_.weight(node);
+  }
+  return shape;
+}
+
+const std::vector<TreeShape>& TreeShapes::chains(std::uint32_t channels) {
+  const auto [found, added] = chains_.try_emplace(channels);
+  if (!added) return found->second;
+  for (const Rank node : view_.unlike_nodes()) found->second.push_back(chain(channels, node));
+  return found->second;
+}
+
+/// Of a node; the first channel stands for all.
+TreeShape TreeShapes::chain(std::uint32_t channels, Rank node) {
+  TreeShape shape;
+  shape.several_peers = false;
+  HopWires wires = view_.wires(NcclAlgorithm::collnet_chain);
+  const auto& all = planner_.nccl()->channels().channels;
+  std::vector<Wire> laid;
+  for (std::uint32_t channel = 0; channel < channels; ++channel) {
+    // The switch is on the way to the head of another node.
+    const auto& others = all[channel].chains;
+    const Rank last = view_.node_of(others.back().front());
+    std::vector<Rank> way{(node == last ? others.front() : others.back()).front()};
+    const auto& chain = others[node];
+    way.insert(way.end(), chain.begin(), chain.end());
+    for (std::size_t i = 0; i + 1 < way.size(); ++i) {
+      laid.push_back(wires.lay(channel, way[i + 1], way[i]));
+      laid.push_back(wires.lay(channel, way[i], way[i + 1]));
+    }
+  }
+  LinkUsers users(wires);
+  for (const Wire& wire : laid) {
+    users.add(wire);
+    kinds_.insert(wire.kind);
+  }
+  const auto class_of_hop = [&](std::size_t index) {
+    return hop_class(laid[index], users, [](ResourceId) { return 1.0; });
+  };
+  TreeShape::Way& way = shape.ways.emplace_back();
+  const std::size_t count = all.front().chains.front().size();
+  for (std::size_t i = 0; i < count; ++i) {
+    const bool last = i + 1 == count;
+    TreePlace place;
+    place.children = last ? 0 : 1;
+    place.weight = 1;
+    place.speed = view_.speed(all.front().chains[node][i]);
+    place.up = class_of_hop(2 * i);
+    if (!last) place.down = class_of_hop(2 * i + 3);
+    // The network's switch does not count (slowest_links()).
+    const LinkKind above = i == 0 ? LinkKind::nvlink : place.up.kind;
+    place.slowest = last ? above : std::max(above, place.down.kind);
+    shape.places.push_back(place);
+    way.up.push_back({i, place.up, 1});
+    if (!last) way.down.push_back({i, place.down, 1});
+  }
+  shape.network = shape.places.front().up;
+  return shape;
+}
+
+}  // namespace collsim

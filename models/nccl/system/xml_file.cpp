@@ -1,0 +1,100 @@
+#include "models/nccl/system/xml_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <utility>
+
+namespace collsim {
+
+namespace {
+
+SourcePosition position_of(const TextFile& text, std::ptrdiff_t offset) {
+  if (offset < 0 || offset > std::ssize(text.content)) return {text.name, 0, 0};
+  const std::string_view before =
+      std::string_view(text.content).substr(0, static_cast<size_t>(offset));
+  const auto lines = std::count(before.begin(), before.end(), '\n');
+  const std::size_t line_start = before.find_last_of('\n');
+  const std::size_t column =
+      line_start == std::string_view::npos ? before.size() + 1 : before.size() - line_start;
+  return {text.name, static_cast<int>(lines) + 1, static_cast<int>(column)};
+}
+
+}  // namespace
+
+XmlFile::XmlFile(TextFile text, const char* root) : text_(std::move(text)) {
+  const pugi::xml_parse_result result =
+      document_.load_buffer(text_.content.data(), text_.content.size());
+  if (!result) {
+    throw InputError(position_of(text_, result.offset), result.description(), "well-formed XML");
+  }
+  root_ = document_.document_element();
+  if (std::string_view(root_.name()) != root) {
+    reject(root_, fmt::format("the root is <{}>", root_.name()), fmt::format("<{}>", root));
+  }
+}
+
+SourcePosition XmlFile::position(const pugi::xml_node& element) const {
+  return position_of(text_, element.offset_debug());
+}
+
+void XmlFile::reject(const pugi::xml_node& element, const std::string& wrong,
+                     const std::string& accepted) const {
+  throw InputError(position(element), wrong, accepted);
+}
+
+std::string XmlFile::text(const pugi::xml_node& element, const char* attribute) const {
+  const pugi::xml_attribute found = element.attribute(attribute);
+  if (found.empty()) {
+    reject(element, fmt::format("<{}> has no '{}'", element.name(), attribute),
+           fmt::format("the attribute {}=\"...\"", attribute));
+  }
+  return found.value();
+}
+
+std::string XmlFile::text_or(const pugi::xml_node& element, const char* attribute,
+                             const std::string& otherwise) const {
+  return element.attribute(attribute).empty() ? otherwise : text(element, attribute);
+}
+
+long long XmlFile::integer(const pugi::xml_node& element, const char* attribute, long long least,
+                           long long most) const {
+  const std::string written = text(element, attribute);
+  const bool hexadecimal = written.starts_with("0x");
+  const char* begin = written.data() + (hexadecimal ? 2 : 0);
+  const char* end = written.data() + written.size();
+  long long value = 0;
+  const auto [stop, error] = std::from_chars(begin, end, value, hexadecimal ? 16 : 10);
+  if (error != std::errc() || stop != end || value < least || value > most) {
+    reject(element, fmt::format("{}=\"{}\" in <{}>", attribute, written, element.name()),
+           fmt::format("an integer from {} to {}", least, most));
+  }
+  return value;
+}
+
+long long XmlFile::integer_or(const pugi::xml_node& element, const char* attribute,
+                              long long otherwise, long long least, long long most) const {
+  return element.attribute(attribute).empty() ? otherwise
+                                              : integer(element, attribute, least, most);
+}
+
+double XmlFile::number(const pugi::xml_node& element, const char* attribute) const {
+  const std::string written = text(element, attribute);
+  double value = 0;
+  const char* end = written.data() + written.size();
+  const auto [stop, error] = std::from_chars(written.data(), end, value);
+  if (error != std::errc() || stop != end || !std::isfinite(value) || value < 0) {
+    reject(element, fmt::format("{}=\"{}\" in <{}>", attribute, written, element.name()),
+           "a number, zero or more");
+  }
+  return value;
+}
+
+double XmlFile::number_or(const pugi::xml_node& element, const char* attribute,
+                          double otherwise) const {
+  return element.attribute(attribute).empty() ? otherwise : number(element, attribute);
+}
+
+}  // namespace collsim

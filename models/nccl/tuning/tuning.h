@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+
+#include "models/nccl/search/graph_search.h"
+#include "models/nccl/settings/environment.h"
+#include "models/nccl/settings/function.h"
+#include "models/nccl/settings/version.h"
+#include "models/nccl/system/system.h"
+#include "models/nccl/tuning/tuning_constants.h"
+
+namespace collsim {
+
+/// NCCL's belief about one pair of algorithm and protocol. It is made to choose by, not to predict.
+struct Tuning {
+  float latency = 0;    ///< us
+  float bandwidth = 0;  ///< GB/s of the size that tuning looks at; 0: not used
+};
+
+using TuningTable = PerFunction<PerAlgorithm<PerProtocol<Tuning>>>;
+
+/// What the table is made of.
+struct TuningInput {
+  const NcclSystem* system = nullptr;
+  const NcclGraphs* graphs = nullptr;
+  std::uint32_t nodes = 1;
+  const NcclEnvironment* environment = nullptr;
+  NcclVersion version;
+};
+
+/// The table that NCCL prints under NCCL_DEBUG_SUBSYS=TUNING: latencies and bandwidths per
+/// function, algorithm and protocol, with bandwidth 0 for all that is missing or switched off (NCCL
+/// src/graph/tuning.cc).
+TuningTable tune(const TuningInput& input);
+
+/// The graph that an algorithm runs on; NVLSTree shares that of NVLS, PAT that of Tree.
+const NcclGraph& graph_of(NcclAlgorithm algorithm, const NcclGraphs& graphs);
+
+}  // namespace collsim

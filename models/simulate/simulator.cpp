@@ -1,0 +1,224 @@
+#include "models/simulate/simulator.h"
+
+#include <algorithm>
+#include <cassert>
+#include <map>
+#include <numeric>
+#include <utility>
+
+#include "models/call/memory_need.h"
+#include "models/simulate/small_cluster.h"
+#include "sim/execution/disturbance.h"
+#include "sim/execution/effort.h"
+
+namespace collsim {
+
+namespace {
+
+/// Whether every rank has a part of the buffer, which is smaller the more ranks there are.
+bool is_cut_by_ranks(Collective collective, std::optional<NcclAlgorithm> algorithm) {
+  if (!algorithm) return collective != Collective::send_recv;
+  if (*algorithm == NcclAlgorithm::pat) return true;
+  return *algorithm == NcclAlgorithm::ring && !has_root(collective);
+}
+
+std::optional<NcclAlgorithm> algorithm_of(const std::optional<Candidate>& choice) {
+  return choice ? std::optional(choice->algorithm) : std::nullopt;
+}
+
+/// As many bytes for each rank as `size` has for each of `ranks`.
+Bytes size_for(const Planner& small, Bytes size, Rank ranks) {
+  const std::int64_t unit = size_of(small.spec().run.reduction.type).count * small.ranks();
+  const double share = static_cast<double>(small.ranks()) / ranks;
+  const std::int64_t whole = size.count / unit;
+  const auto units = static_cast<std::int64_t>(share * static_cast<double>(whole));
+  return Bytes{std::max<std::int64_t>(units, 1) * unit};
+}
+
+/// More messages than this take seconds: ring, LL128, on 256 GPUs whose chunks are all unlike takes
+/// 3 to 5 s for 8.4 million, and 0.6 s where equals are folded.
+constexpr double many_messages = 2e6;
+/// A steady call is continued from laps that are even to 1e-3 (SteadyState): more bytes by less
+/// than this make no larger error.
+constexpr double most_added = 1e-3;
+
+/// The least size from `size` on that a ring's channels cut into chunks of one size: NCCL's cells
+/// (sim/nccl/nccl_chunking.h) are parts of 16 KiB, and chunks of a last loop are multiples of 16
+/// bytes.
+Bytes even_size(Bytes size, Rank ranks, std::uint32_t channels) {
+  constexpr std::int64_t cell = 16 << 10;
+  constexpr std::int64_t grain = 16;
+  const std::int64_t unit = channels * std::lcm(cell, grain * ranks);
+  return {(size.count + unit - 1) / unit * unit};
+}
+
+}  // namespace
+
+Simulator::Simulator(const Planner& planner, SimulationOptions options,
+                     Representation representation)
+    : planner_(planner), options_(std::move(options)), representation_(representation) {
+  if (options_.exact || planner.nccl() == nullptr || planner.ranks() <= representation.most) return;
+  auto small = small_cluster(planner, representation.ranks);
+  if (!small) return;
+  small_ = std::make_unique<const Planner>(std::move(*small));
+  estimator_.emplace(planner);
+  small_estimator_.emplace(*small_);
+}
+
+struct Simulator::Healthy {
+  Healthy(const Planner& faulty, const Planner* small_of_faulty, const SimulationOptions& options,
+          Representation representation)
+      : planner(faulty.with_faults({})), simulator(planner, options, representation) {
+    if (small_of_faulty == nullptr) return;
+    small = std::make_unique<const Planner>(small_of_faulty->with_faults({}));
+    estimator.emplace(planner);
+  }
+
+  const Prediction& simulate(Bytes size) {
+    const auto known = predictions.find(size);
+    if (known != predictions.end()) return known->second;
+    return predictions.emplace(size, simulator.simulate(size)).first->second;
+  }
+
+  Planner planner;
+  Simulator simulator;
+  std::map<Bytes, Prediction> predictions;
+  // Where the faulty machine is scaled: its small cluster without faults.
+  std::unique_ptr<const Planner> small;
+  LayoutMemo small_memo;
+  std::optional<Estimator> estimator;  // of the whole, likewise
+};
+
+struct Simulator::Small {
+  std::optional<Candidate> choice;  // NCCL's for the whole
+  Bytes size;
+
+  CallPlan plan(const Planner& planner, LayoutMemo& memo) const {
+    return choice ? planner.plan(size, *choice, &memo) : planner.plan(size, &memo);
+  }
+  Seconds estimate(Estimator& estimator) const {
+    return (choice ? estimator.estimate(size, *choice) : estimator.estimate(size)).time;
+  }
+};
+
+Simulator::Healthy& Simulator::healthy() {
+  if (!healthy_) {
+    SimulationOptions options = options_;
+    options.begin = nullptr;  // it is not what was asked for
+    healthy_ = std::make_shared<Healthy>(planner_, small_.get(), options, representation_);
+  }
+  return *healthy_;
+}
+
+Prediction Simulator::simulate(Bytes size) {
+  Prediction prediction = on_machine(size, {});
+  if (planner_.spec().faults.empty() || !options_.beside_healthy) return prediction;
+  const Prediction& without = healthy().simulate(size);
+  raise_to(prediction, without.time);
+  prediction.mean_over_ranks = std::max(prediction.mean_over_ranks, without.mean_over_ranks);
+  return prediction;
+}
+
+Prediction Simulator::simulate(Bytes size, const Candidate& candidate) {
+  assert(planner_.spec().faults.empty());
+  return on_machine(size, candidate);
+}
+
+Prediction Simulator::on_machine(Bytes size, const Given& given) {
+  if (small_) {
+    try {
+      return scaled(size, given);
+    } catch (const HangError&) {
+      small_.reset();  // the whole has to say which of its ranks wait
+      healthy_.reset();
+    }
+  }
+  require_memory(planner_, size);
+  const CallPlan call = given ? planner_.plan(size, *given, &memo_) : planner_.plan(size, &memo_);
+  if (const auto even = evened(call)) return simulate_evened(call, *even);
+  return collsim::simulate(call, options_);
+}
+
+/// A long call of a ring whose chunks are unlike by a hair, so that no two ranks are equal: the
+/// next larger one whose chunks are alike.
+std::optional<CallPlan> Simulator::evened(const CallPlan& call) {
+  const auto& choice = call.nccl_choice;
+  const bool is_ring = choice && choice->algorithm == NcclAlgorithm::ring;
+  const bool is_empty = call.binding.channels() == 0;
+  if (options_.exact || !is_ring || is_empty ||
+      planner_.spec().collective != Collective::all_reduce) {
+    return std::nullopt;
+  }
+  const Bytes size = even_size(call.size, planner_.ranks(), call.binding.channels());
+  const double added = static_cast<double>((size - call.size).count);
+  const bool is_near = added <= most_added * static_cast<double>(call.size.count);
+  if (size == call.size || !is_near || effort_of(execution_of(call)).steady < many_messages) {
+    return std::nullopt;
+  }
+  return planner_.plan(size, *choice, &memo_);
+}
+
+/// In proportion to the bytes.
+Prediction Simulator::simulate_evened(const CallPlan& call, const CallPlan& even) {
+  Prediction prediction = collsim::simulate(even, options_);
+  const double scale = static_cast<double>(call.size.count) / static_cast<double>(even.size.count);
+  const Prediction known = outline(call);
+  prediction.size = call.size;
+  prediction.bounds = known.bounds;
+  prediction.floor = known.floor;
+  prediction.mean_over_ranks = scale * prediction.mean_over_ranks;
+  prediction.time = scale * prediction.time;
+  raise_to(prediction,
+           std::max(known.bounds.largest(), surely_needed(known.floor, planner_.cost().jitter)));
+  return prediction;
+}
+
+Simulator::Small Simulator::small_call(Bytes size, const Given& given) const {
+  Small small{given ? given : planner_.decide(size).candidate, size};
+  if (is_cut_by_ranks(planner_.spec().collective, algorithm_of(small.choice))) {
+    small.size = size_for(*small_, size, planner_.ranks());
+  }
+  return small;
+}
+
+Prediction Simulator::scaled(Bytes size, const Given& given) {
+  const Small small = small_call(size, given);
+  const Prediction simulated = collsim::simulate(small.plan(*small_, small_memo_), options_);
+  if (!planner_.spec().faults.empty() && !model_sees_faults(size)) {
+    return with_cost_on_top(size, small, simulated);
+  }
+  Prediction whole = given ? estimator_->estimate(size, *given) : estimator_->estimate(size);
+  const double scale = whole.time.value / small.estimate(*small_estimator_).value;
+  whole.time = scale * simulated.time;
+  raise_to(whole, whole.bounds.largest());
+  whole.mean_over_ranks = scale * simulated.mean_over_ranks;
+  whole.transfers = simulated.transfers;
+  whole.classes = simulated.classes;
+  whole.extent = Extent::scaled;
+  whole.method.reset();
+  return whole;
+}
+
+/// Whether the model says that the faults cost the whole something.
+bool Simulator::model_sees_faults(Bytes size) {
+  constexpr double rounding = 1e-9;
+  const Seconds without = healthy().estimator->estimate(size).time;
+  return estimator_->estimate(size).time.value > without.value * (1 + rounding);
+}
+
+/// What the faults cost the small cluster comes on top of the time of the whole without them.
+Prediction Simulator::with_cost_on_top(Bytes size, const Small& small, const Prediction& faulty) {
+  Healthy& without = healthy();
+  SimulationOptions options = options_;
+  options.begin = nullptr;
+  const Prediction sound =
+      collsim::simulate(small.plan(*without.small, without.small_memo), options);
+  Prediction whole = without.simulate(size);
+  whole.time += std::max(faulty.time - sound.time, Seconds{});
+  whole.mean_over_ranks += std::max(faulty.mean_over_ranks - sound.mean_over_ranks, Seconds{});
+  whole.transfers += faulty.transfers + sound.transfers;
+  whole.classes = faulty.classes;
+  return whole;
+}
+
+}  // namespace collsim

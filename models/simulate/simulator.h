@@ -1,0 +1,80 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "models/call/planner.h"
+#include "models/call/prediction.h"
+#include "models/estimate/estimator.h"
+
+namespace collsim {
+
+/// The most ranks of a cluster that are always simulated as they are.
+inline constexpr Rank max_simulated_ranks = 256;
+
+/// How a large cluster is represented.
+struct Representation {
+  Rank most = max_simulated_ranks;  ///< clusters of more ranks are represented
+  Rank ranks = 64;                  ///< by so many of theirs: whole nodes, at least two
+};
+
+/// Simulates as many sizes as one likes of one planner. Sizes share layouts.
+///
+/// A larger cluster under NCCL's rules is represented by a small_cluster(), which runs what NCCL
+/// chooses for the whole: with as many bytes on every hop, where each rank has a part of the
+/// buffer, else with as many bytes in all. The time is scaled by the analytic model:
+///
+///   T = simulated(small) estimated(whole) / estimated(small)
+///
+/// Faults are where they were, and the model knows them. Where it says that they cost the whole
+/// nothing, what they cost the small cluster comes on top of the time of the whole without them:
+///
+///   T = T(no faults) + simulated(small) - simulated(small, no faults)
+///
+/// Not so where no small cluster is like the whole,
+/// nor with SimulationOptions::exact.
+///
+/// What is wrong with a machine never makes its calls faster (SimulationOptions::beside_healthy):
+/// a simulation of one order of events differs from that of another by some 1e-5, and one that is
+/// continued from one that is not by up to 4e-3 (SteadyState).
+class Simulator {
+ public:
+  /// The planner must outlive it.
+  explicit Simulator(const Planner& planner, SimulationOptions options = {},
+                     Representation representation = {});
+
+  /// Throws InputError where the call needs more memory than there is (require_memory()), HangError
+  /// where a fault keeps it from ever ending.
+  Prediction simulate(Bytes size);
+  /// The same had NCCL chosen that pair; of a machine without faults.
+  Prediction simulate(Bytes size, const Candidate& candidate);
+
+ private:
+  /// The same call on the machine without its faults.
+  struct Healthy;
+  /// The small cluster's call.
+  struct Small;
+
+  /// `given`: as if NCCL had chosen it.
+  using Given = std::optional<Candidate>;
+  Prediction on_machine(Bytes size, const Given& given);
+  std::optional<CallPlan> evened(const CallPlan& call);
+  Prediction simulate_evened(const CallPlan& call, const CallPlan& even);
+  Prediction scaled(Bytes size, const Given& given);
+  Small small_call(Bytes size, const Given& given) const;
+  bool model_sees_faults(Bytes size);
+  Prediction with_cost_on_top(Bytes size, const Small& small, const Prediction& faulty);
+  Healthy& healthy();
+
+  const Planner& planner_;
+  SimulationOptions options_;
+  Representation representation_;
+  LayoutMemo memo_;
+  LayoutMemo small_memo_;
+  std::optional<Estimator> estimator_;        // of the whole cluster, if that is scaled
+  std::unique_ptr<const Planner> small_;      // likewise
+  std::optional<Estimator> small_estimator_;  // likewise
+  std::shared_ptr<Healthy> healthy_;          // made where there are faults and it is asked for
+};
+
+}  // namespace collsim

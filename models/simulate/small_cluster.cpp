@@ -1,0 +1,141 @@
+#include "models/simulate/small_cluster.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "models/call/machine_view.h"
+#include "sim/algorithms/patterns.h"
+
+namespace collsim {
+
+namespace {
+
+bool sits_between_switches(const LinkFault& fault, const Topology& topology) {
+  return std::any_of(fault.links.begin(), fault.links.end(), [&](LinkId id) {
+    const Link link = topology.link(id);
+    return topology.node_of(link.from) < 0 && topology.node_of(link.to) < 0;
+  });
+}
+
+/// Whether the machine is the same all the time, and its nodes alike but for those that are
+/// touched.
+bool is_lasting(const MachineFaults& faults, const Topology& topology) {
+  const auto late = [](const auto& fault) { return fault.late.value > 0; };
+  return instants_of(faults).size() == 1 &&
+         std::none_of(faults.links.begin(), faults.links.end(),
+                      [&](const LinkFault& fault) {
+                        return fault.jitter.value > 0 || sits_between_switches(fault, topology);
+                      }) &&
+         std::none_of(faults.ranks.begin(), faults.ranks.end(), late) &&
+         std::none_of(faults.hosts.begin(), faults.hosts.end(), late);
+}
+
+/// A node's place in NCCL's two trees over nodes.
+class TreePlaces {
+ public:
+  explicit TreePlaces(Rank nodes) {
+    for (const RootedTree& tree : {binary_tree(nodes), second_binary_tree(nodes)}) {
+      std::vector<Place>& places = places_.emplace_back(nodes);
+      for (Rank node = 0; node < nodes; ++node) {
+        if (tree.parent[node]) ++places[*tree.parent[node]].children;
+        places[node].root = !tree.parent[node];
+      }
+      const auto levels = edges_by_level(tree);
+      for (std::size_t level = 0; level < levels.size(); ++level) {
+        for (const TreeEdge& edge : levels[level]) {
+          places[edge.child].depth =
+              static_cast<double>(level + 1) / static_cast<double>(levels.size());
+        }
+      }
+    }
+  }
+
+  /// How unlike a node's places are to another's in other trees.
+  double difference(Rank node, const TreePlaces& others, Rank other) const {
+    double sum = 0;
+    for (std::size_t tree = 0; tree < places_.size(); ++tree) {
+      const Place& one = places_[tree][node];
+      const Place& two = others.places_[tree][other];
+      sum += std::abs(one.children - two.children) + (one.root == two.root ? 0 : 1) +
+             std::abs(one.depth - two.depth) / 4;
+    }
+    return sum;
+  }
+
+ private:
+  struct Place {
+    double children = 0;
+    bool root = false;
+    double depth = 0;  // of the deepest leaf's
+  };
+  std::vector<std::vector<Place>> places_;  // by tree and node
+};
+
+/// Which node of the whole stands at each place of the small cluster.
+std::vector<Rank> chosen_nodes(Rank nodes, Rank count, const std::set<Rank>& touched) {
+  const TreePlaces of_whole(nodes);
+  const TreePlaces of_small(count);
+  std::map<Rank, Rank> placed;  // by place
+  for (const Rank node : touched) {
+    std::optional<Rank> best;
+    for (Rank place = 0; place < count; ++place) {
+      if (placed.contains(place)) continue;
+      if (!best ||
+          of_small.difference(place, of_whole, node) < of_small.difference(*best, of_whole, node)) {
+        best = place;
+      }
+    }
+    placed[*best] = node;
+  }
+  // The neighbours of the first that is touched.
+  Rank next = touched.empty() ? 0 : *touched.begin() / count * count;
+  next = std::min(next, nodes - count);
+  std::vector<Rank> chosen;
+  for (Rank place = 0; place < count; ++place) {
+    if (const auto found = placed.find(place); found != placed.end()) {
+      chosen.push_back(found->second);
+      continue;
+    }
+    while (touched.contains(next)) next = (next + 1) % nodes;
+    chosen.push_back(next);
+    next = (next + 1) % nodes;
+  }
+  return chosen;
+}
+
+}  // namespace
+
+std::optional<CallSpec> small_cluster(const Planner& whole, Rank ranks) {
+  const MachineFaults& faults = whole.spec().faults;
+  if (!is_lasting(faults, whole.topology())) return std::nullopt;
+  if (whole.topology().takes_detours()) return std::nullopt;
+  const Rank nodes = whole.nccl()->nodes();
+  const Rank per_node = whole.ranks() / nodes;
+  const std::set<Rank> touched = touched_nodes(whole);
+  Rank count = std::max<Rank>(ranks / per_node, 2);
+  count = std::max(count, static_cast<Rank>(2 * touched.size()));
+  if (2 * count > nodes) return std::nullopt;
+  CallSpec spec = whole.spec();
+  spec.like = whole.nccl();
+  std::map<Rank, Rank> places;  // by node
+  spec.gpus.clear();
+  for (const Rank node : chosen_nodes(nodes, count, touched)) {
+    places.emplace(node, static_cast<Rank>(places.size()));
+    for (Rank i = 0; i < per_node; ++i)
+      spec.gpus.push_back(whole.spec().gpus[std::size_t{node} * per_node + i]);
+  }
+  const auto renamed = [&](Rank rank) {
+    const auto place = places.find(rank / per_node);
+    return place == places.end() ? 0 : place->second * per_node + rank % per_node;
+  };
+  spec.root = renamed(spec.root);
+  for (RankFault& fault : spec.faults.ranks) fault.rank = renamed(fault.rank);
+  return spec;
+}
+
+}  // namespace collsim

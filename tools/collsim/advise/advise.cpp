@@ -1,0 +1,467 @@
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <algorithm>
+#include <cctype>
+#include <iostream>
+#include <optional>
+#include <ostream>
+#include <set>
+#include <thread>
+#include <utility>
+
+#include "models/advice/advice.h"
+#include "models/advice/candidate_settings.h"
+#include "models/call/rank_gpus.h"
+#include "models/faults/machine_faults.h"
+#include "sim/base/input_error.h"
+#include "sim/base/text.h"
+#include "sim/base/text_stream.h"
+#include "tools/collsim/core/options.h"
+#include "tools/collsim/core/question.h"
+#include "tools/collsim/core/records.h"
+#include "tools/collsim/core/report.h"
+#include "tools/collsim/core/subcommand.h"
+#include "tools/collsim/core/waiting.h"
+#include "tools/collsim/core/wrap.h"
+
+namespace collsim::command {
+
+namespace po = boost::program_options;
+
+namespace {
+
+constexpr std::string_view usage = "collsim advise [MACHINE|SCENARIO] [options]";
+constexpr std::string_view epilogue =
+    "Tries NCCL's settings, placements of the ranks and a machine without its faults, one at a "
+    "time,\n"
+    "and prints which change the time of the calls, by how much, and which change nothing here.\n"
+    "-c takes several collectives. --settings judges a block of settings line by line.\n"
+    "docs/advise.md explains the output.\n"
+    "\n"
+    "  collsim advise -t dgx-h100-x4 -c all_reduce -b 1M -e 1G\n"
+    "  collsim advise hgx-h200 -c all_reduce,all_gather,reduce_scatter -b 64M\n"
+    "  collsim advise dgx-h100-x4 -b 256M --fault 'link: node1/nic3, bandwidth: 10%'\n"
+    "  collsim advise dgx-h100-x4 -b 1M -e 1G --settings job.sh";
+
+/// What is asked, and what names its calls.
+struct AdviceSubject {
+  std::vector<Question> questions;  ///< one for each collective
+  CallList calls;
+  std::vector<std::string> call_names;  ///< in order
+};
+
+std::string call_name(const AdviceSubject& subject, const Question& question, Bytes size) {
+  const std::string text = to_string(size);
+  return subject.questions.size() == 1
+             ? text
+             : fmt::format("{} of {}", to_string(question.scenario.collective), text);
+}
+
+CallList calls_of(const std::vector<Question>& questions) {
+  CallList calls;
+  for (const Question& question : questions) {
+    calls.items.push_back({spec_of(question, question.scenario.runs.front()), sizes_of(question)});
+  }
+  return calls;
+}
+
+AdviceSubject read_subject(po::variables_map values, std::ostream& err) {
+  std::vector<std::string> names{""};
+  const bool named = values.count("collective") != 0;
+  if (named) names = split(values["collective"].as<std::string>(), ',');
+  const bool has_factor = values.count("stepfactor") != 0 || values.count("stepbytes") != 0 ||
+                          values.count("scenario") != 0;
+  AdviceSubject subject;
+  subject.questions.reserve(names.size());  // the calls refer to them
+  for (const std::string& name : names) {
+    if (named) values.find("collective")->second.value() = name;
+    subject.questions.push_back(read_question(values, err));
+    Question& question = subject.questions.back();
+    if (!has_factor) question.scenario.sizes.factor = 4;  // as near as advice needs
+    if (question.scenario.runs.front().schedule != ScheduleKind::nccl) {
+      throw InputError("advise: NCCL's settings do not change a textbook's schedule",
+                       "ask about calls as NCCL runs them");
+    }
+  }
+  if (subject.questions.empty()) throw InputError("no collective", "-c all_reduce,all_gather");
+  for (const Question& question : subject.questions) {
+    for (const Bytes size : sizes_of(question)) {
+      subject.call_names.push_back(call_name(subject, question, size));
+    }
+  }
+  subject.calls = calls_of(subject.questions);
+  return subject;
+}
+
+TriedChange setting_change(const AdviceSubject& subject, const std::string& name,
+                           const std::string& value) {
+  const std::map<std::string, std::string> variables{{name, value}};
+  return {fmt::format("{}={}", name, value), variables, with_variables(subject.calls, variables)};
+}
+
+/// The number at the end of "node1/nic3" where it names a NIC.
+std::optional<std::string> nic_number(const std::string& device) {
+  const std::size_t nic = device.find("nic");
+  if (nic == std::string::npos) return std::nullopt;
+  const std::string number = device.substr(nic + 3);
+  const bool digits = !number.empty() && std::all_of(number.begin(), number.end(), [](char c) {
+    return std::isdigit(static_cast<unsigned char>(c)) != 0;
+  });
+  return digits ? std::optional(number) : std::nullopt;
+}
+
+/// Settings that the machine suggests, and those that avoid NICs with faults.
+std::vector<TriedChange> setting_changes(const AdviceSubject& subject) {
+  std::vector<TriedChange> changes;
+  std::set<std::string> seen;
+  for (const CallList::Item& item : subject.calls.items) {
+    for (const CandidateSetting& each : candidate_settings(item.spec)) {
+      if (seen.insert(each.name + each.value).second) {
+        changes.push_back(setting_change(subject, each.name, each.value));
+      }
+    }
+  }
+  for (const Fault& fault : subject.questions.front().scenario.faults) {
+    for (const auto& [name, other] : fault.names) {
+      const auto number = nic_number(name);
+      if (!number) continue;
+      const std::string value = "^=mlx5_" + *number;
+      if (seen.insert(value).second) {
+        changes.push_back(setting_change(subject, "NCCL_IB_HCA", value));
+      }
+    }
+  }
+  return changes;
+}
+
+/// The machine without each of its faults.
+std::vector<TriedChange> fault_changes(const AdviceSubject& subject) {
+  std::vector<TriedChange> changes;
+  const Question& question = subject.questions.front();
+  for (std::size_t i = 0; i < question.scenario.faults.size(); ++i) {
+    std::vector<Fault> others = question.scenario.faults;
+    const std::string text = fmt::format("without the fault '{}'", others[i].text);
+    others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
+    TriedChange change{text, {}, subject.calls};
+    for (CallList::Item& item : change.calls.items) {
+      item.spec.faults =
+          find_faults(others, question.topology, question.ranks, question.scenario.seed);
+    }
+    changes.push_back(std::move(change));
+  }
+  return changes;
+}
+
+/// As many ranks, on more or fewer nodes.
+std::vector<TriedChange> placement_changes(const AdviceSubject& subject) {
+  std::vector<TriedChange> changes;
+  const Question& question = subject.questions.front();
+  const Rank nodes = question.topology.node_count();
+  const auto per_node = static_cast<Rank>(question.topology.gpus().size() / nodes);
+  for (Rank each = per_node; each >= 1; --each) {
+    if (question.ranks % each != 0 || question.ranks / each > nodes) continue;
+    const auto gpus = first_gpus(question.topology, question.ranks, each);
+    if (gpus == question.gpus) continue;
+    const Rank used = question.ranks / each;
+    TriedChange change{
+        fmt::format("ranks on {} node{}, {} on each", used, used == 1 ? "" : "s", each),
+        {},
+        subject.calls};
+    for (CallList::Item& item : change.calls.items) item.spec.gpus = gpus;
+    changes.push_back(std::move(change));
+  }
+  return changes;
+}
+
+/// "-12.3 %", "+31.0 %", "7.60 times".
+std::string change_text(double ratio) {
+  if (ratio >= 2) return fmt::format("{:.2f} times", ratio);
+  return fmt::format("{:+.1f} %", 100 * (ratio - 1));
+}
+
+std::string effect_text(const Advice& advice, const std::vector<std::string>& calls) {
+  const Effect& effect = advice.effect;
+  if (calls.size() == 1) {
+    return fmt::format("{:>11}{}", change_text(effect.mean), advice.simulated ? "" : " (formulas)");
+  }
+  return fmt::format("{:>11} {:>11} at {}, {} at {}{}", change_text(effect.mean),
+                     change_text(effect.least), calls[effect.least_at], change_text(effect.most),
+                     calls[effect.most_at], advice.simulated ? "" : " (formulas)");
+}
+
+/// The same in a line of text.
+std::string effect_sentence(const Advice& advice, const std::vector<std::string>& calls) {
+  const Effect& effect = advice.effect;
+  std::string text = change_text(effect.mean);
+  if (calls.size() > 1) {
+    text += fmt::format(" ({} at {}, {} at {})", change_text(effect.least), calls[effect.least_at],
+                        change_text(effect.most), calls[effect.most_at]);
+  }
+  return advice.simulated ? text : text + " by formulas";
+}
+
+/// The table of changes: by what they do.
+class AdviceTable {
+ public:
+  AdviceTable(const AdviceSubject& subject, std::ostream& out) : subject_(subject), out_(out) {}
+
+  void print_subject(const CallTimes& times) {
+    const Question& question = subject_.questions.front();
+    std::vector<std::string> names;
+    for (const Question& each : subject_.questions) {
+      names.emplace_back(to_string(each.scenario.collective));
+    }
+    comment(fmt::format("collsim {}: advice for {} on {}, {} ranks", COLLSIM_VERSION,
+                        fmt::join(names, ", "), question.topology.name(), question.ranks));
+    comment(fmt::format("{}; calibration {}", describe(question.scenario.runs.front()),
+                        question.cost.name));
+    for (const Fault& fault : question.scenario.faults) comment("fault: " + fault.text);
+    const auto first = times.times.front();
+    const auto last = times.times.back();
+    comment(times.times.size() == 1
+                ? fmt::format("{} takes {} now", subject_.call_names.front(), to_string(first))
+                : fmt::format("{} calls, from {} ({} now) to {} ({} now)", times.times.size(),
+                              subject_.call_names.front(), to_string(first),
+                              subject_.call_names.back(), to_string(last)));
+    comment(
+        times.times.size() == 1
+            ? "change of the time, simulated unless it says 'formulas'"
+            : "change of the time: mean of all calls; least and most of one; simulated unless it "
+              "says 'formulas'");
+  }
+
+  void print(const std::vector<Advice>& advices, const std::optional<Advice>& together) {
+    section("faster", advices,
+            [](const Advice& each) { return verdict(each) == SettingVerdict::helps; });
+    if (together) {
+      out_ << wrapped(fmt::format("together: {}: {}", together->text,
+                                  effect_sentence(*together, subject_.call_names)),
+                      "  ", "    ");
+    }
+    section("faster and slower, by the call", advices,
+            [](const Advice& each) { return verdict(each) == SettingVerdict::mixed; });
+    section("slower", advices,
+            [](const Advice& each) { return verdict(each) == SettingVerdict::harms; });
+    print_nothing(advices);
+    print_unmodelled(advices);
+    print_problems(advices);
+  }
+
+ private:
+  static constexpr int name_width = 30;
+
+  static SettingVerdict verdict(const Advice& advice) { return verdict_of(advice); }
+
+  void comment(const std::string& text) { out_ << wrapped(text, "# ", "#   "); }
+
+  template <typename Belongs>
+  void section(const char* title, const std::vector<Advice>& advices, Belongs belongs) {
+    std::vector<const Advice*> these;
+    for (const Advice& each : advices) {
+      if (belongs(each)) these.push_back(&each);
+    }
+    std::stable_sort(these.begin(), these.end(), [](const Advice* a, const Advice* b) {
+      return a->effect.mean < b->effect.mean;
+    });
+    fmt::print(out_, "\n{}:{}\n", title, these.empty() ? " none of what was tried" : "");
+    for (const Advice* const each : these) {
+      fmt::print(out_, "  {:<{}} {}\n", each->text, name_width,
+                 effect_text(*each, subject_.call_names));
+      if (!each->reason.empty()) out_ << wrapped(each->reason, "      ", "      ");
+    }
+  }
+
+  void print_nothing(const std::vector<Advice>& advices) {
+    std::string simulated;
+    std::string by_formulas;
+    double largest = 0;
+    for (const Advice& each : advices) {
+      if (verdict(each) != SettingVerdict::nothing) continue;
+      std::string& list = each.simulated ? simulated : by_formulas;
+      list += (list.empty() ? "" : ", ") + each.text;
+      largest = std::max({largest, each.effect.most - 1, 1 - each.effect.least});
+    }
+    fmt::print(out_, "\nchange nothing here (at most {:.2f} % in any call):\n", 100 * largest);
+    if (!simulated.empty()) out_ << wrapped(simulated, "  ", "  ");
+    if (!by_formulas.empty()) out_ << wrapped("by formulas: " + by_formulas, "  ", "  ");
+  }
+
+  void print_unmodelled(const std::vector<Advice>& advices) {
+    bool any = false;
+    for (const Advice& each : advices) {
+      if (verdict(each) != SettingVerdict::not_modelled) continue;
+      if (!any) fmt::print(out_, "\nnot modelled here, so nothing is known of them:\n");
+      any = true;
+      out_ << wrapped(fmt::format("{}: {}", each.text, each.unmodelled), "  ", "    ");
+    }
+  }
+
+  void print_problems(const std::vector<Advice>& advices) {
+    bool any = false;
+    for (const Advice& each : advices) {
+      if (each.problem.empty()) continue;
+      if (!any) fmt::print(out_, "\ncannot run here:\n");
+      any = true;
+      out_ << wrapped(fmt::format("{}: {}", each.text, each.problem), "  ", "    ");
+    }
+  }
+
+  const AdviceSubject& subject_;
+  std::ostream& out_;
+};
+
+void print_judgement(const AdviceSubject& subject, const Judgement& judgement, std::ostream& out) {
+  fmt::print(out, "\n");
+  for (const JudgedSetting& each : judgement.lines) {
+    const std::string setting = fmt::format("{}={}", each.setting.name, each.setting.value);
+    fmt::print(out, "line {:>3}  {:<34} {}", each.setting.line, setting, to_string(each.verdict));
+    const bool has_figure =
+        each.advice && each.advice->problem.empty() && each.verdict != SettingVerdict::not_modelled;
+    if (has_figure && each.verdict != SettingVerdict::nothing) {
+      fmt::print(out, ", {}", effect_sentence(*each.advice, subject.call_names));
+    }
+    if (has_figure && each.verdict == SettingVerdict::nothing) {
+      const Effect& effect = each.advice->effect;
+      fmt::print(out, ", at most {:.2f} %", 100 * std::max(effect.most - 1, 1 - effect.least));
+    }
+    fmt::print(out, "\n");
+    if (!each.note.empty()) out << wrapped(each.note, "          ", "          ");
+  }
+  if (judgement.together && judgement.together->problem.empty()) {
+    fmt::print(out, "all together  {}\n", effect_sentence(*judgement.together, subject.call_names));
+  } else if (judgement.together) {
+    out << wrapped("all together cannot run: " + judgement.together->problem, "", "  ");
+  }
+}
+
+Record note_of(const Advice* advice) {
+  if (advice == nullptr) return {};
+  for (const std::string* text : {&advice->problem, &advice->unmodelled, &advice->reason}) {
+    if (!text->empty()) return *text;
+  }
+  return {};
+}
+
+Record advice_row(const AdviceSubject& subject, const std::string& kind, const std::string& change,
+                  SettingVerdict verdict, const Advice* advice) {
+  const bool known = advice != nullptr && advice->problem.empty() && advice->unmodelled.empty();
+  Record row{{"kind", kind},
+             {"line", Record()},
+             {"change", change},
+             {"verdict", to_string(verdict)},
+             {"mean_ratio", known ? Record(advice->effect.mean) : Record()},
+             {"least_ratio", known ? Record(advice->effect.least) : Record()},
+             {"least_at", known ? Record(subject.call_names[advice->effect.least_at]) : Record()},
+             {"most_ratio", known ? Record(advice->effect.most) : Record()},
+             {"most_at", known ? Record(subject.call_names[advice->effect.most_at]) : Record()},
+             {"how", known ? Record(advice->simulated ? "simulated" : "formulas") : Record()},
+             {"note", note_of(advice)}};
+  const Question& question = subject.questions.front();
+  row.update(context_of(question, &question.scenario.runs.front()));
+  std::vector<std::string> names;
+  for (const Question& each : subject.questions) {
+    names.emplace_back(to_string(each.scenario.collective));
+  }
+  row["collective"] = fmt::format("{}", fmt::join(names, ","));
+  return row;
+}
+
+std::vector<Record> rows_of_judgement(const AdviceSubject& subject, const Judgement& judgement) {
+  std::vector<Record> rows;
+  for (const JudgedSetting& each : judgement.lines) {
+    rows.push_back(advice_row(subject, "line",
+                              fmt::format("{}={}", each.setting.name, each.setting.value),
+                              each.verdict, each.advice ? &*each.advice : nullptr));
+    rows.back()["line"] = each.setting.line;
+    if (!each.note.empty()) rows.back()["note"] = each.note;
+  }
+  if (judgement.together) {
+    rows.push_back(advice_row(subject, "together", judgement.together->text,
+                              verdict_of(*judgement.together), &*judgement.together));
+  }
+  return rows;
+}
+
+std::vector<Record> rows_of_advices(const AdviceSubject& subject,
+                                    const std::vector<Advice>& advices,
+                                    const std::optional<Advice>& together) {
+  std::vector<Record> rows;
+  rows.reserve(advices.size() + 1);
+  for (const Advice& each : advices) {
+    rows.push_back(advice_row(subject, each.variables.empty() ? "other" : "setting", each.text,
+                              verdict_of(each), &each));
+  }
+  if (together) {
+    rows.push_back(
+        advice_row(subject, "together", together->text, verdict_of(*together), &*together));
+  }
+  return rows;
+}
+
+TextFile read_settings(const std::string& name) {
+  if (name != "-") return read_text_file(name, "a text with NCCL_ settings");
+  return read_text_stream(std::cin, "standard input");
+}
+
+void judge_settings(const AdviceSubject& subject, Adviser& adviser, const std::string& file,
+                    std::ostream& out, std::ostream& err) {
+  const std::vector<PastedSetting> settings = read_pasted_settings(read_settings(file));
+  if (settings.empty()) {
+    throw InputError(fmt::format("no NCCL_ setting in {}", file),
+                     "lines such as export NCCL_ALGO=Ring, -e NCCL_ALGO=Ring or NCCL_ALGO: Ring");
+  }
+  const Judgement judgement = [&] {
+    const Waiting waiting(err, fmt::format("trying {} settings", settings.size()));
+    return judge(adviser, settings);
+  }();
+  const Format format = subject.questions.front().format;
+  if (format != Format::table) {
+    write_records(format, rows_of_judgement(subject, judgement), out);
+    return;
+  }
+  AdviceTable(subject, out).print_subject(adviser.times());
+  print_judgement(subject, judgement, out);
+}
+
+void give_advice(const AdviceSubject& subject, Adviser& adviser, std::ostream& out,
+                 std::ostream& err) {
+  std::vector<TriedChange> changes = setting_changes(subject);
+  for (const auto& others : {placement_changes(subject), fault_changes(subject)}) {
+    changes.insert(changes.end(), others.begin(), others.end());
+  }
+  const auto [advices, together] = [&] {
+    const Waiting waiting(err, fmt::format("trying {} changes", changes.size()));
+    std::vector<Advice> all = adviser.advise(changes);
+    std::optional<Advice> best = adviser.best_together(all);
+    return std::pair(std::move(all), std::move(best));
+  }();
+  const Format format = subject.questions.front().format;
+  if (format != Format::table) {
+    write_records(format, rows_of_advices(subject, advices, together), out);
+    return;
+  }
+  AdviceTable table(subject, out);
+  table.print_subject(adviser.times());
+  table.print(advices, together);
+}
+
+}  // namespace
+
+int run_advise(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
+  po::options_description options = question_options();
+  options.add_options()("settings", po::value<std::string>(),
+                        "judge the NCCL_ settings of this text, line by line; - is standard input");
+  const auto values = parse_options(options, usage, epilogue, "scenario", args, out);
+  if (!values) return exit_ok;
+  const AdviceSubject subject = read_subject(*values, err);
+  Adviser adviser(subject.calls, std::max(1U, std::thread::hardware_concurrency()));
+  if (values->count("settings") != 0) {
+    judge_settings(subject, adviser, (*values)["settings"].as<std::string>(), out, err);
+  } else {
+    give_advice(subject, adviser, out, err);
+  }
+  return exit_ok;
+}
+
+}  // namespace collsim::command

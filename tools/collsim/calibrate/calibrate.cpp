@@ -1,0 +1,387 @@
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <iostream>
+#include <optional>
+#include <ostream>
+#include <thread>
+
+#include "models/calibration/transport.h"
+#include "models/fit/ablation.h"
+#include "models/fit/calibration_fit.h"
+#include "models/fit/calibration_text.h"
+#include "models/fit/fit_plan.h"
+#include "models/fit/fit_rows.h"
+#include "models/fit/fitted_calibration.h"
+#include "models/fit/plausibility.h"
+#include "models/fit/whole_calibration.h"
+#include "models/validation/score.h"
+#include "sim/base/data_directory.h"
+#include "sim/base/file_status.h"
+#include "sim/base/input_error.h"
+#include "sim/base/text.h"
+#include "tools/collsim/calibrate/calibration_report.h"
+#include "tools/collsim/calibrate/planned_rows.h"
+#include "tools/collsim/core/collective_option.h"
+#include "tools/collsim/core/interruption.h"
+#include "tools/collsim/core/numbers.h"
+#include "tools/collsim/core/options.h"
+#include "tools/collsim/core/progress_line.h"
+#include "tools/collsim/core/replace_file.h"
+#include "tools/collsim/core/subcommand.h"
+#include "tools/collsim/core/warnings.h"
+
+namespace collsim::command {
+
+namespace po = boost::program_options;
+
+namespace {
+
+constexpr std::string_view usage =
+    "collsim calibrate RECORDING... -o FILE [options]\n"
+    "       collsim calibrate PLAN -o FILE";
+constexpr std::string_view epilogue =
+    "Fits the constants of the cost model to recorded runs and writes a calibration file. The "
+    "file\n"
+    "has a 95 % interval for every constant. A constant that the rows do not determine keeps its\n"
+    "starting value, and the file says so. `collsim validate` reads the same recordings. Rows "
+    "that\n"
+    "are held out are scored but not fitted; their errors show how good predictions are. Ctrl-C\n"
+    "ends early with the best constants so far (exit code 130). If the constants are not "
+    "plausible\n"
+    "for a healthy machine, or predict rows that are held out worse than the start, no file is\n"
+    "written (exit code 1), except with --force. Without --hold-out every third size is held out.\n"
+    "\n"
+    "A PLAN is a calibration with a section `fit` that says all of this (docs/formats.md). The "
+    "same\n"
+    "plan gives the same file, byte for byte.\n"
+    "\n"
+    "  collsim calibrate my.log -t dgx-h100 --from hgx-h200 -o my-dgx.yaml\n"
+    "  collsim calibrate my.log -t dgx-h100 --fit 'launch,simple.*' --hold-out ranks=3 -o my.yaml\n"
+    "  collsim calibrate models/data/fits/h200-tcp.yaml -o h200-tcp.yaml\n"
+    "  collsim calibrate -t hgx-h200 --list";
+
+po::options_description calibrate_options() {
+  po::options_description options("options");
+  options.add_options()  //
+      ("recording", po::value<std::vector<std::string>>()->composing(),
+       "recordings, or one plan; --recording may be omitted")  //
+      ("topology,t", po::value<std::string>(),
+       "machine: a file, or a shipped name (default: the one in the recordings)")          //
+      ("output,o", po::value<std::string>(), "the calibration file to write")              //
+      ("name", po::value<std::string>(), "name of the calibration (default: the file's)")  //
+      ("from", po::value<std::string>(),
+       "calibration that the search starts from: a file, a shipped name, or one with transports "
+       "such as h100+ib (default: the one that `collsim run` uses)")  //
+      ("fit", po::value<std::string>()->default_value(""),
+       "constants to fit, names or patterns: launch,simple.*,*.alpha.nvlink (default: all that the "
+       "starting calibration states and that rows depend on; of rows over several nodes alone "
+       "those "
+       "of messages between nodes)")  //
+      ("force", po::bool_switch(),
+       "write the calibration even if it is not plausible for a healthy machine, or no better")  //
+      ("ablate", po::bool_switch(),
+       "then leave out one constant at a time, fit the others again, and print what rows that are "
+       "held out lose")                                                                           //
+      ("list", po::bool_switch(), "print the constants with meaning and value, and exit")         //
+      ("collective,c", po::value<std::string>(), "only rows of this collective")                  //
+      ("id", po::value<std::string>()->default_value(""), "only rows whose id begins with this")  //
+      ("minbytes,b", po::value<std::string>()->default_value("1"), "smallest size of rows")       //
+      ("maxbytes,e", po::value<std::string>()->default_value("1T"), "largest size of rows")       //
+      ("hold-out", po::value<std::vector<std::string>>()->composing(),
+       "rows that are scored but not fitted: id=PATTERN, collective=PATTERN, ranks=A..B or "
+       "size=A..B; may be repeated (default: every third size of a call)")  //
+      ("sizes", po::value<std::int64_t>()->default_value(8),
+       "number of sizes of each run that are fitted, spread evenly; 0: all")  //
+      ("threads", po::value<std::int64_t>()->default_value(0), "threads; 0: one per core");
+  return options;
+}
+
+FitSelection selection_of(const po::variables_map& values) {
+  FitSelection selection;
+  if (values.contains("collective")) selection.rows.collective = collective_option(values);
+  selection.rows.id = values["id"].as<std::string>();
+  const std::int64_t least = parse_size("minbytes", values["minbytes"].as<std::string>());
+  const std::int64_t most = parse_size("maxbytes", values["maxbytes"].as<std::string>());
+  if (most < least) {
+    throw InputError(fmt::format("sizes from {} to {}", least, most),
+                     "-e must be at least as large as -b");
+  }
+  selection.sizes = RowPattern(fmt::format("size={}..{}", least, most));
+  if (values.contains("hold-out")) {
+    for (const std::string& text : values["hold-out"].as<std::vector<std::string>>()) {
+      for (const std::string& item : split(text, ',')) selection.held_out.emplace_back(item);
+    }
+  }
+  return selection;
+}
+
+std::string today() {
+  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  return fmt::format("{:%Y-%m-%d}", fmt::gmtime(now));
+}
+
+std::uint32_t thread_count(const po::variables_map& values) {
+  constexpr std::uint32_t max_threads = 1024;
+  const std::uint32_t threads = bounded_option(values, "threads", 0, max_threads);
+  return threads > 0 ? threads : std::max(1U, std::thread::hardware_concurrency());
+}
+
+/// What a fit of this plan is asked for.
+CalibrationFitOptions fit_options(const FitPlan& plan, std::uint32_t threads, ProgressLine& line) {
+  CalibrationFitOptions options;
+  options.names = plan.constants;
+  options.sizes = plan.sizes;
+  options.threads = threads;
+  options.stop = [] { return Interruption::asked(); };
+  options.progress = [&](const std::string& text) { line.show(text); };
+  return options;
+}
+
+void require(const po::variables_map& values, const char* option, std::string_view accepted) {
+  if (values.contains(option)) return;
+  throw InputError(fmt::format("calibrate: no {}", option), std::string(accepted));
+}
+
+/// The times of all rows with these costs.
+std::vector<Seconds> times_of(FitRows& rows, const Calibration& cost, std::uint32_t threads) {
+  std::vector<std::size_t> points(rows.points().size());
+  for (std::size_t i = 0; i < points.size(); ++i) points[i] = i;
+  return rows.times(cost, points, threads);
+}
+
+/// The most ranks of the rows on that machine.
+Rank max_ranks(const FitRows& rows, const Topology& topology) {
+  Rank most = 0;
+  for (const FitRow& row : rows.rows()) {
+    if (row.recorded.ranks <= topology.gpus().size()) most = std::max(most, row.recorded.ranks);
+  }
+  return most;
+}
+
+/// Fits, and scores the constants as the file will state them.
+CalibrationReport calibrate(const FitPlan& plan, FitRows& rows, const Topology& topology,
+                            const CalibrationFitOptions& options) {
+  CalibrationReport report;
+  report.start = plan.start.name();
+  report.fit = fit_calibration(rows, plan.start, plan.cost, options);
+  report.left_out = rows.left_out();
+  const std::vector<Seconds> before = times_of(rows, plan.cost, options.threads);
+  report.used_before = rows.validated(before, false);
+  report.held_out_before = rows.validated(before, true);
+  const Calibration fitted = cost_of(with_fitted(plan.start, report.fit));
+  const std::vector<Seconds> times = times_of(rows, fitted, options.threads);
+  report.used = rows.validated(times, false);
+  report.held_out = rows.validated(times, true);
+  // A network's own bandwidth may be far above what its transport carries.
+  const bool is_machine = plan.subject == FitSubject::machine;
+  report.objections =
+      objections_to(report.fit, topology, is_machine ? max_ranks(rows, topology) : 0, fitted);
+  return report;
+}
+
+/// Prints the objections to the fit, and whether the file was written.
+void print_objections(const CalibrationReport& report, const std::string& output, bool force,
+                      std::ostream& err) {
+  fmt::print(
+      err,
+      "\ncollsim: WARNING: these constants are not plausible for a healthy machine. The machine "
+      "may\nhave been faulty (a link that is down or slow, throttled clocks, another job), or "
+      "another\nthan -t says:\n");
+  for (const std::string& objection : report.objections) fmt::print(err, "  {}\n", objection);
+  if (force) {
+    fmt::print(err, "{} is written anyway (--force)\n", output);
+  } else {
+    fmt::print(err, "{} is not written; --force writes it anyway\n", output);
+  }
+}
+
+/// The plan that the options say.
+FitPlan plan_of_options(const po::variables_map& values, std::ostream& err) {
+  std::vector<PlannedRecording> recordings;
+  if (values.contains("recording")) {
+    const std::string machine =
+        values.contains("topology") ? values["topology"].as<std::string>() : "";
+    for (const std::string& file : values["recording"].as<std::vector<std::string>>()) {
+      recordings.push_back({file, machine, selection_of(values)});
+    }
+  }
+  const auto from_topology = [&] {
+    return values.contains("topology")
+               ? name_of_calibration_used(
+                     load_with_warnings(values["topology"].as<std::string>(), err))
+               : name_of_calibration_used(PlannedRecordings(recordings, err).first_machine());
+  };
+  const std::string from =
+      values.contains("from") ? values["from"].as<std::string>() : from_topology();
+  const CalibrationText start = whole_calibration(from);
+  FitPlan plan{{}, today(), {}, start, start, named_calibration(from)};
+  plan.constants = split(values["fit"].as<std::string>(), ',');
+  static_cast<void>(parameters_named(plan.constants));
+  constexpr std::uint32_t max_sizes = 1 << 20;
+  plan.sizes = bounded_option(values, "sizes", 0, max_sizes);
+  plan.recordings = std::move(recordings);
+  return plan;
+}
+
+/// Whether a file is a calibration, which as an argument is a plan, rather than a recording.
+bool is_calibration(const TextFile& file) {
+  constexpr std::string_view kind = "collsim: calibration/1";
+  return file.content.starts_with(kind) ||
+         file.content.find("\n" + std::string(kind)) != std::string::npos;
+}
+
+/// The plan that is the only recording named; empty where recordings are named.
+std::optional<FitPlan> find_plan(const po::variables_map& values) {
+  if (!values.contains("recording")) return std::nullopt;
+  const auto& names = values["recording"].as<std::vector<std::string>>();
+  if (names.front() == "-" || !is_readable_kind(names.front())) return std::nullopt;
+  const TextFile file = read_text_file(names.front(), "a plan");
+  if (!is_calibration(file)) return std::nullopt;
+  if (names.size() > 1) throw InputError("calibrate: a plan and recordings", "one plan");
+  for (const char* option : {"topology", "name", "from", "fit", "collective", "id", "minbytes",
+                             "maxbytes", "hold-out", "sizes"}) {
+    if (!values.contains(option) || values[option].defaulted()) continue;
+    throw InputError(fmt::format("calibrate: --{} and a plan", option),
+                     "only -o, --ablate, --threads and --force; the plan says all else");
+  }
+  return read_fit_plan(file);
+}
+
+/// What rows over several nodes alone show: what messages between nodes cost, all of which is the
+/// transport's (with_transport()). What thread blocks and links of a node cost is behind that; a
+/// fit of it would follow what the network does.
+std::vector<std::string> constants_shown_by(const FitRows& rows, const Calibration& start) {
+  const bool between_nodes = std::all_of(rows.rows().begin(), rows.rows().end(),
+                                         [](const FitRow& row) { return row.recorded.nodes > 1; });
+  if (!between_nodes) return {};
+  std::vector<std::string> names{"efficiency.network", "*.alpha.network", "*.over.network.step"};
+  if (start.proxy.used) names.emplace_back("proxy.*");
+  return names;
+}
+
+/// What the options leave open: which rows are held out, and what is fitted.
+void settle(const po::variables_map& values, FitRows& rows, FitPlan& plan) {
+  if (!values.contains("hold-out")) rows.hold_sizes_out();
+  if (plan.constants.empty()) plan.constants = constants_shown_by(rows, plan.cost);
+}
+
+/// A fit, and what is to become of it.
+struct Result {
+  const FitPlan& plan;
+  const CalibrationReport& report;
+  std::filesystem::path output;  ///< empty: nowhere
+  bool of_plan = false;          ///< of a file, which says itself what it holds out
+  bool force = false;
+
+  /// Whether the machine seems healthy, and predictions have not become worse.
+  bool is_good() const {
+    return report.objections.empty() && (of_plan || !report.of_held_out().is_worse());
+  }
+  bool is_written() const { return !output.empty() && (is_good() || force); }
+};
+
+void print_worse(const HeldOutErrors& errors, const std::string& output, bool force,
+                 std::ostream& err) {
+  const std::string where = errors.worse_sizes.empty()
+                                ? std::string()
+                                : fmt::format(" (sizes {})", fmt::join(errors.worse_sizes, ", "));
+  fmt::print(err,
+             "\ncollsim: WARNING: these constants predict rows that are held out worse than the "
+             "start does{}\n{} is {}\n",
+             where, output,
+             force ? "written anyway (--force)" : "not written; --force writes it anyway");
+}
+
+/// Who made the file. A plan makes the same file whenever it is asked.
+void add_command(std::span<const std::string> args, const std::optional<std::string>& plan,
+                 Provenance& provenance) {
+  if (plan) {
+    provenance.command = "collsim calibrate " + std::filesystem::path(*plan).filename().string();
+    return;
+  }
+  provenance.command = fmt::format("collsim calibrate {}", fmt::join(args, " "));
+  provenance.version = COLLSIM_VERSION;
+}
+
+void write_calibration(const Result& result, const Provenance& provenance) {
+  const CalibrationReport& report = result.report;
+  replace_file(result.output,
+               fitted_calibration(result.plan, report.fit, provenance, total_score(report.used),
+                                  total_score(report.held_out)));
+}
+
+/// Says on `err` why a result is not good, and whether it was written; returns the exit code.
+int print_outcome(const Result& result, std::ostream& err) {
+  const CalibrationReport& report = result.report;
+  if (!report.objections.empty()) {
+    print_objections(report, result.output.string(), result.force, err);
+  } else if (!result.is_good()) {
+    print_worse(report.of_held_out(), result.output.string(), result.force, err);
+  }
+  if (!result.is_good() && !result.force) return exit_answer_is_no;
+  if (!report.fit.stopped) return exit_ok;
+  fmt::print(err, "collsim: stopped early; {} has the best constants so far, without intervals\n",
+             result.output.string());
+  return exit_interrupted;
+}
+
+}  // namespace
+
+int run_calibrate(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
+  const auto values = parse_options(calibrate_options(), usage, epilogue, "recording", args, out);
+  if (!values) return exit_ok;
+  if (!values->contains("recording") && !values->contains("topology")) {
+    throw InputError("calibrate: no topology and no recording",
+                     "collsim calibrate RECORDING..., or --help");
+  }
+  const std::optional<FitPlan> read = find_plan(*values);
+  FitPlan plan = read ? *read : plan_of_options(*values, err);
+  if ((*values)["list"].as<bool>()) {
+    print_constants(plan.start, plan.cost, out);
+    return exit_ok;
+  }
+  require(*values, "recording", "collsim calibrate RECORDING..., or --help");
+  const bool ablates = (*values)["ablate"].as<bool>();
+  if (!ablates) require(*values, "output", "-o FILE, the calibration to write");
+  const std::filesystem::path output =
+      values->contains("output") ? (*values)["output"].as<std::string>() : "";
+  if (!output.empty()) check_writable(output);
+  if (!read) {
+    plan.name =
+        values->contains("name") ? (*values)["name"].as<std::string>() : output.stem().string();
+  }
+  PlannedRecordings recordings(plan.recordings, err);
+  // Before more is read: a plan makes a shipped calibration anew, which its machine then names.
+  if (!output.empty()) check_not_input(output);
+  const Topology& topology = recordings.first_machine();
+  FitRows rows = recordings.rows(plan.cost, plan.subject);
+  print_warnings(rows.warnings(), err);
+  if (rows.rows().empty()) print_unused(rows.left_out(), err);
+  if (!read) settle(*values, rows, plan);
+  ProgressLine line(err);
+  const Interruption interruption;
+  const CalibrationFitOptions options = fit_options(plan, thread_count(*values), line);
+  const CalibrationReport report = calibrate(plan, rows, topology, options);
+  print_calibration(report, out);
+  const Result result{plan, report, output, read.has_value(), (*values)["force"].as<bool>()};
+  if (result.is_written()) {
+    Provenance provenance = recordings.provenance(rows);
+    provenance.topology = topology.name();
+    const auto& names = (*values)["recording"].as<std::vector<std::string>>();
+    add_command(args, read ? std::optional(names.front()) : std::nullopt, provenance);
+    write_calibration(result, provenance);
+  }
+  if (const int status = print_outcome(result, err); status != exit_ok) return status;
+  if (ablates) {
+    print_ablation(ablate(rows, with_fitted(plan.start, report.fit), report.fit, options), out);
+  }
+  return exit_ok;
+}
+
+}  // namespace collsim::command

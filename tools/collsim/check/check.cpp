@@ -1,0 +1,324 @@
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <optional>
+#include <ostream>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "models/nccl/choice.h"
+#include "sim/algorithms/registry.h"
+#include "sim/base/data_directory.h"
+#include "sim/base/input_error.h"
+#include "sim/nccl/nccl_plan.h"
+#include "sim/nccl/nccl_point_to_point.h"
+#include "sim/plan/checker.h"
+#include "tools/collsim/core/collective_option.h"
+#include "tools/collsim/core/named_plan.h"
+#include "tools/collsim/core/numbers.h"
+#include "tools/collsim/core/options.h"
+#include "tools/collsim/core/subcommand.h"
+#include "tools/collsim/core/warnings.h"
+
+namespace collsim::command {
+
+namespace po = boost::program_options;
+
+namespace {
+
+// Counts per origin take ranks^2 x chunks bytes: 64 MiB a loop for a ring of 400.
+constexpr Rank max_ranks = 400;
+// For an all-to-all ranks^4: 32 MiB a loop for 64.
+constexpr Rank max_ranks_all_to_all = 64;
+constexpr std::uint32_t max_channels = 64;
+
+struct Request {
+  Collective collective = Collective::all_reduce;
+  std::vector<std::uint32_t> rank_counts;
+  Rank per_node = 1;
+  std::uint32_t channels = 1;
+  std::optional<Rank> root = 0;  // nothing: every rank in turn
+  CheckOptions options;
+};
+
+/// The result of proving the plans of one algorithm.
+struct Outcome {
+  std::uint32_t plans = 0;
+  std::uint32_t unsupported = 0;
+  std::uint32_t max_schedules = 0;  // of one plan
+  std::uint64_t runs = 0;
+  std::uint64_t messages = 0;
+  std::uint64_t violation_count = 0;
+  std::vector<std::string> violations;
+  std::set<std::uint32_t> credits;  // that were tried
+};
+
+void prove(const Plan& plan, const CheckOptions& options, Outcome& outcome) {
+  const CheckReport report = check(plan, options);
+  const auto credits = default_credits(plan);
+  outcome.credits.insert(credits.begin(), credits.end());
+  ++outcome.plans;
+  outcome.max_schedules = std::max(outcome.max_schedules, report.schedules);
+  outcome.runs += report.runs;
+  outcome.messages += report.messages;
+  outcome.violation_count += report.violation_count;
+  for (const Violation& violation : report.violations) {
+    const std::string root =
+        has_root(plan.collective) ? fmt::format(", root {}", plan.root) : std::string();
+    outcome.violations.push_back(fmt::format("{} ranks{}: {}", plan.ranks(), root, violation.text));
+  }
+}
+
+bool is_too_large(Collective collective, Rank ranks) {
+  return collective == Collective::all_to_all && ranks > max_ranks_all_to_all;
+}
+
+Outcome prove(const std::string& algorithm, const Request& request) {
+  Outcome outcome;
+  for (const Rank ranks : request.rank_counts) {
+    const Placement placement = uniform_placement(ranks, request.per_node);
+    if (is_too_large(request.collective, ranks) ||
+        why_no_named_plan(request.collective, algorithm, placement)) {
+      ++outcome.unsupported;
+      continue;
+    }
+    const Rank first = request.root.value_or(0);
+    const Rank last = !request.root && has_root(request.collective) ? ranks - 1 : first;
+    for (Rank root = first; root <= last; ++root) {
+      prove(named_plan(request.collective, algorithm, placement, request.channels, root),
+            request.options, outcome);
+    }
+  }
+  return outcome;
+}
+
+std::optional<Rank> read_root(const po::variables_map& values) {
+  const auto& text = values["root"].as<std::string>();
+  if (text == "all") return std::nullopt;
+  const auto roots = parse_numbers("root", text, 0, max_ranks - 1);
+  if (roots.size() != 1) throw InputError("--root: " + text, "one rank or all");
+  return roots.front();
+}
+
+void print_outcome(std::ostream& out, const std::string& algorithm, const Outcome& outcome) {
+  const std::string verdict = outcome.violation_count != 0 ? "WRONG"
+                              : outcome.plans != 0         ? "proved"
+                                                           : "skipped";
+  fmt::print(out, "{:<41} {:<7} {:>4} plans {:>6} runs {:>9} messages", algorithm, verdict,
+             outcome.plans, outcome.runs, outcome.messages);
+  if (outcome.unsupported != 0) fmt::print(out, "  {} not supported", outcome.unsupported);
+  fmt::print(out, "\n");
+  for (const std::string& violation : outcome.violations) fmt::print(out, "  {}\n", violation);
+  const std::uint64_t untold = outcome.violation_count - outcome.violations.size();
+  if (untold != 0) fmt::print(out, "  and {} more\n", untold);
+}
+
+/// The full names to prove. A composed algorithm counts only with its inner one, because its bare
+/// name means one of these.
+std::vector<std::string> chosen_algorithms(Collective collective, const std::string& name) {
+  if (name != "all") {
+    // Throws for an unknown name.
+    static_cast<void>(why_no_named_plan(collective, name, uniform_placement(1)));
+    return {name};
+  }
+  auto names = algorithm_names(collective);
+  for (const Algorithm& algorithm : algorithms()) {
+    if (algorithm.composed) std::erase(names, algorithm.name);
+  }
+  return names;
+}
+
+/// How to prove NCCL's plans on machines.
+struct NcclRequest {
+  std::vector<Collective> collectives;
+  std::vector<std::string> topologies;
+  Rank max_ranks = max_ranks_all_to_all;
+  std::optional<Rank> root = 0;
+  CheckOptions options;
+};
+
+Rank last_root(Collective collective, const std::optional<Rank>& root, Rank ranks) {
+  return !root && has_root(collective) ? ranks - 1 : root.value_or(0);
+}
+
+bool considers(const Nccl& nccl, NcclFunction function, NcclAlgorithm algorithm) {
+  return std::any_of(all_nccl_protocols.begin(), all_nccl_protocols.end(), [&](Protocol protocol) {
+    return nccl.tuning(function, algorithm, protocol).bandwidth > 0;
+  });
+}
+
+/// Proves a collective that NCCL tunes, with every algorithm that NCCL considers and that has a
+/// plan, on all channels. A call on fewer channels uses the first of the same schedules.
+void prove_tuned(Collective collective, const Nccl& nccl, const NcclRequest& request,
+                 std::ostream& out, std::uint64_t& wrong) {
+  const auto channels = nccl.channel_count();
+  for (const NcclAlgorithm algorithm : all_nccl_algorithms) {
+    if (why_no_nccl_plan(collective, algorithm)) continue;
+    if (!considers(nccl, *function_of(collective), algorithm)) continue;
+    Outcome outcome;
+    const Rank last = last_root(collective, request.root, nccl.ranks());
+    for (Rank root = request.root.value_or(0); root <= last; ++root) {
+      prove(make_nccl_plan(collective, algorithm, nccl.channels(), channels, root), request.options,
+            outcome);
+    }
+    print_outcome(out, fmt::format("  {} {}", to_string(collective), to_string(algorithm)),
+                  outcome);
+    wrong += outcome.violation_count;
+  }
+}
+
+/// Proves sends and receives, with every number of channels that one message may use.
+void prove_messages(Collective collective, const Nccl& nccl, const NcclRequest& request,
+                    std::ostream& out, std::uint64_t& wrong) {
+  const PointToPoint& resources = nccl.point_to_point();
+  const Placement placement = uniform_placement(nccl.ranks(), nccl.ranks() / nccl.nodes());
+  Outcome outcome;
+  const Rank last = last_root(collective, request.root, nccl.ranks());
+  for (std::uint32_t parts = 1; parts <= resources.per_peer; parts *= 2) {
+    for (Rank root = request.root.value_or(0); root <= last; ++root) {
+      prove(make_nccl_point_to_point_plan(collective, placement, resources.channels, parts, root),
+            request.options, outcome);
+    }
+  }
+  print_outcome(out, fmt::format("  {} sends and receives", to_string(collective)), outcome);
+  wrong += outcome.violation_count;
+}
+
+/// Returns the number of violations.
+std::uint64_t prove_machine(const std::string& name, const NcclRequest& request, std::ostream& out,
+                            std::ostream& err) {
+  const Topology topology = load_with_warnings(name, err);
+  const std::size_t gpus = topology.gpus().size();
+  if (topology.calibration() == "ideal" || gpus < 2 || gpus > request.max_ranks) {
+    fmt::print(out, "{}: {} GPUs, skipped: {}\n", name, gpus,
+               gpus > request.max_ranks ? "checking so many takes too long"
+                                        : "NCCL does not run on this machine");
+    return 0;
+  }
+  const Nccl nccl(topology);
+  fmt::print(out, "{}: {} ranks, {} channels, {} for sends and receives\n", name, nccl.ranks(),
+             nccl.channel_count(), nccl.point_to_point().channels);
+  std::uint64_t wrong = 0;
+  for (const Collective collective : request.collectives) {
+    if (function_of(collective)) {
+      prove_tuned(collective, nccl, request, out, wrong);
+    } else {
+      prove_messages(collective, nccl, request, out, wrong);
+    }
+  }
+  return wrong;
+}
+
+int check_nccl(const po::variables_map& values, std::ostream& out, std::ostream& err) {
+  NcclRequest request;
+  if (values["collective"].defaulted()) {
+    for (const Collective each : all_collectives()) {
+      if (each != Collective::barrier) request.collectives.push_back(each);
+    }
+  } else {
+    const Collective asked = collective_option(values);
+    // NCCL has no barrier. Frameworks call all_reduce instead.
+    request.collectives.push_back(under_nccl(asked));
+  }
+  if (values.count("topology") != 0) {
+    request.topologies.push_back(values["topology"].as<std::string>());
+    request.max_ranks = max_ranks;
+  } else {
+    request.topologies = shipped_names("topologies");
+  }
+  request.root = read_root(values);
+  request.options.orders = bounded_option(values, "orders", 1, 1000);
+  request.options.seed = bounded_option(values, "seed", 0, 0x7fffffff);
+  std::uint64_t wrong = 0;
+  for (const std::string& topology : request.topologies) {
+    wrong += prove_machine(topology, request, out, err);
+  }
+  return wrong == 0 ? exit_ok : exit_answer_is_no;
+}
+
+/// Only NCCL's plans depend on a machine.
+std::string schedule_of(const po::variables_map& values) {
+  if (values.count("schedule") != 0) return values["schedule"].as<std::string>();
+  return values.count("topology") != 0 ? "nccl" : "textbook";
+}
+
+Request read_request(const po::variables_map& values) {
+  Request request;
+  request.collective = collective_option(values);
+  request.rank_counts = parse_numbers("ranks", values["ranks"].as<std::string>(), 1, max_ranks);
+  request.per_node = bounded_option(values, "ranks-per-node", 1, max_ranks);
+  const auto channels =
+      parse_numbers("channels", values["channels"].as<std::string>(), 1, max_channels);
+  request.channels = *std::max_element(channels.begin(), channels.end());
+  request.root = read_root(values);
+  request.options.orders = bounded_option(values, "orders", 1, 1000);
+  request.options.seed = bounded_option(values, "seed", 0, 0x7fffffff);
+  return request;
+}
+
+}  // namespace
+
+int run_check(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
+  po::options_description options("options");
+  options.add_options()  //
+      ("algorithm,a", po::value<std::string>()->default_value("all"),
+       "see `collsim list`; also NCCL's nvls, nvls_tree, collnet_direct, collnet_chain, pat")  //
+      ("collective,c", po::value<std::string>()->default_value("all_reduce"),
+       "see `collsim list`")                                                                  //
+      ("ranks,n", po::value<std::string>()->default_value("1..17,32,64,100"), "rank counts")  //
+      ("ranks-per-node", po::value<std::int64_t>()->default_value(1),
+       "ranks fill the nodes in order")                                               //
+      ("channels", po::value<std::string>()->default_value("1,4"), "channel counts")  //
+      ("orders", po::value<std::int64_t>()->default_value(3),
+       "number of random orders per credit depth")  //
+      ("root,r", po::value<std::string>()->default_value("0"),
+       "the root: a rank, or all for every rank in turn")                                 //
+      ("seed", po::value<std::int64_t>()->default_value(1), "random seed of the orders")  //
+      ("schedule", po::value<std::string>(),
+       "textbook (default without a machine), or nccl: all collectives and algorithms that NCCL "
+       "runs on a machine")  //
+      ("topology,t", po::value<std::string>(),
+       "machine for nccl; -t may be omitted (default: every shipped one of up to 64 GPUs)");
+  const auto values = parse_options(
+      options, "collsim check [--algorithm A|all] [options], or collsim check MACHINE",
+      "Runs every plan in random legal orders, with several credit depths, and counts the\n"
+      "contributions of every rank in every buffer. Exit code 1 means that a plan is wrong.\n\n"
+      "  collsim check --algorithm ring --ranks 1..17\n"
+      "  collsim check dgx-h100-x4",
+      "topology", args, out);
+  if (!values) return exit_ok;
+  const std::string schedule = schedule_of(*values);
+  if (schedule == "nccl") return check_nccl(*values, out, err);
+  if (schedule != "textbook") {
+    throw InputError(fmt::format("--schedule: unknown schedule '{}'", schedule),
+                     "textbook or nccl");
+  }
+  if (values->count("topology") != 0) {
+    throw InputError("--schedule textbook with a machine, but textbook plans depend only on ranks",
+                     "--ranks and --ranks-per-node");
+  }
+  const Request request = read_request(*values);
+  std::uint64_t wrong = 0;
+  std::uint32_t max_schedules = 0;
+  std::set<std::uint32_t> credits;
+  for (const auto& algorithm :
+       chosen_algorithms(request.collective, (*values)["algorithm"].as<std::string>())) {
+    const Outcome outcome = prove(algorithm, request);
+    print_outcome(out, algorithm, outcome);
+    wrong += outcome.violation_count;
+    max_schedules = std::max(max_schedules, outcome.max_schedules);
+    credits.insert(outcome.credits.begin(), outcome.credits.end());
+  }
+  fmt::print(out, "credits {}; {} orders each; {} loops", fmt::join(credits, ", "),
+             request.options.orders, request.options.loops);
+  if (request.channels > 1 && max_schedules == 1) {
+    fmt::print(out, "; up to {} channels share one schedule, proved once", request.channels);
+  }
+  fmt::print(out, "\n");
+  return wrong == 0 ? exit_ok : exit_answer_is_no;
+}
+
+}  // namespace collsim::command

@@ -1,0 +1,113 @@
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "models/nccl/choice.h"
+#include "models/nccl/system/system_topology.h"
+#include "models/nccl/system/system_xml.h"
+#include "sim/base/input_error.h"
+#include "sim/topologies/loader.h"
+#include "tools/collsim/choose/choice_report.h"
+#include "tools/collsim/core/numbers.h"
+#include "tools/collsim/core/options.h"
+#include "tools/collsim/core/subcommand.h"
+#include "tools/collsim/core/waiting.h"
+#include "tools/collsim/core/warnings.h"
+
+namespace collsim::command {
+
+namespace po = boost::program_options;
+
+namespace {
+
+po::options_description choose_options() {
+  po::options_description options("options");
+  options.add_options()  //
+      ("topology,t", po::value<std::string>(),
+       "machine: a file, also NCCL's topology file (*.xml), or a shipped name; -t may be "
+       "omitted")  //
+      ("nodes", po::value<std::int64_t>(),
+       "number of nodes, all like the first (default: as many as the machine has)")  //
+      ("nccl-version", po::value<std::string>()->default_value(to_string(newest_nccl_version)),
+       "the release whose rules apply, 2.18 to 2.30")  //
+      ("env", po::value<std::vector<std::string>>()->composing(),
+       "NCCL variable, such as NCCL_ALGO=Ring; may be repeated")  //
+      ("format", po::value<std::string>()->default_value("table"), "table, json or golden");
+  return options;
+}
+
+Nccl::Variables read_variables(const po::variables_map& values) {
+  Nccl::Variables variables;
+  if (!values.contains("env")) return variables;
+  for (const std::string& setting : values["env"].as<std::vector<std::string>>()) {
+    const std::size_t equals = setting.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      throw InputError(fmt::format("--env {}: no value", setting), "NAME=VALUE");
+    }
+    variables[setting.substr(0, equals)] = setting.substr(equals + 1);
+  }
+  return variables;
+}
+
+Nccl make_nccl(const std::string& machine, const po::variables_map& values, std::ostream& err) {
+  const NcclVersion version = parse_nccl_version(values["nccl-version"].as<std::string>());
+  const Nccl::Variables variables = read_variables(values);
+  std::optional<std::uint32_t> nodes;
+  if (values.contains("nodes")) nodes = bounded_option(values, "nodes", 1, gpu_limit);
+  if (std::filesystem::path(machine).extension() == ".xml") {
+    return {read_nccl_topology(machine, version), nodes.value_or(1), variables, version};
+  }
+  const Topology topology = load_with_warnings(machine, err);
+  return Nccl(topology, variables, version, nodes);
+}
+
+/// Throws InputError if the variables exclude everything that NCCL could run.
+void require_choice(const Nccl& nccl) {
+  if (nccl.ranks() < 2) return;
+  const bool any =
+      std::any_of(all_nccl_functions.begin(), all_nccl_functions.end(),
+                  [&](NcclFunction function) { return !selection_sweep(nccl, function).empty(); });
+  if (!any) nccl.require_any(NcclFunction::all_reduce);
+}
+
+}  // namespace
+
+int run_choose(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
+  const auto values = parse_options(
+      choose_options(), "collsim choose MACHINE [--nodes N] [--nccl-version V] [--env K=V ...]",
+      "Prints NCCL's choices on a machine: channels, rings, trees, and the algorithm and\n"
+      "protocol for each size. The estimates are NCCL's own, by which it chooses.",
+      "topology", args, out);
+  if (!values) return exit_ok;
+  if (!values->contains("topology")) {
+    throw InputError("choose: no machine", "collsim choose MACHINE, or --help");
+  }
+  const auto& format = (*values)["format"].as<std::string>();
+  if (format != "table" && format != "json" && format != "golden") {
+    throw InputError(fmt::format("--format: there is no '{}'", format), "table, json or golden");
+  }
+  const auto& machine = (*values)["topology"].as<std::string>();
+  const Nccl nccl = [&] {
+    const Waiting waiting(err, "searching for channels on " + machine);
+    return make_nccl(machine, *values, err);
+  }();
+  print_warnings(nccl.environment().warnings, err);
+  require_choice(nccl);
+  const std::string name = std::filesystem::path(machine).filename().string();
+  if (format == "json") {
+    print_choice_json(nccl, name, out);
+  } else if (format == "golden") {
+    print_golden(nccl, name, out);
+  } else {
+    print_choice_table(nccl, name, out);
+  }
+  return exit_ok;
+}
+
+}  // namespace collsim::command

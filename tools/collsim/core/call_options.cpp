@@ -1,0 +1,51 @@
+#include "tools/collsim/core/call_options.h"
+
+#include <fmt/format.h>
+
+#include "sim/base/input_error.h"
+#include "sim/topologies/loader.h"
+#include "tools/collsim/core/numbers.h"
+#include "tools/collsim/core/replace_file.h"
+
+namespace collsim::command {
+
+namespace po = boost::program_options;
+
+Bytes only_size(std::string_view command, const po::variables_map& values,
+                const Question& question) {
+  if (question.scenario.collective == Collective::barrier) return {};
+  if (values.count("minbytes") == 0) {
+    throw InputError(fmt::format("{}: no size", command), "-b SIZE");
+  }
+  return sizes_of(question).front();
+}
+
+std::optional<Rank> ranks_of_node(const po::variables_map& values, Rank ranks) {
+  if (values.count("nodes") == 0) {
+    if (values.count("ranks-per-node") == 0) return std::nullopt;
+    const int given = values["ranks-per-node"].as<int>();
+    if (given >= 1) return static_cast<Rank>(given);
+    throw InputError(fmt::format("--ranks-per-node: {}", given), "1 or more");
+  }
+  if (values.count("ranks-per-node") != 0) {
+    throw InputError("both --nodes and --ranks-per-node", "one of them");
+  }
+  const std::uint32_t nodes = bounded_option(values, "nodes", 1, gpu_limit);
+  if (ranks % nodes == 0) return ranks / nodes;
+  throw InputError(fmt::format("--nodes: {} ranks do not fill {} nodes equally", ranks, nodes),
+                   "a divisor of the ranks");
+}
+
+std::string output_file(std::string_view command, std::string_view form,
+                        const po::variables_map& values) {
+  if (values.count("output") == 0) {
+    throw InputError(fmt::format("{}: no file to write", command),
+                     fmt::format("--output {}", form));
+  }
+  auto file = values["output"].as<std::string>();
+  check_writable(file);
+  check_not_input(file);
+  return file;
+}
+
+}  // namespace collsim::command

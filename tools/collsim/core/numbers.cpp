@@ -1,0 +1,63 @@
+#include "tools/collsim/core/numbers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include "sim/base/input_error.h"
+
+namespace collsim::command {
+
+namespace {
+
+/// That a list of an option may have.
+constexpr std::size_t most_numbers = 10'000;
+
+std::optional<std::uint32_t> whole_number(std::string_view text) {
+  std::uint32_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc{} || stop != end) return std::nullopt;
+  return number;
+}
+
+}  // namespace
+
+std::uint32_t bounded_option(const boost::program_options::variables_map& values,
+                             const std::string& option, std::uint32_t least, std::uint32_t most) {
+  const auto value = values[option].as<std::int64_t>();
+  if (value >= std::int64_t{least} && value <= std::int64_t{most}) {
+    return static_cast<std::uint32_t>(value);
+  }
+  throw InputError(fmt::format("--{}: {} is out of range", option, value),
+                   fmt::format("{} to {}", least, most));
+}
+
+std::vector<std::uint32_t> parse_numbers(std::string_view option, std::string_view text,
+                                         std::uint32_t least, std::uint32_t most) {
+  std::vector<std::uint32_t> numbers;
+  std::size_t begin = 0;
+  while (begin <= text.size()) {
+    const std::size_t comma = std::min(text.find(',', begin), text.size());
+    const std::string_view item = text.substr(begin, comma - begin);
+    const std::size_t dots = item.find("..");
+    const auto first = whole_number(item.substr(0, dots));
+    const auto last = dots == std::string_view::npos ? first : whole_number(item.substr(dots + 2));
+    if (!first || !last || *first < least || *last > most || *first > *last) {
+      throw InputError(
+          fmt::format("--{}: '{}' is not a number or a range", option, item),
+          fmt::format("a list such as 1..17,32,64 of numbers from {} to {}", least, most));
+    }
+    if (numbers.size() + (*last - *first) >= most_numbers) {
+      throw InputError(fmt::format("--{}: '{}' has too many numbers", option, text),
+                       fmt::format("at most {}", most_numbers));
+    }
+    for (std::uint32_t number = *first; number <= *last; ++number) numbers.push_back(number);
+    begin = comma + 1;
+  }
+  return numbers;
+}
+
+}  // namespace collsim::command

@@ -1,0 +1,440 @@
+#include "tools/collsim/core/question.h"
+
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+#include <vector>
+
+#include "models/calibration/calibration_choice.h"
+#include "models/calibration/transport.h"
+#include "models/call/rank_gpus.h"
+#include "models/imports/machine.h"
+#include "models/nccl/settings/function.h"
+#include "sim/base/data_directory.h"
+#include "sim/base/input_error.h"
+#include "sim/base/text.h"
+#include "sim/base/units.h"
+#include "sim/topologies/alpha_beta.h"
+#include "sim/topologies/loader.h"
+#include "tools/collsim/core/call_options.h"
+#include "tools/collsim/core/collective_option.h"
+#include "tools/collsim/core/numbers.h"
+#include "tools/collsim/core/options.h"
+#include "tools/collsim/core/rank_list.h"
+#include "tools/collsim/core/subject.h"
+#include "tools/collsim/core/warnings.h"
+
+namespace collsim::command {
+
+namespace po = boost::program_options;
+
+namespace {
+
+template <typename Value>
+std::optional<Value> given(const po::variables_map& values, const char* name) {
+  if (values.count(name) == 0) return std::nullopt;
+  return values[name].as<Value>();
+}
+
+Format parse_format(const std::string& name, PageOffered page) {
+  const bool has_page = page == PageOffered::yes;
+  if (name == "table") return Format::table;
+  if (name == "csv") return Format::csv;
+  if (name == "json") return Format::json;
+  if (has_page && name == "html") return Format::html;
+  throw InputError(fmt::format("--format: unknown format '{}'", name),
+                   has_page ? "table, csv, json or html" : "table, csv or json");
+}
+
+Protocol parse_protocol(const std::string& name) {
+  if (const auto protocol = find_nccl_protocol(name)) return *protocol;
+  throw InputError(fmt::format("--protocol: unknown protocol '{}'", name), "ll, ll128 or simple");
+}
+
+int positive(const char* option, int value) {
+  if (value < 1) throw InputError(fmt::format("--{}: {}", option, value), "1 or more");
+  return value;
+}
+
+/// Throws InputError for more sizes than anybody could look at.
+void require_few(const Sizes& sizes) {
+  constexpr double max_sizes = 10'000;
+  const double from = std::max(static_cast<double>(sizes.from.count), 1.0);
+  const auto to = static_cast<double>(sizes.to.count);
+  const double number = sizes.step.count > 0
+                            ? (to - from) / static_cast<double>(sizes.step.count)
+                            : std::log(std::max(to / from, 1.0)) / std::log(sizes.factor);
+  if (number < max_sizes) return;
+  const std::string way = sizes.step.count > 0 ? fmt::format("--stepbytes: {}", sizes.step.count)
+                                               : fmt::format("--stepfactor: {}", sizes.factor);
+  throw InputError(fmt::format("{} from {} to {} gives about {:.0f} sizes", way, sizes.from.count,
+                               sizes.to.count, number),
+                   fmt::format("a larger step, at most {:.0f} sizes", max_sizes));
+}
+
+void override_sizes(const po::variables_map& values, Sizes& sizes) {
+  const auto minimum = given<std::string>(values, "minbytes");
+  if (minimum) sizes.from.count = parse_size("minbytes", *minimum);
+  if (const auto maximum = given<std::string>(values, "maxbytes")) {
+    sizes.to.count = parse_size("maxbytes", *maximum);
+  } else if (minimum && sizes.to < sizes.from) {
+    sizes.to = sizes.from;
+  }
+  if (sizes.to < sizes.from) {
+    throw InputError(fmt::format("sizes from {} to {}", sizes.from.count, sizes.to.count),
+                     "-e must be at least as large as -b");
+  }
+  if (const auto factor = given<double>(values, "stepfactor")) {
+    if (!(*factor > 1 && *factor <= 1024)) {
+      throw InputError(fmt::format("--stepfactor: {}", *factor), "more than 1, at most 1024");
+    }
+    sizes.factor = *factor;
+    sizes.step = {};
+  }
+  if (const auto step = given<std::string>(values, "stepbytes")) {
+    if (values.count("stepfactor") != 0) throw InputError("both -i and -f", "one of them");
+    sizes.step.count = parse_size("stepbytes", *step);
+    if (sizes.step.count == 0) {
+      throw InputError(fmt::format("--stepbytes: {}", *step), "1 or more bytes");
+    }
+  }
+  require_few(sizes);
+}
+
+ScheduleKind parse_schedule(const std::string& name) {
+  if (name == "textbook") return ScheduleKind::textbook;
+  if (name == "nccl") return ScheduleKind::nccl;
+  throw InputError(fmt::format("--schedule: unknown schedule '{}'", name), "textbook or nccl");
+}
+
+void override_schedule(const po::variables_map& values, bool algorithm_given, RunSpec& run) {
+  if (const auto name = given<std::string>(values, "schedule")) {
+    const ScheduleKind asked = parse_schedule(*name);
+    // A scenario's algorithm belongs to its own schedule.
+    if (run.schedule && run.schedule != asked && !algorithm_given) run.algorithm.clear();
+    run.schedule = asked;
+  }
+  if (const auto version = given<std::string>(values, "nccl-version")) {
+    run.nccl_version = parse_nccl_version(*version);
+  }
+  for (const std::string& setting :
+       given<std::vector<std::string>>(values, "env").value_or(std::vector<std::string>())) {
+    const auto equals = setting.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      throw InputError(fmt::format("--env: '{}'", setting), "NAME=VALUE");
+    }
+    run.variables[setting.substr(0, equals)] = setting.substr(equals + 1);
+  }
+  if (values["in-place"].as<bool>()) run.in_place = true;
+  if (values["graph"].as<bool>()) run.graph = true;
+  const bool under_nccl = values.count("nccl-version") != 0 || run.in_place;
+  if (!run.schedule && under_nccl) run.schedule = ScheduleKind::nccl;
+  for (const char* option : {"channels", "chunk"}) {
+    if (values.count(option) == 0) continue;
+    if (run.schedule == ScheduleKind::nccl || !run.variables.empty()) {
+      throw InputError(fmt::format("--{} with NCCL's schedule, where NCCL chooses it", option),
+                       "--env NCCL_MAX_NCHANNELS=..., --env NCCL_BUFFSIZE=..., or "
+                       "--schedule textbook");
+    }
+    run.schedule = ScheduleKind::textbook;
+  }
+}
+
+void override_runs(const po::variables_map& values, Scenario& scenario) {
+  if (const auto names = given<std::string>(values, "algorithm")) {
+    const RunSpec base = scenario.runs.empty() ? RunSpec{} : scenario.runs.front();
+    scenario.runs.clear();
+    for (const std::string& name : split(*names, ',')) {
+      RunSpec run = base;
+      run.algorithm = name;
+      run.measured.reset();
+      scenario.runs.push_back(run);
+    }
+  }
+  if (scenario.runs.empty()) scenario.runs.emplace_back();
+  const bool algorithm_given = values.count("algorithm") != 0;
+  for (RunSpec& run : scenario.runs) override_schedule(values, algorithm_given, run);
+  for (RunSpec& run : scenario.runs) {
+    if (const auto name = given<std::string>(values, "protocol")) {
+      run.protocol = parse_protocol(*name);
+    }
+    if (const auto name = given<std::string>(values, "datatype")) {
+      run.reduction.type = parse_datatype(*name);
+    }
+    if (const auto name = given<std::string>(values, "op")) {
+      run.reduction.op = parse_reduction_op(*name);
+    }
+    if (const auto channels = given<int>(values, "channels")) {
+      run.channels = static_cast<std::uint32_t>(positive("channels", *channels));
+      if (*channels > 64) throw InputError(fmt::format("--channels: {}", *channels), "1 to 64");
+    }
+    if (const auto chunk = given<std::string>(values, "chunk")) {
+      run.chunking.emplace().largest_chunk.count = parse_size("chunk", *chunk);
+    }
+  }
+}
+
+/// GPUs among the first --ranks-per-node of their nodes.
+Rank usable_gpus(const Question& question) {
+  const Topology& topology = question.topology;
+  std::vector<std::uint32_t> of_node(topology.node_count());
+  Rank usable = 0;
+  for (const DeviceId gpu : topology.gpus()) {
+    std::uint32_t& seen = of_node[static_cast<std::size_t>(topology.node_of(gpu))];
+    if (seen++ < question.scenario.ranks_per_node.value_or(~0U)) ++usable;
+  }
+  return usable;
+}
+
+/// Of the scenario: the first ones.
+std::vector<DeviceId> wanted_gpus(const Question& question) {
+  const Scenario& scenario = question.scenario;
+  return first_gpus(question.topology, scenario.ranks.value_or(usable_gpus(question)),
+                    scenario.ranks_per_node);
+}
+
+/// Whether the machine is given by --alpha and --bandwidth.
+bool is_two_numbers(const po::variables_map& values) {
+  const bool alpha = values.count("alpha") != 0;
+  const bool bandwidth = values.count("bandwidth") != 0;
+  if (!alpha && !bandwidth) return false;
+  if (alpha != bandwidth) {
+    throw InputError(alpha ? "--alpha without --bandwidth" : "--bandwidth without --alpha",
+                     "both, such as --alpha 1us --bandwidth 50GB/s");
+  }
+  return true;
+}
+
+/// The GPUs of --rank-list, else the first ones.
+std::vector<DeviceId> chosen_gpus(const po::variables_map& values, const Question& question) {
+  if (const auto list = given<std::string>(values, "rank-list")) {
+    for (const char* option : {"ranks", "ranks-per-node"}) {
+      if (values.count(option) == 0) continue;
+      throw InputError(fmt::format("both --rank-list and --{}", option), "one of them");
+    }
+    return parse_rank_list(*list, question.topology);
+  }
+  // That machine has the ranks asked for, and no others.
+  if (is_two_numbers(values)) return first_gpus(question.topology, *question.scenario.ranks, {});
+  return wanted_gpus(question);
+}
+
+/// Those of the topology where the scenario names none.
+Calibration cost_of(const Question& question) {
+  return question.scenario.calibration
+             ? completed(*question.scenario.calibration, question.topology)
+             : calibration_for(question.topology);
+}
+
+/// Once scenario, topology, cost and GPUs are there: all that follows from them.
+void settle(Question& question) {
+  question.ranks = static_cast<Rank>(question.gpus.size());
+  question.faults = find_faults(question.scenario.faults, question.topology, question.ranks,
+                                question.scenario.seed);
+  for (RunSpec& run : question.scenario.runs) {
+    run = settled(run, question.scenario.collective, question.topology);
+  }
+  if (question.scenario.collective == Collective::barrier) {
+    question.scenario.sizes = {Bytes{0}, Bytes{0}, 2};  // it has no data
+  }
+  if (has_root(question.scenario.collective) && question.scenario.root >= question.ranks) {
+    throw InputError(fmt::format("root {} of {} ranks", question.scenario.root, question.ranks),
+                     fmt::format("0 to {}", question.ranks - 1));
+  }
+}
+
+Machine machine_of(const po::variables_map& values, const Scenario& scenario) {
+  if (!is_two_numbers(values)) {
+    if (values.count("nodes") == 0) return load_machine(scenario.topology.string());
+    throw InputError("--nodes with a machine, which says its nodes", "--ranks-per-node or -n");
+  }
+  if (!scenario.topology.empty()) {
+    throw InputError("both a machine and --alpha with --bandwidth", "one of them");
+  }
+  if (!scenario.ranks) {
+    throw InputError("--alpha and --bandwidth without --ranks", "also --ranks, such as --ranks 64");
+  }
+  if (*scenario.ranks > gpu_limit) {
+    throw InputError(fmt::format("--ranks: {}", *scenario.ranks),
+                     fmt::format("1 to {}", gpu_limit));
+  }
+  return {alpha_beta_machine(*scenario.ranks, quantity_option(values, "alpha", parse_time),
+                             quantity_option(values, "bandwidth", parse_rate),
+                             ranks_of_node(values, *scenario.ranks).value_or(1)),
+          {}};
+}
+
+Scenario read_scenario(const po::variables_map& values) {
+  Scenario scenario;
+  if (const auto name = given<std::string>(values, "scenario")) {
+    const Subject subject = find_subject(*name);
+    if (subject.is_machine && values.count("topology") != 0) {
+      throw InputError(
+          fmt::format("two machines, '{}' and -t {}", *name, values["topology"].as<std::string>()),
+          "one of them");
+    }
+    if (subject.is_machine) {
+      scenario.topology = subject.file;
+    } else {
+      scenario = load_scenario(subject.file);
+    }
+  }
+  if (const auto topology = given<std::string>(values, "topology")) {
+    scenario.topology = find_data_file(*topology, "topologies");
+  } else if (scenario.topology.empty() && !is_two_numbers(values)) {
+    throw InputError("no machine",
+                     "a machine or a scenario, such as hgx-h200, or --alpha and --bandwidth");
+  }
+  if (const auto name = given<std::string>(values, "collective")) {
+    scenario.collective = parse_collective(*name);
+  }
+  if (const auto ranks = given<int>(values, "ranks")) {
+    scenario.ranks = static_cast<std::uint32_t>(positive("ranks", *ranks));
+  }
+  if (const auto ranks = given<int>(values, "ranks-per-node")) {
+    scenario.ranks_per_node = static_cast<std::uint32_t>(positive("ranks-per-node", *ranks));
+  }
+  if (const auto root = given<int>(values, "root")) {
+    if (*root < 0) throw InputError(fmt::format("--root: {}", *root), "a rank, 0 or more");
+    scenario.root = static_cast<Rank>(*root);
+  }
+  if (const auto calibration = given<std::string>(values, "calibration")) {
+    scenario.calibration = named_calibration(*calibration);
+  }
+  for (const std::string& fault :
+       given<std::vector<std::string>>(values, "fault").value_or(std::vector<std::string>())) {
+    scenario.faults.push_back(parse_fault(fault));
+  }
+  if (values.count("seed") != 0) {
+    scenario.seed = bounded_option(values, "seed", 0, 1'000'000'000);
+  }
+  override_sizes(values, scenario.sizes);
+  override_runs(values, scenario);
+  return scenario;
+}
+
+}  // namespace
+
+po::options_description question_options(SizesAsked sizes, const char* formats,
+                                         const char* default_format) {
+  const bool sweep = sizes == SizesAsked::sweep;
+  po::options_description options("Question");
+  options.add_options()  //
+      ("scenario", po::value<std::string>(),
+       "scenario or machine: a file, or a shipped name; --scenario may be omitted")  //
+      ("topology,t", po::value<std::string>(),
+       "machine: a file, or a shipped name such as "
+       "hgx-h200")  //
+      ("alpha", po::value<std::string>(),
+       "with --bandwidth and --ranks, instead of a machine: the textbook's machine, where a "
+       "message "
+       "takes alpha + bytes / bandwidth; such as 1us")  //
+      ("bandwidth", po::value<std::string>(),
+       "with --alpha: of every rank, each way, such as 50GB/s")                   //
+      ("ranks,n", po::value<int>(), "use the first so many GPUs (default: all)")  //
+      ("ranks-per-node", po::value<int>(),
+       "use the first so many GPUs of every node (default: all); of the textbook's machine: ranks "
+       "of a node (default 1)")  //
+      ("nodes", po::value<std::int64_t>(),
+       "of the textbook's machine: number of nodes, with equally many ranks each")  //
+      ("rank-list", po::value<std::string>(),
+       "use these GPUs, in the order of ranks: 0,2,4..6 or node1/gpu0,node0/gpu3")          //
+      ("collective,c", po::value<std::string>(), "default all_reduce; see `collsim list`")  //
+      ("datatype,d", po::value<std::string>(),
+       "as in nccl-tests: float, half, ... (default float)")                          //
+      ("op,o", po::value<std::string>(), "sum, prod, min, max or avg (default sum)")  //
+      ("root,r", po::value<int>(),
+       "root of a broadcast, reduce, gather or scatter (default 0)")  //
+      ("algorithm,a", po::value<std::string>(),
+       "one or several, comma-separated (default: NCCL's choice; textbook: the collective's first "
+       "in `collsim list`)")  //
+      ("protocol,p", po::value<std::string>(),
+       "ll, ll128 or simple (default: NCCL's choice; textbook: simple)")  //
+      ("schedule", po::value<std::string>(),
+       "nccl (default): as NCCL chooses and runs it; textbook: default for algorithms that NCCL "
+       "does "
+       "not have, and on machines with calibration ideal")  //
+      ("env", po::value<std::vector<std::string>>()->composing(),
+       "NCCL variable K=V; may be repeated")                                     //
+      ("nccl-version", po::value<std::string>(), "2.18 to 2.30 (default 2.30)")  //
+      ("in-place", po::bool_switch(),
+       "NCCL only: the send buffer is the receive buffer, which saves copies")  //
+      ("graph", po::bool_switch(),
+       "predict calls of a CUDA graph, which the CPU does not issue one by one")  //
+      ("channels", po::value<int>(),
+       "textbook only: channels that share the data (default: as many as NCCL uses on that "
+       "machine; "
+       "1 with calibration ideal)")  //
+      ("chunk", po::value<std::string>(),
+       "textbook only: largest chunk; larger buffers are pipelined in loops; 0 is unlimited "
+       "(default: NCCL's; unlimited with calibration ideal)")  //
+      ("minbytes,b", po::value<std::string>(), sweep ? "smallest size (default 8)" : "the size");
+  if (sweep) {
+    options.add_options()                                                                      //
+        ("maxbytes,e", po::value<std::string>(), "largest size (default 1G)")                  //
+        ("stepfactor,f", po::value<double>(), "factor between sizes (default 2)")              //
+        ("stepbytes,i", po::value<std::string>(), "bytes between sizes, instead of a factor")  //
+        ("nccl-estimate", po::bool_switch(),
+         "also show NCCL's own estimate, by which it chooses")  //
+        ("wide", po::bool_switch(),
+         "show all columns (default: those that fit into 80 characters)");
+  }
+  options.add_options()  //
+      ("calibration", po::value<std::string>(),
+       "cost constants: a file, or a shipped name such as "
+       "ideal (default: the topology's)")  //
+      ("fault", po::value<std::vector<std::string>>()->composing(),
+       "a fault of the machine, such as 'link: node0/nic0, bandwidth: 10%'; may be repeated; "
+       "docs/formats.md lists the keys")                                                    //
+      ("seed", po::value<std::int64_t>(), "random seed of the faults' jitter (default 0)")  //
+      ("format", po::value<std::string>()->default_value(default_format), formats);
+  return options;
+}
+
+Question read_question(const po::variables_map& values, std::ostream& err, PageOffered page,
+                       std::optional<Format> format) {
+  Question question;
+  question.format = format ? *format : parse_format(values["format"].as<std::string>(), page);
+  question.wide = given<bool>(values, "wide").value_or(false);
+  question.nccl_estimate = given<bool>(values, "nccl-estimate").value_or(false);
+  question.trust_errors = load_trust_errors();
+  question.scenario = read_scenario(values);
+  Machine machine = machine_of(values, question.scenario);
+  question.topology = std::move(machine.topology);
+  question.cost = cost_of(question);
+  if (auto warning = calibration_warning(question.cost)) machine.warnings.push_back(*warning);
+  print_warnings(machine.warnings, err);
+  question.gpus = chosen_gpus(values, question);
+  settle(question);
+  return question;
+}
+
+Question question_about(Scenario scenario, Topology topology, std::vector<TrustError> errors) {
+  Question question;
+  question.scenario = std::move(scenario);
+  question.topology = std::move(topology);
+  question.trust_errors = std::move(errors);
+  question.cost = cost_of(question);
+  question.gpus = wanted_gpus(question);
+  settle(question);
+  return question;
+}
+
+CallSpec spec_of(const Question& question, const RunSpec& run) {
+  const Scenario& scenario = question.scenario;
+  return {&question.topology, question.cost, scenario.collective, run,
+          question.gpus,      scenario.root, question.faults};
+}
+
+std::vector<Bytes> sizes_of(const Question& question) {
+  return expand(question.scenario.sizes, size_of(question.scenario.runs.front().reduction.type));
+}
+
+void warn(const Planner& planner, std::ostream& err) {
+  print_warnings(planner.warnings(), err);
+}
+
+}  // namespace collsim::command

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <boost/program_options.hpp>
+#include <iosfwd>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/calibration/trust.h"
+#include "models/call/planner.h"
+#include "models/scenario/scenario.h"
+#include "sim/cost/calibration.h"
+#include "sim/topologies/topology.h"
+
+namespace collsim::command {
+
+/// The output format.
+enum class Format : std::uint8_t { table, csv, json, html };
+
+/// The input of `run` and `estimate`: a scenario, its machine, and the output format.
+struct Question {
+  Scenario scenario;
+  Topology topology;
+  Calibration cost;
+  Rank ranks = 1;
+  std::vector<DeviceId> gpus;  ///< of the ranks, in their order
+  MachineFaults faults;
+  Format format = Format::table;
+  std::vector<TrustError> trust_errors;
+  bool wide = false;           ///< tables with all columns, in lines of any length
+  bool nccl_estimate = false;  ///< show NCCL's own estimate
+};
+
+/// Whether a command takes a sweep of sizes or one size.
+enum class SizesAsked : std::uint8_t { sweep, one };
+
+/// Whether a command writes pages.
+enum class PageOffered : std::uint8_t { no, yes };
+
+/// The help text of --format of commands that write pages.
+inline constexpr const char* formats_with_page = "table, csv, json, or html: a page with charts";
+
+/// The options that define a question. `formats` is the help text of --format.
+boost::program_options::options_description question_options(
+    SizesAsked sizes = SizesAsked::sweep, const char* formats = "table, csv or json",
+    const char* default_format = "table");
+
+/// Reads the scenario file, if one is given. Options override it. Prints warnings about the machine
+/// and its calibration to `err`. A command with formats of its own reads --format itself and gives
+/// `format`. Throws InputError, also for html where no page is offered.
+Question read_question(const boost::program_options::variables_map& values, std::ostream& err,
+                       PageOffered page = PageOffered::no,
+                       std::optional<Format> format = std::nullopt);
+
+/// The question that a scenario asks about a machine, for programs: no options, no warnings. Throws
+/// InputError.
+Question question_about(Scenario scenario, Topology topology, std::vector<TrustError> errors);
+
+/// The call of one run. It refers to the question.
+CallSpec spec_of(const Question& question, const RunSpec& run);
+
+/// The sizes asked about, in whole elements.
+std::vector<Bytes> sizes_of(const Question& question);
+
+/// Prints a planner's warnings.
+void warn(const Planner& planner, std::ostream& err);
+
+}  // namespace collsim::command

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <iosfwd>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "models/call/prediction.h"
+#include "tools/collsim/core/question.h"
+#include "tools/collsim/core/records.h"
+#include "tools/collsim/core/row_table.h"
+
+namespace collsim::command {
+
+/// One answer of `run` or `estimate`.
+struct Row {
+  Prediction prediction;
+  std::optional<Seconds> measured{};
+};
+
+/// What all rows of one run share.
+struct Section {
+  const Question* question = nullptr;
+  const RunSpec* run = nullptr;
+  std::string engine;  ///< "native", "simgrid", "analytic"
+};
+
+/// A settled run in one line: "textbook schedule, algorithm ring, protocol Simple, 4 channels", "as
+/// NCCL 2.30 runs it, NCCL_PROTO=LL".
+std::string describe(const RunSpec& run);
+
+/// The first lines of a table: collsim's version, collective and machine; schedule, engine and
+/// calibration; one line per fault.
+void print_head(const Section& section, std::ostream& out);
+
+/// "measured: typically 4 % off from 16 MiB, 6 % below (2,317 recorded rows that no fit has seen)".
+std::string describe(const TrustError& error);
+
+/// One line per class of trust, with the errors of past predictions. None for `exact`.
+void print_trust_errors(const Question& question, const std::set<Trust>& classes,
+                        std::ostream& out);
+
+/// The fields of every CSV and JSON row that give its context: `machine`, `collective`, `nranks`,
+/// `faults` ("link: node0/nic0, bandwidth: 10%; rank: 3, late: 1 ms", empty if there are none),
+/// `nccl_version` (null in a textbook schedule, or if `run` is null) and `collsim_version`.
+Record context_of(const Question& question, const RunSpec* run);
+
+/// The columns of CSV and JSON, in order. They are the same for every question.
+Record answer_record(const Section& section, const Row& row);
+
+/// All columns of tables that can have values in this section; see answer_record().
+std::vector<Column> answer_columns(const Section& section);
+
+/// (predicted - measured) / measured.
+double relative_error(const Row& row);
+
+/// Writes answers as they come: sections one after another, rows within them.
+class Report {
+ public:
+  virtual ~Report() = default;
+  virtual void begin(const Section& section) = 0;
+  virtual void add(const Row& row) = 0;
+  /// After the last row of a section.
+  virtual void end() = 0;
+  /// After the last section.
+  virtual void finish() {}
+};
+
+/// `table` has the columns that fit into line_width, or with `wide` all columns that can have
+/// values. `csv` has one header and one line per row. `json` is one array of objects. Both always
+/// have all columns.
+std::unique_ptr<Report> make_report(Format format, std::ostream& out);
+
+}  // namespace collsim::command

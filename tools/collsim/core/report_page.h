@@ -1,0 +1,124 @@
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "models/calibration/trust.h"
+#include "tools/collsim/core/records.h"
+#include "tools/collsim/core/row_table.h"
+
+namespace collsim::command {
+
+/// How the values of an axis are laid out.
+enum class AxisScale : std::uint8_t {
+  bytes,        ///< logarithmic, with ticks such as 64 KiB
+  counts,       ///< logarithmic, with ticks at powers of two
+  logarithmic,  ///< a person may switch to linear
+  linear,       ///< from zero; a person may switch to logarithmic
+  words,        ///< each value has a place of its own
+};
+
+struct PageAxis {
+  std::string label;
+  AxisScale scale = AxisScale::linear;
+  std::vector<std::string> words{};  ///< in their order; empty: in the order of the points
+};
+
+/// How a series is drawn.
+enum class SeriesMark : std::uint8_t {
+  line,     ///< a line with small marks
+  dashes,   ///< a dashed line without marks
+  dots,     ///< marks alone
+  rings,    ///< around points of others, with a dotted line through them
+  band,     ///< the area from `low` to `high`
+  bars,     ///< from the left: x is a number and y a word; a whisker from `low` to `high`
+  cells,    ///< of a map of words by words, as dark as `weight`, with `label`
+  hatched,  ///< the same, hatched over what lies below
+};
+
+/// A point of a series. Every number of it is one of the report's rows.
+struct PagePoint {
+  Record x{};
+  Record y{};
+  Record low{};         ///< null: none
+  Record high{};        ///< null: none
+  double weight = 1;    ///< from 0 to 1
+  std::string label{};  ///< written at the point
+  std::string text{};   ///< shown where the pointer is
+};
+
+/// The tone of what others are held against: grey.
+inline constexpr int reference_tone = -1;
+
+struct PageSeries {
+  std::string name;  ///< in the legend; empty: not there
+  SeriesMark mark = SeriesMark::line;
+  /// Which colour, shape and dashes; colours come back after the seventh.
+  int tone = 0;
+  bool quiet = false;  ///< thin and grey, behind the others
+  std::vector<PagePoint> points{};
+};
+
+struct PageChart {
+  std::string title;
+  std::string note{};  ///< a sentence or two under the title
+  PageAxis x;
+  PageAxis y;
+  std::vector<PageSeries> series{};
+  bool wide = false;  ///< takes a row of the page for itself
+};
+
+/// A column of a table: the values that the rows' records have under a key.
+struct PageColumn {
+  std::string key;
+  std::string title;
+  int digits = 2;    ///< of numbers that are not whole
+  double scale = 1;  ///< shown are values times this: 100 for shares in percent
+};
+
+struct PageTable {
+  std::string title;
+  std::vector<PageColumn> columns;
+  std::vector<Record> rows;
+};
+
+/// Charts, under them sentences, under them tables.
+struct PageSection {
+  std::string title{};  ///< may be empty
+  std::vector<PageChart> charts{};
+  std::vector<std::string> texts{};
+  std::vector<PageTable> tables{};
+};
+
+/// A report that opens from disk in a browser: what was asked, by which command, and the answer.
+struct ReportPage {
+  std::string title;
+  std::string command;                                       ///< that made it
+  std::vector<std::pair<std::string, std::string>> facts{};  ///< name and text
+  std::vector<PageSection> sections{};
+};
+
+/// The columns of a printed table as those of a page: all of them, with their units.
+std::vector<PageColumn> page_columns(std::span<const Column> columns);
+
+/// "collsim run -t hgx-h200 --env 'A=b c'": arguments as a shell reads them.
+std::string command_text(std::string_view subcommand, std::span<const std::string> args);
+
+/// The different texts under a key of the rows, in their order, joined by commas; "-" for null.
+std::string joined_values(std::span<const Record> rows, const std::string& key);
+
+/// Adds the facts that say how far to trust predictions of these classes, and collsim's version.
+void add_trust_and_version(ReportPage& page, std::span<const TrustError> errors,
+                           const std::set<Trust>& classes);
+
+/// One HTML file that needs no other and asks the network for nothing. Throws InputError if the
+/// scripts that draw are not installed.
+void write_page(const ReportPage& page, std::ostream& out);
+
+}  // namespace collsim::command

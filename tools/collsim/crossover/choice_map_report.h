@@ -1,0 +1,50 @@
+#pragma once
+
+#include <iosfwd>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "models/crossover/choice_map.h"
+#include "tools/collsim/core/question.h"
+#include "tools/collsim/core/records.h"
+
+namespace collsim::command {
+
+/// A map of what is fastest, one row for each set of ranks; all rows have the same sizes.
+struct ChoiceMap {
+  const Question* question = nullptr;
+  std::span<const ChoiceRow> rows;
+};
+
+/// "all_reduce on HGX H200".
+std::string title_of(const ChoiceMap& map);
+/// "8 ranks", or "16 ranks, 2 nodes".
+std::string name_of_row(const ChoiceRow& row);
+/// "ring/ll128".
+std::string name_of_pair(const NcclWays::Pair& pair);
+/// "R8": the letter of the algorithm, small where the lead is `open`, within the error, and that of
+/// the protocol.
+std::string code_of(const NcclWays::Pair& pair, bool open);
+/// The pairs that are fastest or chosen anywhere, in NCCL's order.
+std::vector<NcclWays::Pair> shown_pairs(const ChoiceMap& map);
+/// "8", "64K", "256M".
+std::string short_size(Bytes size);
+/// A cell in one sentence.
+std::string describe(const ChoiceRow& row, const ChoiceCell& cell);
+/// "8 ranks: NCCL's choice loses 0.1 % on average".
+std::string mean_loss_note(const ChoiceRow& row);
+/// A cell as csv and json have it.
+Record record_of(const ChoiceMap& map, const ChoiceRow& row, const ChoiceCell& cell);
+
+/// In 80 columns: two letters for each size, three lines for each row; many sizes in several
+/// blocks.
+void print_choice_map(const ChoiceMap& map, std::ostream& out);
+/// A record for each cell, in csv or json.
+void print_choice_records(const ChoiceMap& map, std::ostream& out);
+/// A drawing: an SVG file, which a page may hold as it is.
+void print_choice_svg(const ChoiceMap& map, std::ostream& out);
+/// A page: the map, what NCCL's choice loses, and the cells as a table.
+void print_choice_html(const ChoiceMap& map, const std::string& command, std::ostream& out);
+
+}  // namespace collsim::command

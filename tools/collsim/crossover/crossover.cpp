@@ -1,0 +1,472 @@
+#include "models/crossover/crossover.h"
+
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <ostream>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "models/call/rank_gpus.h"
+#include "models/crossover/choice_map.h"
+#include "sim/base/input_error.h"
+#include "sim/base/json_text.h"
+#include "sim/base/parallel.h"
+#include "sim/base/units.h"
+#include "sim/topologies/loader.h"
+#include "tools/collsim/core/numbers.h"
+#include "tools/collsim/core/options.h"
+#include "tools/collsim/core/question.h"
+#include "tools/collsim/core/records.h"
+#include "tools/collsim/core/replace_file.h"
+#include "tools/collsim/core/report.h"
+#include "tools/collsim/core/report_page.h"
+#include "tools/collsim/core/subcommand.h"
+#include "tools/collsim/core/waiting.h"
+#include "tools/collsim/crossover/choice_export.h"
+#include "tools/collsim/crossover/choice_map_report.h"
+
+namespace collsim::command {
+
+namespace po = boost::program_options;
+
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr std::string_view usage =
+    "collsim crossover [MACHINE|SCENARIO] [--over-ranks 2,4,8] [--map] [options]";
+constexpr std::string_view epilogue =
+    "Prints the sizes at which NCCL's algorithms (each with its best protocol) and protocols\n"
+    "(each with its best algorithm) cross over: by simulation, and by NCCL's own estimates.\n"
+    "Sizes go up to 256 MiB unless -e is given. The last lines say how much time NCCL's choice\n"
+    "loses against the fastest simulated one. For textbook schedules it prints where their\n"
+    "algorithms cross over: by simulation, and by the analytic model. -a selects algorithms.\n"
+    "\n"
+    "--map shows what is fastest for each size and rank count, with NCCL's choice and what that\n"
+    "loses; also as a drawing or a page. What is fastest can be given to NCCL: for each size by\n"
+    "its example tuner plug-in, or as the NCCL_ALGO and NCCL_PROTO that lose least.\n"
+    "\n"
+    "  collsim crossover -t hgx-h200 --over-ranks 2,4,8\n"
+    "  collsim crossover -t dgx-h100-x4 -c broadcast --format csv\n"
+    "  collsim crossover -t hgx-h200 --over-ranks 2..8 --map --html map.html\n"
+    "  collsim crossover -t hgx-h200 --export-tuner nccl_tuner.conf\n"
+    "  collsim crossover --alpha 1us --bandwidth 50GB/s --ranks 64 -a ring,double_binary_tree";
+
+/// LL at 1 GiB takes a million messages, and no protocols cross over there.
+constexpr Bytes largest_by_default{256 << 20};
+
+/// So many GPUs are on the first `nodes` nodes, of those that the question allows.
+std::uint32_t gpus_on(const Question& question, std::uint32_t nodes) {
+  std::vector<std::uint32_t> of_node(nodes);
+  const std::uint32_t most = question.scenario.ranks_per_node.value_or(gpu_limit);
+  for (const DeviceId gpu : question.topology.gpus()) {
+    const auto node = static_cast<std::size_t>(question.topology.node_of(gpu));
+    if (node < nodes) of_node[node] = std::min(most, of_node[node] + 1);
+  }
+  return std::accumulate(of_node.begin(), of_node.end(), 0U);
+}
+
+/// The GPUs of each comparison: those of the question, or one set per rank count of --over-ranks,
+/// or per number of nodes of --over-nodes.
+std::vector<std::vector<DeviceId>> gpus_of(const Question& question,
+                                           const po::variables_map& values) {
+  if (!values.contains("over-ranks") && !values.contains("over-nodes")) return {question.gpus};
+  if (values.contains("over-ranks") && values.contains("over-nodes")) {
+    throw InputError("both --over-ranks and --over-nodes", "one of them");
+  }
+  const bool by_node = values.contains("over-nodes");
+  const std::string option = by_node ? "over-nodes" : "over-ranks";
+  const auto most = by_node ? question.topology.node_count()
+                            : static_cast<std::uint32_t>(question.topology.gpus().size());
+  const std::uint32_t least = by_node ? 1 : 2;
+  std::vector<std::vector<DeviceId>> gpus;
+  const auto numbers = parse_numbers(option, values[option].as<std::string>(), least, most);
+  constexpr std::size_t most_counts = 1000;  // each is a search of NCCL's, and two dozen ways
+  if (numbers.size() > most_counts) {
+    throw InputError(fmt::format("--{}: {} counts", option, numbers.size()),
+                     fmt::format("at most {}, such as 2,4,8,16", most_counts));
+  }
+  for (const std::uint32_t number : numbers) {
+    const std::uint32_t ranks = by_node ? gpus_on(question, number) : number;
+    gpus.push_back(first_gpus(question.topology, ranks, question.scenario.ranks_per_node));
+  }
+  return gpus;
+}
+
+Planner planner_of(const Question& question, const RunSpec& run,
+                   const std::vector<DeviceId>& gpus) {
+  CallSpec spec = spec_of(question, run);
+  spec.gpus = gpus;
+  spec.faults = find_faults(question.scenario.faults, question.topology,
+                            static_cast<Rank>(gpus.size()), question.scenario.seed);
+  return Planner(std::move(spec));
+}
+
+/// One run in which NCCL may choose among the algorithms of all these runs.
+RunSpec joint_run(const std::vector<RunSpec>& runs) {
+  RunSpec joint = runs.front();
+  if (runs.size() == 1) return joint;
+  std::string names;
+  for (const RunSpec& run : runs) {
+    const auto algorithm = find_nccl_run(run.algorithm);
+    if (!algorithm) {
+      throw InputError(fmt::format("crossover: '{}' together with other algorithms", run.algorithm),
+                       "names of algorithms, or auto alone");
+    }
+    if (run.variables != joint.variables || run.nccl_version != joint.nccl_version) {
+      throw InputError("crossover: runs that differ in more than their algorithm",
+                       "runs that differ only in their algorithm, such as -a ring,tree");
+    }
+    names += fmt::format("{}{}", names.empty() ? "" : ",", nccl_name(*algorithm));
+  }
+  joint.algorithm = "auto";
+  joint.variables["NCCL_ALGO"] = names;
+  return joint;
+}
+
+/// Throws InputError if NCCL cannot run one of the named algorithms.
+void require_all(const Planner& planner, const std::vector<RunSpec>& runs) {
+  if (planner.nccl() == nullptr || !planner.nccl_function()) return;
+  for (const RunSpec& run : runs) {
+    const auto algorithm = find_nccl_run(run.algorithm);
+    if (!algorithm) continue;
+    const auto reason =
+        planner.nccl()->why_not(*planner.nccl_function(), *algorithm, Protocol::simple);
+    if (!reason) continue;
+    throw InputError(
+        fmt::format("crossover: NCCL cannot run {} by {} here: {}",
+                    nccl_name(*planner.nccl_function()), nccl_name(*algorithm), *reason),
+        "algorithms that it can run; see `collsim explain`");
+  }
+}
+
+/// One per set of GPUs, under NCCL's rules.
+std::vector<Planner> planners_of(const Question& question,
+                                 const std::vector<std::vector<DeviceId>>& gpus,
+                                 std::ostream& err) {
+  const std::vector<RunSpec>& runs = question.scenario.runs;
+  const RunSpec run = joint_run(runs);
+  std::vector<Planner> planners;
+  for (const auto& each : gpus) {
+    planners.push_back(planner_of(question, run, each));
+    require_all(planners.back(), runs);
+    warn(planners.back(), err);
+  }
+  return planners;
+}
+
+/// What `answer` says of each planner and the sizes.
+template <typename Answer>
+auto answers_of(const Question& question, const std::vector<Planner>& planners, Answer answer) {
+  const std::vector<Bytes> sizes = sizes_of(question);
+  std::vector<decltype(answer(planners.front(), sizes))> answers(planners.size());
+  for_each_in_parallel(planners.size(), std::max(1U, std::thread::hardware_concurrency()),
+                       [&](std::size_t i) { answers[i] = answer(planners[i], sizes); });
+  return answers;
+}
+
+/// The map's rows, one per set of GPUs.
+std::vector<ChoiceRow> choice_rows(const Question& question,
+                                   const std::vector<std::vector<DeviceId>>& gpus,
+                                   std::ostream& err) {
+  const std::vector<Planner> planners = planners_of(question, gpus, err);
+  const Waiting waiting(err, "mapping what is fastest");
+  return answers_of(question, planners,
+                    [&](const Planner& planner, const std::vector<Bytes>& sizes) {
+                      return choice_row(planner, sizes, question.trust_errors);
+                    });
+}
+
+/// The runs of a textbook's schedule: the named ones, or all algorithms that are not composed.
+std::vector<RunSpec> textbook_runs(const Question& question, bool named) {
+  const std::vector<RunSpec>& runs = question.scenario.runs;
+  if (named) return runs;
+  std::vector<RunSpec> all;
+  for (const Algorithm& algorithm : algorithms()) {
+    if (algorithm.collective != question.scenario.collective || algorithm.composed) continue;
+    RunSpec run = runs.front();
+    run.algorithm = algorithm.name;
+    all.push_back(run);
+  }
+  return all;
+}
+
+std::vector<CrossoverReport> find_textbook_reports(const Question& question,
+                                                   const std::vector<std::vector<DeviceId>>& gpus,
+                                                   bool named) {
+  const std::vector<RunSpec> runs = textbook_runs(question, named);
+  std::vector<CrossoverReport> reports;
+  for (const auto& each : gpus) {
+    std::vector<Planner> planners;
+    planners.reserve(runs.size());
+    for (const RunSpec& run : runs) planners.push_back(planner_of(question, run, each));
+    reports.push_back(find_textbook_crossovers(planners, sizes_of(question)));
+  }
+  return reports;
+}
+
+/// Throws InputError if some runs use NCCL's schedule and others a textbook's.
+ScheduleKind common_schedule(const std::vector<RunSpec>& runs) {
+  for (const RunSpec& run : runs) {
+    if (run.schedule == runs.front().schedule) continue;
+    throw InputError(
+        fmt::format("crossover: {} in a {} schedule and {} in a {} one", runs.front().algorithm,
+                    to_string(*runs.front().schedule), run.algorithm, to_string(*run.schedule)),
+        "--schedule textbook for all, or only algorithms of NCCL's");
+  }
+  return *runs.front().schedule;
+}
+
+std::string names_of(const PairCrossover& pair) {
+  return fmt::format("{}, {}", pair.first, pair.second);
+}
+
+int widest_pair(const std::vector<CrossoverReport>& reports) {
+  std::size_t widest = 18;
+  for (const CrossoverReport& report : reports) {
+    for (const PairCrossover& pair : report.pairs) widest = std::max(widest, names_of(pair).size());
+  }
+  return static_cast<int>(widest);
+}
+
+std::string describe_textbook(const Question& question) {
+  return fmt::format("textbook schedules; calibration {}", question.cost.name);
+}
+
+void print_table(const Question& question, const std::vector<CrossoverReport>& reports,
+                 std::ostream& out) {
+  fmt::print(out, "# {} on {}\n", to_string(question.scenario.collective),
+             question.topology.name());
+  const bool by_nccl = question.scenario.runs.front().schedule == ScheduleKind::nccl;
+  if (!by_nccl) fmt::print(out, "# {}\n", describe_textbook(question));
+  const int width = widest_pair(reports);
+  fmt::print(out, "{:>5} {:<{}} {:<36} {}\n", "ranks", "pair", width, "simulated",
+             by_nccl ? "NCCL" : "estimate");
+  for (const CrossoverReport& report : reports) {
+    for (const PairCrossover& pair : report.pairs) {
+      fmt::print(out, "{:>5} {:<{}} {:<36} {}\n", report.ranks, names_of(pair), width,
+                 describe(pair.simulated, pair.first, pair.second),
+                 describe(pair.estimated, pair.first, pair.second));
+    }
+  }
+  if (by_nccl) fmt::print(out, "\nfollowing NCCL's choice\n");
+  for (const CrossoverReport& report : reports) {
+    if (!report.following) continue;
+    const Following& following = *report.following;
+    fmt::print(out, "{:>5} ranks: fastest at {} of {} sizes; loses {:.1f} % on average",
+               report.ranks, following.regret.best, following.regret.sizes,
+               100 * following.regret.mean);
+    if (following.regret.worst > 0) {
+      fmt::print(out, ", {:.1f} % at {} ({} {:.1f} us, {} {:.1f} us)", 100 * following.regret.worst,
+                 rounded_size(static_cast<double>(following.worst_size.count)), following.choice,
+                 in_microseconds(following.choice_time), following.fastest,
+                 in_microseconds(following.fastest_time));
+    }
+    fmt::print(out, "\n");
+  }
+}
+
+Record size_or_null(const Crossover& crossover) {
+  return crossover.size ? Record(std::round(*crossover.size)) : Record();
+}
+
+std::string_view name(bool first, const PairCrossover& pair) {
+  return first ? pair.first : pair.second;
+}
+
+Record row_of(const Question& question, const RunSpec& run, const CrossoverReport& report,
+              const PairCrossover& pair) {
+  const auto& following = report.following;
+  Record row{{"nranks", report.ranks},
+             {"first", pair.first},
+             {"second", pair.second},
+             {"simulated_before", name(pair.simulated.first_before, pair)},
+             {"simulated_size_bytes", size_or_null(pair.simulated)},
+             {"simulated_after", name(pair.simulated.first_after, pair)},
+             {"schedule", to_string(*run.schedule)},
+             {"estimate_before", name(pair.estimated.first_before, pair)},
+             {"estimate_size_bytes", size_or_null(pair.estimated)},
+             {"estimate_after", name(pair.estimated.first_after, pair)},
+             {"lost_mean", following ? Record(following->regret.mean) : Record()},
+             {"lost_worst", following ? Record(following->regret.worst) : Record()},
+             {"lost_worst_size_bytes", following ? Record(following->worst_size.count) : Record()}};
+  Record context = context_of(question, &run);
+  context["nranks"] = report.ranks;
+  row.update(context);
+  return row;
+}
+
+void print_csv(const Question& question, const RunSpec& run,
+               const std::vector<CrossoverReport>& reports, std::ostream& out) {
+  RecordWriter writer(Format::csv, out);
+  writer.begin(row_of(question, run, {}, {}));
+  for (const CrossoverReport& report : reports) {
+    for (const PairCrossover& pair : report.pairs) {
+      writer.add(row_of(question, run, report, pair));
+    }
+  }
+}
+
+ordered_json to_json(const Crossover& crossover, const PairCrossover& pair) {
+  ordered_json object{{"before", name(crossover.first_before, pair)},
+                      {"size_bytes", nullptr},
+                      {"after", name(crossover.first_after, pair)}};
+  if (crossover.size) object["size_bytes"] = *crossover.size;
+  return object;
+}
+
+ordered_json to_json(const Question& question, const RunSpec& run, const CrossoverReport& report) {
+  ordered_json pairs = ordered_json::array();
+  for (const PairCrossover& pair : report.pairs) {
+    pairs.push_back({{"first", pair.first},
+                     {"second", pair.second},
+                     {"simulated", to_json(pair.simulated, pair)},
+                     {"estimate", to_json(pair.estimated, pair)}});
+  }
+  ordered_json json = context_of(question, &run);
+  json["nranks"] = report.ranks;
+  json["schedule"] = to_string(*run.schedule);
+  json["pairs"] = pairs;
+  json["following_nccl"] = nullptr;
+  if (!report.following) return json;
+  const Following& following = *report.following;
+  json["following_nccl"] = {{"sizes", following.regret.sizes},
+                            {"fastest", following.regret.best},
+                            {"lost_mean", following.regret.mean},
+                            {"lost_worst", following.regret.worst},
+                            {"worst_size_bytes", following.worst_size.count},
+                            {"choice", following.choice},
+                            {"choice_us", in_microseconds(following.choice_time)},
+                            {"best", following.fastest},
+                            {"best_us", in_microseconds(following.fastest_time)}};
+  return json;
+}
+
+void print_reports(const Question& question, const std::vector<CrossoverReport>& reports,
+                   std::ostream& out) {
+  const RunSpec& run = question.scenario.runs.front();
+  if (question.format == Format::table) {
+    print_table(question, reports, out);
+  } else if (question.format == Format::csv) {
+    print_csv(question, run, reports, out);
+  } else {
+    ordered_json list = ordered_json::array();
+    for (const CrossoverReport& report : reports) list.push_back(to_json(question, run, report));
+    out << json_text(list, 2) << "\n";
+  }
+}
+
+constexpr std::array map_files{"svg", "html", "export-tuner", "export-env"};
+
+bool asks_for_map(const po::variables_map& values) {
+  return values["map"].as<bool>() || values["format"].as<std::string>() == "html" ||
+         std::any_of(map_files.begin(), map_files.end(),
+                     [&](const char* option) { return values.contains(option); });
+}
+
+std::string text_of(const ChoiceMap& map, std::string_view option, const std::string& command) {
+  if (option == "export-tuner") return tuner_file_of(map);
+  if (option == "export-env") return environment_of(map);
+  std::ostringstream text;
+  if (option == "svg") {
+    print_choice_svg(map, text);
+  } else {
+    print_choice_html(map, command, text);
+  }
+  return text.str();
+}
+
+/// Files first: what they say may be refused.
+void print_map(const Question& question, const po::variables_map& values,
+               const std::vector<ChoiceRow>& rows, const std::string& command, std::ostream& out) {
+  const ChoiceMap map{&question, rows};
+  bool is_printed = false;
+  for (const char* option : map_files) {
+    if (!values.contains(option)) continue;
+    replace_file(values[option].as<std::string>(), text_of(map, option, command));
+    is_printed = is_printed || is_standard_output(values[option].as<std::string>());
+  }
+  if (is_printed) return;  // the map would be in the same stream
+  if (question.format == Format::table) {
+    print_choice_map(map, out);
+  } else if (question.format == Format::html) {
+    print_choice_html(map, command, out);
+  } else {
+    print_choice_records(map, out);
+  }
+}
+
+void check_files(const po::variables_map& values) {
+  for (const char* option : map_files) {
+    if (!values.contains(option)) continue;
+    check_writable(values[option].as<std::string>());
+    check_not_input(values[option].as<std::string>());
+  }
+}
+
+po::options_description crossover_options() {
+  po::options_description options = question_options(SizesAsked::sweep, formats_with_page);
+  options.add_options()  //
+      ("over-ranks", po::value<std::string>(),
+       "rank counts, such as 2..8,16 (default: --ranks, or all GPUs)")  //
+      ("over-nodes", po::value<std::string>(),
+       "instead: all GPUs of so many nodes, such as 1,2,4")  //
+      ("map", po::bool_switch(),
+       "what is fastest for each size, and NCCL's choice; up to 16 ranks simulated where formulas "
+       "leave it open, above by formulas")                             //
+      ("svg", po::value<std::string>(), "write the map as a drawing")  //
+      ("html", po::value<std::string>(),
+       "write the map as a page to this file; --format html prints it")  //
+      ("export-tuner", po::value<std::string>(),
+       "write the map as a file for NCCL's example tuner plug-in")  //
+      ("export-env", po::value<std::string>(),
+       "write the NCCL_ALGO and NCCL_PROTO that lose least");
+  return options;
+}
+
+}  // namespace
+
+int run_crossover(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
+  const auto values = parse_options(crossover_options(), usage, epilogue, "scenario", args, out);
+  if (!values) return exit_ok;
+  Question question = read_question(*values, err, PageOffered::yes);
+  check_files(*values);
+  if (!values->contains("maxbytes") && !values->contains("scenario")) {
+    question.scenario.sizes.to = std::min(question.scenario.sizes.to, largest_by_default);
+    question.scenario.sizes.to = std::max(question.scenario.sizes.to, question.scenario.sizes.from);
+  }
+  const auto gpus = gpus_of(question, *values);
+  const bool by_nccl = common_schedule(question.scenario.runs) == ScheduleKind::nccl;
+  if (asks_for_map(*values)) {
+    if (!by_nccl)
+      throw InputError("--map: a textbook's schedule leaves nothing to choose",
+                       "ask about NCCL's schedule");
+    const std::vector<ChoiceRow> rows = choice_rows(question, gpus, err);
+    print_map(question, *values, rows, command_text("crossover", args), out);
+    return exit_ok;
+  }
+  const bool named = values->contains("algorithm") || values->contains("scenario");
+  const std::vector<Planner> planners =
+      by_nccl ? planners_of(question, gpus, err) : std::vector<Planner>();
+  const std::vector<CrossoverReport> reports = [&] {
+    const Waiting waiting(err, "looking for crossovers");
+    return by_nccl ? answers_of(question, planners, find_crossovers)
+                   : find_textbook_reports(question, gpus, named);
+  }();
+  if (std::all_of(reports.begin(), reports.end(),
+                  [](const CrossoverReport& report) { return report.pairs.empty(); })) {
+    throw InputError("crossover: nothing to compare", "at least two algorithms or protocols");
+  }
+  print_reports(question, reports, out);
+  return exit_ok;
+}
+
+}  // namespace collsim::command

@@ -1,0 +1,241 @@
+// A diagnosis for programs: JSON, JUnit's XML, Prometheus' text.
+
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <cmath>
+#include <optional>
+#include <ostream>
+
+#include "sim/base/clean_text.h"
+#include "sim/base/json_text.h"
+#include "sim/plan/collective.h"
+#include "tools/collsim/core/records.h"
+#include "tools/collsim/diagnose/diagnosis_report.h"
+
+namespace collsim::command {
+
+namespace {
+
+Record record_of(const RecordedCall& call) {
+  return {{"collective", to_string(call.collective)},
+          {"nodes", call.nodes},
+          {"ranks", call.ranks},
+          {"in_place", call.in_place},
+          {"environment", call.variables}};
+}
+
+Record record_of(const NextMeasurement& next) {
+  Record record = record_of(next.call);
+  record["size_bytes"] = next.size.count;
+  record["first_us"] = in_microseconds(next.first);
+  record["second_us"] = in_microseconds(next.second);
+  return record;
+}
+
+Record record_of(const DiagnosedLog& log) {
+  const Diagnosis& diagnosis = log.diagnosis;
+  Record record{{"log", log.name},
+                {"machine", log.machine},
+                {"calibration", log.calibration},
+                {"nccl_version", log.nccl},
+                {"verdict", to_string(diagnosis.verdict)},
+                {"reason", reason_of(diagnosis)}};
+  record["series"] = Record::array();
+  for (const RecordedCall& call : diagnosis.calls) record["series"].push_back(record_of(call));
+  record["sizes"] = Record::array();
+  for (const DiagnosedSize& size : diagnosis.sizes) {
+    record["sizes"].push_back(size_record(size, diagnosis.calls[size.series]));
+  }
+  record["causes"] = Record::array();
+  for (const CauseGroup& group : diagnosis.causes) {
+    Record causes = Record::array();
+    for (const FittedCause& cause : group.causes) causes.push_back(cause_record(cause));
+    record["causes"].push_back({{"likelihood", group.likelihood}, {"causes", causes}});
+  }
+  record["likelihood_of_none"] = diagnosis.likelihood_of_none;
+  record["next"] = diagnosis.next ? record_of(*diagnosis.next) : Record();
+  record["contradictions"] = diagnosis.contradictions;
+  record["notes"] = diagnosis.notes;
+  record["hosts"] = log.hosts;
+  record["suspects"] = log.suspects;
+  return record;
+}
+
+/// XML 1.0 has no control characters but tab and line ends.
+std::string xml_text(const std::string& text) {
+  std::string escaped;
+  for (const char letter : clean_text(text)) {
+    if (letter == '<')
+      escaped += "&lt;";
+    else if (letter == '>')
+      escaped += "&gt;";
+    else if (letter == '&')
+      escaped += "&amp;";
+    else if (letter == '"')
+      escaped += "&quot;";
+    else
+      escaped += letter;
+  }
+  return escaped;
+}
+
+/// A label's value: `\`, `"` and line ends are escaped.
+std::string label_text(const std::string& text) {
+  std::string escaped;
+  for (const char letter : clean_text(text)) {
+    if (letter == '\\' || letter == '"') escaped += '\\';
+    if (letter == '\n')
+      escaped += "\\n";
+    else
+      escaped += letter;
+  }
+  return escaped;
+}
+
+std::string first_cause(const Diagnosis& diagnosis) {
+  if (diagnosis.causes.empty()) return {};
+  const FittedCause& cause = diagnosis.causes.front().causes.front();
+  return fmt::format("; likeliest cause: {}", describe(cause.hypothesis, cause.value));
+}
+
+std::string labels_of(const DiagnosedLog& log) {
+  return fmt::format("log=\"{}\",machine=\"{}\"", label_text(log.name), label_text(log.machine));
+}
+
+void print_metric_head(std::string_view name, std::string_view help, std::ostream& out) {
+  fmt::print(out, "# HELP {0} {1}\n# TYPE {0} gauge\n", name, help);
+}
+
+}  // namespace
+
+namespace {
+
+Record time_of(const std::optional<Seconds>& time) {
+  return time ? Record(in_microseconds(*time)) : Record();
+}
+
+}  // namespace
+
+Record size_record(const DiagnosedSize& size, const RecordedCall& call) {
+  const double factor = busbw_factor(call.collective, call.ranks);
+  const auto busbw = [&](Seconds time) {
+    return factor * in_gigabytes_per_second(size.point.size / time);
+  };
+  return {{"series", size.series},
+          {"size_bytes", size.point.size.count},
+          {"measured_us", in_microseconds(size.point.measured)},
+          {"out_of_place_us", time_of(size.point.places[0])},
+          {"in_place_us", time_of(size.point.places[1])},
+          {"expected_us", in_microseconds(size.expected)},
+          {"bound_us", in_microseconds(size.bound)},
+          {"measured_busbw_GBps", busbw(size.point.measured)},
+          {"expected_busbw_GBps", busbw(size.expected)},
+          {"ratio", size.ratio()},
+          {"limit", size.limit()},
+          {"healthy_from", size.healthy_from()},
+          {"trust", to_string(size.trust)},
+          {"verdict", to_string(size.verdict)}};
+}
+
+Record cause_record(const FittedCause& cause) {
+  return {{"cause", cause.hypothesis.cause},
+          {"text", describe(cause.hypothesis, cause.value)},
+          {"value", cause.hypothesis.parameter ? Record(cause.value) : Record()},
+          {"residual", cause.residual},
+          {"log_likelihood", cause.log_likelihood},
+          {"simulated", cause.simulated},
+          {"check", cause.hypothesis.check}};
+}
+
+void print_diagnosis_json(const std::vector<DiagnosedLog>& logs, std::ostream& out) {
+  Record root{{"collsim_version", COLLSIM_VERSION}, {"verdict", to_string(verdict_of(logs))}};
+  root["logs"] = Record::array();
+  for (const DiagnosedLog& log : logs) root["logs"].push_back(record_of(log));
+  fmt::print(out, "{}\n", json_text(root, 2));
+}
+
+namespace {
+
+/// A suite of one case, which fails with the reason.
+void print_junit_of_uncompared(const DiagnosedLog& log, std::ostream& out) {
+  fmt::print(out,
+             "  <testsuite name=\"{0}\" tests=\"1\" failures=\"1\">\n    <testcase "
+             "classname=\"{0}\" name=\"log\">\n      <failure message=\"{1}: {2}\"/>\n    "
+             "</testcase>\n  </testsuite>\n",
+             xml_text(log.name), to_string(log.diagnosis.verdict),
+             xml_text(reason_of(log.diagnosis)));
+}
+
+}  // namespace
+
+void print_diagnosis_junit(const std::vector<DiagnosedLog>& logs, std::ostream& out) {
+  fmt::print(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n");
+  for (const DiagnosedLog& log : logs) {
+    const Diagnosis& diagnosis = log.diagnosis;
+    const bool is_healthy = diagnosis.verdict == Verdict::healthy;
+    if (diagnosis.sizes.empty()) {
+      print_junit_of_uncompared(log, out);
+      continue;
+    }
+    std::size_t failures = 0;
+    for (const DiagnosedSize& size : diagnosis.sizes) {
+      failures += !is_healthy && size.verdict != Verdict::healthy ? 1U : 0U;
+    }
+    fmt::print(out, "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\">\n", xml_text(log.name),
+               diagnosis.sizes.size(), failures);
+    for (const DiagnosedSize& size : diagnosis.sizes) {
+      const RecordedCall& call = diagnosis.calls[size.series];
+      fmt::print(out, "    <testcase classname=\"{}.{}\" name=\"{} B\"", xml_text(log.name),
+                 to_string(call.collective), size.point.size.count);
+      if (is_healthy || size.verdict == Verdict::healthy) {
+        out << "/>\n";
+        continue;
+      }
+      fmt::print(out,
+                 ">\n      <failure message=\"{}: busbw is {:.2f} of the expected{}\"/>\n    "
+                 "</testcase>\n",
+                 to_string(size.verdict), size.ratio(), xml_text(first_cause(diagnosis)));
+    }
+    out << "  </testsuite>\n";
+  }
+  out << "</testsuites>\n";
+}
+
+void print_diagnosis_prometheus(const std::vector<DiagnosedLog>& logs, std::ostream& out) {
+  print_metric_head("collsim_diagnose_busbw_ratio", "Measured over expected busbw.", out);
+  for (const DiagnosedLog& log : logs) {
+    for (const DiagnosedSize& size : log.diagnosis.sizes) {
+      const RecordedCall& call = log.diagnosis.calls[size.series];
+      fmt::print(out,
+                 "collsim_diagnose_busbw_ratio{{{},series=\"{}\",collective=\"{}\","
+                 "ranks=\"{}\",size_bytes=\"{}\"}} {:.6g}\n",
+                 labels_of(log), size.series, to_string(call.collective), call.ranks,
+                 size.point.size.count, size.ratio());
+    }
+  }
+  print_metric_head("collsim_diagnose_verdict", "1 for the verdict of a log, else 0.", out);
+  for (const DiagnosedLog& log : logs) {
+    for (const Verdict verdict : all_verdicts) {
+      fmt::print(out, "collsim_diagnose_verdict{{{},verdict=\"{}\"}} {}\n", labels_of(log),
+                 to_string(verdict), verdict == log.diagnosis.verdict ? 1 : 0);
+    }
+  }
+  print_metric_head("collsim_diagnose_cause_likelihood",
+                    "Likelihood of a cause; those of one group cannot be told apart.", out);
+  for (const DiagnosedLog& log : logs) {
+    std::size_t number = 0;
+    for (const CauseGroup& group : log.diagnosis.causes) {
+      for (const FittedCause& cause : group.causes) {
+        fmt::print(out,
+                   "collsim_diagnose_cause_likelihood{{{},group=\"{}\",cause=\"{}\","
+                   "text=\"{}\"}} {:.6g}\n",
+                   labels_of(log), number, cause.hypothesis.cause,
+                   label_text(describe(cause.hypothesis, cause.value)), group.likelihood);
+      }
+      ++number;
+    }
+  }
+}
+
+}  // namespace collsim::command

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <iosfwd>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "models/diagnosis/diagnosis.h"
+#include "tools/collsim/core/records.h"
+
+namespace collsim::command {
+
+/// One log and what came of it.
+struct DiagnosedLog {
+  std::string name;         ///< of its file
+  std::string machine;      ///< the topology's name; empty where none was compared with
+  std::string calibration;  ///< the name
+  std::string nccl;         ///< the release whose rules apply
+  Diagnosis diagnosis;
+  std::set<std::string> hosts{};        ///< that the log names
+  std::vector<std::string> suspects{};  ///< hosts that make it slow next to its like, in sentences
+};
+
+/// The worst verdict of all.
+Verdict verdict_of(const std::vector<DiagnosedLog>& logs);
+
+/// "all_reduce, 2 hosts, 16 ranks".
+std::string name_of(const RecordedCall& call);
+/// Why the verdict is what it is, in one sentence.
+std::string reason_of(const Diagnosis& diagnosis);
+/// What to measure next, in one sentence.
+std::string text_of(const NextMeasurement& next, const Diagnosis& diagnosis);
+/// Of the sizes from 1 MiB on, or of all: the middle ratio; not a number where no size was
+/// compared.
+double ratio_of(const Diagnosis& diagnosis);
+/// Whether a log comes before another in a list that begins with the slowest. Logs that were not
+/// compared come first.
+bool is_slower(const DiagnosedLog* a, const DiagnosedLog* b);
+/// A size and a cause as JSON has them.
+Record size_record(const DiagnosedSize& size, const RecordedCall& call);
+Record cause_record(const FittedCause& cause);
+
+/// For people, at most 80 columns:
+///
+///   # all_reduce, 2 hosts, 16 ranks
+///   #      size  measured  expected measured expected ratio limit verdict
+///   #       (B)      (us)      (us)   (GB/s)   (GB/s)
+///      67108864   1714.70    432.95    73.38   290.63 0.252 0.372 low
+///
+/// `ratio` is measured / expected busbw; below `limit` it is low. Where out of place and in place
+/// are far apart, each has a line, which says `out` or `in`. With several logs, a line for each of
+/// them follows.
+void print_diagnosis_table(const std::vector<DiagnosedLog>& logs, std::ostream& out);
+/// docs/formats.md ("Output of `collsim diagnose`").
+void print_diagnosis_json(const std::vector<DiagnosedLog>& logs, std::ostream& out);
+/// JUnit's XML: a suite for each log, a case for each size; a failure where it is not healthy.
+void print_diagnosis_junit(const std::vector<DiagnosedLog>& logs, std::ostream& out);
+/// Prometheus' text exposition format: ratios, verdicts, likelihoods of causes.
+void print_diagnosis_prometheus(const std::vector<DiagnosedLog>& logs, std::ostream& out);
+/// A page: for each call of a log what was measured beside what is expected, and the causes.
+void print_diagnosis_page(const std::vector<DiagnosedLog>& logs, const std::string& command,
+                          std::ostream& out);
+
+}  // namespace collsim::command

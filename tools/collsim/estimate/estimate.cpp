@@ -1,0 +1,55 @@
+#include <ostream>
+
+#include "models/estimate/estimator.h"
+#include "tools/collsim/core/answer_page.h"
+#include "tools/collsim/core/options.h"
+#include "tools/collsim/core/question.h"
+#include "tools/collsim/core/report.h"
+#include "tools/collsim/core/report_page.h"
+#include "tools/collsim/core/subcommand.h"
+
+namespace collsim::command {
+
+namespace po = boost::program_options;
+
+namespace {
+
+constexpr std::string_view usage = "collsim estimate [MACHINE|SCENARIO] [options]";
+constexpr std::string_view epilogue =
+    "Predicts the time by formulas, without simulating: thousands of sizes a second. A textbook's\n"
+    "schedule has its algorithm's closed form where all hops are equal. Otherwise what repeats is\n"
+    "computed for each kind of rank and link, and is near what `collsim run` simulates\n"
+    "(docs/estimate.md says how near). --wide adds the parts of the bound. docs/algorithms.md and\n"
+    "docs/estimate.md derive every formula.\n"
+    "\n"
+    "  collsim estimate -t hgx-h200 -a ring,tree -b 1M -e 1G -f 32\n"
+    "  collsim estimate -t switch-64 -a ring --format csv\n"
+    "  collsim estimate --alpha 1us --bandwidth 50GB/s --ranks 64 -a ring,tree -b 8 -e 1G";
+
+void write_rows(const Question& question, const RunSpec& run, Report& report, std::ostream& err) {
+  const Planner planner(spec_of(question, run));
+  warn(planner, err);
+  report.begin({&question, &planner.spec().run, "analytic"});
+  Estimator estimator(planner);
+  for (const Bytes size : sizes_of(question)) {
+    report.add({estimator.estimate(size), std::nullopt});
+  }
+  report.end();
+}
+
+}  // namespace
+
+int run_estimate(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
+  const auto options = question_options(SizesAsked::sweep, formats_with_page);
+  const auto values = parse_options(options, usage, epilogue, "scenario", args, out);
+  if (!values) return exit_ok;
+  const Question question = read_question(*values, err, PageOffered::yes);
+  const auto report = question.format == Format::html
+                          ? make_answer_page(command_text("estimate", args), out)
+                          : make_report(question.format, out);
+  for (const RunSpec& run : question.scenario.runs) write_rows(question, run, *report, err);
+  report->finish();
+  return exit_ok;
+}
+
+}  // namespace collsim::command

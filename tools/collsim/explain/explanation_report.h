@@ -1,0 +1,36 @@
+#pragma once
+
+#include <iosfwd>
+#include <span>
+
+#include "models/explanation/explanation.h"
+#include "tools/collsim/core/question.h"
+#include "tools/collsim/core/report.h"
+
+namespace collsim::command {
+
+/// As text for a reader:
+///
+///   # all_reduce on HGX H200, 8 GPUs on NVSwitch, 8 ranks
+///   # as NCCL 2.30 runs it; engine native; calibration hgx-h200
+///
+///   4194304 B in 47.16 us (measured); no algorithm on this machine can beat 30.73 us; ...
+///
+///   candidates              ch  threads  nccl's own (us)  simulated (us)
+///     ring            LL128 24      640            52.10           47.16  chosen
+///     ...
+///     nvls            LL     -        -                -               -  NCCL has no such kernel
+///
+///   24 channels, 640 threads, chunks of ...
+///
+///   where the time goes: launch, latency, thread blocks, bandwidth, rest
+///   critical path
+///   busiest
+void print_explanation(const Section& section, const Planner& planner,
+                       const Explanation& explanation, std::ostream& out);
+
+/// As JSON: an array with one object per run of the question.
+void print_explanations_json(const Question& question, std::span<const Explanation> explanations,
+                             std::ostream& out);
+
+}  // namespace collsim::command

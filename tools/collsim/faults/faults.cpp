@@ -1,0 +1,233 @@
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <algorithm>
+#include <cmath>
+#include <ostream>
+#include <thread>
+
+#include "models/explanation/fault_ranking.h"
+#include "sim/base/input_error.h"
+#include "sim/base/json_text.h"
+#include "tools/collsim/core/call_options.h"
+#include "tools/collsim/core/numbers.h"
+#include "tools/collsim/core/options.h"
+#include "tools/collsim/core/question.h"
+#include "tools/collsim/core/records.h"
+#include "tools/collsim/core/report.h"
+#include "tools/collsim/core/report_page.h"
+#include "tools/collsim/core/subcommand.h"
+#include "tools/collsim/core/waiting.h"
+#include "tools/collsim/core/wrap.h"
+#include "tools/collsim/faults/faults_page.h"
+
+namespace collsim::command {
+
+namespace po = boost::program_options;
+
+namespace {
+
+constexpr std::string_view usage = "collsim faults [MACHINE|SCENARIO] -b SIZE [options]";
+constexpr std::string_view epilogue =
+    "Degrades every cable of the machine in turn, both ways, and sorts the cables by the slowdown\n"
+    "of the collective. Of cables that the call uses in the same way, it simulates one. `busy` is\n"
+    "the share of the healthy call's time during which a cable carries data. A long call is\n"
+    "simulated until it repeats itself, and then extrapolated (`steady state`). If simulating all\n"
+    "cables would take too long, only the busiest are simulated. For the others the table shows\n"
+    "`bounds`: the lower one, and the upper one as `at most`, where it is known.\n"
+    "\n"
+    "  collsim faults -t dgx-h100-x4 -b 1G\n"
+    "  collsim faults -t dgx-h100-x4 -b 1G -a tree --degrade 50% --format csv\n"
+    "  collsim faults -t dgx-h100-x4 -b 1G -a ring,tree --format html > faults.html";
+
+constexpr std::uint32_t max_rows = 1'000'000;
+constexpr std::uint32_t max_threads = 256;
+
+/// "10%" or "0.1".
+double parse_share(const std::string& text) {
+  std::string digits = text;
+  double scale = 1;
+  if (digits.ends_with('%')) {
+    digits.pop_back();
+    scale = 0.01;
+  }
+  const auto refuse = [&] {
+    throw InputError(fmt::format("--degrade: '{}'", text),
+                     "the share of the bandwidth that is left, such as 10% or 0.1");
+  };
+  double value = 0;
+  try {
+    std::size_t end = 0;
+    value = std::stod(digits, &end);
+    if (end != digits.size()) refuse();
+  } catch (const std::logic_error&) {
+    refuse();
+  }
+  if (!(value > 0 && value * scale <= 1)) refuse();
+  return value * scale;
+}
+
+std::string cable_name(const RankedLink& ranked, const Topology& topology) {
+  const Link link = topology.link(ranked.links.cables.front());
+  return fmt::format("{} - {}", topology.device_name(link.from), topology.device_name(link.to));
+}
+
+bool exact(const FaultRanking& ranking) {
+  return std::all_of(ranking.links.begin(), ranking.links.end(),
+                     [](const RankedLink& ranked) { return ranked.links.exact; });
+}
+
+/// Whether some slowdowns are known only as two bounds.
+bool is_between_bounds(const FaultRanking& ranking) {
+  return std::any_of(ranking.links.begin(), ranking.links.end(), [](const RankedLink& ranked) {
+    return ranked.slowdown_at_most != ranked.slowdown;
+  });
+}
+
+void print_ranking_head(const Question& question, const Planner& planner,
+                        const FaultRanking& ranking, std::ostream& out) {
+  const Prediction& healthy = ranking.healthy;
+  const auto print = [&](const std::string& text) { out << wrapped(text, "# ", "#   "); };
+  print(fmt::format("collsim {}: {} of {} on {}, {} ranks; {}; {} {}: {}{:.2f} us when healthy{}",
+                    COLLSIM_VERSION, to_string(question.scenario.collective),
+                    to_string(healthy.size), question.topology.name(), planner.ranks(),
+                    describe(planner.spec().run), healthy.algorithm, to_string(healthy.protocol),
+                    ranking.origin == TimeOrigin::bounds ? "at least " : "",
+                    in_microseconds(healthy.time),
+                    ranking.origin == TimeOrigin::steady_state ? " (steady state)" : ""));
+  print_trust_errors(question, {healthy.trust}, out);
+  print(fmt::format("one cable at {:g} % of its bandwidth, both ways", 100 * ranking.share));
+  if (exact(ranking)) return;
+  print(
+      "the machine is too large to distinguish all roles: cables that carry the same bytes and "
+      "have the same surroundings count as one kind");
+}
+
+void print_table(const Question& question, const Planner& planner, const FaultRanking& ranking,
+                 std::size_t rows, std::ostream& out) {
+  print_ranking_head(question, planner, ranking, out);
+  const bool between = is_between_bounds(ranking);
+  const auto at_most = [&](const std::string& text) {
+    return between ? fmt::format(" {:>8}", text) : std::string();
+  };
+  fmt::print(out, "{:>8}{} {:>11} {:>6} {:>6} {:<12} {}\n", "slowdown", at_most("at most"),
+             "time us", "busy %", "cables", "how", "example");
+  for (std::size_t i = 0; i < std::min(rows, ranking.links.size()); ++i) {
+    const RankedLink& ranked = ranking.links[i];
+    fmt::print(out, "{:>8.3f}{} {:>11.2f} {:>6.1f} {:>6} {:<12} {}\n", ranked.slowdown,
+               at_most(std::isinf(ranked.slowdown_at_most)
+                           ? "unknown"
+                           : fmt::format("{:.3f}", ranked.slowdown_at_most)),
+               in_microseconds(ranked.time), 100 * ranked.busy, ranked.links.cables.size(),
+               to_string(ranked.origin), cable_name(ranked, question.topology));
+  }
+  if (ranking.links.size() > rows) {
+    fmt::print(out, "# {} more kinds of cables (--top)\n", ranking.links.size() - rows);
+  }
+  fmt::print(out, "# {} cables are not used: their faults cost no time\n", ranking.idle_cables);
+}
+
+/// Null where it is not known.
+Record at_most(const RankedLink& ranked) {
+  if (std::isinf(ranked.slowdown_at_most)) return nullptr;
+  return ranked.slowdown_at_most;
+}
+
+Record healthy_record(const FaultRanking& ranking) {
+  return {{"algorithm", ranking.healthy.algorithm},
+          {"size_bytes", ranking.healthy.size.count},
+          {"healthy_us", in_microseconds(ranking.healthy.time)},
+          {"share", ranking.share}};
+}
+
+Record link_record(const Question& question, const RankedLink& ranked) {
+  return {{"slowdown", ranked.slowdown},
+          {"at_most", at_most(ranked)},
+          {"time_us", in_microseconds(ranked.time)},
+          {"busy", ranked.busy},
+          {"cables", ranked.links.cables.size()},
+          {"how", to_string(ranked.origin)},
+          {"exact_class", ranked.links.exact},
+          {"cable", cable_name(ranked, question.topology)}};
+}
+
+/// A row a kind of cables.
+void add_rows(const Question& question, const RunSpec& run, const FaultRanking& ranking,
+              RecordWriter& writer) {
+  const auto row_of = [&](const RankedLink& ranked) {
+    Record row = healthy_record(ranking);
+    row.update(link_record(question, ranked));
+    row.update(context_of(question, &run));
+    return row;
+  };
+  for (const RankedLink& ranked : ranking.links) writer.add(row_of(ranked));
+}
+
+Record as_json(const Question& question, const RunSpec& run, const FaultRanking& ranking) {
+  Record json = healthy_record(ranking);
+  json["how"] = to_string(ranking.origin);
+  json["idle_cables"] = ranking.idle_cables;
+  json.update(context_of(question, &run));
+  json["links"] = Record::array();
+  for (const RankedLink& ranked : ranking.links) {
+    json["links"].push_back(link_record(question, ranked));
+  }
+  return json;
+}
+
+po::options_description faults_options() {
+  po::options_description options = question_options(SizesAsked::one, formats_with_page);
+  options.add_options()  //
+      ("degrade", po::value<std::string>()->default_value("10%"),
+       "the share of its bandwidth that a cable has left")                        //
+      ("top", po::value<std::int64_t>()->default_value(20), "rows of the table")  //
+      ("threads", po::value<std::int64_t>(), "threads (default: one per processor)");
+  return options;
+}
+
+}  // namespace
+
+int run_faults(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
+  const auto values = parse_options(faults_options(), usage, epilogue, "scenario", args, out);
+  if (!values) return exit_ok;
+  const double share = parse_share((*values)["degrade"].as<std::string>());
+  const std::uint32_t rows = bounded_option(*values, "top", 1, max_rows);
+  RankingEffort effort;
+  effort.threads = values->count("threads") != 0
+                       ? bounded_option(*values, "threads", 1, max_threads)
+                       : std::max(std::thread::hardware_concurrency(), 1U);
+  const Question question = read_question(*values, err, PageOffered::yes);
+  if (!question.faults.empty()) {
+    throw InputError("the scenario already has faults",
+                     "use a scenario without 'faults', and no --fault");
+  }
+  const Bytes size = only_size("faults", *values, question);
+  Record rankings = Record::array();
+  RecordWriter csv(Format::csv, out);
+  FaultsPage page;
+  for (const RunSpec& run : question.scenario.runs) {
+    const Planner planner(spec_of(question, run));
+    warn(planner, err);
+    const FaultRanking ranking = [&] {
+      const Waiting waiting(err, "degrading every link in turn");
+      return rank_links(planner.plan(size), share, effort);
+    }();
+    if (question.format == Format::json) {
+      rankings.push_back(as_json(question, run, ranking));
+    } else if (question.format == Format::csv) {
+      add_rows(question, run, ranking, csv);
+    } else if (question.format == Format::html) {
+      page.classes.insert(ranking.healthy.trust);
+      page.rankings.push_back({describe(planner.spec().run), as_json(question, run, ranking)});
+    } else {
+      print_table(question, planner, ranking, rows, out);
+    }
+  }
+  if (question.format == Format::html) {
+    print_faults_page(question, page, command_text("faults", args), out);
+  }
+  if (question.format == Format::json) fmt::print(out, "{}\n", json_text(rankings, 2));
+  return exit_ok;
+}
+
+}  // namespace collsim::command

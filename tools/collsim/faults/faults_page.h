@@ -1,0 +1,30 @@
+#pragma once
+
+#include <iosfwd>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "sim/cost/trust.h"
+#include "tools/collsim/core/question.h"
+#include "tools/collsim/core/records.h"
+
+namespace collsim::command {
+
+/// What `faults` says of one run: how it runs, and the answer as JSON has it.
+struct RankedRun {
+  std::string title;
+  Record ranking;
+};
+
+struct FaultsPage {
+  std::vector<RankedRun> rankings;
+  std::set<Trust> classes;  ///< of the healthy calls
+};
+
+/// A page: for each run a bar for each kind of cable, the worst first, up to 30, and all of them in
+/// a table.
+void print_faults_page(const Question& question, const FaultsPage& page, const std::string& command,
+                       std::ostream& out);
+
+}  // namespace collsim::command

@@ -1,0 +1,102 @@
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <nlohmann/json.hpp>
+#include <ostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "models/calibration/transport.h"
+#include "sim/algorithms/registry.h"
+#include "sim/base/data_directory.h"
+#include "sim/base/input_error.h"
+#include "sim/base/json_text.h"
+#include "sim/cost/calibration.h"
+#include "sim/fabric/engine.h"
+#include "tools/collsim/core/options.h"
+#include "tools/collsim/core/subcommand.h"
+#include "tools/collsim/core/wrap.h"
+
+namespace collsim::command {
+
+namespace po = boost::program_options;
+
+namespace {
+
+/// Names of one kind that options and files take.
+struct NameList {
+  std::string kind;
+  std::vector<std::string> names;
+};
+
+std::vector<NameList> name_lists() {
+  std::vector<NameList> lists{{"collectives", {}},
+                              {"engines", {}},
+                              {"protocols", {}},
+                              {"topologies", shipped_names("topologies")},
+                              {"scenarios", shipped_names("scenarios")},
+                              {"calibrations", shipped_names("models/data/calibrations")},
+                              {"transports", transport_names()}};
+  for (const Collective each : all_collectives()) lists[0].names.emplace_back(to_string(each));
+  for (const Engine each : all_engines()) lists[1].names.emplace_back(to_string(each));
+  for (const Protocol each : {Protocol::ll, Protocol::ll128, Protocol::simple}) {
+    lists[2].names.emplace_back(to_string(each));
+  }
+  return lists;
+}
+
+/// "hierarchical[:A]" for one that takes another between nodes.
+std::string shown_name(const Algorithm& algorithm) {
+  return std::string(algorithm.name) + (algorithm.composed ? "[:A]" : "");
+}
+
+void print_table(std::ostream& out) {
+  fmt::print(out, "algorithms\n");
+  const std::string indent(44, ' ');
+  for (const Algorithm& each : algorithms()) {
+    std::string text(each.description);
+    if (each.composed) text += fmt::format(" (A: any other; {} if left out)", each.default_inter);
+    const std::string name = shown_name(each);
+    out << wrapped(text, fmt::format("  {:<26} {:<14} ", name, to_string(each.collective)), indent);
+  }
+  for (const NameList& list : name_lists()) {
+    fmt::print(out, "\n{}\n{}", list.kind, wrapped_list(list.names, "  "));
+  }
+}
+
+void print_json(std::ostream& out) {
+  auto document = nlohmann::ordered_json::object();
+  document["algorithms"] = nlohmann::ordered_json::array();
+  for (const Algorithm& each : algorithms()) {
+    nlohmann::ordered_json entry{{"name", each.name},
+                                 {"collective", to_string(each.collective)},
+                                 {"description", each.description}};
+    if (each.composed) entry["default_inter"] = each.default_inter;
+    document["algorithms"].push_back(std::move(entry));
+  }
+  for (const NameList& list : name_lists()) document[list.kind] = list.names;
+  out << json_text(document, 2) << "\n";
+}
+
+}  // namespace
+
+int run_list(std::span<const std::string> args, std::ostream& out, std::ostream& /*err*/) {
+  po::options_description options("options");
+  options.add_options()  //
+      ("format", po::value<std::string>()->default_value("table"), "table or json");
+  const auto values =
+      parse_options(options, "collsim list [--format table|json]", "", "", args, out);
+  if (!values) return exit_ok;
+  const auto& format = (*values)["format"].as<std::string>();
+  if (format == "table") {
+    print_table(out);
+  } else if (format == "json") {
+    print_json(out);
+  } else {
+    throw InputError(fmt::format("--format: there is no '{}'", format), "table or json");
+  }
+  return exit_ok;
+}
+
+}  // namespace collsim::command

@@ -1,0 +1,402 @@
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "models/planning/capacity_plan.h"
+#include "models/planning/change.h"
+#include "sim/base/data_directory.h"
+#include "sim/base/input_error.h"
+#include "sim/base/json_text.h"
+#include "sim/base/text.h"
+#include "sim/topologies/loader.h"
+#include "tools/collsim/core/collective_option.h"
+#include "tools/collsim/core/options.h"
+#include "tools/collsim/core/question.h"
+#include "tools/collsim/core/records.h"
+#include "tools/collsim/core/report_page.h"
+#include "tools/collsim/core/subcommand.h"
+#include "tools/collsim/core/waiting.h"
+#include "tools/collsim/core/warnings.h"
+#include "tools/collsim/plan/plan_report.h"
+
+namespace collsim::command {
+
+namespace po = boost::program_options;
+
+namespace {
+
+constexpr std::string_view usage = "collsim plan MACHINE[,MACHINE] --bytes SIZE [options]";
+constexpr std::string_view epilogue =
+    "Answers what-if questions: how long a step's communication takes on which machine, where\n"
+    "scaling stops and why, what it costs, and what each change is worth. A machine is a node\n"
+    "template or a cluster. Each --set makes an alternative beside the unchanged machine:\n"
+    "nic=RATE, nics=N, oversubscription=K, latency=TIME, fabric=NAME, inside=pcie3|pcie4|pcie5,\n"
+    "placement=packed|interleaved; several joined by commas. docs/what-if.md has examples.\n"
+    "\n"
+    "  collsim plan dgx-h100 --nodes 64 --bytes 350GB --set nic=200Gb/s --set nics=4\n"
+    "  collsim plan dgx-h100,dgx-a100 --nodes 1..64 --model gpt-3-175b --compute-time 20s,50s\n"
+    "  collsim plan dgx-h100 --nodes 1..1024 --model bert-large --compute-time 50ms "
+    "--target-share 10%";
+
+constexpr std::int64_t most_points = 100'000;
+
+std::optional<std::string> given(const po::variables_map& values, const char* name) {
+  if (values.count(name) == 0) return std::nullopt;
+  return values[name].as<std::string>();
+}
+
+std::vector<std::string> list_of(const po::variables_map& values, const char* name) {
+  if (values.count(name) == 0) return {};
+  return values[name].as<std::vector<std::string>>();
+}
+
+/// Splits the lists of an option that may be repeated.
+std::vector<std::string> items_of(const po::variables_map& values, const char* name) {
+  std::vector<std::string> items;
+  for (const std::string& list : list_of(values, name)) {
+    for (std::string& item : split(list, ',')) items.push_back(std::move(item));
+  }
+  return items;
+}
+
+std::uint32_t parse_count(std::string_view option, std::string_view text) {
+  std::uint32_t count = 0;
+  const char* const last = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data(), last, count);
+  if (error == std::errc{} && end == last && count >= 1 && count <= gpu_limit) return count;
+  throw InputError(fmt::format("--{}: '{}' is not a count", option, text),
+                   fmt::format("numbers from 1 to {}, or a range such as 1..1024, which is taken "
+                               "in powers of two",
+                               gpu_limit));
+}
+
+/// "1..1024" in powers of two, "4,8,12"; rising, each once.
+std::vector<std::uint32_t> parse_counts(std::string_view option, const std::string& text) {
+  std::vector<std::uint32_t> counts;
+  for (const std::string& item : split(text, ',')) {
+    const std::size_t dots = item.find("..");
+    const std::uint32_t first = parse_count(option, item.substr(0, dots));
+    const std::uint32_t last =
+        dots == std::string::npos ? first : parse_count(option, item.substr(dots + 2));
+    if (last < first) {
+      throw InputError(fmt::format("--{}: '{}' falls", option, item), "a range that rises");
+    }
+    for (std::uint64_t count = first; count < last; count *= 2) {
+      counts.push_back(static_cast<std::uint32_t>(count));
+    }
+    counts.push_back(last);
+  }
+  std::sort(counts.begin(), counts.end());
+  counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
+  return counts;
+}
+
+/// A value read by `parse`, above 0.
+template <typename Quantity>
+Quantity quantity_of(const char* option, const std::string& text,
+                     Quantity (*parse)(std::string_view text)) {
+  try {
+    const Quantity quantity = parse(text);
+    if (quantity.value > 0) return quantity;
+  } catch (const QuantityError& error) {
+    throw InputError(fmt::format("--{}: {}", option, error.wrong()), error.accepted());
+  }
+  throw InputError(fmt::format("--{}: {}", option, text), "more than 0");
+}
+
+double parse_percent(const char* option, std::string_view text) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const std::string_view rest(end, text.data() + text.size());
+  if (rest == "%") number /= 100;
+  if (error == std::errc{} && (rest.empty() || rest == "%") && number > 0 && number < 1) {
+    return number;
+  }
+  throw InputError(fmt::format("--{}: '{}'", option, text), "a share such as 10% or 0.1");
+}
+
+double parse_parameters(const std::string& text) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const std::string_view rest(end, text.data() + text.size());
+  constexpr std::string_view letters = "KMBT";
+  double factor = 1;
+  if (rest.size() == 1 && letters.find(rest) != std::string_view::npos) {
+    for (std::size_t i = 0; i <= letters.find(rest); ++i) factor *= 1000;
+  }
+  if (error == std::errc{} && (rest.empty() || factor > 1) && number * factor >= 1 &&
+      number * factor <= 1e14) {
+    return number * factor;
+  }
+  throw InputError(fmt::format("--parameters: '{}'", text), "a number such as 175e9, 175B or 336M");
+}
+
+std::vector<Workload> read_workloads(const po::variables_map& values) {
+  std::vector<Workload> workloads;
+  for (const std::string& text : items_of(values, "bytes")) {
+    const Bytes bytes{parse_size("bytes", text) / 4 * 4};
+    workloads.push_back({text, bytes, {}, {}});
+  }
+  const std::string precision = values["precision"].as<std::string>();
+  for (const std::string& name : items_of(values, "model")) {
+    const TrainedModel model = find_trained_model(name);
+    const Bytes bytes = gradient_bytes(model.parameters, precision);
+    workloads.push_back({fmt::format("{} in {}", name, precision),
+                         bytes,
+                         {},
+                         fmt::format("{:g} parameters, {:.4g} GB ({})", model.parameters,
+                                     static_cast<double>(bytes.count) / 1e9, model.source)});
+  }
+  if (const auto parameters = given(values, "parameters")) {
+    workloads.push_back({fmt::format("{} parameters in {}", *parameters, precision),
+                         gradient_bytes(parse_parameters(*parameters), precision),
+                         {},
+                         {}});
+  }
+  if (workloads.empty()) {
+    throw InputError("plan: nothing to move", "--bytes 350GB, --model gpt-3-175b or --parameters");
+  }
+  for (Workload& workload : workloads) {
+    if (const auto bucket = given(values, "bucket")) {
+      workload.bucket.count = parse_size("bucket", *bucket) / 4 * 4;
+    }
+    if (workload.bytes.count == 0) {
+      throw InputError(fmt::format("plan: {} is no size to plan for", workload.name),
+                       "4 bytes or more");
+    }
+  }
+  return workloads;
+}
+
+/// The compute time of each machine.
+std::vector<Seconds> read_compute(const po::variables_map& values, std::size_t machines) {
+  std::vector<Seconds> times;
+  for (const std::string& text : items_of(values, "compute-time")) {
+    times.push_back(quantity_of("compute-time", text, parse_time));
+  }
+  if (times.empty()) times.emplace_back();
+  if (times.size() == 1) times.resize(machines, times.front());
+  if (times.size() != machines) {
+    throw InputError(fmt::format("--compute-time: {} times of {} machines", times.size(), machines),
+                     "one time, or one for each machine");
+  }
+  return times;
+}
+
+std::size_t gpus_of(const MachineParts& parts) {
+  return static_cast<std::size_t>(
+      std::count_if(parts.node.devices.begin(), parts.node.devices.end(),
+                    [](const GraphDevice& device) { return device.kind == DeviceKind::gpu; }));
+}
+
+/// The counts that are asked about of a machine.
+std::vector<std::uint32_t> counts_of(const po::variables_map& values, const MachineParts& parts) {
+  if (const auto gpus = given(values, "gpus")) {
+    if (values.count("nodes") != 0) throw InputError("both --nodes and --gpus", "one of them");
+    std::vector<std::uint32_t> counts;
+    const auto per_node = static_cast<std::uint32_t>(gpus_of(parts));
+    for (const std::uint32_t count : parse_counts("gpus", *gpus)) {
+      const std::uint32_t nodes = (count + per_node - 1) / per_node;
+      if (counts.empty() || counts.back() != nodes) counts.push_back(nodes);
+    }
+    return counts;
+  }
+  if (const auto nodes = given(values, "nodes")) return parse_counts("nodes", *nodes);
+  if (parts.nodes > 1) return {parts.nodes};
+  return parse_counts("nodes", parts.fabric.empty() ? "1" : "1..64");
+}
+
+std::vector<Alternative> read_alternatives(const po::variables_map& values) {
+  const std::vector<std::string> names = split(given(values, "topology").value_or(""), ',');
+  if (names.empty()) {
+    throw InputError("plan: no machine", "a node template or a machine, such as dgx-h100");
+  }
+  const std::vector<Seconds> compute = read_compute(values, names.size());
+  // As --set has it, so that a fabric brings its NICs and its transport either way.
+  std::string given_changes = "placement=" + values["placement"].as<std::string>();
+  if (const auto fabric = given(values, "fabric")) given_changes += ",fabric=" + *fabric;
+  std::vector<Alternative> alternatives;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const MachineParts parts = changed(load_parts(names[i]), given_changes);
+    const std::size_t base = alternatives.size();
+    alternatives.push_back({parts, {}, base, counts_of(values, parts), compute[i]});
+    for (const std::string& change : list_of(values, "set")) {
+      Alternative other = alternatives[base];
+      other.parts = changed(parts, change);
+      other.change = change;
+      alternatives.push_back(std::move(other));
+    }
+  }
+  return alternatives;
+}
+
+PlannedCall read_call(const po::variables_map& values) {
+  PlannedCall call;
+  call.collective = parse_collective(values["collective"].as<std::string>());
+  call.run.schedule = ScheduleKind::nccl;
+  if (const auto version = given(values, "nccl-version")) {
+    call.run.nccl_version = parse_nccl_version(*version);
+  }
+  for (const std::string& setting : list_of(values, "env")) {
+    const std::size_t equals = setting.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      throw InputError(fmt::format("--env: '{}'", setting), "NAME=VALUE");
+    }
+    call.run.variables[setting.substr(0, equals)] = setting.substr(equals + 1);
+  }
+  return call;
+}
+
+PlanTarget read_target(const po::variables_map& values) {
+  PlanTarget target;
+  if (const auto time = given(values, "target-time")) {
+    target.time = quantity_of("target-time", *time, parse_time);
+  }
+  if (const auto share = given(values, "target-share")) {
+    if (values.count("compute-time") == 0) {
+      throw InputError("--target-share without --compute-time", "--compute-time, such as 1s");
+    }
+    target.share = parse_percent("target-share", *share);
+  }
+  return target;
+}
+
+/// One of two words.
+template <typename Value>
+Value word_of(const po::variables_map& values, const char* option,
+              std::pair<std::string_view, Value> one, std::pair<std::string_view, Value> other) {
+  const auto& text = values[option].as<std::string>();
+  if (text == one.first) return one.second;
+  if (text == other.first) return other.second;
+  throw InputError(fmt::format("--{}: '{}'", option, text),
+                   fmt::format("{} or {}", one.first, other.first));
+}
+
+/// The shipped prices, after those of a file, after those of the command line.
+PriceSheet read_prices(const po::variables_map& values, CostBasis basis) {
+  const auto file = given(values, "prices");
+  PriceSheet sheet = file ? load_prices(find_data_file(*file, "models/data")) : load_prices();
+  std::vector<GpuPrice>& prices = basis == CostBasis::rent ? sheet.rent : sheet.buy;
+  std::vector<GpuPrice> stated;
+  for (const std::string& text : items_of(values, "price")) stated.push_back(parse_price(text));
+  prices.insert(prices.begin(), stated.begin(), stated.end());
+  return sheet;
+}
+
+CapacityQuestion read_plan(const po::variables_map& values) {
+  using namespace std::string_view_literals;
+  CapacityQuestion question;
+  question.workloads = read_workloads(values);
+  question.alternatives = read_alternatives(values);
+  question.call = read_call(values);
+  question.scaling = word_of(values, "scaling", std::pair{"weak"sv, Scaling::weak},
+                             std::pair{"strong"sv, Scaling::strong});
+  question.target = read_target(values);
+  question.basis = word_of(values, "cost", std::pair{"rent"sv, CostBasis::rent},
+                           std::pair{"buy"sv, CostBasis::buy});
+  question.prices = read_prices(values, question.basis);
+  question.vendor = given(values, "vendor").value_or("");
+  if (values["estimate"].as<bool>()) question.messages = 0;
+  std::int64_t points = 0;
+  for (const Alternative& each : question.alternatives) {
+    points += static_cast<std::int64_t>(each.nodes.size() * question.workloads.size());
+  }
+  if (points > most_points) {
+    throw InputError(fmt::format("plan: {} points", points),
+                     fmt::format("at most {}", most_points));
+  }
+  return question;
+}
+
+po::options_description plan_options() {
+  po::options_description options("options");
+  using Texts = std::vector<std::string>;
+  const auto texts = [] { return po::value<Texts>()->composing(); };
+  const auto text = [] { return po::value<std::string>(); };
+  const auto word = [](const char* fallback) {
+    return po::value<std::string>()->default_value(fallback);
+  };
+  options.add_options()  //
+      ("topology,t", text(),
+       "machines: node templates (`collsim topo list`), clusters, files; several joined by commas; "
+       "-t may be omitted")  //
+      ("nodes", text(),
+       "counts of nodes: 1..1024 (powers of two), 4,8,12 (default: the cluster's, or 1..64)")  //
+      ("gpus", text(), "the same in GPUs, rounded up to whole nodes")                          //
+      ("fabric", text(),
+       "network between the nodes (default: that of the smallest cluster of "
+       "this node in `collsim list`)")                                         //
+      ("placement", word("packed"), "nodes on leaves: packed or interleaved")  //
+      ("set", texts(),
+       "a change, which makes an alternative: nic=200Gb/s, nics=1, oversubscription=2, "
+       "latency=1us, fabric=hdr-fat-tree, inside=pcie4; joined by commas; may be repeated")  //
+      ("bytes,b", texts(), "what a step moves: 350GB, or a list")                            //
+      ("model", texts(), "or the gradients of a model of models/data/workloads.yaml")        //
+      ("parameters", text(), "or of so many parameters, such as 175e9")                      //
+      ("precision", word("fp16"), "of gradients: fp16, bf16 or fp32")                        //
+      ("bucket", text(), "largest call; a step is then several calls in a row")              //
+      ("collective,c", word("all_reduce"), "see `collsim list`")                             //
+      ("nccl-version", text(), "2.18 to 2.30 (default 2.30)")                                //
+      ("env", texts(), "NCCL variable K=V; may be repeated")                                 //
+      ("compute-time", texts(),
+       "of a step at the fewest GPUs, not overlapped; one, or one for each machine")          //
+      ("scaling", word("weak"), "weak: each GPU keeps its work; strong: it is divided")       //
+      ("target-time", text(), "a step may take so long")                                      //
+      ("target-share", text(), "communication may be such a share of a step")                 //
+      ("prices", text(), "a price file, which comes before models/data/prices.yaml")          //
+      ("price", texts(), "of a GPU and hour, or of a GPU with --cost buy: H100=2.10,B200=4")  //
+      ("vendor", text(), "whose prices (default: the first of each GPU)")                     //
+      ("cost", word("rent"), "rent or buy")                                                   //
+      ("estimate", po::bool_switch(), "simulate nothing")                                     //
+      ("wide", po::bool_switch(), "show all columns")                                         //
+      ("format", word("table"), "table, csv, json, or html: a page with charts");
+  return options;
+}
+
+CapacityPlan answer_of(CapacityQuestion& question, std::ostream& err) {
+  Waiting waiting(err, "composing machines");
+  question.progress = [&](std::size_t done, std::size_t all) {
+    waiting.say(fmt::format("predicting {} of {} rows", done, all));
+  };
+  CapacityPlan plan = plan_capacity(question);
+  question.progress = nullptr;
+  return plan;
+}
+
+}  // namespace
+
+int run_plan(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
+  const auto values = parse_options(plan_options(), usage, epilogue, "topology", args, out);
+  if (!values) return exit_ok;
+  const auto& format = (*values)["format"].as<std::string>();
+  if (format != "table" && format != "csv" && format != "json" && format != "html") {
+    throw InputError(fmt::format("--format: unknown format '{}'", format),
+                     "table, csv, json or html");
+  }
+  CapacityQuestion question = read_plan(*values);
+  const CapacityPlan plan = answer_of(question, err);
+  print_warnings(plan.warnings, err);
+  if (format == "json") {
+    fmt::print(out, "{}\n", json_text(as_json(question, plan), 2));
+  } else if (format == "csv") {
+    RecordWriter writer(Format::csv, out);
+    for (const PlanRow& row : plan.rows) writer.add(record_of(question, row));
+  } else if (format == "html") {
+    print_plan_page(question, plan, command_text("plan", args), out);
+  } else {
+    print_plan(question, plan, (*values)["wide"].as<bool>(), out);
+  }
+  const bool met =
+      std::any_of(plan.rows.begin(), plan.rows.end(), [](const PlanRow& row) { return row.meets; });
+  return met ? exit_ok : exit_answer_is_no;
+}
+
+}  // namespace collsim::command

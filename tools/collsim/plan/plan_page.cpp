@@ -1,0 +1,190 @@
+// A plan of capacity as a page.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "models/calibration/transport.h"
+#include "tools/collsim/plan/plan_report.h"
+
+namespace collsim::command {
+
+namespace {
+
+constexpr double in_milliseconds = 1e3;
+
+std::string series_name(const CapacityQuestion& question, std::size_t alternative) {
+  return fmt::format("{} {}", letter_of(alternative), describe(question.alternatives[alternative]));
+}
+
+std::string hint_of(const CapacityQuestion& question, const PlanRow& row) {
+  std::string text =
+      fmt::format("{}\n{} nodes, {} GPUs: {:.2f} ms, {:.1f} GB/s; limit {}",
+                  series_name(question, row.alternative), row.nodes, row.gpus,
+                  in_milliseconds * row.step.value, row.busbw / 1e9, to_string(row.limit.limit));
+  if (row.price) {
+    text += fmt::format("\n{:.2f} {} per hour", row.price->per_hour, question.prices.currency);
+  }
+  if (row.error > 0) text += fmt::format("\ntypically {:.0f} % off", 100 * row.error);
+  switch (row.basis) {
+    case TimeBasis::formulas:
+      return text + "\nby formulas";
+    case TimeBasis::part:
+      return text + "\nsimulated in part";
+    case TimeBasis::run:
+      return text + "\nsimulated";
+  }
+  return text;
+}
+
+/// The rows of a workload that a filter takes, as points of a series for each alternative.
+template <typename PointOf>
+std::vector<PageSeries> by_alternative(const CapacityQuestion& question, const CapacityPlan& plan,
+                                       std::size_t workload, SeriesMark mark, PointOf point_of) {
+  std::vector<PageSeries> all;
+  for (std::size_t i = 0; i < question.alternatives.size(); ++i) {
+    PageSeries series{series_name(question, i), mark, static_cast<int>(i), false, {}};
+    for (const PlanRow& row : plan.rows) {
+      if (row.workload != workload || row.alternative != i) continue;
+      PagePoint point = point_of(row);
+      point.text = hint_of(question, row);
+      if (!point.x.is_null()) series.points.push_back(std::move(point));
+    }
+    if (!series.points.empty()) all.push_back(std::move(series));
+  }
+  return all;
+}
+
+/// A bar for each alternative, where all have the same count of nodes.
+PageChart chart_at_one_count(const CapacityQuestion& question, const CapacityPlan& plan,
+                             std::size_t workload) {
+  PageChart chart{has_compute(question) ? "Time of a step" : "Time",
+                  "Lower is better.",
+                  {"time (ms)", AxisScale::linear},
+                  {"", AxisScale::words}};
+  chart.series =
+      by_alternative(question, plan, workload, SeriesMark::bars, [&](const PlanRow& row) {
+        const double time = in_milliseconds * row.step.value;
+        return PagePoint{time, series_name(question, row.alternative), {}, {},
+                         1,    fmt::format("{:.2f} ms", time)};
+      });
+  for (PageSeries& series : chart.series) series.name.clear();  // the axis has the names
+  return chart;
+}
+
+PageChart chart_by_nodes(const CapacityQuestion& question, const CapacityPlan& plan,
+                         std::size_t workload) {
+  const bool compute = has_compute(question);
+  PageChart chart{compute ? "Time of a step by nodes" : "Time by nodes",
+                  compute ? "Computing and communicating. Lower is better."
+                          : "Of the communication of a step. Lower is better.",
+                  {"nodes", AxisScale::counts},
+                  {compute ? "step (ms)" : "time (ms)", AxisScale::logarithmic}};
+  chart.series = by_alternative(question, plan, workload, SeriesMark::line, [](const PlanRow& row) {
+    PagePoint point{row.nodes, in_milliseconds * row.step.value};
+    if (row.ties) point.label = "tie";
+    if (row.cheapest) point.label = "best";
+    return point;
+  });
+  return chart;
+}
+
+PagePoint price_point(const PlanRow& row) {
+  return {row.price ? Record(row.price->per_hour) : Record(), in_milliseconds * row.work.value};
+}
+
+/// Rings around what no other beats, by price, and a word at the cheapest.
+PageSeries front_series(const CapacityPlan& plan, std::size_t workload) {
+  PageSeries front{"faster, beyond the error, than all that costs less",
+                   SeriesMark::rings,
+                   reference_tone,
+                   false,
+                   {}};
+  for (const PlanRow& row : plan.rows) {
+    if (row.workload != workload || !row.on_front) continue;
+    front.points.push_back(price_point(row));
+    if (row.cheapest) front.points.back().label = "best";
+  }
+  std::stable_sort(front.points.begin(), front.points.end(),
+                   [](const PagePoint& a, const PagePoint& b) { return a.x < b.x; });
+  return front;
+}
+
+PageChart chart_by_price(const CapacityQuestion& question, const CapacityPlan& plan,
+                         std::size_t workload) {
+  PageChart chart{
+      "Time by price",
+      "Of the same work at every count of nodes. Left and down is better.",
+      {fmt::format("price ({} per hour)", question.prices.currency), AxisScale::logarithmic},
+      {"time of the same work (ms)", AxisScale::logarithmic}};
+  chart.series = by_alternative(question, plan, workload, SeriesMark::dots, price_point);
+  PageSeries front = front_series(plan, workload);
+  if (!front.points.empty()) chart.series.push_back(std::move(front));
+  return chart;
+}
+
+bool has_several_counts(const CapacityPlan& plan) {
+  return std::any_of(plan.rows.begin(), plan.rows.end(),
+                     [&](const PlanRow& row) { return row.nodes != plan.rows.front().nodes; });
+}
+
+std::string calibrations_of(const CapacityQuestion& question) {
+  std::set<std::string> names;
+  for (const Alternative& each : question.alternatives) {
+    // One node has no transport between nodes.
+    for (const std::uint32_t nodes : {each.nodes.front(), each.nodes.back()}) {
+      names.insert(calibration_for(compose(each.parts, nodes)).name);
+    }
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+ReportPage page_about(const CapacityQuestion& question, const CapacityPlan& plan,
+                      const std::string& command) {
+  std::string moved;
+  for (const Workload& workload : question.workloads) {
+    moved += fmt::format("{}{}", moved.empty() ? "" : ", ", workload.name);
+  }
+  ReportPage page{
+      fmt::format("Plan for {} of {} a step", to_string(question.call.collective), moved),
+      command,
+      {{"NCCL", to_string(question.call.run.nccl_version)},
+       {"calibration", calibrations_of(question)}},
+      {}};
+  for (const Workload& workload : question.workloads) {
+    if (!workload.source.empty()) page.facts.emplace_back(workload.name, workload.source);
+  }
+  for (std::size_t i = 0; i < question.alternatives.size(); ++i) {
+    page.facts.emplace_back(letter_of(i), assumptions_of(question.alternatives[i]));
+  }
+  std::set<Trust> classes;
+  for (const PlanRow& row : plan.rows) classes.insert(row.prediction.trust);
+  add_trust_and_version(page, load_trust_errors(), classes);
+  return page;
+}
+
+}  // namespace
+
+void print_plan_page(const CapacityQuestion& question, const CapacityPlan& plan,
+                     const std::string& command, std::ostream& out) {
+  ReportPage page = page_about(question, plan, command);
+  for (std::size_t i = 0; i < question.workloads.size(); ++i) {
+    PageSection section{question.workloads.size() > 1 ? question.workloads[i].name : "",
+                        {has_several_counts(plan) ? chart_by_nodes(question, plan, i)
+                                                  : chart_at_one_count(question, plan, i)},
+                        {},
+                        {}};
+    PageChart by_price = chart_by_price(question, plan, i);
+    if (!by_price.series.empty()) section.charts.push_back(std::move(by_price));
+    page.sections.push_back(std::move(section));
+  }
+  PageTable table{"", plan_columns(question), {}};
+  table.columns.front().title = "machine";
+  for (const PlanRow& row : plan.rows) table.rows.push_back(record_of(question, row));
+  page.sections.push_back({"What follows", {}, plan_notes(question, plan), {}});
+  page.sections.push_back({"All machines", {}, {}, {std::move(table)}});
+  write_page(page, out);
+}
+
+}  // namespace collsim::command

@@ -1,0 +1,228 @@
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <array>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "sim/algorithms/registry.h"
+#include "sim/base/input_error.h"
+#include "sim/base/json_text.h"
+#include "sim/base/text.h"
+#include "tools/collsim/core/call_options.h"
+#include "tools/collsim/core/collective_option.h"
+#include "tools/collsim/core/named_plan.h"
+#include "tools/collsim/core/numbers.h"
+#include "tools/collsim/core/options.h"
+#include "tools/collsim/core/question.h"
+#include "tools/collsim/core/subcommand.h"
+#include "tools/collsim/steps/lesson.h"
+#include "tools/collsim/steps/lesson_report.h"
+
+namespace collsim::command {
+
+namespace po = boost::program_options;
+
+namespace {
+
+constexpr std::string_view usage = "collsim steps [MACHINE|SCENARIO] [--algorithm A] [options]";
+constexpr std::string_view epilogue =
+    "Shows what each rank sends in every step, and what it holds after the step.\n"
+    "Without a machine 4 ranks (-n), one per node (nvls: all in one), by a textbook's\n"
+    "algorithm or NCCL's nvls, nvls_tree, collnet_direct, collnet_chain or pat;\n"
+    "--alpha, --bandwidth and -b add times. On a machine one call is simulated: when\n"
+    "each message begins, how long it takes, what its sender waited for, and which\n"
+    "links it crosses.\n"
+    "\n"
+    "  collsim steps -a ring -n 4 --values\n"
+    "  collsim steps -a tree -n 8 --alpha 1us --bandwidth 50GB/s -b 1M\n"
+    "  collsim steps -t hgx-h200 -n 4 -a ring -b 1M --step 1..3\n"
+    "  collsim steps -a ring -n 4 --format markdown";
+
+constexpr std::uint32_t text_messages = 64;
+constexpr std::uint32_t most_messages = 1'000'000;
+constexpr Rank default_ranks = 4;
+
+enum class LessonFormat : std::uint8_t { text, markdown, json };
+
+LessonFormat format_option(const po::variables_map& values) {
+  const auto& name = values["format"].as<std::string>();
+  if (name == "text") return LessonFormat::text;
+  if (name == "markdown") return LessonFormat::markdown;
+  if (name == "json") return LessonFormat::json;
+  throw InputError(fmt::format("--format: unknown format '{}'", name), "text, markdown or json");
+}
+
+bool is_given(const po::variables_map& values, const char* option) {
+  return values.count(option) != 0 && !values[option].defaulted();
+}
+
+bool on_machine(const po::variables_map& values) {
+  return is_given(values, "topology") || is_given(values, "scenario");
+}
+
+/// Of an option that question_options() declares as an int.
+std::uint32_t int_option(const po::variables_map& values, const char* option, std::uint32_t least,
+                         std::uint32_t most) {
+  const int value = values[option].as<int>();
+  if (value >= static_cast<int>(least) && value <= static_cast<int>(most)) {
+    return static_cast<std::uint32_t>(value);
+  }
+  throw InputError(fmt::format("--{}: {}", option, value), fmt::format("{} to {}", least, most));
+}
+
+/// "10us..20us".
+std::pair<Seconds, Seconds> parse_time_range(const std::string& text) {
+  const std::string example = "two times, such as 10us..25us";
+  const std::size_t dots = text.find("..");
+  if (dots == std::string::npos) throw InputError(fmt::format("--time: '{}'", text), example);
+  try {
+    const std::pair range{parse_time(text.substr(0, dots)), parse_time(text.substr(dots + 2))};
+    if (range.first < range.second && range.first.value >= 0) return range;
+  } catch (const QuantityError& error) {
+    throw InputError(fmt::format("--time: {}", error.wrong()), example);
+  }
+  throw InputError(fmt::format("--time: '{}' ends before it begins", text), example);
+}
+
+LessonChoice read_choice(const po::variables_map& values) {
+  LessonChoice choice;
+  constexpr std::uint32_t most_steps = 1U << 16;
+  if (is_given(values, "step")) {
+    choice.steps = parse_numbers("step", values["step"].as<std::string>(), 1, most_steps);
+  }
+  constexpr std::uint32_t channel_limit = 1024;
+  if (is_given(values, "channel")) {
+    choice.channel = bounded_option(values, "channel", 0, channel_limit - 1);
+  }
+  if (is_given(values, "messages")) {
+    choice.most_messages = bounded_option(values, "messages", 1, most_messages);
+  } else if (format_option(values) != LessonFormat::json) {
+    choice.most_messages = text_messages;
+  }
+  if (is_given(values, "time")) choice.time = parse_time_range(values["time"].as<std::string>());
+  choice.values = values["values"].as<bool>();
+  return choice;
+}
+
+/// Options that only a simulated call has.
+void refuse_machine_options(const po::variables_map& values) {
+  constexpr std::array names{"rank-list", "datatype", "op",           "protocol",
+                             "schedule",  "env",      "nccl-version", "in-place",
+                             "graph",     "channels", "chunk",        "calibration",
+                             "fault",     "seed",     "channel",      "messages"};
+  for (const char* name : names) {
+    if (!is_given(values, name)) continue;
+    throw InputError(fmt::format("--{} without a machine", name),
+                     "-t MACHINE, such as -t hgx-h200");
+  }
+}
+
+std::optional<LessonCosts> read_costs(const po::variables_map& values) {
+  const std::size_t given =
+      values.count("alpha") + values.count("bandwidth") + values.count("minbytes");
+  if (given == 0) {
+    if (is_given(values, "time")) {
+      throw InputError("--time without times", "-t MACHINE, or --alpha, --bandwidth and -b");
+    }
+    return std::nullopt;
+  }
+  if (given != 3) {
+    throw InputError("the time of steps needs three numbers",
+                     "--alpha, --bandwidth and -b, such as --alpha 1us --bandwidth 50GB/s -b 1M, "
+                     "or a machine and -b");
+  }
+  return LessonCosts{{quantity_option(values, "alpha", parse_time),
+                      quantity_option(values, "bandwidth", parse_rate)},
+                     {parse_size("minbytes", values["minbytes"].as<std::string>())}};
+}
+
+/// Of algorithms by their names, on no machine.
+std::vector<Lesson> lessons_of_plans(const po::variables_map& values, const LessonChoice& choice) {
+  refuse_machine_options(values);
+  const Rank ranks = is_given(values, "ranks") ? int_option(values, "ranks", 1, max_replayed_ranks)
+                                               : default_ranks;
+  const Collective collective = is_given(values, "collective")
+                                    ? parse_collective(values["collective"].as<std::string>())
+                                    : Collective::all_reduce;
+  const std::string algorithm = is_given(values, "algorithm")
+                                    ? values["algorithm"].as<std::string>()
+                                    : algorithm_names(collective).front();
+  const Rank root =
+      is_given(values, "root") ? int_option(values, "root", 0, max_replayed_ranks - 1) : 0;
+  const std::optional<LessonCosts> costs = read_costs(values);
+  std::vector<Lesson> lessons;
+  for (const std::string& name : split(algorithm, ',')) {
+    // NVLS runs on the NVSwitch of a node.
+    const Rank per_node = ranks_of_node(values, ranks).value_or(name == "nvls" ? ranks : 1);
+    const Placement placement = uniform_placement(ranks, per_node);
+    lessons.push_back(
+        lesson_of(named_plan(collective, name, placement, 1, root), placement, choice, costs));
+  }
+  return lessons;
+}
+
+/// Of simulated calls. They refer to the question.
+std::vector<Lesson> lessons_of_calls(const po::variables_map& values, const Question& question,
+                                     const LessonChoice& choice, std::ostream& err) {
+  const bool barrier = question.scenario.collective == Collective::barrier;
+  if (!is_given(values, "minbytes") && !barrier) throw InputError("steps: no size", "-b SIZE");
+  const Bytes size = barrier ? Bytes{} : sizes_of(question).front();
+  std::vector<Lesson> lessons;
+  for (const RunSpec& run : question.scenario.runs) {
+    lessons.push_back(lesson_of(question, run, size, choice, err));
+  }
+  return lessons;
+}
+
+void print_lessons(const std::vector<Lesson>& lessons, LessonFormat format, std::ostream& out) {
+  if (format == LessonFormat::json) {
+    nlohmann::ordered_json all = nlohmann::ordered_json::array();
+    for (const Lesson& lesson : lessons) all.push_back(lesson_json(lesson));
+    fmt::print(out, "{}\n", json_text(all, 2));
+    return;
+  }
+  for (const Lesson& lesson : lessons) {
+    if (&lesson != &lessons.front()) fmt::print(out, "\n");
+    if (format == LessonFormat::text) {
+      print_lesson(lesson, out);
+    } else {
+      print_lesson_markdown(lesson, out);
+    }
+  }
+}
+
+po::options_description lesson_options() {
+  auto options = question_options(SizesAsked::one, "text, markdown or json", "text");
+  options.add_options()                                                                 //
+      ("step", po::value<std::string>(), "show only these steps, such as 3 or 1,4..6")  //
+      ("values", po::bool_switch(), "put numbers into the buffers, and add them")       //
+      ("channel", po::value<std::int64_t>(),
+       "of a simulated call: show this channel (default: the first that sends)")  //
+      ("messages", po::value<std::int64_t>(),
+       "of a simulated call: show at most so many messages (default 64, in JSON all)")  //
+      ("time", po::value<std::string>(),
+       "show messages that begin in it, and its timeline, such as 10us..25us");
+  return options;
+}
+
+}  // namespace
+
+int run_steps(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
+  const auto values = parse_options(lesson_options(), usage, epilogue, "scenario", args, out);
+  if (!values) return exit_ok;
+  const LessonFormat format = format_option(*values);
+  const LessonChoice choice = read_choice(*values);
+  if (!on_machine(*values)) {
+    print_lessons(lessons_of_plans(*values, choice), format, out);
+    return exit_ok;
+  }
+  const Question question = read_question(*values, err, PageOffered::no, Format::table);
+  print_lessons(lessons_of_calls(*values, question, choice, err), format, out);
+  return exit_ok;
+}
+
+}  // namespace collsim::command

@@ -1,0 +1,452 @@
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <exception>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <thread>
+#include <utility>
+
+#include "models/calibration/calibration_choice.h"
+#include "sim/base/input_error.h"
+#include "sim/base/json_text.h"
+#include "sim/base/parallel.h"
+#include "sim/base/processes.h"
+#include "sim/base/text.h"
+#include "sim/fabric/engine.h"
+#include "tools/collsim/core/interruption.h"
+#include "tools/collsim/core/numbers.h"
+#include "tools/collsim/core/options.h"
+#include "tools/collsim/core/question.h"
+#include "tools/collsim/core/replace_file.h"
+#include "tools/collsim/core/report_page.h"
+#include "tools/collsim/core/row_table.h"
+#include "tools/collsim/core/subcommand.h"
+#include "tools/collsim/core/subject.h"
+#include "tools/collsim/core/warnings.h"
+#include "tools/collsim/sweep/row_selection.h"
+#include "tools/collsim/sweep/sweep_dealer.h"
+#include "tools/collsim/sweep/sweep_file.h"
+#include "tools/collsim/sweep/sweep_page.h"
+#include "tools/collsim/sweep/sweep_processes.h"
+#include "tools/collsim/sweep/sweep_rows.h"
+
+namespace collsim::command {
+
+namespace po = boost::program_options;
+
+namespace {
+
+constexpr std::string_view usage = "collsim sweep SCENARIO [options]";
+constexpr std::string_view epilogue =
+    "Runs every combination of the fields that the scenario's `sweep` lists (docs/formats.md), on\n"
+    "all cores. Rows come in a fixed order: the same bytes however many cores or hosts work. With\n"
+    "-o they go to a file as they come; after a kill, --resume goes on with it. Under mpirun the\n"
+    "processes share the work.\n"
+    "\n"
+    "  collsim sweep sweep-hgx-h200-buffers -o rows.csv\n"
+    "  collsim sweep sweep-hgx-h200-buffers -o rows.csv --resume\n"
+    "  collsim sweep sweep-hgx-h200-buffers --best-by size\n"
+    "  collsim sweep my-sweep.yaml --pareto time,nranks\n"
+    "  collsim sweep sweep-hgx-h200-buffers --format html > sweep.html\n"
+    "  mpirun -n 64 collsim sweep my-sweep.yaml -o rows.jsonl";
+
+constexpr std::uint32_t most_threads = 4096;
+
+/// What is asked for, besides the scenario.
+struct SweepOrder {
+  std::filesystem::path scenario;
+  std::optional<std::filesystem::path> file;
+  std::optional<RowFormat> format;  ///< none: a table
+  bool resume = false;
+  Answerer answerer = Answerer::native;
+  bool exact = false;
+  std::uint32_t threads = 1;
+  std::string best_by;
+  std::vector<std::string> pareto;
+  std::optional<std::string> page_of;  ///< the command, where a page is printed
+};
+
+po::options_description sweep_options() {
+  po::options_description options("options");
+  options.add_options()  //
+      ("scenario", po::value<std::string>(), "a scenario with a sweep: a file, or a shipped name")(
+          "output,o", po::value<std::string>(),
+          "write the rows to this file: JSON Lines if it ends in .jsonl, else CSV")  //
+      ("resume", po::bool_switch(),
+       "go on with the file of -o, where an earlier sweep was ended")  //
+      ("best-by", po::value<std::string>(),
+       "print only the fastest row for each value of a column, such as size")  //
+      ("pareto", po::value<std::string>(),
+       "print only rows that no other beats in all of these columns: time,nranks")  //
+      ("threads", po::value<std::int64_t>(),
+       "threads of each process (default: all cores; 1 under mpirun)")  //
+      ("engine", po::value<std::string>()->default_value("auto"),
+       "auto, native, simgrid or analytic")                                                   //
+      ("exact", po::bool_switch(), "simulate every message of every rank, as `collsim run`")  //
+      ("format", po::value<std::string>(),
+       "what is printed: table (default), csv, jsonl, or html: a page with charts");
+  return options;
+}
+
+std::optional<RowFormat> read_format(const po::variables_map& values) {
+  if (values.count("format") == 0) return std::nullopt;
+  const auto& name = values["format"].as<std::string>();
+  if (name == "table" || name == "html") return std::nullopt;
+  if (name == "csv") return RowFormat::csv;
+  if (name == "jsonl") return RowFormat::json_lines;
+  throw InputError(fmt::format("--format: unknown format '{}'", name), "table, csv, jsonl or html");
+}
+
+SweepOrder read_order(const po::variables_map& values, std::span<const std::string> args,
+                      bool under_mpirun) {
+  SweepOrder order;
+  if (values.count("scenario") == 0) {
+    throw InputError("no scenario", "a scenario with a sweep, such as sweep-hgx-h200-buffers");
+  }
+  const Subject subject = find_subject(values["scenario"].as<std::string>());
+  if (subject.is_machine) {
+    throw InputError(fmt::format("'{}' is a machine", values["scenario"].as<std::string>()),
+                     "a scenario with a sweep");
+  }
+  order.scenario = subject.file;
+  if (values.count("output") != 0) order.file = values["output"].as<std::string>();
+  order.format = read_format(values);
+  if (values.count("format") != 0 && values["format"].as<std::string>() == "html") {
+    order.page_of = command_text("sweep", args);
+  }
+  order.resume = values["resume"].as<bool>();
+  if (order.resume && !order.file) throw InputError("--resume without a file", "also -o FILE");
+  order.answerer = parse_engine(values["engine"].as<std::string>());
+  order.exact = values["exact"].as<bool>();
+  order.threads = under_mpirun ? 1 : std::max(1U, std::thread::hardware_concurrency());
+  if (values.count("threads") != 0) {
+    order.threads = bounded_option(values, "threads", 1, most_threads);
+  }
+  // SimGrid has one simulation a process.
+  if (order.answerer == Answerer::simgrid) order.threads = 1;
+  if (values.count("best-by") != 0) order.best_by = values["best-by"].as<std::string>();
+  if (values.count("pareto") != 0) order.pareto = split(values["pareto"].as<std::string>(), ',');
+  if (!order.best_by.empty() && !order.pareto.empty()) {
+    throw InputError("both --best-by and --pareto", "one of them");
+  }
+  return order;
+}
+
+RowFormat format_of(const std::filesystem::path& file) {
+  return file.extension() == ".jsonl" ? RowFormat::json_lines : RowFormat::csv;
+}
+
+/// What is printed: rows as they come, or at the end those that are chosen among them, or a page.
+class SweepPrinter {
+ public:
+  SweepPrinter(const Sweep& sweep, const SweepOrder& order, std::ostream& out)
+      : sweep_(sweep), order_(order), columns_(sweep_columns(sweep)), out_(out) {
+    if (order.page_of) page_.command = *order.page_of;
+    if (!order.best_by.empty()) {
+      page_.best_by = find_column("best-by", order.best_by, columns_);
+      fastest_.emplace(page_.best_by);
+    }
+    for (const char* key : {"size_bytes", "time_us", "busbw_GBps"}) show(key);
+    if (!order.pareto.empty()) {
+      std::vector<std::string> named;
+      for (const std::string& name : order.pareto) {
+        named.push_back(find_column("pareto", name, columns_));
+      }
+      front_.emplace(named);
+      page_.pareto = named;
+      for (const std::string& column : named) show(column);
+    }
+    show_fields(sweep);
+  }
+
+  bool chooses() const { return fastest_ || front_; }
+
+  void add(const Record& row) {
+    if (fastest_) return fastest_->add(row);
+    if (front_) return front_->add(row);
+    if (order_.page_of) {
+      rows_.push_back(row);
+    } else if (!order_.file) {
+      print(row);
+    }
+  }
+
+  void finish() {
+    if (fastest_) rows_ = fastest_->rows();
+    if (front_) rows_ = front_->rows();
+    if (order_.page_of) return print_sweep_page(sweep_, page_, rows_, out_);
+    for (const Record& row : rows_) print(row);
+  }
+
+ private:
+  static constexpr std::size_t least_width = 8;
+
+  void show(const std::string& key, std::size_t width = least_width) {
+    const auto is_shown = [&](const std::string& each) { return each == key; };
+    if (std::any_of(shown_.begin(), shown_.end(), is_shown)) return;
+    shown_.push_back(key);
+    widths_.push_back(std::max(key.size(), width));
+  }
+
+  void show_fields(const Sweep& sweep) {
+    std::size_t column = 1;  // after the row's number
+    for (const SweepField* const field : sweep.space.fields()) {
+      std::size_t width = least_width;
+      for (const std::string& text : field->texts) width = std::max(width, text.size());
+      show(columns_[column++], width);
+    }
+    for (const char* key : {"algorithm", "protocol", "channels"}) show(key);
+  }
+
+  std::vector<Column> table() const {
+    std::vector<Column> columns;
+    for (std::size_t i = 0; i < shown_.size(); ++i) {
+      columns.push_back({shown_[i], shown_[i], "", widths_[i]});
+    }
+    return columns;
+  }
+
+  void print(const Record& row) {
+    if (order_.format) {
+      if (!any_) out_ << header_of(*order_.format, columns_);
+      out_ << line_of(*order_.format, row);
+    } else {
+      const std::vector<Column> columns = table();
+      if (!any_) out_ << titles_of(columns);
+      out_ << line_of(columns, row) << '\n';
+    }
+    out_.flush();
+    any_ = true;
+  }
+
+  const Sweep& sweep_;
+  const SweepOrder& order_;
+  std::vector<std::string> columns_;
+  std::ostream& out_;
+  std::optional<FastestBy> fastest_;
+  std::optional<ParetoFront> front_;
+  std::vector<std::string> shown_;
+  std::vector<std::size_t> widths_;
+  std::vector<Record> rows_;  ///< that are printed at the end
+  SweepPage page_;
+  bool any_ = false;
+};
+
+/// Rows that have no answer.
+struct Problems {
+  std::uint64_t count = 0;
+  std::uint64_t rows = 0;
+  std::string first;
+
+  void add(const Record& row) {
+    ++rows;
+    if (row["problem"].is_null()) return;
+    if (count++ == 0)
+      first = fmt::format("row {}: {}", json_text(row["row"]), csv_field(row["problem"]));
+  }
+};
+
+/// Where the rows go: file, print-out, count of problems.
+class SweepOutput {
+ public:
+  SweepOutput(const Sweep& sweep, const SweepOrder& order, std::ostream& out)
+      : sweep_(sweep), columns_(sweep_columns(sweep)), printer_(sweep, order, out) {
+    if (!order.file) return;
+    format_ = format_of(*order.file);
+    check_not_input(*order.file);
+    file_.emplace(*order.file, format_, columns_);
+    if (order.resume && !file_->keeps_rows()) {
+      throw InputError(fmt::format("--resume: {} is no file that keeps rows", order.file->string()),
+                       "the file that an earlier sweep wrote");
+    }
+    if (!file_->is_empty() && !order.resume) {
+      throw InputError(fmt::format("{} is there", order.file->string()),
+                       "--resume to go on with it, or another file");
+    }
+  }
+
+  /// Takes over the rows that are there. Returns their number.
+  std::uint64_t begin() {
+    if (!file_) return 0;
+    const std::vector<Record> rows = file_->resume(sweep_.id);
+    if (rows.size() > row_count(sweep_)) {
+      throw InputError("the file has more rows than the sweep", "the file of the same sweep");
+    }
+    if (!rows.empty()) check_last(rows.back());
+    file_->begin();
+    for (const Record& row : rows) take_over(row);
+    return rows.size();
+  }
+
+  void add(const Record& row) {
+    if (!file_) return take_over(row);
+    const std::string line = line_of(format_, row);
+    file_->append(line);
+    // As it stands in the file, so that rows of a resumed sweep are equal to others.
+    take_over(printer_.chooses() ? *row_of(format_, line, columns_) : row);
+  }
+
+  void finish() { printer_.finish(); }
+  const Problems& problems() const { return problems_; }
+
+ private:
+  void take_over(const Record& row) {
+    printer_.add(row);
+    problems_.add(row);
+  }
+
+  /// Machines and calibrations may have changed, too: the last row is answered again.
+  void check_last(const Record& row) {
+    const Record again = SweepRows(sweep_).answer(row["row"].get<std::uint64_t>());
+    if (line_of(format_, again) == line_of(format_, row)) return;
+    throw InputError(
+        fmt::format(
+            "row {} has another answer now: a machine, a calibration or collsim has changed",
+            json_text(row["row"])),
+        "what the file was made with, or another -o FILE");
+  }
+
+  const Sweep& sweep_;
+  std::vector<std::string> columns_;
+  RowFormat format_ = RowFormat::csv;
+  std::optional<SweepFile> file_;
+  SweepPrinter printer_;
+  Problems problems_;
+};
+
+void work(const Sweep& sweep, SweepDealer& dealer) {
+  SweepRows rows(sweep);
+  while (const auto part = dealer.take()) {
+    for (std::uint64_t row = part->first; row < part->first + part->count; ++row) {
+      dealer.put(rows.answer(row));
+    }
+  }
+}
+
+/// On all threads; under mpirun one more serves the other processes.
+void work_on_all(const Sweep& sweep, SweepDealer& dealer, std::uint32_t threads,
+                 Processes* processes, std::uint32_t remote) {
+  const std::uint32_t servers = processes != nullptr ? 1 : 0;
+  try {
+    for_each_in_parallel(threads + servers, threads + servers, [&](std::size_t i) {
+      try {
+        if (i < servers) {
+          serve_workers(*processes, remote, sweep, dealer);
+        } else {
+          work(sweep, dealer);
+        }
+      } catch (...) {
+        dealer.stop();
+        throw;
+      }
+    });
+  } catch (...) {
+    errno = dealer.write_error();  // each thread has its own; messages about output quote it
+    throw;
+  }
+}
+
+int report(const Problems& problems, std::ostream& err) {
+  if (problems.count == 0) return exit_ok;
+  fmt::print(err, "collsim: {} of {} rows have no answer (column problem); the first is {}\n",
+             problems.count, problems.rows, problems.first);
+  return problems.count == problems.rows ? exit_bad_input : exit_ok;
+}
+
+/// Prints what a person should know about the first point's answers. What is wrong with that point,
+/// its rows say.
+void warn_of_first_point(const Sweep& sweep, std::ostream& err) {
+  try {
+    Scenario scenario = sweep.space.scenario(0);
+    Topology machine = sweep.space.machine(scenario, 0);
+    const Question question =
+        question_about(std::move(scenario), std::move(machine), sweep.trust_errors);
+    if (const auto warning = calibration_warning(question.cost)) print_warning(*warning, err);
+    for (const RunSpec& run : question.scenario.runs) warn(Planner(spec_of(question, run)), err);
+  } catch (const InputError&) {
+    return;
+  }
+}
+
+/// The whole sweep, in the only process or in process 0. `served` says whether the other processes
+/// have been told to stop.
+int sweep_all(const SweepOrder& order, Processes* processes, std::uint32_t remote, bool& served,
+              std::ostream& out, std::ostream& err) {
+  const Sweep sweep = read_sweep(order.scenario, order.answerer, order.exact);
+  SweepOutput output(sweep, order, out);
+  warn_of_first_point(sweep, err);
+  const std::uint64_t there = output.begin();
+  // Rows of a file end whole; a print-out may end anywhere, also while nobody reads it.
+  std::optional<Interruption> interruption;
+  if (order.file) interruption.emplace();
+  SweepDealer dealer(
+      sweep, there, order.threads + remote, [&](const Record& row) { output.add(row); }, err);
+  try {
+    served = true;
+    work_on_all(sweep, dealer, order.threads, processes, remote);
+  } catch (const SweepInterrupted&) {
+    fmt::print(err, "collsim: interrupted after {} of {} rows{}\n", dealer.written(),
+               row_count(sweep), order.file ? "; --resume goes on" : "");
+    return exit_interrupted;
+  }
+  interruption.reset();
+  output.finish();
+  return report(output.problems(), err);
+}
+
+int lead(const SweepOrder& order, Processes* processes, std::ostream& out, std::ostream& err) {
+  const std::uint32_t remote =
+      processes == nullptr ? 0 : static_cast<std::uint32_t>(processes->size() - 1) * order.threads;
+  bool served = false;
+  try {
+    return sweep_all(order, processes, remote, served, out, err);
+  } catch (...) {
+    if (processes != nullptr && !served) dismiss_workers(*processes, remote);
+    throw;
+  }
+}
+
+/// In a process of an mpirun other than 0. What goes wrong, process 0 says.
+int follow(const SweepOrder& order, Processes& processes) {
+  std::optional<Sweep> sweep;
+  std::string failure;
+  try {
+    sweep = read_sweep(order.scenario, order.answerer, order.exact);
+  } catch (const std::exception& error) {
+    failure = error.what();
+  }
+  for_each_in_parallel(order.threads, order.threads, [&](std::size_t i) {
+    const auto thread = static_cast<std::uint32_t>(i);
+    std::string reason = failure;
+    try {
+      if (sweep) return work_for_process_0(processes, thread, *sweep);
+    } catch (const SweepInterrupted&) {
+      reason = "interrupted";
+    } catch (const std::exception& error) {
+      reason = error.what();
+    }
+    report_failure(processes, thread, reason);
+  });
+  return exit_ok;
+}
+
+}  // namespace
+
+int run_sweep(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
+  const auto values = parse_options(sweep_options(), usage, epilogue, "scenario", args, out);
+  if (!values) return exit_ok;
+  const std::unique_ptr<Processes> processes = join_processes();
+  const SweepOrder order = read_order(*values, args, processes != nullptr);
+  if (processes == nullptr || processes->rank() == 0) {
+    return lead(order, processes.get(), out, err);
+  }
+  return follow(order, *processes);
+}
+
+}  // namespace collsim::command

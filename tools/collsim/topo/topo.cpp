@@ -1,0 +1,118 @@
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <algorithm>
+#include <array>
+#include <ostream>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "models/imports/machine.h"
+#include "models/machine/odd_links.h"
+#include "sim/base/did_you_mean.h"
+#include "sim/base/input_error.h"
+#include "tools/collsim/core/options.h"
+#include "tools/collsim/core/replace_file.h"
+#include "tools/collsim/core/subcommand.h"
+#include "tools/collsim/core/warnings.h"
+#include "tools/collsim/topo/topo_actions.h"
+#include "tools/collsim/topo/topology_report.h"
+
+namespace collsim::command {
+
+namespace {
+
+constexpr std::array actions{
+    Subcommand{"show", "draw a machine: devices, links, fabric and the bandwidth between GPUs",
+               topo_show},
+    Subcommand{"check",
+               "check files: load each, prove that all GPUs reach each other, summarise it",
+               topo_check},
+    Subcommand{"list", "list the shipped machines with their sizes and rates", topo_list},
+    Subcommand{"import", "make a topology from a file of NCCL's, nvidia-smi's or lstopo's",
+               topo_import},
+    Subcommand{"compose", "make a topology from a node template and a fabric", topo_compose},
+    Subcommand{"export", "write a machine's first node as NCCL's topology file", topo_export},
+};
+
+std::string action_help() {
+  return "actions:\n" + help_lines(actions, 8) +
+         "\nEach action has --help. docs/formats.md describes the format of topologies.";
+}
+
+}  // namespace
+
+void write_text(const std::string& text, const std::string& file, std::ostream& out) {
+  if (file.empty()) {
+    out << text;
+    return;
+  }
+  check_writable(file);
+  check_not_input(file);
+  replace_file(file, text);
+}
+
+namespace {
+
+/// What was odd when the machine was read, and what its nodes' links are: each kind of node once.
+void print_warnings_of(const std::string& file, const Machine& machine, std::ostream& err) {
+  std::vector<std::string> warnings = machine.warnings;
+  const IndexedGraph* last = nullptr;
+  for (std::uint32_t node = 0; node < machine.topology.node_count(); ++node) {
+    const NodePart part = machine.topology.node(node);
+    if (part.graph == last) continue;
+    last = part.graph;
+    for (std::string& sentence : odd_links(part.graph->graph())) {
+      const bool known = std::find(warnings.begin(), warnings.end(), sentence) != warnings.end();
+      if (!known) warnings.push_back(std::move(sentence));
+    }
+  }
+  for (const std::string& warning : warnings) {
+    print_warning(fmt::format("{}: {}", file, warning), err);
+  }
+}
+
+}  // namespace
+
+/// Checks every file, also those after a wrong one.
+int topo_check(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
+  std::vector<std::string> files;
+  std::vector<std::string> options;
+  for (const std::string& arg : args) (arg.starts_with('-') ? options : files).push_back(arg);
+  const auto values = parse_options(
+      boost::program_options::options_description("options"), "collsim topo check FILE...",
+      "FILE is a topology file, or the name of a shipped topology.", "", options, out);
+  if (!values) return exit_ok;
+  if (files.empty()) throw InputError("topo check: no file", "one file or more");
+  int result = exit_ok;
+  for (const std::string& file : files) {
+    try {
+      const Machine machine = load_machine(file);
+      print_warnings_of(file, machine, err);
+      out << fmt::format("{}: ok, {}\n", file, topology_summary(machine.topology));
+    } catch (const InputError& error) {
+      err << error.what() << "\n";
+      result = exit_bad_input;
+    }
+  }
+  return result;
+}
+
+int run_topo(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
+  const bool has_action = !args.empty() && !args.front().starts_with('-');
+  if (has_action) {
+    const std::string& name = args.front();
+    return find_subcommand(actions, name, fmt::format("topo: '{}' is not an action", name))
+        .run(args.subspan(1), out, err);
+  }
+  if (parse_options(boost::program_options::options_description("options"),
+                    "collsim topo ACTION [options]", action_help(), "", args, out)) {
+    throw InputError("topo: no action", "collsim topo show FILE, or --help");
+  }
+  return exit_ok;
+}
+
+}  // namespace collsim::command

@@ -1,0 +1,255 @@
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <ostream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "models/imports/machine.h"
+#include "sim/base/data_directory.h"
+#include "sim/base/file_status.h"
+#include "sim/base/input_error.h"
+#include "sim/base/text_file.h"
+#include "sim/routing/routing.h"
+#include "sim/yaml/yaml_reader.h"
+#include "tools/collsim/core/options.h"
+#include "tools/collsim/core/question.h"
+#include "tools/collsim/core/records.h"
+#include "tools/collsim/core/subcommand.h"
+#include "tools/collsim/core/wrap.h"
+#include "tools/collsim/topo/topo_actions.h"
+
+namespace collsim::command {
+
+namespace po = boost::program_options;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// A shipped machine in one line.
+struct MachineRow {
+  std::string name;
+  std::string title;
+  std::size_t gpus = 0;
+  std::size_t nodes = 0;
+  std::size_t links = 0;
+  double nearest =
+      0;  ///< GB/s from the first GPU to the best connected GPU of its node; 0: no other
+  double farthest = 0;  ///< to the worst connected GPU
+  double network = 0;   ///< GB/s of a node's cables, divided by its GPUs; 0: no fabric
+  std::string node;     ///< its template; empty: inline
+  std::string fabric;   ///< its template or kind
+};
+
+/// The text under the first of these keys that the mapping has.
+std::string named(const YamlValue& value, std::initializer_list<const char*> keys) {
+  if (!value.is_mapping()) return {};
+  const YamlMapping mapping = value.free_mapping();
+  for (const char* key : keys) {
+    if (const auto found = mapping.find(key)) return found->string();
+  }
+  return {};
+}
+
+void measure(const Topology& topology, MachineRow& row) {
+  const DeviceId first = topology.gpus().front();
+  const std::int32_t node = topology.node_of(first);
+  Router router(topology);
+  std::size_t gpus_of_node = 0;
+  for (const DeviceId gpu : topology.gpus()) {
+    if (topology.node_of(gpu) != node) continue;
+    if (++gpus_of_node == 1) continue;
+    const double rate = in_gigabytes_per_second(router.route(first, gpu).bandwidth);
+    row.nearest = std::max(row.nearest, rate);
+    row.farthest = gpus_of_node == 2 ? rate : std::min(row.farthest, rate);
+  }
+  const NodePart part = topology.node(static_cast<std::uint32_t>(node));
+  const auto size = static_cast<DeviceId>(part.graph->graph().devices.size());
+  for (DeviceId id = part.first_device; id < part.first_device + size; ++id) {
+    for (const LinkId number : topology.links_from(id)) {
+      const Link link = topology.link(number);
+      if (link.kind != LinkKind::network) continue;
+      row.network += in_gigabytes_per_second(link.bandwidth) / static_cast<double>(gpus_of_node);
+    }
+  }
+}
+
+MachineRow row_of(const fs::path& file) {
+  const Topology topology = load_machine(file.string()).topology;
+  MachineRow row;
+  row.name = file.stem().string();
+  row.title = topology.name();
+  row.gpus = topology.gpus().size();
+  row.nodes = topology.node_count();
+  row.links = topology.links().size() / 2;
+  const YamlMapping keys = load_yaml(file, "topology").free_mapping();
+  row.node = named(keys.at("nodes"), {"template"});
+  if (const auto fabric = keys.find("fabric")) row.fabric = named(*fabric, {"template", "kind"});
+  measure(topology, row);
+  return row;
+}
+
+std::string inside_text(const MachineRow& row) {
+  if (row.nearest <= 0) return "-";
+  return row.nearest == row.farthest ? fmt::format("{:.4g}", row.nearest)
+                                     : fmt::format("{:.4g} to {:.4g}", row.farthest, row.nearest);
+}
+
+std::string network_text(const MachineRow& row) {
+  return row.network > 0 ? fmt::format("{:.4g}", row.network) : "-";
+}
+
+std::vector<MachineRow> all_rows() {
+  std::vector<MachineRow> rows;
+  for (const fs::path& file : yaml_files(data_directory() / "topologies"))
+    rows.push_back(row_of(file));
+  return rows;
+}
+
+void print_wide_table(std::ostream& out) {
+  fmt::print(out,
+             "{:<27} {:>6} {:>6} {:>8} {:>15} {:>9}  {}\n{:<27} {:>6} {:>6} {:>8} {:>15} {:>9}\n",
+             "name", "GPUs", "nodes", "links", "GPU to GPU", "network", "description", "", "", "",
+             "", "(GB/s)", "(GB/s)");
+  for (const MachineRow& row : all_rows()) {
+    fmt::print(out, "{:<27} {:>6} {:>6} {:>8} {:>15} {:>9}  {}\n", row.name, row.gpus, row.nodes,
+               row.links, inside_text(row), network_text(row), row.title);
+  }
+}
+
+void print_table(std::ostream& out) {
+  const auto begin = [](std::string_view name, const auto& gpus, const auto& nodes) {
+    return fmt::format("{:<27} {:>5} {:>5}  ", name, gpus, nodes);
+  };
+  const std::string indent = begin("", "", "");
+  out << begin("name", "GPUs", "nodes") << "description (--wide: links and rates)\n";
+  for (const MachineRow& row : all_rows()) {
+    out << wrapped(row.title, begin(row.name, row.gpus, row.nodes), indent);
+  }
+}
+
+Record record_of(const MachineRow& row) {
+  return {{"name", row.name},
+          {"title", row.title},
+          {"gpus", row.gpus},
+          {"nodes", row.nodes},
+          {"links", row.links},
+          {"farthest_gpu_GBps", row.farthest},
+          {"nearest_gpu_GBps", row.nearest},
+          {"network_per_gpu_GBps", row.network},
+          {"node", row.node},
+          {"fabric", row.fabric},
+          {"collsim_version", COLLSIM_VERSION}};
+}
+
+void print_records(Format format, std::ostream& out) {
+  RecordWriter writer(format, out);
+  for (const MachineRow& row : all_rows()) writer.add(record_of(row));
+  writer.finish();
+}
+void print_csv(std::ostream& out) {
+  print_records(Format::csv, out);
+}
+void print_json(std::ostream& out) {
+  print_records(Format::json, out);
+}
+
+/// The first lines of comment of a file, which describe it.
+std::string opening_comment(const fs::path& file) {
+  std::string comment;
+  std::istringstream text(read_text_file(file, "a YAML file").content);
+  for (std::string line; std::getline(text, line) && line.starts_with("# ");) {
+    if (!comment.empty()) comment += ' ';
+    comment.append(line, 2);
+  }
+  return comment;
+}
+
+void print_templates(const char* title, const char* folder, std::ostream& out) {
+  fmt::print(out, "\n## {}\n\n| name | description, and origin of its numbers |\n|---|---|\n",
+             title);
+  for (const fs::path& file : yaml_files(data_directory() / "topologies" / folder)) {
+    fmt::print(out, "| [{0}](../topologies/{1}/{0}.yaml) | {2} |\n", file.stem().string(), folder,
+               opening_comment(file));
+  }
+}
+
+constexpr std::string_view routing_text = R"(
+## Routing
+
+A fabric's `routing` says how its switches choose among the ways that lead on ([formats.md](formats.md#fabric)).
+
+| fabric | `routing` | what a flow does |
+|---|---|---|
+| `fat_tree`, `rails` | `ecmp` (default) | A hash of sender, receiver and channel chooses a spine, and a core. The flow keeps to it, so flows collide: of N flows on N equal cables the busiest carries 2.1 on average for N = 4, and 2.6 for N = 8 |
+| `fat_tree`, `rails` | `adaptive` | Packets go where least is, so that every flow has an even share of all cables upwards. The spines of a pod are one switch then, and so are the cores: `spine0` stands for all |
+| `dragonfly` | `minimal` (default) | The shortest way: one cable between groups. A hash chooses among several |
+| `dragonfly` | `adaptive` | A flow leaves the shortest way where a cable on it would be busier than its own ports, and goes over any other switch (Valiant's way), so that the busiest cable is as idle as can be. It then keeps to it |
+
+If every group of a dragonfly of g groups sends to the next one, and c cables of rate B join every two groups, a group
+gets c B out by `minimal`. By `adaptive` it gets c B g / 2: x = 2/g of the flows go straight, and the others, over two
+cables each, fill those of the other groups as far. If only one group sends, it gets c B (g - 1).
+
+Ways that adapt depend on all flows of the call, in the order in which its connections are laid out. A dragonfly that
+adapts is simulated with all its ranks: no smaller cluster stands for it. `collsim estimate` lays out only the hops that
+it looks at. Fat-trees that adapt make ranks equal, so that calls of NVLS and trees over nodes fold.
+
+Several NICs of a GPU are shared out as NCCL's channels do it: each channel leaves by the NIC that NCCL's search gives
+it. `oci-h100-x4` has two NICs for every GPU.
+)";
+
+void print_markdown(std::ostream& out) {
+  out << "# Machines\n\n"
+         "`tools/dev/update-topologies-page` makes this page from the files in `topologies/`.\n"
+         "*GPU to GPU* is the rate of one transfer inside a node, from the first GPU to the "
+         "others.\n"
+         "*network* is the bandwidth of a node's cables, divided by its GPUs. Both are in GB/s, "
+         "one\n"
+         "direction. `collsim topo compose` combines these nodes and fabrics into more "
+         "machines.\n\n"
+         "| name | machine | GPUs | nodes | links | GPU to GPU | network | node | fabric |\n"
+         "|---|---|---|---|---|---|---|---|---|\n";
+  for (const MachineRow& row : all_rows()) {
+    fmt::print(
+        out, "| [{0}](../topologies/{0}.yaml) | {1} | {2} | {3} | {4} | {5} | {6} | {7} | {8} |\n",
+        row.name, row.title, row.gpus, row.nodes, row.links, inside_text(row), network_text(row),
+        row.node, row.fabric);
+  }
+  out << routing_text;
+  print_templates("Nodes", "nodes", out);
+  print_templates("Fabrics", "fabrics", out);
+}
+
+struct ListFormat {
+  std::string_view name;
+  void (*print)(std::ostream& out);
+};
+constexpr std::array formats{ListFormat{"table", print_table}, ListFormat{"csv", print_csv},
+                             ListFormat{"json", print_json},
+                             ListFormat{"markdown", print_markdown}};
+
+}  // namespace
+
+int topo_list(std::span<const std::string> args, std::ostream& out, std::ostream& /*err*/) {
+  po::options_description options("options");
+  options.add_options()                                                          //
+      ("wide", po::bool_switch(), "also show links and rates, in longer lines")  //
+      ("format", po::value<std::string>()->default_value("table"), "table, csv, json or markdown");
+  const auto values =
+      parse_options(options, "collsim topo list [--wide] [--format F]", "", "", args, out);
+  if (!values) return exit_ok;
+  const auto& name = (*values)["format"].as<std::string>();
+  for (const ListFormat& format : formats) {
+    if (format.name != name) continue;
+    const bool wide = format.print == print_table && (*values)["wide"].as<bool>();
+    (wide ? print_wide_table : format.print)(out);
+    return exit_ok;
+  }
+  throw InputError(fmt::format("--format: there is no '{}'", name), "table, csv, json or markdown");
+}
+
+}  // namespace collsim::command

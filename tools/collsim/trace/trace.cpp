@@ -1,0 +1,91 @@
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <filesystem>
+#include <ostream>
+
+#include "models/call/prediction.h"
+#include "models/trace/perfetto.h"
+#include "models/trace/trace_counters.h"
+#include "models/trace/trace_json.h"
+#include "sim/base/input_error.h"
+#include "sim/execution/effort.h"
+#include "tools/collsim/core/call_options.h"
+#include "tools/collsim/core/numbers.h"
+#include "tools/collsim/core/options.h"
+#include "tools/collsim/core/question.h"
+#include "tools/collsim/core/replace_file.h"
+#include "tools/collsim/core/run_watch.h"
+#include "tools/collsim/core/subcommand.h"
+#include "tools/collsim/core/time_limit.h"
+
+namespace collsim::command {
+
+namespace po = boost::program_options;
+
+namespace {
+
+constexpr std::string_view usage =
+    "collsim trace [MACHINE|SCENARIO] -b SIZE --output FILE [options]";
+constexpr std::string_view epilogue =
+    "Simulates one call, every message of every rank, and writes a trace for "
+    "https://ui.perfetto.dev\n"
+    "(Open trace file). Ranks are processes, channels are threads. A slice is what a thread block\n"
+    "does with one slice of data, or its wait and the reason of it. Arrows are messages. Counters\n"
+    "show how busy links are, and how many slices lie in each rank's FIFOs. A FILE that ends in\n"
+    ".json gets the JSON that chrome://tracing reads.\n"
+    "\n"
+    "  collsim trace -t hgx-h200 -b 4M --output ring.pftrace\n"
+    "  collsim trace -t dgx-h100-x4 -a tree -b 1M --output tree.pftrace\n"
+    "  collsim trace -t hgx-h200 -n 4 -b 64K --output small.json";
+
+/// A trace of so many slices has about 200 MB, and takes a viewer a while.
+constexpr double most_slices = 500'000;
+constexpr std::size_t default_links = 32;
+
+const RunSpec& only_run(const Question& question) {
+  if (question.scenario.runs.size() == 1) return question.scenario.runs.front();
+  throw InputError(fmt::format("trace: {} runs", question.scenario.runs.size()),
+                   "a trace shows one run: name one algorithm");
+}
+
+void print_summary(const CallTrace& trace, const std::string& file, std::size_t links,
+                   std::ostream& out) {
+  fmt::print(out, "{}: {} of {}, {} {}, one call takes {:.2f} us\n", file,
+             to_string(trace.call.plan().collective), to_string(trace.call.size),
+             trace.call.algorithm, to_string(trace.call.protocol), in_microseconds(trace.time));
+  fmt::print(out, "{} threads, {} slices, {} messages, the {} busiest links\n",
+             trace.threads.size(), trace.timeline.records.size(), trace.messages.size(), links);
+  out << "open it in https://ui.perfetto.dev (it stays in your browser)\n";
+}
+
+}  // namespace
+
+int run_trace(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
+  auto options = question_options(SizesAsked::one, "decided by the name of the file");
+  options.add_options()("output", po::value<std::string>(), "the file to write")(
+      "links", po::value<std::uint32_t>()->default_value(default_links),
+      "show how busy so many links are, the busiest ones");
+  const auto values = parse_options(options, usage, epilogue, "scenario", args, out);
+  if (!values) return exit_ok;
+  const Question question = read_question(*values, err);
+  const std::string file = output_file("trace", "FILE", *values);
+  const Planner planner(spec_of(question, only_run(question)));
+  warn(planner, err);
+  const Bytes size = only_size("trace", *values, question);
+  const CallPlan call = planner.plan(size);
+  if (call.plan().ranks() < 2) throw InputError("trace: one rank sends nothing", "-n of 2 or more");
+  RunWatch watch(err, time_limit(*values));
+  watch.begin(to_string(size), effort_of(execution_of(call)).whole);
+  const CallTrace trace = trace_call(call, most_slices, watch.watch());
+  std::vector<TraceCounter> counters =
+      link_utilisation(trace, (*values)["links"].as<std::uint32_t>());
+  const std::size_t links = counters.size();
+  for (TraceCounter& fill : fifo_fill(trace)) counters.push_back(std::move(fill));
+  const bool json = std::filesystem::path(file).extension() == ".json";
+  replace_file(file, json ? json_trace(trace, counters) : perfetto_trace(trace, counters));
+  print_summary(trace, file, links, summary_stream(file, out, err));
+  return exit_ok;
+}
+
+}  // namespace collsim::command

@@ -1,0 +1,307 @@
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <ostream>
+#include <sstream>
+#include <thread>
+
+#include "models/calibration/calibration_choice.h"
+#include "models/calibration/transport.h"
+#include "models/diagnosis/correctness.h"
+#include "models/imports/machine.h"
+#include "models/recordings/named_rows.h"
+#include "models/recordings/recording.h"
+#include "models/validation/recorded_machines.h"
+#include "sim/base/data_directory.h"
+#include "sim/base/input_error.h"
+#include "sim/base/parallel.h"
+#include "tools/collsim/core/collective_option.h"
+#include "tools/collsim/core/numbers.h"
+#include "tools/collsim/core/options.h"
+#include "tools/collsim/core/recorded_input.h"
+#include "tools/collsim/core/report_page.h"
+#include "tools/collsim/core/subcommand.h"
+#include "tools/collsim/core/waiting.h"
+#include "tools/collsim/core/warnings.h"
+#include "tools/collsim/validate/required_figure.h"
+#include "tools/collsim/validate/validation_report.h"
+
+namespace collsim::command {
+
+namespace po = boost::program_options;
+
+namespace {
+
+constexpr std::uint32_t most_ranks = 1U << 20U;
+constexpr std::string_view usage = "collsim validate RECORDING... [options]";
+constexpr std::string_view epilogue =
+    "Predicts every recorded time under NCCL's rules and in the row's environment. Prints errors\n"
+    "by family and size, whether NCCL chose what collsim chooses, and where algorithms and\n"
+    "protocols cross over. A recording is a file of collsim-recorder, a CSV like\n"
+    "recordings/h200.csv, nccl-tests' text or JSON (-J) output, or one of recordings/published.\n"
+    "\n"
+    "`-` is standard input. Without --topology, the machine is the one that the recording names,\n"
+    "or else a shipped one with its GPUs. Exit code 1 means that --require fails, that results "
+    "were\n"
+    "wrong, or that no row could be compared.\n"
+    "\n"
+    "  collsim validate recordings/h200x4/forced-4-ranks.yaml\n"
+    "  collsim validate recordings/h200x4/tcp.yaml --id tcp-forced/4x1\n"
+    "  collsim validate recordings/published/a100x8-80gb-mpi-allreduce.yaml --format html > "
+    "a.html\n"
+    "  collsim validate recordings/published/*.yaml --engine analytic\n"
+    "  collsim validate my-nccl-tests.log -t dgx-h100 --require median=10,choice=95";
+
+po::options_description validate_options() {
+  po::options_description options("options");
+  options.add_options()  //
+      ("recording", po::value<std::vector<std::string>>()->composing(),
+       "recordings; --recording may be omitted")  //
+      ("topology,t", po::value<std::string>(),
+       "machine: a file, or a shipped name (default: the one in the recording)")  //
+      ("calibration", po::value<std::string>(),
+       "cost constants: a file, or a shipped name (default: the topology's)")  //
+      ("collective,c", po::value<std::string>(),
+       "only rows of this collective; of a table that does not say its collective, what it is")  //
+      ("ranks,n", po::value<std::int64_t>(),
+       "only rows of so many ranks; of a table that does not say how many, their number")  //
+      ("id", po::value<std::string>()->default_value(""),
+       "only rows whose id begins with this, such as forced/4/Ring")  //
+      ("place", po::value<std::string>()->default_value("all"),
+       "only rows out of place or in place: out, in or all")                                  //
+      ("largest", po::value<std::string>(), "only rows up to this size: 64M (default: all)")  //
+      ("mode", po::value<std::string>()->default_value("plain"),
+       "plain, graph (calls of a CUDA graph) or all")  //
+      ("nccl-version", po::value<std::string>(),
+       "the release whose rules apply (default: the recorded one)")  //
+      ("require", po::value<std::string>()->default_value(""),
+       "limits over all rows, in percent: median=5,mean=12,p90=30,worst=60,bias=5 are maxima, "
+       "choice=95 is a minimum")  //
+      ("engine", po::value<std::string>()->default_value("native"),
+       "native, or analytic: by the formulas of `collsim estimate`, at once")               //
+      ("threads", po::value<std::int64_t>()->default_value(0), "threads; 0: one per core")  //
+      ("format", po::value<std::string>()->default_value("table"),
+       "table, csv, json, or html: a page with charts");
+  return options;
+}
+
+void check_word(const po::variables_map& values, const std::string& option,
+                const std::vector<std::string>& words) {
+  const auto& word = values[option].as<std::string>();
+  if (std::find(words.begin(), words.end(), word) != words.end()) return;
+  throw InputError(fmt::format("--{}: there is no '{}'", option, word),
+                   fmt::format("{}", fmt::join(words, ", ")));
+}
+
+ValidationOptions read_options(const po::variables_map& values) {
+  ValidationOptions options;
+  if (values.contains("collective")) options.collective = collective_option(values);
+  if (values.contains("ranks")) options.ranks = bounded_option(values, "ranks", 1, most_ranks);
+  options.id = values["id"].as<std::string>();
+  check_word(values, "place", {"out", "in", "all"});
+  const auto& place = values["place"].as<std::string>();
+  if (place != "all") options.in_place = place == "in";
+  if (values.contains("largest")) {
+    options.largest = Bytes{parse_size("largest", values["largest"].as<std::string>())};
+  }
+  check_word(values, "mode", {"plain", "graph", "all"});
+  const auto& mode = values["mode"].as<std::string>();
+  options.mode.reset();
+  if (mode != "all") options.mode = mode == "graph" ? CallMode::graph : CallMode::plain;
+  check_word(values, "engine", {"native", "analytic"});
+  options.analytic = values["engine"].as<std::string>() == "analytic";
+  constexpr std::uint32_t max_threads = 1024;
+  options.threads = bounded_option(values, "threads", 0, max_threads);
+  if (options.threads == 0) options.threads = std::max(1U, std::thread::hardware_concurrency());
+  return options;
+}
+
+/// The release that the options name, else the recording's, else the newest.
+NcclVersion version_of(const Recording& recording, const po::variables_map& values,
+                       std::ostream& err) {
+  if (values.contains("nccl-version")) {
+    return parse_nccl_version(values["nccl-version"].as<std::string>());
+  }
+  const NcclVersion version = nccl_version_of(recording);
+  if (!recording.nccl_rules && !recording.machine.contains("nccl")) {
+    fmt::print(err,
+               "collsim: {}: does not say which release of NCCL ran; {} is assumed (--nccl-version "
+               "names another)\n",
+               recording.file.filename().string(), to_string(version));
+  }
+  return version;
+}
+
+void append(Validation& all, Validation more) {
+  std::move(more.rows.begin(), more.rows.end(), std::back_inserter(all.rows));
+  for (const auto& [reason, rows] : more.left_out) {
+    LeftOut& left_out = all.left_out[reason];
+    if (left_out.rows == 0) left_out.first_id = rows.first_id;
+    left_out.rows += rows.rows;
+  }
+  all.warnings.merge(more.warnings);
+}
+
+void leave_out(const Recording& recording, const std::string& reason, Validation& validation) {
+  LeftOut& left_out = validation.left_out[reason];
+  if (left_out.rows == 0) left_out.first_id = recording.rows.front().id;
+  left_out.rows += recording.rows.size();
+}
+
+Calibration cost_on(const Topology& topology, const po::variables_map& values) {
+  if (!values.contains("calibration")) return calibration_for(topology);
+  return completed(named_calibration(values["calibration"].as<std::string>()), topology);
+}
+
+/// The rows of a recording on the machine that the options name, or each on its own.
+std::vector<RecordedMachine> machines_of(const Recording& recording,
+                                         const po::variables_map& values,
+                                         const ValidationOptions& options, std::ostream& err) {
+  if (values.contains("topology")) return {{values["topology"].as<std::string>(), recording}};
+  std::vector<RecordedMachine> machines = by_machine(recording, options);
+  for (RecordedMachine& machine : machines) {
+    if (machine.topology.empty()) machine.topology = machine_of_recording(recording, err);
+  }
+  return machines;
+}
+
+/// What one file says, and on which machine its rows are.
+struct FileReport {
+  ValidationReport report;
+  std::ostringstream messages;  // for people
+  bool is_wrong = false;        ///< some of its results were
+  bool is_untold = false;       ///< it cannot be compared, though it should be
+};
+
+/// Says which results were wrong. That does not depend on the machine.
+bool report_wrong_results(const Recording& recording, const ValidationOptions& options,
+                          std::ostream& err) {
+  const Correctness correctness = correctness_of(recording, {}, options);
+  if (!correctness.is_wrong()) return false;
+  fmt::print(err, "collsim: {}: wrong data: {}\n", recording.file.filename().string(),
+             describe(correctness, recording));
+  return true;
+}
+
+/// A file whose rows are not compared.
+void leave_out_file(const Recording& recording, const std::string& machine,
+                    const std::string& reason, ValidationReport& report) {
+  report.files.push_back(recording.file.filename().string());
+  report.machines.push_back(machine);
+  leave_out(recording, reason, report.validation);
+}
+
+void compare_file(const Recording& recording, const po::variables_map& values,
+                  ValidationOptions options, FileReport& of_file) {
+  ValidationReport& report = of_file.report;
+  const std::string name = recording.file.filename().string();
+  options.nccl_version = version_of(recording, values, of_file.messages);
+  Validation validation;
+  for (const auto& [machine, of_machine] :
+       machines_of(recording, values, options, of_file.messages)) {
+    const auto [topology, assumed] = load_machine(machine);
+    report.validation.warnings.insert(assumed.begin(), assumed.end());
+    check_machine(of_machine, topology);
+    const Recording rows = placed_on(of_machine, topology);
+    for (const std::string& note : rows.notes) {
+      report.validation.warnings.insert(fmt::format("{}: {}", name, note));
+    }
+    report.files.push_back(name);
+    report.machines.push_back(topology.name());
+    const Calibration cost = cost_on(topology, values);
+    report.calibrations.insert(cost.name);
+    if (auto warning = calibration_warning(cost)) report.validation.warnings.insert(*warning);
+    append(validation, validate(rows, topology, cost, options));
+  }
+  std::stable_sort(validation.rows.begin(), validation.rows.end(),
+                   [](const ValidatedRow& a, const ValidatedRow& b) {
+                     return a.recorded.line < b.recorded.line;
+                   });
+  append(report.validation, std::move(validation));
+}
+
+void validate_file(const std::string& file, const po::variables_map& values,
+                   const ValidationOptions& options, FileReport& of_file) {
+  Recording recording = open_recording(file);
+  name_rows(recording, {options.collective, options.ranks});
+  of_file.is_wrong = report_wrong_results(recording, options, of_file.messages);
+  if (!recording.left_out.empty() && !values.contains("topology")) {
+    leave_out_file(recording, "no shipped machine", recording.left_out, of_file.report);
+    return;
+  }
+  try {
+    compare_file(recording, values, options, of_file);
+  } catch (const InputError& error) {
+    // Wrong results are an answer without a machine, too, and one file does not end a batch.
+    const bool is_alone = values["recording"].as<std::vector<std::string>>().size() == 1;
+    if (is_alone && !of_file.is_wrong) throw;
+    fmt::print(of_file.messages, "collsim: {}\n", error.what());
+    of_file.report = {};
+    leave_out_file(recording, "none", error.what(), of_file.report);
+    of_file.is_untold = true;
+  }
+}
+
+/// All files, as many at a time as there are threads for.
+ValidationReport validate_files(const std::vector<std::string>& files,
+                                const po::variables_map& values, ValidationOptions options,
+                                bool& is_answered, std::ostream& err) {
+  const auto at_once = static_cast<std::uint32_t>(files.size());
+  const std::uint32_t threads = options.threads;
+  options.threads = std::max(1U, threads / at_once);
+  std::vector<FileReport> reports(files.size());
+  {
+    Waiting waiting(err, fmt::format("validating {} recordings", files.size()));
+    for_each_in_parallel(files.size(), threads, [&](std::size_t i) {
+      waiting.say("validating " + files[i]);
+      validate_file(files[i], values, options, reports[i]);
+    });
+  }
+  ValidationReport all;
+  for (FileReport& each : reports) {
+    err << each.messages.str();
+    is_answered = is_answered && !each.is_wrong && !each.is_untold;
+    all.files.insert(all.files.end(), each.report.files.begin(), each.report.files.end());
+    all.machines.insert(all.machines.end(), each.report.machines.begin(),
+                        each.report.machines.end());
+    all.calibrations.merge(each.report.calibrations);
+    append(all.validation, std::move(each.report.validation));
+  }
+  return all;
+}
+
+}  // namespace
+
+int run_validate(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
+  const auto values = parse_options(validate_options(), usage, epilogue, "recording", args, out);
+  if (!values) return exit_ok;
+  if (!values->contains("recording")) {
+    throw InputError("validate: no recording", "collsim validate RECORDING..., or --help");
+  }
+  check_word(*values, "format", {"table", "csv", "json", "html"});
+  const auto requirements = parse_required_figures((*values)["require"].as<std::string>());
+  const ValidationOptions options = read_options(*values);
+  bool is_answered = true;
+  const ValidationReport report = validate_files(
+      (*values)["recording"].as<std::vector<std::string>>(), *values, options, is_answered, err);
+  print_warnings(report.validation.warnings, err);
+  const auto& format = (*values)["format"].as<std::string>();
+  if (format == "csv") {
+    print_validation_csv(report, out);
+  } else if (format == "json") {
+    print_validation_json(report, out);
+  } else if (format == "html") {
+    print_validation_html(report, command_text("validate", args), out);
+  } else {
+    print_validation_table(report, out);
+  }
+  const auto failed = failures(requirements, report.validation.rows);
+  for (const std::string& failure : failed) fmt::print(err, "collsim: {}\n", failure);
+  if (report.validation.rows.empty()) fmt::print(err, "collsim: no row is compared\n");
+  is_answered = is_answered && failed.empty() && !report.validation.rows.empty();
+  return is_answered ? exit_ok : exit_answer_is_no;
+}
+
+}  // namespace collsim::command

@@ -1,0 +1,125 @@
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <utility>
+#include <vector>
+
+#include "models/call/prediction.h"
+#include "models/trace/view_data.h"
+#include "sim/base/data_directory.h"
+#include "sim/base/input_error.h"
+#include "sim/base/text_file.h"
+#include "sim/execution/effort.h"
+#include "tools/collsim/core/call_options.h"
+#include "tools/collsim/core/numbers.h"
+#include "tools/collsim/core/options.h"
+#include "tools/collsim/core/question.h"
+#include "tools/collsim/core/replace_file.h"
+#include "tools/collsim/core/report_page.h"
+#include "tools/collsim/core/run_watch.h"
+#include "tools/collsim/core/subcommand.h"
+#include "tools/collsim/core/time_limit.h"
+
+namespace collsim::command {
+
+namespace po = boost::program_options;
+
+namespace {
+
+constexpr std::string_view usage =
+    "collsim view [MACHINE|SCENARIO] -b SIZE --output FILE.html [options]";
+constexpr std::string_view epilogue =
+    "Simulates one call, every message of every rank, and writes a page that shows it: the "
+    "machine\n"
+    "with messages on its links, what each channel of each rank does and waits for, and how "
+    "buffers\n"
+    "fill. The page opens from disk in any browser and needs no network. Two algorithms, or\n"
+    "--healthy with a fault, are shown side by side on one clock.\n"
+    "\n"
+    "  collsim view -t hgx-h200 -a ring -b 4M --output ring.html\n"
+    "  collsim view -t switch-8 -a ring,tree -b 64K --output ring-and-tree.html\n"
+    "  collsim view --alpha 1us --bandwidth 50GB/s -n 8 --ranks-per-node 4 -a hierarchical \\\n"
+    "      -b 64K --output hierarchical.html\n"
+    "  collsim view -t hgx-h200 -a ring -b 4M --fault 'device: node0/gpu3, bandwidth: 10%' \\\n"
+    "      --healthy --output slow.html";
+
+/// Beyond, a page has more than 20 MB and takes long to open.
+constexpr double most_slices = 400'000;
+constexpr std::size_t most_calls = 2;
+
+/// One call of the page, before it is simulated.
+struct Viewing {
+  std::string name;
+  CallSpec spec;
+  std::vector<std::string> faults;
+};
+
+std::vector<Viewing> viewings_of(const Question& question, bool healthy) {
+  std::vector<std::string> faults;
+  for (const Fault& fault : question.scenario.faults) faults.push_back(fault.text);
+  std::vector<Viewing> viewings;
+  for (const RunSpec& run : question.scenario.runs) {
+    CallSpec spec = spec_of(question, run);
+    if (healthy) {
+      viewings.push_back({"healthy, ", spec, {}});
+      viewings.back().spec.faults = {};
+    }
+    viewings.push_back({healthy ? "with faults, " : "", std::move(spec), faults});
+  }
+  if (viewings.size() <= most_calls) return viewings;
+  throw InputError(fmt::format("view: {} calls", viewings.size()),
+                   "a page shows one call, or two side by side");
+}
+
+/// The page with the data where its place is.
+std::string page_with(const std::string& data) {
+  constexpr std::string_view place = "@COLLSIM_DATA@";
+  std::string page =
+      read_text_file(data_directory() / "tools/web/viewer/viewer.html", "a page of collsim's")
+          .content;
+  page.replace(page.find(place), place.size(), data);
+  return page;
+}
+
+}  // namespace
+
+int run_view(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
+  auto options = question_options(SizesAsked::one, "not used: a page is HTML");
+  options.add_options()("output", po::value<std::string>(), "the file to write")(
+      "healthy", po::bool_switch(), "show the call without the faults beside it");
+  const auto values = parse_options(options, usage, epilogue, "scenario", args, out);
+  if (!values) return exit_ok;
+  const Question question = read_question(*values, err);
+  const std::string file = output_file("view", "FILE.html", *values);
+  const Bytes size = only_size("view", *values, question);
+  const auto viewings = viewings_of(question, (*values)["healthy"].as<bool>());
+  std::vector<std::unique_ptr<const Planner>> planners;  // traces refer to them
+  std::vector<ViewedCall> calls;
+  RunWatch watch(err, time_limit(*values));
+  for (const Viewing& viewing : viewings) {
+    planners.push_back(std::make_unique<const Planner>(viewing.spec));
+    const Planner& planner = *planners.back();
+    warn(planner, err);
+    const CallPlan call = planner.plan(size);
+    if (planner.ranks() < 2) throw InputError("view: one rank sends nothing", "-n of 2 or more");
+    const std::string name =
+        fmt::format("{}{} {}", viewing.name, call.algorithm, to_string(call.protocol));
+    watch.begin(name, effort_of(execution_of(call)).whole);
+    calls.push_back({name, trace_call(call, most_slices, watch.watch()), viewing.faults});
+  }
+  const std::string title = fmt::format("{} of {} on {}", to_string(question.scenario.collective),
+                                        to_string(size), question.topology.name());
+  replace_file(file, page_with(view_data(title, command_text("view", args), calls)));
+  std::ostream& said = summary_stream(file, out, err);
+  for (const ViewedCall& call : calls) {
+    fmt::print(said, "{}: {}, {} slices, {:.2f} us\n", file, call.name,
+               call.trace.timeline.records.size(), in_microseconds(call.trace.time));
+  }
+  said << "open it in a browser\n";
+  return exit_ok;
+}
+
+}  // namespace collsim::command
