@@ -48,8 +48,8 @@ constexpr double max_time_scale = 10;
 constexpr std::string_view calibrations = "models/data/calibrations";
 constexpr std::string_view nvswitches = "models/data/calibrations/nvls";
 
-/// The keys below a group of constants, or at the top, each once; none where the group is a single
-/// constant.
+/// The keys below a group of constants such as "memory.both_ways", or at the top, each once; none
+/// where the group is a single constant.
 template <typename Constants>
 std::vector<std::string_view> keys_below(const Constants& constants, std::string_view group,
                                          std::optional<Protocol> protocol = {}) {
@@ -69,21 +69,25 @@ std::vector<std::string_view> keys_below(const Constants& constants, std::string
   return keys;
 }
 
-/// What a file says of a constant, by the keys that lead to it.
+/// What a mapping says of a constant, whose key goes on from `begin` below it.
 template <typename Constants>
 std::optional<YamlValue> find_constant(const YamlMapping& mapping, const Constants& constants,
-                                       std::string_view key) {
-  const std::size_t dot = key.find('.');
-  auto value = mapping.find(key.substr(0, dot));
+                                       std::string_view key, std::size_t begin) {
+  const std::size_t dot = key.find('.', begin);
+  auto value = mapping.find(key.substr(begin, dot - begin));
   if (!value || dot == std::string_view::npos) return value;
-  return value->mapping(keys_below(constants, key.substr(0, dot))).find(key.substr(dot + 1));
+  const YamlMapping below = value->mapping(keys_below(constants, key.substr(0, dot)));
+  return find_constant(below, constants, key, dot + 1);
 }
 
-/// Those that the mapping states.
+/// Those that the mapping of a group states; without a group, the mapping at the top.
 template <typename Constants, typename Owner>
-void read_constants(const YamlMapping& mapping, const Constants& constants, Owner& owner) {
+void read_constants(const YamlMapping& mapping, const Constants& constants, Owner& owner,
+                    std::string_view group = {}) {
   for (const auto& constant : constants) {
-    if (const auto value = find_constant(mapping, constants, constant.key)) {
+    if (!group.empty() && !constant.key.starts_with(group)) continue;
+    const std::size_t begin = group.empty() ? 0 : group.size() + 1;
+    if (const auto value = find_constant(mapping, constants, constant.key, begin)) {
       constant.in(owner) = read_constant(*value, constant.quantity, constant.accepted);
     }
   }
@@ -115,52 +119,59 @@ void read_protocol(const YamlValue& value, std::size_t protocol, Calibration& co
   }
 }
 
-ProxyCost read_proxy(const YamlValue& value) {
-  const YamlMapping mapping = value.mapping({"send", "receive", "copy", "rate", "socket"});
-  ProxyCost cost;
-  cost.used = true;
-  cost.send = mapping.at("send").time();
-  cost.receive = mapping.at("receive").time();
-  if (const auto copy = mapping.find("copy")) cost.copy = copy->rate();
-  if (const auto rate = mapping.find("rate")) cost.rate = rate->rate();
-  if (const auto socket = mapping.find("socket")) cost.socket = socket->bytes();
-  return cost;
+/// A group of constants states its own sizes, too.
+YamlMapping host_group(const YamlValue& value, std::string_view group, std::string_view size) {
+  std::vector<std::string_view> keys = keys_below(host_constants, group);
+  keys.push_back(size);
+  return value.mapping(keys);
+}
+
+/// The threads of a network are stated whole.
+void read_proxy(const YamlValue& value, Calibration& cost) {
+  const YamlMapping mapping = host_group(value, "proxy", "socket");
+  for (const std::string_view required : {"send", "receive"}) {
+    static_cast<void>(mapping.at(required));
+  }
+  cost.proxy = {};
+  cost.proxy.used = true;
+  read_constants(mapping, host_constants, cost, "proxy");
+  if (const auto socket = mapping.find("socket")) cost.proxy.socket = socket->bytes();
 }
 
 /// What it leaves out is as in the calibration that it extends, and has to be there if none says
 /// so.
-void read_memory(const YamlValue& value, MemoryCost& cost) {
+void read_memory(const YamlValue& value, Calibration& cost) {
+  MemoryCost& memory = cost.memory;
   if (value.is_scalar()) {
     if (value.string() != "none") {
       value.fail(fmt::format("'{}' is no host memory", value.string()),
                  "none, or { cached: ..., rate: ..., cache: ... }");
     }
-    cost = {};
+    memory = {};
     return;
   }
-  const YamlMapping mapping = value.mapping({"cached", "rate", "cache", "both_ways"});
-  const auto states = [&](std::string_view key) { return !cost.used || mapping.find(key); };
-  if (states("cached")) cost.cached = mapping.at("cached").rate();
-  if (states("rate")) cost.rate = mapping.at("rate").rate();
-  if (states("cache")) {
-    const YamlValue cache = mapping.at("cache");
-    cost.cache = cache.bytes();
-    if (cost.cache.count == 0) cache.fail("the cache has 0 bytes", "a size above 0, like 40 MiB");
+  const YamlMapping mapping = host_group(value, "memory", "cache");
+  for (const std::string_view required : {"cached", "rate", "cache"}) {
+    if (!memory.used) static_cast<void>(mapping.at(required));
   }
-  if (cost.rate > cost.cached) {
+  if (const auto both_ways = mapping.find("both_ways")) {
+    static_cast<void>(both_ways->mapping({"at_once", "in_turn"}).at("at_once"));
+    memory.in_turn = MemoryCost{}.in_turn;
+  }
+  read_constants(mapping, host_constants, cost, "memory");
+  if (const auto cache = mapping.find("cache")) {
+    memory.cache = cache->bytes();
+    if (memory.cache.count == 0)
+      cache->fail("the cache has 0 bytes", "a size above 0, like 40 MiB");
+  }
+  if (memory.rate > memory.cached) {
     const YamlValue wrong = mapping.find("rate") ? mapping.at("rate") : mapping.at("cached");
     wrong.fail(
         fmt::format("'rate' is {:.4g} GB/s and 'cached' {:.4g} GB/s",
-                    in_gigabytes_per_second(cost.rate), in_gigabytes_per_second(cost.cached)),
+                    in_gigabytes_per_second(memory.rate), in_gigabytes_per_second(memory.cached)),
         "a 'rate' of at most 'cached'");
   }
-  if (const auto both_ways = mapping.find("both_ways")) {
-    const YamlMapping ways = both_ways->mapping({"at_once", "in_turn"});
-    cost.at_once = ways.at("at_once").share(1);
-    cost.in_turn = 1;
-    if (const auto in_turn = ways.find("in_turn")) cost.in_turn = in_turn->share(1);
-  }
-  cost.used = true;
+  memory.used = true;
 }
 
 /// Costs of NVSwitches that add up: stated, or those of a file that is about them alone, with what
@@ -257,32 +268,24 @@ Calibration read_start(const YamlMapping& root, const Lineage& lineage) {
   return {};
 }
 
+/// The keys of a whole file: what it says of itself, and the groups of constants.
+std::vector<std::string_view> top_keys() {
+  std::vector<std::string_view> keys{"collsim",  "name",      "source",     "date",
+                                     "trust",    "extends",   "time_scale", "between",
+                                     "over_tcp", "protocols", "provenance", "fit"};
+  const auto add = [&](const auto& constants) {
+    const std::vector<std::string_view> groups = keys_below(constants, {});
+    keys.insert(keys.end(), groups.begin(), groups.end());
+  };
+  add(machine_constants);
+  add(correction_constants);
+  add(nvls_constants);
+  add(host_constants);
+  return keys;
+}
+
 Calibration read_lineage(const TextFile& text, const Lineage& lineage) {
-  const YamlMapping root = read_yaml(text, "calibration")
-                               .mapping({"collsim",
-                                         "name",
-                                         "source",
-                                         "date",
-                                         "trust",
-                                         "extends",
-                                         "time_scale",
-                                         "between",
-                                         "over_tcp",
-                                         "launch",
-                                         "launch_per_doubling",
-                                         "graph_launch",
-                                         "issue",
-                                         "issue_per_operation",
-                                         "efficiency",
-                                         "jitter",
-                                         "message_setup",
-                                         "corrections",
-                                         "nvls",
-                                         "proxy",
-                                         "memory",
-                                         "protocols",
-                                         "provenance",
-                                         "fit"});
+  const YamlMapping root = read_yaml(text, "calibration").mapping(top_keys());
   Calibration cost = read_start(root, lineage);
   cost.name = root.at("name").string();
   static_cast<void>(root.at("source").string());
@@ -293,10 +296,10 @@ Calibration read_lineage(const TextFile& text, const Lineage& lineage) {
   read_constants(root, machine_constants, cost);
   read_constants(root, correction_constants, cost);
   read_nvls(root, cost);
-  if (const auto proxy = root.find("proxy")) cost.proxy = read_proxy(*proxy);
-  if (const auto memory = root.find("memory")) read_memory(*memory, cost.memory);
+  if (const auto proxy = root.find("proxy")) read_proxy(*proxy, cost);
+  if (const auto memory = root.find("memory")) read_memory(*memory, cost);
   if (const auto per_protocol = root.find("protocols")) {
-    const YamlMapping costs = per_protocol->mapping({"ll", "ll128", "simple"});
+    const YamlMapping costs = per_protocol->mapping(protocols);
     for (std::size_t protocol = 0; protocol < protocol_count; ++protocol) {
       if (const auto value = costs.find(protocols[protocol])) {
         read_protocol(*value, protocol, cost);

@@ -1,5 +1,7 @@
 #include "models/crossover/crossover_point.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cassert>
 #include <cmath>
@@ -24,6 +26,16 @@ Crossover find_crossover(const std::vector<TimePair>& pairs) {
     crossover.size = std::exp(low + (high - low) * before / (before - after));
   }
   return crossover;
+}
+
+std::string to_string(const Crossover& crossover, std::string_view first, std::string_view second) {
+  const std::string_view before = crossover.first_before ? first : second;
+  const std::string_view after = crossover.first_after ? first : second;
+  if (!crossover.size) return fmt::format("{} always", before);
+  if (before == after) {
+    return fmt::format("{} at both ends, and from {} on", before, rounded_size(*crossover.size));
+  }
+  return fmt::format("{} < {} < {}", before, rounded_size(*crossover.size), after);
 }
 
 }  // namespace collsim

@@ -2,6 +2,8 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/base/units.h"
@@ -25,6 +27,9 @@ struct TimePair {
 /// Between sizes, interpolates the logarithm of the ratio of the times linearly over the logarithm
 /// of the size. `pairs` by rising size, not empty.
 Crossover find_crossover(const std::vector<TimePair>& pairs);
+
+/// The names of two ways in the order of sizes: "ring/ll < 96 KiB < ring/simple", "ring/ll always".
+std::string to_string(const Crossover& crossover, std::string_view first, std::string_view second);
 
 /// The time that a choice loses against the best, relative to the best: 0 if it was the best.
 struct Regret {

@@ -100,57 +100,63 @@ const MessageShapes::Laid& MessageShapes::of(std::uint32_t parts) {
   return found->second;
 }
 
+namespace {
+
+// Of very many ranks some stand for all, each for equally many.
+constexpr Rank max_rows = 256;
+constexpr Rank max_peers = 4096;
+constexpr Rank max_pairs = 128 * 128;
+
+void count_ring(const MachineView& view, Rank ranks, MessageCount& count) {
+  for (Rank rank = 0; rank < std::min(ranks, max_peers); ++rank) {
+    count.add(rank, (rank + 1) % ranks);
+  }
+  for (const Rank rank : view.touched_ranks()) {
+    if (rank >= max_peers) count.add(rank, (rank + 1) % ranks);
+    const Rank before = (rank + ranks - 1) % ranks;
+    if (before >= max_peers && !view.touches(view.node_of(before))) count.add(before, rank);
+  }
+}
+
+void count_with_root(const CallSpec& spec, Rank ranks, MessageCount& count) {
+  const Rank stride = (ranks + max_peers - 1) / max_peers;
+  for (Rank rank = 0; rank < ranks; rank += stride) {
+    const bool to_root = spec.collective == Collective::gather;
+    count.add(to_root ? rank : spec.root, to_root ? spec.root : rank, stride);
+  }
+}
+
+void count_all_pairs(const MachineView& view, Rank ranks, MessageCount& count) {
+  const Rank rows = std::min(ranks, max_rows);
+  const auto stride = static_cast<Rank>((std::uint64_t{ranks} * rows + max_pairs - 1) / max_pairs);
+  for (Rank one = 0; one < rows; ++one) {
+    for (Rank other = one % stride; other < ranks; other += stride) {
+      count.add(one, other, stride);
+      if (other >= rows) count.add(other, one, stride);
+    }
+  }
+  for (const Rank one : view.touched_ranks()) {
+    if (one < rows) continue;
+    for (Rank other = one % stride; other < ranks; other += stride) {
+      count.add(one, other, stride);
+      count.add(other, one, stride);
+    }
+  }
+}
+
+}  // namespace
+
 MessageShapes::Laid MessageShapes::made(std::uint32_t parts) {
   const CallSpec& spec = planner_.spec();
   const Rank ranks = planner_.ranks();
   HopWires wires = view_.wires(std::nullopt);
   MessageCount count(planner_, wires, parts);
-  // Of very many ranks some stand for all, each for equally many.
-  constexpr Rank most_rows = 256;
-  constexpr Rank most_peers = 4096;
-  constexpr Rank most_pairs = 128 * 128;
-  const Rank rows = std::min(ranks, most_rows);
-  switch (spec.collective) {
-    case Collective::send_recv:
-      for (Rank rank = 0; rank < std::min(ranks, most_peers); ++rank) {
-        count.add(rank, (rank + 1) % ranks);
-      }
-      for (const Rank rank : view_.touched_ranks()) {
-        if (rank >= most_peers) count.add(rank, (rank + 1) % ranks);
-        const Rank before = (rank + ranks - 1) % ranks;
-        if (before >= most_peers && !view_.touches(view_.node_of(before))) count.add(before, rank);
-      }
-      break;
-    case Collective::gather:
-    case Collective::scatter: {
-      const Rank stride = (ranks + most_peers - 1) / most_peers;
-      for (Rank rank = 0; rank < ranks; rank += stride) {
-        if (spec.collective == Collective::gather) {
-          count.add(rank, spec.root, stride);
-        } else {
-          count.add(spec.root, rank, stride);
-        }
-      }
-      break;
-    }
-    default: {
-      const auto stride =
-          static_cast<Rank>((std::uint64_t{ranks} * rows + most_pairs - 1) / most_pairs);
-      for (Rank one = 0; one < rows; ++one) {
-        for (Rank other = one % stride; other < ranks; other += stride) {
-          count.add(one, other, stride);
-          if (other >= rows) count.add(other, one, stride);
-        }
-      }
-      for (const Rank one : view_.touched_ranks()) {
-        if (one < rows) continue;
-        for (Rank other = one % stride; other < ranks; other += stride) {
-          count.add(one, other, stride);
-          count.add(other, one, stride);
-        }
-      }
-      break;
-    }
+  if (spec.collective == Collective::send_recv) {
+    count_ring(view_, ranks, count);
+  } else if (spec.collective == Collective::gather || spec.collective == Collective::scatter) {
+    count_with_root(spec, ranks, count);
+  } else {
+    count_all_pairs(view_, ranks, count);
   }
   kinds_.insert(count.kinds().begin(), count.kinds().end());
   MessageShape shape = count.shape(planner_.cost().proxy);

@@ -141,9 +141,10 @@ TEST(ValidationReport, sizes_and_crossovers_are_said_shortly) {
   EXPECT_EQ(rounded_size(512), "512 B");
   EXPECT_EQ(rounded_size(1536), "1.5 KiB");
   EXPECT_EQ(rounded_size(3.5 * 1024 * 1024), "3.5 MiB");
-  EXPECT_EQ(describe({true, false, 2048}, "ring", "tree"), "ring < 2 KiB < tree");
-  EXPECT_EQ(describe({false, false, std::nullopt}, "ring", "tree"), "tree always");
-  EXPECT_EQ(describe({true, true, 2048}, "ring", "tree"), "ring at both ends, and from 2 KiB on");
+  EXPECT_EQ(to_string(Crossover{true, false, 2048}, "ring", "tree"), "ring < 2 KiB < tree");
+  EXPECT_EQ(to_string(Crossover{false, false, std::nullopt}, "ring", "tree"), "tree always");
+  EXPECT_EQ(to_string(Crossover{true, true, 2048}, "ring", "tree"),
+            "ring at both ends, and from 2 KiB on");
 }
 
 // 14 rows of one family, and the score as JSON has it.

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
-#include <functional>
 #include <sstream>
 
 #include "models/nccl/settings/selection_list.h"
@@ -159,122 +159,130 @@ void keep_protocols(const Setting& setting, NcclEnvironment& environment) {
   keep(setting, find_nccl_protocol, "LL, LL128, Simple", environment.protocol_allowed);
 }
 
-using Reader = std::function<void(const Setting&, NcclEnvironment&)>;
+/// Channels are limited by any of several names; the strictest wins (NCCL src/graph/connect.cc).
+void raise_min_channels(const Setting& setting, NcclEnvironment& environment) {
+  environment.min_channels = std::max(environment.min_channels, setting.count(0, 64));
+}
 
-/// Every variable that matters here. Channels are limited by either of two names, the stricter
-/// wins (NCCL src/graph/connect.cc).
-const std::map<std::string, Reader>& readers() {
-  const Reader at_least = [](const Setting& s, NcclEnvironment& e) {
-    e.min_channels = std::max(e.min_channels, s.count(0, 64));
-  };
-  const Reader at_most = [](const Setting& s, NcclEnvironment& e) {
-    e.max_channels = std::min(e.max_channels, s.count(1, 64));
-  };
-  static const std::map<std::string, Reader> table{
-      {"NCCL_ALGO", keep_algorithms},
-      {"NCCL_PROTO", keep_protocols},
-      {"NCCL_MIN_NCHANNELS", at_least},
-      {"NCCL_MIN_NRINGS", at_least},
-      {"NCCL_MIN_CTAS", at_least},
-      {"NCCL_MAX_NCHANNELS", at_most},
-      {"NCCL_MAX_NRINGS", at_most},
-      {"NCCL_MAX_CTAS", at_most},
-      {"NCCL_NTHREADS",
-       [](const Setting& s, NcclEnvironment& e) { e.threads = s.thread_count(64, 512); }},
-      {"NCCL_LL128_NTHREADS",
-       [](const Setting& s, NcclEnvironment& e) { e.ll128_threads = s.thread_count(160, 640); }},
-      {"NCCL_THREAD_THRESHOLDS", read_thread_thresholds},
-      {"NCCL_BUFFSIZE", [](const Setting& s, NcclEnvironment& e) { e.buffer_size[2] = s.bytes(); }},
-      {"NCCL_LL_BUFFSIZE",
-       [](const Setting& s, NcclEnvironment& e) { e.buffer_size[0] = s.bytes(); }},
-      {"NCCL_LL128_BUFFSIZE",
-       [](const Setting& s, NcclEnvironment& e) { e.buffer_size[1] = s.bytes(); }},
-      {"NCCL_MIN_P2P_NCHANNELS",
-       [](const Setting& s, NcclEnvironment& e) { e.min_message_channels = s.count(1, 64); }},
-      {"NCCL_MAX_P2P_NCHANNELS",
-       [](const Setting& s, NcclEnvironment& e) { e.max_message_channels = s.count(1, 64); }},
-      {"NCCL_P2P_NVL_CHUNKSIZE",
-       [](const Setting& s, NcclEnvironment& e) { e.nvlink_message_step = s.bytes(); }},
-      {"NCCL_P2P_PCI_CHUNKSIZE",
-       [](const Setting& s, NcclEnvironment& e) { e.pcie_message_step = s.bytes(); }},
-      {"NCCL_P2P_NET_CHUNKSIZE",
-       [](const Setting& s, NcclEnvironment& e) { e.network_message_step = s.bytes(); }},
-      {"NCCL_P2P_LL_THRESHOLD",
-       [](const Setting& s, NcclEnvironment& e) {
-         e.message_ll_threshold.count = s.integer(0, 1 << 30);
-       }},
-      {"NCCL_NCHANNELS_PER_NET_PEER",
-       [](const Setting& s, NcclEnvironment& e) { e.channels_per_net_peer = s.count(1, 64); }},
-      {"NCCL_P2P_PER_CHANNEL_NET_BW",
-       [](const Setting& s, NcclEnvironment& e) {
-         e.message_channel_bandwidth = s.integer(1, 1'000'000);
-         if (s.version < NcclVersion{2, 29, 2}) {
-           e.warnings.push_back(fmt::format("{}: NCCL reads it from 2.29.2 on", s.name));
-         }
-       }},
-      {"NCCL_P2P_LEVEL",
-       [](const Setting& s, NcclEnvironment& e) {
-         if (!e.p2p_level) e.p2p_level = s.level();
-       }},
-      {"NCCL_P2P_DISABLE",  // comes before NCCL_P2P_LEVEL, and wins
-       [](const Setting& s, NcclEnvironment& e) {
-         if (s.flag()) e.p2p_level = PathType::loc;
-       }},
-      {"NCCL_SHM_DISABLE", [](const Setting& s, NcclEnvironment& e) { e.shm_disabled = s.flag(); }},
-      {"NCCL_NVB_DISABLE", [](const Setting& s, NcclEnvironment& e) { e.nvb_disabled = s.flag(); }},
-      {"NCCL_CROSS_NIC",
-       [](const Setting& s, NcclEnvironment& e) {
-         e.cross_nic = static_cast<int>(s.integer(0, 2));
-       }},
-      {"NCCL_PXN_DISABLE", [](const Setting& s, NcclEnvironment& e) { e.pxn_disabled = s.flag(); }},
-      {"NCCL_P2P_PXN_LEVEL",
-       [](const Setting& s, NcclEnvironment& e) {
-         e.message_pxn_level = static_cast<int>(s.integer(0, 2));
-       }},
-      {"NCCL_LL128_C2C", [](const Setting& s, NcclEnvironment& e) { e.ll128_over_c2c = s.flag(); }},
-      {"NCCL_NET_GDR_LEVEL", [](const Setting& s, NcclEnvironment& e) { e.gdr_level = s.level(); }},
-      {"NCCL_NVLS_ENABLE",
-       [](const Setting& s, NcclEnvironment& e) { e.nvls_enabled = s.integer(0, 2) != 0; }},
-      {"NCCL_NVLS_NCHANNELS",
-       [](const Setting& s, NcclEnvironment& e) { e.nvls_channels = s.count(1, 64); }},
-      {"NCCL_NVLS_CHUNKSIZE",
-       [](const Setting& s, NcclEnvironment& e) { e.nvls_chunk = s.bytes(); }},
-      {"NCCL_NVLSTREE_MAX_CHUNKSIZE",
-       [](const Setting& s, NcclEnvironment& e) {
-         if (s.version >= NcclVersion{2, 20}) e.nvls_tree_chunk = s.bytes();
-       }},
-      {"NCCL_COLLNET_ENABLE",
-       [](const Setting& s, NcclEnvironment& e) { e.collnet_enabled = s.flag(); }},
-      {"NCCL_COLLNET_NODE_THRESHOLD",
-       [](const Setting& s, NcclEnvironment& e) {
-         e.collnet_node_threshold = s.count(0, 1 << 30);
-       }},
-      {"NCCL_PAT_ENABLE",
-       [](const Setting& s, NcclEnvironment& e) { e.pat = static_cast<int>(s.integer(0, 2)); }},
-      {"NCCL_NET_OVERHEAD",
-       [](const Setting& s, NcclEnvironment& e) {
-         e.net_overhead = static_cast<double>(s.integer(0, 1'000'000'000)) / 1000;
-       }},
-      {"NCCL_IB_HCA", [](const Setting& s, NcclEnvironment& e) { e.nets = read_net_filter(s); }},
-      {"NCCL_IB_MERGE_NICS",
-       [](const Setting& s, NcclEnvironment& e) { e.merges_ports = s.flag() && e.merges_ports; }},
-      {"NCCL_NET_MERGE_LEVEL", read_merge_level},
-      {"NCCL_IB_DISABLE", [](const Setting& s, NcclEnvironment& e) { e.ib_disabled = s.flag(); }},
-      {"NCCL_NET", read_net},
-      {"NCCL_TUNER_PLUGIN",
-       [](const Setting& s, NcclEnvironment& e) { e.tuner = s.value != "none"; }},
-      {"NCCL_SOCKET_NTHREADS",
-       [](const Setting& s, NcclEnvironment& e) { e.socket_threads = s.count(0, 16); }},
-      {"NCCL_NSOCKS_PERTHREAD",
-       [](const Setting& s, NcclEnvironment& e) { e.streams_per_thread = s.count(1, 64); }},
-      {"NCCL_IB_QPS_PER_CONNECTION",
-       [](const Setting& s, NcclEnvironment& e) { read_queue_pairs(s, s.count(1, 128) > 1, e); }},
-      {"NCCL_IB_SPLIT_DATA_ON_QPS",
-       [](const Setting& s, NcclEnvironment& e) { read_queue_pairs(s, s.flag(), e); }},
-      {"NCCL_TOPO_FILE", [](const Setting& s, NcclEnvironment& e) { e.topology_file = s.value; }},
-      {"NCCL_GRAPH_FILE", [](const Setting& s, NcclEnvironment& e) { e.graph_file = s.value; }},
-  };
-  return table;
+void lower_max_channels(const Setting& setting, NcclEnvironment& environment) {
+  environment.max_channels = std::min(environment.max_channels, setting.count(1, 64));
+}
+
+/// A variable that collsim models, and what reads its value.
+struct Variable {
+  std::string_view name;
+  void (*read)(const Setting&, NcclEnvironment&);
+};
+
+constexpr auto known_variables = std::to_array<Variable>({
+  {"NCCL_ALGO", keep_algorithms},
+  {"NCCL_PROTO", keep_protocols},
+  {"NCCL_MIN_NCHANNELS", raise_min_channels},
+  {"NCCL_MIN_NRINGS", raise_min_channels},
+  {"NCCL_MIN_CTAS", raise_min_channels},
+  {"NCCL_MAX_NCHANNELS", lower_max_channels},
+  {"NCCL_MAX_NRINGS", lower_max_channels},
+  {"NCCL_MAX_CTAS", lower_max_channels},
+  {"NCCL_NTHREADS",
+   [](const Setting& s, NcclEnvironment& e) { e.threads = s.thread_count(64, 512); }},
+  {"NCCL_LL128_NTHREADS",
+   [](const Setting& s, NcclEnvironment& e) { e.ll128_threads = s.thread_count(160, 640); }},
+  {"NCCL_THREAD_THRESHOLDS", read_thread_thresholds},
+  {"NCCL_BUFFSIZE", [](const Setting& s, NcclEnvironment& e) { e.buffer_size[2] = s.bytes(); }},
+  {"NCCL_LL_BUFFSIZE",
+   [](const Setting& s, NcclEnvironment& e) { e.buffer_size[0] = s.bytes(); }},
+  {"NCCL_LL128_BUFFSIZE",
+   [](const Setting& s, NcclEnvironment& e) { e.buffer_size[1] = s.bytes(); }},
+  {"NCCL_MIN_P2P_NCHANNELS",
+   [](const Setting& s, NcclEnvironment& e) { e.min_message_channels = s.count(1, 64); }},
+  {"NCCL_MAX_P2P_NCHANNELS",
+   [](const Setting& s, NcclEnvironment& e) { e.max_message_channels = s.count(1, 64); }},
+  {"NCCL_P2P_NVL_CHUNKSIZE",
+   [](const Setting& s, NcclEnvironment& e) { e.nvlink_message_step = s.bytes(); }},
+  {"NCCL_P2P_PCI_CHUNKSIZE",
+   [](const Setting& s, NcclEnvironment& e) { e.pcie_message_step = s.bytes(); }},
+  {"NCCL_P2P_NET_CHUNKSIZE",
+   [](const Setting& s, NcclEnvironment& e) { e.network_message_step = s.bytes(); }},
+  {"NCCL_P2P_LL_THRESHOLD",
+   [](const Setting& s, NcclEnvironment& e) {
+     e.message_ll_threshold.count = s.integer(0, 1 << 30);
+   }},
+  {"NCCL_NCHANNELS_PER_NET_PEER",
+   [](const Setting& s, NcclEnvironment& e) { e.channels_per_net_peer = s.count(1, 64); }},
+  {"NCCL_P2P_PER_CHANNEL_NET_BW",
+   [](const Setting& s, NcclEnvironment& e) {
+     e.message_channel_bandwidth = s.integer(1, 1'000'000);
+     if (s.version < NcclVersion{2, 29, 2}) {
+       e.warnings.push_back(fmt::format("{}: NCCL reads it from 2.29.2 on", s.name));
+     }
+   }},
+  {"NCCL_P2P_LEVEL",
+   [](const Setting& s, NcclEnvironment& e) {
+     if (!e.p2p_level) e.p2p_level = s.level();
+   }},
+  {"NCCL_P2P_DISABLE",  // comes before NCCL_P2P_LEVEL, and wins
+   [](const Setting& s, NcclEnvironment& e) {
+     if (s.flag()) e.p2p_level = PathType::loc;
+   }},
+  {"NCCL_SHM_DISABLE", [](const Setting& s, NcclEnvironment& e) { e.shm_disabled = s.flag(); }},
+  {"NCCL_NVB_DISABLE", [](const Setting& s, NcclEnvironment& e) { e.nvb_disabled = s.flag(); }},
+  {"NCCL_CROSS_NIC",
+   [](const Setting& s, NcclEnvironment& e) {
+     e.cross_nic = static_cast<int>(s.integer(0, 2));
+   }},
+  {"NCCL_PXN_DISABLE", [](const Setting& s, NcclEnvironment& e) { e.pxn_disabled = s.flag(); }},
+  {"NCCL_P2P_PXN_LEVEL",
+   [](const Setting& s, NcclEnvironment& e) {
+     e.message_pxn_level = static_cast<int>(s.integer(0, 2));
+   }},
+  {"NCCL_LL128_C2C", [](const Setting& s, NcclEnvironment& e) { e.ll128_over_c2c = s.flag(); }},
+  {"NCCL_NET_GDR_LEVEL", [](const Setting& s, NcclEnvironment& e) { e.gdr_level = s.level(); }},
+  {"NCCL_NVLS_ENABLE",
+   [](const Setting& s, NcclEnvironment& e) { e.nvls_enabled = s.integer(0, 2) != 0; }},
+  {"NCCL_NVLS_NCHANNELS",
+   [](const Setting& s, NcclEnvironment& e) { e.nvls_channels = s.count(1, 64); }},
+  {"NCCL_NVLS_CHUNKSIZE",
+   [](const Setting& s, NcclEnvironment& e) { e.nvls_chunk = s.bytes(); }},
+  {"NCCL_NVLSTREE_MAX_CHUNKSIZE",
+   [](const Setting& s, NcclEnvironment& e) {
+     if (s.version >= NcclVersion{2, 20}) e.nvls_tree_chunk = s.bytes();
+   }},
+  {"NCCL_COLLNET_ENABLE",
+   [](const Setting& s, NcclEnvironment& e) { e.collnet_enabled = s.flag(); }},
+  {"NCCL_COLLNET_NODE_THRESHOLD",
+   [](const Setting& s, NcclEnvironment& e) {
+     e.collnet_node_threshold = s.count(0, 1 << 30);
+   }},
+  {"NCCL_PAT_ENABLE",
+   [](const Setting& s, NcclEnvironment& e) { e.pat = static_cast<int>(s.integer(0, 2)); }},
+  {"NCCL_NET_OVERHEAD",
+   [](const Setting& s, NcclEnvironment& e) {
+     e.net_overhead = static_cast<double>(s.integer(0, 1'000'000'000)) / 1000;
+   }},
+  {"NCCL_IB_HCA", [](const Setting& s, NcclEnvironment& e) { e.nets = read_net_filter(s); }},
+  {"NCCL_IB_MERGE_NICS",
+   [](const Setting& s, NcclEnvironment& e) { e.merges_ports = s.flag() && e.merges_ports; }},
+  {"NCCL_NET_MERGE_LEVEL", read_merge_level},
+  {"NCCL_IB_DISABLE", [](const Setting& s, NcclEnvironment& e) { e.ib_disabled = s.flag(); }},
+  {"NCCL_NET", read_net},
+  {"NCCL_TUNER_PLUGIN",
+   [](const Setting& s, NcclEnvironment& e) { e.tuner = s.value != "none"; }},
+  {"NCCL_SOCKET_NTHREADS",
+   [](const Setting& s, NcclEnvironment& e) { e.socket_threads = s.count(0, 16); }},
+  {"NCCL_NSOCKS_PERTHREAD",
+   [](const Setting& s, NcclEnvironment& e) { e.streams_per_thread = s.count(1, 64); }},
+  {"NCCL_IB_QPS_PER_CONNECTION",
+   [](const Setting& s, NcclEnvironment& e) { read_queue_pairs(s, s.count(1, 128) > 1, e); }},
+  {"NCCL_IB_SPLIT_DATA_ON_QPS",
+   [](const Setting& s, NcclEnvironment& e) { read_queue_pairs(s, s.flag(), e); }},
+  {"NCCL_TOPO_FILE", [](const Setting& s, NcclEnvironment& e) { e.topology_file = s.value; }},
+  {"NCCL_GRAPH_FILE", [](const Setting& s, NcclEnvironment& e) { e.graph_file = s.value; }},
+});
+
+const Variable* find_variable(std::string_view name) {
+  const auto* const found = std::find_if(known_variables.begin(), known_variables.end(),
+                                         [&](const Variable& each) { return each.name == name; });
+  return found == known_variables.end() ? nullptr : found;
 }
 
 }  // namespace
@@ -289,7 +297,8 @@ bool NetFilter::allows(const std::string& name) const {
 
 std::vector<std::string> modelled_nccl_variables() {
   std::vector<std::string> names;
-  for (const auto& [name, reader] : readers()) names.push_back(name);
+  for (const Variable& each : known_variables) names.emplace_back(each.name);
+  std::sort(names.begin(), names.end());
   return names;
 }
 
@@ -299,9 +308,8 @@ NcclEnvironment parse_nccl_environment(const std::map<std::string, std::string>&
   for (auto& algorithms : environment.algorithm_allowed) algorithms.fill(true);
   // std::map hands them over by name, so that NCCL_P2P_DISABLE comes before NCCL_P2P_LEVEL.
   for (const auto& [name, value] : variables) {
-    const auto reader = readers().find(name);
-    if (reader != readers().end()) {
-      reader->second({name, value, version}, environment);
+    if (const Variable* const known = find_variable(name)) {
+      known->read({name, value, version}, environment);
     } else {
       environment.warnings.push_back(fmt::format("{}: not modelled, changes nothing here", name));
     }

@@ -259,9 +259,7 @@ Request read_request(const po::variables_map& values) {
   return request;
 }
 
-}  // namespace
-
-int run_check(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
+po::options_description check_options() {
   po::options_description options("options");
   options.add_options()  //
       ("algorithm,a", po::value<std::string>()->default_value("all"),
@@ -282,8 +280,36 @@ int run_check(std::span<const std::string> args, std::ostream& out, std::ostream
        "runs on a machine")  //
       ("topology,t", po::value<std::string>(),
        "machine for nccl; -t may be omitted (default: every shipped one of up to 64 GPUs)");
+  return options;
+}
+
+int check_textbook(const po::variables_map& values, std::ostream& out) {
+  const Request request = read_request(values);
+  std::uint64_t wrong = 0;
+  std::uint32_t max_schedules = 0;
+  std::set<std::uint32_t> credits;
+  for (const auto& algorithm :
+       chosen_algorithms(request.collective, values["algorithm"].as<std::string>())) {
+    const Outcome outcome = prove(algorithm, request);
+    print_outcome(out, algorithm, outcome);
+    wrong += outcome.violation_count;
+    max_schedules = std::max(max_schedules, outcome.max_schedules);
+    credits.insert(outcome.credits.begin(), outcome.credits.end());
+  }
+  fmt::print(out, "credits {}; {} orders each; {} loops", fmt::join(credits, ", "),
+             request.options.orders, request.options.loops);
+  if (request.channels > 1 && max_schedules == 1) {
+    fmt::print(out, "; up to {} channels share one schedule, proved once", request.channels);
+  }
+  fmt::print(out, "\n");
+  return wrong == 0 ? exit_ok : exit_answer_is_no;
+}
+
+}  // namespace
+
+int run_check(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
   const auto values = parse_options(
-      options, "collsim check [--algorithm A|all] [options], or collsim check MACHINE",
+      check_options(), "collsim check [--algorithm A|all] [options], or collsim check MACHINE",
       "Runs every plan in random legal orders, with several credit depths, and counts the\n"
       "contributions of every rank in every buffer. Exit code 1 means that a plan is wrong.\n\n"
       "  collsim check --algorithm ring --ranks 1..17\n"
@@ -300,25 +326,7 @@ int run_check(std::span<const std::string> args, std::ostream& out, std::ostream
     throw InputError("--schedule textbook with a machine, but textbook plans depend only on ranks",
                      "--ranks and --ranks-per-node");
   }
-  const Request request = read_request(*values);
-  std::uint64_t wrong = 0;
-  std::uint32_t max_schedules = 0;
-  std::set<std::uint32_t> credits;
-  for (const auto& algorithm :
-       chosen_algorithms(request.collective, (*values)["algorithm"].as<std::string>())) {
-    const Outcome outcome = prove(algorithm, request);
-    print_outcome(out, algorithm, outcome);
-    wrong += outcome.violation_count;
-    max_schedules = std::max(max_schedules, outcome.max_schedules);
-    credits.insert(outcome.credits.begin(), outcome.credits.end());
-  }
-  fmt::print(out, "credits {}; {} orders each; {} loops", fmt::join(credits, ", "),
-             request.options.orders, request.options.loops);
-  if (request.channels > 1 && max_schedules == 1) {
-    fmt::print(out, "; up to {} channels share one schedule, proved once", request.channels);
-  }
-  fmt::print(out, "\n");
-  return wrong == 0 ? exit_ok : exit_answer_is_no;
+  return check_textbook(*values, out);
 }
 
 }  // namespace collsim::command

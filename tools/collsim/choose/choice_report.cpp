@@ -204,15 +204,12 @@ void print_choice_table(const Nccl& nccl, const std::string& name, std::ostream&
   print_sweep(nccl, out);
 }
 
-void print_choice_json(const Nccl& nccl, const std::string& name, std::ostream& out) {
-  using Json = nlohmann::ordered_json;
-  Json document{{"machine", name},
-                {"nccl_version", to_string(nccl.version())},
-                {"nodes", nccl.nodes()},
-                {"gpus_per_node", nccl.system().gpu_count()},
-                {"max_channel_bandwidth_GBps", nccl.bandwidth().per_channel},
-                {"total_bandwidth_GBps", nccl.bandwidth().total},
-                {"collsim_version", COLLSIM_VERSION}};
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json graphs_json(const Nccl& nccl) {
+  Json graphs;
   for (const NamedGraph& named : named_graphs(nccl.graphs())) {
     const NcclGraph& graph = *named.graph;
     Json entry{{"pattern", static_cast<int>(graph.pattern)},
@@ -224,40 +221,68 @@ void print_choice_json(const Nccl& nccl, const std::string& name, std::ostream& 
                {"same_channels", graph.same_channels},
                {"channels", Json::array()}};
     for (const GraphChannel& channel : graph.channels) entry["channels"].push_back(channel.gpus);
-    document["graphs"][named.name] = std::move(entry);
+    graphs[named.name] = std::move(entry);
   }
-  document["channels"] = Json::array();
+  return graphs;
+}
+
+Json channels_json(const Nccl& nccl) {
+  Json channels = Json::array();
   for (const NcclChannel& channel : nccl.channels().channels) {
     Json parents = Json::array();
-    for (const auto& parent : channel.tree.parent)
+    for (const auto& parent : channel.tree.parent) {
       parents.push_back(parent ? Json(*parent) : Json());
-    document["channels"].push_back({{"ring", channel.ring}, {"tree_parent", std::move(parents)}});
+    }
+    channels.push_back({{"ring", channel.ring}, {"tree_parent", std::move(parents)}});
   }
-  document["tuning"] = Json::array();
-  document["selection"] = Json::array();
+  return channels;
+}
+
+void add_tuning(const Nccl& nccl, NcclFunction function, Json& tuning) {
+  for (const NcclAlgorithm algorithm : all_nccl_algorithms) {
+    for (const Protocol protocol : all_nccl_protocols) {
+      const Tuning& cell = nccl.tuning(function, algorithm, protocol);
+      if (cell.bandwidth <= 0) continue;
+      tuning.push_back({{"function", nccl_name(function)},
+                        {"algorithm", nccl_name(algorithm)},
+                        {"protocol", to_string(protocol)},
+                        {"latency_us", cell.latency},
+                        {"bandwidth_GBps", cell.bandwidth}});
+    }
+  }
+}
+
+void add_selection(const Nccl& nccl, NcclFunction function, Json& selection) {
+  for (const Switch& each : selection_sweep(nccl, function)) {
+    const Bytes size{std::int64_t{1} << each.log2_size};
+    const LaunchSize launch = nccl.launch(each.algorithm, each.protocol, size);
+    selection.push_back({{"function", nccl_name(function)},
+                         {"from_size_bytes", size.count},
+                         {"algorithm", nccl_name(each.algorithm)},
+                         {"protocol", to_string(each.protocol)},
+                         {"channels", launch.channels},
+                         {"threads", launch.threads},
+                         {"nccl_estimate_us", each.time}});
+  }
+}
+
+}  // namespace
+
+void print_choice_json(const Nccl& nccl, const std::string& name, std::ostream& out) {
+  Json document{{"machine", name},
+                {"nccl_version", to_string(nccl.version())},
+                {"nodes", nccl.nodes()},
+                {"gpus_per_node", nccl.system().gpu_count()},
+                {"max_channel_bandwidth_GBps", nccl.bandwidth().per_channel},
+                {"total_bandwidth_GBps", nccl.bandwidth().total},
+                {"collsim_version", COLLSIM_VERSION},
+                {"graphs", graphs_json(nccl)},
+                {"channels", channels_json(nccl)},
+                {"tuning", Json::array()},
+                {"selection", Json::array()}};
   for (const NcclFunction function : all_nccl_functions) {
-    for (const NcclAlgorithm algorithm : all_nccl_algorithms) {
-      for (const Protocol protocol : all_nccl_protocols) {
-        const Tuning& cell = nccl.tuning(function, algorithm, protocol);
-        if (cell.bandwidth <= 0) continue;
-        document["tuning"].push_back({{"function", nccl_name(function)},
-                                      {"algorithm", nccl_name(algorithm)},
-                                      {"protocol", to_string(protocol)},
-                                      {"latency_us", cell.latency},
-                                      {"bandwidth_GBps", cell.bandwidth}});
-      }
-    }
-    for (const Switch& each : selection_sweep(nccl, function)) {
-      const Bytes size{std::int64_t{1} << each.log2_size};
-      const LaunchSize launch = nccl.launch(each.algorithm, each.protocol, size);
-      document["selection"].push_back({{"function", nccl_name(function)},
-                                       {"from_size_bytes", size.count},
-                                       {"algorithm", nccl_name(each.algorithm)},
-                                       {"protocol", to_string(each.protocol)},
-                                       {"channels", launch.channels},
-                                       {"threads", launch.threads},
-                                       {"nccl_estimate_us", each.time}});
-    }
+    add_tuning(nccl, function, document["tuning"]);
+    add_selection(nccl, function, document["selection"]);
   }
   out << json_text(document, 2) << "\n";
 }

@@ -318,30 +318,31 @@ Scenario read_scenario(const po::variables_map& values) {
 
 }  // namespace
 
-po::options_description question_options(SizesAsked sizes, const char* formats,
-                                         const char* default_format) {
-  const bool sweep = sizes == SizesAsked::sweep;
-  po::options_description options("Question");
+namespace {
+
+void add_machine_options(po::options_description& options) {
   options.add_options()  //
       ("scenario", po::value<std::string>(),
        "scenario or machine: a file, or a shipped name; --scenario may be omitted")  //
       ("topology,t", po::value<std::string>(),
-       "machine: a file, or a shipped name such as "
-       "hgx-h200")  //
+       "machine: a file, or a shipped name such as hgx-h200")  //
       ("alpha", po::value<std::string>(),
        "with --bandwidth and --ranks, instead of a machine: the textbook's machine, where a "
-       "message "
-       "takes alpha + bytes / bandwidth; such as 1us")  //
+       "message takes alpha + bytes / bandwidth; such as 1us")  //
       ("bandwidth", po::value<std::string>(),
-       "with --alpha: of every rank, each way, such as 50GB/s")                   //
-      ("ranks,n", po::value<int>(), "use the first so many GPUs (default: all)")  //
+       "with --alpha: of every rank, each way, such as 50GB/s")                          //
+      ("ranks,n", po::value<int>(), "number of ranks: the first N GPUs (default: all)")  //
       ("ranks-per-node", po::value<int>(),
-       "use the first so many GPUs of every node (default: all); of the textbook's machine: ranks "
-       "of a node (default 1)")  //
+       "number of ranks of every node: its first N GPUs (default: all); of the textbook's machine: "
+       "ranks of a node (default 1)")  //
       ("nodes", po::value<std::int64_t>(),
        "of the textbook's machine: number of nodes, with equally many ranks each")  //
       ("rank-list", po::value<std::string>(),
-       "use these GPUs, in the order of ranks: 0,2,4..6 or node1/gpu0,node0/gpu3")          //
+       "use these GPUs, in the order of ranks: 0,2,4..6 or node1/gpu0,node0/gpu3");
+}
+
+void add_call_options(po::options_description& options) {
+  options.add_options()                                                                     //
       ("collective,c", po::value<std::string>(), "default all_reduce; see `collsim list`")  //
       ("datatype,d", po::value<std::string>(),
        "as in nccl-tests: float, half, ... (default float)")                          //
@@ -355,8 +356,11 @@ po::options_description question_options(SizesAsked sizes, const char* formats,
        "ll, ll128 or simple (default: NCCL's choice; textbook: simple)")  //
       ("schedule", po::value<std::string>(),
        "nccl (default): as NCCL chooses and runs it; textbook: default for algorithms that NCCL "
-       "does "
-       "not have, and on machines with calibration ideal")  //
+       "does not have, and on machines with calibration ideal");
+}
+
+void add_nccl_options(po::options_description& options) {
+  options.add_options()  //
       ("env", po::value<std::vector<std::string>>()->composing(),
        "NCCL variable K=V; may be repeated")                                     //
       ("nccl-version", po::value<std::string>(), "2.18 to 2.30 (default 2.30)")  //
@@ -366,26 +370,38 @@ po::options_description question_options(SizesAsked sizes, const char* formats,
        "predict calls of a CUDA graph, which the CPU does not issue one by one")  //
       ("channels", po::value<int>(),
        "textbook only: channels that share the data (default: as many as NCCL uses on that "
-       "machine; "
-       "1 with calibration ideal)")  //
+       "machine; 1 with calibration ideal)")  //
       ("chunk", po::value<std::string>(),
        "textbook only: largest chunk; larger buffers are pipelined in loops; 0 is unlimited "
-       "(default: NCCL's; unlimited with calibration ideal)")  //
+       "(default: NCCL's; unlimited with calibration ideal)");
+}
+
+void add_size_options(po::options_description& options, SizesAsked sizes) {
+  const bool sweep = sizes == SizesAsked::sweep;
+  options.add_options()  //
       ("minbytes,b", po::value<std::string>(), sweep ? "smallest size (default 8)" : "the size");
-  if (sweep) {
-    options.add_options()                                                                      //
-        ("maxbytes,e", po::value<std::string>(), "largest size (default 1G)")                  //
-        ("stepfactor,f", po::value<double>(), "factor between sizes (default 2)")              //
-        ("stepbytes,i", po::value<std::string>(), "bytes between sizes, instead of a factor")  //
-        ("nccl-estimate", po::bool_switch(),
-         "also show NCCL's own estimate, by which it chooses")  //
-        ("wide", po::bool_switch(),
-         "show all columns (default: those that fit into 80 characters)");
-  }
+  if (!sweep) return;
+  options.add_options()                                                                      //
+      ("maxbytes,e", po::value<std::string>(), "largest size (default 1G)")                  //
+      ("stepfactor,f", po::value<double>(), "factor between sizes (default 2)")              //
+      ("stepbytes,i", po::value<std::string>(), "bytes between sizes, instead of a factor")  //
+      ("nccl-estimate", po::bool_switch(),
+       "also show NCCL's own estimate, by which it chooses")  //
+      ("wide", po::bool_switch(), "show all columns (default: those that fit into 80 characters)");
+}
+
+}  // namespace
+
+po::options_description question_options(SizesAsked sizes, const char* formats,
+                                         const char* default_format) {
+  po::options_description options("Question");
+  add_machine_options(options);
+  add_call_options(options);
+  add_nccl_options(options);
+  add_size_options(options, sizes);
   options.add_options()  //
       ("calibration", po::value<std::string>(),
-       "cost constants: a file, or a shipped name such as "
-       "ideal (default: the topology's)")  //
+       "cost constants: a file, or a shipped name such as ideal (default: the topology's)")  //
       ("fault", po::value<std::vector<std::string>>()->composing(),
        "a fault of the machine, such as 'link: node0/nic0, bandwidth: 10%'; may be repeated; "
        "docs/formats.md lists the keys")                                                    //

@@ -253,8 +253,8 @@ void print_table(const Question& question, const std::vector<CrossoverReport>& r
   for (const CrossoverReport& report : reports) {
     for (const PairCrossover& pair : report.pairs) {
       fmt::print(out, "{:>5} {:<{}} {:<36} {}\n", report.ranks, names_of(pair), width,
-                 describe(pair.simulated, pair.first, pair.second),
-                 describe(pair.estimated, pair.first, pair.second));
+                 to_string(pair.simulated, pair.first, pair.second),
+                 to_string(pair.estimated, pair.first, pair.second));
     }
   }
   if (by_nccl) fmt::print(out, "\nfollowing NCCL's choice\n");

@@ -87,7 +87,7 @@ SweepAxisChoice axis_of(const SweepPage& asked, const std::vector<SweptColumn>& 
 std::string run_name(const Sweep& sweep, const Record& row) {
   const Scenario scenario = sweep.space.scenario(point_of(sweep, row["row"].get<std::uint64_t>()));
   if (scenario.runs.size() < 2) return {};
-  const std::size_t number = run_of(sweep, row["row"].get<std::uint64_t>());
+  const std::size_t number = run_index(sweep, row["row"].get<std::uint64_t>());
   const std::string& name = scenario.runs[number].algorithm;
   const auto same = std::count_if(scenario.runs.begin(), scenario.runs.end(),
                                   [&](const RunSpec& run) { return run.algorithm == name; });

@@ -72,7 +72,7 @@ std::uint64_t point_of(const Sweep& sweep, std::uint64_t row) {
   return static_cast<std::uint64_t>(after - sweep.first.begin()) - 1;
 }
 
-std::size_t run_of(const Sweep& sweep, std::uint64_t row) {
+std::size_t run_index(const Sweep& sweep, std::uint64_t row) {
   const std::uint64_t point = point_of(sweep, row);
   const std::uint64_t sizes = sizes_of(sweep.space.scenario(point)).size();
   return static_cast<std::size_t>((row - sweep.first[point]) / sizes);
@@ -140,7 +140,7 @@ SweepRows::Call& SweepRows::call_of(std::uint64_t point, std::size_t run) {
 
 Record SweepRows::answer_of(std::uint64_t point, std::uint64_t place) {
   const std::vector<Bytes> sizes = sizes_of(sweep_.space.scenario(point));
-  const auto run = static_cast<std::size_t>(place / sizes.size());  // as run_of()
+  const auto run = static_cast<std::size_t>(place / sizes.size());  // as run_index()
   const Bytes size = sizes[static_cast<std::size_t>(place % sizes.size())];
   Call& call = call_of(point, run);
   Row row{sweep_.answerer == Answerer::analytic ? call.estimator.estimate(size)

@@ -34,7 +34,7 @@ std::uint64_t row_count(const Sweep& sweep);
 /// The point of a row.
 std::uint64_t point_of(const Sweep& sweep, std::uint64_t row);
 /// Which of its scenario's runs a row is of.
-std::size_t run_of(const Sweep& sweep, std::uint64_t row);
+std::size_t run_index(const Sweep& sweep, std::uint64_t row);
 /// The rows from `row` on that have one point and one run, and so share what is laid out.
 std::uint64_t rows_alike(const Sweep& sweep, std::uint64_t row);
 

@@ -59,8 +59,7 @@ void print_choices(const std::vector<ValidatedRow>& rows, std::ostream& out) {
 void print_pairs(const Comparison& comparison, std::ostream& out) {
   for (const ComparisonPair& pair : comparison.pairs) {
     const auto line = [&](std::string_view who, const Crossover& crossover) {
-      fmt::print(out, "    {:<10} {}\n", who,
-                 command::describe(crossover, pair.first, pair.second));
+      fmt::print(out, "    {:<10} {}\n", who, to_string(crossover, pair.first, pair.second));
     };
     fmt::print(out, "  {} and {}, {} sizes\n", pair.first, pair.second, pair.sizes);
     line("measured", pair.measured);
@@ -104,16 +103,6 @@ std::string describe(const ValidationFamily& family) {
   if (!family.environment.empty()) text += " " + family.environment;
   if (!family.recording.empty()) text += fmt::format(" ({})", family.recording);
   return text;
-}
-
-std::string describe(const Crossover& crossover, std::string_view first, std::string_view second) {
-  const std::string_view before = crossover.first_before ? first : second;
-  const std::string_view after = crossover.first_after ? first : second;
-  if (!crossover.size) return fmt::format("{} always", before);
-  if (before == after) {
-    return fmt::format("{} at both ends, and from {} on", before, rounded_size(*crossover.size));
-  }
-  return fmt::format("{} < {} < {}", before, rounded_size(*crossover.size), after);
 }
 
 void print_validation_table(const ValidationReport& report, std::ostream& out) {

@@ -23,9 +23,6 @@ struct ValidationReport {
 /// A family as reports name it: "all_reduce 8 ring/simple".
 std::string describe(const ValidationFamily& family);
 
-/// The size at which two cross over: "ring/ll < 96 KiB < ring/simple", "ring/ll always".
-std::string describe(const Crossover& crossover, std::string_view first, std::string_view second);
-
 /// Scores by family and band, agreement with NCCL's choices, crossovers, regret, rows left out.
 void print_validation_table(const ValidationReport& report, std::ostream& out);
 /// One line per row. `error` is (predicted - measured) / measured.
