@@ -52,7 +52,7 @@ double Spread::healthy(Trust trust, Bytes size) const {
   return (size >= bandwidth_bound ? deviations : deviations_of_small) * total(trust, size);
 }
 
-Spread doubled(Spread spread) {
+Spread widened(Spread spread) {
   for (TrustError& error : spread.errors) {
     error.from_16_mib *= 2;
     error.below *= 2;

@@ -38,7 +38,7 @@ struct Spread {
 };
 
 /// The same where predictions are twice as far off, as logarithms: by the rules of another release.
-Spread doubled(Spread spread);
+Spread widened(Spread spread);
 
 /// Of models/data/trust.yaml and models/data/noise.yaml. Throws InputError.
 Spread load_spread();

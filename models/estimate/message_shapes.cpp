@@ -6,6 +6,7 @@
 
 #include "models/estimate/hop_classes.h"
 #include "models/machine/hop_wires.h"
+#include "sim/base/division.h"
 #include "sim/nccl/nccl_point_to_point.h"
 
 namespace collsim {
@@ -22,10 +23,10 @@ struct Tasks {
 /// Counts what messages ask of links, thread blocks and the threads of proxies.
 class MessageCount {
  public:
-  MessageCount(const Planner& planner, HopWires& wires, std::uint32_t parts)
+  MessageCount(const CallCompiler& compiler, HopWires& wires, std::uint32_t parts)
       : wires_(wires),
-        rounds_(planner.nccl()->nodes(), planner.ranks() / planner.nccl()->nodes(),
-                planner.nccl()->point_to_point().channels),
+        rounds_(compiler.nccl()->nodes(), compiler.ranks() / compiler.nccl()->nodes(),
+                compiler.nccl()->point_to_point().channels),
         users_(wires),
         parts_(parts) {}
 
@@ -47,7 +48,7 @@ class MessageCount {
     }
   }
 
-  MessageShape shape(const ProxyCost& proxy) const;
+  MessageShape shape(const ProxyConstants& proxy) const;
   const std::set<LinkKind>& kinds() const { return kinds_; }
   std::uint32_t channels() const { return static_cast<std::uint32_t>(channels_.size()); }
 
@@ -63,7 +64,7 @@ class MessageCount {
   double latency_ = 0;
 };
 
-MessageShape MessageCount::shape(const ProxyCost& proxy) const {
+MessageShape MessageCount::shape(const ProxyConstants& proxy) const {
   MessageShape shape;
   shape.latency = latency_;
   shape.link_load = users_.busiest();
@@ -119,7 +120,7 @@ void count_ring(const MachineView& view, Rank ranks, MessageCount& count) {
 }
 
 void count_with_root(const CallSpec& spec, Rank ranks, MessageCount& count) {
-  const Rank stride = (ranks + max_peers - 1) / max_peers;
+  const Rank stride = divide_up(ranks, max_peers);
   for (Rank rank = 0; rank < ranks; rank += stride) {
     const bool to_root = spec.collective == Collective::gather;
     count.add(to_root ? rank : spec.root, to_root ? spec.root : rank, stride);
@@ -128,7 +129,7 @@ void count_with_root(const CallSpec& spec, Rank ranks, MessageCount& count) {
 
 void count_all_pairs(const MachineView& view, Rank ranks, MessageCount& count) {
   const Rank rows = std::min(ranks, max_rows);
-  const auto stride = static_cast<Rank>((std::uint64_t{ranks} * rows + max_pairs - 1) / max_pairs);
+  const auto stride = static_cast<Rank>(divide_up(std::uint64_t{ranks} * rows, max_pairs));
   for (Rank one = 0; one < rows; ++one) {
     for (Rank other = one % stride; other < ranks; other += stride) {
       count.add(one, other, stride);
@@ -147,10 +148,10 @@ void count_all_pairs(const MachineView& view, Rank ranks, MessageCount& count) {
 }  // namespace
 
 MessageShapes::Laid MessageShapes::made(std::uint32_t parts) {
-  const CallSpec& spec = planner_.spec();
-  const Rank ranks = planner_.ranks();
+  const CallSpec& spec = compiler_.spec();
+  const Rank ranks = compiler_.ranks();
   HopWires wires = view_.wires(std::nullopt);
-  MessageCount count(planner_, wires, parts);
+  MessageCount count(compiler_, wires, parts);
   if (spec.collective == Collective::send_recv) {
     count_ring(view_, ranks, count);
   } else if (spec.collective == Collective::gather || spec.collective == Collective::scatter) {
@@ -159,8 +160,8 @@ MessageShapes::Laid MessageShapes::made(std::uint32_t parts) {
     count_all_pairs(view_, ranks, count);
   }
   kinds_.insert(count.kinds().begin(), count.kinds().end());
-  MessageShape shape = count.shape(planner_.cost().proxy);
-  shape.speed = view_.least_speed();
+  MessageShape shape = count.shape(compiler_.cost().proxy);
+  shape.speed = view_.min_speed();
   return {shape, count.channels()};
 }
 

@@ -72,8 +72,8 @@ RowPattern::Condition RowPattern::condition(std::string_view text) {
   const auto least = low.empty() ? 0 : number(low);
   const auto most = high.empty() ? std::numeric_limits<std::int64_t>::max() : number(high);
   if (!least || !most || *most < *least) fail();
-  condition.least = *least;
-  condition.most = *most;
+  condition.min = *least;
+  condition.max = *most;
   return condition;
 }
 
@@ -85,9 +85,9 @@ bool RowPattern::Condition::holds(const RecordedRow& row) const {
       return collsim::matches(
           pattern, row.collective ? std::string(to_string(*row.collective)) : row.collective_name);
     case Key::ranks:
-      return row.ranks >= least && row.ranks <= most;
+      return row.ranks >= min && row.ranks <= max;
     case Key::size:
-      return row.size.count >= least && row.size.count <= most;
+      return row.size.count >= min && row.size.count <= max;
   }
   return false;
 }

@@ -15,6 +15,7 @@
 #include "models/nccl/system/system_xml.h"
 #include "models/nccl/tuning/requirement.h"
 #include "models/nccl/tuning/tuning_enabled.h"
+#include "sim/base/division.h"
 #include "sim/base/input_error.h"
 
 namespace collsim {
@@ -219,9 +220,8 @@ std::optional<double> Nccl::estimate(NcclFunction function, NcclAlgorithm algori
       all_reduce && size.count / chunks >= 64) {
     latency *= system_.min_compute_capability() < 80 ? 1.9 : 1.4;  // the plateau of rings
   }
-  const std::uint32_t waits = algorithm == NcclAlgorithm::ring
-                                  ? operations
-                                  : (operations + operations_per_batch - 1) / operations_per_batch;
+  const std::uint32_t waits =
+      algorithm == NcclAlgorithm::ring ? operations : divide_up(operations, operations_per_batch);
   return latency * waits + static_cast<double>(size.count) / (1000 * bandwidth);
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "models/nccl/system/link_bandwidth.h"
+#include "sim/base/division.h"
 #include "sim/nccl/nccl_chunking.h"
 
 namespace collsim {
@@ -74,7 +75,7 @@ std::uint32_t channels_by_bandwidth(const Asked& asked, std::uint32_t gpu) {
   if (nets.count == 0) return 2;
   const std::int64_t each = asked.environment.message_channel_bandwidth;
   const auto whole = static_cast<std::int64_t>(nets.bandwidth);  // NCCL drops the fraction
-  return std::max(nets.count, static_cast<std::uint32_t>((whole + each - 1) / each));
+  return std::max(nets.count, static_cast<std::uint32_t>(divide_up(whole, each)));
 }
 
 std::uint32_t channels_to_network(const Asked& asked, std::uint32_t gpu) {
@@ -103,7 +104,7 @@ std::uint32_t channels_per_peer(const Asked& asked) {
 std::uint32_t fitted(std::uint32_t per_peer, const Asked& asked, std::uint32_t channels) {
   const bool given = asked.environment.channels_per_net_peer.has_value();
   if (asked.nodes == 1 || given || asked.version < NcclVersion{2, 29, 2}) return per_peer;
-  const std::uint32_t rounds = (asked.ranks() + peers_at_once - 1) / peers_at_once;
+  const std::uint32_t rounds = divide_up(asked.ranks(), peers_at_once);
   while (per_peer > 1 && per_peer * rounds > channels) per_peer /= 2;
   return per_peer;
 }

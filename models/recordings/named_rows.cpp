@@ -78,16 +78,16 @@ class TableNaming {
     set_ranks(*ranks);
     notes_.push_back(fmt::format(
         "busbw / algbw is that of {} of {} ranks{}", to_string(*row().collective), *ranks,
-        range->least == range->most
+        range->min == range->max
             ? ""
-            : fmt::format(", of {} to {} by its rounding", range->least, range->most)));
+            : fmt::format(", of {} to {} by its rounding", range->min, range->max)));
   }
 
   /// Where busbw / algbw is that of another number of ranks than are listed.
   void check_ranks() {
     const Rank listed = row().ranks;
     const auto range = told();
-    if (!range || (listed >= range->least && listed <= range->most)) return;
+    if (!range || (listed >= range->min && listed <= range->max)) return;
     const auto ranks = likely_ranks(*range);
     if (!ranks) return;
     const bool is_part = listed % *ranks == 0;

@@ -68,7 +68,7 @@ class ColumnTimes {
     }
   }
 
-  std::string most() const {
+  std::string max() const {
     std::string row;
     for (const auto& column : times_) {
       std::size_t longest = 0;
@@ -104,7 +104,7 @@ std::string row_of(const std::vector<StateChange>& changes, const ChartSpan& spa
     lanes[change.state] += change.lanes;
   }
   pass(span.end.value);
-  return times.most();
+  return times.max();
 }
 
 }  // namespace

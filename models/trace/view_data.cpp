@@ -17,6 +17,7 @@
 #include "models/machine/resource_table.h"
 #include "models/trace/stored_sums.h"
 #include "models/trace/trace_counters.h"
+#include "sim/base/division.h"
 #include "sim/base/json_text.h"
 
 namespace collsim {
@@ -26,7 +27,7 @@ namespace {
 using nlohmann::ordered_json;
 
 /// Links whose utilisation a page shows at most.
-constexpr std::size_t most_links = 256;
+constexpr std::size_t max_links = 256;
 constexpr std::size_t alignment = 8;
 
 /// The arrays of a page, one behind the other.
@@ -44,9 +45,7 @@ class ArrayStore {
   ordered_json add(const std::vector<double>& numbers) { return add("f64", numbers); }
   ordered_json add(const std::vector<std::uint32_t>& numbers) { return add("u32", numbers); }
 
-  static void pad(std::string& text) {
-    text.resize((text.size() + alignment - 1) / alignment * alignment);
-  }
+  static void pad(std::string& text) { text.resize(divide_up(text.size(), alignment) * alignment); }
   const std::string& bytes() const { return bytes_; }
 
  private:
@@ -186,7 +185,7 @@ ordered_json promises_of(const Plan& plan, bool after) {
 
 ordered_json utilisation_of(const CallTrace& trace, ArrayStore& arrays) {
   ordered_json links = ordered_json::array();
-  for (const TraceCounter& counter : link_utilisation(trace, most_links)) {
+  for (const TraceCounter& counter : link_utilisation(trace, max_links)) {
     std::vector<double> at;
     std::vector<double> value;
     for (const auto& [time, share] : counter.values) {
@@ -244,13 +243,13 @@ std::set<LinkId> faulty_links(const MachineFaults& faults) {
 }
 
 /// The ranks that faults make late or slow, in order.
-std::set<Rank> faulty_ranks(const Planner& planner) {
-  const MachineFaults& faults = planner.spec().faults;
+std::set<Rank> faulty_ranks(const CallCompiler& compiler) {
+  const MachineFaults& faults = compiler.spec().faults;
   std::set<Rank> ranks;
   for (const RankFault& fault : faults.ranks) ranks.insert(fault.rank);
   for (const HostFault& fault : faults.hosts) {
-    for (Rank rank = 0; rank < planner.ranks(); ++rank) {
-      if (planner.topology().node_of(planner.spec().gpus[rank]) == fault.node) ranks.insert(rank);
+    for (Rank rank = 0; rank < compiler.ranks(); ++rank) {
+      if (compiler.topology().node_of(compiler.spec().gpus[rank]) == fault.node) ranks.insert(rank);
     }
   }
   return ranks;
@@ -266,8 +265,8 @@ ordered_json call_of(const ViewedCall& viewed, Routes& routes, ArrayStore& array
   }
   return {{"name", viewed.name},
           {"faults", viewed.faults},
-          {"faultyLinks", faulty_links(trace.call.planner->spec().faults)},
-          {"faultyRanks", faulty_ranks(*trace.call.planner)},
+          {"faultyLinks", faulty_links(trace.call.compiler->spec().faults)},
+          {"faultyRanks", faulty_ranks(*trace.call.compiler)},
           {"collective", to_string(plan.collective)},
           {"algorithm", trace.call.algorithm},
           {"protocol", to_string(trace.call.protocol)},
@@ -276,7 +275,7 @@ ordered_json call_of(const ViewedCall& viewed, Routes& routes, ArrayStore& array
           {"launch", in_microseconds(trace.launch)},
           {"ranks", plan.ranks()},
           {"participants", participants},
-          {"channels", trace.call.binding.channels()},
+          {"channels", trace.call.partition.channels()},
           {"chunks", schedule.chunks()},
           {"divided", plan.channels_divide_chunks},
           {"threads", threads_of(trace)},
@@ -320,13 +319,14 @@ std::string view_data(const std::string& title, const std::string& command,
     Routes routes(viewed.trace);
     shown.push_back(call_of(viewed, routes, arrays));
     links.merge(routes.links());
-    links.merge(faulty_links(viewed.trace.call.planner->spec().faults));
+    links.merge(faulty_links(viewed.trace.call.compiler->spec().faults));
   }
-  const Planner& planner = *calls.front().trace.call.planner;
-  const ordered_json header{{"title", title},
-                            {"command", command},
-                            {"machine", machine_of(planner.topology(), links, planner.spec().gpus)},
-                            {"calls", shown}};
+  const CallCompiler& compiler = *calls.front().trace.call.compiler;
+  const ordered_json header{
+      {"title", title},
+      {"command", command},
+      {"machine", machine_of(compiler.topology(), links, compiler.spec().gpus)},
+      {"calls", shown}};
   std::string text = json_text(header);
   const auto length = static_cast<std::uint32_t>(text.size());
   std::string bytes(sizeof length, '\0');

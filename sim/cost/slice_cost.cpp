@@ -1,5 +1,8 @@
 #include "sim/cost/slice_cost.h"
 
+#include <cmath>
+
+#include "sim/base/division.h"
 #include "sim/cost/warps.h"
 
 namespace collsim {
@@ -13,9 +16,9 @@ constexpr double infinite = std::numeric_limits<double>::infinity();
 constexpr std::int64_t max_pieces_amid = 4;
 constexpr std::int64_t pieces_of_few_warps = 8;
 
-std::int64_t divide_up(std::int64_t dividend, std::int64_t divisor) {
-  return (dividend + divisor - 1) / divisor;
-}
+/// NCCL cuts a message over several TCP streams into no smaller pieces, in bytes
+/// (src/transport/net_socket.cc).
+constexpr double smallest_socket_piece = 64 << 10;
 
 /// What its links take for so much data, where it sends.
 double on_links(const LaneSetting& lane, const SliceWork& work, double bytes) {
@@ -31,7 +34,7 @@ double load_of(const SliceWork& work) {
 SliceTime whole_slice(const LaneSetting& lane, const SliceWork& work) {
   SliceTime time;
   time.before = slice_step(lane, work.bytes > 0, work.passes_on).value;
-  const double alone = work.bytes / (lane.speed * lane.cost->rate_of(work.operations).value);
+  const double alone = work.bytes / (lane.speed * block_rate(*lane.cost, work.operations).value);
   time.moving = std::max(load_of(work) * alone, on_links(lane, work, work.bytes));
   time.first = time.moving;
   return time;
@@ -50,12 +53,49 @@ double piece_time(const LaneSetting& lane, const SliceWork& work, std::int64_t b
 
 }  // namespace
 
-LaneSetting lane_setting(const ProtocolCost& cost, Protocol protocol, std::uint32_t warps_of_block,
-                         std::uint32_t warps_of_lane) {
+BytesPerSecond block_rate(const ProtocolConstants& cost, const MemoryOps& operations) {
+  const double per_byte = (operations.load + operations.receive) / cost.read.value +
+                          (operations.store + operations.send) / cost.write.value;
+  return per_byte > 0 ? BytesPerSecond{1 / per_byte} : unlimited;
+}
+
+Seconds round_work(const ProtocolConstants& cost, const MemoryOps& operations, bool several_peers) {
+  if (cost.rounds_wait()) return operations.send * cost.work;
+  return operations.total() * cost.work + (several_peers ? cost.corrections.multi_peer : Seconds{});
+}
+
+Seconds rounds_time(const ProtocolConstants& cost, const MemoryOps& operations,
+                    const FlagRounds& rounds, bool several_peers) {
+  const std::int64_t number = divide_up(rounds.bytes, rounds.per_round);
+  const double full =
+      rounds.warps * static_cast<double>(rounds.bytes) / static_cast<double>(rounds.per_round);
+  return static_cast<double>(number) * round_wait(cost, operations) +
+         full * round_work(cost, operations, several_peers);
+}
+
+double contended_share(const ProtocolConstants& cost, double demand, double steps) {
+  const double balance = std::min(demand, 1 / demand);
+  const double lost = cost.corrections.link_contention / std::sqrt(1 + steps);
+  const double sharpness = std::log(2) / -std::log1p(-lost);
+  const double filled = std::pow(balance, sharpness);
+  return filled > 0 ? std::exp(-std::log1p(filled) / sharpness) : 1;
+}
+
+BytesPerSecond proxy_rate(const ProxyConstants& proxy, double wire) {
+  if (proxy.helpers == 0) return proxy.rate;
+  const auto streams = static_cast<double>(proxy.streams);
+  const double pieces = std::clamp(std::ceil(wire / smallest_socket_piece), 1.0, streams);
+  const auto helpers = static_cast<double>(proxy.helpers);
+  return std::min(pieces * proxy.rate, std::min(pieces, helpers) * proxy.copy);
+}
+
+LaneSetting lane_setting(const ProtocolConstants& cost, Protocol protocol,
+                         std::uint32_t warps_of_block, std::uint32_t warps_of_lane) {
   LaneSetting lane;
   lane.cost = &cost;
   lane.round = warps_of_lane * cost.warp_granule.count;
-  lane.granule = cost.granule_of(warps_of_lane);
+  // What goes on by itself: a round where its warps wait for each other, else a warp.
+  lane.granule = (cost.rounds_wait() ? warps_of_lane : 1) * cost.warp_granule.count;
   lane.half_block = is_half_block(protocol, warps_of_block);
   if (warps_of_lane > 0) {
     lane.warps = std::min(1.0, static_cast<double>(warps_of_lane) / full_warps(protocol));
@@ -63,16 +103,16 @@ LaneSetting lane_setting(const ProtocolCost& cost, Protocol protocol, std::uint3
   return lane;
 }
 
-BlockSetting block_setting(const ProtocolCost& cost, Protocol protocol, bool several_peers) {
+BlockSetting block_setting(const ProtocolConstants& cost, Protocol protocol, bool several_peers) {
   return {full_warps(protocol) * static_cast<double>(cost.warp_granule.count), several_peers};
 }
 
-std::int64_t bytes_of_pieces(std::int64_t slice, const LaneSetting& lane, bool amid) {
+std::int64_t bytes_of_pieces(std::int64_t slice, const LaneSetting& lane, bool mid_call) {
   if (lane.round == 0 || slice <= lane.granule) return slice;
   const std::int64_t granules = divide_up(slice, lane.granule);
   const std::int64_t few =
       std::min(divide_up(granules, pieces_of_few_warps), lane.round / lane.granule);
-  return lane.granule * (amid ? divide_up(granules, max_pieces_amid) : few);
+  return lane.granule * (mid_call ? divide_up(granules, max_pieces_amid) : few);
 }
 
 SliceTime slice_time(const LaneSetting& lane, const SliceWork& work) {
@@ -81,7 +121,7 @@ SliceTime slice_time(const LaneSetting& lane, const SliceWork& work) {
   time.after = slice_after(lane, work.bytes > 0, work.passes_on).value;
   const auto bytes = static_cast<std::int64_t>(work.bytes);
   if (bytes == 0) return time;
-  const std::int64_t piece = bytes_of_pieces(bytes, lane, work.amid);
+  const std::int64_t piece = bytes_of_pieces(bytes, lane, work.mid_call);
   const std::int64_t others = divide_up(bytes, piece) - 1;
   const std::int64_t last = bytes - others * piece;
   if (others == 0) {

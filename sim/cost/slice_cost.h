@@ -13,9 +13,63 @@
 
 namespace collsim {
 
+/// How often a thread block does each of its four operations with every byte: it loads from the
+/// rank's own buffer, receives what a peer sent, stores into the own buffer, sends to a peer.
+struct MemoryOps {
+  double load = 0;
+  double receive = 0;
+  double store = 0;
+  double send = 0;
+  double total() const { return load + receive + store + send; }
+};
+
+/// The rate at which a thread block of Simple does such operations with its data.
+BytesPerSecond block_rate(const ProtocolConstants& cost, const MemoryOps& operations);
+
+/// How long a round of all warps of the largest thread block keeps its multiprocessor busy.
+Seconds round_work(const ProtocolConstants& cost, const MemoryOps& operations, bool several_peers);
+
+/// How long a round waits, of however many warps.
+inline Seconds round_wait(const ProtocolConstants& cost, const MemoryOps& operations) {
+  return (operations.receive + operations.store) * cost.wait;
+}
+
+/// What the first round of a slice waits for own data that were asked for `ready` ago.
+inline Seconds first_round_load(const ProtocolConstants& cost, const MemoryOps& operations,
+                                Seconds ready) {
+  return std::max(operations.load * cost.first - ready, Seconds{});
+}
+
+/// What the other operations of the first round of a slice take longer.
+inline Seconds first_round_rest(const ProtocolConstants& cost, const MemoryOps& operations) {
+  return (operations.receive + operations.send) * cost.first;
+}
+
+/// What warps move round by round.
+struct FlagRounds {
+  std::int64_t bytes = 0;      ///< of data, all together
+  std::int64_t per_round = 0;  ///< bytes that a round moves
+  double warps = 1;            ///< that move it: a share of those of the largest thread block
+};
+
+/// The time of the rounds of a protocol that flags its lines, what the first takes longer aside.
+Seconds rounds_time(const ProtocolConstants& cost, const MemoryOps& operations,
+                    const FlagRounds& rounds, bool several_peers);
+
+/// The share of a link that thread blocks get which could fill it `demand` times. Where they can
+/// just fill it, some wait for it while it lies idle for others, and `link_contention` of it is
+/// lost; far below nobody waits, far above it never lies idle. (1 + min(x, 1/x)^p)^(-1/p): the
+/// p-norm of rates and bandwidth in place of the lesser of the two (recordings/h200x2/
+/// thread-blocks.csv, recv_reduce_copy_send on 8 to 32 thread blocks).
+/// Thread blocks that have done so many steps of a call fall out of step by chance: they lose
+/// 1 / sqrt(1 + steps) of that. Rings of two with LL128 on 24 channels leave 27 % of the link
+/// unused from 16 to 32 MiB, then 21, 17, 12, 10, and 6 from 512 MiB to 1 GiB (recordings/
+/// h200.csv, Ring-LL128-2).
+double contended_share(const ProtocolConstants& cost, double demand, double steps);
+
 /// A lane of a thread block, as far as the cost of its slices goes.
 struct LaneSetting {
-  const ProtocolCost* cost = nullptr;  ///< of the slowest kind of link of its thread block
+  const ProtocolConstants* cost = nullptr;  ///< of the slowest kind of link of its thread block
   std::int64_t round = 0;      ///< data of one round of its warps, in bytes; 0: slices move whole
   std::int64_t granule = 0;    ///< data that goes on by itself, in bytes: a warp's, or a round's
   double warps = 1;            ///< as a share of those of the largest thread block
@@ -26,8 +80,8 @@ struct LaneSetting {
 };
 
 /// The lane with so many of its thread block's warps; a lane of no warps moves slices whole.
-LaneSetting lane_setting(const ProtocolCost& cost, Protocol protocol, std::uint32_t warps_of_block,
-                         std::uint32_t warps_of_lane);
+LaneSetting lane_setting(const ProtocolConstants& cost, Protocol protocol,
+                         std::uint32_t warps_of_block, std::uint32_t warps_of_lane);
 
 /// The part of a step that an empty slice of Simple takes: it needs no fence. Chosen after NCCL's
 /// code (src/device/prims_simple.h, postPeer), not measured.
@@ -35,7 +89,7 @@ inline constexpr double step_share_of_empty_slice = 0.5;
 
 /// The serial time of a slice: barrier, counter, fence. `passes_on`: it is sent as it came.
 inline Seconds slice_step(const LaneSetting& lane, bool has_data, bool passes_on) {
-  const ProtocolCost& cost = *lane.cost;
+  const ProtocolConstants& cost = *lane.cost;
   const Seconds own =
       has_data || cost.flags_lines() ? cost.step : step_share_of_empty_slice * cost.step;
   const Seconds step = lane.half_block ? own + cost.corrections.half_block : own;
@@ -44,24 +98,24 @@ inline Seconds slice_step(const LaneSetting& lane, bool has_data, bool passes_on
 
 /// What the first round of a slice takes longer, if nothing but messages was missing for `ready`.
 /// Lanes that serialize have paid for all but their own data before (slice_before()).
-inline Seconds first_round(const LaneSetting& lane, const Operations& operations, Seconds ready) {
-  const Seconds load = lane.cost->first_load(operations, ready);
-  return lane.serializes ? load : load + lane.cost->first_rest(operations);
+inline Seconds first_round(const LaneSetting& lane, const MemoryOps& operations, Seconds ready) {
+  const Seconds load = first_round_load(*lane.cost, operations, ready);
+  return lane.serializes ? load : load + first_round_rest(*lane.cost, operations);
 }
 
 /// How long the rounds of `bytes` of data keep the lane at its full speed, the first round's extra
 /// aside. Only of protocols that flag their lines.
-inline Seconds time_of_rounds(const LaneSetting& lane, const Operations& operations,
+inline Seconds time_of_rounds(const LaneSetting& lane, const MemoryOps& operations,
                               std::int64_t bytes) {
-  return lane.cost->rounds(operations, {bytes, lane.round, lane.warps}, lane.several_peers);
+  return rounds_time(*lane.cost, operations, {bytes, lane.round, lane.warps}, lane.several_peers);
 }
 
 /// What the lane pays before data of a slice move: where slices move whole, all that they cost;
 /// where lines are flagged, what a first round keeps lanes that wait for each other busy.
-inline Seconds slice_before(const LaneSetting& lane, const Operations& operations, bool has_data,
+inline Seconds slice_before(const LaneSetting& lane, const MemoryOps& operations, bool has_data,
                             bool passes_on) {
   if (!lane.cost->flags_lines()) return slice_step(lane, has_data, passes_on);
-  return lane.serializes && has_data ? lane.cost->first_rest(operations) : Seconds{};
+  return lane.serializes && has_data ? first_round_rest(*lane.cost, operations) : Seconds{};
 }
 
 /// What it pays when its peers have the slice.
@@ -76,43 +130,43 @@ struct BlockSetting {
 };
 
 /// That of a protocol's thread blocks.
-BlockSetting block_setting(const ProtocolCost& cost, Protocol protocol, bool several_peers);
+BlockSetting block_setting(const ProtocolConstants& cost, Protocol protocol, bool several_peers);
 
 /// The rate on the wire of a thread block that does such operations, if nothing else keeps it busy.
 /// For protocols that flag their lines: of the most warps that a thread block can have
 /// (full_warps()), of which a round moves so much data, however long they wait.
-inline BytesPerSecond busy_rate_of(const ProtocolCost& cost, const Operations& operations,
+inline BytesPerSecond busy_rate_of(const ProtocolConstants& cost, const MemoryOps& operations,
                                    const BlockSetting& setting) {
-  if (!cost.flags_lines()) return cost.rate_of(operations);
-  const Seconds work = cost.work_of(operations, setting.several_peers);
+  if (!cost.flags_lines()) return block_rate(cost, operations);
+  const Seconds work = round_work(cost, operations, setting.several_peers);
   if (work.value <= 0) return unlimited;
   return BytesPerSecond{cost.wire_factor * setting.full_round / work.value};
 }
 
 /// What a thread block of a tree pays per chunk in each of its lanes besides moving data, as its
 /// lanes add up: Simple's step, or what first rounds take longer.
-inline Seconds serial_of_lane(const ProtocolCost& cost, const Operations& operations) {
-  return cost.flags_lines() ? cost.first_rest(operations) : cost.step;
+inline Seconds serial_of_lane(const ProtocolConstants& cost, const MemoryOps& operations) {
+  return cost.flags_lines() ? first_round_rest(cost, operations) : cost.step;
 }
 
 /// How many times as much the two lanes of a tree get done together as one after the other.
-inline double gain_of_lanes(const ProtocolCost& cost) {
+inline double gain_of_lanes(const ProtocolConstants& cost) {
   return 1 + cost.corrections.overlap;
 }
 
 /// From the last byte on the wire until the peer sees it, over such links; on top of their latency.
-inline Seconds message_alpha(const ProtocolCost& cost, LinkKind kind, bool several_peers) {
+inline Seconds message_alpha(const ProtocolConstants& cost, LinkKind kind, bool several_peers) {
   const Seconds alpha = cost.alpha[static_cast<std::size_t>(kind)];
   return several_peers ? alpha + cost.corrections.multi_peer : alpha;
 }
 
 /// What a hop costs at most, whatever data it has: the peer's view, a step, a round's wait.
-inline Seconds serial_of_hop(const ProtocolCost& cost, LinkKind kind) {
+inline Seconds serial_of_hop(const ProtocolConstants& cost, LinkKind kind) {
   return message_alpha(cost, kind, false) + cost.step + cost.wait + cost.first;
 }
 
-/// Whether thread blocks that can just fill a link lose part of it (ProtocolCost::contended_share).
-inline bool contends_for_links(const ProtocolCost& cost) {
+/// Whether thread blocks that can just fill a link lose part of it (contended_share).
+inline bool contends_for_links(const ProtocolConstants& cost) {
   return cost.corrections.link_contention > 0;
 }
 
@@ -122,35 +176,45 @@ inline bool contends_for_links(const Calibration& calibration) {
 }
 
 /// Whether a slice costs a thread block more than its links do: what no closed form knows.
-inline bool has_thread_blocks(const ProtocolCost& cost) {
+inline bool has_thread_blocks(const ProtocolConstants& cost) {
   const Corrections& corrections = cost.corrections;
   return cost.flags_lines() || (corrections.copy_step + corrections.half_block).value > 0 ||
          cost.read < unlimited || cost.write < unlimited;
 }
 
+/// What a message of so many bytes on the network keeps the rank's network thread busy copying, in
+/// seconds: nothing where a connection's own threads copy.
+inline double proxy_copying(const ProxyConstants& proxy, double wire) {
+  return proxy.helpers > 0 ? 0 : wire / proxy.copy.value;
+}
+
+/// The rate at which such a message is on its way, if nothing else limits. A connection's own
+/// threads copy while what they have copied is on the network.
+BytesPerSecond proxy_rate(const ProxyConstants& proxy, double wire);
+
 /// How long the sender's network thread is busy with a slice of so many bytes on the network.
-inline double proxy_send_time(const ProxyCost& proxy, double wire) {
-  return proxy.send.value + proxy.copying(wire);
+inline double proxy_send_time(const ProxyConstants& proxy, double wire) {
+  return proxy.send.value + proxy_copying(proxy, wire);
 }
 
 /// How long the receiver's is.
-inline double proxy_receive_time(const ProxyCost& proxy, double wire) {
-  return proxy.receive.value + proxy.copying(wire);
+inline double proxy_receive_time(const ProxyConstants& proxy, double wire) {
+  return proxy.receive.value + proxy_copying(proxy, wire);
 }
 
-/// Data of every piece but the last in which a slice goes; `amid` a long call. How finely a
-/// pipeline is cut matters while it fills and while it drains. In between, a slice of many rounds
+/// Data of every piece but the last in which a slice goes; `mid_call`: amid a long one. How finely
+/// a pipeline is cut matters while it fills and while it drains. In between, a slice of many rounds
 /// goes in few pieces: the time of each is that of its rounds, but there are fewer events.
-std::int64_t bytes_of_pieces(std::int64_t slice, const LaneSetting& lane, bool amid);
+std::int64_t bytes_of_pieces(std::int64_t slice, const LaneSetting& lane, bool mid_call);
 
 /// One slice of a primitive, as an estimate sees it.
 struct SliceWork {
-  Operations operations;
+  MemoryOps operations;
   bool passes_on = false;  ///< as it came (Corrections::copy_step)
   double bytes = 0;        ///< of data
   double share = 0;        ///< bytes per second that its links leave it; infinite: all it wants
   double load = 1;         ///< bytes on its links per byte on the wire (contended_share())
-  bool amid = false;       ///< a long call, where slices go in few pieces
+  bool mid_call = false;   ///< a long call, where slices go in few pieces
   bool waits = true;       ///< for a peer, so that own data are there before (first_round())
 };
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sim/base/division.h"
+
 namespace collsim {
 
 namespace {
@@ -44,7 +46,7 @@ std::uint32_t warps_of_lane(Protocol protocol, std::uint32_t warps, std::uint32_
 
 std::uint32_t warps_of_message(std::uint32_t warps, std::uint32_t peers) {
   const std::uint32_t at_once = std::clamp(peers, 1U, max_at_once);
-  const std::uint32_t share = (warps + at_once - 1) / at_once;
+  const std::uint32_t share = divide_up(warps, at_once);
   return std::max(1U, (share <= 4 ? share : share - 1) / 2);
 }
 

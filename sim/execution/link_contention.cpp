@@ -46,7 +46,7 @@ double LinkContention::join(Worker& worker, BytesPerSecond rate) {
     links_[link].demand += worker.demand * worker.copies * links_[link].part;
     fullest = std::max(fullest, fullness(links_[link]));
   });
-  return worker.cost().contended_share(fullest, worker.steps_done());
+  return contended_share(worker.cost(), fullest, worker.steps_done());
 }
 
 double LinkContention::overfill(const Worker& worker) const {

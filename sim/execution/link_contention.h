@@ -17,7 +17,7 @@ class LinkContention {
   explicit LinkContention(const Wiring& wiring, const CallLayout& layout = {});
 
   /// The worker begins to send at a rate to the peers of its primitive. Returns the share of that
-  /// rate that it gets on the fullest of its links (ProtocolCost::contended_share()). Links are the
+  /// rate that it gets on the fullest of its links (contended_share()). Links are the
   /// wiring's, also where a change of the machine has led its bytes elsewhere.
   double join(Worker& worker, BytesPerSecond rate);
   void leave(const Worker& worker);

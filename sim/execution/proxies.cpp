@@ -58,7 +58,7 @@ void Proxies::flow_on(Connection& connection) {
   if (connection.flows || connection.in_socket.empty()) return;
   connection.flows = true;
   const double bytes = on_network(connection.in_socket.front());
-  fabric_.start_flow(connection.route, bytes, cost_.rate_of(bytes), connection.flow);
+  fabric_.start_flow(connection.route, bytes, proxy_rate(cost_, bytes), connection.flow);
 }
 
 Message Proxies::leave(ProxyId id) {

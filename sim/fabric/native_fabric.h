@@ -37,10 +37,10 @@ class NativeFabric final : public Fabric {
   /// A slot for a flow. It belongs to one route for ever.
   struct Flow {
     double remaining = 0;  ///< bytes, at time `settled`
-    double settled = 0;
+    double with_defaults = 0;
     double rate = 0;
     double finish = 0;  ///< if the rate stays; infinite where it is 0
-    FlowRate most = unlimited;
+    FlowRate max = unlimited;
     EventTag tag = 0;
     RouteId route = 0;
     std::uint32_t version = timer_version;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sim/base/checked_count.h"
+#include "sim/base/division.h"
 #include "sim/base/input_error.h"
 #include "sim/plan/schedule_writer.h"
 
@@ -78,7 +79,7 @@ std::uint32_t reversed_bits(std::uint32_t value, std::uint32_t channels) {
 std::uint32_t base_channel(std::uint32_t round, std::uint32_t per_node, std::size_t nodes,
                            std::uint32_t channels) {
   if (nodes == 1) return reversed_bits(round, channels);
-  const std::uint32_t local_bases = (per_node + peers_at_once - 1) / peers_at_once;
+  const std::uint32_t local_bases = divide_up(per_node, peers_at_once);
   const std::uint32_t base = round / per_node * local_bases + round % per_node / peers_at_once;
   return reversed_bits(base, channels);
 }

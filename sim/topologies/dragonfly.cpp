@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "sim/base/division.h"
 #include "sim/topologies/network.h"
 
 namespace collsim {
@@ -71,7 +72,7 @@ class DragonflyBuilder {
     const std::vector<std::size_t> router_of_end = routers_of(ends);
     const std::size_t used = router_of_end.back() + 1;
     const std::size_t size = std::min<std::size_t>(used, dragonfly_.routers);
-    const std::size_t count = (used + size - 1) / size;
+    const std::size_t count = divide_up(used, size);
     if (count * size > 4 * std::size_t{router_limit}) {
       fabric_.fail(fmt::format("this dragonfly has {} routers", count * size), "at most 16384");
     }

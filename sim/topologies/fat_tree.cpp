@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 
+#include "sim/base/division.h"
 #include "sim/topologies/network.h"
 
 namespace collsim {
@@ -93,10 +94,6 @@ std::uint32_t even_switch_count(std::uint32_t cables, std::uint32_t least) {
   return std::max(cables, 1U);
 }
 
-std::uint32_t ceil_divide(std::uint64_t a, std::uint64_t b) {
-  return static_cast<std::uint32_t>((a + b - 1) / b);
-}
-
 class FatTreeBuilder {
  public:
   FatTreeBuilder(TopologyBuilder& builder, const YamlValue& fabric, const FatTree& tree,
@@ -147,8 +144,8 @@ class FatTreeBuilder {
     const std::uint32_t spine_count =
         tree_.spines != 0
             ? tree_.spines
-            : even_switch_count(uplinks(),
-                                ceil_divide(std::uint64_t{size} * uplinks(), down_ports));
+            : even_switch_count(uplinks(), static_cast<std::uint32_t>(divide_up(
+                                               std::uint64_t{size} * uplinks(), down_ports)));
     if (spine_count > uplinks()) {
       fabric_.free_mapping().at("spines").fail(
           fmt::format("{} spines share {} cables up from every leaf", spine_count, uplinks()),
@@ -180,7 +177,8 @@ class FatTreeBuilder {
       const auto cables =
           static_cast<std::uint32_t>(std::max<std::size_t>(1, pod_size * uplinks() / groups));
       const std::uint64_t all = pods.size() * cables;
-      group_size = even_switch_count(cables, ceil_divide(all, std::uint64_t{2} * tree_.ports));
+      group_size = even_switch_count(
+          cables, static_cast<std::uint32_t>(divide_up(all, std::uint64_t{2} * tree_.ports)));
     }
     if (is_spread()) group_size = 1;
     const std::uint32_t drawn = is_spread() ? 1 : groups * group_size;

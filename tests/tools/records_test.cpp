@@ -12,7 +12,7 @@
 
 #include "tests/support/temporary_file.h"
 #include "tests/tools/command_outcome.h"
-#include "tools/collsim/core/question.h"
+#include "tools/collsim/core/call_request.h"
 #include "tools/collsim/core/subcommand.h"
 
 namespace collsim::command {
@@ -28,8 +28,8 @@ std::vector<Line> read_csv(const std::string& text) {
   bool quoted = false;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char letter = text[i];
-    const bool doubled = quoted && letter == '"' && i + 1 < text.size() && text[i + 1] == '"';
-    if (doubled) {
+    const bool widened = quoted && letter == '"' && i + 1 < text.size() && text[i + 1] == '"';
+    if (widened) {
       line.back() += text[++i];
     } else if (letter == '"') {
       quoted = !quoted;

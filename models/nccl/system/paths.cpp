@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "models/nccl/system/link_bandwidth.h"
+#include "sim/base/division.h"
 #include "sim/base/input_error.h"
 
 namespace collsim {
@@ -258,7 +259,7 @@ std::optional<std::uint32_t> NcclPaths::preferred_net(std::uint32_t gpu,
       closest(system_->of_kind(NcclNodeKind::net)[nets.front()], NcclNodeKind::gpu);
   const auto net_count = static_cast<std::uint32_t>(nets.size());
   const auto gpu_count = static_cast<std::uint32_t>(std::max<std::size_t>(sharers.size(), 1));
-  const std::uint32_t nets_per_gpu = (net_count + gpu_count - 1) / gpu_count;
+  const std::uint32_t nets_per_gpu = divide_up(net_count, gpu_count);
   std::uint32_t first = static_cast<std::uint32_t>(node.gpu.device) % gpu_count;
   if ((net_count & (net_count - 1)) == 0) first = mirrored_bits(first, net_count);
   return nets[(first + channel % nets_per_gpu) % net_count];

@@ -1,13 +1,13 @@
 // What single costs of a calibration come to, by hand.
 
-#include "sim/cost/calibration.h"
-
 #include <gtest/gtest.h>
+
+#include "sim/cost/slice_cost.h"
 
 namespace collsim {
 namespace {
 
-ProtocolCost& simple(Calibration& cost) {
+ProtocolConstants& simple(Calibration& cost) {
   return cost.protocols[static_cast<std::size_t>(Protocol::simple)];
 }
 
@@ -67,39 +67,39 @@ TEST(CudaGraph, has_a_launch_of_its_own_and_no_cpu) {
 
 // A quarter lost makes the exponent ln 2 / -ln 0.75 = 2.40942; 2 to it is 5.31261.
 TEST(ContendedShare, is_least_where_thread_blocks_just_fill_the_link) {
-  ProtocolCost cost;
+  ProtocolConstants cost;
   cost.corrections.link_contention = 0.25;
-  EXPECT_DOUBLE_EQ(cost.contended_share(1, 0), 0.75);
-  EXPECT_NEAR(cost.contended_share(0.5, 0), 0.930922, 1e-6) << "(1 + 1 / 5.31261)^(-1 / 2.40942)";
-  EXPECT_DOUBLE_EQ(cost.contended_share(2, 0), cost.contended_share(0.5, 0));
-  EXPECT_NEAR(cost.contended_share(0.001, 0), 1, 1e-6);
-  EXPECT_NEAR(cost.contended_share(1000, 0), 1, 1e-6) << "who waits for the link leaves no gaps";
+  EXPECT_DOUBLE_EQ(contended_share(cost, 1, 0), 0.75);
+  EXPECT_NEAR(contended_share(cost, 0.5, 0), 0.930922, 1e-6) << "(1 + 1 / 5.31261)^(-1 / 2.40942)";
+  EXPECT_DOUBLE_EQ(contended_share(cost, 2, 0), contended_share(cost, 0.5, 0));
+  EXPECT_NEAR(contended_share(cost, 0.001, 0), 1, 1e-6);
+  EXPECT_NEAR(contended_share(cost, 1000, 0), 1, 1e-6) << "who waits for the link leaves no gaps";
 }
 
 TEST(ContendedShare, grows_as_thread_blocks_fall_out_of_step) {
-  ProtocolCost cost;
+  ProtocolConstants cost;
   cost.corrections.link_contention = 0.25;
-  EXPECT_DOUBLE_EQ(cost.contended_share(1, 3), 1 - 0.25 / 2) << "1 / sqrt(1 + 3)";
-  EXPECT_DOUBLE_EQ(cost.contended_share(1, 99), 1 - 0.25 / 10);
+  EXPECT_DOUBLE_EQ(contended_share(cost, 1, 3), 1 - 0.25 / 2) << "1 / sqrt(1 + 3)";
+  EXPECT_DOUBLE_EQ(contended_share(cost, 1, 99), 1 - 0.25 / 10);
 }
 
 TEST(RateOf, adds_up_the_operations) {
-  ProtocolCost cost;
-  EXPECT_EQ(cost.rate_of({1, 2, 1, 1}), unlimited);
+  ProtocolConstants cost;
+  EXPECT_EQ(block_rate(cost, {1, 2, 1, 1}), unlimited);
   cost.read = gigabytes_per_second(10);
   cost.write = gigabytes_per_second(2);
-  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(cost.rate_of({1, 2, 1, 1})), 1 / 1.3);
-  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(cost.rate_of({1, 0, 0, 0})), 10);
+  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(block_rate(cost, {1, 2, 1, 1})), 1 / 1.3);
+  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(block_rate(cost, {1, 0, 0, 0})), 10);
 }
 
 // Two rounds in which all warps have data, and one in which half of them have. They load, receive,
 // store and send to two peers.
-TEST(Rounds, work_for_each_operation_where_warps_do_not_wait) {
-  ProtocolCost cost;
+TEST(FlagRounds, work_for_each_operation_where_warps_do_not_wait) {
+  ProtocolConstants cost;
   cost.work = microseconds(2);
   cost.corrections.multi_peer = microseconds(1);
-  const auto time = [&](const Rounds& rounds, bool several_peers = false) {
-    return in_microseconds(cost.rounds({1, 1, 1, 2}, rounds, several_peers));
+  const auto time = [&](const FlagRounds& rounds, bool several_peers = false) {
+    return in_microseconds(rounds_time(cost, {1, 1, 1, 2}, rounds, several_peers));
   };
   EXPECT_DOUBLE_EQ(time({1000, 400}), 2.5 * 5 * 2);
   EXPECT_DOUBLE_EQ(time({1000, 400, 0.5}), 2.5 * 5 * 2 / 2) << "of a lane of half of them";
@@ -108,13 +108,13 @@ TEST(Rounds, work_for_each_operation_where_warps_do_not_wait) {
 }
 
 // They wait 1 us for each receive and store, and work for each send.
-TEST(Rounds, wait_as_long_for_few_warps_but_work_less) {
-  ProtocolCost cost;
+TEST(FlagRounds, wait_as_long_for_few_warps_but_work_less) {
+  ProtocolConstants cost;
   cost.wait = microseconds(1);
   cost.work = microseconds(4);
   cost.corrections.multi_peer = microseconds(100);
-  const auto time = [&](const Rounds& rounds) {
-    return in_microseconds(cost.rounds({1, 1, 1, 1}, rounds, true));
+  const auto time = [&](const FlagRounds& rounds) {
+    return in_microseconds(rounds_time(cost, {1, 1, 1, 1}, rounds, true));
   };
   EXPECT_DOUBLE_EQ(time({1000, 400}), 3 * 2 + 2.5 * 4);
   EXPECT_DOUBLE_EQ(time({800, 400}), 2 * (2 + 4));
@@ -124,17 +124,18 @@ TEST(Rounds, wait_as_long_for_few_warps_but_work_less) {
 // What a rank loads it has asked for while it waited for its peers; its other operations it had
 // not.
 TEST(FirstRound, waits_for_own_data_less_where_peers_were_late) {
-  ProtocolCost cost;
+  ProtocolConstants cost;
   cost.first = microseconds(2);
-  const auto load = [&](const Operations& operations, double ready) {
-    return in_microseconds(cost.first_load(operations, microseconds(ready)));
+  const auto load = [&](const MemoryOps& operations, double ready) {
+    return in_microseconds(first_round_load(cost, operations, microseconds(ready)));
   };
   EXPECT_DOUBLE_EQ(load({1, 1, 0, 1}, 0), 2);
   EXPECT_DOUBLE_EQ(load({1, 1, 0, 1}, 0.5), 1.5);
   EXPECT_DOUBLE_EQ(load({1, 1, 0, 1}, 3), 0);
   EXPECT_DOUBLE_EQ(load({0, 1, 0, 1}, 0), 0) << "loads nothing";
-  EXPECT_DOUBLE_EQ(in_microseconds(cost.first_rest({1, 0, 1, 1})), 2) << "stores wait for nobody";
-  EXPECT_DOUBLE_EQ(in_microseconds(cost.first_rest({0, 2, 1, 0})), 4) << "of two peers";
+  EXPECT_DOUBLE_EQ(in_microseconds(first_round_rest(cost, {1, 0, 1, 1})), 2)
+      << "stores wait for nobody";
+  EXPECT_DOUBLE_EQ(in_microseconds(first_round_rest(cost, {0, 2, 1, 0})), 4) << "of two peers";
 }
 
 TEST(Corrections, count_over_nvlink_and_for_their_protocols) {

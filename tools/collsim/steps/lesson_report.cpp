@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <ostream>
 
+#include "sim/base/division.h"
 #include "tools/collsim/core/report.h"
 #include "tools/collsim/core/wrap.h"
 #include "tools/collsim/steps/lesson_words.h"
@@ -72,8 +73,8 @@ void print_transfers(std::ostream& out, const Lesson& lesson, const Step& step) 
   const std::size_t columns =
       items.size() <= single_column_rows
           ? 1
-          : std::min(max_columns, (items.size() + single_column_rows - 1) / single_column_rows);
-  const std::size_t rows = (items.size() + columns - 1) / columns;
+          : std::min(max_columns, divide_up(items.size(), single_column_rows));
+  const std::size_t rows = divide_up(items.size(), columns);
   for (std::size_t row = 0; row < rows; ++row) {
     std::string line;
     for (std::size_t i = row; i < items.size(); i += rows) {
@@ -85,7 +86,7 @@ void print_transfers(std::ostream& out, const Lesson& lesson, const Step& step) 
 
 void print_messages(std::ostream& out, const Lesson& lesson, const MessageGroup& group) {
   const Schedule& schedule = lesson.schedule();
-  const bool slices = lesson.call->trace->call.binding.chunking().slices > 1;
+  const bool slices = lesson.call->trace->call.partition.chunking().slices > 1;
   print_trimmed(fmt::format("  {:>8}  {:<6}{}{:>8} {:>9} {:>8} {:>9}  {}", "from  to", "chunk",
                             slices ? "slice " : "", "bytes", "begins", "takes", "taken", "waited"),
                 out);
@@ -171,7 +172,7 @@ void print_summary(std::ostream& out, const Lesson& lesson) {
 
 void print_lesson(const Lesson& lesson, std::ostream& out) {
   if (lesson.call) {
-    print_head({lesson.call->question, lesson.call->run, "native"}, out);
+    print_head({lesson.call->request, lesson.call->run, "native"}, out);
   }
   fmt::print(out, "{}\n", title_of(lesson));
   if (lesson.steps.empty()) {
