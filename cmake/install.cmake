@@ -24,6 +24,9 @@ install(FILES "${PROJECT_SOURCE_DIR}/tools/web/charts/plot.min.js"
   "${PROJECT_SOURCE_DIR}/tools/web/charts/page.css"
   DESTINATION "${data_dir}/tools/web/charts")
 
+install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" "${PROJECT_SOURCE_DIR}/NOTICE"
+  DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+
 install(FILES "${PROJECT_SOURCE_DIR}/tools/web/viewer/viewer.html"
   DESTINATION "${data_dir}/tools/web/viewer")
 

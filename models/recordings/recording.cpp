@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "models/recordings/foreign_text.h"
 #include "models/recordings/log_text.h"
 #include "models/recordings/readers.h"
 #include "sim/base/input_error.h"
@@ -27,7 +28,7 @@ bool is_json(std::string_view text) {
   return begin != std::string_view::npos && text[begin] == '{';
 }
 
-Recording read(const TextFile& text, std::size_t* bad_rows) {
+Recording read_any(const TextFile& text, std::size_t* bad_rows) {
   const std::string_view line = first_line(text.content);
   Recording recording;
   if (line.starts_with("collsim: published-run")) {
@@ -40,6 +41,21 @@ Recording read(const TextFile& text, std::size_t* bad_rows) {
     recording = read_recording_csv({text.name, log_text(text.content)});
   } else {
     recording = read_nccl_tests_text({text.name, log_text(text.content)}, bad_rows);
+  }
+  return recording;
+}
+
+/// A text that cannot be read may be another tool's.
+Recording read(const TextFile& text, std::size_t* bad_rows) {
+  Recording recording;
+  try {
+    recording = read_any(text, bad_rows);
+  } catch (const InputError&) {
+    const auto foreign = recognize_foreign_text(text.content);
+    if (!foreign) throw;
+    throw InputError(SourcePosition{text.name, 0, 0},
+                     fmt::format("no measured times, but {}", foreign->what),
+                     std::string(foreign->taken));
   }
   recording.file = text.name;
   const std::string name = recording.file.filename().string();

@@ -51,7 +51,7 @@ void NativeFabric::start_flow(RouteId route, double bytes, const FlowRate& rate,
   assert(routes_[route].length > 0 || std::isfinite(rate.cap.value) || bytes == 0);
   flow.tag = tag;
   flow.remaining = bytes;
-  flow.with_defaults = now_;
+  flow.settled = now_;
   flow.rate = 0;
   flow.max = rate;
   if (bytes == 0) {
@@ -202,8 +202,8 @@ void NativeFabric::use_buckets() {
 
 /// Takes off what the flow has moved until now.
 void NativeFabric::settle(Flow& flow) const {
-  flow.remaining = std::max(flow.remaining - flow.rate * (now_ - flow.with_defaults), 0.0);
-  flow.with_defaults = now_;
+  flow.remaining = std::max(flow.remaining - flow.rate * (now_ - flow.settled), 0.0);
+  flow.settled = now_;
 }
 
 /// To what its share is now. The completion that it has is the caller's to take back.

@@ -37,7 +37,7 @@ class NativeFabric final : public Fabric {
   /// A slot for a flow. It belongs to one route for ever.
   struct Flow {
     double remaining = 0;  ///< bytes, at time `settled`
-    double with_defaults = 0;
+    double settled = 0;
     double rate = 0;
     double finish = 0;  ///< if the rate stays; infinite where it is 0
     FlowRate max = unlimited;

@@ -50,7 +50,7 @@ double TokenBuckets::use(ResourceId resource, double used, double now) {
 void TokenBuckets::run_empty(ResourceId resource, double now) {
   Bucket& bucket = buckets_[resource];
   bucket.left = 0;
-  bucket.with_defaults = now;
+  bucket.settled = now;
   bucket.empty_at = infinity;
   bucket.open = false;
 }
@@ -60,9 +60,9 @@ void TokenBuckets::settle(Bucket& bucket, double now) {
   // A bucket opens again when there is something in it to speak of: at a full load rounding alone
   // must not do it.
   constexpr double share_to_open = 0x1p-7;
-  const double gained = (bucket.sustained - bucket.used) * (now - bucket.with_defaults);
+  const double gained = (bucket.sustained - bucket.used) * (now - bucket.settled);
   bucket.left = std::clamp(bucket.left + gained, 0.0, bucket.size);
-  bucket.with_defaults = now;
+  bucket.settled = now;
   if (bucket.left > share_to_open * bucket.size && bucket.sustained > 0) {
     bucket.open = true;
   }

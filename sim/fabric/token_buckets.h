@@ -33,7 +33,7 @@ class TokenBuckets {
     double peak = 0;
     double sustained = 0;
     double left = 0;  ///< at time `settled`
-    double with_defaults = 0;
+    double settled = 0;
     double used = 0;  ///< by all flows, since then
     double empty_at = 0;
     bool open = false;  ///< whether it passes the peak

@@ -174,19 +174,19 @@ void CheckerRun::take(std::uint32_t program, const Message& message, bool from_a
 
 void CheckerRun::reduce_chunk(std::uint32_t program, std::uint32_t i, const Count* counts) {
   Count* own = result(program) + std::size_t{i} * schedule_.ranks();
-  std::uint32_t widened = nobody;
+  std::uint32_t doubled = nobody;
   for (Rank origin = 0; origin < schedule_.ranks(); ++origin) {
     const unsigned sum = unsigned{own[origin]} + counts[origin];
-    if (counts[origin] > 0 && own[origin] > 0) widened = std::min(widened, origin);
+    if (counts[origin] > 0 && own[origin] > 0) doubled = std::min(doubled, origin);
     own[origin] = static_cast<Count>(std::min(sum, 255U));
   }
-  if (widened == nobody || !sums(plan_.collective)) return;
+  if (doubled == nobody || !sums(plan_.collective)) return;
   const std::uint32_t chunk = current(program).first_chunk + i;
   Violation violation = violation_at(ViolationKind::doubled_contribution, program);
   violation.chunks = {chunk, 1};
   log_.add(std::move(violation), [&] {
     return fmt::format("{} adds the contribution of rank {} to chunk {}, which has it already",
-                       place(program), widened, chunk);
+                       place(program), doubled, chunk);
   });
 }
 

@@ -158,5 +158,45 @@ TEST(DiagnoseCommand, refuses_what_it_cannot_read) {
   EXPECT_NE(outcome.err.find("NCCL's log alone"), std::string::npos) << outcome.err;
 }
 
+// 20 % slower is more than the threshold of 5 %; 2 % is not. Without -t: no machine is asked.
+TEST(DiagnoseCommand, compares_two_runs) {
+  const test::TemporaryFile before("before.log", log_of(1));
+  const test::TemporaryFile slower("slower.log", log_of(1.2));
+  const test::TemporaryFile like("like.log", log_of(1.02));
+  const std::string first = before.path().string();
+  const Outcome outcome = diagnose({"--compare", first, slower.path().string()});
+  EXPECT_EQ(outcome.status, exit_answer_is_no);
+  EXPECT_TRUE(outcome.out.starts_with("verdict: slower: all_reduce, 1 host, 8 ranks"))
+      << outcome.out;
+  EXPECT_LE(longest_line(outcome.out), 80U);
+  EXPECT_EQ(diagnose({"--compare", first, like.path().string()}).status, exit_ok);
+  EXPECT_EQ(diagnose({"--compare", slower.path().string(), first}).status, exit_ok) << "faster";
+  EXPECT_EQ(diagnose({"--compare", "--threshold", "30", first, slower.path().string()}).status,
+            exit_ok);
+  const auto json = nlohmann::json::parse(
+      diagnose({"--compare", "--format", "json", first, slower.path().string()}).out);
+  EXPECT_EQ(json["verdict"], "slower");
+  EXPECT_EQ(json["sizes"].size(), 4U);
+  EXPECT_NEAR(json["bands"][0]["busbw_ratio"].get<double>(), 1 / 1.2, 1e-3);
+}
+
+TEST(DiagnoseCommand, refuses_to_compare_what_is_not_two_runs) {
+  const test::TemporaryFile log("a.log", log_of(1));
+  const std::string path = log.path().string();
+  EXPECT_EQ(diagnose({"--compare", path}).status, exit_bad_input);
+  EXPECT_EQ(diagnose({"--compare", path, path, "--format", "html"}).status, exit_bad_input);
+  EXPECT_EQ(diagnose({"--compare", path, path, "--threshold", "-1"}).status, exit_bad_input);
+}
+
+TEST(DiagnoseCommand, is_brief_in_a_prolog) {
+  const test::TemporaryFile low("low.log", log_of(3));
+  const test::TemporaryFile healthy("healthy.log", log_of(1));
+  const Outcome outcome = diagnose({"--brief", low.path().string(), healthy.path().string()});
+  EXPECT_EQ(outcome.status, exit_answer_is_no);
+  EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 2);
+  EXPECT_TRUE(outcome.out.starts_with("low: low.log: 0.3")) << outcome.out;
+  EXPECT_NE(outcome.out.find("\nhealthy: healthy.log: "), std::string::npos) << outcome.out;
+}
+
 }  // namespace
 }  // namespace collsim::command

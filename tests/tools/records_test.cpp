@@ -28,8 +28,8 @@ std::vector<Line> read_csv(const std::string& text) {
   bool quoted = false;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char letter = text[i];
-    const bool widened = quoted && letter == '"' && i + 1 < text.size() && text[i + 1] == '"';
-    if (widened) {
+    const bool doubled = quoted && letter == '"' && i + 1 < text.size() && text[i + 1] == '"';
+    if (doubled) {
       line.back() += text[++i];
     } else if (letter == '"') {
       quoted = !quoted;
@@ -64,6 +64,8 @@ TEST(Records, fields_are_quoted_where_csv_needs_it) {
   EXPECT_EQ(csv_field("a, b"), "\"a, b\"");
   EXPECT_EQ(csv_field("say \"a\""), "\"say \"\"a\"\"\"");
   EXPECT_EQ(csv_field("two\nlines"), "\"two\nlines\"");
+  EXPECT_EQ(csv_field("=cmd|' /C calc'!A0"), "'=cmd|' /C calc'!A0") << "no formula";
+  EXPECT_EQ(csv_field(-1.5), "-1.5") << "a number is none";
   EXPECT_EQ(csv_field(0.1), "0.1");
   EXPECT_EQ(csv_field(nullptr), "");
   EXPECT_EQ(csv_field(true), "true");

@@ -217,10 +217,10 @@ class GraphSearch {
     const std::uint32_t channels = best_.channel_count();
     if (channels == 0 || best_.pattern == GraphPattern::nvls || best_.intra_bandwidth < 25) return;
     if (capability_ > 80 && best_.intra_bandwidth < 50 && channels > 4) return;
-    const std::uint32_t widened = std::min(channels * 2, best_.max_channels);
-    const std::uint32_t copies = divide_up(widened, channels);
+    const std::uint32_t doubled = std::min(channels * 2, best_.max_channels);
+    const std::uint32_t copies = divide_up(doubled, channels);
     const auto factor = static_cast<float>(copies);
-    for (std::uint32_t c = channels; c < widened; ++c) {
+    for (std::uint32_t c = channels; c < doubled; ++c) {
       const GraphChannel copy = best_.channels[c - channels];
       best_.channels.push_back(copy);
     }

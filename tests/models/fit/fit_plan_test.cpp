@@ -106,7 +106,7 @@ TEST(FitPlan, shipped_calibrations_are_as_their_plans_say) {
   const std::filesystem::path folder =
       std::string(COLLSIM_SOURCE_DIR) + "/models/data/calibrations";
   std::size_t plans = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(folder / "plans")) {
+  for (const auto& entry : std::filesystem::directory_iterator(folder.parent_path() / "fits")) {
     ++plans;
     const FitPlan plan = read_fit_plan(read_text_file(entry.path(), "a plan"));
     const std::map<FitSubject, std::string> rooms{{FitSubject::machine, ""},

@@ -42,11 +42,20 @@ std::string csv_line(const Record& row) {
   return line;
 }
 
+/// A text that a spreadsheet would take for a formula, marked as text by an apostrophe: an id of a
+/// log may say what it likes.
+std::string inert(std::string text) {
+  constexpr std::string_view begins_formula = "=+-@\t\r";
+  const bool is_formula =
+      !text.empty() && begins_formula.find(text.front()) != std::string_view::npos;
+  return is_formula ? "'" + text : text;
+}
+
 }  // namespace
 
 std::string csv_field(const Record& value) {
   if (value.is_null()) return "";
-  if (value.is_string()) return quoted_if_needed(clean_text(value.get<std::string>()));
+  if (value.is_string()) return quoted_if_needed(inert(clean_text(value.get<std::string>())));
   if (value.is_number_float()) return fmt::format("{:.9g}", value.get<double>());
   return json_text(value);
 }

@@ -19,7 +19,7 @@ enum class Format : std::uint8_t;
 using Record = nlohmann::ordered_json;
 
 /// A value as a field of CSV: quoted if necessary (RFC 4180, section 2), numbers to nine digits,
-/// empty for null.
+/// empty for null. A text that begins like a formula of a spreadsheet gets an apostrophe before it.
 std::string csv_field(const Record& value);
 
 /// Writes rows as they come. CSV has one header line with the first row's columns, and one line per

@@ -10,6 +10,7 @@
 #include "models/calibration/transport.h"
 #include "models/diagnosis/correctness.h"
 #include "models/diagnosis/machine_guess.h"
+#include "models/diagnosis/run_change.h"
 #include "models/imports/machine.h"
 #include "models/recordings/named_rows.h"
 #include "models/recordings/readers.h"
@@ -25,6 +26,7 @@
 #include "tools/collsim/core/report_page.h"
 #include "tools/collsim/core/subcommand.h"
 #include "tools/collsim/core/waiting.h"
+#include "tools/collsim/diagnose/comparison_report.h"
 #include "tools/collsim/diagnose/diagnosis_report.h"
 #include "tools/collsim/diagnose/like_logs.h"
 
@@ -48,8 +50,14 @@ constexpr std::string_view epilogue =
     "-c and -n do. Without -t the machine is told by the log. Logs of the same call on several\n"
     "hosts are held against each other as well. Exit code 1 means that a log is not healthy.\n"
     "\n"
+    "--compare holds the second of two logs against the first, size by size and without a "
+    "machine;\n"
+    "exit code 1 means that a call got slower by more than noise and the threshold.\n"
+    "\n"
     "  collsim diagnose all_reduce_perf.log\n"
     "  collsim diagnose pairs/*.log nccl-info.log -t dgx-h100-x4\n"
+    "  collsim diagnose --compare last-week.log today.log\n"
+    "  collsim diagnose --brief all_reduce_perf.log || drain this-node\n"
     "  collsim diagnose all_reduce_perf.log --format html > diagnosis.html\n"
     "  mpirun ... all_reduce_perf -b 8 -e 1G -f 2 | collsim diagnose - --format junit";
 
@@ -66,7 +74,11 @@ po::options_description diagnose_options() {
       ("calibration", po::value<std::string>(),
        "cost constants: a file, or a shipped name (default: the topology's)")  //
       ("nccl-version", po::value<std::string>(),
-       "the release whose rules apply (default: the logged one)")  //
+       "the release whose rules apply (default: the logged one)")                      //
+      ("compare", po::bool_switch(), "what changed from the first log to the second")  //
+      ("threshold", po::value<double>()->default_value(5),
+       "with --compare: percent that a time may change")     //
+      ("brief", po::bool_switch(), "one line for each log")  //
       ("format", po::value<std::string>()->default_value("table"),
        "table, json, junit (XML), prometheus (text), or html: a page with charts");
   return options;
@@ -268,6 +280,60 @@ std::vector<DiagnosedLog> diagnose_logs(std::vector<Log> logs, const po::variabl
   return diagnosed;
 }
 
+/// The recording of a log that is to be held against another.
+Recording compared_recording(const std::string& argument, const ValidationOptions& options) {
+  std::size_t bad_rows = 0;
+  Log log{read_recording(read_log(argument), bad_rows), {}, bad_rows};
+  select_rows(log, options);
+  return std::move(log.recording);
+}
+
+int compare_two_logs(const po::variables_map& values, std::ostream& out) {
+  const auto& logs = values["log"].as<std::vector<std::string>>();
+  const auto& format = values["format"].as<std::string>();
+  if (logs.size() != 2) {
+    throw InputError(fmt::format("--compare of {} logs", logs.size()), "two: before and after");
+  }
+  if (format != "table" && format != "json") {
+    throw InputError(fmt::format("--compare with --format {}", format), "table or json");
+  }
+  const double percent = values["threshold"].as<double>();
+  if (!(percent >= 0 && percent <= 100)) {
+    throw InputError(fmt::format("--threshold: {}", percent), "percent from 0 to 100");
+  }
+  const ValidationOptions options = row_options(values);
+  const Recording before = compared_recording(logs[0], options);
+  const Recording after = compared_recording(logs[1], options);
+  const RunChange change = compare_runs(before, after, percent / 100, load_spread());
+  if (format == "json") {
+    print_comparison_json(before, after, change, out);
+  } else {
+    print_comparison_table(before, after, change, out);
+  }
+  return change.is_slower() ? exit_answer_is_no : exit_ok;
+}
+
+void print_diagnosis(const std::vector<DiagnosedLog>& logs, const po::variables_map& values,
+                     const std::string& command, std::ostream& out) {
+  const auto& format = values["format"].as<std::string>();
+  if (values["brief"].as<bool>()) {
+    if (format != "table") {
+      throw InputError(fmt::format("--brief with --format {}", format), "one of the two");
+    }
+    print_diagnosis_brief(logs, out);
+  } else if (format == "json") {
+    print_diagnosis_json(logs, out);
+  } else if (format == "junit") {
+    print_diagnosis_junit(logs, out);
+  } else if (format == "prometheus") {
+    print_diagnosis_prometheus(logs, out);
+  } else if (format == "html") {
+    print_diagnosis_page(logs, command, out);
+  } else {
+    print_diagnosis_table(logs, out);
+  }
+}
+
 }  // namespace
 
 int run_diagnose(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
@@ -282,20 +348,11 @@ int run_diagnose(std::span<const std::string> args, std::ostream& out, std::ostr
     throw InputError(fmt::format("--format: there is no '{}'", format),
                      fmt::format("{}", fmt::join(formats, ", ")));
   }
+  if ((*values)["compare"].as<bool>()) return compare_two_logs(*values, out);
   std::vector<DiagnosedLog> diagnosed =
       diagnose_logs(read_logs((*values)["log"].as<std::vector<std::string>>()), *values, err);
   compare_like_logs(diagnosed);
-  if (format == "json") {
-    print_diagnosis_json(diagnosed, out);
-  } else if (format == "junit") {
-    print_diagnosis_junit(diagnosed, out);
-  } else if (format == "prometheus") {
-    print_diagnosis_prometheus(diagnosed, out);
-  } else if (format == "html") {
-    print_diagnosis_page(diagnosed, command_text("diagnose", args), out);
-  } else {
-    print_diagnosis_table(diagnosed, out);
-  }
+  print_diagnosis(diagnosed, *values, command_text("diagnose", args), out);
   return verdict_of(diagnosed) == Verdict::healthy ? exit_ok : exit_answer_is_no;
 }
 

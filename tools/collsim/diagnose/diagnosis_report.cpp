@@ -215,6 +215,27 @@ Verdict verdict_of(const std::vector<DiagnosedLog>& logs) {
   return worst;
 }
 
+void print_diagnosis_brief(const std::vector<DiagnosedLog>& logs, std::ostream& out) {
+  for (const DiagnosedLog& log : logs) {
+    const Diagnosis& diagnosis = log.diagnosis;
+    std::string line = fmt::format("{}: {}", to_string(diagnosis.verdict), log.name);
+    const double ratio = ratio_of(diagnosis);
+    if (std::isnan(ratio)) {
+      line += ": " + reason_of(diagnosis);
+    } else {
+      line += fmt::format(": {:.2f} of the expected busbw", ratio);
+    }
+    if (!diagnosis.causes.empty()) {
+      const CauseGroup& group = diagnosis.causes.front();
+      const FittedCause& cause = group.causes.front();
+      line += fmt::format("; {} ({:.0f} %)", describe(cause.hypothesis, cause.value),
+                          100 * group.likelihood);
+    }
+    if (!log.suspects.empty()) line += "; " + log.suspects.front();
+    out << line << "\n";
+  }
+}
+
 void print_diagnosis_table(const std::vector<DiagnosedLog>& logs, std::ostream& out) {
   for (const DiagnosedLog& log : logs) {
     if (&log != &logs.front()) out << "\n";

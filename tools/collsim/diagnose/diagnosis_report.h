@@ -51,6 +51,10 @@ Record cause_record(const FittedCause& cause);
 /// are far apart, each has a line, which says `out` or `in`. With several logs, a line for each of
 /// them follows.
 void print_diagnosis_table(const std::vector<DiagnosedLog>& logs, std::ostream& out);
+/// One line for each log, for a prolog of Slurm or Kubernetes:
+///
+///   low: node7.log: 0.25 of the expected busbw; a link at 0.25 of its rate: node0/nic0 (81 %)
+void print_diagnosis_brief(const std::vector<DiagnosedLog>& logs, std::ostream& out);
 /// docs/formats.md ("Output of `collsim diagnose`").
 void print_diagnosis_json(const std::vector<DiagnosedLog>& logs, std::ostream& out);
 /// JUnit's XML: a suite for each log, a case for each size; a failure where it is not healthy.
