@@ -79,6 +79,17 @@ void print_causes(const Diagnosis& diagnosis, std::ostream& out) {
   if (diagnosis.next) out << wrapped(text_of(*diagnosis.next, diagnosis), "next: ", "  ");
 }
 
+/// What the log says of its machine, in one sentence.
+std::string verdict_sentence(const Diagnosis& diagnosis) {
+  const double ratio = ratio_of(diagnosis);
+  std::string loss;
+  if (diagnosis.verdict == Verdict::low && ratio < 1) {
+    loss = fmt::format("busbw is {:.0f} % below what is expected; ", 100 * (1 - ratio));
+  }
+  return fmt::format("{}: {}{}", to_string(diagnosis.verdict), loss, reason_of(diagnosis));
+}
+
+/// The answer first, then what to check, then the figures.
 void print_log(const DiagnosedLog& log, std::ostream& out) {
   const Diagnosis& diagnosis = log.diagnosis;
   std::string head = fmt::format("collsim {}: {}", COLLSIM_VERSION, log.name);
@@ -87,17 +98,40 @@ void print_log(const DiagnosedLog& log, std::ostream& out) {
                         log.calibration);
   }
   out << wrapped(head, "# ", "#   ");
+  out << wrapped(verdict_sentence(diagnosis), "verdict: ", "  ");
+  print_causes(diagnosis, out);
+  for (const std::string& text : log.suspects) out << wrapped(text, "hosts: ", "  ");
+  for (const std::string& text : diagnosis.contradictions) out << wrapped(text, "log: ", "  ");
+  for (const std::string& text : diagnosis.notes) out << wrapped(text, "note: ", "  ");
   for (std::size_t series = 0; series < diagnosis.calls.size(); ++series) {
     const bool any = std::any_of(diagnosis.sizes.begin(), diagnosis.sizes.end(),
                                  [&](const DiagnosedSize& size) { return size.series == series; });
     if (any) print_sizes(diagnosis, series, out);
   }
-  out << wrapped(fmt::format("{}: {}", to_string(diagnosis.verdict), reason_of(diagnosis)),
-                 "verdict: ", "  ");
-  print_causes(diagnosis, out);
-  for (const std::string& text : log.suspects) out << wrapped(text, "hosts: ", "  ");
-  for (const std::string& text : diagnosis.contradictions) out << wrapped(text, "log: ", "  ");
-  for (const std::string& text : diagnosis.notes) out << wrapped(text, "note: ", "  ");
+}
+
+/// A line for each log, the slowest first, and the hosts that explain the slow ones.
+void print_summary(const std::vector<DiagnosedLog>& logs, std::ostream& out) {
+  std::vector<const DiagnosedLog*> sorted;
+  sorted.reserve(logs.size());
+  for (const DiagnosedLog& log : logs) sorted.push_back(&log);
+  std::stable_sort(sorted.begin(), sorted.end(), is_slower);
+  out << "# all logs, the slowest first: measured / expected busbw, in the middle\n";
+  for (const DiagnosedLog* log : sorted) {
+    const double ratio = ratio_of(log->diagnosis);
+    fmt::print(out, "{:>6} {:<16} {}\n",
+               std::isnan(ratio) ? std::string("-") : fmt::format("{:.2f}", ratio),
+               to_string(log->diagnosis.verdict), log->name);
+  }
+  std::vector<std::string> suspects;
+  for (const DiagnosedLog* log : sorted) {
+    for (const std::string& text : log->suspects) {
+      if (std::find(suspects.begin(), suspects.end(), text) == suspects.end()) {
+        suspects.push_back(text);
+      }
+    }
+  }
+  for (const std::string& text : suspects) out << wrapped(text, "hosts: ", "  ");
 }
 
 }  // namespace
@@ -237,31 +271,11 @@ void print_diagnosis_brief(const std::vector<DiagnosedLog>& logs, std::ostream& 
 }
 
 void print_diagnosis_table(const std::vector<DiagnosedLog>& logs, std::ostream& out) {
+  if (logs.size() > 1) print_summary(logs, out);
   for (const DiagnosedLog& log : logs) {
-    if (&log != &logs.front()) out << "\n";
+    if (logs.size() > 1) out << "\n";
     print_log(log, out);
   }
-  if (logs.size() < 2) return;
-  std::vector<const DiagnosedLog*> sorted;
-  sorted.reserve(logs.size());
-  for (const DiagnosedLog& log : logs) sorted.push_back(&log);
-  std::stable_sort(sorted.begin(), sorted.end(), is_slower);
-  out << "\n# all logs, the slowest first: measured / expected busbw, in the middle\n";
-  for (const DiagnosedLog* log : sorted) {
-    const double ratio = ratio_of(log->diagnosis);
-    fmt::print(out, "{:>6} {:<16} {}\n",
-               std::isnan(ratio) ? std::string("-") : fmt::format("{:.2f}", ratio),
-               to_string(log->diagnosis.verdict), log->name);
-  }
-  std::vector<std::string> suspects;
-  for (const DiagnosedLog* log : sorted) {
-    for (const std::string& text : log->suspects) {
-      if (std::find(suspects.begin(), suspects.end(), text) == suspects.end()) {
-        suspects.push_back(text);
-      }
-    }
-  }
-  for (const std::string& text : suspects) out << wrapped(text, "hosts: ", "  ");
 }
 
 }  // namespace collsim::command

@@ -42,6 +42,7 @@ Record cause_record(const FittedCause& cause);
 
 /// For people, at most 80 columns:
 ///
+///   verdict: low: busbw is 75 % below what is expected; ...
 ///   # all_reduce, 2 hosts, 16 ranks
 ///   #      size  measured  expected measured expected ratio limit verdict
 ///   #       (B)      (us)      (us)   (GB/s)   (GB/s)
@@ -49,7 +50,7 @@ Record cause_record(const FittedCause& cause);
 ///
 /// `ratio` is measured / expected busbw; below `limit` it is low. Where out of place and in place
 /// are far apart, each has a line, which says `out` or `in`. With several logs, a line for each of
-/// them follows.
+/// them comes first.
 void print_diagnosis_table(const std::vector<DiagnosedLog>& logs, std::ostream& out);
 /// One line for each log, for a prolog of Slurm or Kubernetes:
 ///
