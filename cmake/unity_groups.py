@@ -26,7 +26,7 @@ def own_names(text):
     for head in heads:
         bare = re.sub(ARGUMENTS, "", head)
         if bare.startswith("using "):
-            bare = bare.replace("::", " ")
+            bare = bare.split("=")[0].replace("::", " ")  # an alias declares what stands before
         declared = re.search(r"\b(?:class|struct|enum class|enum|union) (\w+)", bare)
         declared = declared or re.search(r"(?<!::)\b(\w+)\s*$", bare)
         if declared and not re.fullmatch("[A-Z_]+|namespace|operator", declared[1]):

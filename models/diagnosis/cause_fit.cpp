@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <iterator>
 #include <utility>
 
 namespace collsim {
@@ -55,6 +56,29 @@ class Search {
   std::optional<FittedCause> best_;
 };
 
+/// Places that play one part in a call.
+struct Part {
+  const CausePlace* place = nullptr;  ///< the first of them
+  Logs log_times;
+  std::size_t places = 1;
+};
+constexpr std::size_t max_parts = 6;
+/// Of a cause, those that estimates favour.
+constexpr std::size_t max_parts_simulated = 2;
+
+/// Whether two places make every size equally slow, up to what two estimates differ by.
+bool agree(const Logs& a, const Logs& b) {
+  constexpr double alike = 0.02;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (std::abs(a[i] - b[i]) > alike) return false;
+  }
+  return true;
+}
+
+double middle_value(const CauseParameter& parameter) {
+  return parameter.values[parameter.values.size() / 2];
+}
+
 class Fit {
  public:
   Fit(const Predictor& predictor, const std::vector<PointIndex>& points, const Spread& spread)
@@ -71,6 +95,40 @@ class Fit {
   }
 
   std::uint64_t healthy_transfers() const { return healthy_transfers_; }
+
+  /// A cause in each part that its places play, the commonest first: places whose estimates agree
+  /// play the same one, and a part has the weight of its places.
+  std::vector<Hypothesis> by_part(const Hypothesis& hypothesis) const {
+    if (hypothesis.places.size() < 2) return {hypothesis};
+    const double value = hypothesis.parameter ? middle_value(*hypothesis.parameter) : 0;
+    std::vector<Part> parts;
+    std::size_t count = 0;
+    for (const CausePlace& place : hypothesis.places) {
+      const auto estimated = predictor_.estimate(place.change(value), points_);
+      if (!estimated) continue;
+      ++count;
+      const auto same = std::find_if(parts.begin(), parts.end(), [&](const Part& part) {
+        return agree(part.log_times, estimated->log_times);
+      });
+      if (same == parts.end()) {
+        parts.push_back({&place, estimated->log_times});
+      } else {
+        ++same->places;
+      }
+    }
+    std::stable_sort(parts.begin(), parts.end(),
+                     [](const Part& a, const Part& b) { return a.places > b.places; });
+    if (parts.size() > max_parts) parts.resize(max_parts);
+    std::vector<Hypothesis> all;
+    for (const Part& part : parts) {
+      Hypothesis& here = all.emplace_back(hypothesis);
+      here.change = part.place->change;
+      here.place = part.place->name;
+      here.weight *= static_cast<double>(part.places) / static_cast<double>(count);
+      here.places.clear();
+    }
+    return all;
+  }
 
   std::optional<FittedCause> screen(const Hypothesis& hypothesis) const {
     const Judge judge = judge_by_estimates(hypothesis, correction_);
@@ -155,12 +213,18 @@ void sort_by_score(std::vector<FittedCause>& causes) {
 
 }  // namespace
 
+/// A cause that is off by more than this explains little: it counts a twentieth, so that `none of
+/// these` comes before it. Chosen.
+constexpr double max_misfit = 0.3;
+constexpr double misfit_price = 3;
+
 double score_of(const FittedCause& cause) {
   // A fitted value can follow noise: it must earn what it adds (half of Akaike's criterion).
   const double price = cause.hypothesis.parameter ? 1 : 0;
   const double prior =
       cause.hypothesis.parameter ? prior_of(*cause.hypothesis.parameter, cause.value) : 0;
-  return cause.log_likelihood + std::log(cause.hypothesis.weight) + prior - price;
+  return cause.log_likelihood + std::log(cause.hypothesis.weight) + prior - price -
+         (cause.residual > max_misfit ? misfit_price : 0);
 }
 
 std::vector<FittedCause> fit_causes(const Predictor& predictor,
@@ -170,7 +234,13 @@ std::vector<FittedCause> fit_causes(const Predictor& predictor,
   const Fit fit(predictor, points, spread);
   std::vector<FittedCause> causes;
   for (const Hypothesis& hypothesis : hypotheses) {
-    if (auto fitted = fit.screen(hypothesis)) causes.push_back(std::move(*fitted));
+    std::vector<FittedCause> parts;
+    for (const Hypothesis& each : fit.by_part(hypothesis)) {
+      if (auto fitted = fit.screen(each)) parts.push_back(std::move(*fitted));
+    }
+    sort_by_score(parts);
+    if (parts.size() > max_parts_simulated) parts.resize(max_parts_simulated);
+    std::move(parts.begin(), parts.end(), std::back_inserter(causes));
   }
   sort_by_score(causes);
   std::uint64_t messages = fit.healthy_transfers();

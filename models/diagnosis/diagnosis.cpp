@@ -177,6 +177,24 @@ void add_note_of_places(const Evidence& evidence, Diagnosis& diagnosis) {
       in_microseconds(*worst->places[0]), in_microseconds(*worst->places[1])));
 }
 
+/// Of every call whose busbw falls with the size.
+void add_notes_of_falls(const Evidence& evidence, Diagnosis& diagnosis) {
+  for (std::size_t series = 0; series < evidence.series.size(); ++series) {
+    std::vector<const DiagnosedSize*> sizes;
+    for (const DiagnosedSize& size : diagnosis.sizes) {
+      if (size.series == series) sizes.push_back(&size);
+    }
+    const auto fall = fall_of(sizes);
+    if (!fall) continue;
+    diagnosis.notes.push_back(fmt::format(
+        "busbw falls with the size: {} B have {:.2f} of what is expected, {} B {:.2f}. A healthy "
+        "machine does not do so; NCCL changes its algorithm there, and the new one meets what is "
+        "slow",
+        fall->from->point.size.count, fall->from->ratio(), fall->to->point.size.count,
+        fall->to->ratio()));
+  }
+}
+
 void add_notes(const Evidence& evidence, Diagnosis& diagnosis) {
   for (const auto& [name, value] : evidence.taken_away) {
     diagnosis.notes.push_back(
@@ -208,6 +226,7 @@ Diagnosis diagnose(const DiagnosisInput& input, const Spread& of_class) {
         "-t, a machine with as many hosts and GPUs; -c and -n where the table does not "
         "say its collective and ranks");
   }
+  add_notes_of_falls(evidence, diagnosis);
   diagnosis.verdict = verdict_of(diagnosis.sizes);
   const RecordedCall& call = evidence.series[diagnosis.sizes.front().series].call;
   if (call.ranks == 1) return diagnosis;

@@ -62,7 +62,7 @@ struct DiagnosedSize {
 
 /// Causes that predict the same for every measured size, so that the log cannot tell them apart.
 struct CauseGroup {
-  std::vector<FittedCause> causes;  ///< the likeliest first
+  std::vector<FittedCause> causes;  ///< the commonest first
   double likelihood = 0;            ///< among all groups and what is none of them
 };
 
@@ -90,6 +90,17 @@ struct DiagnosisInput {
   std::size_t max_points = 16;  ///< that causes are fitted to
 };
 
+/// A busbw that falls from one size of a call to a larger one, where it should not. However far off
+/// predictions are, they are off by about as much for both.
+struct BusbwFall {
+  const DiagnosedSize* from = nullptr;
+  const DiagnosedSize* to = nullptr;
+};
+
+/// The deepest fall of a call among its sizes that are bandwidth_bound; nothing where there is none
+/// of more than a quarter. `sizes` are of one call, by rising size.
+std::optional<BusbwFall> fall_of(const std::vector<const DiagnosedSize*>& sizes);
+
 /// Of one size, by its ratio and its limits. Its results are right.
 Verdict verdict_of(const DiagnosedSize& size);
 
@@ -99,7 +110,8 @@ Verdict verdict_of(const DiagnosedSize& size);
 Diagnosis diagnose(const DiagnosisInput& input, const Spread& of_class);
 
 /// Of a log by those of its sizes. Impossible times count however few. A call is low where the
-/// middle one of its sizes that are bandwidth_bound is, or the middle one of the others. Of the
+/// middle one of its sizes that are bandwidth_bound is, or the middle one of the others, or where
+/// its busbw falls (fall_of()). Of the
 /// other two verdicts, the sizes that are bandwidth_bound decide, where there are any: the middle
 /// one of them whether one can tell, a quarter of them that they are too fast. A log is what one in
 /// four of its calls is.

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "models/call/rank_gpus.h"
@@ -46,6 +48,84 @@ Hypothesis slow_links(std::string cause, std::string text, std::string check,
           }};
 }
 
+/// So many places of a cause are tried: all of a small cluster, of a large one some of all over it.
+constexpr std::size_t max_places = 32;
+
+template <typename Place>
+std::vector<Place> spread_over(const std::vector<Place>& all) {
+  std::vector<Place> some;
+  const std::size_t count = std::min(all.size(), max_places);
+  for (std::size_t i = 0; i < count; ++i) some.push_back(all[i * all.size() / count]);
+  return some;
+}
+
+/// A cause that acts in one of several places.
+Hypothesis somewhere(std::string cause, std::string text, std::string check,
+                     std::optional<CauseParameter> parameter, std::vector<CausePlace> places) {
+  Hypothesis hypothesis{std::move(cause), std::move(text), std::move(check), std::move(parameter),
+                        places.front().change};
+  hypothesis.place = places.front().name;
+  hypothesis.places = std::move(places);
+  return hypothesis;
+}
+
+/// Places in which one link has a share of its bandwidth left.
+std::vector<CausePlace> slow_link_places(const Topology& topology,
+                                         const std::vector<LinkId>& links) {
+  std::vector<CausePlace> places;
+  for (const LinkId link : spread_over(links)) {
+    places.push_back(
+        {topology.device_name(end_in_node(topology, link)), [&topology, link](double share) {
+           return Deviation{{}, slowed(topology, {link}, share)};
+         }});
+  }
+  return places;
+}
+
+/// Places in which one link is dead.
+std::vector<CausePlace> dead_link_places(const Topology& topology,
+                                         const std::vector<LinkId>& links) {
+  std::vector<CausePlace> places = slow_link_places(topology, links);
+  for (CausePlace& place : places) {
+    place.change = [slow = std::move(place.change)](double) {
+      Deviation change = slow(1);
+      change.faults.links.front().dead = true;
+      return change;
+    };
+  }
+  return places;
+}
+
+/// Places in which one rank is late or slow.
+std::vector<CausePlace> rank_places(Rank ranks, RankFault (*fault_of)(Rank rank, double value)) {
+  std::vector<Rank> all(ranks);
+  std::iota(all.rbegin(), all.rend(), Rank{0});
+  std::vector<CausePlace> places;
+  for (const Rank rank : spread_over(all)) {
+    places.push_back({fmt::format("rank {}", rank), [rank, fault_of](double value) {
+                        return Deviation{{}, {{}, {fault_of(rank, value)}}};
+                      }});
+  }
+  return places;
+}
+
+/// Chosen by what operators of clusters report: one port or cable of many goes bad more often than
+/// all of them do, a setting of the fabric more often than the PCIe of all hosts.
+double commonness_of(std::string_view cause) {
+  constexpr auto common = std::to_array<std::pair<std::string_view, double>>({
+      {"slow-port", 4},
+      {"no-gpudirect", 3},
+      {"slow-network", 2},
+      {"slow-nvlink", 2},
+      {"slow-gpu", 2},
+      {"fewer-nics", 2},
+      {"sockets", 2},
+  });
+  const auto* const found = std::find_if(common.begin(), common.end(),
+                                         [&](const auto& each) { return each.first == cause; });
+  return found == common.end() ? 1 : found->second;
+}
+
 class Catalogue {
  public:
   Catalogue(const CallCompiler& compiler, const RecordedCall& call)
@@ -60,6 +140,7 @@ class Catalogue {
     add_links();
     add_choices();
     add_ranks();
+    for (Hypothesis& each : all_) each.commonness = commonness_of(each.cause);
     return std::move(all_);
   }
 
@@ -135,20 +216,17 @@ class Catalogue {
   void add_network() {
     if (used_.ports.empty()) return;
     const DeviceId port = end_in_node(topology_, used_.ports.front());
-    const std::vector<LinkId> one{used_.ports.front()};
     const std::string where =
         "link rate and error counters of every port (ibstat, perfquery, "
         "ethtool -S); then pairs of hosts";
     const bool has_nic = topology_.device(port).kind == DeviceKind::nic;
-    all_.push_back(
-        slow_links("slow-port", "one NIC port of one host is slow", where, topology_, one));
+    all_.push_back(somewhere("slow-port", "one NIC port of one host is slow", where,
+                             CauseParameter{of_its_rate, shares},
+                             slow_link_places(topology_, used_.ports)));
     if (used_.ports.size() > call_.nodes && has_nic) {
-      all_.push_back({"dead-port", "one NIC port of one host is dead, and others carry its traffic",
-                      where, std::nullopt, [one, &topology = topology_](double) {
-                        Deviation change{{}, slowed(topology, one, 1)};
-                        change.faults.links.front().dead = true;
-                        return change;
-                      }});
+      all_.push_back(somewhere("dead-port",
+                               "one NIC port of one host is dead, and others carry its traffic",
+                               where, std::nullopt, dead_link_places(topology_, used_.ports)));
     }
     all_.push_back(slow_links("slow-network", "all NIC ports are slow",
                               "the ports' rate, MTU, congestion (PFC, ECN), NCCL_IB_* settings",
@@ -186,14 +264,16 @@ class Catalogue {
 
   void add_links() {
     if (!used_.nvlinks.empty()) {
-      all_.push_back(slow_links("slow-nvlink", "NVLinks of one GPU are slow or some are down",
-                                "nvidia-smi nvlink --status and -e on every host", topology_,
-                                {used_.nvlinks.front()}));
+      all_.push_back(somewhere("slow-nvlink", "NVLinks of one GPU are slow or some are down",
+                               "nvidia-smi nvlink --status and -e on every host",
+                               CauseParameter{of_its_rate, shares},
+                               slow_link_places(topology_, used_.nvlinks)));
     }
     if (used_.pcie.empty()) return;
     const std::string check = "lspci -vv: LnkSta of GPUs and NICs (width and speed)";
-    all_.push_back(slow_links("slow-slot", "one PCIe link of one host is slow", check, topology_,
-                              {used_.pcie.front()}));
+    all_.push_back(somewhere("slow-slot", "one PCIe link of one host is slow", check,
+                             CauseParameter{of_its_rate, shares},
+                             slow_link_places(topology_, used_.pcie)));
     all_.push_back(slow_links("slow-pcie", "PCIe or host memory of all hosts is slow",
                               check + "; NUMA binding, IOMMU, BIOS (NPS)", topology_, used_.pcie));
   }
@@ -239,20 +319,21 @@ class Catalogue {
   }
 
   void add_ranks() {
-    const Rank last = compiler_.ranks() - 1;
-    all_.push_back({"late-rank", "one rank comes late to every call",
-                    "CPU affinity and load of every process; a profiler shows who waits",
-                    CauseParameter{"by {} us", {5, 15, 40, 100, 300, 1000, 5000, 20000}, true, 1e6},
-                    [last](double value) {
-                      return Deviation{{}, {{}, {{last, microseconds(value), 1}}}};
-                    }});
+    const Rank ranks = compiler_.ranks();
     all_.push_back(
-        {"slow-gpu", "one GPU moves data slowly",
-         "clocks and throttling (nvidia-smi -q -d PERFORMANCE), ECC, other processes",
-         CauseParameter{"at {} of its speed", {0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85}},
-         [last](double value) {
-           return Deviation{{}, {{}, {{last, {}, value}}}};
-         }});
+        somewhere("late-rank", "one rank comes late to every call",
+                  "CPU affinity and load of every process; a profiler shows who waits",
+                  CauseParameter{"by {} us", {5, 15, 40, 100, 300, 1000, 5000, 20000}, true, 1e6},
+                  rank_places(ranks, [](Rank rank, double value) {
+                    return RankFault{rank, microseconds(value), 1};
+                  })));
+    all_.push_back(somewhere(
+        "slow-gpu", "one GPU moves data slowly",
+        "clocks and throttling (nvidia-smi -q -d PERFORMANCE), ECC, other processes",
+        CauseParameter{"at {} of its speed", {0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85}},
+        rank_places(ranks, [](Rank rank, double value) {
+          return RankFault{rank, {}, value};
+        })));
     if (spread_gpus(topology_, call_.ranks, call_.nodes).empty()) return;
     all_.push_back({"placement", "ranks sit far apart",
                     "which hosts, sockets and switches the job got; ask for near ones",
@@ -271,12 +352,15 @@ class Catalogue {
 }  // namespace
 
 std::string describe(const Hypothesis& hypothesis, double value) {
-  if (!hypothesis.parameter) return hypothesis.text;
+  const std::string where = hypothesis.place.empty()
+                                ? ""
+                                : fmt::format(", {} or one with the same part", hypothesis.place);
+  if (!hypothesis.parameter) return hypothesis.text + where;
   std::string number = fmt::format("{:.3g}", value);
   if (!hypothesis.parameter->continuous) number = fmt::format("{:.0f}", value);
   std::string text = hypothesis.parameter->text;
   text.replace(text.find("{}"), 2, number);
-  return hypothesis.text + ", " + text;
+  return hypothesis.text + ", " + text + where;
 }
 
 double prior_of(const CauseParameter& parameter, double value) {

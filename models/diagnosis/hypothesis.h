@@ -36,6 +36,12 @@ struct CauseParameter {
 /// 0.85: a cause whose value is known to lie in a narrow range says more where the value does.
 double prior_of(const CauseParameter& parameter, double value);
 
+/// A place where a cause may act.
+struct CausePlace {
+  std::string name;  ///< "node1/nic3", "rank 5"
+  std::function<Deviation(double value)> change;
+};
+
 /// A cause of a low busbw that can be simulated.
 struct Hypothesis {
   std::string cause;  ///< a stable name: "slow-port"
@@ -44,6 +50,12 @@ struct Hypothesis {
   std::optional<CauseParameter> parameter;
   std::function<Deviation(double value)> change;  ///< the value counts only with a parameter
   double weight = 1;  ///< how common it is beside others, before any data
+  /// How often hosts have it, beside causes that look the same: only their order goes by it.
+  double commonness = 1;
+  /// Where it may act, if that matters: in rings and trees every place plays its own part. `change`
+  /// is then that of the first.
+  std::vector<CausePlace> places{};
+  std::string place{};  ///< the one that `change` acts in, where it is one of several
 };
 
 /// "one NIC port is slow, at 0.25 of its rate".

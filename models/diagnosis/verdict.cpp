@@ -39,12 +39,17 @@ bool is_too_fast(const SizesOfCall& sizes) {
   return fast > 0 && static_cast<double>(fast) >= min_share * static_cast<double>(sizes.size());
 }
 
+/// A fall by less may be one of NCCL's choices, or noise.
+constexpr double max_fall = 0.75;
+/// A size that is as fast as expected is none that a fall leads to.
+constexpr double fallen = 0.85;
+
 Verdict verdict_of_call(const SizesOfCall& call) {
   const SizesOfCall large = part_of(call, true);
   const SizesOfCall small = part_of(call, false);
   const bool is_low =
       middle(large, &DiagnosedSize::slowness) > 1 || middle(small, &DiagnosedSize::slowness) > 1;
-  if (is_low) return Verdict::low;
+  if (is_low || fall_of(call)) return Verdict::low;
   // Small calls depend on CPUs as well, of which a log says nothing.
   const SizesOfCall& deciding = large.empty() ? small : large;
   if (is_too_fast(deciding)) return Verdict::not_this_machine;
@@ -58,6 +63,12 @@ bool same(const FittedCause& a, const FittedCause& b) {
     if (std::abs(a.predicted.log_times[i] - b.predicted.log_times[i]) > apart) return false;
   }
   return true;
+}
+
+double best_score(const CauseGroup& group) {
+  double best = score_of(group.causes.front());
+  for (const FittedCause& cause : group.causes) best = std::max(best, score_of(cause));
+  return best;
 }
 
 }  // namespace
@@ -105,6 +116,22 @@ double DiagnosedSize::excess() const {
   return std::log(ratio()) / std::log(healthy_to());
 }
 
+std::optional<BusbwFall> fall_of(const std::vector<const DiagnosedSize*>& sizes) {
+  std::optional<BusbwFall> deepest;
+  double depth = max_fall;
+  const DiagnosedSize* best = nullptr;
+  for (const DiagnosedSize* size : sizes) {
+    if (size->point.size < bandwidth_bound) continue;
+    const double ratio = size->ratio();
+    if (best != nullptr && ratio < fallen && ratio < depth * best->ratio()) {
+      depth = ratio / best->ratio();
+      deepest = {best, size};
+    }
+    if (best == nullptr || ratio > best->ratio()) best = size;
+  }
+  return deepest;
+}
+
 Verdict verdict_of(const DiagnosedSize& size) {
   if (size.point.fastest < size.bound) return Verdict::impossible;
   if (size.excess() > 1) return Verdict::not_this_machine;
@@ -141,11 +168,17 @@ std::vector<CauseGroup> group_causes(std::vector<FittedCause> causes, double sco
       found->causes.push_back(std::move(cause));
     }
   }
+  for (CauseGroup& group : groups) {
+    std::stable_sort(group.causes.begin(), group.causes.end(),
+                     [](const FittedCause& a, const FittedCause& b) {
+                       return a.hypothesis.commonness > b.hypothesis.commonness;
+                     });
+  }
   double best = score_of_none;
-  for (const CauseGroup& group : groups) best = std::max(best, score_of(group.causes.front()));
+  for (const CauseGroup& group : groups) best = std::max(best, best_score(group));
   double sum = std::exp(score_of_none - best);
   for (CauseGroup& group : groups) {
-    group.likelihood = std::exp(score_of(group.causes.front()) - best);
+    group.likelihood = std::exp(best_score(group) - best);
     sum += group.likelihood;
   }
   for (CauseGroup& group : groups) group.likelihood /= sum;

@@ -10,7 +10,7 @@ namespace collsim {
 namespace {
 
 using Vector = Eigen::VectorXd;
-using Matrix = Eigen::MatrixXd;
+using DenseMatrix = Eigen::MatrixXd;
 
 Vector to_eigen(const std::vector<double>& values) {
   return Eigen::Map<const Vector>(values.data(), static_cast<Eigen::Index>(values.size()));
@@ -21,7 +21,7 @@ std::vector<double> to_std(const Vector& values) {
 }
 
 /// Parameters that residuals depend on less stay where they are.
-double min_curvature(const Matrix& curvature) {
+double min_curvature(const DenseMatrix& curvature) {
   return 1e-6 * std::max(curvature.diagonal().maxCoeff(), 1e-12);
 }
 
@@ -40,7 +40,7 @@ class Fit {
       linearise();
     } else {
       jacobian_ =
-          Eigen::Map<const Matrix>(options_.jacobian.data(), row_.size(), parameters_.size());
+          Eigen::Map<const DenseMatrix>(options_.jacobian.data(), row_.size(), parameters_.size());
       weigh();
     }
     std::uint32_t step = 0;
@@ -105,7 +105,7 @@ class Fit {
     const Vector slope = jacobian_.transpose() * weights_.asDiagonal() * row_;
     constexpr int max_tries = 8;
     for (int attempt = 0; attempt < max_tries; ++attempt) {
-      Matrix damped = curvature_;
+      DenseMatrix damped = curvature_;
       damped.diagonal() += damping_ * (curvature_.diagonal().array() + floor()).matrix();
       Vector delta = -damped.ldlt().solve(slope);
       // A parameter that hardly matters must not run away.
@@ -138,8 +138,8 @@ class Fit {
   Vector row_weights_;
   Vector weights_;         // with what the loss leaves of each row
   bool is_fresh_ = false;  // whether the Jacobian was made at parameters_
-  Matrix jacobian_;
-  Matrix curvature_;
+  DenseMatrix jacobian_;
+  DenseMatrix curvature_;
   double loss_ = 0;
   double damping_ = 1e-2;
 };
@@ -155,13 +155,13 @@ LeastSquaresFit fit_least_squares(const ResidualFunction& residuals,
 Uncertainty uncertainty_of(const LeastSquaresFit& fit, const std::vector<std::size_t>& parameters) {
   const auto of_fit = static_cast<Eigen::Index>(fit.parameters.size());
   const auto count = static_cast<Eigen::Index>(parameters.size());
-  const Eigen::Map<const Matrix> whole(fit.curvature.data(), of_fit, of_fit);
+  const Eigen::Map<const DenseMatrix> whole(fit.curvature.data(), of_fit, of_fit);
   const std::vector<Eigen::Index> chosen(parameters.begin(), parameters.end());
-  Matrix curvature = whole(chosen, chosen);
+  DenseMatrix curvature = whole(chosen, chosen);
   const double floor = min_curvature(whole);
   const Vector diagonal = curvature.diagonal();
   curvature.diagonal().array() += 1e-6 * floor;
-  const Matrix covariance = curvature.inverse() * fit.variance;
+  const DenseMatrix covariance = curvature.inverse() * fit.variance;
   Uncertainty uncertainty;
   for (Eigen::Index i = 0; i < count; ++i) {
     uncertainty.standard_errors.push_back(diagonal[i] > floor

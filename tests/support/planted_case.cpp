@@ -119,6 +119,20 @@ LoadedMachine load(const PlantedMachine& machine) {
   return loaded;
 }
 
+namespace {
+
+/// A cause in any of its places.
+Hypothesis somewhere(Hypothesis hypothesis, std::mt19937_64& random) {
+  if (hypothesis.places.empty()) return hypothesis;
+  std::uniform_int_distribution<std::size_t> any(0, hypothesis.places.size() - 1);
+  const CausePlace place = hypothesis.places[any(random)];
+  hypothesis.change = place.change;
+  hypothesis.place = place.name;
+  return hypothesis;
+}
+
+}  // namespace
+
 PlantedCase plant(const LoadedMachine& machine, const Spread& spread, std::mt19937_64& random,
                   bool healthy) {
   for (;;) {
@@ -128,7 +142,7 @@ PlantedCase plant(const LoadedMachine& machine, const Spread& spread, std::mt199
     const Predictor predictor(evidence, machine.topology, machine.cost, newest_nccl_version);
     const CallCompiler compiler = predictor.compiler_of(call, {});
     const auto hypotheses = hypotheses_for(compiler, call);
-    const Hypothesis& hypothesis = draw(hypotheses, random);
+    const Hypothesis hypothesis = somewhere(draw(hypotheses, random), random);
     const double value = draw_value(hypothesis, random);
     std::vector<PointIndex> points;
     for (std::size_t p = 0; p < evidence.series.front().points.size(); ++p)

@@ -75,6 +75,20 @@ TEST(VerdictOfLog, is_low_where_the_middle_of_large_or_of_small_sizes_is) {
       Verdict::healthy);
 }
 
+// 0.62 of what is expected is above the limit of 1 / 1.5 = 0.667 in the middle of no band; but it
+// is 0.62 of what a smaller size gets, and predictions err alike for both.
+TEST(VerdictOfLog, is_low_where_busbw_falls_with_the_size) {
+  const std::vector<DiagnosedSize> falling{size_of(large, 1), size_of(2 * large, 1),
+                                           size_of(4 * large, 1 / 0.62)};
+  EXPECT_EQ(verdict_of(falling), Verdict::low);
+  const auto fall = fall_of({&falling[0], &falling[1], &falling[2]});
+  ASSERT_TRUE(fall);
+  EXPECT_EQ(fall->to, &falling[2]);
+  // Down to 0.8, or from what is faster than expected to what is as fast, is none.
+  EXPECT_EQ(verdict_of({size_of(large, 1), size_of(2 * large, 1 / 0.8)}), Verdict::healthy);
+  EXPECT_EQ(verdict_of({size_of(large, 1 / 1.3), size_of(2 * large, 1 / 0.9)}), Verdict::healthy);
+}
+
 // A ratio of 1 / 2 is log(2) / log(1.5) = 1.7095 of what is still healthy. Of a machine that is
 // known without any error, 5 % are.
 TEST(VerdictOfLog, goes_by_slowness) {

@@ -63,6 +63,16 @@ void print_group(const CauseGroup& group, std::ostream& out) {
   }
 }
 
+/// What to look at for each cause of a group, each once.
+std::vector<std::string> checks_of(const CauseGroup& group) {
+  std::vector<std::string> checks;
+  for (const FittedCause& cause : group.causes) {
+    const std::string& check = cause.hypothesis.check;
+    if (std::find(checks.begin(), checks.end(), check) == checks.end()) checks.push_back(check);
+  }
+  return checks;
+}
+
 void print_causes(const Diagnosis& diagnosis, std::ostream& out) {
   if (diagnosis.causes.empty()) return;
   out << "causes, by likelihood:\n";
@@ -75,7 +85,9 @@ void print_causes(const Diagnosis& diagnosis, std::ostream& out) {
   if (diagnosis.likelihood_of_none >= min_likelihood) {
     fmt::print(out, "{:>4.0f} % none of these\n", 100 * diagnosis.likelihood_of_none);
   }
-  out << wrapped(diagnosis.causes.front().causes.front().hypothesis.check, "check: ", "  ");
+  for (const std::string& check : checks_of(diagnosis.causes.front())) {
+    out << wrapped(check, "check: ", "  ");
+  }
   if (diagnosis.next) out << wrapped(text_of(*diagnosis.next, diagnosis), "next: ", "  ");
 }
 
@@ -83,7 +95,8 @@ void print_causes(const Diagnosis& diagnosis, std::ostream& out) {
 std::string verdict_sentence(const Diagnosis& diagnosis) {
   const double ratio = ratio_of(diagnosis);
   std::string loss;
-  if (diagnosis.verdict == Verdict::low && ratio < 1) {
+  constexpr double worth_saying = 0.95;  // else a few sizes are low, which the reason says
+  if (diagnosis.verdict == Verdict::low && ratio < worth_saying) {
     loss = fmt::format("busbw is {:.0f} % below what is expected; ", 100 * (1 - ratio));
   }
   return fmt::format("{}: {}{}", to_string(diagnosis.verdict), loss, reason_of(diagnosis));
