@@ -155,11 +155,20 @@ class PickleMachine {
     return key;
   }
 
-  void remember(std::uint64_t key) { memo_[key] = top(); }
+  /// Keys count up from 0 in all that Python and PyTorch write, but need not.
+  void remember(std::uint64_t key) {
+    if (key == memo_.size()) return memo_.push_back(top());
+    if (key < memo_.size()) {
+      memo_[key] = top();
+    } else {
+      far_memo_[key] = top();
+    }
+  }
 
   void recall(std::uint64_t key) {
-    const auto found = memo_.find(key);
-    if (found == memo_.end()) fail(fmt::format("nothing in the memo at {}", key));
+    if (key < memo_.size()) return push(memo_[key]);
+    const auto found = far_memo_.find(key);
+    if (found == far_memo_.end()) fail(fmt::format("nothing in the memo at {}", key));
     push(found->second);
   }
 
@@ -190,7 +199,8 @@ class PickleMachine {
   }
 
   void step(unsigned char opcode) {
-    if (step_scalar(opcode) || step_container(opcode) || step_memo(opcode)) return;
+    if (step_scalar(opcode) || step_text(opcode) || step_container(opcode) || step_memo(opcode))
+      return;
     fail(fmt::format("opcode 0x{:02x} is not of plain data, and is not obeyed", opcode));
   }
 
@@ -230,6 +240,13 @@ class PickleMachine {
       case 0x8b:
         push_long(take_number(4));
         return true;
+      default:
+        return false;
+    }
+  }
+
+  bool step_text(unsigned char opcode) {
+    switch (opcode) {
       case 0x8c:
       case 'U':
       case 'C':
@@ -324,7 +341,7 @@ class PickleMachine {
         remember(take_written_key());
         return true;
       case 0x94:
-        remember(memo_.size());
+        remember(memo_.size() + far_memo_.size());
         return true;
       case 'h':
         recall(take_number(1));
@@ -349,8 +366,9 @@ class PickleMachine {
   std::size_t begin_ = 0;  ///< of the opcode
   bool stopped_ = false;
   std::vector<Index> stack_;
-  std::vector<std::size_t> marks_;  ///< sizes of the stack
-  std::map<std::uint64_t, Index> memo_;
+  std::vector<std::size_t> marks_;           ///< sizes of the stack
+  std::vector<Index> memo_;                  ///< of keys that count up
+  std::map<std::uint64_t, Index> far_memo_;  ///< of others
 };
 
 }  // namespace
