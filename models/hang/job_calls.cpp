@@ -58,7 +58,7 @@ GroupIds ids_of_entries(const FlightRecord& record) {
 
 /// A rank numbers its groups in the order in which they were made, and so does PyTorch name them.
 GroupIds group_ids(const FlightRecord& record) {
-  const GroupIds known = ids_of_entries(record);
+  GroupIds known = ids_of_entries(record);
   if (record.status.size() != record.groups.size()) return known;
   std::map<std::int64_t, std::string> by_number;
   for (const auto& [name, group] : record.groups) {

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <numeric>
 #include <set>
 
@@ -53,10 +55,13 @@ std::string have(const Ranks& ranks) {
 }
 
 std::string wait_words(const HangFinding& finding) {
+  Ranks others;
+  std::set_difference(finding.waiting.begin(), finding.waiting.end(), finding.suspects.begin(),
+                      finding.suspects.end(), std::back_inserter(others));
   std::string text;
-  if (!finding.waiting.empty()) {
-    text = fmt::format(" {} wait{} because of it.", rank_words(finding.waiting),
-                       finding.waiting.size() == 1 ? "s" : "");
+  if (!others.empty()) {
+    text = fmt::format(" {} wait{} because of it.", rank_words(others),
+                       others.size() == 1 ? "s" : "");
     text[1] = 'R';
   }
   if (!finding.undumped.empty() && finding.verdict != HangVerdict::no_dump) {
@@ -173,7 +178,7 @@ std::string shape_words(const CallShape& shape) {
 }
 
 std::string headline_of(const Job& job, const HangAnalysis& analysis) {
-  const std::string verdict(to_string(analysis.verdict));
+  std::string verdict(to_string(analysis.verdict));
   if (analysis.findings.empty()) {
     return fmt::format("{}: {} dump{}, all calls are alike and have completed", verdict,
                        job.records.size(), job.records.size() == 1 ? "" : "s");
