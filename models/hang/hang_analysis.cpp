@@ -88,7 +88,7 @@ class HangSearch {
       if (!group.ranks.empty()) finding.groups.push_back(std::move(group));
     }
     finding.waiting = waiting_in(each.call);
-    finding.undumped = call.undumped;
+    finding.undumped = undumped_of(job_, call);
     analysis_.findings.push_back(std::move(finding));
     disagreeing_.insert(each.call);
   }
@@ -130,7 +130,7 @@ class HangSearch {
 
   HangFinding finding_of(HangVerdict verdict, const WaitRoot& root, std::size_t call) const {
     HangFinding finding{verdict, {}, call, groups_of(call), ranks_of(root.waiting), {}, {}, {}};
-    finding.undumped = job_.calls[call].undumped;
+    finding.undumped = undumped_of(job_, job_.calls[call]);
     judge_wait(root, finding);
     return finding;
   }
@@ -228,7 +228,7 @@ class HangSearch {
         std::any_of(each.participants.begin(), each.participants.end(),
                     [](const Participation& part) { return part.progress == Progress::completed; });
     if (is_completed) return HangVerdict::gpu;
-    return each.undumped.empty() ? HangVerdict::nccl : HangVerdict::no_dump;
+    return undumped_of(job_, each).empty() ? HangVerdict::nccl : HangVerdict::no_dump;
   }
 
   /// Whether others completed a call after the rank's own timeout: it gave up too early.
@@ -363,7 +363,7 @@ class HangSearch {
     }
     if (!slowest) return;
     slowest->groups = groups_of(slowest->call);
-    slowest->undumped = job_.calls[slowest->call].undumped;
+    slowest->undumped = undumped_of(job_, job_.calls[slowest->call]);
     slowest->suspects = last_to_issue(slowest->call);
     analysis_.findings.push_back(std::move(*slowest));
   }
@@ -371,7 +371,7 @@ class HangSearch {
   /// The rank that issued a call last. If dumps are missing, nobody knows.
   Ranks last_to_issue(std::size_t call) const {
     const JobCall& each = job_.calls[call];
-    if (!each.undumped.empty()) return each.undumped;
+    if (const Ranks& missing = undumped_of(job_, each); !missing.empty()) return missing;
     const Participation* last = nullptr;
     for (const Participation& part : each.participants) {
       if (part.entry == nullptr) continue;

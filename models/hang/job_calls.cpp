@@ -243,7 +243,6 @@ class JobAssembly {
     }
     for (const auto& [key, entries] : calls) {
       JobCall call{communicator, false, key.first, key.second, 0, 0, {}, {}};
-      call.undumped = job_.communicators[communicator].undumped;
       for (std::size_t i = 0; i < members.size(); ++i) {
         const auto found = entries.find(i);
         call.participants.push_back(
@@ -324,16 +323,24 @@ class JobAssembly {
     }
   }
 
-  static void add_side(JobCall& call, const MemberCalls* member,
-                       const std::vector<MemberEntry>& entries, std::size_t index,
-                       std::uint32_t rank) {
-    if (member == nullptr) {
+  void add_side(JobCall& call, const MemberCalls* member, const std::vector<MemberEntry>& entries,
+                std::size_t index, std::uint32_t rank) const {
+    if (member == nullptr && !dumped_.contains(rank)) {
       call.undumped.push_back(rank);
+    } else if (member == nullptr) {  // it does not know the communicator
+      call.participants.push_back({record_of(rank), Progress::absent, nullptr, 0});
     } else if (index < entries.size()) {
       call.participants.push_back(with_entry(member->record, entries[index], false));
     } else {
       call.participants.push_back({member->record, Progress::absent, nullptr, 0});
     }
+  }
+
+  std::size_t record_of(std::uint32_t rank) const {
+    const auto found = std::lower_bound(
+        job_.records.begin(), job_.records.end(), rank,
+        [](const FlightRecord& record, std::uint32_t wanted) { return record.rank < wanted; });
+    return static_cast<std::size_t>(found - job_.records.begin());
   }
 
   Job job_;
@@ -344,6 +351,10 @@ class JobAssembly {
 };
 
 }  // namespace
+
+const std::vector<std::uint32_t>& undumped_of(const Job& job, const JobCall& call) {
+  return call.is_exchange ? call.undumped : job.communicators[call.communicator].undumped;
+}
 
 Job assemble_job(std::vector<FlightRecord> records) {
   return JobAssembly(std::move(records)).assemble();

@@ -44,7 +44,7 @@ struct JobCall {
   std::uint32_t sender = 0;
   std::uint32_t receiver = 0;
   std::vector<Participation> participants;  ///< those with a dump, by rank
-  std::vector<std::uint32_t> undumped;      ///< ranks without one
+  std::vector<std::uint32_t> undumped;      ///< of a send: sender and receiver without one
 };
 
 /// A member's last completed and last issued collective of a communicator; 0 for none.
@@ -61,6 +61,9 @@ struct Job {
   std::vector<JobCall> calls;
   std::vector<std::uint32_t> undumped;  ///< ranks of some communicator that have no dump
 };
+
+/// The ranks of a call that have no dump.
+const std::vector<std::uint32_t>& undumped_of(const Job& job, const JobCall& call);
 
 /// Puts the dumps of a job together. Throws InputError if two of them are of the same rank.
 Job assemble_job(std::vector<FlightRecord> records);
