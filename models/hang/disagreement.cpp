@@ -153,13 +153,14 @@ Disagreement disagreement_of(const Job& job, std::size_t index,
 
 /// Where a rank's dump has calls before and after one that others issued.
 bool has_gap(const JobCall& call, const MemberState& state, const Participation& part) {
-  return !call.is_exchange && part.progress == Progress::absent && call.sequence <= state.issued;
+  return part.progress == Progress::absent && call.sequence <= state.issued;
 }
 
 /// A call that is missing in the middle of a rank's dump.
 Disagreement gap_of(const Job& job, std::size_t index) {
   const JobCall& call = job.calls[index];
   Disagreement found{index, DisagreementKind::missing, {{}, {}}, {}, 0};
+  if (call.is_exchange) return found;
   for (std::size_t i = 0; i < call.participants.size(); ++i) {
     const Participation& part = call.participants[i];
     if (has_gap(call, job.states[call.communicator][i], part)) {

@@ -141,6 +141,14 @@ TEST(Hang, of_a_send_without_its_receive_names_the_receiver) {
   EXPECT_EQ(call_of(found).sequence, 3);
 }
 
+TEST(Hang, of_a_send_to_a_rank_outside_of_the_communicator_names_that_rank) {
+  std::vector<FlightRecord> records{exchanging(0, "send", 1, 0), exchanging(1, "recv", 0, 0)};
+  records[1].groups.clear();
+  const Found found = found_in(records);
+  EXPECT_EQ(found.analysis.verdict, HangVerdict::cpu_side);
+  EXPECT_EQ(suspects_of(found), Ranks{1});
+}
+
 TEST(Hang, of_a_receive_of_another_size_is_a_disagreement) {
   std::vector<FlightRecord> records{exchanging(0, "send", 2, 1), exchanging(1, "recv", 2, 1)};
   records[1].entries[1].shape.outputs = {32};
