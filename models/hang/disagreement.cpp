@@ -41,7 +41,7 @@ bool has_equal_outputs(std::string_view operation) {
 }
 
 Common common_of(const FlightEntry& entry) {
-  const CallShape& shape = entry.shape;
+  const FlightShape& shape = entry.shape;
   Common common{shape.operation, {}, {}};
   if (entry.sender) {  // of a send its input, of a receive its output
     const bool sends = shape.operation == "send";

@@ -32,7 +32,7 @@ struct FlightFrame {
 };
 
 /// What all ranks of a call must agree on. Counts of elements are those of each tensor.
-struct CallShape {
+struct FlightShape {
   std::string operation;  ///< "all_reduce"
   std::vector<std::int64_t> inputs;
   std::vector<std::int64_t> outputs;
@@ -49,7 +49,7 @@ struct FlightEntry {
   std::int64_t collective_sequence = 0;
   std::int64_t exchange_sequence = 0;  ///< of sends and receives
   bool is_exchange = false;
-  CallShape shape;
+  FlightShape shape;
   /// Of a send or receive: places of sender and receiver in the group.
   std::optional<std::uint32_t> sender;
   std::optional<std::uint32_t> receiver;

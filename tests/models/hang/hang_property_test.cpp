@@ -34,23 +34,23 @@ class Draw {
 };
 
 /// A call of a program.
-struct Step {
+struct ScriptStep {
   std::size_t communicator = 0;
   std::string operation;
   std::int64_t elements = 0;
   std::string type;
   std::int64_t line = 0;  ///< of the Python program
-  bool is_alike(const Step& other) const {
+  bool is_alike(const ScriptStep& other) const {
     return operation == other.operation && elements == other.elements && type == other.type;
   }
 };
 
-using Program = std::vector<Step>;
+using Script = std::vector<ScriptStep>;
 
 /// A job: who is in which communicator, and what each rank does.
 struct World {
   std::vector<std::vector<std::uint32_t>> communicators;
-  std::vector<Program> programs;
+  std::vector<Script> programs;
 };
 
 const std::vector<std::string> operations{"all_reduce", "broadcast", "_reduce_oop"};
@@ -76,9 +76,9 @@ World random_world(Draw& draw) {
   world.programs.resize(ranks);
   const std::size_t steps = 4 + draw.below(20);
   for (std::size_t i = 0; i < steps; ++i) {
-    const Step step{draw.below(world.communicators.size()), operations[draw.below(3)],
-                    1000 + static_cast<std::int64_t>(i), types[draw.below(3)],
-                    static_cast<std::int64_t>(i) + 1};
+    const ScriptStep step{draw.below(world.communicators.size()), operations[draw.below(3)],
+                          1000 + static_cast<std::int64_t>(i), types[draw.below(3)],
+                          static_cast<std::int64_t>(i) + 1};
     for (const std::uint32_t rank : world.communicators[step.communicator]) {
       world.programs[rank].push_back(step);
     }
@@ -87,15 +87,15 @@ World random_world(Draw& draw) {
 }
 
 /// Which of the calls on its communicator a rank's step is, from 1 on.
-std::int64_t number_of(const Program& program, std::size_t step) {
+std::int64_t number_of(const Script& program, std::size_t step) {
   return std::count_if(
       program.begin(), program.begin() + static_cast<std::ptrdiff_t>(step) + 1,
-      [&](const Step& each) { return each.communicator == program[step].communicator; });
+      [&](const ScriptStep& each) { return each.communicator == program[step].communicator; });
 }
 
 /// The step that is a rank's call of that number, if it is among its first `issued` ones.
-const Step* find_step(const Program& program, std::size_t issued, std::size_t communicator,
-                      std::int64_t number) {
+const ScriptStep* find_step(const Script& program, std::size_t issued, std::size_t communicator,
+                            std::int64_t number) {
   for (std::size_t i = 0; i < issued; ++i) {
     if (program[i].communicator == communicator && --number == 0) return &program[i];
   }
@@ -105,10 +105,10 @@ const Step* find_step(const Program& program, std::size_t issued, std::size_t co
 /// Whether a rank's call has completed when every rank has issued so many steps.
 bool completes(const World& world, const std::vector<std::size_t>& issued, std::size_t rank,
                std::size_t step, bool mismatch_runs) {
-  const Step& own = world.programs[rank][step];
+  const ScriptStep& own = world.programs[rank][step];
   const std::int64_t number = number_of(world.programs[rank], step);
   for (const std::uint32_t member : world.communicators[own.communicator]) {
-    const Step* const other =
+    const ScriptStep* const other =
         find_step(world.programs[member], issued[member], own.communicator, number);
     if (other == nullptr) return false;
     if (!mismatch_runs && !other->is_alike(own)) return false;
@@ -138,7 +138,7 @@ std::string ranks_text(const std::vector<std::uint32_t>& ranks) {
 
 FlightEntry entry_of(const World& world, const std::vector<std::size_t>& issued, std::size_t rank,
                      std::size_t step, bool mismatch_runs) {
-  const Step& own = world.programs[rank][step];
+  const ScriptStep& own = world.programs[rank][step];
   FlightEntry entry;
   entry.group = std::to_string(own.communicator);
   entry.group_id = static_cast<std::int64_t>(own.communicator);
@@ -181,7 +181,7 @@ TEST(HangProperty, ranks_that_follow_one_order_do_not_hang) {
     Draw draw(seed);
     const World world = random_world(draw);
     std::vector<std::size_t> issued;
-    for (const Program& program : world.programs) issued.push_back(draw.below(program.size() + 1));
+    for (const Script& program : world.programs) issued.push_back(draw.below(program.size() + 1));
     const std::size_t kept = draw.coin() ? 1000 : 1 + draw.below(6);
     const Job job = dumps_of(world, issued, false, timeout_ns / 2, kept);
     const HangAnalysis analysis = analyse_hang(job);
@@ -211,7 +211,7 @@ struct Planted {
   bool is_planted = false;
 };
 
-void change(Step& step, Disorder disorder) {
+void change(ScriptStep& step, Disorder disorder) {
   if (disorder == Disorder::operation) {
     step.operation = step.operation == "all_reduce" ? "broadcast" : "all_reduce";
   } else if (disorder == Disorder::size) {
@@ -232,7 +232,7 @@ std::size_t other_communicator(const World& world, std::size_t rank, std::size_t
 
 Planted plant(World& world, Disorder disorder, Draw& draw) {
   Planted planted{disorder, draw.below(world.programs.size()), 0, 0, 0, false};
-  Program& program = world.programs[planted.rank];
+  Script& program = world.programs[planted.rank];
   if (program.size() < 2) return planted;
   const std::size_t at = draw.below(program.size() - (disorder == Disorder::swap ? 1 : 0));
   planted.communicator = program[at].communicator;

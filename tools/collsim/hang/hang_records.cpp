@@ -40,7 +40,7 @@ Record group_record(const Job& job, const HangGroup& group) {
                 {"state", word_of(group.progress)},
                 {"call", call_record(job, group.call)}};
   if (group.entry == nullptr) return record;
-  const CallShape& shape = group.entry->shape;
+  const FlightShape& shape = group.entry->shape;
   record["operation"] = shape.operation;
   record["input_elements"] = shape.inputs;
   record["output_elements"] = shape.outputs;

@@ -60,8 +60,8 @@ std::string wait_words(const HangFinding& finding) {
                       finding.suspects.end(), std::back_inserter(others));
   std::string text;
   if (!others.empty()) {
-    text = fmt::format(" {} wait{} because of it.", rank_words(others),
-                       others.size() == 1 ? "s" : "");
+    text =
+        fmt::format(" {} wait{} because of it.", rank_words(others), others.size() == 1 ? "s" : "");
     text[1] = 'R';
   }
   if (!finding.undumped.empty() && finding.verdict != HangVerdict::no_dump) {
@@ -167,7 +167,7 @@ std::string frame_words(const FlightFrame& frame) {
                      frame.line, frame.function);
 }
 
-std::string shape_words(const CallShape& shape) {
+std::string shape_words(const FlightShape& shape) {
   const bool has_inputs = !shape.inputs.empty();
   const auto& elements = has_inputs ? shape.inputs : shape.outputs;
   const auto& types = has_inputs ? shape.input_types : shape.output_types;

@@ -19,7 +19,7 @@ std::string short_call_words(const JobCall& call);
 /// "train.py:88 in step".
 std::string frame_words(const FlightFrame& frame);
 /// "all_reduce of 1048576 Float".
-std::string shape_words(const CallShape& shape);
+std::string shape_words(const FlightShape& shape);
 
 /// The answer in one line: what is wrong, with which ranks.
 std::string headline_of(const Job& job, const HangAnalysis& analysis);
