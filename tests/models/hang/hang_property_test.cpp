@@ -53,7 +53,7 @@ struct World {
   std::vector<Script> programs;
 };
 
-const std::vector<std::string> operations{"all_reduce", "broadcast", "_reduce_oop"};
+const std::vector<std::string> scripted_operations{"all_reduce", "broadcast", "_reduce_oop"};
 const std::vector<std::string> types{"Float", "BFloat16", "Long"};
 
 bool contains(const std::vector<std::uint32_t>& ranks, std::size_t rank) {
@@ -76,9 +76,9 @@ World random_world(Draw& draw) {
   world.programs.resize(ranks);
   const std::size_t steps = 4 + draw.below(20);
   for (std::size_t i = 0; i < steps; ++i) {
-    const ScriptStep step{draw.below(world.communicators.size()), operations[draw.below(3)],
-                          1000 + static_cast<std::int64_t>(i), types[draw.below(3)],
-                          static_cast<std::int64_t>(i) + 1};
+    const ScriptStep step{draw.below(world.communicators.size()),
+                          scripted_operations[draw.below(3)], 1000 + static_cast<std::int64_t>(i),
+                          types[draw.below(3)], static_cast<std::int64_t>(i) + 1};
     for (const std::uint32_t rank : world.communicators[step.communicator]) {
       world.programs[rank].push_back(step);
     }
