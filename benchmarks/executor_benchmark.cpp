@@ -4,7 +4,7 @@
 #include <benchmark/benchmark.h>
 
 #include "sim/algorithms/registry.h"
-#include "sim/execution/binding.h"
+#include "sim/execution/data_partition.h"
 #include "sim/execution/executor.h"
 #include "sim/execution/wiring.h"
 #include "sim/fabric/engine.h"
@@ -30,12 +30,12 @@ void run_ring(benchmark::State& state, Engine engine, bool fold) {
   const auto ranks = static_cast<Rank>(state.range(0));
   const Plan plan = make_plan(Collective::all_reduce, "ring", uniform_placement(ranks));
   const Wiring wiring = switch_wiring(plan);
-  const Binding binding(plan, Bytes{std::int64_t{1} << 30}, Bytes{4}, {});
+  const DataPartition partition(plan, Bytes{std::int64_t{1} << 30}, Bytes{4}, {});
   const Calibration ideal;
   std::uint64_t transfers = 0;
   while (state.KeepRunning()) {
     const auto fabric = make_fabric(engine);
-    Execution execution{plan, binding, wiring, ideal, Protocol::simple};
+    Execution execution{plan, partition, wiring, ideal, Protocol::simple};
     execution.fold = fold;
     transfers += execute(execution, *fabric).transfers;
   }

@@ -56,30 +56,31 @@ RunSpec run_of(const Call& call) {
   return run;
 }
 
-Planner make_planner(const LoadedMachine& machine, const Call& call) {
+CallCompiler make_compiler(const LoadedMachine& machine, const Call& call) {
   const Collective collective = read_collective(call.collective);
   const Rank ranks = call.ranks.value_or(static_cast<Rank>(machine.topology.gpus().size()));
   if (has_root(collective) && call.root >= ranks) {
     throw InputError(fmt::format("root {} of {} ranks", call.root, ranks),
                      "a rank; they count from 0");
   }
-  return Planner({&machine.topology, machine.cost, collective, run_of(call),
-                  first_gpus(machine.topology, ranks), call.root});
+  return CallCompiler({&machine.topology, machine.cost, collective, run_of(call),
+                       first_gpus(machine.topology, ranks), call.root});
 }
 
-Bytes whole_elements(std::int64_t bytes, const Planner& planner) {
+Bytes whole_elements(std::int64_t bytes, const CallCompiler& compiler) {
   if (bytes < 0) throw InputError(fmt::format("a call of {} bytes", bytes), "0 or more");
-  if (planner.spec().collective == Collective::barrier) return Bytes{0};
-  const Bytes element = size_of(planner.spec().run.reduction.type);
+  if (compiler.spec().collective == Collective::barrier) return Bytes{0};
+  const Bytes element = size_of(compiler.spec().run.reduction.type);
   return Bytes{bytes / element.count * element.count};
 }
 
-Prediction published(const collsim::Prediction& made, const Planner& planner) {
+Prediction published(const collsim::Prediction& made, const CallCompiler& compiler) {
   Prediction result;
   result.bytes = made.size.count;
   result.time_us = in_microseconds(made.time);
   result.algbw_gb_s = in_gigabytes_per_second(made.size / made.time);
-  result.busbw_gb_s = result.algbw_gb_s * busbw_factor(planner.spec().collective, planner.ranks());
+  result.busbw_gb_s =
+      result.algbw_gb_s * busbw_factor(compiler.spec().collective, compiler.ranks());
   result.bound_us = in_microseconds(made.bounds.largest());
   result.algorithm = made.algorithm;
   result.protocol = to_string(made.protocol);
@@ -89,17 +90,18 @@ Prediction published(const collsim::Prediction& made, const Planner& planner) {
   return result;
 }
 
-/// `make_answers` makes, of a planner, what answers for a size.
-template <typename MakeAnswers>
+/// `make_predictor` makes, of a planner, what answers for a size.
+template <typename MakePredictor>
 std::vector<Prediction> predict(const Machine& machine, const Call& call,
-                                const std::vector<std::int64_t>& sizes, MakeAnswers make_answers) {
+                                const std::vector<std::int64_t>& sizes,
+                                MakePredictor make_predictor) {
   if (!machine.loaded) throw InputError("a machine that was not loaded", "one of load_machine()");
-  const Planner planner = make_planner(*machine.loaded, call);
-  auto answers = make_answers(planner);
+  const CallCompiler compiler = make_compiler(*machine.loaded, call);
+  auto answers = make_predictor(compiler);
   std::vector<Prediction> predictions;
   predictions.reserve(sizes.size());
   for (const std::int64_t bytes : sizes) {
-    predictions.push_back(published(answers(whole_elements(bytes, planner)), planner));
+    predictions.push_back(published(answers(whole_elements(bytes, compiler)), compiler));
   }
   return predictions;
 }
@@ -118,8 +120,9 @@ constexpr std::string_view calibrations = "models/data/calibrations";
 
 Machine load_machine(std::string_view topology, std::string_view calibration) {
   collsim::Machine read = collsim::load_machine(topology);
-  Calibration cost = calibration.empty() ? calibration_for(read.topology)
-                                         : completed(named_calibration(calibration), read.topology);
+  Calibration cost = calibration.empty()
+                         ? calibration_for(read.topology)
+                         : with_transports(named_calibration(calibration), read.topology);
   if (auto warning = calibration_warning(cost)) read.warnings.push_back(std::move(*warning));
   auto loaded =
       std::make_shared<LoadedMachine>(LoadedMachine{std::move(read.topology), std::move(cost)});
@@ -132,17 +135,17 @@ std::vector<Prediction> simulate(const Machine& machine, const Call& call,
                                  const std::vector<std::int64_t>& sizes, std::string_view engine) {
   const Engine chosen = read_engine(engine);
   load_engine(chosen);
-  return predict(machine, call, sizes, [chosen](const Planner& planner) {
-    return [simulator = std::make_shared<Simulator>(planner, SimulationOptions{.engine = chosen})](
+  return predict(machine, call, sizes, [chosen](const CallCompiler& compiler) {
+    return [simulator = std::make_shared<Simulator>(compiler, SimulationOptions{.engine = chosen})](
                Bytes size) { return simulator->simulate(size); };
   });
 }
 
 std::vector<Prediction> estimate(const Machine& machine, const Call& call,
                                  const std::vector<std::int64_t>& sizes) {
-  return predict(machine, call, sizes, [](const Planner& planner) {
+  return predict(machine, call, sizes, [](const CallCompiler& compiler) {
     return
-        [estimator = Estimator(planner)](Bytes size) mutable { return estimator.estimate(size); };
+        [estimator = Estimator(compiler)](Bytes size) mutable { return estimator.estimate(size); };
   });
 }
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "models/advice/nccl_variables.h"
-#include "models/call/planner.h"
+#include "models/call/call_compiler.h"
 #include "models/nccl/settings/environment.h"
 #include "models/nccl/settings/variable_reach.h"
 #include "sim/base/did_you_mean.h"
@@ -92,11 +92,11 @@ class LineJudge {
   std::vector<std::string> modelled_;
 };
 
-bool talks_through_host_memory(const Planner& planner) {
-  if (planner.nccl() == nullptr || !planner.cost().memory.used) return false;
-  const Rank per_node = planner.ranks() / planner.nccl()->nodes();
+bool talks_through_host_memory(const CallCompiler& compiler) {
+  if (compiler.nccl() == nullptr || !compiler.cost().memory.used) return false;
+  const Rank per_node = compiler.ranks() / compiler.nccl()->nodes();
   for (Rank to = 1; to < per_node; ++to) {
-    if (planner.nccl()->through_host_memory(0, to)) return true;
+    if (compiler.nccl()->through_host_memory(0, to)) return true;
   }
   return false;
 }
@@ -105,12 +105,12 @@ bool talks_through_host_memory(const Planner& planner) {
 std::string reason_of(const TriedChange& change) {
   if (!change.variables.contains("NCCL_BUFFSIZE")) return {};
   for (const CallList::Item& item : change.calls.items) {
-    const Planner planner(item.spec);
-    if (!talks_through_host_memory(planner)) continue;
+    const CallCompiler compiler(item.spec);
+    if (!talks_through_host_memory(compiler)) continue;
     return fmt::format(
         "buffers lie in host memory here; what of them exceeds the CPUs' cache, of which I/O gets "
         "{}, moves at the rate of the memory itself",
-        to_string(planner.cost().memory.cache));
+        to_string(compiler.cost().memory.cache));
   }
   return {};
 }
@@ -184,13 +184,13 @@ std::optional<Advice> Adviser::best_together(std::span<const Advice> advices) co
   std::vector<const Advice*> faster;
   for (const Advice& advice : advices) {
     const bool counts = advice.simulated && advice.problem.empty() && !advice.variables.empty();
-    if (counts && advice.effect.mean < 1 - least_change) faster.push_back(&advice);
+    if (counts && advice.effect.mean < 1 - min_change) faster.push_back(&advice);
   }
   std::stable_sort(faster.begin(), faster.end(), [](const Advice* a, const Advice* b) {
     return a->effect.mean < b->effect.mean;
   });
-  constexpr std::size_t most_tried = 8;
-  faster.resize(std::min(faster.size(), most_tried));
+  constexpr std::size_t max_tried = 8;
+  faster.resize(std::min(faster.size(), max_tried));
   if (faster.size() < 2) return std::nullopt;
   Advice best = *faster.front();
   std::size_t kept = 1;
@@ -202,7 +202,7 @@ std::optional<Advice> Adviser::best_together(std::span<const Advice> advices) co
     change.calls = with_variables(calls_, change.variables);
     Advice tried{change.text, change.variables};
     simulate(change, tried);
-    if (!tried.problem.empty() || tried.effect.mean > best.effect.mean - least_change) continue;
+    if (!tried.problem.empty() || tried.effect.mean > best.effect.mean - min_change) continue;
     best = std::move(tried);
     ++kept;
   }
@@ -233,8 +233,8 @@ std::string_view to_string(SettingVerdict verdict) {
 
 SettingVerdict verdict_of(const Effect& effect) {
   if (is_nothing(effect)) return SettingVerdict::nothing;
-  const bool some_faster = effect.least < 1 - least_change;
-  const bool some_slower = effect.most > 1 + least_change;
+  const bool some_faster = effect.min < 1 - min_change;
+  const bool some_slower = effect.max > 1 + min_change;
   if (some_faster && some_slower) return SettingVerdict::mixed;
   return some_faster ? SettingVerdict::helps : SettingVerdict::harms;
 }

@@ -12,14 +12,14 @@ namespace collsim {
 namespace {
 
 /// Of every size of every item, what `answer` says: made for a planner, asked for its sizes.
-template <typename Answerer>
-CallTimes times_by(const CallList& calls, Prediction (Answerer::*answer)(Bytes)) {
+template <typename EngineName>
+CallTimes times_by(const CallList& calls, Prediction (EngineName::*answer)(Bytes)) {
   CallTimes result;
   for (const CallList::Item& item : calls.items) {
-    const Planner planner(item.spec);
-    Answerer answerer(planner);
+    const CallCompiler compiler(item.spec);
+    EngineName engine_name(compiler);
     for (const Bytes size : item.sizes) {
-      const Prediction prediction = (answerer.*answer)(size);
+      const Prediction prediction = (engine_name.*answer)(size);
       result.times.push_back(prediction.time);
       result.algorithms.push_back(prediction.algorithm);
       result.messages += prediction.transfers;
@@ -53,13 +53,13 @@ Effect effect_of(const CallTimes& unchanged, const CallTimes& changed) {
     const double before = unchanged.times[i].value;
     const double ratio = before > 0 ? changed.times[i].value / before : 1;
     logarithms += std::log(ratio);
-    if (i == 0 || ratio < effect.least) {
-      effect.least = ratio;
-      effect.least_at = i;
+    if (i == 0 || ratio < effect.min) {
+      effect.min = ratio;
+      effect.min_at = i;
     }
-    if (i == 0 || ratio > effect.most) {
-      effect.most = ratio;
-      effect.most_at = i;
+    if (i == 0 || ratio > effect.max) {
+      effect.max = ratio;
+      effect.max_at = i;
     }
   }
   effect.mean = std::exp(logarithms / static_cast<double>(unchanged.times.size()));
@@ -67,7 +67,7 @@ Effect effect_of(const CallTimes& unchanged, const CallTimes& changed) {
 }
 
 bool is_nothing(const Effect& effect) {
-  return effect.least > 1 - least_change && effect.most < 1 + least_change;
+  return effect.min > 1 - min_change && effect.max < 1 + min_change;
 }
 
 }  // namespace collsim

@@ -38,15 +38,15 @@ CallTimes simulate_calls(const CallList& calls);
 /// How the times of changed calls compare: changed over unchanged. Below 1 is faster.
 struct Effect {
   double mean = 1;  ///< the geometric mean of all calls
-  double least = 1;
-  double most = 1;
-  std::size_t least_at = 0;  ///< which call
-  std::size_t most_at = 0;
+  double min = 1;
+  double max = 1;
+  std::size_t min_at = 0;  ///< which call
+  std::size_t max_at = 0;
 };
 Effect effect_of(const CallTimes& unchanged, const CallTimes& changed);
 
 /// A change smaller than this is none: what rounding to whole chunks may do.
-inline constexpr double least_change = 0.005;
+inline constexpr double min_change = 0.005;
 
 /// Whether no call's time changes.
 bool is_nothing(const Effect& effect);

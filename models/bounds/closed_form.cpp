@@ -268,12 +268,12 @@ double hierarchical(std::string_view inner, const ClosedFormInput& in) {
 
 // The terms of each form for whole messages.
 
-FormTerms ring_terms(const ClosedFormInput& in) {
+FormulaTerms ring_terms(const ClosedFormInput& in) {
   const double n = in.placement.ranks();
   return {"2(N-1) alpha + 2(N-1)/N S/B", 2 * (n - 1), 2 * (n - 1) / n, {}, {}};
 }
 
-FormTerms tree_terms(const ClosedFormInput& in) {
+FormulaTerms tree_terms(const ClosedFormInput& in) {
   const Turns turns = whole_tree(binary_tree(in.placement.ranks()), in.inter, in.bytes);
   const bool port = in.inter.port < unlimited;
   return {
@@ -284,7 +284,7 @@ FormTerms tree_terms(const ClosedFormInput& in) {
       {}};
 }
 
-FormTerms double_binary_tree_terms(const ClosedFormInput& in) {
+FormulaTerms double_binary_tree_terms(const ClosedFormInput& in) {
   const auto trees = two_trees(in.placement);
   const auto count = static_cast<double>(trees.size());
   const Turns turns = slowest_tree(trees, in.inter, in.bytes / count);
@@ -303,17 +303,17 @@ double turns_of(const HopCost& hop, double fan) {
   return std::min(hop.rate, hop.port).value / std::min(hop.rate.value, hop.port.value / fan);
 }
 
-FormTerms parameter_server_terms(const ClosedFormInput& in) {
+FormulaTerms parameter_server_terms(const ClosedFormInput& in) {
   const double turns = turns_of(in.inter, in.placement.ranks() - 1.0);
   return {turns > 1 ? "2 alpha + 2(N-1) S/B" : "2 alpha + 2 S/B", 2, 2 * turns, {}, {}};
 }
 
-FormTerms all_to_all_broadcast_terms(const ClosedFormInput& in) {
+FormulaTerms all_to_all_broadcast_terms(const ClosedFormInput& in) {
   const double turns = turns_of(in.inter, in.placement.ranks() - 1.0);
   return {turns > 1 ? "alpha + (N-1) S/B" : "alpha + S/B", 1, turns, {}, {}};
 }
 
-FormTerms recursive_halving_doubling_terms(const ClosedFormInput& in) {
+FormulaTerms recursive_halving_doubling_terms(const ClosedFormInput& in) {
   const Rank n = in.placement.ranks();
   const Rank core = std::bit_floor(n);
   const double steps = 2 * std::log2(core);
@@ -341,7 +341,7 @@ struct Form {
   bool goes_by_largest_chunk;
   bool (*needs_private_links)(Rank ranks);
   double (*seconds)(const ClosedFormInput& input);
-  FormTerms (*terms)(const ClosedFormInput& input);
+  FormulaTerms (*terms)(const ClosedFormInput& input);
 };
 
 constexpr std::array forms{
@@ -379,14 +379,14 @@ std::optional<Seconds> closed_form(std::string_view algorithm, const ClosedFormI
   return Seconds{form->seconds(input)};
 }
 
-std::optional<FormTerms> form_terms(std::string_view algorithm, const ClosedFormInput& input) {
+std::optional<FormulaTerms> form_terms(std::string_view algorithm, const ClosedFormInput& input) {
   const Form* form = find_form(algorithm);
   const HopCost& hop = input.inter;
   const bool whole = input.loops == 1 && hop.slices == 1 && hop.serial.value == 0;
   if (form == nullptr || !whole || input.placement.ranks() < 2) return std::nullopt;
   // What waits for what there depends on alpha and S: it has no terms.
   if (algorithm == "recursive_halving_doubling" && folds_behind_ports(input)) return std::nullopt;
-  FormTerms terms = form->terms(input);
+  FormulaTerms terms = form->terms(input);
   terms.alpha = hop.alpha;
   terms.transfer = {input.bytes / std::min(hop.rate, hop.port).value};
   return terms;

@@ -36,7 +36,7 @@ std::optional<Seconds> closed_form(std::string_view algorithm, const ClosedFormI
 
 /// A closed form of one loop of whole messages that cost only alpha and bandwidth:
 /// T = alphas * alpha + transfers * S / B.
-struct FormTerms {
+struct FormulaTerms {
   std::string symbols;  ///< "2(N-1) alpha + 2(N-1)/N S/B"
   double alphas = 0;
   double transfers = 0;
@@ -46,7 +46,7 @@ struct FormTerms {
 
 /// The terms of the algorithm's closed form. Nothing if it has none, if messages are cut further,
 /// or if there are more than two kinds of cost.
-std::optional<FormTerms> form_terms(std::string_view algorithm, const ClosedFormInput& input);
+std::optional<FormulaTerms> form_terms(std::string_view algorithm, const ClosedFormInput& input);
 
 /// Whether the closed form holds only if every connection has links of its own, or if each rank has
 /// one port and every message is whole (HopCost::port, one loop, one slice). True for the trees,

@@ -53,7 +53,7 @@ std::vector<Usage> count_usage(const ClosedCall& call) {
 }
 
 HopCost hop_of(const Wire& wire, const ClosedCall& call, const std::vector<Usage>& usage,
-               const ProtocolCost& cost) {
+               const ProtocolConstants& cost) {
   HopCost hop;
   hop.alpha = wire.latency + message_alpha(cost, wire.kind, false);
   hop.serial = slice_step({&cost}, true, false);
@@ -85,8 +85,8 @@ struct Levels {
 bool knows_ports(std::string_view algorithm, const Placement& placement) {
   const std::size_t nodes = placement.ranks_by_node().size();
   // Its messages are followed one by one: 3,000 ranks take 0.2 s, 100,000 take 20 s.
-  constexpr Rank most_followed = 4096;
-  if (algorithm == "recursive_halving_doubling") return placement.ranks() <= most_followed;
+  constexpr Rank max_followed = 4096;
+  if (algorithm == "recursive_halving_doubling") return placement.ranks() <= max_followed;
   return algorithm == "tree" ||
          (algorithm == "double_binary_tree" && (nodes == placement.ranks() || nodes == 1));
 }
@@ -106,7 +106,7 @@ struct PortUse {
 
 /// The hop between any two ranks that have one port of their own each way, where all connections
 /// are alike and nothing else is shared; for whole messages of one channel.
-std::optional<HopCost> one_port_hop(const ClosedCall& call, const ProtocolCost& cost) {
+std::optional<HopCost> one_port_hop(const ClosedCall& call, const ProtocolConstants& cost) {
   const bool whole = call.channels == 1 && call.loops == 1 && call.chunking.slices == 1 &&
                      slice_step({&cost}, true, false).value == 0;
   if (!whole) return std::nullopt;
@@ -125,7 +125,7 @@ std::optional<HopCost> one_port_hop(const ClosedCall& call, const ProtocolCost& 
   return hop;
 }
 
-std::optional<Levels> uniform_levels(const ClosedCall& call, const ProtocolCost& cost) {
+std::optional<Levels> uniform_levels(const ClosedCall& call, const ProtocolConstants& cost) {
   const std::vector<Usage> usage = count_usage(call);
   if (needs_private_links(call.algorithm, *call.placement)) {
     const bool shared = std::any_of(usage.begin(), usage.end(),
@@ -150,20 +150,20 @@ std::optional<Levels> uniform_levels(const ClosedCall& call, const ProtocolCost&
 }
 
 std::optional<Estimate> try_closed_form(const Plan& plan, const Placement& placement,
-                                        const Binding& binding, const Wiring& wiring,
-                                        const ProtocolCost& cost) {
+                                        const DataPartition& partition, const Wiring& wiring,
+                                        const ProtocolConstants& cost) {
   if (plan.collective != Collective::all_reduce) return std::nullopt;
   if (!plan.schedule(0).agents().empty()) return std::nullopt;  // no form knows switches that add
   ClosedCall call{plan.algorithm,
                   &placement,
-                  binding.channels(),
-                  binding.loops(0),
-                  static_cast<double>(binding.bytes_of(0).count),
-                  chunk_sizes(binding, plan.schedule(0).chunks()),
-                  binding.chunking(),
+                  partition.channels(),
+                  partition.loops(0),
+                  static_cast<double>(partition.bytes_of(0).count),
+                  chunk_sizes(partition, plan.schedule(0).chunks()),
+                  partition.chunking(),
                   {},
                   wiring.capacities};
-  for (std::uint32_t channel = 0; channel < binding.channels(); ++channel) {
+  for (std::uint32_t channel = 0; channel < partition.channels(); ++channel) {
     const auto connections = plan.schedule(channel).connections();
     for (std::size_t i = 0; i < connections.size(); ++i) {
       call.connections.push_back({channel, connections[i], &wiring.wires[channel][i]});
@@ -178,9 +178,9 @@ bool has_kinds_of_its_own(const Calibration& cost, Protocol protocol) {
   return std::any_of(over.begin(), over.end(), [](const auto& own) { return own.has_value(); });
 }
 
-bool is_idle(const Binding& binding) {
-  for (std::uint32_t channel = 0; channel < binding.channels(); ++channel) {
-    if (binding.loops(channel) > 0) return false;
+bool is_idle(const DataPartition& partition) {
+  for (std::uint32_t channel = 0; channel < partition.channels(); ++channel) {
+    if (partition.loops(channel) > 0) return false;
   }
   return true;
 }
@@ -192,15 +192,15 @@ bool may_have_closed_form(const Calibration& cost, Protocol protocol) {
 }
 
 /// The first chunks are the largest.
-ChunkSizes chunk_sizes(const Binding& binding, std::uint32_t count) {
-  ChunkSizes sizes{count, binding.chunk_bytes(0, 0, {0, 1}), true};
-  const std::uint32_t last = binding.channels() - 1;
-  const std::uint32_t loops = binding.loops(last);
-  const std::uint32_t last_slice = binding.chunking().slices - 1;
+ChunkSizes chunk_sizes(const DataPartition& partition, std::uint32_t count) {
+  ChunkSizes sizes{count, partition.chunk_bytes(0, 0, {0, 1}), true};
+  const std::uint32_t last = partition.channels() - 1;
+  const std::uint32_t loops = partition.loops(last);
+  const std::uint32_t last_slice = partition.chunking().slices - 1;
   sizes.alike =
-      loops == binding.loops(0) &&
-      (loops == 0 || binding.chunk_bytes(last, loops - 1, {count - 1, 1}) == sizes.largest) &&
-      binding.slice_bytes(sizes.largest, last_slice) == binding.slice_bytes(sizes.largest, 0);
+      loops == partition.loops(0) &&
+      (loops == 0 || partition.chunk_bytes(last, loops - 1, {count - 1, 1}) == sizes.largest) &&
+      partition.slice_bytes(sizes.largest, last_slice) == partition.slice_bytes(sizes.largest, 0);
   return sizes;
 }
 
@@ -209,7 +209,7 @@ Trust trust_by(EstimateMethod method, Trust basis) {
   return only_near ? Trust::derived : basis;
 }
 
-std::optional<Estimate> closed_estimate(const ClosedCall& call, const ProtocolCost& cost) {
+std::optional<Estimate> closed_estimate(const ClosedCall& call, const ProtocolConstants& cost) {
   const auto levels = uniform_levels(call, cost);
   if (!levels) return std::nullopt;
   const bool two_levels = levels->intra && levels->inter;
@@ -238,31 +238,32 @@ std::optional<Estimate> closed_estimate(const ClosedCall& call, const ProtocolCo
   return estimate;
 }
 
-CriticalPath uncontended_critical_path(const Plan& plan, const Binding& binding,
+CriticalPath uncontended_critical_path(const Plan& plan, const DataPartition& partition,
                                        const Wiring& wiring, const Calibration& cost,
                                        Protocol protocol, std::uint32_t warps) {
   UncontendedFabric fabric;
   Timeline timeline;
-  execute({plan, binding, wiring, cost, protocol, warps}, fabric, &timeline);
+  execute({plan, partition, wiring, cost, protocol, warps}, fabric, &timeline);
   return critical_path(
-      timeline, cost.startup(protocol, plan.collective, busy_channels(plan, binding), warps));
+      timeline, cost.startup(protocol, plan.collective, busy_channels(plan, partition), warps));
 }
 
-Estimate estimate(const Plan& plan, const Placement& placement, const Binding& binding,
+Estimate estimate(const Plan& plan, const Placement& placement, const DataPartition& partition,
                   const Wiring& wiring, const Calibration& cost, Protocol protocol,
                   const ModelFloor& floor, std::uint32_t warps) {
   const Seconds launch =
-      cost.startup(protocol, plan.collective, busy_channels(plan, binding), warps);
-  if (is_idle(binding) || plan.ranks() == 1) return {launch};
+      cost.startup(protocol, plan.collective, busy_channels(plan, partition), warps);
+  if (is_idle(partition) || plan.ranks() == 1) return {launch};
   auto form = may_have_closed_form(cost, protocol)
-                  ? try_closed_form(plan, placement, binding, wiring, cost.of(protocol))
+                  ? try_closed_form(plan, placement, partition, wiring, cost.of(protocol))
                   : std::nullopt;
   if (form) {
     if (launch.value > 0) form->form.reset();  // it knows no launch
     form->time += launch;
     return *form;
   }
-  const CriticalPath path = uncontended_critical_path(plan, binding, wiring, cost, protocol, warps);
+  const CriticalPath path =
+      uncontended_critical_path(plan, partition, wiring, cost, protocol, warps);
   const Seconds busiest = floor.busiest_resource() - launch;
   return {path.total() - path.transfer + std::max(path.transfer, busiest),
           EstimateMethod::critical_path, std::nullopt};

@@ -10,7 +10,7 @@
 #include "sim/algorithms/registry.h"
 #include "sim/cost/calibration.h"
 #include "sim/cost/trust.h"
-#include "sim/execution/binding.h"
+#include "sim/execution/data_partition.h"
 #include "sim/execution/wiring.h"
 #include "sim/plan/plan.h"
 
@@ -30,7 +30,7 @@ enum class EstimateMethod : std::uint8_t {
 struct Estimate {
   Seconds time;
   EstimateMethod method = EstimateMethod::closed_form;
-  std::optional<FormTerms> form{};  ///< of a closed form, where it is so simple
+  std::optional<FormulaTerms> form{};  ///< of a closed form, where it is so simple
 };
 
 /// A connection on a machine.
@@ -46,7 +46,7 @@ struct ChunkSizes {
   Bytes largest{};
   bool alike = true;  ///< whether none is smaller, nor any slice of one
 };
-ChunkSizes chunk_sizes(const Binding& binding, std::uint32_t count);
+ChunkSizes chunk_sizes(const DataPartition& partition, std::uint32_t count);
 
 /// An all_reduce as closed forms see it.
 struct ClosedCall {
@@ -66,7 +66,7 @@ bool may_have_closed_form(const Calibration& cost, Protocol protocol);
 
 /// The algorithm's closed form without launch, where it may have one and all hops of a level are
 /// alike. Its method is `formula` where chunks are unlike, so that the form is near, not exact.
-std::optional<Estimate> closed_estimate(const ClosedCall& call, const ProtocolCost& cost);
+std::optional<Estimate> closed_estimate(const ClosedCall& call, const ProtocolConstants& cost);
 
 /// What a time is worth that was found so, on a machine whose constants are worth `basis`: only a
 /// closed form is exact where they are.
@@ -74,12 +74,12 @@ Trust trust_by(EstimateMethod method, Trust basis);
 
 /// The time of one call without simulating contention. `floor` is that of the same call; `warps`
 /// as in Execution.
-Estimate estimate(const Plan& plan, const Placement& placement, const Binding& binding,
+Estimate estimate(const Plan& plan, const Placement& placement, const DataPartition& partition,
                   const Wiring& wiring, const Calibration& cost, Protocol protocol,
                   const ModelFloor& floor, std::uint32_t warps = 0);
 
 /// The critical path of the call, each flow at the rate it would have alone.
-CriticalPath uncontended_critical_path(const Plan& plan, const Binding& binding,
+CriticalPath uncontended_critical_path(const Plan& plan, const DataPartition& partition,
                                        const Wiring& wiring, const Calibration& cost,
                                        Protocol protocol, std::uint32_t warps = 0);
 

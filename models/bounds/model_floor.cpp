@@ -47,7 +47,7 @@ std::vector<double> reach(const std::vector<std::vector<Edge>>& edges, Rank orig
 }
 
 std::vector<std::vector<Edge>> hops(const Plan& plan, const Wiring& wiring,
-                                    const ProtocolCost& cost, std::uint32_t channel,
+                                    const ProtocolConstants& cost, std::uint32_t channel,
                                     bool backwards) {
   const Schedule& schedule = plan.schedule(channel);
   const auto connections = schedule.connections();
@@ -80,12 +80,12 @@ Rank farthest_rank(const std::vector<double>& times) {
 /// Hop by hop: a root's data must reach everybody, or everybody's the root; without a root, what
 /// every rank contributes must reach every other, of which two sweeps find a far pair (in a tree
 /// the farthest): the rank farthest from rank 0, and the one farthest from it.
-double latency_floor(const Plan& plan, const Binding& binding, const Wiring& wiring,
-                     const ProtocolCost& cost) {
+double latency_floor(const Plan& plan, const DataPartition& partition, const Wiring& wiring,
+                     const ProtocolConstants& cost) {
   std::uint32_t channel = 0;
-  while (channel < binding.channels() && binding.loops(channel) == 0) ++channel;
+  while (channel < partition.channels() && partition.loops(channel) == 0) ++channel;
   // Channels of a point-to-point plan each join some pairs only, and send_recv only neighbours.
-  if (channel == binding.channels() || plan.channels_divide_chunks) return 0;
+  if (channel == partition.channels() || plan.channels_divide_chunks) return 0;
   if (plan.collective == Collective::send_recv) return 0;
   const bool to_root =
       plan.collective == Collective::reduce || plan.collective == Collective::gather;
@@ -106,13 +106,13 @@ Seconds ModelFloor::largest() const {
   return std::max(busiest_resource(), latency);
 }
 
-ModelFloor model_floor(const Plan& plan, const Binding& binding, const Wiring& wiring,
+ModelFloor model_floor(const Plan& plan, const DataPartition& partition, const Wiring& wiring,
                        const Calibration& cost, Protocol protocol) {
-  const ProtocolCost of_protocol = cost.fastest(protocol);
-  const ResourceLoad load = resource_load(plan, binding, wiring, of_protocol);
+  const ProtocolConstants of_protocol = cost.fastest(protocol);
+  const ResourceLoad load = resource_load(plan, partition, wiring, of_protocol);
   const Seconds launch = cost.startup(protocol, plan.collective, 1, 0);
   return {launch + busiest_link(load, wiring), launch + busiest_block(load),
-          launch + Seconds{latency_floor(plan, binding, wiring, of_protocol)}};
+          launch + Seconds{latency_floor(plan, partition, wiring, of_protocol)}};
 }
 
 Seconds surely_needed(const ModelFloor& floor, double jitter) {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "sim/cost/calibration.h"
-#include "sim/execution/binding.h"
+#include "sim/execution/data_partition.h"
 #include "sim/execution/wiring.h"
 #include "sim/plan/plan.h"
 
@@ -21,7 +21,7 @@ struct ModelFloor {
 };
 
 /// The floor of one call.
-ModelFloor model_floor(const Plan& plan, const Binding& binding, const Wiring& wiring,
+ModelFloor model_floor(const Plan& plan, const DataPartition& partition, const Wiring& wiring,
                        const Calibration& cost, Protocol protocol);
 
 /// The least time that a simulation may return: the floor, but for a thread block whose slices are

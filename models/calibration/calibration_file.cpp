@@ -25,14 +25,14 @@ double read_constant(const YamlValue& value, Quantity quantity, const ConstantRa
     case Quantity::rate:
       return value.rate().value;
     case Quantity::share:
-      return value.share(accepted.most);
+      return value.share(accepted.max);
     case Quantity::factor:
       break;
   }
-  const double factor = value.fraction(accepted.most);
-  if (factor < accepted.least) {
-    value.fail(fmt::format("a factor below {}", accepted.least),
-               fmt::format("a number from {} to {}", accepted.least, accepted.most));
+  const double factor = value.fraction(accepted.max);
+  if (factor < accepted.min) {
+    value.fail(fmt::format("a factor below {}", accepted.min),
+               fmt::format("a number from {} to {}", accepted.min, accepted.max));
   }
   return factor;
 }
@@ -100,7 +100,7 @@ void read_protocol(const YamlValue& value, std::size_t protocol, Calibration& co
   allowed.insert(allowed.end(), own_keys.begin(), own_keys.end());
   allowed.insert(allowed.end(), {"wire_factor", "warp", "over"});
   const YamlMapping mapping = value.mapping(allowed);
-  ProtocolCost& general = cost.protocols[protocol];
+  ProtocolConstants& general = cost.protocols[protocol];
   read_constants(mapping, protocol_constants, general);
   read_constants(mapping, thread_block_constants, general);
   if (const auto factor = mapping.find("wire_factor")) {
@@ -141,7 +141,7 @@ void read_proxy(const YamlValue& value, Calibration& cost) {
 /// What it leaves out is as in the calibration that it extends, and has to be there if none says
 /// so.
 void read_memory(const YamlValue& value, Calibration& cost) {
-  MemoryCost& memory = cost.memory;
+  MemoryConstants& memory = cost.memory;
   if (value.is_scalar()) {
     if (value.string() != "none") {
       value.fail(fmt::format("'{}' is no host memory", value.string()),
@@ -156,7 +156,7 @@ void read_memory(const YamlValue& value, Calibration& cost) {
   }
   if (const auto both_ways = mapping.find("both_ways")) {
     static_cast<void>(both_ways->mapping({"at_once", "in_turn"}).at("at_once"));
-    memory.in_turn = MemoryCost{}.in_turn;
+    memory.in_turn = MemoryConstants{}.in_turn;
   }
   read_constants(mapping, host_constants, cost, "memory");
   if (const auto cache = mapping.find("cache")) {

@@ -22,7 +22,7 @@ Calibration with_time_scale(Calibration cost, double factor) {
   if (!sends_cost_their_own) cost.message_setup.reset();
   scale(correction_constants, cost, factor);
   if (cost.nvls.step) scale(nvls_constants, cost, factor);
-  for (ProtocolCost& protocol : cost.protocols) {
+  for (ProtocolConstants& protocol : cost.protocols) {
     scale(protocol_constants, protocol, factor);
     scale(thread_block_constants, protocol, factor);
   }

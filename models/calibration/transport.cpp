@@ -69,7 +69,7 @@ Calibration with_host_transport(Calibration gpus, const Calibration& transport) 
     gpus.efficiency[index] = transport.efficiency[index];
     gpus.trust.links[index] = transport.trust.links[index];
     for (std::size_t protocol = 0; protocol < protocol_count; ++protocol) {
-      ProtocolCost& general = gpus.protocols[protocol];
+      ProtocolConstants& general = gpus.protocols[protocol];
       general.alpha[index] = transport.protocols[protocol].alpha[index];
       auto stated = transport.over[protocol][index];
       auto& own = gpus.over[protocol][index];
@@ -152,7 +152,7 @@ Calibration shipped_transport(std::string_view name) {
   return load_transport(name);
 }
 
-Calibration completed(const Calibration& cost, const Topology& topology) {
+Calibration with_transports(const Calibration& cost, const Topology& topology) {
   const std::string_view transport = transport_of_nics(topology);
   Calibration whole = transport.empty() || knows_network(cost)
                           ? cost
@@ -187,7 +187,7 @@ bool has_sockets_only(const Topology& topology) {
 }
 
 Calibration calibration_for(const Topology& topology) {
-  return completed(named_calibration(calibration_name(topology)), topology);
+  return with_transports(named_calibration(calibration_name(topology)), topology);
 }
 
 }  // namespace collsim

@@ -42,8 +42,8 @@ bool knows_network(const Calibration& cost);
 
 /// A calibration with the machine's transport_of_nics(), unless it knows_network(), or the machine
 /// has none. Unless it knows_pcie(), it wants the transport inside hosts, which depends on NCCL's
-/// variables: a Planner takes it.
-Calibration completed(const Calibration& cost, const Topology& topology);
+/// variables: a CallCompiler takes it.
+Calibration with_transports(const Calibration& cost, const Topology& topology);
 
 /// A calibration that a person names: the name or path of a file, or that of a file and
 /// transports, such as `h100+efa` and `pcie+tcp+shm`. Paths are relative to `base`, as in
@@ -58,7 +58,7 @@ Calibration over_tcp(const Calibration& cost);
 /// interface's name such as `eth0`.
 bool has_sockets_only(const Topology& topology);
 
-/// The calibration of a topology, completed().
+/// The calibration of a topology, with_transports().
 Calibration calibration_for(const Topology& topology);
 
 }  // namespace collsim

@@ -11,8 +11,8 @@
 
 namespace collsim {
 
-/// What is asked: one collective on a machine, at any size. Nothing is decided yet; a Planner does
-/// that.
+/// What is asked: one collective on a machine, at any size. Nothing is decided yet; a CallCompiler
+/// does that.
 struct CallSpec {
   const Topology* topology = nullptr;  ///< the machine; it must outlive who plans and predicts
   Calibration cost{};                  ///< what work costs on the machine: calibration_for()

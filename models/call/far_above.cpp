@@ -24,15 +24,15 @@ Seconds dearest_hop(const Calibration& cost, Protocol protocol) {
 }
 
 /// The latency between the ranks that are farthest apart, which not every collective must cross.
-Seconds farthest_way(const Planner& planner) {
-  const MachineBounds bounds(planner.topology(), planner.spec().gpus, Collective::all_reduce);
+Seconds farthest_way(const CallCompiler& compiler) {
+  const MachineBounds bounds(compiler.topology(), compiler.spec().gpus, Collective::all_reduce);
   return bounds.of(Bytes{1}).latency;
 }
 
 /// What one thread block takes for so many bytes: at its rates, or in rounds of all warps.
 double seconds_of_thread_block(const Calibration& cost, Protocol protocol, double bytes) {
-  constexpr Operations all{1, 1, 1, 1};
-  const ProtocolCost own = cost.of(protocol);
+  constexpr MemoryOps all{1, 1, 1, 1};
+  const ProtocolConstants own = cost.of(protocol);
   if (!own.flags_lines()) {
     return own.wire_factor * bytes / own.rate_of({1, 0, 0, 1}).value;
   }
@@ -41,45 +41,46 @@ double seconds_of_thread_block(const Calibration& cost, Protocol protocol, doubl
 }
 
 /// What a call takes before its first byte.
-Seconds time_to_begin(const Planner& planner, const Prediction& prediction) {
-  const Calibration& cost = planner.cost();
-  const Collective collective = planner.spec().collective;
+Seconds time_to_begin(const CallCompiler& compiler, const Prediction& prediction) {
+  const Calibration& cost = compiler.cost();
+  const Collective collective = compiler.spec().collective;
   return cost.startup(prediction.protocol, collective, prediction.channels,
                       full_warps(prediction.protocol)) +
-         cost.issue_of(collective, planner.ranks());
+         cost.issue_of(collective, compiler.ranks());
 }
 
 }  // namespace
 
-Seconds plain_course(const Planner& planner, const Prediction& prediction, Bytes message) {
-  const Calibration& cost = planner.cost();
-  const double ranks = planner.ranks();
+Seconds plain_course(const CallCompiler& compiler, const Prediction& prediction, Bytes message) {
+  const Calibration& cost = compiler.cost();
+  const double ranks = compiler.ranks();
   // Of fewer elements for each rank, that they are whole counts for more than how many they are.
   constexpr std::int64_t few = 64;
-  const Bytes element = size_of(planner.spec().run.reduction.type);
+  const Bytes element = size_of(compiler.spec().run.reduction.type);
   const Bounds bounds =
-      planner.bounds(prediction.size + few * (std::int64_t{planner.ranks()} * element));
-  const double times = planner.is_nccl() ? 1 : ranks;
+      compiler.bounds(prediction.size + few * (std::int64_t{compiler.ranks()} * element));
+  const double times = compiler.is_nccl() ? 1 : ranks;
   const auto bytes = static_cast<double>(prediction.size.count);
   const double messages =
       message.count > 0 ? std::ceil(bytes / static_cast<double>(message.count)) : 1;
   const Seconds hop =
-      std::max(bounds.latency, farthest_way(planner)) + dearest_hop(cost, prediction.protocol);
-  return time_to_begin(planner, prediction) + times * bounds.bandwidth +
+      std::max(bounds.latency, farthest_way(compiler)) + dearest_hop(cost, prediction.protocol);
+  return time_to_begin(compiler, prediction) + times * bounds.bandwidth +
          Seconds{times * seconds_of_thread_block(cost, prediction.protocol, bytes)} +
          (2 * ranks + 2 * messages) * hop;
 }
 
-void check_not_far_above(const Planner& planner, const Prediction& prediction, Bytes message) {
+void check_not_far_above(const CallCompiler& compiler, const Prediction& prediction,
+                         Bytes message) {
   // Two parts of the plain course. The others need the machine's latencies, which are found only
   // for a call far above these two.
-  const Seconds least = time_to_begin(planner, prediction) + prediction.bounds.bandwidth;
-  if (prediction.time <= far_above * least || !planner.spec().faults.empty()) return;
-  const Seconds most = far_above * plain_course(planner, prediction, message);
+  const Seconds least = time_to_begin(compiler, prediction) + prediction.bounds.bandwidth;
+  if (prediction.time <= far_above * least || !compiler.spec().faults.empty()) return;
+  const Seconds most = far_above * plain_course(compiler, prediction, message);
   if (prediction.time <= most) return;
   throw std::logic_error(fmt::format(
       "{} of {} on {} ranks came out as {:.6g} us, above {} times its plain course, {:.6g} us",
-      prediction.algorithm, to_string(prediction.size), planner.ranks(),
+      prediction.algorithm, to_string(prediction.size), compiler.ranks(),
       in_microseconds(prediction.time), far_above, in_microseconds(most)));
 }
 

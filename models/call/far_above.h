@@ -17,10 +17,10 @@ inline constexpr double far_above = 200;
 /// of one thread block, and a hop with all that it costs for each of 2 N steps and of as many
 /// messages of `message` bytes as the call's size has (0: it is not cut). A textbook's star sends
 /// everything N times.
-Seconds plain_course(const Planner& planner, const Prediction& prediction, Bytes message);
+Seconds plain_course(const CallCompiler& compiler, const Prediction& prediction, Bytes message);
 
 /// Throws std::logic_error if a call on a healthy machine takes more than far_above times its
 /// plain_course().
-void check_not_far_above(const Planner& planner, const Prediction& prediction, Bytes message);
+void check_not_far_above(const CallCompiler& compiler, const Prediction& prediction, Bytes message);
 
 }  // namespace collsim

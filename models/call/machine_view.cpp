@@ -24,50 +24,50 @@ std::set<std::int32_t> nodes_of(const Topology& topology, LinkId link) {
   return nodes;
 }
 
-Rank ranks_of_node(const Planner& planner) {
-  return planner.ranks() / planner.nccl()->nodes();
+Rank ranks_of_node(const CallCompiler& compiler) {
+  return compiler.ranks() / compiler.nccl()->nodes();
 }
 
 }  // namespace
 
-std::set<Rank> touched_nodes(const Planner& planner) {
-  const MachineFaults& faults = planner.spec().faults;
-  const Rank per_node = ranks_of_node(planner);
+std::set<Rank> touched_nodes(const CallCompiler& compiler) {
+  const MachineFaults& faults = compiler.spec().faults;
+  const Rank per_node = ranks_of_node(compiler);
   std::set<std::int32_t> touched;
   for (const LinkFault& fault : faults.links) {
-    for (const LinkId link : fault.links) touched.merge(nodes_of(planner.topology(), link));
+    for (const LinkId link : fault.links) touched.merge(nodes_of(compiler.topology(), link));
   }
   for (const HostFault& fault : faults.hosts) touched.insert(fault.node);
   std::set<Rank> nodes;
   for (const RankFault& fault : faults.ranks) nodes.insert(fault.rank / per_node);
   if (touched.empty()) return nodes;
-  for (Rank node = 0; node < planner.nccl()->nodes(); ++node) {
+  for (Rank node = 0; node < compiler.nccl()->nodes(); ++node) {
     if (touched.contains(
-            planner.topology().node_of(planner.spec().gpus[std::size_t{node} * per_node]))) {
+            compiler.topology().node_of(compiler.spec().gpus[std::size_t{node} * per_node]))) {
       nodes.insert(node);
     }
   }
   return nodes;
 }
 
-MachineView::MachineView(const Planner& planner, Seconds at)
-    : planner_(planner), per_node_(ranks_of_node(planner)) {
-  const MachineFaults& faults = planner.spec().faults;
+MachineView::MachineView(const CallCompiler& compiler, Seconds at)
+    : compiler_(compiler), per_node_(ranks_of_node(compiler)) {
+  const MachineFaults& faults = compiler.spec().faults;
   if (faults.empty()) return;
-  states_ = states_at(faults, planner.topology(), at);
-  touched_ = touched_nodes(planner);
-  const Rank nodes = planner.nccl()->nodes();
+  states_ = states_at(faults, compiler.topology(), at);
+  touched_ = touched_nodes(compiler);
+  const Rank nodes = compiler.nccl()->nodes();
   Rank alike = 0;
   for (Rank node = 0; node < std::min(nodes, window_of_nodes); ++node) {
     if (!touches(node)) ++alike;
   }
   if (alike > 0) weight_ = static_cast<double>(nodes - touched_.size()) / alike;
   if (faults.ranks.empty() && faults.hosts.empty()) return;
-  speed_.assign(planner.ranks(), 1);
+  speed_.assign(compiler.ranks(), 1);
   for (const RankFault& fault : faults.ranks) speed_[fault.rank] *= fault.speed;
   for (const HostFault& fault : faults.hosts) {
-    for (Rank rank = 0; rank < planner.ranks(); ++rank) {
-      if (planner.topology().node_of(planner.spec().gpus[rank]) == fault.node) {
+    for (Rank rank = 0; rank < compiler.ranks(); ++rank) {
+      if (compiler.topology().node_of(compiler.spec().gpus[rank]) == fault.node) {
         speed_[rank] *= fault.speed;
       }
     }
@@ -75,13 +75,13 @@ MachineView::MachineView(const Planner& planner, Seconds at)
 }
 
 HopWires MachineView::wires(std::optional<NcclAlgorithm> algorithm) const {
-  return {planner_.topology(), planner_.spec().gpus, planner_.cost_of(algorithm),
-          planner_.hop_rules(algorithm), states_};
+  return {compiler_.topology(), compiler_.spec().gpus, compiler_.cost_of(algorithm),
+          compiler_.hop_rules(algorithm), states_};
 }
 
 std::unique_ptr<HopWires> MachineView::kept_wires(std::optional<NcclAlgorithm> algorithm) const {
-  return std::make_unique<HopWires>(planner_.topology(), planner_.spec().gpus,
-                                    planner_.cost_of(algorithm), planner_.hop_rules(algorithm),
+  return std::make_unique<HopWires>(compiler_.topology(), compiler_.spec().gpus,
+                                    compiler_.cost_of(algorithm), compiler_.hop_rules(algorithm),
                                     states_);
 }
 
@@ -99,7 +99,7 @@ std::vector<Rank> MachineView::unlike_nodes() const {
   return nodes;
 }
 
-double MachineView::least_speed() const {
+double MachineView::min_speed() const {
   return speed_.empty() ? 1 : *std::min_element(speed_.begin(), speed_.end());
 }
 

@@ -5,7 +5,7 @@
 #include <set>
 #include <vector>
 
-#include "models/call/planner.h"
+#include "models/call/call_compiler.h"
 #include "models/machine/hop_wires.h"
 #include "models/machine/link_state.h"
 
@@ -17,14 +17,14 @@ inline constexpr Rank window_of_nodes = 64;
 /// The nodes of a call, in the order of its ranks, of which a fault changes a link or a rank. A
 /// cable between switches changes the nodes of the switches that it joins. Ranks are grouped by
 /// node.
-std::set<Rank> touched_nodes(const Planner& planner);
+std::set<Rank> touched_nodes(const CallCompiler& compiler);
 
 /// The machine of a call as it is at one instant, under NCCL's rules: what faults have made of
 /// links and ranks, and the nodes to look at. Nodes that no fault touches are taken to be equal.
 class MachineView {
  public:
   /// The planner must outlive it.
-  MachineView(const Planner& planner, Seconds at);
+  MachineView(const CallCompiler& compiler, Seconds at);
 
   /// Single hops of an algorithm on it; without one, of sends and receives.
   HopWires wires(std::optional<NcclAlgorithm> algorithm) const;
@@ -42,10 +42,10 @@ class MachineView {
   /// How fast a rank's thread blocks move data, 1 as it should be.
   double speed(Rank rank) const { return speed_.empty() ? 1 : speed_[rank]; }
   /// Of the slowest rank.
-  double least_speed() const;
+  double min_speed() const;
 
  private:
-  const Planner& planner_;
+  const CallCompiler& compiler_;
   Rank per_node_;
   LinkStates states_;
   std::set<Rank> touched_;

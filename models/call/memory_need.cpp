@@ -51,16 +51,16 @@ double textbook_connections(std::string_view algorithm, double ranks) {
   return 2 * ranks;
 }
 
-double connections_of(const Planner& planner, Bytes size) {
-  const CallSpec& spec = planner.spec();
-  const double ranks = planner.ranks();
-  if (!planner.is_nccl()) {
+double connections_of(const CallCompiler& compiler, Bytes size) {
+  const CallSpec& spec = compiler.spec();
+  const double ranks = compiler.ranks();
+  if (!compiler.is_nccl()) {
     return spec.run.channels.value_or(1) * textbook_connections(spec.run.algorithm, ranks);
   }
-  if (planner.nccl() == nullptr) return ranks;
-  if (!planner.nccl_function()) return message_connections(spec.collective, ranks);
-  const Choice choice = planner.nccl()->choose(*planner.nccl_function(), size);
-  return choice.channels * nccl_connections(*planner.nccl(), choice.algorithm);
+  if (compiler.nccl() == nullptr) return ranks;
+  if (!compiler.nccl_function()) return message_connections(spec.collective, ranks);
+  const Choice choice = compiler.nccl()->choose(*compiler.nccl_function(), size);
+  return choice.channels * nccl_connections(*compiler.nccl(), choice.algorithm);
 }
 
 /// The number behind `key` of a file such as /proc/meminfo, or in a file that has just one.
@@ -82,8 +82,8 @@ double number_in(const char* path, const std::string& key) {
 
 }  // namespace
 
-double memory_needed(const Planner& planner, Bytes size) {
-  return bytes_per_connection * connections_of(planner, size);
+double memory_needed(const CallCompiler& compiler, Bytes size) {
+  return bytes_per_connection * connections_of(compiler, size);
 }
 
 double memory_available() {
@@ -97,12 +97,12 @@ double memory_available() {
   return bytes;
 }
 
-double memory_needed(const Planner& planner, std::optional<NcclAlgorithm> algorithm,
+double memory_needed(const CallCompiler& compiler, std::optional<NcclAlgorithm> algorithm,
                      std::uint32_t channels) {
   if (!algorithm) {
-    return bytes_per_connection * message_connections(planner.spec().collective, planner.ranks());
+    return bytes_per_connection * message_connections(compiler.spec().collective, compiler.ranks());
   }
-  return bytes_per_connection * channels * nccl_connections(*planner.nccl(), *algorithm);
+  return bytes_per_connection * channels * nccl_connections(*compiler.nccl(), *algorithm);
 }
 
 void require_memory(double needed, const std::string& what, const std::string& accepted,
@@ -113,18 +113,18 @@ void require_memory(double needed, const std::string& what, const std::string& a
                    accepted);
 }
 
-void require_memory(const Planner& planner, Bytes size, double available) {
-  require_memory(memory_needed(planner, size),
-                 fmt::format("simulating {} on {} ranks", to_string(planner.spec().collective),
-                             planner.ranks()),
+void require_memory(const CallCompiler& compiler, Bytes size, double available) {
+  require_memory(memory_needed(compiler, size),
+                 fmt::format("simulating {} on {} ranks", to_string(compiler.spec().collective),
+                             compiler.ranks()),
                  "`collsim estimate`, fewer ranks (-n), or no --exact", available);
 }
 
-void require_memory_of_layout(const Planner& planner, double needed) {
+void require_memory_of_layout(const CallCompiler& compiler, double needed) {
   require_memory(
       needed,
-      fmt::format("laying out {} on {} ranks", to_string(planner.spec().collective),
-                  planner.ranks()),
+      fmt::format("laying out {} on {} ranks", to_string(compiler.spec().collective),
+                  compiler.ranks()),
       "fewer ranks (-n); `collsim run` without --exact and `collsim estimate` need less");
 }
 

@@ -15,11 +15,11 @@ namespace collsim {
 
 namespace {
 
-ModelFloor floor_on(const CallPlan& call, const Wiring& wiring) {
-  const Planner& planner = *call.planner;
-  const double share = 1.0 / planner.calls();
-  ModelFloor floor = model_floor(call.plan(), call.binding, wiring, call.cost(), call.protocol);
-  const Seconds launch = planner.cost().startup(call.protocol, planner.spec().collective, 1, 0);
+ModelFloor floor_on(const CompiledCall& call, const Wiring& wiring) {
+  const CallCompiler& compiler = *call.compiler;
+  const double share = 1.0 / compiler.calls();
+  ModelFloor floor = model_floor(call.plan(), call.partition, wiring, call.cost(), call.protocol);
+  const Seconds launch = compiler.cost().startup(call.protocol, compiler.spec().collective, 1, 0);
   floor.latency = launch + share * (floor.latency - launch);
   // While a rank launches a further call, others may keep a link busy with what is left of theirs.
   for (Seconds* busiest : {&floor.busiest_link, &floor.busiest_block}) {
@@ -32,37 +32,37 @@ ModelFloor floor_on(const CallPlan& call, const Wiring& wiring) {
   return floor;
 }
 
-void check(const CallPlan& call, const Prediction& prediction) {
-  const Seconds needed = surely_needed(prediction.floor, call.planner->cost().jitter);
+void check(const CompiledCall& call, const Prediction& prediction) {
+  const Seconds needed = surely_needed(prediction.floor, call.compiler->cost().jitter);
   check_not_below(prediction.time, std::max(prediction.bounds.largest(), needed),
                   fmt::format("{} of {} on {} ranks", call.algorithm, to_string(call.size),
-                              call.planner->ranks()));
-  const Chunking& chunking = call.binding.chunking();
-  check_not_far_above(*call.planner, prediction, {chunking.largest_chunk.count / chunking.slices});
+                              call.compiler->ranks()));
+  const Chunking& chunking = call.partition.chunking();
+  check_not_far_above(*call.compiler, prediction, {chunking.largest_chunk.count / chunking.slices});
 }
 
-Prediction outline_on(const CallPlan& call, const Wiring& wiring) {
-  const Planner& planner = *call.planner;
-  const CallSpec& spec = planner.spec();
+Prediction outline_on(const CompiledCall& call, const Wiring& wiring) {
+  const CallCompiler& compiler = *call.compiler;
+  const CallSpec& spec = compiler.spec();
   Prediction prediction;
   prediction.size = call.size;
   prediction.algorithm = call.algorithm;
   prediction.protocol = call.protocol;
-  prediction.channels = busy_channels(call.plan(), call.binding);
+  prediction.channels = busy_channels(call.plan(), call.partition);
   if (call.nccl_choice) {
     prediction.nccl_estimate = microseconds(call.nccl_choice->time);
     prediction.wire_factor =
-        wire_factor(spec.collective, call.nccl_choice->algorithm, planner.ranks(),
-                    planner.ranks() / planner.nccl()->nodes());
+        wire_factor(spec.collective, call.nccl_choice->algorithm, compiler.ranks(),
+                    compiler.ranks() / compiler.nccl()->nodes());
   }
-  prediction.bounds = planner.bounds(call.binding.size());
+  prediction.bounds = compiler.bounds(call.partition.size());
   prediction.floor = floor_on(call, wiring);
-  prediction.trust = trust_of(spec.cost.trust, planner.topology(), spec.gpus, call.wiring(),
-                              call.algorithm, !planner.is_nccl());
+  prediction.trust = trust_of(spec.cost.trust, compiler.topology(), spec.gpus, call.wiring(),
+                              call.algorithm, !compiler.is_nccl());
   return prediction;
 }
 
-Wiring wiring_at_first(const CallPlan& call) {
+Wiring wiring_at_first(const CompiledCall& call) {
   return wiring_as_it_begins(call.wiring(), call.layout->disturbance);
 }
 
@@ -80,12 +80,12 @@ std::string_view to_string(Extent extent) {
   return "";
 }
 
-Execution execution_of(const CallPlan& call) {
-  return {call.plan(),   call.binding, call.wiring(),         call.cost(),
-          call.protocol, call.warps,   call.planner->calls(), &call.layout->disturbance};
+Execution execution_of(const CompiledCall& call) {
+  return {call.plan(),   call.partition, call.wiring(),          call.cost(),
+          call.protocol, call.warps,     call.compiler->calls(), &call.layout->disturbance};
 }
 
-Prediction outline(const CallPlan& call) {
+Prediction outline(const CompiledCall& call) {
   return outline_on(call, call.wiring());
 }
 
@@ -95,7 +95,7 @@ void raise_to(Prediction& prediction, Seconds limit) {
   prediction.time = std::max(prediction.time, limit);
 }
 
-Prediction simulate(const CallPlan& call, const SimulationOptions& options) {
+Prediction simulate(const CompiledCall& call, const SimulationOptions& options) {
   if (options.engine == Engine::simgrid && !call.wiring().bursts.empty()) {
     throw InputError("the simgrid engine knows no links with a burst", "engine native");
   }
@@ -120,19 +120,19 @@ Prediction simulate(const CallPlan& call, const SimulationOptions& options) {
     return prediction;
   } catch (const HangError& error) {
     const auto dead =
-        links_that_stay_dead(call.wiring(), call.layout->disturbance, call.planner->topology());
+        links_that_stay_dead(call.wiring(), call.layout->disturbance, call.compiler->topology());
     throw HangError(error.channel(), error.rank(), error.step(),
                     fmt::format("{} of {} {}; dead: {}", call.algorithm, to_string(call.size),
                                 error.what(), fmt::join(dead, ", ")));
   }
 }
 
-Prediction estimate_by_plan(const CallPlan& call) {
-  const Planner& planner = *call.planner;
+Prediction estimate_by_plan(const CompiledCall& call) {
+  const CallCompiler& compiler = *call.compiler;
   const Wiring wiring = wiring_at_first(call);
   Prediction prediction = outline_on(call, wiring);
   const Estimate estimate =
-      collsim::estimate(call.plan(), planner.placement(), call.binding, wiring, call.cost(),
+      collsim::estimate(call.plan(), compiler.placement(), call.partition, wiring, call.cost(),
                         call.protocol, prediction.floor, call.warps);
   prediction.time = estimate.time;
   prediction.method = estimate.method;
@@ -142,21 +142,21 @@ Prediction estimate_by_plan(const CallPlan& call) {
   return prediction;
 }
 
-Seconds mean_time(const CallPlan& call, const Calibration& cost) {
-  const Planner& planner = *call.planner;
-  const CallSpec& spec = planner.spec();
-  Calibration own = planner.cost_of(cost);
+Seconds mean_time(const CompiledCall& call, const Calibration& cost) {
+  const CallCompiler& compiler = *call.compiler;
+  const CallSpec& spec = compiler.spec();
+  Calibration own = compiler.cost_of(cost);
   if (adds_in_nvswitches(call.plan())) own = own.of_nvls();
   assert(own.proxy.used == spec.cost.proxy.used && spec.faults.empty());
   Wiring wiring = call.layout->wiring;
   set_efficiency(wiring, own);
   if (loads_host_memory(wiring)) {
-    set_host_memory(wiring, call.plan(), call.binding, spec.gpus, call.protocol, own);
+    set_host_memory(wiring, call.plan(), call.partition, spec.gpus, call.protocol, own);
   }
   const auto fabric = make_fabric(Engine::native);
-  return execute(
-             {call.plan(), call.binding, wiring, own, call.protocol, call.warps, planner.calls()},
-             *fabric)
+  return execute({call.plan(), call.partition, wiring, own, call.protocol, call.warps,
+                  compiler.calls()},
+                 *fabric)
       .mean_over_ranks;
 }
 

@@ -9,7 +9,7 @@
 #include "models/bounds/bounds.h"
 #include "models/bounds/estimate.h"
 #include "models/bounds/model_floor.h"
-#include "models/call/planner.h"
+#include "models/call/call_compiler.h"
 #include "sim/cost/trust.h"
 #include "sim/execution/executor.h"
 #include "sim/fabric/engine.h"
@@ -51,7 +51,7 @@ struct Prediction {
   ModelFloor floor;                      ///< of the model
   Trust trust = Trust::exact;
   std::optional<EstimateMethod> method;  ///< of an estimate; none: simulated
-  std::optional<FormTerms> form;         ///< of an estimate by a closed form, where it has one
+  std::optional<FormulaTerms> form;      ///< of an estimate by a closed form, where it has one
   bool raised = false;                   ///< by raise_to()
   std::uint64_t transfers = 0;           ///< messages simulated; 0 for an estimate
   Extent extent = Extent::whole;         ///< of a simulation
@@ -64,20 +64,20 @@ struct Prediction {
 // throws std::logic_error.
 
 /// By simulation. Throws HangError where a fault keeps the call from ever ending.
-Prediction simulate(const CallPlan& call, const SimulationOptions& options = {});
+Prediction simulate(const CompiledCall& call, const SimulationOptions& options = {});
 /// By the analytic model that looks at the whole plan: of a textbook's schedule, and where there
 /// are faults or measured host memory. An Estimator answers for all.
-Prediction estimate_by_plan(const CallPlan& call);
+Prediction estimate_by_plan(const CompiledCall& call);
 /// For an approximation, which may come out below a limit that no run can beat: the limit then
 /// counts in its place. What is simulated or exact is checked instead.
 void raise_to(Prediction& prediction, Seconds limit);
 /// What is known without a time.
-Prediction outline(const CallPlan& call);
+Prediction outline(const CompiledCall& call);
 /// The `mean_over_ranks` of simulate() had the machine other costs, not compared with bounds: for
 /// fitting. No faults; there must be proxies with these costs where there are with the planner's.
-Seconds mean_time(const CallPlan& call, const Calibration& cost);
+Seconds mean_time(const CompiledCall& call, const Calibration& cost);
 
 /// The call as execute() takes it; refers to it.
-Execution execution_of(const CallPlan& call);
+Execution execution_of(const CompiledCall& call);
 
 }  // namespace collsim

@@ -21,7 +21,7 @@ std::uint32_t place_in_node(const Topology& topology, DeviceId gpu) {
 }
 
 /// GPUs of the node that has most.
-std::uint32_t most_gpus_of_a_node(const Topology& topology) {
+std::uint32_t max_gpus_of_a_node(const Topology& topology) {
   std::size_t most = 0;
   for (std::uint32_t node = 0; node < topology.node_count(); ++node) {
     most = std::max(most, topology.node(node).graph->gpus().size());
@@ -33,7 +33,7 @@ std::uint32_t most_gpus_of_a_node(const Topology& topology) {
 
 std::vector<DeviceId> first_gpus(const Topology& topology, Rank ranks,
                                  std::optional<std::uint32_t> per_node) {
-  const std::uint32_t fullest = most_gpus_of_a_node(topology);
+  const std::uint32_t fullest = max_gpus_of_a_node(topology);
   if (per_node.value_or(1) < 1 || per_node.value_or(1) > fullest) {
     throw InputError(fmt::format("{} ranks per node on '{}', whose nodes have {} GPU{}", *per_node,
                                  topology.name(), fullest, fullest == 1 ? "" : "s"),

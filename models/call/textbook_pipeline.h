@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "sim/cost/calibration.h"
-#include "sim/execution/binding.h"
+#include "sim/execution/data_partition.h"
 #include "sim/plan/collective.h"
 #include "sim/topologies/topology.h"
 

@@ -22,8 +22,8 @@ std::size_t second_of(const std::vector<Seconds>& times, std::size_t best) {
   return second;
 }
 
-ChoiceCell cell_of(NcclWays& ways, bool simulated, Bytes size) {
-  WayTimes& times = ways.times();
+ChoiceCell cell_of(NcclVariants& ways, bool simulated, Bytes size) {
+  VariantTimes& times = ways.times();
   ChoiceCell cell;
   cell.size = size;
   cell.best =
@@ -43,7 +43,7 @@ ChoiceCell cell_of(NcclWays& ways, bool simulated, Bytes size) {
 
 /// The last size at which `best` is still faster than `next`, between two sizes; halfway, as
 /// logarithms go, where they are one.
-Bytes boundary(WayTimes& times, bool simulated, const ChoiceCell& low, const ChoiceCell& high) {
+Bytes boundary(VariantTimes& times, bool simulated, const ChoiceCell& low, const ChoiceCell& high) {
   if (low.best == high.best) {
     const double middle =
         std::sqrt(static_cast<double>(low.size.count) * static_cast<double>(high.size.count));
@@ -91,21 +91,21 @@ std::optional<ChoiceLimit> with_losses(const ChoiceRow& row, ChoiceLimit limit) 
 
 }  // namespace
 
-ChoiceRow choice_row(const Planner& planner, const std::vector<Bytes>& sizes,
+ChoiceRow choice_row(const CallCompiler& compiler, const std::vector<Bytes>& sizes,
                      std::span<const TrustError> errors) {
   assert(!sizes.empty());
-  NcclWays ways(planner);
+  NcclVariants ways(compiler);
   ChoiceRow row;
-  row.ranks = planner.ranks();
-  row.nodes = planner.nccl()->nodes();
-  row.function = *planner.nccl_function();
-  row.version = planner.nccl()->version();
+  row.ranks = compiler.ranks();
+  row.nodes = compiler.nccl()->nodes();
+  row.function = *compiler.nccl_function();
+  row.version = compiler.nccl()->version();
   row.simulated = row.ranks <= max_simulated_map_ranks;
   row.pairs = ways.pairs();
   for (const Bytes size : sizes) {
     ChoiceCell& cell = row.cells.emplace_back(cell_of(ways, row.simulated, size));
     const auto& [algorithm, protocol] = row.pairs[cell.best];
-    cell.channels = planner.nccl()->launch(algorithm, protocol, size).channels;
+    cell.channels = compiler.nccl()->launch(algorithm, protocol, size).channels;
     cell.trust = std::max(ways.trust(cell.best, size), ways.trust(cell.chosen, size));
     cell.error = error_of(errors, cell.trust, size).value_or(0);
   }

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "models/calibration/trust.h"
-#include "models/estimate/nccl_ways.h"
+#include "models/estimate/nccl_variants.h"
 
 namespace collsim {
 
@@ -39,7 +39,7 @@ struct ChoiceRow {
   NcclFunction function = NcclFunction::all_reduce;
   NcclVersion version;
   bool simulated = true;  ///< where formulas leave the order open; else all is by formulas
-  std::vector<NcclWays::Pair> pairs;
+  std::vector<NcclVariants::Pair> pairs;
   std::vector<ChoiceCell> cells;
 };
 
@@ -47,8 +47,8 @@ struct ChoiceRow {
 inline constexpr Rank max_simulated_map_ranks = 16;
 
 /// What is fastest at each of these sizes, which rise and are not empty. Throws InputError as
-/// NcclWays.
-ChoiceRow choice_row(const Planner& planner, const std::vector<Bytes>& sizes,
+/// NcclVariants.
+ChoiceRow choice_row(const CallCompiler& compiler, const std::vector<Bytes>& sizes,
                      std::span<const TrustError> errors);
 
 /// NCCL kept to one algorithm or one protocol, or both: NCCL_ALGO and NCCL_PROTO.

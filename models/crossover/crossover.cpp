@@ -7,13 +7,13 @@
 #include <utility>
 
 #include "models/estimate/estimator.h"
-#include "models/estimate/nccl_ways.h"
+#include "models/estimate/nccl_variants.h"
 
 namespace collsim {
 
 namespace {
 
-using Side = WayTimes::Side;
+using Side = VariantTimes::Side;
 
 /// An algorithm's or a protocol's ways, and what reports call it.
 struct NamedSide {
@@ -22,7 +22,7 @@ struct NamedSide {
 };
 
 template <typename KeyOf>
-std::vector<NamedSide> sides_of(const NcclWays& ways, KeyOf key_of) {
+std::vector<NamedSide> sides_of(const NcclVariants& ways, KeyOf key_of) {
   std::map<decltype(key_of(ways.pairs().front())), Side> sides;
   for (std::size_t way = 0; way < ways.pairs().size(); ++way) {
     sides[key_of(ways.pairs()[way])].push_back(way);
@@ -34,8 +34,8 @@ std::vector<NamedSide> sides_of(const NcclWays& ways, KeyOf key_of) {
 }
 
 /// The last of the crossovers of the times, simulated where they need to be.
-Crossover simulated_crossover(WayTimes& times, const std::vector<Bytes>& sizes, const Side& first,
-                              const Side& second) {
+Crossover simulated_crossover(VariantTimes& times, const std::vector<Bytes>& sizes,
+                              const Side& first, const Side& second) {
   const auto leads = [&](Bytes size) { return times.leads(first, second, size); };
   const auto likely_leads = [&](Bytes size) {
     return times.likely(times.likely_fastest(first, size), size) <=
@@ -45,27 +45,27 @@ Crossover simulated_crossover(WayTimes& times, const std::vector<Bytes>& sizes, 
   return last_crossover(sizes, leads, likely_leads, tolerance);
 }
 
-double least_estimate(const NcclWays& ways, const Side& side, Bytes size) {
+double min_estimate(const NcclVariants& ways, const Side& side, Bytes size) {
   double least = std::numeric_limits<double>::infinity();
   for (const std::size_t way : side) least = std::min(least, ways.nccl_estimate(way, size));
   return least;
 }
 
-void add_pairs(NcclWays& ways, const std::vector<NamedSide>& sides, const std::vector<Bytes>& sizes,
-               std::vector<PairCrossover>& pairs) {
+void add_pairs(NcclVariants& ways, const std::vector<NamedSide>& sides,
+               const std::vector<Bytes>& sizes, std::vector<PairCrossover>& pairs) {
   for (auto a = sides.begin(); a != sides.end(); ++a) {
     for (auto b = std::next(a); b != sides.end(); ++b) {
       pairs.push_back({a->name, b->name, simulated_crossover(ways.times(), sizes, a->ways, b->ways),
                        bisect_crossover(
-                           sizes, [&](Bytes size) { return least_estimate(ways, a->ways, size); },
-                           [&](Bytes size) { return least_estimate(ways, b->ways, size); })});
+                           sizes, [&](Bytes size) { return min_estimate(ways, a->ways, size); },
+                           [&](Bytes size) { return min_estimate(ways, b->ways, size); })});
     }
   }
 }
 
-Following follow(NcclWays& ways, const std::vector<Bytes>& sizes) {
-  WayTimes& times = ways.times();
-  Following following;
+ChoiceRegret follow(NcclVariants& ways, const std::vector<Bytes>& sizes) {
+  VariantTimes& times = ways.times();
+  ChoiceRegret following;
   Regret& regret = following.regret;
   for (const Bytes size : sizes) {
     const std::size_t fastest = times.fastest(times.all(), size);
@@ -160,35 +160,35 @@ Crossover bisect_crossover(const std::vector<Bytes>& sizes,
   return last_crossover(sizes, leads, leads, tolerance);
 }
 
-CrossoverReport find_crossovers(const Planner& planner, const std::vector<Bytes>& sizes) {
+CrossoverReport find_crossovers(const CallCompiler& compiler, const std::vector<Bytes>& sizes) {
   assert(!sizes.empty());
-  NcclWays ways(planner);
+  NcclVariants ways(compiler);
   CrossoverReport report;
-  report.ranks = planner.ranks();
+  report.ranks = compiler.ranks();
   report.following = follow(ways, sizes);
-  add_pairs(ways, sides_of(ways, [](const NcclWays::Pair& pair) { return pair.first; }), sizes,
+  add_pairs(ways, sides_of(ways, [](const NcclVariants::Pair& pair) { return pair.first; }), sizes,
             report.pairs);
-  add_pairs(ways, sides_of(ways, [](const NcclWays::Pair& pair) { return pair.second; }), sizes,
+  add_pairs(ways, sides_of(ways, [](const NcclVariants::Pair& pair) { return pair.second; }), sizes,
             report.pairs);
   return report;
 }
 
-CrossoverReport find_textbook_crossovers(const std::vector<Planner>& planners,
+CrossoverReport find_textbook_crossovers(const std::vector<CallCompiler>& compilers,
                                          const std::vector<Bytes>& sizes) {
-  assert(!planners.empty() && !sizes.empty());
+  assert(!compilers.empty() && !sizes.empty());
   CrossoverReport report;
-  report.ranks = planners.front().ranks();
+  report.ranks = compilers.front().ranks();
   std::vector<Estimator> estimators;
   std::vector<Way> ways;
-  estimators.reserve(planners.size());  // the ways refer to them
-  for (const Planner& planner : planners) {
-    Estimator& estimator = estimators.emplace_back(planner);
-    const std::string& name = planner.spec().run.algorithm;
+  estimators.reserve(compilers.size());  // the ways refer to them
+  for (const CallCompiler& compiler : compilers) {
+    Estimator& estimator = estimators.emplace_back(compiler);
+    const std::string& name = compiler.spec().run.algorithm;
     ways.push_back({name,
-                    [&planner](Bytes size) { return simulate(planner.plan(size)).time.value; },
+                    [&compiler](Bytes size) { return simulate(compiler.plan(size)).time.value; },
                     [&estimator](Bytes size) { return estimator.estimate(size).time.value; }});
   }
-  WayTimes times(ways, drift_of(planners.front()));
+  VariantTimes times(ways, drift_of(compilers.front()));
   for (std::size_t a = 0; a < ways.size(); ++a) {
     for (std::size_t b = a + 1; b < ways.size(); ++b) {
       const auto estimated = [](const Way& way) {

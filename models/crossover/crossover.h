@@ -21,7 +21,7 @@ struct PairCrossover {
 };
 
 /// What following NCCL's choice costs against the fastest of what it could have chosen.
-struct Following {
+struct ChoiceRegret {
   Regret regret;       ///< simulated, over the sizes of the sweep
   Bytes worst_size;    ///< where most is lost, relatively
   std::string choice;  ///< "ring/ll": NCCL's there
@@ -34,16 +34,16 @@ struct Following {
 struct CrossoverReport {
   Rank ranks = 1;
   std::vector<PairCrossover> pairs;
-  std::optional<Following> following;  ///< none in a textbook's schedule
+  std::optional<ChoiceRegret> following;  ///< none in a textbook's schedule
 };
 
 /// Finds them over the sizes of a sweep; between two sizes at which two cross over, to 3 %. Times
-/// are simulated where formulas leave open which is faster (WayTimes). Throws InputError where the
-/// collective is not one that NCCL tunes, or it has no choice.
-CrossoverReport find_crossovers(const Planner& planner, const std::vector<Bytes>& sizes);
+/// are simulated where formulas leave open which is faster (VariantTimes). Throws InputError where
+/// the collective is not one that NCCL tunes, or it has no choice.
+CrossoverReport find_crossovers(const CallCompiler& compiler, const std::vector<Bytes>& sizes);
 
 /// The same between the algorithms of textbook runs that differ in nothing else: every two of them.
-CrossoverReport find_textbook_crossovers(const std::vector<Planner>& planners,
+CrossoverReport find_textbook_crossovers(const std::vector<CallCompiler>& compilers,
                                          const std::vector<Bytes>& sizes);
 
 /// Where the lead changes, the last of such places: looked for from size to size and then to

@@ -81,7 +81,7 @@ class Fit {
     }
     const CauseParameter& parameter = *hypothesis.parameter;
     for (const double value : parameter.values) search.consider(value);
-    if (parameter.continuous) search.refine(0.35, parameter.most);
+    if (parameter.continuous) search.refine(0.35, parameter.max);
     return std::move(search).take();
   }
 
@@ -174,7 +174,7 @@ std::vector<FittedCause> fit_causes(const Predictor& predictor,
   }
   sort_by_score(causes);
   std::uint64_t messages = fit.healthy_transfers();
-  for (std::size_t i = 0; i < std::min(effort.most, causes.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(effort.max, causes.size()); ++i) {
     if (messages > (i < effort.first ? effort.for_first : effort.messages)) break;
     auto simulated = fit.simulate(causes[i]);
     if (!simulated) continue;

@@ -23,7 +23,7 @@ double score_of(const FittedCause& cause);
 
 /// How much work fitting may be.
 struct FitEffort {
-  std::size_t most = 24;                ///< causes that are simulated: those that estimates favour
+  std::size_t max = 24;                 ///< causes that are simulated: those that estimates favour
   std::size_t first = 6;                ///< of them, that may take more messages
   std::uint64_t messages = 2'000'000;   ///< of all simulations, after which no more begin
   std::uint64_t for_first = 8'000'000;  ///< the same for the first ones

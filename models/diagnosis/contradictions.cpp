@@ -10,8 +10,8 @@ namespace {
 
 class Contradictions {
  public:
-  Contradictions(const LogFacts& facts, const Planner& planner, const RecordedCall& call)
-      : facts_(facts), nccl_(*planner.nccl()), call_(call) {}
+  Contradictions(const LogFacts& facts, const CallCompiler& compiler, const RecordedCall& call)
+      : facts_(facts), nccl_(*compiler.nccl()), call_(call) {}
 
   std::vector<std::string> take() && {
     look_at_size();
@@ -95,10 +95,10 @@ class Contradictions {
 
 }  // namespace
 
-std::vector<std::string> contradictions(const LogFacts& facts, const Planner& planner,
+std::vector<std::string> contradictions(const LogFacts& facts, const CallCompiler& compiler,
                                         const RecordedCall& call) {
-  if (!facts.any || planner.nccl() == nullptr) return {};
-  return Contradictions(facts, planner, call).take();
+  if (!facts.any || compiler.nccl() == nullptr) return {};
+  return Contradictions(facts, compiler, call).take();
 }
 
 }  // namespace collsim

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "models/call/planner.h"
+#include "models/call/call_compiler.h"
 #include "models/diagnosis/log_facts.h"
 #include "models/validation/recorded_call.h"
 
@@ -12,7 +12,7 @@ namespace collsim {
 /// Where NCCL's log says something else than the machine should have, one sentence each:
 /// transports, channels, NICs, NVLS, GPUs and hosts; and its warnings. `planner` is of the call on
 /// the healthy machine.
-std::vector<std::string> contradictions(const LogFacts& facts, const Planner& planner,
+std::vector<std::string> contradictions(const LogFacts& facts, const CallCompiler& compiler,
                                         const RecordedCall& call);
 
 }  // namespace collsim

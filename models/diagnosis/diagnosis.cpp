@@ -94,10 +94,10 @@ class CauseSearch {
               const std::vector<DiagnosedSize>& sizes)
       : predictor_(predictor),
         spread_(spread),
-        points_(chosen_points(sizes, predictor.evidence(), input.most_points)) {
+        points_(chosen_points(sizes, predictor.evidence(), input.max_points)) {
     const Evidence& evidence = predictor.evidence();
     const RecordedCall& call = evidence.series[points_.front().series].call;
-    hypotheses_ = hypotheses_for(predictor.planner_of(call, {}), call);
+    hypotheses_ = hypotheses_for(predictor.compiler_of(call, {}), call);
     weigh_by_facts(*input.facts, evidence.taken_away, hypotheses_);
   }
 
@@ -211,7 +211,7 @@ Diagnosis diagnose(const DiagnosisInput& input, const Spread& of_class) {
   diagnosis.verdict = verdict_of(diagnosis.sizes);
   const RecordedCall& call = evidence.series[diagnosis.sizes.front().series].call;
   if (call.ranks == 1) return diagnosis;
-  diagnosis.contradictions = contradictions(*input.facts, predictor.planner_of(call, {}), call);
+  diagnosis.contradictions = contradictions(*input.facts, predictor.compiler_of(call, {}), call);
   if (diagnosis.verdict > Verdict::low) return diagnosis;
   const CauseSearch search(input, predictor, spread, diagnosis.sizes);
   if (diagnosis.verdict == Verdict::healthy && search.is_shown()) diagnosis.verdict = Verdict::low;

@@ -86,8 +86,8 @@ struct DiagnosisInput {
   const Topology* topology = nullptr;
   const Calibration* cost = nullptr;
   NcclVersion version = newest_nccl_version;
-  bool knows_release = true;     ///< whether the version is that of the log
-  std::size_t most_points = 16;  ///< that causes are fitted to
+  bool knows_release = true;    ///< whether the version is that of the log
+  std::size_t max_points = 16;  ///< that causes are fitted to
 };
 
 /// Of one size, by its ratio and its limits. Its results are right.

@@ -97,7 +97,7 @@ Evidence gather_evidence(const Recording& recording, const LogFacts& facts,
   any.mode.reset();
   std::map<RecordedCall, std::map<Bytes, PlacesOfSize>> points;
   for (const RecordedRow& recorded : recording.rows) {
-    RecordedRow row = hosts.settled(recorded);
+    RecordedRow row = hosts.with_defaults(recorded);
     row.variables = heeded(row.variables, facts, evidence);
     const std::string reason = why_left_out(row, hosts, any);
     if (!reason.empty()) {

@@ -48,11 +48,11 @@ Hypothesis slow_links(std::string cause, std::string text, std::string check,
 
 class Catalogue {
  public:
-  Catalogue(const Planner& planner, const RecordedCall& call)
-      : planner_(planner),
-        topology_(planner.topology()),
+  Catalogue(const CallCompiler& compiler, const RecordedCall& call)
+      : compiler_(compiler),
+        topology_(compiler.topology()),
         call_(call),
-        used_(used_links(planner, {Bytes{64 << 10}, Bytes{64 << 20}})) {}
+        used_(used_links(compiler, {Bytes{64 << 10}, Bytes{64 << 20}})) {}
 
   std::vector<Hypothesis> take() && {
     add_transports();
@@ -64,7 +64,7 @@ class Catalogue {
   }
 
  private:
-  const Nccl* nccl() const { return planner_.nccl(); }
+  const Nccl* nccl() const { return compiler_.nccl(); }
 
   /// Peer-to-peer or RDMA that is not used.
   void add_transports() {
@@ -200,7 +200,7 @@ class Catalogue {
 
   /// What NCCL chooses otherwise than by itself.
   void add_choices() {
-    const auto function = planner_.nccl_function();
+    const auto function = compiler_.nccl_function();
     if (function) {
       for (std::size_t i = 0; i < nccl_algorithm_count; ++i) {
         add_choice("forced-algorithm", "NCCL_ALGO",
@@ -239,7 +239,7 @@ class Catalogue {
   }
 
   void add_ranks() {
-    const Rank last = planner_.ranks() - 1;
+    const Rank last = compiler_.ranks() - 1;
     all_.push_back({"late-rank", "one rank comes late to every call",
                     "CPU affinity and load of every process; a profiler shows who waits",
                     CauseParameter{"by {} us", {5, 15, 40, 100, 300, 1000, 5000, 20000}, true, 1e6},
@@ -261,7 +261,7 @@ class Catalogue {
                     }});
   }
 
-  const Planner& planner_;
+  const CallCompiler& compiler_;
   const Topology& topology_;
   const RecordedCall& call_;
   UsedLinks used_;
@@ -288,9 +288,9 @@ double prior_of(const CauseParameter& parameter, double value) {
   return std::log(1 - sure + (is_usual ? sure * anywhere / std::log(most / least) : 0));
 }
 
-std::vector<Hypothesis> hypotheses_for(const Planner& planner, const RecordedCall& call) {
-  if (planner.nccl() == nullptr) return {};
-  return Catalogue(planner, call).take();
+std::vector<Hypothesis> hypotheses_for(const CallCompiler& compiler, const RecordedCall& call) {
+  if (compiler.nccl() == nullptr) return {};
+  return Catalogue(compiler, call).take();
 }
 
 std::vector<DeviceId> spread_gpus(const Topology& topology, Rank ranks, std::uint32_t nodes) {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "models/call/planner.h"
+#include "models/call/call_compiler.h"
 #include "models/diagnosis/log_facts.h"
 #include "models/faults/machine_faults.h"
 #include "models/validation/recorded_call.h"
@@ -26,7 +26,7 @@ struct CauseParameter {
   std::string text;            ///< with {} for the value: "at {} of its rate"
   std::vector<double> values;  ///< to try, rising; those between are possible if `continuous`
   bool continuous = true;
-  double most = 1;  ///< of any value that is tried
+  double max = 1;  ///< of any value that is tried
   /// Where the value mostly is, if the cause alone says so: host memory moves data at about its
   /// rate.
   std::optional<std::pair<double, double>> usual{};
@@ -50,7 +50,7 @@ struct Hypothesis {
 std::string describe(const Hypothesis& hypothesis, double value);
 
 /// The causes that a call on a machine can have. `planner` is of the call on the healthy machine.
-std::vector<Hypothesis> hypotheses_for(const Planner& planner, const RecordedCall& call);
+std::vector<Hypothesis> hypotheses_for(const CallCompiler& compiler, const RecordedCall& call);
 
 /// Weighs causes by what the log says: lines that show a cause or exclude it, and settings that
 /// make it.

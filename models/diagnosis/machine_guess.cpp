@@ -101,8 +101,8 @@ std::vector<ShippedCluster> candidates_of(const RunShape& shape, const GpuModel*
   std::vector<ShippedCluster> candidates;
   for (const auto& [held, files] : clusters_of(shape.nodes)) {
     for (const std::filesystem::path& file : files) {
-      constexpr std::uint32_t most_nodes = 64;  // larger ones have the same nodes
-      if (held > most_nodes) continue;
+      constexpr std::uint32_t max_nodes = 64;  // larger ones have the same nodes
+      if (held > max_nodes) continue;
       const Topology machine = load_topology(file);
       const bool has_gpus = find_gpu_model(machine.device(machine.gpus().front()).model) == model &&
                             machine.node(0).graph->gpus().size() >= shape.per_node;

@@ -41,8 +41,8 @@ std::vector<double> log_times(const Predictor& predictor, const RecordedCall& ca
   std::vector<double> times;
   times.reserve(sizes.size());
   const Deviation change = cause.hypothesis.change(cause.value);
-  const Planner planner = predictor.planner_of(call, change);
-  Estimator estimator(planner);
+  const CallCompiler compiler = predictor.compiler_of(call, change);
+  Estimator estimator(compiler);
   for (const Bytes size : sizes) times.push_back(std::log(estimator.estimate(size).time.value));
   return times;
 }
@@ -50,8 +50,8 @@ std::vector<double> log_times(const Predictor& predictor, const RecordedCall& ca
 Seconds simulated_time(const Predictor& predictor, const NextMeasurement& next,
                        const FittedCause& cause) {
   const Deviation change = cause.hypothesis.change(cause.value);
-  const Planner planner = predictor.planner_of(next.call, change);
-  return Simulator(planner).simulate(next.size).time;
+  const CallCompiler compiler = predictor.compiler_of(next.call, change);
+  return Simulator(compiler).simulate(next.size).time;
 }
 
 double apart(const NextMeasurement& next) {

@@ -17,7 +17,8 @@ namespace {
 /// Both ways of answering, with one face.
 class Simulations {
  public:
-  explicit Simulations(const Planner& planner) : simulator_(planner, {.beside_healthy = false}) {}
+  explicit Simulations(const CallCompiler& compiler)
+      : simulator_(compiler, {.beside_healthy = false}) {}
   Prediction answer(Bytes size) { return simulator_.simulate(size); }
 
  private:
@@ -26,7 +27,7 @@ class Simulations {
 
 class Estimates {
  public:
-  explicit Estimates(const Planner& planner) : estimator_(planner) {}
+  explicit Estimates(const CallCompiler& compiler) : estimator_(compiler) {}
   Prediction answer(Bytes size) { return estimator_.estimate(size); }
 
  private:
@@ -51,16 +52,16 @@ CallSpec Predictor::spec_of(const RecordedCall& call, const Deviation& change) c
   return spec;
 }
 
-Planner Predictor::planner_of(const RecordedCall& call, const Deviation& change) const {
+CallCompiler Predictor::compiler_of(const RecordedCall& call, const Deviation& change) const {
   auto& healthy = planners_[{call, change.variables, change.spread_out}];
-  if (!healthy) healthy = std::make_shared<const Planner>(spec_of(call, change));
+  if (!healthy) healthy = std::make_shared<const CallCompiler>(spec_of(call, change));
   MachineFaults faults = change.faults;
   // They name ranks of the first call; others may have fewer.
   std::erase_if(faults.ranks, [&](const RankFault& fault) { return fault.rank >= call.ranks; });
   return healthy->with_faults(std::move(faults));
 }
 
-template <typename Answerer>
+template <typename EngineName>
 std::optional<PointPredictions> Predictor::predict(const Deviation& change,
                                                    const std::vector<PointIndex>& points) const {
   PointPredictions all;
@@ -68,11 +69,11 @@ std::optional<PointPredictions> Predictor::predict(const Deviation& change,
     for (std::size_t i = 0; i < points.size();) {
       const std::size_t number = points[i].series;
       const EvidenceSeries& series = evidence_.series[number];
-      const Planner planner = planner_of(series.call, change);
-      Answerer answerer(planner);
+      const CallCompiler compiler = compiler_of(series.call, change);
+      EngineName engine_name(compiler);
       for (; i < points.size() && points[i].series == number; ++i) {
         const Bytes size = series.points[points[i].point].size;
-        const Prediction prediction = answerer.answer(size);
+        const Prediction prediction = engine_name.answer(size);
         all.log_times.push_back(log_time_of(prediction));
         all.places.push_back({size, prediction.trust, number});
         all.transfers += prediction.transfers;

@@ -45,8 +45,8 @@ class Predictor {
                                            const std::vector<PointIndex>& points) const;
 
   /// A call on the changed machine: that of a series, or another collective on its nodes. Throws
-  /// InputError as Planner does.
-  Planner planner_of(const RecordedCall& call, const Deviation& change) const;
+  /// InputError as CallCompiler does.
+  CallCompiler compiler_of(const RecordedCall& call, const Deviation& change) const;
   const Evidence& evidence() const { return evidence_; }
   const Topology& topology() const { return topology_; }
 
@@ -55,7 +55,7 @@ class Predictor {
   using PlannerKey = std::tuple<RecordedCall, std::map<std::string, std::string>, bool>;
 
   CallSpec spec_of(const RecordedCall& call, const Deviation& change) const;
-  template <typename Answerer>
+  template <typename EngineName>
   std::optional<PointPredictions> predict(const Deviation& change,
                                           const std::vector<PointIndex>& points) const;
 
@@ -63,7 +63,7 @@ class Predictor {
   const Topology& topology_;
   const Calibration& cost_;
   NcclVersion version_;
-  mutable std::map<PlannerKey, std::shared_ptr<const Planner>> planners_;  // without faults
+  mutable std::map<PlannerKey, std::shared_ptr<const CallCompiler>> planners_;  // without faults
 };
 
 }  // namespace collsim

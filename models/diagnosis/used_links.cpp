@@ -27,12 +27,12 @@ void add(const Topology& topology, LinkId id, UsedLinks& used) {
 
 }  // namespace
 
-UsedLinks used_links(const Planner& planner, const std::vector<Bytes>& sizes) {
-  const Topology& topology = planner.topology();
+UsedLinks used_links(const CallCompiler& compiler, const std::vector<Bytes>& sizes) {
+  const Topology& topology = compiler.topology();
   std::set<LinkId> ids;
   LayoutMemo memo;
   for (const Bytes size : sizes) {
-    const CallPlan call = planner.plan(size, &memo);
+    const CompiledCall call = compiler.plan(size, &memo);
     for (const ResourceOrigin& origin : call.wiring().origins) {
       if (!origin.shared) ids.insert(std::min(origin.id, topology.link(origin.id).reverse));
     }

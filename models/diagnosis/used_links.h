@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "models/call/planner.h"
+#include "models/call/call_compiler.h"
 
 namespace collsim {
 
@@ -15,7 +15,7 @@ struct UsedLinks {
 };
 
 /// Of the calls of these sizes, each as NCCL runs it.
-UsedLinks used_links(const Planner& planner, const std::vector<Bytes>& sizes);
+UsedLinks used_links(const CallCompiler& compiler, const std::vector<Bytes>& sizes);
 
 /// A device inside a node that a link ends at, the GPU or NIC where there is one.
 DeviceId end_in_node(const Topology& topology, LinkId link);

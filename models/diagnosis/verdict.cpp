@@ -9,7 +9,7 @@ namespace collsim {
 
 namespace {
 
-constexpr double least_concern = 0.05;  // however well a machine is known
+constexpr double min_concern = 0.05;  // however well a machine is known
 
 using SizesOfCall = std::vector<const DiagnosedSize*>;
 
@@ -30,13 +30,13 @@ double middle(const SizesOfCall& sizes, double (DiagnosedSize::*figure)() const)
   return median(std::move(all));
 }
 
-constexpr double least_share = 0.25;  // of sizes or calls, that is more than noise
+constexpr double min_share = 0.25;  // of sizes or calls, that is more than noise
 
 /// Whether enough sizes are too fast: what links hold back shows at the largest ones alone.
 bool is_too_fast(const SizesOfCall& sizes) {
   const auto fast = std::count_if(sizes.begin(), sizes.end(),
                                   [](const DiagnosedSize* size) { return size->excess() > 1; });
-  return fast > 0 && static_cast<double>(fast) >= least_share * static_cast<double>(sizes.size());
+  return fast > 0 && static_cast<double>(fast) >= min_share * static_cast<double>(sizes.size());
 }
 
 Verdict verdict_of_call(const SizesOfCall& call) {
@@ -85,11 +85,11 @@ double DiagnosedSize::limit() const {
 }
 
 double DiagnosedSize::slowness() const {
-  return -std::log(ratio()) / std::max({spread, widened, least_concern});
+  return -std::log(ratio()) / std::max({spread, widened, min_concern});
 }
 
 double DiagnosedSize::healthy_from() const {
-  return std::exp(-std::clamp(spread, least_concern, std::log(2)));
+  return std::exp(-std::clamp(spread, min_concern, std::log(2)));
 }
 
 double DiagnosedSize::doubt() const {
@@ -124,7 +124,7 @@ Verdict verdict_of(const std::vector<DiagnosedSize>& sizes) {
   for (const auto& [number, call] : calls) ++counts[verdict_of_call(call)];
   for (const Verdict verdict : {Verdict::not_this_machine, Verdict::low, Verdict::cannot_tell}) {
     const auto share = static_cast<double>(counts[verdict]) / static_cast<double>(calls.size());
-    if (counts[verdict] > 0 && share >= least_share) return verdict;
+    if (counts[verdict] > 0 && share >= min_share) return verdict;
   }
   return Verdict::healthy;
 }

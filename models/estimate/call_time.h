@@ -14,8 +14,8 @@ struct HopClass {
   LinkKind kind = LinkKind::nvlink;  ///< of the slowest link
   double latency = 0;                ///< of the links, in seconds
   double capacity = 0;               ///< of the one that is shared most, in bytes per second,
-  double together = 1;               ///< by so many channels whose ranks are as far,
-  double beside = 0;                 ///< and by so many others
+  double synchronous_users = 1;      ///< by so many channels whose ranks are as far,
+  double other_users = 0;            ///< and by so many others
   /// Where a proxy carries it over a network: what that has, and who shares it; and for how many
   /// connections the sender's thread sends and receives. 0: there is none.
   double network_capacity = 0;
@@ -25,19 +25,21 @@ struct HopClass {
   double before = 0;  ///< of one primitive, that the thread sends first
   bool has_proxy() const { return sends > 0; }
   /// What each of those who share it has while the others send that part of the time.
-  double share(double others_busy) const { return capacity / (together + others_busy * beside); }
+  double share(double others_busy) const {
+    return capacity / (synchronous_users + others_busy * other_users);
+  }
   bool operator==(const HopClass&) const = default;
 };
 
 /// From a slice in the sender's buffer until it is in the receiver's, the wire's latency aside:
 /// both threads, and the network between them (docs/cost-model.md).
-inline double proxy_delay(const HopClass& hop, const ProxyCost& proxy, double wire) {
+inline double proxy_delay(const HopClass& hop, const ProxyConstants& proxy, double wire) {
   const double rate = std::min(proxy.rate_of(wire).value, hop.network_capacity / hop.network_users);
   return proxy_send_time(proxy, wire) + proxy_receive_time(proxy, wire) + wire / rate;
 }
 
 /// What a slice of every connection keeps a rank's thread, and the network, busy.
-inline double proxy_cycle(const HopClass& hop, const ProxyCost& proxy, double wire) {
+inline double proxy_cycle(const HopClass& hop, const ProxyConstants& proxy, double wire) {
   const double thread =
       hop.sends * proxy_send_time(proxy, wire) + hop.receives * proxy_receive_time(proxy, wire);
   return std::max(
@@ -45,25 +47,26 @@ inline double proxy_cycle(const HopClass& hop, const ProxyCost& proxy, double wi
 }
 
 /// Steps behind the middle of a pipeline of so many loops, for how far thread blocks are out of
-/// step there (ProtocolCost::contended_share()): the loss fades with the root of the steps, so that
-/// the mean lies before the half. A third is chosen; a quarter would be the mean of a call without
-/// ends.
+/// step there (ProtocolConstants::contended_share()): the loss fades with the root of the steps, so
+/// that the mean lies before the half. A third is chosen; a quarter would be the mean of a call
+/// without ends.
 inline double middle_of(double loops) {
   return loops / 3;
 }
 
 /// How long a call takes without what comes before its first slice, and what keeps the busiest rank
 /// busy of it: where calls follow each other, only that is between them. In seconds.
-struct FormTime {
+struct FormulaTime {
   double total = 0;
   double busy = 0;
-  double apart = 0;  ///< what keeps the network and its proxies busy, while the next call begins
+  double network_busy =
+      0;  ///< what keeps the network and its proxies busy, while the next call begins
 };
 
 /// The longer of two channels', part by part.
-inline FormTime longer(const FormTime& one, const FormTime& other) {
+inline FormulaTime longer(const FormulaTime& one, const FormulaTime& other) {
   return {std::max(one.total, other.total), std::max(one.busy, other.busy),
-          std::max(one.apart, other.apart)};
+          std::max(one.network_busy, other.network_busy)};
 }
 
 /// Chunks that follow each other through the same ranks.
@@ -74,8 +77,8 @@ struct PipelineCall {
   double full = 0;  ///< bytes of a chunk in all loops but the last,
   double last = 0;  ///< and in the last
   double credits = 8;
-  const ProxyCost* proxy = nullptr;  ///< where the CPU carries what goes over a network
-  bool in_step = false;  ///< whether nothing gets thread blocks out of step with each other
+  const ProxyConstants* proxy = nullptr;  ///< where the CPU carries what goes over a network
+  bool synchronized = false;  ///< whether nothing gets thread blocks out of step with each other
 };
 
 }  // namespace collsim

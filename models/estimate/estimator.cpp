@@ -28,34 +28,34 @@ namespace collsim {
 /// The formulas of a machine as it is at one instant of a call.
 class Estimator::Forms {
  public:
-  Forms(const Planner& planner, Seconds at)
-      : planner_(planner),
-        view_(planner, at),
-        rings_(planner, view_, kinds_),
-        trees_(planner, view_, kinds_),
-        stripes_(planner, view_, kinds_),
-        messages_(planner, view_, kinds_) {}
+  Forms(const CallCompiler& compiler, Seconds at)
+      : compiler_(compiler),
+        view_(compiler, at),
+        rings_(compiler, view_, kinds_),
+        trees_(compiler, view_, kinds_),
+        stripes_(compiler, view_, kinds_),
+        messages_(compiler, view_, kinds_) {}
 
   /// Were the machine so all the time.
   Prediction estimate(Bytes size, const NcclDecision& decision);
 
  private:
   Prediction outline(Bytes size, const NcclDecision& decision) const;
-  FormTime collective(const NcclDecision& decision, const NcclCut& cut);
-  FormTime ring(const NcclDecision& decision, const NcclCut& cut);
-  FormTime tree(const PipelineCall& call, const NcclCut& cut);
+  FormulaTime collective(const NcclDecision& decision, const NcclChunking& cut);
+  FormulaTime ring(const NcclDecision& decision, const NcclChunking& cut);
+  FormulaTime tree(const PipelineCall& call, const NcclChunking& cut);
   PatShape pat_shape(std::uint32_t channels);
-  FormTime pat(const PipelineCall& call, const NcclCut& cut);
-  FormTime chain(const PipelineCall& call, std::uint32_t channels);
-  FormTime messages(const NcclDecision& decision, std::uint32_t& channels);
-  PipelineCall pipeline(const NcclDecision& decision, const NcclCut& cut) const;
-  Seconds of_calls(const FormTime& time, const NcclDecision& decision,
+  FormulaTime pat(const PipelineCall& call, const NcclChunking& cut);
+  FormulaTime chain(const PipelineCall& call, std::uint32_t channels);
+  FormulaTime messages(const NcclDecision& decision, std::uint32_t& channels);
+  PipelineCall pipeline(const NcclDecision& decision, const NcclChunking& cut) const;
+  Seconds of_calls(const FormulaTime& time, const NcclDecision& decision,
                    std::uint32_t channels) const;
   Trust trust(const std::string& algorithm);
   const ThreadBlockCosts& costs(Protocol protocol);
-  bool contends() const { return contends_for_links(planner_.cost()); }
+  bool contends() const { return contends_for_links(compiler_.cost()); }
 
-  const Planner& planner_;
+  const CallCompiler& compiler_;
   MachineView view_;
   std::set<LinkKind> kinds_;  // of hops so far
   RingShapes rings_;
@@ -70,12 +70,13 @@ class Estimator::Forms {
 
 const ThreadBlockCosts& Estimator::Forms::costs(Protocol protocol) {
   auto& known = costs_[static_cast<std::size_t>(protocol)];
-  if (!known) known = thread_block_costs(planner_.cost(), protocol);
+  if (!known) known = thread_block_costs(compiler_.cost(), protocol);
   return *known;
 }
 
 /// The first channel has the largest share.
-PipelineCall Estimator::Forms::pipeline(const NcclDecision& decision, const NcclCut& cut) const {
+PipelineCall Estimator::Forms::pipeline(const NcclDecision& decision,
+                                        const NcclChunking& cut) const {
   const NcclShare& share = cut.shares.front();
   PipelineCall call;
   call.protocol = decision.call.protocol;
@@ -84,18 +85,18 @@ PipelineCall Estimator::Forms::pipeline(const NcclDecision& decision, const Nccl
   call.full = static_cast<double>(share.full.count);
   call.last = static_cast<double>(std::min(share.last, share.last_total).count);
   call.credits = cut.credits;
-  call.proxy = &planner_.cost().proxy;
-  call.in_step = planner_.cost().jitter == 0;
+  call.proxy = &compiler_.cost().proxy;
+  call.synchronized = compiler_.cost().jitter == 0;
   return call;
 }
 
-FormTime Estimator::Forms::ring(const NcclDecision& decision, const NcclCut& cut) {
+FormulaTime Estimator::Forms::ring(const NcclDecision& decision, const NcclChunking& cut) {
   const NcclShare& share = cut.shares.front();
   const auto channels = static_cast<std::uint32_t>(cut.shares.size());
   RingCall call;
-  call.collective = under_nccl(planner_.spec().collective);
-  call.in_place = planner_.spec().run.in_place;
-  call.ranks = planner_.ranks();
+  call.collective = under_nccl(compiler_.spec().collective);
+  call.in_place = compiler_.spec().run.in_place;
+  call.ranks = compiler_.ranks();
   call.loops = share.loops;
   call.full = static_cast<double>(share.full.count);
   call.last = static_cast<double>(std::min(share.last, share.last_total).count);
@@ -111,22 +112,22 @@ FormTime Estimator::Forms::ring(const NcclDecision& decision, const NcclCut& cut
                                .smallest_slice = cut.smallest_slice,
                                .slice_unit = 16 * decision.call.element_size,
                                .credits = cut.credits},
-                              planner_.cost().proxy);
+                              compiler_.cost().proxy);
   call.startup =
-      planner_.cost()
-          .startup(decision.call.protocol, planner_.spec().collective, channels, decision.warps)
+      compiler_.cost()
+          .startup(decision.call.protocol, compiler_.spec().collective, channels, decision.warps)
           .value;
-  call.calls = planner_.calls();
+  call.calls = compiler_.calls();
   if (has_root(call.collective)) call.turn = rings_.turn(channels);
-  FormTime longest;
+  FormulaTime longest;
   for (const Ring& ring : rings_.rings(used_channels(cut))) {
     longest = longer(longest, ring_time(ring, costs(decision.call.protocol), call));
   }
   return longest;
 }
 
-FormTime Estimator::Forms::tree(const PipelineCall& call, const NcclCut& cut) {
-  FormTime longest;
+FormulaTime Estimator::Forms::tree(const PipelineCall& call, const NcclChunking& cut) {
+  FormulaTime longest;
   for (const TreeShape& tree : trees_.trees(used_channels(cut))) {
     longest = longer(longest, tree_time(tree, costs(call.protocol), call, contends()));
   }
@@ -137,13 +138,13 @@ FormTime Estimator::Forms::tree(const PipelineCall& call, const NcclCut& cut) {
 /// of those that faults touch, stands for all.
 PatShape Estimator::Forms::pat_shape(std::uint32_t channels) {
   PatShape shape;
-  const Rank ranks = planner_.ranks();
+  const Rank ranks = compiler_.ranks();
   HopWires wires = view_.wires(NcclAlgorithm::pat);
   LinkUsers users(wires);
-  shape.collective = planner_.spec().collective;
-  shape.in_place = planner_.spec().run.in_place;
+  shape.collective = compiler_.spec().collective;
+  shape.in_place = compiler_.spec().run.in_place;
   shape.ranks = ranks;
-  shape.speed = view_.least_speed();
+  shape.speed = view_.min_speed();
   std::vector<Wire> laid;
   const auto lay = [&](std::uint32_t channel, Rank from) {
     const Wire& wire = laid.emplace_back(wires.lay(channel, from, (from + 1) % ranks));
@@ -175,18 +176,18 @@ PatShape Estimator::Forms::pat_shape(std::uint32_t channels) {
   return shape;
 }
 
-FormTime Estimator::Forms::pat(const PipelineCall& call, const NcclCut& cut) {
+FormulaTime Estimator::Forms::pat(const PipelineCall& call, const NcclChunking& cut) {
   const auto channels = static_cast<std::uint32_t>(cut.shares.size());
   const auto [found, added] = pats_.try_emplace(channels);
   if (added) found->second = pat_shape(channels);
   return pat_time(found->second, costs(call.protocol), call);
 }
 
-FormTime Estimator::Forms::messages(const NcclDecision& decision, std::uint32_t& channels) {
+FormulaTime Estimator::Forms::messages(const NcclDecision& decision, std::uint32_t& channels) {
   const MessageShapes::Laid& laid = messages_.of(decision.parts);
   channels = laid.channels;
-  const NcclCut cut = cut_nccl_messages(planner_.spec().collective, planner_.ranks(),
-                                        decision.channels, decision.parts, decision.call);
+  const NcclChunking cut = chunk_nccl_messages(compiler_.spec().collective, compiler_.ranks(),
+                                               decision.channels, decision.parts, decision.call);
   const NcclShare& share = cut.shares.front();
   if (share.loops == 0) return {};
   MessageCall call;
@@ -196,14 +197,14 @@ FormTime Estimator::Forms::messages(const NcclDecision& decision, std::uint32_t&
   call.part = static_cast<double>(std::min(share.stride, share.last_total).count);
   call.mean_part = static_cast<double>(share.last_total.count) / decision.parts;
   call.chunk = static_cast<double>(share.full.count);
-  call.proxy = &planner_.cost().proxy;
-  call.in_step = planner_.cost().jitter == 0;
+  call.proxy = &compiler_.cost().proxy;
+  call.synchronized = compiler_.cost().jitter == 0;
   return message_time(laid.shape, costs(decision.call.protocol), call);
 }
 
 /// What is known of the call before its time.
 Prediction Estimator::Forms::outline(Bytes size, const NcclDecision& decision) const {
-  const CallSpec& spec = planner_.spec();
+  const CallSpec& spec = compiler_.spec();
   Prediction prediction;
   prediction.size = size;
   prediction.algorithm = "p2p";
@@ -213,21 +214,22 @@ Prediction Estimator::Forms::outline(Bytes size, const NcclDecision& decision) c
     prediction.algorithm = nccl_report_name(decision.candidate->algorithm);
     prediction.nccl_estimate = microseconds(decision.candidate->time);
     prediction.wire_factor =
-        wire_factor(spec.collective, decision.candidate->algorithm, planner_.ranks(),
-                    planner_.ranks() / planner_.nccl()->nodes());
+        wire_factor(spec.collective, decision.candidate->algorithm, compiler_.ranks(),
+                    compiler_.ranks() / compiler_.nccl()->nodes());
   }
-  prediction.bounds = planner_.bounds(rounded_size(under_nccl(spec.collective), planner_.ranks(),
-                                                   decision.call.size, decision.call.element_size));
+  prediction.bounds =
+      compiler_.bounds(rounded_size(under_nccl(spec.collective), compiler_.ranks(),
+                                    decision.call.size, decision.call.element_size));
   return prediction;
 }
 
 Prediction Estimator::Forms::estimate(Bytes size, const NcclDecision& decision) {
   Prediction prediction = outline(size, decision);
-  FormTime time;
+  FormulaTime time;
   Bytes message = decision.call.buffers.point_to_point_chunk;
   if (decision.candidate) {
-    const NcclCut cut = cut_nccl_call(under_nccl(planner_.spec().collective), planner_.ranks(),
-                                      decision.channels, decision.call);
+    const NcclChunking cut = chunk_nccl_call(under_nccl(compiler_.spec().collective),
+                                             compiler_.ranks(), decision.channels, decision.call);
     prediction.channels = static_cast<std::uint32_t>(cut.shares.size());
     message.count = cut.chunk.count / cut.slices;
     if (prediction.channels > 0) time = collective(decision, cut);
@@ -236,12 +238,12 @@ Prediction Estimator::Forms::estimate(Bytes size, const NcclDecision& decision) 
   }
   prediction.time = of_calls(time, decision, prediction.channels);
   raise_to(prediction, prediction.bounds.largest());
-  check_not_far_above(planner_, prediction, message);
+  check_not_far_above(compiler_, prediction, message);
   prediction.trust = trust_by(EstimateMethod::formula, trust(prediction.algorithm));
   return prediction;
 }
 
-FormTime Estimator::Forms::collective(const NcclDecision& decision, const NcclCut& cut) {
+FormulaTime Estimator::Forms::collective(const NcclDecision& decision, const NcclChunking& cut) {
   const NcclAlgorithm algorithm = decision.call.algorithm;
   const auto channels = static_cast<std::uint32_t>(cut.shares.size());
   const PipelineCall call = pipeline(decision, cut);
@@ -262,13 +264,13 @@ FormTime Estimator::Forms::collective(const NcclDecision& decision, const NcclCu
   const StripeShape& shape = stripes_.shape(algorithm, channels);
   if (!shape.in_switch) return stripe_time(shape, costs(call.protocol), call);
   if (!nvls_costs_) {
-    nvls_costs_ = thread_block_costs(planner_.cost_of(algorithm), call.protocol);
+    nvls_costs_ = thread_block_costs(compiler_.cost_of(algorithm), call.protocol);
   }
   return stripe_time(shape, *nvls_costs_, call);
 }
 
-FormTime Estimator::Forms::chain(const PipelineCall& call, std::uint32_t channels) {
-  FormTime longest;
+FormulaTime Estimator::Forms::chain(const PipelineCall& call, std::uint32_t channels) {
+  FormulaTime longest;
   for (const TreeShape& chain : trees_.chains(channels)) {
     longest = longer(longest, tree_time(chain, costs(call.protocol), call, contends()));
   }
@@ -277,25 +279,25 @@ FormTime Estimator::Forms::chain(const PipelineCall& call, std::uint32_t channel
 
 /// A call's time, of several in a row their mean: all but the first wait only for what keeps the
 /// busiest rank busy.
-Seconds Estimator::Forms::of_calls(const FormTime& time, const NcclDecision& decision,
+Seconds Estimator::Forms::of_calls(const FormulaTime& time, const NcclDecision& decision,
                                    std::uint32_t channels) const {
-  const Calibration& cost = planner_.cost();
-  const Collective collective = planner_.spec().collective;
+  const Calibration& cost = compiler_.cost();
+  const Collective collective = compiler_.spec().collective;
   const double startup =
       cost.startup(decision.call.protocol, collective, channels, decision.warps).value;
-  const double calls = planner_.calls();
-  const double between = std::max(startup + time.busy, time.apart);
+  const double calls = compiler_.calls();
+  const double between = std::max(startup + time.busy, time.network_busy);
   const double total = (startup + time.total + (calls - 1) * between) / calls;
-  return std::max(Seconds{total}, cost.issue_of(collective, planner_.ranks()));
+  return std::max(Seconds{total}, cost.issue_of(collective, compiler_.ranks()));
 }
 
 Trust Estimator::Forms::trust(const std::string& algorithm) {
   const auto [found, added] = trust_.try_emplace(algorithm);
   if (added) {
-    const CallSpec& spec = planner_.spec();
+    const CallSpec& spec = compiler_.spec();
     found->second =
-        trust_of(spec.cost.trust, planner_.topology(), spec.gpus,
-                 std::vector(kinds_.begin(), kinds_.end()), algorithm, !planner_.is_nccl());
+        trust_of(spec.cost.trust, compiler_.topology(), spec.gpus,
+                 std::vector(kinds_.begin(), kinds_.end()), algorithm, !compiler_.is_nccl());
   }
   return found->second;
 }
@@ -303,25 +305,25 @@ Trust Estimator::Forms::trust(const std::string& algorithm) {
 /// Formulas for every state that a machine is in while a call runs.
 class Estimator::States {
  public:
-  explicit States(const Planner& planner)
-      : planner_(planner),
-        instants_(instants_of(planner.spec().faults)),
+  explicit States(const CallCompiler& compiler)
+      : compiler_(compiler),
+        instants_(instants_of(compiler.spec().faults)),
         forms_(instants_.size()),
-        textbook_(planner) {}
+        textbook_(compiler) {}
 
-  const Planner& planner() const { return planner_; }
+  const CallCompiler& compiler() const { return compiler_; }
   /// Whether no formula knows the call: through measured host memory.
   bool needs_plan() const;
   Prediction estimate_textbook(Bytes size) { return textbook_.estimate(size); }
   LayoutMemo* memo() { return &memo_; }
   Prediction estimate(Bytes size, const NcclDecision& decision);
-  Prediction estimate_through_memory(const CallPlan& call, const NcclDecision& decision);
+  Prediction estimate_through_memory(const CompiledCall& call, const NcclDecision& decision);
 
  private:
   Prediction estimate_in(std::size_t state, Bytes size, const NcclDecision& decision);
   Seconds latest() const;
 
-  const Planner& planner_;
+  const CallCompiler& compiler_;
   std::vector<Seconds> instants_;              // at which a state begins
   std::vector<std::unique_ptr<Forms>> forms_;  // by state, as they are needed
   TextbookEstimator textbook_;
@@ -329,11 +331,11 @@ class Estimator::States {
 };
 
 bool Estimator::States::needs_plan() const {
-  if (!planner_.cost().memory.used) return false;
-  const Rank per_node = planner_.ranks() / planner_.nccl()->nodes();
+  if (!compiler_.cost().memory.used) return false;
+  const Rank per_node = compiler_.ranks() / compiler_.nccl()->nodes();
   for (Rank from = 0; from < per_node; ++from) {
     for (Rank to = 0; to < per_node; ++to) {
-      if (from != to && planner_.nccl()->through_host_memory(from, to)) return true;
+      if (from != to && compiler_.nccl()->through_host_memory(from, to)) return true;
     }
   }
   return false;
@@ -341,20 +343,20 @@ bool Estimator::States::needs_plan() const {
 
 Prediction Estimator::States::estimate_in(std::size_t state, Bytes size,
                                           const NcclDecision& decision) {
-  if (!forms_[state]) forms_[state] = std::make_unique<Forms>(planner_, instants_[state]);
+  if (!forms_[state]) forms_[state] = std::make_unique<Forms>(compiler_, instants_[state]);
   return forms_[state]->estimate(size, decision);
 }
 
 /// How long after the others the last rank begins.
 Seconds Estimator::States::latest() const {
   std::map<Rank, Seconds> ranks;
-  for (const RankFault& fault : planner_.spec().faults.ranks) ranks[fault.rank] += fault.late;
+  for (const RankFault& fault : compiler_.spec().faults.ranks) ranks[fault.rank] += fault.late;
   std::map<std::int32_t, Seconds> hosts;
-  for (const HostFault& fault : planner_.spec().faults.hosts) hosts[fault.node] += fault.late;
+  for (const HostFault& fault : compiler_.spec().faults.hosts) hosts[fault.node] += fault.late;
   Seconds latest;
   for (const auto& [node, late] : hosts) latest = std::max(latest, late);
   for (const auto& [rank, late] : ranks) {
-    const auto host = hosts.find(planner_.topology().node_of(planner_.spec().gpus[rank]));
+    const auto host = hosts.find(compiler_.topology().node_of(compiler_.spec().gpus[rank]));
     latest = std::max(latest, host == hosts.end() ? late : late + host->second);
   }
   return latest;
@@ -363,7 +365,7 @@ Seconds Estimator::States::latest() const {
 /// Nothing moves before the last rank begins. From then on a state that would have the call take T
 /// moves a part dt / T of it in dt.
 Prediction Estimator::States::estimate(Bytes size, const NcclDecision& decision) {
-  const double calls = planner_.calls();
+  const double calls = compiler_.calls();
   double begun = latest().value;
   double left = 1;
   for (std::size_t state = 0; state < instants_.size(); ++state) {
@@ -390,9 +392,9 @@ Prediction Estimator::States::estimate(Bytes size, const NcclDecision& decision)
 /// costs per slice, filling the pipeline. Where host memory is what limits, its time counts, and
 /// half of that rest: the other half passes while host memory works. The whole plan, which adds up
 /// what it takes to fill, is never exceeded. That it is half is a choice (docs/estimate.md).
-Prediction Estimator::States::estimate_through_memory(const CallPlan& call,
+Prediction Estimator::States::estimate_through_memory(const CompiledCall& call,
                                                       const NcclDecision& decision) {
-  CallPlan links_alone = call;
+  CompiledCall links_alone = call;
   links_alone.own_wiring = nullptr;  // the layout's, in which host memory has no limit
   const Seconds form = estimate(call.size, decision).time;
   const Seconds rest = form - collsim::outline(links_alone).floor.largest();
@@ -403,31 +405,31 @@ Prediction Estimator::States::estimate_through_memory(const CallPlan& call,
   return prediction;
 }
 
-Estimator::Estimator(const Planner& planner) : states_(std::make_unique<States>(planner)) {}
+Estimator::Estimator(const CallCompiler& compiler) : states_(std::make_unique<States>(compiler)) {}
 Estimator::~Estimator() = default;
 Estimator::Estimator(Estimator&&) noexcept = default;
 Estimator& Estimator::operator=(Estimator&&) noexcept = default;
 
 Prediction Estimator::estimate(Bytes size) {
-  const Planner& planner = states_->planner();
-  if (planner.nccl() == nullptr) return states_->estimate_textbook(size);
+  const CallCompiler& compiler = states_->compiler();
+  if (compiler.nccl() == nullptr) return states_->estimate_textbook(size);
   if (states_->needs_plan()) {
-    return states_->estimate_through_memory(planner.plan(size, states_->memo()),
-                                            planner.decide(size));
+    return states_->estimate_through_memory(compiler.plan(size, states_->memo()),
+                                            compiler.decide(size));
   }
-  return states_->estimate(size, planner.decide(size));
+  return states_->estimate(size, compiler.decide(size));
 }
 
 Prediction Estimator::estimate(Bytes size, const Candidate& candidate) {
-  const Planner& planner = states_->planner();
-  if (planner.nccl() == nullptr) {
-    return estimate_by_plan(planner.plan(size, candidate, states_->memo()));
+  const CallCompiler& compiler = states_->compiler();
+  if (compiler.nccl() == nullptr) {
+    return estimate_by_plan(compiler.plan(size, candidate, states_->memo()));
   }
   if (states_->needs_plan()) {
-    return states_->estimate_through_memory(planner.plan(size, candidate, states_->memo()),
-                                            planner.decide(size, candidate));
+    return states_->estimate_through_memory(compiler.plan(size, candidate, states_->memo()),
+                                            compiler.decide(size, candidate));
   }
-  return states_->estimate(size, planner.decide(size, candidate));
+  return states_->estimate(size, compiler.decide(size, candidate));
 }
 
 }  // namespace collsim

@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "models/call/planner.h"
+#include "models/call/call_compiler.h"
 #include "models/call/prediction.h"
 
 namespace collsim {
@@ -14,7 +14,7 @@ namespace collsim {
 class Estimator {
  public:
   /// The planner must outlive it.
-  explicit Estimator(const Planner& planner);
+  explicit Estimator(const CallCompiler& compiler);
   ~Estimator();
   Estimator(Estimator&&) noexcept;
   Estimator& operator=(Estimator&&) noexcept;

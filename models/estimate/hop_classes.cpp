@@ -31,7 +31,7 @@ std::optional<ResourceId> narrowest_of(std::span<const ResourceId> resources,
 
 }  // namespace
 
-UsedChannels used_channels(const NcclCut& cut) {
+UsedChannels used_channels(const NcclChunking& cut) {
   constexpr std::size_t many = 8;
   constexpr double steps = 4;
   UsedChannels used{static_cast<std::uint32_t>(cut.shares.size()), 1};
@@ -85,16 +85,17 @@ HopClass hop_class(const Wire& wire, const LinkUsers& users,
   }
   if (const auto narrowest = narrowest_of(wire.resources, users)) {
     hop.capacity = users.wires().capacity(*narrowest).value;
-    hop.together = together_on(*narrowest);
-    hop.beside = users.of(*narrowest) - hop.together;
+    hop.synchronous_users = together_on(*narrowest);
+    hop.other_users = users.of(*narrowest) - hop.synchronous_users;
   }
   return hop;
 }
 
 bool alike(const HopClass& one, const HopClass& other) {
   return one.kind == other.kind && near(one.latency, other.latency) &&
-         near(one.capacity, other.capacity) && near(one.together, other.together) &&
-         near(one.beside, other.beside) && near(one.network_users, other.network_users) &&
+         near(one.capacity, other.capacity) &&
+         near(one.synchronous_users, other.synchronous_users) &&
+         near(one.other_users, other.other_users) && near(one.network_users, other.network_users) &&
          near(one.network_capacity, other.network_capacity) && near(one.sends, other.sends) &&
          near(one.receives, other.receives) && near(one.before, other.before);
 }

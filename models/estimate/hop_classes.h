@@ -34,7 +34,7 @@ struct UsedChannels {
 
 /// Those of a cut. The share of the last is rounded to quarters, so that there are few different
 /// ones; among many channels it does not count.
-UsedChannels used_channels(const NcclCut& cut);
+UsedChannels used_channels(const NcclChunking& cut);
 
 /// Counts who uses the links of wires, by ResourceId.
 class LinkUsers {

@@ -22,10 +22,10 @@ struct Tasks {
 /// Counts what messages ask of links, thread blocks and the threads of proxies.
 class MessageCount {
  public:
-  MessageCount(const Planner& planner, HopWires& wires, std::uint32_t parts)
+  MessageCount(const CallCompiler& compiler, HopWires& wires, std::uint32_t parts)
       : wires_(wires),
-        rounds_(planner.nccl()->nodes(), planner.ranks() / planner.nccl()->nodes(),
-                planner.nccl()->point_to_point().channels),
+        rounds_(compiler.nccl()->nodes(), compiler.ranks() / compiler.nccl()->nodes(),
+                compiler.nccl()->point_to_point().channels),
         users_(wires),
         parts_(parts) {}
 
@@ -47,7 +47,7 @@ class MessageCount {
     }
   }
 
-  MessageShape shape(const ProxyCost& proxy) const;
+  MessageShape shape(const ProxyConstants& proxy) const;
   const std::set<LinkKind>& kinds() const { return kinds_; }
   std::uint32_t channels() const { return static_cast<std::uint32_t>(channels_.size()); }
 
@@ -63,7 +63,7 @@ class MessageCount {
   double latency_ = 0;
 };
 
-MessageShape MessageCount::shape(const ProxyCost& proxy) const {
+MessageShape MessageCount::shape(const ProxyConstants& proxy) const {
   MessageShape shape;
   shape.latency = latency_;
   shape.link_load = users_.busiest();
@@ -147,10 +147,10 @@ void count_all_pairs(const MachineView& view, Rank ranks, MessageCount& count) {
 }  // namespace
 
 MessageShapes::Laid MessageShapes::made(std::uint32_t parts) {
-  const CallSpec& spec = planner_.spec();
-  const Rank ranks = planner_.ranks();
+  const CallSpec& spec = compiler_.spec();
+  const Rank ranks = compiler_.ranks();
   HopWires wires = view_.wires(std::nullopt);
-  MessageCount count(planner_, wires, parts);
+  MessageCount count(compiler_, wires, parts);
   if (spec.collective == Collective::send_recv) {
     count_ring(view_, ranks, count);
   } else if (spec.collective == Collective::gather || spec.collective == Collective::scatter) {
@@ -159,8 +159,8 @@ MessageShapes::Laid MessageShapes::made(std::uint32_t parts) {
     count_all_pairs(view_, ranks, count);
   }
   kinds_.insert(count.kinds().begin(), count.kinds().end());
-  MessageShape shape = count.shape(planner_.cost().proxy);
-  shape.speed = view_.least_speed();
+  MessageShape shape = count.shape(compiler_.cost().proxy);
+  shape.speed = view_.min_speed();
   return {shape, count.channels()};
 }
 

@@ -4,8 +4,8 @@
 #include <map>
 #include <set>
 
+#include "models/call/call_compiler.h"
 #include "models/call/machine_view.h"
-#include "models/call/planner.h"
 #include "models/estimate/message_time.h"
 
 namespace collsim {
@@ -19,15 +19,15 @@ class MessageShapes {
   };
 
   /// Adds the kinds of links that messages use to `kinds`. Refers to all.
-  MessageShapes(const Planner& planner, const MachineView& view, std::set<LinkKind>& kinds)
-      : planner_(planner), view_(view), kinds_(kinds) {}
+  MessageShapes(const CallCompiler& compiler, const MachineView& view, std::set<LinkKind>& kinds)
+      : compiler_(compiler), view_(view), kinds_(kinds) {}
 
   const Laid& of(std::uint32_t parts);
 
  private:
   Laid made(std::uint32_t parts);
 
-  const Planner& planner_;
+  const CallCompiler& compiler_;
   const MachineView& view_;
   std::set<LinkKind>& kinds_;
   std::map<std::uint32_t, Laid> laid_;

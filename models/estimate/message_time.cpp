@@ -9,8 +9,8 @@ namespace collsim {
 
 namespace {
 
-constexpr Operations send_work{1, 0, 0, 1};
-constexpr Operations receive_work{0, 1, 1, 0};
+constexpr MemoryOps send_work{1, 0, 0, 1};
+constexpr MemoryOps receive_work{0, 1, 1, 0};
 
 /// What a part is cut into.
 struct Chunks {
@@ -57,7 +57,7 @@ struct ProxyTimes {
   double receive = 0;
 };
 
-ProxyTimes proxy_times(const MessageShape& shape, const ProxyCost& proxy, const Chunks& chunks,
+ProxyTimes proxy_times(const MessageShape& shape, const ProxyConstants& proxy, const Chunks& chunks,
                        double wire, double slice) {
   ProxyTimes times;
   const double copying = proxy.copying(wire);
@@ -71,9 +71,9 @@ ProxyTimes proxy_times(const MessageShape& shape, const ProxyCost& proxy, const 
 
 }  // namespace
 
-FormTime message_time(const MessageShape& shape, const ThreadBlockCosts& costs,
-                      const MessageCall& call) {
-  const ProtocolCost& cost = costs[static_cast<std::size_t>(shape.slowest)];
+FormulaTime message_time(const MessageShape& shape, const ThreadBlockCosts& costs,
+                         const MessageCall& call) {
+  const ProtocolConstants& cost = costs[static_cast<std::size_t>(shape.slowest)];
   const auto kind = static_cast<std::size_t>(shape.kind);
   const double alpha = shape.latency + message_alpha(costs[kind], shape.kind, false).value;
   LaneSetting lane = lane_setting(cost, call.protocol, call.warps_of_block, call.warps);
@@ -87,7 +87,7 @@ FormTime message_time(const MessageShape& shape, const ThreadBlockCosts& costs,
   const double wire = cost.wire_factor * call.mean_part;
   const double step = slice_step(lane, true, false).value;
   // Without jitter all that share a link pay their steps at once, while it lies idle.
-  const double steps = call.in_step ? shape.lane_parts * chunks.number * step : 0;
+  const double steps = call.synchronized ? shape.lane_parts * chunks.number * step : 0;
   const double on_links = wire * shape.link_load + steps;
   const double block =
       wire * (shape.block_sends * send_seconds + shape.block_receives * receive_seconds);
@@ -97,7 +97,7 @@ FormTime message_time(const MessageShape& shape, const ThreadBlockCosts& costs,
   if (shape.has_proxy) {
     proxy = proxy_times(shape, *call.proxy, chunks, wire, cost.wire_factor * chunks.size);
   }
-  FormTime time;
+  FormulaTime time;
   if (cost.flags_lines()) {
     const double moving = std::max({block, on_links, lane_send, lane_receive, proxy.all});
     time.total = times.sent.head() + alpha + moving;
@@ -107,11 +107,11 @@ FormTime message_time(const MessageShape& shape, const ThreadBlockCosts& costs,
   const double stored_last = wire / chunks.number * shape.block_receives * receive_seconds;
   const double last_moving = times.last_received.moving;
   const double moved =
-      std::max({on_links - (call.in_step ? step : 0) + std::max(stored_last, last_moving), block,
-                lane_send - step + last_moving, lane_receive - step + times.sent.moving});
+      std::max({on_links - (call.synchronized ? step : 0) + std::max(stored_last, last_moving),
+                block, lane_send - step + last_moving, lane_receive - step + times.sent.moving});
   time.total = 2 * step + alpha + std::max(moved + proxy.send, proxy.all) + proxy.receive;
   time.busy = std::max({block + step, on_links, lane_send, lane_receive});
-  time.apart = proxy.all;
+  time.network_busy = proxy.all;
   return time;
 }
 

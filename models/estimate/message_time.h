@@ -28,16 +28,16 @@ struct MessageShape {
 struct MessageCall {
   Protocol protocol = Protocol::simple;
   std::uint32_t warps_of_block = 0;
-  std::uint32_t warps = 0;  ///< of a message
-  double part = 0;          ///< bytes of the largest part,
-  double mean_part = 0;     ///< and of all on average
-  bool in_step = true;      ///< whether nothing gets thread blocks out of step with each other
-  double chunk = 0;         ///< that it travels at a time
-  const ProxyCost* proxy = nullptr;
+  std::uint32_t warps = 0;   ///< of a message
+  double part = 0;           ///< bytes of the largest part,
+  double mean_part = 0;      ///< and of all on average
+  bool synchronized = true;  ///< whether nothing gets thread blocks out of step with each other
+  double chunk = 0;          ///< that it travels at a time
+  const ProxyConstants* proxy = nullptr;
 };
 
 /// The time of a group of messages. Derivation: docs/estimate.md.
-FormTime message_time(const MessageShape& shape, const ThreadBlockCosts& costs,
-                      const MessageCall& call);
+FormulaTime message_time(const MessageShape& shape, const ThreadBlockCosts& costs,
+                         const MessageCall& call);
 
 }  // namespace collsim

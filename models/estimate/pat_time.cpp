@@ -17,7 +17,7 @@ class PatTime {
     alpha_ = shape.hop.latency + message_alpha(costs[kind], shape.hop.kind, false).value;
   }
 
-  FormTime time() const {
+  FormulaTime time() const {
     double total = 0;
     if (call_.loops > 1) total += (call_.loops - 1) * loop(call_.full);
     const double store = primitive({0, 1, 1, 0}, false, call_.last).occupancy();
@@ -26,7 +26,7 @@ class PatTime {
   }
 
  private:
-  SliceTime primitive(const Operations& operations, bool passes_on, double chunk) const {
+  SliceTime primitive(const MemoryOps& operations, bool passes_on, double chunk) const {
     LaneSetting lane = lane_setting(cost_, call_.protocol, call_.warps, call_.warps);
     lane.speed = shape_.speed;
     SliceWork work{operations, passes_on, chunk, shape_.hop.share(1), 1, false, true};
@@ -42,13 +42,13 @@ class PatTime {
     for (double children = 0; children < levels; ++children) {
       const double places = children + 1 < levels ? std::ceil(left / 2) : left;
       left -= places;
-      const Operations operations =
-          gathers ? Operations{0, 1, 1, children} : Operations{1, children, 0, 1};
+      const MemoryOps operations =
+          gathers ? MemoryOps{0, 1, 1, children} : MemoryOps{1, children, 0, 1};
       const SliceTime one = primitive(operations, gathers && children > 0, chunk);
       time += places * one.occupancy();
     }
-    const Operations root = gathers ? Operations{1, 0, shape_.in_place ? 0.0 : 1.0, levels}
-                                    : Operations{1, levels, 1, 0};
+    const MemoryOps root =
+        gathers ? MemoryOps{1, 0, shape_.in_place ? 0.0 : 1.0, levels} : MemoryOps{1, levels, 1, 0};
     return time + primitive(root, false, chunk).occupancy();
   }
   double loop(double chunk) const { return std::max(own(chunk), hops(chunk)); }
@@ -66,7 +66,7 @@ class PatTime {
     const double messages = shape_.ranks - 1;
     double longest = busy(chunk);
     if (std::isfinite(shape_.hop.capacity)) {
-      const double users = shape_.hop.together + shape_.hop.beside;
+      const double users = shape_.hop.synchronous_users + shape_.hop.other_users;
       longest = std::max(longest, messages * wire * users / shape_.hop.capacity);
     }
     if (shape_.hop.has_proxy()) {
@@ -86,13 +86,14 @@ class PatTime {
 
   const PatShape& shape_;
   const PipelineCall& call_;
-  const ProtocolCost& cost_;
+  const ProtocolConstants& cost_;
   double alpha_ = 0;
 };
 
 }  // namespace
 
-FormTime pat_time(const PatShape& shape, const ThreadBlockCosts& costs, const PipelineCall& call) {
+FormulaTime pat_time(const PatShape& shape, const ThreadBlockCosts& costs,
+                     const PipelineCall& call) {
   return PatTime(shape, costs, call).time();
 }
 

@@ -17,6 +17,7 @@ struct PatShape {
 };
 
 /// The time of a call by PAT. Derivation: docs/estimate.md.
-FormTime pat_time(const PatShape& shape, const ThreadBlockCosts& costs, const PipelineCall& call);
+FormulaTime pat_time(const PatShape& shape, const ThreadBlockCosts& costs,
+                     const PipelineCall& call);
 
 }  // namespace collsim

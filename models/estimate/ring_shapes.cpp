@@ -17,8 +17,8 @@ bool uses(const Wire& wire, ResourceId resource) {
 /// as it comes after it on some ring.
 double longest_turn(const std::vector<std::vector<double>>& distances) {
   // Of many ranks those of the first nodes are like the others.
-  constexpr std::size_t most_ranks = 128;
-  const std::size_t count = std::min(distances.front().size(), most_ranks);
+  constexpr std::size_t max_ranks = 128;
+  const std::size_t count = std::min(distances.front().size(), max_ranks);
   constexpr double never = -std::numeric_limits<double>::infinity();
   const auto wait = [&](std::size_t one, std::size_t other) {
     if (one == other) return 0.0;
@@ -124,10 +124,10 @@ Ring RingShapes::ring(std::uint32_t channel, const std::vector<std::uint32_t>& i
     add_place(ring, place);
   }
   // Where all hops are alike, all rings are in step.
-  if (ring.size() == 1 && !has_root(planner_.spec().collective)) {
+  if (ring.size() == 1 && !has_root(compiler_.spec().collective)) {
     HopClass& hop = ring.front().hop;
-    hop.together += hop.beside;
-    hop.beside = 0;
+    hop.synchronous_users += hop.other_users;
+    hop.other_users = 0;
   }
   return ring;
 }
@@ -138,7 +138,7 @@ double RingShapes::together_on(ResourceId resource, std::uint32_t channel, std::
                                const std::vector<std::uint32_t>& in_step,
                                const UsedChannels& channels) {
   double together = 0;
-  if (!has_root(planner_.spec().collective)) {
+  if (!has_root(compiler_.spec().collective)) {
     for (const std::uint32_t other : in_step) {
       if (uses(hops(other)[place].wire, resource)) together += channels.weight(other);
     }
@@ -146,7 +146,7 @@ double RingShapes::together_on(ResourceId resource, std::uint32_t channel, std::
   }
   const auto root_of = [this](std::uint32_t of) {
     const Order& ring = order(of);
-    return static_cast<std::size_t>(std::find(ring.begin(), ring.end(), planner_.spec().root) -
+    return static_cast<std::size_t>(std::find(ring.begin(), ring.end(), compiler_.spec().root) -
                                     ring.begin());
   };
   const std::size_t count = order(channel).size();
@@ -177,10 +177,10 @@ std::vector<double> RingShapes::distances(std::uint32_t channel) const {
   constexpr double between_nodes = 4;  // times as long as others, roughly
   const Order& ring = order(channel);
   const auto count = static_cast<Rank>(ring.size());
-  const Rank per_node = planner_.ranks() / planner_.nccl()->nodes();
+  const Rank per_node = compiler_.ranks() / compiler_.nccl()->nodes();
   const auto root =
-      static_cast<Rank>(std::find(ring.begin(), ring.end(), planner_.spec().root) - ring.begin());
-  const bool to_root = planner_.spec().collective == Collective::reduce;
+      static_cast<Rank>(std::find(ring.begin(), ring.end(), compiler_.spec().root) - ring.begin());
+  const bool to_root = compiler_.spec().collective == Collective::reduce;
   std::vector<double> distances(count);
   double way = 0;
   // Data for the root begin at the rank after it, and so do data from it.

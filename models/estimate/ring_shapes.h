@@ -7,8 +7,8 @@
 #include <set>
 #include <vector>
 
+#include "models/call/call_compiler.h"
 #include "models/call/machine_view.h"
-#include "models/call/planner.h"
 #include "models/estimate/hop_classes.h"
 #include "models/estimate/ring_time.h"
 #include "models/machine/hop_wires.h"
@@ -25,8 +25,8 @@ void add_place(Ring& ring, const RingPlace& place);
 class RingShapes {
  public:
   /// Adds the kinds of links that rings use to `kinds`. Refers to all.
-  RingShapes(const Planner& planner, const MachineView& view, std::set<LinkKind>& kinds)
-      : planner_(planner), view_(view), kinds_(kinds) {}
+  RingShapes(const CallCompiler& compiler, const MachineView& view, std::set<LinkKind>& kinds)
+      : compiler_(compiler), view_(view), kinds_(kinds) {}
 
   /// The rings of the channels, equal ones once.
   const std::vector<Ring>& rings(const UsedChannels& channels);
@@ -36,7 +36,7 @@ class RingShapes {
  private:
   using Order = std::vector<Rank>;
   const Order& order(std::uint32_t channel) const {
-    return planner_.nccl()->channels().channels[channel].ring;
+    return compiler_.nccl()->channels().channels[channel].ring;
   }
   const std::vector<LaidHop>& hops(std::uint32_t channel);
   Ring ring(std::uint32_t channel, const std::vector<std::uint32_t>& in_step,
@@ -46,7 +46,7 @@ class RingShapes {
   void count_tasks(const LaidHop& hop, std::uint32_t channels, HopClass& counted);
   std::vector<double> distances(std::uint32_t channel) const;
 
-  const Planner& planner_;
+  const CallCompiler& compiler_;
   const MachineView& view_;
   std::set<LinkKind>& kinds_;
   std::unique_ptr<HopWires> wires_;

@@ -6,17 +6,17 @@ namespace collsim {
 
 namespace {
 
-constexpr Operations send{1, 0, 0, 1};
-constexpr Operations copy_send{1, 0, 1, 1};
-constexpr Operations recv_reduce_send{1, 1, 0, 1};
-constexpr Operations recv_reduce_copy{1, 1, 1, 0};
-constexpr Operations recv_reduce_copy_send{1, 1, 1, 1};
-constexpr Operations recv_copy_send{0, 1, 1, 1};
-constexpr Operations recv{0, 1, 1, 0};
+constexpr MemoryOps send{1, 0, 0, 1};
+constexpr MemoryOps copy_send{1, 0, 1, 1};
+constexpr MemoryOps recv_reduce_send{1, 1, 0, 1};
+constexpr MemoryOps recv_reduce_copy{1, 1, 1, 0};
+constexpr MemoryOps recv_reduce_copy_send{1, 1, 1, 1};
+constexpr MemoryOps recv_copy_send{0, 1, 1, 1};
+constexpr MemoryOps recv{0, 1, 1, 0};
 
 StepProgram program_of(const RingCall& call) {
   const double n = call.ranks;
-  const Operations first = call.in_place ? send : copy_send;
+  const MemoryOps first = call.in_place ? send : copy_send;
   switch (call.collective) {
     case Collective::all_gather:
       return {{{first, false, 1, false}, {recv_copy_send, true, n - 2}},
@@ -38,8 +38,8 @@ class RingTime {
   RingTime(const Ring& ring, const ThreadBlockCosts& costs, const RingCall& call)
       : ring_(ring), call_(call), steps_(ring, costs, call.setting) {}
 
-  FormTime everywhere() const;
-  FormTime pipeline() const;
+  FormulaTime everywhere() const;
+  FormulaTime pipeline() const;
 
  private:
   const Ring& ring_;
@@ -47,7 +47,7 @@ class RingTime {
   StepTime steps_;
 };
 
-FormTime RingTime::everywhere() const {
+FormulaTime RingTime::everywhere() const {
   const StepProgram program = program_of(call_);
   double steps_of_loop = 1;
   for (const Primitives& each : program.sends) steps_of_loop += each.count;
@@ -61,7 +61,7 @@ FormTime RingTime::everywhere() const {
   return {time, time};
 }
 
-FormTime RingTime::pipeline() const {
+FormulaTime RingTime::pipeline() const {
   const bool reduces = call_.collective == Collective::reduce;
   const double n = call_.ranks;
   const Primitives first{reduces || call_.in_place ? send : copy_send, false, 1, false};
@@ -93,13 +93,13 @@ FormTime RingTime::pipeline() const {
   // While ranks wait for each other, FIFOs before them fill up: no link waits for that.
   const double turn = (call_.loops - 1) * own + call_.turn * fill + stored;
   const double busy = (call_.loops - 1) * period + tail.occupancy;
-  const double apart = (call_.loops - 1) * period + tail.apart;
+  const double apart = (call_.loops - 1) * period + tail.network_busy;
   return {fill + (call_.loops - 1) * period + stored, std::max(busy, turn), apart};
 }
 
 }  // namespace
 
-FormTime ring_time(const Ring& ring, const ThreadBlockCosts& costs, const RingCall& call) {
+FormulaTime ring_time(const Ring& ring, const ThreadBlockCosts& costs, const RingCall& call) {
   const RingTime time(ring, costs, call);
   const bool rooted =
       call.collective == Collective::broadcast || call.collective == Collective::reduce;

@@ -28,6 +28,6 @@ struct RingCall {
 };
 
 /// The time of a call over one ring. Derivation: docs/algorithms.md.
-FormTime ring_time(const Ring& ring, const ThreadBlockCosts& costs, const RingCall& call);
+FormulaTime ring_time(const Ring& ring, const ThreadBlockCosts& costs, const RingCall& call);
 
 }  // namespace collsim

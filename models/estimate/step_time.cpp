@@ -6,7 +6,7 @@
 namespace collsim {
 
 StepSetting step_setting(Protocol protocol, std::uint32_t warps, const Chunking& chunking,
-                         const ProxyCost& proxy) {
+                         const ProxyConstants& proxy) {
   return {protocol, warps, warps, chunking, &proxy};
 }
 
@@ -28,7 +28,7 @@ double StepTime::slice_bytes(double chunk, std::uint32_t slice) const {
 Slices StepTime::slices(const RingPlace& place, const Primitives& primitives,
                         const StepChunk& chunk, double period) const {
   const Slices crowded = slices_shared(place, primitives, chunk, place.hop.share(1));
-  if (period == 0 || place.hop.beside == 0) return crowded;
+  if (period == 0 || place.hop.other_users == 0) return crowded;
   const double busy = std::min(1.0, crowded.moving / period);
   const Slices once = slices_shared(place, primitives, chunk, place.hop.share(busy));
   return slices_shared(place, primitives, chunk,
@@ -37,7 +37,7 @@ Slices StepTime::slices(const RingPlace& place, const Primitives& primitives,
 
 Slices StepTime::slices_shared(const RingPlace& place, const Primitives& primitives,
                                const StepChunk& chunk, double share) const {
-  const ProtocolCost& cost = costs_[static_cast<std::size_t>(place.slowest)];
+  const ProtocolConstants& cost = costs_[static_cast<std::size_t>(place.slowest)];
   LaneSetting lane = lane_setting(cost, setting_.protocol, setting_.warps_of_block, setting_.warps);
   lane.speed = place.speed;
   Slices all;
@@ -93,7 +93,7 @@ StepCost StepTime::step_of(const StepChunk& chunk, const SlicesOf& slices_of) co
   without.bytes = 0;
   StepCost step;
   double heads = 0;
-  step.least_head = INFINITY;
+  step.min_head = INFINITY;
   for (const RingPlace& place : ring_) {
     const Slices full = slices_of(place, chunk);
     const Slices empty = share < 1 ? slices_of(place, without) : full;
@@ -105,12 +105,12 @@ StepCost StepTime::step_of(const StepChunk& chunk, const SlicesOf& slices_of) co
                              share * link_cycle(full, place), mean(full.proxy, empty.proxy)});
     const double head = full.head + alpha(place);
     heads += place.weight * head;
-    step.least_head = std::min(step.least_head, head);
+    step.min_head = std::min(step.min_head, head);
     const double behind = place.hop.has_proxy() ? full.head : full.sent;
     step.arrival = std::max(step.arrival, behind + alpha(place));
     step.moving = std::max(step.moving, full.moving);
     step.drain = std::max(step.drain, full.sent - full.head);
-    step.apart = std::max(step.apart, full.proxy);
+    step.network_busy = std::max(step.network_busy, full.proxy);
     step.occupancy = std::max(step.occupancy, full.occupancy);
   }
   step.mean_head = heads / hops_;
@@ -133,7 +133,7 @@ StepCost StepTime::step_beside(const Primitives& primitives, const StepChunk& ch
 StepCost StepTime::settled_step(const Primitives& primitives, const StepChunk& chunk) const {
   const StepCost crowded = step(primitives, chunk, 0);
   const bool beside = std::any_of(ring_.begin(), ring_.end(),
-                                  [](const RingPlace& place) { return place.hop.beside > 0; });
+                                  [](const RingPlace& place) { return place.hop.other_users > 0; });
   if (!beside) return crowded;
   const StepCost once = step(primitives, chunk, crowded.period());
   return step(primitives, chunk, once.period());
@@ -158,7 +158,7 @@ double StepTime::loop(const StepProgram& program, const StepChunk& chunk, bool l
   if (last && final.mean_head > final.busiest) {
     // The longest way leaves out the shortest hops.
     const double left_out = program.sends.size() > 2 ? 2 : 1;
-    time -= std::min(left_out, hops_ - 1) * (final.mean_head - final.least_head);
+    time -= std::min(left_out, hops_ - 1) * (final.mean_head - final.min_head);
   }
   return time + end;
 }

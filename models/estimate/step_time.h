@@ -7,7 +7,7 @@
 
 #include "models/estimate/call_time.h"
 #include "sim/cost/slice_cost.h"
-#include "sim/execution/binding.h"
+#include "sim/execution/data_partition.h"
 #include "sim/execution/thread_block_cost.h"
 #include "sim/topologies/topology.h"
 
@@ -27,7 +27,7 @@ using Ring = std::vector<RingPlace>;
 
 /// Equal primitives of a rank, one after the other.
 struct Primitives {
-  Operations operations;
+  MemoryOps operations;
   bool passes_on = false;
   double count = 0;  ///< in one loop
   bool waits = true;
@@ -45,14 +45,14 @@ struct StepSetting {
   std::uint32_t warps = 0;  ///< of a lane
   std::uint32_t warps_of_block = 0;
   Chunking chunking{};
-  const ProxyCost* proxy = nullptr;  ///< where the CPU carries what goes over a network
+  const ProxyConstants* proxy = nullptr;  ///< where the CPU carries what goes over a network
   /// What a lane sends while the others of its thread block are busy, in bytes per second.
   double part = std::numeric_limits<double>::infinity();
 };
 
 /// That of a call's primitives on so many warps. Refers to the proxies.
 StepSetting step_setting(Protocol protocol, std::uint32_t warps, const Chunking& chunking,
-                         const ProxyCost& proxy);
+                         const ProxyConstants& proxy);
 
 /// The slices of one primitive at one place, in seconds.
 struct Slices {
@@ -69,11 +69,11 @@ struct Slices {
 
 /// One primitive of all ranks at once, in seconds.
 struct StepCost {
-  double busiest = 0;    ///< of what keeps ranks, their links and their credits
-  double occupancy = 0;  ///< of the busiest rank
-  double apart = 0;      ///< of the busiest proxy
-  double mean_head = 0;  ///< of a hop, round the ring
-  double least_head = 0;
+  double busiest = 0;       ///< of what keeps ranks, their links and their credits
+  double occupancy = 0;     ///< of the busiest rank
+  double network_busy = 0;  ///< of the busiest proxy
+  double mean_head = 0;     ///< of a hop, round the ring
+  double min_head = 0;
   double arrival = 0;  ///< of the last slice
   double moving = 0;   ///< of the longest
   double drain = 0;    ///< from the first piece of a slice to the last
@@ -126,9 +126,9 @@ class StepTime {
   }
   /// Nor what all who share its link put on it.
   static double link_cycle(const Slices& slices, const RingPlace& place) {
-    return slices.moving > 0
-               ? slices.wire * (place.hop.together + place.hop.beside) / place.hop.capacity
-               : 0;
+    return slices.moving > 0 ? slices.wire * (place.hop.synchronous_users + place.hop.other_users) /
+                                   place.hop.capacity
+                             : 0;
   }
 
   const Ring& ring_;

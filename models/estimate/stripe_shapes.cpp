@@ -47,7 +47,7 @@ double longest_way(const std::vector<SlowHop>& hops, double others) {
   return longest;
 }
 
-double most_children(const RootedTree& tree) {
+double max_children(const RootedTree& tree) {
   std::vector<double> children(tree.size());
   for (const auto& parent : tree.parent) {
     if (parent) ++children[*parent];
@@ -64,10 +64,10 @@ const StripeShape& StripeShapes::shape(NcclAlgorithm algorithm, std::uint32_t ch
 }
 
 StripeShape StripeShapes::made(NcclAlgorithm algorithm, std::uint32_t channels) {
-  const NcclChannels& all = planner_.nccl()->channels();
+  const NcclChannels& all = compiler_.nccl()->channels();
   const NcclStripes& stripes = algorithm == NcclAlgorithm::collnet_direct ? all.collnet : all.nvls;
   StripeShape shape;
-  shape.collective = under_nccl(planner_.spec().collective);
+  shape.collective = under_nccl(compiler_.spec().collective);
   shape.in_switch = algorithm != NcclAlgorithm::collnet_direct;
   shape.over_tree = algorithm == NcclAlgorithm::nvls_tree;
   shape.ranks_per_node = static_cast<double>(stripes.nodes.front().size());
@@ -90,7 +90,7 @@ void StripeShapes::add_local_hops(StripeShape& shape, const NcclStripes& stripes
   const auto add = [&](Rank rank) {
     const std::vector<Rank>& node = stripes.nodes[view_.node_of(rank)];
     if (node.size() < 2) return;
-    const auto switches = switches_near(planner_.topology(), planner_.spec().gpus[rank]);
+    const auto switches = switches_near(compiler_.topology(), compiler_.spec().gpus[rank]);
     for (std::uint32_t channel = 0; channel < channels; ++channel) {
       const Wire wire =
           shape.in_switch && !switches.empty()
@@ -108,7 +108,7 @@ void StripeShapes::add_local_hops(StripeShape& shape, const NcclStripes& stripes
   if (std::find(touched.begin(), touched.end(), first) == touched.end()) add(first);
   for (const Rank rank : touched) add(rank);
   shape.local_load = users.busiest();
-  shape.speed = view_.least_speed();
+  shape.speed = view_.min_speed();
 }
 
 /// Heads of a stripe in a tree; else each through a switch on the way to the next node's.
@@ -145,7 +145,7 @@ void StripeShapes::add_network_hops(StripeShape& shape, const NcclStripes& strip
       }
     }
     if (!shape.over_tree || channel > 1) continue;
-    shape.children = std::max(shape.children, most_children(tree));
+    shape.children = std::max(shape.children, max_children(tree));
     shape.levels = std::max(shape.levels, static_cast<double>(edges_by_level(tree).size()));
   }
   shape.slow_latency = longest_way(slow, 2 * shape.network_latency);

@@ -5,8 +5,8 @@
 #include <set>
 #include <utility>
 
+#include "models/call/call_compiler.h"
 #include "models/call/machine_view.h"
-#include "models/call/planner.h"
 #include "models/estimate/stripe_time.h"
 
 namespace collsim {
@@ -15,8 +15,8 @@ namespace collsim {
 class StripeShapes {
  public:
   /// Adds the kinds of links that they use to `kinds`. Refers to all.
-  StripeShapes(const Planner& planner, const MachineView& view, std::set<LinkKind>& kinds)
-      : planner_(planner), view_(view), kinds_(kinds) {}
+  StripeShapes(const CallCompiler& compiler, const MachineView& view, std::set<LinkKind>& kinds)
+      : compiler_(compiler), view_(view), kinds_(kinds) {}
 
   const StripeShape& shape(NcclAlgorithm algorithm, std::uint32_t channels);
 
@@ -27,7 +27,7 @@ class StripeShapes {
   void add_network_hops(StripeShape& shape, const NcclStripes& stripes, NcclAlgorithm algorithm,
                         std::uint32_t channels);
 
-  const Planner& planner_;
+  const CallCompiler& compiler_;
   const MachineView& view_;
   std::set<LinkKind>& kinds_;
   std::map<std::pair<NcclAlgorithm, std::uint32_t>, StripeShape> shapes_;

@@ -7,8 +7,8 @@ namespace collsim {
 
 namespace {
 
-constexpr Operations hand_in{1, 0, 0, 1};
-constexpr Operations hand_out{0, 1, 1, 0};
+constexpr MemoryOps hand_in{1, 0, 0, 1};
+constexpr MemoryOps hand_out{0, 1, 1, 0};
 
 class StripeTime {
  public:
@@ -20,14 +20,14 @@ class StripeTime {
         local_alpha_(shape.local_latency + alpha(costs, shape.local_kind)),
         network_alpha_(shape.network_latency + alpha(costs, LinkKind::network)) {}
 
-  FormTime time() const;
+  FormulaTime time() const;
 
  private:
   static double alpha(const ThreadBlockCosts& costs, LinkKind kind) {
     const auto index = static_cast<std::size_t>(kind);
     return message_alpha(costs[index], kind, false).value;
   }
-  double seconds(const Operations& operations) const {
+  double seconds(const MemoryOps& operations) const {
     return 1 / (shape_.speed * cost_.rate_of(operations).value);
   }
   double step(bool passes_on = false) const { return slice_step(lane_, true, passes_on).value; }
@@ -40,7 +40,7 @@ class StripeTime {
 
   const StripeShape& shape_;
   const PipelineCall& call_;
-  const ProtocolCost& cost_;
+  const ProtocolConstants& cost_;
   LaneSetting lane_;
   double local_alpha_;
   double network_alpha_;
@@ -48,8 +48,8 @@ class StripeTime {
 
 /// What a head does with a sum, from its switch or the ranks of its node, and with a result.
 struct HeadWork {
-  Operations up;
-  Operations down;
+  MemoryOps up;
+  MemoryOps down;
   bool sends_up = true;
   bool sends_down = true;
 };
@@ -68,7 +68,7 @@ HeadWork head_work(const StripeShape& shape) {
   switch (shape.collective) {
     case Collective::all_gather:
       work.up = {1, 0, 0, 1};
-      work.down = shape.in_switch ? Operations{1, 0, 0, 1} : Operations{0, 1, 1, others};
+      work.down = shape.in_switch ? MemoryOps{1, 0, 0, 1} : MemoryOps{0, 1, 1, others};
       work.sends_up = shape.nodes > 1;
       work.sends_down = true;
       break;
@@ -118,7 +118,7 @@ double StripeTime::period(double chunk) const {
   // Thread blocks in step leave the ways out to nobody while they pay the step of what they hand
   // in, but for what heads pass on meanwhile: about half of it.
   const bool heads_send = gathers() && shape_.in_switch;
-  const double idle = call_.in_step && reduces() ? (heads_send ? 0.5 : 1) * step() : 0;
+  const double idle = call_.synchronized && reduces() ? (heads_send ? 0.5 : 1) * step() : 0;
   return std::max({c * block, c * loaded * std::max(out, in) * shape_.local_load,
                    idle + c * loaded * out * shape_.local_load, c * shape_.network_load * blocks(),
                    lane});
@@ -171,7 +171,7 @@ double StripeTime::fill(double chunk) const {
   return time;
 }
 
-FormTime StripeTime::time() const {
+FormulaTime StripeTime::time() const {
   const double first = call_.loops > 1 ? call_.full : call_.last;
   double total = fill(first);
   if (call_.loops > 1) total += (call_.loops - 2) * period(call_.full) + period(call_.last);
@@ -180,8 +180,8 @@ FormTime StripeTime::time() const {
 
 }  // namespace
 
-FormTime stripe_time(const StripeShape& shape, const ThreadBlockCosts& costs,
-                     const PipelineCall& call) {
+FormulaTime stripe_time(const StripeShape& shape, const ThreadBlockCosts& costs,
+                        const PipelineCall& call) {
   return StripeTime(shape, costs, call).time();
 }
 

@@ -35,7 +35,7 @@ struct StripeShape {
 };
 
 /// The time of a call by stripes. Derivation: docs/estimate.md.
-FormTime stripe_time(const StripeShape& shape, const ThreadBlockCosts& costs,
-                     const PipelineCall& call);
+FormulaTime stripe_time(const StripeShape& shape, const ThreadBlockCosts& costs,
+                        const PipelineCall& call);
 
 }  // namespace collsim

@@ -16,30 +16,31 @@ namespace collsim {
 
 const ThreadBlockCosts& TextbookEstimator::costs(Protocol protocol) {
   auto& known = costs_[static_cast<std::size_t>(protocol)];
-  if (!known) known = thread_block_costs(planner_.cost(), protocol);
+  if (!known) known = thread_block_costs(compiler_.cost(), protocol);
   return *known;
 }
 
 struct TextbookEstimator::Healthy {
-  explicit Healthy(CallSpec spec) : planner(std::move(spec)), estimator(planner) {}
+  explicit Healthy(CallSpec spec) : compiler(std::move(spec)), estimator(compiler) {}
 
-  Planner planner;
+  CallCompiler compiler;
   TextbookEstimator estimator;
   LayoutMemo memo;
 };
 
 Prediction TextbookEstimator::estimate(Bytes size) {
-  return planner_.spec().faults.empty() ? without_faults(size) : with_faults(size);
+  return compiler_.spec().faults.empty() ? without_faults(size) : with_faults(size);
 }
 
 Prediction TextbookEstimator::with_faults(Bytes size) {
   if (!healthy_) {
-    CallSpec spec = planner_.spec();
+    CallSpec spec = compiler_.spec();
     spec.faults = {};
     healthy_ = std::make_shared<Healthy>(std::move(spec));
   }
-  Prediction prediction = estimate_by_plan(planner_.plan(size, &memo_));
-  const double by_plan = estimate_by_plan(healthy_->planner.plan(size, &healthy_->memo)).time.value;
+  Prediction prediction = estimate_by_plan(compiler_.plan(size, &memo_));
+  const double by_plan =
+      estimate_by_plan(healthy_->compiler.plan(size, &healthy_->memo)).time.value;
   const double by_formula = healthy_->estimator.without_faults(size).time.value;
   if (by_plan > 0) prediction.time.value *= by_formula / by_plan;
   raise_to(prediction, prediction.bounds.largest());
@@ -48,26 +49,26 @@ Prediction TextbookEstimator::with_faults(Bytes size) {
 }
 
 Prediction TextbookEstimator::without_faults(Bytes size) {
-  const RunSpec& run = planner_.spec().run;
-  const bool alone = planner_.is_nccl();
+  const RunSpec& run = compiler_.spec().run;
+  const bool alone = compiler_.is_nccl();
   const Protocol protocol = run.protocol.value_or(Protocol::simple);
-  const Binding binding = planner_.textbook_binding(size);
+  const DataPartition partition = compiler_.textbook_binding(size);
   Prediction prediction;
   prediction.size = size;
   prediction.algorithm = alone ? "none" : run.algorithm;
   prediction.protocol = protocol;
-  prediction.channels = binding.channels();
-  prediction.bounds = planner_.bounds(size);
+  prediction.channels = partition.channels();
+  prediction.bounds = compiler_.bounds(size);
   const std::uint32_t warps = full_warps(protocol);
   prediction.time =
-      planner_.cost().startup(protocol, planner_.spec().collective, binding.channels(), warps);
+      compiler_.cost().startup(protocol, compiler_.spec().collective, partition.channels(), warps);
   prediction.method = EstimateMethod::closed_form;
-  const bool moves = planner_.ranks() > 1 && binding.loops(0) > 0;
-  if (moves && !shapes_.has_pattern()) return estimate_by_plan(planner_.plan(size, &memo_));
-  if (moves) add_time(binding, protocol, prediction);
-  prediction.trust = trust_of(planner_.spec().cost.trust, planner_.topology(), planner_.spec().gpus,
-                              std::vector(kinds_.begin(), kinds_.end()), prediction.algorithm,
-                              !planner_.is_nccl());
+  const bool moves = compiler_.ranks() > 1 && partition.loops(0) > 0;
+  if (moves && !shapes_.has_pattern()) return estimate_by_plan(compiler_.plan(size, &memo_));
+  if (moves) add_time(partition, protocol, prediction);
+  prediction.trust = trust_of(compiler_.spec().cost.trust, compiler_.topology(),
+                              compiler_.spec().gpus, std::vector(kinds_.begin(), kinds_.end()),
+                              prediction.algorithm, !compiler_.is_nccl());
   prediction.trust = trust_by(*prediction.method, prediction.trust);
   return prediction;
 }
@@ -78,14 +79,14 @@ void TextbookEstimator::settle(Prediction& prediction) const {
   if (prediction.method != EstimateMethod::closed_form) return raise_to(prediction, bound);
   check_not_below(prediction.time, bound,
                   fmt::format("the closed form of {} for {} on {} ranks", prediction.algorithm,
-                              to_string(prediction.size), planner_.ranks()));
+                              to_string(prediction.size), compiler_.ranks()));
 }
 
 /// To the time of the launch.
-void TextbookEstimator::add_time(const Binding& binding, Protocol protocol,
+void TextbookEstimator::add_time(const DataPartition& partition, Protocol protocol,
                                  Prediction& prediction) {
-  if (may_have_closed_form(planner_.cost(), protocol)) {
-    if (const auto closed = shapes_.closed(binding, planner_.cost().of(protocol))) {
+  if (may_have_closed_form(compiler_.cost(), protocol)) {
+    if (const auto closed = shapes_.closed(partition, compiler_.cost().of(protocol))) {
       // The terms know no launch.
       if (prediction.time.value == 0) prediction.form = closed->form;
       prediction.time += closed->time;
@@ -97,16 +98,17 @@ void TextbookEstimator::add_time(const Binding& binding, Protocol protocol,
   TextbookCall call;
   call.protocol = protocol;
   call.setting =
-      step_setting(protocol, full_warps(protocol), binding.chunking(), planner_.cost().proxy);
-  call.loops = binding.loops(0);
-  call.chunk = static_cast<double>(binding.chunk_bytes(0, 0, {0, 1}).count);
-  const auto bytes = static_cast<double>(binding.bytes_of(0).count);
-  const double chunks = call.loops * planner_.textbook_chunks();
+      step_setting(protocol, full_warps(protocol), partition.chunking(), compiler_.cost().proxy);
+  call.loops = partition.loops(0);
+  call.chunk = static_cast<double>(partition.chunk_bytes(0, 0, {0, 1}).count);
+  const auto bytes = static_cast<double>(partition.bytes_of(0).count);
+  const double chunks = call.loops * compiler_.textbook_chunks();
   if (call.chunk > 0) call.filled = std::min(1.0, std::ceil(bytes / call.chunk) / chunks);
-  const FormTime time = textbook_time(shapes_.shape(binding.channels()), costs(protocol), call);
+  const FormulaTime time =
+      textbook_time(shapes_.shape(partition.channels()), costs(protocol), call);
   prediction.method = EstimateMethod::formula;
   prediction.time += Seconds{time.total};
-  const Seconds issue = planner_.cost().issue_of(planner_.spec().collective, planner_.ranks());
+  const Seconds issue = compiler_.cost().issue_of(compiler_.spec().collective, compiler_.ranks());
   prediction.time = std::max(prediction.time, issue);
   settle(prediction);
 }

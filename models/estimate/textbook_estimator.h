@@ -5,10 +5,10 @@
 #include <optional>
 #include <set>
 
-#include "models/call/planner.h"
+#include "models/call/call_compiler.h"
 #include "models/call/prediction.h"
 #include "models/estimate/textbook_shapes.h"
-#include "sim/execution/binding.h"
+#include "sim/execution/data_partition.h"
 #include "sim/execution/thread_block_cost.h"
 
 namespace collsim {
@@ -19,8 +19,8 @@ namespace collsim {
 class TextbookEstimator {
  public:
   /// The planner must outlive it.
-  explicit TextbookEstimator(const Planner& planner)
-      : planner_(planner), shapes_(planner, kinds_) {}
+  explicit TextbookEstimator(const CallCompiler& compiler)
+      : compiler_(compiler), shapes_(compiler, kinds_) {}
 
   Prediction estimate(Bytes size);
 
@@ -29,11 +29,11 @@ class TextbookEstimator {
   struct Healthy;
   Prediction without_faults(Bytes size);
   Prediction with_faults(Bytes size);
-  void add_time(const Binding& binding, Protocol protocol, Prediction& prediction);
+  void add_time(const DataPartition& partition, Protocol protocol, Prediction& prediction);
   void settle(Prediction& prediction) const;
   const ThreadBlockCosts& costs(Protocol protocol);
 
-  const Planner& planner_;
+  const CallCompiler& compiler_;
   std::set<LinkKind> kinds_;  // of hops so far
   TextbookShapes shapes_;
   std::array<std::optional<ThreadBlockCosts>, protocol_count> costs_;

@@ -12,11 +12,11 @@ namespace collsim {
 namespace {
 
 // What ScheduleBuilder makes of a textbook's transfers: a sum is kept by everybody who makes one.
-constexpr Operations send{1, 0, 0, 1};
-constexpr Operations recv_reduce_copy{1, 1, 1, 0};
-constexpr Operations recv_reduce_copy_send{1, 1, 1, 1};
-constexpr Operations recv_copy_send{0, 1, 1, 1};
-constexpr Operations recv{0, 1, 1, 0};
+constexpr MemoryOps send{1, 0, 0, 1};
+constexpr MemoryOps recv_reduce_copy{1, 1, 1, 0};
+constexpr MemoryOps recv_reduce_copy_send{1, 1, 1, 1};
+constexpr MemoryOps recv_copy_send{0, 1, 1, 1};
+constexpr MemoryOps recv{0, 1, 1, 0};
 
 Primitives first_send() {
   return {send, false, 1, false};
@@ -27,7 +27,7 @@ Primitives reduced(double count) {
 Primitives copied(double count) {
   return {recv_copy_send, true, count};
 }
-Primitives ends_with(const Operations& operations, double count = 1) {
+Primitives ends_with(const MemoryOps& operations, double count = 1) {
   return {operations, false, count};
 }
 
@@ -225,12 +225,12 @@ void PatternMaker::add_tree_in_lock_step(const Groups& groups) {
     }
   };
   for (std::size_t d = levels.size(); d-- > 0;) {
-    const Operations inner{1, 2, 1, 1};
+    const MemoryOps inner{1, 2, 1, 1};
     add_level(levels[d], d + 1 == levels.size() ? first_send() : Primitives{inner, false, 1}, true);
   }
   for (std::size_t d = 0; d < levels.size(); ++d) {
     const double children = d == 0 ? 1 : 2;
-    const Operations inner{d == 0 ? 1.0 : 0.0, 1, 1, children};
+    const MemoryOps inner{d == 0 ? 1.0 : 0.0, 1, 1, children};
     add_level(levels[d], {inner, d > 0, 1}, false);
   }
   if (!levels.empty()) pattern_.phases.back().program.end = ends_with(recv);
@@ -267,10 +267,10 @@ void PatternMaker::add_levels(const std::vector<RootedTree>& trees, bool up, boo
         }
       }
     }
-    Operations operations{1, most, most > 0 ? 1.0 : 0.0, 1};
+    MemoryOps operations{1, most, most > 0 ? 1.0 : 0.0, 1};
     if (!upwards) operations = {0, 1, 1, most};
     if (!upwards && d == 0)
-      operations = up ? Operations{1, most, 1, most} : Operations{1, 0, 0, most};
+      operations = up ? MemoryOps{1, most, 1, most} : MemoryOps{1, 0, 0, most};
     const bool waits = operations.receive > 0;
     phase.lane = upwards || !up ? 0 : 1;
     phase.program.sends = {{operations, !upwards && d > 0, 1, waits}};
@@ -297,7 +297,7 @@ void PatternMaker::add_blocks(const std::vector<RootedTree>& trees, bool up, boo
   }
   std::vector<std::vector<double>> seen;
   for (Rank rank = 0; rank < ranks_; ++rank) {
-    std::vector<Operations> lanes;
+    std::vector<MemoryOps> lanes;
     std::vector<double> kind;
     for (std::size_t t = 0; t < trees.size(); ++t) {
       const double below = children[t][rank];
@@ -332,13 +332,13 @@ void PatternMaker::add_chain() {
 }
 
 void PatternMaker::add_direct() {
-  constexpr Rank most_distances = 32;
+  constexpr Rank max_distances = 32;
   if (collective_ == Collective::send_recv) {
     add_ring(everybody(), {{first_send()}, ends_with(recv)});
     return;
   }
   if (collective_ == Collective::all_to_all) {
-    const Rank stride = (ranks_ - 1 + most_distances - 1) / most_distances;
+    const Rank stride = (ranks_ - 1 + max_distances - 1) / max_distances;
     for (Rank distance = 1; distance < ranks_; distance += stride) {
       const double alike = std::min(stride, ranks_ - distance);
       PhasePattern& phase = add_phase({{{send, false, alike, false}}, ends_with(recv, alike)});

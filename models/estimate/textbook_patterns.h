@@ -37,7 +37,7 @@ struct PhasePattern {
 struct TextbookPattern {
   std::vector<PhasePattern> phases;
   bool pipelined = false;
-  std::vector<std::vector<Operations>> blocks{};  ///< as in TextbookShape
+  std::vector<std::vector<MemoryOps>> blocks{};  ///< as in TextbookShape
 };
 
 /// `algorithm` as in make_plan(); `root` is a place. `window`: nodes whose hops are looked at.

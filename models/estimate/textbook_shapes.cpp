@@ -86,11 +86,11 @@ const std::vector<TextbookPattern>& TextbookShapes::patterns() {
 }
 
 std::vector<TextbookPattern> TextbookShapes::made_patterns() const {
-  const CallSpec& spec = planner_.spec();
+  const CallSpec& spec = compiler_.spec();
   std::vector<TextbookPattern> patterns;
   for (const std::vector<Rank>& order : orders_) {
     const auto root = std::find(order.begin(), order.end(), spec.root) - order.begin();
-    auto pattern = textbook_pattern(spec.collective, spec.run.algorithm, planner_.placement(),
+    auto pattern = textbook_pattern(spec.collective, spec.run.algorithm, compiler_.placement(),
                                     static_cast<Rank>(root), window_of_nodes);
     if (!pattern) return {};
     patterns.push_back(std::move(*pattern));
@@ -98,10 +98,11 @@ std::vector<TextbookPattern> TextbookShapes::made_patterns() const {
   return patterns;
 }
 
-std::optional<Estimate> TextbookShapes::closed(const Binding& binding, const ProtocolCost& cost) {
-  if (planner_.spec().collective != Collective::all_reduce) return std::nullopt;
-  HopWires wires(planner_.topology(), planner_.spec().gpus, planner_.cost(), {});
-  auto all = laid(patterns(), binding.channels(), wires);
+std::optional<Estimate> TextbookShapes::closed(const DataPartition& partition,
+                                               const ProtocolConstants& cost) {
+  if (compiler_.spec().collective != Collective::all_reduce) return std::nullopt;
+  HopWires wires(compiler_.topology(), compiler_.spec().gpus, compiler_.cost(), {});
+  auto all = laid(patterns(), partition.channels(), wires);
   std::vector<Laid> hops;
   for (auto& phase : all) hops.insert(hops.end(), phase.begin(), phase.end());
   const auto key = [](const Laid& hop) {
@@ -110,13 +111,13 @@ std::optional<Estimate> TextbookShapes::closed(const Binding& binding, const Pro
   std::sort(hops.begin(), hops.end(),
             [&](const Laid& one, const Laid& other) { return key(one) < key(other); });
   ClosedCall call;
-  call.algorithm = planner_.spec().run.algorithm;
-  call.placement = &planner_.placement();
-  call.channels = binding.channels();
-  call.loops = binding.loops(0);
-  call.bytes = static_cast<double>(binding.bytes_of(0).count);
-  call.chunks = chunk_sizes(binding, planner_.textbook_chunks());
-  call.chunking = binding.chunking();
+  call.algorithm = compiler_.spec().run.algorithm;
+  call.placement = &compiler_.placement();
+  call.channels = partition.channels();
+  call.loops = partition.loops(0);
+  call.bytes = static_cast<double>(partition.bytes_of(0).count);
+  call.chunks = chunk_sizes(partition, compiler_.textbook_chunks());
+  call.chunking = partition.chunking();
   for (ResourceId resource = 0; resource < wires.resources(); ++resource) {
     call.capacities.push_back(wires.capacity(resource));
   }
@@ -137,7 +138,7 @@ std::vector<Ring> TextbookShapes::circuits(const PhasePattern& pattern,
     RingPlace place = usage.place_of(each);
     place.slowest = slowest.at({each.channel, each.from});
     if (pattern.one_by_one) {
-      place.hop.beside = 0;
+      place.hop.other_users = 0;
       place.hop.sends /= static_cast<double>(pattern.hops.size());
     }
     add_place(all[{each.channel, each.hop.circuit}], place);
@@ -152,7 +153,7 @@ std::vector<Ring> TextbookShapes::circuits(const PhasePattern& pattern,
 
 /// Phases of a pipeline run at the same time, others one after the other.
 TextbookShape TextbookShapes::made(std::uint32_t channels) {
-  HopWires wires(planner_.topology(), planner_.spec().gpus, planner_.cost(), {});
+  HopWires wires(compiler_.topology(), compiler_.spec().gpus, compiler_.cost(), {});
   const std::vector<TextbookPattern>& patterns = this->patterns();
   const auto all = laid(patterns, channels, wires);
   TextbookShape shape;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "models/bounds/estimate.h"
-#include "models/call/planner.h"
+#include "models/call/call_compiler.h"
 #include "models/estimate/hop_classes.h"
 #include "models/estimate/textbook_patterns.h"
 #include "models/estimate/textbook_time.h"
@@ -20,16 +20,16 @@ namespace collsim {
 class TextbookShapes {
  public:
   /// Adds the kinds of links that hops use to `kinds`. Refers to both.
-  TextbookShapes(const Planner& planner, std::set<LinkKind>& kinds)
-      : planner_(planner), kinds_(kinds) {
-    if (!planner.is_nccl()) orders_ = planner.textbook_orders();
+  TextbookShapes(const CallCompiler& compiler, std::set<LinkKind>& kinds)
+      : compiler_(compiler), kinds_(kinds) {
+    if (!compiler.is_nccl()) orders_ = compiler.textbook_orders();
   }
 
   /// Whether the algorithm has a pattern; without one there are no shapes.
   bool has_pattern() { return !patterns().empty(); }
   const TextbookShape& shape(std::uint32_t channels);
   /// The algorithm's closed form, where it has one on this machine.
-  std::optional<Estimate> closed(const Binding& binding, const ProtocolCost& cost);
+  std::optional<Estimate> closed(const DataPartition& partition, const ProtocolConstants& cost);
 
  private:
   struct Laid {
@@ -52,7 +52,7 @@ class TextbookShapes {
   std::vector<std::vector<Laid>> laid(const std::vector<TextbookPattern>& patterns,
                                       std::uint32_t channels, HopWires& wires);
 
-  const Planner& planner_;
+  const CallCompiler& compiler_;
   std::set<LinkKind>& kinds_;
   std::vector<std::vector<Rank>> orders_;
   std::optional<std::vector<TextbookPattern>> patterns_;  // once they were asked for

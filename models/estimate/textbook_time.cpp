@@ -42,10 +42,10 @@ class TextbookTime {
   double way(const TextbookPhase& phase, const StepTime& steps, double between,
              double& drain) const;
   BlockSetting block() const {
-    const ProtocolCost& cost = costs_[static_cast<std::size_t>(shape_.slowest)];
+    const ProtocolConstants& cost = costs_[static_cast<std::size_t>(shape_.slowest)];
     return block_setting(cost, call_.protocol, false);
   }
-  double block_period(const std::vector<Operations>& lanes) const;
+  double block_period(const std::vector<MemoryOps>& lanes) const;
 
   const TextbookShape& shape_;
   const ThreadBlockCosts& costs_;
@@ -109,7 +109,7 @@ double TextbookTime::in_lock_step() const {
 
 /// What lanes that send have of their thread block (send_rate_beside_local_stores()), on average.
 double TextbookTime::part() const {
-  const ProtocolCost& cost = costs_[static_cast<std::size_t>(shape_.slowest)];
+  const ProtocolConstants& cost = costs_[static_cast<std::size_t>(shape_.slowest)];
   double rates = 0;
   double blocks = 0;
   for (const auto& lanes : shape_.blocks) {
@@ -117,7 +117,7 @@ double TextbookTime::part() const {
     double seconds = 0;
     double flows = 0;
     double sending = 0;
-    for (const Operations& operations : lanes) {
+    for (const MemoryOps& operations : lanes) {
       seconds += 1 / busy_rate_of(cost, operations, block()).value;
       flows += operations.send;
       sending += operations.send > 0 ? 1 : 0;
@@ -130,11 +130,11 @@ double TextbookTime::part() const {
 
 /// What a chunk keeps a thread block busy in all of its lanes. The steps of two add up, those of
 /// more do not (Worker::lanes_serialize()).
-double TextbookTime::block_period(const std::vector<Operations>& lanes) const {
+double TextbookTime::block_period(const std::vector<MemoryOps>& lanes) const {
   if (lanes.size() < 2) return 0;
-  const ProtocolCost& cost = costs_[static_cast<std::size_t>(shape_.slowest)];
+  const ProtocolConstants& cost = costs_[static_cast<std::size_t>(shape_.slowest)];
   double time = 0;
-  for (const Operations& operations : lanes) {
+  for (const MemoryOps& operations : lanes) {
     time += cost.wire_factor * call_.chunk / busy_rate_of(cost, operations, block()).value;
     if (lanes.size() > 2) continue;
     time += serial_of_lane(cost, operations).value;
@@ -206,8 +206,8 @@ double TextbookTime::pipelined() const {
 
 }  // namespace
 
-FormTime textbook_time(const TextbookShape& shape, const ThreadBlockCosts& costs,
-                       const TextbookCall& call) {
+FormulaTime textbook_time(const TextbookShape& shape, const ThreadBlockCosts& costs,
+                          const TextbookCall& call) {
   const TextbookTime form(shape, costs, call);
   const double time = shape.pipelined ? form.pipelined() : form.in_lock_step();
   return {time, time};

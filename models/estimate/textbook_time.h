@@ -29,7 +29,7 @@ struct TextbookShape {
   /// else ranks end a loop before they begin the next.
   bool pipelined = false;
   /// The operations of the lanes of a thread block, unlike ones only. For pipelines.
-  std::vector<std::vector<Operations>> blocks;
+  std::vector<std::vector<MemoryOps>> blocks;
   LinkKind slowest = LinkKind::nvlink;
 };
 
@@ -43,7 +43,7 @@ struct TextbookCall {
 };
 
 /// The time of a call. Derivation: docs/estimate.md.
-FormTime textbook_time(const TextbookShape& shape, const ThreadBlockCosts& costs,
-                       const TextbookCall& call);
+FormulaTime textbook_time(const TextbookShape& shape, const ThreadBlockCosts& costs,
+                          const TextbookCall& call);
 
 }  // namespace collsim

@@ -222,7 +222,7 @@ TreeShape TreeShapes::chain(std::uint32_t channels, Rank node) {
   TreeShape shape;
   shape.several_peers = false;
   HopWires wires = view_.wires(NcclAlgorithm::collnet_chain);
-  const auto& all = planner_.nccl()->channels().channels;
+  const auto& all = compiler_.nccl()->channels().channels;
   std::vector<Wire> laid;
   for (std::uint32_t channel = 0; channel < channels; ++channel) {
     // The switch is on the way to the head of another node.

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "models/call/call_compiler.h"
 #include "models/call/machine_view.h"
-#include "models/call/planner.h"
 #include "models/estimate/hop_classes.h"
 #include "models/estimate/tree_time.h"
 #include "models/machine/hop_wires.h"
@@ -20,8 +20,8 @@ namespace collsim {
 class TreeShapes {
  public:
   /// Adds the kinds of links that trees use to `kinds`. Refers to all.
-  TreeShapes(const Planner& planner, const MachineView& view, std::set<LinkKind>& kinds)
-      : planner_(planner), view_(view), kinds_(kinds) {}
+  TreeShapes(const CallCompiler& compiler, const MachineView& view, std::set<LinkKind>& kinds)
+      : compiler_(compiler), view_(view), kinds_(kinds) {}
 
   /// The trees of the channels, equal ones once.
   const std::vector<TreeShape>& trees(const UsedChannels& channels);
@@ -37,7 +37,7 @@ class TreeShapes {
     std::vector<std::vector<Rank>> ways;
   };
   const RootedTree& tree(std::uint32_t channel) const {
-    return planner_.nccl()->channels().channels[channel].tree;
+    return compiler_.nccl()->channels().channels[channel].tree;
   }
   const Laid& laid(std::uint32_t channel);
   std::vector<std::vector<Rank>> longest_ways(const RootedTree& tree,
@@ -50,7 +50,7 @@ class TreeShapes {
                   const UsedChannels& channels, const LinkUsers& users);
   TreeShape chain(std::uint32_t channels, Rank node);
 
-  const Planner& planner_;
+  const CallCompiler& compiler_;
   const MachineView& view_;
   std::set<LinkKind>& kinds_;
   std::unique_ptr<HopWires> wires_;

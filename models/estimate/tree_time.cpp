@@ -30,7 +30,7 @@ class TreeTime {
     mean_demand_ = demand();
   }
 
-  FormTime time() const;
+  FormulaTime time() const;
 
  private:
   struct BothLanes {
@@ -40,7 +40,9 @@ class TreeTime {
     double seconds_down = 0;
   };
 
-  const ProtocolCost& cost(LinkKind kind) const { return costs_[static_cast<std::size_t>(kind)]; }
+  const ProtocolConstants& cost(LinkKind kind) const {
+    return costs_[static_cast<std::size_t>(kind)];
+  }
   double alpha(const HopClass& hop) const {
     return hop.latency + message_alpha(cost(hop.kind), hop.kind, tree_.several_peers).value;
   }
@@ -48,12 +50,12 @@ class TreeTime {
   LaneSetting setting(const TreePlace& place, std::uint32_t lane) const;
   BothLanes both_lanes(const TreePlace& place) const;
   double demand(const TreePlace& place, const LaneSetting& setting, const SliceWork& work) const;
-  double alone_share(const TreePlace& place, const Operations& operations) const;
-  double block_time(const TreePlace& place, const Operations& operations,
+  double alone_share(const TreePlace& place, const MemoryOps& operations) const;
+  double block_time(const TreePlace& place, const MemoryOps& operations,
                     const LaneTime& time) const;
   LaneTime lane(const TreePlace& place, std::uint32_t lane, double chunk, const HopClass& hop,
                 double others_busy) const;
-  double busy_seconds(const TreePlace& place, const Operations& operations) const;
+  double busy_seconds(const TreePlace& place, const MemoryOps& operations) const;
   double demand() const;
   double period(double chunk) const;
   double behind(const TreeShape::Way& way) const;
@@ -68,7 +70,7 @@ class TreeTime {
   double mean_demand_ = 0;  // of lanes that send, on each link
 };
 
-Operations operations_of(const TreePlace& place, std::uint32_t lane) {
+MemoryOps operations_of(const TreePlace& place, std::uint32_t lane) {
   const double children = place.children;
   if (place.root) return {1, children, 1, children};
   if (lane == up_lane) return {1, children, 0, 1};
@@ -76,8 +78,8 @@ Operations operations_of(const TreePlace& place, std::uint32_t lane) {
 }
 
 /// What a byte on the wire keeps the thread block busy.
-double TreeTime::busy_seconds(const TreePlace& place, const Operations& operations) const {
-  const ProtocolCost& own = cost(place.slowest);
+double TreeTime::busy_seconds(const TreePlace& place, const MemoryOps& operations) const {
+  const ProtocolConstants& own = cost(place.slowest);
   const BlockSetting setting = block_setting(own, call_.protocol, tree_.several_peers);
   return 1 / (place.speed * busy_rate_of(own, operations, setting).value);
 }
@@ -92,8 +94,8 @@ LaneSetting TreeTime::setting(const TreePlace& place, std::uint32_t lane) const 
 
 /// What the two lanes of a place send for a byte of each, and how long that keeps the thread block.
 TreeTime::BothLanes TreeTime::both_lanes(const TreePlace& place) const {
-  const Operations up = operations_of(place, up_lane);
-  const Operations down = operations_of(place, down_lane);
+  const MemoryOps up = operations_of(place, up_lane);
+  const MemoryOps down = operations_of(place, down_lane);
   return {up.send, down.send, busy_seconds(place, up), busy_seconds(place, down)};
 }
 
@@ -113,7 +115,7 @@ double TreeTime::demand(const TreePlace& place, const LaneSetting& setting,
 
 /// The most that a lane sends to each peer while it is alone: as fast as the thread block is with
 /// both lanes.
-double TreeTime::alone_share(const TreePlace& place, const Operations& operations) const {
+double TreeTime::alone_share(const TreePlace& place, const MemoryOps& operations) const {
   const BothLanes both = both_lanes(place);
   const bool both_send = both.send_down > 0;
   const double seconds = both_send ? both.seconds_up + both.seconds_down : both.seconds_up;
@@ -125,7 +127,7 @@ double TreeTime::alone_share(const TreePlace& place, const Operations& operation
 LaneTime TreeTime::lane(const TreePlace& place, std::uint32_t lane, double chunk,
                         const HopClass& hop, double others_busy) const {
   const LaneSetting own = setting(place, lane);
-  const Operations operations = operations_of(place, lane);
+  const MemoryOps operations = operations_of(place, lane);
   const bool sends_data = chunk > 0 && operations.send > 0;
   SliceWork work;
   work.operations = operations;
@@ -155,9 +157,9 @@ LaneTime TreeTime::lane(const TreePlace& place, std::uint32_t lane, double chunk
 }
 
 /// What a lane's chunk takes of its thread block's time.
-double TreeTime::block_time(const TreePlace& place, const Operations& operations,
+double TreeTime::block_time(const TreePlace& place, const MemoryOps& operations,
                             const LaneTime& time) const {
-  const ProtocolCost& own = cost(place.slowest);
+  const ProtocolConstants& own = cost(place.slowest);
   if (lanes_of(place) == 1 && !own.flags_lines()) return time.slice.occupancy();
   const double before = own.flags_lines() ? own.first_rest(operations).value : time.slice.before;
   const double gain = lanes_of(place) == 2 ? gain_of_lanes(own) : 1;
@@ -191,13 +193,14 @@ double TreeTime::period(double chunk) const {
     double overfill = 1;
     if (place.children == 0 && place.slowest == LinkKind::nvlink && contends_ &&
         std::isfinite(first_hop.capacity)) {
-      overfill = std::max(
-          1.0, mean_demand_ * (first_hop.together + first_hop.beside) / first_hop.capacity);
+      overfill =
+          std::max(1.0, mean_demand_ * (first_hop.synchronous_users + first_hop.other_users) /
+                            first_hop.capacity);
     }
     longest = std::max({longest, up.slice.occupancy(), up.block, up.proxy});
     if (std::isfinite(first_hop.capacity)) {
-      longest =
-          std::max(longest, up.wire * (first_hop.together + first_hop.beside) / first_hop.capacity);
+      longest = std::max(longest, up.wire * (first_hop.synchronous_users + first_hop.other_users) /
+                                      first_hop.capacity);
     }
     longest =
         std::max(longest, (up.head + alpha(first_hop) + up.slice.occupancy()) / call_.credits);
@@ -205,7 +208,8 @@ double TreeTime::period(double chunk) const {
     const LaneTime down = lane(place, down_lane, chunk, place.down, 1);
     longest = std::max(longest, down.proxy);
     // It is too full only while it is busy: the longer stores take, the less often.
-    const double link = up.wire * (first_hop.together + first_hop.beside) / first_hop.capacity;
+    const double link =
+        up.wire * (first_hop.synchronous_users + first_hop.other_users) / first_hop.capacity;
     if (overfill > 1 && down.slice.moving > 0) {
       const double busy = std::sqrt(link / (overfill * down.slice.moving));
       overfill = std::max(1.0, overfill * std::min(1.0, busy));
@@ -213,8 +217,9 @@ double TreeTime::period(double chunk) const {
     const double stored = overfill * down.slice.moving + down.slice.before + down.slice.after;
     longest = std::max({longest, stored, up.block + overfill * down.block});
     if (place.children > 0 && std::isfinite(place.down.capacity)) {
-      longest = std::max(
-          longest, down.wire * (place.down.together + place.down.beside) / place.down.capacity);
+      longest =
+          std::max(longest, down.wire * (place.down.synchronous_users + place.down.other_users) /
+                                place.down.capacity);
     }
   }
   return longest;
@@ -239,7 +244,7 @@ double TreeTime::fill(const TreeShape::Way& way, double chunk, double period) co
   const auto add = [&](const TreeShape::Stop& stop, std::uint32_t of_lane) {
     const TreePlace& place = tree_.places[stop.place];
     LaneTime one = lane(place, of_lane, chunk, stop.hop, 0);
-    for (int i = 0; period > 0 && stop.hop.beside > 0 && i < 2; ++i) {
+    for (int i = 0; period > 0 && stop.hop.other_users > 0 && i < 2; ++i) {
       const double busy = follow * std::min(1.0, one.slice.moving / period);
       one = lane(place, of_lane, chunk, stop.hop, busy);
     }
@@ -277,7 +282,7 @@ double TreeTime::end(double chunk) const {
   return longest;
 }
 
-FormTime TreeTime::time() const {
+FormulaTime TreeTime::time() const {
   if (call_.loops < 2) {
     const double alone = fill(call_.last, 0) + end(call_.last);
     return {alone, alone};
@@ -290,8 +295,8 @@ FormTime TreeTime::time() const {
 
 }  // namespace
 
-FormTime tree_time(const TreeShape& tree, const ThreadBlockCosts& costs, const PipelineCall& call,
-                   bool contends) {
+FormulaTime tree_time(const TreeShape& tree, const ThreadBlockCosts& costs,
+                      const PipelineCall& call, bool contends) {
   return TreeTime(tree, costs, call, contends).time();
 }
 

@@ -47,7 +47,7 @@ struct TreeShape {
 
 /// The time of an all_reduce over one tree; `contends`: whether thread blocks that use NVLink alone
 /// wait for each other (Corrections::link_contention). Derivation: docs/estimate.md.
-FormTime tree_time(const TreeShape& tree, const ThreadBlockCosts& costs, const PipelineCall& call,
-                   bool contends);
+FormulaTime tree_time(const TreeShape& tree, const ThreadBlockCosts& costs,
+                      const PipelineCall& call, bool contends);
 
 }  // namespace collsim

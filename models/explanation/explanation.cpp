@@ -22,14 +22,14 @@ namespace {
 constexpr std::size_t max_resources = 8;
 constexpr std::uint32_t threads_per_warp = 32;
 
-CandidateTime candidate_time(const CallPlan& call, Engine engine, const Candidate& pair,
+CandidateTime candidate_time(const CompiledCall& call, Engine engine, const Candidate& pair,
                              bool considered, LayoutMemo& memo) {
-  const Nccl& nccl = *call.planner->nccl();
+  const Nccl& nccl = *call.compiler->nccl();
   CandidateTime candidate;
   candidate.algorithm = pair.algorithm;
   candidate.protocol = pair.protocol;
   if (!considered) {
-    candidate.why_not = nccl.why_not(*call.planner->nccl_function(), pair.algorithm, pair.protocol)
+    candidate.why_not = nccl.why_not(*call.compiler->nccl_function(), pair.algorithm, pair.protocol)
                             .value_or("not considered");
     return candidate;
   }
@@ -39,19 +39,20 @@ CandidateTime candidate_time(const CallPlan& call, Engine engine, const Candidat
     candidate.why_not = "not simulated";
   } else {
     candidate.simulated =
-        simulate(call.planner->plan(call.size, pair, &memo), {.engine = engine}).time;
+        simulate(call.compiler->plan(call.size, pair, &memo), {.engine = engine}).time;
   }
   return candidate;
 }
 
-std::vector<CandidateTime> candidates_of(const CallPlan& call, Engine engine, LayoutMemo& memo) {
+std::vector<CandidateTime> candidates_of(const CompiledCall& call, Engine engine,
+                                         LayoutMemo& memo) {
   std::vector<CandidateTime> candidates;
   if (!call.nccl_choice) return candidates;
-  const Planner& planner = *call.planner;
+  const CallCompiler& compiler = *call.compiler;
   for (const NcclAlgorithm algorithm : all_nccl_algorithms) {
     for (const Protocol protocol : all_nccl_protocols) {
       const auto time =
-          planner.nccl()->estimate(*planner.nccl_function(), algorithm, protocol, call.size);
+          compiler.nccl()->estimate(*compiler.nccl_function(), algorithm, protocol, call.size);
       CandidateTime candidate = candidate_time(
           call, engine, {algorithm, protocol, time.value_or(0)}, time.has_value(), memo);
       candidate.chosen = call.nccl_choice->algorithm == algorithm && call.protocol == protocol;
@@ -67,24 +68,24 @@ std::vector<CandidateTime> candidates_of(const CallPlan& call, Engine engine, La
   return candidates;
 }
 
-CallShape shape_of(const CallPlan& call, std::uint32_t channels) {
+CallShape shape_of(const CompiledCall& call, std::uint32_t channels) {
   CallShape shape;
   shape.channels = channels;
   shape.threads = call.warps * threads_per_warp;
-  const Binding& binding = call.binding;
-  shape.slices = binding.chunking().slices;
-  shape.credits = binding.chunking().credits;
-  for (std::uint32_t channel = 0; channel < binding.channels(); ++channel) {
-    shape.loops = std::max(shape.loops, binding.loops(channel));
-    if (binding.loops(channel) == 0) continue;
-    shape.chunk = std::max(shape.chunk, binding.chunk_bytes(channel, 0, {0, 1}));
+  const DataPartition& partition = call.partition;
+  shape.slices = partition.chunking().slices;
+  shape.credits = partition.chunking().credits;
+  for (std::uint32_t channel = 0; channel < partition.channels(); ++channel) {
+    shape.loops = std::max(shape.loops, partition.loops(channel));
+    if (partition.loops(channel) == 0) continue;
+    shape.chunk = std::max(shape.chunk, partition.chunk_bytes(channel, 0, {0, 1}));
   }
-  shape.slice = binding.slice_bytes(shape.chunk, 0);
+  shape.slice = partition.slice_bytes(shape.chunk, 0);
   return shape;
 }
 
 /// The connection by which the primitive of a record hears from a rank.
-const Wire* wire_from(const CallPlan& call, const TimelineRecord& record, Rank from) {
+const Wire* wire_from(const CompiledCall& call, const TimelineRecord& record, Rank from) {
   const Schedule& schedule = call.plan().schedule(record.channel);
   const Primitive& primitive = schedule.program(record.rank, record.lane)[record.primitive];
   for (const ConnectionId id : schedule.peers(primitive.receive_group)) {
@@ -95,15 +96,15 @@ const Wire* wire_from(const CallPlan& call, const TimelineRecord& record, Rank f
 
 /// The time between a record and what it waited for that is latency. Where a proxy carries the
 /// message, most of that time its bytes are on the network.
-Seconds latency_before(const CallPlan& call, const Timeline& timeline,
+Seconds latency_before(const CompiledCall& call, const Timeline& timeline,
                        const TimelineRecord& record) {
   const TimelineRecord& before = timeline.records[record.caused_by];
   const Seconds gap = record.begin - before.end;
   if (record.cause != Cause::message) return {};
   const Wire* wire = wire_from(call, record, before.rank);
   if (wire == nullptr || wire->network.empty()) return gap;
-  const ProtocolCost& cost = call.cost().of(call.protocol);
-  const ProxyCost& proxy = call.cost().proxy;
+  const ProtocolConstants& cost = call.cost().of(call.protocol);
+  const ProxyConstants& proxy = call.cost().proxy;
   const Seconds alpha =
       wire->latency + message_alpha(cost, wire->kind, false) + proxy.send + proxy.receive;
   return std::min(gap, alpha);
@@ -111,13 +112,13 @@ Seconds latency_before(const CallPlan& call, const Timeline& timeline,
 
 /// What of the time of a floor's busiest resource is the launch: that of one channel, and of calls
 /// in a row this call's part of it (predict() in models/call/prediction.cpp).
-Seconds floor_launch_of(const CallPlan& call) {
-  const Planner& planner = *call.planner;
-  const Seconds launch = planner.cost().startup(call.protocol, planner.spec().collective, 1, 0);
-  return (1.0 / planner.calls()) * launch;
+Seconds floor_launch_of(const CompiledCall& call) {
+  const CallCompiler& compiler = *call.compiler;
+  const Seconds launch = compiler.cost().startup(call.protocol, compiler.spec().collective, 1, 0);
+  return (1.0 / compiler.calls()) * launch;
 }
 
-TimeShares shares_of(const CallPlan& call, const Timeline& timeline, const CriticalPath& path,
+TimeShares shares_of(const CompiledCall& call, const Timeline& timeline, const CriticalPath& path,
                      const Prediction& prediction) {
   TimeShares shares;
   shares.launch = path.launch;
@@ -180,14 +181,14 @@ void add_use(std::vector<ResourceUse>& uses, ResourceUse use) {
   }
 }
 
-std::vector<ResourceUse> busiest_resources(const CallPlan& call, Seconds time) {
+std::vector<ResourceUse> busiest_resources(const CompiledCall& call, Seconds time) {
   const Wiring& wiring = call.wiring();
-  const ProtocolCost& cost = call.cost().of(call.protocol);
-  const ResourceLoad load = resource_load(call.plan(), call.binding, wiring, cost);
+  const ProtocolConstants& cost = call.cost().of(call.protocol);
+  const ResourceLoad load = resource_load(call.plan(), call.partition, wiring, cost);
   std::vector<ResourceUse> links;
   for (std::size_t i = 0; i < load.resources.size(); ++i) {
     if (load.resources[i] == 0) continue;
-    add_use(links, {resource_name(call.planner->topology(), wiring.origins[i]), 1,
+    add_use(links, {resource_name(call.compiler->topology(), wiring.origins[i]), 1,
                     load.resources[i], wiring.capacities[i]});
   }
   std::vector<ResourceUse> thread_blocks;
@@ -240,16 +241,16 @@ std::vector<std::set<Rank>> neighbours(const NcclChannel& channel) {
 
 }  // namespace
 
-std::optional<BufferMemory> buffer_memory(const Planner& planner) {
-  if (planner.nccl() == nullptr) return std::nullopt;
-  const auto& channels = planner.nccl()->channels().channels;
+std::optional<BufferMemory> buffer_memory(const CallCompiler& compiler) {
+  if (compiler.nccl() == nullptr) return std::nullopt;
+  const auto& channels = compiler.nccl()->channels().channels;
   BufferMemory memory;
   memory.channels = static_cast<std::uint32_t>(channels.size());
-  memory.buffers = planner.nccl()->environment().buffer_size;
-  std::vector<std::uint32_t> connections(planner.ranks());
+  memory.buffers = compiler.nccl()->environment().buffer_size;
+  std::vector<std::uint32_t> connections(compiler.ranks());
   for (const NcclChannel& channel : channels) {
     const auto peers = neighbours(channel);
-    for (Rank rank = 0; rank < planner.ranks(); ++rank) {
+    for (Rank rank = 0; rank < compiler.ranks(); ++rank) {
       connections[rank] += static_cast<std::uint32_t>(peers[rank].size());
     }
   }
@@ -258,9 +259,9 @@ std::optional<BufferMemory> buffer_memory(const Planner& planner) {
   return memory;
 }
 
-Explanation explain(const Planner& planner, Bytes size, Engine engine) {
+Explanation explain(const CallCompiler& compiler, Bytes size, Engine engine) {
   LayoutMemo memo;
-  const CallPlan call = planner.plan(size, &memo);
+  const CompiledCall call = compiler.plan(size, &memo);
   Explanation explanation;
   explanation.prediction = simulate(call, {.engine = engine});
   const Prediction& prediction = explanation.prediction;
@@ -277,7 +278,7 @@ Explanation explain(const Planner& planner, Bytes size, Engine engine) {
   explanation.shares = shares_of(call, timeline, explanation.path, prediction);
   explanation.stations = stations_of(call.plan(), timeline, explanation.path);
   explanation.busiest = busiest_resources(call, prediction.time);
-  explanation.memory = buffer_memory(planner);
+  explanation.memory = buffer_memory(compiler);
   return explanation;
 }
 

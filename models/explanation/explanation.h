@@ -77,7 +77,7 @@ struct BufferMemory {
   Bytes total;
 };
 /// Of a communicator; nothing where there is none.
-std::optional<BufferMemory> buffer_memory(const Planner& planner);
+std::optional<BufferMemory> buffer_memory(const CallCompiler& compiler);
 
 /// Why one call takes as long as it does.
 struct Explanation {
@@ -93,6 +93,6 @@ struct Explanation {
 
 /// Simulates one call with all its alternatives and takes it apart. Candidates there are only where
 /// NCCL chooses: under its rules, for what it tunes.
-Explanation explain(const Planner& planner, Bytes size, Engine engine);
+Explanation explain(const CallCompiler& compiler, Bytes size, Engine engine);
 
 }  // namespace collsim

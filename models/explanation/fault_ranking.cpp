@@ -69,7 +69,7 @@ TimeOrigin origin_of(const ExecutionResult& result) {
 
 class Ranker {
  public:
-  Ranker(const CallPlan& call, double share, const RankingEffort& effort)
+  Ranker(const CompiledCall& call, double share, const RankingEffort& effort)
       : call_(call),
         execution_(execution_of(call_)),
         resources_(resources_of_cables(call_.wiring(), topology())),
@@ -92,7 +92,7 @@ class Ranker {
   }
 
  private:
-  const Topology& topology() const { return call_.planner->topology(); }
+  const Topology& topology() const { return call_.compiler->topology(); }
   const Calibration& cost() const { return call_.cost(); }
 
   void find_healthy() {
@@ -111,9 +111,9 @@ class Ranker {
   }
 
   void find_classes() {
-    load_ = resource_load(call_.plan(), call_.binding, call_.wiring(), cost().of(call_.protocol));
+    load_ = resource_load(call_.plan(), call_.partition, call_.wiring(), cost().of(call_.protocol));
     std::size_t used = 0;
-    for (LinkClass& links : link_classes(call_.plan(), call_.binding, call_.wiring(), topology(),
+    for (LinkClass& links : link_classes(call_.plan(), call_.partition, call_.wiring(), topology(),
                                          load_, max_colours(call_.plan()))) {
       used += links.cables.size();
       ranking_.links.emplace_back().links = std::move(links);
@@ -177,7 +177,7 @@ class Ranker {
     return disturbance;
   }
 
-  const CallPlan& call_;
+  const CompiledCall& call_;
   Execution execution_;
   CableResources resources_;
   RankingEffort effort_;
@@ -200,7 +200,7 @@ std::string_view to_string(TimeOrigin origin) {
   return "?";
 }
 
-FaultRanking rank_links(const CallPlan& call, double share, const RankingEffort& effort) {
+FaultRanking rank_links(const CompiledCall& call, double share, const RankingEffort& effort) {
   return Ranker(call, share, effort).rank();
 }
 

@@ -54,6 +54,6 @@ struct RankingEffort {
 /// Degrades every cable that the call uses, one of each class, and simulates the call anew: the
 /// busiest cables first, as many as the effort allows; of the others there are bounds. Where even
 /// the healthy call's steady state is too large, all is lower bounds.
-FaultRanking rank_links(const CallPlan& call, double share, const RankingEffort& effort);
+FaultRanking rank_links(const CompiledCall& call, double share, const RankingEffort& effort);
 
 }  // namespace collsim

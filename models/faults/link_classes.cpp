@@ -30,9 +30,9 @@ Colour colour_of(double value) {
 
 class Refinement {
  public:
-  Refinement(const Plan& plan, const Binding& binding, const Wiring& wiring,
+  Refinement(const Plan& plan, const DataPartition& partition, const Wiring& wiring,
              const Topology& topology, const ResourceLoad& load)
-      : plan_(plan), binding_(binding), wiring_(wiring) {
+      : plan_(plan), partition_(partition), wiring_(wiring) {
     colour_programs();
     colour_wires();
     colour_resources(topology, load);
@@ -58,7 +58,7 @@ class Refinement {
   Colour of_resource(ResourceId resource) const { return resources_[resource]; }
 
  private:
-  bool used(std::uint32_t channel) const { return binding_.loops(channel) > 0; }
+  bool used(std::uint32_t channel) const { return partition_.loops(channel) > 0; }
 
   void colour_programs() {
     for (const Schedule& schedule : plan_.schedules) {
@@ -66,10 +66,10 @@ class Refinement {
     }
     // Of every schedule, those of the last channel that ran it: most are cut alike.
     std::map<std::uint32_t, std::pair<std::uint32_t, std::vector<Colour>>> known;
-    for (std::uint32_t channel = 0; channel < binding_.channels(); ++channel) {
+    for (std::uint32_t channel = 0; channel < partition_.channels(); ++channel) {
       if (!used(channel)) continue;
       auto& [other, colours] = known[plan_.schedule_of_channel[channel]];
-      if (colours.empty() || !binding_.alike(channel, other)) {
+      if (colours.empty() || !partition_.alike(channel, other)) {
         other = channel;
         colours = colours_of_programs(channel);
       }
@@ -82,11 +82,11 @@ class Refinement {
     const Schedule& schedule = plan_.schedule(channel);
     std::vector<std::int64_t> bytes;  // by chunk
     for (std::uint32_t chunk = 0; chunk < schedule.chunks(); ++chunk) {
-      bytes.push_back(binding_.chunk_bytes(channel, 0, {chunk, 1}).count);
+      bytes.push_back(partition_.chunk_bytes(channel, 0, {chunk, 1}).count);
     }
     std::vector<Colour> colours;
     for (Rank rank = 0; rank < schedule.participants(); ++rank) {
-      Colour colour = mix(binding_.loops(channel), schedule.is_agent(rank) ? 1 : 0);
+      Colour colour = mix(partition_.loops(channel), schedule.is_agent(rank) ? 1 : 0);
       for (std::uint32_t lane = 0; lane < schedule.lanes(); ++lane) {
         colour = mix(mix(colour, lane), colour_of_program(schedule, rank, lane, bytes));
       }
@@ -124,7 +124,7 @@ class Refinement {
   }
 
   void colour_wires() {
-    for (std::uint32_t channel = 0; channel < binding_.channels(); ++channel) {
+    for (std::uint32_t channel = 0; channel < partition_.channels(); ++channel) {
       std::vector<Colour>& wires = wires_.emplace_back();
       if (!used(channel)) continue;
       for (const Wire& wire : wiring_.wires[channel]) {
@@ -150,7 +150,7 @@ class Refinement {
   void step() {
     std::vector<Colour> ranks(ranks_.size());
     std::vector<Colour> resources(resources_.size());
-    for (std::uint32_t channel = 0; channel < binding_.channels(); ++channel) {
+    for (std::uint32_t channel = 0; channel < partition_.channels(); ++channel) {
       if (!used(channel)) continue;
       const auto connections = plan_.schedule(channel).connections();
       for (std::size_t i = 0; i < connections.size(); ++i) {
@@ -191,7 +191,7 @@ class Refinement {
   }
 
   const Plan& plan_;
-  const Binding& binding_;
+  const DataPartition& partition_;
   const Wiring& wiring_;
   std::vector<Colour> ranks_;               // agents after them
   std::vector<std::vector<Colour>> wires_;  // by channel and connection
@@ -200,10 +200,10 @@ class Refinement {
 
 }  // namespace
 
-std::vector<LinkClass> link_classes(const Plan& plan, const Binding& binding, const Wiring& wiring,
-                                    const Topology& topology, const ResourceLoad& load,
-                                    std::size_t most) {
-  Refinement refinement(plan, binding, wiring, topology, load);
+std::vector<LinkClass> link_classes(const Plan& plan, const DataPartition& partition,
+                                    const Wiring& wiring, const Topology& topology,
+                                    const ResourceLoad& load, std::size_t most) {
+  Refinement refinement(plan, partition, wiring, topology, load);
   const bool symmetric = refinement.refine(most);
   // Of a cable: the colours of its directions, and what it carries.
   std::map<LinkId, std::pair<std::vector<Colour>, double>> cables;

@@ -4,7 +4,7 @@
 
 #include "models/machine/resource_load.h"
 #include "sim/cost/calibration.h"
-#include "sim/execution/binding.h"
+#include "sim/execution/data_partition.h"
 #include "sim/execution/wiring.h"
 #include "sim/plan/plan.h"
 #include "sim/topologies/topology.h"
@@ -28,8 +28,8 @@ struct LinkClass {
 /// colours around it, until nothing changes. Before there are more than `most` colours of resources
 /// it stops: then cables are alike in what they carry and in what is some messages away, and their
 /// classes are not `exact`.
-std::vector<LinkClass> link_classes(const Plan& plan, const Binding& binding, const Wiring& wiring,
-                                    const Topology& topology, const ResourceLoad& load,
-                                    std::size_t most = 1024);
+std::vector<LinkClass> link_classes(const Plan& plan, const DataPartition& partition,
+                                    const Wiring& wiring, const Topology& topology,
+                                    const ResourceLoad& load, std::size_t most = 1024);
 
 }  // namespace collsim

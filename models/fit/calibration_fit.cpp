@@ -235,8 +235,8 @@ class CalibrationSearch {
   void set_interval(const Parameter& parameter, const Interval& interval) {
     FittedConstant& each = constant(parameter);
     const ConstantRange range = parameter.accepted;
-    each.least = std::max(range.least, each.value / std::exp(interval.below));
-    each.most = std::min(range.most, each.value * std::exp(interval.above));
+    each.min = std::max(range.min, each.value / std::exp(interval.below));
+    each.max = std::min(range.max, each.value * std::exp(interval.above));
   }
 
   void name_pairs(const Uncertainty& uncertainty) {

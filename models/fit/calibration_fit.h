@@ -25,8 +25,8 @@ struct FittedConstant {
   double start = 0;  ///< what the start file says, in the units of Parameter::in
   double value = 0;  ///< fitted; else the start
   /// 95 % interval, if the fit was not stopped and the constant is fitted or undetermined.
-  double least = 0;
-  double most = 0;
+  double min = 0;
+  double max = 0;
   Determination determination = Determination::not_asked;
 };
 

@@ -71,7 +71,7 @@ Calibration FitConstants::at(const std::vector<double>& logarithms) const {
   std::size_t i = 0;
   const auto set = [&](const Parameter& parameter) {
     const ConstantRange range = parameter.accepted;
-    parameter.in(cost) = std::clamp(std::exp(logarithms[i++]), range.least, range.most);
+    parameter.in(cost) = std::clamp(std::exp(logarithms[i++]), range.min, range.max);
   };
   while (i < moved_.size() && !is_of_link_kind(moved_[i])) set(moved_[i]);
   for (const auto& [own, general] : following_) {

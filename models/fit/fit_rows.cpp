@@ -47,7 +47,7 @@ void FitRows::add(const Recording& recording, const MachineOf& machine_of,
     if (!is_used(recorded, selection)) continue;
     const Topology& topology = machine_of(recorded);
     const Hosts& hosts = hosts_.try_emplace(&topology, topology).first->second;
-    const RecordedRow row = hosts.settled(recorded);
+    const RecordedRow row = hosts.with_defaults(recorded);
     if (subject_ != FitSubject::machine && !gpus_.contains(&topology)) {
       gpus_.emplace(&topology, named_calibration(calibration_name(topology)));
     }
@@ -67,16 +67,16 @@ Calibration FitRows::cost_on(const Topology& topology, const Calibration& cost) 
   return own;
 }
 
-std::optional<std::size_t> FitRows::planner_of(const RecordedCall& call, const Topology& topology,
-                                               NcclVersion version, std::string& refusal) {
+std::optional<std::size_t> FitRows::compiler_of(const RecordedCall& call, const Topology& topology,
+                                                NcclVersion version, std::string& refusal) {
   const auto [place, is_new] = calls_.try_emplace({call, &topology, version, pinned_.size() - 1});
   Laid& laid = place->second;
   if (is_new) {
     try {
-      planners_.push_back(
-          std::make_unique<Planner>(spec_of(call, topology, cost_on(topology, cost_), version)));
+      planners_.push_back(std::make_unique<CallCompiler>(
+          spec_of(call, topology, cost_on(topology, cost_), version)));
       memos_.emplace_back();
-      laid.planner = planners_.size() - 1;
+      laid.compiler = planners_.size() - 1;
       const auto& warnings = planners_.back()->warnings();
       warnings_.insert(warnings.begin(), warnings.end());
     } catch (const InputError& error) {
@@ -84,7 +84,7 @@ std::optional<std::size_t> FitRows::planner_of(const RecordedCall& call, const T
     }
   }
   refusal = laid.refusal;
-  return laid.planner;
+  return laid.compiler;
 }
 
 std::string FitRows::add_row(const RecordedRow& row, const Topology& topology,
@@ -94,17 +94,17 @@ std::string FitRows::add_row(const RecordedRow& row, const Topology& topology,
   }
   const RecordedCall call = call_of(row);
   std::string refusal;
-  const auto planner = planner_of(call, topology, selection.rows.nccl_version, refusal);
-  if (!planner) return refusal;
-  const auto key = std::pair(*planner, row.size);
+  const auto compiler = compiler_of(call, topology, selection.rows.nccl_version, refusal);
+  if (!compiler) return refusal;
+  const auto key = std::pair(*compiler, row.size);
   auto found = point_of_.find(key);
   if (found == point_of_.end()) {
     try {
-      CallPlan plan = planners_[*planner]->plan(row.size, &memos_[*planner]);
+      CompiledCall plan = planners_[*compiler]->plan(row.size, &memos_[*compiler]);
       const double work =
           static_cast<double>(row.size.count) * call.ranks * std::max(1U, call.calls);
       found = point_of_.emplace(key, points_.size()).first;
-      points_.push_back({*planner, row.size, plan.algorithm, plan.protocol, work});
+      points_.push_back({*compiler, row.size, plan.algorithm, plan.protocol, work});
       plans_.push_back(std::move(plan));
     } catch (const InputError& error) {
       return error.what();
@@ -122,10 +122,10 @@ std::string FitRows::add_row(const RecordedRow& row, const Topology& topology,
 void FitRows::hold_sizes_out() {
   std::map<std::size_t, std::map<Bytes, std::size_t>> points;  // by planner and size
   for (std::size_t i = 0; i < points_.size(); ++i) {
-    points[points_[i].planner].emplace(points_[i].size, i);
+    points[points_[i].compiler].emplace(points_[i].size, i);
   }
   std::vector<bool> held_out(points_.size());
-  for (const auto& [planner, by_size] : points) {
+  for (const auto& [compiler, by_size] : points) {
     if (by_size.size() < 3) continue;
     std::size_t place = 0;
     for (auto each = by_size.rbegin(); each != by_size.rend(); ++each) {
@@ -145,18 +145,18 @@ std::vector<Seconds> FitRows::times(const Calibration& cost, const std::vector<s
   });
   std::vector<Calibration> costs(planners_.size());
   for (const auto& [key, laid] : calls_) {
-    if (!laid.planner) continue;
+    if (!laid.compiler) continue;
     Calibration own = cost_on(*std::get<const Topology*>(key), cost);
     for (const PinnedConstant& each : pinned_[std::get<std::size_t>(key)]) {
       each.parameter.in(own) = each.value;
     }
-    costs[*laid.planner] = cost_of(std::get<RecordedCall>(key), own);
+    costs[*laid.compiler] = cost_of(std::get<RecordedCall>(key), own);
   }
   std::vector<Seconds> times(points.size());
   for_each_in_parallel(order.size(), threads, [&](std::size_t i) {
     if (stop && stop()) throw FitStopped();
     const std::size_t point = points[order[i]];
-    times[order[i]] = mean_time(plans_[point], costs[points_[point].planner]);
+    times[order[i]] = mean_time(plans_[point], costs[points_[point].compiler]);
   });
   return times;
 }

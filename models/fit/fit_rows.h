@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "models/call/planner.h"
+#include "models/call/call_compiler.h"
 #include "models/fit/parameter.h"
 #include "models/fit/row_pattern.h"
 #include "models/recordings/recording.h"
@@ -41,7 +41,7 @@ struct PinnedConstant {
 
 /// One size of one call.
 struct FitPoint {
-  std::size_t planner = 0;
+  std::size_t compiler = 0;
   Bytes size;
   std::string algorithm;
   Protocol protocol = Protocol::simple;
@@ -102,7 +102,7 @@ class FitRows {
  private:
   /// A call's planner, or why there is none.
   struct Laid {
-    std::optional<std::size_t> planner;
+    std::optional<std::size_t> compiler;
     std::string refusal;
   };
   /// The key of a planner: the call, the machine, NCCL's version, and the set of pinned
@@ -112,17 +112,17 @@ class FitRows {
   Calibration cost_on(const Topology& topology, const Calibration& cost) const;
   std::string add_row(const RecordedRow& row, const Topology& topology,
                       const FitSelection& selection);
-  std::optional<std::size_t> planner_of(const RecordedCall& call, const Topology& topology,
-                                        NcclVersion version, std::string& refusal);
+  std::optional<std::size_t> compiler_of(const RecordedCall& call, const Topology& topology,
+                                         NcclVersion version, std::string& refusal);
 
   Calibration cost_;
   FitSubject subject_;
   std::map<const Topology*, Calibration> gpus_;  // but for a machine: its own costs
   std::map<const Topology*, Hosts> hosts_;
   std::vector<std::vector<PinnedConstant>> pinned_;  // by recording
-  std::vector<std::unique_ptr<Planner>> planners_;
-  std::vector<LayoutMemo> memos_;  // by planner
-  std::vector<CallPlan> plans_;    // by point
+  std::vector<std::unique_ptr<CallCompiler>> planners_;
+  std::vector<LayoutMemo> memos_;    // by planner
+  std::vector<CompiledCall> plans_;  // by point
   std::map<CallKey, Laid> calls_;
   std::map<std::pair<std::size_t, Bytes>, std::size_t> point_of_;
   std::vector<FitPoint> points_;

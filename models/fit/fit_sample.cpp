@@ -57,7 +57,7 @@ FitSample::FitSample(const FitRows& rows, std::uint32_t sizes) {
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     const FitPoint& point = rows.points()[i];
     if (sizes > 0 && point.size > max_sampled(point.protocol)) continue;
-    if (wanted[i]) classes[{point.planner, point.algorithm, point.protocol}].push_back(i);
+    if (wanted[i]) classes[{point.compiler, point.algorithm, point.protocol}].push_back(i);
   }
   std::vector<bool> sampled(wanted.size());
   for (auto& [key, points] : classes) {

@@ -62,10 +62,10 @@ void print_constants(const CalibrationFit& fit, std::string& out) {
   for (const FittedConstant& constant : fit.constants) {
     const Parameter& parameter = constant.parameter;
     if (constant.determination == Determination::fitted) {
-      fitted += constant.most > 0 ? fmt::format("    {}: [{}, {}]\n", parameter.name,
-                                                text_of(parameter, constant.least),
-                                                text_of(parameter, constant.most))
-                                  : fmt::format("    {}: no interval\n", parameter.name);
+      fitted += constant.max > 0 ? fmt::format("    {}: [{}, {}]\n", parameter.name,
+                                               text_of(parameter, constant.min),
+                                               text_of(parameter, constant.max))
+                                 : fmt::format("    {}: no interval\n", parameter.name);
     } else if (constant.determination != Determination::not_asked) {
       kept += fmt::format("    {}: {}\n", parameter.name, in_quotes(why_kept(constant)));
     }
@@ -82,9 +82,9 @@ void print_constants(const CalibrationFit& fit, std::string& out) {
 }  // namespace
 
 std::string interval_of(const FittedConstant& constant) {
-  if (constant.most == 0) return "-";
-  return fmt::format("{} to {}", text_of(constant.parameter, constant.least),
-                     text_of(constant.parameter, constant.most));
+  if (constant.max == 0) return "-";
+  return fmt::format("{} to {}", text_of(constant.parameter, constant.min),
+                     text_of(constant.parameter, constant.max));
 }
 
 std::string why_kept(const FittedConstant& constant) {
@@ -93,7 +93,7 @@ std::string why_kept(const FittedConstant& constant) {
     case Determination::hidden:
       return "no row depends on it";
     case Determination::undetermined:
-      return constant.most > max_shown * constant.least
+      return constant.max > max_shown * constant.min
                  ? "not determined: nearly any value would do"
                  : fmt::format("not determined: {} would do", interval_of(constant));
     case Determination::fitted:

@@ -13,7 +13,7 @@ namespace collsim {
 namespace {
 
 /// Where a protocol's constants stand: in general, or for thread blocks with such links.
-using Place = std::function<ProtocolCost&(Calibration&)>;
+using Place = std::function<ProtocolConstants&(Calibration&)>;
 
 template <typename Constants>
 void add_machine(std::vector<Parameter>& parameters, const Constants& constants) {
@@ -38,7 +38,7 @@ void add(std::vector<Parameter>& parameters, const Constants& constants, Protoco
 void add_protocol(std::vector<Parameter>& parameters, Protocol protocol) {
   const auto index = static_cast<std::size_t>(protocol);
   const std::string name(calibration_key(protocol));
-  const Place general = [index](Calibration& cost) -> ProtocolCost& {
+  const Place general = [index](Calibration& cost) -> ProtocolConstants& {
     return cost.protocols[index];
   };
   add(parameters, protocol_constants, protocol, name, general);
@@ -47,7 +47,7 @@ void add_protocol(std::vector<Parameter>& parameters, Protocol protocol) {
     const std::string_view key = calibration_key(static_cast<LinkKind>(kind));
     // Where a calibration says nothing of the kind, its own begin as the protocol's.
     add(parameters, thread_block_constants, protocol, fmt::format("{}.over.{}", name, key),
-        [index, kind](Calibration& cost) -> ProtocolCost& {
+        [index, kind](Calibration& cost) -> ProtocolConstants& {
           auto& own = cost.over[index][kind];
           if (!own) own = cost.protocols[index];
           return *own;
@@ -56,7 +56,7 @@ void add_protocol(std::vector<Parameter>& parameters, Protocol protocol) {
 }
 
 bool is_efficiency(const Parameter& parameter) {
-  return parameter.quantity == Quantity::factor && parameter.accepted.least == 0;
+  return parameter.quantity == Quantity::factor && parameter.accepted.min == 0;
 }
 
 }  // namespace
@@ -101,7 +101,7 @@ double nominal_value(const Parameter& parameter) {
     case Quantity::factor:
       break;
   }
-  return std::max(parameter.accepted.least, share);
+  return std::max(parameter.accepted.min, share);
 }
 
 }  // namespace collsim

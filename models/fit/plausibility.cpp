@@ -17,9 +17,9 @@ namespace {
 constexpr Bytes large{256 << 20};
 
 std::string describe(const Parameter& parameter, const ConstantRange& range) {
-  const std::string least = text_of(parameter, range.least);
-  return std::isinf(range.most) ? fmt::format("at least {}", least)
-                                : fmt::format("{} to {}", least, text_of(parameter, range.most));
+  const std::string least = text_of(parameter, range.min);
+  return std::isinf(range.max) ? fmt::format("at least {}", least)
+                               : fmt::format("{} to {}", least, text_of(parameter, range.max));
 }
 
 Prediction predict_large(const Topology& topology, Rank ranks, const Calibration& cost) {
@@ -28,7 +28,7 @@ Prediction predict_large(const Topology& topology, Rank ranks, const Calibration
   run.algorithm = "auto";
   const CallSpec spec{
       .topology = &topology, .cost = cost, .run = run, .gpus = first_gpus(topology, ranks)};
-  return simulate(Planner(spec).plan(large));
+  return simulate(CallCompiler(spec).plan(large));
 }
 
 }  // namespace
@@ -39,8 +39,8 @@ std::vector<std::string> implausible_constants(const CalibrationFit& fit) {
   for (const FittedConstant& constant : fit.constants) {
     if (constant.determination != Determination::fitted) continue;
     const ConstantRange range = constant.parameter.plausible;
-    if (constant.value >= range.least * (1 - rounding) &&
-        constant.value <= range.most * (1 + rounding)) {
+    if (constant.value >= range.min * (1 - rounding) &&
+        constant.value <= range.max * (1 + rounding)) {
       continue;
     }
     sentences.push_back(fmt::format("{} is {}, plausible is {}", constant.parameter.name,

@@ -72,8 +72,8 @@ RowPattern::Condition RowPattern::condition(std::string_view text) {
   const auto least = low.empty() ? 0 : number(low);
   const auto most = high.empty() ? std::numeric_limits<std::int64_t>::max() : number(high);
   if (!least || !most || *most < *least) fail();
-  condition.least = *least;
-  condition.most = *most;
+  condition.min = *least;
+  condition.max = *most;
   return condition;
 }
 

@@ -27,8 +27,8 @@ class RowPattern {
   struct Condition {
     Key key = Key::id;
     std::string pattern{};  ///< of an id or a collective
-    std::int64_t least = 0;
-    std::int64_t most = 0;
+    std::int64_t min = 0;
+    std::int64_t max = 0;
 
     bool holds(const RecordedRow& row) const;
   };

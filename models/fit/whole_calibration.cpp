@@ -9,7 +9,7 @@
 
 #include "models/calibration/calibration_file.h"
 #include "models/calibration/transport.h"
-#include "models/call/planner.h"
+#include "models/call/call_compiler.h"
 #include "models/fit/parameter.h"
 #include "sim/base/data_directory.h"
 
@@ -93,10 +93,10 @@ std::string name_of_calibration_used(const Topology& topology) {
   spec.topology = &topology;
   spec.cost = calibration_for(topology);
   spec.run.schedule = ScheduleKind::nccl;
-  spec.run = settled(spec.run, spec.collective, topology);
+  spec.run = with_defaults(spec.run, spec.collective, topology);
   spec.gpus.assign(topology.gpus().begin(), topology.gpus().end());
   if (spec.gpus.size() == 1) return spec.cost.name;
-  return Planner(std::move(spec)).cost().name;
+  return CallCompiler(std::move(spec)).cost().name;
 }
 
 }  // namespace collsim

@@ -9,13 +9,13 @@ namespace collsim {
 namespace {
 
 /// More than any dump of a ring buffer of 20,000 calls has; they take about 1 GiB.
-constexpr std::size_t most_values = std::size_t{16} << 20U;
+constexpr std::size_t max_values = std::size_t{16} << 20U;
 
 }  // namespace
 
 DumpValues::Index DumpValues::add(DumpKind kind, std::size_t offset) {
-  if (nodes_.size() == most_values) {
-    fail_at(offset, fmt::format("more than {} values", most_values), "a dump of fewer calls");
+  if (nodes_.size() == max_values) {
+    fail_at(offset, fmt::format("more than {} values", max_values), "a dump of fewer calls");
   }
   Node node{};
   node.kind = kind;

@@ -20,15 +20,15 @@ using GroupRanks = std::vector<std::uint32_t>;
 constexpr std::string_view accepted_dump =
     "a dump of PyTorch's Flight Recorder (TORCH_NCCL_DUMP_ON_TIMEOUT=1, _dump_nccl_trace)";
 /// A rank beyond this is a mistake.
-constexpr std::uint32_t most_ranks = 1U << 20U;
+constexpr std::uint32_t max_ranks = 1U << 20U;
 /// A tensor of more elements is a mistake.
-constexpr std::int64_t most_elements = std::int64_t{1} << 50U;
+constexpr std::int64_t max_elements = std::int64_t{1} << 50U;
 
 std::optional<std::uint32_t> rank_number(std::string_view digits) {
   std::uint32_t rank = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), rank);
   if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
-  if (rank >= most_ranks) return std::nullopt;
+  if (rank >= max_ranks) return std::nullopt;
   return rank;
 }
 
@@ -176,7 +176,7 @@ class FlightReader {
     } else {
       for (const Index each : fields_.parts(value, DumpKind::list, "ranks")) {
         const std::int64_t rank = fields_.integer(each, "ranks");
-        if (rank < 0 || rank >= most_ranks) fields_.fail(each, "ranks", "a rank");
+        if (rank < 0 || rank >= max_ranks) fields_.fail(each, "ranks", "a rank");
         ranks.push_back(static_cast<std::uint32_t>(rank));
       }
     }
@@ -258,7 +258,7 @@ class FlightReader {
       std::int64_t count = 1;
       for (const Index size : fields_.parts(shape, DumpKind::list, key)) {
         const std::int64_t extent = fields_.integer(size, key);
-        if (extent < 0 || (extent > 0 && count > most_elements / extent)) {
+        if (extent < 0 || (extent > 0 && count > max_elements / extent)) {
           fields_.fail(size, key, "sizes of a tensor");
         }
         count *= extent;

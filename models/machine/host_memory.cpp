@@ -65,15 +65,16 @@ std::optional<ResourceId> memory_of(const Wire& wire, const Wiring& wiring) {
 }
 
 /// Data of the largest slice that each connection of a channel carries. The first loop has it.
-std::vector<Bytes> largest_slices(const Plan& plan, const Binding& binding, std::uint32_t channel) {
+std::vector<Bytes> largest_slices(const Plan& plan, const DataPartition& partition,
+                                  std::uint32_t channel) {
   const Schedule& schedule = plan.schedule(channel);
   std::vector<Bytes> largest(schedule.connections().size());
   for (Rank rank = 0; rank < schedule.ranks(); ++rank) {
     for (std::uint32_t lane = 0; lane < schedule.lanes(); ++lane) {
       for (const Primitive& primitive : schedule.program(rank, lane)) {
         if (!sends(primitive.kind)) continue;
-        const Bytes chunk = binding.chunk_bytes(channel, 0, primitive.chunks());
-        const Bytes slice = binding.slice_bytes(chunk, 0);
+        const Bytes chunk = partition.chunk_bytes(channel, 0, primitive.chunks());
+        const Bytes slice = partition.slice_bytes(chunk, 0);
         for (const ConnectionId peer : schedule.peers(primitive.send_group)) {
           largest[peer] = std::max(largest[peer], slice);
         }
@@ -86,16 +87,16 @@ std::vector<Bytes> largest_slices(const Plan& plan, const Binding& binding, std:
 /// Bytes of the buffers in each node's memory: a FIFO goes round all its slots, of which each is
 /// filled as far as the slices are large.
 std::map<ResourceId, Bytes> footprints(const Wiring& wiring, const Plan& plan,
-                                       const Binding& binding, Protocol protocol) {
+                                       const DataPartition& partition, Protocol protocol) {
   std::map<ResourceId, Bytes> bytes;
-  for (std::uint32_t channel = 0; channel < binding.channels(); ++channel) {
-    if (binding.loops(channel) == 0) continue;
-    const std::vector<Bytes> slices = largest_slices(plan, binding, channel);
+  for (std::uint32_t channel = 0; channel < partition.channels(); ++channel) {
+    if (partition.loops(channel) == 0) continue;
+    const std::vector<Bytes> slices = largest_slices(plan, partition, channel);
     for (std::size_t i = 0; i < slices.size(); ++i) {
       const auto memory = memory_of(wiring.wires[channel][i], wiring);
       if (!memory) continue;
       const double slot = bytes_per_byte(protocol) * static_cast<double>(slices[i].count);
-      bytes[*memory] += {binding.chunking().credits * static_cast<std::int64_t>(slot)};
+      bytes[*memory] += {partition.chunking().credits * static_cast<std::int64_t>(slot)};
     }
   }
   return bytes;
@@ -127,28 +128,29 @@ SentChunks sent_chunks(const Schedule& schedule, Rank rank) {
   return sent;
 }
 
-std::vector<double> shares_in_turn(const Plan& plan, const Binding& binding, std::size_t ranks) {
+std::vector<double> shares_in_turn(const Plan& plan, const DataPartition& partition,
+                                   std::size_t ranks) {
   std::vector<double> shares;
-  for (Rank rank = 0; rank < ranks; ++rank) shares.push_back(share_in_turn(plan, binding, rank));
+  for (Rank rank = 0; rank < ranks; ++rank) shares.push_back(share_in_turn(plan, partition, rank));
   return shares;
 }
 
 }  // namespace
 
-BytesPerSecond memory_rate(const MemoryCost& cost, Bytes footprint) {
+BytesPerSecond memory_rate(const MemoryConstants& cost, Bytes footprint) {
   const double cached = cached_share(static_cast<double>(footprint.count), cost.cache);
   return {1 / (cached / cost.cached.value + (1 - cached) / cost.rate.value)};
 }
 
-double both_ways_share(const MemoryCost& cost, double in_turn) {
+double both_ways_share(const MemoryConstants& cost, double in_turn) {
   const double worst = std::min(cost.in_turn, cost.at_once);  // where the file says nothing of it
   return 1 / (in_turn / worst + (1 - in_turn) / cost.at_once);
 }
 
-double share_in_turn(const Plan& plan, const Binding& binding, Rank rank) {
+double share_in_turn(const Plan& plan, const DataPartition& partition, Rank rank) {
   SentChunks sent;
-  for (std::uint32_t channel = 0; channel < binding.channels(); ++channel) {
-    if (binding.loops(channel) == 0) continue;
+  for (std::uint32_t channel = 0; channel < partition.channels(); ++channel) {
+    if (partition.loops(channel) == 0) continue;
     const SentChunks own = sent_chunks(plan.schedule(channel), rank);
     sent.all += own.all;
     sent.in_turn += own.in_turn;
@@ -181,12 +183,12 @@ bool loads_host_memory(const Wiring& wiring) {
                      [](const ResourceOrigin& origin) { return origin.host.has_value(); });
 }
 
-void set_host_memory(Wiring& wiring, const Plan& plan, const Binding& binding,
+void set_host_memory(Wiring& wiring, const Plan& plan, const DataPartition& partition,
                      std::span<const DeviceId> gpus, Protocol protocol, const Calibration& cost) {
-  for (const auto& [memory, footprint] : footprints(wiring, plan, binding, protocol)) {
+  for (const auto& [memory, footprint] : footprints(wiring, plan, partition, protocol)) {
     wiring.capacities[memory] = memory_rate(cost.memory, footprint);
   }
-  const std::vector<double> in_turn = shares_in_turn(plan, binding, gpus.size());
+  const std::vector<double> in_turn = shares_in_turn(plan, partition, gpus.size());
   for (ResourceId resource = 0; resource < wiring.origins.size(); ++resource) {
     const ResourceOrigin& origin = wiring.origins[resource];
     if (!origin.host || origin.host == HostShare::memory) continue;

@@ -5,7 +5,7 @@
 #include "models/machine/plan_wiring.h"
 #include "sim/base/units.h"
 #include "sim/cost/calibration.h"
-#include "sim/execution/binding.h"
+#include "sim/execution/data_partition.h"
 #include "sim/execution/wiring.h"
 #include "sim/plan/plan.h"
 #include "sim/topologies/topology.h"
@@ -16,16 +16,16 @@ namespace collsim {
 /// bytes. They are filled in turn, so that of those that outgrow the cache ever fewer are still in
 /// it when their turn comes (cached_share()), as measured on two H200 hosts (recordings/h200x4,
 /// recordings/h200.csv).
-BytesPerSecond memory_rate(const MemoryCost& cost, Bytes footprint);
+BytesPerSecond memory_rate(const MemoryConstants& cost, Bytes footprint);
 
 /// What a PCIe link carries both ways, as a share of its bandwidth, where that share of what a GPU
 /// sends, from 0 to 1, is sent and received in turn. H200 with PCIe gen5 was measured; L40S and RTX
 /// 2080 Ti with gen4 and gen3 reach the same shares (docs/transports.md).
-double both_ways_share(const MemoryCost& cost, double in_turn);
+double both_ways_share(const MemoryConstants& cost, double in_turn);
 
 /// Of what a rank sends in a call, the share for which it receives as much without sending: in a
 /// ring of two all, in one of many the first chunk of each loop. Lanes of a tree do both at once.
-double share_in_turn(const Plan& plan, const Binding& binding, Rank rank);
+double share_in_turn(const Plan& plan, const DataPartition& partition, Rank rank);
 
 /// Lets every hop that the rules lead through host memory load the memory of its node and, both
 /// ways, the PCIe links that it crosses; a node's memory is one, however many CPUs it has, as on
@@ -39,7 +39,7 @@ bool loads_host_memory(const Wiring& wiring);
 
 /// The capacities that they have for one call: its channels, slices and protocol say how large the
 /// buffers are that it fills. They are in bytes of `wire_factor`, as loads are.
-void set_host_memory(Wiring& wiring, const Plan& plan, const Binding& binding,
+void set_host_memory(Wiring& wiring, const Plan& plan, const DataPartition& partition,
                      std::span<const DeviceId> gpus, Protocol protocol, const Calibration& cost);
 
 }  // namespace collsim

@@ -33,8 +33,8 @@ constexpr std::array<std::array<std::uint32_t, 3>, 16> cube_mesh_pairs{{{0, 1, 1
 
 /// Whether there are modules of the model, in contrast to cards with bridges.
 bool is_module(const GpuModel& model) {
-  constexpr std::uint32_t most_of_a_card = 4;
-  return model.compute_capability == pascal || model.nvlinks > most_of_a_card;
+  constexpr std::uint32_t max_of_a_card = 4;
+  return model.compute_capability == pascal || model.nvlinks > max_of_a_card;
 }
 
 std::uint32_t links_of_pair(const GpuModel& model, std::uint32_t gpus, std::uint32_t on_v100) {

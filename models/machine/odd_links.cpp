@@ -22,7 +22,7 @@ using DeviceIndex = std::uint32_t;
 
 /// The value that most have, the greater one of two that are as common.
 template <typename Value>
-Value most_common(const std::vector<Value>& values) {
+Value max_common(const std::vector<Value>& values) {
   std::map<Value, std::size_t> counts;
   for (const Value& value : values) ++counts[value];
   return std::max_element(counts.begin(), counts.end(),
@@ -62,7 +62,7 @@ class NvlinkCounts {
       if (count > 0) linked.push_back(count);
     }
     if (linked.empty()) return {};
-    const std::uint32_t most = most_common(linked);
+    const std::uint32_t most = max_common(linked);
     std::map<std::uint32_t, std::vector<DeviceIndex>> odd;  // by their NVLinks
     for (const auto& [gpu, count] : counts_) {
       if (count == 0 || (switched_ && count < most)) odd[count].push_back(gpu);
@@ -174,7 +174,7 @@ class PcieTree {
     std::vector<double> rates;
     rates.reserve(devices.size());
     for (const DeviceIndex device : devices) rates.push_back(rate(device));
-    const double usual = most_common(rates);
+    const double usual = max_common(rates);
     std::map<double, std::vector<DeviceIndex>> narrow;
     for (const DeviceIndex device : devices) {
       if (rate(device) < almost * usual) narrow[rate(device)].push_back(device);

@@ -194,7 +194,7 @@ PeerGroupId send_group(const Primitive& primitive) {
 /// copy: a link that several ways share carries one message for all, and is the first one's.
 void merge_at_switches(const Schedule& schedule, Ways& ways) {
   for (Rank agent = schedule.ranks(); agent < schedule.participants(); ++agent) {
-    if (schedule.agents()[agent - schedule.ranks()] != SwitchAgent::network) continue;
+    if (schedule.agents()[agent - schedule.ranks()] != SwitchReducer::network) continue;
     for (const auto group_of : {receive_group, send_group}) {
       std::set<LinkId> used;
       for (const ConnectionId id : joint_connections(schedule, agent, group_of)) {

@@ -12,12 +12,12 @@ namespace collsim {
 namespace {
 
 /// Bytes of every chunk of one channel in all loops.
-std::vector<double> chunk_bytes(const Schedule& schedule, const Binding& binding,
+std::vector<double> chunk_bytes(const Schedule& schedule, const DataPartition& partition,
                                 std::uint32_t channel) {
   std::vector<double> bytes(schedule.chunks());
   for (std::uint32_t chunk = 0; chunk < schedule.chunks(); ++chunk) {
-    for (std::uint32_t loop = 0; loop < binding.loops(channel); ++loop) {
-      const Bytes once = binding.chunk_bytes(channel, loop, {chunk, 1});
+    for (std::uint32_t loop = 0; loop < partition.loops(channel); ++loop) {
+      const Bytes once = partition.chunk_bytes(channel, loop, {chunk, 1});
       bytes[chunk] += static_cast<double>(once.count);
     }
   }
@@ -42,9 +42,9 @@ struct ChannelLoad {
   std::vector<Seconds> busy;        ///< by rank: of its thread block
 };
 
-ChannelLoad channel_load(const Schedule& schedule, const Binding& binding, std::uint32_t channel,
-                         const ProtocolCost& cost) {
-  const std::vector<double> of_chunk = chunk_bytes(schedule, binding, channel);
+ChannelLoad channel_load(const Schedule& schedule, const DataPartition& partition,
+                         std::uint32_t channel, const ProtocolConstants& cost) {
+  const std::vector<double> of_chunk = chunk_bytes(schedule, partition, channel);
   ChannelLoad load{std::vector<double>(schedule.connections().size()),
                    std::vector<Seconds>(schedule.ranks())};
   for_each_program(schedule, [&](Rank rank, std::uint32_t, const Program& program) {
@@ -66,17 +66,17 @@ ChannelLoad channel_load(const Schedule& schedule, const Binding& binding, std::
 
 }  // namespace
 
-ResourceLoad resource_load(const Plan& plan, const Binding& binding, const Wiring& wiring,
-                           const ProtocolCost& cost) {
+ResourceLoad resource_load(const Plan& plan, const DataPartition& partition, const Wiring& wiring,
+                           const ProtocolConstants& cost) {
   ResourceLoad load;
   load.resources.resize(wiring.capacities.size());
   std::map<std::uint32_t, std::pair<std::uint32_t, ChannelLoad>> known;  // by schedule
-  for (std::uint32_t channel = 0; channel < binding.channels(); ++channel) {
+  for (std::uint32_t channel = 0; channel < partition.channels(); ++channel) {
     const Schedule& schedule = plan.schedule(channel);
     auto& [other, once] = known[plan.schedule_of_channel[channel]];
-    if (once.busy.empty() || !binding.alike(channel, other)) {
+    if (once.busy.empty() || !partition.alike(channel, other)) {
       other = channel;
-      once = channel_load(schedule, binding, channel, cost);
+      once = channel_load(schedule, partition, channel, cost);
     }
     const std::vector<double>& bytes = once.connections;
     std::vector<ThreadBlockLoad> blocks(schedule.ranks());

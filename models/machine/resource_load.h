@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "sim/cost/calibration.h"
-#include "sim/execution/binding.h"
+#include "sim/execution/data_partition.h"
 #include "sim/execution/wiring.h"
 #include "sim/plan/plan.h"
 
@@ -22,7 +22,7 @@ struct ResourceLoad {
 };
 
 /// Of one call, by its plan: no execution can carry less.
-ResourceLoad resource_load(const Plan& plan, const Binding& binding, const Wiring& wiring,
-                           const ProtocolCost& cost);
+ResourceLoad resource_load(const Plan& plan, const DataPartition& partition, const Wiring& wiring,
+                           const ProtocolConstants& cost);
 
 }  // namespace collsim

@@ -48,7 +48,7 @@ std::vector<DeviceId> SwitchPlacement::of(const Plan& plan, std::uint32_t channe
   for (std::uint32_t agent = 0; agent < members.size(); ++agent) {
     if (members[agent].empty()) {
       sites.push_back(gpus_.front());  // takes no part
-    } else if (schedule.agents()[agent] == SwitchAgent::nvswitch) {
+    } else if (schedule.agents()[agent] == SwitchReducer::nvswitch) {
       sites.push_back(nvswitch_near(*members[agent].begin(), channel));
     } else {
       sites.push_back(middle_of(members[agent], agent));

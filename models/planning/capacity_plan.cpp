@@ -29,14 +29,14 @@ using Machines = std::vector<std::unique_ptr<PlannedMachine>>;
 
 class CapacityPlanner {
  public:
-  explicit CapacityPlanner(const CapacityQuestion& question) : question_(question) {}
+  explicit CapacityPlanner(const CapacityRequest& request) : request_(request) {}
 
   CapacityPlan plan() {
-    for (const Alternative& each : question_.alternatives) make(each);
+    for (const Alternative& each : request_.alternatives) make(each);
     for (std::size_t i = 0; i < machines_.size(); ++i) prices_.push_back(prices_of(i));
     plan_.reference_gpus = fewest_gpus();
-    for (std::size_t workload = 0; workload < question_.workloads.size(); ++workload) {
-      for (std::size_t i = 0; i < question_.alternatives.size(); ++i) add_rows(workload, i);
+    for (std::size_t workload = 0; workload < request_.workloads.size(); ++workload) {
+      for (std::size_t i = 0; i < request_.alternatives.size(); ++i) add_rows(workload, i);
     }
     on_each_machine([this](PlannedMachine& of_row, PlanRow& row) { predict(of_row, row); });
     judge();
@@ -55,14 +55,14 @@ class CapacityPlanner {
       const PlannedMachine* like = machine_like(machines, nodes);
       if (like == nullptr && searched) like = machine_like(machines_[alternative.base], nodes);
       machines.push_back(
-          std::make_unique<PlannedMachine>(alternative.parts, nodes, question_.call, like));
-      note_warnings(machines.back()->planner());
+          std::make_unique<PlannedMachine>(alternative.parts, nodes, request_.call, like));
+      note_warnings(machines.back()->compiler());
     }
   }
 
-  void note_warnings(const Planner& planner) {
-    plan_.warnings.insert(planner.warnings().begin(), planner.warnings().end());
-    if (auto warning = calibration_warning(planner.spec().cost)) {
+  void note_warnings(const CallCompiler& compiler) {
+    plan_.warnings.insert(compiler.warnings().begin(), compiler.warnings().end());
+    if (auto warning = calibration_warning(compiler.spec().cost)) {
       plan_.warnings.insert(std::move(*warning));
     }
   }
@@ -92,11 +92,11 @@ class CapacityPlanner {
   /// Of an alternative, at its counts. A price includes the network of the unchanged machine of as
   /// many nodes.
   std::vector<std::optional<ClusterPrice>> prices_of(std::size_t alternative) const {
-    const Machines& usual = machines_[question_.alternatives[alternative].base];
+    const Machines& usual = machines_[request_.alternatives[alternative].base];
     const Machines& machines = machines_[alternative];
     std::vector<std::optional<ClusterPrice>> prices;
     for (std::size_t place = 0; place < machines.size(); ++place) {
-      prices.push_back(cluster_price(question_.prices, question_.basis, question_.vendor,
+      prices.push_back(cluster_price(request_.prices, request_.basis, request_.vendor,
                                      machines[place]->topology(), usual[place]->topology()));
     }
     return prices;
@@ -126,22 +126,22 @@ class CapacityPlanner {
                          [&](std::size_t i) {
                            for (PlanRow* const row : work[i].second) {
                              act(*work[i].first, *row);
-                             if (question_.progress) question_.progress(++done, plan_.rows.size());
+                             if (request_.progress) request_.progress(++done, plan_.rows.size());
                            }
                          });
   }
 
   void predict(PlannedMachine& of_row, PlanRow& row) const {
-    const Workload& workload = question_.workloads[row.workload];
+    const Workload& workload = request_.workloads[row.workload];
     const std::vector<CallGroup> calls = calls_of(workload);
     WorkloadTime time = of_row.estimate(calls);
     row.estimate = time.time;
-    if (question_.messages > 0) time = of_row.simulate(calls, question_.messages);
+    if (request_.messages > 0) time = of_row.simulate(calls, request_.messages);
     row.time = time.time;
     row.basis = time.basis;
     row.prediction = std::move(time.largest);
     row.busbw =
-        (workload.bytes / row.time).value * busbw_factor(question_.call.collective, row.gpus);
+        (workload.bytes / row.time).value * busbw_factor(request_.call.collective, row.gpus);
     row.error = error_of(trust_errors_, row.prediction.trust, calls.front().size).value_or(0);
     row.limit = of_row.limit(calls.front().size, row.prediction.time);
     row.crosses_spines = row.limit.uplink > 0 || of_row.spans_leaves();
@@ -182,18 +182,18 @@ class CapacityPlanner {
     if (!row.price || !(row.meets || row.near_target)) return false;
     const double ratio = cost_of(row, {}, 1) / cost_of(best, {}, 1);
     // With a target the price counts, which has no error.
-    if (question_.target.is_set()) return ratio <= 1;
+    if (request_.target.is_set()) return ratio <= 1;
     return ratio <= 1 + error_of_work(row, best);
   }
 
   void judge(PlanRow& row) const {
-    const Seconds compute = question_.alternatives[row.alternative].compute;
+    const Seconds compute = request_.alternatives[row.alternative].compute;
     const ScalingPoint point{static_cast<double>(row.gpus), row.time};
     const PlanRow& first = first_of(row);
     const ScalingPoint least{static_cast<double>(first.gpus), first.time};
     const double reference = plan_.reference_gpus;
-    row.step = step_time(question_.scaling, compute, reference, point);
-    row.work = work_time(question_.scaling, compute, reference, point);
+    row.step = step_time(request_.scaling, compute, reference, point);
+    row.work = work_time(request_.scaling, compute, reference, point);
     row.weak = efficiency(Scaling::weak, compute, least, point);
     row.strong = efficiency(Scaling::strong, reference / least.gpus * compute, least, point);
     if (row.price) row.cost = row.price->per_hour * row.work.value / 3600;
@@ -204,7 +204,7 @@ class CapacityPlanner {
   }
 
   bool meets_target(Seconds communication, Seconds computing) const {
-    const PlanTarget& target = question_.target;
+    const PlanTarget& target = request_.target;
     const Seconds step = communication + computing;
     return (!target.time || step <= *target.time) &&
            (!target.share || communication <= *target.share * step);
@@ -219,7 +219,7 @@ class CapacityPlanner {
 
   template <typename Act>
   void for_each_workload(const Act& act) {
-    for (std::size_t workload = 0; workload < question_.workloads.size(); ++workload) {
+    for (std::size_t workload = 0; workload < request_.workloads.size(); ++workload) {
       std::vector<std::size_t> rows;
       for (std::size_t i = 0; i < plan_.rows.size(); ++i) {
         if (plan_.rows[i].workload == workload) rows.push_back(i);
@@ -234,15 +234,15 @@ class CapacityPlanner {
     double per_hour = price.per_hour;
     if (changed == "network") {
       // A rented machine with its usual network has one price; only what differs is the network's.
-      const double network = question_.basis == CostBasis::rent
+      const double network = request_.basis == CostBasis::rent
                                  ? price.per_hour - price.usual_per_hour
                                  : price.network_per_hour;
       per_hour += (factor - 1) * network;
     } else if (price.gpu->gpu == changed) {
-      per_hour += (factor - 1) *
-                  (question_.basis == CostBasis::rent ? price.per_hour : price.gpus_per_hour);
+      per_hour +=
+          (factor - 1) * (request_.basis == CostBasis::rent ? price.per_hour : price.gpus_per_hour);
     }
-    return question_.target.is_set() ? per_hour : per_hour * row.work.value;
+    return request_.target.is_set() ? per_hour : per_hour * row.work.value;
   }
 
   /// Of those that meet the target, of equal ones the faster; with one price another.
@@ -262,7 +262,7 @@ class CapacityPlanner {
   /// The row without the change, with as many nodes; of unchanged machines the row itself.
   std::size_t base_row(std::size_t place) const {
     const PlanRow& row = plan_.rows[place];
-    const std::size_t base = question_.alternatives[row.alternative].base;
+    const std::size_t base = request_.alternatives[row.alternative].base;
     const auto found = std::find_if(plan_.rows.begin(), plan_.rows.end(), [&](const auto& each) {
       return each.alternative == base && each.workload == row.workload && each.nodes == row.nodes;
     });
@@ -271,7 +271,7 @@ class CapacityPlanner {
 
   void find_ends() {
     for_each_workload([&](const std::vector<std::size_t>& rows) {
-      for (std::size_t i = 0; i < question_.alternatives.size(); ++i) {
+      for (std::size_t i = 0; i < request_.alternatives.size(); ++i) {
         std::vector<std::size_t> own;
         std::vector<ScalingPoint> points;
         for (const std::size_t row : rows) {
@@ -286,12 +286,12 @@ class CapacityPlanner {
 
   void add_end(const std::vector<std::size_t>& rows, const std::vector<ScalingPoint>& points) {
     const PlanRow& row = plan_.rows[rows.front()];
-    const Seconds compute = question_.alternatives[row.alternative].compute;
-    ScalingEnd end{row.alternative, row.workload, question_.scaling, rows.back(), std::nullopt};
+    const Seconds compute = request_.alternatives[row.alternative].compute;
+    ScalingEnd end{row.alternative, row.workload, request_.scaling, rows.back(), std::nullopt};
     const Seconds of_first = plan_.reference_gpus / points.front().gpus * compute;
-    const bool strong = question_.scaling == Scaling::strong;
+    const bool strong = request_.scaling == Scaling::strong;
     const auto stop =
-        first_that_does_not_scale(question_.scaling, strong ? of_first : compute, points);
+        first_that_does_not_scale(request_.scaling, strong ? of_first : compute, points);
     if (stop) {
       end.last = rows[*stop - 1];
       end.first = rows[*stop];
@@ -302,7 +302,7 @@ class CapacityPlanner {
   static bool is_simulated(const PlanRow& row) { return row.basis != TimeBasis::formulas; }
 
   Seconds estimated_step(const PlanRow& row) const {
-    return step_time(question_.scaling, question_.alternatives[row.alternative].compute,
+    return step_time(request_.scaling, request_.alternatives[row.alternative].compute,
                      plan_.reference_gpus, {static_cast<double>(row.gpus), row.estimate});
   }
 
@@ -342,7 +342,7 @@ class CapacityPlanner {
     });
   }
 
-  const CapacityQuestion& question_;
+  const CapacityRequest& request_;
   std::vector<Machines> machines_;                                // by alternative
   std::vector<std::vector<std::optional<ClusterPrice>>> prices_;  // and by count
   CapacityPlan plan_;
@@ -352,8 +352,8 @@ class CapacityPlanner {
 
 }  // namespace
 
-CapacityPlan plan_capacity(const CapacityQuestion& question) {
-  return CapacityPlanner(question).plan();
+CapacityPlan plan_capacity(const CapacityRequest& request) {
+  return CapacityPlanner(request).plan();
 }
 
 }  // namespace collsim

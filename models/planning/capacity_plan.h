@@ -33,7 +33,7 @@ struct PlanTarget {
 };
 
 /// What is asked.
-struct CapacityQuestion {
+struct CapacityRequest {
   std::vector<Alternative> alternatives;
   std::vector<Workload> workloads;
   PlannedCall call;
@@ -120,6 +120,6 @@ struct CapacityPlan {
 /// told apart from it. The time of a row depends on its own machine, nodes, workload and call, and
 /// on nothing else in the plan. Throws InputError where a machine cannot be composed, or NCCL does
 /// not run on it.
-CapacityPlan plan_capacity(const CapacityQuestion& question);
+CapacityPlan plan_capacity(const CapacityRequest& request);
 
 }  // namespace collsim

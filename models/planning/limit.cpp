@@ -61,10 +61,10 @@ std::string_view to_string(Limit limit) {
   return "";
 }
 
-LimitUse limit_of(const CallPlan& call, Seconds time) {
+LimitUse limit_of(const CompiledCall& call, Seconds time) {
   const Wiring& wiring = call.wiring();
-  const ProtocolCost& cost = call.planner->cost().of(call.protocol);
-  const ResourceLoad load = resource_load(call.plan(), call.binding, wiring, cost);
+  const ProtocolConstants& cost = call.compiler->cost().of(call.protocol);
+  const ResourceLoad load = resource_load(call.plan(), call.partition, wiring, cost);
   LimitUse use;
   const auto consider = [&](double seconds, Limit limit) {
     const double utilisation = seconds / time.value;
@@ -78,7 +78,7 @@ LimitUse limit_of(const CallPlan& call, Seconds time) {
   for (std::size_t i = 0; i < load.resources.size(); ++i) {
     if (load.resources[i] == 0) continue;
     consider(load.resources[i] / wiring.capacities[i].value,
-             limit_of_resource(call.planner->topology(), wiring.origins[i]));
+             limit_of_resource(call.compiler->topology(), wiring.origins[i]));
   }
   for (const auto& ranks : load.thread_blocks) {
     for (const ThreadBlockLoad& block : ranks) consider(block.busy.value, Limit::thread_block);

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "models/call/planner.h"
+#include "models/call/call_compiler.h"
 
 namespace collsim {
 
@@ -29,6 +29,6 @@ struct LimitUse {
 };
 
 /// Of a call that takes so long.
-LimitUse limit_of(const CallPlan& call, Seconds time);
+LimitUse limit_of(const CompiledCall& call, Seconds time);
 
 }  // namespace collsim

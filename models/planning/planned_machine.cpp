@@ -17,7 +17,7 @@ CallSpec spec_for(const Topology& topology, NodePlacement placement, const Plann
   spec.topology = &topology;
   spec.cost = calibration_for(topology);
   spec.collective = call.collective;
-  spec.run = settled(call.run, call.collective, topology);
+  spec.run = with_defaults(call.run, call.collective, topology);
   spec.gpus = placed_gpus(topology, placement);
   return spec;
 }
@@ -54,10 +54,10 @@ std::optional<Prediction> unless_too_long(const Simulate& simulate) {
 
 /// Four nodes of eight GPUs. Their trees have inner nodes and leaves, as those of any cluster have,
 /// and their ranks fold: 32 ranks of DGX H100 that run NVLSTree are two classes, 128 are 128.
-constexpr Representation few_nodes{.most = 32, .ranks = 32};
+constexpr Representation few_nodes{.max = 32, .ranks = 32};
 
 /// From here on bandwidth alone counts, so that a part shows how far formulas are off.
-constexpr Bytes least_part{16 << 20};
+constexpr Bytes min_part{16 << 20};
 
 template <typename Predict>
 WorkloadTime sum(std::span<const CallGroup> calls, Predict predict) {
@@ -76,12 +76,12 @@ PlannedMachine::PlannedMachine(const MachineParts& parts, std::uint32_t nodes,
                                const PlannedCall& call, const PlannedMachine* like)
     : topology_(std::make_unique<const Topology>(compose(parts, nodes))) {
   CallSpec spec = spec_for(*topology_, parts.placement, call);
-  if (like != nullptr) spec.like = like->planner().nccl();
-  planner_ = std::make_unique<const Planner>(std::move(spec));
+  if (like != nullptr) spec.like = like->compiler().nccl();
+  compiler_ = std::make_unique<const CallCompiler>(std::move(spec));
 }
 
 Estimator& PlannedMachine::estimator() {
-  if (!estimator_) estimator_.emplace(*planner_);
+  if (!estimator_) estimator_.emplace(*compiler_);
   return *estimator_;
 }
 
@@ -112,16 +112,16 @@ std::optional<Prediction> PlannedMachine::simulated(Bytes size, double messages,
                                                     const Representation& as) {
   const Watch watch = ending_after(2 * messages);
   return unless_too_long(
-      [&] { return Simulator(*planner_, within(messages, watch), as).simulate(size); });
+      [&] { return Simulator(*compiler_, within(messages, watch), as).simulate(size); });
 }
 
 std::optional<Prediction> PlannedMachine::simulated_in_part(Bytes size, double messages) {
-  if (planner_->nccl() == nullptr) return std::nullopt;
-  const std::optional<Candidate> choice = planner_->decide(size).candidate;
+  if (compiler_->nccl() == nullptr) return std::nullopt;
+  const std::optional<Candidate> choice = compiler_->decide(size).candidate;
   if (!choice) return simulated(size, messages, few_nodes);
   const Watch watch = ending_after(2 * messages);
-  Simulator simulator(*planner_, within(messages, watch), few_nodes);
-  for (Bytes part = size; part == size || part >= least_part; part.count = part.count / 16 * 4) {
+  Simulator simulator(*compiler_, within(messages, watch), few_nodes);
+  for (Bytes part = size; part == size || part >= min_part; part.count = part.count / 16 * 4) {
     const auto simulated = unless_too_long([&] { return simulator.simulate(part, *choice); });
     if (!simulated) continue;
     Prediction whole = estimator().estimate(size);
@@ -137,17 +137,17 @@ std::optional<Prediction> PlannedMachine::simulated_in_part(Bytes size, double m
 }
 
 LimitUse PlannedMachine::limit(Bytes size, Seconds time) {
-  const Planner* looked_at = planner_.get();
+  const CallCompiler* looked_at = compiler_.get();
   const std::optional<Candidate> choice =
-      planner_->nccl() == nullptr ? std::nullopt : planner_->decide(size).candidate;
-  if (planner_->nccl() != nullptr && planner_->ranks() > max_simulated_ranks) {
+      compiler_->nccl() == nullptr ? std::nullopt : compiler_->decide(size).candidate;
+  if (compiler_->nccl() != nullptr && compiler_->ranks() > max_simulated_ranks) {
     if (!small_) {
-      auto small = small_cluster(*planner_);
-      if (small) small_ = std::make_unique<const Planner>(std::move(*small));
+      auto small = small_cluster(*compiler_);
+      if (small) small_ = std::make_unique<const CallCompiler>(std::move(*small));
     }
     if (small_) looked_at = small_.get();
   }
-  const CallPlan call =
+  const CompiledCall call =
       choice ? looked_at->plan(size, *choice, &memo_) : looked_at->plan(size, &memo_);
   return limit_of(call, time);
 }

@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-#include "models/call/planner.h"
+#include "models/call/call_compiler.h"
 #include "models/estimate/estimator.h"
 #include "models/planning/limit.h"
 #include "models/planning/machine_parts.h"
@@ -47,7 +47,7 @@ class PlannedMachine {
                  const PlannedMachine* like);
 
   const Topology& topology() const { return *topology_; }
-  const Planner& planner() const { return *planner_; }
+  const CallCompiler& compiler() const { return *compiler_; }
   std::uint32_t nodes() const { return topology_->node_count(); }
 
   /// By formulas.
@@ -71,9 +71,9 @@ class PlannedMachine {
   Prediction predict(Bytes size, double messages, TimeBasis& basis);
 
   std::unique_ptr<const Topology> topology_;
-  std::unique_ptr<const Planner> planner_;
+  std::unique_ptr<const CallCompiler> compiler_;
   std::optional<Estimator> estimator_;
-  std::unique_ptr<const Planner> small_;
+  std::unique_ptr<const CallCompiler> small_;
   LayoutMemo memo_;
 };
 

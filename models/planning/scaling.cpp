@@ -5,7 +5,7 @@ namespace collsim {
 namespace {
 
 /// Of the growth in GPUs that has to come out as speed.
-constexpr double least_gain = 0.5;
+constexpr double min_gain = 0.5;
 
 }  // namespace
 
@@ -32,7 +32,7 @@ std::optional<std::size_t> first_that_does_not_scale(Scaling scaling, Seconds co
     const Seconds before = work_time(scaling, compute, points[0].gpus, points[i - 1]);
     const Seconds now = work_time(scaling, compute, points[0].gpus, points[i]);
     const double gain = before.value / now.value - 1;
-    if (gain < least_gain * (points[i].gpus / points[i - 1].gpus - 1)) return i;
+    if (gain < min_gain * (points[i].gpus / points[i - 1].gpus - 1)) return i;
   }
   return std::nullopt;
 }

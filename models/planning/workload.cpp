@@ -16,14 +16,14 @@ namespace {
 
 /// Of the default datatype, float.
 constexpr std::int64_t element = 4;
-constexpr double most_parameters = 1e14;
+constexpr double max_parameters = 1e14;
 
 double read_parameters(const YamlValue& value) {
   const std::string text = value.string();
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error == std::errc{} && end == text.data() + text.size() && number >= 1 &&
-      number <= most_parameters) {
+      number <= max_parameters) {
     return number;
   }
   value.fail(fmt::format("'{}' is not a number of parameters", text), "such as 25.6e6 or 175e9");

@@ -6,7 +6,7 @@
 
 namespace collsim {
 
-std::size_t TableColumns::least_count() const {
+std::size_t TableColumns::min_count() const {
   std::size_t count = 0;
   for (const Column& column : {redop, root}) {
     if (column) count = std::max(count, *column + 1);

@@ -27,7 +27,7 @@ struct TableColumns {
 
   /// How many columns a row has at the least: all of those above but `wrong`, and algbw and busbw
   /// behind every time. A time stamp (-S) has a column of its own, in words of no fixed number.
-  std::size_t least_count() const;
+  std::size_t min_count() const;
 };
 
 /// The columns that the names in a table's header say; nothing where there is no time among them.

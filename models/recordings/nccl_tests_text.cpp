@@ -256,8 +256,8 @@ class TextReader {
 
   void read_row(const TableRow& printed) {
     // The run was stopped while it printed.
-    if (is_last_ && printed.size() < columns_->least_count()) return;
-    printed.at(columns_->least_count() - 1);
+    if (is_last_ && printed.size() < columns_->min_count()) return;
+    printed.at(columns_->min_count() - 1);
     RecordedRow row;
     row.line = position_.line;
     row.nodes = listed_.nodes();

@@ -12,11 +12,11 @@ namespace collsim {
 namespace {
 
 /// No job that is reported has more.
-constexpr Rank most_ranks = 1U << 17U;
+constexpr Rank max_ranks = 1U << 17U;
 
 bool is_in(double factor, const FactorRange& range) {
   constexpr double rounding = 1e-9;
-  return factor >= range.least - rounding && factor <= range.most + rounding;
+  return factor >= range.min - rounding && factor <= range.max + rounding;
 }
 
 /// What nccl-tests' programs print of their collectives.
@@ -42,14 +42,14 @@ void narrow(FactorRange& range, std::string_view algbw, std::string_view busbw) 
   if (!rate || !bus) return;
   const PrintedInterval below = printed_interval(*rate, algbw);
   const PrintedInterval above = printed_interval(*bus, busbw);
-  if (below.least <= 0 || above.least <= 0) return;
-  range.least = std::max(range.least, above.least / below.most);
-  range.most = std::min(range.most, above.most / below.least);
+  if (below.min <= 0 || above.min <= 0) return;
+  range.min = std::max(range.min, above.min / below.max);
+  range.max = std::min(range.max, above.max / below.min);
 }
 
 std::optional<RankRange> ranks_of(Collective collective, const FactorRange& factor) {
   std::optional<RankRange> range;
-  for (Rank ranks = 2; ranks <= most_ranks; ++ranks) {
+  for (Rank ranks = 2; ranks <= max_ranks; ++ranks) {
     if (!is_in(busbw_factor(collective, ranks), factor)) {
       if (range) break;  // factors rise with the ranks, or are all alike
       continue;
@@ -62,9 +62,9 @@ std::optional<RankRange> ranks_of(Collective collective, const FactorRange& fact
 
 std::optional<Rank> likely_ranks(const RankRange& range) {
   constexpr Rank of_a_server = 8;
-  if (range.least == range.most) return range.least;
-  const Rank multiple = (range.least + of_a_server - 1) / of_a_server * of_a_server;
-  if (multiple > range.most || multiple + of_a_server <= range.most) return std::nullopt;
+  if (range.min == range.max) return range.min;
+  const Rank multiple = (range.min + of_a_server - 1) / of_a_server * of_a_server;
+  if (multiple > range.max || multiple + of_a_server <= range.max) return std::nullopt;
   return multiple;
 }
 

@@ -11,8 +11,8 @@ namespace collsim {
 
 /// What busbw / algbw of a table can have been before both were rounded: busbw_factor().
 struct FactorRange {
-  double least = 0;
-  double most = 1e9;
+  double min = 0;
+  double max = 1e9;
 };
 
 /// Narrows a range by two figures of one row, as they are printed. Figures that are too small to
@@ -30,8 +30,8 @@ struct TableSigns {
 /// The numbers of ranks with which a collective has such a factor, from `least` to `most`; nothing
 /// where there is none.
 struct RankRange {
-  Rank least = 0;
-  Rank most = 0;
+  Rank min = 0;
+  Rank max = 0;
 };
 std::optional<RankRange> ranks_of(Collective collective, const FactorRange& factor);
 

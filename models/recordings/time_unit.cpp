@@ -39,8 +39,8 @@ double rate(double bytes, double seconds) {
 
 bool fits(double bytes, const PrintedInterval& time, const PrintedInterval& algbw, double unit) {
   constexpr double tolerance = 0.1;
-  return rate(bytes, time.most * unit) * (1 - tolerance) <= algbw.most &&
-         rate(bytes, time.least * unit) * (1 + tolerance) >= algbw.least;
+  return rate(bytes, time.max * unit) * (1 - tolerance) <= algbw.max &&
+         rate(bytes, time.min * unit) * (1 + tolerance) >= algbw.min;
 }
 
 }  // namespace

@@ -32,8 +32,8 @@ std::string describe_misfit(const PrintedTime& printed);
 
 /// What a printed number may have been before it was rounded to the digits that it has.
 struct PrintedInterval {
-  double least = 0;
-  double most = 0;
+  double min = 0;
+  double max = 0;
 };
 /// Of "12.34", whose value is given, 12.335 to 12.345.
 PrintedInterval printed_interval(double value, std::string_view digits);

@@ -76,7 +76,7 @@ std::optional<NcclAlgorithm> find_nccl_run(std::string_view name) {
   return find_nccl_algorithm(name);
 }
 
-RunSpec settled(RunSpec run, Collective collective, const Topology& topology) {
+RunSpec with_defaults(RunSpec run, Collective collective, const Topology& topology) {
   if (!run.schedule) run.schedule = schedule_meant(run, collective, topology);
   if (run.schedule == ScheduleKind::textbook) {
     settle_textbook(run, collective);

@@ -10,7 +10,7 @@
 #include "models/nccl/settings/version.h"
 #include "models/nccl/tuning/reduction.h"
 #include "sim/cost/calibration.h"
-#include "sim/execution/binding.h"
+#include "sim/execution/data_partition.h"
 #include "sim/nccl/nccl_algorithm.h"
 #include "sim/plan/collective.h"
 #include "sim/topologies/topology.h"
@@ -27,10 +27,10 @@ struct MeasuredSource {
 enum class ScheduleKind : std::uint8_t { textbook, nccl };
 std::string_view to_string(ScheduleKind kind);
 
-/// One way of running a collective. What is left open, settled() fills in. Channels and chunking
-/// are the textbook's; NCCL chooses its own, for which `variables` has words. What a textbook run
-/// leaves open of them is one channel and one message per transfer on a machine that is a
-/// textbook's itself (calibration `ideal`), and elsewhere what NCCL would do there
+/// One way of running a collective. What is left open, with_defaults() fills in. Channels and
+/// chunking are the textbook's; NCCL chooses its own, for which `variables` has words. What a
+/// textbook run leaves open of them is one channel and one message per transfer on a machine that
+/// is a textbook's itself (calibration `ideal`), and elsewhere what NCCL would do there
 /// (textbook_pipeline.h).
 struct RunSpec {
   std::optional<ScheduleKind> schedule;
@@ -57,6 +57,6 @@ std::optional<NcclAlgorithm> find_nccl_run(std::string_view name);
 /// (calibration `ideal`); else NCCL's. Under NCCL's rules a protocol becomes NCCL_PROTO. Throws
 /// InputError for NCCL's variables and calls in place in a textbook schedule, and for algorithms
 /// that NCCL does not have under its own.
-RunSpec settled(RunSpec run, Collective collective, const Topology& topology);
+RunSpec with_defaults(RunSpec run, Collective collective, const Topology& topology);
 
 }  // namespace collsim

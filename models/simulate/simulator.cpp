@@ -27,7 +27,7 @@ std::optional<NcclAlgorithm> algorithm_of(const std::optional<Candidate>& choice
 }
 
 /// As many bytes for each rank as `size` has for each of `ranks`.
-Bytes size_for(const Planner& small, Bytes size, Rank ranks) {
+Bytes size_for(const CallCompiler& small, Bytes size, Rank ranks) {
   const std::int64_t unit = size_of(small.spec().run.reduction.type).count * small.ranks();
   const double share = static_cast<double>(small.ranks()) / ranks;
   const std::int64_t whole = size.count / unit;
@@ -40,7 +40,7 @@ Bytes size_for(const Planner& small, Bytes size, Rank ranks) {
 constexpr double many_messages = 2e6;
 /// A steady call is continued from laps that are even to 1e-3 (SteadyState): more bytes by less
 /// than this make no larger error.
-constexpr double most_added = 1e-3;
+constexpr double max_added = 1e-3;
 
 /// The least size from `size` on that a ring's channels cut into chunks of one size: NCCL's cells
 /// (sim/nccl/nccl_chunking.h) are parts of 16 KiB, and chunks of a last loop are multiples of 16
@@ -54,24 +54,25 @@ Bytes even_size(Bytes size, Rank ranks, std::uint32_t channels) {
 
 }  // namespace
 
-Simulator::Simulator(const Planner& planner, SimulationOptions options,
+Simulator::Simulator(const CallCompiler& compiler, SimulationOptions options,
                      Representation representation)
-    : planner_(planner), options_(std::move(options)), representation_(representation) {
-  if (options_.exact || planner.nccl() == nullptr || planner.ranks() <= representation.most) return;
-  auto small = small_cluster(planner, representation.ranks);
+    : compiler_(compiler), options_(std::move(options)), representation_(representation) {
+  if (options_.exact || compiler.nccl() == nullptr || compiler.ranks() <= representation.max)
+    return;
+  auto small = small_cluster(compiler, representation.ranks);
   if (!small) return;
-  small_ = std::make_unique<const Planner>(std::move(*small));
-  estimator_.emplace(planner);
+  small_ = std::make_unique<const CallCompiler>(std::move(*small));
+  estimator_.emplace(compiler);
   small_estimator_.emplace(*small_);
 }
 
 struct Simulator::Healthy {
-  Healthy(const Planner& faulty, const Planner* small_of_faulty, const SimulationOptions& options,
-          Representation representation)
-      : planner(faulty.with_faults({})), simulator(planner, options, representation) {
+  Healthy(const CallCompiler& faulty, const CallCompiler* small_of_faulty,
+          const SimulationOptions& options, Representation representation)
+      : compiler(faulty.with_faults({})), simulator(compiler, options, representation) {
     if (small_of_faulty == nullptr) return;
-    small = std::make_unique<const Planner>(small_of_faulty->with_faults({}));
-    estimator.emplace(planner);
+    small = std::make_unique<const CallCompiler>(small_of_faulty->with_faults({}));
+    estimator.emplace(compiler);
   }
 
   const Prediction& simulate(Bytes size) {
@@ -80,11 +81,11 @@ struct Simulator::Healthy {
     return predictions.emplace(size, simulator.simulate(size)).first->second;
   }
 
-  Planner planner;
+  CallCompiler compiler;
   Simulator simulator;
   std::map<Bytes, Prediction> predictions;
   // Where the faulty machine is scaled: its small cluster without faults.
-  std::unique_ptr<const Planner> small;
+  std::unique_ptr<const CallCompiler> small;
   LayoutMemo small_memo;
   std::optional<Estimator> estimator;  // of the whole, likewise
 };
@@ -93,8 +94,8 @@ struct Simulator::Small {
   std::optional<Candidate> choice;  // NCCL's for the whole
   Bytes size;
 
-  CallPlan plan(const Planner& planner, LayoutMemo& memo) const {
-    return choice ? planner.plan(size, *choice, &memo) : planner.plan(size, &memo);
+  CompiledCall plan(const CallCompiler& compiler, LayoutMemo& memo) const {
+    return choice ? compiler.plan(size, *choice, &memo) : compiler.plan(size, &memo);
   }
   Seconds estimate(Estimator& estimator) const {
     return (choice ? estimator.estimate(size, *choice) : estimator.estimate(size)).time;
@@ -105,14 +106,14 @@ Simulator::Healthy& Simulator::healthy() {
   if (!healthy_) {
     SimulationOptions options = options_;
     options.begin = nullptr;  // it is not what was asked for
-    healthy_ = std::make_shared<Healthy>(planner_, small_.get(), options, representation_);
+    healthy_ = std::make_shared<Healthy>(compiler_, small_.get(), options, representation_);
   }
   return *healthy_;
 }
 
 Prediction Simulator::simulate(Bytes size) {
   Prediction prediction = on_machine(size, {});
-  if (planner_.spec().faults.empty() || !options_.beside_healthy) return prediction;
+  if (compiler_.spec().faults.empty() || !options_.beside_healthy) return prediction;
   const Prediction& without = healthy().simulate(size);
   raise_to(prediction, without.time);
   prediction.mean_over_ranks = std::max(prediction.mean_over_ranks, without.mean_over_ranks);
@@ -120,7 +121,7 @@ Prediction Simulator::simulate(Bytes size) {
 }
 
 Prediction Simulator::simulate(Bytes size, const Candidate& candidate) {
-  assert(planner_.spec().faults.empty());
+  assert(compiler_.spec().faults.empty());
   return on_machine(size, candidate);
 }
 
@@ -133,33 +134,34 @@ Prediction Simulator::on_machine(Bytes size, const Given& given) {
       healthy_.reset();
     }
   }
-  require_memory(planner_, size);
-  const CallPlan call = given ? planner_.plan(size, *given, &memo_) : planner_.plan(size, &memo_);
+  require_memory(compiler_, size);
+  const CompiledCall call =
+      given ? compiler_.plan(size, *given, &memo_) : compiler_.plan(size, &memo_);
   if (const auto even = evened(call)) return simulate_evened(call, *even);
   return collsim::simulate(call, options_);
 }
 
 /// A long call of a ring whose chunks are unlike by a hair, so that no two ranks are equal: the
 /// next larger one whose chunks are alike.
-std::optional<CallPlan> Simulator::evened(const CallPlan& call) {
+std::optional<CompiledCall> Simulator::evened(const CompiledCall& call) {
   const auto& choice = call.nccl_choice;
   const bool is_ring = choice && choice->algorithm == NcclAlgorithm::ring;
-  const bool is_empty = call.binding.channels() == 0;
+  const bool is_empty = call.partition.channels() == 0;
   if (options_.exact || !is_ring || is_empty ||
-      planner_.spec().collective != Collective::all_reduce) {
+      compiler_.spec().collective != Collective::all_reduce) {
     return std::nullopt;
   }
-  const Bytes size = even_size(call.size, planner_.ranks(), call.binding.channels());
+  const Bytes size = even_size(call.size, compiler_.ranks(), call.partition.channels());
   const double added = static_cast<double>((size - call.size).count);
-  const bool is_near = added <= most_added * static_cast<double>(call.size.count);
+  const bool is_near = added <= max_added * static_cast<double>(call.size.count);
   if (size == call.size || !is_near || effort_of(execution_of(call)).steady < many_messages) {
     return std::nullopt;
   }
-  return planner_.plan(size, *choice, &memo_);
+  return compiler_.plan(size, *choice, &memo_);
 }
 
 /// In proportion to the bytes.
-Prediction Simulator::simulate_evened(const CallPlan& call, const CallPlan& even) {
+Prediction Simulator::simulate_evened(const CompiledCall& call, const CompiledCall& even) {
   Prediction prediction = collsim::simulate(even, options_);
   const double scale = static_cast<double>(call.size.count) / static_cast<double>(even.size.count);
   const Prediction known = outline(call);
@@ -169,14 +171,14 @@ Prediction Simulator::simulate_evened(const CallPlan& call, const CallPlan& even
   prediction.mean_over_ranks = scale * prediction.mean_over_ranks;
   prediction.time = scale * prediction.time;
   raise_to(prediction,
-           std::max(known.bounds.largest(), surely_needed(known.floor, planner_.cost().jitter)));
+           std::max(known.bounds.largest(), surely_needed(known.floor, compiler_.cost().jitter)));
   return prediction;
 }
 
 Simulator::Small Simulator::small_call(Bytes size, const Given& given) const {
-  Small small{given ? given : planner_.decide(size).candidate, size};
-  if (is_cut_by_ranks(planner_.spec().collective, algorithm_of(small.choice))) {
-    small.size = size_for(*small_, size, planner_.ranks());
+  Small small{given ? given : compiler_.decide(size).candidate, size};
+  if (is_cut_by_ranks(compiler_.spec().collective, algorithm_of(small.choice))) {
+    small.size = size_for(*small_, size, compiler_.ranks());
   }
   return small;
 }
@@ -184,7 +186,7 @@ Simulator::Small Simulator::small_call(Bytes size, const Given& given) const {
 Prediction Simulator::scaled(Bytes size, const Given& given) {
   const Small small = small_call(size, given);
   const Prediction simulated = collsim::simulate(small.plan(*small_, small_memo_), options_);
-  if (!planner_.spec().faults.empty() && !model_sees_faults(size)) {
+  if (!compiler_.spec().faults.empty() && !model_sees_faults(size)) {
     return with_cost_on_top(size, small, simulated);
   }
   Prediction whole = given ? estimator_->estimate(size, *given) : estimator_->estimate(size);

@@ -3,7 +3,7 @@
 #include <memory>
 #include <optional>
 
-#include "models/call/planner.h"
+#include "models/call/call_compiler.h"
 #include "models/call/prediction.h"
 #include "models/estimate/estimator.h"
 
@@ -14,8 +14,8 @@ inline constexpr Rank max_simulated_ranks = 256;
 
 /// How a large cluster is represented.
 struct Representation {
-  Rank most = max_simulated_ranks;  ///< clusters of more ranks are represented
-  Rank ranks = 64;                  ///< by so many of theirs: whole nodes, at least two
+  Rank max = max_simulated_ranks;  ///< clusters of more ranks are represented
+  Rank ranks = 64;                 ///< by so many of theirs: whole nodes, at least two
 };
 
 /// Simulates as many sizes as one likes of one planner. Sizes share layouts.
@@ -40,7 +40,7 @@ struct Representation {
 class Simulator {
  public:
   /// The planner must outlive it.
-  explicit Simulator(const Planner& planner, SimulationOptions options = {},
+  explicit Simulator(const CallCompiler& compiler, SimulationOptions options = {},
                      Representation representation = {});
 
   /// Throws InputError where the call needs more memory than there is (require_memory()), HangError
@@ -58,23 +58,23 @@ class Simulator {
   /// `given`: as if NCCL had chosen it.
   using Given = std::optional<Candidate>;
   Prediction on_machine(Bytes size, const Given& given);
-  std::optional<CallPlan> evened(const CallPlan& call);
-  Prediction simulate_evened(const CallPlan& call, const CallPlan& even);
+  std::optional<CompiledCall> evened(const CompiledCall& call);
+  Prediction simulate_evened(const CompiledCall& call, const CompiledCall& even);
   Prediction scaled(Bytes size, const Given& given);
   Small small_call(Bytes size, const Given& given) const;
   bool model_sees_faults(Bytes size);
   Prediction with_cost_on_top(Bytes size, const Small& small, const Prediction& faulty);
   Healthy& healthy();
 
-  const Planner& planner_;
+  const CallCompiler& compiler_;
   SimulationOptions options_;
   Representation representation_;
   LayoutMemo memo_;
   LayoutMemo small_memo_;
-  std::optional<Estimator> estimator_;        // of the whole cluster, if that is scaled
-  std::unique_ptr<const Planner> small_;      // likewise
-  std::optional<Estimator> small_estimator_;  // likewise
-  std::shared_ptr<Healthy> healthy_;          // made where there are faults and it is asked for
+  std::optional<Estimator> estimator_;         // of the whole cluster, if that is scaled
+  std::unique_ptr<const CallCompiler> small_;  // likewise
+  std::optional<Estimator> small_estimator_;   // likewise
+  std::shared_ptr<Healthy> healthy_;           // made where there are faults and it is asked for
 };
 
 }  // namespace collsim

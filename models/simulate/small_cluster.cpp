@@ -110,7 +110,7 @@ std::vector<Rank> chosen_nodes(Rank nodes, Rank count, const std::set<Rank>& tou
 
 }  // namespace
 
-std::optional<CallSpec> small_cluster(const Planner& whole, Rank ranks) {
+std::optional<CallSpec> small_cluster(const CallCompiler& whole, Rank ranks) {
   const MachineFaults& faults = whole.spec().faults;
   if (!is_lasting(faults, whole.topology())) return std::nullopt;
   if (whole.topology().takes_detours()) return std::nullopt;

@@ -2,8 +2,8 @@
 
 #include <optional>
 
+#include "models/call/call_compiler.h"
 #include "models/call/call_spec.h"
-#include "models/call/planner.h"
 
 namespace collsim {
 
@@ -15,6 +15,6 @@ namespace collsim {
 /// switches, or touches so many nodes that the small cluster would be more than half of the whole;
 /// and where ways depend on all flows (Topology::takes_detours()). The whole must outlive who plans
 /// for it: what NCCL's search found is taken over.
-std::optional<CallSpec> small_cluster(const Planner& whole, Rank ranks = 64);
+std::optional<CallSpec> small_cluster(const CallCompiler& whole, Rank ranks = 64);
 
 }  // namespace collsim

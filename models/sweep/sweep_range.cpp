@@ -15,7 +15,7 @@ namespace collsim {
 
 namespace {
 
-constexpr std::int64_t most_points = 1'000'000;
+constexpr std::int64_t max_points = 1'000'000;
 
 enum class AmountKind : std::uint8_t { whole, number, percent, bytes, time, rate };
 
@@ -103,7 +103,7 @@ std::vector<double> geometric(const YamlValue& range, double from, double to,
   if (from <= 0) range.fail("a factor does not lead on from 0", "'from' above 0, or 'step'");
   std::vector<double> values;
   // Powers, so that rounding does not add up; the end may be missed by that much.
-  for (std::int64_t i = 0; i < most_points; ++i) {
+  for (std::int64_t i = 0; i < max_points; ++i) {
     const double value = from * std::pow(factor, static_cast<double>(i));
     if (value > to * (1 + 1e-9)) break;
     values.push_back(value);
@@ -116,9 +116,9 @@ std::vector<double> arithmetic(double from, double to, AmountKind kind, const Ya
   if (parse_amount(said.string())->kind != kind && kind != AmountKind::number) {
     said.fail(fmt::format("step '{}'", said.string()), "a step in the unit of the ends");
   }
-  if ((to - from) / step >= static_cast<double>(most_points)) {
+  if ((to - from) / step >= static_cast<double>(max_points)) {
     said.fail(fmt::format("step '{}'", said.string()),
-              fmt::format("one that gives at most {} values", most_points));
+              fmt::format("one that gives at most {} values", max_points));
   }
   std::vector<double> values;
   const auto steps = static_cast<std::int64_t>(std::floor((to - from) / step * (1 + 1e-12)));
@@ -130,7 +130,7 @@ std::vector<double> arithmetic(double from, double to, AmountKind kind, const Ya
 
 std::vector<double> equal_ratios(const YamlValue& range, double from, double to,
                                  const YamlValue& said) {
-  const std::int64_t points = said.integer(2, most_points);
+  const std::int64_t points = said.integer(2, max_points);
   if (from <= 0) range.fail("equal ratios do not lead on from 0", "'from' above 0, or 'step'");
   std::vector<double> values;
   for (std::int64_t i = 0; i < points; ++i) {

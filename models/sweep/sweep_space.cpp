@@ -21,7 +21,7 @@ namespace collsim {
 
 namespace {
 
-constexpr std::uint64_t most_sweep_points = 1'000'000;
+constexpr std::uint64_t max_sweep_points = 1'000'000;
 constexpr std::string_view machine_prefix = "machine.";
 
 bool is_machine_field(const SweepField& field) {
@@ -122,8 +122,8 @@ SweepSpace::SweepSpace(const TextFile& file)
       }
     }
     points_ *= axes_.back().size;
-    if (points_ > most_sweep_points) {
-      entry.fail(fmt::format("more than {} points", most_sweep_points), "fewer values");
+    if (points_ > max_sweep_points) {
+      entry.fail(fmt::format("more than {} points", max_sweep_points), "fewer values");
     }
   }
   if (axes_.empty()) sweep.fail("nothing to sweep", "at least one field, '- ranks: [2, 4, 8]'");

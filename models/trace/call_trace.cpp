@@ -126,7 +126,7 @@ std::string wait_name(const CallTrace& trace, const TimelineRecord& record) {
 
 }  // namespace
 
-CallTrace trace_call(const CallPlan& call, double most, const Watch* watch) {
+CallTrace trace_call(const CompiledCall& call, double most, const Watch* watch) {
   Execution execution = execution_of(call);
   execution.calls = 1;
   execution.watch = watch;

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "models/call/planner.h"
+#include "models/call/call_compiler.h"
 #include "sim/execution/execution.h"
 #include "sim/execution/timeline.h"
 
@@ -32,7 +32,7 @@ struct TracedMessage {
 
 /// One call, with the time of everything that happened in it.
 struct CallTrace {
-  CallPlan call;
+  CompiledCall call;
   Timeline timeline;                     ///< from the beginning of the launch
   Seconds launch;                        ///< before the first slice
   Seconds time;                          ///< of the whole call
@@ -43,7 +43,7 @@ struct CallTrace {
 
 /// Simulates a call, every message of every rank, and keeps all times. Throws InputError where that
 /// would be more than `most` slices, HangError where a fault keeps it from ever ending.
-CallTrace trace_call(const CallPlan& call, double most, const Watch* watch = nullptr);
+CallTrace trace_call(const CompiledCall& call, double most, const Watch* watch = nullptr);
 
 /// The primitive that a record is of.
 Primitive primitive_of(const CallTrace& trace, const TimelineRecord& record);

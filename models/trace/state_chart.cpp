@@ -104,7 +104,7 @@ std::string row_of(const std::vector<StateChange>& changes, const ChartSpan& spa
     lanes[change.state] += change.lanes;
   }
   pass(span.end.value);
-  return times.most();
+  return times.max();
 }
 
 }  // namespace

@@ -110,7 +110,7 @@ std::vector<StepMessage> step_messages(const CallTrace& trace, std::uint32_t cha
 
 MessageRoute route_of(const CallTrace& trace, std::uint32_t channel, ConnectionId connection) {
   const Wiring& wiring = trace.call.wiring();
-  const Topology& topology = trace.call.planner->topology();
+  const Topology& topology = trace.call.compiler->topology();
   const Wire& wire = wiring.wires[channel][connection];
   MessageRoute route;
   DeviceId last{};

@@ -32,10 +32,10 @@ Wiring wiring_by_ports(const Plan& plan, const TwoNumberMachine& machine) {
 TimedCall textbook_timeline(const Plan& plan, const TwoNumberMachine& machine, Bytes size) {
   const Calibration ideal;
   const Wiring wiring = wiring_by_ports(plan, machine);
-  const Binding binding(plan, size, Bytes{1}, Chunking{});
+  const DataPartition partition(plan, size, Bytes{1}, Chunking{});
   const auto fabric = make_fabric(Engine::native);
   TimedCall call;
-  call.time = execute({plan, binding, wiring, ideal}, *fabric, &call.timeline).time;
+  call.time = execute({plan, partition, wiring, ideal}, *fabric, &call.timeline).time;
   return call;
 }
 

@@ -46,7 +46,7 @@ TraceCounter counter_of(Curve curve, double scale) {
 
 /// Adds what thread blocks put onto links themselves.
 void add_stores(const CallTrace& trace, std::vector<Curve>& curves) {
-  const double factor = trace.call.planner->cost().of(trace.call.protocol).wire_factor;
+  const double factor = trace.call.compiler->cost().of(trace.call.protocol).wire_factor;
   for (const TimelineRecord& record : trace.timeline.records) {
     const Primitive primitive = primitive_of(trace, record);
     const Schedule& schedule = trace.call.plan().schedule(record.channel);
@@ -61,7 +61,7 @@ void add_stores(const CallTrace& trace, std::vector<Curve>& curves) {
 
 /// Adds what proxies send.
 void add_sends(const CallTrace& trace, std::vector<Curve>& curves) {
-  const double factor = trace.call.planner->cost().of(trace.call.protocol).wire_factor;
+  const double factor = trace.call.compiler->cost().of(trace.call.protocol).wire_factor;
   for (const TracedMessage& message : trace.messages) {
     const Wire& wire = trace.call.wiring().wires[message.channel][message.connection];
     const Seconds begin = trace.timeline.records[message.begun].end;
@@ -95,7 +95,7 @@ std::vector<TraceCounter> link_utilisation(const CallTrace& trace, std::size_t m
     constexpr double per_cent = 100;
     TraceCounter counter =
         counter_of(std::move(curves[id]), per_cent * giga / wiring.capacities[id].value);
-    counter.name = resource_name(trace.call.planner->topology(), wiring.origins[id]);
+    counter.name = resource_name(trace.call.compiler->topology(), wiring.origins[id]);
     counter.unit = "%";
     counters.push_back(std::move(counter));
   }

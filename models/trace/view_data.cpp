@@ -26,7 +26,7 @@ namespace {
 using nlohmann::ordered_json;
 
 /// Links whose utilisation a page shows at most.
-constexpr std::size_t most_links = 256;
+constexpr std::size_t max_links = 256;
 constexpr std::size_t alignment = 8;
 
 /// The arrays of a page, one behind the other.
@@ -186,7 +186,7 @@ ordered_json promises_of(const Plan& plan, bool after) {
 
 ordered_json utilisation_of(const CallTrace& trace, ArrayStore& arrays) {
   ordered_json links = ordered_json::array();
-  for (const TraceCounter& counter : link_utilisation(trace, most_links)) {
+  for (const TraceCounter& counter : link_utilisation(trace, max_links)) {
     std::vector<double> at;
     std::vector<double> value;
     for (const auto& [time, share] : counter.values) {
@@ -244,13 +244,13 @@ std::set<LinkId> faulty_links(const MachineFaults& faults) {
 }
 
 /// The ranks that faults make late or slow, in order.
-std::set<Rank> faulty_ranks(const Planner& planner) {
-  const MachineFaults& faults = planner.spec().faults;
+std::set<Rank> faulty_ranks(const CallCompiler& compiler) {
+  const MachineFaults& faults = compiler.spec().faults;
   std::set<Rank> ranks;
   for (const RankFault& fault : faults.ranks) ranks.insert(fault.rank);
   for (const HostFault& fault : faults.hosts) {
-    for (Rank rank = 0; rank < planner.ranks(); ++rank) {
-      if (planner.topology().node_of(planner.spec().gpus[rank]) == fault.node) ranks.insert(rank);
+    for (Rank rank = 0; rank < compiler.ranks(); ++rank) {
+      if (compiler.topology().node_of(compiler.spec().gpus[rank]) == fault.node) ranks.insert(rank);
     }
   }
   return ranks;
@@ -266,8 +266,8 @@ ordered_json call_of(const ViewedCall& viewed, Routes& routes, ArrayStore& array
   }
   return {{"name", viewed.name},
           {"faults", viewed.faults},
-          {"faultyLinks", faulty_links(trace.call.planner->spec().faults)},
-          {"faultyRanks", faulty_ranks(*trace.call.planner)},
+          {"faultyLinks", faulty_links(trace.call.compiler->spec().faults)},
+          {"faultyRanks", faulty_ranks(*trace.call.compiler)},
           {"collective", to_string(plan.collective)},
           {"algorithm", trace.call.algorithm},
           {"protocol", to_string(trace.call.protocol)},
@@ -276,7 +276,7 @@ ordered_json call_of(const ViewedCall& viewed, Routes& routes, ArrayStore& array
           {"launch", in_microseconds(trace.launch)},
           {"ranks", plan.ranks()},
           {"participants", participants},
-          {"channels", trace.call.binding.channels()},
+          {"channels", trace.call.partition.channels()},
           {"chunks", schedule.chunks()},
           {"divided", plan.channels_divide_chunks},
           {"threads", threads_of(trace)},
@@ -320,13 +320,14 @@ std::string view_data(const std::string& title, const std::string& command,
     Routes routes(viewed.trace);
     shown.push_back(call_of(viewed, routes, arrays));
     links.merge(routes.links());
-    links.merge(faulty_links(viewed.trace.call.planner->spec().faults));
+    links.merge(faulty_links(viewed.trace.call.compiler->spec().faults));
   }
-  const Planner& planner = *calls.front().trace.call.planner;
-  const ordered_json header{{"title", title},
-                            {"command", command},
-                            {"machine", machine_of(planner.topology(), links, planner.spec().gpus)},
-                            {"calls", shown}};
+  const CallCompiler& compiler = *calls.front().trace.call.compiler;
+  const ordered_json header{
+      {"title", title},
+      {"command", command},
+      {"machine", machine_of(compiler.topology(), links, compiler.spec().gpus)},
+      {"calls", shown}};
   std::string text = json_text(header);
   const auto length = static_cast<std::uint32_t>(text.size());
   std::string bytes(sizeof length, '\0');

@@ -83,8 +83,8 @@ std::vector<std::vector<DeviceId>> possible_gpus(const RecordedCall& call,
                                                  const Topology& topology) {
   const std::uint32_t per_node = call.ranks / call.nodes;
   const std::size_t of_node = topology.node(0).graph->gpus().size();
-  constexpr std::size_t most_of_node = 8;  // of machines with such pairs
-  if (!joins_gpus_directly(topology) || of_node > most_of_node || per_node >= of_node) {
+  constexpr std::size_t max_of_node = 8;  // of machines with such pairs
+  if (!joins_gpus_directly(topology) || of_node > max_of_node || per_node >= of_node) {
     return {first_gpus(topology, call.ranks, per_node)};
   }
   std::vector<std::vector<DeviceId>> choices;
@@ -130,7 +130,7 @@ bool Hosts::hold(const RecordedRow& row) const {
          *std::min_element(gpus_.begin(), last) >= row.ranks / row.nodes;
 }
 
-RecordedRow Hosts::settled(RecordedRow row) const {
+RecordedRow Hosts::with_defaults(RecordedRow row) const {
   if (row.ranks == all_ && row.ranks % row.nodes != 0) {
     row.nodes = static_cast<std::uint32_t>(gpus_.size());
   }

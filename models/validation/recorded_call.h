@@ -53,7 +53,7 @@ class Hosts {
   bool hold(const RecordedRow& row) const;
   /// The row with this machine's nodes where it has a rank for every GPU here, but was counted on
   /// hosts that share them unequally: names in its log are torn.
-  RecordedRow settled(RecordedRow row) const;
+  RecordedRow with_defaults(RecordedRow row) const;
 
  private:
   std::vector<std::uint32_t> gpus_;  // of each node

@@ -37,14 +37,14 @@ std::string why_impossible(const RecordedRow& row, Seconds bound) {
 }
 
 /// What answers for the sizes of one call.
-using Answerer = std::function<Prediction(Bytes)>;
+using EngineName = std::function<Prediction(Bytes)>;
 
-Answerer answerer_of(const Planner& planner, const ValidationOptions& options) {
+EngineName engine_name_of(const CallCompiler& compiler, const ValidationOptions& options) {
   if (!options.analytic) {
-    const auto simulator = std::make_shared<Simulator>(planner);
+    const auto simulator = std::make_shared<Simulator>(compiler);
     return [simulator](Bytes size) { return simulator->simulate(size); };
   }
-  const auto estimator = std::make_shared<Estimator>(planner);
+  const auto estimator = std::make_shared<Estimator>(compiler);
   return [estimator](Bytes size) {
     Prediction prediction = estimator->estimate(size);
     prediction.mean_over_ranks = prediction.time;
@@ -57,7 +57,7 @@ class Evaluation {
  public:
   Evaluation(const Topology& topology, const Calibration& cost, const ValidationOptions& options,
              std::vector<Answer>& answers)
-      : topology_(topology), cost_(cost), options_(options), answers_(answers) {}
+      : topology_(topology), cost_(cost), options_(options), predictor_(answers) {}
 
   void run(const std::map<RecordedCall, RowsBySize>& families) {
     std::vector<const Work*> work;
@@ -84,22 +84,22 @@ class Evaluation {
   void answer(const Work& work) {
     const auto& [call, sizes] = work;
     try {
-      const Planner planner(spec_of(call, topology_, cost_, options_.nccl_version));
+      const CallCompiler compiler(spec_of(call, topology_, cost_, options_.nccl_version));
       {
         const std::scoped_lock lock(mutex_);
-        warnings_.insert(planner.warnings().begin(), planner.warnings().end());
+        warnings_.insert(compiler.warnings().begin(), compiler.warnings().end());
       }
-      const Answerer answerer = answerer_of(planner, options_);
-      for (const auto& [size, rows] : sizes) predict(answerer, size, rows);
+      const EngineName engine_name = engine_name_of(compiler, options_);
+      for (const auto& [size, rows] : sizes) predict(engine_name, size, rows);
     } catch (const InputError& error) {
       for (const auto& [size, rows] : sizes) leave_out(rows, error.what());
     }
   }
 
-  void predict(const Answerer& answerer, Bytes size, const std::vector<std::size_t>& rows) {
+  void predict(const EngineName& engine_name, Bytes size, const std::vector<std::size_t>& rows) {
     try {
-      const Prediction prediction = answerer(size);
-      for (const std::size_t row : rows) answers_[row].prediction = prediction;
+      const Prediction prediction = engine_name(size);
+      for (const std::size_t row : rows) predictor_[row].prediction = prediction;
     } catch (const InputError& error) {
       leave_out(rows, error.what());
     } catch (const std::logic_error& error) {
@@ -110,14 +110,14 @@ class Evaluation {
 
   void leave_out(const std::vector<std::size_t>& rows, const std::string& reason) {
     for (const std::size_t row : rows) {
-      if (!answers_[row].prediction) answers_[row].left_out = reason;
+      if (!predictor_[row].prediction) predictor_[row].left_out = reason;
     }
   }
 
   const Topology& topology_;
   const Calibration& cost_;
   const ValidationOptions& options_;
-  std::vector<Answer>& answers_;
+  std::vector<Answer>& predictor_;
   std::mutex mutex_;
   std::set<std::string> warnings_;
 };
@@ -143,7 +143,7 @@ Validation validate(const Recording& recording, const Topology& topology, const 
   std::vector<Answer> answers(recording.rows.size());
   std::map<RecordedCall, RowsBySize> families;
   for (std::size_t i = 0; i < recording.rows.size(); ++i) {
-    const RecordedRow row = hosts.settled(recording.rows[i]);
+    const RecordedRow row = hosts.with_defaults(recording.rows[i]);
     if (excluded(row, options)) continue;
     answers[i].left_out = why_left_out(row, hosts, options);
     if (!answers[i].left_out.empty()) continue;
@@ -156,7 +156,7 @@ Validation validate(const Recording& recording, const Topology& topology, const 
   Validation validation;
   validation.warnings = evaluation.warnings();
   for (std::size_t i = 0; i < answers.size(); ++i) {
-    const RecordedRow row = hosts.settled(recording.rows[i]);
+    const RecordedRow row = hosts.with_defaults(recording.rows[i]);
     if (answers[i].prediction) {
       validation.rows.push_back(validated(row, *answers[i].prediction, topology.name(), options));
     } else if (!answers[i].left_out.empty()) {

@@ -20,8 +20,8 @@ bool is_control(char32_t code) {
 /// The second byte of a sequence that begins so: shorter forms, surrogates and what is beyond
 /// U+10FFFF are not UTF-8 (table 3-7 of the Unicode standard).
 struct ByteRange {
-  unsigned least = 0x80;
-  unsigned most = 0xBF;
+  unsigned min = 0x80;
+  unsigned max = 0xBF;
 };
 ByteRange second_byte_after(unsigned lead) {
   if (lead == 0xE0) return {0xA0, 0xBF};
@@ -59,7 +59,7 @@ TextUnit unit_at(std::string_view text, std::size_t place) {
   ByteRange range = second_byte_after(lead);
   for (std::size_t i = 1; i < length; ++i, range = {}) {
     if (place + i == text.size()) return {Kind::unfinished, i, 0};
-    if (byte(i) < range.least || byte(i) > range.most) return {Kind::invalid, i, 0};
+    if (byte(i) < range.min || byte(i) > range.max) return {Kind::invalid, i, 0};
     code = code << 6 | (byte(i) & 0x3FU);
   }
   return {is_control(code) ? Kind::control : Kind::plain, length, code};

@@ -7,7 +7,7 @@
 
 namespace collsim {
 
-BytesPerSecond ProxyCost::rate_of(double bytes) const {
+BytesPerSecond ProxyConstants::rate_of(double bytes) const {
   if (helpers == 0) return rate;
   // NCCL src/transport/net_socket.cc: no piece is smaller.
   constexpr double smallest_piece = 64 << 10;
@@ -16,30 +16,30 @@ BytesPerSecond ProxyCost::rate_of(double bytes) const {
   return std::min(pieces * rate, std::min(pieces, static_cast<double>(helpers)) * copy);
 }
 
-BytesPerSecond ProtocolCost::rate_of(const Operations& operations) const {
+BytesPerSecond ProtocolConstants::rate_of(const MemoryOps& operations) const {
   const double per_byte = (operations.load + operations.receive) / read.value +
                           (operations.store + operations.send) / write.value;
   return per_byte > 0 ? BytesPerSecond{1 / per_byte} : unlimited;
 }
 
-Seconds ProtocolCost::work_of(const Operations& operations, bool several_peers) const {
+Seconds ProtocolConstants::work_of(const MemoryOps& operations, bool several_peers) const {
   if (rounds_wait()) return operations.send * work;
   return operations.total() * work + (several_peers ? corrections.multi_peer : Seconds{});
 }
 
-Seconds ProtocolCost::first_load(const Operations& operations, Seconds ready) const {
+Seconds ProtocolConstants::first_load(const MemoryOps& operations, Seconds ready) const {
   return std::max(operations.load * first - ready, Seconds{});
 }
 
-Seconds ProtocolCost::rounds(const Operations& operations, const Rounds& of,
-                             bool several_peers) const {
-  const std::int64_t number = (of.bytes + of.most - 1) / of.most;
-  const double full = of.warps * static_cast<double>(of.bytes) / static_cast<double>(of.most);
+Seconds ProtocolConstants::rounds(const MemoryOps& operations, const FlagRounds& of,
+                                  bool several_peers) const {
+  const std::int64_t number = (of.bytes + of.max - 1) / of.max;
+  const double full = of.warps * static_cast<double>(of.bytes) / static_cast<double>(of.max);
   return static_cast<double>(number) * wait_of(operations) +
          full * work_of(operations, several_peers);
 }
 
-double ProtocolCost::contended_share(double demand, double steps) const {
+double ProtocolConstants::contended_share(double demand, double steps) const {
   const double balance = std::min(demand, 1 / demand);
   const double lost = corrections.link_contention / std::sqrt(1 + steps);
   const double sharpness = std::log(2) / -std::log1p(-lost);
@@ -66,12 +66,12 @@ Corrections corrections_of(const Corrections& all, Protocol protocol) {
 
 }  // namespace
 
-ProtocolCost Calibration::of(Protocol protocol, LinkKind slowest) const {
+ProtocolConstants Calibration::of(Protocol protocol, LinkKind slowest) const {
   const auto index = static_cast<std::size_t>(protocol);
   const auto& kinds = over[index];
   const auto& own = kinds[static_cast<std::size_t>(slowest)];
   const auto& pcie = kinds[static_cast<std::size_t>(LinkKind::pcie)];
-  ProtocolCost cost = protocols[index];
+  ProtocolConstants cost = protocols[index];
   if (own) {
     cost = *own;
   } else if (slowest == LinkKind::cpu && pcie) {
@@ -83,7 +83,7 @@ ProtocolCost Calibration::of(Protocol protocol, LinkKind slowest) const {
 
 Seconds Calibration::startup(Protocol protocol, Collective collective, std::uint32_t channels,
                              std::uint32_t warps) const {
-  const ProtocolCost& cost = protocols[static_cast<std::size_t>(protocol)];
+  const ProtocolConstants& cost = protocols[static_cast<std::size_t>(protocol)];
   const bool direct = protocol == Protocol::simple && uses_direct_primitives(collective);
   const double doublings = std::log2(std::max(channels, 1U));
   return launch + doublings * launch_per_doubling + cost.setup + warps * cost.setup_per_warp +
@@ -92,7 +92,7 @@ Seconds Calibration::startup(Protocol protocol, Collective collective, std::uint
 
 Calibration Calibration::of_messages() const {
   Calibration cost = *this;
-  for (ProtocolCost& protocol : cost.protocols) {
+  for (ProtocolConstants& protocol : cost.protocols) {
     protocol.setup = message_setup.value_or(protocol.setup);
     protocol.setup_per_warp = {};
   }
@@ -127,9 +127,9 @@ Calibration Calibration::of_nvls() const {
   return cost;
 }
 
-ProtocolCost Calibration::fastest(Protocol protocol) const {
+ProtocolConstants Calibration::fastest(Protocol protocol) const {
   const auto index = static_cast<std::size_t>(protocol);
-  ProtocolCost fastest = protocols[index];
+  ProtocolConstants fastest = protocols[index];
   for (auto own : over[index]) {
     if (!own) continue;
     for (const ProtocolConstant& constant : thread_block_constants) {

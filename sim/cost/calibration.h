@@ -16,7 +16,7 @@ namespace collsim {
 
 /// How often a thread block does each of its four operations with every byte: it loads from the
 /// rank's own buffer, receives what a peer sent, stores into the own buffer, sends to a peer.
-struct Operations {
+struct MemoryOps {
   double load = 0;
   double receive = 0;
   double store = 0;
@@ -25,9 +25,9 @@ struct Operations {
 };
 
 /// What warps move round by round.
-struct Rounds {
+struct FlagRounds {
   std::int64_t bytes = 0;  ///< of data, all together
-  std::int64_t most = 0;   ///< what a round moves
+  std::int64_t max = 0;    ///< what a round moves
   double warps = 1;        ///< that move it: a share of those of the largest thread block
 };
 
@@ -56,7 +56,7 @@ struct Corrections {
   /// a chunk takes middle ranks 39 us and a root 29).
   double overlap = 0;
   /// Share of a link that is lost, in a call's first step, where the thread blocks can just fill
-  /// it (ProtocolCost::contended_share()). Of Simple and LL128.
+  /// it (ProtocolConstants::contended_share()). Of Simple and LL128.
   double link_contention = 0;
   /// Share of the NVLinks that is lost behind data for other GPUs, where all GPUs of an NVSwitch
   /// write to several others at once (Calibration::of_mixed_messages()).
@@ -72,7 +72,7 @@ struct Corrections {
 /// the thread block has paid its step. LL and LL128 flag every line: their warps move one granule
 /// per round, the peer sees at once what has moved, and the step follows (NCCL
 /// src/device/prims_ll.h, prims_ll128.h).
-struct ProtocolCost {
+struct ProtocolConstants {
   /// Once per call, on top of Calibration::launch.
   Seconds setup;
   /// And for each warp of the thread block.
@@ -112,11 +112,11 @@ struct ProtocolCost {
   /// The step of a slice with data, or of an empty one.
   Seconds step_of(bool has_data) const { return has_data || flags_lines() ? step : 0.5 * step; }
   /// The rate of a thread block of Simple that does such operations with its data.
-  BytesPerSecond rate_of(const Operations& operations) const;
+  BytesPerSecond rate_of(const MemoryOps& operations) const;
   /// How long a round of all warps of the largest thread block keeps its multiprocessor busy.
-  Seconds work_of(const Operations& operations, bool several_peers) const;
+  Seconds work_of(const MemoryOps& operations, bool several_peers) const;
   /// How long a round waits, of however many warps.
-  Seconds wait_of(const Operations& operations) const {
+  Seconds wait_of(const MemoryOps& operations) const {
     return (operations.receive + operations.store) * wait;
   }
   /// Data that goes on by itself: a round's where its warps wait for each other, else a warp's.
@@ -125,12 +125,12 @@ struct ProtocolCost {
   }
   /// What the first round of a slice waits for own data that were asked for `ready` ago, and what
   /// its other operations take longer.
-  Seconds first_load(const Operations& operations, Seconds ready) const;
-  Seconds first_rest(const Operations& operations) const {
+  Seconds first_load(const MemoryOps& operations, Seconds ready) const;
+  Seconds first_rest(const MemoryOps& operations) const {
     return (operations.receive + operations.send) * first;
   }
   /// Time of the rounds of protocols that flag their lines, `first` aside.
-  Seconds rounds(const Operations& operations, const Rounds& rounds, bool several_peers) const;
+  Seconds rounds(const MemoryOps& operations, const FlagRounds& rounds, bool several_peers) const;
   /// The share of a link that thread blocks get which could fill it `demand` times. Where they can
   /// just fill it, some wait for it while it lies idle for others, and `link_contention` of it is
   /// lost; far below nobody waits, far above it never lies idle. (1 + min(x, 1/x)^p)^(-1/p): the
@@ -146,7 +146,7 @@ struct ProtocolCost {
 /// The CPU threads that carry what thread blocks have put into a buffer over the network, slice
 /// after slice, while the thread blocks go on (Proxies). Not used where a machine's network is part
 /// of its GPUs' links.
-struct ProxyCost {
+struct ProxyConstants {
   bool used = false;
   Seconds send;                     ///< of the sender's thread, per slice
   Seconds receive;                  ///< of the receiver's thread, per slice
@@ -171,7 +171,7 @@ struct ProxyCost {
 /// Host memory through which the GPUs of a node reach each other where they have no peer-to-peer:
 /// one writes into a buffer there over its PCIe link, the other reads over its own. A byte counts
 /// once. Not used where it was not measured: links are then all that limits.
-struct MemoryCost {
+struct MemoryConstants {
   bool used = false;
   BytesPerSecond cached = unlimited;  ///< of a node, all its GPUs together, out of the CPU's cache
   BytesPerSecond rate = unlimited;    ///< the same with every buffer out of the cache
@@ -186,7 +186,7 @@ struct MemoryCost {
 
 /// What differs where NVSwitches add up and copy (NVLS, NVLSTree). What is not stated is as between
 /// GPUs.
-struct NvlsCost {
+struct NvlsConstants {
   /// What a GPU's link carries then, as a share of its nominal bandwidth. A switch that adds up
   /// loads from all GPUs what one of them asks for: requests and answers go on the links beside the
   /// data, which a ring only writes.
@@ -225,23 +225,23 @@ struct Calibration {
   /// other's gaps. By this share of its time a slice takes longer or shorter than others, and by
   /// as much again all slices of a channel (jitter_factor()).
   double jitter = 0;
-  std::array<ProtocolCost, protocol_count> protocols{};
+  std::array<ProtocolConstants, protocol_count> protocols{};
   Corrections corrections;
-  NvlsCost nvls;
-  ProxyCost proxy;
-  MemoryCost memory;
+  NvlsConstants nvls;
+  ProxyConstants proxy;
+  MemoryConstants memory;
   /// What a link really carries, as a share of its nominal bandwidth.
   std::array<double, link_kind_count> efficiency{1, 1, 1, 1};
 
   /// What replaces `protocols` for thread blocks whose slowest link is of a kind: rounds through
   /// host memory take longer, say. Setup, alphas, wire factor and granule are as in `protocols`.
-  std::array<std::array<std::optional<ProtocolCost>, link_kind_count>, protocol_count> over{};
+  std::array<std::array<std::optional<ProtocolConstants>, link_kind_count>, protocol_count> over{};
 
   /// The costs of thread blocks that work with NVLink alone.
-  ProtocolCost of(Protocol protocol) const { return of(protocol, LinkKind::nvlink); }
+  ProtocolConstants of(Protocol protocol) const { return of(protocol, LinkKind::nvlink); }
   /// The costs of thread blocks whose slowest link is of a kind. Links through the CPU that state
   /// nothing cost as PCIe.
-  ProtocolCost of(Protocol protocol, LinkKind slowest) const;
+  ProtocolConstants of(Protocol protocol, LinkKind slowest) const;
   /// Once per call, before the first slice moves: launch and setup. Warps are a thread block's, of
   /// which a GPU runs one for each channel.
   Seconds startup(Protocol protocol, Collective collective, std::uint32_t channels,
@@ -261,7 +261,7 @@ struct Calibration {
   /// thread block works with slower links, too, its step is the longer of the two.
   Calibration of_nvls() const;
   /// At least as fast as any thread block: for bounds.
-  ProtocolCost fastest(Protocol protocol) const;
+  ProtocolConstants fastest(Protocol protocol) const;
 };
 
 }  // namespace collsim

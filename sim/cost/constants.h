@@ -13,8 +13,8 @@ namespace collsim {
 enum class Quantity : std::uint8_t { time, rate, share, factor };
 
 struct ConstantRange {
-  double least = 0;
-  double most = std::numeric_limits<double>::infinity();
+  double min = 0;
+  double max = std::numeric_limits<double>::infinity();
 };
 
 /// A constant of a cost model: its key in a calibration file, dots between the keys that lead to
@@ -35,7 +35,7 @@ struct Constant {
   bool of(Protocol protocol) const { return protocols[static_cast<std::size_t>(protocol)]; }
 };
 using MachineConstant = Constant<Calibration>;
-using ProtocolConstant = Constant<ProtocolCost>;
+using ProtocolConstant = Constant<ProtocolConstants>;
 
 constexpr ConstantRange any_value{};
 constexpr ConstantRange any_share{0, 1};
@@ -182,45 +182,45 @@ inline constexpr std::array host_constants{
 inline constexpr std::array protocol_constants{
     ProtocolConstant{"setup", Quantity::time, any_value, up_to(20),
                      "once per call of this protocol", true,
-                     [](ProtocolCost& of) -> double& { return of.setup.value; }},
+                     [](ProtocolConstants& of) -> double& { return of.setup.value; }},
     ProtocolConstant{"setup_per_warp", Quantity::time, any_value, up_to(2),
                      "and for each warp of the thread block", true,
-                     [](ProtocolCost& of) -> double& { return of.setup_per_warp.value; },
+                     [](ProtocolConstants& of) -> double& { return of.setup_per_warp.value; },
                      of_ll128_and_simple},
     ProtocolConstant{"alpha.nvlink", Quantity::time, any_value, up_to(60),
                      "from the wire until the peer sees it", true,
-                     [](ProtocolCost& of) -> double& { return of.alpha[0].value; }},
+                     [](ProtocolConstants& of) -> double& { return of.alpha[0].value; }},
     ProtocolConstant{"alpha.pcie", Quantity::time, any_value, up_to(60),
                      "from the wire until the peer sees it", true,
-                     [](ProtocolCost& of) -> double& { return of.alpha[1].value; }},
+                     [](ProtocolConstants& of) -> double& { return of.alpha[1].value; }},
     ProtocolConstant{"alpha.cpu", Quantity::time, any_value, up_to(60),
                      "from the wire until the peer sees it", true,
-                     [](ProtocolCost& of) -> double& { return of.alpha[2].value; }},
+                     [](ProtocolConstants& of) -> double& { return of.alpha[2].value; }},
     ProtocolConstant{"alpha.network", Quantity::time, any_value, up_to(150),
                      "from the wire until the peer sees it", false,
-                     [](ProtocolCost& of) -> double& { return of.alpha[3].value; }},
+                     [](ProtocolConstants& of) -> double& { return of.alpha[3].value; }},
 };
 
 /// Of a protocol's thread blocks; may differ by the kind of the slowest link that they work with.
 inline constexpr std::array thread_block_constants{
     ProtocolConstant{"step", Quantity::time, any_value, up_to(25), "serial time per slice", true,
-                     [](ProtocolCost& of) -> double& { return of.step.value; }},
+                     [](ProtocolConstants& of) -> double& { return of.step.value; }},
     ProtocolConstant{"read", Quantity::rate, any_value, at_least(25),
                      "rate at which a thread block loads and receives", true,
-                     [](ProtocolCost& of) -> double& { return of.read.value; }, of_simple},
+                     [](ProtocolConstants& of) -> double& { return of.read.value; }, of_simple},
     ProtocolConstant{"write", Quantity::rate, any_value, at_least(4),
                      "rate at which it stores and sends", true,
-                     [](ProtocolCost& of) -> double& { return of.write.value; }, of_simple},
+                     [](ProtocolConstants& of) -> double& { return of.write.value; }, of_simple},
     ProtocolConstant{"wait", Quantity::time, any_value, up_to(5),
                      "what a round waits for each receive and store", true,
-                     [](ProtocolCost& of) -> double& { return of.wait.value; }, of_ll},
+                     [](ProtocolConstants& of) -> double& { return of.wait.value; }, of_ll},
     ProtocolConstant{"work", Quantity::time, any_value, up_to(5),
                      "a full round's work: LL for a send, LL128 for each operation", true,
-                     [](ProtocolCost& of) -> double& { return of.work.value; },
+                     [](ProtocolConstants& of) -> double& { return of.work.value; },
                      std::array<bool, protocol_count>{true, true, false}},
     ProtocolConstant{"first", Quantity::time, any_value, up_to(4),
                      "more of a slice's first round for each load, receive, send", true,
-                     [](ProtocolCost& of) -> double& { return of.first.value; }, of_ll128},
+                     [](ProtocolConstants& of) -> double& { return of.first.value; }, of_ll128},
 };
 
 }  // namespace collsim

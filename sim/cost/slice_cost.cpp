@@ -50,8 +50,8 @@ double piece_time(const LaneSetting& lane, const SliceWork& work, std::int64_t b
 
 }  // namespace
 
-LaneSetting lane_setting(const ProtocolCost& cost, Protocol protocol, std::uint32_t warps_of_block,
-                         std::uint32_t warps_of_lane) {
+LaneSetting lane_setting(const ProtocolConstants& cost, Protocol protocol,
+                         std::uint32_t warps_of_block, std::uint32_t warps_of_lane) {
   LaneSetting lane;
   lane.cost = &cost;
   lane.round = warps_of_lane * cost.warp_granule.count;
@@ -63,7 +63,7 @@ LaneSetting lane_setting(const ProtocolCost& cost, Protocol protocol, std::uint3
   return lane;
 }
 
-BlockSetting block_setting(const ProtocolCost& cost, Protocol protocol, bool several_peers) {
+BlockSetting block_setting(const ProtocolConstants& cost, Protocol protocol, bool several_peers) {
   return {full_warps(protocol) * static_cast<double>(cost.warp_granule.count), several_peers};
 }
 
@@ -81,7 +81,7 @@ SliceTime slice_time(const LaneSetting& lane, const SliceWork& work) {
   time.after = slice_after(lane, work.bytes > 0, work.passes_on).value;
   const auto bytes = static_cast<std::int64_t>(work.bytes);
   if (bytes == 0) return time;
-  const std::int64_t piece = bytes_of_pieces(bytes, lane, work.amid);
+  const std::int64_t piece = bytes_of_pieces(bytes, lane, work.mid_call);
   const std::int64_t others = divide_up(bytes, piece) - 1;
   const std::int64_t last = bytes - others * piece;
   if (others == 0) {

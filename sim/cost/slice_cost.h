@@ -15,7 +15,7 @@ namespace collsim {
 
 /// A lane of a thread block, as far as the cost of its slices goes.
 struct LaneSetting {
-  const ProtocolCost* cost = nullptr;  ///< of the slowest kind of link of its thread block
+  const ProtocolConstants* cost = nullptr;  ///< of the slowest kind of link of its thread block
   std::int64_t round = 0;      ///< data of one round of its warps, in bytes; 0: slices move whole
   std::int64_t granule = 0;    ///< data that goes on by itself, in bytes: a warp's, or a round's
   double warps = 1;            ///< as a share of those of the largest thread block
@@ -26,8 +26,8 @@ struct LaneSetting {
 };
 
 /// The lane with so many of its thread block's warps; a lane of no warps moves slices whole.
-LaneSetting lane_setting(const ProtocolCost& cost, Protocol protocol, std::uint32_t warps_of_block,
-                         std::uint32_t warps_of_lane);
+LaneSetting lane_setting(const ProtocolConstants& cost, Protocol protocol,
+                         std::uint32_t warps_of_block, std::uint32_t warps_of_lane);
 
 /// The part of a step that an empty slice of Simple takes: it needs no fence. Chosen after NCCL's
 /// code (src/device/prims_simple.h, postPeer), not measured.
@@ -35,7 +35,7 @@ inline constexpr double step_share_of_empty_slice = 0.5;
 
 /// The serial time of a slice: barrier, counter, fence. `passes_on`: it is sent as it came.
 inline Seconds slice_step(const LaneSetting& lane, bool has_data, bool passes_on) {
-  const ProtocolCost& cost = *lane.cost;
+  const ProtocolConstants& cost = *lane.cost;
   const Seconds own =
       has_data || cost.flags_lines() ? cost.step : step_share_of_empty_slice * cost.step;
   const Seconds step = lane.half_block ? own + cost.corrections.half_block : own;
@@ -44,21 +44,21 @@ inline Seconds slice_step(const LaneSetting& lane, bool has_data, bool passes_on
 
 /// What the first round of a slice takes longer, if nothing but messages was missing for `ready`.
 /// Lanes that serialize have paid for all but their own data before (slice_before()).
-inline Seconds first_round(const LaneSetting& lane, const Operations& operations, Seconds ready) {
+inline Seconds first_round(const LaneSetting& lane, const MemoryOps& operations, Seconds ready) {
   const Seconds load = lane.cost->first_load(operations, ready);
   return lane.serializes ? load : load + lane.cost->first_rest(operations);
 }
 
 /// How long the rounds of `bytes` of data keep the lane at its full speed, the first round's extra
 /// aside. Only of protocols that flag their lines.
-inline Seconds time_of_rounds(const LaneSetting& lane, const Operations& operations,
+inline Seconds time_of_rounds(const LaneSetting& lane, const MemoryOps& operations,
                               std::int64_t bytes) {
   return lane.cost->rounds(operations, {bytes, lane.round, lane.warps}, lane.several_peers);
 }
 
 /// What the lane pays before data of a slice move: where slices move whole, all that they cost;
 /// where lines are flagged, what a first round keeps lanes that wait for each other busy.
-inline Seconds slice_before(const LaneSetting& lane, const Operations& operations, bool has_data,
+inline Seconds slice_before(const LaneSetting& lane, const MemoryOps& operations, bool has_data,
                             bool passes_on) {
   if (!lane.cost->flags_lines()) return slice_step(lane, has_data, passes_on);
   return lane.serializes && has_data ? lane.cost->first_rest(operations) : Seconds{};
@@ -76,12 +76,12 @@ struct BlockSetting {
 };
 
 /// That of a protocol's thread blocks.
-BlockSetting block_setting(const ProtocolCost& cost, Protocol protocol, bool several_peers);
+BlockSetting block_setting(const ProtocolConstants& cost, Protocol protocol, bool several_peers);
 
 /// The rate on the wire of a thread block that does such operations, if nothing else keeps it busy.
 /// For protocols that flag their lines: of the most warps that a thread block can have
 /// (full_warps()), of which a round moves so much data, however long they wait.
-inline BytesPerSecond busy_rate_of(const ProtocolCost& cost, const Operations& operations,
+inline BytesPerSecond busy_rate_of(const ProtocolConstants& cost, const MemoryOps& operations,
                                    const BlockSetting& setting) {
   if (!cost.flags_lines()) return cost.rate_of(operations);
   const Seconds work = cost.work_of(operations, setting.several_peers);
@@ -91,28 +91,29 @@ inline BytesPerSecond busy_rate_of(const ProtocolCost& cost, const Operations& o
 
 /// What a thread block of a tree pays per chunk in each of its lanes besides moving data, as its
 /// lanes add up: Simple's step, or what first rounds take longer.
-inline Seconds serial_of_lane(const ProtocolCost& cost, const Operations& operations) {
+inline Seconds serial_of_lane(const ProtocolConstants& cost, const MemoryOps& operations) {
   return cost.flags_lines() ? cost.first_rest(operations) : cost.step;
 }
 
 /// How many times as much the two lanes of a tree get done together as one after the other.
-inline double gain_of_lanes(const ProtocolCost& cost) {
+inline double gain_of_lanes(const ProtocolConstants& cost) {
   return 1 + cost.corrections.overlap;
 }
 
 /// From the last byte on the wire until the peer sees it, over such links; on top of their latency.
-inline Seconds message_alpha(const ProtocolCost& cost, LinkKind kind, bool several_peers) {
+inline Seconds message_alpha(const ProtocolConstants& cost, LinkKind kind, bool several_peers) {
   const Seconds alpha = cost.alpha[static_cast<std::size_t>(kind)];
   return several_peers ? alpha + cost.corrections.multi_peer : alpha;
 }
 
 /// What a hop costs at most, whatever data it has: the peer's view, a step, a round's wait.
-inline Seconds serial_of_hop(const ProtocolCost& cost, LinkKind kind) {
+inline Seconds serial_of_hop(const ProtocolConstants& cost, LinkKind kind) {
   return message_alpha(cost, kind, false) + cost.step + cost.wait + cost.first;
 }
 
-/// Whether thread blocks that can just fill a link lose part of it (ProtocolCost::contended_share).
-inline bool contends_for_links(const ProtocolCost& cost) {
+/// Whether thread blocks that can just fill a link lose part of it
+/// (ProtocolConstants::contended_share).
+inline bool contends_for_links(const ProtocolConstants& cost) {
   return cost.corrections.link_contention > 0;
 }
 
@@ -122,19 +123,19 @@ inline bool contends_for_links(const Calibration& calibration) {
 }
 
 /// Whether a slice costs a thread block more than its links do: what no closed form knows.
-inline bool has_thread_blocks(const ProtocolCost& cost) {
+inline bool has_thread_blocks(const ProtocolConstants& cost) {
   const Corrections& corrections = cost.corrections;
   return cost.flags_lines() || (corrections.copy_step + corrections.half_block).value > 0 ||
          cost.read < unlimited || cost.write < unlimited;
 }
 
 /// How long the sender's network thread is busy with a slice of so many bytes on the network.
-inline double proxy_send_time(const ProxyCost& proxy, double wire) {
+inline double proxy_send_time(const ProxyConstants& proxy, double wire) {
   return proxy.send.value + proxy.copying(wire);
 }
 
 /// How long the receiver's is.
-inline double proxy_receive_time(const ProxyCost& proxy, double wire) {
+inline double proxy_receive_time(const ProxyConstants& proxy, double wire) {
   return proxy.receive.value + proxy.copying(wire);
 }
 
@@ -145,12 +146,12 @@ std::int64_t bytes_of_pieces(std::int64_t slice, const LaneSetting& lane, bool a
 
 /// One slice of a primitive, as an estimate sees it.
 struct SliceWork {
-  Operations operations;
+  MemoryOps operations;
   bool passes_on = false;  ///< as it came (Corrections::copy_step)
   double bytes = 0;        ///< of data
   double share = 0;        ///< bytes per second that its links leave it; infinite: all it wants
   double load = 1;         ///< bytes on its links per byte on the wire (contended_share())
-  bool amid = false;       ///< a long call, where slices go in few pieces
+  bool mid_call = false;   ///< a long call, where slices go in few pieces
   bool waits = true;       ///< for a peer, so that own data are there before (first_round())
 };
 

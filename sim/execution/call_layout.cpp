@@ -72,8 +72,8 @@ class LayoutBuilder {
   double speed_of(Rank rank) const {
     return execution_.disturbance == nullptr ? 1 : execution_.disturbance->speed_of(rank);
   }
-  const ProtocolCost& cost() const { return cost_of(LinkKind::nvlink); }
-  const ProtocolCost& cost_of(LinkKind slowest) const {
+  const ProtocolConstants& cost() const { return cost_of(LinkKind::nvlink); }
+  const ProtocolConstants& cost_of(LinkKind slowest) const {
     return costs_[static_cast<std::size_t>(slowest)];
   }
 
@@ -87,9 +87,9 @@ class LayoutBuilder {
 };
 
 CallLayout LayoutBuilder::build() {
-  const Binding& binding = execution_.binding;
+  const DataPartition& partition = execution_.partition;
   layout_.counts_bytes = cost().flags_lines();
-  layout_.min_units = binding.is_nccl() ? 0 : 1;
+  layout_.min_units = partition.is_nccl() ? 0 : 1;
   layout_.rank_classes = execution_.plan.ranks();
   add_capacities();
   for (const Schedule& schedule : execution_.plan.schedules) {
@@ -101,8 +101,8 @@ CallLayout LayoutBuilder::build() {
   // A disturbance may name channels that a small call leaves out.
   layout_.first_fifos.assign(execution_.plan.channels(), no_fifo);
   layout_.thread_blocks.resize(execution_.plan.channels());
-  for (std::uint32_t channel = 0; channel < binding.channels(); ++channel) {
-    if (binding.loops(channel) > 0) add_channel(channel);
+  for (std::uint32_t channel = 0; channel < partition.channels(); ++channel) {
+    if (partition.loops(channel) > 0) add_channel(channel);
   }
   return std::move(layout_);
 }
@@ -184,7 +184,7 @@ void LayoutBuilder::add_lists(std::uint32_t channel) {
 void LayoutBuilder::add_proxy(FifoId id, const Connection& connection, const Wire& wire) {
   layout_.fifos[id].proxy =
       proxies_.add(connection.src, connection.dst, draft_.add_route(wire.network),
-                   execution_.binding.chunking().credits, proxy_flow(id));
+                   execution_.partition.chunking().credits, proxy_flow(id));
   layout_.fifo_of_proxy.push_back(id);
   for (const Rank rank : {connection.src, connection.dst}) {
     proxies_.set_timer(rank, timer_tag(rank, TimerKind::proxy));
@@ -230,7 +230,7 @@ Worker LayoutBuilder::worker_of(std::uint32_t channel, Rank rank, LinkKind slowe
   worker.channel = channel;
   worker.rank = rank;
   worker.is_agent = schedule.is_agent(rank);
-  worker.loops = execution_.binding.loops(channel);
+  worker.loops = execution_.partition.loops(channel);
   worker.store_route = add_store_route(channel, rank);
   if (const auto& block = layout_.thread_blocks[channel][rank]) {
     worker.shared = block->rate;
@@ -263,7 +263,7 @@ void LayoutBuilder::add_worker(Worker worker) {
       layout_.fifos[worker.first_fifo + peer].sender = id;
     }
   });
-  begin_slice(worker, execution_.binding);
+  begin_slice(worker, execution_.partition);
   layout_.workers.push_back(worker);
   layout_.launches[worker.rank].workers.push_back(id);
 }
@@ -277,7 +277,7 @@ CallLayout lay_out(const Execution& execution, const ThreadBlockCosts& costs, Fa
 
 Seconds alpha_of(const Execution& execution, const ThreadBlockCosts& costs,
                  const Schedule& schedule, const Connection& connection, const Wire& wire) {
-  const ProtocolCost& cost = costs[static_cast<std::size_t>(wire.kind)];
+  const ProtocolConstants& cost = costs[static_cast<std::size_t>(wire.kind)];
   return wire.latency +
          hop_alpha(schedule, connection, wire.kind, cost, execution.plan.several_peers);
 }

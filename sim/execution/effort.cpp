@@ -17,14 +17,14 @@ struct LoopMessages {
   double shortened = 0;
 };
 
-LoopMessages messages_of(const Schedule& schedule, std::uint32_t most_steps) {
+LoopMessages messages_of(const Schedule& schedule, std::uint32_t max_steps) {
   LoopMessages messages;
   for_each_program(schedule, [&](Rank, std::uint32_t, const Program& program) {
     for_each_stretch(program, [&](const Primitive& first, std::uint32_t length) {
       if (!sends(first.kind)) return;
       const auto peers = static_cast<double>(schedule.peers(first.send_group).size());
       messages.all += length * peers;
-      messages.shortened += std::min(length, most_steps) * peers;
+      messages.shortened += std::min(length, max_steps) * peers;
     });
   });
   return messages;
@@ -32,12 +32,12 @@ LoopMessages messages_of(const Schedule& schedule, std::uint32_t most_steps) {
 
 /// Pieces in which a slice amid a call goes.
 double pieces_of(const Execution& execution, std::uint32_t channel) {
-  const ProtocolCost cost = execution.cost.of(execution.protocol);
+  const ProtocolConstants cost = execution.cost.of(execution.protocol);
   const LaneSetting lane = lane_setting(cost, execution.protocol, execution.warps, execution.warps);
-  const Bytes chunk = execution.binding.chunk_bytes(channel, 0, {0, 1});
-  const std::int64_t slice = execution.binding.slice_bytes(chunk, 0).count;
+  const Bytes chunk = execution.partition.chunk_bytes(channel, 0, {0, 1});
+  const std::int64_t slice = execution.partition.slice_bytes(chunk, 0).count;
   if (lane.round == 0 || slice == 0) return 1;
-  const bool amid = execution.binding.loops(channel) > 4 * loops_to_fill;
+  const bool amid = execution.partition.loops(channel) > 4 * loops_to_fill;
   const std::int64_t piece = bytes_of_pieces(slice, lane, amid);
   const std::int64_t pieces = (slice + piece - 1) / piece;
   return static_cast<double>(pieces);
@@ -53,12 +53,12 @@ Effort effort_of(const Execution& execution) {
     messages.push_back(messages_of(schedule, length.steps));
   }
   Effort effort;
-  for (std::uint32_t channel = 0; channel < execution.binding.channels(); ++channel) {
-    const std::uint32_t loops = execution.binding.loops(channel);
+  for (std::uint32_t channel = 0; channel < execution.partition.channels(); ++channel) {
+    const std::uint32_t loops = execution.partition.loops(channel);
     if (loops == 0) continue;
     const auto [all, shortened] = messages[plan.schedule_of_channel[channel]];
     const double each =
-        execution.binding.chunking().slices * pieces_of(execution, channel) * execution.calls;
+        execution.partition.chunking().slices * pieces_of(execution, channel) * execution.calls;
     effort.whole += each * all * loops;
     effort.steady += each * std::min(all * length.loops, shortened * loops);
   }

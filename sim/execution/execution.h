@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "sim/cost/calibration.h"
-#include "sim/execution/binding.h"
+#include "sim/execution/data_partition.h"
 #include "sim/execution/disturbance.h"
 #include "sim/execution/wiring.h"
 #include "sim/plan/plan.h"
@@ -17,7 +17,7 @@ using Watch = std::function<void(std::uint64_t messages)>;
 /// One call of a collective, ready to run. References must outlive the call of execute().
 struct Execution {
   const Plan& plan;
-  const Binding& binding;
+  const DataPartition& partition;
   const Wiring& wiring;
   const Calibration& cost;
   Protocol protocol = Protocol::simple;
@@ -36,7 +36,7 @@ struct Execution {
   Seconds issue() const { return cost.issue_of(plan.collective, plan.ranks()); }
   /// What goes before the first slice of each call.
   Seconds startup() const {
-    return cost.startup(protocol, plan.collective, busy_channels(plan, binding), warps);
+    return cost.startup(protocol, plan.collective, busy_channels(plan, partition), warps);
   }
 };
 

@@ -38,8 +38,8 @@ class Executor final : public FabricListener {
         startup_(execution.startup()),
         fabric_(fabric),
         timeline_(timeline),
-        credits_(execution.binding.chunking().credits),
-        slices_(execution.binding.chunking().slices),
+        credits_(execution.partition.chunking().credits),
+        slices_(execution.partition.chunking().slices),
         proxies_(execution.cost.proxy, cost_.wire_factor, fabric),
         call_(put_on(fabric)),
         contention_(execution.wiring, call_),
@@ -135,7 +135,7 @@ class Executor final : public FabricListener {
 
   const Execution& execution_;
   const ThreadBlockCosts costs_;
-  const ProtocolCost& cost_;
+  const ProtocolConstants& cost_;
   const Seconds startup_;  // of each call
   Fabric& fabric_;
   Timeline* timeline_;
@@ -377,7 +377,7 @@ void Executor::end_piece(WorkerId id) {
   worker.ready_since = Worker::never;
   const std::uint32_t primitive = worker.primitive;
   const bool ends_primitive = worker.ends_slice() && worker.slice + 1 == slices_;
-  const bool over = advance(worker, execution_.binding);
+  const bool over = advance(worker, execution_.partition);
   worker.state = over ? Worker::State::finished : Worker::State::waiting;
   if (ends_primitive) steady_state_.end_primitive(call_, id, primitive, fabric_.now());
   if (over && --call_.launches[worker.rank].running == 0) end_call(worker.rank);

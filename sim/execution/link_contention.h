@@ -17,8 +17,8 @@ class LinkContention {
   explicit LinkContention(const Wiring& wiring, const CallLayout& layout = {});
 
   /// The worker begins to send at a rate to the peers of its primitive. Returns the share of that
-  /// rate that it gets on the fullest of its links (ProtocolCost::contended_share()). Links are the
-  /// wiring's, also where a change of the machine has led its bytes elsewhere.
+  /// rate that it gets on the fullest of its links (ProtocolConstants::contended_share()). Links
+  /// are the wiring's, also where a change of the machine has led its bytes elsewhere.
   double join(Worker& worker, BytesPerSecond rate);
   void leave(const Worker& worker);
   /// How many times over what is sent at this moment could fill the fullest of the links that the

@@ -30,15 +30,15 @@ using ProxyId = std::uint32_t;
 /// rank has, the longer each waits. Messages of one connection stay in order and are on the network
 /// one after the other. Both buffers have as many slots, a slice each.
 ///
-/// Sockets (ProxyCost::socket > 0) take what their buffers hold, whether or not the receiver has
-/// room: the sender's slot is free as soon as the socket has the message. Without (RDMA) a message
-/// waits for a slot at the receiver, and its own is free when it has arrived.
+/// Sockets (ProxyConstants::socket > 0) take what their buffers hold, whether or not the receiver
+/// has room: the sender's slot is free as soon as the socket has the message. Without (RDMA) a
+/// message waits for a slot at the receiver, and its own is free when it has arrived.
 ///
 /// The owner calls in when something has happened, and hears of what is over by return.
 class Proxies {
  public:
   /// Both must outlive it. `overhead`: bytes on the network per byte of data.
-  Proxies(const ProxyCost& cost, double overhead, Fabric& fabric)
+  Proxies(const ProxyConstants& cost, double overhead, Fabric& fabric)
       : cost_(cost), overhead_(overhead), fabric_(fabric) {}
 
   /// A connection whose messages take `route`; its flows carry `flow`, the threads' timers
@@ -107,7 +107,7 @@ class Proxies {
   void add_task(Rank rank, const Task& task);
   void begin_task(Rank rank);
 
-  const ProxyCost& cost_;
+  const ProxyConstants& cost_;
   const double overhead_;
   Fabric& fabric_;
   std::vector<Connection> connections_;

@@ -16,18 +16,18 @@ namespace {
 /// average over all channels. Few are enough where laps repeat to the digit. Where they do not
 /// (jitter; trees whose lanes and channels fall in and out of step), the more they differ the more
 /// it takes to know their mean.
-struct Evenness {
-  std::size_t laps;
+struct SteadyCriterion {
+  std::size_t periods;
   std::size_t windows;
   double tolerance;
-  constexpr std::size_t all() const { return laps * windows; }
+  constexpr std::size_t all() const { return periods * windows; }
 };
 ///
 /// Slots of a FIFO come round every eight laps: loops repeat to the digit only if four such turns
 /// do.
-constexpr std::array evenness_of_loops{Evenness{8, 4, 1e-7}, Evenness{32, 3, 3e-3},
-                                       Evenness{64, 3, 4e-3}, Evenness{128, 3, 6e-3}};
-constexpr std::array evenness_of_steps{Evenness{2, 4, 1e-8}, Evenness{8, 3, 1e-3}};
+constexpr std::array evenness_of_loops{SteadyCriterion{8, 4, 1e-7}, SteadyCriterion{32, 3, 3e-3},
+                                       SteadyCriterion{64, 3, 4e-3}, SteadyCriterion{128, 3, 6e-3}};
+constexpr std::array evenness_of_steps{SteadyCriterion{2, 4, 1e-8}, SteadyCriterion{8, 3, 1e-3}};
 /// So many loops that repeat to the digit are enough, though FIFOs still fill.
 constexpr std::size_t surely_repeated = evenness_of_loops[0].all();
 /// Laps before the first that counts.
@@ -35,7 +35,7 @@ constexpr std::size_t start = 1;
 /// Laps that are simulated at the end.
 constexpr std::uint32_t tail = 4;
 /// Fewer are not worth a jump.
-constexpr std::uint32_t least_skipped = 4;
+constexpr std::uint32_t min_skipped = 4;
 /// Steps of a lap: over whole nodes of up to eight GPUs, so that hops within and between nodes keep
 /// their proportion.
 constexpr std::uint32_t steps_of_lap = 8;
@@ -54,8 +54,8 @@ double slope(std::span<const double> ends) {
 }
 
 /// The ends of the last laps, and the end of the lap before them.
-std::span<const double> last_laps(std::span<const double> ends, std::size_t laps) {
-  return ends.last(laps + 1);
+std::span<const double> last_laps(std::span<const double> ends, std::size_t periods) {
+  return ends.last(periods + 1);
 }
 
 bool moves_in_pieces(const Execution& execution) {
@@ -73,34 +73,34 @@ bool changes_later(const Execution& execution) {
 
 SteadyLength steady_length(const Execution& execution) {
   const std::uint32_t fill = moves_in_pieces(execution) ? loops_to_fill : 0;
-  const auto laps = [](const Evenness& evenly) {
+  const auto periods = [](const SteadyCriterion& evenly) {
     return static_cast<std::uint32_t>(start + evenly.all()) + tail;
   };
-  return {2 * fill + laps(evenness_of_loops[0]), steps_of_lap * laps(evenness_of_steps[0])};
+  return {2 * fill + periods(evenness_of_loops[0]), steps_of_lap * periods(evenness_of_steps[0])};
 }
 
 SteadyState::SteadyState(const Execution& execution, const CallLayout& call)
     : execution_(execution) {
   if (!execution.steady || changes_later(execution) || !execution.wiring.bursts.empty()) return;
-  channels_.resize(execution.binding.channels());
-  std::uint32_t most_loops = 0;
+  channels_.resize(execution.partition.channels());
+  std::uint32_t max_loops = 0;
   for (const Worker& worker : call.workers) {
     Channel& channel = channels_[worker.channel];
     channel.round = channel.loops = worker.loops;
     ++channel.workers;
-    most_loops = std::max(most_loops, worker.loops);
+    max_loops = std::max(max_loops, worker.loops);
     fades_ = fades_ || (worker.contends && contends_for_links(worker.cost()));
   }
   laps_.resize(call.workers.size());
-  if (most_loops > steady_length(execution).loops + least_skipped) {
-    lap_ = Lap::loop;
+  if (max_loops > steady_length(execution).loops + min_skipped) {
+    lap_ = Period::loop;
     fill_ = moves_in_pieces(execution) ? loops_to_fill : 0;
   } else {
     find_stretches(call);
   }
   for (Channel& channel : channels_) {
     const std::uint64_t rounds =
-        lap_ == Lap::loop ? 1 : std::uint64_t{channel.loops} * stretches_.size();
+        lap_ == Period::loop ? 1 : std::uint64_t{channel.loops} * stretches_.size();
     channel.all_laps = channel.round * rounds * execution.calls;
   }
 }
@@ -108,43 +108,43 @@ SteadyState::SteadyState(const Execution& execution, const CallLayout& call)
 /// Laps are steps where all programs have the same stretches, and all chunks are alike: a worker
 /// that skips steps goes on with other chunks.
 void SteadyState::find_stretches(const CallLayout& call) {
-  const Binding& binding = execution_.binding;
+  const DataPartition& partition = execution_.partition;
   for (const Worker& worker : call.workers) {
     const std::uint32_t chunks = worker.schedule->chunks();
     for (std::uint32_t loop = 0; loop < worker.loops; ++loop) {
-      const Bytes first = binding.chunk_bytes(worker.channel, loop, {0, 1});
-      const Bytes last = binding.chunk_bytes(worker.channel, loop, {chunks - 1, 1});
+      const Bytes first = partition.chunk_bytes(worker.channel, loop, {0, 1});
+      const Bytes last = partition.chunk_bytes(worker.channel, loop, {chunks - 1, 1});
       if (first != last && worker.cost().flags_lines()) return;
     }
-    std::vector<Stretch> own;
+    std::vector<UniformRun> own;
     std::uint32_t begin = 0;
     for_each_stretch(worker.program, [&](const Primitive&, std::uint32_t length) {
       if (length >= shortest_stretch) own.push_back({begin, length / steps_of_lap});
       begin += length;
     });
     if (&worker == call.workers.data()) stretches_ = own;
-    if (own.empty() || own != stretches_ || own.front().laps != own.back().laps) return;
+    if (own.empty() || own != stretches_ || own.front().periods != own.back().periods) return;
   }
   for (Channel& channel : channels_) {
-    if (channel.round > 0) channel.round = stretches_.front().laps;
+    if (channel.round > 0) channel.round = stretches_.front().periods;
   }
-  lap_ = Lap::steps;
+  lap_ = Period::steps;
 }
 
 bool SteadyState::ends_lap(const Worker& worker, std::uint32_t primitive) const {
-  if (lap_ == Lap::loop) return worker.primitive == 0;
-  return std::any_of(stretches_.begin(), stretches_.end(), [&](const Stretch& stretch) {
+  if (lap_ == Period::loop) return worker.primitive == 0;
+  return std::any_of(stretches_.begin(), stretches_.end(), [&](const UniformRun& stretch) {
     const std::uint32_t done = primitive + 1 - stretch.begin;
     return primitive >= stretch.begin && done % steps_of_lap == 0 &&
-           done / steps_of_lap <= stretch.laps;
+           done / steps_of_lap <= stretch.periods;
   });
 }
 
 void SteadyState::end_primitive(CallLayout& call, WorkerId worker, std::uint32_t primitive,
                                 Seconds now) {
-  if (lap_ == Lap::none || !ends_lap(call.workers[worker], primitive)) return;
+  if (lap_ == Period::none || !ends_lap(call.workers[worker], primitive)) return;
   Channel& channel = channels_[call.workers[worker].channel];
-  const std::size_t ahead = laps_[worker]++ - channel.laps;
+  const std::size_t ahead = laps_[worker]++ - channel.periods;
   if (channel.more.size() <= ahead) channel.more.push_back(0);
   ++channel.more[ahead];
   if (channel.more.front() < channel.workers) return;
@@ -159,14 +159,14 @@ void SteadyState::end_primitive(CallLayout& call, WorkerId worker, std::uint32_t
 /// are those when the first workers are done.
 void SteadyState::count_lap(Channel& channel, double now) {
   channel.more.pop_front();
-  ++channel.laps;
-  const std::uint64_t lap = channel.laps % channel.round;
+  ++channel.periods;
+  const std::uint64_t lap = channel.periods % channel.round;
   if (lap == 0) {
     channel.ends.assign(1, now);
     channel.leads.clear();
     return;
   }
-  if (lap <= fill_ || channel.most_laps() >= channel.round_end()) return;
+  if (lap <= fill_ || channel.max_periods() >= channel.round_end()) return;
   channel.ends.push_back(now);
   channel.leads.push_back(channel.more.size());
 }
@@ -175,12 +175,12 @@ void SteadyState::count_lap(Channel& channel, double now) {
 /// end.
 std::uint32_t SteadyState::laps_left(std::size_t number, std::size_t even) const {
   const Channel& channel = channels_[number];
-  const auto now = static_cast<std::uint32_t>(channel.laps % channel.round);
+  const auto now = static_cast<std::uint32_t>(channel.periods % channel.round);
   const auto most = now + static_cast<std::uint32_t>(channel.more.size());
   const std::uint32_t last = fill_ + (fades_ ? static_cast<std::uint32_t>(even) : 0) + tail;
   std::uint32_t end = channel.round - std::min(channel.round, last);
-  if (lap_ == Lap::loop) {
-    const auto alike = execution_.binding.alike_until(static_cast<std::uint32_t>(number), now);
+  if (lap_ == Period::loop) {
+    const auto alike = execution_.partition.alike_until(static_cast<std::uint32_t>(number), now);
     end = std::min(end, alike);
   }
   return end > most ? end - most : 0;
@@ -190,7 +190,7 @@ std::uint32_t SteadyState::laps_left(std::size_t number, std::size_t even) const
 /// laps get slower. Not so a ring's steps, where whoever is ahead keeps nobody waiting, nor laps
 /// that repeat to the digit, all of which wait for one slow port.
 bool SteadyState::is_settled(const Channel& channel) const {
-  if (lap_ == Lap::steps) return true;
+  if (lap_ == Period::steps) return true;
   const std::size_t half = channel.leads.size() / 2;
   const auto middle = channel.leads.begin() + static_cast<std::ptrdiff_t>(half);
   const auto most = [](auto begin, auto end) {
@@ -201,9 +201,10 @@ bool SteadyState::is_settled(const Channel& channel) const {
 
 /// The laps over which those of all working channels are even; 0: they are not.
 std::size_t SteadyState::even_laps() const {
-  const std::span<const Evenness> ways =
-      lap_ == Lap::loop ? std::span<const Evenness>(evenness_of_loops) : evenness_of_steps;
-  for (const Evenness& evenly : ways) {
+  const std::span<const SteadyCriterion> ways =
+      lap_ == Period::loop ? std::span<const SteadyCriterion>(evenness_of_loops)
+                           : evenness_of_steps;
+  for (const SteadyCriterion& evenly : ways) {
     std::vector<double> times(evenly.windows);  // of a lap of each window, over that of all
     for (const Channel& channel : channels_) {
       if (channel.is_done()) continue;
@@ -211,9 +212,9 @@ std::size_t SteadyState::even_laps() const {
       if (ends.size() < start + evenly.all() + 1) return 0;
       const double all = slope(last_laps(ends, evenly.all()));
       for (std::size_t i = 0; i < evenly.windows; ++i) {
-        const std::size_t later = (evenly.windows - 1 - i) * evenly.laps;
+        const std::size_t later = (evenly.windows - 1 - i) * evenly.periods;
         const auto window = ends.first(ends.size() - later);
-        times[i] += slope(last_laps(window, evenly.laps)) / all;
+        times[i] += slope(last_laps(window, evenly.periods)) / all;
       }
     }
     const auto [least, most] = std::minmax_element(times.begin(), times.end());
@@ -251,7 +252,7 @@ double SteadyState::time_for_all(std::size_t even) const {
     if (!channel.is_together()) return 0;
     const std::uint32_t left = laps_left(number, even);
     const bool repeats = even == surely_repeated;
-    if (left < least_skipped || (!repeats && !is_settled(channel))) return 0;
+    if (left < min_skipped || (!repeats && !is_settled(channel))) return 0;
     const double lap = slope(last_laps(channel.ends, even));
     least = std::min(least, left * lap);
     slowest_lap = std::max(slowest_lap, lap);
@@ -260,9 +261,9 @@ double SteadyState::time_for_all(std::size_t even) const {
     lap_of_last = lap;
   }
   if (longest == 0) return 0;
-  if (lap_ == Lap::loop && !are_alike(even)) return 0;
+  if (lap_ == Period::loop && !are_alike(even)) return 0;
   const double seconds = std::floor(least / lap_of_last + 1e-6) * lap_of_last;
-  return seconds >= least_skipped * slowest_lap * (1 - 1e-6) ? seconds : 0;
+  return seconds >= min_skipped * slowest_lap * (1 - 1e-6) ? seconds : 0;
 }
 
 void SteadyState::jump(CallLayout& call, double seconds, std::size_t even, double now) {
@@ -272,22 +273,22 @@ void SteadyState::jump(CallLayout& call, double seconds, std::size_t even, doubl
     Channel& channel = channels_[number];
     if (channel.is_done()) continue;
     channel.before = slope(last_laps(channel.ends, even));
-    const double laps = std::round(seconds / channel.before);
-    skipped[number] = std::min(static_cast<std::uint32_t>(laps), laps_left(number, even));
-    channel.from = static_cast<double>(channel.laps % channel.round);
-    channel.laps += skipped[number];
-    channel.to = static_cast<double>(channel.laps % channel.round);
+    const double periods = std::round(seconds / channel.before);
+    skipped[number] = std::min(static_cast<std::uint32_t>(periods), laps_left(number, even));
+    channel.from = static_cast<double>(channel.periods % channel.round);
+    channel.periods += skipped[number];
+    channel.to = static_cast<double>(channel.periods % channel.round);
     channel.ends.assign(1, now);
     channel.leads.clear();
   }
   for (std::size_t id = 0; id < call.workers.size(); ++id) {
     Worker& worker = call.workers[id];
-    const std::uint32_t laps = skipped[worker.channel];
-    laps_[id] += laps;
-    if (lap_ == Lap::loop) {
-      worker.loop += laps;
+    const std::uint32_t periods = skipped[worker.channel];
+    laps_[id] += periods;
+    if (lap_ == Period::loop) {
+      worker.loop += periods;
     } else {
-      worker.skip(laps * steps_of_lap);
+      worker.skip(periods * steps_of_lap);
     }
   }
   pending_ = seconds;

@@ -26,9 +26,9 @@ SteadyLength steady_length(const Execution& execution);
 /// ones are simulated.
 ///
 /// Where links lose something to contention, that fades with the square root of the steps, as
-/// thread blocks fall out of step (ProtocolCost::contended_share()). There, as many laps after the
-/// jump are measured too. If lap n takes P_n = A + B / sqrt(n), the mean
-/// from lap n to lap m is (sqrt(n) P_n + sqrt(m) P_m) / (sqrt(n) + sqrt(m)).
+/// thread blocks fall out of step (ProtocolConstants::contended_share()). There, as many laps after
+/// the jump are measured too. If lap n takes P_n = A + B / sqrt(n), the mean from lap n to lap m is
+/// (sqrt(n) P_n + sqrt(m) P_m) / (sqrt(n) + sqrt(m)).
 class SteadyState {
  public:
   /// Nothing is skipped where the execution does not ask for it, where the machine changes during
@@ -45,20 +45,20 @@ class SteadyState {
   bool skipped_any() const { return skipped().value > 0; }
 
  private:
-  enum class Lap : std::uint8_t { none, loop, steps };
+  enum class Period : std::uint8_t { none, loop, steps };
 
   /// Equal primitives in a row, of which `laps` laps are counted.
-  struct Stretch {
+  struct UniformRun {
     std::uint32_t begin = 0;
-    std::uint32_t laps = 0;
-    bool operator==(const Stretch&) const = default;
+    std::uint32_t periods = 0;
+    bool operator==(const UniformRun&) const = default;
   };
   struct Channel {
     std::uint32_t round = 0;  ///< laps of a call or stretch; 0: idle
     std::uint32_t loops = 0;
     std::uint32_t workers = 0;
     std::uint64_t all_laps = 0;      ///< of all rounds
-    std::uint64_t laps = 0;          ///< that all of its workers have done, in all rounds
+    std::uint64_t periods = 0;       ///< that all of its workers have done, in all rounds
     std::deque<std::uint32_t> more;  ///< workers that have done one lap more, two more, ...
     std::vector<double> ends{0};     ///< of laps, since the round began or since a jump
     std::vector<std::size_t> leads;  ///< by lap: laps that the first worker was ahead of the last
@@ -66,13 +66,13 @@ class SteadyState {
     double from = 0;    ///< laps of this round before that jump, and after it
     double to = 0;
 
-    std::uint64_t most_laps() const { return laps + more.size(); }
-    std::uint64_t round_end() const { return (laps / round + 1) * round; }
+    std::uint64_t max_periods() const { return periods + more.size(); }
+    std::uint64_t round_end() const { return (periods / round + 1) * round; }
     /// Of all rounds.
-    bool is_done() const { return round == 0 || laps == all_laps; }
+    bool is_done() const { return round == 0 || periods == all_laps; }
     /// Whether all workers are in the same round.
     bool is_together() const {
-      return (laps % round > 0 || !more.empty()) && most_laps() < round_end();
+      return (periods % round > 0 || !more.empty()) && max_periods() < round_end();
     }
   };
 
@@ -87,10 +87,10 @@ class SteadyState {
   void jump(CallLayout& call, double seconds, std::size_t even, double now);
 
   const Execution& execution_;
-  Lap lap_ = Lap::none;
-  std::vector<Stretch> stretches_;  ///< of every program, if laps are steps
-  bool fades_ = false;              ///< what contention costs a lap, in the course of a call
-  std::uint32_t fill_ = 0;          ///< laps that differ from those amid, at either end
+  Period lap_ = Period::none;
+  std::vector<UniformRun> stretches_;  ///< of every program, if laps are steps
+  bool fades_ = false;                 ///< what contention costs a lap, in the course of a call
+  std::uint32_t fill_ = 0;             ///< laps that differ from those amid, at either end
   double settled_ = 0;
   double pending_ = 0;  ///< by what laps took before the jump
   std::vector<Channel> channels_;

@@ -41,19 +41,19 @@ bool can_fold(const Execution& execution, const CallLayout& layout, const Fabric
 }
 
 /// How a channel cuts its data.
-struct ChannelCut {
+struct ChannelChunking {
   std::uint32_t alike = 0;                    ///< the first channel that is cut so
   std::vector<std::uint32_t> uneven_loops{};  ///< in which chunks are not all as large
 };
 
 /// Loops in which not all chunks are as large.
-std::vector<std::uint32_t> uneven_loops(const Schedule& schedule, const Binding& binding,
+std::vector<std::uint32_t> uneven_loops(const Schedule& schedule, const DataPartition& partition,
                                         std::uint32_t channel) {
   std::vector<std::uint32_t> uneven;
-  for (std::uint32_t loop = 0; loop < binding.loops(channel); ++loop) {
-    const Bytes first = binding.chunk_bytes(channel, loop, {0, 1});
+  for (std::uint32_t loop = 0; loop < partition.loops(channel); ++loop) {
+    const Bytes first = partition.chunk_bytes(channel, loop, {0, 1});
     for (std::uint32_t chunk = 1; chunk < schedule.chunks(); ++chunk) {
-      if (binding.chunk_bytes(channel, loop, {chunk, 1}) == first) continue;
+      if (partition.chunk_bytes(channel, loop, {chunk, 1}) == first) continue;
       uneven.push_back(loop);
       break;
     }
@@ -61,27 +61,27 @@ std::vector<std::uint32_t> uneven_loops(const Schedule& schedule, const Binding&
   return uneven;
 }
 
-std::vector<ChannelCut> cuts_of(const Plan& plan, const Binding& binding) {
-  std::vector<ChannelCut> cuts;
-  for (std::uint32_t channel = 0; channel < binding.channels(); ++channel) {
+std::vector<ChannelChunking> cuts_of(const Plan& plan, const DataPartition& partition) {
+  std::vector<ChannelChunking> cuts;
+  for (std::uint32_t channel = 0; channel < partition.channels(); ++channel) {
     const std::uint32_t chunks = plan.schedule(channel).chunks();
-    const auto same = std::find_if(cuts.begin(), cuts.end(), [&](const ChannelCut& other) {
-      return plan.schedule(other.alike).chunks() == chunks && binding.alike(channel, other.alike);
+    const auto same = std::find_if(cuts.begin(), cuts.end(), [&](const ChannelChunking& other) {
+      return plan.schedule(other.alike).chunks() == chunks && partition.alike(channel, other.alike);
     });
     if (same != cuts.end()) {
-      cuts.push_back(ChannelCut(*same));
+      cuts.push_back(ChannelChunking(*same));
     } else {
-      cuts.push_back({channel, uneven_loops(plan.schedule(channel), binding, channel)});
+      cuts.push_back({channel, uneven_loops(plan.schedule(channel), partition, channel)});
     }
   }
   return cuts;
 }
 
 /// The most at which the worker moves bytes in such a primitive, however large its slices are.
-double most_of(const Worker& worker, const Primitive& primitive) {
+double max_of(const Worker& worker, const Primitive& primitive) {
   if (worker.is_agent) return unlimited.value;
   const LaneSetting& setting = worker.setting;
-  const Operations operations = operations_of(*worker.schedule, primitive);
+  const MemoryOps operations = operations_of(*worker.schedule, primitive);
   if (setting.round == 0) return setting.speed * setting.cost->rate_of(operations).value;
   const Seconds time = time_of_rounds(setting, operations, setting.round);
   const double bytes = setting.cost->wire_factor * static_cast<double>(setting.round);
@@ -92,7 +92,7 @@ double most_of(const Worker& worker, const Primitive& primitive) {
 class Refinement {
  public:
   Refinement(const Execution& execution, const CallLayout& layout, const FabricDraft& draft,
-             std::span<const ChannelCut> cuts)
+             std::span<const ChannelChunking> cuts)
       : execution_(execution), layout_(layout), draft_(draft), cuts_(cuts) {
     leave_out_resources();
     colour_resources();
@@ -106,8 +106,8 @@ class Refinement {
 
  private:
   void leave_out_resources();
-  std::vector<double> least_capacities() const;
-  std::vector<double> most_of_fifos() const;
+  std::vector<double> min_capacities() const;
+  std::vector<double> max_of_fifos() const;
   void colour_resources();
   void colour_fifos();
   void colour_workers();
@@ -119,7 +119,7 @@ class Refinement {
   const Execution& execution_;
   const CallLayout& layout_;
   const FabricDraft& draft_;
-  std::span<const ChannelCut> cuts_;  // by channel
+  std::span<const ChannelChunking> cuts_;  // by channel
   Colours workers_;
   Colours fifos_;
   Colours resources_;
@@ -133,8 +133,8 @@ class Refinement {
 /// all the same: theirs get less long before it is full.
 void Refinement::leave_out_resources() {
   const auto capacities = draft_.capacities();
-  const std::vector<double> least = least_capacities();
-  const std::vector<double> most = most_of_fifos();
+  const std::vector<double> least = min_capacities();
+  const std::vector<double> most = max_of_fifos();
   std::vector<double> load(capacities.size());
   for (std::size_t i = 0; i < most.size(); ++i) {
     for (const ResourceId resource : draft_.route(layout_.fifos[i].route)) {
@@ -153,7 +153,7 @@ void Refinement::leave_out_resources() {
 }
 
 /// Of each resource, whatever the disturbance does to it.
-std::vector<double> Refinement::least_capacities() const {
+std::vector<double> Refinement::min_capacities() const {
   std::vector<double> least;
   for (const BytesPerSecond capacity : draft_.capacities()) least.push_back(capacity.value);
   if (execution_.disturbance == nullptr) return least;
@@ -166,12 +166,12 @@ std::vector<double> Refinement::least_capacities() const {
 }
 
 /// The most that moves over each FIFO at once. A group may list one several times.
-std::vector<double> Refinement::most_of_fifos() const {
+std::vector<double> Refinement::max_of_fifos() const {
   std::vector<double> most(layout_.fifos.size());
   std::vector<double> at_once(layout_.fifos.size());
   for (const Worker& worker : layout_.workers) {
     for_each_stretch(worker.program, [&](const Primitive& primitive, std::uint32_t) {
-      const double rate = worker.contends ? unlimited.value : most_of(worker, primitive);
+      const double rate = worker.contends ? unlimited.value : max_of(worker, primitive);
       const auto fifos = layout_.fifos_of(worker, primitive.send_group);
       for (const FifoId fifo : fifos) at_once[fifo] = 0;
       for (const FifoId fifo : fifos) at_once[fifo] += rate;
@@ -253,7 +253,7 @@ Colour Refinement::colour_of_sizes(const Worker& worker) const {
   Colour colour = 0;
   for (const std::uint32_t loop : cuts_[worker.channel].uneven_loops) {
     for (const Primitive& primitive : worker.program) {
-      const Bytes bytes = execution_.binding.chunk_bytes(
+      const Bytes bytes = execution_.partition.chunk_bytes(
           worker.channel, loop, {primitive.first_chunk, primitive.chunk_count});
       colour = mix(colour, static_cast<Colour>(bytes.count));
     }
@@ -321,7 +321,7 @@ std::uint64_t Refinement::effort() const {
   const std::uint64_t once = workers_.size() + fifos_.size() + resources_.size();
   constexpr std::uint64_t least = 16;
   constexpr std::uint64_t part = 2;
-  return std::max(least, primitives * execution_.binding.chunking().slices / (part * once));
+  return std::max(least, primitives * execution_.partition.chunking().slices / (part * once));
 }
 
 /// Classes are counted after 1, 2, 3, 4, 5, 7, 9, 12... rounds: to count them costs more than a
@@ -420,7 +420,7 @@ bool equals_never_contend(const Symmetry& symmetry, const CallLayout& layout,
 std::optional<Symmetry> symmetry_of(const Execution& execution, const CallLayout& layout,
                                     const FabricDraft& draft) {
   if (layout.workers.empty() || !can_fold(execution, layout, draft)) return std::nullopt;
-  const std::vector<ChannelCut> cuts = cuts_of(execution.plan, execution.binding);
+  const std::vector<ChannelChunking> cuts = cuts_of(execution.plan, execution.partition);
   Refinement refinement(execution, layout, draft, cuts);
   if (!refinement.run()) return std::nullopt;
   Symmetry symmetry = refinement.symmetry();

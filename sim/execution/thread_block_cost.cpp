@@ -23,14 +23,14 @@ struct LaneLoad {
   double seconds = 0;
 };
 
-LaneLoad load_of(const Schedule& schedule, const Program& program, const ProtocolCost& cost,
+LaneLoad load_of(const Schedule& schedule, const Program& program, const ProtocolConstants& cost,
                  const BlockSetting& setting, bool sent) {
   double chunks = 0;
   LaneLoad load;
   for (const Run& run : program.runs()) {
     const Primitive& primitive = run.first;
     if (sends(primitive.kind) != sent) continue;
-    const Operations operations = operations_of(schedule, primitive);
+    const MemoryOps operations = operations_of(schedule, primitive);
     const BytesPerSecond rate = busy_rate_of(cost, operations, setting);
     const double moved = static_cast<double>(run.repeats) * primitive.chunk_count;
     chunks += moved;
@@ -47,7 +47,7 @@ struct BlockLoad {
   LaneLoad kept;
 };
 
-BlockLoad load_of(const Schedule& schedule, Rank rank, const ProtocolCost& cost,
+BlockLoad load_of(const Schedule& schedule, Rank rank, const ProtocolConstants& cost,
                   const BlockSetting& setting) {
   BlockLoad load;
   for (std::uint32_t lane = 0; lane < schedule.lanes(); ++lane) {
@@ -64,7 +64,7 @@ BlockLoad load_of(const Schedule& schedule, Rank rank, const ProtocolCost& cost,
 
 }  // namespace
 
-BytesPerSecond shared_rate(const Schedule& schedule, Rank rank, const ProtocolCost& cost,
+BytesPerSecond shared_rate(const Schedule& schedule, Rank rank, const ProtocolConstants& cost,
                            const BlockSetting& setting) {
   const BlockLoad block = load_of(schedule, rank, cost, setting);
   const LaneLoad& load = block.sent.flows > 0 ? block.sent : block.kept;
@@ -73,7 +73,7 @@ BytesPerSecond shared_rate(const Schedule& schedule, Rank rank, const ProtocolCo
 }
 
 BytesPerSecond send_rate_beside_local_stores(const Schedule& schedule, Rank rank,
-                                             const ProtocolCost& cost,
+                                             const ProtocolConstants& cost,
                                              const BlockSetting& setting) {
   const auto [lanes, sent, kept] = load_of(schedule, rank, cost, setting);
   if (lanes < 2 || sent.seconds == 0) return unlimited;

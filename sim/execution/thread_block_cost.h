@@ -14,12 +14,12 @@
 namespace collsim {
 
 /// What the thread blocks of a call cost, by the slowest kind of link that they work with.
-using ThreadBlockCosts = std::array<ProtocolCost, link_kind_count>;
+using ThreadBlockCosts = std::array<ProtocolConstants, link_kind_count>;
 
 ThreadBlockCosts thread_block_costs(const Calibration& cost, Protocol protocol);
 
 /// The operations of a primitive.
-inline Operations operations_of(const Schedule& schedule, const Primitive& primitive) {
+inline MemoryOps operations_of(const Schedule& schedule, const Primitive& primitive) {
   const PrimitiveKind kind = primitive.kind;
   const auto peers = [&](bool any, PeerGroupId group) {
     return any ? static_cast<double>(schedule.peers(group).size()) : 0.0;
@@ -32,12 +32,13 @@ inline Operations operations_of(const Schedule& schedule, const Primitive& primi
 /// those that send get on alike; where none does, what they keep. Of Simple the faster gets more
 /// (flow_rate()): two lanes whose rates are a third apart do 2 % less than they could. Unlimited
 /// where there is one lane, or nothing that limits them.
-BytesPerSecond shared_rate(const Schedule& schedule, Rank rank, const ProtocolCost& cost,
+BytesPerSecond shared_rate(const Schedule& schedule, Rank rank, const ProtocolConstants& cost,
                            const BlockSetting& setting);
 
 /// The same while lanes that keep what they receive are busy, too, and as far as those that send.
 BytesPerSecond send_rate_beside_local_stores(const Schedule& schedule, Rank rank,
-                                             const ProtocolCost& cost, const BlockSetting& setting);
+                                             const ProtocolConstants& cost,
+                                             const BlockSetting& setting);
 
 /// By rank or agent: the slowest kind of link that it works with. `wires` as the connections. Those
 /// to and from switches that add up do not count: what the network's switch gets and gives passes
@@ -56,7 +57,7 @@ inline bool passes_on(const Schedule& schedule, const Primitive& primitive) {
 }
 
 /// The operations that the worker is at.
-inline Operations operations_of(const Worker& worker) {
+inline MemoryOps operations_of(const Worker& worker) {
   return operations_of(*worker.schedule, worker.current());
 }
 
@@ -65,7 +66,7 @@ inline Operations operations_of(const Worker& worker) {
 inline BytesPerSecond rate_of(const Worker& worker, double bytes, Seconds ready) {
   if (worker.is_agent) return unlimited;
   const LaneSetting& setting = worker.setting;
-  const Operations operations = operations_of(worker);
+  const MemoryOps operations = operations_of(worker);
   if (setting.round == 0) return setting.speed * setting.cost->rate_of(operations);
   const std::int64_t data = worker.bytes_of_piece();
   Seconds time = time_of_rounds(setting, operations, data);
@@ -86,7 +87,7 @@ inline constexpr BytesPerSecond ordinary_rate = gigabytes_per_second(20);
 /// Tree-Simple-2, 128 MiB: 80 % of the link is used, with equal shares it would be 88). A thread of
 /// a protocol that flags its lines has a line or a few on their way, whatever else it does: it gets
 /// the same share as any other. What only links limit counts as `ordinary_rate`.
-inline FlowRate flow_rate(const ProtocolCost& cost, BytesPerSecond rate) {
+inline FlowRate flow_rate(const ProtocolConstants& cost, BytesPerSecond rate) {
   if (cost.flags_lines() || !(rate < unlimited)) return rate;
   return {rate, rate.value / ordinary_rate.value};
 }
@@ -101,7 +102,7 @@ inline Seconds cost_before(const Worker& worker) {
   if (worker.is_agent || worker.piece > 0) return {};
   // Only first rounds ask for operations, and they are looked up for every slice.
   const bool has_rounds = worker.cost().flags_lines();
-  const Operations operations = has_rounds ? operations_of(worker) : Operations{};
+  const MemoryOps operations = has_rounds ? operations_of(worker) : MemoryOps{};
   return slice_before(worker.setting, operations, worker.slice_bytes > 0,
                       !has_rounds && passes_on(worker));
 }

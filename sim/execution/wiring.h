@@ -57,7 +57,7 @@ struct Wiring {
 /// proxies alpha counts once for both ends (NCCL src/graph/tuning.cc: one hop between nodes for
 /// CollNet).
 inline Seconds hop_alpha(const Schedule& schedule, const Connection& connection, LinkKind kind,
-                         const ProtocolCost& cost, bool several_peers) {
+                         const ProtocolConstants& cost, bool several_peers) {
   if (schedule.is_agent(connection.dst)) return {};
   return message_alpha(cost, kind, several_peers);
 }

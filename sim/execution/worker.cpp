@@ -15,11 +15,11 @@ std::int64_t divide_up(std::int64_t dividend, std::int64_t divisor) {
 
 }  // namespace
 
-void begin_slice(Worker& worker, const Binding& binding) {
+void begin_slice(Worker& worker, const DataPartition& partition) {
   const ChunkRange chunks = worker.current().chunks();
-  const Bytes chunk = binding.chunk_bytes(worker.channel, worker.loop, chunks);
+  const Bytes chunk = partition.chunk_bytes(worker.channel, worker.loop, chunks);
   const bool amid = worker.loop >= loops_to_fill && worker.loop + loops_to_fill < worker.loops;
-  worker.slice_bytes = binding.slice_bytes(chunk, worker.slice).count;
+  worker.slice_bytes = partition.slice_bytes(chunk, worker.slice).count;
   worker.piece_bytes = bytes_of_pieces(worker.slice_bytes, worker.setting, amid);
   worker.piece = 0;
   worker.pieces =
@@ -28,10 +28,10 @@ void begin_slice(Worker& worker, const Binding& binding) {
           : static_cast<std::uint32_t>(divide_up(worker.slice_bytes, worker.piece_bytes));
 }
 
-bool advance(Worker& worker, const Binding& binding) {
+bool advance(Worker& worker, const DataPartition& partition) {
   if (++worker.piece < worker.pieces) return false;
   bool over = false;
-  if (++worker.slice == binding.chunking().slices) {
+  if (++worker.slice == partition.chunking().slices) {
     worker.slice = 0;
     ++worker.primitive;
     if ((++worker.at).at_end()) {
@@ -40,7 +40,7 @@ bool advance(Worker& worker, const Binding& binding) {
       if (over) worker.loop = 0;
     }
   }
-  begin_slice(worker, binding);
+  begin_slice(worker, partition);
   return over;
 }
 

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "sim/cost/slice_cost.h"
-#include "sim/execution/binding.h"
+#include "sim/execution/data_partition.h"
 #include "sim/execution/event_tags.h"
 #include "sim/execution/timeline.h"
 #include "sim/plan/plan.h"
@@ -66,7 +66,7 @@ struct Worker {
   /// What it is at; holds until it goes on.
   const Primitive& current() const { return *at; }
   std::span<const ConnectionId> peers(PeerGroupId group) const { return schedule->peers(group); }
-  const ProtocolCost& cost() const { return *setting.cost; }
+  const ProtocolConstants& cost() const { return *setting.cost; }
   bool ends_slice() const { return piece + 1 == pieces; }
   /// Primitives of the call that lie behind it.
   double steps_done() const {
@@ -79,11 +79,11 @@ struct Worker {
 };
 
 /// Sizes of the slice that the worker comes to.
-void begin_slice(Worker& worker, const Binding& binding);
+void begin_slice(Worker& worker, const DataPartition& partition);
 
 /// On to the next piece, slice, primitive, loop; after the last of all the first again. Whether all
 /// loops are over.
-bool advance(Worker& worker, const Binding& binding);
+bool advance(Worker& worker, const DataPartition& partition);
 
 /// How many times as long the slice that the worker is at takes as others: 1, give or take `jitter`
 /// by chance for the slice and as much for its channel, always the same for the same slice. It gets

@@ -53,7 +53,7 @@ void NativeFabric::start_flow(RouteId route, double bytes, const FlowRate& rate,
   flow.remaining = bytes;
   flow.settled = now_;
   flow.rate = 0;
-  flow.most = rate;
+  flow.max = rate;
   if (bytes == 0) {
     flow.finish = now_;
     schedule(id);
@@ -87,7 +87,7 @@ void NativeFabric::redirect(RouteId from, RouteId to) {
     settle(flows_[id]);
     const Flow flow = flows_[id];
     release(id);
-    start_flow(to, flow.remaining, flow.most, flow.tag);
+    start_flow(to, flow.remaining, flow.max, flow.tag);
   }
 }
 

@@ -40,7 +40,7 @@ class NativeFabric final : public Fabric {
     double settled = 0;
     double rate = 0;
     double finish = 0;  ///< if the rate stays; infinite where it is 0
-    FlowRate most = unlimited;
+    FlowRate max = unlimited;
     EventTag tag = 0;
     RouteId route = 0;
     std::uint32_t version = timer_version;

@@ -321,9 +321,9 @@ std::uint32_t NcclShare::alike_until(std::uint32_t loop) const {
   return end;
 }
 
-NcclCut cut_nccl_messages(Collective collective, std::uint32_t ranks, std::uint32_t channels,
-                          std::uint32_t parts, const NcclCall& call) {
-  NcclCut cut;
+NcclChunking chunk_nccl_messages(Collective collective, std::uint32_t ranks, std::uint32_t channels,
+                                 std::uint32_t parts, const NcclCall& call) {
+  NcclChunking cut;
   cut.chunk.count = call.protocol == Protocol::simple ? call.buffers.point_to_point_chunk.count
                                                       : step_bytes(call);
   NcclShare share;
@@ -345,8 +345,8 @@ Bytes rounded_size(Collective collective, std::uint32_t ranks, Bytes size, Bytes
   return parts_of_size(collective, ranks) * bytes_per_rank(collective, ranks, size, element_size);
 }
 
-NcclCut cut_nccl_call(Collective collective, std::uint32_t ranks, std::uint32_t channels,
-                      const NcclCall& call) {
+NcclChunking chunk_nccl_call(Collective collective, std::uint32_t ranks, std::uint32_t channels,
+                             const NcclCall& call) {
   assert(ranks > 0 && channels > 0 && call.nodes > 0 && cell_unit % call.element_size.count == 0);
   if (call.version < oldest_nccl_version) {
     throw InputError(fmt::format("NCCL {}.{} is not known", call.version.major_number,
@@ -356,7 +356,7 @@ NcclCut cut_nccl_call(Collective collective, std::uint32_t ranks, std::uint32_t 
   const std::int64_t bytes = bytes_per_rank(collective, ranks, call.size, call.element_size).count;
   const Traffic traffic = traffic_of(collective, ranks, call);
   const std::int64_t chunk = chunk_bytes(collective, ranks, channels, call);
-  NcclCut cut;
+  NcclChunking cut;
   cut.chunk.count = chunk;
   cut.shares = call.version < NcclVersion{2, 20}
                    ? split_rounds(bytes, channels, chunk, traffic, call)

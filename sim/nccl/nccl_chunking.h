@@ -37,7 +37,7 @@ struct NcclShare {
 };
 
 /// How NCCL cuts one call into channels, chunks and slices.
-struct NcclCut {
+struct NcclChunking {
   Bytes chunk;               ///< the largest
   std::uint32_t slices = 1;  ///< per chunk
   Bytes smallest_slice;
@@ -56,13 +56,13 @@ struct NcclCut {
 ///   round all channels and the last one is evened out.
 ///
 /// Throws InputError for a version before 2.18.
-NcclCut cut_nccl_call(Collective collective, std::uint32_t ranks, std::uint32_t channels,
-                      const NcclCall& call);
+NcclChunking chunk_nccl_call(Collective collective, std::uint32_t ranks, std::uint32_t channels,
+                             const NcclCall& call);
 
 /// The cut of grouped sends and receives (NCCL src/enqueue.cc, addP2pToPlan): every message goes in
 /// `parts` parts of a multiple of 4 KiB, each over a channel of its own, one step at a time.
-NcclCut cut_nccl_messages(Collective collective, std::uint32_t ranks, std::uint32_t channels,
-                          std::uint32_t parts, const NcclCall& call);
+NcclChunking chunk_nccl_messages(Collective collective, std::uint32_t ranks, std::uint32_t channels,
+                                 std::uint32_t parts, const NcclCall& call);
 
 /// How many channels a message of `bytes` is spread over: at first as many as all peers together
 /// leave to each, but no more than it has 4 KiB for; more, up to `per_peer`, where a part would

@@ -25,7 +25,7 @@ void append_down(ScheduleWriter& writer, Rank rank, PeerGroupId from, PeerGroupI
 
 Schedule nccl_collnet_chain_schedule(std::span<const std::vector<Rank>> chains) {
   const auto ranks = static_cast<Rank>(chains.size() * chains.front().size());
-  ScheduleWriter writer(ranks, 2, 1, {SwitchAgent::network});
+  ScheduleWriter writer(ranks, 2, 1, {SwitchReducer::network});
   if (ranks == 1) return std::move(writer).build();
   const Rank network = ranks;
   std::vector<Connection> to_network;

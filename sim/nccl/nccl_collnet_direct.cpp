@@ -103,7 +103,7 @@ class CollnetStripe {
 
 Schedule nccl_collnet_direct_schedule(Collective collective, const NcclStripes& stripes) {
   return schedule_by_stripes<CollnetStripe>(
-      collective, stripes, std::vector<SwitchAgent>(stripes.stripes(), SwitchAgent::network));
+      collective, stripes, std::vector<SwitchReducer>(stripes.stripes(), SwitchReducer::network));
 }
 
 }  // namespace collsim

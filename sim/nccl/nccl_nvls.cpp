@@ -8,10 +8,10 @@ namespace collsim {
 namespace {
 
 /// The agents: an NVSwitch per node, and between several nodes the network of each stripe.
-std::vector<SwitchAgent> agents_of(const NcclStripes& stripes) {
-  std::vector<SwitchAgent> agents(stripes.node_count(), SwitchAgent::nvswitch);
+std::vector<SwitchReducer> agents_of(const NcclStripes& stripes) {
+  std::vector<SwitchReducer> agents(stripes.node_count(), SwitchReducer::nvswitch);
   if (stripes.node_count() > 1) {
-    agents.insert(agents.end(), stripes.stripes(), SwitchAgent::network);
+    agents.insert(agents.end(), stripes.stripes(), SwitchReducer::network);
   }
   return agents;
 }

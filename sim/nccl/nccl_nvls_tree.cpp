@@ -10,7 +10,7 @@ namespace collsim {
 Schedule nccl_nvls_tree_schedule(const NcclStripes& stripes, const RootedTree& over_nodes) {
   const std::uint32_t nodes = stripes.node_count();
   ScheduleWriter writer(stripes.ranks(), stripe_lanes(stripes), stripes.stripes(),
-                        std::vector<SwitchAgent>(nodes, SwitchAgent::nvswitch));
+                        std::vector<SwitchReducer>(nodes, SwitchReducer::nvswitch));
   NodeSwitches switches(writer, stripes);
   const std::uint32_t up = head_up_lane(stripes);
   const std::uint32_t down = head_down_lane(stripes);

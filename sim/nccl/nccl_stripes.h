@@ -86,11 +86,11 @@ class NetworkSwitches {
 /// them. NVSwitches come first among the agents.
 template <typename Stripe>
 Schedule schedule_by_stripes(Collective collective, const NcclStripes& stripes,
-                             const std::vector<SwitchAgent>& agents) {
+                             const std::vector<SwitchReducer>& agents) {
   const bool whole = collective == Collective::all_reduce;
   ScheduleWriter writer(stripes.ranks(), stripe_lanes(stripes),
                         whole ? stripes.stripes() : stripes.ranks(), agents);
-  const auto first = std::find(agents.begin(), agents.end(), SwitchAgent::network);
+  const auto first = std::find(agents.begin(), agents.end(), SwitchReducer::network);
   NetworkSwitches network(writer, stripes,
                           stripes.ranks() + static_cast<Rank>(first - agents.begin()));
   for (std::uint32_t stripe = 0; stripes.ranks() > 1 && stripe < stripes.stripes(); ++stripe) {

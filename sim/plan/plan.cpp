@@ -67,7 +67,7 @@ Schedule Schedule::with_short_stretches(std::uint32_t length, std::uint32_t kept
 
 bool adds_in_nvswitches(const Plan& plan) {
   const auto agents = plan.schedules.front().agents();
-  return std::find(agents.begin(), agents.end(), SwitchAgent::nvswitch) != agents.end();
+  return std::find(agents.begin(), agents.end(), SwitchReducer::nvswitch) != agents.end();
 }
 
 }  // namespace collsim

@@ -16,7 +16,7 @@ namespace collsim {
 
 /// A switch that takes part: it adds up what ranks send it and copies a message to many. Its
 /// programs are made of `recv_send` alone, since it has nothing to contribute and keeps no result.
-enum class SwitchAgent : std::uint8_t {
+enum class SwitchReducer : std::uint8_t {
   nvswitch,  ///< of the node whose ranks it talks to: multimem loads and stores of NVLink SHARP
   network,   ///< the switches that join the ranks it talks to: SHARP of InfiniBand
 };
@@ -39,7 +39,7 @@ class Schedule {
  public:
   Rank ranks() const { return ranks_; }
   /// The switches that take part; agents()[i] is participant ranks() + i.
-  std::span<const SwitchAgent> agents() const { return agents_; }
+  std::span<const SwitchReducer> agents() const { return agents_; }
   /// Ranks and agents.
   Rank participants() const { return ranks_ + static_cast<Rank>(agents_.size()); }
   bool is_agent(Rank participant) const { return participant >= ranks_; }
@@ -68,7 +68,7 @@ class Schedule {
   friend class ScheduleBuilder;
   friend class ScheduleWriter;
   Rank ranks_ = 0;
-  std::vector<SwitchAgent> agents_;
+  std::vector<SwitchReducer> agents_;
   std::uint32_t lanes_ = 1;
   std::uint32_t chunks_ = 1;
   std::vector<RunList> programs_;  // [participant * lanes + lane]

@@ -6,7 +6,7 @@
 namespace collsim {
 
 /// `count` consecutive chunks from `first`. A collective's buffer is cut into Schedule::chunks()
-/// chunks; how many bytes each has is bound late, by Binding.
+/// chunks; how many bytes each has is bound late, by DataPartition.
 struct ChunkRange {
   std::uint32_t first = 0;
   std::uint32_t count = 1;

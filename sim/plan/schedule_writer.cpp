@@ -13,7 +13,7 @@ constexpr std::uint32_t largest_group_id = (1U << 24) - 1;
 }  // namespace
 
 ScheduleWriter::ScheduleWriter(Rank ranks, std::uint32_t lanes, std::uint32_t chunks,
-                               std::vector<SwitchAgent> agents) {
+                               std::vector<SwitchReducer> agents) {
   assert(ranks > 0 && lanes > 0 && chunks > 0);
   schedule_.ranks_ = ranks;
   schedule_.agents_ = std::move(agents);

@@ -16,7 +16,7 @@ namespace collsim {
 class ScheduleWriter {
  public:
   ScheduleWriter(Rank ranks, std::uint32_t lanes, std::uint32_t chunks,
-                 std::vector<SwitchAgent> agents = {});
+                 std::vector<SwitchReducer> agents = {});
 
   /// Name what follows ("reduce").
   void phase(std::string_view name);

@@ -8,8 +8,8 @@ namespace {
 
 /// Ways that are looked at: shortest ones, and switches that one may go over, spread over the
 /// fabric from the flow's own one on, so that flows of different groups do not choose the same.
-constexpr std::uint64_t most_shortest = 8;
-constexpr std::uint32_t most_switches = 64;
+constexpr std::uint64_t max_shortest = 8;
+constexpr std::uint32_t max_switches = 64;
 
 }  // namespace
 
@@ -40,14 +40,14 @@ std::vector<LinkId> AdaptivePaths::best_path(DeviceId from, DeviceId to, std::ui
     if (!way.empty() && (best.empty() || cost_of(way) < cost_of(best))) best = std::move(way);
   };
   const std::uint64_t shortest = network_.count(from, to);
-  for (std::uint64_t i = 0; i < std::min(shortest, most_shortest); ++i) {
+  for (std::uint64_t i = 0; i < std::min(shortest, max_shortest); ++i) {
     std::vector<LinkId> way;
     network_.append_path(from, to, (hash + i) % shortest, way);
     consider(std::move(way));
   }
   if (is_bound_by_its_ends(best)) return best;
   const std::uint32_t switches = network_.switch_count();
-  const std::uint32_t looked_at = std::min(switches, most_switches);
+  const std::uint32_t looked_at = std::min(switches, max_switches);
   const std::uint32_t own = topology_.link(best.front()).to - topology_.first_fabric_device();
   for (std::uint32_t i = 1; i < looked_at; ++i) {
     const auto further = static_cast<std::uint32_t>(std::uint64_t{i} * switches / looked_at);

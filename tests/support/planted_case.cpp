@@ -126,8 +126,8 @@ PlantedCase plant(const LoadedMachine& machine, const Spread& spread, std::mt199
     evidence.series.push_back(series_of(draw_call(machine.shape, random)));
     const RecordedCall& call = evidence.series.front().call;
     const Predictor predictor(evidence, machine.topology, machine.cost, newest_nccl_version);
-    const Planner planner = predictor.planner_of(call, {});
-    const auto hypotheses = hypotheses_for(planner, call);
+    const CallCompiler compiler = predictor.compiler_of(call, {});
+    const auto hypotheses = hypotheses_for(compiler, call);
     const Hypothesis& hypothesis = draw(hypotheses, random);
     const double value = draw_value(hypothesis, random);
     std::vector<PointIndex> points;

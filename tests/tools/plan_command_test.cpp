@@ -86,9 +86,9 @@ TEST(PlanCommand, has_a_row_for_each_machine_change_and_size) {
 }
 
 TEST(PlanCommand, ends_with_1_where_nothing_meets_the_target) {
-  const std::vector<std::string> question{"dgx-h100", "--nodes", "2", "-b", "1G", "--target-time"};
+  const std::vector<std::string> request{"dgx-h100", "--nodes", "2", "-b", "1G", "--target-time"};
   const auto answer = [&](const char* time) {
-    std::vector<std::string> args = question;
+    std::vector<std::string> args = request;
     args.emplace_back(time);
     return plan(args);
   };
@@ -100,9 +100,9 @@ TEST(PlanCommand, ends_with_1_where_nothing_meets_the_target) {
 }
 
 TEST(PlanCommand, says_the_same_in_all_formats) {
-  const std::vector<std::string> question{"dgx-h100", "--nodes", "1,2", "-b", "64M", "--format"};
+  const std::vector<std::string> request{"dgx-h100", "--nodes", "1,2", "-b", "64M", "--format"};
   const auto answer = [&](const char* format) {
-    std::vector<std::string> args = question;
+    std::vector<std::string> args = request;
     args.emplace_back(format);
     return plan(args).out;
   };
@@ -153,10 +153,10 @@ std::string unwrapped(const std::string& text) {
 // Cables that are a little slower at the same price: within the error, and so in words, json, csv
 // and on the page.
 TEST(PlanCommand, says_what_cannot_be_told_apart) {
-  const std::vector<std::string> question{
+  const std::vector<std::string> request{
       "dgx-h100", "--nodes", "2", "-b", "64M", "--set", "latency=0.7us", "--estimate", "--format"};
   const auto answer = [&](const char* format) {
-    std::vector<std::string> args = question;
+    std::vector<std::string> args = request;
     args.emplace_back(format);
     return plan(args).out;
   };
@@ -177,10 +177,10 @@ TEST(PlanCommand, says_what_cannot_be_told_apart) {
 
 // The column by which the best is chosen is there however wide the others are.
 TEST(PlanCommand, shows_what_the_best_is_chosen_by) {
-  const std::vector<std::string> question{"dgx-h100",   "--nodes",        "2", "-b", "64M",
-                                          "--estimate", "--compute-time", "1s"};
-  EXPECT_NE(plan(question).out.find(" work "), std::string::npos);
-  std::vector<std::string> with_target = question;
+  const std::vector<std::string> request{"dgx-h100",   "--nodes",        "2", "-b", "64M",
+                                         "--estimate", "--compute-time", "1s"};
+  EXPECT_NE(plan(request).out.find(" work "), std::string::npos);
+  std::vector<std::string> with_target = request;
   with_target.insert(with_target.end(), {"--target-share", "10%"});
   EXPECT_NE(plan(with_target).out.find(" cost "), std::string::npos);
 }

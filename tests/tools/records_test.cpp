@@ -12,7 +12,7 @@
 
 #include "tests/support/temporary_file.h"
 #include "tests/tools/command_outcome.h"
-#include "tools/collsim/core/question.h"
+#include "tools/collsim/core/call_request.h"
 #include "tools/collsim/core/subcommand.h"
 
 namespace collsim::command {

@@ -13,7 +13,7 @@
 #include "tests/support/temporary_file.h"
 #include "tests/tools/command_outcome.h"
 #include "tools/collsim/core/subcommand.h"
-#include "tools/collsim/validate/required_figure.h"
+#include "tools/collsim/validate/requirement_option.h"
 #include "tools/collsim/validate/validation_report.h"
 
 namespace collsim::command {

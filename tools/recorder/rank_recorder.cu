@@ -95,7 +95,7 @@ class RankRecorder {
       at_case(i);
       const Case& c = run_.cases[i];
       const auto key = std::tuple{c.collective, c.bytes, c.in_place};
-      if (!answers_.contains(key)) answers_[key] = ask(c);
+      if (!predictor_.contains(key)) predictor_[key] = ask(c);
     }
   }
 
@@ -104,7 +104,7 @@ class RankRecorder {
       at_case(i);
       const Case& c = run_.cases[i];
       Row row = time(c);
-      const Answer& answer = answers_.at({c.collective, c.bytes, c.in_place});
+      const Answer& answer = predictor_.at({c.collective, c.bytes, c.in_place});
       row.choice = answer.choice;
       row.estimate_seconds = answer.estimate_seconds;
       row.wrong = answer.wrong;
@@ -294,7 +294,7 @@ class RankRecorder {
   float* first_ = nullptr;
   float* second_ = nullptr;
   unsigned long long* wrong_ = nullptr;
-  std::map<std::tuple<std::string, std::int64_t, bool>, Answer> answers_;
+  std::map<std::tuple<std::string, std::int64_t, bool>, Answer> predictor_;
 };
 
 std::string version_text(int version, int major, int minor) {

@@ -111,7 +111,7 @@ std::string written(const Row& row) {
       << (c.graph ? "graph" : "plain") << ", " << choice.algorithm << ", " << choice.protocol
       << ", " << written(choice.first_channel) << ", " << written(choice.last_channel) << ", "
       << row.iterations << ", " << row.repeats << ", " << in_microseconds(row.seconds.median)
-      << ", " << in_microseconds(row.seconds.least) << ", " << in_microseconds(row.seconds.most)
+      << ", " << in_microseconds(row.seconds.min) << ", " << in_microseconds(row.seconds.max)
       << ", " << in_microseconds(row.seconds.p99) << ", "
       << in_microseconds(row.slowest_rank_seconds) << ", "
       << (row.estimate_seconds ? in_microseconds(*row.estimate_seconds) : "none") << ", "

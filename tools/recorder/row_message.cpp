@@ -19,7 +19,7 @@ std::string row_message(std::size_t case_index, const Row& row) {
   out << "row " << case_index << ' ' << choice.algorithm << ' ' << choice.protocol << ' '
       << choice.first_channel.value_or(no_channel) << ' '
       << choice.last_channel.value_or(no_channel) << ' ' << row.iterations << ' ' << row.repeats
-      << ' ' << row.seconds.median << ' ' << row.seconds.least << ' ' << row.seconds.most << ' '
+      << ' ' << row.seconds.median << ' ' << row.seconds.min << ' ' << row.seconds.max << ' '
       << row.seconds.p99 << ' ' << row.slowest_rank_seconds << ' '
       << row.estimate_seconds.value_or(no_estimate) << ' ' << row.wrong;
   return out.str();
@@ -35,8 +35,8 @@ std::optional<std::pair<std::size_t, Row>> read_row_message(std::string_view lin
   int last = no_channel;
   double estimate = no_estimate;
   in >> key >> index >> choice.algorithm >> choice.protocol >> first >> last >> row.iterations >>
-      row.repeats >> row.seconds.median >> row.seconds.least >> row.seconds.most >>
-      row.seconds.p99 >> row.slowest_rank_seconds >> estimate >> row.wrong;
+      row.repeats >> row.seconds.median >> row.seconds.min >> row.seconds.max >> row.seconds.p99 >>
+      row.slowest_rank_seconds >> estimate >> row.wrong;
   if (!in || key != "row") return std::nullopt;
   if (first != no_channel) choice.first_channel = first;
   if (last != no_channel) choice.last_channel = last;

@@ -6,8 +6,8 @@ namespace collsim::recorder {
 
 struct Statistics {
   double median = 0;
-  double least = 0;
-  double most = 0;
+  double min = 0;
+  double max = 0;
   double p99 = 0;  ///< nearest rank: the smallest value that 99 % of the values do not exceed
 };
 

@@ -18,12 +18,12 @@ Point at(double bytes, double ranks) {
   return {std::log2(std::max(1.0, bytes)), std::log2(ranks)};
 }
 
-constexpr double most_bytes = 100.0 * (1 << 30);
-constexpr double most_ranks = 1 << 20;
+constexpr double max_bytes = 100.0 * (1 << 30);
+constexpr double max_ranks = 1 << 20;
 
 /// Where the line through two points leaves the area that the tuner knows.
 Point beyond(Point a, Point b) {
-  const Point end = at(most_bytes, most_ranks);
+  const Point end = at(max_bytes, max_ranks);
   if (a.x == b.x) return {a.x, end.y};
   const double slope = (a.y - b.y) / (a.x - b.x);
   const double y = b.y + slope * (end.x - b.x);
@@ -81,7 +81,7 @@ Regions p5_all_reduce_of_two() {
        {at(19736576, 4), at(81844224, 4), at(275775488, 8), at(275775488, 48), at(296747008, 64),
         at(41842688, 8)}},
       {ring_simple,
-       {at(81844224, 5), at(most_bytes, 5), at(most_bytes, 32), at(1073741824, 40),
+       {at(81844224, 5), at(max_bytes, 5), at(max_bytes, 32), at(1073741824, 40),
         at(1073741824, 128), at(787480576, 128), at(296747008, 64), at(275775488, 48),
         at(275775488, 8)}},
       {tree_simple,
@@ -89,7 +89,7 @@ Regions p5_all_reduce_of_two() {
         at(257114112, 128)}},
       {nvls_tree,
        {far, at(1073741824, 256), at(787480576, 128), at(1073741824, 128), at(1073741824, 40),
-        at(most_bytes, 32)}}};
+        at(max_bytes, 32)}}};
 }
 
 Regions p5_all_reduce_of_one() {
@@ -97,16 +97,16 @@ Regions p5_all_reduce_of_one() {
   const Point ring = beyond(at(4736000, 2), at(269484032, 128));
   return {
       {tree_ll128,
-       {at(0, 16), at(2367488, 16), at(9999360, 64), at(119477248, 128), tree, at(0, most_ranks)}},
+       {at(0, 16), at(2367488, 16), at(9999360, 64), at(119477248, 128), tree, at(0, max_ranks)}},
       {ring_ll128,
        {at(0, 2), at(4736000, 2), at(269484032, 128), ring, tree, at(119477248, 128),
         at(9999360, 64), at(2367488, 16), at(0, 16)}},
-      {ring_simple, {at(4736000, 2), at(most_bytes, 2), ring, at(269484032, 128)}}};
+      {ring_simple, {at(4736000, 2), at(max_bytes, 2), ring, at(269484032, 128)}}};
 }
 
 /// A triangle with the largest sizes, below a line from two ranks on.
 Regions simple_from(Point first, Point second) {
-  return {{ring_simple, {first, at(most_bytes, 2), beyond(first, second), second}}};
+  return {{ring_simple, {first, at(max_bytes, 2), beyond(first, second), second}}};
 }
 
 Regions p5en_all_reduce_of_eight() {
@@ -114,7 +114,7 @@ Regions p5en_all_reduce_of_eight() {
   const Point ll128 = beyond(at(129499136, 127), at(218103808, 1024));
   const Point nvls = beyond(at(7516192768, 256), at(17179869184, 448));
   return {
-      {tree_ll, {at(0, 16), at(196608, 16), at(196608, 1024), ll, at(0, most_ranks)}},
+      {tree_ll, {at(0, 16), at(196608, 16), at(196608, 1024), ll, at(0, max_ranks)}},
       {tree_ll128,
        {ll, at(196608, 1024), at(196608, 16), at(13107200, 16), at(129499136, 127),
         at(218103808, 1024), ll128}},
@@ -123,10 +123,10 @@ Regions p5en_all_reduce_of_eight() {
         at(589299712, 64), at(549453824, 128)}},
       {nvls_tree,
        {ll128, at(218103808, 1024), at(129499136, 127), at(549453824, 128), at(589299712, 64),
-        at(293601280, 32), at(29884416, 16), at(most_bytes, 16), at(509607936, 32),
+        at(293601280, 32), at(29884416, 16), at(max_bytes, 16), at(509607936, 32),
         at(7516192768, 256), at(17179869184, 448), nvls}},
       {ring_simple,
-       {nvls, at(17179869184, 448), at(7516192768, 256), at(509607936, 32), at(most_bytes, 16)}}};
+       {nvls, at(17179869184, 448), at(7516192768, 256), at(509607936, 32), at(max_bytes, 16)}}};
 }
 
 Regions p5en_all_gather_of_eight() {
@@ -134,14 +134,14 @@ Regions p5en_all_gather_of_eight() {
   const Point ll128 = beyond(at(7247754240, 384), at(17179865088, 896));
   return {{ring_ll,
            {at(0, 16), at(786432, 16), at(4718592, 128), at(13630464, 384), at(19922944, 512),
-            at(28305408, 768), at(33554432, 1024), ll, at(0, most_ranks)}},
+            at(28305408, 768), at(33554432, 1024), ll, at(0, max_ranks)}},
           {ring_ll128,
            {ll, at(33554432, 1024), at(28305408, 768), at(19922944, 512), at(13630464, 384),
             at(4718592, 128), at(786432, 16), at(236978176, 16), at(956301312, 64),
             at(7247754240, 384), at(17179865088, 896), ll128}},
           {ring_simple,
            {ll128, at(17179865088, 896), at(7247754240, 384), at(956301312, 64), at(494927872, 32),
-            at(236978176, 16), at(most_bytes, 16)}}};
+            at(236978176, 16), at(max_bytes, 16)}}};
 }
 
 Regions p5en_reduce_scatter_of_eight() {
@@ -149,14 +149,14 @@ Regions p5en_reduce_scatter_of_eight() {
   const Point ll128 = beyond(at(7247757312, 256), at(17179869184, 640));
   return {{ring_ll,
            {at(0, 16), at(786432, 16), at(4718592, 128), at(7340032, 256), at(18874368, 512), ll,
-            at(0, most_ranks)}},
+            at(0, max_ranks)}},
           {ring_ll128,
            {ll, at(18874368, 512), at(7340032, 256), at(4718592, 128), at(786432, 16),
             at(291504128, 16), at(589299712, 32), at(2415919104, 128), at(7247757312, 256),
             at(17179869184, 640), ll128}},
           {ring_simple,
            {ll128, at(17179869184, 640), at(7247757312, 256), at(2415919104, 128),
-            at(589299712, 32), at(291504128, 16), at(most_bytes, 16)}}};
+            at(589299712, 32), at(291504128, 16), at(max_bytes, 16)}}};
 }
 
 Regions p5_regions(NcclFunction function, std::uint32_t per_node) {

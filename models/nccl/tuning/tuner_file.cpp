@@ -8,7 +8,7 @@ namespace collsim {
 
 std::string tuner_line(const TunerRule& rule) {
   return fmt::format("{},{},{},{},{},{},{},{}", lower_case(nccl_name(rule.function)),
-                     rule.least.count, rule.most.count, to_string(rule.algorithm),
+                     rule.min.count, rule.max.count, to_string(rule.algorithm),
                      lower_case(to_string(rule.protocol)), rule.channels, rule.nodes, rule.ranks);
 }
 

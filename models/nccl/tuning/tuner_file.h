@@ -14,8 +14,8 @@ namespace collsim {
 /// algorithm and protocol it picks for the sizes from `least` to `most`, both included.
 struct TunerRule {
   NcclFunction function = NcclFunction::all_reduce;
-  Bytes least;  ///< as NCCL tunes it: Nccl::choose()
-  Bytes most;
+  Bytes min;  ///< as NCCL tunes it: Nccl::choose()
+  Bytes max;
   NcclAlgorithm algorithm = NcclAlgorithm::ring;
   Protocol protocol = Protocol::simple;
   std::uint32_t channels = 1;

@@ -128,9 +128,9 @@ class VariableReach : public testing::Test {
     const auto ranks =
         static_cast<Rank>(probe.per_node ? std::size_t{*probe.per_node} * topology.node_count()
                                          : topology.gpus().size());
-    const Planner planner({&topology, calibration_for(topology), probe.collective, run,
-                           first_gpus(topology, ranks, probe.per_node)});
-    Estimator estimator(planner);
+    const CallCompiler compiler({&topology, calibration_for(topology), probe.collective, run,
+                                 first_gpus(topology, ranks, probe.per_node)});
+    Estimator estimator(compiler);
     std::vector<double> all;
     for (const std::int64_t size : {64 << 10, 64 << 20}) {
       all.push_back(estimator.estimate(Bytes{size}).time.value);

@@ -34,17 +34,17 @@ const std::vector<std::string> names{
 struct Call {
   Plan plan;
   Placement placement;
-  Binding binding;
+  DataPartition partition;
   Wiring wiring;
   Calibration cost;
 
   double simulated() const {
     const auto fabric = make_fabric(Engine::native);
-    return execute({plan, binding, wiring, cost, Protocol::simple}, *fabric).time.value;
+    return execute({plan, partition, wiring, cost, Protocol::simple}, *fabric).time.value;
   }
-  ModelFloor floor() const { return model_floor(plan, binding, wiring, cost, Protocol::simple); }
+  ModelFloor floor() const { return model_floor(plan, partition, wiring, cost, Protocol::simple); }
   Estimate estimated() const {
-    return estimate(plan, placement, binding, wiring, cost, Protocol::simple, floor());
+    return estimate(plan, placement, partition, wiring, cost, Protocol::simple, floor());
   }
 };
 
@@ -52,10 +52,10 @@ Call make_call(const std::string& name, Rank ranks, Rank per_node, bool private_
                const Chunking& chunking = {}) {
   const Placement placement = uniform_placement(ranks, per_node);
   const Plan plan = make_plan(Collective::all_reduce, name, placement);
-  const Binding binding(plan, size, Bytes{4}, chunking);
+  const DataPartition partition(plan, size, Bytes{4}, chunking);
   const Wiring wiring = private_links ? test::private_wiring(plan, rate, alpha)
                                       : test::switch_wiring(plan, rate, alpha);
-  return {plan, placement, binding, wiring, Calibration{}};
+  return {plan, placement, partition, wiring, Calibration{}};
 }
 
 // Where no link is shared, every algorithm has a closed form and the simulation is it. S divides by
@@ -126,7 +126,7 @@ TEST(ClosedForm, terms_add_up_to_the_time) {
             make_call(name, ranks, 1, private_links, ranks * Bytes{16384}).estimated();
         if (!estimate.form) continue;
         ++said;
-        const FormTerms& form = *estimate.form;
+        const FormulaTerms& form = *estimate.form;
         EXPECT_NEAR((form.alphas * form.alpha.value + form.transfers * form.transfer.value) /
                         estimate.time.value,
                     1, 1e-9)
@@ -159,7 +159,7 @@ TEST(Estimate, equals_the_simulation_of_sliced_rings_with_costs) {
     for (const std::int64_t chunk : {400, 400000}) {
       Call call = make_call("ring", 8, 1, true, 8 * (3 * Bytes{chunk}),
                             {.largest_chunk = {chunk}, .slices = slices});
-      ProtocolCost& cost = call.cost.protocols[static_cast<std::size_t>(Protocol::simple)];
+      ProtocolConstants& cost = call.cost.protocols[static_cast<std::size_t>(Protocol::simple)];
       call.cost.launch = microseconds(5);
       cost.step = microseconds(0.3);
       cost.alpha[static_cast<std::size_t>(LinkKind::network)] = microseconds(1);
@@ -172,8 +172,8 @@ TEST(Estimate, equals_the_simulation_of_sliced_rings_with_costs) {
 // Ring, N = 4: 6 hops of S/4. Critical path: 6 alphas, 6 transfers.
 TEST(CriticalPath, of_a_ring_holds_every_hop) {
   const Call call = make_call("ring", 4, 1, true, 4 * Bytes{20000});
-  const CriticalPath path =
-      uncontended_critical_path(call.plan, call.binding, call.wiring, call.cost, Protocol::simple);
+  const CriticalPath path = uncontended_critical_path(call.plan, call.partition, call.wiring,
+                                                      call.cost, Protocol::simple);
   EXPECT_EQ(path.hops, 6U);
   EXPECT_NEAR(in_microseconds(path.latency), 12, 1e-9);
   EXPECT_NEAR(in_microseconds(path.transfer), 6, 1e-9);  // 20,000 B at 20 GB/s each
@@ -188,9 +188,9 @@ TEST(CriticalPath, parts_add_up_to_the_uncontended_time) {
     call.cost.protocols[static_cast<std::size_t>(Protocol::simple)].step = microseconds(0.7);
     const auto fabric = make_fabric(Engine::uncontended);
     const double time =
-        execute({call.plan, call.binding, call.wiring, call.cost, Protocol::simple}, *fabric)
+        execute({call.plan, call.partition, call.wiring, call.cost, Protocol::simple}, *fabric)
             .time.value;
-    const CriticalPath path = uncontended_critical_path(call.plan, call.binding, call.wiring,
+    const CriticalPath path = uncontended_critical_path(call.plan, call.partition, call.wiring,
                                                         call.cost, Protocol::simple);
     EXPECT_NEAR(path.total().value / time, 1, 1e-9) << name;
   }

@@ -111,8 +111,8 @@ TEST(Extends, may_lead_over_several) {
 
 // Half as long again; what the file says itself is not scaled.
 TEST(TimeScale, scales_what_is_extended) {
-  const ProtocolCost base = shipped("hgx-h200").of(Protocol::simple);
-  const ProtocolCost cost =
+  const ProtocolConstants base = shipped("hgx-h200").of(Protocol::simple);
+  const ProtocolConstants cost =
       test::cost_of_small_calibration(
           "extends: hgx-h200\ntime_scale: 150%\nprotocols: { simple: { setup: 3 us } }")
           .of(Protocol::simple);
@@ -152,7 +152,7 @@ TEST(ShippedCalibrations, follow_the_h200_by_their_clocks) {
     EXPECT_EQ(cost.jitter, 0) << name;
     EXPECT_FALSE(cost.memory.used) << name;
     for (const Protocol protocol : {Protocol::ll, Protocol::ll128, Protocol::simple}) {
-      const ProtocolCost& own = cost.of(protocol, LinkKind::pcie);
+      const ProtocolConstants& own = cost.of(protocol, LinkKind::pcie);
       EXPECT_DOUBLE_EQ(own.step.value, time_scale * base.of(protocol, LinkKind::pcie).step.value)
           << name;
     }

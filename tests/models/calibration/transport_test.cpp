@@ -7,7 +7,7 @@
 #include <string>
 
 #include "models/calibration/calibration_file.h"
-#include "models/call/planner.h"
+#include "models/call/call_compiler.h"
 #include "models/call/rank_gpus.h"
 #include "models/imports/machine.h"
 #include "models/nccl/net_plugin.h"
@@ -49,7 +49,7 @@ TEST(Transport, TakesTheNetworkFromOneFileAndAllElseFromTheOther) {
   EXPECT_DOUBLE_EQ(both.protocols[simple].alpha[0].value, 1e-6);
   EXPECT_DOUBLE_EQ(both.protocols[simple].alpha[network].value, 20e-6);
   // The step is the transport's; what else a thread block does is the GPU's.
-  const ProtocolCost over = both.of(Protocol::simple, LinkKind::network);
+  const ProtocolConstants over = both.of(Protocol::simple, LinkKind::network);
   EXPECT_DOUBLE_EQ(over.step.value, 6e-6);
   EXPECT_EQ(over.write.value, 50e9);
   // Of LL the transport states nothing: no alpha, and the GPU's step as over NVLink.
@@ -79,7 +79,7 @@ TEST(Transport, BetweenGpusStatesPcieAndHostMemory) {
   EXPECT_EQ(both.efficiency[network], 0.4);
   EXPECT_EQ(both.trust.links[pcie], Trust::measured);
   EXPECT_TRUE(both.memory.used);
-  const ProtocolCost over = both.of(Protocol::simple, LinkKind::pcie);
+  const ProtocolConstants over = both.of(Protocol::simple, LinkKind::pcie);
   EXPECT_DOUBLE_EQ(over.alpha[pcie].value, 4e-6);
   EXPECT_DOUBLE_EQ(over.step.value, 6e-6);
   EXPECT_EQ(over.write.value, 30e9);
@@ -100,8 +100,8 @@ std::string calibration_of_two(const std::string& machine, const Nccl::Variables
   run.variables = variables;
   const Calibration cost = calibration.empty()
                                ? calibration_for(topology)
-                               : completed(named_calibration(calibration), topology);
-  return Planner({&topology, cost, Collective::all_reduce, run, first_gpus(topology, 2)})
+                               : with_transports(named_calibration(calibration), topology);
+  return CallCompiler({&topology, cost, Collective::all_reduce, run, first_gpus(topology, 2)})
       .cost()
       .name;
 }
@@ -143,10 +143,10 @@ TEST(Transport, IsThatOfTheNics) {
 
 TEST(Transport, IsTheMachinesUnlessTheCalibrationKnowsItsNetwork) {
   const Topology machine = load_machine("aws-p5-x4").topology;
-  EXPECT_EQ(completed(named_calibration("h100"), machine).name, "h100+efa");
-  EXPECT_EQ(completed(named_calibration("h100+ib"), machine).name, "h100+ib");
-  EXPECT_EQ(completed(named_calibration("h200-tcp"), machine).name, "h200-tcp");
-  EXPECT_EQ(completed(named_calibration("ideal"), machine).name, "ideal");
+  EXPECT_EQ(with_transports(named_calibration("h100"), machine).name, "h100+efa");
+  EXPECT_EQ(with_transports(named_calibration("h100+ib"), machine).name, "h100+ib");
+  EXPECT_EQ(with_transports(named_calibration("h200-tcp"), machine).name, "h200-tcp");
+  EXPECT_EQ(with_transports(named_calibration("ideal"), machine).name, "ideal");
   EXPECT_EQ(calibration_for(load_machine("gcp-a4-x4").topology).name, "b200+roce");
 }
 

@@ -36,9 +36,9 @@ Trust trust_in(const Asked& asked) {
   RunSpec run;
   run.algorithm = asked.algorithm;
   run.schedule = asked.schedule;
-  const Planner planner(
+  const CallCompiler compiler(
       {&topology, cost, Collective::all_reduce, run, first_gpus(topology, asked.ranks)});
-  return Estimator(planner).estimate(Bytes{1 << 20}).trust;
+  return Estimator(compiler).estimate(Bytes{1 << 20}).trust;
 }
 
 TEST(Trust, a_machine_that_was_fitted_to_is_measured) {

@@ -17,7 +17,7 @@
 namespace collsim {
 namespace {
 
-constexpr Rank most_ranks = 64;
+constexpr Rank max_ranks = 64;
 
 CallSpec spec_of(const Topology& topology, Collective collective, Rank per_node) {
   CallSpec spec;
@@ -39,8 +39,8 @@ struct Times {
 };
 
 Times times_of(const CallSpec& spec, std::int64_t size) {
-  const Planner planner(spec);
-  const Prediction prediction = simulate(planner.plan(Bytes{size}));
+  const CallCompiler compiler(spec);
+  const Prediction prediction = simulate(compiler.plan(Bytes{size}));
   return {in_microseconds(prediction.bounds.largest()), in_microseconds(prediction.time)};
 }
 
@@ -52,7 +52,7 @@ TEST(BoundsOfPlacements, hold_on_shipped_machines) {
     if (entry.path().extension() != ".yaml") continue;
     const Topology topology = load_topology(entry.path());
     const auto gpus = static_cast<Rank>(topology.node(0).graph->gpus().size());
-    if (topology.gpus().size() > most_ranks || gpus > 16 || topology.gpus().size() < 2) continue;
+    if (topology.gpus().size() > max_ranks || gpus > 16 || topology.gpus().size() < 2) continue;
     for (const Rank per_node : {Rank{1}, Rank{2}, gpus / 2}) {
       if (per_node < 1 || per_node > gpus || per_node * topology.node_count() < 2) continue;
       for (const Collective collective :
@@ -73,7 +73,7 @@ struct Named {
   Collective collective;
   Rank per_node;
   double bound_us;
-  double most;  ///< simulated / bound
+  double max;  ///< simulated / bound
 };
 
 // 1 GiB on four nodes of eight GPUs, each with a NIC of 50 GB/s: 2(M-1)/M = 1.5 GiB leave a node,
@@ -91,7 +91,7 @@ TEST(BoundsOfPlacements, are_of_the_nics_that_ranks_have) {
     const Topology topology = load_topology(find_data_file(named.machine, "topologies"));
     const Times times = times_of(spec_of(topology, named.collective, named.per_node), 1 << 30);
     EXPECT_NEAR(times.bound / named.bound_us, 1, 1e-9);
-    EXPECT_LE(times.simulated / times.bound, named.most);
+    EXPECT_LE(times.simulated / times.bound, named.max);
   }
 }
 

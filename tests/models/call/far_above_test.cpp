@@ -18,10 +18,10 @@ namespace {
 /// 1 GiB to everybody on 65,536 GPUs, whose messages of 16 KiB were once 1 GiB each.
 class ExchangeOfManyRanks : public testing::Test {
  protected:
-  ExchangeOfManyRanks() : planner_(spec()) {}
+  ExchangeOfManyRanks() : compiler_(spec()) {}
 
   Topology topology_ = load_topology(find_data_file("dgx-h100-x16384", "topologies"));
-  Planner planner_;
+  CallCompiler compiler_;
   Bytes size_{1 << 30};
 
  private:
@@ -36,10 +36,10 @@ class ExchangeOfManyRanks : public testing::Test {
 };
 
 TEST_F(ExchangeOfManyRanks, of_1632_seconds_is_refused) {
-  Prediction prediction = Estimator(planner_).estimate(size_);
-  EXPECT_NO_THROW(check_not_far_above(planner_, prediction, Bytes{128 << 10}));
+  Prediction prediction = Estimator(compiler_).estimate(size_);
+  EXPECT_NO_THROW(check_not_far_above(compiler_, prediction, Bytes{128 << 10}));
   prediction.time = Seconds{1632};
-  EXPECT_THROW(check_not_far_above(planner_, prediction, Bytes{128 << 10}), std::logic_error);
+  EXPECT_THROW(check_not_far_above(compiler_, prediction, Bytes{128 << 10}), std::logic_error);
 }
 
 // switch-8, a ring of 1 MiB: with 64 elements of 4 bytes more for each of 8 ranks 1,050,624 bytes,
@@ -52,9 +52,9 @@ TEST(PlainCourse, of_a_textbook_by_hand) {
   spec.cost = calibration_for(topology);
   spec.gpus = first_gpus(topology, 8);
   spec.run.algorithm = "ring";
-  const Planner planner(std::move(spec));
-  const Prediction prediction = simulate(planner.plan(Bytes{1 << 20}));
-  EXPECT_NEAR(in_microseconds(plain_course(planner, prediction, {})), 8 * 36.77184 + 18, 1e-3);
+  const CallCompiler compiler(std::move(spec));
+  const Prediction prediction = simulate(compiler.plan(Bytes{1 << 20}));
+  EXPECT_NEAR(in_microseconds(plain_course(compiler, prediction, {})), 8 * 36.77184 + 18, 1e-3);
 }
 
 }  // namespace

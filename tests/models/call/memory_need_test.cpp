@@ -17,10 +17,10 @@ namespace {
 /// An all_reduce by trees on all 16,384 GPUs of 2,048 DGX H100.
 class LargeTree : public testing::Test {
  protected:
-  LargeTree() : planner_(spec()) {}
+  LargeTree() : compiler_(spec()) {}
 
   Topology topology_ = load_topology(find_data_file("dgx-h100-x2048", "topologies"));
-  Planner planner_;
+  CallCompiler compiler_;
   Bytes size_{std::int64_t{1} << 30};
 
  private:
@@ -36,12 +36,12 @@ class LargeTree : public testing::Test {
 
 // Trees up and down on 16 channels: 2 * 16 * 16,384 = 524,288 connections of 1,300 bytes, 0.68 GB.
 TEST_F(LargeTree, needs_memory_for_every_connection) {
-  EXPECT_NEAR(memory_needed(planner_, size_), 0.68e9, 0.01e9);
+  EXPECT_NEAR(memory_needed(compiler_, size_), 0.68e9, 0.01e9);
 }
 
 TEST_F(LargeTree, is_refused_where_it_needs_more_than_four_fifths) {
-  EXPECT_THROW(require_memory(planner_, size_, 0.8e9), InputError);
-  EXPECT_NO_THROW(require_memory(planner_, size_, 0.9e9));
+  EXPECT_THROW(require_memory(compiler_, size_, 0.8e9), InputError);
+  EXPECT_NO_THROW(require_memory(compiler_, size_, 0.9e9));
 }
 
 TEST(Memory, that_is_available_is_more_than_nothing) {

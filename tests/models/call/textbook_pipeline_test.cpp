@@ -22,12 +22,12 @@ Prediction of_gibibyte(const Topology& topology, const std::string& algorithm,
   run.algorithm = algorithm;
   run.schedule = schedule;
   const Calibration cost = calibration_for(topology);
-  const Planner planner({&topology,
-                         cost,
-                         Collective::all_reduce,
-                         run,
-                         {topology.gpus().begin(), topology.gpus().end()}});
-  return simulate(planner.plan(Bytes{1 << 30}));
+  const CallCompiler compiler({&topology,
+                               cost,
+                               Collective::all_reduce,
+                               run,
+                               {topology.gpus().begin(), topology.gpus().end()}});
+  return simulate(compiler.plan(Bytes{1 << 30}));
 }
 
 /// How many times as long as in NCCL's schedule it takes in the textbook's.
@@ -70,14 +70,14 @@ TEST(TextbookPipeline, is_plain_on_a_textbooks_machine_and_where_it_is_told) {
   RunSpec run;
   run.schedule = ScheduleKind::textbook;
   run.algorithm = "ring";
-  const Planner plain(
+  const CallCompiler plain(
       {&ideal, calibration_for(ideal), Collective::all_reduce, run, first_gpus(ideal, 8)});
   EXPECT_EQ(plain.spec().run.channels, 1U);
   EXPECT_EQ(plain.spec().run.chunking, Chunking{});
   const Topology node = load_topology(find_data_file("hgx-h200", "topologies"));
   run.channels = 4;
   run.chunking = Chunking{};
-  const Planner told(
+  const CallCompiler told(
       {&node, calibration_for(node), Collective::all_reduce, run, first_gpus(node, 8)});
   EXPECT_EQ(told.spec().run.channels, 4U);
   EXPECT_EQ(told.spec().run.chunking, Chunking{});

@@ -11,7 +11,7 @@
 #include "models/calibration/transport.h"
 #include "models/call/rank_gpus.h"
 #include "models/crossover/choice_map.h"
-#include "models/estimate/way_times.h"
+#include "models/estimate/variant_times.h"
 #include "sim/base/data_directory.h"
 #include "sim/base/input_error.h"
 #include "sim/topologies/loader.h"
@@ -41,14 +41,14 @@ Way way_of(const std::string& name, std::function<double(Bytes)> simulate,
   return {name, std::move(simulate), [estimate](Bytes size) { return estimate(size); }};
 }
 
-const WayTimes::Side first_way{0};
-const WayTimes::Side second_way{1};
+const VariantTimes::Side first_way{0};
+const VariantTimes::Side second_way{1};
 
 // 10 against 100: no error of a formula that was ever found makes up for a factor of 10.
-TEST(WayTimes, simulates_nothing_where_formulas_leave_nothing_open) {
+TEST(VariantTimes, simulates_nothing_where_formulas_leave_nothing_open) {
   const auto fast = [](Bytes) { return 10.0; };
   const auto slow = [](Bytes) { return 100.0; };
-  WayTimes times({way_of("fast", fast, fast), way_of("slow", slow, slow)}, 0.05);
+  VariantTimes times({way_of("fast", fast, fast), way_of("slow", slow, slow)}, 0.05);
   EXPECT_TRUE(times.leads(first_way, second_way, Bytes{64}));
   EXPECT_FALSE(times.leads(second_way, first_way, Bytes{64}));
   EXPECT_EQ(times.fastest(times.all(), Bytes{64}), 0U);
@@ -56,11 +56,11 @@ TEST(WayTimes, simulates_nothing_where_formulas_leave_nothing_open) {
 }
 
 // At 1500 the second takes 20, though its formula says 40, against 10 + 15 = 25.
-TEST(WayTimes, simulates_where_a_formula_could_be_wrong) {
+TEST(VariantTimes, simulates_where_a_formula_could_be_wrong) {
   const auto rising = [](Bytes size) { return 10 + static_cast<double>(size.count) / 100; };
   const auto flat = [](Bytes) { return 20.0; };
   const auto wrong = [](Bytes) { return 40.0; };
-  WayTimes times({way_of("rising", rising, rising), way_of("flat", flat, wrong)}, 0.05);
+  VariantTimes times({way_of("rising", rising, rising), way_of("flat", flat, wrong)}, 0.05);
   EXPECT_FALSE(times.leads(first_way, second_way, Bytes{1500}));
   EXPECT_EQ(times.fastest(times.all(), Bytes{1500}), 1U);
   // What was learned there holds an octave away: 20 in place of 40.
@@ -69,10 +69,10 @@ TEST(WayTimes, simulates_where_a_formula_could_be_wrong) {
 }
 
 // Halfway between 256 and 1024, as logarithms go, an error of 2 and one of 8 make one of 4.
-TEST(WayTimes, errors_change_evenly_from_octave_to_octave) {
+TEST(VariantTimes, errors_change_evenly_from_octave_to_octave) {
   const auto simulated = [](Bytes size) { return size.count == 256 ? 2.0 : 8.0; };
   const auto one = [](Bytes) { return 1.0; };
-  WayTimes times({way_of("way", simulated, one)}, 0.05);
+  VariantTimes times({way_of("way", simulated, one)}, 0.05);
   times.simulated(0, Bytes{256});
   times.simulated(0, Bytes{1024});
   EXPECT_NEAR(times.likely(0, Bytes{512}), 4, 1e-9);
@@ -81,11 +81,11 @@ TEST(WayTimes, errors_change_evenly_from_octave_to_octave) {
 
 class CrossoverOfH200 : public testing::Test {
  protected:
-  Planner planner(Collective collective) const {
+  CallCompiler compiler(Collective collective) const {
     RunSpec run;
     run.schedule = ScheduleKind::nccl;
     run.variables = {{"NCCL_NVLS_ENABLE", "0"}};
-    return Planner({&topology_, cost_, collective, run, first_gpus(topology_, 4)});
+    return CallCompiler({&topology_, cost_, collective, run, first_gpus(topology_, 4)});
   }
 
   Topology topology_ = load_topology(find_data_file("hgx-h200", "topologies"));
@@ -94,7 +94,7 @@ class CrossoverOfH200 : public testing::Test {
 
 // On both sides of a crossover between protocols, the simulated lead is what it says.
 TEST_F(CrossoverOfH200, sides_of_a_crossover_are_led_as_it_says) {
-  const Planner four = planner(Collective::all_reduce);
+  const CallCompiler four = compiler(Collective::all_reduce);
   const CrossoverReport report =
       find_crossovers(four, {Bytes{1 << 10}, Bytes{1 << 16}, Bytes{1 << 24}});
   ASSERT_EQ(report.pairs.size(), 4U);  // tree, ring; ll, ll128; ll, simple; ll128, simple
@@ -116,9 +116,9 @@ TEST_F(CrossoverOfH200, sides_of_a_crossover_are_led_as_it_says) {
 // The worst loss is the ratio of the two times that stand beside it, and the mean no more.
 TEST_F(CrossoverOfH200, losses_are_those_of_the_times_beside) {
   const CrossoverReport report =
-      find_crossovers(planner(Collective::all_reduce), {Bytes{1 << 12}, Bytes{1 << 21}});
+      find_crossovers(compiler(Collective::all_reduce), {Bytes{1 << 12}, Bytes{1 << 21}});
   ASSERT_TRUE(report.following);
-  const Following& following = *report.following;
+  const ChoiceRegret& following = *report.following;
   EXPECT_EQ(following.regret.sizes, 2U);
   EXPECT_DOUBLE_EQ(following.regret.worst,
                    following.choice_time.value / following.fastest_time.value - 1);
@@ -128,7 +128,7 @@ TEST_F(CrossoverOfH200, losses_are_those_of_the_times_beside) {
 
 // The fastest of a map is no slower than any way simulated, and what NCCL loses is of two of them.
 TEST_F(CrossoverOfH200, map_names_the_fastest_way) {
-  const Planner four = planner(Collective::all_reduce);
+  const CallCompiler four = compiler(Collective::all_reduce);
   const std::vector<Bytes> sizes{Bytes{1 << 10}, Bytes{1 << 20}, Bytes{1 << 22}};
   const ChoiceRow row = choice_row(four, sizes, {});
   ASSERT_EQ(row.cells.size(), sizes.size());
@@ -151,7 +151,7 @@ TEST_F(CrossoverOfH200, map_names_the_fastest_way) {
 
 // Kept to nothing, NCCL loses what its own choices lose; the first limit loses least of all.
 TEST_F(CrossoverOfH200, limits_cost_what_their_choices_lose) {
-  const ChoiceRow row = choice_row(planner(Collective::all_reduce),
+  const ChoiceRow row = choice_row(compiler(Collective::all_reduce),
                                    {Bytes{1 << 12}, Bytes{1 << 21}, Bytes{1 << 24}}, {});
   double lost = 0;
   for (const ChoiceCell& cell : row.cells) lost += cell.loss(cell.chosen) / 3;
@@ -169,7 +169,7 @@ TEST_F(CrossoverOfH200, limits_cost_what_their_choices_lose) {
 }
 
 TEST_F(CrossoverOfH200, sends_and_receives_have_nothing_to_choose_from) {
-  EXPECT_THROW(find_crossovers(planner(Collective::all_to_all), {Bytes{64}}), InputError);
+  EXPECT_THROW(find_crossovers(compiler(Collective::all_to_all), {Bytes{64}}), InputError);
 }
 
 }  // namespace

@@ -90,8 +90,8 @@ std::vector<std::string> contradictions_of(const LogFacts& facts) {
   RecordedCall call;
   call.nodes = 2;
   call.ranks = 16;
-  const Planner planner(spec_of(call, topology, cost, newest_nccl_version));
-  return contradictions(facts, planner, call);
+  const CallCompiler compiler(spec_of(call, topology, cost, newest_nccl_version));
+  return contradictions(facts, compiler, call);
 }
 
 TEST(Contradictions, of_a_log_that_fits_are_none) {

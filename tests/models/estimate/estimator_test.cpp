@@ -42,11 +42,11 @@ CallSpec spec_of(const Asked& asked, const Topology& topology) {
 /// abs(estimate / simulation - 1) for each size.
 std::vector<double> differences(const Asked& asked, const std::vector<std::int64_t>& sizes) {
   const Topology topology = load_topology(find_data_file(asked.machine, "topologies"));
-  const Planner planner(spec_of(asked, topology));
-  Estimator estimator(planner);
+  const CallCompiler compiler(spec_of(asked, topology));
+  Estimator estimator(compiler);
   std::vector<double> found;
   for (const std::int64_t size : sizes) {
-    const double simulated = simulate(planner.plan(Bytes{size})).time.value;
+    const double simulated = simulate(compiler.plan(Bytes{size})).time.value;
     const double estimated = estimator.estimate(Bytes{size}).time.value;
     found.push_back(std::abs(estimated / simulated - 1));
   }
@@ -88,9 +88,9 @@ TEST(Estimator, is_near_the_simulation) {
 TEST(Estimator, knows_the_hops_of_a_ring_of_eight_bytes) {
   const Topology topology = load_topology(find_data_file("dgx-h100", "topologies"));
   const Asked asked{"dgx-h100", Collective::all_reduce, "ring", "LL"};
-  const Planner planner(spec_of(asked, topology));
-  const double simulated = simulate(planner.plan(Bytes{8})).time.value;
-  EXPECT_NEAR(Estimator(planner).estimate(Bytes{8}).time.value, simulated, 0.02 * simulated);
+  const CallCompiler compiler(spec_of(asked, topology));
+  const double simulated = simulate(compiler.plan(Bytes{8})).time.value;
+  EXPECT_NEAR(Estimator(compiler).estimate(Bytes{8}).time.value, simulated, 0.02 * simulated);
 }
 
 // The same of a textbook's schedules, whose thread blocks, chunks and channels are as NCCL's.
@@ -120,38 +120,38 @@ TEST(Estimator, knows_the_pipeline_of_a_tree_of_two) {
       spec_of({"", Collective::all_reduce, "tree", "", ScheduleKind::textbook}, topology);
   spec.gpus.resize(2);
   spec.run.chunking = Chunking{.largest_chunk = {1 << 16}};
-  const Planner planner(spec);
-  const double simulated = simulate(planner.plan(Bytes{1 << 20})).time.value;
-  EXPECT_NEAR(Estimator(planner).estimate(Bytes{1 << 20}).time.value, simulated, 1e-9 * simulated);
+  const CallCompiler compiler(spec);
+  const double simulated = simulate(compiler.plan(Bytes{1 << 20})).time.value;
+  EXPECT_NEAR(Estimator(compiler).estimate(Bytes{1 << 20}).time.value, simulated, 1e-9 * simulated);
 }
 
 // What a size costs does not depend on which were asked before.
 TEST(Estimator, has_no_memory_of_other_sizes) {
   const Topology topology = load_topology(find_data_file("dgx-h100-x4", "topologies"));
-  const Planner planner(spec_of({"", Collective::all_reduce, "auto", ""}, topology));
-  Estimator estimator(planner);
+  const CallCompiler compiler(spec_of({"", Collective::all_reduce, "auto", ""}, topology));
+  Estimator estimator(compiler);
   for (const std::int64_t size : {1LL << 30, 8LL, 1LL << 20, 1000LL})
     estimator.estimate(Bytes{size});
   for (const std::int64_t size : {1LL << 20, 8LL, 1000LL, 1LL << 30}) {
     EXPECT_EQ(estimator.estimate(Bytes{size}).time.value,
-              Estimator(planner).estimate(Bytes{size}).time.value);
+              Estimator(compiler).estimate(Bytes{size}).time.value);
   }
 }
 
 /// An all_reduce on 32 ranks of 4 DGX H100, of which something is wrong.
-Planner faulty(const Topology& topology, std::string_view algorithm,
-               const std::vector<std::string>& faults) {
+CallCompiler faulty(const Topology& topology, std::string_view algorithm,
+                    const std::vector<std::string>& faults) {
   CallSpec spec = spec_of({"", Collective::all_reduce, algorithm, ""}, topology);
   spec.cost = named_calibration("h100");  // as docs/estimate.md compares
   std::vector<Fault> found;
   found.reserve(faults.size());
   for (const std::string& text : faults) found.push_back(parse_fault(text));
   spec.faults = find_faults(found, topology, static_cast<Rank>(spec.gpus.size()));
-  return Planner(std::move(spec));
+  return CallCompiler(std::move(spec));
 }
 
-Seconds estimated(const Planner& planner, Bytes size) {
-  return Estimator(planner).estimate(size).time;
+Seconds estimated(const CallCompiler& compiler, Bytes size) {
+  return Estimator(compiler).estimate(size).time;
 }
 
 // 16 channels leave by 8 ports, two by each. A channel's ring carries 2 (N - 1) / N of its
@@ -159,12 +159,12 @@ Seconds estimated(const Planner& planner, Bytes size) {
 // of 50 GB/s really carries.
 TEST(Estimator, lets_a_ring_wait_for_its_slowest_port) {
   const Topology topology = load_topology(find_data_file("dgx-h100-x4", "topologies"));
-  const Planner planner = faulty(topology, "ring", {"link: node2/nic0, bandwidth: 10%"});
+  const CallCompiler compiler = faulty(topology, "ring", {"link: node2/nic0, bandwidth: 10%"});
   const Bytes size{std::int64_t{8} << 30};
   const double carried = 2.0 * 2 * 31 / 32 / 16 * static_cast<double>(size.count);
   const double port =
-      0.1 * 50e9 * planner.cost().efficiency[static_cast<std::size_t>(LinkKind::network)];
-  EXPECT_NEAR(estimated(planner, size).value, carried / port, 0.01 * carried / port);
+      0.1 * 50e9 * compiler.cost().efficiency[static_cast<std::size_t>(LinkKind::network)];
+  EXPECT_NEAR(estimated(compiler, size).value, carried / port, 0.01 * carried / port);
 }
 
 TEST(Estimator, knows_what_faults_of_each_kind_cost) {
@@ -174,9 +174,9 @@ TEST(Estimator, knows_what_faults_of_each_kind_cost) {
        {"link: node1/nic0, bandwidth: 10%", "link: node1/nic3, latency: 20 us",
         "rank: 9, speed: 50%", "rank: 9, late: 1 ms"}) {
     for (const char* const algorithm : {"ring", "tree", "nvlstree"}) {
-      const Planner planner = faulty(topology, algorithm, {fault});
-      const double simulated = simulate(planner.plan(size)).time.value;
-      EXPECT_NEAR(estimated(planner, size).value, simulated, 0.12 * simulated)
+      const CallCompiler compiler = faulty(topology, algorithm, {fault});
+      const double simulated = simulate(compiler.plan(size)).time.value;
+      EXPECT_NEAR(estimated(compiler, size).value, simulated, 0.12 * simulated)
           << algorithm << ", " << fault;
     }
   }
@@ -205,7 +205,7 @@ TEST(Estimator, sees_a_fault_on_any_node) {
   const Bytes size{std::int64_t{1} << 30};
   for (const char* const algorithm : {"ring", "tree", "nvlstree"}) {
     const double healthy = estimated(faulty(topology, algorithm, {}), size).value;
-    const Planner slow = faulty(topology, algorithm, {"link: node200/nic0, bandwidth: 10%"});
+    const CallCompiler slow = faulty(topology, algorithm, {"link: node200/nic0, bandwidth: 10%"});
     EXPECT_GT(estimated(slow, size).value, 3 * healthy) << algorithm;
   }
 }

@@ -42,9 +42,9 @@ void count_on(const fs::path& file, Count& count) {
     spec.collective = each;
     spec.cost = calibration_for(topology);
     spec.gpus = first_gpus(topology, ranks);
-    const Planner planner(std::move(spec));
-    if (planner.ranks() < 2) continue;
-    Estimator estimator(planner);
+    const CallCompiler compiler(std::move(spec));
+    if (compiler.ranks() < 2) continue;
+    Estimator estimator(compiler);
     for (const std::int64_t size : sizes) {
       const Prediction prediction = estimator.estimate(Bytes{size});
       ++count.all;

@@ -81,9 +81,9 @@ struct Both {
 
 Both both(const Asked& asked) {
   const Topology topology = ports(asked.nodes, asked.per_node, asked.alpha, asked.bandwidth);
-  const Planner planner(asked.spec(topology));
-  Estimator estimator(planner);
-  return {simulate(planner.plan(asked.size)), estimator.estimate(asked.size)};
+  const CallCompiler compiler(asked.spec(topology));
+  Estimator estimator(compiler);
+  return {simulate(compiler.plan(asked.size)), estimator.estimate(asked.size)};
 }
 
 class RandomCalls {
@@ -298,8 +298,8 @@ TEST(Registry, every_row_is_shown_step_by_step_and_on_a_page) {
       asked.size = Bytes{4096};
       SCOPED_TRACE(asked.words());
       const Topology topology = ports(asked.nodes, asked.per_node, asked.alpha, asked.bandwidth);
-      const Planner planner(asked.spec(topology));
-      const CallPlan call = planner.plan(asked.size);
+      const CallCompiler compiler(asked.spec(topology));
+      const CompiledCall call = compiler.plan(asked.size);
       const auto steps = replay_steps(call.plan());
       ASSERT_FALSE(steps.empty());
       if (sizes_held(row.collective, asked.ranks()) > 0) {

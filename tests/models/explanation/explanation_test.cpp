@@ -16,12 +16,12 @@ namespace {
 
 Explanation explain_on(std::string_view machine, Collective collective, std::int64_t size) {
   const Topology topology = load_topology(find_data_file(machine, "topologies"));
-  const Planner planner({&topology,
-                         calibration_for(topology),
-                         collective,
-                         RunSpec{},
-                         {topology.gpus().begin(), topology.gpus().end()}});
-  return explain(planner, Bytes{size}, Engine::native);
+  const CallCompiler compiler({&topology,
+                               calibration_for(topology),
+                               collective,
+                               RunSpec{},
+                               {topology.gpus().begin(), topology.gpus().end()}});
+  return explain(compiler, Bytes{size}, Engine::native);
 }
 
 TEST(Explanation, shares_are_the_whole_time) {
@@ -66,12 +66,12 @@ TEST(Explanation, of_nvls_names_the_switch_and_says_one_time_for_the_busiest_lin
   const Topology topology = load_topology(find_data_file("hgx-h200", "topologies"));
   RunSpec run;
   run.algorithm = "nvls";
-  const Planner planner({&topology,
-                         calibration_for(topology),
-                         Collective::all_reduce,
-                         run,
-                         {topology.gpus().begin(), topology.gpus().end()}});
-  const Explanation explanation = explain(planner, Bytes{4 << 20}, Engine::native);
+  const CallCompiler compiler({&topology,
+                               calibration_for(topology),
+                               Collective::all_reduce,
+                               run,
+                               {topology.gpus().begin(), topology.gpus().end()}});
+  const Explanation explanation = explain(compiler, Bytes{4 << 20}, Engine::native);
   int switches = 0;
   for (const Station& station : explanation.stations) {
     EXPECT_EQ(station.is_switch, station.participant == 8);

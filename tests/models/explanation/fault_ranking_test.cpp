@@ -29,8 +29,8 @@ class RankingOf : public testing::TestWithParam<Case> {
  protected:
   RankingOf()
       : topology_(load_topology(find_data_file(GetParam().topology, "topologies"))),
-        planner_({&topology_, test::default_calibration(), Collective::all_reduce, run(),
-                  first_gpus(topology_, GetParam().ranks)}) {}
+        compiler_({&topology_, test::default_calibration(), Collective::all_reduce, run(),
+                   first_gpus(topology_, GetParam().ranks)}) {}
 
   static RunSpec run() {
     RunSpec run;
@@ -40,7 +40,7 @@ class RankingOf : public testing::TestWithParam<Case> {
 
   /// By cable that is used: the whole call's time when it has that share of its bandwidth.
   std::map<LinkId, double> try_all(double share) const {
-    const CallPlan call = planner_.plan(size_);
+    const CompiledCall call = compiler_.plan(size_);
     const Wiring& wiring = call.layout->wiring;
     std::map<LinkId, Disturbance> of_cable;
     for (ResourceId id = 0; id < wiring.origins.size(); ++id) {
@@ -61,7 +61,7 @@ class RankingOf : public testing::TestWithParam<Case> {
   }
 
   Topology topology_;
-  Planner planner_;
+  CallCompiler compiler_;
   Bytes size_{GetParam().bytes};
 };
 
@@ -69,7 +69,7 @@ constexpr double share = 0.25;
 
 TEST_P(RankingOf, equals_trying_every_cable) {
   const RankingEffort everything{.healthy = 1'000'000'000, .transfers = 100'000'000'000};
-  const FaultRanking ranking = rank_links(planner_.plan(size_), share, everything);
+  const FaultRanking ranking = rank_links(compiler_.plan(size_), share, everything);
   const std::map<LinkId, double> times = try_all(share);
   const double tolerance = 1e-2;  // of a steady state
   double last = ranking.links.front().time.value;
@@ -88,7 +88,7 @@ TEST_P(RankingOf, equals_trying_every_cable) {
 
 TEST_P(RankingOf, bounds_hold_of_every_cable) {
   const RankingEffort healthy_alone{.healthy = 1'000'000'000, .transfers = 0};
-  const FaultRanking ranking = rank_links(planner_.plan(size_), share, healthy_alone);
+  const FaultRanking ranking = rank_links(compiler_.plan(size_), share, healthy_alone);
   const std::map<LinkId, double> times = try_all(share);
   for (const RankedLink& ranked : ranking.links) {
     ASSERT_EQ(ranked.origin, TimeOrigin::bounds);

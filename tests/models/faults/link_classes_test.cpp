@@ -36,9 +36,9 @@ TEST_P(LinkClasses, members_are_worth_the_same) {
   run.algorithm = GetParam().algorithm;
   const auto ranks = static_cast<Rank>(topology.gpus().size());
   const Bytes size{GetParam().bytes};
-  const Planner planner(
+  const CallCompiler compiler(
       {&topology, cost, Collective::all_reduce, run, first_gpus(topology, ranks)});
-  const CallPlan call = planner.plan(size);
+  const CompiledCall call = compiler.plan(size);
   const FaultRanking ranking = rank_links(call, 0.3, everything);
   const Wiring& wiring = call.layout->wiring;
   std::size_t tried = 0;
@@ -82,8 +82,9 @@ TEST(LinkClassesOfARing, are_one_class) {
   const Calibration cost = calibration_for(topology);
   RunSpec run;
   run.algorithm = "ring";
-  const Planner planner({&topology, cost, Collective::all_reduce, run, first_gpus(topology, 8)});
-  const FaultRanking ranking = rank_links(planner.plan(Bytes{8'000'000}), 0.1, {});
+  const CallCompiler compiler(
+      {&topology, cost, Collective::all_reduce, run, first_gpus(topology, 8)});
+  const FaultRanking ranking = rank_links(compiler.plan(Bytes{8'000'000}), 0.1, {});
   ASSERT_EQ(ranking.links.size(), 1U);
   EXPECT_EQ(ranking.links[0].links.cables.size(), 8U);
   EXPECT_EQ(ranking.idle_cables, 0U);
@@ -96,9 +97,10 @@ TEST(LinkClassesOfARing, without_simulation_there_are_bounds) {
   const Calibration cost = calibration_for(topology);
   RunSpec run;
   run.algorithm = "ring";
-  const Planner planner({&topology, cost, Collective::all_reduce, run, first_gpus(topology, 8)});
+  const CallCompiler compiler(
+      {&topology, cost, Collective::all_reduce, run, first_gpus(topology, 8)});
   const FaultRanking ranking =
-      rank_links(planner.plan(Bytes{8'000'000}), 0.1, {.healthy = 0, .transfers = 0});
+      rank_links(compiler.plan(Bytes{8'000'000}), 0.1, {.healthy = 0, .transfers = 0});
   EXPECT_EQ(ranking.healthy.transfers, 0U);
   ASSERT_EQ(ranking.links.size(), 1U);
   EXPECT_EQ(ranking.links[0].origin, TimeOrigin::bounds);

@@ -52,9 +52,10 @@ class MachineFaultsTest : public testing::TestWithParam<Engine> {
     for (const char* text : texts) faults.push_back(parse_fault(text));
     RunSpec run;
     run.schedule = ScheduleKind::textbook;
-    const Planner planner({&topology, cost, Collective::broadcast, run, first_gpus(topology, 2), 0,
-                           find_faults(faults, topology, 2, seed)});
-    return simulate(planner.plan(Bytes{bytes}), {.engine = GetParam()}).time.value;
+    const CallCompiler compiler({&topology, cost, Collective::broadcast, run,
+                                 first_gpus(topology, 2), 0,
+                                 find_faults(faults, topology, 2, seed)});
+    return simulate(compiler.plan(Bytes{bytes}), {.engine = GetParam()}).time.value;
   }
   static void expect_time(double actual, double expected) {
     EXPECT_NEAR(actual, expected, 1e-9 * expected);

@@ -49,7 +49,7 @@ class CalibrationFitOfH200 : public testing::Test {
                            {"NCCL_NVLS_ENABLE", "0"},
                            {"NCCL_MIN_NCHANNELS", channels},
                            {"NCCL_MAX_NCHANNELS", channels}};
-          const Planner truth(spec_of(call_of(row), topology_, cost, newest_nccl_version));
+          const CallCompiler truth(spec_of(call_of(row), topology_, cost, newest_nccl_version));
           for (row.size.count = 256; row.size.count <= 4 << 20; row.size.count *= 4) {
             const double factor = recording.rows.size() % 17 == 3 ? 3 : std::exp(noise(random));
             row.time = factor * simulate(truth.plan(row.size)).mean_over_ranks;
@@ -102,9 +102,9 @@ TEST_F(CalibrationFitOfH200, finds_the_constants_that_made_a_recording) {
     const double expected = found.parameter.in(copy);
     EXPECT_EQ(found.determination, Determination::fitted) << name;
     EXPECT_NEAR(found.value, expected, 0.1 * expected) << name;
-    EXPECT_LE(found.least, expected) << name;
-    EXPECT_GE(found.most, expected) << name;
-    EXPECT_LT(found.most / found.least, 1.6) << name;
+    EXPECT_LE(found.min, expected) << name;
+    EXPECT_GE(found.max, expected) << name;
+    EXPECT_LT(found.max / found.min, 1.6) << name;
   }
   EXPECT_FALSE(fit.stopped);
 }
@@ -176,7 +176,7 @@ TEST_F(CalibrationFitOfH200, ends_where_told_with_the_best_so_far) {
   EXPECT_TRUE(fit.stopped);
   const FittedConstant& slice = constant(fit, "simple.step");
   EXPECT_GT(slice.value, 1.1 * slice.start);
-  EXPECT_EQ(slice.most, 0);
+  EXPECT_EQ(slice.max, 0);
 }
 
 // As on several threads, so on one.

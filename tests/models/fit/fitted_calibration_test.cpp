@@ -38,7 +38,7 @@ CalibrationFit moved_by_a_tenth(const CalibrationText& text, const Calibration& 
   for (const Parameter& parameter : fit_parameters()) {
     const double start = stated.stated(parameter);
     const bool is_stated = text.states(parameter.name);
-    const double value = is_stated ? std::max(0.9 * start, parameter.accepted.least) : start;
+    const double value = is_stated ? std::max(0.9 * start, parameter.accepted.min) : start;
     fit.constants.push_back({parameter, start, value, 0.8 * value, value * 1.1,
                              is_stated ? Determination::fitted : Determination::hidden});
   }
@@ -66,7 +66,7 @@ TEST(FittedCalibration, reads_back_as_it_was_fitted) {
     const double read = value_of(cost, constant.parameter.name);
     // Ranges end at 1; printed to four digits.
     if (start.states(constant.parameter.name)) {
-      EXPECT_NEAR(read, std::max(expected, constant.parameter.accepted.least), 5.1e-4 * expected)
+      EXPECT_NEAR(read, std::max(expected, constant.parameter.accepted.min), 5.1e-4 * expected)
           << constant.parameter.name;
     }
   }

@@ -23,9 +23,9 @@ std::set<std::string> nics_in_use(std::string_view machine, const std::string& a
   run.algorithm = algorithm;
   run.variables = variables;
   const auto ranks = static_cast<Rank>(topology.gpus().size());
-  const Planner planner(
+  const CallCompiler compiler(
       {&topology, calibration_for(topology), collective, run, first_gpus(topology, ranks)});
-  const CallPlan call = planner.plan(Bytes{1 << 28});
+  const CompiledCall call = compiler.plan(Bytes{1 << 28});
   std::set<std::string> nics;
   for (const ResourceOrigin& origin : call.layout->wiring.origins) {
     if (origin.shared) continue;

@@ -25,8 +25,8 @@ namespace {
 
 constexpr std::int64_t mebi = 1 << 20;
 
-MemoryCost some_memory() {
-  MemoryCost memory;
+MemoryConstants some_memory() {
+  MemoryConstants memory;
   memory.used = true;
   memory.cached = gigabytes_per_second(140);
   memory.rate = gigabytes_per_second(90);
@@ -54,7 +54,7 @@ TEST(BothWaysShare, lies_between_in_turn_and_at_once) {
   EXPECT_NEAR(both_ways_share(some_memory(), 1), 0.6, 1e-9);
   EXPECT_NEAR(both_ways_share(some_memory(), 0), 0.75, 1e-9);
   EXPECT_NEAR(both_ways_share(some_memory(), 0.5), 2.0 / 3, 1e-9);
-  MemoryCost one_share = some_memory();
+  MemoryConstants one_share = some_memory();
   one_share.in_turn = 1;
   EXPECT_NEAR(both_ways_share(one_share, 1), 0.75, 1e-9) << "never more than at once";
 }
@@ -72,10 +72,10 @@ class HostMemory : public testing::Test {
   };
 
   /// The planner lives as long as the test.
-  const Planner& planner(const Asked& asked, bool measured = true) {
+  const CallCompiler& compiler(const Asked& asked, bool measured = true) {
     topology_ = load_topology(find_data_file(asked.machine, "topologies"));
     Calibration cost = calibration_for(topology_);
-    cost.memory = measured ? some_memory() : MemoryCost{};
+    cost.memory = measured ? some_memory() : MemoryConstants{};
     cost.wants_host_transport = false;
     RunSpec run;
     run.algorithm = asked.algorithm;
@@ -83,18 +83,18 @@ class HostMemory : public testing::Test {
                      {"NCCL_PROTO", "Simple"},
                      {"NCCL_MIN_NCHANNELS", asked.channels},
                      {"NCCL_MAX_NCHANNELS", asked.channels}};
-    planner_ = std::make_unique<Planner>(
+    compiler_ = std::make_unique<CallCompiler>(
         CallSpec{&topology_, cost, asked.collective, run, first_gpus(topology_, asked.ranks)});
-    return *planner_;
+    return *compiler_;
   }
 
   double in_turn(const Asked& asked, Rank rank = 0) {
-    const CallPlan call = planner(asked).plan(Bytes{64 * mebi});
-    return share_in_turn(call.plan(), call.binding, rank);
+    const CompiledCall call = compiler(asked).plan(Bytes{64 * mebi});
+    return share_in_turn(call.plan(), call.partition, rank);
   }
 
   /// What the one memory that the call loads carries, in GB/s.
-  static double memory_of(const CallPlan& call) {
+  static double memory_of(const CompiledCall& call) {
     double capacity = 0;
     const Wiring& wiring = call.wiring();
     for (ResourceId id = 0; id < wiring.origins.size(); ++id) {
@@ -107,13 +107,13 @@ class HostMemory : public testing::Test {
 
  private:
   Topology topology_;
-  std::unique_ptr<Planner> planner_;
+  std::unique_ptr<CallCompiler> compiler_;
 };
 
 // Four hops on four channels, each with a buffer of 4 MiB, make 64 MiB. From 32 MiB on a chunk is
 // 2 MiB, as large as half the buffer; of 16 MiB it is 1 MiB, and only half of each slot is touched.
 TEST_F(HostMemory, of_calls_that_fill_the_buffers_is_slower) {
-  const Planner& four = planner({});
+  const CallCompiler& four = compiler({});
   // Of 64 MiB a cache of 40 still holds 0.358019: exp(-(1 - 0.358019) 64 / 40).
   const double full = 1 / (0.358019 / 140 + 0.641981 / 90);
   EXPECT_NEAR(memory_of(four.plan(Bytes{256 * mebi})), full, 1e-3);
@@ -126,7 +126,7 @@ TEST_F(HostMemory, of_few_channels_stays_in_the_cache) {
   Asked asked;
   asked.ranks = 2;
   asked.channels = "2";
-  EXPECT_NEAR(memory_of(planner(asked).plan(Bytes{256 * mebi})), 140, 1e-9);
+  EXPECT_NEAR(memory_of(compiler(asked).plan(Bytes{256 * mebi})), 140, 1e-9);
 }
 
 // Two CPUs, one memory: 14/8 of the size over each of 8 hops, 128 MiB of buffers.
@@ -134,7 +134,7 @@ TEST_F(HostMemory, is_shared_by_eight_gpus) {
   Asked asked;
   asked.machine = "hgx-h200";
   asked.ranks = 8;
-  const Planner& eight = planner(asked);
+  const CallCompiler& eight = compiler(asked);
   const Bytes size{128 * mebi};
   const double rate = memory_of(eight.plan(size));
   const double share = 0.047445;  // exp(-(1 - 0.047445) 128 / 40)
@@ -147,7 +147,7 @@ TEST_F(HostMemory, is_shared_by_eight_gpus) {
 }
 
 /// Of each share of the call beyond memory its capacity in GB/s, by what it stands for.
-std::map<std::string, double> link_shares_of(const CallPlan& call, const Topology& topology) {
+std::map<std::string, double> link_shares_of(const CompiledCall& call, const Topology& topology) {
   std::map<std::string, double> shares;
   const Wiring& wiring = call.wiring();
   for (ResourceId id = 0; id < wiring.origins.size(); ++id) {
@@ -163,8 +163,8 @@ std::map<std::string, double> link_shares_of(const CallPlan& call, const Topolog
 // A GPU's gen5 link has 63 GB/s each way. Five sixths of what a ring of four sends goes at once:
 // 1 / (1/6 / 0.6 + 5/6 / 0.75) = 0.72 of 126.
 TEST_F(HostMemory, gives_a_gpus_link_a_share_of_both_ways) {
-  const CallPlan call = planner({}).plan(Bytes{64 * mebi});
-  const auto shares = link_shares_of(call, call.planner->topology());
+  const CompiledCall call = compiler({}).plan(Bytes{64 * mebi});
+  const auto shares = link_shares_of(call, call.compiler->topology());
   ASSERT_EQ(shares.size(), 4U);
   for (const auto& [name, capacity] : shares) EXPECT_NEAR(capacity, 0.72 * 126, 1e-9) << name;
 }
@@ -175,8 +175,8 @@ TEST_F(HostMemory, gives_a_switchs_link_the_share_each_way) {
   Asked asked;
   asked.machine = "rtx2080ti-2-switch";
   asked.ranks = 2;
-  const CallPlan call = planner(asked).plan(Bytes{64 * mebi});
-  const auto shares = link_shares_of(call, call.planner->topology());
+  const CompiledCall call = compiler(asked).plan(Bytes{64 * mebi});
+  const auto shares = link_shares_of(call, call.compiler->topology());
   ASSERT_EQ(shares.size(), 4U);
   EXPECT_NEAR(shares.at("node0/gpu0"), 2.0 / 3 * 31.5, 1e-9);
   EXPECT_NEAR(shares.at("node0/pcie0 -> node0/cpu0"), 2.0 / 3 * 15.75, 1e-9);
@@ -190,7 +190,7 @@ TEST_F(HostMemory, is_loaded_by_no_peers) {
   asked.machine = "rtx4090-2";
   asked.ranks = 2;
   asked.no_peer_to_peer = "0";
-  EXPECT_FALSE(loads_host_memory(planner(asked).plan(Bytes{mebi}).wiring()));
+  EXPECT_FALSE(loads_host_memory(compiler(asked).plan(Bytes{mebi}).wiring()));
 }
 
 // A ring of two only sends, then only receives; one of four receives one chunk of three (or, with
@@ -224,11 +224,11 @@ TEST_F(HostMemory, broadcasts_and_trees_do_all_at_once) {
 TEST_F(HostMemory, is_loaded_by_no_hop_over_nvlink) {
   Asked asked;
   asked.no_peer_to_peer = "0";
-  EXPECT_FALSE(loads_host_memory(planner(asked).plan(Bytes{mebi}).wiring()));
+  EXPECT_FALSE(loads_host_memory(compiler(asked).plan(Bytes{mebi}).wiring()));
 }
 
 TEST_F(HostMemory, that_was_not_measured_changes_nothing) {
-  const CallPlan call = planner({}, false).plan(Bytes{mebi});
+  const CompiledCall call = compiler({}, false).plan(Bytes{mebi});
   EXPECT_FALSE(loads_host_memory(call.wiring()));
   EXPECT_EQ(call.own_wiring, nullptr);
 }
@@ -242,9 +242,9 @@ TEST_F(HostMemory, is_loaded_around_dead_links_too) {
   run.variables = {{"NCCL_P2P_DISABLE", "1"}, {"NCCL_ALGO", "Ring"}};
   const Fault dead = parse_fault("link: node0/gpu3 - node0/cpu0, dead: true");
   const std::vector<Fault> faults{dead};
-  const Planner planner({&topology, cost, Collective::all_reduce, run, first_gpus(topology, 4), 0,
-                         find_faults(faults, topology, 4)});
-  const CallPlan call = planner.plan(Bytes{mebi});
+  const CallCompiler compiler({&topology, cost, Collective::all_reduce, run,
+                               first_gpus(topology, 4), 0, find_faults(faults, topology, 4)});
+  const CompiledCall call = compiler.plan(Bytes{mebi});
   for (const auto& wires : call.wiring().wires) {
     for (const Wire& wire : wires) {
       EXPECT_EQ(std::count_if(wire.resources.begin(), wire.resources.end(),
@@ -257,7 +257,7 @@ TEST_F(HostMemory, is_loaded_around_dead_links_too) {
 }
 
 TEST(MemoryKeys, are_read) {
-  const MemoryCost memory =
+  const MemoryConstants memory =
       test::cost_of_small_calibration("memory: { cached: 140 GB/s, rate: 90 GB/s, cache: 40 MiB }")
           .memory;
   EXPECT_TRUE(memory.used);
@@ -266,10 +266,10 @@ TEST(MemoryKeys, are_read) {
   EXPECT_EQ(memory.cache, Bytes{40 * mebi});
   EXPECT_EQ(memory.at_once, 1);
   EXPECT_EQ(memory.in_turn, 1);
-  const MemoryCost ways = test::cost_of_small_calibration(
-                              "memory: { cached: 140 GB/s, rate: 90 GB/s, cache: 40 MiB, "
-                              "both_ways: { at_once: 75%, in_turn: 60% } }")
-                              .memory;
+  const MemoryConstants ways = test::cost_of_small_calibration(
+                                   "memory: { cached: 140 GB/s, rate: 90 GB/s, cache: 40 MiB, "
+                                   "both_ways: { at_once: 75%, in_turn: 60% } }")
+                                   .memory;
   EXPECT_EQ(ways.at_once, 0.75);
   EXPECT_EQ(ways.in_turn, 0.6);
   EXPECT_FALSE(test::cost_of_small_calibration("launch: 1 us").memory.used);
@@ -278,7 +278,7 @@ TEST(MemoryKeys, are_read) {
 // hgx-h200-4 says the same of memory as hgx-h200.
 TEST(MemoryKeys, that_are_left_out_are_as_in_what_is_extended) {
   const Calibration base = load_calibration(find_data_file("hgx-h200", "models/data/calibrations"));
-  const MemoryCost memory =
+  const MemoryConstants memory =
       test::cost_of_small_calibration("extends: hgx-h200\nmemory: { rate: 1 GB/s }").memory;
   EXPECT_EQ(memory.rate, gigabytes_per_second(1));
   EXPECT_EQ(memory.cached, base.memory.cached);

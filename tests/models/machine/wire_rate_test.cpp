@@ -46,9 +46,9 @@ TEST(WireRate, is_at_most_that_of_the_port) {
       run.schedule = ScheduleKind::nccl;
       run.algorithm = algorithm;
       try {
-        const Planner planner({&topology, calibration_for(topology), Collective::all_reduce, run,
-                               first_gpus(topology, each.ranks)});
-        const Prediction prediction = simulate(planner.plan(size));
+        const CallCompiler compiler({&topology, calibration_for(topology), Collective::all_reduce,
+                                     run, first_gpus(topology, each.ranks)});
+        const Prediction prediction = simulate(compiler.plan(size));
         const double wirebw = *prediction.wire_factor * size.count / prediction.time.value;
         EXPECT_LE(wirebw, port_rate(topology)) << algorithm << " on " << each.machine;
         ++runs;

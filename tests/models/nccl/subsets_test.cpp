@@ -48,10 +48,10 @@ TEST(Subsets, of_one_gpu_per_node_keep_their_nics) {
 TEST(Subsets, run) {
   const Topology topology = load_topology(find_data_file("dgx-h100-x4", "topologies"));
   const auto ranks_of = [&](Rank ranks, std::optional<std::uint32_t> per_node) {
-    const Planner planner({&topology, Calibration{}, Collective::all_reduce, RunSpec{},
-                           first_gpus(topology, ranks, per_node)});
-    EXPECT_GT(simulate(planner.plan(Bytes{1 << 20})).time.value, 0);
-    return std::pair(planner.nccl()->nodes(), planner.nccl()->system().gpu_count());
+    const CallCompiler compiler({&topology, Calibration{}, Collective::all_reduce, RunSpec{},
+                                 first_gpus(topology, ranks, per_node)});
+    EXPECT_GT(simulate(compiler.plan(Bytes{1 << 20})).time.value, 0);
+    return std::pair(compiler.nccl()->nodes(), compiler.nccl()->system().gpu_count());
   };
   EXPECT_EQ(ranks_of(4, std::nullopt), std::pair(1U, std::size_t{4}));
   EXPECT_EQ(ranks_of(16, std::nullopt), std::pair(2U, std::size_t{8}));

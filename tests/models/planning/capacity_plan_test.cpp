@@ -22,18 +22,18 @@
 namespace collsim {
 namespace {
 
-CapacityQuestion question_of(const std::string& machine, const std::vector<std::uint32_t>& nodes,
-                             const std::vector<std::string>& changes, Bytes bytes) {
-  CapacityQuestion question;
+CapacityRequest question_of(const std::string& machine, const std::vector<std::uint32_t>& nodes,
+                            const std::vector<std::string>& changes, Bytes bytes) {
+  CapacityRequest request;
   const MachineParts parts = load_parts(machine);
-  question.alternatives.push_back({parts, {}, 0, nodes, {}});
+  request.alternatives.push_back({parts, {}, 0, nodes, {}});
   for (const std::string& change : changes) {
-    question.alternatives.push_back({changed(parts, change), change, 0, nodes, {}});
+    request.alternatives.push_back({changed(parts, change), change, 0, nodes, {}});
   }
-  question.workloads = {{"it", bytes}};
-  question.call.run.schedule = ScheduleKind::nccl;
-  question.prices = load_prices();
-  return question;
+  request.workloads = {{"it", bytes}};
+  request.call.run.schedule = ScheduleKind::nccl;
+  request.prices = load_prices();
+  return request;
 }
 
 /// What `collsim run` says of all GPUs of a machine.
@@ -41,10 +41,10 @@ Seconds run_time(const Topology& topology, Bytes bytes) {
   CallSpec spec;
   spec.topology = &topology;
   spec.cost = calibration_for(topology);
-  spec.run = settled(spec.run, spec.collective, topology);
+  spec.run = with_defaults(spec.run, spec.collective, topology);
   spec.gpus = {topology.gpus().begin(), topology.gpus().end()};
-  const Planner planner(spec);
-  return Simulator(planner).simulate(bytes).time;
+  const CallCompiler compiler(spec);
+  return Simulator(compiler).simulate(bytes).time;
 }
 
 TEST(CapacityPlan, has_the_times_of_run) {
@@ -67,12 +67,12 @@ TEST(CapacityPlan, has_the_times_of_run) {
 using TimesOfRows =
     std::map<std::tuple<std::string, std::string, std::uint32_t, std::int64_t>, double>;
 
-void expect_times(const CapacityQuestion& question, TimesOfRows& times) {
-  for (const PlanRow& row : plan_capacity(question).rows) {
-    const Alternative& alternative = question.alternatives[row.alternative];
+void expect_times(const CapacityRequest& request, TimesOfRows& times) {
+  for (const PlanRow& row : plan_capacity(request).rows) {
+    const Alternative& alternative = request.alternatives[row.alternative];
     const auto [place, is_new] =
         times.try_emplace({alternative.parts.name, alternative.change, row.nodes,
-                           question.workloads[row.workload].bytes.count},
+                           request.workloads[row.workload].bytes.count},
                           row.time.value);
     EXPECT_EQ(place->second, row.time.value) << alternative.change << " " << row.nodes;
   }
@@ -83,33 +83,33 @@ void expect_times(const CapacityQuestion& question, TimesOfRows& times) {
 TEST(CapacityPlan, a_row_has_the_same_time_in_all_plans) {
   const Bytes large{1 << 30};
   TimesOfRows times;
-  CapacityQuestion question = question_of("dgx-h100", {1, 4, 16}, {"oversubscription=2"}, large);
-  expect_times(question, times);
-  question.alternatives[0].compute = Seconds{10};
-  question.alternatives[1].compute = Seconds{4.4};
-  expect_times(question, times);
-  question.scaling = Scaling::strong;
-  question.target.time = Seconds{10.01};
-  question.vendor = "oci";
-  expect_times(question, times);
+  CapacityRequest request = question_of("dgx-h100", {1, 4, 16}, {"oversubscription=2"}, large);
+  expect_times(request, times);
+  request.alternatives[0].compute = Seconds{10};
+  request.alternatives[1].compute = Seconds{4.4};
+  expect_times(request, times);
+  request.scaling = Scaling::strong;
+  request.target.time = Seconds{10.01};
+  request.vendor = "oci";
+  expect_times(request, times);
   expect_times(question_of("dgx-h100", {16}, {}, large), times);
   expect_times(question_of("dgx-h100", {4, 8}, {"nics=4", "oversubscription=2"}, large), times);
-  question = question_of("dgx-h100", {4}, {}, Bytes{1 << 20});
-  question.workloads.push_back({"large", large});
-  expect_times(question, times);
-  question = question_of("dgx-a100", {4}, {}, large);
-  question.alternatives.push_back({load_parts("dgx-h100"), {}, 1, {4, 16}, {}});
-  expect_times(question, times);
+  request = question_of("dgx-h100", {4}, {}, Bytes{1 << 20});
+  request.workloads.push_back({"large", large});
+  expect_times(request, times);
+  request = question_of("dgx-a100", {4}, {}, large);
+  request.alternatives.push_back({load_parts("dgx-h100"), {}, 1, {4, 16}, {}});
+  expect_times(request, times);
 }
 
 // 256 MiB on 16 nodes take 1.3 million messages. Four of the nodes take 0.3 million, and show to 5
 // % how much longer than by formulas it takes.
 TEST(CapacityPlan, a_part_shows_how_far_off_formulas_are) {
-  CapacityQuestion question = question_of("dgx-h100", {16}, {}, Bytes{256 << 20});
-  const PlanRow run = plan_capacity(question).rows[0];
+  CapacityRequest request = question_of("dgx-h100", {16}, {}, Bytes{256 << 20});
+  const PlanRow run = plan_capacity(request).rows[0];
   ASSERT_EQ(run.basis, TimeBasis::run);
-  question.messages = 1e6;
-  const PlanRow part = plan_capacity(question).rows[0];
+  request.messages = 1e6;
+  const PlanRow part = plan_capacity(request).rows[0];
   EXPECT_EQ(part.basis, TimeBasis::part);
   EXPECT_NEAR(part.time.value, run.time.value, 0.05 * run.time.value);
   EXPECT_LT(part.estimate.value, 0.95 * run.time.value);  // formulas are too fast
@@ -135,9 +135,9 @@ TEST(CapacityPlan, searches_once_for_all_counts) {
 
 TEST(CapacityPlan, says_what_a_slower_nic_costs) {
   // 1 GB over 8 nodes: half the NIC takes nearly twice as long, and NICs are the limit of both.
-  CapacityQuestion question =
+  CapacityRequest request =
       question_of("dgx-h100", {8}, {"nic=200Gb/s", "nics=4"}, Bytes{1'000'000'000});
-  const CapacityPlan plan = plan_capacity(question);
+  const CapacityPlan plan = plan_capacity(request);
   ASSERT_EQ(plan.upgrades.size(), 2U);
   EXPECT_GT(plan.upgrades[0].time, 0.7);
   EXPECT_LT(plan.upgrades[0].time, 1.05);
@@ -149,17 +149,17 @@ TEST(CapacityPlan, says_what_a_slower_nic_costs) {
 
 TEST(CapacityPlan, recommends_the_cheapest_that_meets_the_target) {
   // The target is between the unchanged machine and the slower one.
-  CapacityQuestion question = question_of("dgx-h100", {8}, {"nic=200Gb/s"}, Bytes{1'000'000'000});
-  question.messages = 0;
-  const CapacityPlan plan = plan_capacity(question);
-  question.target.time = Seconds{1.05 * plan.rows[1].time.value};
-  EXPECT_TRUE(plan_capacity(question).rows[1].cheapest);
-  question.target.time = Seconds{1.2 * plan.rows[0].time.value};
-  const CapacityPlan strict = plan_capacity(question);
+  CapacityRequest request = question_of("dgx-h100", {8}, {"nic=200Gb/s"}, Bytes{1'000'000'000});
+  request.messages = 0;
+  const CapacityPlan plan = plan_capacity(request);
+  request.target.time = Seconds{1.05 * plan.rows[1].time.value};
+  EXPECT_TRUE(plan_capacity(request).rows[1].cheapest);
+  request.target.time = Seconds{1.2 * plan.rows[0].time.value};
+  const CapacityPlan strict = plan_capacity(request);
   EXPECT_TRUE(strict.rows[0].cheapest);
   EXPECT_FALSE(strict.rows[1].meets);
-  question.target.time = Seconds{1e-6};
-  for (const PlanRow& row : plan_capacity(question).rows) EXPECT_FALSE(row.cheapest);
+  request.target.time = Seconds{1e-6};
+  for (const PlanRow& row : plan_capacity(request).rows) EXPECT_FALSE(row.cheapest);
 }
 
 TEST(CapacityPlan, says_that_no_call_crosses_the_spines) {
@@ -189,10 +189,10 @@ TEST(CapacityPlan, calls_what_is_within_the_error_a_tie) {
   EXPECT_FALSE(plan.rows[2].ties);
   EXPECT_FALSE(plan.upgrades.at(1).ties());
   // All of a step but a hundredth is compute, which is known: 2 % more of it are no tie.
-  CapacityQuestion question = question_of("dgx-h100", {8}, {"latency=0.7us"}, Bytes{1'000'000'000});
-  question.alternatives[0].compute = Seconds{1};
-  question.alternatives[1].compute = Seconds{1.02};
-  EXPECT_FALSE(plan_capacity(question).rows[1].ties);
+  CapacityRequest request = question_of("dgx-h100", {8}, {"latency=0.7us"}, Bytes{1'000'000'000});
+  request.alternatives[0].compute = Seconds{1};
+  request.alternatives[1].compute = Seconds{1.02};
+  EXPECT_FALSE(plan_capacity(request).rows[1].ties);
 }
 
 TEST(CapacityPlan, knows_counts_of_nodes_less_well_than_machines) {
@@ -205,13 +205,13 @@ TEST(CapacityPlan, knows_counts_of_nodes_less_well_than_machines) {
 }
 
 TEST(CapacityPlan, says_where_a_target_is_met_by_less_than_the_error) {
-  CapacityQuestion question = question_of("dgx-h100", {8}, {}, Bytes{1'000'000'000});
-  question.messages = 0;
-  const PlanRow asked = plan_capacity(question).rows[0];
+  CapacityRequest request = question_of("dgx-h100", {8}, {}, Bytes{1'000'000'000});
+  request.messages = 0;
+  const PlanRow asked = plan_capacity(request).rows[0];
   ASSERT_GT(asked.error, 0.1);
   const auto near = [&](double factor) {
-    question.target.time = factor * asked.time;
-    const PlanRow row = plan_capacity(question).rows[0];
+    request.target.time = factor * asked.time;
+    const PlanRow row = plan_capacity(request).rows[0];
     EXPECT_EQ(row.meets, factor >= 1);
     return row.near_target;
   };
@@ -223,22 +223,22 @@ TEST(CapacityPlan, says_where_a_target_is_met_by_less_than_the_error) {
 }
 
 TEST(CapacityPlan, leaves_out_simulations_that_are_too_large) {
-  CapacityQuestion question = question_of("dgx-h100", {2}, {}, Bytes{64 << 20});
-  question.messages = 10;
-  const CapacityPlan plan = plan_capacity(question);
+  CapacityRequest request = question_of("dgx-h100", {2}, {}, Bytes{64 << 20});
+  request.messages = 10;
+  const CapacityPlan plan = plan_capacity(request);
   EXPECT_EQ(plan.rows[0].basis, TimeBasis::formulas);
   EXPECT_EQ(plan.rows[0].time, plan.rows[0].estimate);
   EXPECT_TRUE(plan.rows[0].cheapest);
 }
 
 TEST(CapacityPlan, adds_up_buckets) {
-  CapacityQuestion question = question_of("dgx-h100", {2}, {}, Bytes{100 << 20});
-  question.messages = 0;
-  const Seconds whole = plan_capacity(question).rows[0].time;
-  question.workloads[0].bucket = Bytes{25 << 20};
-  const Seconds buckets = plan_capacity(question).rows[0].time;
-  question.workloads[0] = {"one", Bytes{25 << 20}};
-  EXPECT_DOUBLE_EQ(buckets.value, 4 * plan_capacity(question).rows[0].time.value);
+  CapacityRequest request = question_of("dgx-h100", {2}, {}, Bytes{100 << 20});
+  request.messages = 0;
+  const Seconds whole = plan_capacity(request).rows[0].time;
+  request.workloads[0].bucket = Bytes{25 << 20};
+  const Seconds buckets = plan_capacity(request).rows[0].time;
+  request.workloads[0] = {"one", Bytes{25 << 20}};
+  EXPECT_DOUBLE_EQ(buckets.value, 4 * plan_capacity(request).rows[0].time.value);
   EXPECT_GT(buckets, whole);
 }
 

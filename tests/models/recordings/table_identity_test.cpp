@@ -20,10 +20,10 @@ FactorRange factor_of(std::string_view algbw, std::string_view busbw) {
 // 391.09 / 201.85 before rounding: 391.085 / 201.855 = 1.93745 to 391.095 / 201.845 = 1.93760.
 TEST(TableIdentity, factor_lies_between_what_rounding_allows) {
   const FactorRange range = factor_of("201.85", "391.09");
-  EXPECT_NEAR(range.least, 1.93745, 1e-5);
-  EXPECT_NEAR(range.most, 1.93760, 1e-5);
+  EXPECT_NEAR(range.min, 1.93745, 1e-5);
+  EXPECT_NEAR(range.max, 1.93760, 1e-5);
   const FactorRange unchanged = factor_of("0.00", "0.00");
-  EXPECT_EQ(unchanged.least, 0);
+  EXPECT_EQ(unchanged.min, 0);
 }
 
 // 2 (n - 1) / n is 1.9375 for 32; for 31 1.93548, for 33 1.93939. (n - 1) / n is never above 1.

@@ -37,10 +37,10 @@ TEST(AllToAll, of_eight_gpus_is_as_recorded) {
     const Topology topology = load_topology(find_data_file(row.machine, "topologies"));
     RunSpec run;
     run.nccl_version = row.version;
-    const Planner planner({&topology, calibration_for(topology), Collective::all_to_all, run,
-                           first_gpus(topology, 8)});
+    const CallCompiler compiler({&topology, calibration_for(topology), Collective::all_to_all, run,
+                                 first_gpus(topology, 8)});
     const Bytes size{row.mebibytes << 20};
-    const double time = in_microseconds(simulate(planner.plan(size)).time);
+    const double time = in_microseconds(simulate(compiler.plan(size)).time);
     EXPECT_NEAR(time, row.microseconds, 0.08 * row.microseconds)
         << row.machine << ", " << row.mebibytes << " MiB";
   }

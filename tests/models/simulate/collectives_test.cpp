@@ -34,11 +34,11 @@ TEST(PredictedCollectives, all_are_answered_within_their_bounds) {
         const Rank root = ranks / 2;
         Placement placement = uniform_placement(ranks, 8);
         if (why_unsupported(collective, name, placement)) continue;
-        const Planner planner(
+        const CallCompiler compiler(
             {&topology, cost, collective, run, first_gpus(topology, ranks), root});
         for (const std::int64_t size : {0, 4, 4096, 1 << 20}) {
-          const Prediction simulated = simulate(planner.plan(Bytes{size}));
-          const Prediction estimated = Estimator(planner).estimate(Bytes{size});
+          const Prediction simulated = simulate(compiler.plan(Bytes{size}));
+          const Prediction estimated = Estimator(compiler).estimate(Bytes{size});
           EXPECT_GE(simulated.time.value, cost.launch.value) << name << " on " << ranks;
           EXPECT_GE(estimated.time.value, cost.launch.value) << name << " on " << ranks;
           ++answered;
@@ -55,9 +55,9 @@ TEST(PredictedCollectives, broadcast_is_bounded_by_the_ports_of_those_who_listen
   const Topology topology = shipped("switch-8");
   RunSpec run;
   run.algorithm = "ring";
-  const Planner planner(
+  const CallCompiler compiler(
       {&topology, Calibration{}, Collective::broadcast, run, first_gpus(topology, 8), 3});
-  const Prediction prediction = simulate(planner.plan(Bytes{50000}));
+  const Prediction prediction = simulate(compiler.plan(Bytes{50000}));
   EXPECT_NEAR(in_microseconds(prediction.bounds.bandwidth), 1, 1e-9);
   EXPECT_NEAR(in_microseconds(prediction.bounds.latency), 1, 1e-9);
   // The ring's last rank is 7 hops away.
@@ -69,9 +69,9 @@ TEST(PredictedCollectives, all_to_all_is_bounded_by_what_leaves_each_rank) {
   const Topology topology = shipped("switch-8");
   RunSpec run;
   run.algorithm = algorithm_names(Collective::all_to_all).front();
-  const Planner planner(
+  const CallCompiler compiler(
       {&topology, Calibration{}, Collective::all_to_all, run, first_gpus(topology, 8)});
-  const Prediction prediction = simulate(planner.plan(Bytes{80000}));
+  const Prediction prediction = simulate(compiler.plan(Bytes{80000}));
   EXPECT_NEAR(in_microseconds(prediction.bounds.bandwidth), 1.4, 1e-9);
 }
 

@@ -65,8 +65,8 @@ struct Example {
   RunSpec run;
   std::vector<DeviceId> gpus;
 
-  Planner planner() const {
-    return Planner({&topology, calibration, Collective::all_reduce, run, gpus});
+  CallCompiler compiler() const {
+    return CallCompiler({&topology, calibration, Collective::all_reduce, run, gpus});
   }
 };
 
@@ -82,8 +82,8 @@ Example example_on(const char* machine, const char* protocol, bool one_rank_per_
 }
 
 Seconds simulated(const Example& example, Bytes size) {
-  const Planner planner = example.planner();
-  return simulate(planner.plan(size)).time;
+  const CallCompiler compiler = example.compiler();
+  return simulate(compiler.plan(size)).time;
 }
 
 // 512 bytes are 1/8 of a full round of 16 warps of 256 bytes. Send; receive, add, store and send;
@@ -91,7 +91,7 @@ Seconds simulated(const Example& example, Bytes size) {
 TEST(CostModel, is_the_example_of_ll) {
   const ShippedData shipped;
   const Example example = example_on("hgx-h200", "LL", false);
-  const ProtocolCost ll = example.calibration.of(Protocol::ll);
+  const ProtocolConstants ll = example.calibration.of(Protocol::ll);
   ASSERT_LT(ll.alpha[static_cast<std::size_t>(LinkKind::nvlink)].value, ll.step.value)
       << "else ranks wait for messages";
   const Parts parts{
@@ -111,7 +111,7 @@ TEST(CostModel, is_the_example_of_ll) {
 TEST(CostModel, is_the_example_of_ll128) {
   const ShippedData shipped;
   const Example example = example_on("hgx-h200", "LL128", false);
-  const ProtocolCost ll128 = example.calibration.of(Protocol::ll128);
+  const ProtocolConstants ll128 = example.calibration.of(Protocol::ll128);
   ASSERT_EQ(ll128.alpha[static_cast<std::size_t>(LinkKind::nvlink)].value, 0);
   const Seconds step = ll128.step + ll128.corrections.half_block;
   const Seconds work = 1.0 / 75 * ll128.work;
@@ -132,10 +132,10 @@ TEST(CostModel, is_the_example_of_ll128) {
 TEST(CostModel, is_the_example_of_simple_over_a_network) {
   const ShippedData shipped;
   const Example example = example_on("dgx-h100-x4", "Simple", true);
-  const Planner planner = example.planner();
-  const CallPlan call = planner.plan(Bytes{64 << 10});
-  const ProtocolCost simple = planner.cost().of(Protocol::simple, LinkKind::network);
-  const Calibration& all = planner.cost();
+  const CallCompiler compiler = example.compiler();
+  const CompiledCall call = compiler.plan(Bytes{64 << 10});
+  const ProtocolConstants simple = compiler.cost().of(Protocol::simple, LinkKind::network);
+  const Calibration& all = compiler.cost();
   const Seconds hop =
       simple.alpha[static_cast<std::size_t>(LinkKind::network)] + call.wiring().wires[0][0].latency;
   constexpr double bytes = 32 << 10;

@@ -57,7 +57,7 @@ Topology one_gpu_per_node(Rank ranks) {
 Calibration some_cost() {
   Calibration cost;
   cost.launch = microseconds(5);
-  for (ProtocolCost& each : cost.protocols) {
+  for (ProtocolConstants& each : cost.protocols) {
     each.step = microseconds(0.5);
     each.alpha.fill(microseconds(1));
     each.read = gigabytes_per_second(200);
@@ -82,20 +82,20 @@ std::int64_t bytes_to_move(const Plan& plan, Bytes size, bool under_nccl) {
   return per_block * blocks(plan.collective, ranks);
 }
 
-std::int64_t bytes_bound(const Plan& plan, const Binding& binding) {
+std::int64_t bytes_bound(const Plan& plan, const DataPartition& partition) {
   std::int64_t bytes = 0;
-  for (std::uint32_t channel = 0; channel < binding.channels(); ++channel) {
+  for (std::uint32_t channel = 0; channel < partition.channels(); ++channel) {
     const Schedule& schedule = plan.schedule(channel);
-    for (std::uint32_t loop = 0; loop < binding.loops(channel); ++loop) {
+    for (std::uint32_t loop = 0; loop < partition.loops(channel); ++loop) {
       if (!plan.channels_divide_chunks) {
-        bytes += binding.chunk_bytes(channel, loop, {0, schedule.chunks()}).count;
+        bytes += partition.chunk_bytes(channel, loop, {0, schedule.chunks()}).count;
         continue;
       }
       for (Rank rank = 0; rank < schedule.ranks(); ++rank) {
         for (std::uint32_t lane = 0; lane < schedule.lanes(); ++lane) {
           for (const Primitive& primitive : schedule.program(rank, lane)) {
             if (!sends(primitive.kind)) continue;
-            bytes += binding.chunk_bytes(channel, loop, primitive.chunks()).count;
+            bytes += partition.chunk_bytes(channel, loop, primitive.chunks()).count;
           }
         }
       }
@@ -105,24 +105,25 @@ std::int64_t bytes_bound(const Plan& plan, const Binding& binding) {
 }
 
 /// `candidate`: what NCCL is to run; null for what the planner runs by itself.
-void expect_sound_answers(const Planner& planner, Collective collective,
+void expect_sound_answers(const CallCompiler& compiler, Collective collective,
                           const Candidate* candidate = nullptr) {
   for (const std::int64_t asked : sizes) {
     const Bytes size{asked / float_size.count * float_size.count};
-    const Prediction prediction = candidate == nullptr ? simulate(planner.plan(size))
-                                                       : simulate(planner.plan(size, *candidate));
+    const Prediction prediction = candidate == nullptr ? simulate(compiler.plan(size))
+                                                       : simulate(compiler.plan(size, *candidate));
     EXPECT_TRUE(std::isfinite(prediction.time.value)) << asked;
     EXPECT_GE(prediction.time.value, prediction.bounds.largest().value * (1 - 1e-9)) << asked;
     EXPECT_GE(prediction.time.value, prediction.floor.busiest_link.value * (1 - 1e-9)) << asked;
-    EXPECT_GE(prediction.time.value, planner.cost().launch.value) << asked;
-    const CallPlan call =
-        candidate == nullptr ? planner.plan(size) : planner.plan(size, *candidate);
-    const bool under_nccl = planner.nccl() != nullptr;
+    EXPECT_GE(prediction.time.value, compiler.cost().launch.value) << asked;
+    const CompiledCall call =
+        candidate == nullptr ? compiler.plan(size) : compiler.plan(size, *candidate);
+    const bool under_nccl = compiler.nccl() != nullptr;
     const bool nccl_barrier = under_nccl && collective == Collective::barrier;
     const Bytes moved = nccl_barrier ? float_size : size;
-    EXPECT_EQ(bytes_bound(call.plan(), call.binding), bytes_to_move(call.plan(), moved, under_nccl))
+    EXPECT_EQ(bytes_bound(call.plan(), call.partition),
+              bytes_to_move(call.plan(), moved, under_nccl))
         << asked;
-    if (asked != checked_size || planner.ranks() > max_checked_ranks) continue;
+    if (asked != checked_size || compiler.ranks() > max_checked_ranks) continue;
     const std::uint32_t credits = std::max(2U, call.plan().min_credits);
     const CheckReport report = check(call.plan(), {.credits = {credits}, .orders = 1, .loops = 1});
     EXPECT_TRUE(report.ok()) << (report.ok() ? "" : report.violations.front().text);
@@ -150,9 +151,10 @@ TEST_P(EveryCall, of_the_textbook_is_sound) {
         run.protocol = protocol;
         run.channels = 2;
         run.chunking.emplace().largest_chunk = {8 << 20};
-        expect_sound_answers(Planner({&topology, cost, collective, run, first_gpus(topology, ranks),
-                                      has_root(collective) ? ranks / 2 : 0}),
-                             collective);
+        expect_sound_answers(
+            CallCompiler({&topology, cost, collective, run, first_gpus(topology, ranks),
+                          has_root(collective) ? ranks / 2 : 0}),
+            collective);
         ++answered;
       }
     }
@@ -161,7 +163,7 @@ TEST_P(EveryCall, of_the_textbook_is_sound) {
 }
 
 /// All that NCCL considers on a machine and that has a plan; returns how many pairs that are.
-int expect_sound_candidates(const Planner& planner, Collective collective,
+int expect_sound_candidates(const CallCompiler& compiler, Collective collective,
                             const std::string& place) {
   const Collective planned = under_nccl(collective);
   int candidates = 0;
@@ -169,11 +171,11 @@ int expect_sound_candidates(const Planner& planner, Collective collective,
     if (why_no_nccl_plan(planned, algorithm)) continue;
     for (const Protocol protocol : protocols) {
       const NcclFunction function = *function_of(collective);
-      if (!planner.nccl()->estimate(function, algorithm, protocol, float_size)) continue;
+      if (!compiler.nccl()->estimate(function, algorithm, protocol, float_size)) continue;
       SCOPED_TRACE(std::string(to_string(algorithm)) + " " + std::string(to_string(protocol)) +
                    place);
       const Candidate candidate{algorithm, protocol, 0};
-      expect_sound_answers(planner, collective, &candidate);
+      expect_sound_answers(compiler, collective, &candidate);
       ++candidates;
     }
   }
@@ -191,12 +193,13 @@ TEST_P(EveryCall, of_nccl_is_sound) {
     for (const Topology& topology : {one_node(ranks), one_gpu_per_node(ranks)}) {
       const std::string place = " on " + std::to_string(ranks) + ", " + topology.name();
       SCOPED_TRACE(place);
-      const Planner planner({&topology, cost, collective, run, first_gpus(topology, ranks), root});
-      if (planner.nccl() == nullptr || !function_of(collective)) {
-        expect_sound_answers(planner, collective);
+      const CallCompiler compiler(
+          {&topology, cost, collective, run, first_gpus(topology, ranks), root});
+      if (compiler.nccl() == nullptr || !function_of(collective)) {
+        expect_sound_answers(compiler, collective);
       } else {
         // Ring with LL and Simple runs everywhere.
-        EXPECT_GE(expect_sound_candidates(planner, collective, place), 2);
+        EXPECT_GE(expect_sound_candidates(compiler, collective, place), 2);
       }
     }
   }

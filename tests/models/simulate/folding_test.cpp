@@ -30,7 +30,7 @@ class FoldedNcclPlan : public testing::Test {
     spec.gpus = first_gpus(topology_, 32);
     return spec;
   }
-  static ExecutionResult run(const CallPlan& call, const Disturbance& disturbance, bool fold) {
+  static ExecutionResult run(const CompiledCall& call, const Disturbance& disturbance, bool fold) {
     NativeFabric fabric;
     Execution execution = execution_of(call);
     execution.disturbance = &disturbance;
@@ -38,7 +38,7 @@ class FoldedNcclPlan : public testing::Test {
     return execute(execution, fabric);
   }
   /// Classes of ranks, after a look at whether folding changes anything.
-  static std::uint32_t classes(const CallPlan& call, const Disturbance& disturbance = {}) {
+  static std::uint32_t classes(const CompiledCall& call, const Disturbance& disturbance = {}) {
     const ExecutionResult folded = run(call, disturbance, true);
     const ExecutionResult whole = run(call, disturbance, false);
     EXPECT_NEAR(folded.time.value / whole.time.value, 1, 1e-9);
@@ -53,10 +53,10 @@ class FoldedNcclPlan : public testing::Test {
 TEST_F(FoldedNcclPlan, ends_as_if_nothing_were_folded) {
   std::map<std::string, int> folded;
   for (const char* const algorithm : {"ring", "tree", "nvlstree"}) {
-    const Planner planner(spec(Collective::all_reduce, algorithm));
+    const CallCompiler compiler(spec(Collective::all_reduce, algorithm));
     for (const std::int64_t size : {1 << 13, 3 << 20, 1 << 23}) {
       SCOPED_TRACE(std::string(algorithm) + " " + std::to_string(size));
-      const CallPlan call = planner.plan(Bytes{size});
+      const CompiledCall call = compiler.plan(Bytes{size});
       if (classes(call) < 32) ++folded[algorithm];
       Disturbance slow;
       slow.speed.assign(32, 1);
@@ -76,10 +76,10 @@ TEST_F(FoldedNcclPlan, ends_as_if_nothing_were_folded) {
 TEST_F(FoldedNcclPlan, ends_so_for_other_collectives_too) {
   for (const Collective collective : {Collective::all_gather, Collective::reduce_scatter,
                                       Collective::all_to_all, Collective::broadcast}) {
-    const Planner planner(spec(collective, ""));
+    const CallCompiler compiler(spec(collective, ""));
     for (const std::int64_t size : {1 << 16, 1 << 22}) {
       SCOPED_TRACE(std::string(to_string(collective)) + " " + std::to_string(size));
-      classes(planner.plan(Bytes{size}));
+      classes(compiler.plan(Bytes{size}));
     }
   }
 }

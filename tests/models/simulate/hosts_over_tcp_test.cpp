@@ -13,17 +13,17 @@ namespace {
 
 class HostsOverTcp : public testing::Test {
  protected:
-  Planner on(const std::string& machine, const std::string& variable = {},
-             const std::string& value = {}) {
+  CallCompiler on(const std::string& machine, const std::string& variable = {},
+                  const std::string& value = {}) {
     topology_ = load_machine(machine).topology;
     RunSpec run;
     run.schedule = ScheduleKind::nccl;
     if (!variable.empty()) run.variables[variable] = value;
-    return Planner({&topology_,
-                    calibration_for(topology_),
-                    Collective::all_reduce,
-                    run,
-                    {topology_.gpus().begin(), topology_.gpus().end()}});
+    return CallCompiler({&topology_,
+                         calibration_for(topology_),
+                         Collective::all_reduce,
+                         run,
+                         {topology_.gpus().begin(), topology_.gpus().end()}});
   }
 
   Topology topology_;
@@ -32,12 +32,12 @@ class HostsOverTcp : public testing::Test {
 TEST_F(HostsOverTcp, PayForProxies) {
   for (const auto& [variable, value] :
        {std::pair("NCCL_NET", "Socket"), std::pair("NCCL_IB_DISABLE", "1")}) {
-    const Planner planner = on("dgx-h100-x4", variable, value);
-    EXPECT_EQ(planner.cost().name, "h100+tcp");
+    const CallCompiler compiler = on("dgx-h100-x4", variable, value);
+    EXPECT_EQ(compiler.cost().name, "h100+tcp");
     // Each GPU's proxy copies 8.756 GB/s: eight of them at most 70.05 GB/s in and out of a node,
     // where its cables carry 400. Of every byte 2 x 31 / 32 cross a node's edge.
     const Bytes size{std::int64_t{1} << 30};
-    const double seconds = simulate(planner.plan(size)).time.value;
+    const double seconds = simulate(compiler.plan(size)).time.value;
     EXPECT_GT(seconds, static_cast<double>(size.count) * 2 * 31 / 32 / 70.05e9);
   }
 }
@@ -50,14 +50,14 @@ TEST_F(HostsOverTcp, HaveThreadsOfTheVendors) {
 
 TEST_F(HostsOverTcp, AreThoseWithoutRdma) {
   // The boards of a host talk through host memory.
-  const Planner planner = on("rtx4090-8-x4");
-  EXPECT_EQ(planner.cost().name, "pcie+tcp+shm-rtx40");
+  const CallCompiler compiler = on("rtx4090-8-x4");
+  EXPECT_EQ(compiler.cost().name, "pcie+tcp+shm-rtx40");
 }
 
 TEST_F(HostsOverTcp, AreSeveral) {
-  const Planner alone = on("dgx-h100", "NCCL_NET", "Socket");
+  const CallCompiler alone = on("dgx-h100", "NCCL_NET", "Socket");
   EXPECT_EQ(alone.cost().name, "h100");
-  const Planner with_rdma = on("dgx-h100-x4");
+  const CallCompiler with_rdma = on("dgx-h100-x4");
   EXPECT_EQ(with_rdma.cost().name, "h100+ib");
 }
 

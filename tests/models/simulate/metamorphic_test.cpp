@@ -59,7 +59,7 @@ Calibration costs(double speed) {
   cost.over = {};  // of links that the machine does not have
   speed_up(machine_constants, cost, speed);
   speed_up(correction_constants, cost, speed);
-  for (ProtocolCost& protocol : cost.protocols) {
+  for (ProtocolConstants& protocol : cost.protocols) {
     speed_up(protocol_constants, protocol, speed);
     speed_up(thread_block_constants, protocol, speed);
   }
@@ -82,9 +82,9 @@ class Metamorphic : public testing::TestWithParam<Case> {
 };
 
 /// By the simulation and by the estimate.
-std::vector<double> times(const Planner& planner, std::int64_t size) {
-  return {simulate(planner.plan(Bytes{size})).time.value,
-          Estimator(planner).estimate(Bytes{size}).time.value};
+std::vector<double> times(const CallCompiler& compiler, std::int64_t size) {
+  return {simulate(compiler.plan(Bytes{size})).time.value,
+          Estimator(compiler).estimate(Bytes{size}).time.value};
 }
 
 constexpr std::array<std::int64_t, 3> sizes{64, 1 << 18, 1 << 22};
@@ -92,10 +92,10 @@ constexpr std::array<std::int64_t, 3> sizes{64, 1 << 18, 1 << 22};
 TEST_P(Metamorphic, twice_as_fast_a_machine_takes_half_the_time) {
   const Topology topology = machine(1);
   const Topology fast_topology = machine(2);
-  const Planner planner(spec(topology));
-  const Planner fast(spec(fast_topology, 2));
+  const CallCompiler compiler(spec(topology));
+  const CallCompiler fast(spec(fast_topology, 2));
   for (const std::int64_t size : sizes) {
-    const std::vector<double> before = times(planner, size);
+    const std::vector<double> before = times(compiler, size);
     const std::vector<double> after = times(fast, size);
     EXPECT_NEAR(after[0] / before[0], 0.5, 1e-9) << size;
     EXPECT_NEAR(after[1] / before[1], 0.5, 1e-9) << size << ", estimated";
@@ -107,10 +107,10 @@ TEST_P(Metamorphic, a_larger_call_is_never_faster) {
   const Topology topology = machine(1);
   CallSpec call = spec(topology);
   call.cost.corrections.half_block = {};
-  const Planner planner(call);
+  const CallCompiler compiler(call);
   std::vector<double> last{0, 0};
   for (std::int64_t size = 8; size <= 1 << 24; size *= 2) {
-    const std::vector<double> now = times(planner, size);
+    const std::vector<double> now = times(compiler, size);
     EXPECT_GE(now[0], last[0]) << size;
     EXPECT_GE(now[1], last[1]) << size << ", estimated";
     last = now;
@@ -134,7 +134,7 @@ TEST_P(Metamorphic, a_slower_link_is_never_faster) {
       if (share < 1) {
         call.faults.links.push_back({.links = {link, topology.link(link).reverse}, .share = share});
       }
-      const std::vector<double> now = times(Planner(call), size);
+      const std::vector<double> now = times(CallCompiler(call), size);
       EXPECT_GE(now[0], 0.99 * last[0]) << size << ", share " << share;
       EXPECT_GE(now[1], last[1] * (1 - 1e-12)) << size << ", share " << share << ", estimated";
       last = now;
@@ -147,12 +147,12 @@ TEST_P(Metamorphic, renamed_ranks_take_as_long_on_a_symmetric_machine) {
   const Topology topology = machine(1);
   CallSpec call = spec(topology);
   call.cost.jitter = 0;
-  const Planner planner(call);
+  const CallCompiler compiler(call);
   std::reverse(call.gpus.begin(), call.gpus.end());
   std::swap(call.gpus[2], call.gpus[5]);
-  const Planner renamed(call);
+  const CallCompiler renamed(call);
   for (const std::int64_t size : sizes) {
-    const std::vector<double> before = times(planner, size);
+    const std::vector<double> before = times(compiler, size);
     const std::vector<double> after = times(renamed, size);
     EXPECT_NEAR(after[0] / before[0], 1, 1e-9) << size;
     EXPECT_NEAR(after[1] / before[1], 1, 1e-9) << size << ", estimated";

@@ -76,9 +76,9 @@ class RankEnds : public testing::Test {
                      {"NCCL_MIN_NCHANNELS", channels},
                      {"NCCL_MAX_NCHANNELS", channels}};
     if (!row.ll_buffer.empty()) run.variables["NCCL_LL_BUFFSIZE"] = row.ll_buffer;
-    const Planner planner(
+    const CallCompiler compiler(
         {&topology_, cost_, Collective::all_reduce, run, first_gpus(topology_, 2)});
-    const CallPlan call = planner.plan(Bytes{row.bytes});
+    const CompiledCall call = compiler.plan(Bytes{row.bytes});
     NativeFabric fabric;
     Timeline timeline;
     Execution execution = execution_of(call);

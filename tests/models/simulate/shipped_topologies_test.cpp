@@ -73,9 +73,9 @@ TEST(ShippedTopologies, AllReduceByEveryAlgorithm) {
       run.algorithm = name;
       run.channels = 1;  // not NCCL's, which it would search for anew every time
       run.chunking = Chunking{};
-      const Planner planner(
+      const CallCompiler compiler(
           {&topology, cost, Collective::all_reduce, run, first_gpus(topology, ranks)});
-      const Prediction prediction = simulate(planner.plan(Bytes{1 << 18}));
+      const Prediction prediction = simulate(compiler.plan(Bytes{1 << 18}));
       EXPECT_GT(prediction.time.value, 0) << name;
       ++answered;
     }

@@ -22,13 +22,13 @@ namespace {
 /// An all_reduce on all 2,048 GPUs of 256 DGX H100.
 class LargeCluster : public testing::Test {
  protected:
-  Planner planner(const std::string& algorithm) const {
+  CallCompiler compiler(const std::string& algorithm) const {
     CallSpec spec;
     spec.topology = &topology_;
     spec.cost = calibration_for(topology_);
     spec.gpus = first_gpus(topology_, 2048);
     spec.run.algorithm = algorithm;
-    return Planner(spec);
+    return CallCompiler(spec);
   }
 
  private:
@@ -36,7 +36,7 @@ class LargeCluster : public testing::Test {
 };
 
 TEST_F(LargeCluster, scaled_is_about_what_the_whole_takes) {
-  const Planner tree = planner("tree");
+  const CallCompiler tree = compiler("tree");
   const Bytes size{16 << 20};
   const Prediction scaled = Simulator(tree).simulate(size);
   const Prediction whole = Simulator(tree, {.exact = true}).simulate(size);
@@ -47,7 +47,7 @@ TEST_F(LargeCluster, scaled_is_about_what_the_whole_takes) {
 }
 
 TEST_F(LargeCluster, what_is_scaled_says_what_nccl_chooses_for_the_whole) {
-  const Planner any = planner("auto");
+  const CallCompiler any = compiler("auto");
   const Bytes size{1 << 30};
   const auto choice = any.decide(size).candidate;
   const Prediction scaled = Simulator(any).simulate(size);
@@ -65,8 +65,8 @@ Prediction faulty(const std::string& algorithm, Bytes size, const std::string& f
   spec.gpus = first_gpus(topology, 512);
   spec.run.algorithm = algorithm;
   spec.faults = find_faults(std::vector{parse_fault(fault)}, topology, 512);
-  const Planner planner(std::move(spec));
-  return Simulator(planner, {.exact = exact}).simulate(size);
+  const CallCompiler compiler(std::move(spec));
+  return Simulator(compiler, {.exact = exact}).simulate(size);
 }
 
 // Node 31 is a leaf of one tree over 64 nodes, and next to the root of the other.
@@ -91,8 +91,8 @@ TEST(FaultyCluster, is_not_continued_where_channels_are_unlike) {
   spec.run.algorithm = "tree";
   spec.faults =
       find_faults(std::vector{parse_fault("link: node3/nic0, bandwidth: 10%")}, topology, 64);
-  const Planner planner(std::move(spec));
-  const Prediction found = Simulator(planner).simulate(Bytes{std::int64_t{7} << 30});
+  const CallCompiler compiler(std::move(spec));
+  const Prediction found = Simulator(compiler).simulate(Bytes{std::int64_t{7} << 30});
   EXPECT_EQ(found.extent, Extent::whole);
   EXPECT_GE(found.time, found.floor.busiest_link);
 }
@@ -119,8 +119,8 @@ Prediction simulated(const std::string& machine, Rank ranks, Collective collecti
   parsed.reserve(faults.size());
   for (const std::string& fault : faults) parsed.push_back(parse_fault(fault));
   spec.faults = find_faults(parsed, topology, ranks);
-  const Planner planner(std::move(spec));
-  return Simulator(planner).simulate(size);
+  const CallCompiler compiler(std::move(spec));
+  return Simulator(compiler).simulate(size);
 }
 
 struct SlowPortCase {

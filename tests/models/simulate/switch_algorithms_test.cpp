@@ -82,7 +82,7 @@ std::vector<DeviceId> all_of(const Topology& topology) {
 Prediction predict(const Topology& topology, Collective collective, std::string_view algorithm,
                    std::int64_t size) {
   return simulate(
-      Planner({&topology, Calibration{}, collective, nccl_run(algorithm), all_of(topology)})
+      CallCompiler({&topology, Calibration{}, collective, nccl_run(algorithm), all_of(topology)})
           .plan(Bytes{size}));
 }
 
@@ -109,7 +109,7 @@ TEST(SwitchAlgorithms, nvls_has_costs_of_its_own) {
   cost.nvls.efficiency = 0.5;
   const auto simulated = [&](std::string_view algorithm, std::int64_t size) {
     return simulate(
-        Planner({&machine, cost, Collective::all_reduce, nccl_run(algorithm), all_of(machine)})
+        CallCompiler({&machine, cost, Collective::all_reduce, nccl_run(algorithm), all_of(machine)})
             .plan(Bytes{size}));
   };
   EXPECT_NEAR(in_microseconds(simulated("nvls", 1 << 30).floor.busiest_resource()), 2526.689 / 0.5,
@@ -152,8 +152,8 @@ TEST(SwitchAlgorithms, leaves_sum_and_copy_too) {
   call.algorithm = NcclAlgorithm::collnet_chain;
   const Calibration cost;
   const auto floor_of = [&](const Plan& of) {
-    return model_floor(of, Binding::nccl(of, call), wire(of, machine, machine.gpus(), cost), cost,
-                       Protocol::simple);
+    return model_floor(of, DataPartition::nccl(of, call), wire(of, machine, machine.gpus(), cost),
+                       cost, Protocol::simple);
   };
   EXPECT_NEAR(in_microseconds(floor_of(plan).busiest_resource()), 1342.177, 1e-3);
   // The blocks of an all-gather go up one by one, and to everybody but their owner: a GPU gets
@@ -202,14 +202,14 @@ TEST(SwitchAlgorithms, are_refused_where_the_switches_cannot) {
 // reduce, it is Ring or Tree.
 TEST(SwitchAlgorithms, choice_and_simulation_agree) {
   const auto algorithms_on = [](const Topology& topology, Collective collective) {
-    const Planner planner(
+    const CallCompiler compiler(
         {&topology, Calibration{}, collective, nccl_run("auto"), all_of(topology)});
     const Nccl nccl(topology, nccl_run("auto").variables);
     const auto function =
         collective == Collective::all_reduce ? NcclFunction::all_reduce : NcclFunction::all_gather;
     std::set<std::string> seen;
     for (std::int64_t size = 8; size <= 1 << 28; size *= 8) {
-      const Prediction prediction = simulate(planner.plan(Bytes{size}));
+      const Prediction prediction = simulate(compiler.plan(Bytes{size}));
       const Choice choice = nccl.choose(function, Bytes{size});
       const std::string name = nccl_report_name(choice.algorithm);
       EXPECT_EQ(prediction.algorithm, name) << topology.name() << ", " << size;
@@ -232,13 +232,13 @@ TEST(SwitchAlgorithms, choice_and_simulation_agree) {
 // H100 are derived from H200, but nothing was measured of NVLS, which runs from 2 MiB on.
 TEST(SwitchAlgorithms, are_guessed_since_nothing_was_measured_of_them) {
   const Topology machine = shipped("dgx-h100");
-  const Planner planner({&machine, calibration_for(machine), Collective::all_reduce,
-                         nccl_run("auto"), first_gpus(machine, 8)});
-  EXPECT_EQ(Estimator(planner).estimate(Bytes{1 << 20}).trust, Trust::derived);
-  const Prediction large = Estimator(planner).estimate(Bytes{1 << 30});
+  const CallCompiler compiler({&machine, calibration_for(machine), Collective::all_reduce,
+                               nccl_run("auto"), first_gpus(machine, 8)});
+  EXPECT_EQ(Estimator(compiler).estimate(Bytes{1 << 20}).trust, Trust::derived);
+  const Prediction large = Estimator(compiler).estimate(Bytes{1 << 30});
   EXPECT_EQ(large.algorithm, "nvls");
   EXPECT_EQ(large.trust, Trust::guessed);
-  EXPECT_TRUE(planner.warnings().empty());
+  EXPECT_TRUE(compiler.warnings().empty());
 }
 
 // Whatever the size: no time below a bound (the planner throws there), both engines agree, and an
@@ -261,16 +261,16 @@ TEST(SwitchAlgorithms, answer_every_size) {
         Case{&nodes, Collective::all_reduce, "collnetchain"},
         Case{&hosts, Collective::all_gather, "pat"},
         Case{&hosts, Collective::reduce_scatter, "pat"}}) {
-    const Planner planner({each.machine, Calibration{}, each.collective, nccl_run(each.algorithm),
-                           all_of(*each.machine)});
+    const CallCompiler compiler({each.machine, Calibration{}, each.collective,
+                                 nccl_run(each.algorithm), all_of(*each.machine)});
     for (const std::int64_t size : {0LL, 1LL, 7LL, 4096LL, 1000003LL, 64LL << 20}) {
-      const Prediction native = simulate(planner.plan(Bytes{size}));
+      const Prediction native = simulate(compiler.plan(Bytes{size}));
       EXPECT_EQ(native.time.value > 0, native.transfers > 0);
       EXPECT_GE(native.time.value, native.bounds.largest().value * (1 - 1e-9));
-      const Prediction estimated = Estimator(planner).estimate(Bytes{size});
+      const Prediction estimated = Estimator(compiler).estimate(Bytes{size});
       EXPECT_GE(estimated.time.value, estimated.bounds.largest().value * (1 - 1e-9));
       if (size > 1 << 20 || !has_simgrid()) continue;
-      const Prediction simgrid = simulate(planner.plan(Bytes{size}), {.engine = Engine::simgrid});
+      const Prediction simgrid = simulate(compiler.plan(Bytes{size}), {.engine = Engine::simgrid});
       EXPECT_NEAR(simgrid.time.value, native.time.value, 1e-9 * native.time.value)
           << each.algorithm << " of " << size;
     }

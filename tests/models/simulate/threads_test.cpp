@@ -21,16 +21,16 @@ namespace collsim {
 namespace {
 
 /// All that an answer consists of.
-std::vector<double> answer(const CallPlan& call) {
+std::vector<double> answer(const CompiledCall& call) {
   const Prediction simulated = simulate(call);
-  const Prediction estimated = Estimator(*call.planner).estimate(call.size);
+  const Prediction estimated = Estimator(*call.compiler).estimate(call.size);
   return {simulated.time.value,
           simulated.mean_over_ranks.value,
           static_cast<double>(simulated.transfers),
           simulated.bounds.largest().value,
           simulated.floor.largest().value,
           estimated.time.value,
-          mean_time(call, call.planner->spec().cost).value};
+          mean_time(call, call.compiler->spec().cost).value};
 }
 
 TEST(Threads, get_the_answers_that_one_thread_gets) {
@@ -45,29 +45,29 @@ TEST(Threads, get_the_answers_that_one_thread_gets) {
   messages.collective = Collective::all_to_all;
   CallSpec textbook = spec;
   textbook.run.schedule = ScheduleKind::textbook;
-  std::vector<Planner> planners;
+  std::vector<CallCompiler> compilers;
   for (const CallSpec& each : {spec, over_host_memory, messages, textbook}) {
-    planners.emplace_back(each);
+    compilers.emplace_back(each);
   }
   constexpr std::array<std::int64_t, 3> sizes{64, 1 << 16, 1 << 20};
-  std::vector<CallPlan> plans;
-  plans.reserve(planners.size() * sizes.size());
-  for (const Planner& planner : planners) {
+  std::vector<CompiledCall> plans;
+  plans.reserve(compilers.size() * sizes.size());
+  for (const CallCompiler& compiler : compilers) {
     LayoutMemo memo;
     for (const std::int64_t size : sizes) {
-      plans.push_back(planner.plan(Bytes{size}, &memo));
+      plans.push_back(compiler.plan(Bytes{size}, &memo));
     }
   }
   std::vector<std::vector<double>> serial;
   serial.reserve(plans.size());
-  for (const CallPlan& plan : plans) serial.push_back(answer(plan));
+  for (const CompiledCall& plan : plans) serial.push_back(answer(plan));
 
   constexpr std::size_t rounds = 6;  // every second one shares plans, the others plan anew
   std::vector<std::vector<double>> parallel(rounds * plans.size());
   for_each_in_parallel(parallel.size(), 8, [&](std::size_t i) {
-    const CallPlan& shared = plans[i % plans.size()];
+    const CompiledCall& shared = plans[i % plans.size()];
     const bool anew = i / plans.size() % 2 == 1;
-    parallel[i] = answer(anew ? shared.planner->plan(shared.size) : shared);
+    parallel[i] = answer(anew ? shared.compiler->plan(shared.size) : shared);
   });
   for (std::size_t i = 0; i < parallel.size(); ++i) {
     EXPECT_EQ(parallel[i], serial[i % plans.size()]) << i;

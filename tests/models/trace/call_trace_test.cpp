@@ -30,19 +30,19 @@ class Traced {
  public:
   Traced(std::string_view machine, Collective collective, std::int64_t size, double most = many)
       : topology_(load_topology(find_data_file(machine, "topologies"))),
-        planner_({&topology_,
-                  calibration_for(topology_),
-                  collective,
-                  RunSpec{},
-                  {topology_.gpus().begin(), topology_.gpus().end()}}),
-        trace_(trace_call(planner_.plan(Bytes{size}), most)) {}
+        compiler_({&topology_,
+                   calibration_for(topology_),
+                   collective,
+                   RunSpec{},
+                   {topology_.gpus().begin(), topology_.gpus().end()}}),
+        trace_(trace_call(compiler_.plan(Bytes{size}), most)) {}
 
   const CallTrace& operator*() const { return trace_; }
   const CallTrace* operator->() const { return &trace_; }
 
  private:
   Topology topology_;
-  Planner planner_;
+  CallCompiler compiler_;
   CallTrace trace_;
 };
 
@@ -133,9 +133,9 @@ TEST(CallTrace, messages_are_received_after_they_are_sent) {
 TEST(CallTrace, links_carry_what_the_plan_puts_on_them) {
   for (const Case& each : cases) {
     const Traced trace(each.machine, each.collective, each.size);
-    const CallPlan& call = trace->call;
-    const ResourceLoad load = resource_load(call.plan(), call.binding, call.wiring(),
-                                            call.planner->cost().of(call.protocol));
+    const CompiledCall& call = trace->call;
+    const ResourceLoad load = resource_load(call.plan(), call.partition, call.wiring(),
+                                            call.compiler->cost().of(call.protocol));
     double expected = 0;
     for (std::size_t i = 0; i < load.resources.size(); ++i) {
       expected += load.resources[i] / call.wiring().capacities[i].value;

@@ -23,12 +23,12 @@ class ShownCall {
  public:
   ShownCall(std::string_view machine, Collective collective, std::int64_t size)
       : topology_(load_topology(find_data_file(machine, "topologies"))),
-        planner_({&topology_,
-                  calibration_for(topology_),
-                  collective,
-                  RunSpec{},
-                  {topology_.gpus().begin(), topology_.gpus().end()}}),
-        trace_(trace_call(planner_.plan(Bytes{size}), 1e6)),
+        compiler_({&topology_,
+                   calibration_for(topology_),
+                   collective,
+                   RunSpec{},
+                   {topology_.gpus().begin(), topology_.gpus().end()}}),
+        trace_(trace_call(compiler_.plan(Bytes{size}), 1e6)),
         steps_(replay_steps(trace_.call.plan())),
         messages_(step_messages(trace_, 0, steps_)) {}
 
@@ -38,7 +38,7 @@ class ShownCall {
 
  private:
   Topology topology_;
-  Planner planner_;
+  CallCompiler compiler_;
   CallTrace trace_;
   std::vector<Step> steps_;
   std::vector<StepMessage> messages_;

@@ -28,12 +28,12 @@ TEST_P(StoredSums, end_as_the_collective_promises) {
   const Topology topology = load_topology(find_data_file(each.machine, "topologies"));
   RunSpec run;
   run.algorithm = each.algorithm;
-  const Planner planner({&topology,
-                         calibration_for(topology),
-                         each.collective,
-                         run,
-                         {topology.gpus().begin(), topology.gpus().end()}});
-  const CallTrace trace = trace_call(planner.plan(Bytes{each.size}), 1e6);
+  const CallCompiler compiler({&topology,
+                               calibration_for(topology),
+                               each.collective,
+                               run,
+                               {topology.gpus().begin(), topology.gpus().end()}});
+  const CallTrace trace = trace_call(compiler.plan(Bytes{each.size}), 1e6);
   const Plan& plan = trace.call.plan();
   using Place = std::array<std::uint32_t, 5>;  // channel, rank, loop, slice, chunk
   std::map<Place, Contributions> last;

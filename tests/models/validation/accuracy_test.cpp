@@ -121,13 +121,13 @@ Errors errors_of(const Family& family) {
   const Topology topology = load_topology(find_data_file("hgx-h200", "topologies"));
   const auto times = measured_times(read_recording(data_directory() / "recordings/h200.csv"),
                                     family.id, family.collective, family.ranks);
-  const Planner planner({&topology, calibration_for(topology), family.collective, run_of(family),
-                         first_gpus(topology, family.ranks)});
+  const CallCompiler compiler({&topology, calibration_for(topology), family.collective,
+                               run_of(family), first_gpus(topology, family.ranks)});
   Errors errors;
   for (const auto& [size, measured] : times) {
     // Larger calls of LL only repeat what these show, and take seconds.
     if (size > Bytes{256 << 20}) break;
-    const Prediction prediction = simulate(planner.plan(size));
+    const Prediction prediction = simulate(compiler.plan(size));
     const double time = measured.value;
     const auto error = [time](Seconds predicted) { return std::abs(predicted.value / time - 1); };
     errors.ours[size_band(size)].push_back(error(prediction.time));

@@ -49,12 +49,12 @@ TEST(HostsOfACluster, are_the_machine_s_where_all_its_gpus_have_ranks) {
   const Hosts hosts(load_topology(find_data_file("dgx-h100-x4", "topologies")));
   RecordedRow row = row_of(Collective::all_reduce, 32, 1 << 20);
   row.nodes = 5;
-  EXPECT_EQ(hosts.settled(row).nodes, 4U);
+  EXPECT_EQ(hosts.with_defaults(row).nodes, 4U);
   row.nodes = 8;
-  EXPECT_EQ(hosts.settled(row).nodes, 8U);
+  EXPECT_EQ(hosts.with_defaults(row).nodes, 8U);
   row.ranks = 24;
   row.nodes = 5;
-  EXPECT_EQ(hosts.settled(row).nodes, 5U);
+  EXPECT_EQ(hosts.with_defaults(row).nodes, 5U);
 }
 
 // A GPU has 478.08 GB/s of NVLink and 63 of PCIe on the wire, and the NVSwitches add up: 1 GiB
@@ -90,12 +90,13 @@ TEST_F(ValidationOfH200, predictions_are_those_of_the_rows_run) {
   run.algorithm = "auto";
   run.nccl_version = {2, 28};
   run.variables = forced.variables;
-  const Planner tree({&topology_, cost_, Collective::all_reduce, run, first_gpus(topology_, 2)});
+  const CallCompiler tree(
+      {&topology_, cost_, Collective::all_reduce, run, first_gpus(topology_, 2)});
   EXPECT_EQ(validation.rows[0].predicted, simulate(tree.plan(Bytes{1 << 20})).mean_over_ranks);
   EXPECT_EQ(validation.rows[0].algorithm, "tree");
   run.variables.erase("NCCL_ALGO");
   run.calls = 5;
-  const Planner broadcast(
+  const CallCompiler broadcast(
       {&topology_, cost_, Collective::broadcast, run, first_gpus(topology_, 4)});
   EXPECT_EQ(validation.rows[1].predicted, simulate(broadcast.plan(Bytes{1 << 20})).mean_over_ranks);
 }
@@ -111,8 +112,9 @@ TEST_F(ValidationOfH200, formulas_predict_what_an_estimator_says) {
   run.schedule = ScheduleKind::nccl;
   run.algorithm = "auto";
   run.variables = row.variables;
-  const Planner planner({&topology_, cost_, Collective::all_reduce, run, first_gpus(topology_, 4)});
-  EXPECT_EQ(validation.rows[0].predicted, Estimator(planner).estimate(Bytes{1 << 24}).time);
+  const CallCompiler compiler(
+      {&topology_, cost_, Collective::all_reduce, run, first_gpus(topology_, 4)});
+  EXPECT_EQ(validation.rows[0].predicted, Estimator(compiler).estimate(Bytes{1 << 24}).time);
   EXPECT_TRUE(validation.rows[0].analytic);
   EXPECT_FALSE(validated({row}).rows[0].analytic);
 }
@@ -133,8 +135,9 @@ TEST(Validation, clusters_are_scaled_as_elsewhere) {
   run.schedule = ScheduleKind::nccl;
   run.algorithm = "auto";
   run.variables = row.variables;
-  const Planner planner({&topology, cost, Collective::all_reduce, run, first_gpus(topology, 1024)});
-  const Prediction scaled = Simulator(planner).simulate(Bytes{1 << 20});
+  const CallCompiler compiler(
+      {&topology, cost, Collective::all_reduce, run, first_gpus(topology, 1024)});
+  const Prediction scaled = Simulator(compiler).simulate(Bytes{1 << 20});
   EXPECT_EQ(scaled.extent, Extent::scaled);
   EXPECT_EQ(validation.rows[0].predicted, scaled.mean_over_ranks);
 }

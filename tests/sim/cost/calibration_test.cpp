@@ -7,7 +7,7 @@
 namespace collsim {
 namespace {
 
-ProtocolCost& simple(Calibration& cost) {
+ProtocolConstants& simple(Calibration& cost) {
   return cost.protocols[static_cast<std::size_t>(Protocol::simple)];
 }
 
@@ -67,7 +67,7 @@ TEST(CudaGraph, has_a_launch_of_its_own_and_no_cpu) {
 
 // A quarter lost makes the exponent ln 2 / -ln 0.75 = 2.40942; 2 to it is 5.31261.
 TEST(ContendedShare, is_least_where_thread_blocks_just_fill_the_link) {
-  ProtocolCost cost;
+  ProtocolConstants cost;
   cost.corrections.link_contention = 0.25;
   EXPECT_DOUBLE_EQ(cost.contended_share(1, 0), 0.75);
   EXPECT_NEAR(cost.contended_share(0.5, 0), 0.930922, 1e-6) << "(1 + 1 / 5.31261)^(-1 / 2.40942)";
@@ -77,14 +77,14 @@ TEST(ContendedShare, is_least_where_thread_blocks_just_fill_the_link) {
 }
 
 TEST(ContendedShare, grows_as_thread_blocks_fall_out_of_step) {
-  ProtocolCost cost;
+  ProtocolConstants cost;
   cost.corrections.link_contention = 0.25;
   EXPECT_DOUBLE_EQ(cost.contended_share(1, 3), 1 - 0.25 / 2) << "1 / sqrt(1 + 3)";
   EXPECT_DOUBLE_EQ(cost.contended_share(1, 99), 1 - 0.25 / 10);
 }
 
 TEST(RateOf, adds_up_the_operations) {
-  ProtocolCost cost;
+  ProtocolConstants cost;
   EXPECT_EQ(cost.rate_of({1, 2, 1, 1}), unlimited);
   cost.read = gigabytes_per_second(10);
   cost.write = gigabytes_per_second(2);
@@ -94,11 +94,11 @@ TEST(RateOf, adds_up_the_operations) {
 
 // Two rounds in which all warps have data, and one in which half of them have. They load, receive,
 // store and send to two peers.
-TEST(Rounds, work_for_each_operation_where_warps_do_not_wait) {
-  ProtocolCost cost;
+TEST(FlagRounds, work_for_each_operation_where_warps_do_not_wait) {
+  ProtocolConstants cost;
   cost.work = microseconds(2);
   cost.corrections.multi_peer = microseconds(1);
-  const auto time = [&](const Rounds& rounds, bool several_peers = false) {
+  const auto time = [&](const FlagRounds& rounds, bool several_peers = false) {
     return in_microseconds(cost.rounds({1, 1, 1, 2}, rounds, several_peers));
   };
   EXPECT_DOUBLE_EQ(time({1000, 400}), 2.5 * 5 * 2);
@@ -108,12 +108,12 @@ TEST(Rounds, work_for_each_operation_where_warps_do_not_wait) {
 }
 
 // They wait 1 us for each receive and store, and work for each send.
-TEST(Rounds, wait_as_long_for_few_warps_but_work_less) {
-  ProtocolCost cost;
+TEST(FlagRounds, wait_as_long_for_few_warps_but_work_less) {
+  ProtocolConstants cost;
   cost.wait = microseconds(1);
   cost.work = microseconds(4);
   cost.corrections.multi_peer = microseconds(100);
-  const auto time = [&](const Rounds& rounds) {
+  const auto time = [&](const FlagRounds& rounds) {
     return in_microseconds(cost.rounds({1, 1, 1, 1}, rounds, true));
   };
   EXPECT_DOUBLE_EQ(time({1000, 400}), 3 * 2 + 2.5 * 4);
@@ -124,9 +124,9 @@ TEST(Rounds, wait_as_long_for_few_warps_but_work_less) {
 // What a rank loads it has asked for while it waited for its peers; its other operations it had
 // not.
 TEST(FirstRound, waits_for_own_data_less_where_peers_were_late) {
-  ProtocolCost cost;
+  ProtocolConstants cost;
   cost.first = microseconds(2);
-  const auto load = [&](const Operations& operations, double ready) {
+  const auto load = [&](const MemoryOps& operations, double ready) {
     return in_microseconds(cost.first_load(operations, microseconds(ready)));
   };
   EXPECT_DOUBLE_EQ(load({1, 1, 0, 1}, 0), 2);

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "sim/algorithms/registry.h"
-#include "sim/execution/binding.h"
+#include "sim/execution/data_partition.h"
 #include "sim/execution/executor.h"
 #include "sim/fabric/engine.h"
 #include "tests/support/engines.h"
@@ -38,10 +38,10 @@ std::vector<Case> all_cases() {
 
 double simulate(const Plan& plan, const Wiring& wiring, Engine engine, Bytes size,
                 const Chunking& chunking = {}) {
-  const Binding binding(plan, size, Bytes{4}, chunking);
+  const DataPartition partition(plan, size, Bytes{4}, chunking);
   const Calibration ideal;
   const auto fabric = make_fabric(engine);
-  return execute({plan, binding, wiring, ideal, Protocol::simple}, *fabric).time.value;
+  return execute({plan, partition, wiring, ideal, Protocol::simple}, *fabric).time.value;
 }
 
 class ClosedForm : public testing::TestWithParam<Case> {};

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "sim/algorithms/registry.h"
-#include "sim/execution/binding.h"
+#include "sim/execution/data_partition.h"
 #include "sim/execution/executor.h"
 #include "sim/fabric/native_fabric.h"
 #include "sim/plan/schedule_writer.h"
@@ -28,17 +28,17 @@ Wiring over_nvlink(Wiring wiring) {
 
 double microseconds_of(const Plan& plan, Bytes size, const Calibration& cost,
                        const Chunking& chunking = {}, LinkKind kind = LinkKind::network) {
-  const Binding binding(plan, size, Bytes{4}, chunking);
+  const DataPartition partition(plan, size, Bytes{4}, chunking);
   Wiring wiring = test::private_wiring(plan, rate, alpha);
   if (kind == LinkKind::nvlink) wiring = over_nvlink(std::move(wiring));
   NativeFabric fabric;
-  return in_microseconds(execute({plan, binding, wiring, cost, Protocol::simple}, fabric).time);
+  return in_microseconds(execute({plan, partition, wiring, cost, Protocol::simple}, fabric).time);
 }
 
-ProtocolCost& simple(Calibration& cost) {
+ProtocolConstants& simple(Calibration& cost) {
   return cost.protocols[static_cast<std::size_t>(Protocol::simple)];
 }
-ProtocolCost& ll(Calibration& cost) {
+ProtocolConstants& ll(Calibration& cost) {
   return cost.protocols[static_cast<std::size_t>(Protocol::ll)];
 }
 
@@ -110,11 +110,11 @@ TEST_F(ExecutorCost, jitter_shares_a_link_unlike_and_loads_it_no_less) {
   const Plan plan = make_plan(Collective::broadcast, "ring", uniform_placement(2), 2);
   Wiring wiring = test::private_wiring(plan, rate, alpha);
   wiring.wires[1] = wiring.wires[0];
-  const Binding binding(plan, size_, Bytes{4}, {});
+  const DataPartition partition(plan, size_, Bytes{4}, {});
   const auto ends = [&] {
     NativeFabric fabric;
     Timeline timeline;
-    const Execution execution{plan, binding, wiring, cost_, Protocol::simple};
+    const Execution execution{plan, partition, wiring, cost_, Protocol::simple};
     EXPECT_NEAR(in_microseconds(execute(execution, fabric, &timeline).time), 3, 1e-9);
     double first = 3;
     for (const TimelineRecord& record : timeline.records) {
@@ -181,12 +181,12 @@ TEST_F(ExecutorCost, calls_in_a_row_overlap_where_nobody_waits) {
   const Plan plan = make_plan(Collective::broadcast, "ring", uniform_placement(2));
   const Bytes size{10000};
   cost_.launch = microseconds(5);
-  const Binding binding(plan, size, Bytes{4}, {});
+  const DataPartition partition(plan, size, Bytes{4}, {});
   const Wiring wiring = test::private_wiring(plan, rate, alpha);
   const auto mean_of = [&](std::uint32_t calls) {
     NativeFabric fabric;
     return in_microseconds(
-        execute({plan, binding, wiring, cost_, Protocol::simple, 0, calls}, fabric).time);
+        execute({plan, partition, wiring, cost_, Protocol::simple, 0, calls}, fabric).time);
   };
   EXPECT_DOUBLE_EQ(mean_of(1), 7);
   EXPECT_DOUBLE_EQ(mean_of(3), 19.0 / 3);
@@ -195,10 +195,10 @@ TEST_F(ExecutorCost, calls_in_a_row_overlap_where_nobody_waits) {
 // A ring's next call begins when both ranks have the result: nothing overlaps.
 TEST_F(ExecutorCost, calls_in_a_row_add_up_where_all_wait_for_all) {
   cost_.launch = microseconds(5);
-  const Binding binding(plan_, size_, Bytes{4}, {});
+  const DataPartition partition(plan_, size_, Bytes{4}, {});
   const Wiring wiring = test::private_wiring(plan_, rate, alpha);
   NativeFabric fabric;
-  const auto result = execute({plan_, binding, wiring, cost_, Protocol::simple, 0, 4}, fabric);
+  const auto result = execute({plan_, partition, wiring, cost_, Protocol::simple, 0, 4}, fabric);
   EXPECT_DOUBLE_EQ(in_microseconds(result.time), 5 + 4);
 }
 
@@ -219,11 +219,11 @@ class ExecutorRounds : public ExecutorCost {
 
   double microseconds_in_rounds(const Plan& plan, Bytes size, const Chunking& chunking = {},
                                 std::uint32_t warps = 1) {
-    const Binding binding(plan, size, Bytes{4}, chunking);
+    const DataPartition partition(plan, size, Bytes{4}, chunking);
     const Wiring wiring = test::private_wiring(plan, rate, alpha);
     NativeFabric fabric;
     return in_microseconds(
-        execute({plan, binding, wiring, cost_, Protocol::simple, warps}, fabric).time);
+        execute({plan, partition, wiring, cost_, Protocol::simple, warps}, fabric).time);
   }
 };
 
@@ -279,10 +279,10 @@ TEST_F(ExecutorCost, rounds_of_fewer_warps_work_less_and_wait_as_long) {
   ll(cost_).warp_granule = {100};
   ll(cost_).wait = microseconds(0.4);
   ll(cost_).work = microseconds(0.4);
-  const Binding binding(plan_, {1600}, Bytes{4}, {});
+  const DataPartition partition(plan_, {1600}, Bytes{4}, {});
   const Wiring wiring = test::private_wiring(plan_, rate, alpha);
   NativeFabric fabric;
-  const Execution execution{plan_, binding, wiring, cost_, Protocol::ll, 8};
+  const Execution execution{plan_, partition, wiring, cost_, Protocol::ll, 8};
   EXPECT_NEAR(in_microseconds(execute(execution, fabric).time), 4, 1e-9);
 }
 
@@ -290,12 +290,12 @@ TEST_F(ExecutorCost, rounds_of_fewer_warps_work_less_and_wait_as_long) {
 // receives. Its own data are on their way for 1 us while the second waits for its message.
 TEST_F(ExecutorCost, own_data_are_on_their_way_while_a_rank_waits_for_its_peers) {
   ll(cost_).warp_granule = {100};
-  const Binding binding(plan_, {1600}, Bytes{4}, {});
+  const DataPartition partition(plan_, {1600}, Bytes{4}, {});
   const Wiring wiring = test::private_wiring(plan_, gigabytes_per_second(1e9), alpha);
   const auto time = [&](double first) {
     ll(cost_).first = microseconds(first);
     NativeFabric fabric;
-    const Execution execution{plan_, binding, wiring, cost_, Protocol::ll, 16};
+    const Execution execution{plan_, partition, wiring, cost_, Protocol::ll, 16};
     return in_microseconds(execute(execution, fabric).time);
   };
   const double none = time(0);
@@ -311,11 +311,12 @@ TEST_F(ExecutorCost, first_rounds_of_lanes_add_up) {
       make_plan(Collective::all_reduce, "double_binary_tree", uniform_placement(3, 3));
   ll(cost_).warp_granule = {1000};
   ll(cost_).work = microseconds(0.01);
-  const Binding binding(chain, {160000}, Bytes{4}, {.largest_chunk = {10000}, .credits = 64});
+  const DataPartition partition(chain, {160000}, Bytes{4},
+                                {.largest_chunk = {10000}, .credits = 64});
   const Wiring wiring = test::private_wiring(chain, gigabytes_per_second(1e9), alpha);
   const auto time = [&] {
     NativeFabric fabric;
-    const Execution execution{chain, binding, wiring, cost_, Protocol::ll, 16};
+    const Execution execution{chain, partition, wiring, cost_, Protocol::ll, 16};
     return in_microseconds(execute(execution, fabric).time);
   };
   EXPECT_LT(time(), 8);
@@ -329,11 +330,11 @@ TEST_F(ExecutorCost, first_rounds_of_lanes_add_up) {
 TEST_F(ExecutorCost, thread_blocks_of_half_the_warps_take_longer_for_a_step) {
   simple(cost_).step = microseconds(0.5);
   cost_.corrections.half_block = microseconds(0.25);
-  const Binding binding(plan_, size_, Bytes{4}, {});
+  const DataPartition partition(plan_, size_, Bytes{4}, {});
   const Wiring wiring = over_nvlink(test::private_wiring(plan_, rate, alpha));
   const auto time = [&](std::uint32_t warps) {
     NativeFabric fabric;
-    const Execution execution{plan_, binding, wiring, cost_, Protocol::simple, warps};
+    const Execution execution{plan_, partition, wiring, cost_, Protocol::simple, warps};
     return in_microseconds(execute(execution, fabric).time);
   };
   EXPECT_NEAR(time(9) - time(17), 3 * 0.25, 1e-9);
@@ -377,10 +378,10 @@ TEST_F(ExecutorCost, thread_blocks_are_slowed_down_by_those_that_send_when_they_
   cost_.corrections.link_contention = 0.5;
   Wiring wiring = over_nvlink(test::private_wiring(plan, gigabytes_per_second(20), alpha));
   wiring.wires[1] = wiring.wires[0];
-  const Binding binding(plan, {10000}, Bytes{4}, {});
+  const DataPartition partition(plan, {10000}, Bytes{4}, {});
   NativeFabric fabric;
   EXPECT_NEAR(
-      in_microseconds(execute({plan, binding, wiring, cost_, Protocol::simple}, fabric).time),
+      in_microseconds(execute({plan, partition, wiring, cost_, Protocol::simple}, fabric).time),
       0.5 * 2 + 1 + 0.5, 1e-9)
       << "1 / (1 + 1): half of the rate, while the first takes 1.5 times as long";
 }
@@ -411,10 +412,10 @@ TEST_F(ExecutorCost, hops_of_code_for_several_peers_take_longer_where_lines_are_
   Plan chain = make_plan(Collective::all_reduce, "tree", uniform_placement(2));
   chain.several_peers = true;
   const auto time = [&](Protocol protocol) {
-    const Binding binding(chain, {1000}, Bytes{4}, {});
+    const DataPartition partition(chain, {1000}, Bytes{4}, {});
     const Wiring wiring = over_nvlink(test::private_wiring(chain, rate, alpha));
     NativeFabric fabric;
-    return in_microseconds(execute({chain, binding, wiring, cost_, protocol, 16}, fabric).time);
+    return in_microseconds(execute({chain, partition, wiring, cost_, protocol, 16}, fabric).time);
   };
   const double ll_before = time(Protocol::ll);
   const double simple_before = time(Protocol::simple);

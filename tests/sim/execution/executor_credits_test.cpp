@@ -7,7 +7,7 @@
 
 #include "models/bounds/critical_path.h"
 #include "sim/algorithms/registry.h"
-#include "sim/execution/binding.h"
+#include "sim/execution/data_partition.h"
 #include "sim/execution/executor.h"
 #include "sim/fabric/native_fabric.h"
 #include "tests/support/machines.h"
@@ -24,12 +24,13 @@ TEST(ExecutorCredits, every_algorithm_ends_at_every_depth) {
       const Wiring wiring = test::switch_wiring(plan, gigabytes_per_second(10), microseconds(1));
       for (const std::uint32_t credits : {8U, 4U, 3U, 2U}) {
         const Chunking chunking{.largest_chunk = {400}, .slices = credits / 2, .credits = credits};
-        const Binding binding(plan, 1009 * Bytes{4}, Bytes{4}, chunking);
+        const DataPartition partition(plan, 1009 * Bytes{4}, Bytes{4}, chunking);
         const Calibration cost;
         NativeFabric fabric;
         Timeline timeline;
         const double time =
-            execute({plan, binding, wiring, cost, Protocol::simple}, fabric, &timeline).time.value;
+            execute({plan, partition, wiring, cost, Protocol::simple}, fabric, &timeline)
+                .time.value;
         // Whatever a program waited for, the path back to the beginning has no gap.
         EXPECT_NEAR(critical_path(timeline, cost.launch).total().value, time, 1e-12)
             << name << " on " << ranks << ", " << credits;
@@ -43,10 +44,11 @@ TEST(ExecutorCredits, every_algorithm_ends_at_every_depth) {
 TEST(ExecutorCredits, a_ring_with_one_credit_is_reported_as_a_deadlock) {
   const Plan plan = make_plan(Collective::all_reduce, "ring", uniform_placement(3));
   const Wiring wiring = test::switch_wiring(plan, gigabytes_per_second(10), microseconds(1));
-  const Binding binding(plan, Bytes{1200}, Bytes{4}, {.credits = 1});
+  const DataPartition partition(plan, Bytes{1200}, Bytes{4}, {.credits = 1});
   const Calibration cost;
   NativeFabric fabric;
-  EXPECT_THROW(execute({plan, binding, wiring, cost, Protocol::simple}, fabric), std::logic_error);
+  EXPECT_THROW(execute({plan, partition, wiring, cost, Protocol::simple}, fabric),
+               std::logic_error);
 }
 
 }  // namespace

@@ -18,11 +18,11 @@ class ExecutorHang : public testing::Test {
     MachineChange change{at};
     for (const ResourceId link : dead) change.capacities.push_back({link, {0}});
     const Disturbance disturbance{{change}};
-    const Binding binding(plan_, {20000}, Bytes{4}, {});
+    const DataPartition partition(plan_, {20000}, Bytes{4}, {});
     const Wiring wiring = test::private_wiring(plan_, gigabytes_per_second(10), microseconds(1));
     NativeFabric fabric;
     try {
-      execute({plan_, binding, wiring, cost_, Protocol::simple, 0, 1, &disturbance}, fabric);
+      execute({plan_, partition, wiring, cost_, Protocol::simple, 0, 1, &disturbance}, fabric);
     } catch (const HangError& error) {
       EXPECT_EQ(error.channel(), 0U);
       return error.what();

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "sim/algorithms/registry.h"
-#include "sim/execution/binding.h"
+#include "sim/execution/data_partition.h"
 #include "sim/execution/executor.h"
 #include "sim/fabric/native_fabric.h"
 #include "sim/nccl/nccl_point_to_point.h"
@@ -20,13 +20,14 @@ double microseconds_of_exchange(const Calibration& cost) {
   NcclCall call;
   call.size = 2 * Bytes{20480};
   call.buffers.point_to_point_chunk = Bytes{20480};
-  const Binding binding = Binding::nccl(plan, call);
+  const DataPartition partition = DataPartition::nccl(plan, call);
   const Wiring wiring = test::private_wiring(plan, gigabytes_per_second(10), microseconds(1));
   NativeFabric fabric;
-  return in_microseconds(execute({plan, binding, wiring, cost, Protocol::simple, 20}, fabric).time);
+  return in_microseconds(
+      execute({plan, partition, wiring, cost, Protocol::simple, 20}, fabric).time);
 }
 
-ProtocolCost& simple(Calibration& cost) {
+ProtocolConstants& simple(Calibration& cost) {
   return cost.protocols[static_cast<std::size_t>(Protocol::simple)];
 }
 

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "sim/execution/binding.h"
+#include "sim/execution/data_partition.h"
 #include "sim/execution/executor.h"
 #include "sim/fabric/native_fabric.h"
 #include "sim/nccl/nccl_plan.h"
@@ -15,10 +15,10 @@ namespace {
 
 ExecutionResult run(const Plan& plan, const NcclCall& call) {
   const Wiring wiring = test::private_wiring(plan, gigabytes_per_second(10), microseconds(1));
-  const Binding binding = Binding::nccl(plan, call);
+  const DataPartition partition = DataPartition::nccl(plan, call);
   const Calibration cost;
   NativeFabric fabric;
-  return execute({plan, binding, wiring, cost, call.protocol}, fabric);
+  return execute({plan, partition, wiring, cost, call.protocol}, fabric);
 }
 
 // A message per primitive that sends, slice and loop, whatever the slices' sizes.

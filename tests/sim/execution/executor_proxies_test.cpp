@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "sim/algorithms/registry.h"
-#include "sim/execution/binding.h"
+#include "sim/execution/data_partition.h"
 #include "sim/execution/executor.h"
 #include "sim/fabric/native_fabric.h"
 #include "tests/support/machines.h"
@@ -20,9 +20,10 @@ class ExecutorProxies : public testing::Test {
   double microseconds_of(const Plan& plan, Bytes size, const Chunking& chunking) const {
     Wiring wiring = test::private_wiring(plan, gigabytes_per_second(10), microseconds(1));
     for (Wire& wire : wiring.wires[0]) std::swap(wire.resources, wire.network);
-    const Binding binding(plan, size, Bytes{4}, chunking);
+    const DataPartition partition(plan, size, Bytes{4}, chunking);
     NativeFabric fabric;
-    return in_microseconds(execute({plan, binding, wiring, cost_, Protocol::simple}, fabric).time);
+    return in_microseconds(
+        execute({plan, partition, wiring, cost_, Protocol::simple}, fabric).time);
   }
 
   // Two ranks, 20,000 bytes: two hops of 10,000 bytes, 1 us at 10 GB/s, and 1 us of alpha each.

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "sim/algorithms/registry.h"
-#include "sim/execution/binding.h"
+#include "sim/execution/data_partition.h"
 #include "sim/execution/executor.h"
 #include "sim/fabric/engine.h"
 #include "sim/plan/schedule_builder.h"
@@ -103,7 +103,7 @@ Wiring random_wiring(const Plan& plan, Dice& dice) {
 
 Calibration random_cost(Dice& dice) {
   Calibration cost;
-  ProtocolCost& simple = cost.protocols[static_cast<std::size_t>(Protocol::simple)];
+  ProtocolConstants& simple = cost.protocols[static_cast<std::size_t>(Protocol::simple)];
   if (dice.whole(0, 1) == 0) return cost;
   cost.launch = microseconds(dice.real(0, 10));
   simple.step = microseconds(dice.real(0, 2));
@@ -125,9 +125,9 @@ TEST_P(ExecutorRandomPlans, end_at_the_same_time_on_all_engines) {
   const Chunking chunking{.largest_chunk = {4LL * dice.whole(100, 10000)},
                           .slices = slices,
                           .credits = slices * dice.count(2, 4)};
-  const Binding binding(plan, Bytes{4LL * dice.whole(1, 20000)}, Bytes{4}, chunking);
+  const DataPartition partition(plan, Bytes{4LL * dice.whole(1, 20000)}, Bytes{4}, chunking);
   const auto time_on = [&](Fabric& fabric) {
-    return execute({plan, binding, wiring, cost, Protocol::simple}, fabric).time.value;
+    return execute({plan, partition, wiring, cost, Protocol::simple}, fabric).time.value;
   };
   BruteForceFabric brute_force;
   const double expected = time_on(brute_force);

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "sim/execution/binding.h"
+#include "sim/execution/data_partition.h"
 #include "sim/execution/executor.h"
 #include "sim/fabric/native_fabric.h"
 #include "sim/nccl/nccl_plan.h"
@@ -22,9 +22,9 @@ struct Machine {
 
   ExecutionResult run(Seconds latency = {}) const {
     const Wiring wiring = test::switch_wiring(plan, gigabytes_per_second(rate), latency);
-    const Binding binding = Binding::nccl(plan, call);
+    const DataPartition partition = DataPartition::nccl(plan, call);
     NativeFabric fabric;
-    return execute({plan, binding, wiring, cost}, fabric);
+    return execute({plan, partition, wiring, cost}, fabric);
   }
 };
 
@@ -74,7 +74,7 @@ TEST(ExecutorSwitchAgents, loops_of_nvls_overlap) {
 // by the head and by those who take out.
 TEST(ExecutorSwitchAgents, a_switch_costs_nothing_of_its_own) {
   Machine machine = nvls_machine(Collective::all_reduce);
-  ProtocolCost& simple = machine.cost.protocols[static_cast<std::size_t>(Protocol::simple)];
+  ProtocolConstants& simple = machine.cost.protocols[static_cast<std::size_t>(Protocol::simple)];
   simple.write = gigabytes_per_second(rate);
   EXPECT_NEAR(in_microseconds(machine.run().time), 14, 1e-9);
   simple.step = microseconds(3);
@@ -119,7 +119,7 @@ TEST(ExecutorSwitchAgents, steps_of_host_to_host_messages_are_not_paid) {
 // times as fast. Of many chunks, a lane up and a lane down do a quarter more at once than in turn.
 TEST(ExecutorSwitchAgents, a_chains_lanes_overlap) {
   Machine machine = chain_machine();
-  ProtocolCost& simple = machine.cost.protocols[static_cast<std::size_t>(Protocol::simple)];
+  ProtocolConstants& simple = machine.cost.protocols[static_cast<std::size_t>(Protocol::simple)];
   simple.read = gigabytes_per_second(rate / 4);
   simple.write = gigabytes_per_second(rate / 4);
   machine.call.size.count = 64 << 20;

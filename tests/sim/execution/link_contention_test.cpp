@@ -40,7 +40,7 @@ class LinkContentionOfRings : public testing::Test {
 
   Plan plan_ = ring_on_two_channels();
   Wiring wiring_ = test::switch_wiring(plan_, gigabytes_per_second(10), {});
-  ProtocolCost cost_;
+  ProtocolConstants cost_;
 };
 
 // Both channels of a rank leave by its port of 10 GB/s; the other rank has another. With half lost

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "sim/base/input_error.h"
-#include "sim/execution/binding.h"
+#include "sim/execution/data_partition.h"
 #include "sim/nccl/nccl_plan.h"
 #include "tests/support/nccl_channels.h"
 
@@ -34,10 +34,10 @@ NcclCall tree_call(std::int64_t bytes, Protocol protocol) {
   return {.size = {bytes}, .algorithm = NcclAlgorithm::tree, .protocol = protocol};
 }
 
-Bytes channel_bytes(const Plan& plan, const Binding& binding, std::uint32_t channel) {
+Bytes channel_bytes(const Plan& plan, const DataPartition& partition, std::uint32_t channel) {
   Bytes bytes;
-  for (std::uint32_t loop = 0; loop < binding.loops(channel); ++loop) {
-    bytes += binding.chunk_bytes(channel, loop, {0, plan.schedule(channel).chunks()});
+  for (std::uint32_t loop = 0; loop < partition.loops(channel); ++loop) {
+    bytes += partition.chunk_bytes(channel, loop, {0, plan.schedule(channel).chunks()});
   }
   return bytes;
 }
@@ -46,19 +46,19 @@ Bytes channel_bytes(const Plan& plan, const Binding& binding, std::uint32_t chan
 // them. ceil(256 / 24) = 11 cells each: 23 channels x 11, the last has the 3 that are left.
 TEST(NcclBinding, channels_fill_in_order_with_cells) {
   const Plan plan = ring(8, 24);
-  const Binding binding = Binding::nccl(plan, ring_call(mib, Protocol::ll));
-  ASSERT_EQ(binding.channels(), 24U);
+  const DataPartition partition = DataPartition::nccl(plan, ring_call(mib, Protocol::ll));
+  ASSERT_EQ(partition.channels(), 24U);
   for (std::uint32_t channel = 0; channel < 23; ++channel) {
-    EXPECT_EQ(channel_bytes(plan, binding, channel), Bytes{44 * kib});
+    EXPECT_EQ(channel_bytes(plan, partition, channel), Bytes{44 * kib});
   }
-  EXPECT_EQ(channel_bytes(plan, binding, 23), Bytes{12 * kib});
+  EXPECT_EQ(channel_bytes(plan, partition, 23), Bytes{12 * kib});
 }
 
 // 64 KiB with Simple: cells of 32 KiB / 2 = 16 KiB, so that 4 of 24 channels get one each.
 TEST(NcclBinding, small_calls_touch_few_channels) {
   const Plan plan = ring(8, 24);
-  EXPECT_EQ(Binding::nccl(plan, ring_call(64 * kib, Protocol::simple)).channels(), 4U);
-  EXPECT_EQ(Binding::nccl(plan, ring_call(4, Protocol::simple)).channels(), 1U);
+  EXPECT_EQ(DataPartition::nccl(plan, ring_call(64 * kib, Protocol::simple)).channels(), 4U);
+  EXPECT_EQ(DataPartition::nccl(plan, ring_call(4, Protocol::simple)).channels(), 1U);
 }
 
 // The cells of 2.23 to 2.28 are half as large, those of 2.22 512 / 2 = 256 bytes: then 64 KiB are
@@ -68,51 +68,53 @@ TEST(NcclBinding, cells_depend_on_the_version) {
   const Plan plan = ring(8, 24);
   NcclCall call = ring_call(64 * kib, Protocol::simple);
   call.version = {2, 28};
-  EXPECT_EQ(Binding::nccl(plan, call).channels(), 8U);
+  EXPECT_EQ(DataPartition::nccl(plan, call).channels(), 8U);
   call.version = {2, 22};
-  EXPECT_EQ(Binding::nccl(plan, call).channels(), 24U);
-  EXPECT_EQ(channel_bytes(plan, Binding::nccl(plan, call), 0), 11 * Bytes{256});
+  EXPECT_EQ(DataPartition::nccl(plan, call).channels(), 24U);
+  EXPECT_EQ(channel_bytes(plan, DataPartition::nccl(plan, call), 0), 11 * Bytes{256});
   call.version = {2, 20};
-  EXPECT_EQ(channel_bytes(plan, Binding::nccl(plan, call), 0), Bytes{2736});
+  EXPECT_EQ(channel_bytes(plan, DataPartition::nccl(plan, call), 0), Bytes{2736});
   call.version = {2, 17};
-  EXPECT_THROW(Binding::nccl(plan, call), InputError);
+  EXPECT_THROW(DataPartition::nccl(plan, call), InputError);
 }
 
 // One channel, 4 ranks, 2 MiB chunks: 20 MiB are two full loops of 8 MiB and a last one whose
 // chunks are 1 MiB. Each travels as two slices, of which 4 may be under way.
 TEST(NcclBinding, the_last_loop_is_cut_evenly) {
-  const Binding binding = Binding::nccl(ring(4, 1), ring_call(20 * mib, Protocol::simple));
-  EXPECT_EQ(binding.loops(0), 3U);
-  EXPECT_EQ(binding.chunk_bytes(0, 1, {3, 1}), Bytes{2 * mib});
-  EXPECT_EQ(binding.chunk_bytes(0, 2, {0, 1}), Bytes{mib});
-  EXPECT_EQ(binding.chunking().slices, 2U);
-  EXPECT_EQ(binding.chunking().credits, 4U);
-  EXPECT_EQ(binding.slice_bytes(Bytes{mib}, 1), Bytes{mib / 2});
+  const DataPartition partition =
+      DataPartition::nccl(ring(4, 1), ring_call(20 * mib, Protocol::simple));
+  EXPECT_EQ(partition.loops(0), 3U);
+  EXPECT_EQ(partition.chunk_bytes(0, 1, {3, 1}), Bytes{2 * mib});
+  EXPECT_EQ(partition.chunk_bytes(0, 2, {0, 1}), Bytes{mib});
+  EXPECT_EQ(partition.chunking().slices, 2U);
+  EXPECT_EQ(partition.chunking().credits, 4U);
+  EXPECT_EQ(partition.slice_bytes(Bytes{mib}, 1), Bytes{mib / 2});
 }
 
 // 100 bytes on 4 ranks: chunks of ceil(25 / 16) * 16 = 32, so 32, 32, 32 and 4.
 TEST(NcclBinding, chunks_of_the_last_loop_are_multiples_of_16_bytes) {
-  const Binding binding = Binding::nccl(ring(4, 1), ring_call(100, Protocol::ll));
-  EXPECT_EQ(binding.loops(0), 1U);
-  EXPECT_EQ(binding.chunk_bytes(0, 0, {2, 1}), Bytes{32});
-  EXPECT_EQ(binding.chunk_bytes(0, 0, {3, 1}), Bytes{4});
+  const DataPartition partition = DataPartition::nccl(ring(4, 1), ring_call(100, Protocol::ll));
+  EXPECT_EQ(partition.loops(0), 1U);
+  EXPECT_EQ(partition.chunk_bytes(0, 0, {2, 1}), Bytes{32});
+  EXPECT_EQ(partition.chunk_bytes(0, 0, {3, 1}), Bytes{4});
 }
 
 // A slice has at least 32 KiB: of 48 KiB the second gets 16 KiB, of 20 KiB nothing. Half of 100,004
 // bytes is rounded up to 16 elements of 4 bytes: 50,048.
 TEST(NcclBinding, slices_have_a_least_size) {
-  const Binding binding = Binding::nccl(ring(4, 1), ring_call(mib, Protocol::simple));
-  EXPECT_EQ(binding.slice_bytes(Bytes{48 * kib}, 0), Bytes{32 * kib});
-  EXPECT_EQ(binding.slice_bytes(Bytes{48 * kib}, 1), Bytes{16 * kib});
-  EXPECT_EQ(binding.slice_bytes(Bytes{20 * kib}, 1), Bytes{0});
-  EXPECT_EQ(binding.slice_bytes(Bytes{100004}, 0), Bytes{50048});
+  const DataPartition partition = DataPartition::nccl(ring(4, 1), ring_call(mib, Protocol::simple));
+  EXPECT_EQ(partition.slice_bytes(Bytes{48 * kib}, 0), Bytes{32 * kib});
+  EXPECT_EQ(partition.slice_bytes(Bytes{48 * kib}, 1), Bytes{16 * kib});
+  EXPECT_EQ(partition.slice_bytes(Bytes{20 * kib}, 1), Bytes{0});
+  EXPECT_EQ(partition.slice_bytes(Bytes{100004}, 0), Bytes{50048});
 }
 
 // LL carries 32 KiB of data in a step of 64 KiB; LL128 576,000 of 614,400.
 TEST(NcclBinding, a_chunk_of_ll_and_ll128_is_the_data_of_one_step) {
-  EXPECT_EQ(Binding::nccl(ring(2, 1), ring_call(64 * mib, Protocol::ll)).chunking().largest_chunk,
-            Bytes{32 * kib});
-  const Binding ll128 = Binding::nccl(ring(2, 1), ring_call(64 * mib, Protocol::ll128));
+  EXPECT_EQ(
+      DataPartition::nccl(ring(2, 1), ring_call(64 * mib, Protocol::ll)).chunking().largest_chunk,
+      Bytes{32 * kib});
+  const DataPartition ll128 = DataPartition::nccl(ring(2, 1), ring_call(64 * mib, Protocol::ll128));
   EXPECT_EQ(ll128.chunking().largest_chunk, Bytes{576000});
   EXPECT_EQ(ll128.chunking().slices, 1U);
   EXPECT_EQ(ll128.chunking().credits, 8U);
@@ -123,20 +125,20 @@ TEST(NcclBinding, a_chunk_of_ll_and_ll128_is_the_data_of_one_step) {
 TEST(NcclBinding, buffers_can_be_set) {
   NcclCall call = ring_call(64 * mib, Protocol::simple);
   call.buffers.simple.count = 8 * mib;
-  EXPECT_EQ(Binding::nccl(ring(2, 1), call).chunking().largest_chunk, Bytes{4 * mib});
+  EXPECT_EQ(DataPartition::nccl(ring(2, 1), call).chunking().largest_chunk, Bytes{4 * mib});
   call.buffers.simple.count = 1000000;
-  EXPECT_EQ(Binding::nccl(ring(2, 1), call).chunking().largest_chunk, 976 * Bytes{512});
+  EXPECT_EQ(DataPartition::nccl(ring(2, 1), call).chunking().largest_chunk, 976 * Bytes{512});
 }
 
 // Tree with Simple: 512 KiB at a time, and a share below that is passed on whole.
 TEST(NcclBinding, a_tree_streams_single_steps) {
   const Plan plan = plan_of(Collective::all_reduce, NcclAlgorithm::tree, 8, 1);
-  const Binding large = Binding::nccl(plan, tree_call(1200 * kib, Protocol::simple));
+  const DataPartition large = DataPartition::nccl(plan, tree_call(1200 * kib, Protocol::simple));
   EXPECT_EQ(large.loops(0), 3U);
   EXPECT_EQ(large.chunk_bytes(0, 0, {0, 1}), Bytes{512 * kib});
   EXPECT_EQ(large.chunk_bytes(0, 2, {0, 1}), Bytes{176 * kib});
   EXPECT_EQ(large.chunking().slices, 1U);
-  const Binding small = Binding::nccl(plan, tree_call(400 * kib, Protocol::simple));
+  const DataPartition small = DataPartition::nccl(plan, tree_call(400 * kib, Protocol::simple));
   EXPECT_EQ(small.loops(0), 1U);
   EXPECT_EQ(small.chunk_bytes(0, 0, {0, 1}), Bytes{400 * kib});
 }
@@ -148,7 +150,9 @@ TEST(NcclBinding, a_tree_streams_single_steps) {
 TEST(NcclBinding, a_tree_with_ll128_shrinks_its_chunks) {
   const Plan plan = plan_of(Collective::all_reduce, NcclAlgorithm::tree, 8, 1);
   const auto chunk = [&](std::int64_t size) {
-    return Binding::nccl(plan, tree_call(size, Protocol::ll128)).chunking().largest_chunk.count;
+    return DataPartition::nccl(plan, tree_call(size, Protocol::ll128))
+        .chunking()
+        .largest_chunk.count;
   };
   EXPECT_EQ(chunk(mib), 37 * 1920);
   EXPECT_EQ(chunk(64 * mib), 576000);
@@ -162,9 +166,9 @@ TEST(NcclBinding, a_tree_with_simple_shrank_its_chunks_once) {
   const Plan plan = plan_of(Collective::all_reduce, NcclAlgorithm::tree, 8, 1);
   NcclCall call = tree_call(mib, Protocol::simple);
   call.version = {2, 19};
-  EXPECT_EQ(Binding::nccl(plan, call).chunking().largest_chunk, Bytes{64 * kib});
+  EXPECT_EQ(DataPartition::nccl(plan, call).chunking().largest_chunk, Bytes{64 * kib});
   call.version = {2, 20};
-  EXPECT_EQ(Binding::nccl(plan, call).chunking().largest_chunk, Bytes{512 * kib});
+  EXPECT_EQ(DataPartition::nccl(plan, call).chunking().largest_chunk, Bytes{512 * kib});
 }
 
 // 2.19 goes round: on 2 channels and 4 ranks a loop of LL is 8 x 32 KiB. 300,000 bytes leave 37,856
@@ -174,13 +178,13 @@ TEST(NcclBinding, old_versions_go_round_the_channels) {
   NcclCall call = ring_call(300000, Protocol::ll);
   call.version = {2, 19};
   call.threads = 512;
-  const Binding binding = Binding::nccl(ring(4, 2), call);
-  EXPECT_EQ(binding.loops(0), 2U);
-  EXPECT_EQ(binding.loops(1), 2U);
-  EXPECT_EQ(binding.chunk_bytes(1, 0, {3, 1}), Bytes{32 * kib});
-  EXPECT_EQ(binding.chunk_bytes(0, 1, {1, 1}), Bytes{8192});
-  EXPECT_EQ(binding.chunk_bytes(0, 1, {2, 1}), Bytes{5088});
-  EXPECT_EQ(binding.chunk_bytes(1, 1, {2, 1}), Bytes{0});
+  const DataPartition partition = DataPartition::nccl(ring(4, 2), call);
+  EXPECT_EQ(partition.loops(0), 2U);
+  EXPECT_EQ(partition.loops(1), 2U);
+  EXPECT_EQ(partition.chunk_bytes(1, 0, {3, 1}), Bytes{32 * kib});
+  EXPECT_EQ(partition.chunk_bytes(0, 1, {1, 1}), Bytes{8192});
+  EXPECT_EQ(partition.chunk_bytes(0, 1, {2, 1}), Bytes{5088});
+  EXPECT_EQ(partition.chunk_bytes(1, 1, {2, 1}), Bytes{0});
 }
 
 // nccl-tests' size of an all-gather is all that a rank receives: 64 MiB on 8 ranks are 8 MiB each.
@@ -188,27 +192,27 @@ TEST(NcclBinding, old_versions_go_round_the_channels) {
 // Every one of the 8 chunks of a loop is 2 MiB: 2,797,568 bytes take two loops.
 TEST(NcclBinding, an_all_gather_cuts_what_one_rank_gives) {
   const Plan plan = plan_of(Collective::all_gather, NcclAlgorithm::ring, 8, 3);
-  const Binding binding = Binding::nccl(plan, ring_call(64 * mib, Protocol::simple));
-  EXPECT_EQ(binding.loops(0), 2U);
-  EXPECT_EQ(binding.chunk_bytes(0, 0, {5, 1}), Bytes{2 * mib});
-  EXPECT_EQ(binding.chunk_bytes(0, 1, {5, 1}), 683 * Bytes{4096} - Bytes{2 * mib});
+  const DataPartition partition = DataPartition::nccl(plan, ring_call(64 * mib, Protocol::simple));
+  EXPECT_EQ(partition.loops(0), 2U);
+  EXPECT_EQ(partition.chunk_bytes(0, 0, {5, 1}), Bytes{2 * mib});
+  EXPECT_EQ(partition.chunk_bytes(0, 1, {5, 1}), 683 * Bytes{4096} - Bytes{2 * mib});
 }
 
 // A broadcast is a pipeline of single steps.
 TEST(NcclBinding, a_broadcast_streams_single_steps) {
   const Plan plan = plan_of(Collective::broadcast, NcclAlgorithm::ring, 4, 1);
-  const Binding binding = Binding::nccl(plan, ring_call(mib, Protocol::simple));
-  EXPECT_EQ(binding.loops(0), 2U);
-  EXPECT_EQ(binding.chunk_bytes(0, 0, {0, 1}), Bytes{512 * kib});
-  EXPECT_EQ(binding.chunking().slices, 1U);
-  EXPECT_EQ(binding.chunking().credits, 8U);
+  const DataPartition partition = DataPartition::nccl(plan, ring_call(mib, Protocol::simple));
+  EXPECT_EQ(partition.loops(0), 2U);
+  EXPECT_EQ(partition.chunk_bytes(0, 0, {0, 1}), Bytes{512 * kib});
+  EXPECT_EQ(partition.chunking().slices, 1U);
+  EXPECT_EQ(partition.chunking().credits, 8U);
 }
 
 TEST(NcclBinding, an_empty_call_uses_no_channel) {
   for (const int minor : {18, 20, 30}) {
     NcclCall call = ring_call(0, Protocol::simple);
     call.version = {2, minor};
-    EXPECT_EQ(Binding::nccl(ring(4, 2), call).channels(), 0U);
+    EXPECT_EQ(DataPartition::nccl(ring(4, 2), call).channels(), 0U);
   }
 }
 
@@ -241,18 +245,18 @@ TEST(NcclBinding, pieces_add_up) {
                         .protocol = static_cast<Protocol>(draw(0, 2)),
                         .nodes = static_cast<std::uint32_t>(draw(1, ranks)),
                         .version = {2, static_cast<int>(draw(18, 30))}};
-    const Binding binding = Binding::nccl(plan, call);
-    ASSERT_LE(binding.channels(), channels);
+    const DataPartition partition = DataPartition::nccl(plan, call);
+    ASSERT_LE(partition.channels(), channels);
     Bytes whole;
-    for (std::uint32_t channel = 0; channel < binding.channels(); ++channel) {
-      for (std::uint32_t loop = 0; loop < binding.loops(channel); ++loop) {
+    for (std::uint32_t channel = 0; channel < partition.channels(); ++channel) {
+      for (std::uint32_t loop = 0; loop < partition.loops(channel); ++loop) {
         for (std::uint32_t chunk = 0; chunk < plan.schedule(channel).chunks(); ++chunk) {
-          const Bytes bytes = binding.chunk_bytes(channel, loop, {chunk, 1});
-          EXPECT_LE(bytes, binding.chunking().largest_chunk);
+          const Bytes bytes = partition.chunk_bytes(channel, loop, {chunk, 1});
+          EXPECT_LE(bytes, partition.chunking().largest_chunk);
           EXPECT_EQ(bytes.count % element, 0);
           Bytes slices;
-          for (std::uint32_t slice = 0; slice < binding.chunking().slices; ++slice) {
-            slices += binding.slice_bytes(bytes, slice);
+          for (std::uint32_t slice = 0; slice < partition.chunking().slices; ++slice) {
+            slices += partition.slice_bytes(bytes, slice);
           }
           EXPECT_EQ(slices, bytes);
           whole += bytes;

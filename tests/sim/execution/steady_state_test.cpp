@@ -23,7 +23,7 @@ class RepeatingCall {
   RepeatingCall(const char* algorithm, Rank ranks, std::int64_t bytes, std::int64_t chunk)
       : plan_(make_plan(Collective::all_reduce, algorithm, uniform_placement(ranks))),
         wiring_(test::switch_wiring(plan_, gigabytes_per_second(10), microseconds(1))),
-        binding_(plan_, Bytes{bytes}, Bytes{4}, {.largest_chunk = Bytes{chunk}}) {}
+        partition_(plan_, Bytes{bytes}, Bytes{4}, {.largest_chunk = Bytes{chunk}}) {}
 
   ExecutionResult run(bool steady, const Disturbance* disturbance = nullptr) const {
     NativeFabric fabric;
@@ -32,13 +32,13 @@ class RepeatingCall {
     execution.disturbance = disturbance;
     return execute(execution, fabric);
   }
-  Execution call() const { return {plan_, binding_, wiring_, ideal_}; }
+  Execution call() const { return {plan_, partition_, wiring_, ideal_}; }
   Wiring& wiring() { return wiring_; }
 
  private:
   Plan plan_;
   Wiring wiring_;
-  Binding binding_;
+  DataPartition partition_;
   Calibration ideal_;
 };
 

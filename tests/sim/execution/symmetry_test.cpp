@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "sim/algorithms/registry.h"
-#include "sim/execution/binding.h"
+#include "sim/execution/data_partition.h"
 #include "sim/execution/executor.h"
 #include "sim/fabric/native_fabric.h"
 #include "sim/plan/schedule_builder.h"
@@ -27,8 +27,9 @@ class Call {
   explicit Call(Plan plan, std::int64_t size = 0)
       : plan_(std::move(plan)),
         wiring_(test::switch_wiring(plan_, gigabytes_per_second(50), microseconds(1))),
-        binding_(plan_, Bytes{size > 0 ? size : std::int64_t{4000} * plan_.ranks()}, Bytes{4}, {}) {
-    ProtocolCost& simple = cost_.protocols[static_cast<std::size_t>(Protocol::simple)];
+        partition_(plan_, Bytes{size > 0 ? size : std::int64_t{4000} * plan_.ranks()}, Bytes{4},
+                   {}) {
+    ProtocolConstants& simple = cost_.protocols[static_cast<std::size_t>(Protocol::simple)];
     simple.step = microseconds(0.5);
     simple.read = gigabytes_per_second(80);
     simple.write = gigabytes_per_second(120);
@@ -40,7 +41,7 @@ class Call {
 
   ExecutionResult run(bool fold) const {
     NativeFabric fabric;
-    Execution execution{plan_, binding_, wiring_, cost_};
+    Execution execution{plan_, partition_, wiring_, cost_};
     execution.disturbance = &disturbance_;
     execution.fold = fold;
     return execute(execution, fabric);
@@ -59,7 +60,7 @@ class Call {
  private:
   Plan plan_;
   Wiring wiring_;
-  Binding binding_;
+  DataPartition partition_;
   Calibration cost_;
   Disturbance disturbance_;
 };
@@ -246,11 +247,11 @@ TEST(symmetry, a_folded_call_hangs_like_a_whole_one) {
 TEST(symmetry, other_engines_fold_nothing) {
   const Plan plan = all_reduce("ring", 4);
   const Wiring wiring = test::switch_wiring(plan, gigabytes_per_second(50), microseconds(1));
-  const Binding binding(plan, Bytes{16000}, Bytes{4}, {});
+  const DataPartition partition(plan, Bytes{16000}, Bytes{4}, {});
   const Calibration ideal;
   for (const Engine engine : test::fair_engines()) {
     const auto fabric = make_fabric(engine);
-    EXPECT_EQ(execute({plan, binding, wiring, ideal}, *fabric).rank_classes,
+    EXPECT_EQ(execute({plan, partition, wiring, ideal}, *fabric).rank_classes,
               fabric->folds() ? 1U : 4U);
   }
 }

@@ -28,8 +28,8 @@ TEST(ThreadBlockCosts, are_those_of_the_kind_of_link) {
 }
 
 /// Loads and receives take 1 us per 10,000 bytes, stores and sends 4.
-ProtocolCost cost_by_operation() {
-  ProtocolCost cost;
+ProtocolConstants cost_by_operation() {
+  ProtocolConstants cost;
   cost.read = gigabytes_per_second(10);
   cost.write = gigabytes_per_second(2.5);
   return cost;
@@ -69,7 +69,7 @@ TEST(SendRateBesideLocalStores, is_what_lanes_send_while_others_store_as_much) {
 TEST(SharedRate, is_what_rounds_of_all_warps_leave_of_the_multiprocessor) {
   const Plan plan =
       make_nccl_plan(Collective::all_reduce, NcclAlgorithm::tree, test::node_channels(1, 3, 1), 1);
-  ProtocolCost cost;
+  ProtocolConstants cost;
   cost.warp_granule = {100};
   cost.work = microseconds(1);
   BlockSetting setting;
@@ -92,7 +92,7 @@ TEST(FlowRate, gives_faster_thread_blocks_more) {
 }
 
 TEST(FlowRate, gives_those_who_flag_lines_alike) {
-  ProtocolCost cost;
+  ProtocolConstants cost;
   cost.warp_granule = {256};
   EXPECT_EQ(flow_rate(cost, gigabytes_per_second(50)).weight,
             flow_rate(cost, gigabytes_per_second(20)).weight);
@@ -137,7 +137,7 @@ class Step : public testing::Test {
   }
 
   Plan plan_ = make_plan(Collective::all_gather, "ring", uniform_placement(3));
-  ProtocolCost cost_;
+  ProtocolConstants cost_;
   Worker worker_;
 };
 

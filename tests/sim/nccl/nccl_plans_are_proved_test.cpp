@@ -214,7 +214,7 @@ TEST(nccl_plan, nvls_on_three) {
   using enum PrimitiveKind;
   const Schedule& schedule = plan.schedule(0);
   ASSERT_EQ(schedule.participants(), 4U);
-  EXPECT_EQ(schedule.agents()[0], SwitchAgent::nvswitch);
+  EXPECT_EQ(schedule.agents()[0], SwitchReducer::nvswitch);
   for (const std::uint32_t stripe : {0U, 1U, 2U}) {
     EXPECT_EQ(kinds(plan, 1, stripe), std::vector{send});
     EXPECT_EQ(kinds(plan, 1, 3 + stripe), std::vector{recv});

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "sim/base/input_error.h"
-#include "sim/execution/binding.h"
+#include "sim/execution/data_partition.h"
 #include "sim/plan/checker.h"
 
 namespace collsim {
@@ -98,26 +98,26 @@ TEST(nccl_point_to_point, a_message_is_cut_into_parts) {
   const Plan plan =
       make_nccl_point_to_point_plan(Collective::all_to_all, uniform_placement(4, 4), 4, 2);
   NcclCall call{.size = {4000000}};
-  Binding binding = Binding::nccl(plan, call);
-  EXPECT_EQ(binding.loops(0), 1U);
-  EXPECT_EQ(binding.chunk_bytes(0, 0, {2, 1}), Bytes{503808});
-  EXPECT_EQ(binding.chunk_bytes(0, 0, {3, 1}), Bytes{496192});
+  DataPartition partition = DataPartition::nccl(plan, call);
+  EXPECT_EQ(partition.loops(0), 1U);
+  EXPECT_EQ(partition.chunk_bytes(0, 0, {2, 1}), Bytes{503808});
+  EXPECT_EQ(partition.chunk_bytes(0, 0, {3, 1}), Bytes{496192});
   // In steps of 128 KiB they take 4 loops: 3 x 131,072 and 110,592 or 102,976.
   call.buffers.point_to_point_chunk.count = 128 * kib;
-  binding = Binding::nccl(plan, call);
-  EXPECT_EQ(binding.loops(0), 4U);
-  EXPECT_EQ(binding.chunk_bytes(0, 2, {3, 1}), Bytes{131072});
-  EXPECT_EQ(binding.chunk_bytes(0, 3, {2, 1}), Bytes{110592});
-  EXPECT_EQ(binding.chunk_bytes(0, 3, {3, 1}), Bytes{102976});
+  partition = DataPartition::nccl(plan, call);
+  EXPECT_EQ(partition.loops(0), 4U);
+  EXPECT_EQ(partition.chunk_bytes(0, 2, {3, 1}), Bytes{131072});
+  EXPECT_EQ(partition.chunk_bytes(0, 3, {2, 1}), Bytes{110592});
+  EXPECT_EQ(partition.chunk_bytes(0, 3, {3, 1}), Bytes{102976});
 }
 
 // Two ranks have one peer each, and two parts go over two of the eight channels.
 TEST(nccl_point_to_point, channels_without_a_message_are_idle) {
   const Plan plan =
       make_nccl_point_to_point_plan(Collective::send_recv, uniform_placement(2), 8, 2);
-  const Binding binding = Binding::nccl(plan, {.size = {4000000}});
-  EXPECT_EQ(binding.channels(), 8U);
-  EXPECT_EQ(busy_channels(plan, binding), 2U);
+  const DataPartition partition = DataPartition::nccl(plan, {.size = {4000000}});
+  EXPECT_EQ(partition.channels(), 8U);
+  EXPECT_EQ(busy_channels(plan, partition), 2U);
 }
 
 TEST(nccl_point_to_point, what_is_no_exchange_is_refused) {

@@ -4,7 +4,7 @@
 
 #include "sim/algorithms/registry.h"
 #include "sim/base/input_error.h"
-#include "sim/execution/binding.h"
+#include "sim/execution/data_partition.h"
 #include "sim/nccl/nccl_algorithm.h"
 #include "sim/nccl/nccl_chunking.h"
 
@@ -123,8 +123,8 @@ TEST(Collective, parts_of_an_exchange_are_as_many_as_ranks) {
 TEST(Collective, loops_fit_or_are_refused) {
   const Plan plan = make_plan(Collective::all_reduce, "tree", uniform_placement(2));
   const Chunking chunking{.largest_chunk = {4}};
-  EXPECT_THROW(Binding(plan, Bytes{std::int64_t{1} << 40}, Bytes{4}, chunking), InputError);
-  EXPECT_EQ(Binding(plan, Bytes{1 << 20}, Bytes{4}, chunking).loops(0), 1U << 18);
+  EXPECT_THROW(DataPartition(plan, Bytes{std::int64_t{1} << 40}, Bytes{4}, chunking), InputError);
+  EXPECT_EQ(DataPartition(plan, Bytes{1 << 20}, Bytes{4}, chunking).loops(0), 1U << 18);
 }
 
 }  // namespace

@@ -11,8 +11,8 @@ namespace {
 TEST(Statistics, OfOneValueAreThatValue) {
   const Statistics one = statistics_of({3});
   EXPECT_EQ(one.median, 3);
-  EXPECT_EQ(one.least, 3);
-  EXPECT_EQ(one.most, 3);
+  EXPECT_EQ(one.min, 3);
+  EXPECT_EQ(one.max, 3);
   EXPECT_EQ(one.p99, 3);
 }
 
@@ -27,7 +27,7 @@ TEST(Statistics, HaveThe99thPercentileByNearestRank) {
   std::vector<double> values(200);
   std::iota(values.begin(), values.end(), 1);
   EXPECT_EQ(statistics_of(values).p99, 198);
-  EXPECT_EQ(statistics_of(values).most, 200);
+  EXPECT_EQ(statistics_of(values).max, 200);
 }
 
 }  // namespace

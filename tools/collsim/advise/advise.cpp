@@ -17,8 +17,8 @@
 #include "sim/base/input_error.h"
 #include "sim/base/text.h"
 #include "sim/base/text_stream.h"
+#include "tools/collsim/core/call_request.h"
 #include "tools/collsim/core/options.h"
-#include "tools/collsim/core/question.h"
 #include "tools/collsim/core/records.h"
 #include "tools/collsim/core/report.h"
 #include "tools/collsim/core/subcommand.h"
@@ -46,22 +46,22 @@ constexpr std::string_view epilogue =
 
 /// What is asked, and what names its calls.
 struct AdviceSubject {
-  std::vector<Question> questions;  ///< one for each collective
+  std::vector<CallRequest> questions;  ///< one for each collective
   CallList calls;
   std::vector<std::string> call_names;  ///< in order
 };
 
-std::string call_name(const AdviceSubject& subject, const Question& question, Bytes size) {
+std::string call_name(const AdviceSubject& subject, const CallRequest& request, Bytes size) {
   const std::string text = to_string(size);
   return subject.questions.size() == 1
              ? text
-             : fmt::format("{} of {}", to_string(question.scenario.collective), text);
+             : fmt::format("{} of {}", to_string(request.scenario.collective), text);
 }
 
-CallList calls_of(const std::vector<Question>& questions) {
+CallList calls_of(const std::vector<CallRequest>& questions) {
   CallList calls;
-  for (const Question& question : questions) {
-    calls.items.push_back({spec_of(question, question.scenario.runs.front()), sizes_of(question)});
+  for (const CallRequest& request : questions) {
+    calls.items.push_back({spec_of(request, request.scenario.runs.front()), sizes_of(request)});
   }
   return calls;
 }
@@ -76,18 +76,18 @@ AdviceSubject read_subject(po::variables_map values, std::ostream& err) {
   subject.questions.reserve(names.size());  // the calls refer to them
   for (const std::string& name : names) {
     if (named) values.find("collective")->second.value() = name;
-    subject.questions.push_back(read_question(values, err));
-    Question& question = subject.questions.back();
-    if (!has_factor) question.scenario.sizes.factor = 4;  // as near as advice needs
-    if (question.scenario.runs.front().schedule != ScheduleKind::nccl) {
+    subject.questions.push_back(read_request(values, err));
+    CallRequest& request = subject.questions.back();
+    if (!has_factor) request.scenario.sizes.factor = 4;  // as near as advice needs
+    if (request.scenario.runs.front().schedule != ScheduleKind::nccl) {
       throw InputError("advise: NCCL's settings do not change a textbook's schedule",
                        "ask about calls as NCCL runs them");
     }
   }
   if (subject.questions.empty()) throw InputError("no collective", "-c all_reduce,all_gather");
-  for (const Question& question : subject.questions) {
-    for (const Bytes size : sizes_of(question)) {
-      subject.call_names.push_back(call_name(subject, question, size));
+  for (const CallRequest& request : subject.questions) {
+    for (const Bytes size : sizes_of(request)) {
+      subject.call_names.push_back(call_name(subject, request, size));
     }
   }
   subject.calls = calls_of(subject.questions);
@@ -138,15 +138,15 @@ std::vector<TriedChange> setting_changes(const AdviceSubject& subject) {
 /// The machine without each of its faults.
 std::vector<TriedChange> fault_changes(const AdviceSubject& subject) {
   std::vector<TriedChange> changes;
-  const Question& question = subject.questions.front();
-  for (std::size_t i = 0; i < question.scenario.faults.size(); ++i) {
-    std::vector<Fault> others = question.scenario.faults;
+  const CallRequest& request = subject.questions.front();
+  for (std::size_t i = 0; i < request.scenario.faults.size(); ++i) {
+    std::vector<Fault> others = request.scenario.faults;
     const std::string text = fmt::format("without the fault '{}'", others[i].text);
     others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
     TriedChange change{text, {}, subject.calls};
     for (CallList::Item& item : change.calls.items) {
       item.spec.faults =
-          find_faults(others, question.topology, question.ranks, question.scenario.seed);
+          find_faults(others, request.topology, request.ranks, request.scenario.seed);
     }
     changes.push_back(std::move(change));
   }
@@ -156,14 +156,14 @@ std::vector<TriedChange> fault_changes(const AdviceSubject& subject) {
 /// As many ranks, on more or fewer nodes.
 std::vector<TriedChange> placement_changes(const AdviceSubject& subject) {
   std::vector<TriedChange> changes;
-  const Question& question = subject.questions.front();
-  const Rank nodes = question.topology.node_count();
-  const auto per_node = static_cast<Rank>(question.topology.gpus().size() / nodes);
+  const CallRequest& request = subject.questions.front();
+  const Rank nodes = request.topology.node_count();
+  const auto per_node = static_cast<Rank>(request.topology.gpus().size() / nodes);
   for (Rank each = per_node; each >= 1; --each) {
-    if (question.ranks % each != 0 || question.ranks / each > nodes) continue;
-    const auto gpus = first_gpus(question.topology, question.ranks, each);
-    if (gpus == question.gpus) continue;
-    const Rank used = question.ranks / each;
+    if (request.ranks % each != 0 || request.ranks / each > nodes) continue;
+    const auto gpus = first_gpus(request.topology, request.ranks, each);
+    if (gpus == request.gpus) continue;
+    const Rank used = request.ranks / each;
     TriedChange change{
         fmt::format("ranks on {} node{}, {} on each", used, used == 1 ? "" : "s", each),
         {},
@@ -186,8 +186,8 @@ std::string effect_text(const Advice& advice, const std::vector<std::string>& ca
     return fmt::format("{:>11}{}", change_text(effect.mean), advice.simulated ? "" : " (formulas)");
   }
   return fmt::format("{:>11} {:>11} at {}, {} at {}{}", change_text(effect.mean),
-                     change_text(effect.least), calls[effect.least_at], change_text(effect.most),
-                     calls[effect.most_at], advice.simulated ? "" : " (formulas)");
+                     change_text(effect.min), calls[effect.min_at], change_text(effect.max),
+                     calls[effect.max_at], advice.simulated ? "" : " (formulas)");
 }
 
 /// The same in a line of text.
@@ -195,8 +195,8 @@ std::string effect_sentence(const Advice& advice, const std::vector<std::string>
   const Effect& effect = advice.effect;
   std::string text = change_text(effect.mean);
   if (calls.size() > 1) {
-    text += fmt::format(" ({} at {}, {} at {})", change_text(effect.least), calls[effect.least_at],
-                        change_text(effect.most), calls[effect.most_at]);
+    text += fmt::format(" ({} at {}, {} at {})", change_text(effect.min), calls[effect.min_at],
+                        change_text(effect.max), calls[effect.max_at]);
   }
   return advice.simulated ? text : text + " by formulas";
 }
@@ -207,16 +207,16 @@ class AdviceTable {
   AdviceTable(const AdviceSubject& subject, std::ostream& out) : subject_(subject), out_(out) {}
 
   void print_subject(const CallTimes& times) {
-    const Question& question = subject_.questions.front();
+    const CallRequest& request = subject_.questions.front();
     std::vector<std::string> names;
-    for (const Question& each : subject_.questions) {
+    for (const CallRequest& each : subject_.questions) {
       names.emplace_back(to_string(each.scenario.collective));
     }
     comment(fmt::format("collsim {}: advice for {} on {}, {} ranks", COLLSIM_VERSION,
-                        fmt::join(names, ", "), question.topology.name(), question.ranks));
-    comment(fmt::format("{}; calibration {}", describe(question.scenario.runs.front()),
-                        question.cost.name));
-    for (const Fault& fault : question.scenario.faults) comment("fault: " + fault.text);
+                        fmt::join(names, ", "), request.topology.name(), request.ranks));
+    comment(fmt::format("{}; calibration {}", describe(request.scenario.runs.front()),
+                        request.cost.name));
+    for (const Fault& fault : request.scenario.faults) comment("fault: " + fault.text);
     const auto first = times.times.front();
     const auto last = times.times.back();
     comment(times.times.size() == 1
@@ -280,7 +280,7 @@ class AdviceTable {
       if (verdict(each) != SettingVerdict::nothing) continue;
       std::string& list = each.simulated ? simulated : by_formulas;
       list += (list.empty() ? "" : ", ") + each.text;
-      largest = std::max({largest, each.effect.most - 1, 1 - each.effect.least});
+      largest = std::max({largest, each.effect.max - 1, 1 - each.effect.min});
     }
     fmt::print(out_, "\nchange nothing here (at most {:.2f} % in any call):\n", 100 * largest);
     if (!simulated.empty()) out_ << wrapped(simulated, "  ", "  ");
@@ -323,7 +323,7 @@ void print_judgement(const AdviceSubject& subject, const Judgement& judgement, s
     }
     if (has_figure && each.verdict == SettingVerdict::nothing) {
       const Effect& effect = each.advice->effect;
-      fmt::print(out, ", at most {:.2f} %", 100 * std::max(effect.most - 1, 1 - effect.least));
+      fmt::print(out, ", at most {:.2f} %", 100 * std::max(effect.max - 1, 1 - effect.min));
     }
     fmt::print(out, "\n");
     if (!each.note.empty()) out << wrapped(each.note, "          ", "          ");
@@ -351,16 +351,16 @@ Record advice_row(const AdviceSubject& subject, const std::string& kind, const s
              {"change", change},
              {"verdict", to_string(verdict)},
              {"mean_ratio", known ? Record(advice->effect.mean) : Record()},
-             {"least_ratio", known ? Record(advice->effect.least) : Record()},
-             {"least_at", known ? Record(subject.call_names[advice->effect.least_at]) : Record()},
-             {"most_ratio", known ? Record(advice->effect.most) : Record()},
-             {"most_at", known ? Record(subject.call_names[advice->effect.most_at]) : Record()},
+             {"least_ratio", known ? Record(advice->effect.min) : Record()},
+             {"least_at", known ? Record(subject.call_names[advice->effect.min_at]) : Record()},
+             {"most_ratio", known ? Record(advice->effect.max) : Record()},
+             {"most_at", known ? Record(subject.call_names[advice->effect.max_at]) : Record()},
              {"how", known ? Record(advice->simulated ? "simulated" : "formulas") : Record()},
              {"note", note_of(advice)}};
-  const Question& question = subject.questions.front();
-  row.update(context_of(question, &question.scenario.runs.front()));
+  const CallRequest& request = subject.questions.front();
+  row.update(context_of(request, &request.scenario.runs.front()));
   std::vector<std::string> names;
-  for (const Question& each : subject.questions) {
+  for (const CallRequest& each : subject.questions) {
     names.emplace_back(to_string(each.scenario.collective));
   }
   row["collective"] = fmt::format("{}", fmt::join(names, ","));
@@ -449,7 +449,7 @@ void give_advice(const AdviceSubject& subject, Adviser& adviser, std::ostream& o
 }  // namespace
 
 int run_advise(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
-  po::options_description options = question_options();
+  po::options_description options = request_options();
   options.add_options()("settings", po::value<std::string>(),
                         "judge the NCCL_ settings of this text, line by line; - is standard input");
   const auto values = parse_options(options, usage, epilogue, "scenario", args, out);

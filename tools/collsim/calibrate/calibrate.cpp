@@ -26,7 +26,7 @@
 #include "sim/base/input_error.h"
 #include "sim/base/text.h"
 #include "tools/collsim/calibrate/calibration_report.h"
-#include "tools/collsim/calibrate/planned_rows.h"
+#include "tools/collsim/calibrate/recording_rows.h"
 #include "tools/collsim/core/collective_option.h"
 #include "tools/collsim/core/interruption.h"
 #include "tools/collsim/core/numbers.h"

@@ -108,11 +108,11 @@ PageChart chart_over_size(const std::vector<AnsweredRun>& runs, bool as_busbw) {
                   as_busbw ? PageAxis{"busbw (GB/s)", AxisScale::linear}
                            : PageAxis{"time (us)", AxisScale::logarithmic},
                   bound_series(runs, as_busbw)};
-  constexpr std::size_t most_bands = 2;  // more would hide each other
+  constexpr std::size_t max_bands = 2;  // more would hide each other
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const AnsweredRun& run = runs[i];
     const int tone = static_cast<int>(i);
-    if (runs.size() <= most_bands) chart.series.push_back(error_band(run, as_busbw, tone));
+    if (runs.size() <= max_bands) chart.series.push_back(error_band(run, as_busbw, tone));
     chart.series.push_back(
         series_over_size(run, as_busbw, "time_us", {run.name, SeriesMark::line, tone, false, {}}));
     const auto add_if_any = [&](const char* time, const char* what, SeriesMark mark) {
@@ -235,16 +235,16 @@ class AnswerPage final : public Report {
 
  private:
   void begin_page() {
-    const Question& question = *section_.question;
+    const CallRequest& request = *section_.request;
     page_.title =
-        fmt::format("{} on {}, {} rank{}", to_string(question.scenario.collective),
-                    question.topology.name(), question.ranks, question.ranks == 1 ? "" : "s");
+        fmt::format("{} on {}, {} rank{}", to_string(request.scenario.collective),
+                    request.topology.name(), request.ranks, request.ranks == 1 ? "" : "s");
     page_.facts.emplace_back("engine", section_.engine);
-    page_.facts.emplace_back("calibration", question.cost.name);
-    for (const Fault& fault : question.scenario.faults) {
+    page_.facts.emplace_back("calibration", request.cost.name);
+    for (const Fault& fault : request.scenario.faults) {
       page_.facts.emplace_back("fault", fault.text);
     }
-    errors_ = question.trust_errors;
+    errors_ = request.trust_errors;
   }
 
   std::ostream& out_;

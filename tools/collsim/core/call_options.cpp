@@ -12,12 +12,12 @@ namespace collsim::command {
 namespace po = boost::program_options;
 
 Bytes only_size(std::string_view command, const po::variables_map& values,
-                const Question& question) {
-  if (question.scenario.collective == Collective::barrier) return {};
+                const CallRequest& request) {
+  if (request.scenario.collective == Collective::barrier) return {};
   if (values.count("minbytes") == 0) {
     throw InputError(fmt::format("{}: no size", command), "-b SIZE");
   }
-  return sizes_of(question).front();
+  return sizes_of(request).front();
 }
 
 std::optional<Rank> ranks_of_node(const po::variables_map& values, Rank ranks) {

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "sim/base/units.h"
-#include "tools/collsim/core/question.h"
+#include "tools/collsim/core/call_request.h"
 
 namespace collsim::command {
 
@@ -14,7 +14,7 @@ namespace collsim::command {
 
 /// The size, which has to be given; none of a barrier. Throws InputError.
 Bytes only_size(std::string_view command, const boost::program_options::variables_map& values,
-                const Question& question);
+                const CallRequest& request);
 /// Ranks of a node, as --ranks-per-node or --nodes say; nothing where neither is given. Throws
 /// InputError where both are, or the ranks do not fill the nodes equally.
 std::optional<Rank> ranks_of_node(const boost::program_options::variables_map& values, Rank ranks);

@@ -13,7 +13,7 @@ namespace collsim::command {
 namespace {
 
 /// That a list of an option may have.
-constexpr std::size_t most_numbers = 10'000;
+constexpr std::size_t max_numbers = 10'000;
 
 std::optional<std::uint32_t> whole_number(std::string_view text) {
   std::uint32_t number = 0;
@@ -50,9 +50,9 @@ std::vector<std::uint32_t> parse_numbers(std::string_view option, std::string_vi
           fmt::format("--{}: '{}' is not a number or a range", option, item),
           fmt::format("a list such as 1..17,32,64 of numbers from {} to {}", least, most));
     }
-    if (numbers.size() + (*last - *first) >= most_numbers) {
+    if (numbers.size() + (*last - *first) >= max_numbers) {
       throw InputError(fmt::format("--{}: '{}' has too many numbers", option, text),
-                       fmt::format("at most {}", most_numbers));
+                       fmt::format("at most {}", max_numbers));
     }
     for (std::uint32_t number = *first; number <= *last; ++number) numbers.push_back(number);
     begin = comma + 1;

@@ -7,7 +7,7 @@
 
 #include "sim/base/clean_text.h"
 #include "sim/base/json_text.h"
-#include "tools/collsim/core/question.h"
+#include "tools/collsim/core/call_request.h"
 
 namespace collsim::command {
 

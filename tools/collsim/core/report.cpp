@@ -30,8 +30,8 @@ struct Rates {
 Rates rates_of(const Section& section, const Prediction& prediction) {
   if (prediction.size.count == 0 || prediction.time.value == 0) return {};
   const double algbw = in_gigabytes_per_second(prediction.size / prediction.time);
-  const Question& question = *section.question;
-  const double busbw = algbw * busbw_factor(question.scenario.collective, question.ranks);
+  const CallRequest& request = *section.request;
+  const double busbw = algbw * busbw_factor(request.scenario.collective, request.ranks);
   return {algbw, busbw, prediction.wire_factor ? algbw * *prediction.wire_factor : busbw};
 }
 
@@ -40,25 +40,24 @@ bool is_under_nccl(const RunSpec& run) {
 }
 
 /// Whether wirebw and busbw differ for some algorithm that NCCL may run here.
-bool wire_differs(const Question& question, const RunSpec& run) {
+bool wire_differs(const CallRequest& request, const RunSpec& run) {
   if (!is_under_nccl(run)) return false;
-  const Collective collective = question.scenario.collective;
+  const Collective collective = request.scenario.collective;
   const auto forced = find_nccl_run(run.algorithm);
   return std::any_of(
       all_nccl_algorithms.begin(), all_nccl_algorithms.end(), [&](NcclAlgorithm algorithm) {
         return (!forced || algorithm == *forced) && !why_no_nccl_plan(collective, algorithm) &&
-               wire_factor(collective, algorithm, question.ranks, question.ranks) !=
-                   busbw_factor(collective, question.ranks);
+               wire_factor(collective, algorithm, request.ranks, request.ranks) !=
+                   busbw_factor(collective, request.ranks);
       });
 }
 
 /// As nccl-tests prints them: root -1 and redop none if the collective has none.
-std::int64_t root_of(const Question& question) {
-  return has_root(question.scenario.collective) ? std::int64_t{question.scenario.root} : -1;
+std::int64_t root_of(const CallRequest& request) {
+  return has_root(request.scenario.collective) ? std::int64_t{request.scenario.root} : -1;
 }
 std::string_view redop_of(const Section& section) {
-  return sums(section.question->scenario.collective) ? to_string(section.run->reduction.op)
-                                                     : "none";
+  return sums(section.request->scenario.collective) ? to_string(section.run->reduction.op) : "none";
 }
 std::int64_t count_of(const Section& section, const Prediction& prediction) {
   return prediction.size.count / size_of(section.run->reduction.type).count;
@@ -106,8 +105,8 @@ void add_parts(const Row& row, bool is_estimate, Record& record) {
   record["floor_latency_us"] = is_estimate ? Record() : Record(in_microseconds(floor.latency));
 }
 
-Record known_error(const Question& question, const Prediction& prediction) {
-  const auto error = error_of(question.trust_errors, prediction.trust, prediction.size);
+Record known_error(const CallRequest& request, const Prediction& prediction) {
+  const auto error = error_of(request.trust_errors, prediction.trust, prediction.size);
   return error ? Record(*error) : Record();
 }
 
@@ -147,17 +146,17 @@ constexpr std::array all_columns{
 
 /// Whether the column can have a value in this section.
 bool applies(const Column& column, const Section& section) {
-  const Question& question = *section.question;
+  const CallRequest& request = *section.request;
   const RunSpec& run = *section.run;
   const std::string_view key = column.key;
-  if (key == "wirebw_GBps") return wire_differs(question, run);
+  if (key == "wirebw_GBps") return wire_differs(request, run);
   if (key == "nccl_estimate_us") {
-    return is_under_nccl(run) && (question.nccl_estimate || question.wide);
+    return is_under_nccl(run) && (request.nccl_estimate || request.wide);
   }
   if (key == "measured_us" || key == "error") return run.measured.has_value();
   if (key.starts_with("form_")) {
     return is_analytic(section) && run.schedule == ScheduleKind::textbook &&
-           question.cost.name == "ideal";
+           request.cost.name == "ideal";
   }
   if (key == "extent" || key == "classes" || key == "messages") return !is_analytic(section);
   if (key == "method") return is_analytic(section);
@@ -172,7 +171,7 @@ std::vector<Column> columns_of(const Section& section) {
       column.width = std::max(column.width, section.run->algorithm.size());
     }
   }
-  return section.question->wide ? columns : fitting(std::move(columns));
+  return section.request->wide ? columns : fitting(std::move(columns));
 }
 
 /// The same with a table's short words: percent, "text" for a textbook's schedule.
@@ -216,7 +215,7 @@ class TableReport final : public Report {
   void end() override {
     if (section_.run->measured) print_errors();
     if (is_analytic(section_)) print_form();
-    print_trust_errors(*section_.question, classes_, out_);
+    print_trust_errors(*section_.request, classes_, out_);
     fmt::print(out_, "\n");
   }
 
@@ -227,7 +226,7 @@ class TableReport final : public Report {
     const auto row = std::find_if(rows_.begin(), rows_.end(),
                                   [](const Row& each) { return each.prediction.form.has_value(); });
     if (row != rows_.end()) {
-      const FormTerms& form = *row->prediction.form;
+      const FormulaTerms& form = *row->prediction.form;
       print(fmt::format("T = {} = {:g} alpha + {:g} S/B = {} + {} at {}", form.symbols, form.alphas,
                         form.transfers, to_string(form.alphas * form.alpha),
                         to_string(form.transfers * form.transfer),
@@ -288,7 +287,7 @@ class RecordReport final : public Report {
 }  // namespace
 
 Record answer_record(const Section& section, const Row& row) {
-  const Question& question = *section.question;
+  const CallRequest& request = *section.request;
   const Prediction& prediction = row.prediction;
   const Rates rates = rates_of(section, prediction);
   Record record{
@@ -296,8 +295,8 @@ Record answer_record(const Section& section, const Row& row) {
       {"count", count_of(section, prediction)},
       {"type", to_string(section.run->reduction.type)},
       {"redop", redop_of(section)},
-      {"root", root_of(question)},
-      {"nranks", question.ranks},
+      {"root", root_of(request)},
+      {"nranks", request.ranks},
       {"algorithm", prediction.algorithm},
       {"protocol", to_string(prediction.protocol)},
       {"channels", prediction.channels},
@@ -307,7 +306,7 @@ Record answer_record(const Section& section, const Row& row) {
       {"bound_us", in_microseconds(prediction.bounds.largest())},
       {"engine", section.engine},
       {"schedule", to_string(*section.run->schedule)},
-      {"calibration", question.cost.name},
+      {"calibration", request.cost.name},
       {"wirebw_GBps", prediction.wire_factor ? Record(rates.wirebw) : Record()},
       {"nccl_estimate_us", microseconds_or_null(prediction.nccl_estimate)},
       {"measured_us", microseconds_or_null(row.measured)},
@@ -316,10 +315,10 @@ Record answer_record(const Section& section, const Row& row) {
       {"classes", is_analytic(section) ? Record() : Record(prediction.classes)},
       {"messages", is_analytic(section) ? Record() : Record(prediction.transfers)},
       {"trust", to_string(prediction.trust)},
-      {"trust_error", known_error(question, prediction)},
+      {"trust_error", known_error(request, prediction)},
   };
   add_parts(row, is_analytic(section), record);
-  record.update(context_of(question, section.run));
+  record.update(context_of(request, section.run));
   return record;
 }
 
@@ -351,33 +350,33 @@ std::string describe(const TrustError& error) {
                      error.source);
 }
 
-void print_trust_errors(const Question& question, const std::set<Trust>& classes,
+void print_trust_errors(const CallRequest& request, const std::set<Trust>& classes,
                         std::ostream& out) {
-  for (const TrustError& error : question.trust_errors) {
+  for (const TrustError& error : request.trust_errors) {
     if (!classes.contains(error.trust)) continue;
     out << wrapped("trust: " + describe(error), "# ", "#   ");
   }
 }
 
-Record context_of(const Question& question, const RunSpec* run) {
+Record context_of(const CallRequest& request, const RunSpec* run) {
   const bool by_nccl = run != nullptr && is_under_nccl(*run);
-  return {{"machine", question.topology.name()},
-          {"collective", to_string(question.scenario.collective)},
-          {"nranks", question.ranks},
-          {"faults", faults_text(question.scenario)},
+  return {{"machine", request.topology.name()},
+          {"collective", to_string(request.scenario.collective)},
+          {"nranks", request.ranks},
+          {"faults", faults_text(request.scenario)},
           {"nccl_version", by_nccl ? Record(to_string(run->nccl_version)) : Record()},
           {"collsim_version", COLLSIM_VERSION}};
 }
 
 void print_head(const Section& section, std::ostream& out) {
-  const Question& question = *section.question;
+  const CallRequest& request = *section.request;
   const auto print = [&](const std::string& text) { out << wrapped(text, "# ", "#   "); };
   print(fmt::format("collsim {}: {} on {}, {} rank{}", COLLSIM_VERSION,
-                    to_string(question.scenario.collective), question.topology.name(),
-                    question.ranks, question.ranks == 1 ? "" : "s"));
+                    to_string(request.scenario.collective), request.topology.name(), request.ranks,
+                    request.ranks == 1 ? "" : "s"));
   print(fmt::format("{}; engine {}; calibration {}", describe(*section.run), section.engine,
-                    question.cost.name));
-  for (const Fault& fault : question.scenario.faults) print("fault: " + fault.text);
+                    request.cost.name));
+  for (const Fault& fault : request.scenario.faults) print("fault: " + fault.text);
 }
 
 std::vector<Column> answer_columns(const Section& section) {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "models/call/prediction.h"
-#include "tools/collsim/core/question.h"
+#include "tools/collsim/core/call_request.h"
 #include "tools/collsim/core/records.h"
 #include "tools/collsim/core/row_table.h"
 
@@ -22,7 +22,7 @@ struct Row {
 
 /// What all rows of one run share.
 struct Section {
-  const Question* question = nullptr;
+  const CallRequest* request = nullptr;
   const RunSpec* run = nullptr;
   std::string engine;  ///< "native", "simgrid", "analytic"
 };
@@ -39,13 +39,13 @@ void print_head(const Section& section, std::ostream& out);
 std::string describe(const TrustError& error);
 
 /// One line per class of trust, with the errors of past predictions. None for `exact`.
-void print_trust_errors(const Question& question, const std::set<Trust>& classes,
+void print_trust_errors(const CallRequest& request, const std::set<Trust>& classes,
                         std::ostream& out);
 
 /// The fields of every CSV and JSON row that give its context: `machine`, `collective`, `nranks`,
 /// `faults` ("link: node0/nic0, bandwidth: 10%; rank: 3, late: 1 ms", empty if there are none),
 /// `nccl_version` (null in a textbook schedule, or if `run` is null) and `collsim_version`.
-Record context_of(const Question& question, const RunSpec* run);
+Record context_of(const CallRequest& request, const RunSpec* run);
 
 /// The columns of CSV and JSON, in order. They are the same for every question.
 Record answer_record(const Section& section, const Row& row);

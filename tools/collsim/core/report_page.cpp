@@ -29,7 +29,7 @@ constexpr std::string_view hatching_pattern =
     "</pattern></defs></svg>\n";
 
 /// More rows of a table make a page that browsers are slow with.
-constexpr std::size_t most_table_rows = 5000;
+constexpr std::size_t max_table_rows = 5000;
 
 std::string_view name_of(AxisScale scale) {
   switch (scale) {
@@ -168,7 +168,7 @@ void print_page_table(const PageTable& table, std::ostream& out) {
                text_markup(column.title));
   }
   out << "</tr></thead>\n<tbody>\n";
-  for (std::size_t i = 0; i < std::min(table.rows.size(), most_table_rows); ++i) {
+  for (std::size_t i = 0; i < std::min(table.rows.size(), max_table_rows); ++i) {
     out << "<tr>";
     for (const PageColumn& column : table.columns) {
       out << cell_markup(table.rows[i].at(column.key), column);
@@ -176,8 +176,8 @@ void print_page_table(const PageTable& table, std::ostream& out) {
     out << "</tr>\n";
   }
   out << "</tbody>\n</table>\n</div>\n";
-  if (table.rows.size() > most_table_rows) {
-    fmt::print(out, "<p>The first {} of {} rows; --format csv has all.</p>\n", most_table_rows,
+  if (table.rows.size() > max_table_rows) {
+    fmt::print(out, "<p>The first {} of {} rows; --format csv has all.</p>\n", max_table_rows,
                table.rows.size());
   }
 }

@@ -20,7 +20,7 @@ struct FoundRule {
   TunerRule rule;
   std::size_t chosen = 0;  ///< NCCL's way
   Trust trust = Trust::exact;
-  double least_lead = 0;
+  double min_lead = 0;
   double error = 0;
 };
 
@@ -49,8 +49,8 @@ std::vector<FoundRule> rules_of(const ChoiceRow& row) {
     if (found) {
       const FoundRule rule = rule_at(row, cell);
       if (goes_on && same_answer(rules.back(), rule)) {
-        rules.back().rule.most = cell.size;
-        rules.back().least_lead = std::min(rules.back().least_lead, rule.least_lead);
+        rules.back().rule.max = cell.size;
+        rules.back().min_lead = std::min(rules.back().min_lead, rule.min_lead);
         rules.back().error = std::max(rules.back().error, rule.error);
       } else {
         rules.push_back(rule);
@@ -66,9 +66,8 @@ std::string reason_for(const ChoiceRow& row, const FoundRule& found) {
   return fmt::format(
       "# {} to {}: NCCL's choice, {}, takes {:.0f} % longer at least (simulated; {}: "
       "such predictions are {:.0f} % off)\n",
-      short_size(found.rule.least), short_size(found.rule.most),
-      name_of_pair(row.pairs[found.chosen]), percent * found.least_lead, to_string(found.trust),
-      percent * found.error);
+      short_size(found.rule.min), short_size(found.rule.max), name_of_pair(row.pairs[found.chosen]),
+      percent * found.min_lead, to_string(found.trust), percent * found.error);
 }
 
 /// Why a row has no rule at some sizes.
@@ -89,9 +88,9 @@ std::string head_of(const ChoiceMap& map) {
   const ChoiceRow& row = map.rows.front();
   std::string text =
       fmt::format("# {} on {}, by collsim {}\n# as NCCL {} runs it; calibration {}",
-                  to_string(map.question->scenario.collective), map.question->topology.name(),
-                  COLLSIM_VERSION, to_string(row.version), map.question->cost.name);
-  for (const auto& [name, value] : map.question->scenario.runs.front().variables) {
+                  to_string(map.request->scenario.collective), map.request->topology.name(),
+                  COLLSIM_VERSION, to_string(row.version), map.request->cost.name);
+  for (const auto& [name, value] : map.request->scenario.runs.front().variables) {
     text += fmt::format("; {}={}", name, value);
   }
   return text + "\n";

@@ -16,11 +16,11 @@ constexpr double in_percent = 100;
 constexpr int chosen_tone = 1;
 
 /// A tone for each algorithm, darker from LL to Simple.
-int tone_of(const NcclWays::Pair& pair) {
+int tone_of(const NcclVariants::Pair& pair) {
   constexpr std::array<int, nccl_algorithm_count> tones{0, 2, 4, 3, 1, 5, 6};
   return tones[index_of(pair.first)];
 }
-double weight_of(const NcclWays::Pair& pair) {
+double weight_of(const NcclVariants::Pair& pair) {
   constexpr PerProtocol<double> weights{0.28, 0.5, 0.75};
   return weights[index_of(pair.second)];
 }
@@ -52,7 +52,7 @@ PageChart winner_chart(const ChoiceMap& map) {
       map, "What is fastest",
       "Letters: algorithm and protocol. Hatched, with a small first letter: the lead over "
       "the next is within the error of such predictions.");
-  for (const NcclWays::Pair& pair : shown_pairs(map)) {
+  for (const NcclVariants::Pair& pair : shown_pairs(map)) {
     PageSeries series{fmt::format("{} {}", code_of(pair, false), name_of_pair(pair)),
                       SeriesMark::cells,
                       tone_of(pair),
@@ -149,9 +149,9 @@ void print_choice_html(const ChoiceMap& map, const std::string& command, std::os
   const PageTable cells = cell_table(map);
   ReportPage page{title_of(map), command, {}, {}};
   page.facts = {{"NCCL", joined_values(cells.rows, "nccl_version")},
-                {"calibration", map.question->cost.name},
+                {"calibration", map.request->cost.name},
                 {"trust", error_text(map)}};
-  for (const Fault& fault : map.question->scenario.faults) {
+  for (const Fault& fault : map.request->scenario.faults) {
     page.facts.emplace_back("fault", fault.text);
   }
   add_trust_and_version(page, {}, {});

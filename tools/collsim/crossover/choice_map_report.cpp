@@ -78,7 +78,7 @@ void print_row(const ChoiceRow& row, std::span<const ChoiceCell> cells, std::ost
 
 void print_legend(const ChoiceMap& map, std::ostream& out) {
   std::string line;
-  for (const NcclWays::Pair& pair : shown_pairs(map)) {
+  for (const NcclVariants::Pair& pair : shown_pairs(map)) {
     const std::string word = fmt::format("{} {}", code_of(pair, false), name_of_pair(pair));
     if (!line.empty() && line.size() + word.size() + 2 > line_width) {
       fmt::print(out, "{}\n", line);
@@ -105,7 +105,7 @@ constexpr int top = 60;
 constexpr int legend_step = 130;
 
 /// A hue for each algorithm, darker from LL to Simple.
-std::string color_of(const NcclWays::Pair& pair) {
+std::string color_of(const NcclVariants::Pair& pair) {
   constexpr std::array<int, nccl_algorithm_count> hues{130, 215, 300, 270, 25, 350, 55};
   constexpr PerProtocol<int> lightness{80, 66, 50};
   return fmt::format("hsl({},60%,{}%)", hues[index_of(pair.first)],
@@ -143,7 +143,7 @@ void draw_axis(const ChoiceRow& row, int bottom, std::ostream& out) {
 
 void draw_legend(const ChoiceMap& map, int y, std::ostream& out) {
   int x = left;
-  for (const NcclWays::Pair& pair : shown_pairs(map)) {
+  for (const NcclVariants::Pair& pair : shown_pairs(map)) {
     fmt::print(out,
                "<rect x=\"{}\" y=\"{}\" width=\"14\" height=\"14\" fill=\"{}\"/>"
                "<text x=\"{}\" y=\"{}\">{}</text>\n",
@@ -164,8 +164,8 @@ constexpr std::string_view explanation =
 }  // namespace
 
 std::string title_of(const ChoiceMap& map) {
-  return fmt::format("{} on {}", to_string(map.question->scenario.collective),
-                     map.question->topology.name());
+  return fmt::format("{} on {}", to_string(map.request->scenario.collective),
+                     map.request->topology.name());
 }
 
 std::string name_of_row(const ChoiceRow& row) {
@@ -173,11 +173,11 @@ std::string name_of_row(const ChoiceRow& row) {
   return fmt::format("{} ranks, {} nodes", row.ranks, row.nodes);
 }
 
-std::string name_of_pair(const NcclWays::Pair& pair) {
+std::string name_of_pair(const NcclVariants::Pair& pair) {
   return fmt::format("{}/{}", report_name(pair.first), report_name(pair.second));
 }
 
-std::string code_of(const NcclWays::Pair& pair, bool open) {
+std::string code_of(const NcclVariants::Pair& pair, bool open) {
   constexpr std::string_view algorithms = "TRDCNVP";
   constexpr std::string_view small = "trdcnvp";
   constexpr std::string_view protocols = "l8s";
@@ -185,15 +185,15 @@ std::string code_of(const NcclWays::Pair& pair, bool open) {
   return {open ? small[at] : algorithms[at], protocols[index_of(pair.second)]};
 }
 
-std::vector<NcclWays::Pair> shown_pairs(const ChoiceMap& map) {
-  std::map<NcclWays::Pair, bool> shown;
+std::vector<NcclVariants::Pair> shown_pairs(const ChoiceMap& map) {
+  std::map<NcclVariants::Pair, bool> shown;
   for (const ChoiceRow& row : map.rows) {
     for (const ChoiceCell& cell : row.cells) {
       shown[row.pairs[cell.best]] = true;
       shown[row.pairs[cell.chosen]] = true;
     }
   }
-  std::vector<NcclWays::Pair> pairs;
+  std::vector<NcclVariants::Pair> pairs;
   pairs.reserve(shown.size());
   for (const auto& [pair, is_shown] : shown) pairs.push_back(pair);
   return pairs;
@@ -247,7 +247,7 @@ Record record_of(const ChoiceMap& map, const ChoiceRow& row, const ChoiceCell& c
                 {"choice_us", time(cell.chosen)},
                 {"lost", cell.loss(cell.chosen)},
                 {"simulated", row.simulated}};
-  Record context = context_of(*map.question, &map.question->scenario.runs.front());
+  Record context = context_of(*map.request, &map.request->scenario.runs.front());
   context["nranks"] = row.ranks;
   record.update(context);
   return record;
@@ -275,7 +275,7 @@ void print_choice_records(const ChoiceMap& map, std::ostream& out) {
   for (const ChoiceRow& row : map.rows) {
     for (const ChoiceCell& cell : row.cells) records.push_back(record_of(map, row, cell));
   }
-  write_records(map.question->format, records, out);
+  write_records(map.request->format, records, out);
 }
 
 void print_choice_svg(const ChoiceMap& map, std::ostream& out) {

@@ -6,14 +6,14 @@
 #include <vector>
 
 #include "models/crossover/choice_map.h"
-#include "tools/collsim/core/question.h"
+#include "tools/collsim/core/call_request.h"
 #include "tools/collsim/core/records.h"
 
 namespace collsim::command {
 
 /// A map of what is fastest, one row for each set of ranks; all rows have the same sizes.
 struct ChoiceMap {
-  const Question* question = nullptr;
+  const CallRequest* request = nullptr;
   std::span<const ChoiceRow> rows;
 };
 
@@ -22,12 +22,12 @@ std::string title_of(const ChoiceMap& map);
 /// "8 ranks", or "16 ranks, 2 nodes".
 std::string name_of_row(const ChoiceRow& row);
 /// "ring/ll128".
-std::string name_of_pair(const NcclWays::Pair& pair);
+std::string name_of_pair(const NcclVariants::Pair& pair);
 /// "R8": the letter of the algorithm, small where the lead is `open`, within the error, and that of
 /// the protocol.
-std::string code_of(const NcclWays::Pair& pair, bool open);
+std::string code_of(const NcclVariants::Pair& pair, bool open);
 /// The pairs that are fastest or chosen anywhere, in NCCL's order.
-std::vector<NcclWays::Pair> shown_pairs(const ChoiceMap& map);
+std::vector<NcclVariants::Pair> shown_pairs(const ChoiceMap& map);
 /// "8", "64K", "256M".
 std::string short_size(Bytes size);
 /// A cell in one sentence.

@@ -21,9 +21,9 @@
 #include "sim/base/parallel.h"
 #include "sim/base/units.h"
 #include "sim/topologies/loader.h"
+#include "tools/collsim/core/call_request.h"
 #include "tools/collsim/core/numbers.h"
 #include "tools/collsim/core/options.h"
-#include "tools/collsim/core/question.h"
 #include "tools/collsim/core/records.h"
 #include "tools/collsim/core/replace_file.h"
 #include "tools/collsim/core/report.h"
@@ -64,11 +64,11 @@ constexpr std::string_view epilogue =
 constexpr Bytes largest_by_default{256 << 20};
 
 /// So many GPUs are on the first `nodes` nodes, of those that the question allows.
-std::uint32_t gpus_on(const Question& question, std::uint32_t nodes) {
+std::uint32_t gpus_on(const CallRequest& request, std::uint32_t nodes) {
   std::vector<std::uint32_t> of_node(nodes);
-  const std::uint32_t most = question.scenario.ranks_per_node.value_or(gpu_limit);
-  for (const DeviceId gpu : question.topology.gpus()) {
-    const auto node = static_cast<std::size_t>(question.topology.node_of(gpu));
+  const std::uint32_t most = request.scenario.ranks_per_node.value_or(gpu_limit);
+  for (const DeviceId gpu : request.topology.gpus()) {
+    const auto node = static_cast<std::size_t>(request.topology.node_of(gpu));
     if (node < nodes) of_node[node] = std::min(most, of_node[node] + 1);
   }
   return std::accumulate(of_node.begin(), of_node.end(), 0U);
@@ -76,38 +76,38 @@ std::uint32_t gpus_on(const Question& question, std::uint32_t nodes) {
 
 /// The GPUs of each comparison: those of the question, or one set per rank count of --over-ranks,
 /// or per number of nodes of --over-nodes.
-std::vector<std::vector<DeviceId>> gpus_of(const Question& question,
+std::vector<std::vector<DeviceId>> gpus_of(const CallRequest& request,
                                            const po::variables_map& values) {
-  if (!values.contains("over-ranks") && !values.contains("over-nodes")) return {question.gpus};
+  if (!values.contains("over-ranks") && !values.contains("over-nodes")) return {request.gpus};
   if (values.contains("over-ranks") && values.contains("over-nodes")) {
     throw InputError("both --over-ranks and --over-nodes", "one of them");
   }
   const bool by_node = values.contains("over-nodes");
   const std::string option = by_node ? "over-nodes" : "over-ranks";
-  const auto most = by_node ? question.topology.node_count()
-                            : static_cast<std::uint32_t>(question.topology.gpus().size());
+  const auto most = by_node ? request.topology.node_count()
+                            : static_cast<std::uint32_t>(request.topology.gpus().size());
   const std::uint32_t least = by_node ? 1 : 2;
   std::vector<std::vector<DeviceId>> gpus;
   const auto numbers = parse_numbers(option, values[option].as<std::string>(), least, most);
-  constexpr std::size_t most_counts = 1000;  // each is a search of NCCL's, and two dozen ways
-  if (numbers.size() > most_counts) {
+  constexpr std::size_t max_counts = 1000;  // each is a search of NCCL's, and two dozen ways
+  if (numbers.size() > max_counts) {
     throw InputError(fmt::format("--{}: {} counts", option, numbers.size()),
-                     fmt::format("at most {}, such as 2,4,8,16", most_counts));
+                     fmt::format("at most {}, such as 2,4,8,16", max_counts));
   }
   for (const std::uint32_t number : numbers) {
-    const std::uint32_t ranks = by_node ? gpus_on(question, number) : number;
-    gpus.push_back(first_gpus(question.topology, ranks, question.scenario.ranks_per_node));
+    const std::uint32_t ranks = by_node ? gpus_on(request, number) : number;
+    gpus.push_back(first_gpus(request.topology, ranks, request.scenario.ranks_per_node));
   }
   return gpus;
 }
 
-Planner planner_of(const Question& question, const RunSpec& run,
-                   const std::vector<DeviceId>& gpus) {
-  CallSpec spec = spec_of(question, run);
+CallCompiler compiler_of(const CallRequest& request, const RunSpec& run,
+                         const std::vector<DeviceId>& gpus) {
+  CallSpec spec = spec_of(request, run);
   spec.gpus = gpus;
-  spec.faults = find_faults(question.scenario.faults, question.topology,
-                            static_cast<Rank>(gpus.size()), question.scenario.seed);
-  return Planner(std::move(spec));
+  spec.faults = find_faults(request.scenario.faults, request.topology,
+                            static_cast<Rank>(gpus.size()), request.scenario.seed);
+  return CallCompiler(std::move(spec));
 }
 
 /// One run in which NCCL may choose among the algorithms of all these runs.
@@ -133,65 +133,66 @@ RunSpec joint_run(const std::vector<RunSpec>& runs) {
 }
 
 /// Throws InputError if NCCL cannot run one of the named algorithms.
-void require_all(const Planner& planner, const std::vector<RunSpec>& runs) {
-  if (planner.nccl() == nullptr || !planner.nccl_function()) return;
+void require_all(const CallCompiler& compiler, const std::vector<RunSpec>& runs) {
+  if (compiler.nccl() == nullptr || !compiler.nccl_function()) return;
   for (const RunSpec& run : runs) {
     const auto algorithm = find_nccl_run(run.algorithm);
     if (!algorithm) continue;
     const auto reason =
-        planner.nccl()->why_not(*planner.nccl_function(), *algorithm, Protocol::simple);
+        compiler.nccl()->why_not(*compiler.nccl_function(), *algorithm, Protocol::simple);
     if (!reason) continue;
     throw InputError(
         fmt::format("crossover: NCCL cannot run {} by {} here: {}",
-                    nccl_name(*planner.nccl_function()), nccl_name(*algorithm), *reason),
+                    nccl_name(*compiler.nccl_function()), nccl_name(*algorithm), *reason),
         "algorithms that it can run; see `collsim explain`");
   }
 }
 
 /// One per set of GPUs, under NCCL's rules.
-std::vector<Planner> planners_of(const Question& question,
-                                 const std::vector<std::vector<DeviceId>>& gpus,
-                                 std::ostream& err) {
-  const std::vector<RunSpec>& runs = question.scenario.runs;
+std::vector<CallCompiler> planners_of(const CallRequest& request,
+                                      const std::vector<std::vector<DeviceId>>& gpus,
+                                      std::ostream& err) {
+  const std::vector<RunSpec>& runs = request.scenario.runs;
   const RunSpec run = joint_run(runs);
-  std::vector<Planner> planners;
+  std::vector<CallCompiler> compilers;
   for (const auto& each : gpus) {
-    planners.push_back(planner_of(question, run, each));
-    require_all(planners.back(), runs);
-    warn(planners.back(), err);
+    compilers.push_back(compiler_of(request, run, each));
+    require_all(compilers.back(), runs);
+    warn(compilers.back(), err);
   }
-  return planners;
+  return compilers;
 }
 
 /// What `answer` says of each planner and the sizes.
 template <typename Answer>
-auto answers_of(const Question& question, const std::vector<Planner>& planners, Answer answer) {
-  const std::vector<Bytes> sizes = sizes_of(question);
-  std::vector<decltype(answer(planners.front(), sizes))> answers(planners.size());
-  for_each_in_parallel(planners.size(), std::max(1U, std::thread::hardware_concurrency()),
-                       [&](std::size_t i) { answers[i] = answer(planners[i], sizes); });
+auto answers_of(const CallRequest& request, const std::vector<CallCompiler>& compilers,
+                Answer answer) {
+  const std::vector<Bytes> sizes = sizes_of(request);
+  std::vector<decltype(answer(compilers.front(), sizes))> answers(compilers.size());
+  for_each_in_parallel(compilers.size(), std::max(1U, std::thread::hardware_concurrency()),
+                       [&](std::size_t i) { answers[i] = answer(compilers[i], sizes); });
   return answers;
 }
 
 /// The map's rows, one per set of GPUs.
-std::vector<ChoiceRow> choice_rows(const Question& question,
+std::vector<ChoiceRow> choice_rows(const CallRequest& request,
                                    const std::vector<std::vector<DeviceId>>& gpus,
                                    std::ostream& err) {
-  const std::vector<Planner> planners = planners_of(question, gpus, err);
+  const std::vector<CallCompiler> compilers = planners_of(request, gpus, err);
   const Waiting waiting(err, "mapping what is fastest");
-  return answers_of(question, planners,
-                    [&](const Planner& planner, const std::vector<Bytes>& sizes) {
-                      return choice_row(planner, sizes, question.trust_errors);
+  return answers_of(request, compilers,
+                    [&](const CallCompiler& compiler, const std::vector<Bytes>& sizes) {
+                      return choice_row(compiler, sizes, request.trust_errors);
                     });
 }
 
 /// The runs of a textbook's schedule: the named ones, or all algorithms that are not composed.
-std::vector<RunSpec> textbook_runs(const Question& question, bool named) {
-  const std::vector<RunSpec>& runs = question.scenario.runs;
+std::vector<RunSpec> textbook_runs(const CallRequest& request, bool named) {
+  const std::vector<RunSpec>& runs = request.scenario.runs;
   if (named) return runs;
   std::vector<RunSpec> all;
   for (const Algorithm& algorithm : algorithms()) {
-    if (algorithm.collective != question.scenario.collective || algorithm.composed) continue;
+    if (algorithm.collective != request.scenario.collective || algorithm.composed) continue;
     RunSpec run = runs.front();
     run.algorithm = algorithm.name;
     all.push_back(run);
@@ -199,16 +200,16 @@ std::vector<RunSpec> textbook_runs(const Question& question, bool named) {
   return all;
 }
 
-std::vector<CrossoverReport> find_textbook_reports(const Question& question,
+std::vector<CrossoverReport> find_textbook_reports(const CallRequest& request,
                                                    const std::vector<std::vector<DeviceId>>& gpus,
                                                    bool named) {
-  const std::vector<RunSpec> runs = textbook_runs(question, named);
+  const std::vector<RunSpec> runs = textbook_runs(request, named);
   std::vector<CrossoverReport> reports;
   for (const auto& each : gpus) {
-    std::vector<Planner> planners;
-    planners.reserve(runs.size());
-    for (const RunSpec& run : runs) planners.push_back(planner_of(question, run, each));
-    reports.push_back(find_textbook_crossovers(planners, sizes_of(question)));
+    std::vector<CallCompiler> compilers;
+    compilers.reserve(runs.size());
+    for (const RunSpec& run : runs) compilers.push_back(compiler_of(request, run, each));
+    reports.push_back(find_textbook_crossovers(compilers, sizes_of(request)));
   }
   return reports;
 }
@@ -237,16 +238,15 @@ int widest_pair(const std::vector<CrossoverReport>& reports) {
   return static_cast<int>(widest);
 }
 
-std::string describe_textbook(const Question& question) {
-  return fmt::format("textbook schedules; calibration {}", question.cost.name);
+std::string describe_textbook(const CallRequest& request) {
+  return fmt::format("textbook schedules; calibration {}", request.cost.name);
 }
 
-void print_table(const Question& question, const std::vector<CrossoverReport>& reports,
+void print_table(const CallRequest& request, const std::vector<CrossoverReport>& reports,
                  std::ostream& out) {
-  fmt::print(out, "# {} on {}\n", to_string(question.scenario.collective),
-             question.topology.name());
-  const bool by_nccl = question.scenario.runs.front().schedule == ScheduleKind::nccl;
-  if (!by_nccl) fmt::print(out, "# {}\n", describe_textbook(question));
+  fmt::print(out, "# {} on {}\n", to_string(request.scenario.collective), request.topology.name());
+  const bool by_nccl = request.scenario.runs.front().schedule == ScheduleKind::nccl;
+  if (!by_nccl) fmt::print(out, "# {}\n", describe_textbook(request));
   const int width = widest_pair(reports);
   fmt::print(out, "{:>5} {:<{}} {:<36} {}\n", "ranks", "pair", width, "simulated",
              by_nccl ? "NCCL" : "estimate");
@@ -260,7 +260,7 @@ void print_table(const Question& question, const std::vector<CrossoverReport>& r
   if (by_nccl) fmt::print(out, "\nfollowing NCCL's choice\n");
   for (const CrossoverReport& report : reports) {
     if (!report.following) continue;
-    const Following& following = *report.following;
+    const ChoiceRegret& following = *report.following;
     fmt::print(out, "{:>5} ranks: fastest at {} of {} sizes; loses {:.1f} % on average",
                report.ranks, following.regret.best, following.regret.sizes,
                100 * following.regret.mean);
@@ -282,7 +282,7 @@ std::string_view name(bool first, const PairCrossover& pair) {
   return first ? pair.first : pair.second;
 }
 
-Record row_of(const Question& question, const RunSpec& run, const CrossoverReport& report,
+Record row_of(const CallRequest& request, const RunSpec& run, const CrossoverReport& report,
               const PairCrossover& pair) {
   const auto& following = report.following;
   Record row{{"nranks", report.ranks},
@@ -298,19 +298,19 @@ Record row_of(const Question& question, const RunSpec& run, const CrossoverRepor
              {"lost_mean", following ? Record(following->regret.mean) : Record()},
              {"lost_worst", following ? Record(following->regret.worst) : Record()},
              {"lost_worst_size_bytes", following ? Record(following->worst_size.count) : Record()}};
-  Record context = context_of(question, &run);
+  Record context = context_of(request, &run);
   context["nranks"] = report.ranks;
   row.update(context);
   return row;
 }
 
-void print_csv(const Question& question, const RunSpec& run,
+void print_csv(const CallRequest& request, const RunSpec& run,
                const std::vector<CrossoverReport>& reports, std::ostream& out) {
   RecordWriter writer(Format::csv, out);
-  writer.begin(row_of(question, run, {}, {}));
+  writer.begin(row_of(request, run, {}, {}));
   for (const CrossoverReport& report : reports) {
     for (const PairCrossover& pair : report.pairs) {
-      writer.add(row_of(question, run, report, pair));
+      writer.add(row_of(request, run, report, pair));
     }
   }
 }
@@ -323,7 +323,8 @@ ordered_json to_json(const Crossover& crossover, const PairCrossover& pair) {
   return object;
 }
 
-ordered_json to_json(const Question& question, const RunSpec& run, const CrossoverReport& report) {
+ordered_json to_json(const CallRequest& request, const RunSpec& run,
+                     const CrossoverReport& report) {
   ordered_json pairs = ordered_json::array();
   for (const PairCrossover& pair : report.pairs) {
     pairs.push_back({{"first", pair.first},
@@ -331,13 +332,13 @@ ordered_json to_json(const Question& question, const RunSpec& run, const Crossov
                      {"simulated", to_json(pair.simulated, pair)},
                      {"estimate", to_json(pair.estimated, pair)}});
   }
-  ordered_json json = context_of(question, &run);
+  ordered_json json = context_of(request, &run);
   json["nranks"] = report.ranks;
   json["schedule"] = to_string(*run.schedule);
   json["pairs"] = pairs;
   json["following_nccl"] = nullptr;
   if (!report.following) return json;
-  const Following& following = *report.following;
+  const ChoiceRegret& following = *report.following;
   json["following_nccl"] = {{"sizes", following.regret.sizes},
                             {"fastest", following.regret.best},
                             {"lost_mean", following.regret.mean},
@@ -350,16 +351,16 @@ ordered_json to_json(const Question& question, const RunSpec& run, const Crossov
   return json;
 }
 
-void print_reports(const Question& question, const std::vector<CrossoverReport>& reports,
+void print_reports(const CallRequest& request, const std::vector<CrossoverReport>& reports,
                    std::ostream& out) {
-  const RunSpec& run = question.scenario.runs.front();
-  if (question.format == Format::table) {
-    print_table(question, reports, out);
-  } else if (question.format == Format::csv) {
-    print_csv(question, run, reports, out);
+  const RunSpec& run = request.scenario.runs.front();
+  if (request.format == Format::table) {
+    print_table(request, reports, out);
+  } else if (request.format == Format::csv) {
+    print_csv(request, run, reports, out);
   } else {
     ordered_json list = ordered_json::array();
-    for (const CrossoverReport& report : reports) list.push_back(to_json(question, run, report));
+    for (const CrossoverReport& report : reports) list.push_back(to_json(request, run, report));
     out << json_text(list, 2) << "\n";
   }
 }
@@ -385,9 +386,9 @@ std::string text_of(const ChoiceMap& map, std::string_view option, const std::st
 }
 
 /// Files first: what they say may be refused.
-void print_map(const Question& question, const po::variables_map& values,
+void print_map(const CallRequest& request, const po::variables_map& values,
                const std::vector<ChoiceRow>& rows, const std::string& command, std::ostream& out) {
-  const ChoiceMap map{&question, rows};
+  const ChoiceMap map{&request, rows};
   bool is_printed = false;
   for (const char* option : map_files) {
     if (!values.contains(option)) continue;
@@ -395,9 +396,9 @@ void print_map(const Question& question, const po::variables_map& values,
     is_printed = is_printed || is_standard_output(values[option].as<std::string>());
   }
   if (is_printed) return;  // the map would be in the same stream
-  if (question.format == Format::table) {
+  if (request.format == Format::table) {
     print_choice_map(map, out);
-  } else if (question.format == Format::html) {
+  } else if (request.format == Format::html) {
     print_choice_html(map, command, out);
   } else {
     print_choice_records(map, out);
@@ -413,7 +414,7 @@ void check_files(const po::variables_map& values) {
 }
 
 po::options_description crossover_options() {
-  po::options_description options = question_options(SizesAsked::sweep, formats_with_page);
+  po::options_description options = request_options(RequestedSizes::sweep, formats_with_page);
   options.add_options()  //
       ("over-ranks", po::value<std::string>(),
        "rank counts, such as 2..8,16 (default: --ranks, or all GPUs)")  //
@@ -437,35 +438,35 @@ po::options_description crossover_options() {
 int run_crossover(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
   const auto values = parse_options(crossover_options(), usage, epilogue, "scenario", args, out);
   if (!values) return exit_ok;
-  Question question = read_question(*values, err, PageOffered::yes);
+  CallRequest request = read_request(*values, err, PageOffered::yes);
   check_files(*values);
   if (!values->contains("maxbytes") && !values->contains("scenario")) {
-    question.scenario.sizes.to = std::min(question.scenario.sizes.to, largest_by_default);
-    question.scenario.sizes.to = std::max(question.scenario.sizes.to, question.scenario.sizes.from);
+    request.scenario.sizes.to = std::min(request.scenario.sizes.to, largest_by_default);
+    request.scenario.sizes.to = std::max(request.scenario.sizes.to, request.scenario.sizes.from);
   }
-  const auto gpus = gpus_of(question, *values);
-  const bool by_nccl = common_schedule(question.scenario.runs) == ScheduleKind::nccl;
+  const auto gpus = gpus_of(request, *values);
+  const bool by_nccl = common_schedule(request.scenario.runs) == ScheduleKind::nccl;
   if (asks_for_map(*values)) {
     if (!by_nccl)
       throw InputError("--map: a textbook's schedule leaves nothing to choose",
                        "ask about NCCL's schedule");
-    const std::vector<ChoiceRow> rows = choice_rows(question, gpus, err);
-    print_map(question, *values, rows, command_text("crossover", args), out);
+    const std::vector<ChoiceRow> rows = choice_rows(request, gpus, err);
+    print_map(request, *values, rows, command_text("crossover", args), out);
     return exit_ok;
   }
   const bool named = values->contains("algorithm") || values->contains("scenario");
-  const std::vector<Planner> planners =
-      by_nccl ? planners_of(question, gpus, err) : std::vector<Planner>();
+  const std::vector<CallCompiler> compilers =
+      by_nccl ? planners_of(request, gpus, err) : std::vector<CallCompiler>();
   const std::vector<CrossoverReport> reports = [&] {
     const Waiting waiting(err, "looking for crossovers");
-    return by_nccl ? answers_of(question, planners, find_crossovers)
-                   : find_textbook_reports(question, gpus, named);
+    return by_nccl ? answers_of(request, compilers, find_crossovers)
+                   : find_textbook_reports(request, gpus, named);
   }();
   if (std::all_of(reports.begin(), reports.end(),
                   [](const CrossoverReport& report) { return report.pairs.empty(); })) {
     throw InputError("crossover: nothing to compare", "at least two algorithms or protocols");
   }
-  print_reports(question, reports, out);
+  print_reports(request, reports, out);
   return exit_ok;
 }
 

@@ -34,7 +34,7 @@ namespace po = boost::program_options;
 
 namespace {
 
-constexpr std::uint32_t most_ranks = 1U << 20U;
+constexpr std::uint32_t max_ranks = 1U << 20U;
 constexpr std::string_view usage = "collsim diagnose LOG... [options]";
 constexpr std::string_view epilogue =
     "Says whether the busbw of a log is right and, if not, why. Every measured time is held\n"
@@ -114,7 +114,7 @@ std::vector<Log> read_logs(const std::vector<std::string>& arguments) {
 ValidationOptions row_options(const po::variables_map& values) {
   ValidationOptions options;
   if (values.contains("collective")) options.collective = collective_option(values);
-  if (values.contains("ranks")) options.ranks = bounded_option(values, "ranks", 1, most_ranks);
+  if (values.contains("ranks")) options.ranks = bounded_option(values, "ranks", 1, max_ranks);
   return options;
 }
 
@@ -193,7 +193,7 @@ DiagnosedLog diagnose_on(const Log& log, const Topology& topology, const po::var
   }
   const Calibration cost =
       values.contains("calibration")
-          ? completed(named_calibration(values["calibration"].as<std::string>()), topology)
+          ? with_transports(named_calibration(values["calibration"].as<std::string>()), topology)
           : calibration_for(topology);
   const Release release = release_of(log, values);
   const Recording recording = placed_on(log.recording, topology);

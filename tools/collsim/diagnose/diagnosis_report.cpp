@@ -14,8 +14,8 @@ namespace collsim::command {
 
 namespace {
 
-constexpr std::size_t most_groups = 5;
-constexpr double least_likelihood = 0.01;
+constexpr std::size_t max_groups = 5;
+constexpr double min_likelihood = 0.01;
 
 double busbw(const RecordedCall& call, Bytes size, Seconds time) {
   return in_gigabytes_per_second(size / time) * busbw_factor(call.collective, call.ranks);
@@ -68,11 +68,11 @@ void print_causes(const Diagnosis& diagnosis, std::ostream& out) {
   out << "causes, by likelihood:\n";
   std::size_t printed = 0;
   for (const CauseGroup& group : diagnosis.causes) {
-    if (printed > 0 && (printed == most_groups || group.likelihood < least_likelihood)) break;
+    if (printed > 0 && (printed == max_groups || group.likelihood < min_likelihood)) break;
     print_group(group, out);
     ++printed;
   }
-  if (diagnosis.likelihood_of_none >= least_likelihood) {
+  if (diagnosis.likelihood_of_none >= min_likelihood) {
     fmt::print(out, "{:>4.0f} % none of these\n", 100 * diagnosis.likelihood_of_none);
   }
   out << wrapped(diagnosis.causes.front().causes.front().hypothesis.check, "check: ", "  ");

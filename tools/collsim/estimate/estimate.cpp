@@ -2,8 +2,8 @@
 
 #include "models/estimate/estimator.h"
 #include "tools/collsim/core/answer_page.h"
+#include "tools/collsim/core/call_request.h"
 #include "tools/collsim/core/options.h"
-#include "tools/collsim/core/question.h"
 #include "tools/collsim/core/report.h"
 #include "tools/collsim/core/report_page.h"
 #include "tools/collsim/core/subcommand.h"
@@ -26,12 +26,12 @@ constexpr std::string_view epilogue =
     "  collsim estimate -t switch-64 -a ring --format csv\n"
     "  collsim estimate --alpha 1us --bandwidth 50GB/s --ranks 64 -a ring,tree -b 8 -e 1G";
 
-void write_rows(const Question& question, const RunSpec& run, Report& report, std::ostream& err) {
-  const Planner planner(spec_of(question, run));
-  warn(planner, err);
-  report.begin({&question, &planner.spec().run, "analytic"});
-  Estimator estimator(planner);
-  for (const Bytes size : sizes_of(question)) {
+void write_rows(const CallRequest& request, const RunSpec& run, Report& report, std::ostream& err) {
+  const CallCompiler compiler(spec_of(request, run));
+  warn(compiler, err);
+  report.begin({&request, &compiler.spec().run, "analytic"});
+  Estimator estimator(compiler);
+  for (const Bytes size : sizes_of(request)) {
     report.add({estimator.estimate(size), std::nullopt});
   }
   report.end();
@@ -40,14 +40,14 @@ void write_rows(const Question& question, const RunSpec& run, Report& report, st
 }  // namespace
 
 int run_estimate(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
-  const auto options = question_options(SizesAsked::sweep, formats_with_page);
+  const auto options = request_options(RequestedSizes::sweep, formats_with_page);
   const auto values = parse_options(options, usage, epilogue, "scenario", args, out);
   if (!values) return exit_ok;
-  const Question question = read_question(*values, err, PageOffered::yes);
-  const auto report = question.format == Format::html
+  const CallRequest request = read_request(*values, err, PageOffered::yes);
+  const auto report = request.format == Format::html
                           ? make_answer_page(command_text("estimate", args), out)
-                          : make_report(question.format, out);
-  for (const RunSpec& run : question.scenario.runs) write_rows(question, run, *report, err);
+                          : make_report(request.format, out);
+  for (const RunSpec& run : request.scenario.runs) write_rows(request, run, *report, err);
   report->finish();
   return exit_ok;
 }

@@ -8,8 +8,8 @@
 #include "models/scenario/scenario.h"
 #include "sim/base/input_error.h"
 #include "sim/fabric/engine.h"
+#include "tools/collsim/core/call_request.h"
 #include "tools/collsim/core/options.h"
-#include "tools/collsim/core/question.h"
 #include "tools/collsim/core/report.h"
 #include "tools/collsim/core/subcommand.h"
 #include "tools/collsim/core/waiting.h"
@@ -30,40 +30,40 @@ constexpr std::string_view epilogue =
     "  collsim explain -t dgx-h100-x4 -c all_to_all -b 64M\n"
     "  collsim explain -t hgx-h200 -a tree -b 64K --format json";
 
-Bytes only_size(const Question& question) {
-  if (question.scenario.collective == Collective::barrier) return {};
-  return sizes_of(question).front();
+Bytes only_size(const CallRequest& request) {
+  if (request.scenario.collective == Collective::barrier) return {};
+  return sizes_of(request).front();
 }
 
 }  // namespace
 
 int run_explain(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
-  const auto values = parse_options(question_options(SizesAsked::one, "table or json"), usage,
+  const auto values = parse_options(request_options(RequestedSizes::one, "table or json"), usage,
                                     epilogue, "scenario", args, out);
   if (!values) return exit_ok;
-  const Question question = read_question(*values, err);
-  if (values->count("minbytes") == 0 && question.scenario.collective != Collective::barrier) {
+  const CallRequest request = read_request(*values, err);
+  if (values->count("minbytes") == 0 && request.scenario.collective != Collective::barrier) {
     throw InputError("explain: no size", "-b SIZE");
   }
-  if (question.format == Format::csv) {
+  if (request.format == Format::csv) {
     throw InputError("--format csv: an explanation has no rows", "table or json");
   }
   std::vector<Explanation> explanations;
-  for (const RunSpec& run : question.scenario.runs) {
-    const Planner planner(spec_of(question, run));
-    warn(planner, err);
-    const Section section{&question, &planner.spec().run, "native"};
+  for (const RunSpec& run : request.scenario.runs) {
+    const CallCompiler compiler(spec_of(request, run));
+    warn(compiler, err);
+    const Section section{&request, &compiler.spec().run, "native"};
     const Explanation explanation = [&] {
-      const Waiting waiting(err, "explaining " + to_string(only_size(question)));
-      return explain(planner, only_size(question), Engine::native);
+      const Waiting waiting(err, "explaining " + to_string(only_size(request)));
+      return explain(compiler, only_size(request), Engine::native);
     }();
-    if (question.format == Format::json) {
+    if (request.format == Format::json) {
       explanations.push_back(explanation);
     } else {
-      print_explanation(section, planner, explanation, out);
+      print_explanation(section, compiler, explanation, out);
     }
   }
-  if (question.format == Format::json) print_explanations_json(question, explanations, out);
+  if (request.format == Format::json) print_explanations_json(request, explanations, out);
   return exit_ok;
 }
 

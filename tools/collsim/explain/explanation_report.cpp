@@ -193,13 +193,13 @@ nlohmann::ordered_json station_json(const Station& station) {
           {"after", words(station.cause)}};
 }
 
-nlohmann::ordered_json explanation_json(const Question& question, const RunSpec& run,
+nlohmann::ordered_json explanation_json(const CallRequest& request, const RunSpec& run,
                                         const Explanation& explanation) {
   const Prediction& prediction = explanation.prediction;
-  nlohmann::ordered_json json = context_of(question, &run);
+  nlohmann::ordered_json json = context_of(request, &run);
   json.update(nlohmann::ordered_json{{"schedule", to_string(*run.schedule)},
                                      {"engine", "native"},
-                                     {"calibration", question.cost.name},
+                                     {"calibration", request.cost.name},
                                      {"size_bytes", prediction.size.count},
                                      {"time_us", in_microseconds(prediction.time)},
                                      {"bound_us", in_microseconds(prediction.bounds.largest())},
@@ -233,7 +233,7 @@ nlohmann::ordered_json explanation_json(const Question& question, const RunSpec&
 
 }  // namespace
 
-void print_explanation(const Section& section, const Planner& planner,
+void print_explanation(const Section& section, const CallCompiler& compiler,
                        const Explanation& explanation, std::ostream& out) {
   const Prediction& prediction = explanation.prediction;
   print_head(section, out);
@@ -248,11 +248,11 @@ void print_explanation(const Section& section, const Planner& planner,
                          in_microseconds(explanation.shares.floor_launch),
                          in_microseconds(prediction.floor.latency)),
              "", "  ");
-  print_trust_errors(*section.question, {prediction.trust}, out);
+  print_trust_errors(*section.request, {prediction.trust}, out);
   out << "\n";
   print_candidates(explanation, out);
-  if (planner.nccl() != nullptr && !planner.nccl_function()) {
-    const PointToPoint& resources = planner.nccl()->point_to_point();
+  if (compiler.nccl() != nullptr && !compiler.nccl_function()) {
+    const PointToPoint& resources = compiler.nccl()->point_to_point();
     out << wrapped(
         fmt::format("sends and receives: one algorithm; {} channels, at most {} per message; LL up "
                     "to 16 KiB per channel inside a node",
@@ -266,11 +266,11 @@ void print_explanation(const Section& section, const Planner& planner,
   if (explanation.memory) print_memory(*explanation.memory, out);
 }
 
-void print_explanations_json(const Question& question, std::span<const Explanation> explanations,
+void print_explanations_json(const CallRequest& request, std::span<const Explanation> explanations,
                              std::ostream& out) {
   auto document = nlohmann::ordered_json::array();
   for (std::size_t i = 0; i < explanations.size(); ++i) {
-    document.push_back(explanation_json(question, question.scenario.runs[i], explanations[i]));
+    document.push_back(explanation_json(request, request.scenario.runs[i], explanations[i]));
   }
   out << json_text(document, 2) << "\n";
 }

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "models/explanation/explanation.h"
-#include "tools/collsim/core/question.h"
+#include "tools/collsim/core/call_request.h"
 #include "tools/collsim/core/report.h"
 
 namespace collsim::command {
@@ -26,11 +26,11 @@ namespace collsim::command {
 ///   where the time goes: launch, latency, thread blocks, bandwidth, rest
 ///   critical path
 ///   busiest
-void print_explanation(const Section& section, const Planner& planner,
+void print_explanation(const Section& section, const CallCompiler& compiler,
                        const Explanation& explanation, std::ostream& out);
 
 /// As JSON: an array with one object per run of the question.
-void print_explanations_json(const Question& question, std::span<const Explanation> explanations,
+void print_explanations_json(const CallRequest& request, std::span<const Explanation> explanations,
                              std::ostream& out);
 
 }  // namespace collsim::command

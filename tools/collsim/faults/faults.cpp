@@ -10,9 +10,9 @@
 #include "sim/base/input_error.h"
 #include "sim/base/json_text.h"
 #include "tools/collsim/core/call_options.h"
+#include "tools/collsim/core/call_request.h"
 #include "tools/collsim/core/numbers.h"
 #include "tools/collsim/core/options.h"
-#include "tools/collsim/core/question.h"
 #include "tools/collsim/core/records.h"
 #include "tools/collsim/core/report.h"
 #include "tools/collsim/core/report_page.h"
@@ -84,18 +84,18 @@ bool is_between_bounds(const FaultRanking& ranking) {
   });
 }
 
-void print_ranking_head(const Question& question, const Planner& planner,
+void print_ranking_head(const CallRequest& request, const CallCompiler& compiler,
                         const FaultRanking& ranking, std::ostream& out) {
   const Prediction& healthy = ranking.healthy;
   const auto print = [&](const std::string& text) { out << wrapped(text, "# ", "#   "); };
   print(fmt::format("collsim {}: {} of {} on {}, {} ranks; {}; {} {}: {}{:.2f} us when healthy{}",
-                    COLLSIM_VERSION, to_string(question.scenario.collective),
-                    to_string(healthy.size), question.topology.name(), planner.ranks(),
-                    describe(planner.spec().run), healthy.algorithm, to_string(healthy.protocol),
+                    COLLSIM_VERSION, to_string(request.scenario.collective),
+                    to_string(healthy.size), request.topology.name(), compiler.ranks(),
+                    describe(compiler.spec().run), healthy.algorithm, to_string(healthy.protocol),
                     ranking.origin == TimeOrigin::bounds ? "at least " : "",
                     in_microseconds(healthy.time),
                     ranking.origin == TimeOrigin::steady_state ? " (steady state)" : ""));
-  print_trust_errors(question, {healthy.trust}, out);
+  print_trust_errors(request, {healthy.trust}, out);
   print(fmt::format("one cable at {:g} % of its bandwidth, both ways", 100 * ranking.share));
   if (exact(ranking)) return;
   print(
@@ -103,9 +103,9 @@ void print_ranking_head(const Question& question, const Planner& planner,
       "have the same surroundings count as one kind");
 }
 
-void print_table(const Question& question, const Planner& planner, const FaultRanking& ranking,
-                 std::size_t rows, std::ostream& out) {
-  print_ranking_head(question, planner, ranking, out);
+void print_table(const CallRequest& request, const CallCompiler& compiler,
+                 const FaultRanking& ranking, std::size_t rows, std::ostream& out) {
+  print_ranking_head(request, compiler, ranking, out);
   const bool between = is_between_bounds(ranking);
   const auto at_most = [&](const std::string& text) {
     return between ? fmt::format(" {:>8}", text) : std::string();
@@ -119,7 +119,7 @@ void print_table(const Question& question, const Planner& planner, const FaultRa
                            ? "unknown"
                            : fmt::format("{:.3f}", ranked.slowdown_at_most)),
                in_microseconds(ranked.time), 100 * ranked.busy, ranked.links.cables.size(),
-               to_string(ranked.origin), cable_name(ranked, question.topology));
+               to_string(ranked.origin), cable_name(ranked, request.topology));
   }
   if (ranking.links.size() > rows) {
     fmt::print(out, "# {} more kinds of cables (--top)\n", ranking.links.size() - rows);
@@ -140,7 +140,7 @@ Record healthy_record(const FaultRanking& ranking) {
           {"share", ranking.share}};
 }
 
-Record link_record(const Question& question, const RankedLink& ranked) {
+Record link_record(const CallRequest& request, const RankedLink& ranked) {
   return {{"slowdown", ranked.slowdown},
           {"at_most", at_most(ranked)},
           {"time_us", in_microseconds(ranked.time)},
@@ -148,35 +148,35 @@ Record link_record(const Question& question, const RankedLink& ranked) {
           {"cables", ranked.links.cables.size()},
           {"how", to_string(ranked.origin)},
           {"exact_class", ranked.links.exact},
-          {"cable", cable_name(ranked, question.topology)}};
+          {"cable", cable_name(ranked, request.topology)}};
 }
 
 /// A row a kind of cables.
-void add_rows(const Question& question, const RunSpec& run, const FaultRanking& ranking,
+void add_rows(const CallRequest& request, const RunSpec& run, const FaultRanking& ranking,
               RecordWriter& writer) {
   const auto row_of = [&](const RankedLink& ranked) {
     Record row = healthy_record(ranking);
-    row.update(link_record(question, ranked));
-    row.update(context_of(question, &run));
+    row.update(link_record(request, ranked));
+    row.update(context_of(request, &run));
     return row;
   };
   for (const RankedLink& ranked : ranking.links) writer.add(row_of(ranked));
 }
 
-Record as_json(const Question& question, const RunSpec& run, const FaultRanking& ranking) {
+Record as_json(const CallRequest& request, const RunSpec& run, const FaultRanking& ranking) {
   Record json = healthy_record(ranking);
   json["how"] = to_string(ranking.origin);
   json["idle_cables"] = ranking.idle_cables;
-  json.update(context_of(question, &run));
+  json.update(context_of(request, &run));
   json["links"] = Record::array();
   for (const RankedLink& ranked : ranking.links) {
-    json["links"].push_back(link_record(question, ranked));
+    json["links"].push_back(link_record(request, ranked));
   }
   return json;
 }
 
 po::options_description faults_options() {
-  po::options_description options = question_options(SizesAsked::one, formats_with_page);
+  po::options_description options = request_options(RequestedSizes::one, formats_with_page);
   options.add_options()  //
       ("degrade", po::value<std::string>()->default_value("10%"),
        "the share of its bandwidth that a cable has left")                        //
@@ -196,37 +196,37 @@ int run_faults(std::span<const std::string> args, std::ostream& out, std::ostrea
   effort.threads = values->count("threads") != 0
                        ? bounded_option(*values, "threads", 1, max_threads)
                        : std::max(std::thread::hardware_concurrency(), 1U);
-  const Question question = read_question(*values, err, PageOffered::yes);
-  if (!question.faults.empty()) {
+  const CallRequest request = read_request(*values, err, PageOffered::yes);
+  if (!request.faults.empty()) {
     throw InputError("the scenario already has faults",
                      "use a scenario without 'faults', and no --fault");
   }
-  const Bytes size = only_size("faults", *values, question);
+  const Bytes size = only_size("faults", *values, request);
   Record rankings = Record::array();
   RecordWriter csv(Format::csv, out);
   FaultsPage page;
-  for (const RunSpec& run : question.scenario.runs) {
-    const Planner planner(spec_of(question, run));
-    warn(planner, err);
+  for (const RunSpec& run : request.scenario.runs) {
+    const CallCompiler compiler(spec_of(request, run));
+    warn(compiler, err);
     const FaultRanking ranking = [&] {
       const Waiting waiting(err, "degrading every link in turn");
-      return rank_links(planner.plan(size), share, effort);
+      return rank_links(compiler.plan(size), share, effort);
     }();
-    if (question.format == Format::json) {
-      rankings.push_back(as_json(question, run, ranking));
-    } else if (question.format == Format::csv) {
-      add_rows(question, run, ranking, csv);
-    } else if (question.format == Format::html) {
+    if (request.format == Format::json) {
+      rankings.push_back(as_json(request, run, ranking));
+    } else if (request.format == Format::csv) {
+      add_rows(request, run, ranking, csv);
+    } else if (request.format == Format::html) {
       page.classes.insert(ranking.healthy.trust);
-      page.rankings.push_back({describe(planner.spec().run), as_json(question, run, ranking)});
+      page.rankings.push_back({describe(compiler.spec().run), as_json(request, run, ranking)});
     } else {
-      print_table(question, planner, ranking, rows, out);
+      print_table(request, compiler, ranking, rows, out);
     }
   }
-  if (question.format == Format::html) {
-    print_faults_page(question, page, command_text("faults", args), out);
+  if (request.format == Format::html) {
+    print_faults_page(request, page, command_text("faults", args), out);
   }
-  if (question.format == Format::json) fmt::print(out, "{}\n", json_text(rankings, 2));
+  if (request.format == Format::json) fmt::print(out, "{}\n", json_text(rankings, 2));
   return exit_ok;
 }
 

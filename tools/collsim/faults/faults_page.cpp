@@ -10,7 +10,7 @@ namespace collsim::command {
 
 namespace {
 
-constexpr std::size_t most_bars = 30;
+constexpr std::size_t max_bars = 30;
 
 /// "node0/gpu0 - node0/nvswitch0, and 31 alike".
 std::string bar_name(const Record& link) {
@@ -41,11 +41,11 @@ PageChart slowdown_chart(const Record& ranking) {
                   {"", AxisScale::words},
                   {},
                   true};
-  if (links.size() > most_bars) {
-    chart.note += fmt::format(" The worst {} of {} kinds of cables.", most_bars, links.size());
+  if (links.size() > max_bars) {
+    chart.note += fmt::format(" The worst {} of {} kinds of cables.", max_bars, links.size());
   }
   PageSeries bars{"", SeriesMark::bars, 0, false, {}};
-  for (std::size_t i = 0; i < std::min(links.size(), most_bars); ++i) {
+  for (std::size_t i = 0; i < std::min(links.size(), max_bars); ++i) {
     bars.points.push_back(bar_of(links[i]));
   }
   chart.series.push_back(std::move(bars));
@@ -82,19 +82,19 @@ PageSection section_of(const RankedRun& run, double share) {
 
 }  // namespace
 
-void print_faults_page(const Question& question, const FaultsPage& faults,
+void print_faults_page(const CallRequest& request, const FaultsPage& faults,
                        const std::string& command, std::ostream& out) {
   std::vector<Record> rankings;
   for (const RankedRun& run : faults.rankings) rankings.push_back(run.ranking);
   const Record& first = rankings.front();
   ReportPage page{
-      fmt::format("Slow cables: {} of {} on {}, {} ranks", to_string(question.scenario.collective),
+      fmt::format("Slow cables: {} of {} on {}, {} ranks", to_string(request.scenario.collective),
                   to_string(Bytes{first["size_bytes"].get<std::int64_t>()}),
-                  question.topology.name(), question.ranks),
+                  request.topology.name(), request.ranks),
       command,
-      {{"NCCL", joined_values(rankings, "nccl_version")}, {"calibration", question.cost.name}},
+      {{"NCCL", joined_values(rankings, "nccl_version")}, {"calibration", request.cost.name}},
       {}};
-  add_trust_and_version(page, question.trust_errors, faults.classes);
+  add_trust_and_version(page, request.trust_errors, faults.classes);
   for (const RankedRun& run : faults.rankings) {
     page.sections.push_back(section_of(run, first["share"].get<double>()));
   }

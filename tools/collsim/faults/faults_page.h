@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "sim/cost/trust.h"
-#include "tools/collsim/core/question.h"
+#include "tools/collsim/core/call_request.h"
 #include "tools/collsim/core/records.h"
 
 namespace collsim::command {
@@ -24,7 +24,7 @@ struct FaultsPage {
 
 /// A page: for each run a bar for each kind of cable, the worst first, up to 30, and all of them in
 /// a table.
-void print_faults_page(const Question& question, const FaultsPage& page, const std::string& command,
-                       std::ostream& out);
+void print_faults_page(const CallRequest& request, const FaultsPage& page,
+                       const std::string& command, std::ostream& out);
 
 }  // namespace collsim::command

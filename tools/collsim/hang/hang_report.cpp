@@ -17,7 +17,7 @@ namespace collsim::command {
 namespace {
 
 /// A table of more rows is not read.
-constexpr std::size_t most_rows = 24;
+constexpr std::size_t max_rows = 24;
 
 /// The first calls that members of a communicator have not completed: by communicator and record.
 using FirstPending = std::map<std::pair<std::size_t, std::size_t>, const JobCall*>;
@@ -82,7 +82,7 @@ void print_rows(const Job& job, const std::set<std::size_t>& shown,
   std::size_t printed = 0;
   for (const CommunicatorRow& row : rows) {
     if (!shown.contains(row.communicator)) continue;
-    if (++printed > most_rows) continue;
+    if (++printed > max_rows) continue;
     std::string state = row.waits_in == nullptr ? "-" : short_call_words(*row.waits_in);
     if (!row.has_dump) state = "(no dump)";
     const std::string completed =
@@ -91,8 +91,8 @@ void print_rows(const Job& job, const std::set<std::size_t>& shown,
                cut(name_of(job.communicators[row.communicator]), widest_name), widest_name,
                cut(rank_ranges(row.ranks), widest_ranks), widest_ranks, completed, state);
   }
-  if (printed > most_rows) {
-    fmt::print(out, "{} more rows: --format json has them\n", printed - most_rows);
+  if (printed > max_rows) {
+    fmt::print(out, "{} more rows: --format json has them\n", printed - max_rows);
   }
 }
 

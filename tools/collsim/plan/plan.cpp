@@ -17,9 +17,9 @@
 #include "sim/base/json_text.h"
 #include "sim/base/text.h"
 #include "sim/topologies/loader.h"
+#include "tools/collsim/core/call_request.h"
 #include "tools/collsim/core/collective_option.h"
 #include "tools/collsim/core/options.h"
-#include "tools/collsim/core/question.h"
 #include "tools/collsim/core/records.h"
 #include "tools/collsim/core/report_page.h"
 #include "tools/collsim/core/subcommand.h"
@@ -46,7 +46,7 @@ constexpr std::string_view epilogue =
     "  collsim plan dgx-h100 --nodes 1..1024 --model bert-large --compute-time 50ms "
     "--target-share 10%";
 
-constexpr std::int64_t most_points = 100'000;
+constexpr std::int64_t max_points = 100'000;
 
 std::optional<std::string> given(const po::variables_map& values, const char* name) {
   if (values.count(name) == 0) return std::nullopt;
@@ -291,29 +291,28 @@ PriceSheet read_prices(const po::variables_map& values, CostBasis basis) {
   return sheet;
 }
 
-CapacityQuestion read_plan(const po::variables_map& values) {
+CapacityRequest read_plan(const po::variables_map& values) {
   using namespace std::string_view_literals;
-  CapacityQuestion question;
-  question.workloads = read_workloads(values);
-  question.alternatives = read_alternatives(values);
-  question.call = read_call(values);
-  question.scaling = word_of(values, "scaling", std::pair{"weak"sv, Scaling::weak},
-                             std::pair{"strong"sv, Scaling::strong});
-  question.target = read_target(values);
-  question.basis = word_of(values, "cost", std::pair{"rent"sv, CostBasis::rent},
-                           std::pair{"buy"sv, CostBasis::buy});
-  question.prices = read_prices(values, question.basis);
-  question.vendor = given(values, "vendor").value_or("");
-  if (values["estimate"].as<bool>()) question.messages = 0;
+  CapacityRequest request;
+  request.workloads = read_workloads(values);
+  request.alternatives = read_alternatives(values);
+  request.call = read_call(values);
+  request.scaling = word_of(values, "scaling", std::pair{"weak"sv, Scaling::weak},
+                            std::pair{"strong"sv, Scaling::strong});
+  request.target = read_target(values);
+  request.basis = word_of(values, "cost", std::pair{"rent"sv, CostBasis::rent},
+                          std::pair{"buy"sv, CostBasis::buy});
+  request.prices = read_prices(values, request.basis);
+  request.vendor = given(values, "vendor").value_or("");
+  if (values["estimate"].as<bool>()) request.messages = 0;
   std::int64_t points = 0;
-  for (const Alternative& each : question.alternatives) {
-    points += static_cast<std::int64_t>(each.nodes.size() * question.workloads.size());
+  for (const Alternative& each : request.alternatives) {
+    points += static_cast<std::int64_t>(each.nodes.size() * request.workloads.size());
   }
-  if (points > most_points) {
-    throw InputError(fmt::format("plan: {} points", points),
-                     fmt::format("at most {}", most_points));
+  if (points > max_points) {
+    throw InputError(fmt::format("plan: {} points", points), fmt::format("at most {}", max_points));
   }
-  return question;
+  return request;
 }
 
 po::options_description plan_options() {
@@ -361,13 +360,13 @@ po::options_description plan_options() {
   return options;
 }
 
-CapacityPlan answer_of(CapacityQuestion& question, std::ostream& err) {
+CapacityPlan answer_of(CapacityRequest& request, std::ostream& err) {
   Waiting waiting(err, "composing machines");
-  question.progress = [&](std::size_t done, std::size_t all) {
+  request.progress = [&](std::size_t done, std::size_t all) {
     waiting.say(fmt::format("predicting {} of {} rows", done, all));
   };
-  CapacityPlan plan = plan_capacity(question);
-  question.progress = nullptr;
+  CapacityPlan plan = plan_capacity(request);
+  request.progress = nullptr;
   return plan;
 }
 
@@ -381,18 +380,18 @@ int run_plan(std::span<const std::string> args, std::ostream& out, std::ostream&
     throw InputError(fmt::format("--format: unknown format '{}'", format),
                      "table, csv, json or html");
   }
-  CapacityQuestion question = read_plan(*values);
-  const CapacityPlan plan = answer_of(question, err);
+  CapacityRequest request = read_plan(*values);
+  const CapacityPlan plan = answer_of(request, err);
   print_warnings(plan.warnings, err);
   if (format == "json") {
-    fmt::print(out, "{}\n", json_text(as_json(question, plan), 2));
+    fmt::print(out, "{}\n", json_text(as_json(request, plan), 2));
   } else if (format == "csv") {
     RecordWriter writer(Format::csv, out);
-    for (const PlanRow& row : plan.rows) writer.add(record_of(question, row));
+    for (const PlanRow& row : plan.rows) writer.add(record_of(request, row));
   } else if (format == "html") {
-    print_plan_page(question, plan, command_text("plan", args), out);
+    print_plan_page(request, plan, command_text("plan", args), out);
   } else {
-    print_plan(question, plan, (*values)["wide"].as<bool>(), out);
+    print_plan(request, plan, (*values)["wide"].as<bool>(), out);
   }
   const bool met =
       std::any_of(plan.rows.begin(), plan.rows.end(), [](const PlanRow& row) { return row.meets; });

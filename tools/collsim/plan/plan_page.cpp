@@ -14,17 +14,17 @@ namespace {
 
 constexpr double in_milliseconds = 1e3;
 
-std::string series_name(const CapacityQuestion& question, std::size_t alternative) {
-  return fmt::format("{} {}", letter_of(alternative), describe(question.alternatives[alternative]));
+std::string series_name(const CapacityRequest& request, std::size_t alternative) {
+  return fmt::format("{} {}", letter_of(alternative), describe(request.alternatives[alternative]));
 }
 
-std::string hint_of(const CapacityQuestion& question, const PlanRow& row) {
+std::string hint_of(const CapacityRequest& request, const PlanRow& row) {
   std::string text =
       fmt::format("{}\n{} nodes, {} GPUs: {:.2f} ms, {:.1f} GB/s; limit {}",
-                  series_name(question, row.alternative), row.nodes, row.gpus,
+                  series_name(request, row.alternative), row.nodes, row.gpus,
                   in_milliseconds * row.step.value, row.busbw / 1e9, to_string(row.limit.limit));
   if (row.price) {
-    text += fmt::format("\n{:.2f} {} per hour", row.price->per_hour, question.prices.currency);
+    text += fmt::format("\n{:.2f} {} per hour", row.price->per_hour, request.prices.currency);
   }
   if (row.error > 0) text += fmt::format("\ntypically {:.0f} % off", 100 * row.error);
   switch (row.basis) {
@@ -40,15 +40,15 @@ std::string hint_of(const CapacityQuestion& question, const PlanRow& row) {
 
 /// The rows of a workload that a filter takes, as points of a series for each alternative.
 template <typename PointOf>
-std::vector<PageSeries> by_alternative(const CapacityQuestion& question, const CapacityPlan& plan,
+std::vector<PageSeries> by_alternative(const CapacityRequest& request, const CapacityPlan& plan,
                                        std::size_t workload, SeriesMark mark, PointOf point_of) {
   std::vector<PageSeries> all;
-  for (std::size_t i = 0; i < question.alternatives.size(); ++i) {
-    PageSeries series{series_name(question, i), mark, static_cast<int>(i), false, {}};
+  for (std::size_t i = 0; i < request.alternatives.size(); ++i) {
+    PageSeries series{series_name(request, i), mark, static_cast<int>(i), false, {}};
     for (const PlanRow& row : plan.rows) {
       if (row.workload != workload || row.alternative != i) continue;
       PagePoint point = point_of(row);
-      point.text = hint_of(question, row);
+      point.text = hint_of(request, row);
       if (!point.x.is_null()) series.points.push_back(std::move(point));
     }
     if (!series.points.empty()) all.push_back(std::move(series));
@@ -57,31 +57,30 @@ std::vector<PageSeries> by_alternative(const CapacityQuestion& question, const C
 }
 
 /// A bar for each alternative, where all have the same count of nodes.
-PageChart chart_at_one_count(const CapacityQuestion& question, const CapacityPlan& plan,
+PageChart chart_at_one_count(const CapacityRequest& request, const CapacityPlan& plan,
                              std::size_t workload) {
-  PageChart chart{has_compute(question) ? "Time of a step" : "Time",
+  PageChart chart{has_compute(request) ? "Time of a step" : "Time",
                   "Lower is better.",
                   {"time (ms)", AxisScale::linear},
                   {"", AxisScale::words}};
-  chart.series =
-      by_alternative(question, plan, workload, SeriesMark::bars, [&](const PlanRow& row) {
-        const double time = in_milliseconds * row.step.value;
-        return PagePoint{time, series_name(question, row.alternative), {}, {},
-                         1,    fmt::format("{:.2f} ms", time)};
-      });
+  chart.series = by_alternative(request, plan, workload, SeriesMark::bars, [&](const PlanRow& row) {
+    const double time = in_milliseconds * row.step.value;
+    return PagePoint{time, series_name(request, row.alternative), {}, {},
+                     1,    fmt::format("{:.2f} ms", time)};
+  });
   for (PageSeries& series : chart.series) series.name.clear();  // the axis has the names
   return chart;
 }
 
-PageChart chart_by_nodes(const CapacityQuestion& question, const CapacityPlan& plan,
+PageChart chart_by_nodes(const CapacityRequest& request, const CapacityPlan& plan,
                          std::size_t workload) {
-  const bool compute = has_compute(question);
+  const bool compute = has_compute(request);
   PageChart chart{compute ? "Time of a step by nodes" : "Time by nodes",
                   compute ? "Computing and communicating. Lower is better."
                           : "Of the communication of a step. Lower is better.",
                   {"nodes", AxisScale::counts},
                   {compute ? "step (ms)" : "time (ms)", AxisScale::logarithmic}};
-  chart.series = by_alternative(question, plan, workload, SeriesMark::line, [](const PlanRow& row) {
+  chart.series = by_alternative(request, plan, workload, SeriesMark::line, [](const PlanRow& row) {
     PagePoint point{row.nodes, in_milliseconds * row.step.value};
     if (row.ties) point.label = "tie";
     if (row.cheapest) point.label = "best";
@@ -111,14 +110,14 @@ PageSeries front_series(const CapacityPlan& plan, std::size_t workload) {
   return front;
 }
 
-PageChart chart_by_price(const CapacityQuestion& question, const CapacityPlan& plan,
+PageChart chart_by_price(const CapacityRequest& request, const CapacityPlan& plan,
                          std::size_t workload) {
   PageChart chart{
       "Time by price",
       "Of the same work at every count of nodes. Left and down is better.",
-      {fmt::format("price ({} per hour)", question.prices.currency), AxisScale::logarithmic},
+      {fmt::format("price ({} per hour)", request.prices.currency), AxisScale::logarithmic},
       {"time of the same work (ms)", AxisScale::logarithmic}};
-  chart.series = by_alternative(question, plan, workload, SeriesMark::dots, price_point);
+  chart.series = by_alternative(request, plan, workload, SeriesMark::dots, price_point);
   PageSeries front = front_series(plan, workload);
   if (!front.points.empty()) chart.series.push_back(std::move(front));
   return chart;
@@ -129,9 +128,9 @@ bool has_several_counts(const CapacityPlan& plan) {
                      [&](const PlanRow& row) { return row.nodes != plan.rows.front().nodes; });
 }
 
-std::string calibrations_of(const CapacityQuestion& question) {
+std::string calibrations_of(const CapacityRequest& request) {
   std::set<std::string> names;
-  for (const Alternative& each : question.alternatives) {
+  for (const Alternative& each : request.alternatives) {
     // One node has no transport between nodes.
     for (const std::uint32_t nodes : {each.nodes.front(), each.nodes.back()}) {
       names.insert(calibration_for(compose(each.parts, nodes)).name);
@@ -140,23 +139,23 @@ std::string calibrations_of(const CapacityQuestion& question) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-ReportPage page_about(const CapacityQuestion& question, const CapacityPlan& plan,
+ReportPage page_about(const CapacityRequest& request, const CapacityPlan& plan,
                       const std::string& command) {
   std::string moved;
-  for (const Workload& workload : question.workloads) {
+  for (const Workload& workload : request.workloads) {
     moved += fmt::format("{}{}", moved.empty() ? "" : ", ", workload.name);
   }
   ReportPage page{
-      fmt::format("Plan for {} of {} a step", to_string(question.call.collective), moved),
+      fmt::format("Plan for {} of {} a step", to_string(request.call.collective), moved),
       command,
-      {{"NCCL", to_string(question.call.run.nccl_version)},
-       {"calibration", calibrations_of(question)}},
+      {{"NCCL", to_string(request.call.run.nccl_version)},
+       {"calibration", calibrations_of(request)}},
       {}};
-  for (const Workload& workload : question.workloads) {
+  for (const Workload& workload : request.workloads) {
     if (!workload.source.empty()) page.facts.emplace_back(workload.name, workload.source);
   }
-  for (std::size_t i = 0; i < question.alternatives.size(); ++i) {
-    page.facts.emplace_back(letter_of(i), assumptions_of(question.alternatives[i]));
+  for (std::size_t i = 0; i < request.alternatives.size(); ++i) {
+    page.facts.emplace_back(letter_of(i), assumptions_of(request.alternatives[i]));
   }
   std::set<Trust> classes;
   for (const PlanRow& row : plan.rows) classes.insert(row.prediction.trust);
@@ -166,23 +165,23 @@ ReportPage page_about(const CapacityQuestion& question, const CapacityPlan& plan
 
 }  // namespace
 
-void print_plan_page(const CapacityQuestion& question, const CapacityPlan& plan,
+void print_plan_page(const CapacityRequest& request, const CapacityPlan& plan,
                      const std::string& command, std::ostream& out) {
-  ReportPage page = page_about(question, plan, command);
-  for (std::size_t i = 0; i < question.workloads.size(); ++i) {
-    PageSection section{question.workloads.size() > 1 ? question.workloads[i].name : "",
-                        {has_several_counts(plan) ? chart_by_nodes(question, plan, i)
-                                                  : chart_at_one_count(question, plan, i)},
+  ReportPage page = page_about(request, plan, command);
+  for (std::size_t i = 0; i < request.workloads.size(); ++i) {
+    PageSection section{request.workloads.size() > 1 ? request.workloads[i].name : "",
+                        {has_several_counts(plan) ? chart_by_nodes(request, plan, i)
+                                                  : chart_at_one_count(request, plan, i)},
                         {},
                         {}};
-    PageChart by_price = chart_by_price(question, plan, i);
+    PageChart by_price = chart_by_price(request, plan, i);
     if (!by_price.series.empty()) section.charts.push_back(std::move(by_price));
     page.sections.push_back(std::move(section));
   }
-  PageTable table{"", plan_columns(question), {}};
+  PageTable table{"", plan_columns(request), {}};
   table.columns.front().title = "machine";
-  for (const PlanRow& row : plan.rows) table.rows.push_back(record_of(question, row));
-  page.sections.push_back({"What follows", {}, plan_notes(question, plan), {}});
+  for (const PlanRow& row : plan.rows) table.rows.push_back(record_of(request, row));
+  page.sections.push_back({"What follows", {}, plan_notes(request, plan), {}});
   page.sections.push_back({"All machines", {}, {}, {std::move(table)}});
   write_page(page, out);
 }

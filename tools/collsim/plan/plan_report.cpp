@@ -43,16 +43,16 @@ struct MoneyUnits {
 };
 
 /// All columns of the table, but for those that say nothing in this plan.
-std::vector<Column> all_columns_of(const CapacityQuestion& question, const MoneyUnits& units) {
-  const bool compute = has_compute(question);
+std::vector<Column> all_columns_of(const CapacityRequest& request, const MoneyUnits& units) {
+  const bool compute = has_compute(request);
   // The column by which the best is chosen is never left out.
-  const bool by_hour = question.target.is_set();
+  const bool by_hour = request.target.is_set();
   const int leave_cost = by_hour ? 0 : 1;
   const int leave_work = by_hour ? 4 : 0;
   std::vector<Column> columns{{"alternative", "", "", 3, 0, 0},
                               {"nodes", "nodes", "", 5, 0, 0},
                               {"gpus", "gpus", "", 6, 0, 6}};
-  if (question.workloads.size() > 1) columns.push_back({"workload", "moved", "", 12, 0, 1});
+  if (request.workloads.size() > 1) columns.push_back({"workload", "moved", "", 12, 0, 1});
   columns.insert(columns.end(), {{"time_ms", "time", "(ms)", 9, 2, 0},
                                  {"busbw_GBps", "busbw", "(GB/s)", 6, 1, 2}});
   if (compute) columns.push_back({"step_ms", "step", "(ms)", 8, 1, 1});
@@ -71,8 +71,8 @@ std::vector<Column> all_columns_of(const CapacityQuestion& question, const Money
   return columns;
 }
 
-MoneyUnits units_of(const CapacityQuestion& question) {
-  const std::string& currency = question.prices.currency;
+MoneyUnits units_of(const CapacityRequest& request) {
+  const std::string& currency = request.prices.currency;
   return {fmt::format("({}/h)", currency), fmt::format("({})", currency)};
 }
 
@@ -100,33 +100,33 @@ std::string place_of(const PlanRow& row) {
                      row.nodes == 1 ? "node" : "nodes");
 }
 
-void print_head(const CapacityQuestion& question, std::ostream& out) {
+void print_head(const CapacityRequest& request, std::ostream& out) {
   std::string moved;
-  for (const Workload& workload : question.workloads) {
+  for (const Workload& workload : request.workloads) {
     moved += fmt::format("{}{}", moved.empty() ? "" : ", ", workload.name);
   }
   print_note(fmt::format("collsim {}: plan for {} of {} a step, by NCCL {}", COLLSIM_VERSION,
-                         to_string(question.call.collective), moved,
-                         to_string(question.call.run.nccl_version)),
+                         to_string(request.call.collective), moved,
+                         to_string(request.call.run.nccl_version)),
              out);
-  for (const Workload& workload : question.workloads) {
+  for (const Workload& workload : request.workloads) {
     if (!workload.source.empty()) {
       print_note(fmt::format("{}: {}", workload.name, workload.source), out);
     }
   }
-  for (std::size_t i = 0; i < question.alternatives.size(); ++i) {
-    print_note(fmt::format("{} {}", letter_of(i), assumptions_of(question.alternatives[i])), out);
+  for (std::size_t i = 0; i < request.alternatives.size(); ++i) {
+    print_note(fmt::format("{} {}", letter_of(i), assumptions_of(request.alternatives[i])), out);
   }
   out << "#\n";
 }
 
-void add_legend(const CapacityQuestion& question, PlanNotes& notes) {
-  std::string text = question.target.is_set()
+void add_legend(const CapacityRequest& request, PlanNotes& notes) {
+  std::string text = request.target.is_set()
                          ? "best: costs least per hour of those that meet the target; late: misses "
                            "it; tie: costs no more than the best, and meets it within the error"
                          : "best: costs least for the same work; tie: cannot be told apart from "
                            "the best, since the difference is within the error";
-  text += question.messages > 0
+  text += request.messages > 0
               ? "; run: simulated as `collsim run`; part: what is simulated is four nodes or a "
                 "smaller call, scaled by formulas; est: by formulas"
               : "; est: by formulas";
@@ -135,19 +135,19 @@ void add_legend(const CapacityQuestion& question, PlanNotes& notes) {
 
 /// "B at 16 nodes, C at 16 nodes".
 std::string places_of(const CapacityPlan& plan, const std::vector<std::size_t>& rows) {
-  constexpr std::size_t most_named = 8;
+  constexpr std::size_t max_named = 8;
   std::string text;
-  for (std::size_t i = 0; i < std::min(rows.size(), most_named); ++i) {
+  for (std::size_t i = 0; i < std::min(rows.size(), max_named); ++i) {
     text += fmt::format("{}{}", i == 0 ? "" : ", ", place_of(plan.rows[rows[i]]));
   }
-  if (rows.size() > most_named) text += fmt::format(" and {} more", rows.size() - most_named);
+  if (rows.size() > max_named) text += fmt::format(" and {} more", rows.size() - max_named);
   return text;
 }
 
 /// What cannot be told apart from the best of each workload, and whether that is sure to meet the
 /// target.
-void add_ties(const CapacityQuestion& question, const CapacityPlan& plan, PlanNotes& notes) {
-  for (std::size_t workload = 0; workload < question.workloads.size(); ++workload) {
+void add_ties(const CapacityRequest& request, const CapacityPlan& plan, PlanNotes& notes) {
+  for (std::size_t workload = 0; workload < request.workloads.size(); ++workload) {
     std::vector<std::size_t> ties;
     const PlanRow* best = nullptr;
     for (std::size_t i = 0; i < plan.rows.size(); ++i) {
@@ -157,14 +157,14 @@ void add_ties(const CapacityQuestion& question, const CapacityPlan& plan, PlanNo
       if (row.cheapest) best = &row;
     }
     if (best == nullptr) continue;
-    const std::string of = question.workloads.size() > 1
-                               ? fmt::format("{}: ", question.workloads[workload].name)
+    const std::string of = request.workloads.size() > 1
+                               ? fmt::format("{}: ", request.workloads[workload].name)
                                : std::string();
     if (!ties.empty()) {
       notes.push_back(fmt::format("{}cannot be told apart from the best, {}: {}", of,
                                   place_of(*best), places_of(plan, ties)));
     }
-    if (question.target.is_set() && best->near_target) {
+    if (request.target.is_set() && best->near_target) {
       notes.push_back(
           fmt::format("{}whether {} meets the target cannot be told: the error of its "
                       "time is {:.0f} %",
@@ -174,7 +174,7 @@ void add_ties(const CapacityQuestion& question, const CapacityPlan& plan, PlanNo
 }
 
 /// Where each alternative stops, those alike in one line.
-void add_ends(const CapacityQuestion& question, const CapacityPlan& plan, PlanNotes& notes) {
+void add_ends(const CapacityRequest& request, const CapacityPlan& plan, PlanNotes& notes) {
   std::map<std::string, std::string> letters;
   for (const ScalingEnd& end : plan.ends) {
     std::string text = fmt::format("goes on to {} nodes, the most that were asked about",
@@ -186,13 +186,13 @@ void add_ends(const CapacityQuestion& question, const CapacityPlan& plan, PlanNo
                          plan.rows[*end.last].work.value / row.work.value,
                          to_string(row.limit.limit), percent * row.limit.utilisation);
     }
-    if (question.workloads.size() > 1) {
-      text = fmt::format("{}, {}", question.workloads[end.workload].name, text);
+    if (request.workloads.size() > 1) {
+      text = fmt::format("{}, {}", request.workloads[end.workload].name, text);
     }
     std::string& names = letters[text];
     names += fmt::format("{}{}", names.empty() ? "" : ", ", letter_of(end.alternative));
   }
-  const char* const kind = question.scaling == Scaling::weak ? "weak" : "strong";
+  const char* const kind = request.scaling == Scaling::weak ? "weak" : "strong";
   for (const auto& [text, names] : letters) {
     notes.push_back(fmt::format("{} scaling of {} {}", kind, names, text));
   }
@@ -214,15 +214,15 @@ bool concerns_spines(const std::string& change) {
          change.find("fabric=") != std::string::npos;
 }
 
-void add_upgrades(const CapacityQuestion& question, const CapacityPlan& plan, PlanNotes& notes) {
+void add_upgrades(const CapacityRequest& request, const CapacityPlan& plan, PlanNotes& notes) {
   for (const UpgradeValue& value : plan.upgrades) {
     const PlanRow& row = plan.rows[value.row];
     if (row.nodes != compared_nodes(plan, row.workload)) continue;
-    const Alternative& alternative = question.alternatives[row.alternative];
+    const Alternative& alternative = request.alternatives[row.alternative];
     const PlanRow& without = plan.rows[value.base_row];
     std::string text = fmt::format("{} instead of {}", place_of(row), letter_of(alternative.base));
-    if (question.workloads.size() > 1) {
-      text += fmt::format(", {}", question.workloads[row.workload].name);
+    if (request.workloads.size() > 1) {
+      text += fmt::format(", {}", request.workloads[row.workload].name);
     }
     text += fmt::format(": time {:+.1f} %", percent * value.time);
     if (value.price) {
@@ -258,9 +258,9 @@ std::map<std::string, const GpuPrice*> used_prices(const CapacityPlan& plan) {
   return prices;
 }
 
-void add_prices(const CapacityQuestion& question, const CapacityPlan& plan, PlanNotes& notes) {
-  const PriceSheet& sheet = question.prices;
-  const bool rented = question.basis == CostBasis::rent;
+void add_prices(const CapacityRequest& request, const CapacityPlan& plan, PlanNotes& notes) {
+  const PriceSheet& sheet = request.prices;
+  const bool rented = request.basis == CostBasis::rent;
   for (const auto& [gpu, price] : used_prices(plan)) {
     notes.push_back(fmt::format("price of {}: {:g} {} per GPU{} ({})", gpu, price->price,
                                 sheet.currency, rented ? "-hour" : "", source_of(price->from)));
@@ -286,17 +286,16 @@ void add_prices(const CapacityQuestion& question, const CapacityPlan& plan, Plan
   }
 }
 
-void add_sensitivities(const CapacityQuestion& question, const CapacityPlan& plan,
-                       PlanNotes& notes) {
-  for (std::size_t workload = 0; workload < question.workloads.size(); ++workload) {
+void add_sensitivities(const CapacityRequest& request, const CapacityPlan& plan, PlanNotes& notes) {
+  for (std::size_t workload = 0; workload < request.workloads.size(); ++workload) {
     const auto best = std::find_if(plan.rows.begin(), plan.rows.end(), [&](const PlanRow& row) {
       return row.workload == workload && row.cheapest;
     });
-    const std::string of = question.workloads.size() > 1
-                               ? fmt::format(" for {}", question.workloads[workload].name)
+    const std::string of = request.workloads.size() > 1
+                               ? fmt::format(" for {}", request.workloads[workload].name)
                                : std::string();
     if (best == plan.rows.end()) {
-      if (question.target.is_set()) notes.push_back(fmt::format("nothing meets the target{}", of));
+      if (request.target.is_set()) notes.push_back(fmt::format("nothing meets the target{}", of));
       continue;
     }
     const auto number = static_cast<std::size_t>(best - plan.rows.begin());
@@ -337,19 +336,18 @@ void print_trust(const CapacityPlan& plan, std::ostream& out) {
   }
 }
 
-void print_plan_chart(const CapacityQuestion& question, const CapacityPlan& plan,
-                      std::ostream& out) {
-  const std::string what = has_compute(question) ? "step" : "time";
-  for (std::size_t workload = 0; workload < question.workloads.size(); ++workload) {
+void print_plan_chart(const CapacityRequest& request, const CapacityPlan& plan, std::ostream& out) {
+  const std::string what = has_compute(request) ? "step" : "time";
+  for (std::size_t workload = 0; workload < request.workloads.size(); ++workload) {
     std::vector<ChartPoint> points;
     std::set<std::uint32_t> counts;
     for (const PlanRow& row : plan.rows) {
       if (row.workload != workload) continue;
       counts.insert(row.nodes);
       points.push_back({letter_of(row.alternative), static_cast<double>(row.nodes),
-                        milli * row.step.value, describe(question.alternatives[row.alternative])});
+                        milli * row.step.value, describe(request.alternatives[row.alternative])});
     }
-    const std::string& name = question.workloads[workload].name;
+    const std::string& name = request.workloads[workload].name;
     out << "#\n";
     if (counts.size() > 1) {
       print_chart(points, fmt::format("{} (ms, logarithmic) of {} by nodes", what, name), out);
@@ -382,13 +380,13 @@ Record price_record(const std::string& gpu, const GpuPrice& price) {
 
 }  // namespace
 
-bool has_compute(const CapacityQuestion& question) {
-  return std::any_of(question.alternatives.begin(), question.alternatives.end(),
+bool has_compute(const CapacityRequest& request) {
+  return std::any_of(request.alternatives.begin(), request.alternatives.end(),
                      [](const Alternative& each) { return each.compute.value > 0; });
 }
 
-std::vector<PageColumn> plan_columns(const CapacityQuestion& question) {
-  return page_columns(all_columns_of(question, units_of(question)));
+std::vector<PageColumn> plan_columns(const CapacityRequest& request) {
+  return page_columns(all_columns_of(request, units_of(request)));
 }
 
 std::string letter_of(std::size_t alternative) {
@@ -407,13 +405,13 @@ std::string describe(const Alternative& alternative) {
   return fmt::format("{}, {}", alternative.parts.name, alternative.change);
 }
 
-Record record_of(const CapacityQuestion& question, const PlanRow& row) {
-  const Alternative& alternative = question.alternatives[row.alternative];
+Record record_of(const CapacityRequest& request, const PlanRow& row) {
+  const Alternative& alternative = request.alternatives[row.alternative];
   Record record{{"alternative", letter_of(row.alternative)},
                 {"machine", alternative.parts.name},
                 {"change", alternative.change},
-                {"workload", question.workloads[row.workload].name},
-                {"size_bytes", question.workloads[row.workload].bytes.count},
+                {"workload", request.workloads[row.workload].name},
+                {"size_bytes", request.workloads[row.workload].bytes.count},
                 {"nodes", row.nodes},
                 {"gpus", row.gpus},
                 {"time_ms", milli * row.time.value},
@@ -425,7 +423,7 @@ Record record_of(const CapacityQuestion& question, const PlanRow& row) {
                 {"limit_percent", percent * row.limit.utilisation},
                 {"cost_per_hour", row.price ? Record(row.price->per_hour) : Record()},
                 {"cost_of_work", number_or_null(row.cost)},
-                {"currency", question.prices.currency},
+                {"currency", request.prices.currency},
                 {"error_percent", percent * row.error},
                 {"on_front", row.on_front},
                 {"cheapest", row.cheapest},
@@ -441,17 +439,17 @@ Record record_of(const CapacityQuestion& question, const PlanRow& row) {
   return record;
 }
 
-Record as_json(const CapacityQuestion& question, const CapacityPlan& plan) {
+Record as_json(const CapacityRequest& request, const CapacityPlan& plan) {
   Record json{{"rows", Record::array()},     {"scaling", Record::array()},
               {"upgrades", Record::array()}, {"sensitivities", Record::array()},
               {"prices", Record::array()},   {"alternatives", Record::array()}};
-  for (std::size_t i = 0; i < question.alternatives.size(); ++i) {
+  for (std::size_t i = 0; i < request.alternatives.size(); ++i) {
     json["alternatives"].push_back({{"alternative", letter_of(i)},
-                                    {"machine", question.alternatives[i].parts.name},
-                                    {"change", question.alternatives[i].change},
-                                    {"network", network_in_words(question.alternatives[i].parts)}});
+                                    {"machine", request.alternatives[i].parts.name},
+                                    {"change", request.alternatives[i].change},
+                                    {"network", network_in_words(request.alternatives[i].parts)}});
   }
-  for (const PlanRow& row : plan.rows) json["rows"].push_back(record_of(question, row));
+  for (const PlanRow& row : plan.rows) json["rows"].push_back(record_of(request, row));
   for (const ScalingEnd& end : plan.ends) json["scaling"].push_back(end_record(plan, end));
   for (const UpgradeValue& value : plan.upgrades) {
     json["upgrades"].push_back({{"row", value.row},
@@ -472,31 +470,31 @@ Record as_json(const CapacityQuestion& question, const CapacityPlan& plan) {
   return json;
 }
 
-std::vector<std::string> plan_notes(const CapacityQuestion& question, const CapacityPlan& plan) {
+std::vector<std::string> plan_notes(const CapacityRequest& request, const CapacityPlan& plan) {
   PlanNotes notes;
-  add_legend(question, notes);
-  add_ties(question, plan, notes);
-  add_ends(question, plan, notes);
-  add_upgrades(question, plan, notes);
-  add_sensitivities(question, plan, notes);
-  add_prices(question, plan, notes);
+  add_legend(request, notes);
+  add_ties(request, plan, notes);
+  add_ends(request, plan, notes);
+  add_upgrades(request, plan, notes);
+  add_sensitivities(request, plan, notes);
+  add_prices(request, plan, notes);
   return notes;
 }
 
-void print_plan(const CapacityQuestion& question, const CapacityPlan& plan, bool wide,
+void print_plan(const CapacityRequest& request, const CapacityPlan& plan, bool wide,
                 std::ostream& out) {
-  print_head(question, out);
-  const MoneyUnits units = units_of(question);
-  std::vector<Column> columns = all_columns_of(question, units);
+  print_head(request, out);
+  const MoneyUnits units = units_of(request);
+  std::vector<Column> columns = all_columns_of(request, units);
   if (!wide) columns = fitting(std::move(columns));
   out << titles_of(columns);
   for (const PlanRow& row : plan.rows) {
-    fmt::print(out, "{}\n", line_of(columns, record_of(question, row)));
+    fmt::print(out, "{}\n", line_of(columns, record_of(request, row)));
   }
   out << "#\n";
-  for (const std::string& note : plan_notes(question, plan)) print_note(note, out);
+  for (const std::string& note : plan_notes(request, plan)) print_note(note, out);
   print_trust(plan, out);
-  print_plan_chart(question, plan, out);
+  print_plan_chart(request, plan, out);
 }
 
 }  // namespace collsim::command

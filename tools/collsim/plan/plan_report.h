@@ -20,21 +20,21 @@ std::string describe(const Alternative& alternative);
 std::string assumptions_of(const Alternative& alternative);
 
 /// Whether steps compute, too, so that they take longer than their communication.
-bool has_compute(const CapacityQuestion& question);
+bool has_compute(const CapacityRequest& request);
 
 /// The columns of the table, for a page.
-std::vector<PageColumn> plan_columns(const CapacityQuestion& question);
+std::vector<PageColumn> plan_columns(const CapacityRequest& request);
 
 /// What follows from the table, a sentence each: where scaling ends, what changes bring, what is
 /// cheapest, and where prices are from.
-std::vector<std::string> plan_notes(const CapacityQuestion& question, const CapacityPlan& plan);
+std::vector<std::string> plan_notes(const CapacityRequest& request, const CapacityPlan& plan);
 
 /// A row for programs.
-Record record_of(const CapacityQuestion& question, const PlanRow& row);
+Record record_of(const CapacityRequest& request, const PlanRow& row);
 
 /// All of the answer for programs: rows, where scaling ends, what changes bring, how prices count,
 /// and where prices are from.
-Record as_json(const CapacityQuestion& question, const CapacityPlan& plan);
+Record as_json(const CapacityRequest& request, const CapacityPlan& plan);
 
 /// The table, what follows from it, and a chart:
 ///
@@ -48,12 +48,12 @@ Record as_json(const CapacityQuestion& question, const CapacityPlan& plan);
 ///   B     64  512   3672.90 190.21   100      NIC   3187.91 best  run derived
 ///
 /// `wide` shows all columns.
-void print_plan(const CapacityQuestion& question, const CapacityPlan& plan, bool wide,
+void print_plan(const CapacityRequest& request, const CapacityPlan& plan, bool wide,
                 std::ostream& out);
 
 /// A page: for each workload the time of a step over nodes, and time over price with the front; and
 /// the table with what follows from it.
-void print_plan_page(const CapacityQuestion& question, const CapacityPlan& plan,
+void print_plan_page(const CapacityRequest& request, const CapacityPlan& plan,
                      const std::string& command, std::ostream& out);
 
 }  // namespace collsim::command

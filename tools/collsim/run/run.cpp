@@ -11,9 +11,9 @@
 #include "sim/base/input_error.h"
 #include "sim/fabric/engine.h"
 #include "tools/collsim/core/answer_page.h"
-#include "tools/collsim/core/answerer.h"
+#include "tools/collsim/core/call_request.h"
+#include "tools/collsim/core/engine_name.h"
 #include "tools/collsim/core/options.h"
-#include "tools/collsim/core/question.h"
 #include "tools/collsim/core/report.h"
 #include "tools/collsim/core/report_page.h"
 #include "tools/collsim/core/run_watch.h"
@@ -40,14 +40,14 @@ constexpr std::string_view epilogue =
 
 /// How the answers are to be computed.
 struct Approach {
-  Answerer answerer = Answerer::native;
+  EngineName engine_name = EngineName::native;
   bool exact = false;
   RunWatch* watch = nullptr;
 };
 
 SimulationOptions options_of(const Approach& approach) {
   SimulationOptions options;
-  options.engine = approach.answerer == Answerer::simgrid ? Engine::simgrid : Engine::native;
+  options.engine = approach.engine_name == EngineName::simgrid ? Engine::simgrid : Engine::native;
   options.exact = approach.exact;
   options.watch = approach.watch->watch();
   options.begin = [&approach](Bytes size, double messages) {
@@ -57,13 +57,13 @@ SimulationOptions options_of(const Approach& approach) {
 }
 
 /// Answers for the sizes of one planner.
-class Answers {
+class CallPredictor {
  public:
-  Answers(const Planner& planner, const Approach& approach)
-      : approach_(approach), estimator_(planner), simulator_(planner, options_of(approach)) {}
+  CallPredictor(const CallCompiler& compiler, const Approach& approach)
+      : approach_(approach), estimator_(compiler), simulator_(compiler, options_of(approach)) {}
 
   Prediction of(Bytes size) {
-    if (approach_.answerer == Answerer::analytic) return estimator_.estimate(size);
+    if (approach_.engine_name == EngineName::analytic) return estimator_.estimate(size);
     Prediction prediction = simulator_.simulate(size);
     approach_.watch->end();
     return prediction;
@@ -81,19 +81,19 @@ std::optional<Seconds> measured_time(const std::map<Bytes, Seconds>& times, Byte
   return found->second;
 }
 
-void answer(const Question& question, const RunSpec& run, const Approach& approach, Report& report,
-            std::ostream& err) {
-  const Scenario& scenario = question.scenario;
+void answer(const CallRequest& request, const RunSpec& run, const Approach& approach,
+            Report& report, std::ostream& err) {
+  const Scenario& scenario = request.scenario;
   std::map<Bytes, Seconds> recorded;
   if (run.measured) {
     recorded = measured_times(read_recording(run.measured->file), run.measured->id,
-                              scenario.collective, question.ranks);
+                              scenario.collective, request.ranks);
   }
-  const Planner planner(spec_of(question, run));
-  warn(planner, err);
-  Answers answers(planner, approach);
-  report.begin({&question, &planner.spec().run, std::string(name_of(approach.answerer))});
-  for (const Bytes size : sizes_of(question)) {
+  const CallCompiler compiler(spec_of(request, run));
+  warn(compiler, err);
+  CallPredictor answers(compiler, approach);
+  report.begin({&request, &compiler.spec().run, std::string(name_of(approach.engine_name))});
+  for (const Bytes size : sizes_of(request)) {
     report.add({answers.of(size), measured_time(recorded, size)});
   }
   report.end();
@@ -102,22 +102,22 @@ void answer(const Question& question, const RunSpec& run, const Approach& approa
 }  // namespace
 
 int run_run(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
-  po::options_description options = question_options(SizesAsked::sweep, formats_with_page);
+  po::options_description options = request_options(RequestedSizes::sweep, formats_with_page);
   options.add_options()("engine", po::value<std::string>()->default_value("auto"),
                         "auto, native, simgrid or analytic")(
       "exact", po::bool_switch(),
       "simulate every message of every rank: continue no steady state, fold nothing");
   const auto values = parse_options(options, usage, epilogue, "scenario", args, out);
   if (!values) return exit_ok;
-  const Answerer answerer = parse_engine((*values)["engine"].as<std::string>());
+  const EngineName engine_name = parse_engine((*values)["engine"].as<std::string>());
   RunWatch watch(err, time_limit(*values));
-  const Approach approach{answerer, (*values)["exact"].as<bool>(), &watch};
-  const Question question = read_question(*values, err, PageOffered::yes);
-  const auto report = question.format == Format::html
+  const Approach approach{engine_name, (*values)["exact"].as<bool>(), &watch};
+  const CallRequest request = read_request(*values, err, PageOffered::yes);
+  const auto report = request.format == Format::html
                           ? make_answer_page(command_text("run", args), out)
-                          : make_report(question.format, out);
-  for (const RunSpec& run : question.scenario.runs) {
-    answer(question, run, approach, *report, err);
+                          : make_report(request.format, out);
+  for (const RunSpec& run : request.scenario.runs) {
+    answer(request, run, approach, *report, err);
   }
   report->finish();
   return exit_ok;

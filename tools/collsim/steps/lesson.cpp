@@ -16,7 +16,7 @@ namespace collsim::command {
 namespace {
 
 /// What a person could still leaf through; a trace may have as many.
-constexpr double most_slices = 400'000;
+constexpr double max_slices = 400'000;
 
 void require_steps(const Lesson& lesson) {
   for (const std::uint32_t step : lesson.choice.steps) {
@@ -74,7 +74,7 @@ void choose_messages(Lesson& lesson) {
   call.all = call.messages.size();
   std::erase_if(call.messages, [&](const StepMessage& each) { return !is_chosen(lesson, each); });
   call.chosen = call.messages.size();
-  call.messages.resize(std::min(call.chosen, lesson.choice.most_messages.value_or(call.chosen)));
+  call.messages.resize(std::min(call.chosen, lesson.choice.max_messages.value_or(call.chosen)));
 }
 
 /// Of chosen steps: from the first message that is shown to the last.
@@ -92,11 +92,12 @@ ChartSpan span_of_messages(const Lesson& lesson) {
   return span;
 }
 
-std::shared_ptr<const CallTrace> traced(const Planner& planner, Bytes size, std::ostream& err) {
-  const CallPlan call = planner.plan(size);
+std::shared_ptr<const CallTrace> traced(const CallCompiler& compiler, Bytes size,
+                                        std::ostream& err) {
+  const CompiledCall call = compiler.plan(size);
   RunWatch watch(err, std::nullopt);
   watch.begin(to_string(size), effort_of(execution_of(call)).whole);
-  return std::make_shared<const CallTrace>(trace_call(call, most_slices, watch.watch()));
+  return std::make_shared<const CallTrace>(trace_call(call, max_slices, watch.watch()));
 }
 
 /// The channel that is asked for, or the first that sends anything.
@@ -128,21 +129,21 @@ Lesson lesson_of(Plan plan, const Placement& placement, const LessonChoice& choi
   return lesson;
 }
 
-Lesson lesson_of(const Question& question, const RunSpec& run, Bytes size, LessonChoice choice,
+Lesson lesson_of(const CallRequest& request, const RunSpec& run, Bytes size, LessonChoice choice,
                  std::ostream& err) {
-  const auto planner = std::make_shared<const Planner>(spec_of(question, run));
-  warn(*planner, err);
-  if (planner->ranks() > max_replayed_ranks) {
+  const auto compiler = std::make_shared<const CallCompiler>(spec_of(request, run));
+  warn(*compiler, err);
+  if (compiler->ranks() > max_replayed_ranks) {
     throw InputError(
-        fmt::format("{} ranks are too many to show step by step", planner->ranks()),
+        fmt::format("{} ranks are too many to show step by step", compiler->ranks()),
         fmt::format("at most {}, such as -n 8 or --ranks-per-node 1", max_replayed_ranks));
   }
-  if (planner->ranks() < 2) throw InputError("steps: one rank sends nothing", "-n of 2 or more");
-  const auto trace = traced(*planner, size, err);
+  if (compiler->ranks() < 2) throw InputError("steps: one rank sends nothing", "-n of 2 or more");
+  const auto trace = traced(*compiler, size, err);
   choice.channel = channel_of(choice, *trace);
-  Lesson lesson = replayed(trace->call.plan(), planner->placement(), choice);
+  Lesson lesson = replayed(trace->call.plan(), compiler->placement(), choice);
   lesson.time = trace->time;
-  lesson.call = LessonCall{&question, &run, planner, trace,
+  lesson.call = LessonCall{&request, &run, compiler, trace,
                            step_messages(*trace, lesson.channel(), lesson.steps)};
   choose_messages(lesson);
   lesson.chart = LessonChart{span_of_messages(lesson), {}};
@@ -192,13 +193,13 @@ double buffers_of(const Lesson& lesson, std::uint64_t chunks) {
 double busiest_port(const Lesson& lesson, const Step& step) {
   PortCount count(lesson.schedule());
   count.add(step);
-  return buffers_of(lesson, count.most());
+  return buffers_of(lesson, count.max());
 }
 
 double busiest_port(const Lesson& lesson) {
   PortCount count(lesson.schedule());
   for (const Step& step : lesson.steps) count.add(step);
-  return buffers_of(lesson, count.most());
+  return buffers_of(lesson, count.max());
 }
 
 StepByStepTime step_by_step(const Lesson& lesson) {

@@ -14,7 +14,7 @@
 #include "models/trace/textbook_timeline.h"
 #include "sim/plan/plan.h"
 #include "sim/plan/steps.h"
-#include "tools/collsim/core/question.h"
+#include "tools/collsim/core/call_request.h"
 
 namespace collsim::command {
 
@@ -22,7 +22,7 @@ namespace collsim::command {
 struct LessonChoice {
   std::vector<std::uint32_t> steps;                 ///< numbers from 1; empty: all
   std::optional<std::uint32_t> channel;             ///< none: the first that sends anything
-  std::optional<std::size_t> most_messages;         ///< of a simulated call; none: all
+  std::optional<std::size_t> max_messages;          ///< of a simulated call; none: all
   std::optional<std::pair<Seconds, Seconds>> time;  ///< messages that begin in it, and the timeline
   bool values = false;                              ///< numbers in place of contributions
 };
@@ -35,9 +35,9 @@ struct LessonCosts {
 
 /// A simulated call, and the messages of it that are shown.
 struct LessonCall {
-  const Question* question = nullptr;
+  const CallRequest* request = nullptr;
   const RunSpec* run = nullptr;
-  std::shared_ptr<const Planner> planner;  ///< the trace refers to it
+  std::shared_ptr<const CallCompiler> compiler;  ///< the trace refers to it
   std::shared_ptr<const CallTrace> trace;
   std::vector<StepMessage> messages;
   std::size_t chosen = 0;  ///< messages of the chosen steps and time, shown or not
@@ -83,7 +83,7 @@ Lesson lesson_of(Plan plan, const Placement& placement, const LessonChoice& choi
                  const std::optional<LessonCosts>& costs);
 /// Simulates the call of one run, too. Refers to the question and the run. Throws InputError also
 /// for a call that is too long, and a channel that it does not have.
-Lesson lesson_of(const Question& question, const RunSpec& run, Bytes size, LessonChoice choice,
+Lesson lesson_of(const CallRequest& request, const RunSpec& run, Bytes size, LessonChoice choice,
                  std::ostream& err);
 
 /// Seconds of all steps, each of which begins when the one before has ended on every rank: so many

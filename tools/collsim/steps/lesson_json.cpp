@@ -128,10 +128,10 @@ ordered_json chart_json(const LessonChart& chart) {
 
 ordered_json call_json(const Lesson& lesson) {
   const LessonCall& call = *lesson.call;
-  ordered_json json = context_of(*call.question, call.run);
+  ordered_json json = context_of(*call.request, call.run);
   json.update(ordered_json{{"protocol", to_string(call.trace->call.protocol)},
                            {"size_bytes", call.trace->call.size.count},
-                           {"channels", call.trace->call.binding.channels()},
+                           {"channels", call.trace->call.partition.channels()},
                            {"channel", lesson.channel()},
                            {"time_us", in_microseconds(call.trace->time)},
                            {"launch_us", in_microseconds(call.trace->launch)},

@@ -147,7 +147,7 @@ void print_lesson_markdown(const Lesson& lesson, std::ostream& out) {
     return;
   }
   if (lesson.call) {
-    fmt::print(out, "\nOn {}.\n", lesson.call->question->topology.name());
+    fmt::print(out, "\nOn {}.\n", lesson.call->request->topology.name());
     print_markdown_call(out, lesson);
   } else {
     print_markdown_plan(out, lesson);

@@ -85,7 +85,7 @@ void print_transfers(std::ostream& out, const Lesson& lesson, const Step& step) 
 
 void print_messages(std::ostream& out, const Lesson& lesson, const MessageGroup& group) {
   const Schedule& schedule = lesson.schedule();
-  const bool slices = lesson.call->trace->call.binding.chunking().slices > 1;
+  const bool slices = lesson.call->trace->call.partition.chunking().slices > 1;
   print_trimmed(fmt::format("  {:>8}  {:<6}{}{:>8} {:>9} {:>8} {:>9}  {}", "from  to", "chunk",
                             slices ? "slice " : "", "bytes", "begins", "takes", "taken", "waited"),
                 out);
@@ -171,7 +171,7 @@ void print_summary(std::ostream& out, const Lesson& lesson) {
 
 void print_lesson(const Lesson& lesson, std::ostream& out) {
   if (lesson.call) {
-    print_head({lesson.call->question, lesson.call->run, "native"}, out);
+    print_head({lesson.call->request, lesson.call->run, "native"}, out);
   }
   fmt::print(out, "{}\n", title_of(lesson));
   if (lesson.steps.empty()) {

@@ -55,7 +55,7 @@ std::string plural(std::size_t count, std::string_view what) {
 
 /// What the symbols in a formula stand for: "S: the whole buffer; N: ranks.".
 std::string symbol_words(const Lesson& lesson) {
-  const bool part = lesson.call && lesson.call->trace->call.binding.channels() > 1;
+  const bool part = lesson.call && lesson.call->trace->call.partition.channels() > 1;
   std::vector<std::string> symbols;
   if (sizes_held(lesson.plan.collective, lesson.plan.ranks()) != 0) {
     symbols.push_back(part ? fmt::format("S: channel {}'s part of the buffer", lesson.channel())
@@ -148,7 +148,7 @@ std::vector<std::string> legend_of(const Lesson& lesson) {
       legend.emplace_back("a0,5..7 is a0+a5+a6+a7; sum-2,3 is the sum without a2 and a3.");
     }
   }
-  if (lesson.call && lesson.call->trace->call.binding.is_nccl() && sums(lesson.plan.collective)) {
+  if (lesson.call && lesson.call->trace->call.partition.is_nccl() && sums(lesson.plan.collective)) {
     legend.emplace_back("NCCL does not store a partial sum that it sends on.");
   }
   if (!lesson.schedule().agents().empty()) {
@@ -233,7 +233,7 @@ std::vector<std::string> call_words(const Lesson& lesson) {
   }
   lines.push_back(time + ".");
   const std::size_t shown = call.messages.size();
-  const std::uint32_t channels = trace.call.binding.channels();
+  const std::uint32_t channels = trace.call.partition.channels();
   std::string which = shown < call.chosen ? "The first " : "";
   which += shown == call.all ? fmt::format("All {} messages", shown)
                              : fmt::format("{} of {} messages", shown, call.all);
@@ -294,7 +294,7 @@ std::vector<MessageGroup> groups_of(const LessonCall& call) {
 
 std::string group_title(const Lesson& lesson, const MessageGroup& group) {
   const LessonCall& call = *lesson.call;
-  const std::uint32_t loops = call.trace->call.binding.loops(lesson.channel());
+  const std::uint32_t loops = call.trace->call.partition.loops(lesson.channel());
   const std::string loop =
       loops > 1 ? fmt::format("loop {} of {}, ", group.loop + 1, loops) : std::string();
   Seconds begin = group.messages.front()->begin;

@@ -12,12 +12,12 @@
 #include "sim/base/input_error.h"
 #include "sim/base/json_text.h"
 #include "sim/base/text.h"
+#include "tools/collsim/core/algorithm_plan.h"
 #include "tools/collsim/core/call_options.h"
+#include "tools/collsim/core/call_request.h"
 #include "tools/collsim/core/collective_option.h"
-#include "tools/collsim/core/named_plan.h"
 #include "tools/collsim/core/numbers.h"
 #include "tools/collsim/core/options.h"
-#include "tools/collsim/core/question.h"
 #include "tools/collsim/core/subcommand.h"
 #include "tools/collsim/steps/lesson.h"
 #include "tools/collsim/steps/lesson_report.h"
@@ -43,7 +43,7 @@ constexpr std::string_view epilogue =
     "  collsim steps -a ring -n 4 --format markdown";
 
 constexpr std::uint32_t text_messages = 64;
-constexpr std::uint32_t most_messages = 1'000'000;
+constexpr std::uint32_t max_messages = 1'000'000;
 constexpr Rank default_ranks = 4;
 
 enum class LessonFormat : std::uint8_t { text, markdown, json };
@@ -64,7 +64,7 @@ bool on_machine(const po::variables_map& values) {
   return is_given(values, "topology") || is_given(values, "scenario");
 }
 
-/// Of an option that question_options() declares as an int.
+/// Of an option that request_options() declares as an int.
 std::uint32_t int_option(const po::variables_map& values, const char* option, std::uint32_t least,
                          std::uint32_t most) {
   const int value = values[option].as<int>();
@@ -90,18 +90,18 @@ std::pair<Seconds, Seconds> parse_time_range(const std::string& text) {
 
 LessonChoice read_choice(const po::variables_map& values) {
   LessonChoice choice;
-  constexpr std::uint32_t most_steps = 1U << 16;
+  constexpr std::uint32_t max_steps = 1U << 16;
   if (is_given(values, "step")) {
-    choice.steps = parse_numbers("step", values["step"].as<std::string>(), 1, most_steps);
+    choice.steps = parse_numbers("step", values["step"].as<std::string>(), 1, max_steps);
   }
   constexpr std::uint32_t channel_limit = 1024;
   if (is_given(values, "channel")) {
     choice.channel = bounded_option(values, "channel", 0, channel_limit - 1);
   }
   if (is_given(values, "messages")) {
-    choice.most_messages = bounded_option(values, "messages", 1, most_messages);
+    choice.max_messages = bounded_option(values, "messages", 1, max_messages);
   } else if (format_option(values) != LessonFormat::json) {
-    choice.most_messages = text_messages;
+    choice.max_messages = text_messages;
   }
   if (is_given(values, "time")) choice.time = parse_time_range(values["time"].as<std::string>());
   choice.values = values["values"].as<bool>();
@@ -166,14 +166,14 @@ std::vector<Lesson> lessons_of_plans(const po::variables_map& values, const Less
 }
 
 /// Of simulated calls. They refer to the question.
-std::vector<Lesson> lessons_of_calls(const po::variables_map& values, const Question& question,
+std::vector<Lesson> lessons_of_calls(const po::variables_map& values, const CallRequest& request,
                                      const LessonChoice& choice, std::ostream& err) {
-  const bool barrier = question.scenario.collective == Collective::barrier;
+  const bool barrier = request.scenario.collective == Collective::barrier;
   if (!is_given(values, "minbytes") && !barrier) throw InputError("steps: no size", "-b SIZE");
-  const Bytes size = barrier ? Bytes{} : sizes_of(question).front();
+  const Bytes size = barrier ? Bytes{} : sizes_of(request).front();
   std::vector<Lesson> lessons;
-  for (const RunSpec& run : question.scenario.runs) {
-    lessons.push_back(lesson_of(question, run, size, choice, err));
+  for (const RunSpec& run : request.scenario.runs) {
+    lessons.push_back(lesson_of(request, run, size, choice, err));
   }
   return lessons;
 }
@@ -196,7 +196,7 @@ void print_lessons(const std::vector<Lesson>& lessons, LessonFormat format, std:
 }
 
 po::options_description lesson_options() {
-  auto options = question_options(SizesAsked::one, "text, markdown or json", "text");
+  auto options = request_options(RequestedSizes::one, "text, markdown or json", "text");
   options.add_options()                                                                 //
       ("step", po::value<std::string>(), "show only these steps, such as 3 or 1,4..6")  //
       ("values", po::bool_switch(), "put numbers into the buffers, and add them")       //
@@ -220,8 +220,8 @@ int run_steps(std::span<const std::string> args, std::ostream& out, std::ostream
     print_lessons(lessons_of_plans(*values, choice), format, out);
     return exit_ok;
   }
-  const Question question = read_question(*values, err, PageOffered::no, Format::table);
-  print_lessons(lessons_of_calls(*values, question, choice, err), format, out);
+  const CallRequest request = read_request(*values, err, PageOffered::no, Format::table);
+  print_lessons(lessons_of_calls(*values, request, choice, err), format, out);
   return exit_ok;
 }
 

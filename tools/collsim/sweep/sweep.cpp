@@ -19,10 +19,10 @@
 #include "sim/base/processes.h"
 #include "sim/base/text.h"
 #include "sim/fabric/engine.h"
+#include "tools/collsim/core/call_request.h"
 #include "tools/collsim/core/interruption.h"
 #include "tools/collsim/core/numbers.h"
 #include "tools/collsim/core/options.h"
-#include "tools/collsim/core/question.h"
 #include "tools/collsim/core/replace_file.h"
 #include "tools/collsim/core/report_page.h"
 #include "tools/collsim/core/row_table.h"
@@ -56,7 +56,7 @@ constexpr std::string_view epilogue =
     "  collsim sweep sweep-hgx-h200-buffers --format html > sweep.html\n"
     "  mpirun -n 64 collsim sweep my-sweep.yaml -o rows.jsonl";
 
-constexpr std::uint32_t most_threads = 4096;
+constexpr std::uint32_t max_threads = 4096;
 
 /// What is asked for, besides the scenario.
 struct SweepOrder {
@@ -64,7 +64,7 @@ struct SweepOrder {
   std::optional<std::filesystem::path> file;
   std::optional<RowFormat> format;  ///< none: a table
   bool resume = false;
-  Answerer answerer = Answerer::native;
+  EngineName engine_name = EngineName::native;
   bool exact = false;
   std::uint32_t threads = 1;
   std::string best_by;
@@ -122,14 +122,14 @@ SweepOrder read_order(const po::variables_map& values, std::span<const std::stri
   }
   order.resume = values["resume"].as<bool>();
   if (order.resume && !order.file) throw InputError("--resume without a file", "also -o FILE");
-  order.answerer = parse_engine(values["engine"].as<std::string>());
+  order.engine_name = parse_engine(values["engine"].as<std::string>());
   order.exact = values["exact"].as<bool>();
   order.threads = under_mpirun ? 1 : std::max(1U, std::thread::hardware_concurrency());
   if (values.count("threads") != 0) {
-    order.threads = bounded_option(values, "threads", 1, most_threads);
+    order.threads = bounded_option(values, "threads", 1, max_threads);
   }
   // SimGrid has one simulation a process.
-  if (order.answerer == Answerer::simgrid) order.threads = 1;
+  if (order.engine_name == EngineName::simgrid) order.threads = 1;
   if (values.count("best-by") != 0) order.best_by = values["best-by"].as<std::string>();
   if (values.count("pareto") != 0) order.pareto = split(values["pareto"].as<std::string>(), ',');
   if (!order.best_by.empty() && !order.pareto.empty()) {
@@ -185,9 +185,9 @@ class SweepPrinter {
   }
 
  private:
-  static constexpr std::size_t least_width = 8;
+  static constexpr std::size_t min_width = 8;
 
-  void show(const std::string& key, std::size_t width = least_width) {
+  void show(const std::string& key, std::size_t width = min_width) {
     const auto is_shown = [&](const std::string& each) { return each == key; };
     if (std::any_of(shown_.begin(), shown_.end(), is_shown)) return;
     shown_.push_back(key);
@@ -197,7 +197,7 @@ class SweepPrinter {
   void show_fields(const Sweep& sweep) {
     std::size_t column = 1;  // after the row's number
     for (const SweepField* const field : sweep.space.fields()) {
-      std::size_t width = least_width;
+      std::size_t width = min_width;
       for (const std::string& text : field->texts) width = std::max(width, text.size());
       show(columns_[column++], width);
     }
@@ -365,10 +365,10 @@ void warn_of_first_point(const Sweep& sweep, std::ostream& err) {
   try {
     Scenario scenario = sweep.space.scenario(0);
     Topology machine = sweep.space.machine(scenario, 0);
-    const Question question =
+    const CallRequest request =
         question_about(std::move(scenario), std::move(machine), sweep.trust_errors);
-    if (const auto warning = calibration_warning(question.cost)) print_warning(*warning, err);
-    for (const RunSpec& run : question.scenario.runs) warn(Planner(spec_of(question, run)), err);
+    if (const auto warning = calibration_warning(request.cost)) print_warning(*warning, err);
+    for (const RunSpec& run : request.scenario.runs) warn(CallCompiler(spec_of(request, run)), err);
   } catch (const InputError&) {
     return;
   }
@@ -378,7 +378,7 @@ void warn_of_first_point(const Sweep& sweep, std::ostream& err) {
 /// have been told to stop.
 int sweep_all(const SweepOrder& order, Processes* processes, std::uint32_t remote, bool& served,
               std::ostream& out, std::ostream& err) {
-  const Sweep sweep = read_sweep(order.scenario, order.answerer, order.exact);
+  const Sweep sweep = read_sweep(order.scenario, order.engine_name, order.exact);
   SweepOutput output(sweep, order, out);
   warn_of_first_point(sweep, err);
   const std::uint64_t there = output.begin();
@@ -417,7 +417,7 @@ int follow(const SweepOrder& order, Processes& processes) {
   std::optional<Sweep> sweep;
   std::string failure;
   try {
-    sweep = read_sweep(order.scenario, order.answerer, order.exact);
+    sweep = read_sweep(order.scenario, order.engine_name, order.exact);
   } catch (const std::exception& error) {
     failure = error.what();
   }

@@ -19,9 +19,9 @@ namespace collsim::command {
 namespace {
 
 /// More lines than this have no colour; they would not be told apart.
-constexpr std::size_t most_colours = 6;
+constexpr std::size_t max_colours = 6;
 /// More lines than this are not drawn.
-constexpr std::size_t most_lines = 300;
+constexpr std::size_t max_lines = 300;
 
 constexpr const char* size_column = "size_bytes";
 
@@ -132,12 +132,12 @@ std::vector<SweptLine> lines_of(const Sweep& sweep, const SweepPage& asked,
     for (const Record& row : line.rows) line.log_time += std::log(row["time_us"].get<double>());
     line.log_time /= static_cast<double>(line.rows.size());
   }
-  if (lines.size() > most_colours) {
+  if (lines.size() > max_colours) {
     std::stable_sort(lines.begin(), lines.end(), [](const SweptLine& a, const SweptLine& b) {
       return a.log_time < b.log_time;
     });
   }
-  if (lines.size() > most_lines) lines.resize(most_lines);
+  if (lines.size() > max_lines) lines.resize(max_lines);
   return lines;
 }
 
@@ -167,14 +167,14 @@ PageChart line_chart(const std::vector<SweptLine>& lines, const std::vector<Swep
                   axis.axis,
                   as_busbw ? PageAxis{"busbw (GB/s)", AxisScale::linear}
                            : PageAxis{"time (us)", AxisScale::logarithmic}};
-  const bool many = lines.size() > most_colours;
+  const bool many = lines.size() > max_colours;
   if (many) {
     chart.note = fmt::format("{} combinations; the {} that are fastest on average have colours.",
-                             lines.size(), most_colours);
+                             lines.size(), max_colours);
   }
   for (std::size_t i = 0; i < lines.size(); ++i) {
     PageSeries series{
-        lines[i].name, SeriesMark::line, static_cast<int>(i), many && i >= most_colours, {}};
+        lines[i].name, SeriesMark::line, static_cast<int>(i), many && i >= max_colours, {}};
     for (const Record& row : lines[i].rows) {
       const Record place = place_of(row, axis);
       if (place.is_null()) continue;

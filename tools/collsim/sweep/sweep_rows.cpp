@@ -26,10 +26,10 @@ std::uint64_t hash_of(std::string_view text) {
 
 /// Any answer, for its columns.
 Record any_answer() {
-  const Question question;
+  const CallRequest request;
   RunSpec run;
   run.schedule = ScheduleKind::nccl;
-  return answer_record({&question, &run, "native"}, Row{});
+  return answer_record({&request, &run, "native"}, Row{});
 }
 
 std::vector<std::string> keys_of(const Record& record) {
@@ -39,23 +39,24 @@ std::vector<std::string> keys_of(const Record& record) {
 }
 
 /// Of the run, what was measured; by size.
-std::map<Bytes, Seconds> recorded_times(const Question& question, const RunSpec& run) {
+std::map<Bytes, Seconds> recorded_times(const CallRequest& request, const RunSpec& run) {
   if (!run.measured) return {};
   return measured_times(read_recording(run.measured->file), run.measured->id,
-                        question.scenario.collective, question.ranks);
+                        request.scenario.collective, request.ranks);
 }
 
 }  // namespace
 
-Sweep read_sweep(const std::filesystem::path& file, Answerer answerer, bool exact) {
+Sweep read_sweep(const std::filesystem::path& file, EngineName engine_name, bool exact) {
   const TextFile text = read_text_file(file, "a scenario with a sweep");
   Sweep sweep{SweepSpace(text)};
   sweep.space.check();
   sweep.trust_errors = load_trust_errors();
-  sweep.answerer = answerer;
+  sweep.engine_name = engine_name;
   sweep.exact = exact;
-  sweep.id = fmt::format("s{:016x}", hash_of(fmt::format("{} {} {} {}", COLLSIM_VERSION,
-                                                         name_of(answerer), exact, text.content)));
+  sweep.id =
+      fmt::format("s{:016x}", hash_of(fmt::format("{} {} {} {}", COLLSIM_VERSION,
+                                                  name_of(engine_name), exact, text.content)));
   sweep.first.push_back(0);
   for (const std::uint32_t rows : sweep.space.answers()) {
     sweep.first.push_back(sweep.first.back() + rows);
@@ -97,16 +98,16 @@ std::vector<std::string> sweep_columns(const Sweep& sweep) {
 
 /// A run of a point, or of points that differ in size alone. Never moved: parts refer to others.
 struct SweepRows::Call {
-  Call(Question asked, std::size_t run, const SimulationOptions& options)
-      : question(std::move(asked)),
-        recorded(recorded_times(question, question.scenario.runs[run])),
-        planner(spec_of(question, question.scenario.runs[run])),
-        estimator(planner),
-        simulator(planner, options) {}
+  Call(CallRequest asked, std::size_t run, const SimulationOptions& options)
+      : request(std::move(asked)),
+        recorded(recorded_times(request, request.scenario.runs[run])),
+        compiler(spec_of(request, request.scenario.runs[run])),
+        estimator(compiler),
+        simulator(compiler, options) {}
 
-  Question question;
+  CallRequest request;
   std::map<Bytes, Seconds> recorded;
-  Planner planner;
+  CallCompiler compiler;
   Estimator estimator;
   Simulator simulator;
 };
@@ -129,7 +130,7 @@ SweepRows::Call& SweepRows::call_of(std::uint64_t point, std::size_t run) {
     machine_key_ = std::move(machine_key);
   }
   SimulationOptions options;
-  options.engine = sweep_.answerer == Answerer::simgrid ? Engine::simgrid : Engine::native;
+  options.engine = sweep_.engine_name == EngineName::simgrid ? Engine::simgrid : Engine::native;
   options.exact = sweep_.exact;
   options.watch = &watch_;
   call_ = std::make_shared<Call>(
@@ -143,12 +144,12 @@ Record SweepRows::answer_of(std::uint64_t point, std::uint64_t place) {
   const auto run = static_cast<std::size_t>(place / sizes.size());  // as run_index()
   const Bytes size = sizes[static_cast<std::size_t>(place % sizes.size())];
   Call& call = call_of(point, run);
-  Row row{sweep_.answerer == Answerer::analytic ? call.estimator.estimate(size)
-                                                : call.simulator.simulate(size)};
+  Row row{sweep_.engine_name == EngineName::analytic ? call.estimator.estimate(size)
+                                                     : call.simulator.simulate(size)};
   const auto measured = call.recorded.find(size);
   if (measured != call.recorded.end()) row.measured = measured->second;
-  const std::string engine(name_of(sweep_.answerer));
-  return answer_record({&call.question, &call.planner.spec().run, engine}, row);
+  const std::string engine(name_of(sweep_.engine_name));
+  return answer_record({&call.request, &call.compiler.spec().run, engine}, row);
 }
 
 Record SweepRows::answer(std::uint64_t row) {

@@ -10,8 +10,8 @@
 #include "models/estimate/estimator.h"
 #include "models/simulate/simulator.h"
 #include "models/sweep/sweep_space.h"
-#include "tools/collsim/core/answerer.h"
-#include "tools/collsim/core/question.h"
+#include "tools/collsim/core/call_request.h"
+#include "tools/collsim/core/engine_name.h"
 #include "tools/collsim/core/records.h"
 
 namespace collsim::command {
@@ -20,14 +20,14 @@ namespace collsim::command {
 struct Sweep {
   SweepSpace space;
   std::vector<TrustError> trust_errors{};
-  Answerer answerer = Answerer::native;
+  EngineName engine_name = EngineName::native;
   bool exact = false;
   std::string id{};                    ///< of the scenario's text and of how it is answered
   std::vector<std::uint64_t> first{};  ///< row of every point; after the last: how many rows
 };
 
 /// Reads the scenario and checks every value of its sweep. Throws InputError.
-Sweep read_sweep(const std::filesystem::path& file, Answerer answerer, bool exact);
+Sweep read_sweep(const std::filesystem::path& file, EngineName engine_name, bool exact);
 
 /// How many rows the sweep has.
 std::uint64_t row_count(const Sweep& sweep);

@@ -9,7 +9,7 @@
 #include "sim/base/input_error.h"
 #include "sim/base/json_text.h"
 #include "sim/routing/routing.h"
-#include "tools/collsim/core/question.h"
+#include "tools/collsim/core/call_request.h"
 #include "tools/collsim/core/records.h"
 
 namespace collsim::command {

@@ -11,9 +11,9 @@
 #include "sim/base/input_error.h"
 #include "sim/execution/effort.h"
 #include "tools/collsim/core/call_options.h"
+#include "tools/collsim/core/call_request.h"
 #include "tools/collsim/core/numbers.h"
 #include "tools/collsim/core/options.h"
-#include "tools/collsim/core/question.h"
 #include "tools/collsim/core/replace_file.h"
 #include "tools/collsim/core/run_watch.h"
 #include "tools/collsim/core/subcommand.h"
@@ -40,12 +40,12 @@ constexpr std::string_view epilogue =
     "  collsim trace -t hgx-h200 -n 4 -b 64K --output small.json";
 
 /// A trace of so many slices has about 200 MB, and takes a viewer a while.
-constexpr double most_slices = 500'000;
+constexpr double max_slices = 500'000;
 constexpr std::size_t default_links = 32;
 
-const RunSpec& only_run(const Question& question) {
-  if (question.scenario.runs.size() == 1) return question.scenario.runs.front();
-  throw InputError(fmt::format("trace: {} runs", question.scenario.runs.size()),
+const RunSpec& only_run(const CallRequest& request) {
+  if (request.scenario.runs.size() == 1) return request.scenario.runs.front();
+  throw InputError(fmt::format("trace: {} runs", request.scenario.runs.size()),
                    "a trace shows one run: name one algorithm");
 }
 
@@ -62,22 +62,22 @@ void print_summary(const CallTrace& trace, const std::string& file, std::size_t 
 }  // namespace
 
 int run_trace(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
-  auto options = question_options(SizesAsked::one, "decided by the name of the file");
+  auto options = request_options(RequestedSizes::one, "decided by the name of the file");
   options.add_options()("output", po::value<std::string>(), "the file to write")(
       "links", po::value<std::uint32_t>()->default_value(default_links),
       "show how busy so many links are, the busiest ones");
   const auto values = parse_options(options, usage, epilogue, "scenario", args, out);
   if (!values) return exit_ok;
-  const Question question = read_question(*values, err);
+  const CallRequest request = read_request(*values, err);
   const std::string file = output_file("trace", "FILE", *values);
-  const Planner planner(spec_of(question, only_run(question)));
-  warn(planner, err);
-  const Bytes size = only_size("trace", *values, question);
-  const CallPlan call = planner.plan(size);
+  const CallCompiler compiler(spec_of(request, only_run(request)));
+  warn(compiler, err);
+  const Bytes size = only_size("trace", *values, request);
+  const CompiledCall call = compiler.plan(size);
   if (call.plan().ranks() < 2) throw InputError("trace: one rank sends nothing", "-n of 2 or more");
   RunWatch watch(err, time_limit(*values));
   watch.begin(to_string(size), effort_of(execution_of(call)).whole);
-  const CallTrace trace = trace_call(call, most_slices, watch.watch());
+  const CallTrace trace = trace_call(call, max_slices, watch.watch());
   std::vector<TraceCounter> counters =
       link_utilisation(trace, (*values)["links"].as<std::uint32_t>());
   const std::size_t links = counters.size();

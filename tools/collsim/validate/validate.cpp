@@ -25,7 +25,7 @@
 #include "tools/collsim/core/subcommand.h"
 #include "tools/collsim/core/waiting.h"
 #include "tools/collsim/core/warnings.h"
-#include "tools/collsim/validate/required_figure.h"
+#include "tools/collsim/validate/requirement_option.h"
 #include "tools/collsim/validate/validation_report.h"
 
 namespace collsim::command {
@@ -34,7 +34,7 @@ namespace po = boost::program_options;
 
 namespace {
 
-constexpr std::uint32_t most_ranks = 1U << 20U;
+constexpr std::uint32_t max_ranks = 1U << 20U;
 constexpr std::string_view usage = "collsim validate RECORDING... [options]";
 constexpr std::string_view epilogue =
     "Predicts every recorded time under NCCL's rules and in the row's environment. Prints errors\n"
@@ -98,7 +98,7 @@ void check_word(const po::variables_map& values, const std::string& option,
 ValidationOptions read_options(const po::variables_map& values) {
   ValidationOptions options;
   if (values.contains("collective")) options.collective = collective_option(values);
-  if (values.contains("ranks")) options.ranks = bounded_option(values, "ranks", 1, most_ranks);
+  if (values.contains("ranks")) options.ranks = bounded_option(values, "ranks", 1, max_ranks);
   options.id = values["id"].as<std::string>();
   check_word(values, "place", {"out", "in", "all"});
   const auto& place = values["place"].as<std::string>();
@@ -152,7 +152,7 @@ void leave_out(const Recording& recording, const std::string& reason, Validation
 
 Calibration cost_on(const Topology& topology, const po::variables_map& values) {
   if (!values.contains("calibration")) return calibration_for(topology);
-  return completed(named_calibration(values["calibration"].as<std::string>()), topology);
+  return with_transports(named_calibration(values["calibration"].as<std::string>()), topology);
 }
 
 /// The rows of a recording on the machine that the options name, or each on its own.

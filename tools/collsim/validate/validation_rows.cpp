@@ -7,7 +7,7 @@
 #include <ostream>
 
 #include "sim/base/json_text.h"
-#include "tools/collsim/core/question.h"
+#include "tools/collsim/core/call_request.h"
 #include "tools/collsim/core/records.h"
 #include "tools/collsim/validate/validation_report.h"
 

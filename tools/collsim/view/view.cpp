@@ -14,9 +14,9 @@
 #include "sim/base/text_file.h"
 #include "sim/execution/effort.h"
 #include "tools/collsim/core/call_options.h"
+#include "tools/collsim/core/call_request.h"
 #include "tools/collsim/core/numbers.h"
 #include "tools/collsim/core/options.h"
-#include "tools/collsim/core/question.h"
 #include "tools/collsim/core/replace_file.h"
 #include "tools/collsim/core/report_page.h"
 #include "tools/collsim/core/run_watch.h"
@@ -47,8 +47,8 @@ constexpr std::string_view epilogue =
     "      --healthy --output slow.html";
 
 /// Beyond, a page has more than 20 MB and takes long to open.
-constexpr double most_slices = 400'000;
-constexpr std::size_t most_calls = 2;
+constexpr double max_slices = 400'000;
+constexpr std::size_t max_calls = 2;
 
 /// One call of the page, before it is simulated.
 struct Viewing {
@@ -57,19 +57,19 @@ struct Viewing {
   std::vector<std::string> faults;
 };
 
-std::vector<Viewing> viewings_of(const Question& question, bool healthy) {
+std::vector<Viewing> viewings_of(const CallRequest& request, bool healthy) {
   std::vector<std::string> faults;
-  for (const Fault& fault : question.scenario.faults) faults.push_back(fault.text);
+  for (const Fault& fault : request.scenario.faults) faults.push_back(fault.text);
   std::vector<Viewing> viewings;
-  for (const RunSpec& run : question.scenario.runs) {
-    CallSpec spec = spec_of(question, run);
+  for (const RunSpec& run : request.scenario.runs) {
+    CallSpec spec = spec_of(request, run);
     if (healthy) {
       viewings.push_back({"healthy, ", spec, {}});
       viewings.back().spec.faults = {};
     }
     viewings.push_back({healthy ? "with faults, " : "", std::move(spec), faults});
   }
-  if (viewings.size() <= most_calls) return viewings;
+  if (viewings.size() <= max_calls) return viewings;
   throw InputError(fmt::format("view: {} calls", viewings.size()),
                    "a page shows one call, or two side by side");
 }
@@ -87,31 +87,31 @@ std::string page_with(const std::string& data) {
 }  // namespace
 
 int run_view(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
-  auto options = question_options(SizesAsked::one, "not used: a page is HTML");
+  auto options = request_options(RequestedSizes::one, "not used: a page is HTML");
   options.add_options()("output", po::value<std::string>(), "the file to write")(
       "healthy", po::bool_switch(), "show the call without the faults beside it");
   const auto values = parse_options(options, usage, epilogue, "scenario", args, out);
   if (!values) return exit_ok;
-  const Question question = read_question(*values, err);
+  const CallRequest request = read_request(*values, err);
   const std::string file = output_file("view", "FILE.html", *values);
-  const Bytes size = only_size("view", *values, question);
-  const auto viewings = viewings_of(question, (*values)["healthy"].as<bool>());
-  std::vector<std::unique_ptr<const Planner>> planners;  // traces refer to them
+  const Bytes size = only_size("view", *values, request);
+  const auto viewings = viewings_of(request, (*values)["healthy"].as<bool>());
+  std::vector<std::unique_ptr<const CallCompiler>> compilers;  // traces refer to them
   std::vector<ViewedCall> calls;
   RunWatch watch(err, time_limit(*values));
   for (const Viewing& viewing : viewings) {
-    planners.push_back(std::make_unique<const Planner>(viewing.spec));
-    const Planner& planner = *planners.back();
-    warn(planner, err);
-    const CallPlan call = planner.plan(size);
-    if (planner.ranks() < 2) throw InputError("view: one rank sends nothing", "-n of 2 or more");
+    compilers.push_back(std::make_unique<const CallCompiler>(viewing.spec));
+    const CallCompiler& compiler = *compilers.back();
+    warn(compiler, err);
+    const CompiledCall call = compiler.plan(size);
+    if (compiler.ranks() < 2) throw InputError("view: one rank sends nothing", "-n of 2 or more");
     const std::string name =
         fmt::format("{}{} {}", viewing.name, call.algorithm, to_string(call.protocol));
     watch.begin(name, effort_of(execution_of(call)).whole);
-    calls.push_back({name, trace_call(call, most_slices, watch.watch()), viewing.faults});
+    calls.push_back({name, trace_call(call, max_slices, watch.watch()), viewing.faults});
   }
-  const std::string title = fmt::format("{} of {} on {}", to_string(question.scenario.collective),
-                                        to_string(size), question.topology.name());
+  const std::string title = fmt::format("{} of {} on {}", to_string(request.scenario.collective),
+                                        to_string(size), request.topology.name());
   replace_file(file, page_with(view_data(title, command_text("view", args), calls)));
   std::ostream& said = summary_stream(file, out, err);
   for (const ViewedCall& call : calls) {

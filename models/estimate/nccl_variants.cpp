@@ -1,4 +1,4 @@
-#include "models/estimate/nccl_ways.h"
+#include "models/estimate/nccl_variants.h"
 
 #include <fmt/format.h>
 
@@ -15,9 +15,9 @@ namespace collsim {
 
 namespace {
 
-NcclFunction function_to_choose_for(const Planner& planner) {
-  const auto function = planner.nccl_function();
-  if (!function || planner.nccl() == nullptr) {
+NcclFunction function_to_choose_for(const CallCompiler& compiler) {
+  const auto function = compiler.nccl_function();
+  if (!function || compiler.nccl() == nullptr) {
     throw InputError("nothing to choose from",
                      "a collective that NCCL tunes, of several ranks: all_reduce, all_gather, "
                      "reduce_scatter, broadcast or reduce");
@@ -25,11 +25,11 @@ NcclFunction function_to_choose_for(const Planner& planner) {
   return *function;
 }
 
-std::vector<NcclWays::Pair> pairs_of(const Planner& planner, NcclFunction function) {
-  std::vector<NcclWays::Pair> pairs;
-  const Collective planned = under_nccl(planner.spec().collective);
+std::vector<NcclVariants::Pair> pairs_of(const CallCompiler& compiler, NcclFunction function) {
+  std::vector<NcclVariants::Pair> pairs;
+  const Collective planned = under_nccl(compiler.spec().collective);
   // Which pairs there are does not depend on the size.
-  for (const Candidate& candidate : planner.nccl()->choose(function, Bytes{8}).candidates) {
+  for (const Candidate& candidate : compiler.nccl()->choose(function, Bytes{8}).candidates) {
     if (!why_no_nccl_plan(planned, candidate.algorithm)) {
       pairs.emplace_back(candidate.algorithm, candidate.protocol);
     }
@@ -38,16 +38,16 @@ std::vector<NcclWays::Pair> pairs_of(const Planner& planner, NcclFunction functi
   return pairs;
 }
 
-std::vector<Way> ways_of(const Planner& planner, const std::shared_ptr<Estimator>& estimator,
-                         const std::vector<NcclWays::Pair>& pairs) {
+std::vector<Way> ways_of(const CallCompiler& compiler, const std::shared_ptr<Estimator>& estimator,
+                         const std::vector<NcclVariants::Pair>& pairs) {
   const auto memo = std::make_shared<LayoutMemo>();
   std::vector<Way> ways;
-  for (const NcclWays::Pair& pair : pairs) {
+  for (const NcclVariants::Pair& pair : pairs) {
     const Candidate candidate{pair.first, pair.second, 0};
     Way way;
     way.name = fmt::format("{}/{}", report_name(pair.first), report_name(pair.second));
-    way.simulate = [&planner, memo, candidate](Bytes size) {
-      return simulate(planner.plan(size, candidate, memo.get())).time.value;
+    way.simulate = [&compiler, memo, candidate](Bytes size) {
+      return simulate(compiler.plan(size, candidate, memo.get())).time.value;
     };
     way.estimate = [estimator, candidate](Bytes size) {
       return estimator->estimate(size, candidate).time.value;
@@ -67,24 +67,24 @@ std::string report_name(Protocol protocol) {
   return lower_case(to_string(protocol));
 }
 
-NcclWays::NcclWays(const Planner& planner)
-    : planner_(planner),
-      function_(function_to_choose_for(planner)),
-      pairs_(pairs_of(planner, function_)),
-      estimator_(std::make_shared<Estimator>(planner)),
-      times_(ways_of(planner, estimator_, pairs_), drift_of(planner)) {}
+NcclVariants::NcclVariants(const CallCompiler& compiler)
+    : compiler_(compiler),
+      function_(function_to_choose_for(compiler)),
+      pairs_(pairs_of(compiler, function_)),
+      estimator_(std::make_shared<Estimator>(compiler)),
+      times_(ways_of(compiler, estimator_, pairs_), drift_of(compiler)) {}
 
-Trust NcclWays::trust(std::size_t way, Bytes size) {
+Trust NcclVariants::trust(std::size_t way, Bytes size) {
   return estimator_->estimate(size, {pairs_[way].first, pairs_[way].second, 0}).trust;
 }
 
-double NcclWays::nccl_estimate(std::size_t way, Bytes size) const {
+double NcclVariants::nccl_estimate(std::size_t way, Bytes size) const {
   const auto& [algorithm, protocol] = pairs_[way];
-  const auto estimate = planner_.nccl()->estimate(function_, algorithm, protocol, size);
+  const auto estimate = compiler_.nccl()->estimate(function_, algorithm, protocol, size);
   return estimate ? *estimate : std::numeric_limits<double>::infinity();
 }
 
-std::size_t NcclWays::chosen(Bytes size) const {
+std::size_t NcclVariants::chosen(Bytes size) const {
   std::size_t chosen = 0;
   for (std::size_t way = 1; way < pairs_.size(); ++way) {
     if (nccl_estimate(way, size) < nccl_estimate(chosen, size)) chosen = way;
@@ -92,10 +92,10 @@ std::size_t NcclWays::chosen(Bytes size) const {
   return chosen;
 }
 
-double drift_of(const Planner& planner) {
+double drift_of(const CallCompiler& compiler) {
   constexpr double known_well = 0.05;
   constexpr double known_badly = 0.5;
-  const bool badly = planner.cost().proxy.used || !planner.spec().faults.empty();
+  const bool badly = compiler.cost().proxy.used || !compiler.spec().faults.empty();
   return badly ? known_badly : known_well;
 }
 

@@ -32,17 +32,17 @@ struct Chunking {
 
 /// The bytes of one call, cut for a plan: which channels run, how often they loop, how large every
 /// chunk and slice is.
-class Binding {
+class DataPartition {
  public:
   /// The textbook's cut: even. Whatever does not divide goes, one element each, to the first
   /// channels, loops and chunks. `size` is nccl-tests'; a barrier has one loop of empty messages.
-  Binding(const Plan& plan, Bytes size, Bytes element_size, const Chunking& chunking);
+  DataPartition(const Plan& plan, Bytes size, Bytes element_size, const Chunking& chunking);
   /// The same for a plan that need not be there: what it moves, on how many channels, each loop in
   /// so many chunks.
-  Binding(Collective collective, Rank ranks, std::uint32_t channels, std::uint32_t chunks,
-          Bytes size, Bytes element_size, const Chunking& chunking);
+  DataPartition(Collective collective, Rank ranks, std::uint32_t channels, std::uint32_t chunks,
+                Bytes size, Bytes element_size, const Chunking& chunking);
   /// NCCL's cut, for a plan of make_nccl_plan(), whose channels are those that the call may use.
-  static Binding nccl(const Plan& plan, const NcclCall& call);
+  static DataPartition nccl(const Plan& plan, const NcclCall& call);
 
   /// nccl-tests' size; of NCCL's cut only what makes whole elements for every rank.
   Bytes size() const { return size_; }
@@ -60,7 +60,7 @@ class Binding {
   std::uint32_t alike_until(std::uint32_t channel, std::uint32_t loop) const;
   /// The same cut without `loops` loops of every channel's; each that has any keeps one at least,
   /// the last. Not for sends and receives, whose loops differ.
-  Binding without_loops(std::uint32_t loops) const;
+  DataPartition without_loops(std::uint32_t loops) const;
 
   Bytes chunk_bytes(std::uint32_t channel, std::uint32_t loop, ChunkRange chunks) const {
     const Share& share = shares_[channel];
@@ -96,7 +96,7 @@ class Binding {
     }
   };
 
-  Binding() = default;
+  DataPartition() = default;
   static Bytes nccl_bytes(const NcclShare& share, std::uint32_t loop, ChunkRange chunks) {
     Bytes bytes = share.chunk_bytes(loop, chunks.first);
     for (std::uint32_t i = 1; i < chunks.count; ++i) {
@@ -114,6 +114,6 @@ class Binding {
 };
 
 /// Channels that carry data: of sends and receives only those that got a message.
-std::uint32_t busy_channels(const Plan& plan, const Binding& binding);
+std::uint32_t busy_channels(const Plan& plan, const DataPartition& partition);
 
 }  // namespace collsim

@@ -1,4 +1,4 @@
-#include "models/call/planner.h"
+#include "models/call/call_compiler.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -112,14 +112,14 @@ bool mixes_at_switches(const CallSpec& spec) {
 /// Throws InputError where a channel would go through a textbook's program more often than can be
 /// counted.
 void require_few_loops(const CallSpec& spec, Rank ranks, std::uint32_t chunks, Bytes size) {
-  constexpr double most_loops = 1 << 28;
+  constexpr double max_loops = 1 << 28;
   const Bytes chunk = spec.run.chunking.value_or(Chunking{}).largest_chunk;
   if (chunk.count == 0) return;
   const double share = static_cast<double>(size.count) * sizes_held(spec.collective, ranks) /
                        spec.run.channels.value_or(1);
   const auto largest = static_cast<double>(std::max(chunk, size_of(spec.run.reduction.type)).count);
   const double loops = share / chunks / largest;
-  if (loops <= most_loops) return;
+  if (loops <= max_loops) return;
   throw InputError(fmt::format("{} in chunks of {} are {:.2g} chunks one after the other",
                                to_string(size), to_string(chunk), loops),
                    "a larger chunk (--chunk) or a smaller size (-b, -e)");
@@ -127,9 +127,9 @@ void require_few_loops(const CallSpec& spec, Rank ranks, std::uint32_t chunks, B
 
 }  // namespace
 
-Planner::Planner(CallSpec spec) : spec_(std::move(spec)) {
+CallCompiler::CallCompiler(CallSpec spec) : spec_(std::move(spec)) {
   const Calibration given = spec_.cost;
-  spec_.run = settled(spec_.run, spec_.collective, topology());
+  spec_.run = with_defaults(spec_.run, spec_.collective, topology());
   set_cost(cost_of(given));
   if (is_nccl()) group_by_node();
   placement_ = placement_of(topology(), spec_.gpus);
@@ -149,8 +149,8 @@ Planner::Planner(CallSpec spec) : spec_(std::move(spec)) {
   bounds_.emplace(topology(), spec_.gpus, spec_.collective, spec_.root, calls());
 }
 
-Planner Planner::with_faults(MachineFaults faults) const {
-  Planner other(*this);
+CallCompiler CallCompiler::with_faults(MachineFaults faults) const {
+  CallCompiler other(*this);
   other.spec_.faults = std::move(faults);
   other.textbook_ = std::make_shared<LaidOnce>();
   if (!is_nccl() && !other.spec_.faults.empty()) other.textbook_plan(Bytes{0});
@@ -160,7 +160,7 @@ Planner Planner::with_faults(MachineFaults faults) const {
 /// The bytes that must move at least, as a size whose parts are all alike. NCCL's cut leaves out
 /// what does not make whole elements for every rank. In a textbook's, what somebody keeps for
 /// himself of each loop of a channel may be one element more than the mean.
-Bytes Planner::evenly_moved(Bytes size) const {
+Bytes CallCompiler::evenly_moved(Bytes size) const {
   const Bytes element = size_of(spec_.run.reduction.type);
   if (is_nccl()) return rounded_size(spec_.collective, ranks(), size, element);
   const bool keeps_part = spec_.collective == Collective::gather ||
@@ -168,22 +168,22 @@ Bytes Planner::evenly_moved(Bytes size) const {
                           spec_.collective == Collective::all_to_all;
   if (!keeps_part || ranks() < 2) return size;
   size.count -= size.count % element.count;
-  const Binding binding = textbook_binding(size);
-  if (chunk_sizes(binding, textbook_chunks_).alike) return size;
+  const DataPartition partition = textbook_binding(size);
+  if (chunk_sizes(partition, textbook_chunks_).alike) return size;
   std::int64_t kept = 0;
-  for (std::uint32_t channel = 0; channel < binding.channels(); ++channel) {
-    kept += binding.loops(channel);
+  for (std::uint32_t channel = 0; channel < partition.channels(); ++channel) {
+    kept += partition.loops(channel);
   }
   // (N-1)/N of the size moves, so that one element less is N/(N-1) of the size.
   const std::int64_t less = (kept * ranks() + ranks() - 2) / (ranks() - 1);
   return {std::max<std::int64_t>(size.count - less * element.count, 0)};
 }
 
-Bounds Planner::bounds(Bytes size) const {
+Bounds CallCompiler::bounds(Bytes size) const {
   return bounds_->of(evenly_moved(size));
 }
 
-Calibration Planner::cost_of(const Calibration& cost) const {
+Calibration CallCompiler::cost_of(const Calibration& cost) const {
   Calibration own = talks_tcp_ ? over_tcp(cost) : cost;
   if (talks_tcp_) {
     const SocketThreads threads = socket_threads(nccl_->environment(), nic_model(topology()));
@@ -197,14 +197,14 @@ Calibration Planner::cost_of(const Calibration& cost) const {
   return spec_.run.graph ? own.of_graph() : own;
 }
 
-std::uint32_t Planner::calls() const {
+std::uint32_t CallCompiler::calls() const {
   constexpr std::uint32_t iterations_of_benchmarks = 20;  // nccl-tests' -n
   const bool overtake = has_root(spec_.collective) && is_nccl();
   return spec_.run.calls.value_or(overtake ? iterations_of_benchmarks : 1);
 }
 
 /// Renames the ranks that the spec speaks of as well.
-void Planner::group_by_node() {
+void CallCompiler::group_by_node() {
   const std::vector<DeviceId> given = spec_.gpus;
   spec_.gpus = grouped_by_node(topology(), given);
   const auto renamed = [&](Rank rank) {
@@ -215,7 +215,7 @@ void Planner::group_by_node() {
   for (RankFault& fault : spec_.faults.ranks) fault.rank = renamed(fault.rank);
 }
 
-void Planner::start_nccl() {
+void CallCompiler::start_nccl() {
   const RunSpec& run = spec_.run;
   const Nccl::LocalGpus places = places_of_each_node(topology(), spec_.gpus);
   Nccl::Variables variables = run.variables;
@@ -247,20 +247,20 @@ void Planner::start_nccl() {
 }
 
 /// Prices TCP where hosts have nothing else.
-void Planner::talk_tcp(const Calibration& cost) {
+void CallCompiler::talk_tcp(const Calibration& cost) {
   const bool over_sockets = nccl_->environment().over_sockets() || has_sockets_only(topology());
   if (nccl_->nodes() == 1 || !over_sockets || cost.name == "ideal") return;
   talks_tcp_ = true;
   set_cost(cost_of(cost));
 }
 
-void Planner::set_cost(Calibration cost) {
+void CallCompiler::set_cost(Calibration cost) {
   nvls_cost_ = cost.of_nvls();
   spec_.cost = std::move(cost);
 }
 
 /// Where GPUs of a host have no NVLink, NCCL decides how they talk.
-void Planner::take_host_transport(const Calibration& cost) {
+void CallCompiler::take_host_transport(const Calibration& cost) {
   const Rank per_node = ranks() / nccl_->nodes();
   if (per_node == 1 || !cost.wants_host_transport) return;
   bool through_host_memory = false;
@@ -276,7 +276,7 @@ void Planner::take_host_transport(const Calibration& cost) {
 }
 
 /// A textbook's own machine has one channel and messages of any size unless told otherwise.
-void Planner::settle_textbook() {
+void CallCompiler::settle_textbook() {
   if (is_nccl()) return;
   RunSpec& run = spec_.run;
   const bool ideal = cost().name == "ideal";
@@ -290,17 +290,17 @@ void Planner::settle_textbook() {
   if (!spec_.faults.empty()) textbook_plan(Bytes{0});
 }
 
-ChannelOrder Planner::textbook_order() const {
+ChannelOrder CallCompiler::textbook_order() const {
   return cost().name == "ideal" ? ChannelOrder::same : ChannelOrder::rotated;
 }
 
-std::vector<std::vector<Rank>> Planner::textbook_orders() const {
+std::vector<std::vector<Rank>> CallCompiler::textbook_orders() const {
   return channel_orders(spec_.collective, placement_, spec_.run.channels.value_or(1),
                         textbook_order());
 }
 
 /// A single rank has nothing to do.
-Layout Planner::textbook_layout() const {
+Layout CallCompiler::textbook_layout() const {
   const RunSpec& run = spec_.run;
   if (is_nccl()) {
     return {make_plan(spec_.collective, algorithm_names(spec_.collective).front(), placement_),
@@ -311,7 +311,7 @@ Layout Planner::textbook_layout() const {
              {});
 }
 
-Binding Planner::textbook_binding(Bytes size) const {
+DataPartition CallCompiler::textbook_binding(Bytes size) const {
   require_few_loops(spec_, ranks(), textbook_chunks_, size);
   const RunSpec& run = spec_.run;
   return {spec_.collective,
@@ -323,7 +323,7 @@ Binding Planner::textbook_binding(Bytes size) const {
           run.chunking.value_or(Chunking{})};
 }
 
-Layout Planner::lay(Plan plan, const HopRules& rules) const {
+Layout CallCompiler::lay(Plan plan, const HopRules& rules) const {
   const Calibration& cost = cost_of(plan);
   Wiring wiring = wire(plan, topology(), spec_.gpus, cost, rules);
   if (spec_.faults.empty()) return {std::move(plan), std::move(wiring)};
@@ -333,7 +333,7 @@ Layout Planner::lay(Plan plan, const HopRules& rules) const {
           faulty.reroutes};
 }
 
-HopRules Planner::hop_rules(std::optional<NcclAlgorithm> algorithm) const {
+HopRules CallCompiler::hop_rules(std::optional<NcclAlgorithm> algorithm) const {
   const auto nets = nets_of(*nccl_, algorithm);
   const Rank per_node = ranks() / nccl_->nodes();
   HopRules rules;
@@ -361,8 +361,8 @@ HopRules Planner::hop_rules(std::optional<NcclAlgorithm> algorithm) const {
   return rules;
 }
 
-std::shared_ptr<const Layout> Planner::nccl_layout(const LayoutMemo::Key& key,
-                                                   LayoutMemo* memo) const {
+std::shared_ptr<const Layout> CallCompiler::nccl_layout(const LayoutMemo::Key& key,
+                                                        LayoutMemo* memo) const {
   LayoutMemo own;
   std::shared_ptr<const Layout>& layout = (memo != nullptr ? memo : &own)->layouts[key];
   if (layout) return layout;
@@ -377,19 +377,19 @@ std::shared_ptr<const Layout> Planner::nccl_layout(const LayoutMemo::Key& key,
   return layout;
 }
 
-CallPlan Planner::plan(Bytes size, LayoutMemo* memo) const {
+CompiledCall CallCompiler::plan(Bytes size, LayoutMemo* memo) const {
   if (!nccl_) return textbook_plan(size);
   return nccl_plan(size, decide(size), memo);
 }
 
-CallPlan Planner::plan(Bytes size, const Candidate& candidate, LayoutMemo* memo) const {
+CompiledCall CallCompiler::plan(Bytes size, const Candidate& candidate, LayoutMemo* memo) const {
   if (nccl_ && nccl_function()) return nccl_plan(size, decide(size, candidate), memo);
   throw InputError(
       fmt::format("{} by NCCL's {}", to_string(spec_.collective), nccl_name(candidate.algorithm)),
       "a collective that NCCL tunes, of several ranks, under NCCL's rules");
 }
 
-CallPlan Planner::textbook_plan(Bytes size) const {
+CompiledCall CallCompiler::textbook_plan(Bytes size) const {
   require_few_loops(spec_, ranks(), textbook_chunks_, size);
   const RunSpec& run = spec_.run;
   const Protocol protocol = run.protocol.value_or(Protocol::simple);
@@ -401,14 +401,14 @@ CallPlan Planner::textbook_plan(Bytes size) const {
   return {this,
           size,
           once.layout,
-          Binding(once.layout->plan, size, size_of(run.reduction.type),
-                  run.chunking.value_or(Chunking{})),
+          DataPartition(once.layout->plan, size, size_of(run.reduction.type),
+                        run.chunking.value_or(Chunking{})),
           protocol,
           full_warps(protocol),
           is_nccl() ? "none" : run.algorithm};
 }
 
-NcclCall Planner::nccl_call(Bytes size, Protocol protocol) const {
+NcclCall CallCompiler::nccl_call(Bytes size, Protocol protocol) const {
   NcclCall call;
   call.size = size;
   call.element_size = size_of(spec_.run.reduction.type);
@@ -422,13 +422,13 @@ NcclCall Planner::nccl_call(Bytes size, Protocol protocol) const {
   return call;
 }
 
-NcclDecision Planner::decide(Bytes size) const {
+NcclDecision CallCompiler::decide(Bytes size) const {
   if (!nccl_function()) return decide_messages(size);
   const Choice choice = nccl_->choose(*nccl_function(), size);
   return decide(size, {choice.algorithm, choice.protocol, choice.time});
 }
 
-NcclDecision Planner::decide(Bytes asked, const Candidate& chosen) const {
+NcclDecision CallCompiler::decide(Bytes asked, const Candidate& chosen) const {
   const Bytes size =
       spec_.collective == Collective::barrier ? size_of(spec_.run.reduction.type) : asked;
   const LaunchSize launch = nccl_->launch(chosen.algorithm, chosen.protocol, size);
@@ -442,7 +442,7 @@ NcclDecision Planner::decide(Bytes asked, const Candidate& chosen) const {
   return decision;
 }
 
-NcclDecision Planner::decide_messages(Bytes size) const {
+NcclDecision CallCompiler::decide_messages(Bytes size) const {
   const Bytes message =
       bytes_per_rank(spec_.collective, ranks(), size, size_of(spec_.run.reduction.type));
   const MessageLaunch launch =
@@ -454,25 +454,26 @@ NcclDecision Planner::decide_messages(Bytes size) const {
   return decision;
 }
 
-CallPlan Planner::nccl_plan(Bytes size, const NcclDecision& decision, LayoutMemo* memo) const {
+CompiledCall CallCompiler::nccl_plan(Bytes size, const NcclDecision& decision,
+                                     LayoutMemo* memo) const {
   const auto& chosen = decision.candidate;
   const auto layout = chosen ? nccl_layout({chosen->algorithm, decision.channels}, memo)
                              : nccl_layout({std::nullopt, decision.parts}, memo);
-  return with_host_memory({this, size, layout, Binding::nccl(layout->plan, decision.call),
+  return with_host_memory({this, size, layout, DataPartition::nccl(layout->plan, decision.call),
                            decision.call.protocol, decision.warps,
                            chosen ? nccl_report_name(chosen->algorithm) : "p2p", chosen});
 }
 
-CallPlan Planner::with_host_memory(CallPlan plan) const {
+CompiledCall CallCompiler::with_host_memory(CompiledCall plan) const {
   if (!loads_host_memory(plan.wiring())) return plan;
   Wiring wiring = plan.wiring();
-  set_host_memory(wiring, plan.plan(), plan.binding, spec_.gpus, plan.protocol, cost());
+  set_host_memory(wiring, plan.plan(), plan.partition, spec_.gpus, plan.protocol, cost());
   plan.own_wiring = std::make_shared<const Wiring>(std::move(wiring));
   return plan;
 }
 
-const Calibration& CallPlan::cost() const {
-  return planner->cost_of(plan());
+const Calibration& CompiledCall::cost() const {
+  return compiler->cost_of(plan());
 }
 
 }  // namespace collsim

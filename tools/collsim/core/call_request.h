@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "models/calibration/trust.h"
-#include "models/call/planner.h"
+#include "models/call/call_compiler.h"
 #include "models/scenario/scenario.h"
 #include "sim/cost/calibration.h"
 #include "sim/topologies/topology.h"
@@ -18,7 +18,7 @@ namespace collsim::command {
 enum class Format : std::uint8_t { table, csv, json, html };
 
 /// The input of `run` and `estimate`: a scenario, its machine, and the output format.
-struct Question {
+struct CallRequest {
   Scenario scenario;
   Topology topology;
   Calibration cost;
@@ -32,7 +32,7 @@ struct Question {
 };
 
 /// Whether a command takes a sweep of sizes or one size.
-enum class SizesAsked : std::uint8_t { sweep, one };
+enum class RequestedSizes : std::uint8_t { sweep, one };
 
 /// Whether a command writes pages.
 enum class PageOffered : std::uint8_t { no, yes };
@@ -41,28 +41,28 @@ enum class PageOffered : std::uint8_t { no, yes };
 inline constexpr const char* formats_with_page = "table, csv, json, or html: a page with charts";
 
 /// The options that define a question. `formats` is the help text of --format.
-boost::program_options::options_description question_options(
-    SizesAsked sizes = SizesAsked::sweep, const char* formats = "table, csv or json",
+boost::program_options::options_description request_options(
+    RequestedSizes sizes = RequestedSizes::sweep, const char* formats = "table, csv or json",
     const char* default_format = "table");
 
 /// Reads the scenario file, if one is given. Options override it. Prints warnings about the machine
 /// and its calibration to `err`. A command with formats of its own reads --format itself and gives
 /// `format`. Throws InputError, also for html where no page is offered.
-Question read_question(const boost::program_options::variables_map& values, std::ostream& err,
-                       PageOffered page = PageOffered::no,
-                       std::optional<Format> format = std::nullopt);
+CallRequest read_request(const boost::program_options::variables_map& values, std::ostream& err,
+                         PageOffered page = PageOffered::no,
+                         std::optional<Format> format = std::nullopt);
 
 /// The question that a scenario asks about a machine, for programs: no options, no warnings. Throws
 /// InputError.
-Question question_about(Scenario scenario, Topology topology, std::vector<TrustError> errors);
+CallRequest question_about(Scenario scenario, Topology topology, std::vector<TrustError> errors);
 
 /// The call of one run. It refers to the question.
-CallSpec spec_of(const Question& question, const RunSpec& run);
+CallSpec spec_of(const CallRequest& request, const RunSpec& run);
 
 /// The sizes asked about, in whole elements.
-std::vector<Bytes> sizes_of(const Question& question);
+std::vector<Bytes> sizes_of(const CallRequest& request);
 
 /// Prints a planner's warnings.
-void warn(const Planner& planner, std::ostream& err);
+void warn(const CallCompiler& compiler, std::ostream& err);
 
 }  // namespace collsim::command

@@ -1,4 +1,4 @@
-#include "models/estimate/way_times.h"
+#include "models/estimate/variant_times.h"
 
 #include <algorithm>
 #include <cassert>
@@ -16,7 +16,7 @@ namespace {
 /// Formulas of trees over TCP were found to be off by 2.4.
 constexpr double never_simulated = 2.5;
 /// Next to a simulated size: a formula smooths what chunks make of it.
-constexpr double least_doubt = 0.005;
+constexpr double min_doubt = 0.005;
 
 /// From where on bandwidth alone counts, and the errors of formulas hardly change.
 constexpr double large = 1 << 24;
@@ -35,26 +35,26 @@ double octaves(Bytes from, Bytes to) {
 
 }  // namespace
 
-WayTimes::WayTimes(std::vector<Way> ways, double drift)
+VariantTimes::VariantTimes(std::vector<Way> ways, double drift)
     : ways_(std::move(ways)), known_(ways_.size()), drift_(drift) {}
 
-WayTimes::Side WayTimes::all() const {
+VariantTimes::Side VariantTimes::all() const {
   Side all(ways_.size());
   std::iota(all.begin(), all.end(), std::size_t{0});
   return all;
 }
 
-bool WayTimes::is_simulated(std::size_t way, Bytes size) const {
+bool VariantTimes::is_simulated(std::size_t way, Bytes size) const {
   return known_[way].simulated.count(size) != 0;
 }
 
-double WayTimes::estimated(std::size_t way, Bytes size) {
+double VariantTimes::estimated(std::size_t way, Bytes size) {
   const auto [found, added] = known_[way].estimated.try_emplace(size, 0);
   if (added) found->second = ways_[way].estimate(size).value_or(0);
   return found->second;
 }
 
-double WayTimes::simulated(std::size_t way, Bytes size) {
+double VariantTimes::simulated(std::size_t way, Bytes size) {
   Known& known = known_[way];
   const auto found = known.simulated.find(size);
   if (found != known.simulated.end()) return found->second;
@@ -66,7 +66,7 @@ double WayTimes::simulated(std::size_t way, Bytes size) {
   return time;
 }
 
-void WayTimes::learn(std::size_t way, Bytes size, double error) {
+void VariantTimes::learn(std::size_t way, Bytes size, double error) {
   Known& known = known_[way];
   const auto here = known.errors.emplace(size, error).first;
   const auto compare = [&](const std::pair<const Bytes, double>& other) {
@@ -78,7 +78,7 @@ void WayTimes::learn(std::size_t way, Bytes size, double error) {
 }
 
 /// Between simulated sizes it changes evenly from octave to octave; beyond them it stays.
-double WayTimes::error(std::size_t way, Bytes size) const {
+double VariantTimes::error(std::size_t way, Bytes size) const {
   const std::map<Bytes, double>& errors = known_[way].errors;
   if (errors.empty()) return 0;
   const auto above = errors.lower_bound(size);
@@ -90,7 +90,7 @@ double WayTimes::error(std::size_t way, Bytes size) const {
 }
 
 /// Octaves to the nearest simulated size; infinite where there is none.
-double WayTimes::nearest(std::size_t way, Bytes size) const {
+double VariantTimes::nearest(std::size_t way, Bytes size) const {
   const std::map<Bytes, double>& errors = known_[way].errors;
   const auto above = errors.lower_bound(size);
   double nearest = std::numeric_limits<double>::infinity();
@@ -101,14 +101,14 @@ double WayTimes::nearest(std::size_t way, Bytes size) const {
   return nearest;
 }
 
-double WayTimes::doubt(std::size_t way, Bytes size) const {
+double VariantTimes::doubt(std::size_t way, Bytes size) const {
   const double distance = nearest(way, size);
   const double wandered = distance < 1 ? distance : std::sqrt(distance);
-  const double doubt = least_doubt + std::max(drift_, known_[way].drift) * wandered;
+  const double doubt = min_doubt + std::max(drift_, known_[way].drift) * wandered;
   return std::min(doubt, std::log(never_simulated));
 }
 
-WayTimes::Range WayTimes::range(std::size_t way, Bytes size) {
+VariantTimes::Range VariantTimes::range(std::size_t way, Bytes size) {
   const auto found = known_[way].simulated.find(size);
   if (found != known_[way].simulated.end()) return {found->second, found->second};
   const double estimate = estimated(way, size);
@@ -118,7 +118,7 @@ WayTimes::Range WayTimes::range(std::size_t way, Bytes size) {
   return {time / factor, time * factor};
 }
 
-WayTimes::Range WayTimes::range(const Side& side, Bytes size) {
+VariantTimes::Range VariantTimes::range(const Side& side, Bytes size) {
   assert(!side.empty());
   Range least{std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity()};
   for (const std::size_t way : side) {
@@ -129,14 +129,14 @@ WayTimes::Range WayTimes::range(const Side& side, Bytes size) {
   return least;
 }
 
-double WayTimes::likely(std::size_t way, Bytes size) {
+double VariantTimes::likely(std::size_t way, Bytes size) {
   const auto found = known_[way].simulated.find(size);
   if (found != known_[way].simulated.end()) return found->second;
   const double estimate = estimated(way, size);
   return estimate > 0 ? estimate * std::exp(error(way, size)) : simulated(way, size);
 }
 
-void WayTimes::simulate_most_open(const Side& side, Bytes size) {
+void VariantTimes::simulate_most_open(const Side& side, Bytes size) {
   std::optional<std::size_t> open;
   for (const std::size_t way : side) {
     if (is_simulated(way, size)) continue;
@@ -148,7 +148,7 @@ void WayTimes::simulate_most_open(const Side& side, Bytes size) {
 
 /// Of a way that was simulated at none but far smaller sizes, first a call of 1/64 of the size: it
 /// takes that much less time, and most often it settles the matter.
-void WayTimes::simulate_near(std::size_t way, Bytes size) {
+void VariantTimes::simulate_near(std::size_t way, Bytes size) {
   constexpr double far = 6.5;  // octaves
   constexpr std::int64_t part = 64;
   constexpr Bytes worth_it{1 << 22};
@@ -158,7 +158,7 @@ void WayTimes::simulate_near(std::size_t way, Bytes size) {
 }
 
 /// Simulates the way by which one side likely leads, then what could overtake it.
-bool WayTimes::leads(const Side& first, const Side& second, Bytes size) {
+bool VariantTimes::leads(const Side& first, const Side& second, Bytes size) {
   while (true) {
     const Range of_first = range(first, size);
     const Range of_second = range(second, size);
@@ -176,14 +176,14 @@ bool WayTimes::leads(const Side& first, const Side& second, Bytes size) {
   }
 }
 
-std::size_t WayTimes::likely_fastest(const Side& side, Bytes size) {
+std::size_t VariantTimes::likely_fastest(const Side& side, Bytes size) {
   assert(!side.empty());
   return *std::min_element(side.begin(), side.end(), [&](std::size_t a, std::size_t b) {
     return likely(a, size) < likely(b, size);
   });
 }
 
-std::size_t WayTimes::fastest(const Side& side, Bytes size) {
+std::size_t VariantTimes::fastest(const Side& side, Bytes size) {
   while (true) {
     const std::size_t candidate = likely_fastest(side, size);
     const double high = range(candidate, size).high;

@@ -28,13 +28,13 @@ struct Way {
 /// that was simulated. The drift is what was found between the way's own simulated sizes, if that
 /// is more than is taken for granted. Ways of which nothing was simulated are in doubt by a factor
 /// of 2.5.
-class WayTimes {
+class VariantTimes {
  public:
   /// Places of ways.
   using Side = std::vector<std::size_t>;
 
   /// `drift`: the least, as a logarithm for one octave.
-  WayTimes(std::vector<Way> ways, double drift);
+  VariantTimes(std::vector<Way> ways, double drift);
 
   const std::vector<Way>& ways() const { return ways_; }
   /// All of them.

@@ -1,4 +1,4 @@
-#include "tools/collsim/calibrate/planned_rows.h"
+#include "tools/collsim/calibrate/recording_rows.h"
 
 #include <fmt/format.h>
 #include <fmt/ostream.h>

@@ -1,4 +1,4 @@
-#include "tools/collsim/validate/required_figure.h"
+#include "tools/collsim/validate/requirement_option.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "tools/collsim/core/question.h"
+#include "tools/collsim/core/call_request.h"
 
 #include <fmt/format.h>
 #include <fmt/ostream.h>
@@ -178,21 +178,21 @@ void override_runs(const po::variables_map& values, Scenario& scenario) {
 }
 
 /// GPUs among the first --ranks-per-node of their nodes.
-Rank usable_gpus(const Question& question) {
-  const Topology& topology = question.topology;
+Rank usable_gpus(const CallRequest& request) {
+  const Topology& topology = request.topology;
   std::vector<std::uint32_t> of_node(topology.node_count());
   Rank usable = 0;
   for (const DeviceId gpu : topology.gpus()) {
     std::uint32_t& seen = of_node[static_cast<std::size_t>(topology.node_of(gpu))];
-    if (seen++ < question.scenario.ranks_per_node.value_or(~0U)) ++usable;
+    if (seen++ < request.scenario.ranks_per_node.value_or(~0U)) ++usable;
   }
   return usable;
 }
 
 /// Of the scenario: the first ones.
-std::vector<DeviceId> wanted_gpus(const Question& question) {
-  const Scenario& scenario = question.scenario;
-  return first_gpus(question.topology, scenario.ranks.value_or(usable_gpus(question)),
+std::vector<DeviceId> wanted_gpus(const CallRequest& request) {
+  const Scenario& scenario = request.scenario;
+  return first_gpus(request.topology, scenario.ranks.value_or(usable_gpus(request)),
                     scenario.ranks_per_node);
 }
 
@@ -209,40 +209,40 @@ bool is_two_numbers(const po::variables_map& values) {
 }
 
 /// The GPUs of --rank-list, else the first ones.
-std::vector<DeviceId> chosen_gpus(const po::variables_map& values, const Question& question) {
+std::vector<DeviceId> chosen_gpus(const po::variables_map& values, const CallRequest& request) {
   if (const auto list = given<std::string>(values, "rank-list")) {
     for (const char* option : {"ranks", "ranks-per-node"}) {
       if (values.count(option) == 0) continue;
       throw InputError(fmt::format("both --rank-list and --{}", option), "one of them");
     }
-    return parse_rank_list(*list, question.topology);
+    return parse_rank_list(*list, request.topology);
   }
   // That machine has the ranks asked for, and no others.
-  if (is_two_numbers(values)) return first_gpus(question.topology, *question.scenario.ranks, {});
-  return wanted_gpus(question);
+  if (is_two_numbers(values)) return first_gpus(request.topology, *request.scenario.ranks, {});
+  return wanted_gpus(request);
 }
 
 /// Those of the topology where the scenario names none.
-Calibration cost_of(const Question& question) {
-  return question.scenario.calibration
-             ? completed(*question.scenario.calibration, question.topology)
-             : calibration_for(question.topology);
+Calibration cost_of(const CallRequest& request) {
+  return request.scenario.calibration
+             ? with_transports(*request.scenario.calibration, request.topology)
+             : calibration_for(request.topology);
 }
 
 /// Once scenario, topology, cost and GPUs are there: all that follows from them.
-void settle(Question& question) {
-  question.ranks = static_cast<Rank>(question.gpus.size());
-  question.faults = find_faults(question.scenario.faults, question.topology, question.ranks,
-                                question.scenario.seed);
-  for (RunSpec& run : question.scenario.runs) {
-    run = settled(run, question.scenario.collective, question.topology);
+void settle(CallRequest& request) {
+  request.ranks = static_cast<Rank>(request.gpus.size());
+  request.faults =
+      find_faults(request.scenario.faults, request.topology, request.ranks, request.scenario.seed);
+  for (RunSpec& run : request.scenario.runs) {
+    run = with_defaults(run, request.scenario.collective, request.topology);
   }
-  if (question.scenario.collective == Collective::barrier) {
-    question.scenario.sizes = {Bytes{0}, Bytes{0}, 2};  // it has no data
+  if (request.scenario.collective == Collective::barrier) {
+    request.scenario.sizes = {Bytes{0}, Bytes{0}, 2};  // it has no data
   }
-  if (has_root(question.scenario.collective) && question.scenario.root >= question.ranks) {
-    throw InputError(fmt::format("root {} of {} ranks", question.scenario.root, question.ranks),
-                     fmt::format("0 to {}", question.ranks - 1));
+  if (has_root(request.scenario.collective) && request.scenario.root >= request.ranks) {
+    throw InputError(fmt::format("root {} of {} ranks", request.scenario.root, request.ranks),
+                     fmt::format("0 to {}", request.ranks - 1));
   }
 }
 
@@ -376,8 +376,8 @@ void add_nccl_options(po::options_description& options) {
        "(default: NCCL's; unlimited with calibration ideal)");
 }
 
-void add_size_options(po::options_description& options, SizesAsked sizes) {
-  const bool sweep = sizes == SizesAsked::sweep;
+void add_size_options(po::options_description& options, RequestedSizes sizes) {
+  const bool sweep = sizes == RequestedSizes::sweep;
   options.add_options()  //
       ("minbytes,b", po::value<std::string>(), sweep ? "smallest size (default 8)" : "the size");
   if (!sweep) return;
@@ -392,8 +392,8 @@ void add_size_options(po::options_description& options, SizesAsked sizes) {
 
 }  // namespace
 
-po::options_description question_options(SizesAsked sizes, const char* formats,
-                                         const char* default_format) {
+po::options_description request_options(RequestedSizes sizes, const char* formats,
+                                        const char* default_format) {
   po::options_description options("Question");
   add_machine_options(options);
   add_call_options(options);
@@ -410,47 +410,47 @@ po::options_description question_options(SizesAsked sizes, const char* formats,
   return options;
 }
 
-Question read_question(const po::variables_map& values, std::ostream& err, PageOffered page,
-                       std::optional<Format> format) {
-  Question question;
-  question.format = format ? *format : parse_format(values["format"].as<std::string>(), page);
-  question.wide = given<bool>(values, "wide").value_or(false);
-  question.nccl_estimate = given<bool>(values, "nccl-estimate").value_or(false);
-  question.trust_errors = load_trust_errors();
-  question.scenario = read_scenario(values);
-  Machine machine = machine_of(values, question.scenario);
-  question.topology = std::move(machine.topology);
-  question.cost = cost_of(question);
-  if (auto warning = calibration_warning(question.cost)) machine.warnings.push_back(*warning);
+CallRequest read_request(const po::variables_map& values, std::ostream& err, PageOffered page,
+                         std::optional<Format> format) {
+  CallRequest request;
+  request.format = format ? *format : parse_format(values["format"].as<std::string>(), page);
+  request.wide = given<bool>(values, "wide").value_or(false);
+  request.nccl_estimate = given<bool>(values, "nccl-estimate").value_or(false);
+  request.trust_errors = load_trust_errors();
+  request.scenario = read_scenario(values);
+  Machine machine = machine_of(values, request.scenario);
+  request.topology = std::move(machine.topology);
+  request.cost = cost_of(request);
+  if (auto warning = calibration_warning(request.cost)) machine.warnings.push_back(*warning);
   print_warnings(machine.warnings, err);
-  question.gpus = chosen_gpus(values, question);
-  settle(question);
-  return question;
+  request.gpus = chosen_gpus(values, request);
+  settle(request);
+  return request;
 }
 
-Question question_about(Scenario scenario, Topology topology, std::vector<TrustError> errors) {
-  Question question;
-  question.scenario = std::move(scenario);
-  question.topology = std::move(topology);
-  question.trust_errors = std::move(errors);
-  question.cost = cost_of(question);
-  question.gpus = wanted_gpus(question);
-  settle(question);
-  return question;
+CallRequest question_about(Scenario scenario, Topology topology, std::vector<TrustError> errors) {
+  CallRequest request;
+  request.scenario = std::move(scenario);
+  request.topology = std::move(topology);
+  request.trust_errors = std::move(errors);
+  request.cost = cost_of(request);
+  request.gpus = wanted_gpus(request);
+  settle(request);
+  return request;
 }
 
-CallSpec spec_of(const Question& question, const RunSpec& run) {
-  const Scenario& scenario = question.scenario;
-  return {&question.topology, question.cost, scenario.collective, run,
-          question.gpus,      scenario.root, question.faults};
+CallSpec spec_of(const CallRequest& request, const RunSpec& run) {
+  const Scenario& scenario = request.scenario;
+  return {&request.topology, request.cost,  scenario.collective, run,
+          request.gpus,      scenario.root, request.faults};
 }
 
-std::vector<Bytes> sizes_of(const Question& question) {
-  return expand(question.scenario.sizes, size_of(question.scenario.runs.front().reduction.type));
+std::vector<Bytes> sizes_of(const CallRequest& request) {
+  return expand(request.scenario.sizes, size_of(request.scenario.runs.front().reduction.type));
 }
 
-void warn(const Planner& planner, std::ostream& err) {
-  print_warnings(planner.warnings(), err);
+void warn(const CallCompiler& compiler, std::ostream& err) {
+  print_warnings(compiler.warnings(), err);
 }
 
 }  // namespace collsim::command

@@ -14,7 +14,7 @@
 #include "models/machine/plan_wiring.h"
 #include "models/nccl/choice.h"
 #include "sim/algorithms/registry.h"
-#include "sim/execution/binding.h"
+#include "sim/execution/data_partition.h"
 #include "sim/execution/disturbance.h"
 #include "sim/execution/wiring.h"
 #include "sim/nccl/nccl_algorithm.h"
@@ -22,7 +22,7 @@
 
 namespace collsim {
 
-class Planner;
+class CallCompiler;
 
 /// A plan on the machine.
 struct Layout {
@@ -50,11 +50,11 @@ struct NcclDecision {
 };
 
 /// What runs for one size: decided, laid out and cut.
-struct CallPlan {
-  const Planner* planner = nullptr;  ///< that made it; it must outlive the plan
-  Bytes size;                        ///< as asked
+struct CompiledCall {
+  const CallCompiler* compiler = nullptr;  ///< that made it; it must outlive the plan
+  Bytes size;                              ///< as asked
   std::shared_ptr<const Layout> layout;
-  Binding binding;
+  DataPartition partition;
   Protocol protocol = Protocol::simple;
   std::uint32_t warps = 0;                 ///< of a thread block
   std::string algorithm;                   ///< as reports name it
@@ -75,21 +75,21 @@ struct CallPlan {
 /// a barrier is an all_reduce of one element, which is how frameworks make one of NCCL; and a
 /// single rank sends nothing. Every node must have the same GPUs among the ranks. Hosts that talk
 /// TCP (NCCL_NET=Socket, NCCL_IB_DISABLE=1, NICs without RDMA) cost what over_tcp() says.
-class Planner {
+class CallCompiler {
  public:
-  /// What the spec leaves open is settled(). Throws InputError where the algorithm does not run on
-  /// these GPUs, or NCCL does not.
-  explicit Planner(CallSpec spec);
+  /// What the spec leaves open is with_defaults(). Throws InputError where the algorithm does not
+  /// run on these GPUs, or NCCL does not.
+  explicit CallCompiler(CallSpec spec);
 
   /// The same call with other faults of its machine, whose ranks are those of spec(). What NCCL has
   /// decided stays, since communicators are older than faults, so that it is not searched for anew.
-  Planner with_faults(MachineFaults faults) const;
+  CallCompiler with_faults(MachineFaults faults) const;
 
   /// What runs for a size.
-  CallPlan plan(Bytes size, LayoutMemo* memo = nullptr) const;
+  CompiledCall plan(Bytes size, LayoutMemo* memo = nullptr) const;
   /// The same had NCCL chosen that pair. Throws InputError where NCCL has no such plan, or does not
   /// run the call under its rules.
-  CallPlan plan(Bytes size, const Candidate& candidate, LayoutMemo* memo = nullptr) const;
+  CompiledCall plan(Bytes size, const Candidate& candidate, LayoutMemo* memo = nullptr) const;
 
   /// What NCCL runs for a size. Only where nccl().
   NcclDecision decide(Bytes size) const;
@@ -99,7 +99,7 @@ class Planner {
   HopRules hop_rules(std::optional<NcclAlgorithm> algorithm) const;
 
   /// A textbook's cut for a size, whose layout need not be there.
-  Binding textbook_binding(Bytes size) const;
+  DataPartition textbook_binding(Bytes size) const;
   /// That a loop of a textbook's algorithm is cut into.
   std::uint32_t textbook_chunks() const { return textbook_chunks_; }
   /// Which rank has each place of a textbook's algorithm: on channel c the order c modulo their
@@ -147,12 +147,12 @@ class Planner {
   ChannelOrder textbook_order() const;
   Layout lay(Plan plan, const HopRules& rules) const;
   std::shared_ptr<const Layout> nccl_layout(const LayoutMemo::Key& key, LayoutMemo* memo) const;
-  CallPlan textbook_plan(Bytes size) const;
+  CompiledCall textbook_plan(Bytes size) const;
   NcclDecision decide_messages(Bytes size) const;
-  CallPlan nccl_plan(Bytes size, const NcclDecision& decision, LayoutMemo* memo) const;
+  CompiledCall nccl_plan(Bytes size, const NcclDecision& decision, LayoutMemo* memo) const;
   NcclCall nccl_call(Bytes size, Protocol protocol) const;
   /// The plan, with the capacities that host memory has for it.
-  CallPlan with_host_memory(CallPlan plan) const;
+  CompiledCall with_host_memory(CompiledCall plan) const;
 
   CallSpec spec_;
   Calibration nvls_cost_;  // Calibration::of_nvls() of the spec's

@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "models/call/planner.h"
+#include "models/call/call_compiler.h"
 #include "models/estimate/estimator.h"
-#include "models/estimate/way_times.h"
+#include "models/estimate/variant_times.h"
 
 namespace collsim {
 
@@ -17,17 +17,17 @@ std::string report_name(Protocol protocol);
 
 /// What NCCL could run for a call on one machine: its pairs of an algorithm and a protocol, with
 /// their times. Not for several threads at once.
-class NcclWays {
+class NcclVariants {
  public:
   using Pair = std::pair<NcclAlgorithm, Protocol>;
 
   /// The planner must outlive it. Throws InputError where the collective is not one that NCCL
   /// tunes, or nothing is simulated that NCCL could run.
-  explicit NcclWays(const Planner& planner);
+  explicit NcclVariants(const CallCompiler& compiler);
 
   const std::vector<Pair>& pairs() const { return pairs_; }
   /// The times of pairs(), in that order.
-  WayTimes& times() { return times_; }
+  VariantTimes& times() { return times_; }
   std::string name(std::size_t way) const { return times_.ways()[way].name; }
   /// What predictions of its times rest on.
   Trust trust(std::size_t way, Bytes size);
@@ -37,15 +37,15 @@ class NcclWays {
   std::size_t chosen(Bytes size) const;
 
  private:
-  const Planner& planner_;
+  const CallCompiler& compiler_;
   NcclFunction function_;
   std::vector<Pair> pairs_;
   std::shared_ptr<Estimator> estimator_;  // that the ways refer to
-  WayTimes times_;
+  VariantTimes times_;
 };
 
-/// WayTimes' drift on that machine: from octave to octave formulas keep their error within 5 %,
+/// VariantTimes' drift on that machine: from octave to octave formulas keep their error within 5 %,
 /// but not where proxies work or something is at fault.
-double drift_of(const Planner& planner);
+double drift_of(const CallCompiler& compiler);
 
 }  // namespace collsim

@@ -1,4 +1,4 @@
-#include "sim/execution/binding.h"
+#include "sim/execution/data_partition.h"
 
 #include <algorithm>
 #include <cassert>
@@ -27,12 +27,14 @@ std::uint32_t used_channels(std::uint32_t channels, Bytes size, Bytes smallest_s
 
 }  // namespace
 
-Binding::Binding(const Plan& plan, Bytes size, Bytes element_size, const Chunking& chunking)
-    : Binding(plan.collective, plan.ranks(), plan.channels(), plan.schedule(0).chunks(), size,
-              element_size, chunking) {}
+DataPartition::DataPartition(const Plan& plan, Bytes size, Bytes element_size,
+                             const Chunking& chunking)
+    : DataPartition(plan.collective, plan.ranks(), plan.channels(), plan.schedule(0).chunks(), size,
+                    element_size, chunking) {}
 
-Binding::Binding(Collective collective, Rank ranks, std::uint32_t all_channels,
-                 std::uint32_t chunks, Bytes size, Bytes element_size, const Chunking& chunking)
+DataPartition::DataPartition(Collective collective, Rank ranks, std::uint32_t all_channels,
+                             std::uint32_t chunks, Bytes size, Bytes element_size,
+                             const Chunking& chunking)
     : size_(size), element_size_(element_size), chunking_(chunking) {
   assert(size.count >= 0 && element_size.count > 0 && size.count % element_size.count == 0);
   assert(chunking.slices > 0 && chunking.credits >= chunking.slices);
@@ -56,31 +58,31 @@ Binding::Binding(Collective collective, Rank ranks, std::uint32_t all_channels,
   }
 }
 
-Binding Binding::nccl(const Plan& plan, const NcclCall& call) {
+DataPartition DataPartition::nccl(const Plan& plan, const NcclCall& call) {
   const std::uint32_t parts = plan.schedule(0).chunks() / blocks(plan.collective, plan.ranks());
-  const NcclCut cut =
+  const NcclChunking cut =
       plan.channels_divide_chunks
-          ? cut_nccl_messages(plan.collective, plan.ranks(), plan.channels(), parts, call)
-          : cut_nccl_call(plan.collective, plan.ranks(), plan.channels(), call);
+          ? chunk_nccl_messages(plan.collective, plan.ranks(), plan.channels(), parts, call)
+          : chunk_nccl_call(plan.collective, plan.ranks(), plan.channels(), call);
   assert(cut.credits > cut.slices && "a ring that forwards without storing would wait for itself");
-  Binding binding;
-  binding.is_nccl_ = true;
-  binding.size_ = rounded_size(plan.collective, plan.ranks(), call.size, call.element_size);
-  binding.element_size_ = call.element_size;
-  binding.chunking_ = {.largest_chunk = cut.chunk,
-                       .slices = cut.slices,
-                       .smallest_slice = cut.smallest_slice,
-                       .slice_unit = 16 * call.element_size,
-                       .credits = cut.credits};
+  DataPartition partition;
+  partition.is_nccl_ = true;
+  partition.size_ = rounded_size(plan.collective, plan.ranks(), call.size, call.element_size);
+  partition.element_size_ = call.element_size;
+  partition.chunking_ = {.largest_chunk = cut.chunk,
+                         .slices = cut.slices,
+                         .smallest_slice = cut.smallest_slice,
+                         .slice_unit = 16 * call.element_size,
+                         .credits = cut.credits};
   for (const NcclShare& each : cut.shares) {
-    Share& share = binding.shares_.emplace_back();
+    Share& share = partition.shares_.emplace_back();
     share.loops = each.loops;
     share.nccl = each;
   }
-  return binding;
+  return partition;
 }
 
-bool Binding::alike(std::uint32_t channel, std::uint32_t other) const {
+bool DataPartition::alike(std::uint32_t channel, std::uint32_t other) const {
   const auto all = [](const Share& share) {
     return std::tie(share.loops, share.chunks, share.per_chunk, share.remainder, share.nccl.loops,
                     share.nccl.parts, share.nccl.full, share.nccl.last, share.nccl.stride,
@@ -89,7 +91,7 @@ bool Binding::alike(std::uint32_t channel, std::uint32_t other) const {
   return all(shares_[channel]) == all(shares_[other]);
 }
 
-std::uint32_t Binding::alike_until(std::uint32_t channel, std::uint32_t loop) const {
+std::uint32_t DataPartition::alike_until(std::uint32_t channel, std::uint32_t loop) const {
   const Share& share = shares_[channel];
   if (is_nccl_) return share.nccl.alike_until(loop);
   if (share.per_chunk * share.chunks * share.loops == 0) return loop + 1;
@@ -99,8 +101,8 @@ std::uint32_t Binding::alike_until(std::uint32_t channel, std::uint32_t loop) co
   return is_mixed ? loop + 1 : share.loops;
 }
 
-Binding Binding::without_loops(std::uint32_t loops) const {
-  Binding shorter = *this;
+DataPartition DataPartition::without_loops(std::uint32_t loops) const {
+  DataPartition shorter = *this;
   for (Share& share : shorter.shares_) {
     assert(share.nccl.parts == 0);
     const std::uint32_t taken = std::min(loops, std::max(share.loops, 1U) - 1);
@@ -112,16 +114,16 @@ Binding Binding::without_loops(std::uint32_t loops) const {
   return shorter;
 }
 
-std::int64_t Binding::slice_size(Bytes chunk) const {
+std::int64_t DataPartition::slice_size(Bytes chunk) const {
   const std::int64_t unit = chunking_.slice_unit.count;
   const std::int64_t even = divide_up(chunk.count, chunking_.slices * unit) * unit;
   return std::max(even, chunking_.smallest_slice.count);
 }
 
-std::uint32_t busy_channels(const Plan& plan, const Binding& binding) {
-  if (!plan.channels_divide_chunks) return binding.channels();
+std::uint32_t busy_channels(const Plan& plan, const DataPartition& partition) {
+  if (!plan.channels_divide_chunks) return partition.channels();
   std::uint32_t busy = 0;
-  for (std::uint32_t channel = 0; channel < binding.channels(); ++channel) {
+  for (std::uint32_t channel = 0; channel < partition.channels(); ++channel) {
     if (!plan.schedule(channel).connections().empty()) ++busy;
   }
   return busy;

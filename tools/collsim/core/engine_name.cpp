@@ -1,4 +1,4 @@
-#include "tools/collsim/core/answerer.h"
+#include "tools/collsim/core/engine_name.h"
 
 #include <fmt/format.h>
 
@@ -7,24 +7,24 @@
 
 namespace collsim::command {
 
-Answerer parse_engine(const std::string& name) {
-  if (name == "auto" || name == "native") return Answerer::native;
+EngineName parse_engine(const std::string& name) {
+  if (name == "auto" || name == "native") return EngineName::native;
   if (name == "simgrid") {
     load_engine(Engine::simgrid);  // nothing is printed before it is known to be there
-    return Answerer::simgrid;
+    return EngineName::simgrid;
   }
-  if (name == "analytic") return Answerer::analytic;
+  if (name == "analytic") return EngineName::analytic;
   throw InputError(fmt::format("--engine: unknown engine '{}'", name),
                    "auto, native, simgrid or analytic");
 }
 
-std::string_view name_of(Answerer answerer) {
-  switch (answerer) {
-    case Answerer::native:
+std::string_view name_of(EngineName engine_name) {
+  switch (engine_name) {
+    case EngineName::native:
       return "native";
-    case Answerer::simgrid:
+    case EngineName::simgrid:
       return "simgrid";
-    case Answerer::analytic:
+    case EngineName::analytic:
       return "analytic";
   }
   return "";
