@@ -17,6 +17,8 @@
 #include "models/diagnosis/log_facts.h"
 #include "models/diagnosis/spread.h"
 #include "models/fit/fit_plan.h"
+#include "models/hang/flight_record.h"
+#include "models/hang/job_calls.h"
 #include "models/imports/import.h"
 #include "models/imports/machine.h"
 #include "models/nccl/search/graph_xml.h"
@@ -78,6 +80,19 @@ Seeds lines_of(const std::string& name) {
   std::istringstream lines(read_text_file(source / "tests/fuzz/seeds" / name, "a seed").content);
   Seeds seeds;
   for (std::string line; std::getline(lines, line);) seeds.push_back({name, line});
+  return seeds;
+}
+
+/// Files of a folder as they are, byte by byte.
+Seeds raw_seeds_of(const std::string& folder) {
+  Seeds seeds;
+  for (const auto& entry : fs::directory_iterator(source / folder)) {
+    std::ostringstream content;
+    content << std::ifstream(entry.path(), std::ios::binary).rdbuf();
+    seeds.push_back({entry.path().filename().string(), content.str()});
+  }
+  std::sort(seeds.begin(), seeds.end(),
+            [](const TextFile& a, const TextFile& b) { return a.name < b.name; });
   return seeds;
 }
 
@@ -288,6 +303,24 @@ void add_importers(std::vector<FuzzTarget>& targets) {
                      })});
 }
 
+/// A dump alone, and beside a whole one of another rank.
+void add_dumps(const fs::path& folder, std::vector<FuzzTarget>& targets) {
+  const auto read = reads([](const TextFile& text) {
+    assemble_job({read_flight_record("dump_rank_0", text.content)});
+  });
+  const Seeds pickles = raw_seeds_of("tests/data/flight-recorder/crossed");
+  const Seeds texts = raw_seeds_of("tests/data/flight-recorder/crossed-json");
+  targets.push_back({"flight-record-pickle", pickles, read});
+  targets.push_back({"flight-record-json", texts, read});
+  constexpr std::size_t cost = 5;
+  const std::string other =
+      (source / "tests/data/flight-recorder/crossed/crossed-rank1.pickle").string();
+  const fs::path file = folder / "rank_0";
+  targets.push_back({"hang", pickles, commands(file, {"hang", "FILE", other}), cost});
+  targets.push_back(
+      {"hang-json", texts, commands(file, {"hang", "FILE", other, "--format", "json"}), cost});
+}
+
 void add_commands_on_logs(const fs::path& folder, std::vector<FuzzTarget>& targets) {
   constexpr std::size_t cost = 20;
   const Seeds logs = seeds_of({"tests/fuzz/seeds"}, {".log", ".json", "recording.csv"});
@@ -386,6 +419,7 @@ std::vector<FuzzTarget> fuzz_targets(const fs::path& folder) {
   add_recording_readers(targets);
   add_text_readers(targets);
   add_importers(targets);
+  add_dumps(folder, targets);
   add_commands_on_logs(folder, targets);
   add_commands_on_yaml(folder, targets);
   add_commands_on_descriptions(folder, targets);

@@ -209,6 +209,7 @@ const std::vector<Case> cases{
      {"crossover", "no-such-file.yaml"}},
     {"validate", {"validate", recording, "--largest", "1K"}, {"validate", "no-such-file.yaml"}},
     {"diagnose", {"diagnose", recording}, {"diagnose", "no-such-file.log"}},
+    {"hang", {"hang", "tests/data/flight-recorder/late"}, {"hang", "no-such-file.pickle"}},
     {"calibrate",
      {"calibrate", "-t", machine, "--list"},
      {"calibrate", "no-such-file.log", "-t", machine, "-o", "/dev/null"}},

@@ -49,6 +49,7 @@ std::vector<std::string> calls_with_a_file() {
           "plan dgx-h100 -b 1M --nodes 2 --fabric @",
           "validate @ -t hgx-h200",
           "diagnose @ -t hgx-h200",
+          "hang @",
           "calibrate @ -t hgx-h200 -o /dev/null",
           "calibrate recordings/h200.csv --from @ -o /dev/null",
           "check @",

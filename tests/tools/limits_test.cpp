@@ -94,6 +94,7 @@ TEST(TimeLimit, ends_whatever_takes_the_time) {
   ASSERT_EQ(run_shell("mkfifo " + fifo).status, 0);
   std::vector<std::string> calls{"validate @ -t hgx-h200",
                                  "diagnose @",
+                                 "hang @",
                                  "calibrate @ -t hgx-h200 -o /dev/null",
                                  "run @",
                                  "estimate @",

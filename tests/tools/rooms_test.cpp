@@ -53,6 +53,7 @@ constexpr auto rooms = std::to_array<std::string_view>({
     "models/planning",
     "models/validation",
     "models/diagnosis",
+    "models/hang",
     "models/fit",
     "library",
     "tools/collsim/core",

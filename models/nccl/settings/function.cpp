@@ -8,7 +8,7 @@ namespace {
 
 constexpr PerFunction<std::string_view> function_names{"AllReduce", "AllGather", "ReduceScatter",
                                                        "Broadcast", "Reduce"};
-constexpr PerAlgorithm<std::string_view> algorithm_names{
+constexpr PerAlgorithm<std::string_view> names_of_algorithms{
     "Tree", "Ring", "CollNetDirect", "CollNetChain", "NVLS", "NVLSTree", "PAT"};
 
 template <typename Enumerator, std::size_t count>
@@ -27,7 +27,7 @@ std::string_view nccl_name(NcclFunction function) {
   return function_names[index_of(function)];
 }
 std::string_view nccl_name(NcclAlgorithm algorithm) {
-  return algorithm_names[index_of(algorithm)];
+  return names_of_algorithms[index_of(algorithm)];
 }
 
 std::string nccl_report_name(NcclAlgorithm algorithm) {
@@ -38,7 +38,7 @@ std::optional<NcclFunction> find_nccl_function(std::string_view name) {
   return find<NcclFunction>(function_names, name);
 }
 std::optional<NcclAlgorithm> find_nccl_algorithm(std::string_view name) {
-  return find<NcclAlgorithm>(algorithm_names, name);
+  return find<NcclAlgorithm>(names_of_algorithms, name);
 }
 std::optional<Protocol> find_nccl_protocol(std::string_view name) {
   for (const Protocol protocol : all_nccl_protocols) {

@@ -43,6 +43,8 @@ constexpr std::array table{
     Subcommand{"validate", "compare predictions with recorded runs: errors, choices, crossovers",
                run_validate},
     Subcommand{"diagnose", "say whether a log's busbw is right and, if not, why", run_diagnose},
+    Subcommand{"hang", "say who made a PyTorch job hang, by dumps of its Flight Recorder",
+               run_hang},
     Subcommand{"calibrate", "fit a machine's cost constants to recorded runs, with intervals",
                run_calibrate},
     Subcommand{"check", "prove that plans deliver every contribution exactly once", run_check},

@@ -47,6 +47,7 @@ int run_diagnose(std::span<const std::string> args, std::ostream& out, std::ostr
 int run_estimate(std::span<const std::string> args, std::ostream& out, std::ostream& err);
 int run_explain(std::span<const std::string> args, std::ostream& out, std::ostream& err);
 int run_faults(std::span<const std::string> args, std::ostream& out, std::ostream& err);
+int run_hang(std::span<const std::string> args, std::ostream& out, std::ostream& err);
 int run_list(std::span<const std::string> args, std::ostream& out, std::ostream& err);
 int run_plan(std::span<const std::string> args, std::ostream& out, std::ostream& err);
 int run_run(std::span<const std::string> args, std::ostream& out, std::ostream& err);

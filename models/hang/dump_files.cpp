@@ -1,0 +1,119 @@
+#include "models/hang/dump_files.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+
+#include "sim/base/file_status.h"
+#include "sim/base/input_error.h"
+
+namespace collsim {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A dump of 20,000 calls with 50 lines of Python each has about as many bytes.
+constexpr std::size_t largest_dump = std::size_t{64} << 20U;
+constexpr std::int64_t nanoseconds_in_second = 1'000'000'000;
+
+std::string content_of(const fs::path& path) {
+  const SourcePosition position{path.string(), 0, 0};
+  errno = 0;
+  std::ifstream stream(path, std::ios::binary);
+  if (!stream) {
+    throw InputError(position,
+                     fmt::format("cannot be opened: {}", std::generic_category().message(errno)),
+                     "a file that can be read");
+  }
+  std::string content;
+  std::array<char, 1U << 16U> piece{};
+  while (stream.read(piece.data(), piece.size()) || stream.gcount() > 0) {
+    content.append(piece.data(), static_cast<std::size_t>(stream.gcount()));
+    if (content.size() <= largest_dump) continue;
+    throw InputError(position, "larger than 64 MiB",
+                     "a dump of fewer calls (TORCH_NCCL_TRACE_BUFFER_SIZE)");
+  }
+  if (stream.bad()) throw InputError(position, "cannot be read", "a file that can be read");
+  return content;
+}
+
+std::optional<std::int64_t> written_ns(const fs::path& path) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0) return std::nullopt;
+  return std::int64_t{status.st_mtim.tv_sec} * nanoseconds_in_second + status.st_mtim.tv_nsec;
+}
+
+/// Files of a folder that are not hidden, by name.
+std::vector<fs::path> files_of(const fs::path& folder) {
+  std::vector<fs::path> files;
+  std::error_code error;
+  for (fs::directory_iterator each(folder, error), end; !error && each != end;
+       each.increment(error)) {
+    std::error_code unknown;
+    const bool is_hidden = each->path().filename().string().starts_with('.');
+    if (!is_hidden && each->is_regular_file(unknown)) files.push_back(each->path());
+  }
+  if (error) {
+    throw InputError(SourcePosition{folder.string(), 0, 0},
+                     fmt::format("cannot be listed: {}", error.message()),
+                     "a folder that can be read");
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+class DumpLoader {
+ public:
+  void load(const fs::path& path) {
+    if (!is_there(path)) {
+      throw InputError(SourcePosition{path.string(), 0, 0}, why_not_there(path),
+                       "the path of a dump, or of a folder of dumps");
+    }
+    if (!is_folder(path)) return add(path, content_of(path));
+    for (const fs::path& file : files_of(path)) {
+      const std::string content = content_of(file);
+      if (content.empty() || looks_like_a_dump(content)) {
+        add(file, content);
+      } else {
+        files_.skipped.push_back(file.string());
+      }
+    }
+  }
+
+  DumpFiles take() { return std::move(files_); }
+
+ private:
+  void add(const fs::path& path, const std::string& content) {
+    if (content.empty()) {
+      files_.empty.push_back(path.string());
+      return;
+    }
+    files_.records.push_back(read_flight_record(path.string(), content));
+    files_.records.back().written_ns = written_ns(path);
+  }
+
+  DumpFiles files_;
+};
+
+}  // namespace
+
+DumpFiles load_dumps(const std::vector<std::string>& paths) {
+  DumpLoader loader;
+  for (const std::string& path : paths) loader.load(path);
+  DumpFiles files = loader.take();
+  if (files.records.empty()) {
+    throw InputError(SourcePosition{paths.empty() ? std::string("hang") : paths.front(), 0, 0},
+                     "no dump here",
+                     "dumps of PyTorch's Flight Recorder, pickles or JSON, one of each rank");
+  }
+  return files;
+}
+
+}  // namespace collsim

@@ -1,0 +1,385 @@
+// Python's pickle, by the list of opcodes in CPython's Lib/pickletools.py.
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <charconv>
+#include <map>
+#include <optional>
+
+#include "models/hang/dump_formats.h"
+
+namespace collsim {
+
+namespace {
+
+using Index = DumpValues::Index;
+
+/// The highest protocol that Python has (3.8 and later).
+constexpr unsigned highest_protocol = 5;
+constexpr std::string_view accepted_pickle =
+    "a Flight Recorder dump: dictionaries, lists, tuples, texts, numbers, booleans and None";
+
+class PickleMachine {
+ public:
+  PickleMachine(const std::string& file, std::string_view content)
+      : content_(content), values_(file, content, true) {}
+
+  DumpValues run() {
+    while (!stopped_) {
+      begin_ = place_;
+      step(static_cast<unsigned char>(take(1).front()));
+    }
+    return std::move(values_);
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& wrong) const {
+    values_.fail_at(begin_, wrong, std::string(accepted_pickle));
+  }
+
+  std::string_view take(std::uint64_t count) {
+    if (count > content_.size() - place_) fail("the pickle is cut off");
+    const std::string_view taken = content_.substr(place_, count);
+    place_ += count;
+    return taken;
+  }
+
+  /// Whole numbers of a pickle are little-endian.
+  std::uint64_t take_number(std::size_t bytes) {
+    std::uint64_t number = 0;
+    std::size_t shift = 0;
+    for (const char byte : take(bytes)) {
+      number |= std::uint64_t{static_cast<unsigned char>(byte)} << shift;
+      shift += 8;
+    }
+    return number;
+  }
+
+  std::string_view take_line() {
+    const auto end = content_.find('\n', place_);
+    if (end == std::string_view::npos) fail("the pickle is cut off");
+    const std::string_view line = content_.substr(place_, end - place_);
+    place_ = end + 1;
+    return line;
+  }
+
+  void push(Index value) { stack_.push_back(value); }
+
+  Index top() const {
+    if (stack_.size() <= floor()) fail("an opcode without its value");
+    return stack_.back();
+  }
+
+  Index pop() {
+    const Index value = top();
+    stack_.pop_back();
+    return value;
+  }
+
+  std::size_t floor() const { return marks_.empty() ? 0 : marks_.back(); }
+
+  /// The values since the last mark, which goes.
+  std::vector<Index> pop_marked() {
+    if (marks_.empty()) fail("an opcode without its mark");
+    const auto first = stack_.begin() + static_cast<std::ptrdiff_t>(marks_.back());
+    std::vector<Index> values(first, stack_.end());
+    stack_.erase(first, stack_.end());
+    marks_.pop_back();
+    return values;
+  }
+
+  void push_container(DumpKind kind, const std::vector<Index>& parts) {
+    const Index container = values_.add(kind, begin_);
+    extend(container, kind, parts);
+    push(container);
+  }
+
+  void extend(Index container, DumpKind kind, const std::vector<Index>& parts) {
+    if (values_.kind(container) != kind) fail("an opcode for another container");
+    if (kind == DumpKind::dictionary && parts.size() % 2 != 0) fail("a key without a value");
+    for (const Index part : parts) values_.append(container, part);
+  }
+
+  void push_last_as_list(std::size_t count) {
+    std::vector<Index> parts(count);
+    for (std::size_t i = count; i > 0; --i) parts[i - 1] = pop();
+    push_container(DumpKind::list, parts);
+  }
+
+  void push_text(std::size_t length_bytes) {
+    const std::uint64_t length = take_number(length_bytes);
+    push(values_.add_text(take(length), begin_));
+  }
+
+  /// Two's complement of any length; what has more than 64 bits is no number of a dump.
+  void push_long(std::uint64_t length) {
+    const std::string_view bytes = take(length);
+    if (length > sizeof(std::uint64_t)) fail(fmt::format("a whole number of {} bytes", length));
+    std::uint64_t number = 0;
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+      number |= std::uint64_t{static_cast<unsigned char>(bytes[i])} << (8 * i);
+    }
+    const bool is_negative = !bytes.empty() && static_cast<unsigned char>(bytes.back()) >= 0x80;
+    if (is_negative && length < sizeof(std::uint64_t)) number |= ~std::uint64_t{0} << (8 * length);
+    push(values_.add_integer(static_cast<std::int64_t>(number), begin_));
+  }
+
+  void push_written_integer(std::string_view line) {
+    if (line == "00" || line == "01") return push(values_.add_boolean(line == "01", begin_));
+    if (line.ends_with('L')) line.remove_suffix(1);
+    std::int64_t number = 0;
+    const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), number);
+    if (error != std::errc() || end != line.data() + line.size()) fail("not a whole number");
+    push(values_.add_integer(number, begin_));
+  }
+
+  void push_written_real(std::string_view line) {
+    double number = 0;
+    const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), number);
+    if (error != std::errc() || end != line.data() + line.size()) fail("not a number");
+    push(values_.add_real(number, begin_));
+  }
+
+  void push_real() {
+    std::uint64_t bits = 0;  // big-endian, unlike all others
+    for (const char byte : take(8)) bits = bits << 8U | static_cast<unsigned char>(byte);
+    push(values_.add_real(std::bit_cast<double>(bits), begin_));
+  }
+
+  std::uint64_t take_written_key() {
+    const std::string_view line = take_line();
+    std::uint64_t key = 0;
+    const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), key);
+    if (error != std::errc() || end != line.data() + line.size()) fail("not a key of the memo");
+    return key;
+  }
+
+  /// Keys count up from 0 in all that Python and PyTorch write, but need not.
+  void remember(std::uint64_t key) {
+    if (key == memo_.size()) return memo_.push_back(top());
+    if (key < memo_.size()) {
+      memo_[key] = top();
+    } else {
+      far_memo_[key] = top();
+    }
+  }
+
+  void recall(std::uint64_t key) {
+    if (key < memo_.size()) return push(memo_[key]);
+    const auto found = far_memo_.find(key);
+    if (found == far_memo_.end()) fail(fmt::format("nothing in the memo at {}", key));
+    push(found->second);
+  }
+
+  void append_last() {
+    const Index value = pop();
+    extend(top(), DumpKind::list, {value});
+  }
+
+  void set_last() {
+    const Index value = pop();
+    const Index key = pop();
+    extend(top(), DumpKind::dictionary, {key, value});
+  }
+
+  void append_marked(DumpKind kind) {
+    const std::vector<Index> parts = pop_marked();
+    extend(top(), kind, parts);
+  }
+
+  void begin_protocol() {
+    const std::uint64_t protocol = take_number(1);
+    if (protocol > highest_protocol) fail(fmt::format("protocol {} of pickle", protocol));
+  }
+
+  void stop() {
+    values_.set_root(pop());
+    stopped_ = true;
+  }
+
+  void step(unsigned char opcode) {
+    if (step_scalar(opcode) || step_text(opcode) || step_container(opcode) || step_memo(opcode))
+      return;
+    fail(fmt::format("opcode 0x{:02x} is not of plain data, and is not obeyed", opcode));
+  }
+
+  bool step_scalar(unsigned char opcode) {
+    switch (opcode) {
+      case 'N':
+        push(values_.add(DumpKind::none, begin_));
+        return true;
+      case 0x88:
+        push(values_.add_boolean(true, begin_));
+        return true;
+      case 0x89:
+        push(values_.add_boolean(false, begin_));
+        return true;
+      case 'I':
+      case 'L':
+        push_written_integer(take_line());
+        return true;
+      case 'F':
+        push_written_real(take_line());
+        return true;
+      case 'G':
+        push_real();
+        return true;
+      case 'K':
+        push(values_.add_integer(static_cast<std::int64_t>(take_number(1)), begin_));
+        return true;
+      case 'M':
+        push(values_.add_integer(static_cast<std::int64_t>(take_number(2)), begin_));
+        return true;
+      case 'J':
+        push_long(4);
+        return true;
+      case 0x8a:
+        push_long(take_number(1));
+        return true;
+      case 0x8b:
+        push_long(take_number(4));
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  bool step_text(unsigned char opcode) {
+    switch (opcode) {
+      case 0x8c:
+      case 'U':
+      case 'C':
+        push_text(1);
+        return true;
+      case 'X':
+      case 'T':
+      case 'B':
+        push_text(4);
+        return true;
+      case 0x8d:
+      case 0x8e:
+        push_text(8);
+        return true;
+      case 'V':
+        push(values_.add_text(take_line(), begin_));
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  bool step_container(unsigned char opcode) {
+    switch (opcode) {
+      case '}':
+        push_container(DumpKind::dictionary, {});
+        return true;
+      case ']':
+      case ')':
+        push_container(DumpKind::list, {});
+        return true;
+      case 'd':
+        push_container(DumpKind::dictionary, pop_marked());
+        return true;
+      case 'l':
+      case 't':
+        push_container(DumpKind::list, pop_marked());
+        return true;
+      case 0x85:
+        push_last_as_list(1);
+        return true;
+      case 0x86:
+        push_last_as_list(2);
+        return true;
+      case 0x87:
+        push_last_as_list(3);
+        return true;
+      case 'a':
+        append_last();
+        return true;
+      case 'e':
+        append_marked(DumpKind::list);
+        return true;
+      case 's':
+        set_last();
+        return true;
+      case 'u':
+        append_marked(DumpKind::dictionary);
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  bool step_memo(unsigned char opcode) {
+    switch (opcode) {
+      case 0x80:
+        begin_protocol();
+        return true;
+      case 0x95:
+        take(8);
+        return true;  // a frame's length, which says nothing new
+      case '(':
+        marks_.push_back(stack_.size());
+        return true;
+      case '0':
+        pop();
+        return true;
+      case '1':
+        pop_marked();
+        return true;
+      case '2':
+        push(top());
+        return true;
+      case 'q':
+        remember(take_number(1));
+        return true;
+      case 'r':
+        remember(take_number(4));
+        return true;
+      case 'p':
+        remember(take_written_key());
+        return true;
+      case 0x94:
+        remember(memo_.size() + far_memo_.size());
+        return true;
+      case 'h':
+        recall(take_number(1));
+        return true;
+      case 'j':
+        recall(take_number(4));
+        return true;
+      case 'g':
+        recall(take_written_key());
+        return true;
+      case '.':
+        stop();
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  std::string_view content_;
+  DumpValues values_;
+  std::size_t place_ = 0;
+  std::size_t begin_ = 0;  ///< of the opcode
+  bool stopped_ = false;
+  std::vector<Index> stack_;
+  std::vector<std::size_t> marks_;           ///< sizes of the stack
+  std::vector<Index> memo_;                  ///< of keys that count up
+  std::map<std::uint64_t, Index> far_memo_;  ///< of others
+};
+
+}  // namespace
+
+bool is_pickle(std::string_view content) {
+  return content.size() >= 2 && static_cast<unsigned char>(content.front()) == 0x80 &&
+         static_cast<unsigned char>(content[1]) <= highest_protocol;
+}
+
+DumpValues read_pickle(const std::string& file, std::string_view content) {
+  return PickleMachine(file, content).run();
+}
+
+}  // namespace collsim

@@ -1,0 +1,148 @@
+#include "tools/collsim/hang/hang_report.h"
+
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <algorithm>
+#include <map>
+#include <ostream>
+#include <set>
+#include <tuple>
+
+#include "tools/collsim/core/wrap.h"
+#include "tools/collsim/hang/hang_words.h"
+
+namespace collsim::command {
+
+namespace {
+
+/// A table of more rows is not read.
+constexpr std::size_t max_rows = 24;
+
+/// The first calls that members of a communicator have not completed: by communicator and record.
+using FirstPending = std::map<std::pair<std::size_t, std::size_t>, const JobCall*>;
+
+FirstPending first_pending(const Job& job) {
+  FirstPending first;
+  std::map<std::pair<std::size_t, std::size_t>, std::size_t> runs;
+  for (const JobCall& call : job.calls) {
+    for (const Participation& part : call.participants) {
+      if (part.progress != Progress::pending) continue;
+      const std::pair key(call.communicator, part.record);
+      const auto known = runs.find(key);
+      if (known != runs.end() && known->second <= part.run) continue;
+      runs[key] = part.run;
+      first[key] = &call;
+    }
+  }
+  return first;
+}
+
+void print_finding(const Job& job, const HangFinding& finding, std::ostream& out) {
+  out << wrapped(explanation_of(job, finding), "  ", "  ");
+  for (const HangGroup& group : finding.groups) {
+    out << wrapped(group_words(job, group), "  - ", "    ");
+  }
+  const std::string check = check_of(finding.verdict);
+  if (!check.empty()) out << wrapped(check, "  check: ", "    ");
+}
+
+/// Communicators that a table shows: those in which somebody waits or is behind, or that a finding
+/// is about.
+std::set<std::size_t> shown_communicators(const Job& job, const HangAnalysis& analysis,
+                                          const std::vector<CommunicatorRow>& rows) {
+  std::set<std::size_t> shown;
+  for (const CommunicatorRow& row : rows) {
+    if (row.waits_in != nullptr) shown.insert(row.communicator);
+  }
+  for (const HangFinding& finding : analysis.findings) {
+    shown.insert(job.calls[finding.call].communicator);
+  }
+  return shown;
+}
+
+std::string name_of(const JobCommunicator& communicator) {
+  std::string name = communicator.name;
+  if (!communicator.description.empty() && communicator.description != "undefined") {
+    name += fmt::format(" {}", communicator.description);
+  }
+  return name;
+}
+
+void print_rows(const Job& job, const std::set<std::size_t>& shown,
+                const std::vector<CommunicatorRow>& rows, std::ostream& out) {
+  constexpr std::size_t widest_name = 34;
+  constexpr std::size_t widest_ranks = 16;
+  const auto cut = [](std::string text, std::size_t width) {
+    if (text.size() > width) text = fmt::format("{}...", text.substr(0, width - 3));
+    return text;
+  };
+  fmt::print(out, "\n{:<{}} {:<{}} {:>9}  {}\n", "communicator", widest_name, "ranks", widest_ranks,
+             "completed", "waits in");
+  std::size_t printed = 0;
+  for (const CommunicatorRow& row : rows) {
+    if (!shown.contains(row.communicator)) continue;
+    if (++printed > max_rows) continue;
+    std::string state = row.waits_in == nullptr ? "-" : short_call_words(*row.waits_in);
+    if (!row.has_dump) state = "(no dump)";
+    const std::string completed =
+        row.has_dump && row.completed > 0 ? fmt::format("#{}", row.completed) : "-";
+    fmt::print(out, "{:<{}} {:<{}} {:>9}  {}\n",
+               cut(name_of(job.communicators[row.communicator]), widest_name), widest_name,
+               cut(rank_ranges(row.ranks), widest_ranks), widest_ranks, completed, state);
+  }
+  if (printed > max_rows) {
+    fmt::print(out, "{} more rows: --format json has them\n", printed - max_rows);
+  }
+}
+
+}  // namespace
+
+std::vector<CommunicatorRow> communicator_rows(const Job& job) {
+  const FirstPending pending = first_pending(job);
+  std::vector<CommunicatorRow> rows;
+  for (std::size_t i = 0; i < job.communicators.size(); ++i) {
+    const JobCommunicator& communicator = job.communicators[i];
+    std::map<std::pair<std::int64_t, const JobCall*>, std::size_t> places;
+    for (std::size_t k = 0; k < communicator.members.size(); ++k) {
+      const std::size_t record = communicator.members[k];
+      const auto found = pending.find({i, record});
+      const JobCall* const call = found == pending.end() ? nullptr : found->second;
+      const std::int64_t completed = job.states[i][k].completed;
+      const auto [place, is_new] = places.emplace(std::pair(completed, call), rows.size());
+      if (is_new) rows.push_back({i, {}, completed, call, true});
+      rows[place->second].ranks.push_back(job.records[record].rank);
+    }
+    if (!communicator.undumped.empty()) {
+      rows.push_back({i, communicator.undumped, 0, nullptr, false});
+    }
+  }
+  return rows;
+}
+
+void print_hang_table(const Job& job, const HangAnalysis& analysis, std::ostream& out) {
+  out << wrapped(headline_of(job, analysis), "", "  ");
+  for (std::size_t i = 0; i < analysis.findings.size(); ++i) {
+    const HangFinding& finding = analysis.findings[i];
+    if (i > 0) {
+      out << "also "
+          << wrapped(
+                 fmt::format("{}: {}", to_string(finding.verdict), rank_words(finding.suspects)),
+                 "", "  ");
+    }
+    print_finding(job, finding, out);
+  }
+  if (!job.undumped.empty()) {
+    out << wrapped(fmt::format("no dump of {}", rank_words(job.undumped)), "", "  ");
+  }
+  const std::vector<CommunicatorRow> rows = communicator_rows(job);
+  const std::set<std::size_t> shown = shown_communicators(job, analysis, rows);
+  const std::size_t hidden = job.communicators.size() - shown.size();
+  if (!shown.empty()) print_rows(job, shown, rows, out);
+  if (hidden > 0) {
+    fmt::print(out, "{} {}communicator{}: nobody waits\n", hidden, shown.empty() ? "" : "other ",
+               hidden == 1 ? "" : "s");
+  }
+}
+
+}  // namespace collsim::command

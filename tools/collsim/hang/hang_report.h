@@ -1,0 +1,26 @@
+#pragma once
+
+#include <iosfwd>
+
+#include "models/hang/hang_analysis.h"
+
+namespace collsim::command {
+
+/// Ranks of a communicator that are in the same state.
+struct CommunicatorRow {
+  std::size_t communicator = 0;
+  std::vector<std::uint32_t> ranks;
+  std::int64_t completed = 0;         ///< sequence number of the last completed collective
+  const JobCall* waits_in = nullptr;  ///< the oldest call that has not completed, or nothing
+  bool has_dump = true;
+};
+
+/// The ranks of all communicators by state, in the order of the communicators.
+std::vector<CommunicatorRow> communicator_rows(const Job& job);
+
+/// The answer, the reasons, and a table of the communicators in which ranks wait or disagree.
+void print_hang_table(const Job& job, const HangAnalysis& analysis, std::ostream& out);
+/// The same as one object of JSON, with all communicators.
+void print_hang_json(const Job& job, const HangAnalysis& analysis, std::ostream& out);
+
+}  // namespace collsim::command
