@@ -94,11 +94,7 @@ class LineJudge {
 
 bool talks_through_host_memory(const CallCompiler& compiler) {
   if (compiler.nccl() == nullptr || !compiler.cost().memory.used) return false;
-  const Rank per_node = compiler.ranks() / compiler.nccl()->nodes();
-  for (Rank to = 1; to < per_node; ++to) {
-    if (compiler.nccl()->through_host_memory(0, to)) return true;
-  }
-  return false;
+  return compiler.nccl()->talks_through_host_memory();
 }
 
 /// Why the size of NCCL's buffers counts; empty where it is not that they lie in host memory.

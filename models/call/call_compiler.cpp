@@ -44,22 +44,29 @@ std::string_view nic_model(const Topology& topology) {
   return {};
 }
 
-/// How a hop between GPUs, by their ranks in their nodes, leaves the one node and enters the other.
+/// How a hop between the GPUs of two ranks leaves the one node and enters the other.
 using NetsOfHop = std::function<std::pair<std::optional<ChannelNet>, std::optional<ChannelNet>>(
     std::uint32_t channel, Rank from, Rank to)>;
 
 /// By which NICs the algorithm's channels, or messages, reach other nodes, where that is modelled.
 NetsOfHop nets_of(const Nccl& nccl, std::optional<NcclAlgorithm> algorithm) {
+  const RankNodes nodes = nccl.rank_nodes();
   if (!algorithm) {
-    return [nets = &nccl.message_nets()](std::uint32_t channel, Rank from, Rank to) {
-      return std::pair(nets->out(channel, from, to), nets->in(channel, to));
+    return [&nccl, nodes](std::uint32_t channel, Rank from, Rank to) {
+      const MessageNets& sender = nccl.host(nodes.node_of(from)).message_nets();
+      const MessageNets& receiver = nccl.host(nodes.node_of(to)).message_nets();
+      return std::pair(sender.out(channel, nodes.place_of(from), receiver, nodes.place_of(to)),
+                       receiver.in(channel, nodes.place_of(to)));
     };
   }
   const bool ring = algorithm == NcclAlgorithm::ring;
   if (!ring && algorithm != NcclAlgorithm::tree) return {};
-  return [nets = ring ? &nccl.ring_nets() : &nccl.tree_nets()](std::uint32_t channel, Rank from,
-                                                               Rank to) {
-    return std::pair(nets->of(channel, from), nets->of(channel, to));
+  return [&nccl, nodes, ring](std::uint32_t channel, Rank from, Rank to) {
+    const auto net = [&](Rank rank) {
+      const Nccl& host = nccl.host(nodes.node_of(rank));
+      return (ring ? host.ring_nets() : host.tree_nets()).of(channel, nodes.place_of(rank));
+    };
+    return std::pair(net(from), net(to));
   };
 }
 
@@ -217,18 +224,24 @@ void CallCompiler::group_by_node() {
 
 void CallCompiler::start_nccl() {
   const RunSpec& run = spec_.run;
-  const Nccl::LocalGpus places = places_of_each_node(topology(), spec_.gpus);
+  const NodesByPlaces nodes = nodes_by_places(topology(), spec_.gpus);
   Nccl::Variables variables = run.variables;
   if (const auto algorithm = find_nccl_run(run.algorithm)) {
     variables["NCCL_ALGO"] = nccl_name(*algorithm);
   }
-  const auto per_node = static_cast<std::uint32_t>(places.size());
-  const Rank nodes = ranks() / per_node;
-  if (spec_.like != nullptr && (spec_.like->nodes() > 1) == (nodes > 1)) {
-    nccl_.emplace(*spec_.like, nodes);
+  const auto count = static_cast<std::uint32_t>(nodes.kind_of_node.size());
+  const auto over = [&](const LikeNodes& like) {
+    return Nccl(topology(), variables, run.nccl_version, count, like.places,
+                kinds_of_nodes(topology(), like.gpus));
+  };
+  if (nodes.kinds.size() > 1) {
+    std::vector<Nccl> kinds;
+    for (const LikeNodes& like : nodes.kinds) kinds.push_back(over(like));
+    nccl_.emplace(std::move(kinds), nodes.kind_of_node);
+  } else if (spec_.like != nullptr && (spec_.like->nodes() > 1) == (count > 1)) {
+    nccl_.emplace(*spec_.like, count);
   } else {
-    nccl_.emplace(topology(), variables, run.nccl_version, nodes, places,
-                  kinds_of_nodes(topology(), spec_.gpus));
+    nccl_.emplace(over(nodes.kinds.front()));
   }
   nccl_->set_reduction(run.reduction);
   warnings_ = nccl_->environment().warnings;
@@ -261,14 +274,8 @@ void CallCompiler::set_cost(Calibration cost) {
 
 /// Where GPUs of a host have no NVLink, NCCL decides how they talk.
 void CallCompiler::take_host_transport(const Calibration& cost) {
-  const Rank per_node = ranks() / nccl_->nodes();
-  if (per_node == 1 || !cost.wants_host_transport) return;
-  bool through_host_memory = false;
-  for (Rank from = 0; from < per_node; ++from) {
-    for (Rank to = 0; to < per_node; ++to) {
-      through_host_memory = through_host_memory || nccl_->through_host_memory(from, to);
-    }
-  }
+  if (ranks() == nccl_->nodes() || !cost.wants_host_transport) return;
+  const bool through_host_memory = nccl_->talks_through_host_memory();
   const std::string_view name = transport_inside_host(topology(), through_host_memory);
   if (name.empty()) return;
   host_transport_ = shipped_transport(name);
@@ -335,27 +342,29 @@ Layout CallCompiler::lay(Plan plan, const HopRules& rules) const {
 
 HopRules CallCompiler::hop_rules(std::optional<NcclAlgorithm> algorithm) const {
   const auto nets = nets_of(*nccl_, algorithm);
-  const Rank per_node = ranks() / nccl_->nodes();
+  const RankNodes nodes = nccl_->rank_nodes();
   HopRules rules;
-  rules.through_host_memory = [this, per_node](Rank from, Rank to) {
-    return from / per_node == to / per_node &&
-           nccl_->through_host_memory(from % per_node, to % per_node);
+  rules.through_host_memory = [this, nodes](Rank from, Rank to) {
+    const Rank node = nodes.node_of(from);
+    return node == nodes.node_of(to) &&
+           nccl_->host(node).through_host_memory(nodes.place_of(from), nodes.place_of(to));
   };
-  rules.network_through_host = [this, per_node](Rank rank) {
-    return nccl_->network_through_host_memory(rank % per_node);
+  rules.network_through_host = [this, nodes](Rank rank) {
+    return nccl_->host(nodes.node_of(rank)).network_through_host_memory(nodes.place_of(rank));
   };
   // The NICs of a topology file are another machine's.
   if (!nets || !nccl_->environment().topology_file.empty()) return rules;
-  rules.nics = [this, nets, per_node](std::uint32_t channel, Rank from,
-                                      Rank to) -> std::optional<HopNics> {
-    if (from / per_node == to / per_node) return std::nullopt;
-    const auto [out, in] = nets(channel, from % per_node, to % per_node);
+  rules.nics = [this, nets, nodes](std::uint32_t channel, Rank from,
+                                   Rank to) -> std::optional<HopNics> {
+    const Rank node = nodes.node_of(from);
+    if (node == nodes.node_of(to)) return std::nullopt;
+    const auto [out, in] = nets(channel, from, to);
     if (!out || !in) return std::nullopt;
     const auto out_nic = nic_beside(topology(), spec_.gpus[from], out->nic);
     const auto in_nic = nic_beside(topology(), spec_.gpus[to], in->nic);
     if (!out_nic || !in_nic) return std::nullopt;
     HopNics hop{std::nullopt, *out_nic, *in_nic};
-    if (out->relay) hop.relay = spec_.gpus[from / per_node * per_node + *out->relay];
+    if (out->relay) hop.relay = spec_.gpus[nodes.first_rank(node) + *out->relay];
     return hop;
   };
   return rules;

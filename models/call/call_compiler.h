@@ -73,8 +73,8 @@ struct CompiledCall {
 ///
 /// Under NCCL's rules send_recv, all_to_all, gather and scatter are groups of sends and receives;
 /// a barrier is an all_reduce of one element, which is how frameworks make one of NCCL; and a
-/// single rank sends nothing. Every node must have the same GPUs among the ranks. Hosts that talk
-/// TCP (NCCL_NET=Socket, NCCL_IB_DISABLE=1, NICs without RDMA) cost what over_tcp() says.
+/// single rank sends nothing. Hosts that talk TCP (NCCL_NET=Socket, NCCL_IB_DISABLE=1, NICs without
+/// RDMA) cost what over_tcp() says.
 class CallCompiler {
  public:
   /// What the spec leaves open is settled(). Throws InputError where the algorithm does not run on

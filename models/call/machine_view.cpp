@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <numeric>
 
 namespace collsim {
 
@@ -24,26 +25,22 @@ std::set<std::int32_t> nodes_of(const Topology& topology, LinkId link) {
   return nodes;
 }
 
-Rank ranks_of_node(const CallCompiler& compiler) {
-  return compiler.ranks() / compiler.nccl()->nodes();
-}
-
 }  // namespace
 
 std::set<Rank> touched_nodes(const CallCompiler& compiler) {
   const MachineFaults& faults = compiler.spec().faults;
-  const Rank per_node = ranks_of_node(compiler);
+  const RankNodes of_ranks = compiler.nccl()->rank_nodes();
   std::set<std::int32_t> touched;
   for (const LinkFault& fault : faults.links) {
     for (const LinkId link : fault.links) touched.merge(nodes_of(compiler.topology(), link));
   }
   for (const HostFault& fault : faults.hosts) touched.insert(fault.node);
   std::set<Rank> nodes;
-  for (const RankFault& fault : faults.ranks) nodes.insert(fault.rank / per_node);
+  for (const RankFault& fault : faults.ranks) nodes.insert(of_ranks.node_of(fault.rank));
   if (touched.empty()) return nodes;
   for (Rank node = 0; node < compiler.nccl()->nodes(); ++node) {
     if (touched.contains(
-            compiler.topology().node_of(compiler.spec().gpus[std::size_t{node} * per_node]))) {
+            compiler.topology().node_of(compiler.spec().gpus[of_ranks.first_rank(node)]))) {
       nodes.insert(node);
     }
   }
@@ -51,7 +48,9 @@ std::set<Rank> touched_nodes(const CallCompiler& compiler) {
 }
 
 MachineView::MachineView(const CallCompiler& compiler, Seconds at)
-    : compiler_(compiler), per_node_(ranks_of_node(compiler)) {
+    : compiler_(compiler),
+      nodes_(compiler.nccl()->rank_nodes()),
+      alike_(compiler.nccl()->has_like_hosts()) {
   const MachineFaults& faults = compiler.spec().faults;
   if (faults.empty()) return;
   states_ = states_at(faults, compiler.topology(), at);
@@ -61,7 +60,7 @@ MachineView::MachineView(const CallCompiler& compiler, Seconds at)
   for (Rank node = 0; node < std::min(nodes, window_of_nodes); ++node) {
     if (!touches(node)) ++alike;
   }
-  if (alike > 0) weight_ = static_cast<double>(nodes - touched_.size()) / alike;
+  if (alike_ && alike > 0) weight_ = static_cast<double>(nodes - touched_.size()) / alike;
   if (faults.ranks.empty() && faults.hosts.empty()) return;
   speed_.assign(compiler.ranks(), 1);
   for (const RankFault& fault : faults.ranks) speed_[fault.rank] *= fault.speed;
@@ -88,12 +87,20 @@ std::unique_ptr<HopWires> MachineView::kept_wires(std::optional<NcclAlgorithm> a
 std::vector<Rank> MachineView::touched_ranks() const {
   std::vector<Rank> ranks;
   for (const Rank node : touched_) {
-    for (Rank place = 0; place < per_node_; ++place) ranks.push_back(node * per_node_ + place);
+    for (Rank rank = nodes_.first_rank(node);
+         rank < compiler_.ranks() && nodes_.node_of(rank) == node; ++rank) {
+      ranks.push_back(rank);
+    }
   }
   return ranks;
 }
 
 std::vector<Rank> MachineView::unlike_nodes() const {
+  if (!alike_) {
+    std::vector<Rank> all(compiler_.nccl()->nodes());
+    std::iota(all.begin(), all.end(), Rank{0});
+    return all;
+  }
   std::vector<Rank> nodes(touched_.begin(), touched_.end());
   if (!touches(0)) nodes.insert(nodes.begin(), 0);
   return nodes;

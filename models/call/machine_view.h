@@ -20,7 +20,8 @@ inline constexpr Rank window_of_nodes = 64;
 std::set<Rank> touched_nodes(const CallCompiler& compiler);
 
 /// The machine of a call as it is at one instant, under NCCL's rules: what faults have made of
-/// links and ranks, and the nodes to look at. Nodes that no fault touches are taken to be equal.
+/// links and ranks, and the nodes to look at. Nodes that no fault touches are taken to be equal
+/// where the same of their GPUs take part; else each is looked at.
 class MachineView {
  public:
   /// The planner must outlive it.
@@ -29,15 +30,21 @@ class MachineView {
   /// Single hops of an algorithm on it; without one, of sends and receives.
   HopWires wires(std::optional<NcclAlgorithm> algorithm) const;
   std::unique_ptr<HopWires> kept_wires(std::optional<NcclAlgorithm> algorithm) const;
-  Rank node_of(Rank rank) const { return rank / per_node_; }
-  /// Whether a node's hops are looked at: of the first 64 nodes, and of those that faults touch.
-  bool shows(Rank node) const { return node < window_of_nodes || touched_.contains(node); }
+  Rank node_of(Rank rank) const { return nodes_.node_of(rank); }
+  /// Whether a node's hops are looked at: of the first 64 nodes, and of those that faults touch; of
+  /// all where not all have the same GPUs in the call.
+  bool shows(Rank node) const {
+    return !alike_ || node < window_of_nodes || touched_.contains(node);
+  }
+  /// Whether all nodes have the same GPUs in the call.
+  bool has_like_nodes() const { return alike_; }
   /// How many nodes a node that is shown stands for.
   double weight(Rank node) const { return touched_.contains(node) ? 1 : weight_; }
   bool touches(Rank node) const { return touched_.contains(node); }
   /// The ranks of nodes that faults touch.
   std::vector<Rank> touched_ranks() const;
-  /// The first node, which stands for all that no fault touches, and those that faults touch.
+  /// The first node, which stands for all that no fault touches, and those that faults touch; or
+  /// all nodes where not all have the same GPUs in the call.
   std::vector<Rank> unlike_nodes() const;
   /// How fast a rank's thread blocks move data, 1 as it should be.
   double speed(Rank rank) const { return speed_.empty() ? 1 : speed_[rank]; }
@@ -46,7 +53,8 @@ class MachineView {
 
  private:
   const CallCompiler& compiler_;
-  Rank per_node_;
+  RankNodes nodes_;
+  bool alike_;
   LinkStates states_;
   std::set<Rank> touched_;
   double weight_ = 1;

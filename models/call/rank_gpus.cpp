@@ -76,25 +76,18 @@ std::vector<DeviceId> grouped_by_node(const Topology& topology, std::vector<Devi
   return gpus;
 }
 
-Nccl::LocalGpus places_of_each_node(const Topology& topology, const std::vector<DeviceId>& gpus) {
-  Nccl::LocalGpus first;
+NodesByPlaces nodes_by_places(const Topology& topology, const std::vector<DeviceId>& gpus) {
+  NodesByPlaces nodes;
+  std::map<Nccl::LocalGpus, std::uint32_t> known;
   for (const auto& node : placement_of(topology, gpus).ranks_by_node()) {
-    Nccl::LocalGpus own;
-    for (const Rank rank : node) own.push_back(place_in_node(topology, gpus[rank]));
-    if (first.empty()) first = own;
-    if (own.size() != first.size()) {
-      throw InputError(fmt::format("{} ranks on one node and {} on another under NCCL's rules",
-                                   first.size(), own.size()),
-                       "equally many on every node (--ranks, --ranks-per-node), or the textbook "
-                       "schedule");
-    }
-    if (own != first) {
-      throw InputError(fmt::format("GPUs {} of one node and {} of another under NCCL's rules",
-                                   fmt::join(first, ", "), fmt::join(own, ", ")),
-                       "the same GPUs of every node (--rank-list), or the textbook schedule");
-    }
+    Nccl::LocalGpus places;
+    for (const Rank rank : node) places.push_back(place_in_node(topology, gpus[rank]));
+    const auto kind = known.try_emplace(places, static_cast<std::uint32_t>(known.size())).first;
+    if (known.size() > nodes.kinds.size()) nodes.kinds.push_back({places, {}});
+    nodes.kind_of_node.push_back(kind->second);
+    for (const Rank rank : node) nodes.kinds[kind->second].gpus.push_back(gpus[rank]);
   }
-  return first;
+  return nodes;
 }
 
 std::vector<std::uint32_t> kinds_of_nodes(const Topology& topology,

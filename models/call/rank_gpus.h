@@ -21,10 +21,20 @@ Placement placement_of(const Topology& topology, const std::vector<DeviceId>& gp
 /// machine: NCCL's rings and trees follow GPUs, whatever ranks they have.
 std::vector<DeviceId> grouped_by_node(const Topology& topology, std::vector<DeviceId> gpus);
 
-/// The places, among the GPUs of its node, of the GPUs that take part; `gpus` are grouped by node.
-/// Throws InputError where they differ from node to node: NCCL's rules are modelled for nodes with
-/// as many ranks each.
-Nccl::LocalGpus places_of_each_node(const Topology& topology, const std::vector<DeviceId>& gpus);
+/// Nodes of which the same GPUs take part.
+struct LikeNodes {
+  Nccl::LocalGpus places;      ///< of those GPUs among the GPUs of their node
+  std::vector<DeviceId> gpus;  ///< of all these nodes
+};
+
+/// The nodes of a call, in its order, by which of their GPUs take part.
+struct NodesByPlaces {
+  std::vector<LikeNodes> kinds;             ///< in the order of the first node of each
+  std::vector<std::uint32_t> kind_of_node;  ///< by node of the call
+};
+
+/// Sorts the nodes of `gpus`, which are grouped by node.
+NodesByPlaces nodes_by_places(const Topology& topology, const std::vector<DeviceId>& gpus);
 
 /// A node of every kind on which the GPUs are, the first one of each.
 std::vector<std::uint32_t> kinds_of_nodes(const Topology& topology,

@@ -332,13 +332,7 @@ class Estimator::States {
 
 bool Estimator::States::needs_plan() const {
   if (!compiler_.cost().memory.used) return false;
-  const Rank per_node = compiler_.ranks() / compiler_.nccl()->nodes();
-  for (Rank from = 0; from < per_node; ++from) {
-    for (Rank to = 0; to < per_node; ++to) {
-      if (from != to && compiler_.nccl()->through_host_memory(from, to)) return true;
-    }
-  }
-  return false;
+  return compiler_.nccl()->talks_through_host_memory();
 }
 
 Prediction Estimator::States::estimate_in(std::size_t state, Bytes size,

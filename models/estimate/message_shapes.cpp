@@ -25,8 +25,7 @@ class MessageCount {
  public:
   MessageCount(const CallCompiler& compiler, HopWires& wires, std::uint32_t parts)
       : wires_(wires),
-        rounds_(compiler.nccl()->nodes(), compiler.ranks() / compiler.nccl()->nodes(),
-                compiler.nccl()->point_to_point().channels),
+        rounds_(compiler.placement(), compiler.nccl()->point_to_point().channels),
         users_(wires),
         parts_(parts) {}
 

@@ -177,7 +177,6 @@ std::vector<double> RingShapes::distances(std::uint32_t channel) const {
   constexpr double between_nodes = 4;  // times as long as others, roughly
   const Order& ring = order(channel);
   const auto count = static_cast<Rank>(ring.size());
-  const Rank per_node = compiler_.ranks() / compiler_.nccl()->nodes();
   const auto root =
       static_cast<Rank>(std::find(ring.begin(), ring.end(), compiler_.spec().root) - ring.begin());
   const bool to_root = compiler_.spec().collective == Collective::reduce;
@@ -189,7 +188,7 @@ std::vector<double> RingShapes::distances(std::uint32_t channel) const {
     const Rank next = ring[(root + i + 1) % count];
     distances[rank] = way;
     if (i + (to_root ? 0 : 1) < count)
-      way += rank / per_node == next / per_node ? 1 : between_nodes;
+      way += view_.node_of(rank) == view_.node_of(next) ? 1 : between_nodes;
   }
   for (double& distance : distances) distance /= way;
   return distances;

@@ -39,7 +39,7 @@ bool uses(const Wire& wire, ResourceId resource) {
 }  // namespace
 
 /// From the leaf that is farthest to the root; and of each rank that a fault touches, from the leaf
-/// that is farthest below it.
+/// that is farthest below it. Where nodes have unlike chains, from every leaf.
 std::vector<std::vector<Rank>> TreeShapes::longest_ways(
     const RootedTree& tree, const std::vector<std::vector<Rank>>& children) const {
   constexpr double between_nodes = 4;  // times as long as others, roughly
@@ -65,6 +65,10 @@ std::vector<std::vector<Rank>> TreeShapes::longest_ways(
   }
   std::set<Rank> leaves{farthest[order.front()]};
   for (const Rank rank : view_.touched_ranks()) leaves.insert(farthest[rank]);
+  // A long chain inside one node may be as far by hops as a short one beyond the network.
+  for (Rank rank = 0; !view_.has_like_nodes() && rank < tree.size(); ++rank) {
+    if (children[rank].empty()) leaves.insert(rank);
+  }
   std::vector<std::vector<Rank>> ways;
   for (const Rank leaf : leaves) {
     std::vector<Rank>& way = ways.emplace_back(1, leaf);

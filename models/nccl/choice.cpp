@@ -90,7 +90,21 @@ void require_equal_hosts(const Topology& topology) {
   }
 }
 
+/// Whether GPUs of the same places head the stripes of both kinds of host.
+bool have_like_stripes(const NcclGraphs& one, const NcclGraphs& other) {
+  return stripe_heads(one.nvls) == stripe_heads(other.nvls) &&
+         stripe_heads(one.collnet_direct) == stripe_heads(other.collnet_direct);
+}
+
 }  // namespace
+
+/// Hosts that have other GPUs in the communicator than others, or more of them.
+struct Nccl::UnlikeHosts {
+  std::vector<Nccl> kinds;  // that have agreed
+  std::vector<std::uint32_t> kind_of_node;
+  std::vector<Rank> first_ranks;  // by node, then how many there are
+  bool like_stripes = true;
+};
 
 Nccl::Nccl(NcclSystem system, std::uint32_t nodes, const Variables& variables, NcclVersion version,
            const std::optional<LocalGpus>& gpus)
@@ -128,21 +142,24 @@ Nccl::Nccl(const Nccl& like, std::uint32_t nodes) : Nccl(like) {
 
 void Nccl::settle_nodes(const NcclPaths& paths) {
   origins_ = channel_origins(system_, graphs_, nodes_, environment_, version_);
+  const auto hosts = laid_ ? laid_->hosts : nullptr;
   laid_ = std::make_shared<LaidChannels>();
+  laid_->hosts = hosts;
   if (nodes_ > 1) {
     const auto searched = std::min(graphs_.ring.channel_count(), graphs_.tree.channel_count());
     ring_nets_ = ChannelNets(system_, paths, graphs_.ring, searched);
     tree_nets_ = ChannelNets(system_, paths, graphs_.tree, searched);
   }
+  nvls_channels_ = 0;
   if (!graphs_.nvls.channels.empty()) {
     nvls_channels_ = nvls_channel_count(system_.min_compute_capability(), nodes_, environment_);
   }
-  point_to_point_ =
-      point_to_point_channels(system_, paths, nodes_, channel_count(), environment_, version_);
+  point_to_point_ = point_to_point_channels(system_, paths, nodes_, ranks(), channel_count(),
+                                            environment_, version_);
   if (nodes_ > 1) {
     message_nets_ = MessageNets(system_, paths, environment_, point_to_point_.channels, version_);
   }
-  table_ = tune({&system_, &graphs_, nodes_, &environment_, version_});
+  table_ = tune(tuning_input());
 }
 
 Nccl::Nccl(const Topology& topology, const Variables& variables, NcclVersion version,
@@ -160,22 +177,104 @@ Nccl::Nccl(const Topology& topology, const Variables& variables, NcclVersion ver
   if (environment_.uses_tuner(version)) tuner_ = efa_platform(topology);
 }
 
+Nccl::Nccl(std::vector<Nccl> kinds, std::vector<std::uint32_t> kind_of_node)
+    : Nccl(kinds[kind_of_node.front()]) {
+  assert(kind_of_node.size() == nodes_ && nodes_ > 1);
+  auto hosts = std::make_shared<UnlikeHosts>();
+  hosts->first_ranks.push_back(0);
+  for (const std::uint32_t kind : kind_of_node) {
+    hosts->first_ranks.push_back(hosts->first_ranks.back() +
+                                 static_cast<Rank>(kinds[kind].system_.gpu_count()));
+  }
+  for (const Nccl& kind : kinds) {
+    hosts->like_stripes = hosts->like_stripes && kind.system_.gpu_count() == system_.gpu_count() &&
+                          have_like_stripes(kind.graphs_, graphs_);
+    bandwidth_.per_channel = std::min(bandwidth_.per_channel, kind.bandwidth_.per_channel);
+    bandwidth_.total = std::min(bandwidth_.total, kind.bandwidth_.total);
+  }
+  std::vector<NcclGraphs> searched;
+  for (const Nccl& kind : kinds) searched.push_back(kind.graphs_);
+  for (Nccl& kind : kinds) {
+    for (const NcclGraphs& other : searched) kind.agree_on_graphs(other);
+    if (!hosts->like_stripes) kind.leave_out_stripes();
+    kind.settle_nodes(NcclPaths(kind.system_, environment_, version_));
+  }
+  graphs_ = kinds[kind_of_node.front()].graphs_;
+  hosts->kinds = std::move(kinds);
+  hosts->kind_of_node = std::move(kind_of_node);
+  laid_ = std::make_shared<LaidChannels>();
+  laid_->hosts = hosts;
+  settle_nodes(NcclPaths(system_, environment_, version_));
+  for (const Nccl& kind : hosts->kinds) {
+    const PointToPoint own =
+        point_to_point_channels(kind.system_, NcclPaths(kind.system_, environment_, version_),
+                                nodes_, ranks(), channel_count(), environment_, version_);
+    point_to_point_.per_peer = std::min(point_to_point_.per_peer, own.per_peer);
+  }
+}
+
+std::uint32_t Nccl::ranks() const {
+  if (laid_ && laid_->hosts) return laid_->hosts->first_ranks.back();
+  return nodes_ * static_cast<std::uint32_t>(system_.gpu_count());
+}
+
+RankNodes Nccl::rank_nodes() const {
+  if (laid_->hosts) return RankNodes(laid_->hosts->first_ranks);
+  return RankNodes(static_cast<Rank>(system_.gpu_count()));
+}
+
+const Nccl& Nccl::host(std::uint32_t node) const {
+  if (!laid_->hosts) return *this;
+  return laid_->hosts->kinds[laid_->hosts->kind_of_node[node]];
+}
+
+bool Nccl::talks_through_host_memory() const {
+  if (laid_->hosts) {
+    return std::any_of(laid_->hosts->kinds.begin(), laid_->hosts->kinds.end(),
+                       [](const Nccl& kind) { return kind.talks_through_host_memory(); });
+  }
+  const std::size_t gpus = system_.gpu_count();
+  for (std::size_t i = 0; i < through_host_memory_.size(); ++i) {
+    if (i / gpus != i % gpus && through_host_memory_[i]) return true;
+  }
+  return false;
+}
+
+TuningInput Nccl::tuning_input() const {
+  const bool like_stripes = !laid_->hosts || laid_->hosts->like_stripes;
+  return {&system_, &graphs_, nodes_, &environment_, version_, ranks(), like_stripes};
+}
+
+void Nccl::leave_out_stripes() {
+  graphs_.nvls.channels.clear();
+  graphs_.collnet_chain.channels.clear();
+  graphs_.collnet_direct.channels.clear();
+}
+
+void Nccl::agree_on_graphs(const NcclGraphs& other) {
+  for (const auto graph : {&NcclGraphs::ring, &NcclGraphs::tree, &NcclGraphs::collnet_chain,
+                           &NcclGraphs::collnet_direct, &NcclGraphs::nvls}) {
+    agree(graphs_.*graph, other.*graph);
+  }
+}
+
 void Nccl::agree_with(const Nccl& other) {
   bandwidth_.per_channel = std::min(bandwidth_.per_channel, other.bandwidth_.per_channel);
   bandwidth_.total = std::min(bandwidth_.total, other.bandwidth_.total);
   for (std::size_t i = 0; i < through_host_memory_.size(); ++i) {
     through_host_memory_[i] = through_host_memory_[i] || other.through_host_memory_[i];
   }
-  for (const auto graph : {&NcclGraphs::ring, &NcclGraphs::tree, &NcclGraphs::collnet_chain,
-                           &NcclGraphs::collnet_direct, &NcclGraphs::nvls}) {
-    agree(graphs_.*graph, other.graphs_.*graph);
-  }
+  agree_on_graphs(other.graphs_);
   settle_nodes(NcclPaths(system_, environment_, version_));
 }
 
 const NcclChannels& Nccl::channels() const {
   std::call_once(laid_->once, [this] {
-    laid_->channels = connect_channels(system_, graphs_, nodes_, origins_);
+    std::vector<SearchedHost> hosts;
+    for (std::uint32_t node = 0; node < nodes_; ++node) {
+      hosts.push_back({&host(node).system_, &host(node).graphs_});
+    }
+    laid_->channels = connect_channels(hosts, origins_);
   });
   return laid_->channels;
 }
@@ -232,8 +331,8 @@ std::optional<std::string> Nccl::why_not(NcclFunction function, NcclAlgorithm al
                        to_string(reduction_.type));
   }
   if (tuning(function, algorithm, protocol).bandwidth > 0) return std::nullopt;
-  const TuningInput input{&system_, &graphs_, nodes_, &environment_, version_};
-  return collsim::why_not(function, algorithm, protocol, input).value_or("no channels are found");
+  return collsim::why_not(function, algorithm, protocol, tuning_input())
+      .value_or("no channels are found");
 }
 
 LaunchSize Nccl::launch(NcclAlgorithm algorithm, Protocol protocol, Bytes size) const {
@@ -247,8 +346,7 @@ void Nccl::complain_of_nothing(NcclFunction function) const {
   const auto only = std::find(allowed.begin(), allowed.end(), true);
   if (std::count(allowed.begin(), allowed.end(), true) == 1) {
     const auto algorithm = static_cast<NcclAlgorithm>(only - allowed.begin());
-    const std::string missing = missing_requirement(
-        function, algorithm, {&system_, &graphs_, nodes_, &environment_, version_});
+    const std::string missing = missing_requirement(function, algorithm, tuning_input());
     if (missing.empty() && !can_reduce(function, algorithm, reduction_)) {
       throw InputError(fmt::format("{} by {} of {}, {}", nccl_name(function), nccl_name(algorithm),
                                    to_string(reduction_.type), to_string(reduction_.op)),

@@ -11,6 +11,7 @@
 
 #include "models/nccl/launch_size.h"
 #include "models/nccl/point_to_point.h"
+#include "models/nccl/rank_nodes.h"
 #include "models/nccl/search/channel_nets.h"
 #include "models/nccl/search/channels.h"
 #include "models/nccl/search/graph_search.h"
@@ -46,8 +47,8 @@ struct Choice {
   std::vector<Candidate> candidates;  ///< all that were possible, in NCCL's order
 };
 
-/// One communicator of NCCL's over equal hosts: what its search finds when it is made, and what it
-/// chooses for each call.
+/// One communicator of NCCL's: what its search finds when it is made, and what it chooses for each
+/// call.
 class Nccl {
  public:
   using Variables = std::map<std::string, std::string>;
@@ -75,6 +76,14 @@ class Nccl {
   /// Both have several hosts, or both have one.
   Nccl(const Nccl& like, std::uint32_t nodes);
 
+  /// One communicator over hosts on which other GPUs take part, or more of them: each of `kinds` is
+  /// one over as many hosts that are all of that kind, and `kind_of_node` says of which kind each
+  /// host is. Each host keeps the channels that its own search has found; all agree on the fewest
+  /// and on the least bandwidth. Where a part of NCCL needs one host to speak for all, it is the
+  /// first. NVLS and CollNet are off where hosts differ in how many ranks they have, or in which of
+  /// them head stripes.
+  Nccl(std::vector<Nccl> kinds, std::vector<std::uint32_t> kind_of_node);
+
   /// What the calls that follow add up, and how; not every algorithm can do all (why_not()). At
   /// first a sum of floats.
   void set_reduction(const Reduction& reduction) { reduction_ = reduction; }
@@ -83,7 +92,13 @@ class Nccl {
   const NcclEnvironment& environment() const { return environment_; }
   NcclVersion version() const { return version_; }
   std::uint32_t nodes() const { return nodes_; }
-  std::uint32_t ranks() const { return nodes_ * static_cast<std::uint32_t>(system_.gpu_count()); }
+  std::uint32_t ranks() const;
+  /// Whether all hosts have the same GPUs in it.
+  bool has_like_hosts() const { return laid_->hosts == nullptr; }
+  /// Which ranks are on which host. Refers to the communicator.
+  RankNodes rank_nodes() const;
+  /// What a host has found for itself: its system, graphs, NICs and ways through host memory.
+  const Nccl& host(std::uint32_t node) const;
   SystemBandwidth bandwidth() const { return bandwidth_; }
   const NcclGraphs& graphs() const { return graphs_; }
   /// How many channels collectives may use.
@@ -98,6 +113,8 @@ class Nccl {
   bool through_host_memory(std::uint32_t from, std::uint32_t to) const {
     return through_host_memory_[from * system_.gpu_count() + to];
   }
+  /// Whether any two GPUs of one host do.
+  bool talks_through_host_memory() const;
   /// Whether what such a GPU exchanges with NICs stops in host memory: NCCL uses no GPUDirect
   /// there, though it could be nearer than over the CPU.
   bool network_through_host_memory(std::uint32_t gpu) const {
@@ -138,11 +155,17 @@ class Nccl {
   LaunchSize launch(NcclAlgorithm algorithm, Protocol protocol, Bytes size) const;
 
  private:
+  struct UnlikeHosts;
   struct LaidChannels {
     std::once_flag once;
     NcclChannels channels;
+    std::shared_ptr<const UnlikeHosts> hosts;  // none where all are alike
   };
 
+  TuningInput tuning_input() const;
+  /// Takes the lesser of what was found here and by the search of another kind of host.
+  void agree_on_graphs(const NcclGraphs& other);
+  void leave_out_stripes();
   /// Takes the lesser of what was found here and on another kind of host.
   void agree_with(const Nccl& other);
   /// What depends on the number of hosts, once the graphs are found.

@@ -22,9 +22,8 @@ struct Asked {
   const NcclEnvironment& environment;
   NcclVersion version;
   std::uint32_t nodes;
+  std::uint32_t ranks;
   std::uint32_t channels;  ///< for sends and receives, of all peers
-
-  std::uint32_t ranks() const { return nodes * static_cast<std::uint32_t>(system.gpu_count()); }
 };
 
 /// Channels that a pair of one node's GPUs has a use for.
@@ -63,7 +62,7 @@ NetsOfGpu nets_of(const NcclSystem& system, const NcclPaths& paths, std::uint32_
 std::uint32_t channels_by_ranks(const Asked& asked, std::uint32_t gpu) {
   constexpr std::uint32_t messages_of_channel = 4;
   std::uint32_t channels = 2;
-  while (channels > 1 && channels * asked.ranks() > messages_of_channel * asked.channels) {
+  while (channels > 1 && channels * asked.ranks > messages_of_channel * asked.channels) {
     channels /= 2;
   }
   return std::max(channels, nets_of(asked.system, asked.paths, gpu).count);
@@ -104,7 +103,7 @@ std::uint32_t channels_per_peer(const Asked& asked) {
 std::uint32_t fitted(std::uint32_t per_peer, const Asked& asked, std::uint32_t channels) {
   const bool given = asked.environment.channels_per_net_peer.has_value();
   if (asked.nodes == 1 || given || asked.version < NcclVersion{2, 29, 2}) return per_peer;
-  const std::uint32_t rounds = divide_up(asked.ranks(), peers_at_once);
+  const std::uint32_t rounds = divide_up(asked.ranks, peers_at_once);
   while (per_peer > 1 && per_peer * rounds > channels) per_peer /= 2;
   return per_peer;
 }
@@ -112,14 +111,15 @@ std::uint32_t fitted(std::uint32_t per_peer, const Asked& asked, std::uint32_t c
 }  // namespace
 
 PointToPoint point_to_point_channels(const NcclSystem& system, const NcclPaths& paths,
-                                     std::uint32_t nodes, std::uint32_t collective_channels,
+                                     std::uint32_t nodes, std::uint32_t ranks,
+                                     std::uint32_t collective_channels,
                                      const NcclEnvironment& environment, NcclVersion version) {
   PointToPoint result;
   const std::uint32_t channels =
       std::max(std::min(collective_channels, environment.max_message_channels),
                environment.min_message_channels);
   result.channels = std::bit_ceil(channels);
-  const Asked asked{system, paths, environment, version, nodes, channels};
+  const Asked asked{system, paths, environment, version, nodes, ranks, channels};
   result.per_peer =
       fitted(std::bit_ceil(std::min(channels, channels_per_peer(asked))), asked, result.channels);
   const bool all_nvlink = nodes == 1 && paths.worst_type(NcclNodeKind::gpu) < PathType::pix;

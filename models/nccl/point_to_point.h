@@ -26,9 +26,10 @@ struct PointToPoint {
 /// 2.29.2 one per 14 GB/s of the NICs beside the GPU, fewer where the peers of a many-node
 /// communicator would not fit at once. A step is 512 KiB where all GPUs of the only node have
 /// NVLink, else 128 KiB (NCCL src/graph/paths.cc, ncclTopoGetNchannels, ncclTopoComputeP2pChannels;
-/// src/init.cc, computeBuffSizes).
+/// src/init.cc, computeBuffSizes). `nodes` and `ranks` are those of the communicator.
 PointToPoint point_to_point_channels(const NcclSystem& system, const NcclPaths& paths,
-                                     std::uint32_t nodes, std::uint32_t collective_channels,
+                                     std::uint32_t nodes, std::uint32_t ranks,
+                                     std::uint32_t collective_channels,
                                      const NcclEnvironment& environment, NcclVersion version);
 
 /// How one size of message goes.

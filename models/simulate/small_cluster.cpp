@@ -114,6 +114,7 @@ std::optional<CallSpec> small_cluster(const CallCompiler& whole, Rank ranks) {
   const MachineFaults& faults = whole.spec().faults;
   if (!is_lasting(faults, whole.topology())) return std::nullopt;
   if (whole.topology().takes_detours()) return std::nullopt;
+  if (!whole.nccl()->has_like_hosts()) return std::nullopt;
   const Rank nodes = whole.nccl()->nodes();
   const Rank per_node = whole.ranks() / nodes;
   const std::set<Rank> touched = touched_nodes(whole);

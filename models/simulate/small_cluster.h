@@ -13,7 +13,8 @@ namespace collsim {
 /// NCCL's trees over nodes, as nearly as there is one. Nothing where no small cluster is like the
 /// whole: where a fault comes or goes during the call, is random, makes ranks late or sits between
 /// switches, or touches so many nodes that the small cluster would be more than half of the whole;
-/// and where ways depend on all flows (Topology::takes_detours()). The whole must outlive who plans
+/// where ways depend on all flows (Topology::takes_detours()); and where not all nodes have the
+/// same GPUs in the call. The whole must outlive who plans
 /// for it: what NCCL's search found is taken over.
 std::optional<CallSpec> small_cluster(const CallCompiler& whole, Rank ranks = 64);
 

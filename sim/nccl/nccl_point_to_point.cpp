@@ -27,17 +27,34 @@ std::size_t group_size(std::size_t per_node, std::size_t nodes) {
   return size;
 }
 
+/// Ranks by node.
+using Nodes = std::vector<std::vector<Rank>>;
+
+std::size_t fullest(const Nodes& nodes) {
+  std::size_t most = 0;
+  for (const auto& node : nodes) most = std::max(most, node.size());
+  return most;
+}
+
+/// All in one where nodes are not equally full: NCCL then goes through the ranks without regard to
+/// nodes (NCCL src/init.cc).
+Nodes nodes_of_rounds(Nodes nodes) {
+  const bool equal = std::all_of(nodes.begin(), nodes.end(), [&](const auto& node) {
+    return node.size() == nodes.front().size();
+  });
+  if (equal) return nodes;
+  Nodes one(1);
+  for (const auto& node : nodes) one.front().insert(one.front().end(), node.begin(), node.end());
+  std::sort(one.front().begin(), one.front().end());
+  return one;
+}
+
 /// The ranks in groups of equal size, in one node's case one group.
-std::vector<std::vector<Rank>> groups_of(const Placement& placement) {
-  const auto nodes = placement.ranks_by_node();
+std::vector<std::vector<Rank>> groups_of(const Nodes& nodes) {
   const std::size_t per_node = nodes.front().size();
   const std::size_t size = group_size(per_node, nodes.size());
   std::vector<std::vector<Rank>> groups;
   for (const auto& node : nodes) {
-    if (node.size() != per_node) {
-      throw InputError(fmt::format("nodes of {} and {} ranks", per_node, node.size()),
-                       "equally full nodes for sends and receives");
-    }
     for (std::size_t i = 0; i < per_node; i += size) {
       const auto begin = node.begin() + static_cast<std::ptrdiff_t>(i);
       groups.emplace_back(begin, begin + static_cast<std::ptrdiff_t>(size));
@@ -151,9 +168,10 @@ Plan make_nccl_point_to_point_plan(Collective collective, const Placement& place
     throw InputError(fmt::format("root {} of {} ranks", root, ranks),
                      fmt::format("0 to {}", ranks - 1));
   }
-  const auto groups = groups_of(placement);
-  const std::size_t nodes = placement.ranks_by_node().size();
-  const auto per_node = static_cast<std::uint32_t>(ranks / nodes);
+  const Nodes by_node = placement.ranks_by_node();
+  const auto groups = groups_of(nodes_of_rounds(by_node));
+  const std::size_t nodes = by_node.size();
+  const auto per_node = static_cast<std::uint32_t>(fullest(by_node));
   const std::uint32_t chunks =
       checked_count(std::uint64_t{blocks(collective, ranks)} * parts, "chunks", "fewer ranks (-n)");
   std::vector<Channel> writers(channels, Channel(ranks, chunks));
@@ -182,12 +200,14 @@ Plan make_nccl_point_to_point_plan(Collective collective, const Placement& place
   return plan;
 }
 
-MessageRounds::MessageRounds(std::uint32_t nodes, std::uint32_t per_node, std::uint32_t channels)
-    : nodes_(nodes),
-      per_node_(per_node),
-      channels_(channels),
-      size_(static_cast<std::uint32_t>(group_size(per_node, nodes))) {
-  const std::size_t groups = std::size_t{nodes} * per_node / size_;
+MessageRounds::MessageRounds(const Placement& placement, std::uint32_t channels)
+    : channels_(channels) {
+  const Nodes by_node = placement.ranks_by_node();
+  nodes_ = static_cast<std::uint32_t>(by_node.size());
+  per_node_ = static_cast<std::uint32_t>(fullest(by_node));
+  const Nodes met = nodes_of_rounds(by_node);
+  size_ = static_cast<std::uint32_t>(group_size(met.front().size(), met.size()));
+  const std::size_t groups = placement.ranks() / size_;
   const std::size_t power = std::bit_ceil(groups);
   place_of_distance_.resize(groups);
   std::uint32_t place = 0;

@@ -14,7 +14,8 @@ namespace collsim {
 /// src/include/channel.h).
 ///
 /// All ranks go through the pairs in the same rounds: in one node in round d from r to r + d, else
-/// group by group of at most 8 ranks of a node. A message is cut into `parts`, nccl_parts() of its
+/// group by group of at most 8 ranks of a node. Where nodes have unequally many ranks, all
+/// go as the ranks of one node do. A message is cut into `parts`, nccl_parts() of its
 /// size, each on a channel of its own: the first on the round's bits reversed, the others on
 /// those after it (so 4 ranks on 32 channels, 8 parts each, are on all: recordings/h200x4, where a
 /// pair reaches three times what 8 thread blocks could). A channel of a rank works on up to 8 peers
@@ -22,15 +23,15 @@ namespace collsim {
 /// to itself is no message.
 ///
 /// Chunks: `parts` per block. `channels` is a power of two (NCCL rounds up). Throws InputError for
-/// another collective, for nodes that are not equally full, and for a root that is no rank.
+/// another collective and for a root that is no rank.
 Plan make_nccl_point_to_point_plan(Collective collective, const Placement& placement,
                                    std::uint32_t channels, std::uint32_t parts, Rank root = 0);
 
 /// The rounds of make_nccl_point_to_point_plan(), without a plan: which channel carries what.
 class MessageRounds {
  public:
-  /// Of `nodes` nodes with `per_node` ranks each, numbered node by node.
-  MessageRounds(std::uint32_t nodes, std::uint32_t per_node, std::uint32_t channels);
+  /// Of ranks that are numbered node by node.
+  MessageRounds(const Placement& placement, std::uint32_t channels);
 
   /// The channel of a part of what one rank sends the other.
   std::uint32_t channel(Rank from, Rank to, std::uint32_t part) const;
@@ -40,7 +41,7 @@ class MessageRounds {
 
  private:
   std::uint32_t nodes_;
-  std::uint32_t per_node_;
+  std::uint32_t per_node_;  // of the fullest node
   std::uint32_t channels_;
   std::uint32_t size_;                            // of a group
   std::vector<std::uint32_t> place_of_distance_;  // of groups, among those that are met

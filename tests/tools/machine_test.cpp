@@ -122,10 +122,7 @@ TEST(Machines, NodesOfUnlikeSizeRunNcclWithAsManyRanksOnEach) {
   const double time = time_on(alike, {"--ranks-per-node", "2"});
   EXPECT_NEAR(time_on(unlike, {"--ranks-per-node", "2"}), time, 1e-6 * time);
   EXPECT_NEAR(time_on(unlike, {"--rank-list", "0,1,8,9"}), time, 1e-6 * time);
-  const Outcome unequal = run({"run", "-t", unlike.path().string(), "-b", "1M", "-e", "1M"});
-  EXPECT_EQ(unequal.status, exit_bad_input);
-  EXPECT_NE(unequal.err.find("8 ranks on one node and 4 on another"), std::string::npos)
-      << unequal.err;
+  EXPECT_GT(time_on(unlike, {"--rank-list", "0,1,2,3,4,5,6,7,8,9,10,11"}), 0);
 }
 
 constexpr const char* without_model =

@@ -10,23 +10,29 @@ namespace collsim {
 
 namespace {
 
-/// Lays the search channels of one node over all nodes.
+/// How many channels rings and trees have in common.
+std::uint32_t search_channels_of(const NcclGraphs& graphs) {
+  return std::min(graphs.ring.channel_count(), graphs.tree.channel_count());
+}
+
+/// Lays the search channels of every node over all nodes.
 class Connector {
  public:
-  Connector(const NcclSystem& system, const NcclGraphs& graphs, std::uint32_t nodes)
-      : system_(system),
-        graphs_(graphs),
-        nodes_(nodes),
-        gpus_(static_cast<std::uint32_t>(system.gpu_count())),
-        search_channels_(std::min(graphs.ring.channel_count(), graphs.tree.channel_count())) {}
-
-  std::uint32_t search_channels() const { return search_channels_; }
+  explicit Connector(std::span<const SearchedHost> hosts)
+      : hosts_(hosts),
+        nodes_(static_cast<std::uint32_t>(hosts.size())),
+        search_channels_(search_channels_of(*hosts.front().graphs)) {
+    first_ranks_.push_back(0);
+    for (const SearchedHost& host : hosts) {
+      first_ranks_.push_back(first_ranks_.back() + static_cast<Rank>(host.system->gpu_count()));
+    }
+  }
 
   /// Node after node, each in the order of its channel; begins at rank 0.
   std::vector<Rank> ring(std::uint32_t channel) const {
     std::vector<Rank> ring;
     for (std::uint32_t node = 0; node < nodes_; ++node) {
-      for (const std::uint32_t gpu : graphs_.ring.channels[ring_of(channel, node)].gpus) {
+      for (const std::uint32_t gpu : graphs(node).ring.channels[ring_of(channel, node)].gpus) {
         ring.push_back(rank(node, gpu));
       }
     }
@@ -36,9 +42,10 @@ class Connector {
 
   /// CollNetChain's, the one of the search channel or of the first if there are fewer.
   std::vector<std::vector<Rank>> chains(std::uint32_t channel) const {
-    const auto& found = graphs_.collnet_chain.channels;
     std::vector<std::vector<Rank>> chains;
-    for (std::uint32_t node = 0; !found.empty() && node < nodes_; ++node) {
+    for (std::uint32_t node = 0; node < nodes_; ++node) {
+      const auto& found = graphs(node).collnet_chain.channels;
+      if (found.empty()) return {};
       std::vector<Rank>& chain = chains.emplace_back();
       for (const std::uint32_t gpu : found[channel % found.size()].gpus) {
         chain.push_back(rank(node, gpu));
@@ -52,7 +59,8 @@ class Connector {
     NcclStripes stripes;
     for (std::uint32_t node = 0; node < nodes_; ++node) {
       std::vector<Rank>& ranks = stripes.nodes.emplace_back();
-      for (std::uint32_t gpu = 0; gpu < gpus_; ++gpu) ranks.push_back(rank(node, gpu));
+      const auto gpus = static_cast<std::uint32_t>(hosts_[node].system->gpu_count());
+      for (std::uint32_t gpu = 0; gpu < gpus; ++gpu) ranks.push_back(rank(node, gpu));
     }
     stripes.heads = stripe_heads(graph);
     return stripes;
@@ -60,10 +68,10 @@ class Connector {
 
   /// Chains inside nodes, joined by the first or the second binary tree over nodes.
   RootedTree tree(std::uint32_t channel, bool second) const {
-    const std::vector<std::uint32_t>& chain = graphs_.tree.channels[channel].gpus;
     RootedTree tree;
-    tree.parent.resize(std::size_t{nodes_} * gpus_);
+    tree.parent.resize(first_ranks_.back());
     for (std::uint32_t node = 0; node < nodes_; ++node) {
+      const std::vector<std::uint32_t>& chain = chain_of(channel, node);
       for (std::size_t i = 1; i < chain.size(); ++i) {
         tree.parent[rank(node, chain[i])] = rank(node, chain[i - 1]);
       }
@@ -73,22 +81,32 @@ class Connector {
       const auto parent = over_nodes.parent[node];
       if (!parent) continue;
       const bool first_child = place_in_tree(node, second) < place_in_tree(*parent, second);
-      const std::size_t joint = first_child ? first_child_place() : second_child_place();
-      tree.parent[rank(node, chain.front())] =
-          rank(*parent, chain[std::min(joint, chain.size() - 1)]);
+      const GraphPattern pattern = graphs(*parent).tree.pattern;
+      const std::size_t joint =
+          first_child ? first_child_place(pattern) : second_child_place(pattern);
+      const std::vector<std::uint32_t>& above = chain_of(channel, *parent);
+      tree.parent[rank(node, chain_of(channel, node).front())] =
+          rank(*parent, above[std::min(joint, above.size() - 1)]);
     }
     return tree;
   }
 
  private:
+  const NcclGraphs& graphs(std::uint32_t node) const { return *hosts_[node].graphs; }
+
+  const std::vector<std::uint32_t>& chain_of(std::uint32_t channel, std::uint32_t node) const {
+    return graphs(node).tree.channels[channel].gpus;
+  }
+
   Rank rank(std::uint32_t node, std::uint32_t gpu) const {
-    return node * gpus_ + static_cast<Rank>(system_.gpu(gpu).gpu.rank);
+    return first_ranks_[node] + static_cast<Rank>(hosts_[node].system->gpu(gpu).gpu.rank);
   }
 
   /// Pairs of channels that cross between two NICs swap on every other node, so that
   /// traffic stays on one rail.
   std::uint32_t ring_of(std::uint32_t channel, std::uint32_t node) const {
-    const bool swapped = graphs_.ring.cross_nic == 2 && search_channels_ % 2 == 0 && node % 2 == 1;
+    const bool swapped =
+        graphs(node).ring.cross_nic == 2 && search_channels_ % 2 == 0 && node % 2 == 1;
     return swapped ? channel ^ 1U : channel;
   }
 
@@ -98,18 +116,17 @@ class Connector {
     return nodes_ % 2 == 0 ? nodes_ - 1 - node : (node + nodes_ - 1) % nodes_;
   }
 
-  std::size_t first_child_place() const {
-    return graphs_.tree.pattern == GraphPattern::tree ? 0 : 1;
+  static std::size_t first_child_place(GraphPattern pattern) {
+    return pattern == GraphPattern::tree ? 0 : 1;
   }
-  std::size_t second_child_place() const {
-    return graphs_.tree.pattern == GraphPattern::split_tree ? 1 : 0;
+  static std::size_t second_child_place(GraphPattern pattern) {
+    return pattern == GraphPattern::split_tree ? 1 : 0;
   }
 
-  const NcclSystem& system_;
-  const NcclGraphs& graphs_;
+  std::span<const SearchedHost> hosts_;
   std::uint32_t nodes_;
-  std::uint32_t gpus_;
   std::uint32_t search_channels_;
+  std::vector<Rank> first_ranks_;  // by node, then how many there are
 };
 
 /// Makes it `count` channels by repeating them from the first on, if it has fewer.
@@ -150,10 +167,10 @@ std::vector<ChannelOrigin> channel_origins(const NcclSystem& system, const NcclG
                                            std::uint32_t nodes, const NcclEnvironment& environment,
                                            NcclVersion version) {
   const std::size_t limit = channel_limit(version);
-  const Connector connector(system, graphs, nodes);
+  const std::uint32_t search_channels = search_channels_of(graphs);
   std::vector<ChannelOrigin> channels;
   for (const bool second : {false, true}) {
-    for (std::uint32_t c = 0; c < connector.search_channels(); ++c) channels.push_back({c, second});
+    for (std::uint32_t c = 0; c < search_channels; ++c) channels.push_back({c, second});
   }
   if (channels.size() > limit) channels.resize(limit);
 
@@ -171,17 +188,17 @@ std::vector<ChannelOrigin> channel_origins(const NcclSystem& system, const NcclG
   return channels;
 }
 
-NcclChannels connect_channels(const NcclSystem& system, const NcclGraphs& graphs,
-                              std::uint32_t nodes, std::span<const ChannelOrigin> origins) {
-  const Connector connector(system, graphs, nodes);
+NcclChannels connect_channels(std::span<const SearchedHost> hosts,
+                              std::span<const ChannelOrigin> origins) {
+  const Connector connector(hosts);
   NcclChannels result;
   for (const auto& [search_channel, second] : origins) {
     result.channels.push_back({connector.ring(search_channel),
                                connector.tree(search_channel, second),
                                connector.chains(search_channel)});
   }
-  result.nvls = connector.stripes(graphs.nvls);
-  result.collnet = connector.stripes(graphs.collnet_direct);
+  result.nvls = connector.stripes(hosts.front().graphs->nvls);
+  result.collnet = connector.stripes(hosts.front().graphs->collnet_direct);
   return result;
 }
 

@@ -28,9 +28,19 @@ std::vector<ChannelOrigin> channel_origins(const NcclSystem& system, const NcclG
                                            std::uint32_t nodes, const NcclEnvironment& environment,
                                            NcclVersion version);
 
-/// Those channels over all ranks: rank = node * GPUs + local rank.
-NcclChannels connect_channels(const NcclSystem& system, const NcclGraphs& graphs,
-                              std::uint32_t nodes, std::span<const ChannelOrigin> origins);
+/// What was searched on one host. All hosts have agreed on how many channels their graphs have.
+struct SearchedHost {
+  const NcclSystem* system = nullptr;
+  const NcclGraphs* graphs = nullptr;
+};
+
+/// Those channels over all ranks, numbered host by host and in a host by local rank. A ring goes
+/// through each host as its own search says; a tree enters each host at the head of its own chain,
+/// and the pattern of the parent's own graph says which GPUs its children talk to (NCCL
+/// src/graph/connect.cc, connectRings and connectTrees). Heads of stripes are those of the first
+/// host.
+NcclChannels connect_channels(std::span<const SearchedHost> hosts,
+                              std::span<const ChannelOrigin> origins);
 
 /// The GPUs that head a stripe, of a graph whose channels list their heads.
 std::vector<std::uint32_t> stripe_heads(const NcclGraph& graph);

@@ -61,12 +61,13 @@ std::optional<ChannelNet> MessageNets::in(std::uint32_t channel, std::uint32_t t
 }
 
 std::optional<ChannelNet> MessageNets::out(std::uint32_t channel, std::uint32_t from,
-                                           std::uint32_t to) const {
-  if (preferred_.empty()) return std::nullopt;
-  const auto& preferred = preferred_[channel % preferred_.size()];
-  if (!preferred[to] || !preferred[from]) return std::nullopt;
-  const Way& way = ways_[from][*preferred[to]];
-  return found(channel, way.net.value_or(*preferred[from]), way.relay);
+                                           const MessageNets& receiver, std::uint32_t to) const {
+  if (preferred_.empty() || receiver.preferred_.empty()) return std::nullopt;
+  const auto& own = preferred_[channel % preferred_.size()][from];
+  const auto& other = receiver.preferred_[channel % receiver.preferred_.size()][to];
+  if (!own || !other) return std::nullopt;
+  const Way way = *other < ways_[from].size() ? ways_[from][*other] : Way{};
+  return found(channel, way.net.value_or(*own), way.relay);
 }
 
 }  // namespace collsim

@@ -28,7 +28,13 @@ class MessageNets {
 
   /// Where a message of one GPU to another leaves the node, and where it enters the other one; both
   /// GPUs by their rank in the node. None where there are no NICs.
-  std::optional<ChannelNet> out(std::uint32_t channel, std::uint32_t from, std::uint32_t to) const;
+  std::optional<ChannelNet> out(std::uint32_t channel, std::uint32_t from, std::uint32_t to) const {
+    return out(channel, from, *this, to);
+  }
+  /// The same where the receiver's node is another one. A rail is the same NIC, by its number, of
+  /// both nodes; where the sender has none of that number, it takes the one that it prefers.
+  std::optional<ChannelNet> out(std::uint32_t channel, std::uint32_t from,
+                                const MessageNets& receiver, std::uint32_t to) const;
   std::optional<ChannelNet> in(std::uint32_t channel, std::uint32_t to) const;
 
  private:

@@ -12,6 +12,7 @@ namespace {
 
 /// Of algorithms that reduce in the switches between nodes.
 std::string missing_in_network(const TuningInput& input) {
+  if (!input.like_stripes) return std::string(like_stripes_needed);
   const NcclEnvironment& environment = *input.environment;
   const std::uint32_t least = std::max<std::uint32_t>(2, environment.collnet_node_threshold);
   const bool there = input.nodes >= least && environment.collnet_enabled &&
@@ -22,6 +23,7 @@ std::string missing_in_network(const TuningInput& input) {
 }
 
 std::string missing_in_node(const TuningInput& input) {
+  if (!input.like_stripes) return std::string(like_stripes_needed);
   if (!input.environment->nvls_enabled) return "NCCL_NVLS_ENABLE other than 0";
   if (forbids_nvlink(*input.environment)) {
     return "peer-to-peer over NVLink: no NCCL_P2P_DISABLE=1, no NCCL_P2P_LEVEL=LOC";
@@ -48,7 +50,7 @@ std::string missing_for_nvls(const TuningInput& input) {
 
 std::string missing_requirement(NcclFunction function, NcclAlgorithm algorithm,
                                 const TuningInput& input) {
-  if (algorithm == NcclAlgorithm::pat && input.system->gpu_count() > 1) {
+  if (algorithm == NcclAlgorithm::pat && input.ranks > input.nodes) {
     return "one GPU per node";
   }
   if (!implements(function, algorithm, Protocol::simple, input)) {

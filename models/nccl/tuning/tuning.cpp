@@ -17,8 +17,9 @@ class Tuner {
       : input_(input),
         constants_(tuning_constants(input.version)),
         nodes_(static_cast<double>(input.nodes)),
-        per_node_(static_cast<double>(input.system->gpu_count())),
-        ranks_(nodes_ * per_node_),
+        per_node_(static_cast<double>(input.ranks) / nodes_),
+        whole_per_node_(static_cast<double>(input.ranks / input.nodes)),
+        ranks_(static_cast<double>(input.ranks)),
         capability_(input.system->min_compute_capability()),
         architecture_(capability_ >= 100  ? TuningConstants::blackwell
                       : capability_ >= 90 ? TuningConstants::hopper
@@ -176,11 +177,13 @@ class Tuner {
         return base + ring_latency(function, protocol, intra, inter,
                                    input_.nodes == 1 ? intra_row : network_row);
       case NcclAlgorithm::tree:
-        return base + 2 * ((per_node_ - 1) * intra + levels * inter);
+        return base + 2 * ((whole_per_node_ - 1) * intra + levels * inter);
       case NcclAlgorithm::collnet_direct:
-        return base + 2 * (std::min(1.0, per_node_ - 1) * intra + (per_node_ - 1) * 0.4) + inter;
+        return base +
+               2 * (std::min(1.0, whole_per_node_ - 1) * intra + (whole_per_node_ - 1) * 0.4) +
+               inter;
       case NcclAlgorithm::collnet_chain:
-        return base + 2 * (per_node_ - 1) * intra + inter;
+        return base + 2 * (whole_per_node_ - 1) * intra + inter;
       case NcclAlgorithm::nvls:
         return intra + (input_.nodes > 1 ? inter : 0);
       case NcclAlgorithm::nvls_tree:
@@ -220,6 +223,7 @@ class Tuner {
   TuningConstants constants_;
   double nodes_;
   double per_node_;
+  double whole_per_node_;  // NCCL divides integers where it counts hops
   double ranks_;
   int capability_;
   TuningConstants::Architecture architecture_;
@@ -249,7 +253,7 @@ const NcclGraph& graph_of(NcclAlgorithm algorithm, const NcclGraphs& graphs) {
 TuningTable tune(const TuningInput& input) {
   const Tuner tuner(input);
   TuningTable table{};
-  if (input.nodes * input.system->gpu_count() <= 1) return table;
+  if (input.ranks <= 1) return table;
   for (const NcclFunction function : all_nccl_functions) {
     for (const NcclAlgorithm algorithm : all_nccl_algorithms) {
       for (const Protocol protocol : all_nccl_protocols) {

@@ -26,6 +26,8 @@ struct TuningInput {
   std::uint32_t nodes = 1;
   const NcclEnvironment* environment = nullptr;
   NcclVersion version;
+  std::uint32_t ranks = 0;   ///< on all nodes
+  bool like_stripes = true;  ///< whether all nodes have as many ranks and the same heads of stripes
 };
 
 /// The table that NCCL prints under NCCL_DEBUG_SUBSYS=TUNING: latencies and bandwidths per

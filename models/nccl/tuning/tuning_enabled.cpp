@@ -52,7 +52,7 @@ bool ll128_is_safe(NcclAlgorithm algorithm, const TuningInput& input) {
 
 bool pat_runs(const TuningInput& input) {
   if (input.environment->pat != 2) return input.environment->pat == 1;
-  return input.system->gpu_count() == 1;
+  return input.ranks == input.nodes;
 }
 
 bool algorithm_is_enabled(NcclFunction function, NcclAlgorithm algorithm,
@@ -134,6 +134,7 @@ std::optional<std::string> why_not(NcclFunction function, NcclAlgorithm algorith
   }
   if (!algorithm_is_enabled(function, algorithm, input)) {
     if (algorithm == NcclAlgorithm::nvls_tree) return "for several nodes";
+    if (!input.like_stripes) return fmt::format("needs {}", like_stripes_needed);
     return "needs several nodes, NCCL_COLLNET_ENABLE=1 and NICs that reduce in the network";
   }
   const auto asked = environment.protocol_allowed[index_of(function)][index_of(protocol)];
@@ -145,6 +146,7 @@ std::optional<std::string> why_not(NcclFunction function, NcclAlgorithm algorith
   if (protocol != Protocol::simple && !ring_or_tree) return "NCCL has no such kernel";
   const bool nvls = algorithm == NcclAlgorithm::nvls || algorithm == NcclAlgorithm::nvls_tree;
   if (nvls && graph_of(algorithm, *input.graphs).channel_count() < 2) {
+    if (!input.like_stripes) return fmt::format("needs {}", like_stripes_needed);
     if (!environment.nvls_enabled) return "NCCL_NVLS_ENABLE=0";
     if (forbids_nvlink(environment)) return "NVLS needs peer-to-peer, which is switched off";
     return fmt::format("needs an NVSwitch that reduces (Hopper or later) and {} GPUs or more",

@@ -5,6 +5,10 @@
 
 namespace collsim {
 
+/// What NVLS and CollNet need of the nodes.
+inline constexpr std::string_view like_stripes_needed =
+    "equally many ranks on every node, with NICs beside the same of them";
+
 /// Whether the release has code for the combination, so that its table has a figure.
 bool implements(NcclFunction function, NcclAlgorithm algorithm, Protocol protocol,
                 const TuningInput& input);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <optional>
+#include <vector>
 
 #include "models/nccl/search/channels.h"
 #include "tests/models/nccl/nccl_test_support.h"
@@ -31,8 +32,9 @@ TEST(NodeTrees, FollowTheRuleForEveryNumberOfNodes) {
   // One search serves all: it depends on whether there are other nodes, not on how many.
   const Nccl two = nccl_on(golden_folder + "topologies/a100_1gpu.xml", 2);
   for (Rank nodes = 2; nodes <= 1024; ++nodes) {
+    const std::vector<SearchedHost> hosts(nodes, {&two.system(), &two.graphs()});
     const NcclChannels channels = connect_channels(
-        two.system(), two.graphs(), nodes,
+        hosts,
         channel_origins(two.system(), two.graphs(), nodes, two.environment(), two.version()));
     ASSERT_EQ(channels.channels.size(), 2U);
     for (Rank r = 0; r < nodes; ++r) {

@@ -123,8 +123,20 @@ TEST(nccl_point_to_point, channels_without_a_message_are_idle) {
 TEST(nccl_point_to_point, what_is_no_exchange_is_refused) {
   EXPECT_THROW(make_nccl_point_to_point_plan(Collective::all_reduce, uniform_placement(4), 4, 1),
                InputError);
-  EXPECT_THROW(make_nccl_point_to_point_plan(Collective::all_to_all, Placement{{0, 0, 1}}, 4, 1),
-               InputError);
+}
+
+// Nodes of 2 and 1 ranks: rounds go from r to r + d as on one node, so each of the 3 ranks sends
+// one message to each of the 2 others. The two rounds in which something is sent, d = 1 and 2, have
+// the base channel r / 2 * 1 + r % 2 / 8 = 0 and 1 (the fullest node has 2 ranks): with bits
+// reversed 0 and 2 of 4.
+TEST(nccl_point_to_point, unequally_full_nodes_meet_as_one) {
+  const Placement placement{{0, 0, 1}};
+  const Plan plan = make_nccl_point_to_point_plan(Collective::all_to_all, placement, 4, 1);
+  EXPECT_TRUE(check(plan).ok());
+  const MessageRounds rounds(placement, 4);
+  EXPECT_EQ(rounds.channel(0, 1, 0), 0U);
+  EXPECT_EQ(rounds.channel(2, 0, 0), 0U);
+  EXPECT_EQ(rounds.channel(0, 2, 0), 2U);
 }
 
 }  // namespace
