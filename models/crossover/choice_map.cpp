@@ -94,7 +94,10 @@ std::optional<ChoiceLimit> with_losses(const ChoiceRow& row, ChoiceLimit limit) 
 ChoiceRow choice_row(const CallCompiler& compiler, const std::vector<Bytes>& sizes,
                      std::span<const TrustError> errors) {
   assert(!sizes.empty());
-  NcclVariants ways(compiler);
+  LayoutMemo memo;
+  NcclVariants ways(compiler, [&](Bytes size, const Candidate& pair) {
+    return simulate(compiler.plan(size, pair, &memo)).time;
+  });
   ChoiceRow row;
   row.ranks = compiler.ranks();
   row.nodes = compiler.nccl()->nodes();

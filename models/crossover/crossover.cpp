@@ -4,10 +4,12 @@
 #include <cassert>
 #include <limits>
 #include <map>
+#include <memory>
 #include <utility>
 
 #include "models/estimate/estimator.h"
 #include "models/estimate/nccl_variants.h"
+#include "models/simulate/simulator.h"
 
 namespace collsim {
 
@@ -129,6 +131,21 @@ Bracket guess_and_bisect(Bracket bracket, const std::function<bool(Bytes)>& afte
   return bisect(bracket, after);
 }
 
+/// As `run` does: large clusters are scaled. What faults do to a pair that NCCL does not choose is
+/// simulated on the whole.
+NcclVariants::Simulate simulate_pairs(const CallCompiler& compiler) {
+  if (compiler.spec().faults.empty()) {
+    const auto simulator = std::make_shared<Simulator>(compiler);
+    return [simulator](Bytes size, const Candidate& pair) {
+      return simulator->simulate(size, pair).time;
+    };
+  }
+  const auto memo = std::make_shared<LayoutMemo>();
+  return [&compiler, memo](Bytes size, const Candidate& pair) {
+    return simulate(compiler.plan(size, pair, memo.get())).time;
+  };
+}
+
 }  // namespace
 
 Crossover last_crossover(const std::vector<Bytes>& sizes,
@@ -162,7 +179,7 @@ Crossover bisect_crossover(const std::vector<Bytes>& sizes,
 
 CrossoverReport find_crossovers(const CallCompiler& compiler, const std::vector<Bytes>& sizes) {
   assert(!sizes.empty());
-  NcclVariants ways(compiler);
+  NcclVariants ways(compiler, simulate_pairs(compiler));
   CrossoverReport report;
   report.ranks = compiler.ranks();
   report.following = follow(ways, sizes);

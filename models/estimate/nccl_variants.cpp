@@ -38,17 +38,15 @@ std::vector<NcclVariants::Pair> pairs_of(const CallCompiler& compiler, NcclFunct
   return pairs;
 }
 
-std::vector<Way> ways_of(const CallCompiler& compiler, const std::shared_ptr<Estimator>& estimator,
-                         const std::vector<NcclVariants::Pair>& pairs) {
-  const auto memo = std::make_shared<LayoutMemo>();
+std::vector<Way> ways_of(const std::shared_ptr<Estimator>& estimator,
+                         const std::vector<NcclVariants::Pair>& pairs,
+                         const NcclVariants::Simulate& simulate) {
   std::vector<Way> ways;
   for (const NcclVariants::Pair& pair : pairs) {
     const Candidate candidate{pair.first, pair.second, 0};
     Way way;
     way.name = fmt::format("{}/{}", report_name(pair.first), report_name(pair.second));
-    way.simulate = [&compiler, memo, candidate](Bytes size) {
-      return simulate(compiler.plan(size, candidate, memo.get())).time.value;
-    };
+    way.simulate = [simulate, candidate](Bytes size) { return simulate(size, candidate).value; };
     way.estimate = [estimator, candidate](Bytes size) {
       return estimator->estimate(size, candidate).time.value;
     };
@@ -67,12 +65,12 @@ std::string report_name(Protocol protocol) {
   return lower_case(to_string(protocol));
 }
 
-NcclVariants::NcclVariants(const CallCompiler& compiler)
+NcclVariants::NcclVariants(const CallCompiler& compiler, const Simulate& simulate)
     : compiler_(compiler),
       function_(function_to_choose_for(compiler)),
       pairs_(pairs_of(compiler, function_)),
       estimator_(std::make_shared<Estimator>(compiler)),
-      times_(ways_of(compiler, estimator_, pairs_), drift_of(compiler)) {}
+      times_(ways_of(estimator_, pairs_, simulate), drift_of(compiler)) {}
 
 Trust NcclVariants::trust(std::size_t way, Bytes size) {
   return estimator_->estimate(size, {pairs_[way].first, pairs_[way].second, 0}).trust;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -21,9 +22,12 @@ class NcclVariants {
  public:
   using Pair = std::pair<NcclAlgorithm, Protocol>;
 
+  /// Simulates a call of that size, had NCCL chosen that pair.
+  using Simulate = std::function<Seconds(Bytes, const Candidate&)>;
+
   /// The planner must outlive it. Throws InputError where the collective is not one that NCCL
   /// tunes, or nothing is simulated that NCCL could run.
-  explicit NcclVariants(const CallCompiler& compiler);
+  NcclVariants(const CallCompiler& compiler, const Simulate& simulate);
 
   const std::vector<Pair>& pairs() const { return pairs_; }
   /// The times of pairs(), in that order.
