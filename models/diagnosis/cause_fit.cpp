@@ -124,7 +124,7 @@ class Fit {
       Hypothesis& here = all.emplace_back(hypothesis);
       here.change = part.place->change;
       here.place = part.place->name;
-      here.weight *= static_cast<double>(part.places) / static_cast<double>(count);
+      here.place_share = static_cast<double>(part.places) / static_cast<double>(count);
       here.places.clear();
     }
     return all;
@@ -213,6 +213,12 @@ void sort_by_score(std::vector<FittedCause>& causes) {
 
 }  // namespace
 
+double prior_of(const FittedCause& cause) {
+  const Hypothesis& hypothesis = cause.hypothesis;
+  const double of_value = hypothesis.parameter ? prior_of(*hypothesis.parameter, cause.value) : 0;
+  return std::log(hypothesis.weight) + of_value;
+}
+
 /// A cause that is off by more than this explains little: it counts a twentieth, so that `none of
 /// these` comes before it. Chosen.
 constexpr double max_misfit = 0.3;
@@ -221,9 +227,7 @@ constexpr double misfit_price = 3;
 double score_of(const FittedCause& cause) {
   // A fitted value can follow noise: it must earn what it adds (half of Akaike's criterion).
   const double price = cause.hypothesis.parameter ? 1 : 0;
-  const double prior =
-      cause.hypothesis.parameter ? prior_of(*cause.hypothesis.parameter, cause.value) : 0;
-  return cause.log_likelihood + std::log(cause.hypothesis.weight) + prior - price -
+  return cause.log_likelihood + prior_of(cause) + std::log(cause.hypothesis.place_share) - price -
          (cause.residual > max_misfit ? misfit_price : 0);
 }
 

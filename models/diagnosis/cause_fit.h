@@ -18,6 +18,9 @@ struct FittedCause {
   double likelihood = 0;   ///< among all causes and what is none of them; of a group, of its first
 };
 
+/// The logarithm of how likely a cause is by what the log says beside its times, and by its value.
+double prior_of(const FittedCause& cause);
+
 /// What causes are sorted by: the likelihood, the cause's weight, and less for a fitted value.
 double score_of(const FittedCause& cause);
 

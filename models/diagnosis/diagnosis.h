@@ -62,7 +62,7 @@ struct DiagnosedSize {
 
 /// Causes that predict the same for every measured size, so that the log cannot tell them apart.
 struct CauseGroup {
-  std::vector<FittedCause> causes;  ///< the commonest first
+  std::vector<FittedCause> causes;  ///< the likeliest beforehand first
   double likelihood = 0;            ///< among all groups and what is none of them
 };
 

@@ -55,7 +55,8 @@ struct Hypothesis {
   /// Where it may act, if that matters: in rings and trees every place plays its own part. `change`
   /// is then that of the first.
   std::vector<CausePlace> places{};
-  std::string place{};  ///< the one that `change` acts in, where it is one of several
+  std::string place{};     ///< the one that `change` acts in, where it is one of several
+  double place_share = 1;  ///< of all places, those that play the same part
 };
 
 /// "one NIC port is slow, at 0.25 of its rate".

@@ -169,10 +169,12 @@ std::vector<CauseGroup> group_causes(std::vector<FittedCause> causes, double sco
     }
   }
   for (CauseGroup& group : groups) {
-    std::stable_sort(group.causes.begin(), group.causes.end(),
-                     [](const FittedCause& a, const FittedCause& b) {
-                       return a.hypothesis.commonness > b.hypothesis.commonness;
-                     });
+    const auto likeliness = [](const FittedCause& cause) {
+      return prior_of(cause) + std::log(cause.hypothesis.commonness);
+    };
+    std::stable_sort(
+        group.causes.begin(), group.causes.end(),
+        [&](const FittedCause& a, const FittedCause& b) { return likeliness(a) > likeliness(b); });
   }
   double best = score_of_none;
   for (const CauseGroup& group : groups) best = std::max(best, best_score(group));

@@ -81,7 +81,6 @@ TEST(Command, bad_input_is_one_message_and_exit_code_2) {
       {"run", "-t", "hgx-h200", "--schedule", "ncl"},
       {"run", "-t", "hgx-h200", "--ranks-per-node", "4", "-n", "5"},
       {"run", "-t", "hgx-h200", "--ranks-per-node", "0"},
-      {"run", "-t", "dgx-h100-x4", "-n", "12"},
       {"run", "-t", "hgx-h200", "-a", "nvls", "-c", "broadcast"},
       {"run", "-t", "hgx-h200", "-a", "ring", "-c", "all_to_all"},
       {"run", "-t", "hgx-h200", "-a", "parameter_server", "--env", "NCCL_PROTO=LL"},

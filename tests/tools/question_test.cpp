@@ -129,7 +129,12 @@ TEST(RankList, says_which_gpus_take_part) {
   expect_refused({"run", "-t", "hgx-h200", "--rank-list", "0,1,0"}, "twice");
   expect_refused({"run", "-t", "hgx-h200", "--rank-list", "0,gpu9"}, "no GPU 'gpu9'");
   expect_refused({"run", "-t", "hgx-h200", "--rank-list", "0,1", "-n", "2"}, "both --rank-list");
-  expect_refused({"run", "-t", "dgx-h100-x4", "--rank-list", "0,1,10,11"}, "the same GPUs");
+  // Other GPUs of each node, and more on one than on the other.
+  for (const char* const list : {"0,1,10,11", "0..7,8"}) {
+    const Outcome outcome =
+        run({"run", "-t", "dgx-h100-x4", "--rank-list", list, "-b", "1M", "-e", "1M"});
+    EXPECT_EQ(outcome.status, exit_ok) << outcome.err;
+  }
 }
 
 // A textbook's ring over a switch with two ranks per node: neighbours in other nodes make four
