@@ -193,6 +193,7 @@ Nccl::Nccl(std::vector<Nccl> kinds, std::vector<std::uint32_t> kind_of_node)
     bandwidth_.total = std::min(bandwidth_.total, kind.bandwidth_.total);
   }
   std::vector<NcclGraphs> searched;
+  searched.reserve(kinds.size());
   for (const Nccl& kind : kinds) searched.push_back(kind.graphs_);
   for (Nccl& kind : kinds) {
     for (const NcclGraphs& other : searched) kind.agree_on_graphs(other);

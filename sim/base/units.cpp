@@ -175,11 +175,11 @@ std::string to_string(Seconds time) {
 }
 
 std::string rounded_size(double bytes) {
-  constexpr double unit = 1024;
+  constexpr double kibi = 1024;
   constexpr std::string_view prefixes = "KMGT";
-  if (bytes < unit) return fmt::format("{:.0f} B", bytes);
+  if (bytes < kibi) return fmt::format("{:.0f} B", bytes);
   std::size_t prefix = 0;
-  for (bytes /= unit; bytes >= unit && prefix + 1 < prefixes.size(); bytes /= unit) ++prefix;
+  for (bytes /= kibi; bytes >= kibi && prefix + 1 < prefixes.size(); bytes /= kibi) ++prefix;
   return fmt::format("{:.3g} {}iB", bytes, prefixes[prefix]);
 }
 

@@ -297,6 +297,7 @@ bool NetFilter::allows(const std::string& name) const {
 
 std::vector<std::string> modelled_nccl_variables() {
   std::vector<std::string> names;
+  names.reserve(known_variables.size());
   for (const Variable& each : known_variables) names.emplace_back(each.name);
   std::sort(names.begin(), names.end());
   return names;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <limits>
 
 #include "models/nccl/tuning/tuning_enabled.h"
@@ -18,7 +19,7 @@ class Tuner {
         constants_(tuning_constants(input.version)),
         nodes_(static_cast<double>(input.nodes)),
         per_node_(static_cast<double>(input.ranks) / nodes_),
-        whole_per_node_(static_cast<double>(input.ranks / input.nodes)),
+        whole_per_node_(std::floor(per_node_)),
         ranks_(static_cast<double>(input.ranks)),
         capability_(input.system->min_compute_capability()),
         architecture_(capability_ >= 100  ? TuningConstants::blackwell
