@@ -34,12 +34,13 @@ std::vector<std::uint32_t> ChannelSearch::next_gpus(std::uint32_t gpu, int towar
       return std::tuple(-net_bandwidth, -net_pci_bandwidth, net_hops, -bandwidth, hops, distance);
     }
   };
+  if (!system_->of_kind(NcclNodeKind::nvs).empty()) return next_neighbours(gpu);
   std::vector<NextGpu> candidates;
-  const std::uint64_t mark = std::uint64_t{1} << done_;
+  candidates.reserve(gpus_);
   for (std::uint32_t distance = 1; distance < gpus_; ++distance) {
     const std::uint32_t other = (gpu + distance) % gpus_;
+    if (!may_go(gpu, other)) continue;
     const NcclPath& path = paths_->between(gpu_node(gpu), gpu_node(other));
-    if (path.links.empty() || (used_[other] & mark) != 0) continue;
     NextGpu candidate{.gpu = other,
                       .bandwidth = static_cast<int>(path.bandwidth),
                       .hops = path.links.size(),
@@ -64,25 +65,27 @@ std::vector<std::uint32_t> ChannelSearch::next_gpus(std::uint32_t gpu, int towar
   std::vector<std::uint32_t> next;
   next.reserve(candidates.size());
   for (const NextGpu& candidate : candidates) next.push_back(candidate.gpu);
-  if (!system_->of_kind(NcclNodeKind::nvs).empty()) keep_neighbours(gpu, next);
   return next;
 }
 
+bool ChannelSearch::may_go(std::uint32_t gpu, std::uint32_t other) const {
+  const bool is_used = (used_[other] & (std::uint64_t{1} << done_)) != 0;
+  return gpu != other && !is_used && !paths_->between(gpu_node(gpu), gpu_node(other)).links.empty();
+}
+
 /// On NVSwitch every GPU is equally near, and few different peers are best: only index +1 and -1.
-void ChannelSearch::keep_neighbours(std::uint32_t gpu, std::vector<std::uint32_t>& next) const {
+std::vector<std::uint32_t> ChannelSearch::next_neighbours(std::uint32_t gpu) const {
   const std::uint32_t below = (gpu + gpus_ - 1) % gpus_;
   const std::uint32_t above = (gpu + 1) % gpus_;
-  std::vector<std::uint32_t> wanted{above};
-  if (graph_.pattern == GraphPattern::ring) {
-    wanted = {below, above};
-  } else if (graph_.pattern != GraphPattern::tree) {
-    wanted = {above, below};
-  }
-  if (above == below) wanted = {above};
-  std::erase_if(wanted, [&](std::uint32_t each) {
-    return std::find(next.begin(), next.end(), each) == next.end();
-  });
-  next = std::move(wanted);
+  std::vector<std::uint32_t> next;
+  next.reserve(2);
+  const auto add = [&](std::uint32_t other) {
+    if (may_go(gpu, other)) add_once(next, other);
+  };
+  if (graph_.pattern == GraphPattern::ring) add(below);
+  add(above);
+  if (graph_.pattern != GraphPattern::ring && graph_.pattern != GraphPattern::tree) add(below);
+  return next;
 }
 
 /// The preferred one first.

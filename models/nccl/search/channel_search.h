@@ -49,7 +49,9 @@ class ChannelSearch {
   bool better_than_best() const;
 
   std::vector<std::uint32_t> next_gpus(std::uint32_t gpu, int toward_net) const;
-  void keep_neighbours(std::uint32_t gpu, std::vector<std::uint32_t>& next) const;
+  std::vector<std::uint32_t> next_neighbours(std::uint32_t gpu) const;
+  /// Whether the channel, which does not have the other GPU yet, may go there from this one.
+  bool may_go(std::uint32_t gpu, std::uint32_t other) const;
   std::vector<std::uint32_t> order_gpus_beside(std::uint32_t net) const;
   std::vector<std::uint32_t> order_nets(std::optional<std::uint32_t> gpu) const;
   /// By which a channel may come in, or leave from a GPU.
