@@ -176,11 +176,11 @@ std::string to_string(Seconds time) {
 
 std::string rounded_size(double bytes) {
   constexpr double kibi = 1024;
-  constexpr std::string_view prefixes = "KMGT";
+  constexpr std::string_view letters = "KMGT";
   if (bytes < kibi) return fmt::format("{:.0f} B", bytes);
   std::size_t prefix = 0;
-  for (bytes /= kibi; bytes >= kibi && prefix + 1 < prefixes.size(); bytes /= kibi) ++prefix;
-  return fmt::format("{:.3g} {}iB", bytes, prefixes[prefix]);
+  for (bytes /= kibi; bytes >= kibi && prefix + 1 < letters.size(); bytes /= kibi) ++prefix;
+  return fmt::format("{:.3g} {}iB", bytes, letters[prefix]);
 }
 
 }  // namespace collsim
