@@ -90,7 +90,7 @@ Prediction published(const collsim::Prediction& made, const CallCompiler& compil
   return result;
 }
 
-/// `make_predictor` makes, of a planner, what answers for a size.
+/// `make_predictor` makes, of a compiler, what answers for a size.
 template <typename MakePredictor>
 std::vector<Prediction> predict(const Machine& machine, const Call& call,
                                 const std::vector<std::int64_t>& sizes,

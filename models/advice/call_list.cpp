@@ -11,15 +11,15 @@ namespace collsim {
 
 namespace {
 
-/// Of every size of every item, what `answer` says: made for a planner, asked for its sizes.
-template <typename EngineName>
-CallTimes times_by(const CallList& calls, Prediction (EngineName::*answer)(Bytes)) {
+/// Of every size of every item, what `answer` says: made for a compiler, asked for its sizes.
+template <typename Engine>
+CallTimes times_by(const CallList& calls, Prediction (Engine::*answer)(Bytes)) {
   CallTimes result;
   for (const CallList::Item& item : calls.items) {
     const CallCompiler compiler(item.spec);
-    EngineName engine_name(compiler);
+    Engine engine(compiler);
     for (const Bytes size : item.sizes) {
-      const Prediction prediction = (engine_name.*answer)(size);
+      const Prediction prediction = (engine.*answer)(size);
       result.times.push_back(prediction.time);
       result.algorithms.push_back(prediction.algorithm);
       result.messages += prediction.transfers;

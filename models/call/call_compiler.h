@@ -32,7 +32,7 @@ struct Layout {
   bool reroutes = false;  ///< as in FaultyLayout
 };
 
-/// The layouts that one planner has made under NCCL's rules, for a caller who asks for many sizes:
+/// The layouts that one compiler has made under NCCL's rules, for a caller who asks for many sizes:
 /// sizes share layouts, and a layout of many ranks takes long. Not for several threads at once.
 struct LayoutMemo {
   /// By algorithm and channels; without an algorithm by the parts of a message.
@@ -63,7 +63,7 @@ struct CompiledCall {
   std::shared_ptr<const Wiring> own_wiring{};
 
   const Plan& plan() const { return layout->plan; }
-  /// The planner's calibration as it counts for the plan.
+  /// The compiler's calibration as it counts for the plan.
   const Calibration& cost() const;
   const Wiring& wiring() const { return own_wiring ? *own_wiring : layout->wiring; }
 };
@@ -95,7 +95,7 @@ class CallCompiler {
   NcclDecision decide(Bytes size) const;
   NcclDecision decide(Bytes size, const Candidate& candidate) const;
   /// How hops go under NCCL's rules; without an algorithm those of sends and receives. They refer
-  /// to the planner.
+  /// to the compiler.
   HopRules hop_rules(std::optional<NcclAlgorithm> algorithm) const;
 
   /// A textbook's cut for a size, whose layout need not be there.

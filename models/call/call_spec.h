@@ -23,7 +23,7 @@ struct CallSpec {
   /// What is wrong with the machine. Plans, and what NCCL chooses, are still made for the healthy
   /// one: communicators are older than faults.
   MachineFaults faults{};
-  /// Of a planner of the same hosts, variables and GPUs of each host, more or fewer: where both
+  /// Of a compiler of the same hosts, variables and GPUs of each host, more or fewer: where both
   /// have several hosts, or both one, what NCCL's search found for it is taken over, which saves
   /// the search. Elsewhere it does not count. It must outlive this.
   const Nccl* like = nullptr;

@@ -24,7 +24,7 @@ std::set<Rank> touched_nodes(const CallCompiler& compiler);
 /// where the same of their GPUs take part; else each is looked at.
 class MachineView {
  public:
-  /// The planner must outlive it.
+  /// The compiler must outlive it.
   MachineView(const CallCompiler& compiler, Seconds at);
 
   /// Single hops of an algorithm on it; without one, of sends and receives.

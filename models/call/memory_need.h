@@ -24,8 +24,8 @@ void require_memory(const CallCompiler& compiler, Bytes size,
                     double available = memory_available());
 
 /// Throws InputError, which says what takes the memory and what would take less, if that is more
-/// than 80 % of what is available. A planner asks this before it lays anything out, so that it
-/// holds for whatever is asked of a call.
+/// than 80 % of what is available. A call compiler asks this before it lays anything out, so that
+/// it holds for whatever is asked of a call.
 void require_memory(double needed, const std::string& what, const std::string& accepted,
                     double available = memory_available());
 /// The two together: of a layout.

@@ -74,7 +74,7 @@ void raise_to(Prediction& prediction, Seconds limit);
 /// What is known without a time.
 Prediction outline(const CompiledCall& call);
 /// The `mean_over_ranks` of simulate() had the machine other costs, not compared with bounds: for
-/// fitting. No faults; there must be proxies with these costs where there are with the planner's.
+/// fitting. No faults; there must be proxies with these costs where there are with the compiler's.
 Seconds mean_time(const CompiledCall& call, const Calibration& cost);
 
 /// The call as execute() takes it; refers to it.

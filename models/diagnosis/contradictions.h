@@ -10,7 +10,7 @@
 namespace collsim {
 
 /// Where NCCL's log says something else than the machine should have, one sentence each:
-/// transports, channels, NICs, NVLS, GPUs and hosts; and its warnings. `planner` is of the call on
+/// transports, channels, NICs, NVLS, GPUs and hosts; and its warnings. `compiler` is of the call on
 /// the healthy machine.
 std::vector<std::string> contradictions(const LogFacts& facts, const CallCompiler& compiler,
                                         const RecordedCall& call);

@@ -62,7 +62,7 @@ struct Hypothesis {
 /// "one NIC port is slow, at 0.25 of its rate".
 std::string describe(const Hypothesis& hypothesis, double value);
 
-/// The causes that a call on a machine can have. `planner` is of the call on the healthy machine.
+/// The causes that a call on a machine can have. `compiler` is of the call on the healthy machine.
 std::vector<Hypothesis> hypotheses_for(const CallCompiler& compiler, const RecordedCall& call);
 
 /// Weighs causes by what the log says: lines that show a cause or exclude it, and settings that

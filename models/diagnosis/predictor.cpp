@@ -53,7 +53,7 @@ CallSpec Predictor::spec_of(const RecordedCall& call, const Deviation& change) c
 }
 
 CallCompiler Predictor::compiler_of(const RecordedCall& call, const Deviation& change) const {
-  auto& healthy = planners_[{call, change.variables, change.spread_out}];
+  auto& healthy = compilers_[{call, change.variables, change.spread_out}];
   if (!healthy) healthy = std::make_shared<const CallCompiler>(spec_of(call, change));
   MachineFaults faults = change.faults;
   // They name ranks of the first call; others may have fewer.
@@ -61,7 +61,7 @@ CallCompiler Predictor::compiler_of(const RecordedCall& call, const Deviation& c
   return healthy->with_faults(std::move(faults));
 }
 
-template <typename EngineName>
+template <typename Engine>
 std::optional<PointPredictions> Predictor::predict(const Deviation& change,
                                                    const std::vector<PointIndex>& points) const {
   PointPredictions all;
@@ -70,10 +70,10 @@ std::optional<PointPredictions> Predictor::predict(const Deviation& change,
       const std::size_t number = points[i].series;
       const EvidenceSeries& series = evidence_.series[number];
       const CallCompiler compiler = compiler_of(series.call, change);
-      EngineName engine_name(compiler);
+      Engine engine(compiler);
       for (; i < points.size() && points[i].series == number; ++i) {
         const Bytes size = series.points[points[i].point].size;
-        const Prediction prediction = engine_name.answer(size);
+        const Prediction prediction = engine.answer(size);
         all.log_times.push_back(log_time_of(prediction));
         all.places.push_back({size, prediction.trust, number});
         all.transfers += prediction.transfers;

@@ -52,10 +52,10 @@ class Predictor {
 
  private:
   /// A call, the variables of a change, and whether it sits far apart.
-  using PlannerKey = std::tuple<RecordedCall, std::map<std::string, std::string>, bool>;
+  using CompilerKey = std::tuple<RecordedCall, std::map<std::string, std::string>, bool>;
 
   CallSpec spec_of(const RecordedCall& call, const Deviation& change) const;
-  template <typename EngineName>
+  template <typename Engine>
   std::optional<PointPredictions> predict(const Deviation& change,
                                           const std::vector<PointIndex>& points) const;
 
@@ -63,7 +63,7 @@ class Predictor {
   const Topology& topology_;
   const Calibration& cost_;
   NcclVersion version_;
-  mutable std::map<PlannerKey, std::shared_ptr<const CallCompiler>> planners_;  // without faults
+  mutable std::map<CompilerKey, std::shared_ptr<const CallCompiler>> compilers_;  // without faults
 };
 
 }  // namespace collsim

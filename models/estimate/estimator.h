@@ -7,13 +7,13 @@
 
 namespace collsim {
 
-/// Answers by formulas, for as many sizes as one likes of one planner: what does not depend on the
+/// Answers by formulas, for as many sizes as one likes of one compiler: what does not depend on the
 /// size, the hops of each algorithm by class and what they share, is found once. Faults make hops
 /// of other classes; while some come and go, each state of the machine moves its part of the call.
 /// docs/estimate.md has the formulas. Not for several threads at once.
 class Estimator {
  public:
-  /// The planner must outlive it.
+  /// The compiler must outlive it.
   explicit Estimator(const CallCompiler& compiler);
   ~Estimator();
   Estimator(Estimator&&) noexcept;

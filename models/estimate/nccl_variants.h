@@ -25,7 +25,7 @@ class NcclVariants {
   /// Simulates a call of that size, had NCCL chosen that pair.
   using Simulate = std::function<Seconds(Bytes, const Candidate&)>;
 
-  /// The planner must outlive it. Throws InputError where the collective is not one that NCCL
+  /// The compiler must outlive it. Throws InputError where the collective is not one that NCCL
   /// tunes, or nothing is simulated that NCCL could run.
   NcclVariants(const CallCompiler& compiler, const Simulate& simulate);
 

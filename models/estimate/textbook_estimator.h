@@ -18,7 +18,7 @@ namespace collsim {
 /// critical path, as a share of what that says without them.
 class TextbookEstimator {
  public:
-  /// The planner must outlive it.
+  /// The compiler must outlive it.
   explicit TextbookEstimator(const CallCompiler& compiler)
       : compiler_(compiler), shapes_(compiler, kinds_) {}
 

@@ -73,11 +73,11 @@ std::optional<std::size_t> FitRows::compiler_of(const RecordedCall& call, const 
   Laid& laid = place->second;
   if (is_new) {
     try {
-      planners_.push_back(std::make_unique<CallCompiler>(
+      compilers_.push_back(std::make_unique<CallCompiler>(
           spec_of(call, topology, cost_on(topology, cost_), version)));
       memos_.emplace_back();
-      laid.compiler = planners_.size() - 1;
-      const auto& warnings = planners_.back()->warnings();
+      laid.compiler = compilers_.size() - 1;
+      const auto& warnings = compilers_.back()->warnings();
       warnings_.insert(warnings.begin(), warnings.end());
     } catch (const InputError& error) {
       laid.refusal = error.what();
@@ -100,7 +100,7 @@ std::string FitRows::add_row(const RecordedRow& row, const Topology& topology,
   auto found = point_of_.find(key);
   if (found == point_of_.end()) {
     try {
-      CompiledCall plan = planners_[*compiler]->plan(row.size, &memos_[*compiler]);
+      CompiledCall plan = compilers_[*compiler]->plan(row.size, &memos_[*compiler]);
       const double work =
           static_cast<double>(row.size.count) * call.ranks * std::max(1U, call.calls);
       found = point_of_.emplace(key, points_.size()).first;
@@ -143,7 +143,7 @@ std::vector<Seconds> FitRows::times(const Calibration& cost, const std::vector<s
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     return points_[points[a]].work > points_[points[b]].work;  // so that no thread ends late
   });
-  std::vector<Calibration> costs(planners_.size());
+  std::vector<Calibration> costs(compilers_.size());
   for (const auto& [key, laid] : calls_) {
     if (!laid.compiler) continue;
     Calibration own = cost_on(*std::get<const Topology*>(key), cost);

@@ -105,7 +105,7 @@ class FitRows {
     std::optional<std::size_t> compiler;
     std::string refusal;
   };
-  /// The key of a planner: the call, the machine, NCCL's version, and the set of pinned
+  /// The key of a compiler: the call, the machine, NCCL's version, and the set of pinned
   /// constants.
   using CallKey = std::tuple<RecordedCall, const Topology*, NcclVersion, std::size_t>;
   /// A machine's costs where the constants are these.
@@ -120,7 +120,7 @@ class FitRows {
   std::map<const Topology*, Calibration> gpus_;  // but for a machine: its own costs
   std::map<const Topology*, Hosts> hosts_;
   std::vector<std::vector<PinnedConstant>> pinned_;  // by recording
-  std::vector<std::unique_ptr<CallCompiler>> planners_;
+  std::vector<std::unique_ptr<CallCompiler>> compilers_;
   std::vector<LayoutMemo> memos_;    // by planner
   std::vector<CompiledCall> plans_;  // by point
   std::map<CallKey, Laid> calls_;

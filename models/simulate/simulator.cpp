@@ -39,7 +39,7 @@ Bytes size_for(const CallCompiler& small, Bytes size, Rank ranks) {
 /// More messages than this take seconds: ring, LL128, on 256 GPUs whose chunks are all unlike takes
 /// 3 to 5 s for 8.4 million, and 0.6 s where equals are folded.
 constexpr double many_messages = 2e6;
-/// A steady call is continued from laps that are even to 1e-3 (SteadyState): more bytes by less
+/// A steady call is continued from periods that are even to 1e-3 (SteadyState): more bytes by less
 /// than this make no larger error.
 constexpr double max_added = 1e-3;
 

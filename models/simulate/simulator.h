@@ -18,7 +18,7 @@ struct Representation {
   Rank ranks = 64;                 ///< by so many of theirs: whole nodes, at least two
 };
 
-/// Simulates as many sizes as one likes of one planner. Sizes share layouts.
+/// Simulates as many sizes as one likes of one compiler. Sizes share layouts.
 ///
 /// A larger cluster under NCCL's rules is represented by a small_cluster(), which runs what NCCL
 /// chooses for the whole: with as many bytes on every hop, where each rank has a part of the
@@ -39,7 +39,7 @@ struct Representation {
 /// continued from one that is not by up to 4e-3 (SteadyState).
 class Simulator {
  public:
-  /// The planner must outlive it.
+  /// The compiler must outlive it.
   explicit Simulator(const CallCompiler& compiler, SimulationOptions options = {},
                      Representation representation = {});
 

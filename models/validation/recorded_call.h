@@ -14,7 +14,7 @@
 
 namespace collsim {
 
-/// What recorded rows that one planner answers have in common: all but size and time.
+/// What recorded rows that one compiler answers have in common: all but size and time.
 struct RecordedCall {
   Collective collective = Collective::all_reduce;
   std::map<std::string, std::string> variables;

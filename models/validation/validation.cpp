@@ -37,9 +37,9 @@ std::string why_impossible(const RecordedRow& row, Seconds bound) {
 }
 
 /// What answers for the sizes of one call.
-using EngineName = std::function<Prediction(Bytes)>;
+using PredictSize = std::function<Prediction(Bytes)>;
 
-EngineName engine_name_of(const CallCompiler& compiler, const ValidationOptions& options) {
+PredictSize prediction_by_size(const CallCompiler& compiler, const ValidationOptions& options) {
   if (!options.analytic) {
     const auto simulator = std::make_shared<Simulator>(compiler);
     return [simulator](Bytes size) { return simulator->simulate(size); };
@@ -89,16 +89,16 @@ class Evaluation {
         const std::scoped_lock lock(mutex_);
         warnings_.insert(compiler.warnings().begin(), compiler.warnings().end());
       }
-      const EngineName engine_name = engine_name_of(compiler, options_);
-      for (const auto& [size, rows] : sizes) predict(engine_name, size, rows);
+      const PredictSize of_size = prediction_by_size(compiler, options_);
+      for (const auto& [size, rows] : sizes) predict(of_size, size, rows);
     } catch (const InputError& error) {
       for (const auto& [size, rows] : sizes) leave_out(rows, error.what());
     }
   }
 
-  void predict(const EngineName& engine_name, Bytes size, const std::vector<std::size_t>& rows) {
+  void predict(const PredictSize& of_size, Bytes size, const std::vector<std::size_t>& rows) {
     try {
-      const Prediction prediction = engine_name(size);
+      const Prediction prediction = of_size(size);
       for (const std::size_t row : rows) predictor_[row].prediction = prediction;
     } catch (const InputError& error) {
       leave_out(rows, error.what());

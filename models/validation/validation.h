@@ -40,7 +40,7 @@ struct LeftOut {
 struct Validation {
   std::vector<ValidatedRow> rows;           ///< in the recording's order
   std::map<std::string, LeftOut> left_out;  ///< by the reason
-  std::set<std::string> warnings;           ///< of the planners
+  std::set<std::string> warnings;           ///< of the compilers
 };
 
 /// Which rows are compared, and by which rules.

@@ -255,7 +255,7 @@ LaneSetting LayoutBuilder::setting_of(const Worker& worker, LinkKind slowest,
 
 void LayoutBuilder::add_worker(Worker worker) {
   const auto id = static_cast<WorkerId>(layout_.workers.size());
-  for_each_stretch(worker.program, [&](const Primitive& primitive, std::uint32_t) {
+  for_each_uniform_run(worker.program, [&](const Primitive& primitive, std::uint32_t) {
     for (const ConnectionId peer : worker.peers(primitive.receive_group)) {
       layout_.fifos[worker.first_fifo + peer].receiver = id;
     }

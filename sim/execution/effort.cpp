@@ -21,7 +21,7 @@ struct LoopMessages {
 LoopMessages messages_of(const Schedule& schedule, std::uint32_t max_steps) {
   LoopMessages messages;
   for_each_program(schedule, [&](Rank, std::uint32_t, const Program& program) {
-    for_each_stretch(program, [&](const Primitive& first, std::uint32_t length) {
+    for_each_uniform_run(program, [&](const Primitive& first, std::uint32_t length) {
       if (!sends(first.kind)) return;
       const auto peers = static_cast<double>(schedule.peers(first.send_group).size());
       messages.all += length * peers;

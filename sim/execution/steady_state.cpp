@@ -12,10 +12,10 @@ namespace collsim {
 
 namespace {
 
-/// Laps are even when `windows` windows of so many take the same time, give or take `tolerance`, on
-/// average over all channels. Few are enough where laps repeat to the digit. Where they do not
-/// (jitter; trees whose lanes and channels fall in and out of step), the more they differ the more
-/// it takes to know their mean.
+/// Periods are even when `windows` windows of so many take the same time, give or take `tolerance`,
+/// on average over all channels. Few are enough where periods repeat to the digit. Where they do
+/// not (jitter; trees whose lanes and channels fall in and out of step), the more they differ the
+/// more it takes to know their mean.
 struct SteadyCriterion {
   std::size_t periods;
   std::size_t windows;
@@ -23,27 +23,27 @@ struct SteadyCriterion {
   constexpr std::size_t all() const { return periods * windows; }
 };
 ///
-/// Slots of a FIFO come round every eight laps: loops repeat to the digit only if four such turns
-/// do.
-constexpr std::array evenness_of_loops{SteadyCriterion{8, 4, 1e-7}, SteadyCriterion{32, 3, 3e-3},
+/// Slots of a FIFO come round every eight periods: loops repeat to the digit only if four such
+/// turns do.
+constexpr std::array criteria_of_loops{SteadyCriterion{8, 4, 1e-7}, SteadyCriterion{32, 3, 3e-3},
                                        SteadyCriterion{64, 3, 4e-3}, SteadyCriterion{128, 3, 6e-3}};
-constexpr std::array evenness_of_steps{SteadyCriterion{2, 4, 1e-8}, SteadyCriterion{8, 3, 1e-3}};
+constexpr std::array criteria_of_steps{SteadyCriterion{2, 4, 1e-8}, SteadyCriterion{8, 3, 1e-3}};
 /// So many loops that repeat to the digit are enough, though FIFOs still fill.
-constexpr std::size_t surely_repeated = evenness_of_loops[0].all();
-/// Laps before the first that counts.
+constexpr std::size_t surely_repeated = criteria_of_loops[0].all();
+/// Periods before the first that counts.
 constexpr std::size_t start = 1;
-/// Laps that are simulated at the end.
+/// Periods that are simulated at the end.
 constexpr std::uint32_t tail = 4;
 /// Fewer are not worth a jump.
 constexpr std::uint32_t min_skipped = 4;
-/// Steps of a lap: over whole nodes of up to eight GPUs, so that hops within and between nodes keep
-/// their proportion.
-constexpr std::uint32_t steps_of_lap = 8;
+/// Steps of a period: over whole nodes of up to eight GPUs, so that hops within and between nodes
+/// keep their proportion.
+constexpr std::uint32_t steps_of_period = 8;
 /// Shorter ones are not worth cutting.
-constexpr std::uint32_t shortest_stretch = 128;
+constexpr std::uint32_t shortest_uniform_run = 128;
 
-/// What a lap takes, by a line through the ends of laps: that is less disturbed by the last ones
-/// than their difference.
+/// What a period takes, by a line through the ends of periods: that is less disturbed by the last
+/// ones than their difference.
 double slope(std::span<const double> ends) {
   const auto count = static_cast<double>(ends.size());
   double sum = 0;
@@ -53,8 +53,8 @@ double slope(std::span<const double> ends) {
   return sum * 12 / (count * (count * count - 1));
 }
 
-/// The ends of the last laps, and the end of the lap before them.
-std::span<const double> last_laps(std::span<const double> ends, std::size_t periods) {
+/// The ends of the last periods, and the end of the period before them.
+std::span<const double> last_periods(std::span<const double> ends, std::size_t periods) {
   return ends.last(periods + 1);
 }
 
@@ -76,7 +76,8 @@ SteadyLength steady_length(const Execution& execution) {
   const auto periods = [](const SteadyCriterion& evenly) {
     return static_cast<std::uint32_t>(start + evenly.all()) + tail;
   };
-  return {2 * fill + periods(evenness_of_loops[0]), steps_of_lap * periods(evenness_of_steps[0])};
+  return {2 * fill + periods(criteria_of_loops[0]),
+          steps_of_period * periods(criteria_of_steps[0])};
 }
 
 SteadyState::SteadyState(const Execution& execution, const CallLayout& call)
@@ -93,21 +94,21 @@ SteadyState::SteadyState(const Execution& execution, const CallLayout& call)
   }
   laps_.resize(call.workers.size());
   if (max_loops > steady_length(execution).loops + min_skipped) {
-    lap_ = Period::loop;
+    period_ = Period::loop;
     fill_ = moves_in_pieces(execution) ? loops_to_fill : 0;
   } else {
-    find_stretches(call);
+    find_uniform_runs(call);
   }
   for (Channel& channel : channels_) {
     const std::uint64_t rounds =
-        lap_ == Period::loop ? 1 : std::uint64_t{channel.loops} * stretches_.size();
+        period_ == Period::loop ? 1 : std::uint64_t{channel.loops} * stretches_.size();
     channel.all_laps = channel.round * rounds * execution.calls;
   }
 }
 
-/// Laps are steps where all programs have the same stretches, and all chunks are alike: a worker
-/// that skips steps goes on with other chunks.
-void SteadyState::find_stretches(const CallLayout& call) {
+/// Periods are steps where all programs have the same uniform runs, and all chunks are alike: a
+/// worker that skips steps goes on with other chunks.
+void SteadyState::find_uniform_runs(const CallLayout& call) {
   const DataPartition& partition = execution_.partition;
   for (const Worker& worker : call.workers) {
     const std::uint32_t chunks = worker.schedule->chunks();
@@ -118,8 +119,8 @@ void SteadyState::find_stretches(const CallLayout& call) {
     }
     std::vector<UniformRun> own;
     std::uint32_t begin = 0;
-    for_each_stretch(worker.program, [&](const Primitive&, std::uint32_t length) {
-      if (length >= shortest_stretch) own.push_back({begin, length / steps_of_lap});
+    for_each_uniform_run(worker.program, [&](const Primitive&, std::uint32_t length) {
+      if (length >= shortest_uniform_run) own.push_back({begin, length / steps_of_period});
       begin += length;
     });
     if (&worker == call.workers.data()) stretches_ = own;
@@ -128,21 +129,21 @@ void SteadyState::find_stretches(const CallLayout& call) {
   for (Channel& channel : channels_) {
     if (channel.round > 0) channel.round = stretches_.front().periods;
   }
-  lap_ = Period::steps;
+  period_ = Period::steps;
 }
 
 bool SteadyState::ends_lap(const Worker& worker, std::uint32_t primitive) const {
-  if (lap_ == Period::loop) return worker.primitive == 0;
+  if (period_ == Period::loop) return worker.primitive == 0;
   return std::any_of(stretches_.begin(), stretches_.end(), [&](const UniformRun& stretch) {
     const std::uint32_t done = primitive + 1 - stretch.begin;
-    return primitive >= stretch.begin && done % steps_of_lap == 0 &&
-           done / steps_of_lap <= stretch.periods;
+    return primitive >= stretch.begin && done % steps_of_period == 0 &&
+           done / steps_of_period <= stretch.periods;
   });
 }
 
 void SteadyState::end_primitive(CallLayout& call, WorkerId worker, std::uint32_t primitive,
                                 Seconds now) {
-  if (lap_ == Period::none || !ends_lap(call.workers[worker], primitive)) return;
+  if (period_ == Period::none || !ends_lap(call.workers[worker], primitive)) return;
   Channel& channel = channels_[call.workers[worker].channel];
   const std::size_t ahead = laps_[worker]++ - channel.periods;
   if (channel.more.size() <= ahead) channel.more.push_back(0);
@@ -155,31 +156,31 @@ void SteadyState::end_primitive(CallLayout& call, WorkerId worker, std::uint32_t
   if (seconds > 0) jump(call, seconds, even, now.value);
 }
 
-/// The last worker of the channel has ended a lap. Laps at the beginning are not like others, nor
-/// are those when the first workers are done.
+/// The last worker of the channel has ended a period. Periods at the beginning are not like others,
+/// nor are those when the first workers are done.
 void SteadyState::count_lap(Channel& channel, double now) {
   channel.more.pop_front();
   ++channel.periods;
-  const std::uint64_t lap = channel.periods % channel.round;
-  if (lap == 0) {
+  const std::uint64_t period = channel.periods % channel.round;
+  if (period == 0) {
     channel.ends.assign(1, now);
     channel.leads.clear();
     return;
   }
-  if (lap <= fill_ || channel.max_periods() >= channel.round_end()) return;
+  if (period <= fill_ || channel.max_periods() >= channel.round_end()) return;
   channel.ends.push_back(now);
   channel.leads.push_back(channel.more.size());
 }
 
-/// Laps that all workers of a channel can skip: before the data change their sizes, and before the
-/// end.
+/// Periods that all workers of a channel can skip: before the data change their sizes, and before
+/// the end.
 std::uint32_t SteadyState::laps_left(std::size_t number, std::size_t even) const {
   const Channel& channel = channels_[number];
   const auto now = static_cast<std::uint32_t>(channel.periods % channel.round);
   const auto most = now + static_cast<std::uint32_t>(channel.more.size());
   const std::uint32_t last = fill_ + (fades_ ? static_cast<std::uint32_t>(even) : 0) + tail;
   std::uint32_t end = channel.round - std::min(channel.round, last);
-  if (lap_ == Period::loop) {
+  if (period_ == Period::loop) {
     const auto alike = execution_.partition.alike_until(static_cast<std::uint32_t>(number), now);
     end = std::min(end, alike);
   }
@@ -187,10 +188,10 @@ std::uint32_t SteadyState::laps_left(std::size_t number, std::size_t even) const
 }
 
 /// Whether FIFOs have filled: while the first workers still run away from the last ones, a tree's
-/// laps get slower. Not so a ring's steps, where whoever is ahead keeps nobody waiting, nor laps
-/// that repeat to the digit, all of which wait for one slow port.
+/// periods get slower. Not so a ring's steps, where whoever is ahead keeps nobody waiting, nor
+/// periods that repeat to the digit, all of which wait for one slow port.
 bool SteadyState::is_settled(const Channel& channel) const {
-  if (lap_ == Period::steps) return true;
+  if (period_ == Period::steps) return true;
   const std::size_t half = channel.leads.size() / 2;
   const auto middle = channel.leads.begin() + static_cast<std::ptrdiff_t>(half);
   const auto most = [](auto begin, auto end) {
@@ -199,22 +200,22 @@ bool SteadyState::is_settled(const Channel& channel) const {
   return most(middle, channel.leads.end()) <= most(channel.leads.begin(), middle);
 }
 
-/// The laps over which those of all working channels are even; 0: they are not.
+/// The periods over which those of all working channels are even; 0: they are not.
 std::size_t SteadyState::even_laps() const {
   const std::span<const SteadyCriterion> ways =
-      lap_ == Period::loop ? std::span<const SteadyCriterion>(evenness_of_loops)
-                           : evenness_of_steps;
+      period_ == Period::loop ? std::span<const SteadyCriterion>(criteria_of_loops)
+                              : criteria_of_steps;
   for (const SteadyCriterion& evenly : ways) {
-    std::vector<double> times(evenly.windows);  // of a lap of each window, over that of all
+    std::vector<double> times(evenly.windows);  // of a period of each window, over that of all
     for (const Channel& channel : channels_) {
       if (channel.is_done()) continue;
       const std::span<const double> ends(channel.ends);
       if (ends.size() < start + evenly.all() + 1) return 0;
-      const double all = slope(last_laps(ends, evenly.all()));
+      const double all = slope(last_periods(ends, evenly.all()));
       for (std::size_t i = 0; i < evenly.windows; ++i) {
         const std::size_t later = (evenly.windows - 1 - i) * evenly.periods;
         const auto window = ends.first(ends.size() - later);
-        times[i] += slope(last_laps(window, evenly.periods)) / all;
+        times[i] += slope(last_periods(window, evenly.periods)) / all;
       }
     }
     const auto [least, most] = std::minmax_element(times.begin(), times.end());
@@ -223,8 +224,8 @@ std::size_t SteadyState::even_laps() const {
   return 0;
 }
 
-/// Whether all channels work, and their laps take about the same time. Where one waits for a slow
-/// link that it shares with others, it is not known how it goes on when they end.
+/// Whether all channels work, and their periods take about the same time. Where one waits for a
+/// slow link that it shares with others, it is not known how it goes on when they end.
 bool SteadyState::are_alike(std::size_t even) const {
   constexpr double tolerance = 0.2;
   double shortest = std::numeric_limits<double>::infinity();
@@ -232,20 +233,20 @@ bool SteadyState::are_alike(std::size_t even) const {
   for (const Channel& channel : channels_) {
     if (channel.round == 0) continue;
     if (channel.is_done()) return false;
-    const double lap = slope(last_laps(channel.ends, even));
-    shortest = std::min(shortest, lap);
-    longest = std::max(longest, lap);
+    const double period = slope(last_periods(channel.ends, even));
+    shortest = std::min(shortest, period);
+    longest = std::max(longest, period);
   }
   return longest <= (1 + tolerance) * shortest;
 }
 
-/// How long all channels can go on as they do: a whole number of laps of the channel that will be
-/// the last, and some of each; 0 where one of them is not steady.
+/// How long all channels can go on as they do: a whole number of periods of the channel that will
+/// be the last, and some of each; 0 where one of them is not steady.
 double SteadyState::time_for_all(std::size_t even) const {
   double least = std::numeric_limits<double>::infinity();
-  double longest = 0;  // time that a channel still takes, and what its laps take
-  double lap_of_last = 0;
-  double slowest_lap = 0;
+  double longest = 0;  // time that a channel still takes, and what its periods take
+  double period_of_last = 0;
+  double slowest_period = 0;
   for (std::size_t number = 0; number < channels_.size(); ++number) {
     const Channel& channel = channels_[number];
     if (channel.is_done()) continue;
@@ -253,17 +254,17 @@ double SteadyState::time_for_all(std::size_t even) const {
     const std::uint32_t left = laps_left(number, even);
     const bool repeats = even == surely_repeated;
     if (left < min_skipped || (!repeats && !is_settled(channel))) return 0;
-    const double lap = slope(last_laps(channel.ends, even));
-    least = std::min(least, left * lap);
-    slowest_lap = std::max(slowest_lap, lap);
-    if (left * lap <= longest) continue;
-    longest = left * lap;
-    lap_of_last = lap;
+    const double period = slope(last_periods(channel.ends, even));
+    least = std::min(least, left * period);
+    slowest_period = std::max(slowest_period, period);
+    if (left * period <= longest) continue;
+    longest = left * period;
+    period_of_last = period;
   }
   if (longest == 0) return 0;
-  if (lap_ == Period::loop && !are_alike(even)) return 0;
-  const double seconds = std::floor(least / lap_of_last + 1e-6) * lap_of_last;
-  return seconds >= min_skipped * slowest_lap * (1 - 1e-6) ? seconds : 0;
+  if (period_ == Period::loop && !are_alike(even)) return 0;
+  const double seconds = std::floor(least / period_of_last + 1e-6) * period_of_last;
+  return seconds >= min_skipped * slowest_period * (1 - 1e-6) ? seconds : 0;
 }
 
 void SteadyState::jump(CallLayout& call, double seconds, std::size_t even, double now) {
@@ -272,7 +273,7 @@ void SteadyState::jump(CallLayout& call, double seconds, std::size_t even, doubl
   for (std::size_t number = 0; number < channels_.size(); ++number) {
     Channel& channel = channels_[number];
     if (channel.is_done()) continue;
-    channel.before = slope(last_laps(channel.ends, even));
+    channel.before = slope(last_periods(channel.ends, even));
     const double periods = std::round(seconds / channel.before);
     skipped[number] = std::min(static_cast<std::uint32_t>(periods), laps_left(number, even));
     channel.from = static_cast<double>(channel.periods % channel.round);
@@ -285,16 +286,17 @@ void SteadyState::jump(CallLayout& call, double seconds, std::size_t even, doubl
     Worker& worker = call.workers[id];
     const std::uint32_t periods = skipped[worker.channel];
     laps_[id] += periods;
-    if (lap_ == Period::loop) {
+    if (period_ == Period::loop) {
       worker.loop += periods;
     } else {
-      worker.skip(periods * steps_of_lap);
+      worker.skip(periods * steps_of_period);
     }
   }
   pending_ = seconds;
 }
 
-/// A lap has taken so many times what it took before the jump, on average over the skipped laps.
+/// A period has taken so many times what it took before the jump, on average over the skipped
+/// periods.
 Seconds SteadyState::settle() {
   double ratio = 0;
   double channels = 0;

@@ -18,17 +18,17 @@ struct SteadyLength {
 };
 SteadyLength steady_length(const Execution& execution);
 
-/// Continues a call that repeats itself. What repeats are laps: a channel's loops over its program,
-/// or, where a program has hundreds of equal steps (a ring's), so many steps of one stretch of
-/// them. When the laps of all channels have become even, every channel skips as many as it would do
-/// in one and the same time, and goes on from where it is: what its workers are ahead of each other
-/// stays as it is, and so does what is in flight. The first laps of a call or stretch and the last
-/// ones are simulated.
+/// Continues a call that repeats itself. What repeats are periods: a channel's loops over its
+/// program, or, where a program has hundreds of equal steps (a ring's), so many steps of one
+/// stretch of them. When the periods of all channels have become even, every channel skips as many
+/// as it would do in one and the same time, and goes on from where it is: what its workers are
+/// ahead of each other stays as it is, and so does what is in flight. The first periods of a call
+/// or stretch and the last ones are simulated.
 ///
 /// Where links lose something to contention, that fades with the square root of the steps, as
-/// thread blocks fall out of step (contended_share()). There, as many laps after the
-/// jump are measured too. If lap n takes P_n = A + B / sqrt(n), the mean
-/// from lap n to lap m is (sqrt(n) P_n + sqrt(m) P_m) / (sqrt(n) + sqrt(m)).
+/// thread blocks fall out of step (contended_share()). There, as many periods after the
+/// jump are measured too. If period n takes P_n = A + B / sqrt(n), the mean
+/// from period n to period m is (sqrt(n) P_n + sqrt(m) P_m) / (sqrt(n) + sqrt(m)).
 class SteadyState {
  public:
   /// Nothing is skipped where the execution does not ask for it, where the machine changes during
@@ -36,34 +36,36 @@ class SteadyState {
   SteadyState(const Execution& execution, const CallLayout& call);
 
   /// The worker has ended a primitive, which was number `primitive` of its program. May let all
-  /// workers skip laps.
+  /// workers skip periods.
   void end_primitive(CallLayout& call, WorkerId worker, std::uint32_t primitive, Seconds now);
-  /// What all skipped laps would have taken. Changes a last time with settle().
+  /// What all skipped periods would have taken. Changes a last time with settle().
   Seconds skipped() const { return Seconds{settled_ + pending_}; }
-  /// Laps that were skipped are settled by those that came after. Returns the change of skipped().
+  /// Periods that were skipped are settled by those that came after. Returns the change of
+  /// skipped().
   Seconds settle();
   bool skipped_any() const { return skipped().value > 0; }
 
  private:
   enum class Period : std::uint8_t { none, loop, steps };
 
-  /// Equal primitives in a row, of which `laps` laps are counted.
+  /// Equal primitives in a row, of which `periods` periods are counted.
   struct UniformRun {
     std::uint32_t begin = 0;
     std::uint32_t periods = 0;
     bool operator==(const UniformRun&) const = default;
   };
   struct Channel {
-    std::uint32_t round = 0;  ///< laps of a call or stretch; 0: idle
+    std::uint32_t round = 0;  ///< periods of a call or stretch; 0: idle
     std::uint32_t loops = 0;
     std::uint32_t workers = 0;
     std::uint64_t all_laps = 0;      ///< of all rounds
     std::uint64_t periods = 0;       ///< that all of its workers have done, in all rounds
-    std::deque<std::uint32_t> more;  ///< workers that have done one lap more, two more, ...
-    std::vector<double> ends{0};     ///< of laps, since the round began or since a jump
-    std::vector<std::size_t> leads;  ///< by lap: laps that the first worker was ahead of the last
-    double before = 0;  ///< what a lap took before the last jump; 0: in this round none
-    double from = 0;    ///< laps of this round before that jump, and after it
+    std::deque<std::uint32_t> more;  ///< workers that have done one period more, two more, ...
+    std::vector<double> ends{0};     ///< of periods, since the round began or since a jump
+    std::vector<std::size_t>
+        leads;          ///< by period: periods that the first worker was ahead of the last
+    double before = 0;  ///< what a period took before the last jump; 0: in this round none
+    double from = 0;    ///< periods of this round before that jump, and after it
     double to = 0;
 
     std::uint64_t max_periods() const { return periods + more.size(); }
@@ -76,7 +78,7 @@ class SteadyState {
     }
   };
 
-  void find_stretches(const CallLayout& call);
+  void find_uniform_runs(const CallLayout& call);
   bool ends_lap(const Worker& worker, std::uint32_t primitive) const;
   void count_lap(Channel& channel, double now);
   std::uint32_t laps_left(std::size_t channel, std::size_t even) const;
@@ -87,12 +89,12 @@ class SteadyState {
   void jump(CallLayout& call, double seconds, std::size_t even, double now);
 
   const Execution& execution_;
-  Period lap_ = Period::none;
-  std::vector<UniformRun> stretches_;  ///< of every program, if laps are steps
-  bool fades_ = false;                 ///< what contention costs a lap, in the course of a call
-  std::uint32_t fill_ = 0;             ///< laps that differ from those amid, at either end
+  Period period_ = Period::none;
+  std::vector<UniformRun> stretches_;  ///< of every program, if periods are steps
+  bool fades_ = false;                 ///< what contention costs a period, in the course of a call
+  std::uint32_t fill_ = 0;             ///< periods that differ from those amid, at either end
   double settled_ = 0;
-  double pending_ = 0;  ///< by what laps took before the jump
+  double pending_ = 0;  ///< by what periods took before the jump
   std::vector<Channel> channels_;
   std::vector<std::uint64_t> laps_;  ///< by worker
 };

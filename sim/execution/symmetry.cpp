@@ -4,7 +4,6 @@
 #include <bit>
 #include <cassert>
 #include <cmath>
-#include <map>
 #include <span>
 #include <unordered_map>
 #include <utility>
@@ -25,14 +24,12 @@ Colour mix(Colour a, double b) {
   return mix(a, std::bit_cast<std::uint64_t>(b));
 }
 
-/// Whether slices of equal ranks are served unlike (jitter_factor()).
-bool jitter_tells_ranks_apart(const Execution& execution) {
-  return execution.cost.jitter > 0 && execution.plan.schedule(0).agents().empty();
-}
-
 /// Whether a call is one of those of which equals stay equal.
 bool can_fold(const Execution& execution, const CallLayout& layout, const FabricDraft& draft) {
-  if (!execution.fold || jitter_tells_ranks_apart(execution) || execution.calls > 1) return false;
+  // Jitter serves slices of equal ranks unlike (jitter_factor()), but not those of switches.
+  const bool ranks_differ =
+      execution.cost.jitter > 0 && execution.plan.schedule(0).agents().empty();
+  if (!execution.fold || ranks_differ || execution.calls > 1) return false;
   if (draft.bursts() || !layout.fifo_of_proxy.empty()) return false;
   if (execution.disturbance == nullptr) return true;
   const auto& changes = execution.disturbance->changes;
@@ -68,11 +65,10 @@ std::vector<ChannelChunking> cuts_of(const Plan& plan, const DataPartition& part
     const auto same = std::find_if(cuts.begin(), cuts.end(), [&](const ChannelChunking& other) {
       return plan.schedule(other.alike).chunks() == chunks && partition.alike(channel, other.alike);
     });
-    if (same != cuts.end()) {
-      cuts.push_back(ChannelChunking(*same));
-    } else {
-      cuts.push_back({channel, uneven_loops(plan.schedule(channel), partition, channel)});
-    }
+    cuts.push_back(
+        same != cuts.end()
+            ? ChannelChunking(*same)
+            : ChannelChunking{channel, uneven_loops(plan.schedule(channel), partition, channel)});
   }
   return cuts;
 }
@@ -170,7 +166,7 @@ std::vector<double> Refinement::max_of_fifos() const {
   std::vector<double> most(layout_.fifos.size());
   std::vector<double> at_once(layout_.fifos.size());
   for (const Worker& worker : layout_.workers) {
-    for_each_stretch(worker.program, [&](const Primitive& primitive, std::uint32_t) {
+    for_each_uniform_run(worker.program, [&](const Primitive& primitive, std::uint32_t) {
       const double rate = worker.contends ? unlimited.value : max_of(worker, primitive);
       const auto fifos = layout_.fifos_of(worker, primitive.send_group);
       for (const FifoId fifo : fifos) at_once[fifo] = 0;

@@ -28,7 +28,7 @@ RunList shortened(const RunList& list, std::uint32_t length, std::uint32_t kept,
                   std::uint32_t chunks) {
   RunList shorter;
   std::size_t next = 0;  // run
-  for_each_stretch(Program(list, chunks), [&](const Primitive&, std::uint32_t primitives) {
+  for_each_uniform_run(Program(list, chunks), [&](const Primitive&, std::uint32_t primitives) {
     std::uint32_t left = primitives == length ? kept : primitives;
     for (std::uint32_t seen = 0; seen < primitives; ++next) {
       Run run = list.runs()[next];

@@ -61,7 +61,7 @@ class Schedule {
   Schedule with_program(Rank participant, std::uint32_t lane,
                         const std::vector<Primitive>& primitives) const;
   /// A copy that keeps the first `kept` primitives of every stretch of `length` (see
-  /// for_each_stretch()), and all of every other.
+  /// for_each_uniform_run()), and all of every other.
   Schedule with_short_stretches(std::uint32_t length, std::uint32_t kept) const;
 
  private:

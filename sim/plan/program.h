@@ -123,7 +123,7 @@ bool alike(const Primitive& a, const Primitive& b);
 
 /// Calls visit(first, length) for every stretch of primitives of a program that are alike().
 template <typename Visit>
-void for_each_stretch(const Program& program, const Visit& visit) {
+void for_each_uniform_run(const Program& program, const Visit& visit) {
   const std::span<const Run> runs = program.runs();
   for (std::size_t i = 0; i < runs.size();) {
     const Primitive& first = runs[i].first;

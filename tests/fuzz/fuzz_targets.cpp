@@ -39,8 +39,8 @@
 #include "sim/yaml/yaml_reader.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tools/collsim/core/options.h"
-#include "tools/collsim/core/rank_list.h"
 #include "tools/collsim/core/subcommand.h"
+#include "tools/collsim/request/rank_list.h"
 
 namespace collsim {
 

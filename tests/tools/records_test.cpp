@@ -1,6 +1,6 @@
 // What programs read: CSV by RFC 4180, JSON, and the same columns whatever is asked.
 
-#include "tools/collsim/core/records.h"
+#include "tools/collsim/report/records.h"
 
 #include <gtest/gtest.h>
 
@@ -12,8 +12,8 @@
 
 #include "tests/support/temporary_file.h"
 #include "tests/tools/command_outcome.h"
-#include "tools/collsim/core/call_request.h"
 #include "tools/collsim/core/subcommand.h"
+#include "tools/collsim/request/call_request.h"
 
 namespace collsim::command {
 namespace {

@@ -1,6 +1,6 @@
 // Pages: nothing in them ends what holds it, and their numbers are those of csv and json.
 
-#include "tools/collsim/core/report_page.h"
+#include "tools/collsim/report/report_page.h"
 
 #include <gtest/gtest.h>
 

@@ -20,20 +20,53 @@ namespace fs = std::filesystem;
 
 /// From the lowest to the highest.
 constexpr auto rooms = std::to_array<std::string_view>({
-    "sim/base",           "sim/yaml",           "sim/topologies",     "sim/routing",
-    "sim/plan",           "sim/algorithms",     "sim/nccl",           "sim/fabric",
-    "sim/cost",           "sim/execution",      "models/machine",     "models/nccl/settings",
-    "models/nccl/system", "models/nccl/search", "models/nccl/tuning", "models/nccl",
-    "models/calibration", "models/bounds",      "models/faults",      "models/scenario",
-    "models/imports",     "models/recordings",  "models/call",        "models/estimate",
-    "models/simulate",    "models/crossover",   "models/explanation", "models/trace",
-    "models/sweep",       "models/advice",      "models/planning",    "models/validation",
-    "models/diagnosis",   "models/hang",        "models/fit",         "library",
-    "tools/collsim/core", "tools/collsim/*",    "tools/collsim",
+    "sim/base",
+    "sim/yaml",
+    "sim/topologies",
+    "sim/routing",
+    "sim/plan",
+    "sim/algorithms",
+    "sim/nccl",
+    "sim/fabric",
+    "sim/cost",
+    "sim/execution",
+    "models/machine",
+    "models/nccl/settings",
+    "models/nccl/system",
+    "models/nccl/search",
+    "models/nccl/tuning",
+    "models/nccl",
+    "models/calibration",
+    "models/bounds",
+    "models/faults",
+    "models/scenario",
+    "models/imports",
+    "models/recordings",
+    "models/call",
+    "models/estimate",
+    "models/simulate",
+    "models/crossover",
+    "models/explanation",
+    "models/trace",
+    "models/sweep",
+    "models/advice",
+    "models/planning",
+    "models/validation",
+    "models/diagnosis",
+    "models/hang",
+    "models/fit",
+    "library",
+    "tools/collsim/core",
+    "tools/collsim/request",
+    "tools/collsim/report",
+    "tools/collsim/*",
+    "tools/collsim",
 });
 
-/// Rooms of subcommands are one floor: what two of them need lies in tools/collsim/core.
+/// Rooms of subcommands are one floor: what two of them need lies in a shared room.
 constexpr std::string_view subcommands = "tools/collsim/";
+constexpr auto shared_rooms = std::to_array<std::string_view>(
+    {"tools/collsim/core", "tools/collsim/request", "tools/collsim/report"});
 
 /// What files include by a path from the root, by file.
 using Includes = std::map<std::string, std::vector<std::string>>;
@@ -43,7 +76,8 @@ std::string room_of(const std::string& file) {
 }
 
 bool is_of_subcommand(const std::string& room) {
-  return room.starts_with(subcommands) && room != "tools/collsim/core";
+  return room.starts_with(subcommands) &&
+         std::find(shared_rooms.begin(), shared_rooms.end(), room) == shared_rooms.end();
 }
 
 std::size_t height_of(const std::string& file) {

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "tests/tools/command_outcome.h"
-#include "tools/collsim/core/row_table.h"
 #include "tools/collsim/core/subcommand.h"
 #include "tools/collsim/core/wrap.h"
+#include "tools/collsim/report/row_table.h"
 
 namespace collsim::command {
 namespace {

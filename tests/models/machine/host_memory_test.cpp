@@ -71,7 +71,7 @@ class HostMemory : public testing::Test {
     std::string no_peer_to_peer = "1";
   };
 
-  /// The planner lives as long as the test.
+  /// The compiler lives as long as the test.
   const CallCompiler& compiler(const Asked& asked, bool measured = true) {
     topology_ = load_topology(find_data_file(asked.machine, "topologies"));
     Calibration cost = calibration_for(topology_);

@@ -1,5 +1,5 @@
 // Every algorithm of every collective can be asked for, on a machine of several nodes, and nothing
-// ends before its bounds (the planner throws where it would).
+// ends before its bounds (the compiler throws where it would).
 
 #include <gtest/gtest.h>
 

@@ -104,7 +104,7 @@ std::int64_t bytes_bound(const Plan& plan, const DataPartition& partition) {
   return bytes;
 }
 
-/// `candidate`: what NCCL is to run; null for what the planner runs by itself.
+/// `candidate`: what NCCL is to run; null for what the compiler runs by itself.
 void expect_sound_answers(const CallCompiler& compiler, Collective collective,
                           const Candidate* candidate = nullptr) {
   for (const std::int64_t asked : sizes) {

@@ -241,7 +241,7 @@ TEST(SwitchAlgorithms, are_guessed_since_nothing_was_measured_of_them) {
   EXPECT_TRUE(compiler.warnings().empty());
 }
 
-// Whatever the size: no time below a bound (the planner throws there), both engines agree, and an
+// Whatever the size: no time below a bound (the compiler throws there), both engines agree, and an
 // empty call moves nothing.
 TEST(SwitchAlgorithms, answer_every_size) {
   const Topology nodes = load_text(three_nodes("true", "true"));

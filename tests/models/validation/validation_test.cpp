@@ -76,7 +76,7 @@ TEST_F(ValidationOfH200, rows_faster_than_the_machine_allows_are_refused_by_line
             "beat 1984.44 us");
 }
 
-// As a planner of the same run says; for a collective with a root with as many calls in a row.
+// As a compiler of the same run says; for a collective with a root with as many calls in a row.
 TEST_F(ValidationOfH200, predictions_are_those_of_the_rows_run) {
   RecordedRow forced = row_of(Collective::all_reduce, 2, 1 << 20);
   forced.variables["NCCL_ALGO"] = "Tree";

@@ -76,7 +76,7 @@ TEST(program, a_run_may_be_put_in_at_once) {
 TEST(program, stretches_join_runs_that_differ_in_chunks_only) {
   const RunList list = list_of({0, 2, 4, 5, 0}, 8);
   int stretches = 0;
-  for_each_stretch(Program(list, 8), [&](const Primitive& first, std::uint32_t length) {
+  for_each_uniform_run(Program(list, 8), [&](const Primitive& first, std::uint32_t length) {
     ++stretches;
     EXPECT_EQ(first.first_chunk, 0U);
     EXPECT_EQ(length, 5U);

@@ -17,13 +17,13 @@
 #include "sim/base/input_error.h"
 #include "sim/base/text.h"
 #include "sim/base/text_stream.h"
-#include "tools/collsim/core/call_request.h"
 #include "tools/collsim/core/options.h"
-#include "tools/collsim/core/records.h"
-#include "tools/collsim/core/report.h"
 #include "tools/collsim/core/subcommand.h"
 #include "tools/collsim/core/waiting.h"
 #include "tools/collsim/core/wrap.h"
+#include "tools/collsim/report/records.h"
+#include "tools/collsim/report/report.h"
+#include "tools/collsim/request/call_request.h"
 
 namespace collsim::command {
 

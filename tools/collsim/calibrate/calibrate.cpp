@@ -27,7 +27,6 @@
 #include "sim/base/text.h"
 #include "tools/collsim/calibrate/calibration_report.h"
 #include "tools/collsim/calibrate/recording_rows.h"
-#include "tools/collsim/core/collective_option.h"
 #include "tools/collsim/core/interruption.h"
 #include "tools/collsim/core/numbers.h"
 #include "tools/collsim/core/options.h"
@@ -35,6 +34,7 @@
 #include "tools/collsim/core/replace_file.h"
 #include "tools/collsim/core/subcommand.h"
 #include "tools/collsim/core/warnings.h"
+#include "tools/collsim/request/collective_option.h"
 
 namespace collsim::command {
 

@@ -8,7 +8,7 @@
 #include "models/imports/machine.h"
 #include "models/validation/recorded_call.h"
 #include "sim/base/input_error.h"
-#include "tools/collsim/core/recorded_input.h"
+#include "tools/collsim/request/recorded_input.h"
 
 namespace collsim::command {
 

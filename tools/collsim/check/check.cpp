@@ -16,12 +16,12 @@
 #include "sim/nccl/nccl_plan.h"
 #include "sim/nccl/nccl_point_to_point.h"
 #include "sim/plan/checker.h"
-#include "tools/collsim/core/algorithm_plan.h"
-#include "tools/collsim/core/collective_option.h"
 #include "tools/collsim/core/numbers.h"
 #include "tools/collsim/core/options.h"
 #include "tools/collsim/core/subcommand.h"
 #include "tools/collsim/core/warnings.h"
+#include "tools/collsim/request/algorithm_plan.h"
+#include "tools/collsim/request/collective_option.h"
 
 namespace collsim::command {
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <array>
 
-#include "tools/collsim/core/report_page.h"
 #include "tools/collsim/crossover/choice_map_report.h"
+#include "tools/collsim/report/report_page.h"
 
 namespace collsim::command {
 

@@ -12,9 +12,9 @@
 
 #include "sim/base/division.h"
 #include "tools/collsim/core/markup.h"
-#include "tools/collsim/core/records.h"
-#include "tools/collsim/core/report.h"
 #include "tools/collsim/core/wrap.h"
+#include "tools/collsim/report/records.h"
+#include "tools/collsim/report/report.h"
 
 namespace collsim::command {
 

@@ -21,17 +21,17 @@
 #include "sim/base/parallel.h"
 #include "sim/base/units.h"
 #include "sim/topologies/loader.h"
-#include "tools/collsim/core/call_request.h"
 #include "tools/collsim/core/numbers.h"
 #include "tools/collsim/core/options.h"
-#include "tools/collsim/core/records.h"
 #include "tools/collsim/core/replace_file.h"
-#include "tools/collsim/core/report.h"
-#include "tools/collsim/core/report_page.h"
 #include "tools/collsim/core/subcommand.h"
 #include "tools/collsim/core/waiting.h"
 #include "tools/collsim/crossover/choice_export.h"
 #include "tools/collsim/crossover/choice_map_report.h"
+#include "tools/collsim/report/records.h"
+#include "tools/collsim/report/report.h"
+#include "tools/collsim/report/report_page.h"
+#include "tools/collsim/request/call_request.h"
 
 namespace collsim::command {
 
@@ -149,9 +149,9 @@ void require_all(const CallCompiler& compiler, const std::vector<RunSpec>& runs)
 }
 
 /// One per set of GPUs, under NCCL's rules.
-std::vector<CallCompiler> planners_of(const CallRequest& request,
-                                      const std::vector<std::vector<DeviceId>>& gpus,
-                                      std::ostream& err) {
+std::vector<CallCompiler> compilers_of(const CallRequest& request,
+                                       const std::vector<std::vector<DeviceId>>& gpus,
+                                       std::ostream& err) {
   const std::vector<RunSpec>& runs = request.scenario.runs;
   const RunSpec run = joint_run(runs);
   std::vector<CallCompiler> compilers;
@@ -178,7 +178,7 @@ auto answers_of(const CallRequest& request, const std::vector<CallCompiler>& com
 std::vector<ChoiceRow> choice_rows(const CallRequest& request,
                                    const std::vector<std::vector<DeviceId>>& gpus,
                                    std::ostream& err) {
-  const std::vector<CallCompiler> compilers = planners_of(request, gpus, err);
+  const std::vector<CallCompiler> compilers = compilers_of(request, gpus, err);
   const Waiting waiting(err, "mapping what is fastest");
   return answers_of(request, compilers,
                     [&](const CallCompiler& compiler, const std::vector<Bytes>& sizes) {
@@ -456,7 +456,7 @@ int run_crossover(std::span<const std::string> args, std::ostream& out, std::ost
   }
   const bool named = values->contains("algorithm") || values->contains("scenario");
   const std::vector<CallCompiler> compilers =
-      by_nccl ? planners_of(request, gpus, err) : std::vector<CallCompiler>();
+      by_nccl ? compilers_of(request, gpus, err) : std::vector<CallCompiler>();
   const std::vector<CrossoverReport> reports = [&] {
     const Waiting waiting(err, "looking for crossovers");
     return by_nccl ? answers_of(request, compilers, find_crossovers)

@@ -20,15 +20,15 @@
 #include "sim/base/input_error.h"
 #include "sim/base/text.h"
 #include "sim/base/text_stream.h"
-#include "tools/collsim/core/collective_option.h"
 #include "tools/collsim/core/numbers.h"
 #include "tools/collsim/core/options.h"
-#include "tools/collsim/core/report_page.h"
 #include "tools/collsim/core/subcommand.h"
 #include "tools/collsim/core/waiting.h"
 #include "tools/collsim/diagnose/comparison_report.h"
 #include "tools/collsim/diagnose/diagnosis_report.h"
 #include "tools/collsim/diagnose/like_logs.h"
+#include "tools/collsim/report/report_page.h"
+#include "tools/collsim/request/collective_option.h"
 
 namespace collsim::command {
 

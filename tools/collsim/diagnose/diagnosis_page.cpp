@@ -8,8 +8,8 @@
 
 #include "models/calibration/trust.h"
 #include "sim/base/units.h"
-#include "tools/collsim/core/report_page.h"
 #include "tools/collsim/diagnose/diagnosis_report.h"
+#include "tools/collsim/report/report_page.h"
 
 namespace collsim::command {
 

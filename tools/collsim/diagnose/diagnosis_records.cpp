@@ -10,8 +10,8 @@
 #include "sim/base/clean_text.h"
 #include "sim/base/json_text.h"
 #include "sim/plan/collective.h"
-#include "tools/collsim/core/records.h"
 #include "tools/collsim/diagnose/diagnosis_report.h"
+#include "tools/collsim/report/records.h"
 
 namespace collsim::command {
 

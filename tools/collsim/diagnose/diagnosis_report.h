@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "models/diagnosis/diagnosis.h"
-#include "tools/collsim/core/records.h"
+#include "tools/collsim/report/records.h"
 
 namespace collsim::command {
 

@@ -1,12 +1,12 @@
 #include <ostream>
 
 #include "models/estimate/estimator.h"
-#include "tools/collsim/core/answer_page.h"
-#include "tools/collsim/core/call_request.h"
 #include "tools/collsim/core/options.h"
-#include "tools/collsim/core/report.h"
-#include "tools/collsim/core/report_page.h"
 #include "tools/collsim/core/subcommand.h"
+#include "tools/collsim/report/answer_page.h"
+#include "tools/collsim/report/report.h"
+#include "tools/collsim/report/report_page.h"
+#include "tools/collsim/request/call_request.h"
 
 namespace collsim::command {
 

@@ -8,12 +8,12 @@
 #include "models/scenario/scenario.h"
 #include "sim/base/input_error.h"
 #include "sim/fabric/engine.h"
-#include "tools/collsim/core/call_request.h"
 #include "tools/collsim/core/options.h"
-#include "tools/collsim/core/report.h"
 #include "tools/collsim/core/subcommand.h"
 #include "tools/collsim/core/waiting.h"
 #include "tools/collsim/explain/explanation_report.h"
+#include "tools/collsim/report/report.h"
+#include "tools/collsim/request/call_request.h"
 
 namespace collsim::command {
 

@@ -4,8 +4,8 @@
 #include <span>
 
 #include "models/explanation/explanation.h"
-#include "tools/collsim/core/call_request.h"
-#include "tools/collsim/core/report.h"
+#include "tools/collsim/report/report.h"
+#include "tools/collsim/request/call_request.h"
 
 namespace collsim::command {
 

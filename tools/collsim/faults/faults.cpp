@@ -9,17 +9,17 @@
 #include "models/explanation/fault_ranking.h"
 #include "sim/base/input_error.h"
 #include "sim/base/json_text.h"
-#include "tools/collsim/core/call_options.h"
-#include "tools/collsim/core/call_request.h"
 #include "tools/collsim/core/numbers.h"
 #include "tools/collsim/core/options.h"
-#include "tools/collsim/core/records.h"
-#include "tools/collsim/core/report.h"
-#include "tools/collsim/core/report_page.h"
 #include "tools/collsim/core/subcommand.h"
 #include "tools/collsim/core/waiting.h"
 #include "tools/collsim/core/wrap.h"
 #include "tools/collsim/faults/faults_page.h"
+#include "tools/collsim/report/records.h"
+#include "tools/collsim/report/report.h"
+#include "tools/collsim/report/report_page.h"
+#include "tools/collsim/request/call_options.h"
+#include "tools/collsim/request/call_request.h"
 
 namespace collsim::command {
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "tools/collsim/core/report_page.h"
+#include "tools/collsim/report/report_page.h"
 
 namespace collsim::command {
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "sim/cost/trust.h"
-#include "tools/collsim/core/call_request.h"
-#include "tools/collsim/core/records.h"
+#include "tools/collsim/report/records.h"
+#include "tools/collsim/request/call_request.h"
 
 namespace collsim::command {
 

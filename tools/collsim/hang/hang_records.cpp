@@ -3,9 +3,9 @@
 #include <ostream>
 
 #include "sim/base/json_text.h"
-#include "tools/collsim/core/records.h"
 #include "tools/collsim/hang/hang_report.h"
 #include "tools/collsim/hang/hang_words.h"
+#include "tools/collsim/report/records.h"
 
 namespace collsim::command {
 

@@ -18,15 +18,15 @@
 #include "sim/base/json_text.h"
 #include "sim/base/text.h"
 #include "sim/topologies/loader.h"
-#include "tools/collsim/core/call_request.h"
-#include "tools/collsim/core/collective_option.h"
 #include "tools/collsim/core/options.h"
-#include "tools/collsim/core/records.h"
-#include "tools/collsim/core/report_page.h"
 #include "tools/collsim/core/subcommand.h"
 #include "tools/collsim/core/waiting.h"
 #include "tools/collsim/core/warnings.h"
 #include "tools/collsim/plan/plan_report.h"
+#include "tools/collsim/report/records.h"
+#include "tools/collsim/report/report_page.h"
+#include "tools/collsim/request/call_request.h"
+#include "tools/collsim/request/collective_option.h"
 
 namespace collsim::command {
 

@@ -13,10 +13,10 @@
 #include "models/calibration/scaling_error.h"
 #include "models/calibration/trust.h"
 #include "models/planning/network_words.h"
-#include "tools/collsim/core/report_page.h"
-#include "tools/collsim/core/row_table.h"
 #include "tools/collsim/core/wrap.h"
 #include "tools/collsim/plan/plan_chart.h"
+#include "tools/collsim/report/report_page.h"
+#include "tools/collsim/report/row_table.h"
 
 namespace collsim::command {
 
@@ -74,18 +74,6 @@ std::vector<Column> all_columns_of(const CapacityRequest& request, const MoneyUn
 MoneyUnits units_of(const CapacityRequest& request) {
   const std::string& currency = request.prices.currency;
   return {fmt::format("({}/h)", currency), fmt::format("({})", currency)};
-}
-
-std::string_view protocol_name(Protocol protocol) {
-  switch (protocol) {
-    case Protocol::ll:
-      return "LL";
-    case Protocol::ll128:
-      return "LL128";
-    case Protocol::simple:
-      return "Simple";
-  }
-  return "";
 }
 
 void print_note(std::string_view text, std::ostream& out) {
@@ -433,7 +421,7 @@ Record record_of(const CapacityRequest& request, const PlanRow& row) {
                 {"mark", mark_of(row)},
                 {"from", std::string(to_string(row.basis))},
                 {"algorithm", row.prediction.algorithm},
-                {"protocol", std::string(protocol_name(row.prediction.protocol))},
+                {"protocol", std::string(to_string(row.prediction.protocol))},
                 {"trust", std::string(to_string(row.prediction.trust))}};
   record["collsim_version"] = COLLSIM_VERSION;
   return record;

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "models/planning/capacity_plan.h"
-#include "tools/collsim/core/records.h"
-#include "tools/collsim/core/report_page.h"
+#include "tools/collsim/report/records.h"
+#include "tools/collsim/report/report_page.h"
 
 namespace collsim::command {
 

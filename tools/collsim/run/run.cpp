@@ -10,15 +10,15 @@
 #include "models/simulate/simulator.h"
 #include "sim/base/input_error.h"
 #include "sim/fabric/engine.h"
-#include "tools/collsim/core/answer_page.h"
-#include "tools/collsim/core/call_request.h"
-#include "tools/collsim/core/engine_name.h"
 #include "tools/collsim/core/options.h"
-#include "tools/collsim/core/report.h"
-#include "tools/collsim/core/report_page.h"
 #include "tools/collsim/core/run_watch.h"
 #include "tools/collsim/core/subcommand.h"
 #include "tools/collsim/core/time_limit.h"
+#include "tools/collsim/report/answer_page.h"
+#include "tools/collsim/report/report.h"
+#include "tools/collsim/report/report_page.h"
+#include "tools/collsim/request/call_request.h"
+#include "tools/collsim/request/engine_name.h"
 
 namespace collsim::command {
 
@@ -56,7 +56,7 @@ SimulationOptions options_of(const Approach& approach) {
   return options;
 }
 
-/// Answers for the sizes of one planner.
+/// Answers for the sizes of one compiler.
 class CallPredictor {
  public:
   CallPredictor(const CallCompiler& compiler, const Approach& approach)

@@ -14,7 +14,7 @@
 #include "models/trace/textbook_timeline.h"
 #include "sim/plan/plan.h"
 #include "sim/plan/steps.h"
-#include "tools/collsim/core/call_request.h"
+#include "tools/collsim/request/call_request.h"
 
 namespace collsim::command {
 

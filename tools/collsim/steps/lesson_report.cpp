@@ -9,8 +9,8 @@
 #include <ostream>
 
 #include "sim/base/division.h"
-#include "tools/collsim/core/report.h"
 #include "tools/collsim/core/wrap.h"
+#include "tools/collsim/report/report.h"
 #include "tools/collsim/steps/lesson_words.h"
 
 namespace collsim::command {

@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "tools/collsim/core/progress_line.h"
-#include "tools/collsim/core/records.h"
+#include "tools/collsim/report/records.h"
 #include "tools/collsim/sweep/sweep_rows.h"
 
 namespace collsim::command {

@@ -12,7 +12,7 @@
 #include "models/sweep/sweep_range.h"
 #include "sim/base/json_text.h"
 #include "sim/base/units.h"
-#include "tools/collsim/core/report_page.h"
+#include "tools/collsim/report/report_page.h"
 
 namespace collsim::command {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/collsim/core/records.h"
+#include "tools/collsim/report/records.h"
 #include "tools/collsim/sweep/sweep_rows.h"
 
 namespace collsim::command {

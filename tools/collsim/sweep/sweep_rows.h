@@ -10,9 +10,9 @@
 #include "models/estimate/estimator.h"
 #include "models/simulate/simulator.h"
 #include "models/sweep/sweep_space.h"
-#include "tools/collsim/core/call_request.h"
-#include "tools/collsim/core/engine_name.h"
-#include "tools/collsim/core/records.h"
+#include "tools/collsim/report/records.h"
+#include "tools/collsim/request/call_request.h"
+#include "tools/collsim/request/engine_name.h"
 
 namespace collsim::command {
 

@@ -9,8 +9,8 @@
 #include "sim/base/input_error.h"
 #include "sim/base/json_text.h"
 #include "sim/routing/routing.h"
-#include "tools/collsim/core/call_request.h"
-#include "tools/collsim/core/records.h"
+#include "tools/collsim/report/records.h"
+#include "tools/collsim/request/call_request.h"
 
 namespace collsim::command {
 

@@ -16,11 +16,11 @@
 #include "sim/base/text_file.h"
 #include "sim/routing/routing.h"
 #include "sim/yaml/yaml_reader.h"
-#include "tools/collsim/core/call_request.h"
 #include "tools/collsim/core/options.h"
-#include "tools/collsim/core/records.h"
 #include "tools/collsim/core/subcommand.h"
 #include "tools/collsim/core/wrap.h"
+#include "tools/collsim/report/records.h"
+#include "tools/collsim/request/call_request.h"
 #include "tools/collsim/topo/topo_actions.h"
 
 namespace collsim::command {

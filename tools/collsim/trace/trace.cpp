@@ -10,14 +10,14 @@
 #include "models/trace/trace_json.h"
 #include "sim/base/input_error.h"
 #include "sim/execution/effort.h"
-#include "tools/collsim/core/call_options.h"
-#include "tools/collsim/core/call_request.h"
 #include "tools/collsim/core/numbers.h"
 #include "tools/collsim/core/options.h"
 #include "tools/collsim/core/replace_file.h"
 #include "tools/collsim/core/run_watch.h"
 #include "tools/collsim/core/subcommand.h"
 #include "tools/collsim/core/time_limit.h"
+#include "tools/collsim/request/call_options.h"
+#include "tools/collsim/request/call_request.h"
 
 namespace collsim::command {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "tools/collsim/core/report_page.h"
+#include "tools/collsim/report/report_page.h"
 #include "tools/collsim/validate/validation_report.h"
 
 namespace collsim::command {

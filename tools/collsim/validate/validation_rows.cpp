@@ -7,8 +7,8 @@
 #include <ostream>
 
 #include "sim/base/json_text.h"
-#include "tools/collsim/core/call_request.h"
-#include "tools/collsim/core/records.h"
+#include "tools/collsim/report/records.h"
+#include "tools/collsim/request/call_request.h"
 #include "tools/collsim/validate/validation_report.h"
 
 namespace collsim::command {

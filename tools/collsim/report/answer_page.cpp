@@ -1,4 +1,4 @@
-#include "tools/collsim/core/answer_page.h"
+#include "tools/collsim/report/answer_page.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "sim/base/units.h"
-#include "tools/collsim/core/report_page.h"
+#include "tools/collsim/report/report_page.h"
 
 namespace collsim::command {
 

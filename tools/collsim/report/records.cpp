@@ -1,4 +1,4 @@
-#include "tools/collsim/core/records.h"
+#include "tools/collsim/report/records.h"
 
 #include <fmt/format.h>
 #include <fmt/ostream.h>
@@ -7,7 +7,7 @@
 
 #include "sim/base/clean_text.h"
 #include "sim/base/json_text.h"
-#include "tools/collsim/core/call_request.h"
+#include "tools/collsim/request/call_request.h"
 
 namespace collsim::command {
 

@@ -1,4 +1,4 @@
-#include "tools/collsim/core/call_request.h"
+#include "tools/collsim/request/call_request.h"
 
 #include <fmt/format.h>
 #include <fmt/ostream.h>
@@ -19,13 +19,13 @@
 #include "sim/base/units.h"
 #include "sim/topologies/alpha_beta.h"
 #include "sim/topologies/loader.h"
-#include "tools/collsim/core/call_options.h"
-#include "tools/collsim/core/collective_option.h"
 #include "tools/collsim/core/numbers.h"
 #include "tools/collsim/core/options.h"
-#include "tools/collsim/core/rank_list.h"
-#include "tools/collsim/core/subject.h"
 #include "tools/collsim/core/warnings.h"
+#include "tools/collsim/request/call_options.h"
+#include "tools/collsim/request/collective_option.h"
+#include "tools/collsim/request/rank_list.h"
+#include "tools/collsim/request/subject.h"
 
 namespace collsim::command {
 

@@ -1,4 +1,4 @@
-#include "tools/collsim/core/recorded_input.h"
+#include "tools/collsim/request/recorded_input.h"
 
 #include <fmt/format.h>
 #include <fmt/ostream.h>

@@ -1,4 +1,4 @@
-#include "tools/collsim/core/subject.h"
+#include "tools/collsim/request/subject.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "tools/collsim/core/report_page.h"
+#include "tools/collsim/report/report_page.h"
 
 #include <fmt/format.h>
 #include <fmt/ostream.h>
@@ -11,7 +11,7 @@
 #include "sim/base/json_text.h"
 #include "sim/base/text_file.h"
 #include "tools/collsim/core/markup.h"
-#include "tools/collsim/core/report.h"
+#include "tools/collsim/report/report.h"
 
 namespace collsim::command {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tools/collsim/core/records.h"
+#include "tools/collsim/report/records.h"
 
 namespace collsim::command {
 

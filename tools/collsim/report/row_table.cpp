@@ -1,4 +1,4 @@
-#include "tools/collsim/core/row_table.h"
+#include "tools/collsim/report/row_table.h"
 
 #include <fmt/format.h>
 

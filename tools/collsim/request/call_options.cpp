@@ -1,4 +1,4 @@
-#include "tools/collsim/core/call_options.h"
+#include "tools/collsim/request/call_options.h"
 
 #include <fmt/format.h>
 

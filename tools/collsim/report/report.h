@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "models/call/prediction.h"
-#include "tools/collsim/core/call_request.h"
-#include "tools/collsim/core/records.h"
-#include "tools/collsim/core/row_table.h"
+#include "tools/collsim/report/records.h"
+#include "tools/collsim/report/row_table.h"
+#include "tools/collsim/request/call_request.h"
 
 namespace collsim::command {
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "tools/collsim/core/report.h"
+#include "tools/collsim/report/report.h"
 
 namespace collsim::command {
 

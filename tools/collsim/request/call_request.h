@@ -62,7 +62,7 @@ CallSpec spec_of(const CallRequest& request, const RunSpec& run);
 /// The sizes asked about, in whole elements.
 std::vector<Bytes> sizes_of(const CallRequest& request);
 
-/// Prints a planner's warnings.
+/// Prints a compiler's warnings.
 void warn(const CallCompiler& compiler, std::ostream& err);
 
 }  // namespace collsim::command

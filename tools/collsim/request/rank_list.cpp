@@ -1,4 +1,4 @@
-#include "tools/collsim/core/rank_list.h"
+#include "tools/collsim/request/rank_list.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "tools/collsim/core/algorithm_plan.h"
+#include "tools/collsim/request/algorithm_plan.h"
 
 #include <algorithm>
 #include <array>

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "models/calibration/trust.h"
-#include "tools/collsim/core/records.h"
-#include "tools/collsim/core/row_table.h"
+#include "tools/collsim/report/records.h"
+#include "tools/collsim/report/row_table.h"
 
 namespace collsim::command {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "sim/base/units.h"
-#include "tools/collsim/core/call_request.h"
+#include "tools/collsim/request/call_request.h"
 
 namespace collsim::command {
 

@@ -1,4 +1,4 @@
-#include "tools/collsim/core/engine_name.h"
+#include "tools/collsim/request/engine_name.h"
 
 #include <fmt/format.h>
 

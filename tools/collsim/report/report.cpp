@@ -1,4 +1,4 @@
-#include "tools/collsim/core/report.h"
+#include "tools/collsim/report/report.h"
 
 #include <fmt/format.h>
 #include <fmt/ostream.h>
@@ -14,8 +14,8 @@
 #include "sim/base/median.h"
 #include "sim/nccl/nccl_plan.h"
 #include "sim/plan/collective.h"
-#include "tools/collsim/core/records.h"
 #include "tools/collsim/core/wrap.h"
+#include "tools/collsim/report/records.h"
 
 namespace collsim::command {
 

@@ -1,4 +1,4 @@
-#include "tools/collsim/core/collective_option.h"
+#include "tools/collsim/request/collective_option.h"
 
 #include <fmt/format.h>
 
