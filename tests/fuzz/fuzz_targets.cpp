@@ -39,6 +39,7 @@
 #include "sim/yaml/yaml_reader.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tools/collsim/core/options.h"
+#include "tools/collsim/core/size_option.h"
 #include "tools/collsim/core/subcommand.h"
 #include "tools/collsim/request/rank_list.h"
 

@@ -11,6 +11,7 @@
 #include "sim/base/input_error.h"
 #include "tests/tools/command_outcome.h"
 #include "tools/collsim/core/options.h"
+#include "tools/collsim/core/size_option.h"
 #include "tools/collsim/core/subcommand.h"
 
 namespace collsim::command {
@@ -111,13 +112,13 @@ TEST_F(CommandLine, i_is_the_step_between_sizes) {
 }
 
 TEST(Sizes, take_fractions_and_letters_of_either_case) {
-  EXPECT_EQ(parse_size("x", "100k"), 100 * 1024);
-  EXPECT_EQ(parse_size("x", "1.5M"), 1572864);
-  EXPECT_EQ(parse_size("x", "0.5g"), 536870912);
-  EXPECT_EQ(parse_size("x", "8"), 8);
-  EXPECT_EQ(parse_size("x", "1 MB"), 1'000'000);
-  EXPECT_EQ(parse_size("x", "1.5 KiB"), 1536);
-  EXPECT_EQ(parse_size("x", "1024T"), std::int64_t{1} << 50);
+  EXPECT_EQ(parse_size("x", "100k").count, 100 * 1024);
+  EXPECT_EQ(parse_size("x", "1.5M").count, 1572864);
+  EXPECT_EQ(parse_size("x", "0.5g").count, 536870912);
+  EXPECT_EQ(parse_size("x", "8").count, 8);
+  EXPECT_EQ(parse_size("x", "1 MB").count, 1'000'000);
+  EXPECT_EQ(parse_size("x", "1.5 KiB").count, 1536);
+  EXPECT_EQ(parse_size("x", "1024T").count, std::int64_t{1} << 50);
 }
 
 TEST(Sizes, are_whole_bytes_and_not_negative) {

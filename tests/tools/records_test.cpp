@@ -81,7 +81,7 @@ TEST(Records, csv_of_no_rows_is_its_header) {
 
 TEST(Records, json_of_no_rows_is_an_empty_array) {
   std::ostringstream out;
-  write_records(Format::json, {}, out);
+  RecordWriter(Format::json, out).finish();
   EXPECT_EQ(out.str(), "[]\n");
 }
 

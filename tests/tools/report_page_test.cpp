@@ -1,7 +1,5 @@
 // Pages: nothing in them ends what holds it, and their numbers are those of csv and json.
 
-#include "tools/collsim/report/report_page.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,6 +14,7 @@
 
 #include "tests/support/temporary_file.h"
 #include "tests/tools/command_outcome.h"
+#include "tools/collsim/report/page.h"
 
 namespace collsim::command {
 namespace {
@@ -25,7 +24,7 @@ using TableRow = std::map<std::string, std::string>;
 
 const std::string recordings = std::string(COLLSIM_SOURCE_DIR) + "/recordings/published/";
 
-std::string written(const ReportPage& page) {
+std::string written(const Report& page) {
   std::ostringstream out;
   write_page(page, out);
   return out.str();
@@ -100,18 +99,18 @@ const std::vector<std::string> small_run{"run",  "-t", "hgx-h200", "-a", "ring,t
 
 const std::string hostile = "</script><script>alert(1)</script><!--\"'&";
 
-ReportPage hostile_page() {
-  ReportPage page{hostile, "collsim run " + hostile, {{"fault", hostile}}, {}};
-  PageChart chart{hostile, hostile, {hostile, AxisScale::words}, {hostile, AxisScale::linear}};
+Report hostile_page() {
+  Report page{hostile, "collsim run " + hostile, {{"fault", hostile}}, {}};
+  ReportChart chart{hostile, hostile, {hostile, AxisScale::words}, {hostile, AxisScale::linear}};
   chart.series.push_back(
       {hostile, SeriesMark::dots, 0, false, {{hostile, 1, {}, {}, 1, hostile, hostile}}});
-  PageTable table{hostile, {{"key", hostile}}, {{{"key", hostile}}}};
+  ReportTable table{hostile, {{"key", hostile}}, {{{"key", hostile}}}};
   page.sections.push_back({hostile, {chart}, {hostile}, {table}});
   return page;
 }
 
 // Beside the page's own: the description of charts, the library, our script.
-TEST(ReportPage, no_text_ends_or_opens_an_element) {
+TEST(Report, no_text_ends_or_opens_an_element) {
   const std::string page = written(hostile_page());
   EXPECT_EQ(all_between(page, "<script", ">").size(), 3U);
   EXPECT_EQ(all_between(page, "</script", ">").size(), 3U);
@@ -124,14 +123,14 @@ TEST(ReportPage, no_text_ends_or_opens_an_element) {
             "&lt;/script&gt;&lt;script&gt;alert(1)&lt;/script&gt;&lt;!--&quot;&#39;&amp;");
 }
 
-TEST(ReportPage, bytes_that_are_no_text_are_replaced) {
-  ReportPage page{
+TEST(Report, bytes_that_are_no_text_are_replaced) {
+  Report page{
       "a\xff"
       "b",
       "collsim run",
       {},
       {}};
-  PageChart chart{"c\xfe", {}, {}, {}};
+  ReportChart chart{"c\xfe", {}, {}, {}};
   page.sections.push_back({"", {chart}, {}, {}});
   const std::string text = written(page);
   EXPECT_NE(text.find("<h1>a\xef\xbf\xbd"
@@ -140,7 +139,7 @@ TEST(ReportPage, bytes_that_are_no_text_are_replaced) {
   EXPECT_EQ(charts_in(text)[0]["title"], "c\xef\xbf\xbd");
 }
 
-TEST(ReportPage, needs_nothing_but_itself) {
+TEST(Report, needs_nothing_but_itself) {
   const std::string page = page_of(small_run);
   EXPECT_TRUE(page.starts_with("<!DOCTYPE html>"));
   EXPECT_NE(page.find("content=\"default-src 'none';"), std::string::npos);
@@ -153,17 +152,17 @@ TEST(ReportPage, needs_nothing_but_itself) {
   EXPECT_LT(written({"title", "command", {}, {}}).size(), largest);
 }
 
-TEST(ReportPage, an_unknown_number_is_a_dash) {
-  ReportPage page{"title", "command", {}, {}};
-  PageTable table{"", {{"a", "a"}, {"b", "b"}}, {{{"a", nullptr}, {"b", HUGE_VAL}}}};
+TEST(Report, an_unknown_number_is_a_dash) {
+  Report page{"title", "command", {}, {}};
+  ReportTable table{"", {{"a", "a"}, {"b", "b"}}, {{{"a", nullptr}, {"b", HUGE_VAL}}}};
   page.sections.push_back({"", {}, {}, {table}});
   EXPECT_NE(written(page).find("<tr><td>-</td><td>-</td></tr>"), std::string::npos);
 }
 
 // 0.12345 is 12.3 in percent; the page keeps all of it.
-TEST(ReportPage, tables_round_what_they_show_and_keep_the_number) {
-  ReportPage page{"title", "command", {}, {}};
-  PageTable table{"", {{"share", "share (%)", 1, 100}}, {{{"share", 0.12345}}}};
+TEST(Report, tables_round_what_they_show_and_keep_the_number) {
+  Report page{"title", "command", {}, {}};
+  ReportTable table{"", {{"share", "share (%)", 1, 100}}, {{{"share", 0.12345}}}};
   page.sections.push_back({"", {}, {}, {table}});
   EXPECT_NE(written(page).find("<data value=\"0.12345\">12.3</data>"), std::string::npos);
 }
@@ -225,7 +224,7 @@ TEST(Pages, are_refused_where_there_are_none) {
   for (const char* const subcommand : {"explain", "advise"}) {
     const Outcome outcome = run({subcommand, "hgx-h200", "-b", "1M", "--format", "html"});
     EXPECT_EQ(outcome.status, exit_bad_input) << subcommand;
-    EXPECT_NE(outcome.err.find("unknown format 'html'"), std::string::npos) << outcome.err;
+    EXPECT_NE(outcome.err.find("there is no 'html'"), std::string::npos) << outcome.err;
   }
 }
 

@@ -275,7 +275,7 @@ TEST(StepsCommand, bad_input_gets_one_error) {
       {{"--messages", "3"}, "--messages without a machine"},
       {{"--time", "1us..2us"}, "--time without times"},
       {{"-c", "barrier", "--values"}, "--values with a barrier"},
-      {{"--format", "csv"}, "unknown format 'csv'; text, markdown or json"},
+      {{"--format", "csv"}, "there is no 'csv'; text, markdown or json"},
       {{"--nodes", "2", "--ranks-per-node", "2"}, "both --nodes and --ranks-per-node"}};
   for (const auto& [args, message] : cases) {
     std::vector<std::string> all{"steps"};

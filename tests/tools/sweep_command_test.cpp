@@ -156,7 +156,7 @@ TEST_F(SweepCommand, sees_that_the_machine_has_changed) {
 }
 
 TEST_F(SweepCommand, one_process_writes_a_file) {
-  const SweepFile held(file("rows.csv"), RowFormat::csv, {"row", "sweep"});
+  const SweepFile held(file("rows.csv"), Format::csv, {"row", "sweep"});
   EXPECT_NE(sweep({"-o", file("rows.csv")}).err.find("another process writes"), std::string::npos);
 }
 

@@ -21,8 +21,9 @@
 #include "tools/collsim/core/subcommand.h"
 #include "tools/collsim/core/waiting.h"
 #include "tools/collsim/core/wrap.h"
+#include "tools/collsim/report/answer.h"
+#include "tools/collsim/report/call_rows.h"
 #include "tools/collsim/report/records.h"
-#include "tools/collsim/report/report.h"
 #include "tools/collsim/request/call_request.h"
 
 namespace collsim::command {
@@ -415,13 +416,13 @@ void judge_settings(const AdviceSubject& subject, Adviser& adviser, const std::s
     const Waiting waiting(err, fmt::format("trying {} settings", settings.size()));
     return judge(adviser, settings);
   }();
-  const Format format = subject.questions.front().format;
-  if (format != Format::table) {
-    write_records(format, rows_of_judgement(subject, judgement), out);
-    return;
-  }
-  AdviceTable(subject, out).print_subject(adviser.times());
-  print_judgement(subject, judgement, out);
+  Answer answer;
+  answer.print = [&](std::ostream& to) {
+    AdviceTable(subject, to).print_subject(adviser.times());
+    print_judgement(subject, judgement, to);
+  };
+  answer.rows = [&] { return rows_of_judgement(subject, judgement); };
+  write_answer(subject.questions.front().format, answer, out);
 }
 
 void give_advice(const AdviceSubject& subject, Adviser& adviser, std::ostream& out,
@@ -430,20 +431,22 @@ void give_advice(const AdviceSubject& subject, Adviser& adviser, std::ostream& o
   for (const auto& others : {placement_changes(subject), fault_changes(subject)}) {
     changes.insert(changes.end(), others.begin(), others.end());
   }
-  const auto [advices, together] = [&] {
+  const auto answers = [&] {
     const Waiting waiting(err, fmt::format("trying {} changes", changes.size()));
     std::vector<Advice> all = adviser.advise(changes);
     std::optional<Advice> best = adviser.best_together(all);
     return std::pair(std::move(all), std::move(best));
   }();
-  const Format format = subject.questions.front().format;
-  if (format != Format::table) {
-    write_records(format, rows_of_advices(subject, advices, together), out);
-    return;
-  }
-  AdviceTable table(subject, out);
-  table.print_subject(adviser.times());
-  table.print(advices, together);
+  const std::vector<Advice>& advices = answers.first;
+  const std::optional<Advice>& together = answers.second;
+  Answer answer;
+  answer.print = [&](std::ostream& to) {
+    AdviceTable table(subject, to);
+    table.print_subject(adviser.times());
+    table.print(advices, together);
+  };
+  answer.rows = [&] { return rows_of_advices(subject, advices, together); };
+  write_answer(subject.questions.front().format, answer, out);
 }
 
 }  // namespace

@@ -32,6 +32,7 @@
 #include "tools/collsim/core/options.h"
 #include "tools/collsim/core/progress_line.h"
 #include "tools/collsim/core/replace_file.h"
+#include "tools/collsim/core/size_option.h"
 #include "tools/collsim/core/subcommand.h"
 #include "tools/collsim/core/warnings.h"
 #include "tools/collsim/request/collective_option.h"
@@ -91,8 +92,9 @@ po::options_description calibrate_options() {
       ("list", po::bool_switch(), "print the constants with meaning and value, and exit")         //
       ("collective,c", po::value<std::string>(), "only rows of this collective")                  //
       ("id", po::value<std::string>()->default_value(""), "only rows whose id begins with this")  //
-      ("minbytes,b", po::value<std::string>()->default_value("1"), "smallest size of rows")       //
-      ("maxbytes,e", po::value<std::string>()->default_value("1T"), "largest size of rows")       //
+      ("minbytes,b", po::value<Bytes>()->default_value(Bytes{1}, "1"), "smallest size of rows")   //
+      ("maxbytes,e", po::value<Bytes>()->default_value(Bytes{std::int64_t{1} << 40}, "1T"),
+       "largest size of rows")  //
       ("hold-out", po::value<std::vector<std::string>>()->composing(),
        "rows that are scored but not fitted: id=PATTERN, collective=PATTERN, ranks=A..B or "
        "size=A..B; may be repeated (default: every third size of a call)")  //
@@ -106,8 +108,8 @@ FitSelection selection_of(const po::variables_map& values) {
   FitSelection selection;
   if (values.contains("collective")) selection.rows.collective = collective_option(values);
   selection.rows.id = values["id"].as<std::string>();
-  const std::int64_t least = parse_size("minbytes", values["minbytes"].as<std::string>());
-  const std::int64_t most = parse_size("maxbytes", values["maxbytes"].as<std::string>());
+  const std::int64_t least = values["minbytes"].as<Bytes>().count;
+  const std::int64_t most = values["maxbytes"].as<Bytes>().count;
   if (most < least) {
     throw InputError(fmt::format("sizes from {} to {}", least, most),
                      "-e must be at least as large as -b");

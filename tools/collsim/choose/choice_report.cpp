@@ -268,7 +268,7 @@ void add_selection(const Nccl& nccl, NcclFunction function, Json& selection) {
 
 }  // namespace
 
-void print_choice_json(const Nccl& nccl, const std::string& name, std::ostream& out) {
+Record choice_record(const Nccl& nccl, const std::string& name) {
   Json document{{"machine", name},
                 {"nccl_version", to_string(nccl.version())},
                 {"nodes", nccl.nodes()},
@@ -284,7 +284,7 @@ void print_choice_json(const Nccl& nccl, const std::string& name, std::ostream& 
     add_tuning(nccl, function, document["tuning"]);
     add_selection(nccl, function, document["selection"]);
   }
-  out << json_text(document, 2) << "\n";
+  return document;
 }
 
 }  // namespace collsim::command

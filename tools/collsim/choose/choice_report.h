@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "models/nccl/choice.h"
+#include "tools/collsim/report/records.h"
 
 namespace collsim::command {
 
@@ -34,6 +35,6 @@ void print_golden(const Nccl& nccl, const std::string& name, std::ostream& out);
 void print_choice_table(const Nccl& nccl, const std::string& name, std::ostream& out);
 
 /// The same as JSON.
-void print_choice_json(const Nccl& nccl, const std::string& name, std::ostream& out);
+Record choice_record(const Nccl& nccl, const std::string& name);
 
 }  // namespace collsim::command

@@ -14,11 +14,14 @@
 #include "sim/base/input_error.h"
 #include "sim/topologies/loader.h"
 #include "tools/collsim/choose/choice_report.h"
+#include "tools/collsim/core/format.h"
 #include "tools/collsim/core/numbers.h"
 #include "tools/collsim/core/options.h"
 #include "tools/collsim/core/subcommand.h"
 #include "tools/collsim/core/waiting.h"
 #include "tools/collsim/core/warnings.h"
+#include "tools/collsim/report/answer.h"
+#include "tools/collsim/request/word_options.h"
 
 namespace collsim::command {
 
@@ -34,11 +37,12 @@ po::options_description choose_options() {
        "omitted")  //
       ("nodes", po::value<std::int64_t>(),
        "number of nodes, all like the first (default: as many as the machine has)")  //
-      ("nccl-version", po::value<std::string>()->default_value(to_string(newest_nccl_version)),
+      ("nccl-version",
+       po::value<NcclVersion>()->default_value(newest_nccl_version, to_string(newest_nccl_version)),
        "the release whose rules apply, 2.18 to 2.30")  //
       ("env", po::value<std::vector<std::string>>()->composing(),
-       "NCCL variable, such as NCCL_ALGO=Ring; may be repeated")  //
-      ("format", po::value<std::string>()->default_value("table"), "table, json or golden");
+       "NCCL variable, such as NCCL_ALGO=Ring; may be repeated");
+  add_format_option(options, {Format::table, Format::json, Format::golden});
   return options;
 }
 
@@ -56,7 +60,7 @@ Nccl::Variables read_variables(const po::variables_map& values) {
 }
 
 Nccl make_nccl(const std::string& machine, const po::variables_map& values, std::ostream& err) {
-  const NcclVersion version = parse_nccl_version(values["nccl-version"].as<std::string>());
+  const NcclVersion version = values["nccl-version"].as<NcclVersion>();
   const Nccl::Variables variables = read_variables(values);
   std::optional<std::uint32_t> nodes;
   if (values.contains("nodes")) nodes = bounded_option(values, "nodes", 1, gpu_limit);
@@ -88,10 +92,6 @@ int run_choose(std::span<const std::string> args, std::ostream& out, std::ostrea
   if (!values->contains("topology")) {
     throw InputError("choose: no machine", "collsim choose MACHINE, or --help");
   }
-  const auto& format = (*values)["format"].as<std::string>();
-  if (format != "table" && format != "json" && format != "golden") {
-    throw InputError(fmt::format("--format: there is no '{}'", format), "table, json or golden");
-  }
   const auto& machine = (*values)["topology"].as<std::string>();
   const Nccl nccl = [&] {
     const Waiting waiting(err, "searching for channels on " + machine);
@@ -100,13 +100,15 @@ int run_choose(std::span<const std::string> args, std::ostream& out, std::ostrea
   print_warnings(nccl.environment().warnings, err);
   require_choice(nccl);
   const std::string name = std::filesystem::path(machine).filename().string();
-  if (format == "json") {
-    print_choice_json(nccl, name, out);
-  } else if (format == "golden") {
+  const Format format = format_option(*values);
+  if (format == Format::golden) {
     print_golden(nccl, name, out);
-  } else {
-    print_choice_table(nccl, name, out);
+    return exit_ok;
   }
+  Answer answer;
+  answer.print = [&](std::ostream& to) { print_choice_table(nccl, name, to); };
+  answer.document = [&] { return choice_record(nccl, name); };
+  write_answer(format, answer, out);
   return exit_ok;
 }
 

@@ -74,16 +74,21 @@ void refuse_nccl_tests_option(std::string_view option) {
                    std::string(found->instead));
 }
 
-void refuse_nccl_tests_numbers(const boost::program_options::variables_map& values) {
+void refuse_nccl_tests_number(std::string_view name, const std::string& text) {
   constexpr std::array names{std::pair{"topology", "-t"}, std::pair{"collective", "-c"},
                              std::pair{"algorithm", "-a"}, std::pair{"protocol", "-p"}};
-  for (const auto& [name, letter] : names) {
-    if (values.count(name) == 0) continue;
-    const auto& text = values[name].as<std::string>();
-    if (!is_number(text) || is_there(text)) continue;
+  for (const auto& [ours, letter] : names) {
+    if (name != ours || !is_number(text) || is_there(text)) continue;
     const NcclTestsOption& option = *find(letter);
     throw InputError(fmt::format("{} {} is nccl-tests' {}", letter, text, option.meaning),
                      std::string(option.instead));
+  }
+}
+
+void refuse_nccl_tests_numbers(const boost::program_options::variables_map& values) {
+  for (const auto& [name, value] : values) {
+    const auto* const text = boost::any_cast<std::string>(&value.value());
+    if (text != nullptr) refuse_nccl_tests_number(name, *text);
   }
 }
 

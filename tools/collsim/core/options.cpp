@@ -2,19 +2,15 @@
 
 #include <fmt/format.h>
 
-#include <cctype>
-#include <charconv>
-#include <cmath>
 #include <ostream>
-#include <stdexcept>
 #include <utility>
 #include <vector>
 
 #include "sim/base/did_you_mean.h"
 #include "sim/base/input_error.h"
-#include "sim/base/units.h"
 #include "tools/collsim/core/nccl_tests_options.h"
 #include "tools/collsim/core/time_limit.h"
+#include "tools/collsim/core/typed_option.h"
 
 namespace collsim::command {
 
@@ -38,23 +34,14 @@ std::vector<std::string> option_names(const po::options_description& options) {
                                 : near + " --help explains the options");
 }
 
-/// "1.5" of "1.5M", and the "M".
-std::optional<std::pair<double, std::string_view>> number_and_suffix(std::string_view text) {
-  double number = 0;
-  const auto [end, error] =
-      std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
-  if (error != std::errc{}) return std::nullopt;
-  return std::pair{number, text.substr(static_cast<std::size_t>(end - text.data()))};
-}
-
-/// The factor of a size's suffix, as in nccl-tests, in either case; nothing for any other suffix.
-std::optional<double> factor_of(std::string_view suffix) {
-  if (suffix.empty()) return 1;
-  constexpr std::string_view suffixes = "KMGT";
-  const char letter = static_cast<char>(std::toupper(static_cast<unsigned char>(suffix.front())));
-  const auto power = suffixes.find(letter);
-  if (suffix.size() != 1 || power == std::string_view::npos) return std::nullopt;
-  return static_cast<double>(std::int64_t{1} << (10 * (power + 1)));
+/// What the option's help says is accepted, if the value itself does not know.
+[[noreturn]] void refuse(const BadOptionValue& error, const po::options_description& options) {
+  const std::string given = error.get_option_name();
+  const std::string name = given.substr(given.find_first_not_of('-'));
+  refuse_nccl_tests_number(name, error.text());
+  throw InputError(
+      fmt::format("--{}: {}", name, error.wrong()),
+      error.accepted().empty() ? options.find(name, false).description() : error.accepted());
 }
 
 }  // namespace
@@ -93,29 +80,14 @@ std::optional<po::variables_map> parse_options(const po::options_description& op
     po::notify(values);
   } catch (const po::unknown_option& error) {
     refuse(error, all);
+  } catch (const BadOptionValue& error) {
+    refuse(error, all);
   } catch (const po::error& error) {
     throw InputError(error.what(), "--help explains the options");
   }
   refuse_nccl_tests_numbers(values);
   static_cast<void>(time_limit(values));
   return values;
-}
-
-std::int64_t parse_size(std::string_view option, std::string_view text) {
-  constexpr double largest = 0x1p50;
-  if (const auto parts = number_and_suffix(text)) {
-    const auto factor = factor_of(parts->second);
-    const double bytes = parts->first * factor.value_or(0);
-    const bool is_size = bytes >= 0 && bytes <= largest && bytes == std::floor(bytes);
-    if (factor && is_size && !std::signbit(parts->first)) return static_cast<std::int64_t>(bytes);
-  }
-  try {
-    return parse_bytes(text).count;
-  } catch (const std::invalid_argument&) {
-    throw InputError(fmt::format("--{}: '{}' is not a size", option, text),
-                     "whole bytes, such as 8, 32K, 1.5M, 8G (powers of 1024, up to 1024T), 4 MiB "
-                     "or 1 MB");
-  }
 }
 
 }  // namespace collsim::command

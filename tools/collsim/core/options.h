@@ -1,7 +1,6 @@
 #pragma once
 
 #include <boost/program_options.hpp>
-#include <cstdint>
 #include <iosfwd>
 #include <optional>
 #include <span>
@@ -19,9 +18,5 @@ std::optional<boost::program_options::variables_map> parse_options(
     const boost::program_options::options_description& options, std::string_view usage,
     std::string_view epilogue, std::string_view positional, std::span<const std::string> args,
     std::ostream& out);
-
-/// A size as in nccl-tests: "8", "32K", "1.5M", "8g" (powers of 1024) or with a unit ("4
-/// MiB", "1 MB"). Throws InputError that names the option, also for fractions of a byte.
-std::int64_t parse_size(std::string_view option, std::string_view text);
 
 }  // namespace collsim::command

@@ -6,7 +6,7 @@
 #include <array>
 
 #include "tools/collsim/crossover/choice_map_report.h"
-#include "tools/collsim/report/report_page.h"
+#include "tools/collsim/report/report.h"
 
 namespace collsim::command {
 
@@ -32,13 +32,13 @@ void for_each_cell(const ChoiceMap& map, Visit visit) {
   }
 }
 
-PagePoint point_at(const ChoiceRow& row, const ChoiceCell& cell) {
+ReportPoint point_at(const ChoiceRow& row, const ChoiceCell& cell) {
   return {short_size(cell.size), name_of_row(row), {}, {}, 1, {}, describe(row, cell)};
 }
 
-PageChart map_chart(const ChoiceMap& map, const char* title, std::string note) {
-  PageChart chart{title, std::move(note), {"size", AxisScale::words}, {"", AxisScale::words}, {},
-                  true};
+ReportChart map_chart(const ChoiceMap& map, const char* title, std::string note) {
+  ReportChart chart{title, std::move(note), {"size", AxisScale::words}, {"", AxisScale::words}, {},
+                    true};
   for (const ChoiceRow& row : map.rows) chart.y.words.push_back(name_of_row(row));
   for (const ChoiceCell& cell : map.rows.front().cells) {
     chart.x.words.push_back(short_size(cell.size));
@@ -47,27 +47,27 @@ PageChart map_chart(const ChoiceMap& map, const char* title, std::string note) {
 }
 
 /// A series for each pair: the cells where it is the fastest.
-PageChart winner_chart(const ChoiceMap& map) {
-  PageChart chart = map_chart(
+ReportChart winner_chart(const ChoiceMap& map) {
+  ReportChart chart = map_chart(
       map, "What is fastest",
       "Letters: algorithm and protocol. Hatched, with a small first letter: the lead over "
       "the next is within the error of such predictions.");
   for (const NcclVariants::Pair& pair : shown_pairs(map)) {
-    PageSeries series{fmt::format("{} {}", code_of(pair, false), name_of_pair(pair)),
-                      SeriesMark::cells,
-                      tone_of(pair),
-                      false,
-                      {}};
+    ReportSeries series{fmt::format("{} {}", code_of(pair, false), name_of_pair(pair)),
+                        SeriesMark::cells,
+                        tone_of(pair),
+                        false,
+                        {}};
     for_each_cell(map, [&](const ChoiceRow& row, const ChoiceCell& cell) {
       if (row.pairs[cell.best] != pair) return;
-      PagePoint point = point_at(row, cell);
+      ReportPoint point = point_at(row, cell);
       point.weight = weight_of(pair);
       point.label = code_of(pair, cell.is_open());
       series.points.push_back(std::move(point));
     });
     if (!series.points.empty()) chart.series.push_back(std::move(series));
   }
-  PageSeries open{"lead within the error", SeriesMark::hatched, 0, false, {}};
+  ReportSeries open{"lead within the error", SeriesMark::hatched, 0, false, {}};
   for_each_cell(map, [&](const ChoiceRow& row, const ChoiceCell& cell) {
     if (!cell.is_open()) return;
     open.points.push_back(point_at(row, cell));
@@ -78,14 +78,15 @@ PageChart winner_chart(const ChoiceMap& map) {
 }
 
 /// What NCCL chooses instead, and how much that loses: white to dark as the loss grows to 50 %.
-PageChart regret_chart(const ChoiceMap& map) {
-  PageChart chart = map_chart(map, "What NCCL's choice loses",
-                              "Letters: what NCCL chooses where it is not the fastest. Number: by "
-                              "how many percent that is slower.");
-  PageSeries same{"NCCL chooses the fastest", SeriesMark::cells, reference_tone, false, {}};
-  PageSeries lost{"NCCL's choice is slower", SeriesMark::cells, chosen_tone, false, {}};
+ReportChart regret_chart(const ChoiceMap& map) {
+  ReportChart chart =
+      map_chart(map, "What NCCL's choice loses",
+                "Letters: what NCCL chooses where it is not the fastest. Number: by "
+                "how many percent that is slower.");
+  ReportSeries same{"NCCL chooses the fastest", SeriesMark::cells, reference_tone, false, {}};
+  ReportSeries lost{"NCCL's choice is slower", SeriesMark::cells, chosen_tone, false, {}};
   for_each_cell(map, [&](const ChoiceRow& row, const ChoiceCell& cell) {
-    PagePoint point = point_at(row, cell);
+    ReportPoint point = point_at(row, cell);
     if (cell.chosen == cell.best) {
       constexpr double faint = 0.12;
       point.weight = faint;
@@ -102,29 +103,29 @@ PageChart regret_chart(const ChoiceMap& map) {
                               percent < 1 ? "<1" : fmt::format("{:.0f}", percent));
     lost.points.push_back(std::move(point));
   });
-  for (PageSeries* series : {&lost, &same}) {
+  for (ReportSeries* series : {&lost, &same}) {
     if (!series->points.empty()) chart.series.push_back(std::move(*series));
   }
   return chart;
 }
 
-PageTable cell_table(const ChoiceMap& map) {
-  PageTable table{"",
-                  {{"nranks", "ranks"},
-                   {"nodes", "nodes"},
-                   {"size_bytes", "size (B)"},
-                   {"until_bytes", "up to (B)"},
-                   {"best", "fastest"},
-                   {"best_us", "time (us)"},
-                   {"second", "next"},
-                   {"second_us", "time (us)"},
-                   {"lead_within_error", "lead within the error"},
-                   {"error", "error of such predictions (%)", 0, in_percent},
-                   {"choice", "NCCL's choice"},
-                   {"choice_us", "time (us)"},
-                   {"lost", "lost (%)", 1, in_percent},
-                   {"simulated", "simulated"}},
-                  {}};
+ReportTable cell_table(const ChoiceMap& map) {
+  ReportTable table{"",
+                    {{"nranks", "ranks"},
+                     {"nodes", "nodes"},
+                     {"size_bytes", "size (B)"},
+                     {"until_bytes", "up to (B)"},
+                     {"best", "fastest"},
+                     {"best_us", "time (us)"},
+                     {"second", "next"},
+                     {"second_us", "time (us)"},
+                     {"lead_within_error", "lead within the error"},
+                     {"error", "error of such predictions (%)", 0, in_percent},
+                     {"choice", "NCCL's choice"},
+                     {"choice_us", "time (us)"},
+                     {"lost", "lost (%)", 1, in_percent},
+                     {"simulated", "simulated"}},
+                    {}};
   for_each_cell(map, [&](const ChoiceRow& row, const ChoiceCell& cell) {
     table.rows.push_back(record_of(map, row, cell));
   });
@@ -145,20 +146,20 @@ std::string error_text(const ChoiceMap& map) {
 
 }  // namespace
 
-void print_choice_html(const ChoiceMap& map, const std::string& command, std::ostream& out) {
-  const PageTable cells = cell_table(map);
-  ReportPage page{title_of(map), command, {}, {}};
-  page.facts = {{"NCCL", joined_values(cells.rows, "nccl_version")},
-                {"calibration", map.request->cost.name},
-                {"trust", error_text(map)}};
+Report report_of(const ChoiceMap& map, const std::string& command) {
+  const ReportTable cells = cell_table(map);
+  Report report{title_of(map), command, {}, {}};
+  report.facts = {{"NCCL", joined_values(cells.rows, "nccl_version")},
+                  {"calibration", map.request->cost.name},
+                  {"trust", error_text(map)}};
   for (const Fault& fault : map.request->scenario.faults) {
-    page.facts.emplace_back("fault", fault.text);
+    report.facts.emplace_back("fault", fault.text);
   }
-  add_trust_and_version(page, {}, {});
-  PageSection section{"", {winner_chart(map), regret_chart(map)}, {}, {cells}};
+  add_trust_and_version(report, {}, {});
+  ReportSection section{"", {winner_chart(map), regret_chart(map)}, {}, {cells}};
   for (const ChoiceRow& row : map.rows) section.texts.push_back(mean_loss_note(row));
-  page.sections.push_back(std::move(section));
-  write_page(page, out);
+  report.sections.push_back(std::move(section));
+  return report;
 }
 
 }  // namespace collsim::command

@@ -13,8 +13,8 @@
 #include "sim/base/division.h"
 #include "tools/collsim/core/markup.h"
 #include "tools/collsim/core/wrap.h"
+#include "tools/collsim/report/call_rows.h"
 #include "tools/collsim/report/records.h"
-#include "tools/collsim/report/report.h"
 
 namespace collsim::command {
 
@@ -271,12 +271,12 @@ void print_choice_map(const ChoiceMap& map, std::ostream& out) {
   print_notes(map, out);
 }
 
-void print_choice_records(const ChoiceMap& map, std::ostream& out) {
+std::vector<Record> records_of(const ChoiceMap& map) {
   std::vector<Record> records;
   for (const ChoiceRow& row : map.rows) {
     for (const ChoiceCell& cell : row.cells) records.push_back(record_of(map, row, cell));
   }
-  write_records(map.request->format, records, out);
+  return records;
 }
 
 void print_choice_svg(const ChoiceMap& map, std::ostream& out) {

@@ -7,6 +7,7 @@
 
 #include "models/crossover/choice_map.h"
 #include "tools/collsim/report/records.h"
+#include "tools/collsim/report/report.h"
 #include "tools/collsim/request/call_request.h"
 
 namespace collsim::command {
@@ -40,11 +41,11 @@ Record record_of(const ChoiceMap& map, const ChoiceRow& row, const ChoiceCell& c
 /// In 80 columns: two letters for each size, three lines for each row; many sizes in several
 /// blocks.
 void print_choice_map(const ChoiceMap& map, std::ostream& out);
-/// A record for each cell, in csv or json.
-void print_choice_records(const ChoiceMap& map, std::ostream& out);
+/// A record for each cell.
+std::vector<Record> records_of(const ChoiceMap& map);
 /// A drawing: an SVG file, which a page may hold as it is.
 void print_choice_svg(const ChoiceMap& map, std::ostream& out);
-/// A page: the map, what NCCL's choice loses, and the cells as a table.
-void print_choice_html(const ChoiceMap& map, const std::string& command, std::ostream& out);
+/// The map, what NCCL's choice loses, and the cells as a table.
+Report report_of(const ChoiceMap& map, const std::string& command);
 
 }  // namespace collsim::command

@@ -21,6 +21,7 @@
 #include "sim/base/parallel.h"
 #include "sim/base/units.h"
 #include "sim/topologies/loader.h"
+#include "tools/collsim/core/format.h"
 #include "tools/collsim/core/numbers.h"
 #include "tools/collsim/core/options.h"
 #include "tools/collsim/core/replace_file.h"
@@ -28,9 +29,11 @@
 #include "tools/collsim/core/waiting.h"
 #include "tools/collsim/crossover/choice_export.h"
 #include "tools/collsim/crossover/choice_map_report.h"
+#include "tools/collsim/report/answer.h"
+#include "tools/collsim/report/call_rows.h"
+#include "tools/collsim/report/page.h"
 #include "tools/collsim/report/records.h"
 #include "tools/collsim/report/report.h"
-#include "tools/collsim/report/report_page.h"
 #include "tools/collsim/request/call_request.h"
 
 namespace collsim::command {
@@ -304,17 +307,6 @@ Record row_of(const CallRequest& request, const RunSpec& run, const CrossoverRep
   return row;
 }
 
-void print_csv(const CallRequest& request, const RunSpec& run,
-               const std::vector<CrossoverReport>& reports, std::ostream& out) {
-  RecordWriter writer(Format::csv, out);
-  writer.begin(row_of(request, run, {}, {}));
-  for (const CrossoverReport& report : reports) {
-    for (const PairCrossover& pair : report.pairs) {
-      writer.add(row_of(request, run, report, pair));
-    }
-  }
-}
-
 ordered_json to_json(const Crossover& crossover, const PairCrossover& pair) {
   ordered_json object{{"before", name(crossover.first_before, pair)},
                       {"size_bytes", nullptr},
@@ -354,21 +346,30 @@ ordered_json to_json(const CallRequest& request, const RunSpec& run,
 void print_reports(const CallRequest& request, const std::vector<CrossoverReport>& reports,
                    std::ostream& out) {
   const RunSpec& run = request.scenario.runs.front();
-  if (request.format == Format::table) {
-    print_table(request, reports, out);
-  } else if (request.format == Format::csv) {
-    print_csv(request, run, reports, out);
-  } else {
-    ordered_json list = ordered_json::array();
+  Answer answer;
+  answer.print = [&](std::ostream& to) { print_table(request, reports, to); };
+  answer.no_row = row_of(request, run, {}, {});
+  answer.rows = [&] {
+    std::vector<Record> rows;
+    for (const CrossoverReport& report : reports) {
+      for (const PairCrossover& pair : report.pairs) {
+        rows.push_back(row_of(request, run, report, pair));
+      }
+    }
+    return rows;
+  };
+  answer.document = [&] {
+    Record list = Record::array();
     for (const CrossoverReport& report : reports) list.push_back(to_json(request, run, report));
-    out << json_text(list, 2) << "\n";
-  }
+    return list;
+  };
+  write_answer(request.format, answer, out);
 }
 
 constexpr std::array map_files{"svg", "html", "export-tuner", "export-env"};
 
 bool asks_for_map(const po::variables_map& values) {
-  return values["map"].as<bool>() || values["format"].as<std::string>() == "html" ||
+  return values["map"].as<bool>() || is_report(format_option(values)) ||
          std::any_of(map_files.begin(), map_files.end(),
                      [&](const char* option) { return values.contains(option); });
 }
@@ -380,7 +381,7 @@ std::string text_of(const ChoiceMap& map, std::string_view option, const std::st
   if (option == "svg") {
     print_choice_svg(map, text);
   } else {
-    print_choice_html(map, command, text);
+    write_page(report_of(map, command), text);
   }
   return text.str();
 }
@@ -396,13 +397,11 @@ void print_map(const CallRequest& request, const po::variables_map& values,
     is_printed = is_printed || is_standard_output(values[option].as<std::string>());
   }
   if (is_printed) return;  // the map would be in the same stream
-  if (request.format == Format::table) {
-    print_choice_map(map, out);
-  } else if (request.format == Format::html) {
-    print_choice_html(map, command, out);
-  } else {
-    print_choice_records(map, out);
-  }
+  Answer answer;
+  answer.print = [&](std::ostream& to) { print_choice_map(map, to); };
+  answer.rows = [&] { return records_of(map); };
+  answer.report = [&] { return report_of(map, command); };
+  write_answer(request.format, answer, out);
 }
 
 void check_files(const po::variables_map& values) {
@@ -414,7 +413,7 @@ void check_files(const po::variables_map& values) {
 }
 
 po::options_description crossover_options() {
-  po::options_description options = request_options(RequestedSizes::sweep, formats_with_page);
+  po::options_description options = request_options(RequestedSizes::sweep, formats_with_page());
   options.add_options()  //
       ("over-ranks", po::value<std::string>(),
        "rank counts, such as 2..8,16 (default: --ranks, or all GPUs)")  //
@@ -438,7 +437,7 @@ po::options_description crossover_options() {
 int run_crossover(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
   const auto values = parse_options(crossover_options(), usage, epilogue, "scenario", args, out);
   if (!values) return exit_ok;
-  CallRequest request = read_request(*values, err, PageOffered::yes);
+  CallRequest request = read_request(*values, err);
   check_files(*values);
   if (!values->contains("maxbytes") && !values->contains("scenario")) {
     request.scenario.sizes.to = std::min(request.scenario.sizes.to, largest_by_default);

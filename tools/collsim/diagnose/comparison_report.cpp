@@ -12,6 +12,7 @@
 #include "sim/base/json_text.h"
 #include "tools/collsim/core/wrap.h"
 #include "tools/collsim/diagnose/diagnosis_report.h"
+#include "tools/collsim/report/records.h"
 
 namespace collsim::command {
 
@@ -93,18 +94,16 @@ void print_comparison_table(const Recording& before, const Recording& after,
   }
 }
 
-void print_comparison_json(const Recording& before, const Recording& after, const RunChange& change,
-                           std::ostream& out) {
-  using Json = nlohmann::ordered_json;
-  Json document{{"before", before.file.filename().string()},
-                {"after", after.file.filename().string()},
-                {"verdict", change.is_slower() ? "slower" : "not slower"},
-                {"sizes", Json::array()},
-                {"bands", Json::array()},
-                {"settings", change.settings},
-                {"only_before", change.only_before},
-                {"only_after", change.only_after},
-                {"collsim_version", COLLSIM_VERSION}};
+Record comparison_record(const Recording& before, const Recording& after, const RunChange& change) {
+  Record document{{"before", before.file.filename().string()},
+                  {"after", after.file.filename().string()},
+                  {"verdict", change.is_slower() ? "slower" : "not slower"},
+                  {"sizes", Record::array()},
+                  {"bands", Record::array()},
+                  {"settings", change.settings},
+                  {"only_before", change.only_before},
+                  {"only_after", change.only_after},
+                  {"collsim_version", COLLSIM_VERSION}};
   for (const ChangedSize& size : change.sizes) {
     document["sizes"].push_back({{"collective", to_string(size.call.collective)},
                                  {"ranks", size.call.ranks},
@@ -126,7 +125,7 @@ void print_comparison_json(const Recording& before, const Recording& after, cons
                                  {"busbw_ratio", band.ratio},
                                  {"change", to_string(band.change)}});
   }
-  out << json_text(document, 2) << "\n";
+  return document;
 }
 
 }  // namespace collsim::command

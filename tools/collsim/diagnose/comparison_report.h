@@ -3,6 +3,7 @@
 #include <iosfwd>
 
 #include "models/diagnosis/run_change.h"
+#include "tools/collsim/report/records.h"
 
 namespace collsim::command {
 
@@ -15,7 +16,6 @@ namespace collsim::command {
 void print_comparison_table(const Recording& before, const Recording& after,
                             const RunChange& change, std::ostream& out);
 /// One object: `verdict`, `sizes`, `bands`, `settings`, `only_before`, `only_after`.
-void print_comparison_json(const Recording& before, const Recording& after, const RunChange& change,
-                           std::ostream& out);
+Record comparison_record(const Recording& before, const Recording& after, const RunChange& change);
 
 }  // namespace collsim::command

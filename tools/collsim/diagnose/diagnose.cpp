@@ -20,6 +20,7 @@
 #include "sim/base/input_error.h"
 #include "sim/base/text.h"
 #include "sim/base/text_stream.h"
+#include "tools/collsim/core/format.h"
 #include "tools/collsim/core/numbers.h"
 #include "tools/collsim/core/options.h"
 #include "tools/collsim/core/subcommand.h"
@@ -27,8 +28,10 @@
 #include "tools/collsim/diagnose/comparison_report.h"
 #include "tools/collsim/diagnose/diagnosis_report.h"
 #include "tools/collsim/diagnose/like_logs.h"
-#include "tools/collsim/report/report_page.h"
+#include "tools/collsim/report/answer.h"
+#include "tools/collsim/report/report.h"
 #include "tools/collsim/request/collective_option.h"
+#include "tools/collsim/request/word_options.h"
 
 namespace collsim::command {
 
@@ -73,14 +76,14 @@ po::options_description diagnose_options() {
        "only rows of so many ranks; of a table that does not say how many, their number")  //
       ("calibration", po::value<std::string>(),
        "cost constants: a file, or a shipped name (default: the topology's)")  //
-      ("nccl-version", po::value<std::string>(),
+      ("nccl-version", po::value<NcclVersion>(),
        "the release whose rules apply (default: the logged one)")                      //
       ("compare", po::bool_switch(), "what changed from the first log to the second")  //
       ("threshold", po::value<double>()->default_value(5),
-       "with --compare: percent that a time may change")     //
-      ("brief", po::bool_switch(), "one line for each log")  //
-      ("format", po::value<std::string>()->default_value("table"),
-       "table, json, junit (XML), prometheus (text), or html: a page with charts");
+       "with --compare: percent that a time may change")  //
+      ("brief", po::bool_switch(), "one line for each log");
+  add_format_option(options, {Format::table, Format::json, Format::junit, Format::prometheus,
+                              Format::markdown, Format::html});
   return options;
 }
 
@@ -161,7 +164,7 @@ Release logged_release(const std::string& logged) {
 
 Release release_of(const Log& log, const po::variables_map& values) {
   if (values.contains("nccl-version")) {
-    return {parse_nccl_version(values["nccl-version"].as<std::string>()), true, {}, false};
+    return {values["nccl-version"].as<NcclVersion>(), true, {}, false};
   }
   const auto& machine = log.recording.machine;
   const auto recorded = machine.find("nccl");
@@ -290,12 +293,12 @@ Recording compared_recording(const std::string& argument, const ValidationOption
 
 int compare_two_logs(const po::variables_map& values, std::ostream& out) {
   const auto& logs = values["log"].as<std::vector<std::string>>();
-  const auto& format = values["format"].as<std::string>();
+  const Format format = format_option(values);
   if (logs.size() != 2) {
     throw InputError(fmt::format("--compare of {} logs", logs.size()), "two: before and after");
   }
-  if (format != "table" && format != "json") {
-    throw InputError(fmt::format("--compare with --format {}", format), "table or json");
+  if (format != Format::table && format != Format::json) {
+    throw InputError(fmt::format("--compare with --format {}", to_string(format)), "table or json");
   }
   const double percent = values["threshold"].as<double>();
   if (!(percent >= 0 && percent <= 100)) {
@@ -305,33 +308,30 @@ int compare_two_logs(const po::variables_map& values, std::ostream& out) {
   const Recording before = compared_recording(logs[0], options);
   const Recording after = compared_recording(logs[1], options);
   const RunChange change = compare_runs(before, after, percent / 100, load_spread());
-  if (format == "json") {
-    print_comparison_json(before, after, change, out);
-  } else {
-    print_comparison_table(before, after, change, out);
-  }
+  Answer answer;
+  answer.print = [&](std::ostream& to) { print_comparison_table(before, after, change, to); };
+  answer.document = [&] { return comparison_record(before, after, change); };
+  write_answer(format, answer, out);
   return change.is_slower() ? exit_answer_is_no : exit_ok;
 }
 
 void print_diagnosis(const std::vector<DiagnosedLog>& logs, const po::variables_map& values,
                      const std::string& command, std::ostream& out) {
-  const auto& format = values["format"].as<std::string>();
+  const Format format = format_option(values);
   if (values["brief"].as<bool>()) {
-    if (format != "table") {
-      throw InputError(fmt::format("--brief with --format {}", format), "one of the two");
+    if (format != Format::table) {
+      throw InputError(fmt::format("--brief with --format {}", to_string(format)),
+                       "one of the two");
     }
-    print_diagnosis_brief(logs, out);
-  } else if (format == "json") {
-    print_diagnosis_json(logs, out);
-  } else if (format == "junit") {
-    print_diagnosis_junit(logs, out);
-  } else if (format == "prometheus") {
-    print_diagnosis_prometheus(logs, out);
-  } else if (format == "html") {
-    print_diagnosis_page(logs, command, out);
-  } else {
-    print_diagnosis_table(logs, out);
+    return print_diagnosis_brief(logs, out);
   }
+  if (format == Format::junit) return print_diagnosis_junit(logs, out);
+  if (format == Format::prometheus) return print_diagnosis_prometheus(logs, out);
+  Answer answer;
+  answer.print = [&](std::ostream& to) { print_diagnosis_table(logs, to); };
+  answer.document = [&] { return diagnosis_record(logs); };
+  answer.report = [&] { return report_of(logs, command); };
+  write_answer(format, answer, out);
 }
 
 }  // namespace
@@ -341,12 +341,6 @@ int run_diagnose(std::span<const std::string> args, std::ostream& out, std::ostr
   if (!values) return exit_ok;
   if (!values->contains("log")) {
     throw InputError("diagnose: no log", "collsim diagnose LOG..., or --help");
-  }
-  const auto& format = (*values)["format"].as<std::string>();
-  const std::vector<std::string> formats{"table", "json", "junit", "prometheus", "html"};
-  if (std::find(formats.begin(), formats.end(), format) == formats.end()) {
-    throw InputError(fmt::format("--format: there is no '{}'", format),
-                     fmt::format("{}", fmt::join(formats, ", ")));
   }
   if ((*values)["compare"].as<bool>()) return compare_two_logs(*values, out);
   std::vector<DiagnosedLog> diagnosed =

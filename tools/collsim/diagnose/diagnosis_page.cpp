@@ -9,7 +9,8 @@
 #include "models/calibration/trust.h"
 #include "sim/base/units.h"
 #include "tools/collsim/diagnose/diagnosis_report.h"
-#include "tools/collsim/report/report_page.h"
+#include "tools/collsim/report/records.h"
+#include "tools/collsim/report/report.h"
 
 namespace collsim::command {
 
@@ -48,8 +49,8 @@ std::string hint_of(const Record& row) {
 }
 
 /// Expected busbw times and by the limit: what is still healthy.
-PageSeries healthy_band(const std::vector<Record>& rows) {
-  PageSeries band{"healthy", SeriesMark::band, 2, false, {}};
+ReportSeries healthy_band(const std::vector<Record>& rows) {
+  ReportSeries band{"healthy", SeriesMark::band, 2, false, {}};
   for (const Record& row : rows) {
     const auto expected = row["expected_busbw_GBps"].get<double>();
     const auto limit = row["limit"].get<double>();
@@ -59,19 +60,19 @@ PageSeries healthy_band(const std::vector<Record>& rows) {
   return band;
 }
 
-PageChart busbw_chart(const RecordedCall& call, const std::vector<Record>& rows) {
-  PageChart chart{name_of(call),
-                  "The band: what is still healthy, by what is known of the spread of such runs.",
-                  {"size", AxisScale::bytes},
-                  {"busbw (GB/s)", AxisScale::logarithmic},
-                  {healthy_band(rows)}};
-  PageSeries expected{"expected", SeriesMark::dashes, 2, false, {}};
+ReportChart busbw_chart(const RecordedCall& call, const std::vector<Record>& rows) {
+  ReportChart chart{name_of(call),
+                    "The band: what is still healthy, by what is known of the spread of such runs.",
+                    {"size", AxisScale::bytes},
+                    {"busbw (GB/s)", AxisScale::logarithmic},
+                    {healthy_band(rows)}};
+  ReportSeries expected{"expected", SeriesMark::dashes, 2, false, {}};
   for (const Record& row : rows) {
     expected.points.push_back({row["size_bytes"], row["expected_busbw_GBps"], {}, {}, 1, {}, {}});
   }
   chart.series.push_back(std::move(expected));
   for (const VerdictLook& look : looks) {
-    PageSeries measured{look.name, SeriesMark::dots, look.tone, false, {}};
+    ReportSeries measured{look.name, SeriesMark::dots, look.tone, false, {}};
     for (const Record& row : rows) {
       if (row["verdict"] != to_string(look.verdict)) continue;
       measured.points.push_back(
@@ -82,7 +83,7 @@ PageChart busbw_chart(const RecordedCall& call, const std::vector<Record>& rows)
   return chart;
 }
 
-PageTable size_table(const RecordedCall& call, std::vector<Record> rows) {
+ReportTable size_table(const RecordedCall& call, std::vector<Record> rows) {
   return {name_of(call),
           {{"size_bytes", "size (B)"},
            {"measured_us", "measured (us)"},
@@ -98,15 +99,15 @@ PageTable size_table(const RecordedCall& call, std::vector<Record> rows) {
 }
 
 /// A row for each cause, likeliest first; causes of one group cannot be told apart.
-PageTable cause_table(const Diagnosis& diagnosis) {
-  PageTable table{"Causes; those with the same number fit alike",
-                  {{"group", "no."},
-                   {"likelihood", "likelihood (%)", 0, 100},
-                   {"text", "cause"},
-                   {"residual", "off by (%)", 0, 100},
-                   {"simulated", "simulated"},
-                   {"check", "what to look at"}},
-                  {}};
+ReportTable cause_table(const Diagnosis& diagnosis) {
+  ReportTable table{"Causes; those with the same number fit alike",
+                    {{"group", "no."},
+                     {"likelihood", "likelihood (%)", 0, 100},
+                     {"text", "cause"},
+                     {"residual", "off by (%)", 0, 100},
+                     {"simulated", "simulated"},
+                     {"check", "what to look at"}},
+                    {}};
   int group = 0;
   for (const CauseGroup& causes : diagnosis.causes) {
     ++group;
@@ -128,9 +129,9 @@ PageTable cause_table(const Diagnosis& diagnosis) {
   return table;
 }
 
-PageSection section_of(const DiagnosedLog& log) {
+ReportSection section_of(const DiagnosedLog& log) {
   const Diagnosis& diagnosis = log.diagnosis;
-  PageSection section{fmt::format("{}: {}", log.name, to_string(diagnosis.verdict)), {}, {}, {}};
+  ReportSection section{fmt::format("{}: {}", log.name, to_string(diagnosis.verdict)), {}, {}, {}};
   section.texts.push_back(
       fmt::format("{}: {}.", to_string(diagnosis.verdict), reason_of(diagnosis)));
   if (diagnosis.next) {
@@ -151,19 +152,19 @@ PageSection section_of(const DiagnosedLog& log) {
 }
 
 /// Of several logs: a bar for each, the slowest first.
-PageSection overview_of(const std::vector<DiagnosedLog>& logs) {
-  PageChart chart{"All logs, the slowest first",
-                  "Measured / expected busbw, in the middle of the log.",
-                  {"ratio", AxisScale::linear},
-                  {"", AxisScale::words},
-                  {},
-                  true};
+ReportSection overview_of(const std::vector<DiagnosedLog>& logs) {
+  ReportChart chart{"All logs, the slowest first",
+                    "Measured / expected busbw, in the middle of the log.",
+                    {"ratio", AxisScale::linear},
+                    {"", AxisScale::words},
+                    {},
+                    true};
   std::vector<const DiagnosedLog*> sorted;
   sorted.reserve(logs.size());
   for (const DiagnosedLog& log : logs) sorted.push_back(&log);
   std::stable_sort(sorted.begin(), sorted.end(), is_slower);
   for (const VerdictLook& look : looks) {
-    PageSeries bars{std::string(to_string(look.verdict)), SeriesMark::bars, look.tone, false, {}};
+    ReportSeries bars{std::string(to_string(look.verdict)), SeriesMark::bars, look.tone, false, {}};
     for (const DiagnosedLog* log : sorted) {
       if (log->diagnosis.verdict != look.verdict || log->diagnosis.sizes.empty()) continue;
       const double ratio = ratio_of(log->diagnosis);
@@ -189,9 +190,8 @@ std::string joined_of(const std::vector<DiagnosedLog>& logs, std::string Diagnos
 
 }  // namespace
 
-void print_diagnosis_page(const std::vector<DiagnosedLog>& logs, const std::string& command,
-                          std::ostream& out) {
-  ReportPage page{
+Report report_of(const std::vector<DiagnosedLog>& logs, const std::string& command) {
+  Report report{
       fmt::format("Diagnosis: {}",
                   logs.size() == 1 ? logs.front().name : fmt::format("{} logs", logs.size())),
       command,
@@ -204,10 +204,10 @@ void print_diagnosis_page(const std::vector<DiagnosedLog>& logs, const std::stri
   for (const DiagnosedLog& log : logs) {
     for (const DiagnosedSize& size : log.diagnosis.sizes) classes.insert(size.trust);
   }
-  add_trust_and_version(page, load_trust_errors(), classes);
-  if (logs.size() > 1) page.sections.push_back(overview_of(logs));
-  for (const DiagnosedLog& log : logs) page.sections.push_back(section_of(log));
-  write_page(page, out);
+  add_trust_and_version(report, load_trust_errors(), classes);
+  if (logs.size() > 1) report.sections.push_back(overview_of(logs));
+  for (const DiagnosedLog& log : logs) report.sections.push_back(section_of(log));
+  return report;
 }
 
 }  // namespace collsim::command

@@ -148,11 +148,11 @@ Record cause_record(const FittedCause& cause) {
           {"check", cause.hypothesis.check}};
 }
 
-void print_diagnosis_json(const std::vector<DiagnosedLog>& logs, std::ostream& out) {
+Record diagnosis_record(const std::vector<DiagnosedLog>& logs) {
   Record root{{"collsim_version", COLLSIM_VERSION}, {"verdict", to_string(verdict_of(logs))}};
   root["logs"] = Record::array();
   for (const DiagnosedLog& log : logs) root["logs"].push_back(record_of(log));
-  fmt::print(out, "{}\n", json_text(root, 2));
+  return root;
 }
 
 namespace {

@@ -7,6 +7,7 @@
 
 #include "models/diagnosis/diagnosis.h"
 #include "tools/collsim/report/records.h"
+#include "tools/collsim/report/report.h"
 
 namespace collsim::command {
 
@@ -57,13 +58,12 @@ void print_diagnosis_table(const std::vector<DiagnosedLog>& logs, std::ostream& 
 ///   low: node7.log: 0.25 of the expected busbw; a link at 0.25 of its rate: node0/nic0 (81 %)
 void print_diagnosis_brief(const std::vector<DiagnosedLog>& logs, std::ostream& out);
 /// docs/formats.md ("Output of `collsim diagnose`").
-void print_diagnosis_json(const std::vector<DiagnosedLog>& logs, std::ostream& out);
+Record diagnosis_record(const std::vector<DiagnosedLog>& logs);
 /// JUnit's XML: a suite for each log, a case for each size; a failure where it is not healthy.
 void print_diagnosis_junit(const std::vector<DiagnosedLog>& logs, std::ostream& out);
 /// Prometheus' text exposition format: ratios, verdicts, likelihoods of causes.
 void print_diagnosis_prometheus(const std::vector<DiagnosedLog>& logs, std::ostream& out);
-/// A page: for each call of a log what was measured beside what is expected, and the causes.
-void print_diagnosis_page(const std::vector<DiagnosedLog>& logs, const std::string& command,
-                          std::ostream& out);
+/// For each call of a log what was measured beside what is expected, and the causes.
+Report report_of(const std::vector<DiagnosedLog>& logs, const std::string& command);
 
 }  // namespace collsim::command

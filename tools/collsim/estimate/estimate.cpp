@@ -3,9 +3,8 @@
 #include "models/estimate/estimator.h"
 #include "tools/collsim/core/options.h"
 #include "tools/collsim/core/subcommand.h"
-#include "tools/collsim/report/answer_page.h"
+#include "tools/collsim/report/call_rows.h"
 #include "tools/collsim/report/report.h"
-#include "tools/collsim/report/report_page.h"
 #include "tools/collsim/request/call_request.h"
 
 namespace collsim::command {
@@ -26,29 +25,28 @@ constexpr std::string_view epilogue =
     "  collsim estimate -t switch-64 -a ring --format csv\n"
     "  collsim estimate --alpha 1us --bandwidth 50GB/s --ranks 64 -a ring,tree -b 8 -e 1G";
 
-void write_rows(const CallRequest& request, const RunSpec& run, Report& report, std::ostream& err) {
+void write_rows(const CallRequest& request, const RunSpec& run, CallPrinter& printer,
+                std::ostream& err) {
   const CallCompiler compiler(spec_of(request, run));
   warn(compiler, err);
-  report.begin({&request, &compiler.spec().run, "analytic"});
+  printer.begin({&request, &compiler.spec().run, "analytic"});
   Estimator estimator(compiler);
   for (const Bytes size : sizes_of(request)) {
-    report.add({estimator.estimate(size), std::nullopt});
+    printer.add({estimator.estimate(size), std::nullopt});
   }
-  report.end();
+  printer.end();
 }
 
 }  // namespace
 
 int run_estimate(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
-  const auto options = request_options(RequestedSizes::sweep, formats_with_page);
+  const auto options = request_options(RequestedSizes::sweep, formats_with_page());
   const auto values = parse_options(options, usage, epilogue, "scenario", args, out);
   if (!values) return exit_ok;
-  const CallRequest request = read_request(*values, err, PageOffered::yes);
-  const auto report = request.format == Format::html
-                          ? make_answer_page(command_text("estimate", args), out)
-                          : make_report(request.format, out);
-  for (const RunSpec& run : request.scenario.runs) write_rows(request, run, *report, err);
-  report->finish();
+  const CallRequest request = read_request(*values, err);
+  const auto printer = make_call_printer(request.format, command_text("estimate", args), out);
+  for (const RunSpec& run : request.scenario.runs) write_rows(request, run, *printer, err);
+  printer->finish();
   return exit_ok;
 }
 

@@ -12,7 +12,9 @@
 #include "tools/collsim/core/subcommand.h"
 #include "tools/collsim/core/waiting.h"
 #include "tools/collsim/explain/explanation_report.h"
-#include "tools/collsim/report/report.h"
+#include "tools/collsim/report/answer.h"
+#include "tools/collsim/report/call_rows.h"
+#include "tools/collsim/report/records.h"
 #include "tools/collsim/request/call_request.h"
 
 namespace collsim::command {
@@ -35,35 +37,54 @@ Bytes only_size(const CallRequest& request) {
   return sizes_of(request).front();
 }
 
+/// One run and its explanation. The compiler keeps what both refer to.
+struct ExplainedCall {
+  std::unique_ptr<CallCompiler> compiler;
+  Explanation explanation;
+};
+
+std::vector<ExplainedCall> explain_calls(const CallRequest& request, std::ostream& err) {
+  std::vector<ExplainedCall> calls;
+  for (const RunSpec& run : request.scenario.runs) {
+    auto compiler = std::make_unique<CallCompiler>(spec_of(request, run));
+    warn(*compiler, err);
+    const Waiting waiting(err, "explaining " + to_string(only_size(request)));
+    Explanation explanation = explain(*compiler, only_size(request), Engine::native);
+    calls.push_back({std::move(compiler), std::move(explanation)});
+  }
+  return calls;
+}
+
+Answer answer_of(const CallRequest& request, const std::vector<ExplainedCall>& calls) {
+  Answer answer;
+  answer.print = [&](std::ostream& out) {
+    for (const ExplainedCall& call : calls) {
+      const Section section{&request, &call.compiler->spec().run, "native"};
+      print_explanation(section, *call.compiler, call.explanation, out);
+    }
+  };
+  answer.document = [&] {
+    Record all = Record::array();
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      all.push_back(explanation_record(request, request.scenario.runs[i], calls[i].explanation));
+    }
+    return all;
+  };
+  return answer;
+}
+
 }  // namespace
 
 int run_explain(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
-  const auto values = parse_options(request_options(RequestedSizes::one, "table or json"), usage,
-                                    epilogue, "scenario", args, out);
+  const auto options = request_options(RequestedSizes::one, {Format::table, Format::json});
+  const auto values = parse_options(options, usage, epilogue, "scenario", args, out);
   if (!values) return exit_ok;
   const CallRequest request = read_request(*values, err);
   if (values->count("minbytes") == 0 && request.scenario.collective != Collective::barrier) {
     throw InputError("explain: no size", "-b SIZE");
   }
-  if (request.format == Format::csv) {
-    throw InputError("--format csv: an explanation has no rows", "table or json");
-  }
-  std::vector<Explanation> explanations;
-  for (const RunSpec& run : request.scenario.runs) {
-    const CallCompiler compiler(spec_of(request, run));
-    warn(compiler, err);
-    const Section section{&request, &compiler.spec().run, "native"};
-    const Explanation explanation = [&] {
-      const Waiting waiting(err, "explaining " + to_string(only_size(request)));
-      return explain(compiler, only_size(request), Engine::native);
-    }();
-    if (request.format == Format::json) {
-      explanations.push_back(explanation);
-    } else {
-      print_explanation(section, compiler, explanation, out);
-    }
-  }
-  if (request.format == Format::json) print_explanations_json(request, explanations, out);
+  const std::vector<ExplainedCall> calls = explain_calls(request, err);
+  write_answer(request.format, answer_of(request, calls), out);
   return exit_ok;
 }
 

@@ -193,44 +193,6 @@ nlohmann::ordered_json station_json(const Station& station) {
           {"after", words(station.cause)}};
 }
 
-nlohmann::ordered_json explanation_json(const CallRequest& request, const RunSpec& run,
-                                        const Explanation& explanation) {
-  const Prediction& prediction = explanation.prediction;
-  nlohmann::ordered_json json = context_of(request, &run);
-  json.update(nlohmann::ordered_json{{"schedule", to_string(*run.schedule)},
-                                     {"engine", "native"},
-                                     {"calibration", request.cost.name},
-                                     {"size_bytes", prediction.size.count},
-                                     {"time_us", in_microseconds(prediction.time)},
-                                     {"bound_us", in_microseconds(prediction.bounds.largest())},
-                                     {"trust", to_string(prediction.trust)},
-                                     {"algorithm", prediction.algorithm},
-                                     {"protocol", to_string(prediction.protocol)},
-                                     {"shape", shape_json(explanation.shape)}});
-  json["candidates"] = nlohmann::ordered_json::array();
-  for (const CandidateTime& each : explanation.candidates) {
-    json["candidates"].push_back(candidate_json(each));
-  }
-  for (const Share& share : named_shares(explanation.shares)) {
-    json["time_shares_us"][std::string(share.name)] = in_microseconds(share.time);
-  }
-  json["hops"] = explanation.path.hops;
-  json["critical_path"] = nlohmann::ordered_json::array();
-  for (const Station& each : explanation.stations) {
-    json["critical_path"].push_back(station_json(each));
-  }
-  json["busiest"] = nlohmann::ordered_json::array();
-  for (const ResourceUse& use : explanation.busiest) {
-    json["busiest"].push_back({{"name", use.name},
-                               {"alike", use.alike},
-                               {"bytes", use.bytes},
-                               {"capacity_GBps", in_gigabytes_per_second(use.capacity)},
-                               {"utilisation", use.utilisation}});
-  }
-  json["buffer_memory"] = memory_json(explanation.memory);
-  return json;
-}
-
 }  // namespace
 
 void print_explanation(const Section& section, const CallCompiler& compiler,
@@ -266,13 +228,42 @@ void print_explanation(const Section& section, const CallCompiler& compiler,
   if (explanation.memory) print_memory(*explanation.memory, out);
 }
 
-void print_explanations_json(const CallRequest& request, std::span<const Explanation> explanations,
-                             std::ostream& out) {
-  auto document = nlohmann::ordered_json::array();
-  for (std::size_t i = 0; i < explanations.size(); ++i) {
-    document.push_back(explanation_json(request, request.scenario.runs[i], explanations[i]));
+Record explanation_record(const CallRequest& request, const RunSpec& run,
+                          const Explanation& explanation) {
+  const Prediction& prediction = explanation.prediction;
+  nlohmann::ordered_json json = context_of(request, &run);
+  json.update(nlohmann::ordered_json{{"schedule", to_string(*run.schedule)},
+                                     {"engine", "native"},
+                                     {"calibration", request.cost.name},
+                                     {"size_bytes", prediction.size.count},
+                                     {"time_us", in_microseconds(prediction.time)},
+                                     {"bound_us", in_microseconds(prediction.bounds.largest())},
+                                     {"trust", to_string(prediction.trust)},
+                                     {"algorithm", prediction.algorithm},
+                                     {"protocol", to_string(prediction.protocol)},
+                                     {"shape", shape_json(explanation.shape)}});
+  json["candidates"] = nlohmann::ordered_json::array();
+  for (const CandidateTime& each : explanation.candidates) {
+    json["candidates"].push_back(candidate_json(each));
   }
-  out << json_text(document, 2) << "\n";
+  for (const Share& share : named_shares(explanation.shares)) {
+    json["time_shares_us"][std::string(share.name)] = in_microseconds(share.time);
+  }
+  json["hops"] = explanation.path.hops;
+  json["critical_path"] = nlohmann::ordered_json::array();
+  for (const Station& each : explanation.stations) {
+    json["critical_path"].push_back(station_json(each));
+  }
+  json["busiest"] = nlohmann::ordered_json::array();
+  for (const ResourceUse& use : explanation.busiest) {
+    json["busiest"].push_back({{"name", use.name},
+                               {"alike", use.alike},
+                               {"bytes", use.bytes},
+                               {"capacity_GBps", in_gigabytes_per_second(use.capacity)},
+                               {"utilisation", use.utilisation}});
+  }
+  json["buffer_memory"] = memory_json(explanation.memory);
+  return json;
 }
 
 }  // namespace collsim::command

@@ -4,7 +4,8 @@
 #include <span>
 
 #include "models/explanation/explanation.h"
-#include "tools/collsim/report/report.h"
+#include "tools/collsim/report/call_rows.h"
+#include "tools/collsim/report/records.h"
 #include "tools/collsim/request/call_request.h"
 
 namespace collsim::command {
@@ -29,8 +30,8 @@ namespace collsim::command {
 void print_explanation(const Section& section, const CallCompiler& compiler,
                        const Explanation& explanation, std::ostream& out);
 
-/// As JSON: an array with one object per run of the question.
-void print_explanations_json(const CallRequest& request, std::span<const Explanation> explanations,
-                             std::ostream& out);
+/// As JSON has it.
+Record explanation_record(const CallRequest& request, const RunSpec& run,
+                          const Explanation& explanation);
 
 }  // namespace collsim::command

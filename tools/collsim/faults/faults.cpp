@@ -3,21 +3,23 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <ostream>
 #include <thread>
+#include <vector>
 
 #include "models/explanation/fault_ranking.h"
 #include "sim/base/input_error.h"
-#include "sim/base/json_text.h"
 #include "tools/collsim/core/numbers.h"
 #include "tools/collsim/core/options.h"
 #include "tools/collsim/core/subcommand.h"
 #include "tools/collsim/core/waiting.h"
 #include "tools/collsim/core/wrap.h"
 #include "tools/collsim/faults/faults_page.h"
+#include "tools/collsim/report/answer.h"
+#include "tools/collsim/report/call_rows.h"
 #include "tools/collsim/report/records.h"
 #include "tools/collsim/report/report.h"
-#include "tools/collsim/report/report_page.h"
 #include "tools/collsim/request/call_options.h"
 #include "tools/collsim/request/call_request.h"
 
@@ -151,18 +153,6 @@ Record link_record(const CallRequest& request, const RankedLink& ranked) {
           {"cable", cable_name(ranked, request.topology)}};
 }
 
-/// A row a kind of cables.
-void add_rows(const CallRequest& request, const RunSpec& run, const FaultRanking& ranking,
-              RecordWriter& writer) {
-  const auto row_of = [&](const RankedLink& ranked) {
-    Record row = healthy_record(ranking);
-    row.update(link_record(request, ranked));
-    row.update(context_of(request, &run));
-    return row;
-  };
-  for (const RankedLink& ranked : ranking.links) writer.add(row_of(ranked));
-}
-
 Record as_json(const CallRequest& request, const RunSpec& run, const FaultRanking& ranking) {
   Record json = healthy_record(ranking);
   json["how"] = to_string(ranking.origin);
@@ -175,8 +165,56 @@ Record as_json(const CallRequest& request, const RunSpec& run, const FaultRankin
   return json;
 }
 
+/// One run's ranking. The compiler keeps what the ranking refers to.
+struct RankedCall {
+  std::unique_ptr<CallCompiler> compiler;
+  FaultRanking ranking;
+
+  [[nodiscard]] const RunSpec& run() const { return compiler->spec().run; }
+};
+
+/// A row for each kind of cables.
+std::vector<Record> rows_of(const CallRequest& request, const std::vector<RankedCall>& calls) {
+  std::vector<Record> rows;
+  for (const RankedCall& call : calls) {
+    for (const RankedLink& ranked : call.ranking.links) {
+      rows.push_back(healthy_record(call.ranking));
+      rows.back().update(link_record(request, ranked));
+      rows.back().update(context_of(request, &call.run()));
+    }
+  }
+  return rows;
+}
+
+Answer answer_of(const CallRequest& request, const std::vector<RankedCall>& calls, std::size_t rows,
+                 const std::string& command) {
+  Answer answer;
+  answer.print = [&, rows](std::ostream& out) {
+    for (const RankedCall& call : calls) {
+      print_table(request, *call.compiler, call.ranking, rows, out);
+    }
+  };
+  answer.rows = [&] { return rows_of(request, calls); };
+  answer.document = [&] {
+    Record rankings = Record::array();
+    for (const RankedCall& call : calls) {
+      rankings.push_back(as_json(request, call.run(), call.ranking));
+    }
+    return rankings;
+  };
+  answer.report = [&, command] {
+    FaultsPage page;
+    for (const RankedCall& call : calls) {
+      page.classes.insert(call.ranking.healthy.trust);
+      page.rankings.push_back({describe(call.run()), as_json(request, call.run(), call.ranking)});
+    }
+    return faults_report(request, page, command);
+  };
+  return answer;
+}
+
 po::options_description faults_options() {
-  po::options_description options = request_options(RequestedSizes::one, formats_with_page);
+  po::options_description options = request_options(RequestedSizes::one, formats_with_page());
   options.add_options()  //
       ("degrade", po::value<std::string>()->default_value("10%"),
        "the share of its bandwidth that a cable has left")                        //
@@ -196,37 +234,21 @@ int run_faults(std::span<const std::string> args, std::ostream& out, std::ostrea
   effort.threads = values->count("threads") != 0
                        ? bounded_option(*values, "threads", 1, max_threads)
                        : std::max(std::thread::hardware_concurrency(), 1U);
-  const CallRequest request = read_request(*values, err, PageOffered::yes);
+  const CallRequest request = read_request(*values, err);
   if (!request.faults.empty()) {
     throw InputError("the scenario already has faults",
                      "use a scenario without 'faults', and no --fault");
   }
   const Bytes size = only_size("faults", *values, request);
-  Record rankings = Record::array();
-  RecordWriter csv(Format::csv, out);
-  FaultsPage page;
+  std::vector<RankedCall> calls;
   for (const RunSpec& run : request.scenario.runs) {
-    const CallCompiler compiler(spec_of(request, run));
-    warn(compiler, err);
-    const FaultRanking ranking = [&] {
-      const Waiting waiting(err, "degrading every link in turn");
-      return rank_links(compiler.plan(size), share, effort);
-    }();
-    if (request.format == Format::json) {
-      rankings.push_back(as_json(request, run, ranking));
-    } else if (request.format == Format::csv) {
-      add_rows(request, run, ranking, csv);
-    } else if (request.format == Format::html) {
-      page.classes.insert(ranking.healthy.trust);
-      page.rankings.push_back({describe(compiler.spec().run), as_json(request, run, ranking)});
-    } else {
-      print_table(request, compiler, ranking, rows, out);
-    }
+    auto compiler = std::make_unique<CallCompiler>(spec_of(request, run));
+    warn(*compiler, err);
+    const Waiting waiting(err, "degrading every link in turn");
+    FaultRanking ranking = rank_links(compiler->plan(size), share, effort);
+    calls.push_back({std::move(compiler), std::move(ranking)});
   }
-  if (request.format == Format::html) {
-    print_faults_page(request, page, command_text("faults", args), out);
-  }
-  if (request.format == Format::json) fmt::print(out, "{}\n", json_text(rankings, 2));
+  write_answer(request.format, answer_of(request, calls, rows, command_text("faults", args)), out);
   return exit_ok;
 }
 

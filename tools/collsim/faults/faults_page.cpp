@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "tools/collsim/report/report_page.h"
+#include "tools/collsim/report/report.h"
 
 namespace collsim::command {
 
@@ -19,9 +19,10 @@ std::string bar_name(const Record& link) {
   return cables == 1 ? name : fmt::format("{}, and {} alike", name, cables - 1);
 }
 
-PagePoint bar_of(const Record& link) {
+ReportPoint bar_of(const Record& link) {
   const auto slowdown = link["slowdown"].get<double>();
-  PagePoint point{link["slowdown"], bar_name(link), {}, {}, 1, fmt::format("{:.2f}", slowdown), {}};
+  ReportPoint point{
+      link["slowdown"], bar_name(link), {}, {}, 1, fmt::format("{:.2f}", slowdown), {}};
   if (link["at_most"].is_number() && link["at_most"] != link["slowdown"]) {
     point.low = link["slowdown"];
     point.high = link["at_most"];
@@ -33,18 +34,18 @@ PagePoint bar_of(const Record& link) {
   return point;
 }
 
-PageChart slowdown_chart(const Record& ranking) {
+ReportChart slowdown_chart(const Record& ranking) {
   const Record& links = ranking["links"];
-  PageChart chart{"Slowdown by one slow cable, the worst first",
-                  "1: as fast as healthy. Whiskers: known only as two bounds.",
-                  {"time / healthy time", AxisScale::linear},
-                  {"", AxisScale::words},
-                  {},
-                  true};
+  ReportChart chart{"Slowdown by one slow cable, the worst first",
+                    "1: as fast as healthy. Whiskers: known only as two bounds.",
+                    {"time / healthy time", AxisScale::linear},
+                    {"", AxisScale::words},
+                    {},
+                    true};
   if (links.size() > max_bars) {
     chart.note += fmt::format(" The worst {} of {} kinds of cables.", max_bars, links.size());
   }
-  PageSeries bars{"", SeriesMark::bars, 0, false, {}};
+  ReportSeries bars{"", SeriesMark::bars, 0, false, {}};
   for (std::size_t i = 0; i < std::min(links.size(), max_bars); ++i) {
     bars.points.push_back(bar_of(links[i]));
   }
@@ -52,7 +53,7 @@ PageChart slowdown_chart(const Record& ranking) {
   return chart;
 }
 
-PageTable link_table(const Record& ranking) {
+ReportTable link_table(const Record& ranking) {
   return {"All kinds of cables that the call uses",
           {{"slowdown", "slowdown", 3},
            {"at_most", "at most", 3},
@@ -65,9 +66,9 @@ PageTable link_table(const Record& ranking) {
           ranking["links"].get<std::vector<Record>>()};
 }
 
-PageSection section_of(const RankedRun& run, double share) {
+ReportSection section_of(const RankedRun& run, double share) {
   const Record& ranking = run.ranking;
-  PageSection section{
+  ReportSection section{
       fmt::format("{}: {}", ranking["algorithm"].get<std::string>(), run.title), {}, {}, {}};
   section.texts.push_back(fmt::format(
       "{}{:.2f} us when healthy ({}). One cable at a time has {:g} % of its bandwidth, both ways. "
@@ -82,23 +83,23 @@ PageSection section_of(const RankedRun& run, double share) {
 
 }  // namespace
 
-void print_faults_page(const CallRequest& request, const FaultsPage& faults,
-                       const std::string& command, std::ostream& out) {
+Report faults_report(const CallRequest& request, const FaultsPage& faults,
+                     const std::string& command) {
   std::vector<Record> rankings;
   for (const RankedRun& run : faults.rankings) rankings.push_back(run.ranking);
   const Record& first = rankings.front();
-  ReportPage page{
+  Report report{
       fmt::format("Slow cables: {} of {} on {}, {} ranks", to_string(request.scenario.collective),
                   to_string(Bytes{first["size_bytes"].get<std::int64_t>()}),
                   request.topology.name(), request.ranks),
       command,
       {{"NCCL", joined_values(rankings, "nccl_version")}, {"calibration", request.cost.name}},
       {}};
-  add_trust_and_version(page, request.trust_errors, faults.classes);
+  add_trust_and_version(report, request.trust_errors, faults.classes);
   for (const RankedRun& run : faults.rankings) {
-    page.sections.push_back(section_of(run, first["share"].get<double>()));
+    report.sections.push_back(section_of(run, first["share"].get<double>()));
   }
-  write_page(page, out);
+  return report;
 }
 
 }  // namespace collsim::command

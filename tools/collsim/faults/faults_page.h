@@ -1,12 +1,12 @@
 #pragma once
 
-#include <iosfwd>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "sim/cost/trust.h"
 #include "tools/collsim/report/records.h"
+#include "tools/collsim/report/report.h"
 #include "tools/collsim/request/call_request.h"
 
 namespace collsim::command {
@@ -22,9 +22,9 @@ struct FaultsPage {
   std::set<Trust> classes;  ///< of the healthy calls
 };
 
-/// A page: for each run a bar for each kind of cable, the worst first, up to 30, and all of them in
+/// For each run a bar for each kind of cable, the worst first, up to 30, and all of them in
 /// a table.
-void print_faults_page(const CallRequest& request, const FaultsPage& page,
-                       const std::string& command, std::ostream& out);
+Report faults_report(const CallRequest& request, const FaultsPage& faults,
+                     const std::string& command);
 
 }  // namespace collsim::command

@@ -7,9 +7,11 @@
 #include "models/hang/hang_analysis.h"
 #include "sim/base/input_error.h"
 #include "sim/base/units.h"
+#include "tools/collsim/core/format.h"
 #include "tools/collsim/core/options.h"
 #include "tools/collsim/core/subcommand.h"
 #include "tools/collsim/hang/hang_report.h"
+#include "tools/collsim/report/answer.h"
 
 namespace collsim::command {
 
@@ -38,8 +40,8 @@ po::options_description hang_options() {
        "dumps; --dump may be omitted")  //
       ("patience", po::value<std::string>(),
        "how long a wait must last to be a hang, as in 90s (default: the call's own timeout). A "
-       "wait lasts from the call to the time at which the dump's file was written")  //
-      ("format", po::value<std::string>()->default_value("table"), "table or json");
+       "wait lasts from the call to the time at which the dump's file was written");
+  add_format_option(options, {Format::table, Format::json});
   return options;
 }
 
@@ -69,10 +71,6 @@ int run_hang(std::span<const std::string> args, std::ostream& out, std::ostream&
   if (!values->contains("dump")) {
     throw InputError("hang: no dump", "collsim hang DUMP..., or --help");
   }
-  const auto& format = (*values)["format"].as<std::string>();
-  if (format != "table" && format != "json") {
-    throw InputError(fmt::format("--format: there is no '{}'", format), "table, json");
-  }
   HangOptions options;
   if (values->contains("patience")) {
     options.patience = patience_option((*values)["patience"].as<std::string>());
@@ -81,11 +79,10 @@ int run_hang(std::span<const std::string> args, std::ostream& out, std::ostream&
   print_notes(files, err);
   const Job job = assemble_job(std::move(files.records));
   const HangAnalysis analysis = analyse_hang(job, options);
-  if (format == "json") {
-    print_hang_json(job, analysis, out);
-  } else {
-    print_hang_table(job, analysis, out);
-  }
+  Answer answer;
+  answer.print = [&](std::ostream& to) { print_hang_table(job, analysis, to); };
+  answer.document = [&] { return hang_record(job, analysis); };
+  write_answer(format_option(*values), answer, out);
   return is_hang(analysis.verdict) ? exit_answer_is_no : exit_ok;
 }
 

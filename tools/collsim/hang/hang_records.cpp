@@ -83,7 +83,7 @@ Record row_record(const Job& job, const CommunicatorRow& row) {
 
 }  // namespace
 
-void print_hang_json(const Job& job, const HangAnalysis& analysis, std::ostream& out) {
+Record hang_record(const Job& job, const HangAnalysis& analysis) {
   Record record{{"verdict", to_string(analysis.verdict)},
                 {"is_hang", is_hang(analysis.verdict)},
                 {"text", headline_of(job, analysis)},
@@ -97,7 +97,7 @@ void print_hang_json(const Job& job, const HangAnalysis& analysis, std::ostream&
   for (const CommunicatorRow& row : communicator_rows(job)) {
     record["communicators"].push_back(row_record(job, row));
   }
-  out << json_text(record, 2) << "\n";
+  return record;
 }
 
 }  // namespace collsim::command

@@ -3,6 +3,7 @@
 #include <iosfwd>
 
 #include "models/hang/hang_analysis.h"
+#include "tools/collsim/report/records.h"
 
 namespace collsim::command {
 
@@ -21,6 +22,6 @@ std::vector<CommunicatorRow> communicator_rows(const Job& job);
 /// The answer, the reasons, and a table of the communicators in which ranks wait or disagree.
 void print_hang_table(const Job& job, const HangAnalysis& analysis, std::ostream& out);
 /// The same as one object of JSON, with all communicators.
-void print_hang_json(const Job& job, const HangAnalysis& analysis, std::ostream& out);
+Record hang_record(const Job& job, const HangAnalysis& analysis);
 
 }  // namespace collsim::command

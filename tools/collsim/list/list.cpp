@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 #include <fmt/ostream.h>
 
-#include <nlohmann/json.hpp>
 #include <ostream>
 #include <string>
 #include <utility>
@@ -11,12 +10,14 @@
 #include "sim/algorithms/registry.h"
 #include "sim/base/data_directory.h"
 #include "sim/base/input_error.h"
-#include "sim/base/json_text.h"
 #include "sim/cost/calibration.h"
 #include "sim/fabric/engine.h"
+#include "tools/collsim/core/format.h"
 #include "tools/collsim/core/options.h"
 #include "tools/collsim/core/subcommand.h"
 #include "tools/collsim/core/wrap.h"
+#include "tools/collsim/report/answer.h"
+#include "tools/collsim/report/records.h"
 
 namespace collsim::command {
 
@@ -65,37 +66,32 @@ void print_table(std::ostream& out) {
   }
 }
 
-void print_json(std::ostream& out) {
-  auto document = nlohmann::ordered_json::object();
-  document["algorithms"] = nlohmann::ordered_json::array();
+Record document() {
+  auto all = Record::object();
+  all["algorithms"] = Record::array();
   for (const Algorithm& each : algorithms()) {
-    nlohmann::ordered_json entry{{"name", each.name},
-                                 {"collective", to_string(each.collective)},
-                                 {"description", each.description}};
+    Record entry{{"name", each.name},
+                 {"collective", to_string(each.collective)},
+                 {"description", each.description}};
     if (each.composed) entry["default_inter"] = each.default_inter;
-    document["algorithms"].push_back(std::move(entry));
+    all["algorithms"].push_back(std::move(entry));
   }
-  for (const NameList& list : name_lists()) document[list.kind] = list.names;
-  out << json_text(document, 2) << "\n";
+  for (const NameList& list : name_lists()) all[list.kind] = list.names;
+  return all;
 }
 
 }  // namespace
 
 int run_list(std::span<const std::string> args, std::ostream& out, std::ostream& /*err*/) {
   po::options_description options("options");
-  options.add_options()  //
-      ("format", po::value<std::string>()->default_value("table"), "table or json");
+  add_format_option(options, {Format::table, Format::json});
   const auto values =
       parse_options(options, "collsim list [--format table|json]", "", "", args, out);
   if (!values) return exit_ok;
-  const auto& format = (*values)["format"].as<std::string>();
-  if (format == "table") {
-    print_table(out);
-  } else if (format == "json") {
-    print_json(out);
-  } else {
-    throw InputError(fmt::format("--format: there is no '{}'", format), "table or json");
-  }
+  Answer answer;
+  answer.print = print_table;
+  answer.document = document;
+  write_answer(format_option(*values), answer, out);
   return exit_ok;
 }
 

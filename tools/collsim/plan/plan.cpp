@@ -18,15 +18,19 @@
 #include "sim/base/json_text.h"
 #include "sim/base/text.h"
 #include "sim/topologies/loader.h"
+#include "tools/collsim/core/format.h"
 #include "tools/collsim/core/options.h"
+#include "tools/collsim/core/size_option.h"
 #include "tools/collsim/core/subcommand.h"
 #include "tools/collsim/core/waiting.h"
 #include "tools/collsim/core/warnings.h"
 #include "tools/collsim/plan/plan_report.h"
+#include "tools/collsim/report/answer.h"
 #include "tools/collsim/report/records.h"
-#include "tools/collsim/report/report_page.h"
+#include "tools/collsim/report/report.h"
 #include "tools/collsim/request/call_request.h"
 #include "tools/collsim/request/collective_option.h"
+#include "tools/collsim/request/word_options.h"
 
 namespace collsim::command {
 
@@ -143,7 +147,7 @@ double parse_parameters(const std::string& text) {
 std::vector<Workload> read_workloads(const po::variables_map& values) {
   std::vector<Workload> workloads;
   for (const std::string& text : items_of(values, "bytes")) {
-    const Bytes bytes{parse_size("bytes", text) / 4 * 4};
+    const Bytes bytes{parse_size("bytes", text).count / 4 * 4};
     workloads.push_back({text, bytes, {}, {}});
   }
   const std::string precision = values["precision"].as<std::string>();
@@ -166,8 +170,8 @@ std::vector<Workload> read_workloads(const po::variables_map& values) {
     throw InputError("plan: nothing to move", "--bytes 350GB, --model gpt-3-175b or --parameters");
   }
   for (Workload& workload : workloads) {
-    if (const auto bucket = given(values, "bucket")) {
-      workload.bucket.count = parse_size("bucket", *bucket) / 4 * 4;
+    if (values.contains("bucket")) {
+      workload.bucket.count = values["bucket"].as<Bytes>().count / 4 * 4;
     }
     if (workload.bytes.count == 0) {
       throw InputError(fmt::format("plan: {} is no size to plan for", workload.name),
@@ -243,8 +247,8 @@ PlannedCall read_call(const po::variables_map& values) {
   PlannedCall call;
   call.collective = parse_collective(values["collective"].as<std::string>());
   call.run.schedule = ScheduleKind::nccl;
-  if (const auto version = given(values, "nccl-version")) {
-    call.run.nccl_version = parse_nccl_version(*version);
+  if (values.contains("nccl-version")) {
+    call.run.nccl_version = values["nccl-version"].as<NcclVersion>();
   }
   for (const std::string& setting : list_of(values, "env")) {
     const std::size_t equals = setting.find('=');
@@ -342,9 +346,9 @@ po::options_description plan_options() {
       ("model", texts(), "or the gradients of a model of models/data/workloads.yaml")        //
       ("parameters", text(), "or of so many parameters, such as 175e9")                      //
       ("precision", word("fp16"), "of gradients: fp16, bf16 or fp32")                        //
-      ("bucket", text(), "largest call; a step is then several calls in a row")              //
+      ("bucket", po::value<Bytes>(), "largest call; a step is then several calls in a row")  //
       ("collective,c", word("all_reduce"), "see `collsim list`")                             //
-      ("nccl-version", text(), "2.18 to 2.30 (default 2.30)")                                //
+      ("nccl-version", po::value<NcclVersion>(), "2.18 to 2.30 (default 2.30)")              //
       ("env", texts(), "NCCL variable K=V; may be repeated")                                 //
       ("compute-time", texts(),
        "of a step at the fewest GPUs, not overlapped; one, or one for each machine")          //
@@ -356,8 +360,8 @@ po::options_description plan_options() {
       ("vendor", text(), "whose prices (default: the first of each GPU)")                     //
       ("cost", word("rent"), "rent or buy")                                                   //
       ("estimate", po::bool_switch(), "simulate nothing")                                     //
-      ("wide", po::bool_switch(), "show all columns")                                         //
-      ("format", word("table"), "table, csv, json, or html: a page with charts");
+      ("wide", po::bool_switch(), "show all columns");
+  add_format_option(options, formats_with_page());
   return options;
 }
 
@@ -376,24 +380,21 @@ CapacityPlan answer_of(CapacityRequest& request, std::ostream& err) {
 int run_plan(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
   const auto values = parse_options(plan_options(), usage, epilogue, "topology", args, out);
   if (!values) return exit_ok;
-  const auto& format = (*values)["format"].as<std::string>();
-  if (format != "table" && format != "csv" && format != "json" && format != "html") {
-    throw InputError(fmt::format("--format: unknown format '{}'", format),
-                     "table, csv, json or html");
-  }
   CapacityRequest request = read_plan(*values);
   const CapacityPlan plan = answer_of(request, err);
   print_warnings(plan.warnings, err);
-  if (format == "json") {
-    fmt::print(out, "{}\n", json_text(as_json(request, plan), 2));
-  } else if (format == "csv") {
-    RecordWriter writer(Format::csv, out);
-    for (const PlanRow& row : plan.rows) writer.add(record_of(request, row));
-  } else if (format == "html") {
-    print_plan_page(request, plan, command_text("plan", args), out);
-  } else {
-    print_plan(request, plan, (*values)["wide"].as<bool>(), out);
-  }
+  Answer answer;
+  answer.print = [&](std::ostream& to) {
+    print_plan(request, plan, (*values)["wide"].as<bool>(), to);
+  };
+  answer.rows = [&] {
+    std::vector<Record> rows;
+    for (const PlanRow& row : plan.rows) rows.push_back(record_of(request, row));
+    return rows;
+  };
+  answer.document = [&] { return as_json(request, plan); };
+  answer.report = [&] { return plan_report(request, plan, command_text("plan", args)); };
+  write_answer(format_option(*values), answer, out);
   const bool met =
       std::any_of(plan.rows.begin(), plan.rows.end(), [](const PlanRow& row) { return row.meets; });
   return met ? exit_ok : exit_answer_is_no;

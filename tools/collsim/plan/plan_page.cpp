@@ -7,6 +7,8 @@
 
 #include "models/calibration/transport.h"
 #include "tools/collsim/plan/plan_report.h"
+#include "tools/collsim/report/records.h"
+#include "tools/collsim/report/report.h"
 
 namespace collsim::command {
 
@@ -40,14 +42,14 @@ std::string hint_of(const CapacityRequest& request, const PlanRow& row) {
 
 /// The rows of a workload that a filter takes, as points of a series for each alternative.
 template <typename PointOf>
-std::vector<PageSeries> by_alternative(const CapacityRequest& request, const CapacityPlan& plan,
-                                       std::size_t workload, SeriesMark mark, PointOf point_of) {
-  std::vector<PageSeries> all;
+std::vector<ReportSeries> by_alternative(const CapacityRequest& request, const CapacityPlan& plan,
+                                         std::size_t workload, SeriesMark mark, PointOf point_of) {
+  std::vector<ReportSeries> all;
   for (std::size_t i = 0; i < request.alternatives.size(); ++i) {
-    PageSeries series{series_name(request, i), mark, static_cast<int>(i), false, {}};
+    ReportSeries series{series_name(request, i), mark, static_cast<int>(i), false, {}};
     for (const PlanRow& row : plan.rows) {
       if (row.workload != workload || row.alternative != i) continue;
-      PagePoint point = point_of(row);
+      ReportPoint point = point_of(row);
       point.text = hint_of(request, row);
       if (!point.x.is_null()) series.points.push_back(std::move(point));
     }
@@ -57,31 +59,31 @@ std::vector<PageSeries> by_alternative(const CapacityRequest& request, const Cap
 }
 
 /// A bar for each alternative, where all have the same count of nodes.
-PageChart chart_at_one_count(const CapacityRequest& request, const CapacityPlan& plan,
-                             std::size_t workload) {
-  PageChart chart{has_compute(request) ? "Time of a step" : "Time",
-                  "Lower is better.",
-                  {"time (ms)", AxisScale::linear},
-                  {"", AxisScale::words}};
+ReportChart chart_at_one_count(const CapacityRequest& request, const CapacityPlan& plan,
+                               std::size_t workload) {
+  ReportChart chart{has_compute(request) ? "Time of a step" : "Time",
+                    "Lower is better.",
+                    {"time (ms)", AxisScale::linear},
+                    {"", AxisScale::words}};
   chart.series = by_alternative(request, plan, workload, SeriesMark::bars, [&](const PlanRow& row) {
     const double time = in_milliseconds * row.step.value;
-    return PagePoint{time, series_name(request, row.alternative), {}, {},
-                     1,    fmt::format("{:.2f} ms", time)};
+    return ReportPoint{time, series_name(request, row.alternative), {}, {},
+                       1,    fmt::format("{:.2f} ms", time)};
   });
-  for (PageSeries& series : chart.series) series.name.clear();  // the axis has the names
+  for (ReportSeries& series : chart.series) series.name.clear();  // the axis has the names
   return chart;
 }
 
-PageChart chart_by_nodes(const CapacityRequest& request, const CapacityPlan& plan,
-                         std::size_t workload) {
+ReportChart chart_by_nodes(const CapacityRequest& request, const CapacityPlan& plan,
+                           std::size_t workload) {
   const bool compute = has_compute(request);
-  PageChart chart{compute ? "Time of a step by nodes" : "Time by nodes",
-                  compute ? "Computing and communicating. Lower is better."
-                          : "Of the communication of a step. Lower is better.",
-                  {"nodes", AxisScale::counts},
-                  {compute ? "step (ms)" : "time (ms)", AxisScale::logarithmic}};
+  ReportChart chart{compute ? "Time of a step by nodes" : "Time by nodes",
+                    compute ? "Computing and communicating. Lower is better."
+                            : "Of the communication of a step. Lower is better.",
+                    {"nodes", AxisScale::counts},
+                    {compute ? "step (ms)" : "time (ms)", AxisScale::logarithmic}};
   chart.series = by_alternative(request, plan, workload, SeriesMark::line, [](const PlanRow& row) {
-    PagePoint point{row.nodes, in_milliseconds * row.step.value};
+    ReportPoint point{row.nodes, in_milliseconds * row.step.value};
     if (row.ties) point.label = "tie";
     if (row.cheapest) point.label = "best";
     return point;
@@ -89,36 +91,36 @@ PageChart chart_by_nodes(const CapacityRequest& request, const CapacityPlan& pla
   return chart;
 }
 
-PagePoint price_point(const PlanRow& row) {
+ReportPoint price_point(const PlanRow& row) {
   return {row.price ? Record(row.price->per_hour) : Record(), in_milliseconds * row.work.value};
 }
 
 /// Rings around what no other beats, by price, and a word at the cheapest.
-PageSeries front_series(const CapacityPlan& plan, std::size_t workload) {
-  PageSeries front{"faster, beyond the error, than all that costs less",
-                   SeriesMark::rings,
-                   reference_tone,
-                   false,
-                   {}};
+ReportSeries front_series(const CapacityPlan& plan, std::size_t workload) {
+  ReportSeries front{"faster, beyond the error, than all that costs less",
+                     SeriesMark::rings,
+                     reference_tone,
+                     false,
+                     {}};
   for (const PlanRow& row : plan.rows) {
     if (row.workload != workload || !row.on_front) continue;
     front.points.push_back(price_point(row));
     if (row.cheapest) front.points.back().label = "best";
   }
   std::stable_sort(front.points.begin(), front.points.end(),
-                   [](const PagePoint& a, const PagePoint& b) { return a.x < b.x; });
+                   [](const ReportPoint& a, const ReportPoint& b) { return a.x < b.x; });
   return front;
 }
 
-PageChart chart_by_price(const CapacityRequest& request, const CapacityPlan& plan,
-                         std::size_t workload) {
-  PageChart chart{
+ReportChart chart_by_price(const CapacityRequest& request, const CapacityPlan& plan,
+                           std::size_t workload) {
+  ReportChart chart{
       "Time by price",
       "Of the same work at every count of nodes. Left and down is better.",
       {fmt::format("price ({} per hour)", request.prices.currency), AxisScale::logarithmic},
       {"time of the same work (ms)", AxisScale::logarithmic}};
   chart.series = by_alternative(request, plan, workload, SeriesMark::dots, price_point);
-  PageSeries front = front_series(plan, workload);
+  ReportSeries front = front_series(plan, workload);
   if (!front.points.empty()) chart.series.push_back(std::move(front));
   return chart;
 }
@@ -139,51 +141,50 @@ std::string calibrations_of(const CapacityRequest& request) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-ReportPage page_about(const CapacityRequest& request, const CapacityPlan& plan,
-                      const std::string& command) {
+Report head_of(const CapacityRequest& request, const CapacityPlan& plan,
+               const std::string& command) {
   std::string moved;
   for (const Workload& workload : request.workloads) {
     moved += fmt::format("{}{}", moved.empty() ? "" : ", ", workload.name);
   }
-  ReportPage page{
-      fmt::format("Plan for {} of {} a step", to_string(request.call.collective), moved),
-      command,
-      {{"NCCL", to_string(request.call.run.nccl_version)},
-       {"calibration", calibrations_of(request)}},
-      {}};
+  Report report{fmt::format("Plan for {} of {} a step", to_string(request.call.collective), moved),
+                command,
+                {{"NCCL", to_string(request.call.run.nccl_version)},
+                 {"calibration", calibrations_of(request)}},
+                {}};
   for (const Workload& workload : request.workloads) {
-    if (!workload.source.empty()) page.facts.emplace_back(workload.name, workload.source);
+    if (!workload.source.empty()) report.facts.emplace_back(workload.name, workload.source);
   }
   for (std::size_t i = 0; i < request.alternatives.size(); ++i) {
-    page.facts.emplace_back(letter_of(i), assumptions_of(request.alternatives[i]));
+    report.facts.emplace_back(letter_of(i), assumptions_of(request.alternatives[i]));
   }
   std::set<Trust> classes;
   for (const PlanRow& row : plan.rows) classes.insert(row.prediction.trust);
-  add_trust_and_version(page, load_trust_errors(), classes);
-  return page;
+  add_trust_and_version(report, load_trust_errors(), classes);
+  return report;
 }
 
 }  // namespace
 
-void print_plan_page(const CapacityRequest& request, const CapacityPlan& plan,
-                     const std::string& command, std::ostream& out) {
-  ReportPage page = page_about(request, plan, command);
+Report plan_report(const CapacityRequest& request, const CapacityPlan& plan,
+                   const std::string& command) {
+  Report report = head_of(request, plan, command);
   for (std::size_t i = 0; i < request.workloads.size(); ++i) {
-    PageSection section{request.workloads.size() > 1 ? request.workloads[i].name : "",
-                        {has_several_counts(plan) ? chart_by_nodes(request, plan, i)
-                                                  : chart_at_one_count(request, plan, i)},
-                        {},
-                        {}};
-    PageChart by_price = chart_by_price(request, plan, i);
+    ReportSection section{request.workloads.size() > 1 ? request.workloads[i].name : "",
+                          {has_several_counts(plan) ? chart_by_nodes(request, plan, i)
+                                                    : chart_at_one_count(request, plan, i)},
+                          {},
+                          {}};
+    ReportChart by_price = chart_by_price(request, plan, i);
     if (!by_price.series.empty()) section.charts.push_back(std::move(by_price));
-    page.sections.push_back(std::move(section));
+    report.sections.push_back(std::move(section));
   }
-  PageTable table{"", plan_columns(request), {}};
+  ReportTable table{"", plan_columns(request), {}};
   table.columns.front().title = "machine";
   for (const PlanRow& row : plan.rows) table.rows.push_back(record_of(request, row));
-  page.sections.push_back({"What follows", {}, plan_notes(request, plan), {}});
-  page.sections.push_back({"All machines", {}, {}, {std::move(table)}});
-  write_page(page, out);
+  report.sections.push_back({"What follows", {}, plan_notes(request, plan), {}});
+  report.sections.push_back({"All machines", {}, {}, {std::move(table)}});
+  return report;
 }
 
 }  // namespace collsim::command

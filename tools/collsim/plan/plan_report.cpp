@@ -15,7 +15,7 @@
 #include "models/planning/network_words.h"
 #include "tools/collsim/core/wrap.h"
 #include "tools/collsim/plan/plan_chart.h"
-#include "tools/collsim/report/report_page.h"
+#include "tools/collsim/report/report.h"
 #include "tools/collsim/report/row_table.h"
 
 namespace collsim::command {
@@ -373,8 +373,8 @@ bool has_compute(const CapacityRequest& request) {
                      [](const Alternative& each) { return each.compute.value > 0; });
 }
 
-std::vector<PageColumn> plan_columns(const CapacityRequest& request) {
-  return page_columns(all_columns_of(request, units_of(request)));
+std::vector<ReportColumn> plan_columns(const CapacityRequest& request) {
+  return report_columns(all_columns_of(request, units_of(request)));
 }
 
 std::string letter_of(std::size_t alternative) {

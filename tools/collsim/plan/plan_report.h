@@ -6,7 +6,7 @@
 
 #include "models/planning/capacity_plan.h"
 #include "tools/collsim/report/records.h"
-#include "tools/collsim/report/report_page.h"
+#include "tools/collsim/report/report.h"
 
 namespace collsim::command {
 
@@ -23,7 +23,7 @@ std::string assumptions_of(const Alternative& alternative);
 bool has_compute(const CapacityRequest& request);
 
 /// The columns of the table, for a page.
-std::vector<PageColumn> plan_columns(const CapacityRequest& request);
+std::vector<ReportColumn> plan_columns(const CapacityRequest& request);
 
 /// What follows from the table, a sentence each: where scaling ends, what changes bring, what is
 /// cheapest, and where prices are from.
@@ -51,9 +51,9 @@ Record as_json(const CapacityRequest& request, const CapacityPlan& plan);
 void print_plan(const CapacityRequest& request, const CapacityPlan& plan, bool wide,
                 std::ostream& out);
 
-/// A page: for each workload the time of a step over nodes, and time over price with the front; and
+/// For each workload the time of a step over nodes, and time over price with the front; and
 /// the table with what follows from it.
-void print_plan_page(const CapacityRequest& request, const CapacityPlan& plan,
-                     const std::string& command, std::ostream& out);
+Report plan_report(const CapacityRequest& request, const CapacityPlan& plan,
+                   const std::string& command);
 
 }  // namespace collsim::command

@@ -4,10 +4,10 @@
 #include <fmt/ostream.h>
 
 #include <ostream>
+#include <vector>
 
 #include "sim/base/clean_text.h"
 #include "sim/base/json_text.h"
-#include "tools/collsim/request/call_request.h"
 
 namespace collsim::command {
 
@@ -21,25 +21,6 @@ std::string quoted_if_needed(const std::string& text) {
     quoted += letter;
   }
   return quoted + "\"";
-}
-
-std::string header_line(const Record& row) {
-  std::string line;
-  for (const auto& item : row.items()) {
-    if (!line.empty()) line += ',';
-    line += quoted_if_needed(item.key());
-  }
-  return line;
-}
-
-std::string csv_line(const Record& row) {
-  std::string line;
-  const char* separator = "";
-  for (const auto& item : row.items()) {
-    line += separator + csv_field(item.value());
-    separator = ",";
-  }
-  return line;
 }
 
 /// A text that a spreadsheet would take for a formula, marked as text by an apostrophe: an id of a
@@ -60,18 +41,38 @@ std::string csv_field(const Record& value) {
   return json_text(value);
 }
 
+std::string header_of(Format format, std::span<const std::string> columns) {
+  if (format == Format::jsonl) return {};
+  std::vector<std::string> fields;
+  for (const std::string& column : columns) fields.push_back(csv_field(column));
+  return fmt::format("{}\n", fmt::join(fields, ","));
+}
+
+std::string line_of(Format format, const Record& row) {
+  if (format == Format::jsonl) return json_text(row) + "\n";
+  std::vector<std::string> fields;
+  for (const auto& item : row.items()) fields.push_back(csv_field(item.value()));
+  std::string line = fmt::format("{}", fmt::join(fields, ","));
+  for (char& letter : line) {
+    if (letter == '\n' || letter == '\r') letter = ' ';
+  }
+  return line + "\n";
+}
+
 void RecordWriter::begin(const Record& like) {
-  if (format_ != Format::csv || header_written_) return;
-  fmt::print(out_, "{}\n", header_line(like));
-  header_written_ = true;
+  if (format_ == Format::json || is_begun_) return;
+  std::vector<std::string> columns;
+  for (const auto& item : like.items()) columns.push_back(item.key());
+  out_ << header_of(format_, columns);
+  is_begun_ = true;
 }
 
 void RecordWriter::add(const Record& row) {
   begin(row);
-  if (format_ == Format::csv) {
-    fmt::print(out_, "{}\n", csv_line(row));
-  } else {
+  if (format_ == Format::json) {
     fmt::print(out_, "{}  {}", any_row_ ? ",\n" : "[\n", json_text(row));
+  } else {
+    out_ << line_of(format_, row);
   }
   out_.flush();
   any_row_ = true;
@@ -79,12 +80,6 @@ void RecordWriter::add(const Record& row) {
 
 void RecordWriter::finish() {
   if (format_ == Format::json) out_ << (any_row_ ? "\n]\n" : "[]\n");
-}
-
-void write_records(Format format, std::span<const Record> rows, std::ostream& out) {
-  RecordWriter writer(format, out);
-  for (const Record& row : rows) writer.add(row);
-  writer.finish();
 }
 
 Record microseconds_or_null(const std::optional<Seconds>& time) {

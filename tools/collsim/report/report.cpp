@@ -1,405 +1,91 @@
 #include "tools/collsim/report/report.h"
 
 #include <fmt/format.h>
-#include <fmt/ostream.h>
 
 #include <algorithm>
-#include <array>
-#include <cmath>
-#include <ostream>
-#include <set>
+#include <cctype>
 
-#include "models/nccl/settings/function.h"
-#include "models/validation/score.h"
-#include "sim/base/median.h"
-#include "sim/nccl/nccl_plan.h"
-#include "sim/plan/collective.h"
-#include "tools/collsim/core/wrap.h"
-#include "tools/collsim/report/records.h"
+#include "sim/base/json_text.h"
+#include "tools/collsim/report/call_rows.h"
 
 namespace collsim::command {
 
 namespace {
 
-struct Rates {
-  double algbw = 0;  // GB/s
-  double busbw = 0;
-  double wirebw = 0;
-};
-
-Rates rates_of(const Section& section, const Prediction& prediction) {
-  if (prediction.size.count == 0 || prediction.time.value == 0) return {};
-  const double algbw = in_gigabytes_per_second(prediction.size / prediction.time);
-  const CallRequest& request = *section.request;
-  const double busbw = algbw * busbw_factor(request.scenario.collective, request.ranks);
-  return {algbw, busbw, prediction.wire_factor ? algbw * *prediction.wire_factor : busbw};
+bool is_plain_in_shell(char letter) {
+  constexpr std::string_view others = "_@%+=:,./-";
+  return std::isalnum(static_cast<unsigned char>(letter)) != 0 ||
+         others.find(letter) != std::string_view::npos;
 }
 
-bool is_under_nccl(const RunSpec& run) {
-  return run.schedule == ScheduleKind::nccl;
-}
-
-/// Whether wirebw and busbw differ for some algorithm that NCCL may run here.
-bool wire_differs(const CallRequest& request, const RunSpec& run) {
-  if (!is_under_nccl(run)) return false;
-  const Collective collective = request.scenario.collective;
-  const auto forced = find_nccl_run(run.algorithm);
-  return std::any_of(
-      all_nccl_algorithms.begin(), all_nccl_algorithms.end(), [&](NcclAlgorithm algorithm) {
-        return (!forced || algorithm == *forced) && !why_no_nccl_plan(collective, algorithm) &&
-               wire_factor(collective, algorithm, request.ranks, request.ranks) !=
-                   busbw_factor(collective, request.ranks);
-      });
-}
-
-/// As nccl-tests prints them: root -1 and redop none if the collective has none.
-std::int64_t root_of(const CallRequest& request) {
-  return has_root(request.scenario.collective) ? std::int64_t{request.scenario.root} : -1;
-}
-std::string_view redop_of(const Section& section) {
-  return sums(section.request->scenario.collective) ? to_string(section.run->reduction.op) : "none";
-}
-std::int64_t count_of(const Section& section, const Prediction& prediction) {
-  return prediction.size.count / size_of(section.run->reduction.type).count;
-}
-
-/// All faults in one field.
-std::string faults_text(const Scenario& scenario) {
-  std::string text;
-  for (const Fault& fault : scenario.faults) {
-    text += (text.empty() ? "" : "; ") + fault.text;
-  }
-  return text;
-}
-
-bool is_analytic(const Section& section) {
-  return section.engine == "analytic";
-}
-
-std::string_view name_of(EstimateMethod method) {
-  switch (method) {
-    case EstimateMethod::closed_form:
-      return "closed form";
-    case EstimateMethod::critical_path:
-      return "critical path";
-    case EstimateMethod::formula:
-      break;
-  }
-  return "formula";
-}
-
-/// Adds the parts of the bounds and of the estimate.
-void add_parts(const Row& row, bool is_estimate, Record& record) {
-  const Bounds& bounds = row.prediction.bounds;
-  const auto& method = row.prediction.method;
-  record["method"] = is_estimate && method ? Record(name_of(*method)) : Record();
-  const auto& form = row.prediction.form;
-  record["form_alpha_us"] = form ? Record(in_microseconds(form->alphas * form->alpha)) : Record();
-  record["form_transfer_us"] =
-      form ? Record(in_microseconds(form->transfers * form->transfer)) : Record();
-  record["bound_bandwidth_us"] = in_microseconds(bounds.bandwidth);
-  record["bound_latency_us"] = in_microseconds(bounds.latency);
-  const ModelFloor& floor = row.prediction.floor;
-  record["floor_busiest_us"] =
-      is_estimate ? Record() : Record(in_microseconds(floor.busiest_resource()));
-  record["floor_latency_us"] = is_estimate ? Record() : Record(in_microseconds(floor.latency));
-}
-
-Record known_error(const CallRequest& request, const Prediction& prediction) {
-  const auto error = error_of(request.trust_errors, prediction.trust, prediction.size);
-  return error ? Record(*error) : Record();
-}
-
-/// All columns of tables. Size, time and busbw are always the first three, so that scripts find
-/// them by their number. Ranks: first the answer and its trust, then the algorithm, then columns
-/// that follow from others.
-constexpr std::array all_columns{
-    Column{"size_bytes", "size", "(B)", 10, 0, 1},
-    Column{"time_us", "time", "(us)", 9, 2, 1},
-    Column{"busbw_GBps", "busbw", "(GB/s)", 6, 2, 1},
-    Column{"algbw_GBps", "algbw", "(GB/s)", 6, 2, 8},
-    Column{"wirebw_GBps", "wirebw", "(GB/s)", 6, 2, wide_only},
-    Column{"count", "count", "(elements)", 11, 0, wide_only},
-    Column{"type", "type", "", 8, 0, wide_only},
-    Column{"redop", "redop", "", 5, 0, wide_only},
-    Column{"root", "root", "", 5, 0, wide_only},
-    Column{"bound_us", "bound", "(us)", 9, 2, 7},
-    Column{"schedule", "sched", "", 5, 0, 5},
-    Column{"algorithm", "algo", "", 9, 0, 2},
-    Column{"protocol", "proto", "", 6, 0, 6},
-    Column{"channels", "ch", "", 2, 0, 6},
-    Column{"nccl_estimate_us", "nccl's", "own (us)", 9, 2, 3},
-    Column{"measured_us", "measured", "(us)", 9, 2, 3},
-    Column{"error", "error", "(%)", 6, 0, 3},
-    Column{"trust", "trust", "", 8, 0, 2},
-    Column{"extent", "extent", "", 6, 0, 4},
-    Column{"classes", "classes", "(ranks)", 7, 0, 7},
-    Column{"messages", "messages", "", 11, 0, wide_only},
-    Column{"method", "method", "", 6, 0, 6},
-    Column{"form_alpha_us", "T = alpha", "(us)", 9, 2, 4},
-    Column{"form_transfer_us", "+ S/B", "(us)", 9, 2, 4},
-    Column{"bound_bandwidth_us", "bounds:", "width(us)", 9, 2, wide_only},
-    Column{"bound_latency_us", "latency", "(us)", 9, 2, wide_only},
-    Column{"floor_busiest_us", "floor:", "busy (us)", 9, 2, wide_only},
-    Column{"floor_latency_us", "latency", "(us)", 9, 2, wide_only},
-};
-
-/// Whether the column can have a value in this section.
-bool applies(const Column& column, const Section& section) {
-  const CallRequest& request = *section.request;
-  const RunSpec& run = *section.run;
-  const std::string_view key = column.key;
-  if (key == "wirebw_GBps") return wire_differs(request, run);
-  if (key == "nccl_estimate_us") {
-    return is_under_nccl(run) && (request.nccl_estimate || request.wide);
-  }
-  if (key == "measured_us" || key == "error") return run.measured.has_value();
-  if (key.starts_with("form_")) {
-    return is_analytic(section) && run.schedule == ScheduleKind::textbook &&
-           request.cost.name == "ideal";
-  }
-  if (key == "extent" || key == "classes" || key == "messages") return !is_analytic(section);
-  if (key == "method") return is_analytic(section);
-  if (key.starts_with("floor_")) return !is_analytic(section);
-  return true;
-}
-
-std::vector<Column> columns_of(const Section& section) {
-  std::vector<Column> columns = answer_columns(section);
-  for (Column& column : columns) {
-    if (column.key == "algorithm") {
-      column.width = std::max(column.width, section.run->algorithm.size());
+std::string shell_word(const std::string& arg) {
+  if (!arg.empty() && std::all_of(arg.begin(), arg.end(), is_plain_in_shell)) return arg;
+  std::string word;
+  for (const char letter : arg) {
+    if (letter == '\'') {
+      word += "'\\''";
+    } else {
+      word += letter;
     }
   }
-  return section.request->wide ? columns : fitting(std::move(columns));
+  return fmt::format("'{}'", word);
 }
-
-/// The same with a table's short words: percent, "text" for a textbook's schedule.
-Record for_people(Record record) {
-  if (record["schedule"] == to_string(ScheduleKind::textbook)) record["schedule"] = "text";
-  if (!record["method"].is_null()) {
-    record["method"] = record["method"] == name_of(EstimateMethod::closed_form)     ? "closed"
-                       : record["method"] == name_of(EstimateMethod::critical_path) ? "path"
-                                                                                    : "near";
-  }
-  if (!record["error"].is_null()) {
-    record["error"] = fmt::format("{:+.1f}", 100 * record["error"].get<double>());
-  }
-  return record;
-}
-
-class TableReport final : public Report {
- public:
-  explicit TableReport(std::ostream& out) : out_(out) {}
-
-  void begin(const Section& section) override {
-    section_ = section;
-    rows_.clear();
-    classes_.clear();
-    columns_ = columns_of(section);
-    print_head(section, out_);
-    if (section.run->measured) {
-      fmt::print(out_, "# measured: {} in {}\n", section.run->measured->id,
-                 section.run->measured->file.filename().string());
-    }
-    fmt::print(out_, "#\n{}", titles_of(columns_));
-  }
-
-  void add(const Row& row) override {
-    fmt::print(out_, "{}\n", line_of(columns_, for_people(answer_record(section_, row))));
-    out_.flush();
-    rows_.push_back(row);
-    classes_.insert(row.prediction.trust);
-  }
-
-  void end() override {
-    if (section_.run->measured) print_errors();
-    if (is_analytic(section_)) print_form();
-    print_trust_errors(*section_.request, classes_, out_);
-    fmt::print(out_, "\n");
-  }
-
- private:
-  /// Prints the closed form of the times, and what times without a closed form neglect.
-  void print_form() {
-    const auto print = [&](const std::string& text) { out_ << wrapped(text, "# ", "#   "); };
-    const auto row = std::find_if(rows_.begin(), rows_.end(),
-                                  [](const Row& each) { return each.prediction.form.has_value(); });
-    if (row != rows_.end()) {
-      const FormulaTerms& form = *row->prediction.form;
-      print(fmt::format("T = {} = {:g} alpha + {:g} S/B = {} + {} at {}", form.symbols, form.alphas,
-                        form.transfers, to_string(form.alphas * form.alpha),
-                        to_string(form.transfers * form.transfer),
-                        to_string(row->prediction.size)));
-    }
-    const auto is_any = [this](EstimateMethod method) {
-      return std::any_of(rows_.begin(), rows_.end(),
-                         [&](const Row& each) { return each.prediction.method == method; });
-    };
-    if (is_any(EstimateMethod::critical_path)) {
-      print(
-          "path: messages that share a link count only at the busiest link; `collsim run` "
-          "simulates them");
-    }
-    if (is_any(EstimateMethod::formula)) {
-      print("near: close to what `collsim run` simulates (docs/estimate.md)");
-    }
-  }
-
-  void print_errors() {
-    fmt::print(out_, "#\n# error against the measured times, median of |error| (worst):");
-    std::array<std::vector<double>, size_band_count> bands;
-    for (const Row& row : rows_) {
-      if (!row.measured) continue;
-      bands[size_band(row.prediction.size)].push_back(100 * std::abs(relative_error(row)));
-    }
-    for (std::size_t band = 0; band < size_band_count; ++band) {
-      const std::vector<double>& errors = bands[band];
-      if (errors.empty()) continue;
-      const double worst = *std::max_element(errors.begin(), errors.end());
-      fmt::print(out_, "\n#   {:<8} {:>5.1f} % ({:.1f} %)", size_band_names[band], median(errors),
-                 worst);
-    }
-    fmt::print(out_, "\n");
-  }
-
-  std::ostream& out_;
-  Section section_;
-  std::vector<Column> columns_;
-  std::set<Trust> classes_;  // of the rows
-  std::vector<Row> rows_;
-};
-
-class RecordReport final : public Report {
- public:
-  RecordReport(Format format, std::ostream& out) : writer_(format, out) {}
-
-  void begin(const Section& section) override { section_ = section; }
-  void add(const Row& row) override { writer_.add(answer_record(section_, row)); }
-  void end() override {}
-  void finish() override { writer_.finish(); }
-
- private:
-  RecordWriter writer_;
-  Section section_;
-};
 
 }  // namespace
 
-Record answer_record(const Section& section, const Row& row) {
-  const CallRequest& request = *section.request;
-  const Prediction& prediction = row.prediction;
-  const Rates rates = rates_of(section, prediction);
-  Record record{
-      {"size_bytes", prediction.size.count},
-      {"count", count_of(section, prediction)},
-      {"type", to_string(section.run->reduction.type)},
-      {"redop", redop_of(section)},
-      {"root", root_of(request)},
-      {"nranks", request.ranks},
-      {"algorithm", prediction.algorithm},
-      {"protocol", to_string(prediction.protocol)},
-      {"channels", prediction.channels},
-      {"time_us", in_microseconds(prediction.time)},
-      {"algbw_GBps", rates.algbw},
-      {"busbw_GBps", rates.busbw},
-      {"bound_us", in_microseconds(prediction.bounds.largest())},
-      {"engine", section.engine},
-      {"schedule", to_string(*section.run->schedule)},
-      {"calibration", request.cost.name},
-      {"wirebw_GBps", prediction.wire_factor ? Record(rates.wirebw) : Record()},
-      {"nccl_estimate_us", microseconds_or_null(prediction.nccl_estimate)},
-      {"measured_us", microseconds_or_null(row.measured)},
-      {"error", row.measured ? Record(relative_error(row)) : Record()},
-      {"extent", is_analytic(section) ? Record() : Record(to_string(prediction.extent))},
-      {"classes", is_analytic(section) ? Record() : Record(prediction.classes)},
-      {"messages", is_analytic(section) ? Record() : Record(prediction.transfers)},
-      {"trust", to_string(prediction.trust)},
-      {"trust_error", known_error(request, prediction)},
-  };
-  add_parts(row, is_analytic(section), record);
-  record.update(context_of(request, section.run));
-  return record;
+std::vector<ReportColumn> report_columns(std::span<const Column> columns) {
+  std::vector<ReportColumn> all;
+  for (const Column& column : columns) {
+    std::string title(column.title);
+    if (!column.unit.empty()) title += fmt::format(" {}", column.unit);
+    all.push_back({std::string(column.key), title, column.digits});
+  }
+  return all;
 }
 
-std::string describe(const RunSpec& run) {
-  if (run.schedule == ScheduleKind::textbook) {
-    const std::uint32_t channels = run.channels.value_or(1);
-    const Chunking chunking = run.chunking.value_or(Chunking{});
-    return fmt::format(
-        "textbook schedule, algorithm {}, protocol {}, {} channel{}, chunks {}", run.algorithm,
-        to_string(run.protocol.value_or(Protocol::simple)), channels, channels == 1 ? "" : "s",
-        chunking.largest_chunk.count == 0 ? "unlimited"
-                                          : "of " + to_string(chunking.largest_chunk));
+std::string shown_text(const Record& value, const ReportColumn& column) {
+  const std::string exact = json_text(value);
+  if (exact == "null") return "-";
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
+  if (value.is_number_float() || column.scale != 1) {
+    return fmt::format("{:.{}f}", value.get<double>() * column.scale, column.digits);
   }
-  std::string text = fmt::format("as NCCL {} runs it", to_string(run.nccl_version));
-  if (run.algorithm != "auto") text += fmt::format(", algorithm {}", run.algorithm);
-  if (run.in_place) text += ", in place";
-  if (run.graph) text += ", in a CUDA graph";
-  for (const auto& [name, value] : run.variables) {
-    if (name == "NCCL_ALGO" && run.algorithm != "auto")
-      continue;  // the text already has the algorithm
-    text += fmt::format(", {}={}", name, value);
-  }
+  return exact;
+}
+
+bool is_of_numbers(const ReportTable& table, const ReportColumn& column) {
+  return std::any_of(table.rows.begin(), table.rows.end(),
+                     [&](const Record& row) { return row.at(column.key).is_number(); });
+}
+
+std::string command_text(std::string_view subcommand, std::span<const std::string> args) {
+  std::string text = fmt::format("collsim {}", subcommand);
+  for (const std::string& arg : args) text += fmt::format(" {}", shell_word(arg));
   return text;
 }
 
-std::string describe(const TrustError& error) {
-  return fmt::format("{}: typically {:.0f} % off from 16 MiB, {:.0f} % below ({})",
-                     to_string(error.trust), 100 * error.from_16_mib, 100 * error.below,
-                     error.source);
-}
-
-void print_trust_errors(const CallRequest& request, const std::set<Trust>& classes,
-                        std::ostream& out) {
-  for (const TrustError& error : request.trust_errors) {
-    if (!classes.contains(error.trust)) continue;
-    out << wrapped("trust: " + describe(error), "# ", "#   ");
+std::string joined_values(std::span<const Record> rows, const std::string& key) {
+  std::vector<std::string> texts;
+  for (const Record& row : rows) {
+    const Record& value = row.at(key);
+    const std::string text = value.is_null()     ? "-"
+                             : value.is_string() ? value.get<std::string>()
+                                                 : json_text(value);
+    if (std::find(texts.begin(), texts.end(), text) == texts.end()) texts.push_back(text);
   }
+  return fmt::format("{}", fmt::join(texts, ", "));
 }
 
-Record context_of(const CallRequest& request, const RunSpec* run) {
-  const bool by_nccl = run != nullptr && is_under_nccl(*run);
-  return {{"machine", request.topology.name()},
-          {"collective", to_string(request.scenario.collective)},
-          {"nranks", request.ranks},
-          {"faults", faults_text(request.scenario)},
-          {"nccl_version", by_nccl ? Record(to_string(run->nccl_version)) : Record()},
-          {"collsim_version", COLLSIM_VERSION}};
-}
-
-void print_head(const Section& section, std::ostream& out) {
-  const CallRequest& request = *section.request;
-  const auto print = [&](const std::string& text) { out << wrapped(text, "# ", "#   "); };
-  print(fmt::format("collsim {}: {} on {}, {} rank{}", COLLSIM_VERSION,
-                    to_string(request.scenario.collective), request.topology.name(), request.ranks,
-                    request.ranks == 1 ? "" : "s"));
-  print(fmt::format("{}; engine {}; calibration {}", describe(*section.run), section.engine,
-                    request.cost.name));
-  for (const Fault& fault : request.scenario.faults) print("fault: " + fault.text);
-}
-
-std::vector<Column> answer_columns(const Section& section) {
-  std::vector<Column> columns(all_columns.begin(), all_columns.end());
-  std::erase_if(columns, [&](const Column& column) { return !applies(column, section); });
-  return columns;
-}
-
-double relative_error(const Row& row) {
-  return (row.prediction.time.value - row.measured->value) / row.measured->value;
-}
-
-std::unique_ptr<Report> make_report(Format format, std::ostream& out) {
-  switch (format) {
-    case Format::table:
-      return std::make_unique<TableReport>(out);
-    case Format::csv:
-    case Format::json:
-      return std::make_unique<RecordReport>(format, out);
-    case Format::html:
-      break;  // make_answer_page()
+void add_trust_and_version(Report& report, std::span<const TrustError> errors,
+                           const std::set<Trust>& classes) {
+  for (const Trust trust : classes) {
+    const auto error = std::find_if(errors.begin(), errors.end(),
+                                    [&](const TrustError& each) { return each.trust == trust; });
+    report.facts.emplace_back(
+        "trust", error == errors.end() ? std::string(to_string(trust)) : describe(*error));
   }
-  return nullptr;
+  report.facts.emplace_back("made by", fmt::format("collsim {}", COLLSIM_VERSION));
 }
 
 }  // namespace collsim::command

@@ -21,11 +21,13 @@
 #include "sim/topologies/loader.h"
 #include "tools/collsim/core/numbers.h"
 #include "tools/collsim/core/options.h"
+#include "tools/collsim/core/size_option.h"
 #include "tools/collsim/core/warnings.h"
 #include "tools/collsim/request/call_options.h"
 #include "tools/collsim/request/collective_option.h"
 #include "tools/collsim/request/rank_list.h"
 #include "tools/collsim/request/subject.h"
+#include "tools/collsim/request/word_options.h"
 
 namespace collsim::command {
 
@@ -37,21 +39,6 @@ template <typename Value>
 std::optional<Value> given(const po::variables_map& values, const char* name) {
   if (values.count(name) == 0) return std::nullopt;
   return values[name].as<Value>();
-}
-
-Format parse_format(const std::string& name, PageOffered page) {
-  const bool has_page = page == PageOffered::yes;
-  if (name == "table") return Format::table;
-  if (name == "csv") return Format::csv;
-  if (name == "json") return Format::json;
-  if (has_page && name == "html") return Format::html;
-  throw InputError(fmt::format("--format: unknown format '{}'", name),
-                   has_page ? "table, csv, json or html" : "table, csv or json");
-}
-
-Protocol parse_protocol(const std::string& name) {
-  if (const auto protocol = find_nccl_protocol(name)) return *protocol;
-  throw InputError(fmt::format("--protocol: unknown protocol '{}'", name), "ll, ll128 or simple");
 }
 
 int positive(const char* option, int value) {
@@ -76,10 +63,10 @@ void require_few(const Sizes& sizes) {
 }
 
 void override_sizes(const po::variables_map& values, Sizes& sizes) {
-  const auto minimum = given<std::string>(values, "minbytes");
-  if (minimum) sizes.from.count = parse_size("minbytes", *minimum);
-  if (const auto maximum = given<std::string>(values, "maxbytes")) {
-    sizes.to.count = parse_size("maxbytes", *maximum);
+  const auto minimum = given<Bytes>(values, "minbytes");
+  if (minimum) sizes.from = *minimum;
+  if (const auto maximum = given<Bytes>(values, "maxbytes")) {
+    sizes.to = *maximum;
   } else if (minimum && sizes.to < sizes.from) {
     sizes.to = sizes.from;
   }
@@ -94,32 +81,21 @@ void override_sizes(const po::variables_map& values, Sizes& sizes) {
     sizes.factor = *factor;
     sizes.step = {};
   }
-  if (const auto step = given<std::string>(values, "stepbytes")) {
+  if (const auto step = given<Bytes>(values, "stepbytes")) {
     if (values.count("stepfactor") != 0) throw InputError("both -i and -f", "one of them");
-    sizes.step.count = parse_size("stepbytes", *step);
-    if (sizes.step.count == 0) {
-      throw InputError(fmt::format("--stepbytes: {}", *step), "1 or more bytes");
-    }
+    if (step->count == 0) throw InputError("--stepbytes: 0", "1 or more bytes");
+    sizes.step = *step;
   }
   require_few(sizes);
 }
 
-ScheduleKind parse_schedule(const std::string& name) {
-  if (name == "textbook") return ScheduleKind::textbook;
-  if (name == "nccl") return ScheduleKind::nccl;
-  throw InputError(fmt::format("--schedule: unknown schedule '{}'", name), "textbook or nccl");
-}
-
 void override_schedule(const po::variables_map& values, bool algorithm_given, RunSpec& run) {
-  if (const auto name = given<std::string>(values, "schedule")) {
-    const ScheduleKind asked = parse_schedule(*name);
+  if (const auto asked = given<ScheduleKind>(values, "schedule")) {
     // A scenario's algorithm belongs to its own schedule.
     if (run.schedule && run.schedule != asked && !algorithm_given) run.algorithm.clear();
     run.schedule = asked;
   }
-  if (const auto version = given<std::string>(values, "nccl-version")) {
-    run.nccl_version = parse_nccl_version(*version);
-  }
+  run.nccl_version = given<NcclVersion>(values, "nccl-version").value_or(run.nccl_version);
   for (const std::string& setting :
        given<std::vector<std::string>>(values, "env").value_or(std::vector<std::string>())) {
     const auto equals = setting.find('=');
@@ -158,21 +134,15 @@ void override_runs(const po::variables_map& values, Scenario& scenario) {
   const bool algorithm_given = values.count("algorithm") != 0;
   for (RunSpec& run : scenario.runs) override_schedule(values, algorithm_given, run);
   for (RunSpec& run : scenario.runs) {
-    if (const auto name = given<std::string>(values, "protocol")) {
-      run.protocol = parse_protocol(*name);
-    }
-    if (const auto name = given<std::string>(values, "datatype")) {
-      run.reduction.type = parse_datatype(*name);
-    }
-    if (const auto name = given<std::string>(values, "op")) {
-      run.reduction.op = parse_reduction_op(*name);
-    }
+    if (const auto protocol = given<Protocol>(values, "protocol")) run.protocol = protocol;
+    run.reduction.type = given<Datatype>(values, "datatype").value_or(run.reduction.type);
+    run.reduction.op = given<ReductionOp>(values, "op").value_or(run.reduction.op);
     if (const auto channels = given<int>(values, "channels")) {
       run.channels = static_cast<std::uint32_t>(positive("channels", *channels));
       if (*channels > 64) throw InputError(fmt::format("--channels: {}", *channels), "1 to 64");
     }
-    if (const auto chunk = given<std::string>(values, "chunk")) {
-      run.chunking.emplace().largest_chunk.count = parse_size("chunk", *chunk);
+    if (const auto chunk = given<Bytes>(values, "chunk")) {
+      run.chunking.emplace().largest_chunk = *chunk;
     }
   }
 }
@@ -344,17 +314,17 @@ void add_machine_options(po::options_description& options) {
 void add_call_options(po::options_description& options) {
   options.add_options()                                                                     //
       ("collective,c", po::value<std::string>(), "default all_reduce; see `collsim list`")  //
-      ("datatype,d", po::value<std::string>(),
+      ("datatype,d", po::value<Datatype>(),
        "as in nccl-tests: float, half, ... (default float)")                          //
-      ("op,o", po::value<std::string>(), "sum, prod, min, max or avg (default sum)")  //
+      ("op,o", po::value<ReductionOp>(), "sum, prod, min, max or avg (default sum)")  //
       ("root,r", po::value<int>(),
        "root of a broadcast, reduce, gather or scatter (default 0)")  //
       ("algorithm,a", po::value<std::string>(),
        "one or several, comma-separated (default: NCCL's choice; textbook: the collective's first "
        "in `collsim list`)")  //
-      ("protocol,p", po::value<std::string>(),
+      ("protocol,p", po::value<Protocol>(),
        "ll, ll128 or simple (default: NCCL's choice; textbook: simple)")  //
-      ("schedule", po::value<std::string>(),
+      ("schedule", po::value<ScheduleKind>(),
        "nccl (default): as NCCL chooses and runs it; textbook: default for algorithms that NCCL "
        "does not have, and on machines with calibration ideal");
 }
@@ -363,7 +333,7 @@ void add_nccl_options(po::options_description& options) {
   options.add_options()  //
       ("env", po::value<std::vector<std::string>>()->composing(),
        "NCCL variable K=V; may be repeated")                                     //
-      ("nccl-version", po::value<std::string>(), "2.18 to 2.30 (default 2.30)")  //
+      ("nccl-version", po::value<NcclVersion>(), "2.18 to 2.30 (default 2.30)")  //
       ("in-place", po::bool_switch(),
        "NCCL only: the send buffer is the receive buffer, which saves copies")  //
       ("graph", po::bool_switch(),
@@ -371,7 +341,7 @@ void add_nccl_options(po::options_description& options) {
       ("channels", po::value<int>(),
        "textbook only: channels that share the data (default: as many as NCCL uses on that "
        "machine; 1 with calibration ideal)")  //
-      ("chunk", po::value<std::string>(),
+      ("chunk", po::value<Bytes>(),
        "textbook only: largest chunk; larger buffers are pipelined in loops; 0 is unlimited "
        "(default: NCCL's; unlimited with calibration ideal)");
 }
@@ -379,12 +349,12 @@ void add_nccl_options(po::options_description& options) {
 void add_size_options(po::options_description& options, RequestedSizes sizes) {
   const bool sweep = sizes == RequestedSizes::sweep;
   options.add_options()  //
-      ("minbytes,b", po::value<std::string>(), sweep ? "smallest size (default 8)" : "the size");
+      ("minbytes,b", po::value<Bytes>(), sweep ? "smallest size (default 8)" : "the size");
   if (!sweep) return;
-  options.add_options()                                                                      //
-      ("maxbytes,e", po::value<std::string>(), "largest size (default 1G)")                  //
-      ("stepfactor,f", po::value<double>(), "factor between sizes (default 2)")              //
-      ("stepbytes,i", po::value<std::string>(), "bytes between sizes, instead of a factor")  //
+  options.add_options()                                                                //
+      ("maxbytes,e", po::value<Bytes>(), "largest size (default 1G)")                  //
+      ("stepfactor,f", po::value<double>(), "factor between sizes (default 2)")        //
+      ("stepbytes,i", po::value<Bytes>(), "bytes between sizes, instead of a factor")  //
       ("nccl-estimate", po::bool_switch(),
        "also show NCCL's own estimate, by which it chooses")  //
       ("wide", po::bool_switch(), "show all columns (default: those that fit into 80 characters)");
@@ -392,8 +362,7 @@ void add_size_options(po::options_description& options, RequestedSizes sizes) {
 
 }  // namespace
 
-po::options_description request_options(RequestedSizes sizes, const char* formats,
-                                        const char* default_format) {
+po::options_description request_options(RequestedSizes sizes, std::vector<Format> formats) {
   po::options_description options("Question");
   add_machine_options(options);
   add_call_options(options);
@@ -404,16 +373,15 @@ po::options_description request_options(RequestedSizes sizes, const char* format
        "cost constants: a file, or a shipped name such as ideal (default: the topology's)")  //
       ("fault", po::value<std::vector<std::string>>()->composing(),
        "a fault of the machine, such as 'link: node0/nic0, bandwidth: 10%'; may be repeated; "
-       "docs/formats.md lists the keys")                                                    //
-      ("seed", po::value<std::int64_t>(), "random seed of the faults' jitter (default 0)")  //
-      ("format", po::value<std::string>()->default_value(default_format), formats);
+       "docs/formats.md lists the keys")  //
+      ("seed", po::value<std::int64_t>(), "random seed of the faults' jitter (default 0)");
+  if (!formats.empty()) add_format_option(options, std::move(formats));
   return options;
 }
 
-CallRequest read_request(const po::variables_map& values, std::ostream& err, PageOffered page,
-                         std::optional<Format> format) {
+CallRequest read_request(const po::variables_map& values, std::ostream& err) {
   CallRequest request;
-  request.format = format ? *format : parse_format(values["format"].as<std::string>(), page);
+  if (values.contains("format")) request.format = format_option(values);
   request.wide = given<bool>(values, "wide").value_or(false);
   request.nccl_estimate = given<bool>(values, "nccl-estimate").value_or(false);
   request.trust_errors = load_trust_errors();

@@ -2,7 +2,6 @@
 
 #include <boost/program_options.hpp>
 #include <iosfwd>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,11 +10,9 @@
 #include "models/scenario/scenario.h"
 #include "sim/cost/calibration.h"
 #include "sim/topologies/topology.h"
+#include "tools/collsim/core/format.h"
 
 namespace collsim::command {
-
-/// The output format.
-enum class Format : std::uint8_t { table, csv, json, html };
 
 /// The input of `run` and `estimate`: a scenario, its machine, and the output format.
 struct CallRequest {
@@ -34,23 +31,13 @@ struct CallRequest {
 /// Whether a command takes a sweep of sizes or one size.
 enum class RequestedSizes : std::uint8_t { sweep, one };
 
-/// Whether a command writes pages.
-enum class PageOffered : std::uint8_t { no, yes };
-
-/// The help text of --format of commands that write pages.
-inline constexpr const char* formats_with_page = "table, csv, json, or html: a page with charts";
-
-/// The options that define a question. `formats` is the help text of --format.
+/// The options that define a question, and `--format` with the offered `formats`, if there are any.
 boost::program_options::options_description request_options(
-    RequestedSizes sizes = RequestedSizes::sweep, const char* formats = "table, csv or json",
-    const char* default_format = "table");
+    RequestedSizes sizes = RequestedSizes::sweep, std::vector<Format> formats = formats_of_rows());
 
 /// Reads the scenario file, if one is given. Options override it. Prints warnings about the machine
-/// and its calibration to `err`. A command with formats of its own reads --format itself and gives
-/// `format`. Throws InputError, also for html where no page is offered.
-CallRequest read_request(const boost::program_options::variables_map& values, std::ostream& err,
-                         PageOffered page = PageOffered::no,
-                         std::optional<Format> format = std::nullopt);
+/// and its calibration to `err`. Throws InputError.
+CallRequest read_request(const boost::program_options::variables_map& values, std::ostream& err);
 
 /// The question that a scenario asks about a machine, for programs: no options, no warnings. Throws
 /// InputError.

@@ -1,21 +1,30 @@
 #include "tools/collsim/request/engine_name.h"
 
-#include <fmt/format.h>
+#include <optional>
 
-#include "sim/base/input_error.h"
 #include "sim/fabric/engine.h"
+#include "tools/collsim/core/typed_option.h"
 
 namespace collsim::command {
 
-EngineName parse_engine(const std::string& name) {
-  if (name == "auto" || name == "native") return EngineName::native;
-  if (name == "simgrid") {
-    load_engine(Engine::simgrid);  // nothing is printed before it is known to be there
-    return EngineName::simgrid;
+namespace {
+
+std::optional<EngineName> find_engine(std::string_view word) {
+  if (word == "auto") return EngineName::native;
+  for (const EngineName each : {EngineName::native, EngineName::simgrid, EngineName::analytic}) {
+    if (word == name_of(each)) return each;
   }
-  if (name == "analytic") return EngineName::analytic;
-  throw InputError(fmt::format("--engine: unknown engine '{}'", name),
-                   "auto, native, simgrid or analytic");
+  return std::nullopt;
+}
+
+}  // namespace
+
+void validate(boost::any& value, const std::vector<std::string>& texts, EngineName* /*target*/,
+              int) {
+  const EngineName engine_name = word_value(value, texts, find_engine);
+  // Nothing is printed before it is known to be there.
+  if (engine_name == EngineName::simgrid) load_engine(Engine::simgrid);
+  value = engine_name;
 }
 
 std::string_view name_of(EngineName engine_name) {

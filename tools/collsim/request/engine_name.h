@@ -1,17 +1,19 @@
 #pragma once
 
+#include <boost/any.hpp>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace collsim::command {
 
 /// What computes the answers; `analytic` is the model of `collsim estimate`.
 enum class EngineName : std::uint8_t { native, simgrid, analytic };
 
-/// The value of --engine: auto, native, simgrid or analytic. Throws InputError for others, and
+/// Reads --engine for boost::program_options: auto, native, simgrid or analytic. Throws InputError
 /// where SimGrid is left out.
-EngineName parse_engine(const std::string& name);
+void validate(boost::any& value, const std::vector<std::string>& texts, EngineName* target, int);
 
 /// "native", "simgrid", "analytic".
 std::string_view name_of(EngineName engine_name);

@@ -14,9 +14,8 @@
 #include "tools/collsim/core/run_watch.h"
 #include "tools/collsim/core/subcommand.h"
 #include "tools/collsim/core/time_limit.h"
-#include "tools/collsim/report/answer_page.h"
+#include "tools/collsim/report/call_rows.h"
 #include "tools/collsim/report/report.h"
-#include "tools/collsim/report/report_page.h"
 #include "tools/collsim/request/call_request.h"
 #include "tools/collsim/request/engine_name.h"
 
@@ -82,7 +81,7 @@ std::optional<Seconds> measured_time(const std::map<Bytes, Seconds>& times, Byte
 }
 
 void answer(const CallRequest& request, const RunSpec& run, const Approach& approach,
-            Report& report, std::ostream& err) {
+            CallPrinter& printer, std::ostream& err) {
   const Scenario& scenario = request.scenario;
   std::map<Bytes, Seconds> recorded;
   if (run.measured) {
@@ -92,34 +91,33 @@ void answer(const CallRequest& request, const RunSpec& run, const Approach& appr
   const CallCompiler compiler(spec_of(request, run));
   warn(compiler, err);
   CallPredictor answers(compiler, approach);
-  report.begin({&request, &compiler.spec().run, std::string(name_of(approach.engine_name))});
+  printer.begin({&request, &compiler.spec().run, std::string(name_of(approach.engine_name))});
   for (const Bytes size : sizes_of(request)) {
-    report.add({answers.of(size), measured_time(recorded, size)});
+    printer.add({answers.of(size), measured_time(recorded, size)});
   }
-  report.end();
+  printer.end();
 }
 
 }  // namespace
 
 int run_run(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
-  po::options_description options = request_options(RequestedSizes::sweep, formats_with_page);
-  options.add_options()("engine", po::value<std::string>()->default_value("auto"),
+  po::options_description options = request_options(RequestedSizes::sweep, formats_with_page());
+  options.add_options()("engine",
+                        po::value<EngineName>()->default_value(EngineName::native, "auto"),
                         "auto, native, simgrid or analytic")(
       "exact", po::bool_switch(),
       "simulate every message of every rank: continue no steady state, fold nothing");
   const auto values = parse_options(options, usage, epilogue, "scenario", args, out);
   if (!values) return exit_ok;
-  const EngineName engine_name = parse_engine((*values)["engine"].as<std::string>());
+  const EngineName engine_name = (*values)["engine"].as<EngineName>();
   RunWatch watch(err, time_limit(*values));
   const Approach approach{engine_name, (*values)["exact"].as<bool>(), &watch};
-  const CallRequest request = read_request(*values, err, PageOffered::yes);
-  const auto report = request.format == Format::html
-                          ? make_answer_page(command_text("run", args), out)
-                          : make_report(request.format, out);
+  const CallRequest request = read_request(*values, err);
+  const auto printer = make_call_printer(request.format, command_text("run", args), out);
   for (const RunSpec& run : request.scenario.runs) {
-    answer(request, run, approach, *report, err);
+    answer(request, run, approach, *printer, err);
   }
-  report->finish();
+  printer->finish();
   return exit_ok;
 }
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "tools/collsim/report/report.h"
+#include "tools/collsim/report/call_rows.h"
 #include "tools/collsim/steps/lesson_report.h"
 #include "tools/collsim/steps/lesson_words.h"
 

@@ -10,7 +10,7 @@
 
 #include "sim/base/division.h"
 #include "tools/collsim/core/wrap.h"
-#include "tools/collsim/report/report.h"
+#include "tools/collsim/report/call_rows.h"
 #include "tools/collsim/steps/lesson_words.h"
 
 namespace collsim::command {

@@ -12,6 +12,7 @@
 #include "sim/base/input_error.h"
 #include "sim/base/json_text.h"
 #include "sim/base/text.h"
+#include "tools/collsim/core/format.h"
 #include "tools/collsim/core/numbers.h"
 #include "tools/collsim/core/options.h"
 #include "tools/collsim/core/subcommand.h"
@@ -45,16 +46,6 @@ constexpr std::string_view epilogue =
 constexpr std::uint32_t text_messages = 64;
 constexpr std::uint32_t max_messages = 1'000'000;
 constexpr Rank default_ranks = 4;
-
-enum class LessonFormat : std::uint8_t { text, markdown, json };
-
-LessonFormat format_option(const po::variables_map& values) {
-  const auto& name = values["format"].as<std::string>();
-  if (name == "text") return LessonFormat::text;
-  if (name == "markdown") return LessonFormat::markdown;
-  if (name == "json") return LessonFormat::json;
-  throw InputError(fmt::format("--format: unknown format '{}'", name), "text, markdown or json");
-}
 
 bool is_given(const po::variables_map& values, const char* option) {
   return values.count(option) != 0 && !values[option].defaulted();
@@ -100,7 +91,7 @@ LessonChoice read_choice(const po::variables_map& values) {
   }
   if (is_given(values, "messages")) {
     choice.max_messages = bounded_option(values, "messages", 1, max_messages);
-  } else if (format_option(values) != LessonFormat::json) {
+  } else if (format_option(values) != Format::json) {
     choice.max_messages = text_messages;
   }
   if (is_given(values, "time")) choice.time = parse_time_range(values["time"].as<std::string>());
@@ -137,7 +128,7 @@ std::optional<LessonCosts> read_costs(const po::variables_map& values) {
   }
   return LessonCosts{{quantity_option(values, "alpha", parse_time),
                       quantity_option(values, "bandwidth", parse_rate)},
-                     {parse_size("minbytes", values["minbytes"].as<std::string>())}};
+                     values["minbytes"].as<Bytes>()};
 }
 
 /// Of algorithms by their names, on no machine.
@@ -178,8 +169,8 @@ std::vector<Lesson> lessons_of_calls(const po::variables_map& values, const Call
   return lessons;
 }
 
-void print_lessons(const std::vector<Lesson>& lessons, LessonFormat format, std::ostream& out) {
-  if (format == LessonFormat::json) {
+void print_lessons(const std::vector<Lesson>& lessons, Format format, std::ostream& out) {
+  if (format == Format::json) {
     nlohmann::ordered_json all = nlohmann::ordered_json::array();
     for (const Lesson& lesson : lessons) all.push_back(lesson_json(lesson));
     fmt::print(out, "{}\n", json_text(all, 2));
@@ -187,7 +178,7 @@ void print_lessons(const std::vector<Lesson>& lessons, LessonFormat format, std:
   }
   for (const Lesson& lesson : lessons) {
     if (&lesson != &lessons.front()) fmt::print(out, "\n");
-    if (format == LessonFormat::text) {
+    if (format == Format::text) {
       print_lesson(lesson, out);
     } else {
       print_lesson_markdown(lesson, out);
@@ -196,7 +187,8 @@ void print_lessons(const std::vector<Lesson>& lessons, LessonFormat format, std:
 }
 
 po::options_description lesson_options() {
-  auto options = request_options(RequestedSizes::one, "text, markdown or json", "text");
+  auto options =
+      request_options(RequestedSizes::one, {Format::text, Format::markdown, Format::json});
   options.add_options()                                                                 //
       ("step", po::value<std::string>(), "show only these steps, such as 3 or 1,4..6")  //
       ("values", po::bool_switch(), "put numbers into the buffers, and add them")       //
@@ -214,13 +206,13 @@ po::options_description lesson_options() {
 int run_steps(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
   const auto values = parse_options(lesson_options(), usage, epilogue, "scenario", args, out);
   if (!values) return exit_ok;
-  const LessonFormat format = format_option(*values);
+  const Format format = format_option(*values);
   const LessonChoice choice = read_choice(*values);
   if (!on_machine(*values)) {
     print_lessons(lessons_of_plans(*values, choice), format, out);
     return exit_ok;
   }
-  const CallRequest request = read_request(*values, err, PageOffered::no, Format::table);
+  const CallRequest request = read_request(*values, err);
   print_lessons(lessons_of_calls(*values, request, choice, err), format, out);
   return exit_ok;
 }

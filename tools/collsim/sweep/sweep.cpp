@@ -19,15 +19,19 @@
 #include "sim/base/processes.h"
 #include "sim/base/text.h"
 #include "sim/fabric/engine.h"
+#include "tools/collsim/core/format.h"
 #include "tools/collsim/core/interruption.h"
 #include "tools/collsim/core/numbers.h"
 #include "tools/collsim/core/options.h"
 #include "tools/collsim/core/replace_file.h"
 #include "tools/collsim/core/subcommand.h"
 #include "tools/collsim/core/warnings.h"
-#include "tools/collsim/report/report_page.h"
+#include "tools/collsim/report/answer.h"
+#include "tools/collsim/report/records.h"
+#include "tools/collsim/report/report.h"
 #include "tools/collsim/report/row_table.h"
 #include "tools/collsim/request/call_request.h"
+#include "tools/collsim/request/engine_name.h"
 #include "tools/collsim/request/subject.h"
 #include "tools/collsim/sweep/row_selection.h"
 #include "tools/collsim/sweep/sweep_dealer.h"
@@ -62,14 +66,14 @@ constexpr std::uint32_t max_threads = 4096;
 struct SweepOrder {
   std::filesystem::path scenario;
   std::optional<std::filesystem::path> file;
-  std::optional<RowFormat> format;  ///< none: a table
+  Format format = Format::table;
   bool resume = false;
   EngineName engine_name = EngineName::native;
   bool exact = false;
   std::uint32_t threads = 1;
   std::string best_by;
   std::vector<std::string> pareto;
-  std::optional<std::string> page_of;  ///< the command, where a page is printed
+  std::string command;  ///< as it was asked
 };
 
 po::options_description sweep_options() {
@@ -86,21 +90,12 @@ po::options_description sweep_options() {
        "print only rows that no other beats in all of these columns: time,nranks")  //
       ("threads", po::value<std::int64_t>(),
        "threads of each process (default: all cores; 1 under mpirun)")  //
-      ("engine", po::value<std::string>()->default_value("auto"),
-       "auto, native, simgrid or analytic")                                                   //
-      ("exact", po::bool_switch(), "simulate every message of every rank, as `collsim run`")  //
-      ("format", po::value<std::string>(),
-       "what is printed: table (default), csv, jsonl, or html: a page with charts");
+      ("engine", po::value<EngineName>()->default_value(EngineName::native, "auto"),
+       "auto, native, simgrid or analytic")  //
+      ("exact", po::bool_switch(), "simulate every message of every rank, as `collsim run`");
+  add_format_option(options,
+                    {Format::table, Format::csv, Format::jsonl, Format::markdown, Format::html});
   return options;
-}
-
-std::optional<RowFormat> read_format(const po::variables_map& values) {
-  if (values.count("format") == 0) return std::nullopt;
-  const auto& name = values["format"].as<std::string>();
-  if (name == "table" || name == "html") return std::nullopt;
-  if (name == "csv") return RowFormat::csv;
-  if (name == "jsonl") return RowFormat::json_lines;
-  throw InputError(fmt::format("--format: unknown format '{}'", name), "table, csv, jsonl or html");
 }
 
 SweepOrder read_order(const po::variables_map& values, std::span<const std::string> args,
@@ -116,13 +111,11 @@ SweepOrder read_order(const po::variables_map& values, std::span<const std::stri
   }
   order.scenario = subject.file;
   if (values.count("output") != 0) order.file = values["output"].as<std::string>();
-  order.format = read_format(values);
-  if (values.count("format") != 0 && values["format"].as<std::string>() == "html") {
-    order.page_of = command_text("sweep", args);
-  }
+  order.format = format_option(values);
+  order.command = command_text("sweep", args);
   order.resume = values["resume"].as<bool>();
   if (order.resume && !order.file) throw InputError("--resume without a file", "also -o FILE");
-  order.engine_name = parse_engine(values["engine"].as<std::string>());
+  order.engine_name = values["engine"].as<EngineName>();
   order.exact = values["exact"].as<bool>();
   order.threads = under_mpirun ? 1 : std::max(1U, std::thread::hardware_concurrency());
   if (values.count("threads") != 0) {
@@ -138,16 +131,20 @@ SweepOrder read_order(const po::variables_map& values, std::span<const std::stri
   return order;
 }
 
-RowFormat format_of(const std::filesystem::path& file) {
-  return file.extension() == ".jsonl" ? RowFormat::json_lines : RowFormat::csv;
+Format format_of(const std::filesystem::path& file) {
+  return file.extension() == ".jsonl" ? Format::jsonl : Format::csv;
 }
 
 /// What is printed: rows as they come, or at the end those that are chosen among them, or a page.
 class SweepPrinter {
  public:
   SweepPrinter(const Sweep& sweep, const SweepOrder& order, std::ostream& out)
-      : sweep_(sweep), order_(order), columns_(sweep_columns(sweep)), out_(out) {
-    if (order.page_of) page_.command = *order.page_of;
+      : sweep_(sweep),
+        order_(order),
+        columns_(sweep_columns(sweep)),
+        out_(out),
+        writer_(order.format, out) {
+    page_.command = order.command;
     if (!order.best_by.empty()) {
       page_.best_by = find_column("best-by", order.best_by, columns_);
       fastest_.emplace(page_.best_by);
@@ -170,7 +167,7 @@ class SweepPrinter {
   void add(const Record& row) {
     if (fastest_) return fastest_->add(row);
     if (front_) return front_->add(row);
-    if (order_.page_of) {
+    if (is_report(order_.format)) {
       rows_.push_back(row);
     } else if (!order_.file) {
       print(row);
@@ -180,7 +177,11 @@ class SweepPrinter {
   void finish() {
     if (fastest_) rows_ = fastest_->rows();
     if (front_) rows_ = front_->rows();
-    if (order_.page_of) return print_sweep_page(sweep_, page_, rows_, out_);
+    if (is_report(order_.format)) {
+      Answer answer;
+      answer.report = [this] { return sweep_report(sweep_, page_, rows_); };
+      return write_answer(order_.format, answer, out_);
+    }
     for (const Record& row : rows_) print(row);
   }
 
@@ -213,14 +214,10 @@ class SweepPrinter {
   }
 
   void print(const Record& row) {
-    if (order_.format) {
-      if (!any_) out_ << header_of(*order_.format, columns_);
-      out_ << line_of(*order_.format, row);
-    } else {
-      const std::vector<Column> columns = table();
-      if (!any_) out_ << titles_of(columns);
-      out_ << line_of(columns, row) << '\n';
-    }
+    if (order_.format != Format::table) return writer_.add(row);
+    const std::vector<Column> columns = table();
+    if (!any_) out_ << titles_of(columns);
+    out_ << line_of(columns, row) << '\n';
     out_.flush();
     any_ = true;
   }
@@ -229,6 +226,7 @@ class SweepPrinter {
   const SweepOrder& order_;
   std::vector<std::string> columns_;
   std::ostream& out_;
+  RecordWriter writer_;
   std::optional<FastestBy> fastest_;
   std::optional<ParetoFront> front_;
   std::vector<std::string> shown_;
@@ -314,7 +312,7 @@ class SweepOutput {
 
   const Sweep& sweep_;
   std::vector<std::string> columns_;
-  RowFormat format_ = RowFormat::csv;
+  Format format_ = Format::csv;
   std::optional<SweepFile> file_;
   SweepPrinter printer_;
   Problems problems_;

@@ -84,35 +84,16 @@ std::optional<Record> row_of_csv(std::string_view line, std::span<const std::str
 
 }  // namespace
 
-std::string header_of(RowFormat format, std::span<const std::string> columns) {
-  if (format == RowFormat::json_lines) return {};
-  std::vector<std::string> fields;
-  for (const std::string& column : columns) fields.push_back(csv_field(column));
-  return fmt::format("{}\n", fmt::join(fields, ","));
-}
-
-std::string line_of(RowFormat format, const Record& row) {
-  if (format == RowFormat::json_lines) return json_text(row) + "\n";
-  std::vector<std::string> fields;
-  for (const auto& item : row.items()) fields.push_back(csv_field(item.value()));
-  std::string line = fmt::format("{}", fmt::join(fields, ","));
-  // A message of several lines stays one row of one line.
-  for (char& letter : line) {
-    if (letter == '\n' || letter == '\r') letter = ' ';
-  }
-  return line + "\n";
-}
-
-std::optional<Record> row_of(RowFormat format, std::string_view line,
+std::optional<Record> row_of(Format format, std::string_view line,
                              std::span<const std::string> columns) {
   if (line.ends_with('\n')) line.remove_suffix(1);
-  if (format == RowFormat::csv) return row_of_csv(line, columns);
+  if (format == Format::csv) return row_of_csv(line, columns);
   Record row = Record::parse(line, nullptr, false);
   if (!row.is_object()) return std::nullopt;
   return row;
 }
 
-SweepFile::SweepFile(std::filesystem::path path, RowFormat format, std::vector<std::string> columns)
+SweepFile::SweepFile(std::filesystem::path path, Format format, std::vector<std::string> columns)
     : path_(std::move(path)), format_(format), columns_(std::move(columns)) {
   constexpr mode_t readable_by_all = 0644;
   descriptor_ = open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, readable_by_all);

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <span>
 #include <string>
@@ -11,16 +10,9 @@
 
 namespace collsim::command {
 
-/// How rows are written: CSV, or JSON with an object per line.
-enum class RowFormat : std::uint8_t { csv, json_lines };
-
-/// The first line of a file of such rows, with its line end; empty for JSON Lines.
-std::string header_of(RowFormat format, std::span<const std::string> columns);
-/// The row's line, with its line end.
-std::string line_of(RowFormat format, const Record& row);
-/// The row that a line says: numbers of CSV as they stand there, empty fields as null. Nothing for
-/// a line that is none.
-std::optional<Record> row_of(RowFormat format, std::string_view line,
+/// The row that a line of csv or jsonl says: numbers of CSV as they stand there, empty fields as
+/// null. Nothing for a line that is none.
+std::optional<Record> row_of(Format format, std::string_view line,
                              std::span<const std::string> columns);
 
 /// A file that rows are appended to, and that a killed program leaves as a beginning of itself: all
@@ -28,7 +20,7 @@ std::optional<Record> row_of(RowFormat format, std::string_view line,
 class SweepFile {
  public:
   /// Opens or makes it. Throws InputError where it cannot be written, or another process writes it.
-  SweepFile(std::filesystem::path path, RowFormat format, std::vector<std::string> columns);
+  SweepFile(std::filesystem::path path, Format format, std::vector<std::string> columns);
   ~SweepFile();
   SweepFile(const SweepFile&) = delete;
   SweepFile& operator=(const SweepFile&) = delete;
@@ -50,7 +42,7 @@ class SweepFile {
   void cut_to(std::size_t size);
 
   std::filesystem::path path_;
-  RowFormat format_;
+  Format format_;
   std::vector<std::string> columns_;
   int descriptor_ = -1;
   bool keeps_rows_ = true;

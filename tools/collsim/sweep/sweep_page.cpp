@@ -12,7 +12,7 @@
 #include "models/sweep/sweep_range.h"
 #include "sim/base/json_text.h"
 #include "sim/base/units.h"
-#include "tools/collsim/report/report_page.h"
+#include "tools/collsim/report/report.h"
 
 namespace collsim::command {
 
@@ -36,7 +36,7 @@ struct SweptColumn {
 /// What goes along the horizontal axis.
 struct SweepAxisChoice {
   std::string key;
-  PageAxis axis;
+  ReportAxis axis;
 };
 
 std::string text_of_value(const Record& value) {
@@ -159,21 +159,21 @@ Record place_of(const Record& row, const SweepAxisChoice& axis) {
   return value == 0 ? Record() : value;  // 0 has no place on a logarithmic axis
 }
 
-PageChart line_chart(const std::vector<SweptLine>& lines, const std::vector<SweptColumn>& swept,
-                     const SweepAxisChoice& axis, bool as_busbw) {
+ReportChart line_chart(const std::vector<SweptLine>& lines, const std::vector<SweptColumn>& swept,
+                       const SweepAxisChoice& axis, bool as_busbw) {
   const char* const key = as_busbw ? "busbw_GBps" : "time_us";
-  PageChart chart{as_busbw ? "busbw" : "Time",
-                  {},
-                  axis.axis,
-                  as_busbw ? PageAxis{"busbw (GB/s)", AxisScale::linear}
-                           : PageAxis{"time (us)", AxisScale::logarithmic}};
+  ReportChart chart{as_busbw ? "busbw" : "Time",
+                    {},
+                    axis.axis,
+                    as_busbw ? ReportAxis{"busbw (GB/s)", AxisScale::linear}
+                             : ReportAxis{"time (us)", AxisScale::logarithmic}};
   const bool many = lines.size() > max_colours;
   if (many) {
     chart.note = fmt::format("{} combinations; the {} that are fastest on average have colours.",
                              lines.size(), max_colours);
   }
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    PageSeries series{
+    ReportSeries series{
         lines[i].name, SeriesMark::line, static_cast<int>(i), many && i >= max_colours, {}};
     for (const Record& row : lines[i].rows) {
       const Record place = place_of(row, axis);
@@ -193,41 +193,41 @@ Record amount_in(const Record& row, const std::string& key) {
   return amount ? Record(*amount) : Record();
 }
 
-PageChart front_chart(const SweepPage& asked, const std::vector<SweptColumn>& swept,
-                      std::span<const Record> rows) {
+ReportChart front_chart(const SweepPage& asked, const std::vector<SweptColumn>& swept,
+                        std::span<const Record> rows) {
   const std::string& x = asked.pareto.front();
   const std::string y = asked.pareto.size() > 1 ? asked.pareto[1] : "time_us";
-  PageChart chart{fmt::format("{} and {}", x, y),
-                  "Rows that no other beats.",
-                  {x, x == size_column ? AxisScale::bytes : AxisScale::logarithmic},
-                  {y, AxisScale::logarithmic},
-                  {},
-                  true};
+  ReportChart chart{fmt::format("{} and {}", x, y),
+                    "Rows that no other beats.",
+                    {x, x == size_column ? AxisScale::bytes : AxisScale::logarithmic},
+                    {y, AxisScale::logarithmic},
+                    {},
+                    true};
   for (const SweptColumn& column : swept) {
     if (column.is_size && column.key == x) chart.x.scale = AxisScale::bytes;
   }
-  PageSeries front{"no other is better in all", SeriesMark::line, 0, false, {}};
+  ReportSeries front{"no other is better in all", SeriesMark::line, 0, false, {}};
   for (const Record& row : rows) {
     if (!row["time_us"].is_number()) continue;
     front.points.push_back(
         {amount_in(row, x), amount_in(row, y), {}, {}, 1, {}, hint_of(swept, row)});
   }
-  const auto scale_of = [&](AxisScale scale, Record PagePoint::*place) {
+  const auto scale_of = [&](AxisScale scale, Record ReportPoint::*place) {
     const bool is_above_0 = std::all_of(
         front.points.begin(), front.points.end(),
-        [&](const PagePoint& point) { return (point.*place).is_number() && point.*place > 0; });
+        [&](const ReportPoint& point) { return (point.*place).is_number() && point.*place > 0; });
     return is_above_0 ? scale : AxisScale::linear;
   };
-  chart.x.scale = scale_of(chart.x.scale, &PagePoint::x);
-  chart.y.scale = scale_of(chart.y.scale, &PagePoint::y);
+  chart.x.scale = scale_of(chart.x.scale, &ReportPoint::x);
+  chart.y.scale = scale_of(chart.y.scale, &ReportPoint::y);
   chart.series.push_back(std::move(front));
   return chart;
 }
 
-PageTable row_table(const std::vector<SweptColumn>& swept, std::span<const Record> rows) {
-  PageTable table{"", {{"row", "row"}}, {rows.begin(), rows.end()}};
+ReportTable row_table(const std::vector<SweptColumn>& swept, std::span<const Record> rows) {
+  ReportTable table{"", {{"row", "row"}}, {rows.begin(), rows.end()}};
   for (const SweptColumn& column : swept) table.columns.push_back({column.key, column.key});
-  const std::vector<PageColumn> answers{
+  const std::vector<ReportColumn> answers{
       {size_column, "size (B)"},      {"nranks", "ranks"},        {"algorithm", "algo"},
       {"protocol", "proto"},          {"channels", "ch"},         {"time_us", "time (us)"},
       {"busbw_GBps", "busbw (GB/s)"}, {"bound_us", "bound (us)"}, {"trust", "trust"}};
@@ -253,23 +253,22 @@ std::set<Trust> classes_of(std::span<const Record> rows) {
 
 }  // namespace
 
-void print_sweep_page(const Sweep& sweep, const SweepPage& asked, std::span<const Record> rows,
-                      std::ostream& out) {
+Report sweep_report(const Sweep& sweep, const SweepPage& asked, std::span<const Record> rows) {
   std::vector<Record> answered;
   for (const Record& row : rows) {
     if (row["problem"].is_null()) answered.push_back(row);
   }
-  ReportPage page{"Sweep", asked.command, {}, {}};
+  Report report{"Sweep", asked.command, {}, {}};
   for (const auto& [name, key] :
        {std::pair{"machine", "machine"}, std::pair{"engine", "engine"},
         std::pair{"calibration", "calibration"}, std::pair{"NCCL", "nccl_version"}}) {
-    page.facts.emplace_back(name, joined_values(answered, key));
+    report.facts.emplace_back(name, joined_values(answered, key));
   }
-  add_trust_and_version(page, sweep.trust_errors, classes_of(answered));
+  add_trust_and_version(report, sweep.trust_errors, classes_of(answered));
   const std::vector<SweptColumn> swept = swept_columns(sweep, answered);
-  PageSection section;
+  ReportSection section;
   if (!answered.empty()) {
-    page.title = fmt::format("Sweep of {}", joined_values(answered, "collective"));
+    report.title = fmt::format("Sweep of {}", joined_values(answered, "collective"));
     if (!asked.pareto.empty()) {
       section.charts = {front_chart(asked, swept, answered)};
     } else {
@@ -279,10 +278,10 @@ void print_sweep_page(const Sweep& sweep, const SweepPage& asked, std::span<cons
                         line_chart(lines, swept, axis, true)};
     }
   }
-  std::erase_if(section.charts, [](const PageChart& chart) { return chart.series.empty(); });
+  std::erase_if(section.charts, [](const ReportChart& chart) { return chart.series.empty(); });
   section.tables.push_back(row_table(swept, rows));
-  page.sections.push_back(std::move(section));
-  write_page(page, out);
+  report.sections.push_back(std::move(section));
+  return report;
 }
 
 }  // namespace collsim::command

@@ -1,11 +1,11 @@
 #pragma once
 
-#include <iosfwd>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "tools/collsim/report/records.h"
+#include "tools/collsim/report/report.h"
 #include "tools/collsim/sweep/sweep_rows.h"
 
 namespace collsim::command {
@@ -17,10 +17,9 @@ struct SweepPage {
   std::vector<std::string> pareto{};  ///< the columns of --pareto
 };
 
-/// A page: time and busbw over the size, or else over the field with the most values, a line for
+/// Time and busbw over the size, or else over the field with the most values, a line for
 /// each combination of the others. Of many lines the fastest have colours. With --best-by over its
 /// column; with --pareto its first two columns. `rows` are those that were chosen, or all.
-void print_sweep_page(const Sweep& sweep, const SweepPage& asked, std::span<const Record> rows,
-                      std::ostream& out);
+Report sweep_report(const Sweep& sweep, const SweepPage& asked, std::span<const Record> rows);
 
 }  // namespace collsim::command

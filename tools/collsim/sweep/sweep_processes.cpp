@@ -10,6 +10,7 @@
 
 #include "sim/base/input_error.h"
 #include "sim/base/json_text.h"
+#include "tools/collsim/report/records.h"
 
 namespace collsim::command {
 

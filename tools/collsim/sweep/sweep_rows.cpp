@@ -9,7 +9,7 @@
 #include "sim/base/input_error.h"
 #include "sim/execution/disturbance.h"
 #include "tools/collsim/core/interruption.h"
-#include "tools/collsim/report/report.h"
+#include "tools/collsim/report/call_rows.h"
 
 namespace collsim::command {
 

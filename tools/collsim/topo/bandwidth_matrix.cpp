@@ -68,25 +68,24 @@ void print_matrix_table(const Topology& topology, std::ostream& out) {
   out << "bandwidth between GPUs, GB/s\n" << matrix_text(whole_matrix(topology));
 }
 
-void print_matrix_csv(const Topology& topology, std::ostream& out) {
+std::vector<Record> matrix_rows(const Topology& topology) {
   const BandwidthMatrix matrix = whole_matrix(topology);
-  RecordWriter writer(Format::csv, out);
+  std::vector<Record> rows;
   for (std::size_t from = 0; from < matrix.gpus.size(); ++from) {
-    Record row{{"from", matrix.gpus[from]}};
+    rows.push_back({{"from", matrix.gpus[from]}});
     for (std::size_t to = 0; to < matrix.gpus.size(); ++to) {
-      row[matrix.gpus[to]] = matrix.gigabytes[from][to];
+      rows.back()[matrix.gpus[to]] = matrix.gigabytes[from][to];
     }
-    writer.add(row);
   }
+  return rows;
 }
 
-void print_matrix_json(const Topology& topology, std::ostream& out) {
+Record matrix_record(const Topology& topology) {
   const BandwidthMatrix matrix = whole_matrix(topology);
-  const Record document{{"machine", topology.name()},
-                        {"gpus", matrix.gpus},
-                        {"bandwidth_GBps", matrix.gigabytes},
-                        {"collsim_version", COLLSIM_VERSION}};
-  out << json_text(document, 2) << "\n";
+  return {{"machine", topology.name()},
+          {"gpus", matrix.gpus},
+          {"bandwidth_GBps", matrix.gigabytes},
+          {"collsim_version", COLLSIM_VERSION}};
 }
 
 }  // namespace collsim::command

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sim/topologies/topology.h"
+#include "tools/collsim/report/records.h"
 
 namespace collsim::command {
 
@@ -26,9 +27,9 @@ std::string matrix_text(const BandwidthMatrix& matrix);
 
 // The matrix of all GPUs. Throw InputError for more than 1024.
 void print_matrix_table(const Topology& topology, std::ostream& out);
-/// First line: "from" and the GPUs; then a line for every GPU.
-void print_matrix_csv(const Topology& topology, std::ostream& out);
-/// {"unit": "GB/s", "gpus": [...], "bandwidth": [[...], ...]}
-void print_matrix_json(const Topology& topology, std::ostream& out);
+/// A row for every GPU: `from`, and GB/s to each GPU.
+std::vector<Record> matrix_rows(const Topology& topology);
+/// {"machine": "...", "gpus": [...], "bandwidth_GBps": [[...], ...]}
+Record matrix_record(const Topology& topology);
 
 }  // namespace collsim::command

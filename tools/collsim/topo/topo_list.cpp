@@ -2,7 +2,6 @@
 #include <fmt/ostream.h>
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <ostream>
 #include <sstream>
@@ -16,11 +15,12 @@
 #include "sim/base/text_file.h"
 #include "sim/routing/routing.h"
 #include "sim/yaml/yaml_reader.h"
+#include "tools/collsim/core/format.h"
 #include "tools/collsim/core/options.h"
 #include "tools/collsim/core/subcommand.h"
 #include "tools/collsim/core/wrap.h"
+#include "tools/collsim/report/answer.h"
 #include "tools/collsim/report/records.h"
-#include "tools/collsim/request/call_request.h"
 #include "tools/collsim/topo/topo_actions.h"
 
 namespace collsim::command {
@@ -146,16 +146,10 @@ Record record_of(const MachineRow& row) {
           {"collsim_version", COLLSIM_VERSION}};
 }
 
-void print_records(Format format, std::ostream& out) {
-  RecordWriter writer(format, out);
-  for (const MachineRow& row : all_rows()) writer.add(record_of(row));
-  writer.finish();
-}
-void print_csv(std::ostream& out) {
-  print_records(Format::csv, out);
-}
-void print_json(std::ostream& out) {
-  print_records(Format::json, out);
+std::vector<Record> all_records() {
+  std::vector<Record> records;
+  for (const MachineRow& row : all_rows()) records.push_back(record_of(row));
+  return records;
 }
 
 /// The first lines of comment of a file, which describe it.
@@ -224,32 +218,25 @@ void print_markdown(std::ostream& out) {
   print_templates("Fabrics", "fabrics", out);
 }
 
-struct ListFormat {
-  std::string_view name;
-  void (*print)(std::ostream& out);
-};
-constexpr std::array formats{ListFormat{"table", print_table}, ListFormat{"csv", print_csv},
-                             ListFormat{"json", print_json},
-                             ListFormat{"markdown", print_markdown}};
-
 }  // namespace
 
 int topo_list(std::span<const std::string> args, std::ostream& out, std::ostream& /*err*/) {
   po::options_description options("options");
-  options.add_options()                                                          //
-      ("wide", po::bool_switch(), "also show links and rates, in longer lines")  //
-      ("format", po::value<std::string>()->default_value("table"), "table, csv, json or markdown");
+  options.add_options()("wide", po::bool_switch(), "also show links and rates, in longer lines");
+  add_format_option(options, {Format::table, Format::csv, Format::json, Format::markdown});
   const auto values =
       parse_options(options, "collsim topo list [--wide] [--format F]", "", "", args, out);
   if (!values) return exit_ok;
-  const auto& name = (*values)["format"].as<std::string>();
-  for (const ListFormat& format : formats) {
-    if (format.name != name) continue;
-    const bool wide = format.print == print_table && (*values)["wide"].as<bool>();
-    (wide ? print_wide_table : format.print)(out);
+  const Format format = format_option(*values);
+  if (format == Format::markdown) {
+    print_markdown(out);
     return exit_ok;
   }
-  throw InputError(fmt::format("--format: there is no '{}'", name), "table, csv, json or markdown");
+  Answer answer;
+  answer.print = (*values)["wide"].as<bool>() ? print_wide_table : print_table;
+  answer.rows = all_records;
+  write_answer(format, answer, out);
+  return exit_ok;
 }
 
 }  // namespace collsim::command

@@ -1,13 +1,14 @@
 #include <fmt/format.h>
 
-#include <array>
 #include <ostream>
 #include <string>
 
 #include "sim/base/input_error.h"
+#include "tools/collsim/core/format.h"
 #include "tools/collsim/core/options.h"
 #include "tools/collsim/core/subcommand.h"
 #include "tools/collsim/core/warnings.h"
+#include "tools/collsim/report/answer.h"
 #include "tools/collsim/topo/bandwidth_matrix.h"
 #include "tools/collsim/topo/topo_actions.h"
 #include "tools/collsim/topo/topology_graphviz.h"
@@ -19,18 +20,30 @@ namespace po = boost::program_options;
 
 namespace {
 
-/// An output format for a machine, or for the bandwidth between its GPUs.
-struct ShowFormat {
-  std::string_view name;
-  bool matrix;
-  void (*print)(const Topology& topology, std::ostream& out);
-};
+void show_machine(const Topology& topology, Format format, std::ostream& out) {
+  if (format == Format::dot) {
+    print_dot(topology, out);
+  } else if (format == Format::svg) {
+    print_svg(topology, out);
+  } else if (format == Format::table) {
+    show_topology(topology, out);
+  } else {
+    throw InputError(fmt::format("--format {} without --matrix", to_string(format)),
+                     "table, dot or svg");
+  }
+}
 
-constexpr std::array formats{
-    ShowFormat{"table", false, show_topology}, ShowFormat{"dot", false, print_dot},
-    ShowFormat{"svg", false, print_svg},       ShowFormat{"table", true, print_matrix_table},
-    ShowFormat{"csv", true, print_matrix_csv}, ShowFormat{"json", true, print_matrix_json},
-};
+void show_matrix(const Topology& topology, Format format, std::ostream& out) {
+  if (format == Format::dot || format == Format::svg) {
+    throw InputError(fmt::format("--format {} with --matrix", to_string(format)),
+                     "table, csv, json or jsonl");
+  }
+  Answer answer;
+  answer.print = [&](std::ostream& to) { print_matrix_table(topology, to); };
+  answer.rows = [&] { return matrix_rows(topology); };
+  answer.document = [&] { return matrix_record(topology); };
+  write_answer(format, answer, out);
+}
 
 }  // namespace
 
@@ -40,26 +53,17 @@ int topo_show(std::span<const std::string> args, std::ostream& out, std::ostream
       ("topology,t", po::value<std::string>(),
        "machine: a file, or a shipped name; -t may be omitted")  //
       ("matrix", po::bool_switch(),
-       "print only the bandwidth between all GPUs (up to 1024 GPUs)")  //
-      ("format", po::value<std::string>()->default_value("table"),
-       "table, dot (Graphviz) or svg (needs Graphviz); with --matrix: table, csv or json");
+       "print only the bandwidth between all GPUs (up to 1024 GPUs), not as dot or svg");
+  add_format_option(
+      options, {Format::table, Format::csv, Format::json, Format::jsonl, Format::dot, Format::svg});
   const auto values = parse_options(options, "collsim topo show MACHINE [--matrix] [--format F]",
                                     "", "topology", args, out);
   if (!values) return exit_ok;
   if (!values->contains("topology")) throw InputError("topo show: no machine", "one file or name");
-  const bool matrix = (*values)["matrix"].as<bool>();
-  const auto& format = (*values)["format"].as<std::string>();
-  std::string names;
-  for (const ShowFormat& each : formats) {
-    if (each.matrix != matrix) continue;
-    if (each.name == format) {
-      each.print(load_with_warnings((*values)["topology"].as<std::string>(), err), out);
-      return exit_ok;
-    }
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", each.name);
-  }
-  throw InputError(
-      fmt::format("--format: there is no '{}'{}", format, matrix ? " with --matrix" : ""), names);
+  const Topology topology = load_with_warnings((*values)["topology"].as<std::string>(), err);
+  const auto show = (*values)["matrix"].as<bool>() ? show_matrix : show_machine;
+  show(topology, format_option(*values), out);
+  return exit_ok;
 }
 
 }  // namespace collsim::command

@@ -62,7 +62,7 @@ void print_summary(const CallTrace& trace, const std::string& file, std::size_t 
 }  // namespace
 
 int run_trace(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
-  auto options = request_options(RequestedSizes::one, "decided by the name of the file");
+  auto options = request_options(RequestedSizes::one, {});
   options.add_options()("output", po::value<std::string>(), "the file to write")(
       "links", po::value<std::uint32_t>()->default_value(default_links),
       "show how busy so many links are, the busiest ones");

@@ -17,14 +17,18 @@
 #include "sim/base/data_directory.h"
 #include "sim/base/input_error.h"
 #include "sim/base/parallel.h"
+#include "tools/collsim/core/format.h"
 #include "tools/collsim/core/numbers.h"
 #include "tools/collsim/core/options.h"
+#include "tools/collsim/core/size_option.h"
 #include "tools/collsim/core/subcommand.h"
 #include "tools/collsim/core/waiting.h"
 #include "tools/collsim/core/warnings.h"
-#include "tools/collsim/report/report_page.h"
+#include "tools/collsim/report/answer.h"
+#include "tools/collsim/report/report.h"
 #include "tools/collsim/request/collective_option.h"
 #include "tools/collsim/request/recorded_input.h"
+#include "tools/collsim/request/word_options.h"
 #include "tools/collsim/validate/requirement_option.h"
 #include "tools/collsim/validate/validation_report.h"
 
@@ -70,20 +74,19 @@ po::options_description validate_options() {
       ("id", po::value<std::string>()->default_value(""),
        "only rows whose id begins with this, such as forced/4/Ring")  //
       ("place", po::value<std::string>()->default_value("all"),
-       "only rows out of place or in place: out, in or all")                                  //
-      ("largest", po::value<std::string>(), "only rows up to this size: 64M (default: all)")  //
+       "only rows out of place or in place: out, in or all")                            //
+      ("largest", po::value<Bytes>(), "only rows up to this size: 64M (default: all)")  //
       ("mode", po::value<std::string>()->default_value("plain"),
        "plain, graph (calls of a CUDA graph) or all")  //
-      ("nccl-version", po::value<std::string>(),
+      ("nccl-version", po::value<NcclVersion>(),
        "the release whose rules apply (default: the recorded one)")  //
       ("require", po::value<std::string>()->default_value(""),
        "limits over all rows, in percent: median=5,mean=12,p90=30,worst=60,bias=5 are maxima, "
        "choice=95 is a minimum")  //
       ("engine", po::value<std::string>()->default_value("native"),
-       "native, or analytic: by the formulas of `collsim estimate`, at once")               //
-      ("threads", po::value<std::int64_t>()->default_value(0), "threads; 0: one per core")  //
-      ("format", po::value<std::string>()->default_value("table"),
-       "table, csv, json, or html: a page with charts");
+       "native, or analytic: by the formulas of `collsim estimate`, at once")  //
+      ("threads", po::value<std::int64_t>()->default_value(0), "threads; 0: one per core");
+  add_format_option(options, formats_with_page());
   return options;
 }
 
@@ -103,9 +106,7 @@ ValidationOptions read_options(const po::variables_map& values) {
   check_word(values, "place", {"out", "in", "all"});
   const auto& place = values["place"].as<std::string>();
   if (place != "all") options.in_place = place == "in";
-  if (values.contains("largest")) {
-    options.largest = Bytes{parse_size("largest", values["largest"].as<std::string>())};
-  }
+  if (values.contains("largest")) options.largest = values["largest"].as<Bytes>();
   check_word(values, "mode", {"plain", "graph", "all"});
   const auto& mode = values["mode"].as<std::string>();
   options.mode.reset();
@@ -122,7 +123,7 @@ ValidationOptions read_options(const po::variables_map& values) {
 NcclVersion version_of(const Recording& recording, const po::variables_map& values,
                        std::ostream& err) {
   if (values.contains("nccl-version")) {
-    return parse_nccl_version(values["nccl-version"].as<std::string>());
+    return values["nccl-version"].as<NcclVersion>();
   }
   const NcclVersion version = nccl_version_of(recording);
   if (!recording.nccl_rules && !recording.machine.contains("nccl")) {
@@ -280,23 +281,19 @@ int run_validate(std::span<const std::string> args, std::ostream& out, std::ostr
   if (!values->contains("recording")) {
     throw InputError("validate: no recording", "collsim validate RECORDING..., or --help");
   }
-  check_word(*values, "format", {"table", "csv", "json", "html"});
   const auto requirements = parse_required_figures((*values)["require"].as<std::string>());
   const ValidationOptions options = read_options(*values);
   bool is_answered = true;
   const ValidationReport report = validate_files(
       (*values)["recording"].as<std::vector<std::string>>(), *values, options, is_answered, err);
   print_warnings(report.validation.warnings, err);
-  const auto& format = (*values)["format"].as<std::string>();
-  if (format == "csv") {
-    print_validation_csv(report, out);
-  } else if (format == "json") {
-    print_validation_json(report, out);
-  } else if (format == "html") {
-    print_validation_html(report, command_text("validate", args), out);
-  } else {
-    print_validation_table(report, out);
-  }
+  Answer answer;
+  answer.print = [&](std::ostream& to) { print_validation_table(report, to); };
+  answer.rows = [&] { return validation_rows(report); };
+  answer.no_row = no_validation_row();
+  answer.document = [&] { return validation_document(report); };
+  answer.report = [&] { return report_of(report, command_text("validate", args)); };
+  write_answer(format_option(*values), answer, out);
   const auto failed = failures(requirements, report.validation.rows);
   for (const std::string& failure : failed) fmt::print(err, "collsim: {}\n", failure);
   if (report.validation.rows.empty()) fmt::print(err, "collsim: no row is compared\n");

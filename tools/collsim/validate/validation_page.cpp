@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <set>
 
-#include "tools/collsim/report/report_page.h"
+#include "tools/collsim/report/records.h"
+#include "tools/collsim/report/report.h"
 #include "tools/collsim/validate/validation_report.h"
 
 namespace collsim::command {
@@ -26,13 +27,13 @@ std::string hint_of(const ValidatedRow& row) {
                      busbw_at(row.recorded, row.predicted), 100 * row.error());
 }
 
-PageChart family_chart(const std::string& name, std::vector<const ValidatedRow*> rows) {
+ReportChart family_chart(const std::string& name, std::vector<const ValidatedRow*> rows) {
   std::stable_sort(rows.begin(), rows.end(), [](const ValidatedRow* a, const ValidatedRow* b) {
     return a->recorded.size < b->recorded.size;
   });
-  PageSeries nccl{"NCCL's own estimate", SeriesMark::dashes, reference_tone, false, {}};
-  PageSeries predicted{"predicted", SeriesMark::line, 0, false, {}};
-  PageSeries measured{"measured", SeriesMark::dots, 1, false, {}};
+  ReportSeries nccl{"NCCL's own estimate", SeriesMark::dashes, reference_tone, false, {}};
+  ReportSeries predicted{"predicted", SeriesMark::line, 0, false, {}};
+  ReportSeries measured{"measured", SeriesMark::dots, 1, false, {}};
   for (const ValidatedRow* row : rows) {
     const RecordedRow& recorded = row->recorded;
     const std::int64_t size = recorded.size.count;
@@ -44,8 +45,8 @@ PageChart family_chart(const std::string& name, std::vector<const ValidatedRow*>
       nccl.points.push_back({size, busbw_at(recorded, *row->nccl_estimate), {}, {}, 1, {}, {}});
     }
   }
-  PageChart chart{name, {}, {"size", AxisScale::bytes}, {"busbw (GB/s)", AxisScale::linear}, {}};
-  for (PageSeries* series : {&nccl, &predicted, &measured}) {
+  ReportChart chart{name, {}, {"size", AxisScale::bytes}, {"busbw (GB/s)", AxisScale::linear}, {}};
+  for (ReportSeries* series : {&nccl, &predicted, &measured}) {
     if (!series->points.empty()) chart.series.push_back(std::move(*series));
   }
   return chart;
@@ -63,18 +64,18 @@ Record score_record(const std::string& name, const FamilyScore& score) {
           {"nccl_median", has_nccl ? Record(score.nccl.median) : Record()}};
 }
 
-PageTable score_table(const std::vector<ValidatedRow>& rows) {
+ReportTable score_table(const std::vector<ValidatedRow>& rows) {
   constexpr double percent = 100;
-  PageTable table{"Errors in percent of the measured time",
-                  {{"family", "family"},
-                   {"rows", "rows"},
-                   {"median", "median", 1, percent},
-                   {"mean", "mean", 1, percent},
-                   {"p90", "p90", 1, percent},
-                   {"worst", "worst", 1, percent},
-                   {"bias", "bias", 1, percent},
-                   {"nccl_median", "NCCL's own, median", 1, percent}},
-                  {}};
+  ReportTable table{"Errors in percent of the measured time",
+                    {{"family", "family"},
+                     {"rows", "rows"},
+                     {"median", "median", 1, percent},
+                     {"mean", "mean", 1, percent},
+                     {"p90", "p90", 1, percent},
+                     {"worst", "worst", 1, percent},
+                     {"bias", "bias", 1, percent},
+                     {"nccl_median", "NCCL's own, median", 1, percent}},
+                    {}};
   for (const FamilyScore& score : family_scores(rows)) {
     table.rows.push_back(score_record(describe(score.family), score));
   }
@@ -82,8 +83,8 @@ PageTable score_table(const std::vector<ValidatedRow>& rows) {
   return table;
 }
 
-PageTable left_out_table(const ValidationReport& report) {
-  PageTable table{
+ReportTable left_out_table(const ValidationReport& report) {
+  ReportTable table{
       "Not compared", {{"rows", "rows"}, {"first_id", "first"}, {"reason", "reason"}}, {}};
   for (const auto& [reason, left_out] : report.validation.left_out) {
     table.rows.push_back(
@@ -98,38 +99,39 @@ std::string nccl_versions(const std::vector<ValidatedRow>& rows) {
   return fmt::format("{}", fmt::join(versions, ", "));
 }
 
-ReportPage page_about(const ValidationReport& report, const std::string& command) {
-  const std::vector<ValidatedRow>& rows = report.validation.rows;
-  ReportPage page{"Validation: predictions beside recorded runs", command, {}, {}};
-  for (std::size_t i = 0; i < report.files.size(); ++i) {
-    page.facts.emplace_back("recording",
-                            fmt::format("{} on {}", report.files[i], report.machines[i]));
+Report head_of(const ValidationReport& validation, const std::string& command) {
+  const std::vector<ValidatedRow>& rows = validation.validation.rows;
+  Report report{"Validation: predictions beside recorded runs", command, {}, {}};
+  for (std::size_t i = 0; i < validation.files.size(); ++i) {
+    report.facts.emplace_back("recording",
+                              fmt::format("{} on {}", validation.files[i], validation.machines[i]));
   }
-  page.facts.emplace_back("NCCL", nccl_versions(rows));
-  page.facts.emplace_back("calibration", fmt::format("{}", fmt::join(report.calibrations, ", ")));
+  report.facts.emplace_back("NCCL", nccl_versions(rows));
+  report.facts.emplace_back("calibration",
+                            fmt::format("{}", fmt::join(validation.calibrations, ", ")));
   if (!rows.empty()) {
-    page.facts.emplace_back("error", fmt::format("{:.1f} % in the median of {} rows",
-                                                 100 * total_score(rows).all.median, rows.size()));
+    report.facts.emplace_back("error",
+                              fmt::format("{:.1f} % in the median of {} rows",
+                                          100 * total_score(rows).all.median, rows.size()));
   }
-  add_trust_and_version(page, {}, {});
-  return page;
+  add_trust_and_version(report, {}, {});
+  return report;
 }
 
 }  // namespace
 
-void print_validation_html(const ValidationReport& report, const std::string& command,
-                           std::ostream& out) {
-  const std::vector<ValidatedRow>& rows = report.validation.rows;
-  ReportPage page = page_about(report, command);
-  PageSection section;
+Report report_of(const ValidationReport& validation, const std::string& command) {
+  const std::vector<ValidatedRow>& rows = validation.validation.rows;
+  Report report = head_of(validation, command);
+  ReportSection section;
   for (const auto& [family, members] : by_family(rows)) {
-    PageChart chart = family_chart(describe(family), members);
+    ReportChart chart = family_chart(describe(family), members);
     if (!chart.series.empty()) section.charts.push_back(std::move(chart));
   }
   if (!rows.empty()) section.tables.push_back(score_table(rows));
-  section.tables.push_back(left_out_table(report));
-  page.sections.push_back(std::move(section));
-  write_page(page, out);
+  section.tables.push_back(left_out_table(validation));
+  report.sections.push_back(std::move(section));
+  return report;
 }
 
 }  // namespace collsim::command

@@ -9,6 +9,8 @@
 #include "models/validation/comparison.h"
 #include "models/validation/score.h"
 #include "models/validation/validation.h"
+#include "tools/collsim/report/records.h"
+#include "tools/collsim/report/report.h"
 
 namespace collsim::command {
 
@@ -25,13 +27,14 @@ std::string describe(const ValidationFamily& family);
 
 /// Scores by family and band, agreement with NCCL's choices, crossovers, regret, rows left out.
 void print_validation_table(const ValidationReport& report, std::ostream& out);
-/// One line per row. `error` is (predicted - measured) / measured.
-void print_validation_csv(const ValidationReport& report, std::ostream& out);
+/// One record per row. `error` is (predicted - measured) / measured.
+std::vector<Record> validation_rows(const ValidationReport& report);
+/// An empty row, for its columns.
+Record no_validation_row();
 /// One object: `rows`, `scores`, `total`, `choices`, `comparisons`, `left_out`.
-void print_validation_json(const ValidationReport& report, std::ostream& out);
-/// A page: busbw over size of each family (measured, predicted, by NCCL's estimate), and the
+Record validation_document(const ValidationReport& report);
+/// Busbw over size of each family (measured, predicted, by NCCL's estimate), and the
 /// scores.
-void print_validation_html(const ValidationReport& report, const std::string& command,
-                           std::ostream& out);
+Report report_of(const ValidationReport& validation, const std::string& command);
 
 }  // namespace collsim::command

@@ -1,14 +1,8 @@
 // The machine-readable forms of a validation: a line or object per row.
 
 #include <fmt/format.h>
-#include <fmt/ostream.h>
 
-#include <nlohmann/json.hpp>
-#include <ostream>
-
-#include "sim/base/json_text.h"
 #include "tools/collsim/report/records.h"
-#include "tools/collsim/request/call_request.h"
 #include "tools/collsim/validate/validation_report.h"
 
 namespace collsim::command {
@@ -136,23 +130,22 @@ ordered_json list_of(const std::vector<Value>& values) {
   return list;
 }
 
-/// An empty row, for its columns.
-ValidatedRow blank_row() {
+}  // namespace
+
+std::vector<Record> validation_rows(const ValidationReport& report) {
+  std::vector<Record> rows;
+  for (const ValidatedRow& row : report.validation.rows) rows.push_back(to_json(row));
+  return rows;
+}
+
+Record no_validation_row() {
   ValidatedRow row;
   row.recorded.collective = Collective::all_reduce;
   row.recorded.time = Seconds{1};
-  return row;
+  return to_json(row);
 }
 
-}  // namespace
-
-void print_validation_csv(const ValidationReport& report, std::ostream& out) {
-  RecordWriter writer(Format::csv, out);
-  writer.begin(to_json(blank_row()));
-  for (const ValidatedRow& row : report.validation.rows) writer.add(to_json(row));
-}
-
-void print_validation_json(const ValidationReport& report, std::ostream& out) {
+Record validation_document(const ValidationReport& report) {
   const std::vector<ValidatedRow>& rows = report.validation.rows;
   const ChoiceAgreement agreement = choice_agreement(rows);
   ordered_json root;
@@ -169,7 +162,7 @@ void print_validation_json(const ValidationReport& report, std::ostream& out) {
     root["left_out"].push_back(
         {{"reason", reason}, {"rows", left_out.rows}, {"first_id", left_out.first_id}});
   }
-  out << json_text(root, 2) << "\n";
+  return root;
 }
 
 }  // namespace collsim::command

@@ -19,7 +19,7 @@
 #include "tools/collsim/core/run_watch.h"
 #include "tools/collsim/core/subcommand.h"
 #include "tools/collsim/core/time_limit.h"
-#include "tools/collsim/report/report_page.h"
+#include "tools/collsim/report/report.h"
 #include "tools/collsim/request/call_options.h"
 #include "tools/collsim/request/call_request.h"
 
@@ -87,7 +87,7 @@ std::string page_with(const std::string& data) {
 }  // namespace
 
 int run_view(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
-  auto options = request_options(RequestedSizes::one, "not used: a page is HTML");
+  auto options = request_options(RequestedSizes::one, {});
   options.add_options()("output", po::value<std::string>(), "the file to write")(
       "healthy", po::bool_switch(), "show the call without the faults beside it");
   const auto values = parse_options(options, usage, epilogue, "scenario", args, out);

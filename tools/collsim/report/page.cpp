@@ -1,17 +1,16 @@
-#include "tools/collsim/report/report_page.h"
+#include "tools/collsim/report/page.h"
 
 #include <fmt/format.h>
 #include <fmt/ostream.h>
 
 #include <algorithm>
-#include <cctype>
 #include <ostream>
 
 #include "sim/base/data_directory.h"
 #include "sim/base/json_text.h"
 #include "sim/base/text_file.h"
 #include "tools/collsim/core/markup.h"
-#include "tools/collsim/report/report.h"
+#include "tools/collsim/report/records.h"
 
 namespace collsim::command {
 
@@ -69,7 +68,7 @@ std::string_view name_of(SeriesMark mark) {
   return "hatched";
 }
 
-Record description_of(const PagePoint& point) {
+Record description_of(const ReportPoint& point) {
   Record json{{"x", point.x}, {"y", point.y}};
   if (!point.low.is_null()) json["low"] = point.low;
   if (!point.high.is_null()) json["high"] = point.high;
@@ -79,20 +78,20 @@ Record description_of(const PagePoint& point) {
   return json;
 }
 
-Record description_of(const PageAxis& axis) {
+Record description_of(const ReportAxis& axis) {
   Record json{{"label", axis.label}, {"scale", name_of(axis.scale)}};
   if (!axis.words.empty()) json["words"] = axis.words;
   return json;
 }
 
-Record description_of(const PageChart& chart) {
+Record description_of(const ReportChart& chart) {
   Record json{{"title", chart.title},
               {"x", description_of(chart.x)},
               {"y", description_of(chart.y)},
               {"series", Record::array()}};
-  for (const PageSeries& series : chart.series) {
+  for (const ReportSeries& series : chart.series) {
     Record points = Record::array();
-    for (const PagePoint& point : series.points) points.push_back(description_of(point));
+    for (const ReportPoint& point : series.points) points.push_back(description_of(point));
     json["series"].push_back({{"name", series.name},
                               {"mark", name_of(series.mark)},
                               {"tone", series.tone},
@@ -102,10 +101,10 @@ Record description_of(const PageChart& chart) {
   return json;
 }
 
-Record charts_of(const ReportPage& page) {
+Record charts_of(const Report& page) {
   Record charts = Record::array();
-  for (const PageSection& section : page.sections) {
-    for (const PageChart& chart : section.charts) charts.push_back(description_of(chart));
+  for (const ReportSection& section : page.sections) {
+    for (const ReportChart& chart : section.charts) charts.push_back(description_of(chart));
   }
   return charts;
 }
@@ -135,42 +134,31 @@ std::string text_markup(std::string_view text) {
   return escaped(Record::parse(quoted).get<std::string>());
 }
 
-std::string cell_markup(const Record& value, const PageColumn& column) {
-  const std::string exact = json_text(value);
-  if (exact == "null") return "<td>-</td>";  // also what is not finite
-  if (value.is_string()) {
-    constexpr std::size_t long_text = 60;
-    const auto text = value.get<std::string>();
-    return fmt::format("<td{}>{}</td>", text.size() > long_text ? " class=\"long\"" : "",
-                       text_markup(text));
+std::string cell_markup(const Record& value, const ReportColumn& column) {
+  const std::string shown = text_markup(shown_text(value, column));
+  if (value.is_number() && shown != "-") {
+    return fmt::format("<td class=\"n\"><data value=\"{}\">{}</data></td>", json_text(value),
+                       shown);
   }
-  if (value.is_boolean()) return fmt::format("<td>{}</td>", value.get<bool>() ? "yes" : "no");
-  const std::string shown =
-      value.is_number_float() || column.scale != 1
-          ? fmt::format("{:.{}f}", value.get<double>() * column.scale, column.digits)
-          : exact;
-  return fmt::format("<td class=\"n\"><data value=\"{}\">{}</data></td>", exact, shown);
+  constexpr std::size_t long_text = 60;
+  const bool is_long = value.is_string() && value.get<std::string>().size() > long_text;
+  return fmt::format("<td{}>{}</td>", is_long ? " class=\"long\"" : "", shown);
 }
 
-bool has_numbers(const PageTable& table, const PageColumn& column) {
-  return std::any_of(table.rows.begin(), table.rows.end(),
-                     [&](const Record& row) { return row.at(column.key).is_number(); });
-}
-
-void print_page_table(const PageTable& table, std::ostream& out) {
+void print_page_table(const ReportTable& table, std::ostream& out) {
   if (table.rows.empty()) return;
   out << "<div class=\"table\" tabindex=\"0\">\n<table>\n";
   if (!table.title.empty()) fmt::print(out, "<caption>{}</caption>\n", text_markup(table.title));
   out << "<thead><tr>";
-  for (const PageColumn& column : table.columns) {
+  for (const ReportColumn& column : table.columns) {
     fmt::print(out, "<th{} data-key=\"{}\">{}</th>",
-               has_numbers(table, column) ? " class=\"n\"" : "", text_markup(column.key),
+               is_of_numbers(table, column) ? " class=\"n\"" : "", text_markup(column.key),
                text_markup(column.title));
   }
   out << "</tr></thead>\n<tbody>\n";
   for (std::size_t i = 0; i < std::min(table.rows.size(), max_table_rows); ++i) {
     out << "<tr>";
-    for (const PageColumn& column : table.columns) {
+    for (const ReportColumn& column : table.columns) {
       out << cell_markup(table.rows[i].at(column.key), column);
     }
     out << "</tr>\n";
@@ -182,7 +170,7 @@ void print_page_table(const PageTable& table, std::ostream& out) {
   }
 }
 
-void print_page_chart(const PageChart& chart, std::size_t number, std::ostream& out) {
+void print_page_chart(const ReportChart& chart, std::size_t number, std::ostream& out) {
   fmt::print(out, "<figure class=\"{}\" data-chart=\"{}\">\n<figcaption>{}</figcaption>\n",
              chart.wide ? "wide" : "", number, text_markup(chart.title));
   if (!chart.note.empty()) fmt::print(out, "<p class=\"note\">{}</p>\n", text_markup(chart.note));
@@ -190,13 +178,13 @@ void print_page_chart(const PageChart& chart, std::size_t number, std::ostream& 
 }
 
 /// Returns the number of the next chart.
-std::size_t print_page_section(const PageSection& section, std::size_t chart, std::ostream& out) {
+std::size_t print_page_section(const ReportSection& section, std::size_t chart, std::ostream& out) {
   out << "<section>\n";
   if (!section.title.empty()) fmt::print(out, "<h2>{}</h2>\n", text_markup(section.title));
   if (!section.charts.empty()) {
     constexpr std::size_t many = 4;
     fmt::print(out, "<div class=\"charts{}\">\n", section.charts.size() > many ? " many" : "");
-    for (const PageChart& each : section.charts) print_page_chart(each, chart++, out);
+    for (const ReportChart& each : section.charts) print_page_chart(each, chart++, out);
     out << "</div>\n";
   }
   if (!section.texts.empty()) {
@@ -206,12 +194,12 @@ std::size_t print_page_section(const PageSection& section, std::size_t chart, st
     }
     out << "</div>\n";
   }
-  for (const PageTable& table : section.tables) print_page_table(table, out);
+  for (const ReportTable& table : section.tables) print_page_table(table, out);
   out << "</section>\n";
   return chart;
 }
 
-void print_page_head(const ReportPage& page, std::ostream& out) {
+void print_page_head(const Report& page, std::ostream& out) {
   fmt::print(out,
              "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
              "<meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n"
@@ -228,70 +216,13 @@ void print_page_head(const ReportPage& page, std::ostream& out) {
   out << "</dl>\n<noscript><p>Charts need JavaScript; the tables do not.</p></noscript>\n";
 }
 
-bool is_plain_in_shell(char letter) {
-  constexpr std::string_view others = "_@%+=:,./-";
-  return std::isalnum(static_cast<unsigned char>(letter)) != 0 ||
-         others.find(letter) != std::string_view::npos;
-}
-
-std::string shell_word(const std::string& arg) {
-  if (!arg.empty() && std::all_of(arg.begin(), arg.end(), is_plain_in_shell)) return arg;
-  std::string word;
-  for (const char letter : arg) {
-    if (letter == '\'') {
-      word += "'\\''";
-    } else {
-      word += letter;
-    }
-  }
-  return fmt::format("'{}'", word);
-}
-
 }  // namespace
 
-std::vector<PageColumn> page_columns(std::span<const Column> columns) {
-  std::vector<PageColumn> all;
-  for (const Column& column : columns) {
-    std::string title(column.title);
-    if (!column.unit.empty()) title += fmt::format(" {}", column.unit);
-    all.push_back({std::string(column.key), title, column.digits});
-  }
-  return all;
-}
-
-std::string command_text(std::string_view subcommand, std::span<const std::string> args) {
-  std::string text = fmt::format("collsim {}", subcommand);
-  for (const std::string& arg : args) text += fmt::format(" {}", shell_word(arg));
-  return text;
-}
-
-std::string joined_values(std::span<const Record> rows, const std::string& key) {
-  std::vector<std::string> texts;
-  for (const Record& row : rows) {
-    const Record& value = row.at(key);
-    const std::string text = value.is_null()     ? "-"
-                             : value.is_string() ? value.get<std::string>()
-                                                 : json_text(value);
-    if (std::find(texts.begin(), texts.end(), text) == texts.end()) texts.push_back(text);
-  }
-  return fmt::format("{}", fmt::join(texts, ", "));
-}
-
-void add_trust_and_version(ReportPage& page, std::span<const TrustError> errors,
-                           const std::set<Trust>& classes) {
-  for (const Trust trust : classes) {
-    const auto error = std::find_if(errors.begin(), errors.end(),
-                                    [&](const TrustError& each) { return each.trust == trust; });
-    page.facts.emplace_back(
-        "trust", error == errors.end() ? std::string(to_string(trust)) : describe(*error));
-  }
-  page.facts.emplace_back("made by", fmt::format("collsim {}", COLLSIM_VERSION));
-}
-
-void write_page(const ReportPage& page, std::ostream& out) {
+void write_page(const Report& page, std::ostream& out) {
   print_page_head(page, out);
   std::size_t chart = 0;
-  for (const PageSection& section : page.sections) chart = print_page_section(section, chart, out);
+  for (const ReportSection& section : page.sections)
+    chart = print_page_section(section, chart, out);
   out << hatching_pattern;
   fmt::print(out, "<script id=\"page-charts\" type=\"application/json\">{}</script>\n",
              embedded_json(charts_of(page)));

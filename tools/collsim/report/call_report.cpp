@@ -1,4 +1,4 @@
-#include "tools/collsim/report/answer_page.h"
+#include "tools/collsim/report/call_report.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "sim/base/units.h"
-#include "tools/collsim/report/report_page.h"
+#include "tools/collsim/report/answer.h"
+#include "tools/collsim/report/records.h"
+#include "tools/collsim/report/report.h"
 
 namespace collsim::command {
 
@@ -18,7 +20,7 @@ namespace {
 struct AnsweredRun {
   std::string name;  ///< short, and no other run's
   std::string title;
-  std::vector<PageColumn> columns;
+  std::vector<ReportColumn> columns;
   std::vector<Record> rows;
 };
 
@@ -53,8 +55,8 @@ Record figure_of(const Record& row, bool as_busbw, const char* time) {
 }
 
 /// One figure of all rows over their size.
-PageSeries series_over_size(const AnsweredRun& run, bool as_busbw, const char* time,
-                            PageSeries series) {
+ReportSeries series_over_size(const AnsweredRun& run, bool as_busbw, const char* time,
+                              ReportSeries series) {
   for (const Record& row : run.rows) {
     const Record y = figure_of(row, as_busbw, time);
     if (y.is_null() || row["size_bytes"] == 0) continue;
@@ -64,8 +66,8 @@ PageSeries series_over_size(const AnsweredRun& run, bool as_busbw, const char* t
 }
 
 /// By how much such predictions have been off, around the predicted ones.
-PageSeries error_band(const AnsweredRun& run, bool as_busbw, int tone) {
-  PageSeries band{"", SeriesMark::band, tone, false, {}};
+ReportSeries error_band(const AnsweredRun& run, bool as_busbw, int tone) {
+  ReportSeries band{"", SeriesMark::band, tone, false, {}};
   for (const Record& row : run.rows) {
     if (!row["trust_error"].is_number() || row["size_bytes"] == 0 || row["time_us"] == 0) continue;
     const double time = row["time_us"].get<double>();
@@ -80,17 +82,17 @@ PageSeries error_band(const AnsweredRun& run, bool as_busbw, int tone) {
 /// Whether it was asked for, so that the table has it, too.
 bool shows_nccl_estimate(const AnsweredRun& run) {
   return std::any_of(run.columns.begin(), run.columns.end(),
-                     [](const PageColumn& column) { return column.key == "nccl_estimate_us"; });
+                     [](const ReportColumn& column) { return column.key == "nccl_estimate_us"; });
 }
 
 /// Bounds of all runs; those that are equal once.
-std::vector<PageSeries> bound_series(const std::vector<AnsweredRun>& runs, bool as_busbw) {
-  std::vector<PageSeries> bounds;
+std::vector<ReportSeries> bound_series(const std::vector<AnsweredRun>& runs, bool as_busbw) {
+  std::vector<ReportSeries> bounds;
   std::set<std::string> drawn;
   for (const AnsweredRun& run : runs) {
-    PageSeries bound = series_over_size(run, as_busbw, "bound_us",
-                                        {"", SeriesMark::dashes, reference_tone, false, {}});
-    for (PagePoint& point : bound.points) point.text.clear();
+    ReportSeries bound = series_over_size(run, as_busbw, "bound_us",
+                                          {"", SeriesMark::dashes, reference_tone, false, {}});
+    for (ReportPoint& point : bound.points) point.text.clear();
     std::string times;
     for (const Record& row : run.rows) times += fmt::format("{} ", row["bound_us"].get<double>());
     if (!drawn.insert(times).second) continue;
@@ -100,14 +102,15 @@ std::vector<PageSeries> bound_series(const std::vector<AnsweredRun>& runs, bool 
   return bounds;
 }
 
-PageChart chart_over_size(const std::vector<AnsweredRun>& runs, bool as_busbw) {
-  PageChart chart{as_busbw ? "busbw" : "Time",
-                  as_busbw ? "The bound: no algorithm on this machine can beat it."
-                           : "Lower is better. The shade: how far such predictions have been off.",
-                  {"size", AxisScale::bytes},
-                  as_busbw ? PageAxis{"busbw (GB/s)", AxisScale::linear}
-                           : PageAxis{"time (us)", AxisScale::logarithmic},
-                  bound_series(runs, as_busbw)};
+ReportChart chart_over_size(const std::vector<AnsweredRun>& runs, bool as_busbw) {
+  ReportChart chart{as_busbw ? "busbw" : "Time",
+                    as_busbw
+                        ? "The bound: no algorithm on this machine can beat it."
+                        : "Lower is better. The shade: how far such predictions have been off.",
+                    {"size", AxisScale::bytes},
+                    as_busbw ? ReportAxis{"busbw (GB/s)", AxisScale::linear}
+                             : ReportAxis{"time (us)", AxisScale::logarithmic},
+                    bound_series(runs, as_busbw)};
   constexpr std::size_t max_bands = 2;  // more would hide each other
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const AnsweredRun& run = runs[i];
@@ -116,7 +119,7 @@ PageChart chart_over_size(const std::vector<AnsweredRun>& runs, bool as_busbw) {
     chart.series.push_back(
         series_over_size(run, as_busbw, "time_us", {run.name, SeriesMark::line, tone, false, {}}));
     const auto add_if_any = [&](const char* time, const char* what, SeriesMark mark) {
-      PageSeries series = series_over_size(
+      ReportSeries series = series_over_size(
           run, as_busbw, time, {fmt::format("{}, {}", run.name, what), mark, tone, false, {}});
       if (!series.points.empty()) chart.series.push_back(std::move(series));
     };
@@ -125,23 +128,23 @@ PageChart chart_over_size(const std::vector<AnsweredRun>& runs, bool as_busbw) {
       add_if_any("nccl_estimate_us", "NCCL's own estimate", SeriesMark::dashes);
     }
   }
-  std::erase_if(chart.series, [](const PageSeries& series) { return series.points.empty(); });
+  std::erase_if(chart.series, [](const ReportSeries& series) { return series.points.empty(); });
   return chart;
 }
 
 /// Where there is one size: a bar for each run, beside what was measured.
-PageChart chart_of_one_size(const std::vector<AnsweredRun>& runs) {
-  PageChart chart{"Time",
-                  "Lower is better. Whiskers: how far such predictions have been off.",
-                  {"time (us)", AxisScale::linear},
-                  {"", AxisScale::words}};
-  PageSeries predicted{"predicted", SeriesMark::bars, 0, false, {}};
-  PageSeries measured{"measured", SeriesMark::bars, 1, false, {}};
+ReportChart chart_of_one_size(const std::vector<AnsweredRun>& runs) {
+  ReportChart chart{"Time",
+                    "Lower is better. Whiskers: how far such predictions have been off.",
+                    {"time (us)", AxisScale::linear},
+                    {"", AxisScale::words}};
+  ReportSeries predicted{"predicted", SeriesMark::bars, 0, false, {}};
+  ReportSeries measured{"measured", SeriesMark::bars, 1, false, {}};
   for (const AnsweredRun& run : runs) {
     for (const Record& row : run.rows) {
       const double time = row["time_us"].get<double>();
-      PagePoint point{row["time_us"],   run.name, {}, {}, 1, fmt::format("{:.2f} us", time),
-                      hint_of(run, row)};
+      ReportPoint point{row["time_us"],   run.name, {}, {}, 1, fmt::format("{:.2f} us", time),
+                        hint_of(run, row)};
       if (row["trust_error"].is_number()) {
         const double error = row["trust_error"].get<double>();
         point.low = time * (1 - error);
@@ -177,27 +180,27 @@ std::string short_name(const RunSpec& run) {
   return run.algorithm == "auto" ? "NCCL's choice" : run.algorithm;
 }
 
-class AnswerPage final : public Report {
+class CallReport final : public CallPrinter {
  public:
-  AnswerPage(std::string command, std::ostream& out) : out_(out) {
-    page_.command = std::move(command);
+  CallReport(Format format, std::string command, std::ostream& out) : format_(format), out_(out) {
+    report_.command = std::move(command);
   }
 
   void begin(const Section& section) override {
     section_ = section;
     AnsweredRun run{short_name(*section.run),
                     describe(*section.run),
-                    page_columns(answer_columns(section)),
+                    report_columns(answer_columns(section)),
                     {}};
     const bool taken = std::any_of(runs_.begin(), runs_.end(), [&](const AnsweredRun& other) {
       return other.name == run.name;
     });
     if (taken) run.name = fmt::format("{}: {}", runs_.size() + 1, run.title);
-    for (PageColumn& column : run.columns) {
+    for (ReportColumn& column : run.columns) {
       if (column.key == "error") column = {"error", "error (%)", 1, 100};
     }
     runs_.push_back(std::move(run));
-    if (runs_.size() == 1) begin_page();
+    if (runs_.size() == 1) begin_report();
   }
 
   void add(const Row& row) override {
@@ -215,41 +218,44 @@ class AnswerPage final : public Report {
 
   void finish() override {
     if (!all_.empty()) {
-      page_.facts.emplace_back("NCCL", joined_values(all_, "nccl_version"));
+      report_.facts.emplace_back("NCCL", joined_values(all_, "nccl_version"));
     }
-    page_.facts.insert(page_.facts.end(), recordings_.begin(), recordings_.end());
-    add_trust_and_version(page_, errors_, classes_);
-    PageSection charts;
+    report_.facts.insert(report_.facts.end(), recordings_.begin(), recordings_.end());
+    add_trust_and_version(report_, errors_, classes_);
+    ReportSection charts;
     if (has_several_sizes(runs_)) {
       charts.charts = {chart_over_size(runs_, false), chart_over_size(runs_, true)};
     } else {
       charts.charts = {chart_of_one_size(runs_)};
     }
-    page_.sections.push_back(std::move(charts));
+    report_.sections.push_back(std::move(charts));
     for (AnsweredRun& run : runs_) {
-      page_.sections.push_back(
-          {run.title, {}, {}, {PageTable{"", std::move(run.columns), std::move(run.rows)}}});
+      report_.sections.push_back(
+          {run.title, {}, {}, {ReportTable{"", std::move(run.columns), std::move(run.rows)}}});
     }
-    write_page(page_, out_);
+    Answer answer;
+    answer.report = [this] { return report_; };
+    write_answer(format_, answer, out_);
   }
 
  private:
-  void begin_page() {
+  void begin_report() {
     const CallRequest& request = *section_.request;
-    page_.title =
+    report_.title =
         fmt::format("{} on {}, {} rank{}", to_string(request.scenario.collective),
                     request.topology.name(), request.ranks, request.ranks == 1 ? "" : "s");
-    page_.facts.emplace_back("engine", section_.engine);
-    page_.facts.emplace_back("calibration", request.cost.name);
+    report_.facts.emplace_back("engine", section_.engine);
+    report_.facts.emplace_back("calibration", request.cost.name);
     for (const Fault& fault : request.scenario.faults) {
-      page_.facts.emplace_back("fault", fault.text);
+      report_.facts.emplace_back("fault", fault.text);
     }
     errors_ = request.trust_errors;
   }
 
+  Format format_;
   std::ostream& out_;
   Section section_;
-  ReportPage page_;
+  Report report_;
   std::vector<TrustError> errors_;
   std::vector<AnsweredRun> runs_;
   std::vector<Record> all_;
@@ -259,8 +265,9 @@ class AnswerPage final : public Report {
 
 }  // namespace
 
-std::unique_ptr<Report> make_answer_page(std::string command, std::ostream& out) {
-  return std::make_unique<AnswerPage>(std::move(command), out);
+std::unique_ptr<CallPrinter> make_call_report(Format format, std::string command,
+                                              std::ostream& out) {
+  return std::make_unique<CallReport>(format, std::move(command), out);
 }
 
 }  // namespace collsim::command

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <iosfwd>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "models/call/prediction.h"
+#include "tools/collsim/report/records.h"
+#include "tools/collsim/report/row_table.h"
+#include "tools/collsim/request/call_request.h"
+
+namespace collsim::command {
+
+/// One answer of `run` or `estimate`.
+struct Row {
+  Prediction prediction;
+  std::optional<Seconds> measured{};
+};
+
+/// What all rows of one run share.
+struct Section {
+  const CallRequest* request = nullptr;
+  const RunSpec* run = nullptr;
+  std::string engine;  ///< "native", "simgrid", "analytic"
+};
+
+/// A settled run in one line: "textbook schedule, algorithm ring, protocol Simple, 4 channels", "as
+/// NCCL 2.30 runs it, NCCL_PROTO=LL".
+std::string describe(const RunSpec& run);
+
+/// The first lines of a table: collsim's version, collective and machine; schedule, engine and
+/// calibration; one line per fault.
+void print_head(const Section& section, std::ostream& out);
+
+/// "measured: typically 4 % off from 16 MiB, 6 % below (2,317 recorded rows that no fit has seen)".
+std::string describe(const TrustError& error);
+
+/// One line per class of trust, with the errors of past predictions. None for `exact`.
+void print_trust_errors(const CallRequest& request, const std::set<Trust>& classes,
+                        std::ostream& out);
+
+/// The fields of every CSV and JSON row that give its context: `machine`, `collective`, `nranks`,
+/// `faults` ("link: node0/nic0, bandwidth: 10%; rank: 3, late: 1 ms", empty if there are none),
+/// `nccl_version` (null in a textbook schedule, or if `run` is null) and `collsim_version`.
+Record context_of(const CallRequest& request, const RunSpec* run);
+
+/// The columns of CSV and JSON, in order. They are the same for every question.
+Record answer_record(const Section& section, const Row& row);
+
+/// All columns of tables that can have values in this section; see answer_record().
+std::vector<Column> answer_columns(const Section& section);
+
+/// (predicted - measured) / measured.
+double relative_error(const Row& row);
+
+/// Writes answers as they come: sections one after another, rows within them.
+class CallPrinter {
+ public:
+  virtual ~CallPrinter() = default;
+  virtual void begin(const Section& section) = 0;
+  virtual void add(const Row& row) = 0;
+  /// After the last row of a section.
+  virtual void end() = 0;
+  /// After the last section.
+  virtual void finish() {}
+};
+
+/// `table` has the columns that fit into line_width, or with `wide` all columns that can have
+/// values. Rows for programs always have all columns. `command` heads a report (call_report.h).
+std::unique_ptr<CallPrinter> make_call_printer(Format format, std::string command,
+                                               std::ostream& out);
+
+}  // namespace collsim::command
