@@ -27,14 +27,6 @@ CalibrationTrust all_guessed() {
   return trust;
 }
 
-Trust read_class(const YamlValue& value) {
-  const std::string name = value.string();
-  for (const Trust trust : {Trust::exact, Trust::measured, Trust::derived, Trust::guessed}) {
-    if (name == to_string(trust)) return trust;
-  }
-  value.fail(fmt::format("'{}' is no class of trust", name), "exact, measured, derived or guessed");
-}
-
 std::vector<std::string> read_names(const YamlValue& value) {
   std::vector<std::string> names;
   for (const YamlValue& each : value.sequence()) names.push_back(each.string());
@@ -59,21 +51,29 @@ bool is_about(const CalibrationTrust& trust, const Device& gpu) {
 
 }  // namespace
 
+Trust read_trust_class(const YamlValue& value) {
+  const std::string name = value.string();
+  for (const Trust trust : {Trust::exact, Trust::measured, Trust::derived, Trust::guessed}) {
+    if (name == to_string(trust)) return trust;
+  }
+  value.fail(fmt::format("'{}' is no class of trust", name), "exact, measured, derived or guessed");
+}
+
 CalibrationTrust read_trust(const YamlValue& value) {
   if (value.is_scalar()) {
-    if (read_class(value) == Trust::exact) return {};
+    if (read_trust_class(value) == Trust::exact) return {};
     value.fail("one class of trust is given for all that a calibration says",
                "exact, or { gpu: ..., nvlink: ..., pcie: ..., cpu: ..., network: ..., nvls: ... }");
   }
   const YamlMapping keys =
       value.mapping({"models", "gpu", "nvlink", "pcie", "cpu", "network", "nvls", "algorithms"});
   CalibrationTrust trust = all_guessed();
-  if (const auto gpu = keys.find("gpu")) trust.gpu = read_class(*gpu);
+  if (const auto gpu = keys.find("gpu")) trust.gpu = read_trust_class(*gpu);
   for (const LinkKind kind : link_kinds) {
     const auto link = keys.find(calibration_key(kind));
-    if (link) trust.links[static_cast<std::size_t>(kind)] = read_class(*link);
+    if (link) trust.links[static_cast<std::size_t>(kind)] = read_trust_class(*link);
   }
-  if (const auto nvls = keys.find("nvls")) trust.nvls = read_class(*nvls);
+  if (const auto nvls = keys.find("nvls")) trust.nvls = read_trust_class(*nvls);
   if (const auto models = keys.find("models")) trust.models = read_names(*models);
   if (const auto algorithms = keys.find("algorithms")) trust.algorithms = read_names(*algorithms);
   return trust;
@@ -94,15 +94,12 @@ CalibrationTrust trust_of_fitted(const std::vector<std::string>& fitted) {
   return trust;
 }
 
-Trust trust_of(const CalibrationTrust& calibration, const Topology& topology,
-               std::span<const DeviceId> gpus, const Wiring& wiring, std::string_view algorithm,
-               bool textbook) {
+std::vector<LinkKind> kinds_of(const Wiring& wiring) {
   std::set<LinkKind> kinds;
   for (const auto& wires : wiring.wires) {
     for (const Wire& wire : wires) kinds.insert(wire.kind);
   }
-  return trust_of(calibration, topology, gpus, std::vector(kinds.begin(), kinds.end()), algorithm,
-                  textbook);
+  return {kinds.begin(), kinds.end()};
 }
 
 Trust trust_of(const CalibrationTrust& calibration, const Topology& topology,
@@ -125,6 +122,14 @@ Trust trust_of(const CalibrationTrust& calibration, const Topology& topology,
     worst = std::max(worst, calibration.links[static_cast<std::size_t>(kind)]);
   }
   return worst;
+}
+
+std::string medium_of(const Calibration& cost, std::span<const LinkKind> kinds) {
+  const auto crosses = [&](LinkKind kind) {
+    return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
+  };
+  if (crosses(LinkKind::network)) return cost.transport.empty() ? "network" : cost.transport;
+  return crosses(LinkKind::pcie) || crosses(LinkKind::cpu) ? "pcie" : "nvlink";
 }
 
 std::vector<TrustError> load_trust_errors() {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/base/units.h"
+#include "sim/cost/calibration.h"
 #include "sim/cost/trust.h"
 #include "sim/execution/wiring.h"
 #include "sim/topologies/topology.h"
@@ -23,16 +24,23 @@ CalibrationTrust read_trust(const YamlValue& value);
 /// fitted ("simple.alpha.nvlink" speaks for nvlink, and any constant for the GPU).
 CalibrationTrust trust_of_fitted(const std::vector<std::string>& fitted);
 
-/// How far to trust the time of a call: the worst of what it uses. A textbook's schedule has run
-/// nowhere, so that on a machine that is not a textbook's its times are guessed.
-Trust trust_of(const CalibrationTrust& calibration, const Topology& topology,
-               std::span<const DeviceId> gpus, const Wiring& wiring, std::string_view algorithm,
-               bool textbook);
+/// The kinds of its hops' links, each the slowest of its way.
+std::vector<LinkKind> kinds_of(const Wiring& wiring);
 
-/// The same where the hops have links of these kinds, each the slowest of its way.
+/// How far to trust the time of a call whose hops have links of these kinds: the worst of what it
+/// uses. A textbook's schedule has run nowhere, so that on a machine that is not a textbook's its
+/// times are guessed.
 Trust trust_of(const CalibrationTrust& calibration, const Topology& topology,
                std::span<const DeviceId> gpus, std::span<const LinkKind> kinds,
                std::string_view algorithm, bool textbook);
+
+/// What the data of a call cross that costs most: the transport between hosts ("ib", "tcp"; or
+/// "network", which the calibration has by itself), else "pcie", which may lead through host
+/// memory, or "nvlink".
+std::string medium_of(const Calibration& cost, std::span<const LinkKind> kinds);
+
+/// One class: exact, measured, derived or guessed. Throws InputError.
+Trust read_trust_class(const YamlValue& value);
 
 /// How far off predictions of a class have been: medians of absolute errors, as shares.
 struct TrustError {

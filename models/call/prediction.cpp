@@ -57,8 +57,10 @@ Prediction outline_on(const CompiledCall& call, const Wiring& wiring) {
   }
   prediction.bounds = compiler.bounds(call.partition.size());
   prediction.floor = floor_on(call, wiring);
-  prediction.trust = trust_of(spec.cost.trust, compiler.topology(), spec.gpus, call.wiring(),
+  const std::vector<LinkKind> kinds = kinds_of(call.wiring());
+  prediction.trust = trust_of(spec.cost.trust, compiler.topology(), spec.gpus, kinds,
                               call.algorithm, !compiler.is_nccl());
+  prediction.medium = medium_of(call.cost(), kinds);
   return prediction;
 }
 

@@ -50,6 +50,7 @@ struct Prediction {
   Bounds bounds;                         ///< of the machine
   ModelFloor floor;                      ///< of the model
   Trust trust = Trust::exact;
+  std::string medium;                    ///< that its data cross (medium_of())
   std::optional<EstimateMethod> method;  ///< of an estimate; none: simulated
   std::optional<FormulaTerms> form;      ///< of an estimate by a closed form, where it has one
   bool raised = false;                   ///< by raise_to()

@@ -52,6 +52,8 @@ class Estimator::Forms {
   Seconds of_calls(const FormulaTime& time, const NcclDecision& decision,
                    std::uint32_t channels) const;
   Trust trust(const std::string& algorithm);
+  /// What the hops so far cross.
+  std::string medium() const;
   const ThreadBlockCosts& costs(Protocol protocol);
   bool contends() const { return contends_for_links(compiler_.cost()); }
 
@@ -240,6 +242,7 @@ Prediction Estimator::Forms::estimate(Bytes size, const NcclDecision& decision) 
   raise_to(prediction, prediction.bounds.largest());
   check_not_far_above(compiler_, prediction, message);
   prediction.trust = trust_by(EstimateMethod::formula, trust(prediction.algorithm));
+  prediction.medium = medium();
   return prediction;
 }
 
@@ -300,6 +303,10 @@ Trust Estimator::Forms::trust(const std::string& algorithm) {
                  std::vector(kinds_.begin(), kinds_.end()), algorithm, !compiler_.is_nccl());
   }
   return found->second;
+}
+
+std::string Estimator::Forms::medium() const {
+  return medium_of(compiler_.cost(), std::vector(kinds_.begin(), kinds_.end()));
 }
 
 /// Formulas for every state that a machine is in while a call runs.

@@ -66,9 +66,11 @@ Prediction TextbookEstimator::without_faults(Bytes size) {
   const bool moves = compiler_.ranks() > 1 && partition.loops(0) > 0;
   if (moves && !shapes_.has_pattern()) return estimate_by_plan(compiler_.plan(size, &memo_));
   if (moves) add_time(partition, protocol, prediction);
-  prediction.trust = trust_of(compiler_.spec().cost.trust, compiler_.topology(),
-                              compiler_.spec().gpus, std::vector(kinds_.begin(), kinds_.end()),
-                              prediction.algorithm, !compiler_.is_nccl());
+  const std::vector<LinkKind> kinds(kinds_.begin(), kinds_.end());
+  prediction.trust =
+      trust_of(compiler_.spec().cost.trust, compiler_.topology(), compiler_.spec().gpus, kinds,
+               prediction.algorithm, !compiler_.is_nccl());
+  prediction.medium = medium_of(compiler_.cost(), kinds);
   prediction.trust = trust_by(*prediction.method, prediction.trust);
   return prediction;
 }

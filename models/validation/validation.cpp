@@ -132,7 +132,9 @@ ValidatedRow validated(const RecordedRow& row, const Prediction& prediction,
           row.nccl_estimate ? row.nccl_estimate : prediction.nccl_estimate,
           machine,
           options.nccl_version,
-          options.analytic};
+          options.analytic,
+          prediction.trust,
+          prediction.medium};
 }
 
 }  // namespace

@@ -25,6 +25,8 @@ struct ValidatedRow {
   std::string machine{};                 ///< name of the topology that it was predicted on
   NcclVersion nccl_version{};            ///< whose rules applied
   bool analytic = false;                 ///< predicted by formulas, not simulated
+  Trust trust = Trust::exact;
+  std::string medium{};  ///< that the data cross (medium_of())
 
   /// (predicted - measured) / measured.
   double error() const { return predicted.value / recorded.time.value - 1; }

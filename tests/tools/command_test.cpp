@@ -150,7 +150,8 @@ TEST(Command, csv_has_its_columns_and_a_line_a_size) {
   EXPECT_EQ(outcome.out.substr(0, outcome.out.find('\n')),
             "size_bytes,count,type,redop,root,nranks,algorithm,protocol,channels,time_us,"
             "algbw_GBps,busbw_GBps,bound_us,engine,schedule,calibration,wirebw_GBps,"
-            "nccl_estimate_us,measured_us,error,extent,classes,messages,trust,trust_error,method,"
+            "nccl_estimate_us,measured_us,error,extent,classes,messages,trust,trust_error,"
+            "time_p10_us,time_p90_us,medium,method,"
             "form_alpha_us,form_transfer_us,"
             "bound_bandwidth_us,bound_latency_us,"
             "floor_busiest_us,floor_latency_us,machine,collective,faults,nccl_version,"

@@ -43,7 +43,8 @@ TEST(ValidateCommand, csv_is_a_line_per_row) {
   EXPECT_TRUE(outcome.out.starts_with(
       "id,nranks,collective,algorithm,protocol,channels,size_bytes,measured_us,predicted_us,"
       "nccl_estimate_us,error,nodes,predicted_algorithm,predicted_protocol,predicted_channels,"
-      "in_place,mode,recording,machine,nccl_version,engine,collsim_version\n"
+      "in_place,mode,recording,machine,nccl_version,engine,trust,medium,"
+      "collsim_version\n"
       "forced/4/Ring/Simple/ch4,4,all_reduce,ring,Simple,"));
 }
 

@@ -35,9 +35,10 @@ std::string hint_of(const AnsweredRun& run, const Record& row) {
     text += fmt::format("\nmeasured {:.2f} us, error {:+.1f} %", row["measured_us"].get<double>(),
                         100 * row["error"].get<double>());
   }
-  if (row["trust_error"].is_number()) {
-    text += fmt::format("\n{}: typically {:.0f} % off", row["trust"].get<std::string>(),
-                        100 * row["trust_error"].get<double>());
+  if (row["time_p10_us"].is_number()) {
+    text += fmt::format("\n{}: 8 of 10 such times from {:.2f} to {:.2f} us",
+                        row["trust"].get<std::string>(), row["time_p10_us"].get<double>(),
+                        row["time_p90_us"].get<double>());
   }
   return text;
 }
@@ -65,15 +66,15 @@ ReportSeries series_over_size(const AnsweredRun& run, bool as_busbw, const char*
   return series;
 }
 
-/// By how much such predictions have been off, around the predicted ones.
+/// Where eight of ten such times lie.
 ReportSeries error_band(const AnsweredRun& run, bool as_busbw, int tone) {
   ReportSeries band{"", SeriesMark::band, tone, false, {}};
   for (const Record& row : run.rows) {
-    if (!row["trust_error"].is_number() || row["size_bytes"] == 0 || row["time_us"] == 0) continue;
-    const double time = row["time_us"].get<double>();
-    const double error = row["trust_error"].get<double>();
-    const double low = as_busbw ? busbw_of(row, time * (1 + error)) : time * (1 - error);
-    const double high = as_busbw ? busbw_of(row, time / (1 + error)) : time * (1 + error);
+    if (!row["time_p10_us"].is_number() || row["size_bytes"] == 0 || row["time_us"] == 0) continue;
+    const double least = row["time_p10_us"].get<double>();
+    const double most = row["time_p90_us"].get<double>();
+    const double low = as_busbw ? busbw_of(row, most) : least;
+    const double high = as_busbw ? busbw_of(row, least) : most;
     band.points.push_back({row["size_bytes"], nullptr, low, high, 1, {}, {}});
   }
   return band;
@@ -106,7 +107,7 @@ ReportChart chart_over_size(const std::vector<AnsweredRun>& runs, bool as_busbw)
   ReportChart chart{as_busbw ? "busbw" : "Time",
                     as_busbw
                         ? "The bound: no algorithm on this machine can beat it."
-                        : "Lower is better. The shade: how far such predictions have been off.",
+                        : "Lower is better. The shade: where 8 of 10 such times lie.",
                     {"size", AxisScale::bytes},
                     as_busbw ? ReportAxis{"busbw (GB/s)", AxisScale::linear}
                              : ReportAxis{"time (us)", AxisScale::logarithmic},
@@ -145,10 +146,9 @@ ReportChart chart_of_one_size(const std::vector<AnsweredRun>& runs) {
       const double time = row["time_us"].get<double>();
       ReportPoint point{row["time_us"],   run.name, {}, {}, 1, fmt::format("{:.2f} us", time),
                         hint_of(run, row)};
-      if (row["trust_error"].is_number()) {
-        const double error = row["trust_error"].get<double>();
-        point.low = time * (1 - error);
-        point.high = time * (1 + error);
+      if (row["time_p10_us"].is_number()) {
+        point.low = row["time_p10_us"];
+        point.high = row["time_p90_us"];
       }
       predicted.points.push_back(point);
       if (!row["measured_us"].is_number()) continue;

@@ -107,6 +107,16 @@ void add_parts(const Row& row, bool is_estimate, Record& record) {
   record["floor_latency_us"] = is_estimate ? Record() : Record(in_microseconds(floor.latency));
 }
 
+/// The 10th and the 90th percentile of what such calls have taken; null of exact ones.
+void add_range(const CallRequest& request, const Prediction& prediction, Record& record) {
+  const auto range =
+      error_range(request.errors, prediction.trust, prediction.medium, prediction.size);
+  const double time = in_microseconds(prediction.time);
+  record["time_p10_us"] = range ? Record(time * range->low) : Record();
+  record["time_p90_us"] = range ? Record(time * range->high) : Record();
+  record["medium"] = prediction.medium.empty() ? Record() : Record(prediction.medium);
+}
+
 Record known_error(const CallRequest& request, const Prediction& prediction) {
   const auto error = error_of(request.trust_errors, prediction.trust, prediction.size);
   return error ? Record(*error) : Record();
@@ -134,6 +144,8 @@ constexpr std::array all_columns{
     Column{"measured_us", "measured", "(us)", 9, 2, 3},
     Column{"error", "error", "(%)", 6, 0, 3},
     Column{"trust", "trust", "", 8, 0, 2},
+    Column{"time_p10_us", "8 of 10", "from (us)", 9, 2, wide_only},
+    Column{"time_p90_us", "such times", "to (us)", 10, 2, wide_only},
     Column{"extent", "extent", "", 6, 0, 4},
     Column{"classes", "classes", "(ranks)", 7, 0, 7},
     Column{"messages", "messages", "", 11, 0, wide_only},
@@ -218,10 +230,23 @@ class CallTable final : public CallPrinter {
     if (section_.run->measured) print_errors();
     if (is_analytic(section_)) print_form();
     print_trust_errors(*section_.request, classes_, out_);
+    print_ranges();
     fmt::print(out_, "\n");
   }
 
  private:
+  /// Prints where eight of ten times of such calls lie, a line for each class of the rows.
+  void print_ranges() {
+    std::set<const ErrorClass*> classes;
+    const ErrorTable& table = section_.request->errors;
+    for (const Row& row : rows_) {
+      const auto* const found =
+          find_error_class(table, row.prediction.trust, row.prediction.medium);
+      if (found == nullptr || !classes.insert(found).second) continue;
+      out_ << wrapped(describe(*found), "# ", "#   ");
+    }
+  }
+
   /// Prints the closed form of the times, and what times without a closed form neglect.
   void print_form() {
     const auto print = [&](const std::string& text) { out_ << wrapped(text, "# ", "#   "); };
@@ -319,6 +344,7 @@ Record answer_record(const Section& section, const Row& row) {
       {"trust", to_string(prediction.trust)},
       {"trust_error", known_error(request, prediction)},
   };
+  add_range(request, prediction, record);
   add_parts(row, is_analytic(section), record);
   record.update(context_of(request, section.run));
   return record;
@@ -344,6 +370,21 @@ std::string describe(const RunSpec& run) {
     text += fmt::format(", {}={}", name, value);
   }
   return text;
+}
+
+std::string describe(const ErrorClass& found) {
+  const ErrorRange& large = found.ranges.back();
+  ErrorRange small = found.ranges.front();
+  for (std::size_t band = 1; band + 1 < found.ranges.size(); ++band) {
+    small.low = std::min(small.low, found.ranges[band].low);
+    small.high = std::max(small.high, found.ranges[band].high);
+  }
+  return fmt::format(
+      "range: 8 of 10 such times were {:.2f} to {:.2f} of the predicted from 16 MiB, {:.2f} to "
+      "{:.2f} below ({}, over {}: {} rows of {} machine{})",
+      large.low, large.high, small.low, small.high, to_string(found.trust),
+      found.medium == "any" ? "any medium" : found.medium, found.rows, found.machines,
+      found.machines == 1 ? "" : "s");
 }
 
 std::string describe(const TrustError& error) {

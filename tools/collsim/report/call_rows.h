@@ -38,6 +38,10 @@ void print_head(const Section& section, std::ostream& out);
 /// "measured: typically 4 % off from 16 MiB, 6 % below (2,317 recorded rows that no fit has seen)".
 std::string describe(const TrustError& error);
 
+/// "range: 8 of 10 such times were 0.95 to 1.06 of the predicted from 16 MiB, 0.84 to 1.12 below
+/// (measured, over nvlink: 3,454 rows of 8 machines)".
+std::string describe(const ErrorClass& found);
+
 /// One line per class of trust, with the errors of past predictions. None for `exact`.
 void print_trust_errors(const CallRequest& request, const std::set<Trust>& classes,
                         std::ostream& out);

@@ -385,6 +385,7 @@ CallRequest read_request(const po::variables_map& values, std::ostream& err) {
   request.wide = given<bool>(values, "wide").value_or(false);
   request.nccl_estimate = given<bool>(values, "nccl-estimate").value_or(false);
   request.trust_errors = load_trust_errors();
+  request.errors = load_error_table();
   request.scenario = read_scenario(values);
   Machine machine = machine_of(values, request.scenario);
   request.topology = std::move(machine.topology);
@@ -396,11 +397,13 @@ CallRequest read_request(const po::variables_map& values, std::ostream& err) {
   return request;
 }
 
-CallRequest question_about(Scenario scenario, Topology topology, std::vector<TrustError> errors) {
+CallRequest question_about(Scenario scenario, Topology topology,
+                           std::vector<TrustError> trust_errors, ErrorTable errors) {
   CallRequest request;
   request.scenario = std::move(scenario);
   request.topology = std::move(topology);
-  request.trust_errors = std::move(errors);
+  request.trust_errors = std::move(trust_errors);
+  request.errors = std::move(errors);
   request.cost = cost_of(request);
   request.gpus = wanted_gpus(request);
   settle(request);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "models/calibration/error_table.h"
 #include "models/calibration/trust.h"
 #include "models/call/call_compiler.h"
 #include "models/scenario/scenario.h"
@@ -24,6 +25,7 @@ struct CallRequest {
   MachineFaults faults;
   Format format = Format::table;
   std::vector<TrustError> trust_errors;
+  ErrorTable errors;           ///< how far measured times lie from predicted ones
   bool wide = false;           ///< tables with all columns, in lines of any length
   bool nccl_estimate = false;  ///< show NCCL's own estimate
 };
@@ -41,7 +43,8 @@ CallRequest read_request(const boost::program_options::variables_map& values, st
 
 /// The question that a scenario asks about a machine, for programs: no options, no warnings. Throws
 /// InputError.
-CallRequest question_about(Scenario scenario, Topology topology, std::vector<TrustError> errors);
+CallRequest question_about(Scenario scenario, Topology topology,
+                           std::vector<TrustError> trust_errors, ErrorTable errors);
 
 /// The call of one run. It refers to the question.
 CallSpec spec_of(const CallRequest& request, const RunSpec& run);

@@ -52,6 +52,7 @@ Sweep read_sweep(const std::filesystem::path& file, EngineName engine_name, bool
   Sweep sweep{SweepSpace(text)};
   sweep.space.check();
   sweep.trust_errors = load_trust_errors();
+  sweep.errors = load_error_table();
   sweep.engine_name = engine_name;
   sweep.exact = exact;
   sweep.id =
@@ -134,7 +135,8 @@ SweepRows::Call& SweepRows::call_of(std::uint64_t point, std::size_t run) {
   options.exact = sweep_.exact;
   options.watch = &watch_;
   call_ = std::make_shared<Call>(
-      question_about(std::move(scenario), *machine_, sweep_.trust_errors), run, options);
+      question_about(std::move(scenario), *machine_, sweep_.trust_errors, sweep_.errors), run,
+      options);
   call_key_ = key;
   return *call_;
 }

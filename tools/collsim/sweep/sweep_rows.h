@@ -20,6 +20,7 @@ namespace collsim::command {
 struct Sweep {
   SweepSpace space;
   std::vector<TrustError> trust_errors{};
+  ErrorTable errors{};
   EngineName engine_name = EngineName::native;
   bool exact = false;
   std::string id{};                    ///< of the scenario's text and of how it is answered

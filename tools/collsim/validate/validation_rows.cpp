@@ -54,6 +54,8 @@ ordered_json to_json(const ValidatedRow& row) {
                       {"machine", row.machine},
                       {"nccl_version", to_string(row.nccl_version)},
                       {"engine", row.analytic ? "analytic" : "native"},
+                      {"trust", to_string(row.trust)},
+                      {"medium", row.medium},
                       {"collsim_version", COLLSIM_VERSION}};
   if (row.nccl_estimate) object["nccl_estimate_us"] = rounded_microseconds(*row.nccl_estimate);
   return object;

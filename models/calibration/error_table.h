@@ -1,0 +1,46 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/base/units.h"
+#include "sim/cost/trust.h"
+
+namespace collsim {
+
+/// Where eight of ten measured times lie beside the predicted one, as shares of it: the 10th and
+/// the 90th percentile. 0.9 to 1.3 means from a tenth faster to three tenths slower.
+struct ErrorRange {
+  double low = 1;
+  double high = 1;
+};
+
+/// What became of predictions that rest on the same and whose data cross the same: by size.
+struct ErrorClass {
+  Trust trust = Trust::guessed;
+  std::string medium;              ///< medium_of(), or "any"
+  std::vector<ErrorRange> ranges;  ///< one per band of sizes
+  int machines = 0;                ///< that were measured
+  int rows = 0;
+};
+
+/// How far measured times lie from predicted ones, by classes. Machines count, not rows: a machine
+/// with many rows weighs as much as one with few.
+struct ErrorTable {
+  std::vector<Bytes> ends;  ///< of the bands but for the last, rising
+  std::vector<ErrorClass> classes;
+};
+
+/// That of models/data/errors.yaml, which tools/dev/update-accuracy writes. Throws InputError.
+ErrorTable load_error_table();
+
+/// The class of such predictions: that of the medium, or else of any. Nothing for exact ones.
+const ErrorClass* find_error_class(const ErrorTable& table, Trust trust, std::string_view medium);
+
+/// Where eight of ten times of calls of this size lie; nothing for exact predictions.
+std::optional<ErrorRange> error_range(const ErrorTable& table, Trust trust, std::string_view medium,
+                                      Bytes size);
+
+}  // namespace collsim

@@ -1,0 +1,67 @@
+#include "models/calibration/error_table.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "models/calibration/calibration_choice.h"
+#include "models/calibration/transport.h"
+#include "models/calibration/trust.h"
+#include "sim/topologies/loader.h"
+#include "tests/support/test_data.h"
+
+namespace collsim {
+namespace {
+
+/// Two bands, which meet at 1 KiB.
+ErrorTable small_table() {
+  return {{Bytes{1024}},
+          {{Trust::derived, "any", {{0.5, 2}, {0.9, 1.2}}, 3, 30},
+           {Trust::derived, "ib", {{0.6, 4}, {0.8, 1.5}}, 2, 20}}};
+}
+
+TEST(ErrorTable, knows_a_medium_and_else_any) {
+  const ErrorTable table = small_table();
+  EXPECT_EQ(find_error_class(table, Trust::derived, "ib")->machines, 2);
+  EXPECT_EQ(find_error_class(table, Trust::derived, "tcp")->machines, 3);
+  EXPECT_EQ(find_error_class(table, Trust::exact, "ib"), nullptr);
+}
+
+// A band ends below the size that it names.
+TEST(ErrorTable, takes_the_band_of_the_size) {
+  const ErrorTable table = small_table();
+  EXPECT_EQ(error_range(table, Trust::derived, "ib", Bytes{1023})->high, 4);
+  EXPECT_EQ(error_range(table, Trust::derived, "ib", Bytes{1024})->high, 1.5);
+  EXPECT_FALSE(error_range(table, Trust::exact, "ib", Bytes{8}));
+}
+
+// Every class of trust but `exact` has a range for every medium; ranges of what was measured are no
+// wider, from 16 MiB on, than those of what was guessed.
+TEST(ErrorTable, of_the_shipped_file_is_complete_and_in_order) {
+  const ShippedData shipped;
+  const ErrorTable table = load_error_table();
+  for (const Trust trust : {Trust::measured, Trust::derived, Trust::guessed}) {
+    for (const char* const medium : {"nvlink", "pcie", "ib", "a new one"}) {
+      EXPECT_NE(find_error_class(table, trust, medium), nullptr) << medium;
+    }
+  }
+  const Bytes large{1 << 30};
+  const auto width = [&](Trust trust) {
+    const ErrorRange range = *error_range(table, trust, "any", large);
+    return range.high / range.low;
+  };
+  EXPECT_LT(width(Trust::measured), width(Trust::derived));
+  EXPECT_LT(width(Trust::derived), width(Trust::guessed));
+}
+
+TEST(Medium, is_the_costliest_that_data_cross) {
+  const Topology topology = load_topology(find_data_file("dgx-h100-x4", "topologies"));
+  const Calibration cost = calibration_for(topology);
+  EXPECT_EQ(medium_of(cost, std::vector{LinkKind::nvlink}), "nvlink");
+  EXPECT_EQ(medium_of(cost, std::vector{LinkKind::nvlink, LinkKind::pcie}), "pcie");
+  EXPECT_EQ(medium_of(cost, std::vector{LinkKind::pcie, LinkKind::network}), "ib");
+}
+
+}  // namespace
+}  // namespace collsim
