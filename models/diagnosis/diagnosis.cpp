@@ -21,28 +21,50 @@ struct Spreads {
   Spread widened;
 };
 
+/// The times of a series on the healthy machine, in the order of its points; nothing where it
+/// cannot be predicted.
+std::vector<HealthyTime> healthy_times(const Predictor& predictor, std::size_t number,
+                                       HealthyTimes& known) {
+  const EvidenceSeries& series = predictor.evidence().series[number];
+  std::vector<PointIndex> missing;
+  for (std::size_t p = 0; p < series.points.size(); ++p) {
+    if (!known.contains({series.call, series.points[p].size})) missing.push_back({number, p});
+  }
+  if (!missing.empty()) {
+    const auto predicted = predictor.simulate({}, missing);
+    if (!predicted) return {};
+    for (std::size_t i = 0; i < missing.size(); ++i) {
+      known[{series.call, series.points[missing[i].point].size}] = {predicted->log_times[i],
+                                                                    predicted->places[i].trust};
+    }
+  }
+  std::vector<HealthyTime> times;
+  for (const EvidencePoint& point : series.points) {
+    times.push_back(known.at({series.call, point.size}));
+  }
+  return times;
+}
+
 /// Every size of every series on the healthy machine.
 std::vector<DiagnosedSize> compare(const Predictor& predictor, const Spreads& spreads,
-                                   Diagnosis& diagnosis) {
+                                   HealthyTimes& known, Diagnosis& diagnosis) {
   std::vector<DiagnosedSize> sizes;
   const Evidence& evidence = predictor.evidence();
   for (std::size_t s = 0; s < evidence.series.size(); ++s) {
     const EvidenceSeries& series = evidence.series[s];
-    std::vector<PointIndex> points;
-    for (std::size_t p = 0; p < series.points.size(); ++p) points.push_back({s, p});
-    const auto predicted = predictor.simulate({}, points);
-    if (!predicted) {
+    const std::vector<HealthyTime> times = healthy_times(predictor, s, known);
+    if (times.empty()) {
       diagnosis.notes.push_back(fmt::format("{} of {} ranks cannot be predicted on this machine",
                                             to_string(series.call.collective), series.call.ranks));
       continue;
     }
-    for (std::size_t p = 0; p < points.size(); ++p) {
+    for (std::size_t p = 0; p < times.size(); ++p) {
       DiagnosedSize size;
       size.series = s;
       size.point = series.points[p];
-      size.expected = Seconds{std::exp(predicted->log_times[p])};
+      size.expected = Seconds{std::exp(times[p].log_time)};
       size.bound = min_time(series.call, predictor.topology(), size.point.size);
-      size.trust = predicted->places[p].trust;
+      size.trust = times[p].trust;
       size.spread = spreads.of_class.healthy(size.trust, size.point.size);
       // Releases differ by what NCCL chooses. Of large calls that is the algorithm.
       const bool is_forced = series.call.variables.contains("NCCL_ALGO");
@@ -216,7 +238,9 @@ Diagnosis diagnose(const DiagnosisInput& input, const Spread& of_class) {
   diagnosis.notes = input.recording->notes;
   for (const EvidenceSeries& series : evidence.series) diagnosis.calls.push_back(series.call);
   add_notes(evidence, diagnosis);
-  diagnosis.sizes = compare(predictor, {of_class, spread}, diagnosis);
+  HealthyTimes own;
+  HealthyTimes& known = input.known != nullptr ? *input.known : own;
+  diagnosis.sizes = compare(predictor, {of_class, spread}, known, diagnosis);
   if (diagnosis.sizes.empty()) {
     const auto& reasons = diagnosis.notes;
     throw InputError(
@@ -231,7 +255,7 @@ Diagnosis diagnose(const DiagnosisInput& input, const Spread& of_class) {
   const RecordedCall& call = evidence.series[diagnosis.sizes.front().series].call;
   if (call.ranks == 1) return diagnosis;
   diagnosis.contradictions = contradictions(*input.facts, predictor.compiler_of(call, {}), call);
-  if (diagnosis.verdict > Verdict::low) return diagnosis;
+  if (diagnosis.verdict > Verdict::low || !input.find_causes) return diagnosis;
   const CauseSearch search(input, predictor, spread, diagnosis.sizes);
   if (diagnosis.verdict == Verdict::healthy && search.is_shown()) diagnosis.verdict = Verdict::low;
   if (diagnosis.verdict == Verdict::healthy) return diagnosis;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "models/diagnosis/cause_fit.h"
@@ -79,6 +80,13 @@ struct Diagnosis {
   std::string reason;                       ///< for the verdict, where no size says it
 };
 
+/// Times on a healthy machine, kept for other logs of it.
+struct HealthyTime {
+  double log_time = 0;  ///< of seconds
+  Trust trust = Trust::guessed;
+};
+using HealthyTimes = std::map<std::pair<RecordedCall, Bytes>, HealthyTime>;
+
 /// What is asked, beside the log.
 struct DiagnosisInput {
   const Recording* recording = nullptr;
@@ -88,6 +96,8 @@ struct DiagnosisInput {
   NcclVersion version = newest_nccl_version;
   bool knows_release = true;    ///< whether the version is that of the log
   std::size_t max_points = 16;  ///< that causes are fitted to
+  bool find_causes = true;
+  HealthyTimes* known = nullptr;  ///< of the same machine, costs and release; may be added to
 };
 
 /// A busbw that falls from one size of a call to a larger one, where it should not. However far off

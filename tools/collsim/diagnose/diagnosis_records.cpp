@@ -57,7 +57,8 @@ Record record_of(const DiagnosedLog& log) {
   record["next"] = diagnosis.next ? record_of(*diagnosis.next) : Record();
   record["contradictions"] = diagnosis.contradictions;
   record["notes"] = diagnosis.notes;
-  record["hosts"] = log.hosts;
+  record["hosts"] = log.run.hosts;
+  record["beside_like"] = log.beside_like > 0 ? Record(log.beside_like) : Record();
   record["suspects"] = log.suspects;
   return record;
 }

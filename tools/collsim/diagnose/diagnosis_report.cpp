@@ -15,6 +15,7 @@ namespace collsim::command {
 namespace {
 
 constexpr std::size_t max_groups = 5;
+constexpr std::size_t max_logs_in_full = 4;
 constexpr double min_likelihood = 0.01;
 
 double busbw(const RecordedCall& call, Bytes size, Seconds time) {
@@ -123,18 +124,25 @@ void print_log(const DiagnosedLog& log, std::ostream& out) {
   }
 }
 
-/// A line for each log, the slowest first, and the hosts that explain the slow ones.
-void print_summary(const std::vector<DiagnosedLog>& logs, std::ostream& out) {
+std::vector<const DiagnosedLog*> slowest_first(const std::vector<DiagnosedLog>& logs) {
   std::vector<const DiagnosedLog*> sorted;
   sorted.reserve(logs.size());
   for (const DiagnosedLog& log : logs) sorted.push_back(&log);
   std::stable_sort(sorted.begin(), sorted.end(), is_slower);
-  out << "# all logs, the slowest first: measured / expected busbw, in the middle\n";
+  return sorted;
+}
+
+/// A line for each log, the slowest first, and the hosts that explain the slow ones.
+void print_summary(const std::vector<DiagnosedLog>& logs, std::ostream& out) {
+  const std::vector<const DiagnosedLog*> sorted = slowest_first(logs);
+  out << "# all logs, the slowest first: measured / expected busbw, in the middle; busbw of\n"
+         "#   the fastest log of the same calls that each has\n";
+  const auto share = [](double value) {
+    return std::isnan(value) || value == 0 ? std::string("-") : fmt::format("{:.2f}", value);
+  };
   for (const DiagnosedLog* log : sorted) {
-    const double ratio = ratio_of(log->diagnosis);
-    fmt::print(out, "{:>6} {:<16} {}\n",
-               std::isnan(ratio) ? std::string("-") : fmt::format("{:.2f}", ratio),
-               to_string(log->diagnosis.verdict), log->name);
+    fmt::print(out, "{:>6} {:>6} {:<16} {}\n", share(ratio_of(log->diagnosis)),
+               share(log->beside_like), to_string(log->diagnosis.verdict), log->name);
   }
   std::vector<std::string> suspects;
   for (const DiagnosedLog* log : sorted) {
@@ -251,7 +259,8 @@ double ratio_of(const Diagnosis& diagnosis) {
 bool is_slower(const DiagnosedLog* a, const DiagnosedLog* b) {
   const auto place = [](const DiagnosedLog* log) {
     const double ratio = ratio_of(log->diagnosis);
-    return std::isnan(ratio) ? -1 : ratio;
+    if (!std::isnan(ratio)) return ratio;
+    return log->beside_like > 0 ? log->beside_like : -1;
   };
   return place(a) < place(b);
 }
@@ -285,9 +294,16 @@ void print_diagnosis_brief(const std::vector<DiagnosedLog>& logs, std::ostream& 
 
 void print_diagnosis_table(const std::vector<DiagnosedLog>& logs, std::ostream& out) {
   if (logs.size() > 1) print_summary(logs, out);
-  for (const DiagnosedLog& log : logs) {
+  // Of a sweep the table is the answer, with the worst logs beside it.
+  const bool is_sweep = logs.size() > max_logs_in_full;
+  std::size_t in_full = 0;
+  for (const DiagnosedLog* log : slowest_first(logs)) {
+    if (is_sweep && (in_full == max_logs_in_full || log->diagnosis.verdict == Verdict::healthy)) {
+      continue;
+    }
+    ++in_full;
     if (logs.size() > 1) out << "\n";
-    print_log(log, out);
+    print_log(*log, out);
   }
 }
 
