@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "models/diagnosis/contradictions.h"
+#include "models/diagnosis/setting_gain.h"
 #include "sim/base/input_error.h"
 #include "sim/base/median.h"
 
@@ -17,6 +18,7 @@ namespace {
 /// What times are held against: the spread of the class, and the one that is wide enough for rules
 /// of another release as well.
 struct Spreads {
+  Spread known;  ///< of the class, were the machine known
   Spread of_class;
   Spread widened;
 };
@@ -65,6 +67,7 @@ std::vector<DiagnosedSize> compare(const Predictor& predictor, const Spreads& sp
       size.expected = Seconds{std::exp(times[p].log_time)};
       size.bound = min_time(series.call, predictor.topology(), size.point.size);
       size.trust = times[p].trust;
+      size.known = spreads.known.healthy(size.trust, size.point.size);
       size.spread = spreads.of_class.healthy(size.trust, size.point.size);
       // Releases differ by what NCCL chooses. Of large calls that is the algorithm.
       const bool is_forced = series.call.variables.contains("NCCL_ALGO");
@@ -99,14 +102,36 @@ std::vector<PointIndex> chosen_points(const std::vector<DiagnosedSize>& sizes,
   return points;
 }
 
-/// The first two causes that can be told apart, if only by another measurement.
+/// Of the likeliest causes the first two that a call tells apart: the first ones may tie for every
+/// call.
 std::optional<NextMeasurement> next_of(const Predictor& predictor, const Diagnosis& diagnosis) {
+  constexpr std::size_t tried = 4;
   std::vector<const FittedCause*> causes;
+  std::vector<std::size_t> places;
+  std::size_t place = 0;
   for (const CauseGroup& group : diagnosis.causes) {
-    for (const FittedCause& cause : group.causes) causes.push_back(&cause);
+    for (const FittedCause& cause : group.causes) {
+      const std::string& effect = cause.hypothesis.effect;
+      const bool is_twin = std::any_of(causes.begin(), causes.end(), [&](const FittedCause* each) {
+        return !effect.empty() && each->hypothesis.effect == effect;
+      });
+      if (!is_twin && causes.size() < tried) {
+        causes.push_back(&cause);
+        places.push_back(place);
+      }
+      ++place;
+    }
   }
-  if (causes.size() < 2) return std::nullopt;
-  return next_measurement(predictor, diagnosis.calls.front(), *causes[0], *causes[1]);
+  for (std::size_t j = 1; j < causes.size(); ++j) {
+    for (std::size_t i = 0; i < j; ++i) {
+      auto next = next_measurement(predictor, diagnosis.calls.front(), *causes[i], *causes[j]);
+      if (!next) continue;
+      next->one = places[i];
+      next->other = places[j];
+      return next;
+    }
+  }
+  return std::nullopt;
 }
 
 /// Looks for causes of the first call, by the times of all.
@@ -121,6 +146,11 @@ class CauseSearch {
     const RecordedCall& call = evidence.series[points_.front().series].call;
     hypotheses_ = hypotheses_for(predictor.compiler_of(call, {}), call);
     weigh_by_facts(*input.facts, evidence.taken_away, hypotheses_);
+    // What all hosts have, other runs would have had as well.
+    constexpr double of_all_hosts = 0.1;
+    for (Hypothesis& each : hypotheses_) {
+      if (input.one_is_slow && each.places.empty()) each.weight *= of_all_hosts;
+    }
   }
 
   /// Whether a cause that the log shows (a line, a setting) fits its times better than no cause,
@@ -230,8 +260,24 @@ void add_notes(const Evidence& evidence, Diagnosis& diagnosis) {
 
 }  // namespace
 
+std::optional<RemedyGain> gain_of(const FittedCause& cause, const Diagnosis& diagnosis) {
+  RemedyGain gain;
+  for (std::size_t i = 0; i < cause.predicted.places.size(); ++i) {
+    const ResidualPlace& place = cause.predicted.places[i];
+    if (place.series != 0) continue;
+    for (const DiagnosedSize& size : diagnosis.sizes) {
+      const bool is_it = size.series == 0 && size.point.size == place.size;
+      const bool is_larger = gain.size == nullptr || gain.size->point.size <= place.size;
+      if (is_it && is_larger) gain = {&size, {std::exp(cause.predicted.log_times[i])}};
+    }
+  }
+  if (gain.size == nullptr) return std::nullopt;
+  return gain;
+}
+
 Diagnosis diagnose(const DiagnosisInput& input, const Spread& of_class) {
-  const Spread spread = input.knows_release ? of_class : widened(of_class);
+  const Spread of_machine = widened(of_class, input.widening);
+  const Spread spread = input.knows_release ? of_machine : widened(of_machine);
   const Evidence evidence = gather_evidence(*input.recording, *input.facts, *input.topology);
   const Predictor predictor(evidence, *input.topology, *input.cost, input.version);
   Diagnosis diagnosis;
@@ -240,7 +286,7 @@ Diagnosis diagnose(const DiagnosisInput& input, const Spread& of_class) {
   add_notes(evidence, diagnosis);
   HealthyTimes own;
   HealthyTimes& known = input.known != nullptr ? *input.known : own;
-  diagnosis.sizes = compare(predictor, {of_class, spread}, known, diagnosis);
+  diagnosis.sizes = compare(predictor, {of_class, of_machine, spread}, known, diagnosis);
   if (diagnosis.sizes.empty()) {
     const auto& reasons = diagnosis.notes;
     throw InputError(
@@ -255,6 +301,13 @@ Diagnosis diagnose(const DiagnosisInput& input, const Spread& of_class) {
   const RecordedCall& call = evidence.series[diagnosis.sizes.front().series].call;
   if (call.ranks == 1) return diagnosis;
   diagnosis.contradictions = contradictions(*input.facts, predictor.compiler_of(call, {}), call);
+  if (input.find_causes) diagnosis.gains = setting_gains(predictor, input.version);
+  constexpr double fast = 1.3;
+  if (diagnosis.sizes.back().ratio() > fast) {
+    if (std::string text = other_gpus(predictor); !text.empty()) {
+      diagnosis.notes.push_back(std::move(text));
+    }
+  }
   if (diagnosis.verdict > Verdict::low || !input.find_causes) return diagnosis;
   const CauseSearch search(input, predictor, spread, diagnosis.sizes);
   if (diagnosis.verdict == Verdict::healthy && search.is_shown()) diagnosis.verdict = Verdict::low;

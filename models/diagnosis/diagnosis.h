@@ -38,6 +38,7 @@ struct DiagnosedSize {
   EvidencePoint point;
   Seconds expected;   ///< on the healthy machine
   Seconds bound;      ///< that no algorithm can beat
+  double known = 0;   ///< `spread` without what guesses of the machine add to it
   double spread = 0;  ///< a healthy time is within the expected one times exp(+- spread)
   /// The same where NCCL's rules are those of another release; less than `spread`: they are not.
   double widened = 0;
@@ -76,6 +77,7 @@ struct Diagnosis {
   double likelihood_of_none = 0;            ///< that it is none of them
   std::optional<NextMeasurement> next;      ///< what tells the first two causes apart
   std::vector<std::string> contradictions;  ///< between NCCL's log and the machine
+  std::vector<std::string> gains;           ///< what settings and releases cost, a sentence each
   std::vector<std::string> notes;           ///< settings, rows left out, odd figures
   std::string reason;                       ///< for the verdict, where no size says it
 };
@@ -97,6 +99,8 @@ struct DiagnosisInput {
   bool knows_release = true;    ///< whether the version is that of the log
   std::size_t max_points = 16;  ///< that causes are fitted to
   bool find_causes = true;
+  double widening = 1;            ///< of what predictions are off by, where the machine is guessed
+  bool one_is_slow = false;       ///< whether other runs show that a single host is slow, not all
   HealthyTimes* known = nullptr;  ///< of the same machine, costs and release; may be added to
 };
 
@@ -110,6 +114,15 @@ struct BusbwFall {
 /// The deepest fall of a call among its sizes that are bandwidth_bound; nothing where there is none
 /// of more than a quarter. `sizes` are of one call, by rising size.
 std::optional<BusbwFall> fall_of(const std::vector<const DiagnosedSize*>& sizes);
+
+/// What curing a cause brings: the largest size of the first call as the cause makes it and as the
+/// healthy machine has it.
+struct RemedyGain {
+  const DiagnosedSize* size = nullptr;
+  Seconds with;  ///< the cause, as predicted
+};
+/// Nothing where the cause was not fitted to the largest size.
+std::optional<RemedyGain> gain_of(const FittedCause& cause, const Diagnosis& diagnosis);
 
 /// Of one size, by its ratio and its limits. Its results are right.
 Verdict verdict_of(const DiagnosedSize& size);

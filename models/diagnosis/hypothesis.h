@@ -57,6 +57,8 @@ struct Hypothesis {
   std::vector<CausePlace> places{};
   std::string place{};     ///< the one that `change` acts in, where it is one of several
   double place_share = 1;  ///< of all places, those that play the same part
+  std::string effect{};    ///< causes with the same one are simulated alike; empty: like no other
+  std::string remedy{};    ///< what cures it
 };
 
 /// "one NIC port is slow, at 0.25 of its rate".

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -40,6 +42,8 @@ class Weights {
       second = if_set("NCCL_NET", {"socket"});
     } else if (cause == "no-gpudirect") {
       first = if_set("NCCL_NET_GDR_LEVEL", {"loc", "0"});
+    } else if (cause == "no-peermem") {
+      first = if_set("NCCL_DMABUF_ENABLE", {"0"});
     }
     return first.empty() ? second : first;
   }
@@ -63,9 +67,10 @@ class Weights {
 
   double by_settings(std::string_view cause) const {
     if (!setting_behind(cause).empty()) return shown;
-    if (cause == "no-gpudirect") {
-      return is_one_of(value_of("NCCL_NET_GDR_LEVEL"), {"pix", "1"}) ? made_likely : 1;
+    if (cause == "gdr-level") {
+      return is_one_of(value_of("NCCL_NET_GDR_LEVEL"), {"pix", "1", "pxb", "2"}) ? made_likely : 1;
     }
+    if (cause == "slow-interface") return settings_.contains("NCCL_SOCKET_IFNAME") ? 3 : 1;
     if (cause == "fewer-nics") return settings_.contains("NCCL_IB_HCA") ? 3 : 1;
     return 1;
   }
@@ -78,15 +83,19 @@ class Weights {
 
   double by_lines(const Hypothesis& hypothesis) const {
     const std::string_view cause = hypothesis.cause;
-    if (cause == "p2p-disabled") {
+    if (cause == "p2p-blocked" && facts_.p2p_blocked.count > 0) return 2 * shown;
+    if (cause == "p2p-disabled" || cause == "p2p-blocked") {
       return between(lines(LogTransport::host_memory) > 0, lines(LogTransport::peer_to_peer) > 0);
     }
     const std::size_t direct = lines(LogTransport::rdma_gpudirect);
-    if (cause == "sockets") {
+    if (cause == "sockets" || cause == "cloud-adapter" ||
+        (cause == "slow-interface" && hypothesis.effect == "sockets")) {
       const bool talks_tcp = lines(LogTransport::sockets) > 0 || facts_.network == "Socket";
       return between(talks_tcp, direct + lines(LogTransport::rdma) > 0);
     }
-    if (cause == "no-gpudirect") {
+    if (cause == "gdr-level" && facts_.too_far.count > 0) return 2 * shown;
+    if (cause == "no-peermem" && facts_.no_gpudirect) return 2 * shown;
+    if (cause == "no-gpudirect" || cause == "no-peermem" || cause == "gdr-level") {
       return between(direct == 0 && (lines(LogTransport::rdma) > 0 || facts_.no_gpudirect),
                      direct > 0);
     }
@@ -111,8 +120,10 @@ void weigh_by_facts(const LogFacts& facts, const std::map<std::string, std::stri
   for (Hypothesis& hypothesis : hypotheses) {
     hypothesis.weight *= weights.of(hypothesis);
     const std::string setting = weights.setting_behind(hypothesis.cause);
-    if (!setting.empty())
-      hypothesis.check = setting + " is set: unset it. Else " + hypothesis.check;
+    if (setting.empty()) continue;
+    hypothesis.text += fmt::format(" ({})", setting);
+    hypothesis.check = setting + " is set: unset it. Else " + hypothesis.check;
+    hypothesis.remedy = "unset " + setting.substr(0, setting.find('='));
   }
 }
 

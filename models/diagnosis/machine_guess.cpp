@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <map>
 #include <vector>
@@ -83,6 +84,24 @@ std::map<std::uint32_t, std::vector<std::filesystem::path>> clusters_of(std::uin
   return clusters;
 }
 
+/// Whether a cluster whose node is a shipped template has other GPUs: reading that is quicker than
+/// loading the cluster. A template that extends others may not say its GPUs.
+bool has_other_gpus(const std::filesystem::path& file, const GpuModel* model,
+                    std::map<std::string, bool>& known) {
+  const YamlMapping root = read_yaml(read_text_file(file, "a topology"), "topology").free_mapping();
+  const auto name = root.at("nodes").free_mapping().find("template");
+  if (!name) return false;
+  const auto [entry, is_new] = known.emplace(name->string(), false);
+  if (!is_new) return entry->second;
+  const NodeTemplate node =
+      load_node_template(find_data_file(name->string(), "topologies/nodes"), shipped_library());
+  entry->second =
+      std::none_of(node.devices.begin(), node.devices.end(), [&](const GraphDevice& device) {
+        return device.kind == DeviceKind::gpu && find_gpu_model(device.model) == model;
+      });
+  return entry->second;
+}
+
 /// A shipped cluster whose hosts have the log's GPUs.
 struct ShippedCluster {
   std::string name;
@@ -93,10 +112,11 @@ struct ShippedCluster {
 /// The clusters of those GPUs, the smallest first.
 std::vector<ShippedCluster> candidates_of(const RunShape& shape, const GpuModel* model) {
   std::vector<ShippedCluster> candidates;
+  std::map<std::string, bool> others;  // by template
   for (const auto& [held, files] : clusters_of(shape.nodes)) {
     for (const std::filesystem::path& file : files) {
       constexpr std::uint32_t max_nodes = 64;  // larger ones have the same nodes
-      if (held > max_nodes) continue;
+      if (held > max_nodes || has_other_gpus(file, model, others)) continue;
       const Topology machine = load_topology(file);
       const bool has_gpus = find_gpu_model(machine.device(machine.gpus().front()).model) == model &&
                             machine.node(0).graph->gpus().size() >= shape.per_node;
@@ -293,6 +313,31 @@ GuessedMachine guessed_machine(const Recording& recording, const LogFacts& logge
   }
   return shape.nodes == 1 ? guessed_host(recording, facts, shape, model)
                           : guessed_cluster(recording, facts, shape, model);
+}
+
+std::vector<GuessedMachine> machines_of_unnamed_gpus(const Recording& recording,
+                                                     const LogFacts& facts,
+                                                     const MachineHints& hints) {
+  constexpr std::array<std::string_view, 5> models{"V100", "A100", "H100", "B200", "L40S"};
+  constexpr std::uint32_t gpus_of_a_host = 8;
+  RunShape shape = shape_of(recording, facts);
+  const std::uint32_t ranks = shape.nodes * shape.per_node;
+  if (ranks == 0) return {};
+  if (!recording.names_hosts && ranks > gpus_of_a_host && ranks % gpus_of_a_host == 0) {
+    shape = {ranks / gpus_of_a_host, gpus_of_a_host};
+  }
+  if (hints.nodes && ranks % *hints.nodes == 0) shape = {*hints.nodes, ranks / *hints.nodes};
+  std::vector<GuessedMachine> machines;
+  for (const std::string_view name : models) {
+    const GpuModel& model = *find_gpu_model(name);
+    try {
+      machines.push_back(made_of(compose_machine(
+          board_of(model, model.nvlinks == 0, shape.per_node), shape, facts, &model, hints)));
+    } catch (const InputError&) {
+      continue;  // no host of so many
+    }
+  }
+  return machines;
 }
 
 }  // namespace collsim

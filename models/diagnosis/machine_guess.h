@@ -31,6 +31,12 @@ struct GuessedMachine {
 GuessedMachine guessed_machine(const Recording& recording, const LogFacts& facts,
                                const MachineHints& hints = {});
 
+/// Machines that a log that names no GPU may be of, one of each common kind, with hosts of eight
+/// GPUs where it does not say how many.
+std::vector<GuessedMachine> machines_of_unnamed_gpus(const Recording& recording,
+                                                     const LogFacts& facts,
+                                                     const MachineHints& hints = {});
+
 /// What guessed_machine() asks of a log: logs with the same are of the same machine.
 std::string machine_key(const Recording& recording, const LogFacts& facts);
 

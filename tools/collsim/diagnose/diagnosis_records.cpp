@@ -56,6 +56,7 @@ Record record_of(const DiagnosedLog& log) {
   record["likelihood_of_none"] = diagnosis.likelihood_of_none;
   record["next"] = diagnosis.next ? record_of(*diagnosis.next) : Record();
   record["contradictions"] = diagnosis.contradictions;
+  record["gains"] = diagnosis.gains;
   record["notes"] = diagnosis.notes;
   record["hosts"] = log.run.hosts;
   record["beside_like"] = log.beside_like > 0 ? Record(log.beside_like) : Record();
@@ -146,7 +147,8 @@ Record cause_record(const FittedCause& cause) {
           {"residual", cause.residual},
           {"log_likelihood", cause.log_likelihood},
           {"simulated", cause.simulated},
-          {"check", cause.hypothesis.check}};
+          {"check", cause.hypothesis.check},
+          {"remedy", cause.hypothesis.remedy}};
 }
 
 void print_diagnosis_json(const std::vector<DiagnosedLog>& logs, std::ostream& out) {

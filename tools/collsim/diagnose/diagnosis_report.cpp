@@ -74,6 +74,18 @@ std::vector<std::string> checks_of(const CauseGroup& group) {
   return checks;
 }
 
+/// What cures the likeliest cause, and what that brings.
+std::string remedy_of(const Diagnosis& diagnosis) {
+  const FittedCause& cause = diagnosis.causes.front().causes.front();
+  const auto gain = gain_of(cause, diagnosis);
+  if (cause.hypothesis.remedy.empty() || !gain) return {};
+  const RecordedCall& call = diagnosis.calls.front();
+  const Bytes size = gain->size->point.size;
+  return fmt::format("{}; simulated: {:.1f} GB/s of {} become {:.1f}", cause.hypothesis.remedy,
+                     busbw(call, size, gain->with), to_string(size),
+                     busbw(call, size, gain->size->expected));
+}
+
 void print_causes(const Diagnosis& diagnosis, std::ostream& out) {
   if (diagnosis.causes.empty()) return;
   out << "causes, by likelihood:\n";
@@ -88,6 +100,9 @@ void print_causes(const Diagnosis& diagnosis, std::ostream& out) {
   }
   for (const std::string& check : checks_of(diagnosis.causes.front())) {
     out << wrapped(check, "check: ", "  ");
+  }
+  if (const std::string text = remedy_of(diagnosis); !text.empty()) {
+    out << wrapped(text, "remedy: ", "  ");
   }
   if (diagnosis.next) out << wrapped(text_of(*diagnosis.next, diagnosis), "next: ", "  ");
 }
@@ -116,6 +131,7 @@ void print_log(const DiagnosedLog& log, std::ostream& out) {
   print_causes(diagnosis, out);
   for (const std::string& text : log.suspects) out << wrapped(text, "hosts: ", "  ");
   for (const std::string& text : diagnosis.contradictions) out << wrapped(text, "log: ", "  ");
+  for (const std::string& text : diagnosis.gains) out << wrapped(text, "setting: ", "  ");
   for (const std::string& text : diagnosis.notes) out << wrapped(text, "note: ", "  ");
   for (std::size_t series = 0; series < diagnosis.calls.size(); ++series) {
     const bool any = std::any_of(diagnosis.sizes.begin(), diagnosis.sizes.end(),
@@ -239,8 +255,9 @@ std::string text_of(const NextMeasurement& next, const Diagnosis& diagnosis) {
   return fmt::format("run {} of {} on {} host{}, {} ranks: {} with \"{}\", {} with \"{}\"",
                      to_string(next.call.collective), to_string(next.size), next.call.nodes,
                      next.call.nodes == 1 ? "" : "s", next.call.ranks, figure(next.first),
-                     describe(causes[0]->hypothesis, causes[0]->value), figure(next.second),
-                     describe(causes[1]->hypothesis, causes[1]->value));
+                     describe(causes[next.one]->hypothesis, causes[next.one]->value),
+                     figure(next.second),
+                     describe(causes[next.other]->hypothesis, causes[next.other]->value));
 }
 
 double ratio_of(const Diagnosis& diagnosis) {

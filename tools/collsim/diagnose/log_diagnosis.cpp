@@ -113,6 +113,7 @@ class LogDiagnoser {
       : values_(values), spread_(spread), described_(described), err_(err) {}
 
   bool find_causes = true;
+  bool one_is_slow = false;  ///< of the next log, by others
 
   /// A recording may have rows of several machines. Whether its results are right does not depend
   /// on any of them.
@@ -129,6 +130,10 @@ class LogDiagnoser {
     std::vector<DiagnosedLog> diagnosed;
     for (RecordedMachine& part : by_machine(log.recording, {})) {
       const Log of_part{part.recording, log.facts, log.bad_rows};
+      if (names_no_machine(of_part)) {
+        diagnosed.push_back(diagnose_unnamed(of_part));
+        continue;
+      }
       if (part.topology.empty() || hints(log).any()) {
         diagnosed.push_back(diagnose_on(of_part, machine_of(of_part)));
         continue;
@@ -166,6 +171,45 @@ class LogDiagnoser {
       hints.described = import_node(*described_, options).node;
     }
     return hints;
+  }
+
+  bool names_no_machine(const Log& log) const {
+    return !described_ && !values_.contains("topology") && log.recording.topology.empty() &&
+           !log.recording.machine.contains("gpu") &&
+           std::any_of(log.recording.rows.begin(), log.recording.rows.end(),
+                       [](const RecordedRow& row) { return row.ranks > 0; });
+  }
+
+  /// A table alone: what machines of common GPUs make of it. None of them can be called the log's.
+  DiagnosedLog diagnose_unnamed(const Log& log) {
+    std::optional<DiagnosedLog> nearest;
+    std::vector<std::string> others;
+    const bool searched = std::exchange(find_causes, false);
+    for (GuessedMachine& guessed : machines_of_unnamed_gpus(log.recording, log.facts, hints(log))) {
+      KnownMachine machine{std::move(guessed.topology), guessed.widening(), {}, {}};
+      DiagnosedLog diagnosed = diagnose_on(log, machine);
+      const double ratio = ratio_of(diagnosed.diagnosis);
+      const bool is_too_fast = diagnosed.diagnosis.verdict > Verdict::low;
+      others.push_back(is_too_fast ? fmt::format("too fast for {}", guessed.name)
+                                   : fmt::format("{:.2f} of what {} has", ratio, guessed.name));
+      const auto off = [](const DiagnosedLog& each) {
+        return std::abs(std::log(ratio_of(each.diagnosis)));
+      };
+      if (!is_too_fast && (!nearest || off(diagnosed) < off(*nearest))) {
+        nearest = std::move(diagnosed);
+      }
+    }
+    find_causes = searched;
+    if (!nearest) return uncompared(log, Verdict::cannot_tell, unnamed(log, others));
+    nearest->diagnosis.verdict = Verdict::cannot_tell;
+    nearest->diagnosis.reason = unnamed(log, others);
+    return std::move(*nearest);
+  }
+
+  static std::string unnamed(const Log& log, const std::vector<std::string>& others) {
+    const RunShape shape = shape_of(log.recording, log.facts);
+    return fmt::format("the log of {} ranks names no GPU; its busbw is {}; -t names the machine",
+                       shape.nodes * shape.per_node, fmt::join(others, ", "));
   }
 
   /// The machine of rows that do not name one.
@@ -229,8 +273,10 @@ class LogDiagnoser {
     DiagnosisInput input{&recording, &log.facts,      &topology,
                          &cost,      release.version, release.is_logged};
     input.find_causes = find_causes;
+    input.widening = machine.widening;
+    input.one_is_slow = one_is_slow;
     input.known = &machine.healthy[release.version];
-    diagnosed.diagnosis = diagnose(input, widened(spread_, machine.widening));
+    diagnosed.diagnosis = diagnose(input, spread_);
     std::vector<std::string>& notes = diagnosed.diagnosis.notes;
     add_notes_of_release(release, notes);
     if (!machine.guesses.empty()) {
@@ -300,12 +346,14 @@ void find_causes_of_slowest(const std::vector<Log>& logs, LogDiagnoser& diagnose
   for (DiagnosedLog& each : diagnosed) {
     const Verdict verdict = each.diagnosis.verdict;
     const bool is_low = verdict == Verdict::low || verdict == Verdict::cannot_tell;
-    if (is_low && !each.diagnosis.sizes.empty()) worst.push_back(&each);
+    const bool may_be_shown = verdict == Verdict::healthy && logs.size() <= max_searched;
+    if ((is_low || may_be_shown) && !each.diagnosis.sizes.empty()) worst.push_back(&each);
   }
   std::stable_sort(worst.begin(), worst.end(), is_slower);
-  if (worst.size() > searched_of_many) worst.resize(searched_of_many);
+  if (logs.size() > max_searched && worst.size() > searched_of_many) worst.resize(searched_of_many);
   diagnoser.find_causes = true;
   for (DiagnosedLog* each : worst) {
+    diagnoser.one_is_slow = !each->suspects.empty();
     std::vector<DiagnosedLog> again = diagnoser.diagnose_log(logs[each->log]);
     if (again.size() != 1) continue;
     Diagnosis& found = again.front().diagnosis;
@@ -338,7 +386,7 @@ std::vector<DiagnosedLog> diagnose_logs(LogFiles files, const po::variables_map&
   if (files.logs.empty()) return {check_alone(files, values)};
   const ValidationOptions options = row_options(values);
   LogDiagnoser diagnoser(values, spread, files.described, err);
-  diagnoser.find_causes = files.logs.size() <= max_searched;
+  diagnoser.find_causes = files.logs.size() == 1;
   std::vector<DiagnosedLog> diagnosed;
   for (std::size_t i = 0; i < files.logs.size(); ++i) {
     Log& log = files.logs[i];
