@@ -44,12 +44,12 @@ class Search {
   }
 
   /// On both sides of the best so far, in ever smaller steps of the logarithm.
-  void refine(double step, double most) {
+  void refine(double step, const CauseParameter& parameter) {
     constexpr int halvings = 4;
     for (int i = 0; i < halvings && best_; ++i, step /= 2) {
       const double centre = best_->value;
-      consider(centre * std::exp(-step));
-      consider(std::min(most, centre * std::exp(step)));
+      consider(std::max(parameter.min, centre * std::exp(-step)));
+      consider(std::min(parameter.max, centre * std::exp(step)));
     }
   }
 
@@ -143,7 +143,7 @@ class Fit {
     }
     const CauseParameter& parameter = *hypothesis.parameter;
     for (const double value : parameter.values) search.consider(value);
-    if (parameter.continuous) search.refine(0.35, parameter.max);
+    if (parameter.continuous) search.refine(0.35, parameter);
     return std::move(search).take();
   }
 
@@ -176,7 +176,7 @@ class Fit {
     const Judge judge = judge_by_estimates(hypothesis, difference(times, plain->log_times));
     Search search(judge);
     search.consider(value);
-    search.refine(0.2, hypothesis.parameter->max);
+    search.refine(0.2, *hypothesis.parameter);
     const auto found = std::move(search).take();
     return found ? std::optional(found->value) : std::nullopt;
   }

@@ -154,6 +154,8 @@ class Composer {
     const std::size_t own = count_of(node, DeviceKind::nic);
     const auto hinted = nic_hint(hints_.nic).count;
     std::size_t wanted = hinted.value_or(hints_.described && own > 0 ? own : facts_.nics.size());
+    // Over sockets NCCL takes one interface unless NCCL_SOCKET_IFNAME names more.
+    if (wanted == 0 && kind_of_network(facts_) == "Socket") wanted = 1;
     if (wanted == 0) {
       wanted = own > 0 ? own : std::max<std::size_t>(1, count_of(node, DeviceKind::gpu) / 2);
       if (!hints_.described || own == 0) guess(fmt::format("{} NICs a host", wanted));

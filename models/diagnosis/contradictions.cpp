@@ -71,7 +71,7 @@ class Contradictions {
     } else if (facts_.no_gpudirect) {
       add("NCCL has GPUDirect RDMA disabled");
     }
-    if (!facts_.nics.empty() && facts_.network != "Socket" && facts_.nics.size() < nics) {
+    if (!facts_.nics.empty() && facts_.nics.size() < nics) {
       add(fmt::format("NCCL uses {} NICs of {}: {}", facts_.nics.size(), nics,
                       fmt::join(facts_.nics, ", ")));
     }

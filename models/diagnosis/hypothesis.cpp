@@ -353,14 +353,17 @@ class Catalogue {
         rank_places(ranks, [](Rank rank, double value) {
           return RankFault{rank, {}, value};
         })));
+    // Clocks that are held down keep two fifths of their rate and more.
+    constexpr double least_clock = 0.4;
     all_.push_back({"slow-gpus", "all GPUs move data slowly",
                     "clocks, power limits and throttling of all GPUs (nvidia-smi -q -d "
                     "CLOCK,POWER,PERFORMANCE)",
                     CauseParameter{"at {} of their speed",
-                                   {0.1, 0.2, 0.35, 0.5, 0.7, 0.85},
+                                   {least_clock, 0.5, 0.7, 0.85},
                                    true,
                                    1,
-                                   std::pair(0.3, 0.9)},
+                                   std::nullopt,
+                                   least_clock},
                     [nodes = call_.nodes](double speed) {
                       Deviation change;
                       for (std::uint32_t node = 0; node < nodes; ++node) {

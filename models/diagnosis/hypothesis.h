@@ -30,6 +30,7 @@ struct CauseParameter {
   /// Where the value mostly is, if the cause alone says so: host memory moves data at about its
   /// rate.
   std::optional<std::pair<double, double>> usual{};
+  double min = 0;  ///< of any value that is tried
 };
 
 /// The logarithm of how likely a value is beforehand, beside one that may be anywhere from 0.02 to

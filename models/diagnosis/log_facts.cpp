@@ -172,31 +172,15 @@ class FactReader {
     if (info.starts_with("NET/IB : No device found")) facts_.no_ib_device = true;
     const bool names_sockets = info.starts_with("NET/Socket : Using ");
     if (names_sockets && facts_.network.empty()) facts_.network = "Socket";
-    if (names_sockets) add_interfaces(info);
     if (!info.starts_with("NET/IB : Using ")) return;
-    interfaces_.clear();
-    facts_.nics = ports_;
     for (const Word& word : split_words(info)) {
       const auto close = word.text.find(']');
       const auto colon = word.text.find(':', close);
       if (word.text.front() != '[' || colon == std::string_view::npos) continue;
-      ports_.emplace(word.text.substr(close + 1, colon - close - 1));
-      facts_.nics = ports_;
+      facts_.nics.emplace(word.text.substr(close + 1, colon - close - 1));
       const auto slash = word.text.find('/', colon);
       if (slash != std::string_view::npos) facts_.network = word.text.substr(slash + 1);
     }
-  }
-
-  /// Interfaces count where there are no ports of InfiniBand or RoCE, which bootstrap only.
-  void add_interfaces(std::string_view info) {
-    if (!ports_.empty()) return;
-    for (const Word& word : split_words(info)) {
-      const auto close = word.text.find(']');
-      const auto colon = word.text.find(':', close);
-      if (word.text.front() != '[' || colon == std::string_view::npos) continue;
-      interfaces_.emplace(word.text.substr(close + 1, colon - close - 1));
-    }
-    facts_.nics = interfaces_;
   }
 
   // "comm 0x... rank 0 nRanks 8 nNodes 1 localRanks 8 localRank 0 MNNVL 0"
@@ -224,8 +208,6 @@ class FactReader {
   }
 
   LogFacts& facts_;
-  std::set<std::string> ports_;       // of InfiniBand or RoCE
-  std::set<std::string> interfaces_;  // of sockets
 };
 
 void add_lines(LogLines& lines, const LogLines& others) {

@@ -38,7 +38,7 @@ struct LogFacts {
   std::uint32_t channels = 0;       ///< of collectives
   std::uint32_t nvls_channels = 0;  ///< 0: none, or not said
   std::map<LogTransport, LogLines> transports;
-  std::set<std::string> nics;                    ///< "mlx5_0"; of sockets, the interfaces
+  std::set<std::string> nics;                    ///< "mlx5_0"; none of sockets
   BytesPerSecond nic_rate{};                     ///< of one port, where a line says it; or 0
   std::string cpu_vendor;                        ///< "Intel", "AMD", where a line of GRAPH says it
   std::string network;                           ///< "IB", "RoCE", "Socket", "AWS Libfabric"

@@ -62,6 +62,12 @@ std::string gain(const RecordedCall& call, Bytes size, Seconds with, Seconds wit
                      in_gigabytes_per_second(size / with) * factor, to_string(size));
 }
 
+/// "gpu4" of "node0/gpu4".
+std::string device_in_node(const Topology& topology, DeviceId device) {
+  const std::string name = topology.device_name(device);
+  return name.substr(name.find('/') + 1);
+}
+
 /// Without one of the call's settings, or with another value of it.
 void add_gain_of(const Predictor& predictor, const RecordedCall& call, const std::string& name,
                  const std::string& instead, std::vector<std::string>& gains) {
@@ -143,11 +149,11 @@ std::string other_gpus(const Predictor& predictor) {
   const std::size_t per_node = series.call.ranks / series.call.nodes;
   std::string names;
   for (std::size_t i = 0; i < per_node && i < spread.size(); ++i) {
-    names += (i == 0 ? "" : ", ") + predictor.topology().device_name(spread[i]);
+    names += (i == 0 ? "" : ", ") + device_in_node(predictor.topology(), spread[i]);
   }
   return fmt::format(
-      "the ranks sat on other GPUs than the first of each host: with {} and the like of the other "
-      "hosts {:.2f} of the expected busbw is left of the log's",
+      "the ranks sat on other GPUs than the first of each host: with {} of each, busbw would be "
+      "{:.2f} of the expected one",
       names, other->value / point.measured.value);
 }
 

@@ -25,8 +25,16 @@ Record record_of(const RecordedCall& call) {
           {"environment", call.variables}};
 }
 
-Record record_of(const NextMeasurement& next) {
+Record record_of(const NextMeasurement& next, const Diagnosis& diagnosis) {
   Record record = record_of(next.call);
+  std::size_t place = 0;
+  for (const CauseGroup& group : diagnosis.causes) {
+    for (const FittedCause& cause : group.causes) {
+      const bool is_one = place == next.one || place == next.other;
+      if (is_one) record["causes"].push_back(cause.hypothesis.cause);
+      ++place;
+    }
+  }
   record["size_bytes"] = next.size.count;
   record["first_us"] = in_microseconds(next.first);
   record["second_us"] = in_microseconds(next.second);
@@ -54,7 +62,7 @@ Record record_of(const DiagnosedLog& log) {
     record["causes"].push_back({{"likelihood", group.likelihood}, {"causes", causes}});
   }
   record["likelihood_of_none"] = diagnosis.likelihood_of_none;
-  record["next"] = diagnosis.next ? record_of(*diagnosis.next) : Record();
+  record["next"] = diagnosis.next ? record_of(*diagnosis.next, diagnosis) : Record();
   record["contradictions"] = diagnosis.contradictions;
   record["gains"] = diagnosis.gains;
   record["notes"] = diagnosis.notes;

@@ -15,6 +15,7 @@ namespace collsim::command {
 namespace {
 
 constexpr std::size_t max_groups = 5;
+constexpr std::size_t max_alike = 6;  // of a group, beside the first
 constexpr std::size_t max_logs_in_full = 4;
 constexpr double min_likelihood = 0.01;
 
@@ -59,6 +60,10 @@ void print_group(const CauseGroup& group, std::ostream& out) {
   if (group.causes.size() == 1) return;
   out << "       or, which these sizes cannot tell from it:\n";
   for (std::size_t i = 1; i < group.causes.size(); ++i) {
+    if (i > max_alike) {
+      fmt::print(out, "       - {} more, whose checks are below\n", group.causes.size() - i);
+      break;
+    }
     const FittedCause& other = group.causes[i];
     out << wrapped(describe(other.hypothesis, other.value), "       - ", "         ");
   }
