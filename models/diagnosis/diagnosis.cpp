@@ -10,6 +10,7 @@
 #include "models/diagnosis/setting_gain.h"
 #include "sim/base/input_error.h"
 #include "sim/base/median.h"
+#include "sim/base/text.h"
 
 namespace collsim {
 
@@ -260,6 +261,23 @@ void add_notes(const Evidence& evidence, Diagnosis& diagnosis) {
 
 }  // namespace
 
+namespace {
+
+/// LL128 needs stores of 128 bytes that arrive whole, which sockets do not keep.
+void add_note_of_ll128(const LogFacts& facts, const RecordedCall& call, Diagnosis& diagnosis) {
+  const auto forced = call.variables.find("NCCL_PROTO");
+  const bool names_it = forced != call.variables.end() && !forced->second.starts_with('^') &&
+                        lower_case(forced->second).find("ll128") != std::string::npos;
+  const bool over_sockets =
+      facts.network == "Socket" || facts.transports.contains(LogTransport::sockets);
+  if (!names_it || !over_sockets || call.nodes == 1) return;
+  diagnosis.notes.emplace_back(
+      "NCCL_PROTO=LL128 is set, and hosts talk over sockets, which do not support it: results can "
+      "be wrong without notice. Unset it");
+}
+
+}  // namespace
+
 std::optional<RemedyGain> gain_of(const FittedCause& cause, const Diagnosis& diagnosis) {
   RemedyGain gain;
   for (std::size_t i = 0; i < cause.predicted.places.size(); ++i) {
@@ -299,6 +317,7 @@ Diagnosis diagnose(const DiagnosisInput& input, const Spread& of_class) {
   add_notes_of_falls(evidence, diagnosis);
   diagnosis.verdict = verdict_of(diagnosis.sizes);
   const RecordedCall& call = evidence.series[diagnosis.sizes.front().series].call;
+  add_note_of_ll128(*input.facts, call, diagnosis);
   if (call.ranks == 1) return diagnosis;
   diagnosis.contradictions = contradictions(*input.facts, predictor.compiler_of(call, {}), call);
   if (input.find_causes) diagnosis.gains = setting_gains(predictor, input.version);

@@ -354,23 +354,20 @@ class Catalogue {
           return RankFault{rank, {}, value};
         })));
     // Clocks that are held down keep two fifths of their rate and more.
-    constexpr double least_clock = 0.4;
-    all_.push_back({"slow-gpus", "all GPUs move data slowly",
-                    "clocks, power limits and throttling of all GPUs (nvidia-smi -q -d "
-                    "CLOCK,POWER,PERFORMANCE)",
-                    CauseParameter{"at {} of their speed",
-                                   {least_clock, 0.5, 0.7, 0.85},
-                                   true,
-                                   1,
-                                   std::nullopt,
-                                   least_clock},
-                    [nodes = call_.nodes](double speed) {
-                      Deviation change;
-                      for (std::uint32_t node = 0; node < nodes; ++node) {
-                        change.faults.hosts.push_back({static_cast<std::int32_t>(node), {}, speed});
-                      }
-                      return change;
-                    }});
+    constexpr double min_clock = 0.4;
+    all_.push_back(
+        {"slow-gpus", "all GPUs move data slowly",
+         "clocks, power limits and throttling of all GPUs (nvidia-smi -q -d "
+         "CLOCK,POWER,PERFORMANCE)",
+         CauseParameter{
+             "at {} of their speed", {min_clock, 0.5, 0.7, 0.85}, true, 1, std::nullopt, min_clock},
+         [nodes = call_.nodes](double speed) {
+           Deviation change;
+           for (std::uint32_t node = 0; node < nodes; ++node) {
+             change.faults.hosts.push_back({static_cast<std::int32_t>(node), {}, speed});
+           }
+           return change;
+         }});
     if (spread_gpus(topology_, call_.ranks, call_.nodes).empty()) return;
     all_.push_back({"placement", "ranks sit far apart",
                     "which hosts, sockets and switches the job got; ask for near ones",

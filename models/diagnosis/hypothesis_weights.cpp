@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <utility>
 
 #include "models/diagnosis/hypothesis.h"
 #include "sim/base/text.h"
@@ -48,6 +49,23 @@ class Weights {
     return first.empty() ? second : first;
   }
 
+  /// A setting that may make a cause, by what it names; empty where there is none.
+  std::string setting_named(std::string_view cause) const {
+    constexpr std::array<std::pair<std::string_view, std::string_view>, 4> names{{
+        {"fewer-nics", "NCCL_IB_HCA"},
+        {"slow-interface", "NCCL_SOCKET_IFNAME"},
+        {"gdr-level", "NCCL_NET_GDR_LEVEL"},
+        {"no-gpudirect", "NCCL_NET_GDR_READ"},
+    }};
+    for (const auto& [of, name] : names) {
+      const auto found = settings_.find(std::string(name));
+      if (of == cause && found != settings_.end()) {
+        return fmt::format("{}={}", found->first, found->second);
+      }
+    }
+    return {};
+  }
+
  private:
   std::string value_of(const std::string& name) const {
     const auto found = settings_.find(name);
@@ -90,6 +108,8 @@ class Weights {
     const std::size_t direct = lines(LogTransport::rdma_gpudirect);
     if (cause == "sockets" || cause == "cloud-adapter" ||
         (cause == "slow-interface" && hypothesis.effect == "sockets")) {
+      // A machine without any such device is not one where a setting hides them.
+      if (cause == "cloud-adapter" && facts_.no_ib_device) return 5 * shown;
       const bool talks_tcp = lines(LogTransport::sockets) > 0 || facts_.network == "Socket";
       return between(talks_tcp, direct + lines(LogTransport::rdma) > 0);
     }
@@ -120,6 +140,10 @@ void weigh_by_facts(const LogFacts& facts, const std::map<std::string, std::stri
   for (Hypothesis& hypothesis : hypotheses) {
     hypothesis.weight *= weights.of(hypothesis);
     const std::string setting = weights.setting_behind(hypothesis.cause);
+    if (const std::string named = weights.setting_named(hypothesis.cause);
+        setting.empty() && !named.empty()) {
+      hypothesis.check = named + " is set: is it right? " + hypothesis.check;
+    }
     if (setting.empty()) continue;
     hypothesis.text += fmt::format(" ({})", setting);
     hypothesis.check = setting + " is set: unset it. Else " + hypothesis.check;

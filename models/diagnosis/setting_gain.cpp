@@ -23,10 +23,10 @@ constexpr std::array<std::string_view, 12> settings{
     "NCCL_NTHREADS",      "NCCL_P2P_LEVEL", "NCCL_P2P_NET_CHUNKSIZE", "NCCL_PXN_DISABLE"};
 
 constexpr double worth_saying = 1.1;
-constexpr Bytes most_simulated{1LL << 30};  // larger calls are as fast, and take longer to simulate
+constexpr Bytes max_simulated{1LL << 30};  // larger calls are as fast, and take longer to simulate
 
 Bytes size_of(const EvidenceSeries& series) {
-  return std::min(series.points.back().size, most_simulated);
+  return std::min(series.points.back().size, max_simulated);
 }
 
 template <typename Answer>
@@ -136,7 +136,7 @@ std::string other_gpus(const Predictor& predictor) {
   const EvidenceSeries& series = predictor.evidence().series.front();
   const EvidencePoint& point = series.points.back();
   const auto spread = spread_gpus(predictor.topology(), series.call.ranks, series.call.nodes);
-  if (spread.empty() || point.size > most_simulated) return {};
+  if (spread.empty() || point.size > max_simulated) return {};
   Deviation far;
   far.spread_out = true;
   const auto first = simulated(predictor, series.call, {}, point.size);
