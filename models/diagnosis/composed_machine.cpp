@@ -250,8 +250,10 @@ class Composer {
       parts.name = fmt::format("{} x {}{}", machine_.nodes, board_.name, nics);
     }
     std::vector<std::string>& lines = machine_.lines;
-    lines.push_back(fmt::format("nodes: {{ template: {}, count: {} }}{}", board_.name,
-                                machine_.nodes, nics.empty() ? "" : "  #" + nics));
+    const std::string host =
+        hints_.described ? std::string("devices: as described") : "template: " + board_.name;
+    lines.push_back(fmt::format("nodes: {{ {}, count: {} }}{}", host, machine_.nodes,
+                                nics.empty() ? "" : "  #" + nics));
     lines.push_back("fabric: " + fabric_line());
     lines.push_back("calibration: " +
                     (parts.calibration.empty() ? "# by its GPUs" : parts.calibration));

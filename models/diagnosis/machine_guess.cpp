@@ -169,7 +169,16 @@ std::string likeliest_host(const std::vector<std::string>& names, const LogFacts
 /// The log's host as a shipped template, a file, or GPUs of its kind have it.
 Board log_board(const Recording& recording, const RunShape& shape, const GpuModel& model,
                 const MachineHints& hints) {
-  if (hints.described) return {"what is described", *hints.described};
+  if (hints.described) {
+    Board described{"the described host", *hints.described};
+    try {
+      described.calibration =
+          board_of(model, is_card(recording.machine.at("gpu")), shape.per_node).calibration;
+    } catch (const InputError&) {
+      described.calibration.clear();  // by its GPUs
+    }
+    return described;
+  }
   return board_of(model, is_card(recording.machine.at("gpu")), shape.per_node);
 }
 
@@ -303,7 +312,7 @@ GuessedMachine guessed_machine(const Recording& recording, const LogFacts& logge
   }
   if (hints.described && !recording.machine.contains("gpu")) {
     return made_of(
-        compose_machine({"what is described", *hints.described}, shape, logged, nullptr, hints));
+        compose_machine({"the described host", *hints.described}, shape, logged, nullptr, hints));
   }
   const GpuModel& model = model_of(recording);
   const LogFacts facts = facts_of_machine(recording, logged, shape, model);

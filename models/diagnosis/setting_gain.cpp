@@ -91,6 +91,21 @@ void add_gain_of(const Predictor& predictor, const RecordedCall& call, const std
                               gain(call, size, *with, *without)));
 }
 
+/// What is known of rings that keep to one NIC of a host, where the simulation sees no difference.
+void add_note_of_cross_nic(const Predictor& predictor, const RecordedCall& call,
+                           std::vector<std::string>& gains) {
+  const CallCompiler compiler = predictor.compiler_of(call, {});
+  if (compiler.nccl() == nullptr || call.nodes == 1) return;
+  const std::size_t nics = compiler.nccl()->system().of_kind(NcclNodeKind::net).size();
+  const std::size_t gpus = predictor.topology().node(0).graph->gpus().size();
+  if (nics < 2 || nics >= gpus) return;
+  gains.push_back(fmt::format(
+      "NCCL_CROSS_NIC=0 is set: rings leave a host by the NIC that they came by. With {} "
+      "NICs for {} GPUs 1 or 2 has been faster (NVIDIA/nccl issue 1411), though the "
+      "simulation sees no difference",
+      nics, gpus));
+}
+
 /// Whether the call's messages go from rank to rank, so that channels between peers matter.
 bool is_point_to_point(const RecordedCall& call) {
   return call.collective == Collective::all_to_all || call.collective == Collective::send_recv ||
@@ -125,6 +140,9 @@ std::vector<std::string> setting_gains(const Predictor& predictor, NcclVersion v
     add_gain_of(predictor, call, name, {}, gains);
     if (name == "NCCL_CROSS_NIC" && value != "1" && gains.size() == before) {
       add_gain_of(predictor, call, name, "1", gains);
+    }
+    if (name == "NCCL_CROSS_NIC" && value == "0" && gains.size() == before) {
+      add_note_of_cross_nic(predictor, call, gains);
     }
   }
   add_gain_of_release(predictor, call, version, gains);
