@@ -338,32 +338,54 @@ std::vector<double> values_of(const FittedCause& cause) {
   return values;
 }
 
+/// The likeliest causes, each by one of its places and of those that are simulated alike one.
+std::vector<const FittedCause*> likely_causes(const std::vector<FittedCause>& causes) {
+  constexpr std::size_t tried = 4;
+  std::vector<const FittedCause*> likely;
+  for (const FittedCause& cause : causes) {
+    const Hypothesis& one = cause.hypothesis;
+    const bool is_known = std::any_of(likely.begin(), likely.end(), [&](const FittedCause* each) {
+      const Hypothesis& other = each->hypothesis;
+      return one.cause == other.cause || (!one.effect.empty() && one.effect == other.effect);
+    });
+    if (!is_known && likely.size() < tried) likely.push_back(&cause);
+  }
+  return likely;
+}
+
+/// The best values of two causes at once, one after the other, each with the best of the other so
+/// far.
+std::optional<FittedCause> fit_pair(const Fit& fit, const FittedCause& one,
+                                    const FittedCause& other) {
+  std::optional<FittedCause> best;
+  double x = one.value;
+  double y = other.value;
+  const auto consider = [&](double a, double b) {
+    auto fitted = fit.screen(joined(one, other, a, b));
+    if (!fitted || (best && best->log_likelihood >= fitted->log_likelihood)) return;
+    best = std::move(fitted);
+    x = a;
+    y = b;
+  };
+  constexpr int rounds = 2;
+  for (int round = 0; round < rounds; ++round) {
+    for (const double value : values_of(one)) consider(value, y);
+    for (const double value : values_of(other)) consider(x, value);
+  }
+  return best;
+}
+
 /// Two causes at once, where no single one explains the times.
 std::optional<FittedCause> fit_two(const Fit& fit, const std::vector<FittedCause>& causes) {
   constexpr double unexplained = 0.12;  // of a single cause
-  constexpr std::size_t tried = 4;
   if (causes.empty() || causes.front().residual < unexplained) return std::nullopt;
-  std::vector<const FittedCause*> likely;
-  for (const FittedCause& cause : causes) {
-    const bool is_new = std::none_of(likely.begin(), likely.end(), [&](const FittedCause* each) {
-      return !cause.hypothesis.effect.empty() && each->hypothesis.effect == cause.hypothesis.effect;
-    });
-    if (is_new && likely.size() < tried) likely.push_back(&cause);
-  }
+  const std::vector<const FittedCause*> likely = likely_causes(causes);
   std::optional<FittedCause> best;
-  const auto consider = [&](const FittedCause& a, const FittedCause& b, double x, double y) {
-    auto fitted = fit.screen(joined(a, b, x, y));
-    const bool is_better = fitted && (!best || score_of(*fitted) > score_of(*best));
-    if (is_better) best = std::move(fitted);
-  };
   for (std::size_t i = 0; i < likely.size(); ++i) {
     for (std::size_t j = i + 1; j < likely.size(); ++j) {
-      for (const double x : values_of(*likely[i])) {
-        consider(*likely[i], *likely[j], x, likely[j]->value);
-      }
-      for (const double y : values_of(*likely[j])) {
-        consider(*likely[i], *likely[j], likely[i]->value, y);
-      }
+      auto fitted = fit_pair(fit, *likely[i], *likely[j]);
+      const bool is_better = fitted && (!best || score_of(*fitted) > score_of(*best));
+      if (is_better) best = std::move(fitted);
     }
   }
   if (!best || score_of(*best) < score_of(causes.front())) return std::nullopt;

@@ -14,6 +14,7 @@ namespace {
 
 // How a line of the log, which is either there or not, changes the odds of a cause.
 constexpr double shown = 300;
+constexpr double named_by_line = 10 * shown;  // which of causes that look alike it is
 constexpr double made_likely = 30;
 constexpr double excluded = 0.01;
 constexpr double not_said = 0.05;  // NCCL_DEBUG=INFO names the variables that are set
@@ -101,7 +102,7 @@ class Weights {
 
   double by_lines(const Hypothesis& hypothesis) const {
     const std::string_view cause = hypothesis.cause;
-    if (cause == "p2p-blocked" && facts_.p2p_blocked.count > 0) return 2 * shown;
+    if (cause == "p2p-blocked" && facts_.p2p_blocked.count > 0) return named_by_line;
     if (cause == "p2p-disabled" || cause == "p2p-blocked") {
       return between(lines(LogTransport::host_memory) > 0, lines(LogTransport::peer_to_peer) > 0);
     }
@@ -109,12 +110,12 @@ class Weights {
     if (cause == "sockets" || cause == "cloud-adapter" ||
         (cause == "slow-interface" && hypothesis.effect == "sockets")) {
       // A machine without any such device is not one where a setting hides them.
-      if (cause == "cloud-adapter" && facts_.no_ib_device) return 5 * shown;
+      if (cause == "cloud-adapter" && facts_.no_ib_device) return named_by_line;
       const bool talks_tcp = lines(LogTransport::sockets) > 0 || facts_.network == "Socket";
       return between(talks_tcp, direct + lines(LogTransport::rdma) > 0);
     }
-    if (cause == "gdr-level" && facts_.too_far.count > 0) return 2 * shown;
-    if (cause == "no-peermem" && facts_.no_gpudirect) return 2 * shown;
+    if (cause == "gdr-level" && facts_.too_far.count > 0) return named_by_line;
+    if (cause == "no-peermem" && facts_.no_gpudirect) return named_by_line;
     if (cause == "no-gpudirect" || cause == "no-peermem" || cause == "gdr-level") {
       return between(direct == 0 && (lines(LogTransport::rdma) > 0 || facts_.no_gpudirect),
                      direct > 0);
