@@ -1,9 +1,13 @@
 #include "models/diagnosis/cause_fit.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
 #include <iterator>
+#include <map>
+#include <string>
 #include <utility>
 
 namespace collsim {
@@ -40,12 +44,12 @@ class Search {
   }
 
   /// On both sides of the best so far, in ever smaller steps of the logarithm.
-  void refine(double step, double most) {
+  void refine(double step, const CauseParameter& parameter) {
     constexpr int halvings = 4;
     for (int i = 0; i < halvings && best_; ++i, step /= 2) {
       const double centre = best_->value;
-      consider(centre * std::exp(-step));
-      consider(std::min(most, centre * std::exp(step)));
+      consider(std::max(parameter.min, centre * std::exp(-step)));
+      consider(std::min(parameter.max, centre * std::exp(step)));
     }
   }
 
@@ -139,7 +143,7 @@ class Fit {
     }
     const CauseParameter& parameter = *hypothesis.parameter;
     for (const double value : parameter.values) search.consider(value);
-    if (parameter.continuous) search.refine(0.35, parameter.max);
+    if (parameter.continuous) search.refine(0.35, parameter);
     return std::move(search).take();
   }
 
@@ -172,7 +176,7 @@ class Fit {
     const Judge judge = judge_by_estimates(hypothesis, difference(times, plain->log_times));
     Search search(judge);
     search.consider(value);
-    search.refine(0.2, hypothesis.parameter->max);
+    search.refine(0.2, *hypothesis.parameter);
     const auto found = std::move(search).take();
     return found ? std::optional(found->value) : std::nullopt;
   }
@@ -231,31 +235,176 @@ double score_of(const FittedCause& cause) {
          (cause.residual > max_misfit ? misfit_price : 0);
 }
 
+namespace {
+
+/// The same fit for a cause that is simulated as another is.
+FittedCause taken_for(FittedCause fitted, const Hypothesis& hypothesis) {
+  fitted.hypothesis = hypothesis;
+  return fitted;
+}
+
+/// The likeliest parts of a cause, by estimates.
+std::vector<FittedCause> screened_parts(const Fit& fit, const Hypothesis& hypothesis) {
+  std::vector<FittedCause> parts;
+  for (const Hypothesis& each : fit.by_part(hypothesis)) {
+    if (auto fitted = fit.screen(each)) parts.push_back(std::move(*fitted));
+  }
+  sort_by_score(parts);
+  if (parts.size() > max_parts_simulated) parts.resize(max_parts_simulated);
+  return parts;
+}
+
+/// Every cause by estimates; of those that are simulated alike, one is.
+std::vector<FittedCause> screen_all(const Fit& fit, const std::vector<Hypothesis>& hypotheses) {
+  std::map<std::string, FittedCause> by_effect;
+  std::vector<FittedCause> causes;
+  for (const Hypothesis& hypothesis : hypotheses) {
+    const auto known = by_effect.find(hypothesis.effect);
+    if (!hypothesis.effect.empty() && known != by_effect.end()) {
+      causes.push_back(taken_for(known->second, hypothesis));
+      continue;
+    }
+    std::vector<FittedCause> parts = screened_parts(fit, hypothesis);
+    if (!hypothesis.effect.empty() && !parts.empty()) {
+      by_effect.emplace(hypothesis.effect, parts.front());
+    }
+    std::move(parts.begin(), parts.end(), std::back_inserter(causes));
+  }
+  sort_by_score(causes);
+  return causes;
+}
+
+/// The likeliest by simulation, as far as the effort goes. Those that are simulated alike count as
+/// one.
+void simulate_likeliest(const Fit& fit, const FitEffort& effort, std::vector<FittedCause>& causes) {
+  std::map<std::string, FittedCause> by_effect;
+  std::uint64_t messages = fit.healthy_transfers();
+  std::size_t count = 0;
+  for (FittedCause& cause : causes) {
+    const std::string effect = cause.hypothesis.effect;
+    const auto known = by_effect.find(effect);
+    if (!effect.empty() && known != by_effect.end()) {
+      cause = taken_for(known->second, Hypothesis(cause.hypothesis));
+      continue;
+    }
+    if (count == effort.max) continue;
+    if (messages > (count < effort.first ? effort.for_first : effort.messages)) continue;
+    ++count;
+    auto simulated = fit.simulate(cause);
+    if (!simulated) continue;
+    messages += 2 * simulated->predicted.transfers;
+    cause = std::move(*simulated);
+    if (!effect.empty()) by_effect.emplace(effect, cause);
+  }
+  sort_by_score(causes);
+}
+
+/// Both changes at once; of a variable that both set, the second's value holds.
+Deviation both(Deviation one, const Deviation& other) {
+  for (const auto& [name, value] : other.variables) one.variables[name] = value;
+  const auto add = [](auto& all, const auto& more) {
+    all.insert(all.end(), more.begin(), more.end());
+  };
+  add(one.faults.links, other.faults.links);
+  add(one.faults.ranks, other.faults.ranks);
+  add(one.faults.hosts, other.faults.hosts);
+  one.spread_out = one.spread_out || other.spread_out;
+  return one;
+}
+
+/// Two causes at once, with one value of each.
+Hypothesis joined(const FittedCause& one, const FittedCause& other, double value,
+                  double other_value) {
+  constexpr double rarer = 0.05;        // two at once, beside one
+  const double price = std::exp(-2.0);  // of two fitted values
+  const Hypothesis& a = one.hypothesis;
+  const Hypothesis& b = other.hypothesis;
+  Hypothesis two{
+      fmt::format("{}+{}", a.cause, b.cause),
+      fmt::format("two at once: {}; and {}", describe(a, value), describe(b, other_value)), a.check,
+      std::nullopt,
+      [a, b, value, other_value](double) { return both(a.change(value), b.change(other_value)); }};
+  two.weight = rarer * price * a.weight * b.weight;
+  two.place_share = a.place_share * b.place_share;
+  two.remedy = a.remedy.empty() || b.remedy.empty() ? "" : a.remedy + "; and " + b.remedy;
+  return two;
+}
+
+/// The values to try of a fitted cause: its own, and those of its parameter that leave more.
+std::vector<double> values_of(const FittedCause& cause) {
+  std::vector<double> values{cause.value};
+  if (!cause.hypothesis.parameter) return values;
+  for (const double value : cause.hypothesis.parameter->values) values.push_back(value);
+  return values;
+}
+
+/// The likeliest causes, each by one of its places and of those that are simulated alike one.
+std::vector<const FittedCause*> likely_causes(const std::vector<FittedCause>& causes) {
+  constexpr std::size_t tried = 4;
+  std::vector<const FittedCause*> likely;
+  for (const FittedCause& cause : causes) {
+    const Hypothesis& one = cause.hypothesis;
+    const bool is_known = std::any_of(likely.begin(), likely.end(), [&](const FittedCause* each) {
+      const Hypothesis& other = each->hypothesis;
+      return one.cause == other.cause || (!one.effect.empty() && one.effect == other.effect);
+    });
+    if (!is_known && likely.size() < tried) likely.push_back(&cause);
+  }
+  return likely;
+}
+
+/// The best values of two causes at once, one after the other, each with the best of the other so
+/// far.
+std::optional<FittedCause> fit_pair(const Fit& fit, const FittedCause& one,
+                                    const FittedCause& other) {
+  std::optional<FittedCause> best;
+  double x = one.value;
+  double y = other.value;
+  const auto consider = [&](double a, double b) {
+    auto fitted = fit.screen(joined(one, other, a, b));
+    if (!fitted || (best && best->log_likelihood >= fitted->log_likelihood)) return;
+    best = std::move(fitted);
+    x = a;
+    y = b;
+  };
+  constexpr int rounds = 2;
+  for (int round = 0; round < rounds; ++round) {
+    for (const double value : values_of(one)) consider(value, y);
+    for (const double value : values_of(other)) consider(x, value);
+  }
+  return best;
+}
+
+/// Two causes at once, where no single one explains the times.
+std::optional<FittedCause> fit_two(const Fit& fit, const std::vector<FittedCause>& causes) {
+  constexpr double unexplained = 0.12;  // of a single cause
+  if (causes.empty() || causes.front().residual < unexplained) return std::nullopt;
+  const std::vector<const FittedCause*> likely = likely_causes(causes);
+  std::optional<FittedCause> best;
+  for (std::size_t i = 0; i < likely.size(); ++i) {
+    for (std::size_t j = i + 1; j < likely.size(); ++j) {
+      auto fitted = fit_pair(fit, *likely[i], *likely[j]);
+      const bool is_better = fitted && (!best || score_of(*fitted) > score_of(*best));
+      if (is_better) best = std::move(fitted);
+    }
+  }
+  if (!best || score_of(*best) < score_of(causes.front())) return std::nullopt;
+  return fit.simulate(*best);
+}
+
+}  // namespace
+
 std::vector<FittedCause> fit_causes(const Predictor& predictor,
                                     const std::vector<Hypothesis>& hypotheses,
                                     const std::vector<PointIndex>& points, const Spread& spread,
                                     const FitEffort& effort) {
   const Fit fit(predictor, points, spread);
-  std::vector<FittedCause> causes;
-  for (const Hypothesis& hypothesis : hypotheses) {
-    std::vector<FittedCause> parts;
-    for (const Hypothesis& each : fit.by_part(hypothesis)) {
-      if (auto fitted = fit.screen(each)) parts.push_back(std::move(*fitted));
-    }
-    sort_by_score(parts);
-    if (parts.size() > max_parts_simulated) parts.resize(max_parts_simulated);
-    std::move(parts.begin(), parts.end(), std::back_inserter(causes));
+  std::vector<FittedCause> causes = screen_all(fit, hypotheses);
+  simulate_likeliest(fit, effort, causes);
+  if (auto two = fit_two(fit, causes)) {
+    causes.push_back(std::move(*two));
+    sort_by_score(causes);
   }
-  sort_by_score(causes);
-  std::uint64_t messages = fit.healthy_transfers();
-  for (std::size_t i = 0; i < std::min(effort.max, causes.size()); ++i) {
-    if (messages > (i < effort.first ? effort.for_first : effort.messages)) break;
-    auto simulated = fit.simulate(causes[i]);
-    if (!simulated) continue;
-    messages += 2 * simulated->predicted.transfers;
-    causes[i] = std::move(*simulated);
-  }
-  sort_by_score(causes);
   return causes;
 }
 

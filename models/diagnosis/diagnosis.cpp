@@ -7,8 +7,10 @@
 #include <iterator>
 
 #include "models/diagnosis/contradictions.h"
+#include "models/diagnosis/setting_gain.h"
 #include "sim/base/input_error.h"
 #include "sim/base/median.h"
+#include "sim/base/text.h"
 
 namespace collsim {
 
@@ -17,32 +19,56 @@ namespace {
 /// What times are held against: the spread of the class, and the one that is wide enough for rules
 /// of another release as well.
 struct Spreads {
+  Spread known;  ///< of the class, were the machine known
   Spread of_class;
   Spread widened;
 };
 
+/// The times of a series on the healthy machine, in the order of its points; nothing where it
+/// cannot be predicted.
+std::vector<HealthyTime> healthy_times(const Predictor& predictor, std::size_t number,
+                                       HealthyTimes& known) {
+  const EvidenceSeries& series = predictor.evidence().series[number];
+  std::vector<PointIndex> missing;
+  for (std::size_t p = 0; p < series.points.size(); ++p) {
+    if (!known.contains({series.call, series.points[p].size})) missing.push_back({number, p});
+  }
+  if (!missing.empty()) {
+    const auto predicted = predictor.simulate({}, missing);
+    if (!predicted) return {};
+    for (std::size_t i = 0; i < missing.size(); ++i) {
+      known[{series.call, series.points[missing[i].point].size}] = {predicted->log_times[i],
+                                                                    predicted->places[i].trust};
+    }
+  }
+  std::vector<HealthyTime> times;
+  for (const EvidencePoint& point : series.points) {
+    times.push_back(known.at({series.call, point.size}));
+  }
+  return times;
+}
+
 /// Every size of every series on the healthy machine.
 std::vector<DiagnosedSize> compare(const Predictor& predictor, const Spreads& spreads,
-                                   Diagnosis& diagnosis) {
+                                   HealthyTimes& known, Diagnosis& diagnosis) {
   std::vector<DiagnosedSize> sizes;
   const Evidence& evidence = predictor.evidence();
   for (std::size_t s = 0; s < evidence.series.size(); ++s) {
     const EvidenceSeries& series = evidence.series[s];
-    std::vector<PointIndex> points;
-    for (std::size_t p = 0; p < series.points.size(); ++p) points.push_back({s, p});
-    const auto predicted = predictor.simulate({}, points);
-    if (!predicted) {
+    const std::vector<HealthyTime> times = healthy_times(predictor, s, known);
+    if (times.empty()) {
       diagnosis.notes.push_back(fmt::format("{} of {} ranks cannot be predicted on this machine",
                                             to_string(series.call.collective), series.call.ranks));
       continue;
     }
-    for (std::size_t p = 0; p < points.size(); ++p) {
+    for (std::size_t p = 0; p < times.size(); ++p) {
       DiagnosedSize size;
       size.series = s;
       size.point = series.points[p];
-      size.expected = Seconds{std::exp(predicted->log_times[p])};
+      size.expected = Seconds{std::exp(times[p].log_time)};
       size.bound = min_time(series.call, predictor.topology(), size.point.size);
-      size.trust = predicted->places[p].trust;
+      size.trust = times[p].trust;
+      size.known = spreads.known.healthy(size.trust, size.point.size);
       size.spread = spreads.of_class.healthy(size.trust, size.point.size);
       // Releases differ by what NCCL chooses. Of large calls that is the algorithm.
       const bool is_forced = series.call.variables.contains("NCCL_ALGO");
@@ -77,14 +103,36 @@ std::vector<PointIndex> chosen_points(const std::vector<DiagnosedSize>& sizes,
   return points;
 }
 
-/// The first two causes that can be told apart, if only by another measurement.
+/// Of the likeliest causes the first two that a call tells apart: the first ones may tie for every
+/// call.
 std::optional<NextMeasurement> next_of(const Predictor& predictor, const Diagnosis& diagnosis) {
+  constexpr std::size_t tried = 4;
   std::vector<const FittedCause*> causes;
+  std::vector<std::size_t> places;
+  std::size_t place = 0;
   for (const CauseGroup& group : diagnosis.causes) {
-    for (const FittedCause& cause : group.causes) causes.push_back(&cause);
+    for (const FittedCause& cause : group.causes) {
+      const std::string& effect = cause.hypothesis.effect;
+      const bool is_twin = std::any_of(causes.begin(), causes.end(), [&](const FittedCause* each) {
+        return !effect.empty() && each->hypothesis.effect == effect;
+      });
+      if (!is_twin && causes.size() < tried) {
+        causes.push_back(&cause);
+        places.push_back(place);
+      }
+      ++place;
+    }
   }
-  if (causes.size() < 2) return std::nullopt;
-  return next_measurement(predictor, diagnosis.calls.front(), *causes[0], *causes[1]);
+  for (std::size_t j = 1; j < causes.size(); ++j) {
+    for (std::size_t i = 0; i < j; ++i) {
+      auto next = next_measurement(predictor, diagnosis.calls.front(), *causes[i], *causes[j]);
+      if (!next) continue;
+      next->one = places[i];
+      next->other = places[j];
+      return next;
+    }
+  }
+  return std::nullopt;
 }
 
 /// Looks for causes of the first call, by the times of all.
@@ -99,6 +147,11 @@ class CauseSearch {
     const RecordedCall& call = evidence.series[points_.front().series].call;
     hypotheses_ = hypotheses_for(predictor.compiler_of(call, {}), call);
     weigh_by_facts(*input.facts, evidence.taken_away, hypotheses_);
+    // What all hosts have, other runs would have had as well.
+    constexpr double of_all_hosts = 0.1;
+    for (Hypothesis& each : hypotheses_) {
+      if (input.one_is_slow && each.places.empty()) each.weight *= of_all_hosts;
+    }
   }
 
   /// Whether a cause that the log shows (a line, a setting) fits its times better than no cause,
@@ -208,15 +261,50 @@ void add_notes(const Evidence& evidence, Diagnosis& diagnosis) {
 
 }  // namespace
 
+namespace {
+
+/// LL128 needs stores of 128 bytes that arrive whole, which sockets do not keep.
+void add_note_of_ll128(const LogFacts& facts, const RecordedCall& call, Diagnosis& diagnosis) {
+  const auto forced = call.variables.find("NCCL_PROTO");
+  const bool names_it = forced != call.variables.end() && !forced->second.starts_with('^') &&
+                        lower_case(forced->second).find("ll128") != std::string::npos;
+  const bool over_sockets =
+      facts.network == "Socket" || facts.transports.contains(LogTransport::sockets);
+  if (!names_it || !over_sockets || call.nodes == 1) return;
+  diagnosis.notes.emplace_back(
+      "NCCL_PROTO=LL128 is set, and hosts talk over sockets, which do not support it: results can "
+      "be wrong without notice. Unset it");
+}
+
+}  // namespace
+
+std::optional<RemedyGain> gain_of(const FittedCause& cause, const Diagnosis& diagnosis) {
+  RemedyGain gain;
+  for (std::size_t i = 0; i < cause.predicted.places.size(); ++i) {
+    const ResidualPlace& place = cause.predicted.places[i];
+    if (place.series != 0) continue;
+    for (const DiagnosedSize& size : diagnosis.sizes) {
+      const bool is_it = size.series == 0 && size.point.size == place.size;
+      const bool is_larger = gain.size == nullptr || gain.size->point.size <= place.size;
+      if (is_it && is_larger) gain = {&size, {std::exp(cause.predicted.log_times[i])}};
+    }
+  }
+  if (gain.size == nullptr) return std::nullopt;
+  return gain;
+}
+
 Diagnosis diagnose(const DiagnosisInput& input, const Spread& of_class) {
-  const Spread spread = input.knows_release ? of_class : widened(of_class);
+  const Spread of_machine = widened(of_class, input.widening);
+  const Spread spread = input.knows_release ? of_machine : widened(of_machine);
   const Evidence evidence = gather_evidence(*input.recording, *input.facts, *input.topology);
   const Predictor predictor(evidence, *input.topology, *input.cost, input.version);
   Diagnosis diagnosis;
   diagnosis.notes = input.recording->notes;
   for (const EvidenceSeries& series : evidence.series) diagnosis.calls.push_back(series.call);
   add_notes(evidence, diagnosis);
-  diagnosis.sizes = compare(predictor, {of_class, spread}, diagnosis);
+  HealthyTimes own;
+  HealthyTimes& known = input.known != nullptr ? *input.known : own;
+  diagnosis.sizes = compare(predictor, {of_class, of_machine, spread}, known, diagnosis);
   if (diagnosis.sizes.empty()) {
     const auto& reasons = diagnosis.notes;
     throw InputError(
@@ -229,9 +317,17 @@ Diagnosis diagnose(const DiagnosisInput& input, const Spread& of_class) {
   add_notes_of_falls(evidence, diagnosis);
   diagnosis.verdict = verdict_of(diagnosis.sizes);
   const RecordedCall& call = evidence.series[diagnosis.sizes.front().series].call;
+  add_note_of_ll128(*input.facts, call, diagnosis);
   if (call.ranks == 1) return diagnosis;
   diagnosis.contradictions = contradictions(*input.facts, predictor.compiler_of(call, {}), call);
-  if (diagnosis.verdict > Verdict::low) return diagnosis;
+  if (input.find_causes) diagnosis.gains = setting_gains(predictor, input.version);
+  constexpr double fast = 1.3;
+  if (diagnosis.sizes.back().ratio() > fast) {
+    if (std::string text = other_gpus(predictor); !text.empty()) {
+      diagnosis.notes.push_back(std::move(text));
+    }
+  }
+  if (diagnosis.verdict > Verdict::low || !input.find_causes) return diagnosis;
   const CauseSearch search(input, predictor, spread, diagnosis.sizes);
   if (diagnosis.verdict == Verdict::healthy && search.is_shown()) diagnosis.verdict = Verdict::low;
   if (diagnosis.verdict == Verdict::healthy) return diagnosis;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "models/diagnosis/cause_fit.h"
@@ -37,6 +38,7 @@ struct DiagnosedSize {
   EvidencePoint point;
   Seconds expected;   ///< on the healthy machine
   Seconds bound;      ///< that no algorithm can beat
+  double known = 0;   ///< `spread` without what guesses of the machine add to it
   double spread = 0;  ///< a healthy time is within the expected one times exp(+- spread)
   /// The same where NCCL's rules are those of another release; less than `spread`: they are not.
   double widened = 0;
@@ -75,9 +77,17 @@ struct Diagnosis {
   double likelihood_of_none = 0;            ///< that it is none of them
   std::optional<NextMeasurement> next;      ///< what tells the first two causes apart
   std::vector<std::string> contradictions;  ///< between NCCL's log and the machine
+  std::vector<std::string> gains;           ///< what settings and releases cost, a sentence each
   std::vector<std::string> notes;           ///< settings, rows left out, odd figures
   std::string reason;                       ///< for the verdict, where no size says it
 };
+
+/// Times on a healthy machine, kept for other logs of it.
+struct HealthyTime {
+  double log_time = 0;  ///< of seconds
+  Trust trust = Trust::guessed;
+};
+using HealthyTimes = std::map<std::pair<RecordedCall, Bytes>, HealthyTime>;
 
 /// What is asked, beside the log.
 struct DiagnosisInput {
@@ -88,6 +98,10 @@ struct DiagnosisInput {
   NcclVersion version = newest_nccl_version;
   bool knows_release = true;    ///< whether the version is that of the log
   std::size_t max_points = 16;  ///< that causes are fitted to
+  bool find_causes = true;
+  double widening = 1;            ///< of what predictions are off by, where the machine is guessed
+  bool one_is_slow = false;       ///< whether other runs show that a single host is slow, not all
+  HealthyTimes* known = nullptr;  ///< of the same machine, costs and release; may be added to
 };
 
 /// A busbw that falls from one size of a call to a larger one, where it should not. However far off
@@ -100,6 +114,15 @@ struct BusbwFall {
 /// The deepest fall of a call among its sizes that are bandwidth_bound; nothing where there is none
 /// of more than a quarter. `sizes` are of one call, by rising size.
 std::optional<BusbwFall> fall_of(const std::vector<const DiagnosedSize*>& sizes);
+
+/// What curing a cause brings: the largest size of the first call as the cause makes it and as the
+/// healthy machine has it.
+struct RemedyGain {
+  const DiagnosedSize* size = nullptr;
+  Seconds with;  ///< the cause, as predicted
+};
+/// Nothing where the cause was not fitted to the largest size.
+std::optional<RemedyGain> gain_of(const FittedCause& cause, const Diagnosis& diagnosis);
 
 /// Of one size, by its ratio and its limits. Its results are right.
 Verdict verdict_of(const DiagnosedSize& size);

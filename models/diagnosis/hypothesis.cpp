@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "models/call/rank_gpus.h"
+#include "models/diagnosis/twin_causes.h"
 #include "models/diagnosis/used_links.h"
 
 namespace collsim {
@@ -140,6 +141,7 @@ class Catalogue {
     add_links();
     add_choices();
     add_ranks();
+    add_twins({call_.nodes > 1, has_rdma(), !used_.nvlinks.empty(), nic_names().size()}, all_);
     for (Hypothesis& each : all_) each.commonness = commonness_of(each.cause);
     return std::move(all_);
   }
@@ -231,6 +233,13 @@ class Catalogue {
     all_.push_back(slow_links("slow-network", "all NIC ports are slow",
                               "the ports' rate, MTU, congestion (PFC, ECN), NCCL_IB_* settings",
                               topology_, used_.ports));
+    all_.push_back({"slow-messages", "every message between hosts takes longer",
+                    "late completions of NICs (interrupt moderation), PFC and ECN of RoCE, "
+                    "ib_write_lat between hosts",
+                    CauseParameter{"by {} us", {2, 5, 15, 40, 100, 300, 1000}, true, 1e5},
+                    [ports = used_.ports, &topology = topology_](double value) {
+                      return Deviation{{}, slowed(topology, ports, 1, microseconds(value))};
+                    }});
     add_fewer_nics();
     if (!used_.switches.empty()) {
       all_.push_back(slow_links("oversubscription", "links between switches are oversubscribed",
@@ -239,11 +248,16 @@ class Catalogue {
     }
   }
 
-  void add_fewer_nics() {
+  std::vector<std::string> nic_names() const {
     std::vector<std::string> names;
     for (const std::uint32_t net : nccl()->system().of_kind(NcclNodeKind::net)) {
       names.push_back(nccl()->system().node(net).net.name);
     }
+    return names;
+  }
+
+  void add_fewer_nics() {
+    const std::vector<std::string> names = nic_names();
     if (names.size() < 2) return;
     CauseParameter counts{"{} of " + fmt::format("{} NICs", names.size()), {}, false};
     for (std::size_t count = 1; count < names.size(); count += count < 4 ? 1 : 2) {
@@ -296,6 +310,11 @@ class Catalogue {
                                {{"NCCL_NVLS_ENABLE", "0"}}));
       }
     }
+    if (call_.nodes > 1 && nic_names().size() > 1 && function &&
+        !call_.variables.contains("NCCL_CROSS_NIC")) {
+      all_.push_back(setting("cross-nic", "rings keep to one rail (NCCL_CROSS_NIC=0)",
+                             "NCCL_CROSS_NIC, /etc/nccl.conf", {{"NCCL_CROSS_NIC", "0"}}));
+    }
     CauseParameter counts{"{} channels", {}, false};
     for (const double count : {1, 2, 3, 4, 6, 8, 12, 16}) {
       if (count < nccl()->channel_count()) counts.values.push_back(count);
@@ -334,6 +353,21 @@ class Catalogue {
         rank_places(ranks, [](Rank rank, double value) {
           return RankFault{rank, {}, value};
         })));
+    // Clocks that are held down keep two fifths of their rate and more.
+    constexpr double min_clock = 0.4;
+    all_.push_back(
+        {"slow-gpus", "all GPUs move data slowly",
+         "clocks, power limits and throttling of all GPUs (nvidia-smi -q -d "
+         "CLOCK,POWER,PERFORMANCE)",
+         CauseParameter{
+             "at {} of their speed", {min_clock, 0.5, 0.7, 0.85}, true, 1, std::nullopt, min_clock},
+         [nodes = call_.nodes](double speed) {
+           Deviation change;
+           for (std::uint32_t node = 0; node < nodes; ++node) {
+             change.faults.hosts.push_back({static_cast<std::int32_t>(node), {}, speed});
+           }
+           return change;
+         }});
     if (spread_gpus(topology_, call_.ranks, call_.nodes).empty()) return;
     all_.push_back({"placement", "ranks sit far apart",
                     "which hosts, sockets and switches the job got; ask for near ones",

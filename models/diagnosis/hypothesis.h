@@ -30,6 +30,7 @@ struct CauseParameter {
   /// Where the value mostly is, if the cause alone says so: host memory moves data at about its
   /// rate.
   std::optional<std::pair<double, double>> usual{};
+  double min = 0;  ///< of any value that is tried
 };
 
 /// The logarithm of how likely a value is beforehand, beside one that may be anywhere from 0.02 to
@@ -57,6 +58,8 @@ struct Hypothesis {
   std::vector<CausePlace> places{};
   std::string place{};     ///< the one that `change` acts in, where it is one of several
   double place_share = 1;  ///< of all places, those that play the same part
+  std::string effect{};    ///< causes with the same one are simulated alike; empty: like no other
+  std::string remedy{};    ///< what cures it
 };
 
 /// "one NIC port is slow, at 0.25 of its rate".

@@ -1,6 +1,9 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <utility>
 
 #include "models/diagnosis/hypothesis.h"
 #include "sim/base/text.h"
@@ -11,6 +14,7 @@ namespace {
 
 // How a line of the log, which is either there or not, changes the odds of a cause.
 constexpr double shown = 300;
+constexpr double named_by_line = 10 * shown;  // which of causes that look alike it is
 constexpr double made_likely = 30;
 constexpr double excluded = 0.01;
 constexpr double not_said = 0.05;  // NCCL_DEBUG=INFO names the variables that are set
@@ -40,8 +44,27 @@ class Weights {
       second = if_set("NCCL_NET", {"socket"});
     } else if (cause == "no-gpudirect") {
       first = if_set("NCCL_NET_GDR_LEVEL", {"loc", "0"});
+    } else if (cause == "no-peermem") {
+      first = if_set("NCCL_DMABUF_ENABLE", {"0"});
     }
     return first.empty() ? second : first;
+  }
+
+  /// A setting that may make a cause, by what it names; empty where there is none.
+  std::string setting_named(std::string_view cause) const {
+    constexpr std::array<std::pair<std::string_view, std::string_view>, 4> names{{
+        {"fewer-nics", "NCCL_IB_HCA"},
+        {"slow-interface", "NCCL_SOCKET_IFNAME"},
+        {"gdr-level", "NCCL_NET_GDR_LEVEL"},
+        {"no-gpudirect", "NCCL_NET_GDR_READ"},
+    }};
+    for (const auto& [of, name] : names) {
+      const auto found = settings_.find(std::string(name));
+      if (of == cause && found != settings_.end()) {
+        return fmt::format("{}={}", found->first, found->second);
+      }
+    }
+    return {};
   }
 
  private:
@@ -63,9 +86,10 @@ class Weights {
 
   double by_settings(std::string_view cause) const {
     if (!setting_behind(cause).empty()) return shown;
-    if (cause == "no-gpudirect") {
-      return is_one_of(value_of("NCCL_NET_GDR_LEVEL"), {"pix", "1"}) ? made_likely : 1;
+    if (cause == "gdr-level") {
+      return is_one_of(value_of("NCCL_NET_GDR_LEVEL"), {"pix", "1", "pxb", "2"}) ? made_likely : 1;
     }
+    if (cause == "slow-interface") return settings_.contains("NCCL_SOCKET_IFNAME") ? 3 : 1;
     if (cause == "fewer-nics") return settings_.contains("NCCL_IB_HCA") ? 3 : 1;
     return 1;
   }
@@ -78,15 +102,21 @@ class Weights {
 
   double by_lines(const Hypothesis& hypothesis) const {
     const std::string_view cause = hypothesis.cause;
-    if (cause == "p2p-disabled") {
+    if (cause == "p2p-blocked" && facts_.p2p_blocked.count > 0) return named_by_line;
+    if (cause == "p2p-disabled" || cause == "p2p-blocked") {
       return between(lines(LogTransport::host_memory) > 0, lines(LogTransport::peer_to_peer) > 0);
     }
     const std::size_t direct = lines(LogTransport::rdma_gpudirect);
-    if (cause == "sockets") {
+    if (cause == "sockets" || cause == "cloud-adapter" ||
+        (cause == "slow-interface" && hypothesis.effect == "sockets")) {
+      // A machine without any such device is not one where a setting hides them.
+      if (cause == "cloud-adapter" && facts_.no_ib_device) return named_by_line;
       const bool talks_tcp = lines(LogTransport::sockets) > 0 || facts_.network == "Socket";
       return between(talks_tcp, direct + lines(LogTransport::rdma) > 0);
     }
-    if (cause == "no-gpudirect") {
+    if (cause == "gdr-level" && facts_.too_far.count > 0) return named_by_line;
+    if (cause == "no-peermem" && facts_.no_gpudirect) return named_by_line;
+    if (cause == "no-gpudirect" || cause == "no-peermem" || cause == "gdr-level") {
       return between(direct == 0 && (lines(LogTransport::rdma) > 0 || facts_.no_gpudirect),
                      direct > 0);
     }
@@ -111,8 +141,14 @@ void weigh_by_facts(const LogFacts& facts, const std::map<std::string, std::stri
   for (Hypothesis& hypothesis : hypotheses) {
     hypothesis.weight *= weights.of(hypothesis);
     const std::string setting = weights.setting_behind(hypothesis.cause);
-    if (!setting.empty())
-      hypothesis.check = setting + " is set: unset it. Else " + hypothesis.check;
+    if (const std::string named = weights.setting_named(hypothesis.cause);
+        setting.empty() && !named.empty()) {
+      hypothesis.check = named + " is set: is it right? " + hypothesis.check;
+    }
+    if (setting.empty()) continue;
+    hypothesis.text += fmt::format(" ({})", setting);
+    hypothesis.check = setting + " is set: unset it. Else " + hypothesis.check;
+    hypothesis.remedy = "unset " + setting.substr(0, setting.find('='));
   }
 }
 

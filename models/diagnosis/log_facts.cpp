@@ -1,7 +1,10 @@
 #include "models/diagnosis/log_facts.h"
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include "models/recordings/log_setting.h"
@@ -33,11 +36,23 @@ std::uint32_t number_or_zero(std::string_view text) {
   return number && *number < std::int64_t{1} << 31 ? static_cast<std::uint32_t>(*number) : 0;
 }
 
+/// The number that a text begins with; 0 where it is none.
+double leading_number(std::string_view text) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc{} && std::isfinite(number) && number > 0 ? number : 0;
+}
+
+constexpr std::int64_t max_ranks = std::int64_t{1} << 20;
+
 class FactReader {
  public:
   explicit FactReader(LogFacts& facts) : facts_(facts) {}
 
   void read(std::string_view line) {
+    if (line.find("P2P is disabled between connected GPUs") != std::string_view::npos) {
+      add_line(facts_.p2p_blocked, line.substr(line.find("P2P is disabled")));
+    }
     if (const auto warning = content_after(line, "NCCL WARN ")) {
       facts_.any = true;
       add_warning(std::string(*warning));
@@ -54,7 +69,11 @@ class FactReader {
     if (!info) return;
     facts_.any = true;
     read_transport(*info);
+    read_ring(*info);
     read_network(*info);
+    read_rate(*info);
+    read_gpudirect(*info);
+    read_cpu(*info);
     read_communicator(*info);
   }
 
@@ -65,10 +84,61 @@ class FactReader {
     all.push_back(std::move(text));
   }
 
-  void add(LogTransport transport, std::string_view line) {
-    LogLines& lines = facts_.transports[transport];
+  static void add_line(LogLines& lines, std::string_view line) {
     if (lines.count++ == 0) lines.first = line;
+  }
+
+  void add(LogTransport transport, std::string_view line) {
+    add_line(facts_.transports[transport], line);
     facts_.names_rings = true;
+  }
+
+  // "Channel 00/24 :    0   1   2   3"
+  void read_ring(std::string_view info) {
+    const auto words = split_words(info);
+    if (words.size() < 4 || words[0].text != "Channel" || words[2].text != ":") return;
+    const auto slash = words[1].text.find('/');
+    if (slash == std::string_view::npos) return;
+    std::vector<std::uint32_t> ranks;
+    for (std::size_t i = 3; i < words.size(); ++i) {
+      const auto rank = whole_number(words[i].text);
+      if (!rank || *rank < 0 || *rank >= max_ranks) return;
+      ranks.push_back(static_cast<std::uint32_t>(*rank));
+    }
+    facts_.rings.emplace(number_or_zero(words[1].text.substr(0, slash)), std::move(ranks));
+  }
+
+  // "NET/IB: [0] mlx5_0:uverbs0:1/IB provider=Mlx5 speed=200000 context=..." in Mb/s, and of GRAPH
+  // "+ NET[25.0] - NET/0 (0/1/25.000000)" in GB/s
+  void read_rate(std::string_view info) {
+    constexpr double bytes_of_megabit = 1.25e5;
+    const auto speed = info.find("speed=");
+    if (info.starts_with("NET/") && speed != std::string_view::npos) {
+      facts_.nic_rate.value = std::max(facts_.nic_rate.value,
+                                       bytes_of_megabit * leading_number(info.substr(speed + 6)));
+    }
+    const auto net = info.find("- NET/");
+    const auto slash = info.rfind('/');
+    if (net == std::string_view::npos || !info.ends_with(')') || slash < net) return;
+    facts_.nic_rate.value =
+        std::max(facts_.nic_rate.value, 1e9 * leading_number(info.substr(slash + 1)));
+  }
+
+  void read_gpudirect(std::string_view info) {
+    const bool is_of_distance =
+        info.starts_with("GPU Direct RDMA ") && info.find("(distance ") != std::string_view::npos;
+    if (!is_of_distance) return;
+    add_line(info.starts_with("GPU Direct RDMA Disabled") ? facts_.too_far : facts_.near_enough,
+             info);
+  }
+
+  // "CPU/0 (1/1/2)": architecture, vendor and model, as NCCL numbers them
+  void read_cpu(std::string_view info) {
+    if (!info.starts_with("CPU/")) return;
+    const auto open = info.find("(1/");
+    if (open == std::string_view::npos || open + 3 >= info.size()) return;
+    if (info[open + 3] == '1') facts_.cpu_vendor = "Intel";
+    if (info[open + 3] == '2') facts_.cpu_vendor = "AMD";
   }
 
   // "Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM/read"
@@ -99,6 +169,9 @@ class FactReader {
     if (info.find("GPU Direct RDMA Disabled for HCA") != std::string_view::npos) {
       facts_.no_gpudirect = true;
     }
+    if (info.starts_with("NET/IB : No device found")) facts_.no_ib_device = true;
+    const bool names_sockets = info.starts_with("NET/Socket : Using ");
+    if (names_sockets && facts_.network.empty()) facts_.network = "Socket";
     if (!info.starts_with("NET/IB : Using ")) return;
     for (const Word& word : split_words(info)) {
       const auto close = word.text.find(']');
@@ -125,13 +198,22 @@ class FactReader {
     for (std::size_t i = 0; i + 2 < words.size(); ++i) {
       if (!words[i + 2].text.starts_with("channels")) continue;
       const std::uint32_t count = number_or_zero(words[i].text);
-      if (words[i + 1].text == "coll") facts_.channels = std::max(facts_.channels, count);
+      if (words[i + 1].text == "coll") {
+        const bool is_first = facts_.channels == 0;
+        facts_.fewest_channels = is_first ? count : std::min(facts_.fewest_channels, count);
+        facts_.channels = std::max(facts_.channels, count);
+      }
       if (words[i + 1].text == "nvls") facts_.nvls_channels = std::max(facts_.nvls_channels, count);
     }
   }
 
   LogFacts& facts_;
 };
+
+void add_lines(LogLines& lines, const LogLines& others) {
+  if (lines.count == 0) lines.first = others.first;
+  lines.count += others.count;
+}
 
 }  // namespace
 
@@ -153,15 +235,21 @@ LogFacts merged(LogFacts first, const LogFacts& second) {
   if (first.channels == 0) first.channels = second.channels;
   if (first.nvls_channels == 0) first.nvls_channels = second.nvls_channels;
   for (const auto& [transport, lines] : second.transports) {
-    LogLines& all = first.transports[transport];
-    if (all.count == 0) all.first = lines.first;
-    all.count += lines.count;
+    add_lines(first.transports[transport], lines);
   }
+  if (first.fewest_channels == 0) first.fewest_channels = second.fewest_channels;
   first.nics.insert(second.nics.begin(), second.nics.end());
+  if (first.nic_rate.value == 0) first.nic_rate = second.nic_rate;
+  if (first.cpu_vendor.empty()) first.cpu_vendor = second.cpu_vendor;
   if (first.network.empty()) first.network = second.network;
   first.variables.insert(second.variables.begin(), second.variables.end());
   first.no_nvls = first.no_nvls || second.no_nvls;
   first.no_gpudirect = first.no_gpudirect || second.no_gpudirect;
+  first.no_ib_device = first.no_ib_device || second.no_ib_device;
+  add_lines(first.too_far, second.too_far);
+  add_lines(first.near_enough, second.near_enough);
+  add_lines(first.p2p_blocked, second.p2p_blocked);
+  first.rings.insert(second.rings.begin(), second.rings.end());
   for (const std::string& warning : second.warnings) {
     const auto& all = first.warnings;
     const bool known = std::find(all.begin(), all.end(), warning) != all.end();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/base/text_file.h"
+#include "sim/base/units.h"
 #include "sim/topologies/topology.h"
 
 namespace collsim {
@@ -37,12 +38,21 @@ struct LogFacts {
   std::uint32_t channels = 0;       ///< of collectives
   std::uint32_t nvls_channels = 0;  ///< 0: none, or not said
   std::map<LogTransport, LogLines> transports;
-  std::set<std::string> nics;                    ///< "mlx5_0"
+  std::set<std::string> nics;                    ///< "mlx5_0"; none of sockets
+  BytesPerSecond nic_rate{};                     ///< of one port, where a line says it; or 0
+  std::string cpu_vendor;                        ///< "Intel", "AMD", where a line of GRAPH says it
   std::string network;                           ///< "IB", "RoCE", "Socket", "AWS Libfabric"
   std::map<std::string, std::string> variables;  ///< "set by environment"
   bool no_nvls = false;                          ///< "NVLS multicast support is not available"
   bool no_gpudirect = false;                     ///< "GPU Direct RDMA Disabled for HCA"
-  std::vector<std::string> warnings;             ///< NCCL WARN, each text once, the first few
+  bool no_ib_device = false;                     ///< "NET/IB : No device found."
+  LogLines too_far;      ///< "GPU Direct RDMA Disabled for GPU 0 / HCA 1 (distance 7 > 5)"
+  LogLines near_enough;  ///< "GPU Direct RDMA Enabled for GPU 0 / HCA 1 (distance 3 <= 5)"
+  LogLines p2p_blocked;  ///< "P2P is disabled between connected GPUs 0 and 1"
+  /// Of each channel, the ranks of its ring as "Channel 00/24 : 0 1 2 3" lists them.
+  std::map<std::uint32_t, std::vector<std::uint32_t>> rings;
+  std::uint32_t fewest_channels = 0;  ///< of collectives, of any rank
+  std::vector<std::string> warnings;  ///< NCCL WARN, each text once, the first few
 };
 
 /// Reads the lines of NCCL's log in a text and passes over all others; never throws.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <map>
 #include <vector>
@@ -10,12 +11,12 @@
 #include "models/calibration/transport.h"
 #include "models/imports/machine.h"
 #include "models/machine/gpu_model.h"
-#include "models/planning/change.h"
 #include "models/planning/machine_parts.h"
 #include "models/validation/recorded_machines.h"
 #include "sim/base/data_directory.h"
 #include "sim/base/file_status.h"
 #include "sim/base/input_error.h"
+#include "sim/base/text.h"
 #include "sim/base/text_file.h"
 #include "sim/topologies/loader.h"
 #include "sim/yaml/yaml_reader.h"
@@ -30,25 +31,11 @@ namespace {
                    "-t MACHINE, a name of `collsim topo list` or a topology file");
 }
 
-/// The size of the largest run.
-struct RunShape {
-  std::uint32_t nodes = 1;
-  std::uint32_t per_node = 0;
-};
-
-RunShape shape_of(const Recording& recording, const LogFacts& facts) {
-  RunShape shape{std::max(1U, facts.nodes), facts.local_ranks};
-  for (const RecordedRow& row : recording.rows) {
-    shape.nodes = std::max(shape.nodes, row.nodes);
-    if (row.ranks > 0) shape.per_node = std::max(shape.per_node, row.ranks / row.nodes);
-  }
-  return shape;
-}
-
 /// What NICs of a cluster are to NCCL.
 struct NodeNics {
   std::size_t count = 0;
   std::string transport;  ///< as transport_of_nics() has it; "roce" by the calibration's name
+  BytesPerSecond rate{};  ///< of a port's cable
 };
 
 NodeNics nics_of(const Topology& topology) {
@@ -58,6 +45,9 @@ NodeNics nics_of(const Topology& topology) {
   }
   nics.transport = transport_of_nics(topology);
   if (topology.calibration().ends_with("+roce")) nics.transport = "roce";
+  if (topology.first_fabric_link() < topology.links().size()) {
+    nics.rate = topology.link(topology.first_fabric_link()).bandwidth;
+  }
   return nics;
 }
 
@@ -65,6 +55,11 @@ NodeNics nics_of(const Topology& topology) {
 bool fits(const NodeNics& nics, const LogFacts& facts) {
   if (facts.network == "IB" && nics.transport != "ib") return false;
   if (facts.network == "RoCE" && nics.transport != "roce") return false;
+  if (facts.network == "Socket" && nics.transport != "tcp") return false;
+  constexpr double alike = 1.1;
+  const bool knows_rates = facts.nic_rate.value > 0 && nics.rate.value > 0;
+  const double ratio = knows_rates ? facts.nic_rate.value / nics.rate.value : 1;
+  if (ratio > alike || ratio < 1 / alike) return false;
   if (facts.network.find("fabric") != std::string::npos && nics.transport != "efa" &&
       nics.transport != "ofi") {
     return false;
@@ -89,6 +84,24 @@ std::map<std::uint32_t, std::vector<std::filesystem::path>> clusters_of(std::uin
   return clusters;
 }
 
+/// Whether a cluster whose node is a shipped template has other GPUs: reading that is quicker than
+/// loading the cluster. A template that extends others may not say its GPUs.
+bool has_other_gpus(const std::filesystem::path& file, const GpuModel* model,
+                    std::map<std::string, bool>& known) {
+  const YamlMapping root = read_yaml(read_text_file(file, "a topology"), "topology").free_mapping();
+  const auto name = root.at("nodes").free_mapping().find("template");
+  if (!name) return false;
+  const auto [entry, is_new] = known.emplace(name->string(), false);
+  if (!is_new) return entry->second;
+  const NodeTemplate node =
+      load_node_template(find_data_file(name->string(), "topologies/nodes"), shipped_library());
+  entry->second =
+      std::none_of(node.devices.begin(), node.devices.end(), [&](const GraphDevice& device) {
+        return device.kind == DeviceKind::gpu && find_gpu_model(device.model) == model;
+      });
+  return entry->second;
+}
+
 /// A shipped cluster whose hosts have the log's GPUs.
 struct ShippedCluster {
   std::string name;
@@ -99,10 +112,11 @@ struct ShippedCluster {
 /// The clusters of those GPUs, the smallest first.
 std::vector<ShippedCluster> candidates_of(const RunShape& shape, const GpuModel* model) {
   std::vector<ShippedCluster> candidates;
+  std::map<std::string, bool> others;  // by template
   for (const auto& [held, files] : clusters_of(shape.nodes)) {
     for (const std::filesystem::path& file : files) {
       constexpr std::uint32_t max_nodes = 64;  // larger ones have the same nodes
-      if (held > max_nodes) continue;
+      if (held > max_nodes || has_other_gpus(file, model, others)) continue;
       const Topology machine = load_topology(file);
       const bool has_gpus = find_gpu_model(machine.device(machine.gpus().front()).model) == model &&
                             machine.node(0).graph->gpus().size() >= shape.per_node;
@@ -126,69 +140,89 @@ std::vector<std::string> smallest(const std::vector<ShippedCluster>& candidates,
   return names;
 }
 
-/// The candidate with the fewest NICs that has as many as the log names; of several, the smallest.
-const ShippedCluster* largest_enough(const std::vector<ShippedCluster>& candidates,
-                                     const LogFacts& facts) {
-  const ShippedCluster* best = nullptr;
-  for (const ShippedCluster& each : candidates) {
-    // Only InfiniBand and RoCE are the same NICs (ConnectX) with another network between them.
-    const bool is_verbs = each.nics.transport == "ib" || each.nics.transport == "roce";
-    if (!is_verbs || each.nics.count < facts.nics.size()) continue;
-    if (best == nullptr || each.nics.count < best->nics.count) best = &each;
-  }
-  return best;
-}
-
-/// The calibration of a machine's GPUs, with the transport of the log's network.
-std::string calibration_of(const std::string& base, const LogFacts& facts) {
-  const std::string gpus = base.substr(0, base.find('+'));
-  return facts.network == "RoCE" ? gpus + "+roce" : gpus;
-}
-
-/// A cluster like `base` whose nodes have as many NICs as the log names.
-GuessedMachine composed(const ShippedCluster& base, const RunShape& shape, const LogFacts& facts) {
-  MachineParts parts = load_parts(base.name);
-  if (base.nics.count != facts.nics.size()) {
-    parts = changed(std::move(parts), fmt::format("nics={}", facts.nics.size()));
-  }
-  if (!parts.calibration.empty()) parts.calibration = calibration_of(parts.calibration, facts);
-  parts.name = fmt::format("{} x node of {} with {} {} NIC{}", shape.nodes, base.name,
-                           facts.nics.size(), facts.network, facts.nics.size() == 1 ? "" : "s");
-  return {parts.name, compose(parts, shape.nodes)};
-}
-
 GuessedMachine shipped(const std::string& name) {
-  return {name, load_machine(name).topology};
+  return {name, load_machine(name).topology, {}, {}};
+}
+
+GuessedMachine made_of(ComposedMachine composed) {
+  GuessedMachine machine{composed.parts.name, compose(composed.parts, composed.nodes), {}, {}};
+  machine.guesses = composed.guesses;
+  machine.composed = std::move(composed);
+  return machine;
+}
+
+bool has_nvlink(const Topology& machine) {
+  return std::any_of(machine.links().begin(), machine.links().end(),
+                     [](const Link& link) { return link.kind == LinkKind::nvlink; });
+}
+
+/// Of hosts of the same cards: cards that talk peer-to-peer have a bridge, as those of GeForce
+/// need.
+std::string likeliest_host(const std::vector<std::string>& names, const LogFacts& facts) {
+  const bool is_bridged = facts.transports.contains(LogTransport::peer_to_peer);
+  for (const std::string& name : names) {
+    if (has_nvlink(load_machine(name).topology) == is_bridged) return name;
+  }
+  return names.front();
+}
+
+/// The log's host as a shipped template, a file, or GPUs of its kind have it.
+Board log_board(const Recording& recording, const RunShape& shape, const GpuModel& model,
+                const MachineHints& hints) {
+  if (hints.described) {
+    Board described{"the described host", *hints.described};
+    try {
+      described.calibration =
+          board_of(model, is_card(recording.machine.at("gpu")), shape.per_node).calibration;
+    } catch (const InputError&) {
+      described.calibration.clear();  // by its GPUs
+    }
+    return described;
+  }
+  return board_of(model, is_card(recording.machine.at("gpu")), shape.per_node);
+}
+
+GuessedMachine guessed_host(const Recording& recording, const LogFacts& facts,
+                            const RunShape& shape, const GpuModel& model) {
+  const std::vector<std::string> names = shipped_machines_of(recording);
+  if (names.empty()) {
+    return made_of(
+        compose_machine(log_board(recording, shape, model, {}), shape, facts, &model, {}));
+  }
+  GuessedMachine machine = shipped(likeliest_host(names, facts));
+  if (names.size() > 1) machine.guesses.push_back(fmt::format("of {}", fmt::join(names, ", ")));
+  return machine;
+}
+
+/// A machine that no vendor of clouds has made its own.
+std::string likeliest_cluster(const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    if (name.starts_with("dgx") || name.starts_with("hgx")) return name;
+  }
+  return names.front();
 }
 
 GuessedMachine guessed_cluster(const Recording& recording, const LogFacts& facts,
-                               const RunShape& shape, const GpuModel* model) {
-  const std::vector<ShippedCluster> candidates = candidates_of(shape, model);
+                               const RunShape& shape, const GpuModel& model) {
+  const std::vector<ShippedCluster> candidates = candidates_of(shape, &model);
   const bool names_nics = !facts.nics.empty();
-  std::vector<std::string> names = smallest(candidates, [&](const ShippedCluster& each) {
+  const std::vector<std::string> names = smallest(candidates, [&](const ShippedCluster& each) {
     return fits(each.nics, facts) && (!names_nics || each.nics.count == facts.nics.size());
   });
-  if (names.empty() && names_nics) {
-    if (const ShippedCluster* base = largest_enough(candidates, facts)) {
-      return composed(*base, shape, facts);
-    }
-    // A log may name NICs for storage as well.
-    names =
-        smallest(candidates, [&](const ShippedCluster& each) { return fits(each.nics, facts); });
+  const bool knows_network = !facts.network.empty();
+  if (names.empty() || (names.size() > 1 && names_nics)) {
+    return made_of(
+        compose_machine(log_board(recording, shape, model, {}), shape, facts, &model, {}));
   }
-  if (names.size() == 1) return shipped(names.front());
-  const std::string what =
-      fmt::format("{} hosts of {} x {}", shape.nodes, shape.per_node, recording.machine.at("gpu"));
-  if (names.empty()) fail(recording, "no shipped cluster has " + what);
-  fail(recording, fmt::format("{} fits {}{}", what, fmt::join(names, ", "),
-                              facts.any ? "" : "; the log has no NCCL INFO lines of its network"));
+  GuessedMachine machine = shipped(likeliest_cluster(names));
+  if (names.size() > 1) machine.guesses.push_back(fmt::format("of {}", fmt::join(names, ", ")));
+  if (!names_nics) machine.guesses.emplace_back("number and rate of the NICs");
+  if (!knows_network) machine.guesses.emplace_back("the network between hosts");
+  return machine;
 }
 
-}  // namespace
-
-GuessedMachine guessed_machine(const Recording& recording, const LogFacts& facts) {
-  if (!recording.topology.empty()) return shipped(recording.topology);
-  const RunShape shape = shape_of(recording, facts);
+/// The GPU that a log names. Throws InputError.
+const GpuModel& model_of(const Recording& recording) {
   const auto gpu = recording.machine.find("gpu");
   if (gpu == recording.machine.end()) {
     fail(recording,
@@ -196,8 +230,123 @@ GuessedMachine guessed_machine(const Recording& recording, const LogFacts& facts
   }
   const GpuModel* model = find_gpu_model(gpu->second);
   if (model == nullptr) fail(recording, fmt::format("'{}' is no GPU of ours", gpu->second));
-  if (shape.nodes == 1) return shipped(shipped_machine_of(recording));
-  return guessed_cluster(recording, facts, shape, model);
+  return *model;
+}
+
+}  // namespace
+
+namespace {
+
+/// Whether a row or NCCL's log says that a variable was set, to one of those values; any if empty.
+bool is_set(const Recording& recording, const LogFacts& facts, const std::string& name,
+            std::string_view value) {
+  const auto has = [&](const std::map<std::string, std::string>& variables) {
+    const auto found = variables.find(name);
+    return found != variables.end() && (value.empty() || lower_case(found->second) == value);
+  };
+  return has(facts.variables) ||
+         std::any_of(recording.rows.begin(), recording.rows.end(),
+                     [&](const RecordedRow& row) { return has(row.variables); });
+}
+
+/// What a log says of the machine's NICs, and not of how they were used: TCP on servers that are
+/// sold with RDMA, and NICs that a setting chose, are no parts of the machine.
+LogFacts facts_of_machine(const Recording& recording, LogFacts facts, const RunShape& shape,
+                          const GpuModel& model) {
+  constexpr std::uint32_t links_of_a_bridge = 4;
+  const bool is_server = model.nvlinks > links_of_a_bridge && !is_card(recording.machine.at("gpu"));
+  const bool is_switched_off = is_set(recording, facts, "NCCL_IB_DISABLE", "1") ||
+                               is_set(recording, facts, "NCCL_NET", "socket");
+  const bool is_chosen = is_set(recording, facts, "NCCL_IB_HCA", "") &&
+                         2 * facts.nics.size() < std::size_t{shape.per_node};
+  const bool is_tcp = facts.network == "Socket" || facts.no_ib_device;
+  if (is_tcp && (is_server || is_switched_off)) {
+    facts.network.clear();
+    facts.no_ib_device = false;
+    facts.nics.clear();
+  }
+  if (is_chosen) facts.nics.clear();
+  return facts;
+}
+
+}  // namespace
+
+double GuessedMachine::widening() const {
+  // Chosen: a guess may be wrong by a quarter of what a prediction of such a machine is off by.
+  constexpr double per_guess = 0.25;
+  return 1 + per_guess * static_cast<double>(guesses.size());
+}
+
+RunShape shape_of(const Recording& recording, const LogFacts& facts) {
+  RunShape shape{std::max(1U, facts.nodes), facts.local_ranks};
+  for (const RecordedRow& row : recording.rows) {
+    shape.nodes = std::max(shape.nodes, row.nodes);
+    if (row.ranks > 0) shape.per_node = std::max(shape.per_node, row.ranks / row.nodes);
+  }
+  return shape;
+}
+
+std::string machine_key(const Recording& recording, const LogFacts& facts) {
+  const RunShape shape = shape_of(recording, facts);
+  const auto gpu = recording.machine.find("gpu");
+  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}{}{}", recording.topology,
+                     gpu == recording.machine.end() ? std::string() : gpu->second, shape.nodes,
+                     shape.per_node, fmt::join(facts.nics, ","), facts.network,
+                     facts.nic_rate.value, facts.transports.contains(LogTransport::peer_to_peer),
+                     is_set(recording, facts, "NCCL_IB_DISABLE", "1"),
+                     is_set(recording, facts, "NCCL_NET", "socket"),
+                     is_set(recording, facts, "NCCL_IB_HCA", ""));
+}
+
+GuessedMachine guessed_machine(const Recording& recording, const LogFacts& logged,
+                               const MachineHints& hints) {
+  if (!recording.topology.empty() && !hints.any()) return shipped(recording.topology);
+  RunShape shape = shape_of(recording, logged);
+  if (hints.nodes) shape.nodes = *hints.nodes;
+  if (!hints.base.empty()) {
+    const MachineParts base = load_parts(hints.base);
+    const auto gpu = recording.machine.find("gpu");
+    return made_of(compose_machine(
+        {base.name, base.node, base.fabric, base.calibration}, shape, logged,
+        gpu == recording.machine.end() ? nullptr : find_gpu_model(gpu->second), hints));
+  }
+  if (hints.described && !recording.machine.contains("gpu")) {
+    return made_of(
+        compose_machine({"the described host", *hints.described}, shape, logged, nullptr, hints));
+  }
+  const GpuModel& model = model_of(recording);
+  const LogFacts facts = facts_of_machine(recording, logged, shape, model);
+  if (hints.any()) {
+    return made_of(
+        compose_machine(log_board(recording, shape, model, hints), shape, facts, &model, hints));
+  }
+  return shape.nodes == 1 ? guessed_host(recording, facts, shape, model)
+                          : guessed_cluster(recording, facts, shape, model);
+}
+
+std::vector<GuessedMachine> machines_of_unnamed_gpus(const Recording& recording,
+                                                     const LogFacts& facts,
+                                                     const MachineHints& hints) {
+  constexpr std::array<std::string_view, 5> models{"V100", "A100", "H100", "B200", "L40S"};
+  constexpr std::uint32_t gpus_of_a_host = 8;
+  RunShape shape = shape_of(recording, facts);
+  const std::uint32_t ranks = shape.nodes * shape.per_node;
+  if (ranks == 0) return {};
+  if (!recording.names_hosts && ranks > gpus_of_a_host && ranks % gpus_of_a_host == 0) {
+    shape = {ranks / gpus_of_a_host, gpus_of_a_host};
+  }
+  if (hints.nodes && ranks % *hints.nodes == 0) shape = {*hints.nodes, ranks / *hints.nodes};
+  std::vector<GuessedMachine> machines;
+  for (const std::string_view name : models) {
+    const GpuModel& model = *find_gpu_model(name);
+    try {
+      machines.push_back(made_of(compose_machine(
+          board_of(model, model.nvlinks == 0, shape.per_node), shape, facts, &model, hints)));
+    } catch (const InputError&) {
+      continue;  // no host of so many
+    }
+  }
+  return machines;
 }
 
 }  // namespace collsim

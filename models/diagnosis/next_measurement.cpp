@@ -70,7 +70,7 @@ std::optional<NextMeasurement> next_measurement(const Predictor& predictor,
       const auto a = log_times(predictor, candidate, first);
       const auto b = log_times(predictor, candidate, second);
       for (std::size_t i = 0; i < sizes.size(); ++i) {
-        const NextMeasurement next{candidate, sizes[i], {std::exp(a[i])}, {std::exp(b[i])}};
+        const NextMeasurement next{candidate, sizes[i], {std::exp(a[i])}, {std::exp(b[i])}, 0, 1};
         // A tenth more, so that of nearly equals the first is kept.
         if (apart(next) > (best ? 1.1 * apart(*best) : least)) best = next;
       }

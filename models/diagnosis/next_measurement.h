@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <optional>
 
 #include "models/diagnosis/cause_fit.h"
@@ -10,8 +11,10 @@ namespace collsim {
 struct NextMeasurement {
   RecordedCall call;
   Bytes size;
-  Seconds first;   ///< with the one cause
-  Seconds second;  ///< with the other
+  Seconds first;        ///< with the one cause
+  Seconds second;       ///< with the other
+  std::size_t one = 0;  ///< the causes' places in the list of all
+  std::size_t other = 1;
 };
 
 /// Of other collectives, sizes and numbers of nodes the one for which the causes differ most; by

@@ -47,6 +47,8 @@ class Predictor {
   /// A call on the changed machine: that of a series, or another collective on its nodes. Throws
   /// InputError as CallCompiler does.
   CallCompiler compiler_of(const RecordedCall& call, const Deviation& change) const;
+  /// The same under the rules of another release.
+  Predictor of_release(NcclVersion version) const { return {evidence_, topology_, cost_, version}; }
   const Evidence& evidence() const { return evidence_; }
   const Topology& topology() const { return topology_; }
 

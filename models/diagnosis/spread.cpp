@@ -52,10 +52,10 @@ double Spread::healthy(Trust trust, Bytes size) const {
   return (size >= bandwidth_bound ? deviations : deviations_of_small) * total(trust, size);
 }
 
-Spread widened(Spread spread) {
+Spread widened(Spread spread, double times) {
   for (TrustError& error : spread.errors) {
-    error.from_16_mib *= 2;
-    error.below *= 2;
+    error.from_16_mib *= times;
+    error.below *= times;
   }
   return spread;
 }

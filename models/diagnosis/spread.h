@@ -37,8 +37,9 @@ struct Spread {
   double healthy(Trust trust, Bytes size) const;
 };
 
-/// The same where predictions are twice as far off, as logarithms: by the rules of another release.
-Spread widened(Spread spread);
+/// The same where predictions are so many times as far off, as logarithms: twice by the rules of
+/// another release.
+Spread widened(Spread spread, double times = 2);
 
 /// Of models/data/trust.yaml and models/data/noise.yaml. Throws InputError.
 Spread load_spread();

@@ -59,8 +59,8 @@ std::optional<GraphLink> pcie_link(const NodeTemplate& node, std::uint32_t devic
   return found == node.links.end() ? std::nullopt : std::optional(*found);
 }
 
-/// NIC i of n beside GPU i * gpus / n: as wide as that GPU's PCIe, on the same switch or socket; on
-/// the GPU itself where it has neither.
+}  // namespace
+
 void add_nics(NodeTemplate& node, std::uint32_t count) {
   std::vector<std::uint32_t> gpus;
   std::uint32_t number = 0;
@@ -80,8 +80,6 @@ void add_nics(NodeTemplate& node, std::uint32_t count) {
     node.links.push_back(link);
   }
 }
-
-}  // namespace
 
 ImportedNode import_node(const TextFile& text, const ImportOptions& options) {
   ImportedNode imported = import_described(text, options);

@@ -34,6 +34,10 @@ struct ImportOptions {
 /// for each of the text's.
 ImportedNode import_node(const TextFile& text, const ImportOptions& options = {});
 
+/// Adds NICs: number i of n beside GPU i * gpus / n, as wide as that GPU's PCIe, on the same switch
+/// or socket; on the GPU itself where it has neither.
+void add_nics(NodeTemplate& node, std::uint32_t count);
+
 /// Whether a text is one that import_node() is for, and no YAML of ours: XML, HTML, NCCL's topology
 /// inside another text, or a matrix of GPUs.
 bool is_importable(const TextFile& text);

@@ -82,34 +82,6 @@ void set_nic(MachineParts& parts, const Setting& setting) {
   set_cable(parts, "bandwidth", exact(rate));
 }
 
-/// Takes devices out, with their links and what shares those.
-void remove_devices(NodeTemplate& node, const std::vector<bool>& gone) {
-  constexpr std::uint32_t none = ~0U;
-  std::vector<std::uint32_t> renamed(node.devices.size(), none);
-  NodeTemplate left;
-  for (std::uint32_t i = 0; i < node.devices.size(); ++i) {
-    if (gone[i]) continue;
-    renamed[i] = static_cast<std::uint32_t>(left.devices.size());
-    left.devices.push_back(std::move(node.devices[i]));
-  }
-  std::vector<std::uint32_t> link_renamed(node.links.size(), none);
-  for (std::uint32_t i = 0; i < node.links.size(); ++i) {
-    GraphLink link = node.links[i];
-    if (renamed[link.from] == none || renamed[link.to] == none) continue;
-    link.from = renamed[link.from];
-    link.to = renamed[link.to];
-    link_renamed[i] = static_cast<std::uint32_t>(left.links.size());
-    left.links.push_back(link);
-  }
-  for (GraphShare& share : node.shares) {
-    std::erase_if(share.links,
-                  [&](const GraphDirection& each) { return link_renamed[each.link] == none; });
-    for (GraphDirection& each : share.links) each.link = link_renamed[each.link];
-    if (!share.links.empty()) left.shares.push_back(std::move(share));
-  }
-  node = std::move(left);
-}
-
 void set_nics(MachineParts& parts, const Setting& setting) {
   std::vector<std::uint32_t> nics;
   for (std::uint32_t i = 0; i < parts.node.devices.size(); ++i) {
@@ -222,6 +194,33 @@ void apply(MachineParts& parts, const Setting& setting) {
 }
 
 }  // namespace
+
+void remove_devices(NodeTemplate& node, const std::vector<bool>& gone) {
+  constexpr std::uint32_t none = ~0U;
+  std::vector<std::uint32_t> renamed(node.devices.size(), none);
+  NodeTemplate left;
+  for (std::uint32_t i = 0; i < node.devices.size(); ++i) {
+    if (gone[i]) continue;
+    renamed[i] = static_cast<std::uint32_t>(left.devices.size());
+    left.devices.push_back(std::move(node.devices[i]));
+  }
+  std::vector<std::uint32_t> link_renamed(node.links.size(), none);
+  for (std::uint32_t i = 0; i < node.links.size(); ++i) {
+    GraphLink link = node.links[i];
+    if (renamed[link.from] == none || renamed[link.to] == none) continue;
+    link.from = renamed[link.from];
+    link.to = renamed[link.to];
+    link_renamed[i] = static_cast<std::uint32_t>(left.links.size());
+    left.links.push_back(link);
+  }
+  for (GraphShare& share : node.shares) {
+    std::erase_if(share.links,
+                  [&](const GraphDirection& each) { return link_renamed[each.link] == none; });
+    for (GraphDirection& each : share.links) each.link = link_renamed[each.link];
+    if (!share.links.empty()) left.shares.push_back(std::move(share));
+  }
+  node = std::move(left);
+}
 
 bool keeps_nodes(std::string_view change) {
   const std::vector<std::string> settings = split(change, ',');

@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "models/planning/machine_parts.h"
 
@@ -20,6 +21,9 @@ namespace collsim {
 /// Throws InputError that names the option for what is none of these, and for a change that the
 /// machine cannot have.
 MachineParts changed(MachineParts parts, std::string_view change);
+
+/// Takes devices of a node out, with their links and what shares those. `gone` is by device.
+void remove_devices(NodeTemplate& node, const std::vector<bool>& gone);
 
 /// Whether a change is of what is above the nodes' cables alone: for NCCL's search the nodes stay
 /// as they are.

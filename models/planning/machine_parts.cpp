@@ -219,7 +219,7 @@ std::optional<std::string> text_of_key(const std::string& mapping, std::string_v
   return flow_text(*value);
 }
 
-Topology compose(const MachineParts& parts, std::uint32_t nodes) {
+std::string composed_text(const MachineParts& parts, std::uint32_t nodes) {
   if (nodes > 1 && parts.fabric.empty()) {
     throw InputError(fmt::format("{} nodes of {}: no network between them", nodes, parts.name),
                      "--fabric NAME, such as ndr-fat-tree");
@@ -227,7 +227,11 @@ Topology compose(const MachineParts& parts, std::uint32_t nodes) {
   const ClusterText cluster{
       parts.name,       {}, parts.node, nodes, nodes > 1 ? fabric_for(parts, nodes) : std::string(),
       parts.calibration};
-  return read_machine({parts.name, topology_text(cluster)});
+  return topology_text(cluster);
+}
+
+Topology compose(const MachineParts& parts, std::uint32_t nodes) {
+  return read_machine({parts.name, composed_text(parts, nodes)});
 }
 
 std::vector<DeviceId> placed_gpus(const Topology& topology, NodePlacement placement) {

@@ -44,6 +44,9 @@ std::string with_key(const std::string& mapping, std::string_view key, const std
 /// The text of a key of a flow mapping; nothing where it is not there.
 std::optional<std::string> text_of_key(const std::string& mapping, std::string_view key);
 
+/// The same as a topology file, which read_machine() takes. Throws InputError as compose() does.
+std::string composed_text(const MachineParts& parts, std::uint32_t nodes);
+
 /// So many nodes of it. A fat tree of two levels gets a third where its ends are more than two
 /// levels of such switches have ports for. Throws InputError for several nodes without a fabric,
 /// and for a fabric that cannot be as asked.

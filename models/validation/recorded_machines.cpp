@@ -106,17 +106,22 @@ std::vector<RecordedMachine> by_machine(const Recording& recording,
   return machines;
 }
 
-std::string shipped_machine_of(const Recording& recording) {
+std::vector<std::string> shipped_machines_of(const Recording& recording) {
   const RecordedGpus gpus = recorded_gpus(recording);
   std::map<std::size_t, std::vector<std::string>> by_count;
   for (const std::filesystem::path& file : files_of_single_nodes()) {
     const Topology machine = load_topology(file);
     if (is_of(machine, gpus)) by_count[machine.gpus().size()].push_back(file.stem().string());
   }
-  if (by_count.empty()) {
+  return by_count.empty() ? std::vector<std::string>() : by_count.begin()->second;
+}
+
+std::string shipped_machine_of(const Recording& recording) {
+  const RecordedGpus gpus = recorded_gpus(recording);
+  const std::vector<std::string> names = shipped_machines_of(recording);
+  if (names.empty()) {
     fail(recording, fmt::format("no shipped one has {} x {}", gpus.count, gpus.name));
   }
-  const std::vector<std::string>& names = by_count.begin()->second;
   if (names.size() > 1) {
     fail(recording, fmt::format("{} x {} fits {}", gpus.count, gpus.name, fmt::join(names, ", ")));
   }

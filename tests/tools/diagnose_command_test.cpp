@@ -153,9 +153,86 @@ TEST(DiagnoseCommand, refuses_what_it_cannot_read) {
   const test::TemporaryFile log("healthy.log", log_of(1));
   EXPECT_EQ(diagnose({log.path().string(), "--format", "yaml"}).status, exit_bad_input);
   const test::TemporaryFile info("info.log", "h:1:1 [0] NCCL INFO Using network IB\n");
+  EXPECT_EQ(diagnose({info.path().string()}).status, exit_ok) << "nothing odd in it";
+}
+
+// Without times: rings, channels, NICs and transports.
+TEST(DiagnoseCommand, checks_nccl_s_log_alone) {
+  const test::TemporaryFile info("info.log",
+                                 "h:1:1 [0] NCCL INFO NCCL_P2P_LEVEL set by environment to LOC\n"
+                                 "h:1:1 [0] NCCL INFO Channel 00/02 : 0 1 2 3\n"
+                                 "h:1:1 [0] NCCL INFO Channel 00 : 0[0] -> 1[1] via SHM/direct\n");
   const Outcome outcome = diagnose({info.path().string()});
-  EXPECT_EQ(outcome.status, exit_bad_input);
-  EXPECT_NE(outcome.err.find("NCCL's log alone"), std::string::npos) << outcome.err;
+  EXPECT_EQ(outcome.status, exit_answer_is_no);
+  EXPECT_NE(outcome.out.find("verdict: cannot tell: NCCL's log alone, without times"),
+            std::string::npos)
+      << outcome.out;
+  EXPECT_NE(outcome.out.find("log: NCCL_P2P_LEVEL=LOC is set"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("note: 1 rings of 4 ranks"), std::string::npos) << outcome.out;
+}
+
+// A file of something else among logs is named, and ends nothing.
+TEST(DiagnoseCommand, passes_over_files_that_are_no_logs) {
+  const test::TemporaryFile log("healthy.log", log_of(1));
+  const test::TemporaryFile notes("notes.txt", "what we saw\n");
+  const Outcome outcome = diagnose({notes.path().string(), log.path().string()});
+  EXPECT_EQ(outcome.status, exit_ok) << outcome.err;
+  EXPECT_NE(outcome.err.find("passed over: "), std::string::npos) << outcome.err;
+  EXPECT_EQ(diagnose({notes.path().string()}).status, exit_bad_input);
+}
+
+/// Two hosts of eight A100 with four NICs of RoCE, at so many GB/s of busbw for 1 GiB.
+std::string log_of_two_hosts(double busbw) {
+  std::string text =
+      "h0:1:1 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/RoCE [1]mlx5_1:1/RoCE [2]mlx5_2:1/RoCE "
+      "[3]mlx5_3:1/RoCE [RO]; OOB eth0:192.0.2.1<0>\nNCCL version 2.21.5+cuda12.4\n"
+      "# Collective test starting: all_reduce_perf\n# Using devices\n";
+  for (int rank = 0; rank < 16; ++rank) {
+    text +=
+        fmt::format("#  Rank {:2} Group  0 Pid 1 on h{} device {} [0x00] NVIDIA A100-SXM4-80GB\n",
+                    rank, rank / 8, rank % 8);
+  }
+  text += "#       size         count      type   redop    root     time   algbw   busbw #wrong\n";
+  const double algbw = busbw / 1.875;
+  return text + fmt::format("1073741824 268435456 float sum -1 {:.1f} {:.2f} {:.2f} 0\n",
+                            1073741824 / algbw * 1e-3, algbw, busbw);
+}
+
+TEST(DiagnoseCommand, composes_the_machine_and_keeps_it) {
+  const test::TemporaryFile log("two.log", log_of_two_hosts(90));
+  const test::TemporaryFile kept("kept.yaml", "");
+  const Outcome outcome =
+      diagnose({log.path().string(), "--nic", "200Gb/s", "--keep", kept.path().string()});
+  EXPECT_NE(outcome.err.find("assuming 2 x dgx-a100 with 4 RoCE NICs"), std::string::npos)
+      << outcome.err;
+  EXPECT_NE(outcome.err.find("nodes: { template: dgx-a100, count: 2 }"), std::string::npos);
+  EXPECT_EQ(outcome.err.find("guessed"), std::string::npos) << outcome.err;
+  const Outcome again = diagnose({log.path().string(), "-t", kept.path().string()});
+  EXPECT_EQ(again.status, outcome.status) << again.err;
+  const auto table = [](const std::string& text) { return text.substr(text.find("# all_reduce")); };
+  EXPECT_EQ(table(again.out), table(outcome.out));
+}
+
+// Twice as fast as its like: low, and its hosts are named, whatever is known of the machine.
+TEST(DiagnoseCommand, needs_no_machine_to_hold_logs_against_each_other) {
+  const auto log_on = [](const std::string& host, double factor) {
+    std::string text = log_of(factor);
+    for (auto at = text.find(" on host "); at != std::string::npos; at = text.find(" on host ")) {
+      text.replace(at, 9, " on " + host + " ");
+    }
+    for (auto at = text.find("NVIDIA H200"); at != std::string::npos;
+         at = text.find("NVIDIA H200")) {
+      text.replace(at, 11, "Unknown GPU");
+    }
+    return text;
+  };
+  const test::TemporaryFile first("first.log", log_on("n1", 1));
+  const test::TemporaryFile second("second.log", log_on("n2", 1.01));
+  const test::TemporaryFile third("third.log", log_on("n3", 2));
+  const Outcome outcome =
+      diagnose({first.path().string(), second.path().string(), third.path().string()});
+  EXPECT_NE(outcome.out.find("hosts: n3 is slow"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("0.50 low"), std::string::npos) << outcome.out;
 }
 
 // 20 % slower is more than the threshold of 5 %; 2 % is not. Without -t: no machine is asked.

@@ -68,6 +68,30 @@ TEST(LogFacts, tell_roce_by_the_ports) {
   EXPECT_EQ(facts.network, "RoCE");
 }
 
+// 200000 Mb/s are 25 GB/s. A ring lists its ranks.
+TEST(LogFacts, of_rates_distances_and_rings) {
+  const LogFacts facts = read_log_facts(
+      {"log",
+       "h:1:1 [0] NCCL INFO NET/IB: [0] mlx5_0:uverbs0:1/IB provider=Mlx5 speed=200000 ar=0\n"
+       "h:1:1 [0] NCCL INFO CPU/0 (1/2/-1)\n"
+       "h:1:1 [0] NCCL INFO GPU Direct RDMA Disabled for GPU 0 / HCA 1 (distance 7 > 5)\n"
+       "h:1:1 [0] NCCL INFO GPU Direct RDMA Enabled for GPU 1 / HCA 0 (distance 4 <= 5), read 1\n"
+       "h:1:1 [0] NCCL INFO P2P is disabled between connected GPUs 0 and 1. You can repress this\n"
+       "h:1:1 [0] NCCL INFO Channel 00/02 :    0   1   2   3\n"
+       "h:1:1 [0] NCCL INFO Channel 01/02 :    0   3   2   1\n"
+       "h:1:1 [0] NCCL INFO 4 coll channels, 0 nvls channels\n"
+       "h:1:2 [1] NCCL INFO 2 coll channels, 0 nvls channels\n"});
+  EXPECT_DOUBLE_EQ(in_gigabytes_per_second(facts.nic_rate), 25);
+  EXPECT_EQ(facts.cpu_vendor, "AMD");
+  EXPECT_EQ(facts.too_far.count, 1U);
+  EXPECT_EQ(facts.near_enough.count, 1U);
+  EXPECT_EQ(facts.p2p_blocked.count, 1U);
+  ASSERT_EQ(facts.rings.size(), 2U);
+  EXPECT_EQ(facts.rings.at(1), (std::vector<std::uint32_t>{0, 3, 2, 1}));
+  EXPECT_EQ(facts.channels, 4U);
+  EXPECT_EQ(facts.fewest_channels, 2U);
+}
+
 TEST(LogFacts, of_a_table_alone_are_none) {
   EXPECT_FALSE(read_log_facts({"log", "# nThread 1\n 8 2 float sum -1 12.0 0.0 0.0 0\n"}).any);
 }

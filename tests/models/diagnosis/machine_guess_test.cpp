@@ -70,12 +70,102 @@ TEST(MachineGuess, of_a_cluster_has_as_many_nics_as_the_log_names) {
   EXPECT_EQ(guessed_machine(two, facts).name, "oci-a100-x4");
 }
 
+// No line names the network: a DGX is likelier than a cloud's machine, and all of it is a guess.
+TEST(MachineGuess, without_nics_is_the_likeliest_and_wide) {
+  const GuessedMachine guessed = guessed_machine(recording_on("NVIDIA H100 80GB HBM3", 2), {});
+  EXPECT_EQ(guessed.name, "dgx-h100-x4");
+  EXPECT_FALSE(guessed.composed);
+  ASSERT_EQ(guessed.guesses.size(), 3U);
+  EXPECT_DOUBLE_EQ(guessed.widening(), 1.75);
+}
+
+BytesPerSecond rate_of_a_cable(const Topology& topology) {
+  return topology.link(topology.first_fabric_link()).bandwidth;
+}
+
+// Two of 100 Gb/s, 12.5 GB/s, as NCCL says; nothing is left to guess.
+TEST(MachineGuess, takes_the_rate_that_the_log_says) {
+  LogFacts facts = on_network("IB");
+  facts.nics = {"mlx5_0", "mlx5_1"};
+  facts.nic_rate = gigabytes_per_second(12.5);
+  const GuessedMachine guessed = guessed_machine(recording_on("NVIDIA A100-SXM4-80GB", 3), facts);
+  EXPECT_EQ(guessed.topology.node_count(), 3U);
+  EXPECT_EQ(nics_of_a_node(guessed.topology), 2U);
+  EXPECT_DOUBLE_EQ(rate_of_a_cable(guessed.topology).value, 12.5e9);
+  EXPECT_TRUE(guessed.guesses.empty());
+  ASSERT_TRUE(guessed.composed);
+  ASSERT_EQ(guessed.composed->lines.size(), 3U);
+  EXPECT_TRUE(guessed.composed->lines[0].starts_with("nodes: { template: dgx-a100, count: 3 }"));
+  EXPECT_EQ(read_machine({"kept", composed_text(guessed.composed->parts, 3)}).gpus().size(), 24U);
+}
+
+// TCP on servers that are sold with RDMA is what became of them, not what they are.
+TEST(MachineGuess, of_servers_on_tcp_have_rdma) {
+  const GuessedMachine guessed =
+      guessed_machine(recording_on("NVIDIA H100 80GB HBM3", 2), on_network("Socket"));
+  EXPECT_EQ(guessed.name, "dgx-h100-x4");
+  const GuessedMachine cards =
+      guessed_machine(recording_on("NVIDIA L40S", 2), on_network("Socket"));
+  EXPECT_EQ(transport_of_nics(cards.topology), "tcp");
+}
+
+// A setting that names one NIC of a server does not make a server of one NIC.
+TEST(MachineGuess, does_not_count_nics_that_a_setting_chose) {
+  Recording two = recording_on("NVIDIA H100 80GB HBM3", 2);
+  two.rows.front().variables["NCCL_IB_HCA"] = "mlx5_0";
+  LogFacts facts = on_network("IB");
+  facts.nics = {"mlx5_0"};
+  EXPECT_EQ(nics_of_a_node(guessed_machine(two, facts).topology), 8U);
+  two.rows.front().variables.clear();
+  EXPECT_EQ(nics_of_a_node(guessed_machine(two, facts).topology), 1U);
+}
+
+TEST(MachineGuess, heeds_what_a_person_says) {
+  MachineHints hints;
+  hints.nodes = 2;
+  hints.nic = "4x100Gb/s";
+  hints.fabric = "roce-200g";
+  const GuessedMachine guessed =
+      guessed_machine(recording_on("NVIDIA A100-SXM4-40GB", 1), {}, hints);
+  EXPECT_EQ(guessed.topology.node_count(), 2U);
+  EXPECT_EQ(nics_of_a_node(guessed.topology), 4U);
+  EXPECT_DOUBLE_EQ(rate_of_a_cable(guessed.topology).value, 12.5e9);
+  EXPECT_TRUE(guessed.guesses.empty());
+  hints.nic = "65x100Gb/s";
+  EXPECT_NE(test::error_of([&] {
+              guessed_machine(recording_on("NVIDIA A100-SXM4-40GB", 2), {}, hints);
+            }).find("--nic 65x100Gb/s"),
+            std::string::npos);
+}
+
+// Six A10 are on no shipped machine: the host of eight cards has them.
+TEST(MachineGuess, composes_hosts_of_cards) {
+  Recording six = recording_on("NVIDIA A10", 1);
+  six.rows.front().ranks = 6;
+  const GuessedMachine guessed = guessed_machine(six, {});
+  EXPECT_EQ(guessed.topology.gpus().size(), 8U);
+  EXPECT_EQ(guessed.topology.device(guessed.topology.gpus().front()).model, "A10");
+  EXPECT_EQ(guessed.guesses.size(), 1U);
+}
+
+TEST(MachineGuess, of_unnamed_gpus_are_one_of_each_kind) {
+  Recording table = recording_on("", 1);
+  table.machine.clear();
+  table.names_hosts = false;
+  table.rows.front().ranks = 32;
+  const std::vector<GuessedMachine> machines = machines_of_unnamed_gpus(table, {});
+  ASSERT_FALSE(machines.empty());
+  for (const GuessedMachine& each : machines) {
+    EXPECT_EQ(each.topology.node_count(), 4U) << each.name;
+    EXPECT_EQ(each.topology.gpus().size(), 32U) << each.name;
+  }
+}
+
 TEST(MachineGuess, says_what_to_pass) {
   const std::string text =
-      test::error_of([] { guessed_machine(recording_on("NVIDIA H100 80GB HBM3", 2), {}); });
+      test::error_of([] { guessed_machine(recording_on("AMD Instinct MI300X", 2), {}); });
   EXPECT_NE(text.find("my.log: which machine the log is of cannot be told"), std::string::npos)
       << text;
-  EXPECT_NE(text.find("aws-p5-x4"), std::string::npos) << text;
   EXPECT_NE(text.find("-t MACHINE"), std::string::npos) << text;
   Recording nameless = recording_on("", 2);
   nameless.machine.clear();

@@ -42,6 +42,22 @@ TEST(SlowHosts, are_none_where_all_are_fast_with_others) {
   EXPECT_NE(describe(found[0], "b").find("look at the switches between them"), std::string::npos);
 }
 
+// The same two hosts at two times: neither of them is what is slow.
+TEST(SlowHosts, are_none_where_the_same_ones_were_fast) {
+  const auto found = slow_hosts({{{"a", "b"}, 88}, {{"a", "b"}, 49}});
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_TRUE(found[0].come_and_go);
+  EXPECT_NE(describe(found[0], "a").find("comes and goes"), std::string::npos);
+}
+
+// 0.95 is below a limit of 0.97.
+TEST(SlowHosts, go_by_the_limit) {
+  const std::vector<HostRun> runs{{{"a"}, 100}, {{"b"}, 95}};
+  EXPECT_TRUE(slow_hosts(runs).empty());
+  ASSERT_EQ(slow_hosts(runs, 0.97).size(), 1U);
+  EXPECT_EQ(slow_hosts(runs, 0.97)[0].hosts, Names{"b"});
+}
+
 // 0.81 of the fastest is within what equal hosts differ by.
 TEST(SlowHosts, of_runs_that_are_alike_are_none) {
   EXPECT_TRUE(slow_hosts({{{"a", "b"}, 100}, {{"a", "c"}, 81}, {{"b", "c"}, 90}}).empty());

@@ -25,8 +25,16 @@ Record record_of(const RecordedCall& call) {
           {"environment", call.variables}};
 }
 
-Record record_of(const NextMeasurement& next) {
+Record record_of(const NextMeasurement& next, const Diagnosis& diagnosis) {
   Record record = record_of(next.call);
+  std::size_t place = 0;
+  for (const CauseGroup& group : diagnosis.causes) {
+    for (const FittedCause& cause : group.causes) {
+      const bool is_one = place == next.one || place == next.other;
+      if (is_one) record["causes"].push_back(cause.hypothesis.cause);
+      ++place;
+    }
+  }
   record["size_bytes"] = next.size.count;
   record["first_us"] = in_microseconds(next.first);
   record["second_us"] = in_microseconds(next.second);
@@ -54,10 +62,12 @@ Record record_of(const DiagnosedLog& log) {
     record["causes"].push_back({{"likelihood", group.likelihood}, {"causes", causes}});
   }
   record["likelihood_of_none"] = diagnosis.likelihood_of_none;
-  record["next"] = diagnosis.next ? record_of(*diagnosis.next) : Record();
+  record["next"] = diagnosis.next ? record_of(*diagnosis.next, diagnosis) : Record();
   record["contradictions"] = diagnosis.contradictions;
+  record["gains"] = diagnosis.gains;
   record["notes"] = diagnosis.notes;
-  record["hosts"] = log.hosts;
+  record["hosts"] = log.run.hosts;
+  record["beside_like"] = log.beside_like > 0 ? Record(log.beside_like) : Record();
   record["suspects"] = log.suspects;
   return record;
 }
@@ -145,7 +155,8 @@ Record cause_record(const FittedCause& cause) {
           {"residual", cause.residual},
           {"log_likelihood", cause.log_likelihood},
           {"simulated", cause.simulated},
-          {"check", cause.hypothesis.check}};
+          {"check", cause.hypothesis.check},
+          {"remedy", cause.hypothesis.remedy}};
 }
 
 Record diagnosis_record(const std::vector<DiagnosedLog>& logs) {

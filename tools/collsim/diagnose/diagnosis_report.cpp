@@ -15,6 +15,8 @@ namespace collsim::command {
 namespace {
 
 constexpr std::size_t max_groups = 5;
+constexpr std::size_t max_alike = 6;  // of a group, beside the first
+constexpr std::size_t max_logs_in_full = 4;
 constexpr double min_likelihood = 0.01;
 
 double busbw(const RecordedCall& call, Bytes size, Seconds time) {
@@ -58,6 +60,10 @@ void print_group(const CauseGroup& group, std::ostream& out) {
   if (group.causes.size() == 1) return;
   out << "       or, which these sizes cannot tell from it:\n";
   for (std::size_t i = 1; i < group.causes.size(); ++i) {
+    if (i > max_alike) {
+      fmt::print(out, "       - {} more, whose checks are below\n", group.causes.size() - i);
+      break;
+    }
     const FittedCause& other = group.causes[i];
     out << wrapped(describe(other.hypothesis, other.value), "       - ", "         ");
   }
@@ -71,6 +77,18 @@ std::vector<std::string> checks_of(const CauseGroup& group) {
     if (std::find(checks.begin(), checks.end(), check) == checks.end()) checks.push_back(check);
   }
   return checks;
+}
+
+/// What cures the likeliest cause, and what that brings.
+std::string remedy_of(const Diagnosis& diagnosis) {
+  const FittedCause& cause = diagnosis.causes.front().causes.front();
+  const auto gain = gain_of(cause, diagnosis);
+  if (cause.hypothesis.remedy.empty() || !gain) return {};
+  const RecordedCall& call = diagnosis.calls.front();
+  const Bytes size = gain->size->point.size;
+  return fmt::format("{}; simulated: {:.1f} GB/s of {} become {:.1f}", cause.hypothesis.remedy,
+                     busbw(call, size, gain->with), to_string(size),
+                     busbw(call, size, gain->size->expected));
 }
 
 void print_causes(const Diagnosis& diagnosis, std::ostream& out) {
@@ -87,6 +105,9 @@ void print_causes(const Diagnosis& diagnosis, std::ostream& out) {
   }
   for (const std::string& check : checks_of(diagnosis.causes.front())) {
     out << wrapped(check, "check: ", "  ");
+  }
+  if (const std::string text = remedy_of(diagnosis); !text.empty()) {
+    out << wrapped(text, "remedy: ", "  ");
   }
   if (diagnosis.next) out << wrapped(text_of(*diagnosis.next, diagnosis), "next: ", "  ");
 }
@@ -115,6 +136,7 @@ void print_log(const DiagnosedLog& log, std::ostream& out) {
   print_causes(diagnosis, out);
   for (const std::string& text : log.suspects) out << wrapped(text, "hosts: ", "  ");
   for (const std::string& text : diagnosis.contradictions) out << wrapped(text, "log: ", "  ");
+  for (const std::string& text : diagnosis.gains) out << wrapped(text, "setting: ", "  ");
   for (const std::string& text : diagnosis.notes) out << wrapped(text, "note: ", "  ");
   for (std::size_t series = 0; series < diagnosis.calls.size(); ++series) {
     const bool any = std::any_of(diagnosis.sizes.begin(), diagnosis.sizes.end(),
@@ -123,18 +145,25 @@ void print_log(const DiagnosedLog& log, std::ostream& out) {
   }
 }
 
-/// A line for each log, the slowest first, and the hosts that explain the slow ones.
-void print_summary(const std::vector<DiagnosedLog>& logs, std::ostream& out) {
+std::vector<const DiagnosedLog*> slowest_first(const std::vector<DiagnosedLog>& logs) {
   std::vector<const DiagnosedLog*> sorted;
   sorted.reserve(logs.size());
   for (const DiagnosedLog& log : logs) sorted.push_back(&log);
   std::stable_sort(sorted.begin(), sorted.end(), is_slower);
-  out << "# all logs, the slowest first: measured / expected busbw, in the middle\n";
+  return sorted;
+}
+
+/// A line for each log, the slowest first, and the hosts that explain the slow ones.
+void print_summary(const std::vector<DiagnosedLog>& logs, std::ostream& out) {
+  const std::vector<const DiagnosedLog*> sorted = slowest_first(logs);
+  out << "# all logs, the slowest first: measured / expected busbw, in the middle; busbw of\n"
+         "#   the fastest log of the same calls that each has\n";
+  const auto share = [](double value) {
+    return std::isnan(value) || value == 0 ? std::string("-") : fmt::format("{:.2f}", value);
+  };
   for (const DiagnosedLog* log : sorted) {
-    const double ratio = ratio_of(log->diagnosis);
-    fmt::print(out, "{:>6} {:<16} {}\n",
-               std::isnan(ratio) ? std::string("-") : fmt::format("{:.2f}", ratio),
-               to_string(log->diagnosis.verdict), log->name);
+    fmt::print(out, "{:>6} {:>6} {:<16} {}\n", share(ratio_of(log->diagnosis)),
+               share(log->beside_like), to_string(log->diagnosis.verdict), log->name);
   }
   std::vector<std::string> suspects;
   for (const DiagnosedLog* log : sorted) {
@@ -231,8 +260,9 @@ std::string text_of(const NextMeasurement& next, const Diagnosis& diagnosis) {
   return fmt::format("run {} of {} on {} host{}, {} ranks: {} with \"{}\", {} with \"{}\"",
                      to_string(next.call.collective), to_string(next.size), next.call.nodes,
                      next.call.nodes == 1 ? "" : "s", next.call.ranks, figure(next.first),
-                     describe(causes[0]->hypothesis, causes[0]->value), figure(next.second),
-                     describe(causes[1]->hypothesis, causes[1]->value));
+                     describe(causes[next.one]->hypothesis, causes[next.one]->value),
+                     figure(next.second),
+                     describe(causes[next.other]->hypothesis, causes[next.other]->value));
 }
 
 double ratio_of(const Diagnosis& diagnosis) {
@@ -251,7 +281,8 @@ double ratio_of(const Diagnosis& diagnosis) {
 bool is_slower(const DiagnosedLog* a, const DiagnosedLog* b) {
   const auto place = [](const DiagnosedLog* log) {
     const double ratio = ratio_of(log->diagnosis);
-    return std::isnan(ratio) ? -1 : ratio;
+    if (!std::isnan(ratio)) return ratio;
+    return log->beside_like > 0 ? log->beside_like : -1;
   };
   return place(a) < place(b);
 }
@@ -285,9 +316,16 @@ void print_diagnosis_brief(const std::vector<DiagnosedLog>& logs, std::ostream& 
 
 void print_diagnosis_table(const std::vector<DiagnosedLog>& logs, std::ostream& out) {
   if (logs.size() > 1) print_summary(logs, out);
-  for (const DiagnosedLog& log : logs) {
+  // Of a sweep the table is the answer, with the worst logs beside it.
+  const bool is_sweep = logs.size() > max_logs_in_full;
+  std::size_t in_full = 0;
+  for (const DiagnosedLog* log : slowest_first(logs)) {
+    if (is_sweep && (in_full == max_logs_in_full || log->diagnosis.verdict == Verdict::healthy)) {
+      continue;
+    }
+    ++in_full;
     if (logs.size() > 1) out << "\n";
-    print_log(log, out);
+    print_log(*log, out);
   }
 }
 

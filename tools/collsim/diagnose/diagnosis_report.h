@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "models/diagnosis/diagnosis.h"
+#include "models/diagnosis/like_runs.h"
 #include "tools/collsim/report/records.h"
 #include "tools/collsim/report/report.h"
 
@@ -18,7 +19,9 @@ struct DiagnosedLog {
   std::string calibration;  ///< the name
   std::string nccl;         ///< the release whose rules apply
   Diagnosis diagnosis;
-  std::set<std::string> hosts{};        ///< that the log names
+  LikeRun run{};                        ///< what is held against other logs of the same calls
+  std::size_t log = 0;                  ///< its number among the logs that were read
+  double beside_like = 0;               ///< busbw as a share of the fastest of its like; 0: none
   std::vector<std::string> suspects{};  ///< hosts that make it slow next to its like, in sentences
 };
 

@@ -3,19 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <string>
-#include <tuple>
-#include <utility>
 
 #include "models/diagnosis/slow_hosts.h"
 
 namespace collsim::command {
 
 namespace {
-
-/// Logs that have this in common are alike.
-using Likeness = std::pair<std::string, std::vector<RecordedCall>>;
 
 /// A host that is in no slow run; empty where there is none.
 std::string good_host(const std::vector<HostRun>& runs, const std::vector<bool>& slow) {
@@ -25,10 +19,11 @@ std::string good_host(const std::vector<HostRun>& runs, const std::vector<bool>&
   return {};
 }
 
-void make_low(DiagnosedLog& log, double share) {
+void make_low(DiagnosedLog& log, double limit) {
   Diagnosis& diagnosis = log.diagnosis;
-  const std::string beside =
-      fmt::format("{:.2f} of the busbw of the fastest log of the same call on other hosts", share);
+  const std::string beside = fmt::format(
+      "{:.2f} of the busbw of the fastest log of the same call; of equal hosts noise leaves {:.2f}",
+      log.beside_like, limit);
   if (diagnosis.verdict < Verdict::low) {
     diagnosis.verdict = Verdict::low;
     diagnosis.reason = beside;
@@ -37,20 +32,19 @@ void make_low(DiagnosedLog& log, double share) {
   }
 }
 
-void compare_group(const std::vector<DiagnosedLog*>& logs) {
-  constexpr std::size_t fewest = 3;  // two of which say which of the hosts it is
-  if (logs.size() < fewest) return;
-  std::vector<HostRun> runs;
-  double fastest = 0;
-  for (const DiagnosedLog* log : logs) {
-    runs.push_back({log->hosts, ratio_of(log->diagnosis)});
-    fastest = std::max(fastest, runs.back().busbw);
-  }
-  const std::vector<bool> slow = slow_runs(runs);
+void compare_group(const std::vector<DiagnosedLog*>& logs, const Spread& spread) {
+  if (logs.size() < 2) return;
+  std::vector<const LikeRun*> like;
+  for (const DiagnosedLog* log : logs) like.push_back(&log->run);
+  const std::vector<HostRun> runs = runs_beside_each_other(like);
+  if (runs.empty()) return;
+  const double limit = like_limit(runs, spread);
+  const std::vector<bool> slow = slow_runs(runs, limit);
   for (std::size_t i = 0; i < logs.size(); ++i) {
-    if (slow[i]) make_low(*logs[i], runs[i].busbw / fastest);
+    logs[i]->beside_like = runs[i].busbw;
+    if (slow[i]) make_low(*logs[i], limit);
   }
-  for (const SlowHosts& each : slow_hosts(runs)) {
+  for (const SlowHosts& each : slow_hosts(runs, limit)) {
     for (const std::size_t run : each.runs) {
       logs[run]->suspects.push_back(describe(each, good_host(runs, slow)));
     }
@@ -59,13 +53,17 @@ void compare_group(const std::vector<DiagnosedLog*>& logs) {
 
 }  // namespace
 
-void compare_like_logs(std::vector<DiagnosedLog>& logs) {
-  std::map<Likeness, std::vector<DiagnosedLog*>> groups;
+void compare_like_logs(std::vector<DiagnosedLog>& logs, const Spread& spread) {
+  std::vector<std::vector<DiagnosedLog*>> groups;
   for (DiagnosedLog& log : logs) {
-    const bool is_compared = !log.diagnosis.sizes.empty() && !log.hosts.empty();
-    if (is_compared) groups[{log.machine, log.diagnosis.calls}].push_back(&log);
+    if (log.run.times.empty() || log.diagnosis.verdict > Verdict::impossible) continue;
+    auto found = std::find_if(groups.begin(), groups.end(), [&](const auto& group) {
+      return are_alike(group.front()->run, log.run);
+    });
+    if (found == groups.end()) found = groups.insert(groups.end(), {{}});
+    found->push_back(&log);
   }
-  for (const auto& [likeness, group] : groups) compare_group(group);
+  for (const auto& group : groups) compare_group(group, spread);
 }
 
 }  // namespace collsim::command

@@ -6,9 +6,9 @@
 
 namespace collsim::command {
 
-/// Holds logs of the same calls on the same machine, but on other hosts, against each other. One
-/// that is slow next to its like is low, whatever is known of the machine; and the hosts that
-/// explain it are named (DiagnosedLog::suspects).
-void compare_like_logs(std::vector<DiagnosedLog>& logs);
+/// Holds logs of the same calls on the same GPUs, but on other hosts or at other times, against
+/// each other, whatever is known of their machine. One that is slow next to its like by more than
+/// noise is low; and the hosts, ports and rails that explain it are named (DiagnosedLog::suspects).
+void compare_like_logs(std::vector<DiagnosedLog>& logs, const Spread& spread);
 
 }  // namespace collsim::command

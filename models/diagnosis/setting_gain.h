@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/diagnosis/predictor.h"
+
+namespace collsim {
+
+/// What settings that a log shows cost its first call, by simulation of its largest size: a
+/// sentence for each that makes it slower by more than a tenth, and for a release whose channels
+/// do. They are heeded by what is expected, so that no cause tells of them.
+std::vector<std::string> setting_gains(const Predictor& predictor, NcclVersion version);
+
+/// That the log's ranks sat on other GPUs of each host than the first ones, where the log is faster
+/// than those allow and GPUs far apart explain it; else empty.
+std::string other_gpus(const Predictor& predictor);
+
+}  // namespace collsim

@@ -1,0 +1,112 @@
+// Causes that are simulated alike are told apart by lines of the log; two at once are found.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "models/calibration/transport.h"
+#include "models/diagnosis/diagnosis.h"
+#include "models/imports/machine.h"
+
+namespace collsim {
+namespace {
+
+/// All-reduce of 16 ranks on two DGX H100, at four sizes.
+class TwoHosts : public testing::Test {
+ protected:
+  TwoHosts() {
+    EvidenceSeries& series = evidence.series.emplace_back();
+    series.call.nodes = 2;
+    series.call.ranks = 16;
+    for (const std::int64_t mib : {1, 8, 32, 256}) {
+      EvidencePoint point;
+      point.size.count = mib << 20;
+      series.points.push_back(point);
+    }
+  }
+
+  std::vector<Hypothesis> hypotheses() const {
+    return hypotheses_for(predictor.compiler_of(evidence.series[0].call, {}),
+                          evidence.series[0].call);
+  }
+  /// Takes what a change predicts for what was measured.
+  void measure(const Deviation& change) {
+    const auto simulated = predictor.simulate(change, points);
+    ASSERT_TRUE(simulated);
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      evidence.series[0].points[i].measured.value = std::exp(simulated->log_times[i]);
+    }
+  }
+  std::vector<CauseGroup> groups(const LogFacts& facts) const {
+    std::vector<Hypothesis> all = hypotheses();
+    weigh_by_facts(facts, {}, all);
+    return group_causes(fit_causes(predictor, all, points, load_spread()), -100);
+  }
+
+  const Topology topology = load_machine("dgx-h100-x4").topology;
+  const Calibration cost = calibration_for(topology);
+  Evidence evidence{};
+  const Predictor predictor{evidence, topology, cost, newest_nccl_version};
+  const std::vector<PointIndex> points{{0, 0}, {0, 1}, {0, 2}, {0, 3}};
+};
+
+const Hypothesis& named(const std::vector<Hypothesis>& all, const std::string& cause) {
+  return *std::find_if(all.begin(), all.end(),
+                       [&](const Hypothesis& each) { return each.cause == cause; });
+}
+
+TEST_F(TwoHosts, have_a_check_and_a_remedy_for_every_cause) {
+  for (const Hypothesis& each : hypotheses()) {
+    EXPECT_FALSE(each.check.empty()) << each.cause;
+    EXPECT_FALSE(each.remedy.empty()) << each.cause;
+  }
+}
+
+// NICs at 0.4 of their rate: lines say which of the ways to lose GPUDirect it is.
+TEST_F(TwoHosts, name_why_gpudirect_is_off) {
+  measure(named(hypotheses(), "no-gpudirect").change(0.4));
+  LogFacts facts;
+  facts.any = true;
+  facts.transports[LogTransport::rdma] = {2, "line"};
+  facts.too_far = {1, "GPU Direct RDMA Disabled for GPU 0 / HCA 1 (distance 7 > 5)"};
+  EXPECT_EQ(groups(facts).front().causes.front().hypothesis.cause, "gdr-level");
+  facts.too_far = {};
+  facts.no_gpudirect = true;
+  EXPECT_EQ(groups(facts).front().causes.front().hypothesis.cause, "no-peermem");
+  facts.no_gpudirect = false;
+  facts.transports.clear();
+  facts.transports[LogTransport::rdma_gpudirect] = {2, "line"};
+  const std::string with_gpudirect = groups(facts).front().causes.front().hypothesis.cause;
+  EXPECT_NE(with_gpudirect, "no-gpudirect");
+  EXPECT_NE(with_gpudirect, "no-peermem");
+}
+
+// Forty microseconds a message, whatever its size.
+TEST_F(TwoHosts, tell_late_messages_from_a_low_rate) {
+  measure(named(hypotheses(), "slow-messages").change(40));
+  const auto found = groups({});
+  const FittedCause& first = found.front().causes.front();
+  EXPECT_EQ(first.hypothesis.cause, "slow-messages");
+  EXPECT_NEAR(first.value, 40, 4);
+}
+
+// A slow network and a late rank: the one alone is wrong of small sizes, the other of large ones.
+TEST_F(TwoHosts, may_have_two_causes_at_once) {
+  std::vector<Hypothesis> some = hypotheses();
+  std::erase_if(some, [](const Hypothesis& each) {
+    return each.cause != "slow-network" && each.cause != "late-rank" && each.cause != "slow-slot";
+  });
+  Deviation both = named(some, "slow-network").change(0.05);
+  both.faults.ranks = named(some, "late-rank").change(5000).faults.ranks;
+  measure(both);
+  const auto found = fit_causes(predictor, some, points, load_spread());
+  EXPECT_NE(found.front().hypothesis.cause.find('+'), std::string::npos)
+      << found.front().hypothesis.text;
+  EXPECT_LT(found.front().residual, 0.1);
+}
+
+}  // namespace
+}  // namespace collsim
