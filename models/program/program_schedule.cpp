@@ -47,6 +47,9 @@ struct FlowingItem {
   double updated = 0;
   std::uint32_t version = 0;
   CallCost cost{};
+  /// Of kernels with calls between them: the share of the time that is each communicator's.
+  std::vector<std::pair<std::uint32_t, double>> inner_shares{};
+  double kernel_share = 1;  ///< and what is left
   std::uint32_t communicator = 0;
   std::uint64_t order = 0;            ///< in which items began
   std::vector<RunningOp> ops{};       ///< whose part it is
@@ -77,6 +80,7 @@ struct RunningGroup {
   std::vector<std::vector<std::uint32_t>> followers{};
   std::vector<std::uint32_t> parts{};  ///< by op: calls that have not ended
   std::vector<std::uint32_t> items{};  ///< active ones, in the order in which they began
+  std::vector<double> exposed{};       ///< seconds, by communicator
   double counted = 0;                  ///< until when times are accounted for
   std::size_t open = 0;                ///< ops that have not ended
 };
@@ -154,6 +158,7 @@ void ProgramRun::prepare(std::uint32_t group) {
   running.followers.resize(ranks.ops.size());
   running.parts.assign(ranks.ops.size(), 0);
   running.open = ranks.ops.size();
+  running.exposed.assign(program_.communicators.size(), 0);
   schedule_.groups[group].ops.resize(ranks.ops.size());
   std::vector<std::optional<std::uint32_t>> last(ranks.streams.size());
   double host = 0;
@@ -188,7 +193,15 @@ void ProgramRun::begin_kernels(RunningOp at, const ProgramOp& op) {
   groups_[at.group].parts[at.op] = 1;
   FlowingItem item;
   item.left = op.compute.value;
-  for (const ProgramCall& call : op.inner) item.left += call.count * cost_of(call).alone.value;
+  for (const ProgramCall& call : op.inner) {
+    const double time = call.count * cost_of(call).alone.value;
+    item.inner_shares.emplace_back(call.communicator, time);
+    item.left += time;
+  }
+  for (auto& [communicator, share] : item.inner_shares) {
+    share = item.left > 0 ? share / item.left : 0;
+    item.kernel_share -= share;
+  }
   item.updated = now_;
   item.order = order_;
   item.ops = {at};
@@ -393,21 +406,16 @@ void ProgramRun::count_time(std::uint32_t group) {
       if (first_call == nullptr) first_call = &item;
       continue;
     }
-    const ProgramOp& op = op_of(item.ops.front());
-    double inner = 0;
-    for (const ProgramCall& call : op.inner) inner += call.count * cost_of(call).alone.value;
-    const double all = op.compute.value + inner;
-    times.computes += (all > 0 ? op.compute.value / all : 1) * span;
-    for (const ProgramCall& call : op.inner) {
-      times.exposed[program_.communicators[call.communicator].name] +=
-          call.count * cost_of(call).alone.value / all * span;
+    times.computes += item.kernel_share * span;
+    for (const auto& [communicator, share] : item.inner_shares) {
+      running.exposed[communicator] += share * span.value;
     }
     return;
   }
   if (first_call == nullptr) {
     times.waits += span;
   } else {
-    times.exposed[program_.communicators[first_call->communicator].name] += span;
+    running.exposed[first_call->communicator] += span.value;
   }
 }
 
@@ -455,7 +463,14 @@ ProgramSchedule ProgramRun::run() {
   }
   if (running_ > 0) report_hang();
   schedule_.time = Seconds{now_};
-  for (std::uint32_t group = 0; group < groups_.size(); ++group) count_time(group);
+  for (std::uint32_t group = 0; group < groups_.size(); ++group) {
+    count_time(group);
+    for (std::uint32_t i = 0; i < program_.communicators.size(); ++i) {
+      const double time = groups_[group].exposed[i];
+      if (time > 0)
+        schedule_.groups[group].exposed[program_.communicators[i].name] += Seconds{time};
+    }
+  }
   return std::move(schedule_);
 }
 

@@ -50,7 +50,7 @@ bool has(const std::string& text, std::string_view word) {
 }
 
 /// Why a row cannot be predicted.
-struct LeftOut {
+struct UnusableRow {
   std::string why;
 };
 
@@ -58,7 +58,7 @@ Transformer read_shape(const YamlMapping& keys) {
   Transformer model;
   model.name = text_in(keys, "name");
   if (!keys.find("hidden") || !keys.find("layers") || !keys.find("heads") || !keys.find("ffn")) {
-    throw LeftOut{"no transformer"};
+    throw UnusableRow{"no transformer"};
   }
   model.layers = count_in(keys, "layers", 0);
   model.hidden = count_in(keys, "hidden", 0);
@@ -72,7 +72,7 @@ Transformer read_shape(const YamlMapping& keys) {
   model.active_experts = std::max<std::int64_t>(1, count_in(keys, "topk", 1));
   if (model.sequence < 1 || model.vocabulary < 1 || model.layers < 1 || model.hidden < 1 ||
       model.heads < 1 || model.ffn < 1) {
-    throw LeftOut{"no length of a sequence, or no vocabulary"};
+    throw UnusableRow{"no length of a sequence, or no vocabulary"};
   }
   return model;
 }
@@ -85,7 +85,7 @@ StepPrecision read_numbers(const std::string& precision, const std::string& note
   if (precision == "bf16") {
     return has(notes, "mode PURE") ? StepPrecision::bf16_pure : StepPrecision::bf16;
   }
-  throw LeftOut{fmt::format("precision {}", precision)};
+  throw UnusableRow{fmt::format("precision {}", precision)};
 }
 
 /// Which attention the software of a run had: as its notes say; else that of its time.
@@ -105,7 +105,7 @@ AttentionKind attention_of(const std::string& notes, const TrainingSetup& setup,
 void read_layout(const YamlMapping& keys, TrainingSetup& setup) {
   for (const char* const key : {"tp", "pp", "dp"}) {
     const auto found = keys.find(key);
-    if (!found || !number_of(*found)) throw LeftOut{"no layout"};
+    if (!found || !number_of(*found)) throw UnusableRow{"no layout"};
   }
   const auto positive = [&](const char* key) {
     return std::max<std::int64_t>(1, count_in(keys, key, 1));
@@ -117,7 +117,7 @@ void read_layout(const YamlMapping& keys, TrainingSetup& setup) {
   setup.expert = positive("ep");
   setup.interleave = setup.pipeline > 1 ? positive("interleave") : 1;
   setup.zero = count_in(keys, "zero", 0);
-  if (setup.zero > 3) throw LeftOut{"unknown ZeRO"};
+  if (setup.zero > 3) throw UnusableRow{"unknown ZeRO"};
   const std::int64_t shard = count_in(keys, "fsdp", 0);
   if (setup.zero == 3 && shard > 0 && shard < setup.data) setup.shard = shard;
 }
@@ -147,9 +147,10 @@ PublishedStep read_step(const YamlMapping& keys) {
   step.gpus = count_in(keys, "gpus", 1);
   step.network = text_in(keys, "interconnect");
   const std::string kind = text_in(keys, "kind");
-  if (!kind.empty() && kind != "pretrain") throw LeftOut{fmt::format("{}, not pretraining", kind)};
+  if (!kind.empty() && kind != "pretrain")
+    throw UnusableRow{fmt::format("{}, not pretraining", kind)};
   const std::string notes = text_in(keys, "notes");
-  if (has(notes, "LoRA")) throw LeftOut{"most weights are frozen (LoRA)"};
+  if (has(notes, "LoRA")) throw UnusableRow{"most weights are frozen (LoRA)"};
   TrainingSetup& setup = step.setup;
   setup.model = read_shape(keys.at("model").free_mapping());
   const YamlMapping layout = keys.at("parallel").free_mapping();
@@ -157,7 +158,7 @@ PublishedStep read_step(const YamlMapping& keys) {
   const auto measured = keys.at("measured").free_mapping();
   const auto time = measured.find("step_s");
   const auto seconds = time ? number_of(*time) : std::nullopt;
-  if (!seconds || *seconds <= 0) throw LeftOut{"no time of a step"};
+  if (!seconds || *seconds <= 0) throw UnusableRow{"no time of a step"};
   step.measured = Seconds{*seconds};
   setup.precision = read_numbers(text_in(keys, "precision"), notes);
   setup.micro_batch = std::max<std::int64_t>(1, count_in(keys, "micro_batch", 1));
@@ -192,11 +193,11 @@ PublishedStep read_step(const YamlMapping& keys) {
   const std::int64_t together = setup.micro_batch * setup.data;
   setup.global_batch =
       std::max<std::int64_t>(1, (setup.global_batch + together / 2) / together) * together;
-  if (setup.ranks() != step.gpus) throw LeftOut{"a layout of other than all GPUs"};
+  if (setup.ranks() != step.gpus) throw UnusableRow{"a layout of other than all GPUs"};
   try {
     check_setup(setup);
   } catch (const InputError&) {
-    throw LeftOut{"a layout that cannot be"};
+    throw UnusableRow{"a layout that cannot be"};
   }
   return step;
 }
@@ -216,7 +217,7 @@ PublishedSteps load_published_steps(const std::filesystem::path& path) {
   for (const YamlValue& entry : root.at("entries").sequence()) {
     try {
       steps.steps.push_back(read_step(entry.free_mapping()));
-    } catch (const LeftOut& reason) {
+    } catch (const UnusableRow& reason) {
       ++steps.left_out[reason.why];
     }
   }

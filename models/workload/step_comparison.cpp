@@ -172,10 +172,14 @@ void add_formula(std::vector<StepComparison>& comparisons) {
   }
 }
 
-/// Rows that differ in their layout alone.
+/// Rows of one model on as many GPUs of a kind: they differ in their layout, or in batches.
 std::string sweep_of(const PublishedStep& step) {
-  return fmt::format("{} {} {} {} {}", step.group, step.setup.model.name, step.gpus,
-                     step.setup.global_batch, step.setup.tokens_sequence());
+  return fmt::format("{} {} {} {}", step.group, step.setup.model.name, step.gpu, step.gpus);
+}
+
+/// A time for each token, so that steps of different batches compare.
+double per_token(Seconds time, const TrainingSetup& setup) {
+  return time.value / static_cast<double>(setup.global_batch * setup.tokens_sequence());
 }
 
 StepScore score_of(const std::string& group, const std::vector<const StepComparison*>& rows) {
@@ -207,8 +211,10 @@ StepScore score_of(const std::string& group, const std::vector<const StepCompari
     std::vector<std::pair<double, double>> ours;
     std::vector<std::pair<double, double>> formula;
     for (const StepComparison* each : sweep) {
-      ours.emplace_back(each->predicted.time.value, each->step->measured.value);
-      formula.emplace_back(each->formula.value, each->step->measured.value);
+      const TrainingSetup& setup = each->step->setup;
+      const double measured = per_token(each->step->measured, setup);
+      ours.emplace_back(per_token(each->predicted.time, setup), measured);
+      formula.emplace_back(per_token(each->formula, setup), measured);
     }
     score.tau += kendall_tau(ours);
     score.formula_tau += kendall_tau(formula);
