@@ -87,6 +87,9 @@ struct RunningGroup {
 
 class ProgramRun {
  public:
+  /// A communicator, who sends on it, and who receives.
+  using MessageKey = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;
+
   ProgramRun(const CallProgram& program, CallCosts& costs, const GpuSharing& sharing)
       : program_(program), costs_(costs), sharing_(sharing) {}
 
@@ -109,6 +112,9 @@ class ProgramRun {
   double kernel_end(std::uint32_t group) const;
   const CallCost& cost_of(const ProgramCall& call);
   void push(TimedEvent::Kind kind, double time, std::uint32_t index, std::uint32_t detail);
+  std::optional<std::pair<std::uint32_t, ProgramCall>> waiting_call(std::uint32_t group) const;
+  std::vector<std::uint32_t> waited_for(std::uint32_t group, const ProgramCall& call) const;
+  std::vector<std::uint32_t> hanging_groups() const;
   [[noreturn]] void report_hang() const;
   const ProgramOp& op_of(RunningOp at) const { return program_.groups[at.group].ops[at.op]; }
 
@@ -124,7 +130,6 @@ class ProgramRun {
   std::size_t running_ = 0;
   /// Sends by who sends to whom, receives likewise; collectives by their place among the calls of
   /// their communicator.
-  using MessageKey = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;
   std::map<MessageKey, std::deque<MeetingCall>> sends_;
   std::map<MessageKey, std::deque<MeetingCall>> receives_;
   std::vector<std::deque<MeetingCall>> meetings_;  // by communicator
@@ -419,18 +424,84 @@ void ProgramRun::count_time(std::uint32_t group) {
   }
 }
 
+/// The first call of an op of the group that others have not come to, or nothing.
+std::optional<std::pair<std::uint32_t, ProgramCall>> ProgramRun::waiting_call(
+    std::uint32_t group) const {
+  const RankGroup& ranks = program_.groups[group];
+  for (std::uint32_t i = 0; i < ranks.ops.size(); ++i) {
+    const ProgramOp& op = ranks.ops[i];
+    if (groups_[group].missing[i] != 0 || groups_[group].parts[i] == 0) continue;
+    for (const ProgramCall& call : op.calls) {
+      if (!waited_for(group, call).empty()) return std::pair{i, call};
+    }
+  }
+  return std::nullopt;
+}
+
+/// The groups that have not come to a call in which a group waits.
+std::vector<std::uint32_t> ProgramRun::waited_for(std::uint32_t group,
+                                                  const ProgramCall& call) const {
+  const bool sends = call.kind == ProgramCallKind::send;
+  if (sends || call.kind == ProgramCallKind::receive) {
+    const MessageKey key{call.communicator, sends ? group : call.peer, sends ? call.peer : group};
+    const auto& all = sends ? sends_ : receives_;
+    const auto found = all.find(key);
+    if (found == all.end() || found->second.empty()) return {};
+    return {call.peer};
+  }
+  const auto& meetings = meetings_[call.communicator];
+  if (meetings.empty()) return {};
+  std::vector<std::uint32_t> others = program_.communicators[call.communicator].groups;
+  bool waits = false;
+  for (const RunningOp& at : meetings.front().arrived) {
+    waits = waits || at.group == group;
+    std::erase(others, at.group);
+  }
+  return waits ? others : std::vector<std::uint32_t>();
+}
+
+/// The shortest cycle of groups that wait for each other; all that wait, if there is none.
+std::vector<std::uint32_t> ProgramRun::hanging_groups() const {
+  std::vector<std::uint32_t> best;
+  std::vector<std::uint32_t> waiting;
+  const auto size = static_cast<std::uint32_t>(groups_.size());
+  for (std::uint32_t start = 0; start < size; ++start) {
+    if (!waiting_call(start)) continue;
+    waiting.push_back(start);
+    std::vector<std::optional<std::uint32_t>> from(size);
+    std::deque<std::uint32_t> open{start};
+    bool closed = false;
+    while (!open.empty() && !closed) {
+      const std::uint32_t at = open.front();
+      open.pop_front();
+      const auto call = waiting_call(at);
+      if (!call) continue;
+      for (const std::uint32_t next : waited_for(at, call->second)) {
+        if (next == start && !closed) {
+          std::vector<std::uint32_t> cycle;
+          for (std::uint32_t back = at; back != start; back = *from[back]) cycle.push_back(back);
+          cycle.push_back(start);
+          if (best.empty() || cycle.size() < best.size()) best.assign(cycle.rbegin(), cycle.rend());
+          closed = true;
+        }
+        if (next == start || from[next]) continue;
+        from[next] = at;
+        open.push_back(next);
+      }
+    }
+  }
+  return best.empty() ? waiting : best;
+}
+
 void ProgramRun::report_hang() const {
   std::string text;
-  for (std::uint32_t group = 0; group < groups_.size(); ++group) {
+  for (const std::uint32_t group : hanging_groups()) {
+    const auto [number, call] = waiting_call(group).value();
     const RankGroup& ranks = program_.groups[group];
-    for (std::uint32_t i = 0; i < ranks.ops.size(); ++i) {
-      if (groups_[group].missing[i] != 0 || groups_[group].parts[i] == 0) continue;
-      const ProgramOp& op = ranks.ops[i];
-      text += fmt::format("{}'{}' waits in op {} '{}' ({} on '{}')", text.empty() ? "" : "; ",
-                          ranks.name, i + 1, op.name, to_string(op.calls.front().kind),
-                          program_.communicators[op.calls.front().communicator].name);
-      break;
-    }
+    const std::string& name = ranks.ops[number].name;
+    text += fmt::format("{}'{}' waits in op {}{} ({} on '{}')", text.empty() ? "" : "; ",
+                        ranks.name, number + 1, name.empty() ? "" : fmt::format(" '{}'", name),
+                        to_string(call.kind), program_.communicators[call.communicator].name);
   }
   throw HangError(0, 0, 0, fmt::format("the program hangs: {}", text));
 }
@@ -467,8 +538,8 @@ ProgramSchedule ProgramRun::run() {
     count_time(group);
     for (std::uint32_t i = 0; i < program_.communicators.size(); ++i) {
       const double time = groups_[group].exposed[i];
-      if (time > 0)
-        schedule_.groups[group].exposed[program_.communicators[i].name] += Seconds{time};
+      if (time <= 0) continue;
+      schedule_.groups[group].exposed[program_.communicators[i].name] += Seconds{time};
     }
   }
   return std::move(schedule_);

@@ -10,6 +10,7 @@
 #include "models/imports/machine.h"
 #include "models/planning/machine_parts.h"
 #include "models/planning/prices.h"
+#include "models/program/call_order.h"
 #include "models/program/call_program_yaml.h"
 #include "models/workload/training_step.h"
 #include "sim/base/data_directory.h"
@@ -83,6 +84,8 @@ po::options_description step_options() {
           "a variable of NCCL's, NAME=VALUE; may be repeated")(
           "simulate", po::bool_switch(), "simulate calls instead of estimating them")(
           "timeline", po::bool_switch(), "draw what each stream does")(
+          "check", po::bool_switch(),
+          "of a program: prove that no order of events makes it hang; exit code 1 if one does")(
           "search", po::bool_switch(), "the quickest layouts that fit into memory")(
           "validate", po::value<std::string>(),
           "compare with a file of published steps, or `published` or `h100x2`")(
@@ -179,6 +182,23 @@ bool is_program(const std::string& name) {
   if (!std::filesystem::is_regular_file(name, error)) return false;
   return read_text_file(name, "a machine or a program").content.find("collsim: program/") !=
          std::string::npos;
+}
+
+int check_program(const std::string& file, std::ostream& out) {
+  const CallOrderVerdict verdict = check_call_order(load_call_program(file));
+  if (verdict.hangs) {
+    fmt::print(out, "hangs: {}\n", verdict.why);
+    return exit_answer_is_no;
+  }
+  if (verdict.hangs_one_at_a_time) {
+    fmt::print(out,
+               "hangs where a GPU runs one call at a time, in the order in which they are issued: "
+               "{}\n",
+               verdict.why);
+    return exit_answer_is_no;
+  }
+  fmt::print(out, "cannot hang, whatever the times are\n");
+  return exit_ok;
 }
 
 void run_program(const po::variables_map& values, const std::string& file, std::ostream& out) {
@@ -289,6 +309,7 @@ int run_step(std::span<const std::string> args, std::ostream& out, std::ostream&
   }
   const auto& subject = (*values)[named ? "subject" : "topology"].as<std::string>();
   if (is_program(subject)) {
+    if ((*values)["check"].as<bool>()) return check_program(subject, out);
     run_program(*values, subject, out);
   } else {
     predict(*values, subject, out, err);
