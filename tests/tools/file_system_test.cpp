@@ -50,6 +50,8 @@ std::vector<std::string> calls_with_a_file() {
           "validate @ -t hgx-h200",
           "diagnose @ -t hgx-h200",
           "hang @",
+          "step @ --model gpt2-1.5b",
+          "step --validate @",
           "calibrate @ -t hgx-h200 -o /dev/null",
           "calibrate recordings/h200.csv --from @ -o /dev/null",
           "check @",

@@ -40,6 +40,8 @@ constexpr std::array table{
     Subcommand{"plan",
                "what-if questions: which machine, how many nodes, where scaling stops, cost",
                run_plan},
+    Subcommand{"step", "how long a step of training takes: layouts, exposed communication, memory",
+               run_step},
     Subcommand{"validate", "compare predictions with recorded runs: errors, choices, crossovers",
                run_validate},
     Subcommand{"diagnose", "say whether a log's busbw is right and, if not, why", run_diagnose},

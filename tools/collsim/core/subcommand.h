@@ -51,6 +51,7 @@ int run_hang(std::span<const std::string> args, std::ostream& out, std::ostream&
 int run_list(std::span<const std::string> args, std::ostream& out, std::ostream& err);
 int run_plan(std::span<const std::string> args, std::ostream& out, std::ostream& err);
 int run_run(std::span<const std::string> args, std::ostream& out, std::ostream& err);
+int run_step(std::span<const std::string> args, std::ostream& out, std::ostream& err);
 int run_steps(std::span<const std::string> args, std::ostream& out, std::ostream& err);
 int run_trace(std::span<const std::string> args, std::ostream& out, std::ostream& err);
 int run_sweep(std::span<const std::string> args, std::ostream& out, std::ostream& err);

@@ -1,0 +1,186 @@
+#include "models/program/call_costs.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "models/calibration/transport.h"
+#include "models/call/rank_gpus.h"
+
+namespace collsim {
+
+namespace {
+
+/// A call of so few bytes is latency alone: an element for every rank.
+constexpr std::int64_t small_bytes_per_rank = 4;
+constexpr std::int64_t call_element = 4;
+
+/// The share of a GPU's nominal NVLink rate that several calls at once can fill. Two all-reduces of
+/// 256 MiB on two H100 move 341 GB/s together each way, of 450 (recordings/steps/h100x2,
+/// overlap.csv); one alone moves 301.
+constexpr double filled_links = 0.755;
+/// The same of a node's NICs, of their nominal rate: headers of InfiniBand and RoCE take the rest.
+constexpr double filled_network = 0.95;
+
+/// What leaves a GPU over links to other GPUs or to NVSwitches.
+double link_rate(const Topology& topology, DeviceId gpu) {
+  double rate = 0;
+  double pcie = 0;
+  for (const LinkId id : topology.links_from(gpu)) {
+    const Link link = topology.link(id);
+    (link.kind == LinkKind::nvlink ? rate : pcie) += link.bandwidth.value;
+  }
+  return rate > 0 ? rate : pcie;
+}
+
+/// What all NICs of a node send at most; 0 without any.
+double network_rate(const Topology& topology, DeviceId gpu) {
+  const std::int32_t node = topology.node_of(gpu);
+  if (node < 0) return 0;
+  const NodePart part = topology.node(static_cast<std::uint32_t>(node));
+  const auto& devices = part.graph->graph().devices;
+  double rate = 0;
+  for (std::uint32_t i = 0; i < devices.size(); ++i) {
+    if (devices[i].kind != DeviceKind::nic) continue;
+    double of_nic = devices[i].port_rate.value;
+    if (of_nic <= 0) {
+      for (const LinkId id : topology.links_from(part.first_device + i)) {
+        const Link link = topology.link(id);
+        if (link.kind == LinkKind::network) of_nic += link.bandwidth.value;
+      }
+    }
+    rate += of_nic;
+  }
+  return rate;
+}
+
+bool in_whole_elements(Collective collective) {
+  return collective == Collective::all_gather || collective == Collective::reduce_scatter ||
+         collective == Collective::all_to_all;
+}
+
+/// A size that every rank has a whole number of elements of.
+Bytes whole_size(Collective collective, Bytes bytes, std::size_t ranks) {
+  const std::int64_t unit = in_whole_elements(collective)
+                                ? call_element * static_cast<std::int64_t>(ranks)
+                                : call_element;
+  return Bytes{std::max<std::int64_t>(1, bytes.count / unit) * unit};
+}
+
+}  // namespace
+
+/// Predicts one collective on one shape of communicator.
+class MachineCallCosts::Predictor {
+ public:
+  Predictor(CallSpec spec, bool simulate) : compiler_(std::move(spec)) {
+    if (simulate) {
+      simulator_.emplace(compiler_);
+    } else {
+      estimator_.emplace(compiler_);
+    }
+  }
+
+  Prediction predict(Bytes size) {
+    return simulator_ ? simulator_->simulate(size) : estimator_->estimate(size);
+  }
+
+ private:
+  const CallCompiler compiler_;
+  std::optional<Estimator> estimator_;
+  std::optional<Simulator> simulator_;
+};
+
+MachineCallCosts::MachineCallCosts(MachineCalls calls)
+    : calls_(std::move(calls)), cost_(calibration_for(*calls_.topology)) {}
+
+MachineCallCosts::~MachineCallCosts() = default;
+
+namespace {
+
+/// Places of the ranks: nodes counted from 0 in the order in which they come, and the place there.
+std::vector<std::uint32_t> shape_of(const Topology& topology, const std::vector<DeviceId>& gpus) {
+  std::vector<std::uint32_t> shape;
+  std::vector<std::int32_t> nodes;
+  shape.reserve(2 * gpus.size());
+  for (const DeviceId gpu : gpus) {
+    const std::int32_t node = topology.node_of(gpu);
+    // Ranks of a node follow each other, or come back to nodes that came before in the same order.
+    if (nodes.empty() || nodes.back() != node) {
+      if (std::find(nodes.begin(), nodes.end(), node) == nodes.end()) nodes.push_back(node);
+    }
+    const auto found = std::find(nodes.rbegin(), nodes.rend(), node);
+    shape.push_back(static_cast<std::uint32_t>(nodes.rend() - found));
+    shape.push_back(gpu -
+                    topology.node(static_cast<std::uint32_t>(std::max(node, 0))).first_device);
+  }
+  return shape;
+}
+
+std::vector<DeviceId> gpus_of(const MachineCalls& calls, const ProgramCommunicator& communicator) {
+  std::vector<DeviceId> gpus;
+  gpus.reserve(communicator.ranks.size());
+  for (const Rank rank : communicator.ranks) gpus.push_back(calls.gpus.at(rank));
+  return grouped_by_node(*calls.topology, std::move(gpus));
+}
+
+}  // namespace
+
+MachineCallCosts::Predictor& MachineCallCosts::predictor(const ProgramCommunicator& communicator,
+                                                         ProgramCallKind kind) {
+  std::vector<DeviceId> gpus = gpus_of(calls_, communicator);
+  const Collective collective = collective_of(kind);
+  auto& known = predictors_[{collective, shape_of(*calls_.topology, gpus)}];
+  if (!known) {
+    CallSpec spec;
+    spec.topology = calls_.topology;
+    spec.cost = cost_;
+    spec.collective = collective;
+    spec.run = with_defaults(calls_.run, collective, *calls_.topology);
+    spec.gpus = std::move(gpus);
+    known = std::make_unique<Predictor>(std::move(spec), calls_.simulate);
+  }
+  return *known;
+}
+
+void MachineCallCosts::add_traffic(const ProgramCommunicator& communicator, ProgramCallKind kind,
+                                   Bytes bytes, CallCost& cost) const {
+  const Topology& topology = *calls_.topology;
+  const DeviceId first = calls_.gpus.at(communicator.ranks.front());
+  const double work = (cost.alone - cost.latency).value;
+  if (work <= 0) return;
+  const auto ranks = static_cast<Rank>(communicator.ranks.size());
+  const double moved =
+      busbw_factor(collective_of(kind), ranks) * static_cast<double>(bytes.count) / work;
+  cost.links = std::min(1.0, moved / (filled_links * link_rate(topology, first)));
+  const bool crosses = std::any_of(
+      communicator.ranks.begin(), communicator.ranks.end(),
+      [&](Rank rank) { return topology.node_of(calls_.gpus.at(rank)) != topology.node_of(first); });
+  const double network = network_rate(topology, first);
+  if (!crosses || network <= 0) return;
+  const double of_node = communicator.alike * moved / (filled_network * network);
+  // Equal communicators on the same nodes call at the same time: NICs carry all of them.
+  if (of_node > 1) cost.alone = cost.latency + Seconds{work * of_node};
+  cost.network = std::min(1.0, of_node);
+}
+
+CallCost MachineCallCosts::cost_of(const ProgramCommunicator& communicator,
+                                   const ProgramCall& call) {
+  if (communicator.ranks.size() < 2) return {};
+  const Collective collective = collective_of(call.kind);
+  const Bytes size = whole_size(collective, call.bytes, communicator.ranks.size());
+  const auto key =
+      std::tuple{Shape{collective, shape_of(*calls_.topology, gpus_of(calls_, communicator))},
+                 size.count, communicator.alike};
+  const auto found = known_.find(key);
+  if (found != known_.end()) return found->second;
+  Predictor& predict = predictor(communicator, call.kind);
+  const Prediction whole = predict.predict(size);
+  const Bytes few{small_bytes_per_rank * static_cast<std::int64_t>(communicator.ranks.size())};
+  const Seconds latency = predict.predict(whole_size(collective, few, 1)).time;
+  CallCost cost{whole.time, std::min(latency, whole.time), 0, 0, whole.channels};
+  add_traffic(communicator, call.kind, size, cost);
+  known_[key] = cost;
+  return cost;
+}
+
+}  // namespace collsim

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "models/call/call_compiler.h"
+#include "models/estimate/estimator.h"
+#include "models/program/call_program.h"
+#include "models/simulate/simulator.h"
+
+namespace collsim {
+
+/// What one call costs by itself, and what it takes from others meanwhile.
+struct CallCost {
+  Seconds alone{};     ///< from the last rank's start to the end
+  Seconds latency{};   ///< the part of `alone` that others on the links do not make longer
+  double links = 0;    ///< the share of its GPUs' links to each other that the rest of it fills
+  double network = 0;  ///< likewise of its nodes' NICs
+  std::uint32_t channels = 0;  ///< multiprocessors that it keeps on each GPU
+};
+
+/// Says what calls cost. Schedules ask it once per call, so it should remember.
+class CallCosts {
+ public:
+  CallCosts() = default;
+  virtual ~CallCosts() = default;
+  CallCosts(const CallCosts&) = delete;
+  CallCosts& operator=(const CallCosts&) = delete;
+  CallCosts(CallCosts&&) = delete;
+  CallCosts& operator=(CallCosts&&) = delete;
+
+  virtual CallCost cost_of(const ProgramCommunicator& communicator, const ProgramCall& call) = 0;
+};
+
+/// How calls on a machine are predicted.
+struct MachineCalls {
+  const Topology* topology = nullptr;  ///< must outlive who uses this
+  std::vector<DeviceId> gpus{};        ///< rank i of the program sits on gpus[i]
+  RunSpec run{};                       ///< as for a single call: NCCL's version, variables
+  bool simulate = false;               ///< calls are simulated; else formulas say their time
+};
+
+/// The costs of calls on a machine, by what NCCL chooses there. Communicators of the same shape
+/// (as many ranks on the same places of as many nodes) share their answers.
+class MachineCallCosts : public CallCosts {
+ public:
+  explicit MachineCallCosts(MachineCalls calls);
+  ~MachineCallCosts() override;
+
+  /// Throws InputError where NCCL does not run there.
+  CallCost cost_of(const ProgramCommunicator& communicator, const ProgramCall& call) override;
+
+ private:
+  class Predictor;
+  using Shape = std::pair<Collective, std::vector<std::uint32_t>>;
+
+  Predictor& predictor(const ProgramCommunicator& communicator, ProgramCallKind kind);
+  Seconds time_of(Predictor& predictor, Bytes size) const;
+  void add_traffic(const ProgramCommunicator& communicator, ProgramCallKind kind, Bytes bytes,
+                   CallCost& cost) const;
+
+  MachineCalls calls_;
+  Calibration cost_;
+  std::map<Shape, std::unique_ptr<Predictor>> predictors_;
+  std::map<std::tuple<Shape, std::int64_t, std::uint32_t>, CallCost> known_;
+};
+
+}  // namespace collsim

@@ -1,0 +1,82 @@
+#include "models/program/call_program.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace collsim {
+
+namespace {
+
+constexpr std::array program_calls{
+    std::pair{ProgramCallKind::all_reduce, std::string_view("all_reduce")},
+    std::pair{ProgramCallKind::all_gather, std::string_view("all_gather")},
+    std::pair{ProgramCallKind::reduce_scatter, std::string_view("reduce_scatter")},
+    std::pair{ProgramCallKind::broadcast, std::string_view("broadcast")},
+    std::pair{ProgramCallKind::reduce, std::string_view("reduce")},
+    std::pair{ProgramCallKind::all_to_all, std::string_view("all_to_all")},
+    std::pair{ProgramCallKind::send, std::string_view("send")},
+    std::pair{ProgramCallKind::receive, std::string_view("receive")},
+};
+
+}  // namespace
+
+std::string_view to_string(ProgramCallKind kind) {
+  return program_calls[static_cast<std::size_t>(kind)].second;
+}
+
+std::optional<ProgramCallKind> find_program_call(std::string_view name) {
+  for (const auto& [kind, known] : program_calls) {
+    if (known == name) return kind;
+  }
+  return std::nullopt;
+}
+
+std::string program_call_names() {
+  std::string names;
+  for (const auto& [kind, name] : program_calls) {
+    if (!names.empty()) names += ", ";
+    names += name;
+  }
+  return names;
+}
+
+Collective collective_of(ProgramCallKind kind) {
+  switch (kind) {
+    case ProgramCallKind::all_reduce:
+      return Collective::all_reduce;
+    case ProgramCallKind::all_gather:
+      return Collective::all_gather;
+    case ProgramCallKind::reduce_scatter:
+      return Collective::reduce_scatter;
+    case ProgramCallKind::broadcast:
+      return Collective::broadcast;
+    case ProgramCallKind::reduce:
+      return Collective::reduce;
+    case ProgramCallKind::all_to_all:
+      return Collective::all_to_all;
+    case ProgramCallKind::send:
+    case ProgramCallKind::receive:
+      break;
+  }
+  return Collective::send_recv;
+}
+
+Rank ranks_of(const CallProgram& program) {
+  std::size_t ranks = 0;
+  for (const RankGroup& group : program.groups) ranks += group.ranks.size();
+  return static_cast<Rank>(ranks);
+}
+
+void count_alike(CallProgram& program, Rank per_node) {
+  const Rank on_node = std::min(per_node, ranks_of(program));
+  for (ProgramCommunicator& each : program.communicators) {
+    if (each.ranks.empty()) continue;
+    const Rank node = each.ranks.front() / per_node;
+    const auto own = std::count_if(each.ranks.begin(), each.ranks.end(),
+                                   [&](Rank rank) { return rank / per_node == node; });
+    each.alike = std::max<std::uint32_t>(1, on_node / static_cast<std::uint32_t>(own));
+  }
+}
+
+}  // namespace collsim

@@ -1,0 +1,555 @@
+#include "models/program/program_schedule.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <queue>
+#include <tuple>
+#include <utility>
+
+#include "sim/base/input_error.h"
+#include "sim/execution/disturbance.h"
+
+namespace collsim {
+
+std::size_t ProgramSchedule::last_group() const {
+  std::size_t last = 0;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    if (groups[i].end > groups[last].end) last = i;
+  }
+  return last;
+}
+
+namespace {
+
+/// What is left of an item when rounding is all that keeps it from being done.
+constexpr double rounding = 1e-12;
+
+/// An op that runs on a group.
+struct RunningOp {
+  std::uint32_t group = 0;
+  std::uint32_t op = 0;
+};
+
+/// Something that takes time: the kernels of an op, or a call in flight.
+struct FlowingItem {
+  enum class Phase : std::uint8_t { latency, work, done };
+  Phase phase = Phase::work;
+  bool is_call = false;
+  double left = 0;  ///< seconds of it alone, of this phase
+  double work = 0;  ///< of a call, after its latency
+  double rate = 0;
+  double updated = 0;
+  std::uint32_t version = 0;
+  CallCost cost{};
+  /// Of kernels with calls between them: the share of the time that is each communicator's.
+  std::vector<std::pair<std::uint32_t, double>> inner_shares{};
+  double kernel_share = 1;  ///< and what is left
+  std::uint32_t communicator = 0;
+  std::uint64_t order = 0;            ///< in which items began
+  std::vector<RunningOp> ops{};       ///< whose part it is
+  std::vector<std::uint32_t> groups;  ///< whose GPUs it uses
+};
+
+/// A call that not everybody has come to yet.
+struct MeetingCall {
+  ProgramCall call{};
+  std::vector<RunningOp> arrived{};
+};
+
+struct TimedEvent {
+  double time = 0;
+  std::uint64_t order = 0;
+  enum class Kind : std::uint8_t { issued, begins, changes } kind = Kind::issued;
+  std::uint32_t index = 0;   ///< of an item; of an op for `issued`
+  std::uint32_t detail = 0;  ///< the item's version; the group for `issued`
+
+  bool operator>(const TimedEvent& other) const {
+    return std::tie(time, order) > std::tie(other.time, other.order);
+  }
+};
+
+/// A group while it runs.
+struct RunningGroup {
+  std::vector<std::uint32_t> missing{};  ///< by op: what it still waits for
+  std::vector<std::vector<std::uint32_t>> followers{};
+  std::vector<std::uint32_t> parts{};  ///< by op: calls that have not ended
+  std::vector<std::uint32_t> items{};  ///< active ones, in the order in which they began
+  std::vector<double> exposed{};       ///< seconds, by communicator
+  double counted = 0;                  ///< until when times are accounted for
+  std::size_t open = 0;                ///< ops that have not ended
+};
+
+class ProgramRun {
+ public:
+  /// A communicator, who sends on it, and who receives.
+  using MessageKey = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;
+
+  ProgramRun(const CallProgram& program, CallCosts& costs, const GpuSharing& sharing)
+      : program_(program), costs_(costs), sharing_(sharing) {}
+
+  ProgramSchedule run();
+
+ private:
+  void prepare(std::uint32_t group);
+  void begin_op(RunningOp at);
+  void begin_kernels(RunningOp at, const ProgramOp& op);
+  void arrive(RunningOp at, const ProgramCall& call);
+  void meet(const MeetingCall& met);
+  void begin_call(std::uint32_t item);
+  void advance(std::uint32_t item);
+  void end_item(std::uint32_t item);
+  void end_part(RunningOp at);
+  void count_time(std::uint32_t group);
+  void settle(std::uint32_t index);
+  void refresh(const std::vector<std::uint32_t>& groups);
+  double rate_of(const FlowingItem& item) const;
+  double kernel_end(std::uint32_t group) const;
+  const CallCost& cost_of(const ProgramCall& call);
+  void push(TimedEvent::Kind kind, double time, std::uint32_t index, std::uint32_t detail);
+  std::optional<std::pair<std::uint32_t, ProgramCall>> waiting_call(std::uint32_t group) const;
+  std::vector<std::uint32_t> waited_for(std::uint32_t group, const ProgramCall& call) const;
+  std::vector<std::uint32_t> hanging_groups() const;
+  [[noreturn]] void report_hang() const;
+  const ProgramOp& op_of(RunningOp at) const { return program_.groups[at.group].ops[at.op]; }
+
+  const CallProgram& program_;
+  CallCosts& costs_;
+  const GpuSharing& sharing_;
+  ProgramSchedule schedule_;
+  std::vector<RunningGroup> groups_;
+  std::vector<FlowingItem> items_;
+  std::priority_queue<TimedEvent, std::vector<TimedEvent>, std::greater<>> events_;
+  std::uint64_t order_ = 0;
+  double now_ = 0;
+  std::size_t running_ = 0;
+  /// Sends by who sends to whom, receives likewise; collectives by their place among the calls of
+  /// their communicator.
+  std::map<MessageKey, std::deque<MeetingCall>> sends_;
+  std::map<MessageKey, std::deque<MeetingCall>> receives_;
+  std::vector<std::deque<MeetingCall>> meetings_;  // by communicator
+  std::vector<std::uint64_t> met_;                 // how many have begun, likewise
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t> calls_made_;
+  std::map<std::tuple<std::uint32_t, ProgramCallKind, std::int64_t>, CallCost> known_costs_;
+};
+
+void ProgramRun::push(TimedEvent::Kind kind, double time, std::uint32_t index,
+                      std::uint32_t detail) {
+  events_.push({time, order_++, kind, index, detail});
+}
+
+const CallCost& ProgramRun::cost_of(const ProgramCall& call) {
+  const ProgramCallKind kind =
+      call.kind == ProgramCallKind::receive ? ProgramCallKind::send : call.kind;
+  const std::tuple key{call.communicator, kind, call.bytes.count};
+  auto found = known_costs_.find(key);
+  if (found == known_costs_.end()) {
+    found =
+        known_costs_.emplace(key, costs_.cost_of(program_.communicators[call.communicator], call))
+            .first;
+  }
+  return found->second;
+}
+
+void ProgramRun::prepare(std::uint32_t group) {
+  const RankGroup& ranks = program_.groups[group];
+  RunningGroup& running = groups_[group];
+  running.missing.assign(ranks.ops.size(), 1);  // its issue
+  running.followers.resize(ranks.ops.size());
+  running.parts.assign(ranks.ops.size(), 0);
+  running.open = ranks.ops.size();
+  running.exposed.assign(program_.communicators.size(), 0);
+  schedule_.groups[group].ops.resize(ranks.ops.size());
+  std::vector<std::optional<std::uint32_t>> last(ranks.streams.size());
+  double host = 0;
+  for (std::uint32_t i = 0; i < ranks.ops.size(); ++i) {
+    const ProgramOp& op = ranks.ops[i];
+    const auto wait_for = [&](std::uint32_t before) {
+      running.followers[before].push_back(i);
+      ++running.missing[i];
+    };
+    if (last[op.stream]) wait_for(*last[op.stream]);
+    for (const std::uint32_t before : op.after) wait_for(before);
+    last[op.stream] = i;
+    host += op.host.value;
+    push(TimedEvent::Kind::issued, host, i, group);
+  }
+}
+
+void ProgramRun::begin_op(RunningOp at) {
+  const ProgramOp& op = op_of(at);
+  OpTime& time = schedule_.groups[at.group].ops[at.op];
+  time.begin = time.moves = Seconds{now_};
+  if (op.computes()) {
+    begin_kernels(at, op);
+    return;
+  }
+  time.moves = Seconds{std::numeric_limits<double>::infinity()};
+  groups_[at.group].parts[at.op] = static_cast<std::uint32_t>(op.calls.size());
+  for (const ProgramCall& call : op.calls) arrive(at, call);
+}
+
+void ProgramRun::begin_kernels(RunningOp at, const ProgramOp& op) {
+  groups_[at.group].parts[at.op] = 1;
+  FlowingItem item;
+  item.left = op.compute.value;
+  for (const ProgramCall& call : op.inner) {
+    const double time = call.count * cost_of(call).alone.value;
+    item.inner_shares.emplace_back(call.communicator, time);
+    item.left += time;
+  }
+  for (auto& [communicator, share] : item.inner_shares) {
+    share = item.left > 0 ? share / item.left : 0;
+    item.kernel_share -= share;
+  }
+  item.updated = now_;
+  item.order = order_;
+  item.ops = {at};
+  item.groups = {at.group};
+  items_.push_back(std::move(item));
+  const auto index = static_cast<std::uint32_t>(items_.size() - 1);
+  count_time(at.group);
+  groups_[at.group].items.push_back(index);
+  refresh({at.group});
+}
+
+void ProgramRun::arrive(RunningOp at, const ProgramCall& call) {
+  if (call.kind == ProgramCallKind::send || call.kind == ProgramCallKind::receive) {
+    const bool sends = call.kind == ProgramCallKind::send;
+    const MessageKey key{call.communicator, sends ? at.group : call.peer,
+                         sends ? call.peer : at.group};
+    auto& others = (sends ? receives_ : sends_)[key];
+    if (others.empty()) {
+      (sends ? sends_ : receives_)[key].push_back({call, {at}});
+      return;
+    }
+    MeetingCall met = std::move(others.front());
+    others.pop_front();
+    met.arrived.push_back(at);
+    met.call.bytes = std::max(met.call.bytes, call.bytes);
+    meet(met);
+    return;
+  }
+  auto& waiting = meetings_[call.communicator];
+  const std::uint64_t place = calls_made_[{call.communicator, at.group}]++;
+  const std::uint64_t from_front = place - met_[call.communicator];
+  while (waiting.size() <= from_front) waiting.emplace_back();
+  MeetingCall& meeting = waiting[from_front];
+  if (!meeting.arrived.empty() &&
+      (meeting.call.kind != call.kind || meeting.call.bytes != call.bytes)) {
+    const ProgramCommunicator& communicator = program_.communicators[call.communicator];
+    throw InputError(
+        fmt::format("call {} of communicator '{}' is {} of {} in '{}' and {} of {} in '{}'",
+                    place + 1, communicator.name, to_string(meeting.call.kind),
+                    to_string(meeting.call.bytes),
+                    program_.groups[meeting.arrived.front().group].name, to_string(call.kind),
+                    to_string(call.bytes), program_.groups[at.group].name),
+        "the same calls in the same order in all groups of a communicator");
+  }
+  meeting.call = call;
+  meeting.arrived.push_back(at);
+  if (meeting.arrived.size() < program_.communicators[call.communicator].groups.size()) return;
+  const MeetingCall met = std::move(waiting.front());
+  waiting.pop_front();
+  ++met_[call.communicator];
+  meet(met);
+}
+
+/// When the kernel that runs now on a group ends, at its present rate; now if none runs.
+double ProgramRun::kernel_end(std::uint32_t group) const {
+  double end = now_;
+  for (const std::uint32_t index : groups_[group].items) {
+    const FlowingItem& item = items_[index];
+    if (item.is_call || item.rate <= 0) continue;
+    const ProgramOp& op = op_of(item.ops.front());
+    const double left = item.left - (now_ - item.updated) * item.rate;
+    const double kernel = op.compute.value / op.kernels;
+    if (kernel <= 0 || left <= 0) continue;
+    const double into = left - kernel * std::floor(left / kernel * (1 - rounding));
+    // A call that comes as a kernel begins comes after it.
+    end = std::max(end, now_ + into / item.rate);
+  }
+  return end;
+}
+
+void ProgramRun::meet(const MeetingCall& met) {
+  FlowingItem item;
+  item.is_call = true;
+  item.cost = cost_of(met.call);
+  item.communicator = met.call.communicator;
+  item.ops = met.arrived;
+  for (const RunningOp& at : met.arrived) item.groups.push_back(at.group);
+  double begin = now_;
+  if (sharing_.calls_wait_for_kernels) {
+    for (const std::uint32_t group : item.groups) begin = std::max(begin, kernel_end(group));
+  }
+  items_.push_back(std::move(item));
+  push(TimedEvent::Kind::begins, begin, static_cast<std::uint32_t>(items_.size() - 1), 0);
+}
+
+void ProgramRun::begin_call(std::uint32_t index) {
+  FlowingItem& item = items_[index];
+  item.phase = FlowingItem::Phase::latency;
+  item.left = item.cost.latency.value;
+  item.work = (item.cost.alone - item.cost.latency).value;
+  item.updated = now_;
+  item.order = order_;
+  for (const RunningOp& at : item.ops) {
+    OpTime& time = schedule_.groups[at.group].ops[at.op];
+    time.moves = std::min(time.moves, Seconds{now_});
+  }
+  const std::vector<std::uint32_t> touched = item.groups;
+  for (const std::uint32_t group : touched) {
+    count_time(group);
+    groups_[group].items.push_back(index);
+  }
+  refresh(touched);
+}
+
+/// Brings what is left of an item up to now.
+void ProgramRun::settle(std::uint32_t index) {
+  FlowingItem& item = items_[index];
+  item.left = std::max(0.0, item.left - (now_ - item.updated) * item.rate);
+  item.updated = now_;
+}
+
+double ProgramRun::rate_of(const FlowingItem& item) const {
+  if (item.is_call && item.phase == FlowingItem::Phase::latency) return 1;
+  double worst = 1;
+  for (const std::uint32_t group : item.groups) {
+    double links = 0;
+    double network = 0;
+    std::uint32_t taken = 0;
+    std::uint32_t kernels = 0;
+    for (const std::uint32_t other : groups_[group].items) {
+      const FlowingItem& beside = items_[other];
+      kernels += beside.is_call ? 0 : 1;
+      taken += beside.cost.channels;
+      if (!beside.is_call || beside.phase != FlowingItem::Phase::work) continue;
+      links += beside.cost.links;
+      network += beside.cost.network;
+    }
+    if (item.is_call) {
+      double slower = std::max({1.0, links, network});
+      if (kernels > 0) slower *= sharing_.calls_beside_kernels;
+      worst = std::max(worst, slower);
+    } else {
+      const double all = sharing_.multiprocessors;
+      const double free = all > 0 ? std::max(0.5, all - taken) / all : 1;
+      worst = std::max(worst, kernels / free);
+    }
+  }
+  return 1 / worst;
+}
+
+void ProgramRun::refresh(const std::vector<std::uint32_t>& groups) {
+  for (const std::uint32_t group : groups) {
+    for (const std::uint32_t index : groups_[group].items) {
+      settle(index);
+      FlowingItem& item = items_[index];
+      item.rate = rate_of(item);
+      push(TimedEvent::Kind::changes, now_ + item.left / item.rate, index, ++item.version);
+    }
+  }
+}
+
+/// What happens at the end of a phase of an item.
+void ProgramRun::advance(std::uint32_t index) {
+  settle(index);
+  FlowingItem& item = items_[index];
+  if (item.is_call && item.phase == FlowingItem::Phase::latency && item.work > 0) {
+    item.phase = FlowingItem::Phase::work;
+    item.left = item.work;
+    refresh(std::vector<std::uint32_t>(item.groups));
+    return;
+  }
+  end_item(index);
+}
+
+void ProgramRun::end_item(std::uint32_t index) {
+  items_[index].phase = FlowingItem::Phase::done;
+  ++items_[index].version;
+  const std::vector<std::uint32_t> touched = items_[index].groups;
+  for (const std::uint32_t group : touched) {
+    count_time(group);
+    auto& active = groups_[group].items;
+    active.erase(std::find(active.begin(), active.end(), index));
+  }
+  refresh(touched);
+  const std::vector<RunningOp> ops = std::move(items_[index].ops);
+  for (const RunningOp& at : ops) end_part(at);
+}
+
+void ProgramRun::end_part(RunningOp at) {
+  RunningGroup& running = groups_[at.group];
+  if (--running.parts[at.op] > 0) return;
+  schedule_.groups[at.group].ops[at.op].end = Seconds{now_};
+  schedule_.groups[at.group].end = Seconds{now_};
+  --running.open;
+  --running_;
+  for (const std::uint32_t next : running.followers[at.op]) {
+    if (--running.missing[next] == 0) begin_op({at.group, next});
+  }
+}
+
+/// Adds the time since it last did so to what the group was doing.
+void ProgramRun::count_time(std::uint32_t group) {
+  RunningGroup& running = groups_[group];
+  GroupSchedule& times = schedule_.groups[group];
+  const Seconds span{now_ - running.counted};
+  running.counted = now_;
+  if (span.value <= 0) return;
+  const FlowingItem* first_call = nullptr;
+  for (const std::uint32_t index : running.items) {
+    const FlowingItem& item = items_[index];
+    if (item.is_call) {
+      if (first_call == nullptr) first_call = &item;
+      continue;
+    }
+    times.computes += item.kernel_share * span;
+    for (const auto& [communicator, share] : item.inner_shares) {
+      running.exposed[communicator] += share * span.value;
+    }
+    return;
+  }
+  if (first_call == nullptr) {
+    times.waits += span;
+  } else {
+    running.exposed[first_call->communicator] += span.value;
+  }
+}
+
+/// The first call of an op of the group that others have not come to, or nothing.
+std::optional<std::pair<std::uint32_t, ProgramCall>> ProgramRun::waiting_call(
+    std::uint32_t group) const {
+  const RankGroup& ranks = program_.groups[group];
+  for (std::uint32_t i = 0; i < ranks.ops.size(); ++i) {
+    const ProgramOp& op = ranks.ops[i];
+    if (groups_[group].missing[i] != 0 || groups_[group].parts[i] == 0) continue;
+    for (const ProgramCall& call : op.calls) {
+      if (!waited_for(group, call).empty()) return std::pair{i, call};
+    }
+  }
+  return std::nullopt;
+}
+
+/// The groups that have not come to a call in which a group waits.
+std::vector<std::uint32_t> ProgramRun::waited_for(std::uint32_t group,
+                                                  const ProgramCall& call) const {
+  const bool sends = call.kind == ProgramCallKind::send;
+  if (sends || call.kind == ProgramCallKind::receive) {
+    const MessageKey key{call.communicator, sends ? group : call.peer, sends ? call.peer : group};
+    const auto& all = sends ? sends_ : receives_;
+    const auto found = all.find(key);
+    if (found == all.end() || found->second.empty()) return {};
+    return {call.peer};
+  }
+  const auto& meetings = meetings_[call.communicator];
+  if (meetings.empty()) return {};
+  std::vector<std::uint32_t> others = program_.communicators[call.communicator].groups;
+  bool waits = false;
+  for (const RunningOp& at : meetings.front().arrived) {
+    waits = waits || at.group == group;
+    std::erase(others, at.group);
+  }
+  return waits ? others : std::vector<std::uint32_t>();
+}
+
+/// The shortest cycle of groups that wait for each other; all that wait, if there is none.
+std::vector<std::uint32_t> ProgramRun::hanging_groups() const {
+  std::vector<std::uint32_t> best;
+  std::vector<std::uint32_t> waiting;
+  const auto size = static_cast<std::uint32_t>(groups_.size());
+  for (std::uint32_t start = 0; start < size; ++start) {
+    if (!waiting_call(start)) continue;
+    waiting.push_back(start);
+    std::vector<std::optional<std::uint32_t>> from(size);
+    std::deque<std::uint32_t> open{start};
+    bool closed = false;
+    while (!open.empty() && !closed) {
+      const std::uint32_t at = open.front();
+      open.pop_front();
+      const auto call = waiting_call(at);
+      if (!call) continue;
+      for (const std::uint32_t next : waited_for(at, call->second)) {
+        if (next == start && !closed) {
+          std::vector<std::uint32_t> cycle;
+          for (std::uint32_t back = at; back != start; back = *from[back]) cycle.push_back(back);
+          cycle.push_back(start);
+          if (best.empty() || cycle.size() < best.size()) best.assign(cycle.rbegin(), cycle.rend());
+          closed = true;
+        }
+        if (next == start || from[next]) continue;
+        from[next] = at;
+        open.push_back(next);
+      }
+    }
+  }
+  return best.empty() ? waiting : best;
+}
+
+void ProgramRun::report_hang() const {
+  std::string text;
+  for (const std::uint32_t group : hanging_groups()) {
+    const auto [number, call] = waiting_call(group).value();
+    const RankGroup& ranks = program_.groups[group];
+    const std::string& name = ranks.ops[number].name;
+    text += fmt::format("{}'{}' waits in op {}{} ({} on '{}')", text.empty() ? "" : "; ",
+                        ranks.name, number + 1, name.empty() ? "" : fmt::format(" '{}'", name),
+                        to_string(call.kind), program_.communicators[call.communicator].name);
+  }
+  throw HangError(0, 0, 0, fmt::format("the program hangs: {}", text));
+}
+
+ProgramSchedule ProgramRun::run() {
+  groups_.resize(program_.groups.size());
+  schedule_.groups.resize(program_.groups.size());
+  meetings_.resize(program_.communicators.size());
+  met_.assign(program_.communicators.size(), 0);
+  for (std::uint32_t group = 0; group < groups_.size(); ++group) {
+    prepare(group);
+    running_ += program_.groups[group].ops.size();
+  }
+  while (!events_.empty() && running_ > 0) {
+    const TimedEvent event = events_.top();
+    events_.pop();
+    if (event.kind == TimedEvent::Kind::changes && items_[event.index].version != event.detail) {
+      continue;
+    }
+    now_ = event.time;
+    if (event.kind == TimedEvent::Kind::issued) {
+      if (--groups_[event.detail].missing[event.index] == 0) {
+        begin_op({event.detail, event.index});
+      }
+    } else if (event.kind == TimedEvent::Kind::begins) {
+      begin_call(event.index);
+    } else {
+      advance(event.index);
+    }
+  }
+  if (running_ > 0) report_hang();
+  schedule_.time = Seconds{now_};
+  for (std::uint32_t group = 0; group < groups_.size(); ++group) {
+    count_time(group);
+    for (std::uint32_t i = 0; i < program_.communicators.size(); ++i) {
+      const double time = groups_[group].exposed[i];
+      if (time <= 0) continue;
+      schedule_.groups[group].exposed[program_.communicators[i].name] += Seconds{time};
+    }
+  }
+  return std::move(schedule_);
+}
+
+}  // namespace
+
+ProgramSchedule schedule_program(const CallProgram& program, CallCosts& costs,
+                                 const GpuSharing& sharing) {
+  return ProgramRun(program, costs, sharing).run();
+}
+
+}  // namespace collsim

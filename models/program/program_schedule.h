@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "models/program/call_costs.h"
+#include "models/program/call_program.h"
+
+namespace collsim {
+
+/// How kernels and calls share a GPU.
+struct GpuSharing {
+  /// Of a GPU. A call in flight keeps as many as it has channels, and kernels run on the others. 0:
+  /// calls take none.
+  std::uint32_t multiprocessors = 0;
+  /// How much longer the bytes of a call take while kernels run on its GPUs.
+  double calls_beside_kernels = 1;
+  /// Whether a call that finds a kernel running begins when that kernel ends: a product's thread
+  /// blocks are queued before the call's, and hold all multiprocessors until the last have begun.
+  bool calls_wait_for_kernels = false;
+};
+
+/// When an op runs on the ranks of its group.
+struct OpTime {
+  Seconds begin;  ///< it is at the head of its stream, with nothing more to wait for
+  Seconds moves;  ///< all who take part have come to its first call, or its kernels begin
+  Seconds end;
+};
+
+/// What one rank of a group does in the time that the whole program takes.
+struct GroupSchedule {
+  std::vector<OpTime> ops{};  ///< as RankGroup::ops
+  Seconds end{};              ///< of its last op
+  Seconds computes{};         ///< while kernels run
+  Seconds waits{};            ///< no kernel runs and no call moves: for others, or for the host
+  /// No kernel runs while calls move, by the communicator's name. Of several at once, the one that
+  /// began first counts.
+  std::map<std::string, Seconds> exposed{};
+};
+
+/// When everything of a program happens.
+struct ProgramSchedule {
+  Seconds time{};  ///< until the last group ends
+  std::vector<GroupSchedule> groups{};
+
+  /// The group that ends last.
+  std::size_t last_group() const;
+};
+
+/// Runs a program, call by call: ops begin in the order of their streams, when what they come after
+/// has ended and the host has issued them. Kernels of several streams share a GPU evenly. Calls in
+/// flight that would together fill more than a group's links, or its nodes' NICs, slow each other
+/// down by the same factor. Throws HangError where ops wait for each other for ever, which names
+/// them, and InputError where those who take part in a call disagree on it.
+ProgramSchedule schedule_program(const CallProgram& program, CallCosts& costs,
+                                 const GpuSharing& sharing = {});
+
+}  // namespace collsim

@@ -1,0 +1,97 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/program/program_schedule.h"
+#include "sim/base/units.h"
+
+namespace collsim {
+
+/// The rates of one kind of GPU, and the shares of them that kernels reach
+/// (models/data/kernels.yaml).
+struct GpuKernels {
+  std::string gpu{};
+  std::uint32_t multiprocessors = 0;
+  double flops = 0;         ///< per second, of dense products in 16 bits, nominal
+  double fp8_flops = 0;     ///< likewise in 8 bits; 0: it has none
+  BytesPerSecond memory{};  ///< nominal
+  Bytes holds{};
+  double product = 1;  ///< the share of `flops` that a large product reaches; so on below
+  double moved = 1;
+  double attention = 1;
+  double attention_backward = 1;
+};
+
+/// What all GPUs have in common, likewise.
+struct KernelConstants {
+  Seconds tile_time{};
+  Seconds kernel_gap{};
+  double fp8_share = 1;
+  double backward_product = 1;  ///< what products of the backward pass reach, of those forward
+  double small_tile_share = 1;
+  double batched_product = 1;
+  double first_flash_attention = 1;
+  double optimizer = 1;
+  double optimizer_fp32 = 1;
+  Seconds host_forward{};
+  Seconds host_backward{};
+  double calls_beside_kernels = 1;
+};
+
+/// The file as a whole.
+struct KernelTable {
+  std::vector<GpuKernels> gpus;
+  KernelConstants constants;
+};
+
+/// Reads the shipped models/data/kernels.yaml. Throws InputError at the place of a mistake.
+KernelTable load_kernel_table();
+
+/// Says how long kernels take on one GPU.
+class KernelTimes {
+ public:
+  KernelTimes(GpuKernels gpu, KernelConstants constants)
+      : gpu_(std::move(gpu)), constants_(constants) {}
+
+  /// A product of an m x k with a k x n matrix of 16 bits, or 8. Tiles of 128 x 256, 256 x 128 or
+  /// 128 x 128, whichever is quickest, go in waves, one for each multiprocessor:
+  ///
+  ///   T = waves (tile_time + 2 tile k multiprocessors / (product flops))
+  ///
+  /// or the time to read and write the matrices once, if that is longer.
+  Seconds product(double m, double n, double k, bool fp8 = false) const;
+  /// Both products of the backward pass of that one: by each of its matrices.
+  Seconds backward_products(double m, double n, double k, bool fp8 = false) const;
+  /// A kernel that does little but read and write so many bytes.
+  Seconds moved(double bytes) const;
+  /// Fused attention of `flops` in all.
+  Seconds attention(double flops, bool backward, bool first_generation) const;
+  /// The products of attention that is not fused, of `flops`, without what they read and write.
+  Seconds batched_products(double flops) const;
+  /// An optimizer's step that reads and writes so many bytes.
+  Seconds optimizer(double bytes, bool fp32) const;
+
+  const GpuKernels& gpu() const { return gpu_; }
+  const KernelConstants& constants() const { return constants_; }
+  /// How calls and kernels share the GPU.
+  GpuSharing sharing() const;
+
+ private:
+  Seconds tiled_product(double m, double n, double k, double rate) const;
+  double product_rate(bool fp8) const;
+
+  GpuKernels gpu_;
+  KernelConstants constants_;
+};
+
+/// The kernels of a GPU whose name contains one of the table's ("NVIDIA H100 80GB HBM3"). Throws
+/// InputError that names the known ones.
+KernelTimes find_kernels(const KernelTable& table, std::string_view gpu);
+
+/// Gives ops of a program that are products, or move bytes, their time.
+void time_kernels(CallProgram& program, const KernelTimes& kernels);
+
+}  // namespace collsim

@@ -1,0 +1,285 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "models/planning/change.h"
+#include "models/planning/machine_parts.h"
+#include "models/workload/published_steps.h"
+#include "sim/base/data_directory.h"
+#include "sim/base/input_error.h"
+#include "sim/topologies/loader.h"
+#include "sim/yaml/yaml_reader.h"
+
+namespace collsim {
+
+namespace {
+
+constexpr std::int64_t gpus_of_server = 8;
+constexpr std::int64_t max_nics = 64;
+
+/// What a node's NICs are.
+struct NodeNetwork {
+  std::int64_t nics = 0;
+  double gigabits = 0;  ///< of each
+};
+
+/// "N Gb/s" before `at`, or nothing.
+std::optional<double> rate_before(const std::string& text, std::size_t at) {
+  std::size_t first = at;
+  while (first > 0 && (std::isdigit(static_cast<unsigned char>(text[first - 1])) != 0)) --first;
+  double rate = 0;
+  const auto [end, error] = std::from_chars(text.data() + first, text.data() + at, rate);
+  if (error != std::errc{} || rate <= 0) return std::nullopt;
+  return rate;
+}
+
+/// A network by the words of a source: "4x HDR InfiniBand 200 Gb/s per node (800 Gb/s)",
+/// "1600 Gb/s RoCE per node". The last rate is that of the node.
+std::optional<NodeNetwork> network_in(const std::string& text) {
+  std::vector<double> rates;
+  for (std::size_t at = text.find(" Gb/s"); at != std::string::npos;
+       at = text.find(" Gb/s", at + 1)) {
+    if (const auto rate = rate_before(text, at)) rates.push_back(*rate);
+  }
+  if (rates.empty() || text.find("per node") == std::string::npos) return std::nullopt;
+  std::int64_t nics = gpus_of_server;
+  const std::size_t times = text.find('x');
+  if (times == 1 && text[0] >= '1' && text[0] <= '9') nics = text[0] - '0';
+  return NodeNetwork{nics, rates.back() / static_cast<double>(nics)};
+}
+
+/// Networks of clusters that sources do not say: models/data/clusters.yaml.
+std::vector<std::pair<std::string, NodeNetwork>> load_clusters() {
+  const YamlMapping file =
+      load_yaml(shipped_file("clusters", "models/data"), "clusters").mapping({"networks"});
+  std::vector<std::pair<std::string, NodeNetwork>> clusters;
+  constexpr double bits = 8e-9;
+  for (const YamlValue& each : file.at("networks").sequence()) {
+    const YamlMapping keys = each.mapping({"words", "nics", "rate"});
+    clusters.emplace_back(
+        keys.at("words").string(),
+        NodeNetwork{keys.at("nics").integer(1, max_nics), keys.at("rate").rate().value * bits});
+  }
+  return clusters;
+}
+
+const char* node_of(const std::string& gpu) {
+  if (gpu.starts_with("A100")) return "dgx-a100";
+  if (gpu.starts_with("H100")) return "dgx-h100";
+  if (gpu.starts_with("H200")) return "dgx-h200";
+  if (gpu.starts_with("B200")) return "dgx-b200";
+  if (gpu.starts_with("V100")) return "dgx-1-v100";
+  return nullptr;
+}
+
+/// A machine that steps were measured on.
+struct ComposedMachine {
+  std::unique_ptr<const Topology> topology;
+  std::unique_ptr<StepMachine> steps;
+};
+
+Topology compose_servers(const PublishedStep& step, const std::optional<NodeNetwork>& network) {
+  MachineParts parts = load_parts(node_of(step.gpu));
+  const auto nodes = static_cast<std::uint32_t>((step.gpus + gpus_of_server - 1) / gpus_of_server);
+  if (network && nodes > 1) {
+    parts = changed(std::move(parts), fmt::format("nics={}", network->nics));
+    parts = changed(std::move(parts), fmt::format("nic={:g}Gb/s", network->gigabits));
+  }
+  return compose(parts, nodes);
+}
+
+std::unique_ptr<ComposedMachine> compose_machine(const PublishedStep& step,
+                                                 const std::optional<NodeNetwork>& network,
+                                                 const KernelTable& table) {
+  auto machine = std::make_unique<ComposedMachine>();
+  MachineCalls calls;
+  calls.run.variables = step.variables;
+  if (!step.machine.empty()) {
+    machine->topology =
+        std::make_unique<const Topology>(load_topology(find_data_file(step.machine, "topologies")));
+  } else {
+    machine->topology = std::make_unique<const Topology>(compose_servers(step, network));
+  }
+  calls.topology = machine->topology.get();
+  const auto all = machine->topology->gpus();
+  if (std::ssize(all) < step.gpus) {
+    throw InputError(fmt::format("{}: {} GPUs", step.id, step.gpus),
+                     fmt::format("at most the {} of {}", all.size(), machine->topology->name()));
+  }
+  calls.gpus.assign(all.begin(), all.begin() + step.gpus);
+  machine->steps = std::make_unique<StepMachine>(std::move(calls), table, step.gpu);
+  return machine;
+}
+
+/// What the formula counts: FLOPs of a step, with those of full recomputation, and how much longer
+/// the pipeline's bubble makes it.
+double counted_flops(const TrainingSetup& setup) {
+  constexpr double again = 4.0 / 3;
+  return (setup.recompute == Recompute::full ? again : 1) *
+         flops_per_token(setup.model, setup.tokens_sequence()) *
+         static_cast<double>(setup.global_batch * setup.tokens_sequence());
+}
+
+double bubble_factor(const TrainingSetup& setup) {
+  return 1 + static_cast<double>(setup.pipeline - 1) /
+                 static_cast<double>(setup.interleave * setup.microbatches());
+}
+
+std::string kind_of(const std::string& gpu) {
+  return gpu.substr(0, gpu.find('-'));
+}
+
+/// FLOPs a second of a GPU without the bubble.
+double rate_of(const PublishedStep& step) {
+  return counted_flops(step.setup) * bubble_factor(step.setup) /
+         (static_cast<double>(step.gpus) * step.measured.value);
+}
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  const std::size_t middle = values.size() / 2;
+  std::sort(values.begin(), values.end());
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+/// Fills in what the formula says, by the rates of the other groups.
+void add_formula(std::vector<StepComparison>& comparisons) {
+  std::map<std::tuple<std::string, std::string>, double> rates;  // by group and kind of GPU
+  for (StepComparison& each : comparisons) {
+    const PublishedStep& step = *each.step;
+    const std::string kind = kind_of(step.gpu);
+    const auto [rate, added] = rates.try_emplace({step.group, kind}, 0);
+    if (added) {
+      std::vector<double> others;
+      for (const StepComparison& other : comparisons) {
+        if (other.step->group != step.group && kind_of(other.step->gpu) == kind) {
+          others.push_back(rate_of(*other.step));
+        }
+      }
+      rate->second = median(std::move(others));
+    }
+    if (rate->second <= 0) continue;
+    each.formula = Seconds{counted_flops(step.setup) * bubble_factor(step.setup) /
+                           (static_cast<double>(step.gpus) * rate->second)};
+  }
+}
+
+/// Rows of one model on as many GPUs of a kind: they differ in their layout, or in batches.
+std::string sweep_of(const PublishedStep& step) {
+  return fmt::format("{} {} {} {}", step.group, step.setup.model.name, step.gpu, step.gpus);
+}
+
+/// A time for each token, so that steps of different batches compare.
+double per_token(Seconds time, const TrainingSetup& setup) {
+  return time.value / static_cast<double>(setup.global_batch * setup.tokens_sequence());
+}
+
+StepScore score_of(const std::string& group, const std::vector<const StepComparison*>& rows) {
+  constexpr std::size_t least_sweep = 3;
+  StepScore score;
+  score.group = group;
+  score.rows = rows.size();
+  std::vector<double> errors;
+  std::map<std::string, std::vector<const StepComparison*>> sweeps;
+  std::size_t formulas = 0;
+  for (const StepComparison* each : rows) {
+    errors.push_back(std::abs(each->error()));
+    score.mean_error += errors.back();
+    score.bias += each->error();
+    if (each->formula.value > 0) {
+      score.formula_error += std::abs(each->formula.value / each->step->measured.value - 1);
+      ++formulas;
+    }
+    sweeps[sweep_of(*each->step)].push_back(each);
+  }
+  const auto count = static_cast<double>(rows.size());
+  score.mean_error /= count;
+  score.bias /= count;
+  score.median_error = median(errors);
+  score.formula_error /= static_cast<double>(std::max<std::size_t>(1, formulas));
+  std::size_t counted = 0;
+  for (const auto& [name, sweep] : sweeps) {
+    if (sweep.size() < least_sweep) continue;
+    std::vector<std::pair<double, double>> ours;
+    std::vector<std::pair<double, double>> formula;
+    for (const StepComparison* each : sweep) {
+      const TrainingSetup& setup = each->step->setup;
+      const double measured = per_token(each->step->measured, setup);
+      ours.emplace_back(per_token(each->predicted.time, setup), measured);
+      formula.emplace_back(per_token(each->formula, setup), measured);
+    }
+    score.tau += kendall_tau(ours);
+    score.formula_tau += kendall_tau(formula);
+    ++counted;
+  }
+  score.tau = counted > 0 ? score.tau / static_cast<double>(counted) : 1;
+  score.formula_tau = counted > 0 ? score.formula_tau / static_cast<double>(counted) : 1;
+  return score;
+}
+
+}  // namespace
+
+double kendall_tau(const std::vector<std::pair<double, double>>& pairs) {
+  double sum = 0;
+  double first = 0;
+  double second = 0;
+  const auto sign = [](double value) { return (value > 0 ? 1 : 0) - (value < 0 ? 1 : 0); };
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      const int a = sign(pairs[i].first - pairs[j].first);
+      const int b = sign(pairs[i].second - pairs[j].second);
+      sum += a * b;
+      first += a * a;
+      second += b * b;
+    }
+  }
+  return first > 0 && second > 0 ? sum / std::sqrt(first * second) : (first + second > 0 ? 0 : 1);
+}
+
+std::vector<StepComparison> compare_steps(const PublishedSteps& steps, const KernelTable& table) {
+  const auto clusters = load_clusters();
+  std::map<std::tuple<std::string, std::string, std::int64_t, std::map<std::string, std::string>>,
+           std::unique_ptr<ComposedMachine>>
+      machines;
+  std::vector<StepComparison> comparisons;
+  for (const PublishedStep& step : steps.steps) {
+    if (node_of(step.gpu) == nullptr) continue;
+    auto& machine = machines[{step.gpu, step.machine + step.network, step.gpus, step.variables}];
+    if (!machine) {
+      std::optional<NodeNetwork> network = network_in(step.network);
+      for (const auto& [words, known] : clusters) {
+        if (step.network.find(words) != std::string::npos) network = known;
+      }
+      machine = compose_machine(step, network, table);
+    }
+    comparisons.push_back({&step, machine->steps->predict(step.setup), {}});
+  }
+  add_formula(comparisons);
+  return comparisons;
+}
+
+std::vector<StepScore> score_steps(const std::vector<StepComparison>& comparisons) {
+  std::vector<std::string> groups;
+  std::map<std::string, std::vector<const StepComparison*>> rows;
+  std::vector<const StepComparison*> all;
+  for (const StepComparison& each : comparisons) {
+    auto& of_group = rows[each.step->group];
+    if (of_group.empty()) groups.push_back(each.step->group);
+    of_group.push_back(&each);
+    all.push_back(&each);
+  }
+  std::vector<StepScore> scores;
+  for (const std::string& group : groups) scores.push_back(score_of(group, rows[group]));
+  if (!all.empty()) scores.push_back(score_of("all", all));
+  return scores;
+}
+
+}  // namespace collsim

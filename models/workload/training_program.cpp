@@ -1,0 +1,497 @@
+#include "models/workload/training_program.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace collsim {
+
+namespace {
+
+constexpr double activation_element = 2;
+constexpr double parameter_element = 2;
+constexpr double copied = 2;  // read and written
+/// Kernels of a layer's pass, about: calls wait for the one that runs.
+constexpr double kernels_of_layer = 12;
+/// The first bucket of DDP is small, so that reducing begins early.
+constexpr double first_bucket = 1 << 20;
+/// Layers whose parameters ZeRO 3 has gathered at a time: the one that runs and the next.
+constexpr std::size_t gathered_layers = 2;
+
+enum Stream : std::uint32_t {
+  compute_stream,
+  gather_stream,
+  reduce_stream,
+  receive_forward,
+  send_forward,
+  receive_backward,
+  send_backward,
+};
+constexpr std::array stream_names{"compute", "gather",    "reduce",     "from previous",
+                                  "to next", "from next", "to previous"};
+
+Bytes bytes_of(double bytes) {
+  return Bytes{std::max<std::int64_t>(1, static_cast<std::int64_t>(bytes))};
+}
+
+using Index = std::uint32_t;
+
+/// A forward or backward pass of a microbatch through a chunk of layers.
+struct Pass {
+  std::int64_t microbatch = 0;
+  std::int64_t chunk = 0;
+  bool backward = false;
+};
+
+/// Makes the program of one step.
+class StepWriter {
+ public:
+  StepWriter(const TrainingSetup& setup, const KernelTimes& kernels, std::int64_t microbatches,
+             Rank per_node);
+
+  CallProgram write();
+
+ private:
+  void add_communicators(std::int64_t stage);
+  std::optional<Index> add_communicator(const char* name, std::int64_t stage, std::int64_t stride,
+                                        std::int64_t ranks);
+  std::vector<Pass> passes(std::int64_t stage) const;
+  void write_stage(std::int64_t stage);
+  void write_pass(std::int64_t stage, const Pass& pass);
+  Index write_layers(std::int64_t stage, const Pass& pass, std::vector<Index> after);
+  void write_overlapped_backward(std::int64_t stage, const Pass& pass, std::vector<Index> after);
+  void reduce_bucket(double bytes, Index ready);
+  void write_end();
+  void write_sharded_stage();
+  void write_optimizer(double parameters, std::vector<Index> after);
+  Index add(ProgramOp op);
+  Index call(ProgramCallKind kind, Index communicator, double bytes, Stream stream,
+             std::vector<Index> after, std::uint32_t peer = 0);
+  std::vector<ProgramCall> inner_calls(double layers, bool backward) const;
+  Seconds layers_time(double layers, bool backward) const;
+  Seconds ends_time(std::int64_t stage, const Pass& pass) const;
+  bool is_first(std::int64_t stage, const Pass& pass) const {
+    return stage == 0 && pass.chunk == 0;
+  }
+  bool is_last(std::int64_t stage, const Pass& pass) const {
+    return stage == setup_.pipeline - 1 && pass.chunk == setup_.interleave - 1;
+  }
+
+  const TrainingSetup& setup_;
+  const KernelTimes& kernels_;
+  std::int64_t microbatches_;
+  Rank per_node_;
+  LayerTimes layer_;
+  PassTimes head_;
+  PassTimes embedding_;
+  double layers_of_chunk_;
+  double layer_parameters_;
+  double embedding_parameters_;
+  CallProgram program_;
+  // Of the stage that is written.
+  std::optional<Index> tensor_, data_, copies_, expert_;
+  std::vector<Index> reductions_;
+  std::optional<Index> last_compute_;
+  std::optional<Index> last_send_;
+  std::vector<Index> next_links_;  // communicators of stage s and s + 1
+};
+
+StepWriter::StepWriter(const TrainingSetup& setup, const KernelTimes& kernels,
+                       std::int64_t microbatches, Rank per_node)
+    : setup_(setup), kernels_(kernels), microbatches_(microbatches), per_node_(per_node) {
+  const LayerShare share = layer_share(setup);
+  layer_ = layer_times(kernels, setup.model, share);
+  head_ = head_times(kernels, setup.model, share);
+  embedding_ = embedding_times(kernels, setup.model, share);
+  layers_of_chunk_ = static_cast<double>(setup.model.layers) /
+                     static_cast<double>(setup.pipeline * setup.interleave);
+  embedding_parameters_ = rank_vocabulary_parameters(setup);
+  const double embeddings = setup.pipeline == 1 ? 2 : 1;
+  layer_parameters_ = (rank_parameters(setup) - embeddings * embedding_parameters_) /
+                      (layers_of_chunk_ * static_cast<double>(setup.interleave));
+}
+
+Index StepWriter::add(ProgramOp op) {
+  auto& ops = program_.groups.back().ops;
+  ops.push_back(std::move(op));
+  return static_cast<Index>(ops.size() - 1);
+}
+
+Index StepWriter::call(ProgramCallKind kind, Index communicator, double bytes, Stream stream,
+                       std::vector<Index> after, std::uint32_t peer) {
+  ProgramOp op;
+  op.name = to_string(kind);
+  op.stream = stream;
+  op.calls = {{communicator, kind, bytes_of(bytes), peer}};
+  op.after = std::move(after);
+  return add(std::move(op));
+}
+
+std::optional<Index> StepWriter::add_communicator(const char* name, std::int64_t stage,
+                                                  std::int64_t stride, std::int64_t ranks) {
+  if (ranks < 2) return std::nullopt;
+  const std::int64_t first = stage * setup_.ranks() / setup_.pipeline;
+  ProgramCommunicator communicator;
+  communicator.name = name;
+  communicator.groups = {static_cast<std::uint32_t>(stage)};
+  for (std::int64_t i = 0; i < ranks; ++i) {
+    communicator.ranks.push_back(static_cast<Rank>(first + i * stride));
+  }
+  program_.communicators.push_back(std::move(communicator));
+  return static_cast<Index>(program_.communicators.size() - 1);
+}
+
+void StepWriter::add_communicators(std::int64_t stage) {
+  const std::int64_t replicas = setup_.data * setup_.context;
+  const std::int64_t shard = setup_.zero >= 3 && setup_.shard > 0 ? setup_.shard : replicas;
+  tensor_ = add_communicator("tp", stage, 1, setup_.tensor);
+  data_ = add_communicator("dp", stage, setup_.tensor, shard);
+  copies_ = add_communicator("copies", stage, setup_.tensor * shard, replicas / shard);
+  expert_ = setup_.model.experts > 1
+                ? add_communicator("ep", stage, setup_.tensor * setup_.context, setup_.expert)
+                : std::nullopt;
+}
+
+std::vector<ProgramCall> StepWriter::inner_calls(double layers, bool backward) const {
+  std::vector<ProgramCall> calls;
+  const LayerShare share = layer_share(setup_);
+  const double bytes = activation_element * share.tokens * static_cast<double>(setup_.model.hidden);
+  // Two places in a layer, forward, backward and once more where all is computed again.
+  const double times = 2 * layers * (backward && setup_.recompute == Recompute::full ? 2 : 1);
+  const auto count = static_cast<std::uint32_t>(std::lround(times));
+  if (tensor_ && count > 0) {
+    if (setup_.sequence_parallel) {
+      for (const auto kind : {ProgramCallKind::all_gather, ProgramCallKind::reduce_scatter}) {
+        calls.push_back({*tensor_, kind, bytes_of(bytes), 0, count});
+      }
+    } else {
+      calls.push_back({*tensor_, ProgramCallKind::all_reduce, bytes_of(bytes), 0, count});
+    }
+  }
+  if (expert_ && count > 0) {
+    const double routed = bytes * static_cast<double>(setup_.model.active_experts) /
+                          (setup_.sequence_parallel ? static_cast<double>(setup_.tensor) : 1);
+    calls.push_back({*expert_, ProgramCallKind::all_to_all, bytes_of(routed), 0, count});
+  }
+  return calls;
+}
+
+/// Of so many layers, no less than the host takes to issue them.
+Seconds StepWriter::layers_time(double layers, bool backward) const {
+  const KernelConstants& constants = kernels_.constants();
+  if (!backward) return layers * std::max(layer_.all.forward, constants.host_forward);
+  Seconds time = layer_.all.backward;
+  Seconds host = constants.host_backward;
+  if (setup_.recompute == Recompute::full) {
+    time += layer_.all.forward;
+    host += constants.host_forward;
+  } else if (setup_.recompute == Recompute::selective) {
+    time += layer_.attention.forward;
+  }
+  return layers * std::max(time, host);
+}
+
+/// Of the embedding and the head, where the chunk has them.
+Seconds StepWriter::ends_time(std::int64_t stage, const Pass& pass) const {
+  Seconds time;
+  if (is_first(stage, pass)) time += pass.backward ? embedding_.backward : embedding_.forward;
+  if (is_last(stage, pass)) time += pass.backward ? head_.backward : head_.forward;
+  return time;
+}
+
+/// Forward and backward passes of a stage in the order in which it runs them: Megatron-LM's
+/// schedules (megatron/core/pipeline_parallel/schedules.py).
+std::vector<Pass> StepWriter::passes(std::int64_t stage) const {
+  const std::int64_t stages = setup_.pipeline;
+  const std::int64_t chunks = setup_.interleave;
+  std::vector<Pass> forward;
+  std::vector<Pass> backward;
+  for (std::int64_t first = 0; first < microbatches_; first += stages) {
+    const std::int64_t end = std::min(microbatches_, first + stages);
+    for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
+      for (std::int64_t i = first; i < end; ++i) {
+        forward.push_back({i, chunk, false});
+        backward.push_back({i, chunks - 1 - chunk, true});
+      }
+    }
+  }
+  auto all = std::ssize(forward);
+  std::int64_t ahead = all;
+  if (setup_.order == PipelineOrder::one_forward_one_backward) {
+    ahead = chunks > 1 ? 2 * (stages - stage - 1) + (chunks - 1) * stages : stages - stage - 1;
+    ahead = std::min(ahead, all);
+  }
+  std::vector<Pass> order(forward.begin(), forward.begin() + ahead);
+  for (std::int64_t i = ahead; i < all; ++i) {
+    order.push_back(forward[static_cast<std::size_t>(i)]);
+    order.push_back(backward[static_cast<std::size_t>(i - ahead)]);
+  }
+  order.insert(order.end(), backward.end() - ahead, backward.end());
+  return order;
+}
+
+void StepWriter::reduce_bucket(double bytes, Index ready) {
+  if (!data_) return;
+  const auto kind =
+      setup_.zero >= 1 ? ProgramCallKind::reduce_scatter : ProgramCallKind::all_reduce;
+  reductions_.push_back(call(kind, *data_, bytes, reduce_stream, {ready}));
+}
+
+/// The last backward pass through a chunk, in half layers, with a reduction for each bucket whose
+/// gradients are there.
+void StepWriter::write_overlapped_backward(std::int64_t stage, const Pass& pass,
+                                           std::vector<Index> after) {
+  const auto layers = static_cast<std::int64_t>(std::ceil(layers_of_chunk_));
+  const double of_layer = layers_of_chunk_ / static_cast<double>(layers);
+  const double element = gradient_bytes_of(setup_.precision);
+  const double ffn = ffn_parameters(setup_.model) * static_cast<double>(setup_.model.experts) /
+                     layer_parameters(setup_.model);
+  struct Part {
+    Seconds time;
+    std::vector<double> tensors;
+    double layers;
+  };
+  std::vector<Part> parts;
+  if (is_last(stage, pass)) parts.push_back({head_.backward, {embedding_parameters_}, 0});
+  for (std::int64_t i = 0; i < layers; ++i) {
+    const Seconds time = layers_time(of_layer, true);
+    const double matrices = setup_.model.gated ? 3 : 2;
+    const std::vector<double> of_ffn(static_cast<std::size_t>(matrices),
+                                     of_layer * layer_parameters_ * ffn / matrices);
+    parts.push_back({ffn * time, of_ffn, of_layer / 2});
+    parts.push_back({(1 - ffn) * time,
+                     {of_layer * layer_parameters_ * (1 - ffn) / 4,
+                      of_layer * layer_parameters_ * (1 - ffn) * 3 / 4},
+                     of_layer / 2});
+  }
+  if (is_first(stage, pass)) parts.push_back({embedding_.backward, {embedding_parameters_}, 0});
+  std::vector<double> tensors;
+  for (const Part& part : parts) {
+    for (const double parameters : part.tensors) tensors.push_back(element * parameters);
+  }
+  const auto ends = gradient_buckets(tensors, static_cast<double>(setup_.bucket.count));
+  std::size_t next_bucket = 0;
+  std::size_t ready = 0;
+  std::size_t reduced = 0;
+  for (const Part& part : parts) {
+    ProgramOp op;
+    op.name = fmt::format("B{}", pass.microbatch + 1);
+    op.compute = part.time;
+    double fresh = 0;
+    for (const double parameters : part.tensors) fresh += element * parameters;
+    if (setup_.copies_buckets) op.compute += kernels_.moved(copied * fresh);
+    op.kernels = static_cast<std::uint32_t>(kernels_of_layer);
+    op.inner = inner_calls(part.layers, true);
+    op.after = std::exchange(after, {});
+    last_compute_ = add(std::move(op));
+    ready += part.tensors.size();
+    for (; next_bucket < ends.size() && ends[next_bucket] <= ready; ++next_bucket) {
+      double bytes = 0;
+      for (; reduced < ends[next_bucket]; ++reduced) bytes += tensors[reduced];
+      reduce_bucket(bytes, *last_compute_);
+    }
+  }
+}
+
+Index StepWriter::write_layers(std::int64_t stage, const Pass& pass, std::vector<Index> after) {
+  ProgramOp op;
+  op.name = fmt::format("{}{}", pass.backward ? 'B' : 'F', pass.microbatch + 1);
+  op.compute = layers_time(layers_of_chunk_, pass.backward) + ends_time(stage, pass);
+  op.kernels =
+      std::max(1U, static_cast<std::uint32_t>(std::lround(kernels_of_layer * layers_of_chunk_)));
+  op.inner = inner_calls(layers_of_chunk_, pass.backward);
+  op.after = std::move(after);
+  return add(std::move(op));
+}
+
+void StepWriter::write_pass(std::int64_t stage, const Pass& pass) {
+  const LayerShare share = layer_share(setup_);
+  const double message =
+      activation_element * share.tokens * static_cast<double>(setup_.model.hidden) /
+      (setup_.whole_messages && !setup_.sequence_parallel ? 1 : static_cast<double>(setup_.tensor));
+  const auto stages = static_cast<std::uint32_t>(setup_.pipeline);
+  const auto here = static_cast<std::uint32_t>(stage);
+  const std::uint32_t next = (here + 1) % stages;
+  const std::uint32_t previous = (here + stages - 1) % stages;
+  const bool starts = pass.backward ? is_last(stage, pass) : is_first(stage, pass);
+  const bool ends = pass.backward ? is_first(stage, pass) : is_last(stage, pass);
+  std::vector<Index> after;
+  if (!starts) {
+    const std::uint32_t from = pass.backward ? next : previous;
+    after.push_back(call(ProgramCallKind::receive, next_links_[pass.backward ? here : previous],
+                         message, pass.backward ? receive_backward : receive_forward, {}, from));
+  }
+  // Megatron's 1F1B waits for each message; interleaved and GPipe go on.
+  const bool waits = setup_.interleave == 1 && setup_.order != PipelineOrder::gpipe;
+  if (waits && last_send_) after.push_back(*last_send_);
+  const bool last_backward = pass.backward && pass.microbatch == microbatches_ - 1;
+  if (last_backward && setup_.overlap_gradients && data_) {
+    write_overlapped_backward(stage, pass, std::move(after));
+  } else {
+    last_compute_ = write_layers(stage, pass, std::move(after));
+  }
+  if (ends) return;
+  const std::uint32_t to = pass.backward ? previous : next;
+  last_send_ = call(ProgramCallKind::send, next_links_[pass.backward ? previous : here], message,
+                    pass.backward ? send_backward : send_forward, {*last_compute_}, to);
+}
+
+void StepWriter::write_optimizer(double parameters, std::vector<Index> after) {
+  ProgramOp op;
+  op.name = "optimizer";
+  const bool wide = setup_.precision != StepPrecision::bf16_pure;
+  op.compute = kernels_.optimizer(optimizer_bytes_of(setup_.precision) * parameters, wide);
+  if (setup_.copies_buckets && data_) {  // out of the buckets
+    op.compute += kernels_.moved(copied * gradient_bytes_of(setup_.precision) * parameters);
+  }
+  op.after = std::move(after);
+  last_compute_ = add(std::move(op));
+}
+
+/// Gradients that are not reduced yet, the optimizer, and parameters that it has sharded.
+void StepWriter::write_end() {
+  const double parameters = rank_parameters(setup_);
+  if (data_ && !setup_.overlap_gradients) {
+    reduce_bucket(gradient_bytes_of(setup_.precision) * parameters, *last_compute_);
+  }
+  const double over = static_cast<double>(setup_.data * setup_.context);
+  std::vector<Index> after = reductions_;
+  write_optimizer(setup_.zero >= 1 ? parameters / over : parameters, std::move(after));
+  if (!data_ || setup_.zero < 1) return;
+  // Parameters are gathered beside the next forward pass, but for those of its first layer.
+  const double exposed =
+      setup_.overlap_gradients ? 1 / static_cast<double>(setup_.model.layers) : 1;
+  call(ProgramCallKind::all_gather, *data_, exposed * parameter_element * parameters, gather_stream,
+       {*last_compute_});
+}
+
+void StepWriter::write_stage(std::int64_t stage) {
+  for (const Pass& pass : passes(stage)) write_pass(stage, pass);
+  write_end();
+}
+
+/// ZeRO 3, layer by layer, as FSDP2: a layer is gathered while the one before it runs; gradients
+/// are reduced while the next backward pass runs. The embedding and the head are gathered once.
+void StepWriter::write_sharded_stage() {
+  const auto layers = static_cast<std::size_t>(setup_.model.layers);
+  const double gathered = parameter_element * layer_parameters_;
+  const double wide = setup_.precision == StepPrecision::bf16_pure
+                          ? parameter_element
+                          : gradient_bytes_of(setup_.precision);
+  const double ends = 2 * embedding_parameters_;
+  std::vector<Index> ran;  // computations of layers, in order
+  const auto gather = [&](double bytes) {
+    std::vector<Index> after;
+    if (ran.size() >= gathered_layers) after.push_back(ran[ran.size() - gathered_layers]);
+    return call(ProgramCallKind::all_gather, *data_, bytes, gather_stream, std::move(after));
+  };
+  const auto compute = [&](const char* name, Seconds time, std::optional<Index> gathering,
+                           bool backward, double of_layers) {
+    ProgramOp op;
+    op.name = name;
+    op.compute = time;
+    if (gathering) op.compute += kernels_.moved(copied * gathered);
+    op.kernels = static_cast<std::uint32_t>(kernels_of_layer);
+    op.inner = inner_calls(of_layers, backward);
+    if (gathering) op.after = {*gathering};
+    last_compute_ = add(std::move(op));
+    return *last_compute_;
+  };
+  const auto reduce = [&](double parameters) {
+    if (!data_) return;
+    const Index scattered = call(ProgramCallKind::reduce_scatter, *data_, wide * parameters,
+                                 reduce_stream, {*last_compute_});
+    reductions_.push_back(scattered);
+    if (!copies_) return;
+    const double part = wide * parameters / static_cast<double>(setup_.shard);
+    reductions_.push_back(
+        call(ProgramCallKind::all_reduce, *copies_, part, reduce_stream, {scattered}));
+  };
+  std::optional<Index> root;
+  if (data_) root = gather(parameter_element * ends);
+  for (std::int64_t i = 0; i < microbatches_; ++i) {
+    compute("embedding", embedding_.forward, i == 0 ? root : std::nullopt, false, 0);
+    for (std::size_t layer = 0; layer < layers; ++layer) {
+      const bool whole = !data_ || (!setup_.reshard && i > 0);
+      const auto gathering = whole ? std::nullopt : std::optional(gather(gathered));
+      ran.push_back(compute("F", layers_time(1, false), gathering, false, 1));
+    }
+    compute("head", head_.forward + head_.backward, std::nullopt, false, 0);
+    for (std::size_t layer = 0; layer < layers; ++layer) {
+      const auto gathering =
+          data_ && setup_.reshard && layer > 0 ? std::optional(gather(gathered)) : std::nullopt;
+      ran.push_back(
+          compute("B", layers_time(1, true) + kernels_.moved(copied * wide * layer_parameters_),
+                  gathering, true, 1));
+      reduce(layer_parameters_);
+    }
+    compute("embedding", embedding_.backward, std::nullopt, false, 0);
+  }
+  reduce(ends);
+  const double over = static_cast<double>(setup_.data * setup_.context);
+  const double sharded = setup_.shard > 0 ? static_cast<double>(setup_.shard) : over;
+  write_optimizer(rank_parameters(setup_) / sharded, reductions_);
+}
+
+CallProgram StepWriter::write() {
+  program_.name = setup_.model.name;
+  const std::int64_t of_stage = setup_.ranks() / setup_.pipeline;
+  if (setup_.pipeline > 1) {
+    for (std::int64_t stage = 0; stage < setup_.pipeline; ++stage) {
+      const std::int64_t next = (stage + 1) % setup_.pipeline;
+      ProgramCommunicator link;
+      link.name = "pp";
+      link.ranks = {static_cast<Rank>(stage * of_stage), static_cast<Rank>(next * of_stage)};
+      link.groups = {static_cast<std::uint32_t>(stage), static_cast<std::uint32_t>(next)};
+      next_links_.push_back(static_cast<Index>(program_.communicators.size()));
+      program_.communicators.push_back(std::move(link));
+    }
+  }
+  for (std::int64_t stage = 0; stage < setup_.pipeline; ++stage) {
+    RankGroup group;
+    group.name = setup_.pipeline > 1 ? fmt::format("stage {}", stage) : "all";
+    for (std::int64_t i = 0; i < of_stage; ++i) {
+      group.ranks.push_back(static_cast<Rank>(stage * of_stage + i));
+    }
+    group.streams.assign(stream_names.begin(), stream_names.end());
+    program_.groups.push_back(std::move(group));
+    reductions_.clear();
+    last_compute_.reset();
+    last_send_.reset();
+    add_communicators(stage);
+    if (setup_.zero >= 3) {
+      write_sharded_stage();
+    } else {
+      write_stage(stage);
+    }
+  }
+  count_alike(program_, per_node_);
+  return std::move(program_);
+}
+
+}  // namespace
+
+std::vector<std::size_t> gradient_buckets(const std::vector<double>& tensor_bytes, double cap) {
+  std::vector<std::size_t> ends;
+  double held = 0;
+  for (std::size_t i = 0; i < tensor_bytes.size(); ++i) {
+    held += tensor_bytes[i];
+    if (held < (ends.empty() ? std::min(cap, first_bucket) : cap)) continue;
+    ends.push_back(i + 1);
+    held = 0;
+  }
+  if (held > 0) ends.push_back(tensor_bytes.size());
+  return ends;
+}
+
+CallProgram training_program(const TrainingSetup& setup, const KernelTimes& kernels,
+                             std::int64_t microbatches, Rank per_node) {
+  return StepWriter(setup, kernels, microbatches, per_node).write();
+}
+
+}  // namespace collsim

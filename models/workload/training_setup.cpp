@@ -1,0 +1,242 @@
+#include "models/workload/training_setup.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/base/did_you_mean.h"
+#include "sim/base/input_error.h"
+
+namespace collsim {
+
+namespace {
+
+constexpr std::array precision_names{
+    std::pair{StepPrecision::fp16, std::string_view("fp16")},
+    std::pair{StepPrecision::bf16, std::string_view("bf16")},
+    std::pair{StepPrecision::fp8, std::string_view("fp8")},
+    std::pair{StepPrecision::bf16_pure, std::string_view("bf16-pure")},
+    std::pair{StepPrecision::amp, std::string_view("amp")},
+};
+constexpr std::array recompute_names{
+    std::pair{Recompute::none, std::string_view("none")},
+    std::pair{Recompute::selective, std::string_view("selective")},
+    std::pair{Recompute::full, std::string_view("full")},
+};
+constexpr std::array attention_names{
+    std::pair{AttentionKind::flash2, std::string_view("flash2")},
+    std::pair{AttentionKind::flash1, std::string_view("flash1")},
+    std::pair{AttentionKind::fused, std::string_view("fused")},
+    std::pair{AttentionKind::eager, std::string_view("eager")},
+};
+
+template <typename Names, typename Value>
+std::string_view name_in(const Names& names, Value value) {
+  return names[static_cast<std::size_t>(value)].second;
+}
+
+template <typename Names>
+auto find_in(const Names& names, std::string_view option, std::string_view name) {
+  std::vector<std::string> known;
+  for (const auto& [value, each] : names) {
+    if (each == name) return value;
+    known.emplace_back(each);
+  }
+  throw InputError(fmt::format("--{}: '{}'", option, name), names_instead_of(name, known));
+}
+
+// Bytes of a parameter.
+constexpr double half_bytes = 2;
+constexpr double full_bytes = 4;
+constexpr double master_state_bytes = 12;  // fp32 weights and both moments of Adam
+constexpr double amp_state_bytes = 8;      // both moments
+constexpr double pure_state_bytes = 4;
+// What Adam reads and writes: gradient, weights, two moments; the copy in 16 bits; and with master
+// weights one pass for the gradients' norm.
+constexpr double pure_step_bytes = 14;
+constexpr double amp_step_bytes = 28;
+constexpr double master_step_bytes = 34;
+
+// Korthikanti et al. 2022: bytes of a layer's activations, of a token and a hidden unit.
+constexpr double layer_activations = 34;
+constexpr double replicated_activations = 10;  // of them outside of tensor parallelism
+constexpr double score_activations = 5;        // of a token, a key and a head
+constexpr double kept_by_full_recompute = 2;
+
+/// CUDA's context and libraries take about 1 GiB of a GPU, NCCL's buffers as much again.
+constexpr double fixed_bytes = 2.0 * (1 << 30);
+
+void require(bool holds, const std::string& wrong, const std::string& accepted) {
+  if (!holds) throw InputError(wrong, accepted);
+}
+
+}  // namespace
+
+std::int64_t TrainingSetup::microbatches() const {
+  return std::max<std::int64_t>(1, global_batch / (micro_batch * data));
+}
+
+std::string_view to_string(StepPrecision precision) {
+  return name_in(precision_names, precision);
+}
+std::string_view to_string(Recompute recompute) {
+  return name_in(recompute_names, recompute);
+}
+std::string_view to_string(AttentionKind attention) {
+  return name_in(attention_names, attention);
+}
+StepPrecision find_precision(std::string_view option, std::string_view name) {
+  return find_in(precision_names, option, name);
+}
+Recompute find_recompute(std::string_view option, std::string_view name) {
+  return find_in(recompute_names, option, name);
+}
+AttentionKind find_attention(std::string_view option, std::string_view name) {
+  return find_in(attention_names, option, name);
+}
+
+void check_setup(const TrainingSetup& setup) {
+  const Transformer& model = setup.model;
+  require(setup.tensor <= model.heads,
+          fmt::format("--tp {}: '{}' has {} heads", setup.tensor, model.name, model.heads),
+          "a head or more for each tensor-parallel rank");
+  require(setup.pipeline * setup.interleave <= model.layers,
+          fmt::format("--pp {} with {} chunks each: '{}' has {} layers", setup.pipeline,
+                      setup.interleave, model.name, model.layers),
+          "a layer or more for each chunk");
+  require(setup.pipeline > 1 || setup.interleave == 1, "--interleave without a pipeline",
+          "--pp 2 or more");
+  require(setup.zero < 3 || setup.pipeline == 1, "--zero 3 with a pipeline",
+          "--zero 0 to 2, or --pp 1");
+  const std::int64_t together = setup.micro_batch * setup.data;
+  require(setup.global_batch % together == 0,
+          fmt::format("--global-batch {}: {} ranks or groups of ranks with {} sequences each do "
+                      "not divide it",
+                      setup.global_batch, setup.data, setup.micro_batch),
+          fmt::format("a multiple of {}", together));
+  require(setup.shard == 0 || (setup.shard <= setup.data && setup.data % setup.shard == 0),
+          fmt::format("--shard {} of {} data-parallel ranks", setup.shard, setup.data),
+          "a number that divides them");
+  require(setup.expert == 1 ||
+              (model.experts % setup.expert == 0 && setup.data * setup.context % setup.expert == 0),
+          fmt::format("--ep {}: '{}' has {} experts, and there are {} data-parallel ranks",
+                      setup.expert, model.name, model.experts, setup.data * setup.context),
+          "a number that divides both");
+}
+
+LayerShare layer_share(const TrainingSetup& setup) {
+  LayerShare share;
+  share.tokens = static_cast<double>(setup.micro_batch * setup.tokens_sequence()) /
+                 static_cast<double>(setup.context);
+  share.sequence = setup.tokens_sequence();
+  share.tensor = setup.tensor;
+  share.vocabulary_over = setup.whole_vocabulary ? 1 : setup.tensor;
+  share.experts_over = setup.model.experts > 1 ? setup.expert : 1;
+  share.sequence_parallel = setup.sequence_parallel;
+  share.attention = setup.attention;
+  share.precision = setup.precision;
+  share.eager_norms = setup.eager_norms;
+  share.accumulates = setup.microbatches() > 1;
+  return share;
+}
+
+double rank_vocabulary_parameters(const TrainingSetup& setup) {
+  return embedding_parameters(setup.model) /
+         static_cast<double>(setup.whole_vocabulary ? 1 : setup.tensor);
+}
+
+double rank_parameters(const TrainingSetup& setup) {
+  const Transformer& model = setup.model;
+  const double dense =
+      layer_parameters(model) - static_cast<double>(model.experts) * ffn_parameters(model);
+  const double experts = static_cast<double>(model.experts) * ffn_parameters(model) /
+                         (model.experts > 1 ? static_cast<double>(setup.expert) : 1);
+  const double embeddings = setup.pipeline == 1 ? 2 : 1;
+  return static_cast<double>(model.layers) / static_cast<double>(setup.pipeline) *
+             (dense + experts) / static_cast<double>(setup.tensor) +
+         embeddings * rank_vocabulary_parameters(setup);
+}
+
+double gradient_bytes_of(StepPrecision precision) {
+  const bool half = precision == StepPrecision::fp16 || precision == StepPrecision::bf16_pure;
+  return half ? half_bytes : full_bytes;
+}
+
+double optimizer_bytes_of(StepPrecision precision) {
+  if (precision == StepPrecision::bf16_pure) return pure_step_bytes;
+  return precision == StepPrecision::amp ? amp_step_bytes : master_step_bytes;
+}
+
+namespace {
+
+double state_bytes(StepPrecision precision) {
+  if (precision == StepPrecision::bf16_pure) return pure_state_bytes;
+  return precision == StepPrecision::amp ? amp_state_bytes : master_state_bytes;
+}
+
+/// Bytes of activations that a microbatch keeps of one layer.
+double kept_of_layer(const TrainingSetup& setup) {
+  const LayerShare share = layer_share(setup);
+  const auto tensor = static_cast<double>(setup.tensor);
+  const auto hidden = static_cast<double>(setup.model.hidden);
+  const double elements = share.tokens * hidden;
+  if (setup.recompute == Recompute::full) {
+    return kept_by_full_recompute * elements / (setup.sequence_parallel ? tensor : 1);
+  }
+  const double width = static_cast<double>(setup.model.ffn) * (setup.model.gated ? 1.5 : 1) /
+                       (4 * hidden);  // of the feed-forward part, whose share of the 34 is 19
+  constexpr double ffn_activations = 19;
+  const double all = layer_activations + ffn_activations * (width - 1);
+  const double outside = setup.sequence_parallel ? 0 : replicated_activations;
+  double kept = elements * (outside + (all - outside) / tensor);
+  const bool scores =
+      setup.attention == AttentionKind::fused || setup.attention == AttentionKind::eager;
+  if (scores && setup.recompute == Recompute::none) {
+    kept += score_activations * share.tokens * static_cast<double>(share.sequence) *
+            static_cast<double>(setup.model.heads) / tensor;
+  }
+  return kept;
+}
+
+}  // namespace
+
+StepMemory step_memory(const TrainingSetup& setup) {
+  const double parameters = rank_parameters(setup);
+  const double over = static_cast<double>(setup.data * setup.context);
+  const double sharded = setup.shard > 0 ? static_cast<double>(setup.shard) : over;
+  const auto split = [&](std::int64_t from) { return setup.zero >= from ? sharded : 1.0; };
+  StepMemory memory;
+  const double width = setup.precision == StepPrecision::amp ? full_bytes : half_bytes;
+  memory.parameters = width * parameters / split(3);
+  memory.gradients = gradient_bytes_of(setup.precision) * parameters / split(2);
+  memory.optimizer = state_bytes(setup.precision) * parameters / split(1);
+  const auto stages = static_cast<double>(setup.pipeline);
+  const auto chunks = static_cast<double>(setup.interleave);
+  const double layers = static_cast<double>(setup.model.layers) / stages;
+  double in_flight = static_cast<double>(setup.microbatches());
+  if (setup.pipeline == 1) {
+    in_flight = 1;
+  } else if (setup.order == PipelineOrder::one_forward_one_backward) {
+    const double extra = chunks > 1 ? 1 + (stages - 1) / (stages * chunks) : 1;
+    in_flight = std::min(in_flight, stages * extra);
+  }
+  memory.activations = in_flight * layers * kept_of_layer(setup);
+  const LayerShare share = layer_share(setup);
+  if (setup.pipeline == 1) {  // logits, in fp32 and in 16 bits
+    memory.activations += (half_bytes + full_bytes) * share.tokens *
+                          static_cast<double>(setup.model.vocabulary) /
+                          static_cast<double>(setup.tensor);
+  }
+  if (setup.zero >= 3) {  // two layers are whole at a time
+    memory.other +=
+        2 * half_bytes * layer_parameters(setup.model) / static_cast<double>(setup.tensor);
+  }
+  memory.other += fixed_bytes;
+  return memory;
+}
+
+}  // namespace collsim

@@ -1,0 +1,101 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "models/workload/transformer.h"
+
+namespace collsim {
+
+/// In which order a pipeline stage runs its microbatches.
+enum class PipelineOrder : std::uint8_t {
+  one_forward_one_backward,  ///< a backward pass as soon as one can; interleaved, if so asked
+  gpipe,                     ///< all forward passes first
+};
+
+/// A training step: the model, how it is laid out over ranks, and what the software does. Ranks
+/// are numbered as Megatron does: tensor parallelism first, then context, data, pipeline.
+struct TrainingSetup {
+  Transformer model{};
+  std::int64_t tensor = 1;
+  std::int64_t pipeline = 1;
+  std::int64_t data = 1;
+  std::int64_t context = 1;
+  std::int64_t expert = 1;      ///< ranks of a data-parallel group that share the experts
+  std::int64_t interleave = 1;  ///< chunks of layers that a pipeline stage has
+  /// 0: all is replicated. 1: the optimizer's state is sharded over data-parallel ranks; 2: and
+  /// gradients; 3: and parameters, layer by layer, as FSDP does.
+  std::int64_t zero = 0;
+  /// Of ZeRO 3: ranks that share one copy of the parameters, the others have copies; 0: all.
+  std::int64_t shard = 0;
+  bool reshard = true;  ///< of ZeRO 3: parameters are gathered again for the backward pass
+  std::int64_t micro_batch = 1;
+  std::int64_t global_batch = 1;
+  std::int64_t sequence = 0;  ///< 0: the model's
+  StepPrecision precision = StepPrecision::bf16;
+  Recompute recompute = Recompute::none;
+  bool sequence_parallel = false;
+  AttentionKind attention = AttentionKind::flash2;
+  bool eager_norms = false;
+  /// Gradients are reduced bucket by bucket while the last backward pass runs, and parameters that
+  /// were sharded are gathered while the first forward pass runs.
+  bool overlap_gradients = false;
+  Bytes bucket{25 << 20};  ///< PyTorch DDP's bucket_cap_mb
+  /// Gradients are copied into buckets, and back out of them (PyTorch DDP without
+  /// gradient_as_bucket_view).
+  bool copies_buckets = false;
+  PipelineOrder order = PipelineOrder::one_forward_one_backward;
+  /// Tensor-parallel ranks send the whole activation each, not a part that is gathered again.
+  bool whole_messages = false;
+  /// Tensor-parallel ranks have the whole embedding and head each, not a part of the vocabulary.
+  bool whole_vocabulary = false;
+
+  std::int64_t ranks() const { return tensor * pipeline * data * context; }
+  std::int64_t tokens_sequence() const { return sequence > 0 ? sequence : model.sequence; }
+  /// Microbatches of a step on each data-parallel rank.
+  std::int64_t microbatches() const;
+};
+
+// Names of options and of messages; find_... throws InputError that names `option` and what there
+// is.
+
+std::string_view to_string(StepPrecision precision);
+std::string_view to_string(Recompute recompute);
+std::string_view to_string(AttentionKind attention);
+StepPrecision find_precision(std::string_view option, std::string_view name);
+Recompute find_recompute(std::string_view option, std::string_view name);
+AttentionKind find_attention(std::string_view option, std::string_view name);
+
+/// Throws InputError for a layout that cannot be: batches that do not divide, more tensor-parallel
+/// ranks than heads, more pipeline stages than layers, ZeRO 3 with a pipeline.
+void check_setup(const TrainingSetup& setup);
+
+/// How one rank computes its layers.
+LayerShare layer_share(const TrainingSetup& setup);
+
+/// Parameters on one rank of an embedding, or of a head.
+double rank_vocabulary_parameters(const TrainingSetup& setup);
+/// Parameters on one rank: of the largest pipeline stage, before any sharding by ZeRO.
+double rank_parameters(const TrainingSetup& setup);
+/// Bytes of a gradient as it is reduced, and that the optimizer's step moves for a parameter.
+double gradient_bytes_of(StepPrecision precision);
+double optimizer_bytes_of(StepPrecision precision);
+
+/// What one GPU holds at most, by part.
+struct StepMemory {
+  double parameters = 0;
+  double gradients = 0;
+  double optimizer = 0;
+  double activations = 0;
+  double other = 0;  ///< CUDA's context, NCCL's buffers, the allocator's waste
+
+  double all() const { return parameters + gradients + optimizer + activations + other; }
+};
+
+/// By formulas: 2 (fp16, bf16) or 4 bytes a parameter, gradients, 12 bytes of Adam's state with
+/// master weights, less what ZeRO shards; activations of a layer as in Korthikanti et al. 2022
+/// (arXiv:2205.05198), equations 1 to 5, for as many microbatches as the first stage has in flight.
+StepMemory step_memory(const TrainingSetup& setup);
+
+}  // namespace collsim

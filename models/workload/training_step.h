@@ -1,0 +1,69 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "models/program/program_schedule.h"
+#include "models/workload/training_program.h"
+
+namespace collsim {
+
+/// How a step of training is predicted.
+struct StepPrediction {
+  Seconds time{};
+  Seconds computes{};  ///< of the rank that ends last, as in GroupSchedule; so are the next two
+  Seconds waits{};     ///< pipeline bubbles
+  std::map<std::string, Seconds> exposed{};
+  StepMemory memory{};
+  bool fits = true;              ///< the GPU's memory
+  double tokens_per_second = 0;  ///< of all GPUs
+  double utilisation = 0;        ///< model FLOPs a second, of what the GPUs' data sheet says
+  bool continued = false;        ///< of fewer microbatches, and continued in their steady state
+};
+
+/// A machine and its kernels, which steps are predicted on. Calls are remembered from step to step.
+class StepMachine {
+ public:
+  /// `gpu` is the GPUs' name, if not that of the topology. Throws InputError where no kernels of
+  /// them are known (find_kernels()).
+  StepMachine(MachineCalls calls, const KernelTable& table, const std::string& gpu = {});
+
+  /// Throws InputError for a layout that cannot be (check_setup()) or has more ranks than GPUs.
+  StepPrediction predict(const TrainingSetup& setup);
+  /// The program and its schedule, with the microbatches of the setup or fewer.
+  ProgramSchedule schedule(const CallProgram& program);
+
+  const KernelTimes& kernels() const { return kernels_; }
+  CallCosts& costs() { return costs_; }
+  Rank per_node() const { return per_node_; }
+  Rank gpus() const { return gpus_; }
+
+ private:
+  KernelTimes kernels_;
+  MachineCallCosts costs_;
+  Rank per_node_;
+  Rank gpus_;
+};
+
+/// What is searched: layouts of a model on all GPUs of a machine.
+struct LayoutSearch {
+  TrainingSetup setup{};  ///< what stays: model, batches, precision
+  Rank ranks = 1;
+  std::size_t limit = 10;  ///< layouts that are wanted, the quickest first
+};
+
+/// A layout that was found.
+struct FoundLayout {
+  TrainingSetup setup{};
+  StepPrediction step{};
+};
+
+/// Tries all layouts of tensor (inside a node), pipeline and data parallelism, microbatches of 1 to
+/// 16, ZeRO 0, 1 and 3, without and with full recomputation, that fit into memory; gives the
+/// quickest. `tried` hears how many there were.
+std::vector<FoundLayout> search_layouts(StepMachine& machine, const LayoutSearch& search,
+                                        std::size_t& tried);
+
+}  // namespace collsim

@@ -1,0 +1,158 @@
+// Programs of training steps, with times worked out by hand from those of a layer.
+
+#include "models/workload/training_program.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "sim/base/input_error.h"
+
+namespace collsim {
+namespace {
+
+/// Calls that take no time.
+class FreeCalls : public CallCosts {
+ public:
+  CallCost cost_of(const ProgramCommunicator& /*communicator*/,
+                   const ProgramCall& /*call*/) override {
+    return {};
+  }
+};
+
+/// A GPU of one multiprocessor whose kernels are all of the same speed: 1e12 FLOP/s, 1e12 B/s.
+KernelTimes even_kernels() {
+  GpuKernels gpu;
+  gpu.gpu = "even";
+  gpu.multiprocessors = 1;
+  gpu.flops = 1e12;
+  gpu.memory = BytesPerSecond{1e12};
+  return {gpu, KernelConstants{}};
+}
+
+TrainingSetup small_setup() {
+  TrainingSetup setup;
+  setup.model = {.name = "small",
+                 .layers = 8,
+                 .hidden = 256,
+                 .heads = 8,
+                 .kv_heads = 8,
+                 .ffn = 1024,
+                 .vocabulary = 512,
+                 .sequence = 256};
+  return setup;
+}
+
+double step_time(const TrainingSetup& setup, std::int64_t microbatches) {
+  FreeCalls costs;
+  const KernelTimes kernels = even_kernels();
+  return schedule_program(training_program(setup, kernels, microbatches, 8), costs).time.value;
+}
+
+// A product of 128 x 256 x 100 by one multiprocessor is one tile: 2 x 128 x 256 x 100 FLOPs. One of
+// 129 rows takes two tiles, and as long as 256 rows.
+TEST(KernelTimes, multiply_matrices_tile_by_tile) {
+  const KernelTimes kernels = even_kernels();
+  EXPECT_NEAR(kernels.product(128, 256, 1e5).value, 2.0 * 128 * 256 * 1e5 / 1e12, 1e-12);
+  EXPECT_NEAR(kernels.product(257, 256, 1e5).value, kernels.product(384, 256, 1e5).value, 1e-12);
+}
+
+// 1 MiB first, then 25 MiB: the tensor that reaches the limit is still in the bucket.
+TEST(GradientBuckets, end_with_the_tensor_that_fills_them) {
+  constexpr double mib = 1 << 20;
+  const std::vector<double> tensors{0.5 * mib, 0.6 * mib, 20 * mib, 10 * mib, 30 * mib, 1 * mib};
+  EXPECT_EQ(gradient_buckets(tensors, 25 * mib), (std::vector<std::size_t>{2, 4, 5, 6}));
+}
+
+// The buckets of recordings/steps/h100x2 for hidden 2048 and 25 MiB, in bf16: the head of 131 MB,
+// then 4h of 33.6 MB, h4 of 33.6 MB, projection and qkv together 33.6 MB, as PyTorch printed them.
+TEST(GradientBuckets, are_those_that_pytorch_prints) {
+  const std::vector<double> tensors{131072000, 33554432, 33554432, 8388608, 25165824, 33554432};
+  EXPECT_EQ(gradient_buckets(tensors, 25.0 * (1 << 20)),
+            (std::vector<std::size_t>{1, 2, 3, 5, 6}));
+}
+
+// 1F1B on P stages with m microbatches takes (m + P - 1) turns of a stage; here all stages are
+// alike but for the embedding and the head, so take a vocabulary of 1.
+// Interleaved in v chunks the bubble is (P - 1) / v turns.
+TEST(TrainingProgram, has_the_bubble_of_its_pipeline) {
+  TrainingSetup setup = small_setup();
+  setup.model.vocabulary = 1;
+  const double one = step_time(setup, 1);
+  const double two = step_time(setup, 2);
+  const double turn = (two - one) / 4;  // of one of four stages
+  setup.pipeline = 4;
+  const double short_step = step_time(setup, 4);
+  const double long_step = step_time(setup, 8);
+  EXPECT_NEAR(long_step - short_step, 4 * turn, 0.02 * turn * 4);
+  EXPECT_NEAR(short_step, 7 * turn, 0.03 * turn * 7);
+  setup.interleave = 2;
+  EXPECT_NEAR(step_time(setup, 4), (4 + 1.5) * turn, 0.03 * turn * 6);
+}
+
+TEST(TrainingProgram, runs_gpipe_as_long_as_1f1b) {
+  TrainingSetup setup = small_setup();
+  setup.pipeline = 4;
+  const double alternating = step_time(setup, 6);
+  setup.order = PipelineOrder::gpipe;
+  EXPECT_NEAR(step_time(setup, 6), alternating, 0.02 * alternating);
+}
+
+// Ranks of Megatron: tensor first, then data, then pipeline.
+TEST(TrainingProgram, numbers_ranks_as_megatron_does) {
+  TrainingSetup setup = small_setup();
+  setup.tensor = 2;
+  setup.data = 4;
+  setup.pipeline = 2;
+  const CallProgram program = training_program(setup, even_kernels(), 2, 8);
+  const auto ranks = [&](const std::string& name, std::uint32_t group) {
+    for (const ProgramCommunicator& each : program.communicators) {
+      if (each.name == name && each.groups.front() == group) return each.ranks;
+    }
+    return std::vector<Rank>();
+  };
+  EXPECT_EQ(ranks("tp", 0), (std::vector<Rank>{0, 1}));
+  EXPECT_EQ(ranks("dp", 0), (std::vector<Rank>{0, 2, 4, 6}));
+  EXPECT_EQ(ranks("tp", 1), (std::vector<Rank>{8, 9}));
+  EXPECT_EQ(ranks("pp", 0), (std::vector<Rank>{0, 8}));
+}
+
+// GPT-3: 96 layers of 12 h^2 and an embedding and a head of 51,200 h: 174 + 1.3 billion.
+TEST(Transformer, has_the_parameters_of_its_paper) {
+  EXPECT_NEAR(all_parameters(find_transformer("gpt3-175b")), 175.2e9, 0.3e9);
+  EXPECT_NEAR(all_parameters(find_transformer("llama3-70b")), 70.6e9, 0.3e9);
+  EXPECT_NEAR(all_parameters(find_transformer("mixtral-8x7b")), 46.7e9, 0.3e9);
+}
+
+// 16 bytes a parameter in bf16 with master weights and fp32 gradients are 18; ZeRO 1 over 4 ranks
+// leaves 2 + 4 + 12 / 4.
+TEST(StepMemory, counts_bytes_of_parameters) {
+  TrainingSetup setup = small_setup();
+  setup.data = 4;
+  setup.global_batch = 4;
+  const double parameters = all_parameters(setup.model);
+  const auto state = [](const StepMemory& memory) {
+    return memory.parameters + memory.gradients + memory.optimizer;
+  };
+  EXPECT_NEAR(state(step_memory(setup)), 18 * parameters, 1);
+  setup.zero = 1;
+  EXPECT_NEAR(state(step_memory(setup)), 9 * parameters, 1);
+  setup.zero = 3;
+  EXPECT_NEAR(state(step_memory(setup)), 4.5 * parameters, 1);
+}
+
+TEST(TrainingSetup, refuses_layouts_that_cannot_be) {
+  TrainingSetup setup = small_setup();
+  setup.tensor = 16;
+  EXPECT_THROW(check_setup(setup), InputError);
+  setup = small_setup();
+  setup.pipeline = 9;
+  EXPECT_THROW(check_setup(setup), InputError);
+  setup = small_setup();
+  setup.micro_batch = 3;
+  EXPECT_THROW(check_setup(setup), InputError);
+}
+
+}  // namespace
+}  // namespace collsim
