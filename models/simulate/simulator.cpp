@@ -36,11 +36,20 @@ Bytes size_for(const CallCompiler& small, Bytes size, Rank ranks) {
 }
 
 /// More messages than this take seconds: ring, LL128, on 256 GPUs whose chunks are all unlike takes
-/// 3 to 5 s for 8.4 million, and 0.6 s where equals are folded.
+/// 3 to 5 s for 8.4 million, and 0.6 s where equals are folded; trees whose messages contend for
+/// links 7 us each.
 constexpr double many_messages = 2e6;
+/// Fewer ranks stand for no cluster.
+constexpr Rank min_representatives = 32;
 /// A steady call is continued from periods that are even to 1e-3 (SteadyState): more bytes by less
 /// than this make no larger error.
 constexpr double max_added = 1e-3;
+
+bool takes_seconds(const CompiledCall& call) {
+  const Execution execution = execution_of(call);
+  const double messages = effort_of(execution).steady;
+  return messages >= many_messages && folded_share(execution) * messages >= many_messages;
+}
 
 /// The least size from `size` on that a ring's channels cut into chunks of one size: NCCL's cells
 /// (sim/nccl/nccl_chunking.h) are parts of 16 KiB, and chunks of a last loop are multiples of 16
@@ -67,9 +76,9 @@ bool Simulator::may_be_scaled() const {
 /// is simulated; Prediction::extent says it afterwards.
 bool Simulator::is_scaled(Bytes size, const Given& given) {
   if (!may_be_scaled()) return false;
-  if (compiler_.ranks() <= representation_.max &&
-      effort_of(execution_of(plan(size, given))).steady < many_messages) {
-    return false;
+  if (compiler_.ranks() <= representation_.max) {
+    const CompiledCall call = plan(size, given);
+    if (!takes_seconds(evened(call).value_or(call))) return false;
   }
   return find_small_cluster();
 }
@@ -84,6 +93,16 @@ bool Simulator::find_small_cluster() {
   estimator_.emplace(compiler_);
   small_estimator_.emplace(*small_);
   return true;
+}
+
+/// Nothing where the small cluster's call takes no seconds, or no fewer ranks would do.
+Simulator* Simulator::smaller(const CompiledCall& small) {
+  if (representation_.ranks <= min_representatives || !takes_seconds(small)) return nullptr;
+  const Rank ranks = std::max(representation_.ranks / 2, min_representatives);
+  if (!smaller_) {
+    smaller_ = std::make_unique<Simulator>(compiler_, options_, Representation{ranks, ranks});
+  }
+  return smaller_->find_small_cluster() ? smaller_.get() : nullptr;
 }
 
 /// Of the whole. It may be laid out only where there is memory for it.
@@ -152,7 +171,9 @@ Prediction Simulator::simulate(Bytes size, const Candidate& candidate) {
 
 RepresentativeCall Simulator::representative(Bytes size) {
   if (!is_scaled(size, {})) return {compiler_, plan(size, {})};
-  return {*small_, small_call(size, {}).plan(*small_, small_memo_)};
+  CompiledCall call = small_call(size, {}).plan(*small_, small_memo_);
+  if (Simulator* by_fewer = smaller(call)) return by_fewer->representative(size);
+  return {*small_, std::move(call)};
 }
 
 Prediction Simulator::beside_healthy(Bytes size, const Given& given) {
@@ -222,7 +243,9 @@ Simulator::Small Simulator::small_call(Bytes size, const Given& given) const {
 
 Prediction Simulator::scaled(Bytes size, const Given& given) {
   const Small small = small_call(size, given);
-  const Prediction simulated = collsim::simulate(small.plan(*small_, small_memo_), options_);
+  const CompiledCall call = small.plan(*small_, small_memo_);
+  if (Simulator* by_fewer = smaller(call)) return by_fewer->on_machine(size, given);
+  const Prediction simulated = collsim::simulate(call, options_);
   if (!compiler_.spec().faults.empty() && !model_sees_faults(size, given)) {
     return with_cost_on_top(size, given, simulated);
   }

@@ -31,8 +31,10 @@ struct RepresentativeCall {
 /// A larger cluster under NCCL's rules is represented by a small_cluster(), which runs what NCCL
 /// chooses for the whole: with as many bytes on every hop, where each rank has a part of the
 /// buffer, else with as many bytes in all. So is one of more ranks than the small cluster has where
-/// the call would send so many messages that it takes seconds (effort_of(), before anything is
-/// simulated). The time is scaled by the analytic model:
+/// the call would send so many messages, equals counted once, that it takes seconds (effort_of(),
+/// folded_share(): known before anything is simulated); and where the small cluster's call would
+/// take as long, a cluster of half its ranks stands for it. The time is scaled by the analytic
+/// model:
 ///
 ///   T = simulated(small) estimated(whole) / estimated(small)
 ///
@@ -58,6 +60,8 @@ class Simulator {
   Prediction simulate(Bytes size);
   /// The same had NCCL chosen that pair.
   Prediction simulate(Bytes size, const Candidate& candidate);
+  /// Whether a small cluster stands for the whole.
+  bool scales(Bytes size) { return is_scaled(size, {}); }
   /// The call that simulate() looks at, healthy or not. The Simulator must outlive it.
   RepresentativeCall representative(Bytes size);
 
@@ -74,6 +78,7 @@ class Simulator {
   CompiledCall plan(Bytes size, const Given& given);
   bool may_be_scaled() const;
   bool is_scaled(Bytes size, const Given& given);
+  Simulator* smaller(const CompiledCall& small);
   bool find_small_cluster();
   std::optional<CompiledCall> evened(const CompiledCall& call);
   Prediction simulate_evened(const CompiledCall& call, const CompiledCall& even);
@@ -92,6 +97,7 @@ class Simulator {
   std::optional<Estimator> estimator_;         // of the whole cluster, if that is scaled
   std::unique_ptr<const CallCompiler> small_;  // likewise
   std::optional<Estimator> small_estimator_;   // likewise
+  std::unique_ptr<Simulator> smaller_;         // by fewer ranks, where it is asked for
   std::shared_ptr<Healthy> healthy_;           // made where there are faults and it is asked for
 };
 
