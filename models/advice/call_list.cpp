@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <memory>
 
 #include "models/estimate/estimator.h"
 #include "models/simulate/simulator.h"
@@ -11,15 +12,19 @@ namespace collsim {
 
 namespace {
 
-/// Of every size of every item, what `answer` says: made for a compiler, asked for its sizes.
-template <typename Engine>
-CallTimes times_by(const CallList& calls, Prediction (Engine::*answer)(Bytes)) {
+/// What changes do shows on a small cluster, for they are compared with each other: dozens of
+/// changes are tried at every size.
+constexpr Representation of_advice{64, 32};
+
+/// Of every size of every item, what an engine says that `make` makes for a compiler.
+template <typename Make>
+CallTimes times_by(const CallList& calls, const Make& make) {
   CallTimes result;
   for (const CallList::Item& item : calls.items) {
     const CallCompiler compiler(item.spec);
-    Engine engine(compiler);
+    auto answer = make(compiler);
     for (const Bytes size : item.sizes) {
-      const Prediction prediction = (engine.*answer)(size);
+      const Prediction prediction = answer(size);
       result.times.push_back(prediction.time);
       result.algorithms.push_back(prediction.algorithm);
       result.messages += prediction.transfers;
@@ -38,11 +43,17 @@ CallList with_variables(CallList calls, const std::map<std::string, std::string>
 }
 
 CallTimes estimate_calls(const CallList& calls) {
-  return times_by<Estimator>(calls, &Estimator::estimate);
+  return times_by(calls, [](const CallCompiler& compiler) {
+    return
+        [estimator = Estimator(compiler)](Bytes size) mutable { return estimator.estimate(size); };
+  });
 }
 
 CallTimes simulate_calls(const CallList& calls) {
-  return times_by<Simulator>(calls, &Simulator::simulate);
+  return times_by(calls, [](const CallCompiler& compiler) {
+    const auto simulator = std::make_shared<Simulator>(compiler, SimulationOptions{}, of_advice);
+    return [simulator](Bytes size) { return simulator->simulate(size); };
+  });
 }
 
 Effect effect_of(const CallTimes& unchanged, const CallTimes& changed) {

@@ -64,6 +64,42 @@ Prediction outline_on(const CompiledCall& call, const Wiring& wiring) {
   return prediction;
 }
 
+/// Calls in a row after which a further one takes as long as the one before: as many as these, and
+/// twice as many, say what all take. A broadcast of 64 MiB to 1 GiB on 64 ranks then comes out
+/// within 0.05 % of 20 calls that are all simulated.
+constexpr std::uint32_t first_calls = 2;
+/// Fewer messages are simulated call by call.
+constexpr double many_messages = 1e6;
+
+bool may_continue_calls(const Execution& execution) {
+  const auto& changes = execution.disturbance->changes;
+  const Seconds begin = execution.startup();
+  return execution.steady && execution.calls > 3 * first_calls &&
+         effort_of(execution).steady > many_messages &&
+         std::none_of(changes.begin(), changes.end(),
+                      [&](const MachineChange& change) { return change.at > begin; });
+}
+
+/// By the first calls, and what as many more of them add.
+ExecutionResult execute_first_calls(Execution execution, Engine engine) {
+  const double calls = execution.calls;
+  execution.calls = first_calls;
+  const ExecutionResult few = execute(execution, *make_fabric(engine));
+  execution.calls = 2 * first_calls;
+  ExecutionResult result = execute(execution, *make_fabric(engine));
+  const auto continued = [&](Seconds of_few, Seconds of_more) {
+    const Seconds all = (2.0 * first_calls) * of_more;
+    const Seconds further = all - static_cast<double>(first_calls) * of_few;
+    return (1 / calls) * (all + (calls / first_calls - 2) * further);
+  };
+  result.time = std::max(continued(few.time, result.time), execution.issue());
+  result.mean_over_ranks =
+      std::max(continued(few.mean_over_ranks, result.mean_over_ranks), execution.issue());
+  result.transfers += few.transfers;
+  result.steady = true;
+  return result;
+}
+
 Wiring wiring_at_first(const CompiledCall& call) {
   return wiring_as_it_begins(call.wiring(), call.layout->disturbance);
 }
@@ -101,7 +137,6 @@ Prediction simulate(const CompiledCall& call, const SimulationOptions& options) 
   if (options.engine == Engine::simgrid && !call.wiring().bursts.empty()) {
     throw InputError("the simgrid engine knows no links with a burst", "engine native");
   }
-  const auto fabric = make_fabric(options.engine);
   try {
     Execution execution = execution_of(call);
     execution.steady = !options.exact;
@@ -111,7 +146,9 @@ Prediction simulate(const CompiledCall& call, const SimulationOptions& options) 
       const Effort effort = effort_of(execution);
       options.begin(call.size, options.exact ? effort.whole : effort.steady);
     }
-    const ExecutionResult result = execute(execution, *fabric);
+    const ExecutionResult result = may_continue_calls(execution)
+                                       ? execute_first_calls(execution, options.engine)
+                                       : execute(execution, *make_fabric(options.engine));
     Prediction prediction = outline(call);
     prediction.time = result.time;
     prediction.mean_over_ranks = result.mean_over_ranks;

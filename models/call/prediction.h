@@ -19,7 +19,7 @@ namespace collsim {
 /// How much of a call was simulated.
 enum class Extent : std::uint8_t {
   whole,   ///< every message
-  steady,  ///< loops that repeat themselves were continued (SteadyState)
+  steady,  ///< loops or calls that repeat themselves were continued (SteadyState)
   scaled,  ///< a smaller cluster, whose time was scaled by the analytic model (Simulator)
 };
 /// "whole", "steady", "scaled".

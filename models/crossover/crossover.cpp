@@ -131,18 +131,11 @@ Bracket guess_and_bisect(Bracket bracket, const std::function<bool(Bytes)>& afte
   return bisect(bracket, after);
 }
 
-/// As `run` does: large clusters are scaled. What faults do to a pair that NCCL does not choose is
-/// simulated on the whole.
+/// As `run` does: large clusters are scaled.
 NcclVariants::Simulate simulate_pairs(const CallCompiler& compiler) {
-  if (compiler.spec().faults.empty()) {
-    const auto simulator = std::make_shared<Simulator>(compiler);
-    return [simulator](Bytes size, const Candidate& pair) {
-      return simulator->simulate(size, pair).time;
-    };
-  }
-  const auto memo = std::make_shared<LayoutMemo>();
-  return [&compiler, memo](Bytes size, const Candidate& pair) {
-    return simulate(compiler.plan(size, pair, memo.get())).time;
+  const auto simulator = std::make_shared<Simulator>(compiler);
+  return [simulator](Bytes size, const Candidate& pair) {
+    return simulator->simulate(size, pair).time;
   };
 }
 

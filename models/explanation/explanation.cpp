@@ -11,6 +11,7 @@
 #include "models/call/memory_need.h"
 #include "models/machine/resource_load.h"
 #include "models/machine/resource_table.h"
+#include "models/simulate/simulator.h"
 #include "sim/execution/effort.h"
 #include "sim/execution/executor.h"
 #include "sim/nccl/nccl_plan.h"
@@ -22,8 +23,8 @@ namespace {
 constexpr std::size_t max_resources = 8;
 constexpr std::uint32_t threads_per_warp = 32;
 
-CandidateTime candidate_time(const CompiledCall& call, Engine engine, const Candidate& pair,
-                             bool considered, LayoutMemo& memo) {
+CandidateTime candidate_time(const CompiledCall& call, Simulator& simulator, const Candidate& pair,
+                             bool considered) {
   const Nccl& nccl = *call.compiler->nccl();
   CandidateTime candidate;
   candidate.algorithm = pair.algorithm;
@@ -38,14 +39,12 @@ CandidateTime candidate_time(const CompiledCall& call, Engine engine, const Cand
   if (const auto reason = why_no_nccl_plan(call.plan().collective, pair.algorithm)) {
     candidate.why_not = "not simulated";
   } else {
-    candidate.simulated =
-        simulate(call.compiler->plan(call.size, pair, &memo), {.engine = engine}).time;
+    candidate.simulated = simulator.simulate(call.size, pair).time;
   }
   return candidate;
 }
 
-std::vector<CandidateTime> candidates_of(const CompiledCall& call, Engine engine,
-                                         LayoutMemo& memo) {
+std::vector<CandidateTime> candidates_of(const CompiledCall& call, Simulator& simulator) {
   std::vector<CandidateTime> candidates;
   if (!call.nccl_choice) return candidates;
   const CallCompiler& compiler = *call.compiler;
@@ -54,7 +53,7 @@ std::vector<CandidateTime> candidates_of(const CompiledCall& call, Engine engine
       const auto time =
           compiler.nccl()->estimate(*compiler.nccl_function(), algorithm, protocol, call.size);
       CandidateTime candidate = candidate_time(
-          call, engine, {algorithm, protocol, time.value_or(0)}, time.has_value(), memo);
+          call, simulator, {algorithm, protocol, time.value_or(0)}, time.has_value());
       candidate.chosen = call.nccl_choice->algorithm == algorithm && call.protocol == protocol;
       candidates.push_back(std::move(candidate));
     }
@@ -222,6 +221,50 @@ void require_memory_of(const Execution& execution) {
                  "a smaller size (-b), fewer ranks (-n), or `collsim run`");
 }
 
+/// Shares of a small cluster's call as those of the whole.
+TimeShares scaled_to(TimeShares shares, double scale) {
+  for (Seconds* share : {&shares.latency, &shares.serial, &shares.bandwidth, &shares.rest}) {
+    *share = scale * *share;
+  }
+  return shares;
+}
+
+/// Calls the ranks of a small cluster as the whole does.
+void name_as_in(const CallSpec& whole, const CallSpec& small, std::vector<Station>& stations) {
+  for (Station& station : stations) {
+    if (station.is_switch) continue;
+    const auto gpu =
+        std::find(whole.gpus.begin(), whole.gpus.end(), small.gpus[station.participant]);
+    station.participant = static_cast<Rank>(gpu - whole.gpus.begin());
+    station.name = fmt::format("rank {}", station.participant);
+  }
+}
+
+/// The path, the stations and the shares, of one call that stands for the whole.
+void explain_by_timeline(const RepresentativeCall& representative, const CompiledCall& whole,
+                         Engine engine, Explanation& explanation) {
+  const CompiledCall& call = representative.call;
+  const bool is_small = &representative.compiler != whole.compiler;
+  const auto fabric = make_fabric(engine);
+  Timeline timeline;
+  Execution execution = execution_of(call);
+  execution.calls = 1;
+  require_memory_of(execution);
+  Prediction own = is_small ? outline(call) : explanation.prediction;
+  const Seconds time = execute(execution, *fabric, &timeline).time;
+  if (is_small) own.time = time;
+  explanation.timeline_ranks = representative.compiler.ranks();
+  explanation.timeline_time = own.time;
+  explanation.path = critical_path(timeline, execution.startup());
+  explanation.shares = shares_of(call, timeline, explanation.path, own);
+  explanation.stations = stations_of(call.plan(), timeline, explanation.path);
+  if (!is_small) return;
+  const Seconds launch = explanation.shares.launch;
+  const double scale = (explanation.prediction.time - launch).value / (own.time - launch).value;
+  explanation.shares = scaled_to(explanation.shares, scale);
+  name_as_in(whole.compiler->spec(), representative.compiler.spec(), explanation.stations);
+}
+
 /// The ranks that each rank hears from in a channel's ring or tree.
 std::vector<std::set<Rank>> neighbours(const NcclChannel& channel) {
   std::vector<std::set<Rank>> peers(channel.ring.size());
@@ -260,24 +303,14 @@ std::optional<BufferMemory> buffer_memory(const CallCompiler& compiler) {
 }
 
 Explanation explain(const CallCompiler& compiler, Bytes size, Engine engine) {
-  LayoutMemo memo;
-  const CompiledCall call = compiler.plan(size, &memo);
+  const CompiledCall call = compiler.plan(size);
+  Simulator simulator(compiler, {.engine = engine});
   Explanation explanation;
-  explanation.prediction = simulate(call, {.engine = engine});
-  const Prediction& prediction = explanation.prediction;
-  explanation.candidates = candidates_of(call, engine, memo);
-  explanation.shape = shape_of(call, prediction.channels);
-  const auto fabric = make_fabric(engine);
-  Timeline timeline;
-  Execution execution = execution_of(call);
-  execution.calls = 1;
-  require_memory_of(execution);
-  execute(execution, *fabric, &timeline);
-  const Seconds launch = execution.startup();
-  explanation.path = critical_path(timeline, launch);
-  explanation.shares = shares_of(call, timeline, explanation.path, prediction);
-  explanation.stations = stations_of(call.plan(), timeline, explanation.path);
-  explanation.busiest = busiest_resources(call, prediction.time);
+  explanation.prediction = simulator.simulate(size);
+  explanation.candidates = candidates_of(call, simulator);
+  explanation.shape = shape_of(call, explanation.prediction.channels);
+  explain_by_timeline(simulator.representative(size), call, engine, explanation);
+  explanation.busiest = busiest_resources(call, explanation.prediction.time);
   explanation.memory = buffer_memory(compiler);
   return explanation;
 }

@@ -8,6 +8,7 @@
 
 #include "models/calibration/trust.h"
 #include "models/machine/resource_load.h"
+#include "models/simulate/simulator.h"
 #include "sim/base/parallel.h"
 #include "sim/execution/effort.h"
 #include "sim/fabric/native_fabric.h"
@@ -97,6 +98,12 @@ class Ranker {
 
   void find_healthy() {
     Prediction& healthy = ranking_.healthy;
+    Simulator simulator(*call_.compiler);
+    if (simulator.scales(call_.size)) {
+      healthy = simulator.simulate(call_.size);
+      ranking_.origin = TimeOrigin::scaled;
+      return;
+    }
     healthy = outline(call_);
     const auto found = try_to_execute(execution_, {}, effort_.healthy);
     if (!found) {
@@ -153,6 +160,10 @@ class Ranker {
 
   void simulate() {
     if (ranking_.origin == TimeOrigin::bounds) return;
+    if (ranking_.origin == TimeOrigin::scaled) {
+      simulate_small_clusters();
+      return;
+    }
     const std::uint64_t affordable = effort_.transfers / std::max<std::uint64_t>(messages_, 1);
     const std::size_t count = std::min<std::uint64_t>(ranking_.links.size(), affordable);
     constexpr std::uint64_t patience = 3;  // a fault's steady state may come later
@@ -164,6 +175,25 @@ class Ranker {
       // A slow cable makes nothing faster; another order of events may, by a hair.
       ranked.time = ranked.at_most = std::max(found->time, ranking_.healthy.time);
       ranked.origin = origin_of(*found);
+    });
+  }
+
+  void simulate_small_clusters() {
+    const std::size_t count = std::min(ranking_.links.size(), effort_.scaled);
+    for_each_in_parallel(count, effort_.threads, [&](std::size_t i) {
+      RankedLink& ranked = ranking_.links[i];
+      const LinkId cable = ranked.links.cables.front();
+      LinkFault fault;
+      fault.links = {cable, topology().link(cable).reverse};
+      fault.share = ranking_.share;
+      MachineFaults faults;
+      faults.links.push_back(fault);
+      const CallCompiler faulty = call_.compiler->with_faults(std::move(faults));
+      Simulator simulator(faulty, {.beside_healthy = false});
+      if (!simulator.scales(call_.size)) return;
+      const Seconds time = simulator.simulate(call_.size).time;
+      ranked.time = ranked.at_most = std::max(time, ranking_.healthy.time);
+      ranked.origin = TimeOrigin::scaled;
     });
   }
 
@@ -194,6 +224,8 @@ std::string_view to_string(TimeOrigin origin) {
       return "simulated";
     case TimeOrigin::steady_state:
       return "steady state";
+    case TimeOrigin::scaled:
+      return "scaled";
     case TimeOrigin::bounds:
       return "bounds";
   }

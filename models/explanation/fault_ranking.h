@@ -13,9 +13,10 @@ namespace collsim {
 enum class TimeOrigin : std::uint8_t {
   simulated,     ///< every message
   steady_state,  ///< continued where it repeats itself (SteadyState)
+  scaled,        ///< that of a small cluster, scaled (Simulator)
   bounds,        ///< not below, and not above
 };
-/// "simulated", "steady state", "bounds".
+/// "simulated", "steady state", "scaled", "bounds".
 std::string_view to_string(TimeOrigin origin);
 
 /// What becomes of a call when one cable of a class is degraded, both ways.
@@ -48,12 +49,15 @@ struct FaultRanking {
 struct RankingEffort {
   std::uint64_t healthy = 25'000'000;    ///< messages of the healthy call
   std::uint64_t transfers = 10'000'000;  ///< messages of all others
+  std::size_t scaled = 16;               ///< cables, where small clusters stand for the machine
   std::uint32_t threads = 1;
 };
 
 /// Degrades every cable that the call uses, one of each class, and simulates the call anew: the
-/// busiest cables first, as many as the effort allows; of the others there are bounds. Where even
-/// the healthy call's steady state is too large, all is lower bounds.
+/// busiest cables first, as many as the effort allows; of the others there are bounds. Where a
+/// small cluster stands for the machine, it does so with each fault that it can have; of cables
+/// between switches, which it has not, there are bounds. Where even the healthy call's steady state
+/// is too large, all is lower bounds.
 FaultRanking rank_links(const CompiledCall& call, double share, const RankingEffort& effort);
 
 }  // namespace collsim

@@ -1,7 +1,6 @@
 #include "models/simulate/simulator.h"
 
 #include <algorithm>
-#include <cassert>
 #include <map>
 #include <numeric>
 #include <utility>
@@ -37,11 +36,20 @@ Bytes size_for(const CallCompiler& small, Bytes size, Rank ranks) {
 }
 
 /// More messages than this take seconds: ring, LL128, on 256 GPUs whose chunks are all unlike takes
-/// 3 to 5 s for 8.4 million, and 0.6 s where equals are folded.
+/// 3 to 5 s for 8.4 million, and 0.6 s where equals are folded; trees whose messages contend for
+/// links 7 us each.
 constexpr double many_messages = 2e6;
+/// Fewer ranks stand for no cluster.
+constexpr Rank min_representatives = 32;
 /// A steady call is continued from periods that are even to 1e-3 (SteadyState): more bytes by less
 /// than this make no larger error.
 constexpr double max_added = 1e-3;
+
+bool takes_seconds(const CompiledCall& call) {
+  const Execution execution = execution_of(call);
+  const double messages = effort_of(execution).steady;
+  return messages >= many_messages && folded_share(execution) * messages >= many_messages;
+}
 
 /// The least size from `size` on that a ring's channels cut into chunks of one size: NCCL's cells
 /// (sim/nccl/nccl_chunking.h) are parts of 16 KiB, and chunks of a last loop are multiples of 16
@@ -57,14 +65,50 @@ Bytes even_size(Bytes size, Rank ranks, std::uint32_t channels) {
 
 Simulator::Simulator(const CallCompiler& compiler, SimulationOptions options,
                      Representation representation)
-    : compiler_(compiler), options_(std::move(options)), representation_(representation) {
-  if (options_.exact || compiler.nccl() == nullptr || compiler.ranks() <= representation.max)
-    return;
-  auto small = small_cluster(compiler, representation.ranks);
-  if (!small) return;
+    : compiler_(compiler), options_(std::move(options)), representation_(representation) {}
+
+bool Simulator::may_be_scaled() const {
+  return !options_.exact && compiler_.nccl() != nullptr &&
+         compiler_.ranks() > std::min(representation_.max, representation_.ranks);
+}
+
+/// The one place that decides whether a small cluster stands for the whole. Known before anything
+/// is simulated; Prediction::extent says it afterwards.
+bool Simulator::is_scaled(Bytes size, const Given& given) {
+  if (!may_be_scaled()) return false;
+  if (compiler_.ranks() <= representation_.max) {
+    const CompiledCall call = plan(size, given);
+    if (!takes_seconds(evened(call).value_or(call))) return false;
+  }
+  return find_small_cluster();
+}
+
+/// Once: there may be none.
+bool Simulator::find_small_cluster() {
+  if (looked_for_small_) return small_ != nullptr;
+  looked_for_small_ = true;
+  auto small = small_cluster(compiler_, representation_.ranks);
+  if (!small) return false;
   small_ = std::make_unique<const CallCompiler>(std::move(*small));
-  estimator_.emplace(compiler);
+  estimator_.emplace(compiler_);
   small_estimator_.emplace(*small_);
+  return true;
+}
+
+/// Nothing where the small cluster's call takes no seconds, or no fewer ranks would do.
+Simulator* Simulator::smaller(const CompiledCall& small) {
+  if (representation_.ranks <= min_representatives || !takes_seconds(small)) return nullptr;
+  const Rank ranks = std::max(representation_.ranks / 2, min_representatives);
+  if (!smaller_) {
+    smaller_ = std::make_unique<Simulator>(compiler_, options_, Representation{ranks, ranks});
+  }
+  return smaller_->find_small_cluster() ? smaller_.get() : nullptr;
+}
+
+/// Of the whole. It may be laid out only where there is memory for it.
+CompiledCall Simulator::plan(Bytes size, const Given& given) {
+  require_memory(compiler_, size);
+  return given ? compiler_.plan(size, *given, &memo_) : compiler_.plan(size, &memo_);
 }
 
 struct Simulator::Healthy {
@@ -76,15 +120,20 @@ struct Simulator::Healthy {
     estimator.emplace(compiler);
   }
 
-  const Prediction& simulate(Bytes size) {
-    const auto known = predictions.find(size);
+  const Prediction& simulate(Bytes size, const Given& given) {
+    const PairOfGiven pair =
+        given ? PairOfGiven({given->algorithm, given->protocol}) : std::nullopt;
+    const auto known = predictions.find({size, pair});
     if (known != predictions.end()) return known->second;
-    return predictions.emplace(size, simulator.simulate(size)).first->second;
+    const Prediction found = given ? simulator.simulate(size, *given) : simulator.simulate(size);
+    return predictions.emplace(std::pair(size, pair), found).first->second;
   }
+
+  using PairOfGiven = std::optional<std::pair<NcclAlgorithm, Protocol>>;
 
   CallCompiler compiler;
   Simulator simulator;
-  std::map<Bytes, Prediction> predictions;
+  std::map<std::pair<Bytes, PairOfGiven>, Prediction> predictions;
   // Where the faulty machine is scaled: its small cluster without faults.
   std::unique_ptr<const CallCompiler> small;
   LayoutMemo small_memo;
@@ -113,21 +162,31 @@ Simulator::Healthy& Simulator::healthy() {
 }
 
 Prediction Simulator::simulate(Bytes size) {
-  Prediction prediction = on_machine(size, {});
+  return beside_healthy(size, {});
+}
+
+Prediction Simulator::simulate(Bytes size, const Candidate& candidate) {
+  return beside_healthy(size, candidate);
+}
+
+RepresentativeCall Simulator::representative(Bytes size) {
+  if (!is_scaled(size, {})) return {compiler_, plan(size, {})};
+  CompiledCall call = small_call(size, {}).plan(*small_, small_memo_);
+  if (Simulator* by_fewer = smaller(call)) return by_fewer->representative(size);
+  return {*small_, std::move(call)};
+}
+
+Prediction Simulator::beside_healthy(Bytes size, const Given& given) {
+  Prediction prediction = on_machine(size, given);
   if (compiler_.spec().faults.empty() || !options_.beside_healthy) return prediction;
-  const Prediction& without = healthy().simulate(size);
+  const Prediction& without = healthy().simulate(size, given);
   raise_to(prediction, without.time);
   prediction.mean_over_ranks = std::max(prediction.mean_over_ranks, without.mean_over_ranks);
   return prediction;
 }
 
-Prediction Simulator::simulate(Bytes size, const Candidate& candidate) {
-  assert(compiler_.spec().faults.empty());
-  return on_machine(size, candidate);
-}
-
 Prediction Simulator::on_machine(Bytes size, const Given& given) {
-  if (small_) {
+  if (is_scaled(size, given)) {
     try {
       return scaled(size, given);
     } catch (const HangError&) {
@@ -135,9 +194,7 @@ Prediction Simulator::on_machine(Bytes size, const Given& given) {
       healthy_.reset();
     }
   }
-  require_memory(compiler_, size);
-  const CompiledCall call =
-      given ? compiler_.plan(size, *given, &memo_) : compiler_.plan(size, &memo_);
+  const CompiledCall call = plan(size, given);
   if (const auto even = evened(call)) return simulate_evened(call, *even);
   return collsim::simulate(call, options_);
 }
@@ -186,9 +243,11 @@ Simulator::Small Simulator::small_call(Bytes size, const Given& given) const {
 
 Prediction Simulator::scaled(Bytes size, const Given& given) {
   const Small small = small_call(size, given);
-  const Prediction simulated = collsim::simulate(small.plan(*small_, small_memo_), options_);
-  if (!compiler_.spec().faults.empty() && !model_sees_faults(size)) {
-    return with_cost_on_top(size, small, simulated);
+  const CompiledCall call = small.plan(*small_, small_memo_);
+  if (Simulator* by_fewer = smaller(call)) return by_fewer->on_machine(size, given);
+  const Prediction simulated = collsim::simulate(call, options_);
+  if (!compiler_.spec().faults.empty() && !model_sees_faults(size, given)) {
+    return with_cost_on_top(size, given, simulated);
   }
   Prediction whole = given ? estimator_->estimate(size, *given) : estimator_->estimate(size);
   const double scale = whole.time.value / small.estimate(*small_estimator_).value;
@@ -203,20 +262,23 @@ Prediction Simulator::scaled(Bytes size, const Given& given) {
 }
 
 /// Whether the model says that the faults cost the whole something.
-bool Simulator::model_sees_faults(Bytes size) {
+bool Simulator::model_sees_faults(Bytes size, const Given& given) {
   constexpr double rounding = 1e-9;
-  const Seconds without = healthy().estimator->estimate(size).time;
-  return estimator_->estimate(size).time.value > without.value * (1 + rounding);
+  const auto time_by = [&](Estimator& estimator) {
+    return (given ? estimator.estimate(size, *given) : estimator.estimate(size)).time.value;
+  };
+  return time_by(*estimator_) > time_by(*healthy().estimator) * (1 + rounding);
 }
 
 /// What the faults cost the small cluster comes on top of the time of the whole without them.
-Prediction Simulator::with_cost_on_top(Bytes size, const Small& small, const Prediction& faulty) {
+Prediction Simulator::with_cost_on_top(Bytes size, const Given& given, const Prediction& faulty) {
+  const Small small = small_call(size, given);
   Healthy& without = healthy();
   SimulationOptions options = options_;
   options.begin = nullptr;
   const Prediction sound =
       collsim::simulate(small.plan(*without.small, without.small_memo), options);
-  Prediction whole = without.simulate(size);
+  Prediction whole = without.simulate(size, given);
   whole.time += std::max(faulty.time - sound.time, Seconds{});
   whole.mean_over_ranks += std::max(faulty.mean_over_ranks - sound.mean_over_ranks, Seconds{});
   whole.transfers += faulty.transfers + sound.transfers;

@@ -9,20 +9,32 @@
 
 namespace collsim {
 
-/// The most ranks of a cluster that are always simulated as they are.
+/// The most ranks of a cluster that are simulated as they are, however long it takes.
 inline constexpr Rank max_simulated_ranks = 256;
 
 /// How a large cluster is represented.
 struct Representation {
-  Rank max = max_simulated_ranks;  ///< clusters of more ranks are represented
-  Rank ranks = 64;                 ///< by so many of theirs: whole nodes, at least two
+  /// Clusters of more ranks are represented; of fewer, those of more than `ranks` whose simulation
+  /// would take long.
+  Rank max = max_simulated_ranks;
+  Rank ranks = 64;  ///< by so many of theirs: whole nodes, at least two
+};
+
+/// A call that stands for the one that was asked for: that itself, or one of a small cluster.
+struct RepresentativeCall {
+  const CallCompiler& compiler;  ///< its own
+  CompiledCall call;
 };
 
 /// Simulates as many sizes as one likes of one compiler. Sizes share layouts.
 ///
 /// A larger cluster under NCCL's rules is represented by a small_cluster(), which runs what NCCL
 /// chooses for the whole: with as many bytes on every hop, where each rank has a part of the
-/// buffer, else with as many bytes in all. The time is scaled by the analytic model:
+/// buffer, else with as many bytes in all. So is one of more ranks than the small cluster has where
+/// the call would send so many messages, equals counted once, that it takes seconds (effort_of(),
+/// folded_share(): known before anything is simulated); and where the small cluster's call would
+/// take as long, a cluster of half its ranks stands for it. The time is scaled by the analytic
+/// model:
 ///
 ///   T = simulated(small) estimated(whole) / estimated(small)
 ///
@@ -46,8 +58,12 @@ class Simulator {
   /// Throws InputError where the call needs more memory than there is (require_memory()), HangError
   /// where a fault keeps it from ever ending.
   Prediction simulate(Bytes size);
-  /// The same had NCCL chosen that pair; of a machine without faults.
+  /// The same had NCCL chosen that pair.
   Prediction simulate(Bytes size, const Candidate& candidate);
+  /// Whether a small cluster stands for the whole.
+  bool scales(Bytes size) { return is_scaled(size, {}); }
+  /// The call that simulate() looks at, healthy or not. The Simulator must outlive it.
+  RepresentativeCall representative(Bytes size);
 
  private:
   /// The same call on the machine without its faults.
@@ -57,13 +73,19 @@ class Simulator {
 
   /// `given`: as if NCCL had chosen it.
   using Given = std::optional<Candidate>;
+  Prediction beside_healthy(Bytes size, const Given& given);
   Prediction on_machine(Bytes size, const Given& given);
+  CompiledCall plan(Bytes size, const Given& given);
+  bool may_be_scaled() const;
+  bool is_scaled(Bytes size, const Given& given);
+  Simulator* smaller(const CompiledCall& small);
+  bool find_small_cluster();
   std::optional<CompiledCall> evened(const CompiledCall& call);
   Prediction simulate_evened(const CompiledCall& call, const CompiledCall& even);
   Prediction scaled(Bytes size, const Given& given);
   Small small_call(Bytes size, const Given& given) const;
-  bool model_sees_faults(Bytes size);
-  Prediction with_cost_on_top(Bytes size, const Small& small, const Prediction& faulty);
+  bool model_sees_faults(Bytes size, const Given& given);
+  Prediction with_cost_on_top(Bytes size, const Given& given, const Prediction& faulty);
   Healthy& healthy();
 
   const CallCompiler& compiler_;
@@ -71,9 +93,11 @@ class Simulator {
   Representation representation_;
   LayoutMemo memo_;
   LayoutMemo small_memo_;
+  bool looked_for_small_ = false;
   std::optional<Estimator> estimator_;         // of the whole cluster, if that is scaled
   std::unique_ptr<const CallCompiler> small_;  // likewise
   std::optional<Estimator> small_estimator_;   // likewise
+  std::unique_ptr<Simulator> smaller_;         // by fewer ranks, where it is asked for
   std::shared_ptr<Healthy> healthy_;           // made where there are faults and it is asked for
 };
 

@@ -15,8 +15,9 @@ inline constexpr WorkerId no_worker = ~WorkerId{0};
 inline constexpr FifoId no_fifo = ~FifoId{0};
 
 /// What a timer of the executor stands for: a worker's serial cost before its bytes move or after,
-/// an arrival, a proxy's serial cost, a rank's next launch, a change of the machine.
-enum class TimerKind : std::uint8_t { before, after, arrival, proxy, launch, change };
+/// an arrival, a proxy's serial cost, a rank's next launch, a change of the machine, or that all
+/// who begin to send at an instant have joined their links.
+enum class TimerKind : std::uint8_t { before, after, arrival, proxy, launch, change, joined };
 
 /// The kind stands in the lowest bits.
 constexpr EventTag timer_tag(std::uint32_t id, TimerKind kind) {

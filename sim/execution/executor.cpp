@@ -29,6 +29,13 @@ struct Wakeup {
   RecordId caused_by;
 };
 
+/// A worker that begins to send to the peers of its primitive.
+struct Sending {
+  WorkerId worker;
+  double bytes;
+  BytesPerSecond rate;
+};
+
 class Executor final : public FabricListener {
  public:
   Executor(const Execution& execution, Fabric& fabric, Timeline* timeline)
@@ -81,6 +88,9 @@ class Executor final : public FabricListener {
       case TimerKind::change:
         changes_.apply(id);
         break;
+      case TimerKind::joined:
+        send_joined();
+        break;
     }
     work_off_wakeups();
   }
@@ -103,6 +113,9 @@ class Executor final : public FabricListener {
   void move_bytes(WorkerId id);
   double contention_slowdown(const Worker& worker) const;
   void send_bytes(WorkerId id, double bytes, BytesPerSecond rate);
+  void join_links(const Sending& sending);
+  void send_joined();
+  void start_flows(const Sending& sending);
   void store_bytes(WorkerId id, double bytes, BytesPerSecond rate);
   void count_transfers(std::size_t count);
   void complete(WorkerId id);
@@ -148,8 +161,9 @@ class Executor final : public FabricListener {
   SteadyState steady_state_;
   std::vector<std::deque<Message>> on_the_way_;  // by fifo; only where keeps_messages()
   std::vector<Wakeup> wakeups_;
-  Seconds over_;         // when the last rank ended
-  Seconds sum_of_ends_;  // over ranks
+  std::vector<Sending> joined_;  // at this instant
+  Seconds over_;                 // when the last rank ended
+  Seconds sum_of_ends_;          // over ranks
   std::size_t finished_ = 0;
   std::uint64_t transfers_ = 0;
 };
@@ -302,11 +316,39 @@ double Executor::contention_slowdown(const Worker& worker) const {
 
 void Executor::send_bytes(WorkerId id, double bytes, BytesPerSecond rate) {
   Worker& worker = call_.workers[id];
-  const double load = worker.contends && rate < unlimited ? 1 / contention_.join(worker, rate) : 1;
-  const PeerGroupId group = worker.current().send_group;
-  const auto fifos = call_.fifos_of(worker, group);
+  count_transfers(worker.copies * worker.peers(worker.current().send_group).size());
+  const Sending sending{id, bytes, rate};
+  if (worker.contends && rate < unlimited) {
+    join_links(sending);
+  } else {
+    start_flows(sending);
+  }
+}
+
+/// Where everybody sends to everybody, dozens begin at one instant on each link. None of them comes
+/// first: each gets its share of what all of them make of the link.
+void Executor::join_links(const Sending& sending) {
+  Worker& worker = call_.workers[sending.worker];
+  contention_.join(worker, sending.rate);
+  if (!execution_.plan.channels_divide_chunks) {
+    start_flows(sending);
+    return;
+  }
+  if (joined_.empty()) fabric_.start_timer({}, timer_tag(0, TimerKind::joined));
+  joined_.push_back(sending);
+}
+
+void Executor::send_joined() {
+  for (const Sending& sending : joined_) start_flows(sending);
+  joined_.clear();
+}
+
+void Executor::start_flows(const Sending& sending) {
+  const auto& [id, bytes, rate] = sending;
+  Worker& worker = call_.workers[id];
+  const double load = worker.demand > 0 ? 1 / contention_.share(worker) : 1;
+  const auto fifos = call_.fifos_of(worker, worker.current().send_group);
   worker.flows = static_cast<std::uint32_t>(fifos.size());
-  count_transfers(worker.copies * worker.peers(group).size());
   const double longer = worker.is_agent ? 1 : jitter_factor(worker, execution_.cost.jitter);
   for (const FifoId id_of_fifo : fifos) {
     const Fifo& fifo = call_.fifos[id_of_fifo];

@@ -39,13 +39,17 @@ void LinkContention::for_each_link_of(const Worker& worker, const Visit& visit) 
   }
 }
 
-double LinkContention::join(Worker& worker, BytesPerSecond rate) {
+void LinkContention::join(Worker& worker, BytesPerSecond rate) {
   worker.demand = std::min(rate, worker.part).value;
-  double fullest = 0;
   for_each_link_of(worker, [&](ResourceId link) {
     links_[link].demand += worker.demand * worker.copies * links_[link].part;
-    fullest = std::max(fullest, fullness(links_[link]));
   });
+}
+
+double LinkContention::share(const Worker& worker) const {
+  double fullest = 0;
+  for_each_link_of(worker,
+                   [&](ResourceId link) { fullest = std::max(fullest, fullness(links_[link])); });
   return contended_share(worker.cost(), fullest, worker.steps_done());
 }
 

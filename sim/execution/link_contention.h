@@ -16,10 +16,11 @@ class LinkContention {
   /// Where equals are folded, `layout` says what stands for which links.
   explicit LinkContention(const Wiring& wiring, const CallLayout& layout = {});
 
-  /// The worker begins to send at a rate to the peers of its primitive. Returns the share of that
-  /// rate that it gets on the fullest of its links (contended_share()). Links are the
-  /// wiring's, also where a change of the machine has led its bytes elsewhere.
-  double join(Worker& worker, BytesPerSecond rate);
+  /// The worker begins to send at a rate to the peers of its primitive. Links are the wiring's,
+  /// also where a change of the machine has led its bytes elsewhere.
+  void join(Worker& worker, BytesPerSecond rate);
+  /// The share of that rate that it gets now on the fullest of its links (contended_share()).
+  double share(const Worker& worker) const;
   void leave(const Worker& worker);
   /// How many times over what is sent at this moment could fill the fullest of the links that the
   /// worker sends over; 1 where it does not send, or they could carry more.

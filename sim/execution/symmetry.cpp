@@ -200,8 +200,10 @@ void Refinement::colour_workers() {
   for (WorkerId id = 0; id < layout_.workers.size(); ++id) {
     const Worker& worker = layout_.workers[id];
     Colour colour = mix(Colour{3}, Colour{cuts_[worker.channel].alike});
-    // Who comes first at an instant gets more of a link: channels differ there.
-    const bool by_channel = worker.contends || execution_.cost.jitter > 0;
+    // Who comes first at an instant gets more of a link: channels differ there, but for those of
+    // which none comes first.
+    const bool by_channel =
+        (worker.contends && !execution_.plan.channels_divide_chunks) || execution_.cost.jitter > 0;
     if (by_channel) colour = mix(colour, Colour{worker.channel});
     colour = mix(colour, std::bit_cast<std::uintptr_t>(worker.setting.cost));
     colour = mix(colour, Colour{worker.is_agent} + 2 * Colour{worker.contends});
@@ -420,7 +422,9 @@ std::optional<Symmetry> symmetry_of(const Execution& execution, const CallLayout
   Refinement refinement(execution, layout, draft, cuts);
   if (!refinement.run()) return std::nullopt;
   Symmetry symmetry = refinement.symmetry();
-  if (!equals_never_contend(symmetry, layout, draft)) return std::nullopt;
+  if (!execution.plan.channels_divide_chunks && !equals_never_contend(symmetry, layout, draft)) {
+    return std::nullopt;
+  }
   return symmetry;
 }
 

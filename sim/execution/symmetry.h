@@ -33,7 +33,8 @@ struct Symmetry {
 
 /// Nothing where a call has no symmetry that is worth it, or where equals would not stay equal or
 /// must be seen one by one: jitter, proxies, bursts, wires that change, calls in a row, chunks of
-/// unequal size, and links on which equals contend (who comes first at an instant gets more).
+/// unequal size, and links on which equals contend (who comes first at an instant gets more; not so
+/// where everybody sends to everybody).
 ///
 /// Found by colour refinement: colours start as what each is by itself and become finer by the
 /// colours around it, until no class splits any more. Colours are hashes of 64 bits.

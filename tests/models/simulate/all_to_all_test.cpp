@@ -46,5 +46,20 @@ TEST(AllToAll, of_eight_gpus_is_as_recorded) {
   }
 }
 
+// Senders contend for the links, and nobody comes first: all ranks stay equal, though all are
+// simulated.
+TEST(AllToAll, on_one_switch_is_that_of_one_rank) {
+  const Topology topology = load_topology(find_data_file("gb200-nvl72", "topologies"));
+  const CallCompiler compiler({&topology, calibration_for(topology), Collective::all_to_all,
+                               RunSpec{}, first_gpus(topology, 8)});
+  const Bytes size{32 << 20};
+  const Prediction folded = simulate(compiler.plan(size));
+  const Prediction whole = simulate(compiler.plan(size), {.exact = true});
+  EXPECT_EQ(folded.classes, 1U);
+  EXPECT_EQ(whole.classes, 8U);
+  EXPECT_EQ(folded.transfers, whole.transfers);
+  EXPECT_NEAR(folded.time.value / whole.time.value, 1, 1e-9);
+}
+
 }  // namespace
 }  // namespace collsim

@@ -202,5 +202,37 @@ TEST(LongCall, of_an_odd_size_takes_as_long_as_of_the_next_even_one) {
   EXPECT_EQ(odd.size, Bytes{(1 << 28) - 4});
 }
 
+CallCompiler on_two_to_one(const Topology& topology, Collective collective, Rank ranks) {
+  CallSpec spec;
+  spec.topology = &topology;
+  spec.cost = calibration_for(topology);
+  spec.collective = collective;
+  spec.gpus = first_gpus(topology, ranks);
+  return CallCompiler(std::move(spec));
+}
+
+// Twenty broadcasts in a row, of which two and four are simulated.
+TEST(CallsInARow, take_what_the_first_ones_add) {
+  const Topology topology = load_topology(find_data_file("dgx-h100-x32-2-1", "topologies"));
+  const CallCompiler compiler = on_two_to_one(topology, Collective::broadcast, 64);
+  const Bytes size{64 << 20};
+  const Prediction continued = Simulator(compiler).simulate(size);
+  const Prediction whole = Simulator(compiler, {.exact = true}).simulate(size);
+  EXPECT_EQ(continued.extent, Extent::steady);
+  EXPECT_LT(3 * continued.transfers, whole.transfers);
+  EXPECT_NEAR(continued.time.value / whole.time.value, 1, 2e-3);
+}
+
+// All 256 ranks would send 8 million messages, 2 in trees that contend.
+TEST(MiddleCluster, is_scaled_where_it_takes_seconds_and_else_is_whole) {
+  const Topology topology = load_topology(find_data_file("dgx-h100-x32-2-1", "topologies"));
+  const CallCompiler compiler = on_two_to_one(topology, Collective::all_reduce, 256);
+  Simulator simulator(compiler);
+  EXPECT_EQ(simulator.simulate(Bytes{1 << 20}).extent, Extent::whole);
+  EXPECT_TRUE(simulator.scales(Bytes{1 << 30}));
+  EXPECT_EQ(simulator.simulate(Bytes{1 << 30}).extent, Extent::scaled);
+  EXPECT_LT(simulator.representative(Bytes{1 << 30}).compiler.ranks(), 256U);
+}
+
 }  // namespace
 }  // namespace collsim

@@ -35,7 +35,8 @@ class LinkContentionOfRings : public testing::Test {
   }
   /// What a worker that sends at 10 GB/s finds.
   static double share_left(LinkContention& contention, Worker& worker) {
-    return contention.join(worker, gigabytes_per_second(10));
+    contention.join(worker, gigabytes_per_second(10));
+    return contention.share(worker);
   }
 
   Plan plan_ = ring_on_two_channels();

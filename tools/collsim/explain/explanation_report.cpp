@@ -109,6 +109,18 @@ void print_shares(const Explanation& explanation, std::ostream& out) {
   fmt::print(out, "\n");
 }
 
+/// Where the timeline is of a small cluster.
+void print_extent(const Explanation& explanation, const CallCompiler& compiler, std::ostream& out) {
+  if (explanation.timeline_ranks == compiler.ranks()) return;
+  out << wrapped(
+             fmt::format("extent scaled: {} of the {} ranks stand for all; the critical path is "
+                         "theirs, of {:.2f} us, and the shares above are theirs, scaled",
+                         explanation.timeline_ranks, compiler.ranks(),
+                         in_microseconds(explanation.timeline_time)),
+             "", "  ")
+      << "\n";
+}
+
 void print_path(const Explanation& explanation, std::ostream& out) {
   fmt::print(out, "critical path: {} hops, {} slices; times without the launch\n",
              explanation.path.hops, explanation.path.records.size());
@@ -223,6 +235,7 @@ void print_explanation(const Section& section, const CallCompiler& compiler,
   }
   print_shape(explanation, out);
   print_shares(explanation, out);
+  print_extent(explanation, compiler, out);
   print_path(explanation, out);
   print_busiest(explanation, out);
   if (explanation.memory) print_memory(*explanation.memory, out);
@@ -239,6 +252,8 @@ Record explanation_record(const CallRequest& request, const RunSpec& run,
                                      {"time_us", in_microseconds(prediction.time)},
                                      {"bound_us", in_microseconds(prediction.bounds.largest())},
                                      {"trust", to_string(prediction.trust)},
+                                     {"extent", to_string(prediction.extent)},
+                                     {"timeline_ranks", explanation.timeline_ranks},
                                      {"algorithm", prediction.algorithm},
                                      {"protocol", to_string(prediction.protocol)},
                                      {"shape", shape_json(explanation.shape)}});
