@@ -69,8 +69,7 @@ TEST(GradientBuckets, end_with_the_tensor_that_fills_them) {
 // then 4h of 33.6 MB, h4 of 33.6 MB, projection and qkv together 33.6 MB, as PyTorch printed them.
 TEST(GradientBuckets, are_those_that_pytorch_prints) {
   const std::vector<double> tensors{131072000, 33554432, 33554432, 8388608, 25165824, 33554432};
-  EXPECT_EQ(gradient_buckets(tensors, 25.0 * (1 << 20)),
-            (std::vector<std::size_t>{1, 2, 3, 5, 6}));
+  EXPECT_EQ(gradient_buckets(tensors, 25.0 * (1 << 20)), (std::vector<std::size_t>{1, 2, 3, 5, 6}));
 }
 
 // 1F1B on P stages with m microbatches takes (m + P - 1) turns of a stage; here all stages are
