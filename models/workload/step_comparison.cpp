@@ -108,7 +108,7 @@ double counted_flops(const TrainingSetup& setup) {
   constexpr double again = 4.0 / 3;
   return (setup.recompute == Recompute::full ? again : 1) *
          flops_per_token(setup.model, setup.tokens_sequence()) *
-         static_cast<double>(setup.global_batch * setup.tokens_sequence());
+         (static_cast<double>(setup.global_batch) * static_cast<double>(setup.tokens_sequence()));
 }
 
 double bubble_factor(const TrainingSetup& setup) {
@@ -162,7 +162,8 @@ std::string sweep_of(const PublishedStep& step) {
 
 /// A time for each token, so that steps of different batches compare.
 double per_token(Seconds time, const TrainingSetup& setup) {
-  return time.value / static_cast<double>(setup.global_batch * setup.tokens_sequence());
+  return time.value /
+         (static_cast<double>(setup.global_batch) * static_cast<double>(setup.tokens_sequence()));
 }
 
 StepScore score_of(const std::string& group, const std::vector<const StepComparison*>& rows) {
