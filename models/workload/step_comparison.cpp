@@ -167,7 +167,7 @@ double per_token(Seconds time, const TrainingSetup& setup) {
 }
 
 StepScore score_of(const std::string& group, const std::vector<const StepComparison*>& rows) {
-  constexpr std::size_t least_sweep = 3;
+  constexpr std::size_t min_sweep = 3;
   StepScore score;
   score.group = group;
   score.rows = rows.size();
@@ -191,7 +191,7 @@ StepScore score_of(const std::string& group, const std::vector<const StepCompari
   score.formula_error /= static_cast<double>(std::max<std::size_t>(1, formulas));
   std::size_t counted = 0;
   for (const auto& [name, sweep] : sweeps) {
-    if (sweep.size() < least_sweep) continue;
+    if (sweep.size() < min_sweep) continue;
     std::vector<std::pair<double, double>> ours;
     std::vector<std::pair<double, double>> formula;
     for (const StepComparison* each : sweep) {
