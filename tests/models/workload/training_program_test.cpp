@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/base/input_error.h"
+#include "tests/support/test_data.h"
 
 namespace collsim {
 namespace {
@@ -119,6 +120,7 @@ TEST(TrainingProgram, numbers_ranks_as_megatron_does) {
 
 // GPT-3: 96 layers of 12 h^2 and an embedding and a head of 51,200 h: 174 + 1.3 billion.
 TEST(Transformer, has_the_parameters_of_its_paper) {
+  const ShippedData shipped;
   EXPECT_NEAR(all_parameters(find_transformer("gpt3-175b")), 175.2e9, 0.3e9);
   EXPECT_NEAR(all_parameters(find_transformer("llama3-70b")), 70.6e9, 0.3e9);
   EXPECT_NEAR(all_parameters(find_transformer("mixtral-8x7b")), 46.7e9, 0.3e9);
