@@ -19,7 +19,6 @@ install(FILES "${PROJECT_SOURCE_DIR}/models/data/trust.yaml" "${PROJECT_SOURCE_D
   "${PROJECT_SOURCE_DIR}/models/data/nccl-variables.yaml" "${PROJECT_SOURCE_DIR}/models/data/prices.yaml"
   "${PROJECT_SOURCE_DIR}/models/data/workloads.yaml" "${PROJECT_SOURCE_DIR}/models/data/kernels.yaml"
   "${PROJECT_SOURCE_DIR}/models/data/transformers.yaml"
-  "${PROJECT_SOURCE_DIR}/models/data/clusters.yaml"
   DESTINATION "${data_dir}/models/data")
 install(FILES "${PROJECT_SOURCE_DIR}/tools/web/charts/plot.min.js"
   "${PROJECT_SOURCE_DIR}/tools/web/charts/page.js"

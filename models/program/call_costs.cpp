@@ -15,10 +15,10 @@ namespace {
 constexpr std::int64_t small_bytes_per_rank = 4;
 constexpr std::int64_t call_element = 4;
 
-/// The share of a GPU's nominal NVLink rate that several calls at once can fill. Two all-reduces of
-/// 256 MiB on two H100 move 341 GB/s together each way, of 450 (recordings/steps/h100x2,
-/// overlap.csv); one alone moves 301.
-constexpr double filled_links = 0.755;
+/// The share of a GPU's NVLink rate that several calls at once can fill. Two all-reduces of 256 MiB
+/// on two H100 move 341 GB/s together each way, of 478 (18 NVLinks of 26.56 GB/s); one alone moves
+/// 301.
+constexpr double filled_links = 0.713;
 /// The same of a node's NICs, of their nominal rate: headers of InfiniBand and RoCE take the rest.
 constexpr double filled_network = 0.95;
 

@@ -63,7 +63,7 @@ std::vector<TrainingSetup> layouts_of(const LayoutSearch& search, Rank per_node,
 }
 
 /// A time that no step of the layout beats: its kernels, without any communication or bubble.
-double least_time(const TrainingSetup& setup, const KernelTimes& kernels) {
+double time_of_kernels(const TrainingSetup& setup, const KernelTimes& kernels) {
   const LayerTimes layer = layer_times(kernels, setup.model, layer_share(setup));
   const double again = setup.recompute == Recompute::full ? layer.all.forward.value : 0;
   return static_cast<double>(setup.microbatches()) * static_cast<double>(setup.model.layers) /
@@ -79,7 +79,7 @@ std::vector<FoundLayout> search_layouts(StepMachine& machine, const LayoutSearch
   const double memory = usable_memory * static_cast<double>(machine.kernels().gpu().holds.count);
   std::vector<std::pair<double, TrainingSetup>> layouts;
   for (TrainingSetup& setup : layouts_of(search, machine.per_node(), memory)) {
-    const double least = least_time(setup, machine.kernels());
+    const double least = time_of_kernels(setup, machine.kernels());
     layouts.emplace_back(least, std::move(setup));
   }
   tried = layouts.size();

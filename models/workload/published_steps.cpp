@@ -16,7 +16,8 @@ namespace collsim {
 
 namespace {
 
-constexpr std::int64_t max_count = 1'000'000'000;
+/// Of anything that a row counts.
+constexpr std::int64_t max_count = 10'000'000;
 
 /// Software of runs before this year had no fused attention.
 constexpr std::int64_t flash_attention_year = 2023;
@@ -193,7 +194,11 @@ PublishedStep read_step(const YamlMapping& keys) {
   const std::int64_t together = setup.micro_batch * setup.data;
   setup.global_batch =
       std::max<std::int64_t>(1, (setup.global_batch + together / 2) / together) * together;
-  if (setup.ranks() != step.gpus) throw UnusableRow{"a layout of other than all GPUs"};
+  const double ranks = static_cast<double>(setup.tensor) * static_cast<double>(setup.pipeline) *
+                       static_cast<double>(setup.data) * static_cast<double>(setup.context);
+  if (ranks != static_cast<double>(step.gpus)) {
+    throw UnusableRow{"a layout of other than all GPUs"};
+  }
   try {
     check_setup(setup);
   } catch (const InputError&) {

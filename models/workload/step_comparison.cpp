@@ -16,14 +16,12 @@
 #include "sim/base/data_directory.h"
 #include "sim/base/input_error.h"
 #include "sim/topologies/loader.h"
-#include "sim/yaml/yaml_reader.h"
 
 namespace collsim {
 
 namespace {
 
 constexpr std::int64_t gpus_of_server = 8;
-constexpr std::int64_t max_nics = 64;
 
 /// What a node's NICs are.
 struct NodeNetwork {
@@ -54,21 +52,6 @@ std::optional<NodeNetwork> network_in(const std::string& text) {
   const std::size_t times = text.find('x');
   if (times == 1 && text[0] >= '1' && text[0] <= '9') nics = text[0] - '0';
   return NodeNetwork{nics, rates.back() / static_cast<double>(nics)};
-}
-
-/// Networks of clusters that sources do not say: models/data/clusters.yaml.
-std::vector<std::pair<std::string, NodeNetwork>> load_clusters() {
-  const YamlMapping file =
-      load_yaml(shipped_file("clusters", "models/data"), "clusters").mapping({"networks"});
-  std::vector<std::pair<std::string, NodeNetwork>> clusters;
-  constexpr double bits = 8e-9;
-  for (const YamlValue& each : file.at("networks").sequence()) {
-    const YamlMapping keys = each.mapping({"words", "nics", "rate"});
-    clusters.emplace_back(
-        keys.at("words").string(),
-        NodeNetwork{keys.at("nics").integer(1, max_nics), keys.at("rate").rate().value * bits});
-  }
-  return clusters;
 }
 
 const char* node_of(const std::string& gpu) {
@@ -125,7 +108,7 @@ double counted_flops(const TrainingSetup& setup) {
   constexpr double again = 4.0 / 3;
   return (setup.recompute == Recompute::full ? again : 1) *
          flops_per_token(setup.model, setup.tokens_sequence()) *
-         static_cast<double>(setup.global_batch * setup.tokens_sequence());
+         (static_cast<double>(setup.global_batch) * static_cast<double>(setup.tokens_sequence()));
 }
 
 double bubble_factor(const TrainingSetup& setup) {
@@ -179,11 +162,12 @@ std::string sweep_of(const PublishedStep& step) {
 
 /// A time for each token, so that steps of different batches compare.
 double per_token(Seconds time, const TrainingSetup& setup) {
-  return time.value / static_cast<double>(setup.global_batch * setup.tokens_sequence());
+  return time.value /
+         (static_cast<double>(setup.global_batch) * static_cast<double>(setup.tokens_sequence()));
 }
 
 StepScore score_of(const std::string& group, const std::vector<const StepComparison*>& rows) {
-  constexpr std::size_t least_sweep = 3;
+  constexpr std::size_t min_sweep = 3;
   StepScore score;
   score.group = group;
   score.rows = rows.size();
@@ -207,7 +191,7 @@ StepScore score_of(const std::string& group, const std::vector<const StepCompari
   score.formula_error /= static_cast<double>(std::max<std::size_t>(1, formulas));
   std::size_t counted = 0;
   for (const auto& [name, sweep] : sweeps) {
-    if (sweep.size() < least_sweep) continue;
+    if (sweep.size() < min_sweep) continue;
     std::vector<std::pair<double, double>> ours;
     std::vector<std::pair<double, double>> formula;
     for (const StepComparison* each : sweep) {
@@ -245,7 +229,6 @@ double kendall_tau(const std::vector<std::pair<double, double>>& pairs) {
 }
 
 std::vector<StepComparison> compare_steps(const PublishedSteps& steps, const KernelTable& table) {
-  const auto clusters = load_clusters();
   std::map<std::tuple<std::string, std::string, std::int64_t, std::map<std::string, std::string>>,
            std::unique_ptr<ComposedMachine>>
       machines;
@@ -254,11 +237,7 @@ std::vector<StepComparison> compare_steps(const PublishedSteps& steps, const Ker
     if (node_of(step.gpu) == nullptr) continue;
     auto& machine = machines[{step.gpu, step.machine + step.network, step.gpus, step.variables}];
     if (!machine) {
-      std::optional<NodeNetwork> network = network_in(step.network);
-      for (const auto& [words, known] : clusters) {
-        if (step.network.find(words) != std::string::npos) network = known;
-      }
-      machine = compose_machine(step, network, table);
+      machine = compose_machine(step, network_in(step.network), table);
     }
     comparisons.push_back({&step, machine->steps->predict(step.setup), {}});
   }

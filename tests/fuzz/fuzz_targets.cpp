@@ -26,9 +26,13 @@
 #include "models/nccl/system/system_xml.h"
 #include "models/planning/prices.h"
 #include "models/planning/workload.h"
+#include "models/program/call_order.h"
+#include "models/program/call_program_yaml.h"
 #include "models/recordings/recording.h"
 #include "models/scenario/scenario.h"
 #include "models/sweep/sweep_space.h"
+#include "models/workload/published_steps.h"
+#include "models/workload/transformer.h"
 #include "sim/base/clean_text.h"
 #include "sim/base/data_directory.h"
 #include "sim/base/input_error.h"
@@ -241,6 +245,15 @@ void add_yaml_readers(const fs::path& folder, std::vector<FuzzTarget>& targets) 
                      loads(file, [](const fs::path& path) { load_prices(path); })});
   targets.push_back({"workloads", seeds_of({"models/data"}, {"workloads.yaml"}),
                      loads_data(folder, "workloads.yaml", [] { load_trained_models(); })});
+  targets.push_back(
+      {"program", seeds_of({"tests/data/programs"}, {".yaml"}),
+       loads(file, [](const fs::path& path) { check_call_order(load_call_program(path)); })});
+  targets.push_back({"steps", seeds_of({"recordings/steps"}, {"h100x2.yaml"}),
+                     loads(file, [](const fs::path& path) { load_published_steps(path); })});
+  targets.push_back({"kernels", seeds_of({"models/data"}, {"kernels.yaml"}),
+                     loads_data(folder, "kernels.yaml", [] { load_kernel_table(); })});
+  targets.push_back({"transformers", seeds_of({"models/data"}, {"transformers.yaml"}),
+                     loads_data(folder, "transformers.yaml", [] { load_transformers(); })});
   targets.push_back({"trust", seeds_of({"models/data"}, {"trust.yaml"}),
                      loads_data(folder, "trust.yaml", [] { load_trust_errors(); })});
   targets.push_back({"noise", seeds_of({"models/data"}, {"noise.yaml"}),

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/base/input_error.h"
+#include "tests/support/test_data.h"
 
 namespace collsim {
 namespace {
@@ -69,8 +70,7 @@ TEST(GradientBuckets, end_with_the_tensor_that_fills_them) {
 // then 4h of 33.6 MB, h4 of 33.6 MB, projection and qkv together 33.6 MB, as PyTorch printed them.
 TEST(GradientBuckets, are_those_that_pytorch_prints) {
   const std::vector<double> tensors{131072000, 33554432, 33554432, 8388608, 25165824, 33554432};
-  EXPECT_EQ(gradient_buckets(tensors, 25.0 * (1 << 20)),
-            (std::vector<std::size_t>{1, 2, 3, 5, 6}));
+  EXPECT_EQ(gradient_buckets(tensors, 25.0 * (1 << 20)), (std::vector<std::size_t>{1, 2, 3, 5, 6}));
 }
 
 // 1F1B on P stages with m microbatches takes (m + P - 1) turns of a stage; here all stages are
@@ -120,6 +120,7 @@ TEST(TrainingProgram, numbers_ranks_as_megatron_does) {
 
 // GPT-3: 96 layers of 12 h^2 and an embedding and a head of 51,200 h: 174 + 1.3 billion.
 TEST(Transformer, has_the_parameters_of_its_paper) {
+  const ShippedData shipped;
   EXPECT_NEAR(all_parameters(find_transformer("gpt3-175b")), 175.2e9, 0.3e9);
   EXPECT_NEAR(all_parameters(find_transformer("llama3-70b")), 70.6e9, 0.3e9);
   EXPECT_NEAR(all_parameters(find_transformer("mixtral-8x7b")), 46.7e9, 0.3e9);
