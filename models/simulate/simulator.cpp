@@ -45,9 +45,18 @@ constexpr Rank min_representatives = 32;
 /// than this make no larger error.
 constexpr double max_added = 1e-3;
 
+/// A ring is steady as soon as can be. What else is not folded contends for links, and takes longer
+/// to become so, if it does.
+double likely_messages(const CompiledCall& call) {
+  constexpr double patience = 4;
+  const Effort effort = effort_of(execution_of(call));
+  const bool is_ring = call.nccl_choice && call.nccl_choice->algorithm == NcclAlgorithm::ring;
+  return is_ring ? effort.steady : std::min(effort.whole, patience * effort.steady);
+}
+
 bool takes_seconds(const CompiledCall& call) {
   const Execution execution = execution_of(call);
-  const double messages = effort_of(execution).steady;
+  const double messages = likely_messages(call);
   return messages >= many_messages && folded_share(execution) * messages >= many_messages;
 }
 
