@@ -45,19 +45,25 @@ constexpr Rank min_representatives = 32;
 /// than this make no larger error.
 constexpr double max_added = 1e-3;
 
+/// What a message takes to simulate, and from where on a call is too long; on one core of 2026.
+constexpr double seconds_per_ring_message = 6e-7;
+constexpr double seconds_per_message = 3e-6;  // of trees: 2 us, 7 where they contend for links
+constexpr double max_seconds = 5;
+
 /// A ring is steady as soon as can be. What else is not folded contends for links, and takes longer
 /// to become so, if it does.
-double likely_messages(const CompiledCall& call) {
+double likely_seconds(const CompiledCall& call) {
   constexpr double patience = 4;
   const Effort effort = effort_of(execution_of(call));
-  const bool is_ring = call.nccl_choice && call.nccl_choice->algorithm == NcclAlgorithm::ring;
-  return is_ring ? effort.steady : std::min(effort.whole, patience * effort.steady);
+  if (call.nccl_choice && call.nccl_choice->algorithm == NcclAlgorithm::ring) {
+    return seconds_per_ring_message * effort.steady;
+  }
+  return seconds_per_message * std::min(effort.whole, patience * effort.steady);
 }
 
 bool takes_seconds(const CompiledCall& call) {
-  const Execution execution = execution_of(call);
-  const double messages = likely_messages(call);
-  return messages >= many_messages && folded_share(execution) * messages >= many_messages;
+  const double seconds = likely_seconds(call);
+  return seconds > max_seconds && folded_share(execution_of(call)) * seconds > max_seconds;
 }
 
 /// The least size from `size` on that a ring's channels cut into chunks of one size: NCCL's cells
