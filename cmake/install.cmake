@@ -17,7 +17,8 @@ endforeach()
 
 install(FILES "${PROJECT_SOURCE_DIR}/models/data/trust.yaml" "${PROJECT_SOURCE_DIR}/models/data/noise.yaml"
   "${PROJECT_SOURCE_DIR}/models/data/nccl-variables.yaml" "${PROJECT_SOURCE_DIR}/models/data/prices.yaml"
-  "${PROJECT_SOURCE_DIR}/models/data/workloads.yaml" "${PROJECT_SOURCE_DIR}/models/data/kernels.yaml"
+  "${PROJECT_SOURCE_DIR}/models/data/workloads.yaml" "${PROJECT_SOURCE_DIR}/models/data/errors.yaml"
+  "${PROJECT_SOURCE_DIR}/models/data/kernels.yaml"
   "${PROJECT_SOURCE_DIR}/models/data/transformers.yaml"
   DESTINATION "${data_dir}/models/data")
 install(FILES "${PROJECT_SOURCE_DIR}/tools/web/charts/plot.min.js"

@@ -100,6 +100,17 @@ class Fit {
 
   std::uint64_t healthy_transfers() const { return healthy_transfers_; }
 
+  /// The root mean square residual of the sizes that bandwidth bounds, or of all where there are
+  /// none: smaller ones are predicted too badly to tell of a second cause.
+  double large_residual(const FittedCause& cause) const {
+    const Logs residuals = difference(measured_, cause.predicted.log_times);
+    Logs large;
+    for (std::size_t i = 0; i < residuals.size(); ++i) {
+      if (cause.predicted.places[i].size >= bandwidth_bound) large.push_back(residuals[i]);
+    }
+    return root_mean_square(large.empty() ? residuals : large);
+  }
+
   /// A cause in each part that its places play, the commonest first: places whose estimates agree
   /// play the same one, and a part has the weight of its places.
   std::vector<Hypothesis> by_part(const Hypothesis& hypothesis) const {
@@ -378,7 +389,7 @@ std::optional<FittedCause> fit_pair(const Fit& fit, const FittedCause& one,
 /// Two causes at once, where no single one explains the times.
 std::optional<FittedCause> fit_two(const Fit& fit, const std::vector<FittedCause>& causes) {
   constexpr double unexplained = 0.12;  // of a single cause
-  if (causes.empty() || causes.front().residual < unexplained) return std::nullopt;
+  if (causes.empty() || fit.large_residual(causes.front()) < unexplained) return std::nullopt;
   const std::vector<const FittedCause*> likely = likely_causes(causes);
   std::optional<FittedCause> best;
   for (std::size_t i = 0; i < likely.size(); ++i) {

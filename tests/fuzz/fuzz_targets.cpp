@@ -248,7 +248,7 @@ void add_yaml_readers(const fs::path& folder, std::vector<FuzzTarget>& targets) 
   targets.push_back(
       {"program", seeds_of({"tests/data/programs"}, {".yaml"}),
        loads(file, [](const fs::path& path) { check_call_order(load_call_program(path)); })});
-  targets.push_back({"steps", seeds_of({"recordings/steps"}, {"h100x2.yaml"}),
+  targets.push_back({"steps", seeds_of({"tests/fuzz/seeds"}, {".steps"}),
                      loads(file, [](const fs::path& path) { load_published_steps(path); })});
   targets.push_back({"kernels", seeds_of({"models/data"}, {"kernels.yaml"}),
                      loads_data(folder, "kernels.yaml", [] { load_kernel_table(); })});
