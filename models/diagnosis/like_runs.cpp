@@ -136,6 +136,7 @@ double like_limit(const std::vector<HostRun>& runs, const Spread& spread) {
   off = std::max(off, deviations * std::sqrt(2.0) * spread.noise(runs.front().size));
   if (runs.size() >= enough) {
     std::vector<double> speeds;
+    speeds.reserve(runs.size());
     for (const HostRun& run : runs) speeds.push_back(std::log(run.busbw));
     std::sort(speeds.rbegin(), speeds.rend());
     speeds.resize(speeds.size() / 2);

@@ -105,6 +105,7 @@ std::uint32_t ProgramReader::find(const std::map<std::string, std::uint32_t>& na
   const auto found = names.find(name.string());
   if (found != names.end()) return found->second;
   std::vector<std::string> known;
+  known.reserve(names.size());
   for (const auto& [each, number] : names) known.push_back(each);
   if (known.empty()) name.fail(fmt::format("there is no {}", what), fmt::format("none to name"));
   name.fail(fmt::format("no {} '{}'", what, name.string()), names_instead_of(name.string(), known));

@@ -140,6 +140,55 @@ void read_software(const YamlMapping& keys, TrainingSetup& setup) {
   }
 }
 
+/// What notes and the time of a row say of its software, where it does not say it itself.
+void guess_software(const YamlMapping& keys, std::string_view gpu, TrainingSetup& setup) {
+  const std::string notes = text_in(keys, "notes");
+  setup.attention = attention_of(notes, setup, count_in(keys, "year", flash_attention_year));
+  setup.eager_norms = has(notes, "kernel:") && !has(notes, "RMS");
+  const bool recent = !gpu.starts_with("A100") && !gpu.starts_with("V100");
+  const std::string sequence_parallel = text_in(keys.at("parallel").free_mapping(), "sp");
+  setup.sequence_parallel = sequence_parallel.empty()
+                                ? recent
+                                : sequence_parallel == "true" || sequence_parallel == "True";
+  if (setup.tensor == 1) setup.sequence_parallel = false;
+  setup.overlap_gradients = recent;
+  setup.reshard = !has(notes, "SHARD_GRAD_OP");
+  // Megatron (with "scatter/gather") and DeepSpeed send a part from each tensor-parallel rank.
+  // Another framework is named by the kernels that its rows compare.
+  setup.whole_messages = has(notes, "kernel:");
+}
+
+void read_batches(const YamlMapping& keys, TrainingSetup& setup) {
+  setup.micro_batch = std::max<std::int64_t>(1, count_in(keys, "micro_batch", 1));
+  setup.global_batch = count_in(keys, "global_batch", 0);
+  // Where batches do not divide, as in rows that round them, the nearest that does.
+  const std::int64_t together = setup.micro_batch * setup.data;
+  setup.global_batch =
+      std::max<std::int64_t>(1, (setup.global_batch + together / 2) / together) * together;
+}
+
+Seconds read_time(const YamlMapping& keys) {
+  const auto measured = keys.at("measured").free_mapping();
+  const auto time = measured.find("step_s");
+  const auto seconds = time ? number_of(*time) : std::nullopt;
+  if (!seconds || *seconds <= 0) throw UnusableRow{"no time of a step"};
+  return Seconds{*seconds};
+}
+
+/// That the layout is one, of all GPUs.
+void require_layout(const TrainingSetup& setup, std::int64_t gpus) {
+  const double ranks = static_cast<double>(setup.tensor) * static_cast<double>(setup.pipeline) *
+                       static_cast<double>(setup.data) * static_cast<double>(setup.context);
+  if (ranks != static_cast<double>(gpus)) {
+    throw UnusableRow{"a layout of other than all GPUs"};
+  }
+  try {
+    check_setup(setup);
+  } catch (const InputError&) {
+    throw UnusableRow{"a layout that cannot be"};
+  }
+}
+
 PublishedStep read_step(const YamlMapping& keys) {
   PublishedStep step;
   step.id = keys.at("id").string();
@@ -150,36 +199,16 @@ PublishedStep read_step(const YamlMapping& keys) {
   const std::string kind = text_in(keys, "kind");
   if (!kind.empty() && kind != "pretrain")
     throw UnusableRow{fmt::format("{}, not pretraining", kind)};
-  const std::string notes = text_in(keys, "notes");
-  if (has(notes, "LoRA")) throw UnusableRow{"most weights are frozen (LoRA)"};
+  if (has(text_in(keys, "notes"), "LoRA")) throw UnusableRow{"most weights are frozen (LoRA)"};
   TrainingSetup& setup = step.setup;
   setup.model = read_shape(keys.at("model").free_mapping());
-  const YamlMapping layout = keys.at("parallel").free_mapping();
-  read_layout(layout, setup);
-  const auto measured = keys.at("measured").free_mapping();
-  const auto time = measured.find("step_s");
-  const auto seconds = time ? number_of(*time) : std::nullopt;
-  if (!seconds || *seconds <= 0) throw UnusableRow{"no time of a step"};
-  step.measured = Seconds{*seconds};
-  setup.precision = read_numbers(text_in(keys, "precision"), notes);
-  setup.micro_batch = std::max<std::int64_t>(1, count_in(keys, "micro_batch", 1));
-  setup.global_batch = count_in(keys, "global_batch", 0);
+  read_layout(keys.at("parallel").free_mapping(), setup);
+  step.measured = read_time(keys);
+  setup.precision = read_numbers(text_in(keys, "precision"), text_in(keys, "notes"));
   const std::string recompute = text_in(keys, "recompute");
   if (recompute == "full") setup.recompute = Recompute::full;
   if (recompute == "selective") setup.recompute = Recompute::selective;
-  setup.attention = attention_of(notes, setup, count_in(keys, "year", flash_attention_year));
-  setup.eager_norms = has(notes, "kernel:") && !has(notes, "RMS");
-  const bool recent = !step.gpu.starts_with("A100") && !step.gpu.starts_with("V100");
-  const std::string sequence_parallel = text_in(layout, "sp");
-  setup.sequence_parallel = sequence_parallel.empty()
-                                ? recent
-                                : sequence_parallel == "true" || sequence_parallel == "True";
-  if (setup.tensor == 1) setup.sequence_parallel = false;
-  setup.overlap_gradients = recent;
-  setup.reshard = !has(notes, "SHARD_GRAD_OP");
-  // Megatron (with "scatter/gather") and DeepSpeed send a part from each tensor-parallel rank.
-  // Another framework is named by the kernels that its rows compare.
-  setup.whole_messages = has(notes, "kernel:");
+  guess_software(keys, step.gpu, setup);
   if (const auto software = keys.find("software")) {
     read_software(software->free_mapping(), setup);
   }
@@ -190,20 +219,8 @@ PublishedStep read_step(const YamlMapping& keys) {
       step.variables[name.string()] = value.string();
     }
   }
-  // Where batches do not divide, as in rows that round them, the nearest that does.
-  const std::int64_t together = setup.micro_batch * setup.data;
-  setup.global_batch =
-      std::max<std::int64_t>(1, (setup.global_batch + together / 2) / together) * together;
-  const double ranks = static_cast<double>(setup.tensor) * static_cast<double>(setup.pipeline) *
-                       static_cast<double>(setup.data) * static_cast<double>(setup.context);
-  if (ranks != static_cast<double>(step.gpus)) {
-    throw UnusableRow{"a layout of other than all GPUs"};
-  }
-  try {
-    check_setup(setup);
-  } catch (const InputError&) {
-    throw UnusableRow{"a layout that cannot be"};
-  }
+  read_batches(keys, setup);
+  require_layout(setup, step.gpus);
   return step;
 }
 

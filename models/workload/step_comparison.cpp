@@ -256,6 +256,7 @@ std::vector<StepScore> score_steps(const std::vector<StepComparison>& comparison
     all.push_back(&each);
   }
   std::vector<StepScore> scores;
+  scores.reserve(groups.size() + 1);
   for (const std::string& group : groups) scores.push_back(score_of(group, rows[group]));
   if (!all.empty()) scores.push_back(score_of("all", all));
   return scores;

@@ -64,9 +64,17 @@ class StepWriter {
   void write_stage(std::int64_t stage);
   void write_pass(std::int64_t stage, const Pass& pass);
   Index write_layers(std::int64_t stage, const Pass& pass, std::vector<Index> after);
+  /// A part of a backward pass: what it takes, and the tensors whose gradients it makes.
+  struct BackwardPart {
+    Seconds time;
+    std::vector<double> tensors;  ///< elements of each
+    double layers;
+  };
+  std::vector<BackwardPart> backward_parts(std::int64_t stage, const Pass& pass) const;
   void write_overlapped_backward(std::int64_t stage, const Pass& pass, std::vector<Index> after);
   void reduce_bucket(double bytes, Index ready);
   void write_end();
+  void reduce_shards(double bytes);
   void write_sharded_stage();
   void write_optimizer(double parameters, std::vector<Index> after);
   Index add(ProgramOp op);
@@ -242,21 +250,14 @@ void StepWriter::reduce_bucket(double bytes, Index ready) {
   reductions_.push_back(call(kind, *data_, bytes, reduce_stream, {ready}));
 }
 
-/// The last backward pass through a chunk, in half layers, with a reduction for each bucket whose
-/// gradients are there.
-void StepWriter::write_overlapped_backward(std::int64_t stage, const Pass& pass,
-                                           std::vector<Index> after) {
+/// The last backward pass through a chunk, in half layers: the feed-forward network's comes first.
+std::vector<StepWriter::BackwardPart> StepWriter::backward_parts(std::int64_t stage,
+                                                                 const Pass& pass) const {
   const auto layers = static_cast<std::int64_t>(std::ceil(layers_of_chunk_));
   const double of_layer = layers_of_chunk_ / static_cast<double>(layers);
-  const double element = gradient_bytes_of(setup_.precision);
   const double ffn = ffn_parameters(setup_.model) * static_cast<double>(setup_.model.experts) /
                      layer_parameters(setup_.model);
-  struct Part {
-    Seconds time;
-    std::vector<double> tensors;
-    double layers;
-  };
-  std::vector<Part> parts;
+  std::vector<BackwardPart> parts;
   if (is_last(stage, pass)) parts.push_back({head_.backward, {embedding_parameters_}, 0});
   for (std::int64_t i = 0; i < layers; ++i) {
     const Seconds time = layers_time(of_layer, true);
@@ -270,15 +271,24 @@ void StepWriter::write_overlapped_backward(std::int64_t stage, const Pass& pass,
                      of_layer / 2});
   }
   if (is_first(stage, pass)) parts.push_back({embedding_.backward, {embedding_parameters_}, 0});
+  return parts;
+}
+
+/// The last backward pass through a chunk, with a reduction for each bucket whose gradients are
+/// there.
+void StepWriter::write_overlapped_backward(std::int64_t stage, const Pass& pass,
+                                           std::vector<Index> after) {
+  const double element = gradient_bytes_of(setup_.precision);
+  const std::vector<BackwardPart> parts = backward_parts(stage, pass);
   std::vector<double> tensors;
-  for (const Part& part : parts) {
+  for (const BackwardPart& part : parts) {
     for (const double parameters : part.tensors) tensors.push_back(element * parameters);
   }
   const auto ends = gradient_buckets(tensors, static_cast<double>(setup_.bucket.count));
   std::size_t next_bucket = 0;
   std::size_t ready = 0;
   std::size_t reduced = 0;
-  for (const Part& part : parts) {
+  for (const BackwardPart& part : parts) {
     ProgramOp op;
     op.name = fmt::format("B{}", pass.microbatch + 1);
     op.compute = part.time;
@@ -375,6 +385,18 @@ void StepWriter::write_stage(std::int64_t stage) {
   write_end();
 }
 
+/// Reduces gradients of so many bytes to the ranks that hold them, and among copies.
+void StepWriter::reduce_shards(double bytes) {
+  if (!data_) return;
+  const Index scattered =
+      call(ProgramCallKind::reduce_scatter, *data_, bytes, reduce_stream, {*last_compute_});
+  reductions_.push_back(scattered);
+  if (!copies_) return;
+  const double part = bytes / static_cast<double>(setup_.shard);
+  reductions_.push_back(
+      call(ProgramCallKind::all_reduce, *copies_, part, reduce_stream, {scattered}));
+}
+
 /// ZeRO 3, layer by layer, as FSDP2: a layer is gathered while the one before it runs; gradients
 /// are reduced while the next backward pass runs. The embedding and the head are gathered once.
 void StepWriter::write_sharded_stage() {
@@ -402,16 +424,6 @@ void StepWriter::write_sharded_stage() {
     last_compute_ = add(std::move(op));
     return *last_compute_;
   };
-  const auto reduce = [&](double parameters) {
-    if (!data_) return;
-    const Index scattered = call(ProgramCallKind::reduce_scatter, *data_, wide * parameters,
-                                 reduce_stream, {*last_compute_});
-    reductions_.push_back(scattered);
-    if (!copies_) return;
-    const double part = wide * parameters / static_cast<double>(setup_.shard);
-    reductions_.push_back(
-        call(ProgramCallKind::all_reduce, *copies_, part, reduce_stream, {scattered}));
-  };
   std::optional<Index> root;
   if (data_) root = gather(parameter_element * ends);
   for (std::int64_t i = 0; i < microbatches_; ++i) {
@@ -428,11 +440,11 @@ void StepWriter::write_sharded_stage() {
       ran.push_back(
           compute("B", layers_time(1, true) + kernels_.moved(copied * wide * layer_parameters_),
                   gathering, true, 1));
-      reduce(layer_parameters_);
+      reduce_shards(wide * layer_parameters_);
     }
     compute("embedding", embedding_.backward, std::nullopt, false, 0);
   }
-  reduce(ends);
+  reduce_shards(wide * ends);
   const double over = static_cast<double>(setup_.data * setup_.context);
   const double sharded = setup_.shard > 0 ? static_cast<double>(setup_.shard) : over;
   write_optimizer(rank_parameters(setup_) / sharded, reductions_);

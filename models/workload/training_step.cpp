@@ -48,7 +48,8 @@ void continue_step(StepPrediction& step, const StepPrediction& fewer, double tim
 
 }  // namespace
 
-StepMachine::StepMachine(MachineCalls calls, const KernelTable& table, const std::string& gpu)
+StepMachine::StepMachine(const MachineCalls& calls, const KernelTable& table,
+                         const std::string& gpu)
     : kernels_(find_kernels(table, gpu.empty() ? gpu_name(*calls.topology, calls.gpus) : gpu)),
       costs_(calls),
       per_node_(gpus_of_node(calls)),

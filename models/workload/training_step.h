@@ -28,7 +28,7 @@ class StepMachine {
  public:
   /// `gpu` is the GPUs' name, if not that of the topology. Throws InputError where no kernels of
   /// them are known (find_kernels()).
-  StepMachine(MachineCalls calls, const KernelTable& table, const std::string& gpu = {});
+  StepMachine(const MachineCalls& calls, const KernelTable& table, const std::string& gpu = {});
 
   /// Throws InputError for a layout that cannot be (check_setup()) or has more ranks than GPUs.
   StepPrediction predict(const TrainingSetup& setup);

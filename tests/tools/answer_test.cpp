@@ -52,7 +52,7 @@ TEST(Answer, rows_are_lines_of_csv_and_of_json) {
 TEST(Answer, columns_are_known_without_a_row) {
   Answer answer;
   answer.rows = [] { return std::vector<Record>(); };
-  answer.no_row = {{"a", 0}, {"b", 0}};
+  answer.no_row = [] { return Record{{"a", 0}, {"b", 0}}; };
   EXPECT_EQ(written(Format::csv, answer), "a,b\n");
 }
 

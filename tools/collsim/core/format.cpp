@@ -60,12 +60,14 @@ std::string joined(const std::vector<std::string>& words) {
 
 std::string words_of(const std::vector<Format>& formats) {
   std::vector<std::string> words;
+  words.reserve(formats.size());
   for (const Format each : formats) words.emplace_back(to_string(each));
   return joined(words);
 }
 
 std::string help_of(const std::vector<Format>& formats) {
   std::vector<std::string> words;
+  words.reserve(formats.size());
   for (const Format each : formats) {
     const FormatWord& row = row_of(each);
     words.push_back(fmt::format("{}{}", row.word, row.help));

@@ -348,7 +348,7 @@ void print_reports(const CallRequest& request, const std::vector<CrossoverReport
   const RunSpec& run = request.scenario.runs.front();
   Answer answer;
   answer.print = [&](std::ostream& to) { print_table(request, reports, to); };
-  answer.no_row = row_of(request, run, {}, {});
+  answer.no_row = [&] { return row_of(request, run, {}, {}); };
   answer.rows = [&] {
     std::vector<Record> rows;
     for (const CrossoverReport& report : reports) {

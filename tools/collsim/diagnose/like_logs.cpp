@@ -35,6 +35,7 @@ void make_low(DiagnosedLog& log, double limit) {
 void compare_group(const std::vector<DiagnosedLog*>& logs, const Spread& spread) {
   if (logs.size() < 2) return;
   std::vector<const LikeRun*> like;
+  like.reserve(logs.size());
   for (const DiagnosedLog* log : logs) like.push_back(&log->run);
   const std::vector<HostRun> runs = runs_beside_each_other(like);
   if (runs.empty()) return;

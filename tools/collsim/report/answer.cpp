@@ -17,7 +17,7 @@ constexpr int json_indent = 2;
 
 void write_rows(Format format, const Answer& answer, std::ostream& out) {
   RecordWriter writer(format, out);
-  if (!answer.no_row.is_null()) writer.begin(answer.no_row);
+  if (answer.no_row) writer.begin(answer.no_row());
   for (const Record& row : answer.rows()) writer.add(row);
   writer.finish();
 }

@@ -18,8 +18,8 @@ struct Answer {
   std::function<void(std::ostream& out)> print;
   /// The rows of csv and jsonl, and of json where there is no document.
   std::function<std::vector<Record>()> rows{};
-  /// The columns of csv where there is no row.
-  Record no_row{};
+  /// A row with the columns of csv, for answers that may have none.
+  std::function<Record()> no_row{};
   /// All of the answer, for json.
   std::function<Record()> document{};
   /// Columns, rows, notes and charts, for html and markdown.

@@ -105,9 +105,8 @@ std::vector<ReportSeries> bound_series(const std::vector<AnsweredRun>& runs, boo
 
 ReportChart chart_over_size(const std::vector<AnsweredRun>& runs, bool as_busbw) {
   ReportChart chart{as_busbw ? "busbw" : "Time",
-                    as_busbw
-                        ? "The bound: no algorithm on this machine can beat it."
-                        : "Lower is better. The shade: where 8 of 10 such times lie.",
+                    as_busbw ? "The bound: no algorithm on this machine can beat it."
+                             : "Lower is better. The shade: where 8 of 10 such times lie.",
                     {"size", AxisScale::bytes},
                     as_busbw ? ReportAxis{"busbw (GB/s)", AxisScale::linear}
                              : ReportAxis{"time (us)", AxisScale::logarithmic},

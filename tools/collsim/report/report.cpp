@@ -44,7 +44,7 @@ std::vector<ReportColumn> report_columns(std::span<const Column> columns) {
 }
 
 std::string shown_text(const Record& value, const ReportColumn& column) {
-  const std::string exact = json_text(value);
+  std::string exact = json_text(value);
   if (exact == "null") return "-";
   if (value.is_string()) return value.get<std::string>();
   if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";

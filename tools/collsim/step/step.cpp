@@ -197,12 +197,12 @@ void run_program(const po::variables_map& values, const std::string& file, std::
   CallProgram program = load_call_program(file);
   if (!values.contains("topology")) throw InputError("step: no machine", "-t MACHINE");
   const Topology topology = read_machine(values, values["topology"].as<std::string>());
-  MachineCalls calls = read_calls(values, topology);
+  const MachineCalls calls = read_calls(values, topology);
   if (ranks_of(program) > calls.gpus.size()) {
     throw InputError(fmt::format("{}: {} ranks", file, ranks_of(program)),
                      fmt::format("at most the machine's {} GPUs", calls.gpus.size()));
   }
-  StepMachine machine(std::move(calls), load_kernel_table());
+  StepMachine machine(calls, load_kernel_table());
   time_kernels(program, machine.kernels());
   count_alike(program, machine.per_node());
   const ProgramSchedule schedule = machine.schedule(program);
@@ -241,6 +241,7 @@ void search(const po::variables_map& values, const std::string& name, StepMachin
   answer.rows = [&] {
     const auto price = price_of(machine.kernels().gpu().gpu);
     std::vector<Record> rows;
+    rows.reserve(layouts.size());
     for (const FoundLayout& each : layouts) {
       rows.push_back(step_record(name, each.setup, each.step, price));
     }
@@ -286,6 +287,7 @@ void validate(const po::variables_map& values, std::ostream& out) {
   answer.print = [&](std::ostream& to) { print_scores(steps, score_steps(comparisons), to); };
   answer.rows = [&] {
     std::vector<Record> rows;
+    rows.reserve(comparisons.size());
     for (const StepComparison& each : comparisons) rows.push_back(comparison_record(each));
     return rows;
   };

@@ -290,7 +290,7 @@ int run_validate(std::span<const std::string> args, std::ostream& out, std::ostr
   Answer answer;
   answer.print = [&](std::ostream& to) { print_validation_table(report, to); };
   answer.rows = [&] { return validation_rows(report); };
-  answer.no_row = no_validation_row();
+  answer.no_row = no_validation_row;
   answer.document = [&] { return validation_document(report); };
   answer.report = [&] { return report_of(report, command_text("validate", args)); };
   write_answer(format_option(*values), answer, out);
