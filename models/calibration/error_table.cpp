@@ -3,40 +3,54 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 
 #include "models/calibration/trust.h"
 #include "sim/base/data_directory.h"
+#include "sim/base/text.h"
 #include "sim/yaml/yaml_reader.h"
 
 namespace collsim {
 
 namespace {
 
-constexpr double largest_factor = 1000;
-constexpr std::int64_t max_rows = 1'000'000;
-
-ErrorRange read_range(const YamlValue& value) {
-  const std::vector<YamlValue> ends = value.sequence();
-  if (ends.size() != 2) value.fail("no two shares", "[low, high]");
-  const ErrorRange range{ends[0].fraction(largest_factor), ends[1].fraction(largest_factor)};
-  if (!(range.low > 0 && range.low <= range.high)) {
-    value.fail(fmt::format("from {} to {}", range.low, range.high), "shares that rise, above 0");
+/// The number that a field is; fails at the row.
+double number_in(const std::string& field, const YamlValue& row) {
+  double number = 0;
+  const char* const end = field.data() + field.size();
+  const auto [stop, error] = std::from_chars(field.data(), end, number);
+  if (error != std::errc{} || stop != end || !(number > 0)) {
+    row.fail(fmt::format("'{}' is no number above 0", field), "such as 0.91");
   }
+  return number;
+}
+
+ErrorRange read_range(const std::string& field, const YamlValue& row) {
+  const std::size_t dots = field.find("..");
+  if (dots == std::string::npos) row.fail(fmt::format("'{}' is no range", field), "0.9..1.2");
+  const ErrorRange range{number_in(field.substr(0, dots), row),
+                         number_in(field.substr(dots + 2), row)};
+  if (range.low > range.high) row.fail(fmt::format("'{}' falls", field), "0.9..1.2");
   return range;
 }
 
-ErrorClass read_class(const YamlValue& value, std::size_t bands) {
-  const YamlMapping keys = value.mapping({"trust", "medium", "machines", "rows", "ranges"});
-  ErrorClass one{read_trust_class(keys.at("trust")),
-                 keys.at("medium").string(),
-                 {},
-                 static_cast<int>(keys.at("machines").integer(1, max_rows)),
-                 static_cast<int>(keys.at("rows").integer(1, max_rows))};
-  for (const YamlValue& range : keys.at("ranges").sequence()) {
-    one.ranges.push_back(read_range(range));
+/// A row is one text, not a mapping: every command reads the table, and nodes of YAML cost.
+ErrorClass read_class(const YamlValue& row, std::size_t bands) {
+  const std::vector<std::string> fields = split(row.string(), ' ');
+  constexpr std::size_t before_ranges = 4;
+  if (fields.size() != before_ranges + bands) {
+    row.fail(fmt::format("{} fields", fields.size()),
+             fmt::format("trust, medium, machines, rows and {} ranges", bands));
   }
-  if (one.ranges.size() != bands) {
-    keys.at("ranges").fail(fmt::format("{} ranges", one.ranges.size()), fmt::format("{}", bands));
+  const auto trust = find_trust(fields[0]);
+  if (!trust) row.fail(fmt::format("'{}' is no class of trust", fields[0]), trust_classes);
+  ErrorClass one{*trust,
+                 fields[1],
+                 {},
+                 static_cast<int>(number_in(fields[2], row)),
+                 static_cast<int>(number_in(fields[3], row))};
+  for (std::size_t band = 0; band < bands; ++band) {
+    one.ranges.push_back(read_range(fields[before_ranges + band], row));
   }
   return one;
 }

@@ -27,6 +27,12 @@ CalibrationTrust all_guessed() {
   return trust;
 }
 
+Trust read_class(const YamlValue& value) {
+  const std::string name = value.string();
+  if (const auto trust = find_trust(name)) return *trust;
+  value.fail(fmt::format("'{}' is no class of trust", name), trust_classes);
+}
+
 std::vector<std::string> read_names(const YamlValue& value) {
   std::vector<std::string> names;
   for (const YamlValue& each : value.sequence()) names.push_back(each.string());
@@ -51,29 +57,28 @@ bool is_about(const CalibrationTrust& trust, const Device& gpu) {
 
 }  // namespace
 
-Trust read_trust_class(const YamlValue& value) {
-  const std::string name = value.string();
+std::optional<Trust> find_trust(std::string_view name) {
   for (const Trust trust : {Trust::exact, Trust::measured, Trust::derived, Trust::guessed}) {
     if (name == to_string(trust)) return trust;
   }
-  value.fail(fmt::format("'{}' is no class of trust", name), "exact, measured, derived or guessed");
+  return std::nullopt;
 }
 
 CalibrationTrust read_trust(const YamlValue& value) {
   if (value.is_scalar()) {
-    if (read_trust_class(value) == Trust::exact) return {};
+    if (read_class(value) == Trust::exact) return {};
     value.fail("one class of trust is given for all that a calibration says",
                "exact, or { gpu: ..., nvlink: ..., pcie: ..., cpu: ..., network: ..., nvls: ... }");
   }
   const YamlMapping keys =
       value.mapping({"models", "gpu", "nvlink", "pcie", "cpu", "network", "nvls", "algorithms"});
   CalibrationTrust trust = all_guessed();
-  if (const auto gpu = keys.find("gpu")) trust.gpu = read_trust_class(*gpu);
+  if (const auto gpu = keys.find("gpu")) trust.gpu = read_class(*gpu);
   for (const LinkKind kind : link_kinds) {
     const auto link = keys.find(calibration_key(kind));
-    if (link) trust.links[static_cast<std::size_t>(kind)] = read_trust_class(*link);
+    if (link) trust.links[static_cast<std::size_t>(kind)] = read_class(*link);
   }
-  if (const auto nvls = keys.find("nvls")) trust.nvls = read_trust_class(*nvls);
+  if (const auto nvls = keys.find("nvls")) trust.nvls = read_class(*nvls);
   if (const auto models = keys.find("models")) trust.models = read_names(*models);
   if (const auto algorithms = keys.find("algorithms")) trust.algorithms = read_names(*algorithms);
   return trust;

@@ -39,8 +39,10 @@ Trust trust_of(const CalibrationTrust& calibration, const Topology& topology,
 /// memory, or "nvlink".
 std::string medium_of(const Calibration& cost, std::span<const LinkKind> kinds);
 
-/// One class: exact, measured, derived or guessed. Throws InputError.
-Trust read_trust_class(const YamlValue& value);
+/// The class of that name; nothing for any other.
+std::optional<Trust> find_trust(std::string_view name);
+/// The names of all, for messages.
+inline constexpr const char* trust_classes = "exact, measured, derived or guessed";
 
 /// How far off predictions of a class have been: medians of absolute errors, as shares.
 struct TrustError {
