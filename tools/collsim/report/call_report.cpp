@@ -135,7 +135,7 @@ ReportChart chart_over_size(const std::vector<AnsweredRun>& runs, bool as_busbw)
 /// Where there is one size: a bar for each run, beside what was measured.
 ReportChart chart_of_one_size(const std::vector<AnsweredRun>& runs) {
   ReportChart chart{"Time",
-                    "Lower is better. Whiskers: how far such predictions have been off.",
+                    "Lower is better. Whiskers: where 8 of 10 such times lie.",
                     {"time (us)", AxisScale::linear},
                     {"", AxisScale::words}};
   ReportSeries predicted{"predicted", SeriesMark::bars, 0, false, {}};
