@@ -18,6 +18,7 @@
 #include "tools/collsim/core/numbers.h"
 #include "tools/collsim/core/options.h"
 #include "tools/collsim/core/subcommand.h"
+#include "tools/collsim/core/variables_option.h"
 #include "tools/collsim/core/waiting.h"
 #include "tools/collsim/core/warnings.h"
 #include "tools/collsim/report/answer.h"
@@ -46,22 +47,9 @@ po::options_description choose_options() {
   return options;
 }
 
-Nccl::Variables read_variables(const po::variables_map& values) {
-  Nccl::Variables variables;
-  if (!values.contains("env")) return variables;
-  for (const std::string& setting : values["env"].as<std::vector<std::string>>()) {
-    const std::size_t equals = setting.find('=');
-    if (equals == std::string::npos || equals == 0) {
-      throw InputError(fmt::format("--env {}: no value", setting), "NAME=VALUE");
-    }
-    variables[setting.substr(0, equals)] = setting.substr(equals + 1);
-  }
-  return variables;
-}
-
 Nccl make_nccl(const std::string& machine, const po::variables_map& values, std::ostream& err) {
   const NcclVersion version = values["nccl-version"].as<NcclVersion>();
-  const Nccl::Variables variables = read_variables(values);
+  const Nccl::Variables variables = variables_option(values);
   std::optional<std::uint32_t> nodes;
   if (values.contains("nodes")) nodes = bounded_option(values, "nodes", 1, gpu_limit);
   if (std::filesystem::path(machine).extension() == ".xml") {

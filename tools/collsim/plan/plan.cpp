@@ -22,6 +22,7 @@
 #include "tools/collsim/core/options.h"
 #include "tools/collsim/core/size_option.h"
 #include "tools/collsim/core/subcommand.h"
+#include "tools/collsim/core/variables_option.h"
 #include "tools/collsim/core/waiting.h"
 #include "tools/collsim/core/warnings.h"
 #include "tools/collsim/plan/plan_report.h"
@@ -250,13 +251,7 @@ PlannedCall read_call(const po::variables_map& values) {
   if (values.contains("nccl-version")) {
     call.run.nccl_version = values["nccl-version"].as<NcclVersion>();
   }
-  for (const std::string& setting : list_of(values, "env")) {
-    const std::size_t equals = setting.find('=');
-    if (equals == std::string::npos || equals == 0) {
-      throw InputError(fmt::format("--env: '{}'", setting), "NAME=VALUE");
-    }
-    call.run.variables[setting.substr(0, equals)] = setting.substr(equals + 1);
-  }
+  call.run.variables = variables_option(values);
   return call;
 }
 

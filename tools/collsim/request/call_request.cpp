@@ -22,6 +22,7 @@
 #include "tools/collsim/core/numbers.h"
 #include "tools/collsim/core/options.h"
 #include "tools/collsim/core/size_option.h"
+#include "tools/collsim/core/variables_option.h"
 #include "tools/collsim/core/warnings.h"
 #include "tools/collsim/request/call_options.h"
 #include "tools/collsim/request/collective_option.h"
@@ -96,14 +97,7 @@ void override_schedule(const po::variables_map& values, bool algorithm_given, Ru
     run.schedule = asked;
   }
   run.nccl_version = given<NcclVersion>(values, "nccl-version").value_or(run.nccl_version);
-  for (const std::string& setting :
-       given<std::vector<std::string>>(values, "env").value_or(std::vector<std::string>())) {
-    const auto equals = setting.find('=');
-    if (equals == std::string::npos || equals == 0) {
-      throw InputError(fmt::format("--env: '{}'", setting), "NAME=VALUE");
-    }
-    run.variables[setting.substr(0, equals)] = setting.substr(equals + 1);
-  }
+  for (const auto& [name, value] : variables_option(values)) run.variables[name] = value;
   if (values["in-place"].as<bool>()) run.in_place = true;
   if (values["graph"].as<bool>()) run.graph = true;
   const bool under_nccl = values.count("nccl-version") != 0 || run.in_place;

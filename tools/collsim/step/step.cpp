@@ -22,6 +22,7 @@
 #include "tools/collsim/core/options.h"
 #include "tools/collsim/core/size_option.h"
 #include "tools/collsim/core/subcommand.h"
+#include "tools/collsim/core/variables_option.h"
 #include "tools/collsim/report/answer.h"
 #include "tools/collsim/step/step_report.h"
 
@@ -115,15 +116,7 @@ MachineCalls read_calls(const po::variables_map& values, const Topology& topolog
         bounded_option(values, "ranks", 1, static_cast<std::uint32_t>(calls.gpus.size())));
   }
   calls.simulate = values["simulate"].as<bool>();
-  if (values.contains("env")) {
-    for (const std::string& setting : values["env"].as<std::vector<std::string>>()) {
-      const std::size_t equals = setting.find('=');
-      if (equals == std::string::npos || equals == 0) {
-        throw InputError(fmt::format("--env: '{}'", setting), "NAME=VALUE");
-      }
-      calls.run.variables[setting.substr(0, equals)] = setting.substr(equals + 1);
-    }
-  }
+  calls.run.variables = variables_option(values);
   return calls;
 }
 
