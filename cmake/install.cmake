@@ -28,6 +28,33 @@ install(FILES "${PROJECT_SOURCE_DIR}/tools/web/charts/plot.min.js"
 
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" "${PROJECT_SOURCE_DIR}/NOTICE"
   DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+# Debian looks for the licences of a package in this file.
+install(FILES "${PROJECT_SOURCE_DIR}/NOTICE" DESTINATION "${CMAKE_INSTALL_DOCDIR}" RENAME copyright)
+
+install(FILES "${PROJECT_SOURCE_DIR}/tools/completion/collsim.bash"
+  DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions" RENAME collsim)
+install(FILES "${PROJECT_SOURCE_DIR}/tools/completion/_collsim"
+  DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions")
+install(FILES "${PROJECT_SOURCE_DIR}/tools/completion/collsim.fish"
+  DESTINATION "${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d")
+
+# Man pages say what --help says, so they are made from it.
+find_program(HELP2MAN help2man)
+if(HELP2MAN AND PROJECT_IS_TOP_LEVEL)
+  set(man_pages "${PROJECT_BINARY_DIR}/man")
+  add_custom_command(OUTPUT "${man_pages}/collsim.1.gz"
+    COMMAND "${PROJECT_SOURCE_DIR}/tools/man/make-man-pages" "$<TARGET_FILE:collsim-command>" "${man_pages}"
+    DEPENDS collsim-command "${PROJECT_SOURCE_DIR}/tools/man/make-man-pages" VERBATIM
+    COMMENT "Writing man pages")
+  add_custom_target(collsim-man-pages ALL DEPENDS "${man_pages}/collsim.1.gz")
+  install(DIRECTORY "${man_pages}/" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
+endif()
+
+if(PROJECT_IS_TOP_LEVEL)
+  add_custom_target(uninstall
+    COMMAND "${CMAKE_COMMAND}" "-DMANIFEST=${PROJECT_BINARY_DIR}/install_manifest.txt"
+      -P "${PROJECT_SOURCE_DIR}/cmake/uninstall.cmake" VERBATIM)
+endif()
 
 install(FILES "${PROJECT_SOURCE_DIR}/tools/web/viewer/viewer.html"
   DESTINATION "${data_dir}/tools/web/viewer")

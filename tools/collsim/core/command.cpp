@@ -93,6 +93,7 @@ int dispatch(std::span<const std::string> args, std::ostream& out, std::ostream&
     fmt::print(out, "collsim {}\n", COLLSIM_VERSION);
     return exit_ok;
   }
+  if (name == "--complete") return run_complete(args.subspan(1), out, err);
   return find_subcommand(table, name, fmt::format("unknown subcommand '{}'", name))
       .run(args.subspan(1), out, err);
 }

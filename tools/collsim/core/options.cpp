@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <ostream>
+#include <sstream>
 #include <utility>
 #include <vector>
 
@@ -34,6 +36,22 @@ std::vector<std::string> option_names(const po::options_description& options) {
                                 : near + " --help explains the options");
 }
 
+constexpr std::string_view list_options = "--list-options";
+
+/// A tab stands between the fields of an option.
+void print_options(const po::options_description& options, std::string_view positional,
+                   std::ostream& out) {
+  for (const auto& option : options.options()) {
+    const std::string shown =
+        option->canonical_display_name(po::command_line_style::allow_dash_for_short);
+    const std::string letter = shown.size() == 2 ? shown.substr(1) : "";
+    out << fmt::format("{}\t{}\t{}\t{}\t{}\n", option->long_name(), letter,
+                       option->semantic()->max_tokens() > 0 ? "value" : "",
+                       option->long_name() == positional ? "positional" : "",
+                       option->description());
+  }
+}
+
 /// What the option's help says is accepted, if the value itself does not know.
 [[noreturn]] void refuse(const BadOptionValue& error, const po::options_description& options) {
   const std::string given = error.get_option_name();
@@ -45,6 +63,26 @@ std::vector<std::string> option_names(const po::options_description& options) {
 }
 
 }  // namespace
+
+std::vector<ListedOption> read_listed_options(std::string_view printed) {
+  std::vector<ListedOption> options;
+  std::istringstream lines{std::string(printed)};
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream fields(line);
+    ListedOption option;
+    std::string value;
+    std::string positional;
+    std::getline(fields, option.name, '\t');
+    std::getline(fields, option.letter, '\t');
+    std::getline(fields, value, '\t');
+    std::getline(fields, positional, '\t');
+    std::getline(fields, option.help);
+    option.takes_value = !value.empty();
+    option.is_positional = !positional.empty();
+    options.push_back(std::move(option));
+  }
+  return options;
+}
 
 std::optional<po::variables_map> parse_options(const po::options_description& options,
                                                std::string_view usage, std::string_view epilogue,
@@ -60,6 +98,10 @@ std::optional<po::variables_map> parse_options(const po::options_description& op
     const std::string name(positional);
     const bool takes_several = options.find(name, false).semantic()->is_composing();
     bare.add(name.c_str(), takes_several ? -1 : 1);
+  }
+  if (std::find(args.begin(), args.end(), list_options) != args.end()) {
+    print_options(all, positional, out);
+    return std::nullopt;
   }
   po::variables_map values;
   try {

@@ -34,9 +34,16 @@ std::string help_lines(std::span<const Subcommand> all, std::size_t width);
 /// Every subcommand, in the order of the help text.
 std::span<const Subcommand> subcommands();
 
+/// The actions of `collsim topo`, in the order of its help text.
+std::span<const Subcommand> topo_actions();
+
 /// The whole command: picks the subcommand, turns exceptions and failed writes to `out` into
 /// messages and exit codes.
 int run_command(std::span<const std::string> args, std::ostream& out, std::ostream& err);
+
+/// `collsim --complete WORD...`, which a shell's completion calls: prints what may stand in the place
+/// of the last word, a line each. Where that is the name of a file, the one line is `:files`.
+int run_complete(std::span<const std::string> args, std::ostream& out, std::ostream& err);
 
 // One per subcommand, each in the file of its name.
 int run_advise(std::span<const std::string> args, std::ostream& out, std::ostream& err);

@@ -101,6 +101,10 @@ int topo_check(std::span<const std::string> args, std::ostream& out, std::ostrea
   return result;
 }
 
+std::span<const Subcommand> topo_actions() {
+  return actions;
+}
+
 int run_topo(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
   const bool has_action = !args.empty() && !args.front().starts_with('-');
   if (has_action) {
