@@ -9,22 +9,21 @@ if(TARGET collsim-mpi)
 endif()
 install(TARGETS collsim-command RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/collsim" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
-foreach(data topologies scenarios recordings models/data/calibrations)
-  get_filename_component(parent "${data}" DIRECTORY)
-  install(DIRECTORY "${PROJECT_SOURCE_DIR}/${data}"
-    DESTINATION "${data_dir}/${parent}")
-endforeach()
-
-install(FILES "${PROJECT_SOURCE_DIR}/models/data/trust.yaml" "${PROJECT_SOURCE_DIR}/models/data/noise.yaml"
-  "${PROJECT_SOURCE_DIR}/models/data/nccl-variables.yaml" "${PROJECT_SOURCE_DIR}/models/data/prices.yaml"
-  "${PROJECT_SOURCE_DIR}/models/data/workloads.yaml" "${PROJECT_SOURCE_DIR}/models/data/errors.yaml"
-  "${PROJECT_SOURCE_DIR}/models/data/kernels.yaml"
-  "${PROJECT_SOURCE_DIR}/models/data/transformers.yaml"
-  DESTINATION "${data_dir}/models/data")
-install(FILES "${PROJECT_SOURCE_DIR}/tools/web/charts/plot.min.js"
-  "${PROJECT_SOURCE_DIR}/tools/web/charts/page.js"
-  "${PROJECT_SOURCE_DIR}/tools/web/charts/page.css"
-  DESTINATION "${data_dir}/tools/web/charts")
+# The data that commands read, below `folder`. More arguments (COMPONENT ...) go to install().
+function(collsim_install_data folder)
+  foreach(data topologies scenarios recordings models/data/calibrations)
+    get_filename_component(parent "${data}" DIRECTORY)
+    install(DIRECTORY "${PROJECT_SOURCE_DIR}/${data}" DESTINATION "${folder}/${parent}" ${ARGN})
+  endforeach()
+  foreach(data trust noise nccl-variables prices workloads errors kernels transformers)
+    install(FILES "${PROJECT_SOURCE_DIR}/models/data/${data}.yaml" DESTINATION "${folder}/models/data" ${ARGN})
+  endforeach()
+  foreach(part charts/plot.min.js charts/page.js charts/page.css viewer/viewer.html)
+    get_filename_component(parent "${part}" DIRECTORY)
+    install(FILES "${PROJECT_SOURCE_DIR}/tools/web/${part}" DESTINATION "${folder}/tools/web/${parent}" ${ARGN})
+  endforeach()
+endfunction()
+collsim_install_data("${data_dir}")
 
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" "${PROJECT_SOURCE_DIR}/NOTICE"
   DESTINATION "${CMAKE_INSTALL_DOCDIR}")
@@ -55,9 +54,6 @@ if(PROJECT_IS_TOP_LEVEL)
     COMMAND "${CMAKE_COMMAND}" "-DMANIFEST=${PROJECT_BINARY_DIR}/install_manifest.txt"
       -P "${PROJECT_SOURCE_DIR}/cmake/uninstall.cmake" VERBATIM)
 endif()
-
-install(FILES "${PROJECT_SOURCE_DIR}/tools/web/viewer/viewer.html"
-  DESTINATION "${data_dir}/tools/web/viewer")
 
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/collsim")
 install(EXPORT collsim-targets NAMESPACE collsim:: DESTINATION "${package_dir}")

@@ -16,6 +16,7 @@
 #include "sim/execution/disturbance.h"
 #include "tools/collsim/core/clean_output.h"
 #include "tools/collsim/core/subcommand.h"
+#include "tools/collsim/core/version.h"
 
 namespace collsim::command {
 
@@ -90,7 +91,7 @@ int dispatch(std::span<const std::string> args, std::ostream& out, std::ostream&
     return exit_ok;
   }
   if (name == "--version") {
-    fmt::print(out, "collsim {}\n", COLLSIM_VERSION);
+    out << version_text(args.size() > 1 && args[1] == "--verbose");
     return exit_ok;
   }
   if (name == "--complete") return run_complete(args.subspan(1), out, err);

@@ -1,0 +1,16 @@
+# docker build -t collsim . && docker run --rm collsim run hgx-h200
+FROM debian:bookworm-slim AS build
+COPY . /collsim
+WORKDIR /collsim
+RUN tools/dev/install-packages \
+ && cmake --preset release -DCOLLSIM_BUILD_TESTS=OFF -DCOLLSIM_BUILD_BENCHMARKS=OFF \
+ && cmake --build --preset release \
+ && cpack --config build/release/CPackConfig.cmake -B /package
+
+FROM debian:bookworm-slim
+COPY --from=build /package/*.deb /tmp/
+RUN apt-get update \
+ && apt-get install --yes --no-install-recommends /tmp/*.deb \
+ && rm -rf /var/lib/apt/lists/* /tmp/*.deb
+WORKDIR /work
+ENTRYPOINT ["collsim"]

@@ -1,0 +1,120 @@
+"""collsim: how long a collective takes on a GPU machine, and why.
+
+    import collsim
+    rows = collsim.run("hgx-h200", sizes=[1 << 20, 1 << 26])
+    rows["time_us"]                       # a NumPy array, a value per size
+    pandas.DataFrame(rows)                # all columns
+
+`run` and `estimate` return columns. Every other question of the command is a function of its name, whose keywords are the
+command's options; it returns what `--format json` prints, as dicts and lists. Wrong input is a ValueError.
+"""
+import json as _json
+
+from . import _collsim
+from ._collsim import (Machine, algorithm_names, calibration_names, collective_names, engine_names, machine_names)
+
+__all__ = ["Answer", "Machine", "advise", "algorithm_names", "ask", "calibration_names", "check", "choose",
+           "collective_names", "crossover", "diagnose", "engine_names", "estimate", "explain", "faults", "hang",
+           "load_machine", "machine_names", "plan", "run", "step", "validate"]
+
+
+def load_machine(topology, calibration=""):
+    """A machine by the name of a shipped one (machine_names()) or by a file; `calibration` likewise, the machine's own
+    where it is left out."""
+    return _collsim.load_machine(str(topology), str(calibration))
+
+
+def _call(collective, schedule, algorithm, protocol, ranks, root, env):
+    call = _collsim.Call()
+    call.collective, call.schedule, call.algorithm, call.protocol = collective, schedule, algorithm, protocol
+    call.variables = {str(name): str(value) for name, value in (env or {}).items()}
+    call.ranks, call.root = ranks, root
+    return call
+
+
+def _machine(machine):
+    return machine if isinstance(machine, Machine) else load_machine(machine)
+
+
+def run(machine, collective="all_reduce", *, sizes, schedule="", algorithm="", protocol="", ranks=None, root=0, env=None,
+        engine="native"):
+    """Simulates a call of each size, as `collsim run` does.
+
+    machine: a Machine, or a name or file of one. sizes: bytes, as nccl-tests counts them. ranks: the first GPUs (default:
+    all). env: NCCL's variables. Returns a dict of columns, all of shape (len(sizes),): bytes, time_us, algbw_gb_s and
+    busbw_gb_s (1e9 bytes a second), bound_us (no run can be faster), nccl_estimate_us (NaN where NCCL has none),
+    algorithm, protocol, channels, trust.
+    """
+    call = _call(collective, schedule, algorithm, protocol, ranks, root, env)
+    return _collsim.simulate(_machine(machine), call, [int(size) for size in sizes], engine)
+
+
+def estimate(machine, collective="all_reduce", *, sizes, schedule="", algorithm="", protocol="", ranks=None, root=0,
+             env=None):
+    """The same columns as run() by formulas, which take microseconds a size. There is no engine to choose."""
+    call = _call(collective, schedule, algorithm, protocol, ranks, root, env)
+    return _collsim.estimate(_machine(machine), call, [int(size) for size in sizes])
+
+
+class Answer(dict):
+    """The document that `--format json` prints. `status` is the exit code: 0, or 1 where the answer is no (a log is not
+    healthy, a job hangs). `messages` is what the command told beside it."""
+
+    status = 0
+    messages = ""
+
+
+def _words(name, value):
+    option = ("-" if len(name) == 1 else "--") + name.replace("_", "-")
+    if value is None or value is False:
+        return []
+    if value is True:
+        return [option]
+    if isinstance(value, dict):
+        return [word for key, each in value.items() for word in (option, f"{key}={each}")]
+    if isinstance(value, (list, tuple)):
+        return [option, ",".join(str(each) for each in value)]
+    return [option, str(value)]
+
+
+def ask(subcommand, *arguments, **options):
+    """The answer of `collsim SUBCOMMAND ARGUMENT... --OPTION VALUE...` as a document.
+
+    Options have the command's names, with `_` for `-`: over_ranks="2..8", nccl_version="2.28", t="hgx-h200". True stands
+    for an option without a value, a list for values between commas, a dict for repeated K=V. Raises ValueError for wrong
+    input, with the command's message.
+    """
+    words = [subcommand, *(str(each) for each in arguments)]
+    for name, value in options.items():
+        words += _words(name, value)
+    status, out, err = _collsim.run_command([*words, "--format", "json"])
+    if status == 130:
+        raise KeyboardInterrupt
+    if status not in (0, 1):
+        raise (ValueError if status == 2 else RuntimeError)(err.strip().removeprefix("collsim: "))
+    parsed = _json.loads(out) if out else {}
+    answer = Answer(parsed if isinstance(parsed, dict) else {"rows": parsed})
+    answer.status, answer.messages = status, err
+    return answer
+
+
+def _question(subcommand, text):
+    def question(*arguments, **options):
+        return ask(subcommand, *arguments, **options)
+
+    question.__name__ = question.__qualname__ = subcommand
+    question.__doc__ = f"{text}\n\n`collsim {subcommand} --help` lists its arguments and options; see ask()."
+    return question
+
+
+explain = _question("explain", "One call: what NCCL chooses and why, and where the time goes.")
+choose = _question("choose", "NCCL's choices on a machine: rings, trees, algorithm by size.")
+crossover = _question("crossover", "Sizes (bytes) at which algorithms and protocols cross over.")
+plan = _question("plan", "Which machine, how many nodes, at what cost.")
+step = _question("step", "How long a step of training takes.")
+validate = _question("validate", "Predictions beside recorded runs, with errors in percent.")
+diagnose = _question("diagnose", "Whether a log's busbw is right and, if not, why. `status` is 1 where it is not healthy.")
+hang = _question("hang", "Who made a PyTorch job hang. `status` is 1 where one hangs.")
+check = _question("check", "Proves that plans deliver every contribution once. `status` is 1 where one is wrong.")
+advise = _question("advise", "Which settings, placements and faults change the time.")
+faults = _question("faults", "Which link, degraded, costs the most time.")

@@ -1,0 +1,74 @@
+"""The Python package: python3 -m unittest discover python/tests"""
+import json
+import pathlib
+import tempfile
+import threading
+import unittest
+
+import numpy as np
+
+import collsim
+
+
+class Rows(unittest.TestCase):
+    def test_a_textbook_ring_takes_what_its_formula_says(self):
+        # 8 ranks, 50 GB/s, 1 us: 14 steps of 1 us + S / 8 / 50 GB/s.
+        machine = collsim.load_machine("switch-8", "ideal")
+        sizes = [1 << 20, 1 << 23]
+        expected = [14 * (1 + size / 8 / 50e3) for size in sizes]
+        for rows in (collsim.run(machine, sizes=sizes, algorithm="ring"),
+                     collsim.estimate(machine, sizes=sizes, algorithm="ring")):
+            np.testing.assert_allclose(rows["time_us"], expected, rtol=1e-6)
+            self.assertEqual(rows["algorithm"], ["ring", "ring"])
+            np.testing.assert_allclose(rows["busbw_gb_s"], 1.75 * rows["algbw_gb_s"])
+
+    def test_columns_have_the_types_that_stubs_promise(self):
+        rows = collsim.estimate("hgx-h200", sizes=[8, 1 << 20])
+        self.assertEqual(rows["bytes"].dtype, np.int64)
+        self.assertEqual(rows["time_us"].dtype, np.float64)
+        self.assertEqual({len(values) for values in rows.values()}, {2})
+
+    def test_ranks_environment_and_roots_count(self):
+        four = collsim.estimate("hgx-h200", "broadcast", sizes=[1 << 26], ranks=4, root=3)
+        eight = collsim.estimate("hgx-h200", "broadcast", sizes=[1 << 26])
+        self.assertNotEqual(four["time_us"][0], eight["time_us"][0])
+        ring = collsim.estimate("hgx-h200", sizes=[1 << 26], env={"NCCL_ALGO": "Ring"})
+        self.assertEqual(ring["algorithm"], ["ring"])
+
+    def test_wrong_input_is_a_value_error(self):
+        for wrong in (lambda: collsim.load_machine("no-such-machine"), lambda: collsim.run("hgx-h200", "dance", sizes=[8]),
+                      lambda: collsim.run("hgx-h200", sizes=[-1]), lambda: collsim.ask("run", "hgx-h200", no_such=1)):
+            with self.assertRaises(ValueError):
+                wrong()
+
+    def test_threads_answer_at_the_same_time(self):
+        machine = collsim.load_machine("hgx-h200")
+        expected = collsim.estimate(machine, sizes=[1 << 20])["time_us"][0]
+        times = []
+        threads = [threading.Thread(target=lambda: times.append(
+            collsim.estimate(machine, sizes=[1 << 20])["time_us"][0])) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(times, [expected] * 8)
+
+
+class Answers(unittest.TestCase):
+    def test_every_question_has_a_document(self):
+        self.assertTrue(collsim.explain("hgx-h200", b="4M"))
+        self.assertTrue(collsim.crossover("hgx-h200", over_ranks=[2, 8]))
+        self.assertTrue(collsim.choose("hgx-h200"))
+        self.assertTrue(collsim.step("hgx-h200", model="llama2-7b", tp=8))
+
+    def test_a_low_busbw_has_status_1(self):
+        log = pathlib.Path(tempfile.mkdtemp()) / "log.txt"
+        line = "{:>12} {:>12} float sum -1 {:9.1f} {:7.2f} {:7.2f} 0\n"
+        rows = "".join(line.format(size, size // 4, size / 30e3, 30, 52.5) for size in (1 << 28, 1 << 29, 1 << 30))
+        log.write_text("# nThread 1 nGpus 8\n# NVIDIA H200\n" + rows)
+        answer = collsim.diagnose(log, t="hgx-h200", n=8, c="all_reduce")
+        self.assertEqual(answer.status, 1, json.dumps(answer)[:500])
+
+
+if __name__ == "__main__":
+    unittest.main()
