@@ -200,6 +200,20 @@ bool SteadyState::is_settled(const Channel& channel) const {
   return most(middle, channel.leads.end()) <= most(channel.leads.begin(), middle);
 }
 
+/// Whether the channel does nothing until another one's round is over: all of its workers have
+/// ended a call in whose midst all of the other's are. A rank launches its next call when all of
+/// its channels have ended the last.
+bool SteadyState::is_idle(const Channel& channel) const {
+  if (channel.is_done()) return true;
+  const bool ends_round = channel.periods > 0 && channel.periods % channel.round == 0;
+  if (period_ != Period::loop || !ends_round || !channel.more.empty()) return false;
+  const std::uint64_t calls = channel.periods / channel.round;
+  return std::any_of(channels_.begin(), channels_.end(), [&](const Channel& other) {
+    return other.round > 0 && other.periods % other.round > 0 &&
+           other.periods / other.round + 1 == calls;
+  });
+}
+
 /// The periods over which those of all working channels are even; 0: they are not.
 std::size_t SteadyState::even_laps() const {
   const std::span<const SteadyCriterion> ways =
@@ -208,7 +222,7 @@ std::size_t SteadyState::even_laps() const {
   for (const SteadyCriterion& evenly : ways) {
     std::vector<double> times(evenly.windows);  // of a period of each window, over that of all
     for (const Channel& channel : channels_) {
-      if (channel.is_done()) continue;
+      if (is_idle(channel)) continue;
       const std::span<const double> ends(channel.ends);
       if (ends.size() < start + evenly.all() + 1) return 0;
       const double all = slope(last_periods(ends, evenly.all()));
@@ -225,19 +239,30 @@ std::size_t SteadyState::even_laps() const {
 }
 
 /// Whether all channels work, and their periods take about the same time. Where one waits for a
-/// slow link that it shares with others, it is not known how it goes on when they end.
+/// slow link that it shares with others, it is not known how it goes on when they end: there, only
+/// periods that repeat to the digit are skipped, while all go on.
 bool SteadyState::are_alike(std::size_t even) const {
   constexpr double tolerance = 0.2;
   double shortest = std::numeric_limits<double>::infinity();
   double longest = 0;
   for (const Channel& channel : channels_) {
     if (channel.round == 0) continue;
-    if (channel.is_done()) return false;
+    if (is_idle(channel)) return false;
     const double period = slope(last_periods(channel.ends, even));
     shortest = std::min(shortest, period);
     longest = std::max(longest, period);
   }
   return longest <= (1 + tolerance) * shortest;
+}
+
+/// Whether whole periods of every channel make up the time, but for a small part of it.
+bool SteadyState::fit_into(double seconds, std::size_t even) const {
+  constexpr double tolerance = 1e-4;
+  return std::all_of(channels_.begin(), channels_.end(), [&](const Channel& channel) {
+    if (is_idle(channel)) return true;
+    const double period = slope(last_periods(channel.ends, even));
+    return std::abs(std::round(seconds / period) * period - seconds) <= tolerance * seconds;
+  });
 }
 
 /// How long all channels can go on as they do: a whole number of periods of the channel that will
@@ -249,7 +274,7 @@ double SteadyState::time_for_all(std::size_t even) const {
   double slowest_period = 0;
   for (std::size_t number = 0; number < channels_.size(); ++number) {
     const Channel& channel = channels_[number];
-    if (channel.is_done()) continue;
+    if (is_idle(channel)) continue;
     if (!channel.is_together()) return 0;
     const std::uint32_t left = laps_left(number, even);
     const bool repeats = even == surely_repeated;
@@ -262,9 +287,10 @@ double SteadyState::time_for_all(std::size_t even) const {
     period_of_last = period;
   }
   if (longest == 0) return 0;
-  if (period_ == Period::loop && !are_alike(even)) return 0;
   const double seconds = std::floor(least / period_of_last + 1e-6) * period_of_last;
-  return seconds >= min_skipped * slowest_period * (1 - 1e-6) ? seconds : 0;
+  if (seconds < min_skipped * slowest_period * (1 - 1e-6)) return 0;
+  if (period_ == Period::steps || are_alike(even)) return seconds;
+  return even == surely_repeated && fit_into(seconds, even) ? seconds : 0;
 }
 
 void SteadyState::jump(CallLayout& call, double seconds, std::size_t even, double now) {
@@ -272,7 +298,7 @@ void SteadyState::jump(CallLayout& call, double seconds, std::size_t even, doubl
   std::vector<std::uint32_t> skipped(channels_.size());
   for (std::size_t number = 0; number < channels_.size(); ++number) {
     Channel& channel = channels_[number];
-    if (channel.is_done()) continue;
+    if (is_idle(channel)) continue;
     channel.before = slope(last_periods(channel.ends, even));
     const double periods = std::round(seconds / channel.before);
     skipped[number] = std::min(static_cast<std::uint32_t>(periods), laps_left(number, even));

@@ -32,7 +32,8 @@ SteadyLength steady_length(const Execution& execution);
 class SteadyState {
  public:
   /// Nothing is skipped where the execution does not ask for it, where the machine changes during
-  /// the call, or where links have bursts; nor over loops where a slow link makes channels unlike.
+  /// the call, or where links have bursts. Over loops of channels that a slow link makes unlike
+  /// only where they repeat to the digit.
   SteadyState(const Execution& execution, const CallLayout& call);
 
   /// The worker has ended a primitive, which was number `primitive` of its program. May let all
@@ -83,9 +84,11 @@ class SteadyState {
   void count_lap(Channel& channel, double now);
   std::uint32_t laps_left(std::size_t channel, std::size_t even) const;
   bool is_settled(const Channel& channel) const;
+  bool is_idle(const Channel& channel) const;
   std::size_t even_laps() const;
   double time_for_all(std::size_t even) const;
   bool are_alike(std::size_t even) const;
+  bool fit_into(double seconds, std::size_t even) const;
   void jump(CallLayout& call, double seconds, std::size_t even, double now);
 
   const Execution& execution_;

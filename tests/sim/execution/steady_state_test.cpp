@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <vector>
 
 #include "sim/algorithms/registry.h"
 #include "sim/execution/effort.h"
@@ -20,8 +21,9 @@ namespace {
 /// A textbook's call on a switch, 10 GB/s and 1 us to everybody.
 class RepeatingCall {
  public:
-  RepeatingCall(const char* algorithm, Rank ranks, std::int64_t bytes, std::int64_t chunk)
-      : plan_(make_plan(Collective::all_reduce, algorithm, uniform_placement(ranks))),
+  RepeatingCall(const char* algorithm, Rank ranks, std::int64_t bytes, std::int64_t chunk,
+                std::uint32_t channels = 1)
+      : plan_(make_plan(Collective::all_reduce, algorithm, uniform_placement(ranks), channels)),
         wiring_(test::switch_wiring(plan_, gigabytes_per_second(10), microseconds(1))),
         partition_(plan_, Bytes{bytes}, Bytes{4}, {.largest_chunk = Bytes{chunk}}) {}
 
@@ -30,7 +32,19 @@ class RepeatingCall {
     Execution execution = call();
     execution.steady = steady;
     execution.disturbance = disturbance;
+    execution.calls = calls_;
     return execute(execution, fabric);
+  }
+  void repeat(std::uint32_t calls) { calls_ = calls; }
+  /// Gives the last channel ports of its own, and that one such a rate.
+  void part_last_channel(ResourceId slow, BytesPerSecond rate) {
+    const std::vector<BytesPerSecond> shared = wiring_.capacities;
+    const auto first = static_cast<ResourceId>(shared.size());
+    wiring_.capacities.insert(wiring_.capacities.end(), shared.begin(), shared.end());
+    wiring_.capacities[first + slow] = rate;
+    for (Wire& wire : wiring_.wires.back()) {
+      for (ResourceId& resource : wire.resources) resource += first;
+    }
   }
   Execution call() const { return {plan_, partition_, wiring_, ideal_}; }
   Wiring& wiring() { return wiring_; }
@@ -40,6 +54,7 @@ class RepeatingCall {
   Wiring wiring_;
   DataPartition partition_;
   Calibration ideal_;
+  std::uint32_t calls_ = 1;
 };
 
 void expect_continued(const RepeatingCall& call, const Disturbance* disturbance = nullptr) {
@@ -71,6 +86,18 @@ TEST(SteadyState, a_slow_port_repeats_itself_as_well) {
   Disturbance slow;
   slow.changes.push_back({.at = {}, .capacities = {{3, gigabytes_per_second(1)}}});
   expect_continued(call, &slow);
+}
+
+// Of two channels the second has a port with a tenth of the rate. In each of three calls both are
+// continued while both work, and then the second alone, for which the first waits before the next
+// call. A loop of the first takes 14 steps of 0.4 us and 1 us, of the second one that waits for the
+// slow port, 4.1 us, at each of its 14 steps.
+TEST(SteadyState, unlike_channels_are_continued_where_each_repeats_itself) {
+  RepeatingCall call("ring", 8, std::int64_t{2} * 8 * 512 << 12, 1 << 12, 2);
+  call.part_last_channel(3, gigabytes_per_second(1));
+  call.repeat(3);
+  expect_continued(call);
+  EXPECT_LT(5 * call.run(true).transfers, call.run(false).transfers);
 }
 
 // 5 ms are amid the call, whose 256 loops of 14 steps take 14 us each and more.
