@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 
 #include "models/calibration/trust.h"
 #include "sim/base/data_directory.h"
@@ -84,6 +85,18 @@ std::optional<ErrorRange> error_range(const ErrorTable& table, Trust trust, std:
   if (found == nullptr) return std::nullopt;
   const auto band = std::upper_bound(table.ends.begin(), table.ends.end(), size);
   return found->ranges[static_cast<std::size_t>(band - table.ends.begin())];
+}
+
+double typical_error(const ErrorRange& range) {
+  // Standard deviations at which half, and eight of ten, of a normal distribution lie inside.
+  constexpr double half = 0.6745;
+  constexpr double eight_of_ten = 1.2816;
+  return std::expm1(0.5 * std::log(range.high / range.low) * half / eight_of_ten);
+}
+
+double typical_error(const ErrorTable& table, Trust trust, std::string_view medium, Bytes size) {
+  const auto range = error_range(table, trust, medium, size);
+  return range ? typical_error(*range) : 0;
 }
 
 }  // namespace collsim

@@ -43,4 +43,11 @@ const ErrorClass* find_error_class(const ErrorTable& table, Trust trust, std::st
 std::optional<ErrorRange> error_range(const ErrorTable& table, Trust trust, std::string_view medium,
                                       Bytes size);
 
+/// The median of how far off such times are, as a share: that of a normal distribution of
+/// logarithms of which eight of ten lie in the range, about its own middle.
+double typical_error(const ErrorRange& range);
+
+/// The same of calls of this size; 0 of exact predictions.
+double typical_error(const ErrorTable& table, Trust trust, std::string_view medium, Bytes size);
+
 }  // namespace collsim

@@ -92,7 +92,7 @@ std::optional<ChoiceLimit> with_losses(const ChoiceRow& row, ChoiceLimit limit) 
 }  // namespace
 
 ChoiceRow choice_row(const CallCompiler& compiler, const std::vector<Bytes>& sizes,
-                     std::span<const TrustError> errors) {
+                     const ErrorTable& errors) {
   assert(!sizes.empty());
   LayoutMemo memo;
   NcclVariants ways(compiler, [&](Bytes size, const Candidate& pair) {
@@ -110,7 +110,7 @@ ChoiceRow choice_row(const CallCompiler& compiler, const std::vector<Bytes>& siz
     const auto& [algorithm, protocol] = row.pairs[cell.best];
     cell.channels = compiler.nccl()->launch(algorithm, protocol, size).channels;
     cell.trust = std::max(ways.trust(cell.best, size), ways.trust(cell.chosen, size));
-    cell.error = error_of(errors, cell.trust, size).value_or(0);
+    cell.error = typical_error(errors, cell.trust, ways.medium(cell.best, size), size);
   }
   for (std::size_t i = 0; i + 1 < row.cells.size(); ++i) {
     row.cells[i].until = boundary(ways.times(), row.simulated, row.cells[i], row.cells[i + 1]);

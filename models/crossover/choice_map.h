@@ -2,10 +2,9 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <vector>
 
-#include "models/calibration/trust.h"
+#include "models/calibration/error_table.h"
 #include "models/estimate/nccl_variants.h"
 
 namespace collsim {
@@ -22,7 +21,7 @@ struct ChoiceCell {
   std::size_t chosen = 0;         ///< NCCL's
   std::uint32_t channels = 1;     ///< that NCCL would give the best
   Trust trust = Trust::exact;     ///< of the best and of NCCL's, whichever is worse
-  double error = 0;               ///< how far off such predictions have been (TrustError)
+  double error = 0;               ///< how far off such predictions have been (typical_error())
 
   /// How much longer a way takes than the best, as a share.
   double loss(std::size_t way) const { return times[way].value / times[best].value - 1; }
@@ -49,7 +48,7 @@ inline constexpr Rank max_simulated_map_ranks = 16;
 /// What is fastest at each of these sizes, which rise and are not empty. Throws InputError as
 /// NcclVariants.
 ChoiceRow choice_row(const CallCompiler& compiler, const std::vector<Bytes>& sizes,
-                     std::span<const TrustError> errors);
+                     const ErrorTable& errors);
 
 /// NCCL kept to one algorithm or one protocol, or both: NCCL_ALGO and NCCL_PROTO.
 struct ChoiceLimit {

@@ -76,6 +76,10 @@ Trust NcclVariants::trust(std::size_t way, Bytes size) {
   return estimator_->estimate(size, {pairs_[way].first, pairs_[way].second, 0}).trust;
 }
 
+std::string NcclVariants::medium(std::size_t way, Bytes size) {
+  return estimator_->estimate(size, {pairs_[way].first, pairs_[way].second, 0}).medium;
+}
+
 double NcclVariants::nccl_estimate(std::size_t way, Bytes size) const {
   const auto& [algorithm, protocol] = pairs_[way];
   const auto estimate = compiler_.nccl()->estimate(function_, algorithm, protocol, size);

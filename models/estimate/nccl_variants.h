@@ -35,6 +35,8 @@ class NcclVariants {
   std::string name(std::size_t way) const { return times_.ways()[way].name; }
   /// What predictions of its times rest on.
   Trust trust(std::size_t way, Bytes size);
+  /// What their data cross (medium_of()).
+  std::string medium(std::size_t way, Bytes size);
   /// By which NCCL chooses, us; infinite where it does not use the pair for that size.
   double nccl_estimate(std::size_t way, Bytes size) const;
   /// What NCCL chooses of these, the first among equals.

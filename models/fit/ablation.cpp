@@ -116,8 +116,10 @@ class Ablations {
     }
     if (moved.empty()) return cost;
     const FitConstants constants(text, cost, moved);
-    FitResiduals residuals({rows_, options_.threads, options_.stop}, sample_, constants);
+    FitResiduals residuals({rows_, options_.threads, options_.stop, options_.scale}, sample_,
+                           constants);
     options.weights = residuals.weights();
+    options.scale = options_.scale;
     options.new_jacobians = false;
     return constants.at(
         fit_least_squares(std::ref(residuals), constants.start(), options).parameters);

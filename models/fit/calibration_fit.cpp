@@ -40,12 +40,12 @@ std::vector<std::size_t> undetermined(const LeastSquaresFit& fit) {
   return dropped;
 }
 
-double cauchy_loss(FitResiduals& residuals, const std::vector<double>& logarithms) {
+double cauchy_loss(FitResiduals& residuals, double scale, const std::vector<double>& logarithms) {
   const std::vector<double> rows = residuals(logarithms);
   const std::vector<double> weights = residuals.weights();
   double loss = 0;
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    const double scaled = rows[i] / LeastSquaresOptions{}.scale;
+    const double scaled = rows[i] / scale;
     loss += weights[i] * std::log1p(scaled * scaled);
   }
   return loss;
@@ -57,14 +57,14 @@ double cauchy_loss(FitResiduals& residuals, const std::vector<double>& logarithm
 /// factor.
 double reach(const LeastSquaresFit& fit, std::size_t place, double standard_error, double direction,
              FitResiduals& residuals) {
-  const double scale = LeastSquaresOptions{}.scale;
+  const double scale = residuals.scale();
   const double deviations = deviations_of_95_percent;
   const double rise = 0.5 * deviations * deviations * fit.variance / (scale * scale);
-  const double at_best = cauchy_loss(residuals, fit.parameters);
+  const double at_best = cauchy_loss(residuals, scale, fit.parameters);
   for (double shift = deviations * standard_error; shift <= std::log(widest_factor); shift *= 1.4) {
     std::vector<double> moved = fit.parameters;
     moved[place] += direction * shift;
-    if (cauchy_loss(residuals, moved) - at_best >= rise) return shift;
+    if (cauchy_loss(residuals, scale, moved) - at_best >= rise) return shift;
   }
   return std::numeric_limits<double>::infinity();
 }
@@ -73,7 +73,7 @@ class CalibrationSearch {
  public:
   CalibrationSearch(FitRows& rows, const CalibrationText& start, const Calibration& cost,
                     const CalibrationFitOptions& options)
-      : machine_{rows, options.threads, options.stop},
+      : machine_{rows, options.threads, options.stop, options.scale},
         start_(start),
         cost_(cost),
         options_(options),
@@ -129,6 +129,7 @@ class CalibrationSearch {
     FitResiduals residuals(machine_, sample_, constants);
     LeastSquaresOptions options;
     options.weights = residuals.weights();
+    options.scale = options_.scale;
     options.max_steps = 0;
     std::size_t evaluations = 0;
     const auto counted = [&](const std::vector<double>& logarithms) {
@@ -166,6 +167,7 @@ class CalibrationSearch {
     try {
       LeastSquaresOptions options;
       options.weights = residuals.weights();
+      options.scale = options_.scale;
       options.jacobian = std::exchange(jacobian_, {});
       options.progress = [&](std::uint32_t step, double loss) {
         ++result_.steps;

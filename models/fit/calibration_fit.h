@@ -45,6 +45,8 @@ struct CalibrationFit {
   std::vector<double> jacobian{};  ///< of the rows' residuals, constant by constant
   std::uint32_t steps = 0;
   bool stopped = false;  ///< early: the best so far, without intervals
+  /// Why it may be worth little, each a sentence; of fit_network() alone.
+  std::vector<std::string> cautions{};
 };
 
 struct CalibrationFitOptions {
@@ -54,6 +56,9 @@ struct CalibrationFitOptions {
   /// How many sizes to fit to, per call, algorithm and protocol (FitSample); 0: all.
   std::uint32_t sizes = 8;
   std::uint32_t threads = 1;
+  /// Of Cauchy's loss: residuals beyond it count less and less. As wide as rows of one machine
+  /// scatter, or as machines differ: a narrow one would follow most rows, not lie between machines.
+  double scale = 0.05;
   /// Called before every simulation; if it returns true, the fit ends with what it has.
   std::function<bool()> stop{};
   /// Called with a text that says what is being done.

@@ -28,6 +28,7 @@ struct FitPlan {
   Calibration cost{};      ///< of the start
   FitSubject subject = FitSubject::machine;
   std::vector<std::string> constants{};  ///< CalibrationFitOptions::names
+  bool of_network = false;               ///< whether fit_network() fits, in place of constants
   std::uint32_t sizes = 8;               ///< CalibrationFitOptions::sizes
   std::vector<PlannedRecording> recordings{};
 };

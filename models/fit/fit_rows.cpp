@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "models/calibration/calibration_choice.h"
 #include "models/calibration/transport.h"
@@ -114,12 +115,13 @@ std::string FitRows::add_row(const RecordedRow& row, const Topology& topology,
   if (another.empty()) {
     const bool held_out = any_matches(selection.held_out, row) ||
                           (selection.fitted && !any_matches(*selection.fitted, row));
-    rows_.push_back({row, pinned_.size() - 1, found->second, held_out, selection.weight});
+    rows_.push_back(
+        {row, pinned_.size() - 1, found->second, held_out, selection.weight, &topology});
   }
   return another;
 }
 
-void FitRows::hold_sizes_out() {
+void FitRows::hold_sizes_out(std::size_t one_of) {
   std::map<std::size_t, std::map<Bytes, std::size_t>> points;  // by planner and size
   for (std::size_t i = 0; i < points_.size(); ++i) {
     points[points_[i].compiler].emplace(points_[i].size, i);
@@ -129,10 +131,16 @@ void FitRows::hold_sizes_out() {
     if (by_size.size() < 3) continue;
     std::size_t place = 0;
     for (auto each = by_size.rbegin(); each != by_size.rend(); ++each) {
-      held_out[each->second] = place++ % 3 == 1;
+      held_out[each->second] = place++ % one_of == 1;
     }
   }
   for (FitRow& row : rows_) row.held_out = row.held_out || held_out[row.point];
+}
+
+void FitRows::weigh_machines() {
+  std::map<const Topology*, double> counts;
+  for (const FitRow& row : rows_) counts[row.machine] += 1;
+  for (FitRow& row : rows_) row.weight /= std::sqrt(counts[row.machine]);
 }
 
 std::vector<Seconds> FitRows::times(const Calibration& cost, const std::vector<std::size_t>& points,

@@ -30,6 +30,7 @@ struct FitRow {
   std::size_t point = 0;
   bool held_out = false;  ///< scored, but not fitted to
   double weight = 1;      ///< in the loss
+  const Topology* machine = nullptr;
 };
 
 /// A constant that overrides the calibration for some rows, for example because their machine has
@@ -83,9 +84,13 @@ class FitRows {
   /// expects it to choose. `machine_of` returns a row's machine, which must outlive this.
   void add(const Recording& recording, const MachineOf& machine_of, const FitSelection& selection);
 
-  /// Holds out every third size of each call, the next to the largest among them. A call of fewer
-  /// than three sizes is fitted to whole.
-  void hold_sizes_out();
+  /// Holds out one of so many sizes of each call, the next to the largest among them. A call of
+  /// fewer than three sizes is fitted to whole.
+  void hold_sizes_out(std::size_t one_of);
+
+  /// Divides each row's weight by the root of its machine's rows, so that a machine with many rows
+  /// counts little more than one with few.
+  void weigh_machines();
 
   const std::vector<FitRow>& rows() const { return rows_; }
   const std::vector<FitPoint>& points() const { return points_; }

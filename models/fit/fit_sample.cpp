@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "models/calibration/calibration_file.h"
-#include "models/fit/least_squares.h"
 #include "models/fit/parameter.h"
 
 namespace collsim {
@@ -124,7 +123,7 @@ std::vector<double> FitResiduals::operator()(const std::vector<double>& logarith
   for (const std::size_t i : sample_.rows()) {
     const FitRow& row = machine_.rows.rows()[i];
     residuals.push_back(std::log(times[row.point] / row.recorded.time.value));
-    const double scaled = residuals.back() / LeastSquaresOptions{}.scale;
+    const double scaled = residuals.back() / machine_.scale;
     loss += row.weight * std::log1p(scaled * scaled);
   }
   if (loss < best_loss_) {

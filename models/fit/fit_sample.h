@@ -38,6 +38,7 @@ struct FitMachine {
   FitRows& rows;
   std::uint32_t threads = 1;
   std::function<bool()> stop{};
+  double scale = 0;  ///< of Cauchy's loss
 };
 
 /// Residuals of the sampled rows, log(predicted / measured). Does not simulate a class again if
@@ -47,6 +48,7 @@ class FitResiduals {
   FitResiduals(FitMachine machine, const FitSample& sample, const FitConstants& constants);
 
   std::vector<double> operator()(const std::vector<double>& logarithms);
+  double scale() const { return machine_.scale; }
   /// Of the residuals.
   std::vector<double> weights() const;
 

@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "models/calibration/calibration_choice.h"
+#include "models/calibration/error_table.h"
 #include "models/calibration/scaling_error.h"
-#include "models/calibration/trust.h"
 #include "models/planning/change.h"
 #include "models/planning/frontier.h"
 #include "sim/base/parallel.h"
@@ -142,7 +142,8 @@ class CapacityPlanner {
     row.prediction = std::move(time.largest);
     row.busbw =
         (workload.bytes / row.time).value * busbw_factor(request_.call.collective, row.gpus);
-    row.error = error_of(trust_errors_, row.prediction.trust, calls.front().size).value_or(0);
+    row.error =
+        typical_error(errors_, row.prediction.trust, row.prediction.medium, calls.front().size);
     row.limit = of_row.limit(calls.front().size, row.prediction.time);
     row.crosses_spines = row.limit.uplink > 0 || of_row.spans_leaves();
   }
@@ -346,7 +347,7 @@ class CapacityPlanner {
   std::vector<Machines> machines_;                                // by alternative
   std::vector<std::vector<std::optional<ClusterPrice>>> prices_;  // and by count
   CapacityPlan plan_;
-  std::vector<TrustError> trust_errors_ = load_trust_errors();
+  ErrorTable errors_ = load_error_table();
   ScalingError scaling_error_ = load_scaling_error();
 };
 

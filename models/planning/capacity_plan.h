@@ -60,7 +60,7 @@ struct PlanRow {
   double busbw = 0;         ///< bytes per second, as nccl-tests
   Prediction prediction{};  ///< of the largest call
   TimeBasis basis = TimeBasis::formulas;
-  double error = 0;  ///< to expect of `time`, as a share (error_of()); 0: none
+  double error = 0;  ///< to expect of `time`, as a share (typical_error()); 0: none
   Seconds step;      ///< step_time()
   Seconds work;      ///< work_time()
   double weak = 1;   ///< efficiency() beside the fewest nodes of the alternative

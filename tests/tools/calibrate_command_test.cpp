@@ -253,9 +253,29 @@ TEST_F(CalibrateCommand, holds_sizes_out_by_itself) {
       calibrate({recording, "-t", "hgx-h200-4", "-o", output(), "--id", "forced/4/Ring/Simple/ch4",
                  "-e", "1M", "--fit", "simple.step", "--force"});
   ASSERT_EQ(outcome.status, exit_ok) << outcome.err;
-  EXPECT_NE(outcome.out.find("\nheld out, "), std::string::npos) << outcome.out;
-  EXPECT_NE(outcome.out.find(" % with hgx-h200-4, "), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("\nmean error "), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("not fitted to (before: hgx-h200-4)"), std::string::npos)
+      << outcome.out;
   EXPECT_NE(written().find("  held_out:"), std::string::npos);
+}
+
+// Of rows over several nodes alone the network's two numbers are fitted, to every other size.
+TEST_F(CalibrateCommand, fits_two_numbers_to_a_network) {
+  const std::string two_nodes =
+      COLLSIM_SOURCE_DIR "/recordings/published/h100x8x2-gj-ib400-allreduce-ring-ctas24-qps2.yaml";
+  const Outcome outcome = calibrate({two_nodes, "-o", output(), "--force"});
+  ASSERT_EQ(outcome.status, exit_ok) << outcome.err;
+  // 14 sizes, out of place and in place: half of them are held out.
+  EXPECT_NE(outcome.out.find(" % on 14 rows not fitted to (before: h100+ib)"), std::string::npos)
+      << outcome.out;
+  const std::string text = written();
+  for (const char* line : {"    efficiency.network: [", "    ll.alpha.network: ["}) {
+    EXPECT_NE(text.find(line), std::string::npos) << line;
+  }
+  EXPECT_EQ(text.find("    launch: ["), std::string::npos) << text;
+  const Outcome ablated = calibrate({two_nodes, "--ablate"});
+  EXPECT_EQ(ablated.status, exit_bad_input);
+  EXPECT_NE(ablated.err.find("--fit"), std::string::npos) << ablated.err;
 }
 
 // What `run` uses on a cluster has a transport; it is named like a shipped calibration.

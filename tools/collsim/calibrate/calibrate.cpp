@@ -18,6 +18,8 @@
 #include "models/fit/fit_plan.h"
 #include "models/fit/fit_rows.h"
 #include "models/fit/fitted_calibration.h"
+#include "models/fit/network_fit.h"
+#include "models/fit/network_spread.h"
 #include "models/fit/plausibility.h"
 #include "models/fit/whole_calibration.h"
 #include "models/validation/score.h"
@@ -57,6 +59,8 @@ constexpr std::string_view epilogue =
     "plausible\n"
     "for a healthy machine, or predict rows that are held out worse than the start, no file is\n"
     "written (exit code 1), except with --force. Without --hold-out every third size is held out.\n"
+    "Of rows over several nodes alone it fits two numbers, the network's rate and latency, which\n"
+    "also predict more nodes.\n"
     "\n"
     "A PLAN is a calibration with a section `fit` that says all of this (docs/formats.md). The "
     "same\n"
@@ -81,9 +85,8 @@ po::options_description calibrate_options() {
        "such as h100+ib (default: the one that `collsim run` uses)")  //
       ("fit", po::value<std::string>()->default_value(""),
        "constants to fit, names or patterns: launch,simple.*,*.alpha.nvlink (default: all that the "
-       "starting calibration states and that rows depend on; of rows over several nodes alone "
-       "those "
-       "of messages between nodes)")  //
+       "starting calibration states and that rows depend on; of rows over several nodes alone the "
+       "network's rate and latency, drawn towards those of other machines)")  //
       ("force", po::bool_switch(),
        "write the calibration even if it is not plausible for a healthy machine, or no better")  //
       ("ablate", po::bool_switch(),
@@ -97,7 +100,8 @@ po::options_description calibrate_options() {
        "largest size of rows")  //
       ("hold-out", po::value<std::vector<std::string>>()->composing(),
        "rows that are scored but not fitted: id=PATTERN, collective=PATTERN, ranks=A..B or "
-       "size=A..B; may be repeated (default: every third size of a call)")  //
+       "size=A..B; may be repeated (default: every third size of a call, of rows over several "
+       "nodes alone every other)")  //
       ("sizes", po::value<std::int64_t>()->default_value(8),
        "number of sizes of each run that are fitted, spread evenly; 0: all")  //
       ("threads", po::value<std::int64_t>()->default_value(0), "threads; 0: one per core");
@@ -139,6 +143,9 @@ CalibrationFitOptions fit_options(const FitPlan& plan, std::uint32_t threads, Pr
   CalibrationFitOptions options;
   options.names = plan.constants;
   options.sizes = plan.sizes;
+  // As transports of one kind differ from machine to machine (models/data/network-spread.yaml).
+  constexpr double scale_between_machines = 0.2;
+  if (plan.subject == FitSubject::transport) options.scale = scale_between_machines;
   options.threads = threads;
   options.stop = [] { return Interruption::asked(); };
   options.progress = [&](const std::string& text) { line.show(text); };
@@ -171,7 +178,9 @@ CalibrationReport calibrate(const FitPlan& plan, FitRows& rows, const Topology& 
                             const CalibrationFitOptions& options) {
   CalibrationReport report;
   report.start = plan.start.name();
-  report.fit = fit_calibration(rows, plan.start, plan.cost, options);
+  report.fit = plan.of_network ? fit_network(rows, plan.start, plan.cost,
+                                             load_network_spread(plan.cost.transport), options)
+                               : fit_calibration(rows, plan.start, plan.cost, options);
   report.left_out = rows.left_out();
   const std::vector<Seconds> before = times_of(rows, plan.cost, options.threads);
   report.used_before = rows.validated(before, false);
@@ -255,22 +264,21 @@ std::optional<FitPlan> find_plan(const po::variables_map& values) {
   return read_fit_plan(file);
 }
 
-/// What rows over several nodes alone show: what messages between nodes cost, all of which is the
-/// transport's (with_transport()). What thread blocks and links of a node cost is behind that; a
-/// fit of it would follow what the network does.
-std::vector<std::string> constants_shown_by(const FitRows& rows, const Calibration& start) {
-  const bool between_nodes = std::all_of(rows.rows().begin(), rows.rows().end(),
-                                         [](const FitRow& row) { return row.recorded.nodes > 1; });
-  if (!between_nodes) return {};
-  std::vector<std::string> names{"efficiency.network", "*.alpha.network", "*.over.network.step"};
-  if (start.proxy.used) names.emplace_back("proxy.*");
-  return names;
+/// Whether the rows are of several nodes alone. They show what messages between nodes cost; what
+/// thread blocks and links of a node cost is behind that, and a fit of it would follow the network.
+bool is_between_nodes(const FitRows& rows) {
+  return std::all_of(rows.rows().begin(), rows.rows().end(),
+                     [](const FitRow& row) { return row.recorded.nodes > 1; });
 }
 
 /// What the options leave open: which rows are held out, and what is fitted.
 void settle(const po::variables_map& values, FitRows& rows, FitPlan& plan) {
-  if (!values.contains("hold-out")) rows.hold_sizes_out();
-  if (plan.constants.empty()) plan.constants = constants_shown_by(rows, plan.cost);
+  plan.of_network = plan.constants.empty() && is_between_nodes(rows);
+  constexpr std::size_t one_of_sizes = 3;
+  // The two numbers of a network need fewer rows.
+  constexpr std::size_t one_of_sizes_of_network = 2;
+  if (values.contains("hold-out")) return;
+  rows.hold_sizes_out(plan.of_network ? one_of_sizes_of_network : one_of_sizes);
 }
 
 /// A fit, and what is to become of it.
@@ -366,6 +374,10 @@ int run_calibrate(std::span<const std::string> args, std::ostream& out, std::ost
   print_warnings(rows.warnings(), err);
   if (rows.rows().empty()) print_unused(rows.left_out(), err);
   if (!read) settle(*values, rows, plan);
+  if (plan.subject == FitSubject::transport) rows.weigh_machines();
+  if (ablates && plan.of_network) {
+    throw InputError("--ablate of a network's two numbers", "--ablate with --fit NAMES");
+  }
   ProgressLine line(err);
   const Interruption interruption;
   const CalibrationFitOptions options = fit_options(plan, thread_count(*values), line);

@@ -112,9 +112,10 @@ void print_calibration(const CalibrationReport& report, std::ostream& out) {
   print_total("held out", report.held_out, out);
   if (!report.held_out.empty()) {
     const HeldOutErrors errors = report.of_held_out();
-    fmt::print(out, "\nheld out, {} rows: mean error {:.1f} % with {}, {:.1f} % as fitted\n",
-               errors.rows, 100 * errors.before, report.start, 100 * errors.after);
+    fmt::print(out, "\nmean error {:.1f} -> {:.1f} % on {} rows not fitted to (before: {})\n",
+               100 * errors.before, 100 * errors.after, errors.rows, report.start);
   }
+  for (const std::string& caution : report.fit.cautions) fmt::print(out, "caution: {}\n", caution);
   if (report.left_out.empty()) return;
   fmt::print(out, "\nnot used\n");
   print_unused(report.left_out, out);

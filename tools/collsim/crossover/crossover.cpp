@@ -185,7 +185,7 @@ std::vector<ChoiceRow> choice_rows(const CallRequest& request,
   const Waiting waiting(err, "mapping what is fastest");
   return answers_of(request, compilers,
                     [&](const CallCompiler& compiler, const std::vector<Bytes>& sizes) {
-                      return choice_row(compiler, sizes, request.trust_errors);
+                      return choice_row(compiler, sizes, request.errors);
                     });
 }
 

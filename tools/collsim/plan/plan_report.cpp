@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "models/calibration/error_table.h"
 #include "models/calibration/scaling_error.h"
-#include "models/calibration/trust.h"
 #include "models/planning/network_words.h"
 #include "tools/collsim/core/wrap.h"
 #include "tools/collsim/plan/plan_chart.h"
@@ -314,13 +314,18 @@ void print_trust(const CapacityPlan& plan, std::ostream& out) {
                            percent * scaling.off, scaling.source),
                out);
   }
-  std::set<Trust> used;
-  for (const PlanRow& row : plan.rows) used.insert(row.prediction.trust);
-  for (const TrustError& error : load_trust_errors()) {
-    if (!used.contains(error.trust)) continue;
-    print_note(fmt::format("trust: {}: typically {:.0f} % off from 16 MiB ({})",
-                           to_string(error.trust), percent * error.from_16_mib, error.source),
-               out);
+  std::set<std::pair<Trust, std::string>> used;
+  for (const PlanRow& row : plan.rows) used.emplace(row.prediction.trust, row.prediction.medium);
+  const ErrorTable errors = load_error_table();
+  for (const auto& [trust, medium] : used) {
+    const ErrorClass* const known = find_error_class(errors, trust, medium);
+    if (known == nullptr) continue;
+    print_note(
+        fmt::format("trust: {} over {}: typically {:.0f} % off from 16 MiB ({} rows of {} "
+                    "machines)",
+                    to_string(trust), known->medium, percent * typical_error(known->ranges.back()),
+                    known->rows, known->machines),
+        out);
   }
 }
 
