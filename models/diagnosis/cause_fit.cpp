@@ -7,6 +7,7 @@
 #include <functional>
 #include <iterator>
 #include <map>
+#include <numeric>
 #include <string>
 #include <utility>
 
@@ -34,7 +35,8 @@ using Judge = std::function<std::optional<FittedCause>(double value)>;
 /// The best of the values that are tried.
 class Search {
  public:
-  explicit Search(const Judge& judge) : judge_(judge) {}
+  explicit Search(const Judge& judge, std::optional<FittedCause> best = std::nullopt)
+      : judge_(judge), best_(std::move(best)) {}
 
   void consider(double value) {
     auto fitted = judge_(value);
@@ -67,7 +69,8 @@ struct Part {
   std::size_t places = 1;
 };
 constexpr std::size_t max_parts = 6;
-/// Of a cause, those that estimates favour.
+/// Of a cause, those that estimates favour: by the values to try, and by those between.
+constexpr std::size_t max_parts_refined = 3;
 constexpr std::size_t max_parts_simulated = 2;
 
 /// Whether two places make every size equally slow, up to what two estimates differ by.
@@ -85,20 +88,22 @@ double middle_value(const CauseParameter& parameter) {
 
 class Fit {
  public:
-  Fit(const Predictor& predictor, const std::vector<PointIndex>& points, const Spread& spread)
+  Fit(const Predictor& predictor, const std::vector<PointIndex>& points, const Spread& spread,
+      const FitEffort& effort)
       : predictor_(predictor), points_(points), spread_(spread), correction_(points.size(), 0) {
     for (const PointIndex& each : points) {
       const auto& series = predictor.evidence().series[each.series];
       measured_.push_back(std::log(series.points[each.point].measured.value));
     }
+    chosen_.resize(points.size());
+    std::iota(chosen_.begin(), chosen_.end(), std::size_t{0});
+    stand_ins_ = chosen_;
     const auto simulated = predictor.simulate({}, points);
     const auto estimated = predictor.estimate({}, points);
     if (!simulated || !estimated) return;
-    healthy_transfers_ = simulated->transfers;
     correction_ = difference(simulated->log_times, estimated->log_times);
+    choose_simulated(simulated->transfers, effort.of_one);
   }
-
-  std::uint64_t healthy_transfers() const { return healthy_transfers_; }
 
   /// The root mean square residual of the sizes that bandwidth bounds, or of all where there are
   /// none: smaller ones are predicted too badly to tell of a second cause.
@@ -115,11 +120,12 @@ class Fit {
   /// play the same one, and a part has the weight of its places.
   std::vector<Hypothesis> by_part(const Hypothesis& hypothesis) const {
     if (hypothesis.places.size() < 2) return {hypothesis};
+    const std::vector<PointIndex> points = few_points();
     const double value = hypothesis.parameter ? middle_value(*hypothesis.parameter) : 0;
     std::vector<Part> parts;
     std::size_t count = 0;
     for (const CausePlace& place : hypothesis.places) {
-      const auto estimated = predictor_.estimate(place.change(value), points_);
+      const auto estimated = predictor_.estimate(place.change(value), points);
       if (!estimated) continue;
       ++count;
       const auto same = std::find_if(parts.begin(), parts.end(), [&](const Part& part) {
@@ -145,6 +151,7 @@ class Fit {
     return all;
   }
 
+  /// The best of the values to try.
   std::optional<FittedCause> screen(const Hypothesis& hypothesis) const {
     const Judge judge = judge_by_estimates(hypothesis, correction_);
     Search search(judge);
@@ -152,10 +159,18 @@ class Fit {
       search.consider(0);
       return std::move(search).take();
     }
-    const CauseParameter& parameter = *hypothesis.parameter;
-    for (const double value : parameter.values) search.consider(value);
-    if (parameter.continuous) search.refine(0.35, parameter);
+    for (const double value : hypothesis.parameter->values) search.consider(value);
     return std::move(search).take();
+  }
+
+  /// The best of those between as well.
+  FittedCause refined(FittedCause cause) const {
+    const Hypothesis hypothesis = cause.hypothesis;
+    if (!hypothesis.parameter || !hypothesis.parameter->continuous) return cause;
+    const Judge judge = judge_by_estimates(hypothesis, correction_);
+    Search search(judge, std::move(cause));
+    search.refine(0.35, *hypothesis.parameter);
+    return *std::move(search).take();
   }
 
   /// The value is looked for anew by estimates that are right where it was simulated.
@@ -166,7 +181,7 @@ class Fit {
     double value = screened.value;
     constexpr int rounds = 2;
     for (int round = 0; round < rounds; ++round) {
-      auto simulated = predictor_.simulate(hypothesis.change(value), points_);
+      auto simulated = simulate_chosen(hypothesis.change(value));
       if (!simulated) break;
       const Logs times = simulated->log_times;
       FittedCause fitted = judged(hypothesis, value, std::move(*simulated));
@@ -180,6 +195,51 @@ class Fit {
   }
 
  private:
+  /// A quarter of the points, the first and the last among them: enough to tell parts apart.
+  std::vector<PointIndex> few_points() const {
+    constexpr std::size_t one_in = 4;
+    std::vector<PointIndex> few;
+    for (std::size_t i = 0; i + 1 < points_.size(); i += one_in) few.push_back(points_[i]);
+    few.push_back(points_.back());
+    return few;
+  }
+
+  /// Of each series the smallest sizes that take so many messages together, but a third of them and
+  /// two at least: larger ones are off by as much as the largest of these.
+  void choose_simulated(const std::vector<std::uint64_t>& transfers, std::uint64_t most) {
+    constexpr std::size_t least = 2;
+    constexpr std::size_t least_share = 3;
+    std::map<std::size_t, std::vector<std::size_t>> by_series;
+    for (std::size_t i = 0; i < points_.size(); ++i) by_series[points_[i].series].push_back(i);
+    chosen_.clear();
+    for (const auto& [series, members] : by_series) {
+      const std::uint64_t share = most / by_series.size();
+      std::uint64_t sum = 0;
+      for (std::size_t k = 0; k < members.size(); ++k) {
+        sum += transfers[members[k]];
+        if (sum <= share || k < std::max(least, members.size() / least_share)) {
+          chosen_.push_back(members[k]);
+        }
+        stand_ins_[members[k]] = chosen_.size() - 1;
+      }
+    }
+  }
+
+  /// By simulation at the chosen points; at the others by estimates that are off by as much as
+  /// there.
+  std::optional<PointPredictions> simulate_chosen(const Deviation& change) const {
+    std::vector<PointIndex> chosen;
+    for (const std::size_t each : chosen_) chosen.push_back(points_[each]);
+    const auto simulated = predictor_.simulate(change, chosen);
+    auto all = predictor_.estimate(change, points_);
+    if (!all || !simulated) return std::nullopt;
+    Logs off = simulated->log_times;
+    for (std::size_t j = 0; j < chosen_.size(); ++j) off[j] -= all->log_times[chosen_[j]];
+    for (std::size_t i = 0; i < points_.size(); ++i) all->log_times[i] += off[stand_ins_[i]];
+    all->transfers = simulated->transfers;
+    return all;
+  }
+
   std::optional<double> corrected_value(const Hypothesis& hypothesis, double value,
                                         const Logs& times) const {
     const auto plain = predictor_.estimate(hypothesis.change(value), points_);
@@ -217,7 +277,8 @@ class Fit {
   const Spread& spread_;
   Logs measured_;
   Logs correction_;  // what the simulation of the healthy machine takes longer than its estimate
-  std::uint64_t healthy_transfers_ = 0;
+  std::vector<std::size_t> chosen_;     // points that are simulated
+  std::vector<std::size_t> stand_ins_;  // for each point, which of them
 };
 
 void sort_by_score(std::vector<FittedCause>& causes) {
@@ -261,6 +322,9 @@ std::vector<FittedCause> screened_parts(const Fit& fit, const Hypothesis& hypoth
     if (auto fitted = fit.screen(each)) parts.push_back(std::move(*fitted));
   }
   sort_by_score(parts);
+  if (parts.size() > max_parts_refined) parts.resize(max_parts_refined);
+  for (FittedCause& part : parts) part = fit.refined(std::move(part));
+  sort_by_score(parts);
   if (parts.size() > max_parts_simulated) parts.resize(max_parts_simulated);
   return parts;
 }
@@ -289,7 +353,7 @@ std::vector<FittedCause> screen_all(const Fit& fit, const std::vector<Hypothesis
 /// one.
 void simulate_likeliest(const Fit& fit, const FitEffort& effort, std::vector<FittedCause>& causes) {
   std::map<std::string, FittedCause> by_effect;
-  std::uint64_t messages = fit.healthy_transfers();
+  std::uint64_t messages = 0;
   std::size_t count = 0;
   for (FittedCause& cause : causes) {
     const std::string effect = cause.hypothesis.effect;
@@ -303,7 +367,7 @@ void simulate_likeliest(const Fit& fit, const FitEffort& effort, std::vector<Fit
     ++count;
     auto simulated = fit.simulate(cause);
     if (!simulated) continue;
-    messages += 2 * simulated->predicted.transfers;
+    messages += 2 * simulated->predicted.all_transfers();
     cause = std::move(*simulated);
     if (!effect.empty()) by_effect.emplace(effect, cause);
   }
@@ -409,7 +473,7 @@ std::vector<FittedCause> fit_causes(const Predictor& predictor,
                                     const std::vector<Hypothesis>& hypotheses,
                                     const std::vector<PointIndex>& points, const Spread& spread,
                                     const FitEffort& effort) {
-  const Fit fit(predictor, points, spread);
+  const Fit fit(predictor, points, spread, effort);
   std::vector<FittedCause> causes = screen_all(fit, hypotheses);
   simulate_likeliest(fit, effort, causes);
   if (auto two = fit_two(fit, causes)) {

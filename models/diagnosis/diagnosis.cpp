@@ -37,8 +37,8 @@ std::vector<HealthyTime> healthy_times(const Predictor& predictor, std::size_t n
     const auto predicted = predictor.simulate({}, missing);
     if (!predicted) return {};
     for (std::size_t i = 0; i < missing.size(); ++i) {
-      known[{series.call, series.points[missing[i].point].size}] = {predicted->log_times[i],
-                                                                    predicted->places[i].trust};
+      known[{series.call, series.points[missing[i].point].size}] = {
+          predicted->log_times[i], predicted->places[i].trust, predicted->places[i].medium};
     }
   }
   std::vector<HealthyTime> times;
@@ -68,13 +68,14 @@ std::vector<DiagnosedSize> compare(const Predictor& predictor, const Spreads& sp
       size.expected = Seconds{std::exp(times[p].log_time)};
       size.bound = min_time(series.call, predictor.topology(), size.point.size);
       size.trust = times[p].trust;
-      size.known = spreads.known.healthy(size.trust, size.point.size);
-      size.spread = spreads.of_class.healthy(size.trust, size.point.size);
+      size.medium = times[p].medium;
+      size.known = spreads.known.healthy(size.trust, size.medium, size.point.size);
+      size.spread = spreads.of_class.healthy(size.trust, size.medium, size.point.size);
       // Releases differ by what NCCL chooses. Of large calls that is the algorithm.
       const bool is_forced = series.call.variables.contains("NCCL_ALGO");
-      if (!is_forced || size.point.size < bandwidth_bound) {
-        size.widened = spreads.widened.healthy(size.trust, size.point.size);
-      }
+      const bool is_widened = !is_forced || size.point.size < bandwidth_bound;
+      const Spread& spread = is_widened ? spreads.widened : spreads.of_class;
+      size.alarm = spread.alarm(size.trust, size.medium, size.point.size);
       size.verdict = verdict_of(size);
       sizes.push_back(size);
     }
@@ -175,6 +176,30 @@ class CauseSearch {
     });
   }
 
+  /// Whether the times are slower by a tenth where bandwidth bounds them, and the log has sizes
+  /// enough to show how that came: a cause that explains all of them to within noise is no chance.
+  bool is_odd() const {
+    constexpr double slower = 0.08;
+    constexpr std::size_t least_large = 2;
+    constexpr std::size_t least = 6;
+    const auto healthy = predictor_.simulate({}, points_);
+    if (!healthy || points_.size() < least) return false;
+    const std::vector<double> residuals = residuals_of(*healthy);
+    std::vector<double> large;
+    for (std::size_t i = 0; i < points_.size(); ++i) {
+      if (healthy->places[i].size >= bandwidth_bound) large.push_back(residuals[i]);
+    }
+    return large.size() >= least_large && median(large) > slower;
+  }
+
+  /// Whether a cause leaves no more than noise of the times: half of them within 2 %.
+  bool is_explained_by(const FittedCause& cause) const {
+    constexpr double noise = 0.02;
+    std::vector<double> off = residuals_of(cause.predicted);
+    for (double& each : off) each = std::abs(each);
+    return median(off) < noise;
+  }
+
   std::vector<CauseGroup> groups() const {
     return group_causes(fit_causes(predictor_, hypotheses_, points_, spread_), score_of_none());
   }
@@ -191,15 +216,21 @@ class CauseSearch {
     return residuals;
   }
 
-  /// What an unknown cause would have to explain: any slowness, of near sizes alike.
+  /// What an unknown cause would have to explain: any slowness, of near sizes alike; or that
+  /// nothing is wrong but the prediction.
   double score_of_none() const {
     constexpr double weight = 0.3;
     auto healthy = predictor_.simulate({}, points_);
     if (!healthy) return 0;
+    const std::vector<double> residuals = residuals_of(*healthy);
+    const double as_healthy = log_likelihood(residuals, healthy->places, spread_);
     Spread any = spread_;
+    any.ranges.classes.clear();
     for (TrustError& error : any.errors) error.below = error.from_16_mib = 1;
     for (ResidualPlace& place : healthy->places) place.trust = Trust::guessed;
-    return log_likelihood(residuals_of(*healthy), healthy->places, any) + std::log(weight);
+    const double of_any = log_likelihood(residuals, healthy->places, any) + std::log(weight);
+    const double more = std::max(as_healthy, of_any);
+    return more + std::log(std::exp(as_healthy - more) + std::exp(of_any - more));
   }
 
   const Predictor& predictor_;
@@ -293,9 +324,30 @@ std::optional<RemedyGain> gain_of(const FittedCause& cause, const Diagnosis& dia
   return gain;
 }
 
+namespace {
+
+/// Looks for causes of a log that is not healthy, or is so but odd; what they show is part of the
+/// verdict.
+void add_causes(const CauseSearch& search, const Predictor& predictor, Diagnosis& diagnosis) {
+  if (diagnosis.verdict < Verdict::low && search.is_shown()) diagnosis.verdict = Verdict::low;
+  const bool is_healthy = diagnosis.verdict == Verdict::healthy;
+  if (is_healthy && !search.is_odd()) return;
+  std::vector<CauseGroup> groups = search.groups();
+  if (is_healthy) {
+    if (groups.empty() || !search.is_explained_by(groups.front().causes.front())) return;
+    diagnosis.verdict = Verdict::cannot_tell;
+  }
+  diagnosis.causes = std::move(groups);
+  diagnosis.likelihood_of_none = 1;
+  for (const CauseGroup& group : diagnosis.causes) diagnosis.likelihood_of_none -= group.likelihood;
+  diagnosis.next = next_of(predictor, diagnosis);
+}
+
+}  // namespace
+
 Diagnosis diagnose(const DiagnosisInput& input, const Spread& of_class) {
   const Spread of_machine = widened(of_class, input.widening);
-  const Spread spread = input.knows_release ? of_machine : widened(of_machine);
+  const Spread spread = input.knows_release ? of_machine : of_other_release(of_machine);
   const Evidence evidence = gather_evidence(*input.recording, *input.facts, *input.topology);
   const Predictor predictor(evidence, *input.topology, *input.cost, input.version);
   Diagnosis diagnosis;
@@ -328,13 +380,7 @@ Diagnosis diagnose(const DiagnosisInput& input, const Spread& of_class) {
     }
   }
   if (diagnosis.verdict > Verdict::low || !input.find_causes) return diagnosis;
-  const CauseSearch search(input, predictor, spread, diagnosis.sizes);
-  if (diagnosis.verdict == Verdict::healthy && search.is_shown()) diagnosis.verdict = Verdict::low;
-  if (diagnosis.verdict == Verdict::healthy) return diagnosis;
-  diagnosis.causes = search.groups();
-  diagnosis.likelihood_of_none = 1;
-  for (const CauseGroup& group : diagnosis.causes) diagnosis.likelihood_of_none -= group.likelihood;
-  diagnosis.next = next_of(predictor, diagnosis);
+  add_causes(CauseSearch(input, predictor, spread, diagnosis.sizes), predictor, diagnosis);
   return diagnosis;
 }
 

@@ -39,9 +39,11 @@ struct DiagnosedSize {
   Seconds expected;   ///< on the healthy machine
   Seconds bound;      ///< that no algorithm can beat
   double known = 0;   ///< `spread` without what guesses of the machine add to it
-  double spread = 0;  ///< a healthy time is within the expected one times exp(+- spread)
-  /// The same where NCCL's rules are those of another release; less than `spread`: they are not.
-  double widened = 0;
+  double spread = 0;  ///< a healthy time is up to the expected one times exp(spread)
+  /// From the expected one times exp(alarm) on it is low; at least `spread`, and more where NCCL's
+  /// rules are those of another release.
+  double alarm = 0;
+  std::string medium{};  ///< that the data cross (medium_of())
   Trust trust = Trust::guessed;
   Verdict verdict = Verdict::healthy;
 
@@ -49,7 +51,7 @@ struct DiagnosedSize {
   double ratio() const { return expected.value / point.measured.value; }
   /// The ratio below which it is low.
   double limit() const;
-  /// The ratio from which it is healthy: what the spread allows, but half of what is expected at
+  /// The ratio from which it is healthy: what the spread allows, but 0.6 of what is expected at
   /// least. Between the two limits one cannot tell.
   double healthy_from() const;
   /// The ratio up to which it may be of this machine.
@@ -86,6 +88,7 @@ struct Diagnosis {
 struct HealthyTime {
   double log_time = 0;  ///< of seconds
   Trust trust = Trust::guessed;
+  std::string medium;  ///< that the data cross
 };
 using HealthyTimes = std::map<std::pair<RecordedCall, Bytes>, HealthyTime>;
 
@@ -112,7 +115,7 @@ struct BusbwFall {
 };
 
 /// The deepest fall of a call among its sizes that are bandwidth_bound; nothing where there is none
-/// of more than a quarter. `sizes` are of one call, by rising size.
+/// of more than a third. `sizes` are of one call, by rising size.
 std::optional<BusbwFall> fall_of(const std::vector<const DiagnosedSize*>& sizes);
 
 /// What curing a cause brings: the largest size of the first call as the cause makes it and as the

@@ -1,6 +1,7 @@
 #include "models/diagnosis/predictor.h"
 
 #include <cmath>
+#include <numeric>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -34,6 +35,10 @@ class Estimates {
   Estimator estimator_;
 };
 
+bool changes_nothing(const Deviation& change) {
+  return change.variables.empty() && change.faults.empty() && !change.spread_out;
+}
+
 /// As benchmarks print it.
 double log_time_of(const Prediction& prediction) {
   const Seconds mean = prediction.mean_over_ranks;
@@ -41,6 +46,10 @@ double log_time_of(const Prediction& prediction) {
 }
 
 }  // namespace
+
+std::uint64_t PointPredictions::all_transfers() const {
+  return std::accumulate(transfers.begin(), transfers.end(), std::uint64_t{0});
+}
 
 CallSpec Predictor::spec_of(const RecordedCall& call, const Deviation& change) const {
   CallSpec spec = collsim::spec_of(call, topology_, cost_, version_);
@@ -75,8 +84,8 @@ std::optional<PointPredictions> Predictor::predict(const Deviation& change,
         const Bytes size = series.points[points[i].point].size;
         const Prediction prediction = engine.answer(size);
         all.log_times.push_back(log_time_of(prediction));
-        all.places.push_back({size, prediction.trust, number});
-        all.transfers += prediction.transfers;
+        all.places.push_back({size, prediction.trust, number, prediction.medium});
+        all.transfers.push_back(prediction.transfers);
       }
     }
   } catch (const InputError&) {
@@ -89,9 +98,34 @@ std::optional<PointPredictions> Predictor::predict(const Deviation& change,
   return all;
 }
 
+std::optional<PointPredictions> Predictor::simulate_healthy(
+    const std::vector<PointIndex>& points) const {
+  const auto key_of = [](const PointIndex& each) { return std::pair(each.series, each.point); };
+  std::vector<PointIndex> missing;
+  for (const PointIndex& each : points) {
+    if (!healthy_.contains(key_of(each))) missing.push_back(each);
+  }
+  if (!missing.empty()) {
+    const auto predicted = predict<Simulations>({}, missing);
+    if (!predicted) return std::nullopt;
+    for (std::size_t i = 0; i < missing.size(); ++i) {
+      healthy_[key_of(missing[i])] = {predicted->log_times[i], predicted->places[i],
+                                      predicted->transfers[i]};
+    }
+  }
+  PointPredictions all;
+  for (const PointIndex& each : points) {
+    const HealthyPoint& healthy = healthy_.at(key_of(each));
+    all.log_times.push_back(healthy.log_time);
+    all.places.push_back(healthy.place);
+    all.transfers.push_back(healthy.transfers);
+  }
+  return all;
+}
+
 std::optional<PointPredictions> Predictor::simulate(const Deviation& change,
                                                     const std::vector<PointIndex>& points) const {
-  return predict<Simulations>(change, points);
+  return changes_nothing(change) ? simulate_healthy(points) : predict<Simulations>(change, points);
 }
 
 std::optional<PointPredictions> Predictor::estimate(const Deviation& change,

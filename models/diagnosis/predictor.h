@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "models/diagnosis/evidence.h"
@@ -25,7 +26,9 @@ struct PointIndex {
 struct PointPredictions {
   std::vector<double> log_times;  ///< of seconds
   std::vector<ResidualPlace> places;
-  std::uint64_t transfers = 0;  ///< messages simulated
+  std::vector<std::uint64_t> transfers;  ///< messages simulated
+
+  std::uint64_t all_transfers() const;
 };
 
 /// Predicts what a log would say if its machine were changed in some way. What NCCL decides is
@@ -38,6 +41,7 @@ class Predictor {
       : evidence_(evidence), topology_(topology), cost_(cost), version_(version) {}
 
   /// By simulation. Nothing where the changed machine cannot run a call, or the call never ends.
+  /// What nothing changes is simulated once.
   std::optional<PointPredictions> simulate(const Deviation& change,
                                            const std::vector<PointIndex>& points) const;
   /// By formulas; the same otherwise.
@@ -53,10 +57,17 @@ class Predictor {
   const Topology& topology() const { return topology_; }
 
  private:
+  /// What the healthy machine does at one point.
+  struct HealthyPoint {
+    double log_time = 0;
+    ResidualPlace place;
+    std::uint64_t transfers = 0;
+  };
   /// A call, the variables of a change, and whether it sits far apart.
   using CompilerKey = std::tuple<RecordedCall, std::map<std::string, std::string>, bool>;
 
   CallSpec spec_of(const RecordedCall& call, const Deviation& change) const;
+  std::optional<PointPredictions> simulate_healthy(const std::vector<PointIndex>& points) const;
   template <typename Engine>
   std::optional<PointPredictions> predict(const Deviation& change,
                                           const std::vector<PointIndex>& points) const;
@@ -66,6 +77,7 @@ class Predictor {
   const Calibration& cost_;
   NcclVersion version_;
   mutable std::map<CompilerKey, std::shared_ptr<const CallCompiler>> compilers_;  // without faults
+  mutable std::map<std::pair<std::size_t, std::size_t>, HealthyPoint> healthy_;   // by point
 };
 
 }  // namespace collsim

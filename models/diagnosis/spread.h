@@ -1,8 +1,11 @@
 #pragma once
 
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
+#include "models/calibration/error_table.h"
 #include "models/calibration/trust.h"
 #include "sim/base/units.h"
 #include "sim/cost/trust.h"
@@ -24,6 +27,9 @@ struct Spread {
   std::vector<TrustError> errors;  ///< of predictions, by class of trust
   std::vector<NoiseBand> bands;    ///< of measurements, rising
   double rest = 0;                 ///< noise of sizes beyond the bands
+  /// Where eight of ten measured times lie, by what the data cross as well; may have no classes.
+  ErrorTable ranges{};
+  bool knows_release = true;  ///< whether predictions are by the rules of the release that ran
 
   double noise(Bytes size) const;
   /// Standard deviation of the prediction's error, as a logarithm: that of a normal distribution
@@ -31,17 +37,27 @@ struct Spread {
   double model_error(Trust trust, Bytes size) const;
   /// Of both together.
   double total(Trust trust, Bytes size) const;
-  /// How far a healthy time may be off, as a logarithm: so many standard deviations as 19 of 20
-  /// values of a normal distribution are within; more for small calls, which depend on CPUs, on
-  /// what issues them, and on where NCCL changes the protocol.
-  double healthy(Trust trust, Bytes size) const;
+  /// How much slower than predicted a time may be and still be healthy, as a logarithm: nine of
+  /// ten are no slower. By the range of such predictions; by the model's error where the table has
+  /// none.
+  double healthy(Trust trust, std::string_view medium, Bytes size) const;
+  /// How much slower than predicted a time has to be to raise an alarm, as a logarithm: 19 of 20
+  /// are no slower. More for small calls, which depend on CPUs, on what issues them, and on where
+  /// NCCL changes the protocol.
+  double alarm(Trust trust, std::string_view medium, Bytes size) const;
+  /// A standard deviation of what makes healthy times slower than predicted, as a logarithm.
+  double slower(Trust trust, std::string_view medium, Bytes size) const;
 };
 
-/// The same where predictions are so many times as far off, as logarithms: twice by the rules of
-/// another release.
-Spread widened(Spread spread, double times = 2);
+/// The same where predictions are so many times as far off, as logarithms.
+Spread widened(Spread spread, double times);
 
-/// Of models/data/trust.yaml and models/data/noise.yaml. Throws InputError.
+/// The same by the rules of another release than the one that ran: errors are twice as large, and
+/// the whole range of measured times counts.
+Spread of_other_release(Spread spread);
+
+/// Of models/data/trust.yaml, models/data/noise.yaml and models/data/errors.yaml. Throws
+/// InputError.
 Spread load_spread();
 
 /// Where a predicted and a measured time stand.
@@ -49,12 +65,14 @@ struct ResidualPlace {
   Bytes size;
   Trust trust = Trust::guessed;
   std::size_t series = 0;
+  std::string medium{};  ///< that the data cross (medium_of())
 };
 
 /// How likely residuals log(measured / predicted) are, as the logarithm of a density, up to what
 /// all have in common. Errors of predictions of near sizes are alike, with a length of six
 /// doublings; those of other series half as much. A multivariate t distribution with five degrees
-/// of freedom: single calibrations are far worse than their class.
+/// of freedom: single calibrations are far worse than their class. The mean of two: of a machine
+/// that is predicted as its class mostly is, and of one that is off by as much as nine of ten are.
 double log_likelihood(std::span<const double> residuals, std::span<const ResidualPlace> places,
                       const Spread& spread);
 

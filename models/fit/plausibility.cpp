@@ -58,7 +58,8 @@ DiagnosedSize large_call(const Topology& topology, Rank ranks, const Calibration
   size.point.fastest = size.point.measured;
   size.expected = expected.time;
   size.trust = expected.trust;
-  size.spread = load_spread().healthy(size.trust, large);
+  size.medium = expected.medium;
+  size.spread = load_spread().healthy(size.trust, size.medium, large);
   size.verdict = verdict_of(size);
   return size;
 }

@@ -1,12 +1,17 @@
-// Plants causes on ten machines, diagnoses the logs, and prints which cause was taken for which.
+// Plants causes on ten machines, diagnoses the logs, and prints which cause was taken for which;
+// with --places one slow port, NVLink or GPU in so many places of each of six machines.
 // The same seed gives the same cases.
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -111,7 +116,7 @@ void print_tables(const std::vector<Result>& results) {
   }
 }
 
-int run(std::size_t cases, std::uint64_t seed, std::uint32_t threads) {
+int plant_causes(std::size_t cases, std::uint64_t seed, std::uint32_t threads) {
   const Spread spread = load_spread();
   std::vector<LoadedMachine> machines;
   for (const PlantedMachine& machine : planted_machines()) machines.push_back(load(machine));
@@ -123,19 +128,105 @@ int run(std::size_t cases, std::uint64_t seed, std::uint32_t threads) {
   return 0;
 }
 
+/// What became of one slow part.
+struct PlaceResult {
+  std::string machine;
+  PlantedCase planted;
+  double share = 0;
+  Verdict verdict = Verdict::healthy;
+  std::size_t place = 0;
+  std::string found;
+  double seconds = 0;
+};
+
+/// Plants until a size is slower by a tenth: less is within what simulations differ by.
+PlaceResult run_place(const LoadedMachine& machine, const Spread& spread, double share,
+                      std::uint64_t seed) {
+  constexpr double least_effect = 0.1;
+  std::mt19937_64 random(seed);
+  PlaceResult result;
+  result.machine = machine.shape.name;
+  result.share = share;
+  do {
+    result.planted = plant_slow_part(machine, spread, random, share);
+  } while (result.planted.effect < least_effect);
+  const auto begin = std::chrono::steady_clock::now();
+  const Diagnosis diagnosis = diagnose(result.planted, machine, spread);
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  result.verdict = diagnosis.verdict;
+  result.place = diagnosis.causes.empty() ? std::size_t{1} : place_of(result.planted, diagnosis);
+  if (!diagnosis.causes.empty()) {
+    const FittedCause& first = diagnosis.causes.front().causes.front();
+    result.found = describe(first.hypothesis, first.value);
+  }
+  return result;
+}
+
+void print_places(const std::vector<PlaceResult>& results) {
+  std::map<double, std::vector<const PlaceResult*>> by_share;
+  double longest = 0;
+  for (const PlaceResult& result : results) {
+    by_share[result.share].push_back(&result);
+    longest = std::max(longest, result.seconds);
+  }
+  fmt::print("{:<10} {:>5} {:>7} {:>8} {:>11} {:>5}\n", "rate left", "cases", "first", "healthy",
+             "cannot tell", "low");
+  for (const auto& [share, group] : by_share) {
+    const auto count = [&, &group = group](const auto& holds) {
+      return std::count_if(group.begin(), group.end(), holds);
+    };
+    const auto of = [&](Verdict verdict) {
+      return count([&](const PlaceResult* each) { return each->verdict == verdict; });
+    };
+    fmt::print("{:<10} {:>5} {:>7} {:>8} {:>11} {:>5}\n", share, group.size(),
+               count([](const PlaceResult* each) { return each->place == 0; }),
+               of(Verdict::healthy), of(Verdict::cannot_tell), of(Verdict::low));
+  }
+  fmt::print("\nlongest diagnosis {:.1f} s\n\nnot first:\n", longest);
+  for (const PlaceResult& result : results) {
+    if (result.place == 0) continue;
+    fmt::print("{}: {} ({}, {:.2f} times as long) -> {}\n", result.machine, result.planted.text,
+               to_string(result.verdict), std::exp(result.planted.effect),
+               result.found.empty() ? "nothing" : result.found);
+  }
+}
+
+/// One part slowed in so many places of each of six machines.
+int plant_places(std::size_t places, std::uint64_t seed, std::uint32_t threads) {
+  constexpr std::array shares{0.75, 0.5, 0.25, 0.1};
+  const std::set<std::string> names{"hgx-h200",    "dgx-a100",      "dgx-h100-x4",
+                                    "dgx-a100-x4", "azure-ndv4-x8", "gcp-a3-ultra-x4"};
+  const Spread spread = load_spread();
+  std::vector<LoadedMachine> machines;
+  for (const PlantedMachine& machine : planted_machines()) {
+    if (names.contains(machine.name)) machines.push_back(load(machine));
+  }
+  std::vector<PlaceResult> results(places * machines.size());
+  for_each_in_parallel(results.size(), threads, [&](std::size_t i) {
+    results[i] = run_place(machines[i % machines.size()], spread,
+                           shares[i / machines.size() % shares.size()], seed * 1'000'003 + i);
+  });
+  print_places(results);
+  return 0;
+}
+
 }  // namespace
 }  // namespace collsim::test
 
 int main(int argc, char** argv) {
-  std::vector<std::uint64_t> numbers{500, 1, 1};
-  for (int i = 1; i < argc; ++i) {
-    const std::string_view text(argv[i]);
-    const auto place = static_cast<std::size_t>(i - 1);
-    const auto end = text.data() + text.size();
-    if (place >= numbers.size() || std::from_chars(text.data(), end, numbers[place]).ptr != end) {
-      fmt::print(stderr, "usage: plant-faults [cases [seed [threads]]]\n");
+  std::vector<std::string_view> arguments(argv + 1, argv + argc);
+  const bool in_places = !arguments.empty() && arguments.front() == "--places";
+  if (in_places) arguments.erase(arguments.begin());
+  std::vector<std::uint64_t> numbers{in_places ? 20U : 500U, 1, 1};
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string_view text = arguments[i];
+    const auto* const end = text.data() + text.size();
+    if (i >= numbers.size() || std::from_chars(text.data(), end, numbers[i]).ptr != end) {
+      fmt::print(stderr, "usage: plant-faults [--places] [cases [seed [threads]]]\n");
       return 2;
     }
   }
-  return collsim::test::run(numbers[0], numbers[1], static_cast<std::uint32_t>(numbers[2]));
+  const auto threads = static_cast<std::uint32_t>(numbers[2]);
+  return in_places ? collsim::test::plant_places(numbers[0], numbers[1], threads)
+                   : collsim::test::plant_causes(numbers[0], numbers[1], threads);
 }

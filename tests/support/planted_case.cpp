@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <set>
+#include <string_view>
+#include <utility>
 
 #include "models/diagnosis/predictor.h"
 #include "models/imports/machine.h"
@@ -124,11 +127,44 @@ namespace {
 /// A cause in any of its places.
 Hypothesis somewhere(Hypothesis hypothesis, std::mt19937_64& random) {
   if (hypothesis.places.empty()) return hypothesis;
-  std::uniform_int_distribution<std::size_t> any(0, hypothesis.places.size() - 1);
-  const CausePlace place = hypothesis.places[any(random)];
+  const CausePlace place = hypothesis.places[below(hypothesis.places.size(), random)];
   hypothesis.change = place.change;
   hypothesis.place = place.name;
   return hypothesis;
+}
+
+}  // namespace
+
+namespace {
+
+/// The log of a call on a machine with a cause in it; nothing where the machine cannot have it.
+std::optional<PlantedCase> plant_cause(const LoadedMachine& machine, const Predictor& predictor,
+                                       const Hypothesis& hypothesis, double value,
+                                       const Spread& spread, std::mt19937_64& random) {
+  const EvidenceSeries& series = predictor.evidence().series.front();
+  std::vector<PointIndex> points;
+  for (std::size_t p = 0; p < series.points.size(); ++p) points.push_back({0, p});
+  const auto predicted = predictor.simulate(hypothesis.change(value), points);
+  const auto healthy = predictor.simulate({}, points);
+  if (!predicted || !healthy) return std::nullopt;
+  PlantedCase planted{hypothesis.cause, describe(hypothesis, value), hypothesis.text, {}};
+  std::vector<std::pair<Bytes, Seconds>> times;
+  for (std::size_t p = 0; p < points.size(); ++p) {
+    const Bytes size = series.points[p].size;
+    planted.effect = std::max(planted.effect, predicted->log_times[p] - healthy->log_times[p]);
+    times.emplace_back(size,
+                       noise(size, spread, random) * Seconds{std::exp(predicted->log_times[p])});
+  }
+  const std::string gpu(machine.topology.device(machine.topology.gpus().front()).model);
+  planted.log = {"planted.log", log_of(series.call, times, gpu)};
+  return planted;
+}
+
+Hypothesis nothing_wrong() {
+  Hypothesis none;
+  none.cause = "healthy";
+  none.change = [](double) { return Deviation{}; };
+  return none;
 }
 
 }  // namespace
@@ -144,23 +180,29 @@ PlantedCase plant(const LoadedMachine& machine, const Spread& spread, std::mt199
     const auto hypotheses = hypotheses_for(compiler, call);
     const Hypothesis hypothesis = somewhere(draw(hypotheses, random), random);
     const double value = draw_value(hypothesis, random);
-    std::vector<PointIndex> points;
-    for (std::size_t p = 0; p < evidence.series.front().points.size(); ++p)
-      points.push_back({0, p});
-    const auto predicted =
-        predictor.simulate(healthy ? Deviation{} : hypothesis.change(value), points);
-    if (!predicted) continue;  // the machine cannot have it
-    std::vector<std::pair<Bytes, Seconds>> times;
-    for (std::size_t p = 0; p < points.size(); ++p) {
-      const Bytes size = evidence.series.front().points[p].size;
-      times.emplace_back(size,
-                         noise(size, spread, random) * Seconds{std::exp(predicted->log_times[p])});
+    auto planted = plant_cause(machine, predictor, healthy ? nothing_wrong() : hypothesis, value,
+                               spread, random);
+    if (planted) return std::move(*planted);
+  }
+}
+
+PlantedCase plant_slow_part(const LoadedMachine& machine, const Spread& spread,
+                            std::mt19937_64& random, double share) {
+  constexpr std::array<std::string_view, 3> parts{"slow-port", "slow-nvlink", "slow-gpu"};
+  for (;;) {
+    Evidence evidence;
+    evidence.series.push_back(series_of(draw_call(machine.shape, random)));
+    const RecordedCall& call = evidence.series.front().call;
+    const Predictor predictor(evidence, machine.topology, machine.cost, newest_nccl_version);
+    const CallCompiler compiler = predictor.compiler_of(call, {});
+    std::vector<Hypothesis> slow;
+    for (Hypothesis& each : hypotheses_for(compiler, call)) {
+      const bool is_part = std::find(parts.begin(), parts.end(), each.cause) != parts.end();
+      if (is_part) slow.push_back(std::move(each));
     }
-    const std::string gpu(machine.topology.device(machine.topology.gpus().front()).model);
-    return {healthy ? "healthy" : hypothesis.cause,
-            describe(hypothesis, value),
-            hypothesis.text,
-            {"planted.log", log_of(call, times, gpu)}};
+    const Hypothesis hypothesis = somewhere(slow[below(slow.size(), random)], random);
+    auto planted = plant_cause(machine, predictor, hypothesis, share, spread, random);
+    if (planted) return std::move(*planted);
   }
 }
 

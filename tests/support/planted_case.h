@@ -34,12 +34,17 @@ struct PlantedCase {
   std::string text;   ///< of the cause, with its value
   std::string plain;  ///< without
   TextFile log;
+  double effect = 0;  ///< on the size that it slows most, as a logarithm of the time
 };
 
 /// Draws a collective, a cause and its value, simulates the call from 8 B to 1 GiB and adds noise
 /// of the recorded size: of one time in ten five times as much.
 PlantedCase plant(const LoadedMachine& machine, const Spread& spread, std::mt19937_64& random,
                   bool healthy = false);
+
+/// The same of one port, NVLink or GPU in any place, with that share of its rate left.
+PlantedCase plant_slow_part(const LoadedMachine& machine, const Spread& spread,
+                            std::mt19937_64& random, double share);
 
 /// What `collsim diagnose` makes of it.
 Diagnosis diagnose(const PlantedCase& planted, const LoadedMachine& machine, const Spread& spread);

@@ -70,6 +70,14 @@ TEST(DiagnoseCommand, of_a_low_log_ranks_causes) {
   EXPECT_LE(longest_line(outcome.out), 80U) << outcome.out;
 }
 
+TEST(DiagnoseCommand, says_the_verdict_alone_where_it_is_asked_to) {
+  const test::TemporaryFile log("low.log", log_of(3));
+  const Outcome outcome = diagnose({log.path().string(), "--no-causes"});
+  EXPECT_EQ(outcome.status, exit_answer_is_no);
+  EXPECT_NE(outcome.out.find("verdict: low"), std::string::npos) << outcome.out;
+  EXPECT_EQ(outcome.out.find("causes"), std::string::npos) << outcome.out;
+}
+
 // A tenth of the time: beyond NVLink's rate.
 TEST(DiagnoseCommand, of_an_impossible_log_says_so) {
   const test::TemporaryFile log("impossible.log", log_of(0.1));

@@ -213,18 +213,32 @@ TEST(ValidateCommand, the_logged_gpus_choose_the_machine_and_it_is_said) {
   const Outcome outcome = validate({log.path().string()});
   EXPECT_EQ(outcome.status, exit_ok) << outcome.err;
   EXPECT_NE(outcome.out.find("on DGX H100"), std::string::npos) << outcome.out;
-  EXPECT_NE(outcome.err.find("recorded on NVIDIA H100 80GB HBM3; assuming dgx-h100"),
-            std::string::npos)
+  EXPECT_NE(outcome.err.find("assuming dgx-h100 (-t names another)"), std::string::npos)
       << outcome.err;
-  // Cards are not those of a DGX, and no shipped machine has any.
-  std::string cards = eight_h100;
-  for (auto at = cards.find("80GB HBM3"); at != std::string::npos; at = cards.find("80GB HBM3")) {
-    cards.replace(at, 9, "PCIe");
+}
+
+/// The log with other words in place of "H100 80GB HBM3".
+std::string log_of_gpus(const std::string& name) {
+  constexpr std::string_view named = "H100 80GB HBM3";
+  std::string text = eight_h100;
+  for (auto at = text.find(named); at != std::string::npos; at = text.find(named)) {
+    text.replace(at, named.size(), name);
   }
-  const test::TemporaryFile of_cards("all_reduce_perf.log", cards + row_of_400_us);
-  const Outcome unknown = validate({of_cards.path().string()});
-  EXPECT_EQ(unknown.status, exit_bad_input);
-  EXPECT_NE(unknown.err.find("--topology"), std::string::npos) << unknown.err;
+  return text + row_of_400_us;
+}
+
+// Of eight A100 cards no machine is shipped: one is put together, as `diagnose` does, and said. Of a
+// GPU that nobody knows nothing can be.
+TEST(ValidateCommand, a_machine_that_is_not_shipped_is_put_together) {
+  const test::TemporaryFile cards("all_reduce_perf.log", log_of_gpus("A100-PCIE-40GB"));
+  const Outcome composed = validate({cards.path().string()});
+  EXPECT_EQ(composed.status, exit_ok) << composed.err;
+  EXPECT_NE(composed.err.find("assuming"), std::string::npos) << composed.err;
+  EXPECT_EQ(composed.err.find("assuming dgx-a100"), std::string::npos) << composed.err;
+  const test::TemporaryFile unknown("all_reduce_perf.log", log_of_gpus("Z9"));
+  const Outcome refused = validate({unknown.path().string()});
+  EXPECT_EQ(refused.status, exit_bad_input);
+  EXPECT_NE(refused.err.find("-t MACHINE"), std::string::npos) << refused.err;
 }
 
 TEST(ValidateCommand, standard_input_is_a_recording) {

@@ -31,6 +31,43 @@ TEST(Spread, is_the_model_s_error_and_noise) {
   EXPECT_NEAR(spread.total(Trust::derived, Bytes{64 << 20}), 0.148597, 1e-6);
 }
 
+/// Ranges of large calls: of those over InfiniBand nine of ten are at most 2.25 times as slow, of
+/// others 1.5 times. Of small ones all are at most 1.2 times.
+Spread spread_with_ranges() {
+  Spread spread = simple_spread();
+  spread.rest = 0;
+  spread.ranges.ends = {Bytes{16 << 20}};
+  spread.ranges.classes = {{Trust::derived, "any", {{0.9, 1.2}, {0.9, 1.5}}, 1, 1},
+                           {Trust::derived, "ib", {{0.9, 1.2}, {0.9, 2.25}}, 1, 1}};
+  return spread;
+}
+
+// A tenth of a normal distribution is beyond 1.2816 deviations, a twentieth beyond 1.645: an alarm
+// is 1.2836 times as far away as the end of the range.
+TEST(Spread, is_the_slow_end_of_the_range_of_such_predictions) {
+  const Spread spread = spread_with_ranges();
+  constexpr Bytes call{64 << 20};
+  EXPECT_NEAR(spread.healthy(Trust::derived, "nvlink", call), std::log(1.5), 1e-9);
+  EXPECT_NEAR(spread.alarm(Trust::derived, "nvlink", call), 1.2836 * std::log(1.5), 1e-4);
+  EXPECT_NEAR(widened(spread, 2).healthy(Trust::derived, "nvlink", call), 2 * std::log(1.5), 1e-9);
+}
+
+// Over InfiniBand half of it, as a logarithm, where the rules are those of the release that ran:
+// 1.5 is the square root of 2.25.
+TEST(Spread, over_infiniband_is_that_of_known_releases) {
+  const Spread spread = spread_with_ranges();
+  constexpr Bytes call{64 << 20};
+  EXPECT_NEAR(spread.healthy(Trust::derived, "ib", call), std::log(1.5), 1e-9);
+  EXPECT_NEAR(of_other_release(spread).healthy(Trust::derived, "ib", call), std::log(2.25), 1e-9);
+  EXPECT_NEAR(of_other_release(spread).model_error(Trust::derived, call), 2 * 0.14826, 1e-9);
+}
+
+// 1.2 times to the power of 2.7 / 1.2816 is 1.47, less than 2.5.
+TEST(Spread, of_small_calls_raises_no_alarm_below_two_and_a_half_times) {
+  EXPECT_NEAR(spread_with_ranges().alarm(Trust::derived, "nvlink", Bytes{64 << 10}), std::log(2.5),
+              1e-9);
+}
+
 // One residual r with variance v: -log(v) / 2 - (5 + 1) / 2 log(1 + r^2 / (5 v)).
 TEST(LogLikelihood, of_one_residual) {
   const Spread spread = simple_spread();
@@ -116,9 +153,9 @@ TEST(VerdictOfLog, is_the_worst_that_any_size_has) {
   EXPECT_EQ(verdict_of(sizes), Verdict::wrong);
 }
 
-// Below 16 MiB the spread of a class of trust can be so wide that a quarter of what is expected is
-// within it. From a half on a size is healthy; from there to the limit one cannot tell.
-TEST(VerdictOfSize, of_less_than_half_cannot_be_told) {
+// The range of a class can be so wide that a quarter of what is expected is within it. From 0.6 on a
+// size is healthy; from there to the limit one cannot tell.
+TEST(VerdictOfSize, of_less_than_six_tenths_cannot_be_told) {
   DiagnosedSize size = size_of(large, 1);
   size.spread = std::log(4);
   const auto verdict_at = [&](double ratio) {
@@ -126,8 +163,8 @@ TEST(VerdictOfSize, of_less_than_half_cannot_be_told) {
     size.point.fastest = size.point.measured;
     return verdict_of(size);
   };
-  EXPECT_EQ(verdict_at(0.51), Verdict::healthy);
-  EXPECT_EQ(verdict_at(0.49), Verdict::cannot_tell);
+  EXPECT_EQ(verdict_at(0.61), Verdict::healthy);
+  EXPECT_EQ(verdict_at(0.59), Verdict::cannot_tell);
   EXPECT_EQ(verdict_at(0.26), Verdict::cannot_tell);
   EXPECT_EQ(verdict_at(0.24), Verdict::low);
 }
@@ -136,7 +173,7 @@ TEST(VerdictOfSize, of_less_than_half_cannot_be_told) {
 // the limit of what is low is lower, not that of what is healthy, 1 / 1.5.
 TEST(VerdictOfSize, by_rules_of_another_release_cannot_be_told_below_the_limit) {
   DiagnosedSize size = size_of(large, 1 / 0.64);
-  size.widened = std::log(1 / 0.44);
+  size.alarm = std::log(1 / 0.44);
   size.point.fastest = size.point.measured;
   EXPECT_DOUBLE_EQ(size.limit(), 0.44);
   EXPECT_EQ(verdict_of(size), Verdict::cannot_tell);
@@ -150,7 +187,7 @@ TEST(VerdictOfSize, by_rules_of_another_release_cannot_be_told_below_the_limit) 
 // 1.76 times what is expected is no spread, whatever the release.
 TEST(VerdictOfSize, far_above_what_is_expected_is_another_machine) {
   DiagnosedSize size = size_of(large, 1 / 1.76);
-  size.widened = std::log(2.3);
+  size.alarm = std::log(2.3);
   size.point.fastest = size.point.measured;
   EXPECT_EQ(verdict_of(size), Verdict::not_this_machine);
   EXPECT_EQ(verdict_of(std::vector{size}), Verdict::not_this_machine);

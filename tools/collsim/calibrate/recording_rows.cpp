@@ -5,10 +5,10 @@
 
 #include <utility>
 
+#include "models/diagnosis/machine_guess.h"
 #include "models/imports/machine.h"
 #include "models/validation/recorded_call.h"
 #include "sim/base/input_error.h"
-#include "tools/collsim/request/recorded_input.h"
 
 namespace collsim::command {
 
@@ -36,11 +36,11 @@ PlannedRecordings::PlannedRecordings(const std::vector<PlannedRecording>& planne
   for (const PlannedRecording& each : planned) {
     entries_.push_back({each, open_recording(each.file)});
     Entry& entry = entries_.back();
-    for (const std::string& note : entry.recording.notes) {
-      fmt::print(err_, "collsim: warning: {}: {}\n", entry.recording.file.filename().string(),
+    for (const std::string& note : entry.recording().notes) {
+      fmt::print(err_, "collsim: warning: {}: {}\n", entry.recording().file.filename().string(),
                  note);
     }
-    entry.planned.selection.rows.nccl_version = nccl_version_of(entry.recording);
+    entry.planned.selection.rows.nccl_version = nccl_version_of(entry.recording());
   }
 }
 
@@ -50,11 +50,18 @@ const Topology& PlannedRecordings::load(const std::string& name) {
   return topologies_.emplace(name, load_machine(name).topology).first->second;
 }
 
+const Topology& PlannedRecordings::shown_by(const RecordedInput& input) {
+  const std::string key = "shown: " + machine_key(input.recording, input.facts);
+  const auto found = topologies_.find(key);
+  if (found != topologies_.end()) return found->second;
+  return topologies_.emplace(key, machine_of_recording(input, err_)).first->second;
+}
+
 const Topology& PlannedRecordings::machine_of(Entry& entry, const RecordedRow& row) {
   if (!entry.planned.machine.empty()) return load(entry.planned.machine);
   if (!row.topology.empty()) return load(row.topology);
-  if (entry.machine.empty()) entry.machine = machine_of_recording(entry.recording, err_);
-  return load(entry.machine);
+  if (entry.machine == nullptr) entry.machine = &shown_by(entry.input);
+  return *entry.machine;
 }
 
 const Topology& PlannedRecordings::first_machine() {
@@ -62,7 +69,7 @@ const Topology& PlannedRecordings::first_machine() {
     return load(entries_.front().planned.machine);
   }
   for (Entry& entry : entries_) {
-    for (const RecordedRow& row : entry.recording.rows) {
+    for (const RecordedRow& row : entry.recording().rows) {
       if (is_used(row, entry.planned.selection)) return machine_of(entry, row);
     }
   }
@@ -75,10 +82,10 @@ FitRows PlannedRecordings::rows(const Calibration& cost, FitSubject subject) {
   for (Entry& entry : entries_) {
     const auto checked_machine = [&](const RecordedRow& row) -> const Topology& {
       const Topology& topology = machine_of(entry, row);
-      check_machine(entry.recording, topology);
+      check_machine(entry.recording(), topology);
       return topology;
     };
-    rows.add(entry.recording, checked_machine, entry.planned.selection);
+    rows.add(entry.recording(), checked_machine, entry.planned.selection);
   }
   return rows;
 }
@@ -86,8 +93,8 @@ FitRows PlannedRecordings::rows(const Calibration& cost, FitSubject subject) {
 Provenance PlannedRecordings::provenance(const FitRows& rows) const {
   Provenance provenance;
   for (const Entry& entry : entries_) {
-    provenance.recordings.push_back({entry.recording.file.filename().string(), 0, 0});
-    add_machine(entry.recording, provenance.machine);
+    provenance.recordings.push_back({entry.recording().file.filename().string(), 0, 0});
+    add_machine(entry.recording(), provenance.machine);
   }
   for (const FitRow& row : rows.rows()) {
     Provenance::Recording& recording = provenance.recordings[row.recording];

@@ -8,8 +8,8 @@
 #include "models/fit/fit_plan.h"
 #include "models/fit/fit_rows.h"
 #include "models/fit/fitted_calibration.h"
-#include "models/recordings/recording.h"
 #include "sim/topologies/topology.h"
+#include "tools/collsim/request/recorded_input.h"
 
 namespace collsim::command {
 
@@ -31,11 +31,15 @@ class PlannedRecordings {
  private:
   struct Entry {
     PlannedRecording planned;
-    Recording recording;
-    std::string machine{};  ///< of rows that name none, where it was asked for
+    RecordedInput input;
+    const Topology* machine = nullptr;  ///< of rows that name none, where it was asked for
+
+    const Recording& recording() const { return input.recording; }
   };
   const Topology& machine_of(Entry& entry, const RecordedRow& row);
   const Topology& load(const std::string& name);
+  /// The machine that a log shows; logs of alike machines share it.
+  const Topology& shown_by(const RecordedInput& input);
 
   std::vector<Entry> entries_;
   std::map<std::string, Topology> topologies_;

@@ -76,8 +76,9 @@ po::options_description diagnose_options() {
        "the release whose rules apply (default: the logged one)")                      //
       ("compare", po::bool_switch(), "what changed from the first log to the second")  //
       ("threshold", po::value<double>()->default_value(5),
-       "with --compare: percent that a time may change")  //
-      ("brief", po::bool_switch(), "one line for each log");
+       "with --compare: percent that a time may change")     //
+      ("brief", po::bool_switch(), "one line for each log")  //
+      ("no-causes", po::bool_switch(), "the verdict alone, without a search for causes");
   add_format_option(options, {Format::table, Format::json, Format::junit, Format::prometheus,
                               Format::markdown, Format::html});
   return options;

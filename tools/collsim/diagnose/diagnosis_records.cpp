@@ -145,6 +145,7 @@ Record size_record(const DiagnosedSize& size, const RecordedCall& call) {
           {"limit", size.limit()},
           {"healthy_from", size.healthy_from()},
           {"trust", to_string(size.trust)},
+          {"medium", size.medium},
           {"verdict", to_string(size.verdict)}};
 }
 

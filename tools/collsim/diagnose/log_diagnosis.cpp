@@ -28,6 +28,7 @@
 #include "tools/collsim/core/waiting.h"
 #include "tools/collsim/diagnose/like_logs.h"
 #include "tools/collsim/request/collective_option.h"
+#include "tools/collsim/request/recorded_input.h"
 
 namespace collsim::command {
 
@@ -225,14 +226,8 @@ class LogDiagnoser {
 
   /// "collsim: my.log: assuming dgx-a100 (-t names another)", or what it was composed of.
   void say(const Log& log, const GuessedMachine& guessed) const {
-    fmt::print(err_, "collsim: {}: assuming {} (-t names another)\n",
-               log.recording.file.filename().string(), guessed.name);
-    if (!guessed.guesses.empty()) {
-      fmt::print(err_, "collsim: not in the log, so guessed: {}\n",
-                 fmt::join(guessed.guesses, "; "));
-    }
+    report_guess(log.recording, guessed, err_);
     if (!guessed.composed) return;
-    for (const std::string& line : guessed.composed->lines) fmt::print(err_, "  {}\n", line);
     fmt::print(err_,
                "collsim: --keep machine.yaml writes it, for -t; --nodes, --fabric and --nic change "
                "it\n");
@@ -386,7 +381,8 @@ std::vector<DiagnosedLog> diagnose_logs(LogFiles files, const po::variables_map&
   if (files.logs.empty()) return {check_alone(files, values)};
   const ValidationOptions options = row_options(values);
   LogDiagnoser diagnoser(values, spread, files.described, err);
-  diagnoser.find_causes = files.logs.size() == 1;
+  const bool searches = !values["no-causes"].as<bool>();
+  diagnoser.find_causes = searches && files.logs.size() == 1;
   std::vector<DiagnosedLog> diagnosed;
   for (std::size_t i = 0; i < files.logs.size(); ++i) {
     Log& log = files.logs[i];
@@ -407,7 +403,9 @@ std::vector<DiagnosedLog> diagnose_logs(LogFiles files, const po::variables_map&
     for (std::size_t each = before; each < diagnosed.size(); ++each) diagnosed[each].log = i;
   }
   compare_like_logs(diagnosed, spread);
-  if (!diagnoser.find_causes) find_causes_of_slowest(files.logs, diagnoser, diagnosed);
+  if (searches && !diagnoser.find_causes) {
+    find_causes_of_slowest(files.logs, diagnoser, diagnosed);
+  }
   return diagnosed;
 }
 

@@ -4,7 +4,9 @@
 #include <fmt/ostream.h>
 
 #include <iostream>
+#include <utility>
 
+#include "models/imports/machine.h"
 #include "models/validation/recorded_machines.h"
 #include "sim/base/data_directory.h"
 #include "sim/base/input_error.h"
@@ -12,17 +14,29 @@
 
 namespace collsim::command {
 
-Recording open_recording(const std::string& argument) {
-  if (argument != "-") return read_recording(find_data_file(argument, "recordings"));
-  return read_recording(read_text_stream(std::cin, "standard input"));
+RecordedInput open_recording(const std::string& argument) {
+  const TextFile text = argument == "-"
+                            ? read_text_stream(std::cin, "standard input")
+                            : read_text_file(find_data_file(argument, "recordings"), "a recording");
+  Recording recording = read_recording(text);
+  return {std::move(recording), read_log_facts(text)};
 }
 
-std::string machine_of_recording(const Recording& recording, std::ostream& err) {
-  if (!recording.topology.empty()) return recording.topology;
-  std::string machine = shipped_machine_of(recording);
-  fmt::print(err, "collsim: {}: recorded on {}; assuming {} (--topology names another)\n",
-             recording.file.filename().string(), recording.machine.at("gpu"), machine);
-  return machine;
+Topology machine_of_recording(const RecordedInput& input, std::ostream& err) {
+  if (!input.recording.topology.empty()) return load_machine(input.recording.topology).topology;
+  GuessedMachine guessed = guessed_machine(input.recording, input.facts);
+  report_guess(input.recording, guessed, err);
+  return std::move(guessed.topology);
+}
+
+void report_guess(const Recording& recording, const GuessedMachine& guessed, std::ostream& err) {
+  fmt::print(err, "collsim: {}: assuming {} (-t names another)\n",
+             recording.file.filename().string(), guessed.name);
+  if (!guessed.guesses.empty()) {
+    fmt::print(err, "collsim: not in the log, so guessed: {}\n", fmt::join(guessed.guesses, "; "));
+  }
+  if (!guessed.composed) return;
+  for (const std::string& line : guessed.composed->lines) fmt::print(err, "  {}\n", line);
 }
 
 void check_machine(const Recording& recording, const Topology& topology) {

@@ -47,7 +47,8 @@ constexpr std::string_view epilogue =
     "recordings/h200.csv, nccl-tests' text or JSON (-J) output, or one of recordings/published.\n"
     "\n"
     "`-` is standard input. Without --topology, the machine is the one that the recording names,\n"
-    "or else a shipped one with its GPUs. Exit code 1 means that --require fails, that results "
+    "or else that it shows, as in `collsim diagnose`. Exit code 1 means that --require fails, that "
+    "results "
     "were\n"
     "wrong, or that no row could be compared.\n"
     "\n"
@@ -159,13 +160,16 @@ Calibration cost_on(const Topology& topology, const po::variables_map& values) {
 /// The rows of a recording on the machine that the options name, or each on its own.
 std::vector<RecordedMachine> machines_of(const Recording& recording,
                                          const po::variables_map& values,
-                                         const ValidationOptions& options, std::ostream& err) {
+                                         const ValidationOptions& options) {
   if (values.contains("topology")) return {{values["topology"].as<std::string>(), recording}};
-  std::vector<RecordedMachine> machines = by_machine(recording, options);
-  for (RecordedMachine& machine : machines) {
-    if (machine.topology.empty()) machine.topology = machine_of_recording(recording, err);
-  }
-  return machines;
+  return by_machine(recording, options);
+}
+
+/// The machine that a person or the rows name, or else that the text shows.
+Machine load_named_or_shown(const std::string& name, const RecordedInput& input,
+                            std::ostream& err) {
+  if (name.empty()) return {machine_of_recording(input, err), {}};
+  return load_machine(name);
 }
 
 /// What one file says, and on which machine its rows are.
@@ -194,15 +198,15 @@ void leave_out_file(const Recording& recording, const std::string& machine,
   leave_out(recording, reason, report.validation);
 }
 
-void compare_file(const Recording& recording, const po::variables_map& values,
+void compare_file(const RecordedInput& input, const po::variables_map& values,
                   ValidationOptions options, FileReport& of_file) {
+  const Recording& recording = input.recording;
   ValidationReport& report = of_file.report;
   const std::string name = recording.file.filename().string();
   options.nccl_version = version_of(recording, values, of_file.messages);
   Validation validation;
-  for (const auto& [machine, of_machine] :
-       machines_of(recording, values, options, of_file.messages)) {
-    const auto [topology, assumed] = load_machine(machine);
+  for (const auto& [machine, of_machine] : machines_of(recording, values, options)) {
+    const auto [topology, assumed] = load_named_or_shown(machine, input, of_file.messages);
     report.validation.warnings.insert(assumed.begin(), assumed.end());
     check_machine(of_machine, topology);
     const Recording rows = placed_on(of_machine, topology);
@@ -225,7 +229,8 @@ void compare_file(const Recording& recording, const po::variables_map& values,
 
 void validate_file(const std::string& file, const po::variables_map& values,
                    const ValidationOptions& options, FileReport& of_file) {
-  Recording recording = open_recording(file);
+  RecordedInput input = open_recording(file);
+  Recording& recording = input.recording;
   name_rows(recording, {options.collective, options.ranks});
   of_file.is_wrong = report_wrong_results(recording, options, of_file.messages);
   if (!recording.left_out.empty() && !values.contains("topology")) {
@@ -233,7 +238,7 @@ void validate_file(const std::string& file, const po::variables_map& values,
     return;
   }
   try {
-    compare_file(recording, values, options, of_file);
+    compare_file(input, values, options, of_file);
   } catch (const InputError& error) {
     // Wrong results are an answer without a machine, too, and one file does not end a batch.
     const bool is_alone = values["recording"].as<std::vector<std::string>>().size() == 1;
