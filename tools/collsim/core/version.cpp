@@ -12,11 +12,12 @@ namespace collsim::command {
 std::string version_text(bool verbose) {
   std::string text = fmt::format("collsim {}\n", COLLSIM_VERSION);
   if (!verbose) return text;
-  std::string_view libraries = COLLSIM_LIBRARIES;  // "Boost 1.74.0;Eigen 3.4.0", by CMake
+  constexpr std::string_view separator = ", ";
+  std::string_view libraries = COLLSIM_LIBRARIES;  // "Boost 1.74.0, Eigen 3.4.0", by CMake
   while (!libraries.empty()) {
-    const std::string_view library = libraries.substr(0, libraries.find(';'));
+    const std::string_view library = libraries.substr(0, libraries.find(separator));
     text += fmt::format("  {}\n", library);
-    libraries.remove_prefix(std::min(library.size() + 1, libraries.size()));
+    libraries.remove_prefix(std::min(library.size() + separator.size(), libraries.size()));
   }
   return text +
          fmt::format("  compiler {}\n  data in {}\n", COLLSIM_COMPILER, data_directory().string());
