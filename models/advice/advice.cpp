@@ -125,7 +125,7 @@ Adviser::Adviser(CallList calls, std::uint32_t threads, std::uint64_t messages)
       threads_(threads),
       messages_(messages),
       estimated_(estimate_calls(calls_)),
-      simulated_(simulate_calls(calls_)) {}
+      simulated_(simulate_calls(calls_, *known_)) {}
 
 Advice Adviser::estimated(const TriedChange& change) const {
   Advice advice{change.text, change.variables};
@@ -150,7 +150,7 @@ void Adviser::take_effect(const TriedChange& change, const CallTimes& unchanged,
 
 void Adviser::simulate(const TriedChange& change, Advice& advice) const {
   note_problem(advice, [&] {
-    take_effect(change, simulated_, simulate_calls(change.calls), advice);
+    take_effect(change, simulated_, simulate_calls(change.calls, *known_), advice);
     advice.simulated = true;
   });
 }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -9,6 +10,7 @@
 
 #include "models/advice/call_list.h"
 #include "models/advice/pasted_settings.h"
+#include "models/simulate/known_calls.h"
 
 namespace collsim {
 
@@ -63,6 +65,7 @@ class Adviser {
   CallList calls_;
   std::uint32_t threads_;
   std::uint64_t messages_;
+  std::unique_ptr<KnownCalls> known_ = std::make_unique<KnownCalls>();  ///< of all changes
   CallTimes estimated_;
   CallTimes simulated_;
 };

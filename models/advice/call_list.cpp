@@ -49,9 +49,10 @@ CallTimes estimate_calls(const CallList& calls) {
   });
 }
 
-CallTimes simulate_calls(const CallList& calls) {
-  return times_by(calls, [](const CallCompiler& compiler) {
-    const auto simulator = std::make_shared<Simulator>(compiler, SimulationOptions{}, of_advice);
+CallTimes simulate_calls(const CallList& calls, KnownCalls& known) {
+  return times_by(calls, [&known](const CallCompiler& compiler) {
+    const auto simulator =
+        std::make_shared<Simulator>(compiler, SimulationOptions{}, of_advice, &known);
     return [simulator](Bytes size) { return simulator->simulate(size); };
   });
 }

@@ -11,6 +11,8 @@
 
 namespace collsim {
 
+class KnownCalls;
+
 /// Calls whose times count, each alike.
 struct CallList {
   struct Item {
@@ -31,9 +33,10 @@ struct CallTimes {
 };
 
 /// By formulas (Estimator), and by simulation (Simulator). Throw InputError where a call cannot
-/// run, HangError where it never ends.
+/// run, HangError where it never ends. Calls that are known are not simulated again; `messages`
+/// counts theirs all the same.
 CallTimes estimate_calls(const CallList& calls);
-CallTimes simulate_calls(const CallList& calls);
+CallTimes simulate_calls(const CallList& calls, KnownCalls& known);
 
 /// How the times of changed calls compare: changed over unchanged. Below 1 is faster.
 struct Effect {

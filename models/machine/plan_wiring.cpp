@@ -216,11 +216,13 @@ Wiring wire(const Plan& plan, const Topology& topology, std::span<const DeviceId
     const Schedule& schedule = plan.schedule(channel);
     Ways ways = finder.find(plan, channel);
     std::vector<Wire>& wires = wiring.wires[channel];
+    wires.reserve(ways.size());
     for (const auto& way : ways) wires.push_back(wire_along(topology, way));
     merge_at_switches(schedule, ways);
     for (std::size_t i = 0; i < ways.size(); ++i) {
       const bool has_proxy = cost.proxy.used && !schedule.is_agent(schedule.connections()[i].src);
       table.load(wires[i], ways[i], has_proxy);
+      ways[i] = {};  // there may be millions
     }
   }
   if (cost.memory.used) load_host_memory(wiring, plan, topology, gpus, rules);

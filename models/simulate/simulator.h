@@ -26,6 +26,8 @@ struct RepresentativeCall {
   CompiledCall call;
 };
 
+class KnownCalls;
+
 /// Simulates as many sizes as one likes of one compiler. Sizes share layouts.
 ///
 /// A larger cluster under NCCL's rules is represented by a small_cluster(), which runs what NCCL
@@ -33,10 +35,17 @@ struct RepresentativeCall {
 /// buffer, else with as many bytes in all. So is one of more ranks than the small cluster has where
 /// the call would send so many messages, equals counted once, that it takes seconds (effort_of(),
 /// folded_share(): known before anything is simulated); and where the small cluster's call would
-/// take as long, a cluster of half its ranks stands for it. The time is scaled by the analytic
-/// model:
+/// take as long, a cluster of half its ranks stands for it. Its time grows as the analytic model
+/// says, but as much more or less steeply as it does between a cluster of half as many ranks and
+/// the small one:
 ///
-///   T = simulated(small) estimated(whole) / estimated(small)
+///   T = S + (S - S') (E(whole) - E) / (E - E')
+///
+/// with S, S' simulated and E, E' estimated on the small cluster and on half of it. Where the model
+/// sees no growth between these, or less than half or more than twice of what is simulated, where
+/// half of it would be a tree over fewer than four nodes, and where there are faults:
+///
+///   T = S E(whole) / E
 ///
 /// Faults are where they were, and the model knows them. Where it says that they cost the whole
 /// nothing, what they cost the small cluster comes on top of the time of the whole without them:
@@ -51,9 +60,9 @@ struct RepresentativeCall {
 /// continued from one that is not by up to 4e-3 (SteadyState).
 class Simulator {
  public:
-  /// The compiler must outlive it.
+  /// The compiler must outlive it, and so must `known`, which remembers calls; null: nothing does.
   explicit Simulator(const CallCompiler& compiler, SimulationOptions options = {},
-                     Representation representation = {});
+                     Representation representation = {}, KnownCalls* known = nullptr);
 
   /// Throws InputError where the call needs more memory than there is (require_memory()), HangError
   /// where a fault keeps it from ever ending.
@@ -70,6 +79,11 @@ class Simulator {
   struct Healthy;
   /// The small cluster's call.
   struct Small;
+  /// What a call takes by simulation and by formulas.
+  struct TwiceTimed {
+    Seconds simulated;
+    Seconds estimated;
+  };
 
   /// `given`: as if NCCL had chosen it.
   using Given = std::optional<Candidate>;
@@ -83,7 +97,10 @@ class Simulator {
   std::optional<CompiledCall> evened(const CompiledCall& call);
   Prediction simulate_evened(const CompiledCall& call, const CompiledCall& even);
   Prediction scaled(Bytes size, const Given& given);
+  Prediction run(const CompiledCall& call, const SimulationOptions& options) const;
   Small small_call(Bytes size, const Given& given) const;
+  double growth(Bytes size, const Given& given, const TwiceTimed& small, Seconds estimated);
+  std::optional<TwiceTimed> time_half(Bytes size, const Given& given);
   bool model_sees_faults(Bytes size, const Given& given);
   Prediction with_cost_on_top(Bytes size, const Given& given, const Prediction& faulty);
   Healthy& healthy();
@@ -91,6 +108,7 @@ class Simulator {
   const CallCompiler& compiler_;
   SimulationOptions options_;
   Representation representation_;
+  KnownCalls* known_;
   LayoutMemo memo_;
   LayoutMemo small_memo_;
   bool looked_for_small_ = false;
@@ -98,6 +116,7 @@ class Simulator {
   std::unique_ptr<const CallCompiler> small_;  // likewise
   std::optional<Estimator> small_estimator_;   // likewise
   std::unique_ptr<Simulator> smaller_;         // by fewer ranks, where it is asked for
+  std::unique_ptr<Simulator> half_;            // by half as many ranks, likewise
   std::shared_ptr<Healthy> healthy_;           // made where there are faults and it is asked for
 };
 

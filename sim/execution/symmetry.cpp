@@ -448,7 +448,6 @@ void append_one_of_each_class(std::vector<FifoId>& list, std::span<const FifoId>
 void fold_fifos(CallLayout& folded, const CallLayout& layout, const Symmetry& symmetry,
                 const FabricDraft& draft, Fabric& fabric) {
   const ClassesOf& classes = symmetry.fifos;
-  folded.fifos.clear();
   for (std::size_t i = 0; i < classes.size.size(); ++i) {
     Fifo fifo = layout.fifos[classes.first_member[i]];
     fifo.route = fabric.add_folded_route(
@@ -458,21 +457,18 @@ void fold_fifos(CallLayout& folded, const CallLayout& layout, const Symmetry& sy
     folded.fifos.push_back(fifo);
   }
   folded.fifo_of = classes.of;
-  folded.listed.clear();
   for (std::size_t list = 0; list + 1 < layout.list_begins.size(); ++list) {
-    folded.list_begins[list] = static_cast<std::uint32_t>(folded.listed.size());
     const std::uint32_t begin = layout.list_begins[list];
     const auto members =
         std::span(layout.listed).subspan(begin, layout.list_begins[list + 1] - begin);
     append_one_of_each_class(folded.listed, members, classes);
+    folded.list_begins.push_back(static_cast<std::uint32_t>(folded.listed.size()));
   }
-  folded.list_begins.back() = static_cast<std::uint32_t>(folded.listed.size());
 }
 
 void fold_workers(CallLayout& folded, const CallLayout& layout, const Symmetry& symmetry,
                   const FabricDraft& draft, Fabric& fabric) {
   const ClassesOf& classes = symmetry.workers;
-  folded.workers.clear();
   for (Launch& launch : folded.launches) launch.workers.clear();
   for (std::size_t i = 0; i < classes.size.size(); ++i) {
     Worker worker = layout.workers[classes.first_member[i]];
@@ -489,7 +485,12 @@ void fold_workers(CallLayout& folded, const CallLayout& layout, const Symmetry& 
 
 CallLayout fold(const CallLayout& layout, const Symmetry& symmetry, const FabricDraft& draft,
                 Fabric& fabric) {
-  CallLayout folded = layout;
+  CallLayout folded;  // FIFOs may be millions: they are not copied
+  folded.launches = layout.launches;
+  folded.first_fifos = layout.first_fifos;
+  folded.thread_blocks = layout.thread_blocks;
+  folded.counts_bytes = layout.counts_bytes;
+  folded.min_units = layout.min_units;
   for (const std::uint32_t first : symmetry.resources.first_member) {
     fabric.add_resource(draft.capacities()[first]);
   }

@@ -1,0 +1,65 @@
+// Calls that are alike are simulated once, whoever asks for them.
+
+#include "models/simulate/known_calls.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <utility>
+
+#include "models/calibration/transport.h"
+#include "models/call/rank_gpus.h"
+#include "models/simulate/simulator.h"
+#include "sim/base/data_directory.h"
+#include "sim/topologies/loader.h"
+
+namespace collsim {
+namespace {
+
+/// An all_reduce on the 8 GPUs of a DGX H100, under NCCL's variables.
+class KnownCallsTest : public testing::Test {
+ protected:
+  Prediction simulate(const std::map<std::string, std::string>& variables, Bytes size) {
+    CallSpec spec;
+    spec.topology = &topology_;
+    spec.cost = calibration_for(topology_);
+    spec.gpus = first_gpus(topology_, 8);
+    spec.run.variables = variables;
+    const CallCompiler compiler(std::move(spec));
+    SimulationOptions options;
+    options.begin = [this](Bytes, double) { ++simulated_; };
+    return Simulator(compiler, options, {}, &known_).simulate(size);
+  }
+  int simulated() const { return simulated_; }
+
+ private:
+  Topology topology_ = load_topology(find_data_file("dgx-h100", "topologies"));
+  KnownCalls known_;
+  int simulated_ = 0;
+};
+
+TEST_F(KnownCallsTest, are_not_simulated_again) {
+  const Prediction first = simulate({}, Bytes{1 << 20});
+  const Prediction again = simulate({{"NCCL_PAT_ENABLE", "0"}}, Bytes{1 << 20});
+  EXPECT_EQ(simulated(), 1);
+  EXPECT_EQ(again.time.value, first.time.value);
+  EXPECT_EQ(again.mean_over_ranks.value, first.mean_over_ranks.value);
+  EXPECT_EQ(again.transfers, first.transfers);
+  EXPECT_EQ(again.extent, first.extent);
+  EXPECT_EQ(again.algorithm, first.algorithm);
+}
+
+TEST_F(KnownCallsTest, are_others_where_size_or_settings_change_what_runs) {
+  const Prediction first = simulate({}, Bytes{1 << 20});
+  simulate({}, Bytes{1 << 21});
+  const Prediction tree = simulate({{"NCCL_ALGO", "Tree"}}, Bytes{1 << 20});
+  const Prediction narrow =
+      simulate({{"NCCL_ALGO", "Tree"}, {"NCCL_MAX_NCHANNELS", "1"}}, Bytes{1 << 20});
+  EXPECT_EQ(simulated(), 4);
+  EXPECT_GT(narrow.time.value, tree.time.value);
+  EXPECT_NE(tree.time.value, first.time.value);
+}
+
+}  // namespace
+}  // namespace collsim
