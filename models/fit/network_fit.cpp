@@ -54,7 +54,20 @@ class NetworkSearch {
                         deviations[1] * spread_.latency);
   }
 
+  /// The best end of several searches: where PCIe limits, a network that carries more changes
+  /// nothing, and only a search from below finds one that carries less.
   LeastSquaresFit run(std::uint32_t& steps) {
+    LeastSquaresFit best = run_from({0, 0}, steps);
+    constexpr double far_below = -2;
+    LeastSquaresFit other = run_from({far_below, 0}, steps);
+    return other.loss < best.loss ? other : best;
+  }
+
+  /// Where the search was stopped: the best that it has seen.
+  const std::vector<double>& best() const { return best_; }
+
+ private:
+  LeastSquaresFit run_from(const std::vector<double>& start, std::uint32_t& steps) {
     LeastSquaresOptions options;
     options.scale = scale;
     options.difference = difference;
@@ -68,13 +81,9 @@ class NetworkSearch {
       return true;
     };
     return fit_least_squares([this](const std::vector<double>& each) { return residuals(each); },
-                             {0, 0}, options);
+                             start, options);
   }
 
-  /// Where the search was stopped: the best that it has seen.
-  const std::vector<double>& best() const { return best_; }
-
- private:
   /// Of the rows, then of the two priors.
   std::vector<double> residuals(const std::vector<double>& deviations) {
     const std::vector<Seconds> times =
