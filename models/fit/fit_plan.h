@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,9 @@ struct FitPlan {
   std::vector<std::string> constants{};  ///< CalibrationFitOptions::names
   bool of_network = false;               ///< whether fit_network() fits, in place of constants
   std::uint32_t sizes = 8;               ///< CalibrationFitOptions::sizes
+  /// CalibrationFitOptions::scale, as wide as machines differ: then each machine counts by the root
+  /// of its rows. Not given: as rows of one machine scatter, and rows count alike.
+  std::optional<double> scale{};
   std::vector<PlannedRecording> recordings{};
 };
 

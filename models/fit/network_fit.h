@@ -14,9 +14,8 @@ namespace collsim {
 /// is the start's.
 ///
 /// Both are drawn towards the start by what machines of the kind differ by: the mode of the
-/// posterior, with normal distributions of these widths and Cauchy's loss of the rows. The sizes of
-/// a call err alike, so that a row counts as a part of one. Intervals follow from the posterior's
-/// curvature. Throws InputError if no row is left to fit to.
+/// posterior, with normal distributions of these widths and Cauchy's loss of the rows. Intervals
+/// follow from the posterior's curvature. Throws InputError if no row is left to fit to.
 CalibrationFit fit_network(FitRows& rows, const CalibrationText& start,
                            const Calibration& start_cost, const NetworkSpread& spread,
                            const CalibrationFitOptions& options);

@@ -143,9 +143,7 @@ CalibrationFitOptions fit_options(const FitPlan& plan, std::uint32_t threads, Pr
   CalibrationFitOptions options;
   options.names = plan.constants;
   options.sizes = plan.sizes;
-  // As transports of one kind differ from machine to machine (models/data/network-spread.yaml).
-  constexpr double scale_between_machines = 0.2;
-  if (plan.subject == FitSubject::transport) options.scale = scale_between_machines;
+  options.scale = plan.scale.value_or(options.scale);
   options.threads = threads;
   options.stop = [] { return Interruption::asked(); };
   options.progress = [&](const std::string& text) { line.show(text); };
@@ -374,7 +372,7 @@ int run_calibrate(std::span<const std::string> args, std::ostream& out, std::ost
   print_warnings(rows.warnings(), err);
   if (rows.rows().empty()) print_unused(rows.left_out(), err);
   if (!read) settle(*values, rows, plan);
-  if (plan.subject == FitSubject::transport) rows.weigh_machines();
+  if (plan.scale) rows.weigh_machines();
   if (ablates && plan.of_network) {
     throw InputError("--ablate of a network's two numbers", "--ablate with --fit NAMES");
   }
