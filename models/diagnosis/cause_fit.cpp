@@ -8,6 +8,7 @@
 #include <iterator>
 #include <map>
 #include <numeric>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -68,7 +69,7 @@ struct Part {
   Logs log_times;
   std::size_t places = 1;
 };
-constexpr std::size_t max_parts = 6;
+constexpr std::size_t max_parts = 8;
 /// Of a cause, those that estimates favour: by the values to try, and by those between.
 constexpr std::size_t max_parts_refined = 3;
 constexpr std::size_t max_parts_simulated = 2;
@@ -195,34 +196,54 @@ class Fit {
   }
 
  private:
-  /// A quarter of the points, the first and the last among them: enough to tell parts apart.
+  /// Every second point, the first and the last among them: enough to tell parts apart.
   std::vector<PointIndex> few_points() const {
-    constexpr std::size_t one_in = 4;
+    constexpr std::size_t one_in = 2;
     std::vector<PointIndex> few;
     for (std::size_t i = 0; i + 1 < points_.size(); i += one_in) few.push_back(points_[i]);
     few.push_back(points_.back());
     return few;
   }
 
-  /// Of each series the smallest sizes that take so many messages together, but a third of them and
-  /// two at least: larger ones are off by as much as the largest of these.
+  /// Of each series the smallest size, the smallest that bandwidth bounds and the one between them;
+  /// then the smallest others that take no more than so many messages together. What is left out is
+  /// off its estimate by as much as the nearest that is chosen.
   void choose_simulated(const std::vector<std::uint64_t>& transfers, std::uint64_t most) {
-    constexpr std::size_t least = 2;
-    constexpr std::size_t least_share = 3;
     std::map<std::size_t, std::vector<std::size_t>> by_series;
     for (std::size_t i = 0; i < points_.size(); ++i) by_series[points_[i].series].push_back(i);
     chosen_.clear();
     for (const auto& [series, members] : by_series) {
-      const std::uint64_t share = most / by_series.size();
+      std::set<std::size_t> chosen = first_chosen(members);
       std::uint64_t sum = 0;
+      for (const std::size_t k : chosen) sum += transfers[members[k]];
       for (std::size_t k = 0; k < members.size(); ++k) {
+        if (chosen.contains(k)) continue;
         sum += transfers[members[k]];
-        if (sum <= share || k < std::max(least, members.size() / least_share)) {
-          chosen_.push_back(members[k]);
-        }
-        stand_ins_[members[k]] = chosen_.size() - 1;
+        if (sum > most / by_series.size()) break;
+        chosen.insert(k);
       }
+      for (std::size_t k = 0; k < members.size(); ++k) {
+        const auto distance = [k](std::size_t other) { return k > other ? k - other : other - k; };
+        const auto nearest = std::min_element(
+            chosen.begin(), chosen.end(),
+            [&](std::size_t x, std::size_t y) { return distance(x) < distance(y); });
+        stand_ins_[members[k]] =
+            chosen_.size() + static_cast<std::size_t>(std::distance(chosen.begin(), nearest));
+      }
+      for (const std::size_t k : chosen) chosen_.push_back(members[k]);
     }
+  }
+
+  /// Places in `members`, points of one series by rising size.
+  std::set<std::size_t> first_chosen(const std::vector<std::size_t>& members) const {
+    const auto is_large = [&](std::size_t point) {
+      const PointIndex& at = points_[point];
+      return predictor_.evidence().series[at.series].points[at.point].size >= bandwidth_bound;
+    };
+    const auto found = std::find_if(members.begin(), members.end(), is_large);
+    const auto last = static_cast<std::size_t>(
+        std::distance(members.begin(), found == members.end() ? std::prev(found) : found));
+    return {0, last / 2, last};
   }
 
   /// By simulation at the chosen points; at the others by estimates that are off by as much as

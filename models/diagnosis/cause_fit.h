@@ -30,7 +30,7 @@ struct FitEffort {
   std::size_t first = 6;                ///< of them, that may take more messages
   std::uint64_t messages = 500'000;     ///< of all simulations, after which no more begin
   std::uint64_t for_first = 1'000'000;  ///< the same for the first ones
-  std::uint64_t of_one = 40'000;  ///< of one cause with one value; the largest sizes are left out
+  std::uint64_t of_one = 60'000;        ///< of one cause with one value; but for three sizes
 };
 
 /// Fits every cause to the points: first by estimates, times what the simulation of the healthy

@@ -334,7 +334,12 @@ void add_causes(const CauseSearch& search, const Predictor& predictor, Diagnosis
   if (is_healthy && !search.is_odd()) return;
   std::vector<CauseGroup> groups = search.groups();
   if (is_healthy) {
-    if (groups.empty() || !search.is_explained_by(groups.front().causes.front())) return;
+    constexpr std::ptrdiff_t likely = 4;
+    const auto end = groups.begin() + std::min(likely, std::ssize(groups));
+    const bool is_explained = std::any_of(groups.begin(), end, [&](const CauseGroup& group) {
+      return search.is_explained_by(group.causes.front());
+    });
+    if (!is_explained) return;
     diagnosis.verdict = Verdict::cannot_tell;
   }
   diagnosis.causes = std::move(groups);

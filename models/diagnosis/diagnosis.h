@@ -136,11 +136,10 @@ Verdict verdict_of(const DiagnosedSize& size);
 Diagnosis diagnose(const DiagnosisInput& input, const Spread& of_class);
 
 /// Of a log by those of its sizes. Impossible times count however few. A call is low where the
-/// middle one of its sizes that are bandwidth_bound is, or the middle one of the others, or where
-/// its busbw falls (fall_of()). Of the
-/// other two verdicts, the sizes that are bandwidth_bound decide, where there are any: the middle
-/// one of them whether one can tell, a quarter of them that they are too fast. A log is what one in
-/// four of its calls is.
+/// middle one of its sizes that are bandwidth_bound is, or the middle one of the others, or three
+/// of those in a row, or where its busbw falls (fall_of()). Of the other two verdicts, the sizes
+/// that are bandwidth_bound decide, where there are any: the middle one of them whether one can
+/// tell, a quarter of them that they are too fast. A log is what one in four of its calls is.
 Verdict verdict_of(const std::vector<DiagnosedSize>& sizes);
 
 /// Causes by what they predict, the likeliest first, with likelihoods beside that of what is none

@@ -39,6 +39,10 @@ bool changes_nothing(const Deviation& change) {
   return change.variables.empty() && change.faults.empty() && !change.spread_out;
 }
 
+/// Of one call at all its sizes: from there on larger sizes are as far off their estimates as the
+/// largest that is simulated. A second or so.
+constexpr std::uint64_t max_healthy_messages = 500'000;
+
 /// As benchmarks print it.
 double log_time_of(const Prediction& prediction) {
   const Seconds mean = prediction.mean_over_ranks;
@@ -100,27 +104,54 @@ std::optional<PointPredictions> Predictor::predict(const Deviation& change,
 
 std::optional<PointPredictions> Predictor::simulate_healthy(
     const std::vector<PointIndex>& points) const {
-  const auto key_of = [](const PointIndex& each) { return std::pair(each.series, each.point); };
-  std::vector<PointIndex> missing;
-  for (const PointIndex& each : points) {
-    if (!healthy_.contains(key_of(each))) missing.push_back(each);
-  }
-  if (!missing.empty()) {
-    const auto predicted = predict<Simulations>({}, missing);
-    if (!predicted) return std::nullopt;
-    for (std::size_t i = 0; i < missing.size(); ++i) {
-      healthy_[key_of(missing[i])] = {predicted->log_times[i], predicted->places[i],
-                                      predicted->transfers[i]};
-    }
-  }
   PointPredictions all;
-  for (const PointIndex& each : points) {
-    const HealthyPoint& healthy = healthy_.at(key_of(each));
-    all.log_times.push_back(healthy.log_time);
-    all.places.push_back(healthy.place);
-    all.transfers.push_back(healthy.transfers);
+  try {
+    for (const PointIndex& each : points) {
+      HealthySeries& healthy = healthy_[each.series];
+      if (healthy.points.empty()) find_healthy(each.series, healthy);
+      const HealthyPoint& point = healthy.points.at(each.point);
+      all.log_times.push_back(point.log_time);
+      all.places.push_back(point.place);
+      all.transfers.push_back(point.transfers);
+    }
+  } catch (const InputError&) {
+    return std::nullopt;
+  } catch (const HangError&) {
+    return std::nullopt;
+  } catch (const std::logic_error&) {
+    return std::nullopt;
   }
   return all;
+}
+
+void Predictor::find_healthy(std::size_t number, HealthySeries& healthy) const {
+  const EvidenceSeries& series = evidence_.series[number];
+  const CallCompiler compiler = compiler_of(series.call, {});
+  Simulations simulations(compiler);
+  Estimates estimates(compiler);
+  std::uint64_t messages = 0;
+  double off = 0;  // the largest simulated time beside its estimate, as a logarithm
+  std::vector<HealthyPoint> found;
+  for (const EvidencePoint& point : series.points) {
+    const bool is_again = !found.empty() && found.back().place.size == point.size;
+    if (is_again) {
+      found.push_back(found.back());
+      continue;
+    }
+    const bool is_simulated = messages < max_healthy_messages;
+    const Prediction prediction =
+        is_simulated ? simulations.answer(point.size) : estimates.answer(point.size);
+    HealthyPoint one{log_time_of(prediction),
+                     {point.size, prediction.trust, number, prediction.medium},
+                     is_simulated ? prediction.transfers : max_healthy_messages};
+    messages += prediction.transfers;
+    if (!is_simulated) one.log_time += off;
+    if (is_simulated && messages >= max_healthy_messages) {
+      off = one.log_time - log_time_of(estimates.answer(point.size));
+    }
+    found.push_back(std::move(one));
+  }
+  healthy.points = std::move(found);
 }
 
 std::optional<PointPredictions> Predictor::simulate(const Deviation& change,

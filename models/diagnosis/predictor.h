@@ -41,7 +41,8 @@ class Predictor {
       : evidence_(evidence), topology_(topology), cost_(cost), version_(version) {}
 
   /// By simulation. Nothing where the changed machine cannot run a call, or the call never ends.
-  /// What nothing changes is simulated once.
+  /// What nothing changes is simulated once, and the largest sizes of a call that takes many
+  /// messages are estimates times what the largest simulated one is beside its estimate.
   std::optional<PointPredictions> simulate(const Deviation& change,
                                            const std::vector<PointIndex>& points) const;
   /// By formulas; the same otherwise.
@@ -63,11 +64,16 @@ class Predictor {
     ResidualPlace place;
     std::uint64_t transfers = 0;
   };
+  /// All sizes of one call.
+  struct HealthySeries {
+    std::vector<HealthyPoint> points;
+  };
   /// A call, the variables of a change, and whether it sits far apart.
   using CompilerKey = std::tuple<RecordedCall, std::map<std::string, std::string>, bool>;
 
   CallSpec spec_of(const RecordedCall& call, const Deviation& change) const;
   std::optional<PointPredictions> simulate_healthy(const std::vector<PointIndex>& points) const;
+  void find_healthy(std::size_t number, HealthySeries& healthy) const;
   template <typename Engine>
   std::optional<PointPredictions> predict(const Deviation& change,
                                           const std::vector<PointIndex>& points) const;
@@ -77,7 +83,7 @@ class Predictor {
   const Calibration& cost_;
   NcclVersion version_;
   mutable std::map<CompilerKey, std::shared_ptr<const CallCompiler>> compilers_;  // without faults
-  mutable std::map<std::pair<std::size_t, std::size_t>, HealthyPoint> healthy_;   // by point
+  mutable std::map<std::size_t, HealthySeries> healthy_;                          // by series
 };
 
 }  // namespace collsim

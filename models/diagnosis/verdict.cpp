@@ -47,12 +47,24 @@ constexpr double fallen = 0.7;
 /// Nothing below is healthy, however far off predictions have been.
 constexpr double least_healthy = 0.6;
 
+/// Whether so many sizes in a row are low: single ones are noise, a hole is a protocol that meets
+/// what is slow.
+bool has_hole(const SizesOfCall& sizes) {
+  constexpr int adjacent = 3;
+  int low = 0;
+  for (const DiagnosedSize* size : sizes) {
+    low = size->slowness() > 1 ? low + 1 : 0;
+    if (low == adjacent) return true;
+  }
+  return false;
+}
+
 Verdict verdict_of_call(const SizesOfCall& call) {
   const SizesOfCall large = part_of(call, true);
   const SizesOfCall small = part_of(call, false);
   const bool is_low =
       middle(large, &DiagnosedSize::slowness) > 1 || middle(small, &DiagnosedSize::slowness) > 1;
-  if (is_low || fall_of(call)) return Verdict::low;
+  if (is_low || has_hole(small) || fall_of(call)) return Verdict::low;
   // Small calls depend on CPUs as well, of which a log says nothing.
   const SizesOfCall& deciding = large.empty() ? small : large;
   if (is_too_fast(deciding)) return Verdict::not_this_machine;

@@ -112,6 +112,16 @@ TEST(VerdictOfLog, is_low_where_the_middle_of_large_or_of_small_sizes_is) {
       Verdict::healthy);
 }
 
+// Two in a row are noise; three are a protocol that meets what is slow, even where the middle size
+// is healthy.
+TEST(VerdictOfLog, is_low_where_three_small_sizes_in_a_row_are) {
+  std::vector<DiagnosedSize> sizes;
+  for (int i = 0; i < 7; ++i) sizes.push_back(size_of(1024LL << i, i < 2 ? 5 : 1));
+  EXPECT_EQ(verdict_of(sizes), Verdict::healthy);
+  sizes[2].point.measured = Seconds{5};
+  EXPECT_EQ(verdict_of(sizes), Verdict::low);
+}
+
 // 0.62 of what is expected is above the limit of 1 / 1.5 = 0.667 in the middle of no band; but it
 // is 0.62 of what a smaller size gets, and predictions err alike for both.
 TEST(VerdictOfLog, is_low_where_busbw_falls_with_the_size) {
@@ -153,8 +163,8 @@ TEST(VerdictOfLog, is_the_worst_that_any_size_has) {
   EXPECT_EQ(verdict_of(sizes), Verdict::wrong);
 }
 
-// The range of a class can be so wide that a quarter of what is expected is within it. From 0.6 on a
-// size is healthy; from there to the limit one cannot tell.
+// The range of a class can be so wide that a quarter of what is expected is within it. From 0.6 on
+// a size is healthy; from there to the limit one cannot tell.
 TEST(VerdictOfSize, of_less_than_six_tenths_cannot_be_told) {
   DiagnosedSize size = size_of(large, 1);
   size.spread = std::log(4);
