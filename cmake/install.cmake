@@ -31,6 +31,8 @@ install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" "${PROJECT_SOURCE_DIR}/NOTICE"
 
 install(FILES "${PROJECT_SOURCE_DIR}/tools/web/viewer/viewer.html"
   DESTINATION "${data_dir}/tools/web/viewer")
+install(FILES "${PROJECT_SOURCE_DIR}/tools/web/sliders/sliders.html"
+  DESTINATION "${data_dir}/tools/web/sliders")
 
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/collsim")
 install(EXPORT collsim-targets NAMESPACE collsim:: DESTINATION "${package_dir}")
