@@ -34,7 +34,9 @@ constexpr std::array<MscclCollective, 6> msccl_collectives{
      {"reduce", Collective::reduce}}};
 
 constexpr Rank max_gpus = 1024;
-constexpr std::int64_t max_number = 1 << 20;
+constexpr std::int64_t max_number = 1 << 16;
+/// Chunks of all messages together.
+constexpr std::size_t max_moved_chunks = 4'000'000;
 
 /// One step of a thread block: what it receives, and what it sends.
 struct MscclStep {
@@ -346,6 +348,11 @@ class MscclClock {
                                    message.count, step.target, step.count),
                        "the same chunks at both ends");
     }
+    moved_chunks_ += step.count;
+    if (moved_chunks_ > max_moved_chunks) {
+      throw InputError(step.place, fmt::format("more than {} chunks in messages", max_moved_chunks),
+                       "fewer");
+    }
     state.time = std::max(state.time, message.sent + 1);
     auto& steps = program_.list.steps;
     if (steps.size() < state.time) steps.resize(state.time);
@@ -395,6 +402,7 @@ class MscclClock {
   std::map<std::pair<Rank, std::int64_t>, std::size_t> by_id_;
   std::map<Channel, std::deque<Message>> under_way_;
   std::vector<Sent> sent_;
+  std::size_t moved_chunks_ = 0;
   std::map<std::pair<Rank, std::uint32_t>, std::vector<std::uint32_t>> written_;
 };
 

@@ -14,8 +14,10 @@ namespace collsim {
 
 namespace {
 
-/// A ring of 1,024 ranks has 2 million.
-constexpr std::size_t max_transfers = 4'000'000;
+/// A ring of 768 ranks has 1.2 million.
+constexpr std::size_t max_transfers = 1'200'000;
+/// Chunks of all messages together.
+constexpr std::size_t max_moved_chunks = 20'000'000;
 /// Turns of all loops together: beyond, a file waits for ever on nothing.
 constexpr std::size_t max_turns = 10'000'000;
 constexpr std::size_t max_steps = 200'000;
@@ -59,7 +61,8 @@ class RuleRunner {
 
  private:
   void count_turn(const ScheduleRule& rule) {
-    if (++turns_ <= max_turns && transfers_ <= max_transfers) return;
+    const bool few = transfers_ <= max_transfers && moved_chunks_ <= max_moved_chunks;
+    if (++turns_ <= max_turns && few) return;
     throw InputError(
         rule.place,
         fmt::format("more than {} messages or {} turns of loops", max_transfers, max_turns),
@@ -120,6 +123,7 @@ class RuleRunner {
     transfer.place = rule.from.place;
     list_.steps.back().transfers.push_back(std::move(transfer));
     ++transfers_;
+    moved_chunks_ += list_.steps.back().transfers.back().chunks.count;
   }
 
   TransferList& list_;
@@ -128,6 +132,7 @@ class RuleRunner {
   std::string phase_;
   std::size_t turns_ = 0;
   std::size_t transfers_ = 0;
+  std::size_t moved_chunks_ = 0;
 };
 
 std::string words_of(const RankLimits& limits) {

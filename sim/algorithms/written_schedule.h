@@ -95,7 +95,7 @@ std::optional<Rank> only_ranks(const WrittenSchedule& schedule);
 /// How many chunks a loop is cut into. Throws InputError.
 std::uint32_t chunks_of(const WrittenSchedule& schedule, Rank ranks, Rank per_node, Rank root);
 /// The messages for so many ranks, valid ones. Throws InputError, at the rule, where a rank or a
-/// chunk is not there, or there are more than 4 million messages.
+/// chunk is not there, or there are more than 1.2 million messages.
 TransferList transfers_of(const WrittenSchedule& schedule, Rank ranks, Rank per_node, Rank root);
 
 }  // namespace collsim

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ostream.h>
 
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <ostream>
@@ -76,6 +77,11 @@ std::vector<Viewing> viewings_of(const CallRequest& request, bool healthy) {
                    "a page shows one call, or two side by side");
 }
 
+/// Of a schedule file its last part.
+std::string short_name(const std::string& algorithm) {
+  return std::filesystem::path(algorithm).filename().string();
+}
+
 /// The page with the data where its place is.
 std::string page_with(const std::string& data) {
   constexpr std::string_view place = "@COLLSIM_DATA@";
@@ -109,7 +115,7 @@ int run_view(std::span<const std::string> args, std::ostream& out, std::ostream&
     const CompiledCall call = compiler.plan(size);
     if (compiler.ranks() < 2) throw InputError("view: one rank sends nothing", "-n of 2 or more");
     const std::string name =
-        fmt::format("{}{} {}", viewing.name, call.algorithm, to_string(call.protocol));
+        fmt::format("{}{} {}", viewing.name, short_name(call.algorithm), to_string(call.protocol));
     watch.begin(name, effort_of(execution_of(call)).whole);
     calls.push_back({name, trace_call(call, max_slices, watch.watch()), viewing.faults});
     const auto fault = written_fault(call.plan(), compiler.placement());

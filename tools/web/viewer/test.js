@@ -244,6 +244,17 @@ const tests = {
     assert.deepEqual(problems, []);
   },
 
+  async a_wrong_schedule_says_so(browser) {
+    const file = path.resolve('../../../docs/learn/schedules/exercise-3.yaml');
+    const made = makePage('logic-wrong', ['--alpha', '1us', '--bandwidth', '50GB/s', '-n', '4', '-a', file, '-b', '64K']);
+    const { page, problems } = await open(browser, made.file, '#t=5');
+    await settled(page);
+    assert.match(await text(page, '.wrong'), /rank 0 lacks rank 0's contribution to chunk 0: step 2, 2 -> 0, copies over it/);
+    assert.match(await text(page, 'h2'), /^exercise-3.yaml Simple/);
+    await page.screenshot({ path: path.join(folder, 'logic-wrong.png') });
+    assert.deepEqual(problems, []);
+  },
+
   async an_embedded_page_has_the_picture_and_the_clock_alone(browser) {
     const { file } = makePage('logic-embedded', ['-t', 'switch-8', '-a', 'tree', '-b', '64K', '--embed']);
     const { page, problems } = await open(browser, file, '#t=5', { width: 700, height: 420 });

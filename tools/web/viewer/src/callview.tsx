@@ -34,7 +34,7 @@ function faultyNames(machine: Machine, play: Play): string[] {
 /** Whether a call is shown by its logic: unless the wiring is asked for, or where faults of the wiring matter. */
 export function showsLogic(play: Play, seen: Seen): boolean {
   if (!flowOf(play, seen.channel) || seen.picture === 2) return false;
-  return seen.picture === 1 || play.call.faults.length === 0;
+  return seen.picture === 1 || play.call.faultyLinks.length === 0;
 }
 
 /** Which messages the end of the call waited for. */
