@@ -41,7 +41,7 @@ class ScheduleReader {
     for (const YamlValue& item : mapping.at("steps").sequence()) {
       rules.steps.push_back(read_rule(item, true, 0));
     }
-    rules.names = most_names_;
+    rules.names = max_names_;
     schedule.content = std::move(rules);
     return schedule;
   }
@@ -99,7 +99,7 @@ class ScheduleReader {
       value.fail(fmt::format("the name '{}' has a value here already", name), "another name");
     }
     names_.push_back(name);
-    most_names_ = std::max(most_names_, names_.size());
+    max_names_ = std::max(max_names_, names_.size());
     return names_.size() - 1;
   }
 
@@ -212,7 +212,7 @@ class ScheduleReader {
 
   YamlValue root_;
   std::vector<std::string> names_{"N", "P", "root"};
-  std::size_t most_names_ = 3;
+  std::size_t max_names_ = 3;
 };
 
 }  // namespace
