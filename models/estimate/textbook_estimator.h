@@ -31,6 +31,7 @@ class TextbookEstimator {
   Prediction with_faults(Bytes size);
   void add_time(const DataPartition& partition, Protocol protocol, Prediction& prediction);
   void settle(Prediction& prediction) const;
+  static Prediction by_messages(const CompiledCall& call);
   const ThreadBlockCosts& costs(Protocol protocol);
 
   const CallCompiler& compiler_;

@@ -68,7 +68,7 @@ Protocol read_protocol(const YamlValue& value) {
 std::string read_algorithm(const YamlValue& value, Collective collective) {
   std::string name = value.string();
   try {
-    static_cast<void>(make_plan(collective, name, uniform_placement(1)));
+    static_cast<void>(why_unsupported(collective, name, uniform_placement(1)));
   } catch (const InputError& error) {
     value.fail(fmt::format("unknown algorithm '{}'", name), error.what());
   }

@@ -17,6 +17,7 @@
 #include "models/machine/resource_table.h"
 #include "models/trace/stored_sums.h"
 #include "models/trace/trace_counters.h"
+#include "models/trace/view_steps.h"
 #include "sim/base/division.h"
 #include "sim/base/json_text.h"
 
@@ -255,6 +256,12 @@ std::set<Rank> faulty_ranks(const CallCompiler& compiler) {
   return ranks;
 }
 
+std::vector<std::int32_t> nodes_of_ranks(const CallCompiler& compiler) {
+  std::vector<std::int32_t> nodes;
+  for (const DeviceId gpu : compiler.spec().gpus) nodes.push_back(compiler.topology().node_of(gpu));
+  return nodes;
+}
+
 ordered_json call_of(const ViewedCall& viewed, Routes& routes, ArrayStore& arrays) {
   const CallTrace& trace = viewed.trace;
   const Plan& plan = trace.call.plan();
@@ -265,6 +272,7 @@ ordered_json call_of(const ViewedCall& viewed, Routes& routes, ArrayStore& array
   }
   return {{"name", viewed.name},
           {"faults", viewed.faults},
+          {"wrong", viewed.wrong},
           {"faultyLinks", faulty_links(trace.call.compiler->spec().faults)},
           {"faultyRanks", faulty_ranks(*trace.call.compiler)},
           {"collective", to_string(plan.collective)},
@@ -283,6 +291,10 @@ ordered_json call_of(const ViewedCall& viewed, Routes& routes, ArrayStore& array
           {"messages", messages_of(trace, routes, arrays)},
           {"routes", routes.describe()},
           {"sums", sums_of(trace, arrays)},
+          {"nodes", nodes_of_ranks(*trace.call.compiler)},
+          {"root", plan.root},
+          {"plans", steps_of_schedules(plan)},
+          {"planOfChannel", plan.schedule_of_channel},
           {"before", promises_of(plan, false)},
           {"after", promises_of(plan, true)},
           {"utilisation", utilisation_of(trace, arrays)}};
@@ -311,7 +323,7 @@ std::string deflated(const std::string& bytes) {
 }  // namespace
 
 std::string view_data(const std::string& title, const std::string& command,
-                      const std::vector<ViewedCall>& calls) {
+                      const std::vector<ViewedCall>& calls, bool embedded) {
   ArrayStore arrays;
   ordered_json shown = ordered_json::array();
   std::set<LinkId> links;
@@ -325,6 +337,7 @@ std::string view_data(const std::string& title, const std::string& command,
   const ordered_json header{
       {"title", title},
       {"command", command},
+      {"embedded", embedded},
       {"machine", machine_of(compiler.topology(), links, compiler.spec().gpus)},
       {"calls", shown}};
   std::string text = json_text(header);

@@ -11,6 +11,7 @@
 
 #include "sim/algorithms/all_reduce.h"
 #include "sim/algorithms/other_collectives.h"
+#include "sim/algorithms/written_schedule.h"
 #include "sim/base/did_you_mean.h"
 #include "sim/base/input_error.h"
 
@@ -21,7 +22,18 @@ namespace {
 struct Choice {
   const Algorithm* algorithm = nullptr;
   const Algorithm* inter = nullptr;
+  /// Instead of both: what a person wrote into a file.
+  std::shared_ptr<const WrittenSchedule> written{};
 };
+
+Choice choose_file(Collective collective, std::string_view name) {
+  Choice choice;
+  choice.written = read_schedule_file(std::string(name));
+  if (choice.written->collective == collective) return choice;
+  throw InputError(fmt::format("'{}' is a schedule of {}, not of {}", name,
+                               to_string(choice.written->collective), to_string(collective)),
+                   fmt::format("-c {}", to_string(choice.written->collective)));
+}
 
 const Algorithm* find(Collective collective, std::string_view name) {
   for (const Algorithm& algorithm : algorithms()) {
@@ -31,6 +43,7 @@ const Algorithm* find(Collective collective, std::string_view name) {
 }
 
 Choice choose(Collective collective, std::string_view name) {
+  if (names_schedule_file(name)) return choose_file(collective, name);
   const std::size_t colon = name.find(':');
   Choice choice{find(collective, name.substr(0, colon)), nullptr};
   bool known = choice.algorithm != nullptr;
@@ -47,9 +60,13 @@ Choice choose(Collective collective, std::string_view name) {
                    names_instead_of(name, algorithm_names(collective)));
 }
 
-void require_supported(const Algorithm& algorithm, const Algorithm* inter,
-                       const Placement& placement) {
-  const auto reason = algorithm.unsupported(placement, inter);
+std::optional<std::string> why_unsupported(const Choice& choice, const Placement& placement) {
+  return choice.written ? why_not_for(*choice.written, placement.ranks())
+                        : choice.algorithm->unsupported(placement, choice.inter);
+}
+
+void require_supported(const Choice& choice, const Placement& placement) {
+  const auto reason = why_unsupported(choice, placement);
   if (!reason) return;
   const std::size_t semicolon = reason->find("; ");
   throw InputError(reason->substr(0, semicolon), reason->substr(semicolon + 2));
@@ -78,12 +95,28 @@ std::vector<Rank> rotated_ranks(const Placement& placement, std::uint32_t places
 
 Schedule schedule_of(const Choice& choice, const Placement& placement, std::vector<Rank> ranks,
                      Rank root) {
+  const auto place_of_root =
+      static_cast<Rank>(std::find(ranks.begin(), ranks.end(), root) - ranks.begin());
+  if (choice.written) {
+    const TransferList list =
+        transfers_of(*choice.written, placement.ranks(), ranks_per_node(placement), place_of_root);
+    ScheduleBuilder builder(placement.ranks(), list.chunks);
+    Group all(builder, std::move(ranks));
+    emit(list, all);
+    return std::move(builder).build();
+  }
   ScheduleBuilder builder(placement.ranks(), choice.algorithm->chunks(placement, choice.inter));
-  const auto place_of_root = std::find(ranks.begin(), ranks.end(), root) - ranks.begin();
   Group all(builder, std::move(ranks));
-  all.set_root(static_cast<Rank>(place_of_root));
+  all.set_root(place_of_root);
   choice.algorithm->emit(all, placement, choice.inter);
   return std::move(builder).build();
+}
+
+/// "hierarchical:ring" of "hierarchical".
+std::string full_name(const Choice& choice, std::string_view name) {
+  if (choice.written) return std::string(name);
+  if (choice.inter == nullptr) return std::string(choice.algorithm->name);
+  return fmt::format("{}:{}", choice.algorithm->name, choice.inter->name);
 }
 
 }  // namespace
@@ -97,6 +130,14 @@ std::vector<std::vector<Rank>> Placement::ranks_by_node() const {
     nodes[entry->second].push_back(rank);
   }
   return nodes;
+}
+
+Rank ranks_per_node(const Placement& placement) {
+  const auto nodes = placement.ranks_by_node();
+  const bool equal = std::all_of(nodes.begin(), nodes.end(), [&](const auto& node) {
+    return node.size() == nodes.front().size();
+  });
+  return equal && !nodes.empty() ? static_cast<Rank>(nodes.front().size()) : 1;
 }
 
 Placement uniform_placement(Rank ranks, Rank per_node) {
@@ -160,8 +201,7 @@ std::vector<std::string> algorithm_names(Collective collective) {
 
 std::optional<std::string> why_unsupported(Collective collective, std::string_view name,
                                            const Placement& placement) {
-  const Choice choice = choose(collective, name);
-  return choice.algorithm->unsupported(placement, choice.inter);
+  return why_unsupported(choose(collective, name), placement);
 }
 
 std::vector<std::vector<Rank>> channel_orders(Collective collective, const Placement& placement,
@@ -176,9 +216,12 @@ std::vector<std::vector<Rank>> channel_orders(Collective collective, const Place
 }
 
 std::uint32_t chunks_of(Collective collective, std::string_view name, const Placement& placement) {
-  const auto& [algorithm, inter] = choose(collective, name);
-  require_supported(*algorithm, inter, placement);
-  return algorithm->chunks(placement, inter);
+  const Choice choice = choose(collective, name);
+  require_supported(choice, placement);
+  if (choice.written) {
+    return chunks_of(*choice.written, placement.ranks(), ranks_per_node(placement), 0);
+  }
+  return choice.algorithm->chunks(placement, choice.inter);
 }
 
 Plan make_plan(Collective collective, std::string_view name, const Placement& placement,
@@ -191,13 +234,11 @@ Plan make_plan(Collective collective, std::string_view name, const Placement& pl
                      fmt::format("0 to {}", placement.ranks() - 1));
   }
   const Choice choice = choose(collective, name);
-  const auto& [algorithm, inter] = choice;
-  require_supported(*algorithm, inter, placement);
+  require_supported(choice, placement);
   Plan plan;
   plan.collective = collective;
   plan.root = has_root(collective) ? root : 0;
-  plan.algorithm = inter == nullptr ? std::string(algorithm->name)
-                                    : fmt::format("{}:{}", algorithm->name, inter->name);
+  plan.algorithm = full_name(choice, name);
   for (std::vector<Rank>& ranks : channel_orders(collective, placement, channels, order)) {
     plan.schedules.push_back(schedule_of(choice, placement, std::move(ranks), plan.root));
   }

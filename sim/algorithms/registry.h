@@ -24,6 +24,9 @@ struct Placement {
   std::vector<std::vector<Rank>> ranks_by_node() const;
 };
 
+/// How many ranks every node has; 1 where they differ.
+Rank ranks_per_node(const Placement& placement);
+
 /// `ranks` ranks filling nodes of `per_node` in order.
 Placement uniform_placement(Rank ranks, Rank per_node = 1);
 
@@ -75,9 +78,10 @@ std::vector<std::vector<Rank>> channel_orders(Collective collective, const Place
 std::uint32_t chunks_of(Collective collective, std::string_view name, const Placement& placement);
 
 /// The plan of the algorithm of that name, with that order on its channels. `name` may be
-/// "hierarchical:<inter-node algorithm>"; `root` counts only where the collective has one. Throws
-/// InputError when there is no such algorithm (naming those there are), when it does not support
-/// the placement, or when the root is no rank.
+/// "hierarchical:<inter-node algorithm>", or a file that names_schedule_file(), which is read;
+/// `root` counts only where the collective has one. Throws InputError when there is no such
+/// algorithm (naming those there are), when it does not support the placement, or when the root is
+/// no rank.
 Plan make_plan(Collective collective, std::string_view name, const Placement& placement,
                std::uint32_t channels = 1, Rank root = 0, ChannelOrder order = ChannelOrder::same);
 

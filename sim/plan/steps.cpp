@@ -187,6 +187,7 @@ class Replay {
         const Content& came = message.chunks[i];
         transfer.had.push_back(own[i].number);
         transfer.came.push_back(came.number);
+        transfer.whose.push_back(came.whose);
         own[i].whose.bits = came.whose.bits | (reduce ? own[i].whose.bits : 0);
         own[i].number = came.number + (reduce ? own[i].number : 0);
       }

@@ -31,6 +31,7 @@ struct StepTransfer {
   /// came. Messages for one receiver are added in the order in which they are listed.
   std::vector<std::int32_t> had{};
   std::vector<std::int32_t> came{};
+  std::vector<Contributions> whose{};  ///< contributions in what came, by chunk
 };
 
 /// What happens in one unit of time, in which every message takes one unit.

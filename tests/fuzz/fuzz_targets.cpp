@@ -33,6 +33,8 @@
 #include "models/sweep/sweep_space.h"
 #include "models/workload/published_steps.h"
 #include "models/workload/transformer.h"
+#include "sim/algorithms/msccl_xml.h"
+#include "sim/algorithms/written_schedule.h"
 #include "sim/base/clean_text.h"
 #include "sim/base/data_directory.h"
 #include "sim/base/input_error.h"
@@ -248,6 +250,11 @@ void add_yaml_readers(const fs::path& folder, std::vector<FuzzTarget>& targets) 
   targets.push_back(
       {"program", seeds_of({"tests/data/programs"}, {".yaml"}),
        loads(file, [](const fs::path& path) { check_call_order(load_call_program(path)); })});
+  targets.push_back(
+      {"schedule", seeds_of({"docs/learn/schedules"}, {".yaml"}),
+       reads([](const TextFile& text) { transfers_of(read_schedule_yaml(text), 4, 1, 0); })});
+  targets.push_back({"msccl", seeds_of({"tests/data/msccl"}, {".xml"}),
+                     reads([](const TextFile& text) { read_msccl_xml(text); })});
   targets.push_back({"steps", seeds_of({"tests/fuzz/seeds"}, {".steps"}),
                      loads(file, [](const fs::path& path) { load_published_steps(path); })});
   targets.push_back({"kernels", seeds_of({"models/data"}, {"kernels.yaml"}),

@@ -11,6 +11,7 @@
 
 #include "models/nccl/choice.h"
 #include "sim/algorithms/registry.h"
+#include "sim/algorithms/written_schedule.h"
 #include "sim/base/data_directory.h"
 #include "sim/base/input_error.h"
 #include "sim/nccl/nccl_plan.h"
@@ -72,6 +73,17 @@ void prove(const Plan& plan, const CheckOptions& options, Outcome& outcome) {
   }
 }
 
+/// Of a schedule that a person wrote, one contribution that is missing or doubled, and where.
+/// Whether there is one.
+bool add_counterexample(const Plan& plan, const Placement& placement, Outcome& outcome) {
+  const auto fault = written_fault(plan, placement);
+  if (!fault) return false;
+  ++outcome.violation_count;
+  outcome.violations.insert(outcome.violations.begin(),
+                            fmt::format("{} ranks: {}", plan.ranks(), fault->text));
+  return true;
+}
+
 bool is_too_large(Collective collective, Rank ranks) {
   return collective == Collective::all_to_all && ranks > max_ranks_all_to_all;
 }
@@ -88,8 +100,12 @@ Outcome prove(const std::string& algorithm, const Request& request) {
     const Rank first = request.root.value_or(0);
     const Rank last = !request.root && has_root(request.collective) ? ranks - 1 : first;
     for (Rank root = first; root <= last; ++root) {
-      prove(named_plan(request.collective, algorithm, placement, request.channels, root),
-            request.options, outcome);
+      const Plan plan =
+          named_plan(request.collective, algorithm, placement, request.channels, root);
+      CheckOptions options = request.options;
+      // One contribution, followed to its end, says more than all that are wrong.
+      if (add_counterexample(plan, placement, outcome)) options.max_violations = 0;
+      prove(plan, options, outcome);
     }
   }
   return outcome;
@@ -263,7 +279,8 @@ po::options_description check_options() {
   po::options_description options("options");
   options.add_options()  //
       ("algorithm,a", po::value<std::string>()->default_value("all"),
-       "see `collsim list`; also NCCL's nvls, nvls_tree, collnet_direct, collnet_chain, pat")  //
+       "see `collsim list`, or a schedule file; also NCCL's nvls, nvls_tree, collnet_direct, "
+       "collnet_chain, pat")  //
       ("collective,c", po::value<std::string>()->default_value("all_reduce"),
        "see `collsim list`")                                                                  //
       ("ranks,n", po::value<std::string>()->default_value("1..17,32,64,100"), "rank counts")  //
@@ -284,7 +301,11 @@ po::options_description check_options() {
 }
 
 int check_textbook(const po::variables_map& values, std::ostream& out) {
-  const Request request = read_request(values);
+  Request request = read_request(values);
+  const auto& named = values["algorithm"].as<std::string>();
+  if (names_schedule_file(named) && values["ranks"].defaulted()) {
+    if (const auto only = only_ranks(*read_schedule_file(named))) request.rank_counts = {*only};
+  }
   std::uint64_t wrong = 0;
   std::uint32_t max_schedules = 0;
   std::set<std::uint32_t> credits;
@@ -313,6 +334,7 @@ int run_check(std::span<const std::string> args, std::ostream& out, std::ostream
       "Runs every plan in random legal orders, with several credit depths, and counts the\n"
       "contributions of every rank in every buffer. Exit code 1 means that a plan is wrong.\n\n"
       "  collsim check --algorithm ring --ranks 1..17\n"
+      "  collsim check --algorithm my-ring.yaml --ranks 2..9\n"
       "  collsim check dgx-h100-x4",
       "topology", args, out);
   if (!values) return exit_ok;

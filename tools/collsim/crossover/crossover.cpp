@@ -29,6 +29,8 @@
 #include "tools/collsim/core/waiting.h"
 #include "tools/collsim/crossover/choice_export.h"
 #include "tools/collsim/crossover/choice_map_report.h"
+#include "tools/collsim/crossover/textbook_answer.h"
+#include "tools/collsim/crossover/textbook_curves.h"
 #include "tools/collsim/report/answer.h"
 #include "tools/collsim/report/call_rows.h"
 #include "tools/collsim/report/page.h"
@@ -56,12 +58,16 @@ constexpr std::string_view epilogue =
     "--map shows what is fastest for each size and rank count, with NCCL's choice and what that\n"
     "loses; also as a drawing or a page. What is fastest can be given to NCCL: for each size by\n"
     "its example tuner plug-in, or as the NCCL_ALGO and NCCL_PROTO that lose least.\n"
+    "Of textbook schedules --svg draws the time over the size, and --html, for a machine of two\n"
+    "numbers, writes a page on which alpha, bandwidth, ranks and size can be moved.\n"
     "\n"
     "  collsim crossover -t hgx-h200 --over-ranks 2,4,8\n"
     "  collsim crossover -t dgx-h100-x4 -c broadcast --format csv\n"
     "  collsim crossover -t hgx-h200 --over-ranks 2..8 --map --html map.html\n"
     "  collsim crossover -t hgx-h200 --export-tuner nccl_tuner.conf\n"
-    "  collsim crossover --alpha 1us --bandwidth 50GB/s --ranks 64 -a ring,double_binary_tree";
+    "  collsim crossover --alpha 1us --bandwidth 50GB/s --ranks 64 -a ring,double_binary_tree\n"
+    "  collsim crossover --alpha 1us --bandwidth 50GB/s -n 8 --html sliders.html --svg times.svg\n"
+    "  collsim crossover --alpha 1us --bandwidth 50GB/s -n 64 --over-ranks 4,8,16,32,64 --map";
 
 /// LL at 1 GiB takes a million messages, and no protocols cross over there.
 constexpr Bytes largest_by_default{256 << 20};
@@ -215,6 +221,22 @@ std::vector<CrossoverReport> find_textbook_reports(const CallRequest& request,
     reports.push_back(find_textbook_crossovers(compilers, sizes_of(request)));
   }
   return reports;
+}
+
+/// The curves of every set of GPUs.
+std::vector<TextbookCurves> textbook_curves(const CallRequest& request,
+                                            const std::vector<std::vector<DeviceId>>& gpus,
+                                            bool named) {
+  const std::vector<RunSpec> runs = textbook_runs(request, named);
+  std::vector<TextbookCurves> rows;
+  for (const auto& each : gpus) {
+    std::vector<CallCompiler> compilers;
+    compilers.reserve(runs.size());
+    for (const RunSpec& run : runs) compilers.push_back(compiler_of(request, run, each));
+    rows.push_back(curves_of(compilers, sizes_of(request),
+                             std::string(to_string(request.scenario.collective))));
+  }
+  return rows;
 }
 
 /// Throws InputError if some runs use NCCL's schedule and others a textbook's.
@@ -446,9 +468,12 @@ int run_crossover(std::span<const std::string> args, std::ostream& out, std::ost
   const auto gpus = gpus_of(request, *values);
   const bool by_nccl = common_schedule(request.scenario.runs) == ScheduleKind::nccl;
   if (asks_for_map(*values)) {
-    if (!by_nccl)
-      throw InputError("--map: a textbook's schedule leaves nothing to choose",
-                       "ask about NCCL's schedule");
+    if (!by_nccl) {
+      const bool named = values->contains("algorithm") || values->contains("scenario");
+      answer_textbook_map(request, *values, textbook_curves(request, gpus, named),
+                          command_text("crossover", args), out);
+      return exit_ok;
+    }
     const std::vector<ChoiceRow> rows = choice_rows(request, gpus, err);
     print_map(request, *values, rows, command_text("crossover", args), out);
     return exit_ok;

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/algorithms/written_schedule.h"
 #include "sim/base/input_error.h"
 #include "sim/nccl/nccl_plan.h"
 
@@ -64,6 +65,15 @@ Plan named_plan(Collective collective, const std::string& name, const Placement&
   }
   return make_nccl_plan(collective, *algorithm, plain_channels(placement, channels), channels,
                         root);
+}
+
+std::optional<ScheduleFault> written_fault(const Plan& plan, const Placement& placement) {
+  if (!names_schedule_file(plan.algorithm) || plan.ranks() > max_replayed_ranks) {
+    return std::nullopt;
+  }
+  const auto schedule = read_schedule_file(plan.algorithm);
+  return find_fault(transfers_of(*schedule, plan.ranks(), ranks_per_node(placement), plan.root),
+                    plan);
 }
 
 }  // namespace collsim::command

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "sim/algorithms/registry.h"
+#include "sim/algorithms/schedule_fault.h"
 #include "sim/plan/collective.h"
 #include "sim/plan/plan.h"
 
@@ -21,5 +22,9 @@ std::optional<std::string> why_no_named_plan(Collective collective, const std::s
 /// Throws InputError if why_no_named_plan() has a reason, or the root is not a rank.
 Plan named_plan(Collective collective, const std::string& name, const Placement& placement,
                 std::uint32_t channels = 1, Rank root = 0);
+
+/// Of a plan that a schedule file says, one contribution that is missing or doubled; nothing if it
+/// is right, no file, or of more ranks than replay_steps() takes.
+std::optional<ScheduleFault> written_fault(const Plan& plan, const Placement& placement);
 
 }  // namespace collsim::command

@@ -13,6 +13,7 @@
 #include "models/call/rank_gpus.h"
 #include "models/imports/machine.h"
 #include "models/nccl/settings/function.h"
+#include "sim/algorithms/written_schedule.h"
 #include "sim/base/data_directory.h"
 #include "sim/base/input_error.h"
 #include "sim/base/text.h"
@@ -24,6 +25,7 @@
 #include "tools/collsim/core/size_option.h"
 #include "tools/collsim/core/variables_option.h"
 #include "tools/collsim/core/warnings.h"
+#include "tools/collsim/request/algorithm_plan.h"
 #include "tools/collsim/request/call_options.h"
 #include "tools/collsim/request/collective_option.h"
 #include "tools/collsim/request/rank_list.h"
@@ -416,6 +418,15 @@ std::vector<Bytes> sizes_of(const CallRequest& request) {
 
 void warn(const CallCompiler& compiler, std::ostream& err) {
   print_warnings(compiler.warnings(), err);
+  const CallSpec& spec = compiler.spec();
+  if (compiler.is_nccl() || !names_schedule_file(spec.run.algorithm)) return;
+  const Plan plan =
+      make_plan(spec.collective, spec.run.algorithm, compiler.placement(), 1, spec.root);
+  if (const auto fault = written_fault(plan, compiler.placement())) {
+    print_warning(
+        fmt::format("{} is no {}: {}", spec.run.algorithm, to_string(spec.collective), fault->text),
+        err);
+  }
 }
 
 }  // namespace collsim::command

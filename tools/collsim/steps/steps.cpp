@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/algorithms/msccl_xml.h"
 #include "sim/algorithms/registry.h"
 #include "sim/base/input_error.h"
 #include "sim/base/json_text.h"
@@ -15,6 +16,7 @@
 #include "tools/collsim/core/format.h"
 #include "tools/collsim/core/numbers.h"
 #include "tools/collsim/core/options.h"
+#include "tools/collsim/core/replace_file.h"
 #include "tools/collsim/core/subcommand.h"
 #include "tools/collsim/request/algorithm_plan.h"
 #include "tools/collsim/request/call_options.h"
@@ -186,6 +188,26 @@ void print_lessons(const std::vector<Lesson>& lessons, Format format, std::ostre
   }
 }
 
+/// Says of every schedule file what its schedule does wrong, if anything. Returns the exit code.
+int print_faults(const std::vector<Lesson>& lessons, std::optional<Rank> per_node,
+                 std::ostream& err) {
+  int code = exit_ok;
+  for (const Lesson& lesson : lessons) {
+    const auto fault =
+        written_fault(lesson.plan, uniform_placement(lesson.plan.ranks(), per_node.value_or(1)));
+    if (!fault) continue;
+    fmt::print(err, "collsim: {} is wrong: {}\n", lesson.plan.algorithm, fault->text);
+    code = exit_answer_is_no;
+  }
+  return code;
+}
+
+void write_msccl(const std::vector<Lesson>& lessons, const std::string& file) {
+  if (lessons.size() != 1) throw InputError("--msccl of several algorithms", "one of them");
+  const Plan& plan = lessons.front().plan;
+  replace_file(file, msccl_xml(transfers_of(plan), plan.algorithm));
+}
+
 po::options_description lesson_options() {
   auto options =
       request_options(RequestedSizes::one, {Format::text, Format::markdown, Format::json});
@@ -196,6 +218,8 @@ po::options_description lesson_options() {
        "of a simulated call: show this channel (default: the first that sends)")  //
       ("messages", po::value<std::int64_t>(),
        "of a simulated call: show at most so many messages (default 64, in JSON all)")  //
+      ("msccl", po::value<std::string>(),
+       "write the schedule to this file, as MSCCL's XML (of one algorithm without a machine)")  //
       ("time", po::value<std::string>(),
        "show messages that begin in it, and its timeline, such as 10us..25us");
   return options;
@@ -209,9 +233,14 @@ int run_steps(std::span<const std::string> args, std::ostream& out, std::ostream
   const Format format = format_option(*values);
   const LessonChoice choice = read_choice(*values);
   if (!on_machine(*values)) {
-    print_lessons(lessons_of_plans(*values, choice), format, out);
-    return exit_ok;
+    const std::vector<Lesson> lessons = lessons_of_plans(*values, choice);
+    if (values->contains("msccl")) {
+      write_msccl(lessons, (*values)["msccl"].as<std::string>());
+    }
+    print_lessons(lessons, format, out);
+    return print_faults(lessons, ranks_of_node(*values, lessons.front().plan.ranks()), err);
   }
+  if (values->contains("msccl")) throw InputError("--msccl with a machine", "-a and -n alone");
   const CallRequest request = read_request(*values, err);
   print_lessons(lessons_of_calls(*values, request, choice, err), format, out);
   return exit_ok;

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ostream.h>
 
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <ostream>
@@ -20,6 +21,7 @@
 #include "tools/collsim/core/subcommand.h"
 #include "tools/collsim/core/time_limit.h"
 #include "tools/collsim/report/report.h"
+#include "tools/collsim/request/algorithm_plan.h"
 #include "tools/collsim/request/call_options.h"
 #include "tools/collsim/request/call_request.h"
 
@@ -43,6 +45,7 @@ constexpr std::string_view epilogue =
     "  collsim view -t switch-8 -a ring,tree -b 64K --output ring-and-tree.html\n"
     "  collsim view --alpha 1us --bandwidth 50GB/s -n 8 --ranks-per-node 4 -a hierarchical \\\n"
     "      -b 64K --output hierarchical.html\n"
+    "  collsim view -t switch-8 -a tree -b 64K --embed --output tree-for-slides.html\n"
     "  collsim view -t hgx-h200 -a ring -b 4M --fault 'device: node0/gpu3, bandwidth: 10%' \\\n"
     "      --healthy --output slow.html";
 
@@ -74,6 +77,11 @@ std::vector<Viewing> viewings_of(const CallRequest& request, bool healthy) {
                    "a page shows one call, or two side by side");
 }
 
+/// Of a schedule file its last part.
+std::string short_name(const std::string& algorithm) {
+  return std::filesystem::path(algorithm).filename().string();
+}
+
 /// The page with the data where its place is.
 std::string page_with(const std::string& data) {
   constexpr std::string_view place = "@COLLSIM_DATA@";
@@ -89,7 +97,8 @@ std::string page_with(const std::string& data) {
 int run_view(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
   auto options = request_options(RequestedSizes::one, {});
   options.add_options()("output", po::value<std::string>(), "the file to write")(
-      "healthy", po::bool_switch(), "show the call without the faults beside it");
+      "healthy", po::bool_switch(), "show the call without the faults beside it")(
+      "embed", po::bool_switch(), "a small page for a frame in another one: picture and clock");
   const auto values = parse_options(options, usage, epilogue, "scenario", args, out);
   if (!values) return exit_ok;
   const CallRequest request = read_request(*values, err);
@@ -106,17 +115,21 @@ int run_view(std::span<const std::string> args, std::ostream& out, std::ostream&
     const CompiledCall call = compiler.plan(size);
     if (compiler.ranks() < 2) throw InputError("view: one rank sends nothing", "-n of 2 or more");
     const std::string name =
-        fmt::format("{}{} {}", viewing.name, call.algorithm, to_string(call.protocol));
+        fmt::format("{}{} {}", viewing.name, short_name(call.algorithm), to_string(call.protocol));
     watch.begin(name, effort_of(execution_of(call)).whole);
     calls.push_back({name, trace_call(call, max_slices, watch.watch()), viewing.faults});
+    const auto fault = written_fault(call.plan(), compiler.placement());
+    if (fault) calls.back().wrong = fault->text;
   }
   const std::string title = fmt::format("{} of {} on {}", to_string(request.scenario.collective),
                                         to_string(size), request.topology.name());
-  replace_file(file, page_with(view_data(title, command_text("view", args), calls)));
+  replace_file(file, page_with(view_data(title, command_text("view", args), calls,
+                                         (*values)["embed"].as<bool>())));
   std::ostream& said = summary_stream(file, out, err);
   for (const ViewedCall& call : calls) {
     fmt::print(said, "{}: {}, {} slices, {:.2f} us\n", file, call.name,
                call.trace.timeline.records.size(), in_microseconds(call.trace.time));
+    if (!call.wrong.empty()) fmt::print(said, "{}: wrong: {}\n", call.name, call.wrong);
   }
   said << "open it in a browser\n";
   return exit_ok;

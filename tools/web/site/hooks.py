@@ -15,6 +15,7 @@ import subprocess
 VIEW = re.compile(r"```sh\n(collsim view .* --output (\S+\.html))\n```\n\n!\[([^\]]*)\]\([^)]*\)")
 LINK = re.compile(r"\]\(([^):#]+\.(?:yaml|json|h|cpp|sh|py))\)")
 COMMAND = os.environ["COLLSIM_COMMAND"]
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent.parent
 
 
 def on_config(config):
@@ -45,7 +46,9 @@ def on_page_markdown(markdown, page, config, files):
 
 def write_view(command, folder):
     folder.mkdir(parents=True, exist_ok=True)
-    subprocess.run([COMMAND, *shlex.split(command)[1:]], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+    # Files of the repository by their whole names: the command runs elsewhere.
+    words = [str(ROOT / word) if (ROOT / word).is_file() else word for word in shlex.split(command)[1:]]
+    subprocess.run([COMMAND, *words], cwd=folder, check=True, stdout=subprocess.DEVNULL)
 
 
 def on_post_build(config):

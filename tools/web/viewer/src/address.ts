@@ -7,6 +7,8 @@ export interface Seen {
   speed: number;
   begin: number;
   end: number; // of the timeline; 0: the whole call
+  picture: number; // 0: as the call suggests, 1: logic, 2: wiring
+  path: number; // 1: the critical path is marked
 }
 
 const names: [keyof Seen, string][] = [
@@ -16,6 +18,8 @@ const names: [keyof Seen, string][] = [
   ['speed', 'speed'],
   ['begin', 'from'],
   ['end', 'to'],
+  ['picture', 'picture'],
+  ['path', 'path'],
 ];
 
 export function readAddress(hash: string, usual: Seen): Seen {

@@ -2,7 +2,7 @@
 
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { readAddress, type Seen, writeAddress } from './address';
-import { CallView, nextEvent } from './callview';
+import { CallView, nextEvent, showsLogic } from './callview';
 import { type Hint, timeText } from './canvas';
 import type { View } from './data';
 import { Play } from './play';
@@ -17,7 +17,7 @@ export function App({ view }: { view: View }) {
   (globalThis as { collsim?: unknown }).collsim = { view, plays };
   const wholeTime = Math.max(...view.calls.map((call) => call.time));
   const channels = Math.max(...view.calls.map((call) => call.channels));
-  const usual: Seen = { time: 0, channel: 0, rank: -1, speed: 1, begin: 0, end: 0 };
+  const usual: Seen = { time: 0, channel: 0, rank: -1, speed: 1, begin: 0, end: 0, picture: 0, path: 0 };
   const [seen, setSeen] = useState(() => readAddress(location.hash, usual));
   const [playing, setPlaying] = useState(false);
   const [hint, setHint] = useState<Hint | null>(null);
@@ -53,6 +53,8 @@ export function App({ view }: { view: View }) {
     if (!playing && seen.time >= wholeTime) change({ time: 0 });
     setPlaying(!playing);
   };
+  const logical = plays.some((play) => showsLogic(play, seen));
+  const turnPicture = () => change({ picture: logical ? 2 : 1 });
   useKeys((key, shift) => {
     if (key === ' ') togglePlay();
     else if (key === 'ArrowRight') step(true, shift ? 10 : 1);
@@ -60,6 +62,8 @@ export function App({ view }: { view: View }) {
     else if (key === 'Home') change({ time: 0 });
     else if (key === 'End') change({ time: wholeTime });
     else if (key === 'c') change({ channel: (seen.channel + 1) % channels });
+    else if (key === 'w') turnPicture();
+    else if (key === 'p') change({ path: 1 - seen.path });
     else if (key === '+') change({ speed: speeds[Math.min(speeds.indexOf(seen.speed) + 1, speeds.length - 1)] });
     else if (key === '-') change({ speed: speeds[Math.max(speeds.indexOf(seen.speed) - 1, 0)] });
     else return false;
@@ -67,10 +71,10 @@ export function App({ view }: { view: View }) {
   });
 
   return (
-    <>
+    <div class={`page${view.embedded ? ' embedded' : ''}`}>
       <header>
         <h1>{view.title}</h1>
-        <code>{view.command}</code>
+        {!view.embedded && <code>{view.command}</code>}
         <div class="controls">
           <button type="button" id="play" onClick={togglePlay} aria-pressed={playing}>
             {playing ? 'Pause' : 'Play'}
@@ -115,6 +119,17 @@ export function App({ view }: { view: View }) {
               ))}
             </select>
           </label>
+          <span class="tabs" role="group" aria-label="picture">
+            <button type="button" id="logic" aria-pressed={logical} onClick={() => change({ picture: 1 })}>
+              algorithm
+            </button>
+            <button type="button" id="wiring" aria-pressed={!logical} onClick={() => change({ picture: 2 })}>
+              wiring
+            </button>
+          </span>
+          <button type="button" id="path" aria-pressed={seen.path === 1} onClick={() => change({ path: 1 - seen.path })}>
+            critical path
+          </button>
           <button type="button" id="whole" onClick={() => change({ begin: 0, end: 0 })} disabled={seen.end === 0}>
             whole call
           </button>
@@ -134,8 +149,10 @@ export function App({ view }: { view: View }) {
         ))}
       </main>
       <footer>
-        space plays, arrows step (with shift ten), c next channel, + and - speed, Home and End; the wheel zooms the
-        timeline, a click there sets the time; a click on a node folds it. The address holds what you see.{' '}
+        <kbd>space</kbd> plays, <kbd>←</kbd> <kbd>→</kbd> step (with <kbd>shift</kbd> ten), <kbd>w</kbd> algorithm or
+        wiring, <kbd>p</kbd> critical path, <kbd>c</kbd> next channel, <kbd>+</kbd> <kbd>-</kbd> speed,{' '}
+        <kbd>Home</kbd> <kbd>End</kbd>; the wheel zooms the timeline, a click there sets the time; a click on a node
+        folds it. The address holds what you see.{' '}
         <span id="rate">{rate > 0 ? `${rate.toFixed(0)} pictures a second` : ''}</span>
       </footer>
       {hint && (
@@ -145,7 +162,7 @@ export function App({ view }: { view: View }) {
           ))}
         </div>
       )}
-    </>
+    </div>
   );
 }
 

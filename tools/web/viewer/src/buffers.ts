@@ -1,6 +1,7 @@
 // The buffers of every rank: a cell per chunk, filled as contributions arrive.
 
 import { prepare } from './canvas';
+import { originColour, theme } from './colours';
 import type { Play } from './play';
 
 const labelWidth = 56;
@@ -14,7 +15,7 @@ export class BufferPicture {
     const { call } = this.play;
     context.textAlign = 'left';
     if (call.before.length === 0) {
-      context.fillStyle = '#555555';
+      context.fillStyle = theme().soft;
       context.fillText('Buffers are shown for up to 64 ranks.', 4, size.height / 2);
       return;
     }
@@ -22,9 +23,11 @@ export class BufferPicture {
     const height = size.height / call.ranks;
     const cells = Math.min(call.chunks, mostCells);
     const width = (size.width - labelWidth) / cells;
+    const origins = this.play.originsAt(Math.max(channel, 0), time);
+    const striped = height >= 18 && width >= 2 * call.ranks;
     buffers.forEach((chunks, rank) => {
       const y = rank * height;
-      context.fillStyle = rank === chosen ? '#d55e00' : '#333333';
+      context.fillStyle = rank === chosen ? theme().chosen : theme().ink;
       if (height > 8 || rank % 4 === 0) context.fillText(`rank ${rank}`, 2, y + height / 2, labelWidth - 4);
       for (let cell = 0; cell < cells; ++cell) {
         const chunk = Math.floor((cell * call.chunks) / cells);
@@ -34,11 +37,21 @@ export class BufferPicture {
         const isFinal = due > 0 && Math.abs(chunks[chunk] - due) < 1e-9;
         context.fillStyle = isFinal ? '#009e73' : shade(share);
         context.fillRect(x, y, Math.max(width - 1, 1), Math.max(height - 1, 1));
+        if (striped) this.drawOrigins(context, origins[rank][chunk], x, y + height - 8, width - 1);
         if (width < 16 || height < 11) continue;
-        context.fillStyle = share > 0.5 || isFinal ? '#ffffff' : '#333333';
-        context.fillText(Number(chunks[chunk].toFixed(1)).toString(), x + 3, y + height / 2, width - 5);
+        context.fillStyle = share > 0.5 || isFinal || theme().dark ? '#ffffff' : '#333333';
+        context.fillText(Number(chunks[chunk].toFixed(1)).toString(), x + 3, y + (striped ? height - 8 : height) / 2, width - 5);
       }
     });
+  }
+
+  /** A stripe for each rank, in its colour where it is in the sum. */
+  private drawOrigins(context: CanvasRenderingContext2D, origins: number[], x: number, y: number, width: number) {
+    const { ranks } = this.play.call;
+    for (const origin of origins) {
+      context.fillStyle = originColour(origin, ranks);
+      context.fillRect(x + (origin * width) / ranks, y, Math.max(width / ranks, 1), 6);
+    }
   }
 
   hint(canvas: HTMLCanvasElement, x: number, y: number, time: number, channel: number): string[] {
@@ -60,6 +73,10 @@ export class BufferPicture {
 }
 
 function shade(share: number): string {
+  if (theme().dark) {
+    const dark = Math.round(40 + 70 * share);
+    return `rgb(${dark},${dark + 6},${dark + 34})`;
+  }
   const light = Math.round(245 - 150 * share);
   return `rgb(${light},${Math.round(light + 8 * share)},${Math.min(255, light + 40)})`;
 }

@@ -6,6 +6,7 @@ import { BufferPicture } from './buffers';
 import { bytesText, type Hint, timeText } from './canvas';
 import { stateColours, stateNames } from './colours';
 import type { Machine } from './data';
+import { flowOf, LogicPicture, pathOf } from './logic';
 import { MachinePicture } from './machine';
 import { lastAt, type Play, type State } from './play';
 import { TimelinePicture } from './timeline';
@@ -30,6 +31,22 @@ function faultyNames(machine: Machine, play: Play): string[] {
   return names.length > most ? [...names.slice(0, most), `and ${names.length - most} more`] : names;
 }
 
+/** Whether a call is shown by its logic: unless the wiring is asked for, or where faults of the wiring matter. */
+export function showsLogic(play: Play, seen: Seen): boolean {
+  if (!flowOf(play, seen.channel) || seen.picture === 2) return false;
+  return seen.picture === 1 || play.call.faultyLinks.length === 0;
+}
+
+/** Which messages the end of the call waited for. */
+function pathWords(play: Play): string {
+  const { hops } = pathOf(play);
+  const most = 20;
+  const name = (participant: number) => (participant < play.call.ranks ? String(participant) : 'switch');
+  const ranks = hops.length > 0 ? [name(hops[0][0]), ...hops.map(([, to]) => name(to))] : [];
+  const shown = ranks.length > most ? [...ranks.slice(0, most), '...'] : ranks;
+  return `critical path, ${hops.length} messages: ${shown.join(' > ')}`;
+}
+
 export function CallView({ machine, play, seen, wholeTime, change, showHint }: Props) {
   const machineCanvas = useRef<HTMLCanvasElement>(null);
   const bufferCanvas = useRef<HTMLCanvasElement>(null);
@@ -43,10 +60,11 @@ export function CallView({ machine, play, seen, wholeTime, change, showHint }: P
     [machine, play],
   );
   const window = { begin: seen.begin, end: seen.end > seen.begin ? seen.end : wholeTime };
+  const logical = showsLogic(play, seen);
   const draw = () => {
-    pictures.machine.draw(machineCanvas.current!, seen.time, seen.channel);
+    if (machineCanvas.current) pictures.machine.draw(machineCanvas.current, seen.time, seen.channel);
     pictures.buffers.draw(bufferCanvas.current!, seen.time, seen.channel, seen.rank);
-    pictures.timeline.draw(timelineCanvas.current!, seen.time, seen.channel, window, seen.rank);
+    if (timelineCanvas.current) pictures.timeline.draw(timelineCanvas.current, seen.time, seen.channel, window, seen.rank, seen.path === 1);
   };
   useEffect(draw);
   useEffect(() => {
@@ -73,8 +91,9 @@ export function CallView({ machine, play, seen, wholeTime, change, showHint }: P
     <section class="call" aria-label={call.name}>
       <h2>
         {call.name}: {timeText(call.time)}
-        {seen.time >= call.time ? ', done' : ''}; {bytesText(call.size)}, {call.channels} channels
+        {seen.time >= call.time ? ', done' : ''}; {bytesText(call.size)}, {call.channels} {call.channels === 1 ? 'channel' : 'channels'}
       </h2>
+      {call.wrong && <p class="faults wrong">wrong: {call.wrong}</p>}
       {call.faults.length > 0 && (
         <p class="faults">
           fault: {call.faults.join('; ')}
@@ -84,6 +103,9 @@ export function CallView({ machine, play, seen, wholeTime, change, showHint }: P
         </p>
       )}
       <div class="pictures">
+        {logical ? (
+          <LogicPicture play={play} channel={seen.channel} time={seen.time} chosen={seen.rank} path={seen.path === 1} />
+        ) : (
         <canvas
           ref={machineCanvas}
           class="machine"
@@ -95,6 +117,7 @@ export function CallView({ machine, play, seen, wholeTime, change, showHint }: P
             if (pictures.machine.click({ x: event.offsetX, y: event.offsetY })) draw();
           }}
         />
+        )}
         <canvas
           ref={bufferCanvas}
           class="buffers"
@@ -121,6 +144,7 @@ export function CallView({ machine, play, seen, wholeTime, change, showHint }: P
           else change({ time: Math.max(0, pictures.timeline.timeAt(timelineCanvas.current!, event.offsetX, window)) });
         }}
       />
+      {seen.path === 1 && <p class="path">{pathWords(play)}</p>}
       <Legend />
       <Log play={play} seen={seen} />
     </section>
@@ -136,6 +160,14 @@ function Legend() {
           {stateNames[state]}
         </span>
       ))}
+      <span>
+        <i style={{ background: 'var(--adds)' }} />
+        arrow: added
+      </span>
+      <span>
+        <i style={{ background: 'var(--copies)' }} />
+        arrow: copied; a stripe in a rank's colour: its contribution
+      </span>
       <span>
         <i style={{ background: 'linear-gradient(90deg, #56b4e9, #d55e00)' }} />
         links: idle to full

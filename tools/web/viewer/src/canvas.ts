@@ -1,5 +1,7 @@
 // What the three pictures have in common.
 
+import { theme } from './colours';
+
 export interface Size {
   width: number;
   height: number;
@@ -17,7 +19,7 @@ export function prepare(canvas: HTMLCanvasElement): { context: CanvasRenderingCo
   }
   const context = canvas.getContext('2d')!;
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
-  context.fillStyle = '#ffffff';
+  context.fillStyle = theme().paper;
   context.fillRect(0, 0, size.width, size.height);
   context.font = '11px sans-serif';
   context.textBaseline = 'middle';

@@ -67,9 +67,16 @@ export interface Curve {
   value: Float64Array; // per cent
 }
 
+/** The steps of one schedule. A transfer: from, to, lane, first chunk, chunks, whether it is added, and the halves of the
+ * bits of the ranks that are in each chunk. */
+export interface PlanSteps {
+  steps: { phase: string; transfers: number[][] }[];
+}
+
 export interface Call {
   name: string;
   faults: string[]; // of its machine
+  wrong: string; // why the schedule is no such collective; empty if it is one
   faultyLinks: number[]; // ids
   faultyRanks: number[];
   collective: string;
@@ -88,6 +95,10 @@ export interface Call {
   messages: Messages;
   routes: number[][];
   sums: Sums;
+  nodes: number[]; // by rank
+  root: number;
+  plans: (PlanSteps | null)[];
+  planOfChannel: number[];
   before: number[][]; // how many ranks are in the sum: [rank][chunk]
   after: number[][];
   utilisation: Curve[];
@@ -96,6 +107,7 @@ export interface Call {
 export interface View {
   title: string;
   command: string;
+  embedded: boolean;
   machine: Machine;
   calls: Call[];
 }

@@ -1,7 +1,7 @@
 // The machine: devices in rows by kind, node by node; links coloured by how busy they are; messages on their way.
 
 import { bytesText, type Hint, prepare, type Size } from './canvas';
-import { deviceColours, faultColour, loadColour } from './colours';
+import { deviceColours, faultColour, loadColour, theme } from './colours';
 import type { Device, Machine } from './data';
 import { lastAt, type Play } from './play';
 
@@ -124,13 +124,13 @@ export class MachinePicture {
     this.drawBoxes(context);
     this.drawLinks(context, time);
     this.drawFaults(context);
-    this.drawDevices(context);
     this.drawMessages(context, time, channel);
+    this.drawDevices(context); // last, so that rank numbers are never covered
   }
 
   private drawBoxes(context: CanvasRenderingContext2D) {
-    context.strokeStyle = '#bbbbbb';
-    context.fillStyle = '#555555';
+    context.strokeStyle = theme().line;
+    context.fillStyle = theme().soft;
     context.textAlign = 'left';
     if (this.nodes.length < 2) return;
     for (const box of this.boxes) {
@@ -222,7 +222,7 @@ export class MachinePicture {
   private drawMessages(context: CanvasRenderingContext2D, time: number, channel: number) {
     const { messages, records, routes } = this.play.call;
     let drawn = 0;
-    context.fillStyle = '#000000';
+    context.fillStyle = theme().mark;
     for (let i = 0; i < messages.from.length && drawn < mostDots; ++i) {
       if (channel >= 0 && messages.channel[i] !== channel) continue;
       const begin = records.moving[messages.begun[i]];

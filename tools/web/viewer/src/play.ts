@@ -207,6 +207,33 @@ export class Play {
     next: 0,
     totals: [],
   };
+  private origins: { channel: number; time: number; next: number; held: number[][][] } = {
+    channel: -1,
+    time: 0,
+    next: 0,
+    held: [],
+  };
+
+  /** The ranks that are in each chunk, by the slice that was stored last: [rank][chunk]. */
+  originsAt(channel: number, time: number): number[][][] {
+    const { call } = this;
+    if (this.origins.channel !== channel || this.origins.time > time) {
+      const held = call.before.map((chunks, rank) => chunks.map((count) => (count > 0 ? [rank] : [])));
+      this.origins = { channel, time, next: 0, held };
+    }
+    const { origins } = this;
+    origins.time = time;
+    const { record, chunk, low, high } = call.sums;
+    for (; origins.next < this.sumOrder.length; ++origins.next) {
+      const sum = this.sumOrder[origins.next];
+      if (call.records.over[record[sum]] > time) break;
+      const rank = this.participantOf(record[sum]);
+      if (this.channelOf(record[sum]) !== channel || rank >= call.ranks) continue;
+      origins.held[rank][chunk[sum]] = [...bitsOf(low[sum], 0), ...bitsOf(high[sum], 32)];
+    }
+    return origins.held;
+  }
+
   private readonly changes: Map<number, Change[]> = new Map();
 
   /** By how much sums of a channel grow, in order of time. */
@@ -264,6 +291,11 @@ function append(lists: Map<number, number[]>, key: number, value: number) {
   const list = lists.get(key);
   if (list) list.push(value);
   else lists.set(key, [value]);
+}
+
+/** The numbers of the bits that are set, the lowest being `first`. */
+function bitsOf(bits: number, first: number): number[] {
+  return Array.from({ length: 32 }, (_, bit) => bit).flatMap((bit) => ((bits >>> bit) & 1 ? [first + bit] : []));
 }
 
 export function popcount(bits: number): number {

@@ -1,11 +1,13 @@
 // What each rank does on a channel, over time: a row per rank and lane.
 
 import { bytesText, prepare, type Size, timeText } from './canvas';
-import { stateColours } from './colours';
+import { phaseColours, stateColours, theme } from './colours';
+import { flowOf, pathOf } from './logic';
 import type { Play, Row } from './play';
 
 export const labelWidth = 92;
-const axisHeight = 18;
+const axisHeight = 32;
+const phaseHeight = 13; // within the axis' height
 
 export interface Window {
   begin: number;
@@ -33,13 +35,14 @@ export class TimelinePicture {
     return this.rows;
   }
 
-  draw(canvas: HTMLCanvasElement, time: number, channel: number, window: Window, chosen: number) {
+  draw(canvas: HTMLCanvasElement, time: number, channel: number, window: Window, chosen: number, path: boolean) {
+    if (canvas.clientWidth === 0) return; // not shown
     const { context, size } = prepare(canvas);
     const scale = (size.width - labelWidth) / (window.end - window.begin);
-    const key = [canvas.width, canvas.height, channel, window.begin, window.end, chosen].join();
+    const key = [canvas.width, canvas.height, channel, window.begin, window.end, chosen, path, theme().paper].join();
     if (key !== this.stillKey) {
       this.stillKey = key;
-      this.drawRows(context, size, channel, window, chosen);
+      this.drawRows(context, size, channel, window, chosen, path);
       this.still.width = canvas.width;
       this.still.height = canvas.height;
       this.still.getContext('2d')!.drawImage(canvas, 0, 0);
@@ -48,11 +51,11 @@ export class TimelinePicture {
     }
     const x = labelWidth + (time - window.begin) * scale;
     if (x < labelWidth || x > size.width) return;
-    context.fillStyle = '#000000';
+    context.fillStyle = theme().mark;
     context.fillRect(x - 0.5, 0, 1, size.height);
   }
 
-  private drawRows(context: CanvasRenderingContext2D, size: Size, channel: number, window: Window, chosen: number) {
+  private drawRows(context: CanvasRenderingContext2D, size: Size, channel: number, window: Window, chosen: number, path: boolean) {
     const rows = this.rowsOf(channel, size.height);
     const height = Math.max((size.height - axisHeight) / rows.length, 1);
     const scale = (size.width - labelWidth) / (window.end - window.begin);
@@ -61,6 +64,8 @@ export class TimelinePicture {
     context.rect(labelWidth, 0, size.width - labelWidth, size.height);
     context.clip();
     rows.forEach((row, i) => this.drawRow(context, row, axisHeight + i * height, height, window, scale));
+    if (path) this.drawPath(context, rows, height, window, scale);
+    this.drawPhases(context, channel, window, scale);
     context.restore();
     this.drawLabels(context, rows, height, chosen);
     this.drawAxis(context, size.width, window, scale);
@@ -132,12 +137,43 @@ export class TimelinePicture {
     context.fillRect(x, y, width, height);
   }
 
+  /** A line over all that the end of the call waited for. */
+  private drawPath(context: CanvasRenderingContext2D, rows: Row[], height: number, window: Window, scale: number) {
+    const { begin, over } = this.play.call.records;
+    const { records } = pathOf(this.play);
+    rows.forEach((row, i) => {
+      for (const record of row.records) {
+        if (!records.has(record)) continue;
+        const x = labelWidth + (begin[record] - window.begin) * scale;
+        const thick = Math.min(3, height / 2);
+        const y = axisHeight + (i + 0.5) * height - thick / 2;
+        this.fill(context, theme().mark, x, y, Math.max((over[record] - begin[record]) * scale, 1), thick);
+      }
+    });
+  }
+
+  /** When messages of each phase are on their way. */
+  private drawPhases(context: CanvasRenderingContext2D, channel: number, window: Window, scale: number) {
+    const phases = flowOf(this.play, channel)?.phases ?? [];
+    context.textAlign = 'left';
+    phases.forEach((phase, i) => {
+      const x = Math.max(labelWidth + (phase.begin - window.begin) * scale, labelWidth);
+      const next = phases[i + 1] ? Math.min(phases[i + 1].begin, phase.end) : phase.end;
+      const width = labelWidth + ((phases.length > 1 ? next : phase.end) - window.begin) * scale - x;
+      if (width <= 0) return;
+      this.fill(context, phaseColours[i % phaseColours.length], x, 0, width - 1, phaseHeight);
+      context.fillStyle = '#ffffff';
+      const wide = context.measureText(phase.name).width + 6 < width;
+      if (wide) context.fillText(phase.name, x + 3, phaseHeight / 2);
+    });
+  }
+
   private drawLabels(context: CanvasRenderingContext2D, rows: Row[], height: number, chosen: number) {
     context.textAlign = 'left';
     const every = Math.max(1, Math.ceil(11 / height));
     rows.forEach((row, i) => {
       if (i % every !== 0) return;
-      context.fillStyle = row.participant === chosen ? '#d55e00' : '#333333';
+      context.fillStyle = row.participant === chosen ? theme().chosen : theme().ink;
       context.fillText(row.label, 2, axisHeight + (i + 0.5) * height, labelWidth - 6);
     });
   }
@@ -145,11 +181,11 @@ export class TimelinePicture {
   private drawAxis(context: CanvasRenderingContext2D, width: number, window: Window, scale: number) {
     const step = niceStep((window.end - window.begin) / 8);
     context.textAlign = 'center';
-    context.fillStyle = '#333333';
+    context.fillStyle = theme().ink;
     for (let at = Math.ceil(window.begin / step) * step; at <= window.end; at += step) {
       const x = labelWidth + (at - window.begin) * scale;
       if (x > width - 24) break;
-      context.fillText(timeText(at), x, axisHeight / 2);
+      context.fillText(timeText(at), x, phaseHeight + (axisHeight - phaseHeight) / 2 - 1);
       context.fillRect(x, axisHeight - 3, 1, 3);
     }
   }

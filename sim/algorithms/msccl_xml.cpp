@@ -1,0 +1,597 @@
+#include "sim/algorithms/msccl_xml.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <deque>
+#include <map>
+#include <optional>
+#include <pugixml.hpp>
+#include <sstream>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "sim/base/input_error.h"
+
+namespace collsim {
+
+namespace {
+
+/// What MSCCL calls the collectives that it has and we read.
+struct MscclCollective {
+  std::string_view name;
+  Collective collective;
+};
+constexpr std::array<MscclCollective, 6> msccl_collectives{
+    {{"allreduce", Collective::all_reduce},
+     {"allgather", Collective::all_gather},
+     {"reduce_scatter", Collective::reduce_scatter},
+     {"reducescatter", Collective::reduce_scatter},
+     {"broadcast", Collective::broadcast},
+     {"reduce", Collective::reduce}}};
+
+constexpr Rank max_gpus = 1024;
+constexpr std::int64_t max_number = 1 << 16;
+/// Chunks of all messages together.
+constexpr std::size_t max_moved_chunks = 4'000'000;
+
+/// One step of a thread block: what it receives, and what it sends.
+struct MscclStep {
+  bool receives = false;
+  bool reduces = false;
+  bool sends = false;
+  std::uint32_t source = 0;  ///< chunk
+  std::uint32_t target = 0;
+  std::uint32_t count = 1;
+  std::int64_t waits_for_block = -1;  ///< id; -1: none
+  std::int64_t waits_for_step = -1;
+  SourcePosition place;
+};
+
+struct MscclBlock {
+  std::int64_t id = 0;
+  std::int64_t send_peer = -1;
+  std::int64_t receive_peer = -1;
+  std::uint32_t channel = 0;
+  std::vector<MscclStep> steps;
+};
+
+/// What a file says, before anything runs.
+struct MscclProgram {
+  TransferList list;                            ///< without steps
+  std::vector<std::vector<MscclBlock>> blocks;  ///< [rank]
+};
+
+/// A file with the places of its elements.
+class MscclFile {
+ public:
+  explicit MscclFile(const TextFile& text) : text_(text) {
+    const pugi::xml_parse_result result = document_.load_string(text.content.c_str());
+    if (!result) {
+      throw InputError(position(result.offset), fmt::format("no XML: {}", result.description()),
+                       "MSCCL's XML, whose root is <algo>");
+    }
+    root_ = document_.child("algo");
+    if (!root_) throw InputError(position(0), "no <algo>", "MSCCL's XML, whose root is <algo>");
+  }
+
+  pugi::xml_node root() const { return root_; }
+  SourcePosition position(const pugi::xml_node& node) const {
+    return position(node.offset_debug());
+  }
+
+  std::string word(const pugi::xml_node& node, const char* name) const {
+    const pugi::xml_attribute attribute = node.attribute(name);
+    if (attribute.empty())
+      fail(node, fmt::format("<{}> without {}", node.name(), name),
+           fmt::format("{}=\"...\"", name));
+    return attribute.value();
+  }
+
+  std::int64_t number(const pugi::xml_node& node, const char* name, std::int64_t least,
+                      std::int64_t most) const {
+    const std::string text = word(node, name);
+    std::int64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size() || value < least || value > most) {
+      fail(node, fmt::format("{}=\"{}\"", name, text),
+           fmt::format("a number from {} to {}", least, most));
+    }
+    return value;
+  }
+
+  [[noreturn]] void fail(const pugi::xml_node& node, const std::string& wrong,
+                         const std::string& accepted) const {
+    throw InputError(position(node), wrong, accepted);
+  }
+
+ private:
+  SourcePosition position(std::ptrdiff_t offset) const {
+    const std::string_view before =
+        std::string_view(text_.content)
+            .substr(0, static_cast<std::size_t>(std::max<std::ptrdiff_t>(offset, 0)));
+    const std::size_t line_begin = before.rfind('\n') + 1;  // 0 in the first line
+    return {text_.name, 1 + static_cast<int>(std::count(before.begin(), before.end(), '\n')),
+            1 + static_cast<int>(before.size() - line_begin)};
+  }
+
+  const TextFile& text_;
+  pugi::xml_document document_;
+  pugi::xml_node root_;
+};
+
+/// Reads the thread blocks, with chunks in our numbers.
+class MscclReader {
+ public:
+  explicit MscclReader(const TextFile& text) : file_(text) {}
+
+  MscclProgram read() && {
+    read_head();
+    for (const pugi::xml_node& gpu : file_.root().children("gpu")) read_gpu(gpu);
+    if (seen_ != program_.list.ranks) {
+      file_.fail(file_.root(), fmt::format("{} of {} GPUs", seen_, program_.list.ranks),
+                 "a <gpu> for each");
+    }
+    return std::move(program_);
+  }
+
+ private:
+  void read_head() {
+    const std::string name = file_.word(file_.root(), "coll");
+    const auto* const found =
+        std::find_if(msccl_collectives.begin(), msccl_collectives.end(),
+                     [&](const MscclCollective& each) { return each.name == name; });
+    if (found == msccl_collectives.end()) {
+      file_.fail(file_.root(), fmt::format("coll=\"{}\"", name),
+                 "allreduce, allgather, reduce_scatter, broadcast or reduce");
+    }
+    program_.list.collective = found->collective;
+    program_.list.ranks = static_cast<Rank>(file_.number(file_.root(), "ngpus", 1, max_gpus));
+    program_.list.chunks = 0;
+    program_.blocks.resize(program_.list.ranks);
+    read_.resize(program_.list.ranks);
+  }
+
+  void read_gpu(const pugi::xml_node& gpu) {
+    const auto rank = static_cast<Rank>(file_.number(gpu, "id", 0, program_.list.ranks - 1));
+    if (read_[rank]) file_.fail(gpu, fmt::format("GPU {} twice", rank), "each once");
+    read_[rank] = true;
+    ++seen_;
+    const auto input = static_cast<std::uint32_t>(file_.number(gpu, "i_chunks", 0, max_number));
+    const auto output = static_cast<std::uint32_t>(file_.number(gpu, "o_chunks", 0, max_number));
+    const std::uint32_t chunks = std::max(input, output);
+    if (program_.list.chunks == 0) program_.list.chunks = chunks;
+    const std::uint32_t of = blocks(program_.list.collective, program_.list.ranks);
+    if (chunks == 0 || chunks != program_.list.chunks || chunks % of != 0) {
+      file_.fail(gpu, fmt::format("{} chunks on GPU {}", chunks, rank),
+                 fmt::format("as many as the others have, a multiple of {}", of));
+    }
+    for (const pugi::xml_node& block : gpu.children("tb")) read_block(block, rank);
+  }
+
+  void read_block(const pugi::xml_node& node, Rank rank) {
+    const std::int64_t last = std::int64_t{program_.list.ranks} - 1;
+    MscclBlock block;
+    block.id = file_.number(node, "id", 0, max_number);
+    block.send_peer = file_.number(node, "send", -1, last);
+    block.receive_peer = file_.number(node, "recv", -1, last);
+    constexpr std::int64_t max_channel = 63;
+    block.channel = static_cast<std::uint32_t>(file_.number(node, "chan", 0, max_channel));
+    for (const pugi::xml_node& step : node.children("step")) {
+      block.steps.push_back(read_step(step, rank));
+      const MscclStep& last_step = block.steps.back();
+      if ((last_step.sends && block.send_peer < 0) ||
+          (last_step.receives && block.receive_peer < 0)) {
+        file_.fail(step, "a step with a peer that its thread block does not have",
+                   "send and recv of the <tb>");
+      }
+    }
+    program_.blocks[rank].push_back(std::move(block));
+  }
+
+  MscclStep read_step(const pugi::xml_node& node, Rank rank) const {
+    const std::string type = file_.word(node, "type");
+    MscclStep step;
+    step.place = file_.position(node);
+    step.waits_for_block = file_.number(node, "depid", -1, max_number);
+    step.waits_for_step = file_.number(node, "deps", -1, max_number);
+    if (type == "nop") return step;
+    constexpr std::array<std::string_view, 8> known{"s",   "r",    "rcs", "rrs",
+                                                    "rrc", "rrcs", "cpy", "re"};
+    if (std::find(known.begin(), known.end(), type) == known.end()) {
+      file_.fail(node, fmt::format("type=\"{}\"", type),
+                 "s, r, rcs, rrs, rrc, rrcs, cpy, re or nop");
+    }
+    step.receives = type.front() == 'r' && type != "re";
+    step.reduces = type.starts_with("rr");
+    step.sends = type == "s" || type == "rcs" || type == "rrs" || type == "rrcs";
+    step.count = static_cast<std::uint32_t>(file_.number(node, "cnt", 1, max_number));
+    // What is received is added to the source and goes to the target; rrs keeps no target.
+    const bool by_target = step.receives && type != "rrs";
+    step.source = chunk_of(node, rank, by_target && !step.reduces ? "dst" : "src");
+    step.target = chunk_of(node, rank, by_target || !step.receives ? "dst" : "src");
+    if (type == "s") step.target = step.source;
+    if (step.source != step.target) {
+      file_.fail(node, fmt::format("a step from chunk {} to chunk {}", step.source, step.target),
+                 "one that leaves data in their chunk");
+    }
+    if (step.source + step.count > program_.list.chunks) {
+      file_.fail(node, fmt::format("chunks {} to {}", step.source, step.source + step.count - 1),
+                 fmt::format("0 to {}", program_.list.chunks - 1));
+    }
+    return step;
+  }
+
+  /// Of our buffer, which is input and output in one.
+  std::uint32_t chunk_of(const pugi::xml_node& node, Rank rank, const std::string& end) const {
+    const std::string buffer = file_.word(node, (end + "buf").c_str());
+    const auto offset = static_cast<std::uint32_t>(
+        file_.number(node, (end + "off").c_str(), 0, std::int64_t{program_.list.chunks} - 1));
+    if (buffer != "i" && buffer != "o") {
+      file_.fail(node, fmt::format("{}buf=\"{}\"", end, buffer), "i or o: no scratch buffers");
+    }
+    const Collective collective = program_.list.collective;
+    const bool shifted = (collective == Collective::all_gather && buffer == "i") ||
+                         (collective == Collective::reduce_scatter && buffer == "o");
+    return shifted ? offset + rank * (program_.list.chunks / program_.list.ranks) : offset;
+  }
+
+  MscclFile file_;
+  MscclProgram program_;
+  std::vector<bool> read_;
+  Rank seen_ = 0;
+};
+
+/// Runs the thread blocks by a clock of unit messages, as replay_steps() does a plan's programs,
+/// and notes in which step each message is received.
+class MscclClock {
+ public:
+  explicit MscclClock(MscclProgram program) : program_(std::move(program)) {
+    for (Rank rank = 0; rank < program_.list.ranks; ++rank) {
+      for (std::size_t i = 0; i < program_.blocks[rank].size(); ++i) {
+        state_.push_back({rank, &program_.blocks[rank][i], 0, 0, {}});
+        by_id_[{rank, program_.blocks[rank][i].id}] = state_.size() - 1;
+      }
+    }
+  }
+
+  TransferList run() && {
+    bool moved = true;
+    while (moved) {
+      moved = false;
+      for (State& state : state_) {
+        while (try_step(state)) moved = true;
+      }
+    }
+    for (const State& state : state_) {
+      if (state.next == state.block->steps.size()) continue;
+      throw InputError(state.block->steps[state.next].place,
+                       fmt::format("rank {} waits here for ever", state.rank),
+                       "sends and receives that meet, in an order that can go on");
+    }
+    for (const auto& [channel, queue] : under_way_) {
+      if (!queue.empty()) {
+        throw InputError(queue.front().place, "a message that nobody receives",
+                         "a receive at its peer");
+      }
+    }
+    require_unchanged();
+    sort_steps();
+    return std::move(program_.list);
+  }
+
+ private:
+  struct State {
+    Rank rank = 0;
+    const MscclBlock* block = nullptr;
+    std::size_t next = 0;
+    std::uint32_t time = 0;
+    std::vector<std::uint32_t> done;  ///< [step]: when it was
+  };
+  struct Message {
+    std::uint32_t sent = 0;  ///< time
+    std::uint32_t chunk = 0;
+    std::uint32_t count = 1;
+    SourcePosition place;
+  };
+  struct Sent {
+    Message message;
+    Rank from = 0;
+    std::uint32_t received = 0;
+  };
+  using Channel = std::tuple<Rank, Rank, std::uint32_t>;
+
+  /// When what a step depends on is done; nothing if it is not.
+  std::optional<std::uint32_t> ready(const State& state, const MscclStep& step) const {
+    if (step.waits_for_block < 0) return 0;
+    const auto other = by_id_.find({state.rank, step.waits_for_block});
+    if (other == by_id_.end()) {
+      throw InputError(step.place, fmt::format("depid {}", step.waits_for_block),
+                       "the id of a <tb> of this GPU");
+    }
+    const auto& done = state_[other->second].done;
+    const auto at = static_cast<std::size_t>(std::max<std::int64_t>(step.waits_for_step, 0));
+    return at < done.size() ? std::optional(done[at]) : std::nullopt;
+  }
+
+  bool try_step(State& state) {
+    if (state.next == state.block->steps.size()) return false;
+    const MscclStep& step = state.block->steps[state.next];
+    const auto since = ready(state, step);
+    if (!since) return false;
+    auto* const queue = step.receives ? &under_way_[{static_cast<Rank>(state.block->receive_peer),
+                                                     state.rank, state.block->channel}]
+                                      : nullptr;
+    if (queue != nullptr && queue->empty()) return false;
+    state.time = std::max(state.time, *since);
+    if (queue != nullptr) {
+      receive(state, step, queue->front());
+      queue->pop_front();
+    }
+    if (step.sends) {
+      under_way_[{state.rank, static_cast<Rank>(state.block->send_peer), state.block->channel}]
+          .push_back({state.time, step.source, step.count, step.place});
+      ++state.time;
+    }
+    state.done.push_back(state.time);
+    ++state.next;
+    return true;
+  }
+
+  void receive(State& state, const MscclStep& step, const Message& message) {
+    if (message.chunk != step.target || message.count != step.count) {
+      throw InputError(step.place,
+                       fmt::format("chunk {} ({}) comes, chunk {} ({}) is expected", message.chunk,
+                                   message.count, step.target, step.count),
+                       "the same chunks at both ends");
+    }
+    moved_chunks_ += step.count;
+    if (moved_chunks_ > max_moved_chunks) {
+      throw InputError(step.place, fmt::format("more than {} chunks in messages", max_moved_chunks),
+                       "fewer");
+    }
+    state.time = std::max(state.time, message.sent + 1);
+    auto& steps = program_.list.steps;
+    if (steps.size() < state.time) steps.resize(state.time);
+    const auto from = static_cast<Rank>(state.block->receive_peer);
+    steps[state.time - 1].transfers.push_back({from,
+                                               state.rank,
+                                               {step.target, step.count},
+                                               step.reduces,
+                                               state.block->channel,
+                                               step.place});
+    sent_.push_back({message, from, state.time});
+    for (std::uint32_t i = 0; i < step.count; ++i) {
+      written_[{state.rank, step.target + i}].push_back(state.time);
+    }
+  }
+
+  /// Nothing may change what a message carries between its sending and the step that it is put
+  /// into.
+  void require_unchanged() const {
+    for (const auto& [message, from, received] : sent_) {
+      for (std::uint32_t i = 0; i < message.count; ++i) {
+        const auto found = written_.find({from, message.chunk + i});
+        if (found == written_.end()) continue;
+        const bool changed = std::any_of(
+            found->second.begin(), found->second.end(),
+            [&, &m = message, &r = received](std::uint32_t at) { return at > m.sent && at < r; });
+        if (changed) {
+          throw InputError(message.place, "a message whose chunk changes before it is received",
+                           "a receiver that takes it earlier");
+        }
+      }
+    }
+  }
+
+  void sort_steps() {
+    for (WrittenStep& step : program_.list.steps) {
+      std::stable_sort(step.transfers.begin(), step.transfers.end(),
+                       [](const WrittenTransfer& a, const WrittenTransfer& b) {
+                         return std::tuple(a.from, a.to, a.lane, a.chunks.first) <
+                                std::tuple(b.from, b.to, b.lane, b.chunks.first);
+                       });
+    }
+  }
+
+  MscclProgram program_;
+  std::vector<State> state_;
+  std::map<std::pair<Rank, std::int64_t>, std::size_t> by_id_;
+  std::map<Channel, std::deque<Message>> under_way_;
+  std::vector<Sent> sent_;
+  std::size_t moved_chunks_ = 0;
+  std::map<std::pair<Rank, std::uint32_t>, std::vector<std::uint32_t>> written_;
+};
+
+/// Channels as lanes, or all in one where lanes do not fit.
+void settle_lanes(TransferList& list) {
+  try {
+    require_valid(list);
+  } catch (const InputError&) {
+    for (WrittenStep& step : list.steps) {
+      for (WrittenTransfer& each : step.transfers) each.lane = 0;
+    }
+    require_valid(list);
+  }
+}
+
+/// A step of a thread block, by its number.
+struct MscclPlace {
+  std::size_t block = 0;
+  std::size_t step = 0;
+  auto operator<=>(const MscclPlace&) const = default;
+};
+
+/// The thread blocks of one GPU, as they are written.
+class MscclWriter {
+ public:
+  explicit MscclWriter(std::string_view buffer) : buffer_(buffer) {}
+
+  /// Sends read what was there before the step.
+  void send(const WrittenTransfer& transfer) {
+    std::vector<MscclPlace> needed;
+    for (std::uint32_t chunk = first(transfer); chunk < end(transfer); ++chunk) {
+      if (writers_.contains(chunk)) needed.push_back(writers_[chunk]);
+    }
+    const MscclPlace place = add(block_of(transfer.to, true, transfer.lane), "s", transfer, needed);
+    for (std::uint32_t chunk = first(transfer); chunk < end(transfer); ++chunk) {
+      readers_[chunk].push_back(place);
+    }
+  }
+
+  void receive(const WrittenTransfer& transfer) {
+    std::vector<MscclPlace> needed;
+    for (std::uint32_t chunk = first(transfer); chunk < end(transfer); ++chunk) {
+      if (writers_.contains(chunk)) needed.push_back(writers_[chunk]);
+      needed.insert(needed.end(), readers_[chunk].begin(), readers_[chunk].end());
+    }
+    const MscclPlace place = add(block_of(transfer.from, false, transfer.lane),
+                                 transfer.reduce ? "rrc" : "r", transfer, needed);
+    for (std::uint32_t chunk = first(transfer); chunk < end(transfer); ++chunk) {
+      writers_[chunk] = place;
+      readers_[chunk].clear();
+    }
+  }
+
+  void write(pugi::xml_node gpu) const {
+    for (std::size_t b = 0; b < blocks_.size(); ++b) {
+      const Block& block = blocks_[b];
+      pugi::xml_node node = gpu.append_child("tb");
+      node.append_attribute("id") = static_cast<unsigned>(b);
+      node.append_attribute("send") = block.sends ? static_cast<int>(block.peer) : -1;
+      node.append_attribute("recv") = block.sends ? -1 : static_cast<int>(block.peer);
+      node.append_attribute("chan") = block.lane;
+      for (std::size_t s = 0; s < block.steps.size(); ++s) write_step(node, {b, s});
+    }
+  }
+
+ private:
+  struct Step {
+    std::string type;
+    ChunkRange chunks;
+    std::optional<MscclPlace> needed;
+  };
+  struct Block {
+    Rank peer = 0;
+    bool sends = false;
+    std::uint32_t lane = 0;
+    std::vector<Step> steps;
+  };
+
+  static std::uint32_t first(const WrittenTransfer& transfer) { return transfer.chunks.first; }
+  static std::uint32_t end(const WrittenTransfer& transfer) {
+    return transfer.chunks.first + transfer.chunks.count;
+  }
+
+  std::size_t block_of(Rank peer, bool sends, std::uint32_t lane) {
+    const auto [entry, added] = numbers_.try_emplace({peer, sends, lane}, blocks_.size());
+    if (added) blocks_.push_back({peer, sends, lane, {}});
+    return entry->second;
+  }
+
+  /// A step waits for one other. For more, steps that do nothing come before it.
+  MscclPlace add(std::size_t block, const char* type, const WrittenTransfer& transfer,
+                 std::vector<MscclPlace> needed) {
+    std::erase_if(needed, [&](const MscclPlace& each) { return each.block == block; });
+    std::sort(needed.begin(), needed.end());
+    // Of several steps of one block the last is enough.
+    std::vector<MscclPlace> last;
+    for (const MscclPlace& each : needed) {
+      if (!last.empty() && last.back().block == each.block) last.pop_back();
+      last.push_back(each);
+    }
+    auto& steps = blocks_[block].steps;
+    for (std::size_t i = 0; i + 1 < last.size(); ++i) steps.push_back({"nop", {}, last[i]});
+    steps.push_back(
+        {type, transfer.chunks, last.empty() ? std::nullopt : std::optional(last.back())});
+    waited_for_.insert(waited_for_.end(), last.begin(), last.end());
+    return {block, steps.size() - 1};
+  }
+
+  void write_step(pugi::xml_node block, const MscclPlace& place) const {
+    const Step& step = blocks_[place.block].steps[place.step];
+    const bool moves = step.type != "nop";
+    const bool waited =
+        std::find(waited_for_.begin(), waited_for_.end(), place) != waited_for_.end();
+    pugi::xml_node node = block.append_child("step");
+    node.append_attribute("s") = static_cast<unsigned>(place.step);
+    node.append_attribute("type") = step.type.c_str();
+    for (const char* end : {"src", "dst"}) {
+      node.append_attribute(fmt::format("{}buf", end).c_str()) = std::string(buffer_).c_str();
+      node.append_attribute(fmt::format("{}off", end).c_str()) = moves ? step.chunks.first : 0;
+    }
+    node.append_attribute("cnt") = moves ? step.chunks.count : 0;
+    node.append_attribute("depid") = step.needed ? static_cast<int>(step.needed->block) : -1;
+    node.append_attribute("deps") = step.needed ? static_cast<int>(step.needed->step) : -1;
+    node.append_attribute("hasdep") = waited ? 1 : 0;
+  }
+
+  std::string_view buffer_;
+  std::vector<Block> blocks_;
+  std::map<std::tuple<Rank, bool, std::uint32_t>, std::size_t> numbers_;
+  std::map<std::uint32_t, MscclPlace> writers_;               // of chunks
+  std::map<std::uint32_t, std::vector<MscclPlace>> readers_;  // since then
+  std::vector<MscclPlace> waited_for_;
+};
+
+std::string_view msccl_name(const TransferList& list) {
+  for (const MscclCollective& each : msccl_collectives) {
+    if (each.collective == list.collective) return each.name;
+  }
+  throw InputError(fmt::format("MSCCL's XML of {}", to_string(list.collective)),
+                   "all_reduce, all_gather, reduce_scatter, broadcast or reduce");
+}
+
+std::uint32_t lanes_of(const TransferList& list) {
+  std::uint32_t lanes = 1;
+  for (const WrittenStep& step : list.steps) {
+    for (const WrittenTransfer& each : step.transfers) lanes = std::max(lanes, each.lane + 1);
+  }
+  return lanes;
+}
+
+}  // namespace
+
+TransferList read_msccl_xml(const TextFile& text) {
+  TransferList list = MscclClock(MscclReader(text).read()).run();
+  settle_lanes(list);
+  return list;
+}
+
+std::string msccl_xml(const TransferList& list, const std::string& name) {
+  const bool gathers = list.collective == Collective::all_gather;
+  const bool scatters = list.collective == Collective::reduce_scatter;
+  std::vector<MscclWriter> gpus(list.ranks, MscclWriter(gathers ? "o" : "i"));
+  for (const WrittenStep& step : list.steps) {
+    for (const WrittenTransfer& each : step.transfers) gpus[each.from].send(each);
+    for (const WrittenTransfer& each : step.transfers) gpus[each.to].receive(each);
+  }
+  pugi::xml_document document;
+  pugi::xml_node algo = document.append_child("algo");
+  algo.append_attribute("name") = name.c_str();
+  algo.append_attribute("proto") = "Simple";
+  algo.append_attribute("nchannels") = lanes_of(list);
+  algo.append_attribute("nchunksperloop") = list.chunks;
+  algo.append_attribute("ngpus") = list.ranks;
+  algo.append_attribute("coll") = std::string(msccl_name(list)).c_str();
+  algo.append_attribute("inplace") = 1;
+  algo.append_attribute("outofplace") = 0;
+  algo.append_attribute("minBytes") = 0;
+  algo.append_attribute("maxBytes") = 0;
+  for (Rank rank = 0; rank < list.ranks; ++rank) {
+    pugi::xml_node gpu = algo.append_child("gpu");
+    gpu.append_attribute("id") = rank;
+    gpu.append_attribute("i_chunks") = gathers ? list.chunks / list.ranks : list.chunks;
+    gpu.append_attribute("o_chunks") = scatters ? list.chunks / list.ranks : list.chunks;
+    gpu.append_attribute("s_chunks") = 0;
+    gpus[rank].write(gpu);
+  }
+  std::ostringstream out;
+  document.save(out, "  ", pugi::format_default | pugi::format_no_declaration);
+  return out.str();
+}
+
+}  // namespace collsim

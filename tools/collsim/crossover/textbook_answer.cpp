@@ -1,0 +1,84 @@
+#include "tools/collsim/crossover/textbook_answer.h"
+
+#include <fmt/format.h>
+
+#include <ostream>
+#include <sstream>
+
+#include "sim/base/input_error.h"
+#include "sim/base/units.h"
+#include "tools/collsim/core/format.h"
+#include "tools/collsim/core/numbers.h"
+#include "tools/collsim/core/replace_file.h"
+#include "tools/collsim/report/answer.h"
+#include "tools/collsim/report/report.h"
+
+namespace collsim::command {
+
+namespace po = boost::program_options;
+
+namespace {
+
+TextbookMachine machine_of(const CallRequest& request, const po::variables_map& values) {
+  if (!values.contains("alpha") || !values.contains("bandwidth")) {
+    throw InputError("--html of a textbook's schedule on a machine of many numbers",
+                     "--alpha and --bandwidth, such as --alpha 1us --bandwidth 50GB/s -n 8");
+  }
+  if (request.scenario.collective != Collective::all_reduce) {
+    throw InputError(
+        fmt::format("--html of a textbook's {}", to_string(request.scenario.collective)),
+        "all_reduce, of which the page has closed forms");
+  }
+  constexpr double giga = 1e9;
+  return {in_microseconds(quantity_option(values, "alpha", parse_time)),
+          quantity_option(values, "bandwidth", parse_rate).value / giga,
+          static_cast<Rank>(request.gpus.size()), request.scenario.ranks_per_node.value_or(1)};
+}
+
+Report report_of(const std::vector<TextbookCurves>& rows, const std::string& command) {
+  Report report{"Fastest textbook algorithm: " + rows.front().title, command, {}, {}};
+  ReportTable table{
+      "",
+      {{"nranks", "ranks"}, {"size_bytes", "bytes"}, {"fastest", "fastest"}, {"time_us", "us"}},
+      records_of(rows)};
+  ReportSection& section = report.sections.emplace_back();
+  section.tables.push_back(std::move(table));
+  return report;
+}
+
+}  // namespace
+
+void answer_textbook_map(const CallRequest& request, const po::variables_map& values,
+                         const std::vector<TextbookCurves>& rows, const std::string& command,
+                         std::ostream& out) {
+  for (const char* option : {"export-tuner", "export-env"}) {
+    if (values.contains(option)) {
+      throw InputError(fmt::format("--{} of a textbook's schedule", option), "NCCL's schedule");
+    }
+  }
+  bool is_printed = false;
+  const auto write = [&](const char* option, const std::string& text) {
+    replace_file(values[option].as<std::string>(), text);
+    is_printed = is_printed || is_standard_output(values[option].as<std::string>());
+  };
+  if (values.contains("svg")) {
+    std::ostringstream drawing;
+    print_curves_svg(rows.front(), drawing);
+    write("svg", drawing.str());
+  }
+  if (values.contains("html")) {
+    write("html", slider_page(rows.front(), machine_of(request, values), command));
+  }
+  if (is_printed) return;
+  if (request.format == Format::html) {
+    out << slider_page(rows.front(), machine_of(request, values), command);
+    return;
+  }
+  Answer answer;
+  answer.print = [&](std::ostream& to) { print_fastest_map(rows, to); };
+  answer.rows = [&] { return records_of(rows); };
+  answer.report = [&] { return report_of(rows, command); };
+  write_answer(request.format, answer, out);
+}
+
+}  // namespace collsim::command
