@@ -19,7 +19,7 @@ namespace {
 /// What times are held against: the spread of the class, and the one that is wide enough for rules
 /// of another release as well.
 struct Spreads {
-  Spread known;  ///< of the class, were the machine known
+  Spread known;  ///< of the class, were the machine known: its fast end counts
   Spread of_class;
   Spread widened;
 };
@@ -69,7 +69,9 @@ std::vector<DiagnosedSize> compare(const Predictor& predictor, const Spreads& sp
       size.bound = min_time(series.call, predictor.topology(), size.point.size);
       size.trust = times[p].trust;
       size.medium = times[p].medium;
-      size.known = spreads.known.healthy(size.trust, size.medium, size.point.size);
+      const auto range =
+          error_range(spreads.known.ranges, size.trust, size.medium, size.point.size);
+      size.known = range ? std::max(0.0, -std::log(range->low)) : 0;
       size.spread = spreads.of_class.healthy(size.trust, size.medium, size.point.size);
       // Releases differ by what NCCL chooses. Of large calls that is the algorithm.
       const bool is_forced = series.call.variables.contains("NCCL_ALGO");

@@ -38,7 +38,7 @@ struct DiagnosedSize {
   EvidencePoint point;
   Seconds expected;   ///< on the healthy machine
   Seconds bound;      ///< that no algorithm can beat
-  double known = 0;   ///< `spread` without what guesses of the machine add to it
+  double known = 0;   ///< how much faster than expected such times have been, as a logarithm
   double spread = 0;  ///< a healthy time is up to the expected one times exp(spread)
   /// From the expected one times exp(alarm) on it is low; at least `spread`, and more where NCCL's
   /// rules are those of another release.

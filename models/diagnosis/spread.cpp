@@ -3,6 +3,7 @@
 #include <Eigen/Cholesky>
 #include <Eigen/Core>
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "sim/base/data_directory.h"
@@ -65,7 +66,7 @@ constexpr double most_alarm_of_small = 10;
 /// What is left of the slow half of the range, as a logarithm, over InfiniBand by known rules: all
 /// 17 published runs of NCCL 2.18 and later have 0.91 of the expected busbw and more, and those of
 /// 2.8.4, which are off by up to 3 times, make the range.
-constexpr double share_of_known_release = 0.5;
+constexpr double share_of_known_release = 0.35;
 
 }  // namespace
 
@@ -157,10 +158,12 @@ double log_density(std::span<const double> residuals, std::span<const ResidualPl
          0.5 * (freedom + n) * std::log1p(whitened.squaredNorm() / freedom);
 }
 
-/// log((exp(a) + exp(b)) / 2).
-double log_mean(double a, double b) {
-  const double more = std::max(a, b);
-  return more + std::log1p(std::exp(std::min(a, b) - more)) - std::log(2);
+/// The logarithm of the mean of what those are logarithms of.
+double log_mean(std::span<const double> logarithms) {
+  const double most = *std::max_element(logarithms.begin(), logarithms.end());
+  double sum = 0;
+  for (const double each : logarithms) sum += std::exp(each - most);
+  return most + std::log(sum / static_cast<double>(logarithms.size()));
 }
 
 }  // namespace
@@ -168,14 +171,18 @@ double log_mean(double a, double b) {
 double log_likelihood(std::span<const double> residuals, std::span<const ResidualPlace> places,
                       const Spread& spread) {
   std::vector<double> usual;
+  std::vector<double> wide_if_small;
   std::vector<double> wide;
   for (const ResidualPlace& place : places) {
-    usual.push_back(spread.model_error(place.trust, place.size));
-    wide.push_back(std::max(usual.back(), spread.slower(place.trust, place.medium, place.size)));
+    const double error = spread.model_error(place.trust, place.size);
+    usual.push_back(error);
+    wide.push_back(std::max(error, spread.slower(place.trust, place.medium, place.size)));
+    wide_if_small.push_back(place.size < bandwidth_bound ? wide.back() : error);
   }
   const double density = log_density(residuals, places, usual, spread);
   if (spread.ranges.classes.empty()) return density;
-  return log_mean(density, log_density(residuals, places, wide, spread));
+  return log_mean(std::array{density, log_density(residuals, places, wide_if_small, spread),
+                             log_density(residuals, places, wide, spread)});
 }
 
 }  // namespace collsim

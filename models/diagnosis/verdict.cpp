@@ -124,7 +124,7 @@ double DiagnosedSize::doubt() const {
 
 double DiagnosedSize::healthy_to() const {
   // A machine may be of a faster kind than the one that was measured: by a half at most.
-  return std::exp(std::clamp(known > 0 ? known : spread, std::log(1.5), std::log(2)));
+  return std::exp(std::clamp(known, std::log(1.5), std::log(2)));
 }
 
 double DiagnosedSize::excess() const {
