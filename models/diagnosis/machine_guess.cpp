@@ -298,8 +298,11 @@ std::string machine_key(const Recording& recording, const LogFacts& facts) {
                      is_set(recording, facts, "NCCL_IB_HCA", ""));
 }
 
-GuessedMachine guessed_machine(const Recording& recording, const LogFacts& logged,
+GuessedMachine guessed_machine(const Recording& whole, const LogFacts& logged,
                                const MachineHints& hints) {
+  // Rows that name a machine of their own say nothing of the one of the others.
+  Recording recording = whole;
+  std::erase_if(recording.rows, [](const RecordedRow& row) { return !row.topology.empty(); });
   if (!recording.topology.empty() && !hints.any()) return shipped(recording.topology);
   RunShape shape = shape_of(recording, logged);
   if (hints.nodes) shape.nodes = *hints.nodes;

@@ -71,6 +71,8 @@ class CsvReader {
       machines_.push_back({key.substr(machine.size()), value});
     } else if (key == "env") {
       read_variables({value, 1}, variables_);
+    } else if (key == "topology") {
+      recording_.topology = value;
     } else {
       recording_.machine[key] = value;
     }

@@ -227,8 +227,8 @@ std::string log_of_gpus(const std::string& name) {
   return text + row_of_400_us;
 }
 
-// Of eight A100 cards no machine is shipped: one is put together, as `diagnose` does, and said. Of a
-// GPU that nobody knows nothing can be.
+// Of eight A100 cards no machine is shipped: one is put together, as `diagnose` does, and said. Of
+// a GPU that nobody knows nothing can be.
 TEST(ValidateCommand, a_machine_that_is_not_shipped_is_put_together) {
   const test::TemporaryFile cards("all_reduce_perf.log", log_of_gpus("A100-PCIE-40GB"));
   const Outcome composed = validate({cards.path().string()});

@@ -23,10 +23,10 @@ struct ListedOption {
 std::vector<ListedOption> read_listed_options(std::string_view printed);
 
 /// Parses the arguments of a subcommand. On `--help` prints `usage`, the options and `epilogue` to
-/// `out` and returns nothing; on `--list-options`, which no help shows, a line of each option. Throws InputError for an unknown option and for a missing or bad
-/// value. The message suggests a similar option, or the one that replaces an option of nccl-tests.
-/// `positional` names the option that takes arguments without an option: one, or any number if it
-/// is composing.
+/// `out` and returns nothing; on `--list-options`, which no help shows, a line of each option.
+/// Throws InputError for an unknown option and for a missing or bad value. The message suggests a
+/// similar option, or the one that replaces an option of nccl-tests. `positional` names the option
+/// that takes arguments without an option: one, or any number if it is composing.
 std::optional<boost::program_options::variables_map> parse_options(
     const boost::program_options::options_description& options, std::string_view usage,
     std::string_view epilogue, std::string_view positional, std::span<const std::string> args,

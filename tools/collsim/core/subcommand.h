@@ -41,8 +41,8 @@ std::span<const Subcommand> topo_actions();
 /// messages and exit codes.
 int run_command(std::span<const std::string> args, std::ostream& out, std::ostream& err);
 
-/// `collsim --complete WORD...`, which a shell's completion calls: prints what may stand in the place
-/// of the last word, a line each. Where that is the name of a file, the one line is `:files`.
+/// `collsim --complete WORD...`, which a shell's completion calls: prints what may stand in the
+/// place of the last word, a line each. Where that is the name of a file, the one line is `:files`.
 int run_complete(std::span<const std::string> args, std::ostream& out, std::ostream& err);
 
 // One per subcommand, each in the file of its name.
