@@ -182,7 +182,7 @@ class CauseSearch {
   /// enough to show how that came: a cause that explains all of them to within noise is no chance.
   bool is_odd() const {
     constexpr double slower = 0.08;
-    constexpr std::size_t least_large = 2;
+    constexpr std::size_t min_large = 2;
     constexpr std::size_t least = 6;
     const auto healthy = predictor_.simulate({}, points_);
     if (!healthy || points_.size() < least) return false;
@@ -191,7 +191,7 @@ class CauseSearch {
     for (std::size_t i = 0; i < points_.size(); ++i) {
       if (healthy->places[i].size >= bandwidth_bound) large.push_back(residuals[i]);
     }
-    return large.size() >= least_large && median(large) > slower;
+    return large.size() >= min_large && median(large) > slower;
   }
 
   /// Whether a cause leaves no more than noise of the times: half of them within 2 %.

@@ -109,7 +109,8 @@ struct ShippedCluster {
   std::uint32_t nodes = 0;
 };
 
-/// The clusters of those GPUs, the smallest first.
+/// The clusters of those GPUs, the smallest first. Servers that are sold with RDMA may run over
+/// TCP, which is then a cause: those of clouds without RDMA count only where there are no others.
 std::vector<ShippedCluster> candidates_of(const RunShape& shape, const GpuModel* model) {
   std::vector<ShippedCluster> candidates;
   std::map<std::string, bool> others;  // by template
@@ -122,6 +123,10 @@ std::vector<ShippedCluster> candidates_of(const RunShape& shape, const GpuModel*
                             machine.node(0).graph->gpus().size() >= shape.per_node;
       if (has_gpus) candidates.push_back({file.stem().string(), nics_of(machine), held});
     }
+  }
+  const auto is_over_tcp = [](const ShippedCluster& each) { return each.nics.transport == "tcp"; };
+  if (!std::all_of(candidates.begin(), candidates.end(), is_over_tcp)) {
+    std::erase_if(candidates, is_over_tcp);
   }
   return candidates;
 }

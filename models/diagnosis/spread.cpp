@@ -58,11 +58,11 @@ constexpr double nineteen_of_twenty = 1.645;
 constexpr double nearly_all = 2.7;
 /// A process that drives eight GPUs, or a benchmark with a barrier before each call, makes healthy
 /// small calls take up to 2.2 times as long (recordings/published, *-1proc-* and *-torch-*).
-constexpr double least_alarm_of_small = 2.5;
+constexpr double min_alarm_of_small = 2.5;
 /// However wide the range, no published run whose source finds nothing wrong has less than 0.33 of
 /// the expected busbw from 16 MiB on; of small ones single sizes have a tenth.
-constexpr double most_alarm = 3;
-constexpr double most_alarm_of_small = 10;
+constexpr double max_alarm = 3;
+constexpr double max_alarm_of_small = 10;
 /// What is left of the slow half of the range, as a logarithm, over InfiniBand by known rules: all
 /// 17 published runs of NCCL 2.18 and later have 0.91 of the expected busbw and more, and those of
 /// 2.8.4, which are off by up to 3 times, make the range.
@@ -85,11 +85,11 @@ double Spread::healthy(Trust trust, std::string_view medium, Bytes size) const {
 double Spread::alarm(Trust trust, std::string_view medium, Bytes size) const {
   const double deviation = slower(trust, medium, size);
   if (size >= bandwidth_bound) {
-    return std::min(nineteen_of_twenty * deviation, std::log(most_alarm));
+    return std::min(nineteen_of_twenty * deviation, std::log(max_alarm));
   }
   const bool is_exact = !error_range(ranges, trust, medium, size);
-  return std::clamp(nearly_all * deviation, is_exact ? 0 : std::log(least_alarm_of_small),
-                    std::log(most_alarm_of_small));
+  return std::clamp(nearly_all * deviation, is_exact ? 0 : std::log(min_alarm_of_small),
+                    std::log(max_alarm_of_small));
 }
 
 Spread widened(Spread spread, double times) {

@@ -45,7 +45,7 @@ constexpr double max_fall = 0.65;
 /// A size that is about as fast as expected is none that a fall leads to.
 constexpr double fallen = 0.7;
 /// Nothing below is healthy, however far off predictions have been.
-constexpr double least_healthy = 0.6;
+constexpr double min_healthy = 0.6;
 
 /// Whether so many sizes in a row are low: single ones are noise, a hole is a protocol that meets
 /// what is slow.
@@ -115,7 +115,7 @@ double DiagnosedSize::slowness() const {
 }
 
 double DiagnosedSize::healthy_from() const {
-  return std::exp(-std::clamp(spread, min_concern, -std::log(least_healthy)));
+  return std::exp(-std::clamp(spread, min_concern, -std::log(min_healthy)));
 }
 
 double DiagnosedSize::doubt() const {

@@ -23,7 +23,7 @@ constexpr auto network = static_cast<std::size_t>(LinkKind::network);
 /// noise.
 constexpr double scale = 0.1;
 /// A message takes at least this part of what the start says.
-constexpr double least_alpha = 0.1;
+constexpr double min_alpha = 0.1;
 /// Steps of the finite differences, in standard deviations of the prior: simulated times jump.
 constexpr double difference = 0.2;
 /// A residual of so small a part of the loss's scale is squared by it, as a normal prior asks.
@@ -234,7 +234,7 @@ Calibration with_network(Calibration cost, double rate, Seconds latency) {
   if (cost.proxy.used) cost.proxy.copy = rate * cost.proxy.copy;
   for (std::size_t protocol = 0; protocol < protocol_count; ++protocol) {
     Seconds& alpha = cost.protocols[protocol].alpha[network];
-    alpha = std::max(least_alpha * alpha, alpha + latency);
+    alpha = std::max(min_alpha * alpha, alpha + latency);
     // Costs of thread blocks with one kind of link have alphas beside their own.
     for (auto& own : cost.over[protocol]) {
       if (own) own->alpha[network] = alpha;

@@ -17,10 +17,10 @@ YamlMapping load_spreads() {
 }
 
 NetworkSpread read_spread(const YamlValue& value) {
-  constexpr int most_machines = 1'000'000;
+  constexpr int max_machines = 1'000'000;
   const YamlMapping keys = value.mapping({"rate", "latency", "machines"});
   return {keys.at("rate").fraction(), keys.at("latency").time(),
-          static_cast<int>(keys.at("machines").integer(0, most_machines))};
+          static_cast<int>(keys.at("machines").integer(0, max_machines))};
 }
 
 }  // namespace

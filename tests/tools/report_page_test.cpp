@@ -262,9 +262,21 @@ TEST(DiagnosisPage, has_the_numbers_of_json_and_the_causes) {
   expect_numbers(table_in(page.out, 1), sizes);
   const std::vector<TableRow> causes = table_in(page.out, 0);
   EXPECT_EQ(causes.front().at("text"), root["logs"][0]["causes"][0]["causes"][0]["text"]);
-  const json points = charts_in(page.out)[0]["series"][2]["points"];
-  ASSERT_EQ(points.size(), sizes.size());
-  EXPECT_EQ(points[0]["y"], sizes[0]["measured_busbw_GBps"]);
+  // The band, what is expected, and then the measured sizes by verdict.
+  const json series = charts_in(page.out)[0]["series"];
+  std::size_t measured = 0;
+  for (std::size_t i = 2; i < series.size(); ++i) {
+    for (const json& point : series[i]["points"]) {
+      const auto size = std::find_if(sizes.begin(), sizes.end(), [&](const json& each) {
+        return each["size_bytes"] == point["x"];
+      });
+      ASSERT_NE(size, sizes.end());
+      EXPECT_EQ(point["y"], (*size)["measured_busbw_GBps"]);
+      EXPECT_EQ(series[i]["name"], "measured, " + (*size)["verdict"].get<std::string>());
+      ++measured;
+    }
+  }
+  EXPECT_EQ(measured, sizes.size());
 }
 
 class SweepPages : public testing::Test {

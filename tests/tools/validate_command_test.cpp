@@ -96,7 +96,7 @@ TEST(ValidateCommand, a_machine_that_is_not_known_must_be_given) {
       "   1024  256  float  sum  20.0  0.05  0.05  0e+00  20.0  0.05  0.05  0e+00\n");
   const Outcome unknown = validate({log.path().string()});
   EXPECT_EQ(unknown.status, exit_bad_input);
-  EXPECT_NE(unknown.err.find("--topology"), std::string::npos);
+  EXPECT_NE(unknown.err.find("-t MACHINE"), std::string::npos);
   const test::TemporaryFile machine(
       "k80.yaml",
       "collsim: topology/1\nname: two K80\ncalibration: pcie\nnodes:\n  devices:\n"
@@ -230,7 +230,9 @@ std::string log_of_gpus(const std::string& name) {
 // Of eight A100 cards no machine is shipped: one is put together, as `diagnose` does, and said. Of
 // a GPU that nobody knows nothing can be.
 TEST(ValidateCommand, a_machine_that_is_not_shipped_is_put_together) {
-  const test::TemporaryFile cards("all_reduce_perf.log", log_of_gpus("A100-PCIE-40GB"));
+  std::string log = log_of_gpus("A100-PCIE-40GB");
+  log += "  67108864  16777216  float  sum  -1  9000.0  7.46  13.05  0\n";
+  const test::TemporaryFile cards("all_reduce_perf.log", log);
   const Outcome composed = validate({cards.path().string()});
   EXPECT_EQ(composed.status, exit_ok) << composed.err;
   EXPECT_NE(composed.err.find("assuming"), std::string::npos) << composed.err;

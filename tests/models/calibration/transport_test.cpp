@@ -113,7 +113,8 @@ TEST(Transport, BetweenGpusIsTheOneThatNcclUses) {
   EXPECT_EQ(calibration_of_two("l40s-2", {}), "pcie+shm");
   EXPECT_EQ(calibration_of_two("l40s-2", {{"NCCL_P2P_LEVEL", "SYS"}}), "pcie+p2p");
   EXPECT_EQ(calibration_of_two("rtx4090-2", {{"NCCL_P2P_DISABLE", "1"}}), "pcie+shm-rtx40");
-  EXPECT_EQ(calibration_of_two("rtx4090-2", {}), "pcie+p2p");
+  EXPECT_EQ(calibration_of_two("rtx4090-2", {}), "pcie+shm-rtx40");                     // a Xeon's
+  EXPECT_EQ(calibration_of_two("rtx4090-8", {{"NCCL_P2P_DISABLE", "1"}}), "pcie+shm");  // an EPYC's
 }
 
 TEST(Transport, BetweenGpusIsTheirsUnlessTheCalibrationKnowsPcieOrNvlinkJoinsThem) {

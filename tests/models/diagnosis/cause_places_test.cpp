@@ -52,7 +52,9 @@ TEST(CausePlaces, are_found_by_the_part_that_they_play) {
   for (std::size_t i = 0; i < points.size(); ++i) {
     evidence.series[0].points[i].measured.value = std::exp(simulated->log_times[i]);
   }
-  const auto fitted = fit_causes(predictor, {slow_port}, points, load_spread());
+  // All sizes are simulated, however many messages they take.
+  const FitEffort effort{.of_one = 100'000'000};
+  const auto fitted = fit_causes(predictor, {slow_port}, points, load_spread(), effort);
   ASSERT_FALSE(fitted.empty());
   // node0 is the root or a leaf of all trees: its ports play another part than node1's.
   EXPECT_TRUE(fitted[0].hypothesis.place.starts_with("node1/")) << fitted[0].hypothesis.place;

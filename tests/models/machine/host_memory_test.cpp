@@ -187,7 +187,7 @@ TEST_F(HostMemory, gives_a_switchs_link_the_share_each_way) {
 // host bridge.
 TEST_F(HostMemory, is_loaded_by_no_peers) {
   Asked asked;
-  asked.machine = "rtx4090-2";
+  asked.machine = "rtx3090-2";
   asked.ranks = 2;
   asked.no_peer_to_peer = "0";
   EXPECT_FALSE(loads_host_memory(compiler(asked).plan(Bytes{mebi}).wiring()));

@@ -107,7 +107,7 @@ TEST(PublishedRun, every_shipped_one_has_a_source_and_a_machine_or_a_reason) {
     EXPECT_LE(row.ranks, topology.gpus().size());
     EXPECT_EQ(row.ranks % row.nodes, 0U);
   }
-  EXPECT_EQ(files, 146U);
+  EXPECT_EQ(files, 177U);
   EXPECT_GE(topologies.size(), 25U);
 }
 
