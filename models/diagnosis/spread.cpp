@@ -158,31 +158,20 @@ double log_density(std::span<const double> residuals, std::span<const ResidualPl
          0.5 * (freedom + n) * std::log1p(whitened.squaredNorm() / freedom);
 }
 
-/// The logarithm of the mean of what those are logarithms of.
-double log_mean(std::span<const double> logarithms) {
-  const double most = *std::max_element(logarithms.begin(), logarithms.end());
-  double sum = 0;
-  for (const double each : logarithms) sum += std::exp(each - most);
-  return most + std::log(sum / static_cast<double>(logarithms.size()));
-}
-
 }  // namespace
 
 double log_likelihood(std::span<const double> residuals, std::span<const ResidualPlace> places,
                       const Spread& spread) {
-  std::vector<double> usual;
-  std::vector<double> wide_if_small;
-  std::vector<double> wide;
+  // What small calls take is the host's as much as a cause's, so they weigh by the range of such
+  // calls. Large ones are bound by bandwidth, which the right cause predicts to the model's error.
+  std::vector<double> errors;
   for (const ResidualPlace& place : places) {
     const double error = spread.model_error(place.trust, place.size);
-    usual.push_back(error);
-    wide.push_back(std::max(error, spread.slower(place.trust, place.medium, place.size)));
-    wide_if_small.push_back(place.size < bandwidth_bound ? wide.back() : error);
+    const bool is_wide = place.size < bandwidth_bound && !spread.ranges.classes.empty();
+    errors.push_back(is_wide ? std::max(error, spread.slower(place.trust, place.medium, place.size))
+                             : error);
   }
-  const double density = log_density(residuals, places, usual, spread);
-  if (spread.ranges.classes.empty()) return density;
-  return log_mean(std::array{density, log_density(residuals, places, wide_if_small, spread),
-                             log_density(residuals, places, wide, spread)});
+  return log_density(residuals, places, errors, spread);
 }
 
 }  // namespace collsim

@@ -71,9 +71,8 @@ struct ResidualPlace {
 /// How likely residuals log(measured / predicted) are, as the logarithm of a density, up to what
 /// all have in common. Errors of predictions of near sizes are alike, with a length of six
 /// doublings; those of other series half as much. A multivariate t distribution with five degrees
-/// of freedom: single calibrations are far worse than their class. The mean of three: of a machine
-/// that is predicted as its class mostly is, of one whose small calls are off by as much as nine of
-/// ten are, and of one all of whose calls are.
+/// of freedom: single calibrations are far worse than their class. Small calls are off by as much
+/// as nine of ten of their class are, since their hosts differ; large ones by the model's error.
 double log_likelihood(std::span<const double> residuals, std::span<const ResidualPlace> places,
                       const Spread& spread);
 
