@@ -37,11 +37,14 @@ struct DrawnCall {
   std::int64_t bytes = 8;
 };
 
+// RapidCheck finds these by its name for them.
+// NOLINTNEXTLINE(readability-identifier-naming)
 void showValue(const DrawnMachine& machine, std::ostream& out) {
   out << machine.nodes << " x " << machine.node << ", " << machine.gigabytes_per_second << " GB/s, "
       << machine.tenths_of_us << " / 10 us";
 }
 
+// NOLINTNEXTLINE(readability-identifier-naming)
 void showValue(const DrawnCall& call, std::ostream& out) {
   out << call.collective << ' ' << call.algorithm << ' ' << call.bytes << " B";
 }

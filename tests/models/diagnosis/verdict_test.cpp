@@ -115,8 +115,10 @@ TEST(VerdictOfLog, is_low_where_the_middle_of_large_or_of_small_sizes_is) {
 // Two in a row are noise; three are a protocol that meets what is slow, even where the middle size
 // is healthy.
 TEST(VerdictOfLog, is_low_where_three_small_sizes_in_a_row_are) {
+  constexpr int count = 7;
   std::vector<DiagnosedSize> sizes;
-  for (int i = 0; i < 7; ++i) sizes.push_back(size_of(1024LL << i, i < 2 ? 5 : 1));
+  sizes.reserve(count);
+  for (int i = 0; i < count; ++i) sizes.push_back(size_of(1024LL << i, i < 2 ? 5 : 1));
   EXPECT_EQ(verdict_of(sizes), Verdict::healthy);
   sizes[2].point.measured = Seconds{5};
   EXPECT_EQ(verdict_of(sizes), Verdict::low);

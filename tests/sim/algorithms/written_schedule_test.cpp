@@ -1,5 +1,6 @@
 #include "sim/algorithms/written_schedule.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -261,7 +262,7 @@ TEST(ScheduleFault, IsTrueOfTwoHundredMutants) {
       continue;
     }
     ++refused;
-    expect_true(list, *fault, file + ": " + change + ": " + fault->text);
+    expect_true(list, *fault, fmt::format("{}: {}: {}", file, change, fault->text));
   }
   EXPECT_EQ(refused, 200);
 }
