@@ -64,15 +64,15 @@ py::dict columns_of(const std::vector<api::Prediction>& rows) {
   return columns;
 }
 
-std::vector<api::Prediction> simulate(const api::Machine& machine, const api::Call& call,
-                                      const std::vector<std::int64_t>& sizes,
-                                      const std::string& engine) {
+std::vector<api::Prediction> simulate_unlocked(const api::Machine& machine, const api::Call& call,
+                                               const std::vector<std::int64_t>& sizes,
+                                               const std::string& engine) {
   const py::gil_scoped_release others_may_run;
   return api::simulate(machine, call, sizes, engine);
 }
 
-std::vector<api::Prediction> estimate(const api::Machine& machine, const api::Call& call,
-                                      const std::vector<std::int64_t>& sizes) {
+std::vector<api::Prediction> estimate_unlocked(const api::Machine& machine, const api::Call& call,
+                                               const std::vector<std::int64_t>& sizes) {
   const py::gil_scoped_release others_may_run;
   return api::estimate(machine, call, sizes);
 }
@@ -99,7 +99,7 @@ PYBIND11_MODULE(_collsim, module) {
     } catch (const std::logic_error&) {
       throw;
     } catch (const std::runtime_error& error) {
-      py::set_error(PyExc_ValueError, error.what());
+      PyErr_SetString(PyExc_ValueError, error.what());
     }
   });
   py::class_<api::Machine>(module, "Machine")
@@ -119,11 +119,11 @@ PYBIND11_MODULE(_collsim, module) {
   module.def("load_machine", &api::load_machine);
   module.def("simulate", [](const api::Machine& machine, const api::Call& call,
                             const std::vector<std::int64_t>& sizes, const std::string& engine) {
-    return columns_of(simulate(machine, call, sizes, engine));
+    return columns_of(simulate_unlocked(machine, call, sizes, engine));
   });
   module.def("estimate", [](const api::Machine& machine, const api::Call& call,
                             const std::vector<std::int64_t>& sizes) {
-    return columns_of(estimate(machine, call, sizes));
+    return columns_of(estimate_unlocked(machine, call, sizes));
   });
   module.def("run_command", &run_command);
   module.def("collective_names", &api::collective_names);
