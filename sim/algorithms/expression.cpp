@@ -218,6 +218,12 @@ std::int64_t product(std::int64_t a, std::int64_t b) {
   return limited(result);
 }
 
+std::int64_t sum(std::int64_t a, std::int64_t b) {
+  std::int64_t result = 0;
+  if (__builtin_add_overflow(a, b, &result)) too_large();
+  return limited(result);
+}
+
 std::int64_t power_of(std::int64_t base, std::int64_t exponent) {
   if (exponent < 0 || exponent > 62) {
     throw ExpressionError(fmt::format("the power {} of {}", exponent, base), "0 to 62");
@@ -276,18 +282,18 @@ bool compared(Operator what, std::int64_t a, std::int64_t b) {
 std::int64_t combined(Operator what, std::int64_t a, std::int64_t b) {
   switch (what) {
     case Operator::bit_or:
-      return a | b;
+      return limited(a | b);
     case Operator::bit_xor:
-      return a ^ b;
+      return limited(a ^ b);
     case Operator::bit_and:
-      return a & b;
+      return limited(a & b);
     case Operator::shift_left:
     case Operator::shift_right:
       return shifted(a, b, what == Operator::shift_left);
     case Operator::plus:
-      return limited(a + b);
+      return sum(a, b);
     case Operator::minus:
-      return limited(a - b);
+      return sum(a, -b);
     case Operator::times:
       return product(a, b);
     case Operator::divided:
