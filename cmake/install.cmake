@@ -11,13 +11,12 @@ install(TARGETS collsim-command RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/collsim" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 # The data that commands read, below `folder`. More arguments (COMPONENT ...) go to install().
 function(collsim_install_data folder)
-  foreach(data topologies scenarios recordings models/data/calibrations)
-    get_filename_component(parent "${data}" DIRECTORY)
-    install(DIRECTORY "${PROJECT_SOURCE_DIR}/${data}" DESTINATION "${folder}/${parent}" ${ARGN})
+  foreach(data topologies scenarios recordings)
+    install(DIRECTORY "${PROJECT_SOURCE_DIR}/${data}" DESTINATION "${folder}" ${ARGN})
   endforeach()
-  foreach(data trust noise nccl-variables prices workloads errors kernels transformers)
-    install(FILES "${PROJECT_SOURCE_DIR}/models/data/${data}.yaml" DESTINATION "${folder}/models/data" ${ARGN})
-  endforeach()
+  # Plans of fits are for those who have the sources.
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/models/data" DESTINATION "${folder}/models" ${ARGN}
+    PATTERN fits EXCLUDE)
   foreach(part charts/plot.min.js charts/page.js charts/page.css viewer/viewer.html sliders/sliders.html)
     get_filename_component(parent "${part}" DIRECTORY)
     install(FILES "${PROJECT_SOURCE_DIR}/tools/web/${part}" DESTINATION "${folder}/tools/web/${parent}" ${ARGN})

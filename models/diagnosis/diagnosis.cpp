@@ -178,7 +178,7 @@ class CauseSearch {
     });
   }
 
-  /// Whether the times are slower by a tenth where bandwidth bounds them, and the log has sizes
+  /// Whether the times are slower by 8 % where bandwidth bounds them, and the log has sizes
   /// enough to show how that came: a cause that explains all of them to within noise is no chance.
   bool is_odd() const {
     constexpr double slower = 0.08;
