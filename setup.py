@@ -19,8 +19,12 @@ class CMakeBuild(build_ext):
         if not (build / "CMakeCache.txt").exists():  # a build that is there keeps its tests
             options += ["-DCOLLSIM_BUILD_TESTS=OFF", "-DCOLLSIM_BUILD_BENCHMARKS=OFF", "-DCOLLSIM_BUILD_RECORDER=OFF"]
         subprocess.run(["cmake", "--preset", "release", *options], cwd=ROOT, check=True)
-        subprocess.run(["cmake", "--build", build, "--target", "collsim-python"], check=True)
-        subprocess.run(["cmake", "--install", build, "--component", "python", "--prefix", package], check=True)
+        try:
+            subprocess.run(["cmake", "--build", build, "--target", "collsim-python"], check=True)
+            subprocess.run(["cmake", "--install", build, "--component", "python", "--prefix", package], check=True)
+        finally:
+            # This Python may be gone when the folder is configured again, with its environment.
+            subprocess.run(["cmake", "-DCOLLSIM_PYTHON=OFF", "-U", "PYTHON*", build], check=True)
 
 
 setup(ext_modules=[Extension("collsim._collsim", sources=[])], cmdclass={"build_ext": CMakeBuild})
