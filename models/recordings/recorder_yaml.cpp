@@ -21,6 +21,7 @@ constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
 struct Columns {
   std::size_t collective, bytes, place, mode, algorithm, protocol, first_channel, last_channel,
       iterations, time, estimate, wrong;
+  std::optional<std::size_t> kernel;  ///< recorders before registered buffers had none
   std::size_t count;
 };
 
@@ -37,9 +38,21 @@ Columns read_columns(const YamlValue& value) {
   std::vector<std::string> names;
   for (const YamlValue& name : value.sequence()) names.push_back(name.string());
   const auto find = [&](std::string_view name) { return find_column(names, name, value); };
-  return {find("collective"), find("bytes"),    find("place"),         find("mode"),
-          find("algorithm"),  find("protocol"), find("first_channel"), find("last_channel"),
-          find("iterations"), find("time_us"),  find("estimate_us"),   find("wrong"),
+  std::optional<std::size_t> kernel;
+  if (std::find(names.begin(), names.end(), "kernel") != names.end()) kernel = find("kernel");
+  return {find("collective"),
+          find("bytes"),
+          find("place"),
+          find("mode"),
+          find("algorithm"),
+          find("protocol"),
+          find("first_channel"),
+          find("last_channel"),
+          find("iterations"),
+          find("time_us"),
+          find("estimate_us"),
+          find("wrong"),
+          kernel,
           names.size()};
 }
 
@@ -110,6 +123,8 @@ void read_row(const YamlValue& value, const Columns& columns, RecordedRow& row) 
   const auto estimate = number_or_none(fields[columns.estimate]);
   if (estimate && *estimate > 0) row.nccl_estimate = microseconds(*estimate);  // 0: NCCL had none
   row.wrong = fields[columns.wrong].integer(0, largest) != 0;
+  row.symmetric_kernel = columns.kernel ? fields[*columns.kernel].string() : "none";
+  if (row.symmetric_kernel == "none") row.symmetric_kernel.clear();
 }
 
 /// Machines that the file says its runs were made on.
@@ -134,6 +149,9 @@ RecordedRow read_common(const YamlMapping& run) {
         hosts->mapping({"count", "gpus", "rate", "burst", "slow", "uplink"});
     row.nodes = static_cast<std::uint32_t>(mapping.at("count").integer(1, max_ranks));
   }
+  if (const auto buffers = run.find("buffers")) {
+    row.registered = either(*buffers, "plain", "registered");
+  }
   const YamlMapping environment = run.at("environment").free_mapping();
   for (const auto& [name, value] : environment.entries()) {
     const std::string variable = name.string();
@@ -156,8 +174,8 @@ Recording read_recorder_yaml(const TextFile& text) {
   const std::string type = root.at("type").string();
   const std::string redop = root.at("redop").string();
   for (const YamlValue& value : root.at("runs").sequence()) {
-    const YamlMapping run = value.mapping(
-        {"run", "recorded", "ranks", "gpus", "hosts", "environment", "columns", "rows", "end"});
+    const YamlMapping run = value.mapping({"run", "recorded", "ranks", "gpus", "hosts", "buffers",
+                                           "environment", "columns", "rows", "end"});
     RecordedRow row = read_common(run);
     row.type = type;
     row.redop = redop;

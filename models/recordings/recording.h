@@ -41,6 +41,9 @@ struct RecordedRow {
   std::string redop = "sum";
   bool in_place = false;
   CallMode mode = CallMode::plain;
+  bool registered = false;  ///< buffers were symmetric windows of the communicator
+  /// NCCL's symmetric kernel that ran in place of an algorithm, by its log; else empty.
+  std::string symmetric_kernel{};
   std::optional<std::uint32_t> iterations;  ///< calls in a row whose mean time it is
   Seconds time;
   std::optional<Seconds> nccl_estimate;

@@ -43,16 +43,31 @@ std::string_view line_around(std::string_view log, std::size_t place) {
   return log.substr(start, log.find('\n', place) - start);
 }
 
+/// A symmetric kernel runs one thread block a channel, from channel 0 on.
+NcclChoice symmetric_choice(std::string_view line, std::string_view label) {
+  NcclChoice choice;
+  choice.kernel = std::string(after(line, label, " \n"));
+  if (const auto channels = number(after(line, " nchannels ", " \n")); channels && *channels > 0) {
+    choice.first_channel = 0;
+    choice.last_channel = *channels - 1;
+  }
+  return choice;
+}
+
 }  // namespace
 
 std::optional<NcclChoice> last_choice(std::string_view log) {
-  constexpr std::string_view label = "Bytes -> Algo ";
+  constexpr std::string_view label = "Bytes -> ";
+  constexpr std::string_view algorithm = "Bytes -> Algo ";
+  constexpr std::string_view kernel = "Bytes -> Kernel ";
   const auto place = log.rfind(label);
   if (place == std::string_view::npos) return std::nullopt;
   const std::string_view line = line_around(log, place);
-  NcclChoice choice{name_of(after(line, label, " \n"), NcclAlgorithm::pat),
-                    name_of(after(line, " proto ", " \n"), Protocol::simple), std::nullopt,
-                    std::nullopt};
+  if (line.find(kernel) != std::string_view::npos) return symmetric_choice(line, kernel);
+  if (line.find(algorithm) == std::string_view::npos) return std::nullopt;
+  NcclChoice choice;
+  choice.algorithm = name_of(after(line, algorithm, " \n"), NcclAlgorithm::pat);
+  choice.protocol = name_of(after(line, " proto ", " \n"), Protocol::simple);
   constexpr std::string_view channels = "channel{Lo..Hi}={";
   choice.first_channel = number(after(line, channels, "."));
   const std::string_view range = after(line, channels, "}");

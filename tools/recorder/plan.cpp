@@ -215,6 +215,7 @@ struct Entry {
   std::vector<std::string> collectives;
   std::vector<std::int64_t> sizes;
   std::vector<bool> in_place;
+  std::vector<bool> registered;
   std::vector<bool> graph;
   Run settings;
 };
@@ -259,8 +260,8 @@ std::string read_name(const YamlValue& value) {
 Entry read_entry(const YamlValue& value) {
   const YamlMapping map =
       value.mapping({"name", "ranks", "hosts", "collectives", "sizes", "places", "modes",
-                     "algorithms", "protocols", "channels", "environment", "allow_nvls", "warmup",
-                     "iterations", "repeats", "case_time", "stall_time"});
+                     "algorithms", "protocols", "channels", "environment", "buffers", "allow_nvls",
+                     "warmup", "iterations", "repeats", "case_time", "stall_time"});
   Entry entry;
   entry.name = read_name(map.at("name"));
   entry.crews = read_crews(map);
@@ -273,6 +274,7 @@ Entry read_entry(const YamlValue& value) {
   entry.sizes = read_sizes(map.at("sizes"));
   entry.in_place = read_flags(map, "places", "out", "in");
   entry.graph = read_flags(map, "modes", "plain", "graph");
+  entry.registered = read_flags(map, "buffers", "plain", "registered");
   if (const auto allowed = map.find("allow_nvls")) entry.settings.allow_nvls = allowed->boolean();
   entry.settings.warmup = read_count(map, "warmup", 0, 5);
   entry.settings.iterations = read_count(map, "iterations", 1, 20);
@@ -300,9 +302,10 @@ Choices crossed(const std::vector<Choices>& dimensions) {
   return result;
 }
 
-Run run_of(const Entry& entry, const Crew& crew, const Choice& choice) {
+Run run_of(const Entry& entry, const Crew& crew, const Choice& choice, bool registered) {
   Run run = entry.settings;
-  run.name = entry.name + '/' + crew.label + choice.label;
+  run.name = entry.name + '/' + crew.label + choice.label + (registered ? "/registered" : "");
+  run.registered = registered;
   run.ranks = crew.ranks;
   for (int gpu = 0; gpu < crew.ranks; ++gpu) run.gpus.push_back(gpu);
   run.hosts = crew.hosts;
@@ -321,10 +324,12 @@ std::vector<Run> load_plan(const std::filesystem::path& path) {
     const Entry entry = read_entry(value);
     for (const Crew& crew : entry.crews) {
       for (const Choice& choice : crossed(entry.crossed)) {
-        runs.push_back(run_of(entry, crew, choice));
-        check_nvls(runs.back());
-        if (!names.insert(runs.back().name).second) {
-          value.fail("a second run called " + runs.back().name, "another name");
+        for (const bool registered : entry.registered) {
+          runs.push_back(run_of(entry, crew, choice, registered));
+          check_nvls(runs.back());
+          if (!names.insert(runs.back().name).second) {
+            value.fail("a second run called " + runs.back().name, "another name");
+          }
         }
       }
     }

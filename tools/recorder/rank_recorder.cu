@@ -34,6 +34,9 @@ struct Answer {
   std::uint64_t wrong = 0;
 };
 
+/// NCCL's NCCL_WIN_REQUIRED_ALIGNMENT, which releases before 2.27 do not declare.
+constexpr std::size_t window_alignment = 4096;
+
 /// Time per call of one batch of calls.
 struct BatchTime {
   double mean = 0;  ///< over ranks
@@ -114,6 +117,11 @@ class RankRecorder {
 
   void stop() {
     shared_.wait_for_all();
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 27, 0)
+    for (const ncclWindow_t window : windows_) {
+      check(ncclCommWindowDeregister(communicator_, window), "ncclCommWindowDeregister");
+    }
+#endif
     check(ncclCommDestroy(communicator_), "ncclCommDestroy");
   }
 
@@ -122,10 +130,37 @@ class RankRecorder {
     check(cudaSetDevice(run_.gpus.at(static_cast<std::size_t>(rank_))), "cudaSetDevice");
     std::int64_t bytes = 4096;
     for (const Case& c : run_.cases) bytes = std::max(bytes, c.bytes);
-    check(cudaMalloc(&first_, static_cast<std::size_t>(bytes)), "cudaMalloc");
-    check(cudaMalloc(&second_, static_cast<std::size_t>(bytes)), "cudaMalloc");
+    first_ = allocate(static_cast<std::size_t>(bytes));
+    second_ = allocate(static_cast<std::size_t>(bytes));
     check(cudaMalloc(&wrong_, sizeof(*wrong_)), "cudaMalloc");
     check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
+  }
+
+  /// Windows can only be made of memory that other processes can map, which NCCL allocates.
+  float* allocate(std::size_t bytes) {
+    buffer_bytes_ = (bytes + window_alignment - 1) / window_alignment * window_alignment;
+    void* buffer = nullptr;
+    if (run_.registered) {
+      check(ncclMemAlloc(&buffer, buffer_bytes_), "ncclMemAlloc");
+    } else {
+      check(cudaMalloc(&buffer, buffer_bytes_), "cudaMalloc");
+    }
+    return static_cast<float*>(buffer);
+  }
+
+  /// Makes both buffers symmetric windows of the communicator.
+  void register_buffers() {
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 27, 0)
+    for (float* buffer : {first_, second_}) {
+      ncclWindow_t window{};
+      check(ncclCommWindowRegister(communicator_, buffer, buffer_bytes_, &window,
+                                   NCCL_WIN_COLL_SYMMETRIC),
+            "ncclCommWindowRegister", communicator_);
+      windows_.push_back(window);
+    }
+#else
+    throw std::runtime_error("registered buffers need NCCL 2.27 or newer");
+#endif
   }
 
   void start_nccl() {
@@ -138,6 +173,7 @@ class RankRecorder {
     shared_.wait_for_all();
     std::memcpy(&id, shared_.unique_id.data(), sizeof(id));
     check(ncclCommInitRank(&communicator_, run_.ranks, id, rank_), "ncclCommInitRank");
+    if (run_.registered) register_buffers();
     shared_.wait_for_all();
     if (rank_ == 0) ++shared_.progress;
   }
@@ -162,7 +198,9 @@ class RankRecorder {
     static_cast<void>(cudaGetLastError());  // forgets cudaErrorNotReady, which is no error
   }
 
-  NcclCall call_of(const Case& c) const { return lay_out(c, run_.ranks, rank_, first_, second_); }
+  NcclCall call_of(const Case& c) const {
+    return lay_out(c, run_.ranks, rank_, first_, second_);
+  }
 
   Answer ask(const Case& c) {
     if (c.collective == "launch") return {};
@@ -293,6 +331,10 @@ class RankRecorder {
   cudaStream_t stream_ = nullptr;
   float* first_ = nullptr;
   float* second_ = nullptr;
+  std::size_t buffer_bytes_ = 0;
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 27, 0)
+  std::vector<ncclWindow_t> windows_;
+#endif
   unsigned long long* wrong_ = nullptr;
   std::map<std::tuple<std::string, std::int64_t, bool>, Answer> predictor_;
 };

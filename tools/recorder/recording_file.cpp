@@ -19,7 +19,8 @@ constexpr std::string_view end_line = "    end: ";
 constexpr std::string_view runs_line = "runs:\n";
 constexpr std::string_view columns =
     "[collective, bytes, place, mode, algorithm, protocol, first_channel, last_channel, "
-    "iterations, repeats, time_us, least_us, most_us, p99_us, slowest_rank_us, estimate_us, wrong]";
+    "iterations, repeats, time_us, least_us, most_us, p99_us, slowest_rank_us, estimate_us, wrong, "
+    "kernel]";
 
 std::string written(double value) {
   std::array<char, 40> text{};
@@ -89,6 +90,7 @@ std::string head_of(const Run& run, const std::map<std::string, std::string>& en
   for (std::size_t i = 0; i < run.gpus.size(); ++i) out << (i > 0 ? ", " : "") << run.gpus[i];
   out << "]\n";
   if (run.hosts) out << written(*run.hosts);
+  if (run.registered) out << "    buffers: registered\n";
   out << "    environment: {";
   bool first = true;
   for (const auto& [name, value] : environment) {
@@ -105,7 +107,7 @@ std::string written(const std::optional<int>& channel) {
 
 std::string written(const Row& row) {
   const Case& c = row.measured;
-  const NcclChoice choice = row.choice.value_or(NcclChoice{"none", "none", {}, {}});
+  const NcclChoice choice = row.choice.value_or(NcclChoice{});
   std::ostringstream out;
   out << row_line << c.collective << ", " << c.bytes << ", " << (c.in_place ? "in" : "out") << ", "
       << (c.graph ? "graph" : "plain") << ", " << choice.algorithm << ", " << choice.protocol
@@ -115,7 +117,7 @@ std::string written(const Row& row) {
       << ", " << in_microseconds(row.seconds.p99) << ", "
       << in_microseconds(row.slowest_rank_seconds) << ", "
       << (row.estimate_seconds ? in_microseconds(*row.estimate_seconds) : "none") << ", "
-      << row.wrong << "]\n";
+      << row.wrong << ", " << choice.kernel << "]\n";
   return out.str();
 }
 

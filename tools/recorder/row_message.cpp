@@ -13,7 +13,7 @@ constexpr double no_estimate = -1;
 }  // namespace
 
 std::string row_message(std::size_t case_index, const Row& row) {
-  const NcclChoice choice = row.choice.value_or(NcclChoice{"none", "none", {}, {}});
+  const NcclChoice choice = row.choice.value_or(NcclChoice{});
   std::ostringstream out;
   out.precision(std::numeric_limits<double>::max_digits10);
   out << "row " << case_index << ' ' << choice.algorithm << ' ' << choice.protocol << ' '
@@ -21,7 +21,7 @@ std::string row_message(std::size_t case_index, const Row& row) {
       << choice.last_channel.value_or(no_channel) << ' ' << row.iterations << ' ' << row.repeats
       << ' ' << row.seconds.median << ' ' << row.seconds.min << ' ' << row.seconds.max << ' '
       << row.seconds.p99 << ' ' << row.slowest_rank_seconds << ' '
-      << row.estimate_seconds.value_or(no_estimate) << ' ' << row.wrong;
+      << row.estimate_seconds.value_or(no_estimate) << ' ' << row.wrong << ' ' << choice.kernel;
   return out.str();
 }
 
@@ -36,11 +36,11 @@ std::optional<std::pair<std::size_t, Row>> read_row_message(std::string_view lin
   double estimate = no_estimate;
   in >> key >> index >> choice.algorithm >> choice.protocol >> first >> last >> row.iterations >>
       row.repeats >> row.seconds.median >> row.seconds.min >> row.seconds.max >> row.seconds.p99 >>
-      row.slowest_rank_seconds >> estimate >> row.wrong;
+      row.slowest_rank_seconds >> estimate >> row.wrong >> choice.kernel;
   if (!in || key != "row") return std::nullopt;
   if (first != no_channel) choice.first_channel = first;
   if (last != no_channel) choice.last_channel = last;
-  if (choice.algorithm != "none") row.choice = choice;
+  if (choice.algorithm != "none" || choice.kernel != "none") row.choice = choice;
   if (estimate != no_estimate) row.estimate_seconds = estimate;
   return std::pair{index, row};
 }

@@ -50,7 +50,10 @@ struct Run {
   std::vector<int> gpus;  ///< CUDA device of each rank
   std::optional<Hosts> hosts;
   std::map<std::string, std::string> environment;
-  bool allow_nvls = false;   ///< else NVLink multicast stays off
+  bool allow_nvls = false;  ///< else NVLink multicast stays off
+  /// Buffers are symmetric windows of the communicator, which NCCL's symmetric kernels need (2.27
+  /// on).
+  bool registered = false;
   int warmup = 0;            ///< calls before the first repeat
   int iterations = 0;        ///< most calls of one repeat
   int repeats = 0;           ///< most repeats

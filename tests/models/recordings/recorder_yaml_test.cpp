@@ -94,11 +94,38 @@ TEST(RecorderYaml, bad_rows_are_told_by_line_and_column) {
   }
 }
 
+// Of 4 H200 the plain all_reduce of 256 bytes is a ring with LL, the registered one
+// AllReduce_AGxLL_R on one thread block, and that of 4 MiB AllReduce_RSxLD_AGxST on seven, by the
+// file.
+TEST(RecorderYaml, symmetric_kernels_stand_beside_algorithms) {
+  const Recording recording = read_recording(data_directory() / "recordings/h200x4/symmetric.yaml");
+  const auto row_of = [&](const std::string& id, std::int64_t bytes) {
+    for (const RecordedRow& row : recording.rows) {
+      if (row.id == id && row.size.count == bytes && row.collective == Collective::all_reduce)
+        return row;
+    }
+    ADD_FAILURE() << id << ' ' << bytes;
+    return RecordedRow{};
+  };
+  const RecordedRow plain = row_of("chosen/4", 256);
+  EXPECT_FALSE(plain.registered);
+  EXPECT_EQ(plain.algorithm, NcclAlgorithm::ring);
+  EXPECT_EQ(plain.symmetric_kernel, "");
+  const RecordedRow small = row_of("chosen/4/registered", 256);
+  EXPECT_TRUE(small.registered);
+  EXPECT_FALSE(small.algorithm);
+  EXPECT_EQ(small.symmetric_kernel, "AllReduce_AGxLL_R");
+  EXPECT_EQ(small.channels, 1U);
+  const RecordedRow large = row_of("chosen/4/registered", 4 << 20);
+  EXPECT_EQ(large.symmetric_kernel, "AllReduce_RSxLD_AGxST");
+  EXPECT_EQ(large.channels, 7U);
+}
+
 // grep -c "^      - \[" of each file.
 TEST(RecorderYaml, shipped_recordings_are_read_whole) {
   const std::map<std::string, std::size_t> rows{
       {"nvlink", 2240}, {"forced-2-ranks", 504}, {"forced-4-ranks", 504}, {"host-memory", 661},
-      {"tcp", 344},     {"one-gpu", 174},
+      {"tcp", 344},     {"one-gpu", 174},        {"symmetric", 602},
   };
   for (const auto& [name, count] : rows) {
     const Recording recording =

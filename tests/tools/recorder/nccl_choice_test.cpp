@@ -18,6 +18,18 @@ TEST(NcclChoice, IsTheLastOneInTheLog) {
   EXPECT_EQ(choice->last_channel, 11);
 }
 
+TEST(NcclChoice, ReadsSymmetricKernels) {
+  const auto choice = last_choice(
+      "vm:1:1 [0] NCCL INFO AllReduce: 8 Bytes -> Algo TREE proto SIMPLE channel{Lo..Hi}={0..1}\n"
+      "vm:1:1 [0] NCCL INFO AllReduce [Symmetric]: 65536 Bytes -> Kernel AllReduce_AGxLL_R "
+      "nchannels 7 nthreads 512 nWorks 1\n");
+  ASSERT_TRUE(choice);
+  EXPECT_EQ(choice->algorithm, "none");
+  EXPECT_EQ(choice->kernel, "AllReduce_AGxLL_R");
+  EXPECT_EQ(choice->first_channel, 0);
+  EXPECT_EQ(choice->last_channel, 6);
+}
+
 // NCCL 2.20 to 2.23 write numbers: algorithm 0 is the tree, protocol 2 Simple.
 TEST(NcclChoice, ReadsTheNumbersOfOlderVersions) {
   const auto choice = last_choice("vm:1:1 [0] NCCL INFO 64 Bytes -> Algo 0 proto 2 time 8.4\n");

@@ -107,6 +107,18 @@ TEST_F(Plan, RefusesMulticastUnlessAllowed) {
   EXPECT_TRUE(load(text + "true }]\n").at(0).allow_nvls);
 }
 
+TEST_F(Plan, RegistersBuffersInRunsOfTheirOwn) {
+  const auto runs = load(
+      "collsim: recording-plan/1\n"
+      "runs: [{ name: a, ranks: 2, collectives: reduce, sizes: 8 B, buffers: [plain, registered] "
+      "}]\n");
+  ASSERT_EQ(runs.size(), 2U);
+  EXPECT_EQ(runs.at(0).name, "a/2");
+  EXPECT_FALSE(runs.at(0).registered);
+  EXPECT_EQ(runs.at(1).name, "a/2/registered");
+  EXPECT_TRUE(runs.at(1).registered);
+}
+
 TEST_F(Plan, ComesBackFromItsRunList) {
   for (const auto& entry :
        std::filesystem::directory_iterator(COLLSIM_SOURCE_DIR "/tools/recorder/plans")) {
