@@ -6,6 +6,7 @@
 #include <exception>
 #include <filesystem>
 #include <ios>
+#include <new>
 #include <ostream>
 #include <system_error>
 #include <vector>
@@ -75,9 +76,9 @@ void print_help(std::ostream& out) {
       "  collsim topo show hgx-h200             what a machine looks like\n\n"
       "In every subcommand -t is the machine, -n the number of ranks, -c the collective\n"
       "and -a the algorithm. Options of nccl-tests keep their letters (-b -e -f -i -d -o -r).\n\n"
-      "Exit codes: 0 success, 1 the answer is no, 2 bad input or output that cannot be\n"
-      "written, 3 a bug in collsim, 130 after Ctrl-C. If the reader closes the pipe\n"
-      "(`| head`), collsim ends silently.\n");
+      "Exit codes: 0 success, 1 the answer is no, 2 bad input, output that cannot be\n"
+      "written or no memory, 3 a bug in collsim, 130 after Ctrl-C. If the reader closes\n"
+      "the pipe (`| head`), collsim ends silently.\n");
 }
 
 int dispatch(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
@@ -114,6 +115,9 @@ int answer(std::span<const std::string> args, std::ostream& out, std::ostream& e
   } catch (const std::filesystem::filesystem_error& error) {  // its state is no bug of ours
     fmt::print(err, "collsim: {}: {}; a path that can be looked at\n", error.path1().string(),
                error.code().message());
+    return exit_bad_input;
+  } catch (const std::bad_alloc&) {
+    fmt::print(err, "collsim: not enough memory; fewer ranks, smaller sizes, or more memory\n");
     return exit_bad_input;
   } catch (const std::exception& error) {
     fmt::print(err, "collsim: internal error: {}\n", error.what());
