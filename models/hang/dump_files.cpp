@@ -52,20 +52,17 @@ std::optional<std::int64_t> written_ns(const fs::path& path) {
 
 /// Files of a folder that are not hidden, by name.
 std::vector<fs::path> files_of(const fs::path& folder) {
-  std::vector<fs::path> files;
   std::error_code error;
-  for (fs::directory_iterator each(folder, error), end; !error && each != end;
-       each.increment(error)) {
-    std::error_code unknown;
-    const bool is_hidden = each->path().filename().string().starts_with('.');
-    if (!is_hidden && each->is_regular_file(unknown)) files.push_back(each->path());
-  }
+  std::vector<fs::path> files = entries_of(folder, error);
   if (error) {
     throw InputError(SourcePosition{folder.string(), 0, 0},
                      fmt::format("cannot be listed: {}", error.message()),
                      "a folder that can be read");
   }
-  std::sort(files.begin(), files.end());
+  std::erase_if(files, [](const fs::path& path) {
+    std::error_code unknown;
+    return path.filename().string().starts_with('.') || !fs::is_regular_file(path, unknown);
+  });
   return files;
 }
 

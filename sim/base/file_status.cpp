@@ -32,14 +32,24 @@ bool is_readable_kind(const fs::path& path) {
 }
 
 std::vector<fs::path> yaml_files(const fs::path& folder) {
-  std::vector<fs::path> files;
   std::error_code unreadable;
-  for (fs::directory_iterator each(folder, unreadable); !unreadable && each != fs::end(each);
-       each.increment(unreadable)) {
-    if (each->path().extension() == ".yaml") files.push_back(each->path());
-  }
-  std::sort(files.begin(), files.end());
+  std::vector<fs::path> files = entries_of(folder, unreadable);
+  std::erase_if(files, [](const fs::path& path) { return path.extension() != ".yaml"; });
   return files;
+}
+
+// directory_iterator::increment(), which throws nothing, ends the program where memory runs out.
+std::vector<fs::path> entries_of(const fs::path& folder, std::error_code& unreadable) {
+  std::vector<fs::path> entries;
+  try {
+    for (const fs::directory_entry& each : fs::directory_iterator(folder)) {
+      entries.push_back(each.path());
+    }
+  } catch (const fs::filesystem_error& error) {
+    unreadable = error.code();
+  }
+  std::sort(entries.begin(), entries.end());
+  return entries;
 }
 
 std::string why_not_there(const fs::path& path) {

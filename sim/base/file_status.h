@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <string>
+#include <system_error>
 #include <vector>
 
 namespace collsim {
@@ -15,6 +16,9 @@ bool is_there(const std::filesystem::path& path);
 bool is_folder(const std::filesystem::path& path);
 /// Whether something stands there from which a text can be read: a file, a pipe, a device.
 bool is_readable_kind(const std::filesystem::path& path);
+/// What a folder holds, by name. `unreadable` is set where it cannot be listed whole.
+std::vector<std::filesystem::path> entries_of(const std::filesystem::path& folder,
+                                              std::error_code& unreadable);
 /// The files of a folder that end in .yaml, by name; none of a folder that cannot be read.
 std::vector<std::filesystem::path> yaml_files(const std::filesystem::path& folder);
 /// Why is_there() says no: "no such file", or what the system says ("Permission denied").

@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstdio>
 #include <iostream>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -32,7 +33,12 @@ int main(int argc, char** argv) {
   // The capacity of a pipe: a reader that closes the pipe early then never cuts off a help text.
   static std::array<char, 1 << 16> buffer;
   std::setvbuf(stdout, buffer.data(), _IOFBF, buffer.size());
-  const std::vector<std::string> args(argv + 1, argv + argc);
-  const collsim::command::TimeLimit limit(args);
-  return collsim::command::run_command(args, std::cout, std::cerr);
+  try {
+    const std::vector<std::string> args(argv + 1, argv + argc);
+    const collsim::command::TimeLimit limit(args);
+    return collsim::command::run_command(args, std::cout, std::cerr);
+  } catch (const std::bad_alloc&) {  // before run_command(), which has messages of its own
+    std::fputs("collsim: not enough memory\n", stderr);
+    return collsim::command::exit_bad_input;
+  }
 }
