@@ -1,8 +1,12 @@
 #include "sim/base/file_status.h"
 
+#include <dirent.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <memory>
+#include <string_view>
 #include <system_error>
 
 #include "sim/base/input_error.h"
@@ -38,16 +42,24 @@ std::vector<fs::path> yaml_files(const fs::path& folder) {
   return files;
 }
 
-// directory_iterator::increment(), which throws nothing, ends the program where memory runs out.
+// std::filesystem::directory_iterator ends the program where memory runs out: it allocates where
+// nothing may be thrown.
 std::vector<fs::path> entries_of(const fs::path& folder, std::error_code& unreadable) {
-  std::vector<fs::path> entries;
-  try {
-    for (const fs::directory_entry& each : fs::directory_iterator(folder)) {
-      entries.push_back(each.path());
-    }
-  } catch (const fs::filesystem_error& error) {
-    unreadable = error.code();
+  const std::unique_ptr<DIR, int (*)(DIR*)> listing(opendir(folder.c_str()), closedir);
+  const auto reason = [] { return std::error_code(errno, std::generic_category()); };
+  if (listing == nullptr) {
+    unreadable = reason();
+    return {};
   }
+  std::vector<fs::path> entries;
+  for (;;) {
+    errno = 0;  // readdir() says by it alone whether it failed or is at the end
+    const dirent* const entry = readdir(listing.get());
+    if (entry == nullptr) break;
+    const std::string_view name = std::data(entry->d_name);
+    if (name != "." && name != "..") entries.push_back(folder / name);
+  }
+  if (errno != 0) unreadable = reason();
   std::sort(entries.begin(), entries.end());
   return entries;
 }

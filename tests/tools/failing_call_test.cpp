@@ -35,7 +35,7 @@ Outcome run_with_failure(const std::string& kind, long number, const std::string
 long count_calls(const std::string& kind, const std::string& call) {
   const test::TemporaryFile count("count", "");
   const Outcome outcome = run_with_failure(kind, 0, call, count.path());
-  EXPECT_EQ(outcome.status, exit_ok) << call << outcome.out;
+  EXPECT_LT(outcome.status, exit_bad_input) << call << outcome.out;
   long calls = 0;
   std::ifstream(count.path()) >> calls;
   return calls;
