@@ -4,6 +4,7 @@
 //   node open.mjs FOLDER
 
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -49,6 +50,20 @@ const tests = {
       await page.screenshot({ path: path.join(site, '..', `site-${lesson}.png`) });
       assert.deepEqual(problems, []);
     }
+  },
+
+  // The one page to keep, as a file to print: docs/learn/handout.pdf beside it.
+  async the_handout_is_one_page_of_paper(browser) {
+    const { page, problems } = await open(browser, 'docs/learn/handout.html');
+    await page.emulateMedia({ media: 'print', colorScheme: 'light' });
+    // The theme's page is as high as a window and ends in a footer, which would be a second, empty page.
+    await page.evaluate(() => document.body.replaceChildren(document.querySelector('article')));
+    await page.evaluate(() => { for (const each of [document.documentElement, document.body]) each.style.cssText = 'height: auto; min-height: 0'; });
+    const file = path.join(site, 'docs/learn/handout.pdf');
+    await page.pdf({ path: file, format: 'A4', scale: 0.9, margin: { top: '8mm', bottom: '8mm', left: '8mm', right: '8mm' } });
+    const pages = fs.readFileSync(file, 'latin1').match(/\/Type\s*\/Page[^s]/g);
+    assert.equal(pages.length, 1);
+    assert.deepEqual(problems, []);
   },
 
   async answers_unfold(browser) {

@@ -72,6 +72,28 @@ const tests = {
     assert.deepEqual(problems, []);
   },
 
+  // All that a step of a slider costs, layout included. Sixty pictures a second leave 16.7 ms for each.
+  async sliders_keep_up_with_sixty_frames_a_second(browser) {
+    const file = makePage(['--alpha', '1us', '--bandwidth', '50GB/s', '-n', '16']);
+    const { page, problems } = await open(browser, file);
+    const times = await page.evaluate(() => {
+      const input = document.querySelector('#alpha');
+      const [least, most] = [Number(input.min), Number(input.max)];
+      const taken = [];
+      for (let step = 0; step < 120; ++step) {
+        const begin = performance.now();
+        input.value = least + (most - least) * (step / 119);
+        input.dispatchEvent(new Event('input'));
+        document.body.getBoundingClientRect();
+        taken.push(performance.now() - begin);
+      }
+      return taken.sort((a, b) => a - b);
+    });
+    console.log(`a step of a slider takes ${times[60].toFixed(2)} ms, of twenty the slowest ${times[114].toFixed(2)} ms`);
+    assert.ok(times[60] < 1000 / 60, `${times[60]} ms`);
+    assert.deepEqual(problems, []);
+  },
+
   async a_phone_in_the_dark_shows_all_of_it(browser) {
     const file = makePage(['--alpha', '1us', '--bandwidth', '50GB/s', '-n', '8']);
     const { page, problems } = await open(browser, file, { width: 390, height: 844 }, 'dark');
