@@ -154,6 +154,35 @@ TEST(ChoiceMap, is_drawn_with_a_title_for_each_size) {
   EXPECT_EQ(titles, 8U);
 }
 
+// A PNG begins with eight bytes of its own, and holds its width and height from byte 16 on: here
+// the SVG's, twice.
+TEST(ChoiceMap, is_a_picture_of_twice_the_size_of_the_drawing) {
+  const std::string drawing = file_of("--svg");
+  const std::string picture = file_of("--png");
+  ASSERT_GT(picture.size(), 24U);
+  EXPECT_EQ(picture.substr(0, 8), "\x89PNG\r\n\x1a\n");
+  const auto number_at = [&](std::size_t place) {
+    unsigned number = 0;
+    for (std::size_t i = 0; i < 4; ++i)
+      number = 256 * number + static_cast<unsigned char>(picture[place + i]);
+    return number;
+  };
+  const auto attribute = [&](const std::string& name) {
+    return static_cast<unsigned>(
+        std::stoul(drawing.substr(drawing.find(name + "=\"") + name.size() + 2)));
+  };
+  EXPECT_EQ(number_at(16), 2 * attribute("width"));
+  EXPECT_EQ(number_at(20), 2 * attribute("height"));
+}
+
+TEST(ChoiceMap, says_what_a_picture_needs) {
+  const Outcome outcome =
+      run_shell("env -i PATH=/nowhere " COLLSIM_COMMAND
+                " crossover --alpha 1us --bandwidth 1GB/s -n 4 --png /dev/null");
+  EXPECT_EQ(outcome.status, exit_bad_input);
+  EXPECT_NE(outcome.out.find("rsvg-convert"), std::string::npos) << outcome.out;
+}
+
 // A cell of the map for each of the eight sizes, and the same numbers as in csv and json.
 TEST(ChoiceMap, is_a_page_with_a_cell_for_each_size) {
   const std::string page = file_of("--html");

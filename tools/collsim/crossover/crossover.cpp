@@ -34,6 +34,7 @@
 #include "tools/collsim/report/answer.h"
 #include "tools/collsim/report/call_rows.h"
 #include "tools/collsim/report/page.h"
+#include "tools/collsim/report/png.h"
 #include "tools/collsim/report/records.h"
 #include "tools/collsim/report/report.h"
 #include "tools/collsim/request/call_request.h"
@@ -58,8 +59,9 @@ constexpr std::string_view epilogue =
     "--map shows what is fastest for each size and rank count, with NCCL's choice and what that\n"
     "loses; also as a drawing or a page. What is fastest can be given to NCCL: for each size by\n"
     "its example tuner plug-in, or as the NCCL_ALGO and NCCL_PROTO that lose least.\n"
-    "Of textbook schedules --svg draws the time over the size, and --html, for a machine of two\n"
-    "numbers, writes a page on which alpha, bandwidth, ranks and size can be moved.\n"
+    "Of textbook schedules --svg and --png draw the time over the size, and --html, for a\n"
+    "machine of two numbers, writes a page on which alpha, bandwidth, ranks and size can be "
+    "moved.\n"
     "\n"
     "  collsim crossover -t hgx-h200 --over-ranks 2,4,8\n"
     "  collsim crossover -t dgx-h100-x4 -c broadcast --format csv\n"
@@ -388,7 +390,7 @@ void print_reports(const CallRequest& request, const std::vector<CrossoverReport
   write_answer(request.format, answer, out);
 }
 
-constexpr std::array map_files{"svg", "html", "export-tuner", "export-env"};
+constexpr std::array map_files{"svg", "png", "html", "export-tuner", "export-env"};
 
 bool asks_for_map(const po::variables_map& values) {
   return values["map"].as<bool>() || is_report(format_option(values)) ||
@@ -400,12 +402,12 @@ std::string text_of(const ChoiceMap& map, std::string_view option, const std::st
   if (option == "export-tuner") return tuner_file_of(map);
   if (option == "export-env") return environment_of(map);
   std::ostringstream text;
-  if (option == "svg") {
-    print_choice_svg(map, text);
-  } else {
+  if (option == "html") {
     write_page(report_of(map, command), text);
+  } else {
+    print_choice_svg(map, text);
   }
-  return text.str();
+  return option == "png" ? png_of(text.str()) : text.str();
 }
 
 /// Files first: what they say may be refused.
@@ -443,8 +445,9 @@ po::options_description crossover_options() {
        "instead: all GPUs of so many nodes, such as 1,2,4")  //
       ("map", po::bool_switch(),
        "what is fastest for each size, and NCCL's choice; up to 16 ranks simulated where formulas "
-       "leave it open, above by formulas")                             //
-      ("svg", po::value<std::string>(), "write the map as a drawing")  //
+       "leave it open, above by formulas")                                         //
+      ("svg", po::value<std::string>(), "write the map as a drawing")              //
+      ("png", po::value<std::string>(), "the same as a picture, by rsvg-convert")  //
       ("html", po::value<std::string>(),
        "write the map as a page to this file; --format html prints it")  //
       ("export-tuner", po::value<std::string>(),

@@ -11,6 +11,7 @@
 #include "tools/collsim/core/numbers.h"
 #include "tools/collsim/core/replace_file.h"
 #include "tools/collsim/report/answer.h"
+#include "tools/collsim/report/png.h"
 #include "tools/collsim/report/report.h"
 
 namespace collsim::command {
@@ -61,10 +62,11 @@ void answer_textbook_map(const CallRequest& request, const po::variables_map& va
     replace_file(values[option].as<std::string>(), text);
     is_printed = is_printed || is_standard_output(values[option].as<std::string>());
   };
-  if (values.contains("svg")) {
+  for (const char* option : {"svg", "png"}) {
+    if (!values.contains(option)) continue;
     std::ostringstream drawing;
     print_curves_svg(rows.front(), drawing);
-    write("svg", drawing.str());
+    write(option, option == std::string_view("png") ? png_of(drawing.str()) : drawing.str());
   }
   if (values.contains("html")) {
     write("html", slider_page(rows.front(), machine_of(request, values), command));
