@@ -76,6 +76,16 @@ TEST(ScheduleFile, IsTakenByEveryCommand) {
   EXPECT_NE(other.err.find("is a schedule of all_reduce, not of broadcast"), std::string::npos);
 }
 
+// The file says that it is of all_gather: -c need not.
+TEST(ScheduleFile, says_itself_which_collective_it_is_of) {
+  const std::string file = COLLSIM_SOURCE_DIR "/tests/data/msccl/allgather-direct-3.xml";
+  const std::string checked = output_of({"check", "-a", file});
+  EXPECT_NE(checked.find("credits"), std::string::npos) << checked;
+  const std::string run = output_of({"run", "--alpha", "1us", "--bandwidth", "50GB/s", "-n", "3",
+                                     "-a", file, "-b", "1M", "-e", "1M"});
+  EXPECT_NE(run.find("all_gather"), std::string::npos) << run;
+}
+
 // Two pairs add, then each copies the other's sum over its own (exercise 3): rank 0's contribution
 // is gone from rank 0 when 2 -> 0 copies.
 TEST(ScheduleFile, AWrongOneIsToldEverywhere) {

@@ -263,7 +263,7 @@ std::string schedule_of(const po::variables_map& values) {
 
 Request read_request(const po::variables_map& values) {
   Request request;
-  request.collective = collective_option(values);
+  request.collective = asked_collective(values).value_or(collective_option(values));
   request.rank_counts = parse_numbers("ranks", values["ranks"].as<std::string>(), 1, max_ranks);
   request.per_node = bounded_option(values, "ranks-per-node", 1, max_ranks);
   const auto channels =

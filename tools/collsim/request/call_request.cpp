@@ -254,9 +254,7 @@ Scenario read_scenario(const po::variables_map& values) {
     throw InputError("no machine",
                      "a machine or a scenario, such as hgx-h200, or --alpha and --bandwidth");
   }
-  if (const auto name = given<std::string>(values, "collective")) {
-    scenario.collective = parse_collective(*name);
-  }
+  if (const auto collective = asked_collective(values)) scenario.collective = *collective;
   if (const auto ranks = given<int>(values, "ranks")) {
     scenario.ranks = static_cast<std::uint32_t>(positive("ranks", *ranks));
   }
