@@ -26,7 +26,6 @@ constexpr auto marks = std::to_array<Mark>({
     {"\x80\x04", true, {"a pickle, as PyTorch's Flight Recorder writes", by_hang}},
     {"\x80\x05", true, {"a pickle, as PyTorch's Flight Recorder writes", by_hang}},
     {"\"pg_config\"", false, {"a dump of PyTorch's Flight Recorder", by_hang}},
-    {"\"coll_perf\"", false, {"what NCCL's inspector writes", table_of_times}},
     {"\"workload_graph\"", false, {"an execution trace (Chakra)", table_of_times}},
     {"\"GROUP_API\"", false, {"a trace of NCCL's profiler plugin", table_of_times}},
     {"\"traceEvents\"", false, {"a profiler's trace (Kineto, Chrome)", table_of_times}},

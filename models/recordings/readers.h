@@ -19,6 +19,10 @@ Recording read_recording_csv(const TextFile& text);
 /// Passes over bad rows where they can be counted in `bad_rows`.
 Recording read_nccl_tests_text(const TextFile& text, std::size_t* bad_rows);
 Recording read_nccl_tests_json(const TextFile& text);
+/// Calls of whole jobs: a row for all that are alike in communicator, collective and size.
+Recording read_inspector_json_lines(const TextFile& text);
+/// Whether the first line of a text is one of NCCL's Inspector.
+bool is_inspector_text(std::string_view text);
 
 /// The collective that a benchmark calls so: our names, and nccl-tests' "alltoall", "sendrecv".
 std::optional<Collective> find_recorded_collective(std::string_view name);

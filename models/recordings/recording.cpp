@@ -35,6 +35,8 @@ Recording read_any(const TextFile& text, std::size_t* bad_rows) {
     recording = read_published_run_yaml(text);
   } else if (line.starts_with("collsim:")) {
     recording = read_recorder_yaml(text);
+  } else if (is_json(text.content) && is_inspector_text(text.content)) {
+    recording = read_inspector_json_lines(text);
   } else if (is_json(text.content)) {
     recording = read_nccl_tests_json(text);
   } else if (line.starts_with("id,")) {

@@ -26,8 +26,6 @@ TEST(ForeignText, is_told_by_its_writer) {
       std::string::npos);
   EXPECT_NE(error_for(R"({"schemaVersion": 1, "traceEvents": []})").find("Kineto"),
             std::string::npos);
-  EXPECT_NE(error_for("{\"coll_perf\": {}}\n{\"coll_perf\": {}}\n").find("inspector"),
-            std::string::npos);
   EXPECT_NE(error_for("[E] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=5)\n")
                 .find("watchdog"),
             std::string::npos);
