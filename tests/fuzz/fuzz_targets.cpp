@@ -278,6 +278,7 @@ void add_recording_readers(std::vector<FuzzTarget>& targets) {
                        read_recording(text, bad_rows);
                      })});
   targets.push_back({"nccl-tests-json", seeds_of({"tests/fuzz/seeds"}, {".json"}), recording});
+  targets.push_back({"inspector", seeds_of({"tests/fuzz/seeds"}, {".jsonl"}), recording});
   targets.push_back(
       {"recorder", seeds_of({"recordings/h200x2", "recordings/h200x4"}, {".yaml"}), recording});
   targets.push_back({"published-run", seeds_of({"recordings/published"}, {".yaml"}), recording});
