@@ -1,6 +1,7 @@
 #include "models/program/call_costs.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -80,6 +81,8 @@ class MachineCallCosts::Predictor {
     }
   }
 
+  const Nccl* nccl() const { return compiler_.nccl(); }
+
   Prediction predict(Bytes size) {
     return simulator_ ? simulator_->simulate(size) : estimator_->estimate(size);
   }
@@ -116,6 +119,16 @@ std::vector<std::uint32_t> shape_of(const Topology& topology, const std::vector<
   return shape;
 }
 
+/// The places on the first node of a shape; nothing where other nodes have others.
+std::vector<std::uint32_t> common_places(const std::vector<std::uint32_t>& shape) {
+  std::map<std::uint32_t, std::vector<std::uint32_t>> places;
+  for (std::size_t i = 0; i < shape.size(); i += 2) places[shape[i]].push_back(shape[i + 1]);
+  const auto& first = places.begin()->second;
+  const bool alike = std::all_of(places.begin(), places.end(),
+                                 [&](const auto& each) { return each.second == first; });
+  return alike ? first : std::vector<std::uint32_t>();
+}
+
 std::vector<DeviceId> gpus_of(const MachineCalls& calls, const ProgramCommunicator& communicator) {
   std::vector<DeviceId> gpus;
   gpus.reserve(communicator.ranks.size());
@@ -129,15 +142,22 @@ MachineCallCosts::Predictor& MachineCallCosts::predictor(const ProgramCommunicat
                                                          ProgramCallKind kind) {
   std::vector<DeviceId> gpus = gpus_of(calls_, communicator);
   const Collective collective = collective_of(kind);
-  auto& known = predictors_[{collective, shape_of(*calls_.topology, gpus)}];
+  const std::vector<std::uint32_t> shape = shape_of(*calls_.topology, gpus);
+  auto& known = predictors_[{collective, shape}];
   if (!known) {
+    std::vector<std::uint32_t> places = common_places(shape);
+    const bool several = 2 * places.size() < shape.size();
+    const bool shares = !places.empty();
+    const Nccl*& searched = searched_[{several, std::move(places)}];
     CallSpec spec;
     spec.topology = calls_.topology;
     spec.cost = cost_;
     spec.collective = collective;
     spec.run = with_defaults(calls_.run, collective, *calls_.topology);
     spec.gpus = std::move(gpus);
+    if (shares) spec.like = searched;
     known = std::make_unique<Predictor>(std::move(spec), calls_.simulate);
+    if (searched == nullptr) searched = known->nccl();
   }
   return *known;
 }

@@ -15,6 +15,8 @@
 
 namespace collsim {
 
+class Nccl;
+
 /// What one call costs by itself, and what it takes from others meanwhile.
 struct CallCost {
   Seconds alone{};     ///< from the last rank's start to the end
@@ -58,6 +60,8 @@ class MachineCallCosts : public CallCosts {
  private:
   class Predictor;
   using Shape = std::pair<Collective, std::vector<std::uint32_t>>;
+  /// Whether there are several nodes, and the places of the GPUs that each of them has.
+  using NodePlaces = std::pair<bool, std::vector<std::uint32_t>>;
 
   Predictor& predictor(const ProgramCommunicator& communicator, ProgramCallKind kind);
   Seconds time_of(Predictor& predictor, Bytes size) const;
@@ -67,6 +71,8 @@ class MachineCallCosts : public CallCosts {
   MachineCalls calls_;
   Calibration cost_;
   std::map<Shape, std::unique_ptr<Predictor>> predictors_;
+  /// NCCL's search, the longest part of a prediction, whose answer all collectives share.
+  std::map<NodePlaces, const Nccl*> searched_;
   std::map<std::tuple<Shape, std::int64_t, std::uint32_t>, CallCost> known_;
 };
 

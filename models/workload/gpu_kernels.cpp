@@ -18,6 +18,8 @@ namespace {
 constexpr double tera = 1e12;
 constexpr double element_bytes = 2;
 constexpr double flops_per_multiply = 2;
+/// A part of a sum in fp32: written and read.
+constexpr double sum_bytes = 8;
 
 /// A tile of a product, and whether it is one of the small ones.
 struct TileShape {
@@ -109,6 +111,29 @@ Seconds KernelTimes::tiled_product(double m, double n, double k, double rate) co
   return Seconds{std::max(best, bytes / (gpu_.moved * gpu_.memory.value))} + constants_.kernel_gap;
 }
 
+Seconds KernelTimes::split_product(double m, double n, double k, bool fp8) const {
+  double best = 0;
+  for (const TileShape& tile : tile_shapes) {
+    const double tiles = std::ceil(m / tile.rows) * std::ceil(n / tile.columns);
+    const double parts = std::max(1.0, std::floor(gpu_.multiprocessors / tiles));
+    const double waves = std::ceil(tiles / gpu_.multiprocessors);
+    const double share = tile.small ? constants_.small_tile_share : 1;
+    const double of_wave = flops_per_multiply * tile.rows * tile.columns * k / parts *
+                           gpu_.multiprocessors / (product_rate(fp8) * share);
+    const double sums =
+        parts > 1 ? sum_bytes * parts * m * n / (gpu_.moved * gpu_.memory.value) : 0;
+    const double time = waves * (constants_.tile_time.value + of_wave) + sums;
+    if (best <= 0 || time < best) best = time;
+  }
+  const double weight_bytes = fp8 && gpu_.fp8_flops > 0 ? 1 : element_bytes;
+  const double bytes = element_bytes * (m * k + m * n) + weight_bytes * k * n;
+  return Seconds{std::max(best, bytes / (gpu_.moved * gpu_.memory.value))} + constants_.kernel_gap;
+}
+
+Seconds KernelTimes::best_product(double m, double n, double k, bool fp8) const {
+  return std::min(product(m, n, k, fp8), split_product(m, n, k, fp8));
+}
+
 Seconds KernelTimes::moved(double bytes) const {
   return Seconds{bytes / (gpu_.moved * gpu_.memory.value)} + constants_.kernel_gap;
 }
@@ -150,9 +175,9 @@ void time_kernels(CallProgram& program, const KernelTimes& kernels) {
   for (RankGroup& group : program.groups) {
     for (ProgramOp& op : group.ops) {
       if (op.product) {
-        op.compute =
-            kernels.product(static_cast<double>(op.product->m), static_cast<double>(op.product->n),
-                            static_cast<double>(op.product->k));
+        op.compute = kernels.best_product(static_cast<double>(op.product->m),
+                                          static_cast<double>(op.product->n),
+                                          static_cast<double>(op.product->k));
       } else if (op.moved.count > 0) {
         op.compute = kernels.moved(static_cast<double>(op.moved.count));
       }

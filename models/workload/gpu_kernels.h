@@ -63,6 +63,11 @@ class KernelTimes {
   ///
   /// or the time to read and write the matrices once, if that is longer.
   Seconds product(double m, double n, double k, bool fp8 = false) const;
+  /// The same product, where the libraries' kernels for few rows count, too: of a product whose
+  /// tiles leave multiprocessors idle, they divide k among so many that all have a part of a tile,
+  /// and add the parts up. The weights, a k x n matrix, have a byte an element in fp8. For programs
+  /// and inference: training has rows for all multiprocessors.
+  Seconds best_product(double m, double n, double k, bool fp8 = false) const;
   /// Both products of the backward pass of that one: by each of its matrices.
   Seconds backward_products(double m, double n, double k, bool fp8 = false) const;
   /// A kernel that does little but read and write so many bytes.
@@ -81,6 +86,7 @@ class KernelTimes {
 
  private:
   Seconds tiled_product(double m, double n, double k, double rate) const;
+  Seconds split_product(double m, double n, double k, bool fp8) const;
   double product_rate(bool fp8) const;
 
   GpuKernels gpu_;

@@ -75,7 +75,6 @@ double time_of_kernels(const TrainingSetup& setup, const KernelTimes& kernels) {
 
 std::vector<FoundLayout> search_layouts(StepMachine& machine, const LayoutSearch& search,
                                         std::size_t& tried) {
-  constexpr double usable_memory = 0.95;
   const double memory = usable_memory * static_cast<double>(machine.kernels().gpu().holds.count);
   std::vector<std::pair<double, TrainingSetup>> layouts;
   for (TrainingSetup& setup : layouts_of(search, machine.per_node(), memory)) {

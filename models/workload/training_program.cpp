@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "models/workload/pipeline_order.h"
+
 namespace collsim {
 
 namespace {
@@ -18,8 +20,6 @@ constexpr double parameter_element = 2;
 constexpr double copied = 2;  // read and written
 /// Kernels of a layer's pass, about: calls wait for the one that runs.
 constexpr double kernels_of_layer = 12;
-/// The first bucket of DDP is small, so that reducing begins early.
-constexpr double first_bucket = 1 << 20;
 /// Layers whose parameters ZeRO 3 has gathered at a time: the one that runs and the next.
 constexpr std::size_t gathered_layers = 2;
 
@@ -41,13 +41,6 @@ Bytes bytes_of(double bytes) {
 
 using Index = std::uint32_t;
 
-/// A forward or backward pass of a microbatch through a chunk of layers.
-struct Pass {
-  std::int64_t microbatch = 0;
-  std::int64_t chunk = 0;
-  bool backward = false;
-};
-
 /// Makes the program of one step.
 class StepWriter {
  public:
@@ -60,18 +53,18 @@ class StepWriter {
   void add_communicators(std::int64_t stage);
   std::optional<Index> add_communicator(const char* name, std::int64_t stage, std::int64_t stride,
                                         std::int64_t ranks);
-  std::vector<Pass> passes(std::int64_t stage) const;
   void write_stage(std::int64_t stage);
-  void write_pass(std::int64_t stage, const Pass& pass);
-  Index write_layers(std::int64_t stage, const Pass& pass, std::vector<Index> after);
+  void write_pass(std::int64_t stage, const PipelinePass& pass);
+  Index write_layers(std::int64_t stage, const PipelinePass& pass, std::vector<Index> after);
   /// A part of a backward pass: what it takes, and the tensors whose gradients it makes.
   struct BackwardPart {
     Seconds time;
     std::vector<double> tensors;  ///< elements of each
     double layers;
   };
-  std::vector<BackwardPart> backward_parts(std::int64_t stage, const Pass& pass) const;
-  void write_overlapped_backward(std::int64_t stage, const Pass& pass, std::vector<Index> after);
+  std::vector<BackwardPart> backward_parts(std::int64_t stage, const PipelinePass& pass) const;
+  void write_overlapped_backward(std::int64_t stage, const PipelinePass& pass,
+                                 std::vector<Index> after);
   void reduce_bucket(double bytes, Index ready);
   void write_end();
   void reduce_shards(double bytes);
@@ -81,12 +74,13 @@ class StepWriter {
   Index call(ProgramCallKind kind, Index communicator, double bytes, Stream stream,
              std::vector<Index> after, std::uint32_t peer = 0);
   std::vector<ProgramCall> inner_calls(double layers, bool backward) const;
+  void add_context_calls(double layers, bool backward, std::vector<ProgramCall>& calls) const;
   Seconds layers_time(double layers, bool backward) const;
-  Seconds ends_time(std::int64_t stage, const Pass& pass) const;
-  bool is_first(std::int64_t stage, const Pass& pass) const {
+  Seconds ends_time(std::int64_t stage, const PipelinePass& pass) const;
+  bool is_first(std::int64_t stage, const PipelinePass& pass) const {
     return stage == 0 && pass.chunk == 0;
   }
-  bool is_last(std::int64_t stage, const Pass& pass) const {
+  bool is_last(std::int64_t stage, const PipelinePass& pass) const {
     return stage == setup_.pipeline - 1 && pass.chunk == setup_.interleave - 1;
   }
 
@@ -102,7 +96,7 @@ class StepWriter {
   double embedding_parameters_;
   CallProgram program_;
   // Of the stage that is written.
-  std::optional<Index> tensor_, data_, copies_, expert_;
+  std::optional<Index> tensor_, context_, data_, copies_, expert_;
   std::vector<Index> reductions_;
   std::optional<Index> last_compute_;
   std::optional<Index> last_send_;
@@ -158,6 +152,7 @@ void StepWriter::add_communicators(std::int64_t stage) {
   const std::int64_t replicas = setup_.data * setup_.context;
   const std::int64_t shard = setup_.zero >= 3 && setup_.shard > 0 ? setup_.shard : replicas;
   tensor_ = add_communicator("tp", stage, 1, setup_.tensor);
+  context_ = add_communicator("cp", stage, setup_.tensor, setup_.context);
   data_ = add_communicator("dp", stage, setup_.tensor, shard);
   copies_ = add_communicator("copies", stage, setup_.tensor * shard, replicas / shard);
   expert_ = setup_.model.experts > 1
@@ -186,7 +181,27 @@ std::vector<ProgramCall> StepWriter::inner_calls(double layers, bool backward) c
                           (setup_.sequence_parallel ? static_cast<double>(setup_.tensor) : 1);
     calls.push_back({*expert_, ProgramCallKind::all_to_all, bytes_of(routed), 0, count});
   }
+  if (context_ && count > 0) add_context_calls(layers, backward, calls);
   return calls;
+}
+
+/// Context parallelism: each rank gathers keys and values of the whole sequence (Llama 3,
+/// arXiv:2407.21783, section 3.3.2), once more for the backward pass, which scatters their
+/// gradients.
+void StepWriter::add_context_calls(double layers, bool backward,
+                                   std::vector<ProgramCall>& calls) const {
+  const double tokens = layer_share(setup_).tokens * static_cast<double>(setup_.context);
+  const double bytes = activation_element * tokens * key_value_width(setup_.model) /
+                       static_cast<double>(setup_.tensor);
+  // Of half a layer, half of it: what is computed between two calls may be less than a layer.
+  const auto add = [&](ProgramCallKind kind, double times) {
+    const auto count = std::max(1.0, std::round(times));
+    calls.push_back(
+        {*context_, kind, bytes_of(bytes * times / count), 0, static_cast<std::uint32_t>(count)});
+  };
+  add(ProgramCallKind::all_gather,
+      layers * (backward && setup_.recompute == Recompute::full ? 2 : 1));
+  if (backward) add(ProgramCallKind::reduce_scatter, layers);
 }
 
 /// Of so many layers, no less than the host takes to issue them.
@@ -205,42 +220,11 @@ Seconds StepWriter::layers_time(double layers, bool backward) const {
 }
 
 /// Of the embedding and the head, where the chunk has them.
-Seconds StepWriter::ends_time(std::int64_t stage, const Pass& pass) const {
+Seconds StepWriter::ends_time(std::int64_t stage, const PipelinePass& pass) const {
   Seconds time;
   if (is_first(stage, pass)) time += pass.backward ? embedding_.backward : embedding_.forward;
   if (is_last(stage, pass)) time += pass.backward ? head_.backward : head_.forward;
   return time;
-}
-
-/// Forward and backward passes of a stage in the order in which it runs them: Megatron-LM's
-/// schedules (megatron/core/pipeline_parallel/schedules.py).
-std::vector<Pass> StepWriter::passes(std::int64_t stage) const {
-  const std::int64_t stages = setup_.pipeline;
-  const std::int64_t chunks = setup_.interleave;
-  std::vector<Pass> forward;
-  std::vector<Pass> backward;
-  for (std::int64_t first = 0; first < microbatches_; first += stages) {
-    const std::int64_t end = std::min(microbatches_, first + stages);
-    for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
-      for (std::int64_t i = first; i < end; ++i) {
-        forward.push_back({i, chunk, false});
-        backward.push_back({i, chunks - 1 - chunk, true});
-      }
-    }
-  }
-  auto all = std::ssize(forward);
-  std::int64_t ahead = all;
-  if (setup_.order == PipelineOrder::one_forward_one_backward) {
-    ahead = chunks > 1 ? 2 * (stages - stage - 1) + (chunks - 1) * stages : stages - stage - 1;
-    ahead = std::min(ahead, all);
-  }
-  std::vector<Pass> order(forward.begin(), forward.begin() + ahead);
-  for (std::int64_t i = ahead; i < all; ++i) {
-    order.push_back(forward[static_cast<std::size_t>(i)]);
-    order.push_back(backward[static_cast<std::size_t>(i - ahead)]);
-  }
-  order.insert(order.end(), backward.end() - ahead, backward.end());
-  return order;
 }
 
 void StepWriter::reduce_bucket(double bytes, Index ready) {
@@ -252,7 +236,7 @@ void StepWriter::reduce_bucket(double bytes, Index ready) {
 
 /// The last backward pass through a chunk, in half layers: the feed-forward network's comes first.
 std::vector<StepWriter::BackwardPart> StepWriter::backward_parts(std::int64_t stage,
-                                                                 const Pass& pass) const {
+                                                                 const PipelinePass& pass) const {
   const auto layers = static_cast<std::int64_t>(std::ceil(layers_of_chunk_));
   const double of_layer = layers_of_chunk_ / static_cast<double>(layers);
   const double ffn = ffn_parameters(setup_.model) * static_cast<double>(setup_.model.experts) /
@@ -276,7 +260,7 @@ std::vector<StepWriter::BackwardPart> StepWriter::backward_parts(std::int64_t st
 
 /// The last backward pass through a chunk, with a reduction for each bucket whose gradients are
 /// there.
-void StepWriter::write_overlapped_backward(std::int64_t stage, const Pass& pass,
+void StepWriter::write_overlapped_backward(std::int64_t stage, const PipelinePass& pass,
                                            std::vector<Index> after) {
   const double element = gradient_bytes_of(setup_.precision);
   const std::vector<BackwardPart> parts = backward_parts(stage, pass);
@@ -308,7 +292,8 @@ void StepWriter::write_overlapped_backward(std::int64_t stage, const Pass& pass,
   }
 }
 
-Index StepWriter::write_layers(std::int64_t stage, const Pass& pass, std::vector<Index> after) {
+Index StepWriter::write_layers(std::int64_t stage, const PipelinePass& pass,
+                               std::vector<Index> after) {
   ProgramOp op;
   op.name = fmt::format("{}{}", pass.backward ? 'B' : 'F', pass.microbatch + 1);
   op.compute = layers_time(layers_of_chunk_, pass.backward) + ends_time(stage, pass);
@@ -319,7 +304,7 @@ Index StepWriter::write_layers(std::int64_t stage, const Pass& pass, std::vector
   return add(std::move(op));
 }
 
-void StepWriter::write_pass(std::int64_t stage, const Pass& pass) {
+void StepWriter::write_pass(std::int64_t stage, const PipelinePass& pass) {
   const LayerShare share = layer_share(setup_);
   const double message =
       activation_element * share.tokens * static_cast<double>(setup_.model.hidden) /
@@ -339,11 +324,18 @@ void StepWriter::write_pass(std::int64_t stage, const Pass& pass) {
   // Megatron's 1F1B waits for each message; interleaved and GPipe go on.
   const bool waits = setup_.interleave == 1 && setup_.order != PipelineOrder::gpipe;
   if (waits && last_send_) after.push_back(*last_send_);
-  const bool last_backward = pass.backward && pass.microbatch == microbatches_ - 1;
-  if (last_backward && setup_.overlap_gradients && data_) {
+  // ZeRO 2 keeps its part of the gradients alone, so that each microbatch's are reduced.
+  const bool reduces = pass.backward && (setup_.zero == 2 || pass.microbatch == microbatches_ - 1);
+  if (reduces && setup_.overlap_gradients && data_) {
     write_overlapped_backward(stage, pass, std::move(after));
   } else {
+    if (setup_.zero == 2 && !reductions_.empty()) after.push_back(reductions_.back());
     last_compute_ = write_layers(stage, pass, std::move(after));
+    const auto chunks = static_cast<double>(setup_.interleave);
+    if (reduces && setup_.zero == 2) {
+      reduce_bucket(gradient_bytes_of(setup_.precision) * rank_parameters(setup_) / chunks,
+                    *last_compute_);
+    }
   }
   if (ends) return;
   const std::uint32_t to = pass.backward ? previous : next;
@@ -366,7 +358,7 @@ void StepWriter::write_optimizer(double parameters, std::vector<Index> after) {
 /// Gradients that are not reduced yet, the optimizer, and parameters that it has sharded.
 void StepWriter::write_end() {
   const double parameters = rank_parameters(setup_);
-  if (data_ && !setup_.overlap_gradients) {
+  if (data_ && !setup_.overlap_gradients && setup_.zero != 2) {
     reduce_bucket(gradient_bytes_of(setup_.precision) * parameters, *last_compute_);
   }
   const double over = static_cast<double>(setup_.data * setup_.context);
@@ -381,7 +373,7 @@ void StepWriter::write_end() {
 }
 
 void StepWriter::write_stage(std::int64_t stage) {
-  for (const Pass& pass : passes(stage)) write_pass(stage, pass);
+  for (const PipelinePass& pass : passes_of(setup_, microbatches_, stage)) write_pass(stage, pass);
   write_end();
 }
 
@@ -487,19 +479,6 @@ CallProgram StepWriter::write() {
 }
 
 }  // namespace
-
-std::vector<std::size_t> gradient_buckets(const std::vector<double>& tensor_bytes, double cap) {
-  std::vector<std::size_t> ends;
-  double held = 0;
-  for (std::size_t i = 0; i < tensor_bytes.size(); ++i) {
-    held += tensor_bytes[i];
-    if (held < (ends.empty() ? std::min(cap, first_bucket) : cap)) continue;
-    ends.push_back(i + 1);
-    held = 0;
-  }
-  if (held > 0) ends.push_back(tensor_bytes.size());
-  return ends;
-}
 
 CallProgram training_program(const TrainingSetup& setup, const KernelTimes& kernels,
                              std::int64_t microbatches, Rank per_node) {

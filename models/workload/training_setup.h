@@ -8,6 +8,9 @@
 
 namespace collsim {
 
+/// The share of a GPU's memory that a job may need: the allocator leaves gaps.
+inline constexpr double usable_memory = 0.95;
+
 /// In which order a pipeline stage runs its microbatches.
 enum class PipelineOrder : std::uint8_t {
   one_forward_one_backward,  ///< a backward pass as soon as one can; interleaved, if so asked

@@ -15,8 +15,6 @@ namespace {
 constexpr std::int64_t steady_turns = 3;
 /// Microbatches without a pipeline, likewise.
 constexpr std::int64_t steady_microbatches = 3;
-/// The share of a GPU's memory that a step may need: the allocator leaves gaps.
-constexpr double usable_memory = 0.95;
 
 Rank gpus_of_node(const MachineCalls& calls) {
   const Topology& topology = *calls.topology;
@@ -46,6 +44,15 @@ void continue_step(StepPrediction& step, const StepPrediction& fewer, double tim
   step.continued = true;
 }
 
+void slow_down(CallProgram& program, const Straggler& straggler) {
+  for (RankGroup& group : program.groups) {
+    if (std::find(group.ranks.begin(), group.ranks.end(), straggler.rank) == group.ranks.end()) {
+      continue;
+    }
+    for (ProgramOp& op : group.ops) op.compute = straggler.slower * op.compute;
+  }
+}
+
 }  // namespace
 
 StepMachine::StepMachine(const MachineCalls& calls, const KernelTable& table,
@@ -59,15 +66,17 @@ ProgramSchedule StepMachine::schedule(const CallProgram& program) {
   return schedule_program(program, costs_, kernels_.sharing());
 }
 
-StepPrediction StepMachine::predict(const TrainingSetup& setup) {
+StepPrediction StepMachine::predict(const TrainingSetup& setup,
+                                    const std::optional<Straggler>& straggler) {
   check_setup(setup);
   if (setup.ranks() > std::int64_t{gpus_}) {
     throw InputError(fmt::format("the layout has {} ranks", setup.ranks()),
                      fmt::format("at most the machine's {} GPUs", gpus_));
   }
   const auto step_of = [&](std::int64_t microbatches) {
-    const ProgramSchedule times =
-        schedule(training_program(setup, kernels_, microbatches, per_node_));
+    CallProgram program = training_program(setup, kernels_, microbatches, per_node_);
+    if (straggler) slow_down(program, *straggler);
+    const ProgramSchedule times = schedule(program);
     const GroupSchedule& last = times.groups[times.last_group()];
     StepPrediction step;
     step.time = times.time;

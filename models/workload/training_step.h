@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,12 @@ struct StepPrediction {
   bool continued = false;        ///< of fewer microbatches, and continued in their steady state
 };
 
+/// A rank whose kernels take so many times as long as they should: a GPU that is hot, or shared.
+struct Straggler {
+  Rank rank = 0;
+  double slower = 1;
+};
+
 /// A machine and its kernels, which steps are predicted on. Calls are remembered from step to step.
 class StepMachine {
  public:
@@ -31,7 +38,9 @@ class StepMachine {
   StepMachine(const MachineCalls& calls, const KernelTable& table, const std::string& gpu = {});
 
   /// Throws InputError for a layout that cannot be (check_setup()) or has more ranks than GPUs.
-  StepPrediction predict(const TrainingSetup& setup);
+  /// All wait for a straggler at the next call: its whole pipeline stage is as slow.
+  StepPrediction predict(const TrainingSetup& setup,
+                         const std::optional<Straggler>& straggler = std::nullopt);
   /// The program and its schedule, with the microbatches of the setup or fewer.
   ProgramSchedule schedule(const CallProgram& program);
 

@@ -79,10 +79,6 @@ double head_size(const Transformer& model) {
   return static_cast<double>(model.hidden) / static_cast<double>(model.heads);
 }
 
-double kv_width(const Transformer& model) {
-  return 2 * static_cast<double>(model.kv_heads) * head_size(model);
-}
-
 bool in_fp8(StepPrecision precision) {
   return precision == StepPrecision::fp8;
 }
@@ -100,7 +96,7 @@ struct LayerWidths {
   LayerWidths(const Transformer& model, const LayerShare& share)
       : hidden(static_cast<double>(model.hidden)),
         query(hidden / static_cast<double>(share.tensor)),
-        query_key_value((hidden + kv_width(model)) / static_cast<double>(share.tensor)),
+        query_key_value((hidden + key_value_width(model)) / static_cast<double>(share.tensor)),
         ffn(static_cast<double>(model.ffn) / static_cast<double>(share.tensor)),
         ffn_tokens(share.tokens * static_cast<double>(model.active_experts)),
         norm_tokens(share.sequence_parallel ? share.tokens / static_cast<double>(share.tensor)
@@ -206,6 +202,10 @@ Transformer find_transformer(std::string_view name) {
   throw InputError(fmt::format("--model: no model '{}'", name), names_instead_of(name, names));
 }
 
+double key_value_width(const Transformer& model) {
+  return 2 * static_cast<double>(model.kv_heads) * head_size(model);
+}
+
 double ffn_parameters(const Transformer& model) {
   return (model.gated ? 3.0 : 2.0) * static_cast<double>(model.hidden) *
          static_cast<double>(model.ffn);
@@ -213,7 +213,7 @@ double ffn_parameters(const Transformer& model) {
 
 double layer_parameters(const Transformer& model) {
   const auto hidden = static_cast<double>(model.hidden);
-  return hidden * hidden + hidden * (hidden + kv_width(model)) +
+  return hidden * hidden + hidden * (hidden + key_value_width(model)) +
          static_cast<double>(model.experts) * ffn_parameters(model);
 }
 

@@ -31,6 +31,8 @@ std::vector<Transformer> load_transformers();
 /// The one of that name. Throws InputError that names similar ones.
 Transformer find_transformer(std::string_view name);
 
+/// Elements of keys and values together, of a token in a layer.
+double key_value_width(const Transformer& model);
 /// Parameters of the matrices of a layer, of its feed-forward part alone, and of an embedding.
 double layer_parameters(const Transformer& model);
 double ffn_parameters(const Transformer& model);

@@ -23,6 +23,7 @@
 #include "tools/collsim/core/warnings.h"
 #include "tools/collsim/request/algorithm_plan.h"
 #include "tools/collsim/request/collective_option.h"
+#include "tools/collsim/request/program_check.h"
 
 namespace collsim::command {
 
@@ -330,14 +331,23 @@ int check_textbook(const po::variables_map& values, std::ostream& out) {
 
 int run_check(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
   const auto values = parse_options(
-      check_options(), "collsim check [--algorithm A|all] [options], or collsim check MACHINE",
+      check_options(),
+      "collsim check [--algorithm A|all] [options], or collsim check MACHINE|PROGRAM.yaml",
       "Runs every plan in random legal orders, with several credit depths, and counts the\n"
-      "contributions of every rank in every buffer. Exit code 1 means that a plan is wrong.\n\n"
+      "contributions of every rank in every buffer. Exit code 1 means that a plan is wrong.\n"
+      "Of a program (`collsim: program/1`) it proves that no order of events makes it hang, or "
+      "says\n"
+      "who waits for whom.\n\n"
       "  collsim check --algorithm ring --ranks 1..17\n"
       "  collsim check --algorithm my-ring.yaml --ranks 2..9\n"
-      "  collsim check dgx-h100-x4",
+      "  collsim check dgx-h100-x4\n"
+      "  collsim check my-program.yaml",
       "topology", args, out);
   if (!values) return exit_ok;
+  if (values->contains("topology")) {
+    const auto& subject = (*values)["topology"].as<std::string>();
+    if (is_program(subject)) return check_program(subject, out);
+  }
   const std::string schedule = schedule_of(*values);
   if (schedule == "nccl") return check_nccl(*values, out, err);
   if (schedule != "textbook") {

@@ -26,6 +26,7 @@
 #include "tools/collsim/core/waiting.h"
 #include "tools/collsim/core/warnings.h"
 #include "tools/collsim/plan/plan_report.h"
+#include "tools/collsim/plan/step_plan_answer.h"
 #include "tools/collsim/report/answer.h"
 #include "tools/collsim/report/records.h"
 #include "tools/collsim/report/report.h"
@@ -39,7 +40,9 @@ namespace po = boost::program_options;
 
 namespace {
 
-constexpr std::string_view usage = "collsim plan MACHINE[,MACHINE] --bytes SIZE [options]";
+constexpr std::string_view usage =
+    "collsim plan MACHINE[,MACHINE] --bytes SIZE [options]\n"
+    "       collsim plan MACHINE[,MACHINE] --step --model NAME --global-batch N [options]";
 constexpr std::string_view epilogue =
     "Answers what-if questions: how long a step's communication takes on which machine, where\n"
     "scaling stops and why, what it costs, and what each change is worth. A machine is a node\n"
@@ -50,7 +53,8 @@ constexpr std::string_view epilogue =
     "  collsim plan dgx-h100 --nodes 64 --bytes 350GB --set nic=200Gb/s --set nics=4\n"
     "  collsim plan dgx-h100,dgx-a100 --nodes 1..64 --model gpt-3-175b --compute-time 20s,50s\n"
     "  collsim plan dgx-h100 --nodes 1..1024 --model bert-large --compute-time 50ms "
-    "--target-share 10%";
+    "--target-share 10%\n"
+    "  collsim plan dgx-h100,dgx-a100 --nodes 8..64 --step --model llama3-70b --global-batch 512";
 
 constexpr std::int64_t max_points = 100'000;
 
@@ -356,6 +360,7 @@ po::options_description plan_options() {
       ("cost", word("rent"), "rent or buy")                                                   //
       ("estimate", po::bool_switch(), "simulate nothing")                                     //
       ("wide", po::bool_switch(), "show all columns");
+  add_step_options(options);
   add_format_option(options, formats_with_page());
   return options;
 }
@@ -370,11 +375,25 @@ CapacityPlan answer_of(CapacityRequest& request, std::ostream& err) {
   return plan;
 }
 
+int plan_for_steps(const po::variables_map& values, std::span<const std::string> args,
+                   std::ostream& out, std::ostream& err) {
+  using namespace std::string_view_literals;
+  StepPlanRequest request = read_step_plan(values);
+  request.alternatives = read_alternatives(values);
+  request.run = read_call(values).run;
+  request.basis = word_of(values, "cost", std::pair{"rent"sv, CostBasis::rent},
+                          std::pair{"buy"sv, CostBasis::buy});
+  request.prices = read_prices(values, request.basis);
+  request.vendor = given(values, "vendor").value_or("");
+  return answer_step_plan(request, values, command_text("plan", args), out, err);
+}
+
 }  // namespace
 
 int run_plan(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
   const auto values = parse_options(plan_options(), usage, epilogue, "topology", args, out);
   if (!values) return exit_ok;
+  if ((*values)["step"].as<bool>()) return plan_for_steps(*values, args, out, err);
   CapacityRequest request = read_plan(*values);
   const CapacityPlan plan = answer_of(request, err);
   print_warnings(plan.warnings, err);

@@ -1,0 +1,148 @@
+#include "tools/collsim/plan/step_plan_answer.h"
+
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <ostream>
+#include <utility>
+
+#include "sim/base/input_error.h"
+#include "tools/collsim/core/format.h"
+#include "tools/collsim/core/numbers.h"
+#include "tools/collsim/core/subcommand.h"
+#include "tools/collsim/core/waiting.h"
+#include "tools/collsim/core/warnings.h"
+#include "tools/collsim/plan/step_plan_report.h"
+#include "tools/collsim/report/answer.h"
+
+namespace collsim::command {
+
+namespace po = boost::program_options;
+
+namespace {
+
+/// A number with one of some units after it.
+using Units = std::array<std::pair<std::string_view, double>, 4>;
+constexpr Units long_times{{{"s", 1}, {"min", 60}, {"h", 3600}, {"d", 24 * 3600}}};
+constexpr Units counts_of_tokens{{{"M", 1e6}, {"B", 1e9}, {"T", 1e12}, {"", 1}}};
+
+double number_of(const po::variables_map& values, const char* option, const Units& units,
+                 const std::string& accepted) {
+  const auto& text = values[option].as<std::string>();
+  constexpr double most = 1e18;
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
+  for (const auto& [name, factor] : units) {
+    if (error != std::errc{} || unit != name || !(number > 0 && number * factor <= most)) continue;
+    return number * factor;
+  }
+  throw InputError(fmt::format("--{}: '{}'", option, text), accepted);
+}
+
+Seconds time_of(const po::variables_map& values, const char* option) {
+  return Seconds{
+      number_of(values, option, long_times, "a time above 0, such as 90s, 10min, 24h or 30d")};
+}
+
+double money_of(const po::variables_map& values, const char* option) {
+  const double money = values[option].as<double>();
+  constexpr double most = 1e15;
+  if (money > 0 && money <= most) return money;
+  throw InputError(fmt::format("--{}: {:g}", option, money), "an amount of money above 0");
+}
+
+FailureRates read_failures(const po::variables_map& values) {
+  FailureRates rates;
+  if (values.contains("mtbf")) rates.between = time_of(values, "mtbf");
+  if (values.contains("checkpoint-time")) rates.checkpoint = time_of(values, "checkpoint-time");
+  if (values.contains("restart-time")) rates.restart = time_of(values, "restart-time");
+  if (values.contains("repair-time")) rates.repair = time_of(values, "repair-time");
+  constexpr std::uint32_t most_spares = 100'000;
+  if (values.contains("spares")) rates.spares = bounded_option(values, "spares", 0, most_spares);
+  return rates;
+}
+
+}  // namespace
+
+void add_step_options(po::options_description& options) {
+  const auto text = [] { return po::value<std::string>(); };
+  options.add_options()  //
+      ("step", po::bool_switch(),
+       "plan for whole steps of training a --model of `collsim step`, in the quickest layout")(
+          "global-batch", po::value<std::int64_t>(), "with --step: sequences of a step")(
+          "seq", po::value<std::int64_t>(),
+          "likewise: tokens of a sequence (default: the model's)")(
+          "tokens-total", text(), "likewise: of the whole training run, such as 300B or 1.4T")(
+          "deadline", text(), "likewise: of the run, such as 30d")("budget", po::value<double>(),
+                                                                   "likewise: money for the run")(
+          "hourly-budget", po::value<double>(),
+          "likewise: money an hour; each machine has as many nodes as that buys")(
+          "mtbf", text(), "likewise: of a GPU, from failure to failure (default: Llama 3's 2111d)")(
+          "checkpoint-time", text(), "likewise: that a checkpoint stops training (default 60s)")(
+          "restart-time", text(), "likewise: after a failure (default 10min)")(
+          "repair-time", text(), "likewise: until a failed node is back (default 24h)")(
+          "spares", po::value<std::int64_t>(),
+          "likewise: nodes that stand by (default: what pays)");
+}
+
+StepPlanRequest read_step_plan(const po::variables_map& values) {
+  StepPlanRequest request;
+  constexpr std::uint32_t most = 1'000'000;
+  constexpr std::uint32_t most_tokens = 1U << 24;
+  const auto models = values.count("model") == 0 ? std::vector<std::string>()
+                                                 : values["model"].as<std::vector<std::string>>();
+  if (models.size() != 1)
+    throw InputError("plan --step: no model, or several", "--model NAME, one");
+  request.setup.model = find_transformer(models.front());
+  if (!values.contains("global-batch")) {
+    throw InputError("plan --step: no --global-batch", "the sequences of a step");
+  }
+  request.setup.global_batch = bounded_option(values, "global-batch", 1, most);
+  if (values.contains("seq"))
+    request.setup.sequence = bounded_option(values, "seq", 1, most_tokens);
+  if (!values["precision"].defaulted()) {
+    request.setup.precision = find_precision("precision", values["precision"].as<std::string>());
+  }
+  if (values.contains("tokens-total")) {
+    request.tokens =
+        number_of(values, "tokens-total", counts_of_tokens, "a number such as 300B or 1.4T");
+  }
+  for (const char* const option : {"deadline", "budget"}) {
+    if (!values.contains(option) || request.tokens > 0) continue;
+    throw InputError(fmt::format("--{} without --tokens-total", option),
+                     "--tokens-total, such as 1T");
+  }
+  if (values.contains("deadline")) request.deadline = time_of(values, "deadline");
+  if (values.contains("budget")) request.budget = money_of(values, "budget");
+  if (values.contains("hourly-budget")) request.hourly = money_of(values, "hourly-budget");
+  request.failures = read_failures(values);
+  return request;
+}
+
+int answer_step_plan(StepPlanRequest& request, const po::variables_map& values,
+                     const std::string& command, std::ostream& out, std::ostream& err) {
+  StepPlan plan;
+  {
+    Waiting waiting(err, "searching layouts");
+    request.progress = [&](std::size_t done, std::size_t all) {
+      waiting.say(fmt::format("searching layouts on machine {} of {}", done + 1, all));
+    };
+    plan = plan_steps(request);
+    request.progress = nullptr;
+  }
+  print_warnings(plan.warnings, err);
+  Answer answer;
+  answer.print = [&](std::ostream& to) { print_step_plan(request, plan, to); };
+  answer.rows = [&] { return step_plan_records(request, plan); };
+  answer.report = [&] { return step_plan_report(request, plan, command); };
+  write_answer(format_option(values), answer, out);
+  const bool met = std::any_of(plan.rows.begin(), plan.rows.end(),
+                               [](const StepPlanRow& row) { return row.meets; });
+  return met ? exit_ok : exit_answer_is_no;
+}
+
+}  // namespace collsim::command

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <boost/program_options.hpp>
+#include <iosfwd>
+#include <string>
+
+#include "models/workload/step_plan.h"
+
+namespace collsim::command {
+
+/// Adds the options of `plan --step`.
+void add_step_options(boost::program_options::options_description& options);
+
+/// What they ask. Alternatives, prices and NCCL's run are the caller's to fill in. Throws
+/// InputError.
+StepPlanRequest read_step_plan(const boost::program_options::variables_map& values);
+
+/// Plans, and writes the answer. Gives the exit code: exit_answer_is_no where nothing meets the
+/// deadline and the budget.
+int answer_step_plan(StepPlanRequest& request, const boost::program_options::variables_map& values,
+                     const std::string& command, std::ostream& out, std::ostream& err);
+
+}  // namespace collsim::command

@@ -1,0 +1,40 @@
+#include "tools/collsim/request/program_check.h"
+
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <filesystem>
+#include <ostream>
+
+#include "models/program/call_order.h"
+#include "models/program/call_program_yaml.h"
+#include "sim/base/text_file.h"
+#include "tools/collsim/core/subcommand.h"
+
+namespace collsim::command {
+
+bool is_program(const std::string& name) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(name, error)) return false;
+  return read_text_file(name, "a machine or a program").content.find("collsim: program/") !=
+         std::string::npos;
+}
+
+int check_program(const std::string& file, std::ostream& out) {
+  const CallOrderVerdict verdict = check_call_order(load_call_program(file));
+  if (verdict.hangs) {
+    fmt::print(out, "hangs: {}\n", verdict.why);
+    return exit_answer_is_no;
+  }
+  if (verdict.hangs_one_at_a_time) {
+    fmt::print(out,
+               "hangs where a GPU runs one call at a time, in the order in which they are issued: "
+               "{}\n",
+               verdict.why);
+    return exit_answer_is_no;
+  }
+  fmt::print(out, "cannot hang, whatever the times are\n");
+  return exit_ok;
+}
+
+}  // namespace collsim::command

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <iosfwd>
+#include <optional>
+#include <string>
+
+#include "models/workload/inference.h"
+#include "tools/collsim/report/records.h"
+#include "tools/collsim/step/step_report.h"
+
+namespace collsim::command {
+
+/// A step of inference as a row for programs.
+Record inference_record(const std::string& machine, const InferenceSetup& setup,
+                        const InferencePrediction& step, const std::optional<StepPrice>& price);
+
+/// The same in words: time of a token, its parts, speed, memory by part, cost.
+void print_inference(const std::string& machine, const InferenceSetup& setup,
+                     const InferencePrediction& step, const std::optional<StepPrice>& price,
+                     std::ostream& out);
+
+}  // namespace collsim::command

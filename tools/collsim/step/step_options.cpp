@@ -1,0 +1,264 @@
+#include "tools/collsim/step/step_options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "models/imports/machine.h"
+#include "models/planning/change.h"
+#include "models/planning/machine_parts.h"
+#include "models/planning/prices.h"
+#include "sim/base/input_error.h"
+#include "tools/collsim/core/format.h"
+#include "tools/collsim/core/numbers.h"
+#include "tools/collsim/core/size_option.h"
+#include "tools/collsim/core/variables_option.h"
+
+namespace collsim::command {
+
+namespace po = boost::program_options;
+
+namespace {
+
+/// Three of these multiply without overflow.
+constexpr std::uint32_t max_option = 1'000'000;
+
+std::int64_t positive(const po::variables_map& values, const char* option, std::uint32_t least) {
+  return bounded_option(values, option, least, max_option);
+}
+
+}  // namespace
+
+po::options_description step_options() {
+  po::options_description options("options");
+  const auto count = [](std::int64_t value) {
+    return po::value<std::int64_t>()->default_value(value);
+  };
+  options.add_options()  //
+      ("subject", po::value<std::string>(),
+       "a machine, or a program file; --subject may be omitted")  //
+      ("topology,t", po::value<std::string>(), "the machine of a program file")(
+          "nodes", po::value<std::int64_t>(), "as many nodes of the machine's kind")  //
+      ("ranks,n", po::value<std::int64_t>(), "GPUs that take part (default: all)")    //
+      ("model", po::value<std::string>(), "a transformer of `collsim list` or docs/training.md")(
+          "tp", count(1), "tensor-parallel ranks")("pp", count(1), "pipeline stages")(
+          "cp", count(1), "context-parallel ranks")("ep", count(1), "expert-parallel ranks")(
+          "interleave", count(1), "chunks of layers of a pipeline stage")(
+          "zero", count(0), "0; 1: optimizer sharded; 2: and gradients; 3: and parameters (FSDP)")(
+          "shard", count(0), "with --zero 3: ranks that share a copy (default: all)")(
+          "keep", po::bool_switch(), "with --zero 3: keep parameters until the backward pass")(
+          "micro-batch", count(1), "sequences of a microbatch")(
+          "global-batch", po::value<std::int64_t>(),
+          "sequences of a step (default: one microbatch a rank)")(
+          "seq", po::value<std::int64_t>(), "tokens of a sequence (default: the model's)")(
+          "precision", po::value<std::string>()->default_value("bf16"),
+          "fp16, bf16, fp8, bf16-pure or amp")(
+          "recompute", po::value<std::string>()->default_value("none"), "none, selective or full")(
+          "attention", po::value<std::string>()->default_value("flash2"),
+          "flash2, flash1, fused or eager")("no-sequence-parallel", po::bool_switch(),
+                                            "with --tp: norms are computed by all ranks")(
+          "no-overlap", po::bool_switch(), "gradients are reduced after the last backward pass")(
+          "bucket", po::value<std::string>()->default_value("25M"),
+          "bytes of a gradient bucket; auto: the quickest of several, which are shown")(
+          "gpipe", po::bool_switch(), "all forward passes first")(
+          "env", po::value<std::vector<std::string>>()->composing(),
+          "a variable of NCCL's, NAME=VALUE; may be repeated")(
+          "simulate", po::bool_switch(), "simulate calls instead of estimating them")(
+          "timeline", po::bool_switch(), "draw what each stream does")(
+          "trace", po::value<std::string>(), "write the timeline to a file for ui.perfetto.dev")(
+          "check", po::bool_switch(),
+          "of a program: prove that no order of events makes it hang; exit code 1 if one does")(
+          "search", po::bool_switch(), "the quickest layouts that fit into memory")(
+          "validate", po::value<std::string>(),
+          "compare with a file of published steps, or `published` or `h100x2`");
+  options.add_options()  //
+      ("decode", po::bool_switch(), "a token of inference for each of --batch sequences")(
+          "prefill", po::bool_switch(), "inference until the first token of --batch prompts")(
+          "batch", count(1), "with --decode or --prefill: sequences that a replica serves")(
+          "context", po::value<std::int64_t>(),
+          "likewise: tokens of a sequence so far, or of a prompt (default: the model's sequence)")(
+          "eager", po::bool_switch(), "likewise: no CUDA graph, the host issues each kernel")(
+          "straggler", po::value<std::string>(),
+          "RANK:FACTOR, such as 3:1.2: kernels of a rank take so many times as long")(
+          "slow-nic", po::value<double>(),
+          "the share of its rate that one NIC has left, such as 0.5")(
+          "set", po::value<std::vector<std::string>>()->composing(),
+          "a change of the machine, as of `plan`: nic=200Gb/s, nics=4, oversubscription=2")(
+          "advise", po::bool_switch(), "try what else would be quicker, and say by how much");
+  add_format_option(options, formats_with_page());
+  return options;
+}
+
+namespace {
+
+/// What the first NIC of a node carries; throws InputError where there is none.
+double nic_rate(const MachineParts& parts) {
+  for (const GraphDevice& device : parts.node.devices) {
+    if (device.kind == DeviceKind::nic && device.port_rate.value > 0) return device.port_rate.value;
+  }
+  const Topology two = compose(parts, 2);
+  const NodePart node = two.node(0);
+  const auto& devices = node.graph->graph().devices;
+  for (std::uint32_t i = 0; i < devices.size(); ++i) {
+    if (devices[i].kind != DeviceKind::nic) continue;
+    for (const LinkId id : two.links_from(node.first_device + i)) {
+      if (two.link(id).kind == LinkKind::network) return two.link(id).bandwidth.value;
+    }
+  }
+  throw InputError("--slow-nic: the machine has no NICs", "a machine of several nodes");
+}
+
+MachineParts with_nics(MachineParts parts, double factor) {
+  constexpr double bits_of_gigabit = 1e9;
+  constexpr double bits_of_byte = 8;
+  const std::string change =
+      fmt::format("nic={:.9g}Gb/s", factor * bits_of_byte * nic_rate(parts) / bits_of_gigabit);
+  return changed(std::move(parts), change);
+}
+
+MachineParts read_parts(const po::variables_map& values, const std::string& name) {
+  MachineParts parts = load_parts(name);
+  if (values.contains("nodes")) parts.nodes = bounded_option(values, "nodes", 1, gpu_limit);
+  if (!values.contains("set")) return parts;
+  for (const std::string& change : values["set"].as<std::vector<std::string>>()) {
+    parts = changed(std::move(parts), change);
+  }
+  return parts;
+}
+
+/// NCCL gives all NICs of a node equal parts of a call, so that the slowest says how long it takes:
+/// one slow NIC is as all of them that slow.
+double slow_nic(const po::variables_map& values) {
+  const double share = values["slow-nic"].as<double>();
+  if (share > 0 && share <= 1) return share;
+  throw InputError(fmt::format("--slow-nic: {:g}", share), "a share above 0, at most 1");
+}
+
+}  // namespace
+
+Topology machine_of_step(const po::variables_map& values, const std::string& name) {
+  const bool changes = values.contains("set") || values.contains("slow-nic");
+  if (!values.contains("nodes") && !changes) return load_machine(name).topology;
+  MachineParts parts = read_parts(values, name);
+  if (values.contains("slow-nic")) parts = with_nics(std::move(parts), slow_nic(values));
+  return compose(parts, parts.nodes);
+}
+
+Topology machine_with_nics(const po::variables_map& values, const std::string& name,
+                           double factor) {
+  const MachineParts parts = with_nics(read_parts(values, name), factor);
+  return compose(parts, parts.nodes);
+}
+
+MachineCalls calls_of_step(const po::variables_map& values, const Topology& topology) {
+  MachineCalls calls;
+  calls.topology = &topology;
+  const auto all = topology.gpus();
+  calls.gpus.assign(all.begin(), all.end());
+  if (values.contains("ranks")) {
+    calls.gpus.resize(
+        bounded_option(values, "ranks", 1, static_cast<std::uint32_t>(calls.gpus.size())));
+  }
+  calls.simulate = values["simulate"].as<bool>();
+  calls.run.variables = variables_option(values);
+  return calls;
+}
+
+TrainingSetup read_setup(const po::variables_map& values, std::size_t gpus) {
+  if (!values.contains("model")) throw InputError("step: no model", "--model NAME");
+  TrainingSetup setup;
+  setup.model = find_transformer(values["model"].as<std::string>());
+  setup.tensor = positive(values, "tp", 1);
+  setup.pipeline = positive(values, "pp", 1);
+  setup.context = positive(values, "cp", 1);
+  setup.expert = positive(values, "ep", 1);
+  setup.interleave = positive(values, "interleave", 1);
+  const std::int64_t of_replica = setup.tensor * setup.pipeline * setup.context;
+  if (static_cast<std::int64_t>(gpus) % of_replica != 0) {
+    throw InputError(fmt::format("--tp {} --pp {} --cp {} of {} GPUs", setup.tensor, setup.pipeline,
+                                 setup.context, gpus),
+                     "numbers whose product divides the GPUs");
+  }
+  setup.data = static_cast<std::int64_t>(gpus) / of_replica;
+  setup.zero = bounded_option(values, "zero", 0, 3);
+  setup.shard = positive(values, "shard", 0);
+  setup.reshard = !values["keep"].as<bool>();
+  setup.micro_batch = positive(values, "micro-batch", 1);
+  setup.global_batch = values.contains("global-batch") ? positive(values, "global-batch", 1)
+                                                       : setup.micro_batch * setup.data;
+  if (values.contains("seq")) setup.sequence = bounded_option(values, "seq", 1, 1U << 24);
+  setup.precision = find_precision("precision", values["precision"].as<std::string>());
+  setup.recompute = find_recompute("recompute", values["recompute"].as<std::string>());
+  setup.attention = find_attention("attention", values["attention"].as<std::string>());
+  setup.sequence_parallel = setup.tensor > 1 && !values["no-sequence-parallel"].as<bool>();
+  setup.overlap_gradients = !values["no-overlap"].as<bool>();
+  const auto& bucket = values["bucket"].as<std::string>();
+  if (bucket != "auto") setup.bucket = std::max(Bytes{1}, parse_size("bucket", bucket));
+  if (values["gpipe"].as<bool>()) setup.order = PipelineOrder::gpipe;
+  return setup;
+}
+
+InferenceSetup read_inference(const po::variables_map& values, std::size_t gpus) {
+  if (!values.contains("model")) throw InputError("step: no model", "--model NAME");
+  for (const char* const option : {"pp", "cp", "ep"}) {
+    if (values[option].as<std::int64_t>() == 1) continue;
+    throw InputError(fmt::format("--{} of inference", option), "--tp alone");
+  }
+  if (values["decode"].as<bool>() && values["prefill"].as<bool>()) {
+    throw InputError("both --decode and --prefill", "one of them");
+  }
+  InferenceSetup setup;
+  setup.model = find_transformer(values["model"].as<std::string>());
+  setup.phase = values["decode"].as<bool>() ? InferencePhase::decode : InferencePhase::prefill;
+  setup.tensor = positive(values, "tp", 1);
+  if (static_cast<std::int64_t>(gpus) % setup.tensor != 0) {
+    throw InputError(fmt::format("--tp {} of {} GPUs", setup.tensor, gpus),
+                     "a number that divides the GPUs");
+  }
+  setup.replicas = static_cast<std::int64_t>(gpus) / setup.tensor;
+  setup.batch = positive(values, "batch", 1);
+  constexpr std::uint32_t max_context = 1U << 24;
+  setup.context = values.contains("context") ? bounded_option(values, "context", 1, max_context)
+                                             : setup.model.sequence;
+  const StepPrecision precision =
+      find_precision("precision", values["precision"].as<std::string>());
+  if (precision == StepPrecision::amp || precision == StepPrecision::bf16_pure) {
+    throw InputError(fmt::format("--precision: '{}' of inference", to_string(precision)),
+                     "fp16, bf16 or fp8");
+  }
+  setup.fp8 = precision == StepPrecision::fp8;
+  setup.graph = !values["eager"].as<bool>();
+  return setup;
+}
+
+std::optional<Straggler> read_straggler(const po::variables_map& values, std::size_t gpus) {
+  if (!values.contains("straggler")) return std::nullopt;
+  const auto& text = values["straggler"].as<std::string>();
+  const std::size_t colon = std::min(text.find(':'), text.size());
+  const char* const middle = text.data() + colon;
+  const char* const last = text.data() + text.size();
+  Straggler straggler;
+  const auto [rank_end, rank_error] = std::from_chars(text.data(), middle, straggler.rank);
+  bool good = colon < text.size() && rank_error == std::errc{} && rank_end == middle;
+  if (good) {
+    const auto [end, error] = std::from_chars(middle + 1, last, straggler.slower);
+    constexpr double slowest = 1000;
+    good =
+        error == std::errc{} && end == last && straggler.slower > 0 && straggler.slower <= slowest;
+  }
+  if (good && straggler.rank < gpus) return straggler;
+  throw InputError(fmt::format("--straggler: '{}'", text),
+                   fmt::format("RANK:FACTOR, such as 0:1.2, of the ranks 0 to {}", gpus - 1));
+}
+
+std::optional<StepPrice> price_of(const std::string& gpu) {
+  const PriceSheet sheet = load_prices();
+  const GpuPrice* const price = find_price(sheet.rent, gpu, {});
+  if (price == nullptr) return std::nullopt;
+  return StepPrice{price->price, sheet.currency,
+                   fmt::format("{} {}", price->from.vendor, price->from.what)};
+}
+
+}  // namespace collsim::command
