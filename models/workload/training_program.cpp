@@ -31,9 +31,10 @@ enum Stream : std::uint32_t {
   send_forward,
   receive_backward,
   send_backward,
+  context_stream,
 };
-constexpr std::array stream_names{"compute", "gather",    "reduce",     "from previous",
-                                  "to next", "from next", "to previous"};
+constexpr std::array stream_names{"compute", "gather",    "reduce",      "from previous",
+                                  "to next", "from next", "to previous", "context"};
 
 Bytes bytes_of(double bytes) {
   return Bytes{std::max<std::int64_t>(1, static_cast<std::int64_t>(bytes))};
@@ -74,7 +75,8 @@ class StepWriter {
   Index call(ProgramCallKind kind, Index communicator, double bytes, Stream stream,
              std::vector<Index> after, std::uint32_t peer = 0);
   std::vector<ProgramCall> inner_calls(double layers, bool backward) const;
-  void add_context_calls(double layers, bool backward, std::vector<ProgramCall>& calls) const;
+  std::vector<ProgramCall> context_calls(double layers, bool backward) const;
+  Index add_pass(ProgramOp op, double layers, bool backward);
   Seconds layers_time(double layers, bool backward) const;
   Seconds ends_time(std::int64_t stage, const PipelinePass& pass) const;
   bool is_first(std::int64_t stage, const PipelinePass& pass) const {
@@ -100,6 +102,7 @@ class StepWriter {
   std::vector<Index> reductions_;
   std::optional<Index> last_compute_;
   std::optional<Index> last_send_;
+  std::optional<Index> exchange_;  // of keys and values, which the next pass waits for
   std::vector<Index> next_links_;  // communicators of stage s and s + 1
 };
 
@@ -181,27 +184,46 @@ std::vector<ProgramCall> StepWriter::inner_calls(double layers, bool backward) c
                           (setup_.sequence_parallel ? static_cast<double>(setup_.tensor) : 1);
     calls.push_back({*expert_, ProgramCallKind::all_to_all, bytes_of(routed), 0, count});
   }
-  if (context_ && count > 0) add_context_calls(layers, backward, calls);
+  if (context_ && setup_.gathers_context && count > 0) {
+    for (const ProgramCall& each : context_calls(layers, backward)) calls.push_back(each);
+  }
   return calls;
 }
 
-/// Context parallelism: each rank gathers keys and values of the whole sequence (Llama 3,
-/// arXiv:2407.21783, section 3.3.2), once more for the backward pass, which scatters their
-/// gradients.
-void StepWriter::add_context_calls(double layers, bool backward,
-                                   std::vector<ProgramCall>& calls) const {
+/// Context parallelism: each rank gets keys and values of the whole sequence, once more for the
+/// backward pass, which adds up their gradients. In a ring as many bytes pass as are gathered.
+std::vector<ProgramCall> StepWriter::context_calls(double layers, bool backward) const {
   const double tokens = layer_share(setup_).tokens * static_cast<double>(setup_.context);
   const double bytes = activation_element * tokens * key_value_width(setup_.model) /
                        static_cast<double>(setup_.tensor);
+  std::vector<ProgramCall> calls;
   // Of half a layer, half of it: what is computed between two calls may be less than a layer.
   const auto add = [&](ProgramCallKind kind, double times) {
-    const auto count = std::max(1.0, std::round(times));
+    const double count = setup_.gathers_context ? std::max(1.0, std::round(times)) : 1;
     calls.push_back(
         {*context_, kind, bytes_of(bytes * times / count), 0, static_cast<std::uint32_t>(count)});
   };
   add(ProgramCallKind::all_gather,
       layers * (backward && setup_.recompute == Recompute::full ? 2 : 1));
   if (backward) add(ProgramCallKind::reduce_scatter, layers);
+  return calls;
+}
+
+/// Adds the kernels of so many layers, with their calls. A ring of context parallelism runs beside
+/// them (Ring Attention, arXiv:2310.01889), and what comes next waits for both.
+Index StepWriter::add_pass(ProgramOp op, double layers, bool backward) {
+  op.inner = inner_calls(layers, backward);
+  if (exchange_) op.after.push_back(*exchange_);
+  const bool exchanges = context_ && !setup_.gathers_context && layers > 0;
+  if (!exchanges) return add(std::move(op));
+  ProgramOp exchange;
+  exchange.name = "keys and values";
+  exchange.stream = context_stream;
+  exchange.calls = context_calls(layers, backward);
+  exchange.after = op.after;
+  if (last_compute_) exchange.after.push_back(*last_compute_);
+  exchange_ = add(std::move(exchange));
+  return add(std::move(op));
 }
 
 /// Of so many layers, no less than the host takes to issue them.
@@ -280,9 +302,8 @@ void StepWriter::write_overlapped_backward(std::int64_t stage, const PipelinePas
     for (const double parameters : part.tensors) fresh += element * parameters;
     if (setup_.copies_buckets) op.compute += kernels_.moved(copied * fresh);
     op.kernels = static_cast<std::uint32_t>(kernels_of_layer);
-    op.inner = inner_calls(part.layers, true);
     op.after = std::exchange(after, {});
-    last_compute_ = add(std::move(op));
+    last_compute_ = add_pass(std::move(op), part.layers, true);
     ready += part.tensors.size();
     for (; next_bucket < ends.size() && ends[next_bucket] <= ready; ++next_bucket) {
       double bytes = 0;
@@ -299,9 +320,8 @@ Index StepWriter::write_layers(std::int64_t stage, const PipelinePass& pass,
   op.compute = layers_time(layers_of_chunk_, pass.backward) + ends_time(stage, pass);
   op.kernels =
       std::max(1U, static_cast<std::uint32_t>(std::lround(kernels_of_layer * layers_of_chunk_)));
-  op.inner = inner_calls(layers_of_chunk_, pass.backward);
   op.after = std::move(after);
-  return add(std::move(op));
+  return add_pass(std::move(op), layers_of_chunk_, pass.backward);
 }
 
 void StepWriter::write_pass(std::int64_t stage, const PipelinePass& pass) {
@@ -352,6 +372,7 @@ void StepWriter::write_optimizer(double parameters, std::vector<Index> after) {
     op.compute += kernels_.moved(copied * gradient_bytes_of(setup_.precision) * parameters);
   }
   op.after = std::move(after);
+  if (exchange_) op.after.push_back(*exchange_);
   last_compute_ = add(std::move(op));
 }
 
@@ -411,9 +432,8 @@ void StepWriter::write_sharded_stage() {
     op.compute = time;
     if (gathering) op.compute += kernels_.moved(copied * gathered);
     op.kernels = static_cast<std::uint32_t>(kernels_of_layer);
-    op.inner = inner_calls(of_layers, backward);
     if (gathering) op.after = {*gathering};
-    last_compute_ = add(std::move(op));
+    last_compute_ = add_pass(std::move(op), of_layers, backward);
     return *last_compute_;
   };
   std::optional<Index> root;
@@ -467,6 +487,7 @@ CallProgram StepWriter::write() {
     reductions_.clear();
     last_compute_.reset();
     last_send_.reset();
+    exchange_.reset();
     add_communicators(stage);
     if (setup_.zero >= 3) {
       write_sharded_stage();

@@ -25,6 +25,9 @@ struct TrainingSetup {
   std::int64_t pipeline = 1;
   std::int64_t data = 1;
   std::int64_t context = 1;
+  /// Of context parallelism: keys and values are gathered before attention, as Llama 3 did
+  /// (arXiv:2407.21783, section 3.3.2); else they go around in a ring beside it.
+  bool gathers_context = false;
   std::int64_t expert = 1;      ///< ranks of a data-parallel group that share the experts
   std::int64_t interleave = 1;  ///< chunks of layers that a pipeline stage has
   /// 0: all is replicated. 1: the optimizer's state is sharded over data-parallel ranks; 2: and

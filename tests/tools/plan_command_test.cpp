@@ -11,6 +11,7 @@
 
 #include "sim/base/input_error.h"
 #include "tests/support/temporary_file.h"
+#include "tests/support/test_data.h"
 #include "tests/tools/command_outcome.h"
 #include "tools/collsim/core/subcommand.h"
 
@@ -33,6 +34,25 @@ std::string error_of(const std::vector<std::string>& args) {
     return error.what();
   }
   return "none";
+}
+
+TEST(PlanCommand, plans_for_steps) {
+  const ShippedData shipped;
+  const std::vector<std::string> asked{"dgx-h100",  "--nodes",        "1,2", "--step", "--model",
+                                       "llama2-7b", "--global-batch", "64"};
+  std::vector<std::string> args = asked;
+  args.insert(args.end(), {"--tokens-total", "1B"});
+  const Outcome outcome = plan(args);
+  EXPECT_EQ(outcome.status, exit_ok);
+  EXPECT_EQ(outcome.out.rfind("Cheapest trains llama2-7b on ", 0), 0U) << outcome.out;
+  args.insert(args.end(), {"--deadline", "1s"});
+  EXPECT_EQ(plan(args).status, exit_answer_is_no);
+  args = asked;
+  args.insert(args.end(), {"--deadline", "1d"});
+  EXPECT_NE(error_of(args).find("--deadline without --tokens-total"), std::string::npos);
+  args = asked;
+  args.insert(args.end(), {"--mtbf", "soon"});
+  EXPECT_NE(error_of(args).find("--mtbf: 'soon'"), std::string::npos);
 }
 
 TEST(PlanCommand, finds_templates_of_ones_own) {

@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "sim/base/text_file.h"
 #include "tests/support/temporary_file.h"
 #include "tests/support/test_data.h"
 #include "tests/tools/command_outcome.h"
@@ -73,6 +75,61 @@ groups:
   EXPECT_EQ(hang.out.rfind("hangs: the program hangs: 'a' waits in op 1", 0), 0U) << hang.out;
 }
 
+TEST_F(StepCommand, checks_programs_as_check_does) {
+  const std::string file = programs + "two-communicators.yaml";
+  const Outcome outcome = run({"check", file});
+  EXPECT_EQ(outcome.status, exit_ok) << outcome.err;
+  EXPECT_EQ(outcome.out, step({file, "--check"}).out);
+}
+
+TEST_F(StepCommand, predicts_inference) {
+  const Outcome outcome = step({"dgx-h100", "--model", "llama3-70b", "--decode", "--tp", "8",
+                                "--batch", "32", "--context", "4096", "--format", "json"});
+  ASSERT_EQ(outcome.status, exit_ok) << outcome.err;
+  const json row = json::parse(outcome.out).at(0);
+  EXPECT_NEAR(row["compute_ms"].get<double>() + row["exposed_tp_ms"].get<double>(),
+              row["time_ms"].get<double>(), 1e-6);
+  EXPECT_NEAR(row["tokens_per_s"].get<double>(), 32e3 / row["time_ms"].get<double>(), 1e-3);
+  EXPECT_NEAR(row["tokens_per_user_s"].get<double>(), 1e3 / row["time_ms"].get<double>(), 1e-6);
+  // 17.6 GB of weights and 5.4 of cache take 9.2 ms at 2.5 TB/s.
+  EXPECT_GT(row["compute_ms"], 9.2);
+}
+
+TEST_F(StepCommand, makes_a_straggler_cost_what_it_adds_to_kernels) {
+  const auto time = [](const std::string& straggler) {
+    const Outcome outcome = step({"dgx-h100", "--model", "gpt-7.5b", "--tp", "8", "--straggler",
+                                  straggler, "--format", "json"});
+    return json::parse(outcome.out).at(0);
+  };
+  const json even = time("3:1");
+  const double more = time("3:1.5")["time_ms"].get<double>() - even["time_ms"].get<double>();
+  EXPECT_NEAR(more, 0.5 * even["compute_ms"].get<double>(), 1e-6);
+}
+
+TEST_F(StepCommand, tries_buckets_and_remedies) {
+  const std::vector<std::string> asked{
+      "dgx-h100", "--nodes", "2", "--model", "llama3-8b", "--tp", "4", "--global-batch", "16"};
+  std::vector<std::string> args = asked;
+  args.insert(args.end(), {"--bucket", "auto", "--advise"});
+  const Outcome outcome = step(args);
+  ASSERT_EQ(outcome.status, exit_ok) << outcome.err;
+  EXPECT_NE(outcome.out.find("  taken"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("# remedy"), std::string::npos) << outcome.out;
+}
+
+TEST_F(StepCommand, writes_pages_and_traces) {
+  const test::TemporaryFile trace("trace.json", "");
+  const Outcome outcome =
+      step({"dgx-h100", "--model", "gpt-7.5b", "--tp", "4", "--pp", "2", "--global-batch", "8",
+            "--trace", trace.path(), "--format", "html"});
+  ASSERT_EQ(outcome.status, exit_ok) << outcome.err;
+  EXPECT_NE(outcome.out.find("What each stream does"), std::string::npos);
+  const json events = json::parse(read_text_file(trace.path(), "a trace").content)["traceEvents"];
+  EXPECT_TRUE(std::any_of(events.begin(), events.end(), [](const json& event) {
+    return event["ph"] == "X" && event["name"] == "B1";
+  }));
+}
+
 TEST_F(StepCommand, refuses_what_cannot_be) {
   const auto message = [](std::vector<std::string> args) {
     const Outcome outcome = step(std::move(args));
@@ -86,6 +143,12 @@ TEST_F(StepCommand, refuses_what_cannot_be) {
   EXPECT_NE(
       message({"dgx-a100", "--model", "gpt-22b", "--pp", "8", "--zero", "3"}).find("--zero 3"),
       std::string::npos);
+  EXPECT_NE(message({"dgx-h100", "--model", "gpt-22b", "--straggler", "8:2"}).find("0 to 7"),
+            std::string::npos);
+  EXPECT_NE(message({"dgx-h100", "--model", "gpt-22b", "--decode", "--pp", "2"}).find("--tp alone"),
+            std::string::npos);
+  EXPECT_NE(message({"dgx-h100", "--model", "gpt-22b", "--slow-nic", "2"}).find("at most 1"),
+            std::string::npos);
   EXPECT_NE(message({"switch-8", "--model", "gpt-22b"}).find("no kernels are known"),
             std::string::npos);
 }

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/base/input_error.h"
@@ -116,6 +118,81 @@ TEST(TrainingProgram, numbers_ranks_as_megatron_does) {
   EXPECT_EQ(ranks("dp", 0), (std::vector<Rank>{0, 2, 4, 6}));
   EXPECT_EQ(ranks("tp", 1), (std::vector<Rank>{8, 9}));
   EXPECT_EQ(ranks("pp", 0), (std::vector<Rank>{0, 8}));
+}
+
+/// How many calls of a kind there are on a communicator of that name, and the bytes of all.
+std::pair<std::size_t, double> calls_on(const CallProgram& program, const std::string& name,
+                                        ProgramCallKind kind) {
+  std::pair<std::size_t, double> found{0, 0};
+  const auto count = [&](const std::vector<ProgramCall>& calls) {
+    for (const ProgramCall& call : calls) {
+      if (program.communicators[call.communicator].name != name || call.kind != kind) continue;
+      found.first += call.count;
+      found.second += static_cast<double>(call.count) * static_cast<double>(call.bytes.count);
+    }
+  };
+  for (const ProgramOp& op : program.groups.front().ops) {
+    count(op.calls);
+    count(op.inner);
+  }
+  return found;
+}
+
+// ZeRO 1 reduces the gradients of a step once, ZeRO 2 those of each of 3 microbatches: 4 bytes of
+// each parameter, with overlap in buckets and without.
+TEST(TrainingProgram, reduces_each_microbatch_with_zero_2) {
+  TrainingSetup setup = small_setup();
+  setup.data = 2;
+  setup.global_batch = 6;
+  const double gradients = 4 * rank_parameters(setup);
+  for (const bool overlaps : {false, true}) {
+    setup.overlap_gradients = overlaps;
+    for (const std::int64_t zero : {1, 2}) {
+      setup.zero = zero;
+      const auto calls = calls_on(training_program(setup, even_kernels(), 3, 8), "dp",
+                                  ProgramCallKind::reduce_scatter);
+      EXPECT_NEAR(calls.second, (zero == 2 ? 3 : 1) * gradients, 100) << zero << overlaps;
+    }
+  }
+}
+
+// Keys and values of 256 tokens are 2 x 256 elements of 2 bytes each: 262,144 bytes a layer. They
+// are gathered forward and backward, and their gradients scattered: in each of 8 layers.
+TEST(TrainingProgram, exchanges_keys_and_values) {
+  TrainingSetup setup = small_setup();
+  setup.context = 2;
+  for (const bool gathers : {false, true}) {
+    setup.gathers_context = gathers;
+    const CallProgram program = training_program(setup, even_kernels(), 1, 8);
+    EXPECT_EQ(calls_on(program, "cp", ProgramCallKind::all_gather).second, 2.0 * 8 * 262'144);
+    EXPECT_EQ(calls_on(program, "cp", ProgramCallKind::reduce_scatter).second, 8.0 * 262'144);
+  }
+}
+
+/// Calls that take 10 us each.
+class SlowCalls : public CallCosts {
+ public:
+  CallCost cost_of(const ProgramCommunicator& communicator, const ProgramCall& /*call*/) override {
+    return {Seconds{communicator.name == "cp" ? 10e-6 : 0}, {}, 0, 0, 0};
+  }
+};
+
+// Gathered before attention, 8 + 8 + 8 calls of 10 us are exposed; in a ring, one call forward and
+// two backward hide behind the kernels of 8 layers, which take longer.
+TEST(TrainingProgram, hides_a_ring_of_keys_and_values) {
+  TrainingSetup setup = small_setup();
+  setup.context = 2;
+  setup.global_batch = 1;
+  SlowCalls costs;
+  const auto exposed = [&] {
+    const CallProgram program = training_program(setup, even_kernels(), 1, 8);
+    const GroupSchedule group = schedule_program(program, costs).groups.front();
+    const auto found = group.exposed.find("cp");
+    return found == group.exposed.end() ? 0 : found->second.value;
+  };
+  EXPECT_NEAR(exposed(), 0, 1e-12);
+  setup.gathers_context = true;
+  EXPECT_NEAR(exposed(), 240e-6, 1e-9);
 }
 
 // GPT-3: 96 layers of 12 h^2 and an embedding and a head of 51,200 h: 174 + 1.3 billion.

@@ -105,7 +105,7 @@ std::vector<std::string> assumption_texts(const StepPlanRequest& request) {
 }
 
 ReportChart scaling_chart(const StepPlanRequest& request, const StepPlan& plan, std::string title,
-                          std::string axis, const std::string& key) {
+                          std::string axis, const std::string& key, double scale = 1) {
   ReportChart chart{std::move(title),
                     "Bands are the mean error of published steps.",
                     {"GPUs", AxisScale::counts},
@@ -118,7 +118,7 @@ ReportChart scaling_chart(const StepPlanRequest& request, const StepPlan& plan, 
       if (row.alternative != i) continue;
       const Record record = record_of_row(request, row);
       if (record[key].is_null()) continue;
-      const auto value = record[key].get<double>();
+      const double value = scale * record[key].get<double>();
       line.name = machine_of(request, row);
       band.points.push_back({row.gpus, value, value / (1 + step_error), value * (1 + step_error)});
       line.points.push_back({row.gpus,
@@ -218,12 +218,13 @@ Report step_plan_report(const StepPlanRequest& request, const StepPlan& plan,
       {}};
   add_trust_and_version(report, {}, {});
   const std::string& currency = request.prices.currency;
+  report.sections.push_back({"", {}, {step_plan_headline(request, plan)}, {}});
   ReportSection first{
-      "",
+      "Cost and speed",
       {scaling_chart(request, plan, "Cost of a million tokens",
                      fmt::format("{} for a million tokens", currency), "cost_per_million_tokens"),
-       scaling_chart(request, plan, "Speed", "tokens a second", "tokens_per_s")},
-      {step_plan_headline(request, plan)},
+       scaling_chart(request, plan, "Speed", "thousand tokens a second", "tokens_per_s", 1e-3)},
+      {},
       {}};
   std::erase_if(first.charts, [](const ReportChart& each) { return each.series.empty(); });
   report.sections.push_back(std::move(first));

@@ -154,13 +154,13 @@ void train(const StepRequest& request, const std::string& name, StepMachine& mac
   const auto straggler = read_straggler(values, machine.gpus());
   std::vector<BucketTime> buckets;
   if (values["bucket"].as<std::string>() == "auto") {
-    buckets = try_buckets(machine, setup);
+    buckets = try_buckets(machine, setup, straggler);
     setup.bucket = quickest(buckets).bucket;
   }
   const StepPrediction step = machine.predict(setup, straggler);
   std::vector<Remedy> remedies;
   if (values["advise"].as<bool>()) {
-    remedies = try_remedies({values, name, machine.gpus(), setup, step.time, machine});
+    remedies = try_remedies({values, name, machine.gpus(), setup, step.time, machine, straggler});
   }
   const auto price = price_of(machine.kernels().gpu().gpu);
   const CallProgram program = drawn_program(setup, machine);
@@ -191,7 +191,7 @@ void predict(const StepRequest& request, const std::string& name, std::ostream& 
   const Topology topology = machine_of_step(values, name);
   MachineCalls calls = calls_of_step(values, topology);
   const bool infers = values["decode"].as<bool>() || values["prefill"].as<bool>();
-  calls.run.graph = infers && !values["eager"].as<bool>();
+  if (infers) calls.run.graph = !values["eager"].as<bool>();
   StepMachine machine(calls, load_kernel_table());
   if (infers) {
     infer(request, name, machine, out);

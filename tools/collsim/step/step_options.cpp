@@ -45,6 +45,8 @@ po::options_description step_options() {
       ("model", po::value<std::string>(), "a transformer of `collsim list` or docs/training.md")(
           "tp", count(1), "tensor-parallel ranks")("pp", count(1), "pipeline stages")(
           "cp", count(1), "context-parallel ranks")("ep", count(1), "expert-parallel ranks")(
+          "cp-gather", po::bool_switch(),
+          "with --cp: gather keys and values before attention (default: a ring beside it)")(
           "interleave", count(1), "chunks of layers of a pipeline stage")(
           "zero", count(0), "0; 1: optimizer sharded; 2: and gradients; 3: and parameters (FSDP)")(
           "shard", count(0), "with --zero 3: ranks that share a copy (default: all)")(
@@ -80,6 +82,7 @@ po::options_description step_options() {
           "context", po::value<std::int64_t>(),
           "likewise: tokens of a sequence so far, or of a prompt (default: the model's sequence)")(
           "eager", po::bool_switch(), "likewise: no CUDA graph, the host issues each kernel")(
+          "graph", po::bool_switch(), "calls are those of a CUDA graph, also in a program")(
           "straggler", po::value<std::string>(),
           "RANK:FACTOR, such as 3:1.2: kernels of a rank take so many times as long")(
           "slow-nic", po::value<double>(),
@@ -163,6 +166,7 @@ MachineCalls calls_of_step(const po::variables_map& values, const Topology& topo
   }
   calls.simulate = values["simulate"].as<bool>();
   calls.run.variables = variables_option(values);
+  calls.run.graph = values["graph"].as<bool>();
   return calls;
 }
 
@@ -173,6 +177,7 @@ TrainingSetup read_setup(const po::variables_map& values, std::size_t gpus) {
   setup.tensor = positive(values, "tp", 1);
   setup.pipeline = positive(values, "pp", 1);
   setup.context = positive(values, "cp", 1);
+  setup.gathers_context = values["cp-gather"].as<bool>();
   setup.expert = positive(values, "ep", 1);
   setup.interleave = positive(values, "interleave", 1);
   const std::int64_t of_replica = setup.tensor * setup.pipeline * setup.context;

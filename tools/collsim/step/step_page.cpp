@@ -16,7 +16,7 @@ namespace {
 
 constexpr double page_percent = 100;
 constexpr double page_ms = 1e3;
-constexpr std::size_t page_columns = 48;  // of a timeline
+constexpr std::size_t page_columns = 32;  // of a timeline; a page has room for 36
 
 /// What a stream does in a column of time: how much of it, and most of all what.
 struct TimelineCell {
@@ -145,6 +145,13 @@ std::string cost_words(const Record& row) {
                         : fmt::format(" A million tokens cost {:.4g} USD.", cost.get<double>());
 }
 
+/// Of memory, where there is too little, and of the cost.
+std::string closing_words(const Record& row) {
+  return row["fits"].get<bool>()
+             ? cost_words(row)
+             : fmt::format(" That is more than the GPU has.{}", cost_words(row));
+}
+
 Report head_of(std::string title, const std::string& command) {
   Report report{std::move(title), command, {}, {}};
   add_trust_and_version(report, {}, {});
@@ -185,14 +192,18 @@ Report step_page(const StepPageParts& parts) {
   const double hidden = row["compute_ms"].get<double>() + row["wait_ms"].get<double>();
   report.sections.push_back(
       {"",
-       {parts_chart(row), timeline_chart(parts.program, parts.schedule)},
+       {},
        {fmt::format("A step takes {:.4g} ms: {:.0f} tokens a second, {:.1f} % of the GPUs' FLOPs, "
                     "{:.1f} GB of a GPU's memory. Calls that nothing hides are {:.1f} % of it.{}",
                     time, row["tokens_per_s"].get<double>(),
                     page_percent * row["mfu"].get<double>(), row["memory_GB"].get<double>(),
-                    page_percent * (time - hidden) / time, cost_words(row)),
-        step_assumptions, "The timeline is that of the first microbatches."},
+                    page_percent * (time - hidden) / time, closing_words(row)),
+        step_assumptions},
        {}});
+  report.sections.push_back({"The time",
+                             {parts_chart(row), timeline_chart(parts.program, parts.schedule)},
+                             {"The timeline is that of the first microbatches."},
+                             {}});
   ReportSection last{"Numbers", {}, {}, {}};
   if (!parts.buckets.empty()) last.tables.push_back(bucket_table(parts.buckets));
   if (!parts.remedies.empty()) last.tables.push_back(remedy_table(parts.remedies));
@@ -210,15 +221,17 @@ Report inference_report(const Record& row, const CallProgram& program,
                           command);
   report.sections.push_back(
       {"",
-       {parts_chart(row), timeline_chart(program, schedule)},
+       {},
        {fmt::format("{} takes {:.4g} ms, of which calls are {:.1f} %: {:.0f} tokens a second. A "
                     "GPU holds {:.1f} GB; {} sequences fit.{}",
                     decodes ? "A token" : "The first token", row["time_ms"].get<double>(),
                     page_percent * row["communication_share"].get<double>(),
                     row["tokens_per_s"].get<double>(), row["memory_GB"].get<double>(),
-                    row["most_sequences"].get<std::int64_t>(), cost_words(row)),
+                    row["most_sequences"].get<std::int64_t>(), closing_words(row)),
         step_assumptions},
        {}});
+  report.sections.push_back(
+      {"The time", {parts_chart(row), timeline_chart(program, schedule)}, {}, {}});
   report.sections.push_back({"Numbers", {}, {}, {values_table(row)}});
   return report;
 }

@@ -90,9 +90,9 @@ void add_layouts(const TrainingSetup& setup, NamedSetups& all) {
   add(setup.tensor, 2 * setup.pipeline);
 }
 
-std::optional<StepPrediction> try_setup(StepMachine& machine, const TrainingSetup& setup) {
+std::optional<StepPrediction> try_setup(const RemedyRequest& request, const TrainingSetup& setup) {
   try {
-    StepPrediction step = machine.predict(setup);
+    StepPrediction step = request.machine.predict(setup, request.straggler);
     if (step.fits) return step;
   } catch (const InputError&) {  // a layout that cannot be
   }
@@ -107,7 +107,7 @@ std::optional<StepPrediction> try_faster_network(const RemedyRequest& request) {
     MachineCalls calls = calls_of_step(request.values, topology);
     if (topology.node_count() < 2) return std::nullopt;
     StepMachine machine(calls, load_kernel_table());
-    return machine.predict(request.setup);
+    return machine.predict(request.setup, request.straggler);
   } catch (const InputError&) {  // a machine whose NICs cannot be changed
     return std::nullopt;
   }
@@ -115,13 +115,14 @@ std::optional<StepPrediction> try_faster_network(const RemedyRequest& request) {
 
 }  // namespace
 
-std::vector<BucketTime> try_buckets(StepMachine& machine, const TrainingSetup& setup) {
+std::vector<BucketTime> try_buckets(StepMachine& machine, const TrainingSetup& setup,
+                                    const std::optional<Straggler>& straggler) {
   std::vector<BucketTime> buckets;
   buckets.reserve(bucket_mebibytes.size());
   for (const std::int64_t size : bucket_mebibytes) {
     TrainingSetup other = setup;
     other.bucket = Bytes{size * mebibyte};
-    buckets.push_back({other.bucket, machine.predict(other)});
+    buckets.push_back({other.bucket, machine.predict(other, straggler)});
   }
   return buckets;
 }
@@ -161,11 +162,10 @@ std::vector<Remedy> try_remedies(const RemedyRequest& request) {
     const double gain = 1 - step->time.value / request.time.value;
     if (gain >= least_gain) remedies.push_back({std::move(what), step->time, gain});
   };
-  for (auto& [what, setup] : setups) add(std::move(what), try_setup(request.machine, setup));
+  for (auto& [what, setup] : setups) add(std::move(what), try_setup(request, setup));
   TrainingSetup buckets = request.setup;
-  buckets.bucket = quickest(try_buckets(request.machine, buckets)).bucket;
-  add(fmt::format("--bucket {}M", buckets.bucket.count / mebibyte),
-      try_setup(request.machine, buckets));
+  buckets.bucket = quickest(try_buckets(request.machine, buckets, request.straggler)).bucket;
+  add(fmt::format("--bucket {}M", buckets.bucket.count / mebibyte), try_setup(request, buckets));
   add("NICs of twice the rate", try_faster_network(request));
   std::stable_sort(remedies.begin(), remedies.end(),
                    [](const Remedy& a, const Remedy& b) { return a.gain > b.gain; });

@@ -2,6 +2,7 @@
 
 #include <boost/program_options.hpp>
 #include <iosfwd>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,7 +19,8 @@ struct BucketTime {
 
 /// The step with buckets of 1 MiB to 1 GiB. Without data parallelism, or without overlap, all take
 /// as long.
-std::vector<BucketTime> try_buckets(StepMachine& machine, const TrainingSetup& setup);
+std::vector<BucketTime> try_buckets(StepMachine& machine, const TrainingSetup& setup,
+                                    const std::optional<Straggler>& straggler);
 /// The quickest, the largest of those that are within 0.1 %: fewer calls.
 const BucketTime& quickest(std::span<const BucketTime> buckets);
 /// A table of them; nothing where there are none.
@@ -39,6 +41,7 @@ struct RemedyRequest {
   const TrainingSetup& setup;
   Seconds time;  ///< as it is
   StepMachine& machine;
+  std::optional<Straggler> straggler;
 };
 
 /// Tries other settings of the software, other layouts of as many GPUs, and faster NICs; gives

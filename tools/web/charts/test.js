@@ -121,6 +121,24 @@ const recordings = path.resolve('../../../recordings/published');
 const hopeless = path.join(recordings, 'h100x2-gpu01-ring-nop2p-allreduce.yaml');
 
 const tests = {
+  async step_opens(browser) {
+    const args = ['step', 'dgx-h100', '--model', 'gpt-7.5b', '--tp', '4', '--pp', '2', '--global-batch', '8'];
+    const page = await assertOpens(browser, 'step', args, 2);
+    const streams = await page.textContent('figure:nth-of-type(2) .plot');
+    assert.ok(streams.includes('stage 1 compute'), streams);
+  },
+
+  async decoding_opens(browser) {
+    await assertOpens(browser, 'decode',
+      ['step', 'dgx-h100', '--model', 'llama3-70b', '--decode', '--tp', '8', '--batch', '32'], 2);
+  },
+
+  async plan_by_steps_opens(browser) {
+    const args = ['plan', 'dgx-h100,dgx-a100', '--nodes', '1,2', '--step', '--model', 'llama2-7b', '--global-batch', '64'];
+    const page = await assertOpens(browser, 'plan-step', args, 2);
+    assert.match(await page.textContent('body'), /Cheapest trains llama2-7b on/);
+  },
+
   async run_opens(browser) {
     const page = await assertOpens(browser, 'run', ['run', 'hgx-h200-all-reduce'], 2);
     const answers = JSON.parse(output(['run', 'hgx-h200-all-reduce', '--format', 'json']));

@@ -1,0 +1,107 @@
+// Plans by steps: goodput by hand, what is best, what money buys.
+
+#include "models/workload/step_plan.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/base/input_error.h"
+#include "tests/support/test_data.h"
+
+namespace collsim {
+namespace {
+
+// 100 GPUs that fail every 1e6 s each: the job every 1e4 s. A checkpoint of 50 s is due every
+// sqrt(2 x 50 x 1e4) = 1000 s. A second of progress costs 1 + 50 / 1000 + (500 + 100) / 1e4 = 1.11.
+// In repair are 1000 / 1e4 = 0.1 nodes: none with exp(-0.1) = 0.90484, at most one with 0.99532.
+TEST(Goodput, follows_young) {
+  FailureRates rates;
+  rates.between = Seconds{1e6};
+  rates.checkpoint = Seconds{50};
+  rates.restart = Seconds{100};
+  rates.repair = Seconds{1000};
+  rates.spares = 0;
+  const Goodput none = goodput_of(rates, 25, 100);
+  EXPECT_NEAR(none.between_checkpoints.value, 1000, 1e-9);
+  EXPECT_NEAR(none.share, 0.904837 / 1.11, 1e-5);
+  rates.spares = 1;
+  EXPECT_NEAR(goodput_of(rates, 25, 100).share, 0.995321 / 1.11, 1e-5);
+}
+
+// A spare brings 0.99532 / 0.90484 = 1.1 and costs 26 / 25 of 25 nodes, or 2 / 1 of one.
+TEST(Goodput, takes_spares_that_pay) {
+  FailureRates rates;
+  rates.between = Seconds{1e6};
+  rates.repair = Seconds{1000};
+  EXPECT_EQ(goodput_of(rates, 25, 100).spares, 1U);
+  EXPECT_EQ(goodput_of(rates, 1, 100).spares, 0U);
+}
+
+StepPlanRequest request_of(const std::vector<std::string>& machines) {
+  StepPlanRequest request;
+  for (const std::string& name : machines) {
+    Alternative alternative;
+    alternative.parts = load_parts(name);
+    alternative.base = request.alternatives.size();
+    alternative.nodes = {1, 2};
+    request.alternatives.push_back(std::move(alternative));
+  }
+  request.setup.model = find_transformer("llama2-7b");
+  request.setup.global_batch = 64;
+  request.prices = load_prices();
+  return request;
+}
+
+TEST(StepPlan, finds_the_cheapest_that_meets_a_deadline) {
+  const ShippedData shipped;
+  StepPlanRequest request = request_of({"dgx-h100", "dgx-a100"});
+  request.tokens = 1e9;
+  const StepPlan plan = plan_steps(request);
+  ASSERT_EQ(plan.rows.size(), 4U);
+  const StepPlanRow* cheapest = nullptr;
+  for (const StepPlanRow& row : plan.rows) {
+    EXPECT_TRUE(row.layout.step.fits);
+    EXPECT_EQ(row.layout.setup.ranks(), row.gpus);
+    // Money for a token: of an hour, by the tokens of an hour.
+    ASSERT_TRUE(row.token_cost.has_value());
+    EXPECT_NEAR(*row.token_cost, *row.per_hour / 3600 * 1e6 / row.tokens_per_second, 1e-12);
+    EXPECT_NEAR(row.run.value * row.tokens_per_second, 1e9, 1);
+    if (cheapest == nullptr || *row.token_cost < *cheapest->token_cost) cheapest = &row;
+  }
+  EXPECT_TRUE(cheapest->best);
+  // A deadline that only the quickest meets.
+  Seconds least = plan.rows.front().run;
+  for (const StepPlanRow& row : plan.rows) least = std::min(least, row.run);
+  request.deadline = 1.001 * least;
+  for (const StepPlanRow& row : plan_steps(request).rows) {
+    EXPECT_EQ(row.meets, row.run <= *request.deadline);
+    EXPECT_EQ(row.best, row.meets);
+  }
+}
+
+// H100 cost 6.88 a GPU and hour, so that 120 an hour are two nodes of 8 (110.08); A100 cost 3.431,
+// four nodes (109.79).
+TEST(StepPlan, buys_as_many_nodes_as_an_hour_pays) {
+  const ShippedData shipped;
+  StepPlanRequest request = request_of({"dgx-h100", "dgx-a100"});
+  request.hourly = 120;
+  request.failures.spares = 0;
+  const StepPlan plan = plan_steps(request);
+  ASSERT_EQ(plan.rows.size(), 2U);
+  EXPECT_EQ(plan.rows[0].nodes, 2U);
+  EXPECT_EQ(plan.rows[1].nodes, 4U);
+}
+
+TEST(StepPlan, refuses_what_no_machine_holds) {
+  const ShippedData shipped;
+  StepPlanRequest request = request_of({"dgx-a100"});
+  request.setup.model = find_transformer("llama3-405b");
+  EXPECT_THROW(plan_steps(request), InputError);
+}
+
+}  // namespace
+}  // namespace collsim
