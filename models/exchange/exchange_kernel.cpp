@@ -29,7 +29,7 @@ constexpr auto expert_operations = std::to_array<std::pair<ExpertOperation, std:
 });
 constexpr auto block_rules = std::to_array<std::pair<BlockRule, std::string_view>>(
     {{BlockRule::given, "given"}, {BlockRule::experts, "experts"}, {BlockRule::gpu, "gpu"}});
-constexpr double most_fill = 1000;
+constexpr double largest_fill = 1000;
 
 template <typename Words, typename Value>
 std::string_view word_for(const Words& words, Value value) {
@@ -82,7 +82,7 @@ ExchangeKernel kernel_of(const YamlValue& value) {
   kernel.network_byte = time_at(keys, "network_byte");
   kernel.nvlink_share = share_at(keys, "nvlink_share");
   kernel.network_share = share_at(keys, "network_share");
-  if (const auto fill = keys.find("fill")) kernel.fill = fill->share(most_fill);
+  if (const auto fill = keys.find("fill")) kernel.fill = fill->share(largest_fill);
   kernel.source = keys.at("source").string();
   return kernel;
 }

@@ -107,7 +107,7 @@ TEST(PortExchange, conserves_bytes_of_any_matrix) {
   const Machine machine = load_machine("dgx-h100-x4");
   std::mt19937 random(7);
   for (int trial = 0; trial < 20; ++trial) {
-    const Rank ranks = 2 + random() % 31;
+    const auto ranks = static_cast<Rank>(2 + random() % 31);
     const std::vector<DeviceId> gpus = first_gpus(machine.topology, ranks);
     TrafficMatrix matrix(ranks);
     double others = 0;
