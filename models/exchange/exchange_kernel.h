@@ -46,7 +46,7 @@ struct ExchangeKernel {
   Seconds token_byte;        ///< likewise, for each byte of it
   Seconds message;           ///< of a block, for each rank that a token goes to
   Seconds message_byte;      ///< likewise, for each byte
-  Seconds network_message;   ///< of a block, for each send to another host
+  Seconds network_message;   ///< of a block, for each copy of kernels between hosts
   Seconds network_byte;      ///< likewise, for each byte
   double nvlink_share = 1;   ///< of an NVLink's bandwidth that is reached
   double network_share = 1;  ///< of a NIC's and a cable's

@@ -69,33 +69,34 @@ void add_forwarded(const ExchangeKernel& kernel, const ExpertPlaces& places,
   }
 }
 
-/// What each rank handles, as a sender or as a receiver, whichever is more.
+/// What a rank sends and gets in messages that cost the same.
+void add_work(double amount, bool over_network, RankWork& sender, RankWork& receiver) {
+  double RankWork::*const part = over_network ? &RankWork::over_network : &RankWork::messages;
+  sender.*part += amount;
+  receiver.*part += amount;
+}
+
+/// What each rank handles, as a sender or as a receiver, whichever is more. DeepEP's normal kernels
+/// between hosts are others than those inside one: a copy for a host costs as much there as one for
+/// a rank.
 std::vector<RankWork> work_of_ranks(const ExchangeKernel& kernel, const ExpertPlaces& places,
                                     const TokenTraffic& traffic, const ExpertLayer& layer) {
-  const bool forwards = kernel.family == KernelFamily::deepep;
+  const bool forwards = kernel.family == KernelFamily::deepep && places.hosts() > 1;
   const bool by_expert = kernel.family == KernelFamily::deepep_low_latency;
   const TrafficMatrix& messages = by_expert ? traffic.experts : traffic.ranks;
   std::vector<RankWork> sent(places.ranks());
   std::vector<RankWork> received(places.ranks());
   for (Rank from = 0; from < places.ranks(); ++from) {
+    const std::uint32_t home = places.host_of_rank[from];
     const double tokens = layer.tokens * traffic.tokens[from];
     sent[from].tokens = tokens;
     for (Rank to = 0; to < places.ranks(); ++to) {
-      const double amount = tokens * messages.amount(from, to);
-      const bool leaves = places.host_of_rank[from] != places.host_of_rank[to];
-      if (by_expert && leaves) {
-        sent[from].over_network += amount;
-        received[to].over_network += amount;
-      } else {
-        sent[from].messages += amount;
-        received[to].messages += amount;
-      }
+      const bool over_network = forwards || (by_expert && places.host_of_rank[to] != home);
+      add_work(tokens * messages.amount(from, to), over_network, sent[from], received[to]);
     }
     for (std::uint32_t host = 0; forwards && host < places.hosts(); ++host) {
-      if (host == places.host_of_rank[from]) continue;
-      const double amount = tokens * traffic.hosts.amount(from, host);
-      sent[from].over_network += amount;
-      received[peer_in(places, from, host)].over_network += amount;
+      const Rank peer = peer_in(places, from, host);
+      add_work(tokens * traffic.hosts.amount(from, host), true, sent[from], received[peer]);
     }
   }
   for (Rank rank = 0; rank < places.ranks(); ++rank) {
