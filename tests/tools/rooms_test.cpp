@@ -45,6 +45,7 @@ constexpr auto rooms = std::to_array<std::string_view>({
     "models/call",
     "models/estimate",
     "models/simulate",
+    "models/exchange",
     "models/crossover",
     "models/explanation",
     "models/trace",

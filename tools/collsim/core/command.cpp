@@ -54,6 +54,9 @@ constexpr std::array table{
     Subcommand{"check", "prove that plans deliver every contribution exactly once", run_check},
     Subcommand{"advise", "which NCCL settings, placements and faults change the time, by how much",
                run_advise},
+    Subcommand{"exchange",
+               "exchange of a mixture of experts, or by a matrix of sizes; what skew costs",
+               run_exchange},
     Subcommand{"faults", "degrade every link in turn, to find the one that costs the most time",
                run_faults},
     Subcommand{"topo", "show, check, list, import and compose machines", run_topo},
@@ -81,6 +84,34 @@ void print_help(std::ostream& out) {
       "the pipe (`| head`), collsim ends silently.\n");
 }
 
+/// Whether a question about a call is about one of `exchange`: `-c moe_dispatch`, `-call_to_all_v`.
+bool is_of_exchange(std::span<const std::string> args) {
+  const std::string& name = args.front();
+  if (name != "run" && name != "estimate" && name != "explain") return false;
+  const auto names_one = [](std::string_view word) {
+    return word.starts_with("moe_") || word == "all_to_all_v" || word == "all_gather_v";
+  };
+  constexpr std::array options{std::string_view("-c"), std::string_view("--collective")};
+  for (std::size_t i = 1; i < args.size(); ++i) {
+    for (const std::string_view option : options) {
+      const std::string_view word = args[i];
+      if (word == option && i + 1 < args.size() && names_one(args[i + 1])) return true;
+      if (!word.starts_with(option)) continue;
+      const std::string_view rest = word.substr(option.size());
+      if (names_one(rest.starts_with('=') ? rest.substr(1) : rest)) return true;
+    }
+  }
+  return false;
+}
+
+/// `run`, `estimate` and `explain` of such a call.
+int run_as_exchange(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
+  std::vector<std::string> rest(args.begin() + 1, args.end());
+  if (args.front() == "explain") rest.emplace_back("--explain");
+  if (args.front() == "estimate") rest.emplace_back("--estimate");
+  return run_exchange(rest, out, err);
+}
+
 int dispatch(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
   if (args.empty()) {
     print_help(err);
@@ -96,6 +127,7 @@ int dispatch(std::span<const std::string> args, std::ostream& out, std::ostream&
     return exit_ok;
   }
   if (name == "--complete") return run_complete(args.subspan(1), out, err);
+  if (is_of_exchange(args)) return run_as_exchange(args, out, err);
   return find_subcommand(table, name, fmt::format("unknown subcommand '{}'", name))
       .run(args.subspan(1), out, err);
 }

@@ -52,6 +52,7 @@ int run_choose(std::span<const std::string> args, std::ostream& out, std::ostrea
 int run_crossover(std::span<const std::string> args, std::ostream& out, std::ostream& err);
 int run_diagnose(std::span<const std::string> args, std::ostream& out, std::ostream& err);
 int run_estimate(std::span<const std::string> args, std::ostream& out, std::ostream& err);
+int run_exchange(std::span<const std::string> args, std::ostream& out, std::ostream& err);
 int run_explain(std::span<const std::string> args, std::ostream& out, std::ostream& err);
 int run_faults(std::span<const std::string> args, std::ostream& out, std::ostream& err);
 int run_hang(std::span<const std::string> args, std::ostream& out, std::ostream& err);

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/base/units.h"
+
+namespace collsim {
+
+/// Which kernels move the tokens of a mixture of experts.
+enum class KernelFamily : std::uint8_t {
+  deepep,              ///< by RDMA to the GPU of the same place, then by NVLink inside its host
+  deepep_low_latency,  ///< straight to the expert's GPU, once for each expert
+  nvlink_one_sided,    ///< TensorRT-LLM in an NVLink domain: senders write where receivers read
+  nvlink_two_sided,    ///< TensorRT-LLM in an NVLink domain: through FIFOs, after a prepare
+};
+
+/// What they do: hand out tokens to experts, bring back results, or exchange counts first.
+enum class ExpertOperation : std::uint8_t { prepare, dispatch, combine, combine_low_precision };
+
+/// How many thread blocks divide the work.
+enum class BlockRule : std::uint8_t {
+  given,    ///< as many as the caller gives SMs
+  experts,  ///< one for each expert, or for each two, three, ... where the GPU has fewer SMs
+  gpu,      ///< all; the constants are the whole GPU's
+};
+
+std::string_view to_string(KernelFamily family);
+std::string_view to_string(ExpertOperation operation);
+std::vector<std::string> kernel_family_names();
+/// The family of that name. Throws InputError.
+KernelFamily read_kernel_family(std::string_view name);
+
+/// What an operation of a kernel costs. Each is fitted by tools/dev/fit-exchange.
+struct ExchangeKernel {
+  KernelFamily family = KernelFamily::deepep;
+  ExpertOperation operation = ExpertOperation::dispatch;
+  BlockRule blocks = BlockRule::given;
+  Seconds launch;            ///< before the first and after the last token, on one rank
+  Seconds doubling_ranks;    ///< on top for each doubling of the ranks of a host
+  Seconds doubling_hosts;    ///< on top for each doubling of the hosts
+  Seconds first_byte;        ///< on top for each byte of a token: one token's way
+  Seconds token;             ///< of a block, for each token of the rank
+  Seconds token_byte;        ///< likewise, for each byte of it
+  Seconds message;           ///< of a block, for each rank that a token goes to
+  Seconds message_byte;      ///< likewise, for each byte
+  Seconds network_message;   ///< of a block, for each copy of kernels between hosts
+  Seconds network_byte;      ///< likewise, for each byte
+  double nvlink_share = 1;   ///< of an NVLink's bandwidth that is reached
+  double network_share = 1;  ///< of a NIC's and a cable's
+  double fill = 0;           ///< tokens of a block that pass before sends overlap with work
+  std::string source;
+};
+
+/// The shipped constants, models/data/exchange-kernels.yaml. Throws InputError where the family has
+/// no such operation.
+ExchangeKernel exchange_kernel(KernelFamily family, ExpertOperation operation);
+
+}  // namespace collsim

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "models/exchange/traffic_matrix.h"
+#include "sim/base/units.h"
+#include "sim/topologies/topology.h"
+
+namespace collsim {
+
+/// The parts of bandwidths that an exchange reaches.
+struct ReachedShares {
+  double nvlink = 1;
+  double network = 1;
+};
+
+/// What a link carries in an exchange, and how long it would take alone.
+struct PortLoad {
+  std::string name;
+  double bytes = 0;
+  Seconds time;
+};
+
+/// An exchange in which all flows begin at once.
+struct PortExchange {
+  Seconds time;                   ///< until the last flow has ended
+  std::vector<PortLoad> ports{};  ///< used links and shared resources, the busiest first
+  double delivered = 0;           ///< bytes that reached other ranks
+};
+
+/// Moves what the matrix says over the machine's routes, by discrete events: flows share links
+/// max-min fairly. What a rank sends itself goes nowhere. Throws InputError where two ranks are not
+/// joined.
+PortExchange exchange_over_ports(const Topology& topology, std::span<const DeviceId> gpus,
+                                 const TrafficMatrix& bytes, const ReachedShares& shares = {});
+
+}  // namespace collsim

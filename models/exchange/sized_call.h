@@ -1,0 +1,24 @@
+#pragma once
+
+#include <span>
+
+#include "models/exchange/port_exchange.h"
+#include "models/exchange/traffic_matrix.h"
+#include "sim/cost/calibration.h"
+
+namespace collsim {
+
+/// How long NCCL's sends and receives of given sizes take, and on which ports.
+struct SizedCall {
+  Seconds time;
+  Seconds even;  ///< of as many bytes in all, the same from each rank to each
+  PortExchange ports;
+};
+
+/// An all_to_all of the sizes of a matrix. NCCL runs it as it runs one of equal sizes, so its time
+/// is that of the all_to_all whose flows end as late on the machine's ports as those of the matrix.
+/// `estimate`: by formulas, not by simulation. Throws InputError where ranks are not joined.
+SizedCall sized_call(const Topology& topology, std::span<const DeviceId> gpus,
+                     const Calibration& cost, const TrafficMatrix& bytes, bool estimate);
+
+}  // namespace collsim

@@ -1,0 +1,83 @@
+#include "models/exchange/traffic_matrix.h"
+
+#include <fmt/format.h>
+
+#include <numeric>
+
+namespace collsim {
+
+namespace {
+
+void require_width(const NumberRow& row, Rank ranks) {
+  if (row.numbers.size() == ranks) return;
+  const std::size_t wrong = std::min<std::size_t>(row.numbers.size() - 1, ranks);
+  throw InputError(row.places[wrong], fmt::format("a line of {} sizes", row.numbers.size()),
+                   fmt::format("{}, one for each rank", ranks));
+}
+
+}  // namespace
+
+double TrafficMatrix::sent(Rank from) const {
+  double sum = 0;
+  for (Rank to = 0; to < ranks_; ++to) sum += amount(from, to);
+  return sum;
+}
+
+double TrafficMatrix::received(Rank to) const {
+  double sum = 0;
+  for (Rank from = 0; from < ranks_; ++from) sum += amount(from, to);
+  return sum;
+}
+
+double TrafficMatrix::total() const {
+  return std::accumulate(amounts_.begin(), amounts_.end(), 0.0);
+}
+
+TrafficMatrix matrix_of(const NumberTable& table, Rank ranks) {
+  if (table.rows.size() != ranks) {
+    throw InputError(table.rows.back().places.front(),
+                     fmt::format("a matrix of {} lines", table.rows.size()),
+                     fmt::format("{}, one for each rank", ranks));
+  }
+  TrafficMatrix matrix(ranks);
+  for (Rank from = 0; from < ranks; ++from) {
+    require_width(table.rows[from], ranks);
+    for (Rank to = 0; to < ranks; ++to) matrix.add(from, to, table.rows[from].numbers[to]);
+  }
+  return matrix;
+}
+
+TrafficMatrix gathered_matrix(const NumberTable& table, Rank ranks) {
+  if (table.rows.size() != 1) {
+    throw InputError(table.rows[1].places.front(), "a second line of sizes",
+                     "one line, with a size for each rank");
+  }
+  require_width(table.rows.front(), ranks);
+  TrafficMatrix matrix(ranks);
+  for (Rank from = 0; from < ranks; ++from) {
+    for (Rank to = 0; to < ranks; ++to) matrix.add(from, to, table.rows.front().numbers[from]);
+  }
+  return matrix;
+}
+
+TrafficMatrix weighted_matrix(const std::vector<double>& weights, double bytes) {
+  const auto ranks = static_cast<Rank>(weights.size());
+  const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
+  TrafficMatrix matrix(ranks);
+  for (Rank from = 0; from < ranks; ++from) {
+    for (Rank to = 0; to < ranks; ++to) matrix.add(from, to, bytes * weights[to] / sum);
+  }
+  return matrix;
+}
+
+TrafficMatrix evened(const TrafficMatrix& matrix) {
+  const Rank ranks = matrix.ranks();
+  const double each = matrix.total() / ranks / ranks;
+  TrafficMatrix even(ranks);
+  for (Rank from = 0; from < ranks; ++from) {
+    for (Rank to = 0; to < ranks; ++to) even.add(from, to, each);
+  }
+  return even;
+}
+
+}  // namespace collsim

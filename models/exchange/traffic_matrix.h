@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "models/exchange/number_table.h"
+#include "sim/topologies/topology.h"
+
+namespace collsim {
+
+/// How much every rank sends to every rank, itself included: bytes, or messages of one size.
+class TrafficMatrix {
+ public:
+  explicit TrafficMatrix(Rank ranks)
+      : ranks_(ranks), amounts_(static_cast<std::size_t>(ranks) * ranks) {}
+
+  Rank ranks() const { return ranks_; }
+  double amount(Rank from, Rank to) const { return amounts_[place(from, to)]; }
+  void add(Rank from, Rank to, double amount) { amounts_[place(from, to)] += amount; }
+
+  /// What a rank sends, or gets, its own share included.
+  double sent(Rank from) const;
+  double received(Rank to) const;
+  double total() const;
+
+ private:
+  std::size_t place(Rank from, Rank to) const {
+    return static_cast<std::size_t>(from) * ranks_ + to;
+  }
+
+  Rank ranks_;
+  std::vector<double> amounts_;
+};
+
+/// The matrix of a file: a line for each sender, in it a size for each receiver. Throws InputError
+/// where it is not square or has other than `ranks` lines.
+TrafficMatrix matrix_of(const NumberTable& table, Rank ranks);
+
+/// Of an all_gather_v: every rank sends its own size to each rank. The file has one line, with a
+/// size for each rank. Throws InputError where it has another number of them.
+TrafficMatrix gathered_matrix(const NumberTable& table, Rank ranks);
+
+/// Every rank sends `bytes`, divided among the receivers by their weights, which are not all zero.
+TrafficMatrix weighted_matrix(const std::vector<double>& weights, double bytes);
+
+/// As much in all, the same from each rank to each.
+TrafficMatrix evened(const TrafficMatrix& matrix);
+
+}  // namespace collsim

@@ -1,0 +1,90 @@
+// collsim exchange: what is printed, the busiest port of a hot expert, bad input.
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/support/temporary_file.h"
+#include "tests/tools/command_outcome.h"
+#include "tools/collsim/core/subcommand.h"
+
+namespace collsim::command {
+namespace {
+
+nlohmann::json rows_of_exchange(std::vector<std::string> args) {
+  args.insert(args.begin(), "exchange");
+  args.insert(args.end(), {"--format", "json"});
+  return nlohmann::json::parse(output_of(args)).at("rows");
+}
+
+TEST(ExchangeCommand, answers_for_dispatch_and_combine) {
+  const auto rows = rows_of_exchange({"dgx-h100", "--tokens", "8,4096"});
+  ASSERT_EQ(rows.size(), 4U);
+  EXPECT_EQ(rows[0].at("call"), "moe_dispatch");
+  EXPECT_EQ(rows[3].at("call"), "moe_combine");
+  EXPECT_LT(rows[0].at("time_us"), rows[1].at("time_us"));
+}
+
+TEST(ExchangeCommand, is_what_run_and_explain_say) {
+  const std::vector<std::string> question{"dgx-h100", "-c", "moe_dispatch", "--tokens", "64"};
+  const auto with = [&](const std::string& name, const std::vector<std::string>& more = {}) {
+    std::vector<std::string> args{name};
+    args.insert(args.end(), question.begin(), question.end());
+    args.insert(args.end(), more.begin(), more.end());
+    return output_of(args);
+  };
+  EXPECT_EQ(with("run"), with("exchange"));
+  EXPECT_EQ(with("explain"), with("exchange", {"--explain"}));
+}
+
+/// The first expert is on rank 0, so what comes in there is the busiest.
+TEST(ExchangeCommand, names_the_port_of_a_hot_expert) {
+  const auto rows = rows_of_exchange({"dgx-h100-x4", "-c", "moe_dispatch", "--kernels",
+                                      "deepep-low-latency", "--skew", "hot:100"});
+  const std::string port = rows[0].at("busiest_port");
+  EXPECT_TRUE(port.ends_with("node0/nic0") || port.ends_with("node0/gpu0") ||
+              port.ends_with("node0/pcie0"))
+      << port;
+  EXPECT_GT(rows[0].at("time_us"), rows[0].at("even_us"));
+}
+
+/// Equal sizes are no skew; one rank that gets all is one.
+TEST(ExchangeCommand, weighs_a_matrix_against_equal_sizes) {
+  const test::TemporaryFile even("even.csv", "1M,1M\n1M,1M\n");
+  const test::TemporaryFile skewed("skewed.csv", "2 MiB,2 MiB\n0,0\n");
+  const test::TemporaryFile flat("flat.csv", "1 MiB,1 MiB\n1 MiB,1 MiB\n");
+  const std::vector<std::string> call{"dgx-h100", "-n", "2", "-c", "all_to_all_v", "--matrix"};
+  const auto of = [&](const std::string& file) {
+    std::vector<std::string> args = call;
+    args.push_back(file);
+    return rows_of_exchange(args)[0];
+  };
+  EXPECT_DOUBLE_EQ(of(flat.path().string()).at("time_us"), of(flat.path().string()).at("even_us"));
+  EXPECT_GT(of(skewed.path().string()).at("time_us"), of(skewed.path().string()).at("even_us"));
+  EXPECT_EQ(run({"exchange", "dgx-h100", "-n", "2", "-c", "all_to_all_v", "--matrix", even.path().string()})
+                .status,
+            exit_bad_input);  // "1M" is no unit of bytes
+}
+
+TEST(ExchangeCommand, refuses_bad_input) {
+  const auto status = [](std::vector<std::string> args) {
+    args.insert(args.begin(), "exchange");
+    const Outcome outcome = run(args);
+    EXPECT_TRUE(outcome.out.empty());
+    return outcome.status;
+  };
+  EXPECT_EQ(status({}), exit_bad_input);
+  EXPECT_EQ(status({"dgx-h100", "-c", "moe_dispath"}), exit_bad_input);
+  EXPECT_EQ(status({"dgx-h100", "--kernels", "x"}), exit_bad_input);
+  EXPECT_EQ(status({"dgx-h100", "--tokens", "0"}), exit_bad_input);
+  EXPECT_EQ(status({"dgx-h100", "--top-k", "300"}), exit_bad_input);
+  EXPECT_EQ(status({"dgx-h100", "-c", "moe_prepare"}), exit_bad_input);
+  EXPECT_EQ(status({"dgx-h100-x4", "--kernels", "nvlink-one-sided"}), exit_bad_input);
+  EXPECT_EQ(status({"dgx-h100", "-c", "all_to_all_v"}), exit_bad_input);
+  EXPECT_EQ(status({"dgx-h100-x16384"}), exit_bad_input);
+}
+
+}  // namespace
+}  // namespace collsim::command

@@ -1,0 +1,280 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <ostream>
+#include <utility>
+
+#include "models/calibration/calibration_choice.h"
+#include "models/calibration/transport.h"
+#include "models/call/rank_gpus.h"
+#include "models/exchange/expert_exchange.h"
+#include "models/exchange/sized_call.h"
+#include "sim/base/data_directory.h"
+#include "sim/base/did_you_mean.h"
+#include "sim/base/input_error.h"
+#include "sim/base/text_file.h"
+#include "tools/collsim/core/format.h"
+#include "tools/collsim/core/numbers.h"
+#include "tools/collsim/core/options.h"
+#include "tools/collsim/core/size_option.h"
+#include "tools/collsim/core/subcommand.h"
+#include "tools/collsim/core/warnings.h"
+#include "tools/collsim/exchange/exchange_report.h"
+#include "tools/collsim/report/answer.h"
+
+namespace collsim::command {
+
+namespace po = boost::program_options;
+
+namespace {
+
+constexpr std::string_view usage = "collsim exchange MACHINE [options]";
+constexpr std::string_view epilogue =
+    "Says how long an exchange takes whose sizes differ: the dispatch and combine of a mixture of\n"
+    "experts, or an all-to-all by a matrix; what the skew costs; and which port is the busiest.\n"
+    "docs/exchange.md has the model and how far off it is. `collsim run -c moe_dispatch` is the\n"
+    "same.\n"
+    "\n"
+    "  collsim exchange dgx-h100-x4 --tokens 128,4096\n"
+    "  collsim exchange dgx-h100-x4 -c moe_dispatch --tokens 4096 --skew hot:4 --explain\n"
+    "  collsim exchange gb200-nvl72 -n 32 --kernels nvlink-one-sided --type nvfp4\n"
+    "  collsim exchange dgx-h100 -c all_to_all_v --matrix sizes.csv";
+
+/// Each rank sends to each: more would be millions of flows.
+constexpr std::uint32_t max_exchange_ranks = 512;
+constexpr std::uint32_t max_tokens = 1u << 20;
+constexpr std::uint32_t max_hidden = 1u << 17;
+constexpr std::uint32_t max_experts = 1u << 14;
+constexpr std::uint32_t max_top_k = 256;
+constexpr std::uint32_t max_sms = 1024;
+
+po::options_description exchange_options() {
+  po::options_description options("options");
+  const auto number = [](std::int64_t fallback) {
+    return po::value<std::int64_t>()->default_value(fallback);
+  };
+  const auto text = [](const char* fallback) {
+    return po::value<std::string>()->default_value(fallback);
+  };
+  options.add_options()                                                                     //
+      ("topology,t", po::value<std::string>(), "machine; -t may be omitted")                //
+      ("ranks,n", po::value<std::int64_t>(), "ranks, one on each GPU (default: all GPUs)")  //
+      ("collective,c", text("moe_dispatch,moe_combine"),
+       "moe_prepare, moe_dispatch, moe_combine, moe_combine_low_precision, all_to_all_v, "
+       "all_gather_v; several moe_ joined by commas")                                 //
+      ("tokens", text("4096"), "tokens of a rank: 128, 1,8,64")                       //
+      ("hidden", number(7168), "numbers of a token")                                  //
+      ("top-k", number(8), "experts of a token")                                      //
+      ("experts", number(256), "experts, which lie on ranks in their order")          //
+      ("hosts-per-token", number(4), "the most hosts that a token's experts lie on")  //
+      ("type", po::value<std::string>(),
+       "of a dispatched token: fp8, bf16, nvfp4 (default: fp8); a combine is bf16")  //
+      ("kernels", text("deepep"),
+       "deepep, deepep-low-latency, nvlink-one-sided, nvlink-two-sided")  //
+      ("sms", number(20), "SMs that deepep is given")                     //
+      ("skew", text("uniform"),
+       "uniform, balanced, zipf:1.2, hot:4, or a file of a router's counts or choices")  //
+      ("matrix", po::value<std::string>(),
+       "of all_to_all_v: a file with a line for each sender, a size for each receiver; of "
+       "all_gather_v: one line with a size for each rank")  //
+      ("size,b", po::value<Bytes>(),
+       "of all_to_all_v and all_gather_v without --matrix: bytes of a rank, divided by --skew")  //
+      ("estimate", po::bool_switch(), "NCCL's calls by formulas, not by simulation")             //
+      ("explain", po::bool_switch(), "the parts of the time, and the busiest ports");
+  add_format_option(options, formats_of_rows());
+  return options;
+}
+
+/// What is asked of a machine.
+struct ExchangeQuestion {
+  Topology topology;
+  std::vector<DeviceId> gpus;
+  Skew skew;
+  ExchangeHeading heading;
+  bool estimate = false;
+
+  Rank ranks() const { return static_cast<Rank>(gpus.size()); }
+};
+
+ExchangeQuestion read_question(const po::variables_map& values, std::ostream& err) {
+  if (!values.contains("topology")) {
+    throw InputError("exchange: no machine", "collsim exchange MACHINE, or --help");
+  }
+  Topology topology = load_with_warnings(values["topology"].as<std::string>(), err);
+  const auto all = static_cast<std::uint32_t>(topology.gpus().size());
+  if (!values.contains("ranks") && all > max_exchange_ranks) {
+    throw InputError(fmt::format("exchange: {} has {} GPUs", topology.name(), all),
+                     fmt::format("-n, at most {}", max_exchange_ranks));
+  }
+  const std::uint32_t ranks =
+      values.contains("ranks")
+          ? bounded_option(values, "ranks", 1, std::min(all, max_exchange_ranks))
+          : all;
+  ExchangeQuestion question{std::move(topology), {}, {}, {}, values["estimate"].as<bool>()};
+  question.gpus = first_gpus(question.topology, ranks);
+  question.skew = read_skew(values["skew"].as<std::string>());
+  question.heading.machine = question.topology.name();
+  question.heading.ranks = ranks;
+  question.heading.explained = values["explain"].as<bool>();
+  return question;
+}
+
+ExpertPlaces read_places(const po::variables_map& values, const ExchangeQuestion& question) {
+  ExpertPlaces places;
+  places.experts = bounded_option(values, "experts", 1, max_experts);
+  places.top_k = bounded_option(values, "top-k", 1, std::min(max_top_k, places.experts));
+  places.hosts_per_token = bounded_option(values, "hosts-per-token", 1, max_exchange_ranks);
+  places.host_of_rank = hosts_of(question.topology, question.gpus);
+  return places;
+}
+
+std::vector<std::string> words_of(const std::string& text) {
+  std::vector<std::string> words;
+  std::size_t begin = 0;
+  while (begin <= text.size()) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    words.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return words;
+}
+
+ExpertOperation operation_of(const std::string& name) {
+  std::vector<std::string> names;
+  for (const ExpertOperation each :
+       {ExpertOperation::prepare, ExpertOperation::dispatch, ExpertOperation::combine,
+        ExpertOperation::combine_low_precision}) {
+    names.push_back(fmt::format("moe_{}", to_string(each)));
+    if (names.back() == name) return each;
+  }
+  names.insert(names.end(), {"all_to_all_v", "all_gather_v"});
+  throw InputError(fmt::format("--collective: there is no '{}'", name),
+                   names_instead_of(name, names));
+}
+
+TokenType type_of(const po::variables_map& values, ExpertOperation operation) {
+  if (operation == ExpertOperation::combine_low_precision) return TokenType::nvfp4;
+  const bool given = values.contains("type");
+  // Only what is sent out is quantized. What comes back is summed, as bf16.
+  if (operation == ExpertOperation::combine) return TokenType::bf16;
+  return given ? read_token_type(values["type"].as<std::string>()) : TokenType::fp8;
+}
+
+double busiest_sender(const TrafficMatrix& bytes) {
+  double most = 0;
+  for (Rank from = 0; from < bytes.ranks(); ++from) {
+    most = std::max(most, bytes.sent(from) - bytes.amount(from, from));
+  }
+  return most;
+}
+
+ExchangeRow row_of(const ExchangeQuestion& question, const ExchangeKernel& kernel,
+                   const ExpertPlaces& places, const ExpertLayer& layer) {
+  const TokenTraffic traffic = token_traffic(places, question.skew);
+  const TokenTraffic even = token_traffic(places, Skew{});
+  ExpertExchange exchange =
+      expert_exchange(question.topology, question.gpus, kernel, places, traffic, layer);
+  const Seconds even_time =
+      question.skew.kind == Skew::Kind::uniform
+          ? exchange.time
+          : expert_exchange(question.topology, question.gpus, kernel, places, even, layer).time;
+  ExchangeRow row;
+  row.call = fmt::format("moe_{}", to_string(kernel.operation));
+  row.kernels = to_string(kernel.family);
+  row.skew = question.skew.name;
+  row.tokens = layer.tokens;
+  row.bytes = busiest_sender(bytes_moved(kernel, places, traffic, layer));
+  row.time = exchange.time;
+  row.launch = exchange.launch;
+  row.work = exchange.work;
+  row.fill = exchange.fill;
+  row.even = even_time;
+  row.ports = std::move(exchange.ports);
+  return row;
+}
+
+std::vector<ExchangeRow> expert_rows(const po::variables_map& values, ExchangeQuestion& question) {
+  const KernelFamily family = read_kernel_family(values["kernels"].as<std::string>());
+  require_machine_for(family, question.topology, question.gpus);
+  const ExpertPlaces places = read_places(values, question);
+  ExpertLayer layer;
+  layer.hidden = bounded_option(values, "hidden", 1, max_hidden);
+  layer.sms = bounded_option(values, "sms", 1, max_sms);
+  question.heading.facts =
+      fmt::format("hidden {}, top-k {}, {} experts", layer.hidden, places.top_k, places.experts);
+  std::vector<ExchangeRow> rows;
+  for (const std::string& word : words_of(values["collective"].as<std::string>())) {
+    const ExpertOperation operation = operation_of(word);
+    const ExchangeKernel kernel = exchange_kernel(family, operation);
+    if (rows.empty()) question.heading.source = kernel.source;
+    layer.type = type_of(values, operation);
+    for (const std::uint32_t tokens :
+         parse_numbers("tokens", values["tokens"].as<std::string>(), 1, max_tokens)) {
+      layer.tokens = tokens;
+      rows.push_back(row_of(question, kernel, places, layer));
+    }
+  }
+  return rows;
+}
+
+TrafficMatrix read_matrix(const po::variables_map& values, const ExchangeQuestion& question,
+                          bool gathers) {
+  if (values.contains("matrix")) {
+    const NumberTable table =
+        read_number_table(read_text_file(values["matrix"].as<std::string>(), "a file of sizes"));
+    return gathers ? gathered_matrix(table, question.ranks()) : matrix_of(table, question.ranks());
+  }
+  if (!values.contains("size")) {
+    throw InputError("exchange: no sizes", "--matrix FILE, or --size with --skew");
+  }
+  const auto bytes = static_cast<double>(values["size"].as<Bytes>().count);
+  const std::vector<double> weights = weights_of(question.skew, question.ranks(), "ranks");
+  if (!gathers) return weighted_matrix(weights, bytes);
+  NumberTable table{{}, {{weights, {}}}};
+  const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
+  for (double& each : table.rows.front().numbers) each *= bytes * question.ranks() / sum;
+  return gathered_matrix(table, question.ranks());
+}
+
+std::vector<ExchangeRow> sized_rows(const po::variables_map& values, ExchangeQuestion& question) {
+  const auto& call = values["collective"].as<std::string>();
+  const TrafficMatrix bytes = read_matrix(values, question, call == "all_gather_v");
+  const Calibration cost = calibration_for(question.topology);
+  SizedCall sized = sized_call(question.topology, question.gpus, cost, bytes, question.estimate);
+  question.heading.facts = fmt::format("{} in all", rounded_size(bytes.total()));
+  ExchangeRow row;
+  row.call = call;
+  row.kernels = "nccl";
+  row.skew = values.contains("matrix") ? values["matrix"].as<std::string>() : question.skew.name;
+  row.bytes = busiest_sender(bytes);
+  row.time = sized.time;
+  row.even = sized.even;
+  row.ports = std::move(sized.ports);
+  return {std::move(row)};
+}
+
+}  // namespace
+
+int run_exchange(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
+  const auto values = parse_options(exchange_options(), usage, epilogue, "topology", args, out);
+  if (!values) return exit_ok;
+  ExchangeQuestion question = read_question(*values, err);
+  const auto& call = (*values)["collective"].as<std::string>();
+  const bool by_sizes = call == "all_to_all_v" || call == "all_gather_v";
+  const std::vector<ExchangeRow> rows =
+      by_sizes ? sized_rows(*values, question) : expert_rows(*values, question);
+  Answer answer;
+  answer.print = [&](std::ostream& to) { print_exchange(question.heading, rows, to); };
+  answer.rows = [&] {
+    std::vector<Record> records;
+    for (const ExchangeRow& row : rows) records.push_back(exchange_record(question.heading, row));
+    return records;
+  };
+  answer.document = [&] { return exchange_document(question.heading, rows); };
+  write_answer(format_option(*values), answer, out);
+  return exit_ok;
+}
+
+}  // namespace collsim::command

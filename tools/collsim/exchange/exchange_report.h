@@ -1,0 +1,45 @@
+#pragma once
+
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "models/exchange/port_exchange.h"
+#include "sim/base/units.h"
+#include "tools/collsim/report/records.h"
+
+namespace collsim::command {
+
+/// One predicted exchange.
+struct ExchangeRow {
+  std::string call;     ///< moe_dispatch, all_to_all_v, ...
+  std::string kernels;  ///< whose: deepep, nccl, ...
+  std::string skew;
+  double tokens = 0;  ///< of a rank; 0 for calls of sizes
+  double bytes = 0;   ///< that the busiest sender sends to other ranks
+  Seconds time;
+  Seconds launch;  ///< launch, work and fill are 0 for calls of sizes
+  Seconds work;
+  Seconds fill;
+  Seconds even;  ///< the time without skew
+  PortExchange ports;
+};
+
+/// What holds for all rows.
+struct ExchangeHeading {
+  std::string machine;
+  Rank ranks = 0;
+  std::string facts;       ///< hidden size, top-k, experts, ...
+  std::string source;      ///< what the constants were fitted to
+  bool explained = false;  ///< with the busiest ports and the parts of the time
+};
+
+void print_exchange(const ExchangeHeading& heading, const std::vector<ExchangeRow>& rows,
+                    std::ostream& out);
+
+/// The row for programs.
+Record exchange_record(const ExchangeHeading& heading, const ExchangeRow& row);
+/// All of the answer, with the busiest ports of every row.
+Record exchange_document(const ExchangeHeading& heading, const std::vector<ExchangeRow>& rows);
+
+}  // namespace collsim::command
