@@ -229,7 +229,7 @@ InferencePrediction predict_inference(StepMachine& machine, const InferenceSetup
   const double of_sequence =
       cache_bytes_per_token(setup) * static_cast<double>(setup.context) +
       (step.memory.other - reserved_bytes) / static_cast<double>(setup.batch);
-  step.most_sequences = static_cast<std::int64_t>(
+  step.max_sequences = static_cast<std::int64_t>(
       std::max(0.0, (usable - step.memory.weights - reserved_bytes) / of_sequence));
   step.tokens_per_second =
       static_cast<double>(setup.replicas) * computed_tokens(setup) / step.time.value;

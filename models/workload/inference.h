@@ -56,9 +56,9 @@ struct InferencePrediction {
   Seconds exposed{};   ///< of all calls
   InferenceMemory memory{};
   bool fits = true;
-  std::int64_t most_sequences = 0;  ///< of a replica, that fit into memory
-  double tokens_per_second = 0;     ///< of all replicas
-  double tokens_per_user = 0;       ///< per second, of one sequence; decoding only
+  std::int64_t max_sequences = 0;  ///< of a replica, that fit into memory
+  double tokens_per_second = 0;    ///< of all replicas
+  double tokens_per_user = 0;      ///< per second, of one sequence; decoding only
 };
 
 /// Throws InputError as check_inference() does, or where the machine has too few GPUs.

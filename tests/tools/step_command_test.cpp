@@ -147,6 +147,9 @@ TEST_F(StepCommand, refuses_what_cannot_be) {
             std::string::npos);
   EXPECT_NE(message({"dgx-h100", "--model", "gpt-22b", "--decode", "--pp", "2"}).find("--tp alone"),
             std::string::npos);
+  EXPECT_NE(message({"dgx-h100", "--model", "gpt-22b", "--search", "--straggler", "0:2"})
+                .find("--straggler with --search"),
+            std::string::npos);
   EXPECT_NE(message({"dgx-h100", "--model", "gpt-22b", "--slow-nic", "2"}).find("at most 1"),
             std::string::npos);
   EXPECT_NE(message({"switch-8", "--model", "gpt-22b"}).find("no kernels are known"),

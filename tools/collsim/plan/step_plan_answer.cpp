@@ -61,8 +61,8 @@ FailureRates read_failures(const po::variables_map& values) {
   if (values.contains("checkpoint-time")) rates.checkpoint = time_of(values, "checkpoint-time");
   if (values.contains("restart-time")) rates.restart = time_of(values, "restart-time");
   if (values.contains("repair-time")) rates.repair = time_of(values, "repair-time");
-  constexpr std::uint32_t most_spares = 100'000;
-  if (values.contains("spares")) rates.spares = bounded_option(values, "spares", 0, most_spares);
+  constexpr std::uint32_t max_spares = 100'000;
+  if (values.contains("spares")) rates.spares = bounded_option(values, "spares", 0, max_spares);
   return rates;
 }
 
@@ -92,7 +92,7 @@ void add_step_options(po::options_description& options) {
 StepPlanRequest read_step_plan(const po::variables_map& values) {
   StepPlanRequest request;
   constexpr std::uint32_t most = 1'000'000;
-  constexpr std::uint32_t most_tokens = 1U << 24;
+  constexpr std::uint32_t max_tokens = 1U << 24;
   const auto models = values.count("model") == 0 ? std::vector<std::string>()
                                                  : values["model"].as<std::vector<std::string>>();
   if (models.size() != 1)
@@ -102,8 +102,7 @@ StepPlanRequest read_step_plan(const po::variables_map& values) {
     throw InputError("plan --step: no --global-batch", "the sequences of a step");
   }
   request.setup.global_batch = bounded_option(values, "global-batch", 1, most);
-  if (values.contains("seq"))
-    request.setup.sequence = bounded_option(values, "seq", 1, most_tokens);
+  if (values.contains("seq")) request.setup.sequence = bounded_option(values, "seq", 1, max_tokens);
   if (!values["precision"].defaulted()) {
     request.setup.precision = find_precision("precision", values["precision"].as<std::string>());
   }

@@ -48,7 +48,7 @@ Record inference_record(const std::string& machine, const InferenceSetup& setup,
   row["cache_GB"] = step.memory.cache / one_giga;
   row["memory_GB"] = step.memory.all() / one_giga;
   row["fits"] = step.fits;
-  row["most_sequences"] = step.most_sequences;
+  row["max_sequences"] = step.max_sequences;
   row["cost_per_million_tokens"] =
       price ? Record(million_tokens(setup, step, *price)) : Record(nullptr);
   return row;
@@ -80,7 +80,7 @@ void print_inference(const std::string& machine, const InferenceSetup& setup,
   fmt::print(out, "  {:<28}{:>12.1f} GB{}: weights {:.1f}, keys and values {:.1f}\n",
              "memory of a GPU", memory.all() / one_giga, step.fits ? "" : " (too much)",
              memory.weights / one_giga, memory.cache / one_giga);
-  fmt::print(out, "  {:<28}{:>12}\n", "sequences that fit", step.most_sequences);
+  fmt::print(out, "  {:<28}{:>12}\n", "sequences that fit", step.max_sequences);
   if (price) {
     fmt::print(out, "  {:<28}{:>12.4f} {} ({} a GPU and hour: {})\n", "a million tokens",
                million_tokens(setup, step, *price), price->currency, price->per_hour,

@@ -2,7 +2,9 @@
 #include <fmt/ostream.h>
 
 #include <algorithm>
+#include <initializer_list>
 #include <ostream>
+#include <string_view>
 #include <utility>
 
 #include "models/program/call_program_yaml.h"
@@ -185,6 +187,16 @@ void train(const StepRequest& request, const std::string& name, StepMachine& mac
   write_answer(format_option(values), answer, out);
 }
 
+/// Throws InputError for an option that is given and means nothing here.
+void refuse_options(const po::variables_map& values, std::initializer_list<const char*> options,
+                    const char* with) {
+  for (const char* const option : options) {
+    const bool given =
+        option == std::string_view("advise") ? values[option].as<bool>() : values.contains(option);
+    if (given) throw InputError(fmt::format("--{} with {}", option, with), "one training layout");
+  }
+}
+
 void predict(const StepRequest& request, const std::string& name, std::ostream& out,
              std::ostream& err) {
   const po::variables_map& values = request.values;
@@ -194,8 +206,10 @@ void predict(const StepRequest& request, const std::string& name, std::ostream& 
   if (infers) calls.run.graph = !values["eager"].as<bool>();
   StepMachine machine(calls, load_kernel_table());
   if (infers) {
+    refuse_options(values, {"straggler", "advise"}, "--decode or --prefill");
     infer(request, name, machine, out);
   } else if (values["search"].as<bool>()) {
+    refuse_options(values, {"straggler", "advise", "trace"}, "--search");
     search(request, name, machine, out, err);
   } else {
     train(request, name, machine, out);

@@ -227,7 +227,7 @@ Report inference_report(const Record& row, const CallProgram& program,
                     decodes ? "A token" : "The first token", row["time_ms"].get<double>(),
                     page_percent * row["communication_share"].get<double>(),
                     row["tokens_per_s"].get<double>(), row["memory_GB"].get<double>(),
-                    row["most_sequences"].get<std::int64_t>(), closing_words(row)),
+                    row["max_sequences"].get<std::int64_t>(), closing_words(row)),
         step_assumptions},
        {}});
   report.sections.push_back(

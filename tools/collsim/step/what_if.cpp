@@ -24,7 +24,7 @@ constexpr std::int64_t mebibyte = 1 << 20;
 /// Buckets whose steps differ by less are taken to be equal.
 constexpr double equal_within = 1e-3;
 /// What gains less is not worth a line: half of the published steps are off by more than 10 %.
-constexpr double least_gain = 0.01;
+constexpr double min_gain = 0.01;
 /// The share of a step from which on communication is much.
 constexpr double much_communication = 0.3;
 constexpr double in_percent = 100;
@@ -160,7 +160,7 @@ std::vector<Remedy> try_remedies(const RemedyRequest& request) {
   const auto add = [&](std::string what, const std::optional<StepPrediction>& step) {
     if (!step) return;
     const double gain = 1 - step->time.value / request.time.value;
-    if (gain >= least_gain) remedies.push_back({std::move(what), step->time, gain});
+    if (gain >= min_gain) remedies.push_back({std::move(what), step->time, gain});
   };
   for (auto& [what, setup] : setups) add(std::move(what), try_setup(request, setup));
   TrainingSetup buckets = request.setup;
