@@ -279,6 +279,7 @@ int run_exchange(std::span<const std::string> args, std::ostream& out, std::ostr
   answer.print = [&](std::ostream& to) { print_exchange(question.heading, rows, to); };
   answer.rows = [&] {
     std::vector<Record> records;
+    records.reserve(rows.size());
     for (const ExchangeRow& row : rows) records.push_back(exchange_record(question.heading, row));
     return records;
   };
