@@ -117,7 +117,8 @@ double blocks_of(const ExchangeKernel& kernel, const ExpertPlaces& places,
   if (kernel.blocks == BlockRule::given) return layer.sms;
   if (kernel.blocks == BlockRule::gpu) return 1;
   const std::uint32_t experts_of_block = (places.experts + sms_of_gpu - 1) / sms_of_gpu;
-  return (places.experts + experts_of_block - 1) / experts_of_block;
+  const std::uint32_t blocks = (places.experts + experts_of_block - 1) / experts_of_block;
+  return blocks;
 }
 
 double bytes_of_token(const ExchangeKernel& kernel, const ExpertLayer& layer) {

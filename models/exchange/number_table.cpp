@@ -12,7 +12,7 @@ namespace collsim {
 
 namespace {
 
-constexpr double largest_number = 1e15;
+constexpr double largest_number = 1e12;
 constexpr std::string_view blanks = " \t\r";
 
 std::string_view without_blanks(std::string_view text) {
@@ -22,7 +22,7 @@ std::string_view without_blanks(std::string_view text) {
 }
 
 double number_of(std::string_view text, const SourcePosition& place) {
-  constexpr const char* accepted = "a number from 0 to 1e15, or a size such as 4 MiB";
+  constexpr const char* accepted = "a number from 0 to 1e12, or a size such as 4 MiB";
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc{} || end != text.data() + text.size()) {

@@ -16,6 +16,7 @@
 #include "models/calibration/trust.h"
 #include "models/diagnosis/log_facts.h"
 #include "models/diagnosis/spread.h"
+#include "models/exchange/token_traffic.h"
 #include "models/fit/fit_plan.h"
 #include "models/hang/flight_record.h"
 #include "models/hang/job_calls.h"
@@ -245,6 +246,16 @@ void add_yaml_readers(const fs::path& folder, std::vector<FuzzTarget>& targets) 
                      reads([](const TextFile& text) { read_fit_plan(text); })});
   targets.push_back({"prices", seeds_of({"models/data"}, {"prices.yaml"}),
                      loads(file, [](const fs::path& path) { load_prices(path); })});
+  targets.push_back({"matrix", seeds_of({"tests/fuzz/seeds"}, {".matrix"}),
+                     reads([](const TextFile& text) { matrix_of(read_number_table(text), 2); })});
+  targets.push_back(
+      {"router", seeds_of({"tests/fuzz/seeds"}, {".router"}), loads(file, [](const fs::path& path) {
+         ExpertPlaces places;
+         places.experts = 4;
+         places.top_k = 2;
+         places.host_of_rank = {0, 1};
+         token_traffic(places, read_skew(path.string()));
+       })});
   targets.push_back({"workloads", seeds_of({"models/data"}, {"workloads.yaml"}),
                      loads_data(folder, "workloads.yaml", [] { load_trained_models(); })});
   targets.push_back(

@@ -63,7 +63,8 @@ TEST(ExchangeCommand, weighs_a_matrix_against_equal_sizes) {
   };
   EXPECT_DOUBLE_EQ(of(flat.path().string()).at("time_us"), of(flat.path().string()).at("even_us"));
   EXPECT_GT(of(skewed.path().string()).at("time_us"), of(skewed.path().string()).at("even_us"));
-  EXPECT_EQ(run({"exchange", "dgx-h100", "-n", "2", "-c", "all_to_all_v", "--matrix", even.path().string()})
+  EXPECT_EQ(run({"exchange", "dgx-h100", "-n", "2", "-c", "all_to_all_v", "--matrix",
+                 even.path().string()})
                 .status,
             exit_bad_input);  // "1M" is no unit of bytes
 }
@@ -83,6 +84,8 @@ TEST(ExchangeCommand, refuses_bad_input) {
   EXPECT_EQ(status({"dgx-h100", "-c", "moe_prepare"}), exit_bad_input);
   EXPECT_EQ(status({"dgx-h100-x4", "--kernels", "nvlink-one-sided"}), exit_bad_input);
   EXPECT_EQ(status({"dgx-h100", "-c", "all_to_all_v"}), exit_bad_input);
+  EXPECT_EQ(status({"dgx-h100", "-c", "all_to_all_v", "-b", "2T"}), exit_bad_input);
+  EXPECT_EQ(status({"dgx-h100", "-c", "moe_dispatch,all_to_all_v"}), exit_bad_input);
   EXPECT_EQ(status({"dgx-h100-x16384"}), exit_bad_input);
 }
 

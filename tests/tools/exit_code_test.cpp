@@ -204,6 +204,7 @@ const std::vector<Case> cases{
     {"step",
      {"step", machine, "--model", "gpt2-1.5b"},
      {"step", "no-such-file.yaml", "--model", "gpt2-1.5b"}},
+    {"exchange", {"exchange", machine, "--tokens", "8"}, {"exchange", "no-such-file.yaml"}},
     {"steps", {"steps"}, {}},
     {"steps_of_a_call", {"steps", machine, "-b", "8"}, {"steps", "no-such-file.yaml", "-b", "8"}},
     {"choose", {"choose", machine}, {"choose", "no-such-file.xml"}},

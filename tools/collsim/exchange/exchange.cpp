@@ -44,6 +44,7 @@ constexpr std::string_view epilogue =
 
 /// Each rank sends to each: more would be millions of flows.
 constexpr std::uint32_t max_exchange_ranks = 512;
+constexpr Bytes max_size{std::int64_t{1} << 40};
 constexpr std::uint32_t max_tokens = 1u << 20;
 constexpr std::uint32_t max_hidden = 1u << 17;
 constexpr std::uint32_t max_experts = 1u << 14;
@@ -149,7 +150,11 @@ ExpertOperation operation_of(const std::string& name) {
     names.push_back(fmt::format("moe_{}", to_string(each)));
     if (names.back() == name) return each;
   }
-  names.insert(names.end(), {"all_to_all_v", "all_gather_v"});
+  const std::vector<std::string> of_sizes{"all_to_all_v", "all_gather_v"};
+  if (std::find(of_sizes.begin(), of_sizes.end(), name) != of_sizes.end()) {
+    throw InputError(fmt::format("--collective: {} beside others", name), "it alone");
+  }
+  names.insert(names.end(), of_sizes.begin(), of_sizes.end());
   throw InputError(fmt::format("--collective: there is no '{}'", name),
                    names_instead_of(name, names));
 }
@@ -229,7 +234,12 @@ TrafficMatrix read_matrix(const po::variables_map& values, const ExchangeQuestio
   if (!values.contains("size")) {
     throw InputError("exchange: no sizes", "--matrix FILE, or --size with --skew");
   }
-  const auto bytes = static_cast<double>(values["size"].as<Bytes>().count);
+  const Bytes size = values["size"].as<Bytes>();
+  if (size > max_size) {
+    throw InputError(fmt::format("--size: {}", to_string(size)),
+                     fmt::format("at most {}", to_string(max_size)));
+  }
+  const auto bytes = static_cast<double>(size.count);
   const std::vector<double> weights = weights_of(question.skew, question.ranks(), "ranks");
   if (!gathers) return weighted_matrix(weights, bytes);
   NumberTable table{{}, {{weights, {}}}};
@@ -269,6 +279,7 @@ int run_exchange(std::span<const std::string> args, std::ostream& out, std::ostr
   answer.print = [&](std::ostream& to) { print_exchange(question.heading, rows, to); };
   answer.rows = [&] {
     std::vector<Record> records;
+    records.reserve(rows.size());
     for (const ExchangeRow& row : rows) records.push_back(exchange_record(question.heading, row));
     return records;
   };
