@@ -58,7 +58,7 @@ TEST(StepsReplay, step_counts_are_those_of_the_textbook) {
   EXPECT_EQ(replay("recursive_halving_doubling", 8).size(), 6U);  // 2 log2 N
   EXPECT_EQ(replay("recursive_halving_doubling", 9).size(), 8U);  // and 2 to fold and unfold
   EXPECT_EQ(replay("parameter_server", 8).size(), 2U);
-  EXPECT_EQ(replay("all_to_all_broadcast", 8).size(), 1U);
+  EXPECT_EQ(replay("one_shot", 8).size(), 1U);
   EXPECT_EQ(replay("hierarchical:ring", 8, 4).size(), 8U);   // 3 + 2 + 3
   EXPECT_EQ(replay("double_binary_tree", 4, 4).size(), 6U);  // a chain: 2 (p - 1)
   EXPECT_TRUE(replay("ring", 1).empty());
