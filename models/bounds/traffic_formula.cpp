@@ -139,17 +139,16 @@ TrafficFormula to_everybody(const TrafficCase& of) {
 
 TrafficFormula two_shot_traffic(const TrafficCase& of) {
   const std::uint64_t n = of.ranks;
-  // N-1 parts to their owners one after the other, then the sum of the own to all.
-  return uniform(of, "2(N-1)/N S", share_of(2 * (n - 1), n), "N", n);
+  return uniform(of, "2(N-1)/N S", share_of(2 * (n - 1), n), "2", 2);
 }
 
-TrafficFormula one_shot_all_gather(const TrafficCase& of) {
+TrafficFormula one_shot_half(const TrafficCase& of) {
   return uniform(of, "(N-1)/N S", share_of(of.ranks - 1, of.ranks), "1", 1);
 }
 
-/// The switch reads all ranks once for each of them.
+/// The switch reads all ranks once for each of them, one after the other, and then ranks have it.
 TrafficFormula multimem_one_shot_traffic(const TrafficCase& of) {
-  return uniform(of, "N S", share_of(of.ranks, 1), "2", 2);
+  return uniform(of, "N S", share_of(of.ranks, 1), "N+1", of.ranks + 1);
 }
 
 TrafficFormula ring_broadcast(const TrafficCase& of) {
@@ -242,12 +241,12 @@ constexpr std::array rules{
     TrafficRule{Collective::all_reduce, "nvls", nvls_traffic},
     TrafficRule{Collective::all_reduce, "collnet_direct", collnet_direct_traffic},
     TrafficRule{Collective::all_gather, "ring", ring_half},
-    TrafficRule{Collective::all_gather, "one_shot", one_shot_all_gather},
+    TrafficRule{Collective::all_gather, "one_shot", one_shot_half},
     TrafficRule{Collective::all_gather, "multimem", nvls_all_gather},
     TrafficRule{Collective::all_gather, "nvls", nvls_all_gather},
     TrafficRule{Collective::all_gather, "pat", pat_traffic},
     TrafficRule{Collective::reduce_scatter, "ring", ring_half},
-    TrafficRule{Collective::reduce_scatter, "one_shot", ring_half},
+    TrafficRule{Collective::reduce_scatter, "one_shot", one_shot_half},
     TrafficRule{Collective::reduce_scatter, "multimem", nvls_reduce_scatter},
     TrafficRule{Collective::reduce_scatter, "nvls", nvls_reduce_scatter},
     TrafficRule{Collective::reduce_scatter, "pat", pat_traffic},

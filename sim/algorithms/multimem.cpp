@@ -26,15 +26,11 @@ class SwitchWriter {
       : ranks_(ranks), writer_(ranks, lanes_of_owner * ranks, chunks, {SwitchReducer::nvswitch}) {}
 
   /// Every rank's chunk goes to the switch, which sends the sum to the owner.
-  void load_sum(std::uint32_t chunk, Rank owner) {
-    writer_.phase("load the sum");
-    std::vector<Connection> handed_in;
-    for (Rank rank = 0; rank < ranks_; ++rank) {
-      const Connection& connection = handed_in.emplace_back(Connection{rank, ranks_, owner});
-      writer_.append(rank, owner, PrimitiveKind::send, {chunk, 1}, 0, writer_.group(connection));
-    }
-    writer_.append(ranks_, owner, PrimitiveKind::recv_send, {chunk, 1}, writer_.group(handed_in),
-                   writer_.group(sum_of(owner)));
+  void load_sum(std::uint32_t chunk, Rank owner) { load(chunk, sum_of(owner)); }
+  /// The same of a buffer of one chunk, where all owners share a lane.
+  void load_whole_sum(Rank owner) { load(0, whole_sum_of(owner)); }
+  void keep_whole_sum(Rank owner) {
+    writer_.append(owner, 0, PrimitiveKind::recv, {0, 1}, writer_.group(whole_sum_of(owner)), 0);
   }
   void keep_sum(std::uint32_t chunk, Rank owner) {
     writer_.append(owner, owner, PrimitiveKind::recv, {chunk, 1}, writer_.group(sum_of(owner)), 0);
@@ -64,6 +60,17 @@ class SwitchWriter {
   Schedule build() && { return std::move(writer_).build(); }
 
  private:
+  void load(std::uint32_t chunk, const Connection& sum) {
+    writer_.phase("load the sum");
+    std::vector<Connection> handed_in;
+    for (Rank rank = 0; rank < ranks_; ++rank) {
+      const Connection& connection = handed_in.emplace_back(Connection{rank, ranks_, sum.lane});
+      writer_.append(rank, sum.lane, PrimitiveKind::send, {chunk, 1}, 0, writer_.group(connection));
+    }
+    writer_.append(ranks_, sum.lane, PrimitiveKind::recv_send, {chunk, 1}, writer_.group(handed_in),
+                   writer_.group(sum));
+  }
+  Connection whole_sum_of(Rank owner) const { return {ranks_, owner, 0}; }
   std::uint32_t copies_of(Rank owner) const { return ranks_ + owner; }
   Connection sum_of(Rank owner) const { return {ranks_, owner, owner}; }
   Connection store_of(Rank owner) const { return {owner, ranks_, copies_of(owner)}; }
@@ -107,12 +114,11 @@ std::optional<std::string> unsupported_by_switch(const Placement& placement,
       nodes);
 }
 
+/// All have handed in before anybody keeps the sum in place of what he has: one lane.
 Schedule multimem_one_shot_schedule(Rank ranks) {
   SwitchWriter writer(ranks, 1);
-  for (Rank owner = 0; ranks > 1 && owner < ranks; ++owner) {
-    writer.load_sum(0, owner);
-    writer.keep_sum(0, owner);
-  }
+  for (Rank rank = 0; ranks > 1 && rank < ranks; ++rank) writer.load_whole_sum(rank);
+  for (Rank rank = 0; ranks > 1 && rank < ranks; ++rank) writer.keep_whole_sum(rank);
   return std::move(writer).build();
 }
 
