@@ -189,12 +189,25 @@ double parameter_server(const ClosedFormInput& in) {
   return loops * (2 * (shared + in.inter.alpha.value) + in.inter.serial.value);
 }
 
-double all_to_all_broadcast(const ClosedFormInput& in) {
+double one_shot(const ClosedFormInput& in) {
   const double n = in.placement.ranks();
   if (n == 1) return 0;
   const double loops = in.loops;
   const double piece = in.bytes / loops;
   return loops * (occupancy(in.inter, piece, n - 1) + in.inter.alpha.value + in.inter.serial.value);
+}
+
+/// N-1 parts to their owners one after the other, then the sum of the own part to all at once; a
+/// rank stores each part that comes back.
+double two_shot(const ClosedFormInput& in) {
+  const double n = in.placement.ranks();
+  if (n == 1) return 0;
+  const double loops = in.loops;
+  const double part = in.bytes / (n * loops);
+  const HopCost& hop = in.inter;
+  const double scatter = (n - 1) * occupancy(hop, part) + hop.alpha.value;
+  const double gather = occupancy(hop, part, n - 1) + hop.alpha.value;
+  return loops * (scatter + gather + (n - 1) * hop.serial.value);
 }
 
 /// What every rank does in recursive halving and doubling, with messages of which one of the whole
@@ -308,9 +321,19 @@ FormulaTerms parameter_server_terms(const ClosedFormInput& in) {
   return {turns > 1 ? "2 alpha + 2(N-1) S/B" : "2 alpha + 2 S/B", 2, 2 * turns, {}, {}};
 }
 
-FormulaTerms all_to_all_broadcast_terms(const ClosedFormInput& in) {
+FormulaTerms one_shot_terms(const ClosedFormInput& in) {
   const double turns = turns_of(in.inter, in.placement.ranks() - 1.0);
   return {turns > 1 ? "alpha + (N-1) S/B" : "alpha + S/B", 1, turns, {}, {}};
+}
+
+FormulaTerms two_shot_terms(const ClosedFormInput& in) {
+  const double n = in.placement.ranks();
+  const double turns = turns_of(in.inter, n - 1);
+  return {turns > 1 || n == 2 ? "2 alpha + 2(N-1)/N S/B" : "2 alpha + S/B",
+          2,
+          (n - 1 + turns) / n,
+          {},
+          {}};
 }
 
 FormulaTerms recursive_halving_doubling_terms(const ClosedFormInput& in) {
@@ -349,7 +372,8 @@ constexpr std::array forms{
     Form{"tree", false, always, tree, tree_terms},
     Form{"double_binary_tree", false, always, double_binary_tree, double_binary_tree_terms},
     Form{"parameter_server", false, never, parameter_server, parameter_server_terms},
-    Form{"all_to_all_broadcast", false, never, all_to_all_broadcast, all_to_all_broadcast_terms},
+    Form{"one_shot", false, never, one_shot, one_shot_terms},
+    Form{"two_shot", false, never, two_shot, two_shot_terms},
     Form{"recursive_halving_doubling", false, unless_power_of_two, recursive_halving_doubling,
          recursive_halving_doubling_terms},
 };

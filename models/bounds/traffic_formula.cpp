@@ -137,6 +137,20 @@ TrafficFormula to_everybody(const TrafficCase& of) {
   return uniform(of, "(N-1) S", share_of(of.ranks - 1, 1), "1", 1);
 }
 
+TrafficFormula two_shot_traffic(const TrafficCase& of) {
+  const std::uint64_t n = of.ranks;
+  return uniform(of, "2(N-1)/N S", share_of(2 * (n - 1), n), "2", 2);
+}
+
+TrafficFormula one_shot_half(const TrafficCase& of) {
+  return uniform(of, "(N-1)/N S", share_of(of.ranks - 1, of.ranks), "1", 1);
+}
+
+/// The switch reads all ranks once for each of them, one after the other, and then ranks have it.
+TrafficFormula multimem_one_shot_traffic(const TrafficCase& of) {
+  return uniform(of, "N S", share_of(of.ranks, 1), "N+1", of.ranks + 1);
+}
+
 TrafficFormula ring_broadcast(const TrafficCase& of) {
   const Rank last = (of.root + of.ranks - 1) % of.ranks;
   return all_but(of, last, "the last", share_of(1, 1), "S", "N-1", of.ranks - 1);
@@ -220,13 +234,20 @@ constexpr std::array rules{
     TrafficRule{Collective::all_reduce, "double_binary_tree", double_tree_traffic},
     TrafficRule{Collective::all_reduce, "recursive_halving_doubling", halving_doubling_traffic},
     TrafficRule{Collective::all_reduce, "parameter_server", server_traffic},
-    TrafficRule{Collective::all_reduce, "all_to_all_broadcast", to_everybody},
+    TrafficRule{Collective::all_reduce, "one_shot", to_everybody},
+    TrafficRule{Collective::all_reduce, "two_shot", two_shot_traffic},
+    TrafficRule{Collective::all_reduce, "multimem_one_shot", multimem_one_shot_traffic},
+    TrafficRule{Collective::all_reduce, "multimem_two_shot", nvls_traffic},
     TrafficRule{Collective::all_reduce, "nvls", nvls_traffic},
     TrafficRule{Collective::all_reduce, "collnet_direct", collnet_direct_traffic},
     TrafficRule{Collective::all_gather, "ring", ring_half},
+    TrafficRule{Collective::all_gather, "one_shot", one_shot_half},
+    TrafficRule{Collective::all_gather, "multimem", nvls_all_gather},
     TrafficRule{Collective::all_gather, "nvls", nvls_all_gather},
     TrafficRule{Collective::all_gather, "pat", pat_traffic},
     TrafficRule{Collective::reduce_scatter, "ring", ring_half},
+    TrafficRule{Collective::reduce_scatter, "one_shot", one_shot_half},
+    TrafficRule{Collective::reduce_scatter, "multimem", nvls_reduce_scatter},
     TrafficRule{Collective::reduce_scatter, "nvls", nvls_reduce_scatter},
     TrafficRule{Collective::reduce_scatter, "pat", pat_traffic},
     TrafficRule{Collective::broadcast, "ring", ring_broadcast},

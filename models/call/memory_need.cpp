@@ -46,7 +46,9 @@ double message_connections(Collective collective, double ranks) {
 }
 
 double textbook_connections(std::string_view algorithm, double ranks) {
-  if (algorithm == "all_to_all_broadcast" || algorithm == "direct") return ranks * ranks;
+  const bool every_pair =
+      algorithm == "one_shot" || algorithm == "two_shot" || algorithm == "direct";
+  if (every_pair) return ranks * ranks;
   if (algorithm.find("recursive") != std::string_view::npos) return ranks * std::log2(ranks);
   return 2 * ranks;
 }

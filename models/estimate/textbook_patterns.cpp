@@ -69,7 +69,11 @@ class PatternMaker {
   void add_halving_doubling(const Groups& groups);
   void add_fold(const Groups& groups, bool back);
   void add_server(const Groups& groups);
-  void add_everybody(const Groups& groups);
+  static void add_pairs(PhasePattern& phase, const Groups& groups);
+  void add_one_shot(const Groups& groups);
+  void add_scatter_to_owners(const Groups& groups);
+  void add_gather_from_owners(const Groups& groups);
+  void add_two_shot(const Groups& groups);
   void add_tree_in_lock_step(const Groups& groups);
   void add_hierarchical(const Row& inner);
   void add_levels(const std::vector<RootedTree>& trees, bool up, bool down);
@@ -77,8 +81,8 @@ class PatternMaker {
   void add_chain();
   void add_direct();
   void add_dissemination();
-  void add_hop(PhasePattern& phase, std::uint32_t position, Rank from, Rank to, double weight = 1,
-               std::uint32_t lane = 0) {
+  static void add_hop(PhasePattern& phase, std::uint32_t position, Rank from, Rank to,
+                      double weight = 1, std::uint32_t lane = 0) {
     phase.hops.push_back(
         {static_cast<std::uint32_t>(phase.hops.size()), position, from, to, weight, lane});
   }
@@ -188,25 +192,57 @@ void PatternMaker::add_server(const Groups& groups) {
   pattern_.phases.push_back(std::move(pull));
 }
 
-/// Of many ranks some rows and columns of who sends to whom stand for all.
-void PatternMaker::add_everybody(const Groups& groups) {
+/// Of many ranks some rows and columns of who sends to whom stand for all. Where each sends one by
+/// one, all send to the rank at the same distance at a time.
+void PatternMaker::add_pairs(PhasePattern& phase, const Groups& groups) {
   constexpr Rank most = 64;
   const auto n = static_cast<Rank>(groups.front().size());
-  if (n == 1) return;
-  const double others = n - 1.0;
-  PhasePattern& phase =
-      add_phase({{{{1, 0, 0, others}, false, 1, false}}, ends_with({1, others, 1, 0})});
+  const auto position = [&](Rank from, Rank to) {
+    return phase.one_by_one ? (to + n - from) % n : 0;
+  };
   const Rank rows = std::min(n, most);
   const Rank stride = divide_up(n, most);
   for (const std::vector<Rank>& group : groups) {
     for (Rank one = 0; one < rows; ++one) {
       for (Rank other = one % stride; other < n; other += stride) {
         if (other == one) continue;
-        add_hop(phase, 0, group[one], group[other], stride);
-        if (other >= rows) add_hop(phase, 0, group[other], group[one], stride);
+        add_hop(phase, position(one, other), group[one], group[other], stride);
+        if (other < rows) continue;
+        add_hop(phase, position(other, one), group[other], group[one], stride);
       }
     }
   }
+}
+
+void PatternMaker::add_one_shot(const Groups& groups) {
+  const double others = static_cast<double>(groups.front().size()) - 1;
+  if (others == 0) return;
+  add_pairs(add_phase({{{{1, 0, 0, others}, false, 1, false}}, ends_with({1, others, 1, 0})}),
+            groups);
+}
+
+void PatternMaker::add_scatter_to_owners(const Groups& groups) {
+  const double others = static_cast<double>(groups.front().size()) - 1;
+  if (others == 0) return;
+  PhasePattern& phase = add_phase({{{send, false, others, false}}, ends_with({1, others, 1, 0})});
+  phase.one_by_one = true;
+  add_pairs(phase, groups);
+}
+
+void PatternMaker::add_gather_from_owners(const Groups& groups) {
+  const double others = static_cast<double>(groups.front().size()) - 1;
+  if (others == 0) return;
+  add_pairs(add_phase({{{{1, 0, 0, others}, false, 1, false}}, ends_with(recv, others)}), groups);
+}
+
+/// The sum of the own part is sent on as it is made.
+void PatternMaker::add_two_shot(const Groups& groups) {
+  const double others = static_cast<double>(groups.front().size()) - 1;
+  if (others == 0) return;
+  PhasePattern& scatter = add_phase({{{send, false, others, false}}, {}});
+  scatter.one_by_one = true;
+  add_pairs(scatter, groups);
+  add_pairs(add_phase({{{{1, others, 1, others}, false, 1}}, ends_with(recv, others)}), groups);
 }
 
 /// Level by level, the lowest first; then down again.
@@ -436,10 +472,14 @@ const PatternMaker::Row* PatternMaker::find_row(Collective collective, std::stri
           by_groups<&Maker::add_halving_doubling>, core},
       Row{all_reduce, "parameter_server", by_everybody<&Maker::add_server>,
           by_groups<&Maker::add_server>, one},
-      Row{all_reduce, "all_to_all_broadcast", by_everybody<&Maker::add_everybody>,
-          by_groups<&Maker::add_everybody>, one},
+      Row{all_reduce, "one_shot", by_everybody<&Maker::add_one_shot>,
+          by_groups<&Maker::add_one_shot>, one},
+      Row{all_reduce, "two_shot", by_everybody<&Maker::add_two_shot>,
+          by_groups<&Maker::add_two_shot>, each},
       Row{all_gather, "ring", alone<&Maker::add_gather_ring>},
+      Row{all_gather, "one_shot", by_everybody<&Maker::add_gather_from_owners>},
       Row{reduce_scatter, "ring", alone<&Maker::add_scatter_ring>},
+      Row{reduce_scatter, "one_shot", by_everybody<&Maker::add_scatter_to_owners>},
       Row{broadcast, "ring", alone<&Maker::add_chain>},
       Row{broadcast, "tree", alone<&Maker::add_tree>},
       Row{reduce, "ring", alone<&Maker::add_chain>},

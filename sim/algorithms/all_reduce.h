@@ -24,7 +24,13 @@ extern const Algorithm all_reduce_hierarchical;
 /// 2 steps; the server receives and sends S(N-1).
 extern const Algorithm all_reduce_parameter_server;
 /// 1 step; every rank sends S(N-1).
-extern const Algorithm all_reduce_all_to_all_broadcast;
+extern const Algorithm all_reduce_one_shot;
+/// 2 steps; every rank sends 2S(N-1)/N.
+extern const Algorithm all_reduce_two_shot;
+/// 1 step through an NVSwitch, written out (multimem.h): every rank is read S for each rank, SN.
+extern const Algorithm all_reduce_multimem_one_shot;
+/// 2 steps through an NVSwitch, written out: every rank sends S(N+1)/N.
+extern const Algorithm all_reduce_multimem_two_shot;
 /// 2 log2 N steps, 2 more where N is no power of two; every rank of a power of two sends 2S(N-1)/N.
 extern const Algorithm all_reduce_recursive_halving_doubling;
 

@@ -8,8 +8,16 @@ namespace collsim {
 
 /// N-1 steps; every rank sends S(N-1)/N.
 extern const Algorithm all_gather_ring;
+/// 1 step; every rank sends S(N-1)/N.
+extern const Algorithm all_gather_one_shot;
+/// 1 step through an NVSwitch, written out (multimem.h); every rank sends S/N.
+extern const Algorithm all_gather_multimem;
 /// N-1 steps; every rank sends S(N-1)/N.
 extern const Algorithm reduce_scatter_ring;
+/// 1 step; every rank sends S(N-1)/N.
+extern const Algorithm reduce_scatter_one_shot;
+/// 1 step through an NVSwitch, written out; every rank sends S.
+extern const Algorithm reduce_scatter_multimem;
 /// N-1 steps along the ring from the root; every rank but the last sends S.
 extern const Algorithm broadcast_ring;
 /// ceil(log2 N) steps; a rank sends at most 2S.

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "sim/algorithms/all_reduce.h"
+#include "sim/algorithms/multimem.h"
 #include "sim/algorithms/other_collectives.h"
 #include "sim/algorithms/written_schedule.h"
 #include "sim/base/did_you_mean.h"
@@ -42,6 +43,11 @@ const Algorithm* find(Collective collective, std::string_view name) {
   return nullptr;
 }
 
+/// Whether it can be the algorithm between nodes of a composed one.
+bool joins_nodes(const Algorithm& algorithm) {
+  return !algorithm.composed && switch_schedule_of(algorithm) == nullptr;
+}
+
 Choice choose(Collective collective, std::string_view name) {
   if (names_schedule_file(name)) return choose_file(collective, name);
   const std::size_t colon = name.find(':');
@@ -51,7 +57,7 @@ Choice choose(Collective collective, std::string_view name) {
     const bool named = colon != std::string_view::npos;
     choice.inter =
         find(collective, named ? name.substr(colon + 1) : choice.algorithm->default_inter);
-    known = choice.inter != nullptr && !choice.inter->composed;
+    known = choice.inter != nullptr && joins_nodes(*choice.inter);
   } else {
     known = known && colon == std::string_view::npos;
   }
@@ -104,6 +110,9 @@ Schedule schedule_of(const Choice& choice, const Placement& placement, std::vect
     Group all(builder, std::move(ranks));
     emit(list, all);
     return std::move(builder).build();
+  }
+  if (const SwitchSchedule schedule = switch_schedule_of(*choice.algorithm)) {
+    return schedule(placement.ranks());
   }
   ScheduleBuilder builder(placement.ranks(), choice.algorithm->chunks(placement, choice.inter));
   Group all(builder, std::move(ranks));
@@ -168,9 +177,16 @@ std::span<const Algorithm> algorithms() {
       all_reduce_hierarchical,
       all_reduce_recursive_halving_doubling,
       all_reduce_parameter_server,
-      all_reduce_all_to_all_broadcast,
+      all_reduce_one_shot,
+      all_reduce_two_shot,
+      all_reduce_multimem_one_shot,
+      all_reduce_multimem_two_shot,
       all_gather_ring,
+      all_gather_one_shot,
+      all_gather_multimem,
       reduce_scatter_ring,
+      reduce_scatter_one_shot,
+      reduce_scatter_multimem,
       broadcast_ring,
       broadcast_tree,
       reduce_ring,
@@ -191,7 +207,7 @@ std::vector<std::string> algorithm_names(Collective collective) {
     names.emplace_back(algorithm.name);
     if (!algorithm.composed) continue;
     for (const Algorithm& inter : algorithms()) {
-      if (inter.collective == collective && !inter.composed) {
+      if (inter.collective == collective && joins_nodes(inter)) {
         names.push_back(fmt::format("{}:{}", algorithm.name, inter.name));
       }
     }

@@ -25,6 +25,7 @@
 #include "models/nccl/search/graph_xml.h"
 #include "models/nccl/settings/environment.h"
 #include "models/nccl/system/system_xml.h"
+#include "models/peer_kernels/peer_kernel_table.h"
 #include "models/planning/prices.h"
 #include "models/planning/workload.h"
 #include "models/program/call_order.h"
@@ -270,6 +271,8 @@ void add_yaml_readers(const fs::path& folder, std::vector<FuzzTarget>& targets) 
                      loads(file, [](const fs::path& path) { load_published_steps(path); })});
   targets.push_back({"kernels", seeds_of({"models/data"}, {"kernels.yaml"}),
                      loads_data(folder, "kernels.yaml", [] { load_kernel_table(); })});
+  targets.push_back({"peer-kernels", seeds_of({"models/data"}, {"peer-kernels.yaml"}),
+                     loads_data(folder, "peer-kernels.yaml", [] { load_peer_kernels(); })});
   targets.push_back({"transformers", seeds_of({"models/data"}, {"transformers.yaml"}),
                      loads_data(folder, "transformers.yaml", [] { load_transformers(); })});
   targets.push_back({"trust", seeds_of({"models/data"}, {"trust.yaml"}),

@@ -216,13 +216,13 @@ TEST(TwoNumbers, steps_show_the_time_of_every_step) {
 TEST(Crossovers, of_a_textbooks_algorithms_are_those_of_their_forms) {
   const auto answer =
       rows({"crossover", "--alpha", "1us", "--bandwidth", "50GB/s", "--ranks", "8", "-a",
-            "ring,recursive_halving_doubling,all_to_all_broadcast", "-b", "1K", "-e", "1M"});
+            "ring,recursive_halving_doubling,one_shot", "-b", "1K", "-e", "1M"});
   const auto& pairs = answer.at(0).at("pairs");
   ASSERT_EQ(pairs.size(), 3U);
   EXPECT_EQ(pairs.at(0).at("simulated").at("before"), "recursive_halving_doubling");
   EXPECT_TRUE(pairs.at(0).at("simulated").at("size_bytes").is_null());
   for (const char* way : {"simulated", "estimate"}) {
-    EXPECT_EQ(pairs.at(1).at(way).at("before"), "all_to_all_broadcast") << way;
+    EXPECT_EQ(pairs.at(1).at(way).at("before"), "one_shot") << way;
     EXPECT_NEAR(pairs.at(1).at(way).at("size_bytes").get<double>(), 123810, 1500) << way;
     EXPECT_EQ(pairs.at(1).at(way).at("after"), "ring") << way;
   }

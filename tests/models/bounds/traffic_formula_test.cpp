@@ -35,7 +35,10 @@ TEST(TrafficFormula, holds_for_every_algorithm_of_every_collective) {
           if (ranks % per_node != 0 || (per_node > 1 && collective != Collective::all_reduce)) {
             continue;
           }
-          const Placement placement = uniform_placement(ranks, per_node);
+          // An NVSwitch adds up in one node only.
+          const Placement apart = uniform_placement(ranks, per_node);
+          const bool in_one = why_unsupported(collective, name, apart).has_value();
+          const Placement placement = in_one ? uniform_placement(ranks, ranks) : apart;
           for (const Rank root : {0U, ranks - 1}) {
             if (root > 0 && !has_root(collective)) continue;
             const Plan plan = make_plan(collective, name, placement, 1, root);

@@ -36,13 +36,20 @@ std::vector<Rank> rank_counts() {
 
 class OtherCollectives : public testing::TestWithParam<Name> {};
 
+/// Ranks in nodes of their own, or in one where only an NVSwitch joins them.
+Placement placement_for(Collective collective, std::string_view algorithm, Rank ranks) {
+  const Placement apart = uniform_placement(ranks);
+  return why_unsupported(collective, algorithm, apart) ? uniform_placement(ranks, ranks) : apart;
+}
+
 // Every rank count up to 17 with every root where there is one.
 TEST_P(OtherCollectives, are_proved) {
   const auto& [collective, algorithm] = GetParam();
   for (const Rank n : rank_counts()) {
     const Rank roots = has_root(collective) && n <= 17 ? n : 1;
     for (Rank root = 0; root < roots; ++root) {
-      const Plan plan = make_plan(collective, algorithm, uniform_placement(n), 1, root);
+      const Plan plan =
+          make_plan(collective, algorithm, placement_for(collective, algorithm, n), 1, root);
       const CheckReport report = check(plan, {.orders = 2, .seed = n});
       ASSERT_TRUE(report.ok()) << n << " ranks, root " << root << "\n"
                                << report.violations.front().text;
@@ -53,20 +60,19 @@ TEST_P(OtherCollectives, are_proved) {
 // Without its last primitive, no rank's program does what it has to.
 TEST_P(OtherCollectives, are_not_proved_with_a_primitive_removed) {
   const auto& [collective, algorithm] = GetParam();
-  const Plan plan = make_plan(collective, algorithm, uniform_placement(6), 1, 4);
+  const Plan plan = make_plan(collective, algorithm, placement_for(collective, algorithm, 6), 1, 4);
   int mutants = 0;
-  for (Rank rank = 0; rank < 6; ++rank) {
-    const auto program = plan.schedule(0).program(rank, 0);
+  for_each_program(plan.schedule(0), [&](Rank rank, std::uint32_t lane, const auto& program) {
     for (std::size_t i = 0; i < program.size(); ++i) {
       std::vector<Primitive> changed(program.begin(), program.end());
       changed.erase(changed.begin() + static_cast<std::ptrdiff_t>(i));
       Plan mutant = plan;
-      mutant.schedules[0] = plan.schedule(0).with_program(rank, 0, changed);
+      mutant.schedules[0] = plan.schedule(0).with_program(rank, lane, changed);
       EXPECT_FALSE(check(mutant, {.orders = 1, .max_violations = 1}).ok())
-          << "primitive " << i << " of rank " << rank;
+          << "primitive " << i << " of participant " << rank << ", lane " << lane;
       ++mutants;
     }
-  }
+  });
   EXPECT_GT(mutants, 0);
 }
 
@@ -77,12 +83,18 @@ std::string test_name(const testing::TestParamInfo<Name>& name) {
 INSTANTIATE_TEST_SUITE_P(all, OtherCollectives, testing::ValuesIn(all_but_all_reduce()), test_name);
 
 std::size_t steps(Collective collective, std::string_view algorithm, Rank ranks) {
-  return replay_steps(make_plan(collective, algorithm, uniform_placement(ranks))).size();
+  return replay_steps(make_plan(collective, algorithm, placement_for(collective, algorithm, ranks)))
+      .size();
 }
 
 TEST(other_collectives, take_the_steps_of_the_textbook) {
   EXPECT_EQ(steps(Collective::all_gather, "ring", 8), 7U);
   EXPECT_EQ(steps(Collective::reduce_scatter, "ring", 8), 7U);
+  EXPECT_EQ(steps(Collective::all_gather, "one_shot", 8), 1U);
+  EXPECT_EQ(steps(Collective::reduce_scatter, "one_shot", 8), 1U);
+  // To the switch and from it.
+  EXPECT_EQ(steps(Collective::all_gather, "multimem", 8), 2U);
+  EXPECT_EQ(steps(Collective::reduce_scatter, "multimem", 8), 2U);
   EXPECT_EQ(steps(Collective::broadcast, "ring", 8), 7U);
   EXPECT_EQ(steps(Collective::broadcast, "tree", 8), 3U);
   EXPECT_EQ(steps(Collective::reduce, "ring", 8), 7U);

@@ -95,11 +95,22 @@ TEST_P(ClosedForm, parameter_server_on_a_switch) {
 }
 
 // Everybody sends S to N-1 others through one port.
-TEST_P(ClosedForm, all_to_all_broadcast_on_a_switch) {
+TEST_P(ClosedForm, one_shot_on_a_switch) {
   const auto [engine, n] = GetParam();
-  const Plan plan = make_plan(Collective::all_reduce, "all_to_all_broadcast", uniform_placement(n));
+  const Plan plan = make_plan(Collective::all_reduce, "one_shot", uniform_placement(n));
   const Bytes size{1 << 20};
   const double expected = alpha.value + (n - 1) * static_cast<double>(size.count) / rate.value;
+  EXPECT_NEAR(simulate(plan, test::switch_wiring(plan, rate, alpha), engine, size) / expected, 1,
+              agreement);
+}
+
+// N-1 parts of S/N one after the other, then S/N to N-1 others through one port.
+TEST_P(ClosedForm, two_shot_on_a_switch) {
+  const auto [engine, n] = GetParam();
+  const Plan plan = make_plan(Collective::all_reduce, "two_shot", uniform_placement(n));
+  const Bytes size = n * Bytes{65536};
+  const double part = 65536 / rate.value;
+  const double expected = 2 * (alpha.value + (n - 1) * part);
   EXPECT_NEAR(simulate(plan, test::switch_wiring(plan, rate, alpha), engine, size) / expected, 1,
               agreement);
 }

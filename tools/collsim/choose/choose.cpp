@@ -9,11 +9,13 @@
 #include <vector>
 
 #include "models/nccl/choice.h"
+#include "models/nccl/symmetric_setting.h"
 #include "models/nccl/system/system_topology.h"
 #include "models/nccl/system/system_xml.h"
 #include "sim/base/input_error.h"
 #include "sim/topologies/loader.h"
 #include "tools/collsim/choose/choice_report.h"
+#include "tools/collsim/choose/symmetric_report.h"
 #include "tools/collsim/core/format.h"
 #include "tools/collsim/core/numbers.h"
 #include "tools/collsim/core/options.h"
@@ -42,7 +44,11 @@ po::options_description choose_options() {
        po::value<NcclVersion>()->default_value(newest_nccl_version, to_string(newest_nccl_version)),
        "the release whose rules apply, 2.18 to 2.30")  //
       ("env", po::value<std::vector<std::string>>()->composing(),
-       "NCCL variable, such as NCCL_ALGO=Ring; may be repeated");
+       "NCCL variable, such as NCCL_ALGO=Ring; may be repeated")  //
+      ("registered", po::bool_switch(),
+       "also the kernels on symmetric memory, which run where both buffers of a call are "
+       "registered "
+       "as windows (2.27 on)");
   add_format_option(options, {Format::table, Format::json, Format::golden});
   return options;
 }
@@ -57,6 +63,16 @@ Nccl make_nccl(const std::string& machine, const po::variables_map& values, std:
   }
   const Topology topology = load_with_warnings(machine, err);
   return Nccl(topology, variables, version, nodes);
+}
+
+/// With the variables of symmetric kernels known, nothing is left to say of them.
+std::vector<std::string> warnings_of(const Nccl& nccl, bool registered) {
+  std::vector<std::string> warnings = nccl.environment().warnings;
+  if (!registered) return warnings;
+  std::erase_if(warnings, [](const std::string& text) {
+    return text.starts_with("NCCL_SYM_KERNEL") || text.starts_with("NCCL_SYM_CTAS");
+  });
+  return warnings;
 }
 
 /// Throws InputError if the variables exclude everything that NCCL could run.
@@ -85,7 +101,8 @@ int run_choose(std::span<const std::string> args, std::ostream& out, std::ostrea
     const Waiting waiting(err, "searching for channels on " + machine);
     return make_nccl(machine, *values, err);
   }();
-  print_warnings(nccl.environment().warnings, err);
+  const bool registered = (*values)["registered"].as<bool>();
+  print_warnings(warnings_of(nccl, registered), err);
   require_choice(nccl);
   const std::string name = std::filesystem::path(machine).filename().string();
   const Format format = format_option(*values);
@@ -93,9 +110,18 @@ int run_choose(std::span<const std::string> args, std::ostream& out, std::ostrea
     print_golden(nccl, name, out);
     return exit_ok;
   }
+  std::optional<SymmetricSetting> setting;
+  if (registered) setting = symmetric_setting(nccl, variables_option(*values));
   Answer answer;
-  answer.print = [&](std::ostream& to) { print_choice_table(nccl, name, to); };
-  answer.document = [&] { return choice_record(nccl, name); };
+  answer.print = [&](std::ostream& to) {
+    print_choice_table(nccl, name, to);
+    if (setting) print_symmetric_choices(*setting, to);
+  };
+  answer.document = [&] {
+    Record record = choice_record(nccl, name);
+    if (setting) record["symmetric"] = symmetric_record(*setting);
+    return record;
+  };
   write_answer(format, answer, out);
   return exit_ok;
 }

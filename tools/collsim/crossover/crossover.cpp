@@ -29,6 +29,7 @@
 #include "tools/collsim/core/waiting.h"
 #include "tools/collsim/crossover/choice_export.h"
 #include "tools/collsim/crossover/choice_map_report.h"
+#include "tools/collsim/crossover/kernel_crossover.h"
 #include "tools/collsim/crossover/textbook_answer.h"
 #include "tools/collsim/crossover/textbook_curves.h"
 #include "tools/collsim/report/answer.h"
@@ -67,6 +68,7 @@ constexpr std::string_view epilogue =
     "  collsim crossover -t dgx-h100-x4 -c broadcast --format csv\n"
     "  collsim crossover -t hgx-h200 --over-ranks 2..8 --map --html map.html\n"
     "  collsim crossover -t hgx-h200 --export-tuner nccl_tuner.conf\n"
+    "  collsim crossover dgx-h100 -a one_shot,two_shot,multimem,nccl --over-ranks 2..8 --graph\n"
     "  collsim crossover --alpha 1us --bandwidth 50GB/s --ranks 64 -a ring,double_binary_tree\n"
     "  collsim crossover --alpha 1us --bandwidth 50GB/s -n 8 --html sliders.html --svg times.svg\n"
     "  collsim crossover --alpha 1us --bandwidth 50GB/s -n 64 --over-ranks 4,8,16,32,64 --map";
@@ -391,6 +393,8 @@ void print_reports(const CallRequest& request, const std::vector<CrossoverReport
 }
 
 constexpr std::array map_files{"svg", "png", "html", "export-tuner", "export-env"};
+constexpr std::array written_files{"svg", "png", "html", "export-tuner", "export-env",
+                                   "export-thresholds"};
 
 bool asks_for_map(const po::variables_map& values) {
   return values["map"].as<bool>() || is_report(format_option(values)) ||
@@ -429,7 +433,7 @@ void print_map(const CallRequest& request, const po::variables_map& values,
 }
 
 void check_files(const po::variables_map& values) {
-  for (const char* option : map_files) {
+  for (const char* option : written_files) {
     if (!values.contains(option)) continue;
     check_writable(values[option].as<std::string>());
     check_not_input(values[option].as<std::string>());
@@ -453,8 +457,31 @@ po::options_description crossover_options() {
       ("export-tuner", po::value<std::string>(),
        "write the map as a file for NCCL's example tuner plug-in")  //
       ("export-env", po::value<std::string>(),
-       "write the NCCL_ALGO and NCCL_PROTO that lose least");
+       "write the NCCL_ALGO and NCCL_PROTO that lose least")  //
+      ("export-thresholds", po::value<std::string>(),
+       "write where peer kernels cross over as a dictionary of Python's");
+  add_kernel_option(options);
   return options;
+}
+
+/// Decode steps have no larger ones.
+constexpr Bytes largest_of_kernels{16 << 20};
+
+int compare_kernels(const po::variables_map& values, const std::string& command, std::ostream& out,
+                    std::ostream& err) {
+  for (const char* option : {"html", "export-tuner", "export-env"}) {
+    if (!values.contains(option)) continue;
+    throw InputError(fmt::format("--{} of peer kernels", option),
+                     "--format html, --svg or --export-thresholds");
+  }
+  CallRequest request = read_kernel_request(values, err);
+  check_files(values);
+  if (!values.contains("maxbytes") && !values.contains("scenario")) {
+    request.scenario.sizes.to = std::max(largest_of_kernels, request.scenario.sizes.from);
+  }
+  answer_kernel_crossover(request, kernels_to_compare(values), gpus_of(request, values), values,
+                          command, out);
+  return exit_ok;
 }
 
 }  // namespace
@@ -462,6 +489,12 @@ po::options_description crossover_options() {
 int run_crossover(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
   const auto values = parse_options(crossover_options(), usage, epilogue, "scenario", args, out);
   if (!values) return exit_ok;
+  if (asks_for_kernels(*values)) {
+    return compare_kernels(*values, command_text("crossover", args), out, err);
+  }
+  if (values->contains("export-thresholds")) {
+    throw InputError("--export-thresholds without peer kernels", "also --kernels, such as vllm");
+  }
   CallRequest request = read_request(*values, err);
   check_files(*values);
   if (!values->contains("maxbytes") && !values->contains("scenario")) {

@@ -4,6 +4,7 @@
 #include "tools/collsim/core/options.h"
 #include "tools/collsim/core/subcommand.h"
 #include "tools/collsim/report/call_rows.h"
+#include "tools/collsim/report/kernel_rows.h"
 #include "tools/collsim/report/report.h"
 #include "tools/collsim/request/call_request.h"
 
@@ -37,12 +38,38 @@ void write_rows(const CallRequest& request, const RunSpec& run, CallPrinter& pri
   printer.end();
 }
 
+int answer_kernels(const po::variables_map& values, const KernelQuestion& question,
+                   const std::string& command, std::ostream& out, std::ostream& err) {
+  const CallRequest request = read_kernel_request(values, err);
+  const auto printer = make_call_printer(request.format, command, out);
+  write_kernel_rows(request, question, false, *printer);
+  printer->finish();
+  return exit_ok;
+}
+
+int answer_registered(const po::variables_map& values, const std::string& command,
+                      std::ostream& out, std::ostream& err) {
+  const CallRequest request = read_registered_request(values, err);
+  const auto printer = make_call_printer(request.format, command, out);
+  write_registered_rows(request, false, *printer, err);
+  printer->finish();
+  return exit_ok;
+}
+
 }  // namespace
 
 int run_estimate(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
-  const auto options = request_options(RequestedSizes::sweep, formats_with_page());
+  auto options = request_options(RequestedSizes::sweep, formats_with_page());
+  add_kernel_option(options);
+  add_registered_option(options);
   const auto values = parse_options(options, usage, epilogue, "scenario", args, out);
   if (!values) return exit_ok;
+  if (asks_for_registered(*values)) {
+    return answer_registered(*values, command_text("estimate", args), out, err);
+  }
+  if (const auto question = kernel_question(*values)) {
+    return answer_kernels(*values, *question, command_text("estimate", args), out, err);
+  }
   const CallRequest request = read_request(*values, err);
   const auto printer = make_call_printer(request.format, command_text("estimate", args), out);
   for (const RunSpec& run : request.scenario.runs) write_rows(request, run, *printer, err);

@@ -12,6 +12,7 @@
 #include "tools/collsim/core/subcommand.h"
 #include "tools/collsim/core/waiting.h"
 #include "tools/collsim/explain/explanation_report.h"
+#include "tools/collsim/explain/kernel_explanation.h"
 #include "tools/collsim/report/answer.h"
 #include "tools/collsim/report/call_rows.h"
 #include "tools/collsim/report/records.h"
@@ -76,12 +77,25 @@ Answer answer_of(const CallRequest& request, const std::vector<ExplainedCall>& c
 }  // namespace
 
 int run_explain(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
-  const auto options = request_options(RequestedSizes::one, {Format::table, Format::json});
+  auto options = request_options(RequestedSizes::one, {Format::table, Format::json});
+  add_kernel_option(options);
+  add_registered_option(options);
   const auto values = parse_options(options, usage, epilogue, "scenario", args, out);
   if (!values) return exit_ok;
-  const CallRequest request = read_request(*values, err);
+  const bool registered = asks_for_registered(*values);
+  const auto question = kernel_question(*values);
+  const CallRequest request =
+      question ? read_kernel_request(*values, err) : read_request(*values, err);
   if (values->count("minbytes") == 0 && request.scenario.collective != Collective::barrier) {
     throw InputError("explain: no size", "-b SIZE");
+  }
+  if (registered) {
+    write_answer(request.format, explain_registered(request, only_size(request), err), out);
+    return exit_ok;
+  }
+  if (question) {
+    write_answer(request.format, explain_kernels(request, *question, only_size(request)), out);
+    return exit_ok;
   }
   const std::vector<ExplainedCall> calls = explain_calls(request, err);
   write_answer(request.format, answer_of(request, calls), out);

@@ -15,6 +15,7 @@
 #include "tools/collsim/core/subcommand.h"
 #include "tools/collsim/core/time_limit.h"
 #include "tools/collsim/report/call_rows.h"
+#include "tools/collsim/report/kernel_rows.h"
 #include "tools/collsim/report/report.h"
 #include "tools/collsim/request/call_request.h"
 #include "tools/collsim/request/engine_name.h"
@@ -98,6 +99,24 @@ void answer(const CallRequest& request, const RunSpec& run, const Approach& appr
   printer.end();
 }
 
+int answer_kernels(const po::variables_map& values, const KernelQuestion& question,
+                   const std::string& command, std::ostream& out, std::ostream& err) {
+  const CallRequest request = read_kernel_request(values, err);
+  const auto printer = make_call_printer(request.format, command, out);
+  write_kernel_rows(request, question, true, *printer);
+  printer->finish();
+  return exit_ok;
+}
+
+int answer_registered(const po::variables_map& values, const std::string& command,
+                      std::ostream& out, std::ostream& err) {
+  const CallRequest request = read_registered_request(values, err);
+  const auto printer = make_call_printer(request.format, command, out);
+  write_registered_rows(request, true, *printer, err);
+  printer->finish();
+  return exit_ok;
+}
+
 }  // namespace
 
 int run_run(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
@@ -107,8 +126,16 @@ int run_run(std::span<const std::string> args, std::ostream& out, std::ostream& 
                         "auto, native, simgrid or analytic")(
       "exact", po::bool_switch(),
       "simulate every message of every rank: continue no steady state, fold nothing");
+  add_kernel_option(options);
+  add_registered_option(options);
   const auto values = parse_options(options, usage, epilogue, "scenario", args, out);
   if (!values) return exit_ok;
+  if (asks_for_registered(*values)) {
+    return answer_registered(*values, command_text("run", args), out, err);
+  }
+  if (const auto question = kernel_question(*values)) {
+    return answer_kernels(*values, *question, command_text("run", args), out, err);
+  }
   const EngineName engine_name = (*values)["engine"].as<EngineName>();
   RunWatch watch(err, time_limit(*values));
   const Approach approach{engine_name, (*values)["exact"].as<bool>(), &watch};

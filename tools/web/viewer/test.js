@@ -174,7 +174,7 @@ const tests = {
   async every_label_is_readable(browser) {
     const pages = [
       ['ring', []], ['tree', []], ['double_binary_tree', []], ['recursive_halving_doubling', []], ['parameter_server', []],
-      ['all_to_all_broadcast', []], ['hierarchical', ['--ranks-per-node', '4']], ['direct', ['-c', 'all_to_all']],
+      ['one_shot', []], ['hierarchical', ['--ranks-per-node', '4']], ['direct', ['-c', 'all_to_all']],
       ['tree', ['-c', 'broadcast']], ['ring', ['-c', 'broadcast']], ['dissemination', ['-c', 'barrier']], ['ring,tree', []],
     ];
     for (const [width, height, ranks] of [[1280, 720, 16], [1280, 720, 8], [390, 844, 8]]) {

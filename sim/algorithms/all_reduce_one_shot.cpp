@@ -1,19 +1,9 @@
-#include <fmt/format.h>
-
 #include "sim/algorithms/all_reduce.h"
+#include "sim/algorithms/every_pair.h"
 
 namespace collsim {
 
 namespace {
-
-// Every pair is a connection: 2,048 ranks already have four million.
-constexpr Rank max_ranks = 2048;
-
-std::optional<std::string> unsupported(const Placement& placement, const Algorithm* /*inter*/) {
-  if (placement.ranks() <= max_ranks) return std::nullopt;
-  return fmt::format("all_to_all_broadcast: {} ranks; at most {}, since every pair is connected",
-                     placement.ranks(), max_ranks);
-}
 
 void emit(Group& group, const Placement& /*placement*/, const Algorithm* /*inter*/) {
   group.phase("broadcast");
@@ -27,11 +17,11 @@ void emit(Group& group, const Placement& /*placement*/, const Algorithm* /*inter
 
 }  // namespace
 
-constexpr Algorithm all_reduce_all_to_all_broadcast{
-    "all_to_all_broadcast",
+constexpr Algorithm all_reduce_one_shot{
+    "one_shot",
     Collective::all_reduce,
     "everybody sends the whole buffer to everybody: 1 step, N(N-1) messages",
-    unsupported,
+    unsupported_by_pairs,
     one_chunk,
     emit};
 

@@ -1,0 +1,55 @@
+#include "models/nccl/symmetric_setting.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "models/nccl/settings/path_type.h"
+#include "sim/base/input_error.h"
+
+namespace collsim {
+
+namespace {
+
+/// Thread blocks that a variable names.
+std::optional<std::uint32_t> blocks_of(const Nccl::Variables& variables, const char* name) {
+  constexpr std::uint32_t most = 64;
+  const auto found = variables.find(name);
+  if (found == variables.end()) return std::nullopt;
+  const std::string& text = found->second;
+  std::uint32_t blocks = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), blocks);
+  const bool whole = error == std::errc() && end == text.data() + text.size();
+  if (whole && blocks >= 1 && blocks <= most) return blocks;
+  throw InputError(fmt::format("{}={}", name, text), fmt::format("1 to {}", most));
+}
+
+std::optional<SymmetricKernel> kernel_of(const Nccl::Variables& variables) {
+  const auto found = variables.find("NCCL_SYM_KERNEL");
+  if (found == variables.end() || found->second == "^") return std::nullopt;
+  if (const auto kernel = find_symmetric_kernel(found->second)) return kernel;
+  throw InputError(fmt::format("NCCL_SYM_KERNEL={}", found->second),
+                   "a kernel's name, such as AllReduce_AGxLL_R or AllGather_ST");
+}
+
+}  // namespace
+
+SymmetricSetting symmetric_setting(const Nccl& nccl, const Nccl::Variables& variables,
+                                   const Reduction& reduction) {
+  SymmetricSetting setting;
+  setting.version = nccl.version();
+  setting.ranks = nccl.ranks();
+  setting.compute_capability = nccl.system().min_compute_capability();
+  setting.one_host = nccl.nodes() == 1;
+  setting.nvlink = setting.ranks < 2 || nccl.graphs().ring.intra_type <= PathType::nvl;
+  setting.multicast = nccl.nvls_channels() > 0;
+  setting.reduction = reduction;
+  setting.min_thread_blocks = blocks_of(variables, "NCCL_MIN_CTAS").value_or(1);
+  setting.max_thread_blocks =
+      blocks_of(variables, "NCCL_MAX_CTAS").value_or(setting.max_thread_blocks);
+  setting.thread_blocks = blocks_of(variables, "NCCL_SYM_CTAS");
+  setting.kernel = kernel_of(variables);
+  return setting;
+}
+
+}  // namespace collsim

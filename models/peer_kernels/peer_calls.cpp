@@ -1,0 +1,212 @@
+#include "models/peer_kernels/peer_calls.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "models/machine/gpu_model.h"
+#include "sim/base/input_error.h"
+
+namespace collsim {
+
+namespace {
+
+constexpr std::array kernel_names{"one_shot", "two_shot", "multimem_one_shot", "multimem_two_shot"};
+
+/// Costs of cards that peers reach over PCIe: those of the L40S.
+constexpr int pcie_card = 89;
+
+bool has_nvlink(const Topology& topology, DeviceId gpu) {
+  const auto links = topology.links_from(gpu);
+  return std::any_of(links.begin(), links.end(), [&](LinkId link) {
+    const DeviceKind to = topology.device(topology.link(link).to).kind;
+    return topology.link(link).kind == LinkKind::nvlink && to != DeviceKind::cpu;
+  });
+}
+
+/// The oldest of the GPUs' generations.
+int generation_of(const Topology& topology, const std::vector<DeviceId>& gpus) {
+  int oldest = 0;
+  for (const DeviceId gpu : gpus) {
+    if (!has_nvlink(topology, gpu)) return pcie_card;
+    const std::string_view model = topology.device(gpu).model;
+    const auto capability = known_compute_capability(model);
+    constexpr int first_with_peer_kernels = 80;
+    if (!capability || *capability < first_with_peer_kernels) {
+      throw InputError(fmt::format("no peer kernels are known of the GPU '{}'", model),
+                       "A100, H100, H200, B200 and their like, or L40S");
+    }
+    const int generation = *capability / 10 * 10;
+    if (oldest == 0 || generation < oldest) oldest = generation;
+  }
+  return oldest;
+}
+
+/// Whether an NVSwitch of the GPUs' node adds up.
+bool adds_in_switch(const Topology& topology, DeviceId gpu) {
+  const auto links = topology.links_from(gpu);
+  return std::any_of(links.begin(), links.end(), [&](LinkId link) {
+    const Device device = topology.device(topology.link(link).to);
+    return device.kind == DeviceKind::nvswitch && device.reduces;
+  });
+}
+
+void require_one_node(const CallSpec& spec) {
+  if (spec.collective != Collective::all_reduce) {
+    throw InputError(fmt::format("--kernels with {}", to_string(spec.collective)), "all_reduce");
+  }
+  if (spec.gpus.size() < 2) throw InputError("peer kernels on one rank", "two ranks or more");
+  const Topology& topology = *spec.topology;
+  for (const DeviceId gpu : spec.gpus) {
+    if (topology.node_of(gpu) == topology.node_of(spec.gpus.front())) continue;
+    throw InputError(fmt::format("peer kernels on {} ranks of several nodes", spec.gpus.size()),
+                     "ranks of one node, such as -n 8");
+  }
+}
+
+void require_engine(const PeerKernelTable& table, const std::string& engine) {
+  const std::vector<std::string> known = engines_of(table);
+  if (std::find(known.begin(), known.end(), engine) != known.end()) return;
+  throw InputError(fmt::format("no kernels are known of the engine '{}'", engine),
+                   fmt::format("{}", fmt::join(known, ", ")));
+}
+
+}  // namespace
+
+PeerCalls::PeerCalls(CallSpec spec, EngineRelease engine, bool simulated)
+    : spec_(std::move(spec)),
+      engine_(std::move(engine)),
+      simulated_(simulated),
+      table_(load_peer_kernels()) {
+  require_engine(table_, engine_.engine);
+  require_one_node(spec_);
+  gpu_ = generation_of(*spec_.topology, spec_.gpus);
+  adds_in_switch_ = adds_in_switch(*spec_.topology, spec_.gpus.front());
+}
+
+PeerCalls::~PeerCalls() = default;
+PeerCalls::PeerCalls(PeerCalls&&) noexcept = default;
+
+ModelledCall& PeerCalls::model_of(const std::string& algorithm) {
+  std::unique_ptr<ModelledCall>& model = models_[algorithm];
+  if (model) return *model;
+  model = std::make_unique<ModelledCall>(
+      algorithm == "nccl" ? spec_ : on_links_alone(spec_, algorithm), simulated_);
+  return *model;
+}
+
+std::optional<std::string> PeerCalls::why_not(std::string_view kernel) const {
+  if (!kernel.starts_with("multimem")) return std::nullopt;
+  if (!adds_in_switch_) return "no NVSwitch of the machine adds up";
+  // Multicast over two GPUs saves nothing, and nobody's kernels use it.
+  if (ranks() < 3) return "multimem needs three ranks or more";
+  return std::nullopt;
+}
+
+PeerCallParts PeerCalls::parts(std::string_view kernel, Bytes size) {
+  return parts(kernels_of(table_, engine_), kernel, size);
+}
+
+PeerCallParts PeerCalls::chosen_parts(Bytes size) {
+  const PeerCallChoice choice = choose(size);
+  return parts({choice.kernels}, choice.kernel, size);
+}
+
+PeerCallParts PeerCalls::parts(const std::vector<std::string>& kernels, std::string_view kernel,
+                               Bytes size) {
+  if (std::find(kernel_names.begin(), kernel_names.end(), kernel) == kernel_names.end()) {
+    throw InputError(fmt::format("no peer kernel is called '{}'", kernel),
+                     fmt::format("{}, multimem, nccl", fmt::join(kernel_names, ", ")));
+  }
+  if (const auto reason = why_not(kernel)) {
+    throw InputError(fmt::format("{} does not run here: {}", kernel, *reason),
+                     "one_shot or two_shot");
+  }
+  const auto [cost, measured] = find_cost(table_, kernels, kernel, gpu_);
+  if (cost == nullptr) {
+    throw InputError(fmt::format("nothing is known of {} by {}", kernel, engine_.engine),
+                     "another kernel, or --kernels pytorch");
+  }
+  PeerCallParts parts;
+  parts.cost = cost;
+  parts.measured = measured;
+  parts.wire = overlapped_share(kernel, ranks()) * model_of(std::string(kernel)).of(size).time;
+  parts.flags = cost->flags + std::log2(ranks()) * cost->doubling;
+  parts.kernel = parts.flags + Seconds{std::hypot(cost->wait.value, parts.wire.value / cost->rate)};
+  const PeerKernelLaunch* const launch =
+      spec_.run.graph ? nullptr : find_launch(table_, cost->kernels, gpu_);
+  if (launch == nullptr) return parts;
+  const Seconds issued = parts.kernel + launch->gap + size / launch->copy;
+  parts.launch = std::max(launch->issue, issued) - parts.kernel;
+  return parts;
+}
+
+Prediction PeerCalls::predict(const std::vector<std::string>& kernels, std::string_view kernel,
+                              Bytes size) {
+  const PeerCallParts call = parts(kernels, kernel, size);
+  Prediction prediction;
+  prediction.size = size;
+  prediction.time = call.kernel + call.launch;
+  prediction.algorithm = kernel;
+  prediction.bounds = model_of(std::string(kernel)).compiler().bounds(size);
+  prediction.trust = call.measured ? Trust::measured : Trust::derived;
+  prediction.method = EstimateMethod::formula;
+  raise_to(prediction, prediction.bounds.largest());
+  return prediction;
+}
+
+Prediction PeerCalls::predict(std::string_view kernel, Bytes size) {
+  if (kernel == "nccl") return model_of("nccl").of(size);
+  const std::vector<std::string> kernels = kernels_of(table_, engine_);
+  if (kernel != "multimem") return predict(kernels, kernel, size);
+  const Prediction one = predict(kernels, "multimem_one_shot", size);
+  const Prediction two = predict(kernels, "multimem_two_shot", size);
+  return two.time <= one.time ? two : one;
+}
+
+Prediction PeerCalls::predict(Bytes size) {
+  const PeerCallChoice choice = choose(size);
+  if (choice.kernels.empty()) return predict("nccl", size);
+  return predict({choice.kernels}, choice.kernel, size);
+}
+
+PeerCallChoice PeerCalls::fastest(const PeerKernelChoice& row, Bytes size) {
+  PeerCallChoice best{{}, "nccl", fmt::format("NCCL is the fastest of what {} has", row.engine)};
+  Seconds least = predict("nccl", size).time;
+  for (const PeerKernelStep& step : row.runs) {
+    if (step.below || why_not(step.kernel)) continue;
+    const Seconds time = predict({step.kernels}, step.kernel, size).time;
+    if (time >= least) continue;
+    least = time;
+    best = {step.kernels, step.kernel,
+            fmt::format("{} is the fastest of what {} has", step.kernel, row.engine)};
+  }
+  return best;
+}
+
+PeerCallChoice PeerCalls::choose(Bytes size) {
+  const PeerKernelChoice* const row = find_choice(table_, engine_, gpu_, ranks());
+  if (row == nullptr) {
+    return {{}, "nccl", fmt::format("{} leaves {} such GPUs to NCCL", to_string(engine_), ranks())};
+  }
+  if (std::none_of(row->runs.begin(), row->runs.end(),
+                   [](const PeerKernelStep& step) { return step.below.has_value(); })) {
+    return fastest(*row, size);
+  }
+  for (const PeerKernelStep& step : row->runs) {
+    if (size >= step.below.value_or(Bytes{0}) || why_not(step.kernel)) continue;
+    return {step.kernels, step.kernel,
+            fmt::format("{} runs {} below {} on {} ranks", to_string(engine_), step.kernel,
+                        to_string(*step.below), ranks())};
+  }
+  return {{},
+          "nccl",
+          fmt::format("{} leaves {} on {} ranks to NCCL", to_string(engine_), to_string(size),
+                      ranks())};
+}
+
+}  // namespace collsim

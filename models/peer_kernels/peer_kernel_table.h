@@ -1,0 +1,96 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/peer_kernels/engine_release.h"
+#include "sim/base/units.h"
+#include "sim/topologies/topology.h"
+
+namespace collsim {
+
+/// What a kernel costs that adds up in peers' memory. A call of N ranks in a CUDA graph takes
+///
+///   flags + doubling log2 N + hypot(wait, wire / rate)
+///
+/// where `wire` is what its bytes take at line rate on the busiest port. Fitted by
+/// tools/dev/fit-peer-kernels.
+struct PeerKernelCost {
+  std::string kernels;  ///< whose: "custom", those of vLLM and SGLang
+  std::string kernel;   ///< the algorithm: "one_shot"
+  int gpu = 0;          ///< compute capability, 10 major + minor
+  Seconds flags;        ///< to launch it, and to exchange flags with peers
+  Seconds doubling;     ///< more of that with every doubling of the ranks
+  Seconds wait;         ///< between its halves, which only more bytes than that hide
+  double rate = 1;      ///< share of a port's rate that its loads reach
+};
+
+/// What a call costs that the CPU issues by itself: max(issue, call + gap + bytes / copy).
+struct PeerKernelLaunch {
+  std::string kernels;
+  int gpu = 0;
+  Seconds issue;        ///< that the CPU takes for a call
+  Seconds gap;          ///< between the copy and the kernel
+  BytesPerSecond copy;  ///< at which data comes into the registered buffer
+};
+
+/// A kernel, and below which size it runs; without one, where it is fastest.
+struct PeerKernelStep {
+  std::string kernels;
+  std::string kernel;
+  std::optional<Bytes> below;
+};
+
+/// What an engine runs from a release on, on some GPUs and for some counts of ranks: the first step
+/// that a size is below of, else NCCL's.
+struct PeerKernelChoice {
+  std::string engine;
+  ReleaseNumbers since;
+  std::vector<int> gpus;
+  std::vector<Rank> ranks;
+  std::vector<PeerKernelStep> runs;
+};
+
+/// models/data/peer-kernels.yaml.
+struct PeerKernelTable {
+  std::vector<PeerKernelCost> costs;
+  std::vector<PeerKernelLaunch> launches;
+  std::vector<PeerKernelChoice> choices;
+};
+
+/// Reads the shipped table. Throws InputError at the place of a mistake.
+PeerKernelTable load_peer_kernels();
+
+/// The engines of the table, in its order, once each.
+std::vector<std::string> engines_of(const PeerKernelTable& table);
+
+/// The row of the engine's latest release that is not after the one asked for; null where it has
+/// none for such GPUs and so many ranks, so that NCCL runs.
+const PeerKernelChoice* find_choice(const PeerKernelTable& table, const EngineRelease& engine,
+                                    int gpu, Rank ranks);
+
+/// Whose kernels the engine has up to that release, the latest first, and then those of PyTorch,
+/// which every engine can call.
+std::vector<std::string> kernels_of(const PeerKernelTable& table, const EngineRelease& engine);
+
+/// A kernel's costs, and whether they were measured of such GPUs.
+struct FoundCost {
+  const PeerKernelCost* cost = nullptr;  ///< null: of no GPUs
+  bool measured = false;
+};
+
+/// The cost among these kernels, the first that has it: of such GPUs, else of the generation
+/// before, else of the next. That of `multimem_one_shot`, which nobody has measured, is that of
+/// `multimem_two_shot`.
+FoundCost find_cost(const PeerKernelTable& table, const std::vector<std::string>& kernels,
+                    std::string_view kernel, int gpu);
+
+/// What the CPU costs those kernels on such GPUs, or on the nearest of which it was measured; null
+/// where it was measured of none.
+const PeerKernelLaunch* find_launch(const PeerKernelTable& table, std::string_view kernels,
+                                    int gpu);
+
+}  // namespace collsim

@@ -1,0 +1,62 @@
+#include "tools/collsim/report/kernel_rows.h"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "models/peer_kernels/registered_calls.h"
+#include "sim/base/input_error.h"
+#include "tools/collsim/core/warnings.h"
+
+namespace collsim::command {
+
+namespace {
+
+/// Without those of the variables that registered buffers heed.
+std::vector<std::string> warnings_of(const CallCompiler& compiler) {
+  std::vector<std::string> warnings = compiler.warnings();
+  std::erase_if(warnings, [](const std::string& text) {
+    return text.starts_with("NCCL_SYM_KERNEL") || text.starts_with("NCCL_SYM_CTAS") ||
+           text.starts_with("NCCL_CTA_POLICY");
+  });
+  return warnings;
+}
+
+}  // namespace
+
+void write_kernel_rows(const CallRequest& request, const KernelQuestion& question, bool simulated,
+                       CallPrinter& printer) {
+  PeerCalls calls = peer_calls_of(request, question, simulated, request.gpus);
+  for (const std::string& kernel : question.kernels) {
+    // The column of the algorithm is as wide as what it may show.
+    RunSpec run = request.scenario.runs.front();
+    if (kernel != "auto" && kernel != "nccl") run.algorithm = kernel;
+    const std::string by = fmt::format("kernels of {}", to_string(calls.engine()));
+    // Nothing is printed of what may not be answered.
+    std::vector<Prediction> answers;
+    for (const Bytes size : sizes_of(request)) {
+      answers.push_back(kernel == "auto" ? calls.predict(size) : calls.predict(kernel, size));
+    }
+    printer.begin({&request, &run, kernel == "nccl" ? "analytic" : by});
+    for (Prediction& answer : answers) printer.add({std::move(answer), {}});
+    printer.end();
+  }
+}
+
+void write_registered_rows(const CallRequest& request, bool simulated, CallPrinter& printer,
+                           std::ostream& err) {
+  for (const RunSpec& run : request.scenario.runs) {
+    if (run.schedule != ScheduleKind::nccl) {
+      throw InputError("--registered in a textbook schedule", "NCCL's schedule");
+    }
+    RegisteredCalls calls(spec_of(request, run), simulated);
+    print_warnings(warnings_of(calls.compiler()), err);
+    printer.begin({&request, &calls.compiler().spec().run, "registered windows"});
+    for (const Bytes size : sizes_of(request)) printer.add({calls.predict(size), {}});
+    printer.end();
+  }
+}
+
+}  // namespace collsim::command

@@ -1,0 +1,87 @@
+#include "tools/collsim/request/kernel_option.h"
+
+#include <utility>
+
+#include "sim/base/input_error.h"
+#include "sim/base/text.h"
+
+namespace collsim::command {
+
+namespace po = boost::program_options;
+
+void add_kernel_option(po::options_description& options) {
+  options.add_options()(
+      "kernels", po::value<std::string>(),
+      "all-reduces by the kernels of an engine that adds up in peers' memory, as its release runs "
+      "them: vllm, sglang, tensorrt-llm, pytorch, or vllm:0.14; -a then names kernels: one_shot, "
+      "two_shot, multimem_one_shot, multimem_two_shot, multimem, nccl (docs/decode.md)");
+}
+
+void add_registered_option(po::options_description& options) {
+  options.add_options()(
+      "registered", po::bool_switch(),
+      "both buffers are registered with NCCL as windows (ncclCommWindowRegister), "
+      "so that its kernels on symmetric memory run (2.27 on)");
+}
+
+bool asks_for_registered(const po::variables_map& values) {
+  if (!values["registered"].as<bool>()) return false;
+  if (values.count("kernels") == 0) return true;
+  throw InputError("both --kernels and --registered", "one of them");
+}
+
+std::vector<std::string> kernels_named(const po::variables_map& values) {
+  if (values.count("algorithm") == 0) return {};
+  return split(values["algorithm"].as<std::string>(), ',');
+}
+
+std::optional<KernelQuestion> kernel_question(const po::variables_map& values) {
+  if (values.count("kernels") == 0) return std::nullopt;
+  KernelQuestion question{parse_engine_release(values["kernels"].as<std::string>()), {}};
+  question.kernels = kernels_named(values);
+  if (question.kernels.empty()) question.kernels = {"auto"};
+  return question;
+}
+
+namespace {
+
+/// Those of NCCL's calls say nothing of peer kernels.
+void forget_errors(CallRequest& request) {
+  request.trust_errors.clear();
+  request.errors = {};
+}
+
+}  // namespace
+
+CallRequest read_registered_request(const po::variables_map& values, std::ostream& err) {
+  CallRequest request = read_request(values, err);
+  forget_errors(request);
+  return request;
+}
+
+CallRequest read_kernel_request(const po::variables_map& values, std::ostream& err) {
+  po::variables_map of_nccl = values;
+  of_nccl.erase("algorithm");
+  for (const char* const option : {"protocol", "channels", "chunk", "schedule"}) {
+    if (values.count(option) == 0) continue;
+    throw InputError("--kernels with an option of other schedules", "--kernels without it");
+  }
+  CallRequest request = read_request(of_nccl, err);
+  forget_errors(request);
+  RunSpec run = request.scenario.runs.front();
+  if (run.schedule != ScheduleKind::nccl) {
+    throw InputError("--kernels on a machine of two numbers", "a machine with GPUs");
+  }
+  run.algorithm = "auto";
+  request.scenario.runs = {std::move(run)};
+  return request;
+}
+
+PeerCalls peer_calls_of(const CallRequest& request, const KernelQuestion& question, bool simulated,
+                        const std::vector<DeviceId>& gpus) {
+  CallSpec spec = spec_of(request, request.scenario.runs.front());
+  spec.gpus = gpus;
+  return {std::move(spec), question.engine, simulated};
+}
+
+}  // namespace collsim::command
