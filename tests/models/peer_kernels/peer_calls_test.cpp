@@ -100,7 +100,7 @@ TEST(PeerCalls, take_what_was_recorded_in_graphs) {
   EXPECT_LT(median_error("a100_sxm", "dgx-a100", true), 0.06);
   EXPECT_LT(median_error("h100_sxm", "dgx-h100", true), 0.06);
   EXPECT_LT(median_error("b200_sxm", "dgx-b200", true), 0.06);
-  EXPECT_LT(median_error("l40s", "l40s-2", true), 0.12);
+  EXPECT_LT(median_error("l40s", "l40s-8", true), 0.12);
 }
 
 TEST(PeerCalls, take_what_was_recorded_call_by_call) {
@@ -134,7 +134,7 @@ TEST(PeerCalls, are_chosen_as_the_engine_does) {
 TEST(PeerCalls, are_slower_over_a_slow_link) {
   const Machine machine("dgx-h100");
   const PeerCallParts healthy = machine.calls(8, "vllm").parts("one_shot", mib);
-  const std::vector<std::string> fault{"link: node0/gpu0, bandwidth: 10%"};
+  const std::vector<std::string> fault{"device: node0/gpu0, bandwidth: 10%"};
   const PeerCallParts slow = machine.calls(8, "vllm", true, fault).parts("one_shot", mib);
   EXPECT_NEAR(slow.wire.value / healthy.wire.value, 10, 0.5);
   EXPECT_EQ(slow.flags.value, healthy.flags.value);

@@ -118,7 +118,8 @@ TEST(StepsReplay, numbers_end_as_the_collective_promises) {
         const auto steps = replay_steps(plan);
         EXPECT_EQ(wrong_value(plan, 0, steps.back().values), std::nullopt) << name << " " << n;
         // Any other number is found, wherever something is promised.
-        for (std::size_t i = 0; i < steps.back().values.size(); ++i) {
+        const std::size_t of_ranks = std::size_t{n} * plan.schedule(0).chunks();
+        for (std::size_t i = 0; i < of_ranks; ++i) {
           auto values = steps.back().values;
           values[i] += 1;
           const auto chunk = static_cast<std::uint32_t>(i % plan.schedule(0).chunks());
