@@ -23,6 +23,8 @@ constexpr std::size_t largest_kineto = std::size_t{1} << 30U;
 constexpr std::size_t deepest_kineto_level = 64;
 /// Microseconds since 1970 are below 2e15, and buffers below 2^50 elements.
 constexpr double largest_kineto_number = 1e18;
+/// Kernels, calls and launches that are kept. A step has some thousands of each; so many take 1 GB.
+constexpr std::size_t most_kept_events = 2'000'000;
 constexpr std::string_view kineto_accepted = "a trace of PyTorch's profiler, as JSON or .json.gz";
 
 /// The letters of a file, unpacked if gzip has packed them.
@@ -153,6 +155,11 @@ class KinetoCollector {
     }
   }
 
+  std::size_t kept() const {
+    return trace_.compute.size() + trace_.steps.size() + calls_.size() + words_.size() +
+           launches_.size();
+  }
+
   void finish() {
     for (PendingCall& call : calls_) trace_.calls.push_back(call_of(call));
     const auto is_before = [](const TraceSpan& a, const TraceSpan& b) {
@@ -238,8 +245,14 @@ class KinetoReader : public nlohmann::json_sax<nlohmann::json> {
   }
   bool end_array() override { return close(); }
   bool end_object() override {
-    if (is_event()) collector_.take(event_);
-    if (is_event()) event_ = {};
+    if (is_event()) {
+      collector_.take(event_);
+      event_ = {};
+    }
+    if (collector_.kept() > most_kept_events) {
+      text_.fail(fmt::format("more than {} kernels and calls", most_kept_events),
+                 "a trace of fewer steps");
+    }
     return close();
   }
   bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override {
