@@ -12,7 +12,7 @@ struct TraceSpan {
   double end_us = 0;
 };
 
-/// A kernel of NCCL that ran on a GPU, with what PyTorch says of its call.
+/// A kernel of NCCL or DeepEP that ran on a GPU, with what PyTorch says of its call.
 struct TracedCall {
   TraceSpan span;
   std::string operation;      ///< PyTorch's word, or NCCL's from the kernel's name
@@ -28,7 +28,7 @@ struct RankTrace {
   std::string file;
   std::int64_t rank = 0;
   std::int64_t world_size = 0;     ///< 0 if unknown
-  std::vector<TraceSpan> compute;  ///< kernels other than NCCL's, by begin
+  std::vector<TraceSpan> compute;  ///< all other kernels, by begin
   std::vector<TracedCall> calls;   ///< by begin
   std::vector<TraceSpan> steps;    ///< of the profiler's ProfilerStep# on the CPU, by begin
 };

@@ -128,8 +128,28 @@ double bytes_of_type(std::string_view type) {
   return found == sizes.end() ? 0 : found->second;
 }
 
+/// Where the operation begins in the name of a kernel of DeepEP, as in
+/// "void deep_ep::internode::dispatch<false, 8>(int4*)"; npos for other kernels.
+std::size_t expert_operation_place(std::string_view name) {
+  for (const std::string_view mark : {"ep::internode::", "ep::intranode::", "ep::internode_ll::"}) {
+    const std::size_t place = name.find(mark);
+    if (place != std::string_view::npos) return place + mark.size();
+  }
+  return std::string_view::npos;
+}
+
+bool is_communication(std::string_view name) {
+  return name.find("nccl") != std::string_view::npos ||
+         expert_operation_place(name) != std::string_view::npos;
+}
+
 /// "SendRecv" of "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)".
 std::string operation_of_kernel(std::string_view name) {
+  const std::size_t expert = expert_operation_place(name);
+  if (expert != std::string_view::npos) {
+    const std::string_view operation = name.substr(expert);
+    return std::string(operation.substr(0, operation.find_first_of("<(")));
+  }
   const std::size_t begin = name.find("Kernel_");
   if (begin == std::string_view::npos) return "unknown";
   const std::string_view rest = name.substr(begin + std::string_view("Kernel_").size());
@@ -178,10 +198,10 @@ class KinetoCollector {
   };
 
   void take_kernel(KinetoEvent& event, const TraceSpan& span) {
-    if (event.name.find("nccl") == std::string::npos) {
-      trace_.compute.push_back(span);
-    } else {
+    if (is_communication(event.name)) {
       calls_.push_back({std::move(event), span});
+    } else {
+      trace_.compute.push_back(span);
     }
   }
 

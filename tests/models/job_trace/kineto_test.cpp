@@ -88,6 +88,15 @@ TEST(Kineto, names_a_call_by_its_kernel_where_nothing_else_does) {
   EXPECT_EQ(trace.calls[0].bytes, 0);
 }
 
+TEST(Kineto, takes_kernels_of_expert_parallelism_for_calls) {
+  const RankTrace trace =
+      kineto_of(trace_of(0, kernel("void deep_ep::internode::dispatch<false, 8>(int4*)", 5, 3, "") +
+                                "," + kernel("void step::internal::gemm(x)", 9, 3, "")));
+  ASSERT_EQ(trace.calls.size(), 1U);
+  EXPECT_EQ(trace.calls[0].operation, "dispatch");
+  EXPECT_EQ(trace.compute.size(), 1U);
+}
+
 TEST(Kineto, refuses_what_is_no_trace) {
   EXPECT_NE(refusal_of("").find("not JSON"), std::string::npos);
   EXPECT_NE(refusal_of("{}").find("no traceEvents"), std::string::npos);
