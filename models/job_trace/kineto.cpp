@@ -18,13 +18,13 @@ namespace collsim {
 
 namespace {
 
-constexpr std::size_t largest_kineto = std::size_t{1} << 30U;
+constexpr std::size_t max_kineto_text = std::size_t{1} << 30U;
 /// A trace nests five levels.
-constexpr std::size_t deepest_kineto_level = 64;
+constexpr std::size_t max_kineto_depth = 64;
 /// Microseconds since 1970 are below 2e15, and buffers below 2^50 elements.
-constexpr double largest_kineto_number = 1e18;
+constexpr double max_kineto_number = 1e18;
 /// Kernels, calls and launches that are kept. A step has some thousands of each; so many take 1 GB.
-constexpr std::size_t most_kept_events = 2'000'000;
+constexpr std::size_t max_kept_events = 2'000'000;
 constexpr std::string_view kineto_accepted = "a trace of PyTorch's profiler, as JSON or .json.gz";
 
 /// The letters of a file, unpacked if gzip has packed them.
@@ -60,7 +60,7 @@ class KinetoText {
     next_ = 0;
     size_ = static_cast<std::size_t>(count);
     total_ += size_;
-    if (total_ > largest_kineto) fail("larger than 1 GiB", "a trace of fewer steps");
+    if (total_ > max_kineto_text) fail("larger than 1 GiB", "a trace of fewer steps");
   }
 
   std::string name_;
@@ -269,8 +269,8 @@ class KinetoReader : public nlohmann::json_sax<nlohmann::json> {
       collector_.take(event_);
       event_ = {};
     }
-    if (collector_.kept() > most_kept_events) {
-      text_.fail(fmt::format("more than {} kernels and calls", most_kept_events),
+    if (collector_.kept() > max_kept_events) {
+      text_.fail(fmt::format("more than {} kernels and calls", max_kept_events),
                  "a trace of fewer steps");
     }
     return close();
@@ -291,7 +291,7 @@ class KinetoReader : public nlohmann::json_sax<nlohmann::json> {
   }
 
   bool open() {
-    if (keys_.size() == deepest_kineto_level) text_.fail("nested too deep", kineto_accepted);
+    if (keys_.size() == max_kineto_depth) text_.fail("nested too deep", kineto_accepted);
     keys_.emplace_back();
     return true;
   }
@@ -340,7 +340,7 @@ class KinetoReader : public nlohmann::json_sax<nlohmann::json> {
   }
 
   double checked(double number) const {
-    if (number >= 0 && number <= largest_kineto_number) return number;
+    if (number >= 0 && number <= max_kineto_number) return number;
     text_.fail(fmt::format("{}: {:g}", keys_.back().empty() ? "grid" : keys_.back(), number),
                "a number from 0 to 1e18");
   }
