@@ -16,6 +16,7 @@ struct Mark {
 
 constexpr std::string_view table_of_times = "the text or JSON of nccl-tests (-J) has times";
 constexpr std::string_view by_hang = "`collsim hang`, which reads the dumps of all ranks";
+constexpr std::string_view by_replay = "`collsim replay`, which reads Kineto traces of all ranks";
 
 /// The first that is found counts.
 constexpr auto marks = std::to_array<Mark>({
@@ -25,10 +26,11 @@ constexpr auto marks = std::to_array<Mark>({
     {"\x80\x03", true, {"a pickle, as PyTorch's Flight Recorder writes", by_hang}},
     {"\x80\x04", true, {"a pickle, as PyTorch's Flight Recorder writes", by_hang}},
     {"\x80\x05", true, {"a pickle, as PyTorch's Flight Recorder writes", by_hang}},
+    // A Kineto trace says pg_config as well, so it is asked for first.
+    {"\"traceEvents\"", false, {"a profiler's trace (Kineto, Chrome)", by_replay}},
     {"\"pg_config\"", false, {"a dump of PyTorch's Flight Recorder", by_hang}},
     {"\"workload_graph\"", false, {"an execution trace (Chakra)", table_of_times}},
     {"\"GROUP_API\"", false, {"a trace of NCCL's profiler plugin", table_of_times}},
-    {"\"traceEvents\"", false, {"a profiler's trace (Kineto, Chrome)", table_of_times}},
     {"Watchdog caught collective operation timeout",
      false,
      {"a log of PyTorch's watchdog, which says that a call took too long, and not why",

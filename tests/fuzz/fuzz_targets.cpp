@@ -357,6 +357,17 @@ void add_dumps(const fs::path& folder, std::vector<FuzzTarget>& targets) {
       {"hang-json", texts, commands(file, {"hang", "FILE", other, "--format", "json"}), cost});
 }
 
+/// A profiler's trace alone, and beside a whole one of another rank.
+void add_profiler_traces(const fs::path& folder, std::vector<FuzzTarget>& targets) {
+  const Seeds seeds = raw_seeds_of("tests/data/kineto/small");
+  constexpr std::size_t cost = 5;
+  const std::string other = (source / "tests/data/kineto/ddp-S-b25-rank1.json.gz").string();
+  const fs::path file = folder / "rank0.json";
+  targets.push_back({"replay", seeds, commands(file, {"replay", "FILE"})});
+  targets.push_back(
+      {"replay-json", seeds, commands(file, {"replay", "FILE", other, "--format", "json"}), cost});
+}
+
 void add_commands_on_logs(const fs::path& folder, std::vector<FuzzTarget>& targets) {
   constexpr std::size_t cost = 20;
   const Seeds logs = seeds_of({"tests/fuzz/seeds"}, {".log", ".json", "recording.csv"});
@@ -456,6 +467,7 @@ std::vector<FuzzTarget> fuzz_targets(const fs::path& folder) {
   add_text_readers(targets);
   add_importers(targets);
   add_dumps(folder, targets);
+  add_profiler_traces(folder, targets);
   add_commands_on_logs(folder, targets);
   add_commands_on_yaml(folder, targets);
   add_commands_on_descriptions(folder, targets);

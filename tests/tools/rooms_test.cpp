@@ -59,6 +59,7 @@ constexpr auto rooms = std::to_array<std::string_view>({
     "models/validation",
     "models/diagnosis",
     "models/hang",
+    "models/job_trace",
     "models/fit",
     "library",
     "tools/collsim/core",

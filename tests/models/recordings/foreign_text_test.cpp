@@ -26,6 +26,9 @@ TEST(ForeignText, is_told_by_its_writer) {
       std::string::npos);
   EXPECT_NE(error_for(R"({"schemaVersion": 1, "traceEvents": []})").find("Kineto"),
             std::string::npos);
+  EXPECT_NE(error_for(R"({"distributedInfo": {"pg_config": []}, "traceEvents": []})")
+                .find("collsim replay"),
+            std::string::npos);
   EXPECT_NE(error_for("[E] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=5)\n")
                 .find("watchdog"),
             std::string::npos);

@@ -49,6 +49,8 @@ constexpr std::array table{
     Subcommand{"diagnose", "say whether a log's busbw is right and, if not, why", run_diagnose},
     Subcommand{"hang", "say who made a PyTorch job hang, by dumps of its Flight Recorder",
                run_hang},
+    Subcommand{"replay", "say what a job did, by its profiler's traces: calls, waits, exposed time",
+               run_replay},
     Subcommand{"calibrate", "fit a machine's cost constants to recorded runs, with intervals",
                run_calibrate},
     Subcommand{"check", "prove that plans deliver every contribution exactly once", run_check},

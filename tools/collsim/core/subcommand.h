@@ -58,6 +58,7 @@ int run_faults(std::span<const std::string> args, std::ostream& out, std::ostrea
 int run_hang(std::span<const std::string> args, std::ostream& out, std::ostream& err);
 int run_list(std::span<const std::string> args, std::ostream& out, std::ostream& err);
 int run_plan(std::span<const std::string> args, std::ostream& out, std::ostream& err);
+int run_replay(std::span<const std::string> args, std::ostream& out, std::ostream& err);
 int run_run(std::span<const std::string> args, std::ostream& out, std::ostream& err);
 int run_step(std::span<const std::string> args, std::ostream& out, std::ostream& err);
 int run_steps(std::span<const std::string> args, std::ostream& out, std::ostream& err);

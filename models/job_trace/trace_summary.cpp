@@ -1,0 +1,235 @@
+#include "models/job_trace/trace_summary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <string_view>
+#include <tuple>
+
+#include "sim/base/input_error.h"
+#include "sim/base/median.h"
+
+namespace collsim {
+
+namespace {
+
+using ClassKey = std::tuple<std::string, std::string, double, std::string>;
+using OrderKey = std::pair<std::string, std::string>;
+
+/// A call's place: trace and number of the call in it.
+struct CallPlace {
+  std::size_t trace = 0;
+  std::size_t call = 0;
+};
+
+/// A call with its kernel on each rank.
+using MatchedCall = std::vector<CallPlace>;
+
+struct ClassTimes {
+  std::vector<double> times;
+  std::vector<double> transfers;
+  double waited_us = 0;
+};
+
+ClassKey class_of(const TracedCall& call) {
+  return {call.communicator, call.operation, call.bytes, call.type};
+}
+
+const TracedCall& call_at(const std::vector<RankTrace>& traces, const CallPlace& place) {
+  return traces[place.trace].calls[place.call];
+}
+
+std::vector<TraceSpan> united(std::vector<TraceSpan> spans) {
+  std::sort(spans.begin(), spans.end(),
+            [](const TraceSpan& a, const TraceSpan& b) { return a.begin_us < b.begin_us; });
+  std::vector<TraceSpan> result;
+  for (const TraceSpan& span : spans) {
+    if (result.empty() || result.back().end_us < span.begin_us) {
+      result.push_back(span);
+    } else {
+      result.back().end_us = std::max(result.back().end_us, span.end_us);
+    }
+  }
+  return result;
+}
+
+double length_of(const std::vector<TraceSpan>& spans) {
+  double sum = 0;
+  for (const TraceSpan& span : spans) sum += span.end_us - span.begin_us;
+  return sum;
+}
+
+/// Time that both have in common. Both are united.
+double common_us(const std::vector<TraceSpan>& one, const std::vector<TraceSpan>& other) {
+  double sum = 0;
+  for (std::size_t i = 0, k = 0; i < one.size() && k < other.size();) {
+    const double begin = std::max(one[i].begin_us, other[k].begin_us);
+    const double end = std::min(one[i].end_us, other[k].end_us);
+    sum += std::max(0.0, end - begin);
+    if (one[i].end_us < other[k].end_us) {
+      ++i;
+    } else {
+      ++k;
+    }
+  }
+  return sum;
+}
+
+RankSummary summary_of(const RankTrace& trace) {
+  RankSummary rank;
+  rank.rank = trace.rank;
+  rank.steps = trace.steps.size();
+  std::vector<double> steps;
+  for (const TraceSpan& step : trace.steps) steps.push_back(step.end_us - step.begin_us);
+  rank.step_us = median(std::move(steps));
+  std::vector<TraceSpan> calls;
+  std::map<std::string, std::vector<TraceSpan>> by_communicator;
+  for (const TracedCall& call : trace.calls) {
+    calls.push_back(call.span);
+    by_communicator[call.communicator].push_back(call.span);
+  }
+  const std::vector<TraceSpan> compute = united(trace.compute);
+  const std::vector<TraceSpan> communication = united(calls);
+  rank.compute_us = length_of(compute);
+  rank.communication_us = length_of(communication);
+  rank.exposed_us = rank.communication_us - common_us(communication, compute);
+  for (auto& [name, spans] : by_communicator) {
+    const std::vector<TraceSpan> own = united(std::move(spans));
+    rank.by_communicator.push_back({name, length_of(own) - common_us(own, compute)});
+  }
+  calls.insert(calls.end(), compute.begin(), compute.end());
+  const std::vector<TraceSpan> all = united(std::move(calls));
+  if (!all.empty()) rank.span_us = all.back().end_us - all.front().begin_us;
+  return rank;
+}
+
+/// Calls that all traces have, in as many and alike.
+std::vector<MatchedCall> matched_calls(const std::vector<RankTrace>& traces) {
+  std::map<OrderKey, std::vector<std::vector<CallPlace>>> orders;
+  for (std::size_t t = 0; t < traces.size(); ++t) {
+    for (std::size_t c = 0; c < traces[t].calls.size(); ++c) {
+      const TracedCall& call = traces[t].calls[c];
+      auto& lists = orders[{call.communicator, call.operation}];
+      lists.resize(traces.size());
+      lists[t].push_back({t, c});
+    }
+  }
+  std::vector<MatchedCall> matched;
+  for (const auto& [key, lists] : orders) {
+    const bool is_alike = std::all_of(lists.begin(), lists.end(), [&](const auto& list) {
+      return std::equal(list.begin(), list.end(), lists[0].begin(), lists[0].end(),
+                        [&](const CallPlace& a, const CallPlace& b) {
+                          return call_at(traces, a).bytes == call_at(traces, b).bytes;
+                        });
+    });
+    if (!is_alike) continue;
+    for (std::size_t k = 0; k < lists[0].size(); ++k) {
+      MatchedCall& call = matched.emplace_back();
+      for (const auto& list : lists) call.push_back(list[k]);
+    }
+  }
+  return matched;
+}
+
+/// What to take from each trace's times so that matched calls end at one time in the middle.
+std::vector<double> clock_offsets(const std::vector<RankTrace>& traces,
+                                  const std::vector<MatchedCall>& calls) {
+  std::vector<double> offsets;
+  for (std::size_t t = 0; t < traces.size(); ++t) {
+    std::vector<double> differences;
+    for (const MatchedCall& call : calls) {
+      differences.push_back(call_at(traces, call[t]).span.end_us -
+                            call_at(traces, call[0]).span.end_us);
+    }
+    offsets.push_back(median(std::move(differences)));
+  }
+  return offsets;
+}
+
+void add_waits(const std::vector<RankTrace>& traces, TraceSummary& summary,
+               std::map<ClassKey, ClassTimes>& classes) {
+  if (traces.size() < 2) return;
+  const std::vector<MatchedCall> calls = matched_calls(traces);
+  const std::vector<double> offsets = clock_offsets(traces, calls);
+  for (const MatchedCall& call : calls) {
+    double latest = std::numeric_limits<double>::lowest();
+    std::size_t last = 0;
+    for (const CallPlace& place : call) {
+      const double begin = call_at(traces, place).span.begin_us - offsets[place.trace];
+      if (begin <= latest) continue;
+      latest = begin;
+      last = place.trace;
+    }
+    ++summary.ranks[last].came_last;
+    for (const CallPlace& place : call) {
+      const TracedCall& own = call_at(traces, place);
+      const double wait = latest - (own.span.begin_us - offsets[place.trace]);
+      ClassTimes& times = classes[class_of(own)];
+      times.transfers.push_back(std::max(0.0, own.span.end_us - own.span.begin_us - wait));
+      times.waited_us += wait;
+      summary.ranks[place.trace].waited_us += wait;
+    }
+  }
+}
+
+void require_different_ranks(const std::vector<RankTrace>& traces) {
+  for (std::size_t i = 1; i < traces.size(); ++i) {
+    if (traces[i].rank != traces[i - 1].rank) continue;
+    throw InputError(SourcePosition{traces[i].file, 0, 0},
+                     fmt::format("rank {}, as {}", traces[i].rank, traces[i - 1].file),
+                     "one trace of each rank (distributedInfo)");
+  }
+}
+
+}  // namespace
+
+TraceSummary summarize(std::vector<RankTrace> traces) {
+  std::stable_sort(traces.begin(), traces.end(),
+                   [](const RankTrace& a, const RankTrace& b) { return a.rank < b.rank; });
+  require_different_ranks(traces);
+  TraceSummary summary;
+  std::map<ClassKey, ClassTimes> times;
+  std::map<ClassKey, const TracedCall*> examples;
+  for (const RankTrace& trace : traces) {
+    summary.ranks.push_back(summary_of(trace));
+    for (const TracedCall& call : trace.calls) {
+      times[class_of(call)].times.push_back(call.span.end_us - call.span.begin_us);
+      examples.emplace(class_of(call), &call);
+    }
+  }
+  add_waits(traces, summary, times);
+  for (const auto& [key, each] : times) {
+    CallClass row;
+    row.example = *examples[key];
+    row.count = each.times.size();
+    row.time_us = median(each.times);
+    row.matched = each.transfers.size();
+    row.transfer_us = median(each.transfers);
+    if (row.matched > 0) row.wait_us = each.waited_us / static_cast<double>(row.matched);
+    summary.classes.push_back(std::move(row));
+  }
+  const auto sum = [](const CallClass& row) {
+    return row.time_us * static_cast<double>(row.count);
+  };
+  std::stable_sort(summary.classes.begin(), summary.classes.end(),
+                   [&](const CallClass& a, const CallClass& b) { return sum(a) > sum(b); });
+  return summary;
+}
+
+double busbw_factor(const TracedCall& call) {
+  if (call.ranks < 2) return 1;
+  std::string word;
+  for (const char letter : call.operation) {
+    const bool is_upper = letter >= 'A' && letter <= 'Z';
+    if (letter != '_') word += is_upper ? static_cast<char>(letter - 'A' + 'a') : letter;
+  }
+  const auto ranks = static_cast<double>(call.ranks);
+  const double share = (ranks - 1) / ranks;
+  if (word.starts_with("allreduce")) return 2 * share;
+  const auto is_of = [&](std::string_view name) { return word.find(name) != std::string::npos; };
+  return is_of("allgather") || is_of("reducescatter") || is_of("alltoall") ? share : 1;
+}
+
+}  // namespace collsim

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "models/job_trace/job_trace.h"
+
+namespace collsim {
+
+/// Calls that are alike: of one communicator, operation, size and type, on all ranks together.
+struct CallClass {
+  TracedCall example;
+  std::size_t count = 0;    ///< kernels on all ranks
+  double time_us = 0;       ///< median of the kernels' times, which contain waiting
+  double transfer_us = 0;   ///< median from the last rank's begin; 0 where no call was matched
+  double wait_us = 0;       ///< mean wait of a kernel for the last rank; 0 where none was matched
+  std::size_t matched = 0;  ///< kernels whose call was found on all ranks that have a trace
+};
+
+/// Time of a rank's calls on a communicator during which no other kernel ran.
+struct ExposedTime {
+  std::string communicator;
+  double exposed_us = 0;
+};
+
+/// One rank as a whole. The spans' times count what runs at once only once.
+struct RankSummary {
+  std::int64_t rank = 0;
+  std::size_t steps = 0;
+  double step_us = 0;  ///< median of the steps on the CPU, 0 without any
+  double span_us = 0;  ///< from the first kernel's begin to the last one's end
+  double compute_us = 0;
+  double communication_us = 0;
+  double exposed_us = 0;      ///< communication beside which nothing else ran
+  std::size_t came_last = 0;  ///< matched calls in which others waited for this rank
+  double waited_us = 0;       ///< time of this rank in matched calls before the last rank began
+  std::vector<ExposedTime> by_communicator;  ///< by name
+};
+
+/// What a job did by its ranks' traces.
+struct TraceSummary {
+  std::vector<RankSummary> ranks;  ///< by rank
+  std::vector<CallClass> classes;  ///< the longest in sum first
+};
+
+/// Summarizes traces of different ranks. Throws InputError where two are of one rank. The k-th
+/// calls of a communicator and operation on all ranks are taken for one call if their numbers and
+/// bytes agree. Clocks of ranks are aligned by the median difference of the ends of such calls.
+TraceSummary summarize(std::vector<RankTrace> traces);
+
+/// Bytes a microsecond of a call by nccl-tests' factor for its busbw: 2(n-1)/n for all_reduce,
+/// (n-1)/n for all_gather, reduce_scatter and all_to_all, else 1.
+double busbw_factor(const TracedCall& call);
+
+}  // namespace collsim

@@ -1,0 +1,167 @@
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <ostream>
+
+#include "models/job_trace/job_trace.h"
+#include "models/job_trace/trace_summary.h"
+#include "sim/base/input_error.h"
+#include "sim/base/units.h"
+#include "tools/collsim/core/format.h"
+#include "tools/collsim/core/options.h"
+#include "tools/collsim/core/subcommand.h"
+#include "tools/collsim/report/answer.h"
+
+namespace collsim::command {
+
+namespace po = boost::program_options;
+
+namespace {
+
+constexpr std::string_view replay_usage = "collsim replay TRACE... [options]";
+constexpr std::string_view replay_epilogue =
+    "Says what a job did, by traces of PyTorch's profiler (Kineto), one of each rank, as JSON or\n"
+    ".json.gz: computing, communication, what of it nothing hides, calls by communicator,\n"
+    "operation and size, and who waits for whom. With traces of several ranks the wait for the\n"
+    "last rank is told from the transfer. The rank is the one in the trace's distributedInfo.\n"
+    "\n"
+    "  collsim replay rank0.json.gz rank1.json.gz\n"
+    "  collsim replay rank*.json --format json";
+
+constexpr double us_in_ms = 1000;
+/// GB/s of bytes a microsecond.
+constexpr double gbps_of_bytes_per_us = 1e-3;
+/// More rows are for programs.
+constexpr std::size_t max_class_rows = 24;
+
+po::options_description replay_options() {
+  po::options_description options("options");
+  options.add_options()  //
+      ("trace", po::value<std::vector<std::string>>()->composing(),
+       "traces, one of each rank; --trace may be omitted");
+  add_format_option(options, {Format::table, Format::json});
+  return options;
+}
+
+/// Of the transfer where it is known, else of the whole kernel.
+double algbw_of(const CallClass& row) {
+  const double time_us = row.matched > 0 ? row.transfer_us : row.time_us;
+  return time_us > 0 ? row.example.bytes / time_us * gbps_of_bytes_per_us : 0;
+}
+
+std::string or_dash(bool is_known, const std::string& text) {
+  return is_known ? text : "-";
+}
+
+void print_rank_rows(const TraceSummary& summary, std::ostream& out) {
+  fmt::print(out, "{:>4} {:>5} {:>9} {:>9} {:>10} {:>9} {:>10} {:>9} {:>9}\n", "rank", "steps",
+             "step ms", "span ms", "compute ms", "calls ms", "exposed ms", "waited ms",
+             "came last");
+  for (const RankSummary& rank : summary.ranks) {
+    const bool is_compared = summary.ranks.size() > 1;
+    fmt::print(out, "{:>4} {:>5} {:>9} {:>9.2f} {:>10.2f} {:>9.2f} {:>10.2f} {:>9} {:>9}\n",
+               rank.rank, rank.steps,
+               or_dash(rank.steps > 0, fmt::format("{:.2f}", rank.step_us / us_in_ms)),
+               rank.span_us / us_in_ms, rank.compute_us / us_in_ms,
+               rank.communication_us / us_in_ms, rank.exposed_us / us_in_ms,
+               or_dash(is_compared, fmt::format("{:.2f}", rank.waited_us / us_in_ms)),
+               or_dash(is_compared, fmt::format("{}", rank.came_last)));
+  }
+}
+
+void print_class_rows(const TraceSummary& summary, std::ostream& out) {
+  fmt::print(out, "\n{:<14} {:<20} {:>12} {:>6} {:>8} {:>6} {:>10} {:>11} {:>10} {:>9}\n",
+             "communicator", "operation", "bytes", "ranks", "channels", "count", "time us",
+             "transfer us", "wait us", "busbw");
+  std::size_t printed = 0;
+  for (const CallClass& row : summary.classes) {
+    if (++printed > max_class_rows) break;
+    const TracedCall& call = row.example;
+    const bool is_matched = row.matched > 0;
+    fmt::print(
+        out, "{:<14} {:<20} {:>12} {:>6} {:>8} {:>6} {:>10.1f} {:>11} {:>10} {:>9}\n",
+        or_dash(!call.communicator.empty(), call.communicator), call.operation,
+        or_dash(call.bytes > 0, fmt::format("{:.0f}", call.bytes)),
+        or_dash(call.ranks > 0, fmt::format("{}", call.ranks)),
+        or_dash(call.channels > 0, fmt::format("{}", call.channels)), row.count, row.time_us,
+        or_dash(is_matched, fmt::format("{:.1f}", row.transfer_us)),
+        or_dash(is_matched, fmt::format("{:.1f}", row.wait_us)),
+        or_dash(call.bytes > 0, fmt::format("{:.2f}", algbw_of(row) * busbw_factor(row.example))));
+  }
+  if (summary.classes.size() > max_class_rows) {
+    fmt::print(out, "{} more rows: --format json has them\n",
+               summary.classes.size() - max_class_rows);
+  }
+}
+
+Record rank_summary_record(const RankSummary& rank) {
+  Record record{{"rank", rank.rank},
+                {"steps", rank.steps},
+                {"step_us", rank.steps > 0 ? Record(rank.step_us) : Record()},
+                {"span_us", rank.span_us},
+                {"compute_us", rank.compute_us},
+                {"communication_us", rank.communication_us},
+                {"exposed_us", rank.exposed_us},
+                {"waited_us", rank.waited_us},
+                {"came_last", rank.came_last}};
+  record["exposed_by_communicator"] = Record::array();
+  for (const ExposedTime& each : rank.by_communicator) {
+    record["exposed_by_communicator"].push_back(
+        Record{{"communicator", each.communicator}, {"exposed_us", each.exposed_us}});
+  }
+  return record;
+}
+
+Record call_class_record(const CallClass& row) {
+  const TracedCall& call = row.example;
+  const bool is_matched = row.matched > 0;
+  const bool has_bytes = call.bytes > 0;
+  return {{"communicator", call.communicator},
+          {"operation", call.operation},
+          {"type", call.type},
+          {"bytes", has_bytes ? Record(call.bytes) : Record()},
+          {"ranks", call.ranks > 0 ? Record(call.ranks) : Record()},
+          {"channels", call.channels > 0 ? Record(call.channels) : Record()},
+          {"count", row.count},
+          {"matched", row.matched},
+          {"time_us", row.time_us},
+          {"transfer_us", is_matched ? Record(row.transfer_us) : Record()},
+          {"wait_us", is_matched ? Record(row.wait_us) : Record()},
+          {"algbw_GBps", has_bytes ? Record(algbw_of(row)) : Record()},
+          {"busbw_GBps", has_bytes ? Record(algbw_of(row) * busbw_factor(call)) : Record()}};
+}
+
+Record replay_record(const TraceSummary& summary) {
+  Record record{{"ranks", Record::array()}, {"calls", Record::array()}};
+  for (const RankSummary& rank : summary.ranks) {
+    record["ranks"].push_back(rank_summary_record(rank));
+  }
+  for (const CallClass& row : summary.classes) record["calls"].push_back(call_class_record(row));
+  return record;
+}
+
+}  // namespace
+
+int run_replay(std::span<const std::string> args, std::ostream& out, std::ostream&) {
+  const auto values =
+      parse_options(replay_options(), replay_usage, replay_epilogue, "trace", args, out);
+  if (!values) return exit_ok;
+  if (!values->contains("trace")) {
+    throw InputError("replay: no trace", "collsim replay TRACE..., or --help");
+  }
+  std::vector<RankTrace> traces;
+  for (const std::string& file : (*values)["trace"].as<std::vector<std::string>>()) {
+    traces.push_back(read_kineto(file));
+  }
+  const TraceSummary summary = summarize(std::move(traces));
+  Answer answer;
+  answer.print = [&](std::ostream& to) {
+    print_rank_rows(summary, to);
+    if (!summary.classes.empty()) print_class_rows(summary, to);
+  };
+  answer.document = [&] { return replay_record(summary); };
+  write_answer(format_option(*values), answer, out);
+  return exit_ok;
+}
+
+}  // namespace collsim::command
