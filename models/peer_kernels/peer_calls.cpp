@@ -136,7 +136,8 @@ PeerCallParts PeerCalls::parts(const std::vector<std::string>& kernels, std::str
   parts.measured = measured;
   parts.wire = overlapped_share(kernel, ranks()) * model_of(std::string(kernel)).of(size).time;
   parts.flags = cost->flags + std::log2(ranks()) * cost->doubling;
-  parts.kernel = parts.flags + Seconds{std::hypot(cost->wait.value, parts.wire.value / cost->rate)};
+  parts.kernel =
+      parts.flags + Seconds{std::hypot(cost->wait.value, parts.wire.value / cost->port_share)};
   const PeerKernelLaunch* const launch =
       spec_.run.graph ? nullptr : find_launch(table_, cost->kernels, gpu_);
   if (launch == nullptr) return parts;

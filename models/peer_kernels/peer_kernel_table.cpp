@@ -19,14 +19,14 @@ int read_gpu(const YamlValue& value) {
 
 PeerKernelCost read_cost(const YamlValue& value) {
   const YamlMapping keys =
-      value.mapping({"kernels", "kernel", "gpu", "flags", "doubling", "wait", "rate"});
+      value.mapping({"kernels", "kernel", "gpu", "flags", "doubling", "wait", "port_share"});
   return {.kernels = keys.at("kernels").string(),
           .kernel = keys.at("kernel").string(),
           .gpu = read_gpu(keys.at("gpu")),
           .flags = keys.at("flags").time(),
           .doubling = keys.at("doubling").time(),
           .wait = keys.at("wait").time(),
-          .rate = keys.at("rate").fraction()};
+          .port_share = keys.at("port_share").fraction()};
 }
 
 PeerKernelLaunch read_launch(const YamlValue& value) {

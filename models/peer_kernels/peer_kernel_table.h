@@ -14,18 +14,18 @@ namespace collsim {
 
 /// What a kernel costs that adds up in peers' memory. A call of N ranks in a CUDA graph takes
 ///
-///   flags + doubling log2 N + hypot(wait, wire / rate)
+///   flags + doubling log2 N + hypot(wait, wire / port_share)
 ///
 /// where `wire` is what its bytes take at line rate on the busiest port. Fitted by
 /// tools/dev/fit-peer-kernels.
 struct PeerKernelCost {
-  std::string kernels;  ///< whose: "custom", those of vLLM and SGLang
-  std::string kernel;   ///< the algorithm: "one_shot"
-  int gpu = 0;          ///< compute capability, 10 major + minor
-  Seconds flags;        ///< to launch it, and to exchange flags with peers
-  Seconds doubling;     ///< more of that with every doubling of the ranks
-  Seconds wait;         ///< between its halves, which only more bytes than that hide
-  double rate = 1;      ///< share of a port's rate that its loads reach
+  std::string kernels;    ///< whose: "custom", those of vLLM and SGLang
+  std::string kernel;     ///< the algorithm: "one_shot"
+  int gpu = 0;            ///< compute capability, 10 major + minor
+  Seconds flags;          ///< to launch it, and to exchange flags with peers
+  Seconds doubling;       ///< more of that with every doubling of the ranks
+  Seconds wait;           ///< between its halves, which only more bytes than that hide
+  double port_share = 1;  ///< share of a port's rate that its loads reach
 };
 
 /// What a call costs that the CPU issues by itself: max(issue, call + gap + bytes / copy).

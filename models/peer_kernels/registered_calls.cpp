@@ -96,7 +96,7 @@ Seconds RegisteredCalls::time_of(std::string_view kernel, const char* algorithm,
   const double seconds = moved * model_of(algorithm).of(size).time.value;
   const PeerKernelCost& cost = *found.cost;
   return cost.flags + std::log2(ranks) * cost.doubling +
-         Seconds{std::hypot(cost.wait.value, seconds / cost.rate)};
+         Seconds{std::hypot(cost.wait.value, seconds / cost.port_share)};
 }
 
 Prediction RegisteredCalls::predict(Bytes size) {

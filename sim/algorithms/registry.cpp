@@ -220,6 +220,11 @@ std::optional<std::string> why_unsupported(Collective collective, std::string_vi
   return why_unsupported(choose(collective, name), placement);
 }
 
+bool needs_adding_switch(Collective collective, std::string_view name) {
+  const Choice choice = choose(collective, name);
+  return choice.algorithm != nullptr && switch_schedule_of(*choice.algorithm) != nullptr;
+}
+
 std::vector<std::vector<Rank>> channel_orders(Collective collective, const Placement& placement,
                                               std::uint32_t channels, ChannelOrder order) {
   const std::uint32_t count =

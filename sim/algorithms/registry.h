@@ -59,6 +59,9 @@ std::vector<std::string> algorithm_names(Collective collective);
 /// InputError when there is no such algorithm, naming those there are.
 std::optional<std::string> why_unsupported(Collective collective, std::string_view name,
                                            const Placement& placement);
+/// Whether an NVSwitch makes its sums and copies, so that a machine has to have one that joins all
+/// ranks. Throws InputError for an unknown name.
+bool needs_adding_switch(Collective collective, std::string_view name);
 
 /// Whose place in an algorithm the ranks take on the channels of a plan.
 enum class ChannelOrder : std::uint8_t {

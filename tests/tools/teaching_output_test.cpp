@@ -42,11 +42,14 @@ void expect_eighty_columns(const std::vector<std::string>& args) {
 TEST(TeachingOutput, eight_ranks_fit_eighty_columns) {
   for (const Collective collective : all_collectives()) {
     for (const std::string& algorithm : algorithm_names(collective)) {
-      for (const char* per_node : {"1", "2", "4"}) {
+      const bool needs_switch = needs_adding_switch(collective, algorithm);
+      const std::vector<const char*> nodes =
+          needs_switch ? std::vector{"8"} : std::vector{"1", "2", "4"};
+      for (const char* per_node : nodes) {
         expect_eighty_columns({"steps", "-c", std::string(to_string(collective)), "-a", algorithm,
                                "-n", "8", "--ranks-per-node", per_node});
       }
-      if (collective == Collective::barrier) continue;
+      if (collective == Collective::barrier || needs_switch) continue;
       expect_eighty_columns({"steps", "-c", std::string(to_string(collective)), "-a", algorithm,
                              "-n", "8", "--values", "--alpha", "1us", "--bandwidth", "50GB/s", "-b",
                              "1M"});

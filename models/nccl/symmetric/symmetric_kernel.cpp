@@ -84,7 +84,7 @@ struct KernelModel {
   double base = 0;
   double block_rate = 0;
   double peak = 0;
-  std::uint32_t most_blocks = max_blocks;
+  std::uint32_t block_limit = max_blocks;
 
   double time(std::uint32_t blocks) const {
     const double rate = soft_min(blocks * block_rate * multiplier, peak, block_rate);
@@ -125,14 +125,14 @@ KernelModel model_of(const KernelFacts& facts, std::int64_t bytes, const Symmetr
   if (!multicast) return model;
   model.multiplier = static_cast<double>(n) * (reduces_all ? 1 : multicast_share);
   const std::uint32_t of_switches = of.compute_capability < blackwell ? 16 : 32;
-  model.most_blocks = divide_up(of_switches, of.ranks);
+  model.block_limit = divide_up(of_switches, of.ranks);
   return model;
 }
 
 SymmetricCandidate candidate_of(const KernelFacts& facts, std::int64_t bytes,
                                 const SymmetricSetting& of) {
   const KernelModel model = model_of(facts, bytes, of);
-  std::uint32_t most = std::min(model.most_blocks, of.max_thread_blocks);
+  std::uint32_t most = std::min(model.block_limit, of.max_thread_blocks);
   std::uint32_t least = of.min_thread_blocks;
   if (of.thread_blocks && *of.thread_blocks > 0) {
     most = std::min(max_blocks, *of.thread_blocks);

@@ -3,7 +3,6 @@
 #include <string>
 
 #include "models/recordings/recording.h"
-#include "sim/base/data_directory.h"
 #include "tests/support/error_of.h"
 
 namespace collsim {
@@ -24,7 +23,7 @@ Recording read(const std::string& text) {
 // / 0.041057 s.
 TEST(InspectorJsonLines, have_the_sizes_of_nccl_tests) {
   const Recording recording =
-      read_recording(data_directory() / "tests/data/inspector/readme-examples.jsonl");
+      read_recording(COLLSIM_SOURCE_DIR "/tests/data/inspector/readme-examples.jsonl");
   ASSERT_EQ(recording.rows.size(), 2U);
   for (const RecordedRow& row : recording.rows) {
     EXPECT_EQ(row.ranks, 8U);

@@ -74,7 +74,10 @@ Plan random_transfers(Dice& dice) {
 }
 
 Plan random_all_reduce(Dice& dice) {
-  const auto names = algorithm_names(Collective::all_reduce);
+  auto names = algorithm_names(Collective::all_reduce);
+  std::erase_if(names, [](const std::string& name) {
+    return needs_adding_switch(Collective::all_reduce, name);  // a random wiring has none
+  });
   const Placement placement = uniform_placement(2 * dice.count(1, 4), 2);
   return make_plan(Collective::all_reduce, dice.pick(names), placement, dice.count(1, 3));
 }

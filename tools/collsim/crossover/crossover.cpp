@@ -199,13 +199,15 @@ std::vector<ChoiceRow> choice_rows(const CallRequest& request,
                     });
 }
 
-/// The runs of a textbook's schedule: the named ones, or all algorithms that are not composed.
+/// The runs of a textbook's schedule: the named ones, or all algorithms that are not composed and
+/// ask for no switch that adds up.
 std::vector<RunSpec> textbook_runs(const CallRequest& request, bool named) {
   const std::vector<RunSpec>& runs = request.scenario.runs;
   if (named) return runs;
   std::vector<RunSpec> all;
   for (const Algorithm& algorithm : algorithms()) {
     if (algorithm.collective != request.scenario.collective || algorithm.composed) continue;
+    if (needs_adding_switch(algorithm.collective, algorithm.name)) continue;
     RunSpec run = runs.front();
     run.algorithm = algorithm.name;
     all.push_back(run);
@@ -393,8 +395,8 @@ void print_reports(const CallRequest& request, const std::vector<CrossoverReport
 }
 
 constexpr std::array map_files{"svg", "png", "html", "export-tuner", "export-env"};
-constexpr std::array written_files{"svg", "png", "html", "export-tuner", "export-env",
-                                   "export-thresholds"};
+constexpr std::array written_files{"svg",          "png",        "html",
+                                   "export-tuner", "export-env", "export-thresholds"};
 
 bool asks_for_map(const po::variables_map& values) {
   return values["map"].as<bool>() || is_report(format_option(values)) ||
