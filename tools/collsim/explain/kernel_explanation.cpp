@@ -88,7 +88,7 @@ void print(const ExplainedKernels& all, const CallRequest& request, std::ostream
     fmt::print(out,
                "\n{}: its bytes take {:.2f} us at the line rate of the busiest port, of which its "
                "loads reach {:.0f} %\n",
-               each.kernel, in_microseconds(each.parts->wire), 100 * each.parts->cost->rate);
+               each.kernel, in_microseconds(each.parts->wire), 100 * each.parts->cost->port_share);
   }
 }
 
