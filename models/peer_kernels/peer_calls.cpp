@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <utility>
 
 #include "models/machine/gpu_model.h"
@@ -135,9 +134,8 @@ PeerCallParts PeerCalls::parts(const std::vector<std::string>& kernels, std::str
   parts.cost = cost;
   parts.measured = measured;
   parts.wire = overlapped_share(kernel, ranks()) * model_of(std::string(kernel)).of(size).time;
-  parts.flags = cost->flags + std::log2(ranks()) * cost->doubling;
-  parts.kernel =
-      parts.flags + Seconds{std::hypot(cost->wait.value, parts.wire.value / cost->port_share)};
+  parts.flags = flag_time(*cost, ranks());
+  parts.kernel = kernel_time(*cost, ranks(), parts.wire);
   const PeerKernelLaunch* const launch =
       spec_.run.graph ? nullptr : find_launch(table_, cost->kernels, gpu_);
   if (launch == nullptr) return parts;

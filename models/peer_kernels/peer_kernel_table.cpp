@@ -1,6 +1,7 @@
 #include "models/peer_kernels/peer_kernel_table.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 
 #include "sim/base/data_directory.h"
@@ -83,6 +84,15 @@ const PeerKernelCost* nearest_cost(const PeerKernelTable& table, std::string_vie
 }
 
 }  // namespace
+
+Seconds flag_time(const PeerKernelCost& kernel, double ranks) {
+  return kernel.flags + std::log2(ranks) * kernel.doubling;
+}
+
+Seconds kernel_time(const PeerKernelCost& kernel, double ranks, Seconds wire) {
+  return flag_time(kernel, ranks) +
+         Seconds{std::hypot(kernel.wait.value, wire.value / kernel.port_share)};
+}
 
 PeerKernelTable load_peer_kernels() {
   const YamlMapping keys = load_yaml(shipped_file("peer-kernels", "models/data"), "peer-kernels")

@@ -28,6 +28,11 @@ struct PeerKernelCost {
   double port_share = 1;  ///< share of a port's rate that its loads reach
 };
 
+/// Flags and their doublings, for so many ranks.
+Seconds flag_time(const PeerKernelCost& kernel, double ranks);
+/// The whole formula, for bytes that take `wire` at line rate.
+Seconds kernel_time(const PeerKernelCost& kernel, double ranks, Seconds wire);
+
 /// What a call costs that the CPU issues by itself: max(issue, call + gap + bytes / copy).
 struct PeerKernelLaunch {
   std::string kernels;

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <utility>
 
 #include "models/nccl/symmetric_setting.h"
@@ -93,10 +92,7 @@ Seconds RegisteredCalls::time_of(std::string_view kernel, const char* algorithm,
   }
   const double ranks = setting_.ranks;
   const double moved = own_too ? ranks / (ranks - 1) : overlapped_share(algorithm, setting_.ranks);
-  const double seconds = moved * model_of(algorithm).of(size).time.value;
-  const PeerKernelCost& cost = *found.cost;
-  return cost.flags + std::log2(ranks) * cost.doubling +
-         Seconds{std::hypot(cost.wait.value, seconds / cost.port_share)};
+  return kernel_time(*found.cost, ranks, moved * model_of(algorithm).of(size).time);
 }
 
 Prediction RegisteredCalls::predict(Bytes size) {
