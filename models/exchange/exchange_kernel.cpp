@@ -99,6 +99,7 @@ std::string_view to_string(ExpertOperation operation) {
 
 std::vector<std::string> kernel_family_names() {
   std::vector<std::string> names;
+  names.reserve(families.size());
   for (const auto& [family, name] : families) names.emplace_back(name);
   return names;
 }

@@ -117,7 +117,8 @@ std::vector<MatchedCall> matched_calls(const std::vector<RankTrace>& traces) {
     }
   }
   std::vector<MatchedCall> matched;
-  for (const auto& [key, lists] : orders) {
+  for (const auto& order : orders) {
+    const std::vector<std::vector<CallPlace>>& lists = order.second;
     const bool is_alike = std::all_of(lists.begin(), lists.end(), [&](const auto& list) {
       return std::equal(list.begin(), list.end(), lists[0].begin(), lists[0].end(),
                         [&](const CallPlace& a, const CallPlace& b) {

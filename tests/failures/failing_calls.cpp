@@ -20,9 +20,11 @@
 #include <cstring>
 
 // glibc's own, under the names that it keeps for those who replace them.
-extern "C" void* __libc_malloc(std::size_t);               // NOLINT(bugprone-reserved-identifier)
-extern "C" void* __libc_calloc(std::size_t, std::size_t);  // NOLINT(bugprone-reserved-identifier)
-extern "C" void* __libc_realloc(void*, std::size_t);       // NOLINT(bugprone-reserved-identifier)
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming)
+extern "C" void* __libc_malloc(std::size_t);
+extern "C" void* __libc_calloc(std::size_t, std::size_t);
+extern "C" void* __libc_realloc(void*, std::size_t);
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
 
 namespace {
 
@@ -151,9 +153,9 @@ int linkat(int from_folder, const char* from, int to_folder, const char* to, int
 }
 
 /// glibc's start of a program, which is told another main().
+// NOLINTNEXTLINE(bugprone-reserved-identifier,readability-identifier-naming)
 int __libc_start_main(Main main, int argc, char** argv, Main init, void (*fini)(),
-                      void (*linker_fini)(),  // NOLINT
-                      void* stack_end) {
+                      void (*linker_fini)(), void* stack_end) {
   using Start = int (*)(Main, int, char**, Main, void (*)(), void (*)(), void*);
   main_of_program = main;
   return next<Start>("__libc_start_main")(counted_main, argc, argv, init, fini, linker_fini,

@@ -153,7 +153,7 @@ TEST(ExpertExchange, of_a_hot_expert_fills_its_port) {
   EXPECT_EQ(hot.busiest, 0U);
   // Of rank 0, where the first expert lies: into its NIC or its GPU.
   EXPECT_NE(hot.ports.ports.front().name.find("node0/"), std::string::npos);
-  EXPECT_NE(hot.ports.ports.front().name.find("0"), std::string::npos);
+  EXPECT_NE(hot.ports.ports.front().name.find('0'), std::string::npos);
 }
 
 TEST(ExpertExchange, needs_the_kernels_machine) {

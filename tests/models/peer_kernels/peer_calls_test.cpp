@@ -41,6 +41,7 @@ class Machine {
     spec.run.graph = graph;
     spec.gpus = first_gpus(topology_, ranks, std::nullopt);
     std::vector<Fault> parsed;
+    parsed.reserve(faults.size());
     for (const std::string& fault : faults) parsed.push_back(parse_fault(fault));
     spec.faults = find_faults(parsed, topology_, ranks, 0);
     return {std::move(spec), parse_engine_release(engine), false};

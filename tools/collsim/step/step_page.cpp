@@ -293,6 +293,7 @@ Report validation_report(std::span<const Record> rows, const std::string& comman
                     {"predicted (ms)", AxisScale::logarithmic}};
   ReportSeries equal{"equal", SeriesMark::dashes, reference_tone, false, {}};
   std::vector<std::string> groups;
+  std::vector<double> measured;
   for (const Record& row : rows) {
     const auto group = row["group"].get<std::string>();
     auto found = std::find(groups.begin(), groups.end(), group);
@@ -304,10 +305,10 @@ Report validation_report(std::span<const Record> rows, const std::string& comman
     }
     chart.series[static_cast<std::size_t>(found - groups.begin())].points.push_back(
         {row["measured_ms"], row["time_ms"], {}, {}, 1, "", row["id"].get<std::string>()});
-    equal.points.push_back({row["measured_ms"], row["measured_ms"]});
+    measured.push_back(row["measured_ms"].get<double>());
   }
-  std::stable_sort(equal.points.begin(), equal.points.end(),
-                   [](const ReportPoint& a, const ReportPoint& b) { return a.x < b.x; });
+  std::sort(measured.begin(), measured.end());
+  for (const double time : measured) equal.points.push_back({time, time});
   chart.series.push_back(std::move(equal));
   ReportTable table{"", {}, {rows.begin(), rows.end()}};
   if (!rows.empty()) table.columns = columns_of(rows.front());
