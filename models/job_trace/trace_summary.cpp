@@ -140,6 +140,7 @@ std::vector<double> clock_offsets(const std::vector<RankTrace>& traces,
   std::vector<double> offsets;
   for (std::size_t t = 0; t < traces.size(); ++t) {
     std::vector<double> differences;
+    differences.reserve(calls.size());
     for (const MatchedCall& call : calls) {
       differences.push_back(call_at(traces, call[t]).span.end_us -
                             call_at(traces, call[0]).span.end_us);

@@ -132,10 +132,7 @@ ReportChart chart_of(const TextbookCurves& curves) {
     ReportSeries series{curve.algorithm, SeriesMark::line, tone++, false, {}};
     for (std::size_t i = 0; i < curves.sizes.size(); ++i) {
       if (!std::isfinite(curve.times[i].value)) continue;
-      ReportPoint point;
-      point.x = curves.sizes[i].count;
-      point.y = in_microseconds(curve.times[i]);
-      series.points.push_back(std::move(point));
+      series.points.push_back({curves.sizes[i].count, in_microseconds(curve.times[i])});
     }
     if (!series.points.empty()) chart.series.push_back(std::move(series));
   }
