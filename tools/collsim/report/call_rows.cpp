@@ -314,36 +314,42 @@ class CallRecords final : public CallPrinter {
 }  // namespace
 
 Record answer_record(const Section& section, const Row& row) {
+  constexpr std::size_t max_fields = 48;
   const CallRequest& request = *section.request;
   const Prediction& prediction = row.prediction;
   const Rates rates = rates_of(section, prediction);
-  Record record{
-      {"size_bytes", prediction.size.count},
-      {"count", count_of(section, prediction)},
-      {"type", to_string(section.run->reduction.type)},
-      {"redop", redop_of(section)},
-      {"root", root_of(request)},
-      {"nranks", request.ranks},
-      {"algorithm", prediction.algorithm},
-      {"protocol", to_string(prediction.protocol)},
-      {"channels", prediction.channels},
-      {"time_us", in_microseconds(prediction.time)},
-      {"algbw_GBps", rates.algbw},
-      {"busbw_GBps", rates.busbw},
-      {"bound_us", in_microseconds(prediction.bounds.largest())},
-      {"engine", section.engine},
-      {"schedule", to_string(*section.run->schedule)},
-      {"calibration", request.cost.name},
-      {"wirebw_GBps", prediction.wire_factor ? Record(rates.wirebw) : Record()},
-      {"nccl_estimate_us", microseconds_or_null(prediction.nccl_estimate)},
-      {"measured_us", microseconds_or_null(row.measured)},
-      {"error", row.measured ? Record(relative_error(row)) : Record()},
-      {"extent", is_analytic(section) ? Record() : Record(to_string(prediction.extent))},
-      {"classes", is_analytic(section) ? Record() : Record(prediction.classes)},
-      {"messages", is_analytic(section) ? Record() : Record(prediction.transfers)},
-      {"trust", to_string(prediction.trust)},
-      {"trust_error", known_error(request, prediction)},
+  Record record = Record::object();
+  auto& fields = record.get_ref<Record::object_t&>();
+  fields.reserve(max_fields);
+  // Not by an initializer list, which copies every field twice: long sweeps write many rows.
+  const auto put = [&fields](const char* name, Record value) {
+    fields.emplace_back(name, std::move(value));
   };
+  put("size_bytes", prediction.size.count);
+  put("count", count_of(section, prediction));
+  put("type", to_string(section.run->reduction.type));
+  put("redop", redop_of(section));
+  put("root", root_of(request));
+  put("nranks", request.ranks);
+  put("algorithm", prediction.algorithm);
+  put("protocol", to_string(prediction.protocol));
+  put("channels", prediction.channels);
+  put("time_us", in_microseconds(prediction.time));
+  put("algbw_GBps", rates.algbw);
+  put("busbw_GBps", rates.busbw);
+  put("bound_us", in_microseconds(prediction.bounds.largest()));
+  put("engine", section.engine);
+  put("schedule", to_string(*section.run->schedule));
+  put("calibration", request.cost.name);
+  put("wirebw_GBps", prediction.wire_factor ? Record(rates.wirebw) : Record());
+  put("nccl_estimate_us", microseconds_or_null(prediction.nccl_estimate));
+  put("measured_us", microseconds_or_null(row.measured));
+  put("error", row.measured ? Record(relative_error(row)) : Record());
+  put("extent", is_analytic(section) ? Record() : Record(to_string(prediction.extent)));
+  put("classes", is_analytic(section) ? Record() : Record(prediction.classes));
+  put("messages", is_analytic(section) ? Record() : Record(prediction.transfers));
+  put("trust", to_string(prediction.trust));
+  put("trust_error", known_error(request, prediction));
   add_range(request, prediction, record);
   add_parts(row, is_analytic(section), record);
   record.update(context_of(request, section.run));
