@@ -6,13 +6,12 @@
 #include <sstream>
 
 #include "sim/base/input_error.h"
-#include "sim/base/units.h"
 #include "tools/collsim/core/format.h"
-#include "tools/collsim/core/numbers.h"
 #include "tools/collsim/core/replace_file.h"
 #include "tools/collsim/report/answer.h"
 #include "tools/collsim/report/png.h"
 #include "tools/collsim/report/report.h"
+#include "tools/collsim/report/slider_page.h"
 
 namespace collsim::command {
 
@@ -20,20 +19,13 @@ namespace po = boost::program_options;
 
 namespace {
 
-TextbookMachine machine_of(const CallRequest& request, const po::variables_map& values) {
-  if (!values.contains("alpha") || !values.contains("bandwidth")) {
-    throw InputError("--html of a textbook's schedule on a machine of many numbers",
-                     "--alpha and --bandwidth, such as --alpha 1us --bandwidth 50GB/s -n 8");
-  }
-  if (request.scenario.collective != Collective::all_reduce) {
-    throw InputError(
-        fmt::format("--html of a textbook's {}", to_string(request.scenario.collective)),
-        "all_reduce, of which the page has closed forms");
-  }
-  constexpr double giga = 1e9;
-  return {in_microseconds(quantity_option(values, "alpha", parse_time)),
-          quantity_option(values, "bandwidth", parse_rate).value / giga,
-          static_cast<Rank>(request.gpus.size()), request.scenario.ranks_per_node.value_or(1)};
+SliderStart start_of(const CallRequest& request, const po::variables_map& values,
+                     const TextbookCurves& curves) {
+  SliderStart start = slider_start(request, values, "--html");
+  start.from = curves.sizes.front();
+  start.to = curves.sizes.back();
+  for (const TextbookCurve& curve : curves.curves) start.algorithms.push_back(curve.algorithm);
+  return start;
 }
 
 Report report_of(const std::vector<TextbookCurves>& rows, const std::string& command) {
@@ -69,11 +61,11 @@ void answer_textbook_map(const CallRequest& request, const po::variables_map& va
     write(option, option == std::string_view("png") ? png_of(drawing.str()) : drawing.str());
   }
   if (values.contains("html")) {
-    write("html", slider_page(rows.front(), machine_of(request, values), command));
+    write("html", slider_page(start_of(request, values, rows.front()), command));
   }
   if (is_printed) return;
   if (request.format == Format::html) {
-    out << slider_page(rows.front(), machine_of(request, values), command);
+    out << slider_page(start_of(request, values, rows.front()), command);
     return;
   }
   Answer answer;

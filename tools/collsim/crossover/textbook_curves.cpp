@@ -7,14 +7,10 @@
 #include <array>
 #include <cctype>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <ostream>
 #include <string_view>
 
 #include "models/estimate/estimator.h"
-#include "sim/base/data_directory.h"
-#include "sim/base/json_text.h"
-#include "sim/base/text_file.h"
 #include "tools/collsim/core/markup.h"
 #include "tools/collsim/core/numbers.h"
 
@@ -260,31 +256,6 @@ void print_curves_svg(const TextbookCurves& curves, std::ostream& out) {
                x, y, y - 10, size_word(each.size));
   }
   fmt::print(out, "</svg>\n");
-}
-
-std::string slider_page(const TextbookCurves& curves, const TextbookMachine& machine,
-                        const std::string& command) {
-  nlohmann::ordered_json names = nlohmann::ordered_json::array();
-  for (const TextbookCurve& curve : curves.curves) names.push_back(curve.algorithm);
-  const nlohmann::ordered_json data{{"command", command},
-                                    {"alpha_us", machine.alpha_us},
-                                    {"gigabytes_per_second", machine.gigabytes_per_second},
-                                    {"ranks", machine.ranks},
-                                    {"ranks_per_node", machine.per_node},
-                                    {"from_bytes", curves.sizes.front().count},
-                                    {"to_bytes", curves.sizes.back().count},
-                                    {"algorithms", names}};
-  constexpr std::string_view place = "@COLLSIM_DATA@";
-  std::string page =
-      read_text_file(data_directory() / "tools/web/sliders/sliders.html", "a page of collsim's")
-          .content;
-  // Inside a script: nothing of it may end the element.
-  std::string text = json_text(data);
-  for (std::size_t at = text.find("</"); at != std::string::npos; at = text.find("</", at + 3)) {
-    text.replace(at, 2, "<\\/");
-  }
-  page.replace(page.find(place), place.size(), text);
-  return page;
 }
 
 }  // namespace collsim::command

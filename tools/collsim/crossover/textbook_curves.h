@@ -51,14 +51,4 @@ std::vector<Record> records_of(const std::vector<TextbookCurves>& rows);
 /// Times over sizes as a drawing, both axes logarithmic, crossings marked: an SVG file.
 void print_curves_svg(const TextbookCurves& curves, std::ostream& out);
 
-/// The page on which alpha, bandwidth, ranks and size can be moved. `command` is what made it.
-struct TextbookMachine {
-  double alpha_us = 0;
-  double gigabytes_per_second = 0;
-  Rank ranks = 1;
-  Rank per_node = 1;
-};
-std::string slider_page(const TextbookCurves& curves, const TextbookMachine& machine,
-                        const std::string& command);
-
 }  // namespace collsim::command

@@ -11,12 +11,14 @@
 #include "sim/base/input_error.h"
 #include "sim/fabric/engine.h"
 #include "tools/collsim/core/options.h"
+#include "tools/collsim/core/replace_file.h"
 #include "tools/collsim/core/run_watch.h"
 #include "tools/collsim/core/subcommand.h"
 #include "tools/collsim/core/time_limit.h"
 #include "tools/collsim/report/call_rows.h"
 #include "tools/collsim/report/kernel_rows.h"
 #include "tools/collsim/report/report.h"
+#include "tools/collsim/report/slider_page.h"
 #include "tools/collsim/request/call_request.h"
 #include "tools/collsim/request/engine_name.h"
 
@@ -36,7 +38,8 @@ constexpr std::string_view epilogue =
     "  collsim run -t hgx-h200 -a ring,tree -b 1M -e 1G -f 4\n"
     "  collsim run -t hgx-h200 --schedule textbook -a ring -b 1M -e 1G -f 4\n"
     "  collsim run -t switch-1024 -b 1G --format csv\n"
-    "  collsim run hgx-h200-all-reduce --format html > run.html";
+    "  collsim run hgx-h200-all-reduce --format html > run.html\n"
+    "  collsim run --alpha 1us --bandwidth 50GB/s -n 8 -a ring,tree --sliders sliders.html";
 
 /// How the answers are to be computed.
 struct Approach {
@@ -117,6 +120,18 @@ int answer_registered(const po::variables_map& values, const std::string& comman
   return exit_ok;
 }
 
+/// The page of --sliders, before anything is simulated.
+void write_sliders(const CallRequest& request, const po::variables_map& values,
+                   const std::string& command) {
+  if (!values.contains("sliders")) return;
+  const auto file = values["sliders"].as<std::string>();
+  check_writable(file);
+  check_not_input(file);
+  SliderStart start = slider_start(request, values, "--sliders");
+  for (const RunSpec& run : request.scenario.runs) start.algorithms.push_back(run.algorithm);
+  replace_file(file, slider_page(start, command));
+}
+
 }  // namespace
 
 int run_run(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
@@ -126,6 +141,9 @@ int run_run(std::span<const std::string> args, std::ostream& out, std::ostream& 
                         "auto, native, simgrid or analytic")(
       "exact", po::bool_switch(),
       "simulate every message of every rank: continue no steady state, fold nothing");
+  options.add_options()("sliders", po::value<std::string>(),
+                        "write a page on which alpha, bandwidth, ranks and size can be moved, of a "
+                        "textbook's all_reduce on a machine of two numbers");
   add_kernel_option(options);
   add_registered_option(options);
   const auto values = parse_options(options, usage, epilogue, "scenario", args, out);
@@ -140,6 +158,7 @@ int run_run(std::span<const std::string> args, std::ostream& out, std::ostream& 
   RunWatch watch(err, time_limit(*values));
   const Approach approach{engine_name, (*values)["exact"].as<bool>(), &watch};
   const CallRequest request = read_request(*values, err);
+  write_sliders(request, *values, command_text("run", args));
   const auto printer = make_call_printer(request.format, command_text("run", args), out);
   for (const RunSpec& run : request.scenario.runs) {
     answer(request, run, approach, *printer, err);
