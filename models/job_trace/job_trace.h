@@ -7,14 +7,14 @@
 namespace collsim {
 
 /// A span of time in microseconds of the clock of one trace.
-struct TraceSpan {
+struct JobSpan {
   double begin_us = 0;
   double end_us = 0;
 };
 
 /// A kernel of NCCL or DeepEP that ran on a GPU, with what PyTorch says of its call.
 struct TracedCall {
-  TraceSpan span;
+  JobSpan span;
   std::string operation;      ///< PyTorch's word, or NCCL's from the kernel's name
   std::string communicator;   ///< name of the process group, empty where the trace does not say it
   std::string type;           ///< PyTorch's word, as in BFloat16
@@ -27,10 +27,10 @@ struct TracedCall {
 struct RankTrace {
   std::string file;
   std::int64_t rank = 0;
-  std::int64_t world_size = 0;     ///< 0 if unknown
-  std::vector<TraceSpan> compute;  ///< all other kernels, by begin
-  std::vector<TracedCall> calls;   ///< by begin
-  std::vector<TraceSpan> steps;    ///< of the profiler's ProfilerStep# on the CPU, by begin
+  std::int64_t world_size = 0;    ///< 0 if unknown
+  std::vector<JobSpan> compute;   ///< all other kernels, by begin
+  std::vector<TracedCall> calls;  ///< by begin
+  std::vector<JobSpan> steps;     ///< of the profiler's ProfilerStep# on the CPU, by begin
 };
 
 /// Reads a trace of PyTorch's profiler (Kineto), plain or compressed by gzip, as a stream. Throws

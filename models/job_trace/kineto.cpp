@@ -163,7 +163,7 @@ class KinetoCollector {
 
   void take(KinetoEvent& event) {
     if (event.phase != "X") return;
-    const TraceSpan span{event.begin_us, event.begin_us + event.duration_us};
+    const JobSpan span{event.begin_us, event.begin_us + event.duration_us};
     if (event.category == "kernel") {
       take_kernel(event, span);
     } else if (event.name == "record_param_comms" && event.external) {
@@ -182,7 +182,7 @@ class KinetoCollector {
 
   void finish() {
     for (PendingCall& call : calls_) trace_.calls.push_back(call_of(call));
-    const auto is_before = [](const TraceSpan& a, const TraceSpan& b) {
+    const auto is_before = [](const JobSpan& a, const JobSpan& b) {
       return a.begin_us < b.begin_us;
     };
     std::sort(trace_.compute.begin(), trace_.compute.end(), is_before);
@@ -194,10 +194,10 @@ class KinetoCollector {
  private:
   struct PendingCall {
     KinetoEvent event;
-    TraceSpan span;
+    JobSpan span;
   };
 
-  void take_kernel(KinetoEvent& event, const TraceSpan& span) {
+  void take_kernel(KinetoEvent& event, const JobSpan& span) {
     if (is_communication(event.name)) {
       calls_.push_back({std::move(event), span});
     } else {

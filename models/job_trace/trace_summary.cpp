@@ -41,11 +41,11 @@ const TracedCall& call_at(const std::vector<RankTrace>& traces, const CallPlace&
   return traces[place.trace].calls[place.call];
 }
 
-std::vector<TraceSpan> united(std::vector<TraceSpan> spans) {
+std::vector<JobSpan> united(std::vector<JobSpan> spans) {
   std::sort(spans.begin(), spans.end(),
-            [](const TraceSpan& a, const TraceSpan& b) { return a.begin_us < b.begin_us; });
-  std::vector<TraceSpan> result;
-  for (const TraceSpan& span : spans) {
+            [](const JobSpan& a, const JobSpan& b) { return a.begin_us < b.begin_us; });
+  std::vector<JobSpan> result;
+  for (const JobSpan& span : spans) {
     if (result.empty() || result.back().end_us < span.begin_us) {
       result.push_back(span);
     } else {
@@ -55,14 +55,14 @@ std::vector<TraceSpan> united(std::vector<TraceSpan> spans) {
   return result;
 }
 
-double length_of(const std::vector<TraceSpan>& spans) {
+double length_of(const std::vector<JobSpan>& spans) {
   double sum = 0;
-  for (const TraceSpan& span : spans) sum += span.end_us - span.begin_us;
+  for (const JobSpan& span : spans) sum += span.end_us - span.begin_us;
   return sum;
 }
 
 /// Time that both have in common. Both are united.
-double common_us(const std::vector<TraceSpan>& one, const std::vector<TraceSpan>& other) {
+double common_us(const std::vector<JobSpan>& one, const std::vector<JobSpan>& other) {
   double sum = 0;
   for (std::size_t i = 0, k = 0; i < one.size() && k < other.size();) {
     const double begin = std::max(one[i].begin_us, other[k].begin_us);
@@ -82,25 +82,25 @@ RankSummary summary_of(const RankTrace& trace) {
   rank.rank = trace.rank;
   rank.steps = trace.steps.size();
   std::vector<double> steps;
-  for (const TraceSpan& step : trace.steps) steps.push_back(step.end_us - step.begin_us);
+  for (const JobSpan& step : trace.steps) steps.push_back(step.end_us - step.begin_us);
   rank.step_us = median(std::move(steps));
-  std::vector<TraceSpan> calls;
-  std::map<std::string, std::vector<TraceSpan>> by_communicator;
+  std::vector<JobSpan> calls;
+  std::map<std::string, std::vector<JobSpan>> by_communicator;
   for (const TracedCall& call : trace.calls) {
     calls.push_back(call.span);
     by_communicator[call.communicator].push_back(call.span);
   }
-  const std::vector<TraceSpan> compute = united(trace.compute);
-  const std::vector<TraceSpan> communication = united(calls);
+  const std::vector<JobSpan> compute = united(trace.compute);
+  const std::vector<JobSpan> communication = united(calls);
   rank.compute_us = length_of(compute);
   rank.communication_us = length_of(communication);
   rank.exposed_us = rank.communication_us - common_us(communication, compute);
   for (auto& [name, spans] : by_communicator) {
-    const std::vector<TraceSpan> own = united(std::move(spans));
+    const std::vector<JobSpan> own = united(std::move(spans));
     rank.by_communicator.push_back({name, length_of(own) - common_us(own, compute)});
   }
   calls.insert(calls.end(), compute.begin(), compute.end());
-  const std::vector<TraceSpan> all = united(std::move(calls));
+  const std::vector<JobSpan> all = united(std::move(calls));
   if (!all.empty()) rank.span_us = all.back().end_us - all.front().begin_us;
   return rank;
 }

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <regex>
 #include <sstream>
 #include <string>
@@ -59,6 +60,26 @@ TEST(Words, that_have_lost_are_not_in_the_code) {
           << entry.path() << " has " << found.str() << "; docs/glossary.md has a better name";
     }
   }
+}
+
+// Two types of one name in headers of one program are undefined behaviour: templates of one run
+// with the other.
+TEST(Words, each_type_is_defined_in_one_header) {
+  static const std::regex type(
+      R"((?:^|\n)(?:struct|class|enum class) (\w+)(?: final)?(?: :[^:;][^;{]*)? \{)");
+  std::map<std::string, std::string> defined;
+  for (const char* const part : {"sim", "models", "tools/collsim", "library"}) {
+    for (const auto& entry :
+         fs::recursive_directory_iterator(fs::path(COLLSIM_SOURCE_DIR) / part)) {
+      if (entry.path().extension() != ".h") continue;
+      const std::string code = read(entry.path());
+      for (std::sregex_iterator each(code.begin(), code.end(), type), end; each != end; ++each) {
+        const auto [first, is_new] = defined.emplace((*each)[1], entry.path().string());
+        EXPECT_TRUE(is_new) << (*each)[1] << " in " << first->second << " and " << entry.path();
+      }
+    }
+  }
+  EXPECT_GT(defined.size(), 300U);
 }
 
 }  // namespace
