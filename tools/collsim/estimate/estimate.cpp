@@ -7,6 +7,7 @@
 #include "tools/collsim/report/kernel_rows.h"
 #include "tools/collsim/report/report.h"
 #include "tools/collsim/request/call_request.h"
+#include "tools/collsim/request/kernel_option.h"
 
 namespace collsim::command {
 
@@ -38,24 +39,6 @@ void write_rows(const CallRequest& request, const RunSpec& run, CallPrinter& pri
   printer.end();
 }
 
-int answer_kernels(const po::variables_map& values, const KernelQuestion& question,
-                   const std::string& command, std::ostream& out, std::ostream& err) {
-  const CallRequest request = read_kernel_request(values, err);
-  const auto printer = make_call_printer(request.format, command, out);
-  write_kernel_rows(request, question, false, *printer);
-  printer->finish();
-  return exit_ok;
-}
-
-int answer_registered(const po::variables_map& values, const std::string& command,
-                      std::ostream& out, std::ostream& err) {
-  const CallRequest request = read_registered_request(values, err);
-  const auto printer = make_call_printer(request.format, command, out);
-  write_registered_rows(request, false, *printer, err);
-  printer->finish();
-  return exit_ok;
-}
-
 }  // namespace
 
 int run_estimate(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
@@ -64,12 +47,8 @@ int run_estimate(std::span<const std::string> args, std::ostream& out, std::ostr
   add_registered_option(options);
   const auto values = parse_options(options, usage, epilogue, "scenario", args, out);
   if (!values) return exit_ok;
-  if (asks_for_registered(*values)) {
-    return answer_registered(*values, command_text("estimate", args), out, err);
-  }
-  if (const auto question = kernel_question(*values)) {
-    return answer_kernels(*values, *question, command_text("estimate", args), out, err);
-  }
+  if (answer_kernel_question(*values, false, command_text("estimate", args), out, err))
+    return exit_ok;
   const CallRequest request = read_request(*values, err);
   const auto printer = make_call_printer(request.format, command_text("estimate", args), out);
   for (const RunSpec& run : request.scenario.runs) write_rows(request, run, *printer, err);

@@ -9,6 +9,8 @@
 #include "models/peer_kernels/registered_calls.h"
 #include "sim/base/input_error.h"
 #include "tools/collsim/core/warnings.h"
+#include "tools/collsim/report/call_rows.h"
+#include "tools/collsim/request/kernel_option.h"
 
 namespace collsim::command {
 
@@ -23,8 +25,6 @@ std::vector<std::string> warnings_of(const CallCompiler& compiler) {
   });
   return warnings;
 }
-
-}  // namespace
 
 void write_kernel_rows(const CallRequest& request, const KernelQuestion& question, bool simulated,
                        CallPrinter& printer) {
@@ -57,6 +57,25 @@ void write_registered_rows(const CallRequest& request, bool simulated, CallPrint
     for (const Bytes size : sizes_of(request)) printer.add({calls.predict(size), {}});
     printer.end();
   }
+}
+
+}  // namespace
+
+bool answer_kernel_question(const boost::program_options::variables_map& values, bool simulated,
+                            const std::string& command, std::ostream& out, std::ostream& err) {
+  const bool registered = asks_for_registered(values);
+  const auto question = registered ? std::nullopt : kernel_question(values);
+  if (!registered && !question) return false;
+  const CallRequest request =
+      registered ? read_registered_request(values, err) : read_kernel_request(values, err);
+  const auto printer = make_call_printer(request.format, command, out);
+  if (registered) {
+    write_registered_rows(request, simulated, *printer, err);
+  } else {
+    write_kernel_rows(request, *question, simulated, *printer);
+  }
+  printer->finish();
+  return true;
 }
 
 }  // namespace collsim::command

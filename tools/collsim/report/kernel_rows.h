@@ -1,18 +1,15 @@
 #pragma once
 
-#include "tools/collsim/report/call_rows.h"
-#include "tools/collsim/request/kernel_option.h"
+#include <boost/program_options.hpp>
+#include <iosfwd>
+#include <string>
 
 namespace collsim::command {
 
-/// Answers a question about peer kernels: a section of rows for each kernel that it names, in their
-/// order. `simulated`: see PeerCalls.
-void write_kernel_rows(const CallRequest& request, const KernelQuestion& question, bool simulated,
-                       CallPrinter& printer);
-
-/// Answers for each run of a request whose buffers are registered with NCCL. Throws InputError for
-/// a textbook's schedule.
-void write_registered_rows(const CallRequest& request, bool simulated, CallPrinter& printer,
-                           std::ostream& err);
+/// Answers a question with --registered or --kernels, by rows for each kernel that it names, in
+/// their order; false for any other question. `simulated`: see PeerCalls. `command` is what made
+/// the answer. Throws InputError.
+bool answer_kernel_question(const boost::program_options::variables_map& values, bool simulated,
+                            const std::string& command, std::ostream& out, std::ostream& err);
 
 }  // namespace collsim::command

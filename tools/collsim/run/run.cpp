@@ -21,6 +21,7 @@
 #include "tools/collsim/report/slider_page.h"
 #include "tools/collsim/request/call_request.h"
 #include "tools/collsim/request/engine_name.h"
+#include "tools/collsim/request/kernel_option.h"
 
 namespace collsim::command {
 
@@ -102,24 +103,6 @@ void answer(const CallRequest& request, const RunSpec& run, const Approach& appr
   printer.end();
 }
 
-int answer_kernels(const po::variables_map& values, const KernelQuestion& question,
-                   const std::string& command, std::ostream& out, std::ostream& err) {
-  const CallRequest request = read_kernel_request(values, err);
-  const auto printer = make_call_printer(request.format, command, out);
-  write_kernel_rows(request, question, true, *printer);
-  printer->finish();
-  return exit_ok;
-}
-
-int answer_registered(const po::variables_map& values, const std::string& command,
-                      std::ostream& out, std::ostream& err) {
-  const CallRequest request = read_registered_request(values, err);
-  const auto printer = make_call_printer(request.format, command, out);
-  write_registered_rows(request, true, *printer, err);
-  printer->finish();
-  return exit_ok;
-}
-
 /// The page of --sliders, before anything is simulated.
 void write_sliders(const CallRequest& request, const po::variables_map& values,
                    const std::string& command) {
@@ -148,12 +131,7 @@ int run_run(std::span<const std::string> args, std::ostream& out, std::ostream& 
   add_registered_option(options);
   const auto values = parse_options(options, usage, epilogue, "scenario", args, out);
   if (!values) return exit_ok;
-  if (asks_for_registered(*values)) {
-    return answer_registered(*values, command_text("run", args), out, err);
-  }
-  if (const auto question = kernel_question(*values)) {
-    return answer_kernels(*values, *question, command_text("run", args), out, err);
-  }
+  if (answer_kernel_question(*values, true, command_text("run", args), out, err)) return exit_ok;
   const EngineName engine_name = (*values)["engine"].as<EngineName>();
   RunWatch watch(err, time_limit(*values));
   const Approach approach{engine_name, (*values)["exact"].as<bool>(), &watch};
