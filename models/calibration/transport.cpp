@@ -24,21 +24,30 @@ Calibration load_transport(std::string_view name) {
   return load_calibration(find_data_file(name, transports));
 }
 
-/// NICs whose model begins so.
+/// NICs whose model begins so. Those of EFA that cannot reach GPU memory cannot read the memory of
+/// other hosts either: their CPU cuts what they send into packets and copies it.
 struct NicFamily {
   std::string_view model;
   std::string_view transport;
+  std::string_view without_gpudirect;
 };
 constexpr std::array nic_families{
-    NicFamily{"EFA", "efa"},    NicFamily{"Slingshot", "ofi"}, NicFamily{"Cassini", "ofi"},
-    NicFamily{"gVNIC", "tcpx"}, NicFamily{"Ethernet", "tcp"},  NicFamily{"eth", "tcp"},
+    NicFamily{"EFA", "efa", "efa-host"}, NicFamily{"Slingshot", "ofi", "ofi"},
+    NicFamily{"Cassini", "ofi", "ofi"},  NicFamily{"gVNIC", "tcpx", "tcpx"},
+    NicFamily{"Ethernet", "tcp", "tcp"}, NicFamily{"eth", "tcp", "tcp"},
 };
 
-std::string_view transport_of(std::string_view nic) {
+std::string_view transport_of(const Device& nic) {
   for (const NicFamily& family : nic_families) {
-    if (nic.starts_with(family.model)) return family.transport;
+    if (!nic.model.starts_with(family.model)) continue;
+    return nic.gpudirect ? family.transport : family.without_gpudirect;
   }
   return "ib";
+}
+
+/// Whether a calibration's threads of the network serve sockets, not RDMA: only these hold bytes.
+bool has_sockets(const Calibration& cost) {
+  return cost.proxy.used && cost.proxy.socket.count > 0;
 }
 
 /// The name of the GPUs' part.
@@ -111,7 +120,7 @@ std::vector<std::string> transport_names() {
 std::string_view transport_of_nics(const Topology& topology) {
   if (topology.node_count() == 1) return {};
   for (const Device device : topology.devices()) {
-    if (device.kind == DeviceKind::nic) return transport_of(device.model);
+    if (device.kind == DeviceKind::nic) return transport_of(device);
   }
   return {};
 }
@@ -183,7 +192,7 @@ Calibration named_calibration(std::string_view name, const std::filesystem::path
 }
 
 Calibration over_tcp(const Calibration& cost) {
-  if (cost.proxy.used) return cost;
+  if (has_sockets(cost)) return cost;
   if (cost.over_tcp.empty()) return with_transport(cost, load_transport("tcp"));
   return load_calibration(find_data_file(cost.over_tcp, calibrations));
 }
@@ -192,7 +201,7 @@ bool has_sockets_only(const Topology& topology) {
   bool found = false;
   for (const Device device : topology.devices()) {
     if (device.kind != DeviceKind::nic) continue;
-    if (transport_of(device.model) != "tcp") return false;
+    if (transport_of(device) != "tcp") return false;
     found = true;
   }
   return found;

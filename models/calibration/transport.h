@@ -13,10 +13,10 @@ namespace collsim {
 /// The shipped transports, by name.
 std::vector<std::string> transport_names();
 
-/// The transport between a machine's hosts, by the model of their NICs: `efa` (EFA), `ofi`
-/// (Slingshot, Cassini), `tcpx` (gVNIC), `tcp` (Ethernet, or an interface's name such as eth0),
-/// else `ib`. Of RoCE a NIC's model does not tell: a machine names it (`calibration: h100+roce`).
-/// Empty where there is one host, or hosts without NICs.
+/// The transport between a machine's hosts, by the model of their NICs: `efa` (EFA; `efa-host`
+/// where it has no GPUDirect), `ofi` (Slingshot, Cassini), `tcpx` (gVNIC), `tcp` (Ethernet, or an
+/// interface's name such as eth0), else `ib`. Of RoCE a NIC's model does not tell: a machine names
+/// it (`calibration: h100+roce`). Empty where there is one host, or hosts without NICs.
 std::string_view transport_of_nics(const Topology& topology);
 
 /// The transport between the GPUs of one host, as NCCL names them: `p2p` over PCIe, `shm` through
@@ -51,7 +51,7 @@ Calibration with_transports(const Calibration& cost, const Topology& topology);
 Calibration named_calibration(std::string_view name, const std::filesystem::path& base = {});
 
 /// The same machines when hosts talk TCP: the calibration that was measured for it (`over_tcp`), or
-/// the transport `tcp`. One that has proxies is of TCP already.
+/// the transport `tcp`. One whose proxies serve sockets is of TCP already.
 Calibration over_tcp(const Calibration& cost);
 
 /// Whether nodes have no NICs but those that NCCL uses by sockets: their model is `Ethernet`, or an

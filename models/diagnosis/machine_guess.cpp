@@ -60,7 +60,7 @@ bool fits(const NodeNics& nics, const LogFacts& facts) {
   const bool knows_rates = facts.nic_rate.value > 0 && nics.rate.value > 0;
   const double ratio = knows_rates ? facts.nic_rate.value / nics.rate.value : 1;
   if (ratio > alike || ratio < 1 / alike) return false;
-  if (facts.network.find("fabric") != std::string::npos && nics.transport != "efa" &&
+  if (facts.network.find("fabric") != std::string::npos && !nics.transport.starts_with("efa") &&
       nics.transport != "ofi") {
     return false;
   }
