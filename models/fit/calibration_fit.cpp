@@ -73,7 +73,7 @@ class CalibrationSearch {
  public:
   CalibrationSearch(FitRows& rows, const CalibrationText& start, const Calibration& cost,
                     const CalibrationFitOptions& options)
-      : machine_{rows, options.threads, options.stop, options.scale},
+      : machine_{rows, options.threads, options.stop, options.scale, options.prior},
         start_(start),
         cost_(cost),
         options_(options),
@@ -138,17 +138,25 @@ class CalibrationSearch {
     };
     const std::vector<double> jacobian = fit_least_squares(counted, starts_, options).jacobian;
     std::vector<std::size_t> hidden;
-    const auto rows = static_cast<std::ptrdiff_t>(sample_.rows().size());
     for (std::size_t i = 0; i < moved_.size(); ++i) {
-      const auto column = jacobian.begin() + static_cast<std::ptrdiff_t>(i) * rows;
-      if (std::any_of(column, column + rows, [](double slope) { return slope != 0; })) {
-        jacobian_.insert(jacobian_.end(), column, column + rows);
+      const std::vector<double> column = column_of(jacobian, i, moved_.size());
+      if (std::any_of(column.begin(), column.end(), [](double slope) { return slope != 0; })) {
+        // With a prior the next Jacobian has other rows: one for each constant that is left.
+        if (options_.prior <= 0) jacobian_.insert(jacobian_.end(), column.begin(), column.end());
       } else {
         constant(moved_[i]).determination = Determination::hidden;
         hidden.push_back(i);
       }
     }
     leave_out(hidden);
+  }
+
+  /// What the sampled rows, without a prior's behind them, do when the constant moves.
+  std::vector<double> column_of(const std::vector<double>& jacobian, std::size_t constant,
+                                std::size_t constants) const {
+    const std::size_t length = jacobian.size() / constants;
+    const auto column = jacobian.begin() + static_cast<std::ptrdiff_t>(constant * length);
+    return {column, column + static_cast<std::ptrdiff_t>(sample_.rows().size())};
   }
 
   void leave_out(std::vector<std::size_t> places) {
@@ -221,7 +229,11 @@ class CalibrationSearch {
     if (dropped.empty()) {
       name_pairs(uncertainty);
       result_.moved = moved_;
-      result_.jacobian = fit.jacobian;
+      result_.jacobian.clear();
+      for (const std::size_t i : all) {
+        const std::vector<double> column = column_of(fit.jacobian, i, all.size());
+        result_.jacobian.insert(result_.jacobian.end(), column.begin(), column.end());
+      }
     }
     starts_ = fit.parameters;
     leave_out(dropped);

@@ -59,6 +59,9 @@ struct CalibrationFitOptions {
   /// Of Cauchy's loss: residuals beyond it count less and less. As wide as rows of one machine
   /// scatter, or as machines differ: a narrow one would follow most rows, not lie between machines.
   double scale = 0.05;
+  /// One standard deviation of each constant about its start, of its logarithm, before any row is
+  /// known: what few rows hardly tell then stays near the start. 0: nothing is known before.
+  double prior = 0;
   /// Called before every simulation; if it returns true, the fit ends with what it has.
   std::function<bool()> stop{};
   /// Called with a text that says what is being done.

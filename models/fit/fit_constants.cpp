@@ -31,6 +31,16 @@ bool is_of_link_kind(const Parameter& parameter) {
   return parameter.name.find(over) != std::string::npos;
 }
 
+/// Thread blocks with one kind of link carry the alphas of their protocol beside their own
+/// constants.
+void share_alphas(Calibration& cost) {
+  for (std::size_t protocol = 0; protocol < protocol_count; ++protocol) {
+    for (auto& own : cost.over[protocol]) {
+      if (own) own->alpha = cost.protocols[protocol].alpha;
+    }
+  }
+}
+
 }  // namespace
 
 FitConstants::FitConstants(const CalibrationText& file, Calibration cost,
@@ -79,6 +89,7 @@ Calibration FitConstants::at(const std::vector<double>& logarithms) const {
     own.in(cost) = value;
   }
   while (i < moved_.size()) set(moved_[i]);
+  share_alphas(cost);
   return cost;
 }
 

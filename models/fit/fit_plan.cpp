@@ -94,7 +94,7 @@ FitPlan read_fit_plan(const TextFile& text) {
   FitPlan plan{stated.name(),           stated.date(), stated.trust(),
                whole_calibration(text), stated,        read_calibration(text)};
   const YamlMapping fit =
-      root.at("fit").mapping({"of", "constants", "sizes", "scale", "up_to", "recordings"});
+      root.at("fit").mapping({"of", "constants", "sizes", "scale", "prior", "up_to", "recordings"});
   if (const auto subject = fit.find("of")) plan.subject = read_subject(*subject);
   for (const YamlValue& name : fit.at("constants").sequence()) {
     static_cast<void>(read_parameters(name));
@@ -105,6 +105,7 @@ FitPlan read_fit_plan(const TextFile& text) {
   }
   constexpr Bytes default_largest{64 << 20};
   if (const auto scale = fit.find("scale")) plan.scale = scale->fraction();
+  if (const auto prior = fit.find("prior")) plan.prior = prior->fraction();
   const auto up_to = fit.find("up_to");
   const Bytes largest = up_to ? up_to->bytes() : default_largest;
   for (const YamlValue& each : fit.at("recordings").sequence()) {

@@ -34,6 +34,7 @@ struct FitPlan {
   /// CalibrationFitOptions::scale, as wide as machines differ: then each machine counts by the root
   /// of its rows. Not given: as rows of one machine scatter, and rows count alike.
   std::optional<double> scale{};
+  double prior = 0;  ///< CalibrationFitOptions::prior
   std::vector<PlannedRecording> recordings{};
 };
 

@@ -13,6 +13,9 @@ namespace collsim {
 
 namespace {
 
+/// A residual of so small a part of the loss's scale is squared by it, as a normal prior asks.
+constexpr double small_part_of_scale = 0.1;
+
 /// `count` of them, evenly spread, both ends among them.
 FitClass spread(const FitClass& points, std::size_t count) {
   if (count == 0 || points.size() <= count) return points;
@@ -78,7 +81,9 @@ FitResiduals::FitResiduals(FitMachine machine, const FitSample& sample,
     : machine_(std::move(machine)),
       sample_(sample),
       constants_(constants),
-      known_(sample.classes().size()) {}
+      known_(sample.classes().size()) {
+  if (machine_.prior > 0) starts_ = constants.start();
+}
 
 std::vector<double> FitResiduals::relevant(std::size_t of_class,
                                            const std::vector<double>& logarithms) const {
@@ -126,11 +131,23 @@ std::vector<double> FitResiduals::operator()(const std::vector<double>& logarith
     const double scaled = residuals.back() / machine_.scale;
     loss += row.weight * std::log1p(scaled * scaled);
   }
+  for (std::size_t i = 0; i < starts_.size(); ++i) {
+    loss += std::pow((logarithms[i] - starts_[i]) / machine_.prior, 2) / 2;
+  }
   if (loss < best_loss_) {
     best_loss_ = loss;
     best_ = logarithms;
   }
+  add_prior(logarithms, residuals);
   return residuals;
+}
+
+void FitResiduals::add_prior(const std::vector<double>& logarithms,
+                             std::vector<double>& residuals) const {
+  for (std::size_t i = 0; i < starts_.size(); ++i) {
+    const double deviations = (logarithms[i] - starts_[i]) / machine_.prior;
+    residuals.push_back(machine_.scale * small_part_of_scale * deviations);
+  }
 }
 
 std::vector<double> FitResiduals::weights() const {
@@ -138,6 +155,9 @@ std::vector<double> FitResiduals::weights() const {
   for (const std::size_t i : sample_.rows()) {
     weights.push_back(machine_.rows.rows()[i].weight);
   }
+  // log(1 + (small_part_of_scale z)^2) times this is z^2 / 2, a normal distribution's.
+  constexpr double of_prior = 1 / (2 * small_part_of_scale * small_part_of_scale);
+  weights.insert(weights.end(), starts_.size(), of_prior);
   return weights;
 }
 

@@ -39,10 +39,12 @@ struct FitMachine {
   std::uint32_t threads = 1;
   std::function<bool()> stop{};
   double scale = 0;  ///< of Cauchy's loss
+  double prior = 0;  ///< CalibrationFitOptions::prior
 };
 
-/// Residuals of the sampled rows, log(predicted / measured). Does not simulate a class again if
-/// only constants of other protocols changed, which makes the columns of a Jacobian cheaper.
+/// Residuals of the sampled rows, log(predicted / measured), and, if there is a prior, behind them
+/// those of the constants from their starts. Does not simulate a class again if only constants of
+/// other protocols changed, which makes the columns of a Jacobian cheaper.
 class FitResiduals {
  public:
   FitResiduals(FitMachine machine, const FitSample& sample, const FitConstants& constants);
@@ -59,10 +61,12 @@ class FitResiduals {
   using Times = std::vector<double>;
   std::vector<double> relevant(std::size_t of_class, const std::vector<double>& logarithms) const;
   void simulate(const std::vector<double>& logarithms);
+  void add_prior(const std::vector<double>& logarithms, std::vector<double>& residuals) const;
 
   FitMachine machine_;
   const FitSample& sample_;
   const FitConstants& constants_;
+  std::vector<double> starts_;  // of the constants, if there is a prior
   std::vector<std::map<std::vector<double>, Times>> known_;  // by class
   std::vector<double> best_;
   double best_loss_ = std::numeric_limits<double>::infinity();

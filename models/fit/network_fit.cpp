@@ -155,7 +155,8 @@ std::vector<FittedConstant> constants_of(const CalibrationText& start, const Cal
   const FitConstants stated(start, cost, {});
   for (const Parameter& parameter : fit_parameters()) {
     FittedConstant each{parameter, stated.stated(parameter), stated.stated(parameter)};
-    if (is_of_network(parameter) && (parameter.name != "proxy.copy" || cost.proxy.used)) {
+    const bool copies = cost.proxy.used && std::isfinite(cost.proxy.copy.value);
+    if (is_of_network(parameter) && (parameter.name != "proxy.copy" || copies)) {
       each.value = parameter.in(fitted);
       each.determination = Determination::fitted;
     }

@@ -109,6 +109,22 @@ TEST_F(CalibrationFitOfH200, finds_the_constants_that_made_a_recording) {
   EXPECT_FALSE(fit.stopped);
 }
 
+// The truth lies log(1.5) = 0.41 from the start, which is 81 deviations of this prior. The rows
+// cannot win: even if all 48 were 0.41 off, with a loss as wide as 0.05 they would lose 48 log(1
+// + 8.1^2) = 202, the prior 81^2 / 2 = 3,300.
+TEST_F(CalibrationFitOfH200, stays_near_the_start_where_a_prior_is_narrow) {
+  const Calibration truth = changed({{"simple.step", 1.5}});
+  CalibrationFitOptions options;
+  options.names = {"simple.step"};
+  const Recording recording = recorded(truth, {"Simple"});
+  const FittedConstant free = constant(fitted(recording, options), "simple.step");
+  EXPECT_NEAR(free.value, 1.5 * free.start, 0.1 * free.start);
+  options.prior = 0.005;
+  const FittedConstant held = constant(fitted(recording, options), "simple.step");
+  EXPECT_NEAR(held.value, held.start, 0.1 * held.start);
+  EXPECT_GT(held.value, held.start);
+}
+
 // A hop waits for the longer of alpha and what the thread block does meanwhile: with a step longer
 // than alpha, a smaller alpha would change nothing, one a fifth larger would.
 TEST_F(CalibrationFitOfH200, does_not_trust_the_slope_at_a_bend) {

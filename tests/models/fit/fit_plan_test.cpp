@@ -47,6 +47,7 @@ TEST(FitPlan, says_what_is_fitted_to_what) {
   const FitPlan plan = plan_with(
       "  constants: [simple.*]\n"
       "  sizes: 4\n"
+      "  prior: 50%\n"
       "  up_to: 1 MiB\n"
       "  recordings:\n"
       "    - file: " +
@@ -62,6 +63,7 @@ TEST(FitPlan, says_what_is_fitted_to_what) {
   EXPECT_EQ(plan.trust, "trust: { models: [H200], gpu: measured }\n");
   EXPECT_EQ(plan.constants, std::vector<std::string>{"simple.*"});
   EXPECT_EQ(plan.sizes, 4U);
+  EXPECT_EQ(plan.prior, 0.5);
   EXPECT_EQ(plan.cost.launch, microseconds(3));
   ASSERT_EQ(plan.recordings.size(), 1U);
   const PlannedRecording& planned = plan.recordings.front();

@@ -108,6 +108,19 @@ TEST(FitConstants, of_a_link_kind_follow_the_protocols) {
   EXPECT_DOUBLE_EQ(value_of(cost, "ll.over.pcie.step"), 3e-6);
 }
 
+// Thread blocks over PCIe have constants of their own, with the protocol's alphas beside them.
+TEST(FitConstants, of_a_link_kind_take_the_alphas_of_the_protocol) {
+  const FitConstants constants(CalibrationText(small), read_calibration(small),
+                               parameters_named({"ll.alpha.network"}));
+  const Calibration cost = constants.at({std::log(7e-6)});
+  const ProtocolConstants& ll = cost.protocols[static_cast<std::size_t>(Protocol::ll)];
+  const auto& over_pcie =
+      cost.over[static_cast<std::size_t>(Protocol::ll)][static_cast<std::size_t>(LinkKind::pcie)];
+  ASSERT_TRUE(over_pcie.has_value());
+  EXPECT_DOUBLE_EQ(ll.alpha[static_cast<std::size_t>(LinkKind::network)].value, 7e-6);
+  EXPECT_EQ(over_pcie->alpha, ll.alpha);
+}
+
 TEST(FitConstants, stay_in_their_ranges) {
   const FitConstants constants(CalibrationText(small), read_calibration(small),
                                parameters_named({"efficiency.nvlink", "jitter"}));

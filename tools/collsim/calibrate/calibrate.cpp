@@ -144,6 +144,7 @@ CalibrationFitOptions fit_options(const FitPlan& plan, std::uint32_t threads, Pr
   options.names = plan.constants;
   options.sizes = plan.sizes;
   options.scale = plan.scale.value_or(options.scale);
+  options.prior = plan.prior;
   options.threads = threads;
   options.stop = [] { return Interruption::asked(); };
   options.progress = [&](const std::string& text) { line.show(text); };
