@@ -43,14 +43,17 @@ def median_cells(rows):
 
 
 def left_out_table(jobs, results, left_out, planned, machine_of):
-    """Lines of group, machine, rows and medians: of machines that no fit has seen, or that were left out of theirs."""
+    """Lines of group, machine, rows and medians: of machines that no fit has seen, or that were left out of theirs. Runs
+    that no plan lists, of machines that one lists with other runs, are neither."""
+    seen = {(row["medium"], machine_without_count(machine_of(job)))
+            for job, result in zip(jobs, results) if job["file"] in planned for row in result["rows"]}
     groups = {}
     for job, result in zip(jobs, results):
-        rows = as_left_out(job, result, left_out) or ([] if job["file"] in planned else result["rows"])
-        for row in rows:
+        rows = as_left_out(job, result, left_out)
+        for row in rows or result["rows"]:
             group = GROUPS.get(row["medium"])
-            if group:
-                machine = machine_without_count(machine_of(job))
+            machine = machine_without_count(machine_of(job))
+            if group and (rows or (row["medium"], machine) not in seen):
                 groups.setdefault(group, {}).setdefault(machine, []).append(row)
     for group in dict.fromkeys(GROUPS.values()):
         machines = groups.get(group, {})
