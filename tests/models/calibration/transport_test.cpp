@@ -130,12 +130,25 @@ TEST(Transport, ReplacesAnother) {
   EXPECT_EQ(over_tcp(efa).name, "h100+tcp");
 }
 
+// Threads of the network serve sockets or RDMA; only sockets hold bytes.
+TEST(Transport, OfRdmaGivesWayToSocketsEvenWithThreads) {
+  const Calibration rdma =
+      with_transport(named_calibration("h100"),
+                     calibration_with("rdma", "proxy: { send: 2 us, receive: 2 us }\n"));
+  const Calibration sockets = with_transport(
+      named_calibration("h100"),
+      calibration_with("mine", "proxy: { send: 9 us, receive: 0 us, socket: 3 MiB }\n"));
+  EXPECT_EQ(over_tcp(rdma).name, "h100+tcp");
+  EXPECT_EQ(over_tcp(sockets).name, "h100+mine");
+}
+
 TEST(Transport, IsThatOfTheNics) {
   const auto transport = [](const std::string& machine) {
     return std::string(transport_of_nics(load_machine(machine).topology));
   };
   EXPECT_EQ(transport("dgx-h100-x4"), "ib");
   EXPECT_EQ(transport("aws-p5-x4"), "efa");
+  EXPECT_EQ(transport("aws-p3dn-x4"), "efa-host");  // its NICs have no GPUDirect
   EXPECT_EQ(transport("polaris-x4"), "ofi");
   EXPECT_EQ(transport("gcp-a3-mega-x4"), "tcpx");
   EXPECT_EQ(transport("rtx4090-8-x4"), "tcp");
@@ -156,7 +169,8 @@ TEST(Transport, ThatIsNotKnownIsRefusedWithTheNames) {
     named_calibration("h100+pigeon");
     FAIL() << "accepted";
   } catch (const InputError& error) {
-    EXPECT_NE(std::string(error.what()).find("efa, ib, ofi, p2p, roce, shm, shm-rtx40, tcp, tcpx"),
+    EXPECT_NE(std::string(error.what())
+                  .find("efa, efa-host, ib, ofi, p2p, roce, shm, shm-rtx40, tcp, tcpx"),
               std::string::npos)
         << error.what();
   }
