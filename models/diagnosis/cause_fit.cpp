@@ -102,6 +102,8 @@ class Fit {
     const auto simulated = predictor.simulate({}, points);
     const auto estimated = predictor.estimate({}, points);
     if (!simulated || !estimated) return;
+    healthy_ = simulated->places;
+    messages_ = simulated->all_transfers();
     correction_ = difference(simulated->log_times, estimated->log_times);
     choose_simulated(simulated->transfers, effort.of_one);
   }
@@ -138,16 +140,14 @@ class Fit {
         ++same->places;
       }
     }
+    if (parts.empty()) return ends_of(hypothesis);
     std::stable_sort(parts.begin(), parts.end(),
                      [](const Part& a, const Part& b) { return a.places > b.places; });
     if (parts.size() > max_parts) parts.resize(max_parts);
     std::vector<Hypothesis> all;
     for (const Part& part : parts) {
-      Hypothesis& here = all.emplace_back(hypothesis);
-      here.change = part.place->change;
-      here.place = part.place->name;
-      here.place_share = static_cast<double>(part.places) / static_cast<double>(count);
-      here.places.clear();
+      all.push_back(in_place(hypothesis, *part.place,
+                             static_cast<double>(part.places) / static_cast<double>(count)));
     }
     return all;
   }
@@ -196,6 +196,29 @@ class Fit {
   }
 
  private:
+  static Hypothesis in_place(Hypothesis hypothesis, const CausePlace& place, double share) {
+    hypothesis.place = place.name;
+    hypothesis.place_share = share;
+    hypothesis.change = place.change;
+    hypothesis.places.clear();
+    return hypothesis;
+  }
+
+  /// A cause that cannot be estimated, in the first and the last of its places.
+  static std::vector<Hypothesis> ends_of(const Hypothesis& hypothesis) {
+    constexpr double share = 0.5;
+    const CausePlace first = hypothesis.places.front();
+    const CausePlace last = hypothesis.places.back();
+    return {in_place(hypothesis, first, share), in_place(hypothesis, last, share)};
+  }
+
+  /// Where there is no estimate, and a call has no more than so many messages at all its sizes.
+  std::optional<PointPredictions> simulate_all(const Deviation& change) const {
+    constexpr std::uint64_t most = 150'000;
+    if (messages_ > most) return std::nullopt;
+    return predictor_.simulate(change, points_);
+  }
+
   /// Every second point, the first and the last among them: enough to tell parts apart.
   std::vector<PointIndex> few_points() const {
     constexpr std::size_t one_in = 2;
@@ -253,7 +276,8 @@ class Fit {
     for (const std::size_t each : chosen_) chosen.push_back(points_[each]);
     const auto simulated = predictor_.simulate(change, chosen);
     auto all = predictor_.estimate(change, points_);
-    if (!all || !simulated) return std::nullopt;
+    if (!all) return simulate_all(change);
+    if (!simulated) return std::nullopt;
     Logs off = simulated->log_times;
     for (std::size_t j = 0; j < chosen_.size(); ++j) off[j] -= all->log_times[chosen_[j]];
     for (std::size_t i = 0; i < points_.size(); ++i) all->log_times[i] += off[stand_ins_[i]];
@@ -275,11 +299,32 @@ class Fit {
 
   Judge judge_by_estimates(const Hypothesis& hypothesis, const Logs& correction) const {
     return [this, &hypothesis, correction](double value) -> std::optional<FittedCause> {
-      auto predicted = predictor_.estimate(hypothesis.change(value), points_);
+      const Deviation change = hypothesis.change(value);
+      auto predicted = predictor_.estimate(change, points_);
+      if (predicted) {
+        for (std::size_t i = 0; i < correction.size(); ++i) {
+          predicted->log_times[i] += correction[i];
+        }
+      } else {
+        predicted = simulate_all(change);
+      }
       if (!predicted) return std::nullopt;
-      for (std::size_t i = 0; i < correction.size(); ++i) predicted->log_times[i] += correction[i];
       return judged(hypothesis, value, std::move(*predicted));
     };
+  }
+
+  double error(const ResidualPlace& place) const {
+    const double error = spread_.model_error(place.trust, place.size);
+    if (place.size >= bandwidth_bound) return error;
+    return std::max(error, spread_.slower(place.trust, place.medium, place.size));
+  }
+
+  /// A cause that has data wait for another part makes no prediction surer than the healthy one is.
+  std::vector<ResidualPlace> less_sure(std::vector<ResidualPlace> places) const {
+    for (std::size_t i = 0; i < std::min(places.size(), healthy_.size()); ++i) {
+      if (error(healthy_[i]) > error(places[i])) places[i] = healthy_[i];
+    }
+    return places;
   }
 
   FittedCause judged(const Hypothesis& hypothesis, double value, PointPredictions predicted) const {
@@ -287,7 +332,8 @@ class Fit {
     FittedCause fitted;
     fitted.hypothesis = hypothesis;
     fitted.value = value;
-    fitted.log_likelihood = log_likelihood(residuals, predicted.places, spread_);
+    fitted.log_likelihood =
+        log_likelihood(residuals, less_sure(predicted.places), spread_, fitted_numbers(hypothesis));
     fitted.residual = root_mean_square(residuals);
     fitted.predicted = std::move(predicted);
     return fitted;
@@ -297,6 +343,8 @@ class Fit {
   const std::vector<PointIndex>& points_;
   const Spread& spread_;
   Logs measured_;
+  std::vector<ResidualPlace> healthy_;
+  std::uint64_t messages_ = 0;  // of the healthy call at all points
   Logs correction_;  // what the simulation of the healthy machine takes longer than its estimate
   std::vector<std::size_t> chosen_;     // points that are simulated
   std::vector<std::size_t> stand_ins_;  // for each point, which of them
@@ -323,7 +371,7 @@ constexpr double misfit_price = 3;
 
 double score_of(const FittedCause& cause) {
   // A fitted value can follow noise: it must earn what it adds (half of Akaike's criterion).
-  const double price = cause.hypothesis.parameter ? 1 : 0;
+  const double price = fitted_numbers(cause.hypothesis);
   return cause.log_likelihood + prior_of(cause) + std::log(cause.hypothesis.place_share) - price -
          (cause.residual > max_misfit ? misfit_price : 0);
 }
@@ -411,8 +459,7 @@ Deviation both(Deviation one, const Deviation& other) {
 /// Two causes at once, with one value of each.
 Hypothesis joined(const FittedCause& one, const FittedCause& other, double value,
                   double other_value) {
-  constexpr double rarer = 0.05;        // two at once, beside one
-  const double price = std::exp(-2.0);  // of two fitted values
+  constexpr double rarer = 0.05;  // two at once, beside one
   const Hypothesis& a = one.hypothesis;
   const Hypothesis& b = other.hypothesis;
   Hypothesis two{
@@ -420,7 +467,8 @@ Hypothesis joined(const FittedCause& one, const FittedCause& other, double value
       fmt::format("two at once: {}; and {}", describe(a, value), describe(b, other_value)), a.check,
       std::nullopt,
       [a, b, value, other_value](double) { return both(a.change(value), b.change(other_value)); }};
-  two.weight = rarer * price * a.weight * b.weight;
+  two.weight = rarer * a.weight * b.weight;
+  two.more_numbers = fitted_numbers(a) + fitted_numbers(b);
   two.place_share = a.place_share * b.place_share;
   two.remedy = a.remedy.empty() || b.remedy.empty() ? "" : a.remedy + "; and " + b.remedy;
   return two;

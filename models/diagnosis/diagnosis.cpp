@@ -170,7 +170,11 @@ class CauseSearch {
     const auto healthy = predictor_.simulate({}, points_);
     if (!healthy) return false;
     const std::vector<double> residuals = residuals_of(*healthy);
-    if (median(residuals) < slower) return false;
+    std::vector<double> large;
+    for (std::size_t i = 0; i < points_.size(); ++i) {
+      if (healthy->places[i].size >= bandwidth_bound) large.push_back(residuals[i]);
+    }
+    if (median(large.empty() ? residuals : large) < slower) return false;
     const double none = log_likelihood(residuals, healthy->places, spread_);
     const auto fitted = fit_causes(predictor_, few, points_, spread_);
     return std::any_of(fitted.begin(), fitted.end(), [&](const FittedCause& cause) {
