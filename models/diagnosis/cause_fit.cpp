@@ -83,6 +83,16 @@ bool agree(const Logs& a, const Logs& b) {
   return true;
 }
 
+/// Messages of one simulation of a cause that is among the likeliest.
+constexpr std::uint64_t of_likeliest = 250'000;
+
+/// Points that are simulated, and for each point the place of the one among them that stands for
+/// it.
+struct Choice {
+  std::vector<std::size_t> points;
+  std::vector<std::size_t> stand_ins;
+};
+
 double middle_value(const CauseParameter& parameter) {
   return parameter.values[parameter.values.size() / 2];
 }
@@ -96,16 +106,18 @@ class Fit {
       const auto& series = predictor.evidence().series[each.series];
       measured_.push_back(std::log(series.points[each.point].measured.value));
     }
-    chosen_.resize(points.size());
-    std::iota(chosen_.begin(), chosen_.end(), std::size_t{0});
-    stand_ins_ = chosen_;
+    coarse_.points.resize(points.size());
+    std::iota(coarse_.points.begin(), coarse_.points.end(), std::size_t{0});
+    coarse_.stand_ins = coarse_.points;
+    fine_ = coarse_;
     const auto simulated = predictor.simulate({}, points);
     const auto estimated = predictor.estimate({}, points);
     if (!simulated || !estimated) return;
     healthy_ = simulated->places;
     messages_ = simulated->all_transfers();
     correction_ = difference(simulated->log_times, estimated->log_times);
-    choose_simulated(simulated->transfers, effort.of_one);
+    coarse_ = chosen(simulated->transfers, effort.of_one, false);
+    fine_ = chosen(simulated->transfers, of_likeliest, true);
   }
 
   /// The root mean square residual of the sizes that bandwidth bounds, or of all where there are
@@ -174,15 +186,16 @@ class Fit {
     return *std::move(search).take();
   }
 
-  /// The value is looked for anew by estimates that are right where it was simulated.
-  std::optional<FittedCause> simulate(const FittedCause& screened) const {
+  /// The value is looked for anew by estimates that are right where it was simulated. `finely`: at
+  /// the largest size and at as many others as one may wait for.
+  std::optional<FittedCause> simulate(const FittedCause& screened, bool finely = false) const {
     const Hypothesis& hypothesis = screened.hypothesis;
     const bool continuous = hypothesis.parameter && hypothesis.parameter->continuous;
     std::optional<FittedCause> best;
     double value = screened.value;
     constexpr int rounds = 2;
     for (int round = 0; round < rounds; ++round) {
-      auto simulated = simulate_chosen(hypothesis.change(value));
+      auto simulated = simulate_chosen(hypothesis.change(value), finely ? fine_ : coarse_);
       if (!simulated) break;
       const Logs times = simulated->log_times;
       FittedCause fitted = judged(hypothesis, value, std::move(*simulated));
@@ -228,33 +241,43 @@ class Fit {
     return few;
   }
 
-  /// Of each series the smallest size, the smallest that bandwidth bounds and the one between them;
-  /// then the smallest others that take no more than so many messages together. What is left out is
-  /// off its estimate by as much as the nearest that is chosen.
-  void choose_simulated(const std::vector<std::uint64_t>& transfers, std::uint64_t most) {
+  /// Of each series the smallest size, the smallest that bandwidth bounds and the one between them,
+  /// and the largest if that is wanted; then the smallest others that take no more than so many
+  /// messages together. What is left out is off its estimate by as much as the nearest chosen one.
+  Choice chosen(const std::vector<std::uint64_t>& transfers, std::uint64_t most,
+                bool with_largest) const {
     std::map<std::size_t, std::vector<std::size_t>> by_series;
     for (std::size_t i = 0; i < points_.size(); ++i) by_series[points_[i].series].push_back(i);
-    chosen_.clear();
+    Choice choice;
+    choice.stand_ins.resize(points_.size());
     for (const auto& [series, members] : by_series) {
+      const std::uint64_t share = most / by_series.size();
       std::set<std::size_t> chosen = first_chosen(members);
+      if (with_largest && transfers[members.back()] <= share) chosen.insert(members.size() - 1);
       std::uint64_t sum = 0;
       for (const std::size_t k : chosen) sum += transfers[members[k]];
       for (std::size_t k = 0; k < members.size(); ++k) {
         if (chosen.contains(k)) continue;
         sum += transfers[members[k]];
-        if (sum > most / by_series.size()) break;
+        if (sum > share) break;
         chosen.insert(k);
       }
-      for (std::size_t k = 0; k < members.size(); ++k) {
-        const auto distance = [k](std::size_t other) { return k > other ? k - other : other - k; };
-        const auto nearest = std::min_element(
-            chosen.begin(), chosen.end(),
-            [&](std::size_t x, std::size_t y) { return distance(x) < distance(y); });
-        stand_ins_[members[k]] =
-            chosen_.size() + static_cast<std::size_t>(std::distance(chosen.begin(), nearest));
-      }
-      for (const std::size_t k : chosen) chosen_.push_back(members[k]);
+      add(members, chosen, choice);
     }
+    return choice;
+  }
+
+  static void add(const std::vector<std::size_t>& members, const std::set<std::size_t>& chosen,
+                  Choice& choice) {
+    for (std::size_t k = 0; k < members.size(); ++k) {
+      const auto distance = [k](std::size_t other) { return k > other ? k - other : other - k; };
+      const auto nearest =
+          std::min_element(chosen.begin(), chosen.end(),
+                           [&](std::size_t x, std::size_t y) { return distance(x) < distance(y); });
+      choice.stand_ins[members[k]] =
+          choice.points.size() + static_cast<std::size_t>(std::distance(chosen.begin(), nearest));
+    }
+    for (const std::size_t k : chosen) choice.points.push_back(members[k]);
   }
 
   /// Places in `members`, points of one series by rising size.
@@ -271,16 +294,17 @@ class Fit {
 
   /// By simulation at the chosen points; at the others by estimates that are off by as much as
   /// there.
-  std::optional<PointPredictions> simulate_chosen(const Deviation& change) const {
+  std::optional<PointPredictions> simulate_chosen(const Deviation& change,
+                                                  const Choice& choice) const {
     std::vector<PointIndex> chosen;
-    for (const std::size_t each : chosen_) chosen.push_back(points_[each]);
+    for (const std::size_t each : choice.points) chosen.push_back(points_[each]);
     const auto simulated = predictor_.simulate(change, chosen);
     auto all = predictor_.estimate(change, points_);
     if (!all) return simulate_all(change);
     if (!simulated) return std::nullopt;
     Logs off = simulated->log_times;
-    for (std::size_t j = 0; j < chosen_.size(); ++j) off[j] -= all->log_times[chosen_[j]];
-    for (std::size_t i = 0; i < points_.size(); ++i) all->log_times[i] += off[stand_ins_[i]];
+    for (std::size_t j = 0; j < off.size(); ++j) off[j] -= all->log_times[choice.points[j]];
+    for (std::size_t i = 0; i < points_.size(); ++i) all->log_times[i] += off[choice.stand_ins[i]];
     all->transfers = simulated->transfers;
     return all;
   }
@@ -346,8 +370,8 @@ class Fit {
   std::vector<ResidualPlace> healthy_;
   std::uint64_t messages_ = 0;  // of the healthy call at all points
   Logs correction_;  // what the simulation of the healthy machine takes longer than its estimate
-  std::vector<std::size_t> chosen_;     // points that are simulated
-  std::vector<std::size_t> stand_ins_;  // for each point, which of them
+  Choice coarse_;    // of points that are simulated, for every cause
+  Choice fine_;      // for the likeliest
 };
 
 void sort_by_score(std::vector<FittedCause>& causes) {
@@ -418,6 +442,13 @@ std::vector<FittedCause> screen_all(const Fit& fit, const std::vector<Hypothesis
   return causes;
 }
 
+/// What causes that are simulated alike have in common.
+std::string name_of(const FittedCause& cause) {
+  const Hypothesis& hypothesis = cause.hypothesis;
+  if (!hypothesis.effect.empty()) return hypothesis.effect;
+  return fmt::format("{}/{}/{}", hypothesis.cause, hypothesis.text, hypothesis.place);
+}
+
 /// The likeliest by simulation, as far as the effort goes. Those that are simulated alike count as
 /// one.
 void simulate_likeliest(const Fit& fit, const FitEffort& effort, std::vector<FittedCause>& causes) {
@@ -441,6 +472,29 @@ void simulate_likeliest(const Fit& fit, const FitEffort& effort, std::vector<Fit
     if (!effect.empty()) by_effect.emplace(effect, cause);
   }
   sort_by_score(causes);
+}
+
+/// The likeliest anew at more sizes, those that take their places among them: estimates of large
+/// calls can be off by a third where a cause changes what holds them up.
+void simulate_finely(const Fit& fit, std::vector<FittedCause>& causes) {
+  constexpr std::size_t likeliest = 3;
+  constexpr std::size_t most = 6;
+  std::set<std::string> done;
+  for (std::size_t tries = 0; tries < most; ++tries) {
+    const auto end = causes.begin() + std::min(std::ssize(causes), std::ptrdiff_t{likeliest});
+    const auto next = std::find_if(causes.begin(), end, [&](const FittedCause& cause) {
+      return cause.simulated && !done.contains(name_of(cause));
+    });
+    if (next == end) return;
+    const FittedCause before = *next;
+    const auto finer = fit.simulate(before, true);
+    for (FittedCause& cause : causes) {
+      if (name_of(cause) != name_of(before)) continue;
+      if (finer) cause = taken_for(*finer, Hypothesis(cause.hypothesis));
+    }
+    done.insert(name_of(before));
+    sort_by_score(causes);
+  }
 }
 
 /// Both changes at once; of a variable that both set, the second's value holds.
@@ -545,6 +599,7 @@ std::vector<FittedCause> fit_causes(const Predictor& predictor,
   const Fit fit(predictor, points, spread, effort);
   std::vector<FittedCause> causes = screen_all(fit, hypotheses);
   simulate_likeliest(fit, effort, causes);
+  simulate_finely(fit, causes);
   if (auto two = fit_two(fit, causes)) {
     causes.push_back(std::move(*two));
     sort_by_score(causes);
