@@ -117,7 +117,7 @@ class Fit {
     messages_ = simulated->all_transfers();
     correction_ = difference(simulated->log_times, estimated->log_times);
     coarse_ = chosen(simulated->transfers, effort.of_one, false);
-    fine_ = chosen(simulated->transfers, of_likeliest, true);
+    fine_ = chosen(simulated->transfers, std::max(effort.of_one, of_likeliest), true);
   }
 
   /// The root mean square residual of the sizes that bandwidth bounds, or of all where there are
@@ -477,15 +477,17 @@ void simulate_likeliest(const Fit& fit, const FitEffort& effort, std::vector<Fit
 /// The likeliest anew at more sizes, those that take their places among them: estimates of large
 /// calls can be off by a third where a cause changes what holds them up.
 void simulate_finely(const Fit& fit, std::vector<FittedCause>& causes) {
-  constexpr std::size_t likeliest = 3;
-  constexpr std::size_t most = 6;
+  constexpr std::size_t likeliest = 6;
+  constexpr std::size_t most = 9;
   std::set<std::string> done;
   for (std::size_t tries = 0; tries < most; ++tries) {
-    const auto end = causes.begin() + std::min(std::ssize(causes), std::ptrdiff_t{likeliest});
-    const auto next = std::find_if(causes.begin(), end, [&](const FittedCause& cause) {
-      return cause.simulated && !done.contains(name_of(cause));
+    std::set<std::string> before_it;
+    const auto next = std::find_if(causes.begin(), causes.end(), [&](const FittedCause& cause) {
+      const bool is_near = before_it.size() < likeliest;
+      before_it.insert(name_of(cause));
+      return is_near && cause.simulated && !done.contains(name_of(cause));
     });
-    if (next == end) return;
+    if (next == causes.end()) return;
     const FittedCause before = *next;
     const auto finer = fit.simulate(before, true);
     for (FittedCause& cause : causes) {
