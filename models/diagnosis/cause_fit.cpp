@@ -47,8 +47,7 @@ class Search {
   }
 
   /// On both sides of the best so far, in ever smaller steps of the logarithm.
-  void refine(double step, const CauseParameter& parameter) {
-    constexpr int halvings = 4;
+  void refine(double step, const CauseParameter& parameter, int halvings = 4) {
     for (int i = 0; i < halvings && best_; ++i, step /= 2) {
       const double centre = best_->value;
       consider(std::max(parameter.min, centre * std::exp(-step)));
@@ -193,7 +192,7 @@ class Fit {
     const bool continuous = hypothesis.parameter && hypothesis.parameter->continuous;
     std::optional<FittedCause> best;
     double value = screened.value;
-    constexpr int rounds = 2;
+    const int rounds = finely ? 3 : 2;
     for (int round = 0; round < rounds; ++round) {
       auto simulated = simulate_chosen(hypothesis.change(value), finely ? fine_ : coarse_);
       if (!simulated) break;
@@ -202,7 +201,7 @@ class Fit {
       fitted.simulated = true;
       if (!best || fitted.log_likelihood > best->log_likelihood) best = std::move(fitted);
       const auto next = continuous ? corrected_value(hypothesis, value, times) : std::nullopt;
-      if (!next || std::abs(std::log(*next / value)) < 0.01) break;
+      if (!next || std::abs(std::log(*next / value)) < 0.005) break;
       value = *next;
     }
     return best;
@@ -316,7 +315,8 @@ class Fit {
     const Judge judge = judge_by_estimates(hypothesis, difference(times, plain->log_times));
     Search search(judge);
     search.consider(value);
-    search.refine(0.2, *hypothesis.parameter);
+    constexpr int halvings = 6;  // large calls are measured to within half a percent
+    search.refine(0.2, *hypothesis.parameter, halvings);
     const auto found = std::move(search).take();
     return found ? std::optional(found->value) : std::nullopt;
   }

@@ -69,9 +69,9 @@ TEST(LogFacts, name_the_host_without_gpudirect) {
        "NET/IB/0\n"});
   EXPECT_EQ(hosts_without_any_gpudirect(facts), std::vector<std::string>{"h2"});
   // Where none has it, it is no matter of one host.
-  LogFacts none = facts;
-  none.hosts_with_gpudirect.clear();
-  EXPECT_TRUE(hosts_without_any_gpudirect(none).empty());
+  LogFacts on_no_host = facts;
+  on_no_host.hosts_with_gpudirect.clear();
+  EXPECT_TRUE(hosts_without_any_gpudirect(on_no_host).empty());
 }
 
 // A mask of two bits and of 64; two ranges of 24 cores; the interface of TCP.
