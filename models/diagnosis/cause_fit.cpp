@@ -47,8 +47,7 @@ class Search {
   }
 
   /// On both sides of the best so far, in ever smaller steps of the logarithm.
-  void refine(double step, const CauseParameter& parameter) {
-    constexpr int halvings = 4;
+  void refine(double step, const CauseParameter& parameter, int halvings = 4) {
     for (int i = 0; i < halvings && best_; ++i, step /= 2) {
       const double centre = best_->value;
       consider(std::max(parameter.min, centre * std::exp(-step)));
@@ -83,6 +82,16 @@ bool agree(const Logs& a, const Logs& b) {
   return true;
 }
 
+/// Messages of one simulation of a cause that is among the likeliest.
+constexpr std::uint64_t of_likeliest = 250'000;
+
+/// Points that are simulated, and for each point the place of the one among them that stands for
+/// it.
+struct Choice {
+  std::vector<std::size_t> points;
+  std::vector<std::size_t> stand_ins;
+};
+
 double middle_value(const CauseParameter& parameter) {
   return parameter.values[parameter.values.size() / 2];
 }
@@ -96,14 +105,18 @@ class Fit {
       const auto& series = predictor.evidence().series[each.series];
       measured_.push_back(std::log(series.points[each.point].measured.value));
     }
-    chosen_.resize(points.size());
-    std::iota(chosen_.begin(), chosen_.end(), std::size_t{0});
-    stand_ins_ = chosen_;
+    coarse_.points.resize(points.size());
+    std::iota(coarse_.points.begin(), coarse_.points.end(), std::size_t{0});
+    coarse_.stand_ins = coarse_.points;
+    fine_ = coarse_;
     const auto simulated = predictor.simulate({}, points);
     const auto estimated = predictor.estimate({}, points);
     if (!simulated || !estimated) return;
+    healthy_ = simulated->places;
+    messages_ = simulated->all_transfers();
     correction_ = difference(simulated->log_times, estimated->log_times);
-    choose_simulated(simulated->transfers, effort.of_one);
+    coarse_ = chosen(simulated->transfers, effort.of_one, false);
+    fine_ = chosen(simulated->transfers, std::max(effort.of_one, of_likeliest), true);
   }
 
   /// The root mean square residual of the sizes that bandwidth bounds, or of all where there are
@@ -138,16 +151,14 @@ class Fit {
         ++same->places;
       }
     }
+    if (parts.empty()) return ends_of(hypothesis);
     std::stable_sort(parts.begin(), parts.end(),
                      [](const Part& a, const Part& b) { return a.places > b.places; });
     if (parts.size() > max_parts) parts.resize(max_parts);
     std::vector<Hypothesis> all;
     for (const Part& part : parts) {
-      Hypothesis& here = all.emplace_back(hypothesis);
-      here.change = part.place->change;
-      here.place = part.place->name;
-      here.place_share = static_cast<double>(part.places) / static_cast<double>(count);
-      here.places.clear();
+      all.push_back(in_place(hypothesis, *part.place,
+                             static_cast<double>(part.places) / static_cast<double>(count)));
     }
     return all;
   }
@@ -174,28 +185,52 @@ class Fit {
     return *std::move(search).take();
   }
 
-  /// The value is looked for anew by estimates that are right where it was simulated.
-  std::optional<FittedCause> simulate(const FittedCause& screened) const {
+  /// The value is looked for anew by estimates that are right where it was simulated. `finely`: at
+  /// the largest size and at as many others as one may wait for.
+  std::optional<FittedCause> simulate(const FittedCause& screened, bool finely = false) const {
     const Hypothesis& hypothesis = screened.hypothesis;
     const bool continuous = hypothesis.parameter && hypothesis.parameter->continuous;
     std::optional<FittedCause> best;
     double value = screened.value;
-    constexpr int rounds = 2;
+    const int rounds = finely ? 3 : 2;
     for (int round = 0; round < rounds; ++round) {
-      auto simulated = simulate_chosen(hypothesis.change(value));
+      auto simulated = simulate_chosen(hypothesis.change(value), finely ? fine_ : coarse_);
       if (!simulated) break;
       const Logs times = simulated->log_times;
       FittedCause fitted = judged(hypothesis, value, std::move(*simulated));
       fitted.simulated = true;
       if (!best || fitted.log_likelihood > best->log_likelihood) best = std::move(fitted);
       const auto next = continuous ? corrected_value(hypothesis, value, times) : std::nullopt;
-      if (!next || std::abs(std::log(*next / value)) < 0.01) break;
+      if (!next || std::abs(std::log(*next / value)) < 0.005) break;
       value = *next;
     }
     return best;
   }
 
  private:
+  static Hypothesis in_place(Hypothesis hypothesis, const CausePlace& place, double share) {
+    hypothesis.place = place.name;
+    hypothesis.place_share = share;
+    hypothesis.change = place.change;
+    hypothesis.places.clear();
+    return hypothesis;
+  }
+
+  /// A cause that cannot be estimated, in the first and the last of its places.
+  static std::vector<Hypothesis> ends_of(const Hypothesis& hypothesis) {
+    constexpr double share = 0.5;
+    const CausePlace first = hypothesis.places.front();
+    const CausePlace last = hypothesis.places.back();
+    return {in_place(hypothesis, first, share), in_place(hypothesis, last, share)};
+  }
+
+  /// Where there is no estimate, and a call has no more than so many messages at all its sizes.
+  std::optional<PointPredictions> simulate_all(const Deviation& change) const {
+    constexpr std::uint64_t most = 150'000;
+    if (messages_ > most) return std::nullopt;
+    return predictor_.simulate(change, points_);
+  }
+
   /// Every second point, the first and the last among them: enough to tell parts apart.
   std::vector<PointIndex> few_points() const {
     constexpr std::size_t one_in = 2;
@@ -205,33 +240,43 @@ class Fit {
     return few;
   }
 
-  /// Of each series the smallest size, the smallest that bandwidth bounds and the one between them;
-  /// then the smallest others that take no more than so many messages together. What is left out is
-  /// off its estimate by as much as the nearest that is chosen.
-  void choose_simulated(const std::vector<std::uint64_t>& transfers, std::uint64_t most) {
+  /// Of each series the smallest size, the smallest that bandwidth bounds and the one between them,
+  /// and the largest if that is wanted; then the smallest others that take no more than so many
+  /// messages together. What is left out is off its estimate by as much as the nearest chosen one.
+  Choice chosen(const std::vector<std::uint64_t>& transfers, std::uint64_t most,
+                bool with_largest) const {
     std::map<std::size_t, std::vector<std::size_t>> by_series;
     for (std::size_t i = 0; i < points_.size(); ++i) by_series[points_[i].series].push_back(i);
-    chosen_.clear();
+    Choice choice;
+    choice.stand_ins.resize(points_.size());
     for (const auto& [series, members] : by_series) {
+      const std::uint64_t share = most / by_series.size();
       std::set<std::size_t> chosen = first_chosen(members);
+      if (with_largest && transfers[members.back()] <= share) chosen.insert(members.size() - 1);
       std::uint64_t sum = 0;
       for (const std::size_t k : chosen) sum += transfers[members[k]];
       for (std::size_t k = 0; k < members.size(); ++k) {
         if (chosen.contains(k)) continue;
         sum += transfers[members[k]];
-        if (sum > most / by_series.size()) break;
+        if (sum > share) break;
         chosen.insert(k);
       }
-      for (std::size_t k = 0; k < members.size(); ++k) {
-        const auto distance = [k](std::size_t other) { return k > other ? k - other : other - k; };
-        const auto nearest = std::min_element(
-            chosen.begin(), chosen.end(),
-            [&](std::size_t x, std::size_t y) { return distance(x) < distance(y); });
-        stand_ins_[members[k]] =
-            chosen_.size() + static_cast<std::size_t>(std::distance(chosen.begin(), nearest));
-      }
-      for (const std::size_t k : chosen) chosen_.push_back(members[k]);
+      add(members, chosen, choice);
     }
+    return choice;
+  }
+
+  static void add(const std::vector<std::size_t>& members, const std::set<std::size_t>& chosen,
+                  Choice& choice) {
+    for (std::size_t k = 0; k < members.size(); ++k) {
+      const auto distance = [k](std::size_t other) { return k > other ? k - other : other - k; };
+      const auto nearest =
+          std::min_element(chosen.begin(), chosen.end(),
+                           [&](std::size_t x, std::size_t y) { return distance(x) < distance(y); });
+      choice.stand_ins[members[k]] =
+          choice.points.size() + static_cast<std::size_t>(std::distance(chosen.begin(), nearest));
+    }
+    for (const std::size_t k : chosen) choice.points.push_back(members[k]);
   }
 
   /// Places in `members`, points of one series by rising size.
@@ -248,15 +293,17 @@ class Fit {
 
   /// By simulation at the chosen points; at the others by estimates that are off by as much as
   /// there.
-  std::optional<PointPredictions> simulate_chosen(const Deviation& change) const {
+  std::optional<PointPredictions> simulate_chosen(const Deviation& change,
+                                                  const Choice& choice) const {
     std::vector<PointIndex> chosen;
-    for (const std::size_t each : chosen_) chosen.push_back(points_[each]);
+    for (const std::size_t each : choice.points) chosen.push_back(points_[each]);
     const auto simulated = predictor_.simulate(change, chosen);
     auto all = predictor_.estimate(change, points_);
-    if (!all || !simulated) return std::nullopt;
+    if (!all) return simulate_all(change);
+    if (!simulated) return std::nullopt;
     Logs off = simulated->log_times;
-    for (std::size_t j = 0; j < chosen_.size(); ++j) off[j] -= all->log_times[chosen_[j]];
-    for (std::size_t i = 0; i < points_.size(); ++i) all->log_times[i] += off[stand_ins_[i]];
+    for (std::size_t j = 0; j < off.size(); ++j) off[j] -= all->log_times[choice.points[j]];
+    for (std::size_t i = 0; i < points_.size(); ++i) all->log_times[i] += off[choice.stand_ins[i]];
     all->transfers = simulated->transfers;
     return all;
   }
@@ -268,18 +315,40 @@ class Fit {
     const Judge judge = judge_by_estimates(hypothesis, difference(times, plain->log_times));
     Search search(judge);
     search.consider(value);
-    search.refine(0.2, *hypothesis.parameter);
+    constexpr int halvings = 6;  // large calls are measured to within half a percent
+    search.refine(0.2, *hypothesis.parameter, halvings);
     const auto found = std::move(search).take();
     return found ? std::optional(found->value) : std::nullopt;
   }
 
   Judge judge_by_estimates(const Hypothesis& hypothesis, const Logs& correction) const {
     return [this, &hypothesis, correction](double value) -> std::optional<FittedCause> {
-      auto predicted = predictor_.estimate(hypothesis.change(value), points_);
+      const Deviation change = hypothesis.change(value);
+      auto predicted = predictor_.estimate(change, points_);
+      if (predicted) {
+        for (std::size_t i = 0; i < correction.size(); ++i) {
+          predicted->log_times[i] += correction[i];
+        }
+      } else {
+        predicted = simulate_all(change);
+      }
       if (!predicted) return std::nullopt;
-      for (std::size_t i = 0; i < correction.size(); ++i) predicted->log_times[i] += correction[i];
       return judged(hypothesis, value, std::move(*predicted));
     };
+  }
+
+  double error(const ResidualPlace& place) const {
+    const double error = spread_.model_error(place.trust, place.size);
+    if (place.size >= bandwidth_bound) return error;
+    return std::max(error, spread_.slower(place.trust, place.medium, place.size));
+  }
+
+  /// A cause that has data wait for another part makes no prediction surer than the healthy one is.
+  std::vector<ResidualPlace> less_sure(std::vector<ResidualPlace> places) const {
+    for (std::size_t i = 0; i < std::min(places.size(), healthy_.size()); ++i) {
+      if (error(healthy_[i]) > error(places[i])) places[i] = healthy_[i];
+    }
+    return places;
   }
 
   FittedCause judged(const Hypothesis& hypothesis, double value, PointPredictions predicted) const {
@@ -287,7 +356,8 @@ class Fit {
     FittedCause fitted;
     fitted.hypothesis = hypothesis;
     fitted.value = value;
-    fitted.log_likelihood = log_likelihood(residuals, predicted.places, spread_);
+    fitted.log_likelihood =
+        log_likelihood(residuals, less_sure(predicted.places), spread_, fitted_numbers(hypothesis));
     fitted.residual = root_mean_square(residuals);
     fitted.predicted = std::move(predicted);
     return fitted;
@@ -297,9 +367,11 @@ class Fit {
   const std::vector<PointIndex>& points_;
   const Spread& spread_;
   Logs measured_;
+  std::vector<ResidualPlace> healthy_;
+  std::uint64_t messages_ = 0;  // of the healthy call at all points
   Logs correction_;  // what the simulation of the healthy machine takes longer than its estimate
-  std::vector<std::size_t> chosen_;     // points that are simulated
-  std::vector<std::size_t> stand_ins_;  // for each point, which of them
+  Choice coarse_;    // of points that are simulated, for every cause
+  Choice fine_;      // for the likeliest
 };
 
 void sort_by_score(std::vector<FittedCause>& causes) {
@@ -323,7 +395,7 @@ constexpr double misfit_price = 3;
 
 double score_of(const FittedCause& cause) {
   // A fitted value can follow noise: it must earn what it adds (half of Akaike's criterion).
-  const double price = cause.hypothesis.parameter ? 1 : 0;
+  const double price = fitted_numbers(cause.hypothesis);
   return cause.log_likelihood + prior_of(cause) + std::log(cause.hypothesis.place_share) - price -
          (cause.residual > max_misfit ? misfit_price : 0);
 }
@@ -370,6 +442,13 @@ std::vector<FittedCause> screen_all(const Fit& fit, const std::vector<Hypothesis
   return causes;
 }
 
+/// What causes that are simulated alike have in common.
+std::string name_of(const FittedCause& cause) {
+  const Hypothesis& hypothesis = cause.hypothesis;
+  if (!hypothesis.effect.empty()) return hypothesis.effect;
+  return fmt::format("{}/{}/{}", hypothesis.cause, hypothesis.text, hypothesis.place);
+}
+
 /// The likeliest by simulation, as far as the effort goes. Those that are simulated alike count as
 /// one.
 void simulate_likeliest(const Fit& fit, const FitEffort& effort, std::vector<FittedCause>& causes) {
@@ -395,6 +474,31 @@ void simulate_likeliest(const Fit& fit, const FitEffort& effort, std::vector<Fit
   sort_by_score(causes);
 }
 
+/// The likeliest anew at more sizes, those that take their places among them: estimates of large
+/// calls can be off by a third where a cause changes what holds them up.
+void simulate_finely(const Fit& fit, std::vector<FittedCause>& causes) {
+  constexpr std::size_t likeliest = 6;
+  constexpr std::size_t most = 9;
+  std::set<std::string> done;
+  for (std::size_t tries = 0; tries < most; ++tries) {
+    std::set<std::string> before_it;
+    const auto next = std::find_if(causes.begin(), causes.end(), [&](const FittedCause& cause) {
+      const bool is_near = before_it.size() < likeliest;
+      before_it.insert(name_of(cause));
+      return is_near && cause.simulated && !done.contains(name_of(cause));
+    });
+    if (next == causes.end()) return;
+    const FittedCause before = *next;
+    const auto finer = fit.simulate(before, true);
+    for (FittedCause& cause : causes) {
+      if (name_of(cause) != name_of(before)) continue;
+      if (finer) cause = taken_for(*finer, Hypothesis(cause.hypothesis));
+    }
+    done.insert(name_of(before));
+    sort_by_score(causes);
+  }
+}
+
 /// Both changes at once; of a variable that both set, the second's value holds.
 Deviation both(Deviation one, const Deviation& other) {
   for (const auto& [name, value] : other.variables) one.variables[name] = value;
@@ -411,8 +515,7 @@ Deviation both(Deviation one, const Deviation& other) {
 /// Two causes at once, with one value of each.
 Hypothesis joined(const FittedCause& one, const FittedCause& other, double value,
                   double other_value) {
-  constexpr double rarer = 0.05;        // two at once, beside one
-  const double price = std::exp(-2.0);  // of two fitted values
+  constexpr double rarer = 0.05;  // two at once, beside one
   const Hypothesis& a = one.hypothesis;
   const Hypothesis& b = other.hypothesis;
   Hypothesis two{
@@ -420,7 +523,8 @@ Hypothesis joined(const FittedCause& one, const FittedCause& other, double value
       fmt::format("two at once: {}; and {}", describe(a, value), describe(b, other_value)), a.check,
       std::nullopt,
       [a, b, value, other_value](double) { return both(a.change(value), b.change(other_value)); }};
-  two.weight = rarer * price * a.weight * b.weight;
+  two.weight = rarer * a.weight * b.weight;
+  two.more_numbers = fitted_numbers(a) + fitted_numbers(b);
   two.place_share = a.place_share * b.place_share;
   two.remedy = a.remedy.empty() || b.remedy.empty() ? "" : a.remedy + "; and " + b.remedy;
   return two;
@@ -497,6 +601,7 @@ std::vector<FittedCause> fit_causes(const Predictor& predictor,
   const Fit fit(predictor, points, spread, effort);
   std::vector<FittedCause> causes = screen_all(fit, hypotheses);
   simulate_likeliest(fit, effort, causes);
+  simulate_finely(fit, causes);
   if (auto two = fit_two(fit, causes)) {
     causes.push_back(std::move(*two));
     sort_by_score(causes);

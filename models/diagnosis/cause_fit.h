@@ -27,9 +27,9 @@ double score_of(const FittedCause& cause);
 /// How much work fitting may be.
 struct FitEffort {
   std::size_t max = 24;                 ///< causes that are simulated: those that estimates favour
-  std::size_t first = 6;                ///< of them, that may take more messages
-  std::uint64_t messages = 500'000;     ///< of all simulations, after which no more begin
-  std::uint64_t for_first = 1'000'000;  ///< the same for the first ones
+  std::size_t first = 8;                ///< of them, that may take more messages
+  std::uint64_t messages = 1'500'000;   ///< of all simulations, after which no more begin
+  std::uint64_t for_first = 2'000'000;  ///< the same for the first ones
   std::uint64_t of_one = 60'000;        ///< of one cause with one value; but for three sizes
 };
 

@@ -65,7 +65,11 @@ class Contradictions {
       add("NCCL uses the network Socket on a machine with RDMA");
     }
     const LogLines* staged = lines(LogTransport::rdma);
-    if (staged != nullptr) {
+    const std::vector<std::string> hosts = hosts_without_any_gpudirect(facts_);
+    if (!hosts.empty()) {
+      add(fmt::format("{} {} no GDRDMA, which other hosts have: nvidia-peermem or dma-buf there?",
+                      fmt::join(hosts, ", "), hosts.size() == 1 ? "has" : "have"));
+    } else if (staged != nullptr) {
       add(fmt::format("{} connections have no GDRDMA where NICs can have it: \"{}\"", staged->count,
                       staged->first));
     } else if (facts_.no_gpudirect) {

@@ -170,7 +170,8 @@ class CauseSearch {
     const auto healthy = predictor_.simulate({}, points_);
     if (!healthy) return false;
     const std::vector<double> residuals = residuals_of(*healthy);
-    if (median(residuals) < slower) return false;
+    const std::vector<double> large = large_of(residuals, *healthy);
+    if (median(large.empty() ? residuals : large) < slower) return false;
     const double none = log_likelihood(residuals, healthy->places, spread_);
     const auto fitted = fit_causes(predictor_, few, points_, spread_);
     return std::any_of(fitted.begin(), fitted.end(), [&](const FittedCause& cause) {
@@ -180,26 +181,31 @@ class CauseSearch {
 
   /// Whether the times are slower by 8 % where bandwidth bounds them, and the log has sizes
   /// enough to show how that came: a cause that explains all of them to within noise is no chance.
+  /// Where most sizes are as expected, one that is slower by so much is as odd.
   bool is_odd() const {
     constexpr double slower = 0.08;
+    constexpr double as_expected = 0.03;
     constexpr std::size_t min_large = 2;
     constexpr std::size_t least = 6;
     const auto healthy = predictor_.simulate({}, points_);
     if (!healthy || points_.size() < least) return false;
     const std::vector<double> residuals = residuals_of(*healthy);
-    std::vector<double> large;
-    for (std::size_t i = 0; i < points_.size(); ++i) {
-      if (healthy->places[i].size >= bandwidth_bound) large.push_back(residuals[i]);
-    }
-    return large.size() >= min_large && median(large) > slower;
+    const std::vector<double> large = large_of(residuals, *healthy);
+    if (large.size() < min_large) return false;
+    const double most = *std::max_element(large.begin(), large.end());
+    return median(large) > slower || (median_size(residuals) < as_expected && most > slower);
   }
 
-  /// Whether a cause leaves no more than noise of the times: half of them within 2 %.
+  /// Whether a cause leaves no more than noise of the times, half of them within 2 %, and is
+  /// likelier than that nothing is wrong.
   bool is_explained_by(const FittedCause& cause) const {
     constexpr double noise = 0.02;
-    std::vector<double> off = residuals_of(cause.predicted);
-    for (double& each : off) each = std::abs(each);
-    return median(off) < noise;
+    constexpr double better = 3;  // of the log-likelihood
+    const auto healthy = predictor_.simulate({}, points_);
+    if (!healthy) return false;
+    const double none = log_likelihood(residuals_of(*healthy), healthy->places, spread_);
+    return median_size(residuals_of(cause.predicted)) < noise &&
+           cause.log_likelihood > none + better;
   }
 
   std::vector<CauseGroup> groups() const {
@@ -207,6 +213,21 @@ class CauseSearch {
   }
 
  private:
+  /// Of sizes that bandwidth bounds.
+  static std::vector<double> large_of(const std::vector<double>& residuals,
+                                      const PointPredictions& predicted) {
+    std::vector<double> large;
+    for (std::size_t i = 0; i < residuals.size(); ++i) {
+      if (predicted.places[i].size >= bandwidth_bound) large.push_back(residuals[i]);
+    }
+    return large;
+  }
+
+  static double median_size(std::vector<double> values) {
+    for (double& each : values) each = std::abs(each);
+    return median(std::move(values));
+  }
+
   /// log(measured / predicted).
   std::vector<double> residuals_of(const PointPredictions& predicted) const {
     std::vector<double> residuals;

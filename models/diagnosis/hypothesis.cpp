@@ -21,6 +21,16 @@ using Settings = std::map<std::string, std::string>;
 constexpr const char* of_its_rate = "at {} of its rate";
 const std::vector<double> shares{0.02, 0.05, 0.1, 0.18, 0.25, 0.35, 0.5, 0.7, 0.85};
 
+/// Of what a host's memory carries; a smaller share is another cause's.
+constexpr double min_of_host_memory = 0.1;
+
+/// A share of what a part has. Parts that fail lose lanes, links or a step of their rate, down to
+/// one of sixteen or eighteen; a share that is smaller is no slow part.
+CauseParameter share_left(std::string text) {
+  constexpr double least = 1.0 / 18;
+  return {std::move(text), shares, true, 1, std::pair(least, 0.9), shares.front()};
+}
+
 /// A cause that is a setting, whoever made it.
 Hypothesis setting(std::string cause, std::string text, std::string check, Settings variables) {
   return {std::move(cause), std::move(text), std::move(check), std::nullopt,
@@ -43,7 +53,7 @@ MachineFaults slowed(const Topology& topology, const std::vector<LinkId>& links,
 /// A cause that leaves links a share of their bandwidth.
 Hypothesis slow_links(std::string cause, std::string text, std::string check,
                       const Topology& topology, std::vector<LinkId> links) {
-  return {std::move(cause), std::move(text), std::move(check), CauseParameter{of_its_rate, shares},
+  return {std::move(cause), std::move(text), std::move(check), share_left(of_its_rate),
           [&topology, links = std::move(links)](double share) {
             return Deviation{{}, slowed(topology, links, share)};
           }};
@@ -114,7 +124,7 @@ std::vector<CausePlace> rank_places(Rank ranks, RankFault (*fault_of)(Rank rank,
 /// all of them do, a setting of the fabric more often than the PCIe of all hosts.
 double commonness_of(std::string_view cause) {
   constexpr auto common = std::to_array<std::pair<std::string_view, double>>({
-      {"slow-port", 4},
+      {"slow-port", 3},
       {"no-gpudirect", 3},
       {"slow-network", 2},
       {"slow-nvlink", 2},
@@ -160,7 +170,8 @@ class Catalogue {
                                      {0.1, 0.18, 0.25, 0.35, 0.5, 0.7, 1},
                                      true,
                                      1,
-                                     std::pair(0.5, 1.0)},
+                                     std::pair(0.5, 1.0),
+                                     min_of_host_memory},
                       [links = host_links(), &topology = topology_](double share) {
                         Deviation change{{{"NCCL_P2P_DISABLE", "1"}, {"NCCL_NVLS_ENABLE", "0"}}};
                         if (share < 1) change.faults = slowed(topology, links, share);
@@ -171,7 +182,12 @@ class Catalogue {
     Hypothesis sockets{"sockets", "TCP in place of RDMA",
                        "NCCL_IB_DISABLE, NCCL_NET, /dev/infiniband in the container; "
                        "NCCL_DEBUG=INFO says `NET/Socket`",
-                       CauseParameter{"over a network {} as fast", {0.02, 0.05, 0.1, 0.25, 0.5, 1}},
+                       CauseParameter{"over a network {} as fast",
+                                      {0.02, 0.05, 0.1, 0.25, 0.5, 1},
+                                      true,
+                                      1,
+                                      std::nullopt,
+                                      shares.front()},
                        [this_ports = used_.ports, &topology = topology_](double share) {
                          Deviation change{{{"NCCL_IB_DISABLE", "1"}}};
                          if (share < 1) change.faults = slowed(topology, this_ports, share);
@@ -187,7 +203,8 @@ class Catalogue {
                                    {0.12, 0.2, 0.3, 0.4, 0.5, 0.65},
                                    true,
                                    1,
-                                   std::pair(0.3, 0.7)},
+                                   std::pair(0.3, 0.7),
+                                   min_of_host_memory},
                     [ports = used_.ports, &topology = topology_](double share) {
                       return Deviation{{}, slowed(topology, ports, share, microseconds(1.5))};
                     }});
@@ -223,8 +240,7 @@ class Catalogue {
         "ethtool -S); then pairs of hosts";
     const bool has_nic = topology_.device(port).kind == DeviceKind::nic;
     all_.push_back(somewhere("slow-port", "one NIC port of one host is slow", where,
-                             CauseParameter{of_its_rate, shares},
-                             slow_link_places(topology_, used_.ports)));
+                             share_left(of_its_rate), slow_link_places(topology_, used_.ports)));
     if (used_.ports.size() > call_.nodes && has_nic) {
       all_.push_back(somewhere("dead-port",
                                "one NIC port of one host is dead, and others carry its traffic",
@@ -280,14 +296,13 @@ class Catalogue {
     if (!used_.nvlinks.empty()) {
       all_.push_back(somewhere("slow-nvlink", "NVLinks of one GPU are slow or some are down",
                                "nvidia-smi nvlink --status and -e on every host",
-                               CauseParameter{of_its_rate, shares},
+                               share_left(of_its_rate),
                                slow_link_places(topology_, used_.nvlinks)));
     }
     if (used_.pcie.empty()) return;
     const std::string check = "lspci -vv: LnkSta of GPUs and NICs (width and speed)";
     all_.push_back(somewhere("slow-slot", "one PCIe link of one host is slow", check,
-                             CauseParameter{of_its_rate, shares},
-                             slow_link_places(topology_, used_.pcie)));
+                             share_left(of_its_rate), slow_link_places(topology_, used_.pcie)));
     all_.push_back(slow_links("slow-pcie", "PCIe or host memory of all hosts is slow",
                               check + "; NUMA binding, IOMMU, BIOS (NPS)", topology_, used_.pcie));
   }
@@ -342,17 +357,16 @@ class Catalogue {
     all_.push_back(
         somewhere("late-rank", "one rank comes late to every call",
                   "CPU affinity and load of every process; a profiler shows who waits",
-                  CauseParameter{"by {} us", {5, 15, 40, 100, 300, 1000, 5000, 20000}, true, 1e6},
+                  CauseParameter{"by {} us", {5, 15, 40, 100, 300, 1000, 5000, 20000}, true, 1e5},
                   rank_places(ranks, [](Rank rank, double value) {
                     return RankFault{rank, microseconds(value), 1};
                   })));
-    all_.push_back(somewhere(
-        "slow-gpu", "one GPU moves data slowly",
-        "clocks and throttling (nvidia-smi -q -d PERFORMANCE), ECC, other processes",
-        CauseParameter{"at {} of its speed", {0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85}},
-        rank_places(ranks, [](Rank rank, double value) {
-          return RankFault{rank, {}, value};
-        })));
+    all_.push_back(
+        somewhere("slow-gpu", "one GPU moves data slowly",
+                  "clocks and throttling (nvidia-smi -q -d PERFORMANCE), ECC, other processes",
+                  share_left("at {} of its speed"), rank_places(ranks, [](Rank rank, double value) {
+                    return RankFault{rank, {}, value};
+                  })));
     // Clocks that are held down keep two fifths of their rate and more.
     constexpr double min_clock = 0.4;
     all_.push_back(
@@ -395,6 +409,10 @@ std::string describe(const Hypothesis& hypothesis, double value) {
   std::string text = hypothesis.parameter->text;
   text.replace(text.find("{}"), 2, number);
   return hypothesis.text + ", " + text + where;
+}
+
+int fitted_numbers(const Hypothesis& hypothesis) {
+  return (hypothesis.parameter ? 1 : 0) + hypothesis.more_numbers;
 }
 
 double prior_of(const CauseParameter& parameter, double value) {

@@ -60,7 +60,11 @@ struct Hypothesis {
   double place_share = 1;  ///< of all places, those that play the same part
   std::string effect{};    ///< causes with the same one are simulated alike; empty: like no other
   std::string remedy{};    ///< what cures it
+  int more_numbers = 0;    ///< that were fitted beside `parameter`
 };
+
+/// How many numbers of a cause are fitted to a log.
+int fitted_numbers(const Hypothesis& hypothesis);
 
 /// "one NIC port is slow, at 0.25 of its rate".
 std::string describe(const Hypothesis& hypothesis, double value);

@@ -13,11 +13,15 @@ namespace collsim {
 namespace {
 
 // How a line of the log, which is either there or not, changes the odds of a cause.
-constexpr double shown = 300;
+// What a line shows did happen, whatever else may have: other causes are looked for beside it.
+constexpr double shown = 1e5;
 constexpr double named_by_line = 10 * shown;  // which of causes that look alike it is
 constexpr double made_likely = 30;
+constexpr double possible = 3;  // a setting that may make it, or kinds of parts that often have it
 constexpr double excluded = 0.01;
-constexpr double not_said = 0.05;  // NCCL_DEBUG=INFO names the variables that are set
+constexpr std::uint32_t few_cores = 2;
+constexpr std::size_t few_direct = 3;  // at most so many connections with GPUDirect for one without
+constexpr double not_said = 0.05;      // NCCL_DEBUG=INFO names the variables that are set
 
 bool is_one_of(std::string_view value, std::initializer_list<std::string_view> words) {
   return std::find(words.begin(), words.end(), value) != words.end();
@@ -52,7 +56,9 @@ class Weights {
 
   /// A setting that may make a cause, by what it names; empty where there is none.
   std::string setting_named(std::string_view cause) const {
-    constexpr std::array<std::pair<std::string_view, std::string_view>, 4> names{{
+    constexpr std::array<std::pair<std::string_view, std::string_view>, 6> names{{
+        {"p2p-disabled", "NCCL_P2P_LEVEL"},
+        {"slow-proxy", "NCCL_IGNORE_CPU_AFFINITY"},
         {"fewer-nics", "NCCL_IB_HCA"},
         {"slow-interface", "NCCL_SOCKET_IFNAME"},
         {"gdr-level", "NCCL_NET_GDR_LEVEL"},
@@ -89,15 +95,30 @@ class Weights {
     if (cause == "gdr-level") {
       return is_one_of(value_of("NCCL_NET_GDR_LEVEL"), {"pix", "1", "pxb", "2"}) ? made_likely : 1;
     }
-    if (cause == "slow-interface") return settings_.contains("NCCL_SOCKET_IFNAME") ? 3 : 1;
-    if (cause == "fewer-nics") return settings_.contains("NCCL_IB_HCA") ? 3 : 1;
-    return 1;
+    const std::string named = setting_named(cause);
+    return named.empty() || cause == "no-gpudirect" ? 1 : possible;
   }
 
   /// One of two kinds of lines shows the cause, the other excludes it.
   static double between(bool shows, bool excludes) {
     if (shows) return shown;
     return excludes ? excluded : 1;
+  }
+
+  /// One host without GPUDirect holds up all others.
+  double by_gpudirect(std::size_t direct) const {
+    const std::size_t staged = lines(LogTransport::rdma);
+    if (direct > 0 && !hosts_without_any_gpudirect(facts_).empty()) return shown;
+    // Some NICs, or one direction.
+    if (direct > 0 && few_direct * staged >= direct) return possible;
+    return between(direct == 0 && (staged > 0 || facts_.no_gpudirect), direct > 0);
+  }
+
+  /// NICs of bonded ports are named after the bond: "mlx5_bond_0".
+  bool has_bond() const {
+    return std::any_of(facts_.nics.begin(), facts_.nics.end(), [](const std::string& name) {
+      return name.find("bond") != std::string::npos;
+    });
   }
 
   double by_lines(const Hypothesis& hypothesis) const {
@@ -117,9 +138,19 @@ class Weights {
     if (cause == "gdr-level" && facts_.too_far.count > 0) return named_by_line;
     if (cause == "no-peermem" && facts_.no_gpudirect) return named_by_line;
     if (cause == "no-gpudirect" || cause == "no-peermem" || cause == "gdr-level") {
-      return between(direct == 0 && (lines(LogTransport::rdma) > 0 || facts_.no_gpudirect),
-                     direct > 0);
+      return by_gpudirect(direct);
     }
+    if (cause == "fewer-nics" && !facts_.nics.empty()) {
+      const auto count = static_cast<double>(facts_.nics.size());
+      return between(count <= hypothesis.parameter->values.back(), true);
+    }
+    if (cause == "bonded-ports") return has_bond() ? shown : 1;
+    // Where GPUDirect is in use and yet slow, what PCIe does on the way is asked about first.
+    if (cause == "acs" && hypothesis.effect == "slow-network") {
+      return direct > 0 && lines(LogTransport::rdma) == 0 ? possible : 1;
+    }
+    if (cause == "slow-messages") return facts_.network == "RoCE" ? possible : 1;
+    if (cause == "slow-proxy") return facts_.cores > 0 && facts_.cores <= few_cores ? shown : 1;
     if (cause == "nvls-off") return between(facts_.no_nvls, facts_.nvls_channels > 0);
     if (cause == "forced-algorithm" || cause == "forced-protocol") return not_said;
     if (cause == "few-channels" && facts_.channels > 0) {
@@ -144,6 +175,16 @@ void weigh_by_facts(const LogFacts& facts, const std::map<std::string, std::stri
     if (const std::string named = weights.setting_named(hypothesis.cause);
         setting.empty() && !named.empty()) {
       hypothesis.check = named + " is set: is it right? " + hypothesis.check;
+    }
+    const bool is_of_gpudirect =
+        hypothesis.effect == "no-gpudirect" || hypothesis.cause == "no-gpudirect";
+    if (const auto hosts = hosts_without_any_gpudirect(facts); is_of_gpudirect && !hosts.empty()) {
+      hypothesis.text += fmt::format(", on {}", fmt::join(hosts, ", "));
+    }
+    const bool is_of_interface =
+        hypothesis.cause == "slow-interface" || hypothesis.cause == "cloud-adapter";
+    if (is_of_interface && !facts.interface.empty()) {
+      hypothesis.check = fmt::format("NCCL took {}. {}", facts.interface, hypothesis.check);
     }
     if (setting.empty()) continue;
     hypothesis.text += fmt::format(" ({})", setting);

@@ -110,7 +110,8 @@ class Checker {
     const std::size_t direct = count(LogTransport::rdma_gpudirect);
     if (direct > 0) seen(fmt::format("{} connections by RDMA with GPUDirect", direct));
     if (const LogLines* tcp = lines(LogTransport::sockets)) {
-      odd(fmt::format("{} connections go over TCP: \"{}\"{}", tcp->count, tcp->first,
+      odd(fmt::format("{} connections go over TCP{}: \"{}\"{}", tcp->count,
+                      facts_.interface.empty() ? "" : " by " + facts_.interface, tcp->first,
                       facts_.no_ib_device ? "; NCCL found no device with RDMA" : ""));
     } else if (facts_.no_ib_device && facts_.nodes != 1) {
       odd("NCCL found no device with RDMA (\"NET/IB : No device found\")");
@@ -120,6 +121,16 @@ class Checker {
                       facts_.no_gpudirect ? "; nvidia-peermem or dma-buf is missing" : ""));
     } else if (facts_.no_gpudirect) {
       odd("NCCL has GPUDirect RDMA disabled: nvidia-peermem or dma-buf is missing");
+    }
+    const std::vector<std::string> hosts = hosts_without_any_gpudirect(facts_);
+    if (!hosts.empty()) {
+      odd(fmt::format("{} {} no GPUDirect, which other hosts have", fmt::join(hosts, ", "),
+                      hosts.size() == 1 ? "has" : "have"));
+    }
+    constexpr std::uint32_t few_cores = 2;
+    if (facts_.cores > 0 && facts_.cores <= few_cores) {
+      odd(fmt::format("a process is bound to {} core{}: the threads that send share them",
+                      facts_.cores, facts_.cores == 1 ? "" : "s"));
     }
     if (facts_.too_far.count > 0) {
       odd(fmt::format("GPUs are too far from NICs for GPUDirect: \"{}\"", facts_.too_far.first));

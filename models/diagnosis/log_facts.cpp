@@ -1,8 +1,10 @@
 #include "models/diagnosis/log_facts.h"
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -68,16 +70,36 @@ class FactReader {
     const auto info = content_after(line, "NCCL INFO ");
     if (!info) return;
     facts_.any = true;
-    read_transport(*info);
+    read_transport(*info, host_of(line));
     read_ring(*info);
     read_network(*info);
     read_rate(*info);
     read_gpudirect(*info);
     read_cpu(*info);
     read_communicator(*info);
+    read_affinity(*info);
   }
 
  private:
+  /// "gpu32" of "gpu32:22612:22693 [0] NCCL INFO ..."; launchers may put more before it, as in
+  /// "[1,0]<stdout>:gpu32:22612:22693".
+  static std::string host_of(std::string_view line) {
+    std::string host;
+    for (const Word& word : split_words(line.substr(0, line.find("NCCL INFO")))) {
+      const std::string_view text = word.text;
+      const auto thread = text.rfind(':');
+      if (thread == std::string_view::npos || thread == 0) continue;
+      const auto process = text.rfind(':', thread - 1);
+      if (process == std::string_view::npos || process == 0) continue;
+      const bool is_prefix = whole_number(text.substr(thread + 1)) &&
+                             whole_number(text.substr(process + 1, thread - process - 1));
+      const auto before = text.rfind(':', process - 1);
+      const auto begin = before == std::string_view::npos ? 0 : before + 1;
+      if (is_prefix) host = text.substr(begin, process - begin);
+    }
+    return host;
+  }
+
   void add_warning(std::string text) {
     std::vector<std::string>& all = facts_.warnings;
     if (all.size() >= max_warnings || std::find(all.begin(), all.end(), text) != all.end()) return;
@@ -142,7 +164,7 @@ class FactReader {
   }
 
   // "Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM/read"
-  void read_transport(std::string_view info) {
+  void read_transport(std::string_view info, const std::string& host) {
     const auto at = info.find(" via ");
     if (!info.starts_with("Channel ") || at == std::string_view::npos) return;
     const std::string_view way = info.substr(at + 5);
@@ -153,9 +175,45 @@ class FactReader {
       add(LogTransport::sockets, info);
     } else if (way.find("/GDRDMA") != std::string_view::npos) {
       add(LogTransport::rdma_gpudirect, info);
+      facts_.hosts_with_gpudirect.insert(host);
     } else {
       add(LogTransport::rdma, info);
+      facts_.hosts_without_gpudirect.insert(host);
     }
+  }
+
+  // "Setting affinity for GPU 0 to ffff,00000000" or, of late, "to 0-23,48-71"
+  void read_affinity(std::string_view info) {
+    const auto words = split_words(info);
+    if (!info.starts_with("Setting affinity for GPU ") || words.size() != 7) return;
+    const std::string_view list = words[6].text;
+    const bool is_mask = list.find('-') == std::string_view::npos;
+    const std::uint32_t cores = is_mask ? cores_of_mask(list) : cores_of_ranges(list);
+    if (cores > 0) facts_.cores = facts_.cores == 0 ? cores : std::min(facts_.cores, cores);
+  }
+
+  static std::uint32_t cores_of_mask(std::string_view mask) {
+    std::uint32_t cores = 0;
+    for (const char digit : mask) {
+      unsigned value = 0;
+      if (std::from_chars(&digit, &digit + 1, value, 16).ec != std::errc{}) continue;
+      cores += static_cast<std::uint32_t>(std::popcount(value));
+    }
+    return cores;
+  }
+
+  static std::uint32_t cores_of_ranges(std::string_view list) {
+    std::uint32_t cores = 0;
+    while (!list.empty()) {
+      const std::string_view range = list.substr(0, list.find(','));
+      list.remove_prefix(std::min(list.size(), range.size() + 1));
+      const auto dash = range.find('-');
+      const std::uint32_t first = number_or_zero(range.substr(0, dash));
+      const std::uint32_t last =
+          dash == std::string_view::npos ? first : number_or_zero(range.substr(dash + 1));
+      if (last >= first) cores += last - first + 1;
+    }
+    return cores;
   }
 
   // "NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/IB [RO]; OOB eth0:192.0.2.2<0>"
@@ -172,6 +230,7 @@ class FactReader {
     if (info.starts_with("NET/IB : No device found")) facts_.no_ib_device = true;
     const bool names_sockets = info.starts_with("NET/Socket : Using ");
     if (names_sockets && facts_.network.empty()) facts_.network = "Socket";
+    if (names_sockets && facts_.interface.empty()) facts_.interface = interface_in(info);
     if (!info.starts_with("NET/IB : Using ")) return;
     for (const Word& word : split_words(info)) {
       const auto close = word.text.find(']');
@@ -181,6 +240,14 @@ class FactReader {
       const auto slash = word.text.find('/', colon);
       if (slash != std::string_view::npos) facts_.network = word.text.substr(slash + 1);
     }
+  }
+
+  // "NET/Socket : Using [0]eno1:192.0.2.1<0> [1]..."
+  static std::string interface_in(std::string_view info) {
+    const auto close = info.find(']');
+    const auto colon = info.find(':', close);
+    if (close == std::string_view::npos || colon == std::string_view::npos) return {};
+    return std::string(info.substr(close + 1, colon - close - 1));
   }
 
   // "comm 0x... rank 0 nRanks 8 nNodes 1 localRanks 8 localRank 0 MNNVL 0"
@@ -225,6 +292,15 @@ LogFacts read_log_facts(const TextFile& text) {
   return facts;
 }
 
+std::vector<std::string> hosts_without_any_gpudirect(const LogFacts& facts) {
+  std::vector<std::string> hosts;
+  if (facts.hosts_with_gpudirect.empty()) return hosts;
+  std::set_difference(facts.hosts_without_gpudirect.begin(), facts.hosts_without_gpudirect.end(),
+                      facts.hosts_with_gpudirect.begin(), facts.hosts_with_gpudirect.end(),
+                      std::back_inserter(hosts));
+  return hosts;
+}
+
 LogFacts merged(LogFacts first, const LogFacts& second) {
   first.any = first.any || second.any;
   first.names_rings = first.names_rings || second.names_rings;
@@ -249,6 +325,12 @@ LogFacts merged(LogFacts first, const LogFacts& second) {
   add_lines(first.too_far, second.too_far);
   add_lines(first.near_enough, second.near_enough);
   add_lines(first.p2p_blocked, second.p2p_blocked);
+  first.hosts_with_gpudirect.insert(second.hosts_with_gpudirect.begin(),
+                                    second.hosts_with_gpudirect.end());
+  first.hosts_without_gpudirect.insert(second.hosts_without_gpudirect.begin(),
+                                       second.hosts_without_gpudirect.end());
+  if (first.interface.empty()) first.interface = second.interface;
+  if (first.cores == 0) first.cores = second.cores;
   first.rings.insert(second.rings.begin(), second.rings.end());
   for (const std::string& warning : second.warnings) {
     const auto& all = first.warnings;

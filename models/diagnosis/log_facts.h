@@ -49,6 +49,11 @@ struct LogFacts {
   LogLines too_far;      ///< "GPU Direct RDMA Disabled for GPU 0 / HCA 1 (distance 7 > 5)"
   LogLines near_enough;  ///< "GPU Direct RDMA Enabled for GPU 0 / HCA 1 (distance 3 <= 5)"
   LogLines p2p_blocked;  ///< "P2P is disabled between connected GPUs 0 and 1"
+  /// Hosts whose lines of "via NET/IB" have GPUDirect, and those with one that has not.
+  std::set<std::string> hosts_with_gpudirect;
+  std::set<std::string> hosts_without_gpudirect;
+  std::string interface;    ///< "eno1" of "NET/Socket : Using [0]eno1:192.0.2.1<0>"
+  std::uint32_t cores = 0;  ///< the fewest of "Setting affinity for GPU 0 to ffff"
   /// Of each channel, the ranks of its ring as "Channel 00/24 : 0 1 2 3" lists them.
   std::map<std::uint32_t, std::vector<std::uint32_t>> rings;
   std::uint32_t fewest_channels = 0;  ///< of collectives, of any rank
@@ -57,6 +62,8 @@ struct LogFacts {
 
 /// Reads the lines of NCCL's log in a text and passes over all others; never throws.
 LogFacts read_log_facts(const TextFile& text);
+/// Hosts of which no connection to others has GPUDirect, where those of other hosts have.
+std::vector<std::string> hosts_without_any_gpudirect(const LogFacts& facts);
 /// What either says; of numbers and names, the first that says something.
 LogFacts merged(LogFacts first, const LogFacts& second);
 

@@ -112,6 +112,20 @@ bool is_point_to_point(const RecordedCall& call) {
          call.collective == Collective::gather || call.collective == Collective::scatter;
 }
 
+/// What is known of the releases that halved the channels between peers, where the simulated
+/// network is full with either.
+void add_note_of_halved_channels(const RecordedCall& call, NcclVersion version,
+                                 std::vector<std::string>& gains) {
+  const bool is_halved = NcclVersion{2, 19} <= version && version < NcclVersion{2, 21};
+  constexpr std::uint32_t min_hosts = 3;
+  if (!is_halved || call.nodes < min_hosts) return;
+  gains.push_back(fmt::format(
+      "NCCL {} uses half of the channels that 2.18 did between peers on three hosts and more: "
+      "all_to_all of 8 x H800 a host fell from 50 to 37 GB/s (NVIDIA/nccl issue 1316), though the "
+      "simulation sees no difference; try NCCL_NCHANNELS_PER_NET_PEER, or a later release",
+      to_string(version)));
+}
+
 /// NCCL 2.19 halved the channels between peers of several hosts.
 void add_gain_of_release(const Predictor& predictor, const RecordedCall& call, NcclVersion version,
                          std::vector<std::string>& gains) {
@@ -121,7 +135,11 @@ void add_gain_of_release(const Predictor& predictor, const RecordedCall& call, N
   const Predictor older = predictor.of_release(before);
   const auto now = estimated(predictor, call, size);
   const auto then = estimated(older, call, size);
-  if (!now || !then || now->value < worth_saying * then->value) return;
+  if (!now || !then) return;
+  if (now->value < worth_saying * then->value) {
+    add_note_of_halved_channels(call, version, gains);
+    return;
+  }
   gains.push_back(fmt::format(
       "by estimate NCCL {} has {}: releases from 2.19 on use fewer channels between hosts; try "
       "NCCL_NCHANNELS_PER_NET_PEER",

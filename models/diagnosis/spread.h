@@ -71,9 +71,11 @@ struct ResidualPlace {
 /// How likely residuals log(measured / predicted) are, as the logarithm of a density, up to what
 /// all have in common. Errors of predictions of near sizes are alike, with a length of six
 /// doublings; those of other series half as much. A multivariate t distribution with five degrees
-/// of freedom: single calibrations are far worse than their class. Small calls are off by as much
-/// as nine of ten of their class are, since their hosts differ; large ones by the model's error.
+/// of freedom: single calibrations are far worse than their class; and some are far better, so that
+/// it is a mixture of three widths. Small calls are off by as much as nine of ten of their class
+/// are, since their hosts differ; large ones by the model's error. `fitted`: so many numbers were
+/// fitted to the residuals, each of which comes near by chance the less, the narrower the width.
 double log_likelihood(std::span<const double> residuals, std::span<const ResidualPlace> places,
-                      const Spread& spread);
+                      const Spread& spread, int fitted = 0);
 
 }  // namespace collsim

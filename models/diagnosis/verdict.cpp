@@ -40,8 +40,8 @@ bool is_too_fast(const SizesOfCall& sizes) {
 }
 
 /// A fall by less may be one of NCCL's choices, or noise: of healthy published runs the deepest is
-/// to 0.74 (h100x8x4-gj-ib400-allreduce-auto), of degraded ones it is to 0.43.
-constexpr double max_fall = 0.65;
+/// to 0.61 (b200x8x64-ib-allreduce-nvls), of degraded ones it is to 0.43.
+constexpr double max_fall = 0.58;
 /// A size that is about as fast as expected is none that a fall leads to.
 constexpr double fallen = 0.7;
 /// Nothing below is healthy, however far off predictions have been.
@@ -78,6 +78,21 @@ bool same(const FittedCause& a, const FittedCause& b) {
     if (std::abs(a.predicted.log_times[i] - b.predicted.log_times[i]) > apart) return false;
   }
   return true;
+}
+
+/// What orders the causes of a group, which its sizes cannot.
+double likeliness(const FittedCause& cause) {
+  return prior_of(cause) + std::log(cause.hypothesis.commonness);
+}
+
+/// The likelihood of a sorted group belongs to its causes by how likely they are beforehand.
+void share_likelihood(CauseGroup& group) {
+  const double most = likeliness(group.causes.front());
+  double sum = 0;
+  for (const FittedCause& cause : group.causes) sum += std::exp(likeliness(cause) - most);
+  for (FittedCause& cause : group.causes) {
+    cause.likelihood = group.likelihood * std::exp(likeliness(cause) - most) / sum;
+  }
 }
 
 double best_score(const CauseGroup& group) {
@@ -138,8 +153,10 @@ std::optional<BusbwFall> fall_of(const std::vector<const DiagnosedSize*>& sizes)
   for (const DiagnosedSize* size : sizes) {
     if (size->point.size < bandwidth_bound) continue;
     const double ratio = size->ratio();
-    if (best != nullptr && ratio < fallen && ratio < depth * best->ratio()) {
-      depth = ratio / best->ratio();
+    // What is faster than expected is the prediction's error at that size, no height to fall from.
+    const double from = best == nullptr ? 0 : std::min(1.0, best->ratio());
+    if (ratio < fallen && ratio < depth * from) {
+      depth = ratio / from;
       deepest = {best, size};
     }
     if (best == nullptr || ratio > best->ratio()) best = size;
@@ -184,9 +201,6 @@ std::vector<CauseGroup> group_causes(std::vector<FittedCause> causes, double sco
     }
   }
   for (CauseGroup& group : groups) {
-    const auto likeliness = [](const FittedCause& cause) {
-      return prior_of(cause) + std::log(cause.hypothesis.commonness);
-    };
     std::stable_sort(
         group.causes.begin(), group.causes.end(),
         [&](const FittedCause& a, const FittedCause& b) { return likeliness(a) > likeliness(b); });
@@ -198,7 +212,10 @@ std::vector<CauseGroup> group_causes(std::vector<FittedCause> causes, double sco
     group.likelihood = std::exp(best_score(group) - best);
     sum += group.likelihood;
   }
-  for (CauseGroup& group : groups) group.likelihood /= sum;
+  for (CauseGroup& group : groups) {
+    group.likelihood /= sum;
+    share_likelihood(group);
+  }
   return groups;
 }
 

@@ -1,6 +1,7 @@
 // Plants causes on ten machines, diagnoses the logs, and prints which cause was taken for which;
 // with --places one slow port, NVLink or GPU in so many places of each of six machines.
-// The same seed gives the same cases.
+// The same seed gives the same cases. Standard error has a line for each case as it ends;
+// the log of a single case is written as well.
 
 #include <fmt/format.h>
 
@@ -11,6 +12,8 @@
 #include <cmath>
 #include <cstdio>
 #include <map>
+#include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -21,6 +24,42 @@
 
 namespace collsim::test {
 namespace {
+
+/// What is planted.
+struct Plan {
+  std::size_t cases = 0;
+  std::uint64_t seed = 1;
+  std::uint32_t threads = 1;
+  std::optional<std::size_t> only;  ///< the one case that is run
+
+  [[nodiscard]] std::uint64_t seed_of(std::size_t index) const { return seed * 1'000'003 + index; }
+};
+
+/// Says how far it is, as cases end in any order.
+class Progress {
+ public:
+  Progress(std::size_t cases, bool with_log) : cases_{cases}, with_log_{with_log} {}
+
+  void tell(std::size_t index, const std::string& machine, const PlantedCase& planted,
+            std::size_t place, const std::string& found, double seconds) {
+    const std::lock_guard lock(mutex_);
+    ++done_;
+    first_ += place == 0 ? 1U : 0U;
+    first_two_ += place <= 1 ? 1U : 0U;
+    if (with_log_) fmt::print("{}", planted.log.content);
+    fmt::print(stderr, "{}/{} first {} two {} | case {} {}: {}: {} -> {} (number {}, {:.1f} s)\n",
+               done_, cases_, first_, first_two_, index, machine, planted.cause, planted.text,
+               found, place + 1, seconds);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::size_t cases_ = 0;
+  bool with_log_ = false;
+  std::size_t done_ = 0;
+  std::size_t first_ = 0;
+  std::size_t first_two_ = 0;
+};
 
 /// What became of one case.
 struct Result {
@@ -116,15 +155,20 @@ void print_tables(const std::vector<Result>& results) {
   }
 }
 
-int plant_causes(std::size_t cases, std::uint64_t seed, std::uint32_t threads) {
+int plant_causes(const Plan& plan) {
   const Spread spread = load_spread();
   std::vector<LoadedMachine> machines;
   for (const PlantedMachine& machine : planted_machines()) machines.push_back(load(machine));
-  std::vector<Result> results(cases);
-  for_each_in_parallel(cases, threads, [&](std::size_t i) {
-    results[i] = run_case(machines[i % machines.size()], spread, seed * 1'000'003 + i);
+  std::vector<Result> results(plan.only ? 1 : plan.cases);
+  Progress progress(results.size(), plan.only.has_value());
+  for_each_in_parallel(results.size(), plan.threads, [&](std::size_t i) {
+    const std::size_t index = plan.only.value_or(i);
+    Result& result = results[i];
+    result = run_case(machines[index % machines.size()], spread, plan.seed_of(index));
+    progress.tell(index, result.machine, result.planted, result.place, result.found,
+                  result.seconds);
   });
-  print_tables(results);
+  if (!plan.only) print_tables(results);
   return 0;
 }
 
@@ -192,7 +236,7 @@ void print_places(const std::vector<PlaceResult>& results) {
 }
 
 /// One part slowed in so many places of each of six machines.
-int plant_places(std::size_t places, std::uint64_t seed, std::uint32_t threads) {
+int plant_places(const Plan& plan) {
   constexpr std::array shares{0.75, 0.5, 0.25, 0.1};
   const std::set<std::string> names{"hgx-h200",    "dgx-a100",      "dgx-h100-x4",
                                     "dgx-a100-x4", "azure-ndv4-x8", "gcp-a3-ultra-x4"};
@@ -201,12 +245,17 @@ int plant_places(std::size_t places, std::uint64_t seed, std::uint32_t threads) 
   for (const PlantedMachine& machine : planted_machines()) {
     if (names.contains(machine.name)) machines.push_back(load(machine));
   }
-  std::vector<PlaceResult> results(places * machines.size());
-  for_each_in_parallel(results.size(), threads, [&](std::size_t i) {
-    results[i] = run_place(machines[i % machines.size()], spread,
-                           shares[i / machines.size() % shares.size()], seed * 1'000'003 + i);
+  std::vector<PlaceResult> results(plan.only ? 1 : plan.cases * machines.size());
+  Progress progress(results.size(), plan.only.has_value());
+  for_each_in_parallel(results.size(), plan.threads, [&](std::size_t i) {
+    const std::size_t index = plan.only.value_or(i);
+    PlaceResult& result = results[i];
+    result = run_place(machines[index % machines.size()], spread,
+                       shares[index / machines.size() % shares.size()], plan.seed_of(index));
+    progress.tell(index, result.machine, result.planted, result.place,
+                  result.found + " " + std::string(to_string(result.verdict)), result.seconds);
   });
-  print_places(results);
+  if (!plan.only) print_places(results);
   return 0;
 }
 
@@ -217,16 +266,16 @@ int main(int argc, char** argv) {
   std::vector<std::string_view> arguments(argv + 1, argv + argc);
   const bool in_places = !arguments.empty() && arguments.front() == "--places";
   if (in_places) arguments.erase(arguments.begin());
-  std::vector<std::uint64_t> numbers{in_places ? 20U : 500U, 1, 1};
+  std::vector<std::uint64_t> numbers{in_places ? 20U : 500U, 1, 1, 0};
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const std::string_view text = arguments[i];
     const auto* const end = text.data() + text.size();
     if (i >= numbers.size() || std::from_chars(text.data(), end, numbers[i]).ptr != end) {
-      fmt::print(stderr, "usage: plant-faults [--places] [cases [seed [threads]]]\n");
+      fmt::print(stderr, "usage: plant-faults [--places] [cases [seed [threads [only]]]]\n");
       return 2;
     }
   }
-  const auto threads = static_cast<std::uint32_t>(numbers[2]);
-  return in_places ? collsim::test::plant_places(numbers[0], numbers[1], threads)
-                   : collsim::test::plant_causes(numbers[0], numbers[1], threads);
+  collsim::test::Plan plan{numbers[0], numbers[1], static_cast<std::uint32_t>(numbers[2]), {}};
+  if (arguments.size() == numbers.size()) plan.only = numbers[3];
+  return in_places ? collsim::test::plant_places(plan) : collsim::test::plant_causes(plan);
 }

@@ -182,6 +182,25 @@ TEST_F(Reports, a_ring_at_two_thirds_of_its_nics_lacks_gpudirect_first) {
   EXPECT_EQ(first_cause(log), "no-gpudirect") << log["causes"].dump(1);
 }
 
+// GPUDirect is in use by NCCL's lines, and NICs have 0.59 of their rate: ACS is among what the
+// sizes cannot tell apart, and first of it.
+TEST_F(Reports, slow_nics_with_gpudirect_are_acs_first) {
+  const json log = only_log({file("a100-vm-acs/log.txt")});
+  EXPECT_EQ(log["verdict"], "low");
+  EXPECT_EQ(first_cause(log), "acs");
+  // No cause of many that look the same is sure.
+  EXPECT_LT(log["causes"][0]["causes"][0]["likelihood"].get<double>(), 0.5);
+}
+
+// Of two hosts one has no GDRDMA in its lines.
+TEST_F(Reports, a_host_that_alone_has_no_gpudirect_is_named) {
+  const json log = only_log({file("a100-one-host-without-peermem/log.txt")});
+  EXPECT_EQ(log["verdict"], "low");
+  EXPECT_TRUE(mentions(log["contradictions"], "host2 has no GDRDMA")) << log["contradictions"];
+  const auto text = log["causes"][0]["causes"][0]["text"].get<std::string>();
+  EXPECT_NE(text.find("on host2"), std::string::npos) << text;
+}
+
 // Two lists of ranks 0 to 7, two tables: no job of 16.
 TEST_F(Reports, two_runs_in_one_text_are_told) {
   const json log = only_log({file("two-runs-not-one-job/log.txt")});

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <mutex>
+#include <string>
+#include <type_traits>
 
 #include "models/nccl/search/channel_search.h"
 #include "models/nccl/search/graph_xml.h"
@@ -325,8 +328,56 @@ std::size_t min_nvls_gpus(NcclVersion version) {
   return version < NcclVersion{2, 28, 7} ? 3 : 2;
 }
 
-NcclGraphs search_graphs(const NcclSystem& system, const NcclPaths& paths, bool inter,
-                         const NcclEnvironment& environment, NcclVersion version) {
+namespace {
+
+/// All that a search depends on, byte after byte, so that two searches can be held against each
+/// other.
+class SearchKey {
+ public:
+  SearchKey(const NcclSystem& system, bool inter, const NcclEnvironment& environment,
+            NcclVersion version) {
+    add(inter, version.major_number, version.minor_number, version.patch, system.multicast());
+    for (const NcclNode& node : system.nodes()) add(node);
+    for (const NcclNodeKind kind : {NcclNodeKind::gpu, NcclNodeKind::net}) {
+      for (const std::uint32_t node : system.of_kind(kind)) add(node);
+    }
+    for (const NcclLink& link : system.links()) {
+      add(link.from, link.to, link.kind, link.bandwidth);
+    }
+    add(environment.p2p_level.has_value(), environment.p2p_level.value_or(PathType::loc),
+        environment.gdr_level.has_value(), environment.gdr_level.value_or(PathType::loc),
+        environment.shm_disabled, environment.nvb_disabled, environment.pxn_disabled,
+        environment.over_sockets(), environment.cross_nic, environment.collnet_enabled,
+        environment.nvls_enabled);
+  }
+
+  std::string take() && { return std::move(bytes_); }
+
+ private:
+  template <typename... Values>
+  void add(const Values&... values) {
+    static_assert((std::is_scalar_v<Values> && ...));
+    (bytes_.append(reinterpret_cast<const char*>(&values), sizeof values), ...);
+  }
+
+  void add(const NcclNode& node) {
+    add(node.kind, node.id, node.host, node.pci_device, node.links.size());
+    for (const std::uint32_t link : node.links) add(link);
+    const NcclGpu& gpu = node.gpu;
+    add(gpu.device, gpu.rank, gpu.compute_capability, gpu.gdr);
+    const NcclNet& net = node.net;
+    add(net.device, net.asic, net.port, net.bandwidth, net.latency, net.gdr, net.collnet,
+        net.nics.size());
+    for (const int nic : net.nics) add(nic);
+    const NcclCpu& cpu = node.cpu;
+    add(cpu.architecture, cpu.vendor, cpu.family, cpu.model);
+  }
+
+  std::string bytes_;
+};
+
+NcclGraphs searched(const NcclSystem& system, const NcclPaths& paths, bool inter,
+                    const NcclEnvironment& environment, NcclVersion version) {
   const auto find = [&](const NcclGraph& asked) {
     if (!environment.graph_file.empty()) {
       if (auto given = read_nccl_graph(environment.graph_file, asked.use, system, environment)) {
@@ -353,6 +404,31 @@ NcclGraphs search_graphs(const NcclSystem& system, const NcclPaths& paths, bool 
   if (environment.nvls_enabled && !forbids_nvlink(environment) && enough) {
     graphs.nvls = find(graphs.nvls);
   }
+  return graphs;
+}
+
+}  // namespace
+
+NcclGraphs search_graphs(const NcclSystem& system, const NcclPaths& paths, bool inter,
+                         const NcclEnvironment& environment, NcclVersion version) {
+  // Files are read anew each time.
+  if (!environment.graph_file.empty()) {
+    return searched(system, paths, inter, environment, version);
+  }
+  // Studies ask for one host many times, with settings that the search does not depend on.
+  constexpr std::size_t most_known = 256;
+  static std::mutex mutex;
+  static std::map<std::string, NcclGraphs> known;
+  const std::string key = SearchKey(system, inter, environment, version).take();
+  {
+    const std::lock_guard lock(mutex);
+    const auto found = known.find(key);
+    if (found != known.end()) return found->second;
+  }
+  NcclGraphs graphs = searched(system, paths, inter, environment, version);
+  const std::lock_guard lock(mutex);
+  if (known.size() >= most_known) known.clear();
+  known.emplace(key, graphs);
   return graphs;
 }
 

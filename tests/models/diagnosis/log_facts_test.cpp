@@ -59,6 +59,36 @@ TEST(LogFacts, of_infiniband_with_and_without_gpudirect) {
   ASSERT_EQ(facts.warnings.size(), 1U);
 }
 
+// Of two hosts one has GPUDirect on no connection; launchers write their own prefix.
+TEST(LogFacts, name_the_host_without_gpudirect) {
+  const LogFacts facts = read_log_facts(
+      {"log",
+       "h1:10:11 [0] NCCL INFO Channel 00 : 0[7000] -> 8[7000] [send] via NET/IB/1/GDRDMA\n"
+       "h1:10:11 [0] NCCL INFO Channel 00 : 8[7000] -> 0[7000] [receive] via NET/IB/1\n"
+       "[1,8]<stdout>:h2:20:21 [0] NCCL INFO Channel 00 : 0[7000] -> 8[7000] [receive] via "
+       "NET/IB/0\n"});
+  EXPECT_EQ(hosts_without_any_gpudirect(facts), std::vector<std::string>{"h2"});
+  // Where none has it, it is no matter of one host.
+  LogFacts on_no_host = facts;
+  on_no_host.hosts_with_gpudirect.clear();
+  EXPECT_TRUE(hosts_without_any_gpudirect(on_no_host).empty());
+}
+
+// A mask of two bits and of 64; two ranges of 24 cores; the interface of TCP.
+TEST(LogFacts, of_cores_and_interfaces) {
+  const std::string prefix = "h:1:1 [0] NCCL INFO ";
+  const auto cores = [&](const std::string& list) {
+    return read_log_facts({"log", prefix + "Setting affinity for GPU 0 to " + list + "\n"}).cores;
+  };
+  EXPECT_EQ(cores("00000000,00000003"), 2U);
+  EXPECT_EQ(cores("ffffffff,ffffffff"), 64U);
+  EXPECT_EQ(cores("0-23,48-71"), 48U);
+  EXPECT_EQ(cores("what-ever"), 0U);
+  const LogFacts facts =
+      read_log_facts({"log", prefix + "NET/Socket : Using [0]eno1:192.0.2.1<0>\n"});
+  EXPECT_EQ(facts.interface, "eno1");
+}
+
 // RoCE shows in the list of NICs alone: NCCL calls the network IB.
 TEST(LogFacts, tell_roce_by_the_ports) {
   const LogFacts facts = read_log_facts(

@@ -84,6 +84,51 @@ TEST_F(TwoHosts, name_why_gpudirect_is_off) {
   EXPECT_NE(with_gpudirect, "no-peermem");
 }
 
+// One host of two has lost it: the line says which.
+TEST_F(TwoHosts, name_the_host_without_gpudirect) {
+  LogFacts facts;
+  facts.any = true;
+  facts.transports[LogTransport::rdma_gpudirect] = {2, "line"};
+  facts.transports[LogTransport::rdma] = {2, "line"};
+  facts.hosts_with_gpudirect = {"h1"};
+  facts.hosts_without_gpudirect = {"h2"};
+  std::vector<Hypothesis> all = hypotheses();
+  const double before = named(all, "no-peermem").weight;
+  weigh_by_facts(facts, {}, all);
+  EXPECT_GT(named(all, "no-peermem").weight, 100 * before);
+  EXPECT_NE(named(all, "no-peermem").text.find("on h2"), std::string::npos);
+}
+
+// NCCL lists two NICs of eight; or all of them, of which one is a bond.
+TEST_F(TwoHosts, weigh_nics_by_what_nccl_lists) {
+  std::vector<Hypothesis> all = hypotheses();
+  const double fewer = named(all, "fewer-nics").weight;
+  const double bonded = named(all, "bonded-ports").weight;
+  LogFacts facts;
+  facts.any = true;
+  facts.nics = {"mlx5_0", "mlx5_1"};
+  weigh_by_facts(facts, {}, all);
+  EXPECT_GT(named(all, "fewer-nics").weight, 100 * fewer);
+  EXPECT_EQ(named(all, "bonded-ports").weight, bonded);
+  facts.nics = {"mlx5_bond_0", "mlx5_1", "mlx5_2", "mlx5_3",
+                "mlx5_4",      "mlx5_5", "mlx5_6", "mlx5_7"};
+  all = hypotheses();
+  weigh_by_facts(facts, {}, all);
+  EXPECT_LT(named(all, "fewer-nics").weight, 0.1 * fewer);
+  EXPECT_GT(named(all, "bonded-ports").weight, 10 * bonded);
+}
+
+// A process that is bound to one core has none left for the thread that sends.
+TEST_F(TwoHosts, weigh_the_sending_thread_by_its_cores) {
+  std::vector<Hypothesis> all = hypotheses();
+  const double before = named(all, "slow-proxy").weight;
+  LogFacts facts;
+  facts.any = true;
+  facts.cores = 1;
+  weigh_by_facts(facts, {}, all);
+  EXPECT_GT(named(all, "slow-proxy").weight, 100 * before);
+}
+
 // Forty microseconds a message, whatever its size.
 TEST_F(TwoHosts, tell_late_messages_from_a_low_rate) {
   measure(named(hypotheses(), "slow-messages").change(40));

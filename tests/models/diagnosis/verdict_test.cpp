@@ -68,14 +68,20 @@ TEST(Spread, of_small_calls_raises_no_alarm_below_two_and_a_half_times) {
               1e-9);
 }
 
-// One residual r with variance v: -log(v) / 2 - (5 + 1) / 2 log(1 + r^2 / (5 v)).
+// One residual r with variance v: v^(-1/2) (1 + r^2 / (5 v))^-3, of 0.7 times the class's width,
+// 0.2 times a third and 0.1 times a tenth of it; a fitted number takes the width as a factor.
 TEST(LogLikelihood, of_one_residual) {
   const Spread spread = simple_spread();
-  const double variance = 0.14826 * 0.14826 + 0.01 * 0.01;
   const std::vector<double> residuals{0.3};
   const std::vector<ResidualPlace> places{{Bytes{64 << 20}, Trust::derived, 0}};
+  const auto density = [](double times) {
+    const double variance = std::pow(times * 0.14826, 2) + 0.01 * 0.01;
+    return std::pow(variance, -0.5) * std::pow(1 + 0.09 / (5 * variance), -3);
+  };
   EXPECT_NEAR(log_likelihood(residuals, places, spread),
-              -0.5 * std::log(variance) - 3 * std::log1p(0.09 / (5 * variance)), 1e-9);
+              std::log(0.7 * density(1) + 0.2 * density(1.0 / 3) + 0.1 * density(0.1)), 1e-9);
+  EXPECT_NEAR(log_likelihood(residuals, places, spread, 1),
+              std::log(0.7 * density(1) + 0.2 / 3 * density(1.0 / 3) + 0.01 * density(0.1)), 1e-9);
 }
 
 // Errors of near sizes are alike: two that are off in the same direction are likelier than two in
@@ -124,11 +130,11 @@ TEST(VerdictOfLog, is_low_where_three_small_sizes_in_a_row_are) {
   EXPECT_EQ(verdict_of(sizes), Verdict::low);
 }
 
-// 0.62 of what is expected is above the limit of 1 / 1.5 = 0.667 in the middle of no band; but it
-// is 0.62 of what a smaller size gets, and predictions err alike for both.
+// One low size of three is not the middle one; but it has 0.55 of what a smaller size gets, and
+// predictions err alike for both.
 TEST(VerdictOfLog, is_low_where_busbw_falls_with_the_size) {
   const std::vector<DiagnosedSize> falling{size_of(large, 1), size_of(2 * large, 1),
-                                           size_of(4 * large, 1 / 0.62)};
+                                           size_of(4 * large, 1 / 0.55)};
   EXPECT_EQ(verdict_of(falling), Verdict::low);
   const auto fall = fall_of({&falling[0], &falling[1], &falling[2]});
   ASSERT_TRUE(fall);
@@ -136,6 +142,9 @@ TEST(VerdictOfLog, is_low_where_busbw_falls_with_the_size) {
   // Down to 0.8, or from what is faster than expected to what is as fast, is none.
   EXPECT_EQ(verdict_of({size_of(large, 1), size_of(2 * large, 1 / 0.8)}), Verdict::healthy);
   EXPECT_EQ(verdict_of({size_of(large, 1 / 1.3), size_of(2 * large, 1 / 0.9)}), Verdict::healthy);
+  const std::vector<DiagnosedSize> from_too_fast{size_of(large, 1 / 1.6),
+                                                 size_of(2 * large, 1 / 0.62)};
+  EXPECT_FALSE(fall_of({&from_too_fast[0], &from_too_fast[1]}));
 }
 
 // A ratio of 1 / 2 is log(2) / log(1.5) = 1.7095 of what is still healthy. Of a machine that is

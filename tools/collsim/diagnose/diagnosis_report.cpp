@@ -56,16 +56,18 @@ void print_group(const CauseGroup& group, std::ostream& out) {
   const FittedCause& first = group.causes.front();
   out << wrapped(fmt::format("{} (off by {:.0f} %{})", describe(first.hypothesis, first.value),
                              100 * first.residual, first.simulated ? "" : ", estimated"),
-                 fmt::format("{:>4.0f} % ", 100 * group.likelihood), "       ");
+                 fmt::format("{:>4.0f} % ", 100 * first.likelihood), "       ");
   if (group.causes.size() == 1) return;
-  out << "       or, which these sizes cannot tell from it:\n";
+  fmt::print(out, "       or, which these sizes cannot tell from it ({:.0f} % together):\n",
+             100 * group.likelihood);
   for (std::size_t i = 1; i < group.causes.size(); ++i) {
     if (i > max_alike) {
       fmt::print(out, "       - {} more, whose checks are below\n", group.causes.size() - i);
       break;
     }
     const FittedCause& other = group.causes[i];
-    out << wrapped(describe(other.hypothesis, other.value), "       - ", "         ");
+    out << wrapped(describe(other.hypothesis, other.value),
+                   fmt::format("  {:>4.0f} % - ", 100 * other.likelihood), "           ");
   }
 }
 
@@ -307,7 +309,7 @@ void print_diagnosis_brief(const std::vector<DiagnosedLog>& logs, std::ostream& 
       const CauseGroup& group = diagnosis.causes.front();
       const FittedCause& cause = group.causes.front();
       line += fmt::format("; {} ({:.0f} %)", describe(cause.hypothesis, cause.value),
-                          100 * group.likelihood);
+                          100 * cause.likelihood);
     }
     if (!log.suspects.empty()) line += "; " + log.suspects.front();
     out << line << "\n";
