@@ -12,6 +12,7 @@
 #include "models/program/call_program_text.h"
 #include "models/workload/gpu_kernels.h"
 #include "sim/base/input_error.h"
+#include "sim/topologies/loader.h"
 #include "tools/collsim/core/numbers.h"
 #include "tools/collsim/core/replace_file.h"
 #include "tools/collsim/core/variables_option.h"
