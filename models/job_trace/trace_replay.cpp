@@ -41,11 +41,10 @@ std::vector<ReplayedClass> classes_of(const TracedStep& step, const ProgramSched
       if (number < 0) continue;
       const auto place = static_cast<std::size_t>(number);
       const TracedCall& call = step.cut[group].calls[place];
-      CallTimes& times =
-          classes[{call.communicator, call.operation, call.bytes, call.type}];
+      CallTimes& times = classes[{call.communicator, call.operation, call.bytes, call.type}];
       times.example = call;
-      times.traced.push_back(std::max(
-          0.0, call.span.end_us - call.span.begin_us - alignment.waits[group][place]));
+      times.traced.push_back(
+          std::max(0.0, call.span.end_us - call.span.begin_us - alignment.waits[group][place]));
       const OpTime& replayed = schedule.groups[group].ops[op];
       times.replayed.push_back(in_microseconds(replayed.end - replayed.moves));
     }
@@ -58,9 +57,8 @@ std::vector<ReplayedClass> classes_of(const TracedStep& step, const ProgramSched
   const auto sum = [](const ReplayedClass& row) {
     return std::max(row.traced_us, row.replayed_us) * static_cast<double>(row.count);
   };
-  std::stable_sort(rows.begin(), rows.end(), [&](const ReplayedClass& a, const ReplayedClass& b) {
-    return sum(a) > sum(b);
-  });
+  std::stable_sort(rows.begin(), rows.end(),
+                   [&](const ReplayedClass& a, const ReplayedClass& b) { return sum(a) > sum(b); });
   return rows;
 }
 

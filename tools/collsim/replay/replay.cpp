@@ -5,6 +5,7 @@
 #include <ostream>
 
 #include "models/job_trace/job_trace.h"
+#include "models/job_trace/trace_files.h"
 #include "models/job_trace/trace_summary.h"
 #include "sim/base/input_error.h"
 #include "sim/base/units.h"
@@ -48,7 +49,7 @@ po::options_description replay_options() {
   options.add_options()  //
       ("trace", po::value<std::vector<std::string>>()->composing(),
        "traces, one of each rank; --trace may be omitted");
-  add_machine_options(options);
+  add_replay_options(options);
   add_format_option(options, {Format::table, Format::json});
   return options;
 }
@@ -188,7 +189,7 @@ int run_replay(std::span<const std::string> args, std::ostream& out, std::ostrea
   }
   std::vector<RankTrace> traces;
   for (const std::string& file : (*values)["trace"].as<std::vector<std::string>>()) {
-    traces.push_back(read_kineto(file));
+    traces.push_back(read_job_trace(file));
   }
   Answer answer;
   if (has_machine(*values)) {

@@ -145,7 +145,7 @@ Record replayed_class_record(const ReplayedClass& row) {
 
 }  // namespace
 
-void add_machine_options(po::options_description& options) {
+void add_replay_options(po::options_description& options) {
   options.add_options()  //
       ("topology,t", po::value<std::string>(),
        "replay steps on this machine: rank i on its GPU i")  //

@@ -18,7 +18,7 @@ struct StepReplay {
 };
 
 /// Adds the options of a replay on a machine.
-void add_machine_options(boost::program_options::options_description& options);
+void add_replay_options(boost::program_options::options_description& options);
 
 /// Whether a machine is asked for. Throws InputError for options that mean nothing without one.
 bool has_machine(const boost::program_options::variables_map& values);
