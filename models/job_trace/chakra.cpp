@@ -1,12 +1,420 @@
 #include "models/job_trace/chakra.h"
 
+#include <fmt/format.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "models/job_trace/trace_format.h"
 #include "sim/base/input_error.h"
 
 namespace collsim {
 
+namespace {
+
+/// JSON is held as a whole, in about ten times its text.
+constexpr std::size_t max_chakra_json = std::size_t{64} << 20U;
+constexpr std::size_t max_chakra_messages = std::size_t{1} << 30U;
+constexpr std::size_t max_chakra_nodes = 2'000'000;
+constexpr int max_chakra_depth = 64;
+/// Microseconds since 1970 are below 2e15.
+constexpr double max_chakra_number = 1e18;
+constexpr std::string_view chakra_accepted = "a trace of Chakra, as JSON or protobuf messages";
+
+/// Chakra's numbers of what nodes do (et_def.proto, NodeType).
+constexpr std::uint64_t chakra_send = 5;
+constexpr std::uint64_t chakra_receive = 6;
+constexpr std::uint64_t chakra_collective = 7;
+/// And of collectives (CollectiveCommType), as PyTorch's words.
+constexpr std::array<std::string_view, 10> chakra_collectives{
+    "allreduce", "reduce",         "allgather",
+    "gather",    "scatter",        "broadcast",
+    "alltoall",  "reduce_scatter", "reduce_scatter_block",
+    "barrier"};
+
+/// A node as far as it is of interest.
+struct ChakraNode {
+  std::uint64_t id = 0;
+  std::uint64_t type = 0;
+  std::string name{};
+  std::vector<std::uint64_t> after{};
+  double begin_us = 0;
+  double duration_us = 0;
+  bool on_host = true;
+  std::uint64_t stream = 0;
+  std::optional<std::uint64_t> collective{};
+  double bytes = 0;
+  std::string communicator{};
+};
+
+/// Puts nodes, in the order of the file, on the GPU's streams.
+class ChakraCollector {
+ public:
+  ChakraCollector(std::string file, RankTrace& trace) : file_(std::move(file)), trace_(trace) {}
+
+  void take(const ChakraNode& node);
+  void finish();
+
+ private:
+  void take_call(const ChakraNode& node, const JobSpan& span);
+
+  std::string file_;
+  RankTrace& trace_;
+  std::unordered_map<std::uint64_t, double> ends_{};
+  std::map<std::uint64_t, double> streams_{};
+};
+
+[[noreturn]] void refuse_chakra(const std::string& file, const std::string& wrong) {
+  throw InputError(SourcePosition{file, 0, 0}, wrong, std::string(chakra_accepted));
+}
+
+/// The operation of "ncclKernel_Broadcast_RING_LL_Sum_int8_t(...)", or the name as it is.
+std::string operation_of_name(const std::string& name) {
+  const std::size_t begin = name.find("Kernel_");
+  if (begin == std::string::npos) return name.substr(0, name.find_first_of("(<"));
+  const std::string rest = name.substr(begin + std::string_view("Kernel_").size());
+  return rest.substr(0, rest.find_first_of("_("));
+}
+
+void ChakraCollector::take_call(const ChakraNode& node, const JobSpan& span) {
+  TracedCall call;
+  call.span = span;
+  call.bytes = node.bytes;
+  call.communicator = node.communicator;
+  const bool is_known = node.collective && *node.collective < chakra_collectives.size();
+  if (is_known) {
+    call.operation = chakra_collectives.at(static_cast<std::size_t>(*node.collective));
+  } else if (node.type == chakra_collective) {
+    call.operation = operation_of_name(node.name);
+  } else {
+    call.operation = node.type == chakra_send ? "send" : "recv";
+  }
+  trace_.calls.push_back(std::move(call));
+}
+
+/// A node begins when the trace says so or, where it has no times, when all that it comes after
+/// have ended, and what was on its stream. Nodes of the host take no time of their own.
+void ChakraCollector::take(const ChakraNode& node) {
+  if (ends_.size() >= max_chakra_nodes) {
+    refuse_chakra(file_, fmt::format("more than {} nodes", max_chakra_nodes));
+  }
+  double begin = node.begin_us;
+  for (const std::uint64_t before : node.after) {
+    const auto found = ends_.find(before);
+    if (found != ends_.end()) begin = std::max(begin, found->second);
+  }
+  if (node.on_host) {
+    ends_[node.id] = begin;
+    return;
+  }
+  double& busy = streams_[node.stream];
+  begin = std::max(begin, busy);
+  const JobSpan span{begin, begin + node.duration_us};
+  ends_[node.id] = busy = span.end_us;
+  TracedWork work;
+  work.span = span;
+  work.stream = static_cast<std::uint32_t>(node.stream);
+  if (node.type == chakra_collective || node.type == chakra_send || node.type == chakra_receive) {
+    work.call = static_cast<std::int32_t>(trace_.calls.size());
+    take_call(node, span);
+  } else {
+    trace_.compute.push_back(span);
+  }
+  trace_.work.push_back(work);
+}
+
+void ChakraCollector::finish() {
+  if (ends_.empty()) refuse_chakra(file_, "no nodes");
+  std::vector<std::pair<TracedCall, std::int32_t>> calls;
+  for (std::size_t i = 0; i < trace_.calls.size(); ++i) {
+    calls.emplace_back(std::move(trace_.calls[i]), static_cast<std::int32_t>(i));
+  }
+  std::stable_sort(calls.begin(), calls.end(), [](const auto& a, const auto& b) {
+    return a.first.span.begin_us < b.first.span.begin_us;
+  });
+  std::vector<std::int32_t> places(calls.size());
+  trace_.calls.clear();
+  for (auto& [call, before] : calls) {
+    places[static_cast<std::size_t>(before)] = static_cast<std::int32_t>(trace_.calls.size());
+    trace_.calls.push_back(std::move(call));
+  }
+  for (TracedWork& work : trace_.work) {
+    if (work.call >= 0) work.call = places[static_cast<std::size_t>(work.call)];
+  }
+  std::stable_sort(trace_.compute.begin(), trace_.compute.end(),
+                   [](const JobSpan& a, const JobSpan& b) { return a.begin_us < b.begin_us; });
+  std::stable_sort(
+      trace_.work.begin(), trace_.work.end(),
+      [](const TracedWork& a, const TracedWork& b) { return a.span.begin_us < b.span.begin_us; });
+}
+
+/// All of a file, unpacked if gzip has packed it.
+std::string unpacked(const std::string& file, std::size_t most) {
+  struct Closer {
+    void operator()(gzFile opened) const { gzclose(opened); }
+  };
+  const std::unique_ptr<gzFile_s, Closer> opened(gzopen(file.c_str(), "rb"));
+  if (!opened) refuse_chakra(file, "cannot be opened");
+  std::string text;
+  std::array<char, std::size_t{1} << 16U> piece{};
+  while (true) {
+    const int count = gzread(opened.get(), piece.data(), static_cast<unsigned>(piece.size()));
+    int state = Z_OK;
+    gzerror(opened.get(), &state);
+    if (count < 0 || state == Z_BUF_ERROR) refuse_chakra(file, "cannot be unpacked");
+    if (count == 0) return text;
+    text.append(piece.data(), static_cast<std::size_t>(count));
+    if (text.size() > most) refuse_chakra(file, fmt::format("larger than {} MiB", most >> 20U));
+  }
+}
+
+/// Reads the fields of one protobuf message.
+class ProtobufFields {
+ public:
+  ProtobufFields(const std::string& file, std::string_view bytes) : file_(file), bytes_(bytes) {}
+
+  /// Goes to the next field, if there is one.
+  bool next() {
+    if (at_ == bytes_.size()) return false;
+    constexpr unsigned kind_bits = 3;
+    const std::uint64_t key = varint();
+    field_ = key >> kind_bits;
+    text_ = {};
+    number_ = 0;
+    switch (key & ((1U << kind_bits) - 1)) {
+      case 0:
+        number_ = varint();
+        return true;
+      case 1:
+        taken(8);
+        return true;
+      case 2:
+        text_ = taken(varint());
+        return true;
+      case 5:
+        taken(4);
+        return true;
+      default:
+        refuse_chakra(file_, "a message of protobuf that is damaged");
+    }
+  }
+  std::uint64_t field() const { return field_; }
+  std::uint64_t number() const { return number_; }
+  std::string_view text() const { return text_; }
+  /// The numbers of a repeated field, packed or one.
+  std::vector<std::uint64_t> numbers() const {
+    if (text_.empty()) return {number_};
+    std::vector<std::uint64_t> all;
+    ProtobufFields packed(file_, text_);
+    while (packed.at_ < packed.bytes_.size()) all.push_back(packed.varint());
+    return all;
+  }
+  /// A message with its length before it.
+  std::string_view message() { return taken(varint()); }
+  bool at_end() const { return at_ == bytes_.size(); }
+
+ private:
+  std::uint64_t varint() {
+    constexpr unsigned bits = 7;
+    constexpr unsigned all_bits = 64;
+    std::uint64_t value = 0;
+    for (unsigned shift = 0; shift < all_bits; shift += bits) {
+      if (at_ == bytes_.size()) refuse_chakra(file_, "cut off within a message");
+      const auto byte = static_cast<std::uint8_t>(bytes_[at_++]);
+      value |= static_cast<std::uint64_t>(byte & 0x7FU) << shift;
+      if (byte < 0x80U) return value;
+    }
+    refuse_chakra(file_, "a message of protobuf that is damaged");
+  }
+  std::string_view taken(std::uint64_t count) {
+    if (count > bytes_.size() - at_) refuse_chakra(file_, "cut off within a message");
+    const std::string_view part = bytes_.substr(at_, static_cast<std::size_t>(count));
+    at_ += static_cast<std::size_t>(count);
+    return part;
+  }
+
+  const std::string& file_;
+  std::string_view bytes_;
+  std::size_t at_ = 0;
+  std::uint64_t field_ = 0;
+  std::uint64_t number_ = 0;
+  std::string_view text_{};
+};
+
+double checked_time(const std::string& file, double microseconds) {
+  if (microseconds >= 0 && microseconds <= max_chakra_number) return microseconds;
+  refuse_chakra(file, fmt::format("a node of {:g} us", microseconds));
+}
+
+/// An attribute of a node: field 1 is its name, one other its value.
+void read_attribute(const std::string& file, std::string_view bytes, ChakraNode& node) {
+  ProtobufFields fields(file, bytes);
+  std::string name;
+  while (fields.next()) {
+    if (fields.field() == 1) {
+      name = fields.text();
+    } else if (name == "is_cpu_op") {
+      node.on_host = fields.number() != 0;
+    } else if (name == "tid" || name == "stream") {
+      node.stream = fields.number() & 0xFFFFFFFFU;
+    } else if (name == "comm_type") {
+      node.collective = fields.number();
+    } else if (name == "comm_size") {
+      node.bytes = checked_time(file, static_cast<double>(fields.number()));
+    } else if (name == "pg_name") {
+      node.communicator = fields.text();
+    }
+  }
+}
+
+/// Fields by et_def.proto: id, name, type, what it comes after, start, duration, attributes.
+ChakraNode node_of_message(const std::string& file, std::string_view bytes) {
+  ProtobufFields fields(file, bytes);
+  ChakraNode node;
+  while (fields.next()) {
+    switch (fields.field()) {
+      case 1:
+        node.id = fields.number();
+        break;
+      case 2:
+        node.name = fields.text();
+        break;
+      case 3:
+        node.type = fields.number();
+        break;
+      case 4:
+      case 5:
+        for (const std::uint64_t each : fields.numbers()) node.after.push_back(each);
+        break;
+      case 6:
+        node.begin_us = checked_time(file, static_cast<double>(fields.number()));
+        break;
+      case 7:
+        node.duration_us = checked_time(file, static_cast<double>(fields.number()));
+        break;
+      case 10:
+        read_attribute(file, fields.text(), node);
+        break;
+      default:
+        break;
+    }
+  }
+  return node;
+}
+
+void read_messages(const std::string& file, ChakraCollector& collector) {
+  const std::string bytes = unpacked(file, max_chakra_messages);
+  ProtobufFields messages(file, bytes);
+  messages.message();  // metadata of the whole
+  while (!messages.at_end()) collector.take(node_of_message(file, messages.message()));
+}
+
+using Json = nlohmann::json;
+
+std::uint64_t chakra_whole(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_number_unsigned() ? found->get<std::uint64_t>() : 0;
+}
+
+double chakra_number(const std::string& file, const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_number() ? checked_time(file, found->get<double>()) : 0;
+}
+
+void add_numbers(const Json& object, const char* key, std::vector<std::uint64_t>& into) {
+  const auto found = object.find(key);
+  if (found == object.end() || !found->is_array()) return;
+  for (const Json& each : *found) {
+    if (each.is_number_unsigned()) into.push_back(each.get<std::uint64_t>());
+  }
+}
+
+ChakraNode node_of_json(const std::string& file, const Json& object) {
+  if (!object.is_object()) refuse_chakra(file, "a node that is no object");
+  ChakraNode node;
+  node.id = chakra_whole(object, "Id");
+  node.type = chakra_whole(object, "NodeType");
+  node.duration_us = chakra_number(file, object, "runtime");
+  node.begin_us = chakra_number(file, object, "start_time");
+  node.bytes = chakra_number(file, object, "comm_size");
+  node.stream = chakra_whole(object, "tid") & 0xFFFFFFFFU;
+  if (object.contains("comm_type")) node.collective = chakra_whole(object, "comm_type");
+  if (const auto name = object.find("Name"); name != object.end() && name->is_string()) {
+    node.name = name->get<std::string>();
+  }
+  if (const auto host = object.find("is_cpu_op"); host != object.end() && host->is_boolean()) {
+    node.on_host = host->get<bool>();
+  }
+  add_numbers(object, "ctrlDeps", node.after);
+  add_numbers(object, "data_deps", node.after);
+  return node;
+}
+
+Json parsed(const std::string& file, const std::string& text) {
+  const auto limit = [&](int depth, Json::parse_event_t event, Json&) {
+    const bool opens =
+        event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start;
+    if (opens && depth > max_chakra_depth) refuse_chakra(file, "nested too deep");
+    return true;
+  };
+  try {
+    return Json::parse(text, limit);
+  } catch (const Json::exception&) {
+    refuse_chakra(file, "not JSON");
+  }
+}
+
+void read_objects(const std::string& file, ChakraCollector& collector, RankTrace& trace) {
+  const Json root = parsed(file, unpacked(file, max_chakra_json));
+  const auto nodes = root.find("workload_graph");
+  if (nodes == root.end() || !nodes->is_array()) refuse_chakra(file, "no workload_graph");
+  constexpr std::uint64_t most_ranks = 1'000'000;
+  trace.world_size = static_cast<std::int64_t>(std::min(most_ranks, chakra_whole(root, "ngpus")));
+  for (const Json& each : *nodes) collector.take(node_of_json(file, each));
+}
+
+/// Traces say nothing of their rank; their files are named NAME.RANK.et.
+std::int64_t rank_of_file(const std::string& file) {
+  const std::string name = std::filesystem::path(file).filename().string();
+  for (std::size_t dot = name.find('.'); dot != std::string::npos; dot = name.find('.', dot + 1)) {
+    std::int64_t rank = 0;
+    const char* const begin = name.data() + dot + 1;
+    const char* const end = name.data() + name.size();
+    const auto [after, error] = std::from_chars(begin, end, rank);
+    constexpr std::int64_t most_ranks = 1'000'000;
+    if (error == std::errc{} && after != end && *after == '.' && rank < most_ranks && rank >= 0) {
+      return rank;
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+
 RankTrace read_chakra(const std::string& file) {
-  throw InputError(SourcePosition{file, 0, 0}, "an execution trace of Chakra",
-                   "a trace of PyTorch's profiler, as JSON or .json.gz");
+  RankTrace trace;
+  trace.file = file;
+  trace.rank = rank_of_file(file);
+  ChakraCollector collector(file, trace);
+  if (trace_format(trace_start(file)) == TraceFormat::chakra_json) {
+    read_objects(file, collector, trace);
+  } else {
+    read_messages(file, collector);
+  }
+  collector.finish();
+  return trace;
 }
 
 }  // namespace collsim

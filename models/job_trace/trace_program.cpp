@@ -289,6 +289,9 @@ void StepProgram::make() {
     }
     step_.time_us = std::max(step_.time_us, rank.end_us);
   }
+  for (TracedRankStep& rank : step_.ranks) {
+    rank.waited_us = step_.time_us - rank.compute_us - rank.exposed_us;
+  }
 }
 
 /// Notes until when what began before each piece of work kept the GPU busy.
@@ -434,9 +437,7 @@ void add_rank_times(const std::vector<RankPart>& parts, const TraceAlignment& al
     TracedRankStep& rank = step.ranks.emplace_back();
     rank.rank = cut.rank;
     rank.compute_us = time_outside(cut.compute, {});
-    const std::vector<double> no_waits(cut.calls.size(), 0);
     rank.exposed_us = time_outside(moving_spans(cut, alignment.waits[i]), cut.compute);
-    rank.waited_us = time_outside(moving_spans(cut, no_waits), cut.compute) - rank.exposed_us;
   }
 }
 

@@ -17,7 +17,8 @@ struct TracedRankStep {
   double end_us = 0;      ///< of its last, likewise
   double compute_us = 0;  ///< in which kernels, copies or fills ran
   double exposed_us = 0;  ///< in which calls moved, all ranks there, and nothing else ran
-  double waited_us = 0;   ///< in which calls waited for the last rank, and nothing else ran
+  double waited_us = 0;   ///< of the step, in which nothing ran and no call moved: for others, or
+                          ///< for the host
 };
 
 /// One step of traces as a program, beside what was traced.
