@@ -12,6 +12,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <protozero/pbf_reader.hpp>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -180,145 +181,125 @@ std::string unpacked(const std::string& file, std::size_t most) {
   }
 }
 
-/// Reads the fields of one protobuf message.
-class ProtobufFields {
- public:
-  ProtobufFields(const std::string& file, std::string_view bytes) : file_(file), bytes_(bytes) {}
-
-  /// Goes to the next field, if there is one.
-  bool next() {
-    if (at_ == bytes_.size()) return false;
-    constexpr unsigned kind_bits = 3;
-    const std::uint64_t key = varint();
-    field_ = key >> kind_bits;
-    text_ = {};
-    number_ = 0;
-    switch (key & ((1U << kind_bits) - 1)) {
-      case 0:
-        number_ = varint();
-        return true;
-      case 1:
-        taken(8);
-        return true;
-      case 2:
-        text_ = taken(varint());
-        return true;
-      case 5:
-        taken(4);
-        return true;
-      default:
-        refuse_chakra(file_, "a message of protobuf that is damaged");
-    }
-  }
-  std::uint64_t field() const { return field_; }
-  std::uint64_t number() const { return number_; }
-  std::string_view text() const { return text_; }
-  /// The numbers of a repeated field, packed or one.
-  std::vector<std::uint64_t> numbers() const {
-    if (text_.empty()) return {number_};
-    std::vector<std::uint64_t> all;
-    ProtobufFields packed(file_, text_);
-    while (packed.at_ < packed.bytes_.size()) all.push_back(packed.varint());
-    return all;
-  }
-  /// A message with its length before it.
-  std::string_view message() { return taken(varint()); }
-  bool at_end() const { return at_ == bytes_.size(); }
-
- private:
-  std::uint64_t varint() {
-    constexpr unsigned bits = 7;
-    constexpr unsigned all_bits = 64;
-    std::uint64_t value = 0;
-    for (unsigned shift = 0; shift < all_bits; shift += bits) {
-      if (at_ == bytes_.size()) refuse_chakra(file_, "cut off within a message");
-      const auto byte = static_cast<std::uint8_t>(bytes_[at_++]);
-      value |= static_cast<std::uint64_t>(byte & 0x7FU) << shift;
-      if (byte < 0x80U) return value;
-    }
-    refuse_chakra(file_, "a message of protobuf that is damaged");
-  }
-  std::string_view taken(std::uint64_t count) {
-    if (count > bytes_.size() - at_) refuse_chakra(file_, "cut off within a message");
-    const std::string_view part = bytes_.substr(at_, static_cast<std::size_t>(count));
-    at_ += static_cast<std::size_t>(count);
-    return part;
-  }
-
-  const std::string& file_;
-  std::string_view bytes_;
-  std::size_t at_ = 0;
-  std::uint64_t field_ = 0;
-  std::uint64_t number_ = 0;
-  std::string_view text_{};
-};
-
 double checked_time(const std::string& file, double microseconds) {
   if (microseconds >= 0 && microseconds <= max_chakra_number) return microseconds;
   refuse_chakra(file, fmt::format("a node of {:g} us", microseconds));
 }
 
+/// The number of a field of any kind that holds one; 0 for another. Passes it over.
+std::uint64_t field_number(protozero::pbf_reader& fields) {
+  if (fields.wire_type() == protozero::pbf_wire_type::varint) return fields.get_uint64();
+  fields.skip();
+  return 0;
+}
+
+std::string_view field_text(protozero::pbf_reader& fields) {
+  if (fields.wire_type() != protozero::pbf_wire_type::length_delimited) {
+    fields.skip();
+    return {};
+  }
+  const protozero::data_view view = fields.get_view();
+  return {view.data(), view.size()};
+}
+
+/// Adds the numbers of a repeated field, packed or one.
+void add_field_numbers(protozero::pbf_reader& fields, std::vector<std::uint64_t>& into) {
+  if (fields.wire_type() != protozero::pbf_wire_type::length_delimited) {
+    into.push_back(field_number(fields));
+    return;
+  }
+  for (const std::uint64_t each : fields.get_packed_uint64()) into.push_back(each);
+}
+
 /// An attribute of a node: field 1 is its name, one other its value.
 void read_attribute(const std::string& file, std::string_view bytes, ChakraNode& node) {
-  ProtobufFields fields(file, bytes);
-  std::string name;
+  constexpr std::uint64_t stream_mask = 0xFFFFFFFFU;
+  protozero::pbf_reader fields(bytes.data(), bytes.size());
+  std::string_view name;
   while (fields.next()) {
-    if (fields.field() == 1) {
-      name = fields.text();
-    } else if (name == "is_cpu_op") {
-      node.on_host = fields.number() != 0;
-    } else if (name == "tid" || name == "stream") {
-      node.stream = fields.number() & 0xFFFFFFFFU;
-    } else if (name == "comm_type") {
-      node.collective = fields.number();
-    } else if (name == "comm_size") {
-      node.bytes = checked_time(file, static_cast<double>(fields.number()));
+    if (fields.tag() == 1) {
+      name = field_text(fields);
     } else if (name == "pg_name") {
-      node.communicator = fields.text();
+      node.communicator = field_text(fields);
+    } else if (name == "is_cpu_op") {
+      node.on_host = field_number(fields) != 0;
+    } else if (name == "tid" || name == "stream") {
+      node.stream = field_number(fields) & stream_mask;
+    } else if (name == "comm_type") {
+      node.collective = field_number(fields);
+    } else if (name == "comm_size") {
+      node.bytes = checked_time(file, static_cast<double>(field_number(fields)));
+    } else {
+      fields.skip();
     }
   }
 }
 
-/// Fields by et_def.proto: id, name, type, what it comes after, start, duration, attributes.
+/// Numbers of a node's fields (et_def.proto).
+struct ChakraField {
+  static constexpr protozero::pbf_tag_type id = 1;
+  static constexpr protozero::pbf_tag_type name = 2;
+  static constexpr protozero::pbf_tag_type type = 3;
+  static constexpr protozero::pbf_tag_type control_dependencies = 4;
+  static constexpr protozero::pbf_tag_type data_dependencies = 5;
+  static constexpr protozero::pbf_tag_type start = 6;
+  static constexpr protozero::pbf_tag_type duration = 7;
+  static constexpr protozero::pbf_tag_type attribute = 10;
+};
+
 ChakraNode node_of_message(const std::string& file, std::string_view bytes) {
-  ProtobufFields fields(file, bytes);
+  protozero::pbf_reader fields(bytes.data(), bytes.size());
   ChakraNode node;
   while (fields.next()) {
-    switch (fields.field()) {
-      case 1:
-        node.id = fields.number();
+    switch (fields.tag()) {
+      case ChakraField::id:
+        node.id = field_number(fields);
         break;
-      case 2:
-        node.name = fields.text();
+      case ChakraField::name:
+        node.name = field_text(fields);
         break;
-      case 3:
-        node.type = fields.number();
+      case ChakraField::type:
+        node.type = field_number(fields);
         break;
-      case 4:
-      case 5:
-        for (const std::uint64_t each : fields.numbers()) node.after.push_back(each);
+      case ChakraField::control_dependencies:
+      case ChakraField::data_dependencies:
+        add_field_numbers(fields, node.after);
         break;
-      case 6:
-        node.begin_us = checked_time(file, static_cast<double>(fields.number()));
+      case ChakraField::start:
+        node.begin_us = checked_time(file, static_cast<double>(field_number(fields)));
         break;
-      case 7:
-        node.duration_us = checked_time(file, static_cast<double>(fields.number()));
+      case ChakraField::duration:
+        node.duration_us = checked_time(file, static_cast<double>(field_number(fields)));
         break;
-      case 10:
-        read_attribute(file, fields.text(), node);
+      case ChakraField::attribute:
+        read_attribute(file, field_text(fields), node);
         break;
       default:
-        break;
+        fields.skip();
     }
   }
   return node;
 }
 
+/// Messages stand one after the other, each after its length; the first is metadata of the whole.
 void read_messages(const std::string& file, ChakraCollector& collector) {
   const std::string bytes = unpacked(file, max_chakra_messages);
-  ProtobufFields messages(file, bytes);
-  messages.message();  // metadata of the whole
-  while (!messages.at_end()) collector.take(node_of_message(file, messages.message()));
+  const char* at = bytes.data();
+  const char* const end = at + bytes.size();
+  bool is_metadata = true;
+  try {
+    while (at != end) {
+      const std::uint64_t size = protozero::decode_varint(&at, end);
+      if (size > static_cast<std::uint64_t>(end - at)) {
+        refuse_chakra(file, "cut off within a message");
+      }
+      const std::string_view message(at, static_cast<std::size_t>(size));
+      at += size;
+      if (!std::exchange(is_metadata, false)) collector.take(node_of_message(file, message));
+    }
+  } catch (const protozero::exception& error) {
+    refuse_chakra(file, fmt::format("a message of protobuf that is damaged ({})", error.what()));
+  }
 }
 
 using Json = nlohmann::json;

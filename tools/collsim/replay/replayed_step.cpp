@@ -53,9 +53,14 @@ double kernel_factor(const po::variables_map& values) {
                    fmt::format("a factor above 0, at most {:g}", max_kernel_factor));
 }
 
-void make_kernels_slower(CallProgram& program, double factor) {
-  for (RankGroup& group : program.groups) {
-    for (ProgramOp& op : group.ops) op.compute = factor * op.compute;
+/// Kernels take so many times as long; calls that stay as traced do not.
+void scale_kernels(TracedStep& step, double factor) {
+  for (std::size_t group = 0; group < step.calls.size(); ++group) {
+    for (std::size_t op = 0; op < step.calls[group].size(); ++op) {
+      if (step.calls[group][op] >= 0) continue;
+      ProgramOp& kernel = step.program.groups[group].ops[op];
+      kernel.compute = factor * kernel.compute;
+    }
   }
 }
 
@@ -110,12 +115,15 @@ void print_replayed_calls(const StepReplay& step, std::ostream& out) {
 void print_assumptions(const StepReplay& step, std::ostream& out) {
   const TracedStep& traced = step.traced;
   if (traced.absent > 0) {
-    fmt::print(out, "\n{} ranks have no trace: they are taken to be like rank {}\n", traced.absent,
-               traced.ranks.front().rank);
+    const std::string who = traced.absent == 1
+                                ? std::string("1 rank has no trace, and is")
+                                : fmt::format("{} ranks have no trace, and are", traced.absent);
+    fmt::print(out, "\n{} taken to be like rank {}\n", who, traced.ranks.front().rank);
   }
   if (traced.kept_calls > 0) {
-    fmt::print(out, "\n{} calls take as long as traced: nothing says what they send to whom\n",
-               traced.kept_calls);
+    fmt::print(out, "\n{} as long as traced: nothing says what is sent to whom\n",
+               traced.kept_calls == 1 ? std::string("1 call takes")
+                                      : fmt::format("{} calls take", traced.kept_calls));
   }
 }
 
@@ -200,7 +208,7 @@ std::vector<StepReplay> replay_steps(const po::variables_map& values,
       throw InputError(fmt::format("a job of {} ranks on {} GPUs", ranks, gpus),
                        "a machine with a GPU for each rank: --nodes");
     }
-    make_kernels_slower(step.traced.program, kernel_factor(values));
+    scale_kernels(step.traced, kernel_factor(values));
     step.replayed = replay_step(step.traced, costs, sharing);
   } while (!has_step && ++number < of);
   write_program(values, steps.back().traced.program);
