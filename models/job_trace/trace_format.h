@@ -18,7 +18,8 @@ enum class TraceFormat : std::uint8_t {
 /// The format of a file by its first bytes (some thousands), unpacked.
 TraceFormat trace_format(std::string_view start);
 
-/// The first bytes of a file, unpacked if gzip has packed them; empty if it cannot be read.
+/// The first bytes of a file, unpacked if gzip has packed them; empty if it cannot be read, or is a
+/// pipe.
 std::string trace_start(const std::string& file);
 
 }  // namespace collsim
