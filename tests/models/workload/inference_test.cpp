@@ -133,7 +133,7 @@ TEST(Inference, takes_a_least_time_between_products) {
 
 /// Rows of layers without all-reduces, on so many GPUs: the mean of |predicted / measured - 1|.
 double mean_layer_error(std::int64_t ranks) {
-  std::ifstream rows(find_data_file("decode-layers-h200x4.tsv", "recordings/inference"));
+  std::ifstream rows(COLLSIM_SOURCE_DIR "/recordings/inference/decode-layers-h200x4.tsv");
   const KernelTimes kernels = find_kernels(load_kernel_table(), "NVIDIA H200");
   double sum = 0;
   int count = 0;
@@ -151,7 +151,8 @@ double mean_layer_error(std::int64_t ranks) {
     setup.model = find_transformer(model);
     double predicted_us = 0;
     const double layers = static_cast<double>(setup.model.layers);
-    for (const ProgramOp& op : inference_program(setup, kernels, 4).groups.front().ops) {
+    const CallProgram program = inference_program(setup, kernels, 4);
+    for (const ProgramOp& op : program.groups.front().ops) {
       const bool of_layer = op.name == "attention" || op.name == "feed-forward";
       if (of_layer) predicted_us += in_microseconds(op.compute) / layers;
     }
