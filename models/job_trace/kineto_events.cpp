@@ -2,14 +2,15 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
-#include <limits>
+#include <set>
 #include <string_view>
 
 namespace collsim {
 
 namespace {
 
+/// No job has more ranks.
+constexpr std::int64_t max_rank = 1'000'000;
 /// Streams have small numbers; what has none of these has none at all.
 constexpr double max_stream = 1e9;
 
@@ -70,6 +71,7 @@ std::vector<std::int64_t> numbers_of(std::string_view text) {
     if (*at == '.') return {};
     std::int64_t number = 0;
     const auto [next, error] = std::from_chars(at, end, number);
+    if (error == std::errc::result_out_of_range || number > max_rank) return {};
     if (error == std::errc{} && number >= 0) {
       numbers.push_back(number);
       at = next;
@@ -175,7 +177,8 @@ void KinetoCollector::add_communicator(const CallWords& words) {
   if (words.members.empty() || words.communicator.empty()) return;
   if (trace_.communicators.contains(words.communicator)) return;
   std::vector<std::int64_t> members = numbers_of(words.members);
-  if (static_cast<double>(members.size()) != words.ranks) return;
+  const std::set<std::int64_t> each(members.begin(), members.end());
+  if (each.size() != members.size() || static_cast<double>(members.size()) != words.ranks) return;
   trace_.communicators.emplace(words.communicator, std::move(members));
 }
 

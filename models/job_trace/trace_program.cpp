@@ -26,6 +26,10 @@ constexpr double queued_gap_us = 10;
 constexpr double launch_us = 5;
 /// Clocks of a trace agree within this.
 constexpr double same_time_us = 1;
+/// No GPU holds more: what says so stays as traced.
+constexpr double max_call_bytes = 0x1p40;
+/// Jobs have some tens. Each piece of work may be held against each stream.
+constexpr std::size_t max_streams = 1000;
 /// The least that a barrier moves: an element.
 constexpr std::int64_t barrier_bytes = 4;
 
@@ -164,9 +168,11 @@ class RankOps {
   double origin_us_;
   std::map<std::uint32_t, std::uint32_t> streams_{};            ///< by the trace's number
   std::map<std::uint32_t, std::vector<std::size_t>> issued_{};  ///< work, by the trace's stream
-  std::vector<double> busy_until_{};  ///< by work: the end of what began before it
-  std::size_t next_wait_ = 0;         ///< of the trace's waits of the host
-  double issued_us_ = 0;              ///< when the host issued the work before
+  std::optional<std::size_t> latest_{};                         ///< work that was issued last
+  std::optional<std::size_t> latest_elsewhere_{};  ///< and last on another stream than that
+  std::vector<double> busy_until_{};               ///< by work: the end of what began before it
+  std::size_t next_wait_ = 0;                      ///< of the trace's waits of the host
+  double issued_us_ = 0;                           ///< when the host issued the work before
 };
 
 std::int64_t StepProgram::world_size() const {
@@ -242,7 +248,8 @@ std::vector<ProgramCall> StepProgram::messages_of(const TracedCall& call, std::u
   const std::vector<std::int64_t> members = members_of(call, parts_[group]);
   std::vector<ProgramCall> calls;
   for (const TracedMessage& message : call.messages) {
-    if (message.peer >= std::ssize(members) || message.bytes < 1) return {};
+    if (message.peer >= std::ssize(members)) return {};
+    if (message.bytes < 1 || message.bytes > max_call_bytes) return {};
     const auto peer = group_of(members[static_cast<std::size_t>(message.peer)]);
     if (!peer || *peer == group) return {};
     ProgramCall& one = calls.emplace_back();
@@ -259,7 +266,7 @@ std::vector<ProgramCall> StepProgram::calls_of(const TracedCall& call, std::uint
   if (!call.messages.empty()) return messages_of(call, group);
   const auto kind = kind_of(call.operation);
   const bool is_barrier = call.operation == "barrier";
-  if (!kind || (call.bytes < 1 && !is_barrier)) return {};
+  if (!kind || (call.bytes < 1 && !is_barrier) || call.bytes > max_call_bytes) return {};
   if (members_of(call, parts_[group]).size() < 2) return {};
   ProgramCall one;
   one.kind = *kind;
@@ -312,7 +319,12 @@ std::uint32_t RankOps::stream_of(const TracedWork& work) {
   auto& names = whole_.step_.program.groups[group_].streams;
   const auto [found, added] =
       streams_.emplace(work.stream, static_cast<std::uint32_t>(names.size()));
-  if (added) names.push_back(fmt::format("stream {}", work.stream));
+  if (!added) return found->second;
+  if (streams_.size() > max_streams) {
+    throw InputError(SourcePosition{part_.trace->file, 0, 0},
+                     fmt::format("more than {} streams", max_streams), "a trace of one GPU");
+  }
+  names.push_back(fmt::format("stream {}", work.stream));
   return found->second;
 }
 
@@ -326,12 +338,10 @@ std::vector<std::uint32_t> RankOps::told_to_wait_for(std::size_t work) const {
       found.insert(static_cast<std::uint32_t>(other));
     }
   };
-  if (own.after_latest) {
-    for (std::size_t other = work; other-- > 0;) {
-      if (part_.work[other].stream == own.stream) continue;
-      take(other);
-      break;
-    }
+  if (own.after_latest && latest_) {
+    const bool is_elsewhere = part_.work[*latest_].stream != own.stream;
+    const auto& other = is_elsewhere ? latest_ : latest_elsewhere_;
+    if (other) take(*other);
   }
   if (own.after_earlier) {
     for (const auto& [stream, issued] : issued_) {
@@ -422,6 +432,8 @@ void RankOps::add(std::size_t work) {
   if (op.calls.empty()) op.compute = microseconds(std::max(0.0, time));
   whole_.step_.calls[group_].push_back(own.call);
   issued_[own.stream].push_back(work);
+  if (latest_ && part_.work[*latest_].stream != own.stream) latest_elsewhere_ = latest_;
+  latest_ = work;
   whole_.step_.program.groups[group_].ops.push_back(std::move(op));
 }
 

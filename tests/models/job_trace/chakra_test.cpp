@@ -77,7 +77,7 @@ TEST(Chakra, reads_messages) {
 
 TEST(Chakra, reads_json) {
   const RankTrace trace =
-      read_job_trace(COLLSIM_SOURCE_DIR "/tests/data/chakra/small_chakra.0.json");
+      read_job_trace(COLLSIM_SOURCE_DIR "/tests/data/chakra/small/small_chakra.0.json");
   EXPECT_EQ(trace.world_size, 8);
   ASSERT_EQ(trace.compute.size(), 1U);
   ASSERT_EQ(trace.calls.size(), 1U);
