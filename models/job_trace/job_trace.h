@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,13 @@ struct JobSpan {
   double end_us = 0;
 };
 
+/// A send or a receive, of the several that one kernel may do.
+struct TracedMessage {
+  bool sends = false;
+  std::int64_t peer = 0;  ///< number of the other rank in the communicator
+  double bytes = 0;
+};
+
 /// A kernel of NCCL or DeepEP that ran on a GPU, with what PyTorch says of its call.
 struct TracedCall {
   JobSpan span;
@@ -21,6 +29,18 @@ struct TracedCall {
   std::int64_t ranks = 0;     ///< of the communicator, 0 if unknown
   double bytes = 0;           ///< the larger of what goes in and what comes out, 0 if unknown
   std::int64_t channels = 0;  ///< blocks of the grid, 0 if unknown
+  std::vector<TracedMessage> messages;  ///< of a kernel that only sends and receives
+};
+
+/// Anything that took time on a GPU: a kernel, a call's kernel, a copy, a fill.
+struct TracedWork {
+  JobSpan span;
+  std::uint32_t stream = 0;
+  double launch_us = 0;        ///< when the host began to launch it; 0 where the trace lacks it
+  double launch_end_us = 0;    ///< likewise: when the host went on
+  bool after_latest = false;   ///< its stream was told to wait for what was just issued elsewhere
+  bool after_earlier = false;  ///< its stream was told to wait for something issued before that
+  std::int32_t call = -1;      ///< its number among the trace's calls, -1 for no call
 };
 
 /// What one rank did.
@@ -28,9 +48,13 @@ struct RankTrace {
   std::string file;
   std::int64_t rank = 0;
   std::int64_t world_size = 0;    ///< 0 if unknown
-  std::vector<JobSpan> compute;   ///< all other kernels, by begin
+  std::vector<JobSpan> compute;   ///< kernels that are no calls, by begin
   std::vector<TracedCall> calls;  ///< by begin
-  std::vector<JobSpan> steps;     ///< of the profiler's ProfilerStep# on the CPU, by begin
+  std::vector<TracedWork> work;   ///< by launch, or by begin where launches are unknown
+  std::vector<JobSpan> steps;     ///< ProfilerStep# or "step N" on the CPU, by begin
+  std::vector<JobSpan> waits;     ///< in which the host waited for the GPU, by begin
+  /// Ranks of each communicator whose ranks the trace names.
+  std::map<std::string, std::vector<std::int64_t>> communicators;
 };
 
 /// Reads a trace of PyTorch's profiler (Kineto), plain or compressed by gzip, as a stream. Throws

@@ -2,16 +2,12 @@
 #include <zlib.h>
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <iterator>
-#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
-#include <unordered_map>
 
 #include "models/job_trace/job_trace.h"
+#include "models/job_trace/kineto_events.h"
 #include "sim/base/input_error.h"
 
 namespace collsim {
@@ -96,148 +92,6 @@ class KinetoLetter {
   KinetoText* text_;
 };
 
-/// What a call of c10d says of itself, on the CPU or beside its kernel.
-struct CallWords {
-  std::string operation;
-  std::string communicator;
-  std::string type;
-  double ranks = 0;
-  double in_elements = 0;
-  double out_elements = 0;
-};
-
-/// One event as far as it is of interest.
-struct KinetoEvent {
-  std::string phase;
-  std::string category;
-  std::string name;
-  double begin_us = 0;
-  double duration_us = 0;
-  std::optional<double> external;
-  std::optional<double> correlation;
-  double blocks = 0;
-  CallWords words;
-};
-
-double bytes_of_type(std::string_view type) {
-  static const std::map<std::string_view, double> sizes{
-      {"Byte", 1}, {"Char", 1},     {"Bool", 1},         {"Float8_e4m3fn", 1}, {"Short", 2},
-      {"Half", 2}, {"BFloat16", 2}, {"Float8_e5m2", 1},  {"Int", 4},           {"Float", 4},
-      {"Long", 8}, {"Double", 8},   {"ComplexFloat", 8}, {"ComplexDouble", 16}};
-  const auto found = sizes.find(type);
-  return found == sizes.end() ? 0 : found->second;
-}
-
-/// Where the operation begins in the name of a kernel of DeepEP, as in
-/// "void deep_ep::internode::dispatch<false, 8>(int4*)"; npos for other kernels.
-std::size_t expert_operation_place(std::string_view name) {
-  for (const std::string_view mark : {"ep::internode::", "ep::intranode::", "ep::internode_ll::"}) {
-    const std::size_t place = name.find(mark);
-    if (place != std::string_view::npos) return place + mark.size();
-  }
-  return std::string_view::npos;
-}
-
-bool is_communication(std::string_view name) {
-  return name.find("nccl") != std::string_view::npos ||
-         expert_operation_place(name) != std::string_view::npos;
-}
-
-/// "SendRecv" of "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)".
-std::string operation_of_kernel(std::string_view name) {
-  const std::size_t expert = expert_operation_place(name);
-  if (expert != std::string_view::npos) {
-    const std::string_view operation = name.substr(expert);
-    return std::string(operation.substr(0, operation.find_first_of("<(")));
-  }
-  const std::size_t begin = name.find("Kernel_");
-  if (begin == std::string_view::npos) return "unknown";
-  const std::string_view rest = name.substr(begin + std::string_view("Kernel_").size());
-  return std::string(rest.substr(0, rest.find_first_of("_(")));
-}
-
-/// Puts events together to what a rank did.
-class KinetoCollector {
- public:
-  explicit KinetoCollector(RankTrace& trace) : trace_(trace) {}
-
-  void take(KinetoEvent& event) {
-    if (event.phase != "X") return;
-    const JobSpan span{event.begin_us, event.begin_us + event.duration_us};
-    if (event.category == "kernel") {
-      take_kernel(event, span);
-    } else if (event.name == "record_param_comms" && event.external) {
-      words_[*event.external] = std::move(event.words);
-    } else if (event.category == "user_annotation" && event.name.starts_with("ProfilerStep#")) {
-      trace_.steps.push_back(span);
-    } else if (event.category.starts_with("cuda_") && event.correlation && event.external) {
-      launches_[*event.correlation] = *event.external;
-    }
-  }
-
-  std::size_t kept() const {
-    return trace_.compute.size() + trace_.steps.size() + calls_.size() + words_.size() +
-           launches_.size();
-  }
-
-  void finish() {
-    for (PendingCall& call : calls_) trace_.calls.push_back(call_of(call));
-    const auto is_before = [](const JobSpan& a, const JobSpan& b) {
-      return a.begin_us < b.begin_us;
-    };
-    std::sort(trace_.compute.begin(), trace_.compute.end(), is_before);
-    std::sort(trace_.steps.begin(), trace_.steps.end(), is_before);
-    std::sort(trace_.calls.begin(), trace_.calls.end(),
-              [&](const TracedCall& a, const TracedCall& b) { return is_before(a.span, b.span); });
-  }
-
- private:
-  struct PendingCall {
-    KinetoEvent event;
-    JobSpan span;
-  };
-
-  void take_kernel(KinetoEvent& event, const JobSpan& span) {
-    if (is_communication(event.name)) {
-      calls_.push_back({std::move(event), span});
-    } else {
-      trace_.compute.push_back(span);
-    }
-  }
-
-  /// The kernel's own words, or those of the call on the CPU that launched it.
-  const CallWords& words_of(const KinetoEvent& kernel) const {
-    if (!kernel.words.operation.empty()) return kernel.words;
-    std::optional<double> external = kernel.external;
-    if (!external && kernel.correlation) {
-      const auto launch = launches_.find(*kernel.correlation);
-      if (launch != launches_.end()) external = launch->second;
-    }
-    if (!external) return kernel.words;
-    const auto found = words_.find(*external);
-    return found == words_.end() ? kernel.words : found->second;
-  }
-
-  TracedCall call_of(const PendingCall& pending) const {
-    const CallWords& words = words_of(pending.event);
-    TracedCall call;
-    call.span = pending.span;
-    call.operation =
-        words.operation.empty() ? operation_of_kernel(pending.event.name) : words.operation;
-    call.communicator = words.communicator;
-    call.type = words.type;
-    call.ranks = static_cast<std::int64_t>(words.ranks);
-    call.bytes = std::max(words.in_elements, words.out_elements) * bytes_of_type(words.type);
-    call.channels = static_cast<std::int64_t>(pending.event.blocks);
-    return call;
-  }
-
-  RankTrace& trace_;
-  std::vector<PendingCall> calls_;
-  std::unordered_map<double, CallWords> words_;
-  std::unordered_map<double, double> launches_;
-};
-
 /// Follows nlohmann's reader through a trace and keeps one event at a time.
 class KinetoReader : public nlohmann::json_sax<nlohmann::json> {
  public:
@@ -270,7 +124,7 @@ class KinetoReader : public nlohmann::json_sax<nlohmann::json> {
       event_ = {};
     }
     if (collector_.kept() > max_kept_events) {
-      text_.fail(fmt::format("more than {} kernels and calls", max_kept_events),
+      text_.fail(fmt::format("more than {} kernels, calls and launches", max_kept_events),
                  "a trace of fewer steps");
     }
     return close();
@@ -309,6 +163,7 @@ class KinetoReader : public nlohmann::json_sax<nlohmann::json> {
     if (!is_argument() || keys_.size() != 4) return nullptr;
     if (keys_[3] == "Collective name") return &event_.words.operation;
     if (keys_[3] == "Process Group Name") return &event_.words.communicator;
+    if (keys_[3] == "Process Group Ranks") return &event_.words.members;
     return keys_[3] == "dtype" ? &event_.words.type : nullptr;
   }
 
@@ -319,6 +174,7 @@ class KinetoReader : public nlohmann::json_sax<nlohmann::json> {
     } else if (is_event()) {
       if (keys_[2] == "ts") event_.begin_us = checked(number);
       if (keys_[2] == "dur") event_.duration_us = checked(number);
+      if (keys_[2] == "tid") event_.thread = number;
     } else if (is_argument()) {
       take_argument(number);
     }
@@ -334,6 +190,9 @@ class KinetoReader : public nlohmann::json_sax<nlohmann::json> {
     if (keys_.size() != 4) return;
     if (keys_[3] == "External id") event_.external = number;
     if (keys_[3] == "correlation") event_.correlation = number;
+    if (keys_[3] == "stream") event_.stream = std::max(0.0, number);
+    if (keys_[3] == "Src Rank" && number >= 0) event_.words.source = checked(number);
+    if (keys_[3] == "Dst Rank" && number >= 0) event_.words.destination = checked(number);
     if (keys_[3] == "Group size") event_.words.ranks = checked(number);
     if (keys_[3] == "In msg nelems") event_.words.in_elements = checked(number);
     if (keys_[3] == "Out msg nelems") event_.words.out_elements = checked(number);

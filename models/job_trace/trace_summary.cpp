@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <optional>
 #include <string_view>
 #include <tuple>
 
@@ -105,9 +106,40 @@ RankSummary summary_of(const RankTrace& trace) {
   return rank;
 }
 
-/// Calls that all traces have, in as many and alike.
+/// Calls of one communicator and operation, by trace in their order there.
+using CallLists = std::vector<std::vector<CallPlace>>;
+
+/// Whether the trace's rank calls on that communicator, by what the trace says of its ranks or, if
+/// it does not, by its calls.
+bool takes_part(const RankTrace& trace, const std::string& communicator, bool calls) {
+  const auto found = trace.communicators.find(communicator);
+  if (calls || found == trace.communicators.end()) return calls;
+  return std::find(found->second.begin(), found->second.end(), trace.rank) != found->second.end();
+}
+
+/// The lists of those who take part; nothing where they differ, or are fewer than two, or send to
+/// each other in ways that the lists do not tell.
+CallLists alike_lists(const std::vector<RankTrace>& traces, const OrderKey& key,
+                      const CallLists& lists) {
+  CallLists taking_part;
+  for (std::size_t t = 0; t < traces.size(); ++t) {
+    if (takes_part(traces[t], key.first, !lists[t].empty())) taking_part.push_back(lists[t]);
+  }
+  if (taking_part.size() < 2 || taking_part[0].empty()) return {};
+  const TracedCall& first = call_at(traces, taking_part[0][0]);
+  if (taking_part.size() > 2 && !first.messages.empty()) return {};
+  const bool alike = std::all_of(taking_part.begin(), taking_part.end(), [&](const auto& list) {
+    return std::equal(list.begin(), list.end(), taking_part[0].begin(), taking_part[0].end(),
+                      [&](const CallPlace& a, const CallPlace& b) {
+                        return call_at(traces, a).bytes == call_at(traces, b).bytes;
+                      });
+  });
+  return alike ? taking_part : CallLists();
+}
+
+/// Calls that all who take part have, in as many and alike.
 std::vector<MatchedCall> matched_calls(const std::vector<RankTrace>& traces) {
-  std::map<OrderKey, std::vector<std::vector<CallPlace>>> orders;
+  std::map<OrderKey, CallLists> orders;
   for (std::size_t t = 0; t < traces.size(); ++t) {
     for (std::size_t c = 0; c < traces[t].calls.size(); ++c) {
       const TracedCall& call = traces[t].calls[c];
@@ -117,15 +149,9 @@ std::vector<MatchedCall> matched_calls(const std::vector<RankTrace>& traces) {
     }
   }
   std::vector<MatchedCall> matched;
-  for (const auto& order : orders) {
-    const std::vector<std::vector<CallPlace>>& lists = order.second;
-    const bool is_alike = std::all_of(lists.begin(), lists.end(), [&](const auto& list) {
-      return std::equal(list.begin(), list.end(), lists[0].begin(), lists[0].end(),
-                        [&](const CallPlace& a, const CallPlace& b) {
-                          return call_at(traces, a).bytes == call_at(traces, b).bytes;
-                        });
-    });
-    if (!is_alike) continue;
+  for (const auto& [key, all] : orders) {
+    const CallLists lists = alike_lists(traces, key, all);
+    if (lists.empty()) continue;
     for (std::size_t k = 0; k < lists[0].size(); ++k) {
       MatchedCall& call = matched.emplace_back();
       for (const auto& list : lists) call.push_back(list[k]);
@@ -134,44 +160,79 @@ std::vector<MatchedCall> matched_calls(const std::vector<RankTrace>& traces) {
   return matched;
 }
 
-/// What to take from each trace's times so that matched calls end at one time in the middle.
+/// By how much the clock of a trace is ahead, by calls that it shares with traces whose clocks are
+/// known; nothing without any.
+std::optional<double> clock_offset(const std::vector<RankTrace>& traces,
+                                   const std::vector<MatchedCall>& calls, std::size_t trace,
+                                   const std::vector<std::optional<double>>& known) {
+  std::vector<double> differences;
+  for (const MatchedCall& call : calls) {
+    const auto own = std::find_if(call.begin(), call.end(),
+                                  [&](const CallPlace& place) { return place.trace == trace; });
+    const auto other = std::find_if(call.begin(), call.end(), [&](const CallPlace& place) {
+      return known[place.trace].has_value();
+    });
+    if (own == call.end() || other == call.end()) continue;
+    differences.push_back(call_at(traces, *own).span.end_us - call_at(traces, *other).span.end_us +
+                          *known[other->trace]);
+  }
+  if (differences.empty()) return std::nullopt;
+  return median(std::move(differences));
+}
+
+/// What to take from each trace's times so that matched calls end at one time in the middle; 0 for
+/// traces that share no call with others.
 std::vector<double> clock_offsets(const std::vector<RankTrace>& traces,
                                   const std::vector<MatchedCall>& calls) {
-  std::vector<double> offsets;
-  for (std::size_t t = 0; t < traces.size(); ++t) {
-    std::vector<double> differences;
-    differences.reserve(calls.size());
-    for (const MatchedCall& call : calls) {
-      differences.push_back(call_at(traces, call[t]).span.end_us -
-                            call_at(traces, call[0]).span.end_us);
+  std::vector<std::optional<double>> known(traces.size());
+  if (!known.empty()) known[0] = 0;
+  for (bool found = true; found;) {
+    found = false;
+    for (std::size_t t = 0; t < traces.size(); ++t) {
+      if (known[t]) continue;
+      known[t] = clock_offset(traces, calls, t, known);
+      found = found || known[t];
     }
-    offsets.push_back(median(std::move(differences)));
   }
+  std::vector<double> offsets;
+  for (const auto& each : known) offsets.push_back(each.value_or(0));
   return offsets;
+}
+
+/// Writes down who waited how long in one call.
+void add_call_waits(const std::vector<RankTrace>& traces, const MatchedCall& call,
+                    TraceAlignment& alignment) {
+  double latest = std::numeric_limits<double>::lowest();
+  std::size_t last = 0;
+  for (const CallPlace& place : call) {
+    const double begin = call_at(traces, place).span.begin_us - alignment.offsets[place.trace];
+    if (begin <= latest) continue;
+    latest = begin;
+    last = place.trace;
+  }
+  ++alignment.came_last[last];
+  for (const CallPlace& place : call) {
+    const TracedCall& own = call_at(traces, place);
+    alignment.matched[place.trace][place.call] = true;
+    alignment.waits[place.trace][place.call] =
+        latest - (own.span.begin_us - alignment.offsets[place.trace]);
+  }
 }
 
 void add_waits(const std::vector<RankTrace>& traces, TraceSummary& summary,
                std::map<ClassKey, ClassTimes>& classes) {
   if (traces.size() < 2) return;
-  const std::vector<MatchedCall> calls = matched_calls(traces);
-  const std::vector<double> offsets = clock_offsets(traces, calls);
-  for (const MatchedCall& call : calls) {
-    double latest = std::numeric_limits<double>::lowest();
-    std::size_t last = 0;
-    for (const CallPlace& place : call) {
-      const double begin = call_at(traces, place).span.begin_us - offsets[place.trace];
-      if (begin <= latest) continue;
-      latest = begin;
-      last = place.trace;
-    }
-    ++summary.ranks[last].came_last;
-    for (const CallPlace& place : call) {
-      const TracedCall& own = call_at(traces, place);
-      const double wait = latest - (own.span.begin_us - offsets[place.trace]);
+  const TraceAlignment alignment = align(traces);
+  for (std::size_t t = 0; t < traces.size(); ++t) {
+    summary.ranks[t].came_last = alignment.came_last[t];
+    for (std::size_t c = 0; c < traces[t].calls.size(); ++c) {
+      if (!alignment.matched[t][c]) continue;
+      const TracedCall& own = traces[t].calls[c];
+      const double wait = alignment.waits[t][c];
       ClassTimes& times = classes[class_of(own)];
       times.transfers.push_back(std::max(0.0, own.span.end_us - own.span.begin_us - wait));
       times.waited_us += wait;
-      summary.ranks[place.trace].waited_us += wait;
+      summary.ranks[t].waited_us += wait;
     }
   }
 }
@@ -187,10 +248,43 @@ void require_different_ranks(const std::vector<RankTrace>& traces) {
 
 }  // namespace
 
-TraceSummary summarize(std::vector<RankTrace> traces) {
+void sort_by_rank(std::vector<RankTrace>& traces) {
   std::stable_sort(traces.begin(), traces.end(),
                    [](const RankTrace& a, const RankTrace& b) { return a.rank < b.rank; });
   require_different_ranks(traces);
+}
+
+TraceAlignment align(const std::vector<RankTrace>& traces) {
+  TraceAlignment alignment;
+  for (const RankTrace& trace : traces) {
+    alignment.waits.emplace_back(trace.calls.size(), 0.0);
+    alignment.matched.emplace_back(trace.calls.size(), false);
+  }
+  alignment.came_last.assign(traces.size(), 0);
+  alignment.offsets.assign(traces.size(), 0);
+  if (traces.size() < 2) return alignment;
+  const std::vector<MatchedCall> calls = matched_calls(traces);
+  alignment.offsets = clock_offsets(traces, calls);
+  for (const MatchedCall& call : calls) add_call_waits(traces, call, alignment);
+  return alignment;
+}
+
+std::vector<JobSpan> moving_spans(const RankTrace& trace, const std::vector<double>& waits) {
+  std::vector<JobSpan> spans;
+  for (std::size_t i = 0; i < trace.calls.size(); ++i) {
+    const JobSpan& span = trace.calls[i].span;
+    spans.push_back({std::min(span.end_us, span.begin_us + waits[i]), span.end_us});
+  }
+  return spans;
+}
+
+double time_outside(std::vector<JobSpan> spans, std::vector<JobSpan> others) {
+  const std::vector<JobSpan> counted = united(std::move(spans));
+  return length_of(counted) - common_us(counted, united(std::move(others)));
+}
+
+TraceSummary summarize(std::vector<RankTrace> traces) {
+  sort_by_rank(traces);
   TraceSummary summary;
   std::map<ClassKey, ClassTimes> times;
   std::map<ClassKey, const TracedCall*> examples;

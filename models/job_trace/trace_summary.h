@@ -45,6 +45,26 @@ struct TraceSummary {
   std::vector<CallClass> classes;  ///< the longest in sum first
 };
 
+/// What is known of traces of the same job when they are laid beside each other.
+struct TraceAlignment {
+  std::vector<double> offsets;             ///< of each trace: its clock is ahead of the first's by
+  std::vector<std::vector<double>> waits;  ///< by trace and call, for the last rank; 0: none known
+  std::vector<std::vector<bool>> matched;  ///< likewise: whether all traces have the call
+  std::vector<std::size_t> came_last;      ///< by trace: calls in which others waited for it
+};
+
+/// Finds the calls that all traces have, the clocks by them, and who waited.
+TraceAlignment align(const std::vector<RankTrace>& traces);
+
+/// Spans of a rank's calls from when the last rank had come to them, each to the call's end.
+std::vector<JobSpan> moving_spans(const RankTrace& trace, const std::vector<double>& waits);
+
+/// The time that lies in spans of the first list, and in none of the second.
+double time_outside(std::vector<JobSpan> spans, std::vector<JobSpan> others);
+
+/// The traces by rank. Throws InputError where two are of one rank.
+void sort_by_rank(std::vector<RankTrace>& traces);
+
 /// Summarizes traces of different ranks. Throws InputError where two are of one rank. The k-th
 /// calls of a communicator and operation on all ranks are taken for one call if their numbers and
 /// bytes agree. Clocks of ranks are aligned by the median difference of the ends of such calls.

@@ -101,7 +101,7 @@ MachineCallCosts::~MachineCallCosts() = default;
 namespace {
 
 /// Places of the ranks: nodes counted from 0 in the order in which they come, and the place there.
-std::vector<std::uint32_t> shape_of(const Topology& topology, const std::vector<DeviceId>& gpus) {
+std::vector<std::uint32_t> places_of(const Topology& topology, const std::vector<DeviceId>& gpus) {
   std::vector<std::uint32_t> shape;
   std::vector<std::int32_t> nodes;
   shape.reserve(2 * gpus.size());
@@ -138,13 +138,23 @@ std::vector<DeviceId> gpus_of(const MachineCalls& calls, const ProgramCommunicat
 
 }  // namespace
 
+/// Calls of one shape take the same time: as many ranks on the same places of as many nodes, or, on
+/// a machine with faults, the same GPUs.
+MachineCallCosts::Shape MachineCallCosts::shape_of(const ProgramCommunicator& communicator,
+                                                   ProgramCallKind kind) const {
+  const std::vector<DeviceId> gpus = gpus_of(calls_, communicator);
+  std::vector<std::uint32_t> shape = places_of(*calls_.topology, gpus);
+  if (!calls_.faults.empty()) shape.insert(shape.end(), gpus.begin(), gpus.end());
+  return {collective_of(kind), std::move(shape)};
+}
+
 MachineCallCosts::Predictor& MachineCallCosts::predictor(const ProgramCommunicator& communicator,
                                                          ProgramCallKind kind) {
-  std::vector<DeviceId> gpus = gpus_of(calls_, communicator);
-  const Collective collective = collective_of(kind);
-  const std::vector<std::uint32_t> shape = shape_of(*calls_.topology, gpus);
-  auto& known = predictors_[{collective, shape}];
+  auto& known = predictors_[shape_of(communicator, kind)];
   if (!known) {
+    std::vector<DeviceId> gpus = gpus_of(calls_, communicator);
+    const Collective collective = collective_of(kind);
+    const std::vector<std::uint32_t> shape = places_of(*calls_.topology, gpus);
     std::vector<std::uint32_t> places = common_places(shape);
     const bool several = 2 * places.size() < shape.size();
     const bool shares = !places.empty();
@@ -155,6 +165,7 @@ MachineCallCosts::Predictor& MachineCallCosts::predictor(const ProgramCommunicat
     spec.collective = collective;
     spec.run = with_defaults(calls_.run, collective, *calls_.topology);
     spec.gpus = std::move(gpus);
+    spec.faults = calls_.faults;
     if (shares) spec.like = searched;
     known = std::make_unique<Predictor>(std::move(spec), calls_.simulate);
     if (searched == nullptr) searched = known->nccl();
@@ -188,9 +199,7 @@ CallCost MachineCallCosts::cost_of(const ProgramCommunicator& communicator,
   if (communicator.ranks.size() < 2) return {};
   const Collective collective = collective_of(call.kind);
   const Bytes size = whole_size(collective, call.bytes, communicator.ranks.size());
-  const auto key =
-      std::tuple{Shape{collective, shape_of(*calls_.topology, gpus_of(calls_, communicator))},
-                 size.count, communicator.alike};
+  const auto key = std::tuple{shape_of(communicator, call.kind), size.count, communicator.alike};
   const auto found = known_.find(key);
   if (found != known_.end()) return found->second;
   Predictor& predict = predictor(communicator, call.kind);

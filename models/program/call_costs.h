@@ -45,6 +45,9 @@ struct MachineCalls {
   std::vector<DeviceId> gpus{};        ///< rank i of the program sits on gpus[i]
   RunSpec run{};                       ///< as for a single call: NCCL's version, variables
   bool simulate = false;               ///< calls are simulated; else formulas say their time
+  /// Of links, all the time. A communicator that stands for others like it has the faults that its
+  /// own ranks meet.
+  MachineFaults faults{};
 };
 
 /// The costs of calls on a machine, by what NCCL chooses there. Communicators of the same shape
@@ -63,6 +66,7 @@ class MachineCallCosts : public CallCosts {
   /// Whether there are several nodes, and the places of the GPUs that each of them has.
   using NodePlaces = std::pair<bool, std::vector<std::uint32_t>>;
 
+  Shape shape_of(const ProgramCommunicator& communicator, ProgramCallKind kind) const;
   Predictor& predictor(const ProgramCommunicator& communicator, ProgramCallKind kind);
   Seconds time_of(Predictor& predictor, Bytes size) const;
   void add_traffic(const ProgramCommunicator& communicator, ProgramCallKind kind, Bytes bytes,

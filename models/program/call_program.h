@@ -66,6 +66,8 @@ struct ProgramOp {
   std::vector<ProgramCall> calls{};
   std::vector<std::uint32_t> after{};  ///< earlier ops of the same group that end before it begins
   Seconds host{};                      ///< that the host takes to issue it, after the op before it
+  /// Earlier ops of the same group whose end the host waits for before it begins to issue this one.
+  std::vector<std::uint32_t> host_after{};
   std::optional<MatrixProduct> product{};  ///< of which `compute` is to be found
   Bytes moved{};                           ///< likewise: what a kernel reads and writes; 0: none
 
@@ -102,6 +104,8 @@ struct CallProgram {
   std::string name{};
   std::vector<ProgramCommunicator> communicators{};
   std::vector<RankGroup> groups{};
+  /// Kernels' times were measured beside all else that runs, so nothing makes them longer.
+  bool measured = false;
 
   bool operator==(const CallProgram&) const = default;
 };

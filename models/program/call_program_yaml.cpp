@@ -50,10 +50,10 @@ class ProgramReader {
 };
 
 constexpr auto op_keys = std::to_array<std::string_view>(
-    {"name",       "stream",     "compute",        "product",   "moves",  "kernels",    "after",
-     "host",       "calls",      "repeat",         "ops",       "on",     "to",         "from",
-     "all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "all_to_all", "send",
-     "receive"});
+    {"name",      "stream",     "compute",    "product",    "moves",      "kernels",
+     "after",     "host_after", "host",       "calls",      "repeat",     "ops",
+     "on",        "to",         "from",       "all_reduce", "all_gather", "reduce_scatter",
+     "broadcast", "reduce",     "all_to_all", "send",       "receive"});
 
 /// The call that a mapping names, by the only such key that it has.
 std::optional<std::pair<ProgramCallKind, YamlValue>> call_in(const YamlMapping& keys) {
@@ -245,17 +245,23 @@ void ProgramReader::read_op(const YamlValue& value, std::uint32_t group) {
     read_work(keys, op);
   }
   if (const auto host = keys.find("host")) op.host = host->time();
+  const auto earlier_ops = [&](std::string_view key) {
+    std::vector<std::uint32_t> earlier;
+    const auto names = keys.find(key);
+    if (!names) return earlier;
+    for (const YamlValue& each : names->is_sequence() ? names->sequence() : std::vector{*names}) {
+      earlier.push_back(find(ops_, each, "earlier op"));
+    }
+    return earlier;
+  };
   const auto stream = keys.find("stream");
   const std::string stream_name = stream ? stream->string() : "main";
   const auto [place, added] =
       streams_.emplace(stream_name, static_cast<std::uint32_t>(ranks.streams.size()));
   if (added) ranks.streams.push_back(stream_name);
   op.stream = place->second;
-  if (const auto after = keys.find("after")) {
-    for (const YamlValue& each : after->is_sequence() ? after->sequence() : std::vector{*after}) {
-      op.after.push_back(find(ops_, each, "earlier op"));
-    }
-  }
+  op.after = earlier_ops("after");
+  op.host_after = earlier_ops("host_after");
   if (const auto name = keys.find("name")) {
     op.name = name->string();
     ops_[op.name] = static_cast<std::uint32_t>(ranks.ops.size());
@@ -270,8 +276,9 @@ void ProgramReader::read_ops(const YamlValue& list, std::uint32_t group) {
 }
 
 CallProgram ProgramReader::read(const YamlValue& root) {
-  const YamlMapping keys = root.mapping({"name", "ranks", "communicators", "groups"});
+  const YamlMapping keys = root.mapping({"name", "ranks", "communicators", "groups", "measured"});
   if (const auto name = keys.find("name")) program_.name = name->string();
+  if (const auto measured = keys.find("measured")) program_.measured = measured->boolean();
   rank_count_ = keys.at("ranks").integer(1, max_program_ranks);
   const YamlMapping groups = keys.at("groups").free_mapping();
   for (const auto& [name, value] : groups.entries()) read_group(name, value);

@@ -83,6 +83,9 @@ struct RunningGroup {
   std::vector<double> exposed{};       ///< seconds, by communicator
   double counted = 0;                  ///< until when times are accounted for
   std::size_t open = 0;                ///< ops that have not ended
+  std::uint32_t to_issue = 0;          ///< the op that the host issues next
+  double host = 0;                     ///< when the host has issued the one before
+  std::vector<bool> ended{};           ///< by op
 };
 
 class ProgramRun {
@@ -97,6 +100,7 @@ class ProgramRun {
 
  private:
   void prepare(std::uint32_t group);
+  void issue(std::uint32_t group);
   void begin_op(RunningOp at);
   void begin_kernels(RunningOp at, const ProgramOp& op);
   void arrive(RunningOp at, const ProgramCall& call);
@@ -163,10 +167,10 @@ void ProgramRun::prepare(std::uint32_t group) {
   running.followers.resize(ranks.ops.size());
   running.parts.assign(ranks.ops.size(), 0);
   running.open = ranks.ops.size();
+  running.ended.assign(ranks.ops.size(), false);
   running.exposed.assign(program_.communicators.size(), 0);
   schedule_.groups[group].ops.resize(ranks.ops.size());
   std::vector<std::optional<std::uint32_t>> last(ranks.streams.size());
-  double host = 0;
   for (std::uint32_t i = 0; i < ranks.ops.size(); ++i) {
     const ProgramOp& op = ranks.ops[i];
     const auto wait_for = [&](std::uint32_t before) {
@@ -176,8 +180,22 @@ void ProgramRun::prepare(std::uint32_t group) {
     if (last[op.stream]) wait_for(*last[op.stream]);
     for (const std::uint32_t before : op.after) wait_for(before);
     last[op.stream] = i;
-    host += op.host.value;
-    push(TimedEvent::Kind::issued, host, i, group);
+  }
+  issue(group);
+}
+
+/// The host issues what it can: up to an op before which it waits for another that has not ended.
+void ProgramRun::issue(std::uint32_t group) {
+  const std::vector<ProgramOp>& ops = program_.groups[group].ops;
+  RunningGroup& running = groups_[group];
+  for (; running.to_issue < ops.size(); ++running.to_issue) {
+    const ProgramOp& op = ops[running.to_issue];
+    for (const std::uint32_t before : op.host_after) {
+      if (!running.ended[before]) return;
+      running.host = std::max(running.host, schedule_.groups[group].ops[before].end.value);
+    }
+    running.host += op.host.value;
+    push(TimedEvent::Kind::issued, running.host, running.to_issue, group);
   }
 }
 
@@ -320,6 +338,7 @@ void ProgramRun::settle(std::uint32_t index) {
 
 double ProgramRun::rate_of(const FlowingItem& item) const {
   if (item.is_call && item.phase == FlowingItem::Phase::latency) return 1;
+  if (!item.is_call && program_.measured) return 1;
   double worst = 1;
   for (const std::uint32_t group : item.groups) {
     double links = 0;
@@ -390,8 +409,10 @@ void ProgramRun::end_part(RunningOp at) {
   if (--running.parts[at.op] > 0) return;
   schedule_.groups[at.group].ops[at.op].end = Seconds{now_};
   schedule_.groups[at.group].end = Seconds{now_};
+  running.ended[at.op] = true;
   --running.open;
   --running_;
+  issue(at.group);
   for (const std::uint32_t next : running.followers[at.op]) {
     if (--running.missing[next] == 0) begin_op({at.group, next});
   }

@@ -37,7 +37,7 @@ constexpr std::int64_t max_teraflops = 1'000'000;
 GpuKernels read_gpu(const YamlValue& value) {
   const YamlMapping keys =
       value.mapping({"gpu", "multiprocessors", "teraflops", "fp8_teraflops", "memory", "holds",
-                     "product", "moved", "attention", "attention_backward"});
+                     "product", "moved", "attention", "attention_backward", "weights", "cache"});
   GpuKernels gpu;
   gpu.gpu = keys.at("gpu").string();
   gpu.multiprocessors =
@@ -50,6 +50,10 @@ GpuKernels read_gpu(const YamlValue& value) {
   gpu.holds = keys.at("holds").bytes();
   gpu.product = keys.at("product").fraction();
   gpu.moved = keys.at("moved").fraction();
+  const auto weights = keys.find("weights");
+  gpu.weights = weights ? weights->fraction() : gpu.moved;
+  const auto cache = keys.find("cache");
+  gpu.cache = cache ? cache->fraction() : gpu.moved;
   gpu.attention = keys.at("attention").fraction();
   gpu.attention_backward = keys.at("attention_backward").fraction();
   return gpu;
@@ -62,23 +66,24 @@ KernelTable load_kernel_table() {
       load_yaml(shipped_file("kernels", "models/data"), "kernels")
           .mapping({"gpus", "tile_time", "kernel_gap", "fp8_share", "backward_product",
                     "small_tile_share", "batched_product", "first_flash_attention", "optimizer",
-                    "optimizer_fp32", "host_forward", "host_backward", "calls_beside_kernels"});
+                    "optimizer_fp32", "host_forward", "host_backward", "calls_beside_kernels",
+                    "small_kernel"});
   KernelTable table;
   for (const YamlValue& gpu : keys.at("gpus").sequence()) table.gpus.push_back(read_gpu(gpu));
   constexpr double max_slowdown = 100;
-  table.constants = {
-      .tile_time = keys.at("tile_time").time(),
-      .kernel_gap = keys.at("kernel_gap").time(),
-      .fp8_share = keys.at("fp8_share").fraction(),
-      .backward_product = keys.at("backward_product").fraction(),
-      .small_tile_share = keys.at("small_tile_share").fraction(),
-      .batched_product = keys.at("batched_product").fraction(),
-      .first_flash_attention = keys.at("first_flash_attention").fraction(),
-      .optimizer = keys.at("optimizer").fraction(),
-      .optimizer_fp32 = keys.at("optimizer_fp32").fraction(),
-      .host_forward = keys.at("host_forward").time(),
-      .host_backward = keys.at("host_backward").time(),
-      .calls_beside_kernels = keys.at("calls_beside_kernels").fraction(max_slowdown)};
+  table.constants = {.tile_time = keys.at("tile_time").time(),
+                     .kernel_gap = keys.at("kernel_gap").time(),
+                     .fp8_share = keys.at("fp8_share").fraction(),
+                     .backward_product = keys.at("backward_product").fraction(),
+                     .small_tile_share = keys.at("small_tile_share").fraction(),
+                     .batched_product = keys.at("batched_product").fraction(),
+                     .first_flash_attention = keys.at("first_flash_attention").fraction(),
+                     .optimizer = keys.at("optimizer").fraction(),
+                     .optimizer_fp32 = keys.at("optimizer_fp32").fraction(),
+                     .host_forward = keys.at("host_forward").time(),
+                     .host_backward = keys.at("host_backward").time(),
+                     .calls_beside_kernels = keys.at("calls_beside_kernels").fraction(max_slowdown),
+                     .small_kernel = keys.at("small_kernel").time()};
   return table;
 }
 
@@ -88,15 +93,16 @@ double KernelTimes::product_rate(bool fp8) const {
 }
 
 Seconds KernelTimes::product(double m, double n, double k, bool fp8) const {
-  return tiled_product(m, n, k, product_rate(fp8));
+  return tiled_product(m, n, k, product_rate(fp8), gpu_.moved);
 }
 
 Seconds KernelTimes::backward_products(double m, double n, double k, bool fp8) const {
   const double rate = constants_.backward_product * product_rate(fp8);
-  return tiled_product(m, k, n, rate) + tiled_product(k, n, m, rate);
+  return tiled_product(m, k, n, rate, gpu_.moved) + tiled_product(k, n, m, rate, gpu_.moved);
 }
 
-Seconds KernelTimes::tiled_product(double m, double n, double k, double rate) const {
+Seconds KernelTimes::tiled_product(double m, double n, double k, double rate,
+                                   double memory_share) const {
   double best = 0;
   for (const TileShape& tile : tile_shapes) {
     const double tiles = std::ceil(m / tile.rows) * std::ceil(n / tile.columns);
@@ -108,7 +114,8 @@ Seconds KernelTimes::tiled_product(double m, double n, double k, double rate) co
     if (best <= 0 || time < best) best = time;
   }
   const double bytes = element_bytes * (m * k + k * n + m * n);
-  return Seconds{std::max(best, bytes / (gpu_.moved * gpu_.memory.value))} + constants_.kernel_gap;
+  return Seconds{std::max(best, bytes / (memory_share * gpu_.memory.value))} +
+         constants_.kernel_gap;
 }
 
 Seconds KernelTimes::split_product(double m, double n, double k, bool fp8) const {
@@ -127,15 +134,27 @@ Seconds KernelTimes::split_product(double m, double n, double k, bool fp8) const
   }
   const double weight_bytes = fp8 && gpu_.fp8_flops > 0 ? 1 : element_bytes;
   const double bytes = element_bytes * (m * k + m * n) + weight_bytes * k * n;
-  return Seconds{std::max(best, bytes / (gpu_.moved * gpu_.memory.value))} + constants_.kernel_gap;
+  return Seconds{std::max(best, bytes / (gpu_.weights * gpu_.memory.value))} +
+         constants_.kernel_gap;
 }
 
 Seconds KernelTimes::best_product(double m, double n, double k, bool fp8) const {
-  return std::min(product(m, n, k, fp8), split_product(m, n, k, fp8));
+  return std::min(tiled_product(m, n, k, product_rate(fp8), gpu_.weights),
+                  split_product(m, n, k, fp8));
 }
 
 Seconds KernelTimes::moved(double bytes) const {
   return Seconds{bytes / (gpu_.moved * gpu_.memory.value)} + constants_.kernel_gap;
+}
+
+Seconds KernelTimes::between_products(double bytes) const {
+  return std::max(Seconds{bytes / (gpu_.moved * gpu_.memory.value)}, constants_.small_kernel) +
+         constants_.kernel_gap;
+}
+
+Seconds KernelTimes::cached_attention(double bytes) const {
+  return std::max(Seconds{bytes / (gpu_.cache * gpu_.memory.value)}, constants_.small_kernel) +
+         constants_.kernel_gap;
 }
 
 Seconds KernelTimes::attention(double flops, bool backward, bool first_generation) const {

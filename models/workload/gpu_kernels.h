@@ -23,6 +23,9 @@ struct GpuKernels {
   double moved = 1;
   double attention = 1;
   double attention_backward = 1;
+  double weights = 1;  ///< of `memory`, that inference reaches where it reads weights; `moved` if
+                       ///< nothing else is known; so is the next
+  double cache = 1;    ///< likewise keys and values of earlier tokens
 };
 
 /// What all GPUs have in common, likewise.
@@ -39,6 +42,7 @@ struct KernelConstants {
   Seconds host_forward{};
   Seconds host_backward{};
   double calls_beside_kernels = 1;
+  Seconds small_kernel{};  ///< the least that inference takes for what stands between products
 };
 
 /// The file as a whole.
@@ -66,12 +70,17 @@ class KernelTimes {
   /// The same product, where the libraries' kernels for few rows count, too: of a product whose
   /// tiles leave multiprocessors idle, they divide k among so many that all have a part of a tile,
   /// and add the parts up. The weights, a k x n matrix, have a byte an element in fp8. For programs
-  /// and inference: training has rows for all multiprocessors.
+  /// and inference: training has rows for all multiprocessors. What reads weights alone takes has
+  /// its own share of memory's rate.
   Seconds best_product(double m, double n, double k, bool fp8 = false) const;
   /// Both products of the backward pass of that one: by each of its matrices.
   Seconds backward_products(double m, double n, double k, bool fp8 = false) const;
   /// A kernel that does little but read and write so many bytes.
   Seconds moved(double bytes) const;
+  /// The same between the products of inference: at least the least time of a kernel.
+  Seconds between_products(double bytes) const;
+  /// Attention of new tokens to so many bytes of keys and values of earlier ones, likewise.
+  Seconds cached_attention(double bytes) const;
   /// Fused attention of `flops` in all.
   Seconds attention(double flops, bool backward, bool first_generation) const;
   /// The products of attention that is not fused, of `flops`, without what they read and write.
@@ -85,7 +94,7 @@ class KernelTimes {
   GpuSharing sharing() const;
 
  private:
-  Seconds tiled_product(double m, double n, double k, double rate) const;
+  Seconds tiled_product(double m, double n, double k, double rate, double memory_share) const;
   Seconds split_product(double m, double n, double k, bool fp8) const;
   double product_rate(bool fp8) const;
 

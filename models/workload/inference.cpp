@@ -78,11 +78,12 @@ class InferenceWriter {
 Seconds InferenceWriter::attention_time() const {
   const double qkv = widths_.query + widths_.keys_and_values;
   const auto context = static_cast<double>(setup_.context);
-  Seconds time = kernels_.moved(fused_norm_bytes * rows_ * widths_.hidden) +
-                 product(rows_, qkv, widths_.hidden) + kernels_.moved(turned_bytes * rows_ * qkv) +
+  Seconds time = kernels_.between_products(fused_norm_bytes * rows_ * widths_.hidden) +
+                 product(rows_, qkv, widths_.hidden) +
+                 kernels_.between_products(turned_bytes * rows_ * qkv) +
                  product(rows_, widths_.hidden, widths_.query);
   if (setup_.phase == InferencePhase::decode) {
-    time += kernels_.moved(half_element * widths_.keys_and_values * rows_ * context);
+    time += kernels_.cached_attention(half_element * widths_.keys_and_values * rows_ * context);
   } else {
     const double flops = attention_products * rows_ * context * widths_.query;
     time += kernels_.attention(causal_half * flops, false, false);
@@ -99,10 +100,10 @@ Seconds InferenceWriter::feed_forward_time() const {
   const double rows = model.experts > 1 ? std::max(1.0, rows_ * active / met) : rows_;
   const double gate = model.gated ? 2 : 1;
   const double middle = model.gated ? gated_middle_bytes : plain_middle_bytes;
-  return kernels_.moved(fused_norm_bytes * rows_ * widths_.hidden) +
+  return kernels_.between_products(fused_norm_bytes * rows_ * widths_.hidden) +
          met * (product(rows, gate * widths_.ffn, widths_.hidden) +
                 product(rows, widths_.hidden, widths_.ffn)) +
-         kernels_.moved(middle * rows * met * widths_.ffn);
+         kernels_.between_products(middle * rows * met * widths_.ffn);
 }
 
 void InferenceWriter::add(ProgramOp op) {

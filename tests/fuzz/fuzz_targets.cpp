@@ -366,6 +366,10 @@ void add_profiler_traces(const fs::path& folder, std::vector<FuzzTarget>& target
   targets.push_back({"replay", seeds, commands(file, {"replay", "FILE"})});
   targets.push_back(
       {"replay-json", seeds, commands(file, {"replay", "FILE", other, "--format", "json"}), cost});
+  targets.push_back(
+      {"replay-machine", seeds, commands(file, {"replay", "FILE", "-t", "hgx-h200-2"}), cost});
+  targets.push_back({"replay-chakra", raw_seeds_of("tests/data/chakra/small"),
+                     commands(folder / "nodes.1.et", {"replay", "FILE"})});
 }
 
 void add_commands_on_logs(const fs::path& folder, std::vector<FuzzTarget>& targets) {

@@ -241,5 +241,28 @@ TEST(ProgramReader, names_the_place_of_mistakes) {
             "program.yaml:5:48: no ops; one or more");
 }
 
+// aaaa bb      the host needs 200 us after a has ended until it has issued b, however early b came
+TEST(ProgramSchedule, lets_the_host_wait_for_what_ran) {
+  const ProgramSchedule schedule = run(program_of(R"(
+  all: { ranks: "0..1", ops: [
+    { compute: 400 us, name: a, stream: one },
+    { compute: 100 us, host: 50 us, stream: one },
+    { compute: 200 us, stream: two, host_after: a, host: 200 us } ] })"));
+  EXPECT_NEAR(in_microseconds(schedule.groups[0].ops[1].begin), 400, 1e-6);
+  EXPECT_NEAR(in_microseconds(schedule.groups[0].ops[2].begin), 600, 1e-6);
+  EXPECT_NEAR(in_microseconds(schedule.time), 800, 1e-6);
+}
+
+// Two streams with a kernel of 100 us each: they share the GPU unless their times were measured
+// beside each other.
+TEST(ProgramSchedule, leaves_measured_kernels_as_long_as_they_were) {
+  CallProgram program = program_of(R"(
+  all: { ranks: "0..1", ops: [
+    { compute: 100 us, stream: one }, { compute: 100 us, stream: two } ] })");
+  EXPECT_NEAR(in_microseconds(run(program).time), 200, 1e-6);
+  program.measured = true;
+  EXPECT_NEAR(in_microseconds(run(program).time), 100, 1e-6);
+}
+
 }  // namespace
 }  // namespace collsim

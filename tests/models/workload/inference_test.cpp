@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <fstream>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -113,6 +116,59 @@ TEST(Inference, waits_for_the_host_without_a_graph) {
   // 2 of the embedding, 8 x 4, 3 of the head; the last kernels run after the last issue.
   EXPECT_EQ(program.groups.front().ops.size(), 37U);
   EXPECT_NEAR(schedule_program(program, costs).time.value, 37e-3, 0.1e-3);
+}
+
+// A layer has five steps between its products: two norms, the rotation, attention, the middle. Each
+// takes the least time of 10 us where its bytes take less: 8 layers of 50 us, beside the products.
+TEST(Inference, takes_a_least_time_between_products) {
+  KernelConstants constants;
+  constants.small_kernel = Seconds{10e-6};
+  const KernelTimes kernels{flat_kernels().gpu(), constants};
+  ShortCalls costs;
+  const double products = 256.0 * (8 * 786'432 + 131'072) / 1e12;
+  const double ends = (4 * 256 + 8 * 256 + 8 * 512) / 1e12;  // embedding, head's norm, sampling
+  const CallProgram program = inference_program(small_inference(), kernels, 8);
+  EXPECT_NEAR(schedule_program(program, costs).time.value, products + ends + 8 * 50e-6, 1e-9);
+}
+
+/// Rows of layers without all-reduces, on so many GPUs: the mean of |predicted / measured - 1|.
+double mean_layer_error(std::int64_t ranks) {
+  std::ifstream rows(COLLSIM_SOURCE_DIR "/recordings/inference/decode-layers-h200x4.tsv");
+  const KernelTimes kernels = find_kernels(load_kernel_table(), "NVIDIA H200");
+  double sum = 0;
+  int count = 0;
+  for (std::string line; std::getline(rows, line);) {
+    std::istringstream fields(line);
+    InferenceSetup setup;
+    std::string model;
+    std::string reduce;
+    double measured_us = 0;
+    if (!(fields >> model >> setup.tensor >> setup.batch >> setup.context >> reduce >>
+          measured_us)) {
+      continue;
+    }
+    if (reduce != "none" || setup.tensor != ranks) continue;
+    setup.model = find_transformer(model);
+    double predicted_us = 0;
+    const double layers = static_cast<double>(setup.model.layers);
+    const CallProgram program = inference_program(setup, kernels, 4);
+    for (const ProgramOp& op : program.groups.front().ops) {
+      const bool of_layer = op.name == "attention" || op.name == "feed-forward";
+      if (of_layer) predicted_us += in_microseconds(op.compute) / layers;
+    }
+    sum += std::abs(predicted_us / measured_us - 1);
+    ++count;
+  }
+  EXPECT_EQ(count, 16);
+  return sum / count;
+}
+
+// Constants are fitted to one GPU's rows: those of two and four are not seen.
+TEST(Inference, times_layers_on_gpus_that_no_fit_has_seen) {
+  const ShippedData shipped;
+  EXPECT_LT(mean_layer_error(1), 0.055);
+  EXPECT_LT(mean_layer_error(2), 0.055);
+  EXPECT_LT(mean_layer_error(4), 0.055);
 }
 
 // Llama 3 70B has 70.6 billion parameters: 141 GB in 16 bits, an eighth of it on each of 8. A token

@@ -156,9 +156,10 @@ std::string step_plan_headline(const StepPlanRequest& request, const StepPlan& p
                : fmt::format("No machine here trains {} in that time for that money.", model);
   }
   const bool speed = request.budget || request.hourly;
-  std::string text = fmt::format("{} trains {} on {} nodes ({} GPUs) of {}: {:.0f} tokens a second",
-                                 speed ? "Quickest" : "Cheapest", model, best->nodes, best->gpus,
-                                 machine_of(request, *best), best->tokens_per_second);
+  std::string text =
+      fmt::format("{} trains {} on {} node{} ({} GPUs) of {}: {:.0f} tokens a second",
+                  speed ? "Quickest" : "Cheapest", model, best->nodes, best->nodes == 1 ? "" : "s",
+                  best->gpus, machine_of(request, *best), best->tokens_per_second);
   const std::string& currency = request.prices.currency;
   if (best->token_cost) {
     text += fmt::format(", {:.4f} {} for a million tokens", *best->token_cost, currency);

@@ -1,15 +1,18 @@
 #include <fmt/format.h>
 #include <fmt/ostream.h>
 
+#include <map>
 #include <ostream>
 
 #include "models/job_trace/job_trace.h"
+#include "models/job_trace/trace_files.h"
 #include "models/job_trace/trace_summary.h"
 #include "sim/base/input_error.h"
 #include "sim/base/units.h"
 #include "tools/collsim/core/format.h"
 #include "tools/collsim/core/options.h"
 #include "tools/collsim/core/subcommand.h"
+#include "tools/collsim/replay/replayed_step.h"
 #include "tools/collsim/report/answer.h"
 
 namespace collsim::command {
@@ -18,14 +21,21 @@ namespace po = boost::program_options;
 
 namespace {
 
-constexpr std::string_view replay_usage = "collsim replay TRACE... [options]";
+constexpr std::string_view replay_usage =
+    "collsim replay TRACE... [options]\n"
+    "       collsim replay TRACE... -t MACHINE [--env NAME=VALUE] [--step N] [--write FILE]";
 constexpr std::string_view replay_epilogue =
     "Says what a job did, by traces of PyTorch's profiler (Kineto), one of each rank, as JSON or\n"
     ".json.gz: computing, communication, what of it nothing hides, calls by communicator,\n"
     "operation and size, and who waits for whom. With traces of several ranks the wait for the\n"
     "last rank is told from the transfer. The rank is the one in the trace's distributedInfo.\n"
+    "With -t, steps become programs: kernels take as long as traced, and calls what NCCL needs "
+    "for\n"
+    "them on that machine. Says how far the replay is from the trace, or what another machine or\n"
+    "other settings would change.\n"
     "\n"
     "  collsim replay rank0.json.gz rank1.json.gz\n"
+    "  collsim replay rank*.json -t dgx-h100 --env NCCL_MAX_NCHANNELS=4\n"
     "  collsim replay rank*.json --format json";
 
 constexpr double us_in_ms = 1000;
@@ -39,6 +49,7 @@ po::options_description replay_options() {
   options.add_options()  //
       ("trace", po::value<std::vector<std::string>>()->composing(),
        "traces, one of each rank; --trace may be omitted");
+  add_replay_options(options);
   add_format_option(options, {Format::table, Format::json});
   return options;
 }
@@ -66,6 +77,33 @@ void print_rank_rows(const TraceSummary& summary, std::ostream& out) {
                rank.communication_us / us_in_ms, rank.exposed_us / us_in_ms,
                or_dash(is_compared, fmt::format("{:.2f}", rank.waited_us / us_in_ms)),
                or_dash(is_compared, fmt::format("{}", rank.came_last)));
+  }
+}
+
+/// The time that nothing hid, by communicator: of the rank that has most of it, and the mean.
+void print_exposed_rows(const TraceSummary& summary, std::ostream& out) {
+  struct Exposed {
+    double most_us = 0;
+    double sum_us = 0;
+    std::int64_t rank = 0;
+  };
+  std::map<std::string, Exposed> rows;
+  for (const RankSummary& rank : summary.ranks) {
+    for (const ExposedTime& each : rank.by_communicator) {
+      Exposed& row = rows[each.communicator];
+      row.sum_us += each.exposed_us;
+      if (each.exposed_us < row.most_us) continue;
+      row.most_us = each.exposed_us;
+      row.rank = rank.rank;
+    }
+  }
+  if (rows.empty()) return;
+  fmt::print(out, "\n{:<14} {:>15} {:>8} {:>7}\n", "communicator", "exposed ms", "most ms",
+             "of rank");
+  for (const auto& [name, row] : rows) {
+    const double mean_us = row.sum_us / static_cast<double>(summary.ranks.size());
+    fmt::print(out, "{:<14} {:>15.2f} {:>8.2f} {:>7}\n", or_dash(!name.empty(), name),
+               mean_us / us_in_ms, row.most_us / us_in_ms, row.rank);
   }
 }
 
@@ -151,12 +189,21 @@ int run_replay(std::span<const std::string> args, std::ostream& out, std::ostrea
   }
   std::vector<RankTrace> traces;
   for (const std::string& file : (*values)["trace"].as<std::vector<std::string>>()) {
-    traces.push_back(read_kineto(file));
+    traces.push_back(read_job_trace(file));
+  }
+  Answer answer;
+  if (has_machine(*values)) {
+    const auto& machine = (*values)["topology"].as<std::string>();
+    const std::vector<StepReplay> steps = replay_steps(*values, traces);
+    answer.print = [&](std::ostream& to) { print_replay(machine, steps, to); };
+    answer.document = [&] { return replay_steps_record(machine, steps); };
+    write_answer(format_option(*values), answer, out);
+    return exit_ok;
   }
   const TraceSummary summary = summarize(std::move(traces));
-  Answer answer;
   answer.print = [&](std::ostream& to) {
     print_rank_rows(summary, to);
+    print_exposed_rows(summary, to);
     if (!summary.classes.empty()) print_class_rows(summary, to);
   };
   answer.document = [&] { return replay_record(summary); };

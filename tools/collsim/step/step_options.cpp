@@ -6,11 +6,14 @@
 #include <charconv>
 #include <utility>
 
+#include "models/faults/fault.h"
+#include "models/faults/machine_faults.h"
 #include "models/imports/machine.h"
 #include "models/planning/change.h"
 #include "models/planning/machine_parts.h"
 #include "models/planning/prices.h"
 #include "sim/base/input_error.h"
+#include "sim/topologies/loader.h"
 #include "tools/collsim/core/format.h"
 #include "tools/collsim/core/numbers.h"
 #include "tools/collsim/core/size_option.h"
@@ -89,6 +92,8 @@ po::options_description step_options() {
           "the share of its rate that one NIC has left, such as 0.5")(
           "set", po::value<std::vector<std::string>>()->composing(),
           "a change of the machine, as of `plan`: nic=200Gb/s, nics=4, oversubscription=2")(
+          "fault", po::value<std::vector<std::string>>()->composing(),
+          "a fault of links, as of `run`: 'link: node0/gpu0-*, bandwidth: 50%'; may be repeated")(
           "advise", po::bool_switch(), "try what else would be quicker, and say by how much");
   add_format_option(options, formats_with_page());
   return options;
@@ -155,6 +160,24 @@ Topology machine_with_nics(const po::variables_map& values, const std::string& n
   return compose(parts, parts.nodes);
 }
 
+namespace {
+
+/// The faults of links that options name. Ranks that are slow are `--straggler`s, which slow
+/// kernels.
+MachineFaults faults_of_step(const po::variables_map& values, const Topology& topology,
+                             Rank ranks) {
+  if (!values.contains("fault")) return {};
+  std::vector<Fault> faults;
+  for (const std::string& text : values["fault"].as<std::vector<std::string>>()) {
+    faults.push_back(parse_fault(text));
+  }
+  MachineFaults found = find_faults(faults, topology, ranks);
+  if (found.ranks.empty() && found.hosts.empty()) return found;
+  throw InputError("--fault: of a rank or a host", "faults of links, or --straggler RANK:FACTOR");
+}
+
+}  // namespace
+
 MachineCalls calls_of_step(const po::variables_map& values, const Topology& topology) {
   MachineCalls calls;
   calls.topology = &topology;
@@ -166,6 +189,7 @@ MachineCalls calls_of_step(const po::variables_map& values, const Topology& topo
   }
   calls.simulate = values["simulate"].as<bool>();
   calls.run.variables = variables_option(values);
+  calls.faults = faults_of_step(values, topology, static_cast<Rank>(calls.gpus.size()));
   calls.run.graph = values["graph"].as<bool>();
   return calls;
 }

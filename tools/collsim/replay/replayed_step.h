@@ -1,0 +1,38 @@
+#pragma once
+
+#include <boost/program_options.hpp>
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "models/job_trace/job_trace.h"
+#include "models/job_trace/trace_replay.h"
+#include "tools/collsim/report/records.h"
+
+namespace collsim::command {
+
+/// A traced step with its replay.
+struct StepReplay {
+  TracedStep traced{};
+  ReplayedStep replayed{};
+};
+
+/// Adds the options of a replay on a machine.
+void add_replay_options(boost::program_options::options_description& options);
+
+/// Whether a machine is asked for. Throws InputError for options that mean nothing without one.
+bool has_machine(const boost::program_options::variables_map& values);
+
+/// Replays the steps of traces on the machine that options name: all, or the one that --step names.
+/// Writes the program of the last of them where --write asks for it. Throws InputError.
+std::vector<StepReplay> replay_steps(const boost::program_options::variables_map& values,
+                                     const std::vector<RankTrace>& traces);
+
+/// Prints the steps, and of the last of them its ranks and its calls.
+void print_replay(const std::string& machine, const std::vector<StepReplay>& steps,
+                  std::ostream& out);
+
+/// All of that, for json.
+Record replay_steps_record(const std::string& machine, const std::vector<StepReplay>& steps);
+
+}  // namespace collsim::command
