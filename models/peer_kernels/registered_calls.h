@@ -19,6 +19,13 @@ namespace collsim {
 /// several threads at once.
 class RegisteredCalls {
  public:
+  /// What a kernel moves: as the textbook's algorithm of that name, which handles a buffer of each
+  /// peer, and so many buffers of the rank's own beside them.
+  struct Wire {
+    const char* algorithm;
+    double own_buffers = 0;
+  };
+
   /// `spec` is the call under NCCL's rules. `simulated`: all else is simulated, and not estimated.
   RegisteredCalls(CallSpec spec, bool simulated);
   ~RegisteredCalls();
@@ -41,7 +48,7 @@ class RegisteredCalls {
   const CallCompiler& compiler() const;
 
  private:
-  Seconds time_of(std::string_view kernel, const char* algorithm, bool own_too, Bytes size);
+  Seconds time_of(std::string_view kernel, const Wire& wire, Bytes size);
   ModelledCall& model_of(const std::string& algorithm);
 
   CallSpec spec_;

@@ -205,6 +205,7 @@ std::optional<std::string> why_not_symmetric(NcclFunction function, Bytes size,
   if (setting.version < first_version) {
     return fmt::format("NCCL {} has none, 2.27 is the first that has", to_string(setting.version));
   }
+  if (!setting.windows) return "NCCL_WIN_ENABLE=0 registers no windows";
   if (setting.ranks < 2) return "one rank sends nothing";
   if (!setting.one_host) return "ranks are on several hosts, whose kernels are not modelled";
   if (!setting.nvlink) return "not every pair of ranks has NVLink";

@@ -45,6 +45,7 @@ struct SymmetricSetting {
   bool one_host = true;         ///< all ranks share one
   bool nvlink = true;           ///< every pair of ranks has it: they share memory
   bool multicast = false;       ///< NVLS
+  bool windows = true;          ///< NCCL_WIN_ENABLE is not 0
   Reduction reduction{};
   std::uint32_t min_thread_blocks = 1;         ///< NCCL_MIN_CTAS
   std::uint32_t max_thread_blocks = 64;        ///< NCCL_MAX_CTAS
