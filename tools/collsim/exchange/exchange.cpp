@@ -42,8 +42,8 @@ constexpr std::string_view epilogue =
     "  collsim exchange gb200-nvl72 -n 32 --kernels nvlink-one-sided --type nvfp4\n"
     "  collsim exchange dgx-h100 -c all_to_all_v --matrix sizes.csv";
 
-/// Each rank sends to each: more would be millions of flows.
-constexpr std::uint32_t max_exchange_ranks = 512;
+/// A matrix of more would not fit into memory.
+constexpr std::uint32_t max_exchange_ranks = 4096;
 constexpr Bytes max_size{std::int64_t{1} << 40};
 constexpr std::uint32_t max_tokens = 1u << 20;
 constexpr std::uint32_t max_hidden = 1u << 17;
@@ -250,6 +250,10 @@ TrafficMatrix read_matrix(const po::variables_map& values, const ExchangeQuestio
 
 std::vector<ExchangeRow> sized_rows(const po::variables_map& values, ExchangeQuestion& question) {
   const auto& call = values["collective"].as<std::string>();
+  if (question.ranks() > most_single_ranks) {
+    throw InputError(fmt::format("{} of {} ranks", call, question.ranks()),
+                     fmt::format("at most {}", most_single_ranks));
+  }
   const TrafficMatrix bytes = read_matrix(values, question, call == "all_gather_v");
   const Calibration cost = calibration_for(question.topology);
   SizedCall sized = sized_call(question.topology, question.gpus, cost, bytes, question.estimate);
