@@ -129,8 +129,11 @@ double blocks_of(const ExchangeKernel& kernel, const ExpertPlaces& places,
   if (kernel.blocks == BlockRule::given) return layer.sms;
   if (kernel.blocks == BlockRule::gpu) return 1;
   const std::uint32_t experts_of_block = (places.experts + sms_of_gpu - 1) / sms_of_gpu;
-  const std::uint32_t blocks = (places.experts + experts_of_block - 1) / experts_of_block;
-  return blocks;
+  const double blocks = std::ceil(static_cast<double>(places.experts) / experts_of_block);
+  if (kernel.operation != ExpertOperation::combine) return blocks;
+  // Blocks of a combine add up tokens, too: there are as many as share them equally.
+  const double tokens = std::max(1.0, layer.tokens);
+  return std::max(blocks, std::ceil(tokens / std::ceil(tokens / sms_of_gpu)));
 }
 
 double bytes_of_token(const ExchangeKernel& kernel, const ExpertLayer& layer) {
@@ -141,7 +144,8 @@ double bytes_of_token(const ExchangeKernel& kernel, const ExpertLayer& layer) {
 Seconds launch_of(const ExchangeKernel& kernel, const ExpertPlaces& places, double bytes) {
   const double ranks_of_host = static_cast<double>(places.ranks()) / places.hosts();
   return kernel.launch + std::log2(ranks_of_host) * kernel.doubling_ranks +
-         std::log2(places.hosts()) * kernel.doubling_hosts + bytes * kernel.first_byte;
+         std::log2(places.hosts()) * kernel.doubling_hosts + places.experts * kernel.expert +
+         bytes * kernel.first_byte;
 }
 
 }  // namespace

@@ -86,7 +86,7 @@ class LoadedPorts {
   std::map<Key, Port> ports_;
 };
 
-constexpr double alike = 1e-6;  // a relative difference that is none
+constexpr double no_difference = 1e-6;  // a relative one that is none
 
 /// The ranks of the first host. Throws InputError where ranks are not alike.
 std::vector<bool> alike_ranks(const Topology& topology, std::span<const DeviceId> gpus,
@@ -106,8 +106,8 @@ std::vector<bool> alike_ranks(const Topology& topology, std::span<const DeviceId
   const auto home_template = topology.node_template(static_cast<std::uint32_t>(home));
   bool are_alike = true;
   for (std::size_t rank = 0; rank < gpus.size(); ++rank) {
-    are_alike = are_alike && std::abs(sent[rank] - sent[0]) <= alike * sent[0] &&
-                std::abs(received[rank] - received[0]) <= alike * received[0];
+    are_alike = are_alike && std::abs(sent[rank] - sent[0]) <= no_difference * sent[0] &&
+                std::abs(received[rank] - received[0]) <= no_difference * received[0];
   }
   for (const auto& [node, ranks] : ranks_of_node) {
     are_alike = are_alike && ranks == ranks_of_node[home] &&
