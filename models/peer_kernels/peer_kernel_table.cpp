@@ -19,15 +19,17 @@ int read_gpu(const YamlValue& value) {
 }
 
 PeerKernelCost read_cost(const YamlValue& value) {
-  const YamlMapping keys =
-      value.mapping({"kernels", "kernel", "gpu", "flags", "doubling", "wait", "port_share"});
+  const YamlMapping keys = value.mapping(
+      {"kernels", "kernel", "gpu", "flags", "doubling", "wait", "port_share", "block_share"});
+  const auto block_share = keys.find("block_share");
   return {.kernels = keys.at("kernels").string(),
           .kernel = keys.at("kernel").string(),
           .gpu = read_gpu(keys.at("gpu")),
           .flags = keys.at("flags").time(),
           .doubling = keys.at("doubling").time(),
           .wait = keys.at("wait").time(),
-          .port_share = keys.at("port_share").fraction()};
+          .port_share = keys.at("port_share").fraction(),
+          .block_share = block_share ? block_share->fraction() : 0};
 }
 
 PeerKernelLaunch read_launch(const YamlValue& value) {
@@ -92,6 +94,14 @@ Seconds flag_time(const PeerKernelCost& kernel, double ranks) {
 Seconds kernel_time(const PeerKernelCost& kernel, double ranks, Seconds wire) {
   return flag_time(kernel, ranks) +
          Seconds{std::hypot(kernel.wait.value, wire.value / kernel.port_share)};
+}
+
+Seconds kernel_time(const PeerKernelCost& kernel, double ranks, Seconds wire, Seconds handled,
+                    std::uint32_t blocks) {
+  if (kernel.block_share == 0 || blocks == 0) return kernel_time(kernel, ranks, handled);
+  return flag_time(kernel, ranks) +
+         Seconds{std::hypot(wire.value / kernel.port_share,
+                            handled.value / (blocks * kernel.block_share))};
 }
 
 PeerKernelTable load_peer_kernels() {

@@ -26,12 +26,19 @@ struct PeerKernelCost {
   Seconds doubling;       ///< more of that with every doubling of the ranks
   Seconds wait;           ///< between its halves, which only more bytes than that hide
   double port_share = 1;  ///< share of a port's rate that its loads reach
+  /// Share of it that one thread block reaches; 0: as many run as do not matter.
+  double block_share = 0;
 };
 
 /// Flags and their doublings, for so many ranks.
 Seconds flag_time(const PeerKernelCost& kernel, double ranks);
 /// The whole formula, for bytes that take `wire` at line rate.
 Seconds kernel_time(const PeerKernelCost& kernel, double ranks, Seconds wire);
+/// The same on so many thread blocks, which would take `handled` at line rate for what they handle,
+/// bytes of the rank itself included. Where they matter, hypot(wire / port_share, handled / (blocks
+/// block_share)) stands for what bytes take; else hypot(wait, handled / port_share).
+Seconds kernel_time(const PeerKernelCost& kernel, double ranks, Seconds wire, Seconds handled,
+                    std::uint32_t blocks);
 
 /// What a call costs that the CPU issues by itself: max(issue, call + gap + bytes / copy).
 struct PeerKernelLaunch {

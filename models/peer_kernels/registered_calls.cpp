@@ -11,9 +11,9 @@ namespace collsim {
 
 namespace {
 
-/// The buffers of its own that a rank of AllReduce_AGxLL_R handles beside one of each peer. Its
-/// thread blocks are the limit, and not the port: on 2 and 4 H200 with 7 thread blocks a byte takes
-/// 62 and 77 ps, as 8 to 10 (tools/dev/fit-peer-kernels).
+/// The buffers of its own that a rank of AllReduce_AGxLL_R handles beside one of each peer. On 2
+/// and 4 H200 with 7 thread blocks a byte takes 62 and 77 ps, as 8 to 10
+/// (tools/dev/fit-peer-kernels).
 constexpr double own_buffers_of_ll = 7;
 
 RegisteredCalls::Wire wire_of(SymmetricKernel kernel) {
@@ -78,20 +78,22 @@ bool RegisteredCalls::uses_copy_engines() const {
   return policy != spec_.run.variables.end() && (policy->second == "2" || policy->second == "ZERO");
 }
 
-Seconds RegisteredCalls::time_of(SymmetricKernel kernel, Bytes size) {
-  return time_of(nccl_name(kernel), wire_of(kernel), size);
+Seconds RegisteredCalls::time_of(SymmetricKernel kernel, std::uint32_t blocks, Bytes size) {
+  return time_of(nccl_name(kernel), wire_of(kernel), blocks, size);
 }
 
-Seconds RegisteredCalls::time_of(std::string_view kernel, const Wire& wire, Bytes size) {
+Seconds RegisteredCalls::time_of(std::string_view kernel, const Wire& wire, std::uint32_t blocks,
+                                 Bytes size) {
   const FoundCost found = find_cost(table_, {"nccl"}, kernel, setting_.compute_capability);
   if (found.cost == nullptr) {
     throw InputError(fmt::format("nothing is known of NCCL's {}", kernel),
                      "a call without --registered");
   }
   const double ranks = setting_.ranks;
-  const double moved = overlapped_share(wire.algorithm, setting_.ranks) *
-                       (ranks - 1 + wire.own_buffers) / (ranks - 1);
-  return kernel_time(*found.cost, ranks, moved * model_of(wire.algorithm).of(size).time);
+  const Seconds on_wire =
+      overlapped_share(wire.algorithm, setting_.ranks) * model_of(wire.algorithm).of(size).time;
+  const double handled = (ranks - 1 + wire.own_buffers) / (ranks - 1);
+  return kernel_time(*found.cost, ranks, on_wire, handled * on_wire, blocks);
 }
 
 Prediction RegisteredCalls::predict(Bytes size) {
@@ -101,12 +103,12 @@ Prediction RegisteredCalls::predict(Bytes size) {
   Prediction prediction;
   prediction.size = size;
   if (copies) {
-    prediction.time = time_of("copy_engines", Wire{"one_shot"}, size);
+    prediction.time = time_of("copy_engines", Wire{"one_shot"}, 0, size);
     prediction.algorithm = "copy_engines";
     prediction.channels = 0;
   } else {
     const SymmetricChoice choice = choose(size);
-    prediction.time = time_of(choice.chosen.kernel, size);
+    prediction.time = time_of(choice.chosen.kernel, choice.used_blocks, size);
     prediction.algorithm = nccl_name(choice.chosen.kernel);
     prediction.channels = choice.used_blocks;
     prediction.nccl_estimate = Seconds{choice.chosen.time * 1e-6};

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
@@ -42,13 +43,13 @@ class RegisteredCalls {
   Prediction predict(Bytes size);
   /// What NCCL would take had the buffers not been registered.
   Prediction without(Bytes size) { return model_of("nccl").of(size); }
-  /// The time of a kernel, chosen or not.
-  Seconds time_of(SymmetricKernel kernel, Bytes size);
+  /// The time of a kernel, chosen or not, on so many thread blocks.
+  Seconds time_of(SymmetricKernel kernel, std::uint32_t blocks, Bytes size);
   /// The call without registered buffers.
   const CallCompiler& compiler() const;
 
  private:
-  Seconds time_of(std::string_view kernel, const Wire& wire, Bytes size);
+  Seconds time_of(std::string_view kernel, const Wire& wire, std::uint32_t blocks, Bytes size);
   ModelledCall& model_of(const std::string& algorithm);
 
   CallSpec spec_;

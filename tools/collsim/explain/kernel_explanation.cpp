@@ -212,7 +212,7 @@ Answer explain_registered(const CallRequest& request, Bytes size, std::ostream& 
   if (of.reason.empty() && !of.copies) {
     of.choice = calls.choose(size);
     for (const SymmetricCandidate& candidate : of.choice->candidates) {
-      of.times.push_back(calls.time_of(candidate.kernel, size));
+      of.times.push_back(calls.time_of(candidate.kernel, candidate.thread_blocks, size));
     }
   }
   Answer answer;
