@@ -117,7 +117,7 @@ std::vector<bool> alike_ranks(const Topology& topology, std::span<const DeviceId
     throw InputError(fmt::format("an exchange of {} ranks that are not alike", gpus.size()),
                      fmt::format("at most {} ranks, or equal hosts whose ranks have as many "
                                  "experts and tokens each, and no skew",
-                                 most_single_ranks));
+                                 max_single_ranks));
   }
   std::vector<bool> at_home;
   for (const DeviceId gpu : gpus) at_home.push_back(topology.node_of(gpu) == home);
@@ -203,7 +203,7 @@ struct Arrivals : FabricListener {
 
 PortExchange exchange_over_ports(const Topology& topology, std::span<const DeviceId> gpus,
                                  const TrafficMatrix& bytes, const ReachedShares& shares) {
-  if (bytes.ranks() > most_single_ranks) return balanced_exchange(topology, gpus, bytes, shares);
+  if (bytes.ranks() > max_single_ranks) return balanced_exchange(topology, gpus, bytes, shares);
   Router router(topology);
   const std::unique_ptr<Fabric> fabric = make_fabric(Engine::native);
   LoadedPorts ports(topology, shares, *fabric);

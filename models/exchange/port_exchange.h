@@ -31,10 +31,10 @@ struct PortExchange {
 };
 
 /// Of more ranks than this, no flow is looked at by itself.
-inline constexpr Rank most_single_ranks = 512;
+inline constexpr Rank max_single_ranks = 512;
 
 /// Moves what the matrix says over the machine's routes, by discrete events: flows share links
-/// max-min fairly. What a rank sends itself goes nowhere. Of more ranks than most_single_ranks it
+/// max-min fairly. What a rank sends itself goes nowhere. Of more ranks than max_single_ranks it
 /// is balanced_exchange(). Throws InputError where two ranks are not joined.
 PortExchange exchange_over_ports(const Topology& topology, std::span<const DeviceId> gpus,
                                  const TrafficMatrix& bytes, const ReachedShares& shares = {});

@@ -253,9 +253,9 @@ TrafficMatrix read_matrix(const po::variables_map& values, const ExchangeQuestio
 
 std::vector<ExchangeRow> sized_rows(const po::variables_map& values, ExchangeQuestion& question) {
   const auto& call = values["collective"].as<std::string>();
-  if (question.ranks() > most_single_ranks) {
+  if (question.ranks() > max_single_ranks) {
     throw InputError(fmt::format("{} of {} ranks", call, question.ranks()),
-                     fmt::format("at most {}", most_single_ranks));
+                     fmt::format("at most {}", max_single_ranks));
   }
   const TrafficMatrix bytes = read_matrix(values, question, call == "all_gather_v");
   const Calibration cost = calibration_for(question.topology);
