@@ -79,10 +79,12 @@ bool RegisteredCalls::uses_copy_engines() const {
 }
 
 Seconds RegisteredCalls::time_of(SymmetricKernel kernel, std::uint32_t blocks, Bytes size) {
-  return time_of(nccl_name(kernel), wire_of(kernel), blocks, size);
+  const std::int64_t cells = symmetric_cells(*function_of(spec_.collective), size, setting_.ranks);
+  const bool even = blocks > 0 && cells % blocks == 0;
+  return time_of(nccl_name(kernel), wire_of(kernel), {blocks, even}, size);
 }
 
-Seconds RegisteredCalls::time_of(std::string_view kernel, const Wire& wire, std::uint32_t blocks,
+Seconds RegisteredCalls::time_of(std::string_view kernel, const Wire& wire, KernelBlocks blocks,
                                  Bytes size) {
   const FoundCost found = find_cost(table_, {"nccl"}, kernel, setting_.compute_capability);
   if (found.cost == nullptr) {
@@ -103,7 +105,7 @@ Prediction RegisteredCalls::predict(Bytes size) {
   Prediction prediction;
   prediction.size = size;
   if (copies) {
-    prediction.time = time_of("copy_engines", Wire{"one_shot"}, 0, size);
+    prediction.time = time_of("copy_engines", Wire{"one_shot"}, {}, size);
     prediction.algorithm = "copy_engines";
     prediction.channels = 0;
   } else {

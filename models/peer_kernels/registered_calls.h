@@ -49,7 +49,7 @@ class RegisteredCalls {
   const CallCompiler& compiler() const;
 
  private:
-  Seconds time_of(std::string_view kernel, const Wire& wire, std::uint32_t blocks, Bytes size);
+  Seconds time_of(std::string_view kernel, const Wire& wire, KernelBlocks blocks, Bytes size);
   ModelledCall& model_of(const std::string& algorithm);
 
   CallSpec spec_;

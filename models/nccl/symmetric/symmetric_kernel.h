@@ -67,6 +67,9 @@ struct SymmetricChoice {
   std::vector<SymmetricCandidate> candidates;  ///< in NCCL's order
 };
 
+/// The cells of 1 KiB of a rank that NCCL divides among thread blocks. `size` is nccl-tests'.
+std::int64_t symmetric_cells(NcclFunction function, Bytes size, Rank ranks);
+
 /// Why NCCL runs none of them; nothing where it does. It does not compare them with its rings and
 /// trees: where both buffers are registered and a kernel is there, it runs.
 std::optional<std::string> why_not_symmetric(NcclFunction function, Bytes size,

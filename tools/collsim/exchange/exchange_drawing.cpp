@@ -84,7 +84,7 @@ std::string legend_of(const std::vector<ExchangeRow>& rows, double y) {
       return parts_of(row).at(part).time.value > 0;
     });
     if (!is_drawn) continue;
-    const DrawnPart& drawn = parts_of(rows.front()).at(part);
+    const DrawnPart drawn = parts_of(rows.front()).at(part);
     constexpr double letter_width = 6.2;
     constexpr double square = 24;
     text += fmt::format(
