@@ -31,22 +31,26 @@ constexpr std::uint32_t max_tensor = 1024;
 constexpr std::uint32_t max_batch = 1U << 16;
 constexpr std::uint32_t max_context = 1U << 24;
 
-std::vector<Column> decode_columns() {
-  return {{"machine", "machine", "", 20},
-          {"tp", "tp", "", 3},
-          {"batch", "batch", "", 5},
-          {"size_bytes", "size", "(B)", 8},
-          {"kernel", "kernel", "", 17},
-          {"call_us", "call", "(us)", 6},
-          {"communication_us", "comm.", "(us)", 7},
-          {"by_nccl_us", "by NCCL", "(us)", 7},
-          {"token_us", "token", "(us)", 8},
-          {"mark", "", "", 8}};
-}
-
 std::string decoding_machine(const DecodePlanRequest& request, const DecodePlanRow& row) {
   const Alternative& each = request.alternatives[row.alternative];
   return each.change.empty() ? each.parts.name : fmt::format("{} {}", each.parts.name, each.change);
+}
+
+/// As wide as the longest name of a machine needs.
+std::vector<Column> decode_columns(const DecodePlanRequest& request, const DecodePlan& plan) {
+  std::size_t width = 7;
+  for (const DecodePlanRow& row : plan.rows) {
+    width = std::max(width, decoding_machine(request, row).size());
+  }
+  return {{"machine", "machine", "", width},
+          {"tp", "tp", "", 2},
+          {"batch", "batch", "", 5},
+          {"kernel", "kernel", "", 17},
+          {"call_us", "call", "(us)", 6},
+          {"communication_us", "comm.", "(us)", 7, 1},
+          {"by_nccl_us", "by NCCL", "(us)", 7, 1},
+          {"token_us", "token", "(us)", 7, 0},
+          {"mark", "", "", 7}};
 }
 
 Record decode_record(const DecodePlanRequest& request, const DecodePlanRow& row) {
@@ -66,7 +70,7 @@ Record decode_record(const DecodePlanRequest& request, const DecodePlanRow& row)
   record["token_us"] = in_microseconds(row.token());
   record["memory_GB"] = row.memory / bytes_of_gigabyte;
   record["fits"] = row.fits;
-  record["mark"] = row.best ? "quickest" : row.fits ? "" : "too big";
+  record["mark"] = row.best ? "best" : row.fits ? "" : "too big";
   return record;
 }
 
@@ -79,11 +83,12 @@ void print_decode_plan(const DecodePlanRequest& request, const DecodePlan& plan,
                        std::ostream& out) {
   out << wrapped(decode_title(request), "# ", "# ");
   const auto all_reduces = 2 * request.model.layers + 1;
-  out << wrapped(fmt::format("comm.: {} all-reduces and an all-gather of the logits for a token; "
-                             "token: with the kernels beside them",
-                             all_reduces),
-                 "# ", "# ");
-  const std::vector<Column> columns = decode_columns();
+  out << wrapped(
+      fmt::format("comm.: {} all-reduces and an all-gather of the logits for a token; "
+                  "token: with the kernels beside them; best: the quickest token of a batch",
+                  all_reduces),
+      "# ", "# ");
+  const std::vector<Column> columns = decode_columns(request, plan);
   out << titles_of(columns);
   for (const DecodePlanRow& row : plan.rows) {
     fmt::print(out, "{}\n", line_of(columns, decode_record(request, row)));

@@ -32,15 +32,26 @@ constexpr std::uint32_t max_experts_of_plan = 1U << 14;
 constexpr std::uint32_t max_top_k_of_plan = 256;
 constexpr std::uint32_t max_sms_of_gpu = 1024;
 
-std::vector<Column> exchange_plan_columns() {
-  return {{"machine", "machine", "", 20},
+std::string exchanging_machine(const ExchangePlanRequest& request, const ExchangePlanRow& row) {
+  const Alternative& each = request.alternatives[row.alternative];
+  return each.change.empty() ? each.parts.name : fmt::format("{} {}", each.parts.name, each.change);
+}
+
+/// As wide as the longest name of a machine needs.
+std::vector<Column> exchange_plan_columns(const ExchangePlanRequest& request,
+                                          const ExchangePlan& plan) {
+  std::size_t width = 7;
+  for (const ExchangePlanRow& row : plan.rows) {
+    width = std::max(width, exchanging_machine(request, row).size());
+  }
+  return {{"machine", "machine", "", width},
           {"ep", "ep", "", 4},
           {"tokens", "tokens", "", 6},
           {"kernels", "kernels", "", 18},
-          {"dispatch_us", "disp.", "(us)", 7},
-          {"combine_us", "comb.", "(us)", 7},
-          {"layer_us", "layer", "(us)", 7},
-          {"tokens_per_s", "rate", "(tok/s)", 8, 0},
+          {"dispatch_us", "disp.", "(us)", 7, 1},
+          {"combine_us", "comb.", "(us)", 7, 1},
+          {"layer_us", "layer", "(us)", 7, 1},
+          {"tokens_per_s", "rate", "(tok/s)", 7, 0},
           {"mark", "", "", 4}};
 }
 
@@ -75,7 +86,7 @@ void print_exchange_plan(const ExchangePlanRequest& request, const ExchangePlan&
       "layer: dispatch and combine; rate: tokens of a rank that a layer exchanges in a "
       "second; best: of as many ranks and tokens",
       "# ", "# ");
-  const std::vector<Column> columns = exchange_plan_columns();
+  const std::vector<Column> columns = exchange_plan_columns(request, plan);
   out << titles_of(columns);
   for (const ExchangePlanRow& row : plan.rows) {
     fmt::print(out, "{}\n", line_of(columns, exchange_plan_record(request, row)));
