@@ -150,6 +150,8 @@ TEST(RegisteredCommands, explain_says_what_user_buffers_save) {
   EXPECT_EQ(explained({"-a", "ring", "-p", "ll128"}).at("applies"), false);
   EXPECT_EQ(explained({"-a", "nvls", "--env", "NCCL_LOCAL_REGISTER=0"}).at("applies"), false);
   EXPECT_TRUE(explained({"-c", "all_to_all"}).is_null());
+  EXPECT_EQ(run({"explain", "dgx-h100", "-b", "1M", "--registered", "--user-buffers"}).status,
+            exit_bad_input);
   EXPECT_NE(output_of({"explain", "dgx-h100", "-b", "256M", "-a", "nvls", "--user-buffers"})
                 .find("4 thread blocks in place of"),
             std::string::npos);

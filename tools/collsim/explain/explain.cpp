@@ -92,6 +92,10 @@ int run_explain(std::span<const std::string> args, std::ostream& out, std::ostre
   if (!values) return exit_ok;
   const bool registered = asks_for_registered(*values);
   const auto question = kernel_question(*values);
+  const bool with_user_buffers = (*values)["user-buffers"].as<bool>();
+  if (with_user_buffers && (registered || question)) {
+    throw InputError("--user-buffers with --kernels or --registered", "one of them");
+  }
   const CallRequest request =
       question ? read_kernel_request(*values, err) : read_request(*values, err);
   if (values->count("minbytes") == 0 && request.scenario.collective != Collective::barrier) {
@@ -106,8 +110,7 @@ int run_explain(std::span<const std::string> args, std::ostream& out, std::ostre
     return exit_ok;
   }
   const std::vector<ExplainedCall> calls = explain_calls(request, err);
-  write_answer(request.format, answer_of(request, calls, (*values)["user-buffers"].as<bool>()),
-               out);
+  write_answer(request.format, answer_of(request, calls, with_user_buffers), out);
   return exit_ok;
 }
 
