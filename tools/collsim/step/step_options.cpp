@@ -11,6 +11,7 @@
 #include "models/planning/machine_parts.h"
 #include "models/planning/prices.h"
 #include "sim/base/input_error.h"
+#include "sim/topologies/loader.h"
 #include "tools/collsim/core/format.h"
 #include "tools/collsim/core/numbers.h"
 #include "tools/collsim/core/size_option.h"
