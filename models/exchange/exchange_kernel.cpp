@@ -63,9 +63,9 @@ double share_at(const YamlMapping& keys, std::string_view key) {
 
 ExchangeKernel kernel_of(const YamlValue& value) {
   const YamlMapping keys = value.mapping(
-      {"kernel", "operation", "blocks", "launch", "doubling_ranks", "doubling_hosts", "first_byte",
-       "token", "token_byte", "message", "message_byte", "network_message", "network_byte",
-       "nvlink_share", "network_share", "fill", "source"});
+      {"kernel", "operation", "blocks", "launch", "doubling_ranks", "doubling_hosts", "expert",
+       "first_byte", "token", "token_byte", "message", "message_byte", "network_message",
+       "network_byte", "nvlink_share", "network_share", "fill", "source"});
   ExchangeKernel kernel;
   kernel.family = value_at(keys, "kernel", families);
   kernel.operation = value_at(keys, "operation", expert_operations);
@@ -73,6 +73,7 @@ ExchangeKernel kernel_of(const YamlValue& value) {
   kernel.launch = keys.at("launch").time();
   kernel.doubling_ranks = time_at(keys, "doubling_ranks");
   kernel.doubling_hosts = time_at(keys, "doubling_hosts");
+  kernel.expert = time_at(keys, "expert");
   kernel.first_byte = time_at(keys, "first_byte");
   kernel.token = time_at(keys, "token");
   kernel.token_byte = time_at(keys, "token_byte");

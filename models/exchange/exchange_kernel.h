@@ -22,9 +22,11 @@ enum class ExpertOperation : std::uint8_t { prepare, dispatch, combine, combine_
 
 /// How many thread blocks divide the work.
 enum class BlockRule : std::uint8_t {
-  given,    ///< as many as the caller gives SMs
-  experts,  ///< one for each expert, or for each two, three, ... where the GPU has fewer SMs
-  gpu,      ///< all; the constants are the whole GPU's
+  given,  ///< as many as the caller gives SMs
+  /// One for each expert, or for each two, three, ... where the GPU has fewer SMs; of a combine at
+  /// least as many as share the tokens equally.
+  experts,
+  gpu,  ///< all; the constants are the whole GPU's
 };
 
 std::string_view to_string(KernelFamily family);
@@ -41,6 +43,7 @@ struct ExchangeKernel {
   Seconds launch;            ///< before the first and after the last token, on one rank
   Seconds doubling_ranks;    ///< on top for each doubling of the ranks of a host
   Seconds doubling_hosts;    ///< on top for each doubling of the hosts
+  Seconds expert;            ///< on top for each expert, which is waited for by itself
   Seconds first_byte;        ///< on top for each byte of a token: one token's way
   Seconds token;             ///< of a block, for each token of the rank
   Seconds token_byte;        ///< likewise, for each byte of it

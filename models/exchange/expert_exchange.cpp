@@ -34,16 +34,27 @@ bool is_of_one_domain(KernelFamily family) {
   return family == KernelFamily::nvlink_one_sided || family == KernelFamily::nvlink_two_sided;
 }
 
-/// The rank of the same place in a host, or the last where it has fewer.
-Rank peer_in(const ExpertPlaces& places, Rank rank, std::uint32_t host) {
-  std::vector<Rank> there;
-  std::size_t place = 0;
-  for (Rank other = 0; other < places.ranks(); ++other) {
-    if (other < rank && places.host_of_rank[other] == places.host_of_rank[rank]) ++place;
-    if (places.host_of_rank[other] == host) there.push_back(other);
+/// Which ranks are on which host, and where in it.
+class HostRanks {
+ public:
+  explicit HostRanks(const ExpertPlaces& places) : ranks_(places.hosts()) {
+    for (Rank rank = 0; rank < places.ranks(); ++rank) {
+      std::vector<Rank>& there = ranks_[places.host_of_rank[rank]];
+      place_.push_back(there.size());
+      there.push_back(rank);
+    }
   }
-  return there[std::min(place, there.size() - 1)];
-}
+
+  /// The rank of the same place in a host, or the last where it has fewer.
+  Rank peer(Rank rank, std::uint32_t host) const {
+    return ranks_[host][std::min(place_[rank], ranks_[host].size() - 1)];
+  }
+  std::uint32_t hosts() const { return static_cast<std::uint32_t>(ranks_.size()); }
+
+ private:
+  std::vector<std::vector<Rank>> ranks_;  // [host]
+  std::vector<std::size_t> place_;        // [rank]
+};
 
 /// The pairs of ranks whose bytes of a dispatch are `amount`.
 void add_flow(const ExchangeKernel& kernel, Rank from, Rank to, double amount,
@@ -54,12 +65,12 @@ void add_flow(const ExchangeKernel& kernel, Rank from, Rank to, double amount,
   bytes.add(from, to, amount);
 }
 
-void add_forwarded(const ExchangeKernel& kernel, const ExpertPlaces& places,
+void add_forwarded(const ExchangeKernel& kernel, const ExpertPlaces& places, const HostRanks& hosts,
                    const TokenTraffic& traffic, Rank from, double bytes_of_token,
                    TrafficMatrix& bytes) {
-  std::vector<Rank> entry(places.hosts());
-  for (std::uint32_t host = 0; host < places.hosts(); ++host) {
-    entry[host] = peer_in(places, from, host);
+  std::vector<Rank> entry(hosts.hosts());
+  for (std::uint32_t host = 0; host < hosts.hosts(); ++host) {
+    entry[host] = hosts.peer(from, host);
     if (host == places.host_of_rank[from]) continue;
     add_flow(kernel, from, entry[host], bytes_of_token * traffic.hosts.amount(from, host), bytes);
   }
@@ -86,6 +97,7 @@ std::vector<RankWork> work_of_ranks(const ExchangeKernel& kernel, const ExpertPl
   const TrafficMatrix& messages = by_expert ? traffic.experts : traffic.ranks;
   std::vector<RankWork> sent(places.ranks());
   std::vector<RankWork> received(places.ranks());
+  const HostRanks hosts(places);
   for (Rank from = 0; from < places.ranks(); ++from) {
     const std::uint32_t home = places.host_of_rank[from];
     const double tokens = layer.tokens * traffic.tokens[from];
@@ -94,8 +106,8 @@ std::vector<RankWork> work_of_ranks(const ExchangeKernel& kernel, const ExpertPl
       const bool over_network = forwards || (by_expert && places.host_of_rank[to] != home);
       add_work(tokens * messages.amount(from, to), over_network, sent[from], received[to]);
     }
-    for (std::uint32_t host = 0; forwards && host < places.hosts(); ++host) {
-      const Rank peer = peer_in(places, from, host);
+    for (std::uint32_t host = 0; forwards && host < hosts.hosts(); ++host) {
+      const Rank peer = hosts.peer(from, host);
       add_work(tokens * traffic.hosts.amount(from, host), true, sent[from], received[peer]);
     }
   }
@@ -117,8 +129,11 @@ double blocks_of(const ExchangeKernel& kernel, const ExpertPlaces& places,
   if (kernel.blocks == BlockRule::given) return layer.sms;
   if (kernel.blocks == BlockRule::gpu) return 1;
   const std::uint32_t experts_of_block = (places.experts + sms_of_gpu - 1) / sms_of_gpu;
-  const std::uint32_t blocks = (places.experts + experts_of_block - 1) / experts_of_block;
-  return blocks;
+  const double blocks = std::ceil(static_cast<double>(places.experts) / experts_of_block);
+  if (kernel.operation != ExpertOperation::combine) return blocks;
+  // Blocks of a combine add up tokens, too: there are as many as share them equally.
+  const double tokens = std::max(1.0, layer.tokens);
+  return std::max(blocks, std::ceil(tokens / std::ceil(tokens / sms_of_gpu)));
 }
 
 double bytes_of_token(const ExchangeKernel& kernel, const ExpertLayer& layer) {
@@ -129,7 +144,8 @@ double bytes_of_token(const ExchangeKernel& kernel, const ExpertLayer& layer) {
 Seconds launch_of(const ExchangeKernel& kernel, const ExpertPlaces& places, double bytes) {
   const double ranks_of_host = static_cast<double>(places.ranks()) / places.hosts();
   return kernel.launch + std::log2(ranks_of_host) * kernel.doubling_ranks +
-         std::log2(places.hosts()) * kernel.doubling_hosts + bytes * kernel.first_byte;
+         std::log2(places.hosts()) * kernel.doubling_hosts + places.experts * kernel.expert +
+         bytes * kernel.first_byte;
 }
 
 }  // namespace
@@ -182,11 +198,12 @@ void require_machine_for(KernelFamily family, const Topology& topology,
 TrafficMatrix bytes_moved(const ExchangeKernel& kernel, const ExpertPlaces& places,
                           const TokenTraffic& traffic, const ExpertLayer& layer) {
   TrafficMatrix bytes(places.ranks());
+  const HostRanks hosts(places);
   const bool by_expert = kernel.family == KernelFamily::deepep_low_latency;
   for (Rank from = 0; from < places.ranks(); ++from) {
     const double each = bytes_of_token(kernel, layer) * layer.tokens * traffic.tokens[from];
     if (kernel.family == KernelFamily::deepep) {
-      add_forwarded(kernel, places, traffic, from, each, bytes);
+      add_forwarded(kernel, places, hosts, traffic, from, each, bytes);
       continue;
     }
     for (Rank to = 0; to < places.ranks(); ++to) {

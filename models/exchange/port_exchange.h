@@ -30,10 +30,19 @@ struct PortExchange {
   double delivered = 0;           ///< bytes that reached other ranks
 };
 
+/// Of more ranks than this, no flow is looked at by itself.
+inline constexpr Rank max_single_ranks = 512;
+
 /// Moves what the matrix says over the machine's routes, by discrete events: flows share links
-/// max-min fairly. What a rank sends itself goes nowhere. Throws InputError where two ranks are not
-/// joined.
+/// max-min fairly. What a rank sends itself goes nowhere. Of more ranks than max_single_ranks it
+/// is balanced_exchange(). Throws InputError where two ranks are not joined.
 PortExchange exchange_over_ports(const Topology& topology, std::span<const DeviceId> gpus,
                                  const TrafficMatrix& bytes, const ReachedShares& shares = {});
+
+/// The same where every rank sends as much as every other and gets as much, and hosts are alike, so
+/// that the ports of one stand for those of all: it takes as long as its busiest port. Cables
+/// between switches are taken to be filled evenly by layer. Throws InputError where that is not so.
+PortExchange balanced_exchange(const Topology& topology, std::span<const DeviceId> gpus,
+                               const TrafficMatrix& bytes, const ReachedShares& shares = {});
 
 }  // namespace collsim

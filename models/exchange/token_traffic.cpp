@@ -215,15 +215,20 @@ std::uint32_t ExpertPlaces::rank_of(std::uint32_t expert) const {
 
 TokenTraffic token_traffic(const ExpertPlaces& places, const Skew& skew) {
   require_fit(places);
-  TokenTraffic traffic{std::vector<double>(places.ranks(), 1), TrafficMatrix(places.ranks()),
-                       TrafficMatrix(places.ranks()), TrafficMatrix(places.ranks())};
-  if (skew.kind == Skew::Kind::routed) return routed_traffic(places, skew, std::move(traffic));
+  std::vector<double> tokens(places.ranks(), 1);
+  if (skew.kind == Skew::Kind::routed) {
+    return routed_traffic(places, skew,
+                          {std::move(tokens), TrafficMatrix(places.ranks()),
+                           TrafficMatrix(places.ranks()), TrafficMatrix(places.ranks())});
+  }
   Chances chances;
   if (skew.kind == Skew::Kind::uniform) chances = uniform_chances(places);
   if (skew.kind == Skew::Kind::balanced) chances = balanced_chances(places);
   if (skew.kind == Skew::Kind::weighted) chances = weighted_chances(places, skew);
-  for (Rank from = 0; from < places.ranks(); ++from) put_row(chances, from, traffic);
-  return traffic;
+  chances.hosts.resize(places.ranks());  // as wide as the others
+  return {std::move(tokens), TrafficMatrix::of_equal_rows(std::move(chances.ranks)),
+          TrafficMatrix::of_equal_rows(std::move(chances.experts)),
+          TrafficMatrix::of_equal_rows(std::move(chances.hosts))};
 }
 
 }  // namespace collsim

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <numeric>
+#include <utility>
 
 namespace collsim {
 
@@ -17,6 +18,13 @@ void require_width(const NumberRow& row, Rank ranks) {
 
 }  // namespace
 
+TrafficMatrix TrafficMatrix::of_equal_rows(std::vector<double> row) {
+  TrafficMatrix matrix(0);
+  matrix.ranks_ = static_cast<Rank>(row.size());
+  matrix.amounts_ = std::move(row);
+  return matrix;
+}
+
 double TrafficMatrix::sent(Rank from) const {
   double sum = 0;
   for (Rank to = 0; to < ranks_; ++to) sum += amount(from, to);
@@ -30,7 +38,8 @@ double TrafficMatrix::received(Rank to) const {
 }
 
 double TrafficMatrix::total() const {
-  return std::accumulate(amounts_.begin(), amounts_.end(), 0.0);
+  const double stored = std::accumulate(amounts_.begin(), amounts_.end(), 0.0);
+  return row_ == 0 ? stored * ranks_ : stored;
 }
 
 TrafficMatrix matrix_of(const NumberTable& table, Rank ranks) {

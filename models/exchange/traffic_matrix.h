@@ -12,7 +12,9 @@ namespace collsim {
 class TrafficMatrix {
  public:
   explicit TrafficMatrix(Rank ranks)
-      : ranks_(ranks), amounts_(static_cast<std::size_t>(ranks) * ranks) {}
+      : ranks_(ranks), row_(ranks), amounts_(static_cast<std::size_t>(ranks) * ranks) {}
+  /// Every rank sends what the row says. That takes the room of one row, and nothing can be added.
+  static TrafficMatrix of_equal_rows(std::vector<double> row);
 
   Rank ranks() const { return ranks_; }
   double amount(Rank from, Rank to) const { return amounts_[place(from, to)]; }
@@ -24,11 +26,10 @@ class TrafficMatrix {
   double total() const;
 
  private:
-  std::size_t place(Rank from, Rank to) const {
-    return static_cast<std::size_t>(from) * ranks_ + to;
-  }
+  std::size_t place(Rank from, Rank to) const { return static_cast<std::size_t>(from) * row_ + to; }
 
   Rank ranks_;
+  Rank row_;  ///< from one row to the next: 0 where all are the same
   std::vector<double> amounts_;
 };
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 
 #include "models/nccl/settings/path_type.h"
@@ -43,6 +45,8 @@ SymmetricSetting symmetric_setting(const Nccl& nccl, const Nccl::Variables& vari
   setting.one_host = nccl.nodes() == 1;
   setting.nvlink = setting.ranks < 2 || nccl.graphs().ring.intra_type <= PathType::nvl;
   setting.multicast = nccl.nvls_channels() > 0;
+  const auto windows = variables.find("NCCL_WIN_ENABLE");
+  setting.windows = windows == variables.end() || windows->second != "0";
   setting.reduction = reduction;
   setting.min_thread_blocks = blocks_of(variables, "NCCL_MIN_CTAS").value_or(1);
   setting.max_thread_blocks =
@@ -50,6 +54,16 @@ SymmetricSetting symmetric_setting(const Nccl& nccl, const Nccl::Variables& vari
   setting.thread_blocks = blocks_of(variables, "NCCL_SYM_CTAS");
   setting.kernel = kernel_of(variables);
   return setting;
+}
+
+std::vector<std::string> warnings_of_registered(std::vector<std::string> warnings) {
+  std::erase_if(warnings, [](const std::string& text) {
+    constexpr std::array heeded{"NCCL_SYM_KERNEL", "NCCL_SYM_CTAS", "NCCL_CTA_POLICY",
+                                "NCCL_WIN_ENABLE"};
+    return std::any_of(heeded.begin(), heeded.end(),
+                       [&](const char* name) { return text.starts_with(name); });
+  });
+  return warnings;
 }
 
 }  // namespace collsim

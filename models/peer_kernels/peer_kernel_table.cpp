@@ -19,15 +19,19 @@ int read_gpu(const YamlValue& value) {
 }
 
 PeerKernelCost read_cost(const YamlValue& value) {
-  const YamlMapping keys =
-      value.mapping({"kernels", "kernel", "gpu", "flags", "doubling", "wait", "port_share"});
+  const YamlMapping keys = value.mapping({"kernels", "kernel", "gpu", "flags", "doubling", "wait",
+                                          "port_share", "block_share", "uneven"});
+  const auto block_share = keys.find("block_share");
+  const auto uneven = keys.find("uneven");
   return {.kernels = keys.at("kernels").string(),
           .kernel = keys.at("kernel").string(),
           .gpu = read_gpu(keys.at("gpu")),
           .flags = keys.at("flags").time(),
           .doubling = keys.at("doubling").time(),
           .wait = keys.at("wait").time(),
-          .port_share = keys.at("port_share").fraction()};
+          .port_share = keys.at("port_share").fraction(),
+          .block_share = block_share ? block_share->fraction() : 0,
+          .uneven = uneven ? uneven->time() : Seconds{}};
 }
 
 PeerKernelLaunch read_launch(const YamlValue& value) {
@@ -92,6 +96,14 @@ Seconds flag_time(const PeerKernelCost& kernel, double ranks) {
 Seconds kernel_time(const PeerKernelCost& kernel, double ranks, Seconds wire) {
   return flag_time(kernel, ranks) +
          Seconds{std::hypot(kernel.wait.value, wire.value / kernel.port_share)};
+}
+
+Seconds kernel_time(const PeerKernelCost& kernel, double ranks, Seconds wire, Seconds handled,
+                    KernelBlocks blocks) {
+  if (kernel.block_share == 0 || blocks.count == 0) return kernel_time(kernel, ranks, handled);
+  const double of_blocks = handled.value / (blocks.count * kernel.block_share);
+  return flag_time(kernel, ranks) + (blocks.even ? Seconds{} : kernel.uneven) +
+         Seconds{std::hypot(wire.value / kernel.port_share, of_blocks)};
 }
 
 PeerKernelTable load_peer_kernels() {

@@ -26,12 +26,26 @@ struct PeerKernelCost {
   Seconds doubling;       ///< more of that with every doubling of the ranks
   Seconds wait;           ///< between its halves, which only more bytes than that hide
   double port_share = 1;  ///< share of a port's rate that its loads reach
+  /// Share of it that one thread block reaches; 0: as many run as do not matter.
+  double block_share = 0;
+  Seconds uneven;  ///< on top where thread blocks do not divide the data equally
+};
+
+/// The thread blocks of a kernel.
+struct KernelBlocks {
+  std::uint32_t count = 0;  ///< 0: as many as do not matter
+  bool even = true;         ///< each has as much to do
 };
 
 /// Flags and their doublings, for so many ranks.
 Seconds flag_time(const PeerKernelCost& kernel, double ranks);
 /// The whole formula, for bytes that take `wire` at line rate.
 Seconds kernel_time(const PeerKernelCost& kernel, double ranks, Seconds wire);
+/// The same on thread blocks, which would take `handled` at line rate for what they handle, bytes
+/// of the rank itself included. Where they matter, hypot(wire / port_share, handled / (count
+/// block_share)) stands for what bytes take; else hypot(wait, handled / port_share).
+Seconds kernel_time(const PeerKernelCost& kernel, double ranks, Seconds wire, Seconds handled,
+                    KernelBlocks blocks);
 
 /// What a call costs that the CPU issues by itself: max(issue, call + gap + bytes / copy).
 struct PeerKernelLaunch {

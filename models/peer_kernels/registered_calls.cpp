@@ -11,16 +11,15 @@ namespace collsim {
 
 namespace {
 
-/// The textbook's algorithm that moves the same bytes, and how often a rank moves them: what is its
-/// own goes the same way as what is its peers', except in the all-reduces.
-struct WireOf {
-  const char* algorithm;
-  bool own_too = false;
-};
+/// The buffers of its own that a rank of AllReduce_AGxLL_R handles beside one of each peer. On 2
+/// and 4 H200 with 7 thread blocks a byte takes 62 and 77 ps, as 8 to 10
+/// (tools/dev/fit-peer-kernels).
+constexpr double own_buffers_of_ll = 7;
 
-WireOf wire_of(SymmetricKernel kernel) {
+RegisteredCalls::Wire wire_of(SymmetricKernel kernel) {
   switch (kernel) {
     case SymmetricKernel::all_reduce_ll:
+      return {"one_shot", own_buffers_of_ll};
     case SymmetricKernel::all_reduce_ll_multicast:
       return {"one_shot"};
     case SymmetricKernel::all_reduce_direct:
@@ -28,7 +27,7 @@ WireOf wire_of(SymmetricKernel kernel) {
     case SymmetricKernel::all_reduce_multicast:
       return {"multimem_two_shot"};
     default:
-      return {"one_shot", true};
+      return {"one_shot", 1};
   }
 }
 
@@ -74,16 +73,18 @@ bool RegisteredCalls::uses_copy_engines() const {
   constexpr NcclVersion first{2, 28, 0};
   if (spec_.collective != Collective::all_gather || setting_.version < first) return false;
   if (setting_.ranks < 2 || !setting_.one_host || !setting_.nvlink) return false;
+  if (!setting_.windows) return false;
   const auto policy = spec_.run.variables.find("NCCL_CTA_POLICY");
   return policy != spec_.run.variables.end() && (policy->second == "2" || policy->second == "ZERO");
 }
 
-Seconds RegisteredCalls::time_of(SymmetricKernel kernel, Bytes size) {
-  const WireOf wire = wire_of(kernel);
-  return time_of(nccl_name(kernel), wire.algorithm, wire.own_too, size);
+Seconds RegisteredCalls::time_of(SymmetricKernel kernel, std::uint32_t blocks, Bytes size) {
+  const std::int64_t cells = symmetric_cells(*function_of(spec_.collective), size, setting_.ranks);
+  const bool even = blocks > 0 && cells % blocks == 0;
+  return time_of(nccl_name(kernel), wire_of(kernel), {blocks, even}, size);
 }
 
-Seconds RegisteredCalls::time_of(std::string_view kernel, const char* algorithm, bool own_too,
+Seconds RegisteredCalls::time_of(std::string_view kernel, const Wire& wire, KernelBlocks blocks,
                                  Bytes size) {
   const FoundCost found = find_cost(table_, {"nccl"}, kernel, setting_.compute_capability);
   if (found.cost == nullptr) {
@@ -91,8 +92,10 @@ Seconds RegisteredCalls::time_of(std::string_view kernel, const char* algorithm,
                      "a call without --registered");
   }
   const double ranks = setting_.ranks;
-  const double moved = own_too ? ranks / (ranks - 1) : overlapped_share(algorithm, setting_.ranks);
-  return kernel_time(*found.cost, ranks, moved * model_of(algorithm).of(size).time);
+  const Seconds on_wire =
+      overlapped_share(wire.algorithm, setting_.ranks) * model_of(wire.algorithm).of(size).time;
+  const double handled = (ranks - 1 + wire.own_buffers) / (ranks - 1);
+  return kernel_time(*found.cost, ranks, on_wire, handled * on_wire, blocks);
 }
 
 Prediction RegisteredCalls::predict(Bytes size) {
@@ -102,12 +105,12 @@ Prediction RegisteredCalls::predict(Bytes size) {
   Prediction prediction;
   prediction.size = size;
   if (copies) {
-    prediction.time = time_of("copy_engines", "one_shot", false, size);
+    prediction.time = time_of("copy_engines", Wire{"one_shot"}, {}, size);
     prediction.algorithm = "copy_engines";
     prediction.channels = 0;
   } else {
     const SymmetricChoice choice = choose(size);
-    prediction.time = time_of(choice.chosen.kernel, size);
+    prediction.time = time_of(choice.chosen.kernel, choice.used_blocks, size);
     prediction.algorithm = nccl_name(choice.chosen.kernel);
     prediction.channels = choice.used_blocks;
     prediction.nccl_estimate = Seconds{choice.chosen.time * 1e-6};

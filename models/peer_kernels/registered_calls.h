@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
@@ -19,6 +20,13 @@ namespace collsim {
 /// several threads at once.
 class RegisteredCalls {
  public:
+  /// What a kernel moves: as the textbook's algorithm of that name, which handles a buffer of each
+  /// peer, and so many buffers of the rank's own beside them.
+  struct Wire {
+    const char* algorithm;
+    double own_buffers = 0;
+  };
+
   /// `spec` is the call under NCCL's rules. `simulated`: all else is simulated, and not estimated.
   RegisteredCalls(CallSpec spec, bool simulated);
   ~RegisteredCalls();
@@ -35,13 +43,13 @@ class RegisteredCalls {
   Prediction predict(Bytes size);
   /// What NCCL would take had the buffers not been registered.
   Prediction without(Bytes size) { return model_of("nccl").of(size); }
-  /// The time of a kernel, chosen or not.
-  Seconds time_of(SymmetricKernel kernel, Bytes size);
+  /// The time of a kernel, chosen or not, on so many thread blocks.
+  Seconds time_of(SymmetricKernel kernel, std::uint32_t blocks, Bytes size);
   /// The call without registered buffers.
   const CallCompiler& compiler() const;
 
  private:
-  Seconds time_of(std::string_view kernel, const char* algorithm, bool own_too, Bytes size);
+  Seconds time_of(std::string_view kernel, const Wire& wire, KernelBlocks blocks, Bytes size);
   ModelledCall& model_of(const std::string& algorithm);
 
   CallSpec spec_;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/base/text_file.h"
 #include "tests/support/temporary_file.h"
 #include "tests/tools/command_outcome.h"
 #include "tools/collsim/core/subcommand.h"
@@ -87,6 +88,32 @@ TEST(ExchangeCommand, refuses_bad_input) {
   EXPECT_EQ(status({"dgx-h100", "-c", "all_to_all_v", "-b", "2T"}), exit_bad_input);
   EXPECT_EQ(status({"dgx-h100", "-c", "moe_dispatch,all_to_all_v"}), exit_bad_input);
   EXPECT_EQ(status({"dgx-h100-x16384"}), exit_bad_input);
+}
+
+/// A bar for each row, with what the skew adds as a part of its own.
+TEST(ExchangeCommand, draws_where_the_time_goes) {
+  const test::TemporaryFile drawing("exchange.svg", "");
+  output_of({"exchange", "dgx-h100-x4", "-c", "moe_dispatch", "--tokens", "8,128", "--skew",
+             "hot:20", "--svg", drawing.path().string()});
+  const std::string svg = read_text_file(drawing.path(), "a drawing").content;
+  EXPECT_NE(svg.find("moe_dispatch, 128 tokens"), std::string::npos);
+  EXPECT_NE(svg.find("what the skew adds"), std::string::npos);
+  EXPECT_TRUE(svg.ends_with("</svg>\n"));
+  EXPECT_EQ(run({"exchange", "dgx-h100", "--svg", "/no/such/folder/x.svg"}).status, exit_bad_input);
+}
+
+/// Thousands of ranks are alike or refused.
+TEST(ExchangeCommand, takes_thousands_of_ranks_that_are_alike) {
+  const auto rows = rows_of_exchange({"dgx-h100-x512", "-n", "1024", "--experts", "1024", "-c",
+                                      "moe_dispatch", "--tokens", "128"});
+  EXPECT_GT(rows[0].at("time_us"), rows[0].at("launch_us"));
+  const std::vector<std::string> refused{"exchange",  "dgx-h100-x512", "-n",     "1024",
+                                         "--experts", "1024",          "--skew", "hot:4"};
+  EXPECT_EQ(run(refused).status, exit_bad_input);
+  EXPECT_NE(run(refused).err.find("not alike"), std::string::npos);
+  EXPECT_EQ(
+      run({"exchange", "dgx-h100-x512", "-n", "1024", "-c", "all_to_all_v", "--size", "1M"}).status,
+      exit_bad_input);
 }
 
 }  // namespace

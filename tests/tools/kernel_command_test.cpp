@@ -73,6 +73,13 @@ TEST(KernelCommands, crossover_has_a_row_for_each_count) {
   output_of(code);
   EXPECT_NE(read_text_file(thresholds.path(), "a file").content.find("    8: [("),
             std::string::npos);
+  const test::TemporaryFile page("kernels.html", "");
+  std::vector<std::string> html = question;
+  html.insert(html.end(), {"--html", page.path().string()});
+  EXPECT_NE(output_of(html).find("ranks fastest"), std::string::npos);  // the table as well
+  const std::string written = read_text_file(page.path(), "a file").content;
+  EXPECT_NE(written.find("Fastest small all_reduce"), std::string::npos);
+  EXPECT_NE(written.find("two_shot"), std::string::npos);
   std::vector<std::string> map = question;
   map.emplace_back("--map");
   EXPECT_NE(output_of(map).find("#   "), std::string::npos);
@@ -97,20 +104,57 @@ TEST(RegisteredCommands, say_which_kernel_runs) {
   EXPECT_EQ(explained.at("kernel"), "AllReduce_RSxLD_AGxST");
   EXPECT_EQ(explained.at("thread_blocks"), 6);
   EXPECT_EQ(explained.at("candidates").size(), 2U);
-  // Recorded: 16.9 us (recordings/inference/symmetric-choices.tsv).
+  // Recorded: 16.9 us (recordings/h200x4/symmetric.yaml).
   EXPECT_NEAR(explained.at("time_us").get<double>(), 16.9, 2);
   const auto rows = rows_of({"run", "hgx-h200", "--registered", "-b", "1K", "-e", "1K", "-n", "4",
                              "--env", "NCCL_NVLS_ENABLE=0"});
   EXPECT_EQ(rows.at(0).at("algorithm"), "AllReduce_AGxLL_R");
 }
 
-// Recorded: 48.7 us on two ranks (recordings/inference/copy-engines.tsv).
+// What changes the choice is no warning; the others still are.
+TEST(RegisteredCommands, warn_only_of_variables_that_they_do_not_heed) {
+  for (const char* const command : {"explain", "run"}) {
+    std::vector<std::string> args{command, "hgx-h200", "--registered", "-b", "64K", "-n", "4"};
+    if (args.front() == "run") args.insert(args.end(), {"-e", "64K"});
+    for (const char* const variable :
+         {"NCCL_SYM_KERNEL=AllReduce_AGxLL_R", "NCCL_SYM_CTAS=4", "NCCL_CTA_POLICY=2",
+          "NCCL_WIN_ENABLE=1", "NCCL_LOCAL_REGISTER=1"}) {
+      args.insert(args.end(), {"--env", variable});
+    }
+    const Outcome outcome = run(args);
+    EXPECT_EQ(outcome.status, exit_ok);
+    EXPECT_EQ(outcome.err.find("NCCL_SYM"), std::string::npos) << outcome.err;
+    EXPECT_EQ(outcome.err.find("NCCL_CTA_POLICY"), std::string::npos) << outcome.err;
+    EXPECT_EQ(outcome.err.find("NCCL_WIN_ENABLE"), std::string::npos) << outcome.err;
+    EXPECT_NE(outcome.err.find("NCCL_LOCAL_REGISTER"), std::string::npos) << outcome.err;
+  }
+}
+
+// Recorded: 48.7 us on two ranks (recordings/h200x4/symmetric.yaml).
 TEST(RegisteredCommands, know_copy_engines) {
   const auto rows = rows_of({"estimate", "hgx-h200", "-c", "all_gather", "--registered", "-b",
                              "16M", "-e", "16M", "-n", "2", "--env", "NCCL_CTA_POLICY=2"});
   EXPECT_EQ(rows.at(0).at("algorithm"), "copy_engines");
   EXPECT_EQ(rows.at(0).at("channels"), 0);
   EXPECT_NEAR(rows.at(0).at("time_us").get<double>(), 48.7, 5);
+}
+
+// Of eight H100 NVLS has 16 thread blocks, and 4 on registered buffers.
+TEST(RegisteredCommands, explain_says_what_user_buffers_save) {
+  const auto explained = [](const std::vector<std::string>& more) {
+    std::vector<std::string> args{"explain", "dgx-h100", "-b", "256M", "--user-buffers"};
+    args.insert(args.end(), more.begin(), more.end());
+    return rows_of(args).at(0).at("user_buffers");
+  };
+  EXPECT_EQ(explained({"-a", "nvls"}).at("thread_blocks"), 4);
+  EXPECT_EQ(explained({"-a", "ring", "-p", "ll128"}).at("applies"), false);
+  EXPECT_EQ(explained({"-a", "nvls", "--env", "NCCL_LOCAL_REGISTER=0"}).at("applies"), false);
+  EXPECT_TRUE(explained({"-c", "all_to_all"}).is_null());
+  EXPECT_EQ(run({"explain", "dgx-h100", "-b", "1M", "--registered", "--user-buffers"}).status,
+            exit_bad_input);
+  EXPECT_NE(output_of({"explain", "dgx-h100", "-b", "256M", "-a", "nvls", "--user-buffers"})
+                .find("4 thread blocks in place of"),
+            std::string::npos);
 }
 
 TEST(RegisteredCommands, choose_lists_symmetric_kernels) {

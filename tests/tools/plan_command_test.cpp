@@ -55,6 +55,76 @@ TEST(PlanCommand, plans_for_steps) {
   EXPECT_NE(error_of(args).find("--mtbf: 'soon'"), std::string::npos);
 }
 
+// A token of llama3-70b takes 2 * 80 + 1 all-reduces of batch * 8192 * 2 bytes and an all-gather of
+// the logits, which both columns have.
+TEST(PlanCommand, plans_for_decoding) {
+  const ShippedData shipped;
+  const std::vector<std::string> asked{
+      "dgx-h100,dgx-a100", "--decode", "--model",  "llama3-70b", "--tp", "1,2,8",
+      "--batch",           "1,32",     "--format", "json"};
+  const auto rows = nlohmann::json::parse(plan(asked).out);
+  ASSERT_EQ(rows.size(), 12U);
+  int quickest = 0;
+  for (const auto& row : rows) {
+    EXPECT_EQ(row.at("size_bytes"), 2 * 8192 * row.at("batch").get<int>());
+    EXPECT_NEAR(row.at("token_us").get<double>(),
+                row.at("communication_us").get<double>() + row.at("kernels_us").get<double>(),
+                1e-6 * row.at("token_us").get<double>());
+    if (row.at("mark") == "best") ++quickest;
+    if (row.at("tp") == 1) {
+      EXPECT_EQ(row.at("communication_us"), 0);
+      EXPECT_TRUE(row.at("kernel").is_null());
+      EXPECT_EQ(row.at("fits"), false) << "141 GB of weights";
+      continue;
+    }
+    const double call = row.at("call_us").get<double>();
+    EXPECT_GT(row.at("communication_us").get<double>(), 161 * call);
+    EXPECT_LT(row.at("communication_us").get<double>(), 161 * call + 400);
+    EXPECT_LT(row.at("communication_us").get<double>(), row.at("by_nccl_us").get<double>());
+  }
+  EXPECT_EQ(quickest, 2) << "one of each batch";
+}
+
+TEST(PlanCommand, says_which_questions_of_decoding_have_no_answer) {
+  const ShippedData shipped;
+  EXPECT_NE(error_of({"dgx-h100", "--decode"}).find("no model"), std::string::npos);
+  EXPECT_NE(error_of({"dgx-h100", "--decode", "--step", "--model", "llama3-70b"}).find("both"),
+            std::string::npos);
+  EXPECT_NE(error_of({"dgx-h100", "--decode", "--model", "llama3-70b", "--tp", "3"}).find("decode"),
+            std::string::npos);
+  EXPECT_NE(error_of({"dgx-h100", "--decode", "--model", "llama3-70b", "--kernels", "llama"})
+                .find("'llama'"),
+            std::string::npos);
+  const Outcome some =
+      plan({"dgx-h100", "--decode", "--model", "llama3-70b", "--tp", "8,16", "--batch", "1"});
+  EXPECT_EQ(some.status, exit_ok);
+  EXPECT_NE(some.err.find("too few for --tp 16"), std::string::npos);
+}
+
+// NICs of half the rate: 4,096 tokens take twice as long on the ports; inside a node nothing
+// changes.
+TEST(PlanCommand, plans_for_exchanges) {
+  const ShippedData shipped;
+  const auto rows =
+      nlohmann::json::parse(plan({"dgx-h100", "--exchange", "--ep", "8,32", "--tokens", "4096",
+                                  "--set", "nic=200Gb/s", "--format", "json"})
+                                .out);
+  ASSERT_EQ(rows.size(), 4U);
+  const auto& inside = rows.at(0);
+  const auto& between = rows.at(1);
+  EXPECT_EQ(inside.at("nodes"), 1);
+  EXPECT_EQ(between.at("nodes"), 4);
+  EXPECT_NEAR(rows.at(2).at("layer_us").get<double>(), inside.at("layer_us").get<double>(), 1e-6);
+  EXPECT_NEAR(rows.at(3).at("ports_us").get<double>() / between.at("ports_us").get<double>(), 2,
+              0.02);
+  EXPECT_EQ(between.at("mark"), "best");
+  EXPECT_EQ(rows.at(3).at("mark"), "");
+  EXPECT_NEAR(between.at("tokens_per_s").get<double>() * between.at("layer_us").get<double>(),
+              4096e6, 1e3);
+  EXPECT_NE(error_of({"l40s-8", "--exchange", "--ep", "8"}).find("NVLink"), std::string::npos);
+  EXPECT_NE(error_of({"dgx-h100", "--exchange", "--ep", "1"}).find("--ep"), std::string::npos);
+}
+
 TEST(PlanCommand, finds_templates_of_ones_own) {
   // In the current folder, and in its folder nodes as beside a topology.
   const test::TemporaryFile file("mine.yaml", "collsim: node/1\nextends: dgx-h100\n");

@@ -182,12 +182,6 @@ bool is_considered(const KernelFacts& facts, NcclFunction function, Bytes size,
   return !facts.loads_multicast || adds_in_switch(of);
 }
 
-/// Whole elements of a rank, rounded up to cells.
-std::int64_t cells_of(NcclFunction function, Bytes size, Rank ranks) {
-  const std::int64_t own = function == NcclFunction::all_reduce ? size.count : size.count / ranks;
-  return std::max<std::int64_t>(divide_up(own, cell_bytes), 1);
-}
-
 }  // namespace
 
 std::string_view nccl_name(SymmetricKernel kernel) {
@@ -200,11 +194,17 @@ std::optional<SymmetricKernel> find_symmetric_kernel(std::string_view name) {
   return found == kernels.end() ? std::nullopt : std::optional(found->kernel);
 }
 
+std::int64_t symmetric_cells(NcclFunction function, Bytes size, Rank ranks) {
+  const std::int64_t own = function == NcclFunction::all_reduce ? size.count : size.count / ranks;
+  return std::max<std::int64_t>(divide_up(own, cell_bytes), 1);
+}
+
 std::optional<std::string> why_not_symmetric(NcclFunction function, Bytes size,
                                              const SymmetricSetting& setting) {
   if (setting.version < first_version) {
     return fmt::format("NCCL {} has none, 2.27 is the first that has", to_string(setting.version));
   }
+  if (!setting.windows) return "NCCL_WIN_ENABLE=0 registers no windows";
   if (setting.ranks < 2) return "one rank sends nothing";
   if (!setting.one_host) return "ranks are on several hosts, whose kernels are not modelled";
   if (!setting.nvlink) return "not every pair of ranks has NVLink";
@@ -231,7 +231,7 @@ std::optional<std::string> why_not_symmetric(NcclFunction function, Bytes size,
 SymmetricChoice choose_symmetric(NcclFunction function, Bytes size,
                                  const SymmetricSetting& setting) {
   SymmetricChoice choice;
-  const std::int64_t cells = cells_of(function, size, setting.ranks);
+  const std::int64_t cells = symmetric_cells(function, size, setting.ranks);
   for (const KernelFacts& facts : kernels) {
     if (!is_considered(facts, function, size, setting)) continue;
     choice.candidates.push_back(candidate_of(facts, cells * cell_bytes, setting));

@@ -45,6 +45,7 @@ struct SymmetricSetting {
   bool one_host = true;         ///< all ranks share one
   bool nvlink = true;           ///< every pair of ranks has it: they share memory
   bool multicast = false;       ///< NVLS
+  bool windows = true;          ///< NCCL_WIN_ENABLE is not 0
   Reduction reduction{};
   std::uint32_t min_thread_blocks = 1;         ///< NCCL_MIN_CTAS
   std::uint32_t max_thread_blocks = 64;        ///< NCCL_MAX_CTAS
@@ -65,6 +66,9 @@ struct SymmetricChoice {
   std::uint32_t used_blocks = 1;               ///< that data is left for
   std::vector<SymmetricCandidate> candidates;  ///< in NCCL's order
 };
+
+/// The cells of 1 KiB of a rank that NCCL divides among thread blocks. `size` is nccl-tests'.
+std::int64_t symmetric_cells(NcclFunction function, Bytes size, Rank ranks);
 
 /// Why NCCL runs none of them; nothing where it does. It does not compare them with its rings and
 /// trees: where both buffers are registered and a kernel is there, it runs.

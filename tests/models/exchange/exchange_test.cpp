@@ -168,5 +168,49 @@ TEST(ExpertExchange, needs_the_kernels_machine) {
       InputError);
 }
 
+// Of equal hosts that all do the same, the ports of one say how long all take: as events do.
+TEST(PortExchange, of_balanced_traffic_is_that_of_one_host) {
+  for (const char* const name : {"dgx-h100-x4", "dgx-h100-x64"}) {
+    const Machine machine = load_machine(name);
+    const std::vector<DeviceId> gpus = first_gpus(machine.topology, 32);
+    ExpertPlaces places = places_on(4, 8, 256, 8);
+    const TokenTraffic traffic = token_traffic(places, Skew{});
+    for (const KernelFamily family : {KernelFamily::deepep, KernelFamily::deepep_low_latency}) {
+      const ExchangeKernel kernel = exchange_kernel(family, ExpertOperation::dispatch);
+      const TrafficMatrix bytes = bytes_moved(kernel, places, traffic, {});
+      const ReachedShares shares{kernel.nvlink_share, kernel.network_share};
+      const PortExchange all = exchange_over_ports(machine.topology, gpus, bytes, shares);
+      const PortExchange one = balanced_exchange(machine.topology, gpus, bytes, shares);
+      EXPECT_NEAR(one.time.value / all.time.value, 1, 0.01) << name << " " << to_string(family);
+      EXPECT_NEAR(one.delivered / all.delivered, 1, 1e-9);
+    }
+  }
+}
+
+TEST(PortExchange, of_one_host_needs_alike_ranks) {
+  const Machine machine = load_machine("dgx-h100-x4");
+  const std::vector<DeviceId> gpus = first_gpus(machine.topology, 16);
+  TrafficMatrix bytes(16);
+  bytes.add(0, 9, 1000);
+  EXPECT_THROW(balanced_exchange(machine.topology, gpus, bytes), InputError);
+}
+
+// 512 hosts: a rank sends a token to four hosts at most, as on eight, so that its NIC carries as
+// much.
+TEST(ExpertExchange, of_thousands_of_ranks_is_quick) {
+  const Machine machine = load_machine("dgx-h100-x512");
+  const std::vector<DeviceId> gpus = first_gpus(machine.topology, 4096);
+  ExpertPlaces places = places_on(512, 8, 4096, 8);
+  places.hosts_per_token = 4;
+  const ExchangeKernel kernel = exchange_kernel(KernelFamily::deepep, ExpertOperation::dispatch);
+  const ExpertExchange exchange =
+      expert_exchange(machine.topology, gpus, kernel, places, token_traffic(places, Skew{}), {});
+  // The 8 experts are among 32 on four hosts, 8 on each: one of them is met with chance
+  // 1 - C(24, 8) / C(32, 8). Copies of 7,392 bytes for the others leave by a NIC of 50 GB/s.
+  const double copies = 4 * (1 - 735471.0 / 10518300) * 511 / 512;
+  const double port = copies * 7392 * 4096 / 50e9 / kernel.network_share;
+  EXPECT_NEAR(exchange.ports.time.value / port, 1, 0.05);
+}
+
 }  // namespace
 }  // namespace collsim

@@ -65,16 +65,6 @@ Nccl make_nccl(const std::string& machine, const po::variables_map& values, std:
   return Nccl(topology, variables, version, nodes);
 }
 
-/// With the variables of symmetric kernels known, nothing is left to say of them.
-std::vector<std::string> warnings_of(const Nccl& nccl, bool registered) {
-  std::vector<std::string> warnings = nccl.environment().warnings;
-  if (!registered) return warnings;
-  std::erase_if(warnings, [](const std::string& text) {
-    return text.starts_with("NCCL_SYM_KERNEL") || text.starts_with("NCCL_SYM_CTAS");
-  });
-  return warnings;
-}
-
 /// Throws InputError if the variables exclude everything that NCCL could run.
 void require_choice(const Nccl& nccl) {
   if (nccl.ranks() < 2) return;
@@ -102,7 +92,8 @@ int run_choose(std::span<const std::string> args, std::ostream& out, std::ostrea
     return make_nccl(machine, *values, err);
   }();
   const bool registered = (*values)["registered"].as<bool>();
-  print_warnings(warnings_of(nccl, registered), err);
+  const std::vector<std::string>& warnings = nccl.environment().warnings;
+  print_warnings(registered ? warnings_of_registered(warnings) : warnings, err);
   require_choice(nccl);
   const std::string name = std::filesystem::path(machine).filename().string();
   const Format format = format_option(*values);

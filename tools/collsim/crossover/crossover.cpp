@@ -471,10 +471,10 @@ constexpr Bytes largest_of_kernels{16 << 20};
 
 int compare_kernels(const po::variables_map& values, const std::string& command, std::ostream& out,
                     std::ostream& err) {
-  for (const char* option : {"html", "export-tuner", "export-env"}) {
+  for (const char* option : {"export-tuner", "export-env"}) {
     if (!values.contains(option)) continue;
     throw InputError(fmt::format("--{} of peer kernels", option),
-                     "--format html, --svg or --export-thresholds");
+                     "--html, --svg, --png or --export-thresholds");
   }
   CallRequest request = read_kernel_request(values, err);
   check_files(values);

@@ -16,6 +16,8 @@
 #include "tools/collsim/core/replace_file.h"
 #include "tools/collsim/crossover/textbook_curves.h"
 #include "tools/collsim/report/answer.h"
+#include "tools/collsim/report/page.h"
+#include "tools/collsim/report/png.h"
 #include "tools/collsim/report/report.h"
 
 namespace collsim::command {
@@ -200,6 +202,12 @@ void answer_kernel_crossover(const CallRequest& request, const KernelQuestion& q
     is_printed = is_printed || is_standard_output(file);
   };
   if (values.contains("svg")) write("svg", drawing_of(curves.front()));
+  if (values.contains("png")) write("png", png_of(drawing_of(curves.front())));
+  if (values.contains("html")) {
+    std::ostringstream page;
+    write_page(report_of(curves, thresholds, command), page);
+    write("html", page.str());
+  }
   if (values.contains("export-thresholds")) {
     write("export-thresholds", code_of(request, question, thresholds));
   }

@@ -19,8 +19,8 @@ bool asks_for_kernels(const boost::program_options::variables_map& values);
 KernelQuestion kernels_to_compare(const boost::program_options::variables_map& values);
 
 /// Answers where peer kernels and NCCL cross over on each set of GPUs: a table of thresholds, with
-/// --map what is fastest for each size, with --svg the times of the first set, and with
-/// --export-thresholds the thresholds as code.
+/// --map what is fastest for each size, with --svg and --png the times of the first set, with
+/// --html a page, and with --export-thresholds the thresholds as code.
 void answer_kernel_crossover(const CallRequest& request, const KernelQuestion& question,
                              const std::vector<std::vector<DeviceId>>& gpus,
                              const boost::program_options::variables_map& values,

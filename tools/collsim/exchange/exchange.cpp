@@ -18,9 +18,11 @@
 #include "tools/collsim/core/format.h"
 #include "tools/collsim/core/numbers.h"
 #include "tools/collsim/core/options.h"
+#include "tools/collsim/core/replace_file.h"
 #include "tools/collsim/core/size_option.h"
 #include "tools/collsim/core/subcommand.h"
 #include "tools/collsim/core/warnings.h"
+#include "tools/collsim/exchange/exchange_drawing.h"
 #include "tools/collsim/exchange/exchange_report.h"
 #include "tools/collsim/report/answer.h"
 
@@ -42,8 +44,8 @@ constexpr std::string_view epilogue =
     "  collsim exchange gb200-nvl72 -n 32 --kernels nvlink-one-sided --type nvfp4\n"
     "  collsim exchange dgx-h100 -c all_to_all_v --matrix sizes.csv";
 
-/// Each rank sends to each: more would be millions of flows.
-constexpr std::uint32_t max_exchange_ranks = 512;
+/// A matrix of more would not fit into memory.
+constexpr std::uint32_t max_exchange_ranks = 4096;
 constexpr Bytes max_size{std::int64_t{1} << 40};
 constexpr std::uint32_t max_tokens = 1u << 20;
 constexpr std::uint32_t max_hidden = 1u << 17;
@@ -83,7 +85,8 @@ po::options_description exchange_options() {
       ("size,b", po::value<Bytes>(),
        "of all_to_all_v and all_gather_v without --matrix: bytes of a rank, divided by --skew")  //
       ("estimate", po::bool_switch(), "NCCL's calls by formulas, not by simulation")             //
-      ("explain", po::bool_switch(), "the parts of the time, and the busiest ports");
+      ("explain", po::bool_switch(), "the parts of the time, and the busiest ports")             //
+      ("svg", po::value<std::string>(), "write where the time goes as a drawing");
   add_format_option(options, formats_of_rows());
   return options;
 }
@@ -250,6 +253,10 @@ TrafficMatrix read_matrix(const po::variables_map& values, const ExchangeQuestio
 
 std::vector<ExchangeRow> sized_rows(const po::variables_map& values, ExchangeQuestion& question) {
   const auto& call = values["collective"].as<std::string>();
+  if (question.ranks() > max_single_ranks) {
+    throw InputError(fmt::format("{} of {} ranks", call, question.ranks()),
+                     fmt::format("at most {}", max_single_ranks));
+  }
   const TrafficMatrix bytes = read_matrix(values, question, call == "all_gather_v");
   const Calibration cost = calibration_for(question.topology);
   SizedCall sized = sized_call(question.topology, question.gpus, cost, bytes, question.estimate);
@@ -270,11 +277,20 @@ std::vector<ExchangeRow> sized_rows(const po::variables_map& values, ExchangeQue
 int run_exchange(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
   const auto values = parse_options(exchange_options(), usage, epilogue, "topology", args, out);
   if (!values) return exit_ok;
+  if (values->contains("svg")) {
+    check_writable((*values)["svg"].as<std::string>());
+    check_not_input((*values)["svg"].as<std::string>());
+  }
   ExchangeQuestion question = read_question(*values, err);
   const auto& call = (*values)["collective"].as<std::string>();
   const bool by_sizes = call == "all_to_all_v" || call == "all_gather_v";
   const std::vector<ExchangeRow> rows =
       by_sizes ? sized_rows(*values, question) : expert_rows(*values, question);
+  if (values->contains("svg")) {
+    const auto& file = (*values)["svg"].as<std::string>();
+    replace_file(file, exchange_drawing(question.heading, rows));
+    if (is_standard_output(file)) return exit_ok;
+  }
   Answer answer;
   answer.print = [&](std::ostream& to) { print_exchange(question.heading, rows, to); };
   answer.rows = [&] {

@@ -13,6 +13,7 @@
 #include "tools/collsim/core/waiting.h"
 #include "tools/collsim/explain/explanation_report.h"
 #include "tools/collsim/explain/kernel_explanation.h"
+#include "tools/collsim/explain/user_buffers.h"
 #include "tools/collsim/report/answer.h"
 #include "tools/collsim/report/call_rows.h"
 #include "tools/collsim/report/records.h"
@@ -56,18 +57,22 @@ std::vector<ExplainedCall> explain_calls(const CallRequest& request, std::ostrea
   return calls;
 }
 
-Answer answer_of(const CallRequest& request, const std::vector<ExplainedCall>& calls) {
+Answer answer_of(const CallRequest& request, const std::vector<ExplainedCall>& calls,
+                 bool with_user_buffers) {
   Answer answer;
-  answer.print = [&](std::ostream& out) {
+  answer.print = [&, with_user_buffers](std::ostream& out) {
     for (const ExplainedCall& call : calls) {
       const Section section{&request, &call.compiler->spec().run, "native"};
       print_explanation(section, *call.compiler, call.explanation, out);
+      if (with_user_buffers) print_user_buffers(*call.compiler, call.explanation, out);
     }
   };
-  answer.document = [&] {
+  answer.document = [&, with_user_buffers] {
     Record all = Record::array();
     for (std::size_t i = 0; i < calls.size(); ++i) {
       all.push_back(explanation_record(request, request.scenario.runs[i], calls[i].explanation));
+      if (!with_user_buffers) continue;
+      all.back()["user_buffers"] = user_buffers_record(*calls[i].compiler, calls[i].explanation);
     }
     return all;
   };
@@ -80,10 +85,17 @@ int run_explain(std::span<const std::string> args, std::ostream& out, std::ostre
   auto options = request_options(RequestedSizes::one, {Format::table, Format::json});
   add_kernel_option(options);
   add_registered_option(options);
+  options.add_options()("user-buffers", po::bool_switch(),
+                        "also say what user buffers would save that are registered with "
+                        "ncclCommRegister, or by a CUDA graph");
   const auto values = parse_options(options, usage, epilogue, "scenario", args, out);
   if (!values) return exit_ok;
   const bool registered = asks_for_registered(*values);
   const auto question = kernel_question(*values);
+  const bool with_user_buffers = (*values)["user-buffers"].as<bool>();
+  if (with_user_buffers && (registered || question)) {
+    throw InputError("--user-buffers with --kernels or --registered", "one of them");
+  }
   const CallRequest request =
       question ? read_kernel_request(*values, err) : read_request(*values, err);
   if (values->count("minbytes") == 0 && request.scenario.collective != Collective::barrier) {
@@ -98,7 +110,7 @@ int run_explain(std::span<const std::string> args, std::ostream& out, std::ostre
     return exit_ok;
   }
   const std::vector<ExplainedCall> calls = explain_calls(request, err);
-  write_answer(request.format, answer_of(request, calls), out);
+  write_answer(request.format, answer_of(request, calls, with_user_buffers), out);
   return exit_ok;
 }
 

@@ -10,8 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include "models/nccl/symmetric_setting.h"
 #include "models/peer_kernels/registered_calls.h"
 #include "sim/base/input_error.h"
+#include "tools/collsim/core/warnings.h"
 #include "tools/collsim/report/call_rows.h"
 
 namespace collsim::command {
@@ -201,7 +203,7 @@ Answer explain_registered(const CallRequest& request, Bytes size, std::ostream& 
     throw InputError("--registered in a textbook schedule", "NCCL's schedule");
   }
   RegisteredCalls calls(spec_of(request, run), true);
-  warn(calls.compiler(), err);
+  print_warnings(warnings_of_registered(calls.compiler().warnings()), err);
   ExplainedRegistered of;
   of.reason = calls.why_not(size).value_or("");
   of.copies = calls.uses_copy_engines();
@@ -210,7 +212,7 @@ Answer explain_registered(const CallRequest& request, Bytes size, std::ostream& 
   if (of.reason.empty() && !of.copies) {
     of.choice = calls.choose(size);
     for (const SymmetricCandidate& candidate : of.choice->candidates) {
-      of.times.push_back(calls.time_of(candidate.kernel, size));
+      of.times.push_back(calls.time_of(candidate.kernel, candidate.thread_blocks, size));
     }
   }
   Answer answer;

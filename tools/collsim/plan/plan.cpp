@@ -25,6 +25,8 @@
 #include "tools/collsim/core/variables_option.h"
 #include "tools/collsim/core/waiting.h"
 #include "tools/collsim/core/warnings.h"
+#include "tools/collsim/plan/decode_plan_answer.h"
+#include "tools/collsim/plan/exchange_plan_answer.h"
 #include "tools/collsim/plan/plan_report.h"
 #include "tools/collsim/plan/step_plan_answer.h"
 #include "tools/collsim/report/answer.h"
@@ -42,7 +44,9 @@ namespace {
 
 constexpr std::string_view usage =
     "collsim plan MACHINE[,MACHINE] --bytes SIZE [options]\n"
-    "       collsim plan MACHINE[,MACHINE] --step --model NAME --global-batch N [options]";
+    "       collsim plan MACHINE[,MACHINE] --step --model NAME --global-batch N [options]\n"
+    "       collsim plan MACHINE[,MACHINE] --decode --model NAME [--tp 1,2,4,8] [options]\n"
+    "       collsim plan MACHINE[,MACHINE] --exchange [--ep 8,16,32] [options]";
 constexpr std::string_view epilogue =
     "Answers what-if questions: how long a step's communication takes on which machine, where\n"
     "scaling stops and why, what it costs, and what each change is worth. A machine is a node\n"
@@ -54,6 +58,8 @@ constexpr std::string_view epilogue =
     "  collsim plan dgx-h100,dgx-a100 --nodes 1..64 --model gpt-3-175b --compute-time 20s,50s\n"
     "  collsim plan dgx-h100 --nodes 1..1024 --model bert-large --compute-time 50ms "
     "--target-share 10%\n"
+    "  collsim plan dgx-h100,dgx-b200 --decode --model llama3-70b --tp 2,4,8 --batch 1,64\n"
+    "  collsim plan dgx-h100 --exchange --ep 8,16,32 --tokens 128 --set nic=200Gb/s\n"
     "  collsim plan dgx-h100,dgx-a100 --nodes 8..64 --step --model llama3-70b --global-batch 512";
 
 constexpr std::int64_t max_points = 100'000;
@@ -361,8 +367,22 @@ po::options_description plan_options() {
       ("estimate", po::bool_switch(), "simulate nothing")                                     //
       ("wide", po::bool_switch(), "show all columns");
   add_step_options(options);
+  add_decode_options(options);
+  add_exchange_options(options);
   add_format_option(options, formats_with_page());
   return options;
+}
+
+/// What is planned for: "step", "decode", "exchange", or "" for what a step moves.
+std::string question_of(const po::variables_map& values) {
+  std::string question;
+  for (const char* const each : {"step", "decode", "exchange"}) {
+    if (!values[each].as<bool>()) continue;
+    if (!question.empty())
+      throw InputError(fmt::format("both --{} and --{}", question, each), "one");
+    question = each;
+  }
+  return question;
 }
 
 CapacityPlan answer_of(CapacityRequest& request, std::ostream& err) {
@@ -393,7 +413,16 @@ int plan_for_steps(const po::variables_map& values, std::span<const std::string>
 int run_plan(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
   const auto values = parse_options(plan_options(), usage, epilogue, "topology", args, out);
   if (!values) return exit_ok;
-  if ((*values)["step"].as<bool>()) return plan_for_steps(*values, args, out, err);
+  const std::string question = question_of(*values);
+  if (question == "step") return plan_for_steps(*values, args, out, err);
+  if (question == "decode") {
+    return answer_decode_plan(read_alternatives(*values), read_call(*values).run, *values,
+                              command_text("plan", args), out, err);
+  }
+  if (question == "exchange") {
+    return answer_exchange_plan(read_alternatives(*values), *values, command_text("plan", args),
+                                out, err);
+  }
   CapacityRequest request = read_plan(*values);
   const CapacityPlan plan = answer_of(request, err);
   print_warnings(plan.warnings, err);

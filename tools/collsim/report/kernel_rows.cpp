@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/nccl/symmetric_setting.h"
 #include "models/peer_kernels/registered_calls.h"
 #include "sim/base/input_error.h"
 #include "tools/collsim/core/warnings.h"
@@ -15,16 +16,6 @@
 namespace collsim::command {
 
 namespace {
-
-/// Without those of the variables that registered buffers heed.
-std::vector<std::string> warnings_of(const CallCompiler& compiler) {
-  std::vector<std::string> warnings = compiler.warnings();
-  std::erase_if(warnings, [](const std::string& text) {
-    return text.starts_with("NCCL_SYM_KERNEL") || text.starts_with("NCCL_SYM_CTAS") ||
-           text.starts_with("NCCL_CTA_POLICY");
-  });
-  return warnings;
-}
 
 void write_kernel_rows(const CallRequest& request, const KernelQuestion& question, bool simulated,
                        CallPrinter& printer) {
@@ -52,7 +43,7 @@ void write_registered_rows(const CallRequest& request, bool simulated, CallPrint
       throw InputError("--registered in a textbook schedule", "NCCL's schedule");
     }
     RegisteredCalls calls(spec_of(request, run), simulated);
-    print_warnings(warnings_of(calls.compiler()), err);
+    print_warnings(warnings_of_registered(calls.compiler().warnings()), err);
     printer.begin({&request, &calls.compiler().spec().run, "registered windows"});
     for (const Bytes size : sizes_of(request)) printer.add({calls.predict(size), {}});
     printer.end();

@@ -155,6 +155,20 @@ const tests = {
     await assertOpens(browser, 'estimate', ['estimate', '-t', 'switch-64', '-a', 'ring,double_binary_tree'], 2);
   },
 
+  async plan_for_decoding_opens(browser) {
+    const args = ['plan', 'dgx-h100,dgx-b200', '--decode', '--model', 'llama3-70b', '--tp', '2,4,8', '--batch', '1,32'];
+    await assertOpens(browser, 'plan-decode', args, 2);
+  },
+
+  async plan_for_exchanges_opens(browser) {
+    await assertOpens(browser, 'plan-exchange', ['plan', 'dgx-h100', '--exchange', '--ep', '8,16,32'], 1);
+  },
+
+  async crossover_of_kernels_opens(browser) {
+    const args = ['crossover', 'dgx-h100', '--kernels', 'vllm', '--graph', '--over-ranks', '2,8', '-b', '4K', '-e', '4M'];
+    await assertOpens(browser, 'crossover-kernels', args, 2);
+  },
+
   async crossover_opens(browser) {
     const args = ['crossover', '-t', 'hgx-h200', '--over-ranks', '2,4,8', '-b', '1K', '-e', '64M'];
     const page = await assertOpens(browser, 'crossover', args, 2);

@@ -1,60 +1,42 @@
-// NCCL 2.28.9 wrote what it chose (recordings/inference/symmetric-choices.tsv): every kernel and
-// every number of thread blocks comes out.
+// NCCL 2.28.9 wrote what it chose (recordings/h200x4/symmetric.yaml): every kernel and every number
+// of thread blocks comes out.
 
 #include "models/nccl/symmetric/symmetric_kernel.h"
 
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <sstream>
+#include <map>
 #include <string>
+#include <vector>
 
+#include "models/recordings/recording.h"
 #include "sim/base/data_directory.h"
 
 namespace collsim {
 namespace {
 
-struct RecordedChoice {
-  Rank ranks = 0;
-  std::string collective;
-  std::int64_t bytes = 0;
-  std::string kernel;
-  std::uint32_t thread_blocks = 0;
-};
-
-std::vector<RecordedChoice> recorded_choices() {
-  std::ifstream file(data_directory() / "recordings/inference/symmetric-choices.tsv");
-  std::vector<RecordedChoice> choices;
-  for (std::string line; std::getline(file, line);) {
-    if (line.starts_with('#') || line.starts_with("ranks")) continue;
-    std::istringstream fields(line);
-    RecordedChoice choice;
-    fields >> choice.ranks >> choice.collective >> choice.bytes >> choice.kernel >>
-        choice.thread_blocks;
-    choices.push_back(choice);
-  }
-  return choices;
-}
-
-NcclFunction function_named(const std::string& collective) {
-  if (collective == "all_gather") return NcclFunction::all_gather;
-  if (collective == "reduce_scatter") return NcclFunction::reduce_scatter;
-  return NcclFunction::all_reduce;
+/// The rows of calls whose kernel NCCL chose by itself.
+std::vector<RecordedRow> recorded_choices() {
+  Recording recording = read_recording(data_directory() / "recordings/h200x4/symmetric.yaml");
+  std::erase_if(recording.rows, [](const RecordedRow& row) {
+    const bool is_free =
+        row.variables == std::map<std::string, std::string>{{"NCCL_NVLS_ENABLE", "0"}};
+    return !row.registered || row.symmetric_kernel.empty() || !is_free;
+  });
+  return recording.rows;
 }
 
 TEST(SymmetricKernels, are_chosen_as_nccl_chooses_them) {
-  const auto choices = recorded_choices();
-  EXPECT_EQ(choices.size(), 126U);
-  for (const RecordedChoice& recorded : choices) {
+  const std::vector<RecordedRow> rows = recorded_choices();
+  EXPECT_EQ(rows.size(), 126U);
+  for (const RecordedRow& row : rows) {
     SymmetricSetting setting;
     setting.version = {2, 28, 9};
-    setting.ranks = recorded.ranks;
+    setting.ranks = row.ranks;
     const SymmetricChoice choice =
-        choose_symmetric(function_named(recorded.collective), {recorded.bytes}, setting);
-    EXPECT_EQ(nccl_name(choice.chosen.kernel), recorded.kernel)
-        << recorded.ranks << " " << recorded.collective << " " << recorded.bytes;
-    EXPECT_EQ(choice.used_blocks, recorded.thread_blocks)
-        << recorded.ranks << " " << recorded.collective << " " << recorded.bytes;
+        choose_symmetric(*function_of(*row.collective), row.size, setting);
+    EXPECT_EQ(nccl_name(choice.chosen.kernel), row.symmetric_kernel) << "line " << row.line;
+    EXPECT_EQ(choice.used_blocks, row.channels) << "line " << row.line;
   }
 }
 
@@ -99,6 +81,10 @@ TEST(SymmetricKernels, are_not_there_for_all) {
   setting.version = {2, 26, 5};
   EXPECT_TRUE(why_not_symmetric(NcclFunction::all_reduce, size, setting));
   setting.version = newest_nccl_version;
+  setting.windows = false;
+  EXPECT_TRUE(why_not_symmetric(NcclFunction::all_reduce, size, setting));
+  setting.windows = true;
+  EXPECT_FALSE(why_not_symmetric(NcclFunction::all_reduce, size, setting));
   setting.nvlink = false;
   EXPECT_TRUE(why_not_symmetric(NcclFunction::all_reduce, size, setting));
 }

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <boost/program_options.hpp>
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "models/planning/exchange_plan.h"
+
+namespace collsim::command {
+
+/// Adds the options of `plan --exchange`, but --kernels, which is that of `plan --decode` too.
+void add_exchange_options(boost::program_options::options_description& options);
+
+/// Plans the exchange of a mixture of experts on these machines, and writes the answer. Gives the
+/// exit code. Throws InputError.
+int answer_exchange_plan(std::vector<Alternative> alternatives,
+                         const boost::program_options::variables_map& values,
+                         const std::string& command, std::ostream& out, std::ostream& err);
+
+}  // namespace collsim::command
