@@ -434,13 +434,14 @@ NcclCall CallCompiler::nccl_call(Bytes size, Protocol protocol) const {
 NcclDecision CallCompiler::decide(Bytes size) const {
   if (!nccl_function()) return decide_messages(size);
   const Choice choice = nccl_->choose(*nccl_function(), size);
-  return decide(size, {choice.algorithm, choice.protocol, choice.time});
+  return decide(size, {choice.algorithm, choice.protocol, choice.time, std::nullopt});
 }
 
 NcclDecision CallCompiler::decide(Bytes asked, const Candidate& chosen) const {
   const Bytes size =
       spec_.collective == Collective::barrier ? size_of(spec_.run.reduction.type) : asked;
-  const LaunchSize launch = nccl_->launch(chosen.algorithm, chosen.protocol, size);
+  const LaunchSize launch =
+      chosen.launch.value_or(nccl_->launch(chosen.algorithm, chosen.protocol, size));
   NcclDecision decision{nccl_call(size, chosen.protocol), launch.channels, 0, 0, chosen};
   decision.call.algorithm = chosen.algorithm;
   decision.call.stripes = nccl_->stripes(chosen.algorithm);

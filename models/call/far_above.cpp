@@ -25,6 +25,8 @@ Seconds dearest_hop(const Calibration& cost, Protocol protocol) {
 
 /// The latency between the ranks that are farthest apart, which not every collective must cross.
 Seconds farthest_way(const CallCompiler& compiler) {
+  if (compiler.spec().collective == Collective::all_reduce)
+    return compiler.bounds(Bytes{1}).latency;
   const MachineBounds bounds(compiler.topology(), compiler.spec().gpus, Collective::all_reduce);
   return bounds.of(Bytes{1}).latency;
 }

@@ -47,8 +47,9 @@ std::set<Rank> touched_nodes(const CallCompiler& compiler) {
   return nodes;
 }
 
-MachineView::MachineView(const CallCompiler& compiler, Seconds at)
+MachineView::MachineView(const CallCompiler& compiler, Seconds at, KnownWays* ways)
     : compiler_(compiler),
+      ways_(ways),
       nodes_(compiler.nccl()->rank_nodes()),
       alike_(compiler.nccl()->has_like_hosts()) {
   const MachineFaults& faults = compiler.spec().faults;
@@ -75,13 +76,13 @@ MachineView::MachineView(const CallCompiler& compiler, Seconds at)
 
 HopWires MachineView::wires(std::optional<NcclAlgorithm> algorithm) const {
   return {compiler_.topology(), compiler_.spec().gpus, compiler_.cost_of(algorithm),
-          compiler_.hop_rules(algorithm), states_};
+          compiler_.hop_rules(algorithm), states_, ways_of(algorithm)};
 }
 
 std::unique_ptr<HopWires> MachineView::kept_wires(std::optional<NcclAlgorithm> algorithm) const {
   return std::make_unique<HopWires>(compiler_.topology(), compiler_.spec().gpus,
                                     compiler_.cost_of(algorithm), compiler_.hop_rules(algorithm),
-                                    states_);
+                                    states_, ways_of(algorithm));
 }
 
 std::vector<Rank> MachineView::touched_ranks() const {

@@ -7,6 +7,7 @@
 
 #include "models/call/call_compiler.h"
 #include "models/machine/hop_wires.h"
+#include "models/machine/known_ways.h"
 #include "models/machine/link_state.h"
 
 namespace collsim {
@@ -24,8 +25,8 @@ std::set<Rank> touched_nodes(const CallCompiler& compiler);
 /// where the same of their GPUs take part; else each is looked at.
 class MachineView {
  public:
-  /// The compiler must outlive it.
-  MachineView(const CallCompiler& compiler, Seconds at);
+  /// The compiler must outlive it, and so must `ways`; null: each search begins anew.
+  MachineView(const CallCompiler& compiler, Seconds at, KnownWays* ways = nullptr);
 
   /// Single hops of an algorithm on it; without one, of sends and receives.
   HopWires wires(std::optional<NcclAlgorithm> algorithm) const;
@@ -52,7 +53,12 @@ class MachineView {
   double min_speed() const;
 
  private:
+  KnownWays::OfAlgorithm* ways_of(std::optional<NcclAlgorithm> algorithm) const {
+    return ways_ != nullptr ? &ways_->of(algorithm) : nullptr;
+  }
+
   const CallCompiler& compiler_;
+  KnownWays* ways_;
   RankNodes nodes_;
   bool alike_;
   LinkStates states_;

@@ -18,7 +18,7 @@ namespace {
 /// Both ways of answering, with one face.
 class Simulations {
  public:
-  explicit Simulations(const CallCompiler& compiler)
+  explicit Simulations(const CallCompiler& compiler, KnownWays* /*ways*/ = nullptr)
       : simulator_(compiler, {.beside_healthy = false}) {}
   Prediction answer(Bytes size) { return simulator_.simulate(size); }
 
@@ -28,7 +28,8 @@ class Simulations {
 
 class Estimates {
  public:
-  explicit Estimates(const CallCompiler& compiler) : estimator_(compiler) {}
+  explicit Estimates(const CallCompiler& compiler, KnownWays* ways = nullptr)
+      : estimator_(compiler, ways) {}
   Prediction answer(Bytes size) { return estimator_.estimate(size); }
 
  private:
@@ -74,6 +75,11 @@ CallCompiler Predictor::compiler_of(const RecordedCall& call, const Deviation& c
   return healthy->with_faults(std::move(faults));
 }
 
+/// Only what faults change is asked for again and again.
+KnownWays* Predictor::ways_of(const RecordedCall& call, const Deviation& change) const {
+  return change.variables.empty() && !change.spread_out ? &ways_[call] : nullptr;
+}
+
 template <typename Engine>
 std::optional<PointPredictions> Predictor::predict(const Deviation& change,
                                                    const std::vector<PointIndex>& points) const {
@@ -83,7 +89,7 @@ std::optional<PointPredictions> Predictor::predict(const Deviation& change,
       const std::size_t number = points[i].series;
       const EvidenceSeries& series = evidence_.series[number];
       const CallCompiler compiler = compiler_of(series.call, change);
-      Engine engine(compiler);
+      Engine engine(compiler, ways_of(series.call, change));
       for (; i < points.size() && points[i].series == number; ++i) {
         const Bytes size = series.points[points[i].point].size;
         const Prediction prediction = engine.answer(size);

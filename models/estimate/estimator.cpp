@@ -28,9 +28,9 @@ namespace collsim {
 /// The formulas of a machine as it is at one instant of a call.
 class Estimator::Forms {
  public:
-  Forms(const CallCompiler& compiler, Seconds at)
+  Forms(const CallCompiler& compiler, Seconds at, KnownWays* ways)
       : compiler_(compiler),
-        view_(compiler, at),
+        view_(compiler, at, ways),
         rings_(compiler, view_, kinds_),
         trees_(compiler, view_, kinds_),
         stripes_(compiler, view_, kinds_),
@@ -312,8 +312,9 @@ std::string Estimator::Forms::medium() const {
 /// Formulas for every state that a machine is in while a call runs.
 class Estimator::States {
  public:
-  explicit States(const CallCompiler& compiler)
+  States(const CallCompiler& compiler, KnownWays* ways)
       : compiler_(compiler),
+        ways_(ways),
         instants_(instants_of(compiler.spec().faults)),
         forms_(instants_.size()),
         textbook_(compiler) {}
@@ -331,6 +332,7 @@ class Estimator::States {
   Seconds latest() const;
 
   const CallCompiler& compiler_;
+  KnownWays* ways_;
   std::vector<Seconds> instants_;              // at which a state begins
   std::vector<std::unique_ptr<Forms>> forms_;  // by state, as they are needed
   TextbookEstimator textbook_;
@@ -344,7 +346,7 @@ bool Estimator::States::needs_plan() const {
 
 Prediction Estimator::States::estimate_in(std::size_t state, Bytes size,
                                           const NcclDecision& decision) {
-  if (!forms_[state]) forms_[state] = std::make_unique<Forms>(compiler_, instants_[state]);
+  if (!forms_[state]) forms_[state] = std::make_unique<Forms>(compiler_, instants_[state], ways_);
   return forms_[state]->estimate(size, decision);
 }
 
@@ -408,7 +410,8 @@ Prediction Estimator::States::estimate_through_memory(const CompiledCall& call,
   return prediction;
 }
 
-Estimator::Estimator(const CallCompiler& compiler) : states_(std::make_unique<States>(compiler)) {}
+Estimator::Estimator(const CallCompiler& compiler, KnownWays* ways)
+    : states_(std::make_unique<States>(compiler, ways)) {}
 Estimator::~Estimator() = default;
 Estimator::Estimator(Estimator&&) noexcept = default;
 Estimator& Estimator::operator=(Estimator&&) noexcept = default;

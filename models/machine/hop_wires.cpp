@@ -8,19 +8,31 @@
 namespace collsim {
 
 HopWires::HopWires(const Topology& topology, std::span<const DeviceId> gpus,
-                   const Calibration& cost, HopRules rules, LinkStates states)
+                   const Calibration& cost, HopRules rules, LinkStates states,
+                   KnownWays::OfAlgorithm* known)
     : topology_(topology),
       gpus_(gpus),
       cost_(cost),
       rules_(std::move(rules)),
       router_(topology),
       table_(topology, wiring_),
-      states_(std::move(states)) {}
+      states_(std::move(states)),
+      known_(topology.takes_detours() ? nullptr : known) {}
 
 Wire HopWires::lay(std::uint32_t channel, Rank from, Rank to) {
-  Way way = links_of_hop(topology_, router_, gpus_, rules_, channel, from, to);
+  Way way = healthy_way(channel, from, to);
   if (is_cut(way)) way = around(std::move(way), channel, from, to);
   return laid(way, cost_.proxy.used);
+}
+
+HopWires::Way HopWires::healthy_way(std::uint32_t channel, Rank from, Rank to) {
+  const auto search = [&] {
+    return links_of_hop(topology_, router_, gpus_, rules_, channel, from, to);
+  };
+  if (known_ == nullptr) return search();
+  const KnownWays::Hop hop{channel, from, to};
+  const auto found = known_->find(hop);
+  return found != known_->end() ? found->second : known_->emplace(hop, search()).first->second;
 }
 
 bool HopWires::is_cut(const Way& way) const {

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "models/machine/known_ways.h"
 #include "models/machine/link_state.h"
 #include "models/machine/plan_wiring.h"
 #include "models/machine/resource_table.h"
@@ -21,11 +22,12 @@ inline constexpr double stands_still = 1e6;
 /// hops by class and need but some of them. Links are as `states` says: a hop around a dead one
 /// takes what is left, jitter counts as the half that a message is late on average, and a link that
 /// moves nothing moves next to nothing (stands_still). Refers to all it is made of but the rules
-/// and the states.
+/// and the states. What `known` holds of the hops' ways is not searched again; null: nothing. Where
+/// ways depend on those before (Topology::takes_detours()), it is not used.
 class HopWires {
  public:
   HopWires(const Topology& topology, std::span<const DeviceId> gpus, const Calibration& cost,
-           HopRules rules, LinkStates states = {});
+           HopRules rules, LinkStates states = {}, KnownWays::OfAlgorithm* known = nullptr);
   ~HopWires() = default;
   HopWires(const HopWires&) = delete;  // parts of it refer to others
   HopWires& operator=(const HopWires&) = delete;
@@ -49,6 +51,7 @@ class HopWires {
  private:
   using Way = std::vector<LinkId>;
 
+  Way healthy_way(std::uint32_t channel, Rank from, Rank to);
   Wire laid(std::span<const LinkId> way, bool has_proxy);
   bool is_cut(const Way& way) const;
   Way around(Way way, std::uint32_t channel, Rank from, Rank to);
@@ -61,6 +64,7 @@ class HopWires {
   Wiring wiring_;
   ResourceTable table_;
   LinkStates states_;
+  KnownWays::OfAlgorithm* known_;
   std::optional<ReducedTopology> reduced_;  // without dead links
   std::optional<Router> detours_;           // on it
 };

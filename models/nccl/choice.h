@@ -35,6 +35,8 @@ struct Candidate {
   NcclAlgorithm algorithm = NcclAlgorithm::ring;
   Protocol protocol = Protocol::simple;
   double time = 0;  ///< NCCL's estimate, us
+  /// Of a larger cluster that this one stands for; none: what NCCL launches here.
+  std::optional<LaunchSize> launch{};
 };
 
 /// What NCCL runs for a call.

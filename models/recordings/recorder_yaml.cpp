@@ -150,7 +150,8 @@ RecordedRow read_common(const YamlMapping& run) {
     row.nodes = static_cast<std::uint32_t>(mapping.at("count").integer(1, max_ranks));
   }
   if (const auto buffers = run.find("buffers")) {
-    row.registered = either(*buffers, "plain", "registered");
+    row.user_registered = buffers->string() == "user_registered";
+    row.registered = !row.user_registered && either(*buffers, "plain", "registered");
   }
   const YamlMapping environment = run.at("environment").free_mapping();
   for (const auto& [name, value] : environment.entries()) {

@@ -41,7 +41,8 @@ struct RecordedRow {
   std::string redop = "sum";
   bool in_place = false;
   CallMode mode = CallMode::plain;
-  bool registered = false;  ///< buffers were symmetric windows of the communicator
+  bool registered = false;       ///< buffers were symmetric windows of the communicator
+  bool user_registered = false;  ///< NCCL knew the buffers by ncclCommRegister()
   /// NCCL's symmetric kernel that ran in place of an algorithm, by its log; else empty.
   std::string symmetric_kernel{};
   std::optional<std::uint32_t> iterations;  ///< calls in a row whose mean time it is

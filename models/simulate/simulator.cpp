@@ -276,8 +276,14 @@ Prediction Simulator::simulate_evened(const CompiledCall& call, const CompiledCa
   return prediction;
 }
 
+/// It is launched as the whole is: how many channels NCCL takes may depend on how many ranks there
+/// are.
 Simulator::Small Simulator::small_call(Bytes size, const Given& given) const {
   Small small{given ? given : compiler_.decide(size).candidate, size};
+  if (small.choice) {
+    const NcclDecision whole = compiler_.decide(size, *small.choice);
+    small.choice->launch = LaunchSize{whole.channels, whole.call.threads};
+  }
   if (is_cut_by_ranks(compiler_.spec().collective, algorithm_of(small.choice))) {
     small.size = size_for(*small_, size, compiler_.ranks());
   }

@@ -156,6 +156,7 @@ std::string why_left_out(const RecordedRow& row, const Hosts& hosts,
   }
   if (row.wrong) return "its results were wrong";
   if (row.registered) return "its buffers were registered as symmetric windows";
+  if (row.user_registered) return "its buffers were registered by ncclCommRegister";
   if (row.time.value <= 0 || row.size.count <= 0) return "no time or no bytes";
   if (row.ranks == 0) return "how many ranks it had is not known (-n)";
   const std::uint32_t per_node = row.ranks / row.nodes;

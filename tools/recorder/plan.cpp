@@ -190,6 +190,23 @@ std::vector<bool> read_flags(const YamlMapping& run, std::string_view key, std::
   return flags;
 }
 
+std::vector<Buffers> read_buffers(const YamlMapping& run) {
+  const auto values = run.find("buffers");
+  if (!values) return {Buffers::plain};
+  const std::map<std::string, Buffers> words{{"plain", Buffers::plain},
+                                             {"registered", Buffers::registered},
+                                             {"user_registered", Buffers::user_registered}};
+  std::vector<Buffers> buffers;
+  for (const YamlValue& value : one_or_more(*values)) {
+    const auto known = words.find(value.string());
+    if (known == words.end()) {
+      value.fail("'" + value.string() + "'", "plain, registered or user_registered");
+    }
+    buffers.push_back(known->second);
+  }
+  return buffers;
+}
+
 /// The size that a call nearest below `bytes` really has; 0 when there is none.
 std::int64_t real_size(const std::string& collective, std::int64_t bytes, int ranks) {
   if (collective == launch) return 0;
@@ -215,7 +232,7 @@ struct Entry {
   std::vector<std::string> collectives;
   std::vector<std::int64_t> sizes;
   std::vector<bool> in_place;
-  std::vector<bool> registered;
+  std::vector<Buffers> buffers;
   std::vector<bool> graph;
   Run settings;
 };
@@ -274,7 +291,7 @@ Entry read_entry(const YamlValue& value) {
   entry.sizes = read_sizes(map.at("sizes"));
   entry.in_place = read_flags(map, "places", "out", "in");
   entry.graph = read_flags(map, "modes", "plain", "graph");
-  entry.registered = read_flags(map, "buffers", "plain", "registered");
+  entry.buffers = read_buffers(map);
   if (const auto allowed = map.find("allow_nvls")) entry.settings.allow_nvls = allowed->boolean();
   entry.settings.warmup = read_count(map, "warmup", 0, 5);
   entry.settings.iterations = read_count(map, "iterations", 1, 20);
@@ -302,10 +319,12 @@ Choices crossed(const std::vector<Choices>& dimensions) {
   return result;
 }
 
-Run run_of(const Entry& entry, const Crew& crew, const Choice& choice, bool registered) {
+Run run_of(const Entry& entry, const Crew& crew, const Choice& choice, Buffers buffers) {
   Run run = entry.settings;
-  run.name = entry.name + '/' + crew.label + choice.label + (registered ? "/registered" : "");
-  run.registered = registered;
+  run.name = entry.name + '/' + crew.label + choice.label;
+  if (buffers == Buffers::registered) run.name += "/registered";
+  if (buffers == Buffers::user_registered) run.name += "/user_registered";
+  run.buffers = buffers;
   run.ranks = crew.ranks;
   for (int gpu = 0; gpu < crew.ranks; ++gpu) run.gpus.push_back(gpu);
   run.hosts = crew.hosts;
@@ -324,8 +343,8 @@ std::vector<Run> load_plan(const std::filesystem::path& path) {
     const Entry entry = read_entry(value);
     for (const Crew& crew : entry.crews) {
       for (const Choice& choice : crossed(entry.crossed)) {
-        for (const bool registered : entry.registered) {
-          runs.push_back(run_of(entry, crew, choice, registered));
+        for (const Buffers buffers : entry.buffers) {
+          runs.push_back(run_of(entry, crew, choice, buffers));
           check_nvls(runs.back());
           if (!names.insert(runs.back().name).second) {
             value.fail("a second run called " + runs.back().name, "another name");

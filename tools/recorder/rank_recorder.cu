@@ -122,6 +122,11 @@ class RankRecorder {
       check(ncclCommWindowDeregister(communicator_, window), "ncclCommWindowDeregister");
     }
 #endif
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 19, 0)
+    for (void* handle : handles_) {
+      check(ncclCommDeregister(communicator_, handle), "ncclCommDeregister");
+    }
+#endif
     check(ncclCommDestroy(communicator_), "ncclCommDestroy");
   }
 
@@ -136,11 +141,11 @@ class RankRecorder {
     check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
   }
 
-  /// Windows can only be made of memory that other processes can map, which NCCL allocates.
+  /// Only memory that other processes can map can be registered, which NCCL allocates.
   float* allocate(std::size_t bytes) {
     buffer_bytes_ = (bytes + window_alignment - 1) / window_alignment * window_alignment;
     void* buffer = nullptr;
-    if (run_.registered) {
+    if (run_.buffers != Buffers::plain) {
       check(ncclMemAlloc(&buffer, buffer_bytes_), "ncclMemAlloc");
     } else {
       check(cudaMalloc(&buffer, buffer_bytes_), "cudaMalloc");
@@ -149,7 +154,7 @@ class RankRecorder {
   }
 
   /// Makes both buffers symmetric windows of the communicator.
-  void register_buffers() {
+  void make_windows() {
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 27, 0)
     for (float* buffer : {first_, second_}) {
       ncclWindow_t window{};
@@ -163,6 +168,20 @@ class RankRecorder {
 #endif
   }
 
+  /// Tells NCCL of both buffers, as ncclCommRegister() does.
+  void register_buffers() {
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 19, 0)
+    for (float* buffer : {first_, second_}) {
+      void* handle = nullptr;
+      check(ncclCommRegister(communicator_, buffer, buffer_bytes_, &handle), "ncclCommRegister",
+            communicator_);
+      handles_.push_back(handle);
+    }
+#else
+    throw std::runtime_error("user-registered buffers need NCCL 2.19 or newer");
+#endif
+  }
+
   void start_nccl() {
     static_assert(sizeof(ncclUniqueId) <= sizeof(SharedState::unique_id));
     ncclUniqueId id{};
@@ -173,7 +192,8 @@ class RankRecorder {
     shared_.wait_for_all();
     std::memcpy(&id, shared_.unique_id.data(), sizeof(id));
     check(ncclCommInitRank(&communicator_, run_.ranks, id, rank_), "ncclCommInitRank");
-    if (run_.registered) register_buffers();
+    if (run_.buffers == Buffers::registered) make_windows();
+    if (run_.buffers == Buffers::user_registered) register_buffers();
     shared_.wait_for_all();
     if (rank_ == 0) ++shared_.progress;
   }
@@ -335,6 +355,7 @@ class RankRecorder {
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 27, 0)
   std::vector<ncclWindow_t> windows_;
 #endif
+  std::vector<void*> handles_;  // of registered buffers
   unsigned long long* wrong_ = nullptr;
   std::map<std::tuple<std::string, std::int64_t, bool>, Answer> predictor_;
 };

@@ -90,7 +90,8 @@ std::string head_of(const Run& run, const std::map<std::string, std::string>& en
   for (std::size_t i = 0; i < run.gpus.size(); ++i) out << (i > 0 ? ", " : "") << run.gpus[i];
   out << "]\n";
   if (run.hosts) out << written(*run.hosts);
-  if (run.registered) out << "    buffers: registered\n";
+  if (run.buffers == Buffers::registered) out << "    buffers: registered\n";
+  if (run.buffers == Buffers::user_registered) out << "    buffers: user_registered\n";
   out << "    environment: {";
   bool first = true;
   for (const auto& [name, value] : environment) {

@@ -119,7 +119,9 @@ void read_fact(const std::string& key, Line& line, Run& run) {
   } else if (key == "allow_nvls") {
     run.allow_nvls = true;
   } else if (key == "registered") {
-    run.registered = true;
+    run.buffers = Buffers::registered;
+  } else if (key == "user_registered") {
+    run.buffers = Buffers::user_registered;
   } else if (key == "warmup") {
     run.warmup = line.number("calls", 0, many);
   } else if (key == "iterations") {
@@ -134,8 +136,9 @@ void read_fact(const std::string& key, Line& line, Run& run) {
     run.cases.push_back(read_case(line));
   } else {
     line.fail("'" + key + "'",
-              "run, ranks, gpus, hosts, env, allow_nvls, registered, warmup, iterations, repeats, "
-              "case_seconds, stall_seconds or case");
+              "run, ranks, gpus, hosts, env, allow_nvls, registered, user_registered, warmup, "
+              "iterations, "
+              "repeats, case_seconds, stall_seconds or case");
   }
 }
 
@@ -174,7 +177,8 @@ void write_run(std::ostream& out, const Run& run) {
   if (run.hosts) write_hosts(out, *run.hosts);
   for (const auto& [name, value] : run.environment) out << "env " << name << '=' << value << '\n';
   if (run.allow_nvls) out << "allow_nvls\n";
-  if (run.registered) out << "registered\n";
+  if (run.buffers == Buffers::registered) out << "registered\n";
+  if (run.buffers == Buffers::user_registered) out << "user_registered\n";
   out << "warmup " << run.warmup << "\niterations " << run.iterations << "\nrepeats " << run.repeats
       << "\ncase_seconds " << run.case_seconds << "\nstall_seconds " << run.stall_seconds << '\n';
   for (const Case& c : run.cases) {

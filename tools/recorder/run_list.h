@@ -43,6 +43,14 @@ struct Hosts {
   bool operator==(const Hosts&) const = default;
 };
 
+/// What NCCL knows of a run's buffers before the calls.
+enum class Buffers : std::uint8_t {
+  plain,
+  registered,       ///< symmetric windows, which NCCL's symmetric kernels need (2.27 on)
+  user_registered,  ///< by ncclCommRegister(), so that peers may move data straight into them (2.19
+                    ///< on)
+};
+
 /// Cases that share one set of processes, since NCCL reads its environment once.
 struct Run {
   std::string name;  ///< unique in its list
@@ -51,9 +59,7 @@ struct Run {
   std::optional<Hosts> hosts;
   std::map<std::string, std::string> environment;
   bool allow_nvls = false;  ///< else NVLink multicast stays off
-  /// Buffers are symmetric windows of the communicator, which NCCL's symmetric kernels need (2.27
-  /// on).
-  bool registered = false;
+  Buffers buffers = Buffers::plain;
   int warmup = 0;            ///< calls before the first repeat
   int iterations = 0;        ///< most calls of one repeat
   int repeats = 0;           ///< most repeats

@@ -110,13 +110,15 @@ TEST_F(Plan, RefusesMulticastUnlessAllowed) {
 TEST_F(Plan, RegistersBuffersInRunsOfTheirOwn) {
   const auto runs = load(
       "collsim: recording-plan/1\n"
-      "runs: [{ name: a, ranks: 2, collectives: reduce, sizes: 8 B, buffers: [plain, registered] "
-      "}]\n");
-  ASSERT_EQ(runs.size(), 2U);
+      "runs: [{ name: a, ranks: 2, collectives: reduce, sizes: 8 B, \n"
+      "         buffers: [plain, registered, user_registered] }]\n");
+  ASSERT_EQ(runs.size(), 3U);
   EXPECT_EQ(runs.at(0).name, "a/2");
-  EXPECT_FALSE(runs.at(0).registered);
+  EXPECT_EQ(runs.at(0).buffers, Buffers::plain);
   EXPECT_EQ(runs.at(1).name, "a/2/registered");
-  EXPECT_TRUE(runs.at(1).registered);
+  EXPECT_EQ(runs.at(1).buffers, Buffers::registered);
+  EXPECT_EQ(runs.at(2).name, "a/2/user_registered");
+  EXPECT_EQ(runs.at(2).buffers, Buffers::user_registered);
 }
 
 TEST_F(Plan, ComesBackFromItsRunList) {
