@@ -18,6 +18,9 @@ constexpr NcclVersion first_between_gpus{2, 23, 0};
 constexpr NcclVersion by_stripes{2, 27, 0};
 constexpr std::uint32_t usual_stripes = 8;
 constexpr int first_blackwell = 100;
+/// Thread blocks of rings whose buffers peers write into, at most: NCCL 2.28.9 on two H100
+/// (recordings/h100x2/user-buffers.yaml).
+constexpr std::uint32_t blocks_of_rings = 16;
 
 /// Thread blocks of NVLS on registered buffers, of eight stripes: they fill the NVLinks.
 std::uint32_t blocks_of_eight(const UnregisteredCall& call) {
@@ -81,10 +84,15 @@ UserRegistration user_registration(const UnregisteredCall& call) {
   }
   std::string why_not = why_fifos(call);
   if (!why_not.empty()) return {std::move(why_not), {}, {}, {}};
-  return {{},
-          "the copies through FIFOs between GPUs of a node",
-          "buffers that peers can map, such as those of ncclMemAlloc",
-          {}};
+  UserRegistration registration{{},
+                                "the copies through FIFOs between GPUs of a node",
+                                "buffers that peers can map, such as those of ncclMemAlloc",
+                                {}};
+  if (call.algorithm == NcclAlgorithm::ring) {
+    registration.thread_blocks =
+        std::max(call.min_thread_blocks, std::min(call.max_thread_blocks, blocks_of_rings));
+  }
+  return registration;
 }
 
 }  // namespace collsim

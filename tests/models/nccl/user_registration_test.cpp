@@ -49,7 +49,7 @@ TEST(UserRegistration, of_older_nvls_does_not_ask_for_stripes) {
 TEST(UserRegistration, of_rings_is_simple_between_gpus_of_a_node) {
   UnregisteredCall call = call_by(NcclAlgorithm::ring, NcclFunction::all_reduce);
   EXPECT_TRUE(user_registration(call).why_not.empty());
-  EXPECT_FALSE(user_registration(call).thread_blocks.has_value());
+  EXPECT_EQ(user_registration(call).thread_blocks, 16U);
   call.in_place = true;
   EXPECT_FALSE(user_registration(call).why_not.empty());
   call.function = NcclFunction::all_gather;

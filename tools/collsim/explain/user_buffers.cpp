@@ -51,7 +51,7 @@ std::string sentence_of(const UserRegistration& registration, const CandidateTim
         fmt::format(", and NCCL runs {} thread block{} in place of {}", *registration.thread_blocks,
                     *registration.thread_blocks == 1 ? "" : "s", chosen.launch.channels);
   }
-  return text + "; what time that saves is not predicted";
+  return text + "; what time that saves is not predicted (docs/decode.md has recorded ones)";
 }
 
 }  // namespace
