@@ -105,7 +105,7 @@ TEST_F(ReplayOnMachine, says_what_it_takes_a_rank_without_a_trace_for) {
 
 TEST(ReplayCommand, is_named_by_diagnose) {
   for (const std::string file :
-       {"kineto/step-tp-S-rank0.json.gz", "chakra/small/small_chakra.0.json"}) {
+       {"kineto/small/every-event.json", "chakra/small/small_chakra.0.json"}) {
     const Outcome outcome = run({"diagnose", COLLSIM_SOURCE_DIR "/tests/data/" + file});
     EXPECT_EQ(outcome.status, exit_bad_input);
     EXPECT_NE(outcome.err.find("collsim replay"), std::string::npos) << outcome.err;
