@@ -361,8 +361,9 @@ void read_objects(const std::string& file, ChakraCollector& collector, RankTrace
   const Json root = parsed(file, unpacked(file, max_chakra_json));
   const auto nodes = root.find("workload_graph");
   if (nodes == root.end() || !nodes->is_array()) refuse_chakra(file, "no workload_graph");
-  constexpr std::uint64_t most_ranks = 1'000'000;
-  trace.world_size = static_cast<std::int64_t>(std::min(most_ranks, chakra_whole(root, "ngpus")));
+  constexpr std::uint64_t max_chakra_ranks = 1'000'000;
+  trace.world_size =
+      static_cast<std::int64_t>(std::min(max_chakra_ranks, chakra_whole(root, "ngpus")));
   for (const Json& each : *nodes) collector.take(node_of_json(file, each));
 }
 
@@ -374,8 +375,9 @@ std::int64_t rank_of_file(const std::string& file) {
     const char* const begin = name.data() + dot + 1;
     const char* const end = name.data() + name.size();
     const auto [after, error] = std::from_chars(begin, end, rank);
-    constexpr std::int64_t most_ranks = 1'000'000;
-    if (error == std::errc{} && after != end && *after == '.' && rank < most_ranks && rank >= 0) {
+    constexpr std::int64_t max_chakra_ranks = 1'000'000;
+    if (error == std::errc{} && after != end && *after == '.' && rank < max_chakra_ranks &&
+        rank >= 0) {
       return rank;
     }
   }

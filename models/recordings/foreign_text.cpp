@@ -16,7 +16,8 @@ struct Mark {
 
 constexpr std::string_view table_of_times = "the text or JSON of nccl-tests (-J) has times";
 constexpr std::string_view by_hang = "`collsim hang`, which reads the dumps of all ranks";
-constexpr std::string_view by_replay = "`collsim replay`, which reads Kineto traces of all ranks";
+constexpr std::string_view by_replay =
+    "`collsim replay`, which reads traces of all ranks (Kineto, Chakra)";
 
 /// The first that is found counts.
 constexpr auto marks = std::to_array<Mark>({
@@ -29,7 +30,7 @@ constexpr auto marks = std::to_array<Mark>({
     // A Kineto trace says pg_config as well, so it is asked for first.
     {"\"traceEvents\"", false, {"a profiler's trace (Kineto, Chrome)", by_replay}},
     {"\"pg_config\"", false, {"a dump of PyTorch's Flight Recorder", by_hang}},
-    {"\"workload_graph\"", false, {"an execution trace (Chakra)", table_of_times}},
+    {"\"workload_graph\"", false, {"an execution trace (Chakra)", by_replay}},
     {"\"GROUP_API\"", false, {"a trace of NCCL's profiler plugin", table_of_times}},
     {"Watchdog caught collective operation timeout",
      false,

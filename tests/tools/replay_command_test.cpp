@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tests/support/temporary_file.h"
+#include "tests/support/test_data.h"
 #include "tests/tools/command_outcome.h"
 #include "tools/collsim/core/subcommand.h"
 
@@ -35,6 +36,11 @@ TEST(ReplayCommand, sums_what_two_ranks_did) {
   EXPECT_EQ(answer["calls"].size(), 4U);
 }
 
+class ReplayOnMachine : public testing::Test {
+ private:
+  ShippedData shipped_;
+};
+
 json replayed(const std::string& name, std::vector<std::string> more) {
   std::vector<std::string> words{"replay",
                                  traces + name + "-rank0.json.gz",
@@ -51,7 +57,7 @@ json replayed(const std::string& name, std::vector<std::string> more) {
 
 // Steps of two H100 on the machine that they were traced on: within 8 %, and what is exposed within
 // 25 % or 3 ms.
-TEST(ReplayCommand, comes_near_the_traced_steps) {
+TEST_F(ReplayOnMachine, comes_near_the_traced_steps) {
   for (const std::string name : {"step-tp-S", "step-fsdp-M-reshard", "step-pp-B-1f1b-m4"}) {
     const json answer = replayed(name, {});
     const json& step = answer["steps"][0];
@@ -68,7 +74,7 @@ TEST(ReplayCommand, comes_near_the_traced_steps) {
 
 // The same step was measured with fewer channels (recordings/steps/h100x2, tp-S): 61.4 ms with
 // four, 118.2 with one.
-TEST(ReplayCommand, says_what_fewer_channels_would_cost) {
+TEST_F(ReplayOnMachine, says_what_fewer_channels_would_cost) {
   const auto time_ms = [](const std::string& channels) {
     return replayed("step-tp-S",
                     {"--env", "NCCL_MAX_NCHANNELS=" + channels})["steps"][0]["replayed_us"]
@@ -79,7 +85,7 @@ TEST(ReplayCommand, says_what_fewer_channels_would_cost) {
   EXPECT_NEAR(time_ms("1"), 118.2, 0.08 * 118.2);
 }
 
-TEST(ReplayCommand, writes_a_program_that_takes_as_long) {
+TEST_F(ReplayOnMachine, writes_a_program_that_takes_as_long) {
   const test::TemporaryFile file("program.yaml", "");
   const json answer = replayed("step-tp-S", {"--write", file.path().string()});
   const json rows = json::parse(output_of({"step", file.path().string(), "-t", "hgx-h200-2",
@@ -90,7 +96,7 @@ TEST(ReplayCommand, writes_a_program_that_takes_as_long) {
   EXPECT_NEAR(end_us, answer["steps"][0]["replayed_us"].get<double>(), 5);
 }
 
-TEST(ReplayCommand, says_what_it_takes_a_rank_without_a_trace_for) {
+TEST_F(ReplayOnMachine, says_what_it_takes_a_rank_without_a_trace_for) {
   const Outcome outcome = run({"replay", traces + "step-tp-S-rank0.json.gz", "-t", "hgx-h200-2"});
   EXPECT_EQ(outcome.status, exit_ok);
   EXPECT_NE(outcome.out.find("1 rank has no trace, and is taken to be like rank 0"),
@@ -98,14 +104,15 @@ TEST(ReplayCommand, says_what_it_takes_a_rank_without_a_trace_for) {
 }
 
 TEST(ReplayCommand, is_named_by_diagnose) {
-  for (const std::string file : {"kineto/step-tp-S-rank0.json.gz", "chakra/small/small_chakra.0.json"}) {
+  for (const std::string file :
+       {"kineto/small/every-event.json", "chakra/small/small_chakra.0.json"}) {
     const Outcome outcome = run({"diagnose", COLLSIM_SOURCE_DIR "/tests/data/" + file});
     EXPECT_EQ(outcome.status, exit_bad_input);
     EXPECT_NE(outcome.err.find("collsim replay"), std::string::npos) << outcome.err;
   }
 }
 
-TEST(ReplayCommand, refuses_options_that_need_a_machine) {
+TEST_F(ReplayOnMachine, refuses_options_that_need_a_machine) {
   const std::string trace = traces + "step-tp-S-rank0.json.gz";
   EXPECT_EQ(run({"replay", trace, "--step", "0"}).status, exit_bad_input);
   EXPECT_EQ(run({"replay", trace, "--env", "NCCL_ALGO=Ring"}).status, exit_bad_input);

@@ -156,5 +156,20 @@ TEST_F(StepCommand, refuses_what_cannot_be) {
             std::string::npos);
 }
 
+// One of eight GPUs has half of its links: all wait for it in each all-reduce of its layers.
+TEST_F(StepCommand, slows_calls_by_faults_of_links) {
+  const auto row = [](std::vector<std::string> more) {
+    std::vector<std::string> args{"dgx-h100", "--model",  "llama3-8b", "--tp",
+                                  "8",        "--format", "json"};
+    args.insert(args.end(), more.begin(), more.end());
+    return json::parse(step(args).out).at(0);
+  };
+  const json healthy = row({});
+  const json slow = row({"--fault", "link: node0/gpu0 - node0/nvswitch0, bandwidth: 50%"});
+  EXPECT_GT(slow["time_ms"].get<double>(), 1.1 * healthy["time_ms"].get<double>());
+  EXPECT_EQ(step({"dgx-h100", "--model", "llama3-8b", "--fault", "rank: 1, speed: 50%"}).status,
+            exit_bad_input);
+}
+
 }  // namespace
 }  // namespace collsim::command

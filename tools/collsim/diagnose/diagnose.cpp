@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "models/diagnosis/run_change.h"
-#include "models/job_trace/trace_format.h"
 #include "models/recordings/readers.h"
 #include "sim/base/input_error.h"
 #include "tools/collsim/core/format.h"
@@ -136,22 +135,6 @@ void print_diagnosis(const std::vector<DiagnosedLog>& logs, const po::variables_
   write_answer(format, answer, out);
 }
 
-/// Throws InputError for a trace of a job, which another command reads.
-void refuse_traces(const std::vector<std::string>& files) {
-  for (const std::string& file : files) {
-    const TraceFormat format = trace_format(trace_start(file));
-    if (format == TraceFormat::other) continue;
-    const char* const what = format == TraceFormat::kineto ? "a trace of PyTorch's profiler"
-                             : format == TraceFormat::nccl_profiler
-                                 ? "a trace of the example of NCCL's profiler plug-in"
-                                 : "a trace of Chakra";
-    throw InputError(SourcePosition{file, 0, 0}, what,
-                     format == TraceFormat::nccl_profiler
-                         ? "a log of NCCL or nccl-tests, or lines of NCCL's Inspector"
-                         : "a log of NCCL or nccl-tests; `collsim replay` reads traces");
-  }
-}
-
 }  // namespace
 
 int run_diagnose(std::span<const std::string> args, std::ostream& out, std::ostream& err) {
@@ -160,7 +143,6 @@ int run_diagnose(std::span<const std::string> args, std::ostream& out, std::ostr
   if (!values->contains("log")) {
     throw InputError("diagnose: no log", "collsim diagnose LOG..., or --help");
   }
-  refuse_traces((*values)["log"].as<std::vector<std::string>>());
   if ((*values)["compare"].as<bool>()) return compare_two_logs(*values, out);
   const std::vector<DiagnosedLog> diagnosed =
       diagnose_logs(read_log_files((*values)["log"].as<std::vector<std::string>>(), err), *values,

@@ -83,7 +83,7 @@ void print_rank_rows(const TraceSummary& summary, std::ostream& out) {
 /// The time that nothing hid, by communicator: of the rank that has most of it, and the mean.
 void print_exposed_rows(const TraceSummary& summary, std::ostream& out) {
   struct Exposed {
-    double most_us = 0;
+    double max_us = 0;
     double sum_us = 0;
     std::int64_t rank = 0;
   };
@@ -92,8 +92,8 @@ void print_exposed_rows(const TraceSummary& summary, std::ostream& out) {
     for (const ExposedTime& each : rank.by_communicator) {
       Exposed& row = rows[each.communicator];
       row.sum_us += each.exposed_us;
-      if (each.exposed_us < row.most_us) continue;
-      row.most_us = each.exposed_us;
+      if (each.exposed_us < row.max_us) continue;
+      row.max_us = each.exposed_us;
       row.rank = rank.rank;
     }
   }
@@ -103,7 +103,7 @@ void print_exposed_rows(const TraceSummary& summary, std::ostream& out) {
   for (const auto& [name, row] : rows) {
     const double mean_us = row.sum_us / static_cast<double>(summary.ranks.size());
     fmt::print(out, "{:<14} {:>15.2f} {:>8.2f} {:>7}\n", or_dash(!name.empty(), name),
-               mean_us / us_in_ms, row.most_us / us_in_ms, row.rank);
+               mean_us / us_in_ms, row.max_us / us_in_ms, row.rank);
   }
 }
 

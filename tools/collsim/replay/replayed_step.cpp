@@ -4,7 +4,9 @@
 #include <fmt/ostream.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <ostream>
+#include <system_error>
 #include <utility>
 
 #include "models/imports/machine.h"
@@ -68,6 +70,12 @@ void write_program(const po::variables_map& values, const CallProgram& program) 
   if (!values.contains("write")) return;
   const auto& file = values["write"].as<std::string>();
   check_not_input(file);
+  for (const std::string& trace : values["trace"].as<std::vector<std::string>>()) {
+    std::error_code error;  // a file that is not there yet is no trace
+    if (!std::filesystem::equivalent(file, trace, error)) continue;
+    throw InputError(fmt::format("--write: {} is a trace that is read", file),
+                     "the name of another file");
+  }
   replace_file(file, call_program_text(program));
 }
 

@@ -58,11 +58,13 @@ void print_inference(const std::string& machine, const InferenceSetup& setup,
                      const InferencePrediction& step, const std::optional<StepPrice>& price,
                      std::ostream& out) {
   const bool decodes = setup.phase == InferencePhase::decode;
-  fmt::print(out, "{} on {} GPUs of {}: tp {}, {} replica{}\n", setup.model.name, setup.ranks(),
-             machine, setup.tensor, setup.replicas, setup.replicas == 1 ? "" : "s");
-  fmt::print(out, "{} of {} sequences of {} tokens on each; {}, {}\n\n",
-             decodes ? "decoding" : "prefill", setup.batch, setup.context,
-             setup.fp8 ? "fp8" : "bf16", setup.graph ? "in a CUDA graph" : "issued by the host");
+  fmt::print(out, "{} on {} GPU{} of {}: tp {}, {} replica{}\n", setup.model.name, setup.ranks(),
+             setup.ranks() == 1 ? "" : "s", machine, setup.tensor, setup.replicas,
+             setup.replicas == 1 ? "" : "s");
+  fmt::print(out, "{} of {} sequence{} of {} tokens on each; {}, {}\n\n",
+             decodes ? "decoding" : "prefill", setup.batch, setup.batch == 1 ? "" : "s",
+             setup.context, setup.fp8 ? "fp8" : "bf16",
+             setup.graph ? "in a CUDA graph" : "issued by the host");
   const auto line = [&](const char* name, Seconds time) {
     fmt::print(out, "  {:<28}{:>12.3f} ms {:>6.1f} %\n", name, time.value / one_milli,
                hundred * time.value / step.time.value);

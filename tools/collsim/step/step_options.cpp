@@ -93,7 +93,7 @@ po::options_description step_options() {
           "set", po::value<std::vector<std::string>>()->composing(),
           "a change of the machine, as of `plan`: nic=200Gb/s, nics=4, oversubscription=2")(
           "fault", po::value<std::vector<std::string>>()->composing(),
-          "a fault of links, as of `run`: 'link: node0/gpu0-*, bandwidth: 50%'; may be repeated")(
+          "a fault of links, as of `run`: 'link: node0/nic0, bandwidth: 50%'; may be repeated")(
           "advise", po::bool_switch(), "try what else would be quicker, and say by how much");
   add_format_option(options, formats_with_page());
   return options;
