@@ -14,7 +14,7 @@ struct JobSpan {
 };
 
 /// A send or a receive, of the several that one kernel may do.
-struct TracedMessage {
+struct JobMessage {
   bool sends = false;
   std::int64_t peer = 0;  ///< number of the other rank in the communicator
   double bytes = 0;
@@ -29,7 +29,7 @@ struct TracedCall {
   std::int64_t ranks = 0;     ///< of the communicator, 0 if unknown
   double bytes = 0;           ///< the larger of what goes in and what comes out, 0 if unknown
   std::int64_t channels = 0;  ///< blocks of the grid, 0 if unknown
-  std::vector<TracedMessage> messages;  ///< of a kernel that only sends and receives
+  std::vector<JobMessage> messages;  ///< of a kernel that only sends and receives
 };
 
 /// Anything that took time on a GPU: a kernel, a call's kernel, a copy, a fill.

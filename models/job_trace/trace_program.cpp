@@ -247,7 +247,7 @@ std::uint32_t StepProgram::communicator_of(const TracedCall& call, std::uint32_t
 std::vector<ProgramCall> StepProgram::messages_of(const TracedCall& call, std::uint32_t group) {
   const std::vector<std::int64_t> members = members_of(call, parts_[group]);
   std::vector<ProgramCall> calls;
-  for (const TracedMessage& message : call.messages) {
+  for (const JobMessage& message : call.messages) {
     if (message.peer >= std::ssize(members)) return {};
     if (message.bytes < 1 || message.bytes > max_call_bytes) return {};
     const auto peer = group_of(members[static_cast<std::size_t>(message.peer)]);
