@@ -117,7 +117,7 @@ TEST(FitConstants, of_a_link_kind_take_the_alphas_of_the_protocol) {
   const auto& over_pcie =
       cost.over[static_cast<std::size_t>(Protocol::ll)][static_cast<std::size_t>(LinkKind::pcie)];
   ASSERT_TRUE(over_pcie.has_value());
-  EXPECT_DOUBLE_EQ(ll.alpha[static_cast<std::size_t>(LinkKind::network)].value, 7e-6);
+  EXPECT_NEAR(ll.alpha[static_cast<std::size_t>(LinkKind::network)].value, 7e-6, 1e-15);
   EXPECT_EQ(over_pcie->alpha, ll.alpha);
 }
 
