@@ -208,10 +208,11 @@ class FactReader {
       const std::string_view range = list.substr(0, list.find(','));
       list.remove_prefix(std::min(list.size(), range.size() + 1));
       const auto dash = range.find('-');
-      const std::uint32_t first = number_or_zero(range.substr(0, dash));
-      const std::uint32_t last =
-          dash == std::string_view::npos ? first : number_or_zero(range.substr(dash + 1));
-      if (last >= first) cores += last - first + 1;
+      const bool is_one = dash == std::string_view::npos;
+      const auto first = whole_number(range.substr(0, dash));
+      const auto last = is_one ? first : whole_number(range.substr(dash + 1));
+      if (!first || !last || *first < 0 || *last < *first || *last >= max_ranks) return 0;
+      cores += static_cast<std::uint32_t>(*last - *first + 1);
     }
     return cores;
   }
