@@ -15,7 +15,7 @@ struct FittedCause {
   double log_likelihood = 0;
   double residual = 0;     ///< root mean square of log(measured / predicted)
   bool simulated = false;  ///< else estimated
-  double likelihood = 0;   ///< among all causes and what is none of them; of a group, of its first
+  double likelihood = 0;   ///< among all causes and what is none of them: its share of its group
 };
 
 /// The logarithm of how likely a cause is by what the log says beside its times, and by its value.
