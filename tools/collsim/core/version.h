@@ -4,7 +4,7 @@
 
 namespace collsim::command {
 
-/// "collsim 0.1.0", a line; if `verbose`, also the libraries and the compiler that it was built
+/// "collsim 1.0.0", a line; if `verbose`, also the libraries and the compiler that it was built
 /// with, each in a line: what a report of a bug needs.
 std::string version_text(bool verbose);
 

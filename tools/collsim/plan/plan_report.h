@@ -38,7 +38,7 @@ Record as_json(const CapacityRequest& request, const CapacityPlan& plan);
 
 /// The table, what follows from it, and a chart:
 ///
-///   # collsim 0.1.0: plan for all_reduce of 350 GB, NCCL 2.30
+///   # collsim 1.0.0: plan for all_reduce of 350 GB, NCCL 2.30
 ///   #   A dgx-h100
 ///   #   B dgx-h100, nic=200Gb/s
 ///   #
