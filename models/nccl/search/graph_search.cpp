@@ -416,7 +416,7 @@ NcclGraphs search_graphs(const NcclSystem& system, const NcclPaths& paths, bool 
     return searched(system, paths, inter, environment, version);
   }
   // Studies ask for one host many times, with settings that the search does not depend on.
-  constexpr std::size_t most_known = 256;
+  constexpr std::size_t max_known = 256;
   static std::mutex mutex;
   static std::map<std::string, NcclGraphs> known;
   const std::string key = SearchKey(system, inter, environment, version).take();
@@ -427,7 +427,7 @@ NcclGraphs search_graphs(const NcclSystem& system, const NcclPaths& paths, bool 
   }
   NcclGraphs graphs = searched(system, paths, inter, environment, version);
   const std::lock_guard lock(mutex);
-  if (known.size() >= most_known) known.clear();
+  if (known.size() >= max_known) known.clear();
   known.emplace(key, graphs);
   return graphs;
 }

@@ -122,7 +122,8 @@ TEST(RecorderYaml, symmetric_kernels_stand_beside_algorithms) {
   EXPECT_EQ(large.channels, 7U);
 }
 
-// By ncclCommRegister() a ring's all_gather of 256 MiB took 450.585 us in place of 557.461, by the file.
+// By ncclCommRegister() a ring's all_gather of 256 MiB took 450.585 us in place of 557.461, by the
+// file.
 TEST(RecorderYaml, rows_say_that_their_buffers_were_user_registered) {
   const Recording recording =
       read_recording(data_directory() / "recordings/h100x2/user-buffers.yaml");
