@@ -75,8 +75,12 @@ MachineView::MachineView(const CallCompiler& compiler, Seconds at, KnownWays* wa
 }
 
 HopWires MachineView::wires(std::optional<NcclAlgorithm> algorithm) const {
-  return {compiler_.topology(), compiler_.spec().gpus, compiler_.cost_of(algorithm),
-          compiler_.hop_rules(algorithm), states_, ways_of(algorithm)};
+  return {compiler_.topology(),
+          compiler_.spec().gpus,
+          compiler_.cost_of(algorithm),
+          compiler_.hop_rules(algorithm),
+          states_,
+          ways_of(algorithm)};
 }
 
 std::unique_ptr<HopWires> MachineView::kept_wires(std::optional<NcclAlgorithm> algorithm) const {
