@@ -156,6 +156,7 @@ class Fit {
                      [](const Part& a, const Part& b) { return a.places > b.places; });
     if (parts.size() > max_parts) parts.resize(max_parts);
     std::vector<Hypothesis> all;
+    all.reserve(parts.size());
     for (const Part& part : parts) {
       all.push_back(in_place(hypothesis, *part.place,
                              static_cast<double>(part.places) / static_cast<double>(count)));

@@ -17,7 +17,7 @@ namespace collsim {
 
 namespace {
 
-constexpr auto network = static_cast<std::size_t>(LinkKind::network);
+constexpr auto network_kind = static_cast<std::size_t>(LinkKind::network);
 /// Of Cauchy's loss. Wider than rows scatter: what a transport leaves off differs from size to size
 /// and protocol to protocol, by about this much (docs/transports.md), and must not be taken for
 /// noise.
@@ -230,15 +230,15 @@ std::vector<std::string> cautions_of(const NetworkSearch& search, const FitRows&
 }  // namespace
 
 Calibration with_network(Calibration cost, double rate, Seconds latency) {
-  double& efficiency = cost.efficiency[network];
+  double& efficiency = cost.efficiency[network_kind];
   efficiency = std::min(std::max(1.0, efficiency), efficiency * rate);
   if (cost.proxy.used) cost.proxy.copy = rate * cost.proxy.copy;
   for (std::size_t protocol = 0; protocol < protocol_count; ++protocol) {
-    Seconds& alpha = cost.protocols[protocol].alpha[network];
+    Seconds& alpha = cost.protocols[protocol].alpha[network_kind];
     alpha = std::max(min_alpha * alpha, alpha + latency);
     // Costs of thread blocks with one kind of link have alphas beside their own.
     for (auto& own : cost.over[protocol]) {
-      if (own) own->alpha[network] = alpha;
+      if (own) own->alpha[network_kind] = alpha;
     }
   }
   return cost;

@@ -50,6 +50,7 @@ std::vector<ReplayedClass> classes_of(const TracedStep& step, const ProgramSched
     }
   }
   std::vector<ReplayedClass> rows;
+  rows.reserve(classes.size());
   for (auto& [key, times] : classes) {
     rows.push_back({times.example, times.traced.size(), median(std::move(times.traced)),
                     median(std::move(times.replayed))});
