@@ -195,6 +195,7 @@ std::vector<double> clock_offsets(const std::vector<RankTrace>& traces,
     }
   }
   std::vector<double> offsets;
+  offsets.reserve(known.size());
   for (const auto& each : known) offsets.push_back(each.value_or(0));
   return offsets;
 }
