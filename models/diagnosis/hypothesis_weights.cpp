@@ -19,7 +19,6 @@ constexpr double named_by_line = 10 * shown;  // which of causes that look alike
 constexpr double made_likely = 30;
 constexpr double possible = 3;  // a setting that may make it, or kinds of parts that often have it
 constexpr double excluded = 0.01;
-constexpr std::uint32_t few_cores = 2;
 constexpr std::size_t few_direct = 3;  // at most so many connections with GPUDirect for one without
 constexpr double not_said = 0.05;      // NCCL_DEBUG=INFO names the variables that are set
 
@@ -150,7 +149,7 @@ class Weights {
       return direct > 0 && lines(LogTransport::rdma) == 0 ? possible : 1;
     }
     if (cause == "slow-messages") return facts_.network == "RoCE" ? possible : 1;
-    if (cause == "slow-proxy") return facts_.cores > 0 && facts_.cores <= few_cores ? shown : 1;
+    if (cause == "slow-proxy") return is_on_few_cores(facts_) ? shown : 1;
     if (cause == "nvls-off") return between(facts_.no_nvls, facts_.nvls_channels > 0);
     if (cause == "forced-algorithm" || cause == "forced-protocol") return not_said;
     if (cause == "few-channels" && facts_.channels > 0) {

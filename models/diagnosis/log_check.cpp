@@ -127,8 +127,7 @@ class Checker {
       odd(fmt::format("{} {} no GPUDirect, which other hosts have", fmt::join(hosts, ", "),
                       hosts.size() == 1 ? "has" : "have"));
     }
-    constexpr std::uint32_t few_cores = 2;
-    if (facts_.cores > 0 && facts_.cores <= few_cores) {
+    if (is_on_few_cores(facts_)) {
       odd(fmt::format("a process is bound to {} core{}: the threads that send share them",
                       facts_.cores, facts_.cores == 1 ? "" : "s"));
     }

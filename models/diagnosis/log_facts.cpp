@@ -293,6 +293,11 @@ LogFacts read_log_facts(const TextFile& text) {
   return facts;
 }
 
+bool is_on_few_cores(const LogFacts& facts) {
+  constexpr std::uint32_t few = 2;
+  return facts.cores > 0 && facts.cores <= few;
+}
+
 std::vector<std::string> hosts_without_any_gpudirect(const LogFacts& facts) {
   std::vector<std::string> hosts;
   if (facts.hosts_with_gpudirect.empty()) return hosts;

@@ -62,6 +62,8 @@ struct LogFacts {
 
 /// Reads the lines of NCCL's log in a text and passes over all others; never throws.
 LogFacts read_log_facts(const TextFile& text);
+/// Whether a process is bound to so few cores that its threads are in each other's way.
+bool is_on_few_cores(const LogFacts& facts);
 /// Hosts of which no connection to others has GPUDirect, where those of other hosts have.
 std::vector<std::string> hosts_without_any_gpudirect(const LogFacts& facts);
 /// What either says; of numbers and names, the first that says something.

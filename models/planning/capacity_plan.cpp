@@ -353,6 +353,11 @@ class CapacityPlanner {
 
 }  // namespace
 
+std::string describe(const Alternative& alternative) {
+  if (alternative.change.empty()) return alternative.parts.name;
+  return fmt::format("{}, {}", alternative.parts.name, alternative.change);
+}
+
 CapacityPlan plan_capacity(const CapacityRequest& request) {
   return CapacityPlanner(request).plan();
 }

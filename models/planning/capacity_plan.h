@@ -24,6 +24,8 @@ struct Alternative {
   std::vector<std::uint32_t> nodes;
   Seconds compute;  ///< of a step, at the plan's fewest GPUs
 };
+/// "dgx-h100, nic=200Gb/s".
+std::string describe(const Alternative& alternative);
 
 /// What has to be met.
 struct PlanTarget {

@@ -117,9 +117,8 @@ ExchangePlan ExchangePlanner::plan() {
       add_machine(i);
     } catch (const InputError& error) {
       if (request_.alternatives.size() == 1) throw;
-      const Alternative& each = request_.alternatives[i];
-      plan_.warnings.insert(fmt::format("{}{}{}: {}", each.parts.name,
-                                        each.change.empty() ? "" : " ", each.change, error.what()));
+      plan_.warnings.insert(
+          fmt::format("{} is left out: {}", describe(request_.alternatives[i]), error.what()));
     }
   }
   if (plan_.rows.empty()) {

@@ -29,17 +29,11 @@ class DecodePlanner {
   void add_ranks(std::size_t number, const Topology& topology, std::uint32_t tensor);
   void add_calls(const CallSpec& spec, DecodePlanRow& row);
   void find_best();
-  std::string name_of(std::size_t number) const;
 
   const DecodePlanRequest& request_;
   KernelTable table_;
   DecodePlan plan_;
 };
-
-std::string DecodePlanner::name_of(std::size_t number) const {
-  const Alternative& each = request_.alternatives[number];
-  return each.change.empty() ? each.parts.name : fmt::format("{} {}", each.parts.name, each.change);
-}
 
 /// An all-reduce follows the embedding and each half of a layer; an all-gather joins the logits.
 void DecodePlanner::add_calls(const CallSpec& spec, DecodePlanRow& row) {
@@ -97,7 +91,7 @@ void DecodePlanner::add_machine(std::size_t number) {
   for (const std::uint32_t tensor : request_.tensor) {
     if (tensor > gpus) {
       plan_.warnings.insert(fmt::format("{}: a node has {} GPUs, too few for --tp {}",
-                                        name_of(number), gpus, tensor));
+                                        describe(request_.alternatives[number]), gpus, tensor));
     } else if (request_.model.heads % tensor != 0) {
       plan_.warnings.insert(fmt::format("--tp {} does not divide the {} heads of '{}'", tensor,
                                         request_.model.heads, request_.model.name));
@@ -126,7 +120,8 @@ DecodePlan DecodePlanner::plan() {
     } catch (const InputError& error) {
       plan_.rows.resize(first);
       if (request_.alternatives.size() == 1) throw;
-      plan_.warnings.insert(fmt::format("{} is left out: {}", name_of(i), error.what()));
+      plan_.warnings.insert(
+          fmt::format("{} is left out: {}", describe(request_.alternatives[i]), error.what()));
     }
   }
   if (plan_.rows.empty()) {

@@ -15,6 +15,7 @@
 #include "tools/collsim/core/waiting.h"
 #include "tools/collsim/core/warnings.h"
 #include "tools/collsim/core/wrap.h"
+#include "tools/collsim/plan/plan_report.h"
 #include "tools/collsim/report/answer.h"
 #include "tools/collsim/report/records.h"
 #include "tools/collsim/report/report.h"
@@ -31,16 +32,11 @@ constexpr std::uint32_t max_tensor = 1024;
 constexpr std::uint32_t max_batch = 1U << 16;
 constexpr std::uint32_t max_context = 1U << 24;
 
-std::string decoding_machine(const DecodePlanRequest& request, const DecodePlanRow& row) {
-  const Alternative& each = request.alternatives[row.alternative];
-  return each.change.empty() ? each.parts.name : fmt::format("{} {}", each.parts.name, each.change);
-}
-
 /// As wide as the longest name of a machine needs.
 std::vector<Column> decode_columns(const DecodePlanRequest& request, const DecodePlan& plan) {
   std::size_t width = 7;
   for (const DecodePlanRow& row : plan.rows) {
-    width = std::max(width, decoding_machine(request, row).size());
+    width = std::max(width, describe(request.alternatives[row.alternative]).size());
   }
   return {{"machine", "machine", "", width},
           {"tp", "tp", "", 2},
@@ -58,7 +54,7 @@ Record decode_record(const DecodePlanRequest& request, const DecodePlanRow& row)
     return row.tensor > 1 ? Record(in_microseconds(time)) : Record();
   };
   Record record;
-  record["machine"] = decoding_machine(request, row);
+  record["machine"] = describe(request.alternatives[row.alternative]);
   record["tp"] = row.tensor;
   record["batch"] = row.batch;
   record["size_bytes"] = row.size.count;
@@ -110,13 +106,8 @@ ReportChart decode_chart(const std::vector<Record>& records, std::string title,
   for (const Record& record : records) {
     const std::string name = fmt::format("{}, batch {}", record["machine"].get<std::string>(),
                                          json_text(record["batch"]));
-    auto found = std::find_if(chart.series.begin(), chart.series.end(),
-                              [&](const ReportSeries& each) { return each.name == name; });
-    if (found == chart.series.end()) {
-      const int tone = static_cast<int>(chart.series.size());
-      found = chart.series.insert(found, {name, SeriesMark::line, tone, false, {}});
-    }
-    if (record[key].get<double>() > 0) found->points.push_back({record["tp"], record[key]});
+    ReportSeries& line = line_called(name, chart);
+    if (record[key].get<double>() > 0) line.points.push_back({record["tp"], record[key]});
   }
   return chart;
 }

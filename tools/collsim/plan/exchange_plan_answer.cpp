@@ -14,6 +14,7 @@
 #include "tools/collsim/core/waiting.h"
 #include "tools/collsim/core/warnings.h"
 #include "tools/collsim/core/wrap.h"
+#include "tools/collsim/plan/plan_report.h"
 #include "tools/collsim/report/answer.h"
 #include "tools/collsim/report/records.h"
 #include "tools/collsim/report/report.h"
@@ -32,17 +33,12 @@ constexpr std::uint32_t max_experts_of_plan = 1U << 14;
 constexpr std::uint32_t max_top_k_of_plan = 256;
 constexpr std::uint32_t max_sms_of_gpu = 1024;
 
-std::string exchanging_machine(const ExchangePlanRequest& request, const ExchangePlanRow& row) {
-  const Alternative& each = request.alternatives[row.alternative];
-  return each.change.empty() ? each.parts.name : fmt::format("{} {}", each.parts.name, each.change);
-}
-
 /// As wide as the longest name of a machine needs.
 std::vector<Column> exchange_plan_columns(const ExchangePlanRequest& request,
                                           const ExchangePlan& plan) {
   std::size_t width = 7;
   for (const ExchangePlanRow& row : plan.rows) {
-    width = std::max(width, exchanging_machine(request, row).size());
+    width = std::max(width, describe(request.alternatives[row.alternative]).size());
   }
   return {{"machine", "machine", "", width},
           {"ep", "ep", "", 4},
@@ -56,10 +52,8 @@ std::vector<Column> exchange_plan_columns(const ExchangePlanRequest& request,
 }
 
 Record exchange_plan_record(const ExchangePlanRequest& request, const ExchangePlanRow& row) {
-  const Alternative& each = request.alternatives[row.alternative];
   Record record;
-  record["machine"] =
-      each.change.empty() ? each.parts.name : fmt::format("{} {}", each.parts.name, each.change);
+  record["machine"] = describe(request.alternatives[row.alternative]);
   record["ep"] = row.ranks;
   record["nodes"] = row.nodes;
   record["tokens"] = row.tokens;
@@ -112,13 +106,8 @@ ReportChart exchange_plan_chart(const std::vector<Record>& records) {
   for (const Record& record : records) {
     const std::string name = fmt::format("{}, {} tokens", record["machine"].get<std::string>(),
                                          json_text(record["tokens"]));
-    auto found = std::find_if(chart.series.begin(), chart.series.end(),
-                              [&](const ReportSeries& each) { return each.name == name; });
-    if (found == chart.series.end()) {
-      const int tone = static_cast<int>(chart.series.size());
-      found = chart.series.insert(found, {name, SeriesMark::line, tone, false, {}});
-    }
-    found->points.push_back({record["ep"], record["tokens_per_s"]});
+    ReportSeries& line = line_called(name, chart);
+    line.points.push_back({record["ep"], record["tokens_per_s"]});
   }
   return chart;
 }

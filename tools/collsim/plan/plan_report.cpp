@@ -373,6 +373,14 @@ Record price_record(const std::string& gpu, const GpuPrice& price) {
 
 }  // namespace
 
+ReportSeries& line_called(const std::string& name, ReportChart& chart) {
+  const auto found = std::find_if(chart.series.begin(), chart.series.end(),
+                                  [&](const ReportSeries& each) { return each.name == name; });
+  if (found != chart.series.end()) return *found;
+  const int tone = static_cast<int>(chart.series.size());
+  return chart.series.emplace_back(ReportSeries{name, SeriesMark::line, tone, false, {}});
+}
+
 bool has_compute(const CapacityRequest& request) {
   return std::any_of(request.alternatives.begin(), request.alternatives.end(),
                      [](const Alternative& each) { return each.compute.value > 0; });
@@ -391,11 +399,6 @@ std::string letter_of(std::size_t alternative) {
 std::string assumptions_of(const Alternative& alternative) {
   if (alternative.nodes.back() == 1) return describe(alternative);
   return fmt::format("{}: {}", describe(alternative), network_in_words(alternative.parts));
-}
-
-std::string describe(const Alternative& alternative) {
-  if (alternative.change.empty()) return alternative.parts.name;
-  return fmt::format("{}, {}", alternative.parts.name, alternative.change);
 }
 
 Record record_of(const CapacityRequest& request, const PlanRow& row) {

@@ -13,8 +13,8 @@ namespace collsim::command {
 /// The letter by which tables and charts name an alternative: A, B, ..., Z, AA, ...
 std::string letter_of(std::size_t alternative);
 
-/// "dgx-h100, nic=200Gb/s".
-std::string describe(const Alternative& alternative);
+/// The line of a chart that has the name; a new one at its end if none has.
+ReportSeries& line_called(const std::string& name, ReportChart& chart);
 
 /// The same with what is assumed of the network between its nodes (network_in_words()).
 std::string assumptions_of(const Alternative& alternative);

@@ -17,11 +17,6 @@ constexpr double seconds_of_day = 24 * 3600.0;
 constexpr double seconds_of_hour = 3600;
 constexpr double bytes_of_giga = 1e9;
 
-std::string machine_of(const StepPlanRequest& request, const StepPlanRow& row) {
-  const Alternative& each = request.alternatives[row.alternative];
-  return each.change.empty() ? each.parts.name : fmt::format("{} {}", each.parts.name, each.change);
-}
-
 std::string layout_of(const StepPlanRow& row) {
   const TrainingSetup& setup = row.layout.setup;
   std::string text = fmt::format("tp {} pp {} dp {}", setup.tensor, setup.pipeline, setup.data);
@@ -52,7 +47,7 @@ Record record_of_row(const StepPlanRequest& request, const StepPlanRow& row) {
   const TrainingSetup& setup = row.layout.setup;
   const StepPrediction& step = row.layout.step;
   Record record;
-  record["machine"] = machine_of(request, row);
+  record["machine"] = describe(request.alternatives[row.alternative]);
   record["nodes"] = row.nodes;
   record["spares"] = row.goodput.spares;
   record["gpus"] = row.gpus;
@@ -119,7 +114,7 @@ ReportChart scaling_chart(const StepPlanRequest& request, const StepPlan& plan, 
       const Record record = record_of_row(request, row);
       if (record[key].is_null()) continue;
       const double value = scale * record[key].get<double>();
-      line.name = machine_of(request, row);
+      line.name = describe(request.alternatives[row.alternative]);
       band.points.push_back({row.gpus, value, value / (1 + step_error), value * (1 + step_error)});
       line.points.push_back({row.gpus,
                              value,
@@ -156,10 +151,10 @@ std::string step_plan_headline(const StepPlanRequest& request, const StepPlan& p
                : fmt::format("No machine here trains {} in that time for that money.", model);
   }
   const bool speed = request.budget || request.hourly;
-  std::string text =
-      fmt::format("{} trains {} on {} node{} ({} GPUs) of {}: {:.0f} tokens a second",
-                  speed ? "Quickest" : "Cheapest", model, best->nodes, best->nodes == 1 ? "" : "s",
-                  best->gpus, machine_of(request, *best), best->tokens_per_second);
+  std::string text = fmt::format(
+      "{} trains {} on {} node{} ({} GPUs) of {}: {:.0f} tokens a second",
+      speed ? "Quickest" : "Cheapest", model, best->nodes, best->nodes == 1 ? "" : "s", best->gpus,
+      describe(request.alternatives[best->alternative]), best->tokens_per_second);
   const std::string& currency = request.prices.currency;
   if (best->token_cost) {
     text += fmt::format(", {:.4f} {} for a million tokens", *best->token_cost, currency);
@@ -182,7 +177,7 @@ void print_step_plan(const StepPlanRequest& request, const StepPlan& plan, std::
   std::size_t width = 10;
   std::size_t layout_width = 8;
   for (const StepPlanRow& row : plan.rows) {
-    width = std::max(width, machine_of(request, row).size());
+    width = std::max(width, describe(request.alternatives[row.alternative]).size());
     layout_width = std::max(layout_width, layout_of(row).size());
   }
   fmt::print(out, "{:<{}}{:>7}{:>7}{:>7}  {:<{}}{:>12}{:>7}{:>6}{:>12}{:>10}", "# machine", width,
@@ -193,10 +188,10 @@ void print_step_plan(const StepPlanRequest& request, const StepPlan& plan, std::
   for (const StepPlanRow& row : plan.rows) {
     const std::string cost = row.token_cost ? fmt::format("{:.4f}", *row.token_cost) : "-";
     fmt::print(out, "{:<{}}{:>7}{:>7}{:>7}  {:<{}}{:>12.1f}{:>7.1f}{:>6.1f}{:>12.0f}{:>10}",
-               machine_of(request, row), width, row.nodes, row.goodput.spares, row.gpus,
-               layout_of(row), layout_width, plan_ms * row.layout.step.time.value,
-               plan_percent * row.layout.step.utilisation, plan_percent * row.goodput.share,
-               row.tokens_per_second, cost);
+               describe(request.alternatives[row.alternative]), width, row.nodes,
+               row.goodput.spares, row.gpus, layout_of(row), layout_width,
+               plan_ms * row.layout.step.time.value, plan_percent * row.layout.step.utilisation,
+               plan_percent * row.goodput.share, row.tokens_per_second, cost);
     if (request.tokens > 0) {
       fmt::print(out, "{:>9.1f}{:>13}", row.run.value / seconds_of_day,
                  row.run_cost ? fmt::format("{:.0f}", *row.run_cost) : "-");
