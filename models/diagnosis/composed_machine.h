@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "models/diagnosis/log_facts.h"
+#include "models/imports/machine_parts.h"
 #include "models/machine/gpu_model.h"
-#include "models/planning/machine_parts.h"
 
 namespace collsim {
 

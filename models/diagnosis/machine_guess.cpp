@@ -10,8 +10,8 @@
 
 #include "models/calibration/transport.h"
 #include "models/imports/machine.h"
+#include "models/imports/machine_parts.h"
 #include "models/machine/gpu_model.h"
-#include "models/planning/machine_parts.h"
 #include "models/validation/recorded_machines.h"
 #include "sim/base/data_directory.h"
 #include "sim/base/file_status.h"

@@ -9,8 +9,10 @@
 
 #include "models/calibration/transport.h"
 #include "models/imports/import.h"
+#include "models/imports/machine_parts.h"
 #include "models/machine/gpu_model.h"
 #include "sim/base/data_directory.h"
+#include "sim/topologies/cluster_name.h"
 #include "sim/topologies/loader.h"
 #include "sim/topologies/topology_writer.h"
 
@@ -61,7 +63,8 @@ TopologyLibrary shipped_library() {
 }
 
 Machine load_machine(std::string_view name, const std::filesystem::path& base) {
-  const std::filesystem::path path = find_data_file(name, "topologies", base);
+  const std::filesystem::path path = find_machine(name, base);
+  if (names_unwritten_cluster(path.string())) return composed_machine(load_parts(path.string()));
   const TextFile text = read_text_file(path, "a machine");
   if (is_importable(text)) return import_machine(text);
   return {read_machine(text), {}};

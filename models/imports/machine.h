@@ -21,8 +21,8 @@ struct Machine {
 /// file may name, wherever it stands. Throws InputError where the shipped files are not found.
 TopologyLibrary shipped_library();
 
-/// A topology file, whatever import_node() reads (it shows in the text), or a shipped topology by
-/// its bare name; paths are relative to `base`. Throws InputError.
+/// A topology file, whatever import_node() reads (it shows in the text), a shipped topology by its
+/// bare name, or a ClusterName, which is composed; paths are relative to `base`. Throws InputError.
 Machine load_machine(std::string_view name, const std::filesystem::path& base = {});
 
 /// The same for a topology file that is at hand.

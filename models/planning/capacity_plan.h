@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "models/planning/machine_parts.h"
+#include "models/imports/machine_parts.h"
 #include "models/planning/planned_machine.h"
 #include "models/planning/prices.h"
 #include "models/planning/scaling.h"

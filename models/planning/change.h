@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "models/planning/machine_parts.h"
+#include "models/imports/machine_parts.h"
 
 namespace collsim {
 

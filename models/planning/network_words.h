@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "models/planning/machine_parts.h"
+#include "models/imports/machine_parts.h"
 
 namespace collsim {
 

@@ -8,8 +8,8 @@
 
 #include "models/call/call_compiler.h"
 #include "models/estimate/estimator.h"
+#include "models/imports/machine_parts.h"
 #include "models/planning/limit.h"
-#include "models/planning/machine_parts.h"
 #include "models/planning/workload.h"
 #include "models/simulate/simulator.h"
 

@@ -9,6 +9,7 @@
 #include "sim/algorithms/registry.h"
 #include "sim/base/data_directory.h"
 #include "sim/base/did_you_mean.h"
+#include "sim/topologies/cluster_name.h"
 #include "sim/topologies/loader.h"
 #include "sim/yaml/yaml_reader.h"
 
@@ -23,6 +24,7 @@ constexpr std::int64_t max_seeds = 1'000'000'000;
 std::filesystem::path read_file(const YamlValue& value, std::string_view folder,
                                 const std::filesystem::path& base) {
   try {
+    if (folder == "topologies") return find_machine(value.string(), base);
     return find_data_file(value.string(), folder, base);
   } catch (const InputError& error) {
     value.fail(error.what(), fmt::format("a path relative to this file, or the name of one of the "

@@ -7,6 +7,8 @@
 #include <string>
 
 #include "models/imports/machine.h"
+#include "models/imports/machine_parts.h"
+#include "sim/topologies/cluster_name.h"
 #include "sim/topologies/loader.h"
 #include "sim/topologies/template_path.h"
 
@@ -48,10 +50,18 @@ std::optional<Place> place_of_template(const YamlValue& root, const TemplateKind
   return Place{place, *value};
 }
 
+/// A ClusterName is written out.
+YamlValue read_draft(const std::filesystem::path& file) {
+  const std::string name = file.string();
+  if (!names_unwritten_cluster(name)) return load_yaml(file, "topology");
+  const MachineParts parts = load_parts(name);
+  return read_yaml({name, composed_text(parts, parts.nodes)}, "topology");
+}
+
 }  // namespace
 
 MachineDraft::MachineDraft(const std::filesystem::path& file)
-    : folder_(file.parent_path()), draft_(load_yaml(file, "topology")) {}
+    : folder_(file.parent_path()), draft_(read_draft(file)) {}
 
 /// Writes out the template that the path leads into, if it does.
 void MachineDraft::write_out(const YamlValue& named, std::string_view path) {

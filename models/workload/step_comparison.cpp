@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "models/imports/machine_parts.h"
 #include "models/planning/change.h"
-#include "models/planning/machine_parts.h"
 #include "models/workload/published_steps.h"
 #include "sim/base/data_directory.h"
 #include "sim/base/input_error.h"

@@ -45,6 +45,39 @@ TEST(Machines, ComposedOnesAreAsFastAsShippedOnes) {
   EXPECT_EQ(time_us(file.path().string(), "1G"), time_us("dgx-h100-x4", "1G"));
 }
 
+// topologies/dgx-h100-x4.yaml has four of these nodes, and no file has three.
+TEST(Machines, HaveAsManyNodesAsAreAskedFor) {
+  const double four = time_us("dgx-h100-x4", "1G");
+  const auto with = [](std::vector<std::string> more) {
+    more.insert(more.begin(), {"run", "-b", "1G", "-e", "1G", "--format", "json"});
+    const Outcome outcome = run(more);
+    EXPECT_EQ(outcome.status, exit_ok) << outcome.err;
+    return value_of(nlohmann::json::parse(outcome.out), "time_us");
+  };
+  EXPECT_EQ(with({"dgx-h100", "--nodes", "4"}), four);
+  const double three = with({"dgx-h100-x3"});
+  EXPECT_EQ(with({"dgx-h100-x4", "--nodes", "3"}), three);
+  EXPECT_EQ(with({"dgx-h100", "--nodes", "3", "--fabric", "ndr-rail-optimised"}), three);
+  EXPECT_LT(three, four);
+  const test::TemporaryFile scenario("three.yaml",
+                                     "collsim: scenario/1\nname: three\ntopology: dgx-h100-x3\n"
+                                     "collective: all_reduce\n");
+  EXPECT_EQ(with({scenario.path().string()}), three);
+}
+
+TEST(Machines, ThatAreComposedSayOfWhat) {
+  EXPECT_NE(run({"estimate", "dgx-h100-x3", "-b", "1M", "-e", "1M"})
+                .err.find("dgx-h100-x3 is composed of 3 nodes, network of dgx-h100-x4"),
+            std::string::npos);
+  // No shipped cluster has nodes of HGX H200, so that no network is likelier than others.
+  const Outcome alone = run({"run", "hgx-h200-x2", "-b", "1M", "-e", "1M"});
+  EXPECT_EQ(alone.status, exit_bad_input);
+  EXPECT_NE(alone.err.find("no network between them; --fabric NAME"), std::string::npos)
+      << alone.err;
+  EXPECT_EQ(run({"run", "hgx-h200-x2", "--fabric", "ndr-fat-tree", "-b", "1M", "-e", "1M"}).status,
+            exit_ok);
+}
+
 TEST(Machines, WrittenOnesNameTheirCalibration) {
   const Outcome composed = run({"topo", "compose", "pcie-8"});
   EXPECT_NE(composed.out.find("\ncalibration: pcie\n"), std::string::npos) << composed.out;

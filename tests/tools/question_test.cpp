@@ -62,7 +62,7 @@ TEST(TwoNumbers, have_nodes_of_ranks) {
               1e-6);
   expect_refused(with({"--nodes", "3"}), "8 ranks do not fill 3 nodes equally");
   expect_refused(with({"--nodes", "2", "--ranks-per-node", "4"}), "both --nodes and");
-  expect_refused({"run", "hgx-h200", "--nodes", "2"}, "--nodes with a machine");
+  expect_refused({"run", "hgx-h200", "--nodes", "2"}, "no network between them");
 }
 
 // Protocols, thread blocks and launches are priced by a calibration, which the textbook's machine

@@ -261,7 +261,7 @@ TEST(StepsCommand, bad_input_gets_one_error) {
       {{"dgx-h100-x16", "-b", "1M"}, "128 ranks are too many to show step by step; at most 64"},
       {{"hgx-h200", "-n", "1", "-b", "1M"}, "one rank sends nothing"},
       {{"hgx-h200"}, "steps: no size; -b SIZE"},
-      {{"hgx-h200", "-b", "1M", "--nodes", "2"}, "--nodes with a machine"},
+      {{"hgx-h200", "-b", "1M", "--nodes", "2"}, "no network between them"},
       {{"hgx-h200", "-b", "1M", "--alpha", "1us", "--bandwidth", "1GB/s"}, "both a machine and"},
       {{"hgx-h200", "-b", "1M", "--channel", "64"}, "--channel: 64 of "},
       {{"hgx-h200", "-b", "1M", "--step", "15"}, "there is no step 15; 1 to 14"},

@@ -124,6 +124,9 @@ std::optional<po::variables_map> parse_options(const po::options_description& op
     refuse(error, all);
   } catch (const BadOptionValue& error) {
     refuse(error, all);
+  } catch (const po::too_many_positional_options_error&) {
+    throw InputError("more arguments than the command takes",
+                     std::string(usage.substr(0, usage.find('\n'))));
   } catch (const po::error& error) {
     throw InputError(error.what(), "--help explains the options");
   }

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "models/imports/machine.h"
-#include "models/planning/machine_parts.h"
+#include "models/imports/machine_parts.h"
 #include "models/program/call_program_text.h"
 #include "models/workload/gpu_kernels.h"
 #include "sim/base/input_error.h"

@@ -12,13 +12,14 @@
 #include "models/calibration/transport.h"
 #include "models/call/rank_gpus.h"
 #include "models/imports/machine.h"
+#include "models/imports/machine_parts.h"
 #include "models/nccl/settings/function.h"
 #include "sim/algorithms/written_schedule.h"
-#include "sim/base/data_directory.h"
 #include "sim/base/input_error.h"
 #include "sim/base/text.h"
 #include "sim/base/units.h"
 #include "sim/topologies/alpha_beta.h"
+#include "sim/topologies/cluster_name.h"
 #include "sim/topologies/loader.h"
 #include "tools/collsim/core/numbers.h"
 #include "tools/collsim/core/options.h"
@@ -214,8 +215,11 @@ void settle(CallRequest& request) {
 
 Machine machine_of(const po::variables_map& values, const Scenario& scenario) {
   if (!is_two_numbers(values)) {
-    if (values.count("nodes") == 0) return load_machine(scenario.topology.string());
-    throw InputError("--nodes with a machine, which says its nodes", "--ranks-per-node or -n");
+    const auto fabric = given<std::string>(values, "fabric");
+    if (values.count("nodes") == 0 && !fabric) return load_machine(scenario.topology.string());
+    MachineParts parts = load_parts(scenario.topology.string(), fabric.value_or(""));
+    if (values.count("nodes") != 0) parts.nodes = bounded_option(values, "nodes", 1, gpu_limit);
+    return composed_machine(parts);
   }
   if (!scenario.topology.empty()) {
     throw InputError("both a machine and --alpha with --bandwidth", "one of them");
@@ -249,7 +253,7 @@ Scenario read_scenario(const po::variables_map& values) {
     }
   }
   if (const auto topology = given<std::string>(values, "topology")) {
-    scenario.topology = find_data_file(*topology, "topologies");
+    scenario.topology = find_machine(*topology);
   } else if (scenario.topology.empty() && !is_two_numbers(values)) {
     throw InputError("no machine",
                      "a machine or a scenario, such as hgx-h200, or --alpha and --bandwidth");
@@ -300,7 +304,11 @@ void add_machine_options(po::options_description& options) {
        "number of ranks of every node: its first N GPUs (default: all); of the textbook's machine: "
        "ranks of a node (default 1)")  //
       ("nodes", po::value<std::int64_t>(),
-       "of the textbook's machine: number of nodes, with equally many ranks each")  //
+       "so many nodes of the machine, which are more or fewer than it has; of the textbook's "
+       "machine: nodes with equally many ranks each")  //
+      ("fabric", po::value<std::string>(),
+       "network between the nodes, instead of the machine's: a shipped one (`collsim topo list`) "
+       "or a file")  //
       ("rank-list", po::value<std::string>(),
        "use these GPUs, in the order of ranks: 0,2,4..6 or node1/gpu0,node0/gpu3");
 }

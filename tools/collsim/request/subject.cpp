@@ -11,6 +11,7 @@
 #include "sim/base/file_status.h"
 #include "sim/base/input_error.h"
 #include "sim/base/text_file.h"
+#include "sim/topologies/cluster_name.h"
 
 namespace collsim::command {
 
@@ -39,6 +40,7 @@ Subject find_subject(const std::string& name) {
   if (is_readable_kind(name)) return {name, describes_machine(name)};
   if (is_shipped(name, "scenarios")) return {find_data_file(name, "scenarios"), false};
   if (is_shipped(name, "topologies")) return {find_data_file(name, "topologies"), true};
+  if (names_unwritten_cluster(name)) return {name, true};
   if (is_folder(name)) return {name, false};  // whose reader says what it is
   require_no_more_than_absent(name);
   std::vector<std::string> names = shipped_names("topologies");

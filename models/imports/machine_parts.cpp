@@ -1,4 +1,4 @@
-#include "models/planning/machine_parts.h"
+#include "models/imports/machine_parts.h"
 
 #include <fmt/format.h>
 
@@ -15,6 +15,7 @@
 #include "sim/base/did_you_mean.h"
 #include "sim/base/file_status.h"
 #include "sim/base/input_error.h"
+#include "sim/topologies/cluster_name.h"
 #include "sim/topologies/loader.h"
 #include "sim/topologies/template_path.h"
 #include "sim/topologies/topology_writer.h"
@@ -35,28 +36,20 @@ bool is_node_file(const TextFile& text) {
   return text.content.find("collsim: node/") != std::string::npos;
 }
 
-/// The number of "dgx-h100-x4" as a cluster of `node`; nothing for other names.
-std::optional<std::uint32_t> count_in(std::string_view name, std::string_view node) {
-  const std::string stem = fmt::format("{}-x", node);
-  if (!name.starts_with(stem)) return std::nullopt;
-  std::uint32_t count = 0;
-  const char* const last = name.data() + name.size();
-  const auto [end, error] = std::from_chars(name.data() + stem.size(), last, count);
-  if (error != std::errc{} || end != last) return std::nullopt;
-  return count;
-}
-
 /// The smallest shipped cluster of a node template, or the machine of its name.
 std::optional<std::string> shipped_cluster(const std::string& node) {
   std::optional<std::pair<std::uint32_t, std::string>> least;
   for (const std::string& name : shipped_names("topologies")) {
-    const auto count = count_in(name, node);
-    if (count && (!least || *count < least->first)) least = {*count, name};
+    const auto cluster = parse_cluster_name(name);
+    if (!cluster || cluster->node != node) continue;
+    if (!least || cluster->nodes < least->first) least = {cluster->nodes, name};
   }
   if (least) return least->second;
   if (is_shipped(node, "topologies")) return node;
   return std::nullopt;
 }
+
+MachineParts parts_of_topology(const fs::path& path);
 
 /// What a topology file says, or the file of fabrics/ that it names.
 std::string fabric_of(const YamlValue& fabric, const fs::path& folder) {
@@ -73,6 +66,15 @@ std::string fabric_of(const YamlValue& fabric, const fs::path& folder) {
         "use a machine with a fabric of another kind, or a node template with --fabric");
   }
   return flow_text(fabric);
+}
+
+/// The fabric of the smallest shipped cluster of a node template, for one node that has none.
+void take_fabric_of_cluster(MachineParts& parts, const std::string& node) {
+  const auto cluster = shipped_cluster(node);
+  if (!cluster || *cluster == node) return;
+  const MachineParts several = parts_of_topology(find_data_file(*cluster, "topologies"));
+  parts.fabric = several.fabric;
+  parts.fabric_from = several.fabric_from;
 }
 
 MachineParts parts_of_topology(const fs::path& path) {
@@ -102,6 +104,8 @@ MachineParts parts_of_topology(const fs::path& path) {
         name_of_fabric ? name_of_fabric->string() : fmt::format("of {}", path.stem().string());
   }
   if (const auto calibration = file.find("calibration")) parts.calibration = calibration->string();
+  if (name && parts.nodes == 1 && !file.find("fabric"))
+    take_fabric_of_cluster(parts, name->string());
   return parts;
 }
 
@@ -112,6 +116,13 @@ MachineParts parts_of_node(const std::string& name, const fs::path& path) {
   }
   parts.node = load_node_template(path, shipped_library());
   parts.nodes = 1;
+  return parts;
+}
+
+MachineParts parts_of_cluster(const ClusterName& cluster) {
+  MachineParts parts =
+      parts_of_node(cluster.node, find_data_file(cluster.node, "topologies/nodes"));
+  parts.nodes = cluster.nodes;
   return parts;
 }
 
@@ -143,6 +154,7 @@ MachineParts find_parts(const std::string& name) {
   }
   if (is_shipped(name, "topologies")) return parts_of_topology(find_data_file(name, "topologies"));
   if (const auto own = own_file(name)) return parts_of_file(name, *own);
+  if (names_unwritten_cluster(name)) return parts_of_cluster(*parse_cluster_name(name));
   require_no_more_than_absent(name);
   std::vector<std::string> names = shipped_names("topologies/nodes");
   for (std::string& each : shipped_names("topologies")) names.push_back(std::move(each));
@@ -232,6 +244,13 @@ std::string composed_text(const MachineParts& parts, std::uint32_t nodes) {
 
 Topology compose(const MachineParts& parts, std::uint32_t nodes) {
   return read_machine({parts.name, composed_text(parts, nodes)});
+}
+
+Machine composed_machine(const MachineParts& parts) {
+  std::string made = fmt::format("{} is composed of {} node{}", parts.name, parts.nodes,
+                                 parts.nodes == 1 ? "" : "s");
+  if (parts.nodes > 1) made += fmt::format(", network {}", parts.fabric_from);
+  return {compose(parts, parts.nodes), {std::move(made)}};
 }
 
 std::vector<DeviceId> placed_gpus(const Topology& topology, NodePlacement placement) {

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "models/imports/machine.h"
 #include "sim/topologies/node_template.h"
 #include "sim/topologies/topology.h"
 
@@ -29,11 +30,12 @@ struct MachineParts {
   NodePlacement placement = NodePlacement::packed;
 };
 
-/// The parts of a shipped node template, of a topology, of a file of either, or of one that
-/// import_node() reads. A bare name that none is shipped of is NAME.yaml in the current folder or
-/// in its folder nodes. `fabric`, a shipped fabric or a file, takes the place of its own. A node
-/// template's own is that of the smallest shipped cluster of its name (`dgx-h100-x4`). Throws
-/// InputError, also for machines of unlike nodes and fabrics drawn by hand.
+/// The parts of a shipped node template, of a topology, of a file of either, of one that
+/// import_node() reads, or of a ClusterName. A bare name that none is shipped of is NAME.yaml in
+/// the current folder or in its folder nodes. `fabric`, a shipped fabric or a file, takes the place
+/// of its own. A node template's own is that of the smallest shipped cluster of its name
+/// (`dgx-h100-x4`), and so is that of a topology of one such node. Throws InputError, also for
+/// machines of unlike nodes and fabrics drawn by hand.
 MachineParts load_parts(const std::string& name, const std::string& fabric = {});
 
 /// The fabric of a shipped name or a file, as MachineParts has it.
@@ -51,6 +53,10 @@ std::string composed_text(const MachineParts& parts, std::uint32_t nodes);
 /// levels of such switches have ports for. Throws InputError for several nodes without a fabric,
 /// and for a fabric that cannot be as asked.
 Topology compose(const MachineParts& parts, std::uint32_t nodes);
+
+/// The machine that compose() makes of as many nodes as the parts say, with a warning that says of
+/// which parts it is. Throws InputError.
+Machine composed_machine(const MachineParts& parts);
 
 /// The GPUs of the ranks, as the nodes are placed.
 std::vector<DeviceId> placed_gpus(const Topology& topology, NodePlacement placement);

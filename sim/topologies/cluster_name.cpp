@@ -1,0 +1,39 @@
+#include "sim/topologies/cluster_name.h"
+
+#include <charconv>
+#include <system_error>
+
+#include "sim/base/data_directory.h"
+#include "sim/base/file_status.h"
+#include "sim/topologies/loader.h"
+
+namespace collsim {
+
+namespace fs = std::filesystem;
+
+std::optional<ClusterName> parse_cluster_name(std::string_view name) {
+  constexpr std::string_view times = "-x";
+  const std::size_t end_of_node = name.rfind(times);
+  if (end_of_node == std::string_view::npos || end_of_node == 0) return std::nullopt;
+  const std::string_view digits = name.substr(end_of_node + times.size());
+  ClusterName cluster{std::string(name.substr(0, end_of_node)), 0};
+  const auto [end, error] =
+      std::from_chars(digits.data(), digits.data() + digits.size(), cluster.nodes);
+  const bool whole = error == std::errc{} && end == digits.data() + digits.size();
+  if (!whole || cluster.nodes == 0 || cluster.nodes > gpu_limit) return std::nullopt;
+  return cluster;
+}
+
+bool names_unwritten_cluster(std::string_view name) {
+  if (name.find('/') != std::string_view::npos || is_there(fs::path(name))) return false;
+  const auto cluster = parse_cluster_name(name);
+  return cluster && is_there(shipped_file(cluster->node, "topologies/nodes")) &&
+         !is_there(shipped_file(name, "topologies"));
+}
+
+fs::path find_machine(std::string_view name, const fs::path& base) {
+  if (names_unwritten_cluster(name) && !is_there(base / name)) return name;
+  return find_data_file(name, "topologies", base);
+}
+
+}  // namespace collsim

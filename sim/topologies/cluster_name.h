@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace collsim {
+
+/// A machine named by its nodes and their number: "dgx-h100-x6" is six nodes "dgx-h100".
+struct ClusterName {
+  std::string node;
+  std::uint32_t nodes = 1;
+};
+
+/// Of any such name; nothing for other names, and for numbers above gpu_limit.
+std::optional<ClusterName> parse_cluster_name(std::string_view name);
+
+/// The file of a machine, as find_data_file() finds it among the topologies; or the bare name as it
+/// is, where no file has it and it is a ClusterName of a shipped node template. Throws InputError.
+std::filesystem::path find_machine(std::string_view name, const std::filesystem::path& base = {});
+/// Whether find_machine() takes the bare name, though no file has it.
+bool names_unwritten_cluster(std::string_view name);
+
+}  // namespace collsim

@@ -1,0 +1,37 @@
+#include "sim/topologies/cluster_name.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/support/error_of.h"
+
+namespace collsim {
+namespace {
+
+TEST(ClusterName, is_a_node_and_a_count) {
+  const auto six = parse_cluster_name("dgx-h100-x6");
+  ASSERT_TRUE(six);
+  EXPECT_EQ(six->node, "dgx-h100");
+  EXPECT_EQ(six->nodes, 6U);
+  // The last -x counts.
+  EXPECT_EQ(parse_cluster_name("a-x2-x3")->node, "a-x2");
+}
+
+TEST(ClusterName, has_a_whole_positive_count) {
+  for (const char* name : {"", "x2", "-x2", "dgx-h100", "dgx-h100-x", "dgx-h100-x0", "dgx-h100-x-2",
+                           "dgx-h100-x2-1", "dgx-h100-x131073", "dgx-h100-x99999999999"}) {
+    EXPECT_FALSE(parse_cluster_name(name)) << name;
+  }
+}
+
+TEST(ClusterName, is_found_where_no_file_has_it) {
+  EXPECT_EQ(find_machine("dgx-h100-x6"), "dgx-h100-x6");
+  EXPECT_FALSE(names_unwritten_cluster("dgx-h100-x4"));  // a shipped file
+  EXPECT_TRUE(find_machine("dgx-h100-x4").is_absolute());
+  EXPECT_NE(test::error_of([] { return find_machine("dgx-h101-x6"); }), "");  // no such node
+  EXPECT_NE(test::error_of([] { return find_machine("folder/dgx-h100-x6"); }), "");
+}
+
+}  // namespace
+}  // namespace collsim
