@@ -36,19 +36,6 @@ bool is_node_file(const TextFile& text) {
   return text.content.find("collsim: node/") != std::string::npos;
 }
 
-/// The smallest shipped cluster of a node template, or the machine of its name.
-std::optional<std::string> shipped_cluster(const std::string& node) {
-  std::optional<std::pair<std::uint32_t, std::string>> least;
-  for (const std::string& name : shipped_names("topologies")) {
-    const auto cluster = parse_cluster_name(name);
-    if (!cluster || cluster->node != node) continue;
-    if (!least || cluster->nodes < least->first) least = {cluster->nodes, name};
-  }
-  if (least) return least->second;
-  if (is_shipped(node, "topologies")) return node;
-  return std::nullopt;
-}
-
 MachineParts parts_of_topology(const fs::path& path);
 
 /// What a topology file says, or the file of fabrics/ that it names.
@@ -119,9 +106,13 @@ MachineParts parts_of_node(const std::string& name, const fs::path& path) {
   return parts;
 }
 
+/// Nodes that are a template, or those of a shipped cluster of another size.
 MachineParts parts_of_cluster(const ClusterName& cluster) {
+  const fs::path node = shipped_file(cluster.node, "topologies/nodes");
   MachineParts parts =
-      parts_of_node(cluster.node, find_data_file(cluster.node, "topologies/nodes"));
+      is_there(node)
+          ? parts_of_node(cluster.node, node)
+          : parts_of_topology(find_data_file(*shipped_cluster(cluster.node), "topologies"));
   parts.nodes = cluster.nodes;
   return parts;
 }

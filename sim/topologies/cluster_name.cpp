@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <system_error>
+#include <utility>
 
 #include "sim/base/data_directory.h"
 #include "sim/base/file_status.h"
@@ -24,11 +25,26 @@ std::optional<ClusterName> parse_cluster_name(std::string_view name) {
   return cluster;
 }
 
+std::optional<std::string> shipped_cluster(std::string_view node) {
+  std::optional<std::string> least;
+  std::uint32_t nodes = 0;
+  for (std::string& name : shipped_names("topologies")) {
+    const auto cluster = parse_cluster_name(name);
+    const bool same = cluster ? cluster->node == node : name == node;
+    const std::uint32_t count = cluster ? cluster->nodes : gpu_limit;
+    if (!same || (least && count >= nodes)) continue;
+    least = std::move(name);
+    nodes = count;
+  }
+  return least;
+}
+
 bool names_unwritten_cluster(std::string_view name) {
   if (name.find('/') != std::string_view::npos || is_there(fs::path(name))) return false;
   const auto cluster = parse_cluster_name(name);
-  return cluster && is_there(shipped_file(cluster->node, "topologies/nodes")) &&
-         !is_there(shipped_file(name, "topologies"));
+  if (!cluster || is_there(shipped_file(name, "topologies"))) return false;
+  return is_there(shipped_file(cluster->node, "topologies/nodes")) ||
+         shipped_cluster(cluster->node).has_value();
 }
 
 fs::path find_machine(std::string_view name, const fs::path& base) {

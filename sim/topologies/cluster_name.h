@@ -17,8 +17,13 @@ struct ClusterName {
 /// Of any such name; nothing for other names, and for numbers above gpu_limit.
 std::optional<ClusterName> parse_cluster_name(std::string_view name);
 
+/// The shipped cluster of fewest such nodes, as "dgx-h100-x4" of "dgx-h100", or the shipped machine
+/// of their name; nothing where there is none.
+std::optional<std::string> shipped_cluster(std::string_view node);
+
 /// The file of a machine, as find_data_file() finds it among the topologies; or the bare name as it
-/// is, where no file has it and it is a ClusterName of a shipped node template. Throws InputError.
+/// is, where no file has it and it is a ClusterName of a shipped node template, or of the nodes of
+/// a shipped_cluster(). Throws InputError.
 std::filesystem::path find_machine(std::string_view name, const std::filesystem::path& base = {});
 /// Whether find_machine() takes the bare name, though no file has it.
 bool names_unwritten_cluster(std::string_view name);

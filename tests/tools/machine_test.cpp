@@ -65,6 +65,14 @@ TEST(Machines, HaveAsManyNodesAsAreAskedFor) {
   EXPECT_EQ(with({scenario.path().string()}), three);
 }
 
+// A3 Ultra is no node template of its own: its clusters have nodes of dgx-h200.
+TEST(Machines, OfAnotherSizeHaveTheNodesOfTheShippedOne) {
+  const double four = time_us("gcp-a3-ultra-x4", "1G");
+  const double two = time_us("gcp-a3-ultra-x2", "1G");
+  EXPECT_LT(two, four);
+  EXPECT_GT(two, four / 2);
+}
+
 TEST(Machines, ThatAreComposedSayOfWhat) {
   EXPECT_NE(run({"estimate", "dgx-h100-x3", "-b", "1M", "-e", "1M"})
                 .err.find("dgx-h100-x3 is composed of 3 nodes, network of dgx-h100-x4"),

@@ -25,9 +25,17 @@ TEST(ClusterName, has_a_whole_positive_count) {
   }
 }
 
+// topologies/dgx-h100-x4.yaml, x16, x64 and others; hgx-h200.yaml is one machine.
+TEST(ClusterName, has_a_smallest_shipped_cluster) {
+  EXPECT_EQ(shipped_cluster("dgx-h100"), "dgx-h100-x4");
+  EXPECT_EQ(shipped_cluster("hgx-h200"), "hgx-h200");
+  EXPECT_FALSE(shipped_cluster("dgx-h101"));
+}
+
 TEST(ClusterName, is_found_where_no_file_has_it) {
   EXPECT_EQ(find_machine("dgx-h100-x6"), "dgx-h100-x6");
-  EXPECT_FALSE(names_unwritten_cluster("dgx-h100-x4"));  // a shipped file
+  EXPECT_EQ(find_machine("gcp-a3-ultra-x2"), "gcp-a3-ultra-x2");  // its nodes are dgx-h200's
+  EXPECT_FALSE(names_unwritten_cluster("dgx-h100-x4"));           // a shipped file
   EXPECT_TRUE(find_machine("dgx-h100-x4").is_absolute());
   EXPECT_NE(test::error_of([] { return find_machine("dgx-h101-x6"); }), "");  // no such node
   EXPECT_NE(test::error_of([] { return find_machine("folder/dgx-h100-x6"); }), "");
