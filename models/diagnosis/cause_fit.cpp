@@ -21,17 +21,12 @@ namespace {
 constexpr std::size_t max_parts_refined = 3;
 constexpr std::size_t max_parts_simulated = 2;
 
-/// The same fit for a cause that is simulated as another is.
-FittedCause taken_for(FittedCause fitted, const Hypothesis& hypothesis) {
-  fitted.hypothesis = hypothesis;
-  return fitted;
-}
-
 /// The likeliest parts of a cause, by estimates.
 std::vector<FittedCause> screened_parts(const ValueFit& fit, const Hypothesis& hypothesis) {
   std::vector<FittedCause> parts;
   for (const Hypothesis& each : parts_of(hypothesis, fit.predictor(), fit.points())) {
-    if (auto fitted = fit.screen(each)) parts.push_back(std::move(*fitted));
+    auto fitted = fit.screen(each, parts.empty() ? nullptr : &parts.back());
+    if (fitted) parts.push_back(std::move(*fitted));
   }
   sort_by_score(parts);
   if (parts.size() > max_parts_refined) parts.resize(max_parts_refined);
@@ -49,7 +44,7 @@ std::vector<FittedCause> screen_all(const ValueFit& fit,
   for (const Hypothesis& hypothesis : hypotheses) {
     const auto known = by_effect.find(hypothesis.effect);
     if (!hypothesis.effect.empty() && known != by_effect.end()) {
-      causes.push_back(taken_for(known->second, hypothesis));
+      causes.push_back(fit.taken_for(known->second, hypothesis));
       continue;
     }
     std::vector<FittedCause> parts = screened_parts(fit, hypothesis);
@@ -80,7 +75,7 @@ void simulate_likeliest(const ValueFit& fit, const FitEffort& effort,
     const std::string effect = cause.hypothesis.effect;
     const auto known = by_effect.find(effect);
     if (!effect.empty() && known != by_effect.end()) {
-      cause = taken_for(known->second, Hypothesis(cause.hypothesis));
+      cause = fit.taken_for(known->second, cause.hypothesis);
       continue;
     }
     if (count == effort.max) continue;
@@ -113,7 +108,7 @@ void simulate_finely(const ValueFit& fit, std::vector<FittedCause>& causes) {
     const auto finer = fit.simulate(before, true);
     for (FittedCause& cause : causes) {
       if (name_of(cause) != name_of(before)) continue;
-      if (finer) cause = taken_for(*finer, Hypothesis(cause.hypothesis));
+      if (finer) cause = fit.taken_for(*finer, cause.hypothesis);
     }
     done.insert(name_of(before));
     sort_by_score(causes);

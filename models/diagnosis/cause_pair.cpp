@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "models/diagnosis/shown_causes.h"
+
 namespace collsim {
 
 namespace {
@@ -91,6 +93,7 @@ std::optional<FittedCause> fit_pair(const ValueFit& fit, const FittedCause& one,
 std::optional<FittedCause> fit_two(const ValueFit& fit, const std::vector<FittedCause>& causes) {
   constexpr double unexplained = 0.12;  // of a single cause
   if (causes.empty() || fit.large_residual(causes.front()) < unexplained) return std::nullopt;
+  if (is_shown(causes.front().hypothesis) && fit.explains_most(causes.front())) return std::nullopt;
   const std::vector<const FittedCause*> likely = likely_causes(causes);
   std::optional<FittedCause> best;
   for (std::size_t i = 0; i < likely.size(); ++i) {

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <utility>
+
+#include "models/diagnosis/shown_causes.h"
 
 namespace collsim {
 
@@ -53,10 +56,50 @@ class Search {
   std::optional<FittedCause> best_;
 };
 
+/// Of so many values those that are tried first: the middle one, and one near either end.
+std::vector<std::size_t> spread_starts(std::size_t count) {
+  constexpr std::size_t from_end = 6;
+  return {count / 2, count / from_end, count - 1 - count / from_end};
+}
+
+/// Tries rising values, from the best of the starts on to where both neighbours are worse: along
+/// the values of a cause the likelihood has one top.
+std::optional<FittedCause> climb(const std::vector<double>& values,
+                                 const std::vector<std::size_t>& starts, const Judge& judge) {
+  std::set<std::size_t> tried;
+  std::optional<FittedCause> best;
+  std::size_t place = 0;
+  const auto consider = [&](std::size_t i) {
+    if (i >= values.size() || !tried.insert(i).second) return;
+    auto fitted = judge(values[i]);
+    if (!fitted || (best && best->log_likelihood >= fitted->log_likelihood)) return;
+    best = std::move(fitted);
+    place = i;
+  };
+  for (const std::size_t start : starts) consider(start);
+  for (bool rises = best.has_value(); rises;) {
+    const std::size_t from = place;
+    consider(from + 1);
+    if (from > 0) consider(from - 1);
+    rises = place != from;
+  }
+  return best;
+}
+
 /// Messages of one simulation of a cause that is among the likeliest.
 constexpr std::uint64_t of_likeliest = 250'000;
 
 }  // namespace
+
+double likelihood_of_any(const std::vector<double>& residuals, std::vector<ResidualPlace> places,
+                         const Spread& spread) {
+  constexpr double weight = 0.3;
+  Spread any = spread;
+  any.ranges.classes.clear();
+  for (TrustError& error : any.errors) error.below = error.from_16_mib = 1;
+  for (ResidualPlace& place : places) place.trust = Trust::guessed;
+  return log_likelihood(residuals, places, any) + std::log(weight);
+}
 
 ValueFit::ValueFit(const Predictor& predictor, const std::vector<PointIndex>& points,
                    const Spread& spread, std::uint64_t most_messages)
@@ -71,6 +114,7 @@ ValueFit::ValueFit(const Predictor& predictor, const std::vector<PointIndex>& po
   const auto estimated = predictor.estimate({}, points);
   if (!simulated || !estimated) return;
   healthy_ = simulated->places;
+  healthy_residual_ = root_mean_square(difference(measured_, simulated->log_times));
   messages_ = simulated->all_transfers();
   correction_ = difference(simulated->log_times, estimated->log_times);
   coarse_ = choose_points(predictor.evidence(), points, simulated->transfers, most_messages, false);
@@ -87,15 +131,33 @@ double ValueFit::large_residual(const FittedCause& cause) const {
   return root_mean_square(large.empty() ? residuals : large);
 }
 
-std::optional<FittedCause> ValueFit::screen(const Hypothesis& hypothesis) const {
+FittedCause ValueFit::taken_for(const FittedCause& fitted, const Hypothesis& hypothesis) const {
+  FittedCause other = judged(hypothesis, fitted.value, fitted.predicted);
+  other.simulated = fitted.simulated;
+  return other;
+}
+
+bool ValueFit::explains_most(const FittedCause& cause) const {
+  constexpr double half = 0.5;
+  return cause.residual <= half * healthy_residual_;
+}
+
+std::optional<FittedCause> ValueFit::screen(const Hypothesis& hypothesis,
+                                            const FittedCause* like) const {
   const Judge judge = judge_by_estimates(hypothesis, correction_);
-  Search search(judge);
-  if (!hypothesis.parameter) {
-    search.consider(0);
+  if (!hypothesis.parameter) return judge(0);
+  const std::vector<double>& values = hypothesis.parameter->values;
+  if (!hypothesis.parameter->continuous) {
+    Search search(judge);
+    for (const double value : values) search.consider(value);
     return std::move(search).take();
   }
-  for (const double value : hypothesis.parameter->values) search.consider(value);
-  return std::move(search).take();
+  if (like != nullptr) {
+    const auto known = std::find(values.begin(), values.end(), like->value);
+    auto best = climb(values, {static_cast<std::size_t>(known - values.begin())}, judge);
+    if (best) return best;
+  }
+  return climb(values, spread_starts(values.size()), judge);
 }
 
 FittedCause ValueFit::refined(FittedCause cause) const {
@@ -204,6 +266,11 @@ FittedCause ValueFit::judged(const Hypothesis& hypothesis, double value,
   fitted.log_likelihood =
       log_likelihood(residuals, less_sure(predicted.places), spread_, fitted_numbers(hypothesis));
   fitted.residual = root_mean_square(residuals);
+  // What the log shows did happen. That its simulation is off says little against it.
+  if (is_shown(hypothesis) && explains_most(fitted)) {
+    fitted.log_likelihood =
+        std::max(fitted.log_likelihood, likelihood_of_any(residuals, predicted.places, spread_));
+  }
   fitted.predicted = std::move(predicted);
   return fitted;
 }

@@ -11,6 +11,11 @@
 
 namespace collsim {
 
+/// How likely residuals are if any slowness is, of near sizes alike: of a cause that is not known,
+/// or not simulated well. As the logarithm of a density, beside log_likelihood().
+double likelihood_of_any(const std::vector<double>& residuals, std::vector<ResidualPlace> places,
+                         const Spread& spread);
+
 /// Fits the values of causes to the times of some points. Estimates are taken times what the
 /// simulation of the healthy machine is off by.
 class ValueFit {
@@ -27,8 +32,16 @@ class ValueFit {
   /// none: smaller ones are predicted too badly to tell of a second cause.
   double large_residual(const FittedCause& cause) const;
 
-  /// The best of the values to try, by estimates; nothing where the machine cannot have it.
-  std::optional<FittedCause> screen(const Hypothesis& hypothesis) const;
+  /// The same fit for a cause that is simulated as another is.
+  FittedCause taken_for(const FittedCause& fitted, const Hypothesis& hypothesis) const;
+
+  /// Whether a cause leaves at most half of what the healthy machine leaves of the times.
+  bool explains_most(const FittedCause& cause) const;
+
+  /// The best of the values to try, by estimates; nothing where the machine cannot have it. `like`:
+  /// another place of the same cause, whose value is tried first.
+  std::optional<FittedCause> screen(const Hypothesis& hypothesis,
+                                    const FittedCause* like = nullptr) const;
 
   /// The best of those between as well.
   FittedCause refined(FittedCause cause) const;
@@ -57,7 +70,8 @@ class ValueFit {
   const Spread& spread_;
   Logs measured_;
   std::vector<ResidualPlace> healthy_;
-  std::uint64_t messages_ = 0;  // of the healthy call at all points
+  double healthy_residual_ = 0;  // root mean square
+  std::uint64_t messages_ = 0;   // of the healthy call at all points
   Logs correction_;     // what the simulation of the healthy machine takes longer than its estimate
   PointChoice coarse_;  // of points that are simulated, for every cause
   PointChoice fine_;    // for the likeliest
