@@ -25,8 +25,7 @@ constexpr std::size_t max_parts_simulated = 2;
 std::vector<FittedCause> screened_parts(const ValueFit& fit, const Hypothesis& hypothesis) {
   std::vector<FittedCause> parts;
   for (const Hypothesis& each : parts_of(hypothesis, fit.predictor(), fit.points())) {
-    auto fitted = fit.screen(each, parts.empty() ? nullptr : &parts.back());
-    if (fitted) parts.push_back(std::move(*fitted));
+    if (auto fitted = fit.screen(each)) parts.push_back(std::move(*fitted));
   }
   sort_by_score(parts);
   if (parts.size() > max_parts_refined) parts.resize(max_parts_refined);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 #include <utility>
 
 #include "models/diagnosis/shown_causes.h"
@@ -55,36 +54,6 @@ class Search {
   const Judge& judge_;
   std::optional<FittedCause> best_;
 };
-
-/// Of so many values those that are tried first: the middle one, and one near either end.
-std::vector<std::size_t> spread_starts(std::size_t count) {
-  constexpr std::size_t from_end = 6;
-  return {count / 2, count / from_end, count - 1 - count / from_end};
-}
-
-/// Tries rising values, from the best of the starts on to where both neighbours are worse: along
-/// the values of a cause the likelihood has one top.
-std::optional<FittedCause> climb(const std::vector<double>& values,
-                                 const std::vector<std::size_t>& starts, const Judge& judge) {
-  std::set<std::size_t> tried;
-  std::optional<FittedCause> best;
-  std::size_t place = 0;
-  const auto consider = [&](std::size_t i) {
-    if (i >= values.size() || !tried.insert(i).second) return;
-    auto fitted = judge(values[i]);
-    if (!fitted || (best && best->log_likelihood >= fitted->log_likelihood)) return;
-    best = std::move(fitted);
-    place = i;
-  };
-  for (const std::size_t start : starts) consider(start);
-  for (bool rises = best.has_value(); rises;) {
-    const std::size_t from = place;
-    consider(from + 1);
-    if (from > 0) consider(from - 1);
-    rises = place != from;
-  }
-  return best;
-}
 
 /// Messages of one simulation of a cause that is among the likeliest.
 constexpr std::uint64_t of_likeliest = 250'000;
@@ -142,22 +111,13 @@ bool ValueFit::explains_most(const FittedCause& cause) const {
   return cause.residual <= half * healthy_residual_;
 }
 
-std::optional<FittedCause> ValueFit::screen(const Hypothesis& hypothesis,
-                                            const FittedCause* like) const {
+std::optional<FittedCause> ValueFit::screen(const Hypothesis& hypothesis) const {
   const Judge judge = judge_by_estimates(hypothesis, correction_);
   if (!hypothesis.parameter) return judge(0);
-  const std::vector<double>& values = hypothesis.parameter->values;
-  if (!hypothesis.parameter->continuous) {
-    Search search(judge);
-    for (const double value : values) search.consider(value);
-    return std::move(search).take();
-  }
-  if (like != nullptr) {
-    const auto known = std::find(values.begin(), values.end(), like->value);
-    auto best = climb(values, {static_cast<std::size_t>(known - values.begin())}, judge);
-    if (best) return best;
-  }
-  return climb(values, spread_starts(values.size()), judge);
+  // All of them: the top of the likelihood can be too narrow to climb to.
+  Search search(judge);
+  for (const double value : hypothesis.parameter->values) search.consider(value);
+  return std::move(search).take();
 }
 
 FittedCause ValueFit::refined(FittedCause cause) const {

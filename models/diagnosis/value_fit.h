@@ -38,10 +38,8 @@ class ValueFit {
   /// Whether a cause leaves at most half of what the healthy machine leaves of the times.
   bool explains_most(const FittedCause& cause) const;
 
-  /// The best of the values to try, by estimates; nothing where the machine cannot have it. `like`:
-  /// another place of the same cause, whose value is tried first.
-  std::optional<FittedCause> screen(const Hypothesis& hypothesis,
-                                    const FittedCause* like = nullptr) const;
+  /// The best of the values to try, by estimates; nothing where the machine cannot have it.
+  std::optional<FittedCause> screen(const Hypothesis& hypothesis) const;
 
   /// The best of those between as well.
   FittedCause refined(FittedCause cause) const;
