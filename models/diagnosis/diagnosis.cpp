@@ -8,6 +8,7 @@
 
 #include "models/diagnosis/contradictions.h"
 #include "models/diagnosis/setting_gain.h"
+#include "models/diagnosis/value_fit.h"
 #include "sim/base/input_error.h"
 #include "sim/base/median.h"
 #include "sim/base/text.h"
@@ -242,16 +243,11 @@ class CauseSearch {
   /// What an unknown cause would have to explain: any slowness, of near sizes alike; or that
   /// nothing is wrong but the prediction.
   double score_of_none() const {
-    constexpr double weight = 0.3;
-    auto healthy = predictor_.simulate({}, points_);
+    const auto healthy = predictor_.simulate({}, points_);
     if (!healthy) return 0;
     const std::vector<double> residuals = residuals_of(*healthy);
     const double as_healthy = log_likelihood(residuals, healthy->places, spread_);
-    Spread any = spread_;
-    any.ranges.classes.clear();
-    for (TrustError& error : any.errors) error.below = error.from_16_mib = 1;
-    for (ResidualPlace& place : healthy->places) place.trust = Trust::guessed;
-    const double of_any = log_likelihood(residuals, healthy->places, any) + std::log(weight);
+    const double of_any = likelihood_of_any(residuals, healthy->places, spread_);
     const double more = std::max(as_healthy, of_any);
     return more + std::log(std::exp(as_healthy - more) + std::exp(of_any - more));
   }

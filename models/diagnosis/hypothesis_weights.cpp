@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <optional>
 #include <string_view>
 #include <utility>
 
 #include "models/diagnosis/hypothesis.h"
+#include "models/diagnosis/shown_causes.h"
 #include "sim/base/text.h"
 
 namespace collsim {
@@ -13,11 +16,13 @@ namespace collsim {
 namespace {
 
 // How a line of the log, which is either there or not, changes the odds of a cause.
-// What a line shows did happen, whatever else may have: other causes are looked for beside it.
-constexpr double shown = 1e5;
+constexpr double shown = weight_if_shown;
 constexpr double named_by_line = 10 * shown;  // which of causes that look alike it is
 constexpr double made_likely = 30;
 constexpr double possible = 3;  // a setting that may make it, or kinds of parts that often have it
+// Reports of RoCE at half of its rate with GPUDirect in use, where a cause was found, name late
+// completions and what makes messages wait before PCIe (NVIDIA/nccl#2409).
+constexpr double often_over_roce = 10;
 constexpr double excluded = 0.01;
 constexpr std::size_t few_direct = 3;  // at most so many connections with GPUDirect for one without
 constexpr double not_said = 0.05;      // NCCL_DEBUG=INFO names the variables that are set
@@ -32,11 +37,12 @@ class Weights {
       : facts_(facts), settings_(settings) {}
 
   double of(const Hypothesis& hypothesis) const {
-    return by_settings(hypothesis.cause) * (facts_.any ? by_lines(hypothesis) : 1);
+    return by_settings(hypothesis) * (facts_.any ? by_lines(hypothesis) : 1);
   }
 
   /// The setting that makes a cause; empty where none does.
-  std::string setting_behind(std::string_view cause) const {
+  std::string setting_behind(const Hypothesis& hypothesis) const {
+    const std::string_view cause = hypothesis.cause;
     std::string first;
     std::string second;
     if (cause == "p2p-disabled") {
@@ -49,8 +55,24 @@ class Weights {
       first = if_set("NCCL_NET_GDR_LEVEL", {"loc", "0"});
     } else if (cause == "no-peermem") {
       first = if_set("NCCL_DMABUF_ENABLE", {"0"});
+    } else if (cause == "fewer-nics" && count_shown(hypothesis)) {
+      first = setting_named(cause);
     }
     return first.empty() ? second : first;
+  }
+
+  /// The number that a cause has, where the log says it: NICs after `NET/IB : Using` or of
+  /// NCCL_IB_HCA, channels. Nothing where it is no fewer than the machine has.
+  std::optional<double> count_shown(const Hypothesis& hypothesis) const {
+    std::size_t count = 0;
+    if (hypothesis.cause == "fewer-nics") {
+      count = facts_.nics.empty() ? nics_named() : facts_.nics.size();
+    } else if (hypothesis.cause == "few-channels") {
+      count = facts_.channels;
+    }
+    const auto shown_count = static_cast<double>(count);
+    if (count == 0 || shown_count > hypothesis.parameter->values.back()) return std::nullopt;
+    return shown_count;
   }
 
   /// A setting that may make a cause, by what it names; empty where there is none.
@@ -73,6 +95,23 @@ class Weights {
   }
 
  private:
+  /// How many NICs NCCL_IB_HCA names; 0 where it excludes some, or gives what several names begin
+  /// with.
+  std::size_t nics_named() const {
+    const std::string list = value_of("NCCL_IB_HCA");
+    std::size_t count = 0;
+    for (std::string_view rest = list; !rest.empty();) {
+      std::string_view name = rest.substr(0, rest.find(','));
+      rest.remove_prefix(std::min(rest.size(), name.size() + 1));
+      name = name.substr(0, name.find(':'));
+      const bool is_one = !name.empty() && name.front() != '^' &&
+                          std::isdigit(static_cast<unsigned char>(name.back())) != 0;
+      if (!is_one) return 0;
+      ++count;
+    }
+    return count;
+  }
+
   std::string value_of(const std::string& name) const {
     const auto found = settings_.find(name);
     return found == settings_.end() ? std::string() : lower_case(found->second);
@@ -89,8 +128,9 @@ class Weights {
     return name + "=" + settings_.at(name);
   }
 
-  double by_settings(std::string_view cause) const {
-    if (!setting_behind(cause).empty()) return shown;
+  double by_settings(const Hypothesis& hypothesis) const {
+    const std::string_view cause = hypothesis.cause;
+    if (!setting_behind(hypothesis).empty()) return shown;
     if (cause == "gdr-level") {
       return is_one_of(value_of("NCCL_NET_GDR_LEVEL"), {"pix", "1", "pxb", "2"}) ? made_likely : 1;
     }
@@ -140,21 +180,19 @@ class Weights {
       return by_gpudirect(direct);
     }
     if (cause == "fewer-nics" && !facts_.nics.empty()) {
-      const auto count = static_cast<double>(facts_.nics.size());
-      return between(count <= hypothesis.parameter->values.back(), true);
+      return between(count_shown(hypothesis).has_value(), true);
     }
     if (cause == "bonded-ports") return has_bond() ? shown : 1;
     // Where GPUDirect is in use and yet slow, what PCIe does on the way is asked about first.
     if (cause == "acs" && hypothesis.effect == "slow-network") {
       return direct > 0 && lines(LogTransport::rdma) == 0 ? possible : 1;
     }
-    if (cause == "slow-messages") return facts_.network == "RoCE" ? possible : 1;
+    if (cause == "slow-messages") return facts_.network == "RoCE" ? often_over_roce : 1;
     if (cause == "slow-proxy") return is_on_few_cores(facts_) ? shown : 1;
     if (cause == "nvls-off") return between(facts_.no_nvls, facts_.nvls_channels > 0);
     if (cause == "forced-algorithm" || cause == "forced-protocol") return not_said;
     if (cause == "few-channels" && facts_.channels > 0) {
-      const auto& counts = hypothesis.parameter->values;
-      return between(facts_.channels <= counts.back(), true);
+      return between(count_shown(hypothesis).has_value(), true);
     }
     return 1;
   }
@@ -170,11 +208,12 @@ void weigh_by_facts(const LogFacts& facts, const std::map<std::string, std::stri
   const Weights weights(facts, settings);
   for (Hypothesis& hypothesis : hypotheses) {
     hypothesis.weight *= weights.of(hypothesis);
-    const std::string setting = weights.setting_behind(hypothesis.cause);
+    const std::string setting = weights.setting_behind(hypothesis);
     if (const std::string named = weights.setting_named(hypothesis.cause);
         setting.empty() && !named.empty()) {
       hypothesis.check = named + " is set: is it right? " + hypothesis.check;
     }
+    if (const auto count = weights.count_shown(hypothesis)) hypothesis.parameter->values = {*count};
     const bool is_of_gpudirect =
         hypothesis.effect == "no-gpudirect" || hypothesis.cause == "no-gpudirect";
     if (const auto hosts = hosts_without_any_gpudirect(facts); is_of_gpudirect && !hosts.empty()) {

@@ -75,9 +75,9 @@ CallCompiler Predictor::compiler_of(const RecordedCall& call, const Deviation& c
   return healthy->with_faults(std::move(faults));
 }
 
-/// Only what faults change is asked for again and again.
+/// Faults change what links carry, and not which links a healthy hop takes.
 KnownWays* Predictor::ways_of(const RecordedCall& call, const Deviation& change) const {
-  return change.variables.empty() && !change.spread_out ? &ways_[call] : nullptr;
+  return &ways_[{call, change.variables, change.spread_out}];
 }
 
 template <typename Engine>

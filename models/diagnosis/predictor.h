@@ -85,8 +85,8 @@ class Predictor {
   const Calibration& cost_;
   NcclVersion version_;
   mutable std::map<CompilerKey, std::shared_ptr<const CallCompiler>> compilers_;  // without faults
-  mutable std::map<RecordedCall, KnownWays> ways_;        // without variables
-  mutable std::map<std::size_t, HealthySeries> healthy_;  // by series
+  mutable std::map<CompilerKey, KnownWays> ways_;                                 // of any faults
+  mutable std::map<std::size_t, HealthySeries> healthy_;                          // by series
 };
 
 }  // namespace collsim

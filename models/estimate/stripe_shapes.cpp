@@ -131,15 +131,17 @@ void StripeShapes::add_network_hops(StripeShape& shape, const NcclStripes& strip
         const Rank to = stripes.head(other, stripe);
         const Wire there = wires.lay(channel, from, to);
         const Wire back = wires.lay(channel, to, from);
-        for (const Wire& wire : {there, back}) {
-          users.add(wire, shape.over_tree ? 1 : 0.5);
-          if (wires.is_changed(wire)) {
-            changed.push_back(wire);
+        bool is_slow = false;
+        for (const Wire* wire : {&there, &back}) {
+          users.add(*wire, shape.over_tree ? 1 : 0.5);
+          if (wires.is_changed(*wire)) {
+            is_slow = true;
+            changed.push_back(*wire);
           } else {
-            shape.network_latency = std::max(shape.network_latency, wire.latency.value);
+            shape.network_latency = std::max(shape.network_latency, wire->latency.value);
           }
         }
-        if (wires.is_changed(there) || wires.is_changed(back)) {
+        if (is_slow) {
           slow.push_back({channel, from, to, (there.latency + back.latency).value});
         }
       }

@@ -117,12 +117,26 @@ const std::vector<TreeShape>& TreeShapes::trees(const UsedChannels& channels) {
   for (std::uint32_t channel = 0; channel < channels.count; ++channel) {
     for (const auto& [hop, wire] : laid(channel).wires) users.add(wire, channels.weight(channel));
   }
+  const NetworkEnds ends = network_ends(channels);
   found->second = unlike_shapes<TreeShape>(
       channels, [&](std::uint32_t channel) { return tree(channel).parent; },
       [&](std::uint32_t channel, const std::vector<std::uint32_t>& in_step) {
-        return shape(channel, in_step, channels, users);
+        return shape(channel, in_step, {users, ends});
       });
   return found->second;
+}
+
+TreeShapes::NetworkEnds TreeShapes::network_ends(const UsedChannels& channels) {
+  const std::vector<double> none(compiler_.ranks());
+  NetworkEnds ends{none, none};
+  for (std::uint32_t channel = 0; channel < channels.count; ++channel) {
+    for (const auto& [hop, wire] : laid(channel).wires) {
+      if (wire.network.empty()) continue;
+      ++ends.sends[hop.first];
+      ++ends.receives[hop.second];
+    }
+  }
+  return ends;
 }
 
 /// The hop, and those of the same rank's other children: all at the same time.
@@ -137,12 +151,11 @@ std::vector<TreeShapes::Hop> TreeShapes::siblings(const Hop& hop, std::uint32_t 
 }
 
 HopClass TreeShapes::class_of(const Hop& hop, std::uint32_t channel,
-                              const std::vector<std::uint32_t>& in_step,
-                              const UsedChannels& channels, const LinkUsers& users) {
+                              const std::vector<std::uint32_t>& in_step, const Usage& usage) {
   const Laid& own = laid(channel);
   const Wire& wire = own.wires.at(hop);
   const std::vector<Hop> at_once = siblings(hop, channel);
-  HopClass result = hop_class(wire, users, [&](ResourceId narrowest) {
+  HopClass result = hop_class(wire, usage.users, [&](ResourceId narrowest) {
     double together = 0;
     for (const std::uint32_t other : in_step) {
       for (const Hop& each : at_once) {
@@ -162,23 +175,21 @@ HopClass TreeShapes::class_of(const Hop& hop, std::uint32_t channel,
       result.before += beside->second.network.empty() ? 0 : 1;
     }
   }
-  for (std::uint32_t other = 0; other < channels.count; ++other) {
-    for (const auto& [ranks, one] : laid(other).wires) {
-      if (one.network.empty()) continue;
-      result.sends += ranks.first == from ? 1 : 0;
-      result.receives += ranks.second == from ? 1 : 0;
-    }
-  }
+  result.sends += usage.ends.sends[from];
+  result.receives += usage.ends.receives[from];
   return result;
 }
 
 /// `in_step`: the channels with the same tree.
 TreeShape TreeShapes::shape(std::uint32_t channel, const std::vector<std::uint32_t>& in_step,
-                            const UsedChannels& channels, const LinkUsers& users) {
+                            const Usage& usage) {
   const Laid& own = laid(channel);
   const auto& parents = tree(channel).parent;
+  std::map<Hop, HopClass> known;  // a hop is looked at from both its ends, and on every way
   const auto class_of_hop = [&](Rank from, Rank to) {
-    return class_of({from, to}, channel, in_step, channels, users);
+    const auto [found, added] = known.try_emplace({from, to});
+    if (added) found->second = class_of({from, to}, channel, in_step, usage);
+    return found->second;
   };
   TreeShape shape;
   const auto place_of = [&](Rank rank) {

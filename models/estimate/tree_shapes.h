@@ -43,11 +43,21 @@ class TreeShapes {
   std::vector<std::vector<Rank>> longest_ways(const RootedTree& tree,
                                               const std::vector<std::vector<Rank>>& children) const;
   std::vector<Hop> siblings(const Hop& hop, std::uint32_t channel);
+  /// Of a rank, the wires of all channels that leave for the network, and those that come from it.
+  struct NetworkEnds {
+    std::vector<double> sends;
+    std::vector<double> receives;
+  };
+  /// What the channels of a call have in common.
+  struct Usage {
+    const LinkUsers& users;
+    const NetworkEnds& ends;
+  };
+  NetworkEnds network_ends(const UsedChannels& channels);
   HopClass class_of(const Hop& hop, std::uint32_t channel,
-                    const std::vector<std::uint32_t>& in_step, const UsedChannels& channels,
-                    const LinkUsers& users);
+                    const std::vector<std::uint32_t>& in_step, const Usage& usage);
   TreeShape shape(std::uint32_t channel, const std::vector<std::uint32_t>& in_step,
-                  const UsedChannels& channels, const LinkUsers& users);
+                  const Usage& usage);
   TreeShape chain(std::uint32_t channels, Rank node);
 
   const CallCompiler& compiler_;

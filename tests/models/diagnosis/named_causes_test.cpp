@@ -129,6 +129,47 @@ TEST_F(TwoHosts, weigh_the_sending_thread_by_its_cores) {
   EXPECT_GT(named(all, "slow-proxy").weight, 100 * before);
 }
 
+// A setting that names one NIC of eight is as good as NCCL's list of them. What is excluded, or
+// what several names begin with, says nothing of how many are left.
+TEST_F(TwoHosts, count_the_nics_that_a_setting_names) {
+  const double before = named(hypotheses(), "fewer-nics").weight;
+  std::vector<Hypothesis> all = hypotheses();
+  weigh_by_facts({}, {{"NCCL_IB_HCA", "mlx5_0:1"}}, all);
+  const Hypothesis& one = named(all, "fewer-nics");
+  EXPECT_GT(one.weight, 100 * before);
+  EXPECT_EQ(one.parameter->values, std::vector<double>{1});
+  EXPECT_NE(one.text.find("NCCL_IB_HCA=mlx5_0:1"), std::string::npos) << one.text;
+  for (const char* const list : {"^mlx5_0", "mlx5", "mlx5_0,mlx5_"}) {
+    all = hypotheses();
+    weigh_by_facts({}, {{"NCCL_IB_HCA", list}}, all);
+    EXPECT_LT(named(all, "fewer-nics").weight, 100 * before) << list;
+    EXPECT_GT(named(all, "fewer-nics").parameter->values.size(), 1U) << list;
+  }
+}
+
+// One NIC is used, and times are half as long again as predicted, which other causes fit better.
+TEST_F(TwoHosts, are_told_first_what_the_log_shows) {
+  const Hypothesis fewer = named(hypotheses(), "fewer-nics");
+  measure(fewer.change(1));
+  for (EvidencePoint& point : evidence.series[0].points) point.measured.value *= 1.5;
+  LogFacts facts;
+  facts.any = true;
+  facts.nics = {"mlx5_0"};
+  const auto found = groups(facts);
+  EXPECT_EQ(found.front().causes.front().hypothesis.cause, "fewer-nics");
+  EXPECT_EQ(found.front().causes.front().value, 1);
+}
+
+// The same of a process on one core, of whose messages each comes later.
+TEST_F(TwoHosts, are_told_of_one_core_before_a_slow_part) {
+  measure(named(hypotheses(), "slow-messages").change(40));
+  for (EvidencePoint& point : evidence.series[0].points) point.measured.value *= 1.3;
+  LogFacts facts;
+  facts.any = true;
+  facts.cores = 1;
+  EXPECT_EQ(groups(facts).front().causes.front().hypothesis.cause, "slow-proxy");
+}
+
 // Forty microseconds a message, whatever its size.
 TEST_F(TwoHosts, tell_late_messages_from_a_low_rate) {
   measure(named(hypotheses(), "slow-messages").change(40));
