@@ -195,6 +195,40 @@ TEST(TrainingProgram, hides_a_ring_of_keys_and_values) {
   EXPECT_NEAR(exposed(), 240e-6, 1e-9);
 }
 
+// DDP copies gradients into buckets, 2 bytes read and 2 written each at 1e12 B/s, and, unless they
+// are views of the buckets, back.
+TEST(TrainingProgram, copies_gradients_into_buckets_and_back) {
+  TrainingSetup setup = small_setup();
+  setup.data = 2;
+  setup.global_batch = 2;
+  setup.overlap_gradients = true;
+  setup.precision = StepPrecision::bf16_pure;
+  const double none = step_time(setup, 1);
+  const double copy = 4 * rank_parameters(setup) / 1e12;
+  setup.copies_buckets = true;
+  EXPECT_NEAR(step_time(setup, 1) - none, copy, 0.01 * copy);
+  setup.copies_back = true;
+  EXPECT_NEAR(step_time(setup, 1) - none, 2 * copy, 0.01 * copy);
+}
+
+// FSDP2 copies, of a layer's 2-byte parameters, a rank's part into the call's buffer and the whole
+// out of it, forward and backward; the last layer stays gathered for its backward pass.
+TEST(TrainingProgram, copies_shards_into_and_out_of_buffers) {
+  TrainingSetup setup = small_setup();
+  setup.model.vocabulary = 1;
+  setup.zero = 3;
+  setup.global_batch = 4;
+  setup.data = 2;
+  const double of_two = step_time(setup, 1);
+  setup.data = 4;
+  const double of_four = step_time(setup, 1);
+  // 1 / 2 - 1 / 4 of 4 bytes a parameter, for 8 layers forward (and the root), 7 backward.
+  const double layer = layer_parameters(setup.model);
+  const double less = 4 * layer * (8 + 1 + 7) / 4 / 1e12;
+  const double optimizer = optimizer_bytes_of(setup.precision) * rank_parameters(setup) / 4 / 1e12;
+  EXPECT_NEAR(of_two - of_four, less + optimizer, 0.02 * (less + optimizer));
+}
+
 // GPT-3: 96 layers of 12 h^2 and an embedding and a head of 51,200 h: 174 + 1.3 billion.
 TEST(Transformer, has_the_parameters_of_its_paper) {
   const ShippedData shipped;
