@@ -211,22 +211,25 @@ TEST(TrainingProgram, copies_gradients_into_buckets_and_back) {
   EXPECT_NEAR(step_time(setup, 1) - none, 2 * copy, 0.01 * copy);
 }
 
-// FSDP2 copies, of a layer's 2-byte parameters, a rank's part into the call's buffer and the whole
-// out of it, forward and backward; the last layer stays gathered for its backward pass.
-TEST(TrainingProgram, copies_shards_into_and_out_of_buffers) {
+/// Kernels of the first layer of a step of ZeRO 3 on so many ranks.
+double first_layer_time(std::int64_t ranks) {
   TrainingSetup setup = small_setup();
-  setup.model.vocabulary = 1;
   setup.zero = 3;
-  setup.global_batch = 4;
-  setup.data = 2;
-  const double of_two = step_time(setup, 1);
-  setup.data = 4;
-  const double of_four = step_time(setup, 1);
-  // 1 / 2 - 1 / 4 of 4 bytes a parameter, for 8 layers forward (and the root), 7 backward.
-  const double layer = layer_parameters(setup.model);
-  const double less = 4 * layer * (8 + 1 + 7) / 4 / 1e12;
-  const double optimizer = optimizer_bytes_of(setup.precision) * rank_parameters(setup) / 4 / 1e12;
-  EXPECT_NEAR(of_two - of_four, less + optimizer, 0.02 * (less + optimizer));
+  setup.data = ranks;
+  const KernelTimes kernels = even_kernels();
+  const CallProgram program = training_program(setup, kernels, 1, 8);
+  const auto& ops = program.groups.front().ops;
+  const auto found =
+      std::find_if(ops.begin(), ops.end(), [](const ProgramOp& op) { return op.name == "F"; });
+  return found->compute.value;
+}
+
+// FSDP2 copies, of a layer's 2-byte parameters, a rank's part into the call's buffer and the whole
+// out of it, read and written at 1e12 B/s: on one of two ranks 1/2 + 1, on one of four 1/4 + 1.
+TEST(TrainingProgram, copies_shards_into_and_out_of_buffers) {
+  const double layer = 4 * layer_parameters(small_setup().model) / 1e12;
+  EXPECT_NEAR(first_layer_time(2) - first_layer_time(4), layer / 4, 0.01 * layer);
+  EXPECT_NEAR(first_layer_time(2) - first_layer_time(1), layer * 3 / 2, 0.01 * layer);
 }
 
 // GPT-3: 96 layers of 12 h^2 and an embedding and a head of 51,200 h: 174 + 1.3 billion.
