@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <filesystem>
 #include <map>
+#include <numeric>
+#include <random>
 #include <system_error>
 #include <utility>
 
@@ -25,6 +28,10 @@ namespace collsim {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::array placement_names{std::pair{NodePlacement::packed, "packed"},
+                                     std::pair{NodePlacement::interleaved, "interleaved"},
+                                     std::pair{NodePlacement::random, "random"}};
 
 bool is_shipped(std::string_view name, std::string_view folder) {
   const std::vector<std::string> names = shipped_names(folder);
@@ -177,12 +184,27 @@ std::string fabric_for(const MachineParts& parts, std::uint32_t nodes) {
   if (text_of_key(parts.fabric, "kind") != "fat_tree" || text_of_key(parts.fabric, "levels")) {
     return parts.fabric;
   }
+  nodes += parts.beside_count;
   const std::size_t ports = number_of_key(parts.fabric, "ports", 32);
   if (nodes * ends_of(parts) <= 2 * ports * ports) return parts.fabric;
   return with_key(parts.fabric, "levels", "3");
 }
 
 }  // namespace
+
+std::string_view to_string(NodePlacement placement) {
+  for (const auto& [each, name] : placement_names) {
+    if (each == placement) return name;
+  }
+  return {};
+}
+
+std::optional<NodePlacement> find_placement(std::string_view name) {
+  for (const auto& [each, known] : placement_names) {
+    if (known == name) return each;
+  }
+  return std::nullopt;
+}
 
 MachineParts load_parts(const std::string& name, const std::string& fabric) {
   MachineParts parts = find_parts(name);
@@ -223,13 +245,19 @@ std::optional<std::string> text_of_key(const std::string& mapping, std::string_v
 }
 
 std::string composed_text(const MachineParts& parts, std::uint32_t nodes) {
-  if (nodes > 1 && parts.fabric.empty()) {
-    throw InputError(fmt::format("{} nodes of {}: no network between them", nodes, parts.name),
+  const std::uint32_t all = nodes + parts.beside_count;
+  if (all > 1 && parts.fabric.empty()) {
+    throw InputError(fmt::format("{} nodes of {}: no network between them", all, parts.name),
                      "--fabric NAME, such as ndr-fat-tree");
   }
-  const ClusterText cluster{
-      parts.name,       {}, parts.node, nodes, nodes > 1 ? fabric_for(parts, nodes) : std::string(),
-      parts.calibration};
+  const ClusterText cluster{parts.name,
+                            {},
+                            parts.node,
+                            nodes,
+                            all > 1 ? fabric_for(parts, nodes) : std::string(),
+                            parts.calibration,
+                            parts.beside,
+                            parts.beside_count};
   return topology_text(cluster);
 }
 
@@ -244,10 +272,10 @@ Machine composed_machine(const MachineParts& parts) {
   return {compose(parts, parts.nodes), {std::move(made)}};
 }
 
-std::vector<DeviceId> placed_gpus(const Topology& topology, NodePlacement placement) {
-  const auto gpus = topology.gpus();
-  std::vector<DeviceId> placed(gpus.begin(), gpus.end());
-  if (placement == NodePlacement::packed || topology.node_count() == 1) return placed;
+namespace {
+
+/// By node, its place among all: in turn, one from each leaf.
+std::vector<std::uint64_t> interleaved_places(const Topology& topology) {
   std::map<DeviceId, std::uint32_t> on_leaf;               // nodes so far
   std::vector<std::uint64_t> turn(topology.node_count());  // of each node
   for (LinkId id = topology.first_fabric_link(); id < topology.links().size(); id += 2) {
@@ -257,6 +285,28 @@ std::vector<DeviceId> placed_gpus(const Topology& topology, NodePlacement placem
     if (node < 0 || turn[static_cast<std::size_t>(node)] != 0) continue;
     turn[static_cast<std::size_t>(node)] = ++on_leaf[link.to];
   }
+  return turn;
+}
+
+/// Likewise in an order drawn by Fisher and Yates's method; the standard library's would differ
+/// from one to the next.
+std::vector<std::uint64_t> random_places(std::uint32_t nodes) {
+  std::mt19937_64 draw(nodes);
+  std::vector<std::uint64_t> places(nodes);
+  std::iota(places.begin(), places.end(), 0);
+  for (std::size_t i = places.size(); i > 1; --i) std::swap(places[i - 1], places[draw() % i]);
+  return places;
+}
+
+}  // namespace
+
+std::vector<DeviceId> placed_gpus(const Topology& topology, NodePlacement placement) {
+  const auto gpus = topology.gpus();
+  std::vector<DeviceId> placed(gpus.begin(), gpus.end());
+  if (placement == NodePlacement::packed || topology.node_count() == 1) return placed;
+  const std::vector<std::uint64_t> turn = placement == NodePlacement::random
+                                              ? random_places(topology.node_count())
+                                              : interleaved_places(topology);
   std::vector<std::pair<std::uint64_t, DeviceId>> order;
   order.reserve(placed.size());
   for (const DeviceId gpu : placed) {

@@ -17,7 +17,13 @@ namespace collsim {
 enum class NodePlacement : std::uint8_t {
   packed,       ///< leaf by leaf, as they are numbered
   interleaved,  ///< in turn, one from each leaf
+  random,       ///< in one order drawn at random, the same for as many nodes
 };
+
+/// "packed", "random".
+std::string_view to_string(NodePlacement placement);
+/// The placement of that name, or nothing.
+std::optional<NodePlacement> find_placement(std::string_view name);
 
 /// What a machine is composed of, so that it can have more nodes, fewer, or other parts.
 struct MachineParts {
@@ -28,6 +34,8 @@ struct MachineParts {
   std::string calibration;  ///< its name; empty: by the GPUs
   std::uint32_t nodes = 1;  ///< that the file has
   NodePlacement placement = NodePlacement::packed;
+  NodeTemplate beside{};           ///< nodes of another kind, which come after the others
+  std::uint32_t beside_count = 0;  ///< of them, whatever the others are; 0: all nodes are alike
 };
 
 /// The parts of a shipped node template, of a topology, of a file of either, of one that
@@ -49,9 +57,9 @@ std::optional<std::string> text_of_key(const std::string& mapping, std::string_v
 /// The same as a topology file, which read_machine() takes. Throws InputError as compose() does.
 std::string composed_text(const MachineParts& parts, std::uint32_t nodes);
 
-/// So many nodes of it. A fat tree of two levels gets a third where its ends are more than two
-/// levels of such switches have ports for. Throws InputError for several nodes without a fabric,
-/// and for a fabric that cannot be as asked.
+/// So many nodes of it, beside those of another kind. A fat tree of two levels gets a third where
+/// its ends are more than two levels of such switches have ports for. Throws InputError for several
+/// nodes without a fabric, and for a fabric that cannot be as asked.
 Topology compose(const MachineParts& parts, std::uint32_t nodes);
 
 /// The machine that compose() makes of as many nodes as the parts say, with a warning that says of

@@ -32,6 +32,8 @@ constexpr double max_call_bytes = 0x1p40;
 constexpr std::size_t max_streams = 1000;
 /// The least that a barrier moves: an element.
 constexpr std::int64_t barrier_bytes = 4;
+/// No kernel of NCCL has more blocks.
+constexpr std::int64_t most_channels = 1024;
 
 /// The operation that a traced call is of, if it is one that programs have.
 std::optional<ProgramCallKind> kind_of(std::string_view operation) {
@@ -113,6 +115,10 @@ RankTrace cut_trace(const RankPart& part) {
     if (work.call < 0) cut.compute.push_back(work.span);
   }
   return cut;
+}
+
+std::uint32_t channels_of(const TracedCall& call) {
+  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(call.channels, 0, most_channels));
 }
 
 /// Makes the program of a step, rank by rank.
@@ -256,6 +262,7 @@ std::vector<ProgramCall> StepProgram::messages_of(const TracedCall& call, std::u
     one.kind = message.sends ? ProgramCallKind::send : ProgramCallKind::receive;
     one.bytes = Bytes{static_cast<std::int64_t>(message.bytes)};
     one.peer = *peer;
+    one.channels = channels_of(call);
   }
   for (ProgramCall& one : calls) one.communicator = communicator_of(call, group);
   return calls;
@@ -272,6 +279,7 @@ std::vector<ProgramCall> StepProgram::calls_of(const TracedCall& call, std::uint
   one.kind = *kind;
   one.bytes = Bytes{std::max(barrier_bytes, static_cast<std::int64_t>(call.bytes))};
   one.communicator = communicator_of(call, group);
+  one.channels = channels_of(call);
   return {one};
 }
 

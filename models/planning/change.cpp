@@ -12,13 +12,14 @@
 #include "sim/base/input_error.h"
 #include "sim/base/text.h"
 #include "sim/base/units.h"
+#include "sim/topologies/loader.h"
 
 namespace collsim {
 
 namespace {
 
 constexpr std::string_view known_keys =
-    "nic, nics, oversubscription, latency, fabric, inside or placement";
+    "nic, nics, oversubscription, latency, fabric, inside, placement or beside";
 
 /// Which NICs a fabric goes with, and the transport where those do not tell it.
 struct FabricTransport {
@@ -174,6 +175,21 @@ void set_inside(MachineParts& parts, const Setting& setting) {
   parts.calibration = plus == std::string::npos ? "" : "pcie" + parts.calibration.substr(plus);
 }
 
+/// Nodes of another kind, which the same fabric joins.
+void set_beside(MachineParts& parts, const Setting& setting) {
+  const std::size_t colon = setting.value.rfind(':');
+  std::uint32_t count = 0;
+  if (colon != std::string::npos) {
+    const char* const last = setting.value.data() + setting.value.size();
+    const auto [end, error] = std::from_chars(setting.value.data() + colon + 1, last, count);
+    if (error != std::errc{} || end != last || count > gpu_limit) count = 0;
+  }
+  if (count == 0) setting.refuse("no machine and count of nodes", "such as dgx-a100:4");
+  parts.beside = load_parts(setting.value.substr(0, colon)).node;
+  parts.beside_count = count;
+  parts.calibration.clear();  // that of the weaker of both
+}
+
 void apply(MachineParts& parts, const Setting& setting) {
   if (setting.key == "nic") return set_nic(parts, setting);
   if (setting.key == "nics") return set_nics(parts, setting);
@@ -183,14 +199,14 @@ void apply(MachineParts& parts, const Setting& setting) {
   if (setting.key == "latency") {
     return set_cable(parts, "latency", to_string(quantity(setting, parse_time)));
   }
+  if (setting.key == "beside") return set_beside(parts, setting);
   if (setting.key != "placement") {
     throw InputError(fmt::format("--set: nothing is called '{}'", setting.key),
                      std::string(known_keys));
   }
-  if (setting.value != "packed" && setting.value != "interleaved") {
-    setting.refuse("no such placement", "packed or interleaved");
-  }
-  parts.placement = setting.value == "packed" ? NodePlacement::packed : NodePlacement::interleaved;
+  const auto placement = find_placement(setting.value);
+  if (!placement) setting.refuse("no such placement", "packed, interleaved or random");
+  parts.placement = *placement;
 }
 
 }  // namespace

@@ -16,7 +16,8 @@ namespace collsim {
 ///   latency=TIME         of every cable of the fabric
 ///   fabric=NAME          another fabric, with the transport that belongs to it
 ///   inside=pcie3|pcie4|pcie5  no NVLink between GPUs, and PCIe of that generation
-///   placement=packed|interleaved  how consecutive nodes lie on leaves
+///   placement=packed|interleaved|random  how consecutive nodes lie on leaves
+///   beside=MACHINE:N     N nodes of another kind on the same fabric
 ///
 /// Throws InputError that names the option for what is none of these, and for a change that the
 /// machine cannot have.

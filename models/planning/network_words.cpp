@@ -67,9 +67,8 @@ std::string nics_in_words(const NodeTemplate& node) {
 
 std::string network_in_words(const MachineParts& parts) {
   if (parts.fabric.empty()) return "no network";
-  const std::string_view placed =
-      parts.placement == NodePlacement::packed ? "packed" : "interleaved";
-  return fmt::format("{}; {}; {}", fabric_in_words(parts), nics_in_words(parts.node), placed);
+  return fmt::format("{}; {}; {}", fabric_in_words(parts), nics_in_words(parts.node),
+                     to_string(parts.placement));
 }
 
 }  // namespace collsim

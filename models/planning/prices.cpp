@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <map>
 #include <utility>
 
 #include "models/machine/gpu_model.h"
@@ -104,9 +105,16 @@ void put_first(std::vector<Entry> entries, std::vector<Entry>& others) {
 }
 
 /// As price files name it; empty for what is no GPU that we know.
-std::string_view gpu_of(const Topology& topology) {
-  const GpuModel* const model = find_gpu_model(topology.device(topology.gpus().front()).model);
+std::string_view gpu_of(const Topology& topology, DeviceId gpu) {
+  const GpuModel* const model = find_gpu_model(topology.device(gpu).model);
   return model == nullptr ? std::string_view() : model->name;
+}
+
+/// How many GPUs of each kind there are.
+std::map<std::string_view, double> gpus_by_kind(const Topology& topology) {
+  std::map<std::string_view, double> counts;
+  for (const DeviceId gpu : topology.gpus()) ++counts[gpu_of(topology, gpu)];
+  return counts;
 }
 
 /// Of a bought GPU, per hour.
@@ -195,22 +203,25 @@ std::optional<ClusterPrice> cluster_price(const PriceSheet& sheet, CostBasis bas
                                           std::string_view vendor, const Topology& machine,
                                           const Topology& usual) {
   const bool rented = basis == CostBasis::rent;
-  const std::string_view gpu = gpu_of(machine);
-  const GpuPrice* const price = find_price(rented ? sheet.rent : sheet.buy, gpu, vendor);
-  if (price == nullptr) return std::nullopt;
-  const auto gpus = static_cast<double>(machine.gpus().size());
+  const std::vector<GpuPrice>& prices = rented ? sheet.rent : sheet.buy;
+  const double hours = sheet.rules.life_years * hours_per_year;
+  double of_gpus = 0;  // an hour
+  for (const auto& [gpu, count] : gpus_by_kind(machine)) {
+    const GpuPrice* const price = find_price(prices, gpu, vendor);
+    if (price == nullptr) return std::nullopt;
+    of_gpus += count * (rented ? price->price : price->price / hours + power_per_hour(sheet, gpu));
+  }
   const double value = network_value(sheet.network, machine);
   ClusterPrice cluster;
-  cluster.gpu = price;
-  cluster.usual_per_hour = rented ? gpus * price->price : 0;
+  cluster.gpu = find_price(prices, gpu_of(machine, machine.gpus().front()), vendor);
+  cluster.usual_per_hour = rented ? of_gpus : 0;
   if (rented) {
     const double usual_value = network_value(sheet.network, usual);
     const double share = usual_value > 0 ? sheet.rules.network_share : 0;
-    cluster.gpus_per_hour = gpus * price->price * (1 - share);
-    if (share > 0) cluster.network_per_hour = gpus * price->price * share * value / usual_value;
+    cluster.gpus_per_hour = of_gpus * (1 - share);
+    if (share > 0) cluster.network_per_hour = of_gpus * share * value / usual_value;
   } else {
-    const double hours = sheet.rules.life_years * hours_per_year;
-    cluster.gpus_per_hour = gpus * (price->price / hours + power_per_hour(sheet, gpu));
+    cluster.gpus_per_hour = of_gpus;
     cluster.network_per_hour = value / hours;
   }
   cluster.per_hour = cluster.gpus_per_hour + cluster.network_per_hour;

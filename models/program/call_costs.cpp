@@ -55,6 +55,19 @@ double network_rate(const Topology& topology, DeviceId gpu) {
   return rate;
 }
 
+/// Which template the node of a GPU has, counted from 0 in the order in which they come.
+std::uint32_t kind_of_node(const Topology& topology, DeviceId gpu) {
+  const auto node = static_cast<std::uint32_t>(std::max(topology.node_of(gpu), 0));
+  std::uint32_t kind = 0;
+  const IndexedGraph* last = topology.node(0).graph;
+  for (std::uint32_t i = 1; i <= node; ++i) {
+    const IndexedGraph* const graph = topology.node(i).graph;
+    if (graph != last) ++kind;
+    last = graph;
+  }
+  return kind;
+}
+
 bool in_whole_elements(Collective collective) {
   return collective == Collective::all_gather || collective == Collective::reduce_scatter ||
          collective == Collective::all_to_all;
@@ -94,7 +107,9 @@ class MachineCallCosts::Predictor {
 };
 
 MachineCallCosts::MachineCallCosts(MachineCalls calls)
-    : calls_(std::move(calls)), cost_(calibration_for(*calls_.topology)) {}
+    : calls_(std::move(calls)),
+      cost_(calibration_for(*calls_.topology)),
+      mixed_(kind_of_node(*calls_.topology, calls_.topology->gpus().back()) != 0) {}
 
 MachineCallCosts::~MachineCallCosts() = default;
 
@@ -138,13 +153,16 @@ std::vector<DeviceId> gpus_of(const MachineCalls& calls, const ProgramCommunicat
 
 }  // namespace
 
-/// Calls of one shape take the same time: as many ranks on the same places of as many nodes, or, on
-/// a machine with faults, the same GPUs.
+/// Calls of one shape take the same time: as many ranks on the same places of as many nodes of the
+/// same kinds, or, on a machine with faults, the same GPUs.
 MachineCallCosts::Shape MachineCallCosts::shape_of(const ProgramCommunicator& communicator,
                                                    ProgramCallKind kind) const {
   const std::vector<DeviceId> gpus = gpus_of(calls_, communicator);
   std::vector<std::uint32_t> shape = places_of(*calls_.topology, gpus);
   if (!calls_.faults.empty()) shape.insert(shape.end(), gpus.begin(), gpus.end());
+  if (mixed_) {
+    for (const DeviceId gpu : gpus) shape.push_back(kind_of_node(*calls_.topology, gpu));
+  }
   return {collective_of(kind), std::move(shape)};
 }
 
@@ -157,7 +175,7 @@ MachineCallCosts::Predictor& MachineCallCosts::predictor(const ProgramCommunicat
     const std::vector<std::uint32_t> shape = places_of(*calls_.topology, gpus);
     std::vector<std::uint32_t> places = common_places(shape);
     const bool several = 2 * places.size() < shape.size();
-    const bool shares = !places.empty();
+    const bool shares = !places.empty() && !mixed_;
     const Nccl*& searched = searched_[{several, std::move(places)}];
     CallSpec spec;
     spec.topology = calls_.topology;
@@ -179,14 +197,21 @@ void MachineCallCosts::add_traffic(const ProgramCommunicator& communicator, Prog
   const DeviceId first = calls_.gpus.at(communicator.ranks.front());
   const double work = (cost.alone - cost.latency).value;
   if (work <= 0) return;
+  // Of the node that has least, where nodes differ.
+  double links = link_rate(topology, first);
+  double network = network_rate(topology, first);
+  for (std::size_t i = 1; mixed_ && i < communicator.ranks.size(); ++i) {
+    const DeviceId gpu = calls_.gpus.at(communicator.ranks[i]);
+    links = std::min(links, link_rate(topology, gpu));
+    network = std::min(network, network_rate(topology, gpu));
+  }
   const auto ranks = static_cast<Rank>(communicator.ranks.size());
   const double moved =
       busbw_factor(collective_of(kind), ranks) * static_cast<double>(bytes.count) / work;
-  cost.links = std::min(1.0, moved / (filled_links * link_rate(topology, first)));
+  cost.links = std::min(1.0, moved / (filled_links * links));
   const bool crosses = std::any_of(
       communicator.ranks.begin(), communicator.ranks.end(),
       [&](Rank rank) { return topology.node_of(calls_.gpus.at(rank)) != topology.node_of(first); });
-  const double network = network_rate(topology, first);
   if (!crosses || network <= 0) return;
   const double of_node = communicator.alike * moved / (filled_network * network);
   // Equal communicators on the same nodes call at the same time: NICs carry all of them.

@@ -74,6 +74,7 @@ class MachineCallCosts : public CallCosts {
 
   MachineCalls calls_;
   Calibration cost_;
+  bool mixed_;  ///< nodes are of several kinds
   std::map<Shape, std::unique_ptr<Predictor>> predictors_;
   /// NCCL's search, the longest part of a prediction, whose answer all collectives share.
   std::map<NodePlaces, const Nccl*> searched_;

@@ -40,6 +40,8 @@ struct ProgramCall {
   Bytes bytes;
   std::uint32_t peer = 0;   ///< of a send or a receive: the group at its other end
   std::uint32_t count = 1;  ///< that many in a row, of an op's `inner` calls
+  /// That it had when the program was measured (`CallProgram::measured`); 0: not known.
+  std::uint32_t channels = 0;
 
   bool operator==(const ProgramCall&) const = default;
 };
@@ -104,7 +106,8 @@ struct CallProgram {
   std::string name{};
   std::vector<ProgramCommunicator> communicators{};
   std::vector<RankGroup> groups{};
-  /// Kernels' times were measured beside all else that runs, so nothing makes them longer.
+  /// Kernels' times were measured beside all else that runs. Only calls that take more
+  /// multiprocessors than they did then, or fewer, change them.
   bool measured = false;
 
   bool operator==(const CallProgram&) const = default;

@@ -53,7 +53,7 @@ constexpr auto op_keys = std::to_array<std::string_view>(
     {"name",      "stream",     "compute",    "product",    "moves",      "kernels",
      "after",     "host_after", "host",       "calls",      "repeat",     "ops",
      "on",        "to",         "from",       "all_reduce", "all_gather", "reduce_scatter",
-     "broadcast", "reduce",     "all_to_all", "send",       "receive"});
+     "broadcast", "reduce",     "all_to_all", "send",       "receive",    "channels"});
 
 /// The call that a mapping names, by the only such key that it has.
 std::optional<std::pair<ProgramCallKind, YamlValue>> call_in(const YamlMapping& keys) {
@@ -191,6 +191,10 @@ ProgramCall ProgramReader::read_call(const YamlMapping& keys, std::uint32_t grou
     if (std::find(members.begin(), members.end(), call.peer) == members.end()) {
       peer.fail("has no rank in the communicator", "a group of the communicator");
     }
+  }
+  constexpr std::int64_t most_channels_of_call = 1024;
+  if (const auto channels = keys.find("channels")) {
+    call.channels = static_cast<std::uint32_t>(channels->integer(1, most_channels_of_call));
   }
   return call;
 }

@@ -51,9 +51,10 @@ struct FlowingItem {
   std::vector<std::pair<std::uint32_t, double>> inner_shares{};
   double kernel_share = 1;  ///< and what is left
   std::uint32_t communicator = 0;
-  std::uint64_t order = 0;            ///< in which items began
-  std::vector<RunningOp> ops{};       ///< whose part it is
-  std::vector<std::uint32_t> groups;  ///< whose GPUs it uses
+  std::uint32_t measured_channels = 0;  ///< of a call
+  std::uint64_t order = 0;              ///< in which items began
+  std::vector<RunningOp> ops{};         ///< whose part it is
+  std::vector<std::uint32_t> groups;    ///< whose GPUs it uses
 };
 
 /// A call that not everybody has come to yet.
@@ -112,6 +113,8 @@ class ProgramRun {
   void count_time(std::uint32_t group);
   void settle(std::uint32_t index);
   void refresh(const std::vector<std::uint32_t>& groups);
+  double slowdown_beside(std::uint32_t taken) const;
+  double measured_rate(const FlowingItem& item) const;
   double rate_of(const FlowingItem& item) const;
   double kernel_end(std::uint32_t group) const;
   const CallCost& cost_of(const ProgramCall& call);
@@ -300,6 +303,7 @@ void ProgramRun::meet(const MeetingCall& met) {
   item.is_call = true;
   item.cost = cost_of(met.call);
   item.communicator = met.call.communicator;
+  item.measured_channels = met.call.channels;
   item.ops = met.arrived;
   for (const RunningOp& at : met.arrived) item.groups.push_back(at.group);
   double begin = now_;
@@ -336,9 +340,29 @@ void ProgramRun::settle(std::uint32_t index) {
   item.updated = now_;
 }
 
+/// How much longer kernels take beside calls that keep so many multiprocessors.
+double ProgramRun::slowdown_beside(std::uint32_t taken) const {
+  const double all = sharing_.multiprocessors;
+  if (taken == 0 || all <= 0) return 1;
+  return std::max(sharing_.kernels_beside_calls, all / std::max(0.5, all - taken));
+}
+
+/// Of kernels whose times were measured beside the calls, with the channels that these had.
+double ProgramRun::measured_rate(const FlowingItem& item) const {
+  std::uint32_t taken = 0;
+  std::uint32_t had = 0;
+  for (const std::uint32_t other : groups_[item.groups.front()].items) {
+    const FlowingItem& beside = items_[other];
+    if (!beside.is_call || beside.measured_channels == 0) continue;
+    taken += beside.cost.channels;
+    had += beside.measured_channels;
+  }
+  return slowdown_beside(had) / slowdown_beside(taken);
+}
+
 double ProgramRun::rate_of(const FlowingItem& item) const {
   if (item.is_call && item.phase == FlowingItem::Phase::latency) return 1;
-  if (!item.is_call && program_.measured) return 1;
+  if (!item.is_call && program_.measured) return measured_rate(item);
   double worst = 1;
   for (const std::uint32_t group : item.groups) {
     double links = 0;
@@ -358,9 +382,7 @@ double ProgramRun::rate_of(const FlowingItem& item) const {
       if (kernels > 0) slower *= sharing_.calls_beside_kernels;
       worst = std::max(worst, slower);
     } else {
-      const double all = sharing_.multiprocessors;
-      const double free = all > 0 ? std::max(0.5, all - taken) / all : 1;
-      worst = std::max(worst, kernels / free);
+      worst = std::max(worst, kernels * slowdown_beside(taken));
     }
   }
   return 1 / worst;

@@ -15,6 +15,9 @@ struct GpuSharing {
   /// Of a GPU. A call in flight keeps as many as it has channels, and kernels run on the others. 0:
   /// calls take none.
   std::uint32_t multiprocessors = 0;
+  /// How much longer kernels take at least beside a call: it breaks up the waves of products,
+  /// however few multiprocessors it keeps.
+  double kernels_beside_calls = 1;
   /// How much longer the bytes of a call take while kernels run on its GPUs.
   double calls_beside_kernels = 1;
   /// Whether a call that finds a kernel running begins when that kernel ends: a product's thread

@@ -67,7 +67,7 @@ KernelTable load_kernel_table() {
           .mapping({"gpus", "tile_time", "kernel_gap", "fp8_share", "backward_product",
                     "small_tile_share", "batched_product", "first_flash_attention", "optimizer",
                     "optimizer_fp32", "host_forward", "host_backward", "calls_beside_kernels",
-                    "small_kernel"});
+                    "kernels_beside_calls", "small_kernel", "weights_fill"});
   KernelTable table;
   for (const YamlValue& gpu : keys.at("gpus").sequence()) table.gpus.push_back(read_gpu(gpu));
   constexpr double max_slowdown = 100;
@@ -84,6 +84,10 @@ KernelTable load_kernel_table() {
                      .host_backward = keys.at("host_backward").time(),
                      .calls_beside_kernels = keys.at("calls_beside_kernels").fraction(max_slowdown),
                      .small_kernel = keys.at("small_kernel").time()};
+  if (const auto least = keys.find("kernels_beside_calls")) {
+    table.constants.kernels_beside_calls = least->fraction(max_slowdown);
+  }
+  if (const auto fill = keys.find("weights_fill")) table.constants.weights_fill = fill->time();
   return table;
 }
 
@@ -101,8 +105,8 @@ Seconds KernelTimes::backward_products(double m, double n, double k, bool fp8) c
   return tiled_product(m, k, n, rate, gpu_.moved) + tiled_product(k, n, m, rate, gpu_.moved);
 }
 
-Seconds KernelTimes::tiled_product(double m, double n, double k, double rate,
-                                   double memory_share) const {
+Seconds KernelTimes::tiled_product(double m, double n, double k, double rate, double memory_share,
+                                   Seconds fill) const {
   double best = 0;
   for (const TileShape& tile : tile_shapes) {
     const double tiles = std::ceil(m / tile.rows) * std::ceil(n / tile.columns);
@@ -114,7 +118,7 @@ Seconds KernelTimes::tiled_product(double m, double n, double k, double rate,
     if (best <= 0 || time < best) best = time;
   }
   const double bytes = element_bytes * (m * k + k * n + m * n);
-  return Seconds{std::max(best, bytes / (memory_share * gpu_.memory.value))} +
+  return Seconds{std::max(best, bytes / (memory_share * gpu_.memory.value) + fill.value)} +
          constants_.kernel_gap;
 }
 
@@ -134,12 +138,12 @@ Seconds KernelTimes::split_product(double m, double n, double k, bool fp8) const
   }
   const double weight_bytes = fp8 && gpu_.fp8_flops > 0 ? 1 : element_bytes;
   const double bytes = element_bytes * (m * k + m * n) + weight_bytes * k * n;
-  return Seconds{std::max(best, bytes / (gpu_.weights * gpu_.memory.value))} +
-         constants_.kernel_gap;
+  const double time = bytes / (gpu_.weights * gpu_.memory.value) + constants_.weights_fill.value;
+  return Seconds{std::max(best, time)} + constants_.kernel_gap;
 }
 
 Seconds KernelTimes::best_product(double m, double n, double k, bool fp8) const {
-  return std::min(tiled_product(m, n, k, product_rate(fp8), gpu_.weights),
+  return std::min(tiled_product(m, n, k, product_rate(fp8), gpu_.weights, constants_.weights_fill),
                   split_product(m, n, k, fp8));
 }
 
@@ -174,6 +178,7 @@ Seconds KernelTimes::optimizer(double bytes, bool fp32) const {
 
 GpuSharing KernelTimes::sharing() const {
   return {.multiprocessors = gpu_.multiprocessors,
+          .kernels_beside_calls = constants_.kernels_beside_calls,
           .calls_beside_kernels = constants_.calls_beside_kernels,
           .calls_wait_for_kernels = true};
 }

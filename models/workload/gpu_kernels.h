@@ -42,7 +42,9 @@ struct KernelConstants {
   Seconds host_forward{};
   Seconds host_backward{};
   double calls_beside_kernels = 1;
+  double kernels_beside_calls = 1;
   Seconds small_kernel{};  ///< the least that inference takes for what stands between products
+  Seconds weights_fill{};  ///< of a product that memory limits: before its bytes flow, and after
 };
 
 /// The file as a whole.
@@ -71,7 +73,7 @@ class KernelTimes {
   /// tiles leave multiprocessors idle, they divide k among so many that all have a part of a tile,
   /// and add the parts up. The weights, a k x n matrix, have a byte an element in fp8. For programs
   /// and inference: training has rows for all multiprocessors. What reads weights alone takes has
-  /// its own share of memory's rate.
+  /// its own share of memory's rate, and begins and ends when no bytes come (`weights_fill`).
   Seconds best_product(double m, double n, double k, bool fp8 = false) const;
   /// Both products of the backward pass of that one: by each of its matrices.
   Seconds backward_products(double m, double n, double k, bool fp8 = false) const;
@@ -94,7 +96,8 @@ class KernelTimes {
   GpuSharing sharing() const;
 
  private:
-  Seconds tiled_product(double m, double n, double k, double rate, double memory_share) const;
+  Seconds tiled_product(double m, double n, double k, double rate, double memory_share,
+                        Seconds fill = {}) const;
   Seconds split_product(double m, double n, double k, bool fp8) const;
   double product_rate(bool fp8) const;
 

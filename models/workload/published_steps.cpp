@@ -126,7 +126,10 @@ void read_layout(const YamlMapping& keys, TrainingSetup& setup) {
 /// What our own recordings say of the software; other sources have no such key.
 void read_software(const YamlMapping& keys, TrainingSetup& setup) {
   if (const auto overlap = keys.find("overlap")) setup.overlap_gradients = overlap->boolean();
-  if (const auto copies = keys.find("copies")) setup.copies_buckets = copies->boolean();
+  if (const auto copies = keys.find("copies")) {
+    setup.copies_buckets = true;
+    setup.copies_back = copies->boolean();
+  }
   if (const auto vocabulary = keys.find("whole_vocabulary")) {
     setup.whole_vocabulary = vocabulary->boolean();
   }
@@ -210,6 +213,8 @@ PublishedStep read_step(const YamlMapping& keys) {
   if (recompute == "selective") setup.recompute = Recompute::selective;
   guess_software(keys, step.gpu, setup);
   if (const auto software = keys.find("software")) {
+    // What says all of its software is sequence parallel where it says so.
+    if (!keys.at("parallel").free_mapping().find("sp")) setup.sequence_parallel = false;
     read_software(software->free_mapping(), setup);
   }
   step.machine = text_in(keys, "machine");

@@ -71,11 +71,18 @@ std::vector<std::uint32_t> StepPlanner::counts_of(const Alternative& alternative
   if (!request_.hourly) return alternative.nodes;
   const auto number = static_cast<std::size_t>(&alternative - request_.alternatives.data());
   const std::uint32_t several = alternative.parts.fabric.empty() ? 1 : 2;
-  const Topology few = compose(alternative.parts, several);
-  const auto price = price_of(number, few, {});
-  if (!price || *price <= 0) return {};
+  const auto price_of_nodes = [&](std::uint32_t nodes) {
+    return price_of(number, compose(alternative.parts, nodes), {});
+  };
+  // Nodes of another kind beside them cost the same however many these are.
+  const auto price = price_of_nodes(several);
+  const bool beside = alternative.parts.beside_count > 0;
+  const auto more = beside ? price_of_nodes(2 * several) : price;
+  if (!price || !more || *price <= 0) return {};
+  const double of_node = (beside ? *more - *price : *price) / several;
+  const double of_others = *price - several * of_node;
   constexpr double most = 100'000;
-  const double bought = std::floor(*request_.hourly / (*price / several));
+  const double bought = std::floor((*request_.hourly - of_others) / of_node);
   if (bought < 1) return {};
   return {several == 1 ? 1 : static_cast<std::uint32_t>(std::min(most, bought))};
 }
@@ -113,10 +120,10 @@ bool StepPlanner::add_row(std::size_t number, std::uint32_t nodes) {
   if (layouts.empty()) return false;
   StepPlanRow row;
   row.alternative = number;
-  row.nodes = nodes;
+  row.nodes = topology.node_count();
   row.gpus = machine.gpus();
   row.layout = std::move(layouts.front());
-  row.goodput = goodput_of(request_.failures, nodes, row.gpus);
+  row.goodput = goodput_of(request_.failures, row.nodes, row.gpus);
   row.per_hour = price_of(number, topology, row.goodput);
   judge(row);
   plan_.rows.push_back(std::move(row));

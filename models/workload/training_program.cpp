@@ -368,7 +368,7 @@ void StepWriter::write_optimizer(double parameters, std::vector<Index> after) {
   op.name = "optimizer";
   const bool wide = setup_.precision != StepPrecision::bf16_pure;
   op.compute = kernels_.optimizer(optimizer_bytes_of(setup_.precision) * parameters, wide);
-  if (setup_.copies_buckets && data_) {  // out of the buckets
+  if (setup_.copies_back && data_) {  // out of the buckets
     op.compute += kernels_.moved(copied * gradient_bytes_of(setup_.precision) * parameters);
   }
   op.after = std::move(after);
@@ -419,6 +419,8 @@ void StepWriter::write_sharded_stage() {
                           ? parameter_element
                           : gradient_bytes_of(setup_.precision);
   const double ends = 2 * embedding_parameters_;
+  const double over = static_cast<double>(setup_.data * setup_.context);
+  const double sharers = setup_.shard > 0 ? static_cast<double>(setup_.shard) : over;
   std::vector<Index> ran;  // computations of layers, in order
   const auto gather = [&](double bytes) {
     std::vector<Index> after;
@@ -430,7 +432,8 @@ void StepWriter::write_sharded_stage() {
     ProgramOp op;
     op.name = name;
     op.compute = time;
-    if (gathering) op.compute += kernels_.moved(copied * gathered);
+    // FSDP2 copies its shard into the call's buffer, and what was gathered out of it.
+    if (gathering) op.compute += kernels_.moved(copied * gathered * (1 + 1 / sharers));
     op.kernels = static_cast<std::uint32_t>(kernels_of_layer);
     if (gathering) op.after = {*gathering};
     last_compute_ = add_pass(std::move(op), of_layers, backward);
@@ -457,9 +460,7 @@ void StepWriter::write_sharded_stage() {
     compute("embedding", embedding_.backward, std::nullopt, false, 0);
   }
   reduce_shards(wide * ends);
-  const double over = static_cast<double>(setup_.data * setup_.context);
-  const double sharded = setup_.shard > 0 ? static_cast<double>(setup_.shard) : over;
-  write_optimizer(rank_parameters(setup_) / sharded, reductions_);
+  write_optimizer(rank_parameters(setup_) / sharers, reductions_);
 }
 
 CallProgram StepWriter::write() {

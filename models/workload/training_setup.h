@@ -48,9 +48,11 @@ struct TrainingSetup {
   /// were sharded are gathered while the first forward pass runs.
   bool overlap_gradients = false;
   Bytes bucket{25 << 20};  ///< PyTorch DDP's bucket_cap_mb
-  /// Gradients are copied into buckets, and back out of them (PyTorch DDP without
-  /// gradient_as_bucket_view).
+  /// Gradients are copied into buckets, as PyTorch DDP does after `zero_grad(set_to_none=True)`.
   bool copies_buckets = false;
+  /// Likewise whether DDP copies what was reduced back; not where gradients are views of buckets
+  /// (gradient_as_bucket_view).
+  bool copies_back = false;
   PipelineOrder order = PipelineOrder::one_forward_one_backward;
   /// Tensor-parallel ranks send the whole activation each, not a part that is gathered again.
   bool whole_messages = false;

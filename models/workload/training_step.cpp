@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "sim/base/input_error.h"
@@ -25,8 +26,47 @@ Rank gpus_of_node(const MachineCalls& calls) {
   return std::max<Rank>(1, ranks);
 }
 
-std::string gpu_name(const Topology& topology, const std::vector<DeviceId>& gpus) {
-  return gpus.empty() ? std::string() : std::string(topology.device(gpus.front()).model);
+double product_rate(const KernelTimes& kernels) {
+  return kernels.gpu().flops * kernels.gpu().product;
+}
+
+/// The kernels of every kind of GPU in use, the slowest first.
+std::vector<KernelTimes> kinds_of(const MachineCalls& calls, const KernelTable& table,
+                                  const std::string& gpu) {
+  if (!gpu.empty()) return {find_kernels(table, gpu)};
+  std::set<std::string> models;
+  for (const DeviceId each : calls.gpus) models.emplace(calls.topology->device(each).model);
+  if (models.empty()) models.emplace();
+  std::vector<KernelTimes> kinds;
+  std::set<std::string> known;
+  for (const std::string& model : models) {
+    KernelTimes kernels = find_kernels(table, model);
+    if (known.insert(kernels.gpu().gpu).second) kinds.push_back(std::move(kernels));
+  }
+  std::stable_sort(kinds.begin(), kinds.end(), [](const KernelTimes& a, const KernelTimes& b) {
+    return product_rate(a) < product_rate(b);
+  });
+  return kinds;
+}
+
+std::vector<std::uint32_t> kinds_by_rank(const MachineCalls& calls, const KernelTable& table,
+                                         const std::vector<KernelTimes>& kinds) {
+  std::vector<std::uint32_t> numbers(calls.gpus.size(), 0);
+  for (std::size_t rank = 0; rank < numbers.size() && kinds.size() > 1; ++rank) {
+    const std::string model(calls.topology->device(calls.gpus[rank]).model);
+    const std::string name = find_kernels(table, model).gpu().gpu;
+    while (kinds[numbers[rank]].gpu().gpu != name) ++numbers[rank];
+  }
+  return numbers;
+}
+
+/// Bytes of the GPU that holds least.
+double least_memory(const std::vector<KernelTimes>& kinds) {
+  double least = static_cast<double>(kinds.front().gpu().holds.count);
+  for (const KernelTimes& each : kinds) {
+    least = std::min(least, static_cast<double>(each.gpu().holds.count));
+  }
+  return least;
 }
 
 /// Adds `times` times what one of two steps takes more than the other.
@@ -57,13 +97,39 @@ void slow_down(CallProgram& program, const Straggler& straggler) {
 
 StepMachine::StepMachine(const MachineCalls& calls, const KernelTable& table,
                          const std::string& gpu)
-    : kernels_(find_kernels(table, gpu.empty() ? gpu_name(*calls.topology, calls.gpus) : gpu)),
+    : kinds_(kinds_of(calls, table, gpu)),
+      kind_of_rank_(kinds_by_rank(calls, table, kinds_)),
       costs_(calls),
       per_node_(gpus_of_node(calls)),
       gpus_(static_cast<Rank>(calls.gpus.size())) {}
 
 ProgramSchedule StepMachine::schedule(const CallProgram& program) {
-  return schedule_program(program, costs_, kernels_.sharing());
+  return schedule_program(program, costs_, kernels().sharing());
+}
+
+/// A stage has the kernels of the slowest kind among its ranks.
+CallProgram StepMachine::program_of(const TrainingSetup& setup, std::int64_t microbatches) const {
+  CallProgram program = training_program(setup, kinds_.front(), microbatches, per_node_);
+  for (std::uint32_t kind = 1; kind < kinds_.size(); ++kind) {
+    CallProgram quicker = training_program(setup, kinds_[kind], microbatches, per_node_);
+    for (std::size_t i = 0; i < program.groups.size(); ++i) {
+      std::uint32_t slowest = kind;
+      for (const Rank rank : program.groups[i].ranks) {
+        slowest = std::min(slowest, kind_of_rank_[rank]);
+      }
+      if (slowest == kind) program.groups[i].ops = std::move(quicker.groups[i].ops);
+    }
+  }
+  return program;
+}
+
+/// Per second, of the data sheets.
+double StepMachine::flops_of(std::int64_t ranks) const {
+  double flops = 0;
+  for (std::size_t rank = 0; rank < static_cast<std::size_t>(ranks); ++rank) {
+    flops += kinds_[kind_of_rank_[rank]].gpu().flops;
+  }
+  return flops;
 }
 
 StepPrediction StepMachine::predict(const TrainingSetup& setup,
@@ -74,7 +140,7 @@ StepPrediction StepMachine::predict(const TrainingSetup& setup,
                      fmt::format("at most the machine's {} GPUs", gpus_));
   }
   const auto step_of = [&](std::int64_t microbatches) {
-    CallProgram program = training_program(setup, kernels_, microbatches, per_node_);
+    CallProgram program = program_of(setup, microbatches);
     if (straggler) slow_down(program, *straggler);
     const ProgramSchedule times = schedule(program);
     const GroupSchedule& last = times.groups[times.last_group()];
@@ -98,13 +164,13 @@ StepPrediction StepMachine::predict(const TrainingSetup& setup,
                   static_cast<double>(all - some - turn) / static_cast<double>(turn));
   }
   step.memory = step_memory(setup);
-  step.fits = step.memory.all() <= usable_memory * static_cast<double>(kernels_.gpu().holds.count);
+  step.fits = step.memory.all() <= usable_memory * least_memory(kinds_);
   const auto tokens =
       static_cast<double>(setup.global_batch) * static_cast<double>(setup.tokens_sequence());
   step.tokens_per_second = tokens / step.time.value;
   step.utilisation = step.tokens_per_second *
                      flops_per_token(setup.model, setup.tokens_sequence()) /
-                     (static_cast<double>(setup.ranks()) * kernels_.gpu().flops);
+                     flops_of(setup.ranks());
   return step;
 }
 

@@ -31,6 +31,8 @@ struct Straggler {
 };
 
 /// A machine and its kernels, which steps are predicted on. Calls are remembered from step to step.
+/// Where GPUs are of several kinds, all of a pipeline stage wait for its slowest kind at each call,
+/// and each rank has as much to do.
 class StepMachine {
  public:
   /// `gpu` is the GPUs' name, if not that of the topology. Throws InputError where no kernels of
@@ -44,13 +46,18 @@ class StepMachine {
   /// The program and its schedule, with the microbatches of the setup or fewer.
   ProgramSchedule schedule(const CallProgram& program);
 
-  const KernelTimes& kernels() const { return kernels_; }
+  /// Of the slowest kind.
+  const KernelTimes& kernels() const { return kinds_.front(); }
   CallCosts& costs() { return costs_; }
   Rank per_node() const { return per_node_; }
   Rank gpus() const { return gpus_; }
 
  private:
-  KernelTimes kernels_;
+  CallProgram program_of(const TrainingSetup& setup, std::int64_t microbatches) const;
+  double flops_of(std::int64_t ranks) const;
+
+  std::vector<KernelTimes> kinds_;           ///< the slowest first
+  std::vector<std::uint32_t> kind_of_rank_;  ///< by rank: its place there
   MachineCallCosts costs_;
   Rank per_node_;
   Rank gpus_;

@@ -108,6 +108,24 @@ std::string shares_text(const NodeTemplate& node) {
   return text;
 }
 
+/// A group of equal nodes, its lines two spaces in.
+std::string nodes_text(const NodeTemplate& node, std::uint32_t count) {
+  return (count > 1 ? fmt::format("  count: {}\n", count) : std::string()) +
+         devices_text(node.devices) + links_text(node) + shares_text(node);
+}
+
+/// The same lines as an item of a list.
+std::string as_item(const std::string& lines) {
+  std::string item;
+  for (std::size_t at = 0; at < lines.size();) {
+    const std::size_t end = lines.find('\n', at) + 1;
+    item += "  " + lines.substr(at, end - at);
+    at = end;
+  }
+  item[2] = '-';
+  return item;
+}
+
 }  // namespace
 
 std::string topology_text(const ClusterText& cluster) {
@@ -122,8 +140,12 @@ std::string topology_text(const ClusterText& cluster) {
   text += fmt::format("collsim: topology/1\nname: {}\n", quoted_text(cluster.name));
   if (!cluster.calibration.empty()) text += fmt::format("calibration: {}\n", cluster.calibration);
   text += "nodes:\n";
-  if (cluster.count > 1) text += fmt::format("  count: {}\n", cluster.count);
-  text += devices_text(cluster.node.devices) + links_text(cluster.node) + shares_text(cluster.node);
+  const std::string nodes = nodes_text(cluster.node, cluster.count);
+  if (cluster.beside_count == 0) {
+    text += nodes;
+  } else {
+    text += as_item(nodes) + as_item(nodes_text(cluster.beside, cluster.beside_count));
+  }
   if (!cluster.fabric.empty()) text += fmt::format("fabric: {}\n", cluster.fabric);
   return text;
 }

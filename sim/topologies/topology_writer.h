@@ -9,7 +9,7 @@
 
 namespace collsim {
 
-/// A cluster of equal nodes, to be written down.
+/// A cluster of equal nodes, or of two kinds, to be written down.
 struct ClusterText {
   std::string name;
   std::vector<std::string> comments;  ///< lines above it all, without their #
@@ -17,6 +17,8 @@ struct ClusterText {
   std::uint32_t count = 1;
   std::string fabric;         ///< a flow mapping, as flow_text() makes them; may be empty
   std::string calibration{};  ///< its name; may be empty
+  NodeTemplate beside{};      ///< other nodes, after those
+  std::uint32_t beside_count = 0;
 };
 
 /// The cluster as a topology file (`collsim: topology/1`), which read_topology() takes:

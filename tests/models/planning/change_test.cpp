@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 #include <string>
 
 #include "models/calibration/transport.h"
@@ -81,6 +82,33 @@ TEST(Change, of_the_placement_takes_a_node_of_each_leaf_in_turn) {
   EXPECT_EQ(nodes, "04152637");
 }
 
+TEST(Change, of_the_placement_draws_an_order_that_stays) {
+  const Topology topology = compose(load_parts("dgx-h100", "ndr-fat-tree"), 8);
+  const auto gpus = placed_gpus(topology, NodePlacement::random);
+  EXPECT_EQ(gpus, placed_gpus(topology, NodePlacement::random));
+  EXPECT_NE(gpus, placed_gpus(topology, NodePlacement::packed));
+  // All GPUs of a node stay together.
+  std::set<std::int32_t> nodes;
+  for (std::size_t i = 0; i < gpus.size(); i += 8) {
+    nodes.insert(topology.node_of(gpus[i]));
+    for (std::size_t j = 1; j < 8; ++j) {
+      EXPECT_EQ(topology.node_of(gpus[i + j]), topology.node_of(gpus[i]));
+    }
+  }
+  EXPECT_EQ(nodes.size(), 8U);
+}
+
+TEST(Change, puts_nodes_of_another_kind_beside_the_others) {
+  const Topology mixed = compose(changed(load_parts("dgx-h100"), "beside=dgx-a100:2"), 3);
+  EXPECT_EQ(mixed.node_count(), 5U);
+  ASSERT_EQ(mixed.gpus().size(), 40U);
+  const auto model_of = [&](std::size_t rank) {
+    return std::string(mixed.device(mixed.gpus()[rank]).model);
+  };
+  EXPECT_NE(model_of(23).find("H100"), std::string::npos);
+  EXPECT_NE(model_of(24).find("A100"), std::string::npos);
+}
+
 TEST(Change, gives_large_fat_trees_a_third_level) {
   // 32 ports down and as many up: two levels have 2 * 32 * 32 = 2,048 ends, which 256 nodes fill.
   const MachineParts parts = load_parts("dgx-h100", "ndr-fat-tree");
@@ -91,8 +119,9 @@ TEST(Change, gives_large_fat_trees_a_third_level) {
 TEST(Change, that_cannot_be_is_refused) {
   const MachineParts parts = load_parts("dgx-h100");
   for (const char* const wrong :
-       {"nic=fast", "nics=9", "nics=0", "oversubscription=0", "inside=isa", "placement=random",
-        "colour=red", "nic", "fabric=nothing", "fabric=ethernet-100g,oversubscription=2"}) {
+       {"nic=fast", "nics=9", "nics=0", "oversubscription=0", "inside=isa", "placement=sideways",
+        "beside=dgx-a100", "beside=dgx-a100:0", "beside=:4", "colour=red", "nic", "fabric=nothing",
+        "fabric=ethernet-100g,oversubscription=2"}) {
     EXPECT_THROW(changed(parts, wrong), InputError) << wrong;
   }
   EXPECT_THROW(load_parts("dgx-h1000"), InputError);

@@ -30,7 +30,7 @@ groups:
       - { product: [8, 16, 32], host: 3 us }
       - { moves: 5 MB, stream: "copy: 1", after: first }
       - { all_reduce: 1 MiB, on: all, stream: calls, host_after: first }
-      - { all_gather: 2 kB, on: pair, after: [first] }
+      - { all_gather: 2 kB, on: pair, after: [first], channels: 24 }
       - { calls: [ { send: 8 B, on: pp, to: odd }, { receive: 16 B, on: pp, from: odd } ], after: first }
   odd:
     ranks: [1, 3, 5]

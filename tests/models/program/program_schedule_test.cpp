@@ -264,5 +264,34 @@ TEST(ProgramSchedule, leaves_measured_kernels_as_long_as_they_were) {
   EXPECT_NEAR(in_microseconds(run(program).time), 100, 1e-6);
 }
 
+// A kernel of 600 us was measured beside a call that kept 50 of 100 multiprocessors, which made it
+// take twice as long. Now the call keeps 25, which makes it take 4/3: for 300 us it runs at 1.5
+// times its rate, and 150 us are left.
+TEST(ProgramSchedule, gives_measured_kernels_the_multiprocessors_that_calls_leave) {
+  const std::string text = R"(
+  all: { ranks: "0..1", ops: [
+    { all_reduce: 3 MB, on: all, stream: calls, channels: 50 }, { compute: 600 us } ] })";
+  CallProgram program = program_of(text);
+  program.measured = true;
+  EvenCosts costs({}, 0, 25);
+  const GpuSharing sharing{.multiprocessors = 100};
+  EXPECT_NEAR(in_microseconds(schedule_program(program, costs, sharing).time), 450, 1e-6);
+  EvenCosts same({}, 0, 50);
+  EXPECT_NEAR(in_microseconds(schedule_program(program, same, sharing).time), 600, 1e-6);
+}
+
+// Beside a call of 10 channels a kernel of 300 us takes 1.6 times as long at least: in 300 us it
+// does 187.5 us, and 112.5 us are left.
+TEST(ProgramSchedule, breaks_up_the_waves_of_kernels_beside_the_smallest_call) {
+  EvenCosts costs({}, 0, 10);
+  const ProgramSchedule schedule =
+      schedule_program(program_of(R"(
+  all: { ranks: "0..1", ops: [
+    { all_reduce: 3 MB, on: all, stream: calls }, { compute: 300 us } ] }
+)"),
+                       costs, {.multiprocessors = 100, .kernels_beside_calls = 1.6});
+  EXPECT_NEAR(in_microseconds(schedule.time), 412.5, 1e-6);
+}
+
 }  // namespace
 }  // namespace collsim

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/planning/change.h"
 #include "sim/base/input_error.h"
 #include "tests/support/test_data.h"
 
@@ -81,6 +82,50 @@ TEST(StepPlan, finds_the_cheapest_that_meets_a_deadline) {
     EXPECT_EQ(row.meets, row.run <= *request.deadline);
     EXPECT_EQ(row.best, row.meets);
   }
+}
+
+StepPrediction step_on(const Topology& topology, std::int64_t pipeline) {
+  MachineCalls calls;
+  calls.topology = &topology;
+  calls.gpus.assign(topology.gpus().begin(), topology.gpus().end());
+  StepMachine machine(calls, load_kernel_table());
+  TrainingSetup setup;
+  setup.model = find_transformer("llama2-7b");
+  setup.pipeline = pipeline;
+  setup.data = 16 / pipeline;
+  setup.zero = 1;
+  setup.global_batch = 64;
+  return machine.predict(setup);
+}
+
+// One node of H100 beside one of A100. Data-parallel ranks all have as much to do, and wait for
+// A100: kernels take what they take on two nodes of A100. In a pipeline each stage has its own.
+TEST(StepPlan, waits_for_the_slowest_kind_of_a_stage) {
+  const ShippedData shipped;
+  const Topology mixed = compose(changed(load_parts("dgx-h100"), "beside=dgx-a100:1"), 1);
+  const Topology slow = compose(load_parts("dgx-a100"), 2);
+  const Topology quick = compose(load_parts("dgx-h100"), 2);
+  EXPECT_NEAR(step_on(mixed, 1).computes.value, step_on(slow, 1).computes.value, 1e-9);
+  EXPECT_GT(step_on(mixed, 1).time, step_on(quick, 1).time);
+  EXPECT_LT(step_on(mixed, 2).time, step_on(slow, 2).time);
+  EXPECT_GT(step_on(mixed, 2).time, step_on(quick, 2).time);
+}
+
+// Of 8 H100 and 8 A100 an hour costs less than of 16 H100, 110.08, and more than of 16 A100, 54.90.
+TEST(StepPlan, prices_nodes_of_another_kind) {
+  const ShippedData shipped;
+  StepPlanRequest request = request_of({"dgx-h100"});
+  request.alternatives.front().parts =
+      changed(std::move(request.alternatives.front().parts), "beside=dgx-a100:1");
+  request.alternatives.front().nodes = {1};
+  request.failures.spares = 0;
+  const StepPlan plan = plan_steps(request);
+  ASSERT_EQ(plan.rows.size(), 1U);
+  EXPECT_EQ(plan.rows.front().nodes, 2U);
+  EXPECT_EQ(plan.rows.front().gpus, 16U);
+  ASSERT_TRUE(plan.rows.front().per_hour.has_value());
+  EXPECT_LT(*plan.rows.front().per_hour, 110.08);
+  EXPECT_GT(*plan.rows.front().per_hour, 54.90);
 }
 
 // H100 cost 6.88 a GPU and hour, so that 120 an hour are two nodes of 8 (110.08); A100 cost 3.431,

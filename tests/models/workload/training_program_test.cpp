@@ -195,6 +195,43 @@ TEST(TrainingProgram, hides_a_ring_of_keys_and_values) {
   EXPECT_NEAR(exposed(), 240e-6, 1e-9);
 }
 
+// DDP copies gradients into buckets, 2 bytes read and 2 written each at 1e12 B/s, and, unless they
+// are views of the buckets, back.
+TEST(TrainingProgram, copies_gradients_into_buckets_and_back) {
+  TrainingSetup setup = small_setup();
+  setup.data = 2;
+  setup.global_batch = 2;
+  setup.overlap_gradients = true;
+  setup.precision = StepPrecision::bf16_pure;
+  const double none = step_time(setup, 1);
+  const double copy = 4 * rank_parameters(setup) / 1e12;
+  setup.copies_buckets = true;
+  EXPECT_NEAR(step_time(setup, 1) - none, copy, 0.01 * copy);
+  setup.copies_back = true;
+  EXPECT_NEAR(step_time(setup, 1) - none, 2 * copy, 0.01 * copy);
+}
+
+/// Kernels of the first layer of a step of ZeRO 3 on so many ranks.
+double first_layer_time(std::int64_t ranks) {
+  TrainingSetup setup = small_setup();
+  setup.zero = 3;
+  setup.data = ranks;
+  const KernelTimes kernels = even_kernels();
+  const CallProgram program = training_program(setup, kernels, 1, 8);
+  const auto& ops = program.groups.front().ops;
+  const auto found =
+      std::find_if(ops.begin(), ops.end(), [](const ProgramOp& op) { return op.name == "F"; });
+  return found->compute.value;
+}
+
+// FSDP2 copies, of a layer's 2-byte parameters, a rank's part into the call's buffer and the whole
+// out of it, read and written at 1e12 B/s: on one of two ranks 1/2 + 1, on one of four 1/4 + 1.
+TEST(TrainingProgram, copies_shards_into_and_out_of_buffers) {
+  const double layer = 4 * layer_parameters(small_setup().model) / 1e12;
+  EXPECT_NEAR(first_layer_time(2) - first_layer_time(4), layer / 4, 0.01 * layer);
+  EXPECT_NEAR(first_layer_time(2) - first_layer_time(1), layer * 3 / 2, 0.01 * layer);
+}
+
 // GPT-3: 96 layers of 12 h^2 and an embedding and a head of 51,200 h: 174 + 1.3 billion.
 TEST(Transformer, has_the_parameters_of_its_paper) {
   const ShippedData shipped;

@@ -7,6 +7,7 @@
 #include <ostream>
 #include <utility>
 
+#include "models/workload/step_range.h"
 #include "sim/base/input_error.h"
 #include "sim/base/json_text.h"
 #include "tools/collsim/core/format.h"
@@ -64,6 +65,8 @@ Record decode_record(const DecodePlanRequest& request, const DecodePlanRow& row)
   record["by_nccl_us"] = of_calls(row.by_nccl);
   record["kernels_us"] = in_microseconds(row.kernels);
   record["token_us"] = in_microseconds(row.token());
+  record["token_low_us"] = decoding_range.low * in_microseconds(row.token());
+  record["token_high_us"] = decoding_range.high * in_microseconds(row.token());
   record["memory_GB"] = row.memory / bytes_of_gigabyte;
   record["fits"] = row.fits;
   record["mark"] = row.best ? "best" : row.fits ? "" : "too big";
@@ -80,9 +83,11 @@ void print_decode_plan(const DecodePlanRequest& request, const DecodePlan& plan,
   out << wrapped(decode_title(request), "# ", "# ");
   const auto all_reduces = 2 * request.model.layers + 1;
   out << wrapped(
-      fmt::format("comm.: {} all-reduces and an all-gather of the logits for a token; "
-                  "token: with the kernels beside them; best: the quickest token of a batch",
-                  all_reduces),
+      fmt::format(
+          "comm.: {} all-reduces and an all-gather of the logits for a token; "
+          "token: with the kernels beside them, of which 8 of 10 took {:g} to {:g} times as "
+          "long; best: the quickest token of a batch",
+          all_reduces, decoding_range.low, decoding_range.high),
       "# ", "# ");
   const std::vector<Column> columns = decode_columns(request, plan);
   out << titles_of(columns);
@@ -128,6 +133,8 @@ Report decode_report(const DecodePlanRequest& request, const DecodePlan& plan,
                      {"by_nccl_us", "by NCCL (us)", 0},
                      {"kernels_us", "kernels (us)", 0},
                      {"token_us", "token (us)", 0},
+                     {"token_low_us", "low", 0},
+                     {"token_high_us", "high", 0},
                      {"memory_GB", "memory (GB)", 1},
                      {"mark", ""}},
                     records};

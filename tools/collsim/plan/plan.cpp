@@ -52,7 +52,8 @@ constexpr std::string_view epilogue =
     "scaling stops and why, what it costs, and what each change is worth. A machine is a node\n"
     "template or a cluster. Each --set makes an alternative beside the unchanged machine:\n"
     "nic=RATE, nics=N, oversubscription=K, latency=TIME, fabric=NAME, inside=pcie3|pcie4|pcie5,\n"
-    "placement=packed|interleaved; several joined by commas. docs/what-if.md has examples.\n"
+    "placement=packed|interleaved|random, beside=MACHINE:N (nodes of another kind on the same\n"
+    "fabric); several joined by commas. docs/what-if.md has examples.\n"
     "\n"
     "  collsim plan dgx-h100 --nodes 64 --bytes 350GB --set nic=200Gb/s --set nics=4\n"
     "  collsim plan dgx-h100,dgx-a100 --nodes 1..64 --model gpt-3-175b --compute-time 20s,50s\n"
@@ -342,11 +343,13 @@ po::options_description plan_options() {
       ("gpus", text(), "the same in GPUs, rounded up to whole nodes")                          //
       ("fabric", text(),
        "network between the nodes (default: that of the smallest cluster of "
-       "this node in `collsim list`)")                                         //
-      ("placement", word("packed"), "nodes on leaves: packed or interleaved")  //
+       "this node in `collsim list`)")                                                 //
+      ("placement", word("packed"), "nodes on leaves: packed, interleaved or random")  //
       ("set", texts(),
        "a change, which makes an alternative: nic=200Gb/s, nics=1, oversubscription=2, "
-       "latency=1us, fabric=hdr-fat-tree, inside=pcie4; joined by commas; may be repeated")  //
+       "latency=1us, fabric=hdr-fat-tree, inside=pcie4, beside=dgx-a100:4; joined by commas; may "
+       "be "
+       "repeated")                                                                           //
       ("bytes,b", texts(), "what a step moves: 350GB, or a list")                            //
       ("model", texts(), "or the gradients of a model of models/data/workloads.yaml")        //
       ("parameters", text(), "or of so many parameters, such as 175e9")                      //

@@ -5,6 +5,8 @@
 
 #include <ostream>
 
+#include "models/workload/step_range.h"
+
 namespace collsim::command {
 
 namespace {
@@ -38,6 +40,10 @@ Record inference_record(const std::string& machine, const InferenceSetup& setup,
   row["precision"] = setup.fp8 ? "fp8" : "bf16";
   row["graph"] = setup.graph;
   row["time_ms"] = step.time.value / one_milli;
+  row["time_low_ms"] =
+      decodes ? Record(decoding_range.low * step.time.value / one_milli) : Record();
+  row["time_high_ms"] =
+      decodes ? Record(decoding_range.high * step.time.value / one_milli) : Record();
   row["compute_ms"] = step.computes.value / one_milli;
   row["exposed_tp_ms"] = step.exposed.value / one_milli;
   row["wait_ms"] = step.waits.value / one_milli;
@@ -70,6 +76,11 @@ void print_inference(const std::string& machine, const InferenceSetup& setup,
                hundred * time.value / step.time.value);
   };
   line(decodes ? "a token" : "until the first token", step.time);
+  if (decodes) {
+    fmt::print(out, "  {:<28}{:>12.3f} to {:.3f} ms\n", "8 of 10 such tokens took",
+               decoding_range.low * step.time.value / one_milli,
+               decoding_range.high * step.time.value / one_milli);
+  }
   line("kernels", step.computes);
   line("exposed tp", step.exposed);
   if (step.waits.value > 0) line("waits for the host", step.waits);

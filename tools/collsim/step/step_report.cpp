@@ -8,6 +8,8 @@
 #include <cmath>
 #include <ostream>
 
+#include "models/workload/step_range.h"
+
 namespace collsim::command {
 
 namespace {
@@ -68,6 +70,8 @@ Record step_record(const std::string& machine, const TrainingSetup& setup,
   row["precision"] = to_string(setup.precision);
   row["recompute"] = to_string(setup.recompute);
   row["time_ms"] = in_milliseconds(step.time);
+  row["time_low_ms"] = training_range.low * in_milliseconds(step.time);
+  row["time_high_ms"] = training_range.high * in_milliseconds(step.time);
   row["compute_ms"] = in_milliseconds(step.computes);
   row["wait_ms"] = in_milliseconds(step.waits);
   for (const char* const name : {"tp", "ep", "pp", "dp", "copies"}) {
@@ -95,6 +99,9 @@ void print_step(const std::string& machine, const TrainingSetup& setup, const St
                percent * time.value / all);
   };
   line("step", step.time);
+  fmt::print(out, "  {:<28}{:>12.1f} to {:.1f} ms\n", "8 of 10 such steps took",
+             training_range.low * in_milliseconds(step.time),
+             training_range.high * in_milliseconds(step.time));
   line("kernels", step.computes);
   for (const auto& [name, time] : step.exposed) line(fmt::format("exposed {}", name), time);
   line("waits (bubbles)", step.waits);
