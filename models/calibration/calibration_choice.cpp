@@ -41,6 +41,14 @@ struct RecordedHost {
 constexpr std::array recorded_hosts{RecordedHost{"H200", 8, "hgx-h200"},
                                     RecordedHost{"H200", 4, "hgx-h200-4"}};
 
+/// A model that differs from others of its generation, wherever NVLink joins it.
+struct RecordedModel {
+  std::string_view model;
+  std::string_view calibration;
+};
+
+constexpr std::array recorded_models{RecordedModel{"H200", "h200"}};
+
 const Generation* generation_of(const Topology& topology) {
   const Generation* oldest = nullptr;
   std::optional<std::string_view> last;
@@ -75,17 +83,28 @@ bool nvlink_joins_every_node(const Topology& topology) {
   return true;
 }
 
+bool every_gpu_is(const Topology& topology, std::string_view name) {
+  const auto gpus = topology.gpus();
+  return std::all_of(gpus.begin(), gpus.end(), [&](DeviceId gpu) {
+    const GpuModel* model = find_gpu_model(topology.device(gpu).model);
+    return model != nullptr && model->name == name;
+  });
+}
+
 const RecordedHost* recorded_host(const Topology& topology) {
   if (topology.node_count() != 1) return nullptr;
   const auto found =
       std::find_if(recorded_hosts.begin(), recorded_hosts.end(), [&](const RecordedHost& host) {
-        const auto gpus = topology.gpus();
-        return gpus.size() == host.gpus && std::all_of(gpus.begin(), gpus.end(), [&](DeviceId gpu) {
-                 const GpuModel* model = find_gpu_model(topology.device(gpu).model);
-                 return model != nullptr && model->name == host.model;
-               });
+        return topology.gpus().size() == host.gpus && every_gpu_is(topology, host.model);
       });
   return found == recorded_hosts.end() ? nullptr : &*found;
+}
+
+const RecordedModel* recorded_model(const Topology& topology) {
+  const auto found =
+      std::find_if(recorded_models.begin(), recorded_models.end(),
+                   [&](const RecordedModel& model) { return every_gpu_is(topology, model.model); });
+  return found == recorded_models.end() ? nullptr : &*found;
 }
 
 }  // namespace
@@ -95,8 +114,9 @@ std::string calibration_name(const Topology& topology) {
   const Generation* generation = generation_of(topology);
   if (generation == nullptr) return std::string(default_calibration);
   if (!nvlink_joins_every_node(topology)) return std::string(generation->over_pcie);
-  const RecordedHost* host = recorded_host(topology);
-  return std::string(host != nullptr ? host->calibration : generation->over_nvlink);
+  if (const RecordedHost* host = recorded_host(topology)) return std::string(host->calibration);
+  const RecordedModel* model = recorded_model(topology);
+  return std::string(model != nullptr ? model->calibration : generation->over_nvlink);
 }
 
 std::optional<std::string> calibration_warning(const Calibration& cost) {

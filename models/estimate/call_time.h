@@ -20,6 +20,7 @@ struct HopClass {
   /// connections the sender's thread sends and receives. 0: there is none.
   double network_capacity = 0;
   double network_users = 0;
+  double network_others = 0;  ///< of these users, those whose ranks are not as far
   double sends = 0;
   double receives = 0;
   double before = 0;  ///< of one primitive, that the thread sends first
@@ -28,14 +29,18 @@ struct HopClass {
   double share(double others_busy) const {
     return capacity / (synchronous_users + others_busy * other_users);
   }
+  double network_share(double others_busy) const {
+    return network_capacity / (network_users - (1 - others_busy) * network_others);
+  }
   bool operator==(const HopClass&) const = default;
 };
 
 /// From a slice in the sender's buffer until it is in the receiver's, the wire's latency aside:
-/// both threads, and the network between them (docs/cost-model.md).
-inline double proxy_delay(const HopClass& hop, const ProxyConstants& proxy, double wire) {
-  const double rate =
-      std::min(proxy_rate(proxy, wire).value, hop.network_capacity / hop.network_users);
+/// both threads, and the network between them (docs/cost-model.md), where the others who share it
+/// send that part of the time.
+inline double proxy_delay(const HopClass& hop, const ProxyConstants& proxy, double wire,
+                          double others_busy = 1) {
+  const double rate = std::min(proxy_rate(proxy, wire).value, hop.network_share(others_busy));
   return proxy_send_time(proxy, wire) + proxy_receive_time(proxy, wire) + wire / rate;
 }
 

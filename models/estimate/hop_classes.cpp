@@ -81,6 +81,7 @@ HopClass hop_class(const Wire& wire, const LinkUsers& users,
     if (const auto narrowest = narrowest_of(wire.network, users)) {
       hop.network_capacity = users.wires().capacity(*narrowest).value;
       hop.network_users = users.of(*narrowest);
+      hop.network_others = std::max(0.0, hop.network_users - together_on(*narrowest));
     }
   }
   if (const auto narrowest = narrowest_of(wire.resources, users)) {
@@ -96,6 +97,7 @@ bool alike(const HopClass& one, const HopClass& other) {
          near(one.capacity, other.capacity) &&
          near(one.synchronous_users, other.synchronous_users) &&
          near(one.other_users, other.other_users) && near(one.network_users, other.network_users) &&
+         near(one.network_others, other.network_others) &&
          near(one.network_capacity, other.network_capacity) && near(one.sends, other.sends) &&
          near(one.receives, other.receives) && near(one.before, other.before);
 }

@@ -9,7 +9,10 @@ namespace collsim {
 namespace {
 
 bool uses(const Wire& wire, ResourceId resource) {
-  return std::find(wire.resources.begin(), wire.resources.end(), resource) != wire.resources.end();
+  const auto is_among = [&](const auto& all) {
+    return std::find(all.begin(), all.end(), resource) != all.end();
+  };
+  return is_among(wire.resources) || is_among(wire.network);
 }
 
 /// The largest mean of what a rank waits for another along a closed chain of them (R. Karp, "A

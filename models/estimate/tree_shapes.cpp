@@ -33,7 +33,10 @@ void add_stop(std::vector<TreeShape::Stop>& way, const TreeShape::Stop& stop) {
 }
 
 bool uses(const Wire& wire, ResourceId resource) {
-  return std::find(wire.resources.begin(), wire.resources.end(), resource) != wire.resources.end();
+  const auto is_among = [&](const auto& all) {
+    return std::find(all.begin(), all.end(), resource) != all.end();
+  };
+  return is_among(wire.resources) || is_among(wire.network);
 }
 
 }  // namespace

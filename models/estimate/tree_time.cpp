@@ -149,7 +149,7 @@ LaneTime TreeTime::lane(const TreePlace& place, std::uint32_t lane, double chunk
   time.block = block_time(place, operations, time);
   time.head = time.slice.head();
   if (hop.has_proxy() && operations.send > 0) {
-    time.head = time.slice.sent() + proxy_delay(hop, *call_.proxy, on_wire) +
+    time.head = time.slice.sent() + proxy_delay(hop, *call_.proxy, on_wire, others_busy) +
                 hop.before * proxy_send_time(*call_.proxy, on_wire);
     time.proxy = proxy_cycle(hop, *call_.proxy, on_wire);
   }
@@ -245,7 +245,8 @@ double TreeTime::fill(const TreeShape::Way& way, double chunk, double period) co
   const auto add = [&](const TreeShape::Stop& stop, std::uint32_t of_lane) {
     const TreePlace& place = tree_.places[stop.place];
     LaneTime one = lane(place, of_lane, chunk, stop.hop, 0);
-    for (int i = 0; period > 0 && stop.hop.other_users > 0 && i < 2; ++i) {
+    const bool is_shared = stop.hop.other_users > 0 || stop.hop.network_others > 0;
+    for (int i = 0; period > 0 && is_shared && i < 2; ++i) {
       const double busy = follow * std::min(1.0, one.slice.moving / period);
       one = lane(place, of_lane, chunk, stop.hop, busy);
     }

@@ -70,6 +70,8 @@ TEST(CalibrationChoice, GoesByGenerationAndByWhatJoinsTheGpus) {
   EXPECT_EQ(calibration_name(pair_of("H100", "nvlink")), "h100");
   EXPECT_EQ(calibration_name(pair_of("nvidia h100 80gb hbm3", "nvlink")), "h100");
   EXPECT_EQ(calibration_name(pair_of("sm_90", "nvlink")), "h100");
+  // The die of H100 with faster memory.
+  EXPECT_EQ(calibration_name(pair_of("H200", "nvlink")), "h200");
   EXPECT_EQ(calibration_name(pair_of("H100", "pcie")), "pcie");
   EXPECT_EQ(calibration_name(pair_of("RTX A6000", "nvlink")), "pcie");
   EXPECT_EQ(calibration_name(pair_of("A800", "nvlink")), "a100");

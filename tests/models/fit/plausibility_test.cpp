@@ -26,7 +26,7 @@ Topology shipped(const char* name) {
 // The ranges are of healthy machines, which those are that we ship constants of.
 TEST(Plausibility, every_shipped_constant_is_plausible) {
   const ShippedData data;
-  for (const char* name : {"a100", "b200", "h100", "h200-4-tcp", "h200-tcp", "hgx-h200-4",
+  for (const char* name : {"a100", "b200", "h100", "h200", "h200-4-tcp", "h200-tcp", "hgx-h200-4",
                            "hgx-h200", "pcie", "v100"}) {
     const TextFile file =
         read_text_file(find_data_file(name, "models/data/calibrations"), "a calibration file");
