@@ -104,7 +104,8 @@ class Weights {
       std::string_view name = rest.substr(0, rest.find(','));
       rest.remove_prefix(std::min(rest.size(), name.size() + 1));
       name = name.substr(0, name.find(':'));
-      const bool is_one = !name.empty() && name.front() != '^' &&
+      const bool is_driver = is_one_of(name, {"mlx4", "mlx5"});  // all of its NICs
+      const bool is_one = !name.empty() && name.front() != '^' && !is_driver &&
                           std::isdigit(static_cast<unsigned char>(name.back())) != 0;
       if (!is_one) return 0;
       ++count;
