@@ -159,6 +159,19 @@ Record replayed_class_record(const ReplayedClass& row) {
           {"replayed_us", row.replayed_us}};
 }
 
+/// As in steps; on GPUs that the table does not have, calls take no multiprocessors.
+GpuSharing sharing_on(const Topology& topology) {
+  const KernelTable table = load_kernel_table();
+  const std::string_view model = topology.device(topology.gpus().front()).model;
+  const bool known = std::any_of(table.gpus.begin(), table.gpus.end(), [&](const GpuKernels& each) {
+    return model.find(each.gpu) != std::string_view::npos;
+  });
+  if (known) return find_kernels(table, model).sharing();
+  return {.multiprocessors = 0,
+          .calls_beside_kernels = table.constants.calls_beside_kernels,
+          .calls_wait_for_kernels = true};
+}
+
 }  // namespace
 
 void add_replay_options(po::options_description& options) {
@@ -198,10 +211,7 @@ std::vector<StepReplay> replay_steps(const po::variables_map& values,
   calls.run.variables = variables_option(values);
   const std::size_t gpus = calls.gpus.size();
   MachineCallCosts costs(std::move(calls));
-  const KernelConstants constants = load_kernel_table().constants;
-  const GpuSharing sharing{.multiprocessors = 0,
-                           .calls_beside_kernels = constants.calls_beside_kernels,
-                           .calls_wait_for_kernels = true};
+  const GpuSharing sharing = sharing_on(topology);
   std::vector<StepReplay> steps;
   const bool has_step = values.contains("step");
   std::size_t number =
