@@ -71,7 +71,7 @@ double likelihood_of_any(const std::vector<double>& residuals, std::vector<Resid
 }
 
 ValueFit::ValueFit(const Predictor& predictor, const std::vector<PointIndex>& points,
-                   const Spread& spread, std::uint64_t most_messages)
+                   const Spread& spread, std::uint64_t max_messages)
     : predictor_(predictor), points_(points), spread_(spread), correction_(points.size(), 0) {
   for (const PointIndex& each : points) {
     const auto& series = predictor.evidence().series[each.series];
@@ -86,9 +86,9 @@ ValueFit::ValueFit(const Predictor& predictor, const std::vector<PointIndex>& po
   healthy_residual_ = root_mean_square(difference(measured_, simulated->log_times));
   messages_ = simulated->all_transfers();
   correction_ = difference(simulated->log_times, estimated->log_times);
-  coarse_ = choose_points(predictor.evidence(), points, simulated->transfers, most_messages, false);
+  coarse_ = choose_points(predictor.evidence(), points, simulated->transfers, max_messages, false);
   fine_ = choose_points(predictor.evidence(), points, simulated->transfers,
-                        std::max(most_messages, of_likeliest), true);
+                        std::max(max_messages, of_likeliest), true);
 }
 
 double ValueFit::large_residual(const FittedCause& cause) const {

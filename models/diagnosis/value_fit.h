@@ -20,10 +20,10 @@ double likelihood_of_any(const std::vector<double>& residuals, std::vector<Resid
 /// simulation of the healthy machine is off by.
 class ValueFit {
  public:
-  /// Refers to what it takes. `most_messages` are those of one simulation of a cause with one
+  /// Refers to what it takes. `max_messages` are those of one simulation of a cause with one
   /// value; that of one that is among the likeliest may take more.
   ValueFit(const Predictor& predictor, const std::vector<PointIndex>& points, const Spread& spread,
-           std::uint64_t most_messages);
+           std::uint64_t max_messages);
 
   const Predictor& predictor() const { return predictor_; }
   const std::vector<PointIndex>& points() const { return points_; }

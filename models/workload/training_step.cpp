@@ -61,7 +61,7 @@ std::vector<std::uint32_t> kinds_by_rank(const MachineCalls& calls, const Kernel
 }
 
 /// Bytes of the GPU that holds least.
-double least_memory(const std::vector<KernelTimes>& kinds) {
+double memory_of_smallest(const std::vector<KernelTimes>& kinds) {
   double least = static_cast<double>(kinds.front().gpu().holds.count);
   for (const KernelTimes& each : kinds) {
     least = std::min(least, static_cast<double>(each.gpu().holds.count));
@@ -164,7 +164,7 @@ StepPrediction StepMachine::predict(const TrainingSetup& setup,
                   static_cast<double>(all - some - turn) / static_cast<double>(turn));
   }
   step.memory = step_memory(setup);
-  step.fits = step.memory.all() <= usable_memory * least_memory(kinds_);
+  step.fits = step.memory.all() <= usable_memory * memory_of_smallest(kinds_);
   const auto tokens =
       static_cast<double>(setup.global_batch) * static_cast<double>(setup.tokens_sequence());
   step.tokens_per_second = tokens / step.time.value;

@@ -40,11 +40,11 @@ std::optional<std::string> shipped_cluster(std::string_view node) {
 }
 
 bool names_unwritten_cluster(std::string_view name) {
-  if (name.find('/') != std::string_view::npos || is_there(fs::path(name))) return false;
+  const bool bare = name.find('/') == std::string_view::npos;
+  if (!bare || is_there(fs::path(name)) || is_there(shipped_file(name, "topologies"))) return false;
   const auto cluster = parse_cluster_name(name);
-  if (!cluster || is_there(shipped_file(name, "topologies"))) return false;
-  return is_there(shipped_file(cluster->node, "topologies/nodes")) ||
-         shipped_cluster(cluster->node).has_value();
+  const std::string node = cluster ? cluster->node : std::string(name);
+  return is_there(shipped_file(node, "topologies/nodes")) || (cluster && shipped_cluster(node));
 }
 
 fs::path find_machine(std::string_view name, const fs::path& base) {

@@ -22,10 +22,10 @@ std::optional<ClusterName> parse_cluster_name(std::string_view name);
 std::optional<std::string> shipped_cluster(std::string_view node);
 
 /// The file of a machine, as find_data_file() finds it among the topologies; or the bare name as it
-/// is, where no file has it and it is a ClusterName of a shipped node template, or of the nodes of
-/// a shipped_cluster(). Throws InputError.
+/// is, where no topology has it and it is a shipped node template, a ClusterName of one, or of the
+/// nodes of a shipped_cluster(). Throws InputError.
 std::filesystem::path find_machine(std::string_view name, const std::filesystem::path& base = {});
-/// Whether find_machine() takes the bare name, though no file has it.
+/// Whether find_machine() takes the bare name, though no topology has it.
 bool names_unwritten_cluster(std::string_view name);
 
 }  // namespace collsim
