@@ -35,7 +35,7 @@ TEST(ClusterName, has_a_smallest_shipped_cluster) {
 TEST(ClusterName, is_found_where_no_file_has_it) {
   EXPECT_EQ(find_machine("dgx-h100-x6"), "dgx-h100-x6");
   EXPECT_EQ(find_machine("gcp-a3-ultra-x2"), "gcp-a3-ultra-x2");  // its nodes are dgx-h200's
-  EXPECT_EQ(find_machine("dgx-h200"), "dgx-h200");  // a node template alone
+  EXPECT_EQ(find_machine("dgx-h200"), "dgx-h200");                // a node template alone
   EXPECT_FALSE(names_unwritten_cluster("dgx-h100-x4"));           // a shipped file
   EXPECT_TRUE(find_machine("dgx-h100-x4").is_absolute());
   EXPECT_NE(test::error_of([] { return find_machine("dgx-h101-x6"); }), "");  // no such node
