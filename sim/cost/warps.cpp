@@ -44,6 +44,15 @@ std::uint32_t warps_of_lane(Protocol protocol, std::uint32_t warps, std::uint32_
   return std::max(1U, warps / std::min(lanes, max_at_once));
 }
 
+double share_of_head(const HeadBlock& block, bool is_way_up) {
+  constexpr std::uint32_t all = 20;
+  constexpr std::uint32_t few_ranks = 6;
+  const std::uint32_t up = block.is_root && block.ranks <= few_ranks ? 7 : 5;
+  const std::uint32_t down = block.is_root ? 0 : 4;
+  const double of_stripe = 0.5 * (all - up - down) / block.stripes;
+  return (is_way_up ? up : down) / of_stripe;
+}
+
 std::uint32_t warps_of_message(std::uint32_t warps, std::uint32_t peers) {
   const std::uint32_t at_once = std::clamp(peers, 1U, max_at_once);
   const std::uint32_t share = divide_up(warps, at_once);

@@ -1,5 +1,6 @@
 #include "sim/execution/call_layout.h"
 
+#include <algorithm>
 #include <cassert>
 #include <span>
 #include <utility>
@@ -46,6 +47,20 @@ std::uint32_t peers_in_use(const Schedule& schedule, Rank rank) {
 /// network's switches.
 bool goes_up_and_down(const Plan& plan, const Schedule& schedule, Rank rank) {
   return plan.several_peers || (!schedule.agents().empty() && lanes_in_use(schedule, rank) == 2);
+}
+
+/// What a lane gets of links and of its thread block beside those that hand stripes in and out. The
+/// constants of NVLS in one node are fitted with equal shares, so that several nodes differ alone.
+double share_of(const Schedule& schedule, Rank rank, std::uint32_t lane) {
+  const auto agents = schedule.agents();
+  const bool has_nodes =
+      agents.size() > 1 && std::all_of(agents.begin(), agents.end(), [](SwitchReducer agent) {
+        return agent == SwitchReducer::nvswitch;
+      });
+  const std::uint32_t up = schedule.lanes() - 2;  // and above it the way down
+  if (!has_nodes || lane < up || schedule.is_agent(rank)) return 1;
+  const bool is_root = schedule.program(rank, up + 1).empty();
+  return share_of_head({schedule.ranks(), up / 2, is_root}, lane == up);
 }
 
 /// Fills a layout, channel by channel.
@@ -210,6 +225,7 @@ void LayoutBuilder::add_workers(std::uint32_t channel, const std::vector<LinkKin
       worker.begin_program(schedule.program(rank, lane));
       if (worker.program.empty()) continue;
       worker.lane = lane;
+      worker.share = share_of(schedule, rank, lane);
       if (two_ways) worker.other_lane = layout_.workers.size() > first ? first : first + 1;
       worker.setting =
           setting_of(worker, kinds[rank],

@@ -25,6 +25,7 @@ struct Worker {
   Program::Iterator at;  ///< in it
   const Schedule* schedule = nullptr;
   LaneSetting setting;           ///< what its slices cost
+  double share = 1;              ///< of what is full, beside a lane like others of its thread block
   FifoId first_fifo = 0;         ///< of its channel
   std::uint32_t first_list = 0;  ///< CallLayout::fifos_of()
   std::uint32_t copies = 1;      ///< equal workers for which it stands, itself among them
