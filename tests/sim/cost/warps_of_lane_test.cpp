@@ -55,7 +55,8 @@ TEST(IsHalfBlock, counts_the_warp_for_fences) {
 }
 
 // Eight stripes and a root: 5 of 20 warps go up, 7.5 hand eight stripes in: 5 / (7.5 / 8). Below it
-// 4 go down as well, and 5.5 hand in. A root of four ranks goes up by 7, and 6.5 hand two stripes in.
+// 4 go down as well, and 5.5 hand in. A root of four ranks goes up by 7, and 6.5 hand two stripes
+// in.
 TEST(ShareOfHead, is_of_the_warps_that_nvlstree_gives) {
   EXPECT_DOUBLE_EQ(share_of_head({16, 8, true}, true), 5 / (7.5 / 8));
   EXPECT_DOUBLE_EQ(share_of_head({16, 8, false}, true), 5 / (5.5 / 8));
