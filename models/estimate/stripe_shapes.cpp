@@ -153,10 +153,12 @@ void StripeShapes::add_network_hops(StripeShape& shape, const NcclStripes& strip
   shape.slow_latency = longest_way(slow, 2 * shape.network_latency);
   shape.network_load = users.busiest();
   const double alone = users.busiest_beside(changed);
-  const double of_hop = shape.over_tree && nodes > 2 ? 3 : 1;
+  // A head of two nodes sends up in one tree and down in the other; of more nodes to two children.
+  const double of_hop = shape.over_tree ? std::min(nodes, Rank{3}) : 1;
   shape.network_hop = alone / of_hop;
-  // Of the three flows of a head each way, the two to or from its children wait for each other.
-  shape.slow_hop = (shape.network_load - alone) * std::min(2.0, of_hop) / of_hop;
+  // Flows to or from two children wait for each other.
+  const double together = of_hop > 2 ? 2 : 1;
+  shape.slow_hop = (shape.network_load - alone) * together / of_hop;
 }
 
 }  // namespace collsim

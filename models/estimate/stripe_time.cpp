@@ -39,8 +39,16 @@ class StripeTime {
   bool gathers() const { return shape_.collective != Collective::reduce_scatter; }
   double blocks() const { return reduces() && gathers() ? 1 : shape_.nodes; }
   double load(double flows) const;
-  double period(double chunk) const;
+  /// Stripes whose chunks a rank hands to other ranks or to its switch.
+  double others() const {
+    return shape_.in_switch ? shape_.stripes : shape_.stripes - shape_.heads_per_rank;
+  }
+  double hand_in_time(double chunk) const;
+  double block_period(double chunk) const;
+  double link_period(double chunk, double of_network) const;
   double fill(double chunk) const;
+  double loops_after(double first_fill, double of_network) const;
+  double part_of_tree() const;
 
   const StripeShape& shape_;
   const PipelineCall& call_;
@@ -96,51 +104,63 @@ double StripeTime::load(double flows) const {
                              middle_of(call_.loops));
 }
 
-/// What one loop takes the thread block, a rank's links and the network.
-double StripeTime::period(double chunk) const {
-  const double c = cost_.wire_factor * chunk;
+/// What a thread block is busy with handing one loop's stripes in.
+double StripeTime::hand_in_time(double chunk) const {
+  if (!reduces()) return 0;
+  const double loaded = load(others() + shape_.heads_per_rank);
+  return cost_.wire_factor * chunk * blocks() * others() * loaded * seconds(hand_in);
+}
+
+/// What a thread block is busy with in one loop.
+double StripeTime::block_period(double chunk) const {
   const HeadWork head = head_work(shape_);
-  const double heads = shape_.heads_per_rank;
-  const double others = shape_.in_switch ? shape_.stripes : shape_.stripes - heads;
-  const double loaded = load(others + heads);
+  const double loaded = load(others() + shape_.heads_per_rank);
   double block = 0;
+  if (gathers()) block += others() * seconds(hand_out);
+  if (head.sends_up) block += shape_.heads_per_rank * loaded * seconds(head.up);
+  if (head.sends_down) block += shape_.heads_per_rank * loaded * seconds(head.down);
+  return hand_in_time(chunk) + cost_.wire_factor * chunk * blocks() * block;
+}
+
+/// What one loop takes a rank's links, the part `of_network` of what goes over the network, and a
+/// lane alone.
+double StripeTime::link_period(double chunk, double of_network) const {
+  const double c = cost_.wire_factor * chunk;
+  const double heads = shape_.heads_per_rank;
+  const double loaded = load(others() + heads);
+  const double of_head = shape_.in_switch ? heads : heads * (shape_.ranks_per_node - 1);
   double out = 0;
   double in = 0;
   if (reduces()) {
-    block += blocks() * others * loaded * seconds(hand_in);
-    out += blocks() * others;
-    in += blocks() * (shape_.in_switch ? heads : heads * (shape_.ranks_per_node - 1));
+    out += blocks() * others();
+    in += blocks() * of_head;
   }
   if (gathers()) {
-    block += blocks() * others * seconds(hand_out);
-    in += blocks() * others;
-    out += blocks() * (shape_.in_switch ? heads : heads * (shape_.ranks_per_node - 1));
+    in += blocks() * others();
+    out += blocks() * of_head;
   }
-  if (head.sends_up) block += blocks() * heads * loaded * seconds(head.up);
-  if (head.sends_down) block += blocks() * heads * loaded * seconds(head.down);
   const double lane = step() + c * seconds(hand_in);
   // Thread blocks in step leave the ways out to nobody while they pay the step of what they hand
   // in, but for what heads pass on meanwhile.
   const bool heads_send = gathers() && shape_.in_switch;
   const double idle =
       call_.synchronized && reduces() ? (heads_send ? step_beside_sending_heads : 1) * step() : 0;
-  return std::max({c * block, c * loaded * std::max(out, in) * shape_.local_load,
-                   idle + c * loaded * out * shape_.local_load, c * shape_.network_load * blocks(),
-                   lane});
+  return std::max({c * loaded * std::max(out, in) * shape_.local_load,
+                   idle + c * loaded * out * shape_.local_load,
+                   of_network * c * shape_.network_load * blocks(), lane});
 }
 
 /// One loop alone: hand in, up, over the network, down, hand out.
 double StripeTime::fill(double chunk) const {
   const double c = cost_.wire_factor * chunk;
   const HeadWork head = head_work(shape_);
-  const double others = shape_.in_switch ? shape_.stripes : shape_.stripes - shape_.heads_per_rank;
-  const double loaded = load(others);
+  const double loaded = load(others());
   double time = 0;
-  const double all_in = c * others * std::max(seconds(hand_in), shape_.local_load) * loaded;
+  const double all_in = c * others() * std::max(seconds(hand_in), shape_.local_load) * loaded;
   // Where loops follow, the head shares its way out with the chunks that its rank hands in next;
   // with a network in between it comes too late for that.
   const double next = call_.loops > 2 ? 1 : call_.loops == 2 ? call_.last / call_.full : 0;
-  const double beside = reduces() && shape_.nodes == 1 ? next * others : 0;
+  const double beside = reduces() && shape_.nodes == 1 ? next * others() : 0;
   const double one = c * std::max(loaded * seconds(head.up), (1 + beside) * shape_.local_load);
   if (reduces()) {
     time += step() + all_in;
@@ -152,11 +172,10 @@ double StripeTime::fill(double chunk) const {
   }
   if (shape_.nodes > 1) {
     const double hop = std::max(c * seconds(head.up), c * shape_.network_hop);
+    time += 2 * c * shape_.slow_hop;
     if (shape_.over_tree) {
       time += 2 * shape_.levels * (step() + hop + network_alpha_) + (blocks() - 1) * (step() + hop);
-      time += 2 * c * shape_.slow_hop + shape_.slow_latency;
     } else {
-      time += 2 * c * shape_.slow_hop + shape_.slow_latency;
       time += step() + hop + network_alpha_ + c * shape_.network_hop +
               (blocks() - 1) * std::max(step() + hop, c * shape_.network_load);
     }
@@ -164,22 +183,44 @@ double StripeTime::fill(double chunk) const {
   if (gathers()) {
     time += step();
     if (shape_.in_switch) {
-      time += one + c * others * shape_.local_load + local_alpha_;
+      time += one + c * others() * shape_.local_load + local_alpha_;
     } else {
       time += c * std::max(seconds(head.down), (shape_.ranks_per_node - 1) * shape_.local_load) +
               local_alpha_;
     }
-    time += step() + c * others * seconds(hand_out);
+    time += step() + c * others() * seconds(hand_out);
   } else {
     time += step() + c * seconds({0, 1, 1, 0});
   }
   return time;
 }
 
+/// What the loops after the first add to it. While the first is on its way over the network, a
+/// thread block hands the next ones in; links have no such work.
+double StripeTime::loops_after(double first_fill, double of_network) const {
+  const double loops = call_.loops - 1;
+  const auto all = [&](double full, double last) { return (loops - 1) * full + last; };
+  const double block = block_period(call_.full);
+  const double idle = shape_.nodes > 1 ? std::max(0.0, first_fill - block) : 0;
+  const double ahead = std::min(idle, all(hand_in_time(call_.full), hand_in_time(call_.last)));
+  return std::max(all(link_period(call_.full, of_network), link_period(call_.last, of_network)),
+                  all(block, block_period(call_.last)) - ahead);
+}
+
+/// How much of a port's bytes belong to one of the two trees: of two nodes one of two messages, of
+/// more three of the four that a port sends for a node with two children.
+double StripeTime::part_of_tree() const {
+  if (!shape_.over_tree) return 1;
+  return shape_.nodes > 2 ? 0.75 : 0.5;
+}
+
+/// A hop of long latency delays one of the trees, which the other leaves the ports to meanwhile.
 FormulaTime StripeTime::time() const {
-  const double first = call_.loops > 1 ? call_.full : call_.last;
-  double total = fill(first);
-  if (call_.loops > 1) total += (call_.loops - 2) * period(call_.full) + period(call_.last);
+  const double first = fill(call_.loops > 1 ? call_.full : call_.last);
+  const double late = first + shape_.slow_latency;
+  if (call_.loops < 2) return {late, late};
+  const double total =
+      std::max(first + loops_after(first, 1), late + loops_after(first, part_of_tree()));
   return {total, total};
 }
 

@@ -102,10 +102,10 @@ TEST(CapacityPlan, a_row_has_the_same_time_in_all_plans) {
   expect_times(request, times);
 }
 
-// 256 MiB on 16 nodes take 1.3 million messages. Four of the nodes take 0.3 million, and show to 5
+// 512 MiB on 16 nodes take 2.6 million messages. Four of the nodes take 0.6 million, and show to 5
 // % how much longer than by formulas it takes.
 TEST(CapacityPlan, a_part_shows_how_far_off_formulas_are) {
-  CapacityRequest request = question_of("dgx-h100", {16}, {}, Bytes{256 << 20});
+  CapacityRequest request = question_of("dgx-h100", {16}, {}, Bytes{512 << 20});
   const PlanRow run = plan_capacity(request).rows[0];
   ASSERT_EQ(run.basis, TimeBasis::run);
   request.messages = 1e6;
@@ -179,17 +179,17 @@ TEST(CapacityPlan, says_that_no_call_crosses_the_spines) {
 }
 
 TEST(CapacityPlan, calls_what_is_within_the_error_a_tie) {
-  // One price, and a cable that is 1 % slower: nobody can tell. Half the rate is another matter:
-  // the same work costs 60 % more, and the error of such predictions is 14 %.
+  // One price, and cables whose latency costs 1 %: nobody can tell. Half the rate is another
+  // matter: the same work costs 60 % more, and the error of such predictions is 14 %.
   const CapacityPlan plan = plan_capacity(
-      question_of("dgx-h100", {8}, {"latency=0.7us", "nic=200Gb/s"}, Bytes{1'000'000'000}));
+      question_of("dgx-h100", {8}, {"latency=5us", "nic=200Gb/s"}, Bytes{1'000'000'000}));
   EXPECT_TRUE(plan.rows[0].cheapest);
   EXPECT_TRUE(plan.rows[1].ties);
   EXPECT_TRUE(plan.upgrades.at(0).ties());
   EXPECT_FALSE(plan.rows[2].ties);
   EXPECT_FALSE(plan.upgrades.at(1).ties());
   // All of a step but a hundredth is compute, which is known: 2 % more of it are no tie.
-  CapacityRequest request = question_of("dgx-h100", {8}, {"latency=0.7us"}, Bytes{1'000'000'000});
+  CapacityRequest request = question_of("dgx-h100", {8}, {"latency=5us"}, Bytes{1'000'000'000});
   request.alternatives[0].compute = Seconds{1};
   request.alternatives[1].compute = Seconds{1.02};
   EXPECT_FALSE(plan_capacity(request).rows[1].ties);
