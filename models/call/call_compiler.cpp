@@ -59,12 +59,15 @@ NetsOfHop nets_of(const Nccl& nccl, std::optional<NcclAlgorithm> algorithm) {
                        receiver.in(channel, nodes.place_of(to)));
     };
   }
-  const bool ring = algorithm == NcclAlgorithm::ring;
-  if (!ring && algorithm != NcclAlgorithm::tree) return {};
-  return [&nccl, nodes, ring](std::uint32_t channel, Rank from, Rank to) {
+  const auto nets = algorithm == NcclAlgorithm::ring        ? &Nccl::ring_nets
+                    : algorithm == NcclAlgorithm::tree      ? &Nccl::tree_nets
+                    : algorithm == NcclAlgorithm::nvls_tree ? &Nccl::head_nets
+                                                            : nullptr;
+  if (nets == nullptr) return {};
+  return [&nccl, nodes, nets](std::uint32_t channel, Rank from, Rank to) {
     const auto net = [&](Rank rank) {
       const Nccl& host = nccl.host(nodes.node_of(rank));
-      return (ring ? host.ring_nets() : host.tree_nets()).of(channel, nodes.place_of(rank));
+      return (host.*nets)().of(channel, nodes.place_of(rank));
     };
     return std::pair(net(from), net(to));
   };

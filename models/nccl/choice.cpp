@@ -153,6 +153,7 @@ void Nccl::settle_nodes(const NcclPaths& paths) {
   nvls_channels_ = 0;
   if (!graphs_.nvls.channels.empty()) {
     nvls_channels_ = nvls_channel_count(system_.min_compute_capability(), nodes_, environment_);
+    if (nodes_ > 1) head_nets_ = ChannelNets::of_heads(system_, graphs_.nvls, nvls_channels_);
   }
   point_to_point_ = point_to_point_channels(system_, paths, nodes_, ranks(), channel_count(),
                                             environment_, version_);

@@ -122,9 +122,10 @@ class Nccl {
   bool network_through_host_memory(std::uint32_t gpu) const {
     return nodes_ > 1 && network_through_host_memory_[gpu];
   }
-  /// By which NICs Ring and Tree reach other nodes.
+  /// By which NICs Ring, Tree and the heads of NVLSTree reach other nodes.
   const ChannelNets& ring_nets() const { return ring_nets_; }
   const ChannelNets& tree_nets() const { return tree_nets_; }
+  const ChannelNets& head_nets() const { return head_nets_; }
   /// By which NICs sends and receives do.
   const MessageNets& message_nets() const { return message_nets_; }
   /// What sends and receives have.
@@ -192,6 +193,7 @@ class Nccl {
   std::shared_ptr<LaidChannels> laid_;  // shared by copies
   ChannelNets ring_nets_;
   ChannelNets tree_nets_;
+  ChannelNets head_nets_;
   MessageNets message_nets_;
   std::uint32_t nvls_channels_ = 0;
   PointToPoint point_to_point_;

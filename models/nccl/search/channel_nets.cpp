@@ -22,6 +22,34 @@ std::optional<ChannelNets::Found> ChannelNets::found(const NcclSystem& system,
   return net;
 }
 
+std::optional<ChannelNets::Found> ChannelNets::found_for_head(const NcclSystem& system,
+                                                              const NcclGraph& graph,
+                                                              std::uint32_t channel,
+                                                              std::uint32_t gpu) {
+  std::vector<std::uint32_t> own;
+  for (const GraphChannel& each : graph.channels) {
+    if (each.gpus.front() == gpu && each.first_net) own.push_back(*each.first_net);
+  }
+  if (own.empty()) return std::nullopt;
+  const std::uint32_t node = system.of_kind(NcclNodeKind::net)[own[channel % own.size()]];
+  // The two trees have every other channel, and each is to fill all ports.
+  return Found{system.node(node).net.nics, channel / own.size() / 2, std::nullopt};
+}
+
+ChannelNets ChannelNets::of_heads(const NcclSystem& system, const NcclGraph& graph,
+                                  std::uint32_t channels) {
+  const auto gpus = static_cast<std::uint32_t>(system.gpu_count());
+  ChannelNets all;
+  for (std::uint32_t channel = 0; channel < channels; ++channel) {
+    std::vector<std::optional<Found>>& nets = all.nets_.emplace_back(gpus);
+    for (std::uint32_t gpu = 0; gpu < gpus; ++gpu) {
+      const auto rank = static_cast<std::size_t>(system.gpu(gpu).gpu.rank);
+      nets[rank] = found_for_head(system, graph, channel, gpu);
+    }
+  }
+  return all;
+}
+
 ChannelNets::ChannelNets(const NcclSystem& system, const NcclPaths& paths, const NcclGraph& graph,
                          std::uint32_t channels) {
   const auto gpus = static_cast<std::uint32_t>(system.gpu_count());

@@ -26,6 +26,10 @@ class ChannelNets {
   /// The first `channels` of the graph.
   ChannelNets(const NcclSystem& system, const NcclPaths& paths, const NcclGraph& graph,
               std::uint32_t channels);
+  /// Of NVLSTree: the GPU at the head of a stripe takes the NICs of its search channels in turn
+  /// (NCCL src/graph/topo.cc, getNvlsNetDev). `channels` run.
+  static ChannelNets of_heads(const NcclSystem& system, const NcclGraph& graph,
+                              std::uint32_t channels);
 
   /// Of the GPU with that rank in its node; channels that run repeat those of the search. NCCL cuts
   /// a message over the ports of a merged NIC; here the channels of such a NIC take them in turn,
@@ -41,6 +45,9 @@ class ChannelNets {
   static std::optional<Found> found(const NcclSystem& system, const NcclPaths& paths,
                                     const NcclGraph& graph, std::uint32_t channel,
                                     std::uint32_t gpu);
+
+  static std::optional<Found> found_for_head(const NcclSystem& system, const NcclGraph& graph,
+                                             std::uint32_t channel, std::uint32_t gpu);
 
   std::vector<std::vector<std::optional<Found>>> nets_;  // [channel][local rank]
 };
