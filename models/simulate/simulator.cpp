@@ -7,6 +7,7 @@
 
 #include "models/call/memory_need.h"
 #include "models/simulate/known_calls.h"
+#include "models/simulate/scalable_textbook.h"
 #include "models/simulate/small_cluster.h"
 #include "sim/base/division.h"
 #include "sim/execution/disturbance.h"
@@ -61,7 +62,9 @@ constexpr double seconds_per_rank_of_exchange = 3e-7;
 double likely_seconds(const CompiledCall& call, double share) {
   constexpr double patience = 4;
   const Effort effort = effort_of(execution_of(call));
-  if (call.nccl_choice && call.nccl_choice->algorithm == NcclAlgorithm::ring) {
+  const bool is_nccl_ring =
+      call.nccl_choice && call.nccl_choice->algorithm == NcclAlgorithm::ring;
+  if (is_nccl_ring || (!call.compiler->is_nccl() && call.algorithm == "ring")) {
     return seconds_per_ring_message * share * effort.steady;
   }
   if (call.plan().collective == Collective::all_to_all) {
@@ -74,6 +77,46 @@ double likely_seconds(const CompiledCall& call, double share) {
 bool takes_seconds(const CompiledCall& call) {
   return likely_seconds(call, 1) > max_seconds &&
          likely_seconds(call, folded_share(execution_of(call))) > max_seconds;
+}
+
+/// Of a textbook in which every pair talks, a message takes this to lay out and to simulate where
+/// links have room (direct all_to_all of 1 MiB on 256, 512 GPUs of dgx-h100-x64: 3.8, 4.8 us), and
+/// up to seconds_per_rank_of_exchange for each rank where cables are busy for more than this share
+/// of the time (256 GPUs: 512 MiB 19 us, 1 GiB 120 us a message).
+constexpr double seconds_per_message_of_pairs = 5e-6;
+constexpr double busy_share_of_slow = 0.5;
+/// Where cables are busy for less than this share of the time, 64 ranks say what 128 do.
+constexpr double busy_share_of_few = 0.1;
+
+/// Whether a textbook's call sends so many messages that it may take seconds, were none folded.
+bool may_take_seconds(const CallCompiler& compiler, Bytes size) {
+  const double each = joins_every_pair(compiler)
+                          ? std::max(seconds_per_message_of_pairs,
+                                     seconds_per_rank_of_exchange * compiler.ranks())
+                          : seconds_per_ring_message;
+  return each * messages_of_textbook(compiler, size) > max_seconds;
+}
+
+/// How long cables are busy for certain, of the time that formulas say.
+double busy_share_of(const Prediction& estimate) {
+  return estimate.time.value > 0 ? estimate.bounds.largest().value / estimate.time.value : 0;
+}
+
+/// The same of a textbook in which every pair talks, whose layout would take long: `share` of the
+/// ranks stand for all.
+double likely_seconds_of_pairs(const CallCompiler& compiler, Bytes size, double share,
+                               const Prediction& estimate) {
+  const double each = busy_share_of(estimate) > busy_share_of_slow
+                          ? seconds_per_rank_of_exchange * share * compiler.ranks()
+                          : seconds_per_message_of_pairs;
+  return share * each * messages_of_textbook(compiler, size);
+}
+
+/// Where every pair talks, as many more ranks represent the cluster as fill the switches of two
+/// pods: messages that cross them are less in step than those of 64 ranks.
+Rank representatives(const CallCompiler& compiler, const Representation& representation) {
+  const bool is_first = representation.max > representation.ranks;
+  return is_first && joins_every_pair(compiler) ? 2 * representation.ranks : representation.ranks;
 }
 
 /// Simulated times that grow more, or less, than this many times as much as formulas say are of
@@ -98,6 +141,18 @@ Bytes even_size(Bytes size, Rank ranks, std::uint32_t channels) {
 
 }  // namespace
 
+struct Simulator::Small {
+  std::optional<Candidate> choice;  // NCCL's for the whole
+  Bytes size;
+
+  CompiledCall plan(const CallCompiler& compiler, LayoutMemo& memo) const {
+    return choice ? compiler.plan(size, *choice, &memo) : compiler.plan(size, &memo);
+  }
+  Seconds estimate(Estimator& estimator) const {
+    return (choice ? estimator.estimate(size, *choice) : estimator.estimate(size)).time;
+  }
+};
+
 Simulator::Simulator(const CallCompiler& compiler, SimulationOptions options,
                      Representation representation, KnownCalls* known)
     : compiler_(compiler),
@@ -110,7 +165,7 @@ Prediction Simulator::run(const CompiledCall& call, const SimulationOptions& opt
 }
 
 bool Simulator::may_be_scaled() const {
-  return !options_.exact && compiler_.nccl() != nullptr &&
+  return !options_.exact && (compiler_.nccl() != nullptr || is_scalable_textbook(compiler_)) &&
          compiler_.ranks() > std::min(representation_.max, representation_.ranks);
 }
 
@@ -118,6 +173,14 @@ bool Simulator::may_be_scaled() const {
 /// is simulated; Prediction::extent says it afterwards.
 bool Simulator::is_scaled(Bytes size, const Given& given) {
   if (!may_be_scaled()) return false;
+  if (!compiler_.is_nccl()) {
+    if (!may_take_seconds(compiler_, size) || !find_small_cluster()) return false;
+    if (!joins_every_pair(compiler_)) return takes_seconds(plan(size, given));
+    const CompiledCall small = small_call(size, given).plan(*small_, small_memo_);
+    const Prediction estimate = estimator_->estimate(size);
+    return likely_seconds_of_pairs(compiler_, size, folded_share(execution_of(small)), estimate) >
+           max_seconds;
+  }
   if (compiler_.ranks() <= representation_.max) {
     const CompiledCall call = plan(size, given);
     if (!takes_seconds(evened(call).value_or(call))) return false;
@@ -129,7 +192,7 @@ bool Simulator::is_scaled(Bytes size, const Given& given) {
 bool Simulator::find_small_cluster() {
   if (looked_for_small_) return small_ != nullptr;
   looked_for_small_ = true;
-  auto small = small_cluster(compiler_, representation_.ranks);
+  auto small = small_cluster(compiler_, representatives(compiler_, representation_));
   if (!small) return false;
   small_ = std::make_unique<const CallCompiler>(std::move(*small));
   estimator_.emplace(compiler_);
@@ -139,8 +202,11 @@ bool Simulator::find_small_cluster() {
 
 /// Nothing where the small cluster's call takes no seconds, or no fewer ranks would do.
 Simulator* Simulator::smaller(const CompiledCall& small) {
-  if (representation_.ranks <= min_representatives || !takes_seconds(small)) return nullptr;
-  const Rank ranks = std::max(representation_.ranks / 2, min_representatives);
+  const Rank now = representatives(compiler_, representation_);
+  const bool few_do = now > representation_.ranks &&
+                      busy_share_of(small_estimator_->estimate(small.size)) < busy_share_of_few;
+  if (now <= min_representatives || !(few_do || takes_seconds(small))) return nullptr;
+  const Rank ranks = std::max(now / 2, min_representatives);
   if (!smaller_) {
     smaller_ =
         std::make_unique<Simulator>(compiler_, options_, Representation{ranks, ranks}, known_);
@@ -181,18 +247,6 @@ struct Simulator::Healthy {
   std::unique_ptr<const CallCompiler> small;
   LayoutMemo small_memo;
   std::optional<Estimator> estimator;  // of the whole, likewise
-};
-
-struct Simulator::Small {
-  std::optional<Candidate> choice;  // NCCL's for the whole
-  Bytes size;
-
-  CompiledCall plan(const CallCompiler& compiler, LayoutMemo& memo) const {
-    return choice ? compiler.plan(size, *choice, &memo) : compiler.plan(size, &memo);
-  }
-  Seconds estimate(Estimator& estimator) const {
-    return (choice ? estimator.estimate(size, *choice) : estimator.estimate(size)).time;
-  }
 };
 
 Simulator::Healthy& Simulator::healthy() {
@@ -279,7 +333,8 @@ Prediction Simulator::simulate_evened(const CompiledCall& call, const CompiledCa
 /// It is launched as the whole is: how many channels NCCL takes may depend on how many ranks there
 /// are.
 Simulator::Small Simulator::small_call(Bytes size, const Given& given) const {
-  Small small{given ? given : compiler_.decide(size).candidate, size};
+  Small small{given, size};
+  if (!given && compiler_.nccl() != nullptr) small.choice = compiler_.decide(size).candidate;
   if (small.choice) {
     const NcclDecision whole = compiler_.decide(size, *small.choice);
     small.choice->launch = LaunchSize{whole.channels, whole.call.threads};

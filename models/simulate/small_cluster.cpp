@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "models/call/machine_view.h"
+#include "models/call/rank_gpus.h"
 #include "sim/algorithms/patterns.h"
 
 namespace collsim {
@@ -108,16 +109,38 @@ std::vector<Rank> chosen_nodes(Rank nodes, Rank count, const std::set<Rank>& tou
   return chosen;
 }
 
+/// Nodes that all have as many ranks, which follow each other.
+struct NodeGrid {
+  Rank nodes = 0;
+  Rank per_node = 0;
+};
+
+/// Nothing where not all nodes have the same GPUs in the call.
+std::optional<NodeGrid> grid_of(const CallCompiler& whole) {
+  if (whole.nccl() != nullptr) {
+    if (!whole.nccl()->has_like_hosts()) return std::nullopt;
+    return NodeGrid{whole.nccl()->nodes(), whole.ranks() / whole.nccl()->nodes()};
+  }
+  const std::vector<DeviceId>& gpus = whole.spec().gpus;
+  if (grouped_by_node(whole.topology(), gpus) != gpus) return std::nullopt;
+  if (nodes_by_places(whole.topology(), gpus).kinds.size() > 1) return std::nullopt;
+  if (kinds_of_nodes(whole.topology(), gpus).size() > 1) return std::nullopt;
+  const Rank per_node = ranks_per_node(whole.placement());
+  return NodeGrid{whole.ranks() / per_node, per_node};
+}
+
 }  // namespace
 
 std::optional<CallSpec> small_cluster(const CallCompiler& whole, Rank ranks) {
   const MachineFaults& faults = whole.spec().faults;
   if (!is_lasting(faults, whole.topology())) return std::nullopt;
   if (whole.topology().takes_detours()) return std::nullopt;
-  if (!whole.nccl()->has_like_hosts()) return std::nullopt;
-  const Rank nodes = whole.nccl()->nodes();
-  const Rank per_node = whole.ranks() / nodes;
-  const std::set<Rank> touched = touched_nodes(whole);
+  const bool is_nccl = whole.nccl() != nullptr;
+  if (!is_nccl && !faults.empty()) return std::nullopt;
+  const auto grid = grid_of(whole);
+  if (!grid) return std::nullopt;
+  const auto [nodes, per_node] = *grid;
+  const std::set<Rank> touched = is_nccl ? touched_nodes(whole) : std::set<Rank>{};
   Rank count = std::max<Rank>(ranks / per_node, 2);
   count = std::max(count, static_cast<Rank>(2 * touched.size()));
   if (2 * count > nodes) return std::nullopt;
