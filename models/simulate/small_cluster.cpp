@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "models/call/machine_view.h"
-#include "models/call/rank_gpus.h"
+#include "models/simulate/node_grid.h"
 #include "sim/algorithms/patterns.h"
 
 namespace collsim {
@@ -107,26 +107,6 @@ std::vector<Rank> chosen_nodes(Rank nodes, Rank count, const std::set<Rank>& tou
     next = (next + 1) % nodes;
   }
   return chosen;
-}
-
-/// Nodes that all have as many ranks, which follow each other.
-struct NodeGrid {
-  Rank nodes = 0;
-  Rank per_node = 0;
-};
-
-/// Nothing where not all nodes have the same GPUs in the call.
-std::optional<NodeGrid> grid_of(const CallCompiler& whole) {
-  if (whole.nccl() != nullptr) {
-    if (!whole.nccl()->has_like_hosts()) return std::nullopt;
-    return NodeGrid{whole.nccl()->nodes(), whole.ranks() / whole.nccl()->nodes()};
-  }
-  const std::vector<DeviceId>& gpus = whole.spec().gpus;
-  if (grouped_by_node(whole.topology(), gpus) != gpus) return std::nullopt;
-  if (nodes_by_places(whole.topology(), gpus).kinds.size() > 1) return std::nullopt;
-  if (kinds_of_nodes(whole.topology(), gpus).size() > 1) return std::nullopt;
-  const Rank per_node = ranks_per_node(whole.placement());
-  return NodeGrid{whole.ranks() / per_node, per_node};
 }
 
 }  // namespace
