@@ -53,11 +53,6 @@ constexpr double seconds_per_ring_message = 6e-7;
 constexpr double seconds_per_message = 3e-6;  // of trees: 2 us, 7 where they contend for links
 constexpr double max_seconds = 5;
 
-/// Where everybody sends to everybody, most of what begins or ends changes most of the rates on
-/// full cables: of so many ranks a message takes as many times this (all_to_all on 80, 112 GPUs of
-/// abci-a100-x16: 14, 41 us a message).
-constexpr double seconds_per_rank_of_exchange = 3e-7;
-
 /// Of `share` of the ranks, which stand for all. A ring is steady as soon as can be. What else is
 /// not folded contends for links, and takes longer to become so, if it does.
 double likely_seconds(const CompiledCall& call, double share) {
@@ -65,8 +60,8 @@ double likely_seconds(const CompiledCall& call, double share) {
   const Effort effort = effort_of(execution_of(call));
   const bool is_nccl_ring = call.nccl_choice && call.nccl_choice->algorithm == NcclAlgorithm::ring;
   if (is_nccl_ring) return seconds_per_ring_message * share * effort.steady;
-  if (!call.compiler->is_nccl() && call.algorithm == "ring") {
-    return seconds_per_ring_message * share * effort.whole;  // it may not become steady
+  if (is_textbook_ring(*call.compiler)) {
+    return seconds_per_message_of_ring(*call.compiler, call.size) * share * effort.whole;
   }
   if (call.plan().collective == Collective::all_to_all) {
     const double ranks = share * call.compiler->ranks();
@@ -80,12 +75,6 @@ bool takes_seconds(const CompiledCall& call) {
          likely_seconds(call, folded_share(execution_of(call))) > max_seconds;
 }
 
-/// Of a textbook in which every pair talks, a message takes this to lay out and to simulate where
-/// links have room (direct all_to_all of 1 MiB on 256, 512 GPUs of dgx-h100-x64: 3.8, 4.8 us), and
-/// up to seconds_per_rank_of_exchange for each rank where cables are busy for more than this share
-/// of the time (256 GPUs: 512 MiB 19 us, 1 GiB 120 us a message).
-constexpr double seconds_per_message_of_pairs = 5e-6;
-constexpr double busy_share_of_slow = 0.5;
 /// Where cables are busy for less than this share of the time, 64 ranks say what 128 do.
 constexpr double busy_share_of_few = 0.1;
 
@@ -103,52 +92,13 @@ Prediction of_all(Prediction prediction, const FoldedExchange& folded) {
   return prediction;
 }
 
-/// Whether a textbook's call sends so many messages that it may take seconds, were none folded.
-bool may_take_seconds(const CallCompiler& compiler, Bytes size) {
-  const double each =
-      joins_every_pair(compiler)
-          ? std::max(seconds_per_message_of_pairs, seconds_per_rank_of_exchange * compiler.ranks())
-          : seconds_per_ring_message;
-  return each * messages_of_textbook(compiler, size) > max_seconds;
-}
-
-/// How long cables are busy for certain, of the time that formulas say.
-double busy_share_of(const Prediction& estimate) {
-  return estimate.time.value > 0 ? estimate.bounds.largest().value / estimate.time.value : 0;
-}
-
-/// The same of a textbook in which every pair talks, whose layout would take long: `share` of the
-/// ranks stand for all.
-double likely_seconds_of_pairs(const CallCompiler& compiler, Bytes size, double share,
-                               const Prediction& estimate) {
-  const double each = busy_share_of(estimate) > busy_share_of_slow
-                          ? seconds_per_rank_of_exchange * share * compiler.ranks()
-                          : seconds_per_message_of_pairs;
-  return share * each * messages_of_textbook(compiler, size);
-}
-
 /// Of a textbook's all_to_all, twice as many ranks represent the cluster: where cables are busy, 64
 /// ranks stay in step, of which half of the time is waiting, and larger clusters do not. (256 GPUs
 /// of dgx-h100-x64, 1 GiB: 31 % too slow by 64 ranks.)
 Rank representatives(const CallCompiler& compiler, const Representation& representation) {
   const bool is_first = representation.max > representation.ranks;
-  const bool exchanges =
-      !compiler.is_nccl() && compiler.spec().collective == Collective::all_to_all;
-  return is_first && exchanges ? 2 * representation.ranks : representation.ranks;
-}
-
-/// What cables carry longer in the whole of a textbook's all_to_all than in the small cluster,
-/// where that is more than what steps alone take longer, which messages of one element say: ranks
-/// that are no more in step send while others wait. Nothing where it is less.
-std::optional<Seconds> added_by_cables(const CallCompiler& whole, Estimator& of_whole, Bytes size,
-                                       const CallCompiler& small, Estimator& of_small,
-                                       Bytes small_size) {
-  if (whole.is_nccl() || whole.spec().collective != Collective::all_to_all) return std::nullopt;
-  const Bytes element = size_of(whole.spec().run.reduction.type);
-  const Seconds cables = whole.bounds(size).bandwidth - small.bounds(small_size).bandwidth;
-  const Seconds steps = of_whole.estimate(std::int64_t{whole.ranks()} * element).time -
-                        of_small.estimate(std::int64_t{small.ranks()} * element).time;
-  return cables > steps ? std::optional(cables) : std::nullopt;
+  const bool doubles = is_first && is_textbook_exchange(compiler);
+  return doubles ? 2 * representation.ranks : representation.ranks;
 }
 
 /// Simulated times that grow more, or less, than this many times as much as formulas say are of
@@ -206,8 +156,12 @@ bool Simulator::may_be_scaled() const {
 bool Simulator::is_scaled(Bytes size, const Given& given) {
   if (!may_be_scaled()) return false;
   if (!compiler_.is_nccl()) {
-    if (!may_take_seconds(compiler_, size) || !find_small_cluster()) return false;
-    if (!joins_every_pair(compiler_)) return takes_seconds(plan(size, given));
+    if (most_seconds_of_textbook(compiler_, size) <= max_seconds) return false;
+    if (!find_small_cluster()) return false;
+    if (!joins_every_pair(compiler_)) {
+      const CompiledCall call = plan(size, given);
+      return takes_seconds(evened(call).value_or(call));
+    }
     const CompiledCall small = small_call(size, given).plan(*small_, small_memo_);
     const Prediction estimate = estimator_->estimate(size);
     return likely_seconds_of_pairs(compiler_, size, folded_share(execution_of(small)), estimate) >
@@ -235,9 +189,16 @@ bool Simulator::find_small_cluster() {
 /// Nothing where the small cluster's call takes no seconds, or no fewer ranks would do.
 Simulator* Simulator::smaller(const CompiledCall& small) {
   const Rank now = representatives(compiler_, representation_);
-  const bool few_do = now > representation_.ranks &&
-                      busy_share_of(small_estimator_->estimate(small.size)) < busy_share_of_few;
-  if (now <= min_representatives || !(few_do || takes_seconds(small))) return nullptr;
+  if (now <= min_representatives) return nullptr;
+  bool too_many = false;
+  if (is_textbook_exchange(compiler_)) {
+    const Prediction estimate = small_estimator_->estimate(small.size);
+    too_many = likely_seconds_of_pairs(*small_, small.size, 1, estimate) > max_seconds ||
+               (now > representation_.ranks && busy_share_of(estimate) < busy_share_of_few);
+  } else {
+    too_many = takes_seconds(small);
+  }
+  if (!too_many) return nullptr;
   const Rank ranks = std::max(now / 2, min_representatives);
   if (!smaller_) {
     smaller_ =
@@ -338,6 +299,11 @@ Prediction Simulator::on_machine(Bytes size, const Given& given) {
 /// A long call of a ring whose chunks are unlike by a hair, so that no two ranks are equal: the
 /// next larger one whose chunks are alike.
 std::optional<CompiledCall> Simulator::evened(const CompiledCall& call) {
+  if (is_textbook_ring(compiler_)) {
+    if (options_.exact || likely_seconds(call, 1) <= max_seconds) return std::nullopt;
+    const auto size = even_textbook_size(call, max_added);
+    return size ? std::optional(compiler_.plan(*size, &memo_)) : std::nullopt;
+  }
   const auto& choice = call.nccl_choice;
   const bool is_ring = choice && choice->algorithm == NcclAlgorithm::ring;
   const bool is_empty = call.partition.channels() == 0;
@@ -405,20 +371,22 @@ Prediction Simulator::scaled(Bytes size, const Given& given) {
   return whole;
 }
 
-/// How many times as long the whole takes as the small cluster: by what a cluster of half as many
-/// ranks takes less, or else by formulas alone: so where there are faults, which half as many ranks
-/// meet at other places of their trees.
+/// How many times as long the whole takes as the small cluster: of a textbook's all_to_all by its
+/// ranks, each of which is a step like those that half as many lack; of others by what a cluster of
+/// half as many ranks takes less, or else by formulas alone: so where there are faults, which half
+/// as many ranks meet at other places of their trees.
 double Simulator::growth(Bytes size, const Given& given, const TwiceTimed& small,
                          Seconds estimated) {
   const double by_formulas = estimated.value / small.estimated.value;
   if (!compiler_.spec().faults.empty()) return by_formulas;
-  if (const auto added = added_by_cables(compiler_, *estimator_, size, *small_, *small_estimator_,
-                                         size_for(*small_, size, compiler_.ranks()))) {
-    return 1 + added->value / small.simulated.value;
-  }
   const auto half = time_half(size, given);
   if (!half) return by_formulas;
   const double simulated_step = (small.simulated - half->simulated).value;
+  if (is_textbook_exchange(compiler_)) {
+    const Rank step = small_->ranks() - half_->small_->ranks();
+    const double steps = static_cast<double>(compiler_.ranks() - small_->ranks()) / step;
+    return 1 + steps * simulated_step / small.simulated.value;
+  }
   const double estimated_step = (small.estimated - half->estimated).value;
   if (estimated_step <= min_growth * small.estimated.value) return by_formulas;
   const double steepness = simulated_step / estimated_step;
