@@ -158,6 +158,10 @@ bool Simulator::may_be_scaled() const {
 bool Simulator::is_scaled(Bytes size, const Given& given) {
   if (!may_be_scaled()) return false;
   if (!compiler_.is_nccl()) {
+    // An exchange of fewer is simulated whole: scaled ones may be off by half where cables are
+    // busy.
+    const bool is_small = compiler_.ranks() <= representation_.max;
+    if (is_small && is_textbook_exchange(compiler_)) return false;
     if (most_seconds_of_textbook(compiler_, size) <= max_seconds) return false;
     if (!find_small_cluster()) return false;
     if (!joins_every_pair(compiler_)) {
