@@ -10,6 +10,8 @@ namespace collsim {
 namespace {
 
 constexpr ResourceId unused = std::numeric_limits<ResourceId>::max();
+/// Of a link's resource: the link draws on nothing else, which need not be looked up again.
+constexpr ResourceId alone = ResourceId{1} << 31U;
 
 }  // namespace
 
@@ -28,9 +30,10 @@ std::string resource_name(const Topology& topology, const ResourceOrigin& origin
 
 Wire wire_along(const Topology& topology, std::span<const LinkId> way) {
   Wire wire;
-  for (const LinkId link : way) {
-    wire.latency += topology.link(link).latency;
-    wire.kind = std::max(wire.kind, topology.link(link).kind);
+  for (const LinkId id : way) {
+    const Link link = topology.link(id);
+    wire.latency += link.latency;
+    wire.kind = std::max(wire.kind, link.kind);
   }
   return wire;
 }
@@ -59,12 +62,14 @@ void ResourceTable::add_link(LinkId id, std::vector<ResourceId>& route) {
   if (of_link_[id] == unused) {
     const Link link = topology_.link(id);
     of_link_[id] = add(link.bandwidth, link.kind, {false, id});
+    if (topology_.shares_of_link(id).empty()) of_link_[id] |= alone;
     if (link.burst.size.count > 0) {
       wiring_.bursts.resize(wiring_.nominal.size());
       wiring_.bursts.back() = link.burst;
     }
   }
-  route.push_back(of_link_[id]);
+  route.push_back(of_link_[id] & ~alone);
+  if ((of_link_[id] & alone) != 0) return;
   for (const SharedResourceId shared : topology_.shares_of_link(id)) {
     if (of_shared_[shared] == unused) {
       of_shared_[shared] =

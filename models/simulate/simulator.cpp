@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "models/call/memory_need.h"
+#include "models/simulate/folded_exchange.h"
 #include "models/simulate/known_calls.h"
+#include "models/simulate/scalable_textbook.h"
 #include "models/simulate/small_cluster.h"
 #include "sim/base/division.h"
 #include "sim/execution/disturbance.h"
@@ -51,18 +53,15 @@ constexpr double seconds_per_ring_message = 6e-7;
 constexpr double seconds_per_message = 3e-6;  // of trees: 2 us, 7 where they contend for links
 constexpr double max_seconds = 5;
 
-/// Where everybody sends to everybody, most of what begins or ends changes most of the rates on
-/// full cables: of so many ranks a message takes as many times this (all_to_all on 80, 112 GPUs of
-/// abci-a100-x16: 14, 41 us a message).
-constexpr double seconds_per_rank_of_exchange = 3e-7;
-
 /// Of `share` of the ranks, which stand for all. A ring is steady as soon as can be. What else is
 /// not folded contends for links, and takes longer to become so, if it does.
 double likely_seconds(const CompiledCall& call, double share) {
   constexpr double patience = 4;
   const Effort effort = effort_of(execution_of(call));
-  if (call.nccl_choice && call.nccl_choice->algorithm == NcclAlgorithm::ring) {
-    return seconds_per_ring_message * share * effort.steady;
+  const bool is_nccl_ring = call.nccl_choice && call.nccl_choice->algorithm == NcclAlgorithm::ring;
+  if (is_nccl_ring) return seconds_per_ring_message * share * effort.steady;
+  if (is_textbook_ring(*call.compiler)) {
+    return seconds_per_message_of_ring(*call.compiler, call.size) * share * effort.whole;
   }
   if (call.plan().collective == Collective::all_to_all) {
     const double ranks = share * call.compiler->ranks();
@@ -74,6 +73,34 @@ double likely_seconds(const CompiledCall& call, double share) {
 bool takes_seconds(const CompiledCall& call) {
   return likely_seconds(call, 1) > max_seconds &&
          likely_seconds(call, folded_share(execution_of(call))) > max_seconds;
+}
+
+/// Where cables are busy for less than this share of the time, 64 ranks say what 128 do.
+constexpr double busy_share_of_few = 0.1;
+
+/// Fewer ranks are laid out in some milliseconds, pair by pair.
+constexpr Rank min_ranks_to_fold_first = 128;
+
+/// What the ranks of one node say of all.
+Prediction of_all(Prediction prediction, const FoldedExchange& folded) {
+  const CallCompiler& compiler = *folded.call.compiler;
+  const Seconds launch = compiler.cost().startup(prediction.protocol, Collective::all_to_all, 1, 0);
+  prediction.floor.latency = launch + folded.latency;
+  prediction.time = std::max(prediction.time, folded.issue);
+  prediction.mean_over_ranks = std::max(prediction.mean_over_ranks, folded.issue);
+  prediction.transfers *= folded.copies;
+  return prediction;
+}
+
+/// Of a textbook's all_to_all, twice as many ranks represent the cluster: where cables are busy, 64
+/// ranks stay in step, of which half of the time is waiting, and larger clusters do not. (256 GPUs
+/// of dgx-h100-x64, 1 GiB: 31 % too slow by 64 ranks.) Where everybody sends to all others at once,
+/// half as many: 64 ranks have 64,000 messages on their way, and take 10 s.
+Rank representatives(const CallCompiler& compiler, const Representation& representation) {
+  const bool is_first = representation.max > representation.ranks;
+  if (!is_first || !joins_every_pair(compiler)) return representation.ranks;
+  return is_textbook_exchange(compiler) ? 2 * representation.ranks
+                                        : std::max(representation.ranks / 2, min_representatives);
 }
 
 /// Simulated times that grow more, or less, than this many times as much as formulas say are of
@@ -98,6 +125,18 @@ Bytes even_size(Bytes size, Rank ranks, std::uint32_t channels) {
 
 }  // namespace
 
+struct Simulator::Small {
+  std::optional<Candidate> choice;  // NCCL's for the whole
+  Bytes size;
+
+  CompiledCall plan(const CallCompiler& compiler, LayoutMemo& memo) const {
+    return choice ? compiler.plan(size, *choice, &memo) : compiler.plan(size, &memo);
+  }
+  Seconds estimate(Estimator& estimator) const {
+    return (choice ? estimator.estimate(size, *choice) : estimator.estimate(size)).time;
+  }
+};
+
 Simulator::Simulator(const CallCompiler& compiler, SimulationOptions options,
                      Representation representation, KnownCalls* known)
     : compiler_(compiler),
@@ -110,7 +149,7 @@ Prediction Simulator::run(const CompiledCall& call, const SimulationOptions& opt
 }
 
 bool Simulator::may_be_scaled() const {
-  return !options_.exact && compiler_.nccl() != nullptr &&
+  return !options_.exact && (compiler_.nccl() != nullptr || is_scalable_textbook(compiler_)) &&
          compiler_.ranks() > std::min(representation_.max, representation_.ranks);
 }
 
@@ -118,6 +157,22 @@ bool Simulator::may_be_scaled() const {
 /// is simulated; Prediction::extent says it afterwards.
 bool Simulator::is_scaled(Bytes size, const Given& given) {
   if (!may_be_scaled()) return false;
+  if (!compiler_.is_nccl()) {
+    // An exchange of fewer is simulated whole: scaled ones may be off by half where cables are
+    // busy.
+    const bool is_small = compiler_.ranks() <= representation_.max;
+    if (is_small && is_textbook_exchange(compiler_)) return false;
+    if (most_seconds_of_textbook(compiler_, size) <= max_seconds) return false;
+    if (!find_small_cluster()) return false;
+    if (!joins_every_pair(compiler_)) {
+      const CompiledCall call = plan(size, given);
+      return takes_seconds(evened(call).value_or(call));
+    }
+    const CompiledCall small = small_call(size, given).plan(*small_, small_memo_);
+    const Prediction estimate = estimator_->estimate(size);
+    return likely_seconds_of_pairs(compiler_, size, folded_share(execution_of(small)), estimate) >
+           max_seconds;
+  }
   if (compiler_.ranks() <= representation_.max) {
     const CompiledCall call = plan(size, given);
     if (!takes_seconds(evened(call).value_or(call))) return false;
@@ -129,7 +184,7 @@ bool Simulator::is_scaled(Bytes size, const Given& given) {
 bool Simulator::find_small_cluster() {
   if (looked_for_small_) return small_ != nullptr;
   looked_for_small_ = true;
-  auto small = small_cluster(compiler_, representation_.ranks);
+  auto small = small_cluster(compiler_, representatives(compiler_, representation_));
   if (!small) return false;
   small_ = std::make_unique<const CallCompiler>(std::move(*small));
   estimator_.emplace(compiler_);
@@ -139,8 +194,18 @@ bool Simulator::find_small_cluster() {
 
 /// Nothing where the small cluster's call takes no seconds, or no fewer ranks would do.
 Simulator* Simulator::smaller(const CompiledCall& small) {
-  if (representation_.ranks <= min_representatives || !takes_seconds(small)) return nullptr;
-  const Rank ranks = std::max(representation_.ranks / 2, min_representatives);
+  const Rank now = representatives(compiler_, representation_);
+  if (now <= min_representatives) return nullptr;
+  bool too_many = false;
+  if (is_textbook_exchange(compiler_)) {
+    const Prediction estimate = small_estimator_->estimate(small.size);
+    too_many = likely_seconds_of_pairs(*small_, small.size, 1, estimate) > max_seconds ||
+               (now > representation_.ranks && busy_share_of(estimate) < busy_share_of_few);
+  } else {
+    too_many = takes_seconds(small);
+  }
+  if (!too_many) return nullptr;
+  const Rank ranks = std::max(now / 2, min_representatives);
   if (!smaller_) {
     smaller_ =
         std::make_unique<Simulator>(compiler_, options_, Representation{ranks, ranks}, known_);
@@ -183,18 +248,6 @@ struct Simulator::Healthy {
   std::optional<Estimator> estimator;  // of the whole, likewise
 };
 
-struct Simulator::Small {
-  std::optional<Candidate> choice;  // NCCL's for the whole
-  Bytes size;
-
-  CompiledCall plan(const CallCompiler& compiler, LayoutMemo& memo) const {
-    return choice ? compiler.plan(size, *choice, &memo) : compiler.plan(size, &memo);
-  }
-  Seconds estimate(Estimator& estimator) const {
-    return (choice ? estimator.estimate(size, *choice) : estimator.estimate(size)).time;
-  }
-};
-
 Simulator::Healthy& Simulator::healthy() {
   if (!healthy_) {
     SimulationOptions options = options_;
@@ -229,6 +282,13 @@ Prediction Simulator::beside_healthy(Bytes size, const Given& given) {
 }
 
 Prediction Simulator::on_machine(Bytes size, const Given& given) {
+  const bool may_fold = !options_.exact && options_.engine == Engine::native &&
+                        compiler_.ranks() >= min_ranks_to_fold_first;
+  if (may_fold && !given) {
+    if (const auto folded = folded_exchange(compiler_, size, memo_)) {
+      return of_all(run(folded->call, options_), *folded);
+    }
+  }
   if (is_scaled(size, given)) {
     try {
       return scaled(size, given);
@@ -245,6 +305,11 @@ Prediction Simulator::on_machine(Bytes size, const Given& given) {
 /// A long call of a ring whose chunks are unlike by a hair, so that no two ranks are equal: the
 /// next larger one whose chunks are alike.
 std::optional<CompiledCall> Simulator::evened(const CompiledCall& call) {
+  if (is_textbook_ring(compiler_)) {
+    if (options_.exact || likely_seconds(call, 1) <= max_seconds) return std::nullopt;
+    const auto size = even_textbook_size(call, max_added);
+    return size ? std::optional(compiler_.plan(*size, &memo_)) : std::nullopt;
+  }
   const auto& choice = call.nccl_choice;
   const bool is_ring = choice && choice->algorithm == NcclAlgorithm::ring;
   const bool is_empty = call.partition.channels() == 0;
@@ -279,7 +344,8 @@ Prediction Simulator::simulate_evened(const CompiledCall& call, const CompiledCa
 /// It is launched as the whole is: how many channels NCCL takes may depend on how many ranks there
 /// are.
 Simulator::Small Simulator::small_call(Bytes size, const Given& given) const {
-  Small small{given ? given : compiler_.decide(size).candidate, size};
+  Small small{given, size};
+  if (!given && compiler_.nccl() != nullptr) small.choice = compiler_.decide(size).candidate;
   if (small.choice) {
     const NcclDecision whole = compiler_.decide(size, *small.choice);
     small.choice->launch = LaunchSize{whole.channels, whole.call.threads};
@@ -311,9 +377,10 @@ Prediction Simulator::scaled(Bytes size, const Given& given) {
   return whole;
 }
 
-/// How many times as long the whole takes as the small cluster: by what a cluster of half as many
-/// ranks takes less, or else by formulas alone: so where there are faults, which half as many ranks
-/// meet at other places of their trees.
+/// How many times as long the whole takes as the small cluster: of a textbook's all_to_all by its
+/// ranks, each of which is a step like those that half as many lack; of others by what a cluster of
+/// half as many ranks takes less, or else by formulas alone: so where there are faults, which half
+/// as many ranks meet at other places of their trees.
 double Simulator::growth(Bytes size, const Given& given, const TwiceTimed& small,
                          Seconds estimated) {
   const double by_formulas = estimated.value / small.estimated.value;
@@ -321,6 +388,11 @@ double Simulator::growth(Bytes size, const Given& given, const TwiceTimed& small
   const auto half = time_half(size, given);
   if (!half) return by_formulas;
   const double simulated_step = (small.simulated - half->simulated).value;
+  if (is_textbook_exchange(compiler_)) {
+    const Rank step = small_->ranks() - half_->small_->ranks();
+    const double steps = static_cast<double>(compiler_.ranks() - small_->ranks()) / step;
+    return 1 + steps * simulated_step / small.simulated.value;
+  }
   const double estimated_step = (small.estimated - half->estimated).value;
   if (estimated_step <= min_growth * small.estimated.value) return by_formulas;
   const double steepness = simulated_step / estimated_step;

@@ -30,8 +30,8 @@ class KnownCalls;
 
 /// Simulates as many sizes as one likes of one compiler. Sizes share layouts.
 ///
-/// A larger cluster under NCCL's rules is represented by a small_cluster(), which runs what NCCL
-/// chooses for the whole: with as many bytes on every hop, where each rank has a part of the
+/// A larger cluster (of is_scalable_textbook() a long call) is represented by a small_cluster(), of
+/// what runs on the whole: with as many bytes on every hop, where each rank has a part of the
 /// buffer, else with as many bytes in all. So is one of more ranks than the small cluster has where
 /// the call would send so many messages, equals counted once, that it takes seconds (effort_of(),
 /// folded_share(): known before anything is simulated); and where the small cluster's call would

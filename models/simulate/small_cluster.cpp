@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "models/call/machine_view.h"
+#include "models/simulate/node_grid.h"
 #include "sim/algorithms/patterns.h"
 
 namespace collsim {
@@ -114,10 +115,12 @@ std::optional<CallSpec> small_cluster(const CallCompiler& whole, Rank ranks) {
   const MachineFaults& faults = whole.spec().faults;
   if (!is_lasting(faults, whole.topology())) return std::nullopt;
   if (whole.topology().takes_detours()) return std::nullopt;
-  if (!whole.nccl()->has_like_hosts()) return std::nullopt;
-  const Rank nodes = whole.nccl()->nodes();
-  const Rank per_node = whole.ranks() / nodes;
-  const std::set<Rank> touched = touched_nodes(whole);
+  const bool is_nccl = whole.nccl() != nullptr;
+  if (!is_nccl && !faults.empty()) return std::nullopt;
+  const auto grid = grid_of(whole);
+  if (!grid) return std::nullopt;
+  const auto [nodes, per_node] = *grid;
+  const std::set<Rank> touched = is_nccl ? touched_nodes(whole) : std::set<Rank>{};
   Rank count = std::max<Rank>(ranks / per_node, 2);
   count = std::max(count, static_cast<Rank>(2 * touched.size()));
   if (2 * count > nodes) return std::nullopt;

@@ -38,13 +38,16 @@ bool NetworkPaths::is_end(DeviceId device) const {
          });
 }
 
-std::vector<LinkId> NetworkPaths::ports(DeviceId device) const {
+const std::vector<NetworkPaths::Port>& NetworkPaths::ports(DeviceId device) {
+  const auto [entry, is_new] = ports_.try_emplace(device);
+  if (!is_new) return entry->second;
   const std::int32_t node = topology_.node_of(device);
-  std::vector<LinkId> ports;
-  for (const LinkId link : topology_.fabric_links_from(device)) {
-    if (topology_.node_of(topology_.link(link).to) != node) ports.push_back(link);
+  for (const LinkId id : topology_.fabric_links_from(device)) {
+    const Link link = topology_.link(id);
+    if (topology_.node_of(link.to) == node) continue;
+    entry->second.push_back({id, link.reverse, index_of_switch(link.to)});
   }
-  return ports;
+  return entry->second;
 }
 
 NetworkPaths::Distances NetworkPaths::search(std::uint32_t switch_index) const {
@@ -77,27 +80,23 @@ const NetworkPaths::Distances& NetworkPaths::distances_to(std::uint32_t switch_i
 
 /// Links of the shortest path that leaves its end by `first` and reaches the other by the way back
 /// of `last`.
-std::uint32_t NetworkPaths::hops_by(LinkId first, LinkId last) {
-  const std::uint32_t entry = index_of_switch(topology_.link(first).to);
-  const std::uint32_t exit = index_of_switch(topology_.link(last).to);
-  if (entry == unreachable || exit == unreachable) {
-    return topology_.link(first).reverse == last ? 1 : unreachable;
+std::uint32_t NetworkPaths::hops_by(const Port& first, const Port& last) {
+  if (first.entry == unreachable || last.entry == unreachable) {
+    return first.in == last.out ? 1 : unreachable;
   }
-  const std::uint32_t between = distances_to(exit).hops[entry];
+  const std::uint32_t between = distances_to(last.entry).hops[first.entry];
   return between == unreachable ? unreachable : between + 2;
 }
 
-std::uint64_t NetworkPaths::count_by(LinkId first, LinkId last) {
-  const std::uint32_t entry = index_of_switch(topology_.link(first).to);
-  const std::uint32_t exit = index_of_switch(topology_.link(last).to);
-  return entry == unreachable ? 1 : distances_to(exit).counts[entry];
+std::uint64_t NetworkPaths::count_by(const Port& first, const Port& last) {
+  return first.entry == unreachable ? 1 : distances_to(last.entry).counts[first.entry];
 }
 
 std::uint32_t NetworkPaths::hops(DeviceId from, DeviceId to) {
   std::uint32_t least = unreachable;
-  const std::vector<LinkId> ways_in = ports(to);
-  for (const LinkId first : ports(from)) {
-    for (const LinkId last : ways_in) least = std::min(least, hops_by(first, last));
+  const std::vector<Port>& ways_in = ports(to);
+  for (const Port& first : ports(from)) {
+    for (const Port& last : ways_in) least = std::min(least, hops_by(first, last));
   }
   return least;
 }
@@ -105,9 +104,9 @@ std::uint32_t NetworkPaths::hops(DeviceId from, DeviceId to) {
 std::uint64_t NetworkPaths::count(DeviceId from, DeviceId to) {
   const std::uint32_t least = hops(from, to);
   std::uint64_t sum = 0;
-  const std::vector<LinkId> ways_in = ports(to);
-  for (const LinkId first : ports(from)) {
-    for (const LinkId last : ways_in) {
+  const std::vector<Port>& ways_in = ports(to);
+  for (const Port& first : ports(from)) {
+    for (const Port& last : ways_in) {
       if (hops_by(first, last) == least) sum += count_by(first, last);
     }
   }
@@ -134,18 +133,18 @@ void NetworkPaths::append_between(std::uint32_t entry, std::uint32_t exit, std::
 
 std::vector<LinkId> NetworkPaths::path_over(DeviceId from, DeviceId to, std::uint32_t over,
                                             std::uint64_t index) {
-  const LinkId first = ports(from).front();
-  const LinkId last = ports(to).front();
-  const std::uint32_t entry = index_of_switch(topology_.link(first).to);
-  const std::uint32_t exit = index_of_switch(topology_.link(last).to);
+  const Port first = ports(from).front();
+  const Port last = ports(to).front();
+  const std::uint32_t entry = first.entry;
+  const std::uint32_t exit = last.entry;
   if (entry == unreachable || exit == unreachable) return {};
   const std::uint64_t ways_there = distances_to(over).counts[entry];
   const std::uint64_t ways_on = distances_to(exit).counts[over];
   if (ways_there == 0 || ways_on == 0) return {};
-  std::vector<LinkId> links{first};
+  std::vector<LinkId> links{first.out};
   append_between(entry, over, index % ways_there, links);
   append_between(over, exit, index / ways_there % ways_on, links);
-  links.push_back(topology_.link(last).reverse);
+  links.push_back(last.in);
   for (const LinkId id : links) {
     const LinkId back = topology_.link(id).reverse;
     if (std::find(links.begin(), links.end(), back) != links.end()) return {};
@@ -156,20 +155,19 @@ std::vector<LinkId> NetworkPaths::path_over(DeviceId from, DeviceId to, std::uin
 void NetworkPaths::append_path(DeviceId from, DeviceId to, std::uint64_t index,
                                std::vector<LinkId>& links) {
   const std::uint32_t least = hops(from, to);
-  const std::vector<LinkId> ways_in = ports(to);
-  for (const LinkId first : ports(from)) {
-    for (const LinkId last : ways_in) {
+  const std::vector<Port>& ways_in = ports(to);
+  for (const Port& first : ports(from)) {
+    for (const Port& last : ways_in) {
       if (hops_by(first, last) != least) continue;
       const std::uint64_t count = count_by(first, last);
       if (index >= count) {
         index -= count;
         continue;
       }
-      links.push_back(first);
+      links.push_back(first.out);
       if (least == 1) return;
-      append_between(index_of_switch(topology_.link(first).to),
-                     index_of_switch(topology_.link(last).to), index, links);
-      links.push_back(topology_.link(last).reverse);
+      append_between(first.entry, last.entry, index, links);
+      links.push_back(last.in);
       return;
     }
   }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <unordered_map>
 #include <vector>
 
 #include "sim/topologies/rows.h"
@@ -39,20 +40,27 @@ class NetworkPaths {
     std::vector<std::uint32_t> counts;
   };
 
+  /// A link of a device of a node that leaves the node.
+  struct Port {
+    LinkId out = 0;
+    LinkId in = 0;            ///< the way back
+    std::uint32_t entry = 0;  ///< the switch at its other end; unreachable: a device of a node
+  };
+
   const Distances& distances_to(std::uint32_t switch_index);
   Distances search(std::uint32_t switch_index) const;
-  std::uint32_t hops_by(LinkId first, LinkId last);
-  std::uint64_t count_by(LinkId first, LinkId last);
+  std::uint32_t hops_by(const Port& first, const Port& last);
+  std::uint64_t count_by(const Port& first, const Port& last);
 
-  /// Links of a device of a node that leave the node.
-  std::vector<LinkId> ports(DeviceId device) const;
+  const std::vector<Port>& ports(DeviceId device);
   std::uint32_t index_of_switch(DeviceId device) const;
   void append_between(std::uint32_t entry, std::uint32_t exit, std::uint64_t index,
                       std::vector<LinkId>& links);
 
   const Topology& topology_;
-  Rows switch_links_;                 // by switch: to other switches
-  std::vector<Distances> distances_;  // by switch; empty until asked for
+  Rows switch_links_;                                      // by switch: to other switches
+  std::vector<Distances> distances_;                       // by switch; empty until asked for
+  std::unordered_map<DeviceId, std::vector<Port>> ports_;  // of those asked for
 };
 
 }  // namespace collsim

@@ -158,8 +158,9 @@ class Router::Search {
   Route finished(std::vector<LinkId> links) const {
     Route route{std::move(links), {}, unlimited};
     for (const LinkId id : route.links) {
-      route.latency += topology_.link(id).latency;
-      route.bandwidth.value = std::min(route.bandwidth.value, topology_.link(id).bandwidth.value);
+      const Link link = topology_.link(id);
+      route.latency += link.latency;
+      route.bandwidth.value = std::min(route.bandwidth.value, link.bandwidth.value);
     }
     return route;
   }

@@ -1,12 +1,16 @@
-// All-to-all over NVSwitches, as recorded.
+// All-to-all: over NVSwitches, as recorded; a textbook's, folded before it is laid out, or scaled.
 
 #include <gtest/gtest.h>
 
+#include <string>
 #include <string_view>
+#include <utility>
 
 #include "models/calibration/transport.h"
 #include "models/call/prediction.h"
 #include "models/call/rank_gpus.h"
+#include "models/simulate/folded_exchange.h"
+#include "models/simulate/simulator.h"
 #include "sim/base/data_directory.h"
 #include "sim/topologies/loader.h"
 #include "tests/support/test_data.h"
@@ -59,6 +63,113 @@ TEST(AllToAll, on_one_switch_is_that_of_one_rank) {
   EXPECT_EQ(whole.classes, 8U);
   EXPECT_EQ(folded.transfers, whole.transfers);
   EXPECT_NEAR(folded.time.value / whole.time.value, 1, 1e-9);
+}
+
+/// `nodes` nodes of three GPUs on an NVSwitch and a PCIe switch with one NIC, on one switch. Each
+/// GPU may draw on a capacity for both directions.
+std::string nodes_on_a_switch(int nodes, const std::string& shared = "") {
+  return "collsim: topology/1\nname: alike\ncalibration: h100\nnodes:\n  count: " +
+         std::to_string(nodes) +
+         "\n  devices:\n"
+         "    - { id: \"gpu[0..2]\", kind: gpu, model: H100 }\n"
+         "    - { id: nvswitch0, kind: nvswitch }\n"
+         "    - { id: nic0, kind: nic, model: ConnectX-7 }\n"
+         "    - { id: pcie0, kind: pcie_switch }\n"
+         "  links:\n"
+         "    - { from: \"gpu[0..2]\", to: nvswitch0, kind: nvlink, bandwidth: 400 GB/s }\n"
+         "    - { from: \"gpu[0..2]\", to: pcie0, kind: pcie, bandwidth: 60 GB/s }\n"
+         "    - { from: nic0, to: pcie0, kind: pcie, bandwidth: 60 GB/s }\n" +
+         shared + "fabric: { kind: single_switch, link: { bandwidth: 50 GB/s, latency: 1 us } }\n";
+}
+
+CallSpec textbook_exchange(const Topology& topology, const std::string& calibration) {
+  CallSpec spec;
+  spec.topology = &topology;
+  spec.collective = Collective::all_to_all;
+  spec.cost = named_calibration(calibration);
+  spec.gpus.assign(topology.gpus().begin(), topology.gpus().end());
+  spec.run.schedule = ScheduleKind::textbook;
+  spec.run.algorithm = "direct";
+  return spec;
+}
+
+/// Folded first, and every rank simulated.
+void expect_folds_exactly(const CallSpec& spec, Bytes size) {
+  const CallCompiler compiler(spec);
+  LayoutMemo memo;
+  const auto folded = folded_exchange(compiler, size, memo);
+  ASSERT_TRUE(folded.has_value());
+  const Prediction some = simulate(folded->call);
+  const Prediction all = simulate(compiler.plan(size), {.exact = true});
+  EXPECT_NEAR(some.time.value / all.time.value, 1, 1e-9);
+  EXPECT_EQ(some.transfers * folded->copies, all.transfers);
+  EXPECT_NEAR(some.floor.busiest_resource().value / all.floor.busiest_resource().value, 1, 1e-9);
+  const Seconds launch = all.floor.latency - folded->latency;
+  EXPECT_NEAR(launch.value,
+              compiler.cost().startup(all.protocol, Collective::all_to_all, 1, 0).value, 1e-15);
+}
+
+// 5 nodes of 3 GPUs: an odd number of nodes, so that nobody has an opposite. 15 x 15 chunks of 16
+// elements; as many loops of the 16 channels of H100.
+TEST(TextbookExchange, folded_before_it_is_laid_out_ends_as_if_it_were_not) {
+  const Topology topology = read_topology({"alike", nodes_on_a_switch(5)});
+  for (const char* const calibration : {"ideal", "h100+ib"}) {
+    for (const Protocol protocol : {Protocol::simple, Protocol::ll, Protocol::ll128}) {
+      for (const std::int64_t elements : {16, 1024, 1 << 15}) {
+        SCOPED_TRACE(calibration + (" " + std::to_string(elements)));
+        CallSpec spec = textbook_exchange(topology, calibration);
+        spec.run.protocol = protocol;
+        expect_folds_exactly(spec, Bytes{16 * 4 * 15 * elements});
+      }
+    }
+  }
+}
+
+TEST(TextbookExchange, of_one_rank_a_node_is_that_of_one_rank) {
+  const Topology topology = load_topology(find_data_file("switch-64", "topologies"));
+  const CallSpec spec = textbook_exchange(topology, "ideal");
+  expect_folds_exactly(spec, Bytes{64 * 4096});
+  LayoutMemo memo;
+  const CallCompiler compiler(spec);
+  EXPECT_EQ(folded_exchange(compiler, Bytes{64 * 4096}, memo)->call.plan().ranks(), 1U);
+}
+
+bool folds_first(const CallSpec& spec, Bytes size) {
+  LayoutMemo memo;
+  return folded_exchange(CallCompiler(spec), size, memo).has_value();
+}
+
+// A capacity of a node that its messages draw on both when they leave and when they come is one of
+// two nodes for a hop, and stands twice where they are one.
+TEST(TextbookExchange, is_not_folded_first_where_equals_are_not_to_be_told) {
+  const Bytes even{16 * 4 * 15 * 64};
+  const Topology alike = read_topology({"alike", nodes_on_a_switch(5)});
+  CallSpec spec = textbook_exchange(alike, "h100+ib");
+  EXPECT_TRUE(folds_first(spec, even));
+  EXPECT_FALSE(folds_first(spec, even + Bytes{4})) << "one chunk is larger";
+  spec.gpus.pop_back();
+  EXPECT_FALSE(folds_first(spec, Bytes{16 * 4 * 14 * 64})) << "a node has two ranks";
+  const Topology shares =
+      read_topology({"alike", nodes_on_a_switch(5,
+                                                "  shared: [{ name: all, bandwidth: 55 GB/s, "
+                                                "links: [\"nic0 <-> pcie0\"] }]\n")});
+  EXPECT_FALSE(folds_first(textbook_exchange(shares, "h100+ib"), even));
+  const Topology tree = load_topology(find_data_file("dgx-h100-x4", "topologies"));
+  EXPECT_FALSE(folds_first(textbook_exchange(tree, "h100+ib"), Bytes{16 * 4 * 32 * 64}));
+}
+
+// 16 channels of 65,280 messages, which take 4 s. Latencies are what counts: a further rank takes
+// as much longer as the one before.
+TEST(TextbookExchange, of_many_ranks_is_scaled_to_about_what_the_whole_takes) {
+  const Topology topology = load_topology(find_data_file("dgx-h100-x64", "topologies"));
+  CallSpec spec = textbook_exchange(topology, "h100+ib");
+  spec.gpus.resize(256);
+  const CallCompiler compiler(spec);
+  const Prediction scaled = Simulator(compiler, {}, {128, 64}).simulate(Bytes{1 << 20});
+  const Prediction whole = Simulator(compiler, {.exact = true}).simulate(Bytes{1 << 20});
+  EXPECT_EQ(scaled.extent, Extent::scaled);
+  EXPECT_EQ(whole.extent, Extent::whole);
+  EXPECT_NEAR(scaled.time.value / whole.time.value, 1, 5e-3);
 }
 
 }  // namespace
