@@ -146,20 +146,33 @@ double DiagnosedSize::excess() const {
   return std::log(ratio()) / std::log(healthy_to());
 }
 
+namespace {
+
+/// Of busbw, measured in the faster place / expected: what is slow in a single place was disturbed.
+double ratio_of_faster_place(const DiagnosedSize& size) {
+  double ratio = size.ratio();
+  for (const std::optional<Seconds>& place : size.point.places) {
+    if (place) ratio = std::max(ratio, size.expected.value / place->value);
+  }
+  return ratio;
+}
+
+}  // namespace
+
 std::optional<BusbwFall> fall_of(const std::vector<const DiagnosedSize*>& sizes) {
   std::optional<BusbwFall> deepest;
   double depth = max_fall;
   const DiagnosedSize* best = nullptr;
   for (const DiagnosedSize* size : sizes) {
     if (size->point.size < bandwidth_bound) continue;
-    const double ratio = size->ratio();
+    const double ratio = ratio_of_faster_place(*size);
     // What is faster than expected is the prediction's error at that size, no height to fall from.
-    const double from = best == nullptr ? 0 : std::min(1.0, best->ratio());
+    const double from = best == nullptr ? 0 : std::min(1.0, ratio_of_faster_place(*best));
     if (ratio < fallen && ratio < depth * from) {
       depth = ratio / from;
       deepest = {best, size};
     }
-    if (best == nullptr || ratio > best->ratio()) best = size;
+    if (best == nullptr || ratio > ratio_of_faster_place(*best)) best = size;
   }
   return deepest;
 }
