@@ -44,8 +44,9 @@ bool is_too_fast(const SizesOfCall& sizes) {
 constexpr double max_fall = 0.58;
 /// A size that is about as fast as expected is none that a fall leads to.
 constexpr double fallen = 0.7;
-/// Nothing below is healthy, however far off predictions have been.
-constexpr double min_healthy = 0.6;
+/// Nothing below is healthy, however far off predictions have been: of published runs whose sources
+/// find nothing wrong, one in twenty lies between 0.6 and this, as two do that lost GPUDirect.
+constexpr double min_healthy = 2.0 / 3;
 
 /// Whether so many sizes in a row are low: single ones are noise, a hole is a protocol that meets
 /// what is slow.

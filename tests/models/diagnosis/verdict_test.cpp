@@ -188,9 +188,9 @@ TEST(VerdictOfLog, is_the_worst_that_any_size_has) {
   EXPECT_EQ(verdict_of(sizes), Verdict::wrong);
 }
 
-// The range of a class can be so wide that a quarter of what is expected is within it. From 0.6 on
-// a size is healthy; from there to the limit one cannot tell.
-TEST(VerdictOfSize, of_less_than_six_tenths_cannot_be_told) {
+// The range of a class can be so wide that a quarter of what is expected is within it. From two
+// thirds on a size is healthy; from there to the limit one cannot tell.
+TEST(VerdictOfSize, of_less_than_two_thirds_cannot_be_told) {
   DiagnosedSize size = size_of(large, 1);
   size.spread = std::log(4);
   const auto verdict_at = [&](double ratio) {
@@ -198,8 +198,8 @@ TEST(VerdictOfSize, of_less_than_six_tenths_cannot_be_told) {
     size.point.fastest = size.point.measured;
     return verdict_of(size);
   };
-  EXPECT_EQ(verdict_at(0.61), Verdict::healthy);
-  EXPECT_EQ(verdict_at(0.59), Verdict::cannot_tell);
+  EXPECT_EQ(verdict_at(0.67), Verdict::healthy);
+  EXPECT_EQ(verdict_at(0.66), Verdict::cannot_tell);
   EXPECT_EQ(verdict_at(0.26), Verdict::cannot_tell);
   EXPECT_EQ(verdict_at(0.24), Verdict::low);
 }
