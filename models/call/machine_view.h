@@ -31,6 +31,8 @@ class MachineView {
   /// Single hops of an algorithm on it; without one, of sends and receives.
   HopWires wires(std::optional<NcclAlgorithm> algorithm) const;
   std::unique_ptr<HopWires> kept_wires(std::optional<NcclAlgorithm> algorithm) const;
+  /// Links that faults have changed.
+  const LinkStates& states() const { return states_; }
   Rank node_of(Rank rank) const { return nodes_.node_of(rank); }
   /// Whether a node's hops are looked at: of the first 64 nodes, and of those that faults touch; of
   /// all where not all have the same GPUs in the call.

@@ -51,8 +51,8 @@ struct DiagnosedSize {
   double ratio() const { return expected.value / point.measured.value; }
   /// The ratio below which it is low.
   double limit() const;
-  /// The ratio from which it is healthy: what the spread allows, but 0.6 of what is expected at
-  /// least. Between the two limits one cannot tell.
+  /// The ratio from which it is healthy: what the spread allows, but two thirds of what is
+  /// expected at least. Between the two limits one cannot tell.
   double healthy_from() const;
   /// The ratio up to which it may be of this machine.
   double healthy_to() const;
@@ -114,8 +114,8 @@ struct BusbwFall {
   const DiagnosedSize* to = nullptr;
 };
 
-/// The deepest fall of a call among its sizes that are bandwidth_bound; nothing where there is none
-/// of more than a third. `sizes` are of one call, by rising size.
+/// The deepest fall of a call among its sizes that are bandwidth_bound, by the faster place of
+/// each; nothing where there is none of more than a third. `sizes` are of one call, by rising size.
 std::optional<BusbwFall> fall_of(const std::vector<const DiagnosedSize*>& sizes);
 
 /// What curing a cause brings: the largest size of the first call as the cause makes it and as the

@@ -11,14 +11,24 @@ namespace collsim {
 
 namespace {
 
+/// Whether the NICs that NCCL_IB_HCA names are all that the machine of a recording has: ours has
+/// more, and the run itself did not set it.
+bool has_named_nics_alone(const Recording& recording) {
+  const auto names = recording.machine.find("simulated_by");
+  return names != recording.machine.end() &&
+         names->second.find("NCCL_IB_HCA ") != std::string::npos;
+}
+
 /// The variables of a row that are heeded, and those that are not, which go to `evidence`.
 std::map<std::string, std::string> heeded(std::map<std::string, std::string> variables,
-                                          const LogFacts& facts, Evidence& evidence) {
+                                          const LogFacts& facts, bool has_named_nics,
+                                          Evidence& evidence) {
   for (const auto& [name, value] : facts.variables) {
     if (changes_what_nccl_does(name)) variables.emplace(name, value);
   }
   for (auto each = variables.begin(); each != variables.end();) {
-    if (takes_transport_away(each->first)) {
+    const bool is_of_machine = has_named_nics && each->first == "NCCL_IB_HCA";
+    if (takes_transport_away(each->first) && !is_of_machine) {
       evidence.taken_away.insert(*each);
       each = variables.erase(each);
     } else {
@@ -93,12 +103,13 @@ Evidence gather_evidence(const Recording& recording, const LogFacts& facts,
                          const Topology& topology) {
   Evidence evidence;
   const Hosts hosts(topology);
+  const bool has_named_nics = has_named_nics_alone(recording);
   ValidationOptions any;
   any.mode.reset();
   std::map<RecordedCall, std::map<Bytes, PlacesOfSize>> points;
   for (const RecordedRow& recorded : recording.rows) {
     RecordedRow row = hosts.with_defaults(recorded);
-    row.variables = heeded(row.variables, facts, evidence);
+    row.variables = heeded(row.variables, facts, has_named_nics, evidence);
     const std::string reason = why_left_out(row, hosts, any);
     if (!reason.empty()) {
       leave_out(row, reason, evidence);

@@ -18,7 +18,7 @@ namespace {
 /// Both ways of answering, with one face.
 class Simulations {
  public:
-  explicit Simulations(const CallCompiler& compiler, KnownWays* /*ways*/ = nullptr)
+  explicit Simulations(const CallCompiler& compiler, KnownHops* /*known*/ = nullptr)
       : simulator_(compiler, {.beside_healthy = false}) {}
   Prediction answer(Bytes size) { return simulator_.simulate(size); }
 
@@ -28,8 +28,8 @@ class Simulations {
 
 class Estimates {
  public:
-  explicit Estimates(const CallCompiler& compiler, KnownWays* ways = nullptr)
-      : estimator_(compiler, ways) {}
+  explicit Estimates(const CallCompiler& compiler, KnownHops* known = nullptr)
+      : estimator_(compiler, known) {}
   Prediction answer(Bytes size) { return estimator_.estimate(size); }
 
  private:
@@ -76,8 +76,8 @@ CallCompiler Predictor::compiler_of(const RecordedCall& call, const Deviation& c
 }
 
 /// Faults change what links carry, and not which links a healthy hop takes.
-KnownWays* Predictor::ways_of(const RecordedCall& call, const Deviation& change) const {
-  return &ways_[{call, change.variables, change.spread_out}];
+KnownHops* Predictor::hops_of(const RecordedCall& call, const Deviation& change) const {
+  return &hops_[{call, change.variables, change.spread_out}];
 }
 
 template <typename Engine>
@@ -89,7 +89,7 @@ std::optional<PointPredictions> Predictor::predict(const Deviation& change,
       const std::size_t number = points[i].series;
       const EvidenceSeries& series = evidence_.series[number];
       const CallCompiler compiler = compiler_of(series.call, change);
-      Engine engine(compiler, ways_of(series.call, change));
+      Engine engine(compiler, hops_of(series.call, change));
       for (; i < points.size() && points[i].series == number; ++i) {
         const Bytes size = series.points[points[i].point].size;
         const Prediction prediction = engine.answer(size);

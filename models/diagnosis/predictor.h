@@ -11,7 +11,7 @@
 #include "models/diagnosis/evidence.h"
 #include "models/diagnosis/hypothesis.h"
 #include "models/diagnosis/spread.h"
-#include "models/machine/known_ways.h"
+#include "models/estimate/known_hops.h"
 #include "models/nccl/settings/version.h"
 #include "sim/cost/calibration.h"
 
@@ -75,7 +75,7 @@ class Predictor {
   CallSpec spec_of(const RecordedCall& call, const Deviation& change) const;
   std::optional<PointPredictions> simulate_healthy(const std::vector<PointIndex>& points) const;
   void find_healthy(std::size_t number, HealthySeries& healthy) const;
-  KnownWays* ways_of(const RecordedCall& call, const Deviation& change) const;
+  KnownHops* hops_of(const RecordedCall& call, const Deviation& change) const;
   template <typename Engine>
   std::optional<PointPredictions> predict(const Deviation& change,
                                           const std::vector<PointIndex>& points) const;
@@ -85,7 +85,7 @@ class Predictor {
   const Calibration& cost_;
   NcclVersion version_;
   mutable std::map<CompilerKey, std::shared_ptr<const CallCompiler>> compilers_;  // without faults
-  mutable std::map<CompilerKey, KnownWays> ways_;                                 // of any faults
+  mutable std::map<CompilerKey, KnownHops> hops_;                                 // of any faults
   mutable std::map<std::size_t, HealthySeries> healthy_;                          // by series
 };
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "sim/base/data_directory.h"
 #include "sim/yaml/yaml_reader.h"
@@ -106,10 +107,7 @@ Spread widened(Spread spread, double times) {
 }
 
 Spread of_other_release(Spread spread) {
-  for (TrustError& error : spread.errors) {
-    error.from_16_mib *= 2;
-    error.below *= 2;
-  }
+  spread = widened(std::move(spread), 2);
   spread.knows_release = false;
   return spread;
 }

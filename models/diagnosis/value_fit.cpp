@@ -133,6 +133,10 @@ std::optional<FittedCause> ValueFit::simulate(const FittedCause& screened, bool 
   const Hypothesis& hypothesis = screened.hypothesis;
   const bool continuous = hypothesis.parameter && hypothesis.parameter->continuous;
   std::optional<FittedCause> best;
+  // One size alone takes more messages than all of a fine simulation may: it would be the same.
+  if (finely && screened.simulated && screened.predicted.all_transfers() > of_likeliest) {
+    return best;
+  }
   double value = screened.value;
   const int rounds = finely ? 3 : 2;
   for (int round = 0; round < rounds; ++round) {

@@ -45,7 +45,8 @@ class ValueFit {
   FittedCause refined(FittedCause cause) const;
 
   /// By simulation. The value is looked for anew by estimates that are right where it was
-  /// simulated. `finely`: at the largest size and at as many others as one may wait for.
+  /// simulated. `finely`: at the largest size and at as many others as one may wait for; nothing
+  /// where the screened cause was simulated by more messages than that.
   std::optional<FittedCause> simulate(const FittedCause& screened, bool finely = false) const;
 
  private:

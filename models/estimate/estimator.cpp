@@ -28,12 +28,12 @@ namespace collsim {
 /// The formulas of a machine as it is at one instant of a call.
 class Estimator::Forms {
  public:
-  Forms(const CallCompiler& compiler, Seconds at, KnownWays* ways)
+  Forms(const CallCompiler& compiler, Seconds at, KnownHops* known)
       : compiler_(compiler),
-        view_(compiler, at, ways),
+        view_(compiler, at, known == nullptr ? nullptr : &known->ways),
         rings_(compiler, view_, kinds_),
         trees_(compiler, view_, kinds_),
-        stripes_(compiler, view_, kinds_),
+        stripes_(compiler, view_, kinds_, known == nullptr ? nullptr : &known->stripes),
         messages_(compiler, view_, kinds_) {}
 
   /// Were the machine so all the time.
@@ -312,9 +312,9 @@ std::string Estimator::Forms::medium() const {
 /// Formulas for every state that a machine is in while a call runs.
 class Estimator::States {
  public:
-  States(const CallCompiler& compiler, KnownWays* ways)
+  States(const CallCompiler& compiler, KnownHops* known)
       : compiler_(compiler),
-        ways_(ways),
+        known_(known),
         instants_(instants_of(compiler.spec().faults)),
         forms_(instants_.size()),
         textbook_(compiler) {}
@@ -332,7 +332,7 @@ class Estimator::States {
   Seconds latest() const;
 
   const CallCompiler& compiler_;
-  KnownWays* ways_;
+  KnownHops* known_;
   std::vector<Seconds> instants_;              // at which a state begins
   std::vector<std::unique_ptr<Forms>> forms_;  // by state, as they are needed
   TextbookEstimator textbook_;
@@ -346,7 +346,7 @@ bool Estimator::States::needs_plan() const {
 
 Prediction Estimator::States::estimate_in(std::size_t state, Bytes size,
                                           const NcclDecision& decision) {
-  if (!forms_[state]) forms_[state] = std::make_unique<Forms>(compiler_, instants_[state], ways_);
+  if (!forms_[state]) forms_[state] = std::make_unique<Forms>(compiler_, instants_[state], known_);
   return forms_[state]->estimate(size, decision);
 }
 
@@ -410,8 +410,8 @@ Prediction Estimator::States::estimate_through_memory(const CompiledCall& call,
   return prediction;
 }
 
-Estimator::Estimator(const CallCompiler& compiler, KnownWays* ways)
-    : states_(std::make_unique<States>(compiler, ways)) {}
+Estimator::Estimator(const CallCompiler& compiler, KnownHops* known)
+    : states_(std::make_unique<States>(compiler, known)) {}
 Estimator::~Estimator() = default;
 Estimator::Estimator(Estimator&&) noexcept = default;
 Estimator& Estimator::operator=(Estimator&&) noexcept = default;

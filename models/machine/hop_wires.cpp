@@ -82,11 +82,25 @@ Wire HopWires::laid(std::span<const LinkId> way, bool has_proxy) {
   return wire;
 }
 
+void HopWires::set_states(LinkStates states) {
+  states_ = std::move(states);
+  detours_.reset();
+  reduced_.reset();
+}
+
+const LinkState* HopWires::state_of(ResourceId resource) const {
+  const ResourceOrigin& origin = wiring_.origins[resource];
+  const auto state = origin.shared ? states_.end() : states_.find(origin.id);
+  return state == states_.end() ? nullptr : &state->second;
+}
+
+Seconds HopWires::delay(ResourceId resource) const {
+  const LinkState* const state = state_of(resource);
+  return state == nullptr ? Seconds{} : state->latency + 0.5 * state->jitter;
+}
+
 bool HopWires::is_changed(const Wire& wire) const {
-  const auto changed = [this](ResourceId resource) {
-    const ResourceOrigin& origin = wiring_.origins[resource];
-    return !origin.shared && states_.contains(origin.id);
-  };
+  const auto changed = [this](ResourceId resource) { return state_of(resource) != nullptr; };
   return std::any_of(wire.resources.begin(), wire.resources.end(), changed) ||
          std::any_of(wire.network.begin(), wire.network.end(), changed);
 }
@@ -95,9 +109,8 @@ BytesPerSecond HopWires::capacity(ResourceId resource) const {
   constexpr double next_to_nothing = 1e-18;
   const auto kind = wiring_.kinds[resource];
   double share = kind ? cost_.efficiency[static_cast<std::size_t>(*kind)] : 1;
-  const ResourceOrigin& origin = wiring_.origins[resource];
-  if (const auto state = states_.find(origin.id); !origin.shared && state != states_.end()) {
-    share *= std::max(state->second.share, next_to_nothing);
+  if (const LinkState* const state = state_of(resource); state != nullptr) {
+    share *= std::max(state->share, next_to_nothing);
   }
   return share * wiring_.nominal[resource];
 }

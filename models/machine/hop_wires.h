@@ -39,11 +39,18 @@ class HopWires {
   Wire lay_from_switch(std::uint32_t channel, DeviceId site, Rank to);
   Wire lay_to_switch(std::uint32_t channel, Rank from, DeviceId site);
 
+  /// From now on links are as these say. What was laid keeps its way.
+  void set_states(LinkStates states);
+
   /// Whether a fault has changed it, or its way.
   bool is_changed(const Wire& wire) const;
 
   /// What a resource really carries.
   BytesPerSecond capacity(ResourceId resource) const;
+  /// How much later than on the healthy machine a message leaves it.
+  Seconds delay(ResourceId resource) const;
+  /// Of a link that some hop uses; else nothing.
+  std::optional<ResourceId> resource_of(LinkId link) const { return table_.resource_of(link); }
   const Burst* burst(ResourceId resource) const;
   const ResourceOrigin& origin(ResourceId resource) const { return wiring_.origins[resource]; }
   std::size_t resources() const { return wiring_.nominal.size(); }
@@ -53,6 +60,7 @@ class HopWires {
 
   Way healthy_way(std::uint32_t channel, Rank from, Rank to);
   Wire laid(std::span<const LinkId> way, bool has_proxy);
+  const LinkState* state_of(ResourceId resource) const;
   bool is_cut(const Way& way) const;
   Way around(Way way, std::uint32_t channel, Rank from, Rank to);
 

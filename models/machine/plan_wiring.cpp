@@ -20,6 +20,16 @@ namespace {
 /// The CPU to which a GPU has the fewest links; nothing where its node has none.
 std::optional<DeviceId> nearest_cpu(const Topology& topology, Router& router, DeviceId gpu) {
   std::optional<DeviceId> nearest;
+  // Hosts of many GPUs can have a CPU beside each, which none is nearer than.
+  for (const LinkId link : topology.links_from(gpu)) {
+    const DeviceId beside = topology.link(link).to;
+    const bool is_before = !nearest || beside < *nearest;
+    if (topology.device(beside).kind == DeviceKind::cpu && is_before &&
+        router.route(gpu, beside).links.size() == 1) {
+      nearest = beside;
+    }
+  }
+  if (nearest) return nearest;
   std::size_t fewest = std::numeric_limits<std::size_t>::max();
   const NodePart node = topology.node(static_cast<std::uint32_t>(topology.node_of(gpu)));
   const auto& devices = node.graph->graph().devices;

@@ -58,6 +58,10 @@ void ResourceTable::load(Wire& wire, std::span<const LinkId> way, bool has_proxy
   }
 }
 
+std::optional<ResourceId> ResourceTable::resource_of(LinkId link) const {
+  return of_link_[link] == unused ? std::nullopt : std::optional(of_link_[link]);
+}
+
 void ResourceTable::add_link(LinkId id, std::vector<ResourceId>& route) {
   if (of_link_[id] == unused) {
     const Link link = topology_.link(id);

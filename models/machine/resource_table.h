@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,6 +25,8 @@ class ResourceTable {
   /// Lets the wire load what lies on the way; what is used for the first time is added to the
   /// wiring. With a proxy all from the first link of a network on is the proxy's to load.
   void load(Wire& wire, std::span<const LinkId> way, bool has_proxy);
+  /// Of a link that is used; else nothing.
+  std::optional<ResourceId> resource_of(LinkId link) const;
 
  private:
   void add_link(LinkId id, std::vector<ResourceId>& route);

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <limits>
+#include <utility>
 
 #include "models/nccl/settings/version.h"
 #include "models/recordings/readers.h"
@@ -69,6 +70,21 @@ std::map<std::string, std::string> read_variables(const YamlMapping& root) {
   return variables;
 }
 
+/// The names, after spaces, of variables that stand in the simulation for what the machine is like:
+/// the run itself set none of them.
+std::string simulated_alone(const YamlMapping& root) {
+  std::string names;
+  const auto simulated = root.find("simulated_environment");
+  if (!simulated) return names;
+  const auto own = root.find("environment");
+  const YamlMapping mapping = simulated->free_mapping();
+  for (const auto& [name, value] : mapping.entries()) {
+    const bool is_of_run = own && own->free_mapping().find(name.string());
+    if (!is_of_run) names += fmt::format("{} ", name.string());
+  }
+  return names;
+}
+
 /// What all rows have in common.
 RecordedRow read_common(const YamlMapping& root) {
   RecordedRow row;
@@ -114,6 +130,9 @@ Recording read_published_run_yaml(const TextFile& text) {
   read_topology(root, recording);
   RecordedRow row = read_common(root);
   row.id = id_of(text);
+  if (std::string names = simulated_alone(root); !names.empty()) {
+    recording.machine["simulated_by"] = std::move(names);
+  }
   for (const YamlValue& value : root.at("rows").sequence()) {
     const std::vector<YamlValue> fields = value.sequence();
     if (fields.size() != 3) {

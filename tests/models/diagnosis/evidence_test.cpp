@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <string>
 
 #include "models/imports/machine.h"
 #include "models/validation/recorded_machines.h"
@@ -52,6 +53,25 @@ TEST(Evidence, of_places_near_each_other_is_one_point) {
   EXPECT_FALSE(point.in_place);
   EXPECT_NEAR(in_microseconds(*point.places[0]), 120, 1e-9);
   EXPECT_NEAR(in_microseconds(*point.places[1]), 100, 1e-9);
+}
+
+// A run that took two NICs of four is asked about; a host that has but two, which ours stands for
+// with a variable that the run never set, is not.
+TEST(Evidence, heeds_nics_that_a_machine_stands_for_alone) {
+  const Topology topology = load_machine("dgx-1-v100-x4").topology;
+  const auto taken_away = [&](const std::string& environment) {
+    const std::string text =
+        "collsim: published-run/1\nsource: { where: here }\n"
+        "machine: { gpu: V100 }\ntopology: dgx-1-v100-x4\n"
+        "collective: all_reduce\nnodes: 2\nranks: 16\n" +
+        environment +
+        "simulated_environment: { NCCL_IB_HCA: \"mlx5_0,mlx5_2\" }\n"
+        "rows:\n  - [1048576, 100, 100]\n";
+    const Recording recording = read_recording(TextFile{"run.yaml", text});
+    return gather_evidence(recording, {}, topology).taken_away.contains("NCCL_IB_HCA");
+  };
+  EXPECT_FALSE(taken_away(""));
+  EXPECT_TRUE(taken_away("environment: { NCCL_IB_HCA: \"mlx5_2\" }\n"));
 }
 
 // A torn prefix made 17 hosts of 4 of eight GPUs: -t knows better.

@@ -1,5 +1,7 @@
 #include "models/estimate/estimator.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -207,6 +209,35 @@ TEST(Estimator, lets_each_state_of_the_machine_move_its_part) {
           .value;
   ASSERT_GT(slow, 4e-3);
   EXPECT_NEAR(both, 4e-3 + (1 - 1e-3 / healthy - 3e-3 / slow) * healthy, 1e-9);
+}
+
+// What is remembered of one fault says nothing of the next: each is as if it were asked alone. Of
+// 256 nodes, node 200 is laid when a fault first touches it.
+TEST(Estimator, remembers_hops_and_no_faults) {
+  const std::vector<std::vector<std::string>> all{
+      {},
+      {"link: node1/nic0, bandwidth: 10%"},
+      {"link: node200/nic3, latency: 20 us"},
+      {"link: node1/nic0, dead: true"},
+      {"link: node0/gpu0 - node0/nvswitch0, bandwidth: 50%"},
+      {"rank: 9, speed: 50%"},
+      {}};
+  const Topology topology = load_topology(find_data_file("dgx-h100-x256-2-1", "topologies"));
+  const Bytes size{64 << 20};
+  for (const char* const algorithm : {"ring", "tree", "nvlstree"}) {
+    const CallCompiler healthy = faulty(topology, algorithm, {});
+    KnownHops known;
+    for (const std::vector<std::string>& faults : all) {
+      std::vector<Fault> found;
+      found.reserve(faults.size());
+      for (const std::string& text : faults) found.push_back(parse_fault(text));
+      const CallCompiler compiler =
+          healthy.with_faults(find_faults(found, topology, healthy.ranks()));
+      EXPECT_EQ(Estimator(compiler, &known).estimate(size).time.value,
+                Estimator(compiler).estimate(size).time.value)
+          << algorithm << " " << fmt::format("{}", fmt::join(faults, "; "));
+    }
+  }
 }
 
 // Node 200 is not among the first 64, which stand for the others.
