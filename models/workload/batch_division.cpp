@@ -19,7 +19,7 @@ namespace collsim {
 namespace {
 
 /// Microbatches of the replica that has most, after which a step is continued.
-constexpr std::int64_t most_scheduled = 64;
+constexpr std::int64_t max_scheduled = 64;
 /// Turns of the pipeline between which a replica's microbatches are timed.
 constexpr std::int64_t first_turns = 3;
 
@@ -209,7 +209,7 @@ StepPrediction StepMachine::predict_by_speed(const TrainingSetup& setup) {
   double before = 0;
   for (const ReplicaClass& each : classes) {
     before = std::max(before,
-                      each.of_microbatch * static_cast<double>(each.microbatches - most_scheduled));
+                      each.of_microbatch * static_cast<double>(each.microbatches - max_scheduled));
   }
   ProgramMerger merger(setup);
   for (const ReplicaClass& each : classes) {

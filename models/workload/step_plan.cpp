@@ -87,10 +87,10 @@ std::vector<std::uint32_t> StepPlanner::counts_of(const Alternative& alternative
   const double of_node = (beside ? *more - *price : *price) / several;
   const double of_others = *price - several * of_node;
   const MachineParts& parts = alternative.parts;
-  constexpr double most_nodes = 100'000;
+  constexpr double max_nodes = 100'000;
   const double most = parts.placement == NodePlacement::listed
                           ? static_cast<double>(parts.listed.size())
-                          : most_nodes;
+                          : max_nodes;
   const double bought = std::floor((*request_.hourly - of_others) / of_node);
   if (bought < 1) return {};
   return {several == 1 ? 1 : static_cast<std::uint32_t>(std::min(most, bought))};
