@@ -22,6 +22,8 @@ namespace {
 constexpr std::int64_t max_scheduled = 64;
 /// Turns of the pipeline between which a replica's microbatches are timed.
 constexpr std::int64_t first_turns = 3;
+/// Seconds that a microbatch takes at least, where a model has next to nothing to compute.
+constexpr double least_time = 1e-9;
 
 using StageKinds = std::vector<std::uint32_t>;  // of a replica: the kind of GPU of each stage
 
@@ -156,6 +158,44 @@ void ProgramMerger::add(CallProgram program, const ReplicaClass& replicas) {
   }
 }
 
+/// The program of a step of replicas of one class alone.
+CallProgram program_of_class(const ReplicaClass& replicas, const TrainingSetup& setup,
+                             const std::vector<KernelTimes>& kinds, std::int64_t microbatches,
+                             Rank per_node) {
+  CallProgram program = training_program(setup, kinds.front(), microbatches, per_node);
+  for (std::size_t stage = 0; stage < program.groups.size(); ++stage) {
+    const std::uint32_t kind = replicas.kinds[stage];
+    if (kind == 0) continue;
+    CallProgram own = training_program(setup, kinds[kind], microbatches, per_node);
+    program.groups[stage].ops = std::move(own.groups[stage].ops);
+  }
+  return program;
+}
+
+/// Seconds in which all replicas do microbatches before those that are scheduled.
+double time_before(const std::vector<ReplicaClass>& classes) {
+  double before = 0;
+  for (const ReplicaClass& each : classes) {
+    before = std::max(before,
+                      each.of_microbatch * static_cast<double>(each.microbatches - max_scheduled));
+  }
+  return before;
+}
+
+/// The step of a schedule, with what came before it in about the same parts.
+StepPrediction step_of(const ProgramSchedule& times, double before) {
+  const GroupSchedule& last = times.groups[times.last_group()];
+  StepPrediction step;
+  step.time = times.time + Seconds{before};
+  const double longer = step.time.value / times.time.value;
+  step.computes = longer * last.computes;
+  step.waits = longer * last.waits;
+  step.exposed = last.exposed;
+  for (auto& [name, time] : step.exposed) time = longer * time;
+  step.continued = before > 0;
+  return step;
+}
+
 }  // namespace
 
 std::string to_string(const std::vector<ReplicaShare>& shares) {
@@ -188,47 +228,25 @@ StepPrediction StepMachine::predict_by_speed(const TrainingSetup& setup) {
   if (kinds_.size() < 2 || faulted_.any || !can_divide(setup)) return equal;
   std::vector<ReplicaClass> classes = classes_of(kinds_of_replicas(setup));
   if (classes.size() < 2) return equal;
-  const auto program_of_class = [&](const ReplicaClass& each, std::int64_t microbatches) {
-    CallProgram program = training_program(setup, kinds_.front(), microbatches, per_node_);
-    for (std::size_t stage = 0; stage < program.groups.size(); ++stage) {
-      if (each.kinds[stage] == 0) continue;
-      CallProgram own = training_program(setup, kinds_[each.kinds[stage]], microbatches, per_node_);
-      program.groups[stage].ops = std::move(own.groups[stage].ops);
-    }
-    return program;
+  const auto program_of = [&](const ReplicaClass& each, std::int64_t microbatches) {
+    return program_of_class(each, setup, kinds_, microbatches, per_node_);
   };
   const std::int64_t turn = setup.pipeline;
   for (ReplicaClass& each : classes) {
-    const Seconds more = schedule(program_of_class(each, (first_turns + 1) * turn)).time -
-                         schedule(program_of_class(each, first_turns * turn)).time;
-    each.of_microbatch = std::max(1e-9, more.value / static_cast<double>(turn));
+    const Seconds more = schedule(program_of(each, (first_turns + 1) * turn)).time -
+                         schedule(program_of(each, first_turns * turn)).time;
+    each.of_microbatch = std::max(least_time, more.value / static_cast<double>(turn));
   }
   const std::int64_t unit = unit_of(setup);
   if (!divide(classes, setup.microbatches() * setup.data, unit)) return equal;
-  // What all have to do for so long before is the same time for each.
-  double before = 0;
-  for (const ReplicaClass& each : classes) {
-    before = std::max(before,
-                      each.of_microbatch * static_cast<double>(each.microbatches - max_scheduled));
-  }
+  const double before = time_before(classes);
   ProgramMerger merger(setup);
   for (const ReplicaClass& each : classes) {
     const auto done = static_cast<std::int64_t>(before / each.of_microbatch) / unit * unit;
-    const std::int64_t left = std::max(unit, each.microbatches - done);
-    merger.add(program_of_class(each, left), each);
+    merger.add(program_of(each, std::max(unit, each.microbatches - done)), each);
   }
-  const ProgramSchedule times = schedule(merger.take());
-  const GroupSchedule& last = times.groups[times.last_group()];
-  StepPrediction step;
-  step.time = times.time + Seconds{before};
+  StepPrediction step = step_of(schedule(merger.take()), before);
   if (step.time >= equal.time) return equal;
-  // What came before has about the same parts.
-  const double longer = step.time.value / times.time.value;
-  step.computes = longer * last.computes;
-  step.waits = longer * last.waits;
-  step.exposed = last.exposed;
-  for (auto& [name, time] : step.exposed) time = longer * time;
-  step.continued = before > 0;
   step.equal = equal.time;
   for (const ReplicaClass& each : classes) {
     std::set<std::string> gpus;

@@ -458,7 +458,6 @@ void StepWriter::write_sharded_stage() {
                   gathering, true, 1));
       reduce_shards(wide * layer_parameters_);
     }
-    // Gradients of the embedding and the head are copied into a buffer, as those of layers are.
     compute("embedding", embedding_.backward + kernels_.moved(copied * wide * ends), std::nullopt,
             false, 0);
   }
