@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -103,6 +104,15 @@ struct CardFamily {
 };
 constexpr std::array card_families{CardFamily{"RTX 40", "Xeon", "shm-rtx40"}};
 
+bool has_nvlink(const Topology& topology) {
+  const auto gpus = topology.gpus();
+  return std::any_of(gpus.begin(), gpus.end(), [&](DeviceId gpu) {
+    const auto links = topology.links_from(gpu);
+    return std::any_of(links.begin(), links.end(),
+                       [&](LinkId link) { return topology.link(link).kind == LinkKind::nvlink; });
+  });
+}
+
 /// Whether the machine has such a device.
 bool has(const Topology& topology, DeviceKind kind, std::string_view model) {
   for (const Device device : topology.devices()) {
@@ -126,12 +136,7 @@ std::string_view transport_of_nics(const Topology& topology) {
 }
 
 std::string_view transport_inside_host(const Topology& topology, bool through_host_memory) {
-  for (const DeviceId gpu : topology.gpus()) {
-    for (const LinkId link : topology.links_from(gpu)) {
-      if (topology.link(link).kind == LinkKind::nvlink) return {};
-    }
-  }
-  if (!through_host_memory) return "p2p";
+  if (!through_host_memory) return has_nvlink(topology) ? "" : "p2p";
   for (const CardFamily& family : card_families) {
     const bool is_meant =
         has(topology, DeviceKind::gpu, family.gpu) && has(topology, DeviceKind::cpu, family.cpu);

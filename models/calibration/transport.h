@@ -20,7 +20,8 @@ std::vector<std::string> transport_names();
 std::string_view transport_of_nics(const Topology& topology);
 
 /// The transport between the GPUs of one host, as NCCL names them: `p2p` over PCIe, `shm` through
-/// host memory, there `shm-rtx40` for GeForce RTX 40 on a Xeon. Empty where GPUs have NVLink.
+/// host memory, there `shm-rtx40` for GeForce RTX 40 on a Xeon. Empty where GPUs have NVLink and
+/// use it.
 std::string_view transport_inside_host(const Topology& topology, bool through_host_memory);
 
 /// Whether a calibration takes no transport inside hosts by itself: it has one, or its own PCIe was

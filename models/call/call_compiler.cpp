@@ -275,7 +275,7 @@ void CallCompiler::set_cost(Calibration cost) {
   spec_.cost = std::move(cost);
 }
 
-/// Where GPUs of a host have no NVLink, NCCL decides how they talk.
+/// Where GPUs of a host have no NVLink, or may not use it, NCCL decides how they talk.
 void CallCompiler::take_host_transport(const Calibration& cost) {
   if (ranks() == nccl_->nodes() || !cost.wants_host_transport) return;
   const bool through_host_memory = nccl_->talks_through_host_memory();

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/calibration/transport.h"
 #include "models/estimate/estimator.h"
 #include "models/simulate/simulator.h"
 #include "sim/base/input_error.h"
@@ -58,6 +59,9 @@ std::uint64_t PointPredictions::all_transfers() const {
 
 CallSpec Predictor::spec_of(const RecordedCall& call, const Deviation& change) const {
   CallSpec spec = collsim::spec_of(call, topology_, cost_, version_);
+  // What a host's memory carries differs from host to host, and a cause can only make links slower:
+  // where GPUs have NVLink, causes scale what the links alone would carry.
+  if (transport_inside_host(topology_, false).empty()) spec.cost.wants_host_transport = false;
   for (const auto& [name, value] : change.variables) spec.run.variables[name] = value;
   if (change.spread_out) {
     const auto far = spread_gpus(topology_, call.ranks, call.nodes);

@@ -31,7 +31,8 @@ namespace fs = std::filesystem;
 
 constexpr std::array placement_names{std::pair{NodePlacement::packed, "packed"},
                                      std::pair{NodePlacement::interleaved, "interleaved"},
-                                     std::pair{NodePlacement::random, "random"}};
+                                     std::pair{NodePlacement::random, "random"},
+                                     std::pair{NodePlacement::listed, "listed"}};
 
 bool is_shipped(std::string_view name, std::string_view folder) {
   const std::vector<std::string> names = shipped_names(folder);
@@ -201,7 +202,7 @@ std::string_view to_string(NodePlacement placement) {
 
 std::optional<NodePlacement> find_placement(std::string_view name) {
   for (const auto& [each, known] : placement_names) {
-    if (known == name) return each;
+    if (known == name && each != NodePlacement::listed) return each;
   }
   return std::nullopt;
 }
@@ -299,6 +300,34 @@ std::vector<std::uint64_t> random_places(std::uint32_t nodes) {
 }
 
 }  // namespace
+
+std::uint32_t nodes_around(const MachineParts& parts, std::uint32_t nodes) {
+  if (parts.placement != NodePlacement::listed) return nodes;
+  if (parts.beside_count > 0) {
+    throw InputError("nodes of another kind beside listed ones",
+                     "a list of nodes, or nodes beside them");
+  }
+  if (nodes > parts.listed.size()) {
+    throw InputError(fmt::format("{} nodes, of which the list has {}", nodes, parts.listed.size()),
+                     "a longer list, or fewer --nodes");
+  }
+  const std::uint32_t needed = *std::max_element(parts.listed.begin(), parts.listed.end()) + 1;
+  return std::max(parts.nodes, needed);
+}
+
+std::vector<DeviceId> job_gpus(const Topology& topology, const MachineParts& parts,
+                               std::uint32_t nodes) {
+  if (parts.placement != NodePlacement::listed) return placed_gpus(topology, parts.placement);
+  const auto all = topology.gpus();
+  const std::size_t of_node = all.size() / topology.node_count();
+  std::vector<DeviceId> gpus;
+  gpus.reserve(nodes * of_node);
+  for (std::size_t i = 0; i < nodes; ++i) {
+    const auto of_first = all.begin() + static_cast<std::ptrdiff_t>(parts.listed[i] * of_node);
+    gpus.insert(gpus.end(), of_first, of_first + static_cast<std::ptrdiff_t>(of_node));
+  }
+  return gpus;
+}
 
 std::vector<DeviceId> placed_gpus(const Topology& topology, NodePlacement placement) {
   const auto gpus = topology.gpus();

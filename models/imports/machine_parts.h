@@ -18,11 +18,12 @@ enum class NodePlacement : std::uint8_t {
   packed,       ///< leaf by leaf, as they are numbered
   interleaved,  ///< in turn, one from each leaf
   random,       ///< in one order drawn at random, the same for as many nodes
+  listed,       ///< on those nodes of a larger cluster that a list names
 };
 
 /// "packed", "random".
 std::string_view to_string(NodePlacement placement);
-/// The placement of that name, or nothing.
+/// The placement of that name, or nothing; a list has none.
 std::optional<NodePlacement> find_placement(std::string_view name);
 
 /// What a machine is composed of, so that it can have more nodes, fewer, or other parts.
@@ -34,7 +35,8 @@ struct MachineParts {
   std::string calibration;  ///< its name; empty: by the GPUs
   std::uint32_t nodes = 1;  ///< that the file has
   NodePlacement placement = NodePlacement::packed;
-  NodeTemplate beside{};           ///< nodes of another kind, which come after the others
+  std::vector<std::uint32_t> listed{};  ///< where `placement` says so: nodes in the ranks' order
+  NodeTemplate beside{};                ///< nodes of another kind, which come after the others
   std::uint32_t beside_count = 0;  ///< of them, whatever the others are; 0: all nodes are alike
 };
 
@@ -62,11 +64,21 @@ std::string composed_text(const MachineParts& parts, std::uint32_t nodes);
 /// nodes without a fabric, and for a fabric that cannot be as asked.
 Topology compose(const MachineParts& parts, std::uint32_t nodes);
 
+/// How many nodes the cluster has on which a job of so many nodes is placed: as many, or with a
+/// list those that the machine has, at least as many as its highest number needs. Throws InputError
+/// where a list has fewer nodes than the job, and for a list beside nodes of another kind.
+std::uint32_t nodes_around(const MachineParts& parts, std::uint32_t nodes);
+
 /// The machine that compose() makes of as many nodes as the parts say, with a warning that says of
 /// which parts it is. Throws InputError.
 Machine composed_machine(const MachineParts& parts);
 
-/// The GPUs of the ranks, as the nodes are placed.
+/// The GPUs of the ranks of a job of so many nodes (those of another kind aside) on the cluster of
+/// nodes_around(): in the order of the placement.
+std::vector<DeviceId> job_gpus(const Topology& topology, const MachineParts& parts,
+                               std::uint32_t nodes);
+
+/// The GPUs of all nodes in the order of a placement that is no list.
 std::vector<DeviceId> placed_gpus(const Topology& topology, NodePlacement placement);
 
 }  // namespace collsim

@@ -1,5 +1,7 @@
 #include "models/planning/capacity_plan.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -82,9 +84,9 @@ class CapacityPlanner {
   }
 
   double fewest_gpus() const {
-    std::size_t fewest = ~std::size_t{0};
+    std::uint32_t fewest = ~std::uint32_t{0};
     for (const Machines& machines : machines_) {
-      for (const auto& each : machines) fewest = std::min(fewest, each->topology().gpus().size());
+      for (const auto& each : machines) fewest = std::min(fewest, each->gpus());
     }
     return static_cast<double>(fewest);
   }
@@ -97,7 +99,7 @@ class CapacityPlanner {
     std::vector<std::optional<ClusterPrice>> prices;
     for (std::size_t place = 0; place < machines.size(); ++place) {
       prices.push_back(cluster_price(request_.prices, request_.basis, request_.vendor,
-                                     machines[place]->topology(), usual[place]->topology()));
+                                     machines[place]->paid(), usual[place]->paid()));
     }
     return prices;
   }
@@ -109,7 +111,7 @@ class CapacityPlanner {
       row.alternative = alternative;
       row.workload = workload;
       row.nodes = machines[place]->nodes();
-      row.gpus = static_cast<std::uint32_t>(machines[place]->topology().gpus().size());
+      row.gpus = machines[place]->gpus();
       row.price = prices_[alternative][place];
       plan_.rows.push_back(std::move(row));
     }

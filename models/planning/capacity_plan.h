@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "models/faults/fault.h"
 #include "models/imports/machine_parts.h"
 #include "models/planning/planned_machine.h"
 #include "models/planning/prices.h"
@@ -19,10 +20,11 @@ namespace collsim {
 /// A kind of machine that may be chosen: unchanged, or with one change.
 struct Alternative {
   MachineParts parts;
-  std::string change;    ///< "nic=200Gb/s"; empty: none
+  std::string change;    ///< "nic=200Gb/s", or its faults; empty: none
   std::size_t base = 0;  ///< the alternative without the change
   std::vector<std::uint32_t> nodes;
-  Seconds compute;  ///< of a step, at the plan's fewest GPUs
+  Seconds compute;              ///< of a step, at the plan's fewest GPUs
+  std::vector<Fault> faults{};  ///< of links, of plans by steps: what they do to the base
 };
 /// "dgx-h100, nic=200Gb/s".
 std::string describe(const Alternative& alternative);

@@ -9,8 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "models/imports/node_list.h"
 #include "sim/base/input_error.h"
 #include "sim/base/text.h"
+#include "sim/base/text_file.h"
 #include "sim/base/units.h"
 #include "sim/topologies/loader.h"
 
@@ -190,6 +192,51 @@ void set_beside(MachineParts& parts, const Setting& setting) {
   parts.calibration.clear();  // that of the weaker of both
 }
 
+constexpr std::string_view list_word = "list:";
+constexpr std::string_view file_word = "file:";
+
+void set_list(MachineParts& parts, std::vector<std::uint32_t> nodes) {
+  const std::uint32_t last = *std::max_element(nodes.begin(), nodes.end());
+  if (parts.nodes > 1 && last >= parts.nodes) {
+    throw InputError(fmt::format("--placement: '{}' has no node{}", parts.name, last),
+                     fmt::format("node0 to node{}", parts.nodes - 1));
+  }
+  parts.placement = NodePlacement::listed;
+  parts.listed = std::move(nodes);
+}
+
+void set_placement(MachineParts& parts, const Setting& setting) {
+  const std::string_view value = setting.value;
+  if (value.starts_with(list_word)) {
+    return set_list(parts, parse_node_list("placement", value.substr(list_word.size())));
+  }
+  if (value.starts_with(file_word)) {
+    const std::string file(value.substr(file_word.size()));
+    return set_list(parts, read_node_list(read_text_file(file, "a file of names of nodes")));
+  }
+  const auto placement = find_placement(value);
+  if (!placement) {
+    setting.refuse("no such placement",
+                   "packed, interleaved, random, list:node[0,4,8-11] or file:FILE");
+  }
+  parts.placement = *placement;
+}
+
+/// The settings of a change. Commas divide them, but those of a list of nodes.
+std::vector<std::string> settings_of(std::string_view change) {
+  std::vector<std::string> settings;
+  for (std::string& each : split(change, ',')) {
+    const bool of_list = each.find('=') == std::string::npos && !settings.empty() &&
+                         settings.back().starts_with(fmt::format("placement={}", list_word));
+    if (of_list) {
+      settings.back() += fmt::format(",{}", each);
+    } else {
+      settings.push_back(std::move(each));
+    }
+  }
+  return settings;
+}
+
 void apply(MachineParts& parts, const Setting& setting) {
   if (setting.key == "nic") return set_nic(parts, setting);
   if (setting.key == "nics") return set_nics(parts, setting);
@@ -204,9 +251,7 @@ void apply(MachineParts& parts, const Setting& setting) {
     throw InputError(fmt::format("--set: nothing is called '{}'", setting.key),
                      std::string(known_keys));
   }
-  const auto placement = find_placement(setting.value);
-  if (!placement) setting.refuse("no such placement", "packed, interleaved or random");
-  parts.placement = *placement;
+  set_placement(parts, setting);
 }
 
 }  // namespace
@@ -239,14 +284,14 @@ void remove_devices(NodeTemplate& node, const std::vector<bool>& gone) {
 }
 
 bool keeps_nodes(std::string_view change) {
-  const std::vector<std::string> settings = split(change, ',');
+  const std::vector<std::string> settings = settings_of(change);
   return std::all_of(settings.begin(), settings.end(), [](const std::string& each) {
     return each.starts_with("oversubscription=") || each.starts_with("placement=");
   });
 }
 
 MachineParts changed(MachineParts parts, std::string_view change) {
-  for (const std::string& each : split(change, ',')) {
+  for (const std::string& each : settings_of(change)) {
     const std::size_t equals = each.find('=');
     if (equals == std::string::npos || equals == 0 || equals + 1 == each.size()) {
       throw InputError(fmt::format("--set: '{}'", each), "KEY=VALUE, such as nic=200Gb/s");

@@ -17,6 +17,8 @@ namespace collsim {
 ///   fabric=NAME          another fabric, with the transport that belongs to it
 ///   inside=pcie3|pcie4|pcie5  no NVLink between GPUs, and PCIe of that generation
 ///   placement=packed|interleaved|random  how consecutive nodes lie on leaves
+///   placement=list:NODES, placement=file:FILE  the nodes of the cluster that the job has got, as
+///                        parse_node_list() and read_node_list() read them
 ///   beside=MACHINE:N     N nodes of another kind on the same fabric
 ///
 /// Throws InputError that names the option for what is none of these, and for a change that the

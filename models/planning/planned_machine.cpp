@@ -12,13 +12,13 @@ namespace collsim {
 
 namespace {
 
-CallSpec spec_for(const Topology& topology, NodePlacement placement, const PlannedCall& call) {
+CallSpec spec_for(const Topology& topology, std::vector<DeviceId> gpus, const PlannedCall& call) {
   CallSpec spec;
   spec.topology = &topology;
   spec.cost = calibration_for(topology);
   spec.collective = call.collective;
   spec.run = with_defaults(call.run, call.collective, topology);
-  spec.gpus = placed_gpus(topology, placement);
+  spec.gpus = std::move(gpus);
   return spec;
 }
 
@@ -74,8 +74,12 @@ WorkloadTime sum(std::span<const CallGroup> calls, Predict predict) {
 
 PlannedMachine::PlannedMachine(const MachineParts& parts, std::uint32_t nodes,
                                const PlannedCall& call, const PlannedMachine* like)
-    : topology_(std::make_unique<const Topology>(compose(parts, nodes))) {
-  CallSpec spec = spec_for(*topology_, parts.placement, call);
+    : topology_(std::make_unique<const Topology>(compose(parts, nodes_around(parts, nodes)))),
+      nodes_(nodes + parts.beside_count) {
+  if (parts.placement == NodePlacement::listed) {
+    paid_ = std::make_unique<const Topology>(compose(parts, nodes));
+  }
+  CallSpec spec = spec_for(*topology_, job_gpus(*topology_, parts, nodes), call);
   if (like != nullptr) spec.like = like->compiler().nccl();
   compiler_ = std::make_unique<const CallCompiler>(std::move(spec));
 }
@@ -156,10 +160,14 @@ bool PlannedMachine::spans_leaves() const {
   const Topology& topology = *topology_;
   std::vector<std::size_t> cables(topology.node_count());  // of each node so far
   std::vector<DeviceId> leaves;                            // of the first node, by place
+  std::vector<bool> used(topology.node_count(), false);
+  for (const DeviceId gpu : compiler_->spec().gpus) {
+    used[static_cast<std::size_t>(topology.node_of(gpu))] = true;
+  }
   for (LinkId id = topology.first_fabric_link(); id < topology.links().size(); id += 2) {
     const Link link = topology.link(id);
     const std::int32_t node = topology.node_of(link.from);
-    if (node < 0) continue;
+    if (node < 0 || !used[static_cast<std::size_t>(node)]) continue;
     const std::size_t place = cables[static_cast<std::size_t>(node)]++;
     if (place >= leaves.size()) {
       leaves.push_back(link.to);

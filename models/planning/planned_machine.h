@@ -48,7 +48,12 @@ class PlannedMachine {
 
   const Topology& topology() const { return *topology_; }
   const CallCompiler& compiler() const { return *compiler_; }
-  std::uint32_t nodes() const { return topology_->node_count(); }
+  /// Those that the job has.
+  std::uint32_t nodes() const { return nodes_; }
+  std::uint32_t gpus() const { return static_cast<std::uint32_t>(compiler_->spec().gpus.size()); }
+  /// What is paid for: the job's nodes as a cluster of their own, which topology() is but where a
+  /// list names some of a larger one.
+  const Topology& paid() const { return paid_ ? *paid_ : *topology_; }
 
   /// By formulas.
   WorkloadTime estimate(std::span<const CallGroup> calls);
@@ -71,6 +76,8 @@ class PlannedMachine {
   Prediction predict(Bytes size, double messages, TimeBasis& basis);
 
   std::unique_ptr<const Topology> topology_;
+  std::unique_ptr<const Topology> paid_;
+  std::uint32_t nodes_;
   std::unique_ptr<const CallCompiler> compiler_;
   std::optional<Estimator> estimator_;
   std::unique_ptr<const CallCompiler> small_;

@@ -11,6 +11,7 @@
 #include "models/call/call_compiler.h"
 #include "models/estimate/estimator.h"
 #include "models/program/call_program.h"
+#include "models/program/fabric_leaves.h"
 #include "models/simulate/simulator.h"
 
 namespace collsim {
@@ -50,8 +51,9 @@ struct MachineCalls {
   MachineFaults faults{};
 };
 
-/// The costs of calls on a machine, by what NCCL chooses there. Communicators of the same shape
-/// (as many ranks on the same places of as many nodes) share their answers.
+/// The costs of calls on a machine, by what NCCL chooses there. Communicators of the same shape (as
+/// many ranks on the same places of as many nodes) share their answers; where nodes are placed at
+/// random or by a list, they also need to lie on leaves alike.
 class MachineCallCosts : public CallCosts {
  public:
   explicit MachineCallCosts(MachineCalls calls);
@@ -70,11 +72,14 @@ class MachineCallCosts : public CallCosts {
   Predictor& predictor(const ProgramCommunicator& communicator, ProgramCallKind kind);
   Seconds time_of(Predictor& predictor, Bytes size) const;
   void add_traffic(const ProgramCommunicator& communicator, ProgramCallKind kind, Bytes bytes,
-                   CallCost& cost) const;
+                   bool through_host_memory, CallCost& cost) const;
+  double uplink_load(const ProgramCommunicator& communicator, double moved) const;
 
   MachineCalls calls_;
   Calibration cost_;
-  bool mixed_;  ///< nodes are of several kinds
+  bool mixed_;      ///< nodes are of several kinds
+  bool scattered_;  ///< ranks do not follow the nodes' numbers from the first on
+  FabricLeaves leaves_;
   std::map<Shape, std::unique_ptr<Predictor>> predictors_;
   /// NCCL's search, the longest part of a prediction, whose answer all collectives share.
   std::map<NodePlaces, const Nccl*> searched_;

@@ -78,7 +78,9 @@ std::vector<FoundLayout> search_layouts(StepMachine& machine, const LayoutSearch
   const double memory = usable_memory * static_cast<double>(machine.kernels().gpu().holds.count);
   std::vector<std::pair<double, TrainingSetup>> layouts;
   for (TrainingSetup& setup : layouts_of(search, machine.per_node(), memory)) {
-    const double least = time_of_kernels(setup, machine.kernels());
+    // Of a batch that is divided by speed no replica has less than if all were the quickest.
+    const double least =
+        time_of_kernels(setup, machine.kernels()) / (search.by_speed ? machine.quickest() : 1);
     layouts.emplace_back(least, std::move(setup));
   }
   tried = layouts.size();
@@ -87,7 +89,8 @@ std::vector<FoundLayout> search_layouts(StepMachine& machine, const LayoutSearch
   std::vector<FoundLayout> found;
   for (auto& [least, setup] : layouts) {
     if (found.size() >= search.limit && least > found[search.limit - 1].step.time.value) break;
-    StepPrediction step = machine.predict(setup);
+    StepPrediction step =
+        search.by_speed ? machine.predict_by_speed(setup) : machine.predict(setup);
     const auto place = std::upper_bound(
         found.begin(), found.end(), step.time,
         [](Seconds time, const FoundLayout& other) { return time < other.step.time; });

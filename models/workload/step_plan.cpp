@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "models/faults/machine_faults.h"
 #include "sim/base/input_error.h"
 
 namespace collsim {
@@ -42,7 +43,12 @@ class StepPlanner {
   std::vector<std::uint32_t> counts_of(const Alternative& alternative) const;
   bool add_row(std::size_t number, std::uint32_t nodes);
   void add_rows(std::size_t number);
-  std::optional<double> price_of(std::size_t number, const Topology& machine,
+  void add_faulty_rows(std::size_t number);
+  void compare_scaling(std::size_t first);
+  /// The calls of a job of so many nodes on the machine of an alternative, with its faults.
+  MachineCalls calls_on(const Topology& topology, std::size_t number, std::uint32_t nodes) const;
+  /// Of so many nodes an hour, as a cluster of their own.
+  std::optional<double> price_of(std::size_t number, std::uint32_t nodes,
                                  const Goodput& goodput) const;
   void judge(StepPlanRow& row) const;
   void find_best();
@@ -55,15 +61,16 @@ class StepPlanner {
   StepPlan plan_;
 };
 
-std::optional<double> StepPlanner::price_of(std::size_t number, const Topology& machine,
+std::optional<double> StepPlanner::price_of(std::size_t number, std::uint32_t nodes,
                                             const Goodput& goodput) const {
   const Alternative& alternative = request_.alternatives[number];
   const Alternative& base = request_.alternatives[alternative.base];
+  const Topology machine = compose(alternative.parts, nodes);
   const auto price = cluster_price(request_.prices, request_.basis, request_.vendor, machine,
                                    compose(base.parts, machine.node_count()));
   if (!price) return std::nullopt;
-  const double nodes = machine.node_count();
-  return price->per_hour * (nodes + goodput.spares) / nodes;
+  const double all = machine.node_count();
+  return price->per_hour * (all + goodput.spares) / all;
 }
 
 /// As many nodes as an hour's budget buys, or those that are asked about.
@@ -71,9 +78,7 @@ std::vector<std::uint32_t> StepPlanner::counts_of(const Alternative& alternative
   if (!request_.hourly) return alternative.nodes;
   const auto number = static_cast<std::size_t>(&alternative - request_.alternatives.data());
   const std::uint32_t several = alternative.parts.fabric.empty() ? 1 : 2;
-  const auto price_of_nodes = [&](std::uint32_t nodes) {
-    return price_of(number, compose(alternative.parts, nodes), {});
-  };
+  const auto price_of_nodes = [&](std::uint32_t nodes) { return price_of(number, nodes, {}); };
   // Nodes of another kind beside them cost the same however many these are.
   const auto price = price_of_nodes(several);
   const bool beside = alternative.parts.beside_count > 0;
@@ -81,7 +86,11 @@ std::vector<std::uint32_t> StepPlanner::counts_of(const Alternative& alternative
   if (!price || !more || *price <= 0) return {};
   const double of_node = (beside ? *more - *price : *price) / several;
   const double of_others = *price - several * of_node;
-  constexpr double most = 100'000;
+  const MachineParts& parts = alternative.parts;
+  constexpr double max_nodes = 100'000;
+  const double most = parts.placement == NodePlacement::listed
+                          ? static_cast<double>(parts.listed.size())
+                          : max_nodes;
   const double bought = std::floor((*request_.hourly - of_others) / of_node);
   if (bought < 1) return {};
   return {several == 1 ? 1 : static_cast<std::uint32_t>(std::min(most, bought))};
@@ -102,17 +111,26 @@ void StepPlanner::judge(StepPlanRow& row) const {
               (!request_.hourly || (row.per_hour && *row.per_hour <= *request_.hourly));
 }
 
-/// Whether the model runs on so many nodes.
-bool StepPlanner::add_row(std::size_t number, std::uint32_t nodes) {
+MachineCalls StepPlanner::calls_on(const Topology& topology, std::size_t number,
+                                   std::uint32_t nodes) const {
   const Alternative& alternative = request_.alternatives[number];
-  const Topology topology = compose(alternative.parts, nodes);
   MachineCalls calls;
   calls.topology = &topology;
-  calls.gpus = placed_gpus(topology, alternative.parts.placement);
+  calls.gpus = job_gpus(topology, alternative.parts, nodes);
   calls.run = request_.run;
-  StepMachine machine(calls, table_);
+  calls.faults =
+      find_faults(alternative.faults, topology, static_cast<Rank>(topology.gpus().size()));
+  return calls;
+}
+
+/// Whether the model runs on so many nodes.
+bool StepPlanner::add_row(std::size_t number, std::uint32_t nodes) {
+  const MachineParts& parts = request_.alternatives[number].parts;
+  const Topology topology = compose(parts, nodes_around(parts, nodes));
+  StepMachine machine(calls_on(topology, number, nodes), table_);
   LayoutSearch search;
   search.setup = request_.setup;
+  search.by_speed = request_.by_speed;
   search.ranks = machine.gpus();
   search.limit = 1;
   std::size_t tried = 0;
@@ -120,17 +138,38 @@ bool StepPlanner::add_row(std::size_t number, std::uint32_t nodes) {
   if (layouts.empty()) return false;
   StepPlanRow row;
   row.alternative = number;
-  row.nodes = topology.node_count();
+  row.nodes = nodes + parts.beside_count;
   row.gpus = machine.gpus();
   row.layout = std::move(layouts.front());
   row.goodput = goodput_of(request_.failures, row.nodes, row.gpus);
-  row.per_hour = price_of(number, topology, row.goodput);
+  row.per_hour = price_of(number, nodes, row.goodput);
   judge(row);
   plan_.rows.push_back(std::move(row));
   return true;
 }
 
+/// A fault strikes a job that runs: its layout stays.
+void StepPlanner::add_faulty_rows(std::size_t number) {
+  const Alternative& alternative = request_.alternatives[number];
+  const std::size_t first = plan_.rows.size();
+  for (std::size_t i = 0; i < first; ++i) {
+    if (plan_.rows[i].alternative != alternative.base) continue;
+    StepPlanRow row = plan_.rows[i];
+    const std::uint32_t nodes = row.nodes - alternative.parts.beside_count;
+    const Topology topology = compose(alternative.parts, nodes_around(alternative.parts, nodes));
+    StepMachine machine(calls_on(topology, number, nodes), table_);
+    const Seconds healthy = row.layout.step.time;
+    row.alternative = number;
+    row.layout.step = machine.predict(row.layout.setup);
+    row.slower = row.layout.step.time.value / healthy.value - 1;
+    judge(row);
+    plan_.rows.push_back(std::move(row));
+  }
+  compare_scaling(first);
+}
+
 void StepPlanner::add_rows(std::size_t number) {
+  if (!request_.alternatives[number].faults.empty()) return add_faulty_rows(number);
   const Alternative& alternative = request_.alternatives[number];
   const std::size_t first = plan_.rows.size();
   const std::vector<std::uint32_t> counts = counts_of(alternative);
@@ -152,6 +191,12 @@ void StepPlanner::add_rows(std::size_t number) {
                           request_.setup.global_batch));
     return;
   }
+  compare_scaling(first);
+}
+
+/// Of the rows of an alternative, which are the last ones.
+void StepPlanner::compare_scaling(std::size_t first) {
+  if (first == plan_.rows.size()) return;
   const StepPlanRow& few = plan_.rows[first];
   const double reference = few.tokens_per_second / few.gpus;
   for (std::size_t i = first; i < plan_.rows.size(); ++i) {
@@ -168,7 +213,7 @@ std::optional<double> StepPlanner::value_of(const StepPlanRow& row) const {
 void StepPlanner::find_best() {
   StepPlanRow* best = nullptr;
   for (StepPlanRow& row : plan_.rows) {
-    if (!row.meets || !value_of(row)) continue;
+    if (row.slower || !row.meets || !value_of(row)) continue;
     if (best == nullptr || *value_of(row) < *value_of(*best)) best = &row;
   }
   if (best == nullptr) return;
@@ -176,7 +221,8 @@ void StepPlanner::find_best() {
   // Both may be off, one up and the other down: errors of different machines are independent.
   const double off = 1 + std::sqrt(2.0) * step_error;
   for (StepPlanRow& row : plan_.rows) {
-    row.ties = !row.best && row.meets && value_of(row) && *value_of(row) <= off * *value_of(*best);
+    row.ties = !row.best && !row.slower && row.meets && value_of(row) &&
+               *value_of(row) <= off * *value_of(*best);
   }
 }
 

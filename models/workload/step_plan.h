@@ -51,6 +51,7 @@ Goodput goodput_of(const FailureRates& rates, std::uint32_t nodes, std::uint32_t
 struct StepPlanRequest {
   std::vector<Alternative> alternatives{};
   TrainingSetup setup{};              ///< model, batch and precision; layouts are searched
+  bool by_speed = false;              ///< batches are divided as predict_by_speed() does
   double tokens = 0;                  ///< of the training run; 0: no run is asked about
   std::optional<Seconds> deadline{};  ///< for the run
   std::optional<double> budget{};     ///< for the run, in the currency of the prices
@@ -79,6 +80,8 @@ struct StepPlanRow {
   bool meets = true;   ///< deadline and budget
   bool best = false;
   bool ties = false;  ///< the error of steps could make it the best
+  /// Of a machine with faults: by which share the step is longer than without, in the same layout.
+  std::optional<double> slower{};
 };
 
 /// The answer, by alternative and nodes.
@@ -87,10 +90,11 @@ struct StepPlan {
   std::set<std::string> warnings{};  ///< also of machines that cannot run the model
 };
 
-/// Searches the quickest layout that fits into memory on every machine at every count of nodes.
-/// Best is, of those that meet the deadline and the budget, the quickest where there is a budget
-/// (a run's, or an hour's), else the cheapest. Throws InputError where no machine can run the
-/// model.
+/// Searches the quickest layout that fits into memory on every machine at every count of nodes. An
+/// alternative with faults has the rows of its base, each in the layout that it has there. Best is,
+/// of those without faults that meet the deadline and the budget, the quickest where there is a
+/// budget (a run's, or an hour's), else the cheapest. Throws InputError where no machine can run
+/// the model.
 StepPlan plan_steps(const StepPlanRequest& request);
 
 }  // namespace collsim

@@ -433,7 +433,8 @@ void StepWriter::write_sharded_stage() {
     op.name = name;
     op.compute = time;
     // FSDP2 copies its shard into the call's buffer, and what was gathered out of it.
-    if (gathering) op.compute += kernels_.moved(copied * gathered * (1 + 1 / sharers));
+    const double bytes = of_layers > 0 ? gathered : parameter_element * ends;
+    if (gathering) op.compute += kernels_.moved(copied * bytes * (1 + 1 / sharers));
     op.kernels = static_cast<std::uint32_t>(kernels_of_layer);
     if (gathering) op.after = {*gathering};
     last_compute_ = add_pass(std::move(op), of_layers, backward);
@@ -457,7 +458,8 @@ void StepWriter::write_sharded_stage() {
                   gathering, true, 1));
       reduce_shards(wide * layer_parameters_);
     }
-    compute("embedding", embedding_.backward, std::nullopt, false, 0);
+    compute("embedding", embedding_.backward + kernels_.moved(copied * wide * ends), std::nullopt,
+            false, 0);
   }
   reduce_shards(wide * ends);
   write_optimizer(rank_parameters(setup_) / sharers, reductions_);

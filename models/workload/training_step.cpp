@@ -101,7 +101,8 @@ StepMachine::StepMachine(const MachineCalls& calls, const KernelTable& table,
       kind_of_rank_(kinds_by_rank(calls, table, kinds_)),
       costs_(calls),
       per_node_(gpus_of_node(calls)),
-      gpus_(static_cast<Rank>(calls.gpus.size())) {}
+      gpus_(static_cast<Rank>(calls.gpus.size())),
+      faulted_(faulted_ranks(calls)) {}
 
 ProgramSchedule StepMachine::schedule(const CallProgram& program) {
   return schedule_program(program, costs_, kernels().sharing());
@@ -123,6 +124,16 @@ CallProgram StepMachine::program_of(const TrainingSetup& setup, std::int64_t mic
   return program;
 }
 
+CallProgram StepMachine::faulty_program(const TrainingSetup& setup, std::int64_t microbatches) {
+  CallProgram program = program_of(setup, microbatches);
+  if (faulted_.any) move_to_slowest(program, faulted_, costs_);
+  return program;
+}
+
+double StepMachine::quickest() const {
+  return product_rate(kinds_.back()) / product_rate(kinds_.front());
+}
+
 /// Per second, of the data sheets.
 double StepMachine::flops_of(std::int64_t ranks) const {
   double flops = 0;
@@ -130,6 +141,17 @@ double StepMachine::flops_of(std::int64_t ranks) const {
     flops += kinds_[kind_of_rank_[rank]].gpu().flops;
   }
   return flops;
+}
+
+void StepMachine::complete(StepPrediction& step, const TrainingSetup& setup) const {
+  step.memory = step_memory(setup);
+  step.fits = step.memory.all() <= usable_memory * memory_of_smallest(kinds_);
+  const auto tokens =
+      static_cast<double>(setup.global_batch) * static_cast<double>(setup.tokens_sequence());
+  step.tokens_per_second = tokens / step.time.value;
+  step.utilisation = step.tokens_per_second *
+                     flops_per_token(setup.model, setup.tokens_sequence()) /
+                     flops_of(setup.ranks());
 }
 
 StepPrediction StepMachine::predict(const TrainingSetup& setup,
@@ -140,7 +162,7 @@ StepPrediction StepMachine::predict(const TrainingSetup& setup,
                      fmt::format("at most the machine's {} GPUs", gpus_));
   }
   const auto step_of = [&](std::int64_t microbatches) {
-    CallProgram program = program_of(setup, microbatches);
+    CallProgram program = faulty_program(setup, microbatches);
     if (straggler) slow_down(program, *straggler);
     const ProgramSchedule times = schedule(program);
     const GroupSchedule& last = times.groups[times.last_group()];
@@ -163,14 +185,7 @@ StepPrediction StepMachine::predict(const TrainingSetup& setup,
     continue_step(step, step_of(some),
                   static_cast<double>(all - some - turn) / static_cast<double>(turn));
   }
-  step.memory = step_memory(setup);
-  step.fits = step.memory.all() <= usable_memory * memory_of_smallest(kinds_);
-  const auto tokens =
-      static_cast<double>(setup.global_batch) * static_cast<double>(setup.tokens_sequence());
-  step.tokens_per_second = tokens / step.time.value;
-  step.utilisation = step.tokens_per_second *
-                     flops_per_token(setup.model, setup.tokens_sequence()) /
-                     flops_of(setup.ranks());
+  complete(step, setup);
   return step;
 }
 

@@ -7,9 +7,20 @@
 #include <vector>
 
 #include "models/program/program_schedule.h"
+#include "models/workload/faulted_ranks.h"
 #include "models/workload/training_program.h"
 
 namespace collsim {
+
+/// Replicas of the model that are equally quick, and what each of them has of a batch.
+struct ReplicaShare {
+  std::string gpus{};  ///< of its stages: "H100", "A100 and H100"
+  std::int64_t replicas = 1;
+  std::int64_t microbatches = 1;  ///< of the one that has most
+};
+
+/// "8 x 19 on A100, 8 x 45 on H100": replicas and their microbatches; empty of none.
+std::string to_string(const std::vector<ReplicaShare>& shares);
 
 /// How a step of training is predicted.
 struct StepPrediction {
@@ -22,6 +33,9 @@ struct StepPrediction {
   double tokens_per_second = 0;  ///< of all GPUs
   double utilisation = 0;        ///< model FLOPs a second, of what the GPUs' data sheet says
   bool continued = false;        ///< of fewer microbatches, and continued in their steady state
+  /// Of a batch that is divided by speed: who has how much, and the step with equal parts.
+  std::vector<ReplicaShare> shares{};
+  Seconds equal{};
 };
 
 /// A rank whose kernels take so many times as long as they should: a GPU that is hot, or shared.
@@ -43,17 +57,31 @@ class StepMachine {
   /// All wait for a straggler at the next call: its whole pipeline stage is as slow.
   StepPrediction predict(const TrainingSetup& setup,
                          const std::optional<Straggler>& straggler = std::nullopt);
+  /// The same where replicas of the model that are on quicker GPUs have more microbatches, as many
+  /// as bring all to the end of their last backward pass at about the same time; the same as
+  /// predict() where that is no quicker, all replicas are alike, ranks meet in every microbatch
+  /// (ZeRO 2 and 3, experts on several ranks), a replica would have none, or the machine has
+  /// faults.
+  StepPrediction predict_by_speed(const TrainingSetup& setup);
   /// The program and its schedule, with the microbatches of the setup or fewer.
   ProgramSchedule schedule(const CallProgram& program);
 
   /// Of the slowest kind.
   const KernelTimes& kernels() const { return kinds_.front(); }
+  /// How many times as quick the quickest kind multiplies.
+  double quickest() const;
   CallCosts& costs() { return costs_; }
   Rank per_node() const { return per_node_; }
   Rank gpus() const { return gpus_; }
 
  private:
   CallProgram program_of(const TrainingSetup& setup, std::int64_t microbatches) const;
+  /// As program_of(), with communicators moved to those of their kind that faults slow most.
+  CallProgram faulty_program(const TrainingSetup& setup, std::int64_t microbatches);
+  /// Of every replica of the model, the kind of GPU of each stage: a place in `kinds_`.
+  std::vector<std::vector<std::uint32_t>> kinds_of_replicas(const TrainingSetup& setup) const;
+  /// What has to do with the time alone: memory, tokens a second, utilisation.
+  void complete(StepPrediction& step, const TrainingSetup& setup) const;
   double flops_of(std::int64_t ranks) const;
 
   std::vector<KernelTimes> kinds_;           ///< the slowest first
@@ -61,6 +89,7 @@ class StepMachine {
   MachineCallCosts costs_;
   Rank per_node_;
   Rank gpus_;
+  FaultedRanks faulted_;
 };
 
 /// What is searched: layouts of a model on all GPUs of a machine.
@@ -68,6 +97,7 @@ struct LayoutSearch {
   TrainingSetup setup{};  ///< what stays: model, batches, precision
   Rank ranks = 1;
   std::size_t limit = 10;  ///< layouts that are wanted, the quickest first
+  bool by_speed = false;   ///< batches are divided as predict_by_speed() does
 };
 
 /// A layout that was found.

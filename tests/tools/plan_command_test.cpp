@@ -55,6 +55,43 @@ TEST(PlanCommand, plans_for_steps) {
   EXPECT_NE(error_of(args).find("--mtbf: 'soon'"), std::string::npos);
 }
 
+TEST(PlanCommand, plans_for_steps_on_listed_nodes_and_with_faults) {
+  const ShippedData shipped;
+  const std::vector<std::string> asked{"dgx-h100-x16",   "--step", "--model",  "llama2-7b",
+                                       "--global-batch", "64",     "--format", "json"};
+  const auto rows = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> args = asked;
+    args.insert(args.end(), more.begin(), more.end());
+    return nlohmann::json::parse(plan(args).out);
+  };
+  const auto listed =
+      rows({"--placement", "list:node[0,4,8,12]", "--fault", "link: node4/nic0, bandwidth: 10%"});
+  ASSERT_EQ(listed.size(), 2U);
+  EXPECT_EQ(listed[0]["nodes"], 4);
+  EXPECT_EQ(listed[0]["gpus"], 32);
+  EXPECT_TRUE(listed[0]["slower"].is_null());
+  EXPECT_GT(listed[1]["slower"], 0);
+  const auto packed = rows({"--nodes", "4"});
+  EXPECT_EQ(packed[0]["cost_per_hour"], listed[0]["cost_per_hour"]);
+  std::vector<std::string> args = asked;
+  args.insert(args.end(), {"--placement", "list:node[0,4]", "--nodes", "4"});
+  EXPECT_NE(error_of(args).find("4 nodes, of which the list has 2"), std::string::npos);
+  EXPECT_NE(error_of({"dgx-h100", "-b", "1M", "--fault", "link: node0/nic0, dead: true"})
+                .find("without --step"),
+            std::string::npos);
+}
+
+// The same for what a step moves, which four nodes on four leaves of a thin fabric do not do
+// faster.
+TEST(PlanCommand, plans_for_listed_nodes) {
+  const ShippedData shipped;
+  const auto rows = rows_of({"dgx-h100", "--nodes", "4", "--fabric", "ndr-fat-tree-4-1", "-b", "1G",
+                             "--set", "placement=list:node0,node4,node8,node12"});
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[1]["gpus"], 32);
+  EXPECT_GE(rows[1]["time_ms"].get<double>(), rows[0]["time_ms"].get<double>());
+}
+
 // A token of llama3-70b takes 2 * 80 + 1 all-reduces of batch * 8192 * 2 bytes and an all-gather of
 // the logits, which both columns have.
 TEST(PlanCommand, plans_for_decoding) {

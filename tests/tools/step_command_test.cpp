@@ -1,5 +1,6 @@
 // collsim step: what is printed, exit codes, bad input.
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -73,6 +74,25 @@ groups:
   const Outcome hang = step({hangs.path(), "--check"});
   EXPECT_EQ(hang.status, exit_answer_is_no);
   EXPECT_EQ(hang.out.rfind("hangs: the program hangs: 'a' waits in op 1", 0), 0U) << hang.out;
+}
+
+// Through host memory one call fills what there is: two of 256 MiB took 15.9 ms on two H100, and
+// one of them 8.7 ms alone; of 16 MiB 1.08 and 0.555 ms (recordings of `overlap-h100x2.csv`).
+TEST_F(StepCommand, shares_host_memory_between_calls) {
+  const auto time = [](const std::string& second) {
+    const test::TemporaryFile program("host.yaml", fmt::format(R"(collsim: program/1
+ranks: 2
+communicators: {{ one: "0..1", two: "0..1" }}
+groups:
+  all: {{ ranks: "0..1", ops: [ {{ all_reduce: 256 MiB, on: one, stream: a }}{} ] }}
+)",
+                                                               second));
+    const Outcome outcome = step(
+        {program.path(), "-t", "hgx-h200-2", "--env", "NCCL_P2P_DISABLE=1", "--format", "json"});
+    EXPECT_EQ(outcome.status, exit_ok) << outcome.err;
+    return json::parse(outcome.out).at(0)["end_us"].get<double>();
+  };
+  EXPECT_NEAR(time(", { all_reduce: 256 MiB, on: two, stream: b }") / time(""), 1.83, 0.15);
 }
 
 TEST_F(StepCommand, checks_programs_as_check_does) {
@@ -169,6 +189,54 @@ TEST_F(StepCommand, slows_calls_by_faults_of_links) {
   EXPECT_GT(slow["time_ms"].get<double>(), 1.1 * healthy["time_ms"].get<double>());
   EXPECT_EQ(step({"dgx-h100", "--model", "llama3-8b", "--fault", "rank: 1, speed: 50%"}).status,
             exit_bad_input);
+}
+
+// Data-parallel communicators are one for each place of a node, with a NIC each, and the step waits
+// for the slowest of them.
+TEST_F(StepCommand, waits_for_a_fault_of_any_nic) {
+  const auto time = [](std::vector<std::string> more) {
+    std::vector<std::string> args{"dgx-h100", "--nodes", "2",        "--model", "llama3-8b",
+                                  "--tp",     "8",       "--format", "json"};
+    args.insert(args.end(), more.begin(), more.end());
+    return json::parse(step(args).out).at(0)["time_ms"].get<double>();
+  };
+  const double healthy = time({});
+  const double first = time({"--fault", "link: node1/nic0, bandwidth: 10%"});
+  const double other = time({"--fault", "link: node1/nic5, bandwidth: 10%"});
+  EXPECT_GT(first, 1.05 * healthy);
+  EXPECT_NEAR(other, first, 0.01 * first);
+}
+
+// Leaves of 4 nodes with 4:1: four nodes of one leaf share no cable upwards, a node of each of four
+// leaves does.
+TEST_F(StepCommand, places_a_job_on_listed_nodes) {
+  const auto time = [](const std::string& placement) {
+    const Outcome outcome =
+        step({"dgx-h100", "--nodes", "16", "--set", "fabric=ndr-fat-tree-4-1", "--placement",
+              placement, "--model", "llama3-8b", "--tp", "8", "--format", "json"});
+    EXPECT_EQ(outcome.status, exit_ok) << outcome.err;
+    const json row = json::parse(outcome.out).at(0);
+    EXPECT_EQ(row["gpus"], placement == "random" ? 128 : 32);
+    return row["time_ms"].get<double>();
+  };
+  const double near = time("list:node[4-7]");
+  EXPECT_NEAR(time("list:node[0-3]"), near, 1e-9 * near);
+  EXPECT_GE(time("list:node[0,4,8,12]"), near);
+  EXPECT_GT(time("random"), 0);
+  const Outcome outcome =
+      step({"dgx-h100", "--nodes", "4", "--placement", "list:node[2-4]", "--model", "llama3-8b"});
+  EXPECT_EQ(outcome.status, exit_bad_input);
+  EXPECT_NE(outcome.err.find("has no node4; node0 to node3"), std::string::npos) << outcome.err;
+}
+
+TEST_F(StepCommand, divides_batches_by_speed) {
+  const Outcome outcome =
+      step({"dgx-h100", "--nodes", "1", "--set", "beside=dgx-a100:1", "--model", "llama3-8b",
+            "--zero", "1", "--global-batch", "128", "--by-speed", "--format", "json"});
+  ASSERT_EQ(outcome.status, exit_ok) << outcome.err;
+  const json row = json::parse(outcome.out).at(0);
+  EXPECT_GT(row["equal_time_ms"].get<double>(), 1.1 * row["time_ms"].get<double>());
+  EXPECT_NE(row["shares"].get<std::string>().find(" on H100"), std::string::npos);
 }
 
 }  // namespace

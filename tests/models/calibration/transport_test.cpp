@@ -117,11 +117,14 @@ TEST(Transport, BetweenGpusIsTheOneThatNcclUses) {
   EXPECT_EQ(calibration_of_two("rtx4090-8", {{"NCCL_P2P_DISABLE", "1"}}), "pcie+shm");  // an EPYC's
 }
 
+// With NVLink as without, what goes through host memory is the host's: two H100 that may not use
+// NVLink were predicted 31 % too fast by their links alone, and are 14 % too fast so.
 TEST(Transport, BetweenGpusIsTheirsUnlessTheCalibrationKnowsPcieOrNvlinkJoinsThem) {
   EXPECT_EQ(calibration_of_two("l40s-2", {}, "pcie+p2p"), "pcie+p2p");
   EXPECT_EQ(calibration_of_two("l40s-2", {}, "hgx-h200"), "hgx-h200");
   EXPECT_EQ(calibration_of_two("l40s-2", {}, "ideal"), "ideal");
-  EXPECT_EQ(calibration_of_two("dgx-a100", {{"NCCL_P2P_DISABLE", "1"}}), "a100");
+  EXPECT_EQ(calibration_of_two("dgx-a100", {}), "a100");
+  EXPECT_EQ(calibration_of_two("dgx-a100", {{"NCCL_P2P_DISABLE", "1"}}), "a100+shm");
 }
 
 TEST(Transport, ReplacesAnother) {

@@ -2,13 +2,16 @@
 
 #include "models/planning/change.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "models/calibration/transport.h"
+#include "models/imports/node_list.h"
 #include "sim/base/input_error.h"
 
 namespace collsim {
@@ -96,6 +99,69 @@ TEST(Change, of_the_placement_draws_an_order_that_stays) {
     }
   }
   EXPECT_EQ(nodes.size(), 8U);
+}
+
+std::vector<std::int32_t> nodes_of(const Topology& topology, const std::vector<DeviceId>& gpus) {
+  std::vector<std::int32_t> nodes;
+  for (std::size_t i = 0; i < gpus.size(); i += 8) nodes.push_back(topology.node_of(gpus[i]));
+  return nodes;
+}
+
+// The job has 4 nodes of a cluster that is as large as the highest number needs: 10 nodes.
+TEST(Change, of_the_placement_names_the_nodes_of_a_job) {
+  const MachineParts parts = changed(load_parts("dgx-h100", "ndr-fat-tree"),
+                                     "placement=list:node[8-9],node0,node4,nics=4");
+  EXPECT_EQ(parts.listed, (std::vector<std::uint32_t>{8, 9, 0, 4}));
+  EXPECT_EQ(nodes_around(parts, 2), 10U);
+  const Topology topology = compose(parts, nodes_around(parts, 4));
+  const auto gpus = job_gpus(topology, parts, 4);
+  EXPECT_EQ(gpus.size(), 32U);
+  EXPECT_EQ(nodes_of(topology, gpus), (std::vector<std::int32_t>{8, 9, 0, 4}));
+  EXPECT_EQ(nodes_of(topology, job_gpus(topology, parts, 3)), (std::vector<std::int32_t>{8, 9, 0}));
+  EXPECT_THROW(nodes_around(parts, 5), InputError);
+  EXPECT_THROW(nodes_around(changed(parts, "beside=dgx-a100:1"), 2), InputError);
+  // A cluster of 16 nodes stays as it is.
+  const MachineParts cluster = changed(load_parts("dgx-h100-x16"), "placement=list:node[0,4]");
+  EXPECT_EQ(nodes_around(cluster, 2), 16U);
+  EXPECT_TRUE(keeps_nodes("placement=list:node0,node4"));
+  EXPECT_FALSE(keeps_nodes("placement=list:node0,node4,nics=4"));
+}
+
+std::string wrong_list(const std::string& list) {
+  try {
+    changed(load_parts("dgx-h100-x16"), fmt::format("placement={}", list));
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+TEST(Change, refuses_lists_of_what_is_no_node) {
+  EXPECT_NE(wrong_list("list:node[0,16]").find("'dgx-h100-x16' has no node16; node0 to node15"),
+            std::string::npos);
+  EXPECT_NE(wrong_list("list:node0,node0").find("node0 occurs twice"), std::string::npos);
+  EXPECT_NE(wrong_list("list:node[3-1]").find("the range 3-1 of 'node[3-1]' falls"),
+            std::string::npos);
+  for (const char* const list :
+       {"list:", "list:rack1", "list:node", "list:node1-3", "list:node[1", "list:node[]",
+        "list:node[1,]", "list:node[1-2-3]", "list:node[1]2", "list:3", "list:node99999999999",
+        "file:no-such-file"}) {
+    EXPECT_NE(wrong_list(list), "none") << list;
+  }
+}
+
+TEST(Change, reads_lists_of_nodes_from_files) {
+  const std::string text = "# as `scontrol show hostnames` prints them\nnode004\nnode[1-2] node7\n";
+  EXPECT_EQ(read_node_list({"hosts", text}), (std::vector<std::uint32_t>{4, 1, 2, 7}));
+  EXPECT_EQ(node_list_text({4, 1, 2, 7}), "node[4,1-2,7]");
+  EXPECT_EQ(node_list_text({4}), "node4");
+  try {
+    read_node_list({"hosts", "node1\nnode2, gpu3\n"});
+    ADD_FAILURE();
+  } catch (const InputError& error) {
+    EXPECT_EQ(std::string(error.what()).rfind("hosts:2:8: 'gpu3' names no node; ", 0), 0U)
+        << error.what();
+  }
 }
 
 TEST(Change, puts_nodes_of_another_kind_beside_the_others) {

@@ -112,6 +112,19 @@ TEST(ProgramSchedule, runs_gpipe_on_two_stages) {
   EXPECT_NEAR(in_microseconds(schedule.time), 1400, 1e-6);
 }
 
+// rrsss  two streams, one communicator: its second call begins when the first has ended
+TEST(ProgramSchedule, runs_calls_of_a_communicator_one_after_the_other) {
+  const ProgramSchedule schedule = run(program_of(R"(
+  all: { ranks: "0..1", ops: [
+    { all_reduce: 2 MB, on: all, stream: one, name: r },
+    { all_gather: 3 MB, on: all, stream: two, name: s } ] }
+)"));
+  EXPECT_NEAR(in_microseconds(schedule.time), 500, 1e-6);
+  EXPECT_NEAR(in_microseconds(schedule.groups[0].ops[1].begin), 0, 1e-6);
+  EXPECT_NEAR(in_microseconds(schedule.groups[0].ops[1].moves), 200, 1e-6);
+  EXPECT_NEAR(exposed_us(schedule.groups[0], "all"), 500, 1e-6);
+}
+
 // Two communicators, each filling 0.8 of the links: together they go at 1 / 1.6.
 // aaaa      alone 400 us each: 640 us
 // bbbb

@@ -2,6 +2,7 @@
 
 #include "models/workload/step_plan.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/faults/fault.h"
 #include "models/planning/change.h"
 #include "sim/base/input_error.h"
 #include "tests/support/test_data.h"
@@ -139,6 +141,68 @@ TEST(StepPlan, buys_as_many_nodes_as_an_hour_pays) {
   ASSERT_EQ(plan.rows.size(), 2U);
   EXPECT_EQ(plan.rows[0].nodes, 2U);
   EXPECT_EQ(plan.rows[1].nodes, 4U);
+}
+
+// One node of each: 8 replicas on H100 and 8 on A100, 12 of 192 sequences each with equal parts. By
+// speed those on H100 have more, and none is left out.
+TEST(StepPlan, divides_batches_by_speed) {
+  const ShippedData shipped;
+  const Topology mixed = compose(changed(load_parts("dgx-h100"), "beside=dgx-a100:1"), 1);
+  MachineCalls calls;
+  calls.topology = &mixed;
+  calls.gpus.assign(mixed.gpus().begin(), mixed.gpus().end());
+  StepMachine machine(calls, load_kernel_table());
+  TrainingSetup setup;
+  setup.model = find_transformer("llama2-7b");
+  setup.data = 16;
+  setup.zero = 1;
+  setup.global_batch = 192;
+  const StepPrediction equal = machine.predict(setup);
+  const StepPrediction step = machine.predict_by_speed(setup);
+  ASSERT_EQ(step.shares.size(), 2U);
+  std::int64_t all = 0;
+  for (const ReplicaShare& each : step.shares) {
+    EXPECT_EQ(each.replicas, 8);
+    all += each.replicas * each.microbatches;
+  }
+  EXPECT_GE(all, 192);       // none is left out,
+  EXPECT_LT(all, 192 + 16);  // and less than one is left over for each replica
+  EXPECT_LT(step.time, equal.time);
+  EXPECT_DOUBLE_EQ(step.equal.value, equal.time.value);
+  // A microbatch of A100 takes T, of H100 t: 12 T with equal parts, m T by speed, with m those that
+  // A100 have. What else a step has stays.
+  const bool first_is_slow = step.shares.front().gpus.starts_with("A100");
+  const ReplicaShare& slow = step.shares[first_is_slow ? 0 : 1];
+  EXPECT_LT(slow.microbatches, 12);
+  EXPECT_NEAR(step.time.value / equal.time.value, static_cast<double>(slow.microbatches) / 12, 0.1);
+  // With ZeRO 3 all meet in every microbatch.
+  setup.zero = 3;
+  EXPECT_TRUE(machine.predict_by_speed(setup).shares.empty());
+}
+
+// Nodes of 8 GPUs with a NIC each: data-parallel rank 3 of a node has nic3. Whichever NIC is slow,
+// all wait for it.
+TEST(StepPlan, waits_for_a_fault_wherever_it_is) {
+  const ShippedData shipped;
+  StepPlanRequest request = request_of({"dgx-h100"});
+  request.alternatives.front().nodes = {2};
+  for (const char* const nic : {"nic0", "nic3"}) {
+    Alternative faulty = request.alternatives.front();
+    faulty.change = nic;
+    faulty.faults = {parse_fault(fmt::format("link: node1/{}, bandwidth: 10%", nic))};
+    request.alternatives.push_back(std::move(faulty));
+  }
+  request.setup.global_batch = 16;
+  const StepPlan plan = plan_steps(request);
+  ASSERT_EQ(plan.rows.size(), 3U);
+  EXPECT_FALSE(plan.rows[0].slower.has_value());
+  EXPECT_TRUE(plan.rows[0].best);
+  for (const std::size_t row : {1U, 2U}) {
+    ASSERT_TRUE(plan.rows[row].slower.has_value());
+    EXPECT_GT(*plan.rows[row].slower, 0.05);
+    EXPECT_FALSE(plan.rows[row].best || plan.rows[row].ties);
+    EXPECT_EQ(plan.rows[row].layout.setup.tensor, plan.rows[0].layout.setup.tensor);
+  }
 }
 
 TEST(StepPlan, refuses_what_no_machine_holds) {

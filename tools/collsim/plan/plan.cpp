@@ -5,6 +5,7 @@
 #include <charconv>
 #include <optional>
 #include <ostream>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -52,8 +53,8 @@ constexpr std::string_view epilogue =
     "scaling stops and why, what it costs, and what each change is worth. A machine is a node\n"
     "template or a cluster. Each --set makes an alternative beside the unchanged machine:\n"
     "nic=RATE, nics=N, oversubscription=K, latency=TIME, fabric=NAME, inside=pcie3|pcie4|pcie5,\n"
-    "placement=packed|interleaved|random, beside=MACHINE:N (nodes of another kind on the same\n"
-    "fabric); several joined by commas. docs/what-if.md has examples.\n"
+    "placement=packed|interleaved|random|list:NODES|file:FILE, beside=MACHINE:N (nodes of another\n"
+    "kind on the same fabric); several joined by commas. docs/what-if.md has examples.\n"
     "\n"
     "  collsim plan dgx-h100 --nodes 64 --bytes 350GB --set nic=200Gb/s --set nics=4\n"
     "  collsim plan dgx-h100,dgx-a100 --nodes 1..64 --model gpt-3-175b --compute-time 20s,50s\n"
@@ -227,8 +228,25 @@ std::vector<std::uint32_t> counts_of(const po::variables_map& values, const Mach
     return counts;
   }
   if (const auto nodes = given(values, "nodes")) return parse_counts("nodes", *nodes);
+  if (parts.placement == NodePlacement::listed) {
+    return {static_cast<std::uint32_t>(parts.listed.size())};
+  }
   if (parts.nodes > 1) return {parts.nodes};
   return parse_counts("nodes", parts.fabric.empty() ? "1" : "1..64");
+}
+
+/// Throws InputError where a list of nodes has fewer than a count that is asked about.
+void require_listed(const Alternative& alternative) {
+  for (const std::uint32_t nodes : alternative.nodes) nodes_around(alternative.parts, nodes);
+}
+
+/// Throws InputError for a list of nodes where none are placed.
+void refuse_lists(std::span<const Alternative> alternatives, std::string_view question) {
+  for (const Alternative& each : alternatives) {
+    if (each.parts.placement != NodePlacement::listed) continue;
+    throw InputError(fmt::format("plan --{}: a list of nodes", question),
+                     "a plan with --step, or of what a step moves");
+  }
 }
 
 std::vector<Alternative> read_alternatives(const po::variables_map& values) {
@@ -245,10 +263,12 @@ std::vector<Alternative> read_alternatives(const po::variables_map& values) {
     const MachineParts parts = changed(load_parts(names[i]), given_changes);
     const std::size_t base = alternatives.size();
     alternatives.push_back({parts, {}, base, counts_of(values, parts), compute[i]});
+    require_listed(alternatives.back());
     for (const std::string& change : list_of(values, "set")) {
       Alternative other = alternatives[base];
       other.parts = changed(parts, change);
       other.change = change;
+      require_listed(other);
       alternatives.push_back(std::move(other));
     }
   }
@@ -343,8 +363,11 @@ po::options_description plan_options() {
       ("gpus", text(), "the same in GPUs, rounded up to whole nodes")                          //
       ("fabric", text(),
        "network between the nodes (default: that of the smallest cluster of "
-       "this node in `collsim list`)")                                                 //
-      ("placement", word("packed"), "nodes on leaves: packed, interleaved or random")  //
+       "this node in `collsim list`)")  //
+      ("placement", word("packed"),
+       "nodes on leaves: packed, interleaved or random; or those of the "
+       "cluster that the job has: "
+       "list:node[0,4,8-11] or file:FILE")  //
       ("set", texts(),
        "a change, which makes an alternative: nic=200Gb/s, nics=1, oversubscription=2, "
        "latency=1us, fabric=hdr-fat-tree, inside=pcie4, beside=dgx-a100:4; joined by commas; may "
@@ -403,6 +426,7 @@ int plan_for_steps(const po::variables_map& values, std::span<const std::string>
   using namespace std::string_view_literals;
   StepPlanRequest request = read_step_plan(values);
   request.alternatives = read_alternatives(values);
+  add_faulty_machines(request.alternatives, values);
   request.run = read_call(values).run;
   request.basis = word_of(values, "cost", std::pair{"rent"sv, CostBasis::rent},
                           std::pair{"buy"sv, CostBasis::buy});
@@ -418,13 +442,18 @@ int run_plan(std::span<const std::string> args, std::ostream& out, std::ostream&
   if (!values) return exit_ok;
   const std::string question = question_of(*values);
   if (question == "step") return plan_for_steps(*values, args, out, err);
-  if (question == "decode") {
-    return answer_decode_plan(read_alternatives(*values), read_call(*values).run, *values,
-                              command_text("plan", args), out, err);
+  if (values->contains("fault") || (*values)["by-speed"].as<bool>()) {
+    throw InputError("plan: --fault or --by-speed without --step", "--step --model NAME");
   }
-  if (question == "exchange") {
-    return answer_exchange_plan(read_alternatives(*values), *values, command_text("plan", args),
-                                out, err);
+  if (!question.empty()) {
+    std::vector<Alternative> alternatives = read_alternatives(*values);
+    refuse_lists(alternatives, question);
+    const std::string command = command_text("plan", args);
+    if (question == "exchange") {
+      return answer_exchange_plan(std::move(alternatives), *values, command, out, err);
+    }
+    return answer_decode_plan(std::move(alternatives), read_call(*values).run, *values, command,
+                              out, err);
   }
   CapacityRequest request = read_plan(*values);
   const CapacityPlan plan = answer_of(request, err);

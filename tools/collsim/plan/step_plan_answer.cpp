@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "sim/base/input_error.h"
+#include "sim/base/text.h"
 #include "tools/collsim/core/format.h"
 #include "tools/collsim/core/numbers.h"
 #include "tools/collsim/core/subcommand.h"
@@ -86,7 +87,14 @@ void add_step_options(po::options_description& options) {
           "restart-time", text(), "likewise: after a failure (default 10min)")(
           "repair-time", text(), "likewise: until a failed node is back (default 24h)")(
           "spares", po::value<std::int64_t>(),
-          "likewise: nodes that stand by (default: what pays)");
+          "likewise: nodes that stand by (default: what pays)")(
+          "fault", po::value<std::vector<std::string>>()->composing(),
+          "likewise: what a fault of links costs, as of `run`: 'link: "
+          "node0/nic0, bandwidth: 50%'; "
+          "may be repeated, each by itself; several at once are joined by "
+          "semicolons")("by-speed", po::bool_switch(),
+                        "likewise: replicas on quicker GPUs get more "
+                        "microbatches, where nodes are of two kinds");
 }
 
 StepPlanRequest read_step_plan(const po::variables_map& values) {
@@ -119,7 +127,29 @@ StepPlanRequest read_step_plan(const po::variables_map& values) {
   if (values.contains("budget")) request.budget = money_of(values, "budget");
   if (values.contains("hourly-budget")) request.hourly = money_of(values, "hourly-budget");
   request.failures = read_failures(values);
+  request.by_speed = values["by-speed"].as<bool>();
   return request;
+}
+
+void add_faulty_machines(std::vector<Alternative>& alternatives, const po::variables_map& values) {
+  if (!values.contains("fault")) return;
+  const std::size_t machines = alternatives.size();
+  for (const std::string& text : values["fault"].as<std::vector<std::string>>()) {
+    std::vector<Fault> faults;
+    for (const std::string& each : split(text, ';')) {
+      faults.push_back(parse_fault(each));
+      if (faults.back().changes_links() && !faults.back().changes_ranks()) continue;
+      throw InputError("--fault: of a rank or a host", "faults of links");
+    }
+    if (faults.empty()) throw InputError("--fault: nothing", "'link: node0/nic0, bandwidth: 50%'");
+    for (std::size_t i = 0; i < machines; ++i) {
+      if (alternatives[i].base != i) continue;
+      Alternative other = alternatives[i];
+      other.faults = faults;
+      other.change = text;
+      alternatives.push_back(std::move(other));
+    }
+  }
 }
 
 int answer_step_plan(StepPlanRequest& request, const po::variables_map& values,

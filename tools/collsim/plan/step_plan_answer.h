@@ -3,6 +3,7 @@
 #include <boost/program_options.hpp>
 #include <iosfwd>
 #include <string>
+#include <vector>
 
 #include "models/workload/step_plan.h"
 
@@ -15,6 +16,10 @@ void add_step_options(boost::program_options::options_description& options);
 /// InputError.
 StepPlanRequest read_step_plan(const boost::program_options::variables_map& values);
 
+/// Adds to machines what `--fault` says of them: for each fault an alternative of each machine.
+/// Throws InputError for faults that are not of links.
+void add_faulty_machines(std::vector<Alternative>& alternatives,
+                         const boost::program_options::variables_map& values);
 /// Plans, and writes the answer. Gives the exit code: exit_answer_is_no where nothing meets the
 /// deadline and the budget.
 int answer_step_plan(StepPlanRequest& request, const boost::program_options::variables_map& values,

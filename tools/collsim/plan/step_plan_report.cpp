@@ -38,9 +38,37 @@ Record or_null(const std::optional<double>& value) {
 }
 
 std::string mark_of(const StepPlanRow& row) {
+  if (row.slower) return fmt::format("{:+.1f} %", plan_percent * *row.slower);
   if (row.best) return "best";
   if (!row.meets) return "misses";
   return row.ties ? "tie" : "";
+}
+
+/// How batches were divided, a sentence for each row where they were.
+std::vector<std::string> division_texts(const StepPlanRequest& request, const StepPlan& plan) {
+  std::vector<std::string> texts;
+  for (const StepPlanRow& row : plan.rows) {
+    const StepPrediction& step = row.layout.step;
+    if (step.shares.empty()) continue;
+    texts.push_back(fmt::format(
+        "{} on {} nodes: replicas x microbatches by speed: {}; "
+        "with equal parts the step takes "
+        "{:.1f} ms, {:+.1f} %.",
+        describe(request.alternatives[row.alternative]), row.nodes, to_string(step.shares),
+        plan_ms * step.equal.value, plan_percent * (step.equal.value / step.time.value - 1)));
+  }
+  return texts;
+}
+
+/// What the faults of rows mean, where there are any.
+std::vector<std::string> fault_texts(const StepPlan& plan) {
+  const bool any = std::any_of(plan.rows.begin(), plan.rows.end(),
+                               [](const StepPlanRow& row) { return row.slower.has_value(); });
+  if (!any) return {};
+  return {
+      "Rows with a percentage are of the machine with a fault, in the "
+      "layout that it has "
+      "without: so much longer is a step."};
 }
 
 Record record_of_row(const StepPlanRequest& request, const StepPlanRow& row) {
@@ -58,6 +86,10 @@ Record record_of_row(const StepPlanRequest& request, const StepPlanRow& row) {
   record["zero"] = setup.zero;
   record["micro_batch"] = setup.micro_batch;
   record["step_ms"] = plan_ms * step.time.value;
+  if (request.by_speed) {
+    record["equal_step_ms"] = plan_ms * (step.shares.empty() ? step.time : step.equal).value;
+    record["shares"] = to_string(step.shares);
+  }
   record["step_low_ms"] = plan_ms * step.time.value / (1 + step_error);
   record["step_high_ms"] = plan_ms * step.time.value * (1 + step_error);
   record["mfu"] = step.utilisation;
@@ -72,6 +104,7 @@ Record record_of_row(const StepPlanRequest& request, const StepPlanRow& row) {
       request.tokens > 0 ? Record(row.run.value / seconds_of_day) : Record(nullptr);
   record["run_cost"] = or_null(row.run_cost);
   record["meets"] = row.meets;
+  record["slower"] = or_null(row.slower);
   record["mark"] = mark_of(row);
   return record;
 }
@@ -96,6 +129,14 @@ std::vector<std::string> assumption_texts(const StepPlanRequest& request) {
     texts.push_back(fmt::format("Machines are bought and written off over {:g} years ({}).",
                                 request.prices.rules.life_years, request.prices.file));
   }
+  return texts;
+}
+
+/// What the rows are to be read with, a sentence each.
+std::vector<std::string> all_texts(const StepPlanRequest& request, const StepPlan& plan) {
+  std::vector<std::string> texts = division_texts(request, plan);
+  for (std::string& text : fault_texts(plan)) texts.push_back(std::move(text));
+  for (std::string& text : assumption_texts(request)) texts.push_back(std::move(text));
   return texts;
 }
 
@@ -200,7 +241,7 @@ void print_step_plan(const StepPlanRequest& request, const StepPlan& plan, std::
     fmt::print(out, "{}{}\n", mark.empty() ? "" : "  ", mark);
   }
   fmt::print(out, "\n");
-  for (const std::string& text : assumption_texts(request)) fmt::print(out, "- {}\n", text);
+  for (const std::string& text : all_texts(request, plan)) fmt::print(out, "- {}\n", text);
 }
 
 Report step_plan_report(const StepPlanRequest& request, const StepPlan& plan,
@@ -224,7 +265,7 @@ Report step_plan_report(const StepPlanRequest& request, const StepPlan& plan,
       {}};
   std::erase_if(first.charts, [](const ReportChart& each) { return each.series.empty(); });
   report.sections.push_back(std::move(first));
-  report.sections.push_back({"Assumptions", {}, assumption_texts(request), {}});
+  report.sections.push_back({"Assumptions", {}, all_texts(request, plan), {}});
   ReportTable table{"",
                     {{"machine", "machine"},
                      {"nodes", "nodes"},

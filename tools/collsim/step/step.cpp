@@ -68,8 +68,8 @@ void run_program(const StepRequest& request, const std::string& file, std::ostre
   const po::variables_map& values = request.values;
   CallProgram program = load_call_program(file);
   if (!values.contains("topology")) throw InputError("step: no machine", "-t MACHINE");
-  const Topology topology = machine_of_step(values, values["topology"].as<std::string>());
-  const MachineCalls calls = calls_of_step(values, topology);
+  const PlacedMachine placed = machine_of_step(values, values["topology"].as<std::string>());
+  const MachineCalls calls = calls_of_step(values, placed);
   if (ranks_of(program) > calls.gpus.size()) {
     throw InputError(fmt::format("{}: {} ranks", file, ranks_of(program)),
                      fmt::format("at most the machine's {} GPUs", calls.gpus.size()));
@@ -100,6 +100,7 @@ void search(const StepRequest& request, const std::string& name, StepMachine& ma
   LayoutSearch wanted;
   wanted.ranks = machine.gpus();
   wanted.setup = read_setup(request.values, machine.gpus());
+  wanted.by_speed = request.values["by-speed"].as<bool>();
   std::size_t tried = 0;
   const auto layouts = search_layouts(machine, wanted, tried);
   if (layouts.empty()) {
@@ -159,7 +160,10 @@ void train(const StepRequest& request, const std::string& name, StepMachine& mac
     buckets = try_buckets(machine, setup, straggler);
     setup.bucket = quickest(buckets).bucket;
   }
-  const StepPrediction step = machine.predict(setup, straggler);
+  const bool by_speed = values["by-speed"].as<bool>();
+  if (by_speed && straggler) throw InputError("both --by-speed and --straggler", "one of them");
+  const StepPrediction step =
+      by_speed ? machine.predict_by_speed(setup) : machine.predict(setup, straggler);
   std::vector<Remedy> remedies;
   if (values["advise"].as<bool>()) {
     remedies = try_remedies({values, name, machine.gpus(), setup, step.time, machine, straggler});
@@ -168,10 +172,12 @@ void train(const StepRequest& request, const std::string& name, StepMachine& mac
   const CallProgram program = drawn_program(setup, machine);
   const ProgramSchedule schedule = machine.schedule(program);
   write_trace(values, program, schedule);
-  const Record row = step_record(name, setup, step, price);
+  Record row = step_record(name, setup, step, price);
+  if (by_speed) add_division(row, step);
   Answer answer;
   answer.print = [&](std::ostream& to) {
     print_step(name, setup, step, price, to);
+    if (by_speed) print_division(setup, step, to);
     if (straggler) print_straggler(*straggler, step, machine.predict(setup), to);
     print_buckets(buckets, to);
     if (values["advise"].as<bool>()) print_remedies(step, remedies, to);
@@ -200,8 +206,8 @@ void refuse_options(const po::variables_map& values, std::initializer_list<const
 void predict(const StepRequest& request, const std::string& name, std::ostream& out,
              std::ostream& err) {
   const po::variables_map& values = request.values;
-  const Topology topology = machine_of_step(values, name);
-  MachineCalls calls = calls_of_step(values, topology);
+  const PlacedMachine placed = machine_of_step(values, name);
+  MachineCalls calls = calls_of_step(values, placed);
   const bool infers = values["decode"].as<bool>() || values["prefill"].as<bool>();
   if (infers) calls.run.graph = !values["eager"].as<bool>();
   StepMachine machine(calls, load_kernel_table());

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <utility>
 
@@ -91,10 +92,18 @@ po::options_description step_options() {
           "slow-nic", po::value<double>(),
           "the share of its rate that one NIC has left, such as 0.5")(
           "set", po::value<std::vector<std::string>>()->composing(),
-          "a change of the machine, as of `plan`: nic=200Gb/s, nics=4, oversubscription=2")(
+          "a change of the machine, as of `plan`: nic=200Gb/s, nics=4, "
+          "oversubscription=2")("placement", po::value<std::string>(),
+                                "as of `plan`: packed, interleaved or random; "
+                                "or the nodes of the machine that the job "
+                                "has: list:node[0,4,8-11] or file:FILE")(
           "fault", po::value<std::vector<std::string>>()->composing(),
-          "a fault of links, as of `run`: 'link: node0/nic0, bandwidth: 50%'; may be repeated")(
-          "advise", po::bool_switch(), "try what else would be quicker, and say by how much");
+          "a fault of links, as of `run`: 'link: node0/nic0, bandwidth: 50%'; "
+          "may be repeated")("by-speed", po::bool_switch(),
+                             "where nodes are of two kinds, replicas of the "
+                             "model on quicker GPUs get more "
+                             "microbatches")("advise", po::bool_switch(),
+                                             "try what else would be quicker, and say by how much");
   add_format_option(options, formats_with_page());
   return options;
 }
@@ -129,6 +138,10 @@ MachineParts with_nics(MachineParts parts, double factor) {
 MachineParts read_parts(const po::variables_map& values, const std::string& name) {
   MachineParts parts = load_parts(name);
   if (values.contains("nodes")) parts.nodes = bounded_option(values, "nodes", 1, gpu_limit);
+  if (values.contains("placement")) {
+    const std::string change = "placement=" + values["placement"].as<std::string>();
+    parts = changed(std::move(parts), change);
+  }
   if (!values.contains("set")) return parts;
   for (const std::string& change : values["set"].as<std::vector<std::string>>()) {
     parts = changed(std::move(parts), change);
@@ -136,6 +149,8 @@ MachineParts read_parts(const po::variables_map& values, const std::string& name
   return parts;
 }
 
+/// What makes of a machine another one.
+constexpr std::array composing_options{"nodes", "placement", "set", "slow-nic"};
 /// NCCL gives all NICs of a node equal parts of a call, so that the slowest says how long it takes:
 /// one slow NIC is as all of them that slow.
 double slow_nic(const po::variables_map& values) {
@@ -146,18 +161,37 @@ double slow_nic(const po::variables_map& values) {
 
 }  // namespace
 
-Topology machine_of_step(const po::variables_map& values, const std::string& name) {
-  const bool changes = values.contains("set") || values.contains("slow-nic");
-  if (!values.contains("nodes") && !changes) return load_machine(name).topology;
-  MachineParts parts = read_parts(values, name);
-  if (values.contains("slow-nic")) parts = with_nics(std::move(parts), slow_nic(values));
-  return compose(parts, parts.nodes);
+namespace {
+
+/// The machine of parts, and the GPUs of a job on it in the order of its placement.
+PlacedMachine placed(const MachineParts& parts) {
+  const std::uint32_t nodes = parts.placement == NodePlacement::listed
+                                  ? static_cast<std::uint32_t>(parts.listed.size())
+                                  : parts.nodes;
+  Topology topology = compose(parts, nodes_around(parts, nodes));
+  std::vector<DeviceId> gpus = job_gpus(topology, parts, nodes);
+  return {std::move(topology), std::move(gpus)};
 }
 
-Topology machine_with_nics(const po::variables_map& values, const std::string& name,
-                           double factor) {
-  const MachineParts parts = with_nics(read_parts(values, name), factor);
-  return compose(parts, parts.nodes);
+}  // namespace
+
+PlacedMachine machine_of_step(const po::variables_map& values, const std::string& name) {
+  const bool composed = std::any_of(composing_options.begin(), composing_options.end(),
+                                    [&](const char* option) { return values.contains(option); });
+  if (!composed) {
+    Topology topology = load_machine(name).topology;
+    const auto gpus = topology.gpus();
+    std::vector<DeviceId> all(gpus.begin(), gpus.end());
+    return {std::move(topology), std::move(all)};
+  }
+  MachineParts parts = read_parts(values, name);
+  if (values.contains("slow-nic")) parts = with_nics(std::move(parts), slow_nic(values));
+  return placed(parts);
+}
+
+PlacedMachine machine_with_nics(const po::variables_map& values, const std::string& name,
+                                double factor) {
+  return placed(with_nics(read_parts(values, name), factor));
 }
 
 namespace {
@@ -178,11 +212,11 @@ MachineFaults faults_of_step(const po::variables_map& values, const Topology& to
 
 }  // namespace
 
-MachineCalls calls_of_step(const po::variables_map& values, const Topology& topology) {
+MachineCalls calls_of_step(const po::variables_map& values, const PlacedMachine& machine) {
+  const Topology& topology = machine.topology;
   MachineCalls calls;
   calls.topology = &topology;
-  const auto all = topology.gpus();
-  calls.gpus.assign(all.begin(), all.end());
+  calls.gpus = machine.gpus;
   if (values.contains("ranks")) {
     calls.gpus.resize(
         bounded_option(values, "ranks", 1, static_cast<std::uint32_t>(calls.gpus.size())));

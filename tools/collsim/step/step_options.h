@@ -3,6 +3,7 @@
 #include <boost/program_options.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "models/workload/inference.h"
 #include "models/workload/training_step.h"
@@ -13,17 +14,24 @@ namespace collsim::command {
 /// All options of `collsim step`.
 boost::program_options::options_description step_options();
 
-/// The machine of that name, with as many nodes and the changes that options ask for.
-Topology machine_of_step(const boost::program_options::variables_map& values,
-                         const std::string& name);
+/// A machine, and which of its GPUs a job has.
+struct PlacedMachine {
+  Topology topology;
+  std::vector<DeviceId> gpus;  ///< by rank
+};
+
+/// The machine of that name, with as many nodes, the changes and the placement that options ask
+/// for. Throws InputError.
+PlacedMachine machine_of_step(const boost::program_options::variables_map& values,
+                              const std::string& name);
 
 /// The same with NICs of so many times the rate. Throws InputError where it has none.
-Topology machine_with_nics(const boost::program_options::variables_map& values,
-                           const std::string& name, double factor);
+PlacedMachine machine_with_nics(const boost::program_options::variables_map& values,
+                                const std::string& name, double factor);
 
-/// The GPUs that take part, and how NCCL runs on them.
+/// The GPUs that take part, and how NCCL runs on them. `machine` must outlive who uses it.
 MachineCalls calls_of_step(const boost::program_options::variables_map& values,
-                           const Topology& topology);
+                           const PlacedMachine& machine);
 
 /// The layout of a step of training on so many GPUs. Throws InputError.
 TrainingSetup read_setup(const boost::program_options::variables_map& values, std::size_t gpus);

@@ -120,6 +120,27 @@ void print_step(const std::string& machine, const TrainingSetup& setup, const St
   }
 }
 
+void print_division(const TrainingSetup& setup, const StepPrediction& step, std::ostream& out) {
+  if (step.shares.empty()) {
+    fmt::print(out,
+               "\nBy speed no replica gets more than {} microbatches: equal "
+               "parts are as quick.\n",
+               setup.microbatches());
+    return;
+  }
+  fmt::print(out,
+             "\nReplicas x microbatches by speed: {}; with equal parts ({}) "
+             "the step takes {:.1f} "
+             "ms, {:+.1f} %.\n",
+             to_string(step.shares), setup.microbatches(), in_milliseconds(step.equal),
+             percent * (step.equal.value / step.time.value - 1));
+}
+
+void add_division(Record& row, const StepPrediction& step) {
+  row["equal_time_ms"] = in_milliseconds(step.shares.empty() ? step.time : step.equal);
+  row["shares"] = to_string(step.shares);
+}
+
 void print_layouts(std::span<const FoundLayout> layouts, std::ostream& out) {
   fmt::print(out, "#{:>4}{:>5}{:>6}{:>5}{:>6}{:>6}{:>11}{:>13}{:>8}{:>10}{:>9}\n", "tp", "pp", "dp",
              "v", "zero", "micro", "recompute", "time (ms)", "mfu %", "wait (ms)", "mem (GB)");

@@ -28,6 +28,11 @@ Record step_record(const std::string& machine, const TrainingSetup& setup,
 void print_step(const std::string& machine, const TrainingSetup& setup, const StepPrediction& step,
                 const std::optional<StepPrice>& price, std::ostream& out);
 
+/// Says how a batch is divided by speed, and what the step takes with equal parts; the same in a
+/// row.
+void print_division(const TrainingSetup& setup, const StepPrediction& step, std::ostream& out);
+void add_division(Record& row, const StepPrediction& step);
+
 /// Layouts, one a line.
 void print_layouts(std::span<const FoundLayout> layouts, std::ostream& out);
 

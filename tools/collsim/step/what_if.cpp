@@ -103,9 +103,9 @@ std::optional<StepPrediction> try_setup(const RemedyRequest& request, const Trai
 std::optional<StepPrediction> try_faster_network(const RemedyRequest& request) {
   constexpr double twice = 2;
   try {
-    const Topology topology = machine_with_nics(request.values, request.machine_name, twice);
-    MachineCalls calls = calls_of_step(request.values, topology);
-    if (topology.node_count() < 2) return std::nullopt;
+    const PlacedMachine placed = machine_with_nics(request.values, request.machine_name, twice);
+    MachineCalls calls = calls_of_step(request.values, placed);
+    if (placed.topology.node_count() < 2) return std::nullopt;
     StepMachine machine(calls, load_kernel_table());
     return machine.predict(request.setup, request.straggler);
   } catch (const InputError&) {  // a machine whose NICs cannot be changed

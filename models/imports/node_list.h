@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/base/text_file.h"
+
+namespace collsim {
+
+/// The numbers of nodes that a list names, in its order: "node0,node4", or as Slurm writes it
+/// "node[0,4,8-11]", with zeros before the numbers or without. Throws InputError, which names the
+/// option, for what is no such list and for a node that occurs twice.
+std::vector<std::uint32_t> parse_node_list(std::string_view option, std::string_view text);
+
+/// The same of a file: names or lists, one or several on a line, and comments after `#`, as
+/// `scontrol show hostnames` prints them. Throws InputError with the place in the file.
+std::vector<std::uint32_t> read_node_list(const TextFile& file);
+
+/// "node[0,4,8-11]".
+std::string node_list_text(const std::vector<std::uint32_t>& nodes);
+
+}  // namespace collsim
