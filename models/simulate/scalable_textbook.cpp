@@ -69,7 +69,7 @@ double messages_of_textbook(const CallCompiler& compiler, Bytes size) {
   return messages;
 }
 
-double most_seconds_of_textbook(const CallCompiler& compiler, Bytes size) {
+double max_seconds_of_textbook(const CallCompiler& compiler, Bytes size) {
   const double each =
       joins_every_pair(compiler)
           ? std::max(seconds_per_message_of_pairs, seconds_per_rank_of_exchange * compiler.ranks())

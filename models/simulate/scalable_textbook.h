@@ -34,7 +34,7 @@ bool has_like_chunks(const CallCompiler& compiler, Bytes size);
 double messages_of_textbook(const CallCompiler& compiler, Bytes size);
 
 /// What a scalable textbook's call takes to simulate at the most, were none of its ranks folded.
-double most_seconds_of_textbook(const CallCompiler& compiler, Bytes size);
+double max_seconds_of_textbook(const CallCompiler& compiler, Bytes size);
 
 /// What a message of a textbook's ring takes to simulate.
 double seconds_per_message_of_ring(const CallCompiler& compiler, Bytes size);

@@ -162,7 +162,7 @@ bool Simulator::is_scaled(Bytes size, const Given& given) {
     // busy.
     const bool is_small = compiler_.ranks() <= representation_.max;
     if (is_small && is_textbook_exchange(compiler_)) return false;
-    if (most_seconds_of_textbook(compiler_, size) <= max_seconds) return false;
+    if (max_seconds_of_textbook(compiler_, size) <= max_seconds) return false;
     if (!find_small_cluster()) return false;
     if (!joins_every_pair(compiler_)) {
       const CompiledCall call = plan(size, given);
