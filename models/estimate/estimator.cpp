@@ -32,7 +32,7 @@ class Estimator::Forms {
       : compiler_(compiler),
         view_(compiler, at, known == nullptr ? nullptr : &known->ways),
         rings_(compiler, view_, kinds_),
-        trees_(compiler, view_, kinds_),
+        trees_(compiler, view_, kinds_, known == nullptr ? nullptr : &known->trees),
         stripes_(compiler, view_, kinds_, known == nullptr ? nullptr : &known->stripes),
         messages_(compiler, view_, kinds_) {}
 

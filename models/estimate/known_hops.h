@@ -1,6 +1,7 @@
 #pragma once
 
 #include "models/estimate/stripe_hops.h"
+#include "models/estimate/tree_shapes.h"
 #include "models/machine/known_ways.h"
 
 namespace collsim {
@@ -10,6 +11,7 @@ namespace collsim {
 struct KnownHops {
   KnownWays ways;        ///< of algorithms whose hops are laid anew for each machine
   KnownStripes stripes;  ///< of those that are laid once
+  KnownTrees trees;      ///< of those that faults do not lay otherwise
 };
 
 }  // namespace collsim

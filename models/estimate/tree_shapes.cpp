@@ -1,6 +1,8 @@
 #include "models/estimate/tree_shapes.h"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 namespace collsim {
 
@@ -80,60 +82,122 @@ std::vector<std::vector<Rank>> TreeShapes::longest_ways(
   return ways;
 }
 
+TreeShapes::TreeShapes(const CallCompiler& compiler, const MachineView& view,
+                       std::set<LinkKind>& kinds, KnownTrees* known)
+    : compiler_(compiler),
+      view_(view),
+      kinds_(kinds),
+      known_(known != nullptr && lays_as_healthy() ? known : &own_) {}
+
+/// Whether the same wires are looked at as on the healthy machine, and are as long.
+bool TreeShapes::lays_as_healthy() const {
+  if (compiler_.topology().takes_detours()) return false;
+  if (view_.has_like_nodes() && compiler_.nccl()->nodes() > window_of_nodes) return false;
+  return std::all_of(view_.states().begin(), view_.states().end(), [](const auto& each) {
+    const LinkState& state = each.second;
+    return !state.avoided && state.latency.value == 0 && state.jitter.value == 0;
+  });
+}
+
+/// As links are on this machine.
+HopWires& TreeShapes::wires() {
+  if (known_ == &own_) {
+    if (!own_.wires) own_.wires = view_.kept_wires(NcclAlgorithm::tree);
+    return *own_.wires;
+  }
+  if (!known_->wires) {
+    known_->compiler = std::make_unique<const CallCompiler>(compiler_.with_faults({}));
+    const CallCompiler& healthy = *known_->compiler;
+    known_->wires = std::make_unique<HopWires>(healthy.topology(), healthy.spec().gpus,
+                                               healthy.cost_of(NcclAlgorithm::tree),
+                                               healthy.hop_rules(NcclAlgorithm::tree));
+  }
+  known_->wires->set_states(view_.states());
+  return *known_->wires;
+}
+
+std::shared_ptr<const LaidTree> TreeShapes::lay(std::uint32_t channel, LaidTree tree,
+                                                const std::vector<std::vector<Rank>>& ways) {
+  HopWires& wires = this->wires();
+  const std::vector<std::optional<Rank>>& parents = this->tree(channel).parent;
+  const auto lay_hop = [&](Rank from, Rank to) {
+    if (tree.wires.contains({from, to})) return;
+    const auto wire = tree.wires.emplace(Hop(from, to), wires.lay(channel, from, to)).first;
+    tree.kinds.insert(wire->second.kind);
+  };
+  const auto lay_both_ways = [&](Rank rank) {
+    if (!parents[rank]) return;
+    lay_hop(rank, *parents[rank]);
+    lay_hop(*parents[rank], rank);
+  };
+  for (const auto& way : ways) {
+    for (const Rank rank : way) lay_both_ways(rank);
+  }
+  for (Rank rank = 0; rank < parents.size(); ++rank) {
+    if (view_.shows(view_.node_of(rank))) lay_both_ways(rank);
+  }
+  return std::make_shared<const LaidTree>(std::move(tree));
+}
+
 const TreeShapes::Laid& TreeShapes::laid(std::uint32_t channel) {
   const auto [found, added] = laid_.try_emplace(channel);
   Laid& laid = found->second;
   if (!added) return laid;
-  if (!wires_) {
-    wires_ = view_.kept_wires(NcclAlgorithm::tree);
-  }
   const RootedTree& tree = this->tree(channel);
-  laid.children.resize(tree.size());
-  for (Rank rank = 0; rank < tree.size(); ++rank) {
-    if (tree.parent[rank]) laid.children[*tree.parent[rank]].push_back(rank);
+  std::shared_ptr<const LaidTree>& known = known_->trees[channel];
+  if (known) {
+    laid.ways = longest_ways(tree, known->children);
+  } else {
+    LaidTree fresh;
+    fresh.children.resize(tree.size());
+    for (Rank rank = 0; rank < tree.size(); ++rank) {
+      if (tree.parent[rank]) fresh.children[*tree.parent[rank]].push_back(rank);
+    }
+    laid.ways = longest_ways(tree, fresh.children);
+    known = lay(channel, std::move(fresh), laid.ways);
   }
-  laid.ways = longest_ways(tree, laid.children);
-  const auto lay = [&](Rank from, Rank to) {
-    if (laid.wires.contains({from, to})) return;
-    const auto wire = laid.wires.emplace(Hop(from, to), wires_->lay(channel, from, to)).first;
-    kinds_.insert(wire->second.kind);
-  };
-  const auto lay_both_ways = [&](Rank rank) {
-    if (!tree.parent[rank]) return;
-    lay(rank, *tree.parent[rank]);
-    lay(*tree.parent[rank], rank);
-  };
-  for (const auto& way : laid.ways) {
-    for (const Rank rank : way) lay_both_ways(rank);
-  }
-  for (Rank rank = 0; rank < tree.size(); ++rank) {
-    if (view_.shows(view_.node_of(rank))) lay_both_ways(rank);
-  }
+  laid.tree = known;
+  kinds_.insert(known->kinds.begin(), known->kinds.end());
   return laid;
+}
+
+LinkUsers TreeShapes::link_users(const UsedChannels& channels) {
+  LinkUsers users(*known_->wires);
+  for (std::uint32_t channel = 0; channel < channels.count; ++channel) {
+    for (const auto& [hop, wire] : laid(channel).tree->wires) {
+      users.add(wire, channels.weight(channel));
+    }
+  }
+  return users;
 }
 
 const std::vector<TreeShape>& TreeShapes::trees(const UsedChannels& channels) {
   const auto [found, added] = trees_.try_emplace(channels);
   if (!added) return found->second;
+  wires();
   for (std::uint32_t channel = 0; channel < channels.count; ++channel) laid(channel);
-  LinkUsers users(*wires_);
-  for (std::uint32_t channel = 0; channel < channels.count; ++channel) {
-    for (const auto& [hop, wire] : laid(channel).wires) users.add(wire, channels.weight(channel));
+  auto users = known_->users.find(channels);
+  if (users == known_->users.end()) {
+    users = known_->users.emplace(channels, link_users(channels)).first;
   }
-  const NetworkEnds ends = network_ends(channels);
+  auto ends = known_->ends.find(channels);
+  if (ends == known_->ends.end()) {
+    ends = known_->ends.emplace(channels, network_ends(channels)).first;
+  }
+  const Usage usage{users->second, ends->second};
   found->second = unlike_shapes<TreeShape>(
       channels, [&](std::uint32_t channel) { return tree(channel).parent; },
       [&](std::uint32_t channel, const std::vector<std::uint32_t>& in_step) {
-        return shape(channel, in_step, {users, ends});
+        return shape(channel, in_step, usage);
       });
   return found->second;
 }
 
-TreeShapes::NetworkEnds TreeShapes::network_ends(const UsedChannels& channels) {
+NetworkEnds TreeShapes::network_ends(const UsedChannels& channels) {
   const std::vector<double> none(compiler_.ranks());
   NetworkEnds ends{none, none};
   for (std::uint32_t channel = 0; channel < channels.count; ++channel) {
-    for (const auto& [hop, wire] : laid(channel).wires) {
+    for (const auto& [hop, wire] : laid(channel).tree->wires) {
       if (wire.network.empty()) continue;
       ++ends.sends[hop.first];
       ++ends.receives[hop.second];
@@ -147,7 +211,7 @@ std::vector<TreeShapes::Hop> TreeShapes::siblings(const Hop& hop, std::uint32_t 
   const auto& [from, to] = hop;
   const bool up = tree(channel).parent[from] == to;
   std::vector<Hop> hops;
-  for (const Rank child : laid(channel).children[up ? to : from]) {
+  for (const Rank child : laid(channel).tree->children[up ? to : from]) {
     hops.push_back(up ? Hop(child, to) : Hop(from, child));
   }
   return hops;
@@ -155,15 +219,15 @@ std::vector<TreeShapes::Hop> TreeShapes::siblings(const Hop& hop, std::uint32_t 
 
 HopClass TreeShapes::class_of(const Hop& hop, std::uint32_t channel,
                               const std::vector<std::uint32_t>& in_step, const Usage& usage) {
-  const Laid& own = laid(channel);
+  const LaidTree& own = *laid(channel).tree;
   const Wire& wire = own.wires.at(hop);
   const std::vector<Hop> at_once = siblings(hop, channel);
   HopClass result = hop_class(wire, usage.users, [&](ResourceId narrowest) {
     double together = 0;
     for (const std::uint32_t other : in_step) {
       for (const Hop& each : at_once) {
-        const auto found = laid(other).wires.find(each);
-        if (found == laid(other).wires.end()) continue;
+        const auto found = laid(other).tree->wires.find(each);
+        if (found == laid(other).tree->wires.end()) continue;
         together += uses(found->second, narrowest) ? 1 : 0;
       }
     }
@@ -186,7 +250,7 @@ HopClass TreeShapes::class_of(const Hop& hop, std::uint32_t channel,
 /// `in_step`: the channels with the same tree.
 TreeShape TreeShapes::shape(std::uint32_t channel, const std::vector<std::uint32_t>& in_step,
                             const Usage& usage) {
-  const Laid& own = laid(channel);
+  const LaidTree& own = *laid(channel).tree;
   const auto& parents = tree(channel).parent;
   std::map<Hop, HopClass> known;  // a hop is looked at from both its ends, and on every way
   const auto class_of_hop = [&](Rank from, Rank to) {
@@ -212,7 +276,7 @@ TreeShape TreeShapes::shape(std::uint32_t channel, const std::vector<std::uint32
     }
     return add_place(shape, place);
   };
-  for (const std::vector<Rank>& way : own.ways) {
+  for (const std::vector<Rank>& way : laid(channel).ways) {
     TreeShape::Way& stops = shape.ways.emplace_back();
     for (std::size_t i = 0; i + 1 < way.size(); ++i) {
       const Rank below = way[i];
