@@ -23,7 +23,7 @@ constexpr std::int64_t max_scheduled = 64;
 /// Turns of the pipeline between which a replica's microbatches are timed.
 constexpr std::int64_t first_turns = 3;
 /// Seconds that a microbatch takes at least, where a model has next to nothing to compute.
-constexpr double min_time = 1e-9;
+constexpr double min_of_microbatch = 1e-9;
 
 using StageKinds = std::vector<std::uint32_t>;  // of a replica: the kind of GPU of each stage
 
@@ -235,7 +235,7 @@ StepPrediction StepMachine::predict_by_speed(const TrainingSetup& setup) {
   for (ReplicaClass& each : classes) {
     const Seconds more = schedule(program_of(each, (first_turns + 1) * turn)).time -
                          schedule(program_of(each, first_turns * turn)).time;
-    each.of_microbatch = std::max(min_time, more.value / static_cast<double>(turn));
+    each.of_microbatch = std::max(min_of_microbatch, more.value / static_cast<double>(turn));
   }
   const std::int64_t unit = unit_of(setup);
   if (!divide(classes, setup.microbatches() * setup.data, unit)) return equal;
