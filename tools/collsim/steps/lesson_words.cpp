@@ -91,10 +91,10 @@ std::string contribution_words(Contributions set, Rank ranks) {
   if (count == 0) return "-";
   if (count == static_cast<int>(ranks)) return ranks == 1 ? "a0" : "sum";
   const Contributions rest = without(set, ranks);
-  for (const std::string& text :
-       {list_contributions(set, ranks, "+", "a", false),
-        list_contributions(set, ranks, "+", "a", true), "a" + rank_set_words(set, ranks),
-        "sum-" + rank_set_words(rest, ranks)}) {
+  for (const std::string& text : {list_contributions(set, ranks, "+", "a", false),
+                                  list_contributions(set, ranks, "+", "a", true),
+                                  fmt::format("a{}", rank_set_words(set, ranks)),
+                                  fmt::format("sum-{}", rank_set_words(rest, ranks))}) {
     if (text.size() <= widest_cell) return text;
   }
   return fmt::format("{} of {}", count, ranks);
