@@ -59,7 +59,7 @@ void ResourceTable::load(Wire& wire, std::span<const LinkId> way, bool has_proxy
 }
 
 std::optional<ResourceId> ResourceTable::resource_of(LinkId link) const {
-  return of_link_[link] == unused ? std::nullopt : std::optional(of_link_[link]);
+  return of_link_[link] == unused ? std::nullopt : std::optional(of_link_[link] & ~alone);
 }
 
 void ResourceTable::add_link(LinkId id, std::vector<ResourceId>& route) {

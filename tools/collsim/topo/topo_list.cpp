@@ -193,7 +193,7 @@ adapts is simulated with all its ranks: no smaller cluster stands for it. `colls
 it looks at. Fat-trees that adapt make ranks equal, so that calls of NVLS and trees over nodes fold.
 
 Several NICs of a GPU are shared out as NCCL's channels do it: each channel leaves by the NIC that NCCL's search gives
-it. `oci-h100-x4` has two NICs for every GPU.
+it. The two ports of a NIC of `oci-h100-x4` are one NIC to it.
 )";
 
 void print_markdown(std::ostream& out) {
